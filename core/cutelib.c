@@ -1,0 +1,285 @@
+// The Lua face's common part: context, errors with the user's line, types.
+#include "face.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- context ----
+
+Ctx *face_ctx(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, lua_upvalueindex(1));
+  cx->ud = L;
+  return cx;
+}
+
+Ctx *face_enter(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  arena_reset(&cx->scratch);
+  return cx;
+}
+
+static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
+  face_error(cx->ud, kind, "%s", msg);
+}
+
+static int ctx_gc(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, 1);
+  arena_free(&cx->scratch);
+  return 0;
+}
+
+static Ctx *ctx_new(lua_State *L) {
+  Ctx *cx = lua_newuserdatauv(L, sizeof *cx, 0);
+  memset(cx, 0, sizeof *cx);
+  cx->fail = fail_hook;
+  cx->ud = L;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, ctx_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  return cx;
+}
+
+void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  Ctx *cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  lua_pushlightuserdata(L, cx);
+  luaL_setfuncs(L, regs, 1);
+}
+
+void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
+  luaL_newmetatable(L, tname);
+  face_setfuncs(L, regs);
+  lua_getfield(L, -1, "__index");
+  bool own = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (!own) {
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+  }
+}
+
+// ---- errors ----
+
+// Sources of our own Lua files: embedded ones are named "=[cute.xxx]", files
+// live in a folder "cute/".
+static bool own_source(const char *src) {
+  if (strncmp(src, "=[cute", 6) == 0) return true;
+  const char *s = src[0] == '@' ? strstr(src, "cute/") : NULL;
+  return s && (s == src + 1 || s[-1] == '/') && !strchr(s + 5, '/');
+}
+
+bool face_where(lua_State *L, char src[512], int *line) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0 || own_source(ar.source)) continue;
+    snprintf(src, 512, "%s", ar.source);
+    *line = ar.currentline;
+    return true;
+  }
+  return false;
+}
+
+static void push_where(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0 || own_source(ar.source)) continue;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    return;
+  }
+  lua_pushliteral(L, "");
+}
+
+// Pushes msg with " [kind]" behind its first line.
+static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
+  const char *nl = strchr(msg, '\n');
+  size_t first = nl ? (size_t)(nl - msg) : strlen(msg);
+  lua_pushlstring(L, msg, first);
+  lua_pushfstring(L, " [%s]%s", err_name(kind), msg + first);
+  lua_concat(L, 2);
+}
+
+void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  luaL_checkstack(L, 8, "error message");
+  push_where(L);
+  push_kinded(L, kind, msg);
+  lua_concat(L, 2);
+  lua_error(L);
+  abort();
+}
+
+int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  lua_pushnil(L);
+  push_kinded(L, kind, msg);
+  return 2;
+}
+
+const char *face_typename(lua_State *L, int idx) {
+  if (lua_type(L, idx) == LUA_TUSERDATA &&
+      luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) {
+    const char *s = lua_tostring(L, -1);  // kept alive by the metatable
+    lua_pop(L, 1);
+    return strncmp(s, "cute.", 5) == 0 ? s + 5 : s;
+  }
+  return luaL_typename(L, idx);
+}
+
+void face_argerror(lua_State *L, int arg, const char *want) {
+  lua_Debug ar;
+  const char *name = "?";
+  if (lua_getstack(L, 0, &ar)) {
+    lua_getinfo(L, "n", &ar);
+    if (ar.name) name = ar.name;
+    if (ar.namewhat && strcmp(ar.namewhat, "method") == 0 && --arg == 0)
+      face_error(L, ERR_ARG, "calling '%s' on a bad self (%s expected, got %s)",
+                 name, want, face_typename(L, 1));
+  }
+  int at = ar.namewhat && strcmp(ar.namewhat, "method") == 0 ? arg + 1 : arg;
+  face_error(L, ERR_ARG, "bad argument #%d to '%s' (%s expected, got %s)", arg,
+             name, want,
+             lua_isnone(L, at) ? "no value" : face_typename(L, at));
+}
+
+// ---- userdata ----
+
+void *face_test(lua_State *L, int idx, const char *tname) {
+  return luaL_testudata(L, idx, tname);
+}
+
+void *face_check(lua_State *L, int idx, const char *tname, const char *want) {
+  void *p = luaL_testudata(L, idx, tname);
+  if (!p) face_argerror(L, idx, want);
+  return p;
+}
+
+// ---- element types ----
+
+static int dtype_tostring(lua_State *L) {
+  lua_pushstring(L, dtype_name(*(DType *)lua_touserdata(L, 1)));
+  return 1;
+}
+
+static int dtype_index(lua_State *L) {
+  DType t = *(DType *)lua_touserdata(L, 1);
+  const char *k = luaL_checkstring(L, 2);
+  if (strcmp(k, "bits") == 0 || strcmp(k, "width") == 0)
+    lua_pushinteger(L, dtype_bits(t));
+  else if (strcmp(k, "name") == 0)
+    lua_pushstring(L, dtype_name(t));
+  else if (strcmp(k, "is_float") == 0)
+    lua_pushboolean(L, dtype_is_float(t));
+  else if (strcmp(k, "is_integer") == 0)
+    lua_pushboolean(L, dtype_is_int(t));
+  else if (strcmp(k, "signed") == 0)
+    lua_pushboolean(L, dtype_class(t) == 'I' || dtype_class(t) == 'F');
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+void face_push_dtype(lua_State *L, DType t) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.dtypes");
+  lua_rawgeti(L, -1, (lua_Integer)t);
+  lua_remove(L, -2);
+}
+
+DType face_test_dtype(lua_State *L, int idx) {
+  DType *t = luaL_testudata(L, idx, MT_DTYPE);
+  return t ? *t : DT_NONE;
+}
+
+DType face_check_dtype(lua_State *L, int idx) {
+  DType t = face_test_dtype(L, idx);
+  if (t == DT_NONE && lua_type(L, idx) == LUA_TSTRING)
+    t = dtype_find(lua_tostring(L, idx));
+  if (t == DT_NONE) face_argerror(L, idx, "element type such as cute.bf16");
+  return t;
+}
+
+static void dtypes_open(lua_State *L) {
+  static const luaL_Reg meta[] = {
+    {"__tostring", dtype_tostring}, {"__index", dtype_index}, {NULL, NULL}};
+  face_newtype(L, MT_DTYPE, meta);
+  lua_pop(L, 1);
+  lua_createtable(L, DT_COUNT, 0);
+  for (int t = 1; t < DT_COUNT; t++) {
+    DType *p = lua_newuserdatauv(L, sizeof *p, 0);
+    *p = (DType)t;
+    luaL_setmetatable(L, MT_DTYPE);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -4, dtype_name(*p));
+    lua_rawseti(L, -2, t);
+  }
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.dtypes");
+}
+
+// ---- opening ----
+
+// error_kinds: {name = summary}, the table docs/errors.md is checked against.
+static void kinds_open(lua_State *L) {
+  lua_createtable(L, 0, ERR_COUNT);
+  for (int k = 0; k < ERR_COUNT; k++) {
+    lua_pushstring(L, err_summary((ErrKind)k));
+    lua_setfield(L, -2, err_name((ErrKind)k));
+  }
+  lua_setfield(L, -2, "error_kinds");
+}
+
+// fail(kind, message): raises from Lua modules as the C faces do.
+static int l_fail(lua_State *L) {
+  const char *kind = luaL_checkstring(L, 1);
+  const char *msg = luaL_checkstring(L, 2);
+  for (int k = 0; k < ERR_COUNT; k++)
+    if (strcmp(err_name((ErrKind)k), kind) == 0)
+      face_error(L, (ErrKind)k, "%s", msg);
+  return luaL_error(L, "no error kind '%s'", kind);
+}
+
+static int l_typename(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_pushstring(L, face_typename(L, 1));
+  return 1;
+}
+
+static int l_clock(lua_State *L) {
+  lua_pushnumber(L, (double)base_nanotime() * 1e-9);
+  return 1;
+}
+
+void cutelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"fail", l_fail}, {"typename", l_typename}, {"clock", l_clock},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+  lua_pushliteral(L, CUTE_VERSION);
+  lua_setfield(L, -2, "version");
+  dtypes_open(L);
+  kinds_open(L);
+}
+
+int luaopen_cute_core(lua_State *L) {
+  ctx_new(L);
+  lua_newtable(L);
+  cutelib_open(L);
+  layoutlib_open(L);
+  tensorlib_open(L);
+  tracelib_open(L);
+  atomlib_open(L);
+  runlib_open(L);
+  return 1;
+}

@@ -1,0 +1,79 @@
+// What the Lua faces (core/*lib.c) share; the only header that sees lua.h.
+//
+// A face function is a plain lua_CFunction whose first upvalue is the Ctx
+// (registered with face_setfuncs). It begins with `Ctx *cx = face_enter(L)`,
+// which points cx at this lua_State and empties cx->scratch. Whatever it has
+// in scratch is lost when it calls back into Lua.
+#ifndef CUTE_FACE_H
+#define CUTE_FACE_H
+
+#include <lua.h>
+#include <lauxlib.h>
+
+#include "base.h"
+#include "dtype.h"
+
+#if defined(__GNUC__)
+#define EXPORT __attribute__((visibility("default")))
+#else
+#define EXPORT
+#endif
+
+EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
+
+// Registry: each opens its part into the table on top of the stack.
+void cutelib_open(lua_State *L);
+void layoutlib_open(lua_State *L);
+void tensorlib_open(lua_State *L);
+void tracelib_open(lua_State *L);
+void atomlib_open(lua_State *L);
+void runlib_open(lua_State *L);
+
+Ctx *face_enter(lua_State *L);
+// The same without emptying scratch (metamethods such as __index, __gc).
+Ctx *face_ctx(lua_State *L);
+
+// Sets functions into the table on top, each with the Ctx as upvalue 1.
+void face_setfuncs(lua_State *L, const luaL_Reg *regs);
+// Makes metatable `tname` (left on the stack) with these functions; methods
+// are also reachable through __index unless regs has its own __index.
+void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
+
+// Raises "file:line: msg [kind]" with the position of the innermost Lua
+// function that is not cutelua's own (lua/cute, "=[cute...]"). A message may
+// have further lines; the kind goes behind the first.
+_Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...);
+// "bad argument #2 to 'composition' (layout expected, got nil)".
+_Noreturn void face_argerror(lua_State *L, int arg, const char *want);
+// For the world's failures: pushes nil and "msg [kind]"; returns 2.
+int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
+
+// Pushes the value's type as users know it ("layout", "tensor", "number").
+const char *face_typename(lua_State *L, int idx);
+// Position of the innermost user Lua function: chunk source (as in
+// lua_Debug.source), current line and function name; false when none.
+bool face_where(lua_State *L, char src[512], int *line);
+
+// Userdata of exactly metatable `tname`, or NULL / an argument error.
+void *face_test(lua_State *L, int idx, const char *tname);
+void *face_check(lua_State *L, int idx, const char *tname, const char *want);
+
+// Element types: userdata-free; a dtype is a light, interned userdata.
+void face_push_dtype(lua_State *L, DType t);
+DType face_test_dtype(lua_State *L, int idx);  // DT_NONE when it is none
+DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
+
+// Metatable names.
+#define MT_DTYPE "cute.dtype"
+#define MT_LAYOUT "cute.layout"
+#define MT_VALUE "cute.value"    // a traced scalar
+#define MT_VECTOR "cute.vector"  // a traced register vector (TensorSSA)
+#define MT_TENSOR "cute.tensor"
+#define MT_ATOM "cute.atom"
+#define MT_TILED "cute.tiled"
+#define MT_SLICE "cute.slice"    // thr_mma, thr_copy
+#define MT_FN "cute.fn"          // a traced function (IR)
+#define MT_BUFFER "cute.buffer"  // host memory
+#define MT_DEVBUF "cute.devbuf"  // device memory
+
+#endif

@@ -1,0 +1,17 @@
+// Fn -> CUDA C text, header-less.
+#ifndef CUTE_EMIT_H
+#define CUTE_EMIT_H
+
+#include "ir.h"
+
+// Appends the CUDA C of fn for target sm (80, 90, ...) to out. lines[i] is
+// the Fn.src index of the text's line i+1 (0: none), so that compiler
+// messages can be told in the script's lines.
+typedef struct EmitOut {
+  Buf text;
+  VEC(uint32_t) lines;
+} EmitOut;
+void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);
+void emit_free(EmitOut *out);
+
+#endif

@@ -76,4 +76,33 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 #define MT_BUFFER "cute.buffer"  // host memory
 #define MT_DEVBUF "cute.devbuf"  // device memory
 
+// ---- shared by the faces that handle layouts and traced values ----
+#include "tensor.h"
+
+// layoutlib.c
+void face_push_layout(lua_State *L, Layout l);       // copies
+bool face_test_layout(lua_State *L, int idx, Layout *l);
+Layout face_check_layout(lua_State *L, int idx);
+// IntTuples: nested tables of integers, `_`, traced values and bases; a
+// layout's shape also prints so. Result in cx->scratch.
+Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
+void face_push_tup(lua_State *L, Tup t);
+void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
+bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
+
+// tracelib.c: traced scalars (MT_VALUE)
+void face_push_value(lua_State *L, Ref r);           // of cx->fn
+bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
+// A number, boolean or traced value as IR value of type t (DT_NONE: its own
+// type; integers i32 or i64, floats f32).
+Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
+// The function being traced, or an error naming the operation.
+Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
+
+// tensorlib.c
+void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
+// owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
+bool face_test_tensor(lua_State *L, int idx, Tensor *t);
+Tensor face_check_tensor(lua_State *L, int idx);
+
 #endif

@@ -1,0 +1,67 @@
+// Ring 2: copy and MMA atoms as const tables, and the tiled operations made
+// of them. Rings 3 see only the tables (AtomMma, AtomCopy).
+#ifndef CUTE_ATOM_H
+#define CUTE_ATOM_H
+
+#include "base.h"
+#include "dtype.h"
+
+// One MMA instruction. TV layouts in CuTe notation, (thread,value) -> linear
+// coordinate of the column-major MxK / NxK / MxN tile.
+typedef struct AtomMma {
+  const char *name;             // "SM80_16x8x16_F32BF16BF16F32_TN"
+  int m, n, k;
+  const char *thr;              // ThrID, e.g. "32:1"
+  const char *a, *b, *c;        // TV layouts
+  DType d_type, a_type, b_type, c_type;
+  // Registers of one thread per operand (D A B C): 32-bit "r"/"f" or 64-bit
+  // "d"/"l", as the PTX constraint letter; number follows from the layout.
+  const char *regs;             // e.g. "frrf"
+  const char *ptx;              // "mma.sync.aligned...": instruction text;
+                                // operands D, A, B, C are appended in braces
+  int sm_min, sm_max;           // architectures; sm_max 0: no end
+  bool arch_specific;           // needs sm_XXa
+  const char *kind;             // numerics: "mma.sync f32.bf16", see simmma.h
+  unsigned flags;               // AMF_*
+} AtomMma;
+enum {
+  AMF_FMA = 1,      // UniversalFMA: plain C, no PTX
+  AMF_SAT = 2,      // .satfinite
+  AMF_XORPOPC = 4, AMF_ANDPOPC = 8,
+  AMF_GMMA = 16     // warpgroup, table only for now
+};
+
+typedef enum CopyOp {
+  CO_UNIVERSAL,     // plain load/store of `bits`
+  CO_AUTOVEC,       // as wide as layouts and alignment allow
+  CO_CPASYNC,       // cp.async, bits; CPF_* in flags
+  CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans
+  CO_SHUFFLE, CO_MOVM
+} CopyOp;
+
+// One copy instruction; layouts (thread,value) -> bit, in CuTe notation.
+typedef struct AtomCopy {
+  const char *name;             // "SM75_U32x4_LDSM_N"
+  CopyOp op;
+  const char *thr, *src, *dst, *ref;
+  int bits;                     // moved per thread
+  int num;                      // LDSM/STSM: 8x8 matrices
+  bool trans;
+  unsigned flags;               // CPF_*
+  const char *ptx;
+  int sm_min;
+} AtomCopy;
+
+// Atoms have ids (index into one list of all rows): IR stores the id.
+// Parametric families (UniversalFMA<T>, GMMA) are resolved by name into rows
+// made on demand that live as long as the process.
+const AtomMma *atom_mma(int id);
+const AtomCopy *atom_copy(int id);
+int atom_mma_find(const char *name);    // -1 when unknown
+int atom_copy_find(const char *name);
+int atom_mma_count(void);
+int atom_copy_count(void);
+// Up to 3 nearest names, comma separated, for error messages.
+const char *atom_nearest(Ctx *cx, const char *name, bool mma);
+
+#endif

@@ -1,0 +1,25 @@
+// Between ir.c and irfold.c: appending, and what is known of integers.
+#ifndef CUTE_IRFOLD_H
+#define CUTE_IRFOLD_H
+
+#include "ir.h"
+
+// Initialises a zeroed Fn in place; frees its parts but not itself (for
+// owners that hold the Fn inside a larger block).
+Fn *ir_init(Ctx *cx, Fn *fn, const char *name);
+void ir_clear(Fn *fn);
+
+// Appends without looking; ir_cons looks for an equal visible one first.
+Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact);
+Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
+// Fails with ERR_REGION when r cannot be used here.
+void ir_use(Ctx *cx, const Fn *fn, Ref r);
+
+Fact fold_full(DType t);  // all that a type holds
+Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
+Fact fact_join(Fact a, Fact b);      // holds for either value
+bool fact_within(Fact a, Fact b);    // a says at least what b says
+// Narrows what is known of r (a loop variable, an argument).
+void ir_assume(Fn *fn, Ref r, Fact f);
+
+#endif

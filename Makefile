@@ -2,22 +2,106 @@
 CC      ?= cc
 BUILD   ?= build
 CFLAGS  ?= -O2 -g
-WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes
+PREFIX  ?= /usr/local
+LUA     ?= lua5.4
 LUA_INC ?= /usr/include/lua5.4
-CSTD    := -std=c11 -fvisibility=hidden -fPIC -I$(LUA_INC)
+LUA_LIB ?= -l:liblua5.4.a
+EDIT_LIB ?= -l:libedit.a -l:libbsd.a -l:libmd.a -l:libtinfo.a
+STRIP   ?= -Wl,-s
+WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes
+WARN    += $(if $(WERROR),-Werror)
+CSTD    := -std=c11 -fvisibility=hidden -fPIC -I$(LUA_INC) $(DEFS)
 LIBS    := -lm -ldl -lpthread
 
-CORE := $(filter-out core/main.c,$(wildcard core/*.c))
-OBJ  := $(CORE:core/%.c=$(BUILD)/%.o)
+# What only the program has; everything else is the library too.
+PROGRAM := core/main.c core/replib.c
+CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*.c)))
+OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
+POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
+# Wildcards by level: what lies in lua/ and kernels/ goes into the program.
+LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua \
+             kernels/*/*.lua))
 
-all: $(BUILD)/cute/core.so
+all: $(BUILD)/cute/core.so $(BUILD)/cutelua
 
-$(BUILD)/%.o: core/%.c
+$(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(BUILD)
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
+
+$(BUILD)/embed.c: tools/embed.lua $(LUA_SRC)
+	@mkdir -p $(BUILD)
+	$(LUA) tools/embed.lua $@ $(LUA_SRC)
+
+$(BUILD)/embed.o: $(BUILD)/embed.c core/program.h
+	$(CC) $(CSTD) $(CFLAGS) $(WARN) -Icore -c $< -o $@
 
 $(BUILD)/cute/core.so: $(OBJ)
 	@mkdir -p $(BUILD)/cute
 	$(CC) -shared $(CFLAGS) -o $@ $^ $(LIBS)
 
--include $(OBJ:.o=.d)
+# Lua is linked in whole and its API exported, so that C modules of Lua can
+# be loaded; nothing of libedit is exported.
+$(BUILD)/cutelua: $(OBJ) $(POBJ)
+	$(CC) $(CFLAGS) $(STRIP) -Wl,-E -Wl,--exclude-libs,libedit.a:libbsd.a \
+	  -Wl,--exclude-libs,libmd.a:libtinfo.a -o $@ $^ -Wl,--whole-archive \
+	  $(LUA_LIB) -Wl,--no-whole-archive $(EDIT_LIB) $(LIBS)
+
+-include $(OBJ:.o=.d) $(POBJ:.o=.d)
+
+# ---- what a user runs ----
+
+demo: setup-build
+	@$(MAKE) --no-print-directory all
+	$(BUILD)/cutelua scripts/gemm3stage.lua
+
+# All specs through lua5.4 and the program's own through the program.
+test: setup-test
+	@$(MAKE) --no-print-directory all
+	@sh tools/suite.sh $(BUILD) specs program
+
+# The same specs on the GPU, and those that need one.
+gpu: setup-test
+	@$(MAKE) --no-print-directory all
+	@CUTELUA_GPU=1 sh tools/suite.sh $(BUILD) gpu
+
+# Needs CUTELUA_GOLDEN_DIR.
+golden: all
+	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
+
+check: setup-check
+	@$(MAKE) --no-print-directory all
+	@sh tools/suite.sh $(BUILD) check
+
+# Address and undefined-behaviour sanitizers, leaks included.
+asan: setup-test
+	@sh tools/suite.sh $(BUILD) asan
+
+# Fails allocation 1, 2, 3, ...: an error each time, never a crash.
+memerr: setup-test
+	@sh tools/suite.sh $(BUILD) memerr
+
+bench: all
+	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
+
+# Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
+fuzz: all
+	@set -e; for f in spec/fuzz/*.lua; do \
+	  if [ -f $$f ]; then $(BUILD)/cutelua $$f $(or $(FUZZ_SECONDS),60); \
+	  else echo "no fuzz targets in spec/fuzz"; fi; done
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -s -m 755 $(BUILD)/cutelua $(DESTDIR)$(PREFIX)/bin/cutelua
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-memerr $(BUILD)-gcc $(BUILD)-clang
+
+setup-build:
+	@sh tools/setup.sh build
+setup-test:
+	@sh tools/setup.sh build test
+setup-check:
+	@sh tools/setup.sh build test check
+
+.PHONY: all demo test gpu golden check asan memerr bench fuzz install clean \
+  setup-build setup-test setup-check

@@ -1,0 +1,260 @@
+// require "cute.sys" inside the program: line editing, Ctrl-C, folders, and
+// the embedded files. The core library and the rock have none of this.
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include <histedit.h>
+
+#include "program.h"
+
+// libtinfo's; its header would define names such as `lines` as macros.
+int tgetent(char *bp, const char *name);
+
+// ---- Ctrl-C ----
+
+// A signal handler has no argument of ours: the state that runs, and the
+// prompt's flag, are the two variables that C makes global.
+static lua_State *volatile running;
+static volatile sig_atomic_t interrupted;
+
+static void stop_hook(lua_State *L, lua_Debug *ar) {
+  lua_sethook(L, NULL, 0, 0);
+  lua_getinfo(L, "Sl", ar);
+  if (ar->currentline > 0)
+    lua_pushfstring(L, "%s:%d: interrupted", ar->short_src, ar->currentline);
+  else
+    lua_pushliteral(L, "interrupted");
+  lua_error(L);
+}
+
+// The first Ctrl-C asks; one that finds two unanswered ends the program.
+static void on_interrupt(int sig) {
+  static const char note[] =
+    "\n(stopping; Ctrl-C once more ends the program)\n";
+  lua_State *L = running;
+  int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
+  if (L) lua_sethook(L, stop_hook, mask, 1);
+  if (interrupted < 3) interrupted++;
+  if (!L) return;
+  if (interrupted == 2 && write(STDERR_FILENO, note, sizeof note - 1) < 0)
+    interrupted = 3;
+  if (interrupted == 3) {
+    signal(sig, SIG_DFL);
+    raise(sig);
+  }
+}
+
+static void catch_interrupt(struct sigaction *old) {
+  struct sigaction sa;
+  memset(&sa, 0, sizeof sa);
+  sa.sa_handler = on_interrupt;
+  sigemptyset(&sa.sa_mask);
+  sigaction(SIGINT, &sa, old);
+  interrupted = 0;
+}
+
+// call(f, handler, ...) is xpcall in which Ctrl-C raises "interrupted".
+static int sys_call(lua_State *L) {
+  int n = lua_gettop(L);
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_pushvalue(L, 1);
+  lua_copy(L, 2, 1);
+  lua_replace(L, 2);  // handler, f, ...
+  struct sigaction old;
+  lua_State *outer = running;
+  catch_interrupt(&old);
+  running = L;
+  int status = lua_pcall(L, n - 2, LUA_MULTRET, 1);
+  running = outer;
+  sigaction(SIGINT, &old, NULL);
+  if (interrupted && outer == NULL) lua_sethook(L, NULL, 0, 0);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_replace(L, 1);
+  return lua_gettop(L);
+}
+
+// ---- line editing ----
+
+#define MT_EDITOR "cute.editor"
+
+typedef struct Editor {
+  EditLine *el;
+  History *hist;
+  char *prompt;
+} Editor;
+
+static char *editor_prompt(EditLine *el) {
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
+  return e->prompt;
+}
+
+// One character of the terminal; an interrupt ends the line.
+static int editor_getc(EditLine *el, wchar_t *out) {
+  (void)el;
+  mbstate_t st;
+  memset(&st, 0, sizeof st);
+  for (;;) {
+    char c;
+    ssize_t n = read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno == EINTR && !interrupted) continue;
+    if (n <= 0 || interrupted) return n == 0 ? 0 : -1;
+    size_t used = mbrtowc(out, &c, 1, &st);
+    if (used == (size_t)-2) continue;
+    if (used == (size_t)-1) *out = L'?';
+    return 1;
+  }
+}
+
+static int editor_close(lua_State *L) {
+  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
+  if (e->el) el_end(e->el);
+  if (e->hist) history_end(e->hist);
+  free(e->prompt);
+  e->el = NULL;
+  e->hist = NULL;
+  e->prompt = NULL;
+  return 0;
+}
+
+static Editor *check_editor(lua_State *L) {
+  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
+  if (!e->el) luaL_error(L, "the editor is closed");
+  return e;
+}
+
+// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C
+static int editor_read(lua_State *L) {
+  Editor *e = check_editor(L);
+  const char *prompt = luaL_checkstring(L, 2);
+  char *copy = malloc(strlen(prompt) + 1);
+  if (!copy) return luaL_error(L, "not enough memory");
+  strcpy(copy, prompt);
+  free(e->prompt);
+  e->prompt = copy;
+  struct sigaction old;
+  catch_interrupt(&old);
+  int n = 0;
+  const char *s = el_gets(e->el, &n);
+  sigaction(SIGINT, &old, NULL);
+  if (interrupted) {
+    interrupted = 0;
+    el_reset(e->el);
+    lua_pushboolean(L, 0);
+  } else if (!s || n <= 0) {
+    lua_pushnil(L);
+  } else {
+    size_t len = strlen(s);
+    if (len > 0 && s[len - 1] == '\n') len--;
+    lua_pushlstring(L, s, len);
+  }
+  return 1;
+}
+
+// ed:add(entry) puts an entry at the end of the history.
+static int editor_add(lua_State *L) {
+  Editor *e = check_editor(L);
+  HistEvent ev;
+  history(e->hist, &ev, H_ENTER, luaL_checkstring(L, 2));
+  return 0;
+}
+
+// editor() -> an editor, or nil where the terminal is none or unknown.
+static int sys_editor(lua_State *L) {
+  const char *term = getenv("TERM");
+  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return 0;
+  if (!term || !*term || tgetent(NULL, term) != 1) return 0;
+  Editor *e = lua_newuserdatauv(L, sizeof *e, 0);
+  memset(e, 0, sizeof *e);
+  luaL_setmetatable(L, MT_EDITOR);
+  setlocale(LC_CTYPE, "");
+  e->hist = history_init();
+  e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
+  if (!e->el) return 0;
+  HistEvent ev;
+  history(e->hist, &ev, H_SETSIZE, 10000);
+  el_set(e->el, EL_CLIENTDATA, e);
+  el_set(e->el, EL_PROMPT, editor_prompt);
+  el_set(e->el, EL_EDITOR, "emacs");
+  el_set(e->el, EL_HIST, history, e->hist);
+  el_set(e->el, EL_GETCFN, editor_getc);
+  el_set(e->el, EL_SIGNAL, 0);
+  el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+  el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
+  el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);
+  el_set(e->el, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
+  el_source(e->el, NULL);
+  return 1;
+}
+
+// ---- the rest ----
+
+static int sys_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+// mkdirs(path) -> true | nil, reason: the folder and those above it.
+static int sys_mkdirs(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  for (const char *p = path; *p;) {
+    p = strchr(p + 1, '/');
+    if (!p) p = path + strlen(path);
+    lua_pushlstring(L, path, (size_t)(p - path));
+    if (mkdir(lua_tostring(L, -1), 0777) != 0 && errno != EEXIST)
+      return luaL_fileresult(L, 0, path);
+    lua_pop(L, 1);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// embedded(chunkname) -> text of an embedded file, or nil
+static int sys_embedded(lua_State *L) {
+  const char *chunk = luaL_checkstring(L, 1);
+  for (size_t i = 0; i < embedded_count; i++) {
+    if (strcmp(embedded_files[i].chunk, chunk) != 0) continue;
+    lua_pushlstring(L, embedded_files[i].text, embedded_files[i].size);
+    return 1;
+  }
+  return 0;
+}
+
+// modules() -> names of the embedded modules, sorted
+static int sys_modules(lua_State *L) {
+  lua_createtable(L, (int)embedded_count, 0);
+  for (size_t i = 0; i < embedded_count; i++) {
+    lua_pushstring(L, embedded_files[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+int luaopen_cute_sys(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    {"read", editor_read}, {"add", editor_add}, {"close", editor_close},
+    {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"call", sys_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
+    {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
+    {"modules", sys_modules}, {NULL, NULL}};
+  luaL_newmetatable(L, MT_EDITOR);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  luaL_newlib(L, funcs);
+  lua_pushliteral(L, CUTE_VERSION);
+  lua_setfield(L, -2, "version");
+  return 1;
+}

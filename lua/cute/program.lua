@@ -1,0 +1,178 @@
+--- The command line of the `cutelua` program.
+local report = require "cute.report"
+local source = require "cute.source"
+local sys = require "cute.sys"
+
+local program = {}
+
+local HELP = [==[
+usage: cutelua [options] [script [arguments]]
+Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
+without -e, it is an interactive prompt.
+
+  -e CODE        runs CODE (may be given more than once)
+  -l MODULE      requires MODULE into a global of that name
+  -i             goes to the prompt after the script or -e
+  -              runs standard input as a script
+  --traceback    shows Lua's traceback under an error
+  --version      prints the version and stops
+  --help         prints this text and stops
+  --             ends the options
+
+The script finds its arguments in `arg` and in `...`, as in stock lua.
+Exit code: 0 all well, 1 an error, 2 a wrong command line, 130 interrupted.
+]==]
+
+local VALUED = {["-e"] = true, ["-l"] = true}
+local FLAGS = {["-i"] = "interactive", ["--traceback"] = "traceback",
+  ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
+  ["-h"] = "help"}
+
+--- Reads the command line: {steps = {{"-e", code}...}, script = index}.
+---@param argv table argv[0] is the program
+---@return table? options, string? message
+function program.options(argv)
+  local opt = {steps = {}}
+  local i = 1
+  while argv[i] do
+    local a = argv[i]
+    if a == "--" then
+      i = i + 1
+      break
+    elseif a == "-" or a:sub(1, 1) ~= "-" then
+      break
+    elseif FLAGS[a] then
+      opt[FLAGS[a]] = true
+    elseif VALUED[a:sub(1, 2)] and a:sub(1, 2) ~= "--" then
+      local value = a:sub(3)
+      if value == "" then
+        i = i + 1
+        value = argv[i]
+      end
+      if not value then return nil, ("'%s' needs an argument"):format(a) end
+      opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
+    else
+      return nil, ("unknown option '%s'; --help lists them"):format(a)
+    end
+    i = i + 1
+  end
+  if argv[i] then opt.script = i end
+  return opt
+end
+
+local function say(text)
+  io.stdout:flush()
+  io.stderr:write(text, "\n")
+end
+
+-- Runs f; shows a failure. Returns an exit code.
+local function protected(opt, f, ...)
+  local ok, failure = sys.call(f, report.capture, ...)
+  if ok then return 0 end
+  say(report.format(failure, {prefix = "cutelua: ",
+    traceback = opt.traceback}))
+  local text = type(failure) == "table" and failure.message
+  return text and text:find "%f[%a]interrupted$" and 130 or 1
+end
+
+local function load_text(text, chunk)
+  source.add(chunk, text)
+  local f, message = load(text, chunk, "t")
+  if not f then error(message, 0) end
+  return f
+end
+
+-- A script that the prompt follows leaves its locals there: a call behind
+-- its last line hands them over, unless it ends in a `return`.
+local function load_keeping(text, chunk, env)
+  _G["cutelua keep"] = function()
+    local i = 1
+    while true do
+      local name, value = debug.getlocal(2, i)
+      if not name then break end
+      if not name:find "^%(" then env[name] = value end
+      i = i + 1
+    end
+  end
+  local f = load(text .. '\n_G["cutelua keep"]()', chunk, "t")
+  return f or load_text(text, chunk)
+end
+
+local function read_script(name)
+  local f <close> = name == "-" and io.stdin or io.open(name, "rb")
+  if not f then
+    local _, why = io.open(name, "rb")
+    error(("cannot open %s [io]"):format(why), 0)
+  end
+  local text, why = f:read "a"
+  if not text then error(("cannot read %s: %s [io]"):format(name, why), 0) end
+  return text
+end
+
+local function script_function(opt, name, env)
+  local text = read_script(name)
+  if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
+  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+  local chunk = name == "-" and "=stdin" or "@" .. name
+  if name == "-" then source.add(chunk, text) end
+  if opt.interactive then return load_keeping(text, chunk, env) end
+  local f, message = load(text, chunk, "t")
+  if not f then error(message, 0) end
+  return f
+end
+
+local function set_arg(argv, script)
+  local arg = {}
+  for i = 0, #argv do arg[i - (script or 0)] = argv[i] end
+  _G.arg = arg
+  return arg
+end
+
+local function run_steps(opt)
+  for n, step in ipairs(opt.steps) do
+    local code = protected(opt, function()
+      if step[1] == "-l" then
+        _G[step[2]:match "^[^=]+"] = require(step[2]:match "[^=]+$")
+        return
+      end
+      local many = n > 1 and " " .. n or ""
+      load_text(step[2], "=(command line" .. many .. ")")()
+    end)
+    if code ~= 0 then return code end
+  end
+  return 0
+end
+
+--- Runs the program; returns its exit code.
+---@param argv table
+---@return integer
+function program.main(argv)
+  local opt, message = program.options(argv)
+  if not opt then
+    say("cutelua: " .. message)
+    return 2
+  end
+  if opt.help then
+    io.write(HELP)
+    return 0
+  elseif opt.version then
+    print(("cutelua %s (%s)"):format(sys.version, _VERSION))
+    return 0
+  end
+  local arg = set_arg(argv, opt.script)
+  local code = run_steps(opt)
+  if code ~= 0 and not opt.interactive then return code end
+  local prompt = opt.interactive or not opt.script and #opt.steps == 0
+  local repl = prompt and require "cute.repl".new(opt)
+  if opt.script then
+    code = protected(opt, function()
+      local env = repl and repl.env
+      local f = script_function(opt, argv[opt.script], env)
+      return f(table.unpack(arg))
+    end)
+  end
+  if repl then return repl:run() end
+  return code
+end
+
+return program

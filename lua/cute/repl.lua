@@ -1,0 +1,370 @@
+--- The prompt: reads Lua, runs it, prints values, lives on after errors.
+--
+-- A `local` outside of every block would be gone with its line, so it
+-- becomes a global of the prompt (`repl.globalize`); inside functions and
+-- blocks a local stays one. The text of every input is kept under its chunk
+-- name "=(prompt):N", so that the tracer and reports can read it.
+local report = require "cute.report"
+local source = require "cute.source"
+
+local has_sys, sys = pcall(require, "cute.sys")
+
+local repl = {}
+repl.__index = repl
+
+local HISTORY_SIZE = 2000
+local HELP = [[
+Type Lua; values print by themselves. An unfinished input goes on in the
+next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
+A `local` typed at the prompt lives on: it becomes a global of the prompt.
+Set: cute = require "cute", _ = cute._, X = cute.X.
+  cute.make_layout({8, 4}, {1, 8})         a layout, printed as (8,4):(1,8)
+  cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation]]
+
+--- Text of a chunk by its name; "=(prompt):3" is the third input.
+repl.source = source.text
+
+-- ---- locals at the prompt ----
+
+-- Tokens of Lua as {kind, text, from, to}: kind is "name", "op" or "other".
+local function tokens(text)
+  local list, at = {}, 1
+  local function long_end(from)
+    local level = text:match("^%[(=*)%[", from)
+    if not level then return nil end
+    local _, to = text:find("]" .. level .. "]", from, true)
+    return to or #text
+  end
+  local function string_end(from)
+    local quote, i = text:sub(from, from), from + 1
+    while i <= #text do
+      local c = text:sub(i, i)
+      if c == quote then return i end
+      i = i + (c == "\\" and 2 or 1)
+    end
+    return #text
+  end
+  while true do
+    at = text:find("%S", at)
+    if not at then return list end
+    local to, kind
+    if text:find("^%-%-", at) then
+      to = long_end(at + 2) or (text:find("\n", at, true) or #text + 1) - 1
+    elseif text:find("^[%a_]", at) then
+      kind = "name"
+      to = select(2, text:find("^[%w_]+", at))
+    elseif text:find("^%.?%d", at) then
+      kind = "other"
+      to = select(2, text:find("^[%w_.]+", at))
+    elseif text:find("^[\"']", at) then
+      kind, to = "other", string_end(at)
+    elseif long_end(at) then
+      kind, to = "other", long_end(at)
+    else
+      kind = "op"
+      to = select(2, text:find("^[=~<>]=", at)) or at
+    end
+    if kind then
+      list[#list + 1] = {kind = kind, text = text:sub(at, to), from = at,
+        to = to}
+    end
+    at = to + 1
+  end
+end
+
+local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
+  ["end"] = -1, ["until"] = -1}
+
+-- The edits for `local` at token i: {from, to, text} each; none if it has
+-- to stay (a <close> variable).
+local function local_edits(list, i)
+  local word = list[i]
+  local edits = {{word.from, word.to, (" "):rep(5)}}
+  if list[i + 1] and list[i + 1].text == "function" then return edits end
+  local last
+  repeat
+    i = i + 1
+    last = list[i]
+    if not last or last.kind ~= "name" then return {} end
+    if list[i + 1] and list[i + 1].text == "<" then
+      local attrib, close = list[i + 2], list[i + 3]
+      if not close or attrib.text == "close" then return {} end
+      local from, to = list[i + 1].from, close.to
+      edits[#edits + 1] = {from, to, (" "):rep(to - from + 1)}
+      i = i + 3
+      last = close
+    end
+    i = i + 1
+  until not list[i] or list[i].text ~= ","
+  if not list[i] or list[i].text ~= "=" then
+    edits[#edits + 1] = {last.to + 1, last.to, " = nil"}
+  end
+  return edits
+end
+
+--- Turns the locals outside of every block into globals. Lines and columns
+-- stay as they are; text that is not whole Lua comes back unharmed.
+---@param text string
+---@return string
+function repl.globalize(text)
+  local list, depth, edits = tokens(text), 0, {}
+  for i, token in ipairs(list) do
+    local before = list[i - 1] and list[i - 1].text
+    if token.kind == "name" and before ~= "." and before ~= ":" then
+      depth = depth + (OPENS[token.text] or 0)
+      if token.text == "local" and depth == 0 then
+        table.move(local_edits(list, i), 1, 9999, #edits + 1, edits)
+      end
+    end
+  end
+  local out, at = {}, 1
+  for _, e in ipairs(edits) do
+    out[#out + 1] = text:sub(at, e[1] - 1) .. e[3]
+    at = e[2] + 1
+  end
+  return table.concat(out) .. text:sub(at)
+end
+
+-- ---- values ----
+
+local function quoted(v)
+  return type(v) == "string" and ("%q"):format(v):gsub("\\\n", "\\n")
+    or tostring(v)
+end
+
+local function sorted_keys(t, n)
+  local keys = {}
+  for k in next, t do
+    local seq = math.type(k) == "integer" and k >= 1 and k <= n
+    if not seq then keys[#keys + 1] = k end
+  end
+  table.sort(keys, function(a, b)
+    local ta, tb = type(a), type(b)
+    if ta ~= tb then return ta < tb end
+    if ta == "number" or ta == "string" then return a < b end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+-- {8, {8, 8}} in full, larger tables cut short.
+local function show_table(t, depth)
+  local parts, n = {}, #t
+  local function item(v)
+    if type(v) == "table" and not getmetatable(v) then
+      return depth > 0 and show_table(v, depth - 1) or "{...}"
+    end
+    return (quoted(v))
+  end
+  for i = 1, math.min(n, 32) do parts[i] = item(rawget(t, i)) end
+  if n > 32 then parts[33] = ("... %d more"):format(n - 32) end
+  local keys = sorted_keys(t, n)
+  for i = 1, math.min(#keys, 32) do
+    local k = keys[i]
+    local name = type(k) == "string" and k:find "^[%a_][%w_]*$" and k
+      or "[" .. quoted(k) .. "]"
+    parts[#parts + 1] = name .. " = " .. item(rawget(t, k))
+  end
+  if #keys > 32 then parts[#parts + 1] = ("... %d more"):format(#keys - 32) end
+  local flat = "{" .. table.concat(parts, ", ") .. "}"
+  if #flat <= 76 then return flat end
+  if #keys == 0 and depth < 2 then return flat end
+  return "{\n  " .. table.concat(parts, ",\n  ") .. "\n}"
+end
+
+--- A value as the prompt prints it.
+---@param v any
+---@return string
+function repl.show(v)
+  if type(v) == "table" and not debug.getmetatable(v) then
+    return show_table(v, 2)
+  end
+  return tostring(v)
+end
+
+-- ---- history ----
+
+local function state_folder()
+  local base = os.getenv "XDG_STATE_HOME"
+  if base and base:sub(1, 1) == "/" then return base .. "/cutelua" end
+  local home = os.getenv "HOME"
+  return home and home ~= "" and home .. "/.local/state/cutelua" or nil
+end
+
+local function encode(entry)
+  return (entry:gsub("\\", "\\\\"):gsub("\n", "\\n"))
+end
+
+local function decode(line)
+  return (line:gsub("\\(.)", function(c) return c == "n" and "\n" or c end))
+end
+
+local function read_history(path)
+  local list = {}
+  local f <close> = path and io.open(path, "rb")
+  if not f then return list end
+  for line in f:lines() do
+    if line ~= "" then list[#list + 1] = decode(line) end
+  end
+  return list
+end
+
+-- Adds an entry to what the file holds now, so that two prompts at a time
+-- do not lose each other's. A folder that cannot be written loses only the
+-- history.
+local function write_history(path, entry)
+  local list = read_history(path)
+  if list[#list] == entry then return end
+  list[#list + 1] = entry
+  local out = {}
+  for i = math.max(1, #list - HISTORY_SIZE + 1), #list do
+    out[#out + 1] = encode(list[i]) .. "\n"
+  end
+  local aside = ("%s.%d.%s"):format(path, os.time(),
+    tostring({}):match "%w+$")
+  local f = io.open(aside, "wb")
+  if not f then return end
+  local ok = f:write(table.concat(out))
+  ok = f:close() and ok
+  if not ok or not os.rename(aside, path) then os.remove(aside) end
+end
+
+-- ---- the loop ----
+
+--- A prompt with its own globals over those of Lua.
+---@param opt? {traceback: boolean?}
+function repl.new(opt)
+  local self = setmetatable({opt = opt or {}, count = 0, failed = false},
+    repl)
+  self.env = setmetatable({}, {__index = _G})
+  self.env.help = setmetatable({}, {__tostring = function() return HELP end,
+    __call = function() print(HELP) end})
+  return self
+end
+
+-- Sets cute, _ and X; the prompt works without them too.
+function repl:preset()
+  local ok, cute = self:call(require, "cute")
+  if not ok then return end
+  local env = self.env
+  for name, value in pairs {cute = cute, _ = cute._, X = cute.X} do
+    if env[name] == nil then env[name] = value end
+  end
+end
+
+function repl:say(text)
+  io.stdout:flush()
+  io.stderr:write(text, "\n")
+end
+
+-- Runs f under Ctrl-C; shows its failure.
+function repl:call(f, ...)
+  local call = has_sys and sys.call or xpcall
+  local out = table.pack(call(f, report.capture, ...))
+  if not out[1] then
+    self.failed = true
+    self:say(report.format(out[2], self.opt))
+  end
+  return table.unpack(out, 1, out.n)
+end
+
+--- Compiles an input: as an expression if it is one, else as statements.
+---@return function? chunk, string? message, boolean? unfinished
+function repl:compile(text)
+  local chunk = ("=(prompt):%d"):format(self.count + 1)
+  local expression = text:gsub("^%s*=", "")
+  local f, why = load("return " .. expression, chunk, "t", self.env)
+  if f then return f end
+  local g, message = load(repl.globalize(text), chunk, "t", self.env)
+  if g then return g end
+  local unfinished = message:find "near '?<eof>'?$"
+    or why:find "near '?<eof>'?$"
+  return nil, message, unfinished ~= nil
+end
+
+--- Runs one whole input and prints what it returns; false if it failed.
+---@param text string
+---@return boolean ok
+function repl:eval(text)
+  local f, message = self:compile(text)
+  self.count = self.count + 1
+  source.add(("=(prompt):%d"):format(self.count), text)
+  if not f then
+    self.failed = true
+    self:say(report.format({message = message, frames = {}}, self.opt))
+    return false
+  end
+  local out = table.pack(self:call(f))
+  if out[1] and out.n > 1 then
+    self:call(function()
+      for i = 2, out.n do out[i] = repl.show(out[i]) end
+      print(table.concat(out, "\t", 2, out.n))
+    end)
+  end
+  return out[1]
+end
+
+-- Reads lines until they make a whole input. nil: the end; false: dropped.
+function repl:input(read)
+  local text = read "> "
+  while text do
+    local f, _, unfinished = self:compile(text)
+    if f or not unfinished then return text end
+    local more = read ">> "
+    if more == nil then return text end
+    text = more and text .. "\n" .. more
+  end
+  return text
+end
+
+function repl:loop(read, remember)
+  while true do
+    local text = self:input(read)
+    if text == nil then return end
+    if text and text:find "%S" then
+      remember(text)
+      self:eval(text)
+    end
+  end
+end
+
+local function plain_reader(prompts)
+  return function(prompt)
+    if prompts then
+      io.write(prompt)
+      io.flush()
+    end
+    return io.read()
+  end
+end
+
+--- Reads and runs until the end of input; returns an exit code: without a
+-- terminal 1 if anything failed.
+---@return integer
+function repl:run()
+  local terminal = has_sys and sys.isatty(0)
+  local editor = terminal and sys.editor()
+  self:preset()
+  self.failed = false
+  if terminal then
+    print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")
+      :format(sys.version, _VERSION))
+  end
+  if not editor then
+    self:loop(plain_reader(terminal), function() end)
+    if terminal then print() end
+    return not terminal and self.failed and 1 or 0
+  end
+  local folder = state_folder()
+  local path = folder and sys.mkdirs(folder) and folder .. "/history"
+  for _, entry in ipairs(read_history(path)) do editor:add(entry) end
+  self:loop(function(prompt) return editor:read(prompt) end, function(text)
+    editor:add(text)
+    if path then write_history(path, text) end
+  end)
+  print()
+  editor:close()
+  return 0
+end
+
+return repl

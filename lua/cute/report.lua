@@ -1,0 +1,210 @@
+--- How a misuse is shown: the sentence, where, the lines around it, the
+-- operands, one suggestion; a dozen lines at most.
+--
+-- An error of cutelua is the string "file:line: sentence [kind]\noperands".
+-- Errors of Lua itself, and values that are no strings, are shown as well as
+-- they can be. `report.capture` is the message handler that sees the stack,
+-- `report.format` makes the text.
+local source = require "cute.source"
+
+local report = {}
+
+local MAX_LINES = 12
+local MAX_FRAMES = 40
+
+--- Kinds that tell of the world, not of a mistake in the script: one plain
+-- sentence, without source lines.
+report.world = {
+  ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
+  ["compile-failed"] = true, ["driver-error"] = true,
+  ["out-of-memory"] = true,
+}
+
+--- One suggestion a kind.
+report.suggestions = {
+  ["bad-argument"] = "print the value to see what it is",
+  ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
+  ["inadmissible"] = "print both operands, or run the call in "
+    .. "cute.explain(function() ... end)",
+  ["overflow"] = "the product of extents and strides must stay below 2^63",
+  ["limit"] = "split the work, or use a smaller tile or rank",
+  ["unknown-name"] = "look for the spelling in docs/, names are CuTe's own",
+  ["type-mismatch"] = "convert with x:to(cute.f32), or choose the atom "
+    .. "for these types",
+  ["shape-mismatch"] = "print both shapes; a tile must divide what it tiles",
+  ["misaligned"] = "use a narrower copy, or pad the layout so that every "
+    .. "vector starts on its own size",
+  ["smem-budget"] = "use fewer stages or a smaller tile",
+  ["register-index"] = "index fragments with loop numbers of a plain "
+    .. "`for i = 0, n do`, which unrolls",
+  ["wrong-arch"] = "choose another atom, or another --arch",
+  ["needs-static"] = "take the extent from a static layout, or leave "
+    .. "mark_layout_dynamic away",
+  ["traced-in-lua"] = "use the cute function: a:lt(b), cute.when(cond, f), "
+    .. "cute.range(n), cute.min(a, b)",
+  ["unused-boolean"] = "Lua's `if` cannot test a traced value: use "
+    .. "cute.when(cond, function() ... end)",
+  ["loop-type-changed"] = "convert in the loop, so that the local keeps the "
+    .. "type that it had before it",
+  ["loop-table-changed"] = "keep the number in a local, or in a "
+    .. "cute.var(x)",
+  ["loop-exit"] = "use cute.loop(cond, body), or cute.when around the rest "
+    .. "of the body",
+  ["runaway-trace"] = "a traced condition never ends a Lua `while`: use "
+    .. "cute.loop(cond, body)",
+  ["out-of-region"] = "declare the local before the loop or branch and "
+    .. "assign it inside",
+  ["foreign-value"] = "pass it as an argument of the kernel",
+  ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
+  ["inside-kernel"] = "do it before the kernel and use the result inside",
+  ["bad-launch"] = "block = {mma:size()} and grid = tiles of the output",
+  ["closed"] = "use it before its close() or the end of its block",
+  ["kernel-fault"] = "look at both lines for a missing wait, barrier or "
+    .. "predicate",
+  ["internal"] = "please report this with the script",
+  ["compile-failed"] = "cutelua SCRIPT --emit cu shows the generated text",
+}
+
+local function is_own(src)
+  return src:find "^=%[cute" ~= nil
+    or src:find "^@cute/[^/]*$" ~= nil or src:find "^@.*/cute/[^/]*$" ~= nil
+end
+
+local function frame_name(info)
+  local name = source.names[info.func]
+  if name then return name end
+  if info.what == "main" then return "main chunk" end
+  if info.name and info.name ~= "?" then return info.name end
+  return ("function of line %d"):format(info.linedefined)
+end
+
+--- Message handler for xpcall: keeps the error and the stack under it.
+---@param err any
+---@return table failure
+function report.capture(err)
+  local failure = {value = err, frames = {}}
+  if type(err) == "string" then
+    failure.message = err
+  else
+    local mt = debug.getmetatable(err)
+    local text = mt and mt.__tostring and tostring(err)
+    failure.message = text
+      or ("error object is a %s value"):format(type(err))
+  end
+  for level = 2, MAX_FRAMES do
+    local info = debug.getinfo(level, "Slnf")
+    if not info then break end
+    if info.currentline > 0 then
+      failure.frames[#failure.frames + 1] = {
+        source = info.source, short = info.short_src,
+        line = info.currentline, name = frame_name(info),
+        own = is_own(info.source)}
+    end
+  end
+  failure.traceback = debug.traceback("", 2):gsub("^\n", "")
+  return failure
+end
+
+--- Splits a message into its parts.
+---@return table parts with file, line, sentence, kind and rest (lines)
+function report.parse(message)
+  local first, rest = message:match "^([^\n]*)\n?(.*)$"
+  local parts = {rest = {}}
+  local file, line, tail = first:match "^(.-):(%d+): (.*)$"
+  if file then
+    parts.file, parts.line, first = file, math.tointeger(line), tail
+  end
+  local sentence, kind = first:match "^(.*) %[([%l][%l-]*)%]$"
+  parts.sentence, parts.kind = sentence or first, kind
+  for text in rest:gmatch "[^\n]+" do
+    parts.rest[#parts.rest + 1] = text
+  end
+  return parts
+end
+
+-- The user's frame that an error belongs to: the one its message names,
+-- else the innermost that is not cutelua's own.
+local function blamed(failure, parts)
+  local first
+  for _, frame in ipairs(failure.frames or {}) do
+    if frame.short == parts.file and frame.line == parts.line then
+      return frame
+    end
+    if not frame.own and not first then first = frame end
+  end
+  if parts.file and not parts.file:find "^%[cute" then
+    local chunk = "=" .. parts.file
+    if not source.text(chunk) then chunk = "@" .. parts.file end
+    return {source = chunk, short = parts.file, line = parts.line}
+  end
+  return first
+end
+
+local function excerpt(frame)
+  local lines, width = {}, #tostring(frame.line + 1)
+  if not source.line(frame.source, frame.line) then return lines end
+  for n = frame.line - 1, frame.line + 1 do
+    local text = source.line(frame.source, n)
+    if text and (text ~= "" or n == frame.line) then
+      if #text > 100 then text = text:sub(1, 97) .. "..." end
+      lines[#lines + 1] = (" %s %" .. width .. "d | %s")
+        :format(n == frame.line and ">" or " ", n, text)
+    end
+  end
+  return lines
+end
+
+local function place(frame)
+  local text = ("  %s:%d"):format(frame.short, frame.line)
+  return frame.name and text .. " in " .. frame.name or text
+end
+
+local function add_all(out, list, limit)
+  for i, text in ipairs(list) do
+    if i == limit and #list > limit then
+      out[#out + 1] = ("    ... %d more lines"):format(#list - limit + 1)
+      return
+    end
+    out[#out + 1] = "    " .. text
+  end
+end
+
+local function misuse(failure, parts, out)
+  local frame = blamed(failure, parts)
+  if frame then
+    out[#out + 1] = place(frame)
+    for _, line in ipairs(excerpt(frame)) do out[#out + 1] = line end
+  end
+  local hint = report.suggestions[parts.kind]
+  add_all(out, parts.rest, MAX_LINES - #out - (hint and 1 or 0))
+  if hint then out[#out + 1] = "  hint: " .. hint end
+end
+
+--- The text of a failure, at most a dozen lines (with `traceback`, Lua's
+-- traceback follows).
+---@param failure table|string of report.capture, or a bare message
+---@param opt? {traceback: boolean?, prefix: string?}
+---@return string
+function report.format(failure, opt)
+  opt = opt or {}
+  if type(failure) ~= "table" or not failure.message then
+    failure = {message = tostring(failure), frames = {}}
+  end
+  local parts = report.parse(failure.message)
+  local tag = parts.kind and " [" .. parts.kind .. "]" or ""
+  local out = {(opt.prefix or "") .. parts.sentence .. tag}
+  if report.world[parts.kind] then
+    add_all(out, parts.rest, MAX_LINES - 1)
+  elseif parts.sentence == "interrupted" then
+    local frame = blamed(failure, parts)
+    if frame then out[2] = place(frame) end
+  else
+    misuse(failure, parts, out)
+  end
+  if opt.traceback and failure.traceback then
+    out[#out + 1] = failure.traceback
+  end
+  return table.concat(out, "\n")
+end
+
+return report

@@ -1,0 +1,61 @@
+--- Source text by chunk name.
+-- A file's text is read from the file; what was typed at the prompt, given
+-- with `-e` or carried inside the program has no file and is kept here. The
+-- tracer reads kernels' lines from it, reports show them.
+--
+-- Chunk names are those of `lua_Debug.source`: "@script.lua", "=(prompt):3",
+-- "=(command line)", "=[cute.gemm]"; a chunk of `load(text)` is named by its
+-- own text.
+local source = {}
+
+local kept = {}
+local lines_of = {}
+
+--- Names of functions that Lua itself has no name for, such as kernels:
+-- `source.names[f] = "kernel gemm3stage"`. Reports use them.
+source.names = setmetatable({}, {__mode = "k"})
+
+--- Keeps the text of a chunk that has no file.
+---@param chunk string chunk name with its "=" or "@"
+---@param text string
+function source.add(chunk, text)
+  kept[chunk] = text
+  lines_of[chunk] = nil
+end
+
+local function read_file(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read "a" or nil
+end
+
+--- The text of a chunk, or nil where it is not known.
+---@param chunk string
+---@return string?
+function source.text(chunk)
+  if kept[chunk] then return kept[chunk] end
+  local mark, name = chunk:sub(1, 1), chunk:sub(2)
+  if mark == "@" then return read_file(name) end
+  if mark ~= "=" then return chunk end
+  local ok, sys = pcall(require, "cute.sys")
+  return ok and sys.embedded(chunk) or nil
+end
+
+--- Line n of a chunk, or nil.
+---@param chunk string
+---@param n integer
+---@return string?
+function source.line(chunk, n)
+  local lines = lines_of[chunk]
+  if not lines then
+    local text = source.text(chunk)
+    if not text then return nil end
+    lines = {}
+    for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+      lines[#lines + 1] = line
+    end
+    if chunk:sub(1, 1) == "=" then lines_of[chunk] = lines end
+  end
+  return lines[n]
+end
+
+return source

@@ -1,0 +1,46 @@
+-- embed.lua OUT FILE...: writes C that holds the Lua files, see program.h.
+-- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y.
+
+local function module_name(path)
+  local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
+  return (name:gsub("^(.+)%.init$", "%1")),
+    "=[" .. name .. "]"
+end
+
+local function c_string(text)
+  local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
+    ["\\"] = "\\\\", ["?"] = "\\?"}
+  local lines = {}
+  for line in text:gmatch "[^\n]*\n?" do
+    if line ~= "" then
+      lines[#lines + 1] = '  "' .. line:gsub('[%c"\\?\128-\255]', function(c)
+        return escapes[c] or ("\\%03o"):format(c:byte())
+      end) .. '"'
+    end
+  end
+  return #lines > 0 and table.concat(lines, "\n") or '  ""'
+end
+
+local files = {}
+for i = 2, #arg do
+  local name, chunk = module_name(arg[i])
+  local f <close> = assert(io.open(arg[i], "rb"))
+  files[#files + 1] = {name = name, chunk = chunk, text = f:read "a"}
+end
+table.sort(files, function(a, b) return a.name < b.name end)
+
+local out = {'#include "program.h"\n'}
+for i, f in ipairs(files) do
+  out[#out + 1] = ("static const char text%d[] =\n%s;\n")
+    :format(i, c_string(f.text))
+end
+out[#out + 1] = "const Embedded embedded_files[] = {"
+for i, f in ipairs(files) do
+  out[#out + 1] = ('  {"%s", "%s", text%d, sizeof text%d - 1},')
+    :format(f.name, f.chunk, i, i)
+end
+out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
+  "  sizeof embedded_files / sizeof *embedded_files;\n"
+
+local f <close> = assert(io.open(arg[1], "wb"))
+assert(f:write(table.concat(out, "\n")))

@@ -1,0 +1,60 @@
+#!/bin/sh
+# setup.sh build|test|check...: installs the Debian packages that are missing
+# for that purpose, and touches nothing where all is there.
+cc=${CC:-cc}
+missing=
+
+need() {  # PACKAGE COMMAND...: the package is missing when the command fails
+  package=$1
+  shift
+  "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+have() { command -v "$1"; }
+header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
+archive() { [ "$($cc -print-file-name="$1")" != "$1" ]; }
+module() { lua5.4 -e "require '$1'"; }
+
+build() {
+  need gcc have "$cc"
+  need libc6-dev header stdio.h
+  need lua5.4 have lua5.4
+  need liblua5.4-dev header lua.h -I/usr/include/lua5.4
+  need liblua5.4-dev archive liblua5.4.a
+  need libedit-dev header histedit.h
+  need libedit-dev archive libedit.a
+  need libbsd-dev archive libbsd.a
+  need libmd-dev archive libmd.a
+  need libncurses-dev archive libtinfo.a
+}
+test() {
+  need lua-busted module busted.runner
+  need lua-dkjson module dkjson
+  need python3 have python3
+}
+check() {
+  need lua-check have luacheck
+  need clang have clang
+  need luarocks have luarocks
+}
+
+for purpose; do "$purpose"; done
+[ -n "$missing" ] || exit 0
+if ! command -v apt-get >/dev/null; then
+  echo "setup: missing, and no apt-get here:$missing" >&2
+  exit 1
+fi
+sudo=
+if [ "$(id -u)" != 0 ]; then
+  sudo=sudo
+  command -v sudo >/dev/null || {
+    echo "setup: needs root or sudo to install:$missing" >&2
+    exit 1
+  }
+fi
+echo "setup: installing$missing"
+apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
+# shellcheck disable=SC2086  # lists of words
+$apt install -y --no-install-recommends $missing >/dev/null 2>&1 || {
+  $apt update >/dev/null &&
+  $apt install -y --no-install-recommends $missing
+}

@@ -1,0 +1,106 @@
+#!/bin/sh
+# suite.sh BUILD PART...: runs parts of the test suite, ends with one line
+# "N passed, N failed", and fails if anything failed.
+#   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
+#   program  the specs of the program, through BUILD/cutelua itself
+#   gpu      every spec with the GPU-only ones, through BUILD/cutelua
+#   asan     every spec, through a program built with the sanitizers
+#   check    the rules of the house: tools/check.lua, luacheck, -Werror
+#   memerr   a script, with allocation 1, 2, 3, ... failing
+# SPECS="spec/a_spec.lua ..." narrows all of them.
+build=$1
+shift
+work=$build/suite
+rm -rf "$work"
+mkdir -p "$work"
+counts=$work/counts
+: >"$counts"
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+specs=${SPECS:-$(ls spec/*_spec.lua)}
+program_specs="cli npy program repl report source"
+make=${MAKE:-make}
+
+# count NAME COMMAND...: the command is one test.
+count() {
+  name=$1
+  shift
+  if "$@" >"$work/out" 2>&1; then
+    echo "1 0" >>"$counts"
+    echo "ok      $name"
+  else
+    echo "0 1" >>"$counts"
+    echo "FAILED  $name"
+    sed 's/^/    /' "$work/out" | head -60
+  fi
+}
+
+# busted BUILD INTERPRETER TAGS SPEC...: each spec file in its own process.
+busted() {
+  dir=$1 lua=$2 tags=$3
+  shift 3
+  CUTELUA=$PWD/$dir/cutelua
+  CUTE_BUILD=$dir
+  CUTE_COUNTS=$PWD/$counts
+  CUTE_OUT=$PWD/$work
+  export CUTELUA CUTE_BUILD CUTE_COUNTS CUTE_OUT
+  printf '%s\n' "$@" |
+    xargs -P "$jobs" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}'
+}
+
+# clean_build FOLDER MAKE-ARGUMENT...
+clean_build() {
+  dir=$1
+  shift
+  $make -s -j "$jobs" BUILD="$dir" "$@"
+}
+
+run_specs() { busted "$build" lua5.4 gpu $specs; }
+run_gpu() { busted "$build" "$build/cutelua" none $specs; }
+
+run_program() {
+  mine=
+  for s in $program_specs; do
+    case " $(echo $specs) " in
+      *" spec/${s}_spec.lua "*) mine="$mine spec/${s}_spec.lua" ;;
+    esac
+  done
+  [ -z "$mine" ] || busted "$build" "$build/cutelua" gpu $mine
+}
+
+run_asan() {
+  flags="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined"
+  count "sanitized build" clean_build "$build-asan" STRIP= \
+    CFLAGS="$flags -fno-sanitize-recover=undefined" "$build-asan/cutelua"
+  ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99
+  UBSAN_OPTIONS=print_stacktrace=1
+  CUTE_SANITIZED=1
+  export ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
+  busted "$build-asan" "$build-asan/cutelua" gpu,noasan $specs
+  unset ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
+}
+
+run_memerr() {
+  count "memerr build" clean_build "$build-memerr" \
+    DEFS=-DCUTE_MEMERR "$build-memerr/cutelua"
+  count "every allocation fails once" lua5.4 tools/memerr.lua \
+    "$build-memerr/cutelua"
+}
+
+run_check() {
+  lua5.4 tools/check.lua >"$work/check"
+  grep -v '^counts' "$work/check"
+  sed -n 's/^counts //p' "$work/check" >>"$counts"
+  count "luacheck" luacheck -q core lua kernels scripts spec tools
+  count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
+  count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 all
+  count "luarocks make" sh tools/rock.sh "$work/rock"
+}
+
+for part; do
+  echo "== $part"
+  "run_$part"
+done
+awk '{ p += $1; f += $2 } END {
+  if (p + f == 0) f = 1
+  printf "%d passed, %d failed\n", p, f
+  exit f > 0 }' "$counts"

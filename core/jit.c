@@ -1,0 +1,244 @@
+#define _POSIX_C_SOURCE 200809L
+#include "jit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache.h"
+#include "dl.h"
+
+#define MAX_OPTIONS 32
+
+// ---- which NVRTC ----
+
+// What the key says of the compiler. The size of the library's file tells
+// builds of one version apart.
+typedef struct NvrtcId {
+  int major, minor;
+  long long size;
+} NvrtcId;
+
+static bool nvrtc_id(NvrtcId *id, Why *w) {
+  const NvrtcApi *api = dl_nvrtc(w);
+  if (!api) return false;
+  struct stat st;
+  if (api->nvrtcVersion(&id->major, &id->minor) != NVRTC_SUCCESS)
+    return why(w, ERR_NONVRTC, "%s does not tell its version",
+               dl_nvrtc_path());
+  id->size = stat(dl_nvrtc_path(), &st) == 0 ? (long long)st.st_size : 0;
+  return true;
+}
+
+// The cache remembers which library a search like ours found last: file
+// "nvrtc-<hash of the search>", with the library's path, time, size and
+// version. As long as the search and that file are the same, the version is
+// known without the 0.1 s of opening the library.
+static void memo_name(char name[40]) {
+  snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
+}
+
+static bool memo_read(const Cache *c, NvrtcId *id) {
+  char name[40], file[1000], path[1024];
+  long long sec, nsec, size;
+  if (!c->on) return false;
+  memo_name(name);
+  snprintf(file, sizeof file, "%s/%s", c->dir, name);
+  FILE *f = fopen(file, "r");
+  if (!f) return false;
+  bool ok = fscanf(f, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
+                   &id->minor, &size, &sec, &nsec, path) == 6;
+  fclose(f);
+  struct stat st;
+  if (!ok || stat(path, &st) != 0 || (long long)st.st_size != size ||
+      (long long)st.st_mtim.tv_sec != sec ||
+      (long long)st.st_mtim.tv_nsec != nsec)
+    return false;
+  id->size = size;
+  return true;
+}
+
+static void memo_write(Cache *c, const NvrtcId *id) {
+  char name[40], text[1200];
+  struct stat st;
+  const char *path = dl_nvrtc_path();
+  if (!c->on || path[0] != '/' || stat(path, &st) != 0) return;
+  memo_name(name);
+  int n = snprintf(text, sizeof text, "%d.%d %lld %lld.%lld %s\n", id->major,
+                   id->minor, (long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec,
+                   (long long)st.st_mtim.tv_nsec, path);
+  if (n > 0 && (size_t)n < sizeof text) cache_write(c, name, text, (size_t)n);
+}
+
+// ---- key ----
+
+// Everything the CUBIN depends on, as text owned by the caller; NULL when
+// memory ran out.
+static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
+  size_t size = strlen(job->source) + strlen(job->arch) + 160;
+  for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
+  char *p = base_realloc(NULL, size);
+  if (!p) return NULL;
+  size_t at = (size_t)snprintf(p, size, "cutelua 1\nnvrtc %d.%d %lld\n%s\n",
+                               id->major, id->minor, id->size, job->arch);
+  for (int i = 0; i < job->noptions; i++)
+    at += (size_t)snprintf(p + at, size - at, "%s\n", job->options[i]);
+  at += (size_t)snprintf(p + at, size - at, "\n%s", job->source);
+  *n = at;
+  return p;
+}
+
+// ---- NVRTC ----
+
+typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
+typedef nvrtcResult TextFn(nvrtcProgram, char *);
+
+// One result of a program; memory into *mem, NULL when there is none.
+static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
+                         size_t *n, void **mem) {
+  char *s = NULL;
+  *n = 0;
+  if (size(p, n) == NVRTC_SUCCESS && *n > 0 &&
+      (s = base_realloc(NULL, *n + 1)) != NULL) {
+    s[*n] = '\0';
+    if (text(p, s) != NVRTC_SUCCESS) s[0] = '\0', *n = 0;
+  }
+  if (!s) *n = 0;
+  *mem = s;
+  return s ? s : "";
+}
+
+// Length of a text that NVRTC counts with its NUL.
+static size_t text_n(const char *s, size_t n) {
+  return n && s[n - 1] == '\0' ? n - 1 : n;
+}
+
+static nvrtcResult run(const NvrtcApi *api, const JitJob *job, bool plain,
+                       nvrtcProgram *p) {
+  char arch[80];
+  const char *opt[MAX_OPTIONS + 4];
+  int n = 0;
+  snprintf(arch, sizeof arch, "--gpu-architecture=%s", job->arch);
+  opt[n++] = arch;
+  if (!plain) {
+    opt[n++] = "--ptxas-options=-v";
+    opt[n++] = "-minimal";
+  }
+  for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
+  nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
+                                          NULL);
+  return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
+}
+
+static bool compile(const JitJob *job, JitOut *out, Why *w) {
+  const NvrtcApi *api = dl_nvrtc(w);
+  if (!api) return false;
+  nvrtcProgram p = NULL;
+  nvrtcResult r = run(api, job, false, &p);
+  if (r == NVRTC_ERROR_INVALID_OPTION) {  // an NVRTC that knows fewer options
+    api->nvrtcDestroyProgram(&p);
+    p = NULL;
+    r = run(api, job, true, &p);
+  }
+  if (!p) return why(w, ERR_COMPILE, "NVRTC: %s", api->nvrtcGetErrorString(r));
+  out->log = fetch(p, api->nvrtcGetProgramLogSize, api->nvrtcGetProgramLog,
+                   &out->log_n, &out->mem[0]);
+  out->log_n = text_n(out->log, out->log_n);
+  if (r == NVRTC_SUCCESS) {
+    out->cubin = fetch(p, api->nvrtcGetCUBINSize, api->nvrtcGetCUBIN,
+                       &out->cubin_n, &out->mem[1]);
+    out->ptx = fetch(p, api->nvrtcGetPTXSize, api->nvrtcGetPTX, &out->ptx_n,
+                     &out->mem[2]);
+    out->ptx_n = text_n(out->ptx, out->ptx_n);
+  }
+  api->nvrtcDestroyProgram(&p);
+  if (r != NVRTC_SUCCESS)
+    return why(w, ERR_COMPILE, "NVRTC refused the source (%s)",
+               api->nvrtcGetErrorString(r));
+  bool virtual_arch = strncmp(job->arch, "compute_", 8) == 0;
+  if (virtual_arch ? !out->ptx_n : !out->cubin_n)
+    return why(w, ERR_MEMORY, "NVRTC gave no code for %s", job->arch);
+  return true;
+}
+
+// ---- all together ----
+
+static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
+  CachePart parts[CACHE_PARTS];
+  if (!cache_get(c, key, parts, &out->mem[0])) return false;
+  out->log = parts[0].p, out->log_n = parts[0].n;
+  out->cubin = parts[1].p, out->cubin_n = parts[1].n;
+  out->ptx = parts[2].p, out->ptx_n = parts[2].n;
+  out->cached = true;
+  return true;
+}
+
+// Compiles under the key's lock, unless another process just did.
+static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
+                         JitOut *out, Why *w) {
+  int lock = cache_lock(c, key);
+  bool ok = lookup(c, key, out);
+  if (!ok && (ok = compile(job, out, w))) {
+    CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
+                                    {out->cubin, out->cubin_n},
+                                    {out->ptx, out->ptx_n}};
+    cache_put(c, key, parts);
+  }
+  cache_unlock(c, key, lock);
+  return ok;
+}
+
+// Looks the job up under `id`, then compiles with the NVRTC that is there,
+// which may turn out to be another one than remembered.
+static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
+                    JitOut *out, Why *w) {
+  NvrtcId real = *id;
+  CacheKey key;
+  size_t n;
+  char *text = key_text(job, id, &n);
+  bool ok = text != NULL;
+  if (!ok) return why(w, ERR_MEMORY, "memory ran out");
+  key = cache_key(text, n);
+  if (!lookup(c, &key, out)) {
+    if (!sure) ok = nvrtc_id(&real, w);
+    bool same = real.major == id->major && real.minor == id->minor &&
+                real.size == id->size;
+    if (ok && !same) {
+      memo_write(c, &real);
+      *id = real;
+      base_free(text);
+      return with_id(c, id, true, job, out, w);
+    }
+    ok = ok && compile_once(c, &key, job, out, w);
+  }
+  base_free(text);
+  return ok;
+}
+
+bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
+  memset(out, 0, sizeof *out);
+  out->log = out->cubin = out->ptx = "";
+  if (job->noptions > MAX_OPTIONS)
+    return why(w, ERR_LIMIT, "more than %d options", MAX_OPTIONS);
+  if (dl_disabled()) return dl_nvrtc(w) != NULL;
+  Cache c;
+  NvrtcId id;
+  if (job->no_cache) memset(&c, 0, sizeof c);
+  else cache_open(&c);
+  bool sure = !memo_read(&c, &id);
+  if (sure) {
+    if (!nvrtc_id(&id, w)) return false;
+    memo_write(&c, &id);
+  }
+  bool ok = with_id(&c, &id, sure, job, out, w);
+  out->major = id.major;
+  out->minor = id.minor;
+  memcpy(out->note, c.note, sizeof out->note);
+  return ok;
+}
+
+void jit_free(JitOut *out) {
+  for (int i = 0; i < 3; i++) base_free(out->mem[i]);
+  memset(out->mem, 0, sizeof out->mem);
+}

@@ -48,6 +48,7 @@ struct Ctx {
   void *ud;       // the owner's: a lua_State for the Lua faces
   Arena scratch;  // results of one outermost call; reset at its start
   Fn *fn;         // the function being traced, or NULL on the host
+  uint32_t fns;   // functions traced so far
   void *explain;  // layout steps are told to this listener, or NULL
 };
 

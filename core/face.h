@@ -99,6 +99,10 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // The function being traced, or an error naming the operation.
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
 
+// A traced function: MT_FN userdata hold one in place.
+typedef struct FnBox { Fn fn; } FnBox;
+Fn *face_check_fn(lua_State *L, int idx);
+
 // tensorlib.c
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 // owner: stack index of the host buffer or Fn the tensor belongs to, 0: none

@@ -90,6 +90,7 @@ void ir_clear(Fn *fn) {
   vec_free(fn->region);
   vec_free(fn->scope);
   vec_free(fn->open);
+  vec_free(fn->hits);
   base_free(fn->cons);
   memset(fn, 0, sizeof *fn);
 }
@@ -132,10 +133,19 @@ void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line) {
   fn->at = (uint32_t)fn->src.n - 1;
 }
 
+void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name) {
+  Ins *i = &fn->ins.p[r];
+  if (i->name || i->op == OP_CONST || i->op == OP_NOP) return;
+  i->name = ir_text(cx, fn, name, strlen(name));
+  if (ir_is_mem(fn, r) && !fn->mem.p[i->imm].name)
+    fn->mem.p[i->imm].name = i->name;
+}
+
 // ---- appending ----
 
 Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
   ins.src = ins.src ? ins.src : fn->at;
+  ins.birth = ++fn->births;
   if (fn->ins.n >= UINT32_MAX / 2)
     ctx_fail(cx, ERR_LIMIT, "a kernel of over 2^31 instructions");
   vec_reserve(cx, fn->fact, fn->ins.n + 1);

@@ -62,6 +62,7 @@ typedef struct Ins {
   Ref a[3];         // operands
   uint32_t ext, nx; // more operands: Fn.ext.p[ext .. ext+nx)
   uint32_t name;    // index into Fn.text of the script's name for it, or 0
+  uint32_t birth;   // differs for every instruction ever appended
   int64_t imm;
 } Ins;
 
@@ -118,6 +119,8 @@ struct Fn {
   VEC(Ref) region;        // open region heads, outermost first
   VEC(uint32_t) scope;    // ins -> serial of its region (see ir_visible)
   uint32_t scopes;        // serial of the newest region
+  uint32_t births;        // instructions ever appended
+  VEC(uint32_t) hits;     // beside src: operations traced from that line
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;
@@ -129,6 +132,8 @@ void ir_free(Fn *fn);
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);  // interned
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
+// Gives r the script's name for it unless it has one.
+void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name);
 
 Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v);
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v);

@@ -64,13 +64,18 @@ void ir_assume(Fn *fn, Ref r, Fact f) {
   if (f.div == 0 || (g->div && f.div % g->div == 0)) g->div = f.div;
 }
 
-// Clips to the type: a range that leaves it says nothing (it wraps).
+// Clips to the type. Signed overflow is undefined, as in C: facts assume that
+// it does not happen. Unsigned results wrap, and say nothing beyond powers of
+// two then.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
-  if (lo < type_lo(t) || hi > type_hi(t)) {
-    // wrapping keeps divisibility only by powers of two
+  bool out = lo < type_lo(t) || hi > type_hi(t);
+  if (out && dtype_class(t) != 'I') {
     int64_t p = div & -div;
     return (Fact){type_lo(t), type_hi(t), p > 0 ? p : 1};
   }
+  if (lo < type_lo(t)) lo = type_lo(t);
+  if (hi > type_hi(t)) hi = type_hi(t);
+  if (lo > hi) lo = type_lo(t), hi = type_hi(t);
   return (Fact){(int64_t)lo, (int64_t)hi, div};
 }
 
@@ -311,9 +316,10 @@ static bool commutes(Op op) {
 
 static bool is_compare(Op op) { return op >= OP_LT && op <= OP_NE; }
 
-// True when a op b, both integers, cannot wrap.
+// True when the sum or product r cannot wrap.
 static bool exact(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
+  if (dtype_class((DType)i->type) == 'I') return true;
   Fact a = ir_fact(fn, i->a[0]), b = ir_fact(fn, i->a[1]);
   __int128 lo, hi;
   if (i->op == OP_ADD) {

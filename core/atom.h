@@ -14,21 +14,30 @@ typedef struct AtomMma {
   const char *thr;              // ThrID, e.g. "32:1"
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
+  uint8_t bits[4];              // one value of D A B C takes these in registers
   // Registers of one thread per operand (D A B C): 32-bit "r"/"f" or 64-bit
-  // "d"/"l", as the PTX constraint letter; number follows from the layout.
-  const char *regs;             // e.g. "frrf"
+  // "d"/"l", as the PTX constraint letter; nreg of them. 'l' once for A or B
+  // of a GMMA: a shared-memory descriptor.
+  char regs[5];                 // e.g. "frrf"
+  uint8_t nreg[4];              // e.g. 4 4 2 4
   const char *ptx;              // "mma.sync.aligned...": instruction text;
                                 // operands D, A, B, C are appended in braces
   int sm_min, sm_max;           // architectures; sm_max 0: no end
   bool arch_specific;           // needs sm_XXa
-  const char *kind;             // numerics: "mma.sync f32.bf16", see simmma.h
+  const char *kind;             // "fma", "dp4a", "mma.sync", "wgmma", ...;
+                                // its numbers: simmma.h, from types, k, flags
   unsigned flags;               // AMF_*
 } AtomMma;
 enum {
   AMF_FMA = 1,      // UniversalFMA: plain C, no PTX
   AMF_SAT = 2,      // .satfinite
   AMF_XORPOPC = 4, AMF_ANDPOPC = 8,
-  AMF_GMMA = 16     // warpgroup, table only for now
+  AMF_GMMA = 16,    // warpgroup, table only for now
+  AMF_TABLE = 32,   // described, not yet emitted or simulated
+  AMF_SPARSE = 64,  // A holds half of its values
+  AMF_SCALE = 128,  // block-scaled: operands SFA, SFB
+  AMF_BYTE = 256,   // A and B take a byte a value, whatever their type
+  AMF_UMMA = 512    // tensor memory accumulators, table only for now
 };
 
 typedef enum CopyOp {
@@ -36,7 +45,8 @@ typedef enum CopyOp {
   CO_AUTOVEC,       // as wide as layouts and alignment allow
   CO_CPASYNC,       // cp.async, bits; CPF_* in flags
   CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans
-  CO_SHUFFLE, CO_MOVM
+  CO_SHUFFLE, CO_MOVM,
+  CO_TABLE          // described, not yet emitted or simulated
 } CopyOp;
 
 // One copy instruction; layouts (thread,value) -> bit, in CuTe notation.
@@ -52,9 +62,11 @@ typedef struct AtomCopy {
   int sm_min;
 } AtomCopy;
 
-// Atoms have ids (index into one list of all rows): IR stores the id.
-// Parametric families (UniversalFMA<T>, GMMA) are resolved by name into rows
-// made on demand that live as long as the process.
+// Atoms have ids, places in the list of all names that the families of
+// atomfam.h expand to: IR stores the id. A row is made of its family when it
+// is first asked for and lives, unchanged, as long as the process; asking is
+// safe from any thread. NULL: no such id, or out of memory. An id that
+// atom_*_find gave has its row already.
 const AtomMma *atom_mma(int id);
 const AtomCopy *atom_copy(int id);
 int atom_mma_find(const char *name);    // -1 when unknown

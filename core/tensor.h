@@ -22,23 +22,43 @@ typedef struct Tensor {
 // ---- views (no IR beyond index arithmetic) ----
 Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
 Tensor tensor_with_layout(Tensor t, Layout l);
+// make_tensor(iterator of t, l): a plain l is read through t's swizzle.
+Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Moves the iterator by o elements (the swizzle's offset when composed).
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
+// domain_offset: the same layout, element 0 being where coord was.
+Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
 // zipped_divide(t, select(tiler, proj))[_, coord]: design section 11.
 // proj: NULL or a tuple with 1 (use) and DIM_ANY for X (drop).
 Tensor tensor_local_tile(Ctx *cx, Tensor t, Tup tiler, Tup coord, Tup proj);
+// zipped_divide(t, tiler)[coord, _]; coord in the tile.
+Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tup tiler, Tup coord);
 Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
 Tensor tensor_identity(Ctx *cx, Tup shape);
 int64_t tensor_alignment(Ctx *cx, Tensor t);  // bytes, of t's iterator
+// SP_COORD: the coordinate tuple at coord.
+Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
+// Fails with ERR_ARG when coord does not have t's profile, or is static and
+// outside of it. `_` is allowed anywhere.
+void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
+bool tup_has_any(Tup coord);  // does it hold `_`?
 
 // ---- traced memory ----
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
+// make_fragment_like: compact, in the order of l's strides.
+Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 // Element i's offset in memory object elements: off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
+// All elements, in colexicographic order, through the widest moves there
+// are: n = tensor_count(t) Refs in or out.
+void tensor_load_all(Ctx *cx, Tensor t, Ref *out);
+void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
+// The static number of elements; ERR_STATIC naming `what` otherwise.
+int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Static register index of every element: fails with ERR_REGS otherwise.
 int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i);
 // How many contiguous elements both tensors can move at once, at most
@@ -49,5 +69,29 @@ void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
                  int64_t max_bits);
 void tensor_fill(Ctx *cx, Tensor t, Ref value);
 void tensor_print(Ctx *cx, Tensor t, Buf *out);  // "ptr o layout" notation
+const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch
+// Fails with ERR_REGION when t's memory or any of its traced numbers cannot
+// be used here, or was born after `born` (Ins.birth): then t is of a pass of
+// a loop that was traced anew.
+void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
+bool tensor_traced(const Tensor *t);  // does it name IR values?
+
+// ---- shared memory budgets ----
+// Bytes a CTA may have on sm_<sm>; the largest known for 0.
+int64_t tensor_smem_budget(int sm);
+// Fails with ERR_SMEM and the table of fn's shared tensors when they are
+// over the budget of sm (0: while the target is not known).
+void tensor_smem_check(Ctx *cx, const Fn *fn, int sm);
+
+// ---- what mark_layout_dynamic noted on a host tensor ----
+// By leaf of the shape: 0 static, else the divisibility of the dynamic
+// extent or stride. Static strides stay in the kernel's type.
+#define TENSOR_MAX_MARKS 32
+typedef struct TensorMarks {
+  int n;  // leaves of the layout
+  int64_t shape[TENSOR_MAX_MARKS];
+  int64_t stride[TENSOR_MAX_MARKS];
+  int64_t align;  // assumed_align in bytes; 0: the default of 16
+} TensorMarks;
 
 #endif

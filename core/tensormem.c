@@ -1,0 +1,235 @@
+// Traced tensors in memory: shared and register allocation with their
+// budgets, single elements, fills.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "irfold.h"
+#include "tensor.h"
+
+// ---- budgets ----
+
+int64_t tensor_smem_budget(int sm) {
+  static const struct { int sm, kb; } row[] = {
+    {70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 163},
+    {89, 99}, {90, 227}, {100, 227}, {101, 227}, {103, 227}, {110, 227},
+    {120, 99}, {121, 99}};
+  int kb = 227;
+  for (size_t i = 0; sm && i < sizeof row / sizeof *row; i++)
+    if (row[i].sm <= sm) kb = row[i].kb;
+  return (int64_t)kb * 1024;
+}
+
+static int64_t mem_bytes(const Mem *m) {
+  return (m->count * dtype_bits(m->type) + 7) / 8;
+}
+
+static void budget_row(Ctx *cx, const Fn *fn, const Mem *m, int i, Buf *b) {
+  char name[24];
+  snprintf(name, sizeof name, "#%d", i);
+  buf_printf(cx, b, "\n  %-12s %-5s %-34s %9" PRId64 " bytes",
+             m->name ? ir_str(fn, m->name) : name, dtype_name(m->type),
+             m->layout ? ir_str(fn, m->layout) : "", mem_bytes(m));
+}
+
+void tensor_smem_check(Ctx *cx, const Fn *fn, int sm) {
+  int64_t budget = tensor_smem_budget(sm);
+  if (fn->smem_bytes <= budget) return;
+  Buf b = {0};
+  int shown = 0, n = 0;
+  for (size_t i = 0; i < fn->mem.n; i++) {
+    const Mem *m = &fn->mem.p[i];
+    if (m->space != SP_SMEM) continue;
+    if (shown < 8) budget_row(cx, fn, m, n, &b), shown++;
+    n++;
+  }
+  if (n > shown) buf_printf(cx, &b, "\n  ... and %d more", n - shown);
+  buf_printf(cx, &b, "\n  %-53s %9" PRId64 " bytes", "total, aligned",
+             fn->smem_bytes);
+  char arch[16] = "any GPU";
+  if (sm) snprintf(arch, sizeof arch, "sm_%d", sm);
+  char *rows = arena_printf(cx, &cx->scratch, "%s", b.p);
+  buf_free(&b);
+  ctx_fail(cx, ERR_SMEM, "shared memory of %" PRId64 " bytes is over the "
+           "budget of %s, %" PRId64 " bytes (%" PRId64 " KiB)%s\n  "
+           "fewer stages or a smaller tile would fit", fn->smem_bytes, arch,
+           budget, budget / 1024, rows);
+}
+
+// ---- allocation ----
+
+// Elements that values of l reach to: a swizzle moves them about within
+// blocks of a power of two.
+static int64_t reach(Ctx *cx, Layout l, const char *what) {
+  Layout in = layout_inner(l);
+  if (!layout_static(in) || !dim_static(l.offset))
+    ctx_fail(cx, ERR_STATIC, "%s needs a static layout, got %s", what,
+             layout_text(cx, l));
+  Dim n = layout_cosize(cx, in);
+  for (size_t i = 0, k = tup_leaves(in.shape); i < k; i++)
+    if (!dim_static(in.stride[i]) || dim_value(in.stride[i]) < 0)
+      ctx_fail(cx, ERR_ARG, "%s needs strides >= 0, got %s", what,
+               layout_text(cx, l));
+  int64_t c = dim_value(n);
+  if (l.composed) {
+    int s = l.sw.s < 0 ? -l.sw.s : 0;
+    int64_t block = (int64_t)1 << (l.sw.b + l.sw.m + s);
+    c = (c + dim_value(l.offset) + block - 1) / block * block;
+  }
+  return c;
+}
+
+static uint32_t layout_name(Ctx *cx, Layout l) {
+  const char *s = layout_text(cx, l);
+  return ir_text(cx, cx->fn, s, strlen(s));
+}
+
+Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
+  Fn *fn = cx->fn;
+  int64_t least = l.composed ? 128 : 16;
+  if (align == 0) align = least;
+  if (align < 0 || (align & (align - 1)) || align > 1 << 20)
+    ctx_fail(cx, ERR_ARG, "an alignment of %" PRId64 " bytes is not a power "
+             "of two", align);
+  if (align * 8 < dtype_bits(t)) align = (dtype_bits(t) + 7) / 8;
+  Mem m = {.space = SP_SMEM, .type = t, .align = align,
+           .count = reach(cx, l, "make_smem_tensor"),
+           .offset = (fn->smem_bytes + align - 1) / align * align,
+           .layout = layout_name(cx, l)};
+  int64_t bytes = mem_bytes(&m);
+  m.ref = ir_mem(cx, fn, m);
+  fn->smem_bytes = m.offset + bytes;
+  tensor_smem_check(cx, fn, 0);
+  return (Tensor){.space = SP_SMEM, .type = t, .mem = m.ref, .l = l,
+                  .align = align};
+}
+
+enum { MAX_REGS = 4096 };  // elements of one fragment
+
+Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
+  Mem m = {.space = SP_RMEM, .type = t, .align = 16,
+           .count = reach(cx, l, "make_rmem_tensor")};
+  if (l.composed)
+    ctx_fail(cx, ERR_ARG, "a register fragment cannot be swizzled: %s",
+             layout_text(cx, l));
+  if (m.count > MAX_REGS)
+    ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
+             "(at most %d)\n  %s", m.count, MAX_REGS, layout_text(cx, l));
+  m.layout = layout_name(cx, l);
+  m.ref = ir_mem(cx, cx->fn, m);
+  return (Tensor){.space = SP_RMEM, .type = t, .mem = m.ref, .l = l,
+                  .align = 16};
+}
+
+Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
+  return tensor_make_rmem(cx, t, layout_fragment_like(cx, l));
+}
+
+int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what) {
+  if (!tup_static(t->l.shape))
+    ctx_fail(cx, ERR_STATIC, "%s needs a static shape: it is unrolled\n  %s",
+             what, tensor_show(cx, t));
+  return dim_value(tup_size(cx, t->l.shape));
+}
+
+// ---- offsets ----
+
+static Dim element(Ctx *cx, const Tensor *t, Tup coord) {
+  return dim_add(cx, t->off, layout_eval(cx, t->l, coord));
+}
+
+Dim tensor_at(Ctx *cx, Tensor t, Dim i) {
+  return dim_add(cx, t.off, layout_eval_at(cx, t.l, i));
+}
+
+static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
+  if (!dim_static(o))
+    ctx_fail(cx, ERR_REGS, "a register fragment was indexed by a traced "
+             "value\n  %s\n  registers have no addresses: unroll with a plain "
+             "Lua loop (for i = 0, n - 1 do), or keep it in shared memory",
+             tensor_show(cx, t));
+  int64_t i = dim_value(o), n = ir_memof(cx->fn, t->mem)->count;
+  int from = dtype_bits(ir_memof(cx->fn, t->mem)->type);
+  if (from != dtype_bits(t->type)) n = n * from / dtype_bits(t->type);
+  if (i < 0 || i >= n)
+    ctx_fail(cx, ERR_REGS, "register %" PRId64 " of a fragment of %" PRId64
+             "\n  %s", i, n, tensor_show(cx, t));
+  return i;
+}
+
+int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i) {
+  return register_index(cx, &t, tensor_at(cx, t, dim_int(cx, i)));
+}
+
+static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
+  if (t->space == SP_RMEM) register_index(cx, t, o);
+  return dim_asref(cx, o);
+}
+
+// ---- single elements ----
+
+static void need_memory(Ctx *cx, const Tensor *t, const char *what) {
+  tensor_use(cx, t, UINT32_MAX);
+  if (t->mem == 0)
+    ctx_fail(cx, ERR_ARG, "%s: the tensor is not in the kernel's memory\n  %s",
+             what, tensor_show(cx, t));
+}
+
+Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
+  need_memory(cx, &t, "load");
+  tensor_check_coord(cx, &t, coord);
+  Ref off = offset_ref(cx, &t, element(cx, &t, coord));
+  DType mt = ir_type(cx->fn, t.mem);
+  Ref r = ir_emit(cx, cx->fn, (Ins){.op = OP_LD, .type = (uint8_t)mt,
+                                    .a = {t.mem, off}});
+  return mt == t.type ? r : ir_bitcast(cx, cx->fn, t.type, r);
+}
+
+void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
+  need_memory(cx, &t, "store");
+  tensor_check_coord(cx, &t, coord);
+  DType vt = ir_type(cx->fn, value), mt = ir_type(cx->fn, t.mem);
+  if (vt != t.type)
+    ctx_fail(cx, ERR_TYPE, "a value of type %s stored to a tensor of %s\n"
+             "  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
+             dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
+  Ref off = offset_ref(cx, &t, element(cx, &t, coord));
+  if (mt != vt) value = ir_bitcast(cx, cx->fn, mt, value);
+  ir_emit(cx, cx->fn, (Ins){.op = OP_ST, .a = {t.mem, off, value}});
+}
+
+// ---- fill ----
+
+// Do l's values, in some order, run from 0 to its size - 1?
+static bool is_dense(Ctx *cx, Layout l) {
+  if (l.composed || !layout_static(l)) return false;
+  Layout f = layout_flatten(cx, l);
+  int64_t cur = 1, size = dim_value(layout_size(cx, f));
+  size_t n = tup_leaves(f.shape);
+  while (cur < size) {
+    bool found = false;
+    Tup s = tup_first(f.shape);
+    for (size_t i = 0; i < n; i++, s = tup_next(s))
+      if (dim_is(f.stride[i], cur) && !dim_is(*s, 1)) {
+        cur *= dim_value(*s);
+        found = true;
+        break;
+      }
+    if (!found) return false;
+  }
+  return true;
+}
+
+void tensor_fill(Ctx *cx, Tensor t, Ref value) {
+  need_memory(cx, &t, "fill");
+  int64_t n = tensor_count(cx, &t, "fill");
+  DType mt = ir_type(cx->fn, t.mem);
+  if (t.space == SP_RMEM && mt == t.type && is_dense(cx, t.l)) {
+    Ref off = offset_ref(cx, &t, t.off);
+    ir_emit(cx, cx->fn, (Ins){.op = OP_FILL, .a = {t.mem, off, value},
+                              .imm = n});
+    return;
+  }
+  Dim i = {0};
+  for (; i.w < n; i.w++) tensor_store(cx, t, &i, value);
+}

@@ -13,9 +13,29 @@ Ctx *face_ctx(lua_State *L) {
   return cx;
 }
 
+// Operations of one source line that a trace may hold: far above any unrolled
+// loop that compiles, so what reaches it is a `while` that cannot end.
+#define LINE_BUDGET 131072
+
+// Tells the function being traced which line of the script is at work.
+static void at_line(lua_State *L, Ctx *cx) {
+  char src[512];
+  int line;
+  if (!face_where(L, src, &line)) return;
+  Fn *fn = cx->fn;
+  ir_at(cx, fn, src, (uint32_t)line);
+  vec_reserve(cx, fn->hits, fn->at + 1);
+  while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
+  if (++fn->hits.p[fn->at] > LINE_BUDGET)
+    face_error(L, ERR_RUNAWAY, "this line traced over %d operations: a `while` "
+               "on a traced boolean never ends\n  write cute.loop(cond, body) "
+               "for a loop of the kernel", LINE_BUDGET);
+}
+
 Ctx *face_enter(lua_State *L) {
   Ctx *cx = face_ctx(L);
   arena_reset(&cx->scratch);
+  if (cx->fn) at_line(L, cx);
   return cx;
 }
 
@@ -65,18 +85,18 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
 // ---- errors ----
 
 // Sources of our own Lua files: embedded ones are named "=[cute.xxx]", files
-// live in a folder "cute/".
-static bool own_source(const char *src) {
+// live in lua/cute/ or where a rock puts them, lua/5.4/cute/.
+bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
-  const char *s = src[0] == '@' ? strstr(src, "cute/") : NULL;
-  return s && (s == src + 1 || s[-1] == '/') && !strchr(s + 5, '/');
+  return src[0] == '@' &&
+         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
 }
 
 bool face_where(lua_State *L, char src[512], int *line) {
   lua_Debug ar;
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0 || own_source(ar.source)) continue;
+    if (ar.currentline <= 0 || face_own_source(ar.source)) continue;
     snprintf(src, 512, "%s", ar.source);
     *line = ar.currentline;
     return true;
@@ -88,7 +108,7 @@ static void push_where(lua_State *L) {
   lua_Debug ar;
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0 || own_source(ar.source)) continue;
+    if (ar.currentline <= 0 || face_own_source(ar.source)) continue;
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
     return;
   }
@@ -278,6 +298,7 @@ int luaopen_cute_core(lua_State *L) {
   cutelib_open(L);
   layoutlib_open(L);
   tensorlib_open(L);
+  vallib_open(L);
   tracelib_open(L);
   atomlib_open(L);
   runlib_open(L);

@@ -25,6 +25,7 @@ EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 void cutelib_open(lua_State *L);
 void layoutlib_open(lua_State *L);
 void tensorlib_open(lua_State *L);
+void vallib_open(lua_State *L);
 void tracelib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);
@@ -53,6 +54,7 @@ const char *face_typename(lua_State *L, int idx);
 // Position of the innermost user Lua function: chunk source (as in
 // lua_Debug.source), current line and function name; false when none.
 bool face_where(lua_State *L, char src[512], int *line);
+bool face_own_source(const char *src);  // is a chunk cutelua's own?
 
 // Userdata of exactly metatable `tname`, or NULL / an argument error.
 void *face_test(lua_State *L, int idx, const char *tname);
@@ -108,5 +110,7 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 // owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
+// What mark_layout_dynamic noted on the tensor at idx, or NULL.
+const TensorMarks *tensor_marks(lua_State *L, int idx);
 
 #endif

@@ -1,0 +1,27 @@
+// Between tracelib.c (functions, regions, hooks) and vallib.c (traced
+// scalars): the userdata of a traced scalar.
+#ifndef CUTE_TRACE_H
+#define CUTE_TRACE_H
+
+#include "face.h"
+
+// A traced scalar. `birth` tells an instruction of an earlier, rolled-back
+// pass from the one that took its place.
+typedef struct Value {
+  uint32_t serial, birth;
+  Ref r;
+  bool consumed;  // booleans: did anything use it?
+} Value;
+
+// vallib.c
+Value *trace_push(lua_State *L, Ctx *cx, Ref r);
+Value *trace_value(lua_State *L, int idx);  // NULL when it is none
+// Fails unless v belongs to the function being traced and is not stale.
+void trace_own(Ctx *cx, const Value *v);
+
+// Registry: the trace's state while one is on, a table with
+//   bools: array of traced booleans, in order of creation
+//   lines: {[chunk source] = {[line] = {name, ...}}}: names beside == and ~=
+#define TRACE_STATE "cute.trace"
+
+#endif

@@ -1,0 +1,752 @@
+// Tracing: runs a Lua function as a kernel once and appends what it does to
+// an Fn. Loops and branches are lua/cute/trace.lua's, over the primitives
+// here; the line hook names values and finds `==` on traced ones.
+#include "trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+#include "irfold.h"
+
+// ---- functions ----
+
+static int fn_gc(lua_State *L) {
+  FnBox *b = luaL_checkudata(L, 1, MT_FN);
+  ir_clear(&b->fn);
+  return 0;
+}
+
+Fn *face_check_fn(lua_State *L, int idx) {
+  FnBox *b = face_check(L, idx, MT_FN, "traced function");
+  if (!b->fn.ins.n) face_error(L, ERR_CLOSED, "the traced function is closed");
+  return &b->fn;
+}
+
+static int fn_dump(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  Buf b = {0};
+  ir_dump(cx, fn, &b);
+  lua_pushlstring(L, b.p, b.n);
+  buf_free(&b);
+  return 1;
+}
+
+static int emit_gc(lua_State *L) {
+  emit_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+// fn:emit(sm) -> text, lines: lines[i] is {file, line} of text line i.
+static int fn_emit(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  int sm = (int)luaL_checkinteger(L, 2);
+  EmitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
+  memset(out, 0, sizeof *out);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, emit_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  emit_fn(cx, fn, sm, out);
+  lua_pushlstring(L, out->text.p, out->text.n);
+  lua_createtable(L, (int)out->lines.n, 0);
+  for (size_t i = 0; i < out->lines.n; i++) {
+    const Src *s = &fn->src.p[out->lines.p[i]];
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, ir_str(fn, s->file));
+    lua_rawseti(L, -2, 1);
+    lua_pushinteger(L, s->line);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 2;
+}
+
+static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
+  static const char *const spaces[] = {"host", "gmem", "smem", "rmem", "coord"};
+  lua_newtable(L);
+  lua_pushstring(L, spaces[m->space]);
+  lua_setfield(L, -2, "space");
+  lua_pushstring(L, ir_str(fn, m->name));
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, ir_str(fn, m->layout));
+  lua_setfield(L, -2, "layout");
+  face_push_dtype(L, m->type);
+  lua_setfield(L, -2, "dtype");
+  lua_pushinteger(L, m->count);
+  lua_setfield(L, -2, "count");
+  lua_pushinteger(L, m->align);
+  lua_setfield(L, -2, "align");
+  lua_pushinteger(L, m->offset);
+  lua_setfield(L, -2, "offset");
+}
+
+// fn:info() -> {name=, smem=, instructions=, args={...}, mems={...}}
+static int fn_info(lua_State *L) {
+  Fn *fn = face_check_fn(L, 1);
+  lua_newtable(L);
+  lua_pushstring(L, ir_str(fn, fn->name));
+  lua_setfield(L, -2, "name");
+  lua_pushinteger(L, fn->smem_bytes);
+  lua_setfield(L, -2, "smem");
+  lua_pushinteger(L, (lua_Integer)fn->ins.n - 1);
+  lua_setfield(L, -2, "instructions");
+  lua_createtable(L, (int)fn->arg.n, 0);
+  for (size_t i = 0; i < fn->arg.n; i++) {
+    const Arg *a = &fn->arg.p[i];
+    lua_newtable(L);
+    lua_pushstring(L, ir_str(fn, a->name));
+    lua_setfield(L, -2, "name");
+    face_push_dtype(L, a->type);
+    lua_setfield(L, -2, "dtype");
+    lua_pushboolean(L, a->pointer);
+    lua_setfield(L, -2, "pointer");
+    lua_pushboolean(L, a->written);
+    lua_setfield(L, -2, "written");
+    lua_pushinteger(L, a->align);
+    lua_setfield(L, -2, "align");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "args");
+  lua_createtable(L, (int)fn->mem.n, 0);
+  for (size_t i = 0; i < fn->mem.n; i++) {
+    push_mem(L, fn, &fn->mem.p[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "mems");
+  return 1;
+}
+
+static int fn_tostring(lua_State *L) {
+  Fn *fn = face_check_fn(L, 1);
+  lua_pushfstring(L, "traced %s: %d instructions", ir_str(fn, fn->name),
+                  (int)fn->ins.n - 1);
+  return 1;
+}
+
+// ---- the line hook ----
+
+// Names a traced value or a tensor's registers / shared memory by the local
+// that holds it.
+static void name_local(lua_State *L, Ctx *cx, const char *name) {
+  Fn *fn = cx->fn;
+  Value *v = trace_value(L, -1);
+  if (v) {
+    if (v->serial == fn->serial && v->r < fn->ins.n &&
+        ir_get(fn, v->r)->birth == v->birth)
+      ir_name(cx, fn, v->r, name);
+    return;
+  }
+  Tensor t;
+  if (!luaL_testudata(L, -1, MT_TENSOR) || !face_test_tensor(L, -1, &t)) return;
+  if (t.space != SP_GMEM && t.space != SP_SMEM && t.space != SP_RMEM) return;
+  if (t.mem == 0 || t.mem >= fn->ins.n || !ir_is_mem(fn, t.mem)) return;
+  ir_name(cx, fn, t.mem, name);
+}
+
+static void name_locals(lua_State *L, Ctx *cx, lua_Debug *ar) {
+  const char *name;
+  for (int n = 1; (name = lua_getlocal(L, ar, n)); n++) {
+    if (name[0] != '(' && lua_isuserdata(L, -1)) name_local(L, cx, name);
+    lua_pop(L, 1);
+  }
+}
+
+// Pushes local or upvalue `name` of the running function; false if none.
+static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
+  const char *s;
+  int found = 0;
+  for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
+    if (strcmp(s, name) == 0) found = n;  // the innermost of that name
+    lua_pop(L, 1);
+  }
+  if (found) return lua_getlocal(L, ar, found) != NULL;
+  lua_getinfo(L, "f", ar);
+  for (int n = 1; (s = lua_getupvalue(L, -1, n)); n++) {
+    if (strcmp(s, name) == 0) {
+      lua_remove(L, -2);
+      return true;
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return false;
+}
+
+// names on top: those beside == or ~= of the line about to run.
+static void check_names(lua_State *L, lua_Debug *ar) {
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    const char *name = lua_tostring(L, -1);
+    if (push_variable(L, ar, name)) {
+      if (trace_value(L, -1))
+        face_error(L, ERR_DYNAMIC, "'==' or '~=' beside the traced value '%s' "
+                   "is always false or true in Lua\n  write %s:eq(x) or "
+                   "%s:ne(x), and cute.when(...) to branch on it",
+                   name, name, name);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+// Pushes state.lines[source][line]; a source is lexed when first met.
+static bool push_names(lua_State *L, const char *source, int line) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE) != LUA_TTABLE)
+    return false;
+  lua_getfield(L, -1, "lines");
+  if (lua_getfield(L, -1, source) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_getfield(L, -2, "lex");
+    lua_pushstring(L, source);
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, source);
+  }
+  return lua_rawgeti(L, -1, line) == LUA_TTABLE;
+}
+
+static void line_hook(lua_State *L, lua_Debug *ar) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  Ctx *cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (!cx->fn) return;
+  lua_getinfo(L, "Sl", ar);
+  if (face_own_source(ar->source)) return;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, 16, "line hook");
+  name_locals(L, cx, ar);
+  if (ar->event == LUA_HOOKLINE && push_names(L, ar->source, ar->currentline))
+    check_names(L, ar);
+  lua_settop(L, top);
+}
+
+// ---- kernel arguments ----
+
+static uint32_t param_name(Ctx *cx, lua_State *L, int func, int i) {
+  lua_pushvalue(L, func);
+  const char *name = lua_getlocal(L, NULL, i);
+  char alt[24];
+  if (!name) {
+    snprintf(alt, sizeof alt, "arg%d", i);
+    name = alt;
+  }
+  return ir_text(cx, cx->fn, name, strlen(name));
+}
+
+static Ref new_arg(Ctx *cx, Arg a) {
+  Fn *fn = cx->fn;
+  vec_push(cx, fn->arg, a);
+  Ins i = {.op = OP_ARG, .type = (uint8_t)a.type, .name = a.name,
+           .imm = (int64_t)fn->arg.n - 1};
+  return ir_append(cx, fn, i, fold_full(a.type));
+}
+
+// Appends {param=, what=, leaf=} to the signature (table at `sig`): where
+// the launch finds the argument's value.
+static void sign(lua_State *L, int sig, int param, const char *what,
+                 int leaf) {
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, param);
+  lua_setfield(L, -2, "param");
+  lua_pushstring(L, what);
+  lua_setfield(L, -2, "what");
+  lua_pushinteger(L, leaf);
+  lua_setfield(L, -2, "leaf");
+  lua_rawseti(L, sig, (lua_Integer)lua_rawlen(L, sig) + 1);
+}
+
+typedef struct ParamAt {
+  lua_State *L;
+  int sig, param;
+  uint32_t name;
+} ParamAt;
+
+// Leaves of a marked layout that are dynamic become scalar arguments.
+static Dim dynamic_leaf(Ctx *cx, ParamAt *p, const char *what, int leaf,
+                        Dim was, int64_t div) {
+  if (div == 0) return was;
+  char name[96];
+  snprintf(name, sizeof name, "%s_%s%d", ir_str(cx->fn, p->name), what, leaf);
+  Arg a = {.name = ir_text(cx, cx->fn, name, strlen(name)),
+           .type = DT_I32};
+  Ref r = new_arg(cx, a);
+  ir_assume(cx->fn, r, (Fact){strcmp(what, "shape") == 0 ? 1 : INT64_MIN,
+                              INT64_MAX, div});
+  sign(p->L, p->sig, p->param, what, leaf);
+  return dim_ref(r);
+}
+
+static Layout dynamic_layout(Ctx *cx, ParamAt *p, Layout l,
+                             const TensorMarks *marks) {
+  size_t nw = tup_words(l.shape), nl = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, nw), *stride = NEW(cx, Dim, nl);
+  int leaf = 0;
+  for (size_t i = 0; i < nw; i++) {
+    shape[i] = l.shape[i];
+    if (dim_kind(shape[i]) == DIM_TUP) continue;
+    shape[i] = dynamic_leaf(cx, p, "shape", leaf, shape[i],
+                            marks->shape[leaf]);
+    leaf++;
+  }
+  for (size_t i = 0; i < nl; i++)
+    stride[i] = dynamic_leaf(cx, p, "stride", (int)i, l.stride[i],
+                             marks->stride[i]);
+  l.shape = shape;
+  l.stride = stride;
+  return l;
+}
+
+static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
+  Fn *fn = cx->fn;
+  const TensorMarks *marks = tensor_marks(L, idx);
+  Fn *keep = cx->fn;
+  cx->fn = NULL;  // the argument itself is a host tensor
+  Tensor t = face_check_tensor(L, idx);
+  cx->fn = keep;
+  Arg a = {.name = p->name, .type = t.type, .pointer = true,
+           .align = t.align};
+  if (marks && marks->align) a.align = marks->align;
+  vec_push(cx, fn->arg, a);
+  int32_t arg = (int32_t)fn->arg.n - 1;
+  sign(L, p->sig, p->param, "pointer", 0);
+  if (marks) t.l = dynamic_layout(cx, p, t.l, marks);
+  Buf text = {0};
+  layout_print(cx, t.l, &text);
+  Mem m = {.space = SP_GMEM, .type = t.type, .align = a.align, .arg = arg,
+           .count = marks ? -1 : dim_value(layout_cosize(cx, t.l)),
+           .name = p->name,
+           .layout = ir_text(cx, fn, text.p, text.n)};
+  buf_free(&text);
+  Tensor k = {.space = SP_GMEM, .type = t.type, .mem = ir_mem(cx, fn, m),
+              .off = dim_int(cx, 0), .l = t.l, .align = a.align};
+  face_push_tensor(L, &k, 0);
+}
+
+// Replaces the parameter at idx by what the kernel sees.
+static void make_param(Ctx *cx, lua_State *L, int func, int sig, int param,
+                       int idx) {
+  ParamAt p = {L, sig, param, param_name(cx, L, func, param)};
+  if (luaL_testudata(L, idx, MT_TENSOR)) {
+    push_tensor_param(cx, L, &p, idx);
+  } else if (lua_type(L, idx) == LUA_TNUMBER) {
+    DType t = !lua_isinteger(L, idx) ? DT_F32
+              : lua_tointeger(L, idx) == (int32_t)lua_tointeger(L, idx)
+                ? DT_I32 : DT_I64;
+    Arg a = {.name = p.name, .type = t};
+    Ref r = new_arg(cx, a);
+    sign(L, sig, param, "scalar", 0);
+    trace_push(L, cx, r);
+  } else {
+    return;  // tables, layouts, functions, booleans: constants of the trace
+  }
+  lua_replace(L, idx);
+}
+
+// ---- the trace ----
+
+static void find_unconsumed(Ctx *cx, lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "bools");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    Value *v = lua_touserdata(L, -1);
+    if (!v->consumed) {
+      const Src *s = &cx->fn->src.p[ir_get(cx->fn, v->r)->src];
+      const char *f = ir_str(cx->fn, s->file);
+      ctx_fail(cx, ERR_BOOL, "the comparison at %s:%u was never used: a traced "
+               "boolean is always true in Lua's if, and, or, not, while\n"
+               "  branch with cute.when(cond, function() ... end), choose with "
+               "cute.where, combine with & | ~",
+               f[0] == '@' || f[0] == '=' ? f + 1 : "(chunk)", s->line);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}
+
+// Runs protected: upvalues none; stack: ctx, func, sig, args...
+static int run_traced(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, 1);
+  int n = lua_gettop(L) - 3;
+  luaL_checkstack(L, n + 16, "kernel arguments");
+  for (int i = 1; i <= n; i++) make_param(cx, L, 2, 3, i, 3 + i);
+  lua_pushvalue(L, 2);
+  for (int i = 1; i <= n; i++) lua_pushvalue(L, 3 + i);
+  lua_call(L, n, 0);
+  cx->ud = L;
+  find_unconsumed(cx, L);
+  arena_reset(&cx->scratch);
+  check_fn(cx, cx->fn);
+  return 0;
+}
+
+static void set_block(lua_State *L, Fn *fn, int opts) {
+  if (!lua_istable(L, opts)) return;
+  if (lua_getfield(L, opts, "block") == LUA_TTABLE)
+    for (int i = 0; i < 3; i++) {
+      lua_rawgeti(L, -1, i + 1);
+      fn->block[i] = lua_isnil(L, -1) ? 1 : (int32_t)luaL_checkinteger(L, -1);
+      lua_pop(L, 1);
+    }
+  lua_pop(L, 1);
+  lua_getfield(L, opts, "min_blocks");
+  fn->min_blocks = (int32_t)luaL_optinteger(L, -1, 0);
+  lua_pop(L, 1);
+}
+
+// trace(name, func, opts, handler, args...) -> fn, signature. opts: block =
+// {x, y, z}, min_blocks, state (the table kept as TRACE_STATE). A failure is
+// passed through handler (message -> message) and raised anew.
+static int l_trace(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  luaL_checktype(L, 4, LUA_TFUNCTION);
+  if (cx->fn)
+    face_error(L, ERR_INTRACE, "kernel '%s' was used inside kernel '%s'\n  "
+               "call a plain Lua function instead", name,
+               ir_str(cx->fn, cx->fn->name));
+  int nargs = lua_gettop(L) - 4;
+  FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
+  memset(box, 0, sizeof *box);
+  luaL_setmetatable(L, MT_FN);
+  lua_insert(L, 1);  // fn name func opts handler args...
+  ir_init(cx, &box->fn, name);
+  box->fn.serial = ++cx->fns;
+  set_block(L, &box->fn, 4);
+  lua_getfield(L, 4, "state");
+  lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_newtable(L);
+  lua_insert(L, 2);  // fn sig name func opts handler args...
+  luaL_checkstack(L, nargs + 8, "kernel arguments");
+  lua_pushcfunction(L, run_traced);
+  lua_pushlightuserdata(L, cx);
+  lua_pushvalue(L, 4);
+  lua_pushvalue(L, 2);
+  for (int i = 1; i <= nargs; i++) lua_pushvalue(L, 6 + i);
+  lua_Hook hook = lua_gethook(L);
+  int mask = lua_gethookmask(L), count = lua_gethookcount(L);
+  cx->fn = &box->fn;
+  lua_sethook(L, line_hook, LUA_MASKLINE | LUA_MASKRET, 0);
+  int status = lua_pcall(L, nargs + 3, 0, 6);
+  if (lua_gethook(L) == line_hook) lua_sethook(L, hook, mask, count);
+  cx->fn = NULL;
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  if (status != LUA_OK) {
+    ir_clear(&box->fn);
+    return lua_error(L);
+  }
+  lua_settop(L, 2);
+  return 2;
+}
+
+static int l_tracing(lua_State *L) {
+  lua_pushboolean(L, face_ctx(L)->fn != NULL);
+  return 1;
+}
+
+// ---- primitives for loops and branches ----
+
+// mark() -> opaque string; rollback(mark).
+static int l_mark(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  IrMark m = ir_mark(face_tracing(cx, L, "cute.range"));
+  lua_pushlstring(L, (const char *)&m, sizeof m);
+  return 1;
+}
+
+static int l_rollback(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  size_t n;
+  const char *s = luaL_checklstring(L, 1, &n);
+  IrMark m;
+  memcpy(&m, s, sizeof m);
+  ir_rollback(face_tracing(cx, L, "rollback"), m);
+  return 0;
+}
+
+static DType opt_dtype(lua_State *L, int idx) {
+  return lua_isnoneornil(L, idx) ? DT_NONE : face_check_dtype(L, idx);
+}
+
+// var(init[, dtype][, name]) -> variable
+static int l_var(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.var");
+  DType t = opt_dtype(L, 2);
+  Ref a = face_check_value(cx, L, 1, DT_NONE);
+  if (t != DT_NONE) a = ir_cvt(cx, fn, t, a);
+  Ins i = {.op = OP_VAR, .type = (uint8_t)ir_type(fn, a), .a = {a, 0, 0}};
+  Ref r = ir_emit(cx, fn, i);
+  if (lua_isstring(L, 3)) ir_name(cx, fn, r, lua_tostring(L, 3));
+  trace_push(L, cx, r)->consumed = true;
+  return 1;
+}
+
+static Ref check_var(Ctx *cx, lua_State *L) {
+  Ref r;
+  if (!face_test_value(cx, L, 1, &r) || ir_get(cx->fn, r)->op != OP_VAR)
+    face_argerror(L, 1, "variable");
+  return r;
+}
+
+static int l_vget(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Ref r = check_var(cx, L);
+  Ins i = {.op = OP_VGET, .type = (uint8_t)ir_type(cx->fn, r),
+           .a = {r, 0, 0}};
+  trace_push(L, cx, ir_emit(cx, cx->fn, i));
+  return 1;
+}
+
+// set(var, value): the value converts as it would meet the variable.
+static int l_vset(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Ref r = check_var(cx, L);
+  Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
+                                       ? ir_type(cx->fn, r) : DT_NONE);
+  if (ir_type(cx->fn, v) != ir_type(cx->fn, r))
+    face_error(L, ERR_TYPE, "a variable of type %s was set to %s",
+               dtype_name(ir_type(cx->fn, r)), dtype_name(ir_type(cx->fn, v)));
+  ir_emit(cx, cx->fn, (Ins){.op = OP_VSET, .a = {r, v, 0}});
+  return 0;
+}
+
+// open_for(lo, hi, step, unroll) -> counter
+static int l_open_for(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.range");
+  Ref a[3];
+  DType t = DT_I32;
+  for (int i = 0; i < 3; i++) {
+    a[i] = face_check_value(cx, L, i + 1, DT_NONE);
+    if (!dtype_is_int(ir_type(fn, a[i])))
+      face_error(L, ERR_TYPE, "cute.range: a limit of type %s",
+                 dtype_name(ir_type(fn, a[i])));
+    if (dtype_bits(ir_type(fn, a[i])) > 32) t = DT_I64;
+  }
+  for (int i = 0; i < 3; i++) a[i] = ir_cvt(cx, fn, t, a[i]);
+  Ins ins = {.op = OP_FOR, .type = (uint8_t)t, .a = {a[0], a[1], a[2]},
+             .imm = luaL_optinteger(L, 4, 0)};
+  trace_push(L, cx, ir_open(cx, fn, ins));
+  return 1;
+}
+
+static int l_open_loop(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_open(cx, face_tracing(cx, L, "cute.loop"), (Ins){.op = OP_LOOP});
+  return 0;
+}
+
+static int l_break_unless(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.loop");
+  Ref c = ir_op1(cx, fn, OP_NOT, face_check_value(cx, L, 1, DT_BOOL));
+  ir_emit(cx, fn, (Ins){.op = OP_BREAKIF, .a = {c, 0, 0}});
+  return 0;
+}
+
+static int l_open_if(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.when");
+  Ref c = face_check_value(cx, L, 1, DT_BOOL);
+  ir_open(cx, fn, (Ins){.op = OP_IF, .a = {c, 0, 0}});
+  return 0;
+}
+
+static int l_open_else(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_else(cx, face_tracing(cx, L, "cute.when"));
+  return 0;
+}
+
+static int l_close(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_close(cx, face_tracing(cx, L, "cute.range"));
+  return 0;
+}
+
+static void push_tensor_sign(Ctx *cx, lua_State *L, const Tensor *t) {
+  Buf b = {0};
+  Layout l = t->l;
+  l.offset = dim_int(cx, 0);
+  layout_print(cx, l, &b);
+  lua_pushfstring(L, "tensor %d %s of memory %d, %s", (int)t->space,
+                  dtype_name(t->type), (int)t->mem, b.p);
+  buf_free(&b);
+}
+
+// parts(x) -> signature, {scalars}: what a loop has to carry of x. nil when
+// x cannot be carried. Two values with one signature differ only in scalars.
+static int l_parts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
+      trace_value(L, 1)) {
+    lua_pushliteral(L, "scalar");
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, 1);
+    lua_rawseti(L, -2, 1);
+    return 2;
+  }
+  Tensor t;
+  if (!luaL_testudata(L, 1, MT_TENSOR) || !face_test_tensor(L, 1, &t) ||
+      t.space == SP_HOST || t.space == SP_COORD)
+    return 0;
+  push_tensor_sign(cx, L, &t);
+  lua_createtable(L, 2, 0);
+  face_push_dim(L, t.off);
+  lua_rawseti(L, -2, 1);
+  if (t.l.composed) {
+    face_push_dim(L, t.l.offset);
+    lua_rawseti(L, -2, 2);
+  }
+  return 2;
+}
+
+// rebuild(x, {scalars}) -> like x, with those scalars
+static int l_rebuild(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  Tensor t;
+  if (!luaL_testudata(L, 1, MT_TENSOR)) {
+    lua_rawgeti(L, 2, 1);
+    return 1;
+  }
+  t = face_check_tensor(L, 1);
+  lua_rawgeti(L, 2, 1);
+  if (!face_test_dim(cx, L, -1, &t.off)) face_argerror(L, 2, "offset");
+  if (t.l.composed) {
+    lua_rawgeti(L, 2, 2);
+    if (!face_test_dim(cx, L, -1, &t.l.offset)) face_argerror(L, 2, "offset");
+  }
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+// same(a, b): do two values stand for the same thing?
+static int l_same(lua_State *L) {
+  if (lua_rawequal(L, 1, 2)) {
+    lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
+                       lua_isinteger(L, 1) == lua_isinteger(L, 2));
+    return 1;
+  }
+  Value *a = trace_value(L, 1), *b = trace_value(L, 2);
+  lua_pushboolean(L, a && b && a->r == b->r && a->birth == b->birth &&
+                     a->serial == b->serial);
+  return 1;
+}
+
+// dtype_of(scalar): of a traced value its type; of a number nil.
+static int l_dtype_of(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Value *v = trace_value(L, 1);
+  if (!v) {
+    if (lua_type(L, 1) != LUA_TBOOLEAN) return 0;
+    face_push_dtype(L, DT_BOOL);
+    return 1;
+  }
+  trace_own(cx, v);
+  face_push_dtype(L, ir_type(cx->fn, v->r));
+  return 1;
+}
+
+// cvt(scalar, dtype) -> traced; numbers must fit.
+static int l_cvt(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  DType t = face_check_dtype(L, 2);
+  bool num = lua_type(L, 1) == LUA_TNUMBER;
+  Ref r = face_check_value(cx, L, 1, num ? t : DT_NONE);
+  trace_push(L, cx, ir_cvt(cx, cx->fn, t, r))->consumed = true;
+  return 1;
+}
+
+// ---- arch operations ----
+
+static int l_sreg(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "a special register");
+  lua_Integer r = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, r >= 0 && r < SR_COUNT, 1, "no such register");
+  trace_push(L, cx, ir_sreg(cx, fn, (SReg)r));
+  return 1;
+}
+
+// effect(op, imm[, a[, b]]): operations without a result.
+static int l_effect(lua_State *L) {
+  static const struct { const char *name; Op op; } ops[] = {
+    {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
+    {"fence", OP_FENCE}, {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
+  Ctx *cx = face_enter(L);
+  const char *name = luaL_checkstring(L, 1);
+  Fn *fn = face_tracing(cx, L, name);
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+    if (strcmp(ops[k].name, name) != 0) continue;
+    Ins i = {.op = (uint8_t)ops[k].op, .imm = luaL_optinteger(L, 2, 0)};
+    if (!lua_isnoneornil(L, 3))
+      i.a[0] = face_check_value(cx, L, 3,
+                                ops[k].op == OP_SYNCWARP ? DT_U32 : DT_I32);
+    ir_emit(cx, fn, i);
+    return 0;
+  }
+  return luaL_error(L, "no effect '%s'", name);
+}
+
+// warp(op, imm, value[, lane]) -> value of the type stated by the op
+static int l_warp(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = luaL_checkstring(L, 1);
+  Fn *fn = face_tracing(cx, L, name);
+  lua_Integer imm = luaL_checkinteger(L, 2);
+  Ins i = {.imm = imm};
+  if (strcmp(name, "shfl") == 0) {
+    Ref v = face_check_value(cx, L, 3, DT_NONE);
+    Ref lane = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 4, DT_NONE));
+    i.op = OP_SHFL;
+    i.type = (uint8_t)ir_type(fn, v);
+    i.a[0] = v;
+    i.a[1] = lane;
+  } else if (strcmp(name, "vote") == 0) {
+    i.op = OP_VOTE;
+    i.type = imm == VO_BALLOT ? DT_U32 : DT_BOOL;
+    i.a[0] = face_check_value(cx, L, 3, DT_BOOL);
+  } else if (strcmp(name, "redux") == 0) {
+    i.op = OP_REDUX;
+    i.a[0] = face_check_value(cx, L, 3, DT_NONE);
+    i.type = (uint8_t)ir_type(fn, i.a[0]);
+    if (i.type != DT_I32 && i.type != DT_U32)
+      face_error(L, ERR_TYPE, "a warp reduction of %s: i32 or u32 is needed",
+                 dtype_name((DType)i.type));
+  } else {
+    return luaL_error(L, "no warp operation '%s'", name);
+  }
+  trace_push(L, cx, ir_emit(cx, fn, i));
+  return 1;
+}
+
+// ---- opening ----
+
+void tracelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"trace", l_trace}, {"tracing", l_tracing}, {"mark", l_mark},
+    {"rollback", l_rollback}, {"var", l_var}, {"vget", l_vget},
+    {"vset", l_vset}, {"open_for", l_open_for}, {"open_loop", l_open_loop},
+    {"break_unless", l_break_unless}, {"open_if", l_open_if},
+    {"open_else", l_open_else}, {"close", l_close}, {"parts", l_parts},
+    {"rebuild", l_rebuild}, {"same", l_same}, {"dtype_of", l_dtype_of},
+    {"cvt", l_cvt}, {"sreg", l_sreg}, {"effect", l_effect},
+    {"warp", l_warp}, {NULL, NULL}};
+  static const luaL_Reg fnmeta[] = {
+    {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
+    {"emit", fn_emit}, {"info", fn_info}, {NULL, NULL}};
+  face_setfuncs(L, funcs);
+  face_newtype(L, MT_FN, fnmeta);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,689 @@
+// The Lua face of the GPU: device buffers, streams, events, kernels, prepared
+// launches and cuBLAS products. What the driver refuses gives nil, message;
+// misuse (a closed buffer, a launch that cannot fit) raises.
+#include "gpulib.h"
+
+#include <string.h>
+
+#include "cublas.h"
+#include "cuda.h"
+#include "dl.h"
+
+#define MT_GPU "cute.gpu"
+#define MT_GPUFN "cute.gpufn"
+#define MT_LAUNCH "cute.launch"
+#define MT_STREAM "cute.stream"
+#define MT_EVENT "cute.event"
+#define MT_BLAS "cute.blas"
+
+#define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
+
+static int failed(lua_State *L, const Why *w) {
+  if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);
+  return face_fail2(L, w->kind, "%s", w->msg);
+}
+
+// true, or what failed() says.
+static int result(lua_State *L, bool ok, const Why *w) {
+  if (!ok) return failed(L, w);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// ---- the device ----
+
+static Gpu *check_gpu(lua_State *L, int idx) {
+  return face_check(L, idx, MT_GPU, "gpu");
+}
+
+// gpu_open([ordinal]): the one object of that GPU, or nil, message.
+static int l_gpu_open(lua_State *L) {
+  lua_Integer n = luaL_optinteger(L, 1, 0);
+  if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
+  if (lua_rawgeti(L, -1, n + 1) == LUA_TUSERDATA) return 1;
+  Gpu *g = lua_newuserdatauv(L, sizeof *g, 0);
+  memset(g, 0, sizeof *g);
+  luaL_setmetatable(L, MT_GPU);
+  Why w;
+  if (!gpu_init(g, (int)n, &w)) return failed(L, &w);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, -4, n + 1);
+  return 1;
+}
+
+static int gpu_gc(lua_State *L) {
+  gpu_close(check_gpu(L, 1));
+  return 0;
+}
+
+static void set_int(lua_State *L, const char *name, lua_Integer v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, name);
+}
+
+static int gpu_info(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  lua_createtable(L, 0, 10);
+  lua_pushstring(L, g->name), lua_setfield(L, -2, "name");
+  lua_pushfstring(L, "sm_%d%d%s", g->major, g->minor,
+                  g->major >= 9 ? "a" : "");
+  lua_setfield(L, -2, "arch");
+  lua_pushfstring(L, "%d.%d", g->driver / 1000, g->driver % 1000 / 10);
+  lua_setfield(L, -2, "cuda");
+  set_int(L, "ordinal", g->ordinal);
+  set_int(L, "sms", g->sms);
+  set_int(L, "memory", (lua_Integer)g->memory);
+  set_int(L, "smem", g->smem_optin);
+  set_int(L, "l2", g->l2);
+  set_int(L, "khz", g->khz);
+  set_int(L, "epoch", (lua_Integer)g->epoch);
+  return 1;
+}
+
+static int gpu_l_sync(lua_State *L) {
+  Why w;
+  return result(L, gpu_sync(check_gpu(L, 1), &w), &w);
+}
+
+static int gpu_l_free(lua_State *L) {
+  Why w;
+  size_t left;
+  if (!gpu_free_memory(check_gpu(L, 1), &left, &w)) return failed(L, &w);
+  lua_pushinteger(L, (lua_Integer)left);
+  return 1;
+}
+
+// ---- device buffers ----
+
+static DevBuf *check_devbuf(lua_State *L, int idx) {
+  DevBuf *b = face_check(L, idx, MT_DEVBUF, "device buffer");
+  if (b->closed) face_error(L, ERR_CLOSED, "the device buffer was closed");
+  if (!devbuf_open(b))
+    face_error(L, ERR_CLOSED, "the device buffer was lost with its context");
+  return b;
+}
+
+// A userdata of the GPU at index 1, closed as yet, which it keeps alive.
+static void *new_object(lua_State *L, size_t size) {
+  void *p = lua_newuserdatauv(L, size, 1);
+  memset(p, 0, size);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return p;  // the caller sets `closed` and `gpu`, then the metatable
+}
+
+static DevBuf *new_devbuf(lua_State *L, Gpu *g, DType t, size_t count,
+                          Why *w) {
+  DevBuf *b = new_object(L, sizeof *b);
+  b->closed = true;
+  b->gpu = g;
+  luaL_setmetatable(L, MT_DEVBUF);
+  if (devbuf_alloc(b, g, t, count, w)) return b;
+  if (w->kind != ERR_MEMORY) return NULL;
+  lua_gc(L, LUA_GCCOLLECT);
+  return devbuf_alloc(b, g, t, count, w) ? b : NULL;
+}
+
+// gpu:buffer(dtype, count), contents undefined; gpu:buffer(host buffer): its
+// copy.
+static int gpu_buffer(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  Why w;
+  bool copy = face_test(L, 2, MT_BUFFER) != NULL;
+  HostBuf *h = copy ? runlib_check_buffer(L, 2) : NULL;
+  DType t = h ? h->t : face_check_dtype(L, 2);
+  size_t count = h ? h->count : runlib_check_count(L, 3);
+  runlib_grew(L, count * (size_t)dtype_bits(t) / 8);
+  DevBuf *b = new_devbuf(L, g, t, count, &w);
+  if (!b || (h && !devbuf_upload(b, 0, h->p, h->bytes, &w)))
+    return failed(L, &w);
+  return 1;
+}
+
+static int devbuf_l_close(lua_State *L) {
+  devbuf_close(face_check(L, 1, MT_DEVBUF, "device buffer"));
+  return 0;
+}
+
+static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
+  HostBuf *h = runlib_check_buffer(L, idx);
+  if (h->t != b->t || h->count != b->count)
+    face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
+               dtype_name(b->t), h->count, dtype_name(h->t));
+  return h;
+}
+
+// d:upload(host buffer) of the same type and count.
+static int devbuf_l_upload(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  HostBuf *h = check_twin(L, b, 2);
+  Why w;
+  return result(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
+}
+
+// d:download([host buffer]): into it, or into a new one; gives it back.
+static int devbuf_l_download(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  lua_settop(L, 2);
+  Why w;
+  if (lua_isnil(L, 2)) {
+    runlib_new_buffer(L, b->t, b->count);
+    lua_replace(L, 2);
+  }
+  HostBuf *h = check_twin(L, b, 2);
+  if (!devbuf_download(b, 0, h->p, h->bytes, &w)) return failed(L, &w);
+  h->defined = true;
+  lua_settop(L, 2);
+  return 1;
+}
+
+static GpuStream *opt_stream(lua_State *L, int idx) {
+  if (lua_isnoneornil(L, idx)) return NULL;
+  return face_check(L, idx, MT_STREAM, "stream");
+}
+
+// d:memset(byte [, stream])
+static int devbuf_l_memset(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  Why w;
+  lua_Integer byte = luaL_checkinteger(L, 2);
+  return result(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
+                &w);
+}
+
+static int devbuf_index(lua_State *L) {
+  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
+  const char *k = luaL_checkstring(L, 2);
+  if (strcmp(k, "dtype") == 0) {
+    face_push_dtype(L, b->t);
+  } else if (strcmp(k, "count") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->count);
+  } else if (strcmp(k, "nbytes") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->bytes);
+  } else if (strcmp(k, "address") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->ptr);
+  } else if (strcmp(k, "closed") == 0) {
+    lua_pushboolean(L, b->closed || !devbuf_open(b));
+  } else {
+    lua_getmetatable(L, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+  }
+  return 1;
+}
+
+static int devbuf_tostring(lua_State *L) {
+  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
+  if (b->closed || !devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
+  else lua_pushfstring(L, "devbuf of %I %s", (LUAI_UACINT)b->count,
+                       dtype_name(b->t));
+  return 1;
+}
+
+// ---- streams and events ----
+
+static int gpu_stream(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  GpuStream *s = new_object(L, sizeof *s);
+  s->closed = true;
+  s->gpu = g;
+  luaL_setmetatable(L, MT_STREAM);
+  Why w;
+  return gpustream_new(s, g, &w) ? 1 : failed(L, &w);
+}
+
+static int stream_close(lua_State *L) {
+  gpustream_close(face_check(L, 1, MT_STREAM, "stream"));
+  return 0;
+}
+
+static int stream_sync(lua_State *L) {
+  Why w;
+  GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
+  return result(L, gpustream_sync(s, &w), &w);
+}
+
+static int gpu_event(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  GpuEvent *e = new_object(L, sizeof *e);
+  e->closed = true;
+  e->gpu = g;
+  luaL_setmetatable(L, MT_EVENT);
+  Why w;
+  return gpuevent_new(e, g, &w) ? 1 : failed(L, &w);
+}
+
+static GpuEvent *check_event(lua_State *L, int idx) {
+  return face_check(L, idx, MT_EVENT, "event");
+}
+
+static int event_close(lua_State *L) {
+  gpuevent_close(check_event(L, 1));
+  return 0;
+}
+
+static int event_record(lua_State *L) {
+  Why w;
+  bool ok = gpuevent_record(check_event(L, 1), opt_stream(L, 2), &w);
+  return result(L, ok, &w);
+}
+
+static int event_sync(lua_State *L) {
+  Why w;
+  return result(L, gpuevent_sync(check_event(L, 1), &w), &w);
+}
+
+// from:elapsed(to): milliseconds between two recorded events.
+static int event_elapsed(lua_State *L) {
+  Why w;
+  double ms;
+  if (!gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w))
+    return failed(L, &w);
+  lua_pushnumber(L, ms);
+  return 1;
+}
+
+// ---- kernels ----
+
+// gpu:load(cubin, name)
+static int gpu_load(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  size_t n;
+  const char *cubin = luaL_checklstring(L, 2, &n);
+  const char *name = luaL_checkstring(L, 3);
+  if (n < 64) face_argerror(L, 2, "CUBIN");
+  GpuFn *f = new_object(L, sizeof *f);
+  f->closed = true;
+  f->gpu = g;
+  luaL_setmetatable(L, MT_GPUFN);
+  Why w;
+  return gpufn_load(f, g, cubin, name, &w) ? 1 : failed(L, &w);
+}
+
+static GpuFn *check_kernel(lua_State *L, int idx) {
+  return face_check(L, idx, MT_GPUFN, "loaded kernel");
+}
+
+static int fn_close(lua_State *L) {
+  gpufn_close(check_kernel(L, 1));
+  return 0;
+}
+
+// f:attributes(): what the driver says of it.
+static int fn_attributes(lua_State *L) {
+  GpuFn *f = check_kernel(L, 1);
+  lua_createtable(L, 0, 6);
+  set_int(L, "registers", f->registers);
+  set_int(L, "local_bytes", f->local);
+  set_int(L, "smem_static", f->smem_static);
+  set_int(L, "const_bytes", f->constant);
+  set_int(L, "max_threads", f->max_threads);
+  set_int(L, "binary", f->binary);
+  return 1;
+}
+
+// ---- prepared launches ----
+
+#define MAX_ARGS 64
+
+// Userdata: this, then nargs pointers, the buffers, the packed arguments.
+typedef struct Prepared {
+  GpuLaunch l;
+} Prepared;
+
+static void get_extents(lua_State *L, const char *name, unsigned v[3],
+                        unsigned def) {
+  v[0] = v[1] = v[2] = def;
+  int type = lua_getfield(L, 2, name);
+  if (type == LUA_TNUMBER) {
+    v[0] = (unsigned)lua_tointeger(L, -1);
+    if (lua_tointeger(L, -1) < 1 || lua_tointeger(L, -1) > INT32_MAX)
+      face_error(L, ERR_LAUNCH, "%s of %lld", name,
+                 (long long)lua_tointeger(L, -1));
+  } else if (type == LUA_TTABLE) {
+    for (int i = 0; i < 3; i++) {
+      int t = lua_geti(L, -1, i + 1);
+      lua_Integer x = t == LUA_TNIL ? 1 : lua_tointeger(L, -1);
+      if (x < 1 || x > (i && strcmp(name, "grid") == 0 ? 65535 : INT32_MAX))
+        face_error(L, ERR_LAUNCH, "%s extent %d is %lld", name, i + 1,
+                   (long long)x);
+      v[i] = (unsigned)x;
+      lua_pop(L, 1);
+    }
+  } else if (type != LUA_TNIL || def != 1) {
+    face_error(L, ERR_ARG, "%s is not a number or a table of extents", name);
+  }
+  lua_pop(L, 1);
+}
+
+// An argument on top of the stack: its size; with `to`, packs it. A device
+// buffer (its address), {buffer, byte offset}, {dtype, number} or a string of
+// raw bytes. A buffer is stored at *buf.
+static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
+  int at = lua_gettop(L), type = lua_type(L, at);
+  *buf = NULL;
+  if (type == LUA_TSTRING) {
+    size_t n;
+    const char *s = lua_tolstring(L, at, &n);
+    if (to) memcpy(to, s, n);
+    return n;
+  }
+  if (face_test(L, at, MT_DEVBUF)) {
+    *buf = check_devbuf(L, at);
+    if (to) memcpy(to, &(*buf)->ptr, 8);
+    return 8;
+  }
+  if (type != LUA_TTABLE)
+    face_error(L, ERR_ARG, "kernel argument %d is a %s", (int)i,
+               face_typename(L, at));
+  lua_geti(L, at, 1);
+  lua_geti(L, at, 2);
+  size_t size = 8;
+  if (face_test(L, at + 1, MT_DEVBUF)) {
+    *buf = check_devbuf(L, at + 1);
+    uint64_t p = (*buf)->ptr + (uint64_t)luaL_checkinteger(L, at + 2);
+    if (to) memcpy(to, &p, 8);
+  } else {
+    DType t = face_check_dtype(L, at + 1);
+    if (dtype_bits(t) % 8 || dtype_bits(t) > 64)
+      face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
+                 dtype_name(t));
+    size = (size_t)dtype_bits(t) / 8;
+    bool wide = lua_isinteger(L, at + 2) && size == 8 && dtype_is_int(t);
+    uint64_t bits = wide ? (uint64_t)lua_tointeger(L, at + 2)
+                  : dtype_from_double(t, lua_isboolean(L, at + 2)
+                                           ? lua_toboolean(L, at + 2)
+                                           : luaL_checknumber(L, at + 2));
+    if (to) dtype_store(t, to, 0, bits);
+  }
+  lua_settop(L, at);
+  return size;
+}
+
+// The kernel's own idea of its parameters, where the driver tells it.
+static void check_params(lua_State *L, const GpuFn *f, const size_t *sizes,
+                         int n) {
+  size_t want[MAX_ARGS];
+  int m = gpufn_params(f, want, MAX_ARGS);
+  if (m < 0) return;
+  if (m != n)
+    face_error(L, ERR_LAUNCH, "the kernel has %d parameters, got %d", m, n);
+  for (int i = 0; i < n; i++)
+    if (want[i] != sizes[i])
+      face_error(L, ERR_LAUNCH, "kernel argument %d has %zu bytes, not %zu",
+                 i + 1, sizes[i], want[i]);
+}
+
+// Makes the userdata for the arguments in the list at index 3.
+static Prepared *new_prepared(lua_State *L, const GpuFn *f) {
+  lua_Integer n = luaL_len(L, 3);
+  size_t sizes[MAX_ARGS], bytes = 0;
+  const DevBuf *buf;
+  if (n > MAX_ARGS)
+    face_error(L, ERR_LIMIT, "more than %d kernel arguments", MAX_ARGS);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 3, i + 1);
+    sizes[i] = pack(L, i + 1, NULL, &buf);
+    bytes += (sizes[i] + 15) & ~(size_t)15;
+    lua_pop(L, 1);
+  }
+  check_params(L, f, sizes, (int)n);
+  size_t list = ((size_t)n + 1) * sizeof(void *);
+  Prepared *p = lua_newuserdatauv(L, sizeof *p + 2 * list + bytes + 16, 4);
+  memset(p, 0, sizeof *p);
+  p->l.params = (void **)(p + 1);
+  p->l.bufs = (const DevBuf **)((char *)p->l.params + list);
+  char *at = (char *)p->l.bufs + list;
+  at += -(uintptr_t)at & 15;
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 3, i + 1);
+    pack(L, i + 1, at, &buf);
+    p->l.params[i] = at;
+    if (buf) p->l.bufs[p->l.nbufs++] = buf;
+    at += (sizes[i] + 15) & ~(size_t)15;
+    lua_pop(L, 1);
+  }
+  return p;
+}
+
+// f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =,
+// pdl =}: everything checked and packed, so that launch is one call.
+static int fn_prepare(lua_State *L) {
+  GpuFn *f = check_kernel(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_getfield(L, 2, "args") == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, 3);
+  }
+  luaL_checktype(L, 3, LUA_TTABLE);
+  lua_newtable(L);  // 4: keeps the arguments, whatever becomes of args
+  for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
+    lua_geti(L, 3, i);
+    if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
+    lua_rawseti(L, 4, i);
+  }
+  if (f->closed) face_error(L, ERR_CLOSED, "the kernel was closed");
+  Prepared *p = new_prepared(L, f);  // 5
+  GpuLaunch *l = &p->l;
+  l->fn = f;
+  get_extents(L, "grid", l->grid, 0);
+  get_extents(L, "block", l->block, 0);
+  get_extents(L, "cluster", l->cluster, 1);
+  lua_getfield(L, 2, "smem");
+  lua_Integer smem = luaL_optinteger(L, -1, 0);
+  if (smem < 0 || smem > INT32_MAX)
+    face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
+  l->smem = (unsigned)smem;
+  lua_getfield(L, 2, "pdl");
+  l->pdl = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "stream");
+  l->stream = opt_stream(L, -1);
+  lua_setiuservalue(L, 5, 3);
+  lua_pushvalue(L, 1), lua_setiuservalue(L, 5, 1);
+  lua_pushvalue(L, 4), lua_setiuservalue(L, 5, 2);
+  lua_settop(L, 5);
+  uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+  if (threads > 1024)
+    face_error(L, ERR_LAUNCH, "%llu threads a block, at most 1024 can be",
+               (unsigned long long)threads);
+  luaL_setmetatable(L, MT_LAUNCH);
+  Why w;
+  return gpulaunch_prepare(l, &w) ? 1 : failed(L, &w);
+}
+
+static int launch_run(lua_State *L) {
+  Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
+  Why w;
+  return result(L, gpulaunch_run(&p->l, 1, &w), &w);
+}
+
+static int launch_n(lua_State *L) {
+  Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
+  Why w;
+  int n = (int)luaL_checkinteger(L, 2);
+  return result(L, gpulaunch_run(&p->l, n, &w), &w);
+}
+
+// ---- cuBLAS ----
+
+// Device buffer in field `name` of table 2, of at least rows*cols elements.
+static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
+                                  size_t cols) {
+  lua_getfield(L, 2, name);
+  if (!face_test(L, -1, MT_DEVBUF))
+    face_error(L, ERR_ARG, "%s is a %s, not a device buffer", name,
+               face_typename(L, -1));
+  const DevBuf *b = check_devbuf(L, lua_gettop(L));
+  if (b->count < rows * cols)
+    face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
+               b->count, rows, cols);
+  lua_pop(L, 1);
+  return b;
+}
+
+static int field_extent(lua_State *L, const char *name) {
+  lua_getfield(L, 2, name);
+  lua_Integer v = lua_tointeger(L, -1);
+  if (v < 1 || v > INT32_MAX)
+    face_error(L, ERR_ARG, "%s is not a positive integer", name);
+  lua_pop(L, 1);
+  return (int)v;
+}
+
+static BlasSpec check_spec(lua_State *L) {
+  BlasSpec s;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  memset(&s, 0, sizeof s);
+  s.m = field_extent(L, "m");
+  s.n = field_extent(L, "n");
+  s.k = field_extent(L, "k");
+  size_t m = (size_t)s.m, n = (size_t)s.n, k = (size_t)s.k;
+  s.a = field_buffer(L, "A", m, k);
+  s.b = field_buffer(L, "B", n, k);
+  s.d = field_buffer(L, "D", m, n);
+  s.ta = s.a->t, s.tb = s.b->t, s.td = s.d->t;
+  lua_getfield(L, 2, "m_major");
+  s.m_major = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "tf32");
+  s.tf32 = lua_toboolean(L, -1);
+  lua_pop(L, 2);
+  return s;
+}
+
+// A closed product that keeps its gpu, buffers (copied from table 2, which
+// the user may change) and workspace alive.
+static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
+  BlasGemm *g = lua_newuserdatauv(L, sizeof *g, 2);
+  memset(g, 0, sizeof *g);
+  g->gpu = gpu;
+  g->closed = true;
+  lua_createtable(L, 4, 0);
+  static const char *const keep[] = {"A", "B", "D"};
+  for (int i = 0; i < 3; i++) {
+    lua_getfield(L, 2, keep[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (workspace) {
+    lua_pushvalue(L, workspace);
+    lua_rawseti(L, -2, 4);
+  }
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 2);
+  luaL_setmetatable(L, MT_BLAS);
+  return g;
+}
+
+// gpu:cublas{m=, n=, k=, A=, B=, D=, m_major=, tf32=}
+static int gpu_cublas(lua_State *L) {
+  Gpu *gpu = check_gpu(L, 1);
+  BlasSpec s = check_spec(L);
+  Why w;
+  BlasGemm *g = new_blas(L, gpu, 0);
+  return blas_gemm_new(g, gpu, &s, &w) ? 1 : failed(L, &w);
+}
+
+#define MAX_ALGOS 64
+
+// gpu:cublaslt{... like cublas, algos = 32, workspace = bytes}: a list of
+// products, one for each algorithm that the heuristics propose.
+static int gpu_cublaslt(lua_State *L) {
+  Gpu *gpu = check_gpu(L, 1);
+  BlasSpec s = check_spec(L);
+  lua_settop(L, 2);
+  Why w;
+  lua_getfield(L, 2, "algos");
+  lua_getfield(L, 2, "workspace");
+  lua_Integer max = luaL_optinteger(L, 3, 32);
+  lua_Integer bytes = luaL_optinteger(L, 4, 64 << 20);
+  if (max < 1 || max > MAX_ALGOS || bytes < 0)
+    face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
+  lua_settop(L, 2);
+  DevBuf *ws = new_devbuf(L, gpu, DT_U8, (size_t)bytes, &w);  // 3
+  if (!ws) return failed(L, &w);
+  cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
+  int n = blas_lt_algos(gpu, &s, ws, algos, (int)max, &w);
+  if (n < 0) return failed(L, &w);
+  lua_createtable(L, n, 0);  // 4
+  int kept = 0;
+  for (int i = 0; i < n; i++) {
+    if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;
+    BlasGemm *g = new_blas(L, gpu, 3);
+    if (!blas_lt_new(g, gpu, &s, ws, &algos[i], &w)) return failed(L, &w);
+    lua_rawseti(L, 4, ++kept);
+  }
+  return 1;
+}
+
+static int blas_run(lua_State *L) {
+  BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
+  Why w;
+  return result(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
+}
+
+static int blas_run_n(lua_State *L) {
+  BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
+  Why w;
+  int n = (int)luaL_checkinteger(L, 2);
+  return result(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
+}
+
+static int blas_close(lua_State *L) {
+  blas_gemm_close(luaL_checkudata(L, 1, MT_BLAS));
+  return 0;
+}
+
+static int gpu_cublas_version(lua_State *L) {
+  Why w;
+  int v;
+  if (!blas_version(check_gpu(L, 1), &v, &w)) return failed(L, &w);
+  lua_pushinteger(L, v);
+  return 1;
+}
+
+// ---- opening ----
+
+static void newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
+  face_newtype(L, tname, regs);
+  lua_pop(L, 1);
+}
+
+void gpulib_open(lua_State *L) {
+  static const luaL_Reg gpu[] = {
+    {"info", gpu_info}, {"sync", gpu_l_sync}, {"free_memory", gpu_l_free},
+    {"buffer", gpu_buffer}, {"stream", gpu_stream}, {"event", gpu_event},
+    {"load", gpu_load}, {"cublas", gpu_cublas}, {"cublaslt", gpu_cublaslt},
+    {"cublas_version", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
+  static const luaL_Reg devbuf[] = {
+    {"upload", devbuf_l_upload}, {"download", devbuf_l_download},
+    {"memset", devbuf_l_memset}, {"close", devbuf_l_close},
+    {"__gc", devbuf_l_close}, {"__close", devbuf_l_close},
+    {"__index", devbuf_index}, {"__tostring", devbuf_tostring}, {NULL, NULL}};
+  static const luaL_Reg stream[] = {
+    {"sync", stream_sync}, {"close", stream_close}, {"__gc", stream_close},
+    {"__close", stream_close}, {NULL, NULL}};
+  static const luaL_Reg event[] = {
+    {"record", event_record}, {"sync", event_sync}, {"elapsed", event_elapsed},
+    {"close", event_close}, {"__gc", event_close}, {"__close", event_close},
+    {NULL, NULL}};
+  static const luaL_Reg fn[] = {
+    {"attributes", fn_attributes}, {"prepare", fn_prepare},
+    {"close", fn_close}, {"__gc", fn_close}, {"__close", fn_close},
+    {NULL, NULL}};
+  static const luaL_Reg launch[] = {
+    {"launch", launch_run}, {"launch_n", launch_n}, {NULL, NULL}};
+  static const luaL_Reg blas[] = {
+    {"launch", blas_run}, {"launch_n", blas_run_n}, {"close", blas_close},
+    {"__gc", blas_close}, {"__close", blas_close}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"gpu_open", l_gpu_open}, {NULL, NULL}};
+  newtype(L, MT_GPU, gpu);
+  newtype(L, MT_DEVBUF, devbuf);
+  newtype(L, MT_STREAM, stream);
+  newtype(L, MT_EVENT, event);
+  newtype(L, MT_GPUFN, fn);
+  newtype(L, MT_LAUNCH, launch);
+  newtype(L, MT_BLAS, blas);
+  face_setfuncs(L, funcs);
+}

@@ -1,0 +1,501 @@
+// The Lua face of host buffers, their bulk operations and the compiler. The
+// GPU's own face is gpulib.c.
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bulk.h"
+#include "face.h"
+#include "gpulib.h"
+#include "jit.h"
+
+// ---- life ----
+
+static void buffer_free(HostBuf *b) {
+  base_free(b->raw);
+  b->p = b->raw = NULL;
+  b->closed = true;
+}
+
+static void *aligned(HostBuf *b, size_t bytes) {
+  b->raw = base_realloc(NULL, bytes + HOSTBUF_ALIGN);
+  if (!b->raw) return NULL;
+  uintptr_t at = (uintptr_t)b->raw + HOSTBUF_ALIGN - 1;
+  return (void *)(at & ~(uintptr_t)(HOSTBUF_ALIGN - 1));
+}
+
+void runlib_grew(lua_State *L, size_t bytes) {
+  if (bytes >= (size_t)1 << 20) lua_gc(L, LUA_GCSTEP, (int)(bytes >> 10));
+}
+
+HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
+  size_t bits = (size_t)dtype_bits(t);
+  if (bits > 64)
+    face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
+  if (count > (SIZE_MAX >> 4) / bits)
+    face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  b->closed = true;
+  luaL_setmetatable(L, MT_BUFFER);
+  size_t bytes = (count * bits + 7) / 8;
+  runlib_grew(L, bytes);
+  void *p = aligned(b, bytes);
+  if (!p) {
+    lua_gc(L, LUA_GCCOLLECT);
+    p = aligned(b, bytes);
+  }
+  if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes asked)", bytes);
+  memset(p, 0, bytes);
+  b->t = t;
+  b->count = count;
+  b->bytes = bytes;
+  b->p = p;
+  b->closed = false;
+  return b;
+}
+
+HostBuf *runlib_check_buffer(lua_State *L, int idx) {
+  HostBuf *b = face_check(L, idx, MT_BUFFER, "buffer");
+  if (b->closed) face_error(L, ERR_CLOSED, "the buffer was closed");
+  return b;
+}
+
+size_t runlib_check_count(lua_State *L, int idx) {
+  int ok;
+  lua_Integer n = lua_tointegerx(L, idx, &ok);
+  if (!ok || n < 0) face_argerror(L, idx, "count of elements");
+  return (size_t)n;
+}
+
+static size_t opt_count(lua_State *L, int idx, size_t def) {
+  return lua_isnoneornil(L, idx) ? def : runlib_check_count(L, idx);
+}
+
+// Fails unless [at, at + n) lies in 0 .. count.
+static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
+  if (at > count || n > count - at)
+    face_error(L, ERR_ARG, "elements %zu to %zu of a buffer of %zu", at,
+               at + n, count);
+}
+
+static int buffer_close(lua_State *L) {
+  buffer_free(face_check(L, 1, MT_BUFFER, "buffer"));
+  return 0;
+}
+
+// buffer(dtype, count): zeros, not yet `defined`.
+static int l_buffer(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  runlib_new_buffer(L, t, runlib_check_count(L, 2));
+  return 1;
+}
+
+// ---- elements ----
+
+static uint64_t check_element(lua_State *L, int idx, DType t) {
+  if (lua_isboolean(L, idx))
+    return dtype_from_double(t, lua_toboolean(L, idx));
+  if (dtype_is_int(t) && lua_isinteger(L, idx) && dtype_bits(t) == 64)
+    return (uint64_t)lua_tointeger(L, idx);
+  if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "number");
+  return dtype_from_double(t, lua_tonumber(L, idx));
+}
+
+static void push_element(lua_State *L, DType t, uint64_t bits) {
+  char c = dtype_class(t);
+  if (c == 'P') {
+    lua_pushboolean(L, bits != 0);
+  } else if (c == 'F') {
+    lua_pushnumber(L, dtype_to_double(t, bits));
+  } else {
+    int w = 64 - dtype_bits(t);
+    int64_t v = (int64_t)(bits << w) >> w;
+    lua_pushinteger(L, c == 'I' ? v : (lua_Integer)(bits << w >> w));
+  }
+}
+
+static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
+  int ok;
+  lua_Integer i = lua_tointegerx(L, idx, &ok);
+  if (!ok) face_argerror(L, idx, "index");
+  if (i < 0 || (size_t)i >= b->count)
+    face_error(L, ERR_ARG, "element %lld of a buffer of %zu",
+               (long long)i, b->count);
+  return (size_t)i;
+}
+
+static int buffer_get(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  push_element(L, b->t, dtype_load(b->t, b->p, check_index(L, 2, b)));
+  return 1;
+}
+
+static int buffer_set(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t i = check_index(L, 2, b);
+  dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
+  return 0;
+}
+
+// b[i] is an element, b.dtype and so on a field, else a method.
+static int buffer_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  const char *k = luaL_checkstring(L, 2);
+  if (strcmp(k, "dtype") == 0) {
+    face_push_dtype(L, b->t);
+  } else if (strcmp(k, "count") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->count);
+  } else if (strcmp(k, "nbytes") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->bytes);
+  } else if (strcmp(k, "defined") == 0) {
+    lua_pushboolean(L, b->defined);
+  } else if (strcmp(k, "closed") == 0) {
+    lua_pushboolean(L, b->closed);
+  } else {
+    lua_getmetatable(L, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+  }
+  return 1;
+}
+
+static int buffer_len(lua_State *L) {
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  lua_pushinteger(L, (lua_Integer)b->count);
+  return 1;
+}
+
+static int buffer_tostring(lua_State *L) {
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  if (b->closed) lua_pushliteral(L, "buffer (closed)");
+  else lua_pushfstring(L, "buffer of %I %s", (LUAI_UACINT)b->count,
+                       dtype_name(b->t));
+  return 1;
+}
+
+// ---- filling and copying ----
+
+static int self(lua_State *L) {
+  lua_settop(L, 1);
+  return 1;
+}
+
+// b:fill(value)
+static int buffer_fill(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  bulk_fill(b->t, b->p, 0, b->count, check_element(L, 2, b->t));
+  b->defined = true;
+  return self(L);
+}
+
+// b:fill_normal(seed [, mean [, deviation]])
+static int buffer_fill_normal(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer seed = luaL_optinteger(L, 2, 0);
+  double mean = luaL_optnumber(L, 3, 0), sd = luaL_optnumber(L, 4, 1);
+  bulk_normal(b->t, b->p, b->count, (uint64_t)seed, mean, sd);
+  b->defined = true;
+  return self(L);
+}
+
+// b:fill_int(seed, lo, hi)
+static int buffer_fill_int(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer seed = luaL_checkinteger(L, 2);
+  lua_Integer lo = luaL_checkinteger(L, 3), hi = luaL_checkinteger(L, 4);
+  if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
+    face_error(L, ERR_ARG, "no integers from %lld to %lld", (long long)lo,
+               (long long)hi);
+  bulk_ints(b->t, b->p, b->count, (uint64_t)seed, lo, hi);
+  b->defined = true;
+  return self(L);
+}
+
+static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
+  if (at == 0 && n == b->count) b->defined = defined;
+}
+
+// b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
+// `at`, converted.
+static int buffer_copy(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1), *s = runlib_check_buffer(L, 2);
+  size_t at = opt_count(L, 3, 0), from = opt_count(L, 4, 0);
+  check_range(L, from, 0, s->count);
+  size_t n = opt_count(L, 5, s->count - from);
+  check_range(L, from, n, s->count);
+  check_range(L, at, n, b->count);
+  bulk_convert(b->t, b->p, at, s->t, s->p, from, n);
+  wrote(b, at, n, s->defined);
+  return self(L);
+}
+
+// b:to(dtype): a converted copy.
+static int buffer_to(lua_State *L) {
+  HostBuf *s = runlib_check_buffer(L, 1);
+  HostBuf *b = runlib_new_buffer(L, face_check_dtype(L, 2), s->count);
+  bulk_convert(b->t, b->p, 0, s->t, s->p, 0, s->count);
+  b->defined = s->defined;
+  return 1;
+}
+
+// Byte range of elements [at, at + n); sub-byte types only whole.
+static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
+                         size_t *bytes) {
+  size_t bits = (size_t)dtype_bits(b->t);
+  check_range(L, at, n, b->count);
+  if (bits % 8 != 0 && (at != 0 || n != b->count))
+    face_error(L, ERR_TYPE, "%s elements share bytes: take the whole buffer",
+               dtype_name(b->t));
+  *bytes = (n * bits + 7) / 8;
+  return at * bits / 8;
+}
+
+// b:bytes([at [, n]]): the raw bytes as a string.
+static int buffer_bytes(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t at = opt_count(L, 2, 0), bytes;
+  check_range(L, at, 0, b->count);
+  size_t n = opt_count(L, 3, b->count - at);
+  size_t first = byte_range(L, b, at, n, &bytes);
+  lua_pushlstring(L, (char *)b->p + first, bytes);
+  return 1;
+}
+
+// b:set_bytes(string [, at]): whole elements from raw bytes.
+static int buffer_set_bytes(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t len, bytes, at = opt_count(L, 3, 0);
+  const char *s = luaL_checklstring(L, 2, &len);
+  size_t bits = (size_t)dtype_bits(b->t);
+  size_t n = bits % 8 ? b->count : len / (bits / 8);
+  size_t first = byte_range(L, b, at, n, &bytes);
+  if (bytes != len)
+    face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", len,
+               dtype_name(b->t));
+  memcpy((char *)b->p + first, s, len);
+  wrote(b, at, n, true);
+  return self(L);
+}
+
+// buffer_from(dtype, string of raw bytes | list of numbers)
+static int l_buffer_from(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    size_t n = lua_rawlen(L, 2);
+    size_t count = n * 8 / (size_t)dtype_bits(t);
+    HostBuf *b = runlib_new_buffer(L, t, count);
+    if (b->bytes != n)
+      face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", n,
+                 dtype_name(t));
+    memcpy(b->p, lua_tostring(L, 2), n);
+    b->defined = true;
+    return 1;
+  }
+  if (!lua_istable(L, 2)) face_argerror(L, 2, "string or list of numbers");
+  size_t n = (size_t)luaL_len(L, 2);
+  HostBuf *b = runlib_new_buffer(L, t, n);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    if (!lua_isnumber(L, -1) && !lua_isboolean(L, -1))
+      face_error(L, ERR_ARG, "list item %zu is a %s, not a number", i + 1,
+                 luaL_typename(L, -1));
+    dtype_store(t, b->p, i, check_element(L, lua_gettop(L), t));
+    lua_pop(L, 1);
+  }
+  b->defined = true;
+  return 1;
+}
+
+// ---- comparing ----
+
+static int push_diff(lua_State *L, const BulkDiff *d) {
+  lua_createtable(L, 0, 7);
+  lua_pushnumber(L, d->max_abs), lua_setfield(L, -2, "max_abs");
+  lua_pushnumber(L, d->max_rel), lua_setfield(L, -2, "max_rel");
+  lua_pushnumber(L, d->max_scaled), lua_setfield(L, -2, "max_scaled");
+  lua_pushnumber(L, d->frobenius), lua_setfield(L, -2, "frobenius");
+  lua_pushinteger(L, (lua_Integer)d->worst), lua_setfield(L, -2, "worst");
+  lua_pushinteger(L, (lua_Integer)d->nans), lua_setfield(L, -2, "nans");
+  lua_pushinteger(L, (lua_Integer)d->count), lua_setfield(L, -2, "count");
+  return 1;
+}
+
+static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
+  HostBuf *b = runlib_check_buffer(L, idx);
+  if (a->count != b->count)
+    face_error(L, ERR_SHAPE, "buffers of %zu and %zu elements", a->count,
+               b->count);
+  return b;
+}
+
+// b:diff(reference): how far apart, in any two types.
+static int buffer_diff(lua_State *L) {
+  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
+  return push_diff(L, &d);
+}
+
+// b:equal(other): true, or false and the first index whose bits differ.
+static int buffer_equal(lua_State *L) {
+  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  if (a->t != b->t)
+    face_error(L, ERR_TYPE, "%s and %s are not compared bit by bit",
+               dtype_name(a->t), dtype_name(b->t));
+  size_t i = bulk_difference(a->t, a->p, b->p, a->count);
+  lua_pushboolean(L, i == a->count);
+  if (i == a->count) return 1;
+  lua_pushinteger(L, (lua_Integer)i);
+  return 2;
+}
+
+// ---- the CPU's matrix product ----
+
+// Field `name` of the table at `idx`: {row stride, column stride}.
+static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
+                         size_t rows, size_t cols) {
+  HostBuf *b = runlib_check_buffer(L, arg);
+  BulkMat m = {b->t, b->p, {cols, 1}};
+  if (lua_istable(L, opts) && lua_getfield(L, opts, name) != LUA_TNIL) {
+    for (int i = 0; i < 2; i++) {
+      if (lua_geti(L, -1, i + 1) != LUA_TNUMBER || lua_tointeger(L, -1) < 0)
+        face_error(L, ERR_ARG, "%s is not {row stride, column stride}", name);
+      m.stride[i] = (size_t)lua_tointeger(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  size_t last = (rows ? rows - 1 : 0) * m.stride[0] +
+                (cols ? cols - 1 : 0) * m.stride[1];
+  if (rows && cols && last >= b->count)
+    face_error(L, ERR_SHAPE, "a matrix of %zu by %zu elements does not fit "
+               "in a buffer of %zu", rows, cols, b->count);
+  return m;
+}
+
+// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
+static int l_gemm_reference(lua_State *L) {
+  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
+  size_t k = runlib_check_count(L, 6);
+  BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
+  BulkMat d = check_mat(L, 3, 7, "d", m, n);
+  HostBuf *out = runlib_check_buffer(L, 3);
+  if (dtype_bits(d.t) < 8)
+    face_error(L, ERR_TYPE, "the product is not stored as %s",
+               dtype_name(d.t));
+  if (!bulk_gemm(&a, &b, &d, m, n, k))
+    face_error(L, ERR_MEMORY, "out of memory in gemm_reference");
+  if (m * n == out->count) out->defined = true;
+  lua_settop(L, 3);
+  return 1;
+}
+
+// gemm_sample(A, B, D, m, n, k [, {samples=, seed=, a=, b=, d=}]): how far D
+// is from the product, looking at some of its elements.
+static int l_gemm_sample(lua_State *L) {
+  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
+  size_t k = runlib_check_count(L, 6);
+  BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
+  BulkMat d = check_mat(L, 3, 7, "d", m, n);
+  lua_Integer samples = 4096, seed = 0;
+  if (lua_istable(L, 7)) {
+    lua_getfield(L, 7, "samples");
+    lua_getfield(L, 7, "seed");
+    samples = luaL_optinteger(L, -2, samples);
+    seed = luaL_optinteger(L, -1, seed);
+  }
+  if (m == 0 || n == 0 || samples < 1)
+    face_error(L, ERR_ARG, "nothing to sample");
+  BulkDiff diff = bulk_gemm_sample(&a, &b, &d, m, n, k, (size_t)samples,
+                                   (uint64_t)seed);
+  return push_diff(L, &diff);
+}
+
+// ---- compiler ----
+
+#define MT_JIT "cute.jit"
+
+static int jit_gc(lua_State *L) {
+  jit_free(face_check(L, 1, MT_JIT, "compiler output"));
+  return 0;
+}
+
+static void set_bytes(lua_State *L, const char *name, const char *p,
+                      size_t n) {
+  if (!n) return;
+  lua_pushlstring(L, p, n);
+  lua_setfield(L, -2, name);
+}
+
+// jit_compile(source, arch [, options [, no_cache]]): {cubin=, ptx=, log=,
+// cached=, seconds=, nvrtc=, note=}, or nil, message, log.
+static int l_jit_compile(lua_State *L) {
+  uint64_t start = base_nanotime();
+  const char *options[32];
+  JitJob job = {.options = options};
+  job.source = luaL_checkstring(L, 1);
+  job.arch = luaL_checkstring(L, 2);
+  job.no_cache = lua_toboolean(L, 4);
+  lua_settop(L, 4);
+  lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
+  if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
+  luaL_checkstack(L, 48, "compiler options");
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, 3, i);
+    options[job.noptions++] = luaL_checkstring(L, -1);
+  }
+  JitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
+  memset(out, 0, sizeof *out);
+  luaL_setmetatable(L, MT_JIT);
+  Why w;
+  if (!jit_compile(&job, out, &w)) {
+    face_fail2(L, w.kind, "%s", w.msg);
+    lua_pushlstring(L, out->log, out->log_n);
+    jit_free(out);
+    return 3;
+  }
+  lua_createtable(L, 0, 8);
+  lua_pushlstring(L, out->log, out->log_n), lua_setfield(L, -2, "log");
+  set_bytes(L, "cubin", out->cubin, out->cubin_n);
+  set_bytes(L, "ptx", out->ptx, out->ptx_n);
+  set_bytes(L, "note", out->note, strlen(out->note));
+  lua_pushboolean(L, out->cached), lua_setfield(L, -2, "cached");
+  lua_pushfstring(L, "%d.%d", out->major, out->minor);
+  lua_setfield(L, -2, "nvrtc");
+  jit_free(out);
+  lua_pushnumber(L, (double)(base_nanotime() - start) * 1e-9);
+  lua_setfield(L, -2, "seconds");
+  return 1;
+}
+
+static int l_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+// ---- opening ----
+
+void runlib_open(lua_State *L) {
+  static const luaL_Reg buffer[] = {
+    {"get", buffer_get}, {"set", buffer_set}, {"fill", buffer_fill},
+    {"fill_normal", buffer_fill_normal}, {"fill_int", buffer_fill_int},
+    {"copy", buffer_copy}, {"to", buffer_to}, {"bytes", buffer_bytes},
+    {"set_bytes", buffer_set_bytes}, {"diff", buffer_diff},
+    {"equal", buffer_equal}, {"close", buffer_close},
+    {"__gc", buffer_close}, {"__close", buffer_close},
+    {"__index", buffer_index}, {"__newindex", buffer_set},
+    {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
+  static const luaL_Reg jit[] = {{"__gc", jit_gc}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"buffer", l_buffer}, {"buffer_from", l_buffer_from},
+    {"gemm_reference", l_gemm_reference}, {"gemm_sample", l_gemm_sample},
+    {"jit_compile", l_jit_compile}, {"isatty", l_isatty}, {NULL, NULL}};
+  face_newtype(L, MT_BUFFER, buffer);
+  face_newtype(L, MT_JIT, jit);
+  lua_pop(L, 2);
+  face_setfuncs(L, funcs);
+  gpulib_open(L);
+}

@@ -79,6 +79,7 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 #define MT_DEVBUF "cute.devbuf"  // device memory
 
 // ---- shared by the faces that handle layouts and traced values ----
+#include "run.h"
 #include "tensor.h"
 
 // layoutlib.c
@@ -110,6 +111,13 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 // owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
+// Without any check of where it is used: NULL when it is none.
+const Tensor *face_peek_tensor(lua_State *L, int idx);
+// The open host buffer behind the tensor at idx, or an error.
+HostBuf *tensorhost_buffer(lua_State *L, int idx);
+
+// veclib.c: opened by tensorlib_open
+void veclib_open(lua_State *L);
 // What mark_layout_dynamic noted on the tensor at idx, or NULL.
 const TensorMarks *tensor_marks(lua_State *L, int idx);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bulk.h"
+#include "dl.h"
 #include "face.h"
 #include "gpulib.h"
 #include "jit.h"
@@ -471,6 +472,17 @@ static int l_jit_compile(lua_State *L) {
   return 1;
 }
 
+// nvrtc_version(): "13.0", or nil, message.
+static int l_nvrtc_version(lua_State *L) {
+  Why w;
+  int major, minor;
+  const NvrtcApi *api = dl_nvrtc(&w);
+  if (!api || api->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
+    return face_fail2(L, ERR_NONVRTC, "%s", api ? "no version" : w.msg);
+  lua_pushfstring(L, "%d.%d", major, minor);
+  return 1;
+}
+
 static int l_isatty(lua_State *L) {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
   return 1;
@@ -492,7 +504,8 @@ void runlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"buffer", l_buffer}, {"buffer_from", l_buffer_from},
     {"gemm_reference", l_gemm_reference}, {"gemm_sample", l_gemm_sample},
-    {"jit_compile", l_jit_compile}, {"isatty", l_isatty}, {NULL, NULL}};
+    {"jit_compile", l_jit_compile}, {"nvrtc_version", l_nvrtc_version},
+    {"isatty", l_isatty}, {NULL, NULL}};
   face_newtype(L, MT_BUFFER, buffer);
   face_newtype(L, MT_JIT, jit);
   lua_pop(L, 2);

@@ -1,0 +1,265 @@
+--- The GPU: whether there is one, what it is, and how fast a launch is.
+--
+-- Buffers, kernels and cuBLAS products are methods of the device object:
+--
+--     local dev = assert(gpu.open())
+--     local a = dev:buffer(host)              -- or dev:buffer("bf16", n)
+--     local f = dev:load(compiled.cubin, "gemm")
+--     local run = f:prepare {args = {a, b, c}, grid = {8, 8}, block = 128}
+--     assert(run:launch())
+--     assert(dev:sync())
+--
+-- What the driver refuses is nil, message; misuse raises.
+-- @module cute.gpu
+
+local core = require "cute.core"
+
+local gpu = {}
+
+--- The device object of a GPU.
+---@param ordinal integer|nil 0 is the first
+---@return table|nil device
+---@return string|nil message
+function gpu.open(ordinal)
+  return core.gpu_open(ordinal)
+end
+
+--- Whether a GPU can be used.
+---@param ordinal integer|nil
+---@return boolean
+---@return string|nil reason
+function gpu.available(ordinal)
+  local dev, why = core.gpu_open(ordinal)
+  if not dev then return false, why end
+  return true
+end
+
+--- Name, arch ("sm_90a"), sms, memory, smem, l2, cuda (the driver's version).
+---@param ordinal integer|nil
+---@return table|nil
+---@return string|nil reason
+function gpu.info(ordinal)
+  local dev, why = core.gpu_open(ordinal)
+  if not dev then return nil, why end
+  return dev:info()
+end
+
+-- ---- cuBLAS ----
+
+--- A product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k], f32 sums.
+--
+-- A (M,K) and B (N,K) are K-major; D has N contiguous, or M with
+-- m_major = true. The types are those of the buffers; tf32 = true lets f32
+-- operands be rounded.
+---@param t table m, n, k, A, B, D, m_major, tf32, ordinal
+---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
+---@return string|nil message
+function gpu.cublas(t)
+  local dev, why = core.gpu_open(t.ordinal)
+  if not dev then return nil, why end
+  return dev:cublas(t)
+end
+
+--- The same by cublasLt: a list of products, one for each algorithm that its
+--- heuristics propose, most promising first.
+---@param t table as for gpu.cublas; algos = 32, workspace = 64 MiB
+---@return table[]|nil products
+---@return string|nil message
+function gpu.cublaslt(t)
+  local dev, why = core.gpu_open(t.ordinal)
+  if not dev then return nil, why end
+  return dev:cublaslt(t)
+end
+
+-- ---- measuring ----
+
+-- The world's failures inside a measurement travel as an error of this kind
+-- up to its entry.
+local Refused = {}
+
+local function must(value, message)
+  if value == nil or value == false then
+    error(setmetatable({message = message}, Refused), 0)
+  end
+  return value
+end
+
+local function protected(f, ...)
+  local r = table.pack(pcall(f, ...))
+  if r[1] then return table.unpack(r, 2, r.n) end
+  if getmetatable(r[2]) == Refused then return nil, r[2].message end
+  error(r[2], 0)
+end
+
+-- n launches of a contestant: an object with launch (and launch_n), or a
+-- function called once a launch.
+local function runner(c)
+  local x = c.launch
+  if type(x) == "function" then
+    return function(n)
+      for _ = 1, n do
+        local ok, message = x()
+        if ok == nil and message then must(nil, message) end
+      end
+    end
+  end
+  if x.launch_n then return function(n) must(x:launch_n(n)) end end
+  return function(n) for _ = 1, n do must(x:launch()) end end
+end
+
+---@class cute.Timer
+local Timer = {}
+Timer.__index = Timer
+
+local function new_timer(ordinal)
+  local dev = must(core.gpu_open(ordinal))
+  return setmetatable({dev = dev, from = must(dev:event()),
+                       to = must(dev:event())}, Timer)
+end
+
+-- Milliseconds on the GPU's clock of n launches back to back.
+function Timer:time(run, n)
+  must(self.from:record())
+  run(n)
+  must(self.to:record())
+  must(self.to:sync())
+  return must(self.from:elapsed(self.to))
+end
+
+-- Runs for at least `ms`; gives back the time of one launch at the end.
+function Timer:warm(run, ms)
+  local total, n, each = 0, 1, nil
+  repeat
+    local t = self:time(run, n)
+    total, each = total + t, math.max(t / n, 1e-4)
+    n = math.max(1, math.ceil(math.min(ms - total, ms / 4) / each))
+  until total >= ms
+  return each
+end
+
+-- One launch that finds nothing of its own in L2.
+function Timer:cold(run, flush)
+  must(flush:memset(0))
+  return self:time(run, 1)
+end
+
+local function quantile(sorted, q)
+  local at = 1 + (#sorted - 1) * q
+  local lo = math.floor(at)
+  local hi = math.min(lo + 1, #sorted)
+  return sorted[lo] + (sorted[hi] - sorted[lo]) * (at - lo)
+end
+
+--- Median and spread of a list of numbers.
+---@param list number[]
+---@return table median, min, max, q1, q3, n
+function gpu.stats(list)
+  local s = table.move(list, 1, #list, 1, {})
+  table.sort(s)
+  return {median = quantile(s, 0.5), q1 = quantile(s, 0.25),
+          q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
+end
+
+-- Order of the contestants in a round: rotated by one, and reversed, every
+-- round, so that none always follows the same neighbour.
+local function order(n, round)
+  local list = {}
+  for i = 1, n do list[i] = (i - 1 + round - 1) % n + 1 end
+  if round % 2 == 0 then
+    for i = 1, n // 2 do list[i], list[n + 1 - i] = list[n + 1 - i], list[i] end
+  end
+  return list
+end
+gpu.bench_order = order
+
+local function progress(opts)
+  if opts.progress == false or not core.isatty(2) then
+    return function() end
+  end
+  return function(text)
+    io.stderr:write("\r\27[K", text or "")
+    io.stderr:flush()
+  end
+end
+
+local function bench(list, opts)
+  local timer = new_timer(opts.ordinal)
+  local flush
+  if opts.cold ~= false then
+    flush = must(timer.dev:buffer("u8", opts.flush_bytes or 256 << 20))
+  end
+  local rounds, show = opts.rounds or 9, progress(opts)
+  local runs, hot, cold = {}, {}, {}
+  for i, c in ipairs(list) do runs[i], hot[i], cold[i] = runner(c), {}, {} end
+  for round = 1, rounds do
+    for _, i in ipairs(order(#list, round)) do
+      show(("bench %d/%d %s"):format(round, rounds, list[i].name))
+      local each = timer:warm(runs[i], opts.warm_ms or 60)
+      local n = math.max(1, math.ceil((opts.hot_ms or 50) / each))
+      table.insert(hot[i], timer:time(runs[i], n) / n)
+      local samples = {}
+      for s = 1, flush and (opts.cold_launches or 3) or 0 do
+        samples[s] = timer:cold(runs[i], flush)
+      end
+      if flush then table.insert(cold[i], gpu.stats(samples).median) end
+    end
+  end
+  show()
+  local results = {}
+  for i, c in ipairs(list) do
+    local r = {name = c.name, hot = gpu.stats(hot[i]),
+               cold = flush and gpu.stats(cold[i]) or nil}
+    local flops = c.flops or opts.flops
+    if flops then
+      r.hot.tflops = flops / r.hot.median * 1e-9
+      if r.cold then r.cold.tflops = flops / r.cold.median * 1e-9 end
+    end
+    results[i] = r
+    if c.name then results[c.name] = r end
+  end
+  if flush then flush:close() end
+  return results
+end
+
+--- Times contestants against each other in one process.
+--
+-- Each warms itself up just before it is measured (a card under its power cap
+-- else shows its neighbour's clock), all are interleaved, the order rotates
+-- and reverses every round. hot: back to back; cold: one launch after L2 was
+-- overwritten. Only ratios of one call mean anything.
+---@param list table[] {name =, launch = object or function, flops = n|nil}
+---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
+--   cold_launches = 3 (their median is the round's), flush_bytes = 256 MiB,
+--   flops (gives .tflops), progress = false
+---@return table|nil results in the list's order, also by name: name, hot and
+--   cold with median, min, max, q1, q3 in milliseconds
+---@return string|nil message
+function gpu.bench(list, opts)
+  return protected(bench, list, opts or {})
+end
+
+local function best(list, opts)
+  local timer = new_timer(opts.ordinal)
+  local at, least
+  for i, object in ipairs(list) do
+    local run = runner {launch = object}
+    local each = timer:warm(run, opts.warm_ms or 20)
+    local n = math.max(1, math.ceil((opts.hot_ms or 20) / each))
+    local t = timer:time(run, n) / n
+    if not least or t < least then at, least = i, t end
+  end
+  if not at then return nil, "there is nothing to choose from [no-gpu]" end
+  return list[at], at, least
+end
+
+--- The fastest of several launchable objects, each warmed up first.
+---@param list table[] with :launch_n, such as gpu.cublaslt gives
+---@param opts table|nil warm_ms = 20, hot_ms = 20
+---@return table|nil object
+---@return integer|string index or message
+---@return number|nil milliseconds
+function gpu.best(list, opts)
+  return protected(best, list, opts or {})
+end
+
+return gpu

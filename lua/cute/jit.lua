@@ -1,0 +1,175 @@
+--- Generated CUDA C to CUBIN: NVRTC behind a disk cache, its log read.
+--
+-- The log is read after every compile, the successful ones too: that is where
+-- registers, spills and ptxas's warnings stand. Lines of the generated source
+-- are told as lines of the user's script.
+-- @module cute.jit
+
+local core = require "cute.core"
+
+local jit = {}
+
+---@class cute.Resources
+---@field registers integer|nil   registers a thread
+---@field stack integer|nil       bytes of stack frame a thread
+---@field spill_stores integer|nil bytes
+---@field spill_loads integer|nil bytes
+---@field barriers integer|nil    named barriers, __syncthreads included
+---@field smem_static integer|nil bytes a block
+---@field const integer|nil       bytes of constant bank 0 (parameters)
+
+---@class cute.Compiled
+---@field cubin string|nil    absent when the target is a compute_ one
+---@field ptx string
+---@field log string          with script lines
+---@field warnings string[]   lines of the log that ask for attention
+---@field resources cute.Resources of the kernel `name`, or of the first
+---@field kernels table<string, cute.Resources>
+---@field cached boolean      from the disk cache
+---@field seconds number      from call to bytes
+---@field arch string
+---@field nvrtc string        "13.0"
+
+-- Sizes of the sections `prefix .. kernel` of an ELF file.
+local function section_sizes(elf, prefix, sizes)
+  if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
+  local shoff = string.unpack("<I8", elf, 41)
+  local entsize, count, names = string.unpack("<I2I2I2", elf, 59)
+  local function section(i)
+    local at = shoff + i * entsize + 1
+    if at + 63 > #elf then return nil end
+    local name, _, _, _, offset, size = string.unpack("<I4I4I8I8I8I8", elf, at)
+    return name, offset, size
+  end
+  local _, strings = section(names)
+  if not strings then return sizes end
+  for i = 0, count - 1 do
+    local name, _, size = section(i)
+    if not name or strings + name >= #elf then break end
+    local text = string.unpack("z", elf, strings + name + 1)
+    if text:sub(1, #prefix) == prefix then sizes[text:sub(#prefix + 1)] = size end
+  end
+  return sizes
+end
+
+--- What the compiler says a kernel needs.
+---@param log string      NVRTC's log, with ptxas -v
+---@param cubin string|nil
+---@return table<string, cute.Resources> kernels
+---@return string|nil first name of the first kernel
+function jit.resources(log, cubin)
+  local kernels, first, now = {}, nil, nil
+  for line in log:gmatch "[^\n]+" do
+    local entry = line:match "Compiling entry function '([^']+)'"
+    local props = line:match "Function properties for ([%w_$.]+)"
+    if entry then
+      first = first or entry
+      kernels[entry] = kernels[entry] or {}
+      now = kernels[entry]
+    elseif props then  -- of a device function: none of a kernel's
+      now = kernels[props]
+    elseif now and line:find "bytes stack frame" then
+      now.stack = tonumber(line:match "(%d+) bytes stack frame")
+      now.spill_stores = tonumber(line:match "(%d+) bytes spill stores")
+      now.spill_loads = tonumber(line:match "(%d+) bytes spill loads")
+    elseif now and line:find "Used %d+ registers" then
+      now.registers = tonumber(line:match "Used (%d+) registers")
+      now.barriers = tonumber(line:match "used (%d+) barriers") or 0
+      now.smem_static = tonumber(line:match "(%d+) bytes smem") or 0
+      now.const = tonumber(line:match "(%d+) bytes cmem%[0%]")
+    end
+  end
+  local const = section_sizes(cubin or "", ".nv.constant0.", {})
+  local smem = section_sizes(cubin or "", ".nv.shared.", {})
+  for name, size in pairs(const) do
+    kernels[name] = kernels[name] or {}
+    first = first or name
+    kernels[name].const = kernels[name].const or size
+    kernels[name].smem_static = kernels[name].smem_static or smem[name] or 0
+  end
+  return kernels, first
+end
+
+-- "k.cu(12): error: ..." as "gemm.lua:31: error: ... (gemm.cu:12)".
+local function map_line(line, name, lines)
+  local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
+  if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
+  local where = lines and lines[tonumber(at)]
+  if not where then return ("%s.cu:%s: %s"):format(name, at, rest) end
+  return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
+end
+
+--- NVRTC's log with the script's lines for the source's.
+---@param log string
+---@param name string              stands for the source, as `name.cu`
+---@param lines table<integer, string>|nil source line -> "script.lua:31"
+---@return string
+function jit.map_log(log, name, lines)
+  local out = {}
+  for line in log:gmatch "[^\n]*" do
+    out[#out + 1] = map_line(line:gsub("%s+$", ""), name, lines)
+  end
+  while out[#out] == "" do out[#out] = nil end
+  return table.concat(out, "\n")
+end
+
+-- Lines that ask for attention: the front end's warnings, and ptxas's
+-- (C75xx) remarks, which stand in the log of a successful compile.
+local function warnings(log)
+  local list = {}
+  for line in log:gmatch "[^\n]+" do
+    if line:find "%(C%d%d%d%d%)" or line:find ": warning" or
+       line:find "^ptxas warning" then
+      list[#list + 1] = line
+    end
+  end
+  return list
+end
+
+local warned = false
+
+local function warn_once(note)
+  if warned then return end
+  warned = true
+  io.stderr:write("cutelua: warning: kernels are not cached: ", note, "\n")
+end
+
+local function failure(message, log, opts, name)
+  if not log or log == "" then return nil, message, log end
+  log = jit.map_log(log, name, opts.lines)
+  local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
+  return nil, ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")
+    :format(name, opts.arch, what, log), log
+end
+
+--- Compiles CUDA C for one exact architecture.
+---@param source string    CUDA C that includes nothing
+---@param opts table       arch = "sm_90a"; name = of the kernel; lines =
+--   source line -> "script.lua:31"; options = more NVRTC options;
+--   cache = false goes past the disk cache
+---@return cute.Compiled|nil
+---@return string|nil message
+---@return string|nil log
+function jit.compile(source, opts)
+  local name = opts.name or "kernel"
+  local out, message, log = core.jit_compile(source, opts.arch, opts.options,
+                                             opts.cache == false)
+  if not out then return failure(message, log, opts, name) end
+  if out.note then warn_once(out.note) end
+  local first
+  out.kernels, first = jit.resources(out.log, out.cubin)
+  out.resources = out.kernels[name] or out.kernels[first] or {}
+  out.log = jit.map_log(out.log, name, opts.lines)
+  out.warnings = warnings(out.log)
+  out.arch = opts.arch
+  return out
+end
+
+--- Version of the NVRTC that compiles here.
+---@return string|nil version "13.0"
+---@return string|nil message
+function jit.version()
+  return core.nvrtc_version()
+end
+
+return jit

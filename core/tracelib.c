@@ -658,6 +658,20 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
+// known(value) -> the integer or boolean it is known to be, or nil; a value
+// whose number is known counts as consumed.
+static int l_known(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Value *v = luaL_checkudata(L, 1, MT_VALUE);
+  trace_own(cx, v);
+  int64_t k;
+  if (!ir_const(cx->fn, v->r, &k)) return 0;
+  v->consumed = true;
+  if (ir_type(cx->fn, v->r) == DT_BOOL) lua_pushboolean(L, k != 0);
+  else lua_pushinteger(L, k);
+  return 1;
+}
+
 // cvt(scalar, dtype) -> traced; numbers must fit.
 static int l_cvt(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -741,7 +755,7 @@ void tracelib_open(lua_State *L) {
     {"break_unless", l_break_unless}, {"open_if", l_open_if},
     {"open_else", l_open_else}, {"close", l_close}, {"parts", l_parts},
     {"rebuild", l_rebuild}, {"same", l_same}, {"dtype_of", l_dtype_of},
-    {"cvt", l_cvt}, {"sreg", l_sreg}, {"effect", l_effect},
+    {"cvt", l_cvt}, {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
     {"warp", l_warp}, {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},

@@ -1,0 +1,870 @@
+--- Loops and branches of a kernel, found by running ordinary Lua.
+--
+-- `for k in cute.range(n) do ... end` runs its body once to see which locals
+-- change; those are the loop-carried ones. The IR is rolled back to the loop's
+-- head, they are set to loop variables, and the body runs again, until the set
+-- and what is known of each variable stop growing. `cute.when` and `cute.loop`
+-- do the same with what their closures assign.
+local core = require "cute.core"
+
+local trace = {}
+
+local MAX_PASSES = 24
+local MAX_FIELDS = 4000  -- table fields watched per loop
+
+-- What is kept while a kernel is traced: see TRACE_STATE in core/trace.h.
+-- memo: what loops at a source position carried before, so that the passes of
+-- an outer loop do not repeat those of an inner one.
+local state
+
+local function own_source(source)
+  return source:find("^=%[cute") or source:find("lua/cute/", 1, true)
+    or source:find("lua/5.4/cute/", 1, true)
+end
+
+---------------------------------------------------------------------------
+-- Slots: the places a body may change
+---------------------------------------------------------------------------
+
+-- A slot is a local {n=, name=} of the frame, or an upvalue {f=, n=, name=}.
+local function get(slot, level)
+  if slot.f then return (select(2, debug.getupvalue(slot.f, slot.n))) end
+  return (select(2, debug.getlocal(level + 1, slot.n)))
+end
+
+local function set(slot, level, value)
+  if slot.f then
+    debug.setupvalue(slot.f, slot.n, value)
+  else
+    debug.setlocal(level + 1, slot.n, value)
+  end
+end
+
+local SENTINEL = {}
+
+-- Is upvalue n of f one of the frame's own locals?
+local function aliases_local(view, f, n, name, level)
+  for _, slot in ipairs(view.slots) do
+    if not slot.f and slot.name == name then
+      local was = get(slot, level + 1)
+      set(slot, level + 1, SENTINEL)
+      local _, seen = debug.getupvalue(f, n)
+      set(slot, level + 1, was)
+      if seen == SENTINEL then return true end
+    end
+  end
+  return false
+end
+
+local function watchable(v)
+  local t = math.type(v) and "number" or core.typename(v)
+  return t == "number" or t == "value" or t == "tensor"
+end
+
+-- Numbers and traced values in a table: a loop cannot carry them.
+local function watch_table(view, t, path)
+  if view.seen[t] or view.fields > MAX_FIELDS then return end
+  view.seen[t] = true
+  local fields = {}
+  for k, v in next, t do
+    view.fields = view.fields + 1
+    if watchable(v) then
+      fields[k] = v
+    elseif type(v) == "table" and view.fields < MAX_FIELDS then
+      watch_table(view, v, path .. "." .. tostring(k))
+    elseif type(v) == "function" then
+      view.pending[#view.pending + 1] = v
+    end
+  end
+  if next(fields) ~= nil then
+    view.tables[#view.tables + 1] = {t = t, path = path, fields = fields}
+  end
+end
+
+local function see(view, v, name)
+  if type(v) == "function" then
+    view.pending[#view.pending + 1] = v
+  elseif type(v) == "table" then
+    watch_table(view, v, name)
+  end
+end
+
+local function see_upvalues(view, f, level)
+  if view.seen[f] then return end
+  view.seen[f] = true
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" or own_source(info.source) then return end
+  for n = 1, math.huge do
+    local name, v = debug.getupvalue(f, n)
+    if not name then break end
+    local id = debug.upvalueid(f, n)
+    if not view.seen[id] then
+      view.seen[id] = true
+      if name ~= "_ENV"
+        and not (level and aliases_local(view, f, n, name, level + 1)) then
+        view.slots[#view.slots + 1] = {f = f, n = n, name = name}
+      end
+      see(view, v, name == "_ENV" and "_G" or name)
+    end
+  end
+end
+
+local function new_view()
+  local seen = {}
+  for _, m in pairs(package.loaded) do
+    if type(m) == "table" and m ~= _G then seen[m] = true end
+  end
+  return {slots = {}, tables = {}, pending = {}, seen = seen, fields = 0}
+end
+
+-- What can change: locals of the frame at `level` (nil: none), its upvalues,
+-- and the upvalues of every function reached from them.
+local function collect(level, functions)
+  local view = new_view()
+  if level then
+    for n = 1, math.huge do
+      local name, v = debug.getlocal(level + 1, n)
+      if not name then break end
+      if name:sub(1, 1) ~= "(" then
+        view.slots[#view.slots + 1] = {n = n, name = name}
+        see(view, v, name)
+      end
+    end
+    view.pending[#view.pending + 1] = debug.getinfo(level + 1, "f").func
+  end
+  for _, f in ipairs(functions or {}) do
+    view.pending[#view.pending + 1] = f
+  end
+  while #view.pending > 0 do
+    see_upvalues(view, table.remove(view.pending), level and level + 1)
+  end
+  return view
+end
+
+local function check_tables(view, what)
+  for _, w in ipairs(view.tables) do
+    for k, was in pairs(w.fields) do
+      local now = rawget(w.t, k)
+      if now ~= nil and not core.same(was, now) and watchable(now) then
+        local path = (w.path .. "." .. tostring(k)):gsub("^_G%.", "")
+        core.fail("loop-table-changed", ("'%s' changed in %s: only locals "
+          .. "are carried\n  keep it in a local, or in cute.var(...)")
+          :format(path, what))
+      end
+    end
+  end
+end
+
+local function slot_key(slot)
+  if slot.f then
+    local info = debug.getinfo(slot.f, "S")
+    return ("U%s:%d:%s"):format(info.short_src, info.linedefined, slot.name)
+  end
+  return ("L%d:%s"):format(slot.n, slot.name)
+end
+
+---------------------------------------------------------------------------
+-- Types and facts of what is carried
+---------------------------------------------------------------------------
+
+local function kind_of(v)
+  local t = core.typename(v)
+  if t == "value" or t == "boolean" then return tostring(core.dtype_of(v)) end
+  if math.type(v) then return "a Lua " .. math.type(v) end
+  if t == "tensor" or t == "vector" then return tostring(v) end
+  return t
+end
+
+local function type_error(slot, what, from, to)
+  core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n  "
+    .. "convert it with :to(dtype), or use another local")
+    :format(slot.name, kind_of(from), kind_of(to), what))
+end
+
+local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
+
+-- Type of the variable that holds both a and b (parts of one local).
+local function joint_type(slot, what, a, b)
+  local ta, tb = core.dtype_of(a), core.dtype_of(b)
+  if ta and tb then
+    if ta ~= tb then type_error(slot, what, a, b) end
+    return ta
+  end
+  local t = ta or tb
+  local number = ta and b or a
+  if t then
+    if math.type(number) == "float" and not t.is_float then
+      type_error(slot, what, a, b)
+    end
+    return t
+  end
+  if math.type(a) == "float" or math.type(b) == "float" then
+    return core.f32
+  end
+  return (wide(a) or wide(b)) and core.i64 or core.i32
+end
+
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+local function fact_of(v)
+  if core.typename(v) == "value" then
+    local lo, hi, div = core.fact(v)
+    return {lo = lo, hi = hi, div = div}
+  end
+  return {lo = v, hi = v, div = math.abs(v)}
+end
+
+local function join(a, b)
+  return {lo = math.min(a.lo, b.lo), hi = math.max(a.hi, b.hi),
+          div = gcd(a.div, b.div)}
+end
+
+local function within(a, b)
+  return a.lo >= b.lo and a.hi <= b.hi
+    and (b.div == 0 and a.div == 0 or b.div ~= 0 and a.div % b.div == 0)
+end
+
+-- Widens fact a so that b holds too: at once to the end where it grows.
+local function widen(a, b)
+  return {lo = b.lo < a.lo and math.mininteger or a.lo,
+          hi = b.hi > a.hi and math.maxinteger or a.hi,
+          div = gcd(a.div, b.div)}
+end
+
+---------------------------------------------------------------------------
+-- Variables of one carried local
+---------------------------------------------------------------------------
+
+-- carry = {sig=, types={}, facts={}}: parts of the local, each a variable.
+local function new_carry(slot, what, init, now)
+  local sig, a = core.parts(init)
+  local sig2, b = core.parts(now)
+  if not sig or sig ~= sig2 then type_error(slot, what, init, now) end
+  local carry = {sig = sig, types = {}, facts = {}}
+  for i = 1, #a do
+    local t = joint_type(slot, what, a[i], b[i])
+    carry.types[i] = t
+    if t.is_integer then
+      carry.facts[i] = join(fact_of(a[i]), fact_of(b[i]))
+    end
+  end
+  return carry
+end
+
+-- Does a remembered carry fit this initial value?
+local function fits(carry, init)
+  local sig, a = core.parts(init)
+  if sig ~= carry.sig then return false end
+  for i = 1, #a do
+    local t = core.dtype_of(a[i])
+    if t and t ~= carry.types[i] then return false end
+    if not t and math.type(a[i]) == "float" and not carry.types[i].is_float
+    then return false end
+  end
+  return true
+end
+
+local function declare(slot, carry, init)
+  local _, a = core.parts(init)
+  carry.vars = {}
+  for i = 1, #a do
+    local name = i == 1 and slot.name or slot.name .. "_sw"
+    if carry.sig ~= "scalar" and i == 1 then name = slot.name .. "_off" end
+    if carry.facts[i] then
+      local f = fact_of(a[i])
+      if not within(f, carry.facts[i]) then
+        carry.facts[i] = join(f, carry.facts[i])
+      end
+    end
+    carry.vars[i] = core.var(core.cvt(a[i], carry.types[i]), nil, name)
+  end
+end
+
+local function read(carry, init, final)
+  local parts = {}
+  for i, var in ipairs(carry.vars) do
+    local v = core.vget(var)
+    local f = carry.facts[i]
+    if f then core.assume(v, f.lo, f.hi, f.div) end
+    parts[i] = final and core.cvt(v, carry.types[i]) or v
+  end
+  return core.rebuild(init, parts)
+end
+
+-- Checks the value at a body's end against the carry; returns true when the
+-- body must be traced again with what was learned.
+local function learn(slot, what, carry, head, now)
+  local sig, b = core.parts(now)
+  if sig ~= carry.sig then type_error(slot, what, head, now) end
+  local again = false
+  for i, t in ipairs(carry.types) do
+    local tb = core.dtype_of(b[i])
+    if tb and tb ~= t or not tb and math.type(b[i]) == "float"
+      and not t.is_float then
+      type_error(slot, what, head, now)
+    end
+    local f = carry.facts[i]
+    if f and not within(fact_of(b[i]), f) then
+      carry.facts[i] = widen(f, fact_of(b[i]))
+      again = true
+    end
+  end
+  return again
+end
+
+local function write(carry, now)
+  local _, b = core.parts(now)
+  for i, var in ipairs(carry.vars) do
+    core.vset(var, core.cvt(b[i], carry.types[i]))
+  end
+end
+
+---------------------------------------------------------------------------
+-- One region traced in passes
+---------------------------------------------------------------------------
+
+local Region = {}
+Region.__index = Region
+
+local function new_region(what, key, view)
+  local memo = state.memo[key] or {}
+  state.memo[key] = memo
+  return setmetatable({what = what, view = view, memo = memo, passes = 0,
+                       mark = core.mark(), bools = #state.bools}, Region)
+end
+
+function Region:start(level)
+  for _, slot in ipairs(self.view.slots) do
+    slot.init = get(slot, level + 1)
+    slot.key = slot_key(slot)
+    local carry = self.memo[slot.key]
+    if carry and fits(carry, slot.init) then
+      slot.carry = {sig = carry.sig, types = carry.types,
+                    facts = table.move(carry.facts, 1, #carry.types, 1, {})}
+    end
+  end
+end
+
+-- Back to the region's head, with all locals as they were.
+function Region:rewind(level)
+  self.passes = self.passes + 1
+  if self.passes > MAX_PASSES then
+    core.fail("internal", "a loop did not settle in "
+      .. MAX_PASSES .. " passes")
+  end
+  if self.passes > 1 then
+    core.rollback(self.mark)
+    for i = #state.bools, self.bools + 1, -1 do state.bools[i] = nil end
+  end
+  for _, slot in ipairs(self.view.slots) do
+    set(slot, level + 1, slot.init)
+  end
+end
+
+function Region:remember()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then self.memo[slot.key] = slot.carry end
+  end
+end
+
+-- Loops: declare variables before the region, read them at its head.
+function Region:declare()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then declare(slot, slot.carry, slot.init) end
+  end
+end
+
+function Region:enter(level)
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      set(slot, level + 1, read(slot.carry, slot.init))
+    end
+    slot.head = get(slot, level + 1)
+  end
+end
+
+-- At the body's end: true when another pass is needed.
+function Region:again(level)
+  local again = false
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, level + 1)
+    if slot.carry then
+      again = learn(slot, self.what, slot.carry, slot.head, now) or again
+    elseif not core.same(slot.head, now) and slot.init ~= nil then
+      slot.carry = new_carry(slot, self.what, slot.init, now)
+      again = true
+    end
+  end
+  check_tables(self.view, self.what)
+  return again
+end
+
+function Region:leave(level)
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, level + 1)
+    if slot.carry and not core.same(slot.head, now) then
+      write(slot.carry, now)
+    end
+  end
+  core.close()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      set(slot, level + 1, read(slot.carry, slot.init, true))
+    end
+  end
+  self:remember()
+end
+
+---------------------------------------------------------------------------
+-- for k in cute.range(...)
+---------------------------------------------------------------------------
+
+local Loop = {}
+Loop.__index = Loop
+
+-- The closing value of the generic for: called at the loop's end, whatever
+-- ends it.
+function Loop:__close(err)
+  if err == nil and not self.done then
+    core.fail("loop-exit", "break, return or goto out of a traced loop: its "
+      .. "body is traced once for all iterations\n  carry a flag and use "
+      .. "cute.when(...), or cute.loop(cond, body) for a dynamic end")
+  end
+end
+
+local function loop_key(level)
+  local info = debug.getinfo(level + 1, "Sl")
+  return info.source .. ":" .. info.currentline
+end
+
+-- The iterator of the generic for; its caller is the function with the loop.
+local function next_pass(loop)
+  local level = 2
+  if not loop.region then
+    local view = collect(level)
+    loop.region = new_region("this loop", loop_key(level), view)
+    loop.region:start(level)
+  elseif not loop.region:again(level) then
+    loop.region:leave(level)
+    loop.done = true
+    return nil
+  end
+  loop.region:rewind(level)
+  loop.region:declare()
+  local k = core.open_for(loop.lo, loop.hi, loop.step, loop.unroll)
+  loop.region:enter(level)
+  return k
+end
+
+local function host_range(lo, hi, step)
+  local i = lo - step
+  return function()
+    i = i + step
+    if step > 0 and i < hi or step < 0 and i > hi then return i end
+  end
+end
+
+local function limits(what, a, b, step, opts)
+  if type(b) == "table" then a, b, step, opts = a, nil, nil, b end
+  if type(step) == "table" then step, opts = nil, step end
+  if b == nil then a, b = 0, a end
+  step = step or 1
+  for _, v in ipairs {a, b, step} do
+    if math.type(v) ~= "integer" and core.typename(v) ~= "value" then
+      core.fail("bad-argument", ("%s: a limit is %s, not an integer")
+        :format(what, math.type(v) == "float" and v or core.typename(v)))
+    end
+  end
+  if step == 0 then core.fail("bad-argument", what .. ": a step of 0") end
+  return a, b, step, opts or {}
+end
+
+--- A device loop: `for k in cute.range(n) do`, `cute.range(lo, hi[, step])`.
+-- The counter runs from lo to hi - 1. Outside a kernel it is a plain loop.
+---@param a integer|cute.Value hi, or lo when b is given
+---@param b? integer|cute.Value
+---@param step? integer positive
+---@param opts? {unroll: integer} factor for the compiler
+function trace.range(a, b, step, opts)
+  local lo, hi, by, o = limits("cute.range", a, b, step, opts)
+  if not core.tracing() then return host_range(lo, hi, by) end
+  local loop = setmetatable({lo = lo, hi = hi, step = by,
+                             unroll = o.unroll or 0}, Loop)
+  return next_pass, loop, nil, loop
+end
+
+--- A loop unrolled while tracing; its limits are Lua integers.
+function trace.range_constexpr(a, b, step)
+  local lo, hi, by = limits("cute.range_constexpr", a, b, step)
+  for _, v in ipairs {lo, hi, by} do
+    if not math.type(v) then
+      core.fail("needs-static", "cute.range_constexpr: a limit is traced\n  "
+        .. "cute.range(...) makes a loop of the kernel")
+    end
+  end
+  return host_range(lo, hi, by)
+end
+
+---------------------------------------------------------------------------
+-- cute.when, cute.loop, cute.var
+---------------------------------------------------------------------------
+
+local function call_key(what)
+  local info
+  for level = 3, 64 do
+    info = debug.getinfo(level, "Sl")
+    if not info or info.currentline > 0 and not own_source(info.source) then
+      break
+    end
+  end
+  return what .. (info and info.source .. ":" .. info.currentline or "?")
+end
+
+-- Runs one branch; notes what each slot holds at its end.
+local function branch(region, f, field)
+  for _, slot in ipairs(region.view.slots) do set(slot, 1, slot.init) end
+  if f then f() end
+  for _, slot in ipairs(region.view.slots) do
+    slot[field] = get(slot, 1)
+    if slot.carry and not core.same(slot.init, slot[field]) then
+      write(slot.carry, slot[field])
+    end
+  end
+end
+
+-- A slot that a branch changed: learn its carry. True: trace again.
+local function merge(slot, what)
+  local a, b = slot.yes, slot.no
+  local changed = not (core.same(slot.init, a) and core.same(slot.init, b))
+  if not changed then return false end
+  if slot.init == nil then
+    if a == nil or b == nil or not core.parts(a) then return false end
+    if core.parts(a) ~= "scalar" then type_error(slot, what, a, b) end
+    slot.init = core.dtype_of(a) == core.boolean and false or 0
+  end
+  local yes = new_carry(slot, what, slot.init, a)
+  local no = new_carry(slot, what, slot.init, b)
+  local known = slot.carry
+  for i, t in ipairs(yes.types) do
+    if not core.same(slot.init, a) and not core.same(slot.init, b) then
+      local _, pa = core.parts(a)
+      local _, pb = core.parts(b)
+      t = joint_type(slot, what, pa[i], pb[i])
+    elseif core.same(slot.init, a) then
+      t = no.types[i]
+    end
+    yes.types[i] = t
+    if yes.facts[i] and no.facts[i] then
+      yes.facts[i] = join(yes.facts[i], no.facts[i])
+    else
+      yes.facts[i] = nil
+    end
+  end
+  slot.carry = yes
+  if not known then return true end
+  for i, t in ipairs(yes.types) do
+    if known.types[i] ~= t then return true end
+    local f, g = yes.facts[i], known.facts[i]
+    if f and g and not within(f, g) then return true end
+  end
+  known.facts = known.facts
+  slot.carry = known
+  return false
+end
+
+local function trace_when(cond, f, g)
+  local region = new_region("cute.when", call_key "when ",
+                            collect(nil, {f, g}))
+  region:start(1)
+  local again
+  repeat
+    region:rewind(1)
+    region:declare()
+    core.open_if(cond)
+    branch(region, f, "yes")
+    core.open_else()
+    branch(region, g, "no")
+    core.close()
+    again = false
+    for _, slot in ipairs(region.view.slots) do
+      again = merge(slot, region.what) or again
+    end
+  until not again
+  check_tables(region.view, region.what)
+  for _, slot in ipairs(region.view.slots) do
+    if slot.carry then
+      set(slot, 1, read(slot.carry, slot.init, true))
+    elseif not core.same(slot.init, slot.yes) and slot.yes ~= nil then
+      set(slot, 1, slot.yes)  -- using it raises: out of its region
+    end
+  end
+  region:remember()
+end
+
+--- if / else of the kernel. Locals that f and g assign are merged.
+---@param cond boolean|cute.Value a plain boolean decides while tracing
+---@param f fun()
+---@param g? fun()
+function trace.when(cond, f, g)
+  if type(f) ~= "function" or g ~= nil and type(g) ~= "function" then
+    core.fail("bad-argument", "cute.when(condition, function[, function])")
+  end
+  if core.typename(cond) == "value" then
+    local known = core.known(cond)
+    if known == nil then
+      if core.dtype_of(cond) ~= core.boolean then
+        core.fail("type-mismatch", ("cute.when: the condition is %s, not a "
+          .. "boolean"):format(tostring(core.dtype_of(cond))))
+      end
+      trace_when(cond, f, g)
+      return
+    end
+    cond = known
+  end
+  if type(cond) ~= "boolean" then
+    core.fail("bad-argument", "cute.when: the condition is "
+      .. core.typename(cond) .. ", not a boolean")
+  end
+  if cond then f() elseif g then g() end
+end
+
+--- The dynamic while: repeats body while cond() holds.
+---@param cond fun(): cute.Value
+---@param body fun()
+function trace.loop(cond, body)
+  if type(cond) ~= "function" or type(body) ~= "function" then
+    core.fail("bad-argument", "cute.loop(condition function, body function)")
+  end
+  if not core.tracing() then
+    while cond() do body() end
+    return
+  end
+  local region = new_region("cute.loop", call_key "loop ",
+                            collect(nil, {cond, body}))
+  region:start(1)
+  repeat
+    region:rewind(1)
+    region:declare()
+    core.open_loop()
+    region:enter(1)
+    core.break_unless(cond())
+    body()
+  until not region:again(1)
+  region:leave(1)
+end
+
+local Var = {}
+
+function Var.__index(self, k)
+  if k == "value" then return core.vget(rawget(self, 1)) end
+  return Var[k]
+end
+
+function Var.__newindex(self, k, v)
+  if k ~= "value" then
+    core.fail("unknown-name", "a variable has only the field 'value'")
+  end
+  core.vset(rawget(self, 1), v)
+end
+
+function Var:get() return core.vget(rawget(self, 1)) end
+function Var:set(v) core.vset(rawget(self, 1), v) end
+function Var.__tostring() return "cute.var" end
+
+--- An explicit mutable scalar: `local v = cute.var(0); v.value = v.value + 1`.
+---@param x number|cute.Value initial value
+---@param dtype? cute.DType its type (of x when absent)
+function trace.var(x, dtype)
+  return setmetatable({core.var(x, dtype)}, Var)
+end
+
+---------------------------------------------------------------------------
+-- Names beside == and ~=
+---------------------------------------------------------------------------
+
+local STOPS = {}
+for word in ([[if then and or not return while until do end local else elseif
+  function repeat for in = , ; ]]):gmatch "%S+" do STOPS[word] = true end
+
+local function skip_long(s, i)
+  local eq = s:match("^%[(=*)%[", i)
+  if not eq then return nil end
+  local _, e = s:find("]" .. eq .. "]", i + #eq + 2, true)
+  return (e or #s) + 1
+end
+
+-- Tokens of a Lua text: {text, line, name = true}; strings become '""'.
+local function tokens(s)
+  local out, i, line = {}, 1, 1
+  local function put(text, name)
+    out[#out + 1] = {text = text, line = line, name = name}
+  end
+  local function advance(to)
+    line = line + select(2, s:sub(i, to - 1):gsub("\n", ""))
+    i = to
+  end
+  while i <= #s do
+    local long = s:find("^%-%-%[=*%[", i) and skip_long(s, i + 2)
+    if long then
+      advance(long)
+    elseif s:find("^%-%-", i) then
+      advance(s:find("\n", i, true) or #s + 1)
+    elseif skip_long(s, i) then
+      put '""'
+      advance(skip_long(s, i))
+    elseif s:find("^[\"']", i) then
+      local q, j = s:sub(i, i), i + 1
+      while j <= #s and s:sub(j, j) ~= q do
+        j = j + (s:sub(j, j) == "\\" and 2 or 1)
+      end
+      put '""'
+      advance(j + 1)
+    else
+      local name = s:match("^[%a_][%w_]*", i)
+      local num = not name and s:match("^%.?%d[%w%.]*", i)
+      local sym = s:match("^[=~<>]=", i) or s:match("^%.%.%.?", i)
+        or s:match("^%S", i)
+      local text = name or num or sym
+      if text then
+        put(text, name and not STOPS[name])
+        advance(i + #text)
+      else
+        advance(i + 1)
+      end
+    end
+  end
+  return out
+end
+
+local OPEN = {["("] = ")", ["["] = "]", ["{"] = "}"}
+local CLOSE = {[")"] = "(", ["]"] = "[", ["}"] = "{"}
+
+local function used_as_base(t, i)  -- t[i] is followed by . : [ ( or a string
+  local after = t[i + 1] and t[i + 1].text
+  return after == "." or after == ":" or after == "[" or after == "("
+    or after == "{" or after == '""'
+end
+
+-- Collects the names of the operand that starts beside token i.
+local function operand(t, i, step, names)
+  local depth, call = 0, {}
+  while t[i] do
+    local text = t[i].text
+    local opens = step > 0 and OPEN[text] or step < 0 and CLOSE[text]
+    local closes = step > 0 and CLOSE[text] or step < 0 and OPEN[text]
+    if opens then
+      depth = depth + 1
+      -- a group behind a name or another group is a call or an index
+      local j = i
+      if step < 0 then
+        local d = 0
+        repeat
+          if CLOSE[t[j].text] then d = d + 1 end
+          if OPEN[t[j].text] then d = d - 1 end
+          j = j - 1
+        until d == 0 or not t[j]
+      else
+        j = i - 1
+      end
+      local before = t[j]
+      call[depth] = call[depth - 1] or text == "{" or text == "}"
+        or before and (before.name or CLOSE[before.text] ~= nil
+                       or before.text == '""')
+    elseif closes then
+      if depth == 0 then return end
+      depth = depth - 1
+    elseif depth == 0 and (STOPS[text] or text == "==" or text == "~=") then
+      return
+    elseif t[i].name and not (depth > 0 and call[depth]) then
+      local prev = t[i - 1] and t[i - 1].text
+      if prev ~= "." and prev ~= ":" and not used_as_base(t, i) then
+        names[#names + 1] = text
+      end
+    end
+    i = i + step
+  end
+end
+
+--- Names beside `==` and `~=` in a chunk: {[line] = {name, ...}}.
+---@param chunk string chunk source as in lua_Debug
+function trace.compared_names(chunk)
+  local ok, source = pcall(require, "cute.source")
+  local text = ok and source.text(chunk)
+  local lines = {}
+  if not text then return lines end
+  local t = tokens(text)
+  for i, tok in ipairs(t) do
+    if tok.text == "==" or tok.text == "~=" then
+      local names = lines[tok.line] or {}
+      operand(t, i - 1, -1, names)
+      operand(t, i + 1, 1, names)
+      if #names > 0 then lines[tok.line] = names end
+    end
+  end
+  return lines
+end
+
+local lexed = {}
+
+local function lex(chunk)
+  if chunk:sub(1, 1) == "=" then return trace.compared_names(chunk) end
+  lexed[chunk] = lexed[chunk] or trace.compared_names(chunk)
+  return lexed[chunk]
+end
+
+---------------------------------------------------------------------------
+-- Running a trace
+---------------------------------------------------------------------------
+
+-- Lua's own messages about traced values, with what to write instead.
+local HINTS = {
+  {"'for' %a+ value must be a number", "a traced limit needs "
+    .. "`for k in cute.range(n) do`"},
+  {"'for' limit must be a number", "a traced limit needs "
+    .. "`for k in cute.range(n) do`"},
+  {"'for' step must be a number", "a traced step needs "
+    .. "`for k in cute.range(lo, hi, step) do`"},
+  {"bad argument .- to 'm[inax]+' .-got cute.value", "use cute.min(a, b) or "
+    .. "cute.max(a, b)"},
+  {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
+    .. "the device: use cute.printf(...)"},
+  {"got cute%.value", "a traced value exists only on the device: use the "
+    .. "function of the same name in cute"},
+  {"arithmetic on a nil value %(field '%?'%)", "a traced value is no key of "
+    .. "a plain table: use a tensor, or cute.where"},
+  {"attempt to index a nil value %(field '%?'%)", "a traced value is no key "
+    .. "of a plain table: use a tensor, or cute.where"},
+}
+
+local function explain(message)
+  if type(message) ~= "string" or message:find("%[[%l-]+%]") then
+    return message
+  end
+  for _, h in ipairs(HINTS) do
+    if message:find(h[1]) then
+      return ("%s [traced-in-lua]\n  %s"):format(message, h[2])
+    end
+  end
+  return message
+end
+
+--- Traces func as kernel `name` with these arguments.
+---@return cute.Fn fn, table signature
+function trace.run(name, func, opts, ...)
+  local before = state
+  state = {bools = {}, lines = {}, memo = {}, lex = lex}
+  opts.state = state
+  local function handler(message)
+    if opts.traceback then return debug.traceback(explain(message), 2) end
+    return explain(message)
+  end
+  local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))
+  state = before
+  if not result[1] then error(result[2], 0) end
+  return result[2], result[3]
+end
+
+return trace

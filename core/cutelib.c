@@ -299,7 +299,9 @@ int luaopen_cute_core(lua_State *L) {
   layoutlib_open(L);
   tensorlib_open(L);
   vallib_open(L);
+  mathlib_open(L);
   tracelib_open(L);
+  kernlib_open(L);
   atomlib_open(L);
   runlib_open(L);
   return 1;

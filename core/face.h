@@ -27,6 +27,7 @@ void layoutlib_open(lua_State *L);
 void tensorlib_open(lua_State *L);
 void vallib_open(lua_State *L);
 void tracelib_open(lua_State *L);
+void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);
 
@@ -116,8 +117,9 @@ const Tensor *face_peek_tensor(lua_State *L, int idx);
 // The open host buffer behind the tensor at idx, or an error.
 HostBuf *tensorhost_buffer(lua_State *L, int idx);
 
-// veclib.c: opened by tensorlib_open
+// veclib.c (opened by tensorlib_open), mathlib.c (after vallib_open)
 void veclib_open(lua_State *L);
+void mathlib_open(lua_State *L);
 // What mark_layout_dynamic noted on the tensor at idx, or NULL.
 const TensorMarks *tensor_marks(lua_State *L, int idx);
 

@@ -1,0 +1,99 @@
+// What lua/cute/kernel.lua asks of arguments: what distinguishes one
+// specialisation from another, and where an argument's bytes are.
+#include "face.h"
+#include "run.h"
+
+#include <string.h>
+
+static void key_layout(Ctx *cx, Layout l, const TensorMarks *m, Buf *b) {
+  if (!m) {
+    layout_print(cx, l, b);
+    return;
+  }
+  Layout bare = l;
+  Dim *shape = NEW(cx, Dim, tup_words(l.shape));
+  size_t leaf = 0;
+  for (size_t i = 0; i < tup_words(l.shape); i++) {
+    shape[i] = l.shape[i];
+    if (dim_kind(shape[i]) == DIM_TUP) continue;
+    if (m->shape[leaf]) {
+      buf_printf(cx, b, "s%zu{%lld} ", leaf, (long long)m->shape[leaf]);
+      shape[i] = dim_int(cx, 0);
+    }
+    leaf++;
+  }
+  Dim *stride = NEW(cx, Dim, leaf);
+  for (size_t i = 0; i < leaf; i++) {
+    stride[i] = l.stride[i];
+    if (!m->stride[i]) continue;
+    buf_printf(cx, b, "d%zu{%lld} ", i, (long long)m->stride[i]);
+    stride[i] = dim_int(cx, 0);
+  }
+  bare.shape = shape;
+  bare.stride = stride;
+  layout_print(cx, bare, b);
+}
+
+// param_key(x) -> text: arguments with one key share a specialisation.
+static int l_param_key(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t;
+  if (luaL_testudata(L, 1, MT_TENSOR) && face_test_tensor(L, 1, &t)) {
+    Buf b = {0};
+    const TensorMarks *m = tensor_marks(L, 1);
+    buf_printf(cx, &b, "%s a%lld ", dtype_name(t.type),
+               (long long)(m && m->align ? m->align : t.align));
+    key_layout(cx, t.l, m, &b);
+    lua_pushlstring(L, b.p, b.n);
+    buf_free(&b);
+  } else if (lua_isinteger(L, 1)) {
+    lua_Integer v = lua_tointeger(L, 1);
+    lua_pushstring(L, v == (int32_t)v ? "i32" : "i64");
+  } else if (lua_type(L, 1) == LUA_TNUMBER) {
+    lua_pushliteral(L, "f32");
+  } else if (lua_type(L, 1) == LUA_TSTRING) {
+    lua_pushfstring(L, "'%s'", lua_tostring(L, 1));
+  } else if (lua_type(L, 1) == LUA_TTABLE || lua_type(L, 1) == LUA_TFUNCTION) {
+    lua_pushfstring(L, "%p", lua_topointer(L, 1));
+  } else {
+    luaL_tolstring(L, 1, NULL);
+  }
+  return 1;
+}
+
+// param_leaf(tensor, "shape" | "stride", i) -> the number there
+static int l_param_leaf(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  bool shape = strcmp(luaL_checkstring(L, 2), "shape") == 0;
+  lua_Integer i = luaL_checkinteger(L, 3);
+  size_t n = tup_leaves(t.l.shape);
+  if (i < 0 || (size_t)i >= n)
+    face_error(L, ERR_ARG, "no leaf %I in %d", (LUAI_UACINT)i, (int)n);
+  Dim *leaf = NEW(cx, Dim, n);
+  tup_collect(t.l.shape, leaf);
+  Dim d = shape ? leaf[i] : t.l.stride[i];
+  lua_pushinteger(L, dim_static(d) ? dim_value(d) : 0);
+  return 1;
+}
+
+// param_memory(tensor) -> buffer, byte offset, bytes that the layout spans
+static int l_param_memory(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  if (t.space != SP_HOST)
+    face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
+  lua_getiuservalue(L, 1, 1);
+  int64_t bits = dtype_bits(t.type);
+  Dim span = layout_cosize(cx, t.l);
+  lua_pushinteger(L, dim_value(t.off) * bits / 8);
+  lua_pushinteger(L, (dim_value(span) * bits + 7) / 8);
+  return 3;
+}
+
+void kernlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"param_key", l_param_key}, {"param_leaf", l_param_leaf},
+    {"param_memory", l_param_memory}, {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}

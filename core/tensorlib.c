@@ -9,8 +9,16 @@
 
 static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
 
+Ctx *tensorlib_ctx(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  Ctx *cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  cx->ud = L;
+  return cx;
+}
+
 static TensorBox *push_box(lua_State *L, const Tensor *t) {
-  Ctx *cx = face_ctx(L);
+  Ctx *cx = tensorlib_ctx(L);
   size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
   TensorBox *b =
     lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base), 2);
@@ -56,8 +64,8 @@ const Tensor *face_peek_tensor(lua_State *L, int idx) {
 
 // Fails unless b can be used now.
 static void own_box(lua_State *L, const TensorBox *b) {
-  Ctx *cx = face_ctx(L);
   if (b->serial == 0) return;
+  Ctx *cx = tensorlib_ctx(L);
   if (!cx->fn)
     face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
                "  it stands for memory that exists only while the kernel "
@@ -442,9 +450,7 @@ static int l_autovec_copy(lua_State *L) {
 // Replaces a function of the table on top; the one before it, if any, is
 // upvalue 2.
 static void extend(lua_State *L, const char *name, lua_CFunction f) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  lua_pushlightuserdata(L, lua_touserdata(L, -1));
-  lua_remove(L, -2);
+  lua_pushlightuserdata(L, tensorlib_ctx(L));
   lua_getfield(L, -2, name);
   lua_pushcclosure(L, f, 2);
   lua_setfield(L, -2, name);
@@ -458,13 +464,12 @@ static void methods_open(lua_State *L) {
     {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, tensorhost_methods);
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  lua_pushlightuserdata(L, lua_touserdata(L, -1));
-  lua_pushlightuserdata(L, lua_touserdata(L, -2));
+  lua_pushlightuserdata(L, tensorlib_ctx(L));
+  lua_pushvalue(L, -1);
   lua_pushcclosure(L, next_element, 1);
   lua_pushcclosure(L, tensor_elements, 2);
-  lua_setfield(L, -3, "elements");
-  lua_pop(L, 2);
+  lua_setfield(L, -2, "elements");
+  lua_pop(L, 1);
 }
 
 void tensorlib_open(lua_State *L) {

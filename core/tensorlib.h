@@ -13,6 +13,8 @@ typedef struct TensorBox {
   uint32_t born;    // that Fn's births when t was made
 } TensorBox;
 
+// The context, also for those who are not face functions (hooks).
+Ctx *tensorlib_ctx(lua_State *L);
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // A layout, or a shape (compact; `right`: last mode fastest).

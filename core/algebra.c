@@ -1,0 +1,593 @@
+// Composition, complement, inverses and what is made of them alone.
+#include "layinner.h"
+
+#include <string.h>
+
+// ---- failures ----
+
+void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail) {
+  if (nt->quiet) {
+    nt->bad = true;
+    return;
+  }
+  Arena *s = &cx->scratch;
+  const char *b = nt->bl ? layout_text(cx, *nt->bl)
+                : nt->bt ? tiler_text(cx, *nt->bt)
+                : nt->bs ? tup_text(cx, nt->bs) : NULL;
+  const char *mode =
+    nt->mode >= 0 ? arena_printf(cx, s, " in mode %d", nt->mode) : "";
+  const char *tail = b ? arena_printf(cx, s, "\n  right: %s", b) : "";
+  const char *more = detail ? arena_printf(cx, s, "\n  %s", detail) : "";
+  ctx_fail(cx, ERR_INADMISSIBLE, "%s: %s%s\n  left:  %s%s%s", nt->op, what,
+           mode, layout_text(cx, *nt->a), tail, more);
+}
+
+// ---- composition ----
+
+// One leaf s:d of the right side.
+typedef struct Right {
+  Dim s, d;
+} Right;
+
+// Where a single mode cannot follow: the first coordinates of the right leaf
+// whose images under the left do not go on by equal steps.
+static const char *counter(Ctx *cx, Flat f, Right r) {
+  Layout l = flat_layout(cx, f);
+  if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
+      layout_has_basis(l) || r.d.w < 0)
+    return NULL;
+  int64_t n = r.s.w < 4096 ? r.s.w : 4096, step = 0;
+  if (r.d.w > (DIM_MAX >> 13)) return NULL;
+  for (int64_t i = 1; i < n; i++) {
+    int64_t y = layout_eval_at(cx, l, (Dim){i * r.d.w}).w;
+    if (i == 1) step = y;
+    if (y != i * step)
+      return arena_printf(
+        cx, &cx->scratch,
+        "e.g. coordinate %lld of mode %lld:%lld is %lld in the left layout, "
+        "which is at %lld there: steps of %lld would give %lld",
+        (long long)i, (long long)r.s.w, (long long)r.d.w,
+        (long long)(i * r.d.w), (long long)y, (long long)step,
+        (long long)(i * step));
+  }
+  return NULL;
+}
+
+// Do the modes out give left(i * d) for all i < s?
+static bool follows(Ctx *cx, Flat f, Right r, Flat out) {
+  Layout l = flat_layout(cx, f), o = flat_layout(cx, out);
+  if (!layout_static(l) || !layout_static(o) || layout_has_basis(l))
+    return true;  // not to be checked here
+  if (r.s.w > 65536 || dim_dynamic(r.s) || dim_dynamic(r.d)) return false;
+  for (int64_t i = 0; i < r.s.w; i++) {
+    Dim at = dim_mul(cx, (Dim){i}, r.d);
+    if (!dim_eq(layout_eval_at(cx, l, at), layout_eval_at(cx, o, (Dim){i})))
+      return false;
+  }
+  return true;
+}
+
+static void bad_leaf(Ctx *cx, Note *nt, Flat f, Right r, const char *what,
+                     Dim x, Dim y) {
+  if (nt->quiet) {
+    nt->bad = true;
+    return;
+  }
+  const char *s =
+    arena_printf(cx, &cx->scratch,
+                 "%s %lld and extent %lld do not divide (mode %lld:%lld)",
+                 what, (long long)x.w, (long long)y.w, (long long)r.s.w,
+                 (long long)r.d.w);
+  note_fail(cx, nt, s, counter(cx, f, r));
+}
+
+static Dim with_sign(Ctx *cx, Dim v, Dim like) {
+  return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
+}
+
+// min(a, b) where it is known that one divides the other.
+static Dim part_min(Ctx *cx, Dim a, Dim b) {
+  if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
+  if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
+  return dim_min(cx, a, b);
+}
+
+// left (flat, coalesced, f.n >= 2) o s:d with d not 0.
+static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r) {
+  Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
+  Dim rest_s = r.s, rest_d = r.d;
+  bool weak = false;  // passed CuTe's condition, but may be wrong
+  for (int i = 0; i + 1 < f.n; i++) {
+    Dim cs = f.s[i], step = dim_abs(cx, rest_d);
+    bool known = dim_static(cs) && dim_static(step);
+    if (known && step.w % cs.w != 0) {
+      if (step.w >= cs.w) {
+        bad_leaf(cx, nt, f, r, "stride", step, cs);
+        return out;
+      }
+    }
+    if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
+      // only the stride still matters, for a coordinate that is always 0
+      if (!known) continue;
+    }
+    Dim next_s = dim_ceil_div(cx, cs, step);
+    if (dim_is(next_s, 1) || dim_is(rest_s, 1)) {
+      rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
+      continue;
+    }
+    Dim new_s = part_min(cx, next_s, rest_s);
+    bool whole = dim_static(new_s) && dim_static(rest_s);
+    if (whole && rest_s.w % new_s.w != 0) {
+      bad_leaf(cx, nt, f, r, "extent", rest_s, new_s);
+      return out;
+    }
+    if (known && cs.w % step.w != 0 && !dim_eq(new_s, rest_s)) weak = true;
+    if (dim_static(rest_d) && rest_d.w < 0) weak = true;
+    out.s[out.n] = new_s;
+    out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
+    rest_s = dim_eq(rest_s, new_s) ? (Dim){1} : dim_quo(cx, rest_s, new_s);
+    if (dim_is(rest_s, 1)) break;
+    rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
+  }
+  if (out.n == 0 || !dim_is(rest_s, 1)) {
+    out.s[out.n] = rest_s;
+    out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
+  }
+  if (weak && !follows(cx, f, r, out))
+    bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
+  return out;
+}
+
+typedef struct Compose {
+  Note *nt;
+  Layout left;
+  Flat flat;          // of left, for strides that are no bases
+  bool have_flat;
+  const Dim *stride;  // of the right side, next leaf
+  TupB shape;
+  Dim *out;           // strides of the result
+  size_t n, cap;
+} Compose;
+
+static void put_stride(Ctx *cx, Compose *c, Dim d) {
+  if (c->n == c->cap) {
+    Dim *w = NEW(cx, Dim, c->cap * 2);
+    memcpy(w, c->out, c->n * sizeof *w);
+    c->out = w;
+    c->cap *= 2;
+  }
+  c->out[c->n++] = d;
+}
+
+// The part of left that a basis stride points at, flat and coalesced.
+static Flat left_of(Ctx *cx, Compose *c, Dim *d) {
+  int path[DIM_LEVELS];
+  int n = dim_basis_path(*d, path);
+  if (n == 0) {
+    if (!c->have_flat)
+      c->flat = flat_coalesce(cx, flat_of(cx, c->left), true);
+    c->have_flat = true;
+    return c->flat;
+  }
+  Layout l = c->left;
+  for (int i = 0; i < n; i++) {
+    if (path[i] >= layout_rank(l)) {
+      note_fail(cx, c->nt, "a basis names a mode the left layout lacks", NULL);
+      return (Flat){0};
+    }
+    l = layout_mode(cx, l, path[i]);
+  }
+  *d = dim_basis_value(*d);
+  return flat_coalesce(cx, flat_of(cx, l), true);
+}
+
+static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
+  if (!tup_is_leaf(shape)) {
+    tupb_open(cx, &c->shape);
+    Tup m = tup_first(shape);
+    for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m))
+      compose_walk(cx, c, m);
+    tupb_close(cx, &c->shape);
+    return;
+  }
+  Dim d = *c->stride++;
+  if (dim_is(d, 0)) {
+    tupb_leaf(cx, &c->shape, *shape);
+    put_stride(cx, c, d);
+    return;
+  }
+  Flat f = left_of(cx, c, &d);
+  if (c->nt->bad) return;
+  if (f.n == 1) {
+    tupb_leaf(cx, &c->shape, *shape);
+    put_stride(cx, c, dim_mul(cx, d, f.d[0]));
+    return;
+  }
+  Flat out = compose_leaf(cx, c->nt, f, (Right){*shape, d});
+  if (c->nt->bad) return;
+  if (out.n > 1) tupb_open(cx, &c->shape);
+  for (int i = 0; i < out.n; i++) {
+    tupb_leaf(cx, &c->shape, out.s[i]);
+    put_stride(cx, c, out.d[i]);
+  }
+  if (out.n > 1) tupb_close(cx, &c->shape);
+}
+
+// Both plain.
+static Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
+  Compose c = {.nt = nt, .left = a, .stride = b.stride};
+  c.cap = 2 * tup_leaves(b.shape) + 4;
+  c.out = NEW(cx, Dim, c.cap);
+  compose_walk(cx, &c, b.shape);
+  if (nt->bad) return b;
+  Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
+  if (cx->explain)
+    explain_say(cx, "compose %s with %s: %s", layout_text(cx, a),
+                layout_text(cx, b), layout_text(cx, r));
+  return r;
+}
+
+Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
+  if (!b.composed) {
+    Layout r = compose_plain(cx, nt, layout_inner(a), b);
+    return layout_outer(r, a);
+  }
+  if (!dim_is(b.offset, 0) && b.sw.b != 0) {
+    note_fail(cx, nt, "a swizzled right side must have offset 0", NULL);
+    return b;
+  }
+  if (a.composed) {
+    note_fail(cx, nt, "two swizzles cannot be put into one layout", NULL);
+    return b;
+  }
+  a = layout_compose_swizzle(cx, a, b.sw);
+  return compose_in(cx, nt, a, layout_inner(b));
+}
+
+Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
+  if (b.kind == TILER_ANY) return a;
+  if (b.kind == TILER_LAYOUT) return compose_in(cx, nt, a, b.l);
+  if (b.n > layout_rank(a)) {
+    note_fail(cx, nt, "the tiler has more modes than the layout", NULL);
+    return a;
+  }
+  Layout *m = NEW(cx, Layout, (size_t)b.n);
+  for (int i = 0; i < b.n; i++) {
+    if (nt->mode < 0 || nt->mode < i) nt->mode = i;
+    m[i] = layout_mode(cx, layout_inner(a), i);
+    m[i] = compose_tiler_in(cx, nt, m[i], b.mode[i]);
+  }
+  nt->mode = -1;
+  return layout_outer(layout_concat(cx, m, b.n), a);
+}
+
+Layout layout_compose(Ctx *cx, Layout a, Layout b) {
+  Note nt = {.op = "composition", .a = &a, .bl = &b, .mode = -1};
+  return compose_in(cx, &nt, a, b);
+}
+
+Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b) {
+  Note nt = {.op = "composition", .a = &a, .bt = &b, .mode = -1};
+  return compose_tiler_in(cx, &nt, a, b);
+}
+
+Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
+  Dim y = layout_eval_at(cx, a, (Dim){swizzle_yyy(b)});
+  Dim z = layout_eval_at(cx, a, (Dim){swizzle_zzz(b)});
+  if (!dim_static(y) || !dim_static(z))
+    ctx_fail(cx, ERR_STATIC, "composition: %s with a swizzle must be static",
+             layout_text(cx, a));
+  Swizzle w = swizzle_from_masks(cx, y.w, z.w);
+  return layout_swizzled(cx, w, (Dim){0}, a);
+}
+
+Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
+  Layout b = layout_compact(cx, shape);
+  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1};
+  return compose_in(cx, &nt, l, b);
+}
+
+// ---- complement ----
+
+// CuTe's coalesce of a shape: neighbours that are both static, or both
+// traced, become one extent.
+static Flat coalesce_shape(Ctx *cx, Tup shape) {
+  size_t n = tup_leaves(shape);
+  Flat f = {NEW(cx, Dim, n + 1), NEW(cx, Dim, n + 1), 0};
+  tup_collect(shape, f.d);
+  for (size_t i = 0; i < n; i++) {
+    Dim s = f.d[i];
+    if (f.n && dim_static(f.s[f.n - 1]) == dim_static(s))
+      f.s[f.n - 1] = dim_mul(cx, f.s[f.n - 1], s);
+    else
+      f.s[f.n++] = s;
+  }
+  return f;
+}
+
+// Compact strides from first on, for f.n modes.
+static void compact_from(Ctx *cx, Flat f, Dim first) {
+  for (int i = 0; i < f.n; i++) {
+    f.d[i] = dim_is(f.s[i], 1) ? (Dim){0} : first;
+    if (i + 1 < f.n) first = dim_mul(cx, first, f.s[i]);
+  }
+}
+
+// Takes the mode of least stride out of f.
+static Right take_least(Flat *f) {
+  int at = 0;
+  for (int i = 1; i < f->n; i++)
+    if (f->d[i].w < f->d[at].w) at = i;
+  Right r = {f->s[at], f->d[at]};
+  f->n--;
+  for (int i = at; i < f->n; i++) {
+    f->s[i] = f->s[i + 1];
+    f->d[i] = f->d[i + 1];
+  }
+  return r;
+}
+
+static bool complement_check(Ctx *cx, Note *nt, Layout l, Flat f) {
+  for (int i = 0; i < f.n; i++) {
+    if (dim_kind(f.d[i]) == DIM_BASIS) {
+      note_fail(cx, nt, "basis strides have no complement", NULL);
+      return false;
+    }
+    if (f.n > 1 && !dim_static(f.d[i])) {
+      ctx_fail(cx, ERR_STATIC,
+               "complement: of traced strides only a single mode, not %s",
+               layout_text(cx, l));
+    }
+  }
+  return true;
+}
+
+Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
+  Flat f = flat_filter(cx, layout_inner(l));
+  if (f.n == 1 && dim_is(f.d[0], 0)) {
+    Flat c = coalesce_shape(cx, cotarget);
+    compact_from(cx, c, (Dim){1});
+    return flat_layout(cx, c);
+  }
+  if (!complement_check(cx, nt, l, f)) return l;
+  size_t n = (size_t)f.n;
+  Flat out = {NEW(cx, Dim, n + tup_leaves(cotarget) + 1),
+              NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
+  Dim last = {1};  // where the modes so far end
+  while (f.n) {
+    Right r = take_least(&f);
+    Dim gap = dim_static(r.d) && dim_static(last) ? (Dim){r.d.w / last.w}
+                                                  : dim_quo(cx, r.d, last);
+    if (dim_static(gap) && gap.w <= 0) {
+      const char *why = arena_printf(
+        cx, &cx->scratch, gap.w == 0
+          ? "the layout is not injective: stride %lld lies inside the "
+            "%lld elements before it"
+          : "a stride of %lld is negative (%lld elements before it)",
+        (long long)r.d.w, (long long)last.w);
+      note_fail(cx, nt, why, NULL);
+      return l;
+    }
+    out.s[out.n] = gap;
+    out.d[out.n++] = last;
+    last = dim_mul(cx, r.d, r.s);
+  }
+  Flat rest = coalesce_shape(cx, tup_ceil_div(cx, cotarget, &last));
+  compact_from(cx, rest, last);
+  for (int i = 0; i < rest.n; i++) {
+    out.s[out.n] = rest.s[i];
+    out.d[out.n++] = rest.d[i];
+  }
+  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
+  if (cx->explain)
+    explain_say(cx, "complement of %s in %s: %s", layout_text(cx, l),
+                tup_text(cx, cotarget), layout_text(cx, r));
+  return r;
+}
+
+Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget) {
+  Note nt = {.op = "complement", .a = &l, .bs = cotarget, .mode = -1};
+  if (!cotarget) {
+    Flat f = flat_filter(cx, layout_inner(l));
+    cotarget = tup_leaf(cx, layout_cosize(cx, flat_layout(cx, f)));
+  }
+  return complement_in(cx, &nt, l, cotarget);
+}
+
+Layout layout_complement(Ctx *cx, Layout l, Dim cotarget) {
+  return layout_complement_shape(cx, l, &cotarget);
+}
+
+// ---- inverses ----
+
+// Indices of the modes by stride, least first; modes with other than static
+// strides are left out. Insertion sort: stable, and the lists are short.
+static int *by_stride(Ctx *cx, Flat f, int *n) {
+  int *at = NEW(cx, int, (size_t)f.n + 1);
+  *n = 0;
+  for (int i = 0; i < f.n; i++) {
+    if (!dim_static(f.d[i])) continue;
+    int k = (*n)++;
+    for (; k > 0 && f.d[at[k - 1]].w > f.d[i].w; k--) at[k] = at[k - 1];
+    at[k] = i;
+  }
+  return at;
+}
+
+// Strides that the modes have in the domain: prefix products.
+static Dim *prefix(Ctx *cx, Flat f) {
+  Dim *p = NEW(cx, Dim, (size_t)f.n + 1);
+  p[0] = (Dim){1};
+  for (int i = 0; i + 1 < f.n; i++) p[i + 1] = dim_mul(cx, p[i], f.s[i]);
+  return p;
+}
+
+static Layout inverse_plain(Ctx *cx, Layout l) {
+  Flat f = flat_coalesce(cx, flat_of(cx, l), false);
+  Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 1};
+  int n;
+  int *at = by_stride(cx, f, &n);
+  Dim *pre = prefix(cx, f), next = {1};
+  out.s[0] = (Dim){1};
+  out.d[0] = (Dim){0};
+  for (int k = 0; k < n; k++) {
+    int i = at[k];
+    if (!dim_eq(f.d[i], next)) continue;
+    out.s[out.n] = f.s[i];
+    out.d[out.n++] = pre[i];
+    next = dim_mul(cx, f.s[i], f.d[i]);
+    if (!dim_static(next)) break;
+  }
+  return flat_layout(cx, flat_coalesce(cx, out, false));
+}
+
+Layout layout_right_inverse(Ctx *cx, Layout l) {
+  Layout r = inverse_plain(cx, layout_inner(l));
+  if (!l.composed) return r;
+  if (!dim_is(l.offset, 0))
+    ctx_fail(cx, ERR_INADMISSIBLE,
+             "right_inverse: a swizzled layout must have offset 0: %s",
+             layout_text(cx, l));
+  return layout_compose_swizzle(cx, r, l.sw);
+}
+
+static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
+  Flat f = flat_coalesce(cx, flat_of(cx, l), false);
+  Flat out = {NEW(cx, Dim, (size_t)f.n + 2), NEW(cx, Dim, (size_t)f.n + 2), 0};
+  int n;
+  int *at = by_stride(cx, f, &n);
+  if (n != f.n)
+    ctx_fail(cx, ERR_STATIC, "left_inverse: strides must be static: %s",
+             layout_text(cx, l));
+  Dim *pre = prefix(cx, f), size = {1}, stride = {0};
+  for (int k = 0; k < n; k++) {
+    Dim d = f.d[at[k]];
+    if (dim_is(d, 0)) continue;
+    if (d.w < 0 || d.w % size.w != 0) {
+      note_fail(cx, nt,
+                arena_printf(cx, &cx->scratch,
+                             "stride %lld does not go on from %lld elements",
+                             (long long)d.w, (long long)size.w), NULL);
+      return l;
+    }
+    out.s[out.n] = (Dim){d.w / size.w};
+    out.d[out.n++] = stride;
+    size = d;
+    stride = pre[at[k]];
+  }
+  out.s[out.n] = f.s[at[n - 1]];
+  out.d[out.n++] = stride;
+  return flat_layout(cx, flat_coalesce(cx, out, false));
+}
+
+Layout layout_left_inverse(Ctx *cx, Layout l) {
+  Note nt = {.op = "left_inverse", .a = &l, .mode = -1};
+  Layout r = left_inverse_plain(cx, &nt, layout_inner(l));
+  if (!l.composed) return r;
+  if (!dim_is(l.offset, 0))
+    ctx_fail(cx, ERR_INADMISSIBLE,
+             "left_inverse: a swizzled layout must have offset 0: %s",
+             layout_text(cx, l));
+  return layout_compose_swizzle(cx, r, l.sw);
+}
+
+Layout layout_nullspace(Ctx *cx, Layout l) {
+  Flat f = flat_of(cx, layout_inner(l));
+  Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 0};
+  Dim *pre = prefix(cx, f);
+  for (int i = 0; i < f.n; i++) {
+    if (!dim_is(f.d[i], 0)) continue;
+    out.s[out.n] = f.s[i];
+    out.d[out.n++] = dim_is(f.s[i], 1) ? (Dim){0} : pre[i];
+  }
+  return flat_layout(cx, out);
+}
+
+// ---- common vectors ----
+
+// Mode 0 of a o inverse(b), when it is static with stride 1; else 1:0.
+static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
+  Note nt = {.op = "max_common_layout", .a = &a, .mode = -1, .quiet = true};
+  Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
+  Layout c = compose_in(cx, &nt, a, inv);
+  if (nt.bad) return one;
+  c = layout_mode(cx, layout_coalesce(cx, c), 0);
+  return dim_static(*c.shape) && dim_is(c.stride[0], 1) ? c : one;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The elements that the swizzle keeps contiguous.
+static int64_t swizzle_vec(Layout l) {
+  return l.composed ? (int64_t)1 << l.sw.m : INT64_MAX;
+}
+
+static bool same_swizzle(Layout a, Layout b) {
+  return a.composed && b.composed && a.sw.b == b.sw.b && a.sw.m == b.sw.m &&
+         a.sw.s == b.sw.s;
+}
+
+Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
+  if (a.composed && !b.composed) {
+    Layout c = a;
+    a = layout_inner(a);
+    Layout r = layout_max_common_layout(cx, a, b);
+    int64_t base = swizzle_vec(c);
+    if (base >= dim_value(layout_size(cx, r))) return r;
+    return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
+  }
+  if (b.composed && !a.composed) return layout_max_common_layout(cx, b, a);
+  if (b.composed)
+    ctx_fail(cx, ERR_INADMISSIBLE, "max_common_layout: two swizzled layouts");
+  Layout inv = inverse_plain(cx, b);
+  Layout v = common_mode(cx, a, inv);
+  if (dim_is(*v.shape, 1)) return v;
+  return layout_compose(cx, inv, v);
+}
+
+int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b) {
+  Layout inv = inverse_plain(cx, layout_inner(b));
+  Layout v = common_mode(cx, layout_inner(a), inv);
+  int64_t n = dim_value(*v.shape);
+  if (same_swizzle(a, b)) return n;
+  return least(n, least(swizzle_vec(a), swizzle_vec(b)));
+}
+
+int64_t layout_max_alignment(Ctx *cx, Layout l) {
+  if (l.composed) {
+    Dim in = {layout_max_alignment(cx, layout_inner(l))};
+    Dim o = {dim_div(cx, l.offset)};
+    return dim_value(dim_gcd(cx, (Dim){swizzle_vec(l)}, dim_gcd(cx, o, in)));
+  }
+  Flat f = flat_coalesce(cx, flat_of(cx, l), false);
+  for (int i = 0; i < f.n; i++) {
+    if (!dim_static(f.s[i])) f.s[i] = (Dim){1};
+    if (!dim_static(f.d[i])) f.d[i] = (Dim){0};
+  }
+  Layout s = flat_layout(cx, f);
+  Note nt = {.op = "max_alignment", .a = &l, .mode = -1, .quiet = true};
+  Layout inv = inverse_plain(cx, s);
+  Layout pair[2] = {inv, complement_in(cx, &nt, inv, s.shape)};
+  if (nt.bad) return 1;
+  Layout p = compose_in(cx, &nt, s, layout_concat(cx, pair, 2));
+  if (nt.bad) return 1;
+  Dim g = layout_size(cx, layout_mode(cx, p, 0));
+  Layout rest = layout_mode(cx, p, 1);
+  size_t n = tup_leaves(rest.shape);
+  for (size_t i = 0; i < n; i++) g = dim_gcd(cx, g, rest.stride[i]);
+  return dim_value(g);
+}
+
+Layout layout_domain_distribute(Ctx *cx, Tup shape, Dim n) {
+  if (!tup_static(shape) || !dim_static(n))
+    ctx_fail(cx, ERR_STATIC, "domain_distribute: static operands only");
+  size_t k = tup_leaves(shape);
+  Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};
+  tup_collect(shape, f.s);
+  compact_from(cx, f, (Dim){1});
+  for (int i = 0; i < f.n; i++) {
+    f.s[i] = dim_gcd(cx, f.s[i], n);
+    n = dim_quo(cx, n, f.s[i]);
+  }
+  return flat_layout(cx, flat_coalesce(cx, f, false));
+}

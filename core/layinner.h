@@ -1,0 +1,39 @@
+// Shared by layout.c, algebra.c, divide.c and swizzle.c only: flat mode
+// arrays and the note of the operation that a failure is told under.
+#ifndef CUTE_LAYINNER_H
+#define CUTE_LAYINNER_H
+
+#include "layout.h"
+
+// n modes s[i]:d[i] without nesting, in scratch.
+typedef struct Flat {
+  Dim *s, *d;
+  int n;
+} Flat;
+
+// The public operation under way: its name and operands, for messages. With
+// `quiet` an inadmissible step sets `bad` instead of failing.
+typedef struct Note {
+  const char *op;
+  const Layout *a;
+  const Layout *bl;   // right operand: a layout,
+  const Tiler *bt;    // a tiler,
+  Tup bs;             // or a tuple (or all NULL)
+  int mode;           // mode of a by-mode operation, or -1
+  bool quiet, bad;
+} Note;
+
+// Fails with what, then the operands; detail: a further line or NULL.
+void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
+
+Flat flat_of(Ctx *cx, Layout l);
+Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
+// x: keep what lies outside the domain too (CuTe's coalesce_x).
+Flat flat_coalesce(Ctx *cx, Flat f, bool x);
+Flat flat_filter(Ctx *cx, Layout l);     // coalesced, no stride 0
+
+Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
+Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
+Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
+
+#endif

@@ -64,6 +64,14 @@ static int fn_emit(lua_State *L) {
   return 2;
 }
 
+// fn:check_smem(sm): raises with the budget's table when over it.
+static int fn_check_smem(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  tensor_smem_check(cx, fn, (int)luaL_checkinteger(L, 2));
+  return 0;
+}
+
 static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   static const char *const spaces[] = {"host", "gmem", "smem", "rmem", "coord"};
   lua_newtable(L);
@@ -370,6 +378,34 @@ static void find_unconsumed(Ctx *cx, lua_State *L) {
   lua_pop(L, 2);
 }
 
+static void touch(Fn *fn, Ref mem, bool write) {
+  const Mem *m = ir_memof(fn, mem);
+  if (m->space != SP_GMEM) return;
+  if (write) fn->arg.p[m->arg].written = true;
+  else fn->arg.p[m->arg].read = true;
+}
+
+// Which pointer arguments does the kernel read and write?
+static void mark_arguments(Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    const uint32_t *x = fn->ext.p + i->ext;
+    switch ((int)i->op) {
+      case OP_LD: touch(fn, i->a[0], false); break;
+      case OP_ST: touch(fn, i->a[0], true); break;
+      case OP_ATOMIC:
+        touch(fn, i->a[0], true);
+        touch(fn, i->a[0], false);
+        break;
+      case OP_COPY: case OP_CPASYNC:
+        touch(fn, x[0], true);
+        touch(fn, x[2], false);
+        break;
+      default: break;
+    }
+  }
+}
+
 // Runs protected: upvalues none; stack: ctx, func, sig, args...
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
@@ -383,6 +419,7 @@ static int run_traced(lua_State *L) {
   find_unconsumed(cx, L);
   arena_reset(&cx->scratch);
   check_fn(cx, cx->fn);
+  mark_arguments(cx->fn);
   return 0;
 }
 
@@ -759,7 +796,7 @@ void tracelib_open(lua_State *L) {
     {"warp", l_warp}, {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
-    {"emit", fn_emit}, {"info", fn_info}, {NULL, NULL}};
+    {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   face_newtype(L, MT_FN, fnmeta);
   lua_pop(L, 1);

@@ -1,0 +1,56 @@
+--- cutelua: CuTe's layouts, tensors, atoms and tiled operations in Lua.
+--
+-- `local cute = require "cute"`. The algebra and host tensors work anywhere;
+-- inside a function given to cute.kernel the same names append to a kernel.
+-- Modules are loaded when first used.
+local core = require "cute.core"
+
+local cute = {version = core.version}
+
+-- Primitives for lua/cute/*.lua, not for users.
+local INTERNAL = {}
+for name in ([[trace tracing mark rollback var vget vset open_for open_loop
+  break_unless open_if open_else close parts rebuild same dtype_of cvt known
+  fact sreg effect warp param_key param_leaf param_memory sim_run fail
+  value_methods jit_compile gpu_open isatty error_kinds]])
+  :gmatch "%S+" do INTERNAL[name] = true end
+
+for name, v in pairs(core) do
+  if not INTERNAL[name] then cute[name] = v end
+end
+
+-- Functions of these modules are cute's own.
+local PARTS = {
+  ["cute.trace"] = {"range", "range_constexpr", "when", "loop", "var"},
+  ["cute.kernel"] = {"kernel", "compile", "device"},
+}
+-- Modules that are fields of cute.
+local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
+                 npy = "cute.npy", cli = "cute.cli"}
+-- The Python DSL's names of element types.
+local TYPES = {
+  Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",
+  Uint16 = "u16", Int32 = "i32", Uint32 = "u32", Int64 = "i64",
+  Uint64 = "u64", Float16 = "f16", BFloat16 = "bf16", TFloat32 = "tf32",
+  Float32 = "f32", Float64 = "f64", Float8E4M3FN = "e4m3",
+  Float8E5M2 = "e5m2", Int4 = "i4",
+}
+for name, short in pairs(TYPES) do cute[name] = core[short] end
+
+local LAZY = {}
+for module, names in pairs(PARTS) do
+  for _, name in ipairs(names) do LAZY[name] = module end
+end
+
+return setmetatable(cute, {
+  __index = function(_, name)
+    local v
+    if LAZY[name] then
+      v = require(LAZY[name])[name]
+    elseif MODULES[name] then
+      v = require(MODULES[name])
+    end
+    cute[name] = v
+    return v
+  end,
+})

@@ -1,0 +1,401 @@
+--- Kernels: a Lua function, traced once per kind of arguments, compiled once
+-- per architecture, launched on the simulator or a GPU.
+--
+--     local add = cute.kernel("add", function(A, B, C) ... end)
+--     add(A, B, C):launch {grid = 8, block = 128}             -- at once
+--     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
+--     run:launch()                                            -- many times
+local core = require "cute.core"
+
+local kernel = {}
+
+---------------------------------------------------------------------------
+-- Devices
+---------------------------------------------------------------------------
+
+local Device = {}
+Device.__index = Device
+Device.__tostring = function(d) return d.name end
+
+local DEFAULT_ARCH = "sm_90a"
+
+local function sm_of(arch)
+  local n = arch:match "^sm_(%d+)[af]?$"
+  if not n then
+    core.fail("bad-argument", ("'%s' is no architecture such as sm_80 or "
+      .. "sm_90a"):format(tostring(arch)))
+  end
+  return tonumber(n)
+end
+
+local function simulator(arch)
+  return setmetatable({kind = "sim", arch = arch, sm = sm_of(arch),
+                       name = "simulator (" .. arch .. ")"}, Device)
+end
+
+local opened  -- the GPU, once it was opened
+
+local function gpu_device()
+  if opened then return opened end
+  local gpu = require "cute.gpu"
+  local dev, why = gpu.open()
+  if not dev then return nil, why end
+  local info = dev:info()
+  opened = setmetatable({kind = "gpu", arch = info.arch, dev = dev,
+                         info = info, sm = sm_of(info.arch),
+                         name = info.name .. " (" .. info.arch .. ")"}, Device)
+  return opened
+end
+
+--- Where kernels run: "sim", "sim:sm_80", "gpu", "auto" (the GPU if there is
+-- one). nil, message when there is no GPU.
+---@param name? string
+---@param arch? string what a plain "sim" stands for
+function kernel.device(name, arch)
+  if getmetatable(name) == Device then return name end
+  name = name or "auto"
+  if name == "gpu" then return gpu_device() end
+  if name == "auto" then
+    local d = not arch and gpu_device()
+    return d or simulator(arch or DEFAULT_ARCH)
+  end
+  if name == "sim" then return simulator(arch or DEFAULT_ARCH) end
+  local target = name:match "^sim:(.+)$"
+  if not target then
+    core.fail("bad-argument", ("no device '%s': sim, sim:sm_80, gpu or auto")
+      :format(name))
+  end
+  return simulator(target)
+end
+
+---------------------------------------------------------------------------
+-- Programs: a traced kernel and what was made of it
+---------------------------------------------------------------------------
+
+local Program = {}
+
+-- Fields made on demand: source (CUDA C), ir (text), resources.
+function Program.__index(p, k)
+  if k == "source" then return (p:cuda()) end
+  if k == "ir" then return p.fn:dump() end
+  if k == "resources" then
+    local out, message = p:compile()
+    if not out then error(message, 2) end
+    return out.resources
+  end
+  return Program[k]
+end
+
+function Program.__tostring(p)
+  return ("kernel %s: %d instructions, %d bytes of shared memory")
+    :format(p.info.name, p.info.instructions, p.info.smem)
+end
+
+local function short(source)
+  return (source:gsub("^[@=]", ""):gsub("^.*/", ""))
+end
+
+--- CUDA C for an architecture, and the script's line of each of its lines.
+---@param arch? string
+---@return string text, string[] lines
+function Program:cuda(arch)
+  arch = arch or self.arch
+  local sm = sm_of(arch)
+  local made = self.texts[sm]
+  if not made then
+    self.fn:check_smem(sm)
+    local text, lines = self.fn:emit(sm)
+    for i, at in ipairs(lines) do
+      lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""
+    end
+    made = {text = text, lines = lines}
+    self.texts[sm] = made
+  end
+  return made.text, made.lines
+end
+
+-- Separate products and sums stay separate, as the simulator computes them;
+-- where the kernel says fma it gets one.
+local OPTIONS = {"--fmad=false"}
+
+--- Compiles for an architecture: {cubin=, resources=, log=, ...}.
+---@return table? compiled
+---@return string? message
+function Program:compile(arch)
+  arch = arch or self.arch
+  local made = self.cubins[arch]
+  if made then return made end
+  local text, lines = self:cuda(arch)
+  local message
+  made, message = require "cute.jit".compile(text, {
+    arch = arch, name = self.info.name, lines = lines, options = OPTIONS})
+  if not made then return nil, message end
+  self.cubins[arch] = made
+  return made
+end
+
+---------------------------------------------------------------------------
+-- Launching
+---------------------------------------------------------------------------
+
+local function extents(what, v)
+  local t = type(v) == "table" and v or {v}
+  local out = {t[1], t[2] or 1, t[3] or 1}
+  for i = 1, 3 do
+    if math.type(out[i]) ~= "integer" or out[i] < 1 then
+      core.fail("bad-launch", ("%s of %s: one to three integers of at least 1")
+        :format(what, tostring(out[i])))
+    end
+  end
+  return out
+end
+
+local function is_tensor(x) return core.typename(x) == "tensor" end
+
+-- Values of the kernel's arguments, by the program's signature. pointer(x, i)
+-- gives what a tensor argument becomes.
+local function pack(program, args, pointer)
+  local out = {}
+  for i, s in ipairs(program.signature) do
+    local x, a = args[s.param], program.info.args[i]
+    if s.what == "pointer" then
+      out[i] = pointer(x, a)
+    elseif s.what == "scalar" then
+      out[i] = {a.dtype, x}
+    else
+      out[i] = {a.dtype, core.param_leaf(x, s.what, s.leaf)}
+    end
+  end
+  return out
+end
+
+local function memory(x, a)
+  local buffer, offset, bytes = core.param_memory(x)
+  if offset % a.align ~= 0 then
+    core.fail("misaligned", ("argument '%s' starts %d bytes into its buffer, "
+      .. "and the kernel assumes %d-byte alignment"):format(a.name, offset,
+      a.align))
+  end
+  return buffer, offset, bytes
+end
+
+local Prepared = {}
+
+function Prepared.__index(p, k)
+  local v = Prepared[k]
+  if v ~= nil then return v end
+  local program = rawget(p, "program")
+  return program and program[k]
+end
+
+function Prepared.__tostring(p)
+  return ("%s on %s"):format(tostring(p.program), tostring(p.device))
+end
+
+local function launch_sim(p, opts)
+  local args = pack(p.program, p.args, function(x, a)
+    local buffer, offset, bytes = memory(x, a)
+    return {buffer, offset, bytes}
+  end)
+  local report = core.sim_run(p.program.fn, {
+    grid = p.grid, block = p.block, args = args, sm = p.device.sm,
+    seed = opts.seed or p.seed, threads = opts.threads or p.threads,
+    budget = opts.budget or p.budget, progress = opts.progress or p.progress})
+  report.kernel = p.program.info.name
+  require "cute.simreport".attach(report, p.program)
+  if not report.ok and (opts.faults or p.faults) ~= "return" then
+    core.fail("kernel-fault", tostring(report))
+  end
+  return report
+end
+
+-- A device tensor's buffer as it is; a host tensor's is copied for the
+-- launch, and back after it if the kernel writes it.
+local function launch_gpu_copies(p, dev)
+  local copies = {}
+  local args = pack(p.program, p.args, function(x, a)
+    local buffer, offset = memory(x, a)
+    if core.typename(buffer) == "devbuf" then return {buffer, offset} end
+    local copy = copies[buffer]
+    if not copy then
+      copy = {buffer = assert(dev:buffer(buffer))}
+      copies[buffer] = copy
+    end
+    copy.written = copy.written or a.written
+    return {copy.buffer, offset}
+  end)
+  return args, copies
+end
+
+local function prepare_gpu(p)
+  local compiled, message = p.program:compile(p.device.arch)
+  if not compiled then return nil, message end
+  local dev = p.device.dev
+  local f
+  f, message = dev:load(compiled.cubin, p.program.info.name)
+  if not f then return nil, message end
+  local args, copies = launch_gpu_copies(p, dev)
+  local run
+  run, message = f:prepare {args = args, grid = p.grid, block = p.block,
+                            smem = p.program.info.smem, stream = p.stream}
+  if not run then return nil, message end
+  p.run, p.copies = run, copies
+  return p
+end
+
+--- Runs it. On a GPU: true once it is queued (host tensors: once it is done
+-- and they are written), or nil, message. On the simulator: its report; a
+-- kernel at fault raises unless faults = "return".
+---@param opts? {seed: integer, threads: integer, faults: string}
+function Prepared:launch(opts)
+  if self.device.kind == "sim" then return launch_sim(self, opts or {}) end
+  for buffer, copy in pairs(self.copies) do
+    local ok, message = copy.buffer:upload(buffer)
+    if not ok then return nil, message end
+  end
+  local ok, message = self.run:launch()
+  if not ok then return nil, message end
+  for buffer, copy in pairs(self.copies) do
+    if copy.written then
+      ok, message = copy.buffer:download(buffer)
+      if not ok then return nil, message end
+    end
+  end
+  return true
+end
+
+local function prepare(program, args, opts, device, block)
+  local p = setmetatable({program = program, args = args, device = device,
+                          block = block, grid = extents("grid", opts.grid),
+                          seed = opts.seed, threads = opts.threads,
+                          faults = opts.faults, budget = opts.budget,
+                          stream = opts.stream, progress = opts.progress},
+                         Prepared)
+  if device.kind == "gpu" then return prepare_gpu(p) end
+  return p
+end
+
+---------------------------------------------------------------------------
+-- Kernels and calls
+---------------------------------------------------------------------------
+
+local Kernel = {}
+Kernel.__index = Kernel
+
+function Kernel.__tostring(k) return "kernel " .. k.name end
+
+local function specialise(k, args, block, traceback)
+  local key = {table.concat(block, "x")}
+  for i = 1, args.n do
+    if args[i] == nil then
+      core.fail("bad-argument", ("kernel %s: argument %d is nil")
+        :format(k.name, i))
+    end
+    key[i + 1] = core.param_key(args[i])
+  end
+  key = table.concat(key, "|")
+  local program = k.programs[key]
+  if program then return program end
+  local opts = {block = block, min_blocks = k.min_blocks,
+                traceback = traceback}
+  local fn, signature = require "cute.trace".run(k.name, k.func, opts,
+    table.unpack(args, 1, args.n))
+  program = setmetatable({fn = fn, signature = signature, info = fn:info(),
+                          arch = DEFAULT_ARCH, texts = {}, cubins = {},
+                          held = {}, block = block}, Program)
+  for i = 1, args.n do  -- their addresses are in the key
+    if type(args[i]) == "table" or type(args[i]) == "function" then
+      program.held[i] = args[i]
+    end
+  end
+  k.programs[key] = program
+  return program
+end
+
+local Call = {}
+Call.__index = Call
+
+local function pick_device(call, opts)
+  if opts.device then return kernel.device(opts.device, opts.arch) end
+  for i = 1, call.args.n do
+    local x = call.args[i]
+    if is_tensor(x) and core.typename((core.param_memory(x))) == "devbuf" then
+      return kernel.device "gpu"
+    end
+  end
+  return kernel.device("auto", opts.arch)
+end
+
+--- Traces (no device needed): a program with .source, .ir, .resources.
+---@param opts {block: integer|integer[], arch: string}
+function Call:trace(opts)
+  opts = opts or {}
+  local block = extents("block", opts.block or self.kernel.block)
+  local p = specialise(self.kernel, self.args, block, opts.traceback)
+  if opts.arch then p.arch = opts.arch end
+  return p
+end
+
+--- Prepares a launch: everything traced, compiled and packed.
+---@param opts {grid: any, block: any, device: string}
+function Call:compile(opts)
+  opts = opts or {}
+  local program = self:trace(opts)
+  local device, why = pick_device(self, opts)
+  if not device then return nil, why end
+  program.fn:check_smem(device.sm)
+  return prepare(program, self.args, opts, device, program.block)
+end
+
+--- Traces, compiles and runs: see Prepared:launch.
+function Call:launch(opts)
+  local p, why = self:compile(opts)
+  if not p then return nil, why end
+  return p:launch(opts)
+end
+
+function Kernel:__call(...)
+  return setmetatable({kernel = self, args = table.pack(...)}, Call)
+end
+
+--- Makes a kernel of a Lua function.
+---@param name string its name in CUDA C
+---@param opts? {block: any, min_blocks: integer}|fun(...)
+---@param func? fun(...)
+function kernel.kernel(name, opts, func)
+  if type(name) == "function" then name, func = "kernel", name end
+  if type(opts) == "function" then opts, func = {}, opts end
+  if type(name) ~= "string" or type(func) ~= "function" then
+    core.fail("bad-argument", "cute.kernel(name, function)")
+  end
+  if not name:find "^[%a_][%w_]*$" then
+    core.fail("bad-argument", ("cute.kernel: '%s' is no C identifier")
+      :format(name))
+  end
+  local ok, source = pcall(require, "cute.source")
+  if ok then source.names[func] = "kernel " .. name end
+  return setmetatable({name = name, func = func, programs = {},
+                       block = opts and opts.block,
+                       min_blocks = opts and opts.min_blocks}, Kernel)
+end
+
+local function is_options(x)
+  return type(x) == "table" and getmetatable(x) == nil
+    and (x.grid or x.block or x.device or x.arch) ~= nil
+end
+
+--- A prepared launch of a kernel with these arguments; a last table with
+-- grid, block, device, arch, seed are the launch's options.
+function kernel.compile(k, ...)
+  if getmetatable(k) ~= Kernel then
+    core.fail("bad-argument", "cute.compile(kernel, arguments..., options)")
+  end
+  local args = table.pack(...)
+  local opts = {}
+  if is_options(args[args.n]) then
+    opts, args.n = args[args.n], args.n - 1
+  end
+  return setmetatable({kernel = k, args = args}, Call):compile(opts)
+end
+
+return kernel

@@ -128,10 +128,11 @@ end
 
 -- Runs for at least `ms`; gives back the time of one launch at the end.
 function Timer:warm(run, ms)
-  local total, n, each = 0, 1, nil
+  local total, n, each = 0, 1
   repeat
     local t = self:time(run, n)
-    total, each = total + t, math.max(t / n, 1e-4)
+    total = total + t
+    each = math.max(t / n, 1e-4)
     n = math.max(1, math.ceil(math.min(ms - total, ms / 4) / each))
   until total >= ms
   return each
@@ -248,7 +249,7 @@ local function best(list, opts)
     local t = timer:time(run, n) / n
     if not least or t < least then at, least = i, t end
   end
-  if not at then return nil, "there is nothing to choose from [no-gpu]" end
+  if not at then core.fail("bad-argument", "nothing to choose from") end
   return list[at], at, least
 end
 

@@ -47,7 +47,9 @@ local function section_sizes(elf, prefix, sizes)
     local name, _, size = section(i)
     if not name or strings + name >= #elf then break end
     local text = string.unpack("z", elf, strings + name + 1)
-    if text:sub(1, #prefix) == prefix then sizes[text:sub(#prefix + 1)] = size end
+    if text:sub(1, #prefix) == prefix then
+      sizes[text:sub(#prefix + 1)] = size
+    end
   end
   return sizes
 end
@@ -135,7 +137,7 @@ local function warn_once(note)
 end
 
 local function failure(message, log, opts, name)
-  if not log or log == "" then return nil, message, log end
+  if not log or log == "" then return nil, message end
   log = jit.map_log(log, name, opts.lines)
   local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
   return nil, ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")

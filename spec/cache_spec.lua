@@ -1,0 +1,239 @@
+local jit = require "cute.jit"
+local support = require "spec.support"
+
+local source = 'extern "C" __global__ void k(int *p) { *p = 7; }\n'
+
+-- Compiles `source` in a process of its own; prints what came of it and
+-- whether NVRTC was opened.
+local child = [[
+local jit = require "cute.jit"
+local out, message = jit.compile(SOURCE, {arch = "sm_80"})
+if not out then print("error", message) os.exit(1) end
+local maps <close> = io.open "/proc/self/maps"
+print(out.cached, maps:read "a":find "libnvrtc" and "nvrtc" or "none",
+      #out.cubin, out.resources.registers)
+]]
+
+local function list(dir)
+  local names = {}
+  local p <close> = io.popen("ls -A '" .. dir .. "/cutelua' 2>/dev/null")
+  for name in p:lines() do names[#names + 1] = name end
+  return names
+end
+
+local function only(dir, suffix)
+  local found = {}
+  for _, name in ipairs(list(dir)) do
+    if name:sub(-#suffix) == suffix then found[#found + 1] = name end
+  end
+  return found
+end
+
+local function environment(dir, more)
+  local env = {XDG_CACHE_HOME = dir, LUA_PATH = package.path,
+               LUA_CPATH = package.cpath}
+  for k, v in pairs(more or {}) do env[k] = v end
+  return env
+end
+
+local function run(dir, more, text)
+  local code = ("SOURCE = %q\n"):format(text or source) .. child
+  return support.exec({"lua5.4", "-e", code}, {env = environment(dir, more)})
+end
+
+local function words(out)
+  return out:match "^(%S+)\t(%S+)\t(%d+)\t(%d+)\n$"
+end
+
+if not jit.version() then
+  describe("the compile cache", function() pending "needs NVRTC" end)
+  return
+end
+
+describe("the compile cache", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function entry()
+    local found = only(dir, ".jit")
+    assert.equal(1, #found)
+    return dir .. "/cutelua/" .. found[1]
+  end
+
+  it("gives the same bytes to a second process, without NVRTC", function()
+    local first = run(dir)
+    local cached, nvrtc, bytes, registers = words(first)
+    assert.same({"false", "nvrtc"}, {cached, nvrtc})
+    assert.equal(("true\tnone\t%s\t%s\n"):format(bytes, registers),
+                 (run(dir)))
+    assert.same({}, only(dir, ".lock"))
+    assert.same({}, only(dir, ".tmp"))
+  end)
+
+  it("tells sources, options and architectures apart", function()
+    run(dir)
+    run(dir, nil, source .. "\n")
+    assert.equal(2, #only(dir, ".jit"))
+    local code = [[
+      local jit = require "cute.jit"
+      local s = ]] .. ("%q"):format(source) .. [[
+      for _, o in ipairs {{arch = "sm_80"}, {arch = "sm_90a"},
+                          {arch = "sm_80", options = {"-lineinfo"}},
+                          {arch = "sm_80", options = {"-lineinfo", "-G"}},
+                          {arch = "compute_80"}} do
+        io.write(tostring(jit.compile(s, o).cached), " ")
+      end]]
+    local out = support.exec({"lua5.4", "-e", code},
+                             {env = environment(dir)})
+    assert.equal("true false false false false ", out)
+    assert.equal(6, #only(dir, ".jit"))
+  end)
+
+  it("takes any broken entry for a miss, and replaces it", function()
+    local want = words(run(dir)) and entry()
+    local good = support.read(want)
+    local damaged = {"", "x", good:sub(1, 40), good:sub(1, #good // 2),
+                     good:sub(1, -2), good .. "x", good:rep(2),
+                     ("\0"):rep(#good)}
+    for _, at in ipairs {1, 9, 13, 17, 33, 41, 65, 73, 90, #good // 2,
+                         #good} do
+      damaged[#damaged + 1] = good:sub(1, at - 1) ..
+        string.char(good:byte(at) ~ 4) .. good:sub(at + 1)
+    end
+    for i, text in ipairs(damaged) do
+      support.write(want, text)
+      local out, err = run(dir)
+      assert.equal("", err)
+      assert.equal("false", (words(out)), "damage " .. i)
+      assert.equal(#good, #support.read(want))
+      assert.equal("true", (words((run(dir)))))
+    end
+  end)
+
+  it("does not believe an entry under another's name", function()
+    run(dir)
+    local one = entry()
+    run(dir, nil, source .. "// two\n")
+    for _, name in ipairs(only(dir, ".jit")) do
+      local path = dir .. "/cutelua/" .. name
+      if path ~= one then support.write(path, support.read(one)) end
+    end
+    assert.equal("false", (words((run(dir, nil, source .. "// two\n")))))
+  end)
+
+  it("compiles once for processes that want the same", function()
+    local code = ("SOURCE = %q\n"):format(source .. ([[
+      extern "C" __global__ void f%d(float *p) {
+        #pragma unroll
+        for (int i = 0; i < 200; i++) p[i] = p[i + 1] * p[i] + 1;
+      }
+    ]]):rep(6, ""):gsub("%%d", (function()
+      local n = 0
+      return function() n = n + 1 return tostring(n) end
+    end)())) .. child
+    local path = support.write(dir .. "/child.lua", code)
+    local line = ("for i in 1 2 3 4; do lua5.4 %s & done; wait"):format(path)
+    local out, err = support.exec({"sh", "-c", line},
+                                  {env = environment(dir)})
+    assert.equal("", err)
+    local cached, compiled = 0, 0
+    for answer in out:gmatch "(%S+)\t%S+\t%d+\t%d+\n" do
+      if answer == "true" then cached = cached + 1
+      else compiled = compiled + 1 end
+    end
+    assert.same({3, 1}, {cached, compiled})
+    assert.same({}, only(dir, ".lock"))
+    assert.same({}, only(dir, ".tmp"))
+  end)
+
+  it("is not held up by what a dead process left", function()
+    run(dir)
+    local path = entry()
+    os.remove(path)
+    support.write((path:gsub("jit$", "lock")), "")
+    support.write(dir .. "/cutelua/old.0123.tmp", "half")
+    support.exec {"touch", "-d", "2 hours ago",
+                  dir .. "/cutelua/old.0123.tmp"}
+    assert.equal("false", (words((run(dir)))))
+    assert.equal("true", (words((run(dir)))))
+    assert.same({}, only(dir, ".lock"))
+    assert.same({}, only(dir, ".tmp"))
+  end)
+
+  it("warns once where it cannot write, and compiles", function()
+    local file = support.write(dir .. "/file", "mine")
+    for _, place in ipairs {file, "/dev/null/x", "/proc"} do
+      local code = ("SOURCE = %q\n"):format(source) .. child .. child
+      local out, err = support.exec({"lua5.4", "-e", code},
+                                    {env = environment(place)})
+      local _, answers = out:gsub("false\tnvrtc\t%d+\t%d+\n", "")
+      assert.equal(2, answers)
+      local _, warnings = err:gsub("cutelua: warning: kernels are not " ..
+        "cached: cannot make the cache folder [^\n]*\n", "")
+      assert.equal(1, warnings)
+      assert.equal("mine", support.read(file))
+    end
+  end)
+
+  it("leaves nothing half-written when the disk is full", function()
+    local line = ([[trap '' XFSZ; ulimit -f 1; exec lua5.4 -e "$0"]])
+    local code = ("SOURCE = %q\n"):format(source) .. child
+    local out, err = support.exec({"sh", "-c", line, code},
+                                  {env = environment(dir)})
+    assert.equal("false", (words(out)))
+    assert.truthy(err:find("cannot write to the cache folder", 1, true))
+    assert.same({}, only(dir, ".jit"))
+    assert.same({}, only(dir, ".tmp"))
+    assert.same({}, only(dir, ".lock"))
+  end)
+
+  it("is off with CUTELUA_CACHE=0", function()
+    for _ = 1, 2 do
+      local out, err = run(dir, {CUTELUA_CACHE = "0"})
+      assert.equal("", err)
+      assert.equal("false", (words(out)))
+    end
+    assert.same({}, list(dir))
+  end)
+
+  it("forgets a compiler that changed", function()
+    run(dir)
+    local memo
+    for _, name in ipairs(list(dir)) do
+      if name:find "^nvrtc%-" then memo = dir .. "/cutelua/" .. name end
+    end
+    local text = support.read(memo)
+    -- Another time of the library's file: NVRTC is asked again.
+    support.write(memo, (text:gsub("^(%S+ %S+ )%d+", "%11")))
+    local cached, nvrtc = words((run(dir)))
+    assert.same({"true", "nvrtc"}, {cached, nvrtc})
+    assert.equal(text, support.read(memo))
+    -- An older version remembered: compiled afresh by the one that is there.
+    support.write(memo, (text:gsub("^%S+", "9.9")))
+    cached, nvrtc = words((run(dir)))
+    assert.same({"true", "nvrtc"}, {cached, nvrtc})
+    assert.equal(text, support.read(memo))
+    for _, broken in ipairs {"", "13", "x\n"} do
+      support.write(memo, broken)
+      assert.equal("true", (words((run(dir)))))
+      assert.equal(text, support.read(memo))
+    end
+  end)
+
+  it("evicts the oldest entries over the cap", function()
+    support.exec {"mkdir", "-p", dir .. "/cutelua"}
+    for i = 1, 5 do
+      local path = ("%s/cutelua/%032d.jit"):format(dir, i)
+      support.write(path, ("x"):rep(300 * 1024))
+      support.exec {"touch", "-d", (6 - i) .. " days ago", path}
+    end
+    run(dir, {CUTELUA_CACHE_MB = "1"})
+    local left = {}
+    for _, name in ipairs(only(dir, ".jit")) do
+      left[#left + 1] = name:match "^0*(%d)%.jit$" or "new"
+    end
+    table.sort(left)
+    assert.same({"4", "5", "new"}, left)
+  end)
+end)

@@ -304,5 +304,6 @@ int luaopen_cute_core(lua_State *L) {
   kernlib_open(L);
   atomlib_open(L);
   runlib_open(L);
+  simlib_open(L);
   return 1;
 }

@@ -30,6 +30,7 @@ void tracelib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);
+void simlib_open(lua_State *L);
 
 Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).
@@ -44,7 +45,8 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 // Raises "file:line: msg [kind]" with the position of the innermost Lua
 // function that is not cutelua's own (lua/cute, "=[cute...]"). A message may
 // have further lines; the kind goes behind the first.
-_Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...);
+_Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
+  PRINTF_LIKE(3, 4);
 // "bad argument #2 to 'composition' (layout expected, got nil)".
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // For the world's failures: pushes nil and "msg [kind]"; returns 2.

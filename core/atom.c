@@ -503,3 +503,24 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   return arena_printf(cx, &cx->scratch, "%s, %s, %s", best[0], best[1],
                       best[2]);
 }
+
+// ---- by types ----
+
+static const char *type_token(DType t) {
+  for (int i = 0; i < NTYPES; i++)
+    if (types[i].t == t && types[i].cute[0] != 'G') return types[i].cute;
+  return "?";
+}
+
+const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c) {
+  static const char *const shape[] = {
+    "SM80_16x8x16", "SM80_16x8x8", "SM80_16x8x32", "SM80_8x8x4",
+    "SM89_16x8x32", "SM80_16x8x64"};
+  for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+    const char *s = arena_printf(cx, &cx->scratch, "%s_%s%s%s%s_TN", shape[i],
+                                 type_token(d), type_token(a), type_token(b),
+                                 type_token(c));
+    if (atom_mma_find(s) >= 0) return s;
+  }
+  return NULL;
+}

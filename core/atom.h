@@ -75,5 +75,7 @@ int atom_mma_count(void);
 int atom_copy_count(void);
 // Up to 3 nearest names, comma separated, for error messages.
 const char *atom_nearest(Ctx *cx, const char *name, bool mma);
+// A warp-wide atom of these types, or NULL.
+const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c);
 
 #endif

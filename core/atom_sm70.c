@@ -13,10 +13,12 @@ const AtomMmaFam atom_sm61[] = {
    .kind = "fma", .flags = AMF_FMA},
   {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
    .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
-   .ptx = "dp4a.s32.s32", .kind = "dp4a", .sm_min = 61},
+   .ptx = "dp4a.s32.s32", .kind = "dp4a", .sm_min = 61,
+   .flags = AMF_TABLE},
   {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
    .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
-   .ptx = "dp2a.s32.s32", .kind = "dp2a", .sm_min = 61},
+   .ptx = "dp2a.s32.s32", .kind = "dp2a", .sm_min = 61,
+   .flags = AMF_TABLE},
   {0}};
 
 // Eight threads, the quad pairs of a warp: lanes 4q..4q+3 and 16+4q..

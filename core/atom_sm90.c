@@ -15,7 +15,8 @@
 
 // Warpgroup: 128 threads, B (and A of SS) in shared memory; N by eights.
 #define N8 "{N=8..256+8}"
-#define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|224|240|256}"
+#define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \
+  "224|240|256}"
 #define MAJOR "{K|MN}"
 #define ASS(k) "(128,(64," #k ")):(0,(1,64))"
 #define BSS(k) "(128,([N]," #k ")):(0,(1,[N]))"

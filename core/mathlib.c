@@ -177,13 +177,6 @@ static int l_all(lua_State *L) { return fold_bool(L, OP_AND); }
 
 // ---- opening ----
 
-static void extend(lua_State *L, const char *name, lua_CFunction f) {
-  lua_pushlightuserdata(L, tensorlib_ctx(L));
-  lua_getfield(L, -2, name);
-  lua_pushcclosure(L, f, 2);
-  lua_setfield(L, -2, name);
-}
-
 static void maths_open(lua_State *L) {
   for (int f = 0; f < MF_COUNT; f++) {
     lua_pushlightuserdata(L, tensorlib_ctx(L));
@@ -199,7 +192,7 @@ void mathlib_open(lua_State *L) {
     {NULL, NULL}};
   face_setfuncs(L, funcs);
   maths_open(L);
-  extend(L, "max", l_max);
-  extend(L, "min", l_min);
-  extend(L, "where", l_where);
+  tensorlib_extend(L, "max", l_max);
+  tensorlib_extend(L, "min", l_min);
+  tensorlib_extend(L, "where", l_where);
 }

@@ -28,8 +28,8 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                "it there", tensor_show(cx, t));
   int64_t i = dim_value(off);
   if (i < 0 || (uint64_t)i >= b->count)
-    face_error(L, ERR_ARG, "element %I is outside of the buffer of %I\n  %s",
-               (LUAI_UACINT)i, (LUAI_UACINT)b->count, tensor_show(cx, t));
+    face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n  %s",
+               (long long)i, (long long)b->count, tensor_show(cx, t));
   return (size_t)i;
 }
 
@@ -154,8 +154,8 @@ static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);
   if (!lua_istable(L, -1) || (int64_t)luaL_len(L, -1) != want)
-    face_error(L, ERR_SHAPE, "tensor: the tables are ragged: %I entries are "
-               "expected at depth %d", (LUAI_UACINT)want, (int)level + 1);
+    face_error(L, ERR_SHAPE, "tensor: the tables are ragged: %lld entries are "
+               "expected at depth %d", (long long)want, (int)level + 1);
   luaL_checkstack(L, 4, "nested tables");
   for (int64_t i = 1; i <= want; i++) {
     lua_rawgeti(L, -1, i);
@@ -229,11 +229,11 @@ static Leaves leaves_of(const Tensor *t) {
 static void check_divides(lua_State *L, const char *what, int mode,
                           int64_t v, int64_t div) {
   if (div < 1)
-    face_error(L, ERR_ARG, "a divisibility is at least 1, got %I",
-               (LUAI_UACINT)div);
+    face_error(L, ERR_ARG, "a divisibility is at least 1, got %lld",
+               (long long)div);
   if (v % div)
-    face_error(L, ERR_ARG, "%s %I of mode %d is not a multiple of %I", what,
-               (LUAI_UACINT)v, mode, (LUAI_UACINT)div);
+    face_error(L, ERR_ARG, "%s %lld of mode %d is not a multiple of %lld", what,
+               (long long)v, mode, (long long)div);
 }
 
 // Option `key` of the table at 2: an integer, or by mode; def without one.
@@ -306,8 +306,8 @@ static int tensor_mark_layout(lua_State *L) {
   int64_t lead = option_of(L, "leading_dim", 0, -1);
   if (lead < 0) lead = deduce_leading(L, &v);
   if (lead >= v.n || (lead >= 0 && v.stride[lead] != 1))
-    face_error(L, ERR_ARG, "leading_dim %I does not have stride 1",
-               (LUAI_UACINT)lead);
+    face_error(L, ERR_ARG, "leading_dim %lld does not have stride 1",
+               (long long)lead);
   for (int i = 0; i < v.n; i++) {
     now.shape[i] = option_of(L, "divisibility", i, 1);
     check_divides(L, "extent", i, v.shape[i], now.shape[i]);
@@ -342,8 +342,8 @@ static int tensor_mark_compact(lua_State *L) {
   for (int i = 0; i < v.n; i++) {
     if (v.stride[i] <= v.stride[mode] || i == mode) continue;
     if (v.stride[i] % (v.stride[mode] * v.shape[mode]))
-      face_error(L, ERR_ARG, "the layout is not compact: stride %I of mode %d",
-                 (LUAI_UACINT)v.stride[i], i);
+      face_error(L, ERR_ARG, "the layout is not compact: stride %lld of mode %d",
+                 (long long)v.stride[i], i);
     now.stride[i] = compact_div(&v, &now, i);
   }
   *m = now;

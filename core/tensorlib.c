@@ -101,7 +101,7 @@ Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
   for (int i = first; i <= top; i++) {
     Dim d;
     if (lua_isnil(L, i))
-      face_error(L, ERR_ARG, "coordinate %d is nil", i - first);
+      face_error(L, ERR_ARG, "mode %d of the coordinate is nil", i - first);
     if (face_test_dim(cx, L, i, &d))
       tupb_leaf(cx, &b, d);
     else
@@ -310,9 +310,9 @@ static int l_make_tensor(lua_State *L) {
   t.align = HOSTBUF_ALIGN;
   Dim need = layout_cosize(cx, l);
   if (dim_static(need) && dim_value(need) > (int64_t)b->count)
-    face_error(L, ERR_SHAPE, "a buffer of %I elements is too small for %s, "
-               "which reaches to %I", (LUAI_UACINT)b->count,
-               layout_text(cx, l), (LUAI_UACINT)dim_value(need));
+    face_error(L, ERR_SHAPE, "a buffer of %lld elements is too small for %s, "
+               "which reaches to %lld", (long long)b->count,
+               layout_text(cx, l), (long long)dim_value(need));
   face_push_tensor(L, &t, 1);
   return 1;
 }
@@ -447,9 +447,7 @@ static int l_autovec_copy(lua_State *L) {
 
 // ---- opening ----
 
-// Replaces a function of the table on top; the one before it, if any, is
-// upvalue 2.
-static void extend(lua_State *L, const char *name, lua_CFunction f) {
+void tensorlib_extend(lua_State *L, const char *name, lua_CFunction f) {
   lua_pushlightuserdata(L, tensorlib_ctx(L));
   lua_getfield(L, -2, name);
   lua_pushcclosure(L, f, 2);
@@ -486,8 +484,8 @@ void tensorlib_open(lua_State *L) {
     {NULL, NULL}};
   methods_open(L);
   face_setfuncs(L, funcs);
-  extend(L, "make_fragment_like", l_make_fragment_like);
-  extend(L, "domain_offset", l_domain_offset);
+  tensorlib_extend(L, "make_fragment_like", l_make_fragment_like);
+  tensorlib_extend(L, "domain_offset", l_domain_offset);
   tensorhost_open(L);
   veclib_open(L);
 }

@@ -91,7 +91,7 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
     if (t == DT_NONE) t = int_fits(DT_I32, v) ? DT_I32 : DT_I64;
     if (dtype_is_float(t)) return ir_float(cx, cx->fn, t, (double)v);
     if (!int_fits(t, v))
-      face_error(L, ERR_TYPE, "%I does not fit in %s", (LUAI_UACINT)v,
+      face_error(L, ERR_TYPE, "%lld does not fit in %s", (long long)v,
                  dtype_name(t));
     return ir_int(cx, cx->fn, t, v);
   }
@@ -410,8 +410,8 @@ static int l_assume(lua_State *L) {
   Fact f = {luaL_checkinteger(L, 2), luaL_checkinteger(L, 3),
             luaL_checkinteger(L, 4)};
   if (f.lo > f.hi || f.div < 0)
-    face_error(L, ERR_ARG, "assume: %I <= x <= %I, divisible by %I",
-               (LUAI_UACINT)f.lo, (LUAI_UACINT)f.hi, (LUAI_UACINT)f.div);
+    face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
+               (long long)f.lo, (long long)f.hi, (long long)f.div);
   ir_assume(cx->fn, v->r, f);
   lua_pushvalue(L, 1);
   return 1;

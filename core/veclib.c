@@ -394,8 +394,8 @@ static int tensor_store_vector(lua_State *L) {
   const Vector *v = veclib_check(L, 2);
   int64_t n = tensor_count(cx, &t, "store");
   if (n != v->n)
-    face_error(L, ERR_SHAPE, "a vector of shape %s stored to the %I elements "
-               "of\n  %s", tup_text(cx, v->shape), (LUAI_UACINT)n,
+    face_error(L, ERR_SHAPE, "a vector of shape %s stored to the %lld elements "
+               "of\n  %s", tup_text(cx, v->shape), (long long)n,
                tensor_show(cx, &t));
   if (v->type != t.type)
     face_error(L, ERR_TYPE, "a vector of %s stored to a tensor of %s\n  %s\n"
@@ -413,8 +413,8 @@ static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
                tup_text(cx, shape));
   int64_t n = dim_value(tup_size(cx, shape));
   if (n < 0 || n > 4096)
-    face_error(L, ERR_LIMIT, "a vector of %I elements (at most 4096)",
-               (LUAI_UACINT)n);
+    face_error(L, ERR_LIMIT, "a vector of %lld elements (at most 4096)",
+               (long long)n);
   Ref *r = NEW(cx, Ref, (size_t)n);
   for (int64_t i = 0; i < n; i++) r[i] = x;
   veclib_push(L, t, shape, r, n);

@@ -69,7 +69,7 @@ static int l_param_leaf(lua_State *L) {
   lua_Integer i = luaL_checkinteger(L, 3);
   size_t n = tup_leaves(t.l.shape);
   if (i < 0 || (size_t)i >= n)
-    face_error(L, ERR_ARG, "no leaf %I in %d", (LUAI_UACINT)i, (int)n);
+    face_error(L, ERR_ARG, "no leaf %lld in %d", (long long)i, (int)n);
   Dim *leaf = NEW(cx, Dim, n);
   tup_collect(t.l.shape, leaf);
   Dim d = shape ? leaf[i] : t.l.stride[i];
@@ -91,9 +91,22 @@ static int l_param_memory(lua_State *L) {
   return 3;
 }
 
+// on_device(tensor, device buffer) -> the same view over the GPU's memory
+static int l_on_device(lua_State *L) {
+  face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  face_check(L, 2, MT_DEVBUF, "device buffer");
+  lua_settop(L, 2);
+  face_push_tensor(L, &t, 2);
+  lua_getiuservalue(L, 1, 2);  // its marks
+  lua_setiuservalue(L, 3, 2);
+  return 1;
+}
+
 void kernlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"param_key", l_param_key}, {"param_leaf", l_param_leaf},
-    {"param_memory", l_param_memory}, {NULL, NULL}};
+    {"param_memory", l_param_memory}, {"on_device", l_on_device},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -1,0 +1,108 @@
+-- A 3-stage pipelined GEMM on Ampere's tensor cores: C = A B^T in bf16.
+--
+-- While the tensor cores work on one tile of A and B, cp.async brings the
+-- next two into shared memory; within a tile, ldmatrix loads the registers of
+-- one 16-wide block of K while the one before is multiplied.
+--   cutelua scripts/gemm3stage.lua --help
+local cute = require "cute"
+local _, X = cute._, cute.X
+
+local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 3, 8
+
+-- 8 rows of 64 elements, swizzled: the 16-byte rows of an 8x8 matrix that
+-- ldmatrix reads, and those that cp.async writes, lie in different banks.
+local atom = cute.composition(cute.make_swizzle(3, 3, 3),
+  cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
+local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
+local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
+
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout({1, 8}))
+local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+  {2, 2, 1}, {32, 32, 16})
+local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
+local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
+local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
+
+-- Blocks walk the tiles in columns of GROUP rows, so that those at work at
+-- the same time share their tiles of A and B in L2.
+local function tile_of(block, m_tiles, n_tiles)
+  local first = block // (GROUP * n_tiles) * GROUP
+  local rest = block % (GROUP * n_tiles)
+  local rows = cute.min(GROUP, m_tiles - first)
+  return first + rest % rows, rest // rows
+end
+
+local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
+  local tid = cute.arch.thread_idx()
+  local bm, bn = tile_of(cute.arch.block_idx(), cute.size(mC, 0) // BM,
+                         cute.size(mC, 1) // BN)
+  local tiler, at = {BM, BN, BK}, {bm, bn, _}
+  local gA = cute.local_tile(mA, tiler, at, {1, X, 1})  -- (BM,BK,k)
+  local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})  -- (BN,BK,k)
+  local gC = cute.local_tile(mC, tiler, at, {1, 1, X})  -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)  -- (BM,BK,PIPE)
+  local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)  -- (BN,BK,PIPE)
+
+  local thr = g2s:get_slice(tid)
+  local tAgA, tAsA = thr:partition_S(gA), thr:partition_D(sA)  -- (CPY,CPY_M,CPY_K,k|PIPE)
+  local tBgB, tBsB = thr:partition_S(gB), thr:partition_D(sB)  -- (CPY,CPY_N,CPY_K,k|PIPE)
+
+  local thr_mma = mma:get_slice(tid)
+  local tCgC = thr_mma:partition_C(gC)                   -- (MMA,MMA_M,MMA_N)
+  local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0)) -- (MMA,MMA_M,MMA_K)
+  local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0)) -- (MMA,MMA_N,MMA_K)
+  local tCrC = thr_mma:make_fragment_C(tCgC)             -- (MMA,MMA_M,MMA_N)
+  tCrC:fill(0)
+
+  local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
+  local tXsA, tXrA = thr_A:partition_S(sA), thr_A:retile(tCrA)  -- (CPY,MMA_M,MMA_K,PIPE|)
+  local tXsB, tXrB = thr_B:partition_S(sB), thr_B:retile(tCrB)  -- (CPY,MMA_N,MMA_K,PIPE|)
+
+  -- Prologue: all stages but one are on their way.
+  local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
+  for stage = 0, STAGES - 2 do
+    cute.when(cute.lt(stage, k_tiles), function()
+      cute.copy(g2s, tAgA(_, _, _, stage), tAsA(_, _, _, stage))
+      cute.copy(g2s, tBgB(_, _, _, stage), tBsB(_, _, _, stage))
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+  local k_tile_next, smem_read, smem_write = STAGES - 1, 0, STAGES - 1
+  local tXsA_p, tXsB_p = tXsA(_, _, _, 0), tXsB(_, _, _, 0)     -- (CPY,MMA_M,MMA_K)
+  cute.arch.cp_async_wait_group(STAGES - 2)
+  cute.arch.sync_threads()
+  cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
+  cute.copy(s2r_B, tXsB_p(_, _, 0), tXrB(_, _, 0))
+
+  for k_tile in cute.range(k_tiles) do
+    for kb = 0, K_BLOCKS - 1 do
+      if kb == K_BLOCKS - 1 then  -- the next tile has landed: turn to it
+        tXsA_p, tXsB_p = tXsA(_, _, _, smem_read), tXsB(_, _, _, smem_read)
+        cute.arch.cp_async_wait_group(STAGES - 2)
+        cute.arch.sync_threads()
+      end
+      local kb_next = (kb + 1) % K_BLOCKS
+      cute.copy(s2r_A, tXsA_p(_, _, kb_next), tXrA(_, _, kb_next))
+      cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
+      if kb == 0 then  -- refill the stage that was read last
+        cute.when(cute.lt(k_tile_next, k_tiles), function()
+          cute.copy(g2s, tAgA(_, _, _, k_tile_next), tAsA(_, _, _, smem_write))
+          cute.copy(g2s, tBgB(_, _, _, k_tile_next), tBsB(_, _, _, smem_write))
+        end)
+        cute.arch.cp_async_commit_group()
+        k_tile_next = k_tile_next + 1
+        smem_write, smem_read = smem_read, (smem_read + 1) % STAGES
+      end
+      cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
+    end
+  end
+
+  tCgC:store(tCrC:load():to(cute.bf16))
+end)
+
+require "cute.lesson".gemm(arg, {
+  kernel = gemm, tile = {BM, BN, BK}, block = cute.size(mma),
+  about = "C = A B^T in bf16 with a 3-stage cp.async pipeline (sm_80).",
+})

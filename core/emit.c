@@ -1,0 +1,557 @@
+// Fn -> CUDA C: declarations and statements. The text is the kernel as one
+// would write it by hand; what stands in which line is emituse.c's, how an
+// expression reads emitx.c's, the small functions in front emith.c's.
+//
+// Contract with the compiler's caller: --fmad=false, since a product and a
+// sum that the IR keeps apart are rounded twice on every back end. Signed
+// integers must not overflow, as in C; unsigned ones wrap.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "atom.h"
+#include "emitx.h"
+
+enum { ROLL = 100 };  // loops with longer bodies are not to be unrolled
+
+// ---- names ----
+
+// Temporaries: by the kind of value.
+static const char *temp_name(const Emit *e, Ref r) {
+  static const char *const regs[SR_COUNT] = {
+    "tid", "tid_y", "tid_z", "block_x", "block_y", "block_z", "threads_x",
+    "threads_y", "threads_z", "grid_x", "grid_y", "grid_z", "lane", "warp",
+    "time", "sm"};
+  const Ins *i = ir_get(e->fn, r);
+  if (i->op == OP_SREG) return regs[i->imm];
+  if (i->op == OP_FOR) return "k";
+  switch (dtype_class((DType)i->type)) {
+    case 'P': return "p";
+    case 'U': return "u";
+    case 'F': return dtype_bits((DType)i->type) >= 32 ? "x" : "h";
+    default: return "i";
+  }
+}
+
+static void give_name(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const char *want = i->name ? ir_str(e->fn, i->name) : temp_name(e, r);
+  e->use[r].name = emitx_name(e, want);
+}
+
+static const char *mem_name(const Emit *e, const Mem *m) {
+  if (m->name) return ir_str(e->fn, m->name);
+  return m->space == SP_RMEM ? "r" : m->space == SP_SMEM ? "s" : "g";
+}
+
+// ---- atoms ----
+
+static const AtomUse *find_atom(const Emit *e, bool mma, int64_t id) {
+  const AtomUse *u = e->atom;
+  while (u->mma != mma || u->id != id) u++;
+  return u;
+}
+
+// Registers x[1..n] of array x[0] as arguments.
+static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
+                     const char *type) {
+  const Ins *m = ir_get(e->fn, x[0]);
+  const Regs *g = &e->regs[m->imm];
+  bool same = strcmp(g->ctype, type) == 0;
+  int64_t bits = dtype_bits((DType)m->type);
+  for (int k = 0; k < (refs ? n : 1); k++) {
+    emitx_puts(e, k ? ", " : "");
+    if (!same) emitx_printf(e, refs ? "(%s &)" : "(%s *)", type);
+    if (!refs) emitx_puts(e, "&");
+    emitx_word(e, x[0], emituse_reg(e, x[k + 1]) * bits);
+  }
+}
+
+// An operand of a scalar FMA; small floats as f32 unless `raw`.
+static void put_fma_operand(Emit *e, const Ins *i, const uint32_t *x,
+                            DType t, bool raw) {
+  bool small = dtype_is_float(t) && t != DT_F32 && t != DT_F64 && !raw;
+  if (small) emitx_printf(e, "%s(", emitx_to_f32(e, i, t));
+  emitx_reg(e, x[0], emituse_reg(e, x[1]), t);
+  if (small) emitx_puts(e, ")");
+}
+
+static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  DType d = row->d_type;
+  bool f = dtype_is_float(d), half = d == DT_F16 || d == DT_BF16;
+  bool raw = half && row->a_type == d && row->b_type == d && row->c_type == d;
+  bool round = f && !raw && d != DT_F32 && d != DT_F64;
+  int64_t off = emituse_reg(e, x[1]);
+  emitm_begin(e, i);
+  emitx_reg_open(e, x[0], off, d);
+  if (raw) emith_need(e, d == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
+  if (round) emitx_printf(e, "%s(", emitx_from_f32(e, i, d));
+  emitx_puts(e, raw ? (d == DT_F16 ? "fma_f16(" : "fma_bf16(")
+                : d == DT_F64 ? "fma(" : f ? "fmaf(" : "(");
+  put_fma_operand(e, i, x + 2, row->a_type, raw);
+  emitx_puts(e, f ? ", " : " * ");
+  put_fma_operand(e, i, x + 4, row->b_type, raw);
+  emitx_puts(e, f ? ", " : " + ");
+  put_fma_operand(e, i, x + 6, row->c_type, raw);
+  emitx_puts(e, round ? "))" : ")");
+  emitx_reg_close(e, x[0], off, d);
+  emitm_end(e);
+}
+
+static void put_mma(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomMma *row = atom_mma((int)i->imm);
+  if (row->flags & AMF_FMA) {
+    put_fma(e, i, row);
+    return;
+  }
+  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA) || !row->ptx)
+    emitx_no_way(e, i, row->name);
+  const AtomUse *u = find_atom(e, true, i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
+  const DType type[4] = {row->d_type, row->a_type, row->b_type, row->c_type};
+  const uint32_t *c = x + row->nreg[0] + row->nreg[1] + row->nreg[2] + 3;
+  bool same = memcmp(c, d, (size_t)(row->nreg[0] + 1) * sizeof *c) == 0;
+  emitm_begin(e, i);
+  emitx_printf(e, "%s%s(", emith_atom(e, true, u->id), same ? "" : "_dabc");
+  for (int o = 0; o < (same ? 3 : 4); o++) {
+    emitx_puts(e, o ? ", " : "");
+    put_regs(e, u->refs, x, row->nreg[o],
+             emith_reg_type(row->regs[o], type[o]));
+    x += row->nreg[o] + 1;
+  }
+  emitx_puts(e, ")");
+  emitm_end(e);
+}
+
+static void put_matrix(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomCopy *row = atom_copy((int)i->imm);
+  const AtomUse *u = find_atom(e, false, i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  emitm_begin(e, i);
+  emitx_printf(e, "%s(", emith_atom(e, false, u->id));
+  if (row->op == CO_LDSM) {
+    put_regs(e, u->refs, x, row->num, "unsigned");
+    emitx_puts(e, ", ");
+    emitx_address(e, x[row->num + 1], x[row->num + 2]);
+  } else if (row->op == CO_STSM) {
+    emitx_address(e, x[0], x[1]);
+    emitx_puts(e, ", ");
+    put_regs(e, u->refs, x + 2, row->num, "unsigned");
+  } else if (row->op == CO_MOVM) {
+    put_regs(e, true, x, 1, "unsigned");
+    emitx_puts(e, ", ");
+    put_regs(e, true, x + 2, 1, "unsigned");
+  } else {
+    emitx_no_way(e, i, row->name);
+  }
+  emitx_puts(e, ")");
+  emitm_end(e);
+}
+
+// ---- order among threads ----
+
+static void put_barrier(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const char *what = i->op == OP_BAR ? "sync" : "arrive";
+  int64_t n;
+  emitm_begin(e, i);
+  if (i->op == OP_BAR && i->imm == 0 && !i->a[0]) {
+    emitx_puts(e, "__syncthreads()");
+  } else if (!i->a[0]) {
+    emitx_printf(e, "asm volatile(\"bar.%s %" PRId64 ";\" ::: \"memory\")",
+                 what, i->imm);
+  } else if (ir_const(e->fn, i->a[0], &n)) {
+    emitx_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %" PRId64
+                 ";\" ::: \"memory\")", what, i->imm, n);
+  } else {
+    emitx_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %%0;\" :: \"r\"(",
+                 what, i->imm);
+    emitx_val(e, i->a[0], PR_ANY);
+    emitx_puts(e, ") : \"memory\")");
+  }
+  emitm_end(e);
+}
+
+// ---- printf ----
+
+static void put_literal_char(Emit *e, char c) {
+  if (c == '"' || c == '\\') emitx_printf(e, "\\%c", c);
+  else if (c == '\n') emitx_puts(e, "\\n");
+  else if ((unsigned char)c < 32) emitx_printf(e, "\\%03o", (unsigned char)c);
+  else emitx_printf(e, "%c", c);
+}
+
+// A conversion in terms of its value's type: %d of an i64 is %lld. *s is
+// behind the '%'; left behind the conversion.
+static void put_conversion(Emit *e, const char **s, DType t) {
+  const char *p = *s;
+  emitx_puts(e, "%");
+  while (*p && strchr("-+ #0123456789.", *p)) emitx_printf(e, "%c", *p++);
+  while (*p && strchr("lhjzt", *p)) p++;
+  char c = *p ? *p++ : 'd';
+  bool f = dtype_is_float(t);
+  if (!f && !strchr("diuxXoc", c)) c = 'd';
+  if (f && !strchr("eEfFgGaA", c)) c = 'g';
+  if (!f && (c == 'd' || c == 'i') && dtype_class(t) == 'U') c = 'u';
+  emitx_printf(e, "%s%c", !f && dtype_bits(t) > 32 ? "ll" : "", c);
+  *s = p;
+}
+
+static void put_printf(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  uint32_t k = 0;
+  emitm_begin(e, i);
+  emitx_puts(e, "printf(\"");
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
+    if (*s != '%') {
+      put_literal_char(e, *s++);
+    } else if (s[1] == '%' || k >= i->nx) {
+      emitx_puts(e, "%%");
+      s += s[1] == '%' ? 2 : 1;
+    } else {
+      s++;
+      put_conversion(e, &s, ir_type(e->fn, x[k++]));
+    }
+  }
+  emitx_puts(e, "\"");
+  for (k = 0; k < i->nx; k++) {
+    emitx_puts(e, ", ");
+    emitx_f32(e, x[k], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  emitm_end(e);
+}
+
+// ---- structure ----
+
+static void put_cond(Emit *e, const char *word, Ref cond, const char *rest) {
+  emitx_printf(e, "%s (", word);
+  emitx_val(e, cond, PR_ANY);
+  emitx_printf(e, ")%s", rest);
+}
+
+// How many instructions the region that starts at r has.
+static Ref body_size(const Fn *fn, Ref r) {
+  int depth = 1;
+  Ref n = r + 1;
+  for (; n < fn->ins.n && depth; n++) {
+    unsigned f = op_flags((Op)fn->ins.p[n].op);
+    depth += (f & OPF_B ? 1 : 0) - (f & OPF_X ? 1 : 0);
+  }
+  return n - r;
+}
+
+static void put_for(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  int64_t step = 0;
+  bool known = ir_const(e->fn, i->a[2], &step);
+  bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
+  bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
+  emitm_begin(e, i);
+  if (body_size(e->fn, r) > ROLL) {
+    emitx_puts(e, "#pragma unroll 1");
+    emitm_newline(e);
+    emitm_indent(e);
+  }
+  give_name(e, r);
+  const char *k = e->use[r].name;
+  emitx_printf(e, "for (%s %s = ", dtype_cuda((DType)i->type), k);
+  emitx_val(e, i->a[0], PR_ANY);
+  emitx_puts(e, "; ");
+  if (!up && !down) {
+    emitx_val(e, i->a[2], PR_REL);
+    emitx_printf(e, " > 0 ? %s < ", k);
+    emitx_val(e, i->a[1], PR_SHIFT);
+    emitx_printf(e, " : ");
+  }
+  emitx_printf(e, "%s %s ", k, up ? "<" : ">");
+  emitx_val(e, i->a[1], PR_SHIFT);
+  if (known && (step == 1 || step == -1)) {
+    emitx_printf(e, "; %s%s) {", step > 0 ? "++" : "--", k);
+  } else {
+    emitx_printf(e, "; %s += ", k);
+    emitx_val(e, i->a[2], PR_ANY);
+    emitx_puts(e, ") {");
+  }
+  emitm_newline(e);
+  e->depth++;
+}
+
+static void put_simple(Emit *e, const Ins *i, const char *text) {
+  emitm_begin(e, i);
+  emitx_puts(e, text);
+  emitm_end(e);
+}
+
+// ---- values with a line of their own ----
+
+static void put_value(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  bool var = i->op == OP_VAR;
+  emitm_begin(e, i);
+  if (e->use[r].uses) {
+    give_name(e, r);
+    emitx_printf(e, "%s%s %s = ", var ? "" : "const ",
+                 dtype_cuda((DType)i->type), e->use[r].name);
+  }
+  if (var) emitx_val(e, i->a[0], PR_ANY);
+  else emitx_def(e, r);
+  emitm_end(e);
+}
+
+static void put_regs_decl(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  if (m->ref != r) {  // a view of an array declared before
+    e->use[r].name = e->use[m->ref].name;
+    return;
+  }
+  const Regs *g = &e->regs[i->imm];
+  e->use[r].name = emitx_name(e, mem_name(e, m));
+  emitm_begin(e, i);
+  emitx_printf(e, "%s%s %s[%" PRId64 "]", g->vector ? "__align__(16) " : "",
+               g->ctype, e->use[r].name, g->words);
+  emitm_end(e);
+}
+
+// ---- the one switch ----
+
+// Writes instruction r; returns the last one written with it.
+static Ref put(Emit *e, Ref r) {
+  static const char *const fences[] = {
+    "__threadfence_block()", "__threadfence()", "__threadfence_system()"};
+  const Ins *i = ir_get(e->fn, r);
+  switch ((Op)i->op) {
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_SMEM:
+    case OP_COUNT:
+      break;
+    case OP_RMEM: put_regs_decl(e, r); break;
+    case OP_SREG: case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
+    case OP_MOD: case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS:
+    case OP_FMA: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
+    case OP_SHL: case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_BITS:
+    case OP_LD: case OP_VGET: case OP_VAR: case OP_SHFL: case OP_VOTE:
+    case OP_REDUX: case OP_ATOMIC:
+      put_value(e, r);
+      break;
+    case OP_ST: return emitm_store(e, r);
+    case OP_FILL: emitm_fill(e, r); break;
+    case OP_COPY: emitm_copy(e, r); break;
+    case OP_CPASYNC: emitm_async(e, r); break;
+    case OP_CPCOMMIT:
+      put_simple(e, i, "asm volatile(\"cp.async.commit_group;\" ::: "
+                       "\"memory\")");
+      break;
+    case OP_CPWAIT:
+      emitm_begin(e, i);
+      emitx_printf(e, "asm volatile(\"cp.async.wait_group %" PRId64
+                   ";\" ::: \"memory\")", i->imm);
+      emitm_end(e);
+      break;
+    case OP_MMA: put_mma(e, r); break;
+    case OP_MATRIX: put_matrix(e, r); break;
+    case OP_BAR: case OP_BARARRIVE: put_barrier(e, r); break;
+    case OP_SYNCWARP:
+      emitm_begin(e, i);
+      emitx_puts(e, "__syncwarp(");
+      if (i->a[0]) emitx_val(e, i->a[0], PR_ANY);
+      emitx_puts(e, ")");
+      emitm_end(e);
+      break;
+    case OP_FENCE: put_simple(e, i, fences[i->imm]); break;
+    case OP_PRINTF: put_printf(e, r); break;
+    case OP_TRAP:
+      emitm_begin(e, i);
+      emitx_puts(e, "if (!");
+      emitx_val(e, i->a[0], PR_POST);
+      emitx_puts(e, ") __trap()");
+      emitm_end(e);
+      break;
+    case OP_VSET:
+      emitm_begin(e, i);
+      emitx_printf(e, "%s = ", e->use[i->a[0]].name);
+      emitx_val(e, i->a[1], PR_ANY);
+      emitm_end(e);
+      break;
+    case OP_FOR: put_for(e, r); break;
+    case OP_LOOP:
+      emitm_begin(e, i);
+      emitx_puts(e, "while (true) {");
+      emitm_newline(e);
+      e->depth++;
+      break;
+    case OP_BREAKIF:
+      emitm_begin(e, i);
+      put_cond(e, "if", i->a[0], " break");
+      emitm_end(e);
+      break;
+    case OP_IF:
+      emitm_begin(e, i);
+      put_cond(e, "if", i->a[0], " {");
+      emitm_newline(e);
+      e->depth++;
+      break;
+    case OP_ELSE: case OP_END:
+      e->depth--;
+      emitm_indent(e);
+      emitx_puts(e, i->op == OP_ELSE ? "} else {" : "}");
+      emitm_newline(e);
+      e->depth += i->op == OP_ELSE;
+      break;
+  }
+  return r;
+}
+
+// ---- the kernel's head ----
+
+static const char **name_params(Emit *e) {
+  const Fn *fn = e->fn;
+  const char **names = NEW(e->cx, const char *, fn->arg.n + 1);
+  for (size_t k = 0; k < fn->arg.n; k++)
+    names[k] = emitx_name(e, fn->arg.p[k].name
+                               ? ir_str(fn, fn->arg.p[k].name) : "arg");
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_ARG) e->use[r].name = names[i->imm];
+    if (i->op == OP_GMEM) e->use[r].name = names[fn->mem.p[i->imm].arg];
+  }
+  return names;
+}
+
+static void put_param(Emit *e, const Arg *a, const char *name) {
+  const char *type = dtype_cuda(a->type);
+  if (!a->pointer) emitx_printf(e, "%s %s", type, name);
+  else emitx_printf(e, "%s%s *__restrict__ %s", a->written ? "" : "const ",
+                    type, name);
+}
+
+static void put_head(Emit *e, const char *name, const char **params) {
+  const Fn *fn = e->fn;
+  const int32_t *b = fn->block;
+  emitx_puts(e, "extern \"C\" __global__ void");
+  if (b[0] && b[1] && b[2]) {
+    emitx_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
+    if (fn->min_blocks) emitx_printf(e, ", %d", fn->min_blocks);
+    emitx_puts(e, ")");
+  }
+  emitx_printf(e, "\n%s(", name);
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    if (k) emitx_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
+    put_param(e, &fn->arg.p[k], params[k]);
+  }
+  emitx_puts(e, ") {\n");
+}
+
+// Another type's view of a pointer argument.
+static void put_gmem_view(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Arg *a = &e->fn->arg.p[e->fn->mem.p[i->imm].arg];
+  const char *type = dtype_cuda((DType)i->type);
+  if (strcmp(type, dtype_cuda(a->type)) == 0) return;
+  const char *base = e->use[r].name;
+  e->use[r].name = emitx_name(e, arena_printf(e->cx, &e->cx->scratch, "%s_%s",
+                                              base,
+                                              dtype_name((DType)i->type)));
+  const char *c = a->written ? "" : "const ";
+  emitm_indent(e);
+  emitx_printf(e, "%s%s *const %s = (%s%s *)%s", c, type, e->use[r].name, c,
+               type, base);
+  emitm_end(e);
+}
+
+static void put_smem(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  const char *type = dtype_cuda((DType)i->type), *name = mem_name(e, m);
+  if (m->ref != r)
+    name = arena_printf(e->cx, &e->cx->scratch, "%s_%s", name,
+                        dtype_name((DType)i->type));
+  e->use[r].name = emitx_name(e, name);
+  if (e->pointer[r]) {
+    emitm_indent(e);
+    emitx_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
+    emitx_printf(e, m->offset ? "(smem + %" PRId64 ")" : "smem", m->offset);
+    emitm_end(e);
+  }
+  if (e->address[r]) {
+    emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_addr",
+                                  e->use[r].name));
+    emitm_indent(e);
+    emitx_printf(e, "const unsigned %s_addr = smem_addr", e->use[r].name);
+    if (m->offset) emitx_printf(e, " + %" PRId64 "u", m->offset);
+    emitm_end(e);
+  }
+}
+
+// Shared memory and views of arguments, which stand for the whole kernel.
+static void put_memory(Emit *e) {
+  bool shared = false, address = false;
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    if (e->use[r].how == HOW_DEAD || e->fn->ins.p[r].op != OP_SMEM) continue;
+    shared = true;
+    address |= e->address[r];
+  }
+  if (shared) {
+    emitm_indent(e);
+    emitx_puts(e, "extern __shared__ __align__(1024) unsigned char smem[]");
+    emitm_end(e);
+  }
+  if (address) {
+    emitm_indent(e);
+    emitx_puts(e, "const unsigned smem_addr = "
+                  "(unsigned)__cvta_generic_to_shared(smem)");
+    emitm_end(e);
+  }
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    if (e->use[r].how == HOW_DEAD) continue;
+    if (e->fn->ins.p[r].op == OP_GMEM) put_gmem_view(e, r);
+    if (e->fn->ins.p[r].op == OP_SMEM) put_smem(e, r);
+  }
+}
+
+// Moves what stands behind `from` in front of it, down to `to`.
+static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
+  Buf *b = &e->out->text;
+  size_t n = b->n - from, count = 0;
+  char *head = arena_alloc(e->cx, &e->cx->scratch, n + 1);
+  memcpy(head, b->p + from, n);
+  memmove(b->p + to + n, b->p + to, from - to);
+  memcpy(b->p + to, head, n);
+  for (size_t k = 0; k < n; k++) count += head[k] == '\n';
+  size_t old = e->out->lines.n;
+  for (size_t k = 0; k < count; k++) vec_push(e->cx, e->out->lines, 0);
+  uint32_t *p = e->out->lines.p;
+  memmove(p + lines + count, p + lines, (old - lines) * sizeof *p);
+  memset(p + lines, 0, count * sizeof *p);
+}
+
+void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
+  Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
+  size_t start = out->text.n, lines = out->lines.n;
+  emituse_run(&e);
+  emith_reserve(&e);
+  const char *name = emitx_name(&e, ir_str(fn, fn->name));
+  const char **params = name_params(&e);
+  put_memory(&e);
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (e.use[r].how == HOW_NAME) r = put(&e, r);
+  e.src = 0;
+  emitx_puts(&e, "}");
+  emitm_newline(&e);
+  size_t from = out->text.n;
+  emitx_printf(&e, "// %s for sm_%d, by cutelua. Compile with --fmad=false.\n",
+               name, sm);
+  emith_print(&e);
+  put_head(&e, name, params);
+  to_front(&e, start, from, lines);
+}
+
+void emit_free(EmitOut *out) {
+  buf_free(&out->text);
+  vec_free(out->lines);
+}

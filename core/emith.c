@@ -1,0 +1,392 @@
+// Helper functions of the emitted text: only those that a kernel uses are
+// printed, in front of it.
+#include <inttypes.h>
+#include <string.h>
+
+#include "atom.h"
+#include "emitx.h"
+
+#define FN "static __device__ __forceinline__ "
+#define BIT(h) ((uint64_t)1 << (h))
+
+typedef struct Row {
+  const char *name;
+  uint64_t needs;
+  int sm;            // `text` from this architecture on, `old` below
+  const char *text, *old;
+} Row;
+
+// One conversion through PTX.
+#define CVT(name, to, ty, out, from, in, ptx) \
+  FN to " " name "(" from " x) {\n  " ty " r;\n" \
+  "  asm(\"" ptx "\" : \"" out "\"(r) : \"" in "\"(x));\n  return r;\n}\n"
+
+#define FLOOR(T) \
+  FN T " floor_div(" T " a, " T " b) {\n" \
+  "  " T " q = a / b;\n  return q * b != a && (a ^ b) < 0 ? q - 1 : q;\n}\n"
+#define FLOORMOD(T) \
+  FN T " floor_mod(" T " a, " T " b) {\n" \
+  "  " T " r = a % b;\n  return r != 0 && (r ^ b) < 0 ? r + b : r;\n}\n"
+#define LUAMOD(T, f) \
+  FN T " lua_mod(" T " a, " T " b) {\n" \
+  "  " T " r = " f "(a, b);\n  return r * b < 0 ? r + b : r;\n}\n"
+#define APPROX(name, ptx) \
+  FN "float " name "(float x) {\n  float r;\n" \
+  "  asm(\"" ptx " %0, %1;\" : \"=f\"(r) : \"f\"(x));\n  return r;\n}\n"
+#define PACK(t) \
+  FN "unsigned pack_" t "(float lo, float hi) {\n  unsigned r;\n" \
+  "  asm(\"cvt.rn." t "x2.f32 %0, %1, %2;\"\n" \
+  "      : \"=r\"(r) : \"f\"(hi), \"f\"(lo));\n  return r;\n}\n"
+#define FMA16(t) \
+  FN "unsigned short fma_" t "(unsigned short a, unsigned short b,\n" \
+  "                                                   unsigned short c) {\n" \
+  "  unsigned short r;\n" \
+  "  asm(\"fma.rn." t " %0, %1, %2, %3;\"\n" \
+  "      : \"=h\"(r) : \"h\"(a), \"h\"(b), \"h\"(c));\n  return r;\n}\n"
+#define ATOM16(t) \
+  FN "unsigned short atomic_add_" t "(unsigned short *p,\n" \
+  "    unsigned short x) {\n  unsigned short r;\n" \
+  "  asm volatile(\"atom.add.noftz." t " %0, [%1], %2;\"\n" \
+  "      : \"=h\"(r) : \"l\"(p), \"h\"(x) : \"memory\");\n  return r;\n}\n"
+#define ATOMF(name, f) \
+  FN "float " name "(float *p, float x) {\n" \
+  "  int old = *(volatile int *)p, seen;\n  do {\n    seen = old;\n" \
+  "    old = atomicCAS((int *)p, seen,\n" \
+  "        __float_as_int(" f "(__int_as_float(seen), x)));\n" \
+  "  } while (old != seen);\n  return __int_as_float(old);\n}\n"
+#define SPECIAL(name, reg) \
+  FN "int " name "() {\n  int r;\n" \
+  "  asm(\"mov.u32 %0, %%" reg ";\" : \"=r\"(r));\n  return r;\n}\n"
+
+// 8-bit floats on what has no cvt for them. To f32: the code's bits placed
+// as an f32 are the value times a power of two. From f32: round to nearest
+// even on the bits, subnormals by an addition, saturate.
+#define FROM8(name, nan, shift, scale) \
+  FN "float " name "(unsigned char x) {\n" \
+  "  unsigned s = (x & 0x80u) << 24, c = x & 0x7fu;\n" nan \
+  "  float f = __uint_as_float(c << " shift ") * " scale ";\n" \
+  "  return __uint_as_float(s | __float_as_uint(f));\n}\n"
+#define TO8(name, low, magic, half, shift, bias, top) \
+  FN "unsigned char " name "(float x) {\n" \
+  "  unsigned u = __float_as_uint(x), s = u >> 24 & 0x80u;\n" \
+  "  unsigned a = u & 0x7fffffffu, c;\n" \
+  "  if (a > 0x7f800000u) return 0x7f;\n" \
+  "  if (a < " low ")\n" \
+  "    c = __float_as_uint(__uint_as_float(a) + " magic ") -\n" \
+  "        __float_as_uint(" magic ");\n" \
+  "  else\n    c = (a + " half " + (a >> " shift " & 1u) - " bias ") >> " \
+  shift ";\n  return s | min(c, " top "u);\n}\n"
+#define CVT8_FROM(t) \
+  FN "float " t "_to_f32(unsigned char x) {\n  unsigned h;\n  float r;\n" \
+  "  asm(\"cvt.rn.f16x2." t "x2 %0, %1;\"\n" \
+  "      : \"=r\"(h) : \"h\"((unsigned short)x));\n" \
+  "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"((unsigned short)h));\n" \
+  "  return r;\n}\n"
+#define CVT8_TO(t) \
+  FN "unsigned char f32_to_" t "(float x) {\n  unsigned short r;\n" \
+  "  asm(\"cvt.rn.satfinite." t "x2.f32 %0, %1, %2;\"\n" \
+  "      : \"=h\"(r) : \"f\"(0.0f), \"f\"(x));\n  return r;\n}\n"
+
+static const Row rows[H_COUNT] = {
+  [H_F16_F32] = {"f16_to_f32", 0, 0,
+    CVT("f16_to_f32", "float", "float", "=f", "unsigned short", "h",
+        "cvt.f32.f16 %0, %1;"), NULL},
+  [H_F32_F16] = {"f32_to_f16", 0, 0,
+    CVT("f32_to_f16", "unsigned short", "unsigned short", "=h", "float", "f",
+        "cvt.rn.f16.f32 %0, %1;"), NULL},
+  [H_BF16_F32] = {"bf16_to_f32", 0, 0,
+    FN "float bf16_to_f32(unsigned short x) {\n"
+    "  return __uint_as_float((unsigned)x << 16);\n}\n", NULL},
+  [H_F32_BF16] = {"f32_to_bf16", 0, 80,
+    CVT("f32_to_bf16", "unsigned short", "unsigned short", "=h", "float",
+        "f", "cvt.rn.bf16.f32 %0, %1;"),
+    FN "unsigned short f32_to_bf16(float x) {\n"
+    "  unsigned u = __float_as_uint(x);\n"
+    "  if ((u & 0x7fffffffu) > 0x7f800000u) return 0x7fff;\n"
+    "  return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n}\n"},
+  [H_F64_F16] = {"f64_to_f16", 0, 0,
+    CVT("f64_to_f16", "unsigned short", "unsigned short", "=h", "double",
+        "d", "cvt.rn.f16.f64 %0, %1;"), NULL},
+  [H_F64_ODD] = {"f64_to_odd", 0, 0,
+    "// Round to odd: rounding the result again is rounding once.\n"
+    FN "float f64_to_odd(double x) {\n  float r = __double2float_rz(x);\n"
+    "  bool inexact = (double)r != x && x == x;\n"
+    "  return inexact ? __uint_as_float(__float_as_uint(r) | 1u) : r;\n}\n",
+    NULL},
+  [H_PACK_F16] = {"pack_f16", 0, 80, PACK("f16"),
+    FN "unsigned pack_f16(float lo, float hi) {\n"
+    "  return f32_to_f16(lo) | (unsigned)f32_to_f16(hi) << 16;\n}\n"},
+  [H_PACK_BF16] = {"pack_bf16", 0, 80, PACK("bf16"),
+    FN "unsigned pack_bf16(float lo, float hi) {\n"
+    "  return f32_to_bf16(lo) | (unsigned)f32_to_bf16(hi) << 16;\n}\n"},
+  [H_F32_TF32] = {"f32_to_tf32", 0, 0,
+    FN "unsigned f32_to_tf32(float x) {\n"
+    "  unsigned u = __float_as_uint(x), a = u & 0x7fffffffu;\n"
+    "  if (a > 0x7f800000u) return 0x7fffffffu;\n"
+    "  return (u + 0xfffu + (u >> 13 & 1u)) & 0xffffe000u;\n}\n", NULL},
+  [H_TF32_F32] = {"tf32_to_f32", 0, 0,
+    FN "float tf32_to_f32(unsigned x) {\n"
+    "  return __uint_as_float(x & 0xffffe000u);\n}\n", NULL},
+  [H_E4M3_F32] = {"e4m3_to_f32", 0, 89, CVT8_FROM("e4m3"),
+    FROM8("e4m3_to_f32",
+          "  if (c == 0x7fu) return __uint_as_float(0x7fffffffu);\n", "20",
+          "__uint_as_float(0x7b800000u)")},
+  [H_E5M2_F32] = {"e5m2_to_f32", 0, 89, CVT8_FROM("e5m2"),
+    FROM8("e5m2_to_f32",
+          "  if (c > 0x7cu) return __uint_as_float(0x7fffffffu);\n"
+          "  if (c == 0x7cu) return __uint_as_float(s | 0x7f800000u);\n",
+          "21", "__uint_as_float(0x77800000u)")},
+  [H_F32_E4M3] = {"f32_to_e4m3", 0, 89, CVT8_TO("e4m3"),
+    TO8("f32_to_e4m3", "0x3c800000u", "16384.0f", "0x7ffffu", "20",
+        "0x3c000000u", "0x7e")},
+  [H_F32_E5M2] = {"f32_to_e5m2", 0, 89, CVT8_TO("e5m2"),
+    TO8("f32_to_e5m2", "0x38800000u", "128.0f", "0xfffffu", "21",
+        "0x38000000u", "0x7b")},
+  [H_FMA_F16] = {"fma_f16", 0, 0, FMA16("f16"), NULL},
+  [H_FMA_BF16] = {"fma_bf16", 0, 0, FMA16("bf16"), NULL},
+  [H_DIV_I32] = {"floor_div", 0, 0, FLOOR("int"), NULL},
+  [H_MOD_I32] = {"floor_mod", 0, 0, FLOORMOD("int"), NULL},
+  [H_DIV_I64] = {"floor_div", 0, 0, FLOOR("long long"), NULL},
+  [H_MOD_I64] = {"floor_mod", 0, 0, FLOORMOD("long long"), NULL},
+  [H_MOD_F32] = {"lua_mod", 0, 0, LUAMOD("float", "fmodf"), NULL},
+  [H_MOD_F64] = {"lua_mod", 0, 0, LUAMOD("double", "fmod"), NULL},
+  [H_EX2] = {"ex2_approx", 0, 0, APPROX("ex2_approx", "ex2.approx.f32"),
+    NULL},
+  [H_TANH] = {"tanh_approx", 0, 0, APPROX("tanh_approx", "tanh.approx.f32"),
+    NULL},
+  [H_RCP] = {"rcp_approx", 0, 0, APPROX("rcp_approx", "rcp.approx.f32"),
+    NULL},
+  [H_ATOMIC_F16] = {"atomic_add_f16", 0, 0, ATOM16("f16"), NULL},
+  [H_ATOMIC_BF16] = {"atomic_add_bf16", 0, 0, ATOM16("bf16"), NULL},
+  [H_ATOMIC_MIN_F32] = {"atomic_min", 0, 0, ATOMF("atomic_min", "fminf"),
+    NULL},
+  [H_ATOMIC_MAX_F32] = {"atomic_max", 0, 0, ATOMF("atomic_max", "fmaxf"),
+    NULL},
+  [H_LANE] = {"lane_id", 0, 0, SPECIAL("lane_id", "laneid"), NULL},
+  [H_WARP] = {"warp_id", 0, 0, SPECIAL("warp_id", "warpid"), NULL},
+  [H_SMID] = {"sm_id", 0, 0, SPECIAL("sm_id", "smid"), NULL},
+};
+
+void emith_need(Emit *e, Helper h) {
+  e->helpers |= BIT(h);
+  if (e->sm < 80 && h == H_PACK_F16) e->helpers |= BIT(H_F32_F16);
+  if (e->sm < 80 && h == H_PACK_BF16) e->helpers |= BIT(H_F32_BF16);
+}
+
+// ---- cp.async ----
+
+enum { ASYNC_KINDS = 4, ASYNC_WIDTHS = 3 };  // kinds: .ca .cg, zfill or not
+static const int async_bytes[ASYNC_WIDTHS] = {4, 8, 16};
+
+static const char *const async_names[ASYNC_KINDS][ASYNC_WIDTHS] = {
+  {"cp_async_ca4", "cp_async_ca8", "cp_async_ca16"},
+  {"cp_async_cg4", "cp_async_cg8", "cp_async_cg16"},
+  {"cp_async_ca4_zfill", "cp_async_ca8_zfill", "cp_async_ca16_zfill"},
+  {"cp_async_cg4_zfill", "cp_async_cg8_zfill", "cp_async_cg16_zfill"}};
+
+const char *emith_async(Emit *e, int64_t bits, unsigned flags, bool pred) {
+  int w = bits == 32 ? 0 : bits == 64 ? 1 : 2;
+  if (bits != 32 && bits != 64 && bits != 128)
+    ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
+             bits);
+  if (flags & CPF_GLOBAL && w < 2)
+    ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
+             PRId64, bits);
+  int k = (flags & CPF_GLOBAL ? 1 : 0) + (flags & CPF_ZFILL && pred ? 2 : 0);
+  e->async |= 1u << (k * ASYNC_WIDTHS + w);
+  return async_names[k][w];
+}
+
+static void print_async(Emit *e) {
+  for (int k = 0; k < ASYNC_KINDS * ASYNC_WIDTHS; k++) {
+    if (!(e->async >> k & 1)) continue;
+    int kind = k / ASYNC_WIDTHS, bytes = async_bytes[k % ASYNC_WIDTHS];
+    const char *cache = kind & 1 ? "cg" : "ca";
+    emitx_printf(e, FN "void %s(unsigned dst, const void *src%s) {\n",
+                 async_names[kind][k % ASYNC_WIDTHS],
+                 kind & 2 ? ", bool p" : "");
+    emitx_printf(e, "  asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], "
+                 "%d%s;\"\n", cache, bytes, kind & 2 ? ", %2" : "");
+    emitx_printf(e, "      :: \"r\"(dst), \"l\"(src)");
+    if (kind & 2) emitx_printf(e, ", \"r\"(p ? %d : 0)", bytes);
+    emitx_puts(e, " : \"memory\");\n}\n");
+  }
+}
+
+// ---- atoms ----
+
+const char *emith_atom(Emit *e, bool mma, int id) {
+  const char *name = mma ? atom_mma(id)->name : atom_copy(id)->name;
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", name);
+  for (char *p = s; *p; p++) {
+    bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+              (*p >= '0' && *p <= '9');
+    if (!ok) *p = '_';
+  }
+  return s;
+}
+
+// C type of a register by constraint letter and what it holds.
+const char *emith_reg_type(char c, DType t) {
+  return c == 'f'                   ? "float"
+         : c == 'd'                 ? "double"
+         : c == 'l'                 ? "unsigned long long"
+         : c == 'r' && t == DT_I32  ? "int"
+                                    : "unsigned";
+}
+
+// Parameters for n registers called `name`: a pointer, or one by one.
+static void reg_params(Emit *e, bool refs, bool out, const char *type,
+                       char name, int n) {
+  if (!refs) {
+    emitx_printf(e, "%s%s *%c", out ? "" : "const ", type, name);
+    return;
+  }
+  for (int k = 0; k < n; k++)
+    emitx_printf(e, "%s%s %s%c%d", k ? ", " : "", type, out ? "&" : "", name,
+                 k);
+}
+
+// {%4, %5}, numbered from *at on; dp4a and dp2a take theirs bare.
+static void reg_braces(Emit *e, int n, int *at, bool bare) {
+  emitx_puts(e, bare ? "" : "{");
+  for (int k = 0; k < n; k++)
+    emitx_printf(e, "%s%%%d", k ? ", " : "", (*at)++);
+  emitx_puts(e, bare ? "" : "}");
+}
+
+static void reg_operands(Emit *e, bool refs, const char *mode, char c,
+                         char name, int n, bool first) {
+  for (int k = 0; k < n; k++) {
+    emitx_puts(e, k || !first ? ", " : "");
+    if (refs) emitx_printf(e, "\"%s%c\"(%c%d)", mode, c, name, k);
+    else emitx_printf(e, "\"%s%c\"(%c[%d])", mode, c, name, k);
+  }
+}
+
+// D = A * B + D, or with a C of its own.
+static void print_mma(Emit *e, const AtomUse *u, bool separate) {
+  const AtomMma *row = atom_mma(u->id);
+  const uint8_t *n = row->nreg;
+  const char *g = row->regs;
+  bool bare = strncmp(row->ptx, "dp", 2) == 0;
+  emitx_printf(e, FN "void %s%s(\n    ", emith_atom(e, true, u->id),
+               separate ? "_dabc" : "");
+  const DType type[4] = {row->d_type, row->a_type, row->b_type, row->c_type};
+  for (int o = 0; o < (separate ? 4 : 3); o++) {
+    emitx_puts(e, o ? ", " : "");
+    reg_params(e, u->refs, o == 0, emith_reg_type(g[o], type[o]), "dabc"[o],
+               n[o]);
+  }
+  emitx_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
+  int at = 0;
+  for (int o = 0; o < 3; o++) {
+    reg_braces(e, n[o], &at, bare);
+    emitx_puts(e, ", ");
+  }
+  if (!separate) at = 0;
+  reg_braces(e, n[3], &at, bare);
+  emitx_puts(e, ";\"\n      : ");
+  reg_operands(e, u->refs, separate ? "=" : "+", g[0], 'd', n[0], true);
+  emitx_puts(e, "\n      : ");
+  reg_operands(e, u->refs, "", g[1], 'a', n[1], true);
+  reg_operands(e, u->refs, "", g[2], 'b', n[2], false);
+  if (separate) reg_operands(e, u->refs, "", g[3], 'c', n[3], false);
+  emitx_puts(e, ");\n}\n");
+}
+
+static void print_matrix(Emit *e, const AtomUse *u) {
+  const AtomCopy *row = atom_copy(u->id);
+  bool load = row->op == CO_LDSM;
+  int at = load ? 0 : 1, n = row->num;
+  emitx_printf(e, FN "void %s(\n    ", emith_atom(e, false, u->id));
+  if (load) {
+    reg_params(e, u->refs, true, "unsigned", 'r', n);
+    emitx_puts(e, ", unsigned src");
+  } else {
+    emitx_puts(e, "unsigned dst, ");
+    reg_params(e, u->refs, false, "unsigned", 'r', n);
+  }
+  emitx_printf(e, ") {\n  asm volatile(\"%s ", row->ptx);
+  if (!load) emitx_puts(e, "[%0], ");
+  reg_braces(e, n, &at, false);
+  if (load) emitx_printf(e, ", [%%%d]", n);
+  emitx_puts(e, ";\"\n      : ");
+  if (load) {
+    reg_operands(e, u->refs, "=", 'r', 'r', n, true);
+    emitx_puts(e, "\n      : \"r\"(src)");
+  } else {
+    emitx_puts(e, ": \"r\"(dst)");
+    reg_operands(e, u->refs, "", 'r', 'r', n, false);
+  }
+  emitx_puts(e, "\n      : \"memory\");\n}\n");
+}
+
+// A warp's registers rearranged among its lanes.
+static void print_movm(Emit *e, const AtomUse *u) {
+  const AtomCopy *row = atom_copy(u->id);
+  emitx_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
+               "  asm volatile(\"%s %%0, %%1;\" : \"=r\"(d) : \"r\"(s));\n}\n",
+               emith_atom(e, false, u->id), row->ptx);
+}
+
+// ---- all ----
+
+static const char *const reserved[] = {
+  "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
+  "bool", "break", "case", "catch", "char", "class", "compl", "concept",
+  "const", "consteval", "constexpr", "constinit", "const_cast", "continue",
+  "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do",
+  "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern",
+  "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+  "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+  "operator", "or", "or_eq", "private", "protected", "public", "register",
+  "reinterpret_cast", "requires", "return", "short", "signed", "sizeof",
+  "static", "static_assert", "static_cast", "struct", "switch", "template",
+  "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
+  "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
+  "wchar_t", "while", "xor", "xor_eq", "restrict", "threadIdx", "blockIdx",
+  "blockDim", "gridDim", "warpSize", "min", "max", "abs", "llabs", "printf",
+  "clock", "NULL", "smem", "smem_addr", "uint2", "uint4", "double2",
+  "size_t", "fminf", "fmaxf", "fmin", "fmax", "fmaf", "fma", "fabs", "fabsf",
+  "fmod", "fmodf", "unix", "linux", "assert", "make_uint2", "make_uint4",
+  "make_double2", "char1", "char2", "char3", "char4", "short2", "int1",
+  "int2", "int3", "int4", "float1", "float2", "float3", "float4", "dim3",
+  "std", "main", "atomicAdd", "atomicMin", "atomicMax", "atomicAnd",
+  "atomicOr", "atomicXor", "atomicExch", "atomicCAS"};
+
+void emith_reserve(Emit *e) {
+  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+    emitx_reserve(e, reserved[k]);
+  for (int h = 0; h < H_COUNT; h++) emitx_reserve(e, rows[h].name);
+  for (int f = 0; f < MF_COUNT; f++) {
+    const char *m = math_name((MathFn)f);
+    if (strchr(m, '.')) continue;
+    emitx_reserve(e, m);
+    emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%sf", m));
+  }
+  for (int k = 0; k < ASYNC_KINDS * ASYNC_WIDTHS; k++)
+    emitx_reserve(e, async_names[k / ASYNC_WIDTHS][k % ASYNC_WIDTHS]);
+  for (size_t k = 0; k < e->natom; k++)
+    emitx_reserve(e, emith_atom(e, e->atom[k].mma, e->atom[k].id));
+}
+
+void emith_print(Emit *e) {
+  for (int h = 0; h < H_COUNT; h++) {
+    const Row *r = &rows[h];
+    if (!(e->helpers >> h & 1)) continue;
+    emitx_puts(e, e->sm >= r->sm ? r->text : r->old);
+  }
+  print_async(e);
+  for (size_t k = 0; k < e->natom; k++) {
+    const AtomUse *u = &e->atom[k];
+    if (!u->mma && atom_copy(u->id)->op == CO_MOVM) {
+      print_movm(e, u);
+    } else if (!u->mma) {
+      print_matrix(e, u);
+    } else {
+      if (u->same) print_mma(e, u, false);
+      if (u->separate) print_mma(e, u, true);
+    }
+  }
+}

@@ -1,0 +1,413 @@
+// Statements that move data: stores, fills, vector copies, cp.async; and how
+// a line begins and ends.
+#include <inttypes.h>
+#include <string.h>
+
+#include "emitx.h"
+
+// ---- lines ----
+
+void emitm_newline(Emit *e) {
+  emitx_puts(e, "\n");
+  vec_push(e->cx, e->out->lines, e->src);
+}
+
+void emitm_indent(Emit *e) { emitx_printf(e, "%*s", 2 * e->depth, ""); }
+
+void emitm_end(Emit *e) {
+  emitx_puts(e, ";");
+  emitm_newline(e);
+}
+
+// "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
+static const char *short_file(const char *chunk) {
+  if (*chunk == '=') return chunk + 1;
+  if (*chunk != '@') return "chunk";
+  const char *s = strrchr(chunk, '/');
+  return s ? s + 1 : chunk + 1;
+}
+
+// Starts a statement of instruction i: its script line, when that changed.
+void emitm_begin(Emit *e, const Ins *i) {
+  e->src = i->src;
+  if (i->src && i->src != e->told) {
+    const Src *s = &e->fn->src.p[i->src];
+    emitm_indent(e);
+    emitx_printf(e, "// %.100s:%u", short_file(ir_str(e->fn, s->file)),
+                 s->line);
+    emitm_newline(e);
+    e->told = i->src;
+  }
+  emitm_indent(e);
+}
+
+// ---- register stores ----
+
+static void store_reg(Emit *e, Ref mem, int64_t off, Ref value) {
+  DType t = ir_type(e->fn, value);
+  int wbits = e->regs[ir_get(e->fn, mem)->imm].wbits;
+  bool part = dtype_bits(ir_type(e->fn, mem)) < wbits;
+  emitx_reg_open(e, mem, off, t);
+  emitx_val(e, value, part ? PR_UNARY : PR_ANY);
+  emitx_reg_close(e, mem, off, t);
+  emitm_end(e);
+}
+
+// Is instruction r a line of its own?
+static bool is_line(const Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
+         i->op != OP_ARG;
+}
+
+// The store to the upper half of the word whose lower half r stores, if it
+// is the next line.
+static Ref other_half(const Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  int64_t off = emituse_int(e, i->a[1]);
+  if (dtype_bits((DType)m->type) != 16 || off % 2 ||
+      e->regs[m->imm].type == DT_F32)
+    return 0;
+  Ref n = r + 1;
+  while (n < e->fn->ins.n && !is_line(e, n)) n++;
+  if (n >= e->fn->ins.n) return 0;
+  const Ins *j = ir_get(e->fn, n);
+  bool ok = j->op == OP_ST && j->a[0] == i->a[0] &&
+            emituse_int(e, j->a[1]) == off + 1;
+  return ok ? n : 0;
+}
+
+// Is r a rounding of an f32, written inside the expression?
+static bool rounds_f32(const Emit *e, Ref r, DType t) {
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_CVT && i->type == t && e->use[r].how == HOW_INLINE &&
+         ir_type(e->fn, i->a[0]) == DT_F32;
+}
+
+// Both halves of a word at once; one conversion where both are rounded.
+static void store_pair(Emit *e, Ref r, Ref r2) {
+  const Ins *i = ir_get(e->fn, r);
+  Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
+  DType t = ir_type(e->fn, lo);
+  emitx_word(e, i->a[0], emituse_int(e, i->a[1]) * 16);
+  emitx_puts(e, " = ");
+  bool half = t == DT_F16 || t == DT_BF16;
+  if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
+    emith_need(e, t == DT_F16 ? H_PACK_F16 : H_PACK_BF16);
+    emitx_printf(e, "pack_%s(", dtype_name(t));
+    emitx_val(e, ir_get(e->fn, lo)->a[0], PR_ANY);
+    emitx_puts(e, ", ");
+    emitx_val(e, ir_get(e->fn, hi)->a[0], PR_ANY);
+    emitx_puts(e, ")");
+  } else {
+    const char *cast = dtype_class(t) == 'I' ? "(unsigned short)" : "";
+    emitx_puts(e, cast);
+    emitx_val(e, lo, PR_UNARY);
+    emitx_printf(e, " | (unsigned)%s", cast);
+    emitx_val(e, hi, PR_UNARY);
+    emitx_puts(e, " << 16");
+  }
+  emitm_end(e);
+}
+
+// Returns the last instruction that was written.
+Ref emitm_store(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  emitm_begin(e, i);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  if (m->op == OP_RMEM) {
+    Ref other = other_half(e, r);
+    if (!other) store_reg(e, i->a[0], emituse_int(e, i->a[1]), i->a[2]);
+    else store_pair(e, r, other);
+    return other ? other : r;
+  }
+  DType t = ir_type(e->fn, i->a[2]);
+  if (t == (DType)m->type) {
+    emitx_element(e, i->a[0], i->a[1]);
+  } else {  // same width, another type
+    emitx_printf(e, "*(%s *)", dtype_cuda(t));
+    emitx_pointer(e, i->a[0], i->a[1], PR_UNARY);
+  }
+  emitx_puts(e, " = ");
+  emitx_val(e, i->a[2], PR_ANY);
+  emitm_end(e);
+  return r;
+}
+
+// A word filled with copies of the value.
+static void splat(Emit *e, const Regs *g, Ref value, int bits) {
+  const Ins *v = ir_get(e->fn, value);
+  unsigned ones = bits == 16 ? 0x10001u : bits == 8 ? 0x1010101u : 0x11111111u;
+  unsigned mask = bits == 16 ? 0xffffu : bits == 8 ? 0xffu : 0xfu;
+  if (bits >= g->wbits) {
+    emitx_val(e, value, PR_ANY);
+  } else if (v->op == OP_CONST) {
+    unsigned u = ((unsigned)v->imm & mask) * ones;
+    emitx_printf(e, u ? "0x%08xu" : "%u", u);
+  } else {
+    emitx_puts(e, "(");
+    emitx_val(e, value, PR_UNARY);
+    emitx_printf(e, " & 0x%xu) * 0x%xu", mask, ones);
+  }
+}
+
+void emitm_fill(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  const Regs *g = &e->regs[m->imm];
+  int bits = dtype_bits((DType)m->type);
+  int64_t at = emituse_int(e, i->a[1]) * bits, n = i->imm * bits;
+  emitm_begin(e, i);
+  if (at % g->wbits || n % g->wbits || bits > g->wbits) {
+    for (int64_t k = 0; k < i->imm; k++) {
+      if (k) emitm_indent(e);
+      store_reg(e, i->a[0], at / bits + k, i->a[2]);
+    }
+    return;
+  }
+  int64_t first = at / g->wbits, words = n / g->wbits;
+  if (words == 1) {
+    emitx_printf(e, "%s[%" PRId64 "] = ", e->use[i->a[0]].name, first);
+  } else {
+    const char *c = emitx_name(e, "j");
+    emitx_puts(e, "#pragma unroll");
+    emitm_newline(e);
+    emitm_indent(e);
+    emitx_printf(e, "for (int %s = %" PRId64 "; %s < %" PRId64 "; ++%s) "
+                 "%s[%s] = ", c, first, c, first + words, c,
+                 e->use[i->a[0]].name, c);
+  }
+  splat(e, g, i->a[2], bits);
+  emitm_end(e);
+}
+
+// ---- vector moves ----
+
+typedef struct Side {
+  Ref mem, off;
+  bool regs;
+  const Regs *g;   // of a register array
+  int64_t bit;     // offset in it
+  bool cut;        // of memory, only
+  int64_t piece;   // this piece, counted in moves from off
+} Side;
+
+static Side side_of(const Emit *e, const uint32_t *x) {
+  const Ins *m = ir_get(e->fn, x[0]);
+  Side s = {.mem = x[0], .off = x[1], .regs = m->op == OP_RMEM};
+  if (!s.regs) return s;
+  s.g = &e->regs[m->imm];
+  s.bit = emituse_int(e, x[1]) * dtype_bits((DType)m->type);
+  return s;
+}
+
+static const char *vector_type(Emit *e, int64_t bits) {
+  switch (bits) {
+    case 8: return "unsigned char";
+    case 16: return "unsigned short";
+    case 32: return "unsigned";
+    case 64: return "uint2";
+    case 128: return "uint4";
+    default:
+      ctx_fail(e->cx, ERR_ARCH, "line %u: a move of %" PRId64
+               " bits per thread has no CUDA C on sm_%d",
+               e->fn->src.p[e->src].line, bits, e->sm);
+  }
+}
+
+// `bits` at one side, as an lvalue of `type` (or the element itself).
+static void put_side(Emit *e, const Side *s, const char *type, bool src) {
+  const char *own =
+    s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
+  bool plain = strcmp(own, type) == 0;
+  if (s->cut) {
+    emitx_printf(e, "((%s%s *)", src ? "const " : "", type);
+    emitx_pointer(e, s->mem, s->off, PR_UNARY);
+    emitx_printf(e, ")[%" PRId64 "]", s->piece);
+    return;
+  }
+  if (!s->regs && plain) {
+    emitx_element(e, s->mem, s->off);
+    return;
+  }
+  if (!plain) emitx_printf(e, "*(%s%s *)", src ? "const " : "", type);
+  if (!s->regs) {
+    emitx_pointer(e, s->mem, s->off, PR_UNARY);
+    return;
+  }
+  if (!plain) emitx_puts(e, "&");
+  emitx_word(e, s->mem, s->bit);
+}
+
+// Part of a word of registers, as an integer.
+static void put_part(Emit *e, const Side *s, const char *type) {
+  int64_t shift = s->bit % s->g->wbits;
+  emitx_printf(e, "(%s)", type);
+  if (shift) emitx_puts(e, "(");
+  emitx_word(e, s->mem, s->bit);
+  if (shift) emitx_printf(e, " >> %" PRId64 ")", shift);
+}
+
+// dst's part of a word = ..., up to the value, and behind it.
+static void open_part(Emit *e, const Side *d, int64_t bits) {
+  unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
+  emitx_word(e, d->mem, d->bit);
+  emitx_puts(e, " = (");
+  emitx_word(e, d->mem, d->bit);
+  emitx_printf(e, " & 0x%08xu) | (unsigned)", ~mask);
+}
+
+static void close_part(Emit *e, const Side *d) {
+  if (d->bit % 32) emitx_printf(e, " << %" PRId64, d->bit % 32);
+}
+
+// Can registers be seen as one vector of `bits`?
+static bool aligned(const Side *s, int64_t bits) {
+  return !s->regs || (s->bit % bits == 0 && bits >= s->g->wbits);
+}
+
+static bool partial(const Side *s, int64_t bits) {
+  return s->regs && bits < s->g->wbits;
+}
+
+// One assignment; the narrowest type that fits both sides is preferred.
+static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_type(e, bits);
+  const char *own[2];
+  const Side *both[2] = {d, s};
+  for (int k = 0; k < 2; k++)
+    own[k] = both[k]->regs ? both[k]->g->ctype
+                           : dtype_cuda(ir_type(e->fn, both[k]->mem));
+  if (partial(d, bits)) {
+    open_part(e, d, bits);
+    if (partial(s, bits)) put_part(e, s, type);
+    else put_side(e, s, type, true);
+    close_part(e, d);
+    emitm_end(e);
+    return;
+  }
+  int64_t w[2];
+  for (int k = 0; k < 2; k++)
+    w[k] = both[k]->regs ? both[k]->g->wbits
+                         : dtype_bits(ir_type(e->fn, both[k]->mem));
+  // registers of exactly this width keep their own type: no address taken
+  if (d->regs && w[0] == bits) type = own[0];
+  else if (s->regs && w[1] == bits) type = own[1];
+  else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
+    type = own[0];
+  put_side(e, d, type, false);
+  emitx_puts(e, " = ");
+  if (partial(s, bits)) put_part(e, s, vector_type(e, bits));
+  else if (d->regs && s->regs && w[0] == bits && w[1] == bits &&
+           strcmp(own[0], own[1]) != 0)
+    emitx_reg(e, s->mem, s->bit / dtype_bits(ir_type(e->fn, s->mem)),
+              d->g->type);
+  else put_side(e, s, type, true);
+  emitm_end(e);
+}
+
+// Piece by piece, each of the width that both sides' registers allow.
+static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
+  int64_t step = 64;
+  while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
+                      (s.regs && (step > s.g->wbits || s.bit % step))))
+    step /= 2;
+  d.cut = !d.regs;
+  s.cut = !s.regs;
+  for (int64_t k = 0; k < bits; k += step) {
+    if (k) emitm_indent(e);
+    move(e, &d, &s, step);
+    d.bit += step;
+    s.bit += step;
+    d.piece++;
+    s.piece++;
+  }
+}
+
+// Memory to registers that are not on a vector boundary: through a vector
+// variable, word by word.
+static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_type(e, bits), *v = emitx_name(e, "v");
+  const char *f = d->g->type == DT_F32 ? "__uint_as_float"
+                  : d->g->type == DT_I32 ? "(int)"
+                                         : "";
+  emitx_printf(e, "const %s %s = ", type, v);
+  put_side(e, s, type, true);
+  emitm_end(e);
+  for (int64_t k = 0; k < bits / 32; k++) {
+    emitm_indent(e);
+    emitx_word(e, d->mem, d->bit + 32 * k);
+    emitx_printf(e, " = %s(%s.%c)", f, v, "xyzw"[k]);
+    emitm_end(e);
+  }
+}
+
+static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_type(e, bits);
+  const char *f = s->g->type == DT_F32 ? "__float_as_uint" : "";
+  put_side(e, d, type, false);
+  emitx_printf(e, " = make_%s(", type);
+  for (int64_t k = 0; k < bits / 32; k++) {
+    emitx_printf(e, "%s%s(", k ? ", " : "", f);
+    emitx_word(e, s->mem, s->bit + 32 * k);
+    emitx_puts(e, ")");
+  }
+  emitx_puts(e, ")");
+  emitm_end(e);
+}
+
+// Registers that are not on a vector boundary.
+static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const Side *r = d->regs ? d : s;
+  bool words = r->g->wbits == 32 && r->bit % 32 == 0 && d->regs != s->regs;
+  if (!words || bits < 64) move_pieces(e, *d, *s, bits);
+  else if (d->regs) move_in(e, d, s, bits);
+  else move_out(e, d, s, bits);
+}
+
+void emitm_copy(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  Side d = side_of(e, x), s = side_of(e, x + 2);
+  bool fits = (aligned(&d, i->imm) || partial(&d, i->imm)) &&
+              (aligned(&s, i->imm) || partial(&s, i->imm));
+  emitm_begin(e, i);
+  if (x[4]) {
+    emitx_puts(e, "if (");
+    emitx_val(e, x[4], PR_ANY);
+    emitx_puts(e, fits ? ") " : ") {");
+    e->depth++;
+    if (!fits) emitm_newline(e), emitm_indent(e);
+  }
+  if (fits) move(e, &d, &s, i->imm);
+  else move_words(e, &d, &s, i->imm);
+  if (!x[4]) return;
+  e->depth--;
+  if (fits) return;
+  emitm_indent(e);
+  emitx_puts(e, "}");
+  emitm_newline(e);
+}
+
+void emitm_async(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  bool zfill = i->flags & CPF_ZFILL;
+  emitm_begin(e, i);
+  if (x[4] && !zfill) {
+    emitx_puts(e, "if (");
+    emitx_val(e, x[4], PR_ANY);
+    emitx_puts(e, ") ");
+  }
+  emitx_printf(e, "%s(", emith_async(e, i->imm, i->flags, x[4] != 0));
+  emitx_address(e, x[0], x[1]);
+  emitx_puts(e, ", ");
+  emitx_pointer(e, x[2], x[3], PR_ANY);
+  if (x[4] && zfill) {
+    emitx_puts(e, ", ");
+    emitx_val(e, x[4], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  emitm_end(e);
+}

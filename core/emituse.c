@@ -1,0 +1,368 @@
+// What is written where: which values are live, which stand inside the
+// expressions that use them and which get a line and a name, and which
+// helpers' shapes the atoms need. One walk backwards: all users of a value
+// are decided before it is.
+#include <string.h>
+
+#include "atom.h"
+#include "emitx.h"
+
+enum { MAX_WEIGHT = 14 };  // expressions in one statement
+
+typedef struct Flow {
+  Emit *e;
+  const Fn *fn;
+  Ref *loop;        // of each instruction: head of its innermost loop
+  Ref *end;         // of a region head: its END
+  Ref *vset;        // of a VAR: its next VSET after the walk's place
+  Ref **regs;       // of a register array: next write of each element
+  Ref memory;       // next instruction that touches or orders memory
+} Flow;
+
+int64_t emituse_int(const Emit *e, Ref r) {
+  return ir_get(e->fn, r)->imm;
+}
+
+int64_t emituse_reg(const Emit *e, uint32_t x) {
+  (void)e;
+  return x;
+}
+
+int emituse_mma_regs(const Emit *e, const Ins *i, int o) {
+  const AtomMma *row = atom_mma((int)i->imm);
+  (void)e;
+  return row->flags & AMF_FMA ? 1 : row->nreg[o];
+}
+
+bool emituse_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n) {
+  const Ins *m = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[m->imm];
+  int64_t bits = dtype_bits((DType)m->type);
+  for (int k = 0; k < n; k++) {
+    int64_t at = emituse_reg(e, off[k]) * bits;
+    int64_t want = emituse_reg(e, off[0]) * bits + k * g->wbits;
+    if (at % g->wbits || at != want) return false;
+  }
+  return true;
+}
+
+// ---- operands ----
+
+// Values that instruction i reads, one after the other; 0 when k is past the
+// end, UINT32_MAX for a place without a value.
+static Ref operand(const Flow *f, const Ins *i, uint32_t k) {
+  const uint32_t none = UINT32_MAX;
+  uint32_t n = (uint32_t)op_arity((Op)i->op);
+  if (k < n) return i->a[k] ? i->a[k] : none;
+  k -= n;
+  if (k >= i->nx) return 0;
+  uint32_t x = f->fn->ext.p[i->ext + k];
+  switch ((int)i->op) {
+    case OP_COPY: case OP_CPASYNC: case OP_PRINTF: case OP_ATOMIC:
+      return x ? x : none;
+    case OP_MATRIX: {
+      const AtomCopy *row = atom_copy((int)i->imm);
+      bool load = row->op == CO_LDSM;
+      bool store = row->op == CO_STSM;
+      if (load && k == i->nx - 1) return x;
+      if (store && k == 1) return x;
+      if (k == 0) return x;
+      if (k == (store ? 2u : 1u + (uint32_t)row->num)) return x;
+      return none;
+    }
+    case OP_MMA: {
+      uint32_t at = 0;
+      for (int o = 0; o < 4; o++) {
+        if (k == at) return x;
+        at += 1 + (uint32_t)emituse_mma_regs(f->e, i, o);
+      }
+      return none;
+    }
+    default: return none;
+  }
+}
+
+// ---- writes to registers and variables ----
+
+// Base elements that bits [at, at + n) of a register array lie in.
+static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
+                      int64_t *lo, int64_t *hi) {
+  const Ins *m = ir_get(f->fn, mem);
+  int64_t base = dtype_bits(f->fn->mem.p[m->imm].type);
+  int64_t at = off * dtype_bits((DType)m->type);
+  *lo = at / base;
+  *hi = (at + bits + base - 1) / base;
+  int64_t count = f->fn->mem.p[m->imm].count;
+  if (*hi > count) *hi = count;
+}
+
+static void written(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
+  const Ins *m = ir_get(f->fn, mem);
+  if (m->op != OP_RMEM) return;
+  int64_t lo, hi;
+  reg_range(f, mem, off, bits, &lo, &hi);
+  for (int64_t k = lo; k < hi; k++) f->regs[m->imm][k] = by;
+}
+
+static void note_writes(Flow *f, Ref r) {
+  const Ins *i = ir_get(f->fn, r);
+  const uint32_t *x = &f->fn->ext.p[i->ext];
+  int64_t bits, n = 0;
+  switch ((int)i->op) {
+    case OP_VSET: f->vset[i->a[0]] = r; break;
+    case OP_ST: case OP_FILL:
+      if (ir_get(f->fn, i->a[0])->op != OP_RMEM) break;
+      bits = dtype_bits(ir_type(f->fn, i->a[0]));
+      written(f, r, i->a[0], emituse_int(f->e, i->a[1]),
+              i->op == OP_FILL ? bits * i->imm : bits);
+      break;
+    case OP_COPY:
+      if (ir_get(f->fn, x[0])->op == OP_RMEM)
+        written(f, r, x[0], emituse_int(f->e, x[1]), i->imm);
+      break;
+    case OP_MMA: n = emituse_mma_regs(f->e, i, 0); break;
+    case OP_MATRIX:
+      if (atom_copy((int)i->imm)->op != CO_STSM)
+        n = atom_copy((int)i->imm)->num;
+      break;
+    default: break;
+  }
+  for (int64_t k = 1; k <= n; k++)
+    written(f, r, x[0], emituse_reg(f->e, x[k]),
+            f->e->regs[ir_get(f->fn, x[0])->imm].wbits);
+}
+
+// Instructions that a load from memory must not move past.
+static bool orders_memory(const Flow *f, const Ins *i) {
+  switch ((int)i->op) {
+    case OP_ST: case OP_COPY: {
+      Ref mem = i->op == OP_ST ? i->a[0] : f->fn->ext.p[i->ext];
+      return ir_get(f->fn, mem)->op != OP_RMEM;
+    }
+    case OP_CPASYNC: case OP_CPCOMMIT: case OP_CPWAIT: case OP_MATRIX:
+    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
+    case OP_ATOMIC: case OP_PRINTF: case OP_TRAP: case OP_FOR: case OP_LOOP:
+    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END:
+      return true;
+    default: return false;
+  }
+}
+
+// ---- decisions ----
+
+static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
+  Use *u = &f->e->use[r];
+  u->uses += times;
+  if (at > u->last) u->last = at;
+  if (cross || f->loop[r] != f->loop[at]) u->cross = true;
+  if (u->uses == times) u->root = root;
+}
+
+// Can a read of registers or a variable wait until its last use?
+static bool can_wait(const Flow *f, Ref r) {
+  const Ins *i = ir_get(f->fn, r);
+  const Use *u = &f->e->use[r];
+  if (u->cross) return false;
+  if (i->op == OP_VGET) return f->vset[i->a[0]] >= u->last;
+  const Ins *m = ir_get(f->fn, i->a[0]);
+  if (m->op != OP_RMEM) return u->uses == 1 && f->memory >= u->last;
+  int64_t lo, hi, bits = dtype_bits((DType)m->type);
+  reg_range(f, i->a[0], emituse_int(f->e, i->a[1]), bits, &lo, &hi);
+  for (int64_t k = lo; k < hi; k++)
+    if (f->regs[m->imm][k] < u->last) return false;
+  return bits >= f->e->regs[m->imm].wbits || u->uses == 1;
+}
+
+static bool plus_constant(const Fn *fn, const Ins *i) {
+  int64_t v;
+  return i->op == OP_ADD && dtype_is_int((DType)i->type) &&
+         ir_const(fn, i->a[1], &v);
+}
+
+static How decide(Flow *f, Ref r) {
+  const Ins *i = ir_get(f->fn, r);
+  Use *u = &f->e->use[r];
+  unsigned flags = op_flags((Op)i->op);
+  switch ((int)i->op) {
+    case OP_NOP: return HOW_DEAD;
+    case OP_CONST: return u->uses ? HOW_INLINE : HOW_DEAD;
+    case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
+      return u->uses ? HOW_NAME : HOW_DEAD;
+    case OP_VGET: case OP_LD:
+      if (!u->uses) return HOW_DEAD;
+      return can_wait(f, r) ? HOW_INLINE : HOW_NAME;
+    default: break;
+  }
+  if (!(flags & OPF_P)) return HOW_NAME;
+  if (!u->uses) return HOW_DEAD;
+  if (i->op == OP_SREG) return HOW_NAME;
+  if (plus_constant(f->fn, i) && !i->name) return HOW_INLINE;
+  if (u->uses > 1 || u->cross || i->name) return HOW_NAME;
+  Use *root = &f->e->use[u->root];
+  return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
+}
+
+// Passes the uses of r, which was decided, on to its operands. The limit
+// and step of a loop are read until its end.
+static void spread(Flow *f, Ref r) {
+  const Ins *i = ir_get(f->fn, r);
+  Use *u = &f->e->use[r];
+  bool in = u->how == HOW_INLINE;
+  Ref root = in && u->root ? u->root : r;
+  if (in && i->op != OP_CONST) f->e->use[root].weight++;
+  if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)  // a recast view
+    use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
+  for (uint32_t k = 0;; k++) {
+    Ref x = operand(f, i, k);
+    if (x == 0) break;
+    if (x == UINT32_MAX) continue;
+    Ref at = in ? u->last : i->op == OP_FOR && k ? f->end[r] : r;
+    use(f, x, at, in ? u->uses : 1, in && u->cross, root);
+  }
+}
+
+static void find_regions(Flow *f) {
+  const Fn *fn = f->fn;
+  Ref *stack = NEW(f->e->cx, Ref, fn->ins.n + 1);
+  size_t n = 0;
+  Ref loop = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    unsigned flags = op_flags((Op)i->op);
+    if (flags & OPF_X && n) {
+      Ref head = stack[--n];
+      f->end[head] = r;
+      if (ir_get(fn, head)->op != OP_IF) loop = f->loop[head];
+    }
+    f->loop[r] = loop;
+    if (flags & OPF_B) {
+      stack[n++] = r;
+      if (i->op != OP_IF) loop = r;
+    }
+  }
+}
+
+// ---- register arrays ----
+
+static void declare_regs(Emit *e) {
+  for (size_t k = 0; k < e->fn->mem.n; k++) {
+    const Mem *m = &e->fn->mem.p[k];
+    if (m->space != SP_RMEM) continue;
+    int bits = dtype_bits(m->type);
+    Regs *g = &e->regs[k];
+    bool packed = bits < 32 && m->type != DT_BOOL;
+    g->wbits = packed ? 32 : bits;
+    g->type = packed ? DT_U32 : m->type;
+    g->ctype = dtype_cuda(g->type);
+    g->words = packed ? (m->count * bits + 31) / 32 : m->count;
+    if (packed && 32 % bits)
+      ctx_fail(e->cx, ERR_TYPE, "registers of %s are not supported yet",
+               dtype_name(m->type));
+  }
+}
+
+static void note_vector(Emit *e, const Ins *i) {
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  for (int k = 0; k < 4; k += 2) {
+    const Ins *m = ir_get(e->fn, x[k]);
+    if (m->op == OP_RMEM && i->imm > e->regs[m->imm].wbits)
+      e->regs[m->imm].vector = true;
+  }
+}
+
+// ---- atoms ----
+
+static AtomUse *atom_use(Emit *e, bool mma, int id) {
+  for (size_t k = 0; k < e->natom; k++)
+    if (e->atom[k].mma == mma && e->atom[k].id == id) return &e->atom[k];
+  AtomUse *v = arena_zero(e->cx, &e->cx->scratch,
+                          (e->natom + 1) * sizeof *v);
+  if (e->natom) memcpy(v, e->atom, e->natom * sizeof *v);
+  e->atom = v;
+  v[e->natom] = (AtomUse){.mma = mma, .id = id};
+  return &v[e->natom++];
+}
+
+static void note_mma(Emit *e, const Ins *i) {
+  const AtomMma *row = atom_mma((int)i->imm);
+  if (row->flags & AMF_FMA) return;
+  AtomUse *u = atom_use(e, true, (int)i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
+  for (int o = 0; o < 4; o++) {
+    int n = row->nreg[o];
+    if (!emituse_run_of_words(e, x[0], x + 1, n)) u->refs = true;
+    bool same = memcmp(x, d, (size_t)(n + 1) * sizeof *x) == 0;
+    if (o == 3) *(same ? &u->same : &u->separate) = true;
+    x += n + 1;
+  }
+}
+
+static void note_matrix(Emit *e, const Ins *i) {
+  const AtomCopy *row = atom_copy((int)i->imm);
+  AtomUse *u = atom_use(e, false, (int)i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  const uint32_t *reg = row->op == CO_STSM ? x + 2 : x;
+  if (!emituse_run_of_words(e, reg[0], reg + 1, row->num)) u->refs = true;
+  if (row->op == CO_LDSM) e->address[x[row->num + 1]] = true;
+  if (row->op == CO_STSM) e->address[x[0]] = true;
+}
+
+static void note_pointers(Emit *e, const Ins *i) {
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  if (i->op == OP_COPY) e->pointer[x[0]] = e->pointer[x[2]] = true;
+  else if (i->op != OP_CPASYNC) e->pointer[i->a[0]] = true;
+  else e->pointer[x[2]] = true;
+}
+
+static void note_needs(Emit *e, const Ins *i) {
+  switch ((int)i->op) {
+    case OP_LD: case OP_ST: case OP_ATOMIC: note_pointers(e, i); break;
+    case OP_MMA: note_mma(e, i); break;
+    case OP_MATRIX: note_matrix(e, i); break;
+    case OP_COPY: note_vector(e, i); note_pointers(e, i); break;
+    case OP_CPASYNC:
+      e->address[e->fn->ext.p[i->ext]] = true;
+      note_pointers(e, i);
+      break;
+    default: break;
+  }
+}
+
+// ---- the walk ----
+
+static void *zeroes(Emit *e, size_t n, size_t size) {
+  return arena_zero(e->cx, &e->cx->scratch, (n + 1) * size);
+}
+
+void emituse_run(Emit *e) {
+  const Fn *fn = e->fn;
+  size_t n = fn->ins.n;
+  e->use = zeroes(e, n, sizeof *e->use);
+  e->regs = zeroes(e, fn->mem.n, sizeof *e->regs);
+  e->address = zeroes(e, n, sizeof *e->address);
+  e->pointer = zeroes(e, n, sizeof *e->pointer);
+  declare_regs(e);
+  Flow f = {.e = e, .fn = fn, .memory = (Ref)n};
+  f.loop = zeroes(e, n, sizeof *f.loop);
+  f.end = zeroes(e, n, sizeof *f.end);
+  f.vset = zeroes(e, n, sizeof *f.vset);
+  f.regs = zeroes(e, fn->mem.n, sizeof *f.regs);
+  for (size_t k = 0; k < n; k++) f.vset[k] = (Ref)n;
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    if (fn->mem.p[k].space != SP_RMEM) continue;
+    size_t count = (size_t)fn->mem.p[k].count;
+    f.regs[k] = zeroes(e, count, sizeof **f.regs);
+    for (size_t j = 0; j < count; j++) f.regs[k][j] = (Ref)n;
+  }
+  find_regions(&f);
+  for (Ref r = (Ref)n; r-- > 1;) {
+    const Ins *i = ir_get(fn, r);
+    How how = decide(&f, r);
+    e->use[r].how = (uint8_t)how;
+    if (how == HOW_DEAD) continue;
+    note_needs(e, i);
+    spread(&f, r);
+    note_writes(&f, r);
+    if (orders_memory(&f, i)) f.memory = r;
+  }
+}

@@ -1,0 +1,921 @@
+// Expressions: an instruction's C text, with as few parentheses as C needs
+// and as a reader wants.
+#include "emitx.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- text ----
+
+void emitx_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
+
+void emitx_printf(Emit *e, const char *fmt, ...) {
+  char buf[512];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(buf, sizeof buf, fmt, ap);
+  va_end(ap);
+  if (n < 0) return;
+  size_t len = (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
+  buf_add(e->cx, &e->out->text, buf, len);
+}
+
+// Puts parentheses around what was written since `at`.
+static void wrap(Emit *e, size_t at) {
+  Buf *b = &e->out->text;
+  buf_puts(e->cx, b, "()");
+  memmove(b->p + at + 1, b->p + at, b->n - 2 - at);
+  b->p[at] = '(';
+}
+
+_Noreturn void emitx_no_way(Emit *e, const Ins *i, const char *what) {
+  ctx_fail(e->cx, ERR_ARCH, "line %u: %s has no CUDA C for %s on sm_%d",
+           e->fn->src.p[i->src].line, what, dtype_name((DType)i->type),
+           e->sm);
+}
+
+// ---- names ----
+
+static size_t name_slot(const Emit *e, const char *s) {
+  size_t mask = e->namecap - 1;
+  size_t i = base_hash(HASH_INIT, s, strlen(s)) & mask;
+  while (e->names[i].s && strcmp(e->names[i].s, s) != 0) i = (i + 1) & mask;
+  return i;
+}
+
+void emitx_reserve(Emit *e, const char *s) {
+  if (e->nnames * 2 >= e->namecap) {
+    NameCell *old = e->names;
+    size_t cap = e->namecap;
+    e->namecap = cap ? cap * 2 : 512;
+    e->names =
+      arena_zero(e->cx, &e->cx->scratch, e->namecap * sizeof *e->names);
+    for (size_t i = 0; i < cap; i++)
+      if (old[i].s) e->names[name_slot(e, old[i].s)] = old[i];
+  }
+  NameCell *c = &e->names[name_slot(e, s)];
+  if (!c->s) e->nnames++;
+  if (!c->s) *c = (NameCell){s, 1};
+}
+
+const char *emitx_name(Emit *e, const char *want) {
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s",
+                         *want >= '0' && *want <= '9' ? "_" : "", want);
+  for (char *p = s; *p; p++) {
+    bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+              (*p >= '0' && *p <= '9') || *p == '_';
+    if (!ok) *p = '_';
+  }
+  if (!*s) s = arena_printf(e->cx, &e->cx->scratch, "_");
+  const char *base = s;
+  for (;;) {
+    NameCell *c = &e->names[name_slot(e, s)];
+    if (!c->s) break;
+    c = &e->names[name_slot(e, base)];
+    s = arena_printf(e->cx, &e->cx->scratch, "%s_%u", base, c->next++);
+  }
+  emitx_reserve(e, s);
+  return s;
+}
+
+// ---- constants ----
+
+static Prec const_f32(Emit *e, double v) {
+  char s[40];
+  if (isnan(v) || isinf(v)) {
+    emitx_puts(e, isnan(v) ? "__int_as_float(0x7fffffff)"
+                  : v < 0  ? "__int_as_float(0xff800000)"
+                           : "__int_as_float(0x7f800000)");
+    return PR_POST;
+  }
+  snprintf(s, sizeof s, "%.9g", v);
+  emitx_printf(e, "%s%sf", s, strpbrk(s, ".e") ? "" : ".0");
+  return s[0] == '-' ? PR_UNARY : PR_POST;
+}
+
+static Prec const_f64(Emit *e, double v) {
+  char s[40];
+  if (isnan(v) || isinf(v)) {
+    emitx_printf(e, "__longlong_as_double(0x%sll)",
+                 isnan(v) ? "7fffffffffffffff"
+                 : v < 0  ? "fff0000000000000"
+                          : "7ff0000000000000");
+    return PR_POST;
+  }
+  snprintf(s, sizeof s, "%.17g", v);
+  emitx_printf(e, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
+  return s[0] == '-' ? PR_UNARY : PR_POST;
+}
+
+static Prec const_int(Emit *e, DType t, int64_t v) {
+  if (t == DT_I32 && v == INT32_MIN) {
+    emitx_puts(e, "(-2147483647 - 1)");
+    return PR_POST;
+  }
+  if (t == DT_I64 && v == INT64_MIN) {
+    emitx_puts(e, "(-9223372036854775807ll - 1)");
+    return PR_POST;
+  }
+  if (t == DT_U32) emitx_printf(e, "%uu", (unsigned)v);
+  else if (t == DT_U64) emitx_printf(e, "%" PRIu64 "ull", (uint64_t)v);
+  else emitx_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");
+  return v < 0 && dtype_class(t) == 'I' ? PR_UNARY : PR_POST;
+}
+
+static Prec emit_const(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  uint64_t u = (uint64_t)i->imm;
+  switch ((int)t) {
+    case DT_BOOL: emitx_puts(e, u ? "true" : "false"); return PR_POST;
+    case DT_F32: return const_f32(e, dtype_to_double(t, u));
+    case DT_F64: return const_f64(e, dtype_to_double(t, u));
+    case DT_TF32: emitx_printf(e, "0x%08xu", (unsigned)u); return PR_POST;
+    case DT_F16: case DT_BF16: case DT_E4M3: case DT_E5M2: case DT_E2M1:
+    case DT_E2M3: case DT_E3M2: case DT_UE8M0:
+      emitx_printf(e, "(%s)0x%x", dtype_cuda(t), (unsigned)u);
+      return PR_UNARY;
+    case DT_U128:
+      emitx_printf(e, "make_uint4(%uu, %uu, 0u, 0u)", (unsigned)u,
+                   (unsigned)(u >> 32));
+      return PR_POST;
+    case DT_C64:
+      emitx_puts(e, "make_double2(");
+      const_f64(e, dtype_to_double(DT_F64, u));
+      emitx_puts(e, ", 0.0)");
+      return PR_POST;
+    default: return const_int(e, t, i->imm);
+  }
+}
+
+// ---- small helpers for operators ----
+
+static bool small_int(DType t) { return dtype_is_int(t) && dtype_bits(t) < 32; }
+static bool small_float(DType t) {
+  return dtype_is_float(t) && t != DT_F32 && t != DT_F64 && t != DT_C64;
+}
+
+// Names of the conversion functions of the small floats.
+const char *emitx_to_f32(Emit *e, const Ins *i, DType t) {
+  switch ((int)t) {
+    case DT_F16: emith_need(e, H_F16_F32); return "f16_to_f32";
+    case DT_BF16: emith_need(e, H_BF16_F32); return "bf16_to_f32";
+    case DT_TF32: emith_need(e, H_TF32_F32); return "tf32_to_f32";
+    case DT_E4M3: emith_need(e, H_E4M3_F32); return "e4m3_to_f32";
+    case DT_E5M2: emith_need(e, H_E5M2_F32); return "e5m2_to_f32";
+    default: emitx_no_way(e, i, "this conversion");
+  }
+}
+
+const char *emitx_from_f32(Emit *e, const Ins *i, DType t) {
+  switch ((int)t) {
+    case DT_F16: emith_need(e, H_F32_F16); return "f32_to_f16";
+    case DT_BF16: emith_need(e, H_F32_BF16); return "f32_to_bf16";
+    case DT_TF32: emith_need(e, H_F32_TF32); return "f32_to_tf32";
+    case DT_E4M3: emith_need(e, H_F32_E4M3); return "f32_to_e4m3";
+    case DT_E5M2: emith_need(e, H_F32_E5M2); return "f32_to_e5m2";
+    default: emitx_no_way(e, i, "this conversion");
+  }
+}
+
+void emitx_f32(Emit *e, Ref r, Prec min) {
+  const Ins *i = ir_get(e->fn, r);
+  DType t = (DType)i->type;
+  if (!small_float(t)) {
+    emitx_val(e, r, min);
+  } else if (i->op == OP_CONST) {
+    size_t at = e->out->text.n;
+    if (const_f32(e, dtype_to_double(t, (uint64_t)i->imm)) < min) wrap(e, at);
+  } else {
+    emitx_printf(e, "%s(", emitx_to_f32(e, i, t));
+    emitx_val(e, r, PR_ANY);
+    emitx_puts(e, ")");
+  }
+}
+
+static Prec call(Emit *e, const char *f, const Ins *i, int n) {
+  emitx_printf(e, "%s(", f);
+  for (int k = 0; k < n; k++) {
+    if (k) emitx_puts(e, ", ");
+    emitx_val(e, i->a[k], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+// ---- sums ----
+
+static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
+  const Ins *i = ir_get(e->fn, r);
+  int64_t v;
+  if (ir_const(e->fn, r, &v)) {
+    uint64_t k = minus ? 0 - (uint64_t)v : (uint64_t)v;
+    l->k = (int64_t)((uint64_t)l->k + k);
+    return;
+  }
+  bool sum = (i->op == OP_ADD || i->op == OP_SUB) && i->type == t &&
+             e->use[r].how == HOW_INLINE && l->n < LIN_MAX - 2;
+  if (sum) {
+    lin_add(e, l, i->a[0], t, minus);
+    lin_add(e, l, i->a[1], t, minus != (i->op == OP_SUB));
+    return;
+  }
+  l->term[l->n] = r;
+  l->minus[l->n++] = minus;
+}
+
+// A positive term first, if there is one.
+static void lin_order(Lin *l) {
+  for (int k = 1; k < l->n && l->minus[0]; k++) {
+    if (l->minus[k]) continue;
+    Ref x = l->term[k];
+    l->term[k] = l->term[0];
+    l->minus[k] = true;
+    l->term[0] = x;
+    l->minus[0] = false;
+  }
+}
+
+static Lin lin_of_sum(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  Lin l = {.n = 0};
+  lin_add(e, &l, i->a[0], t, false);
+  lin_add(e, &l, i->a[1], t, i->op == OP_SUB);
+  if (t == DT_I32) l.k = (int32_t)l.k;
+  if (t == DT_U32) l.k = (uint32_t)l.k;
+  lin_order(&l);
+  return l;
+}
+
+static Lin lin_of(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  bool is_sum = i->op == OP_ADD || i->op == OP_SUB;
+  if (is_sum && e->use[r].how == HOW_INLINE) return lin_of_sum(e, i);
+  Lin l = {.n = 0};
+  lin_add(e, &l, r, (DType)i->type, false);
+  return l;
+}
+
+// The terms without the constant; nothing when there are none.
+static Prec lin_terms(Emit *e, const Lin *l) {
+  if (l->n == 1 && !l->minus[0]) return emitx_val(e, l->term[0], PR_ANY);
+  for (int k = 0; k < l->n; k++) {
+    emitx_puts(e, l->minus[k] ? (k ? " - " : "-") : (k ? " + " : ""));
+    emitx_val(e, l->term[k], l->minus[k] && !k ? PR_UNARY : PR_MUL);
+  }
+  return l->n == 1 ? PR_UNARY : PR_ADD;
+}
+
+static Prec lin_put(Emit *e, const Lin *l, DType t) {
+  if (l->n == 0) return const_int(e, t, l->k);
+  size_t at = e->out->text.n;
+  Prec p = lin_terms(e, l);
+  if (l->k == 0) return p;
+  if (p < PR_ADD) wrap(e, at);
+  bool minus = l->k < 0 && l->k != INT64_MIN && dtype_class(t) == 'I';
+  emitx_puts(e, minus ? " - " : " + ");
+  const_int(e, t, minus ? -l->k : l->k);
+  return PR_ADD;
+}
+
+static Prec sum(Emit *e, const Ins *i) {
+  Lin l = lin_of_sum(e, i);
+  return lin_put(e, &l, (DType)i->type);
+}
+
+// ---- operators ----
+
+static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
+                  Prec right) {
+  emitx_val(e, i->a[0], left);
+  emitx_printf(e, " %s ", op);
+  emitx_val(e, i->a[1], right);
+  return p;
+}
+
+// Bit operators: C's precedences surprise, so their operands stand in
+// parentheses unless they are chains of the same operator.
+static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
+  const Ins *a = ir_get(e->fn, i->a[0]);
+  bool chain = a->op == i->op && a->type == i->type;
+  return infix(e, i, op, p, chain ? p : PR_UNARY, PR_UNARY);
+}
+
+static Prec logic(Emit *e, const Ins *i) {
+  bool chain = ir_get(e->fn, i->a[0])->op == i->op;
+  if (i->op == OP_AND) return infix(e, i, "&&", PR_ANDAND, PR_ANDAND, PR_OR);
+  if (i->op == OP_OR)
+    return infix(e, i, "||", PR_OROR, chain ? PR_OROR : PR_OR, PR_OR);
+  return infix(e, i, "!=", PR_EQ, PR_REL, PR_REL);
+}
+
+static int log2_exact(int64_t v) {
+  if (v <= 0 || (v & (v - 1))) return -1;
+  int n = 0;
+  while (v >>= 1) n++;
+  return n;
+}
+
+// Floor division: a shift or a mask where the divisor is a power of two (of
+// negative numbers too), plain where nothing can be negative.
+static Prec divide(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  int64_t v;
+  int k = ir_const(e->fn, i->a[1], &v) ? log2_exact(v) : -1;
+  bool mod = i->op == OP_MOD;
+  if (k >= 0) {
+    emitx_val(e, i->a[0], PR_UNARY);
+    emitx_puts(e, mod ? " & " : " >> ");
+    const_int(e, mod ? t : DT_I32, mod ? v - 1 : k);
+    return mod ? PR_AND : PR_SHIFT;
+  }
+  bool plain = dtype_class(t) == 'U' || (ir_fact(e->fn, i->a[0]).lo >= 0 &&
+                                         ir_fact(e->fn, i->a[1]).lo >= 0);
+  if (plain) return infix(e, i, mod ? "%" : "/", PR_MUL, PR_MUL, PR_UNARY);
+  bool wide = dtype_bits(t) > 32;
+  emith_need(e, mod ? (wide ? H_MOD_I64 : H_MOD_I32)
+                    : (wide ? H_DIV_I64 : H_DIV_I32));
+  return call(e, mod ? "floor_mod" : "floor_div", i, 2);
+}
+
+static Prec int_abs(Emit *e, const Ins *i) {
+  if (dtype_class((DType)i->type) == 'U') {
+    emitx_val(e, i->a[0], PR_POST);
+    return PR_POST;
+  }
+  return call(e, dtype_bits((DType)i->type) > 32 ? "llabs" : "abs", i, 1);
+}
+
+static Prec prefix(Emit *e, const Ins *i, const char *op) {
+  emitx_puts(e, op);
+  size_t at = e->out->text.n;
+  emitx_val(e, i->a[0], PR_UNARY);
+  if (e->out->text.p[at] == op[0]) wrap(e, at);  // -(-x)
+  return PR_UNARY;
+}
+
+static Prec int_op(Emit *e, const Ins *i) {
+  switch ((int)i->op) {
+    case OP_ADD: case OP_SUB: return sum(e, i);
+    case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
+    case OP_DIV: case OP_MOD: return divide(e, i);
+    case OP_MIN: return call(e, "min", i, 2);
+    case OP_MAX: return call(e, "max", i, 2);
+    case OP_NEG: return prefix(e, i, "-");
+    case OP_ABS: return int_abs(e, i);
+    case OP_AND: return bitwise(e, i, "&", PR_AND);
+    case OP_OR: return bitwise(e, i, "|", PR_OR);
+    case OP_XOR: return bitwise(e, i, "^", PR_XOR);
+    case OP_SHL: return infix(e, i, "<<", PR_SHIFT, PR_UNARY, PR_UNARY);
+    case OP_SHR: return infix(e, i, ">>", PR_SHIFT, PR_UNARY, PR_UNARY);
+    default: return prefix(e, i, "~");
+  }
+}
+
+// min() and max() of NVRTC take two of one type; char and short promote.
+static Prec small_int_op(Emit *e, const Ins *i) {
+  emitx_printf(e, "(%s)", dtype_cuda((DType)i->type));
+  size_t at = e->out->text.n;
+  if (int_op(e, i) < PR_UNARY) wrap(e, at);
+  return PR_UNARY;
+}
+
+static Prec float_infix(Emit *e, const Ins *i, const char *op, Prec p,
+                        Prec right) {
+  emitx_f32(e, i->a[0], p);
+  emitx_printf(e, " %s ", op);
+  emitx_f32(e, i->a[1], right);
+  return p;
+}
+
+static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
+  emitx_printf(e, "%s(", f);
+  for (int k = 0; k < n; k++) {
+    if (k) emitx_puts(e, ", ");
+    emitx_f32(e, i->a[k], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec math_call(Emit *e, const Ins *i, bool f64) {
+  MathFn f = (MathFn)i->imm;
+  int n = math_arity(f);
+  char name[32];
+  switch ((int)f) {
+    case MF_RCP:
+      emitx_puts(e, f64 ? "1.0 / " : "1.0f / ");
+      emitx_f32(e, i->a[0], PR_UNARY);
+      return PR_MUL;
+    case MF_EX2APPROX: emith_need(e, H_EX2); break;
+    case MF_TANHAPPROX: emith_need(e, H_TANH); break;
+    case MF_RCPAPPROX: emith_need(e, H_RCP); break;
+    default:
+      snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
+      return float_call(e, i, name, n);
+  }
+  if (f64) emitx_no_way(e, i, "an approximate function");
+  return float_call(e, i, f == MF_EX2APPROX    ? "ex2_approx"
+                          : f == MF_TANHAPPROX ? "tanh_approx"
+                                               : "rcp_approx", n);
+}
+
+// Operands as f32 (or f64), result in the same.
+static Prec float_op(Emit *e, const Ins *i) {
+  bool f64 = i->type == DT_F64;
+  switch ((int)i->op) {
+    case OP_ADD: return float_infix(e, i, "+", PR_ADD, PR_MUL);
+    case OP_SUB: return float_infix(e, i, "-", PR_ADD, PR_MUL);
+    case OP_MUL: return float_infix(e, i, "*", PR_MUL, PR_UNARY);
+    case OP_DIV: return float_infix(e, i, "/", PR_MUL, PR_UNARY);
+    case OP_MIN: return float_call(e, i, f64 ? "fmin" : "fminf", 2);
+    case OP_MAX: return float_call(e, i, f64 ? "fmax" : "fmaxf", 2);
+    case OP_NEG: return prefix(e, i, "-");
+    case OP_ABS: return float_call(e, i, f64 ? "fabs" : "fabsf", 1);
+    case OP_FMA: return float_call(e, i, f64 ? "fma" : "fmaf", 3);
+    case OP_MATH: return math_call(e, i, f64);
+    case OP_MOD:
+      emith_need(e, f64 ? H_MOD_F64 : H_MOD_F32);
+      return float_call(e, i, "lua_mod", 2);
+    default: emitx_no_way(e, i, op_name((Op)i->op));
+  }
+}
+
+// Sign bits are changed in place; the rest is computed in f32 and rounded
+// once.
+static Prec small_float_op(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  unsigned sign = 1u << (dtype_bits(t) - 1);
+  if (i->op == OP_NEG || i->op == OP_ABS) {
+    emitx_printf(e, "(%s)(", dtype_cuda(t));
+    emitx_val(e, i->a[0], PR_UNARY);
+    if (i->op == OP_NEG) emitx_printf(e, " ^ 0x%xu)", sign);
+    else emitx_printf(e, " & 0x%xu)", sign - 1);
+    return PR_UNARY;
+  }
+  if (i->op == OP_FMA && (t == DT_F16 || t == DT_BF16)) {
+    emith_need(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
+    return call(e, t == DT_F16 ? "fma_f16" : "fma_bf16", i, 3);
+  }
+  emitx_printf(e, "%s(", emitx_from_f32(e, i, t));
+  float_op(e, i);
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec arith(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  if (t == DT_BOOL) {
+    if (i->op == OP_AND || i->op == OP_OR || i->op == OP_XOR)
+      return logic(e, i);
+    emitx_no_way(e, i, op_name((Op)i->op));
+  }
+  if (t == DT_C64 || t == DT_U128) emitx_no_way(e, i, op_name((Op)i->op));
+  if (small_int(t)) return small_int_op(e, i);
+  if (small_float(t)) return small_float_op(e, i);
+  return dtype_is_float(t) ? float_op(e, i) : int_op(e, i);
+}
+
+static Prec compare(Emit *e, const Ins *i, bool negate) {
+  static const char *const text[2][4] = {{"<", "<=", "==", "!="},
+                                         {">=", ">", "!=", "=="}};
+  int k = i->op - OP_LT;
+  Prec p = k < 2 ? PR_REL : PR_EQ;
+  emitx_f32(e, i->a[0], PR_SHIFT);
+  emitx_printf(e, " %s ", text[negate][k]);
+  emitx_f32(e, i->a[1], PR_SHIFT);
+  return p;
+}
+
+// !(a < b) is a >= b, unless there may be a NaN.
+static Prec negation(Emit *e, const Ins *i) {
+  if (i->type != DT_BOOL) return arith(e, i);
+  const Ins *a = ir_get(e->fn, i->a[0]);
+  bool cmp = a->op >= OP_LT && a->op <= OP_NE &&
+             e->use[i->a[0]].how == HOW_INLINE &&
+             (a->op >= OP_EQ || !dtype_is_float(ir_type(e->fn, a->a[0])));
+  return cmp ? compare(e, a, true) : prefix(e, i, "!");
+}
+
+// ---- conversions ----
+
+static Prec cast(Emit *e, DType t, Ref r) {
+  emitx_printf(e, "(%s)", dtype_cuda(t));
+  emitx_val(e, r, PR_UNARY);
+  return PR_UNARY;
+}
+
+// Toward zero, saturating, as cvt.rzi does.
+static Prec float_to_int(Emit *e, DType t, Ref r) {
+  bool f64 = ir_type(e->fn, r) == DT_F64, u = dtype_class(t) == 'U';
+  int bits = dtype_bits(t);
+  if (bits < 32) {
+    int hi = (1 << (u ? bits : bits - 1)) - 1;
+    emitx_printf(e, "(%s)min(max(", dtype_cuda(t));
+    emitx_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
+    emitx_f32(e, r, PR_ANY);
+    emitx_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
+    return PR_UNARY;
+  }
+  emitx_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
+               bits > 32 ? "ll" : "int");
+  emitx_f32(e, r, PR_ANY);
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+// To f16 or bf16 with one rounding, from what f32 cannot hold.
+static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
+  if (t == DT_F16) {
+    emith_need(e, H_F64_F16);
+    emitx_puts(e, "f64_to_f16(");
+    emitx_val(e, r, PR_ANY);
+  } else {
+    emith_need(e, H_F64_ODD);
+    emitx_printf(e, "%s(f64_to_odd(", emitx_from_f32(e, i, t));
+    emitx_val(e, r, PR_ANY);
+    emitx_puts(e, ")");
+  }
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
+  DType s = ir_type(e->fn, r);
+  if (t == DT_F64 || t == DT_F32) {
+    if (small_float(s)) {
+      if (t == DT_F64) emitx_puts(e, "(double)");
+      emitx_f32(e, r, PR_UNARY);
+      return t == DT_F64 ? PR_UNARY : PR_POST;
+    }
+    return cast(e, t, r);
+  }
+  Fact f = ir_fact(e->fn, r);
+  bool exact = f.lo >= -(1 << 24) && f.hi <= 1 << 24;
+  if (s == DT_F64 || (dtype_is_int(s) && !exact))
+    return wide_to_half(e, i, t, r);
+  emitx_printf(e, "%s(", emitx_from_f32(e, i, t));
+  if (dtype_is_float(s)) emitx_f32(e, r, PR_ANY);
+  else cast(e, DT_F32, r);
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec convert(Emit *e, const Ins *i) {
+  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
+  if (t == s) {
+    emitx_val(e, i->a[0], PR_POST);
+    return PR_POST;
+  }
+  if (t == DT_C64 || s == DT_C64 || t == DT_U128 || s == DT_U128)
+    emitx_no_way(e, i, "this conversion");
+  if (t == DT_BOOL) {
+    emitx_f32(e, i->a[0], PR_REL);
+    emitx_puts(e, dtype_is_float(s) ? " != 0.0f" : " != 0");
+    return PR_EQ;
+  }
+  if (dtype_is_float(t)) return to_float(e, i, t, i->a[0]);
+  if (dtype_is_float(s)) return float_to_int(e, t, i->a[0]);
+  return cast(e, t, i->a[0]);
+}
+
+static const char *bits_name(DType from, DType to) {
+  bool u = dtype_class(to) == 'U' || to == DT_TF32;
+  if (from == DT_F32) return u ? "__float_as_uint" : "__float_as_int";
+  if (from == DT_F64) return "__double_as_longlong";
+  if (to == DT_F64) return "__longlong_as_double";
+  bool un = dtype_class(from) == 'U' || from == DT_TF32;
+  return un ? "__uint_as_float" : "__int_as_float";
+}
+
+static Prec bitcast(Emit *e, const Ins *i) {
+  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (!f) return cast(e, t, i->a[0]);
+  if (t == DT_U64) emitx_puts(e, "(unsigned long long)");
+  call(e, bits_name(s, t), i, 1);
+  return t == DT_U64 ? PR_UNARY : PR_POST;
+}
+
+static Prec bit_function(Emit *e, const Ins *i) {
+  static const char *const names[] = {"__popc", "__clz", "__ffs", "__brev"};
+  DType t = (DType)i->type;
+  int bits = dtype_bits(t);
+  const char *ll = bits > 32 ? "ll" : "";
+  emitx_printf(e, "(%s)", dtype_cuda(t));
+  bool fix = bits < 32 && (i->imm == BF_CLZ || i->imm == BF_BREV);
+  if (fix) emitx_puts(e, "(");
+  emitx_printf(e, "%s%s(", names[i->imm], ll);
+  if (bits < 32) emitx_printf(e, "(unsigned %s)", bits == 8 ? "char" : "short");
+  emitx_val(e, i->a[0], bits < 32 ? PR_UNARY : PR_ANY);
+  emitx_puts(e, ")");
+  if (fix)
+    emitx_printf(e, i->imm == BF_CLZ ? " - %d)" : " >> %d)", 32 - bits);
+  return PR_UNARY;
+}
+
+// ---- memory ----
+
+void emitx_word(Emit *e, Ref mem, int64_t bit) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  emitx_printf(e, "%s[%" PRId64 "]", e->use[mem].name, bit / g->wbits);
+}
+
+void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int64_t bits = dtype_bits((DType)i->type), bit = off * bits;
+  if (bits > g->wbits) {
+    emitx_printf(e, "*(%s *)&", dtype_cuda(t));
+    emitx_word(e, mem, bit);
+    return;
+  }
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    if (f != tf) emitx_printf(e, "%s(", bits_name(g->type, t));
+    emitx_word(e, mem, bit);
+    if (f != tf) emitx_puts(e, ")");
+    return;
+  }
+  int64_t shift = bit % g->wbits;
+  emitx_printf(e, "(%s)", dtype_cuda(t));
+  bool paren = shift || bits < 8;
+  if (paren) emitx_puts(e, "(");
+  if (g->type == DT_F32) emitx_puts(e, "__float_as_uint(");
+  emitx_word(e, mem, bit);
+  if (g->type == DT_F32) emitx_puts(e, ")");
+  if (shift) emitx_printf(e, " >> %" PRId64, shift);
+  if (bits < 8) emitx_printf(e, " & 0x%xu", (1u << bits) - 1);
+  if (paren) emitx_puts(e, ")");
+}
+
+void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int bits = dtype_bits((DType)i->type);
+  int64_t bit = off * bits;
+  if (bits > g->wbits) {
+    emitx_reg(e, mem, off, t);
+    emitx_puts(e, " = ");
+    return;
+  }
+  emitx_word(e, mem, bit);
+  emitx_puts(e, " = ");
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    if (f != tf) emitx_printf(e, "%s(", bits_name(t, g->type));
+    return;
+  }
+  if (g->type == DT_F32)
+    ctx_fail(e->cx, ERR_TYPE, "line %u: storing parts of an f32 register",
+             e->fn->src.p[e->src].line);
+  unsigned mask = (bits == 16 ? 0xffffu : bits == 8 ? 0xffu
+                   : (1u << bits) - 1) << (bit % 32);
+  emitx_puts(e, "(");
+  emitx_word(e, mem, bit);
+  emitx_printf(e, " & 0x%08xu) | (unsigned)", ~mask);
+  if (dtype_class(t) == 'I')
+    emitx_printf(e, "(unsigned %s)", bits == 16 ? "short" : "char");
+}
+
+void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int bits = dtype_bits((DType)i->type);
+  int64_t shift = off * bits % g->wbits;
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    emitx_puts(e, f != tf ? ")" : "");
+  } else if (bits < g->wbits && shift) {
+    emitx_printf(e, " << %" PRId64, shift);
+  }
+}
+
+static void want_bytes(Emit *e, Ref mem) {
+  const Ins *i = ir_get(e->fn, mem);
+  if (dtype_bits((DType)i->type) < 8)
+    emitx_no_way(e, i, "an element smaller than a byte");
+}
+
+void emitx_element(Emit *e, Ref mem, Ref off) {
+  want_bytes(e, mem);
+  emitx_printf(e, "%s[", e->use[mem].name);
+  emitx_val(e, off, PR_ANY);
+  emitx_puts(e, "]");
+}
+
+void emitx_pointer(Emit *e, Ref mem, Ref off, Prec min) {
+  want_bytes(e, mem);
+  size_t start = e->out->text.n;
+  emitx_puts(e, e->use[mem].name);
+  Lin l = lin_of(e, off);
+  if (l.n) {
+    emitx_puts(e, " + ");
+    size_t at = e->out->text.n;
+    if (lin_terms(e, &l) < PR_MUL) wrap(e, at);
+  }
+  if (l.k)
+    emitx_printf(e, " %c %" PRId64, l.k < 0 ? '-' : '+', l.k < 0 ? -l.k : l.k);
+  if ((l.n || l.k) && PR_ADD < min) wrap(e, start);
+}
+
+void emitx_address(Emit *e, Ref mem, Ref off) {
+  const Ins *i = ir_get(e->fn, mem);
+  int bits = dtype_bits((DType)i->type);
+  Lin l = lin_of(e, off);
+  emitx_printf(e, "%s_addr", e->use[mem].name);
+  if (l.n) {
+    emitx_puts(e, " + ");
+    size_t at = e->out->text.n;
+    bool wide = ir_type(e->fn, off) == DT_I64;
+    Prec p = lin_terms(e, &l);
+    if (wide || p < PR_MUL) wrap(e, at), p = PR_POST;
+    if (wide) {
+      buf_puts(e->cx, &e->out->text, "(unsigned)");
+      Buf *b = &e->out->text;
+      memmove(b->p + at + 10, b->p + at, b->n - 10 - at);
+      memcpy(b->p + at, "(unsigned)", 10);
+    }
+    if (bits >= 16) emitx_printf(e, " * %du", bits / 8);
+    else if (bits < 8) emitx_printf(e, " / %du", 8 / bits);
+  }
+  int64_t k = l.k * bits / 8;
+  if (k) emitx_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+}
+
+static Prec load(Emit *e, const Ins *i) {
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  DType t = (DType)i->type, s = (DType)m->type;
+  if (m->op == OP_RMEM) {
+    emitx_reg(e, i->a[0], emituse_int(e, i->a[1]), t);
+    return PR_UNARY;
+  }
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (f) emitx_printf(e, "%s(", bits_name(s, t));
+  else if (t != s) emitx_printf(e, "(%s)", dtype_cuda(t));
+  emitx_element(e, i->a[0], i->a[1]);
+  if (f) emitx_puts(e, ")");
+  return t != s ? PR_UNARY : PR_POST;
+}
+
+// ---- leaves and effects with a value ----
+
+static Prec special(Emit *e, const Ins *i) {
+  static const char *const text[SR_COUNT] = {
+    "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
+    "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
+    "gridDim.y", "gridDim.z", "lane_id()", "warp_id()", "clock()",
+    "sm_id()"};
+  if (i->imm == SR_LANE) emith_need(e, H_LANE);
+  if (i->imm == SR_WARP) emith_need(e, H_WARP);
+  if (i->imm == SR_SMID) emith_need(e, H_SMID);
+  emitx_puts(e, text[i->imm]);
+  return PR_POST;
+}
+
+static Prec shuffle(Emit *e, const Ins *i) {
+  static const char *const text[] = {"__shfl_sync", "__shfl_up_sync",
+                                     "__shfl_down_sync", "__shfl_xor_sync"};
+  DType t = (DType)i->type;
+  int64_t width = i->imm >> 8;
+  bool small = dtype_bits(t) < 32;
+  if (dtype_bits(t) > 64) emitx_no_way(e, i, "a shuffle");
+  if (small) emitx_printf(e, "(%s)", dtype_cuda(t));
+  emitx_printf(e, "%s(0xffffffff, ", text[i->imm & 0xff]);
+  if (small) emitx_puts(e, "(unsigned)");
+  emitx_val(e, i->a[0], small ? PR_UNARY : PR_ANY);
+  emitx_puts(e, ", ");
+  emitx_val(e, i->a[1], PR_ANY);
+  if (width && width != 32) emitx_printf(e, ", %" PRId64, width);
+  emitx_puts(e, ")");
+  return small ? PR_UNARY : PR_POST;
+}
+
+static Prec vote(Emit *e, const Ins *i) {
+  static const char *const text[] = {"__any_sync", "__all_sync",
+                                     "__ballot_sync"};
+  emitx_printf(e, "%s(0xffffffff, ", text[i->imm]);
+  emitx_val(e, i->a[0], PR_ANY);
+  emitx_puts(e, i->imm == VO_BALLOT ? ")" : ") != 0");
+  return i->imm == VO_BALLOT ? PR_POST : PR_EQ;
+}
+
+static Prec redux(Emit *e, const Ins *i) {
+  static const char *const text[] = {"add", "min", "max", "and", "or", "xor"};
+  DType t = (DType)i->type;
+  if (i->imm > AT_XOR || (t != DT_I32 && t != DT_U32))
+    emitx_no_way(e, i, "a warp reduction");
+  emitx_printf(e, "__reduce_%s_sync(0xffffffffu, ", text[i->imm]);
+  bool cast_it = i->imm >= AT_AND && t == DT_I32;
+  if (cast_it) emitx_puts(e, "(unsigned)");
+  emitx_val(e, i->a[0], cast_it ? PR_UNARY : PR_ANY);
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+// The function of an atomic, by kind and type.
+static const char *atomic_name(Emit *e, const Ins *i, DType t) {
+  static const char *const text[] = {
+    "atomicAdd", "atomicMin", "atomicMax", "atomicAnd", "atomicOr",
+    "atomicXor", "atomicExch", "atomicCAS"};
+  bool add = i->imm == AT_ADD;
+  bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
+  if (t == DT_F32 && i->imm == AT_MIN) {
+    emith_need(e, H_ATOMIC_MIN_F32);
+    return "atomic_min";
+  }
+  if (t == DT_F32 && i->imm == AT_MAX) {
+    emith_need(e, H_ATOMIC_MAX_F32);
+    return "atomic_max";
+  }
+  if (add && (t == DT_F16 || (t == DT_BF16 && e->sm >= 90))) {
+    emith_need(e, t == DT_F16 ? H_ATOMIC_F16 : H_ATOMIC_BF16);
+    return t == DT_F16 ? "atomic_add_f16" : "atomic_add_bf16";
+  }
+  bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
+            (t == DT_F32 && i->imm == AT_EXCH);
+  if (!ok) emitx_no_way(e, i, "this atomic");
+  return text[i->imm];
+}
+
+// i64 goes as u64 where only that exists: the bits are the same.
+static Prec atomic(Emit *e, const Ins *i) {
+  DType t = ir_type(e->fn, i->a[2]);
+  bool as_u64 = t == DT_I64 && i->imm != AT_MIN && i->imm != AT_MAX;
+  const char *arg = as_u64 ? "(unsigned long long)" : "";
+  if (as_u64) emitx_puts(e, "(long long)");
+  emitx_printf(e, "%s(%s", atomic_name(e, i, t),
+               as_u64 ? "(unsigned long long *)(" : "");
+  emitx_pointer(e, i->a[0], i->a[1], PR_ADD);
+  emitx_puts(e, as_u64 ? "), " : ", ");
+  if (i->imm == AT_CAS && i->nx) {
+    emitx_puts(e, arg);
+    emitx_val(e, e->fn->ext.p[i->ext], as_u64 ? PR_UNARY : PR_ANY);
+    emitx_puts(e, ", ");
+  }
+  emitx_puts(e, arg);
+  emitx_val(e, i->a[2], as_u64 ? PR_UNARY : PR_ANY);
+  emitx_puts(e, ")");
+  return as_u64 ? PR_UNARY : PR_POST;
+}
+
+static Prec select(Emit *e, const Ins *i) {
+  emitx_val(e, i->a[0], PR_OROR);
+  emitx_puts(e, " ? ");
+  emitx_val(e, i->a[1], PR_OROR);
+  emitx_puts(e, " : ");
+  emitx_val(e, i->a[2], PR_COND);
+  return PR_COND;
+}
+
+Prec emitx_def(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  switch ((Op)i->op) {
+    case OP_CONST: return emit_const(e, i);
+    case OP_SREG: return special(e, i);
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
+    case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
+    case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR:
+    case OP_MATH: return arith(e, i);
+    case OP_NOT: return negation(e, i);
+    case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+      return compare(e, i, false);
+    case OP_SEL: return select(e, i);
+    case OP_CVT: return convert(e, i);
+    case OP_BITCAST: return bitcast(e, i);
+    case OP_BITS: return bit_function(e, i);
+    case OP_LD: return load(e, i);
+    case OP_SHFL: return shuffle(e, i);
+    case OP_VOTE: return vote(e, i);
+    case OP_REDUX: return redux(e, i);
+    case OP_ATOMIC: return atomic(e, i);
+    case OP_VGET: emitx_puts(e, e->use[i->a[0]].name); return PR_POST;
+    case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
+    case OP_FOR: emitx_puts(e, e->use[r].name); return PR_POST;
+    case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
+    case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
+    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
+    case OP_PRINTF: case OP_TRAP: case OP_VSET: case OP_LOOP: case OP_BREAKIF:
+    case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT: break;
+  }
+  ctx_fail(e->cx, ERR_INTERNAL, "instruction %%%u (%s) has no value", r,
+           op_name((Op)i->op));
+}
+
+Prec emitx_val(Emit *e, Ref r, Prec min) {
+  const Use *u = &e->use[r];
+  if (u->name) {
+    emitx_puts(e, u->name);
+    return PR_POST;
+  }
+  size_t at = e->out->text.n;
+  Prec p = emitx_def(e, r);
+  if (p >= min) return p;
+  wrap(e, at);
+  return PR_POST;
+}

@@ -1,0 +1,153 @@
+// What the parts of the emitter share: emit.c (the walk), emituse.c (what is
+// written where), emitx.c (expressions), emitm.c (statements that move data),
+// emith.c (helper functions).
+#ifndef CUTE_EMITX_H
+#define CUTE_EMITX_H
+
+#include "emit.h"
+
+// How an instruction appears in the text.
+typedef enum How {
+  HOW_DEAD,    // nowhere: nothing live needs it
+  HOW_INLINE,  // inside the expressions that use it
+  HOW_NAME     // a statement of its own (a value: `const int i0 = ...;`)
+} How;
+
+typedef struct Use {
+  uint32_t uses;     // places where its text or name stands
+  Ref last;          // the last statement that needs it
+  Ref root;          // inlined: the statement it goes into
+  uint16_t weight;   // a statement: how many expressions went into it
+  uint8_t how;       // How
+  bool cross;        // needed in another loop than its own
+  const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
+} Use;
+
+// A register array as declared: `words` of `wbits` bits each.
+typedef struct Regs {
+  int wbits;
+  int64_t words;
+  const char *ctype;  // of a word
+  DType type;         // what a word is: its element, or u32 when packed
+  bool vector;        // read or written through uint2 or uint4
+} Regs;
+
+// An atom that the kernel uses, and how its helper takes registers.
+typedef struct AtomUse {
+  bool mma;
+  int id;
+  bool refs;      // one by one; else as pointers to consecutive words
+  bool same, separate;  // MMA: calls where D is C, and where it is not
+} AtomUse;
+
+typedef struct NameCell {
+  const char *s;
+  uint32_t next;  // suffix to try next
+} NameCell;
+
+typedef struct Emit {
+  Ctx *cx;
+  const Fn *fn;
+  int sm;
+  EmitOut *out;
+  Use *use;           // beside fn->ins
+  Regs *regs;         // beside fn->mem
+  bool *address;      // beside fn->ins: a 32-bit shared address is needed
+  bool *pointer;      // beside fn->ins: a pointer is needed
+  uint64_t helpers;   // bit set of Helper
+  AtomUse *atom;
+  size_t natom;
+  uint32_t async;     // which cp.async helpers (emith_async)
+  NameCell *names;    // hash table
+  size_t nnames, namecap;
+  int depth;          // of regions
+  uint32_t src;       // Fn.src index of the line being written
+  uint32_t told;      // the one last told in a comment
+} Emit;
+
+// Small functions that a kernel may need: HELPER(ID, needs, text) in
+// emith.c; the name stands in the text.
+typedef enum Helper {
+  H_F16_F32, H_F32_F16, H_BF16_F32, H_F32_BF16, H_F64_F16, H_F64_ODD,
+  H_PACK_F16, H_PACK_BF16, H_F32_TF32, H_TF32_F32, H_E4M3_F32, H_F32_E4M3,
+  H_E5M2_F32, H_F32_E5M2, H_FMA_F16, H_FMA_BF16, H_DIV_I32, H_MOD_I32,
+  H_DIV_I64, H_MOD_I64, H_MOD_F32, H_MOD_F64, H_EX2, H_TANH, H_RCP,
+  H_ATOMIC_F16, H_ATOMIC_BF16, H_ATOMIC_MIN_F32, H_ATOMIC_MAX_F32, H_LANE,
+  H_WARP, H_SMID, H_COUNT
+} Helper;
+
+// Precedences of C, tightest last.
+typedef enum Prec {
+  PR_ANY, PR_COND, PR_OROR, PR_ANDAND, PR_OR, PR_XOR, PR_AND, PR_EQ, PR_REL,
+  PR_SHIFT, PR_ADD, PR_MUL, PR_UNARY, PR_POST
+} Prec;
+
+// A sum of integers, taken apart: terms, and the constant that comes last.
+enum { LIN_MAX = 24 };
+typedef struct Lin {
+  Ref term[LIN_MAX];
+  bool minus[LIN_MAX];
+  int n;
+  int64_t k;
+} Lin;
+
+// ---- emituse.c ----
+void emituse_run(Emit *e);
+// Registers of MMA operand `o` (0..3 as D A B C), or of a MATRIX operand.
+int emituse_mma_regs(const Emit *e, const Ins *i, int o);
+// Is the operand a run of consecutive words starting at a word?
+bool emituse_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n);
+// Offset in elements that an ext word of an atom operand stands for.
+int64_t emituse_reg(const Emit *e, uint32_t x);
+int64_t emituse_int(const Emit *e, Ref r);  // of a constant
+
+// ---- emitx.c ----
+void emitx_puts(Emit *e, const char *s);
+void emitx_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+const char *emitx_name(Emit *e, const char *want);  // unique identifier
+void emitx_reserve(Emit *e, const char *s);         // never to be given
+// Writes r's text, parenthesised when it binds looser than `min`; returns how
+// it binds then.
+Prec emitx_val(Emit *e, Ref r, Prec min);
+// The expression behind r (its own definition); returns its precedence.
+Prec emitx_def(Emit *e, Ref r);
+// A value of a small float type (or f32) as f32.
+void emitx_f32(Emit *e, Ref r, Prec min);
+// Pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
+void emitx_pointer(Emit *e, Ref mem, Ref off, Prec min);
+// The element itself, as an lvalue: `A[x + 64]`.
+void emitx_element(Emit *e, Ref mem, Ref off);
+// 32-bit shared address of an element: `sA_addr + x * 2u + 128u`.
+void emitx_address(Emit *e, Ref mem, Ref off);
+// A register element, offset in elements of mem's type, as a value of t.
+void emitx_reg(Emit *e, Ref mem, int64_t off, DType t);
+// The word of registers that holds bit `bit` of the object: `tCrA[3]`.
+void emitx_word(Emit *e, Ref mem, int64_t bit);
+// Both sides of `tCrA[3] = value`: the value goes between, binding as unary.
+void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t);
+void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t);
+// f32 of a small float: "bf16_to_f32"; and back.
+const char *emitx_to_f32(Emit *e, const Ins *i, DType t);
+const char *emitx_from_f32(Emit *e, const Ins *i, DType t);
+_Noreturn void emitx_no_way(Emit *e, const Ins *i, const char *what);
+
+// ---- emitm.c ----
+void emitm_begin(Emit *e, const Ins *i);  // a statement of i: comment, indent
+void emitm_indent(Emit *e);
+void emitm_end(Emit *e);                  // ";\n"
+void emitm_newline(Emit *e);
+Ref emitm_store(Emit *e, Ref r);  // returns the last instruction written
+void emitm_fill(Emit *e, Ref r);
+void emitm_copy(Emit *e, Ref r);
+void emitm_async(Emit *e, Ref r);
+
+// ---- emith.c ----
+void emith_need(Emit *e, Helper h);
+void emith_reserve(Emit *e);  // the names of all helpers
+void emith_print(Emit *e);    // appends those needed
+// Name of the cp.async helper for these bits and flags (and notes the need).
+const char *emith_async(Emit *e, int64_t bits, unsigned flags, bool pred);
+const char *emith_atom(Emit *e, bool mma, int id);  // name of an atom's
+const char *emith_reg_type(char constraint, DType t);
+
+#endif

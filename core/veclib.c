@@ -57,8 +57,9 @@ Vector *veclib_check(lua_State *L, int idx) {
 
 // The wider type wins, and a float over an integer, as for scalars.
 static DType common_type(DType a, DType b) {
-  if (a == b || b == DT_BOOL || b == DT_NONE) return a;
-  if (a == DT_BOOL || a == DT_NONE) return b;
+  if (a == b || b == DT_NONE) return a;
+  if (a == DT_NONE || a == DT_BOOL) return b;
+  if (b == DT_BOOL) return a;
   bool fa = dtype_is_float(a), fb = dtype_is_float(b);
   if (fa != fb) return fa ? a : b;
   int wa = dtype_bits(a), wb = dtype_bits(b);

@@ -427,7 +427,7 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
 
 static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ir_type(fn, a);
-  int64_t x, y, v;
+  int64_t x = 0, y = 0, v;
   bool ca = ir_const(fn, a, &x), cb = ir_const(fn, b, &y), c;
   if (ca && cb && fold_int2(op, t, x, y, &v))
     return ir_int(cx, fn, is_compare(op) ? DT_BOOL : t, v);

@@ -1,0 +1,457 @@
+-- Tracing: loops, branches and every safety net of it, with the texts that a
+-- user sees. What a loop carries is checked in the IR and, where values
+-- matter, by running the kernel on the simulator.
+local cute = require "cute"
+
+local function trace(f, ...)
+  return cute.kernel("k", f)(...):trace {block = 32}
+end
+
+-- The message without the position, which must be this file's.
+local function message(f, ...)
+  local ok, err = pcall(trace, f, ...)
+  assert.is_false(ok, "no error was raised")
+  local line, text = tostring(err):match "^[^\n]-trace_spec%.lua:(%d+): (.*)$"
+  assert.is_truthy(line, "no position in: " .. tostring(err))
+  return text, tonumber(line)
+end
+
+-- Runs f(out, ...) with one thread; out is an i32 tensor of n elements.
+local function run(n, f, ...)
+  local out = cute.zeros({n}, cute.i32)
+  cute.kernel("k", f)(out, ...):launch {
+    grid = 1, block = 1, device = "sim:sm_90a"}
+  local t = {}
+  for i = 0, n - 1 do t[i + 1] = out[i] end
+  return t
+end
+
+describe("cute.range", function()
+  it("carries locals that change, found by running the body", function()
+    assert.same({45, 10, 7}, run(3, function(out)
+      local sum, count, untouched = 0, 0, 7
+      for k in cute.range(10) do
+        sum = sum + k
+        count = count + 1
+      end
+      out[0], out[1], out[2] = sum, count, untouched
+    end))
+  end)
+
+  it("rotates locals as Lua's multiple assignment does", function()
+    local function fib(n)
+      local a, b = 0, 1
+      for _ = 1, n do a, b = b, a + b end
+      return a
+    end
+    assert.same({fib(20)}, run(1, function(out)
+      local a, b = 0, 1
+      for _ in cute.range(20) do a, b = b, a + b end
+      out[0] = a
+    end))
+  end)
+
+  it("takes traced limits and steps, and none at all", function()
+    assert.same({3 + 5 + 7 + 9, 0}, run(2, function(out, n)
+      local sum, none = 0, 0
+      for k in cute.range(3, n, 2) do sum = sum + k end
+      for k in cute.range(n, 3) do none = none + k end
+      out[0], out[1] = sum, none
+    end, 10))
+  end)
+
+  it("nests, and carries through both loops", function()
+    assert.same({60, 12}, run(2, function(out)
+      local sum, trips = 0, 0
+      for i in cute.range(3) do
+        local row = 0
+        for j in cute.range(4) do
+          row = row + j + i
+          trips = trips + 1
+        end
+        sum = sum + row * 2
+      end
+      out[0], out[1] = sum, trips
+    end))
+  end)
+
+  it("carries upvalues that a called closure changes", function()
+    assert.same({5}, run(1, function(out)
+      local n = 0
+      local function bump() n = n + 1 end
+      for _ in cute.range(5) do bump() end
+      out[0] = n
+    end))
+  end)
+
+  it("carries a local that only a later pass changes", function()
+    -- `late` changes in a branch that host numbers skip at first
+    assert.same({4, 3}, run(2, function(out)
+      local first, late = 0, 0
+      for _ in cute.range(4) do
+        cute.when(cute.gt(first, 0), function() late = late + 1 end)
+        first = first + 1
+      end
+      out[0], out[1] = first, late
+    end))
+  end)
+
+  it("carries sliced tensors by their offset", function()
+    local src = cute.tensor({{1, 2}, {10, 20}, {100, 200}}, cute.i32)
+    assert.same({1 + 10 + 100, 200}, run(2, function(out, t)
+      local row, sum, last = t(0, cute._), 0, 0
+      for k in cute.range(3) do
+        sum = sum + row[0]
+        last = row[1]
+        row = t(cute.min(k + 1, 2), cute._)
+      end
+      out[0], out[1] = sum, last
+    end, src))
+  end)
+
+  it("knows what loop variables can be: no floor fix-ups", function()
+    local p = trace(function(out)
+      local slot = 0
+      for _ in cute.range(9) do slot = (slot + 1) % 3 end
+      out[0] = slot
+    end, cute.zeros({1}, cute.i32))
+    assert.is_nil(p.source:find("floor", 1, true), p.source)
+  end)
+
+  it("takes an integer to the type it meets", function()
+    local out = cute.zeros({1}, cute.f32)
+    cute.kernel("k", function(o)
+      local acc = 0
+      for k in cute.range(4) do acc = acc + k:to(cute.f32) * 0.5 end
+      o[0] = acc
+    end)(out):launch {grid = 1, block = 1, device = "sim"}
+    assert.equal(3.0, out[0])
+  end)
+
+  it("is a plain loop outside kernels", function()
+    local seen = {}
+    for k in cute.range(1, 6, 2) do seen[#seen + 1] = k end
+    assert.same({1, 3, 5}, seen)
+  end)
+
+  it("refuses a local whose type changes", function()
+    assert.equal("local 'x' changes from i32 to f32 in this loop "
+      .. "[loop-type-changed]\n  convert it with :to(dtype), or use another "
+      .. "local", (message(function(out)
+        local x = cute.arch.thread_idx()
+        for _ in cute.range(4) do x = x:to(cute.f32) end
+        out[0] = x
+      end, cute.zeros({1}, cute.i32))))
+  end)
+
+  it("refuses what it cannot carry", function()
+    local text = message(function()
+      local name = "a"
+      for _ in cute.range(4) do name = name .. "b" end
+    end)
+    assert.equal("local 'name' changes from string to string in this loop "
+      .. "[loop-type-changed]", text:match "[^\n]+")
+  end)
+
+  it("refuses break, and return", function()
+    local expected = "break, return or goto out of a traced loop: its body is "
+      .. "traced once for all iterations [loop-exit]\n  carry a flag and use "
+      .. "cute.when(...), or cute.loop(cond, body) for a dynamic end"
+    assert.equal(expected, (message(function()
+      for k in cute.range(4) do
+        if k then break end
+      end
+    end)))
+    assert.equal(expected, (message(function()
+      for _ in cute.range(4) do
+        do return end
+      end
+    end)))
+  end)
+
+  it("passes an error out of the body through", function()
+    local text = message(function()
+      for _ in cute.range(4) do error "mine" end
+    end)
+    assert.equal("mine", text)
+  end)
+
+  it("refuses a table field that changes", function()
+    assert.equal("'state.n' changed in this loop: only locals are carried "
+      .. "[loop-table-changed]\n  keep it in a local, or in cute.var(...)",
+      (message(function()
+        local state = {n = 0}
+        for _ in cute.range(4) do state.n = state.n + 1 end
+      end)))
+  end)
+
+  it("says which limit is no integer", function()
+    assert.equal("cute.range: a limit is 1.5, not an integer [bad-argument]",
+      (message(function() for _ in cute.range(1.5) do return end end)))
+  end)
+end)
+
+describe("cute.when", function()
+  it("merges what its branches assign", function()
+    assert.same({1, 20, 3, 5}, run(4, function(out, n)
+      local a, b, c, d = 0, 0, 3, nil
+      cute.when(n:lt(10), function() a, b = 1, 10 end,
+                function() b = 2 end)
+      cute.when(n:gt(10), function() c = 4 end, function() b = b * 2 end)
+      cute.when(n:eq(5), function() d = 5 end, function() d = 6 end)
+      out[0], out[1], out[2], out[3] = a, b, c, d
+    end, 5))
+  end)
+
+  it("takes plain booleans, and decides then", function()
+    local p = trace(function(out)
+      cute.when(cute.lt(1, 2), function() out[0] = 1 end,
+                function() out[0] = 2 end)
+    end, cute.zeros({1}, cute.i32))
+    assert.is_nil(p.ir:find("\n *if ", 1), p.ir)
+  end)
+
+  it("nests in loops and in itself", function()
+    local expect = 0
+    for k = 0, 9 do
+      if k % 2 == 0 then
+        if k > 4 then expect = expect + 10 * k else expect = expect + k end
+      end
+    end
+    assert.same({expect}, run(1, function(out)
+      local sum = 0
+      for k in cute.range(10) do
+        cute.when((k % 2):eq(0), function()
+          cute.when(k:gt(4), function() sum = sum + 10 * k end,
+                    function() sum = sum + k end)
+        end)
+      end
+      out[0] = sum
+    end))
+  end)
+
+  it("refuses branches that disagree", function()
+    local text = message(function(out)
+      local n = cute.arch.thread_idx()
+      local x = n
+      cute.when(n:lt(3), function() x = n:to(cute.f32) end)
+      out[0] = x
+    end, cute.zeros({1}, cute.i32))
+    assert.equal("local 'x' changes from i32 to f32 in cute.when "
+      .. "[loop-type-changed]", text:match "[^\n]+")
+  end)
+
+  it("refuses a condition that is no boolean", function()
+    assert.equal("cute.when: the condition is i32, not a boolean "
+      .. "[type-mismatch]", (message(function(n)
+        cute.when(n, function() end)
+      end, 5)))
+    assert.equal("cute.when: the condition is nil, not a boolean "
+      .. "[bad-argument]", (message(function()
+        cute.when(nil, function() end)
+      end)))
+  end)
+end)
+
+describe("cute.loop and cute.var", function()
+  it("repeat while the condition holds", function()
+    local steps, n = 0, 27
+    while n ~= 1 do
+      n = n % 2 == 0 and n // 2 or 3 * n + 1
+      steps = steps + 1
+    end
+    assert.same({steps}, run(1, function(out, start)
+      local x, count = start, 0
+      cute.loop(function() return x:ne(1) end, function()
+        x = cute.where((x % 2):eq(0), x // 2, 3 * x + 1)
+        count = count + 1
+      end)
+      out[0] = count
+    end, 27))
+  end)
+
+  it("keep an explicit mutable scalar", function()
+    assert.same({6, 12}, run(2, function(out)
+      local v = cute.var(0)
+      local holder = {v = v}
+      for k in cute.range(4) do holder.v.value = v.value + k end
+      out[0] = v.value
+      v:set(v:get() * 2)
+      out[1] = v.value
+    end))
+  end)
+end)
+
+describe("traced values in Lua's own operators", function()
+  it("compare with methods only", function()
+    for sign, method in pairs {["<"] = "lt", ["<="] = "le"} do
+      local f = assert(load(("return function(n) if n %s 3 then end end")
+        :format(sign), "@spec/trace_spec.lua"))()
+      assert.equal(("'%s' on a traced value: Lua would need its answer now "
+        .. "[traced-in-lua]\n  write a:%s(b), and cute.when(...) to branch on "
+        .. "it"):format(sign, method), (message(f, 5)))
+    end
+  end)
+
+  it("are found beside ==, which Lua does not let through", function()
+    local text, line = message(function(n)
+      local k = n + 1
+      if k == 0 then return end
+    end, 5)
+    assert.equal("'==' or '~=' beside the traced value 'k' is always false "
+      .. "or true in Lua [traced-in-lua]\n  write k:eq(x) or k:ne(x), and "
+      .. "cute.when(...) to branch on it", text)
+    assert.is_truthy(line)
+    assert.is_truthy(message(function(n)
+      local t = {}
+      t.x = (n % 2) ~= 0
+    end, 5):find "beside the traced value 'n'")
+  end)
+
+  it("are no false alarm beside == in calls and fields", function()
+    trace(function(out, n)
+      if out.element_type == cute.i32 and n.dtype == cute.i32
+        and type(n) == "userdata" then
+        out[0] = n
+      end
+    end, cute.zeros({1}, cute.i32), 5)
+  end)
+
+  it("must not stay unused as booleans", function()
+    local text = message(function(out, n)
+      if n:lt(3) then out[0] = 1 end
+    end, cute.zeros({1}, cute.i32), 5)
+    assert.matches("^the comparison at spec/trace_spec%.lua:%d+ was never "
+      .. "used: a traced boolean is always true in Lua's if, and, or, not, "
+      .. "while %[unused%-boolean%]\n  branch with cute%.when", text)
+  end)
+
+  it("end a while that cannot end", function()
+    local text = message(function(n)
+      local k = n
+      while k:lt(100) do k = k + 1 end
+    end, 5)
+    assert.equal("this line traced over 131072 operations: a `while` on a "
+      .. "traced boolean never ends [runaway-trace]\n  write cute.loop(cond, "
+      .. "body) for a loop of the kernel", text)
+  end)
+
+  it("are no limits of a numeric for", function()
+    local text = message(function(n) for _ = 0, n do n:to(cute.f32) end end, 5)
+    assert.equal("'for' limit must be a number [traced-in-lua]\n  a traced "
+      .. "limit needs `for k in cute.range(n) do`", text)
+  end)
+
+  it("are told what to use in Lua's libraries", function()
+    local text = message(function(n) return math.min(n, 3) end, 5)
+    assert.matches("%[traced%-in%-lua%]\n  use cute%.min%(a, b%)", text)
+    text = message(function(n) return ("%d"):format(n) end, 5)
+    assert.matches("%[traced%-in%-lua%]\n.*cute%.printf", text)
+    text = message(function(n) return ({})[n] + 1 end, 5)
+    assert.matches("%[traced%-in%-lua%]\n  a traced value is no key", text)
+    text = message(function(n) return "n = " .. n end, 5)
+    assert.matches("^'%.%.' on a traced value", text)
+  end)
+
+  it("take the type of what they meet, or say that it does not fit",
+    function()
+      assert.equal("the number 0.5 does not fit in i32: convert the traced "
+        .. "value with :to(cute.f32) [type-mismatch]",
+        (message(function(n) return n * 0.5 end, 5)))
+      assert.equal("5000000000 does not fit in i32 [type-mismatch]",
+        (message(function(n) return n + 5000000000 end, 5)))
+    end)
+
+  it("answer // and % as Lua does", function()
+    local values = {-7, -4, -1, 0, 1, 4, 7}
+    for _, b in ipairs {3, -3, 4, -4} do
+      local expect, out = {}, cute.zeros({14}, cute.i32)
+      for i, a in ipairs(values) do
+        expect[2 * i - 1], expect[2 * i] = a // b, a % b
+      end
+      cute.kernel("k", function(o, src, d)
+        for i in cute.range(7) do
+          local a = src[i]
+          o[2 * i], o[2 * i + 1] = a // d, a % d
+        end
+      end)(out, cute.tensor(values, cute.i32), b):launch {
+        grid = 1, block = 1, device = "sim"}
+      local got = {}
+      for i = 0, 13 do got[i + 1] = out[i] end
+      assert.same(expect, got)
+    end
+  end)
+end)
+
+describe("where a value may be used", function()
+  it("is its region", function()
+    local text = message(function(out)
+      local last
+      for k in cute.range(4) do last = k * 2 end
+      out[0] = last
+    end, cute.zeros({1}, cute.i32))
+    assert.matches("^value '%w+' of line %d+ was computed inside a loop or "
+      .. "branch that has ended %[out%-of%-region%]\n  carry it out", text)
+  end)
+
+  it("is its kernel", function()
+    local kept
+    trace(function(n) kept = n + 1 end, 5)
+    assert.matches("^a value traced in another kernel was used in 'k' "
+      .. "%[foreign%-value%]", (message(function(n) return n + kept end, 5)))
+    local ok, err = pcall(function() return kept + 1 end)
+    assert.is_false(ok)
+    assert.matches("a traced value was used outside its kernel "
+      .. "%[foreign%-value%]", err)
+  end)
+
+  it("is not an older pass of a loop", function()
+    local text = message(function()
+      local n, kept = 0, {}
+      for k in cute.range(4) do
+        n = n + 1
+        kept[#kept + 1] = k
+        if #kept > 1 then return kept[1] + k end
+      end
+    end)
+    assert.matches("%[out%-of%-region%]", text)
+  end)
+end)
+
+describe("a kernel", function()
+  it("that throws leaves tracing in order", function()
+    for _ = 1, 3 do
+      assert.is_false(pcall(trace, function() error "no" end))
+    end
+    assert.is_nil(trace(function(out) out[0] = 1 end,
+      cute.zeros({1}, cute.i32)).ir:find "error")
+    local ok, err = pcall(cute.arch.sync_threads)
+    assert.is_false(ok)
+    assert.matches("only meaningful inside a kernel %[not%-tracing%]", err)
+  end)
+
+  it("is not used inside another", function()
+    local inner = cute.kernel("inner", function() end)
+    assert.matches("^kernel 'inner' was used inside kernel 'k' "
+      .. "%[inside%-kernel%]", (message(function()
+        inner():trace {block = 32}
+      end)))
+  end)
+
+  it("is traced once per kind of arguments", function()
+    local count = 0
+    local k = cute.kernel("k", function(out, n)
+      count = count + 1
+      out[0] = n
+    end)
+    local out = cute.zeros({1}, cute.i32)
+    for n = 1, 3 do
+      k(out, n):launch {grid = 1, block = 1, device = "sim"}
+      assert.equal(n, out[0])
+    end
+    assert.equal(1, count)
+    k(cute.zeros({2}, cute.i32), 1):launch {grid = 1, block = 1,
+                                            device = "sim"}
+    assert.equal(2, count)
+  end)
+end)

@@ -111,8 +111,8 @@ int main(int argc, char **argv) {
   else
     main_panic(L);
   lua_close(L);
-  if (fflush(stdout) != 0 && code == 0) {
-    perror("cutelua: standard output");
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    fputs("cutelua: standard output could not be written [io]\n", stderr);
     code = EXIT_FAILURE;
   }
   return code;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
+  sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
 } Editor;
 
 static char *editor_prompt(EditLine *el) {
@@ -99,16 +101,30 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// One character of the terminal; an interrupt ends the line.
+// Waits for a key; false after Ctrl-C.
+static bool editor_wait(Editor *e) {
+  for (;;) {
+    fd_set in;
+    FD_ZERO(&in);
+    FD_SET(STDIN_FILENO, &in);
+    int n = pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &e->mask);
+    if (interrupted) return false;
+    if (n > 0 || errno != EINTR) return true;
+  }
+}
+
+// One character of the terminal; Ctrl-C ends the line.
 static int editor_getc(EditLine *el, wchar_t *out) {
-  (void)el;
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
   mbstate_t st;
   memset(&st, 0, sizeof st);
   for (;;) {
     char c;
+    if (!editor_wait(e)) return -1;
     ssize_t n = read(STDIN_FILENO, &c, 1);
-    if (n < 0 && errno == EINTR && !interrupted) continue;
-    if (n <= 0 || interrupted) return n == 0 ? 0 : -1;
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return (int)n;
     size_t used = mbrtowc(out, &c, 1, &st);
     if (used == (size_t)-2) continue;
     if (used == (size_t)-1) *out = L'?';
@@ -144,8 +160,14 @@ static int editor_read(lua_State *L) {
   e->prompt = copy;
   struct sigaction old;
   catch_interrupt(&old);
+  sigset_t block;
+  sigemptyset(&block);
+  sigaddset(&block, SIGINT);
+  sigprocmask(SIG_BLOCK, &block, &e->mask);
+  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
   int n = 0;
   const char *s = el_gets(e->el, &n);
+  sigprocmask(SIG_SETMASK, &e->mask, NULL);
   sigaction(SIGINT, &old, NULL);
   if (interrupted) {
     interrupted = 0;

@@ -1,0 +1,366 @@
+--- Options of scripts, declared once: parsing, --help, plain errors.
+--
+--     local opt = cli.parse(arg, {
+--       name = "gemm3stage", about = "A 3-stage pipelined GEMM.",
+--       options = {
+--         {"--m", "int", min = 1, help = "rows of A and C"},
+--         {"--plot", "flag", help = "draw it too"},
+--       },
+--       common = {"device", "arch", "seed"},  -- from cli.common; true: all
+--     })
+--     opt.m, opt.plot, opt.device
+--
+-- Types are int, number, string, file, choice (with `choices`) and flag. A
+-- value follows as the next word or behind "=". A name's dashes become
+-- underscores in the result. Words that are no options are refused unless
+-- `args = {name=, help=, many=}` asks for them (`opt.args`, a list).
+local cli = {}
+
+--- The options that scripts share, by name.
+cli.common = {
+  device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
+    default = "auto", help = "where to run; auto: the GPU if there is one"},
+  arch = {"--arch", "string", pattern = "^sm_%d%d+[af]?$",
+    want = "a name such as sm_80 or sm_90a",
+    help = "what the simulator and --emit target, such as sm_90a"},
+  emit = {"--emit", "choice", choices = {"ir", "cu", "ptx", "cubin"},
+    help = "write what is generated and run nothing"},
+  output = {"-o", "file", key = "output", needs = "--emit",
+    help = "where --emit writes; without it, standard output"},
+  seed = {"--seed", "int", min = 0, default = 0,
+    help = "seed of the data and of the simulator's schedule"},
+  a = {"--a", "file", help = "A from a NumPy .npy file"},
+  b = {"--b", "file", help = "B from a NumPy .npy file"},
+  out = {"--out", "file", help = "writes the result to a .npy file"},
+}
+local COMMON_ORDER = {"device", "arch", "emit", "output", "seed", "a", "b",
+  "out"}
+
+-- ---- names that are near ----
+
+-- Edits (insert, delete, change, swap of neighbours) from a to b.
+local function distance(a, b)
+  local before, row = nil, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local new = {[0] = i}
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      new[j] = math.min(row[j] + 1, new[j - 1] + 1, row[j - 1]
+        + (same and 0 or 1))
+      if before and a:byte(i) == b:byte(j - 1)
+          and a:byte(i - 1) == b:byte(j) then
+        new[j] = math.min(new[j], before[j - 2] + 1)
+      end
+    end
+    before, row = row, new
+  end
+  return row[#b]
+end
+
+--- The name of a list that is nearest to `name`, or nil when none is near.
+---@param name string
+---@param list string[]
+---@return string?
+function cli.nearest(name, list)
+  local best, at
+  for _, candidate in ipairs(list) do
+    local d = distance(name:lower(), candidate:lower())
+    local near = d <= math.max(1, #name // 3)
+      or #name > 3 and candidate:sub(1, #name) == name
+    if near and (not best or d < best) then best, at = d, candidate end
+  end
+  return at
+end
+
+-- ---- values ----
+
+local function number_in_range(o, x, text)
+  if o.min and x < o.min or o.max and x > o.max then
+    local range = o.min and o.max and ("from %s to %s"):format(o.min, o.max)
+      or o.min and ("of at least %s"):format(o.min)
+      or ("of at most %s"):format(o.max)
+    return nil, ("%s %s"):format(o[2] == "int" and "a whole number"
+      or "a number", range), text
+  end
+  return x
+end
+
+local readers = {}
+
+function readers.int(o, text)
+  if not text:find "^[+-]?%d+$" then return nil, "a whole number" end
+  local x = math.tointeger(tonumber(text))
+  if not x then return nil, "a whole number of at most 63 bits" end
+  return number_in_range(o, x, text)
+end
+
+function readers.number(o, text)
+  local x = tonumber(text)
+  if not x or x ~= x then return nil, "a number" end
+  return number_in_range(o, x, text)
+end
+
+function readers.string(o, text)
+  if o.pattern and not text:find(o.pattern) then
+    return nil, o.want or "a value like " .. o.pattern
+  end
+  return text
+end
+
+function readers.file(_, text)
+  if text == "" then return nil, "a file name" end
+  return text
+end
+
+function readers.choice(o, text)
+  for _, c in ipairs(o.choices) do
+    if c == text then return text end
+  end
+  return nil, "one of " .. table.concat(o.choices, ", ")
+end
+
+-- ---- parsing ----
+
+local function key_of(o)
+  return o.key or (o[1]:gsub("^%-+", ""):gsub("%-", "_"))
+end
+
+local function all_options(spec)
+  local list = {}
+  for _, o in ipairs(spec.options or {}) do list[#list + 1] = o end
+  local names = spec.common == true and COMMON_ORDER or spec.common or {}
+  for _, name in ipairs(names) do
+    list[#list + 1] = assert(cli.common[name], "no common option " .. name)
+  end
+  list[#list + 1] = {"--help", "flag", help = "prints this text and stops"}
+  return list
+end
+
+local function unknown(word, list)
+  local names = {}
+  for i, o in ipairs(list) do names[i] = o[1] end
+  local near = cli.nearest(word, names)
+  return ("unknown option '%s'%s; --help lists them all"):format(word,
+    near and (" (did you mean %s?)"):format(near) or "")
+end
+
+local function read_value(o, text)
+  local value, want = readers[o[2]](o, text)
+  if value == nil then
+    return nil, ("%s: %s expected, got '%s'"):format(o[1], want, text)
+  end
+  return value
+end
+
+local function set_defaults(spec, list, opt)
+  for _, o in ipairs(list) do
+    local key = key_of(o)
+    if o.needs and opt[key] ~= nil
+        and opt[o.needs:gsub("^%-+", "")] == nil then
+      return nil, ("%s needs %s too"):format(o[1], o.needs)
+    end
+    if opt[key] == nil then
+      if o.required then return nil, o[1] .. " is needed" end
+      opt[key] = o.default
+    end
+  end
+  if spec.args and spec.args.required and #opt.args == 0 then
+    return nil, ("%s is needed"):format(spec.args.name)
+  end
+  return opt
+end
+
+-- Takes the option that words[i] names; returns the next index.
+local function take_option(words, i, by_name, list, opt)
+  local name, text = words[i]:match "^(%-%-[^=]+)=(.*)$"
+  name = name or words[i]
+  local o = by_name[name]
+  if not o then return nil, unknown(name, list) end
+  if o[2] == "flag" then
+    if text then return nil, ("%s takes no value"):format(name) end
+    opt[key_of(o)] = true
+    return i + 1
+  end
+  if not text then
+    i = i + 1
+    text = words[i]
+    if not text then return nil, ("%s needs a value"):format(name) end
+  end
+  local value, message = read_value(o, text)
+  if value == nil then return nil, message end
+  opt[key_of(o)] = value
+  return i + 1
+end
+
+--- Parses without printing or leaving: the options, or nil and a sentence.
+---@param words string[] such as `arg`
+---@param spec table see above
+---@return table? options, string? message
+function cli.try_parse(words, spec)
+  local list, by_name = all_options(spec), {}
+  for _, o in ipairs(list) do by_name[o[1]] = o end
+  by_name["-h"] = by_name["--help"]
+  local opt, i, plain = {args = {}}, 1, false
+  while words[i] do
+    local word = words[i]
+    if plain or word == "-" or word:sub(1, 1) ~= "-" then
+      if not spec.args or not spec.args.many and #opt.args == 1 then
+        return nil, ("unexpected argument '%s'"):format(word)
+      end
+      opt.args[#opt.args + 1] = word
+      i = i + 1
+    elseif word == "--" then
+      plain, i = true, i + 1
+    else
+      local next_i, message = take_option(words, i, by_name, list, opt)
+      if not next_i then return nil, message end
+      i = next_i
+    end
+  end
+  if opt.help then return opt end
+  return set_defaults(spec, list, opt)
+end
+
+-- ---- help ----
+
+local PLACE = {int = "N", number = "X", string = "NAME", file = "FILE"}
+
+local function help_left(o)
+  if o[2] == "flag" then return o[1] end
+  local place = o.place or o.choices and table.concat(o.choices, "|")
+    or PLACE[o[2]]
+  return o[1] .. " " .. place
+end
+
+local function help_right(o)
+  local text = o.help or ""
+  if o.default ~= nil then
+    text = ("%s (default %s)"):format(text, o.default)
+  end
+  return text
+end
+
+-- Words of text in lines of at most `width`.
+local function wrap(text, width)
+  local lines, line = {}, ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and #line + 1 + #word > width then
+      lines[#lines + 1], line = line, ""
+    end
+    line = line == "" and word or line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+--- The text of --help.
+---@param spec table
+---@return string
+function cli.help(spec)
+  local list, width = all_options(spec), 0
+  local a = spec.args
+  local usage = ("usage: cutelua %s [options]%s"):format(
+    spec.script or "scripts/" .. spec.name .. ".lua",
+    a and (a.many and " [%s...]" or " [%s]"):format(a.name) or "")
+  local out = {usage}
+  if spec.about then
+    for _, line in ipairs(wrap(spec.about, 78)) do out[#out + 1] = line end
+  end
+  out[#out + 1] = ""
+  for _, o in ipairs(list) do width = math.max(width, #help_left(o)) end
+  width = math.min(width, 28)
+  local function row(left, right)
+    local lines = wrap(right, 74 - width)
+    if #left > width then
+      out[#out + 1] = "  " .. left
+      left = ""
+    end
+    for i, line in ipairs(lines) do
+      out[#out + 1] = ("  %-" .. width .. "s  %s"):format(
+        i == 1 and left or "", line):gsub("%s+$", "")
+    end
+  end
+  if a then row(a.name, a.help or "") end
+  for _, o in ipairs(list) do row(help_left(o), help_right(o)) end
+  return table.concat(out, "\n") .. "\n"
+end
+
+--- Parses the words of a script. --help prints and leaves with exit code 0;
+-- a mistake is told in one sentence on standard error, exit code 2.
+---@param words string[] such as `arg`
+---@param spec table see above
+---@return table options
+function cli.parse(words, spec)
+  local opt, message = cli.try_parse(words, spec)
+  if not opt then
+    io.stdout:flush()
+    io.stderr:write(spec.name, ": ", message, "\n")
+    os.exit(2, true)
+  elseif opt.help then
+    io.write(cli.help(spec))
+    os.exit(0, true)
+  end
+  return opt
+end
+
+-- ---- files ----
+
+-- Devices and pipes are written to as they are.
+local function write_straight(path, ...)
+  local f, why = io.open(path, "wb")
+  local ok = f
+  if f then ok, why = f:write(...) end
+  if f and ok then ok, why = f:close() end
+  if ok then return true end
+  return nil, ("cannot write %s: %s [io]"):format(path,
+    (why:gsub("^.*: ", "")))
+end
+
+--- Writes a whole file: aside first, then renamed, so that an existing file
+-- stays as it was if anything fails.
+---@param path string
+---@param ... string the bytes, in pieces
+---@return boolean? ok, string? message
+function cli.write_file(path, ...)
+  if path:find "^/dev/" or path:find "^/proc/" then
+    return write_straight(path, ...)
+  end
+  local aside = ("%s.%d-%s.new"):format(path, os.time(),
+    tostring({}):match "%w+$")
+  local f, why, n = io.open(aside, "wb")
+  if not f then
+    why = why:gsub("^.*: ", "")
+    return nil, ("cannot write %s: %s [io]"):format(path, why), n
+  end
+  local ok
+  ok, why = f:write(...)
+  local closed, close_why = f:close()
+  if not ok or not closed then
+    os.remove(aside)
+    return nil, ("cannot write %s: %s [io]"):format(path, why or close_why)
+  end
+  ok, why = os.rename(aside, path)
+  if not ok then
+    os.remove(aside)
+    why = why:gsub("^.*: ", "")
+    return nil, ("cannot write %s: %s [io]"):format(path, why)
+  end
+  return true
+end
+
+--- Writes to a file, or to standard output where path is nil or "-".
+---@param path string?
+---@param ... string
+---@return boolean? ok, string? message
+function cli.output(path, ...)
+  if path and path ~= "-" then return cli.write_file(path, ...) end
+  local ok, why = io.stdout:write(...)
+  if ok then ok, why = io.stdout:flush() end
+  if not ok then
+    return nil, ("cannot write standard output: %s [io]"):format(why)
+  end
+  return true
+end
+
+return cli

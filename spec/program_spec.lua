@@ -1,0 +1,178 @@
+local support = require "spec.support"
+
+-- `run` for the many cases in which standard error must stay empty.
+local function clean(words, opt)
+  local out, err, code = support.run(words, opt)
+  assert.equal("", err)
+  assert.equal(0, code)
+  return out
+end
+
+describe("cutelua", function()
+  local dir
+  setup(function() dir = support.folder() end)
+  teardown(function() support.remove(dir) end)
+
+  local function script(text, name)
+    return support.write(dir .. "/" .. (name or "script.lua"), text)
+  end
+
+  it("runs a script with arg and ... as stock lua does", function()
+    local path = script [[
+      print(#arg, arg[0], arg[1], arg[2], select("#", ...), ...)
+      print(arg[-1] ~= nil, arg[-2])]]
+    local text = clean {path, "a b", "--x"}
+    local stock = support.exec {"lua5.4", path, "a b", "--x"}
+    assert.equal(stock, text)
+  end)
+
+  it("knows -e, -l, - and --", function()
+    assert.equal("3\t4\n", clean {"-e", "x = 3", "-e", "print(x, 4)"})
+    assert.equal("5\n", clean {"-ex = 5", "-eprint(x)"})
+    assert.equal("table\n", clean {"-l", "cute.source", "-e",
+      "print(type(_G['cute.source']))"})
+    assert.equal("in\t9\n", clean({"-", "9"}, {stdin = "print('in', ...)"}))
+    assert.equal("s\n", clean({"--", script "print's'"}))
+  end)
+
+  it("skips a #! line and a byte order mark, and keeps line numbers",
+      function()
+    local path = script "#!/usr/bin/env cutelua\nerror 'here'\n"
+    local _, err = support.run {path}
+    assert.truthy(err:find("script.lua:2 in main chunk", 1, true))
+    assert.equal("1\n", clean {script "\xEF\xBB\xBFprint(1)"})
+  end)
+
+  it("prints its version and its options", function()
+    assert.truthy(clean({"--version"}):find "^cutelua %d+%.%d+%.%d+")
+    local help = clean {"--help"}
+    for option in ("-e -l -i --traceback --version --help"):gmatch "%S+" do
+      assert.truthy(help:find(option, 1, true), option)
+    end
+    for line in help:gmatch "[^\n]*" do assert.is_true(#line <= 80) end
+  end)
+
+  it("refuses what it does not know", function()
+    for _, words in ipairs {{"--bogus"}, {"-x"}, {"-e"}, {"--tracebac"}} do
+      local out, err, code = support.run(words)
+      assert.equal("", out)
+      assert.truthy(err:find "^cutelua: ")
+      assert.equal(2, code)
+    end
+  end)
+
+  it("gives an exit code of 0 only for success", function()
+    local function code(text)
+      return select(3, support.run {script(text)})
+    end
+    assert.equal(0, code "return 5")
+    assert.equal(1, code "error 'x'")
+    assert.equal(1, code "x = = 1")
+    assert.equal(7, code "os.exit(7)")
+    assert.equal(1, code "os.exit(false)")
+    assert.equal(1, select(3, support.run {dir .. "/none.lua"}))
+    assert.equal(1, select(3, support.run {"-e", "error{}"}))
+    assert.equal(1, select(3, support.run {"-l", "no.such.module"}))
+  end)
+
+  it("shows a mistake with its line and neighbours", function()
+    local path = script [[
+local function stage(x)
+  return x.a.b
+end
+stage {}
+]]
+    local _, err = support.run {path}
+    assert.equal(("cutelua: attempt to index a nil value (field 'a')\n"
+      .. "  %s:2 in stage\n"
+      .. "   1 | local function stage(x)\n"
+      .. " > 2 |   return x.a.b\n"
+      .. "   3 | end\n"):format(path), err)
+    assert.is_nil(err:find "traceback")
+    _, err = support.run {"--traceback", path}
+    assert.truthy(err:find("stack traceback:\n\t" .. path .. ":2:", 1, true))
+  end)
+
+  it("says in one sentence that a file is not there", function()
+    local _, err = support.run {dir .. "/none.lua"}
+    assert.equal(("cutelua: cannot open %s/none.lua: No such file or "
+      .. "directory [io]\n"):format(dir), err)
+    _, err = support.run {dir}
+    assert.equal(("cutelua: cannot read %s: Is a directory [io]\n")
+      :format(dir), err)
+  end)
+
+  it("survives errors without a message, and endless recursion", function()
+    for _, text in ipairs {"error()", "error(nil)", "error{}",
+        "error(setmetatable({}, {__tostring = function() return 'T' end}))",
+        "local function f() return f() + 1 end f()",
+        "string.rep('x', 1 << 40)"} do
+      local _, err, code = support.run {"-e", text}
+      assert.equal(1, code)
+      assert.truthy(err:find "^cutelua: %S")
+    end
+  end)
+
+  it("stops a script on Ctrl-C", function()
+    local out, err, code = support.exec {"sh", "-c",
+      "'" .. support.program .. "' -e 'print(1) io.stdout:flush() "
+      .. "while true do end' & p=$!; sleep 1; kill -INT $p; wait $p"}
+    assert.equal("1\n", out)
+    -- a shell without job control starts & with SIGINT ignored: the program
+    -- sets its own handler nevertheless
+    assert.truthy(err:find("cutelua: interrupted", 1, true))
+    assert.equal(130, code)
+  end)
+
+  it("is one file: no Lua files or libraries of ours are needed", function()
+    local copy = dir .. "/elsewhere"
+    assert(os.execute(("cp '%s' '%s'"):format(support.program, copy)))
+    local out, err, code = support.exec({copy, "-e",
+      "print(require'cute.cli'.nearest('sem', {'sim'}))"},
+      {cwd = "/", env = {LUA_PATH = "", LUA_CPATH = ""}})
+    assert.equal("sim\n", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+    if os.getenv "CUTE_SANITIZED" then return end
+    local libs = support.exec {"ldd", copy}
+    for lib in libs:gmatch "\n?%s*(%S+)[^\n]*" do
+      local known = lib:find "^linux%-vdso" or lib:find "/ld%-linux"
+        or lib:find "^lib[cm]%.so" or lib:find "^libdl%.so"
+        or lib:find "^libpthread%.so"
+      assert.truthy(known, lib)
+    end
+    local f <close> = io.open(copy, "rb")
+    assert.is_true(f:seek "end" < 3 * 1024 * 1024)
+  end)
+
+  it("loads C modules of Lua", function()
+    assert.equal("userdata\n", clean {"-e", "local lfs = require 'lfs' "
+      .. "local _, d = lfs.dir '.' print(type(d)) d:close()"})
+  end)
+
+  it("carries every Lua file of lua/ and kernels/", function()
+    local names = clean {"-e",
+      "print(table.concat(require'cute.sys'.modules(), '\\n'))"}
+    local list <close> = io.popen "ls lua/cute/*.lua kernels/*.lua 2>&1"
+    for path in list:lines() do
+      if path:find "%.lua$" then
+        local name = path:gsub("^lua/", ""):gsub("%.lua$", "")
+          :gsub("/", "."):gsub("%.init$", "")
+        assert.truthy(("\n" .. names):find("\n" .. name .. "\n", 1, true),
+          name)
+      end
+    end
+  end)
+
+  it("notices that standard output is full", function()
+    local _, err, code = support.exec {"sh", "-c", "'" .. support.program
+      .. "' -e 'print(1)' >/dev/full"}
+    assert.truthy(err:find("could not be written", 1, true))
+    assert.equal(1, code)
+  end)
+
+  it("has the Lua text of what was given with -e and typed", function()
+    assert.equal("print(require'cute.source'.line('=(command line)', 1))\n",
+      clean {"-e", "print(require'cute.source'.line('=(command line)', 1))"})
+  end)
+end)

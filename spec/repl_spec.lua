@@ -1,0 +1,221 @@
+local repl = require "cute.repl"
+local source = require "cute.source"
+local support = require "spec.support"
+
+describe("repl.globalize", function()
+  local function same(text) assert.equal(text, repl.globalize(text)) end
+  local function to(want, text)
+    assert.equal(want, repl.globalize(text))
+  end
+
+  it("makes locals outside of blocks global, columns kept", function()
+    to("      x = 1", "local x = 1")
+    to("      a, b = 1, 2", "local a, b = 1, 2")
+    to("      x = nil", "local x")
+    to("      a, b = nil;       c = 3", "local a, b; local c = 3")
+    to("      function f() local y = 1 end",
+      "local function f() local y = 1 end")
+    to("      k         = 5", "local k <const> = 5")
+    to("x = 1       y = 2", "x = 1 local y = 2")
+    to("      s = [[\nlocal z = 1]]       t = 'local u'",
+      "local s = [[\nlocal z = 1]] local t = 'local u'")
+    to("if x then local y = 1 end       z = 2",
+      "if x then local y = 1 end local z = 2")
+    to("repeat local y = 1 until y       z = 2",
+      "repeat local y = 1 until y local z = 2")
+    to("for i = 1, 2 do local y = i end       z = t.local_ == 2",
+      "for i = 1, 2 do local y = i end local z = t.local_ == 2")
+  end)
+
+  it("leaves everything else alone", function()
+    same "do local x = 1 end"
+    same "local x <close> = f()"
+    same "return function() local x end"
+    same "-- local x = 1"
+    same "--[==[ local x = 1 ]] ]==] y = 1"
+    same "s = 'it\\'s local x = 1'"
+    same "while true do local x = 1 end"
+    same "t.local x"
+    same "local"
+    same "local 5"
+    same "s = [[ unfinished local x = 1"
+    same "s = \"unfinished local x = 1"
+  end)
+end)
+
+describe("repl.show", function()
+  it("shows tables on a line where they fit", function()
+    assert.equal("{8, {8, 8}}", repl.show {8, {8, 8}})
+    assert.equal('{1, [true] = 2, a = "x\\ny"}',
+      repl.show {1, a = "x\ny", [true] = 2})
+    assert.equal("{}", repl.show {})
+    assert.equal("{{{{...}}}}", repl.show {{{{{}}}}})
+    local t = {}
+    t.t = t
+    assert.equal("{t = {t = {t = {...}}}}", repl.show(t))
+    for i = 1, 100 do t[i] = i end
+    assert.truthy(repl.show(t):find("... 68 more", 1, true))
+  end)
+
+  it("uses tostring for the rest", function()
+    assert.equal("nil", repl.show(nil))
+    assert.equal("a\nb", repl.show "a\nb")
+    assert.equal("T", repl.show(setmetatable({}, {__tostring = function()
+      return "T"
+    end})))
+  end)
+end)
+
+describe("the prompt without a terminal", function()
+  local function say(text)
+    return support.run({}, {stdin = text})
+  end
+
+  it("prints values, and no prompts", function()
+    local out, err, code = say "1 + 1\nx = 5\n\nx, nil\n= x\nf = print\nf()\n"
+    assert.equal("2\n5\tnil\n5\n\n", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+  end)
+
+  it("takes input of many lines", function()
+    assert.equal("6\n3\n", (say [[
+local sum = 0
+for i = 1, 3 do
+  sum = sum + i
+end
+sum
+(function()
+  return 3
+end)()
+]]))
+  end)
+
+  it("keeps locals for the next line", function()
+    assert.equal("3\n120\n", (say [[
+local x <const>, y = 1, 2
+x + y
+local function fact(n) return n < 2 and 1 or n * fact(n - 1) end
+fact(5)
+]]))
+  end)
+
+  it("lives on after errors and tells of them by the exit code", function()
+    local out, err, code = say "x = 1\nx.y.z = 2\nx = = 3\nprint(x)"
+    assert.equal("1\n", out)
+    assert.equal(1, code)
+    assert.truthy(err:find("attempt to index a number value (field 'y')", 1,
+      true) or err:find("attempt to index a nil value (field 'y')", 1, true)
+      or err:find("attempt to index a number value (global 'x')", 1, true))
+    assert.truthy(err:find("(prompt):2:1", 1, true))
+    assert.truthy(err:find("> 1 | x.y.z = 2", 1, true))
+    assert.truthy(err:find("unexpected symbol near '='", 1, true))
+  end)
+
+  it("survives errors in what prints", function()
+    local out, err = say [[
+setmetatable({}, {__tostring = function() error "no" end})
+7]]
+    assert.equal("7\n", out)
+    assert.truthy(err:find("no", 1, true))
+  end)
+
+  it("follows a script with -i and has its locals", function()
+    local dir = support.folder()
+    local path = support.write(dir .. "/s.lua",
+      "local answer, _t = 42, {1}\nglobal = 'g'\n")
+    local out, err, code = support.run({"-i", path},
+      {stdin = "answer\nglobal\n_t\n"})
+    assert.equal("42\ng\n{1}\n", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+    support.write(path, "local answer = 42 return answer")
+    assert.equal("42\n", (support.run({"-i", path},
+      {stdin = "(answer or 42)\n"})))
+    support.remove(dir)
+  end)
+
+  it("keeps the text of each input", function()
+    local p = repl.new()
+    p:eval "x = 1"
+    p:eval "function f()\n  return 2\nend"
+    local info = debug.getinfo(p.env.f, "S")
+    assert.equal("=(prompt):2", info.source)
+    assert.equal("  return 2", source.line(info.source, 2))
+    assert.equal(repl.source, source.text)
+  end)
+end)
+
+describe("the prompt on a terminal", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function talk(steps, env)
+    env = env or {}
+    env.TERM = env.TERM or "xterm"
+    env.XDG_STATE_HOME = env.XDG_STATE_HOME or dir
+    table.insert(steps, 1, {"", "> "})
+    return support.terminal(steps, env)
+  end
+
+  it("edits lines, goes on in the next line, prints values", function()
+    local out, code = talk {
+      {"x = 4O", "4O"}, {"\b2\n", "> "}, {"x\n", "42\r\n> "},
+      {"t = {1,\n", ">> "}, {"2}\n", "> "}, {"#t\n", "2\r\n> "},
+      {"\4", ""}}
+    assert.truthy(out:find("help", 1, true))
+    assert.truthy(out:find("> x\n42\n", 1, true))
+    assert.truthy(out:find("> #t\n2\n", 1, true))
+    assert.equal(0, code)
+  end)
+
+  it("recalls earlier input, whole, also in the next session", function()
+    talk {{"y = {1,\n", ">> "}, {"  5}\n", "> "}, {"y\n", "{1, 5}\r\n> "},
+      {"\4", ""}}
+    assert.equal("y = {1,\\n  5}\ny\n",
+      support.read(dir .. "/cutelua/history"))
+    local out = talk {{"\27[A\27[A\n", "5}\r\n> "}, {"y[2] + 100\n", "105\r\n> "},
+      {"\4", ""}}
+    assert.truthy(out:find("105", 1, true))
+    local list <close> = io.popen("ls " .. dir .. "/cutelua")
+    assert.equal("history\n", list:read "a")
+  end)
+
+  it("stops a running chunk on Ctrl-C and keeps what was there", function()
+    local out, code = talk {
+      {"z = 7\n", "> "}, {"print(8) while true do z = 9 end\n", "8\r\n"},
+      {"\3", "chunk\r\n> "}, {"z\n", "9\r\n> "}, {"\4", ""}}
+    assert.truthy(out:find("interrupted\n  (prompt):2:1", 1, true))
+    assert.equal(0, code)
+  end)
+
+  it("drops an input on Ctrl-C", function()
+    local out = talk {{"w = 1\n", "> "}, {"w = {2,\n", ">> "},
+      {"3\3", "> "}, {"w\n", "1\r\n> "}, {"w = 5\3", "> "},
+      {"w + 1\n", "2\r\n> "}, {"\4", ""}}
+    assert.truthy(out:find("> w\n1\n", 1, true))
+    assert.truthy(out:find("> w + 1\n2\n", 1, true))
+  end)
+
+  it("needs no terminal database", function()
+    local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"\4", ""}},
+      {TERM = "no-such-terminal"})
+    assert.truthy(out:find("2\n> ", 1, true))
+    assert.equal(0, code)
+    assert.is_nil(out:find("terminal", 1, true))
+  end)
+
+  it("works where no history can be written", function()
+    local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"\4", ""}},
+      {XDG_STATE_HOME = "/proc/none"})
+    assert.truthy(out:find("2\n> ", 1, true))
+    assert.equal(0, code)
+  end)
+
+  it("takes letters beyond ASCII", function()
+    local out = talk({{"#'é'\n", "2\r\n> "}, {"\4", ""}},
+      {LC_ALL = "C.UTF-8"})
+    assert.truthy(out:find("2\n> ", 1, true))
+  end)
+end)

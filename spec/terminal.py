@@ -1,0 +1,54 @@
+"""terminal.py COMMAND...: runs a command on a pseudo terminal. Standard input has
+one step a line, two words in hexadecimal: what to type, what to wait for."""
+import os
+import pty
+import select
+import signal
+import sys
+import time
+
+SECONDS = 10
+
+steps = []
+for line in sys.stdin:
+    send, _, wait = line.rstrip("\n").partition(" ")
+    steps.append((bytes.fromhex(send), bytes.fromhex(wait)))
+
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+
+
+def read_until(wait):
+    """What comes until `wait` was seen (everything, for an empty one)."""
+    got = b""
+    end = time.time() + SECONDS
+    while time.time() < end:
+        if wait and wait in got:
+            return got
+        ready, _, _ = select.select([fd], [], [], 0.1)
+        if not ready:
+            continue
+        try:
+            data = os.read(fd, 4096)
+        except OSError:
+            return got
+        if not data:
+            return got
+        got += data
+    return got + b"\n(nothing more came)\n"
+
+
+out = b""
+for send, wait in steps:
+    os.write(fd, send)
+    out += read_until(wait)
+out += read_until(b"")
+sys.stdout.buffer.write(out)
+sys.stdout.flush()
+os.close(fd)
+if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    time.sleep(0.5)
+    os.kill(pid, signal.SIGKILL)
+_, status = os.waitpid(pid, 0)
+sys.exit(os.waitstatus_to_exitcode(status) & 255)

@@ -84,11 +84,11 @@ static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
   bool round = f && !raw && d != DT_F32 && d != DT_F64;
   int64_t off = emituse_reg(e, x[1]);
   emitm_begin(e, i);
-  emitx_reg_open(e, x[0], off, d);
+  emitx_reg_open(e, x[0], off, d, false);
   if (raw) emith_need(e, d == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
   if (round) emitx_printf(e, "%s(", emitx_from_f32(e, i, d));
   emitx_puts(e, raw ? (d == DT_F16 ? "fma_f16(" : "fma_bf16(")
-                : d == DT_F64 ? "fma(" : f ? "fmaf(" : "(");
+                : d == DT_F64 ? "__fma_rn(" : f ? "fmaf(" : "(");
   put_fma_operand(e, i, x + 2, row->a_type, raw);
   emitx_puts(e, f ? ", " : " * ");
   put_fma_operand(e, i, x + 4, row->b_type, raw);

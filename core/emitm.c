@@ -43,11 +43,11 @@ void emitm_begin(Emit *e, const Ins *i) {
 
 // ---- register stores ----
 
-static void store_reg(Emit *e, Ref mem, int64_t off, Ref value) {
+static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
   DType t = ir_type(e->fn, value);
   int wbits = e->regs[ir_get(e->fn, mem)->imm].wbits;
   bool part = dtype_bits(ir_type(e->fn, mem)) < wbits;
-  emitx_reg_open(e, mem, off, t);
+  emitx_reg_open(e, mem, off, t, fresh);
   emitx_val(e, value, part ? PR_UNARY : PR_ANY);
   emitx_reg_close(e, mem, off, t);
   emitm_end(e);
@@ -118,7 +118,8 @@ Ref emitm_store(Emit *e, Ref r) {
   const Ins *m = ir_get(e->fn, i->a[0]);
   if (m->op == OP_RMEM) {
     Ref other = other_half(e, r);
-    if (!other) store_reg(e, i->a[0], emituse_int(e, i->a[1]), i->a[2]);
+    if (!other) store_reg(e, i->a[0], emituse_int(e, i->a[1]), i->a[2],
+                          e->fresh[r]);
     else store_pair(e, r, other);
     return other ? other : r;
   }
@@ -162,7 +163,7 @@ void emitm_fill(Emit *e, Ref r) {
   if (at % g->wbits || n % g->wbits || bits > g->wbits) {
     for (int64_t k = 0; k < i->imm; k++) {
       if (k) emitm_indent(e);
-      store_reg(e, i->a[0], at / bits + k, i->a[2]);
+      store_reg(e, i->a[0], at / bits + k, i->a[2], false);
     }
     return;
   }
@@ -170,7 +171,8 @@ void emitm_fill(Emit *e, Ref r) {
   if (words == 1) {
     emitx_printf(e, "%s[%" PRId64 "] = ", e->use[i->a[0]].name, first);
   } else {
-    const char *c = emitx_name(e, "j");
+    if (!e->count) e->count = emitx_name(e, "j");
+    const char *c = e->count;
     emitx_puts(e, "#pragma unroll");
     emitm_newline(e);
     emitm_indent(e);
@@ -189,6 +191,7 @@ typedef struct Side {
   bool regs;
   const Regs *g;   // of a register array
   int64_t bit;     // offset in it
+  bool fresh;      // nothing was written to its word yet
   bool cut;        // of memory, only
   int64_t piece;   // this piece, counted in moves from off
 } Side;
@@ -253,9 +256,13 @@ static void put_part(Emit *e, const Side *s, const char *type) {
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
   emitx_word(e, d->mem, d->bit);
-  emitx_puts(e, " = (");
-  emitx_word(e, d->mem, d->bit);
-  emitx_printf(e, " & 0x%08xu) | (unsigned)", ~mask);
+  emitx_puts(e, " = ");
+  if (!d->fresh) {
+    emitx_puts(e, "(");
+    emitx_word(e, d->mem, d->bit);
+    emitx_printf(e, " & 0x%08xu) | ", ~mask);
+  }
+  emitx_puts(e, "(unsigned)");
 }
 
 static void close_part(Emit *e, const Side *d) {
@@ -321,6 +328,7 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
     d.bit += step;
     s.bit += step;
     d.piece++;
+    d.fresh = false;
     s.piece++;
   }
 }
@@ -370,6 +378,7 @@ void emitm_copy(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const uint32_t *x = &e->fn->ext.p[i->ext];
   Side d = side_of(e, x), s = side_of(e, x + 2);
+  d.fresh = e->fresh[r];
   bool fits = (aligned(&d, i->imm) || partial(&d, i->imm)) &&
               (aligned(&s, i->imm) || partial(&s, i->imm));
   emitm_begin(e, i);

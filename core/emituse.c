@@ -16,6 +16,7 @@ typedef struct Flow {
   Ref *end;         // of a region head: its END
   Ref *vset;        // of a VAR: its next VSET after the walk's place
   Ref **regs;       // of a register array: next write of each element
+  bool **wrote;     // of a register array: was this word written yet?
   Ref memory;       // next instruction that touches or orders memory
 } Flow;
 
@@ -96,29 +97,23 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-static void written(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
-  const Ins *m = ir_get(f->fn, mem);
-  if (m->op != OP_RMEM) return;
-  int64_t lo, hi;
-  reg_range(f, mem, off, bits, &lo, &hi);
-  for (int64_t k = lo; k < hi; k++) f->regs[m->imm][k] = by;
-}
+// Calls `tell` for every write of instruction r to registers.
+typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
-static void note_writes(Flow *f, Ref r) {
+static void each_write(Flow *f, Ref r, Tell tell) {
   const Ins *i = ir_get(f->fn, r);
   const uint32_t *x = &f->fn->ext.p[i->ext];
   int64_t bits, n = 0;
   switch ((int)i->op) {
-    case OP_VSET: f->vset[i->a[0]] = r; break;
     case OP_ST: case OP_FILL:
       if (ir_get(f->fn, i->a[0])->op != OP_RMEM) break;
       bits = dtype_bits(ir_type(f->fn, i->a[0]));
-      written(f, r, i->a[0], emituse_int(f->e, i->a[1]),
-              i->op == OP_FILL ? bits * i->imm : bits);
+      tell(f, r, i->a[0], emituse_int(f->e, i->a[1]),
+           i->op == OP_FILL ? bits * i->imm : bits);
       break;
     case OP_COPY:
       if (ir_get(f->fn, x[0])->op == OP_RMEM)
-        written(f, r, x[0], emituse_int(f->e, x[1]), i->imm);
+        tell(f, r, x[0], emituse_int(f->e, x[1]), i->imm);
       break;
     case OP_MMA: n = emituse_mma_regs(f->e, i, 0); break;
     case OP_MATRIX:
@@ -128,8 +123,29 @@ static void note_writes(Flow *f, Ref r) {
     default: break;
   }
   for (int64_t k = 1; k <= n; k++)
-    written(f, r, x[0], emituse_reg(f->e, x[k]),
-            f->e->regs[ir_get(f->fn, x[0])->imm].wbits);
+    tell(f, r, x[0], emituse_reg(f->e, x[k]),
+         f->e->regs[ir_get(f->fn, x[0])->imm].wbits);
+}
+
+// Backwards: r is now the next write of these elements.
+static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
+  int64_t lo, hi;
+  reg_range(f, mem, off, bits, &lo, &hi);
+  for (int64_t k = lo; k < hi; k++) f->regs[ir_get(f->fn, mem)->imm][k] = by;
+}
+
+// Forwards: is this the first write to its word? Then a store to a part of
+// it need not keep the rest. In a loop around the store, but not around the
+// array, an earlier pass may have written it.
+static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
+  const Ins *m = ir_get(f->fn, mem);
+  int64_t wbits = f->e->regs[m->imm].wbits;
+  int64_t at = off * dtype_bits((DType)m->type), end = at + bits;
+  bool *wrote = f->wrote[m->imm];
+  Ref base = f->fn->mem.p[m->imm].ref;
+  if (!wrote[at / wbits] && f->loop[by] == f->loop[base])
+    f->e->fresh[by] = true;
+  for (; at < end; at = (at / wbits + 1) * wbits) wrote[at / wbits] = true;
 }
 
 // Instructions that a load from memory must not move past.
@@ -334,35 +350,46 @@ static void *zeroes(Emit *e, size_t n, size_t size) {
   return arena_zero(e->cx, &e->cx->scratch, (n + 1) * size);
 }
 
-void emituse_run(Emit *e) {
+static Flow new_flow(Emit *e) {
   const Fn *fn = e->fn;
   size_t n = fn->ins.n;
-  e->use = zeroes(e, n, sizeof *e->use);
-  e->regs = zeroes(e, fn->mem.n, sizeof *e->regs);
-  e->address = zeroes(e, n, sizeof *e->address);
-  e->pointer = zeroes(e, n, sizeof *e->pointer);
-  declare_regs(e);
   Flow f = {.e = e, .fn = fn, .memory = (Ref)n};
   f.loop = zeroes(e, n, sizeof *f.loop);
   f.end = zeroes(e, n, sizeof *f.end);
   f.vset = zeroes(e, n, sizeof *f.vset);
   f.regs = zeroes(e, fn->mem.n, sizeof *f.regs);
+  f.wrote = zeroes(e, fn->mem.n, sizeof *f.wrote);
   for (size_t k = 0; k < n; k++) f.vset[k] = (Ref)n;
   for (size_t k = 0; k < fn->mem.n; k++) {
     if (fn->mem.p[k].space != SP_RMEM) continue;
     size_t count = (size_t)fn->mem.p[k].count;
     f.regs[k] = zeroes(e, count, sizeof **f.regs);
+    f.wrote[k] = zeroes(e, count, sizeof **f.wrote);
     for (size_t j = 0; j < count; j++) f.regs[k][j] = (Ref)n;
   }
+  return f;
+}
+
+void emituse_run(Emit *e) {
+  size_t n = e->fn->ins.n;
+  e->use = zeroes(e, n, sizeof *e->use);
+  e->regs = zeroes(e, e->fn->mem.n, sizeof *e->regs);
+  e->address = zeroes(e, n, sizeof *e->address);
+  e->pointer = zeroes(e, n, sizeof *e->pointer);
+  e->fresh = zeroes(e, n, sizeof *e->fresh);
+  declare_regs(e);
+  Flow f = new_flow(e);
   find_regions(&f);
   for (Ref r = (Ref)n; r-- > 1;) {
-    const Ins *i = ir_get(fn, r);
+    const Ins *i = ir_get(e->fn, r);
     How how = decide(&f, r);
     e->use[r].how = (uint8_t)how;
     if (how == HOW_DEAD) continue;
     note_needs(e, i);
     spread(&f, r);
-    note_writes(&f, r);
+    each_write(&f, r, next_write);
+    if (i->op == OP_VSET) f.vset[i->a[0]] = r;
     if (orders_memory(&f, i)) f.memory = r;
   }
+  for (Ref r = 1; r < n; r++) each_write(&f, r, first_write);
 }

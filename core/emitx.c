@@ -652,7 +652,7 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
   if (paren) emitx_puts(e, ")");
 }
 
-void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t) {
+void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
   int bits = dtype_bits((DType)i->type);
@@ -673,11 +673,13 @@ void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t) {
   if (g->type == DT_F32)
     ctx_fail(e->cx, ERR_TYPE, "line %u: storing parts of an f32 register",
              e->fn->src.p[e->src].line);
-  unsigned mask = (bits == 16 ? 0xffffu : bits == 8 ? 0xffu
-                   : (1u << bits) - 1) << (bit % 32);
-  emitx_puts(e, "(");
-  emitx_word(e, mem, bit);
-  emitx_printf(e, " & 0x%08xu) | (unsigned)", ~mask);
+  unsigned mask = ((1u << bits) - 1) << (bit % 32);
+  if (!fresh) {
+    emitx_puts(e, "(");
+    emitx_word(e, mem, bit);
+    emitx_printf(e, " & 0x%08xu) | ", ~mask);
+  }
+  emitx_puts(e, "(unsigned)");
   if (dtype_class(t) == 'I')
     emitx_printf(e, "(unsigned %s)", bits == 16 ? "short" : "char");
 }

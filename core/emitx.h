@@ -54,6 +54,8 @@ typedef struct Emit {
   Regs *regs;         // beside fn->mem
   bool *address;      // beside fn->ins: a 32-bit shared address is needed
   bool *pointer;      // beside fn->ins: a pointer is needed
+  bool *fresh;        // beside fn->ins: first write to a word of registers
+  const char *count;  // counter of the loops that fill registers, or NULL
   uint64_t helpers;   // bit set of Helper
   AtomUse *atom;
   size_t natom;
@@ -124,7 +126,8 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t);
 // The word of registers that holds bit `bit` of the object: `tCrA[3]`.
 void emitx_word(Emit *e, Ref mem, int64_t bit);
 // Both sides of `tCrA[3] = value`: the value goes between, binding as unary.
-void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t);
+// fresh: nothing else was in the word yet.
+void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // f32 of a small float: "bf16_to_f32"; and back.
 const char *emitx_to_f32(Emit *e, const Ins *i, DType t);

@@ -334,7 +334,8 @@ typedef struct Prepared {
 
 static void get_extents(lua_State *L, const char *name, unsigned v[3],
                         unsigned def) {
-  v[0] = v[1] = v[2] = def;
+  v[0] = def;
+  v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);

@@ -102,7 +102,9 @@ describe("a buffer", function()
   it("converts in bulk as one by one", function()
     local values = {0.0, -0.0, 1.0, -1.5, 1 / 3, 65504.0, 70000.0, 1e-8, 3e38,
                     1 / 0, -1 / 0, 448.0, 1e30, -200.7, 2 ^ -24, 2 ^ -133}
-    for i = 1, 600 do values[#values + 1] = math.sin(i) * 2.0 ^ (i % 40 - 20) end
+    for i = 1, 600 do
+      values[#values + 1] = math.sin(i) * 2.0 ^ (i % 40 - 20)
+    end
     for _, from in ipairs {"f32", "f64", "f16", "bf16", "e4m3", "i32"} do
       local src = core.buffer_from(from, values)
       for _, to in ipairs {"f32", "f64", "f16", "bf16", "tf32", "e4m3",

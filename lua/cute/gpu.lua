@@ -161,11 +161,11 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
--- Order of the contestants in a round: rotated by one, and reversed, every
--- round, so that none always follows the same neighbour.
+-- Order of the contestants in a round: there and back, then rotated by one,
+-- so that none always follows the same neighbour.
 local function order(n, round)
-  local list = {}
-  for i = 1, n do list[i] = (i - 1 + round - 1) % n + 1 end
+  local list, turn = {}, (round - 1) // 2
+  for i = 1, n do list[i] = (i - 1 + turn) % n + 1 end
   if round % 2 == 0 then
     for i = 1, n // 2 do list[i], list[n + 1 - i] = list[n + 1 - i], list[i] end
   end
@@ -225,8 +225,8 @@ end
 --- Times contestants against each other in one process.
 --
 -- Each warms itself up just before it is measured (a card under its power cap
--- else shows its neighbour's clock), all are interleaved, the order rotates
--- and reverses every round. hot: back to back; cold: one launch after L2 was
+-- else shows its neighbour's clock), all are interleaved, the order reverses
+-- and rotates over the rounds. hot: back to back; cold: one launch after L2 was
 -- overwritten. Only ratios of one call mean anything.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,

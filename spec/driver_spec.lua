@@ -1,0 +1,171 @@
+-- The GPU's face against a driver that keeps books (spec/fakecuda.c).
+local support = require "spec.support"
+
+local folder
+local cc = os.getenv "CC" or "cc"
+
+-- Runs Lua in a process with that driver; its output and error output.
+local function run(code)
+  code = [[
+    local core = require "cute.core"
+    local gpu = require "cute.gpu"
+    local dev = assert(gpu.open())
+    local cubin = ("x"):rep(64)
+    local function message(f, ...)
+      local _, text = pcall(f, ...)
+      return (text:gsub("^.-:%d+: ", ""))
+    end
+  ]] .. code
+  return support.exec({"lua5.4", "-e", code}, {env = {
+    LD_LIBRARY_PATH = folder, LUA_PATH = package.path,
+    LUA_CPATH = package.cpath}})
+end
+
+local has_cc = support.read "spec/fakecuda.c" and
+  select(3, support.exec {cc, "--version"}) == 0
+
+if not has_cc then
+  describe("the GPU's face", function() pending "needs a C compiler" end)
+  return
+end
+
+describe("the GPU's face", function()
+  setup(function()
+    folder = support.folder()
+    local _, err, code = support.exec {
+      cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
+      "spec/fakecuda.c"}
+    assert.equal(0, code, err)
+  end)
+  teardown(function() support.remove(folder) end)
+
+  it("gives every handle back once, closed or left to the end", function()
+    local out, err, code = run [[
+      local keep = {}
+      for i = 1, 20 do
+        local b, s = assert(dev:buffer("f32", 8)), assert(dev:stream())
+        local e, f = assert(dev:event()), assert(dev:load(cubin, "axpy"))
+        if i % 2 == 0 then b:close() s:close() e:close() f:close() b:close() end
+        if i % 5 == 0 then keep[i] = {b, s, e, f} end
+        do local c <close> = assert(dev:event()) end
+        if i % 7 == 0 then collectgarbage() end
+      end
+      print(dev:load(cubin, "none"))
+      print "done"]]
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("nil\tcuModuleGetFunction: CUDA_ERROR_OTHER (in words) " ..
+                 "[driver-error]\ndone\n", out)
+  end)
+
+  it("packs arguments as the kernel takes them", function()
+    local out, err = run [[
+      local x = assert(dev:buffer(core.buffer_from("f32", {1, 2, 3})))
+      local y = assert(dev:buffer("f32", 5))
+      assert(y:memset(0))
+      local f = assert(dev:load(cubin, "axpy"))
+      local run = assert(f:prepare {args = {{y, 4}, x, {"f32", 0.5},
+        {"i32", 3}, {"i64", -1 << 33}}, grid = 1, block = 32})
+      f = nil
+      collectgarbage()
+      assert(run:launch_n(2))
+      local got = y:download()
+      print(got[0], got[1], got[3], got[4])
+      local raw = assert(assert(dev:load(cubin, "axpy")):prepare {
+        args = {y, x, string.pack("<f", 2), string.pack("<i4", 1),
+                {"i64", 0}}, grid = {1, 2, 3}, block = {8, 2}})
+      assert(raw:launch())
+      print(y:download()[0])]]
+    assert.equal("", err)
+    assert.equal("0.0\t-8589934592.0\t-8589934592.0\t0.0\n2.0\n", out)
+  end)
+
+  it("frees garbage before it says that memory ran out", function()
+    local out, err = run [[
+      for i = 1, 10 do assert(dev:buffer("u8", 600000)) end
+      local b = assert(dev:buffer("u8", 600000))
+      print(dev:buffer("u8", 600000))
+      b:close()
+      assert(dev:buffer("u8", 600000))]]
+    assert.equal("", err)
+    assert.equal("nil\tthe GPU has no 600000 bytes left (1048576 free) " ..
+                 "[out-of-memory]\n", out)
+  end)
+
+  it("opts in to more shared memory once, and knows its limits", function()
+    local out, err = run [[
+      local f = assert(dev:load(cubin, "refused"))
+      for _, n in ipairs {49152, 50000, 50000, 40000, 60000} do
+        assert(f:prepare {grid = 1, block = 32, smem = n})
+      end
+      print(message(f.prepare, f, {grid = 1, block = 32, smem = 200000}))
+      print(message(f.prepare, f, {grid = 1, block = 513}))
+      print(message(f.prepare, f, {grid = 1, block = {1024, 2}}))
+      print(f:prepare {grid = 8, block = 32, cluster = 2})
+      print(f:prepare({grid = 1, block = 32}):launch())]]
+    assert.equal("opt in 50000\nopt in 60000\n", err)
+    assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 " ..
+      "[smem-budget]\n" ..
+      "513 threads a block, but the kernel can have at most 512 " ..
+      "[bad-launch]\n" ..
+      "2048 threads a block, at most 1024 can be [bad-launch]\n" ..
+      "nil\tthis driver cannot launch clusters [driver-error]\n" ..
+      "nil\tcuLaunchKernel: CUDA_ERROR_OTHER (in words) [driver-error]\n",
+      out)
+  end)
+
+  it("replaces a context that died", function()
+    local out, err, code = run [[
+      local b, s = assert(dev:buffer("f32", 8)), assert(dev:stream())
+      local e, f = assert(dev:event()), assert(dev:load(cubin, "bad"))
+      local run = assert(f:prepare {args = {b}, grid = 1, block = 1,
+                                    stream = s})
+      assert(run:launch())
+      print(dev:sync())
+      print(b.closed, b, dev:info().epoch)
+      for _, call in ipairs {{b.download, b}, {s.sync, s}, {e.record, e},
+                             {run.launch, run},
+                             {f.prepare, f, {grid = 1, block = 1}}} do
+        print(message(table.unpack(call)))
+      end
+      assert(dev:sync())
+      assert(dev:buffer("f32", 8))
+      local again = assert(dev:load(cubin, "bad"))
+      assert(assert(again:prepare {grid = 1, block = 1}):launch())
+      print((select(2, dev:buffer(core.buffer("f32", 8)))))
+      print(dev:info().epoch)]]
+    assert.equal("", err)
+    assert.equal(0, code)
+    local dead = "CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context was " ..
+      "destroyed and its buffers are closed [driver-error]\n"
+    assert.equal("nil\tcuCtxSynchronize: " .. dead ..
+      "true\tdevbuf (closed)\t1\n" ..
+      "the device buffer was lost with its context [closed]\n" ..
+      "the stream was lost with its context [closed]\n" ..
+      "the event was lost with its context [closed]\n" ..
+      "the kernel was lost with its context [closed]\n" ..
+      "the kernel was lost with its context [closed]\n" ..
+      "cuMemAlloc: " .. dead .. "2\n", out)
+  end)
+
+  it("measures what it is given to", function()
+    local out, err = run [[
+      local x = assert(dev:buffer("f32", 1))
+      local n = {0, 0}
+      local f = assert(dev:load(cubin, "axpy"))
+      local object = assert(f:prepare {args = {x, x, {"f32", 0}, {"i32", 0},
+                                               {"i64", 0}},
+                                       grid = 1, block = 1})
+      local r = assert(gpu.bench({
+        {name = "a", launch = object, flops = 4e9},
+        {name = "b", launch = function() n[1] = n[1] + 1 end}},
+        {rounds = 2, warm_ms = 6, hot_ms = 4, flush_bytes = 1000}))
+      print(r.a.cold.median, r[2].name, r.a.cold.tflops, r.a.hot.n, n[1] > 10)
+      print(gpu.bench({{name = "c", launch = function()
+        return nil, "mine"
+      end}}, {flush_bytes = 1000}))
+      print((select(2, gpu.best {object, object})))]]
+    assert.equal("", err)
+    assert.equal("2.0\tb\t2.0\t2\ttrue\nnil\tmine\n1\n", out)
+  end)
+end)

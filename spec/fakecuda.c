@@ -1,0 +1,184 @@
+// A CUDA driver that has no GPU: memory is the host's, and it knows three
+// kernels by name. Specs build it as libcuda.so.1 to see, without a GPU, that
+// every handle is given back once and that a dead context is replaced.
+//   axpy(float *y, const float *x, float a, int n, long long shift)
+//   bad()     makes the context fail as an illegal address does
+//   refused() cannot be launched
+// At the end of the process it writes what is still held, if anything.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudaapi.h"
+
+typedef struct Handle {
+  struct Handle *next;
+  int context;  // number of the context it belongs to
+  char kind, name[31];
+  char data[];
+} Handle;
+
+static Handle *handles;
+static int context, retained, sticky;
+
+static void *make(char kind, size_t size) {
+  Handle *h = calloc(1, sizeof *h + size);
+  h->kind = kind;
+  h->context = context;
+  h->next = handles;
+  handles = h;
+  return h->data;
+}
+
+static Handle *find(const void *p) {
+  for (Handle *h = handles; h; h = h->next)
+    if (h->data == (const char *)p) return h;
+  fprintf(stderr, "fakecuda: a handle that is none\n");
+  exit(9);
+}
+
+static CUresult drop(const void *p, char kind) {
+  for (Handle **h = &handles; *h; h = &(*h)->next) {
+    if ((*h)->data != (const char *)p || (*h)->kind != kind) continue;
+    Handle *dead = *h;
+    *h = dead->next;
+    free(dead);
+    return CUDA_SUCCESS;
+  }
+  fprintf(stderr, "fakecuda: freed a handle that is none\n");
+  exit(9);
+}
+
+__attribute__((destructor)) static void report(void) {
+  for (Handle *h = handles; h; h = h->next)
+    fprintf(stderr, "fakecuda: still held: %c\n", h->kind);
+  if (retained) fprintf(stderr, "fakecuda: context still held\n");
+}
+
+CUresult cuInit(unsigned f) { return f ? 1 : 0; }
+CUresult cuDriverGetVersion(int *v) { return *v = 11040, 0; }
+CUresult cuDeviceGetCount(int *n) { return *n = 1, 0; }
+CUresult cuDeviceGet(CUdevice *d, int i) { return *d = i, 0; }
+CUresult cuDeviceGetName(char *s, int n, CUdevice d) {
+  (void)d;
+  return snprintf(s, (size_t)n, "Fake"), 0;
+}
+CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
+  (void)d;
+  *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
+     : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 166912
+     : 0;
+  return 0;
+}
+CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) {
+  return (void)d, *n = 1 << 20, 0;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
+  (void)d;
+  retained++;
+  *c = (CUcontext)(uintptr_t)++context;
+  return 0;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
+  return (void)d, retained--, 0;
+}
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice d) {
+  (void)d;
+  sticky = 0;
+  while (handles) drop(handles->data, handles->kind);
+  return 0;
+}
+CUresult cuCtxSetCurrent(CUcontext c) { return (void)c, 0; }
+CUresult cuCtxSynchronize(void) { return sticky; }
+CUresult cuGetErrorName(CUresult r, const char **s) {
+  *s = r == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+     : r == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER";
+  return 0;
+}
+CUresult cuGetErrorString(CUresult r, const char **s) {
+  return (void)r, *s = "in words", 0;
+}
+CUresult cuMemGetInfo_v2(size_t *a, size_t *b) {
+  return *a = *b = 1 << 20, 0;
+}
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
+  size_t held = n;
+  if (sticky) return sticky;
+  for (Handle *h = handles; h; h = h->next)
+    if (h->kind == 'm') held += (size_t)atol(h->name);
+  if (held > 1 << 20) return CUDA_ERROR_OUT_OF_MEMORY;
+  char *m = make('m', n);
+  snprintf(find(m)->name, 31, "%zu", n);
+  *p = (CUdeviceptr)(uintptr_t)m;
+  return 0;
+}
+CUresult cuMemFree_v2(CUdeviceptr p) { return drop((void *)p, 'm'); }
+CUresult cuMemcpyHtoD_v2(CUdeviceptr d, const void *s, size_t n) {
+  return sticky ? sticky : (memcpy((void *)d, s, n), 0);
+}
+CUresult cuMemcpyDtoH_v2(void *d, CUdeviceptr s, size_t n) {
+  return sticky ? sticky : (memcpy(d, (void *)s, n), 0);
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n,
+                              CUstream t) {
+  return (void)t, memcpy((void *)d, (void *)s, n), 0;
+}
+CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char c, size_t n,
+                         CUstream s) {
+  return (void)s, memset((void *)d, c, n), 0;
+}
+CUresult cuMemsetD16Async(void) { return 1; }
+CUresult cuMemsetD32Async(void) { return 1; }
+CUresult cuStreamCreate(CUstream *s, unsigned f) {
+  return (void)f, *s = make('s', 1), 0;
+}
+CUresult cuStreamDestroy_v2(CUstream s) { return drop(s, 's'); }
+CUresult cuStreamSynchronize(CUstream s) { return find(s), sticky; }
+CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned f) {
+  return (void)s, (void)e, (void)f, 0;
+}
+CUresult cuEventCreate(CUevent *e, unsigned f) {
+  return (void)f, *e = make('e', 1), 0;
+}
+CUresult cuEventDestroy_v2(CUevent e) { return drop(e, 'e'); }
+CUresult cuEventRecord(CUevent e, CUstream s) {
+  if (s) find(s);
+  return find(e), sticky;
+}
+CUresult cuEventSynchronize(CUevent e) { return find(e), sticky; }
+CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
+  return find(a), find(b), *ms = 2, 0;
+}
+CUresult cuModuleLoadData(CUmodule *m, const void *p) {
+  return (void)p, *m = make('M', 1), 0;
+}
+CUresult cuModuleUnload(CUmodule m) { return drop(m, 'M'); }
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
+  Handle *h = find(m);
+  if (strcmp(name, "none") == 0) return 500;
+  snprintf(h->name, sizeof h->name, "%s", name);
+  return *f = (CUfunction)m, 0;
+}
+CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
+  return find(f), *v = a == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 512
+                     : 0, 0;
+}
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
+  return find(f), (void)a, fprintf(stderr, "opt in %d\n", v), 0;
+}
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                        unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                        CUstream s, void **p, void **extra) {
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem;
+  (void)extra;
+  if (sticky) return sticky;
+  if (s) find(s);
+  const char *name = find(f)->name;
+  if (strcmp(name, "refused") == 0) return 701;
+  if (strcmp(name, "bad") == 0) return sticky = CUDA_ERROR_ILLEGAL_ADDRESS, 0;
+  float *y = *(float **)p[0];
+  const float *x = *(float **)p[1];
+  for (int i = 0; i < *(int *)p[3]; i++)
+    y[i] = *(float *)p[2] * x[i] + (float)*(long long *)p[4];
+  return 0;
+}

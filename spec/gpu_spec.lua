@@ -1,0 +1,351 @@
+local core = require "cute.core"
+local gpu = require "cute.gpu"
+local jit = require "cute.jit"
+local support = require "spec.support"
+
+describe("cute.gpu", function()
+  it("says what it looked for without a driver", function()
+    local out, err, code = support.exec({"lua5.4", "-e", [[
+      local gpu = require "cute.gpu"
+      print(gpu.available())
+      print(gpu.info())
+      print(gpu.cublas {})
+      print(gpu.bench {})]]},
+      {env = {CUTELUA_NO_CUDA = "1", LUA_PATH = package.path,
+              LUA_CPATH = package.cpath}})
+    assert.equal("", err)
+    assert.equal(0, code)
+    local count = 0
+    for head, rest in out:gmatch "(%l+)\t([^\n]*)\n" do
+      assert.equal(count == 0 and "false" or "nil", head)
+      assert.truthy(rest:find("^the NVIDIA driver was not found %(looked"))
+      assert.truthy(rest:find("%[no%-gpu%]$"))
+      count = count + 1
+    end
+    assert.equal(4, count)
+  end)
+
+  it("has every contestant once a round, never always behind the same",
+     function()
+    for n = 1, 6 do
+      local behind = {}
+      for round = 1, 2 * n do
+        local list, seen = gpu.bench_order(n, round), {}
+        assert.equal(n, #list)
+        for at, i in ipairs(list) do
+          seen[i] = true
+          if at > 1 then behind[list[at - 1] .. "," .. i] = true end
+        end
+        for i = 1, n do assert.truthy(seen[i]) end
+      end
+      for i = 1, n - 1 do
+        assert.truthy(behind[i .. "," .. i + 1])
+        assert.truthy(behind[i + 1 .. "," .. i])
+      end
+    end
+  end)
+
+  it("gives median and spread", function()
+    local list = {5, 1, 4, 2, 3}
+    assert.same({median = 3, min = 1, max = 5, q1 = 2, q3 = 4, n = 5},
+                gpu.stats(list))
+    assert.same({5, 1, 4, 2, 3}, list)
+    assert.equal(2.5, gpu.stats({1, 2, 3, 4}).median)
+    assert.equal(7, gpu.stats({7}).median)
+  end)
+end)
+
+describe("a GPU #gpu", function()
+  local dev, arch
+
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
+  end)
+
+  local function load(source, name)
+    local out = assert(jit.compile(source, {arch = arch, name = name}))
+    return assert(dev:load(out.cubin, name)), out
+  end
+
+  local axpy = [[extern "C" __global__ void axpy(float *y, const float *x,
+    float a, int n, long long shift) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + (float)shift;
+  }]]
+
+  it("is described", function()
+    local info = dev:info()
+    assert.truthy(info.arch:find "^sm_%d%d+a?$")
+    assert.truthy(#info.name > 3)
+    assert.truthy(info.sms > 0 and info.memory > 1 << 30)
+    assert.truthy(info.smem >= 48 * 1024)
+    assert.truthy(info.cuda:find "^%d+%.%d+$")
+    assert.equal(dev, gpu.open())
+    assert.truthy(gpu.available())
+    local far, message = gpu.open(1000)
+    assert.is_nil(far)
+    assert.truthy(message:find("there is no GPU number 1000 (", 1, true))
+  end)
+
+  it("keeps what is put into its buffers", function()
+    local h = core.buffer("bf16", 100003):fill_normal(1)
+    local d <close> = assert(dev:buffer(h))
+    assert.equal(200006, d.nbytes)
+    assert.truthy(d:download():equal(h))
+    assert.truthy(d:memset(0xff))
+    local ones = assert(d:download())
+    assert.equal("\xff\xff", ones:bytes(100002, 1))
+    assert.truthy(d:upload(h))
+    local again = core.buffer("bf16", 100003)
+    assert.equal(again, d:download(again))
+    assert.truthy(again:equal(h) and again.defined)
+    assert.has_error(function() d:upload(core.buffer("bf16", 3)) end)
+    assert.has_error(function() d:upload(core.buffer("f16", 100003)) end)
+    d:close()
+    d:close()
+    assert.truthy(d.closed)
+    local ok, message = pcall(d.download, d)
+    assert.falsy(ok)
+    assert.truthy(message:find("[closed]", 1, true))
+  end)
+
+  it("says when memory runs out, and frees garbage first", function()
+    local b, message = dev:buffer("u8", 1 << 45)
+    assert.is_nil(b)
+    assert.truthy(message:find("[out-of-memory]", 1, true), message)
+    local third = assert(dev:free_memory()) // 3
+    for _ = 1, 8 do assert(dev:buffer("u8", third)) end
+    collectgarbage()
+  end)
+
+  it("launches with arguments packed once", function()
+    local f, out = load(axpy, "axpy")
+    local a = f:attributes()
+    assert.equal(out.resources.registers, a.registers)
+    assert.equal(0, a.local_bytes)
+    local n = 1000
+    local x = core.buffer("f32", n):fill_int(5, -100, 100)
+    local y = assert(dev:buffer("f32", n + 1))
+    assert(y:memset(0))
+    local args = {{y, 4}, assert(dev:buffer(x)), {"f32", 0.5}, {"i32", n},
+                  {"i64", -3}}
+    local run = assert(f:prepare {args = args, grid = {(n + 255) // 256},
+                                  block = 256})
+    args[2] = nil  -- the launch keeps its own
+    collectgarbage()
+    collectgarbage()
+    assert.truthy(run:launch())
+    assert.truthy(dev:sync())
+    local got = assert(y:download())
+    assert.equal(0.0, got[0])
+    for i = 0, n - 1 do assert.equal(x[i] * 0.5 - 3, got[i + 1]) end
+    y:close()
+    local ok, message = pcall(run.launch, run)
+    assert.falsy(ok)
+    assert.truthy(message:find("[closed]", 1, true))
+  end)
+
+  it("refuses launches that cannot fit", function()
+    local f = load(axpy, "axpy")
+    local b = assert(dev:buffer("f32", 4))
+    local args = {b, b, {"f32", 1}, {"i32", 4}, {"i64", 0}}
+    local function fails(text, t)
+      local ok, message = pcall(f.prepare, f, t)
+      assert.falsy(ok)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+    fails("2048 threads a block", {args = args, grid = 1, block = {64, 32}})
+    fails("grid of 0", {args = args, grid = 0, block = 32})
+    fails("grid extent 2 is 65536", {args = args, grid = {1, 65536},
+                                     block = 32})
+    fails("block is not a number", {args = args, grid = 1})
+    fails("bytes of shared memory", {args = args, grid = 1, block = 32,
+                                     smem = 1 << 20})
+    fails("kernel argument 2 is a number", {args = {b, 1}, grid = 1,
+                                            block = 32})
+  end)
+
+  it("opts in to more than 48 KiB of shared memory", function()
+    local f = load([[extern "C" __global__ void big(int *p) {
+      extern __shared__ int s[];
+      for (int i = threadIdx.x; i < 25000; i += 32) s[i] = i * 3;
+      __syncwarp();
+      p[threadIdx.x] = s[24999 - threadIdx.x];
+    }]], "big")
+    local d = assert(dev:buffer("i32", 32))
+    local run = assert(f:prepare {args = {d}, grid = 1, block = 32,
+                                  smem = 100000})
+    assert(run:launch_n(3))
+    assert(dev:sync())
+    local got = assert(d:download())
+    for i = 0, 31 do assert.equal((24999 - i) * 3, got[i]) end
+  end)
+
+  it("orders work by streams and times it by events", function()
+    local f = load([[extern "C" __global__ void wait(long long *p,
+      long long ns) {
+      long long a, b;
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(a));
+      do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(b));
+      while (b - a < ns);
+      *p = ns;
+    }]], "wait")
+    local s <close> = assert(dev:stream())
+    local p = assert(dev:buffer("i64", 1))
+    local run = assert(f:prepare {args = {p, {"i64", 5000000}}, grid = 1,
+                                  block = 1, stream = s})
+    local from, to = assert(dev:event()), assert(dev:event())
+    assert(from:record(s))
+    assert(run:launch_n(2))
+    assert(to:record(s))
+    assert(s:sync())
+    assert(to:sync())
+    local ms = assert(from:elapsed(to))
+    assert.truthy(ms >= 9.9 and ms < 1000, tostring(ms))
+    assert.equal(5000000, p:download()[0])
+  end)
+
+  it("survives an illegal address in a new context", function()
+    local f = load([[extern "C" __global__ void bad(int *p) {
+      p[1ll << 40] = 1;
+    }]], "bad")
+    local h = core.buffer("i32", 4):fill(9)
+    local d = assert(dev:buffer(h))
+    local s, e = assert(dev:stream()), assert(dev:event())
+    local epoch = dev:info().epoch
+    assert(assert(f:prepare {args = {d}, grid = 1, block = 1}):launch())
+    local ok, message = dev:sync()
+    assert.is_nil(ok)
+    assert.truthy(message:find("CUDA_ERROR_ILLEGAL_ADDRESS", 1, true), message)
+    assert.truthy(message:find("[driver-error]", 1, true))
+    assert.equal(epoch + 1, dev:info().epoch)
+    assert.truthy(d.closed)
+    assert.has_error(function() d:download() end)
+    assert.has_error(function() s:sync() end)
+    assert.has_error(function() e:record() end)
+    assert.has_error(function()
+      f:prepare {args = {}, grid = 1, block = 1}
+    end)
+    d:close() s:close() e:close() f:close()
+    local again = assert(dev:buffer(h))
+    assert.truthy(again:download():equal(h))
+    assert.truthy(dev:sync())
+    local g = load(axpy, "axpy")
+    local y, x = assert(dev:buffer("f32", 4)), assert(dev:buffer("f32", 4))
+    assert(x:memset(0))
+    assert(assert(g:prepare {args = {y, x, {"f32", 1}, {"i32", 4},
+                                     {"i64", 5}}, grid = 1,
+                             block = 32}):launch())
+    assert.equal(5.0, assert(y:download())[3])
+  end)
+
+  it("multiplies with cuBLAS in every type and order", function()
+    local m, n, k = 96, 128, 64
+    local cases = {
+      {"bf16", "bf16", 0.01}, {"bf16", "f32", 1e-6}, {"f16", "f16", 0.001},
+      {"f32", "f32", 1e-6}, {"f32", "f32", 0.002, tf32 = true},
+      {"f64", "f64", 1e-14}, {"i8", "i32", 0},
+    }
+    for _, c in ipairs(cases) do
+      for _, m_major in ipairs {false, true} do
+        local A, B = core.buffer(c[1], m * k), core.buffer(c[1], n * k)
+        if c[1] == "i8" then A:fill_int(1, -100, 100) B:fill_int(2, -100, 100)
+        else A:fill_normal(1) B:fill_normal(2) end
+        local spec = {m = m, n = n, k = k, A = assert(dev:buffer(A)),
+                      B = assert(dev:buffer(B)), m_major = m_major,
+                      D = assert(dev:buffer(c[2], m * n)), tf32 = c.tf32}
+        assert(spec.D:memset(0xff))
+        local want = core.buffer("f64", m * n)
+        core.gemm_reference(A, B, want, m, n, k,
+                            {d = m_major and {1, m} or {n, 1}})
+        assert(assert(gpu.cublas(spec)):launch())
+        local diff = assert(spec.D:download()):diff(want)
+        assert.truthy(diff.frobenius <= c[3],
+                      c[1] .. " " .. diff.frobenius)
+        if c[1] ~= "i8" and c[1] ~= "f64" then
+          local list = assert(gpu.cublaslt(spec))
+          assert.truthy(#list >= 1)
+          for _, product in ipairs(list) do
+            assert(spec.D:memset(0xff))
+            assert(product:launch_n(2))
+            diff = assert(spec.D:download()):diff(want)
+            assert.truthy(diff.frobenius <= c[3])
+          end
+        end
+      end
+    end
+  end)
+
+  it("multiplies e4m3 with cublasLt", function()
+    if dev:info().arch < "sm_89" then return pending "needs sm_89" end
+    local m, n, k = 128, 64, 256
+    local A = core.buffer("e4m3", m * k):fill_normal(1)
+    local B = core.buffer("e4m3", n * k):fill_normal(2)
+    local D = assert(dev:buffer("bf16", m * n))
+    local list = assert(gpu.cublaslt {m = m, n = n, k = k, m_major = true,
+                                      A = assert(dev:buffer(A)),
+                                      B = assert(dev:buffer(B)), D = D})
+    assert(list[1]:launch())
+    local want = core.buffer("f64", m * n)
+    core.gemm_reference(A, B, want, m, n, k, {d = {1, m}})
+    assert.truthy(assert(D:download()):diff(want).frobenius < 0.01)
+  end)
+
+  it("refuses products that do not fit", function()
+    local b = assert(dev:buffer("bf16", 64))
+    assert.has_error(function()
+      gpu.cublas {m = 8, n = 9, k = 8, A = b, B = b, D = b}
+    end)
+    assert.has_error(function() gpu.cublas {m = 8, n = 8, k = 0} end)
+    local odd = assert(dev:buffer("u16", 64))
+    assert.has_error(function()
+      gpu.cublas {m = 8, n = 8, k = 8, A = odd, B = odd, D = odd}
+    end)
+  end)
+
+  it("benches contestants against each other", function()
+    local f = load([[extern "C" __global__ void spin(int *p, int n) {
+      int x = threadIdx.x;
+      for (int i = 0; i < n; i++) x = x * 3 + 1;
+      p[threadIdx.x] = x;
+    }]], "spin")
+    local d = assert(dev:buffer("i32", 32))
+    local function spin(n)
+      return assert(f:prepare {args = {d, {"i32", n}}, grid = 1, block = 32})
+    end
+    local slow = spin(400000)
+    local r = assert(gpu.bench({
+      {name = "quick", launch = spin(100000), flops = 1e6},
+      {name = "slow", launch = slow},
+      {name = "twice", launch = function()
+        local ok, message = slow:launch()
+        if not ok then return ok, message end
+        return slow:launch()
+      end}},
+      {rounds = 3, warm_ms = 5, hot_ms = 5, flush_bytes = 1 << 20,
+       progress = false}))
+    for _, kind in ipairs {"hot", "cold"} do
+      local quick, one, two = r.quick[kind], r.slow[kind], r.twice[kind]
+      assert.truthy(one.median > 2 * quick.median)
+      assert.truthy(two.median > 1.5 * one.median)
+      assert.truthy(quick.min <= quick.median and quick.median <= quick.max)
+      assert.equal(3, quick.n)
+    end
+    assert.equal("quick", r[1].name)
+    -- 1e6 operations in `median` milliseconds.
+    assert.near(1e6 / (r.quick.hot.median * 1e-3) / 1e12,
+                r.quick.hot.tflops, r.quick.hot.tflops * 1e-9)
+    local object, at = assert(gpu.best {slow, spin(1000), slow})
+    assert.equal(2, at)
+    assert.is_not_nil(object)
+    local none, message = gpu.bench {{name = "bad", launch = function()
+      return nil, "refused [driver-error]"
+    end}}
+    assert.is_nil(none)
+    assert.equal("refused [driver-error]", message)
+    assert.has_error(function()
+      gpu.bench {{name = "misuse", launch = function() error "mine" end}}
+    end)
+  end)
+end)

@@ -126,9 +126,8 @@ int64_t tiled_mma_size(Ctx *cx, const TiledMma *m) {
 }
 
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i) {
-  Dim core = core_of(cx, m, i);
-  if (m->perm[i].kind == PERM_ANY) return core;
-  return dim_max(cx, core, layout_size(cx, m->perm[i].l));
+  return m->perm[i].kind == PERM_ANY ? core_of(cx, m, i)
+                                     : layout_size(cx, m->perm[i].l);
 }
 
 // ---- the partition of a tensor ----
@@ -146,7 +145,7 @@ static Layout concat2(Ctx *cx, Layout a, Layout b) {
 }
 
 static Layout leaf1(Ctx *cx, Dim n) {
-  return layout_leaf(cx, n, dim_int(cx, 1));
+  return layout_leaf(cx, n, dim_int(cx, !dim_is(n, 1)));
 }
 
 enum { MAX_RANK = 12 };
@@ -203,14 +202,26 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   }
 }
 
+// Where thr is in the modes of l, by its strides; 0 along modes of stride 0.
+static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
+  Layout flat = layout_flatten(cx, l);
+  Dim c = dim_int(cx, 0), scale = dim_int(cx, 1);
+  Tup s = tup_first(flat.shape);
+  for (size_t i = 0, n = tup_leaves(flat.shape); i < n; i++) {
+    if (!dim_is(*s, 1) && !dim_is(flat.stride[i], 0)) {
+      Dim x = dim_rem(cx, dim_quo(cx, thr, flat.stride[i]), *s);
+      c = dim_add(cx, c, dim_mul(cx, x, scale));
+    }
+    scale = dim_mul(cx, scale, *s);
+    s = tup_next(s);
+  }
+  return c;
+}
+
 // Coordinates (v,m,n,k) of a thread, v along all of V.
 static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
-  int64_t n = tiled_mma_size(cx, m);
-  if (dim_static(thr) && (dim_value(thr) < 0 || dim_value(thr) >= n))
-    ctx_fail(cx, ERR_ARG, "thread %" PRId64 " of a tiled MMA of %" PRId64
-             " threads", dim_value(thr), n);
-  Tup c = layout_flat_coord(cx, m->thr_vmnk, tup_leaf(cx, thr));
-  for (int i = 0; i < 4; i++) vmnk[i] = *tup_get(cx, c, i);
+  for (int i = 0; i < 4; i++)
+    vmnk[i] = mode_coord(cx, layout_mode(cx, m->thr_vmnk, i), thr);
 }
 
 // ((v,(m,n)),(_,(_,_,...))) of a tensor with `rank` modes.
@@ -282,6 +293,17 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 
 // ---- (thread,value) layouts of the whole tile ----
 
+// Thread index -> place in (V,M,N,K). Indices that no atom uses (a quad pair
+// has lanes 0-3 and 16-19) go with others.
+static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
+  Layout gaps = layout_complement_shape(cx, m->thr_vmnk, NULL);
+  Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));
+  Dim shape[2] = {layout_size(cx, m->thr_vmnk), dim_int(cx, 1)};
+  Dim stride[2] = {dim_int(cx, 1), dim_int(cx, 0)};
+  Layout ids = layout_make(cx, tup_of(cx, shape, 2), tup_of(cx, stride, 2));
+  return layout_compose(cx, ids, inv);
+}
+
 Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   int mode[2];
   operand_modes(which, mode);
@@ -300,8 +322,7 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
                   layout_mode(cx, two, 1));
     thr = concat2(cx, layout_mode(cx, thr, 0), two);
   }
-  Layout to_thr = layout_right_inverse(cx, m->thr_vmnk);
-  return concat2(cx, layout_compose(cx, thr, to_thr), val);
+  return concat2(cx, layout_compose(cx, thr, thread_to_id(cx, m)), val);
 }
 
 // ---- text ----

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static Layout leaf1(Ctx *cx, Dim n) {
-  return layout_leaf(cx, n, dim_int(cx, 1));
+  return layout_leaf(cx, n, dim_int(cx, !dim_is(n, 1)));
 }
 
 static Layout concat2(Ctx *cx, Layout a, Layout b) {
@@ -236,13 +236,15 @@ static void check_divides(Ctx *cx, const TiledCopy *c, char which, Layout l) {
 
 Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
                             Dim thr) {
-  int64_t n = tiled_copy_size(cx, c);
-  if (dim_static(thr) && (dim_value(thr) < 0 || dim_value(thr) >= n))
-    ctx_fail(cx, ERR_ARG, "thread %" PRId64 " of a tiled copy of %" PRId64
-             " threads", dim_value(thr), n);
   check_divides(cx, c, which, t.l);
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
+  if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
+    // past the end the last mode goes on, as everywhere
+    Layout tid = layout_mode(cx, layout_inner(all.l), 0);
+    all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
+    thr = dim_int(cx, 0);
+  }
   TupB b = {0};
   tupb_open(cx, &b);
   tupb_leaf(cx, &b, thr);

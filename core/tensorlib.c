@@ -434,17 +434,6 @@ static int l_recast_tensor(lua_State *L) {
   return 1;
 }
 
-// autovec_copy(src, dst [, pred [, max_bits]])
-static int l_autovec_copy(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_tracing(cx, L, "autovec_copy");
-  Tensor src = face_check_tensor(L, 1), dst = face_check_tensor(L, 2), pred;
-  bool has = !lua_isnoneornil(L, 3);
-  if (has) pred = face_check_tensor(L, 3);
-  tensor_copy(cx, src, dst, has ? &pred : NULL, luaL_optinteger(L, 4, 128));
-  return 0;
-}
-
 // ---- opening ----
 
 void tensorlib_extend(lua_State *L, const char *name, lua_CFunction f) {
@@ -480,8 +469,7 @@ void tensorlib_open(lua_State *L) {
     {"local_tile", l_local_tile}, {"inner_partition", l_local_tile},
     {"outer_partition", l_outer_partition},
     {"local_partition", l_local_partition},
-    {"recast_tensor", l_recast_tensor}, {"autovec_copy", l_autovec_copy},
-    {NULL, NULL}};
+    {"recast_tensor", l_recast_tensor}, {NULL, NULL}};
   methods_open(L);
   face_setfuncs(L, funcs);
   tensorlib_extend(L, "make_fragment_like", l_make_fragment_like);

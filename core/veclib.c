@@ -90,10 +90,10 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
 Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
   Operands a = {.n = n};
   bool number[MAX_OPERANDS];
+  for (int i = 0; i < n; i++) a.o[i].v = veclib_test(L, first + i);
   face_tracing(cx, L, "an element-wise operation");
   for (int i = 0; i < n; i++) {
     Operand *o = &a.o[i];
-    o->v = veclib_test(L, first + i);
     number[i] = !o->v && !lua_isuserdata(L, first + i);
     if (o->v) {
       if (a.like) veclib_same_shape(cx, a.like, o->v);
@@ -379,8 +379,8 @@ static int vec_tostring(lua_State *L) {
 
 static int tensor_load_vector(lua_State *L) {
   Ctx *cx = face_enter(L);
-  face_tracing(cx, L, "t:load()");
   Tensor t = face_check_tensor(L, 1);
+  face_tracing(cx, L, "t:load()");
   int64_t n = tensor_count(cx, &t, "load");
   Ref *r = NEW(cx, Ref, (size_t)n);
   tensor_load_all(cx, t, r);
@@ -390,8 +390,8 @@ static int tensor_load_vector(lua_State *L) {
 
 static int tensor_store_vector(lua_State *L) {
   Ctx *cx = face_enter(L);
-  face_tracing(cx, L, "t:store(v)");
   Tensor t = face_check_tensor(L, 1);
+  face_tracing(cx, L, "t:store(v)");
   const Vector *v = veclib_check(L, 2);
   int64_t n = tensor_count(cx, &t, "store");
   if (n != v->n)

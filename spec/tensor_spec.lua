@@ -267,6 +267,262 @@ describe("marks", function()
   end)
 end)
 
+-- Traces f over tensors; the text of the IR.
+local function ir(f, ...)
+  return cute.kernel("k", f)(...):trace({block = 32}).ir
+end
+
+-- Bits of every move of a kernel: {[bits] = count}.
+local function moves(f, ...)
+  local out = {}
+  for bits in ir(f, ...):gmatch "copy #(%d+)" do
+    out[tonumber(bits)] = (out[tonumber(bits)] or 0) + 1
+  end
+  return out
+end
+
+describe("copies of traced tensors", function()
+  local function widths(dtype, src, dst)
+    local t = cute.zeros(cute.cosize(src), dtype)
+    return moves(function(m)
+      local r = cute.make_rmem_tensor(dst, dtype)
+      cute.autovec_copy(cute.make_tensor(m.iterator, src), r)
+    end, t)
+  end
+  local L = cute.make_layout
+
+  it("are as wide as both layouts allow, up to 128 bits", function()
+    assert.same({[128] = 1}, widths(cute.bf16, L {8}, L {8}))
+    assert.same({[128] = 4}, widths(cute.f32, L {16}, L {16}))
+    assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
+    assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
+    assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
+    -- the same order on both sides, whatever it is
+    assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
+      L({4, 8}, {8, 1})))
+    assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
+      L({4, {2, 4}}, {8, {4, 1}})))
+    -- different orders: element by element
+    assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
+      L({4, 8}, {1, 4})))
+    -- pairs, as the accumulators of an MMA have them
+    assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
+      L({{2, 2}, 4}, {{1, 2}, 4})))
+    -- a row whose length is odd misaligns the next one
+    assert.same({[16] = 16}, widths(cute.bf16, L({8, 2}, {1, 9}),
+      L {8, 2}))
+  end)
+
+  it("respect offsets and dynamic strides", function()
+    local t = cute.zeros({16, 64}, cute.bf16)
+    local function row(tile, at)
+      return moves(function(m)
+        local r = cute.make_rmem_tensor({8}, cute.bf16)
+        local tid = cute.arch.thread_idx()
+        cute.autovec_copy(cute.local_tile(cute.domain_offset({0, at},
+          m)(tid, _), {tile}, {0}), r)
+      end, t)
+    end
+    assert.same({[128] = 1}, row(8, 0))
+    assert.same({[64] = 2}, row(8, 4))
+    assert.same({[32] = 4}, row(8, 2))
+    assert.same({[16] = 8}, row(8, 1))
+    t:mark_layout_dynamic {divisibility = {1, 1}}
+    assert.same({[16] = 8}, row(8, 0))
+    t:mark_layout_dynamic {divisibility = {1, 4}}
+    assert.same({[64] = 2}, row(8, 0))
+    t:mark_layout_dynamic {divisibility = {1, 64}}
+    assert.same({[128] = 1}, row(8, 0))
+  end)
+
+  it("respect the swizzle's base", function()
+    local function through(base)
+      return moves(function()
+        local s = cute.make_smem_tensor(cute.bf16, cute.composition(
+          cute.make_swizzle(2, base, 3), L({8, 64}, {64, 1})))
+        local r = cute.make_rmem_tensor({64}, cute.bf16)
+        cute.autovec_copy(r, s(cute.arch.thread_idx(), _))
+      end)
+    end
+    assert.same({[128] = 8}, through(3))
+    assert.same({[64] = 16}, through(2))
+    assert.same({[16] = 64}, through(0))
+  end)
+
+  it("move every element to its place, through swizzled memory", function()
+    local atom = cute.composition(cute.make_swizzle(3, 3, 3),
+      L({8, {8, 8}}, {8, {1, 64}}))
+    local A, C = cute.zeros({64, 128}, cute.bf16),
+      cute.zeros({128, 64}, cute.bf16)
+    for i in A:elements() do A[i] = i % 251 end
+    local k = cute.kernel("transpose", function(mA, mC)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.bf16,
+        cute.tile_to_shape(atom, {64, 128}))                 -- (64,128)
+      cute.autovec_copy(mA(tid, _), s(tid, _))
+      cute.arch.sync_threads()
+      for half = 0, 1 do
+        local column = s(_, tid + 64 * half)                 -- (64)
+        mC(tid + 64 * half, _):store(column:load())
+      end
+    end)
+    k(A, C):launch {grid = 1, block = 64, device = "sim"}
+    for i = 0, 63 do
+      for j = 0, 127 do assert.equal(A(i, j), C(j, i)) end
+    end
+  end)
+
+  it("are guarded by a predicate tensor", function()
+    local A, C = cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32)
+    for i = 0, 63 do A[i] = i + 1 end
+    local k = cute.kernel("guarded", function(mA, mC)
+      local tid = cute.arch.thread_idx()
+      local a, c = cute.local_tile(mA, {4}, {tid}),
+        cute.local_tile(mC, {4}, {tid})
+      local p = cute.make_rmem_tensor({4}, "boolean")
+      for i = 0, 3 do p[i] = (tid * 4 + i):lt(41) end
+      cute.copy_if(p, a, c)
+    end)
+    k(A, C):launch {grid = 1, block = 16, device = "sim"}
+    for i = 0, 63 do assert.equal(i < 41 and i + 1 or 0, C[i]) end
+  end)
+
+  it("refuse what does not fit", function()
+    local t = cute.zeros({16, 64}, cute.bf16)
+    raises("8 elements to 4", ir, function(m)
+      cute.autovec_copy(cute.local_tile(m, {1, 8}, {0, 0}),
+        cute.make_rmem_tensor({4}, cute.bf16))
+    end, t)
+    raises("copy of bf16 elements to f32 elements", ir, function(m)
+      cute.autovec_copy(cute.local_tile(m, {1, 8}, {0, 0}),
+        cute.make_rmem_tensor({8}, cute.f32))
+    end, t)
+    t:mark_layout_dynamic()
+    raises("[needs-static]", ir, function(m) m(0, _):load() end, t)
+  end)
+end)
+
+describe("traced tensors", function()
+  it("keep their elements through stores and loads", function()
+    local A, C = cute.zeros({32}, cute.f32), cute.zeros({32}, cute.f32)
+    for i = 0, 31 do A[i] = i * i end
+    local k = cute.kernel("elements", function(mA, mC)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, {32})
+      s[31 - tid] = mA[tid]
+      cute.arch.sync_threads()
+      mC:set(tid, s(tid) + 0.5)
+    end)
+    k(A, C):launch {grid = 1, block = 32, device = "sim"}
+    for i = 0, 31 do assert.equal((31 - i) ^ 2 + 0.5, C[i]) end
+  end)
+
+  it("give coordinates that predicates are made of", function()
+    local C = cute.zeros({8, 32}, cute.i32)
+    local k = cute.kernel("coordinates", function(mC)
+      local tid = cute.arch.thread_idx()
+      local id = cute.make_identity_tensor {8, 32}
+      local mine, c = id(_, tid), mC(_, tid)
+      for i = 0, 7 do
+        local at = mine(i)
+        c[i] = at[1] * 100 + at[2]
+      end
+    end)
+    k(C):launch {grid = 1, block = 32, device = "sim"}
+    for i = 0, 7 do
+      for j = 0, 31 do assert.equal(i * 100 + j, C(i, j)) end
+    end
+  end)
+
+  it("refuse traced indices of registers", function()
+    raises("[register-index]", ir, function()
+      local r = cute.make_rmem_tensor({32}, cute.f32)
+      return r[cute.arch.thread_idx()]
+    end)
+    raises("unroll with a plain Lua loop", ir, function()
+      local r = cute.make_rmem_tensor({4, 8}, cute.f32)
+      r:set(0, cute.arch.thread_idx(), 1.0)
+    end)
+  end)
+
+  it("take values of their own type only", function()
+    raises("[type-mismatch]", ir, function()
+      local r = cute.make_rmem_tensor({4}, cute.bf16)
+      r[0] = cute.arch.thread_idx()
+    end)
+    raises("convert it with :to(cute.bf16)", ir, function()
+      local r = cute.make_rmem_tensor({4}, cute.bf16)
+      r:store(cute.full({4}, 0, cute.f32))
+    end)
+  end)
+
+  it("print the budget table when shared memory is over it", function()
+    local got = message(ir, function()
+      cute.make_smem_tensor(cute.f32, {128, 128})
+      cute.make_smem_tensor(cute.bf16, {128, 1024})
+    end)
+    assert.is_truthy(got:find("[smem-budget]", 1, true))
+    assert.is_truthy(got:find("327680 bytes", 1, true))
+    assert.is_truthy(got:find("65536 bytes", 1, true))
+    assert.is_truthy(got:find("262144 bytes", 1, true))
+    assert.is_truthy(got:find("227 KiB", 1, true))
+    local p = cute.kernel("large", function()
+      cute.make_smem_tensor(cute.f32, {128, 256})[0] = 1.0
+    end)():trace {block = 32}
+    p:cuda "sm_80"
+    raises("[smem-budget]", p.cuda, p, "sm_75")
+    raises("64 KiB", p.cuda, p, "sm_75")
+  end)
+
+  it("stay in their kernel, and in their loop", function()
+    local kept
+    ir(function() kept = cute.make_rmem_tensor({4}, cute.f32) end)
+    raises("[foreign-value]", function() return kept:load() end)
+    raises("[foreign-value]", ir, function() return kept:load() end)
+    assert.equal("ptr[f32,rmem]", tostring(kept):match "^%S+")
+    local held = {}
+    raises("[out-of-region]", ir, function()
+      for k in cute.range(8) do
+        held[1] = cute.make_rmem_tensor({4}, cute.f32)
+        held[1][0] = k:to(cute.f32)
+      end
+      held[1]:fill(0)
+    end)
+  end)
+
+  it("cannot be made outside a kernel, nor host tensors inside", function()
+    raises("[not-tracing]", cute.make_rmem_tensor, {4}, cute.f32)
+    raises("[not-tracing]", cute.make_smem_tensor, cute.f32, {4})
+    raises("[inside-kernel]", ir, function() cute.zeros({4}, cute.f32) end)
+    local h = cute.zeros({4}, cute.f32)
+    raises("[inside-kernel]", ir, function() h[0] = 1 end)
+    raises("as an argument", ir,
+      function() return h[cute.arch.thread_idx()] end)
+  end)
+
+  it("may read host tensors at known places", function()
+    local h = cute.tensor({0.5, 1.5}, cute.f32)
+    local C = cute.zeros({32}, cute.f32)
+    local k = cute.kernel("constants", function(mC)
+      mC[cute.arch.thread_idx()] = h[1]
+    end)
+    k(C):launch {grid = 1, block = 32, device = "sim"}
+    assert.equal(1.5, C[7])
+  end)
+
+  it("fill", function()
+    local C = cute.zeros({32, 6}, cute.f32)
+    local k = cute.kernel("fill", function(mC)
+      local row = mC(cute.arch.thread_idx(), _)
+      local r = cute.make_rmem_tensor_like(row)
+      r:fill(2.5)
+      row:store(r:load())
+    end)
+    k(C):launch {grid = 1, block = 32, device = "sim"}
+    for i, v in C:elements() do assert.equal(2.5, v, i) end
+  end)
+end)
+
 describe("print_tensor", function()
   it("shows rows, and matrices of further modes below each other", function()
     local draw = require "cute.draw"

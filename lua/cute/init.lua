@@ -23,6 +23,7 @@ end
 local PARTS = {
   ["cute.trace"] = {"range", "range_constexpr", "when", "loop", "var"},
   ["cute.kernel"] = {"kernel", "compile", "device"},
+  ["cute.draw"] = {"print_layout", "print_tensor"},
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",

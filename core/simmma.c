@@ -121,7 +121,7 @@ static float round_f32(int64_t sum, int exp, int keep) {
     exp = quantum;
   }
   float x = (float)ldexp((double)mag, exp);
-  return sum < 0 ? -x : x;
+  return sum < 0 && mag ? -x : x;
 }
 
 // Infinities and NaNs: true, and the result, if any operand is one.
@@ -142,6 +142,7 @@ static bool special_sum(int n, const float *a, const float *b, float c,
   return true;
 }
 
+// A zero result is +0, whatever was cut away.
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  float c) {
   float out;
@@ -166,7 +167,7 @@ float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
   }
   if (!r->half) return round_f32(sum, e - r->f, r->keep);
   double x = ldexp((double)sum, e - r->f);
-  return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x));
+  return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
 }
 
 // mma.sync of fp8 on Hopper: the compiler makes two f16 instructions of it,

@@ -89,7 +89,8 @@ INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
   }
   for (int l = 0; l < LANES; l++) {
     double x = sums[l / HALF][l % HALF] * (double)(*down)[l];
-    (*d)[l] = dtype_to_float(DT_F16, dtype_from_double(DT_F16, x));
+    // + 0 makes -0 a +0
+    (*d)[l] = dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
   }
 }
 

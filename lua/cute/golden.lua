@@ -1,0 +1,258 @@
+--- Golden data: reference values, one JSON object a line, run against cutelua.
+--
+-- `make golden` calls main(). A file `layout.jsonl` of the folder is checked
+-- by golden.ops.layout: a table from op to a function that takes the decoded
+-- line and returns true, or false and what it got instead, or nil when it
+-- does not cover the case. Ops without a function are listed as not run.
+-- Modules named in golden.modules add their functions when first run.
+local json = require "dkjson"
+local core = require "cute.core"
+
+local golden = {
+  ops = {},
+  modules = {"cute.golden_layout", "cute.golden_atoms"},
+  shown = 5,  -- failing lines printed in full
+}
+
+-- ---- access.jsonl ----
+
+local sim = core.sim
+local access = {}
+golden.ops.access = access
+
+-- Lines with exact = false are counted by rule only roughly: a sixth off will
+-- do.
+local function agrees(case, got)
+  local want = case.wavefronts or case.sectors
+  local slack = case.exact == false and want / 6 or 0
+  if math.abs(got - want) <= slack then return true end
+  return false, got
+end
+
+for op, kind in pairs {["ld.shared"] = "load", ["st.shared"] = "store",
+                       ["cp.async.ca"] = "cp.async"} do
+  access[op] = function(case)
+    return agrees(case, (sim.shared_wavefronts(kind, case.width, case.addr,
+                                               case.mask)))
+  end
+end
+
+for _, op in ipairs {"ldmatrix", "ldmatrix.trans", "stmatrix",
+                     "stmatrix.trans"} do
+  access[op] = function(case)
+    return agrees(case, (sim.matrix_wavefronts(case.num, case.addr)))
+  end
+end
+
+for _, op in ipairs {"ld.global", "st.global"} do
+  access[op] = function(case)
+    return agrees(case, sim.global_sectors(case.width, case.addr, case.mask))
+  end
+end
+
+access["cp.async.cg"] = function(case)
+  local src = {}
+  for lane = 1, 32 do src[lane] = (lane - 1) * case.width end
+  return agrees(case, (sim.cpasync_cg_wavefronts(case.addr, src, case.mask)))
+end
+
+-- ---- mma_numerics.jsonl ----
+
+-- "mma.sync.m16n8k16.f32.bf16.bf16.f32" (D A B C), "wgmma.k16.f32.f16.f16".
+local function instruction(op)
+  local k, d, a, b = op:match "^mma%.sync%.m%d+n%d+k(%d+)%.(%w+)%.(%w+)%.(%w+)"
+  local wgmma = not k
+  if wgmma then k, d, a, b = op:match "^wgmma%.k(%d+)%.(%w+)%.(%w+)%.(%w+)$" end
+  if not k then return nil end
+  for _, name in ipairs {d, a, b} do
+    if not core.find_dtype(name) then return nil end
+  end
+  return {a = a, b = b, c = d, k = math.tointeger(tonumber(k)),
+          wgmma = wgmma, arch = 90}
+end
+
+local function words(text)
+  local list = {}
+  for w in text:gmatch "%x+" do list[#list + 1] = tonumber(w, 16) end
+  return list
+end
+
+-- Both versions of the arithmetic must give the line's D.
+local function numerics(kind)
+  return function(case)
+    local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)
+    local want = tonumber(case.D, 16)
+    local dot = sim.mma_dot(kind, a, b, c)
+    local tile = sim.mma_tile(kind, 1, 1, a, b, {c})[1]
+    if dot == want and tile == want then return true end
+    return false, ("%x (term by term), %x (tile)"):format(dot, tile)
+  end
+end
+
+golden.ops.mma_numerics = setmetatable({}, {__index = function(ops, op)
+  local kind = instruction(op)
+  if not kind then return nil end
+  local check = numerics(kind)
+  rawset(ops, op, check)
+  return check
+end})
+
+-- ---- the runner ----
+
+local function load_modules()
+  for _, name in ipairs(golden.modules) do
+    local ok, message = pcall(require, name)
+    if not ok and not tostring(message):find(
+        ("module '%s' not found"):format(name), 1, true) then
+      error(message, 0)
+    end
+  end
+end
+
+local function files_of(dir)
+  local quoted = "'" .. dir:gsub("'", "'\\''") .. "'"
+  local p <close> = assert(io.popen("ls -1 " .. quoted .. " 2>/dev/null"))
+  local names = {}
+  for name in p:lines() do
+    local stem = name:match "^(.*)%.jsonl$"
+    if stem then names[#names + 1] = stem end
+  end
+  return names
+end
+
+local function new_row(file, op)
+  return {file = file, op = op, passed = 0, failed = 0, not_run = 0,
+          agreed = 0, differed = 0}
+end
+
+-- One case: "passed", "failed" and what came instead, "not_run", and for
+-- cases that the data itself calls inconsistent "agreed" or "differed".
+local function judge(check, case)
+  local flagged = case.self_consistent == false
+  if not check then return "not_run" end
+  local ok, result, got = pcall(check, case)
+  if not ok then result, got = false, "error: " .. tostring(result) end
+  if ok and result == nil then return "not_run" end
+  if flagged then return result and "agreed" or "differed" end
+  if result then return "passed" end
+  return "failed", got
+end
+
+local function text_of(got)
+  if type(got) == "table" then return json.encode(got) end
+  return tostring(got)
+end
+
+-- Rows of one file, in order of appearance; failures into `failures`.
+local function run_file(dir, file, failures)
+  local rows, by_op, number = {}, {}, 0
+  local ops = golden.ops[file] or {}
+  local f <close> = assert(io.open(dir .. "/" .. file .. ".jsonl", "r"))
+  for line in f:lines() do
+    number = number + 1
+    if line:find "%S" then
+      local decoded, case = pcall(json.decode, line)
+      local good = decoded and type(case) == "table" and
+                   type(case.op) == "string"
+      local op = good and case.op or "(malformed line)"
+      local row = by_op[op]
+      if not row then
+        row = new_row(file, op)
+        by_op[op], rows[#rows + 1] = row, row
+      end
+      local verdict, got = "failed", "no JSON object with an op"
+      if good then verdict, got = judge(ops[op], case) end
+      row[verdict] = row[verdict] + 1
+      if verdict == "failed" then
+        failures.count = failures.count + 1
+        if #failures < golden.shown then
+          failures[#failures + 1] = ("%s.jsonl:%d: %s\n  got %s"):format(
+            file, number, line, text_of(got))
+        end
+      end
+    end
+  end
+  return rows
+end
+
+local COLUMNS = {"file", "op", "passed", "failed", "not run", "flagged"}
+
+local function cells(row)
+  local flagged = row.agreed + row.differed
+  return {row.file, row.op, row.passed, row.failed, row.not_run,
+          flagged == 0 and "" or
+          ("%d (%d as the data)"):format(flagged, row.agreed)}
+end
+
+local function print_table(rows, out)
+  local lines, width = {COLUMNS}, {}
+  for _, row in ipairs(rows) do lines[#lines + 1] = cells(row) end
+  for _, line in ipairs(lines) do
+    for i, cell in ipairs(line) do
+      width[i] = math.max(width[i] or 0, #tostring(cell))
+    end
+  end
+  for _, line in ipairs(lines) do
+    local text = {}
+    for i, cell in ipairs(line) do
+      local left = i <= 2 or i == 6
+      text[i] = ("%" .. (left and "-" or "") .. width[i] .. "s"):format(cell)
+    end
+    out((table.concat(text, "  "):gsub("%s+$", "")))
+  end
+end
+
+--- Where the data is: CUTELUA_GOLDEN_DIR, or ../shared/golden.
+function golden.folder()
+  return os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden"
+end
+
+--- Runs every *.jsonl file of a folder and prints a table, the first failing
+-- lines in full, and last "N passed, N failed". Cases without a check, and
+-- those that the data marks as inconsistent, are in neither number.
+---@param dir? string folder, golden.folder() by default
+---@param out? fun(line: string) print by default
+---@return table? counts {passed=, failed=, not_run=, flagged=, rows=}
+---@return string? message when there is no such data
+function golden.run(dir, out)
+  dir, out = dir or golden.folder(), out or print
+  load_modules()
+  local files = files_of(dir)
+  if #files == 0 then
+    return nil, ("no golden data (*.jsonl) in %s"):format(dir)
+  end
+  local rows, failures = {}, {count = 0}
+  for _, file in ipairs(files) do
+    for _, row in ipairs(run_file(dir, file, failures)) do
+      rows[#rows + 1] = row
+    end
+  end
+  local sum = {passed = 0, failed = 0, not_run = 0, flagged = 0, rows = rows}
+  for _, row in ipairs(rows) do
+    sum.passed = sum.passed + row.passed
+    sum.failed = sum.failed + row.failed
+    sum.not_run = sum.not_run + row.not_run
+    sum.flagged = sum.flagged + row.agreed + row.differed
+  end
+  print_table(rows, out)
+  for _, failure in ipairs(failures) do out(failure) end
+  if failures.count > #failures then
+    out(("... and %d more"):format(failures.count - #failures))
+  end
+  out(("%d not run, %d flagged"):format(sum.not_run, sum.flagged))
+  out(("%d passed, %d failed"):format(sum.passed, sum.failed))
+  return sum
+end
+
+--- `make golden`: runs the data and ends the process, 0 when nothing failed.
+---@param dir? string
+function golden.main(dir)
+  local sum, message = golden.run(dir)
+  if not sum then
+    io.stderr:write(message, "\n")
+    os.exit(1, true)
+  end
+  os.exit(sum.failed == 0 and sum.passed > 0, true)
+end
+
+return golden

@@ -305,5 +305,6 @@ int luaopen_cute_core(lua_State *L) {
   atomlib_open(L);
   runlib_open(L);
   simlib_open(L);
+  simrunlib_open(L);
   return 1;
 }

@@ -31,6 +31,7 @@ void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);
 void simlib_open(lua_State *L);
+void simrunlib_open(lua_State *L);
 
 Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).

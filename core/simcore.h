@@ -1,0 +1,299 @@
+// Inside the simulator: the decoded program and the state of a CTA.
+//
+//   simprog.c    Fn -> SimProg: uniform values, slots, jump targets
+//   simatom.c    tables of MMA and matrix-copy atoms from their TV layouts
+//   simalu.c     arithmetic, one lane or 32
+//   simmem.c     shared and global memory with shadow state, cp.async
+//   simexec.c    the interpreter: one warp until it must wait
+//   simcta.c     warps of a CTA: scheduling, barriers, deadlock
+//   simreport.c  reports in words, statistics by line
+//   sim.c        CTAs over the host's threads
+#ifndef CUTE_SIMCORE_H
+#define CUTE_SIMCORE_H
+
+#include "atom.h"
+#include "sim.h"
+#include "simmma.h"
+
+enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16 };
+#define FULL 0xffffffffu
+
+// How a value lies in its slot: lanes of 4 or 8 bytes, raw bits of the type
+// zero-extended (booleans 0 or 1).
+typedef enum SimClass {
+  SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
+} SimClass;
+SimClass sim_class(DType t);
+static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
+
+// A memory object as the interpreter sees it, through one of its names: a
+// recast name has elements of another size. Registers are kept in units, the
+// narrowest element of any name: unit u of lane l is at
+// base + (u * 32 + l) * size.
+typedef struct SimMem {
+  Space space;
+  DType type;
+  int bits;            // of an element
+  int own;             // bits of an element of the object itself
+  int unit, size, per; // rmem: bits and bytes of a unit, units an element
+  int64_t count;       // elements that may be touched
+  int64_t bytes;       // the same in bytes
+  int32_t index;       // into Fn.mem
+  uint32_t base;       // smem: byte offset in the CTA's shared memory;
+                       // rmem: byte offset of unit 0 in the warp's values
+  uint32_t def;        // rmem: byte offset of one lane mask a unit
+  uint8_t *p, *defined;  // gmem
+} SimMem;
+
+// One side of a move: object and slot of the offset (elements).
+typedef struct SimSide {
+  const SimMem *mem;
+  uint32_t slot;
+  bool wide;           // 64-bit offsets
+  int64_t konst;       // rmem: the first unit
+} SimSide;
+
+typedef struct SimCopy {
+  SimSide dst, src;
+  uint32_t pred;       // slot, 0: always
+  int bytes;           // a lane
+} SimCopy;
+
+// An MMA's operand: unit `reg[v]` of mem is value v of every thread;
+// at[v * 32 + lane] is its place in the tile, row-major.
+typedef struct SimOperand {
+  const SimMem *mem;
+  DType type;
+  int nval, size;      // values a thread; elements of the tile
+  const uint32_t *reg;
+  const uint16_t *at;
+} SimOperand;
+
+typedef struct SimMmaIns {
+  const AtomMma *row;
+  SimMma m;
+  int groups;          // how many tiles a warp does at once (quad pairs: 4)
+  int threads;         // of a group
+  const uint8_t *lane; // lane[g * threads + t]
+  SimOperand d, a, b, c;
+} SimMmaIns;
+
+typedef struct SimMatrix {
+  const AtomCopy *row;
+  bool store;          // stmatrix
+  int num;             // matrices
+  SimSide smem;
+  const SimMem *rmem;
+  const uint32_t *reg; // first unit of each 32-bit register
+  const uint8_t *half; // half[(reg * 2 + h) * 32 + lane]: which 16-bit piece
+} SimMatrix;
+
+typedef struct SimPrint {
+  const char *fmt;
+  uint32_t n;
+  const uint32_t *slot;
+  const uint8_t *type;
+} SimPrint;
+
+typedef struct SimIns {
+  uint8_t op;          // Op
+  uint8_t type;        // DType: of the operands where they matter (CMP, CVT)
+  uint8_t cls;         // SimClass of type
+  uint8_t to;          // DType of the result (CVT, BITCAST)
+  bool uniform;        // same in all lanes: lane 0 only is computed
+  bool spread;         // ... and then copied to all
+  bool wide;           // result has 64-bit lanes
+  uint8_t head;        // END: Op of its region; FOR: uniform bounds
+  uint32_t d, a, b, c; // slots: byte offsets into the warp's values
+  uint32_t jump;       // index of an instruction
+  uint32_t src;        // index into Fn.src
+  uint32_t ref;        // instruction of the IR
+  int32_t stat;        // index of its statistics, or -1
+  int64_t imm;
+  const void *x;       // SimCopy, SimSide, SimMmaIns, SimMatrix, SimPrint
+} SimIns;
+
+// Values known before a warp starts.
+typedef struct SimInit {
+  uint32_t slot;
+  bool spread, wide;
+  uint8_t kind;        // OP_CONST, OP_ARG or OP_SREG
+  int64_t imm;         // bits, or SReg
+} SimInit;
+
+typedef struct SimProg {
+  const Launch *launch;
+  const Fn *fn;
+  SimIns *ins;
+  uint32_t nins;
+  SimInit *init;
+  uint32_t ninit;
+  const SimMem **mem;  // of the instructions that name memory objects
+  uint32_t nstat;
+  uint32_t *stat_ref;  // IR instruction of each statistics record
+  uint32_t value_bytes;  // of one warp
+  uint32_t depth;      // deepest nesting of regions
+  int nthread, nwarp;
+  int64_t smem_bytes;
+  int gran;            // bytes of a granule: no access is narrower
+  uint32_t ngran;
+} SimProg;
+
+// Decodes into cx->scratch. Fails as sim_run does.
+SimProg *simprog_make(Ctx *cx, const Launch *l);
+
+// simatom.c: the decoded form of an MMA or MATRIX, in cx->scratch.
+SimMmaIns *simatom_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+                       const Ins *i);
+SimMatrix *simatom_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
+                          const Ins *i);
+
+// ---- state ----
+
+enum { GF_DEFINED = 1, GF_PENDING = 2, GF_ATOMIC = 4 };
+typedef struct SimGran {   // the last write, and who read since
+  uint32_t clk, src, lanes;
+  uint32_t readers;        // warps
+  uint8_t warp, flags;
+} SimGran;
+typedef struct SimRead {   // of one warp: its last read
+  uint32_t clk;
+  uint32_t src;            // low 26 bits; high 6: lane, 32: several
+} SimRead;
+
+typedef struct SimBatch {  // one cp.async instruction on its way
+  uint32_t mask;           // lanes still in flight
+  uint32_t open;           // lanes that did not commit it yet
+  uint32_t src;
+  uint32_t bytes;
+  uint32_t group[LANES];
+  uint32_t dst[LANES];     // byte offset in shared memory
+  uint8_t data[LANES][16];
+} SimBatch;
+
+typedef struct SimFrame { uint32_t mask, other; } SimFrame;
+
+typedef enum SimState {
+  SW_RUN, SW_BARRIER, SW_DONE
+} SimState;
+
+typedef struct SimCta SimCta;
+typedef struct SimWarp {
+  SimCta *cta;
+  int id;
+  SimState state;
+  uint32_t pc, active, valid;
+  uint32_t clk;            // of memory order, see simmem.c
+  uint32_t depth;
+  SimFrame *frame;
+  char *v;                 // values
+  uint64_t count;          // instructions executed
+  uint32_t src;            // where it waits or ended
+  int bar;                 // barrier it waits at
+  uint32_t vc[MAX_WARPS];  // what of the other warps is ordered before
+  uint32_t committed[LANES];  // cp.async groups
+  SimBatch *batch;         // batches [first, end) are in flight
+  size_t first, end, cap;
+} SimWarp;
+
+typedef struct SimBar {
+  int expected, arrived;   // threads; arrived 0: idle
+  uint32_t members, waiting;  // warps
+  uint32_t src[MAX_WARPS];
+  uint32_t vc[MAX_WARPS];
+} SimBar;
+
+typedef struct SimStat {
+  uint64_t count, wavefronts, least, requests, sectors, least_sectors, bytes;
+} SimStat;
+typedef struct SimPattern {  // the last address pattern and its answer
+  uint32_t mask;
+  uint32_t rel[LANES];
+  int32_t x, y;
+} SimPattern;
+
+typedef struct SimFault {
+  SimReport r;
+  uint64_t serial;         // of the warp instruction counted last
+  int64_t value[2];        // numbers that the sentence needs
+} SimFault;
+
+typedef struct SimText { char *p; size_t n, cap; } SimText;
+
+// What a finished CTA hands over.
+typedef struct SimOut {
+  struct SimOut *next;
+  uint64_t cta;
+  SimFault *fault;
+  uint32_t nfault;
+  SimStat *stat;
+  uint64_t instructions, mmas;
+  SimText text;            // printed
+} SimOut;
+
+struct SimCta {
+  const SimProg *prog;
+  uint64_t index;
+  int32_t id[3];
+  uint64_t rng, serial, budget, mmas;
+  bool stop, oom;          // stop: nothing more to learn of this CTA
+  int max_reports;
+  SimWarp *warp;
+  SimBar bar[MAX_BARS];
+  uint8_t *smem;
+  SimGran *gran;
+  SimRead *read;           // (granule, warp)
+  SimPattern *pattern;     // two per statistics record: shared, global
+  SimOut *out;
+  float *tile;             // scratch of MMA operands
+  void *lock;              // pthread_mutex_t of global atomics
+};
+
+// ---- simalu.c ----
+uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
+void simalu_lanes(const SimIns *i, char *v);  // all 32
+// op(type) on raw bits, for reductions and atomics.
+uint64_t simalu_op(Op op, DType t, uint64_t a, uint64_t b);
+
+// ---- simmem.c ----
+typedef uint8_t SimLaneBuf[LANES][16];
+// Loads `bytes` of each lane in mask at off (elements of mem) into buf; gives
+// the lanes that got data. Faults are reported, statistics counted.
+uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
+                     uint32_t mask, const int64_t *off, int bytes,
+                     SimLaneBuf buf);
+void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
+                  uint32_t mask, const int64_t *off, int bytes,
+                  SimLaneBuf buf);
+void simmem_atomic(SimWarp *w, const SimIns *i);
+// ldmatrix / stmatrix rows of 16 bytes, one a lane.
+void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
+                 const int64_t *off, SimLaneBuf buf);
+void simmem_cpasync(SimWarp *w, const SimIns *i);
+void simmem_commit(SimWarp *w);
+void simmem_wait(SimWarp *w, uint32_t pending);
+void simmem_reset(SimCta *c);           // for the next CTA
+void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
+static inline void simmem_converge(SimWarp *w) {
+  w->vc[w->id] = w->clk++;
+}
+
+// ---- simexec.c ----
+void simexec_warp(SimWarp *w);          // until it waits, yields or ends
+
+// ---- simcta.c ----
+void simcta_run(SimCta *c);
+void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
+                   bool wait);
+
+// ---- simreport.c ----
+// Counts a fault; lane -1: none in particular.
+SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                          uint32_t src2, int32_t mem, int64_t offset);
+// The sentence of a fault, base_realloc'd; NULL when out of memory.
+char *simreport_text(const SimProg *p, const SimFault *f);
+const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
+                         int32_t *gmem);
+bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

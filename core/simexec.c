@@ -1,0 +1,812 @@
+// The interpreter: runs one warp until it must wait, yields or ends.
+#include "simcore.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t *u32_at(SimWarp *w, uint32_t slot) {
+  return (uint32_t *)(void *)(w->v + slot);
+}
+
+static uint64_t *u64_at(SimWarp *w, uint32_t slot) {
+  return (uint64_t *)(void *)(w->v + slot);
+}
+
+static uint64_t lane_bits(SimWarp *w, uint32_t slot, bool wide, int l) {
+  return wide ? u64_at(w, slot)[l] : u32_at(w, slot)[l];
+}
+
+static void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
+                     uint64_t u) {
+  if (wide) u64_at(w, slot)[l] = u;
+  else u32_at(w, slot)[l] = (uint32_t)u;
+}
+
+static void set_uniform(SimWarp *w, const SimIns *i, uint64_t u) {
+  int n = i->spread ? LANES : 1;
+  for (int l = 0; l < n; l++) set_lane(w, i->d, i->wide, l, u);
+}
+
+// A signed index, i32 or i64.
+static int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
+  return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
+}
+
+static uint32_t mask_of(SimWarp *w, uint32_t slot) {
+  const uint32_t *p = u32_at(w, slot);
+  uint32_t m = 0;
+  for (int l = 0; l < LANES; l++) m |= (uint32_t)(p[l] != 0) << l;
+  return m;
+}
+
+static uint32_t condition(SimWarp *w, const SimIns *i) {
+  if (i->uniform) return u32_at(w, i->a)[0] ? FULL : 0;
+  return mask_of(w, i->a);
+}
+
+// ---- values ----
+
+static void compute(SimWarp *w, const SimIns *i) {
+  if (!i->uniform) {
+    simalu_lanes(i, w->v);
+    return;
+  }
+  bool in = sim_wide((DType)i->type);
+  bool sel = i->op == OP_SEL, sh = i->op == OP_SHL || i->op == OP_SHR;
+  uint64_t a = lane_bits(w, i->a, in && !sel, 0);
+  uint64_t b = i->b ? lane_bits(w, i->b, in && !sh, 0) : 0;
+  uint64_t c = i->c ? lane_bits(w, i->c, in, 0) : 0;
+  set_uniform(w, i, simalu_one(i, a, b, c));
+}
+
+static void set_var(SimWarp *w, const SimIns *i) {
+  if (i->uniform) {
+    set_lane(w, i->d, i->wide, 0, lane_bits(w, i->a, i->wide, 0));
+    return;
+  }
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1)
+      set_lane(w, i->d, i->wide, l, lane_bits(w, i->a, i->wide, l));
+}
+
+// ---- registers ----
+
+static uint32_t *rmem_def(SimWarp *w, const SimMem *m) {
+  return u32_at(w, m->def);
+}
+
+static char *rmem_at(SimWarp *w, const SimMem *m, int64_t unit) {
+  return w->v + m->base + unit * LANES * m->size;
+}
+
+static void need_defined(SimWarp *w, const SimIns *i, const SimMem *m,
+                         int64_t unit, uint32_t mask) {
+  uint32_t *def = rmem_def(w, m) + unit;
+  uint32_t lack = mask & ~*def;
+  if (!lack) return;
+  *def |= lack;  // told once
+  simreport_fault(w, SIM_UNINIT, __builtin_ctz(lack), i->src, 0, m->index,
+                  unit * m->unit / m->own);
+}
+
+static uint64_t rmem_get(const char *p, int size, int l) {
+  uint64_t u = 0;
+  switch (size) {
+    case 1: return ((const uint8_t *)p)[l];
+    case 2: return ((const uint16_t *)(const void *)p)[l];
+    case 4: return ((const uint32_t *)(const void *)p)[l];
+    default: memcpy(&u, p + l * size, 8); return u;
+  }
+}
+
+static void rmem_put(char *p, int size, int l, uint64_t u) {
+  switch (size) {
+    case 1: ((uint8_t *)p)[l] = (uint8_t)u; break;
+    case 2: ((uint16_t *)(void *)p)[l] = (uint16_t)u; break;
+    case 4: ((uint32_t *)(void *)p)[l] = (uint32_t)u; break;
+    default: memcpy(p + l * size, &u, 8); break;
+  }
+}
+
+static uint64_t unit_mask(const SimMem *m) {
+  return m->unit < 64 ? ((uint64_t)1 << m->unit) - 1 : UINT64_MAX;
+}
+
+static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
+  const SimMem *m = s->mem;
+  for (int k = 0; k < m->per; k++)
+    need_defined(w, i, m, s->konst + k, w->active);
+  const char *p = rmem_at(w, m, s->konst);
+  if (m->per == 1 && m->size >= 4) {
+    memcpy(w->v + i->d, p, (size_t)m->size * LANES);
+    return;
+  }
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u = 0;
+    for (int k = 0; k < m->per; k++)
+      u |= rmem_get(p + k * LANES * m->size, m->size, l) << (k * m->unit);
+    set_lane(w, i->d, i->wide, l, u);
+  }
+}
+
+// n elements from the first on get value c in the active lanes.
+static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
+                           int64_t n) {
+  const SimMem *m = s->mem;
+  uint64_t cut = unit_mask(m);
+  for (int64_t e = 0; e < n * m->per; e++) {
+    char *p = rmem_at(w, m, s->konst + e);
+    int shift = (int)(e % m->per) * m->unit;
+    rmem_def(w, m)[s->konst + e] |= w->active;
+    if (w->active == FULL && m->per == 1 && m->size >= 4) {
+      memcpy(p, w->v + i->c, (size_t)m->size * LANES);
+      continue;
+    }
+    for (int l = 0; l < LANES; l++)
+      if (w->active >> l & 1)
+        rmem_put(p, m->size, l, lane_bits(w, i->c, i->wide, l) >> shift & cut);
+  }
+}
+
+static uint64_t packed_get(const uint8_t *buf, const SimMem *m, int k) {
+  uint64_t u = 0;
+  if (m->unit < 8) return (uint64_t)buf[k * m->unit / 8] >>
+                          (k * m->unit % 8) & unit_mask(m);
+  memcpy(&u, buf + k * m->size, (size_t)m->size);
+  return u;
+}
+
+static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
+  if (m->unit < 8) {
+    uint8_t *b = &buf[k * m->unit / 8];
+    int at = k * m->unit % 8;
+    *b = (uint8_t)((*b & ~(unit_mask(m) << at)) | u << at);
+  } else {
+    memcpy(buf + k * m->size, &u, (size_t)m->size);
+  }
+}
+
+// `bytes` of packed units from the first on, of each lane, to and from buf.
+static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
+                   uint32_t mask, int bytes, SimLaneBuf buf) {
+  const SimMem *m = s->mem;
+  int n = bytes * 8 / m->unit;
+  for (int k = 0; k < n; k++) {
+    const char *p = rmem_at(w, m, s->konst + k);
+    need_defined(w, i, m, s->konst + k, mask);
+    if (m->unit == 16) {
+      for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 2, p + l * 2, 2);
+    } else if (m->unit == 32) {
+      for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 4, p + l * 4, 4);
+    } else if (m->size > 8) {
+      for (int l = 0; l < LANES; l++) memcpy(buf[l], p + l * 16, 16);
+    } else {
+      for (int l = 0; l < LANES; l++)
+        packed_put(buf[l], m, k, rmem_get(p, m->size, l));
+    }
+  }
+}
+
+static void scatter(SimWarp *w, const SimSide *s, uint32_t mask, int bytes,
+                    SimLaneBuf buf) {
+  const SimMem *m = s->mem;
+  int n = bytes * 8 / m->unit;
+  for (int k = 0; k < n; k++) {
+    char *p = rmem_at(w, m, s->konst + k);
+    rmem_def(w, m)[s->konst + k] |= mask;
+    for (int l = 0; l < LANES; l++) {
+      if (!(mask >> l & 1)) continue;
+      if (m->size > 8) memcpy(p + l * 16, buf[l], 16);
+      else rmem_put(p, m->size, l, packed_get(buf[l], m, k));
+    }
+  }
+}
+
+static void declare_registers(SimWarp *w, const SimMem *m) {
+  uint32_t *def = rmem_def(w, m);
+  for (int64_t e = 0; e < m->count; e++) def[e] &= ~w->active;
+}
+
+// ---- elements and vectors ----
+
+static void load(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  if (s->mem->space == SP_RMEM) {
+    load_register(w, i, s);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  memset(buf, 0, sizeof buf);
+  simmem_offsets(w, s, off);
+  int bytes = s->mem->bits / 8;
+  simmem_load(w, i, s->mem, w->active, off, bytes, buf);
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u;
+    memcpy(&u, buf[l], 8);
+    set_lane(w, i->d, i->wide, l, u);
+  }
+}
+
+static void store(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  if (s->mem->space == SP_RMEM) {
+    store_register(w, i, s, 1);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  simmem_offsets(w, s, off);
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u = lane_bits(w, i->c, i->wide, l);
+    memcpy(buf[l], &u, 8);
+  }
+  simmem_store(w, i, s->mem, w->active, off, s->mem->bits / 8, buf);
+}
+
+static void copy(SimWarp *w, const SimIns *i) {
+  const SimCopy *c = i->x;
+  uint32_t mask = w->active;
+  if (c->pred) mask &= mask_of(w, c->pred);
+  if (!mask) return;
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  if (c->src.mem->space == SP_RMEM) {
+    gather(w, i, &c->src, mask, c->bytes, buf);
+  } else {
+    memset(buf, 0, sizeof buf);
+    simmem_offsets(w, &c->src, off);
+    simmem_load(w, i, c->src.mem, mask, off, c->bytes, buf);
+  }
+  if (c->dst.mem->space == SP_RMEM) {
+    scatter(w, &c->dst, mask, c->bytes, buf);
+  } else {
+    simmem_offsets(w, &c->dst, off);
+    simmem_store(w, i, c->dst.mem, mask, off, c->bytes, buf);
+  }
+}
+
+// ---- warp-wide operations ----
+
+// Are all threads of the warp here? If not, that is a fault.
+static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
+  if (w->active == want) return true;
+  uint32_t lack = want & ~w->active;
+  SimFault *f = simreport_fault(w, SIM_DIVERGENT,
+                                __builtin_ctz(lack ? lack : w->active),
+                                i->src, 0, -1, 0);
+  if (f) {
+    f->value[0] = __builtin_popcount(w->active);
+    f->value[1] = __builtin_popcount(want);
+  }
+  return false;
+}
+
+static void matrix(SimWarp *w, const SimIns *i) {
+  const SimMatrix *x = i->x;
+  const SimMem *m = x->rmem;
+  if (!together(w, i, FULL)) return;
+  simmem_converge(w);
+  int per = 32 / m->unit, size = m->size;
+  uint16_t piece[32 * 8];  // 16-bit pieces of the rows, in order
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  simmem_offsets(w, &x->smem, off);
+  if (!x->store) {
+    memset(buf, 0, sizeof buf);
+    simmem_rows(w, i, x, off, buf);
+    memcpy(piece, buf, sizeof piece);
+  }
+  for (int r = 0; r < x->num; r++) {
+    const uint8_t *h = x->half + r * 2 * LANES;
+    for (int k = 0; k < per; k++)
+      if (x->store) need_defined(w, i, m, x->reg[r] + (uint32_t)k, FULL);
+      else rmem_def(w, m)[x->reg[r] + (uint32_t)k] = FULL;
+    char *p = rmem_at(w, m, x->reg[r]);
+    for (int l = 0; l < LANES; l++) {
+      uint32_t word = (uint32_t)piece[h[l]] |
+                      (uint32_t)piece[h[LANES + l]] << 16;
+      if (x->store) word = 0;
+      for (int k = 0; k < per; k++) {
+        char *q = p + k * LANES * size;
+        uint32_t all = (uint32_t)unit_mask(m);
+        if (x->store)
+          word |= (uint32_t)rmem_get(q, size, l) << (k * m->unit);
+        else rmem_put(q, size, l, word >> (k * m->unit) & all);
+      }
+      if (!x->store) continue;
+      piece[h[l]] = (uint16_t)word;
+      piece[h[LANES + l]] = (uint16_t)(word >> 16);
+    }
+  }
+  if (!x->store) return;
+  memcpy(buf, piece, sizeof buf);
+  simmem_rows(w, i, x, off, buf);
+}
+
+static int shuffle_from(const SimIns *i, int l, int b) {
+  int width = (int)(i->imm >> 8);
+  if (width <= 0 || width > LANES) width = LANES;
+  int base = l & ~(width - 1), from;
+  switch ((ShflKind)(i->imm & 0xff)) {
+    case SH_IDX: return base | (b & (width - 1));
+    case SH_UP: from = l - b; return from < base ? l : from;
+    case SH_DOWN: from = l + b; return from >= base + width ? l : from;
+    case SH_BFLY: from = l ^ (b & 31); return from >= base + width ? l : from;
+  }
+  return l;
+}
+
+static void shuffle(SimWarp *w, const SimIns *i) {
+  uint64_t out[LANES];
+  simmem_converge(w);
+  for (int l = 0; l < LANES; l++) {
+    int from = shuffle_from(i, l, (int)u32_at(w, i->b)[l]) & 31;
+    out[l] = lane_bits(w, i->a, i->wide, from);
+    if (!(w->active >> l & 1) || w->active >> from & 1) continue;
+    SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
+    if (f) f->value[0] = from;
+  }
+  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, out[l]);
+}
+
+static void vote(SimWarp *w, const SimIns *i) {
+  uint32_t m = mask_of(w, i->a) & w->active, r = 0;
+  simmem_converge(w);
+  switch ((VoteKind)i->imm) {
+    case VO_ANY: r = m != 0; break;
+    case VO_ALL: r = m == w->active; break;
+    case VO_BALLOT: r = m; break;
+  }
+  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, r);
+}
+
+static void reduce(SimWarp *w, const SimIns *i) {
+  static const uint8_t op[] = {OP_ADD, OP_MIN, OP_MAX, OP_AND, OP_OR, OP_XOR};
+  simmem_converge(w);
+  uint64_t r = 0;
+  bool first = true;
+  for (int l = 0; l < LANES; l++) {
+    if (!(w->active >> l & 1)) continue;
+    uint64_t u = lane_bits(w, i->a, i->wide, l);
+    r = first || i->imm > AT_XOR
+          ? u : simalu_op((Op)op[i->imm], (DType)i->type, r, u);
+    first = false;
+  }
+  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, r);
+}
+
+// ---- tensor cores ----
+
+enum { TILE = 4096 };  // elements of the largest operand
+
+static void take_lanes(SimWarp *w, const SimIns *i, const SimOperand *o,
+                       uint32_t mask) {
+  for (int v = 0; v < o->nval; v++)
+    need_defined(w, i, o->mem, o->reg[v], mask);
+}
+
+// Registers of group g to a row-major tile of raw elements of `size` bytes.
+static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
+                     int g, char *tile) {
+  const uint8_t *lane = x->lane + g * x->threads;
+  int size = o->mem->size;
+  for (int v = 0; v < o->nval; v++) {
+    const uint16_t *at = o->at + v * LANES;
+    const char *p = rmem_at(w, o->mem, o->reg[v]);
+    for (int t = 0; t < x->threads; t++) {
+      int l = lane[t];
+      switch (size) {
+        case 1: tile[at[l]] = p[l]; break;
+        case 2: memcpy(tile + at[l] * 2, p + l * 2, 2); break;
+        case 4: memcpy(tile + at[l] * 4, p + l * 4, 4); break;
+        default: memcpy(tile + at[l] * 8, p + l * 8, 8); break;
+      }
+    }
+  }
+}
+
+static void untile(SimWarp *w, const SimMmaIns *x, int g, const char *tile) {
+  const SimOperand *o = &x->d;
+  const uint8_t *lane = x->lane + g * x->threads;
+  int size = o->mem->size;
+  for (int v = 0; v < o->nval; v++) {
+    const uint16_t *at = o->at + v * LANES;
+    char *p = rmem_at(w, o->mem, o->reg[v]);
+    for (int t = 0; t < x->threads; t++) {
+      int l = lane[t];
+      memcpy(p + l * size, tile + at[l] * size, (size_t)size);
+    }
+  }
+}
+
+static int16_t small_int(DType t, uint8_t u) {
+  switch ((int)t) {
+    case DT_I8: return (int8_t)u;
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
+    case DT_U4: return u & 15;
+    default: return u;
+  }
+}
+
+// Accumulators: raw tile to the type simmma works in, and back, in place.
+static void widen_f16(char *tile, int n) {
+  float *f = (float *)(void *)tile;
+  for (int k = n; k-- > 0;) {
+    uint16_t u;
+    memcpy(&u, tile + k * 2, 2);
+    f[k] = dtype_to_float(DT_F16, u);
+  }
+}
+
+static void narrow_f16(char *tile, int n) {
+  for (int k = 0; k < n; k++) {
+    float f;
+    memcpy(&f, tile + k * 4, 4);
+    uint16_t u = (uint16_t)dtype_from_float(DT_F16, f);
+    memcpy(tile + k * 2, &u, 2);
+  }
+}
+
+static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
+                       const SimOperand *o, float *out) {
+  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  tile_raw(w, x, o, g, raw);
+  if (o->mem->unit >= 8) {
+    simmma_widen(o->type, raw, (size_t)o->size, out);
+    return;
+  }
+  for (int k = 0; k < o->size; k++)
+    out[k] = dtype_to_float(o->type, (uint8_t)raw[k]);
+}
+
+static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
+  float *a = w->cta->tile, *b = a + TILE, *c = b + TILE;
+  int m = x->row->m, n = x->row->n;
+  float_tile(w, x, g, &x->a, a);
+  float_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, (char *)c);
+  bool half = x->row->d_type == DT_F16;
+  if (half) widen_f16((char *)c, m * n);
+  simmma_tile(&x->m, m, n, a, b, c, c);
+  if (half) narrow_f16((char *)c, m * n);
+  untile(w, x, g, (char *)c);
+}
+
+static void int_tile(SimWarp *w, const SimMmaIns *x, int g,
+                     const SimOperand *o, int16_t *out) {
+  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  tile_raw(w, x, o, g, raw);
+  for (int k = 0; k < o->size; k++)
+    out[k] = small_int(o->type, (uint8_t)raw[k]);
+}
+
+static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
+  char *t = (char *)w->cta->tile;
+  int16_t *a = (int16_t *)(void *)t;
+  int16_t *b = (int16_t *)(void *)(t + TILE * 8);
+  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
+  int_tile(w, x, g, &x->a, a);
+  int_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, (char *)c);
+  simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, (char *)c);
+}
+
+static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
+                     const SimOperand *o, uint32_t *out) {
+  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  tile_raw(w, x, o, g, raw);
+  memset(out, 0, (size_t)o->size / 8);
+  for (int k = 0; k < o->size; k++)
+    out[k / 32] |= (uint32_t)(raw[k] & 1) << (k % 32);
+}
+
+static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
+  char *t = (char *)w->cta->tile;
+  uint32_t *a = (uint32_t *)(void *)t;
+  uint32_t *b = (uint32_t *)(void *)(t + TILE * 8);
+  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
+  bit_tile(w, x, g, &x->a, a);
+  bit_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, (char *)c);
+  simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, (char *)c);
+}
+
+static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
+  double *a = (double *)(void *)w->cta->tile, *b = a + TILE, *c = b + TILE;
+  tile_raw(w, x, &x->a, g, (char *)a);
+  tile_raw(w, x, &x->b, g, (char *)b);
+  tile_raw(w, x, &x->c, g, (char *)c);
+  simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, (char *)c);
+}
+
+// UniversalFMA: every lane for itself, in the type of the result.
+static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
+  const AtomMma *r = x->row;
+  DType t = r->d_type;
+  SimIns f = {.op = OP_FMA, .type = (uint8_t)t}, cv = {.op = OP_CVT};
+  const SimOperand *o[3] = {&x->a, &x->b, &x->c};
+  for (int l = 0; l < LANES; l++) {
+    if (!(w->active >> l & 1)) continue;
+    uint64_t u[3];
+    for (int k = 0; k < 3; k++) {
+      u[k] = rmem_get(rmem_at(w, o[k]->mem, o[k]->reg[0]),
+                      o[k]->mem->size, l);
+      if (o[k]->type == t) continue;
+      cv.type = (uint8_t)o[k]->type;
+      cv.to = (uint8_t)t;
+      u[k] = simalu_one(&cv, u[k], 0, 0);
+    }
+    rmem_put(rmem_at(w, x->d.mem, x->d.reg[0]), x->d.mem->size, l,
+             simalu_one(&f, u[0], u[1], u[2]));
+  }
+}
+
+static void mma(SimWarp *w, const SimIns *i) {
+  const SimMmaIns *x = i->x;
+  bool plain = (x->row->flags & AMF_FMA) != 0;
+  if (!plain && !together(w, i, FULL)) return;
+  take_lanes(w, i, &x->a, w->active);
+  take_lanes(w, i, &x->b, w->active);
+  take_lanes(w, i, &x->c, w->active);
+  for (int v = 0; v < x->d.nval; v++)
+    rmem_def(w, x->d.mem)[x->d.reg[v]] |= w->active;
+  if (plain) {
+    fma_lanes(w, x);
+    return;
+  }
+  simmem_converge(w);
+  w->cta->mmas++;
+  DType a = x->row->a_type;
+  for (int g = 0; g < x->groups; g++) {
+    if (a == DT_F64) mma_double(w, x, g);
+    else if (a == DT_B1) mma_bit(w, x, g);
+    else if (dtype_is_int(a)) mma_int(w, x, g);
+    else mma_float(w, x, g);
+  }
+}
+
+// ---- regions ----
+
+static bool goes_on(int64_t at, int64_t hi, int64_t step) {
+  return step < 0 ? at > hi : at < hi;
+}
+
+static uint32_t for_lanes(SimWarp *w, const SimIns *i) {
+  uint32_t m = 0;
+  for (int l = 0; l < LANES; l++)
+    m |= (uint32_t)goes_on(index_at(w, i->d, i->wide, l),
+                           index_at(w, i->b, i->wide, l),
+                           index_at(w, i->c, i->wide, l)) << l;
+  return m;
+}
+
+static void push(SimWarp *w, uint32_t other) {
+  w->frame[w->depth++] = (SimFrame){w->active, other};
+}
+
+static void begin_for(SimWarp *w, const SimIns *i) {
+  uint32_t m;
+  if (i->uniform) {
+    int64_t lo = index_at(w, i->a, i->wide, 0);
+    set_uniform(w, i, (uint64_t)lo);
+    m = goes_on(lo, index_at(w, i->b, i->wide, 0),
+                index_at(w, i->c, i->wide, 0)) ? FULL : 0;
+  } else {
+    memcpy(w->v + i->d, w->v + i->a, (i->wide ? 8 : 4) * LANES);
+    m = for_lanes(w, i);
+  }
+  if (!(w->active & m)) {
+    w->pc = i->jump;
+    return;
+  }
+  push(w, 0);
+  w->active &= m;
+}
+
+static void end_for(SimWarp *w, const SimIns *i) {
+  uint32_t m;
+  if (i->uniform) {
+    int64_t step = index_at(w, i->c, i->wide, 0);
+    int64_t at = (int64_t)((uint64_t)index_at(w, i->d, i->wide, 0) +
+                           (uint64_t)step);
+    set_uniform(w, i, (uint64_t)at);
+    m = goes_on(at, index_at(w, i->b, i->wide, 0), step) ? FULL : 0;
+  } else {
+    for (int l = 0; l < LANES; l++)
+      set_lane(w, i->d, i->wide, l,
+               (uint64_t)index_at(w, i->d, i->wide, l) +
+               (uint64_t)index_at(w, i->c, i->wide, l));
+    m = for_lanes(w, i);
+  }
+  if (w->active & m) {
+    w->active &= m;
+    w->pc = i->jump;
+  } else {
+    w->active = w->frame[--w->depth].mask;
+  }
+}
+
+static void begin_if(SimWarp *w, const SimIns *i) {
+  uint32_t m = condition(w, i) & w->active;
+  push(w, w->active & ~m);
+  w->active = m;
+  if (!m) w->pc = i->jump;
+}
+
+static void go_else(SimWarp *w, const SimIns *i) {
+  w->active = w->frame[w->depth - 1].other;
+  if (!w->active) w->pc = i->jump;
+}
+
+static void break_if(SimWarp *w, const SimIns *i) {
+  w->active &= ~condition(w, i);
+  if (w->active) return;
+  w->active = w->frame[--w->depth].mask;
+  w->pc = i->jump;
+}
+
+static void runaway(SimWarp *w, const SimIns *i) {
+  SimFault *f = simreport_fault(w, SIM_RUNAWAY, __builtin_ctz(w->active),
+                                i->src, 0, -1, 0);
+  if (f) f->value[0] = (int64_t)w->count;
+  w->cta->stop = true;
+}
+
+static void end_region(SimWarp *w, const SimIns *i) {
+  if (i->head == OP_IF) {
+    w->active = w->frame[--w->depth].mask;
+    return;
+  }
+  if (i->head == OP_FOR) end_for(w, i);
+  else w->pc = i->jump;
+  if (w->count > w->cta->budget) runaway(w, i);
+}
+
+// ---- the rest ----
+
+static void trap(SimWarp *w, const SimIns *i) {
+  uint32_t m = w->active & ~mask_of(w, i->a);
+  if (!m) return;
+  simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1, i->imm);
+  w->cta->stop = true;
+}
+
+static bool print_value(SimText *t, const char *spec, size_t n, DType type,
+                        uint64_t u) {
+  char fmt[32];
+  char conv = spec[n - 1];
+  while (n > 1 && strchr("hlqjzt", spec[n - 2])) n--;
+  if (n > sizeof fmt - 4) return true;
+  memcpy(fmt, spec, n - 1);
+  fmt[n - 1] = '\0';
+  if (strchr("fFgGeEaA", conv)) {
+    snprintf(fmt + n - 1, 4, "%c", conv);
+    return simreport_printf(t, fmt, dtype_to_double(type, u));
+  }
+  int64_t v = (int64_t)u;
+  if (dtype_is_float(type)) v = (int64_t)dtype_to_double(type, u);
+  else if (type == DT_I32) v = (int32_t)u;
+  else if (type == DT_I16) v = (int16_t)u;
+  else if (type == DT_I8) v = (int8_t)u;
+  snprintf(fmt + n - 1, 8, "ll%c", strchr("uxXoc", conv) ? conv : 'd');
+  return simreport_printf(t, fmt, (long long)v);
+}
+
+static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
+  SimText *t = &w->cta->out->text;
+  uint32_t k = 0;
+  for (const char *s = p->fmt; *s;) {
+    size_t n = strcspn(s, "%");
+    if (n && !simreport_printf(t, "%.*s", (int)n, s)) return false;
+    s += n;
+    if (!*s) break;
+    if (s[1] == '%') {
+      if (!simreport_printf(t, "%%")) return false;
+      s += 2;
+      continue;
+    }
+    n = 1 + strspn(s + 1, "-+ #0123456789.hlqjzt");
+    if (!s[n]) break;
+    n++;
+    if (k < p->n) {
+      DType type = (DType)p->type[k];
+      uint64_t u = lane_bits(w, p->slot[k], sim_wide(type), l);
+      if (!print_value(t, s, n, type, u)) return false;
+      k++;
+    }
+    s += n;
+  }
+  return true;
+}
+
+static void print(SimWarp *w, const SimIns *i) {
+  enum { MOST = 1 << 20 };  // as much as the device's own buffer
+  if (w->cta->out->text.n > MOST) return;
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1 && !print_lane(w, i->x, l))
+      w->cta->oom = w->cta->stop = true;
+}
+
+static void barrier(SimWarp *w, const SimIns *i, bool wait) {
+  if (!together(w, i, w->valid)) {
+    w->cta->stop = true;  // nothing after it means anything
+    return;
+  }
+  int64_t n = i->a ? index_at(w, i->a, false, 0) : 0;
+  simcta_arrive(w, i, (int)i->imm, n, wait);
+}
+
+static void syncwarp(SimWarp *w, const SimIns *i) {
+  uint32_t want = i->a ? u32_at(w, i->a)[0] & w->valid : w->valid;
+  together(w, i, want);
+  simmem_converge(w);
+}
+
+static void end_warp(SimWarp *w, const SimIns *i) {
+  w->state = SW_DONE;
+  w->src = i->src;
+  w->count--;
+}
+
+// One instruction; false: another warp may run now.
+static bool step(SimWarp *w, const SimIns *i) {
+  switch ((Op)i->op) {
+    case OP_LD: load(w, i); return true;
+    case OP_ST: store(w, i); return true;
+    case OP_FILL: store_register(w, i, i->x, i->imm); return true;
+    case OP_COPY: copy(w, i); return true;
+    case OP_CPASYNC: simmem_cpasync(w, i); return true;
+    case OP_CPCOMMIT: simmem_commit(w); return true;
+    case OP_CPWAIT: simmem_wait(w, (uint32_t)i->imm); return false;
+    case OP_MMA: mma(w, i); return true;
+    case OP_MATRIX: matrix(w, i); return true;
+    case OP_BAR: barrier(w, i, true); return false;
+    case OP_BARARRIVE: barrier(w, i, false); return false;
+    case OP_SYNCWARP: syncwarp(w, i); return true;
+    case OP_SHFL: shuffle(w, i); return true;
+    case OP_VOTE: vote(w, i); return true;
+    case OP_REDUX: reduce(w, i); return true;
+    case OP_ATOMIC: simmem_atomic(w, i); return true;
+    case OP_PRINTF: print(w, i); return true;
+    case OP_TRAP: trap(w, i); return true;
+    case OP_RMEM: declare_registers(w, i->x); return true;
+    case OP_VSET: set_var(w, i); return true;
+    case OP_FOR: begin_for(w, i); return true;
+    case OP_LOOP: push(w, 0); return true;
+    case OP_BREAKIF: break_if(w, i); return true;
+    case OP_IF: begin_if(w, i); return true;
+    case OP_ELSE: go_else(w, i); return true;
+    case OP_END: end_region(w, i); return true;
+    case OP_NOP: end_warp(w, i); return false;
+    case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
+    case OP_FENCE: case OP_COUNT:
+      return true;  // not part of a program
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
+    case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
+    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
+    case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_SEL:
+    case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_BITS: case OP_VAR:
+    case OP_VGET:
+      compute(w, i);
+      return true;
+  }
+  return true;
+}
+
+void simexec_warp(SimWarp *w) {
+  enum { SLICE = 1 << 16 };  // a warp that polls lets others run
+  SimCta *c = w->cta;
+  const SimIns *prog = c->prog->ins;
+  for (int left = SLICE; left > 0 && !c->stop; left--) {
+    const SimIns *i = &prog[w->pc++];
+    c->serial++;
+    w->count++;
+    if (!step(w, i)) return;
+  }
+}

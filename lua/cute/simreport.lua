@@ -1,0 +1,139 @@
+--- What the simulator found, in words.
+--
+-- A report is the table that a launch on the simulator returns:
+--   ok            nothing was found
+--   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
+--                 offset=, coord=, layout=, thread=, block=, count=}
+--   lines         memory traffic by source line: {file=, line=, op=, shared=,
+--                 global=, count=, wavefronts=, conflicts=, requests=,
+--                 sectors=, least_sectors=, bytes=}
+--   instructions, mmas, ctas, seconds, output (of printf), stopped
+-- tostring(report) says the faults, report:traffic() the table of lines.
+local simreport = {}
+
+local Report = {}
+Report.__index = Report
+
+--- What to look for, by kind.
+local ADVICE = {
+  ["out-of-bounds"] = "predicate the access, or see whether the tile and "
+    .. "the tensor's shape fit",
+  ["misaligned"] = "use a narrower copy, or pad the layout so that every "
+    .. "vector starts on its own size",
+  ["uninitialised"] = "nobody wrote this before: is an initialisation, a "
+    .. "copy or a barrier missing?",
+  ["async-in-flight"] = "put cp_async_wait_group(n) with a smaller n, and "
+    .. "sync_threads(), before the read",
+  ["race"] = "put sync_threads() between the two lines",
+  ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
+  ["divergent"] = "move it out of the branch, so that all threads come",
+  ["barrier-mismatch"] = "all that use a barrier must name the same number "
+    .. "of threads and come once",
+  ["deadlock"] = "some threads never come to the barrier that others wait at",
+  ["runaway"] = "does the loop end? otherwise raise the budget option",
+}
+
+local function short(source)
+  return (source or "?"):gsub("^[@=]", ""):gsub("^.*/", "")
+end
+
+local function at(file, line)
+  if not line then return nil end
+  return ("%s:%d"):format(short(file), line)
+end
+
+local function triple(t)
+  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
+end
+
+--- One fault as lines of text.
+---@param r table an element of report.reports
+---@return string
+function simreport.fault(r)
+  local place = at(r.file, r.line)
+  local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
+                                     r.kind)}
+  if r.coord then
+    text[#text + 1] = ("    coordinate %s of %s"):format(r.coord, r.layout)
+  end
+  local other = at(r.file2, r.line2)
+  if other then
+    local what = r.kind == "async-in-flight" and "the cp.async" or "the other"
+    text[#text + 1] = ("    %s: %s%s"):format(what, other, r.other
+      and (", thread %d"):format(r.other) or "")
+  end
+  local times = r.count > 1 and (", %d times"):format(r.count) or ""
+  text[#text + 1] = ("    first in block %s, thread %s%s")
+    :format(triple(r.block), triple(r.thread), times)
+  if ADVICE[r.kind] then text[#text + 1] = "    " .. ADVICE[r.kind] end
+  return table.concat(text, "\n")
+end
+
+function Report:__tostring()
+  local head = ("simulator: kernel %s: "):format(self.kernel or "?")
+  local n = #self.reports
+  if n == 0 then
+    return head .. (self.stopped and "stopped" or "nothing to report")
+  end
+  local text = {head .. (n == 1 and "1 fault" or n .. " faults")
+    .. (self.stopped and ", then stopped" or "")}
+  for _, r in ipairs(self.reports) do
+    text[#text + 1] = simreport.fault(r)
+  end
+  return table.concat(text, "\n")
+end
+
+local function ratio(a, b)
+  return b > 0 and ("%.2f"):format(a / b) or "-"
+end
+
+--- Memory traffic by line, as a table in text.
+---@return string
+function Report:traffic()
+  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
+                 "sectors/request", "efficiency"}}
+  for _, s in ipairs(self.lines) do
+    local tensors = s.shared or s.global or ""
+    if s.shared and s.global then tensors = s.global .. " > " .. s.shared end
+    rows[#rows + 1] = {
+      at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
+      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
+      s.wavefronts > 0 and tostring(s.conflicts) or "-",
+      ratio(s.sectors, s.requests),
+      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
+        or "-"}
+  end
+  local width = {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
+    end
+  end
+  for k, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
+      row[i] = i <= 3 and cell .. pad or pad .. cell
+    end
+    rows[k] = (table.concat(row, "  "):gsub("%s+$", ""))
+  end
+  return table.concat(rows, "\n")
+end
+
+--- Sum of a field over the lines whose op matches a pattern.
+---@param field string
+---@param op? string
+function Report:total(field, op)
+  local n = 0
+  for _, s in ipairs(self.lines) do
+    if not op or s.op:find(op) then n = n + s[field] end
+  end
+  return n
+end
+
+--- Makes the raw table of core.sim_run a report of a program.
+function simreport.attach(report, program)
+  report.kernel = report.kernel or (program and program.info.name)
+  return setmetatable(report, Report)
+end
+
+return simreport

@@ -27,7 +27,8 @@ static void *aligned(HostBuf *b, size_t bytes) {
 }
 
 void runlib_grew(lua_State *L, size_t bytes) {
-  if (bytes >= (size_t)1 << 20) lua_gc(L, LUA_GCSTEP, (int)(bytes >> 10));
+  size_t kib = bytes >> 10;
+  if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
 HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {

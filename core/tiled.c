@@ -37,17 +37,30 @@ static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   return id;
 }
 
+// l, (thread,value) -> bit, in values of `each` bits. The bits of a value must
+// be neighbours, all of one thread.
+static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
+  int64_t each = dtype_bits(type);
+  Layout v = layout_flatten(cx, layout_mode(cx, l, 1));
+  Tup s = tup_first(v.shape);
+  for (size_t i = 0, n = tup_leaves(v.shape); i < n; i++, s = tup_next(s)) {
+    int64_t d = dim_value(v.stride[i]), size = dim_value(*s);
+    if (d == 0 || d >= each || (each % d == 0 && size % (each / d) == 0))
+      continue;
+    ctx_fail(cx, ERR_TYPE, "%s gives a thread runs of %" PRId64 " bits, no "
+             "whole number of %s values (%" PRId64 " bits each)", r->name,
+             size * d, dtype_name(type), each);
+  }
+  return layout_recast(cx, l, 1, each);
+}
+
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {
   int id = find_sized(cx, name, type, bits);
   if (id < 0) unknown(cx, name, false);
   const AtomCopy *r = atom_copy(id);
   CopyAtom a = {.id = id, .row = r, .type = type, .bits = r->bits};
-  int each = dtype_bits(type);
   if (r->op == CO_AUTOVEC) {
     if (bits) a.bits = bits < r->bits ? bits : r->bits;
-  } else if (r->op != CO_TABLE && r->bits % each) {
-    ctx_fail(cx, ERR_TYPE, "%s moves %d bits, no whole number of %s values "
-             "(%d bits each)", r->name, r->bits, dtype_name(type), each);
   }
   if (r->op == CO_CPASYNC && (r->bits < 32 || r->bits > 128 ||
                               (r->flags & CPF_GLOBAL && r->bits != 128)))
@@ -55,9 +68,9 @@ CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {
              r->flags & CPF_GLOBAL ? "128 bits when it bypasses L1"
                                    : "32, 64 or 128 bits");
   a.thr = parse(cx, r->thr);
-  a.src = layout_recast(cx, parse(cx, r->src), 1, each);
-  a.dst = layout_recast(cx, parse(cx, r->dst), 1, each);
-  a.ref = layout_recast(cx, parse(cx, r->ref), 1, each);
+  a.src = in_values(cx, r, type, parse(cx, r->src));
+  a.dst = in_values(cx, r, type, parse(cx, r->dst));
+  a.ref = in_values(cx, r, type, parse(cx, r->ref));
   return a;
 }
 

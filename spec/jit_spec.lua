@@ -79,7 +79,7 @@ describe("jit.compile", function()
       '  int unused = 3;\n  *p = x;\n  *p = y;\n}\n'
     local out, message, log = jit.compile(bad, {
       arch = "sm_80", name = "mine",
-      lines = {[2] = "a.lua:7", [3] = "a.lua:31"}})
+      lines = {"", "a.lua:7", "a.lua:31", ""}})
     assert.is_nil(out)
     assert.equal([[kernel 'mine' does not compile for sm_80: a.lua:31: ]] ..
       [[error: identifier "x" is undefined (mine.cu:3) [compile-failed] ]],

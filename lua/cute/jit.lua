@@ -97,14 +97,16 @@ local function map_line(line, name, lines)
   local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
   if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
   local where = lines and lines[tonumber(at)]
-  if not where then return ("%s.cu:%s: %s"):format(name, at, rest) end
+  if not where or where == "" then
+    return ("%s.cu:%s: %s"):format(name, at, rest) end
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 
 --- NVRTC's log with the script's lines for the source's.
 ---@param log string
 ---@param name string              stands for the source, as `name.cu`
----@param lines table<integer, string>|nil source line -> "script.lua:31"
+---@param lines table<integer, string>|nil source line -> "script.lua:31";
+--   "" for a line of no script line
 ---@return string
 function jit.map_log(log, name, lines)
   local out = {}

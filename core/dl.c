@@ -117,7 +117,7 @@ static void *open_in(const Dl *lib, const char *folder) {
     const char *v = lib->versions[i];
     snprintf(file, sizeof file, "%s%slib%s.so%s%s", folder, *folder ? "/" : "",
              lib->name, *v ? "." : "", v);
-    void *h = dlopen(file, RTLD_LAZY | RTLD_GLOBAL);
+    void *h = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
     if (h) return h;
   }
   return NULL;
@@ -218,7 +218,8 @@ const char *dl_nvrtc_path(void) { return nvrtc_dl.path; }
 
 const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
 
-// libcublas needs libcublasLt, which its own search path may not reach.
+// libcublas needs libcublasLt, which its own search path may not reach; the
+// loader takes one that is open already.
 const CublasApi *dl_cublas(Why *w) {
   return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;
 }

@@ -98,7 +98,8 @@ local function map_line(line, name, lines)
   if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
   local where = lines and lines[tonumber(at)]
   if not where or where == "" then
-    return ("%s.cu:%s: %s"):format(name, at, rest) end
+    return ("%s.cu:%s: %s"):format(name, at, rest)
+  end
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 

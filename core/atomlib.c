@@ -2,7 +2,7 @@
 // retile, copy, gemm.
 #include <string.h>
 
-#include "face.h"
+#include "tensorlib.h"
 #include "tiled.h"
 
 // ---- userdata ----
@@ -644,6 +644,16 @@ static int l_gemm(lua_State *L) {
   return 0;
 }
 
+// size(tiled): its threads. Anything else is for the function before.
+static int l_size(lua_State *L) {
+  if (luaL_testudata(L, 1, MT_TILED) && lua_isnoneornil(L, 2))
+    return tiled_size(L);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
 // ---- the tables ----
 
 // atom_names([mma | copy [, pattern]]) -> count, name(i) walks through all.
@@ -716,6 +726,7 @@ static const luaL_Reg slice_meta[] = {
 
 void atomlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
+  tensorlib_extend(L, "size", l_size);
   face_newtype(L, MT_ATOM, atom_meta);
   lua_pop(L, 1);
   face_newtype(L, MT_TILED, atom_meta);

@@ -117,6 +117,8 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
 // Without any check of where it is used: NULL when it is none.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
+// NULL, too, where face_test_tensor would fail (foreign, out of region).
+const Tensor *face_live_tensor(lua_State *L, int idx);
 // The open host buffer behind the tensor at idx, or an error.
 HostBuf *tensorhost_buffer(lua_State *L, int idx);
 

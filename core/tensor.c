@@ -370,9 +370,10 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only count
+  Ctx *cx;       // NULL: only look for traced numbers
   uint32_t born;
-  bool any;
+  bool quiet;    // set `bad` instead of failing
+  bool any, bad;
 } Use;
 
 static void use_ref(Use *u, Ref r) {
@@ -380,7 +381,12 @@ static void use_ref(Use *u, Ref r) {
   u->any = true;
   if (!u->cx) return;
   const Fn *fn = u->cx->fn;
-  if (r < fn->ins.n && ir_get(fn, r)->birth > u->born)
+  bool stale = r < fn->ins.n && ir_get(fn, r)->birth > u->born;
+  if (u->quiet) {
+    u->bad = u->bad || stale || !ir_visible(fn, r);
+    return;
+  }
+  if (stale)
     ctx_fail(u->cx, ERR_REGION, "a tensor was used after the loop pass that "
              "made it was traced anew\n  keep it in a local of the loop, not "
              "in a table or a global");
@@ -392,22 +398,25 @@ static void use_dims(Use *u, const Dim *d, size_t n) {
     if (dim_dynamic(d[i])) use_ref(u, dim_getref(d[i]));
 }
 
-static void use_tensor(Use *u, const Tensor *t) {
-  use_ref(u, t->mem);
-  use_dims(u, &t->off, 1);
-  use_dims(u, &t->l.offset, 1);
-  if (t->base) use_dims(u, t->base, tup_words(t->base));
-  use_dims(u, t->l.shape, tup_words(t->l.shape));
-  use_dims(u, t->l.stride, tup_leaves(t->l.shape));
+static Use use_tensor(Use u, const Tensor *t) {
+  use_ref(&u, t->mem);
+  use_dims(&u, &t->off, 1);
+  use_dims(&u, &t->l.offset, 1);
+  if (t->base) use_dims(&u, t->base, tup_words(t->base));
+  use_dims(&u, t->l.shape, tup_words(t->l.shape));
+  use_dims(&u, t->l.stride, tup_leaves(t->l.shape));
+  return u;
 }
 
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born) {
-  Use u = {cx, born, false};
-  if (cx->fn) use_tensor(&u, t);
+  if (cx->fn) use_tensor((Use){.cx = cx, .born = born}, t);
+}
+
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born) {
+  if (!cx->fn) return !tensor_traced(t);
+  return !use_tensor((Use){.cx = cx, .born = born, .quiet = true}, t).bad;
 }
 
 bool tensor_traced(const Tensor *t) {
-  Use u = {NULL, 0, false};
-  use_tensor(&u, t);
-  return u.any;
+  return use_tensor((Use){.cx = NULL}, t).any;
 }

@@ -74,6 +74,7 @@ const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch
 // be used here, or was born after `born` (Ins.birth): then t is of a pass of
 // a loop that was traced anew.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // does not fail
 bool tensor_traced(const Tensor *t);  // does it name IR values?
 
 // ---- shared memory budgets ----

@@ -62,6 +62,14 @@ const Tensor *face_peek_tensor(lua_State *L, int idx) {
   return b ? &b->t : NULL;
 }
 
+const Tensor *face_live_tensor(lua_State *L, int idx) {
+  TensorBox *b = test_box(L, idx);
+  if (!b || b->serial == 0) return b ? &b->t : NULL;
+  Ctx *cx = tensorlib_ctx(L);
+  if (!cx->fn || cx->fn->serial != b->serial) return NULL;
+  return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
+}
+
 // Fails unless b can be used now.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;

@@ -147,11 +147,8 @@ static void name_local(lua_State *L, Ctx *cx, const char *name) {
       ir_name(cx, fn, v->r, name);
     return;
   }
-  Tensor t;
-  if (!luaL_testudata(L, -1, MT_TENSOR) || !face_test_tensor(L, -1, &t)) return;
-  if (t.space != SP_GMEM && t.space != SP_SMEM && t.space != SP_RMEM) return;
-  if (t.mem == 0 || t.mem >= fn->ins.n || !ir_is_mem(fn, t.mem)) return;
-  ir_name(cx, fn, t.mem, name);
+  const Tensor *t = face_live_tensor(L, -1);
+  if (t && t->mem) ir_name(cx, fn, t->mem, name);
 }
 
 static void name_locals(lua_State *L, Ctx *cx, lua_Debug *ar) {

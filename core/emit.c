@@ -35,7 +35,14 @@ static const char *temp_name(const Emit *e, Ref r) {
 
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const char *want = i->name ? ir_str(e->fn, i->name) : temp_name(e, r);
+  if (i->name) {
+    e->use[r].name = emitx_name(e, ir_str(e->fn, i->name));
+    return;
+  }
+  const char *want = temp_name(e, r);
+  if (!want[1])  // a letter: numbered
+    want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
+                        e->temp[want[0] - 'a']++);
   e->use[r].name = emitx_name(e, want);
 }
 
@@ -281,9 +288,42 @@ static void put_for(Emit *e, Ref r) {
   e->depth++;
 }
 
+// Is there no line between an ELSE and its END?
+static bool nothing_until_end(const Emit *e, Ref r) {
+  for (r++; e->fn->ins.p[r].op != OP_END; r++)
+    if (emitm_is_line(e, r)) return false;
+  return true;
+}
+
 static void put_simple(Emit *e, const Ins *i, const char *text) {
   emitm_begin(e, i);
   emitx_puts(e, text);
+  emitm_end(e);
+}
+
+// `v += 2` where the new value is the old one and a constant.
+static bool put_step(Emit *e, const Ins *set) {
+  const Ins *sum = ir_get(e->fn, set->a[1]);
+  int64_t k;
+  if (sum->op != OP_ADD || e->use[set->a[1]].how != HOW_INLINE ||
+      !ir_const(e->fn, sum->a[1], &k) || k == INT64_MIN)
+    return false;
+  const Ins *old = ir_get(e->fn, sum->a[0]);
+  if (old->op != OP_VGET || old->a[0] != set->a[0] ||
+      e->use[sum->a[0]].how != HOW_INLINE)
+    return false;
+  emitx_printf(e, "%s %c= %" PRId64, e->use[set->a[0]].name, k < 0 ? '-' : '+',
+               k < 0 ? -k : k);
+  return true;
+}
+
+static void put_set(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  emitm_begin(e, i);
+  if (!put_step(e, i)) {
+    emitx_printf(e, "%s = ", e->use[i->a[0]].name);
+    emitx_val(e, i->a[1], PR_ANY);
+  }
   emitm_end(e);
 }
 
@@ -372,12 +412,7 @@ static Ref put(Emit *e, Ref r) {
       emitx_puts(e, ") __trap()");
       emitm_end(e);
       break;
-    case OP_VSET:
-      emitm_begin(e, i);
-      emitx_printf(e, "%s = ", e->use[i->a[0]].name);
-      emitx_val(e, i->a[1], PR_ANY);
-      emitm_end(e);
-      break;
+    case OP_VSET: put_set(e, r); break;
     case OP_FOR: put_for(e, r); break;
     case OP_LOOP:
       emitm_begin(e, i);
@@ -397,6 +432,7 @@ static Ref put(Emit *e, Ref r) {
       e->depth++;
       break;
     case OP_ELSE: case OP_END:
+      if (i->op == OP_ELSE && nothing_until_end(e, r)) break;
       e->depth--;
       emitm_indent(e);
       emitx_puts(e, i->op == OP_ELSE ? "} else {" : "}");

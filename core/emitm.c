@@ -54,7 +54,7 @@ static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
 }
 
 // Is instruction r a line of its own?
-static bool is_line(const Emit *e, Ref r) {
+bool emitm_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
          i->op != OP_ARG;
@@ -70,7 +70,7 @@ static Ref other_half(const Emit *e, Ref r) {
       e->regs[m->imm].type == DT_F32)
     return 0;
   Ref n = r + 1;
-  while (n < e->fn->ins.n && !is_line(e, n)) n++;
+  while (n < e->fn->ins.n && !emitm_is_line(e, n)) n++;
   if (n >= e->fn->ins.n) return 0;
   const Ins *j = ir_get(e->fn, n);
   bool ok = j->op == OP_ST && j->a[0] == i->a[0] &&

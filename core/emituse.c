@@ -195,6 +195,13 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
+// Is `set` where the variable that has r's name becomes r?
+static bool becomes(const Flow *f, Ref r, Ref set) {
+  const Ins *s = ir_get(f->fn, set);
+  return s->op == OP_VSET && s->a[1] == r &&
+         ir_get(f->fn, s->a[0])->name == ir_get(f->fn, r)->name;
+}
+
 static How decide(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   Use *u = &f->e->use[r];
@@ -213,7 +220,8 @@ static How decide(Flow *f, Ref r) {
   if (!u->uses) return HOW_DEAD;
   if (i->op == OP_SREG) return HOW_NAME;
   if (plus_constant(f->fn, i) && !i->name) return HOW_INLINE;
-  if (u->uses > 1 || u->cross || i->name) return HOW_NAME;
+  if (u->uses > 1 || u->cross) return HOW_NAME;
+  if (i->name && !becomes(f, r, u->root)) return HOW_NAME;
   Use *root = &f->e->use[u->root];
   return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
 }

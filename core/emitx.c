@@ -269,6 +269,14 @@ static Prec lin_terms(Emit *e, const Lin *l) {
 
 static Prec lin_put(Emit *e, const Lin *l, DType t) {
   if (l->n == 0) return const_int(e, t, l->k);
+  if (l->minus[0] && l->k > 0) {  // 2 - x
+    const_int(e, t, l->k);
+    for (int k = 0; k < l->n; k++) {
+      emitx_puts(e, " - ");
+      emitx_val(e, l->term[k], PR_MUL);
+    }
+    return PR_ADD;
+  }
   size_t at = e->out->text.n;
   Prec p = lin_terms(e, l);
   if (l->k == 0) return p;
@@ -810,7 +818,7 @@ static Prec vote(Emit *e, const Ins *i) {
 static Prec redux(Emit *e, const Ins *i) {
   static const char *const text[] = {"add", "min", "max", "and", "or", "xor"};
   DType t = (DType)i->type;
-  if (i->imm > AT_XOR || (t != DT_I32 && t != DT_U32))
+  if (e->sm < 80 || i->imm > AT_XOR || (t != DT_I32 && t != DT_U32))
     emitx_no_way(e, i, "a warp reduction");
   emitx_printf(e, "__reduce_%s_sync(0xffffffffu, ", text[i->imm]);
   bool cast_it = i->imm >= AT_AND && t == DT_I32;

@@ -55,6 +55,7 @@ typedef struct Emit {
   bool *address;      // beside fn->ins: a 32-bit shared address is needed
   bool *pointer;      // beside fn->ins: a pointer is needed
   bool *fresh;        // beside fn->ins: first write to a word of registers
+  uint32_t temp[26];  // numbers of temporaries, by letter
   const char *count;  // counter of the loops that fill registers, or NULL
   uint64_t helpers;   // bit set of Helper
   AtomUse *atom;
@@ -139,6 +140,7 @@ void emitm_begin(Emit *e, const Ins *i);  // a statement of i: comment, indent
 void emitm_indent(Emit *e);
 void emitm_end(Emit *e);                  // ";\n"
 void emitm_newline(Emit *e);
+bool emitm_is_line(const Emit *e, Ref r);  // has r a line of its own?
 Ref emitm_store(Emit *e, Ref r);  // returns the last instruction written
 void emitm_fill(Emit *e, Ref r);
 void emitm_copy(Emit *e, Ref r);

@@ -667,8 +667,8 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// check_arch(fn, sm): raises when fn uses an atom that sm lacks.
-static int l_check_arch(lua_State *L) {
+// fn:check_arch(sm): raises when fn uses an atom that sm lacks.
+static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
   tiled_check_arch(cx, face_check_fn(L, 1), (int)luaL_checkinteger(L, 2));
   return 0;
@@ -691,8 +691,7 @@ static const luaL_Reg funcs[] = {
   {"autovec_copy", l_autovec_copy}, {"basic_copy", l_basic_copy},
   {"basic_copy_if", l_basic_copy_if},
   {"gemm", l_gemm}, {"mma_atom_call", l_gemm},
-  {"atom_name", l_atom_name}, {"check_arch", l_check_arch},
-  {NULL, NULL}};
+  {"atom_name", l_atom_name}, {NULL, NULL}};
 
 static const luaL_Reg atom_meta[] = {
   {"__index", box_index}, {"__tostring", box_tostring},
@@ -727,6 +726,11 @@ static const luaL_Reg slice_meta[] = {
 void atomlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   tensorlib_extend(L, "size", l_size);
+  static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
+                                     {NULL, NULL}};
+  luaL_newmetatable(L, MT_FN);  // tracelib.c made it
+  face_setfuncs(L, fn_meta);
+  lua_pop(L, 1);
   face_newtype(L, MT_ATOM, atom_meta);
   lua_pop(L, 1);
   face_newtype(L, MT_TILED, atom_meta);

@@ -104,6 +104,7 @@ function Program:cuda(arch)
   local made = self.texts[sm]
   if not made then
     self.fn:check_smem(sm)
+    self.fn:check_arch(sm)
     local text, lines = self.fn:emit(sm)
     for i, at in ipairs(lines) do
       lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""
@@ -344,6 +345,7 @@ function Call:compile(opts)
   local device, why = pick_device(self, opts)
   if not device then return nil, why end
   program.fn:check_smem(device.sm)
+  program.fn:check_arch(device.sm)
   return prepare(program, self.args, opts, device, program.block)
 end
 

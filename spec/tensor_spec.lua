@@ -335,6 +335,34 @@ describe("copies of traced tensors", function()
     assert.same({[128] = 1}, row(8, 0))
   end)
 
+  it("respect the alignment of the memory", function()
+    local function from(align)
+      return moves(function()
+        local s = cute.make_smem_tensor(cute.bf16, {8}, align)
+        cute.autovec_copy(cute.make_rmem_tensor({8}, cute.bf16), s)
+      end)
+    end
+    assert.same({[128] = 1}, from(16))
+    assert.same({[64] = 2}, from(8))
+    assert.same({[16] = 8}, from(2))
+  end)
+
+  it("respect what a loop adds to an offset", function()
+    local function stepping(step)
+      return moves(function(m)
+        local r = cute.make_rmem_tensor({8}, cute.bf16)
+        local p = cute.local_tile(m, {8}, {0})
+        for _ in cute.range(4) do
+          cute.autovec_copy(p, r)
+          p = cute.domain_offset({step}, p)
+        end
+      end, cute.zeros({64}, cute.bf16))
+    end
+    assert.same({[128] = 1}, stepping(8))
+    assert.same({[64] = 2}, stepping(4))
+    assert.same({[16] = 8}, stepping(1))
+  end)
+
   it("respect the swizzle's base", function()
     local function through(base)
       return moves(function()
@@ -369,6 +397,54 @@ describe("copies of traced tensors", function()
     k(A, C):launch {grid = 1, block = 64, device = "sim"}
     for i = 0, 63 do
       for j = 0, 127 do assert.equal(A(i, j), C(j, i)) end
+    end
+  end)
+
+  it("agree with element-by-element moves for random layouts", function()
+    local seed = 7
+    local function rnd(n)
+      seed = (seed * 1103515245 + 12345) % 2147483648
+      return seed // 65536 % n
+    end
+    -- strides of a layout of these extents in a random order, padded
+    local function strides(extents)
+      local order, out, cur = {}, {}, 1
+      for i = 1, #extents do table.insert(order, 1 + rnd(i), i) end
+      for _, i in ipairs(order) do
+        out[i] = cur
+        cur = cur * extents[i] + (rnd(3) == 0 and 8 or 0)
+      end
+      return out
+    end
+    for _ = 1, 60 do
+      local extents = {}
+      for i = 1, 1 + rnd(3) do extents[i] = ({2, 3, 4, 8})[1 + rnd(4)] end
+      local src = L(extents, strides(extents))
+      local dst = L(extents, strides(extents))
+      local n, dtype = cute.size(src), ({cute.bf16, cute.f32, cute.u8})[
+        1 + rnd(3)]
+      local shared = L(extents, strides(extents))
+      if rnd(2) == 0 then
+        shared = cute.composition(cute.make_swizzle(2, rnd(4), 2), shared)
+      end
+      local at = 4 * rnd(3)
+      local A = cute.zeros(cute.cosize(src) + at, dtype)
+      local C = cute.zeros(cute.cosize(dst), dtype)
+      for i = 0, cute.size(A) - 1 do A[i] = i % 251 end
+      local k = cute.kernel("moves", function(mA, mC)
+        local s = cute.make_smem_tensor(dtype, shared)
+        local r = cute.make_rmem_tensor(L(extents), dtype)
+        local t = cute.make_rmem_tensor(L(extents), dtype)
+        cute.autovec_copy(cute.make_tensor(mA.iterator + at, src), r)
+        cute.autovec_copy(r, s)
+        t:store(s:load())
+        cute.autovec_copy(t, cute.make_tensor(mC.iterator, dst))
+      end)
+      k(A, C):launch {grid = 1, block = 1, device = "sim"}
+      for i = 0, n - 1 do
+        assert.equal(A[src(i) + at], C[dst(i)],
+          ("%s -> %s -> %s"):format(src, shared, dst))
+      end
     end
   end)
 
@@ -488,6 +564,35 @@ describe("traced tensors", function()
       end
       held[1]:fill(0)
     end)
+  end)
+
+  it("may stay behind in a local when their branch has ended", function()
+    local text = ir(function(m)
+      local kept
+      cute.when(cute.arch.thread_idx():lt(4), function()
+        kept = cute.make_rmem_tensor({4}, cute.f32)
+        kept:fill(1)
+        m[0] = kept[0]
+      end)
+      m[1] = 2.0
+    end, cute.zeros({4}, cute.f32))
+    assert.is_truthy(text:find("fill #4", 1, true))
+  end)
+
+  it("view their bits as other types", function()
+    local A, C = cute.zeros({64}, cute.bf16), cute.zeros({32}, cute.u32)
+    for i = 0, 63 do A[i] = i - 20 end
+    local k = cute.kernel("recast", function(mA, mC)
+      local tid = cute.arch.thread_idx()
+      local r = cute.make_rmem_tensor({2}, cute.bf16)
+      cute.autovec_copy(cute.local_tile(mA, {2}, {tid}), r)
+      mC[tid] = cute.recast_tensor(r, cute.u32)[0]
+    end)
+    k(A, C):launch {grid = 1, block = 32, device = "sim"}
+    local function bits(x) return string.unpack("I4", string.pack("f", x)) end
+    for i = 0, 31 do
+      assert.equal(bits(A[2 * i]) >> 16 | bits(A[2 * i + 1]), C[i])
+    end
   end)
 
   it("cannot be made outside a kernel, nor host tensors inside", function()

@@ -175,8 +175,8 @@ describe("the prompt on a terminal", function()
       {"\4", ""}}
     assert.equal("y = {1,\\n  5}\ny\n",
       support.read(dir .. "/cutelua/history"))
-    local out = talk {{"\27[A\27[A\n", "5}\r\n> "}, {"y[2] + 100\n", "105\r\n> "},
-      {"\4", ""}}
+    local out = talk {{"\27[A\27[A\n", "5}\r\n> "},
+      {"y[2] + 100\n", "105\r\n> "}, {"\4", ""}}
     assert.truthy(out:find("105", 1, true))
     local list <close> = io.popen("ls " .. dir .. "/cutelua")
     assert.equal("history\n", list:read "a")

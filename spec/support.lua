@@ -71,6 +71,7 @@ function support.terminal(steps, env)
     {"python3", "spec/terminal.py", support.program},
     {stdin = table.concat(lines), env = env})
   assert(err == "", err)
+  assert(not out:find("(nothing more came)", 1, true), out)
   return (out:gsub("\r", "")), code
 end
 

@@ -231,6 +231,22 @@ end
 
 -- ---- the loop ----
 
+local function say(text)
+  io.stdout:flush()
+  io.stderr:write(text, "\n")
+end
+
+-- Runs f under Ctrl-C; shows its failure.
+function repl:call(f, ...)
+  local call = has_sys and sys.call or xpcall
+  local out = table.pack(call(f, report.capture, ...))
+  if not out[1] then
+    self.failed = true
+    say(report.format(out[2], self.opt))
+  end
+  return table.unpack(out, 1, out.n)
+end
+
 --- A prompt with its own globals over those of Lua.
 ---@param opt? {traceback: boolean?}
 function repl.new(opt)
@@ -250,22 +266,6 @@ function repl:preset()
   for name, value in pairs {cute = cute, _ = cute._, X = cute.X} do
     if env[name] == nil then env[name] = value end
   end
-end
-
-function repl:say(text)
-  io.stdout:flush()
-  io.stderr:write(text, "\n")
-end
-
--- Runs f under Ctrl-C; shows its failure.
-function repl:call(f, ...)
-  local call = has_sys and sys.call or xpcall
-  local out = table.pack(call(f, report.capture, ...))
-  if not out[1] then
-    self.failed = true
-    self:say(report.format(out[2], self.opt))
-  end
-  return table.unpack(out, 1, out.n)
 end
 
 --- Compiles an input: as an expression if it is one, else as statements.
@@ -291,7 +291,7 @@ function repl:eval(text)
   source.add(("=(prompt):%d"):format(self.count), text)
   if not f then
     self.failed = true
-    self:say(report.format({message = message, frames = {}}, self.opt))
+    say(report.format({message = message, frames = {}}, self.opt))
     return false
   end
   local out = table.pack(self:call(f))

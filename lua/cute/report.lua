@@ -62,7 +62,6 @@ report.suggestions = {
   ["kernel-fault"] = "look at both lines for a missing wait, barrier or "
     .. "predicate",
   ["internal"] = "please report this with the script",
-  ["compile-failed"] = "cutelua SCRIPT --emit cu shows the generated text",
 }
 
 local function is_own(src)
@@ -127,12 +126,14 @@ end
 local function blamed(failure, parts)
   local first
   for _, frame in ipairs(failure.frames or {}) do
-    if frame.short == parts.file and frame.line == parts.line then
+    if not frame.own and frame.short == parts.file
+        and frame.line == parts.line then
       return frame
     end
     if not frame.own and not first then first = frame end
   end
-  if parts.file and not parts.file:find "^%[cute" then
+  if first and parts.file and parts.file:find "^%[cute" then return first end
+  if parts.file then
     local chunk = "=" .. parts.file
     if not source.text(chunk) then chunk = "@" .. parts.file end
     return {source = chunk, short = parts.file, line = parts.line}

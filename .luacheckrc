@@ -1,0 +1,6 @@
+std = "lua54"
+max_line_length = 80
+files["spec"] = {std = "+busted", max_line_length = 100}
+files["spec"].ignore = {"211/_.*"}
+files["kernels"].ignore = {"21[123]/_.*"}
+files["scripts"].ignore = {"21[123]/_.*"}

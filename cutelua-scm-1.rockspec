@@ -1,0 +1,126 @@
+rockspec_format = "3.0"
+package = "cutelua"
+version = "scm-1"
+source = {url = "."}
+description = {
+  summary = "CuTe layouts, tensors and kernels in Lua",
+  detailed = [[
+A C11 runtime with a Lua front end for CuTe layouts, tensors, copy and MMA
+atoms and tiled operations. A Lua function composes a kernel; it is traced,
+emitted as CUDA C, compiled with NVRTC and launched, or simulated on the CPU.
+Nothing of CUDA is needed to build it or to simulate.]],
+  license = "MIT",
+}
+dependencies = {"lua >= 5.4, < 5.5"}
+build = {
+  type = "builtin",
+  modules = {
+    ["cute.core"] = {
+      sources = {
+        "core/algebra.c",
+        "core/alglib.c",
+        "core/atom.c",
+        "core/atom_copy.c",
+        "core/atom_sm70.c",
+        "core/atom_sm80.c",
+        "core/atom_sm90.c",
+        "core/atomlib.c",
+        "core/base.c",
+        "core/bulk.c",
+        "core/cache.c",
+        "core/check.c",
+        "core/cublas.c",
+        "core/cuda.c",
+        "core/cutelib.c",
+        "core/dim.c",
+        "core/divide.c",
+        "core/dl.c",
+        "core/dtype.c",
+        "core/emit.c",
+        "core/emith.c",
+        "core/emitm.c",
+        "core/emituse.c",
+        "core/emitx.c",
+        "core/gpulib.c",
+        "core/ir.c",
+        "core/irfold.c",
+        "core/jit.c",
+        "core/kernlib.c",
+        "core/layout.c",
+        "core/layoutlib.c",
+        "core/laytext.c",
+        "core/mathlib.c",
+        "core/runlib.c",
+        "core/sim.c",
+        "core/simaccess.c",
+        "core/simalu.c",
+        "core/simatom.c",
+        "core/simcta.c",
+        "core/simexec.c",
+        "core/simlib.c",
+        "core/simmem.c",
+        "core/simmma.c",
+        "core/simprog.c",
+        "core/simreport.c",
+        "core/simrunlib.c",
+        "core/simtile.c",
+        "core/simtile16.c",
+        "core/swizzle.c",
+        "core/tensor.c",
+        "core/tensorcopy.c",
+        "core/tensorhost.c",
+        "core/tensorlib.c",
+        "core/tensormem.c",
+        "core/tiled.c",
+        "core/tiledcall.c",
+        "core/tiledcopy.c",
+        "core/tracelib.c",
+        "core/tuple.c",
+        "core/tuplelib.c",
+        "core/tuplemath.c",
+        "core/vallib.c",
+        "core/veclib.c",
+      },
+      incdirs = {"core"},
+      libraries = {"m", "dl", "pthread"},
+    },
+    ["cute.arch"] =
+      "lua/cute/arch.lua",
+    ["cute.cli"] =
+      "lua/cute/cli.lua",
+    ["cute.draw"] =
+      "lua/cute/draw.lua",
+    ["cute.golden"] =
+      "lua/cute/golden.lua",
+    ["cute.golden_atoms"] =
+      "lua/cute/golden_atoms.lua",
+    ["cute.golden_layout"] =
+      "lua/cute/golden_layout.lua",
+    ["cute.gpu"] =
+      "lua/cute/gpu.lua",
+    ["cute"] =
+      "lua/cute/init.lua",
+    ["cute.jit"] =
+      "lua/cute/jit.lua",
+    ["cute.kernel"] =
+      "lua/cute/kernel.lua",
+    ["cute.lesson"] =
+      "lua/cute/lesson.lua",
+    ["cute.npy"] =
+      "lua/cute/npy.lua",
+    ["cute.program"] =
+      "lua/cute/program.lua",
+    ["cute.repl"] =
+      "lua/cute/repl.lua",
+    ["cute.report"] =
+      "lua/cute/report.lua",
+    ["cute.simreport"] =
+      "lua/cute/simreport.lua",
+    ["cute.smem"] =
+      "lua/cute/smem.lua",
+    ["cute.source"] =
+      "lua/cute/source.lua",
+    ["cute.trace"] =
+      "lua/cute/trace.lua",
+  },
+}

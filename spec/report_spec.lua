@@ -1,0 +1,139 @@
+local report = require "cute.report"
+local source = require "cute.source"
+local support = require "spec.support"
+
+local function lines(text)
+  local n = 0
+  for _ in (text .. "\n"):gmatch "\n" do n = n + 1 end
+  return n
+end
+
+-- The report of running a text as chunk "=(t)".
+local function of(text, opt)
+  source.add("=(t)", text)
+  local f = assert(load(text, "=(t)"))
+  local ok, failure = xpcall(f, report.capture)
+  assert.is_false(ok)
+  return report.format(failure, opt)
+end
+
+describe("report", function()
+  it("shows sentence, place, lines, operands and a hint", function()
+    local text = of [[
+local function stage(x)
+  local y = x + 1
+  error("(t):3: composition: stride 6 not divisible by shape 4 "
+    .. "[inadmissible]\nA = (8,6):(1,8)\nB = (4):(6)", 0)
+end
+stage(1)
+]]
+    assert.equal([[
+composition: stride 6 not divisible by shape 4 [inadmissible]
+  (t):3 in stage
+   2 |   local y = x + 1
+ > 3 |   error("(t):3: composition: stride 6 not divisible by shape 4 "
+   4 |     .. "[inadmissible]\nA = (8,6):(1,8)\nB = (4):(6)", 0)
+    A = (8,6):(1,8)
+    B = (4):(6)
+  hint: ]] .. report.suggestions.inadmissible, text)
+  end)
+
+  it("never takes more than a dozen lines", function()
+    local many = of([[error("x [bad-argument]" .. ("\nmore"):rep(50))]])
+    assert.equal(12, lines(many))
+    assert.truthy(many:find("... 43 more lines", 1, true))
+    assert.is_true(lines(of "error 'plain'") <= 12)
+  end)
+
+  it("shows errors of Lua itself", function()
+    assert.equal([[
+attempt to perform arithmetic on a nil value (global 'b')
+  (t):1 in main chunk
+ > 1 | local a = b + 1]], of "local a = b + 1")
+  end)
+
+  it("shows errors that are no strings", function()
+    assert.truthy(of "error {}":find "^error object is a table value\n")
+    assert.truthy(of "error()":find "^error object is a nil value\n")
+    assert.truthy(of [[error(setmetatable({}, {__tostring = function()
+      return "my own [io]" end}))]]:find "^my own %[io%]")
+  end)
+
+  it("tells of the world in one plain sentence", function()
+    assert.equal("no usable GPU: libcuda.so.1 was not found [no-gpu]",
+      of "error('no usable GPU: libcuda.so.1 was not found [no-gpu]', 0)")
+    assert.equal("cannot open A.npy [io]", of "error('cannot open A.npy [io]')")
+  end)
+
+  it("has Lua's traceback only when asked", function()
+    assert.is_nil(of "error 'x'":find "traceback")
+    assert.truthy(of("error 'x'", {traceback = true})
+      :find("\nstack traceback:\n", 1, true))
+  end)
+
+  it("names functions that Lua has no name for", function()
+    local text = [[
+local f = function() error "no" end
+require "cute.source".names[f] = "kernel gemm3stage"
+return (pcall(f)) or f() or 1]]
+    assert.truthy(of(text):find("(t):1 in kernel gemm3stage", 1, true))
+  end)
+
+  it("blames the user's line, not cutelua's own", function()
+    source.add("=(u)", "local own = ...\nown()\n")
+    local own = assert(load("return function() error 'inside' end",
+      "=[cute.some]"))()
+    local user = assert(load(source.text "=(u)", "=(u)"))
+    local _, failure = xpcall(user, report.capture, own)
+    assert.equal("inside\n  (u):2 in main chunk\n   1 | local own = ...\n"
+      .. " > 2 | own()", report.format(failure))
+  end)
+
+  it("shows syntax errors with their line", function()
+    source.add("=(s)", "x = 1\ny = = 2\n")
+    local _, message = load("x = 1\ny = = 2\n", "=(s)")
+    assert.equal([[
+unexpected symbol near '='
+  (s):2
+   1 | x = 1
+ > 2 | y = = 2]], report.format(message))
+  end)
+
+  it("cuts long lines and copes with missing files", function()
+    local text = of("error('x') --" .. (" long"):rep(100))
+    for line in text:gmatch "[^\n]+" do assert.is_true(#line < 120) end
+    assert.equal("x [bad-argument]\n  none.lua:3\n  hint: "
+      .. report.suggestions["bad-argument"],
+      report.format "none.lua:3: x [bad-argument]")
+  end)
+
+  it("has a suggestion or a plain sentence for every kind", function()
+    local text = support.read "core/errors.h"
+    local n = 0
+    for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
+      n = n + 1
+      assert.truthy(report.suggestions[kind] or report.world[kind], kind)
+    end
+    assert.is_true(n > 20)
+    for kind in pairs(report.suggestions) do
+      assert.truthy(text:find('"' .. kind .. '"', 1, true), kind)
+    end
+    for kind in pairs(report.world) do
+      assert.truthy(text:find('"' .. kind .. '"', 1, true), kind)
+    end
+  end)
+end)
+
+describe("docs/errors.md", function()
+  it("lists every kind with a wrong and a mended example", function()
+    local text = support.read "core/errors.h"
+    local docs = support.read "docs/errors.md"
+    for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
+      local _, at = docs:find("\n## " .. kind .. "\n", 1, true)
+      assert.truthy(at, kind)
+      local section = docs:sub(at, (docs:find("\n## ", at, true) or 0) - 1)
+      assert.truthy(section:find("Wrong", 1, true), kind)
+      assert.truthy(section:find("Mended", 1, true), kind)
+    end
+  end)
+end)

@@ -1,0 +1,175 @@
+-- check.lua: the rules of the house that can be read off the files. Prints
+-- one line a rule and "counts PASSED FAILED".
+
+local passed, failed = 0, 0
+
+local function list(pattern)
+  local out = {}
+  local p <close> = io.popen("ls " .. pattern .. " 2>/dev/null")
+  for path in p:lines() do out[#out + 1] = path end
+  return out
+end
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+-- rule(name, files, check): check(path, text, complain)
+local function rule(name, files, check)
+  local complaints = {}
+  for _, path in ipairs(files) do
+    check(path, read(path), function(line, what)
+      complaints[#complaints + 1] = ("    %s:%d: %s"):format(path, line, what)
+    end)
+  end
+  if #complaints == 0 then
+    passed = passed + 1
+    print("ok      " .. name)
+  else
+    failed = failed + 1
+    print("FAILED  " .. name)
+    print(table.concat(complaints, "\n", 1, math.min(#complaints, 40)))
+  end
+end
+
+local function each_line(text, f)
+  local n = 0
+  for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
+    n = n + 1
+    f(line, n)
+  end
+  return n
+end
+
+local C = list "core/*.c core/*.h"
+local LUA = list("lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua "
+  .. "scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
+local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
+
+rule("lines of at most 80 columns", CODE, function(_, text, complain)
+  each_line(text, function(line, n)
+    local width = utf8.len(line) or #line
+    if width > 80 then complain(n, width .. " columns") end
+  end)
+end)
+
+rule("no tabs, no blanks at line ends", CODE, function(_, text, complain)
+  each_line(text, function(line, n)
+    if line:find "\t" then complain(n, "a tab") end
+    if line:find "%s$" then complain(n, "blanks at the end") end
+  end)
+end)
+
+rule("files of at most 900 lines", CODE, function(_, text, complain)
+  local n = each_line(text, function() end)
+  if n > 900 then complain(n, n .. " lines") end
+end)
+
+-- What a file includes, our headers followed.
+local function includes(path, seen)
+  seen = seen or {}
+  for name in read(path):gmatch '#include%s*["<]([^">]+)[">]' do
+    if not seen[name] then
+      seen[name] = path
+      local own = "core/" .. name
+      local f = io.open(own)
+      if f then
+        f:close()
+        includes(own, seen)
+      end
+    end
+  end
+  return seen
+end
+
+local function is_face(path)
+  local name = path:match "[^/]+$"
+  return name:find "lib%.c$" or name:find "%.h$" or name == "main.c"
+end
+
+rule("lua.h only in core/*lib.c and main.c", C, function(path, _, complain)
+  if is_face(path) then return end
+  local seen = includes(path)
+  for _, name in ipairs {"lua.h", "lauxlib.h", "lualib.h"} do
+    if seen[name] then complain(1, name .. " through " .. seen[name]) end
+  end
+end)
+
+-- emit and sim: neither of each other nor of layouts.
+local function apart(mine, others)
+  local files = {}
+  for _, path in ipairs(C) do
+    local name = path:match "[^/]+$"
+    if name:find(mine) and not is_face(path) then files[#files + 1] = path end
+  end
+  rule(mine:gsub("%W", "") .. " includes nothing of " .. others.name, files,
+    function(path, _, complain)
+      for name, by in pairs(includes(path)) do
+        for _, pattern in ipairs(others) do
+          if name:find(pattern) then
+            complain(1, name .. " through " .. by)
+          end
+        end
+      end
+    end)
+end
+apart("^emit", {name = "the simulator and layouts", "^sim", "^layout%.h$",
+  "^tensor%.h$", "^tiled%.h$"})
+apart("^sim", {name = "the emitter and layouts", "^emit", "^layout%.h$",
+  "^tensor%.h$", "^tiled%.h$"})
+
+rule("every Lua module returns its table", list
+  "lua/cute/*.lua kernels/*.lua", function(_, text, complain)
+    if not text:find "\nreturn " then
+      complain(1, "no return")
+    end
+  end)
+
+local TRACKED = {}
+do
+  local p <close> = io.popen "git ls-files 2>/dev/null"
+  for path in p:lines() do
+    local f = io.open(path, "rb")
+    if f then
+      TRACKED[#TRACKED + 1] = path
+      f:close()
+    end
+  end
+end
+
+rule("no paths of a machine", TRACKED, function(_, text, complain)
+  each_line(text, function(line, n)
+    for _, dir in ipairs {"work", "root", "home"} do
+      local at = line:find("%f[/%w]/" .. dir .. "/%w")
+      if at then complain(n, line:match("%S+", at)) end
+    end
+  end)
+end)
+
+rule("no binary or generated files", TRACKED, function(path, text, complain)
+  if text:find("\0", 1, true) then complain(1, "binary") end
+  if path:find "%.[oa]$" or path:find "%.so$" then complain(1, "built") end
+end)
+
+rule("every error kind in docs/errors.md", {"core/errors.h"},
+  function(_, text, complain)
+    local docs = read "docs/errors.md"
+    each_line(text, function(line, n)
+      local kind = line:match '^ERR%([%w_]+, "([^"]+)"'
+      if kind and not docs:find("\n## " .. kind .. "\n", 1, true) then
+        complain(n, kind)
+      end
+    end)
+  end)
+
+do
+  local p <close> = io.popen "lua5.4 tools/rockspec.lua"
+  local text = p:read "a"
+  rule("the rockspec lists every file", {"cutelua-scm-1.rockspec"},
+    function(_, _, complain)
+      for line in text:gmatch "[^\n]+" do complain(1, line) end
+    end)
+end
+
+print(("counts %d %d"):format(passed, failed))

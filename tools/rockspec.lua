@@ -1,0 +1,51 @@
+-- rockspec.lua [write]: the rockspec's module list against the files that
+-- there are; with `write`, puts the list in order. Prints what differs.
+local PATH = "cutelua-scm-1.rockspec"
+
+local function list(pattern)
+  local out = {}
+  local p <close> = io.popen("ls " .. pattern .. " 2>/dev/null")
+  for path in p:lines() do out[#out + 1] = path end
+  table.sort(out)
+  return out
+end
+
+local function module_list()
+  local out = {"  modules = {", '    ["cute.core"] = {', "      sources = {"}
+  for _, path in ipairs(list "core/*.c") do
+    if path ~= "core/main.c" and path ~= "core/replib.c" then
+      out[#out + 1] = ('        "%s",'):format(path)
+    end
+  end
+  out[#out + 1] = "      },"
+  out[#out + 1] = '      incdirs = {"core"},'
+  out[#out + 1] = '      libraries = {"m", "dl", "pthread"},'
+  out[#out + 1] = "    },"
+  for _, path in ipairs(list
+      "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua kernels/*/*.lua") do
+    local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
+      :gsub("%.init$", "")
+    out[#out + 1] = ('    ["%s"] =\n      "%s",'):format(name, path)
+  end
+  out[#out + 1] = "  },"
+  return table.concat(out, "\n") .. "\n"
+end
+
+local f <close> = assert(io.open(PATH))
+local text = f:read "a"
+local from = text:find("  modules = {", 1, true)
+local new = text:sub(1, from - 1) .. module_list() .. "}\n"
+if arg[1] == "write" then
+  local g <close> = assert(io.open(PATH, "w"))
+  g:write(new)
+elseif new ~= text then
+  local have = {}
+  for path in text:gmatch '"([^"\n]+%.[clua]+)"' do have[path] = true end
+  for path in new:gmatch '"([^"\n]+%.[clua]+)"' do
+    if not have[path] then print(PATH .. ": lacks " .. path) end
+    have[path] = nil
+  end
+  for path in pairs(have) do print(PATH .. ": " .. path .. " is not there") end
+  print(PATH .. ": run `lua5.4 tools/rockspec.lua write`")
+  os.exit(1)
+end

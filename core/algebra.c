@@ -133,7 +133,7 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r) {
     out.s[out.n] = rest_s;
     out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
   }
-  if (weak && !follows(cx, f, r, out))
+  if (weak && !nt->weak && !follows(cx, f, r, out))
     bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
   return out;
 }
@@ -283,7 +283,7 @@ Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
 
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
   Layout b = layout_compact(cx, shape);
-  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1};
+  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1, .weak = true};
   return compose_in(cx, &nt, l, b);
 }
 

@@ -11,7 +11,12 @@ Tiler tiler_layout(Layout l) {
 Tiler tiler_tup(Ctx *cx, Tup t) {
   if (tup_is_leaf(t)) {
     if (dim_kind(*t) == DIM_ANY) return (Tiler){.kind = TILER_ANY, .n = 1};
-    return tiler_layout(layout_compact(cx, t));
+    Tiler r = tiler_layout(layout_leaf(cx, *t, (Dim){1}));
+    r.extent = true;
+    if (dim_static(*t) && t->w < 1)
+      ctx_fail(cx, ERR_SHAPE, "a tile's extent must be positive, not %lld",
+               (long long)t->w);
+    return r;
   }
   int n = tup_rank(t);
   Tiler *m = NEW(cx, Tiler, (size_t)n + 1);
@@ -43,7 +48,12 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
-  if (t.kind == TILER_LAYOUT) return f(cx, nt, l, t.l);
+  if (t.kind == TILER_LAYOUT) {
+    // an integer stands for its compact layout: 1 for 1:0
+    if (t.extent && dim_is(*t.l.shape, 1))
+      t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
+    return f(cx, nt, l, t.l);
+  }
   int n = layout_rank(l);
   if (t.n > n) {
     note_fail(cx, nt, "the tiler has more modes than the layout", NULL);
@@ -62,7 +72,8 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
-  Layout pair[2] = {t, complement_in(cx, nt, t, l.shape)};
+  Tup space = layout_coalesce(cx, l).shape;
+  Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);
   if (cx->explain)
     explain_say(cx, "tile and rest: %s", layout_text(cx, both));
@@ -78,7 +89,7 @@ static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
 }
 
 static Layout apply(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
-  Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1};
+  Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1, .weak = true};
   return layout_outer(by_tiler(cx, &nt, layout_inner(l), t, f), l);
 }
 
@@ -110,8 +121,9 @@ Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t) {
 // ((tile),(rest)) with the modes of rest, or of both, opened up.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  both[0] = tile ? t : tup_pack(cx, &t, 1);
-  both[1] = r;
+  // a leaf or a 1-tuple stays as it is
+  both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
+  both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
   return l;
 }
@@ -153,7 +165,7 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   int r = layout_rank(block) > layout_rank(t) ? layout_rank(block)
                                               : layout_rank(t);
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
-  Note nt = {.op = op, .a = &l, .bl = &t, .mode = -1};
+  Note nt = {.op = op, .a = &l, .bl = &t, .mode = -1, .weak = true};
   block = layout_append_to(cx, block, r, one);
   Layout tiler = layout_append_to(cx, t, r, one);
   Layout p = product_one(cx, &nt, block, tiler);

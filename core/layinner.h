@@ -21,6 +21,8 @@ typedef struct Note {
   Tup bs;             // or a tuple (or all NULL)
   int mode;           // mode of a by-mode operation, or -1
   bool quiet, bad;
+  bool weak;          // CuTe's weaker test is enough: extents that a tile
+                      // does not divide are rounded up mode by mode
 } Note;
 
 // Fails with what, then the operands; detail: a further line or NULL.

@@ -276,15 +276,6 @@ Layout layout_zip(Ctx *cx, Layout l) {
 Layout layout_zip2(Ctx *cx, Layout a, Layout b) {
   Tup s[2] = {a.shape, b.shape};
   Tup d[2] = {plain_stride(cx, "zip", a), plain_stride(cx, "zip", b)};
-  if (tup_rank(a.shape) != tup_rank(b.shape))
-    ctx_fail(cx, ERR_SHAPE, "zip: %s and %s differ in rank",
-             layout_text(cx, a), layout_text(cx, b));
-  if (tup_is_leaf(a.shape) && tup_is_leaf(b.shape))
-    return of_tups(cx, tup_pack(cx, s, 2), tup_pack(cx, d, 2));
-  for (int i = 0; i < 2; i++) {
-    s[i] = tup_wrap(cx, s[i]);
-    d[i] = tup_wrap(cx, d[i]);
-  }
   return of_tups(cx, tup_zip(cx, tup_pack(cx, s, 2)),
                  tup_zip(cx, tup_pack(cx, d, 2)));
 }
@@ -448,17 +439,19 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return l;
 }
 
-Tup layout_hier_coord(Ctx *cx, Layout l, Tup c) {
-  return tup_idx2crd(cx, tup_crd2idx(cx, c, l.shape, NULL), l.shape, NULL);
+// The coordinate that a compact layout has at offset x.
+Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
+  return tup_idx2crd(cx, x, l.shape, layout_stride(cx, l));
 }
 
-Tup layout_flat_coord(Ctx *cx, Layout l, Tup c) {
-  Tup top = tup_product_each(cx, l.shape);
+Tup layout_flat_coord(Ctx *cx, Layout l, Tup x) {
+  Tup top = tup_product_each(cx, l.shape), c = layout_hier_coord(cx, l, x);
+  if (tup_rank(top) == 1) top = tup_unwrap(top);
   return tup_idx2crd(cx, tup_crd2idx(cx, c, l.shape, NULL), top, NULL);
 }
 
-Dim layout_1d_coord(Ctx *cx, Layout l, Tup c) {
-  return *tup_crd2idx(cx, c, l.shape, NULL);
+Dim layout_1d_coord(Ctx *cx, Layout l, Tup x) {
+  return *tup_crd2idx(cx, layout_hier_coord(cx, l, x), l.shape, NULL);
 }
 
 // ---- storage ----

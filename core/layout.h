@@ -17,7 +17,8 @@ typedef enum DimKind {
   DIM_INT,    // static integer
   DIM_DYN,    // traced value: a Ref of cx->fn; its divisibility is a Fact
   DIM_ANY,    // `_`
-  DIM_BASIS,  // v@i@j..: v static (32 bits) or a Ref; up to 4 levels, < 64
+  DIM_BASIS,  // v@j@i: v in mode j of mode i; v static (32 bits) or a Ref; up
+              // to 4 levels, < 64
   DIM_TUP     // a tuple node of an IntTuple (below)
 } DimKind;
 #define DIM_MAX (((int64_t)1 << 60) - 1)
@@ -235,9 +236,11 @@ Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);
 Layout layout_dice(Ctx *cx, Layout l, Tup coord);
 Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset);
-Tup layout_hier_coord(Ctx *cx, Layout l, Tup c);       // get_hier_coord
-Tup layout_flat_coord(Ctx *cx, Layout l, Tup c);
-Dim layout_1d_coord(Ctx *cx, Layout l, Tup c);
+// get_hier_coord and its kin: the coordinate whose offset is x, for layouts
+// whose strides are compact in some order.
+Tup layout_hier_coord(Ctx *cx, Layout l, Tup x);
+Tup layout_flat_coord(Ctx *cx, Layout l, Tup x);
+Dim layout_1d_coord(Ctx *cx, Layout l, Tup x);
 
 // ---- the algebra (algebra.c, divide.c) ----
 // What may stand on the right of a composition, divide or product: `_`, a
@@ -247,6 +250,7 @@ typedef struct Tiler {
   int n;
   const struct Tiler *mode;  // TILER_TUPLE: n of them
   Layout l;                  // TILER_LAYOUT
+  bool extent;               // l is n:1, from the integer n
 } Tiler;
 Tiler tiler_layout(Layout l);
 Tiler tiler_tup(Ctx *cx, Tup t);           // by-mode shape tiler

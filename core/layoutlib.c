@@ -423,7 +423,11 @@ static int layout_call(lua_State *L) {
     Tup off;
     face_push_layout(L, layout_slice_tup(cx, l, c, &off));
   } else {
-    laylib_push_any(L, layout_eval_tup(cx, l, c));
+    Tup x = layout_eval_tup(cx, l, c);
+    if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
+      laylib_push_any(L, x);
+    else  // one basis alone stays a basis, as in CuTe
+      face_push_dim(L, dim_mul(cx, *tup_unwrap(c), l.stride[0]));
   }
   return 1;
 }
@@ -663,7 +667,9 @@ static int tuple_eq(lua_State *L) {
 // ---- notation ----
 
 static void push_tiler(lua_State *L, Tiler t) {
-  if (t.kind == TILER_LAYOUT) {
+  if (t.extent) {
+    laylib_push_any(L, t.l.shape);
+  } else if (t.kind == TILER_LAYOUT) {
     face_push_layout(L, t.l);
   } else if (t.kind == TILER_ANY) {
     face_push_dim(L, dim_any());

@@ -35,7 +35,7 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
     buf_puts(cx, out, "_");
   else
     print_int(cx, v.w, out);
-  for (int i = 0; i < n; i++) buf_printf(cx, out, "@%d", path[i]);
+  for (int i = n - 1; i >= 0; i--) buf_printf(cx, out, "@%d", path[i]);
 }
 
 // t's profile with the leaves from d (NULL: t's own).
@@ -70,6 +70,8 @@ void layout_print(Ctx *cx, Layout l, Buf *out) {
 void tiler_print(Ctx *cx, Tiler t, Buf *out) {
   if (t.kind == TILER_ANY) {
     buf_puts(cx, out, "_");
+  } else if (t.extent) {
+    tup_print(cx, t.l.shape, out);
   } else if (t.kind == TILER_LAYOUT) {
     layout_print(cx, t.l, out);
   } else {
@@ -186,6 +188,11 @@ static Dim leaf(Parser *p) {
     p->at++;
     int64_t m = number(p, "a mode number");
     path[n++] = m < 0 || m > 63 ? -1 : (int)m;
+  }
+  for (int i = 0; i < n / 2; i++) {  // written innermost mode first
+    int m = path[i];
+    path[i] = path[n - 1 - i];
+    path[n - 1 - i] = m;
   }
   return dim_basis(p->cx, (Dim){v}, path, n);
 }

@@ -328,7 +328,8 @@ Tup tup_cat(Ctx *cx, const Tup *t, int n) {
 Tup tup_zip(Ctx *cx, Tup t) {
   int n;
   Tup *m = modes(cx, t, &n);
-  if (tup_is_leaf(t) || n == 0 || tup_is_leaf(m[0])) return t;
+  if (tup_is_leaf(t) || n == 0) return t;
+  if (tup_is_leaf(m[0])) return tup_pack(cx, &t, 1);
   int r = tup_rank(m[0]);
   for (int i = 1; i < n; i++)
     if (tup_is_leaf(m[i]) || tup_rank(m[i]) != r)

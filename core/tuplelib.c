@@ -198,15 +198,19 @@ static int l_unwrap(lua_State *L) {
   return push(L, tup_unwrap(face_check_tup(cx, L, 1)));
 }
 
+// The first or last leaf.
 static int l_front(lua_State *L) {
   Ctx *cx = face_enter(L);
-  return push(L, tup_get(cx, tup_arg(cx, L, 1), 0));
+  Tup t = tup_arg(cx, L, 1);
+  while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
+  return push(L, t);
 }
 
 static int l_back(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup t = tup_arg(cx, L, 1);
-  return push(L, tup_get(cx, t, tup_rank(t) - 1));
+  while (!tup_is_leaf(t)) t = tup_get(cx, t, tup_rank(t) - 1);
+  return push(L, t);
 }
 
 static int l_remove(lua_State *L) {

@@ -1,0 +1,185 @@
+--- Golden checks of IntTuples, layouts, swizzles, and of what is refused.
+--
+-- Registers golden.ops.int_tuple, .layout, .swizzle and .inadmissible: the
+-- argument strings are parsed, the operation is called under its CuTe name,
+-- and the answer must print as the data does and have the same table.
+local core = require "cute.core"
+local golden = require "cute.golden"
+local smem = require "cute.smem"
+
+local CONSTANT = {LayoutLeft = core.LayoutLeft, LayoutRight = core.LayoutRight}
+
+local function value(x)
+  if type(x) ~= "string" then return x end
+  return CONSTANT[x] or core.parse(x)
+end
+
+local function values(args)
+  local list = {n = #args}
+  for i, x in ipairs(args) do list[i] = value(x) end
+  return list
+end
+
+local function is_layout(x) return core.typename(x) == "layout" end
+
+-- The values of a layout at 0, 1, .. as the data lists them.
+local function same_table(l, want)
+  for i, w in ipairs(want) do
+    local v = l(i - 1)
+    if v ~= w and tostring(v) ~= w then
+      return false, ("%s: at %d %s instead of %s"):format(l, i - 1, v, w)
+    end
+  end
+  return true
+end
+
+local function show(x) return type(x) == "boolean" and x or tostring(x) end
+
+-- Does the answer (and the offset beside it) agree with the case?
+local function compare(case, got, offset)
+  local want = case.out
+  if type(want) ~= "string" then
+    if got ~= want then return false, show(got) end
+    return true
+  end
+  if tostring(got) ~= want then
+    if is_layout(got) and case.table and #want > 2 then
+      local same = same_table(got, case.table)
+      return false, tostring(got) ..
+                    (same and " (the same function)" or " (another function)")
+    end
+    return false, tostring(got)
+  end
+  if case.offset and tostring(offset) ~= tostring(case.offset) then
+    return false, ("%s with offset %s"):format(got, offset)
+  end
+  if case.table and is_layout(got) then return same_table(got, case.table) end
+  return true
+end
+
+-- ---- calls that differ from the names and argument orders of the core ----
+
+local calls = {}
+
+function calls.eval(a) return a[1](a[2]) end
+function calls.identity(a) return a[1] end
+function calls.append_to_rank(a) return core.append(a[1], a[3], a[2]) end
+function calls.prepend_to_rank(a) return core.prepend(a[1], a[3], a[2]) end
+function calls.slice(a) return core.slice_(a[2], a[1]) end
+function calls.dice(a) return core.dice(a[2], a[1]) end
+
+function calls.make_layout_concat(a)
+  return core.make_layout(table.unpack(a, 1, a.n))
+end
+
+function calls.slice_and_offset_tile_to_shape(a)
+  return core.slice_and_offset(a[1], core.tile_to_shape(a[2], a[3]))
+end
+
+function calls.apply_list(a)
+  local out = {}
+  for i, x in ipairs(a[2]) do out[i] = a[1](x) end
+  return out
+end
+
+for _, kind in ipairs {"GMMA", "UMMA"} do
+  local atom = kind == "GMMA" and smem.gmma_atom or smem.umma_atom
+  local stored = kind == "GMMA" and smem.gmma_swizzle or smem.umma_swizzle
+  calls[kind .. "_atom"] = function(a) return atom(a[1], a[2], a[3]) end
+  calls[kind .. "_atom_flagged"] = function(a)
+    return core.get_nonswizzle_portion(atom(a[1], a[2], a[3]))
+  end
+  calls[kind .. "_atom_swizzle"] = function(a) return stored(a[2]) end
+  calls[kind .. "_atom_tile_to_shape"] = function(a)
+    return core.tile_to_shape(atom(a[1], a[2], a[3]), value(a[4]),
+                              value(a[5]))
+  end
+end
+
+local function is_atom(op) return op:find "^[GU]MMA_atom" end
+
+local function call(op, args)
+  local a = is_atom(op) and args or values(args)
+  if calls[op] then return calls[op](a) end
+  return core[op](table.unpack(a, 1, a.n))
+end
+
+local function known(op) return calls[op] ~= nil or core[op] ~= nil end
+
+local function run(case)
+  local got, offset = call(case.op, case.args)
+  if case.op == "apply_list" then
+    for i, w in ipairs(case.out) do
+      if got[i] ~= w then
+        return false, ("%s at %s"):format(got[i], case.args[2][i])
+      end
+    end
+    return true
+  end
+  return compare(case, got, offset)
+end
+
+for _, file in ipairs {"int_tuple", "layout", "swizzle"} do
+  golden.ops[file] = setmetatable({}, {__index = function(_, op)
+    return known(op) and run or nil
+  end})
+end
+
+-- ---- what CuTe refuses ----
+
+-- Families whose cases another module checks.
+local OURS = {int_tuple = true, layout = true, swizzle = true}
+
+-- Answers to cases that CuTe's assertions refuse: right ones are allowed.
+local right = {}
+
+-- composition(a, b)(i) == a(b(i))
+function right.composition(a, got)
+  local A, B = a[1], a[2]
+  if not (is_layout(A) and is_layout(B) and is_layout(got)) then
+    return false
+  end
+  for i = 0, core.size(B) - 1 do
+    if got(i) ~= A(B(i)) then return false end
+  end
+  return core.size(got) == core.size(B)
+end
+
+-- a(l(a(i))) == a(i) and l(a(i)) in the domain
+function right.left_inverse(a, got)
+  local A = a[1]
+  for i = 0, core.size(A) - 1 do
+    if A(got(A(i))) ~= A(i) then return false end
+  end
+  return true
+end
+
+local function refused(case)
+  if not OURS[case.file] then return nil end
+  if not known(case.op) then return nil end
+  local ok, got = pcall(call, case.op, case.args)
+  if not ok then
+    local kind = tostring(got):match "%[([%w-]+)%]"
+    if kind == nil or kind == "internal" then return false, got end
+    return true
+  end
+  if case.how == "no_compile" then return true end
+  local check = right[case.op]
+  if check and check(values(case.args), got) then return true end
+  return false, ("accepted: %s"):format(got)
+end
+
+local others = golden.ops.inadmissible or {}
+golden.ops.inadmissible = setmetatable({}, {__index = function(_, op)
+  return function(case)
+    if OURS[case.file] then return refused(case) end
+    local check = others[op]
+    if check then return check(case) end
+    return nil
+  end
+end})
+
+-- A later module may add checks of its own families.
+golden.inadmissible_others = others
+
+return golden.ops

@@ -108,7 +108,6 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
 
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   Ref r;
-  face_tracing(cx, L, "a traced operation");
   if (face_test_value(cx, L, idx, &r)) {
     DType s = ir_type(cx->fn, r);
     if (t != DT_NONE && s != t)
@@ -117,6 +116,7 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
                  dtype_name(t));
     return r;
   }
+  face_tracing(cx, L, "a traced operation");
   if (lua_type(L, idx) == LUA_TNUMBER) return number_value(cx, L, idx, t);
   if (lua_type(L, idx) == LUA_TBOOLEAN && (t == DT_NONE || t == DT_BOOL))
     return ir_int(cx, cx->fn, DT_BOOL, lua_toboolean(L, idx));
@@ -277,6 +277,12 @@ COMPARE(ne, OP_NE, false)
 
 static _Noreturn void lua_compare_error(lua_State *L, const char *sign,
                                         const char *method) {
+  lua_Debug ar;
+  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
+      strcmp(ar.what, "C") == 0)
+    face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need it now"
+               "\n  use cute.%s(...), or methods such as a:lt(b)", ar.name,
+               ar.name);
   face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need its "
              "answer now\n  write a:%s(b), and cute.when(...) to branch on it",
              sign, method);

@@ -103,6 +103,6 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
 end)
 
 require "cute.lesson".gemm(arg, {
-  kernel = gemm, tile = {BM, BN, BK}, block = cute.size(mma),
+  kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
   about = "C = A B^T in bf16 with a 3-stage cp.async pipeline (sm_80).",
 })

@@ -338,13 +338,13 @@ describe("traced values in Lua's own operators", function()
 
   it("are no limits of a numeric for", function()
     local text = message(function(n) for _ = 0, n do n:to(cute.f32) end end, 5)
-    assert.equal("'for' limit must be a number [traced-in-lua]\n  a traced "
+    assert.matches("'for' limit .*%[traced%-in%-lua%]\n  a traced "
       .. "limit needs `for k in cute.range(n) do`", text)
   end)
 
   it("are told what to use in Lua's libraries", function()
     local text = message(function(n) return math.min(n, 3) end, 5)
-    assert.matches("%[traced%-in%-lua%]\n  use cute%.min%(a, b%)", text)
+    assert.matches("^'min' on a traced value: .*\n  use cute%.min%(", text)
     text = message(function(n) return ("%d"):format(n) end, 5)
     assert.matches("%[traced%-in%-lua%]\n.*cute%.printf", text)
     text = message(function(n) return ({})[n] + 1 end, 5)

@@ -238,17 +238,22 @@ end
 -- Variables of one carried local
 ---------------------------------------------------------------------------
 
--- carry = {sig=, types={}, facts={}}: parts of the local, each a variable.
+local function carry_part(slot, what, carry, i, a, b)
+  local t = joint_type(slot, what, a, b)
+  carry.types[i] = t
+  if t.is_integer then carry.facts[i] = join(fact_of(a), fact_of(b)) end
+end
+
+-- carry = {sig=, n=, types={}, facts={}}: n parts of the local; those that
+-- change have a type, and become variables.
 local function new_carry(slot, what, init, now)
   local sig, a = core.parts(init)
   local sig2, b = core.parts(now)
   if not sig or sig ~= sig2 then type_error(slot, what, init, now) end
-  local carry = {sig = sig, types = {}, facts = {}}
+  local carry = {sig = sig, n = #a, types = {}, facts = {}}
   for i = 1, #a do
-    local t = joint_type(slot, what, a[i], b[i])
-    carry.types[i] = t
-    if t.is_integer then
-      carry.facts[i] = join(fact_of(a[i]), fact_of(b[i]))
+    if not core.same(a[i], b[i]) then
+      carry_part(slot, what, carry, i, a[i], b[i])
     end
   end
   return carry
@@ -258,11 +263,12 @@ end
 local function fits(carry, init)
   local sig, a = core.parts(init)
   if sig ~= carry.sig then return false end
-  for i = 1, #a do
+  for i, want in pairs(carry.types) do
     local t = core.dtype_of(a[i])
-    if t and t ~= carry.types[i] then return false end
-    if not t and math.type(a[i]) == "float" and not carry.types[i].is_float
-    then return false end
+    if t and t ~= want then return false end
+    if not t and math.type(a[i]) == "float" and not want.is_float then
+      return false
+    end
   end
   return true
 end
@@ -270,7 +276,8 @@ end
 local function declare(slot, carry, init)
   local _, a = core.parts(init)
   carry.vars = {}
-  for i = 1, #a do
+  for i = 1, carry.n do
+    if not carry.types[i] then goto continue end
     local name = i == 1 and slot.name or slot.name .. "_sw"
     if carry.sig ~= "scalar" and i == 1 then name = slot.name .. "_off" end
     if carry.facts[i] then
@@ -280,12 +287,13 @@ local function declare(slot, carry, init)
       end
     end
     carry.vars[i] = core.var(core.cvt(a[i], carry.types[i]), nil, name)
+    ::continue::
   end
 end
 
 local function read(carry, init, final)
-  local parts = {}
-  for i, var in ipairs(carry.vars) do
+  local _, parts = core.parts(init)
+  for i, var in pairs(carry.vars) do
     local v = core.vget(var)
     local f = carry.facts[i]
     if f then core.assume(v, f.lo, f.hi, f.div) end
@@ -299,8 +307,16 @@ end
 local function learn(slot, what, carry, head, now)
   local sig, b = core.parts(now)
   if sig ~= carry.sig then type_error(slot, what, head, now) end
+  local _, a = core.parts(head)
   local again = false
-  for i, t in ipairs(carry.types) do
+  for i = 1, carry.n do
+    local t = carry.types[i]
+    if not t and not core.same(a[i], b[i]) then
+      carry_part(slot, what, carry, i, a[i], b[i])
+      again = true
+    end
+    t = carry.types[i]
+    if not t then goto continue end
     local tb = core.dtype_of(b[i])
     if tb and tb ~= t or not tb and math.type(b[i]) == "float"
       and not t.is_float then
@@ -311,13 +327,14 @@ local function learn(slot, what, carry, head, now)
       carry.facts[i] = widen(f, fact_of(b[i]))
       again = true
     end
+    ::continue::
   end
   return again
 end
 
 local function write(carry, now)
   local _, b = core.parts(now)
-  for i, var in ipairs(carry.vars) do
+  for i, var in pairs(carry.vars) do
     core.vset(var, core.cvt(b[i], carry.types[i]))
   end
 end
@@ -342,8 +359,9 @@ function Region:start(level)
     slot.key = slot_key(slot)
     local carry = self.memo[slot.key]
     if carry and fits(carry, slot.init) then
-      slot.carry = {sig = carry.sig, types = carry.types,
-                    facts = table.move(carry.facts, 1, #carry.types, 1, {})}
+      slot.carry = {sig = carry.sig, n = carry.n,
+                    types = table.move(carry.types, 1, carry.n, 1, {}),
+                    facts = table.move(carry.facts, 1, carry.n, 1, {})}
     end
   end
 end
@@ -535,6 +553,26 @@ local function branch(region, f, field)
   end
 end
 
+-- Types and facts of what two branches leave in a slot: a, b.
+local function merge_carry(slot, what, a, b)
+  local sig, init = core.parts(slot.init)
+  local sa, pa = core.parts(a)
+  local sb, pb = core.parts(b)
+  if sa ~= sig then type_error(slot, what, slot.init, a) end
+  if sb ~= sig then type_error(slot, what, slot.init, b) end
+  local carry = {sig = sig, n = #init, types = {}, facts = {}}
+  for i = 1, #init do
+    local in_a = not core.same(init[i], pa[i])
+    local in_b = not core.same(init[i], pb[i])
+    if in_a and in_b then  -- what was before does not matter
+      carry_part(slot, what, carry, i, pa[i], pb[i])
+    elseif in_a or in_b then
+      carry_part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
+    end
+  end
+  return carry
+end
+
 -- A slot that a branch changed: learn its carry. True: trace again.
 local function merge(slot, what)
   local a, b = slot.yes, slot.no
@@ -545,32 +583,15 @@ local function merge(slot, what)
     if core.parts(a) ~= "scalar" then type_error(slot, what, a, b) end
     slot.init = core.dtype_of(a) == core.boolean and false or 0
   end
-  local yes = new_carry(slot, what, slot.init, a)
-  local no = new_carry(slot, what, slot.init, b)
+  local carry = merge_carry(slot, what, a, b)
   local known = slot.carry
-  for i, t in ipairs(yes.types) do
-    if not core.same(slot.init, a) and not core.same(slot.init, b) then
-      local _, pa = core.parts(a)
-      local _, pb = core.parts(b)
-      t = joint_type(slot, what, pa[i], pb[i])
-    elseif core.same(slot.init, a) then
-      t = no.types[i]
-    end
-    yes.types[i] = t
-    if yes.facts[i] and no.facts[i] then
-      yes.facts[i] = join(yes.facts[i], no.facts[i])
-    else
-      yes.facts[i] = nil
-    end
-  end
-  slot.carry = yes
+  slot.carry = carry
   if not known then return true end
-  for i, t in ipairs(yes.types) do
-    if known.types[i] ~= t then return true end
-    local f, g = yes.facts[i], known.facts[i]
+  for i = 1, carry.n do
+    if known.types[i] ~= carry.types[i] then return true end
+    local f, g = carry.facts[i], known.facts[i]
     if f and g and not within(f, g) then return true end
   end
-  known.facts = known.facts
   slot.carry = known
   return false
 end
@@ -821,14 +842,9 @@ end
 
 -- Lua's own messages about traced values, with what to write instead.
 local HINTS = {
-  {"'for' %a+ value must be a number", "a traced limit needs "
-    .. "`for k in cute.range(n) do`"},
-  {"'for' limit must be a number", "a traced limit needs "
-    .. "`for k in cute.range(n) do`"},
-  {"'for' step must be a number", "a traced step needs "
-    .. "`for k in cute.range(lo, hi, step) do`"},
-  {"bad argument .- to 'm[inax]+' .-got cute.value", "use cute.min(a, b) or "
-    .. "cute.max(a, b)"},
+  {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
+  {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
+  {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
   {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
     .. "the device: use cute.printf(...)"},
   {"got cute%.value", "a traced value exists only on the device: use the "

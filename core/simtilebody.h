@@ -18,6 +18,7 @@
 
 typedef float VF __attribute__((vector_size(4 * LANES)));
 typedef int32_t VI __attribute__((vector_size(4 * LANES)));
+typedef uint32_t VU __attribute__((vector_size(4 * LANES)));
 typedef int32_t HI __attribute__((vector_size(2 * LANES)));
 typedef float HF __attribute__((vector_size(2 * LANES)));
 typedef double HD __attribute__((vector_size(4 * LANES)));
@@ -63,8 +64,8 @@ INLINE bool any(const VI *m) {
 }
 
 // sums[0], sums[1] += the lower, upper lanes.
-INLINE void add_lanes(HD *sums, const VI *s) {
-  Halves h = {.i = *s};
+INLINE void add_lanes(HD *sums, const VU *s) {
+  Halves h = {.i = (VI)*s};
   sums[0] += __builtin_convertvector(h.hi[0], HD);
   sums[1] += __builtin_convertvector(h.hi[1], HD);
 }
@@ -109,14 +110,14 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
-  VI s = __builtin_convertvector(*c * up, VI);
+  VU s = (VU)__builtin_convertvector(*c * up, VI);  // odd lanes may wrap
   HD sums[2] = {{0}, {0}};
   for (int k = k0; k < k0 + n; k += 8) {  // 8 terms and c fit in 32 bits
     int end = k + 8 < k0 + n ? k + 8 : k0 + n;
     for (int i = k; i < end; i++)
-      s += __builtin_convertvector(p->a[i] * b[i] * up, VI);
+      s += (VU)__builtin_convertvector(p->a[i] * b[i] * up, VI);
     add_lanes(sums, &s);
-    s = SPLAT(0);
+    s = (VU){0};
   }
   round_lanes(r, c, sums, &down);
 }

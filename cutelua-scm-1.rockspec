@@ -68,7 +68,7 @@ build = {
         "core/swizzle.c",
         "core/tensor.c",
         "core/tensorcopy.c",
-        "core/tensorhost.c",
+        "core/hostlib.c",
         "core/tensorlib.c",
         "core/tensormem.c",
         "core/tiled.c",

@@ -120,7 +120,7 @@ const Tensor *face_peek_tensor(lua_State *L, int idx);
 // NULL, too, where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
 // The open host buffer behind the tensor at idx, or an error.
-HostBuf *tensorhost_buffer(lua_State *L, int idx);
+HostBuf *hostlib_buffer(lua_State *L, int idx);
 
 // veclib.c (opened by tensorlib_open), mathlib.c (after vallib_open)
 void veclib_open(lua_State *L);

@@ -139,7 +139,7 @@ static void push_element(Ctx *cx, lua_State *L, int idx, Tensor t, Tup c) {
   } else {
     tensor_check_coord(cx, &t, c);
     Dim off = dim_add(cx, t.off, layout_eval(cx, t.l, c));
-    tensorhost_get(cx, L, idx, &t, off);
+    hostlib_get(cx, L, idx, &t, off);
   }
 }
 
@@ -156,7 +156,7 @@ static void set_element(Ctx *cx, lua_State *L, Tensor t, Tup c, int value) {
   }
   tensor_check_coord(cx, &t, c);
   Dim off = dim_add(cx, t.off, layout_eval(cx, t.l, c));
-  tensorhost_set(cx, L, 1, &t, off, value);
+  hostlib_set(cx, L, 1, &t, off, value);
 }
 
 // t(coord...)
@@ -268,13 +268,10 @@ static int tensor_lfill(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   if (t.space == SP_COORD)
     face_error(L, ERR_ARG, "a coordinate tensor cannot be written");
-  if (t.mem) {
+  if (t.mem)
     tensor_fill(cx, t, face_check_value(cx, L, 2, t.type));
-  } else {
-    int64_t n = tensor_count(cx, &t, "fill");
-    for (int64_t i = 0; i < n; i++)
-      tensorhost_set(cx, L, 1, &t, tensor_at(cx, t, dim_int(cx, i)), 2);
-  }
+  else
+    hostlib_fill(cx, L, 1, &t, 2);
   lua_settop(L, 1);
   return 1;
 }
@@ -458,7 +455,7 @@ static void methods_open(lua_State *L) {
     {"__add", tensor_add}, {"set", tensor_set}, {"fill", tensor_lfill},
     {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
-  face_setfuncs(L, tensorhost_methods);
+  face_setfuncs(L, hostlib_methods);
   lua_pushlightuserdata(L, tensorlib_ctx(L));
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, next_element, 1);
@@ -482,6 +479,6 @@ void tensorlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   tensorlib_extend(L, "make_fragment_like", l_make_fragment_like);
   tensorlib_extend(L, "domain_offset", l_domain_offset);
-  tensorhost_open(L);
+  hostlib_open(L);
   veclib_open(L);
 }

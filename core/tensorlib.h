@@ -1,4 +1,4 @@
-// Between tensorlib.c (traced and host tensors) and tensorhost.c (host
+// Between tensorlib.c (traced and host tensors) and hostlib.c (host
 // memory behind a tensor, what is marked dynamic).
 #ifndef CUTE_TENSORLIB_H
 #define CUTE_TENSORLIB_H
@@ -26,11 +26,13 @@ Layout tensorlib_layout(Ctx *cx, lua_State *L, int idx, bool right);
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 
 // Element of the host tensor at idx; pushed, or taken from value.
-void tensorhost_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
-void tensorhost_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
-                    int value);
+void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
+void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
+                 int value);
+// Every element of the host tensor at idx.
+void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
 // Adds the constructors and the methods.
-void tensorhost_open(lua_State *L);
-extern const luaL_Reg tensorhost_methods[];
+void hostlib_open(lua_State *L);
+extern const luaL_Reg hostlib_methods[];
 
 #endif

@@ -200,8 +200,7 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
 
 // ---- fill ----
 
-// Do l's values, in some order, run from 0 to its size - 1?
-static bool is_dense(Ctx *cx, Layout l) {
+bool tensor_dense(Ctx *cx, Layout l) {
   if (l.composed || !layout_static(l)) return false;
   Layout f = layout_flatten(cx, l);
   int64_t cur = 1, size = dim_value(layout_size(cx, f));
@@ -224,7 +223,7 @@ void tensor_fill(Ctx *cx, Tensor t, Ref value) {
   need_memory(cx, &t, "fill");
   int64_t n = tensor_count(cx, &t, "fill");
   DType mt = ir_type(cx->fn, t.mem);
-  if (t.space == SP_RMEM && mt == t.type && is_dense(cx, t.l)) {
+  if (t.space == SP_RMEM && mt == t.type && tensor_dense(cx, t.l)) {
     Ref off = offset_ref(cx, &t, t.off);
     ir_emit(cx, cx->fn, (Ins){.op = OP_FILL, .a = {t.mem, off, value},
                               .imm = n});

@@ -9,7 +9,7 @@
 
 // ---- elements ----
 
-HostBuf *tensorhost_buffer(lua_State *L, int idx) {
+HostBuf *hostlib_buffer(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
   HostBuf *b = face_test(L, -1, MT_BUFFER);  // the tensor keeps it alive
@@ -28,8 +28,8 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                "it there", tensor_show(cx, t));
   int64_t i = dim_value(off);
   if (i < 0 || (uint64_t)i >= b->count)
-    face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n  %s",
-               (long long)i, (long long)b->count, tensor_show(cx, t));
+    face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n"
+               "  %s", (long long)i, (long long)b->count, tensor_show(cx, t));
   return (size_t)i;
 }
 
@@ -59,21 +59,40 @@ static uint64_t check_bits(lua_State *L, int idx, DType t) {
              dtype_name(t), face_typename(L, idx));
 }
 
-void tensorhost_get(Ctx *cx, lua_State *L, int idx, const Tensor *t,
-                    Dim off) {
-  HostBuf *b = tensorhost_buffer(L, idx);
+void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
+  HostBuf *b = hostlib_buffer(L, idx);
   size_t i = host_index(cx, L, b, t, off);
   push_bits(L, t->type, dtype_load(t->type, b->p, i));
 }
 
-void tensorhost_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
-                    int value) {
-  HostBuf *b = tensorhost_buffer(L, idx);
+static void check_writable(Ctx *cx, lua_State *L) {
   if (cx->fn)
     face_error(L, ERR_INTRACE, "a host tensor cannot be written while a "
                "kernel is traced\n  give it to the kernel as an argument");
+}
+
+void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
+                 int value) {
+  HostBuf *b = hostlib_buffer(L, idx);
+  check_writable(cx, L);
   size_t i = host_index(cx, L, b, t, off);
   dtype_store(t->type, b->p, i, check_bits(L, value, t->type));
+  b->defined = true;
+}
+
+void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
+                  int value) {
+  int64_t n = tensor_count(cx, t, "fill");
+  if (n == 0 || !tensor_dense(cx, t->l)) {
+    for (int64_t i = 0; i < n; i++)
+      hostlib_set(cx, L, idx, t, tensor_at(cx, *t, dim_int(cx, i)), value);
+    return;
+  }
+  HostBuf *b = hostlib_buffer(L, idx);
+  check_writable(cx, L);
+  size_t first = host_index(cx, L, b, t, t->off);
+  host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
+  bulk_fill(t->type, b->p, first, (size_t)n, check_bits(L, value, t->type));
   b->defined = true;
 }
 
@@ -342,8 +361,8 @@ static int tensor_mark_compact(lua_State *L) {
   for (int i = 0; i < v.n; i++) {
     if (v.stride[i] <= v.stride[mode] || i == mode) continue;
     if (v.stride[i] % (v.stride[mode] * v.shape[mode]))
-      face_error(L, ERR_ARG, "the layout is not compact: stride %lld of mode %d",
-                 (long long)v.stride[i], i);
+      face_error(L, ERR_ARG, "the layout is not compact: stride %lld of mode "
+                 "%d", (long long)v.stride[i], i);
     now.stride[i] = compact_div(&v, &now, i);
   }
   *m = now;
@@ -351,12 +370,12 @@ static int tensor_mark_compact(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg tensorhost_methods[] = {
+const luaL_Reg hostlib_methods[] = {
   {"mark_layout_dynamic", tensor_mark_layout},
   {"mark_compact_shape_dynamic", tensor_mark_compact},
   {NULL, NULL}};
 
-void tensorhost_open(lua_State *L) {
+void hostlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"tensor", l_tensor}, {"zeros", l_zeros}, {"empty", l_empty},
     {"ones", l_ones}, {NULL, NULL}};

@@ -242,6 +242,7 @@ static bool run_all(Run *r) {
     }
     work(&w[0]);
     for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
+    if (!r->stop) report_progress(r);  // all done
   }
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);

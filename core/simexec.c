@@ -297,6 +297,7 @@ static void matrix(SimWarp *w, const SimIns *i) {
   if (!x->store) {
     memset(buf, 0, sizeof buf);
     simmem_rows(w, i, x, off, buf);
+    simmem_converge(w);
     memcpy(piece, buf, sizeof piece);
   }
   for (int r = 0; r < x->num; r++) {
@@ -324,6 +325,7 @@ static void matrix(SimWarp *w, const SimIns *i) {
   if (!x->store) return;
   memcpy(buf, piece, sizeof buf);
   simmem_rows(w, i, x, off, buf);
+  simmem_converge(w);
 }
 
 static int shuffle_from(const SimIns *i, int l, int b) {

@@ -641,3 +641,19 @@ describe("print_tensor", function()
       "    7    9   11", ""}, "\n"), draw.tensor_text(t))
   end)
 end)
+
+describe("print_layout", function()
+  it("draws the table of offsets as CuTe does", function()
+    local draw = require "cute.draw"
+    assert.equal(table.concat({
+      "(2,3):(3,1)",
+      "      0   1   2 ",
+      "    +---+---+---+",
+      " 0  | 0 | 1 | 2 |",
+      "    +---+---+---+",
+      " 1  | 3 | 4 | 5 |",
+      "    +---+---+---+", ""}, "\n"),
+      draw.layout_text(cute.make_layout({2, 3}, {3, 1})))
+    raises("rank 1 or 2", draw.layout_text, cute.make_layout {2, 2, 2})
+  end)
+end)

@@ -93,7 +93,8 @@ static Dim part_min(Ctx *cx, Dim a, Dim b) {
 }
 
 // left (flat, coalesced, f.n >= 2) o s:d with d not 0.
-static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r) {
+// used[i], where not NULL, grows by the most that this leaf adds to digit i.
+static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r, int64_t *used) {
   Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
   Dim rest_s = r.s, rest_d = r.d;
   bool weak = false;  // passed CuTe's condition, but may be wrong
@@ -123,6 +124,7 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r) {
     }
     if (known && cs.w % step.w != 0 && !dim_eq(new_s, rest_s)) weak = true;
     if (dim_static(rest_d) && rest_d.w < 0) weak = true;
+    if (used && whole && known) used[i] += (new_s.w - 1) * step.w;
     out.s[out.n] = new_s;
     out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
     rest_s = dim_eq(rest_s, new_s) ? (Dim){1} : dim_quo(cx, rest_s, new_s);
@@ -142,6 +144,7 @@ typedef struct Compose {
   Note *nt;
   Layout left;
   Flat flat;          // of left, for strides that are no bases
+  int64_t *used;      // by mode of flat: the largest digit that sums give
   bool have_flat;
   const Dim *stride;  // of the right side, next leaf
   TupB shape;
@@ -164,9 +167,11 @@ static Flat left_of(Ctx *cx, Compose *c, Dim *d) {
   int path[DIM_LEVELS];
   int n = dim_basis_path(*d, path);
   if (n == 0) {
-    if (!c->have_flat)
+    if (!c->have_flat) {
       c->flat = flat_coalesce(cx, flat_of(cx, c->left), true);
-    c->have_flat = true;
+      c->used = arena_zero(cx, &cx->scratch, (size_t)c->flat.n * 8);
+      c->have_flat = true;
+    }
     return c->flat;
   }
   Layout l = c->left;
@@ -196,6 +201,7 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
     put_stride(cx, c, d);
     return;
   }
+  bool based = dim_kind(d) == DIM_BASIS;
   Flat f = left_of(cx, c, &d);
   if (c->nt->bad) return;
   if (f.n == 1) {
@@ -203,7 +209,8 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
     put_stride(cx, c, dim_mul(cx, d, f.d[0]));
     return;
   }
-  Flat out = compose_leaf(cx, c->nt, f, (Right){*shape, d});
+  Flat out = compose_leaf(cx, c->nt, f, (Right){*shape, d},
+                          based ? NULL : c->used);
   if (c->nt->bad) return;
   if (out.n > 1) tupb_open(cx, &c->shape);
   for (int i = 0; i < out.n; i++) {
@@ -211,6 +218,32 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
     put_stride(cx, c, out.d[i]);
   }
   if (out.n > 1) tupb_close(cx, &c->shape);
+}
+
+// Sums of several modes of the right side may carry from one mode of the left
+// into the next, which no layout can follow. Where that can happen, all
+// elements are looked at (up to 2^16 of them; CuTe looks at none).
+static void check_carry(Ctx *cx, Compose *c, Layout b, Layout r) {
+  bool may = false;
+  for (int i = 0; c->have_flat && i + 1 < c->flat.n; i++)
+    may = may || (dim_static(c->flat.s[i]) && c->used[i] >= c->flat.s[i].w);
+  if (!may || c->nt->weak || !layout_static(r) || !layout_static(c->left) ||
+      layout_has_basis(r) || layout_has_basis(c->left) || layout_has_basis(b))
+    return;
+  int64_t n = dim_value(layout_size(cx, b));
+  for (int64_t i = 0; n <= 65536 && i < n; i++) {
+    Dim x = layout_eval_at(cx, b, (Dim){i});
+    Dim want = layout_eval_at(cx, c->left, x);
+    Dim got = layout_eval_at(cx, r, (Dim){i});
+    if (dim_eq(want, got)) continue;
+    const char *why = c->nt->quiet ? NULL : arena_printf(
+      cx, &cx->scratch, "at coordinate %lld the right layout is %lld, where "
+      "the left is %lld; mode by mode it would be %lld", (long long)i,
+      (long long)x.w, (long long)want.w, (long long)got.w);
+    note_fail(cx, c->nt, "modes of the right layout add up beyond an extent "
+              "of the left", why);
+    return;
+  }
 }
 
 // Both plain.
@@ -221,6 +254,7 @@ static Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
   compose_walk(cx, &c, b.shape);
   if (nt->bad) return b;
   Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
+  check_carry(cx, &c, b, r);
   if (cx->explain)
     explain_say(cx, "compose %s with %s: %s", layout_text(cx, a),
                 layout_text(cx, b), layout_text(cx, r));
@@ -278,7 +312,21 @@ Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
     ctx_fail(cx, ERR_STATIC, "composition: %s with a swizzle must be static",
              layout_text(cx, a));
   Swizzle w = swizzle_from_masks(cx, y.w, z.w);
-  return layout_swizzled(cx, w, (Dim){0}, a);
+  Layout r = layout_swizzled(cx, w, (Dim){0}, a);
+  int64_t n = layout_static(a) ? dim_value(layout_size(cx, a)) : 0;
+  for (int64_t i = 0; n <= 65536 && i < n; i++) {
+    Dim want = layout_eval_at(cx, a, (Dim){swizzle_bits(b, i)});
+    Dim got = layout_eval_at(cx, r, (Dim){i});
+    if (!dim_eq(want, got))
+      ctx_fail(cx, ERR_INADMISSIBLE,
+               "composition: Sw<%d,%d,%d> cannot be moved to the left of %s\n"
+               "  e.g. coordinate %lld becomes %lld, where the layout is %lld; "
+               "%s is %lld",
+               b.b, b.m, b.s, layout_text(cx, a), (long long)i,
+               (long long)swizzle_bits(b, i), (long long)want.w,
+               layout_text(cx, r), (long long)got.w);
+  }
+  return r;
 }
 
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
@@ -451,6 +499,32 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   return layout_compose_swizzle(cx, r, l.sw);
 }
 
+// l(r(l(i))) == l(i)? Sure when sorted modes do not overlap; else all
+// elements are looked at.
+static void check_left(Ctx *cx, Note *nt, Layout l, Flat f, const int *at,
+                       Layout r) {
+  bool sure = true;
+  for (int k = 0; k + 1 < f.n; k++) {
+    Dim s = f.s[at[k]], d = f.d[at[k]];
+    int64_t end;
+    if (!dim_static(s)) return;
+    sure = sure && !__builtin_mul_overflow(s.w, d.w, &end) &&
+           end <= f.d[at[k + 1]].w;
+  }
+  if (sure || !layout_static(l)) return;
+  int64_t n = dim_value(layout_size(cx, l));
+  for (int64_t i = 0; n <= 65536 && i < n; i++) {
+    Dim x = layout_eval_at(cx, l, (Dim){i});
+    Dim back = layout_eval_at(cx, l, layout_eval_at(cx, r, x));
+    if (dim_eq(x, back)) continue;
+    const char *why = arena_printf(
+      cx, &cx->scratch, "e.g. it is %lld at coordinate %lld, but no inverse "
+      "leads back there", (long long)x.w, (long long)i);
+    note_fail(cx, nt, "the modes overlap", why);
+    return;
+  }
+}
+
 static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   Flat out = {NEW(cx, Dim, (size_t)f.n + 2), NEW(cx, Dim, (size_t)f.n + 2), 0};
@@ -477,7 +551,9 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
   }
   out.s[out.n] = f.s[at[n - 1]];
   out.d[out.n++] = stride;
-  return flat_layout(cx, flat_coalesce(cx, out, false));
+  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
+  check_left(cx, nt, l, f, at, r);
+  return r;
 }
 
 Layout layout_left_inverse(Ctx *cx, Layout l) {

@@ -1,0 +1,260 @@
+-- Atoms: their tables against the fragment layouts of the PTX ISA, their
+-- names, one tile of each through the simulator against a plain loop, and
+-- NVRTC's opinion of each instruction.
+local cute = require "cute"
+
+local function raises(want, f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  for _, text in ipairs(type(want) == "table" and want or {want}) do
+    assert.is_truthy(tostring(err):find(text, 1, true),
+      ("%q expected in %q"):format(text, tostring(err)))
+  end
+end
+
+local TYPES = {
+  F16 = "f16", BF16 = "bf16", TF32 = "tf32", F32 = "f32", F64 = "f64",
+  S32 = "i32", S8 = "i8", U8 = "u8", S4 = "i4", U4 = "u4", U1 = "b1",
+  E4M3 = "e4m3", E5M2 = "e5m2"}
+
+-- "F32BF16BF16F32" -> D, A, B, C
+local function types_of(text)
+  local list = {}
+  while text ~= "" do
+    local best
+    for name in pairs(TYPES) do
+      if text:sub(1, #name) == name and #name > #(best or "") then
+        best = name
+      end
+    end
+    if not best then return nil end
+    list[#list + 1] = cute[TYPES[best]]
+    text = text:sub(#best + 1)
+  end
+  return #list == 4 and list or nil
+end
+
+-- Names of the atoms that one warp or less executes, with what they need.
+local function warp_atoms()
+  local list = {}
+  for i = 0, math.huge do
+    local name = cute.atom_name("mma", i)
+    if not name then return list end
+    local arch, text = name:match "^SM(%d+)_%d+x%d+x%d+_(%w+)_"
+    local t = text and not name:find "^SM90_64" and types_of(text)
+    if t then
+      list[#list + 1] = {name = name, types = t,
+                         arch = "sm_" .. arch .. (arch == "90" and "a" or "")}
+    elseif name:find "^SM100_MMA" then
+      return list
+    end
+  end
+end
+
+-- One tile (four side by side for the quad pairs of Volta).
+local function tile_kernel(atom)
+  local mma = cute.make_tiled_mma(atom.name,
+    atom.arch == "sm_70" and {2, 2, 1} or nil)
+  local M, N, K = table.unpack(mma.tile_size_mnk)
+  local d, a, b, c = table.unpack(atom.types)
+  local t = {
+    cute.zeros(cute.make_layout({M, K}, {K, 1}), a),
+    cute.zeros(cute.make_layout({N, K}, {K, 1}), b),
+    cute.zeros(cute.make_layout({M, N}, {N, 1}), c),
+    cute.zeros(cute.make_layout({M, N}, {N, 1}), d)}
+  local call = cute.kernel("tile", function(mA, mB, mC, mD)
+    local thr = mma:get_slice(cute.arch.thread_idx())
+    local rA, rB = thr:partition_fragment_A(mA), thr:partition_fragment_B(mB)
+    local rC, rD = thr:partition_fragment_C(mC), thr:partition_fragment_C(mD)
+    cute.autovec_copy(thr:partition_A(mA), rA)
+    cute.autovec_copy(thr:partition_B(mB), rB)
+    cute.autovec_copy(thr:partition_C(mC), rC)
+    cute.gemm(mma, rD, rA, rB, rC)
+    cute.autovec_copy(rD, thr:partition_C(mD))
+  end)(table.unpack(t))
+  return call, t, M, N, K
+end
+
+local function fill(t, rows, cols, dtype, f)
+  local span = dtype == cute.b1 and 2 or 4
+  local least = dtype.signed and -2 or 0
+  for i = 0, rows - 1 do
+    for j = 0, cols - 1 do t[{i, j}] = f(i, j) % span + least end
+  end
+end
+
+local function run_tile(atom)
+  local call, t, M, N, K = tile_kernel(atom)
+  local A, B, C, D = table.unpack(t)
+  fill(A, M, K, atom.types[2], function(m, k) return m * 7 + k * 3 + m * k end)
+  fill(B, N, K, atom.types[3], function(n, k) return n * 5 + k * 11 + n * k end)
+  for m = 0, M - 1 do
+    for n = 0, N - 1 do C[{m, n}] = (3 * m + n) % 5 end
+  end
+  call:launch {grid = 1, block = 32, device = "sim:" .. atom.arch}
+  for m = 0, M - 1 do
+    for n = 0, N - 1 do
+      local sum = C[{m, n}]
+      for k = 0, K - 1 do
+        local x, y = A[{m, k}], B[{n, k}]
+        sum = sum + (atom.name:find "XORPOPC" and (x ~= y and 1 or 0) or x * y)
+      end
+      assert.equal(sum, D[{m, n}],
+                   ("%s: element (%d,%d)"):format(atom.name, m, n))
+    end
+  end
+end
+
+describe("MMA atoms", function()
+  -- PTX ISA, "Matrix fragments for mma": row and column of element i of lane
+  -- l; gid = l / 4, tig = l % 4.
+  local function ptx(bits, M)
+    local per = 32 // bits  -- elements of a register
+    return {
+      A = function(gid, tig, i)
+        local half = M == 16 and i // per % 2 or 0
+        local step = M == 16 and i // (2 * per) or i // per
+        return gid + 8 * half, tig * per + i % per + 4 * per * step
+      end,
+      B = function(gid, tig, i)
+        return gid, tig * per + i % per + 4 * per * (i // per)
+      end,
+      C = function(gid, tig, i)
+        return gid + 8 * (i // 2), tig * 2 + i % 2
+      end,
+    }
+  end
+
+  it("hold what the PTX ISA says of their fragments", function()
+    local seen = 0
+    for _, atom in ipairs(warp_atoms()) do
+      if atom.arch ~= "sm_70" and atom.types[1] ~= cute.f64 then
+        local a = cute.make_mma_atom(atom.name)
+        local M, N = a.shape_mnk[1], a.shape_mnk[2]
+        local want = ptx(a.value_bits[2], M)
+        for which, rows in pairs {A = M, B = N, C = M} do
+          local tv = a["tv_layout_" .. which]
+          for lane = 0, 31 do
+            for v = 0, cute.size(tv, 1) - 1 do
+              local row, col = want[which](lane // 4, lane % 4, v)
+              local at = tv(lane, v)
+              assert.equal(row, at % rows, atom.name .. " row of " .. which)
+              assert.equal(col, at // rows, atom.name .. " col of " .. which)
+            end
+          end
+        end
+        seen = seen + 1
+      end
+    end
+    assert.is_true(seen > 60, seen .. " atoms")
+  end)
+
+  it("cover their tiles: every element once", function()
+    for _, atom in ipairs(warp_atoms()) do
+      local a = cute.make_mma_atom(atom.name)
+      local M, N, K = table.unpack(a.shape_mnk)
+      for which, size in pairs {A = M * K, B = N * K, C = M * N} do
+        local tv, hit, n = a["tv_layout_" .. which], {}, 0
+        for i = 0, cute.size(tv) - 1 do
+          local at = tv(i)
+          if not hit[at] then n = n + 1 end
+          hit[at] = true
+        end
+        assert.equal(size, n, atom.name .. " " .. which)
+        assert.equal(size, cute.size(tv), atom.name .. " " .. which)
+      end
+    end
+  end)
+
+  it("compute a tile as a plain loop does", function()
+    for _, atom in ipairs(warp_atoms()) do run_tile(atom) end
+  end)
+
+  it("are instructions that NVRTC takes", function()
+    local bits = {[cute.i4] = true, [cute.u4] = true, [cute.b1] = true}
+    for _, atom in ipairs(warp_atoms()) do
+      -- Volta is gone from newer toolkits; sub-byte tensors in global memory
+      -- have no C
+      if atom.arch ~= "sm_70" and not bits[atom.types[2]] then
+        local p = tile_kernel(atom):trace {block = 32}
+        p.arch = atom.arch
+        local out, why = p:compile()
+        if not out and tostring(why):find "no%-nvrtc" then
+          pending "no NVRTC here"
+          return
+        end
+        assert.is_truthy(out, atom.name .. ": " .. tostring(why))
+        assert.is_truthy(p:cuda(atom.arch):find("mma.sync.aligned.m", 1, true))
+      end
+    end
+  end)
+
+  it("are found by CuTe's names, namespaces and spaces aside", function()
+    local a = cute.make_mma_atom "cute::SM80_16x8x16_F32BF16BF16F32_TN"
+    assert.equal("SM80_16x8x16_F32BF16BF16F32_TN", a.name)
+    assert.equal("UniversalFMA<float,half_t,half_t,float>",
+      cute.make_mma_atom("UniversalFMA<float, half_t, half_t, float>").name)
+    assert.equal("(128,(40,16)):(0,(1,40))", tostring(
+      cute.make_mma_atom("SM90_64x40x16_F32F16F16_RS<K,MN>").tv_layout_B))
+    for i = 0, 1500, 7 do
+      local name = cute.atom_name("mma", i)
+      assert.equal(name, cute.make_mma_atom(name).name)
+    end
+  end)
+
+  it("suggest names near to an unknown one", function()
+    raises({"no MMA atom 'SM80_16x8x16_F32BF16BF16_TN'", "[unknown-name]",
+            "nearest: SM80_16x8x16_F32BF16BF16F32_TN"},
+           cute.make_mma_atom, "SM80_16x8x16_F32BF16BF16_TN")
+    raises("nearest: SM80_16x8x16_F32F16F16F32_TN", cute.make_mma_atom,
+           "sm80_16x8x16_f32f16f16f32_tn")
+    raises("[unknown-name]", cute.make_tiled_mma, "nonsense")
+    raises("[unknown-name]", cute.make_mma_atom, "SM90_64x12x16_F32F16F16_RS<K,K>")
+  end)
+
+  it("refuse architectures without them", function()
+    local call = tile_kernel {name = "SM89_16x8x32_F32E4M3E4M3F32_TN",
+      arch = "sm_89", types = {cute.f32, cute.e4m3, cute.e4m3, cute.f32}}
+    raises({"needs sm_89 or newer, the target is sm_80", "[wrong-arch]"},
+      call.launch, call, {grid = 1, block = 32, device = "sim:sm_80"})
+  end)
+end)
+
+describe("copy atoms", function()
+  it("have their layouts in values", function()
+    local a = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
+    assert.equal([[Copy_Atom
+  ThrID:        32:1
+  ValLayoutSrc: (32,8):(8,1)
+  ValLayoutDst: (32,(2,4)):(2,(1,64))
+  ValLayoutRef: (32,(2,4)):(2,(1,64))
+  ValueType:    16b]], tostring(a))
+    assert.equal("bf16", tostring(a.value_type))
+  end)
+
+  it("of a family are chosen by type or by bits", function()
+    for _, name in ipairs {"UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS"} do
+      for _, bits in ipairs {32, 64, 128} do
+        local a = cute.make_copy_atom(name, cute.f16, bits)
+        assert.equal(("%s<uint%d_t>"):format(name, bits), a.name)
+        assert.equal(bits // 16, cute.size(a.layout_src_tv, 1))
+      end
+    end
+    assert.equal("UniversalCopy<uint16_t>",
+                 cute.make_copy_atom("UniversalCopy", cute.f16).name)
+    assert.equal("UniversalCopy<uint64_t>", cute.make_copy_atom("UniversalCopy",
+      cute.f16, {num_bits_per_copy = 64}).name)
+  end)
+
+  it("refuse what the instruction cannot do", function()
+    raises({"[unknown-name]", "SM75_U32x4_LDSM_N"}, cute.make_copy_atom,
+           "SM75_U32x4_LDSM", cute.bf16)
+    raises({"32, 64 or 128 bits", "[bad-argument]"}, cute.make_copy_atom,
+           "SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 16)
+    raises("128 bits when it bypasses L1", cute.make_copy_atom,
+           "SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 64)
+    raises({"runs of 16 bits", "[type-mismatch]"}, cute.make_copy_atom,
+           "SM75_U16x8_LDSM_T", cute.f32)
+    raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32, 16)
+  end)
+end)

@@ -472,20 +472,24 @@ static Dim *prefix(Ctx *cx, Flat f) {
 
 static Layout inverse_plain(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
-  Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 1};
-  int n;
-  int *at = by_stride(cx, f, &n);
-  Dim *pre = prefix(cx, f), next = {1};
-  out.s[0] = (Dim){1};
-  out.d[0] = (Dim){0};
-  for (int k = 0; k < n; k++) {
-    int i = at[k];
-    if (!dim_eq(f.d[i], next)) continue;
+  size_t n = (size_t)f.n + 1;
+  Dim *w = NEW(cx, Dim, 3 * n), *pre = w + 2 * n, next = {1};
+  Flat out = {w, w + n, 0};
+  uint64_t *done = NEW(cx, uint64_t, n / 64 + 1);
+  pre[0] = (Dim){1};
+  for (int i = 0; i + 1 < f.n; i++) pre[i + 1] = dim_mul(cx, pre[i], f.s[i]);
+  for (size_t i = 0; i <= n / 64; i++) done[i] = 0;
+  // the mode whose stride is where the ones so far end, until there is none
+  for (int i = 0; i < f.n; i++) {
+    if (!dim_eq(f.d[i], next) || (done[i / 64] >> (i % 64) & 1)) continue;
+    done[i / 64] |= (uint64_t)1 << (i % 64);
     out.s[out.n] = f.s[i];
     out.d[out.n++] = pre[i];
     next = dim_mul(cx, f.s[i], f.d[i]);
     if (!dim_static(next)) break;
+    i = -1;
   }
+  if (out.n == 0) return layout_leaf(cx, (Dim){1}, (Dim){0});
   return flat_layout(cx, flat_coalesce(cx, out, false));
 }
 

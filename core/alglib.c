@@ -349,20 +349,21 @@ static int l_filter(lua_State *L) {
   return by_profile(L, layout_filter, layout_filter_by);
 }
 
+// Swizzles are their own inverses.
+static int inverse(lua_State *L, Unary *f) {
+  ConstBox *c = laylib_const(L, 1);
+  if (!c || (c->kind != CONST_SWIZZLE && c->kind != CONST_ANY))
+    return unary(L, f);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static int l_right_inverse(lua_State *L) {
-  if (laylib_is(L, 1, CONST_SWIZZLE) || laylib_is(L, 1, CONST_ANY)) {
-    lua_settop(L, 1);
-    return 1;
-  }
-  return unary(L, layout_right_inverse);
+  return inverse(L, layout_right_inverse);
 }
 
 static int l_left_inverse(lua_State *L) {
-  if (laylib_is(L, 1, CONST_SWIZZLE) || laylib_is(L, 1, CONST_ANY)) {
-    lua_settop(L, 1);
-    return 1;
-  }
-  return unary(L, layout_left_inverse);
+  return inverse(L, layout_left_inverse);
 }
 
 static int l_nullspace(lua_State *L) { return unary(L, layout_nullspace); }

@@ -2,7 +2,7 @@
 // by what is known of their range and divisibility, else appended to the IR.
 #include "layout.h"
 
-enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF };
+enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF };  // as in layout.h
 #define TAG(d) ((int)((d).w >> 60))
 #define PACK(tag, bits) \
   ((Dim){(int64_t)(((uint64_t)(tag) << 60) | (uint64_t)(bits))})
@@ -51,8 +51,6 @@ Dim dim_fold(Ctx *cx, Ref r) {
 }
 
 Dim dim_any(void) { return PACK(T_ANY, 0); }
-
-bool dim_dynamic(Dim d) { return TAG(d) == T_DYN || TAG(d) == T_BASISREF; }
 
 Ref dim_getref(Dim d) { return (Ref)((uint64_t)d.w & 0xffffffffu); }
 

@@ -123,10 +123,12 @@ Layout layout_outer(Layout l, Layout like) {
 }
 
 bool layout_static(Layout l) {
-  size_t n = tup_leaves(l.shape);
+  size_t n = tup_leaves(l.shape), w = tup_words(l.shape);
   for (size_t i = 0; i < n; i++)
     if (dim_dynamic(l.stride[i])) return false;
-  return tup_static(l.shape) && !dim_dynamic(l.offset);
+  for (size_t i = 0; i < w; i++)
+    if (dim_dynamic(l.shape[i])) return false;
+  return !dim_dynamic(l.offset);
 }
 
 bool layout_has_basis(Layout l) {
@@ -299,6 +301,8 @@ Layout flat_layout(Ctx *cx, Flat f) {
 // s * d == next, all known? Never fails, never emits.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
+  if (dim_static(s) && dim_static(d) && dim_static(next))
+    return !__builtin_mul_overflow(s.w, d.w, &v) && v == next.w;
   if (!dim_static(s) || dim_dynamic(d) || dim_dynamic(next)) return false;
   if (__builtin_mul_overflow(s.w, dim_basis_value(d).w, &v)) return false;
   if (dim_basis_value(next).w != v) return false;

@@ -41,7 +41,9 @@ Dim dim_basis_value(Dim d);
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);  // returns the level count
 Ref dim_asref(Ctx *cx, Dim d);             // as IR value (constants too)
 Ref dim_getref(Dim d);                     // of a DIM_DYN (or its basis)
-bool dim_dynamic(Dim d);                   // DIM_DYN or a basis of one
+static inline bool dim_dynamic(Dim d) {    // DIM_DYN or a basis of one
+  return (d.w >> 60) == 2 || (d.w >> 60) == 5;
+}
 // Known divisibility: |v| of a static one (0 for 0), the Fact of others.
 int64_t dim_div(Ctx *cx, Dim d);
 Dim dim_add(Ctx *cx, Dim a, Dim b);        // bases: same path only
@@ -71,10 +73,17 @@ typedef const Dim *Tup;
 #define TUP_RANK_MAX 2047   // modes of one tuple
 #define TUP_LEAVES_MAX 16384
 
+// The node word: tag 1, rank (12 bits), leaves (24), words (24).
 static inline bool tup_is_leaf(Tup t) { return (t->w >> 60) != 1; }
-int tup_rank(Tup t);                       // of a leaf: 1
-size_t tup_words(Tup t);                   // words taken, node included
-size_t tup_leaves(Tup t);
+static inline int tup_rank(Tup t) {        // of a leaf: 1
+  return tup_is_leaf(t) ? 1 : (int)((uint64_t)t->w >> 48 & 0xfff);
+}
+static inline size_t tup_words(Tup t) {    // words taken, node included
+  return tup_is_leaf(t) ? 1 : (size_t)((uint64_t)t->w & 0xffffff);
+}
+static inline size_t tup_leaves(Tup t) {
+  return tup_is_leaf(t) ? 1 : (size_t)((uint64_t)t->w >> 24 & 0xffffff);
+}
 static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
 static inline Tup tup_next(Tup t) { return t + tup_words(t); }
 Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range

@@ -9,18 +9,6 @@
   ((Dim){(int64_t)((1ull << 60) | ((uint64_t)(rank) << 48) | \
                    ((uint64_t)(leaves) << 24) | (uint64_t)(words))})
 
-int tup_rank(Tup t) {
-  return tup_is_leaf(t) ? 1 : (int)((uint64_t)t->w >> 48 & 0xfff);
-}
-
-size_t tup_words(Tup t) {
-  return tup_is_leaf(t) ? 1 : (size_t)((uint64_t)t->w & 0xffffff);
-}
-
-size_t tup_leaves(Tup t) {
-  return tup_is_leaf(t) ? 1 : (size_t)((uint64_t)t->w >> 24 & 0xffffff);
-}
-
 Tup tup_get(Ctx *cx, Tup t, int i) {
   if (i < 0 || i >= tup_rank(t))
     ctx_fail(cx, ERR_ARG, "no mode %d in %s (modes 0 to %d)", i,

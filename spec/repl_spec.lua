@@ -184,7 +184,7 @@ describe("the prompt on a terminal", function()
 
   it("stops a running chunk on Ctrl-C and keeps what was there", function()
     local out, code = talk {
-      {"z = 7\n", "> "}, {"print(8) while true do z = 9 end\n", "8\r\n"},
+      {"z = 7\n", "> "}, {"z = 9 print(8) while true do end\n", "8\r\n"},
       {"\3", "chunk\r\n> "}, {"z\n", "9\r\n> "}, {"\4", ""}}
     assert.truthy(out:find("interrupted\n  (prompt):2:1", 1, true))
     assert.equal(0, code)

@@ -38,14 +38,18 @@ local new = text:sub(1, from - 1) .. module_list() .. "}\n"
 if arg[1] == "write" then
   local g <close> = assert(io.open(PATH, "w"))
   g:write(new)
-elseif new ~= text then
-  local have = {}
+else
+  local have, wrong = {}, false
+  local function complain(what)
+    wrong = true
+    print(("%s: %s"):format(PATH, what))
+  end
   for path in text:gmatch '"([^"\n]+%.[clua]+)"' do have[path] = true end
   for path in new:gmatch '"([^"\n]+%.[clua]+)"' do
-    if not have[path] then print(PATH .. ": lacks " .. path) end
+    if not have[path] then complain("lacks " .. path) end
     have[path] = nil
   end
-  for path in pairs(have) do print(PATH .. ": " .. path .. " is not there") end
-  print(PATH .. ": run `lua5.4 tools/rockspec.lua write`")
-  os.exit(1)
+  for path in pairs(have) do complain(path .. " is not there") end
+  if wrong then complain "run `lua5.4 tools/rockspec.lua write`" end
+  os.exit(not wrong)
 end

@@ -62,7 +62,13 @@ test: setup-test
 # The same specs on the GPU, and those that need one.
 gpu: setup-test
 	@$(MAKE) --no-print-directory all
-	@CUTELUA_GPU=1 sh tools/suite.sh $(BUILD) gpu
+	@sh tools/gpu.sh $(BUILD)
+
+# Specs for a machine without busted or Lua: take the folder there with
+# $(BUILD), and run `sh tools/gpu.sh $(BUILD)`.
+gpu-kit: setup-test
+	@$(MAKE) --no-print-directory all
+	@sh tools/kit.sh $(BUILD)
 
 # Needs CUTELUA_GOLDEN_DIR.
 golden: all
@@ -103,5 +109,5 @@ setup-test:
 setup-check:
 	@sh tools/setup.sh build test check
 
-.PHONY: all demo test gpu golden check asan memerr bench fuzz install clean \
-  setup-build setup-test setup-check
+.PHONY: all demo test gpu gpu-kit golden check asan memerr bench fuzz install \
+  clean setup-build setup-test setup-check

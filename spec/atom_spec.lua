@@ -83,7 +83,7 @@ local function fill(t, rows, cols, dtype, f)
   end
 end
 
-local function run_tile(atom)
+local function run_tile(atom, device)
   local call, t, M, N, K = tile_kernel(atom)
   local A, B, C, D = table.unpack(t)
   fill(A, M, K, atom.types[2], function(m, k) return m * 7 + k * 3 + m * k end)
@@ -91,7 +91,7 @@ local function run_tile(atom)
   for m = 0, M - 1 do
     for n = 0, N - 1 do C[{m, n}] = (3 * m + n) % 5 end
   end
-  call:launch {grid = 1, block = 32, device = "sim:" .. atom.arch}
+  call:launch {grid = 1, block = 32, device = device or "sim:" .. atom.arch}
   for m = 0, M - 1 do
     for n = 0, N - 1 do
       local sum = C[{m, n}]
@@ -217,6 +217,54 @@ describe("MMA atoms", function()
       arch = "sm_89", types = {cute.f32, cute.e4m3, cute.e4m3, cute.f32}}
     raises({"needs sm_89 or newer, the target is sm_80", "[wrong-arch]"},
       call.launch, call, {grid = 1, block = 32, device = "sim:sm_80"})
+  end)
+end)
+
+-- Tensors narrower than a byte have no CUDA C.
+local function has_source(atom)
+  return atom.types[2] ~= cute.i4 and atom.types[2] ~= cute.u4 and
+         atom.types[2] ~= cute.b1
+end
+
+-- D of one tile of normally distributed values, as a list.
+local function random_tile(atom, device)
+  local seed = 1
+  local function uniform()
+    seed = (seed * 1103515245 + 12345) % 2^31
+    return (seed + 1) / 2^31
+  end
+  local call, t = tile_kernel(atom)
+  for i = 1, 3 do
+    for j = 0, cute.size(t[i]) - 1 do
+      local x = math.sqrt(-2 * math.log(uniform())) *
+                math.cos(2 * math.pi * uniform())
+      t[i][j] = t[i].dtype.is_float and x or x * 40 // 1
+    end
+  end
+  call:launch {grid = 1, block = 32, device = device}
+  local d = {}
+  for j = 0, cute.size(t[4]) - 1 do d[j] = t[4][j] end
+  return d
+end
+
+-- Volta's m8n8k4 runs on later chips, but in their own arithmetic.
+describe("MMA atoms on the GPU #gpu", function()
+  it("compute a tile of integers as a plain loop does", function()
+    for _, atom in ipairs(warp_atoms()) do
+      if has_source(atom) and atom.arch ~= "sm_70" then
+        run_tile(atom, "gpu")
+      end
+    end
+  end)
+
+  it("equal the simulator bit for bit on N(0,1) data", function()
+    local sim = "sim:" .. cute.device "gpu".arch
+    for _, atom in ipairs(warp_atoms()) do
+      if has_source(atom) and atom.arch ~= "sm_70" then
+        assert.same(random_tile(atom, sim), random_tile(atom, "gpu"),
+                    atom.name)
+      end
+    end
   end)
 end)
 

@@ -35,8 +35,9 @@ static const char *temp_name(const Emit *e, Ref r) {
 
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  if (i->name) {
-    e->use[r].name = emitx_name(e, ir_str(e->fn, i->name));
+  const char *own = ir_str(e->fn, i->name);
+  if (own[strspn(own, "_")]) {  // `_` is no name
+    e->use[r].name = emitx_name(e, own);
     return;
   }
   const char *want = temp_name(e, r);
@@ -301,19 +302,34 @@ static void put_simple(Emit *e, const Ins *i, const char *text) {
   emitm_end(e);
 }
 
-// `v += 2` where the new value is the old one and a constant.
+// Is r the variable that `set` sets, read in place?
+static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_VGET && i->a[0] == set->a[0] &&
+         e->use[r].how == HOW_INLINE;
+}
+
+// `v += x` where the new value is the old one and something.
 static bool put_step(Emit *e, const Ins *set) {
   const Ins *sum = ir_get(e->fn, set->a[1]);
+  DType t = (DType)sum->type;
   int64_t k;
-  if (sum->op != OP_ADD || e->use[set->a[1]].how != HOW_INLINE ||
-      !ir_const(e->fn, sum->a[1], &k) || k == INT64_MIN)
+  bool plain = t == DT_F32 || t == DT_F64 ||
+               (dtype_is_int(t) && dtype_bits(t) >= 32);
+  if (sum->op != OP_ADD || e->use[set->a[1]].how != HOW_INLINE || !plain)
     return false;
-  const Ins *old = ir_get(e->fn, sum->a[0]);
-  if (old->op != OP_VGET || old->a[0] != set->a[0] ||
-      e->use[sum->a[0]].how != HOW_INLINE)
-    return false;
-  emitx_printf(e, "%s %c= %" PRId64, e->use[set->a[0]].name, k < 0 ? '-' : '+',
-               k < 0 ? -k : k);
+  int self = reads_itself(e, sum->a[0], set)   ? 0
+             : reads_itself(e, sum->a[1], set) ? 1
+                                               : -1;
+  if (self < 0) return false;
+  Ref other = sum->a[1 - self];
+  emitx_printf(e, "%s ", e->use[set->a[0]].name);
+  if (ir_const(e->fn, other, &k) && k < 0 && k > INT32_MIN && t == DT_I32) {
+    emitx_printf(e, "-= %" PRId64, -k);
+    return true;
+  }
+  emitx_puts(e, "+= ");
+  emitx_val(e, other, PR_ANY);
   return true;
 }
 

@@ -163,7 +163,10 @@ static const Row rows[H_COUNT] = {
   [H_ATOMIC_MAX_F32] = {"atomic_max", 0, 0, ATOMF("atomic_max", "fmaxf"),
     NULL},
   [H_LANE] = {"lane_id", 0, 0, SPECIAL("lane_id", "laneid"), NULL},
-  [H_WARP] = {"warp_id", 0, 0, SPECIAL("warp_id", "warpid"), NULL},
+  [H_WARP] = {"warp_id", 0, 0,
+    FN "int warp_id() {\n"
+    "  return (threadIdx.x + blockDim.x *\n"
+    "      (threadIdx.y + blockDim.y * threadIdx.z)) / 32;\n}\n", NULL},
   [H_SMID] = {"sm_id", 0, 0, SPECIAL("sm_id", "smid"), NULL},
 };
 
@@ -205,7 +208,7 @@ static void print_async(Emit *e) {
     if (!(e->async >> k & 1)) continue;
     int kind = k / ASYNC_WIDTHS, bytes = async_bytes[k % ASYNC_WIDTHS];
     const char *cache = kind & 1 ? "cg" : "ca";
-    emitx_printf(e, FN "void %s(unsigned dst, const void *src%s) {\n",
+    emitx_printf(e, FN "void %s(\n    unsigned dst, const void *src%s) {\n",
                  async_names[kind][k % ASYNC_WIDTHS],
                  kind & 2 ? ", bool p" : "");
     emitx_printf(e, "  asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], "
@@ -310,7 +313,7 @@ static void print_matrix(Emit *e, const AtomUse *u) {
     emitx_puts(e, "unsigned dst, ");
     reg_params(e, u->refs, false, "unsigned", 'r', n);
   }
-  emitx_printf(e, ") {\n  asm volatile(\"%s ", row->ptx);
+  emitx_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
   if (!load) emitx_puts(e, "[%0], ");
   reg_braces(e, n, &at, false);
   if (load) emitx_printf(e, ", [%%%d]", n);

@@ -779,13 +779,18 @@ static Prec special(Emit *e, const Ins *i) {
   static const char *const text[SR_COUNT] = {
     "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
     "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
-    "gridDim.y", "gridDim.z", "lane_id()", "warp_id()", "clock()",
+    "gridDim.y", "gridDim.z", "lane_id()", "threadIdx.x / 32", "clock()",
     "sm_id()"};
+  const int32_t *b = e->fn->block;
+  if (i->imm == SR_WARP && (b[1] != 1 || b[2] != 1)) {
+    emith_need(e, H_WARP);
+    emitx_puts(e, "warp_id()");
+    return PR_POST;
+  }
   if (i->imm == SR_LANE) emith_need(e, H_LANE);
-  if (i->imm == SR_WARP) emith_need(e, H_WARP);
   if (i->imm == SR_SMID) emith_need(e, H_SMID);
   emitx_puts(e, text[i->imm]);
-  return PR_POST;
+  return i->imm == SR_WARP ? PR_MUL : PR_POST;
 }
 
 static Prec shuffle(Emit *e, const Ins *i) {

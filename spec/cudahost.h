@@ -1,0 +1,86 @@
+// Enough of CUDA C's names for a C++ compiler of the host to run emitted
+// kernels, one thread after the other: an oracle for the text's meaning that
+// shares nothing with the simulator. No inline PTX, no shared memory.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+struct uint2 { unsigned x, y; } __attribute__((aligned(8)));
+struct uint4 { unsigned x, y, z, w; } __attribute__((aligned(16)));
+static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z,
+                               unsigned w) {
+  return {x, y, z, w};
+}
+struct Index { int x, y, z; };
+static Index threadIdx, blockIdx, blockDim, gridDim;
+
+#define PAIR(T) \
+  static inline T min(T a, T b) { return a < b ? a : b; } \
+  static inline T max(T a, T b) { return a > b ? a : b; }
+PAIR(int) PAIR(unsigned) PAIR(long long) PAIR(unsigned long long)
+
+#define BITS(name, To, From) \
+  static inline To name(From x) { \
+    To y; \
+    memcpy(&y, &x, sizeof y); \
+    return y; \
+  }
+BITS(__float_as_uint, unsigned, float)
+BITS(__float_as_int, int, float)
+BITS(__uint_as_float, float, unsigned)
+BITS(__int_as_float, float, int)
+BITS(__double_as_longlong, long long, double)
+BITS(__longlong_as_double, double, long long)
+
+// Toward zero, saturating; NaN as the hardware has it.
+#define TO_INT(name, From, To, lo, hi, nan) \
+  static inline To name(From x) { \
+    if (x != x) return nan; \
+    if (x >= (From)(hi)) return (hi); \
+    return x <= (From)(lo) ? (lo) : (To)x; \
+  }
+TO_INT(__float2int_rz, float, int, -2147483647 - 1, 2147483647, 0)
+TO_INT(__float2uint_rz, float, unsigned, 0u, 4294967295u, 0u)
+TO_INT(__double2int_rz, double, int, -2147483647 - 1, 2147483647,
+       -2147483647 - 1)
+TO_INT(__double2uint_rz, double, unsigned, 0u, 4294967295u, 0x80000000u)
+TO_INT(__float2ll_rz, float, long long, -9223372036854775807ll - 1,
+       9223372036854775807ll, -9223372036854775807ll - 1)
+TO_INT(__double2ll_rz, double, long long, -9223372036854775807ll - 1,
+       9223372036854775807ll, -9223372036854775807ll - 1)
+
+static inline float __double2float_rz(double x) {
+  float f = (float)x;
+  bool past = (f > x && x > 0) || (f < x && x < 0);
+  return past ? nextafterf(f, 0) : f;
+}
+
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+
+extern "C" void KERNEL(const int *, const float *, int *, float *);
+
+// Reads N ints and N floats, runs THREADS threads, writes M ints and floats.
+int main() {
+  int *i = (int *)malloc(4 * N), *o = (int *)calloc(M, 4);
+  float *f = (float *)malloc(4 * N), *g = (float *)calloc(M, 4);
+  if (fread(i, 4, N, stdin) != N || fread(f, 4, N, stdin) != N) return 1;
+  blockDim = {THREADS, 1, 1};
+  gridDim = {1, 1, 1};
+  for (int t = 0; t < THREADS; t++) {
+    threadIdx.x = t;
+    KERNEL(i, f, o, g);
+  }
+  fwrite(o, 4, M, stdout);
+  fwrite(g, 4, M, stdout);
+  return 0;
+}

@@ -5,19 +5,25 @@
 -- one 16-wide block of K while the one before is multiplied.
 --   cutelua scripts/gemm3stage.lua --help
 local cute = require "cute"
+local lesson = require "cute.lesson"
 local _, X = cute._, cute.X
 
 local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 3, 8
 
 -- 8 rows of 64 elements, swizzled: the 16-byte rows of an 8x8 matrix that
 -- ldmatrix reads, and those that cp.async writes, lie in different banks.
-local atom = cute.composition(cute.make_swizzle(3, 3, 3),
-  cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
+-- With --rows the atom's rows are contiguous, as they are in global memory:
+-- then cp.async may pass by L1 (.cg) without conflicts, and is faster.
+local rows = lesson.flag(arg, "--rows")
+local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows
+  and cute.make_layout({8, 64}, {64, 1})
+  or cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
 local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
 
 local g2s = cute.make_tiled_copy(
-  cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
+  cute.make_copy_atom(rows and "SM80_CP_ASYNC_CACHEGLOBAL"
+    or "SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout({1, 8}))
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
@@ -30,8 +36,8 @@ local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 local function tile_of(block, m_tiles, n_tiles)
   local first = block // (GROUP * n_tiles) * GROUP
   local rest = block % (GROUP * n_tiles)
-  local rows = cute.min(GROUP, m_tiles - first)
-  return first + rest % rows, rest // rows
+  local height = cute.min(GROUP, m_tiles - first)
+  return first + rest % height, rest // height
 end
 
 local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
@@ -46,19 +52,20 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
   local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)  -- (BN,BK,PIPE)
 
   local thr = g2s:get_slice(tid)
-  local tAgA, tAsA = thr:partition_S(gA), thr:partition_D(sA)  -- (CPY,CPY_M,CPY_K,k|PIPE)
-  local tBgB, tBsB = thr:partition_S(gB), thr:partition_D(sB)  -- (CPY,CPY_N,CPY_K,k|PIPE)
+  local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB)  -- (CPY,M,K,k)
+  local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)  -- (CPY,M,K,PIPE)
 
   local thr_mma = mma:get_slice(tid)
-  local tCgC = thr_mma:partition_C(gC)                   -- (MMA,MMA_M,MMA_N)
-  local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0)) -- (MMA,MMA_M,MMA_K)
-  local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0)) -- (MMA,MMA_N,MMA_K)
-  local tCrC = thr_mma:make_fragment_C(tCgC)             -- (MMA,MMA_M,MMA_N)
+  local tCgC = thr_mma:partition_C(gC)                    -- (MMA,MMA_M,MMA_N)
+  local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0))  -- (MMA,MMA_M,MMA_K)
+  local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0))  -- (MMA,MMA_N,MMA_K)
+  local tCrC = thr_mma:make_fragment_C(tCgC)              -- (MMA,MMA_M,MMA_N)
   tCrC:fill(0)
 
   local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
-  local tXsA, tXrA = thr_A:partition_S(sA), thr_A:retile(tCrA)  -- (CPY,MMA_M,MMA_K,PIPE|)
-  local tXsB, tXrB = thr_B:partition_S(sB), thr_B:retile(tCrB)  -- (CPY,MMA_N,MMA_K,PIPE|)
+  local tXsA, tXsB = thr_A:partition_S(sA), thr_B:partition_S(sB)
+                                                          -- (CPY,M,K,PIPE)
+  local tXrA, tXrB = thr_A:retile(tCrA), thr_B:retile(tCrB)  -- (CPY,M,K)
 
   -- Prologue: all stages but one are on their way.
   local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
@@ -70,7 +77,7 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
     cute.arch.cp_async_commit_group()
   end
   local k_tile_next, smem_read, smem_write = STAGES - 1, 0, STAGES - 1
-  local tXsA_p, tXsB_p = tXsA(_, _, _, 0), tXsB(_, _, _, 0)     -- (CPY,MMA_M,MMA_K)
+  local tXsA_p, tXsB_p = tXsA(_, _, _, 0), tXsB(_, _, _, 0)  -- (CPY,M,K)
   cute.arch.cp_async_wait_group(STAGES - 2)
   cute.arch.sync_threads()
   cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
@@ -102,7 +109,9 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
   tCgC:store(tCrC:load():to(cute.bf16))
 end)
 
-require "cute.lesson".gemm(arg, {
+lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
+  options = {{"--rows", "flag", help = "contiguous rows in shared memory, "
+    .. "cp.async past L1"}},
   about = "C = A B^T in bf16 with a 3-stage cp.async pipeline (sm_80).",
 })

@@ -12,7 +12,8 @@ local INTERNAL = {}
 for name in ([[trace tracing mark rollback var vget vset open_for open_loop
   break_unless open_if open_else close parts rebuild same dtype_of cvt known
   fact sreg effect warp param_key param_leaf param_memory sim_run fail
-  value_methods jit_compile gpu_open isatty error_kinds]])
+  value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
+  typename on_device]])
   :gmatch "%S+" do INTERNAL[name] = true end
 
 for name, v in pairs(core) do

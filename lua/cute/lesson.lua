@@ -408,15 +408,27 @@ local OPTIONS = {
     help = "interleaved rounds of the bench on a GPU"},
 }
 
+--- Is a flag among the words? For scripts whose kernel depends on one that
+-- spec.options declares.
+function lesson.flag(words, name)
+  for _, word in ipairs(words) do
+    if word == name then return true end
+  end
+  return false
+end
+
 --- Runs a GEMM script with the words of its command line. Leaves with exit
 -- code 1 unless the result verified and the simulator had nothing to report.
 ---@param words string[]
----@param spec {kernel: any, tile: integer[], block: integer, about: string}
+---@param spec {kernel: any, tile: integer[], block: integer, about: string,
+-- options: table[]?} options: the script's own, as cli.parse takes them
 function lesson.gemm(words, spec)
   local name = short(words[0] or "gemm"):gsub("%.lua$", "")
   local job = {name = name, spec = spec}
+  local options = table.move(spec.options or {}, 1, #(spec.options or {}),
+                             #OPTIONS + 1, {table.unpack(OPTIONS)})
   job.opt = cli.parse(words, {name = name, about = spec.about,
-                              options = OPTIONS, common = true})
+                              options = options, common = true})
   if job.opt.emit then
     emit(job)
     return

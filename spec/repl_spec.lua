@@ -74,6 +74,7 @@ describe("the prompt without a terminal", function()
   it("prints values, and no prompts", function()
     local out, err, code = say "1 + 1\nx = 5\n\nx, nil\n= x\nf = print\nf()\n"
     assert.equal("2\n5\tnil\n5\n\n", out)
+    assert.equal("7\t8\nnil\n", (say "return 7, 8\nnil\n"))
     assert.equal("", err)
     assert.equal(0, code)
   end)
@@ -110,6 +111,12 @@ fact(5)
     assert.truthy(err:find("(prompt):2:1", 1, true))
     assert.truthy(err:find("> 1 | x.y.z = 2", 1, true))
     assert.truthy(err:find("unexpected symbol near '='", 1, true))
+  end)
+
+  it("names the line of a call that fails, tail calls too", function()
+    local _, err = say "function f() error('no', 0) end\nf()\n"
+    assert.truthy(err:find("(prompt):2:1 in main chunk", 1, true)
+      or err:find("(prompt):1:1 in f", 1, true), err)
   end)
 
   it("survives errors in what prints", function()

@@ -89,6 +89,16 @@ return (pcall(f)) or f() or 1]]
       .. " > 2 | own()", report.format(failure))
   end)
 
+  it("shows the line that only the sentence names", function()
+    assert.equal("the comparison at (t):2 was never used [unused-boolean]\n"
+      .. "  (t):2\n   1 | local a\n > 2 | if a then end\n"
+      .. "   3 | error('the comparison at (t):2 was never used "
+      .. "[unused-boolean]\\nbranch with cute.when', 0)\n"
+      .. "    branch with cute.when", of("local a\nif a then end\n"
+      .. "error('the comparison at (t):2 was never used "
+      .. "[unused-boolean]\\nbranch with cute.when', 0)"))
+  end)
+
   it("shows syntax errors with their line", function()
     source.add("=(s)", "x = 1\ny = = 2\n")
     local _, message = load("x = 1\ny = = 2\n", "=(s)")

@@ -269,14 +269,17 @@ function repl:preset()
 end
 
 --- Compiles an input: as an expression if it is one, else as statements.
----@return function? chunk, string? message, boolean? unfinished
+-- The chunk gives nil before its values, so that a call is no tail call and
+-- stays in the traceback.
+---@return function? chunk, string? message, boolean? unfinished,
+-- integer? first which of its values is the first to print
 function repl:compile(text)
   local chunk = ("=(prompt):%d"):format(self.count + 1)
   local expression = text:gsub("^%s*=", "")
-  local f, why = load("return " .. expression, chunk, "t", self.env)
-  if f then return f end
+  local f, why = load("return nil, " .. expression, chunk, "t", self.env)
+  if f then return f, nil, nil, 2 end
   local g, message = load(repl.globalize(text), chunk, "t", self.env)
-  if g then return g end
+  if g then return g, nil, nil, 1 end
   local unfinished = message:find "near '?<eof>'?$"
     or why:find "near '?<eof>'?$"
   return nil, message, unfinished ~= nil
@@ -286,7 +289,7 @@ end
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
-  local f, message = self:compile(text)
+  local f, message, _, first = self:compile(text)
   self.count = self.count + 1
   source.add(("=(prompt):%d"):format(self.count), text)
   if not f then
@@ -295,10 +298,10 @@ function repl:eval(text)
     return false
   end
   local out = table.pack(self:call(f))
-  if out[1] and out.n > 1 then
+  if out[1] and out.n > first then
     self:call(function()
-      for i = 2, out.n do out[i] = repl.show(out[i]) end
-      print(table.concat(out, "\t", 2, out.n))
+      for i = first + 1, out.n do out[i] = repl.show(out[i]) end
+      print(table.concat(out, "\t", first + 1, out.n))
     end)
   end
   return out[1]

@@ -121,9 +121,22 @@ function report.parse(message)
   return parts
 end
 
+local function at_line(file, line)
+  local chunk = "=" .. file
+  if not source.text(chunk) then chunk = "@" .. file end
+  return {source = chunk, short = file, line = line}
+end
+
 -- The user's frame that an error belongs to: the one its message names,
 -- else the innermost that is not cutelua's own.
+-- A sentence such as "the comparison at script.lua:3 was never used", known
+-- only at the end of a trace, names it itself.
 local function blamed(failure, parts)
+  if not parts.file or parts.kind == "unused-boolean" then
+    local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
+    local named = file and at_line(file, math.tointeger(line))
+    if named and source.line(named.source, named.line) then return named end
+  end
   local first
   for _, frame in ipairs(failure.frames or {}) do
     if not frame.own and frame.short == parts.file
@@ -133,11 +146,7 @@ local function blamed(failure, parts)
     if not frame.own and not first then first = frame end
   end
   if first and parts.file and parts.file:find "^%[cute" then return first end
-  if parts.file then
-    local chunk = "=" .. parts.file
-    if not source.text(chunk) then chunk = "@" .. parts.file end
-    return {source = chunk, short = parts.file, line = parts.line}
-  end
+  if parts.file then return at_line(parts.file, parts.line) end
   return first
 end
 
@@ -170,13 +179,25 @@ local function add_all(out, list, limit)
   end
 end
 
+-- Further lines that are advice already; a general hint would only repeat.
+local ADVICE = {write = true, use = true, branch = true, nearest = true,
+  predicate = true, choose = true, declare = true, convert = true,
+  call = true, pass = true, try = true, ["did"] = true}
+
+local function has_advice(lines)
+  for _, line in ipairs(lines) do
+    if ADVICE[line:match "^%s*(%a+)"] then return true end
+  end
+  return false
+end
+
 local function misuse(failure, parts, out)
   local frame = blamed(failure, parts)
   if frame then
     out[#out + 1] = place(frame)
     for _, line in ipairs(excerpt(frame)) do out[#out + 1] = line end
   end
-  local hint = report.suggestions[parts.kind]
+  local hint = not has_advice(parts.rest) and report.suggestions[parts.kind]
   add_all(out, parts.rest, MAX_LINES - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
 end

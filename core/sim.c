@@ -181,6 +181,7 @@ static void worker_free(Worker *w) {
       base_free(c->warp[k].frame);
       base_free(c->warp[k].v);
       base_free(c->warp[k].batch);
+      base_free(c->warp[k].taint);
     }
   base_free(c->warp);
   base_free(c->smem);
@@ -205,7 +206,8 @@ static bool worker_init(Worker *w, Run *r) {
   for (size_t k = 0; k < n; k++) {
     c->warp[k].frame = base_realloc(NULL, (p->depth + 1) * sizeof(SimFrame));
     c->warp[k].v = base_realloc(NULL, p->value_bytes);
-    if (!c->warp[k].frame || !c->warp[k].v) return false;
+    c->warp[k].taint = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
+    if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taint) return false;
     memset(c->warp[k].v, 0, p->value_bytes);
   }
   size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;

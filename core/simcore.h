@@ -5,6 +5,8 @@
 //   simalu.c     arithmetic, one lane or 32
 //   simmem.c     shared and global memory with shadow state, cp.async
 //   simexec.c    the interpreter: one warp until it must wait
+//   simtensor.c  tensor cores and matrix copies
+//   simtaint.c   uninitialised registers
 //   simcta.c     warps of a CTA: scheduling, barriers, deadlock
 //   simreport.c  reports in words, statistics by line
 //   sim.c        CTAs over the host's threads
@@ -131,7 +133,8 @@ typedef struct SimProg {
   const SimMem **mem;  // of the instructions that name memory objects
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes;  // of one warp
+  uint32_t value_bytes;  // of one warp: registers, then values
+  uint32_t value_base, ntaint;  // first value; records of taint
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;
   int64_t smem_bytes;
@@ -173,6 +176,12 @@ typedef struct SimBatch {  // one cp.async instruction on its way
 
 typedef struct SimFrame { uint32_t mask, other; } SimFrame;
 
+typedef struct SimTaint {  // lanes in which a value is undefined, and the
+  uint32_t mask, src;      // read of registers where that came from
+  int32_t mem;
+  uint32_t elem;
+} SimTaint;
+
 typedef enum SimState {
   SW_RUN, SW_BARRIER, SW_DONE
 } SimState;
@@ -194,6 +203,8 @@ typedef struct SimWarp {
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;
+  bool tainted;            // an undefined register was read: see simtaint.c
+  SimTaint *taint;         // of the values, by slot
 } SimWarp;
 
 typedef struct SimBar {

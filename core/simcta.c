@@ -57,6 +57,7 @@ static void init_warp(SimCta *c, int id) {
   w->active = w->valid;
   w->clk = 1;
   w->count = 0;
+  w->tainted = false;
   w->first = w->end = 0;
   memset(w->vc, 0, sizeof w->vc);
   memset(w->committed, 0, sizeof w->committed);

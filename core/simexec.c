@@ -1,37 +1,13 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
-#include "simcore.h"
+#include "simregs.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static uint32_t *u32_at(SimWarp *w, uint32_t slot) {
-  return (uint32_t *)(void *)(w->v + slot);
-}
-
-static uint64_t *u64_at(SimWarp *w, uint32_t slot) {
-  return (uint64_t *)(void *)(w->v + slot);
-}
-
-static uint64_t lane_bits(SimWarp *w, uint32_t slot, bool wide, int l) {
-  return wide ? u64_at(w, slot)[l] : u32_at(w, slot)[l];
-}
-
-static void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
-                     uint64_t u) {
-  if (wide) u64_at(w, slot)[l] = u;
-  else u32_at(w, slot)[l] = (uint32_t)u;
-}
 
 static void set_uniform(SimWarp *w, const SimIns *i, uint64_t u) {
   int n = i->spread ? LANES : 1;
   for (int l = 0; l < n; l++) set_lane(w, i->d, i->wide, l, u);
-}
-
-// A signed index, i32 or i64.
-static int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
-  return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
 }
 
 static uint32_t mask_of(SimWarp *w, uint32_t slot) {
@@ -73,51 +49,9 @@ static void set_var(SimWarp *w, const SimIns *i) {
 
 // ---- registers ----
 
-static uint32_t *rmem_def(SimWarp *w, const SimMem *m) {
-  return u32_at(w, m->def);
-}
-
-static char *rmem_at(SimWarp *w, const SimMem *m, int64_t unit) {
-  return w->v + m->base + unit * LANES * m->size;
-}
-
-static void need_defined(SimWarp *w, const SimIns *i, const SimMem *m,
-                         int64_t unit, uint32_t mask) {
-  uint32_t *def = rmem_def(w, m) + unit;
-  uint32_t lack = mask & ~*def;
-  if (!lack) return;
-  *def |= lack;  // told once
-  simreport_fault(w, SIM_UNINIT, __builtin_ctz(lack), i->src, 0, m->index,
-                  unit * m->unit / m->own);
-}
-
-static uint64_t rmem_get(const char *p, int size, int l) {
-  uint64_t u = 0;
-  switch (size) {
-    case 1: return ((const uint8_t *)p)[l];
-    case 2: return ((const uint16_t *)(const void *)p)[l];
-    case 4: return ((const uint32_t *)(const void *)p)[l];
-    default: memcpy(&u, p + l * size, 8); return u;
-  }
-}
-
-static void rmem_put(char *p, int size, int l, uint64_t u) {
-  switch (size) {
-    case 1: ((uint8_t *)p)[l] = (uint8_t)u; break;
-    case 2: ((uint16_t *)(void *)p)[l] = (uint16_t)u; break;
-    case 4: ((uint32_t *)(void *)p)[l] = (uint32_t)u; break;
-    default: memcpy(p + l * size, &u, 8); break;
-  }
-}
-
-static uint64_t unit_mask(const SimMem *m) {
-  return m->unit < 64 ? ((uint64_t)1 << m->unit) - 1 : UINT64_MAX;
-}
-
 static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   const SimMem *m = s->mem;
-  for (int k = 0; k < m->per; k++)
-    need_defined(w, i, m, s->konst + k, w->active);
+  simtaint_load(w, i, s);
   const char *p = rmem_at(w, m, s->konst);
   if (m->per == 1 && m->size >= 4) {
     memcpy(w->v + i->d, p, (size_t)m->size * LANES);
@@ -136,10 +70,12 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
   const SimMem *m = s->mem;
   uint64_t cut = unit_mask(m);
+  uint32_t good = w->active & ~simtaint_mask(w, i->c);
   for (int64_t e = 0; e < n * m->per; e++) {
     char *p = rmem_at(w, m, s->konst + e);
     int shift = (int)(e % m->per) * m->unit;
-    rmem_def(w, m)[s->konst + e] |= w->active;
+    uint32_t *def = rmem_def(w, m) + s->konst + e;
+    *def = (*def & ~w->active) | good;
     if (w->active == FULL && m->per == 1 && m->size >= 4) {
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
@@ -175,7 +111,7 @@ static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
   int n = bytes * 8 / m->unit;
   for (int k = 0; k < n; k++) {
     const char *p = rmem_at(w, m, s->konst + k);
-    need_defined(w, i, m, s->konst + k, mask);
+    simtaint_registers(w, i, m, s->konst + k, mask);
     if (m->unit == 16) {
       for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 2, p + l * 2, 2);
     } else if (m->unit == 32) {
@@ -246,11 +182,31 @@ static void store(SimWarp *w, const SimIns *i) {
   simmem_store(w, i, s->mem, w->active, off, s->mem->bits / 8, buf);
 }
 
+// Among registers: what is undefined stays so.
+static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
+  const SimMem *m = c->src.mem, *n = c->dst.mem;
+  for (int k = 0; k < c->bytes * 8 / m->unit; k++) {
+    const char *p = rmem_at(w, m, c->src.konst + k);
+    char *q = rmem_at(w, n, c->dst.konst + k);
+    uint32_t from = rmem_def(w, m)[c->src.konst + k];
+    uint32_t *to = rmem_def(w, n) + c->dst.konst + k;
+    *to = (*to & ~mask) | (from & mask);
+    for (int l = 0; l < LANES; l++)
+      if (mask >> l & 1)
+        memmove(q + l * n->size, p + l * m->size, (size_t)m->size);
+  }
+}
+
 static void copy(SimWarp *w, const SimIns *i) {
   const SimCopy *c = i->x;
   uint32_t mask = w->active;
   if (c->pred) mask &= mask_of(w, c->pred);
   if (!mask) return;
+  if (c->src.mem->space == SP_RMEM && c->dst.mem->space == SP_RMEM &&
+      c->src.mem->unit == c->dst.mem->unit) {
+    copy_registers(w, c, mask);
+    return;
+  }
   int64_t off[LANES];
   SimLaneBuf buf;
   if (c->src.mem->space == SP_RMEM) {
@@ -270,8 +226,7 @@ static void copy(SimWarp *w, const SimIns *i) {
 
 // ---- warp-wide operations ----
 
-// Are all threads of the warp here? If not, that is a fault.
-static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
+bool simexec_together(SimWarp *w, const SimIns *i, uint32_t want) {
   if (w->active == want) return true;
   uint32_t lack = want & ~w->active;
   SimFault *f = simreport_fault(w, SIM_DIVERGENT,
@@ -282,50 +237,6 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
     f->value[1] = __builtin_popcount(want);
   }
   return false;
-}
-
-static void matrix(SimWarp *w, const SimIns *i) {
-  const SimMatrix *x = i->x;
-  const SimMem *m = x->rmem;
-  if (!together(w, i, FULL)) return;
-  simmem_converge(w);
-  int per = 32 / m->unit, size = m->size;
-  uint16_t piece[32 * 8];  // 16-bit pieces of the rows, in order
-  int64_t off[LANES];
-  SimLaneBuf buf;
-  simmem_offsets(w, &x->smem, off);
-  if (!x->store) {
-    memset(buf, 0, sizeof buf);
-    simmem_rows(w, i, x, off, buf);
-    simmem_converge(w);
-    memcpy(piece, buf, sizeof piece);
-  }
-  for (int r = 0; r < x->num; r++) {
-    const uint8_t *h = x->half + r * 2 * LANES;
-    for (int k = 0; k < per; k++)
-      if (x->store) need_defined(w, i, m, x->reg[r] + (uint32_t)k, FULL);
-      else rmem_def(w, m)[x->reg[r] + (uint32_t)k] = FULL;
-    char *p = rmem_at(w, m, x->reg[r]);
-    for (int l = 0; l < LANES; l++) {
-      uint32_t word = (uint32_t)piece[h[l]] |
-                      (uint32_t)piece[h[LANES + l]] << 16;
-      if (x->store) word = 0;
-      for (int k = 0; k < per; k++) {
-        char *q = p + k * LANES * size;
-        uint32_t all = (uint32_t)unit_mask(m);
-        if (x->store)
-          word |= (uint32_t)rmem_get(q, size, l) << (k * m->unit);
-        else rmem_put(q, size, l, word >> (k * m->unit) & all);
-      }
-      if (!x->store) continue;
-      piece[h[l]] = (uint16_t)word;
-      piece[h[LANES + l]] = (uint16_t)(word >> 16);
-    }
-  }
-  if (!x->store) return;
-  memcpy(buf, piece, sizeof buf);
-  simmem_rows(w, i, x, off, buf);
-  simmem_converge(w);
 }
 
 static int shuffle_from(const SimIns *i, int l, int b) {
@@ -343,14 +254,16 @@ static int shuffle_from(const SimIns *i, int l, int b) {
 
 static void shuffle(SimWarp *w, const SimIns *i) {
   uint64_t out[LANES];
+  int from[LANES];
   simmem_converge(w);
   for (int l = 0; l < LANES; l++) {
-    int from = shuffle_from(i, l, (int)u32_at(w, i->b)[l]) & 31;
-    out[l] = lane_bits(w, i->a, i->wide, from);
-    if (!(w->active >> l & 1) || w->active >> from & 1) continue;
+    from[l] = shuffle_from(i, l, (int)u32_at(w, i->b)[l]) & 31;
+    out[l] = lane_bits(w, i->a, i->wide, from[l]);
+    if (!(w->active >> l & 1) || w->active >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
-    if (f) f->value[0] = from;
+    if (f) f->value[0] = from[l];
   }
+  simtaint_shuffle(w, i, from);
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, out[l]);
 }
 
@@ -378,199 +291,6 @@ static void reduce(SimWarp *w, const SimIns *i) {
     first = false;
   }
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, r);
-}
-
-// ---- tensor cores ----
-
-enum { TILE = 4096 };  // elements of the largest operand
-
-static void take_lanes(SimWarp *w, const SimIns *i, const SimOperand *o,
-                       uint32_t mask) {
-  for (int v = 0; v < o->nval; v++)
-    need_defined(w, i, o->mem, o->reg[v], mask);
-}
-
-// Registers of group g to a row-major tile of raw elements of `size` bytes.
-static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
-                     int g, char *tile) {
-  const uint8_t *lane = x->lane + g * x->threads;
-  int size = o->mem->size;
-  for (int v = 0; v < o->nval; v++) {
-    const uint16_t *at = o->at + v * LANES;
-    const char *p = rmem_at(w, o->mem, o->reg[v]);
-    for (int t = 0; t < x->threads; t++) {
-      int l = lane[t];
-      switch (size) {
-        case 1: tile[at[l]] = p[l]; break;
-        case 2: memcpy(tile + at[l] * 2, p + l * 2, 2); break;
-        case 4: memcpy(tile + at[l] * 4, p + l * 4, 4); break;
-        default: memcpy(tile + at[l] * 8, p + l * 8, 8); break;
-      }
-    }
-  }
-}
-
-static void untile(SimWarp *w, const SimMmaIns *x, int g, const char *tile) {
-  const SimOperand *o = &x->d;
-  const uint8_t *lane = x->lane + g * x->threads;
-  int size = o->mem->size;
-  for (int v = 0; v < o->nval; v++) {
-    const uint16_t *at = o->at + v * LANES;
-    char *p = rmem_at(w, o->mem, o->reg[v]);
-    for (int t = 0; t < x->threads; t++) {
-      int l = lane[t];
-      memcpy(p + l * size, tile + at[l] * size, (size_t)size);
-    }
-  }
-}
-
-static int16_t small_int(DType t, uint8_t u) {
-  switch ((int)t) {
-    case DT_I8: return (int8_t)u;
-    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
-    case DT_U4: return u & 15;
-    default: return u;
-  }
-}
-
-// Accumulators: raw tile to the type simmma works in, and back, in place.
-static void widen_f16(char *tile, int n) {
-  float *f = (float *)(void *)tile;
-  for (int k = n; k-- > 0;) {
-    uint16_t u;
-    memcpy(&u, tile + k * 2, 2);
-    f[k] = dtype_to_float(DT_F16, u);
-  }
-}
-
-static void narrow_f16(char *tile, int n) {
-  for (int k = 0; k < n; k++) {
-    float f;
-    memcpy(&f, tile + k * 4, 4);
-    uint16_t u = (uint16_t)dtype_from_float(DT_F16, f);
-    memcpy(tile + k * 2, &u, 2);
-  }
-}
-
-static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
-                       const SimOperand *o, float *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
-  tile_raw(w, x, o, g, raw);
-  if (o->mem->unit >= 8) {
-    simmma_widen(o->type, raw, (size_t)o->size, out);
-    return;
-  }
-  for (int k = 0; k < o->size; k++)
-    out[k] = dtype_to_float(o->type, (uint8_t)raw[k]);
-}
-
-static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
-  float *a = w->cta->tile, *b = a + TILE, *c = b + TILE;
-  int m = x->row->m, n = x->row->n;
-  float_tile(w, x, g, &x->a, a);
-  float_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
-  bool half = x->row->d_type == DT_F16;
-  if (half) widen_f16((char *)c, m * n);
-  simmma_tile(&x->m, m, n, a, b, c, c);
-  if (half) narrow_f16((char *)c, m * n);
-  untile(w, x, g, (char *)c);
-}
-
-static void int_tile(SimWarp *w, const SimMmaIns *x, int g,
-                     const SimOperand *o, int16_t *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
-  tile_raw(w, x, o, g, raw);
-  for (int k = 0; k < o->size; k++)
-    out[k] = small_int(o->type, (uint8_t)raw[k]);
-}
-
-static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
-  char *t = (char *)w->cta->tile;
-  int16_t *a = (int16_t *)(void *)t;
-  int16_t *b = (int16_t *)(void *)(t + TILE * 8);
-  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
-  int_tile(w, x, g, &x->a, a);
-  int_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
-  simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
-}
-
-static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
-                     const SimOperand *o, uint32_t *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
-  tile_raw(w, x, o, g, raw);
-  memset(out, 0, (size_t)o->size / 8);
-  for (int k = 0; k < o->size; k++)
-    out[k / 32] |= (uint32_t)(raw[k] & 1) << (k % 32);
-}
-
-static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
-  char *t = (char *)w->cta->tile;
-  uint32_t *a = (uint32_t *)(void *)t;
-  uint32_t *b = (uint32_t *)(void *)(t + TILE * 8);
-  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
-  bit_tile(w, x, g, &x->a, a);
-  bit_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
-  simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
-}
-
-static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
-  double *a = (double *)(void *)w->cta->tile, *b = a + TILE, *c = b + TILE;
-  tile_raw(w, x, &x->a, g, (char *)a);
-  tile_raw(w, x, &x->b, g, (char *)b);
-  tile_raw(w, x, &x->c, g, (char *)c);
-  simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
-}
-
-// UniversalFMA: every lane for itself, in the type of the result.
-static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
-  const AtomMma *r = x->row;
-  DType t = r->d_type;
-  SimIns f = {.op = OP_FMA, .type = (uint8_t)t}, cv = {.op = OP_CVT};
-  const SimOperand *o[3] = {&x->a, &x->b, &x->c};
-  for (int l = 0; l < LANES; l++) {
-    if (!(w->active >> l & 1)) continue;
-    uint64_t u[3];
-    for (int k = 0; k < 3; k++) {
-      u[k] = rmem_get(rmem_at(w, o[k]->mem, o[k]->reg[0]),
-                      o[k]->mem->size, l);
-      if (o[k]->type == t) continue;
-      cv.type = (uint8_t)o[k]->type;
-      cv.to = (uint8_t)t;
-      u[k] = simalu_one(&cv, u[k], 0, 0);
-    }
-    rmem_put(rmem_at(w, x->d.mem, x->d.reg[0]), x->d.mem->size, l,
-             simalu_one(&f, u[0], u[1], u[2]));
-  }
-}
-
-static void mma(SimWarp *w, const SimIns *i) {
-  const SimMmaIns *x = i->x;
-  bool plain = (x->row->flags & AMF_FMA) != 0;
-  if (!plain && !together(w, i, FULL)) return;
-  take_lanes(w, i, &x->a, w->active);
-  take_lanes(w, i, &x->b, w->active);
-  take_lanes(w, i, &x->c, w->active);
-  for (int v = 0; v < x->d.nval; v++)
-    rmem_def(w, x->d.mem)[x->d.reg[v]] |= w->active;
-  if (plain) {
-    fma_lanes(w, x);
-    return;
-  }
-  simmem_converge(w);
-  w->cta->mmas++;
-  DType a = x->row->a_type;
-  for (int g = 0; g < x->groups; g++) {
-    if (a == DT_F64) mma_double(w, x, g);
-    else if (a == DT_B1) mma_bit(w, x, g);
-    else if (dtype_is_int(a)) mma_int(w, x, g);
-    else mma_float(w, x, g);
-  }
 }
 
 // ---- regions ----
@@ -736,7 +456,7 @@ static void print(SimWarp *w, const SimIns *i) {
 }
 
 static void barrier(SimWarp *w, const SimIns *i, bool wait) {
-  if (!together(w, i, w->valid)) {
+  if (!simexec_together(w, i, w->valid)) {
     w->cta->stop = true;  // nothing after it means anything
     return;
   }
@@ -746,7 +466,7 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
 
 static void syncwarp(SimWarp *w, const SimIns *i) {
   uint32_t want = i->a ? u32_at(w, i->a)[0] & w->valid : w->valid;
-  together(w, i, want);
+  simexec_together(w, i, want);
   simmem_converge(w);
 }
 
@@ -766,8 +486,8 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CPASYNC: simmem_cpasync(w, i); return true;
     case OP_CPCOMMIT: simmem_commit(w); return true;
     case OP_CPWAIT: simmem_wait(w, (uint32_t)i->imm); return false;
-    case OP_MMA: mma(w, i); return true;
-    case OP_MATRIX: matrix(w, i); return true;
+    case OP_MMA: simtensor_mma(w, i); return true;
+    case OP_MATRIX: simtensor_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
     case OP_SYNCWARP: syncwarp(w, i); return true;
@@ -809,6 +529,10 @@ void simexec_warp(SimWarp *w) {
     const SimIns *i = &prog[w->pc++];
     c->serial++;
     w->count++;
-    if (!step(w, i)) return;
+    bool tainted = w->tainted;
+    if (tainted) simtaint_before(w, i);
+    bool go = step(w, i);
+    if (tainted) simtaint_after(w, i);
+    if (!go) return;
   }
 }

@@ -201,7 +201,6 @@ static void place_init(Prog *g, Ref r) {
 static void place_values(Prog *g) {
   size_t n = g->fn->ins.n;
   uint32_t leaves = 0;
-  take(g, 64, 64);  // slot 0 is nobody's
   for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(g->fn, r);
     if (!has_value(i) || (is_pure(i) && !g->need[r])) continue;
@@ -505,12 +504,15 @@ SimProg *simprog_make(Ctx *cx, const Launch *l) {
   p->fn = fn;
   p->nthread = l->block[0] * l->block[1] * l->block[2];
   p->nwarp = (p->nthread + LANES - 1) / LANES;
+  take(&g, 64, 64);  // slot 0 is nobody's
   place_all_mem(&g);
+  p->value_base = take(&g, 0, 128);
   find_all_uniform(&g);
   find_needs(&g);
   place_values(&g);
   decode_all(&g);
   p->value_bytes = (g.top + 63) & ~63u;
+  p->ntaint = ((p->value_bytes - p->value_base) >> 7) + 1;
   p->gran = g.gran;
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
   p->ngran = (uint32_t)(p->smem_bytes / p->gran);

@@ -112,6 +112,36 @@ describe("MMA atoms", function()
     it(f[1], function() check(table.unpack(f)) end)
   end
 
+  it("undefined rows of A make undefined rows of D", function()
+    local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+    local A, B = matrix(cute.bf16, 16, 16, 1), matrix(cute.bf16, 8, 16, 2)
+    local D = cute.zeros({16, 8}, cute.f32)
+    local function run(rows)
+      return cute.kernel("rows", function(a, b, d)
+        local lane = cute.arch.lane_idx()
+        local thr = mma:get_slice(lane)
+        local tA, tB = thr:partition_A(a), thr:partition_B(b)
+        local tD = thr:partition_C(d)
+        local rA, rB = thr:make_fragment_A(tA), thr:make_fragment_B(tB)
+        local rD = thr:make_fragment_C(tD)
+        rD:fill(0)
+        -- a lane holds parts of rows lane // 4 and lane // 4 + 8
+        cute.when((lane // 4):lt(6), function() cute.basic_copy(tA, rA) end)
+        cute.basic_copy(tB, rB)
+        cute.gemm(mma, rD, rA, rB, rD)
+        cute.when((lane // 4):lt(rows), function()
+          cute.basic_copy(rD, tD)
+        end)
+      end)(A, B, D):launch {grid = 1, block = 32, device = "sim:sm_80",
+                            faults = "return"}
+    end
+    assert.are.same({}, run(6).reports)
+    local r = run(7)
+    assert.equal("uninitialised", r.reports[1].kind)
+    assert.equal("rD", r.reports[1].tensor)
+    assert.equal(6 * 4, r.reports[1].thread[1])
+  end)
+
   it("UniversalFMA is one rounding", function()
     local mma = cute.make_tiled_mma("UniversalFMA<float,float,float,float>",
       {8, 4, 1})

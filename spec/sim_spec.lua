@@ -115,6 +115,46 @@ describe("uninitialised memory", function()
         .. "element 1 of register tensor 'v'"}, faults(r, base))
   end)
 
+  it("in registers: where it is used, not where it is moved", function()
+    local A, B, base = ramp(32), ramp(32), nil
+    local function residue(all)
+      return run({block = 32}, function(a, b)
+        local tid = arch.thread_idx()
+        local v, u = cute.make_rmem_tensor({1}, cute.f32),
+          cute.make_rmem_tensor({1}, cute.f32)
+        base = line()
+        cute.when(tid:lt(20), function() v[0] = a[tid] end)
+        u[0] = v[0] * 2 + arch.shuffle_sync_bfly(v[0], 1)
+        local sum = cute.where(tid:lt(20), u[0], -1)
+        cute.when(tid:lt(all and 32 or 20), function() b[tid] = u[0] end)
+        a[tid] = sum
+      end, A, B)
+    end
+    clean(residue(false))
+    assert.are.same({"uninitialised 4 -: read of uninitialised memory: "
+      .. "element 0 of register tensor 'u'"}, faults(residue(true), base))
+    A = ramp(32)
+    local r = residue(true)
+    assert.are.same({20, 1}, {r.reports[1].thread[1], r.reports[1].count})
+  end)
+
+  it("in conditions and addresses", function()
+    local base
+    local r = run({block = 32}, function(a)
+      local tid = arch.thread_idx()
+      local v = cute.make_rmem_tensor({2}, cute.i32)
+      cute.when(tid:gt(3), function() v[0], v[1] = 0, 0 end)
+      base = line()
+      cute.when(v[0]:gt(tid), function() a[tid] = 1 end)
+      a[v[1] % 32] = 0
+    end, ramp(32))
+    local f = faults(r, base)
+    assert.equal("uninitialised 1 -: read of uninitialised memory: element 0 "
+      .. "of register tensor 'v'", f[1])
+    assert.equal("uninitialised 2 -: read of uninitialised memory: element 1 "
+      .. "of register tensor 'v'", f[2])
+  end)
+
   it("what one launch wrote the next may read", function()
     local A, B = cute.empty({32}, cute.f32), ramp(32)
     clean(run({block = 32}, function(a)

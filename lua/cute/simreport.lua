@@ -33,6 +33,10 @@ local ADVICE = {
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
 
+--- What the second line is, by kind.
+local OTHER = {["async-in-flight"] = "the cp.async",
+               ["uninitialised"] = "taken from the register in"}
+
 local function short(source)
   return (source or "?"):gsub("^[@=]", ""):gsub("^.*/", "")
 end
@@ -58,7 +62,7 @@ function simreport.fault(r)
   end
   local other = at(r.file2, r.line2)
   if other then
-    local what = r.kind == "async-in-flight" and "the cp.async" or "the other"
+    local what = OTHER[r.kind] or "the other"
     text[#text + 1] = ("    %s: %s%s"):format(what, other, r.other
       and (", thread %d"):format(r.other) or "")
   end

@@ -27,7 +27,9 @@ local function find(kinds, name)
             "SW64, SW128)"):format(name))
 end
 
-local function swizzle(kind) return core.make_swizzle(table.unpack(kind.swizzle)) end
+local function swizzle(kind)
+  return core.make_swizzle(table.unpack(kind.swizzle))
+end
 
 local function atom(kind, major, bits)
   local rows, span = kind.rows or 8, kind.bits

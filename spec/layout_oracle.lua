@@ -1,0 +1,160 @@
+--- An independent reading of layouts for the specs of the algebra: nested
+-- tables, evaluated digit by digit, and seeded random layouts.
+local oracle = {}
+
+-- ---- evaluation ----
+
+local function size(shape)
+  if type(shape) ~= "table" then return shape end
+  local n = 1
+  for _, s in ipairs(shape) do n = n * size(s) end
+  return n
+end
+oracle.size = size
+
+--- Offset of a coordinate: an integer runs through the modes in
+-- colexicographic order, the last mode without an end.
+function oracle.eval(shape, stride, c)
+  if type(shape) ~= "table" then return c * stride end
+  local sum = 0
+  for i, s in ipairs(shape) do
+    local own
+    if type(c) == "table" then
+      own = c[i]
+    elseif i == #shape then
+      own = c
+    else
+      own, c = c % size(s), c // size(s)
+    end
+    sum = sum + oracle.eval(s, stride[i], own)
+  end
+  return sum
+end
+
+--- The hierarchical coordinate of index i.
+function oracle.coord(shape, i)
+  if type(shape) ~= "table" then return i end
+  local c = {}
+  for k, s in ipairs(shape) do
+    c[k] = oracle.coord(s, i % size(s))
+    i = i // size(s)
+  end
+  return c
+end
+
+local function leaves(t, list)
+  list = list or {}
+  if type(t) ~= "table" then
+    list[#list + 1] = t
+  else
+    for _, x in ipairs(t) do leaves(x, list) end
+  end
+  return list
+end
+oracle.leaves = leaves
+
+--- The function of 1-D coordinates of a layout userdata.
+function oracle.reader(l)
+  local s, d = leaves(l.shape), leaves(l.stride)
+  local n = #s
+  return function(i)
+    local sum = 0
+    for k = 1, n - 1 do
+      sum = sum + i % s[k] * d[k]
+      i = i // s[k]
+    end
+    return sum + i * d[n]
+  end
+end
+
+--- All offsets of a layout userdata, from 0, by its shape and stride alone.
+function oracle.table(l)
+  local t, s, d = {[0] = 0}, leaves(l.shape), leaves(l.stride)
+  local n = 1
+  for k = 1, #s do
+    for i = n, n * s[k] - 1 do t[i] = t[i % n] + i // n * d[k] end
+    n = n * s[k]
+  end
+  return t
+end
+
+-- ---- swizzle by its definition ----
+
+function oracle.swizzle(b, m, s, x)
+  local y = x >> (m + math.max(s, 0)) & ((1 << b) - 1)
+  return x ~ y << (m - math.min(s, 0))
+end
+
+-- ---- random layouts ----
+
+local Random = {}
+Random.__index = Random
+
+function oracle.random(seed)
+  return setmetatable({state = seed}, Random)
+end
+
+function Random:below(n)  -- xorshift64*
+  local x = self.state * 0x2545F4914F6CDD1D + 0x9E3779B97F4A7C15
+  x = x ~ (x >> 12)
+  x = x ~ (x << 25)
+  x = x ~ (x >> 27)
+  self.state = x
+  return (x >> 11) % n
+end
+
+function Random:pick(list) return list[self:below(#list) + 1] end
+
+local EXTENTS = {1, 2, 2, 2, 3, 4, 4, 5, 6, 8}
+
+--- A shape of at most `leaves` leaves, nested to `depth`.
+function Random:shape(depth, extents)
+  if depth == 0 or self:below(3) == 0 then
+    return self:pick(extents or EXTENTS)
+  end
+  local t = {}
+  for i = 1, 1 + self:below(3) do t[i] = self:shape(depth - 1, extents) end
+  return t
+end
+
+local function fill(shape, list, at)
+  at = at or {0}
+  if type(shape) ~= "table" then
+    at[1] = at[1] + 1
+    return list[at[1]]
+  end
+  local t = {}
+  for i, s in ipairs(shape) do t[i] = fill(s, list, at) end
+  return t
+end
+
+--- Strides of a compact layout with the modes in random order; with holes,
+-- now and then a factor is slipped in between.
+function Random:compact(shape, holes)
+  local s = leaves(shape)
+  local order, d, cur = {}, {}, 1
+  for i = 1, #s do table.insert(order, 1 + self:below(#order + 1), i) end
+  for _, i in ipairs(order) do
+    if holes and self:below(4) == 0 then cur = cur * self:pick {2, 3, 4} end
+    d[i] = cur
+    cur = cur * s[i]
+  end
+  return fill(shape, d)
+end
+
+--- Any strides: zero, negative, coprime to the shape or not.
+function Random:strides(shape)
+  local s, d = leaves(shape), {}
+  for i = 1, #s do
+    d[i] = self:pick {0, 1, 1, 2, 3, 4, 5, 6, 8, 12, 16, -1, -2, -8}
+  end
+  return fill(shape, d)
+end
+
+function Random:stride(shape)
+  local k = self:below(4)
+  if k == 0 then return self:strides(shape) end
+  return self:compact(shape, k == 1)
+end
+
+return oracle

@@ -1,0 +1,321 @@
+-- The laws of the algebra, over seeded random layouts: nesting to depth 3,
+-- zero and negative strides, coprime extents or not. What an operation
+-- accepts must be right at every coordinate; an error is always allowed, but
+-- enough cases must get through.
+local cute = require "cute"
+local oracle = require "spec.layout_oracle"
+
+local function layout(r, depth, extents)
+  local shape = r:shape(depth or 3, extents)
+  while oracle.size(shape) > 400 do shape = r:shape(depth or 3, extents) end
+  return cute.make_layout(shape, r:stride(shape))
+end
+
+local POWERS = {1, 2, 2, 4, 4, 8, 16}
+
+-- Runs f(random) n times; f returns true when the case was admissible.
+local function repeated(n, at_least, f)
+  local r, got = oracle.random(n), 0
+  for _ = 1, n do
+    if f(r) then got = got + 1 end
+  end
+  assert.is_true(got >= at_least,
+    ("only %d of %d cases were admissible"):format(got, n))
+end
+
+-- pcall whose errors must be ours.
+local function try(f, ...)
+  local ok, v = pcall(f, ...)
+  if ok then return v end
+  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
+  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
+  return nil
+end
+
+local function fail(fmt, ...)
+  local t = {...}
+  for i = 1, #t do t[i] = tostring(t[i]) end
+  error(fmt:format(table.unpack(t)), 2)
+end
+
+-- Do the strides of l, least first, divide each other's ends? Only then
+-- does CuTe's complement fill all gaps.
+local function regular(l)
+  local f = cute.coalesce(cute.filter(l))
+  local s, d = cute.wrap(f.shape), cute.wrap(f.stride)
+  local modes = {}
+  for i = 1, #s do modes[i] = {s[i], d[i]} end
+  table.sort(modes, function(a, b) return a[2] < b[2] end)
+  local last = 1
+  for _, m in ipairs(modes) do
+    if m[2] % last ~= 0 then return false end
+    last = m[1] * m[2]
+  end
+  return true
+end
+
+local function same_list(a, b)
+  if #a ~= #b then return false end
+  for i = 1, #a do if a[i] ~= b[i] then return false end end
+  return true
+end
+
+local function sorted(t)
+  local list = {}
+  for i = 0, #t do list[#list + 1] = t[i] end
+  table.sort(list)
+  return list
+end
+
+describe("random layouts", function()
+  it("evaluate at 1-D, flat and hierarchical coordinates", function()
+    repeated(800, 800, function(r)
+      local l = layout(r)
+      local shape, stride = l.shape, l.stride
+      for i = 0, oracle.size(shape) - 1 do
+        local want = oracle.eval(shape, stride, i)
+        local c = oracle.coord(shape, i)
+        if l(i) ~= want or l(c) ~= want then fail("%s at %s", l, i) end
+        if type(c) == "table" then
+          local flat = {}
+          for k, s in ipairs(shape) do
+            local n = 0
+            for j, x in ipairs(oracle.leaves(c[k])) do
+              local below = 1
+              for q, e in ipairs(oracle.leaves(s)) do
+                if q < j then below = below * e end
+              end
+              n = n + x * below
+            end
+            flat[k] = n
+          end
+          if l(table.unpack(flat)) ~= want then fail("%s at %s", l, i) end
+        end
+      end
+      return true
+    end)
+  end)
+
+  it("print as what they parse from", function()
+    repeated(500, 500, function(r)
+      local l = layout(r)
+      if cute.layout(tostring(l)) ~= l then fail("%s", l) end
+      return true
+    end)
+  end)
+
+  it("keep their function when coalesced and filtered", function()
+    repeated(600, 600, function(r)
+      local l = layout(r)
+      local want, c = oracle.table(l), cute.coalesce(l)
+      local got = oracle.table(c)
+      for i = 0, #want do
+        if got[i] ~= want[i] then fail("coalesce %s at %s", l, i) end
+      end
+      if #got ~= #want or cute.depth(c) > 1 then fail("coalesce %s", l) end
+      local all, kept = {}, {}
+      for i = 0, #want do all[want[i]] = true end
+      for _, x in pairs(oracle.table(cute.filter(l))) do kept[x] = true end
+      for x in pairs(all) do if not kept[x] then fail("filter %s", l) end end
+      for x in pairs(kept) do if not all[x] then fail("filter %s", l) end end
+      if not l:equals(c) then fail("%s equals %s", l, c) end
+      return true
+    end)
+  end)
+
+  it("compose as functions do", function()
+    for _, extents in ipairs {false, POWERS} do
+      repeated(3000, 700, function(r)
+        local a, b = layout(r, 2, extents or nil), layout(r, 2, extents or nil)
+        local c = try(cute.composition, a, b)
+        if not c then return false end
+        local at, want, read = oracle.table(b), oracle.table(c),
+                               oracle.reader(a)
+        for i = 0, #at do
+          if at[i] >= 0 and read(at[i]) ~= want[i] then
+            fail("%s o %s = %s, wrong at %s", a, b, c, i)
+          end
+        end
+        if not cute.compatible(b.shape, c.shape) then
+          fail("%s o %s = %s is not compatible", a, b, c)
+        end
+        return true
+      end)
+    end
+  end)
+
+  it("have complements that are disjoint, ordered and complete", function()
+    repeated(2500, 500, function(r)
+      local l, n = layout(r, 2), 1 + r:below(300)
+      local c = try(cute.complement, l, n)
+      if not c then return false end
+      local t, taken = oracle.table(c), {}
+      for _, x in pairs(oracle.table(l)) do taken[x] = true end
+      for i = 1, #t do
+        if t[i] <= t[i - 1] then fail("%s: %s is not ordered", l, c) end
+        if taken[t[i]] then fail("%s: %s meets it at %s", l, c, t[i]) end
+      end
+      if regular(l) and (#t + 1) * cute.size(cute.filter(l)) < n then
+        fail("%s: %s does not reach %s", l, c, n)
+      end
+      return true
+    end)
+  end)
+
+  it("have inverses that invert", function()
+    repeated(2500, 1500, function(r)
+      local l = layout(r, 2)
+      local R, read = cute.right_inverse(l), oracle.reader(l)
+      for i, x in pairs(oracle.table(R)) do
+        if read(x) ~= i then
+          fail("right_inverse %s = %s at %s", l, R, i)
+        end
+      end
+      local L = try(cute.left_inverse, l)
+      if not L then return false end
+      local back = oracle.reader(L)
+      for i, x in pairs(oracle.table(l)) do
+        if read(back(x)) ~= x then
+          fail("left_inverse %s = %s at %s", l, L, i)
+        end
+      end
+      return true
+    end)
+  end)
+
+  it("are injective and compact: the inverse is the whole layout", function()
+    repeated(500, 500, function(r)
+      local shape = r:shape(2)
+      local l = cute.make_layout(shape, r:compact(shape))
+      assert.equal(oracle.size(shape), cute.size(cute.right_inverse(l)))
+      assert.is_true(cute.right_inverse(l):equals(cute.left_inverse(l)))
+      return true
+    end)
+  end)
+
+  it("divide into all of their elements, once each", function()
+    repeated(3000, 500, function(r)
+      local shape = r:shape(2)
+      local l = cute.make_layout(shape, r:compact(shape, true))
+      local t = layout(r, 1, {1, 2, 2, 3, 4})
+      if cute.size(l) % cute.size(t) ~= 0 then return false end
+      local d = try(cute.logical_divide, l, t)
+      if not d or cute.size(d) ~= cute.size(l) then return false end
+      assert.equal(2, cute.rank(d))
+      -- CuTe rounds up extents that a tile does not divide: only the strict
+      -- composition is a partition
+      local rest = cute.complement(t, cute.coalesce(l).shape)
+      if not try(cute.composition, l, cute.make_layout(t, rest)) then
+        return false
+      end
+      local tile = cute.composition(l, t)
+      assert.is_true(cute.get(d, 0):equals(tile))
+      if not same_list(sorted(oracle.table(l)), sorted(oracle.table(d))) then
+        fail("%s by %s = %s", l, t, d)
+      end
+      assert.equal(d, cute.zipped_divide(l, t))
+      assert.is_true(d:equals(cute.tiled_divide(l, t)))
+      assert.is_true(d:equals(cute.flat_divide(l, t)))
+      return true
+    end)
+  end)
+
+  it("divide mode by mode", function()
+    repeated(1500, 400, function(r)
+      local l = layout(r, 2)
+      if type(l.shape) ~= "table" then return false end
+      local tiler = {}
+      for i, s in ipairs(l.shape) do
+        local n = oracle.size(s)
+        tiler[i] = r:pick {1, n, n % 2 == 0 and 2 or 1}
+      end
+      local z = try(cute.zipped_divide, l, tiler)
+      local d = try(cute.logical_divide, l, tiler)
+      if not z or not d then return false end
+      assert.equal(2, cute.rank(z))
+      assert.equal(#tiler, cute.rank(d))
+      for i in ipairs(tiler) do
+        assert.equal(cute.get(d, i - 1, 0), cute.get(z, 0, i - 1))
+        assert.equal(cute.get(d, i - 1, 1), cute.get(z, 1, i - 1))
+        local own = cute.logical_divide(cute.get(l, i - 1), tiler[i])
+        assert.equal(own, cute.get(d, i - 1))
+      end
+      return true
+    end)
+  end)
+
+  it("multiply by blocks that do not meet", function()
+    repeated(2500, 500, function(r)
+      local shape, times = r:shape(1), r:shape(1)
+      local l = cute.make_layout(shape, r:compact(shape, true))
+      local t = cute.make_layout(times, r:compact(times))
+      local p = try(cute.logical_product, l, t)
+      if not p then return false end
+      local room = cute.complement(l, cute.size(l) * cute.cosize(t))
+      if not try(cute.composition, room, t) then return false end
+      assert.equal(l, cute.get(p, 0))
+      assert.is_true(cute.compatible(t.shape, cute.get(p, 1).shape))
+      local seen = {}
+      for _, x in pairs(oracle.table(p)) do
+        if seen[x] then fail("%s x %s = %s meets at %s", l, t, p, x) end
+        seen[x] = true
+      end
+      for _, op in ipairs {"blocked_product", "raked_product"} do
+        local q = try(cute[op], l, t)
+        if q then
+          assert.equal(cute.size(l) * cute.size(t), cute.size(q))
+          if not same_list(sorted(oracle.table(p)), sorted(oracle.table(q)))
+          then fail("%s %s %s = %s", op, l, t, q) end
+        end
+      end
+      return true
+    end)
+  end)
+
+  it("tile a shape with whole blocks", function()
+    repeated(600, 300, function(r)
+      local block = {r:pick {1, 2, 3, 4}, r:pick {1, 2, 4}}
+      local l = cute.make_layout(block, r:compact(block))
+      local n, m = 1 + r:below(4), 1 + r:below(4)
+      local t = try(cute.tile_to_shape, l, {block[1] * n, block[2] * m},
+                    r:below(2) == 0 and {0, 1} or {1, 0})
+      if not t then return false end
+      for i = 0, block[1] - 1 do
+        for j = 0, block[2] - 1 do assert.equal(l(i, j), t(i, j)) end
+      end
+      local seen = sorted(oracle.table(t))
+      for i, x in ipairs(seen) do assert.equal(i - 1, x) end
+      return true
+    end)
+  end)
+
+  it("slice to what full indexing gives", function()
+    repeated(1500, 700, function(r)
+      local l = layout(r)
+      if type(l.shape) ~= "table" then return false end
+      local full = oracle.coord(l.shape, r:below(cute.size(l)))
+      -- some entries become `_`; `rest` are their coordinates, in order
+      local rest = {}
+      local function mask(c, depth)
+        if (type(c) ~= "table" or depth > 0) and r:below(2) == 0 then
+          rest[#rest + 1] = c
+          return cute._
+        end
+        if type(c) ~= "table" then return c end
+        local t = {}
+        for i, x in ipairs(c) do t[i] = mask(x, depth + 1) end
+        return t
+      end
+      local coord = mask(full, 0)
+      local s, off = cute.slice_and_offset(coord, l)
+      assert.equal(#rest, cute.rank(s))
+      if #rest == 0 then
+        assert.equal(l(full), off)
+      else
+        assert.equal(l(full), off + s(rest))
+        assert.equal(s, l(coord))
+      end
+      return true
+    end)
+  end)
+end)

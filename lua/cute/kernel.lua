@@ -193,6 +193,9 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
+-- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
+local function stoppable() end
+
 local function launch_sim(p, opts)
   local args = pack(p.program, p.args, function(x, a)
     local buffer, offset, bytes = memory(x, a)
@@ -201,7 +204,8 @@ local function launch_sim(p, opts)
   local report = core.sim_run(p.program.fn, {
     grid = p.grid, block = p.block, args = args, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
-    budget = opts.budget or p.budget, progress = opts.progress or p.progress})
+    budget = opts.budget or p.budget,
+    progress = opts.progress or p.progress or stoppable})
   report.kernel = p.program.info.name
   require "cute.simreport".attach(report, p.program)
   if not report.ok and (opts.faults or p.faults) ~= "return" then

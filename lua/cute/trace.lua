@@ -6,6 +6,7 @@
 -- and what is known of each variable stop growing. `cute.when` and `cute.loop`
 -- do the same with what their closures assign.
 local core = require "cute.core"
+local lex = require "cute.lex"
 
 local trace = {}
 
@@ -703,142 +704,17 @@ function trace.var(x, dtype)
 end
 
 ---------------------------------------------------------------------------
--- Names beside == and ~=
----------------------------------------------------------------------------
-
-local STOPS = {}
-for word in ([[if then and or not return while until do end local else elseif
-  function repeat for in = , ; ]]):gmatch "%S+" do STOPS[word] = true end
-
-local function skip_long(s, i)
-  local eq = s:match("^%[(=*)%[", i)
-  if not eq then return nil end
-  local _, e = s:find("]" .. eq .. "]", i + #eq + 2, true)
-  return (e or #s) + 1
-end
-
--- Tokens of a Lua text: {text, line, name = true}; strings become '""'.
-local function tokens(s)
-  local out, i, line = {}, 1, 1
-  local function put(text, name)
-    out[#out + 1] = {text = text, line = line, name = name}
-  end
-  local function advance(to)
-    line = line + select(2, s:sub(i, to - 1):gsub("\n", ""))
-    i = to
-  end
-  while i <= #s do
-    local long = s:find("^%-%-%[=*%[", i) and skip_long(s, i + 2)
-    if long then
-      advance(long)
-    elseif s:find("^%-%-", i) then
-      advance(s:find("\n", i, true) or #s + 1)
-    elseif skip_long(s, i) then
-      put '""'
-      advance(skip_long(s, i))
-    elseif s:find("^[\"']", i) then
-      local q, j = s:sub(i, i), i + 1
-      while j <= #s and s:sub(j, j) ~= q do
-        j = j + (s:sub(j, j) == "\\" and 2 or 1)
-      end
-      put '""'
-      advance(j + 1)
-    else
-      local name = s:match("^[%a_][%w_]*", i)
-      local num = not name and s:match("^%.?%d[%w%.]*", i)
-      local sym = s:match("^[=~<>]=", i) or s:match("^%.%.%.?", i)
-        or s:match("^%S", i)
-      local text = name or num or sym
-      if text then
-        put(text, name and not STOPS[name])
-        advance(i + #text)
-      else
-        advance(i + 1)
-      end
-    end
-  end
-  return out
-end
-
-local OPEN = {["("] = ")", ["["] = "]", ["{"] = "}"}
-local CLOSE = {[")"] = "(", ["]"] = "[", ["}"] = "{"}
-
-local function used_as_base(t, i)  -- t[i] is followed by . : [ ( or a string
-  local after = t[i + 1] and t[i + 1].text
-  return after == "." or after == ":" or after == "[" or after == "("
-    or after == "{" or after == '""'
-end
-
--- Collects the names of the operand that starts beside token i.
-local function operand(t, i, step, names)
-  local depth, call = 0, {}
-  while t[i] do
-    local text = t[i].text
-    local opens = step > 0 and OPEN[text] or step < 0 and CLOSE[text]
-    local closes = step > 0 and CLOSE[text] or step < 0 and OPEN[text]
-    if opens then
-      depth = depth + 1
-      -- a group behind a name or another group is a call or an index
-      local j = i
-      if step < 0 then
-        local d = 0
-        repeat
-          if CLOSE[t[j].text] then d = d + 1 end
-          if OPEN[t[j].text] then d = d - 1 end
-          j = j - 1
-        until d == 0 or not t[j]
-      else
-        j = i - 1
-      end
-      local before = t[j]
-      call[depth] = call[depth - 1] or text == "{" or text == "}"
-        or before and (before.name or CLOSE[before.text] ~= nil
-                       or before.text == '""')
-    elseif closes then
-      if depth == 0 then return end
-      depth = depth - 1
-    elseif depth == 0 and (STOPS[text] or text == "==" or text == "~=") then
-      return
-    elseif t[i].name and not (depth > 0 and call[depth]) then
-      local prev = t[i - 1] and t[i - 1].text
-      if prev ~= "." and prev ~= ":" and not used_as_base(t, i) then
-        names[#names + 1] = text
-      end
-    end
-    i = i + step
-  end
-end
-
---- Names beside `==` and `~=` in a chunk: {[line] = {name, ...}}.
----@param chunk string chunk source as in lua_Debug
-function trace.compared_names(chunk)
-  local ok, source = pcall(require, "cute.source")
-  local text = ok and source.text(chunk)
-  local lines = {}
-  if not text then return lines end
-  local t = tokens(text)
-  for i, tok in ipairs(t) do
-    if tok.text == "==" or tok.text == "~=" then
-      local names = lines[tok.line] or {}
-      operand(t, i - 1, -1, names)
-      operand(t, i + 1, 1, names)
-      if #names > 0 then lines[tok.line] = names end
-    end
-  end
-  return lines
-end
-
-local lexed = {}
-
-local function lex(chunk)
-  if chunk:sub(1, 1) == "=" then return trace.compared_names(chunk) end
-  lexed[chunk] = lexed[chunk] or trace.compared_names(chunk)
-  return lexed[chunk]
-end
-
----------------------------------------------------------------------------
 -- Running a trace
 ---------------------------------------------------------------------------
+
+-- Compared names by chunk; what a "=" chunk holds may change (the prompt).
+local lexed = {}
+
+local function compared_names(chunk)
+  if chunk:sub(1, 1) == "=" then return lex.compared_names(chunk) end
+  lexed[chunk] = lexed[chunk] or lex.compared_names(chunk)
+  return lexed[chunk]
+end
 
 -- Lua's own messages about traced values, with what to write instead.
 local HINTS = {
@@ -871,7 +747,8 @@ end
 ---@return cute.Fn fn, table signature
 function trace.run(name, func, opts, ...)
   local before = state
-  state = {bools = {}, lines = {}, memo = {}, lex = lex}
+  state = {bools = {}, lines = {}, memo = {},
+           lex = compared_names}
   opts.state = state
   local function handler(message)
     if opts.traceback then return debug.traceback(explain(message), 2) end

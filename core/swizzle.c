@@ -282,9 +282,8 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   int64_t zy = swizzle_yyy(w) | swizzle_zzz(w);
   int64_t in = x.w & zy, by = x.w - in, bits = layout_bits(part);
   int64_t at = l.offset.w + in;
-  bool clean = bits >= 0 && !(bits & x.w) && !(l.offset.w & in) &&
-               !(by & l.offset.w & zy) && by >= 0 && l.offset.w >= 0 &&
-               !(bits & l.offset.w);
+  bool clean = bits >= 0 && !(bits & x.w) && !(l.offset.w & x.w) &&
+               by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
   bool both = (swizzle_bits(w, yy) ^ yy) & act;  // two ends of one pair

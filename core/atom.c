@@ -484,8 +484,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Families of tens of thousands of names only where they can be meant.
-    if (w.count > 2000 && !strstr(s, "100")) continue;
+    // The tens of thousands of names of tensor memory only where meant.
+    if (mma && w.m->flags & AMF_UMMA && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);
       int d = distance(s, cand), at = 3;

@@ -55,7 +55,8 @@ typedef struct AtomCopy {
   CopyOp op;
   const char *thr, *src, *dst, *ref;
   int bits;                     // moved per thread
-  int num;                      // LDSM/STSM: 8x8 matrices
+  int num;                      // LDSM/STSM: 8x8 matrices; SHUFFLE: the
+                                // other lane is lane ^ num
   bool trans;
   unsigned flags;               // CPF_*
   const char *ptx;

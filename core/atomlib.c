@@ -274,15 +274,34 @@ static int l_make_tiled_copy_D(lua_State *L) { return copy_of_copy(L, 'D'); }
 
 // ---- slices and partitions ----
 
+static int64_t threads_of(Ctx *cx, const AtomBox *b) {
+  return b->kind == BOX_MMA ? tiled_mma_size(cx, &b->mma)
+                            : tiled_copy_size(cx, &b->copy);
+}
+
+// A block of fewer threads would leave part of every tile undone.
+static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b) {
+  const int32_t *block = cx->fn->block;
+  int64_t have = (int64_t)block[0] * block[1] * block[2];
+  int64_t want = threads_of(cx, b);
+  if (have == 0 || want <= have) return;
+  face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
+             "of %d\n  launch with block = %d, or tile with fewer threads "
+             "(%s)", b->kind == BOX_MMA ? "MMA" : "copy", (int)want, (int)have,
+             (int)want, b->kind == BOX_MMA ? b->mma.atom.row->name
+                                           : b->copy.atom.row->name);
+}
+
 static int tiled_get_slice(lua_State *L) {
   Ctx *cx = face_enter(L);
-  face_check(L, 1, MT_TILED, "tiled operation");
+  const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
   Dim thr;
   if (!face_test_dim(cx, L, 2, &thr) ||
       (dim_kind(thr) != DIM_INT && dim_kind(thr) != DIM_DYN))
     face_argerror(L, 2, "thread index");
   if (dim_static(thr) && dim_value(thr) < 0)
     face_error(L, ERR_ARG, "get_slice: thread %d", (int)dim_value(thr));
+  if (!dim_static(thr)) check_threads(cx, L, b);
   lua_newuserdatauv(L, 1, 2);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
@@ -422,9 +441,7 @@ static int copy_tidfrg_D(lua_State *L) { return copy_tidfrg(L, 'D'); }
 static int tiled_size(lua_State *L) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
-  int64_t n = b->kind == BOX_MMA ? tiled_mma_size(cx, &b->mma)
-                                 : tiled_copy_size(cx, &b->copy);
-  lua_pushinteger(L, (lua_Integer)n);
+  lua_pushinteger(L, (lua_Integer)threads_of(cx, b));
   return 1;
 }
 
@@ -656,7 +673,7 @@ static int l_size(lua_State *L) {
 
 // ---- the tables ----
 
-// atom_names([mma | copy [, pattern]]) -> count, name(i) walks through all.
+// atom_name("mma" | "copy", i): the name of atom i; nil past the last.
 static int l_atom_name(lua_State *L) {
   bool mma = strcmp(luaL_checkstring(L, 1), "mma") == 0;
   lua_Integer i = luaL_checkinteger(L, 2);

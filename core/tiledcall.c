@@ -125,6 +125,11 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   }
 }
 
+_Noreturn static void no_pred(const Copy *k) {
+  ctx_fail(k->cx, ERR_ARG, "copy: %s takes no predicate: all lanes of the warp "
+           "take part", k->a->row->name);
+}
+
 // First elements of the 32-bit registers that hold v's values.
 static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                         uint32_t *out, int num) {
@@ -151,9 +156,7 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   const AtomCopy *row = k->a->row;
   uint32_t ext[16];
   uint32_t n = 0, num = (uint32_t)row->num;
-  if (k->pred)
-    ctx_fail(cx, ERR_ARG, "copy: %s takes no predicate: all lanes of the warp "
-             "take part", row->name);
+  if (k->pred) no_pred(k);
   bool load = row->op == CO_LDSM;
   Dim shared = load ? run_of(k, false, s, so, k->nsrc)
                     : run_of(k, true, d, dof, k->ndst);
@@ -170,6 +173,77 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   ir_emit(cx, cx->fn, ins);
 }
 
+// Elements of word r of a fragment, one 32-bit value; and back.
+static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
+  Tensor e = *t;
+  e.off = dim_int(k->cx, at);
+  e.l = unit(k->cx);
+  return e;
+}
+
+static DType raw_type(DType t) {
+  return dtype_bits(t) == 32 ? DT_U32 : dtype_bits(t) == 16 ? DT_U16 : DT_U8;
+}
+
+static Ref load_word(const Copy *k, uint32_t at) {
+  Ctx *cx = k->cx;
+  Fn *fn = cx->fn;
+  const Tensor *t = k->src;
+  int bits = dtype_bits(t->type);
+  Ref word = 0;
+  Dim zero = {0};
+  for (int i = 0; i < 32 / bits; i++) {
+    Ref x = tensor_load(cx, element_of(k, t, at + (uint32_t)i), &zero);
+    x = ir_cvt(cx, fn, DT_U32, ir_bitcast(cx, fn, raw_type(t->type), x));
+    Ref by = ir_int(cx, fn, DT_I32, i * bits);
+    word = i ? ir_op2(cx, fn, OP_OR, word, ir_op2(cx, fn, OP_SHL, x, by)) : x;
+  }
+  return word;
+}
+
+static void store_word(const Copy *k, uint32_t at, Ref word) {
+  Ctx *cx = k->cx;
+  Fn *fn = cx->fn;
+  const Tensor *t = k->dst;
+  int bits = dtype_bits(t->type);
+  Dim zero = {0};
+  for (int i = 0; i < 32 / bits; i++) {
+    Ref by = ir_int(cx, fn, DT_I32, i * bits);
+    Ref x = i ? ir_op2(cx, fn, OP_SHR, word, by) : word;
+    if (bits < 32)
+      x = ir_op2(cx, fn, OP_AND, x,
+                 ir_int(cx, fn, DT_U32, ((int64_t)1 << bits) - 1));
+    x = ir_bitcast(cx, fn, t->type, ir_cvt(cx, fn, raw_type(t->type), x));
+    tensor_store(cx, element_of(k, t, at + (uint32_t)i), &zero, x);
+  }
+}
+
+// Two words of each lane, a 2x2 transposed between lanes l and l ^ num: the
+// upper word of the lower lane and the lower word of the upper one change
+// places.
+static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
+  Ctx *cx = k->cx;
+  Fn *fn = cx->fn;
+  uint32_t from[2], to[2];
+  int num = k->a->row->num;
+  if (dtype_bits(k->src->type) > 32 || dtype_bits(k->src->type) < 8)
+    ctx_fail(cx, ERR_TYPE, "copy: %s moves values of 8 to 32 bits, not %s",
+             k->a->row->name, dtype_name(k->src->type));
+  matrix_regs(k, k->src, s, so, from, 2);
+  matrix_regs(k, k->dst, d, dof, to, 2);
+  Ref x[2] = {load_word(k, from[0]), load_word(k, from[1])};
+  Ref bit = ir_op2(cx, fn, OP_AND, ir_sreg(cx, fn, SR_LANE),
+                   ir_int(cx, fn, DT_I32, num));
+  Ref upper = ir_op2(cx, fn, OP_NE, bit, ir_int(cx, fn, DT_I32, 0));
+  Ins ins = {.op = OP_SHFL, .type = DT_U32, .imm = SH_BFLY | 32 << 8};
+  ins.a[0] = ir_op3(cx, fn, OP_SEL, upper, x[0], x[1]);
+  ins.a[1] = ir_int(cx, fn, DT_I32, num);
+  Ref got = ir_emit(cx, fn, ins);
+  Ref y[2] = {ir_op3(cx, fn, OP_SEL, upper, got, x[0]),
+              ir_op3(cx, fn, OP_SEL, upper, x[1], got)};
+  for (int i = 0; i < 2; i++) store_word(k, to[i], y[i]);
+}
+
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
 // One V: an instruction, or as many as its modes hold.
@@ -179,6 +253,7 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   if (ns == k->nsrc && nd == k->ndst) {
     switch (k->a->row->op) {
       case CO_LDSM: case CO_STSM: emit_matrix(k, s, so, d, dof); break;
+      case CO_SHUFFLE: emit_shuffle(k, s, so, d, dof); break;
       case CO_CPASYNC: emit_move(k, OP_CPASYNC, s, so, d, dof); break;
       default: emit_move(k, OP_COPY, s, so, d, dof);
     }
@@ -263,7 +338,12 @@ static void check_operands(const Copy *k) {
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_SMEM);
       break;
-    case CO_SHUFFLE: case CO_MOVM: case CO_TABLE:
+    case CO_SHUFFLE:
+      check_space(k, false, SP_RMEM);
+      check_space(k, true, SP_RMEM);
+      if (k->pred) no_pred(k);
+      break;
+    case CO_MOVM: case CO_TABLE:
       ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts, but cannot "
                "be executed yet", k->a->row->name);
     case CO_UNIVERSAL: case CO_AUTOVEC: break;

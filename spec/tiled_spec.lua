@@ -20,7 +20,7 @@ local function launch(f, block, ...)
 end
 
 local function trace(f, ...)
-  return cute.kernel("k", f)(...):trace {block = 32}
+  return cute.kernel("k", f)(...):trace {block = 128}
 end
 
 -- A row-major tensor of these extents, element i (in memory) being f(i).
@@ -232,6 +232,33 @@ describe("copy", function()
     end
   end)
 
+  it("transposes 2x2 words between lanes as the shuffle's layouts say", function()
+    local cases = {{1, cute.f32}, {4, cute.f32}, {1, cute.f16}, {4, cute.i8}}
+    for i = 1, #cases do
+      local case = cases[i]
+      local name = "SM50_Shuffle_U32_2x2Trans_XOR" .. case[1]
+      local dtype = case[2]
+      local atom = cute.make_copy_atom(name, dtype)
+      local n = 64 // dtype.bits
+      local a = tensor({32, n}, dtype, function(j) return j % 120 end)
+      local b = tensor({32, n}, dtype)
+      launch(function(mA, mB)
+        local tid = cute.arch.thread_idx()
+        local src = cute.make_rmem_tensor({n}, dtype)
+        local dst = cute.make_rmem_tensor({n}, dtype)
+        cute.autovec_copy(mA(tid, _), src)
+        cute.copy(atom, src, dst)
+        cute.autovec_copy(dst, mB(tid, _))
+      end, 32, a, b)
+      for t = 0, 31 do
+        for v = 0, n - 1 do
+          local at = atom.layout_dst_tv(t, v)  -- place in the source
+          assert.equal(a[{at // n, at % n}], b[{t, v}], name)
+        end
+      end
+    end
+  end)
+
   it("says which atom would fit the memory spaces", function()
     local a = tensor({64, 64}, cute.bf16)
     local c = cute.make_tiled_copy(
@@ -271,6 +298,16 @@ describe("copy", function()
         cute.make_layout({64, 64}, {64, 1}))
       cute.copy(c, thr:partition_S(mA), thr:partition_D(s))
     end, cute.zeros(cute.make_layout {64, 64}, cute.bf16))
+  end)
+
+  it("refuses more threads than the block has", function()
+    local c = cute.make_tiled_copy(
+      cute.make_copy_atom("UniversalCopy", cute.bf16, 128),
+      cute.make_layout({32, 8}, {8, 1}), cute.make_layout {1, 8})
+    raises({"a tiled copy of 256 threads in a kernel of 128",
+            "[shape-mismatch]"}, trace, function()
+      c:get_slice(cute.arch.thread_idx())
+    end)
   end)
 
   it("refuses tensors that the tiler does not divide", function()

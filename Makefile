@@ -28,23 +28,28 @@ $(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(BUILD)
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
 
-$(BUILD)/embed.c: tools/embed.lua $(LUA_SRC)
+# Changes when a file came or went, which no date shows.
+$(BUILD)/files: FORCE
 	@mkdir -p $(BUILD)
+	@echo '$(CORE) $(LUA_SRC)' | cmp -s - $@ || \
+	  echo '$(CORE) $(LUA_SRC)' >$@
+
+$(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
 	$(LUA) tools/embed.lua $@ $(LUA_SRC)
 
 $(BUILD)/embed.o: $(BUILD)/embed.c core/program.h
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -Icore -c $< -o $@
 
-$(BUILD)/cute/core.so: $(OBJ)
+$(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	@mkdir -p $(BUILD)/cute
-	$(CC) -shared $(CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) -shared $(CFLAGS) -o $@ $(OBJ) $(LIBS)
 
 # Lua is linked in whole and its API exported, so that C modules of Lua can
 # be loaded; nothing of libedit is exported.
-$(BUILD)/cutelua: $(OBJ) $(POBJ)
+$(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	$(CC) $(CFLAGS) $(STRIP) -Wl,-E -Wl,--exclude-libs,libedit.a:libbsd.a \
-	  -Wl,--exclude-libs,libmd.a:libtinfo.a -o $@ $^ -Wl,--whole-archive \
-	  $(LUA_LIB) -Wl,--no-whole-archive $(EDIT_LIB) $(LIBS)
+	  -Wl,--exclude-libs,libmd.a:libtinfo.a -o $@ $(OBJ) $(POBJ) \
+	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive $(EDIT_LIB) $(LIBS)
 
 -include $(OBJ:.o=.d) $(POBJ:.o=.d)
 
@@ -108,6 +113,8 @@ setup-test:
 	@sh tools/setup.sh build test
 setup-check:
 	@sh tools/setup.sh build test check
+
+FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden check asan memerr bench fuzz install \
   clean setup-build setup-test setup-check

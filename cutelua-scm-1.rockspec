@@ -64,6 +64,8 @@ build = {
         "core/simprog.c",
         "core/simreport.c",
         "core/simrunlib.c",
+        "core/simtaint.c",
+        "core/simtensor.c",
         "core/simtile.c",
         "core/simtile16.c",
         "core/swizzle.c",
@@ -106,6 +108,8 @@ build = {
       "lua/cute/kernel.lua",
     ["cute.lesson"] =
       "lua/cute/lesson.lua",
+    ["cute.lex"] =
+      "lua/cute/lex.lua",
     ["cute.npy"] =
       "lua/cute/npy.lua",
     ["cute.program"] =

@@ -19,13 +19,22 @@ Device.__tostring = function(d) return d.name end
 
 local DEFAULT_ARCH = "sm_90a"
 
+-- What there is, oldest first; a and f name the features of one chip and of
+-- one family.
+local ARCHS = {}
+for arch in ([[sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a
+  sm_100 sm_100a sm_100f sm_103 sm_103a sm_103f sm_110 sm_110a sm_110f
+  sm_120 sm_120a sm_120f sm_121 sm_121a sm_121f]]):gmatch "%S+" do
+  ARCHS[#ARCHS + 1] = arch
+  ARCHS[arch] = tonumber(arch:match "%d+")
+end
+
 local function sm_of(arch)
-  local n = arch:match "^sm_(%d+)[af]?$"
-  if not n then
-    core.fail("bad-argument", ("'%s' is no architecture such as sm_80 or "
-      .. "sm_90a"):format(tostring(arch)))
+  if not ARCHS[arch] then
+    core.fail("wrong-arch", ("no architecture '%s': there are %s")
+      :format(tostring(arch), table.concat(ARCHS, " ")))
   end
-  return tonumber(n)
+  return ARCHS[arch]
 end
 
 local function simulator(arch)
@@ -217,18 +226,22 @@ end
 -- A device tensor's buffer as it is; a host tensor's is copied for the
 -- launch, and back after it if the kernel writes it.
 local function launch_gpu_copies(p, dev)
-  local copies = {}
+  local copies, why = {}, nil
   local args = pack(p.program, p.args, function(x, a)
     local buffer, offset = memory(x, a)
     if core.typename(buffer) == "devbuf" then return {buffer, offset} end
     local copy = copies[buffer]
     if not copy then
-      copy = {buffer = assert(dev:buffer(buffer))}
+      copy = {}
+      local message
+      copy.buffer, message = dev:buffer(buffer)
+      why = why or message
       copies[buffer] = copy
     end
     copy.written = copy.written or a.written
     return {copy.buffer, offset}
   end)
+  if why then return nil, why end
   return args, copies
 end
 
@@ -240,6 +253,7 @@ local function prepare_gpu(p)
   f, message = dev:load(compiled.cubin, p.program.info.name)
   if not f then return nil, message end
   local args, copies = launch_gpu_copies(p, dev)
+  if not args then return nil, copies end
   local run
   run, message = f:prepare {args = args, grid = p.grid, block = p.block,
                             smem = p.program.info.smem, stream = p.stream}

@@ -793,92 +793,6 @@ static Prec special(Emit *e, const Ins *i) {
   return i->imm == SR_WARP ? PR_MUL : PR_POST;
 }
 
-static Prec shuffle(Emit *e, const Ins *i) {
-  static const char *const text[] = {"__shfl_sync", "__shfl_up_sync",
-                                     "__shfl_down_sync", "__shfl_xor_sync"};
-  DType t = (DType)i->type;
-  int64_t width = i->imm >> 8;
-  bool small = dtype_bits(t) < 32;
-  if (dtype_bits(t) > 64) emitx_no_way(e, i, "a shuffle");
-  if (small) emitx_printf(e, "(%s)", dtype_cuda(t));
-  emitx_printf(e, "%s(0xffffffff, ", text[i->imm & 0xff]);
-  if (small) emitx_puts(e, "(unsigned)");
-  emitx_val(e, i->a[0], small ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ", ");
-  emitx_val(e, i->a[1], PR_ANY);
-  if (width && width != 32) emitx_printf(e, ", %" PRId64, width);
-  emitx_puts(e, ")");
-  return small ? PR_UNARY : PR_POST;
-}
-
-static Prec vote(Emit *e, const Ins *i) {
-  static const char *const text[] = {"__any_sync", "__all_sync",
-                                     "__ballot_sync"};
-  emitx_printf(e, "%s(0xffffffff, ", text[i->imm]);
-  emitx_val(e, i->a[0], PR_ANY);
-  emitx_puts(e, i->imm == VO_BALLOT ? ")" : ") != 0");
-  return i->imm == VO_BALLOT ? PR_POST : PR_EQ;
-}
-
-static Prec redux(Emit *e, const Ins *i) {
-  static const char *const text[] = {"add", "min", "max", "and", "or", "xor"};
-  DType t = (DType)i->type;
-  if (e->sm < 80 || i->imm > AT_XOR || (t != DT_I32 && t != DT_U32))
-    emitx_no_way(e, i, "a warp reduction");
-  emitx_printf(e, "__reduce_%s_sync(0xffffffffu, ", text[i->imm]);
-  bool cast_it = i->imm >= AT_AND && t == DT_I32;
-  if (cast_it) emitx_puts(e, "(unsigned)");
-  emitx_val(e, i->a[0], cast_it ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ")");
-  return PR_POST;
-}
-
-// The function of an atomic, by kind and type.
-static const char *atomic_name(Emit *e, const Ins *i, DType t) {
-  static const char *const text[] = {
-    "atomicAdd", "atomicMin", "atomicMax", "atomicAnd", "atomicOr",
-    "atomicXor", "atomicExch", "atomicCAS"};
-  bool add = i->imm == AT_ADD;
-  bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
-  if (t == DT_F32 && i->imm == AT_MIN) {
-    emith_need(e, H_ATOMIC_MIN_F32);
-    return "atomic_min";
-  }
-  if (t == DT_F32 && i->imm == AT_MAX) {
-    emith_need(e, H_ATOMIC_MAX_F32);
-    return "atomic_max";
-  }
-  if (add && (t == DT_F16 || (t == DT_BF16 && e->sm >= 90))) {
-    emith_need(e, t == DT_F16 ? H_ATOMIC_F16 : H_ATOMIC_BF16);
-    return t == DT_F16 ? "atomic_add_f16" : "atomic_add_bf16";
-  }
-  bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
-            (t == DT_F32 && i->imm == AT_EXCH);
-  if (!ok) emitx_no_way(e, i, "this atomic");
-  return text[i->imm];
-}
-
-// i64 goes as u64 where only that exists: the bits are the same.
-static Prec atomic(Emit *e, const Ins *i) {
-  DType t = ir_type(e->fn, i->a[2]);
-  bool as_u64 = t == DT_I64 && i->imm != AT_MIN && i->imm != AT_MAX;
-  const char *arg = as_u64 ? "(unsigned long long)" : "";
-  if (as_u64) emitx_puts(e, "(long long)");
-  emitx_printf(e, "%s(%s", atomic_name(e, i, t),
-               as_u64 ? "(unsigned long long *)(" : "");
-  emitx_pointer(e, i->a[0], i->a[1], PR_ADD);
-  emitx_puts(e, as_u64 ? "), " : ", ");
-  if (i->imm == AT_CAS && i->nx) {
-    emitx_puts(e, arg);
-    emitx_val(e, e->fn->ext.p[i->ext], as_u64 ? PR_UNARY : PR_ANY);
-    emitx_puts(e, ", ");
-  }
-  emitx_puts(e, arg);
-  emitx_val(e, i->a[2], as_u64 ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ")");
-  return as_u64 ? PR_UNARY : PR_POST;
-}
-
 static Prec select(Emit *e, const Ins *i) {
   emitx_val(e, i->a[0], PR_OROR);
   emitx_puts(e, " ? ");
@@ -905,10 +819,10 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_BITCAST: return bitcast(e, i);
     case OP_BITS: return bit_function(e, i);
     case OP_LD: return load(e, i);
-    case OP_SHFL: return shuffle(e, i);
-    case OP_VOTE: return vote(e, i);
-    case OP_REDUX: return redux(e, i);
-    case OP_ATOMIC: return atomic(e, i);
+    case OP_SHFL: return emitw_shuffle(e, i);
+    case OP_VOTE: return emitw_vote(e, i);
+    case OP_REDUX: return emitw_redux(e, i);
+    case OP_ATOMIC: return emitw_atomic(e, i);
     case OP_VGET: emitx_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
     case OP_FOR: emitx_puts(e, e->use[r].name); return PR_POST;

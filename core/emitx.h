@@ -1,6 +1,6 @@
 // What the parts of the emitter share: emit.c (the walk), emituse.c (what is
-// written where), emitx.c (expressions), emitm.c (statements that move data),
-// emith.c (helper functions).
+// written where), emitx.c and emitw.c (expressions), emitm.c (statements that
+// move data), emith.c (helper functions).
 #ifndef CUTE_EMITX_H
 #define CUTE_EMITX_H
 
@@ -134,6 +134,12 @@ void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 const char *emitx_to_f32(Emit *e, const Ins *i, DType t);
 const char *emitx_from_f32(Emit *e, const Ins *i, DType t);
 _Noreturn void emitx_no_way(Emit *e, const Ins *i, const char *what);
+
+// ---- emitw.c ----
+Prec emitw_shuffle(Emit *e, const Ins *i);
+Prec emitw_vote(Emit *e, const Ins *i);
+Prec emitw_redux(Emit *e, const Ins *i);
+Prec emitw_atomic(Emit *e, const Ins *i);
 
 // ---- emitm.c ----
 void emitm_begin(Emit *e, const Ins *i);  // a statement of i: comment, indent

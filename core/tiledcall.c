@@ -111,6 +111,8 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
               run_of(k, false, s, so, k->nsrc)};
   int64_t bits = k->nsrc * dtype_bits(k->src->type);
   Ref pred = pred_ref(k);
+  unsigned flags = k->a->row->flags;
+  if (!pred) flags &= ~(unsigned)CPF_ZFILL;
   // Wider than the widest access: in parts.
   int64_t step = bits > 128 ? 128 / dtype_bits(k->src->type) : k->nsrc;
   for (int64_t i = 0; i < k->nsrc; i += step) {
@@ -119,7 +121,7 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
                        k->src->mem, dim_asref(cx, dim_add(cx, o[1], n)),
                        pred};
     Ins ins = {.op = (uint8_t)op, .imm = bits > 128 ? 128 : bits, .nx = 5,
-               .flags = (uint16_t)k->a->row->flags};
+               .flags = (uint16_t)flags};
     ins.ext = ir_ext(cx, cx->fn, ext, 5);
     ir_emit(cx, cx->fn, ins);
   }

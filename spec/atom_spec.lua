@@ -209,7 +209,8 @@ describe("MMA atoms", function()
     raises("nearest: SM80_16x8x16_F32F16F16F32_TN", cute.make_mma_atom,
            "sm80_16x8x16_f32f16f16f32_tn")
     raises("[unknown-name]", cute.make_tiled_mma, "nonsense")
-    raises("[unknown-name]", cute.make_mma_atom, "SM90_64x12x16_F32F16F16_RS<K,K>")
+    raises("[unknown-name]", cute.make_mma_atom,
+           "SM90_64x12x16_F32F16F16_RS<K,K>")
   end)
 
   it("refuse architectures without them", function()
@@ -303,6 +304,7 @@ describe("copy atoms", function()
            "SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 64)
     raises({"runs of 16 bits", "[type-mismatch]"}, cute.make_copy_atom,
            "SM75_U16x8_LDSM_T", cute.f32)
-    raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32, 16)
+    raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32,
+           16)
   end)
 end)

@@ -222,8 +222,9 @@ describe("copy", function()
       cute.arch.cp_async_commit_group()
       cute.arch.cp_async_wait_group(0)
       cute.arch.sync_threads()
-      cute.autovec_copy(cute.local_tile(s, {1, 32}, {cute.arch.thread_idx(), 0}),
-        cute.local_tile(mB, {1, 32}, {cute.arch.thread_idx(), 0}))
+      local row = {cute.arch.thread_idx(), 0}
+      cute.autovec_copy(cute.local_tile(s, {1, 32}, row),
+                        cute.local_tile(mB, {1, 32}, row))
     end, 32, a, b)
     for i = 0, 31 do
       for j = 0, 31 do
@@ -232,7 +233,7 @@ describe("copy", function()
     end
   end)
 
-  it("transposes 2x2 words between lanes as the shuffle's layouts say", function()
+  it("transposes 2x2 words between lanes as the layouts say", function()
     local cases = {{1, cute.f32}, {4, cute.f32}, {1, cute.f16}, {4, cute.i8}}
     for i = 1, #cases do
       local case = cases[i]
@@ -397,7 +398,8 @@ describe("gemm", function()
       through_shared {type = cute.bf16, perm = P, mn = true,
                       load = ("SM75_U16x%d_LDSM_T"):format(2 * n)}
     end
-    through_shared {type = cute.bf16, load = "UniversalCopy<uint32_t>", perm = P}
+    through_shared {type = cute.bf16, perm = P,
+                    load = "UniversalCopy<uint32_t>"}
     through_shared {type = cute.bf16, load = "DefaultCopy", perm = P}
     through_shared {type = cute.i8, load = "SM75_U32x4_LDSM_N", out = cute.i32,
                     perm = {32, 32, 32}, mma = "SM80_16x8x32_S32S8S8S32_TN"}
@@ -443,11 +445,14 @@ describe("gemm", function()
       for k = 0, 3 do cute.gemm(mma, c, a(_, k), b(_, k), c) end
     end)
     with(function(a, b, c)
-      local function one(t, i, j) return cute.local_tile(t, {1, 1}, {i, j})(_, 0) end
+      local function one(t, i, j)
+        return cute.local_tile(t, {1, 1}, {i, j})(_, 0)
+      end
       for m = 0, 7 do
         for n = 0, 5 do
           for k = 0, 3 do  -- (V) x (V) => (V)
-            cute.gemm(mma, one(c, m, n), one(a, m, k), one(b, n, k), one(c, m, n))
+            local d = one(c, m, n)
+            cute.gemm(mma, d, one(a, m, k), one(b, n, k), d)
           end
         end
       end

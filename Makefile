@@ -3,6 +3,7 @@ CC      ?= cc
 BUILD   ?= build
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
+JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 LUA     ?= lua5.4
 LUA_INC ?= /usr/include/lua5.4
 LUA_LIB ?= -l:liblua5.4.a
@@ -56,23 +57,23 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 # ---- what a user runs ----
 
 demo: setup-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
 # All specs through lua5.4 and the program's own through the program.
 test: setup-test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) specs program
 
 # The same specs on the GPU, and those that need one.
 gpu: setup-test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/gpu.sh $(BUILD)
 
 # Specs for a machine without busted or Lua: take the folder there with
 # $(BUILD), and run `sh tools/gpu.sh $(BUILD)`.
 gpu-kit: setup-test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/kit.sh $(BUILD)
 
 # Needs CUTELUA_GOLDEN_DIR.
@@ -80,7 +81,7 @@ golden: all
 	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
 
 check: setup-check
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) check
 
 # Address and undefined-behaviour sanitizers, leaks included.

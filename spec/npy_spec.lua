@@ -152,6 +152,37 @@ describe("npy", function()
       .. "[io]"):format(dir), why)
   end)
 
+  it("gives tensors with NumPy's coordinates", function()
+    local a = assert(read(file(F4, SIX)))
+    local t = npy.tensor(a)
+    assert.equal(6, t[{1, 2}])
+    assert.equal(4, t[{1, 0}])
+    a = assert(read(file(F4:gsub("False", "True"), SIX)))
+    t = npy.tensor(a)
+    assert.equal(2, t[{1, 0}])
+    assert.equal(5, t[{0, 2}])
+    a = assert(read(file(F4:gsub("2, 3", "1, 3, 2"), SIX)))
+    assert.same({6, 2, 1}, npy.strides(a))
+    assert.equal(3, npy.tensor(a)[{0, 1, 0}])
+    a = assert(read(file(F4:gsub("2, 3", ""), SIX:sub(1, 4))))
+    assert.equal(1, npy.tensor(a)[0])
+  end)
+
+  it("writes what buffers hold, bf16 as f32", function()
+    local cute = require "cute"
+    local a = assert(read(file(F4, SIX)))
+    local _, buffer = npy.tensor(a)
+    local path = dir .. "/z.npy"
+    assert.is_true(npy.write(path, npy.of_buffer(buffer:to(cute.bf16),
+      {2, 3})))
+    assert.equal(file(F4, SIX), support.read(path))
+    npy.write(path, npy.of_buffer(buffer:to(cute.f16), {6}, true))
+    a = assert(npy.read(path))
+    assert.equal("f16", a.dtype)
+    assert.equal(("<I2I2I2I2I2I2"):pack(0x3c00, 0x4000, 0x4200, 0x4400,
+      0x4500, 0x4600), a.bytes)
+  end)
+
   it("raises for arrays that make no sense", function()
     assert.error_matches(function()
       npy.write(dir .. "/z.npy", {dtype = "f32", shape = {2}, bytes = "abc"})

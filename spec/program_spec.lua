@@ -164,6 +164,13 @@ stage {}
     end
   end)
 
+  it("runs the kernel that README.md shows", function()
+    local text = support.read "README.md":match "```lua\n(.-)```"
+    local c, sum = clean {script(text)}:match "(%S+)\t(%S+)\n$"
+    assert.near(tonumber(sum), tonumber(c), 1e-6)
+    assert.is_true(math.abs(tonumber(sum)) > 1e-3)
+  end)
+
   it("notices that standard output is full", function()
     local _, err, code = support.exec {"sh", "-c", "'" .. support.program
       .. "' -e 'print(1)' >/dev/full"}

@@ -127,6 +127,43 @@ setmetatable({}, {__tostring = function() error "no" end})
     assert.truthy(err:find("no", 1, true))
   end)
 
+  it("has cute, _ and X, makes and redefines kernels", function()
+    local out, err, code = say [[
+cute.layout "(8,(8,8)):(8,(1,64))"
+_ == cute._, X == cute.X
+local b = cute.buffer("i32", 32)
+local t = cute.make_tensor(b, cute.make_layout({32}))
+k = cute.kernel("k", function(m)
+  local i = cute.arch.thread_idx()
+  m[i] = i * 2
+end)
+r = k(t):launch {grid = {1}, block = {32}}
+b[0], b[31]
+k = cute.kernel("k", function(m) m[cute.arch.thread_idx()] = 7 end)
+r = k(t):launch {grid = {1}, block = {32}}
+b[31]
+]]
+    assert.equal("", err)
+    assert.equal("(8,(8,8)):(8,(1,64))\ntrue\ttrue\n0\t62\n7\n", out)
+    assert.equal(0, code)
+  end)
+
+  it("reads the source of a kernel that was typed", function()
+    local out, err, code = say [[
+local t = cute.make_tensor(cute.buffer("i32", 32), cute.make_layout({32}))
+k = cute.kernel("k", function(m)
+  local i = cute.arch.thread_idx()
+  if i == 0 then m[i] = 1 end
+end)
+k(t):launch {grid = {1}, block = {32}}
+print "on"
+]]
+    assert.truthy(err:find("[traced-in-lua]", 1, true), err)
+    assert.truthy(err:find("> 3 |   if i == 0 then", 1, true), err)
+    assert.equal("on\n", out)
+    assert.equal(1, code)
+  end)
+
   it("follows a script with -i and has its locals", function()
     local dir = support.folder()
     local path = support.write(dir .. "/s.lua",

@@ -11,7 +11,7 @@ need() {  # PACKAGE COMMAND...: the package is missing when the command fails
 }
 have() { command -v "$1"; }
 header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
-archive() { [ "$($cc -print-file-name="$1")" != "$1" ]; }
+archive() { path=$($cc -print-file-name="$1") && [ "$path" != "$1" ]; }
 module() { lua5.4 -e "require '$1'"; }
 
 build() {

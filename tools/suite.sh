@@ -17,7 +17,7 @@ counts=$work/counts
 : >"$counts"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*_spec.lua)}
-program_specs="cli npy program repl report source"
+program_specs="cli npy program repl report"
 make=${MAKE:-make}
 
 # count NAME COMMAND...: the command is one test.

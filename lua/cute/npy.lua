@@ -217,4 +217,43 @@ function npy.write(path, array)
   return cli.write_file(path, header, array.bytes)
 end
 
+-- ---- buffers and tensors ----
+
+--- Strides of the elements in an array's bytes.
+---@param array table
+---@return integer[]
+function npy.strides(array)
+  local strides, step, shape = {}, 1, array.shape
+  for i = 1, #shape do
+    local mode = array.fortran and i or #shape + 1 - i
+    strides[mode] = step
+    step = step * shape[mode]
+  end
+  return strides
+end
+
+--- A tensor over a host buffer that holds the array's elements as they lie:
+-- coordinates mean the same as in NumPy, for C and Fortran order.
+---@param array table
+---@return userdata tensor, userdata buffer
+function npy.tensor(array)
+  local cute = require "cute"
+  local buffer = cute.buffer_from(array.dtype, array.bytes)
+  local layout = #array.shape == 0 and cute.make_layout({1})
+    or cute.make_layout(array.shape, npy.strides(array))
+  return cute.make_tensor(buffer, layout), buffer
+end
+
+--- The array of a host buffer whose elements lie in C order (or Fortran's).
+-- A type that NumPy has not, such as bf16, becomes f32.
+---@param buffer userdata
+---@param shape integer[]
+---@param fortran boolean?
+---@return table array
+function npy.of_buffer(buffer, shape, fortran)
+  if not by_name[tostring(buffer.dtype)] then buffer = buffer:to "f32" end
+  return {dtype = tostring(buffer.dtype), shape = shape, fortran = fortran,
+    bytes = buffer:bytes()}
+end
+
 return npy

@@ -60,6 +60,11 @@ static SimOut *out_new(const Run *r, uint64_t cta) {
   return o;
 }
 
+static void stop(Run *r) {
+  r->stopped = true;
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // CTAs look at it
+}
+
 static void merge_fault(Run *r, const SimFault *f) {
   for (uint32_t k = 0; k < r->nfault; k++) {
     SimReport *a = &r->fault[k].r;
@@ -73,7 +78,11 @@ static void merge_fault(Run *r, const SimFault *f) {
 }
 
 static void merge(Run *r, SimOut *o) {
-  for (uint32_t k = 0; k < o->nfault; k++) merge_fault(r, &o->fault[k]);
+  bool endless = false;
+  for (uint32_t k = 0; k < o->nfault; k++) {
+    merge_fault(r, &o->fault[k]);
+    endless |= o->fault[k].r.kind == SIM_RUNAWAY;
+  }
   for (uint32_t k = 0; k < r->prog->nstat; k++) {
     SimStat *a = &r->stat[k];
     const SimStat *b = &o->stat[k];
@@ -89,8 +98,9 @@ static void merge(Run *r, SimOut *o) {
   r->mmas += o->mmas;
   if (o->text.n && !simreport_printf(&r->text, "%s", o->text.p)) r->oom = true;
   r->merged++;
-  if (r->nfault >= (uint32_t)r->max_reports && r->merged < r->total)
-    r->stop = r->stopped = true;
+  if (r->merged < r->total &&
+      (endless || r->nfault >= (uint32_t)r->max_reports))
+    stop(r);
 }
 
 // Takes o over and merges all that is next in order. Under the lock.
@@ -152,14 +162,16 @@ static void run_cta(Worker *w, uint64_t index) {
   pthread_mutex_unlock(&r->lock);
 }
 
-static void report_progress(Run *r) {
+static void report_progress(void *p) {
+  Run *r = p;
   if (!r->opts->progress) return;
   pthread_mutex_lock(&r->lock);
   double part = (double)r->merged / (double)r->total;
+  bool over = r->stop;
   pthread_mutex_unlock(&r->lock);
-  if (r->opts->progress(r->opts->ud, part)) return;
+  if (over || r->opts->progress(r->opts->ud, part)) return;
   pthread_mutex_lock(&r->lock);
-  r->stop = r->stopped = true;
+  stop(r);
   pthread_cond_broadcast(&r->moved);
   pthread_mutex_unlock(&r->lock);
 }
@@ -200,6 +212,7 @@ static bool worker_init(Worker *w, Run *r) {
   c->budget = r->opts->budget ? r->opts->budget : 100000000;
   c->max_reports = r->max_reports;
   c->lock = &r->atomics;
+  c->quit = &r->stop;
   c->warp = base_realloc(NULL, n * sizeof *c->warp);
   if (!c->warp) return false;
   memset(c->warp, 0, n * sizeof *c->warp);
@@ -238,6 +251,8 @@ static bool run_all(Run *r) {
   for (int k = 0; k < n && ok; k++) ok = worker_init(&w[k], r);
   if (ok) {
     w[0].main = true;
+    w[0].cta.tick = report_progress;
+    w[0].cta.tick_ud = r;
     for (int k = 1; k < n; k++) {
       if (pthread_create(&w[k].thread, NULL, work, &w[k]) != 0) break;
       started++;

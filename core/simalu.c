@@ -9,9 +9,10 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// The vector switch is compiled for AVX2 as well, chosen when loaded.
+// The vector switch is compiled for AVX2 as well, chosen when loaded (before
+// the thread sanitizer is ready for it).
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
-    !defined(__clang__)
+    !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES

@@ -258,6 +258,9 @@ struct SimCta {
   SimOut *out;
   float *tile;             // scratch of MMA operands
   void *lock;              // pthread_mutex_t of global atomics
+  const bool *quit;        // set by others: give up
+  void (*tick)(void *ud);  // called now and then, or NULL
+  void *tick_ud;
 };
 
 // ---- simalu.c ----

@@ -169,7 +169,16 @@ void simcta_run(SimCta *c) {
   c->mmas = 0;
   for (int k = 0; k < c->prog->nwarp; k++) init_warp(c, k);
   SimWarp *w;
-  while (!c->stop && (w = pick(c))) simexec_warp(w);
+  uint64_t told = c->tick ? base_nanotime() : 0;
+  for (int n = 0; !c->stop && (w = pick(c)); n++) {
+    simexec_warp(w);
+    if (n % 16) continue;
+    if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
+    if (c->tick && base_nanotime() - told > 50000000) {
+      c->tick(c->tick_ud);
+      told = base_nanotime();
+    }
+  }
   bool waiting = false;
   for (int k = 0; k < c->prog->nwarp; k++) {
     c->out->instructions += c->warp[k].count;

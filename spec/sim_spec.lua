@@ -417,10 +417,22 @@ describe("order", function()
       a[arch.thread_idx()] = 1
     end, ramp(32))
     assert.equal("runaway", r.reports[1].kind)
+    assert.is_true(line() > base)
     assert.is_truthy(r.reports[1].message:find(
       "^a warp executed 1%d%d%d instructions without coming to its end$"))
     assert.is_false(r.ok)
-    assert.is_truthy(base)
+  end)
+
+  it("an endless kernel can be stopped from outside", function()
+    local calls = 0
+    local r = run({grid = 8, block = 32, progress = function()
+      calls = calls + 1
+      return calls < 2
+    end}, function(a)
+      cute.loop(function() return a[0]:ge(0) end, function() end)
+    end, ramp(32))
+    assert.equal(2, calls)
+    assert.is_true(r.stopped)
   end)
 
   it("a shuffle from a lane that takes no part", function()

@@ -4,7 +4,6 @@
 -- commit them.
 local cute = require "cute"
 local support = require "spec.support"
-local _ = cute._
 
 local function program(f, opts, ...)
   return cute.kernel("k", f)(...):trace(opts)
@@ -29,80 +28,21 @@ local function find(text, what)
     text))
 end
 
+local function compiles(p)
+  for _, arch in ipairs {"sm_80", "sm_90a"} do
+    local out, message = p:compile(arch)
+    if not out and message:find "no%-nvrtc" then
+      return pending "NVRTC is not here"
+    end
+    assert.is_nil(message)
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Golden texts
 ---------------------------------------------------------------------------
 
-local golden = {}
-
-function golden.saxpy()
-  local x, y = cute.zeros({4096}, cute.f32), cute.zeros({4096}, cute.f32)
-  return cute.kernel("saxpy", function(a, mX, mY, n)
-    local i = cute.arch.block_idx() * cute.arch.block_dim()
-      + cute.arch.thread_idx()
-    cute.when(i:lt(n), function()
-      mY[i] = cute.fma(a, mX[i], mY[i])
-    end)
-  end)(2.5, x, y, 4000):trace {block = 128}
-end
-
--- The sums of 64 rows of bf16, a warp each, in f32.
-function golden.rowsum()
-  local m = cute.zeros({64, 1024}, cute.bf16, {1024, 1})
-  local sums = cute.zeros({64}, cute.f32)
-  return cute.kernel("rowsum", function(mX, mSum)
-    local warp, lane = cute.arch.warp_idx(), cute.arch.lane_idx()
-    local row = cute.arch.block_idx() * 4 + warp
-    local tXgX = cute.local_tile(mX, {1, 256}, {row, _})   -- (1,256,tiles)
-    local sum = 0.0
-    for tile in cute.range(4) do
-      local part = cute.local_tile(tXgX(0, _, tile), {8}, {lane})  -- (8)
-      local v = part:load():to(cute.f32)
-      for j = 0, 7 do sum = sum + v[j] end
-    end
-    local shift = 16
-    while shift > 0 do
-      sum = sum + cute.arch.shuffle_sync_bfly(sum, shift)
-      shift = shift // 2
-    end
-    cute.when(lane:eq(0), function() mSum[row] = sum end)
-  end)(m, sums):trace {block = 128}
-end
-
--- One warp: 16x8 = 16x16 times 8x16, through shared memory.
-function golden.warpmma()
-  local a = cute.zeros({16, 16}, cute.bf16, {16, 1})
-  local b = cute.zeros({8, 16}, cute.bf16, {16, 1})
-  local c = cute.zeros({16, 8}, cute.f32, {8, 1})
-  local g2s = cute.make_tiled_copy(
-    cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
-    cute.make_layout({16, 2}, {2, 1}), cute.make_layout {1, 8})
-  local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
-  local s2r = cute.make_tiled_copy_A(
-    cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16), mma)
-  return cute.kernel("warpmma", function(mA, mB, mC)
-    local tid = cute.arch.thread_idx()
-    local sA = cute.make_smem_tensor(cute.bf16,
-      cute.make_layout({16, 16}, {16, 1}), 128)  -- (M,K)
-    local thr = g2s:get_slice(tid)
-    cute.copy(g2s, thr:partition_S(mA), thr:partition_D(sA))
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    local thr_mma = mma:get_slice(tid)
-    local tCgC = thr_mma:partition_C(mC)              -- (MMA,MMA_M,MMA_N)
-    local tCrA = thr_mma:partition_fragment_A(sA)     -- (MMA,MMA_M,MMA_K)
-    local tCgB = thr_mma:partition_B(mB)              -- (MMA,MMA_N,MMA_K)
-    local tCrB = thr_mma:make_fragment_B(tCgB)
-    local tCrC = thr_mma:make_fragment_C(tCgC)
-    local thr_A = s2r:get_slice(tid)
-    cute.copy(s2r, thr_A:partition_S(sA), thr_A:retile(tCrA))
-    cute.autovec_copy(tCgB, tCrB)
-    tCrC:fill(0)
-    cute.gemm(mma, tCrC, tCrA, tCrB, tCrC)
-    cute.autovec_copy(tCrC, tCgC)
-  end)(a, b, c):trace {block = 32}
-end
+local golden = require "spec.golden_kernels"
 
 describe("golden text of", function()
   for name, make in pairs(golden) do
@@ -113,15 +53,7 @@ describe("golden text of", function()
       assert.equal(support.read(path), text)
     end)
     it(name .. " compiles", function()
-      local p = make()
-      for _, arch in ipairs {"sm_80", "sm_90a"} do
-        local out, message = p:compile(arch)
-        if not out and message:find "no%-nvrtc" then
-          return pending "NVRTC is not here"
-        end
-        assert.is_nil(message)
-        assert.equal(0, out.resources.spill_stores or 0)
-      end
+      compiles(make())
     end)
   end
 end)
@@ -259,6 +191,66 @@ describe("emitted text", function()
       "__int_as_float(0x7fffffff)"} do
       find(text, "= " .. s .. ";")
     end
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- What NVRTC says of it
+---------------------------------------------------------------------------
+
+describe("NVRTC takes", function()
+  local MATH = {"sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2",
+    "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "floor",
+    "ceil", "trunc", "round", "roundeven", "rcp"}
+  for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
+    it("every function of " .. t, function()
+      local x = cute.zeros({64}, cute[t])
+      local n = 0
+      compiles(program(function(a)
+        for k, name in ipairs(MATH) do
+          a[k] = cute[name](a[0])
+          n = n + 1
+        end
+        a[40], a[41], a[42] = a[1] + a[2], a[1] / a[2], -a[1]
+        a[43], a[44], a[45] = cute.min(a[1], a[2]), cute.abs(a[1]), a[1] % a[2]
+        a[46] = cute.fma(a[1], a[2], a[3])
+      end, {block = 1}, x))
+      assert.equal(#MATH, n)
+    end)
+  end
+
+  it("conversions between all types", function()
+    local types = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64",
+      "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2"}
+    local args = {}
+    for k, t in ipairs(types) do args[k] = cute.zeros({64}, cute[t]) end
+    compiles(program(function(...)
+      local a = {...}
+      for i = 1, #types do
+        local x = a[i][0]
+        for j, to in ipairs(types) do a[j][i] = x:to(cute[to]) end
+      end
+    end, {block = 1}, table.unpack(args)))
+  end)
+
+  it("what warps do together", function()
+    local x = cute.zeros({64}, cute.i32)
+    compiles(program(function(a)
+      local arch = cute.arch
+      local v = a[arch.lane_idx()]
+      a[0] = arch.shuffle_sync(v, 3) + arch.shuffle_sync_up(v, 1)
+      a[1] = arch.shuffle_sync_down(v:to(cute.bf16), 1):to(cute.i32)
+      a[2] = arch.vote_ballot_sync(v:lt(3)):to(cute.i32)
+      a[3] = cute.where(arch.vote_any_sync(v:lt(3))
+        & arch.vote_all_sync(v:gt(1)), 1, 2)
+      for k, kind in ipairs {"add", "min", "max", "and", "or", "xor"} do
+        a[3 + k] = arch.warp_redux_sync(v, kind)
+      end
+      arch.barrier(1, 32)
+      arch.sync_warp()
+      arch.fence_acq_rel_gpu()
+    end, {block = 32}, x))
   end)
 end)
 

@@ -4,14 +4,14 @@ saxpy(float a,
       const float *__restrict__ mX,
       float *__restrict__ mY,
       int n) {
-  // emit_spec.lua:41
+  // golden_kernels.lua:11
   const int block_x = blockIdx.x;
-  // emit_spec.lua:42
+  // golden_kernels.lua:12
   const int tid = threadIdx.x;
   const int i = block_x * 128 + tid;
-  // emit_spec.lua:43
+  // golden_kernels.lua:13
   if (i < n) {
-    // emit_spec.lua:44
+    // golden_kernels.lua:14
     mY[i] = fmaf(a, mX[i], mY[i]);
   }
 }

@@ -26,40 +26,40 @@ warpmma(const unsigned short *__restrict__ mA,
   extern __shared__ __align__(1024) unsigned char smem[];
   const unsigned smem_addr = (unsigned)__cvta_generic_to_shared(smem);
   const unsigned sA_addr = smem_addr;
-  // emit_spec.lua:84
+  // golden_kernels.lua:54
   const int tid = threadIdx.x;
-  // emit_spec.lua:88
+  // golden_kernels.lua:58
   const int i0 = (tid & 1) * 8 + (tid >> 1) * 16;
   cp_async_cg16(sA_addr + i0 * 2u, mA + i0);
-  // emit_spec.lua:89
+  // golden_kernels.lua:59
   asm volatile("cp.async.commit_group;" ::: "memory");
-  // emit_spec.lua:90
+  // golden_kernels.lua:60
   asm volatile("cp.async.wait_group 0;" ::: "memory");
-  // emit_spec.lua:91
+  // golden_kernels.lua:61
   __syncthreads();
-  // emit_spec.lua:93
+  // golden_kernels.lua:63
   const int i1 = tid >> 2;
   const int i2 = (tid & 3) * 2;
   const int i3 = i2 + i1 * 8;
-  // emit_spec.lua:94
+  // golden_kernels.lua:64
   unsigned tCrA[4];
-  // emit_spec.lua:95
+  // golden_kernels.lua:65
   const int i4 = i2 + i1 * 16;
-  // emit_spec.lua:96
+  // golden_kernels.lua:66
   unsigned tCrB[2];
-  // emit_spec.lua:97
+  // golden_kernels.lua:67
   __align__(16) float tCrC[4];
-  // emit_spec.lua:99
+  // golden_kernels.lua:69
   SM75_U32x4_LDSM_N(&tCrA[0], sA_addr + ((tid & 15) * 16 + (tid >> 4) * 8) * 2u);
-  // emit_spec.lua:100
+  // golden_kernels.lua:70
   tCrB[0] = *(const unsigned *)(mB + i4);
   tCrB[1] = *(const unsigned *)(mB + i4 + 8);
-  // emit_spec.lua:101
+  // golden_kernels.lua:71
   #pragma unroll
   for (int j = 0; j < 4; ++j) tCrC[j] = 0.0f;
-  // emit_spec.lua:102
+  // golden_kernels.lua:72
   SM80_16x8x16_F32BF16BF16F32_TN(&tCrC[0], &tCrA[0], &tCrB[0]);
-  // emit_spec.lua:103
+  // golden_kernels.lua:73
   *(uint2 *)(mC + i3) = *(const uint2 *)&tCrC[0];
   *(uint2 *)(mC + i3 + 64) = *(const uint2 *)&tCrC[2];
 }

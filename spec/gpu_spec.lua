@@ -5,7 +5,7 @@ local support = require "spec.support"
 
 describe("cute.gpu", function()
   it("says what it looked for without a driver", function()
-    local out, err, code = support.exec({"lua5.4", "-e", [[
+    local out, err, code = support.exec({support.program, "-e", [[
       local gpu = require "cute.gpu"
       print(gpu.available())
       print(gpu.info())
@@ -114,8 +114,8 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    local third = assert(dev:free_memory()) // 3
-    for _ = 1, 8 do assert(dev:buffer("u8", third)) end
+    local part = assert(dev:free_memory()) // 10 * 3  -- others run meanwhile
+    for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
   end)
 

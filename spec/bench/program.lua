@@ -1,20 +1,28 @@
--- How long the program takes to start, and how large it is.
-local clock = require "cute.core".clock
-local program = arg[-1] or "build/cutelua"
+-- How large the program is, and how long it takes to start.
+local measure = require "spec.measure"
 
-local function median(words, n)
+local function starts(words, n)
+  local command = "'" .. measure.program .. "' " .. words
   local times = {}
   for i = 1, n do
-    local start = clock()
-    assert(os.execute(program .. " " .. words))
-    times[i] = clock() - start
+    local start = measure.clock()
+    assert(os.execute(command))
+    times[i] = (measure.clock() - start) * 1e3
   end
-  table.sort(times)
-  return times[(n + 1) // 2] * 1e3
+  return times
 end
 
-local f <close> = assert(io.open(program, "rb"))
-print(("program: %.2f MB"):format(f:seek "end" / 1e6))
-print(("cutelua -e '': %.2f ms (at most 10)"):format(median("-e ''", 31)))
-print(("cutelua -e 'require\"cute\"': %.2f ms (at most 10)"):format(
-  median("-e 'require\"cute\"'", 31)))
+local t = measure.table "The program (a shell that starts it included)"
+local f <close> = assert(io.open(measure.program, "rb"))
+t:add("size", f:seek "end" / 1e6, "MB", 3)
+t:add("cutelua -e ''", starts("-e ''", 31), "ms", 10)
+t:add("cutelua -e 'require\"cute\"'", starts("-e 'require\"cute\"'", 31), "ms",
+      10)
+local p <close> = io.popen "lua5.4 -v 2>&1"
+if (p:read "a"):find "^Lua 5.4" then
+  local program = measure.program
+  measure.program = "lua5.4"
+  t:add("lua5.4 -e '', for comparison", starts("-e ''", 31), "ms")
+  measure.program = program
+end
+t:print()

@@ -1,0 +1,60 @@
+-- On a GPU: what a prepared launch costs the host, and scripts/gemm3stage.lua
+-- against cuBLAS (the script's own table).
+local core = require "cute.core"
+local cute = require "cute"
+local measure = require "spec.measure"
+
+local device, why = cute.device "gpu"
+if not device then
+  print("GPU benches not run: " .. why)
+  return
+end
+local dev = device.dev
+
+-- Microseconds of the host's time a call, in batches that the GPU's queue
+-- takes without making the host wait.
+local function host_us(call, batch)
+  local list = {}
+  for i = 1, 41 do
+    assert(dev:sync())
+    local start = core.clock()
+    call(batch)
+    list[i] = (core.clock() - start) / batch * 1e6
+  end
+  assert(dev:sync())
+  return list
+end
+
+local x, y = cute.zeros({32}, cute.f32), cute.zeros({32}, cute.f32)
+local function on_gpu(t)
+  return core.on_device(t, assert(dev:buffer((core.param_memory(t)))))
+end
+local k = cute.kernel("small", function(a, b, n, s)
+  local i = cute.arch.thread_idx()
+  cute.when(i:lt(n), function() b[i] = a[i] * s end)
+end)
+local run = assert(cute.compile(k, on_gpu(x), on_gpu(y), 32, 2.0,
+                                {grid = 1, block = 32, device = device}))
+assert(run:launch())
+
+local t = measure.table("Prepared launches on " .. device.name
+  .. ", four arguments")
+t:add("run:launch()", host_us(function(n)
+  for _ = 1, n do run:launch() end
+end, 200), "us", 3)
+t:add("the driver's call alone (launch_n)", host_us(function(n)
+  run.run:launch_n(n)
+end, 200), "us")
+t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
+  local a, b = run.args[1], run.args[2]
+  for _ = 1, n do
+    k(a, b, 32, 2.0):launch {grid = 1, block = 32, device = device}
+  end
+end, 20), "us")
+t:print()
+
+measure.progress("gemm3stage against cuBLAS")
+for _, words in ipairs {{}, {"--rows"}, {"--dynamic"}} do
+  print("scripts/gemm3stage.lua " .. table.concat(words, " "))
+  print(measure.child {"scripts/gemm3stage.lua", table.unpack(words)})
+end

@@ -1,0 +1,154 @@
+-- From an edit to a kernel that runs: tracing, NVRTC, the disk cache.
+--
+-- The kernel is that of scripts/gemm3stage.lua. "First" is the first time in
+-- a fresh process, each number a process of its own; "again" is in a process
+-- that did it before, with the kernel made anew each time. "cpu" is processor
+-- time: on a quiet machine the same, on a busy one the better measure.
+local core = require "cute.core"
+local cute = require "cute"
+local jit = require "cute.jit"
+local measure = require "spec.measure"
+local load_script = require "spec.lesson"
+
+local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
+local MOCK_MS = 276  -- NVRTC of a header-less mock of this kernel, 59 KB of C
+local OPTIONS = {"--fmad=false"}
+local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
+
+local function tensors(size)
+  local function matrix()
+    local b = core.buffer("bf16", size * size)
+    return cute.make_tensor(b, cute.make_layout({size, size}, {size, 1}))
+  end
+  return matrix(), matrix(), matrix()
+end
+
+local A, B, C = tensors(256)
+
+-- What f gives, and behind it its milliseconds: wall clock, processor.
+local function timed(f)
+  local wall, cpu = core.clock(), os.clock()
+  local value = f()
+  return value, (core.clock() - wall) * 1e3, (os.clock() - cpu) * 1e3
+end
+
+-- A kernel that was never traced to verified IR and text.
+local function trace(arch)
+  local script = load_script(SCRIPT)
+  return timed(function()
+    local program = script.kernel(A, B, C):trace {block = script.block}
+    program:cuda(arch or "sm_80")
+    return program
+  end)
+end
+
+local function compile(text, arch)
+  return timed(function()
+    local out, message = jit.compile(text, {arch = arch, name = "gemm3stage",
+                                            cache = false, options = OPTIONS})
+    if not out then error(message, 0) end
+  end)
+end
+
+local function reference()
+  local f <close> = REFERENCE and
+    io.open(REFERENCE .. "/gemm_sm80_128x256.cu")
+  return f and f:read "a"
+end
+
+-- ---- what children do: print two times ----
+
+local child = {}
+
+function child.trace() return select(2, trace()) end
+
+function child.nvrtc(arch, what)
+  local text = what == "reference" and reference() or trace(arch).source
+  return select(2, compile(text, arch))
+end
+
+-- From the call to the bytes of the CUBIN.
+function child.cubin(arch)
+  local program = trace(arch)
+  return select(2, timed(function()
+    local out, message = program:compile(arch)
+    if not out then error(message, 0) end
+    assert(#out.cubin > 0)
+  end))
+end
+
+if child[arg[1]] then
+  print(child[arg[1]](table.unpack(arg, 2)))
+  return
+end
+
+-- Rows of wall and processor time of contestants {what, bar, f}, n turns each,
+-- one after the other so that a busy machine is busy for all. Gives back the
+-- medians of their processor time.
+local function rows(t, n, contestants)
+  local wall, cpu, medians = {}, {}, {}
+  for i = 1, n do
+    for j, c in ipairs(contestants) do
+      measure.progress(("%s, %d of %d"):format(c[1], i, n))
+      wall[j], cpu[j] = wall[j] or {}, cpu[j] or {}
+      wall[j][i], cpu[j][i] = c[3]()
+    end
+  end
+  for j, c in ipairs(contestants) do
+    t:add(c[1], wall[j], "ms", c[2])
+    medians[j] = t:add(c[1] .. ", cpu", cpu[j], "ms", c[2])
+  end
+  return medians
+end
+
+local function in_child(env, ...)
+  local words = {"spec/bench/iteration.lua", ...}
+  return function()
+    local out = measure.child(words, env)
+    local wall, cpu = out:match "^(%S+)%s+(%S+)"
+    return tonumber(wall), tonumber(cpu)
+  end
+end
+
+-- ---- the tables ----
+
+local t = measure.table "trace + verify + emit of gemm3stage's kernel"
+rows(t, 15, {{"first", 20, in_child({}, "trace")},
+             {"again", 20, function() return select(2, trace()) end}})
+t:print()
+
+if not jit.version() then
+  print "NVRTC is not here: nothing to compile with"
+  return
+end
+
+local text, bar = trace().source, 1.3 * MOCK_MS
+t = measure.table(("NVRTC %s, no cache: %.0f KB of C; the bar is 1.3 x %d ms")
+  :format(jit.version(), #text / 1e3, MOCK_MS))
+for _, arch in ipairs(ARCHS) do
+  local list = {
+    {arch .. ", first", bar, in_child({}, "nvrtc", arch)},
+    {arch .. ", again", bar, function()
+      return select(2, compile(text, arch))
+    end}}
+  if reference() then
+    list[3] = {arch .. ", hand-written 128x256, first", nil,
+               in_child({}, "nvrtc", arch, "reference")}
+  end
+  local m = rows(t, 5, list)
+  if m[3] then
+    t:add(arch .. ", first / hand-written, cpu", m[1] / m[3], "")
+  end
+end
+t:print()
+
+t = measure.table "A second process: from the call to the CUBIN's bytes"
+measure.with_folder(function(folder)
+  local env = {XDG_CACHE_HOME = folder}
+  for _, arch in ipairs(ARCHS) do
+    local run = in_child(env, "cubin", arch)
+    rows(t, 1, {{arch .. ", cold cache", nil, run}})
+    rows(t, 11, {{arch .. ", from the disk cache", 5, run}})
+  end
+end)
+t:print()

@@ -1,0 +1,195 @@
+-- Launches of kernels on a GPU through cute.kernel: memory of the host and of
+-- the GPU, what is refused, and what becomes of a kernel at fault.
+local core = require "cute.core"
+local cute = require "cute"
+local gpu = require "cute.gpu"
+local arch = cute.arch
+
+local function ramp(n, from)
+  local t = cute.zeros({n}, cute.f32)
+  for i = 0, n - 1 do t[i] = from + i end
+  return t
+end
+
+local double = cute.kernel("twice", function(x, y)
+  local i = arch.block_idx() * 32 + arch.thread_idx()
+  y[i] = x[i] * 2
+end)
+
+-- Out of reach of any allocation.
+local bad = cute.kernel("bad", function(y, n)
+  y[arch.thread_idx() + n] = 1
+end)
+
+local FAR = 1 << 30  -- elements: 4 GiB behind a small buffer
+
+-- 16 bytes a thread where the alignment is known, one element where not.
+local vector = cute.kernel("vector", function(x, y)
+  local t = arch.thread_idx()
+  cute.autovec_copy(cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))
+end)
+
+local strict = cute.kernel("strict", function(x, y)
+  local t = arch.thread_idx()
+  cute.copy(cute.make_copy_atom("UniversalCopy", cute.f32, 128),
+            cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))
+end)
+
+-- A view that begins 4 bytes into its buffer, copied as far as it can be.
+local function check_views(device)
+  local A, B = ramp(68, 0), cute.zeros({64}, cute.f32)
+  local view = cute.make_tensor(A + 1, cute.make_layout {64})
+  local opts = {grid = 1, block = 16, device = device}
+  for offset, source in pairs {[0] = A, [1] = view} do
+    local call = vector(source, B)
+    assert(call:launch(opts))
+    for i = 0, 63 do assert.equal(i + offset, B[i]) end
+    assert.equal(offset == 0, call:trace {block = 16}.source:find("uint4", 1,
+      true) ~= nil)
+  end
+  assert(strict(A, B):launch(opts))
+  local ok, message = pcall(function() return strict(view, B):launch(opts) end)
+  assert.is_false(ok)
+  assert.truthy(message:find("needs addresses that are multiples of 16 bytes, "
+    .. "the source is known to be aligned to 4 [misaligned]", 1, true),
+    message)
+end
+
+describe("views", function()
+  it("keep their alignment in mind; vectors of them are refused",
+     function() check_views "sim" end)
+end)
+
+describe("launches on a GPU #gpu", function()
+  local device
+
+  setup(function() device = assert(cute.device "gpu") end)
+
+  it("copy host tensors in, and back those that are written", function()
+    local x, y = ramp(64, 1), ramp(96, 1000)
+    assert.is_true(double(x, y):launch {grid = 2, block = 32,
+                                        device = "gpu"})
+    for i = 0, 63 do
+      assert.equal(i + 1, x[i])
+      assert.equal(2 * (i + 1), y[i])
+    end
+    for i = 64, 95 do assert.equal(1000 + i, y[i]) end
+  end)
+
+  it("take one host buffer under two views", function()
+    local x = ramp(64, 0)
+    local b = (core.param_memory(x))
+    local low = cute.make_tensor(b, cute.make_layout {32})
+    local high = cute.make_tensor(x + 32, cute.make_layout {32})
+    assert.is_true(double(high, low):launch {grid = 1, block = 32,
+                                             device = "gpu"})
+    for i = 0, 31 do
+      assert.equal(2 * (32 + i), x[i])
+      assert.equal(32 + i, x[32 + i])
+    end
+  end)
+
+  it("see new values of host tensors each time", function()
+    local x, y = ramp(32, 0), ramp(32, 0)
+    local run = assert(cute.compile(double, x, y, {grid = 1, block = 32,
+                                                   device = "gpu"}))
+    for round = 1, 3 do
+      for i = 0, 31 do x[i] = round * 100 + i end
+      assert.is_true(run:launch())
+      for i = 0, 31 do assert.equal(2 * (round * 100 + i), y[i]) end
+    end
+  end)
+
+  it("leave tensors of the GPU there", function()
+    local x, y = ramp(32, 5), ramp(32, 0)
+    local dx = assert(device.dev:buffer((core.param_memory(x))))
+    local dy = assert(device.dev:buffer("f32", 32))
+    -- a tensor of the GPU picks the device
+    assert.is_true(double(core.on_device(x, dx), core.on_device(y, dy))
+      :launch {grid = 1, block = 32})
+    assert.equal(0, y[3])
+    assert.equal(16, assert(dy:download())[3])
+  end)
+
+  it("keep the alignment of views in mind", function()
+    check_views "gpu"
+  end)
+
+  it("survive an illegal address: one sentence, then a new context",
+     function()
+    local y = ramp(32, 0)
+    local epoch = device.dev:info().epoch
+    local kept = assert(device.dev:buffer("f32", 32))
+    local ok, message = bad(y, FAR):launch {grid = 1, block = 32,
+                                            device = "gpu"}
+    assert.is_nil(ok)
+    assert.truthy(message:find("CUDA_ERROR_ILLEGAL_ADDRESS", 1, true),
+                  message)
+    assert.is_nil(message:find("\n", 1, true))
+    assert.equal(epoch + 1, device.dev:info().epoch)
+    assert.is_true(kept.closed)
+    for i = 0, 31 do assert.equal(i, y[i]) end  -- as it was
+    local x = ramp(32, 1)
+    assert.is_true(double(x, y):launch {grid = 1, block = 32,
+                                        device = "gpu"})
+    assert.equal(64, y[31])
+    -- and once more, in the new context
+    assert.is_nil((bad(y, FAR):launch {grid = 1, block = 32,
+                                       device = "gpu"}))
+    assert.is_true(double(x, y):launch {grid = 1, block = 32,
+                                        device = "gpu"})
+  end)
+
+  it("of a lost context say so", function()
+    local x, y = ramp(32, 1), ramp(32, 1)
+    local run = assert(cute.compile(double, x, y, {grid = 1, block = 32,
+                                                   device = "gpu"}))
+    assert.is_nil((bad(y, FAR):launch {grid = 1, block = 32,
+                                       device = "gpu"}))
+    local ok, message = pcall(run.launch, run)
+    assert.is_false(ok)
+    assert.truthy(message:find("lost with its context [closed]", 1, true),
+                  message)
+  end)
+
+  it("refuse blocks that are too large, misuse with the script's line",
+     function()
+    local ok, message = pcall(function()
+      return double(ramp(32, 0), ramp(32, 0)):launch {
+        grid = 1, block = 2048, device = "gpu"}
+    end)
+    assert.is_false(ok)
+    assert.truthy(message:find("2048", 1, true), message)
+  end)
+
+  it("multiply odd sizes with cuBLAS and cublasLt", function()
+    local dev = device.dev
+    for _, size in ipairs {{97, 33, 51}, {1, 7, 129}, {255, 1, 3}} do
+      local m, n, k = table.unpack(size)
+      for _, t in ipairs {"bf16", "f16", "f32"} do
+        for _, m_major in ipairs {false, true} do
+          local a = core.buffer(t, m * k):fill_normal(m)
+          local b = core.buffer(t, n * k):fill_normal(n)
+          local want = core.buffer("f64", m * n)
+          core.gemm_reference(a, b, want, m, n, k,
+                              {d = m_major and {1, m} or {n, 1}})
+          local D = assert(dev:buffer("f32", m * n))
+          local spec = {m = m, n = n, k = k, A = assert(dev:buffer(a)),
+                        B = assert(dev:buffer(b)), D = D, m_major = m_major}
+          local function check(what, product)
+            assert(D:memset(0xff))
+            assert(product:launch())
+            local diff = assert(D:download()):diff(want)
+            assert.truthy(diff.nans == 0 and diff.frobenius < 1e-5,
+              ("%s %s %dx%dx%d: %g"):format(what, t, m, n, k,
+                                            diff.frobenius))
+          end
+          check("cuBLAS", assert(gpu.cublas(spec)))
+          for i, product in ipairs(assert(gpu.cublaslt(spec))) do
+            check("cublasLt " .. i, product)
+          end
+        end
+      end
+    end
+  end)
+end)

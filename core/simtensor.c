@@ -2,68 +2,104 @@
 // by the tables of simatom.c, and back.
 #include "simregs.h"
 
-void simtensor_matrix(SimWarp *w, const SimIns *i) {
-  const SimMatrix *x = i->x;
-  const SimMem *m = x->rmem;
-  if (!simexec_together(w, i, FULL)) return;
-  simmem_converge(w);
-  int per = 32 / m->unit, size = m->size;
-  uint16_t piece[32 * 8];  // 16-bit pieces of the rows, in order
-  int64_t off[LANES];
-  SimLaneBuf buf;
-  simmem_offsets(w, &x->smem, off);
-  if (!x->store) {
-    memset(buf, 0, sizeof buf);
-    simmem_rows(w, i, x, off, buf);
-    simmem_converge(w);
-    memcpy(piece, buf, sizeof piece);
+// 32-bit registers to and from units of registers, in every lane.
+static void put_words(const SimMem *m, char *p, const uint32_t *word) {
+  int per = 32 / m->unit;
+  uint32_t all = (uint32_t)unit_mask(m);
+  if (m->unit == 16) {
+    uint16_t *q = (uint16_t *)(void *)p;
+    for (int l = 0; l < LANES; l++) q[l] = (uint16_t)word[l];
+    for (int l = 0; l < LANES; l++) q[LANES + l] = (uint16_t)(word[l] >> 16);
+    return;
   }
+  for (int k = 0; k < per; k++, p += LANES * m->size)
+    for (int l = 0; l < LANES; l++)
+      rmem_put(p, m->size, l, word[l] >> (k * m->unit) & all);
+}
+
+static void get_words(const SimMem *m, const char *p, uint32_t *word) {
+  int per = 32 / m->unit;
+  memset(word, 0, LANES * sizeof *word);
+  for (int k = 0; k < per; k++, p += LANES * m->size)
+    for (int l = 0; l < LANES; l++)
+      word[l] |= (uint32_t)rmem_get(p, m->size, l) << (k * m->unit);
+}
+
+static void matrix_load(SimWarp *w, const SimMatrix *x,
+                        const uint16_t *piece) {
+  const SimMem *m = x->rmem;
+  uint32_t word[LANES];
   for (int r = 0; r < x->num; r++) {
     const uint8_t *h = x->half + r * 2 * LANES;
-    for (int k = 0; k < per; k++)
-      if (x->store) simtaint_registers(w, i, m, x->reg[r] + (uint32_t)k, FULL);
-      else rmem_def(w, m)[x->reg[r] + (uint32_t)k] = FULL;
-    char *p = rmem_at(w, m, x->reg[r]);
+    for (int l = 0; l < LANES; l++)
+      word[l] = piece[h[l]] | (uint32_t)piece[h[LANES + l]] << 16;
+    put_words(m, rmem_at(w, m, x->reg[r]), word);
+    for (int k = 0; k < 32 / m->unit; k++)
+      rmem_def(w, m)[x->reg[r] + (uint32_t)k] = FULL;
+  }
+}
+
+static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
+                         uint16_t *piece) {
+  const SimMem *m = x->rmem;
+  uint32_t word[LANES];
+  for (int r = 0; r < x->num; r++) {
+    const uint8_t *h = x->half + r * 2 * LANES;
+    for (int k = 0; k < 32 / m->unit; k++)
+      simtaint_registers(w, i, m, x->reg[r] + (uint32_t)k, FULL);
+    get_words(m, rmem_at(w, m, x->reg[r]), word);
     for (int l = 0; l < LANES; l++) {
-      uint32_t word = (uint32_t)piece[h[l]] |
-                      (uint32_t)piece[h[LANES + l]] << 16;
-      if (x->store) word = 0;
-      for (int k = 0; k < per; k++) {
-        char *q = p + k * LANES * size;
-        uint32_t all = (uint32_t)unit_mask(m);
-        if (x->store)
-          word |= (uint32_t)rmem_get(q, size, l) << (k * m->unit);
-        else rmem_put(q, size, l, word >> (k * m->unit) & all);
-      }
-      if (!x->store) continue;
-      piece[h[l]] = (uint16_t)word;
-      piece[h[LANES + l]] = (uint16_t)(word >> 16);
+      piece[h[l]] = (uint16_t)word[l];
+      piece[h[LANES + l]] = (uint16_t)(word[l] >> 16);
     }
   }
-  if (!x->store) return;
-  memcpy(buf, piece, sizeof buf);
-  simmem_rows(w, i, x, off, buf);
+}
+
+void simtensor_matrix(SimWarp *w, const SimIns *i) {
+  const SimMatrix *x = i->x;
+  if (!simexec_together(w, i, FULL)) return;
+  simmem_converge(w);
+  int64_t off[LANES];
+  SimLaneBuf buf;           // the rows, in order
+  uint16_t piece[32 * 8];   // the same in pieces of 16 bits
+  memset(buf, 0, sizeof buf);
+  simmem_offsets(w, &x->smem, off);
+  if (x->store) {
+    matrix_store(w, i, x, piece);
+    memcpy(buf, piece, (size_t)x->num * 128);
+    simmem_rows(w, i, x, off, buf);
+  } else {
+    simmem_rows(w, i, x, off, buf);
+    memcpy(piece, buf, sizeof piece);
+    matrix_load(w, x, piece);
+  }
   simmem_converge(w);
 }
 
 enum { TILE = 4096 };  // elements of the largest operand
 
-// Registers of group g to a row-major tile of raw elements of `size` bytes.
+// One value of the lanes of a group to its places in a tile, and back, for
+// elements of SIZE bytes.
+#define MOVE(SIZE, to, from) \
+  for (int t = 0; t < n; t++) \
+    memcpy((to), (from), SIZE); \
+  break
+#define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
+#define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
+
+// Registers of group g to a row-major tile of raw elements.
 static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, char *tile) {
   const uint8_t *lane = x->lane + g * x->threads;
-  int size = o->mem->size;
+  int n = x->threads;
   for (int v = 0; v < o->nval; v++) {
     const uint16_t *at = o->at + v * LANES;
     const char *p = rmem_at(w, o->mem, o->reg[v]);
-    for (int t = 0; t < x->threads; t++) {
-      int l = lane[t];
-      switch (size) {
-        case 1: tile[at[l]] = p[l]; break;
-        case 2: memcpy(tile + at[l] * 2, p + l * 2, 2); break;
-        case 4: memcpy(tile + at[l] * 4, p + l * 4, 4); break;
-        default: memcpy(tile + at[l] * 8, p + l * 8, 8); break;
-      }
+    switch (o->mem->size) {
+      case 1: MOVE(1, TILE_AT(1), REG_AT(1));
+      case 2: MOVE(2, TILE_AT(2), REG_AT(2));
+      case 4: MOVE(4, TILE_AT(4), REG_AT(4));
+      default: MOVE(8, TILE_AT(8), REG_AT(8));
     }
   }
 }
@@ -71,13 +107,14 @@ static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
 static void untile(SimWarp *w, const SimMmaIns *x, int g, const char *tile) {
   const SimOperand *o = &x->d;
   const uint8_t *lane = x->lane + g * x->threads;
-  int size = o->mem->size;
+  int n = x->threads;
   for (int v = 0; v < o->nval; v++) {
     const uint16_t *at = o->at + v * LANES;
     char *p = rmem_at(w, o->mem, o->reg[v]);
-    for (int t = 0; t < x->threads; t++) {
-      int l = lane[t];
-      memcpy(p + l * size, tile + at[l] * size, (size_t)size);
+    switch (o->mem->size) {
+      case 2: MOVE(2, REG_AT(2), TILE_AT(2));
+      case 4: MOVE(4, REG_AT(4), TILE_AT(4));
+      default: MOVE(8, REG_AT(8), TILE_AT(8));
     }
   }
 }

@@ -146,8 +146,8 @@ SimMmaIns *simatom_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                        : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
   if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_SPARSE | AMF_SCALE | AMF_UMMA))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
-  if (row->m > 256 || row->n > 256 || row->m * row->k > 4096 || row->n * row->k > 4096 ||
-      row->m * row->n > 4096 || dtype_bits(row->d_type) > 64)
+  if (row->m > 256 || row->n > 256 || row->m * row->k > 4096 ||
+      row->n * row->k > 4096 || row->m * row->n > 4096 || dtype_bits(row->d_type) > 64)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
   if (!(row->flags & AMF_FMA) && !simmma_known(&mi->m))

@@ -173,8 +173,8 @@ describe("gemm3stage", function()
     assert.is_truthy(tostring(r):find(("the cp.async: gemm3stage.lua:%d")
       :format(from[1]), 1, true))
     -- a row of an ldmatrix: the first 8 or 16 of K, stage 0
-    assert.is_truthy(first.coord:match "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$",
-                     first.coord)
+    assert.is_truthy(first.coord:match
+      "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$", first.coord)
   end)
 
   it("reports do not depend on the host's threads", function()

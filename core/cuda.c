@@ -191,6 +191,13 @@ bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w) {
                               s ? s->s : NULL));
 }
 
+bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
+  Gpu *g = b->gpu;
+  return usable(g, b->epoch, b->closed, "buffer", w) &&
+         CU(cuMemcpyDtoDAsync_v2, (b->ptr, src->ptr, b->bytes,
+                                   s ? s->s : NULL));
+}
+
 // ---- streams and events ----
 
 bool gpustream_new(GpuStream *s, Gpu *g, Why *w) {

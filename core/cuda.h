@@ -66,6 +66,9 @@ bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w);
 
 // Sets n bytes to a byte, in stream order.
 bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w);
+// The driver's own copy of all of src, in stream order; the caller has checked
+// that both are of one GPU and one size.
+bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w);
 
 // One kernel of a module of its own.
 typedef struct GpuFn {

@@ -192,6 +192,16 @@ static int devbuf_l_memset(lua_State *L) {
                 &w);
 }
 
+// d:copy(device buffer [, stream]): the driver's copy of one as large.
+static int devbuf_l_copy(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1), *src = check_devbuf(L, 2);
+  if (src->bytes != b->bytes || src->gpu != b->gpu)
+    face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
+               b->bytes, b->gpu->name, src->bytes, src->gpu->name);
+  Why w;
+  return result(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
+}
+
 static int devbuf_index(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
   const char *k = luaL_checkstring(L, 2);
@@ -659,9 +669,10 @@ void gpulib_open(lua_State *L) {
     {"cublas_version", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
   static const luaL_Reg devbuf[] = {
     {"upload", devbuf_l_upload}, {"download", devbuf_l_download},
-    {"memset", devbuf_l_memset}, {"close", devbuf_l_close},
-    {"__gc", devbuf_l_close}, {"__close", devbuf_l_close},
-    {"__index", devbuf_index}, {"__tostring", devbuf_tostring}, {NULL, NULL}};
+    {"memset", devbuf_l_memset}, {"copy", devbuf_l_copy},
+    {"close", devbuf_l_close}, {"__gc", devbuf_l_close},
+    {"__close", devbuf_l_close}, {"__index", devbuf_index},
+    {"__tostring", devbuf_tostring}, {NULL, NULL}};
   static const luaL_Reg stream[] = {
     {"sync", stream_sync}, {"close", stream_close}, {"__gc", stream_close},
     {"__close", stream_close}, {NULL, NULL}};

@@ -58,6 +58,22 @@ describe("the GPU's face", function()
                  "[driver-error]\ndone\n", out)
   end)
 
+  it("copies one buffer to another of its size", function()
+    local out, err = run [[
+      local x = assert(dev:buffer(core.buffer_from("f32", {1, 2, 3})))
+      local y = assert(dev:buffer("i32", 3))
+      assert(y:copy(x))
+      print(y:download()[2] == 0x40400000)
+      print(pcall(y.copy, y, dev:buffer("f32", 4)))
+      x:close()
+      print(pcall(y.copy, y, x))]]
+    assert.equal("", err)
+    local a, b, c = out:match "(.-)\n(.-)\n(.-)\n$"
+    assert.equal("true", a)
+    assert.truthy(b:find("[shape-mismatch]", 1, true), b)
+    assert.truthy(c:find("[closed]", 1, true), c)
+  end)
+
   it("packs arguments as the kernel takes them", function()
     local out, err = run [[
       local x = assert(dev:buffer(core.buffer_from("f32", {1, 2, 3})))

@@ -44,11 +44,11 @@ static const char *counter(Ctx *cx, Flat f, Right r) {
     if (y != i * step)
       return arena_printf(
         cx, &cx->scratch,
-        "e.g. coordinate %lld of mode %lld:%lld is %lld in the left layout, "
-        "which is at %lld there: steps of %lld would give %lld",
+        "e.g. coordinate %lld of %lld:%lld is coordinate %lld of %s: offset "
+        "%lld, where equal steps of %lld would give %lld",
         (long long)i, (long long)r.s.w, (long long)r.d.w,
-        (long long)(i * r.d.w), (long long)y, (long long)step,
-        (long long)(i * step));
+        (long long)(i * r.d.w), layout_text(cx, l), (long long)y,
+        (long long)step, (long long)(i * step));
   }
   return NULL;
 }
@@ -75,9 +75,9 @@ static void bad_leaf(Ctx *cx, Note *nt, Flat f, Right r, const char *what,
   }
   const char *s =
     arena_printf(cx, &cx->scratch,
-                 "%s %lld and extent %lld do not divide (mode %lld:%lld)",
+                 "%s %lld is not divisible by extent %lld (%lld:%lld on %s)",
                  what, (long long)x.w, (long long)y.w, (long long)r.s.w,
-                 (long long)r.d.w);
+                 (long long)r.d.w, layout_text(cx, flat_layout(cx, f)));
   note_fail(cx, nt, s, counter(cx, f, r));
 }
 
@@ -186,12 +186,22 @@ static Flat left_of(Ctx *cx, Compose *c, Dim *d) {
   return flat_coalesce(cx, flat_of(cx, l), true);
 }
 
+static void explain_leaf(Ctx *cx, Dim s, Dim d, Flat out) {
+  explain_say(cx, "  %s of the right becomes %s",
+              layout_text(cx, layout_leaf(cx, s, d)),
+              layout_text(cx, flat_layout(cx, out)));
+}
+
 static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   if (!tup_is_leaf(shape)) {
+    bool top = c->shape.nopen == 0 && c->nt->modes;
     tupb_open(cx, &c->shape);
     Tup m = tup_first(shape);
-    for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m))
+    for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m)) {
+      if (top) c->nt->mode = i;
       compose_walk(cx, c, m);
+    }
+    if (top) c->nt->mode = -1;
     tupb_close(cx, &c->shape);
     return;
   }
@@ -205,13 +215,17 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   Flat f = left_of(cx, c, &d);
   if (c->nt->bad) return;
   if (f.n == 1) {
+    d = dim_mul(cx, d, f.d[0]);
+    if (cx->explain)
+      explain_leaf(cx, *shape, c->stride[-1], (Flat){(Dim *)shape, &d, 1});
     tupb_leaf(cx, &c->shape, *shape);
-    put_stride(cx, c, dim_mul(cx, d, f.d[0]));
+    put_stride(cx, c, d);
     return;
   }
   Flat out = compose_leaf(cx, c->nt, f, (Right){*shape, d},
                           based ? NULL : c->used);
   if (c->nt->bad) return;
+  if (cx->explain) explain_leaf(cx, *shape, c->stride[-1], out);
   if (out.n > 1) tupb_open(cx, &c->shape);
   for (int i = 0; i < out.n; i++) {
     tupb_leaf(cx, &c->shape, out.s[i]);
@@ -246,18 +260,25 @@ static void check_carry(Ctx *cx, Compose *c, Layout b, Layout r) {
   }
 }
 
+static void explain_compose(Ctx *cx, Layout a, Layout b) {
+  Layout f = flat_layout(cx, flat_coalesce(cx, flat_of(cx, a), true));
+  explain_say(cx, "composition %s o %s", layout_text(cx, a),
+              layout_text(cx, b));
+  if (!layout_has_basis(b) && !layout_eq(a, f))
+    explain_say(cx, "  left, coalesced: %s", layout_text(cx, f));
+}
+
 // Both plain.
 static Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
   Compose c = {.nt = nt, .left = a, .stride = b.stride};
   c.cap = 2 * tup_leaves(b.shape) + 4;
   c.out = NEW(cx, Dim, c.cap);
+  if (cx->explain) explain_compose(cx, a, b);
   compose_walk(cx, &c, b.shape);
   if (nt->bad) return b;
   Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
   check_carry(cx, &c, b, r);
-  if (cx->explain)
-    explain_say(cx, "compose %s with %s: %s", layout_text(cx, a),
-                layout_text(cx, b), layout_text(cx, r));
+  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }
 
@@ -296,7 +317,8 @@ Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
 }
 
 Layout layout_compose(Ctx *cx, Layout a, Layout b) {
-  Note nt = {.op = "composition", .a = &a, .bl = &b, .mode = -1};
+  Note nt = {.op = "composition", .a = &a, .bl = &b, .mode = -1,
+             .modes = true};
   return compose_in(cx, &nt, a, b);
 }
 
@@ -375,6 +397,24 @@ static Right take_least(Flat *f) {
   return r;
 }
 
+// Two coordinates of l with the same offset, in words; NULL: not found.
+static const char *collision(Ctx *cx, Layout l) {
+  if (!layout_static(l) || layout_has_basis(l)) return NULL;
+  int64_t n = dim_value(layout_size(cx, l));
+  if (n > 1024) n = 1024;
+  Dim *seen = NEW(cx, Dim, (size_t)n);
+  for (int64_t i = 0; i < n; i++) {
+    seen[i] = layout_eval_at(cx, l, (Dim){i});
+    for (int64_t k = 0; k < i; k++)
+      if (dim_eq(seen[k], seen[i]))
+        return arena_printf(cx, &cx->scratch,
+                            "e.g. coordinates %lld and %lld are both at %lld",
+                            (long long)k, (long long)i,
+                            (long long)seen[i].w);
+  }
+  return NULL;
+}
+
 static bool complement_check(Ctx *cx, Note *nt, Layout l, Flat f) {
   for (int i = 0; i < f.n; i++) {
     if (dim_kind(f.d[i]) == DIM_BASIS) {
@@ -390,11 +430,23 @@ static bool complement_check(Ctx *cx, Note *nt, Layout l, Flat f) {
   return true;
 }
 
+static void explain_gap(Ctx *cx, Right r, Dim gap, Dim last) {
+  explain_say(cx, "  before mode %s: %s fills the gap",
+              layout_text(cx, layout_leaf(cx, r.s, r.d)),
+              layout_text(cx, layout_leaf(cx, gap, last)));
+}
+
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
+  if (cx->explain)
+    explain_say(cx, "complement of %s in %s", layout_text(cx, l),
+                tup_text(cx, cotarget));
   if (f.n == 1 && dim_is(f.d[0], 0)) {
     Flat c = coalesce_shape(cx, cotarget);
     compact_from(cx, c, (Dim){1});
+    if (cx->explain)
+      explain_say(cx, "  nothing is taken: result %s",
+                  layout_text(cx, flat_layout(cx, c)));
     return flat_layout(cx, c);
   }
   if (!complement_check(cx, nt, l, f)) return l;
@@ -409,13 +461,16 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     if (dim_static(gap) && gap.w <= 0) {
       const char *why = arena_printf(
         cx, &cx->scratch, gap.w == 0
-          ? "the layout is not injective: stride %lld lies inside the "
-            "%lld elements before it"
-          : "a stride of %lld is negative (%lld elements before it)",
+          ? "the modes overlap: stride %lld lies inside the %lld offsets "
+            "taken before it"
+          : "stride %lld is negative (%lld offsets taken before it)",
         (long long)r.d.w, (long long)last.w);
-      note_fail(cx, nt, why, NULL);
+      const char *eg = nt->quiet ? NULL
+                                 : collision(cx, layout_filter(cx, l));
+      note_fail(cx, nt, why, eg);
       return l;
     }
+    if (cx->explain) explain_gap(cx, r, gap, last);
     out.s[out.n] = gap;
     out.d[out.n++] = last;
     last = dim_mul(cx, r.d, r.s);
@@ -426,10 +481,11 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     out.s[out.n] = rest.s[i];
     out.d[out.n++] = rest.d[i];
   }
-  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
   if (cx->explain)
-    explain_say(cx, "complement of %s in %s: %s", layout_text(cx, l),
-                tup_text(cx, cotarget), layout_text(cx, r));
+    explain_say(cx, "  beyond: %s of %s", layout_text(cx,
+                flat_layout(cx, rest)), tup_text(cx, cotarget));
+  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
+  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }
 
@@ -472,6 +528,8 @@ static Dim *prefix(Ctx *cx, Flat f) {
 
 static Layout inverse_plain(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
+  if (cx->explain)
+    explain_say(cx, "right_inverse of %s", layout_text(cx, l));
   size_t n = (size_t)f.n + 1;
   Dim *w = NEW(cx, Dim, 3 * n), *pre = w + 2 * n, next = {1};
   Flat out = {w, w + n, 0};
@@ -483,6 +541,11 @@ static Layout inverse_plain(Ctx *cx, Layout l) {
   for (int i = 0; i < f.n; i++) {
     if (!dim_eq(f.d[i], next) || (done[i / 64] >> (i % 64) & 1)) continue;
     done[i / 64] |= (uint64_t)1 << (i % 64);
+    if (cx->explain)
+      explain_say(cx, "  offsets go on at %s: mode %s, coordinate stride %s",
+                  tup_text(cx, &next),
+                  layout_text(cx, layout_leaf(cx, f.s[i], f.d[i])),
+                  tup_text(cx, &pre[i]));
     out.s[out.n] = f.s[i];
     out.d[out.n++] = pre[i];
     next = dim_mul(cx, f.s[i], f.d[i]);

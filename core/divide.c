@@ -76,7 +76,8 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);
   if (cx->explain)
-    explain_say(cx, "tile and rest: %s", layout_text(cx, both));
+    explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
+                layout_text(cx, pair[1]));
   return compose_in(cx, nt, l, both);
 }
 
@@ -84,6 +85,9 @@ static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (t.composed) return layout_product_swizzled(cx, l, t);
   Dim room = dim_mul(cx, layout_size(cx, l), layout_cosize(cx, t));
   Layout free = complement_in(cx, nt, l, &room);
+  if (cx->explain)
+    explain_say(cx, "product: the tiler %s is laid over the free offsets %s",
+                layout_text(cx, t), layout_text(cx, free));
   Layout pair[2] = {l, compose_in(cx, nt, free, t)};
   return layout_concat(cx, pair, 2);
 }
@@ -118,6 +122,18 @@ Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t) {
   return l;
 }
 
+// Is every terminal of guide a pair (tile,rest) in t?
+static bool splits(Tup t, Tup guide) {
+  if (tup_is_leaf(guide)) return !tup_is_leaf(t) && tup_rank(t) == 2;
+  int n = tup_rank(guide);
+  if (tup_is_leaf(t) || tup_rank(t) < n) return false;
+  t = tup_first(t);
+  guide = tup_first(guide);
+  for (int i = 0; i < n; i++, t = tup_next(t), guide = tup_next(guide))
+    if (!splits(t, guide)) return false;
+  return true;
+}
+
 // ((tile),(rest)) with the modes of rest, or of both, opened up.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
@@ -130,6 +146,12 @@ static Layout open_modes(Ctx *cx, Layout l, bool tile) {
 
 static Layout zipped(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
   Layout r = f == product_one ? product(cx, op, l, t) : apply(cx, op, l, t, f);
+  if (!splits(r.shape, profile_of(cx, t))) {
+    Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1};
+    note_fail(cx, &nt, "a tiler entry `_` leaves a mode that has no tile and "
+              "rest to take apart", "logical_divide and logical_product allow "
+              "`_`; here write the mode's extent");
+  }
   return layout_tile_unzip(cx, r, t);
 }
 
@@ -193,11 +215,15 @@ Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
   Layout b = layout_append_to(cx, layout_inner(block), r, one);
   Tup have = tup_product_each(cx, b.shape);
   Tup want = tup_product_each(cx, shape);
-  if (tup_static(want) && !tup_evenly_divides(cx, want, have))
-    ctx_fail(cx, ERR_INADMISSIBLE,
-             "tile_to_shape: the block %s (modes of %s) does not divide the "
-             "shape %s",
-             layout_text(cx, block), tup_text(cx, have), tup_text(cx, shape));
+  if (tup_static(want) && !tup_evenly_divides(cx, want, have)) {
+    Note nt = {.op = "tile_to_shape", .a = &block, .bs = shape, .mode = 0};
+    Tup w = tup_first(want), h = tup_first(have);
+    for (; w->w % h->w == 0; nt.mode++, w++, h++) {}
+    note_fail(cx, &nt,
+              arena_printf(cx, &cx->scratch,
+                           "the block's %lld do not divide the shape's %lld",
+                           (long long)h->w, (long long)w->w), NULL);
+  }
   Tup times = tup_ceil_div(cx, want, have);
   Layout t = order ? layout_ordered(cx, times, order)
                    : layout_compact(cx, times);

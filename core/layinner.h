@@ -20,6 +20,7 @@ typedef struct Note {
   const Tiler *bt;    // a tiler,
   Tup bs;             // or a tuple (or all NULL)
   int mode;           // mode of a by-mode operation, or -1
+  bool modes;         // the right layout's modes are the user's: name them
   bool quiet, bad;
   bool weak;          // CuTe's weaker test is enough: extents that a tile
                       // does not divide are rounded up mode by mode

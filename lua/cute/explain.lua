@@ -1,0 +1,31 @@
+--- cute.explain: the steps of an algebra call, for learning.
+--
+--     > cute.explain(function()
+--     >>   return cute.logical_divide(cute.layout "(4,6):(1,4)", {2, 3})
+--     >> end)
+local core = require "cute.core"
+
+local explain = {}
+
+--- Runs a function, prints the steps that the algebra took in it (what each
+--- mode of a composition became, what a complement added), and what it gave.
+---@generic T
+---@param f fun(): T the calls to explain
+---@param out? fun(line: string) takes each line; print by default
+---@return T ... what f returned
+function explain.explain(f, out)
+  if type(f) ~= "function" then
+    core.fail("bad-argument", "cute.explain takes a function that makes the "
+      .. "calls: cute.explain(function() return cute.composition(a, b) end)")
+  end
+  out = out or print
+  local listener = core.explain_begin()
+  local results = table.pack(pcall(f))
+  local text = core.explain_end(listener)
+  for line in text:gmatch "[^\n]+" do out(line) end
+  if not results[1] then error(results[2], 0) end
+  for i = 2, results.n do out("= " .. tostring(results[i])) end
+  return table.unpack(results, 2, results.n)
+end
+
+return explain

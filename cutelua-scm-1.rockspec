@@ -40,6 +40,7 @@ build = {
         "core/emith.c",
         "core/emitm.c",
         "core/emituse.c",
+        "core/emitw.c",
         "core/emitx.c",
         "core/gpulib.c",
         "core/hostlib.c",
@@ -92,6 +93,8 @@ build = {
       "lua/cute/cli.lua",
     ["cute.draw"] =
       "lua/cute/draw.lua",
+    ["cute.explain"] =
+      "lua/cute/explain.lua",
     ["cute.golden"] =
       "lua/cute/golden.lua",
     ["cute.golden_atoms"] =
@@ -108,6 +111,8 @@ build = {
       "lua/cute/kernel.lua",
     ["cute.lesson"] =
       "lua/cute/lesson.lua",
+    ["cute.lessonlib"] =
+      "lua/cute/lessonlib.lua",
     ["cute.lex"] =
       "lua/cute/lex.lua",
     ["cute.npy"] =
@@ -126,5 +131,7 @@ build = {
       "lua/cute/source.lua",
     ["cute.trace"] =
       "lua/cute/trace.lua",
+    ["cute.tuple"] =
+      "lua/cute/tuple.lua",
   },
 }

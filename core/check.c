@@ -90,15 +90,17 @@ static void check_access(Check *c, Ref mem, Ref off, int64_t n) {
   if (m->space != SP_RMEM) return;
   int64_t v;
   if (!ir_const(c->fn, off, &v)) bad(c, "register index is not constant");
-  if (v < 0 || v + n > m->count) bad(c, "register index out of range");
+  int64_t bits = dtype_bits(ir_type(c->fn, mem));  // a recast view has its own
+  if (v < 0 || (v + n) * bits > m->count * dtype_bits(m->type))
+    bad(c, "register index out of range");
 }
 
 static void check_copy(Check *c, const Ins *i) {
   if (i->nx != 5) bad(c, "needs five operands");
   const uint32_t *x = &c->fn->ext.p[i->ext];
   for (int k = 0; k < 4; k += 2) {
-    const Mem *m = mem_of(c, x[k]);
-    check_access(c, x[k], x[k + 1], i->imm / dtype_bits(m->type));
+    mem_of(c, x[k]);
+    check_access(c, x[k], x[k + 1], i->imm / dtype_bits(ir_type(c->fn, x[k])));
   }
   if (x[4]) same(c, type_of(c, x[4]), DT_BOOL);
   if (i->op != OP_CPASYNC) return;
@@ -130,12 +132,12 @@ static void check_special(Check *c, const Ins *i) {
     case OP_LD: case OP_ST: case OP_ATOMIC:
       check_access(c, i->a[0], i->a[1], 1);
       if (i->op != OP_LD)
-        same(c, type_of(c, i->a[2]), mem_of(c, i->a[0])->type);
+        same(c, type_of(c, i->a[2]), ir_type(c->fn, i->a[0]));
       break;
     case OP_FILL:
       check_access(c, i->a[0], i->a[1], n);
       if (mem_of(c, i->a[0])->space != SP_RMEM) bad(c, "not registers");
-      same(c, type_of(c, i->a[2]), mem_of(c, i->a[0])->type);
+      same(c, type_of(c, i->a[2]), ir_type(c->fn, i->a[0]));
       break;
     case OP_COPY: case OP_CPASYNC: check_copy(c, i); break;
     case OP_MMA:

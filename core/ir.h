@@ -161,7 +161,10 @@ void ir_close(Ctx *cx, Fn *fn);
 bool ir_visible(const Fn *fn, Ref r);
 
 // Roll back: everything appended since the mark is gone.
-typedef struct IrMark { uint32_t ins, ext, mem, region, open; int64_t smem; } IrMark;
+typedef struct IrMark {
+  uint32_t ins, ext, mem, region, open;
+  int64_t smem;
+} IrMark;
 IrMark ir_mark(const Fn *fn);
 void ir_rollback(Fn *fn, IrMark m);
 

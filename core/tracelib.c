@@ -136,6 +136,17 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the line hook ----
 
+// Names the variable of a cute.var (a table with it at 1) on top.
+static void name_var(lua_State *L, Ctx *cx, const char *name) {
+  lua_rawgeti(L, -1, 1);
+  Value *v = trace_value(L, -1);
+  lua_pop(L, 1);
+  Fn *fn = cx->fn;
+  if (!v || v->serial != fn->serial || v->r >= fn->ins.n) return;
+  const Ins *i = ir_get(fn, v->r);
+  if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
+}
+
 // Names a traced value or a tensor's registers / shared memory by the local
 // that holds it.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
@@ -155,6 +166,7 @@ static void name_locals(lua_State *L, Ctx *cx, lua_Debug *ar) {
   const char *name;
   for (int n = 1; (name = lua_getlocal(L, ar, n)); n++) {
     if (name[0] != '(' && lua_isuserdata(L, -1)) name_local(L, cx, name);
+    if (name[0] != '(' && lua_istable(L, -1)) name_var(L, cx, name);
     lua_pop(L, 1);
   }
 }
@@ -793,7 +805,8 @@ void tracelib_open(lua_State *L) {
     {"warp", l_warp}, {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
-    {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info}, {NULL, NULL}};
+    {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
   face_newtype(L, MT_FN, fnmeta);
   lua_pop(L, 1);

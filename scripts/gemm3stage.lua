@@ -83,7 +83,7 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
   cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
   cute.copy(s2r_B, tXsB_p(_, _, 0), tXrB(_, _, 0))
 
-  for k_tile in cute.range(k_tiles) do
+  for k_tile in cute.range(k_tiles) do  -- luacheck: ignore k_tile
     for kb = 0, K_BLOCKS - 1 do
       if kb == K_BLOCKS - 1 then  -- the next tile has landed: turn to it
         tXsA_p, tXsB_p = tXsA(_, _, _, smem_read), tXsB(_, _, _, smem_read)

@@ -1,4 +1,4 @@
--- luacheck: ignore 331 512 (tables only written, loops left at once)
+-- luacheck: ignore 241 331 512 (tables only written, loops left at once)
 -- Tracing: loops, branches and every safety net of it, with the texts that a
 -- user sees. What a loop carries is checked in the IR and, where values
 -- matter, by running the kernel on the simulator.

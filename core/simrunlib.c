@@ -17,11 +17,14 @@ typedef struct SimBox {
   bool failed;        // progress raised: its error is on top of the stack
 } SimBox;
 
-static int box_gc(lua_State *L) {
-  SimBox *b = lua_touserdata(L, 1);
+static void box_free(SimBox *b) {
   sim_free(b->result);
   b->result = NULL;
   arena_free(&b->cx.scratch);
+}
+
+static int box_gc(lua_State *L) {
+  box_free(lua_touserdata(L, 1));
   return 0;
 }
 
@@ -351,6 +354,7 @@ static int l_sim_run(lua_State *L) {
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
   push_result(L, &b->cx, fn, b->result);
+  box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }
 

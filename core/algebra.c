@@ -353,7 +353,8 @@ Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
 
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
   Layout b = layout_compact(cx, shape);
-  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1, .weak = true};
+  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1,
+             .weak = true};
   return compose_in(cx, &nt, l, b);
 }
 

@@ -170,7 +170,8 @@ Dim tup_same(Ctx *cx, Tup a, Tup b);
 Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);  // NULL: compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);       // NULL: compact
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);     // first: NULL: 1
+// first: where to begin; NULL: 1
+Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // The next coordinate of shape in colexicographic order; 0 after the last.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);

@@ -1,0 +1,281 @@
+-- Layouts in Lua: notation, values, comfort, and what is refused with which
+-- words. The laws of the algebra are in layout_property_spec.lua.
+local cute = require "cute"
+local ANY, X = cute._, cute.X
+
+-- What a call raises, without the position, which must be this file's.
+local function message(f, ...)
+  local args = table.pack(...)
+  local ok, err = pcall(function() return f(table.unpack(args, 1, args.n)) end)
+  assert.is_false(ok, "no error was raised")
+  local text = tostring(err):match "^[^\n]-layout_spec%.lua:%d+: (.*)$"
+  assert.is_truthy(text, "no position in: " .. tostring(err))
+  local _, lines = text:gsub("\n", "\n")
+  assert.is_true(lines < 5, "more than five lines: " .. text)
+  return text
+end
+
+local function raises(want, f, ...)
+  local got = message(f, ...)
+  assert.is_truthy(got:find(want, 1, true),
+                   ("%q expected in %q"):format(want, got))
+end
+
+local L = cute.layout
+
+describe("notation", function()
+  it("reads back all that is printed", function()
+    for _, s in ipairs {"8:1", "(8):(1)", "():()", "(2,(3,4)):(1,(2,6))",
+                        "(4,4):(-1,0)", "(2,2):(1@0,3@1)", "4:1@0@1",
+                        "Sw<2,1,-3> o 7 o (4,4):(1,4)"} do
+      assert.equal(s, tostring(L(s)))
+    end
+    for _, s in ipairs {"5", "(1,(2,_))", "_", "()", "Sw<3,4,3>", "2@1"} do
+      assert.equal(s, tostring(cute.parse(s)))
+    end
+  end)
+
+  it("takes blanks, and CuTe's mark of static integers", function()
+    assert.equal("(8,4):(1,8)", tostring(L " ( _8 , 4 ) : ( _1 , 8 ) "))
+    assert.equal("Sw<3,3,3> o 0 o 8:1", tostring(L "Sw<3,3,3> o 8:1"))
+  end)
+
+  it("reads tilers as tables", function()
+    local t = cute.parse "(3:1,(2,_),4)"
+    assert.equal("3:1", tostring(t[1]))
+    assert.equal(2, t[2][1])
+    assert.is_true(t[2][2] == ANY)
+    assert.equal(4, t[3])
+  end)
+
+  it("shows where it is wrong", function()
+    assert.equal("expected ',' or ')' at position 7 [bad-notation]\n" ..
+                 "  (8,(8 8):(8,1)\n        ^", message(L, "(8,(8 8):(8,1)"))
+    raises("expected an integer, `_` or '(' at position 1", L, "x")
+    raises("at position 4", L, "(8,,8):(1,2)")
+    raises("expected the end", L, "8:1 8")
+    raises("expected an integer", L, "8:")
+    raises("beyond 2^60", L, "8:99999999999999999999")
+    raises("a layout shape:stride was expected, not 8", L, "8")
+    raises("[bad-notation]", L, "")
+    raises("has no value to read", L, "?:1")
+    raises("layout notation expected, got nil", L, nil)
+    raises("4 levels", L, "2:1@0@0@0@0@0")
+    raises("differ in nesting", L, "(2,2):1")
+    raises("nest at most 32 deep", L, ("("):rep(100) .. "1" .. (")"):rep(100))
+    raises("shift of 1 is smaller", L, "Sw<3,0,1> o 8:1")
+  end)
+end)
+
+describe("make_layout", function()
+  it("takes tables, integers, constants and layouts", function()
+    assert.equal("8:1", tostring(cute.make_layout(8)))
+    assert.equal("(8):(1)", tostring(cute.make_layout {8}))
+    assert.equal("(2,1,4):(1,0,2)", tostring(cute.make_layout {2, 1, 4}))
+    assert.equal("(2,(3,4)):(12,(4,1))",
+                 tostring(cute.make_layout({2, {3, 4}}, cute.LayoutRight)))
+    assert.equal("(4,4):(0,-1)",
+                 tostring(cute.make_layout({4, 4}, {0, -1})))
+    assert.equal("(4,4):(1@1,1@0)",
+                 tostring(cute.make_layout({4, 4}, {cute.E(1), cute.E(0)})))
+    assert.equal("4:1", tostring(cute.make_layout(128 / 32)))
+    assert.equal("(8):(1)", tostring(cute.make_layout(L "8:1")))
+  end)
+
+  it("refuses what is no layout", function()
+    raises("got 8.5", cute.make_layout, 8.5)
+    raises("holds integers and tuples, not a string", cute.make_layout, {"8"})
+    raises("entry 2 of a tuple of 3 is nil", cute.make_layout, {8, nil, 8})
+    raises("has the key x", cute.make_layout, {x = 8})
+    raises("integer or tuple expected, got no value", cute.make_layout)
+    raises("integer or tuple expected, got boolean", cute.make_layout, true)
+    raises("not a FILE*", cute.make_layout, {io.stdout})
+    raises("positive integer, not 0 in (4,0)", cute.make_layout, {4, 0})
+    raises("positive integer, not -2", cute.make_layout, {4, -2})
+    raises("positive integer, not _", cute.make_layout, {4, ANY})
+    raises("shape (4,4) and stride (1,(1)) differ", cute.make_layout, {4, 4},
+           {1, {1}})
+    raises("`_` is no stride", cute.make_layout, {4, 4}, {1, X})
+    raises("[overflow]", cute.make_layout, {1 << 40, 1 << 40, 2})
+    raises("[overflow]", cute.make_layout, math.maxinteger)
+    local deep = 1
+    for _ = 1, 40 do deep = {deep} end
+    raises("nest at most 32 deep", cute.make_layout, deep)
+    local wide = {}
+    for i = 1, 3000 do wide[i] = 1 end
+    raises("at most 2047 modes", cute.make_layout, wide)
+    local loop = {}
+    loop[1] = loop
+    raises("nest at most 32 deep", cute.make_layout, loop)
+  end)
+end)
+
+describe("a layout", function()
+  local l = L "(8,(8,8)):(8,(1,64))"
+
+  it("has shape and stride as tables that print", function()
+    assert.same({8, {8, 8}}, l.shape)
+    assert.equal("(8,(1,64))", tostring(l.stride))
+    assert.equal(8, l.shape[2][1])
+    assert.is_true(l.shape == cute.tuple {8, {8, 8}})
+    l.shape[1] = 99  -- a copy
+    assert.equal(8, l.shape[1])
+  end)
+
+  it("is immutable", function()
+    raises("layouts are immutable", function() l.shape = {4} end)
+    assert.is_nil(l.no_such_field)
+  end)
+
+  it("has the functions as methods", function()
+    assert.equal(512, l:size())
+    assert.equal(64, l:size(1))
+    assert.equal("8:1", tostring(l:get(1, 0)))
+    assert.equal("(8,8,8):(8,1,64)", tostring(l:flatten()))
+    assert.equal("(8,8,8):(8,1,64)", tostring(l:coalesce()))
+    assert.equal(512, l:cosize())
+    assert.equal("((4,2),(8,8)):((8,32),(1,64))",
+                 tostring(l:logical_divide {4, ANY}))
+  end)
+
+  it("evaluates at coordinates of every kind", function()
+    assert.equal(90, l(83))
+    assert.equal(90, l(3, 10))
+    assert.equal(90, l(3, {2, 1}))
+    assert.equal(90, l {3, {2, 1}})
+    assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
+    assert.equal(64, L "8:8"(8))  -- runs on beyond the end
+    raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
+    raises("do not match", l, {1, 2}, 3)
+    raises("a coordinate is missing", l)
+    raises("coordinate 1 is nil", l, 1, nil)
+    raises("got 1.5", l, 1.5, 2)
+    raises("[overflow]", L "8:1152921504606846975", 2)
+  end)
+
+  it("concatenates into strings and keeps as table key and value", function()
+    assert.equal("l = (8,(8,8)):(8,(1,64))", "l = " .. l)
+    local t = {[l] = l}
+    assert.is_true(t[l] == l)
+  end)
+
+  it("compares by form with ==, by function with equals", function()
+    assert.is_true(l == L "(8,(8,8)):(8,(1,64))")
+    assert.is_false(l == L "(8,8,8):(8,1,64)")
+    assert.is_true(l:equals(L "(8,8,8):(8,1,64)"))
+    assert.is_false(l:equals(L "(8,8,8):(8,1,65)"))
+    assert.is_false(l == 8)
+    raises("layout expected, got number", l.equals, l, 8)
+  end)
+
+  -- Shape and stride are 16 bytes a leaf, nesting 8 a tuple.
+  it("is one block of less than 32 bytes a leaf", function()
+    local n, leaves, pairs_ = 500, 64, {}
+    for i = 1, leaves / 2 do pairs_[i] = {2, 1} end
+    local keep = {}
+    for i = 1, n do keep[i] = false end
+    local source = cute.make_layout(pairs_)
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    for i = 1, n do keep[i] = cute.get(source, 0) end
+    local two = (collectgarbage "count" - before) * 1024 / n
+    before = collectgarbage "count"
+    for i = 1, n do keep[i] = cute.group_modes(source, 0, 2) end
+    local many = (collectgarbage "count" - before) * 1024 / n
+    collectgarbage "restart"
+    assert.is_true(many - two < 32 * (leaves - 2), many - two)
+    assert.is_true(two < 160, two)
+    assert.equal(n, #keep)
+  end)
+end)
+
+describe("inadmissible calls name what they were given", function()
+  it("composition", function()
+    assert.equal(
+      "composition: stride 6 is not divisible by extent 4 (2:6 on " ..
+      "(4,6):(1,8)) in mode 1 [inadmissible]\n" ..
+      "  left:  (4,6):(1,8)\n  right: (2,2):(1,6)",
+      message(cute.composition, L "(4,6):(1,8)", L "(2,2):(1,6)"))
+    raises("e.g. coordinate 4 of 6:1", cute.composition, L "(4,6):(1,8)", 6)
+    raises("in mode 1", cute.composition, L "(4,(4,3)):(1,(4,32))", {4, 6})
+    raises("add up beyond an extent", cute.composition, L "(4,3):(1,8)",
+           L "(3,3):(1,1)")
+    raises("the tiler has more modes", cute.composition, L "(4,4):(1,4)",
+           {1, 2, 3})
+    raises("two swizzles", cute.composition, L "Sw<1,0,1> o 0 o 8:1",
+           L "Sw<1,0,1> o 0 o 8:1")
+  end)
+
+  it("complement and inverses", function()
+    local got = message(cute.complement, L "(4,4):(1,2)", 32)
+    assert.is_truthy(got:find("the modes overlap: stride 2 lies inside the 4 "
+                              .. "offsets", 1, true), got)
+    assert.is_truthy(got:find("coordinates 2 and 4 are both at 2", 1, true))
+    raises("stride -1 is negative", cute.complement, L "4:-1", 32)
+    raises("left_inverse: stride 3 does not go on from 2", cute.left_inverse,
+           L "(2,2,2):(2,3,16)")
+    raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
+    assert.equal("(4,8):(1,8)",  -- overlapping, but with an inverse
+                 tostring(cute.left_inverse(L "(8,8):(1,4)")))
+  end)
+
+  it("divides and products", function()
+    raises("logical_divide: extent 6 is not divisible by extent 4",
+           cute.logical_divide, L "(4,4):(8,1)", L "6:1")
+    raises("the tiler has more modes", cute.zipped_divide, L "4:1", {2, 2})
+    raises("no tile and rest to take apart", cute.zipped_divide,
+           L "(4,4):(1,4)", {2, ANY})
+    raises("right: (2,_)", cute.zipped_divide, L "(4,4):(1,4)", {2, ANY})
+    raises("extent must be positive, not 0", cute.logical_divide, L "4:1", 0)
+    raises("tile_to_shape: the block's 4 do not divide the shape's 9 in mode 1",
+           cute.tile_to_shape, L "(2,4):(4,1)", {4, 9})
+    raises("more modes than the shape", cute.tile_to_shape, L "(2,4):(4,1)", 8)
+  end)
+
+  it("widths", function()
+    raises("upcast: neither of stride 3 and 2 divides the other", cute.upcast,
+           L "(3,6):(1,3)", 2)
+    raises("no mode has stride 1", cute.downcast, L "4:2", 2)
+    raises("must be positive, not 0", cute.upcast, L "4:1", 0)
+  end)
+
+  it("modes and arguments", function()
+    raises("no mode 2 in (8,4) (modes 0 to 1)", cute.get, L "(8,4):(1,8)", 2)
+    raises("modes count from 0", cute.get, L "(8,4):(1,8)", -1)
+    raises("layout expected, got table", cute.composition, {8}, L "8:1")
+    raises("bad argument #1 to 'coalesce' (layout expected, got string)",
+           function() local _ = cute.coalesce "8:1" end)
+    raises("tiler: a layout, an integer", cute.zipped_divide, L "8:1", "4")
+    raises("no modes [1,3)", cute.take, L "(8,4):(1,8)", 1, 3)
+    raises("integer expected, got string", cute.upcast, L "8:1", "4")
+    raises("coordinate: (1,2,_) and (8,4) do not match", cute.slice_, {1, 2, ANY}, L "(8,4):(1,8)")
+  end)
+end)
+
+describe("cute.explain", function()
+  it("tells the steps and gives the results", function()
+    local lines = {}
+    local r = cute.explain(function()
+      return cute.composition(L "(6,2):(8,2)", L "(4,3):(3,1)")
+    end, function(line) lines[#lines + 1] = line end)
+    assert.equal("((2,2),3):((24,2),8)", tostring(r))
+    assert.same({"composition (6,2):(8,2) o (4,3):(3,1)",
+                 "  4:3 of the right becomes (2,2):(24,2)",
+                 "  3:1 of the right becomes 3:8",
+                 "  result ((2,2),3):((24,2),8)",
+                 "= ((2,2),3):((24,2),8)"}, lines)
+  end)
+
+  it("passes errors on, after the steps", function()
+    local lines = {}
+    raises("[inadmissible]", cute.explain, function()
+      return cute.composition(L "(4,6):(1,8)", L "2:6")
+    end, function(line) lines[#lines + 1] = line end)
+    assert.equal("composition (4,6):(1,8) o 2:6", lines[1])
+    raises("takes a function", cute.explain, 8)
+    -- no listener is left behind
+    cute.composition(L "(4,6):(1,8)", L "2:1")
+    assert.is_true(#lines <= 2)
+  end)
+end)

@@ -83,10 +83,12 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
   cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
   cute.copy(s2r_B, tXsB_p(_, _, 0), tXrB(_, _, 0))
 
-  for k_tile in cute.range(k_tiles) do  -- luacheck: ignore k_tile
+  for k_tile in cute.range(k_tiles) do
     for kb = 0, K_BLOCKS - 1 do
-      if kb == K_BLOCKS - 1 then  -- the next tile has landed: turn to it
-        tXsA_p, tXsB_p = tXsA(_, _, _, smem_read), tXsB(_, _, _, smem_read)
+      if kb == K_BLOCKS - 1 then  -- turn to the next tile; the last one stays
+        local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
+                                 smem_write)
+        tXsA_p, tXsB_p = tXsA(_, _, _, stage), tXsB(_, _, _, stage)
         cute.arch.cp_async_wait_group(STAGES - 2)
         cute.arch.sync_threads()
       end

@@ -38,7 +38,7 @@ end
 
 local function run(dir, more, text)
   local code = ("SOURCE = %q\n"):format(text or source) .. child
-  return support.exec({"lua5.4", "-e", code}, {env = environment(dir, more)})
+  return support.exec({support.lua, "-e", code}, {env = environment(dir, more)})
 end
 
 local function words(out)
@@ -84,7 +84,7 @@ describe("the compile cache", function()
                           {arch = "compute_80"}} do
         io.write(tostring(jit.compile(s, o).cached), " ")
       end]]
-    local out = support.exec({"lua5.4", "-e", code},
+    local out = support.exec({support.lua, "-e", code},
                              {env = environment(dir)})
     assert.equal("true false false false false ", out)
     assert.equal(6, #only(dir, ".jit"))
@@ -133,7 +133,8 @@ describe("the compile cache", function()
       return function() n = n + 1 return tostring(n) end
     end)())) .. child
     local path = support.write(dir .. "/child.lua", code)
-    local line = ("for i in 1 2 3 4; do lua5.4 %s & done; wait"):format(path)
+    local line = ("for i in 1 2 3 4; do %s %s & done; wait")
+      :format(support.lua, path)
     local out, err = support.exec({"sh", "-c", line},
                                   {env = environment(dir)})
     assert.equal("", err)
@@ -165,7 +166,7 @@ describe("the compile cache", function()
     local file = support.write(dir .. "/file", "mine")
     for _, place in ipairs {file, "/dev/null/x", "/proc"} do
       local code = ("SOURCE = %q\n"):format(source) .. child .. child
-      local out, err = support.exec({"lua5.4", "-e", code},
+      local out, err = support.exec({support.lua, "-e", code},
                                     {env = environment(place)})
       local _, answers = out:gsub("false\tnvrtc\t%d+\t%d+\n", "")
       assert.equal(2, answers)
@@ -177,7 +178,8 @@ describe("the compile cache", function()
   end)
 
   it("leaves nothing half-written when the disk is full", function()
-    local line = ([[trap '' XFSZ; ulimit -f 1; exec lua5.4 -e "$0"]])
+    local line = "trap '' XFSZ; ulimit -f 1; exec " .. support.lua
+      .. ' -e "$0"'
     local code = ("SOURCE = %q\n"):format(source) .. child
     local out, err = support.exec({"sh", "-c", line, code},
                                   {env = environment(dir)})

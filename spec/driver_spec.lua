@@ -16,7 +16,7 @@ local function run(code)
       return (text:gsub("^.-:%d+: ", ""))
     end
   ]] .. code
-  return support.exec({"lua5.4", "-e", code}, {env = {
+  return support.exec({support.lua, "-e", code}, {env = {
     LD_LIBRARY_PATH = folder, LUA_PATH = package.path,
     LUA_CPATH = package.cpath}})
 end

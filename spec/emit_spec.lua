@@ -149,17 +149,17 @@ describe("emitted text", function()
 
   it("reads a variable late, but not after it changed", function()
     assert.same({
-      "int i0 = a[0];",
-      "a[1] = i0;",
-      "const int old = i0;",
-      "i0 += 5;",
-      "a[2] = i0 + old;",
+      "int n = a[0];",
+      "a[1] = n;",
+      "const int old = n;",
+      "n += 5;",
+      "a[2] = n + old;",
       "for (int i = 0; i < 9; ++i) {",
-      "i0 += i;",
+      "n += i;",
       "}",
-      "const int i1 = i0;",
-      "for (int k0 = 0; k0 < i1; ++k0) {",
-      "i0 -= 1;",
+      "const int i0 = n;",
+      "for (int k0 = 0; k0 < i0; ++k0) {",
+      "n -= 1;",
       "}",
     }, body(source(function(a)
       local n = cute.var(a[0])

@@ -107,7 +107,7 @@ describe("jit.compile", function()
   end)
 
   it("says what it looked for without NVRTC", function()
-    local out, err, code = support.exec({"lua5.4", "-e", [[
+    local out, err, code = support.exec({support.lua, "-e", [[
       local jit = require "cute.jit"
       print(select(2, jit.compile("", {arch = "sm_80"})))
       print(select(2, jit.version()))]]},

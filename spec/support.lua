@@ -2,6 +2,9 @@
 local support = {}
 
 support.program = os.getenv "CUTELUA" or "build/cutelua"
+-- The interpreter that the spec runs under, for child processes: stock Lua,
+-- or a sanitized cutelua.
+support.lua = os.getenv "CUTELUA_LUA" or "lua5.4"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 

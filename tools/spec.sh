@@ -4,7 +4,11 @@
 lua=$1 tags=$2 spec=$3
 out=$CUTE_OUT/$(basename "$spec").$$
 CUTE_SUMMARY=$out.counts
-export CUTE_SUMMARY
+case $lua in
+  /* | lua*) CUTELUA_LUA=$lua ;;
+  *) CUTELUA_LUA=$PWD/$lua ;;
+esac
+export CUTE_SUMMARY CUTELUA_LUA
 exe=$(command -v busted)
 timeout "${SPEC_SECONDS:-900}" "$lua" "$exe" \
   --lpath='lua/?.lua;lua/?/init.lua;./?.lua' --cpath="$CUTE_BUILD/?.so" \

@@ -71,7 +71,7 @@ run_asan() {
   flags="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined"
   count "sanitized build" clean_build "$build-asan" STRIP= \
     CFLAGS="$flags -fno-sanitize-recover=undefined" "$build-asan/cutelua"
-  ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99
+  ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1
   export ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED

@@ -287,7 +287,7 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
     Layout r = compose_plain(cx, nt, layout_inner(a), b);
     return layout_outer(r, a);
   }
-  if (!dim_is(b.offset, 0) && b.sw.b != 0) {
+  if (!dim_is(b.offset, 0)) {
     note_fail(cx, nt, "a swizzled right side must have offset 0", NULL);
     return b;
   }

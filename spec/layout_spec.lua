@@ -249,7 +249,8 @@ describe("inadmissible calls name what they were given", function()
     raises("tiler: a layout, an integer", cute.zipped_divide, L "8:1", "4")
     raises("no modes [1,3)", cute.take, L "(8,4):(1,8)", 1, 3)
     raises("integer expected, got string", cute.upcast, L "8:1", "4")
-    raises("coordinate: (1,2,_) and (8,4) do not match", cute.slice_, {1, 2, ANY}, L "(8,4):(1,8)")
+    raises("coordinate: (1,2,_) and (8,4) do not match",
+           cute.slice_, {1, 2, ANY}, L "(8,4):(1,8)")
   end)
 end)
 

@@ -1,6 +1,6 @@
 -- Time per call of the layout algebra from Lua, argument checks and the new
--- userdata included. `lua5.4 spec/bench/layout.lua [seconds per case]`; the cases
--- are those of the rivals' figures.
+-- userdata included. `lua5.4 spec/bench/layout.lua [seconds per case]`; the
+-- cases are those of the rivals' figures.
 local cute = require "cute"
 local clock = require "cute.core".clock
 

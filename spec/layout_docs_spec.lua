@@ -64,3 +64,21 @@ describe("docs/layouts.md", function()
     end
   end)
 end)
+
+describe("lua/cute/layout_meta.lua", function()
+  it("annotates functions that exist, and nearly all of them", function()
+    local n = 0
+    for line in io.lines "lua/cute/layout_meta.lua" do
+      local name = line:match "^function cute%.([%w_]+)%("
+      if name then
+        n = n + 1
+        assert.equal("function", type(cute[name]), name)
+      end
+      local method = line:match "^Layout%.([%w_]+) ="
+      if method then
+        assert.is_truthy(cute.make_layout(8)[method], method)
+      end
+    end
+    assert.is_true(n > 110)
+  end)
+end)

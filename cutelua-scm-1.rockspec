@@ -109,6 +109,8 @@ build = {
       "lua/cute/jit.lua",
     ["cute.kernel"] =
       "lua/cute/kernel.lua",
+    ["cute.layout_meta"] =
+      "lua/cute/layout_meta.lua",
     ["cute.lesson"] =
       "lua/cute/lesson.lua",
     ["cute.lessonlib"] =

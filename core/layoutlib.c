@@ -645,15 +645,32 @@ static int l_swizzle(lua_State *L) {
 
 // ---- tuples as tables ----
 
+// Pushes the text of the table at idx: from the table itself, since this may
+// run inside another function of ours, whose scratch must stay.
+static void table_text(lua_State *L, int idx, int depth) {
+  luaL_Buffer out;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  if (depth > TUP_DEPTH_MAX)
+    face_error(L, ERR_LIMIT, "tuples nest at most %d deep", TUP_DEPTH_MAX);
+  luaL_checkstack(L, LUA_MINSTACK, "tuple");
+  luaL_buffinit(L, &out);
+  luaL_addchar(&out, '(');
+  for (lua_Integer i = 1; i <= n; i++) {
+    if (i > 1) luaL_addchar(&out, ',');
+    if (lua_rawgeti(L, idx, i) == LUA_TTABLE)
+      table_text(L, lua_gettop(L), depth + 1);
+    else
+      luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(&out);
+  }
+  luaL_addchar(&out, ')');
+  luaL_pushresult(&out);
+}
+
 static int tuple_tostring(lua_State *L) {
-  Ctx *cx = face_ctx(L);
-  Buf out = {0};
-  Arena keep = cx->scratch;  // may run inside another function of ours
-  cx->scratch = (Arena){0};
-  tup_print(cx, face_check_tup(cx, L, 1), &out);
-  arena_free(&cx->scratch);
-  cx->scratch = keep;
-  push_buf(L, &out);
+  if (lua_type(L, 1) != LUA_TTABLE) face_argerror(L, 1, "tuple");
+  table_text(L, 1, 0);
   return 1;
 }
 

@@ -200,7 +200,7 @@ describe("a traced swizzle", function()
   -- disjoint bits or not, in random order.
   it("equals the plain one however it was rewritten", function()
     local r = oracle.random(3)
-    for _ = 1, 60 do
+    for _ = 1, 40 do
       local b, m, s = random_swizzle(r)
       local sw = cute.make_swizzle(b, m, s)
       local exprs = {}
@@ -244,7 +244,7 @@ describe("a traced swizzle", function()
 
   it("equals the plain one in slices at traced coordinates", function()
     local r = oracle.random(19)
-    for _ = 1, 25 do
+    for _ = 1, 16 do
       local b, m, s = r:below(4), r:below(4), 3 + r:below(2)
       local shape = {8, {r:pick {4, 8}, r:pick {2, 4}}, 3}
       local l = cute.make_composed_layout(

@@ -70,6 +70,17 @@ static const struct { const char *name; DType t; } aliases[] = {
   {"complex<double>", DT_C64}, {"complex128", DT_C64},
 };
 
+DType dtype_common(DType a, DType b) {
+  if (a == b || b == DT_NONE) return a;
+  if (a == DT_NONE || a == DT_BOOL) return b;
+  if (b == DT_BOOL) return a;
+  bool fa = dtype_is_float(a), fb = dtype_is_float(b);
+  if (fa != fb) return fa ? a : b;
+  int wa = dtype_bits(a), wb = dtype_bits(b);
+  if (wa != wb) return wa > wb ? a : b;
+  return fa ? DT_F32 : dtype_class(a) == 'U' ? a : b;
+}
+
 DType dtype_find(const char *name) {
   for (int t = 1; t < DT_COUNT; t++)
     if (strcmp(facts[t].name, name) == 0) return (DType)t;

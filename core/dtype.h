@@ -54,6 +54,10 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
+// Type that values of types a and b meet in: the wider; a float wins over an
+// integer, anything over a boolean or DT_NONE; f16 with bf16 is f32.
+DType dtype_common(DType a, DType b);
+
 // The value of one element's raw bits (low bits of u) as a double, exactly;
 // NaN and infinities included. 64-bit integers lose low bits as C does.
 double dtype_to_double(DType t, uint64_t u);

@@ -125,25 +125,13 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
 
 // ---- operators ----
 
-// Common type of two traced types: the wider; a float wins over an integer.
-static DType common_type(DType a, DType b) {
-  if (a == b) return a;
-  if (a == DT_BOOL) return b;
-  if (b == DT_BOOL) return a;
-  bool fa = dtype_is_float(a), fb = dtype_is_float(b);
-  if (fa != fb) return fa ? a : b;
-  int wa = dtype_bits(a), wb = dtype_bits(b);
-  if (wa != wb) return wa > wb ? a : b;
-  return fa ? DT_F32 : dtype_class(a) == 'U' ? a : b;
-}
-
 // Brings operands 1 and 2 to one type.
 static DType unify(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
   Value *va = trace_value(L, 1), *vb = trace_value(L, 2);
   if (va && vb) {
     *a = face_check_value(cx, L, 1, DT_NONE);
     *b = face_check_value(cx, L, 2, DT_NONE);
-    DType t = common_type(ir_type(cx->fn, *a), ir_type(cx->fn, *b));
+    DType t = dtype_common(ir_type(cx->fn, *a), ir_type(cx->fn, *b));
     *a = ir_cvt(cx, cx->fn, t, *a);
     *b = ir_cvt(cx, cx->fn, t, *b);
     return t;
@@ -198,16 +186,18 @@ ARITH(v_bxor, OP_XOR, "__bxor")
 ARITH(v_shl, OP_SHL, "__shl")
 ARITH(v_shr, OP_SHR, "__shr")
 
-// `/` gives a float, as in Lua.
+// Operands of `/` and `^`, which give floats, as in Lua.
+static void unify_floats(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
+  if (dtype_is_float(unify(cx, L, a, b))) return;
+  *a = ir_cvt(cx, cx->fn, DT_F32, *a);
+  *b = ir_cvt(cx, cx->fn, DT_F32, *b);
+}
+
 static int v_div(lua_State *L) {
   if (vector_takes(L, "__div")) return 1;
   Ctx *cx = face_enter(L);
   Ref a, b;
-  DType t = unify(cx, L, &a, &b);
-  if (!dtype_is_float(t)) {
-    a = ir_cvt(cx, cx->fn, DT_F32, a);
-    b = ir_cvt(cx, cx->fn, DT_F32, b);
-  }
+  unify_floats(cx, L, &a, &b);
   trace_push(L, cx, ir_op2(cx, cx->fn, OP_DIV, a, b));
   return 1;
 }
@@ -216,11 +206,7 @@ static int v_pow(lua_State *L) {
   if (vector_takes(L, "__pow")) return 1;
   Ctx *cx = face_enter(L);
   Ref a, b;
-  DType t = unify(cx, L, &a, &b);
-  if (!dtype_is_float(t)) {
-    a = ir_cvt(cx, cx->fn, DT_F32, a);
-    b = ir_cvt(cx, cx->fn, DT_F32, b);
-  }
+  unify_floats(cx, L, &a, &b);
   trace_push(L, cx, ir_math(cx, cx->fn, MF_POW, a, b));
   return 1;
 }

@@ -55,18 +55,6 @@ Vector *veclib_check(lua_State *L, int idx) {
 
 // ---- operands ----
 
-// The wider type wins, and a float over an integer, as for scalars.
-static DType common_type(DType a, DType b) {
-  if (a == b || b == DT_NONE) return a;
-  if (a == DT_NONE || a == DT_BOOL) return b;
-  if (b == DT_BOOL) return a;
-  bool fa = dtype_is_float(a), fb = dtype_is_float(b);
-  if (fa != fb) return fa ? a : b;
-  int wa = dtype_bits(a), wb = dtype_bits(b);
-  if (wa != wb) return wa > wb ? a : b;
-  return fa ? DT_F32 : dtype_class(a) == 'U' ? a : b;
-}
-
 void veclib_same_shape(Ctx *cx, const Vector *a, const Vector *b) {
   if (a->n == b->n && (tup_eq(a->shape, b->shape) ||
                        tup_compatible(cx, a->shape, b->shape) ||
@@ -98,10 +86,10 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
     if (o->v) {
       if (a.like) veclib_same_shape(cx, a.like, o->v);
       else a.like = o->v;
-      a.type = common_type(a.type, o->v->type);
+      a.type = dtype_common(a.type, o->v->type);
     } else if (!number[i]) {
       o->s = face_check_value(cx, L, first + i, DT_NONE);
-      a.type = common_type(a.type, ir_type(cx->fn, o->s));
+      a.type = dtype_common(a.type, ir_type(cx->fn, o->s));
     }
   }
   for (int i = 0; i < n; i++)
@@ -110,7 +98,7 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
                   LUA_TNUMBER && !lua_isinteger(L, first + i);
       a.o[i].s = face_check_value(cx, L, first + i,
                                   wide ? DT_NONE : a.type);
-      a.type = common_type(a.type, ir_type(cx->fn, a.o[i].s));
+      a.type = dtype_common(a.type, ir_type(cx->fn, a.o[i].s));
     }
   return a;
 }

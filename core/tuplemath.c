@@ -94,15 +94,6 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return tupb_done(cx, &b);
 }
 
-static Dim shape_div(Ctx *cx, Dim a, Dim b) {
-  if (dim_static(a) && dim_static(b) && !dim_is(b, 0) &&
-      !(a.w % b.w == 0 || (a.w && b.w % a.w == 0)))
-    ctx_fail(cx, ERR_INADMISSIBLE,
-             "shape_div: neither of %lld and %lld divides the other",
-             (long long)a.w, (long long)b.w);
-  return dim_ceil_div(cx, a, b);
-}
-
 // Divides the modes of t by b from the left, handing on what is left of b.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
@@ -120,15 +111,44 @@ static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
 
 static void map_shape_div(Ctx *cx, TupB *b, Tup x, Tup y) {
   if (tup_is_leaf(x))
-    tupb_leaf(cx, b, shape_div(cx, *x, tup_size(cx, y)));
+    tupb_leaf(cx, b, dim_ceil_div(cx, *x, tup_size(cx, y)));
   else if (tup_is_leaf(y))
-    div_fold(cx, b, x, *y, shape_div);
+    div_fold(cx, b, x, *y, dim_ceil_div);
   else
     zip_map(cx, b, "shape_div", x, y, map_shape_div, false);
 }
 
+// The first pair of static integers of which neither divides the other.
+static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
+  if (tup_is_leaf(x)) {
+    Dim b = tup_size(cx, y);
+    bad[0] = *x;
+    bad[1] = b;
+    return dim_static(*x) && dim_static(b) && b.w && x->w % b.w != 0 &&
+           (!x->w || b.w % x->w != 0);
+  }
+  bool each = !tup_is_leaf(y);
+  int n = tup_rank(x);
+  if (each && tup_rank(y) != n) return false;  // told by the division itself
+  Dim by = *y;
+  x = tup_first(x);
+  if (each) y = tup_first(y);
+  for (int i = 0; i < n; i++, x = tup_next(x)) {
+    if (undivided(cx, x, each ? y : &by, bad)) return true;
+    if (each) y = tup_next(y);
+    else if (i + 1 < n) by = dim_ceil_div(cx, by, tup_size(cx, x));
+  }
+  return false;
+}
+
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b) {
   TupB o = {0};
+  Dim bad[2];
+  if (undivided(cx, a, b, bad))
+    ctx_fail(cx, ERR_INADMISSIBLE,
+             "shape_div: neither of %lld and %lld divides the other, in %s by "
+             "%s", (long long)bad[0].w, (long long)bad[1].w, tup_text(cx, a),
+             tup_text(cx, b));
   map_shape_div(cx, &o, a, b);
   return tupb_done(cx, &o);
 }

@@ -13,7 +13,8 @@ for name in ([[trace tracing mark rollback var vget vset open_for open_loop
   break_unless open_if open_else close parts rebuild same dtype_of cvt known
   fact sreg effect warp param_key param_leaf param_memory sim_run fail
   value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
-  typename on_device explain_begin explain_end]])
+  typename on_device explain_begin explain_end intrin atomic access_load
+  access_store trap inline_ptx smem_budget]])
   :gmatch "%S+" do INTERNAL[name] = true end
 
 for name, v in pairs(core) do
@@ -27,7 +28,7 @@ local PARTS = {
   ["cute.draw"] = {"print_layout", "print_tensor"},
   ["cute.explain"] = {"explain"},
   ["cute.tuple"] = {"transform_leaf", "find_if", "filter_tuple",
-                    "pretty_str", "size_in_bytes"},
+                    "pretty_str", "size_in_bytes", "coords"},
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",

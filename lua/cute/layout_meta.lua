@@ -874,6 +874,11 @@ function cute.find_if(t, f) end
 ---@return table
 function cute.filter_tuple(t, f) end
 
+---Iterates over the coordinates of a shape, first mode fastest.
+---@param shape cute.Tuple
+---@return fun(): cute.Tuple
+function cute.coords(shape) end
+
 ---CuTe notation of anything that has it.
 ---@param x any
 ---@return string

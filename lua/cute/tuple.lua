@@ -43,6 +43,18 @@ function tuple.filter_tuple(t, f)
   return core.tuple(result)
 end
 
+--- The coordinates of a shape in colexicographic order:
+--- `for c in cute.coords(l.shape) do ... l(c) ... end`.
+---@param shape any integer or tuple
+---@return fun(): any
+function tuple.coords(shape)
+  local n, i = core.size(shape), -1
+  return function()
+    i = i + 1
+    if i < n then return core.idx2crd(i, shape) end
+  end
+end
+
 --- CuTe notation of a layout, tuple, swizzle or tensor.
 ---@return string
 function tuple.pretty_str(x)

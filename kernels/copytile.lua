@@ -1,0 +1,77 @@
+--- What tiled copies of a matrix of any size need: the block's tile, how wide
+-- the vectors of a row may be, and which of them lie inside.
+local cute = require "cute"
+
+local copytile = {}
+
+--- Tiles along mode i of a tensor; the last one may hang over.
+---@param t cute.Tensor
+---@param i integer 0 or 1
+---@param extent integer of a tile
+function copytile.count(t, i, extent)
+  return (cute.size(t, i) + extent - 1) // extent
+end
+
+--- The tile of this block, row by row: blocks at work at the same time share
+-- rows, so that DRAM sees long runs.
+---@return table {bm, bn}
+function copytile.by_rows(t, tiler)
+  local block = (cute.arch.block_idx())
+  local along = copytile.count(t, 1, tiler[2])
+  return {block // along, block % along}
+end
+
+--- The tile of this block, column by column.
+---@return table {bm, bn}
+function copytile.by_columns(t, tiler)
+  local block = (cute.arch.block_idx())
+  local down = copytile.count(t, 0, tiler[1])
+  return {block % down, block // down}
+end
+
+--- Bits of the widest access that cuts rows of n elements without a rest:
+-- 128 where 16-byte vectors fit, down to one element.
+---@param dtype cute.DType
+---@param n integer
+function copytile.bits(dtype, n)
+  local bits = 128
+  while n * dtype.width % bits ~= 0 do bits = bits // 2 end
+  return bits
+end
+
+--- The asynchronous copy atom for rows of n elements: cp.async past L1 where
+-- 16-byte vectors fit, narrower where they do not, and a plain copy where even
+-- 4 bytes (the least that cp.async moves) do not.
+---@param dtype cute.DType
+---@param n integer
+function copytile.async_atom(dtype, n)
+  local bits = copytile.bits(dtype, n)
+  local name = bits == 128 and "SM80_CP_ASYNC_CACHEGLOBAL"
+    or bits >= 32 and "SM80_CP_ASYNC_CACHEALWAYS" or "UniversalCopy"
+  return cute.make_copy_atom(name, dtype, bits)
+end
+
+--- Predicates of a thread's accesses, (atoms,CPY_M,CPY_N), to the tile `at`
+-- of t; nil when every tile of t is whole, and nothing needs one.
+---@param thr cute.ThrCopy
+---@param t cute.Tensor (M,N)
+---@param tiler integer[] {BM, BN}
+---@param at table {bm, bn}
+function copytile.inside(thr, t, tiler, at)
+  local shape = t.shape
+  if shape[1] % tiler[1] == 0 and shape[2] % tiler[2] == 0 then return nil end
+  local c = thr:partition_S(
+    cute.local_tile(cute.make_identity_tensor(shape), tiler, at))
+  local atoms, m, n = cute.size(c, {0, 1}), cute.size(c, 1), cute.size(c, 2)
+  local pred = cute.make_rmem_tensor({atoms, m, n}, cute.boolean)
+  for j = 0, n - 1 do
+    for i = 0, m - 1 do
+      for a = 0, atoms - 1 do
+        pred[{a, i, j}] = cute.elem_less(c[{{0, a}, i, j}], shape)
+      end
+    end
+  end
+  return pred
+end
+
+return copytile

@@ -1,0 +1,314 @@
+--- What the copy scripts share: options, data, verification, the bench against
+-- the driver's own copy, and their tables.
+--
+--     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
+--
+-- runs a kernel of (A, B), B being A's copy, both row-major. Further fields:
+--   dtype      of the elements (cute.bf16)
+--   transpose  B (N,M) is A (M,N) transposed
+--   compare    {{name, kernel}, ...}: run and timed beside it
+--   cases      {{fields that differ}, ...}: one lesson for each, by `dtype`
+local core = require "cute.core"
+local cute = require "cute"
+local cli = require "cute.cli"
+local lib = require "cute.lessonlib"
+local stop, must, say = lib.stop, lib.must, lib.say
+
+local copylesson = {}
+
+local COPY_SIZES = {{4096, 8192}, {65536, 8192}}  -- 64 MiB and 1 GiB of bf16
+local TRANSPOSE_SIZES = {{8192, 8192}}
+local SIM_SIZE = {256, 256}
+local PERIOD = (1 << 22) - 3  -- a prime: data repeats, but at no tile's stride
+local MAX_EXTENT = (1 << 31) - 1
+
+---------------------------------------------------------------------------
+-- Sizes and data
+---------------------------------------------------------------------------
+
+local function sizes_of(job, case, default)
+  local opt = job.opt
+  local a = opt.a and lib.read_matrix(job, opt.a)
+  if a then
+    local m, n = a.shape[1], a.shape[2]
+    if (opt.m or m) ~= m or (opt.n or n) ~= n then
+      stop(job, ("%s: A is (%d,%d), not (%d,%d) [shape-mismatch]"):format(
+        opt.a, m, n, opt.m or m, opt.n or n))
+    end
+    case.a = lib.npy_buffer(a, case.dtype)
+    return {{m, n}}
+  end
+  if not (opt.m or opt.n) then return default end
+  return {{opt.m or default[1][1], opt.n or default[1][2]}}
+end
+
+local function fill(b, seed)
+  local n = #b
+  if n <= PERIOD then return b:fill_normal(seed) end
+  local base = core.buffer(b.dtype, PERIOD):fill_normal(seed)
+  for at = 0, n - 1, PERIOD do
+    b:copy(base, at, 0, math.min(PERIOD, n - at))
+  end
+  return b
+end
+
+local function row_major(b, m, n)
+  return cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))
+end
+
+-- What a size needs, and whether there is that much.
+local function check_memory(job, dev, case, size)
+  local bytes = 2.0 * size[1] * size[2] * (case.dtype.width // 8)
+  local free = must(job, dev:free_memory())
+  if bytes > free then
+    stop(job, ("%d x %d %s twice needs %.2f GB, %.2f GB of the GPU's memory "
+      .. "are free [out-of-memory]"):format(size[1], size[2],
+      tostring(case.dtype), bytes * 1e-9, free * 1e-9))
+  end
+end
+
+-- The host's part of a problem: A, B, their buffers.
+local function problem(job, case, size)
+  local m, n = size[1], size[2]
+  local p = {m = m, n = n, bytes = 2 * m * n * (case.dtype.width // 8)}
+  p.a = case.a or fill(core.buffer(case.dtype, m * n), job.opt.seed + 1)
+  p.b = core.buffer(case.dtype, m * n)
+  p.rows, p.cols = m, n
+  if case.transpose then p.rows, p.cols = n, m end
+  p.A, p.B = row_major(p.a, m, n), row_major(p.b, p.rows, p.cols)
+  return p
+end
+
+local function grid_of(case, p)
+  local bm, bn = case.tile[1], case.tile[2]
+  return ((p.m + bm - 1) // bm) * ((p.n + bn - 1) // bn)
+end
+
+-- The lesson's kernel and those that it is compared with.
+local function contestants(case)
+  local list = {{case.name, case.kernel}}
+  return table.move(case.compare or {}, 1, #(case.compare or {}), 2, list)
+end
+
+---------------------------------------------------------------------------
+-- Verification
+---------------------------------------------------------------------------
+
+-- One element of every 8x8 block of A in its place in B, and none of B left
+-- as it was (NaN); all of them where the matrix is small.
+local function verify_transpose(p)
+  local m, n, a, b = p.m, p.n, p.a, p.b
+  local step = m * n <= 1 << 20 and 1 or 8
+  local at, wrong, count = 12345, 0, 0
+  for i0 = 0, m - 1, step do
+    for j0 = 0, n - 1, step do
+      at = (at * 1103515245 + 12345) & 0x7fffffff
+      local i = math.min(i0 + (at >> 12) % step, m - 1)
+      local j = math.min(j0 + (at >> 20) % step, n - 1)
+      if a[i * n + j] ~= b[j * m + i] then wrong = wrong + 1 end
+      count = count + 1
+    end
+  end
+  local unwritten = b:diff(b).nans
+  local ok = wrong == 0 and unwritten == 0
+  return ok, ok and count .. " elements"
+    or ("%d of %d elements differ, %d were never written"):format(wrong, count,
+                                                                unwritten)
+end
+
+local function verify(case, p)
+  if case.transpose then return verify_transpose(p) end
+  local ok = p.a:equal(p.b)
+  return ok, ok and "all elements" or "elements differ"
+end
+
+---------------------------------------------------------------------------
+-- Simulator
+---------------------------------------------------------------------------
+
+local function simulate(job, device, case, p, name, kernel)
+  p.b:fill(0)
+  local start = core.clock()
+  local run = cute.compile(kernel, p.A, p.B, {grid = grid_of(case, p),
+    block = case.block, device = device, seed = job.opt.seed,
+    faults = "return", progress = lib.progress_line("simulating " .. name)})
+  local traced = core.clock() - start
+  local report = run:launch()
+  local ok, how = verify(case, p)
+  say("%-11s %d blocks of %d threads, %d bytes of shared memory each", name,
+    grid_of(case, p), case.block, run.program.info.smem)
+  say("verified    %s: %s", how, ok and "ok" or "WRONG")
+  say("simulated   %.2f s (trace %.1f ms), %d instructions of warps, %s",
+    report.seconds, traced * 1e3, report.instructions,
+    report.ok and "nothing to report" or #report.reports .. " faults:")
+  if not report.ok then say("%s", tostring(report)) end
+  lib.print_resources(run.program, {"sm_80", "sm_90a"})
+  lib.print_table(lib.traffic_table(report), "  ")
+  return ok and report.ok
+end
+
+local function run_sim(job, device)
+  local ok = true
+  for _, case in ipairs(job.cases) do
+    for _, size in ipairs(sizes_of(job, case, {SIM_SIZE})) do
+      local p = problem(job, case, size)
+      say("problem     B (%d,%d) = A (%d,%d)%s in %s, on the %s", p.rows,
+        p.cols, p.m, p.n, case.transpose and "^T" or "", tostring(case.dtype),
+        tostring(device))
+      for _, c in ipairs(contestants(case)) do
+        ok = simulate(job, device, case, p, c[1], c[2]) and ok
+      end
+      if ok then lib.write_out(job, p.b, p.rows, p.cols) end
+    end
+  end
+  return ok
+end
+
+---------------------------------------------------------------------------
+-- GPU
+---------------------------------------------------------------------------
+
+local function tbps(p, stat)
+  return ("%.3f"):format(p.bytes / stat.median * 1e-9)
+end
+
+local function to_driver(r, driver, which)
+  return ("%.3f"):format(driver[which].median / r[which].median)
+end
+
+-- Prepared launches of the contestants, verified one by one.
+local function prepare(job, device, case, p, da, db)
+  local list, oks = {}, {}
+  local A, B = core.on_device(p.A, da), core.on_device(p.B, db)
+  for i, c in ipairs(contestants(case)) do
+    local run = must(job, cute.compile(c[2], A, B, {grid = grid_of(case, p),
+      block = case.block, device = device}))
+    must(job, db:memset(0xff))  -- NaN: what is not written shows
+    must(job, run:launch())
+    must(job, device.dev:sync())
+    must(job, db:download(p.b))
+    oks[i] = verify(case, p)
+    list[i] = {name = c[1], launch = run.run}
+    if i == 1 and oks[i] then lib.write_out(job, p.b, p.rows, p.cols) end
+  end
+  list[#list + 1] = {name = "driver", launch = function()
+    return db:copy(da)
+  end}
+  return list, oks
+end
+
+local function bench(job, device, case, size, rows)
+  local gpu, dev = require "cute.gpu", device.dev
+  check_memory(job, dev, case, size)
+  local p = problem(job, case, size)
+  local da = must(job, dev:buffer(p.a))
+  local db = must(job, dev:buffer(case.dtype, p.m * p.n))
+  local list, oks = prepare(job, device, case, p, da, db)
+  local results = must(job, gpu.bench(list, {rounds = job.opt.rounds}))
+  local driver, all = results[#results], true
+  for i = 1, #results - 1 do
+    local r = results[i]
+    all = all and oks[i]
+    rows[#rows + 1] = {r.name, ("%dx%d %s"):format(p.m, p.n,
+      tostring(case.dtype)), ("%.0f"):format(p.bytes / 2^21),
+      oks[i] and "ok" or "WRONG", tbps(p, r.cold), tbps(p, r.hot),
+      tbps(p, driver.cold), tbps(p, driver.hot),
+      to_driver(r, driver, "cold"), to_driver(r, driver, "hot"),
+      lib.spread(r.hot)}
+  end
+  da:close()
+  db:close()
+  return all
+end
+
+local function run_gpu(job, device)
+  local ok = true
+  local rows = {{"kernel", "size", "MiB", "", "cold", "hot", "driver", "hot",
+                 "/driver", "hot", "spread"}}
+  say("device      %s, driver for CUDA %s", tostring(device),
+    tostring(device.info.cuda))
+  for _, case in ipairs(job.cases) do
+    local default = case.transpose and TRANSPOSE_SIZES or COPY_SIZES
+    for _, size in ipairs(sizes_of(job, case, default)) do
+      ok = bench(job, device, case, size, rows) and ok
+    end
+  end
+  say("TB/s, read and written, cold (L2 flushed) and hot (back to back), "
+    .. "beside the driver's copy\nof the same bytes; medians of %d "
+    .. "interleaved rounds", job.opt.rounds)
+  lib.print_table(rows)
+  return ok
+end
+
+---------------------------------------------------------------------------
+-- Entry
+---------------------------------------------------------------------------
+
+local function emit(job)
+  local case, arch = job.cases[1], job.opt.arch or "sm_90a"
+  local size = sizes_of(job, case, {SIM_SIZE})[1]
+  local p = problem(job, case, size)
+  local program = case.kernel(p.A, p.B):trace {block = case.block,
+                                               arch = arch}
+  must(job, cli.output(job.opt.output, lib.emitted(job, program, arch)))
+end
+
+local function options(spec)
+  local list = {
+    {"--m", "int", min = 1, max = MAX_EXTENT, help = "rows of A"},
+    {"--n", "int", min = 1, max = MAX_EXTENT, help = "columns of A"},
+    {"--rounds", "int", min = 1, default = 9,
+      help = "interleaved rounds of the bench on a GPU"}}
+  if not spec.cases then return list end
+  local names = {}
+  for i, case in ipairs(spec.cases) do names[i] = tostring(case.dtype) end
+  table.insert(list, 3, {"--dtype", "choice", choices = names,
+                         help = "of the elements; all of these without it"})
+  return list
+end
+
+-- The lessons of this run: fields of spec under those of each case.
+local function cases_of(spec, name, opt)
+  local cases = {}
+  for _, case in ipairs(spec.cases or {{}}) do
+    local dtype = case.dtype or spec.dtype or cute.bf16
+    if not opt.dtype or opt.dtype == tostring(dtype) then
+      cases[#cases + 1] = setmetatable({dtype = dtype, name = name},
+        {__index = function(_, k)
+          if case[k] ~= nil then return case[k] end
+          return spec[k]
+        end})
+    end
+  end
+  return cases
+end
+
+--- Runs a copy script with the words of its command line. Leaves with exit
+-- code 1 unless the result verified and the simulator had nothing to report.
+---@param words string[]
+---@param spec table see above
+function copylesson.run(words, spec)
+  local name = lib.short(words[0] or "copy"):gsub("%.lua$", "")
+  local job = {name = name, spec = spec}
+  job.opt = cli.parse(words, {name = name, about = spec.about,
+    options = options(spec),
+    common = {"device", "arch", "emit", "output", "seed", "a", "out"}})
+  job.cases = cases_of(spec, name, job.opt)
+  if job.opt.emit then
+    emit(job)
+    return
+  end
+  local choice = job.opt.device
+  local device, why = cute.device(choice ~= "auto" and choice or nil,
+                                  job.opt.arch)
+  must(job, device, why)
+  local ok
+  if device.kind == "gpu" then
+    ok = run_gpu(job, device)
+  else
+    ok = run_sim(job, device)
+  end
+  if not ok then os.exit(1, true) end
+end
+
+return copylesson

@@ -1,0 +1,155 @@
+--- What all lessons share: plain endings, tables, progress, .npy operands,
+-- and what the simulator and the compiler say of a kernel.
+local core = require "cute.core"
+
+local lib = {}
+
+---------------------------------------------------------------------------
+-- Saying and ending
+---------------------------------------------------------------------------
+
+--- Ends the script with one sentence and exit code 1.
+---@param job {name: string}
+---@param message string
+function lib.stop(job, message)
+  io.stdout:flush()
+  io.stderr:write(job.name, ": ", message, "\n")
+  os.exit(1, true)
+end
+
+--- value; or, where the world failed, the end.
+function lib.must(job, value, message)
+  if value == nil or value == false then lib.stop(job, message) end
+  return value
+end
+
+function lib.say(...)
+  io.stdout:write(string.format(...), "\n")
+end
+
+--- An aligned table: rows of cells, the first row its head. Numbers to the
+-- right, words to the left.
+---@param rows any[][]
+---@param indent? string
+function lib.print_table(rows, indent)
+  local width = {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      width[i] = math.max(width[i] or 0, utf8.len(tostring(cell)))
+    end
+  end
+  for _, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do
+      local text = tostring(cell)
+      local pad = (" "):rep(width[i] - utf8.len(text))
+      local left = text:find "^[%a_/(]" and i < 3
+      cells[i] = left and text .. pad or pad .. text
+    end
+    lib.say("%s%s", indent or "", (table.concat(cells, "  "):gsub("%s+$", "")))
+  end
+end
+
+--- A function of the part done that keeps one line of a terminal up to date;
+-- nil where there is no terminal.
+function lib.progress_line(label)
+  if not core.isatty(2) then return nil end
+  return function(done)
+    if done >= 1 then
+      io.stderr:write("\r\27[K")
+    else
+      io.stderr:write(("\r\27[K%s %3d %%"):format(label, done * 100 // 1))
+    end
+    io.stderr:flush()
+    return true
+  end
+end
+
+--- A chunk's name without its folder.
+function lib.short(file) return (file:gsub("^[@=]", ""):gsub("^.*/", "")) end
+
+---------------------------------------------------------------------------
+-- Operands from files
+---------------------------------------------------------------------------
+
+--- A matrix of an .npy file, as cute.npy reads it.
+function lib.read_matrix(job, path)
+  return lib.must(job, require "cute.npy".read(path,
+    {dtype = {"f16", "f32", "f64"}, shape = {-1, -1}}))
+end
+
+--- Elements of an .npy array as a row-major buffer of `dtype`.
+function lib.npy_buffer(array, dtype)
+  local b = core.buffer_from(array.dtype, array.bytes)
+  if array.fortran and #array.shape == 2 then
+    local rows, cols = array.shape[1], array.shape[2]
+    local t = core.buffer(array.dtype, rows * cols)
+    for i = 0, rows - 1 do
+      for j = 0, cols - 1 do t[i * cols + j] = b[j * rows + i] end
+    end
+    b = t
+  end
+  return b:to(dtype)
+end
+
+--- Writes a buffer of (rows, cols), row-major, to --out as f32.
+function lib.write_out(job, buffer, rows, cols)
+  if not job.opt.out then return end
+  lib.must(job, require "cute.npy".write(job.opt.out, {dtype = "f32",
+    shape = {rows, cols}, bytes = buffer:to("f32"):bytes()}))
+  lib.say("wrote       %s", job.opt.out)
+end
+
+---------------------------------------------------------------------------
+-- What the simulator counted, what the compiler made
+---------------------------------------------------------------------------
+
+--- Memory traffic by source line, as rows for print_table. A request is one
+-- access of one warp.
+function lib.traffic_table(report)
+  local rows = {{"line", "access", "requests", "bytes", "passes", "conflicts",
+                 "sectors", "per request"}}
+  for _, l in ipairs(report.lines) do
+    local shared, global = l.wavefronts > 0, l.requests > 0
+    rows[#rows + 1] = {
+      lib.short(l.file) .. ":" .. l.line, l.op, l.count, l.bytes,
+      shared and l.wavefronts or "-", shared and l.conflicts or "-",
+      global and l.sectors or "-",
+      global and ("%.1f"):format(l.sectors / l.requests) or "-"}
+  end
+  return rows
+end
+
+--- Registers and spills of a program for these architectures.
+function lib.print_resources(program, archs)
+  for _, arch in ipairs(archs) do
+    local out, why = program:compile(arch)
+    if not out then
+      if why:find("[no-nvrtc]", 1, true) then
+        lib.say("registers   unknown: NVRTC was not found")
+      else
+        lib.say("%-11s %s", arch, why)
+      end
+      return
+    end
+    local r = out.resources
+    lib.say("%-11s %d registers, %d bytes spilled", arch, r.registers or 0,
+      (r.spill_stores or 0) + (r.spill_loads or 0))
+  end
+end
+
+--- What --emit asks for: "ir", "cu", "ptx" or "cubin" of a program.
+function lib.emitted(job, program, arch)
+  local kind = job.opt.emit
+  if kind == "ir" then return program.ir end
+  if kind == "cu" then return (program:cuda(arch)) end
+  local out, message = program:compile(arch)
+  return lib.must(job, out, message)[kind]
+end
+
+--- Spread of a measurement: from its least to its greatest, of the median.
+function lib.spread(stat)
+  return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
+end
+
+return lib

@@ -1,0 +1,50 @@
+-- copy_vector.lua with cp.async: the way in passes by the registers.
+--
+-- A thread asks for its vectors, and the memory system puts them into shared
+-- memory by itself, past L1; the thread is free until it waits. Here it has
+-- nothing else to do, so VECTOR of the driver's copy become ASYNC on an H200:
+-- what is gained are the registers and half of the instructions of the way in.
+-- (A GEMM has something else to do: see gemm3stage.lua.)
+--   cutelua scripts/copy_async.lua --help
+local cute = require "cute"
+local copytile = require "kernels.copytile"
+
+local TILE, THREADS = {128, 64}, 256
+
+local threads = cute.make_layout({32, 8}, {8, 1})    -- a warp, four whole rows
+local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
+
+local copy_async = cute.kernel("copy_async", function(mA, mB)
+  local n = cute.size(mA, 1)
+  local atom = cute.make_copy_atom("UniversalCopy", cute.bf16,
+    copytile.bits(cute.bf16, n))
+  local copy_in = cute.make_tiled_copy(copytile.async_atom(cute.bf16, n),
+    threads, cute.make_layout({1, 8}))
+  local copy_out = cute.make_tiled_copy(atom, threads,
+    cute.make_layout({4, 8}, {8, 1}))
+
+  local tid = cute.arch.thread_idx()
+  local at = copytile.by_rows(mA, TILE)                   -- this block's tile
+  local gA = cute.local_tile(mA, TILE, at)                         -- (BM,BN)
+  local gB = cute.local_tile(mB, TILE, at)                         -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)      -- (BM,BN)
+
+  local thr_in, thr_out = copy_in:get_slice(tid), copy_out:get_slice(tid)
+  local tAgA = thr_in:partition_S(gA)                     -- (CPY,CPY_M,CPY_N)
+  local tAsA = thr_in:partition_D(sA)                     -- (CPY,CPY_M,CPY_N)
+  local tBsA = thr_out:partition_S(sA)                    -- (CPY,CPY_M,CPY_N)
+  local tBgB = thr_out:partition_D(gB)                    -- (CPY,CPY_M,CPY_N)
+  local in_A = copytile.inside(thr_in, mA, TILE, at)    -- (atoms,CPY_M,CPY_N)
+  local in_B = copytile.inside(thr_out, mB, TILE, at)   -- (atoms,CPY_M,CPY_N)
+
+  cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
+  cute.arch.cp_async_commit_group()
+  cute.arch.cp_async_wait_group(0)   -- what this thread asked for has landed
+  cute.arch.sync_threads()           -- and what the others did
+  cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
+end)
+
+require "cute.copylesson".run(arg, {
+  kernel = copy_async, tile = TILE, block = THREADS,
+  about = "Copies a bf16 matrix through shared memory with cp.async.",
+})

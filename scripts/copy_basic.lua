@@ -1,0 +1,46 @@
+-- Copies a bf16 matrix through shared memory, one element a thread at a time:
+-- global memory -> shared memory -> global memory, in tiles of 128 x 64.
+--
+-- A warp takes 32 neighbours of a row, so the 64 bytes of a request lie side
+-- by side: two whole sectors, and nothing is moved in vain. That alone gives
+-- BASIC of the driver's copy on an H200; what is lost is lost to the number of
+-- instructions, four for every 64 bytes (see copy_vector.lua).
+--   cutelua scripts/copy_basic.lua --help
+local cute = require "cute"
+local copytile = require "kernels.copytile"
+
+local TILE, THREADS = {128, 64}, 256
+
+local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
+local threads = cute.make_layout({8, 32}, {32, 1})        -- a warp, a row
+local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 1}))
+-- On the way out a thread has 16 rows, one under the other: it writes what
+-- other warps have read, so a barrier has to stand between.
+local copy_out = cute.make_tiled_copy(atom, threads, cute.make_layout({16, 1}))
+local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
+
+local copy_basic = cute.kernel("copy_basic", function(mA, mB)
+  local tid = cute.arch.thread_idx()
+  local at = copytile.by_rows(mA, TILE)                   -- this block's tile
+  local gA = cute.local_tile(mA, TILE, at)                         -- (BM,BN)
+  local gB = cute.local_tile(mB, TILE, at)                         -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)      -- (BM,BN)
+
+  local thr_in, thr_out = copy_in:get_slice(tid), copy_out:get_slice(tid)
+  local tAgA = thr_in:partition_S(gA)                     -- (CPY,CPY_M,CPY_N)
+  local tAsA = thr_in:partition_D(sA)                     -- (CPY,CPY_M,CPY_N)
+  local tBsA = thr_out:partition_S(sA)                    -- (CPY,CPY_M,CPY_N)
+  local tBgB = thr_out:partition_D(gB)                    -- (CPY,CPY_M,CPY_N)
+  -- Predicates of tiles that hang over; nil when all tiles are whole.
+  local in_A = copytile.inside(thr_in, mA, TILE, at)    -- (atoms,CPY_M,CPY_N)
+  local in_B = copytile.inside(thr_out, mB, TILE, at)   -- (atoms,CPY_M,CPY_N)
+
+  cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
+  cute.arch.sync_threads()
+  cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
+end)
+
+require "cute.copylesson".run(arg, {
+  kernel = copy_basic, tile = TILE, block = THREADS,
+  about = "Copies a bf16 matrix through shared memory, element by element.",
+})

@@ -1,0 +1,58 @@
+-- copy_async.lua with another way out, and the swizzle that it needs.
+--
+-- On the way out two threads stand side by side and 128 below each other:
+-- whole sectors for global memory, but the eight threads that shared memory
+-- serves in one pass want two vectors of each of four rows. Rows of 128 bytes
+-- put all four into the same banks, and a pass becomes four ("conflicts" in
+-- the simulator's table). A swizzle gives each of four rows other banks:
+--   BITS  2  four places, M = 4  pairs of vectors stay together (16 elements),
+--   SHIFT 2  from the row's bits (6 and 7: 64 elements) to the place's (4, 5).
+-- At the speed of the memory the conflicts hide behind it (PLAIN and SWIZZLED
+-- of the driver's copy on an H200); in transpose.lua they do not.
+--   cutelua scripts/copy_swizzled.lua --help
+local cute = require "cute"
+local copytile = require "kernels.copytile"
+
+local TILE, THREADS = {128, 64}, 256
+
+local threads_in = cute.make_layout({32, 8}, {8, 1})
+local threads_out = cute.make_layout({128, 2}, {2, 1})
+local values = cute.make_layout({1, 8})
+local plain = cute.make_layout(TILE, {64, 1})                      -- (BM,BN)
+local swizzled = cute.composition(cute.make_swizzle(2, 4, 2), plain)
+
+local function kernel(name, sA_layout)
+  return cute.kernel(name, function(mA, mB)
+    local n = cute.size(mA, 1)
+    local copy_in = cute.make_tiled_copy(
+      copytile.async_atom(cute.bf16, n), threads_in, values)
+    local copy_out = cute.make_tiled_copy(cute.make_copy_atom("UniversalCopy",
+      cute.bf16, copytile.bits(cute.bf16, n)), threads_out, values)
+
+    local tid = cute.arch.thread_idx()
+    local at = copytile.by_rows(mA, TILE)                 -- this block's tile
+    local gA = cute.local_tile(mA, TILE, at)                       -- (BM,BN)
+    local gB = cute.local_tile(mB, TILE, at)                       -- (BM,BN)
+    local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)    -- (BM,BN)
+
+    local thr_in, thr_out = copy_in:get_slice(tid), copy_out:get_slice(tid)
+    local tAgA = thr_in:partition_S(gA)                   -- (CPY,CPY_M,CPY_N)
+    local tAsA = thr_in:partition_D(sA)                   -- (CPY,CPY_M,CPY_N)
+    local tBsA = thr_out:partition_S(sA)                  -- (CPY,CPY_M,CPY_N)
+    local tBgB = thr_out:partition_D(gB)                  -- (CPY,CPY_M,CPY_N)
+    local in_A = copytile.inside(thr_in, mA, TILE, at)  -- (atoms,CPY_M,CPY_N)
+    local in_B = copytile.inside(thr_out, mB, TILE, at) -- (atoms,CPY_M,CPY_N)
+
+    cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
+  end)
+end
+
+require "cute.copylesson".run(arg, {
+  kernel = kernel("copy_swizzled", swizzled), tile = TILE, block = THREADS,
+  compare = {{"unswizzled", kernel("copy_unswizzled", plain)}},
+  about = "Copies a bf16 matrix through swizzled shared memory.",
+})

@@ -1,0 +1,40 @@
+-- The fastest copy: one 16-byte vector a thread, through a register.
+--
+-- Nobody but the thread that loads a vector needs it, so shared memory and
+-- the barrier go. What is left to choose is who takes what: blocks of 256
+-- threads with one vector each start and end all the time, so loads and stores
+-- of many blocks overlap without a pipeline of our own, and DRAM sees them in
+-- the order of the rows. Two vectors a thread give 0.998 of the driver's copy,
+-- four 0.97; a tile of 128 x 64, or blocks in the order of the columns, 0.93
+-- at most. Thus ASYNC (copy_async.lua) become TILE on an H200.
+--   cutelua scripts/copy_tile.lua --help
+local cute = require "cute"
+local copytile = require "kernels.copytile"
+
+local TILE, THREADS = {8, 256}, 256
+
+local threads = cute.make_layout({8, 32}, {32, 1})        -- a warp, a row
+
+local copy_tile = cute.kernel("copy_tile", function(mA, mB)
+  local copy = cute.make_tiled_copy(cute.make_copy_atom("UniversalCopy",
+    cute.bf16, copytile.bits(cute.bf16, cute.size(mA, 1))), threads,
+    cute.make_layout({1, 8}))
+
+  local at = copytile.by_rows(mA, TILE)                   -- this block's tile
+  local gA = cute.local_tile(mA, TILE, at)                         -- (BM,BN)
+  local gB = cute.local_tile(mB, TILE, at)                         -- (BM,BN)
+
+  local thr = copy:get_slice((cute.arch.thread_idx()))
+  local tAgA = thr:partition_S(gA)                        -- (CPY,CPY_M,CPY_N)
+  local tBgB = thr:partition_D(gB)                        -- (CPY,CPY_M,CPY_N)
+  local tArA = cute.make_rmem_tensor_like(tAgA)           -- (CPY,CPY_M,CPY_N)
+  local inside = copytile.inside(thr, mA, TILE, at)     -- (atoms,CPY_M,CPY_N)
+
+  cute.copy(copy, tAgA, tArA, {pred = inside})
+  cute.copy(copy, tArA, tBgB, {pred = inside})
+end)
+
+require "cute.copylesson".run(arg, {
+  kernel = copy_tile, tile = TILE, block = THREADS,
+  about = "Copies a bf16 matrix as fast as the memory allows.",
+})

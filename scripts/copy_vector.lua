@@ -1,0 +1,46 @@
+-- copy_basic.lua with vectors: every access of a thread moves 16 bytes.
+--
+-- A request of a warp is now 512 bytes, 16 sectors instead of 2, so the same
+-- bytes take an eighth of the instructions: BASIC of the driver's copy become
+-- VECTOR on an H200. The four vectors that a thread loads before it stores the
+-- first are in flight together.
+--   cutelua scripts/copy_vector.lua --help
+local cute = require "cute"
+local copytile = require "kernels.copytile"
+
+local TILE, THREADS = {128, 64}, 256
+
+local threads = cute.make_layout({32, 8}, {8, 1})    -- a warp, four whole rows
+local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
+
+local copy_vector = cute.kernel("copy_vector", function(mA, mB)
+  -- 16 bytes, or what rows of this length can be cut into.
+  local atom = cute.make_copy_atom("UniversalCopy", cute.bf16,
+    copytile.bits(cute.bf16, cute.size(mA, 1)))
+  local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 8}))
+  local copy_out = cute.make_tiled_copy(atom, threads,
+    cute.make_layout({4, 8}, {8, 1}))
+
+  local tid = cute.arch.thread_idx()
+  local at = copytile.by_rows(mA, TILE)                   -- this block's tile
+  local gA = cute.local_tile(mA, TILE, at)                         -- (BM,BN)
+  local gB = cute.local_tile(mB, TILE, at)                         -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)      -- (BM,BN)
+
+  local thr_in, thr_out = copy_in:get_slice(tid), copy_out:get_slice(tid)
+  local tAgA = thr_in:partition_S(gA)                     -- (CPY,CPY_M,CPY_N)
+  local tAsA = thr_in:partition_D(sA)                     -- (CPY,CPY_M,CPY_N)
+  local tBsA = thr_out:partition_S(sA)                    -- (CPY,CPY_M,CPY_N)
+  local tBgB = thr_out:partition_D(gB)                    -- (CPY,CPY_M,CPY_N)
+  local in_A = copytile.inside(thr_in, mA, TILE, at)    -- (atoms,CPY_M,CPY_N)
+  local in_B = copytile.inside(thr_out, mB, TILE, at)   -- (atoms,CPY_M,CPY_N)
+
+  cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
+  cute.arch.sync_threads()
+  cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
+end)
+
+require "cute.copylesson".run(arg, {
+  kernel = copy_vector, tile = TILE, block = THREADS,
+  about = "Copies a bf16 matrix through shared memory in 16-byte vectors.",
+})

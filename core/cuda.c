@@ -93,10 +93,20 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return true;
 }
 
+// Behind a kernel's fault many drivers refuse the process another context:
+// the error that killed the old one comes back.
 bool gpu_use(Gpu *g, Why *w) {
   if (g->ctx) return true;
   CUcontext c;
-  if (!CU(cuDevicePrimaryCtxRetain, (&c, g->dev))) return false;
+  CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
+  if (g->epoch && sticky(r)) {
+    const char *name = NULL;
+    g->api->cuGetErrorName(r, &name);
+    return why(w, ERR_DRIVER, "a kernel ended in %s and the driver lets this "
+               "process use the GPU no more: start another (the simulator "
+               "still runs here)", name ? name : "an error");
+  }
+  if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
   if (!CU(cuCtxSetCurrent, (c))) {
     g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
     return false;

@@ -86,6 +86,14 @@ static int gpu_l_sync(lua_State *L) {
   return result(L, gpu_sync(check_gpu(L, 1), &w), &w);
 }
 
+// gpu:alive(): true, or nil, message once a kernel's fault cost the process
+// its GPU.
+static int gpu_alive(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  Why w;
+  return result(L, g->epoch == 0 || gpu_use(g, &w), &w);
+}
+
 static int gpu_l_free(lua_State *L) {
   Why w;
   size_t left;
@@ -663,7 +671,8 @@ static void newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
 
 void gpulib_open(lua_State *L) {
   static const luaL_Reg gpu[] = {
-    {"info", gpu_info}, {"sync", gpu_l_sync}, {"free_memory", gpu_l_free},
+    {"info", gpu_info}, {"alive", gpu_alive}, {"sync", gpu_l_sync},
+    {"free_memory", gpu_l_free},
     {"buffer", gpu_buffer}, {"stream", gpu_stream}, {"event", gpu_event},
     {"load", gpu_load}, {"cublas", gpu_cublas}, {"cublaslt", gpu_cublaslt},
     {"cublas_version", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};

@@ -5,7 +5,7 @@ local folder
 local cc = os.getenv "CC" or "cc"
 
 -- Runs Lua in a process with that driver; its output and error output.
-local function run(code)
+local function run(code, lost)
   code = [[
     local core = require "cute.core"
     local gpu = require "cute.gpu"
@@ -18,7 +18,7 @@ local function run(code)
   ]] .. code
   return support.exec({support.lua, "-e", code}, {env = {
     LD_LIBRARY_PATH = folder, LUA_PATH = package.path,
-    LUA_CPATH = package.cpath}})
+    LUA_CPATH = package.cpath, FAKE_LOST = lost}})
 end
 
 local has_cc = support.read "spec/fakecuda.c" and
@@ -162,6 +162,28 @@ describe("the GPU's face", function()
       "the kernel was lost with its context [closed]\n" ..
       "the kernel was lost with its context [closed]\n" ..
       "cuMemAlloc: " .. dead .. "2\n", out)
+  end)
+
+  it("says so when the driver keeps the process from another context",
+     function()
+    local out, err, code = run([[
+      local cute = require "cute"
+      local device = cute.device "auto"
+      print(device.kind)
+      local f = assert(dev:load(cubin, "bad"))
+      assert(assert(f:prepare {grid = 1, block = 1}):launch())
+      print((dev:sync()))
+      print(dev:alive())
+      print((select(2, dev:buffer("f32", 8))))
+      print(cute.device "gpu")
+      print(cute.device "auto")]], "1")
+    local gone = "a kernel ended in CUDA_ERROR_ILLEGAL_ADDRESS and the " ..
+      "driver lets this process use the GPU no more: start another (the " ..
+      "simulator still runs here) [driver-error]\n"
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("gpu\nnil\nnil\t" .. gone .. gone .. "nil\t" .. gone ..
+      "simulator (sm_90a)\n", out)
   end)
 
   it("measures what it is given to", function()

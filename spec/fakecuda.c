@@ -20,6 +20,7 @@ typedef struct Handle {
 
 static Handle *handles;
 static int context, retained, sticky;
+static int lost;  // with FAKE_LOST set: the error for the rest of the process
 
 static void *make(char kind, size_t size) {
   Handle *h = calloc(1, sizeof *h + size);
@@ -75,6 +76,7 @@ CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) {
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
   (void)d;
+  if (lost) return lost;
   retained++;
   *c = (CUcontext)(uintptr_t)++context;
   return 0;
@@ -84,6 +86,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice d) {
   (void)d;
+  if (getenv("FAKE_LOST")) lost = sticky;
   sticky = 0;
   while (handles) drop(handles->data, handles->kind);
   return 0;

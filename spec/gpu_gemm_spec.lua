@@ -49,9 +49,7 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
       for i = 1, 4 do
         local p = problem(SIZES[i][1], SIZES[i][2], SIZES[i][3], dynamic)
         local report = launch(p, "sim:sm_80", "return")
-        -- with fewer tiles of K than stages its last prefetch reads a stage
-        -- that nothing was copied to, and uses nothing of it
-        assert.is_true(report.ok or p.k < 192, tostring(report))
+        assert.is_true(report.ok, tostring(report))
         local want = core.buffer("f32", p.m * p.n)
         core.gemm_reference(p.a, p.b, want, p.m, p.n, p.k)
         assert.is_true(p.c:diff(want).frobenius < 3e-3)
@@ -68,7 +66,7 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
         local m, n, k = table.unpack(size)
         local sim, gpu = problem(m, n, k, dynamic), problem(m, n, k, dynamic)
         local device = assert(cute.device "gpu")
-        assert(launch(sim, "sim:" .. device.arch, "return"))
+        assert(launch(sim, "sim:" .. device.arch))
         for fill = 0, 1 do
           gpu.c:fill(fill == 0 and 0 / 0 or -1)
           assert.is_true(launch(gpu, device))

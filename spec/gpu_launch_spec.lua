@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
+local support = require "spec.support"
 local arch = cute.arch
 
 local function ramp(n, from)
@@ -15,13 +16,6 @@ local double = cute.kernel("twice", function(x, y)
   local i = arch.block_idx() * 32 + arch.thread_idx()
   y[i] = x[i] * 2
 end)
-
--- Out of reach of any allocation.
-local bad = cute.kernel("bad", function(y, n)
-  y[arch.thread_idx() + n] = 1
-end)
-
-local FAR = 1 << 30  -- elements: 4 GiB behind a small buffer
 
 -- 16 bytes a thread where the alignment is known, one element where not.
 local vector = cute.kernel("vector", function(x, y)
@@ -101,7 +95,7 @@ describe("launches on a GPU #gpu", function()
   end)
 
   it("leave tensors of the GPU there", function()
-    local x, y = ramp(32, 5), ramp(32, 0)
+    local x, y = ramp(32, 5), cute.zeros({32}, cute.f32)
     local dx = assert(device.dev:buffer((core.param_memory(x))))
     local dy = assert(device.dev:buffer("f32", 32))
     -- a tensor of the GPU picks the device
@@ -115,41 +109,48 @@ describe("launches on a GPU #gpu", function()
     check_views "gpu"
   end)
 
-  it("survive an illegal address: one sentence, then a new context",
+  -- In a process of its own: it may cost the process its GPU.
+  it("survive an illegal address: one sentence, and the prompt goes on",
      function()
-    local y = ramp(32, 0)
-    local epoch = device.dev:info().epoch
-    local kept = assert(device.dev:buffer("f32", 32))
-    local ok, message = bad(y, FAR):launch {grid = 1, block = 32,
-                                            device = "gpu"}
-    assert.is_nil(ok)
-    assert.truthy(message:find("CUDA_ERROR_ILLEGAL_ADDRESS", 1, true),
-                  message)
-    assert.is_nil(message:find("\n", 1, true))
-    assert.equal(epoch + 1, device.dev:info().epoch)
-    assert.is_true(kept.closed)
-    for i = 0, 31 do assert.equal(i, y[i]) end  -- as it was
-    local x = ramp(32, 1)
-    assert.is_true(double(x, y):launch {grid = 1, block = 32,
-                                        device = "gpu"})
-    assert.equal(64, y[31])
-    -- and once more, in the new context
-    assert.is_nil((bad(y, FAR):launch {grid = 1, block = 32,
-                                       device = "gpu"}))
-    assert.is_true(double(x, y):launch {grid = 1, block = 32,
-                                        device = "gpu"})
-  end)
-
-  it("of a lost context say so", function()
-    local x, y = ramp(32, 1), ramp(32, 1)
-    local run = assert(cute.compile(double, x, y, {grid = 1, block = 32,
-                                                   device = "gpu"}))
-    assert.is_nil((bad(y, FAR):launch {grid = 1, block = 32,
-                                       device = "gpu"}))
-    local ok, message = pcall(run.launch, run)
-    assert.is_false(ok)
-    assert.truthy(message:find("lost with its context [closed]", 1, true),
-                  message)
+    local out, err, code = support.exec({support.lua, "-e", [[
+      local cute = require "cute"
+      local x, y = cute.ones({32}, cute.f32), cute.zeros({32}, cute.f32)
+      local opts = {grid = 1, block = 32, device = "gpu"}
+      local twice = cute.kernel("twice", function(a, b)
+        local i = cute.arch.thread_idx()
+        b[i] = a[i] * 2
+      end)
+      local bad = cute.kernel("bad", function(b, n)
+        b[cute.arch.thread_idx():to(cute.i64) + n] = 1
+      end)
+      local run = assert(cute.compile(twice, x, y, opts))
+      assert(run:launch())
+      print(y[31])
+      y[31] = 5
+      print(bad(y, 1 << 40):launch(opts))
+      print(y[31])
+      print(pcall(run.launch, run))
+      print(twice(x, y):launch(opts))
+      print(twice(x, y):launch({grid = 1, block = 32, device = "sim"}).ok)
+      print(y[31])
+      print(twice(x, y):launch({grid = 1, block = 32}) and "ran")]]},
+      {env = {LUA_PATH = package.path, LUA_CPATH = package.cpath}})
+    assert.equal("", err)
+    assert.equal(0, code)
+    local lines = {}
+    for line in out:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    assert.equal(8, #lines, out)
+    assert.equal("2.0", lines[1])
+    assert.truthy(lines[2]:find("^nil\tcuMemcpyDtoH: CUDA_ERROR_ILLEGAL_ADDR"),
+                  out)
+    assert.equal("5.0", lines[3])  -- as it was
+    assert.truthy(lines[4]:find("^false\t.*lost with its context %[closed%]$"),
+                  out)
+    assert.truthy(lines[5] == "true" or lines[5]:find("^nil\ta kernel ended in "
+      .. "CUDA_ERROR_ILLEGAL_ADDRESS and .*%[driver%-error%]$"), out)
+    assert.equal("true", lines[6])
+    assert.equal("2.0", lines[7])
+    assert.equal("ran", lines[8])
   end)
 
   it("refuse blocks that are too large, misuse with the script's line",

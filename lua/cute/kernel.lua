@@ -45,7 +45,11 @@ end
 local opened  -- the GPU, once it was opened
 
 local function gpu_device()
-  if opened then return opened end
+  if opened then
+    local ok, why = opened.dev:alive()
+    if not ok then return nil, why end
+    return opened
+  end
   local gpu = require "cute.gpu"
   local dev, why = gpu.open()
   if not dev then return nil, why end
@@ -259,6 +263,10 @@ local function prepare_gpu(p)
                             smem = p.program.info.smem, stream = p.stream}
   if not run then return nil, message end
   p.run, p.copies = run, copies
+  if not next(copies) then  -- the usual case: one call
+    local launch = run.launch
+    p.launch = function() return launch(run) end
+  end
   return p
 end
 

@@ -3,6 +3,7 @@
 #include "ir.h"
 
 #include "atom.h"
+#include "intrin.h"
 
 typedef enum Rule {
   R_NONE, R_SAME, R_INT, R_FLT, R_CMP, R_SHF, R_SEL, R_ANY
@@ -126,6 +127,25 @@ static void check_var(Check *c, const Ins *i) {
   else same(c, (DType)v->type, type_of(c, i->a[1]));
 }
 
+static void check_intrin(Check *c, const Ins *i) {
+  IntrinId id = intrin_id(i);
+  if (id >= IN_COUNT) bad(c, "no such intrinsic");
+  bool pure = intrin_row(id)->flags & INTRIN_P;
+  if (pure != (i->op == OP_INTRIN)) bad(c, "not this operation's intrinsic");
+  same(c, (DType)i->type, intrin_result(id));
+  for (int k = 0; k < intrin_arity(id); k++)
+    same(c, type_of(c, i->a[k]), intrin_operand(id, k));
+}
+
+static void check_asm(Check *c, const Ins *i) {
+  for (uint32_t k = 0; k < i->nx; k++) {
+    Ref x = c->fn->ext.p[i->ext + k];
+    type_of(c, x);
+    if (k < i->flags && ir_get(c->fn, x)->op != OP_VAR)
+      bad(c, "writes what is no variable");
+  }
+}
+
 static void check_special(Check *c, const Ins *i) {
   int64_t n = i->imm;
   switch ((int)i->op) {
@@ -149,6 +169,8 @@ static void check_special(Check *c, const Ins *i) {
       check_atom(c, i);
       break;
     case OP_VAR: case OP_VGET: case OP_VSET: check_var(c, i); break;
+    case OP_INTRIN: case OP_ASK: check_intrin(c, i); break;
+    case OP_ASM: check_asm(c, i); break;
     case OP_IF: case OP_BREAKIF: case OP_TRAP:
       same(c, type_of(c, i->a[0]), DT_BOOL);
       break;

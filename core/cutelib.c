@@ -301,6 +301,7 @@ int luaopen_cute_core(lua_State *L) {
   vallib_open(L);
   mathlib_open(L);
   tracelib_open(L);
+  intrinlib_open(L);
   kernlib_open(L);
   atomlib_open(L);
   runlib_open(L);

@@ -21,7 +21,7 @@ static const char *temp_name(const Emit *e, Ref r) {
   static const char *const regs[SR_COUNT] = {
     "tid", "tid_y", "tid_z", "block_x", "block_y", "block_z", "threads_x",
     "threads_y", "threads_z", "grid_x", "grid_y", "grid_z", "lane", "warp",
-    "time", "sm"};
+    "sm"};
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return regs[i->imm];
   if (i->op == OP_FOR) return "k";
@@ -390,7 +390,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_MOD: case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS:
     case OP_FMA: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
     case OP_SHL: case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
-    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_BITS:
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN: case OP_ASK:
     case OP_LD: case OP_VGET: case OP_VAR: case OP_SHFL: case OP_VOTE:
     case OP_REDUX: case OP_ATOMIC:
       put_value(e, r);
@@ -421,6 +421,7 @@ static Ref put(Emit *e, Ref r) {
       break;
     case OP_FENCE: put_simple(e, i, fences[i->imm]); break;
     case OP_PRINTF: put_printf(e, r); break;
+    case OP_ASM: emitintrin_asm(e, r); break;
     case OP_TRAP:
       emitm_begin(e, i);
       emitx_puts(e, "if (!");

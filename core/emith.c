@@ -373,6 +373,7 @@ void emith_reserve(Emit *e) {
   }
   for (int k = 0; k < ASYNC_KINDS * ASYNC_WIDTHS; k++)
     emitx_reserve(e, async_names[k / ASYNC_WIDTHS][k % ASYNC_WIDTHS]);
+  emitintrin_reserve(e);
   for (size_t k = 0; k < e->natom; k++)
     emitx_reserve(e, emith_atom(e, e->atom[k].mma, e->atom[k].id));
 }
@@ -384,6 +385,7 @@ void emith_print(Emit *e) {
     emitx_puts(e, e->sm >= r->sm ? r->text : r->old);
   }
   print_async(e);
+  emitintrin_print(e);
   for (size_t k = 0; k < e->natom; k++) {
     const AtomUse *u = &e->atom[k];
     if (!u->mma && atom_copy(u->id)->op == CO_MOVM) {

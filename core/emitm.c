@@ -123,6 +123,11 @@ Ref emitm_store(Emit *e, Ref r) {
     else store_pair(e, r, other);
     return other ? other : r;
   }
+  if (i->flags) {
+    emitintrin_access(e, i);
+    emitm_end(e);
+    return r;
+  }
   DType t = ir_type(e->fn, i->a[2]);
   if (t == (DType)m->type) {
     emitx_element(e, i->a[0], i->a[1]);

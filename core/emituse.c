@@ -60,6 +60,7 @@ static Ref operand(const Flow *f, const Ins *i, uint32_t k) {
   uint32_t x = f->fn->ext.p[i->ext + k];
   switch ((int)i->op) {
     case OP_COPY: case OP_CPASYNC: case OP_PRINTF: case OP_ATOMIC:
+    case OP_ASM:
       return x ? x : none;
     case OP_MATRIX: {
       const AtomCopy *row = atom_copy((int)i->imm);
@@ -157,7 +158,7 @@ static bool orders_memory(const Flow *f, const Ins *i) {
     }
     case OP_CPASYNC: case OP_CPCOMMIT: case OP_CPWAIT: case OP_MATRIX:
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_ATOMIC: case OP_PRINTF: case OP_TRAP: case OP_FOR: case OP_LOOP:
+    case OP_ATOMIC: case OP_ASK: case OP_ASM: case OP_PRINTF: case OP_TRAP: case OP_FOR: case OP_LOOP:
     case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END:
       return true;
     default: return false;
@@ -340,7 +341,11 @@ static void note_pointers(Emit *e, const Ins *i) {
 
 static void note_needs(Emit *e, const Ins *i) {
   switch ((int)i->op) {
-    case OP_LD: case OP_ST: case OP_ATOMIC: note_pointers(e, i); break;
+    case OP_LD: case OP_ST: case OP_ATOMIC:
+      note_pointers(e, i);
+      emitintrin_note_access(e, i);
+      break;
+    case OP_INTRIN: case OP_ASK: emitintrin_note(e, i); break;
     case OP_MMA: note_mma(e, i); break;
     case OP_MATRIX: note_matrix(e, i); break;
     case OP_COPY: note_vector(e, i); note_pointers(e, i); break;
@@ -397,6 +402,8 @@ void emituse_run(Emit *e) {
     spread(&f, r);
     each_write(&f, r, next_write);
     if (i->op == OP_VSET) f.vset[i->a[0]] = r;
+    for (uint32_t k = 0; i->op == OP_ASM && k < i->flags; k++)
+      f.vset[e->fn->ext.p[i->ext + k]] = r;
     if (orders_memory(&f, i)) f.memory = r;
   }
   for (Ref r = 1; r < n; r++) each_write(&f, r, first_write);

@@ -70,6 +70,7 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
 
 // i64 goes as u64 where only that exists: the bits are the same.
 Prec emitw_atomic(Emit *e, const Ins *i) {
+  if (i->flags) return emitintrin_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);
   bool as_u64 = t == DT_I64 && i->imm != AT_MIN && i->imm != AT_MAX;
   const char *arg = as_u64 ? "(unsigned long long)" : "";

@@ -606,23 +606,6 @@ static Prec bitcast(Emit *e, const Ins *i) {
   return t == DT_U64 ? PR_UNARY : PR_POST;
 }
 
-static Prec bit_function(Emit *e, const Ins *i) {
-  static const char *const names[] = {"__popc", "__clz", "__ffs", "__brev"};
-  DType t = (DType)i->type;
-  int bits = dtype_bits(t);
-  const char *ll = bits > 32 ? "ll" : "";
-  emitx_printf(e, "(%s)", dtype_cuda(t));
-  bool fix = bits < 32 && (i->imm == BF_CLZ || i->imm == BF_BREV);
-  if (fix) emitx_puts(e, "(");
-  emitx_printf(e, "%s%s(", names[i->imm], ll);
-  if (bits < 32) emitx_printf(e, "(unsigned %s)", bits == 8 ? "char" : "short");
-  emitx_val(e, i->a[0], bits < 32 ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ")");
-  if (fix)
-    emitx_printf(e, i->imm == BF_CLZ ? " - %d)" : " >> %d)", 32 - bits);
-  return PR_UNARY;
-}
-
 // ---- memory ----
 
 void emitx_word(Emit *e, Ref mem, int64_t bit) {
@@ -765,6 +748,7 @@ static Prec load(Emit *e, const Ins *i) {
     emitx_reg(e, i->a[0], emituse_int(e, i->a[1]), t);
     return PR_UNARY;
   }
+  if (i->flags) return emitintrin_access(e, i);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
   if (f) emitx_printf(e, "%s(", bits_name(s, t));
   else if (t != s) emitx_printf(e, "(%s)", dtype_cuda(t));
@@ -779,8 +763,7 @@ static Prec special(Emit *e, const Ins *i) {
   static const char *const text[SR_COUNT] = {
     "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
     "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
-    "gridDim.y", "gridDim.z", "lane_id()", "threadIdx.x / 32", "clock()",
-    "sm_id()"};
+    "gridDim.y", "gridDim.z", "lane_id()", "threadIdx.x / 32", "sm_id()"};
   const int32_t *b = e->fn->block;
   if (i->imm == SR_WARP && (b[1] != 1 || b[2] != 1)) {
     emith_need(e, H_WARP);
@@ -817,7 +800,7 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_SEL: return select(e, i);
     case OP_CVT: return convert(e, i);
     case OP_BITCAST: return bitcast(e, i);
-    case OP_BITS: return bit_function(e, i);
+    case OP_INTRIN: case OP_ASK: return emitintrin_value(e, i);
     case OP_LD: return load(e, i);
     case OP_SHFL: return emitw_shuffle(e, i);
     case OP_VOTE: return emitw_vote(e, i);
@@ -829,7 +812,7 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
     case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_PRINTF: case OP_TRAP: case OP_VSET: case OP_LOOP: case OP_BREAKIF:
+    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_VSET: case OP_LOOP: case OP_BREAKIF:
     case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT: break;
   }
   ctx_fail(e->cx, ERR_INTERNAL, "instruction %%%u (%s) has no value", r,

@@ -40,6 +40,13 @@ typedef struct AtomUse {
   bool same, separate;  // MMA: calls where D is C, and where it is not
 } AtomUse;
 
+// A memory access with hints and its helper function.
+typedef struct Access {
+  DType type;
+  bool smem, atom, st, cas;
+  const char *ptx, *name;
+} Access;
+
 typedef struct NameCell {
   const char *s;
   uint32_t next;  // suffix to try next
@@ -60,6 +67,10 @@ typedef struct Emit {
   uint64_t helpers;   // bit set of Helper
   AtomUse *atom;
   size_t natom;
+  int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
+  size_t nintrin;
+  Access **access;
+  size_t naccess;
   uint32_t async;     // which cp.async helpers (emith_async)
   NameCell *names;    // hash table
   size_t nnames, namecap;
@@ -140,6 +151,16 @@ Prec emitw_shuffle(Emit *e, const Ins *i);
 Prec emitw_vote(Emit *e, const Ins *i);
 Prec emitw_redux(Emit *e, const Ins *i);
 Prec emitw_atomic(Emit *e, const Ins *i);
+
+// ---- emitintrin.c ----
+Prec emitintrin_value(Emit *e, const Ins *i);   // INTRIN, ASK
+void emitintrin_asm(Emit *e, Ref r);            // ASM, a statement
+Prec emitintrin_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
+// What is used, noted before anything is written; names; helpers.
+void emitintrin_note(Emit *e, const Ins *i);
+void emitintrin_note_access(Emit *e, const Ins *i);
+void emitintrin_reserve(Emit *e);
+void emitintrin_print(Emit *e);
 
 // ---- emitm.c ----
 void emitm_begin(Emit *e, const Ins *i);  // a statement of i: comment, indent

@@ -27,6 +27,7 @@ void layoutlib_open(lua_State *L);
 void tensorlib_open(lua_State *L);
 void vallib_open(lua_State *L);
 void tracelib_open(lua_State *L);
+void intrinlib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);

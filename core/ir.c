@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "intrin.h"
 #include "irfold.h"
 
 // ---- the ops table ----
@@ -320,7 +321,7 @@ static void dump_const(Ctx *cx, const Ins *i, Buf *out) {
 static const char *const sreg_names[] = {
   "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
   "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
-  "laneid", "warpid", "clock", "smid"};
+  "laneid", "warpid", "smid"};
 
 static void dump_mem(Ctx *cx, const Fn *fn, const Ins *i, Buf *out) {
   const Mem *m = &fn->mem.p[i->imm];
@@ -340,13 +341,17 @@ static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
     case OP_CONST: dump_const(cx, i, out); break;
     case OP_SREG: buf_printf(cx, out, " %s", sreg_names[i->imm]); break;
     case OP_GMEM: case OP_SMEM: case OP_RMEM: dump_mem(cx, fn, i, out); break;
+    case OP_INTRIN: case OP_ASK:
+      buf_printf(cx, out, " %s", intrin_row(intrin_id(i))->name);
+      if (intrin_imm(i)) buf_printf(cx, out, " #%" PRId64, intrin_imm(i));
+      break;
     case OP_MATH:
       buf_printf(cx, out, " %s", math_name((MathFn)i->imm));
       break;
     case OP_ARG: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPWAIT:
     case OP_MMA: case OP_MATRIX: case OP_BAR: case OP_BARARRIVE:
-    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC: case OP_BITS:
-    case OP_FENCE: case OP_PRINTF: case OP_TRAP:
+    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
+    case OP_FENCE: case OP_ASM: case OP_PRINTF: case OP_TRAP:
       buf_printf(cx, out, " #%" PRId64, i->imm);
       break;
     default: break;

@@ -19,7 +19,7 @@ typedef enum Op {
 typedef enum SReg {
   SR_TID_X, SR_TID_Y, SR_TID_Z, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z,
   SR_NTID_X, SR_NTID_Y, SR_NTID_Z, SR_NCTAID_X, SR_NCTAID_Y, SR_NCTAID_Z,
-  SR_LANE, SR_WARP, SR_CLOCK, SR_SMID, SR_COUNT
+  SR_LANE, SR_WARP, SR_SMID, SR_COUNT
 } SReg;
 
 // MF(id, "name", operands): float functions (OP_MATH). Approximate ones of
@@ -45,7 +45,6 @@ typedef enum MathFn {
   MF_COUNT
 } MathFn;
 
-typedef enum BitFn { BF_POPC, BF_CLZ, BF_FFS, BF_BREV, BF_COUNT } BitFn;
 typedef enum ShflKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShflKind;
 typedef enum VoteKind { VO_ANY, VO_ALL, VO_BALLOT } VoteKind;
 typedef enum AtomicKind {
@@ -57,7 +56,7 @@ enum { CPF_GLOBAL = 1, CPF_ZFILL = 2 };  // .cg instead of .ca; zero-fill
 typedef struct Ins {
   uint8_t op;       // Op
   uint8_t type;     // DType of the result or the memory object
-  uint16_t flags;   // op's own (CPF_*)
+  uint16_t flags;   // op's own (CPF_*; LD, ST, ATOMIC: HINT_*)
   uint32_t src;     // index into Fn.src: the script's file and line
   Ref a[3];         // operands
   uint32_t ext, nx; // more operands: Fn.ext.p[ext .. ext+nx)

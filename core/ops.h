@@ -45,7 +45,9 @@ OP(SEL, "sel", 3, SEL, P, "$0 ? $1 : $2")
 OP(CVT, "cvt", 1, ANY, P, NULL)           // any type to any, see dtype.h
 OP(BITCAST, "bitcast", 1, ANY, P, NULL)   // same width
 OP(MATH, "math", 2, FLT, P, NULL)         // imm: MathFn; b for binary ones
-OP(BITS, "bits", 1, INT, P, NULL)         // imm: BitFn (popc, clz, ...)
+// rows of intrin.h; imm: IntrinId | immediate << 16
+OP(INTRIN, "intrin", 3, ANY, P, NULL)     // of its operands alone
+OP(ASK, "ask", 3, ANY, E, NULL)           // of the state of warp or machine
 // elements of memory objects; offsets in elements, i32 or i64; in RMEM const
 OP(LD, "ld", 2, ANY, E, NULL)             // mem off -> element
 OP(ST, "st", 3, NONE, E, NULL)            // mem off value
@@ -70,6 +72,8 @@ OP(VOTE, "vote", 1, ANY, E, NULL)         // pred; imm: VoteKind
 OP(REDUX, "redux", 1, ANY, E, NULL)       // warp reduce; imm: AtomicKind
 OP(ATOMIC, "atomic", 3, ANY, E, NULL)     // mem off value -> old; imm: kind
 OP(PRINTF, "printf", 0, NONE, E, NULL)    // imm: Fn.text; ext: values
+// inline PTX; imm: Fn.text; ext: `flags` VARs that it writes, then values
+OP(ASM, "asm", 0, NONE, E, NULL)
 OP(TRAP, "trap", 1, NONE, E, NULL)        // if pred is false; imm: Fn.text
 // structure; VAR is a mutable scalar
 OP(VAR, "var", 1, ANY, E, NULL)           // a: initial value

@@ -194,6 +194,7 @@ static void worker_free(Worker *w) {
       base_free(c->warp[k].v);
       base_free(c->warp[k].batch);
       base_free(c->warp[k].taint);
+      base_free(c->warp[k].text.p);
     }
   base_free(c->warp);
   base_free(c->smem);

@@ -244,7 +244,7 @@ static double math_of(MathFn f, double x, double y) {
   return 0;
 }
 
-// ---- conversions and bits ----
+// ---- conversions ----
 
 static uint64_t to_int(DType t, double x) {
   if (t == DT_BOOL) return x != 0;
@@ -274,22 +274,6 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
   return dtype_from_double(to, big ? (double)a : (double)x);
 }
 
-static uint64_t bits_of(BitFn f, DType t, uint64_t a) {
-  int n = dtype_bits(t);
-  uint64_t r = 0;
-  switch (f) {
-    case BF_POPC: return (uint64_t)__builtin_popcountll(a);
-    case BF_CLZ:
-      return (uint64_t)(a ? __builtin_clzll(a) - (64 - n) : n);
-    case BF_FFS: return (uint64_t)(a ? __builtin_ctzll(a) + 1 : 0);
-    case BF_BREV:
-      for (int k = 0; k < n; k++) r |= (a >> k & 1) << (n - 1 - k);
-      return r;
-    case BF_COUNT: break;
-  }
-  return 0;
-}
-
 uint64_t simalu_op(Op op, DType t, uint64_t a, uint64_t b) {
   if (dtype_is_float(t)) return float_op(op, t, a, b, 0);
   return narrow(t, int_op(op, t, a, b, 0));
@@ -301,7 +285,6 @@ uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
     case OP_SEL: return a ? b : c;
     case OP_CVT: return convert(t, (DType)i->to, a);
     case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET: return a;
-    case OP_BITS: return narrow(t, bits_of((BitFn)i->imm, t, a));
     case OP_MATH:
       if (t == DT_F32 && i->imm == MF_SQRT) return f32_bits(sqrtf(f32_of(a)));
       if (t == DT_F32 && (i->imm == MF_RCP))

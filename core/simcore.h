@@ -5,6 +5,7 @@
 //   simalu.c     arithmetic, one lane or 32
 //   simmem.c     shared and global memory with shadow state, cp.async
 //   simexec.c    the interpreter: one warp until it must wait
+//   simintrin.c  rows of intrin.h
 //   simtensor.c  tensor cores and matrix copies
 //   simtaint.c   uninitialised registers
 //   simcta.c     warps of a CTA: scheduling, barriers, deadlock
@@ -186,6 +187,8 @@ typedef enum SimState {
   SW_RUN, SW_BARRIER, SW_DONE
 } SimState;
 
+typedef struct SimText { char *p; size_t n, cap; } SimText;
+
 typedef struct SimCta SimCta;
 typedef struct SimWarp {
   SimCta *cta;
@@ -205,6 +208,7 @@ typedef struct SimWarp {
   size_t first, end, cap;
   bool tainted;            // an undefined register was read: see simtaint.c
   SimTaint *taint;         // of the values, by slot
+  SimText text;            // printed
 } SimWarp;
 
 typedef struct SimBar {
@@ -228,8 +232,6 @@ typedef struct SimFault {
   uint64_t serial;         // of the warp instruction counted last
   int64_t value[2];        // numbers that the sentence needs
 } SimFault;
-
-typedef struct SimText { char *p; size_t n, cap; } SimText;
 
 // What a finished CTA hands over.
 typedef struct SimOut {

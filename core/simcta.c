@@ -22,7 +22,6 @@ static uint64_t sreg_of(const SimWarp *w, int64_t s, int l) {
       return (uint64_t)k->grid[s - SR_NCTAID_X];
     case SR_LANE: return (uint64_t)l;
     case SR_WARP: return (uint64_t)w->id;
-    case SR_CLOCK: return w->count;
     case SR_SMID: return c->index & 127;
     case SR_COUNT: break;
   }
@@ -58,6 +57,7 @@ static void init_warp(SimCta *c, int id) {
   w->clk = 1;
   w->count = 0;
   w->tainted = false;
+  w->text.n = 0;
   w->first = w->end = 0;
   memset(w->vc, 0, sizeof w->vc);
   memset(w->committed, 0, sizeof w->committed);
@@ -162,6 +162,15 @@ static SimWarp *pick(SimCta *c) {
   return &c->warp[__builtin_ctz(can)];
 }
 
+// What the warps printed, one after the other, whatever their order was.
+static void print_all(SimCta *c) {
+  for (int k = 0; k < c->prog->nwarp; k++) {
+    const SimText *t = &c->warp[k].text;
+    if (t->n && !simreport_printf(&c->out->text, "%.*s", (int)t->n, t->p))
+      c->oom = true;
+  }
+}
+
 void simcta_run(SimCta *c) {
   simmem_reset(c);
   memset(c->bar, 0, sizeof c->bar);
@@ -185,5 +194,6 @@ void simcta_run(SimCta *c) {
     waiting |= c->warp[k].state == SW_BARRIER;
   }
   c->out->mmas += c->mmas;
+  print_all(c);
   if (waiting && !c->stop) deadlock(c);
 }

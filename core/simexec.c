@@ -421,7 +421,7 @@ static bool print_value(SimText *t, const char *spec, size_t n, DType type,
 }
 
 static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
-  SimText *t = &w->cta->out->text;
+  SimText *t = &w->text;
   uint32_t k = 0;
   for (const char *s = p->fmt; *s;) {
     size_t n = strcspn(s, "%");
@@ -449,7 +449,7 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
 
 static void print(SimWarp *w, const SimIns *i) {
   enum { MOST = 1 << 20 };  // as much as the device's own buffer
-  if (w->cta->out->text.n > MOST) return;
+  if (w->text.n > MOST) return;
   for (int l = 0; l < LANES; l++)
     if (w->active >> l & 1 && !print_lane(w, i->x, l))
       w->cta->oom = w->cta->stop = true;
@@ -495,6 +495,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_VOTE: vote(w, i); return true;
     case OP_REDUX: reduce(w, i); return true;
     case OP_ATOMIC: simmem_atomic(w, i); return true;
+    case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
     case OP_PRINTF: print(w, i); return true;
     case OP_TRAP: trap(w, i); return true;
     case OP_RMEM: declare_registers(w, i->x); return true;
@@ -507,13 +508,13 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_END: end_region(w, i); return true;
     case OP_NOP: end_warp(w, i); return false;
     case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
-    case OP_FENCE: case OP_COUNT:
+    case OP_FENCE: case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
     case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
     case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
     case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_SEL:
-    case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_BITS: case OP_VAR:
+    case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
     case OP_VGET:
       compute(w, i);
       return true;

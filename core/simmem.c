@@ -10,6 +10,7 @@
 //
 // A cp.async reads its source when issued; its destination is pending from
 // then until the wait that orders it, where the bytes land.
+#include "intrin.h"
 #include "simcore.h"
 
 #include <pthread.h>
@@ -321,12 +322,24 @@ static void read_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   }
 }
 
+// A load or store with an order among threads (relaxed or more) does not
+// race with others of its kind, nor with atomics.
+static bool strong(const SimIns *i) {
+  return (i->op == OP_LD || i->op == OP_ST) &&
+         hint_get((unsigned)i->imm, HINT_SEM) != 0;
+}
+
+static bool written_strongly(const Access *x, uint32_t addr) {
+  const SimCta *c = x->w->cta;
+  return c->gran[addr / (uint32_t)c->prog->gran].flags & GF_ATOMIC;
+}
+
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   const uint8_t *smem = x->w->cta->smem;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = x->m->base + (uint32_t)x->at[l];
-    shadow_read(x, l, addr);
+    if (!strong(x->i) || !written_strongly(x, addr)) shadow_read(x, l, addr);
     copy_bytes(buf[l], smem + addr, x->bytes);
   }
 }
@@ -348,7 +361,8 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = x->m->base + (uint32_t)x->at[l];
     bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
-    shadow_write(x, l, addr, same, GF_DEFINED);
+    shadow_write(x, l, addr, same,
+                 strong(x->i) ? GF_DEFINED | GF_ATOMIC : GF_DEFINED);
     copy_bytes(smem + addr, buf[l], x->bytes);
   }
 }
@@ -396,7 +410,9 @@ static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
   return k < AT_EXCH ? simalu_op((Op)op[k], t, old, v) : old;
 }
 
-static void atomic_lane(Access *x, int l, uint64_t v, uint64_t *old) {
+// cmp: what CAS compares with.
+static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
+                        uint64_t *old) {
   const SimMem *m = x->m;
   SimCta *c = x->w->cta;
   uint8_t *p = m->space == SP_SMEM ? c->smem + m->base + x->at[l]
@@ -413,7 +429,9 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t *old) {
   }
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
-  uint64_t new = atomic_new((AtomicKind)x->i->imm, m->type, *old, v);
+  AtomicKind kind = (AtomicKind)x->i->imm;
+  uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
+                 : *old == cmp ? v : *old;
   memcpy(p, &new, (size_t)x->bytes);
 }
 
@@ -429,9 +447,11 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cta->lock);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    uint64_t v = 0, old;
+    uint64_t v = 0, cmp = 0, old;
     memcpy(&v, w->v + i->c + l * (wide ? 8 : 4), wide ? 8 : 4);
-    atomic_lane(&x, l, v, &old);
+    if (i->b)
+      memcpy(&cmp, w->v + i->b + l * (wide ? 8 : 4), wide ? 8 : 4);
+    atomic_lane(&x, l, v, cmp, &old);
     memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
   }
   if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cta->lock);

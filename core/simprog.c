@@ -1,5 +1,6 @@
 // Fn -> SimProg: which values are the same in all lanes of a warp, where
 // each value lies, where regions jump to.
+#include "intrin.h"
 #include "simcore.h"
 
 #include <string.h>
@@ -67,6 +68,10 @@ static bool find_uniform(Prog *g, Ref r) {
     case OP_SREG: return sreg_uniform(g, i->imm);
     case OP_LD: case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
       return false;
+    case OP_ASK: return false;
+    case OP_INTRIN:
+      if (intrin_row(intrin_id(i))->flags & INTRIN_L) return false;
+      break;
     case OP_VAR: if (g->bad[r]) return false; break;
     default: break;
   }
@@ -128,6 +133,7 @@ static void want_ext(Prog *g, const Ins *i) {
     for (uint32_t k = 0; k < i->nx; k++) want(g, x[k], true);
     return;
   }
+  if (i->op == OP_ATOMIC && i->nx) want(g, x[0], true);
   if (i->op == OP_COPY || i->op == OP_CPASYNC) {
     if (mem_at(g, x[0])->space != SP_RMEM) want(g, x[1], true);
     if (mem_at(g, x[2])->space != SP_RMEM) want(g, x[3], true);
@@ -149,10 +155,11 @@ static void want_operands(Prog *g, Ref r) {
     case OP_LD: case OP_ST: case OP_ATOMIC: case OP_FILL:
       if (mem_at(g, i->a[0])->space != SP_RMEM) want(g, i->a[1], true);
       if (i->op != OP_LD) want(g, i->a[2], true);
+      want_ext(g, i);
       return;
     case OP_IF: case OP_BREAKIF: lanes = !g->uni[i->a[0]]; break;
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: lanes = false; break;
-    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_TRAP:
+    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ASK: case OP_TRAP:
       lanes = true;
       break;
     default: break;
@@ -180,7 +187,7 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
 static bool has_value(const Ins *i) {
   switch ((int)i->op) {
     case OP_LD: case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
-    case OP_VAR: case OP_FOR: return true;
+    case OP_ASK: case OP_VAR: case OP_FOR: return true;
     case OP_GMEM: case OP_NOP: return false;
     default: return is_pure(i);
   }
@@ -326,6 +333,7 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   d->x = s;
   d->wide = sim_wide(s->mem->type);
   if (i->op == OP_FILL) d->imm = i->imm;
+  if (i->op == OP_LD || i->op == OP_ST) d->imm = i->flags;
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }
 
@@ -423,7 +431,12 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_COPY: case OP_CPASYNC: decode_copy(g, i, d); break;
     case OP_LD: case OP_ST: case OP_FILL: case OP_ATOMIC:
       decode_element(g, i, d);
+      d->b = i->nx ? g->slot[g->fn->ext.p[i->ext]] : 0;
       break;
+    case OP_ASM:
+      ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot execute inline "
+               "PTX\n  it runs on a GPU; on the simulator use the functions "
+               "of cute.arch", g->fn->src.p[i->src].line);
     case OP_MMA: d->x = simatom_mma(g->cx, g->l, g->p->mem, i); break;
     case OP_MATRIX: {
       SimMatrix *m = simatom_matrix(g->cx, g->l, g->p->mem, i);

@@ -82,6 +82,9 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 
+// ---- simintrin.c ----
+void simintrin_run(SimWarp *w, const SimIns *i);  // INTRIN, ASK
+
 // ---- simtensor.c ----
 void simtensor_matrix(SimWarp *w, const SimIns *i);
 void simtensor_mma(SimWarp *w, const SimIns *i);

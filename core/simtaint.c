@@ -3,6 +3,7 @@
 // of lanes in which they are undefined, and a fault is where one is used: as
 // an address, a condition, or stored outside registers. A warp that never
 // read an undefined register pays for nothing (w->tainted).
+#include "intrin.h"
 #include "simregs.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
@@ -108,6 +109,18 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
+// Shuffles of intrin.h pass on what they move.
+static bool moves(const SimIns *i) {
+  IntrinId id = (IntrinId)(i->imm & 0xffff);
+  return id >= IN_SHUFIDX && id <= IN_SHUFBFLY;
+}
+
+static void ask(SimWarp *w, const SimIns *i) {
+  if (!moves(i)) use(w, i, i->a, w->active);
+  use(w, i, i->b, w->active);
+  use(w, i, i->c, w->active);
+}
+
 static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
   if (s->mem->space != SP_RMEM) use(w, i, s->slot, w->active);
 }
@@ -139,6 +152,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_VOTE: case OP_REDUX: case OP_TRAP:
       use(w, i, i->a, w->active);
       break;
+    case OP_ASK: ask(w, i); break;
     case OP_SHFL: use(w, i, i->b, w->active); break;
     case OP_PRINTF:
       p = i->x;
@@ -153,6 +167,9 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   switch ((int)i->op) {
     case OP_LD:
       if (((const SimSide *)i->x)->mem->space != SP_RMEM) clear(w, i);
+      break;
+    case OP_ASK:
+      if (!moves(i)) clear(w, i);
       break;
     case OP_ATOMIC: case OP_VOTE: case OP_REDUX: case OP_FOR:
       clear(w, i);

@@ -1,0 +1,287 @@
+// Intrinsics as text: rows of intrin.h that are C expressions stand in place,
+// those that are PTX get a helper function; inline PTX of the script; memory
+// accesses with hints.
+#include "intrin.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "emitx.h"
+
+static bool is_call(const char *text) { return strchr(text, '$') &&
+                                               !strchr(text, '%'); }
+static bool is_plain(const char *text) { return !strpbrk(text, "$%( "); }
+
+static char constraint(DType t) {
+  if (t == DT_F32) return 'f';
+  if (t == DT_F64) return 'd';
+  int bits = dtype_bits(t);
+  return bits > 32 ? 'l' : bits == 16 ? 'h' : 'r';
+}
+
+// ---- helpers: one for each row and immediate that is used ----
+
+static const char *helper_name(Emit *e, IntrinId id, int64_t imm) {
+  const Intrin *r = intrin_row(id);
+  const char *base = is_plain(r->text) ? r->text : r->name;
+  const char *type = !is_plain(r->text) && intrin_arity(id)
+                       ? dtype_name(intrin_operand(id, 0)) : NULL;
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s", base,
+                         type ? "_" : "", type ? type : "");
+  if (strstr(r->text, "$i"))
+    s = arena_printf(e->cx, &e->cx->scratch, "%s_%02" PRIx64, s,
+                     (uint64_t)imm);
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  return s;
+}
+
+static bool needs_helper(IntrinId id) {
+  const char *t = intrin_row(id)->text;
+  return !is_call(t) && !strchr(t, '(');
+}
+
+void emitintrin_note(Emit *e, const Ins *i) {
+  const Intrin *r = intrin_row(intrin_id(i));
+  if (e->sm < r->sm)
+    ctx_fail(e->cx, ERR_ARCH, "line %u: %s needs sm_%d, the target is sm_%d",
+             e->fn->src.p[i->src].line, r->name, r->sm, e->sm);
+  if (!needs_helper(intrin_id(i))) return;
+  for (size_t k = 0; k < e->nintrin; k++)
+    if (e->intrin[k] == i->imm) return;
+  int64_t *v = NEW(e->cx, int64_t, e->nintrin + 1);
+  if (e->nintrin) memcpy(v, e->intrin, e->nintrin * sizeof *v);
+  v[e->nintrin++] = i->imm;
+  e->intrin = v;
+}
+
+void emitintrin_reserve(Emit *e) {
+  for (size_t k = 0; k < e->nintrin; k++)
+    emitx_reserve(e, helper_name(e, (IntrinId)(e->intrin[k] & 0xffff),
+                                 e->intrin[k] >> 16));
+  for (size_t k = 0; k < e->naccess; k++) emitx_reserve(e, e->access[k]->name);
+}
+
+// The instruction with its operands, in the quotes of an asm statement.
+static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
+  const char *t = intrin_row(id)->text;
+  int n = intrin_arity(id);
+  if (is_plain(t)) {
+    emitx_printf(e, "%s %%0", t);
+    for (int k = 1; k <= n; k++) emitx_printf(e, ", %%%d", k);
+    emitx_puts(e, ";");
+    return;
+  }
+  for (; *t; t++) {
+    if (t[0] == '$' && t[1] == 'i') {
+      emitx_printf(e, "%" PRId64, imm);
+      t++;
+    } else {
+      emitx_printf(e, "%c", *t);
+    }
+  }
+}
+
+static void print_helper(Emit *e, IntrinId id, int64_t imm) {
+  DType t = intrin_result(id);
+  int n = intrin_arity(id);
+  bool pure = intrin_row(id)->flags & INTRIN_P, pred = t == DT_BOOL;
+  const char *ctype = pred ? "unsigned" : dtype_cuda(t);
+  emitx_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
+               helper_name(e, id, imm));
+  for (int k = 0; k < n; k++)
+    emitx_printf(e, "%s%s %c", k ? ", " : "",
+                 dtype_cuda(intrin_operand(id, k)), 'a' + k);
+  emitx_printf(e, ") {\n  %s r;\n  asm%s(\"", ctype, pure ? "" : " volatile");
+  put_ptx(e, id, imm);
+  emitx_printf(e, "\"\n      : \"=%c\"(r)", constraint(t));
+  for (int k = 0; k < n; k++) {
+    DType u = intrin_operand(id, k);
+    emitx_printf(e, "%s\"%c\"(%s%c)", k ? ", " : " : ", constraint(u),
+                 u == DT_BOOL ? "(unsigned)" : "", 'a' + k);
+  }
+  emitx_printf(e, ");\n  return r%s;\n}\n", pred ? " != 0" : "");
+}
+
+// ---- the expression ----
+
+static void put_call(Emit *e, const Ins *i, const char *text) {
+  for (const char *t = text; *t; t++) {
+    if (*t == '$') emitx_val(e, i->a[*++t - '0'], PR_ANY);
+    else emitx_printf(e, "%c", *t);
+  }
+}
+
+Prec emitintrin_value(Emit *e, const Ins *i) {
+  IntrinId id = intrin_id(i);
+  const Intrin *r = intrin_row(id);
+  if (!needs_helper(id)) {
+    put_call(e, i, r->text);
+    return PR_POST;
+  }
+  emitx_printf(e, "%s(", helper_name(e, id, intrin_imm(i)));
+  for (int k = 0; k < intrin_arity(id); k++) {
+    emitx_puts(e, k ? ", " : "");
+    emitx_val(e, i->a[k], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+// ---- inline PTX: imm: text; ext: outs, the variables it writes, values ----
+
+static void put_quoted(Emit *e, const char *s) {
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') emitx_printf(e, "\\%c", *s);
+    else if (*s == '\n') emitx_puts(e, "\\n");
+    else emitx_printf(e, "%c", *s);
+  }
+}
+
+void emitintrin_asm(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  uint32_t outs = i->flags;
+  emitm_begin(e, i);
+  emitx_puts(e, "asm volatile(\"");
+  put_quoted(e, ir_str(e->fn, (uint32_t)i->imm));
+  emitx_puts(e, "\"");
+  for (uint32_t k = 0; k < i->nx; k++) {
+    DType t = ir_type(e->fn, x[k]);
+    emitx_puts(e, k == 0 && outs ? " : " : k == outs ? outs ? " : " : " :: "
+                                                     : ", ");
+    emitx_printf(e, "\"%s%c\"(", k < outs ? "+" : "", constraint(t));
+    if (k < outs) {
+      emitx_puts(e, e->use[x[k]].name);
+    } else {
+      if (t == DT_BOOL) emitx_puts(e, "(int)");
+      emitx_val(e, x[k], t == DT_BOOL ? PR_UNARY : PR_ANY);
+    }
+    emitx_puts(e, ")");
+  }
+  emitx_puts(e, i->nx == 0 ? " ::: \"memory\")"
+                : i->nx == outs ? " :: \"memory\")" : " : \"memory\")");
+  emitm_end(e);
+}
+
+// ---- memory accesses with hints ----
+
+static const char *const atomic_op[AT_COUNT] = {
+  "add", "min", "max", "and", "or", "xor", "exch", "cas"};
+
+// Type suffix of ld, st (op NULL) and atom.
+static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
+  int bits = dtype_bits(t);
+  bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
+  if (t == DT_F32 && (!op || strcmp(op, "add") == 0)) return "f32";
+  if (t == DT_F64 && (!op || strcmp(op, "add") == 0)) return "f64";
+  if (arith && dtype_is_int(t) && bits == 32)
+    return t == DT_I32 ? "s32" : "u32";
+  if (arith && dtype_is_int(t) && bits == 64)
+    return t == DT_I64 && op[0] == 'm' ? "s64" : "u64";
+  if (op && t == DT_F16 && strcmp(op, "add") == 0) return "noftz.f16";
+  if (op && t == DT_BF16 && strcmp(op, "add") == 0 && e->sm >= 90)
+    return "noftz.bf16";
+  if (arith || (op && dtype_is_float(t))) emitx_no_way(e, i, op);
+  if (bits == 8 && !op) return "u8";
+  if (bits == 16 && (!op || strcmp(op, "cas") == 0)) return "b16";
+  if (bits == 32) return "b32";
+  if (bits == 64) return "b64";
+  emitx_no_way(e, i, op ? op : "this access");
+}
+
+// Spelling of the access, and what its helper needs to know.
+static Access make_access(Emit *e, const Ins *i) {
+  const Mem *m = ir_memof(e->fn, i->a[0]);
+  DType t = ir_type(e->fn, i->a[0]);
+  bool atom = i->op == OP_ATOMIC, st = i->op == OP_ST;
+  const char *op = atom ? atomic_op[i->imm] : NULL;
+  unsigned f = i->flags;
+  const char *sem = hint_text(HINT_SEM, hint_get(f, HINT_SEM));
+  const char *scope = hint_text(HINT_SCOPE, hint_get(f, HINT_SCOPE));
+  if (!*sem) scope = "";
+  if (*sem && !*scope) scope = ".gpu";
+  Access a = {.type = t, .smem = m->space == SP_SMEM, .atom = atom, .st = st,
+              .cas = atom && i->imm == AT_CAS};
+  a.ptx = arena_printf(
+    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s.%s",
+    atom ? "atom" : st ? "st" : "ld", sem, scope,
+    a.smem ? ".shared" : ".global",
+    a.smem ? "" : hint_text(HINT_COP, hint_get(f, HINT_COP)),
+    a.smem ? "" : hint_text(HINT_EVICT, hint_get(f, HINT_EVICT)),
+    atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  a.name = s;
+  return a;
+}
+
+void emitintrin_note_access(Emit *e, const Ins *i) {
+  if (!i->flags || ir_get(e->fn, i->a[0])->op == OP_RMEM) return;
+  Access a = make_access(e, i);
+  for (size_t k = 0; k < e->naccess; k++)
+    if (strcmp(e->access[k]->ptx, a.ptx) == 0 && e->access[k]->type == a.type)
+      return;
+  Access **v = NEW(e->cx, Access *, e->naccess + 1);
+  if (e->naccess) memcpy(v, e->access, e->naccess * sizeof *v);
+  v[e->naccess] = NEW(e->cx, Access, 1);
+  *v[e->naccess++] = a;
+  e->access = v;
+}
+
+static void print_access(Emit *e, const Access *a) {
+  const char *t = dtype_cuda(a->type);
+  bool small = dtype_bits(a->type) == 8;
+  const char *reg = small ? "unsigned" : t;
+  char c = small ? 'r' : constraint(a->type);
+  emitx_printf(e, "static __device__ __forceinline__ %s %s(",
+               a->st ? "void" : t, a->name);
+  emitx_printf(e, "%s%s *p", a->st || a->atom ? "" : "const ", t);
+  if (a->cas) emitx_printf(e, ", %s y", t);
+  if (a->st || a->atom) emitx_printf(e, ", %s x", t);
+  emitx_puts(e, ") {\n");
+  if (!a->st) emitx_printf(e, "  %s r;\n", reg);
+  emitx_printf(e, "  asm volatile(\"%s ", a->ptx);
+  int n = a->st ? 0 : 1;
+  if (n) emitx_puts(e, "%0, ");
+  emitx_printf(e, "[%%%d]", n);
+  if (a->cas) emitx_printf(e, ", %%%d", ++n);
+  if (a->st || a->atom) emitx_printf(e, ", %%%d", n + 1);
+  emitx_puts(e, ";\"\n      :");
+  if (!a->st) emitx_printf(e, " \"=%c\"(r)", c);
+  emitx_printf(e, " : \"%c\"(%s(p))", a->smem ? 'r' : 'l',
+               a->smem ? "(unsigned)__cvta_generic_to_shared"
+                       : "__cvta_generic_to_global");
+  if (a->cas) emitx_printf(e, ", \"%c\"(y)", c);
+  if (a->st || a->atom)
+    emitx_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");
+  emitx_puts(e, "\n      : \"memory\");\n");
+  if (!a->st) emitx_printf(e, "  return %sr;\n", small ? "(unsigned char)"
+                                                       : "");
+  emitx_puts(e, "}\n");
+}
+
+// LD, ST or ATOMIC with hints as a call.
+Prec emitintrin_access(Emit *e, const Ins *i) {
+  Access a = make_access(e, i);
+  emitx_printf(e, "%s(", a.name);
+  emitx_pointer(e, i->a[0], i->a[1], PR_ANY);
+  if (a.cas) {
+    emitx_puts(e, ", ");
+    emitx_val(e, e->fn->ext.p[i->ext], PR_ANY);
+  }
+  if (a.st || a.atom) {
+    emitx_puts(e, ", ");
+    emitx_val(e, i->a[2], PR_ANY);
+  }
+  emitx_puts(e, ")");
+  return PR_POST;
+}
+
+void emitintrin_print(Emit *e) {
+  for (size_t k = 0; k < e->nintrin; k++)
+    print_helper(e, (IntrinId)(e->intrin[k] & 0xffff), e->intrin[k] >> 16);
+  for (size_t k = 0; k < e->naccess; k++) print_access(e, e->access[k]);
+}

@@ -136,6 +136,8 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the line hook ----
 
+enum { MAX_FIELDS = 64 };  // of a table whose tensors are named
+
 // Names the variable of a cute.var (a table with it at 1) on top.
 static void name_var(lua_State *L, Ctx *cx, const char *name) {
   lua_rawgeti(L, -1, 1);
@@ -162,11 +164,38 @@ static void name_local(lua_State *L, Ctx *cx, const char *name) {
   if (t && t->mem) ir_name(cx, fn, t->mem, name);
 }
 
+// Names the tensors in the fields of the plain table on top: A.smem becomes
+// A_smem.
+static void name_fields(lua_State *L, Ctx *cx, const char *name) {
+  char full[80];
+  int fields = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (++fields > MAX_FIELDS) {
+      lua_pop(L, 2);
+      return;
+    }
+    if (!lua_isuserdata(L, -1) || lua_type(L, -2) != LUA_TSTRING) continue;
+    const Tensor *t = face_live_tensor(L, -1);
+    if (!t || !t->mem) continue;
+    snprintf(full, sizeof full, "%s_%s", name, lua_tostring(L, -2));
+    ir_name(cx, cx->fn, t->mem, full);
+  }
+}
+
+static void name_table(lua_State *L, Ctx *cx, const char *name) {
+  if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) {
+    name_fields(L, cx, name);
+    return;
+  }
+  lua_pop(L, 1);
+  name_var(L, cx, name);
+}
+
 static void name_locals(lua_State *L, Ctx *cx, lua_Debug *ar) {
   const char *name;
   for (int n = 1; (name = lua_getlocal(L, ar, n)); n++) {
     if (name[0] != '(' && lua_isuserdata(L, -1)) name_local(L, cx, name);
-    if (name[0] != '(' && lua_istable(L, -1)) name_var(L, cx, name);
+    if (name[0] != '(' && lua_istable(L, -1)) name_table(L, cx, name);
     lua_pop(L, 1);
   }
 }

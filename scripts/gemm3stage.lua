@@ -5,7 +5,9 @@
 -- one 16-wide block of K while the one before is multiplied.
 --   cutelua scripts/gemm3stage.lua --help
 local cute = require "cute"
+local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.lesson"
+local tiles = require "cute.tiles"
 local _, X = cute._, cute.X
 
 local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 3, 8
@@ -22,8 +24,8 @@ local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
 
 local g2s = cute.make_tiled_copy(
-  cute.make_copy_atom(rows and "SM80_CP_ASYNC_CACHEGLOBAL"
-    or "SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
+  cute.make_copy_atom(rows and "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL"
+    or "SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout({1, 8}))
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
@@ -40,26 +42,35 @@ local function tile_of(block, m_tiles, n_tiles)
   return first + rest % height, rest // height
 end
 
-local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
+-- The same for operands whose rows are not contiguous, or not in pieces of
+-- 16 bytes.
+local general = gemm_sm80 {tile = {BM, BN, BK}, stages = STAGES, group = GROUP}
+
+local gemm = cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
+  if not (tiles.has_rows(mA) and tiles.has_rows(mB)) then
+    return general.body(mA, mB, mC, alpha, beta)
+  end
   local tid = cute.arch.thread_idx()
-  local bm, bn = tile_of(cute.arch.block_idx(), cute.size(mC, 0) // BM,
-                         cute.size(mC, 1) // BN)
+  local bm, bn = tile_of(cute.arch.block_idx(),
+    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN))
   local tiler, at = {BM, BN, BK}, {bm, bn, _}
   local gA = cute.local_tile(mA, tiler, at, {1, X, 1})  -- (BM,BK,k)
   local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})  -- (BN,BK,k)
-  local gC = cute.local_tile(mC, tiler, at, {1, 1, X})  -- (BM,BN)
   local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)  -- (BM,BK,PIPE)
   local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)  -- (BN,BK,PIPE)
 
   local thr = g2s:get_slice(tid)
   local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB)  -- (CPY,M,K,k)
   local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)  -- (CPY,M,K,PIPE)
+  -- What of a tile lies inside of the matrix; cp.async fills up with zeros.
+  local in_A = tiles.inside(thr, mA, {BM, BK}, bm)
+  local in_B = tiles.inside(thr, mB, {BN, BK}, bn)
 
   local thr_mma = mma:get_slice(tid)
-  local tCgC = thr_mma:partition_C(gC)                    -- (MMA,MMA_M,MMA_N)
   local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0))  -- (MMA,MMA_M,MMA_K)
   local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0))  -- (MMA,MMA_N,MMA_K)
-  local tCrC = thr_mma:make_fragment_C(tCgC)              -- (MMA,MMA_M,MMA_N)
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  local tCrC = C.acc                                      -- (MMA,MMA_M,MMA_N)
   tCrC:fill(0)
 
   local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
@@ -71,8 +82,8 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
   local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
   for stage = 0, STAGES - 2 do
     cute.when(cute.lt(stage, k_tiles), function()
-      cute.copy(g2s, tAgA(_, _, _, stage), tAsA(_, _, _, stage))
-      cute.copy(g2s, tBgB(_, _, _, stage), tBsB(_, _, _, stage))
+      cute.copy(g2s, tAgA(_, _, _, stage), tAsA(_, _, _, stage), in_A(stage))
+      cute.copy(g2s, tBgB(_, _, _, stage), tBsB(_, _, _, stage), in_B(stage))
     end)
     cute.arch.cp_async_commit_group()
   end
@@ -97,8 +108,10 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
       cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
       if kb == 0 then  -- refill the stage that was read last
         cute.when(cute.lt(k_tile_next, k_tiles), function()
-          cute.copy(g2s, tAgA(_, _, _, k_tile_next), tAsA(_, _, _, smem_write))
-          cute.copy(g2s, tBgB(_, _, _, k_tile_next), tBsB(_, _, _, smem_write))
+          cute.copy(g2s, tAgA(_, _, _, k_tile_next), tAsA(_, _, _, smem_write),
+                    in_A(k_tile_next))
+          cute.copy(g2s, tBgB(_, _, _, k_tile_next), tBsB(_, _, _, smem_write),
+                    in_B(k_tile_next))
         end)
         cute.arch.cp_async_commit_group()
         k_tile_next = k_tile_next + 1
@@ -108,7 +121,7 @@ local gemm = cute.kernel("gemm3stage", function(mA, mB, mC)
     end
   end
 
-  tCgC:store(tCrC:load():to(cute.bf16))
+  C.store(alpha, beta)
 end)
 
 lesson.gemm(arg, {

@@ -1,192 +1,264 @@
 --- What the GEMM scripts share: options, data, verification, the bench and
--- its tables. `lesson.gemm(arg, {kernel=, tile=, block=, about=})` runs a
--- kernel of (A, B, C) with A (M,K), B (N,K) and C (M,N), all row-major.
+-- its tables.
+--
+--     lesson.gemm(arg, {kernel =, tile =, block =, about =})
+--
+-- runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K), B (N,K)
+-- and C (M,N), for the words of a command line. Further fields of a rung:
+--   types     of A, B and C ({"bf16", "bf16", "bf16"})
+--   sums      the type of alpha and beta ("f32"; false: the kernel takes none)
+--   tolerance of the relative error in the Frobenius norm
+--   grid      function(m, n, k) (a block for each tile of C)
+--   layouts   what it takes of tn, nt, nn, tt (all)
+--   tf32      cuBLAS may round f32 operands too
+--   options   the script's own, as cute.cli takes them
+-- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
+-- lesson.simulate and lesson.prepare.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cute.cli"
+local lib = require "cute.lessonlib"
+local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}
 
--- bf16 keeps 8 bits: rounding the result costs 1.6e-3 in the Frobenius norm
--- (2^-9 at most for one element, uniformly spread).
-local TOLERANCE = 3e-3
+-- Half of the last place of C's type at most, from rounding alone; sums in
+-- f32 differ from those in double precision by some 1e-6.
+local TOLERANCE = {bf16 = 3e-3, f16 = 6e-4, f32 = 2e-5, f64 = 1e-13, i32 = 0}
 local GPU_SIZES = {2048, 4096, 8192}
 local SIM_SIZE = 256
 local CPU_REFERENCE_MAX = 2.0e10  -- multiply-adds verified in full on a CPU
+local LAYOUTS = {"tn", "nt", "nn", "tt"}
 
 ---------------------------------------------------------------------------
--- Ending
+-- Rungs: what a script declares, filled up
 ---------------------------------------------------------------------------
 
-local function stop(job, message)
-  io.stdout:flush()
-  io.stderr:write(job.name, ": ", message, "\n")
-  os.exit(1, true)
-end
-
-local function must(job, value, message)
-  if value == nil or value == false then stop(job, message) end
-  return value
-end
-
-local function say(...)
-  io.stdout:write(string.format(...), "\n")
-end
-
---- An aligned table: rows of cells, the first row its head. Numbers to the
--- right, words to the left.
-function lesson.print_table(rows, indent)
-  local width = {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(tostring(cell)))
-    end
-  end
-  for _, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      local text = tostring(cell)
-      local pad = (" "):rep(width[i] - utf8.len(text))
-      local left = text:find "^[%a_/(]" and i < 3
-      cells[i] = left and text .. pad or pad .. text
-    end
-    say("%s%s", indent or "", (table.concat(cells, "  "):gsub("%s+$", "")))
-  end
+--- A rung with all its fields.
+function lesson.rung(spec)
+  local types = spec.types or {"bf16", "bf16", "bf16"}
+  local full = {types = types, sums = "f32", layouts = LAYOUTS,
+                tolerance = TOLERANCE[types[3]],
+                grid = function(m, n)
+                  local bm, bn = spec.tile[1], spec.tile[2]
+                  return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
+                end}
+  for k, v in pairs(spec) do full[k] = v end
+  return full
 end
 
 ---------------------------------------------------------------------------
--- Sizes and data
+-- Data
 ---------------------------------------------------------------------------
 
-local function check_sizes(job, size)
-  local tile = job.spec.tile
-  for i, name in ipairs {"M", "N", "K"} do
-    if size[i] % tile[i] ~= 0 then
-      stop(job, ("%s = %d is not a multiple of the tile's %d "
-        .. "[shape-mismatch]"):format(name, size[i], tile[i]))
-    end
-  end
+local function bytes_of(dtype) return core.find_dtype(dtype).bits / 8 end
+
+-- Bytes of A, B and C; with copies > 1, C more than once.
+local function need(rung, size, copies)
+  local m, n, k = table.unpack(size)
+  local t = rung.types
+  return (m + 0.0) * k * bytes_of(t[1]) + (n + 0.0) * k * bytes_of(t[2])
+    + (m + 0.0) * n * bytes_of(t[3]) * (copies or 1)
 end
 
--- Elements of an .npy array as a row-major buffer of `dtype`.
-local function npy_buffer(array, dtype)
-  local b = core.buffer_from(array.dtype, array.bytes)
-  if array.fortran and #array.shape == 2 then
-    local rows, cols = array.shape[1], array.shape[2]
-    local t = core.buffer(array.dtype, rows * cols)
-    for i = 0, rows - 1 do
-      for j = 0, cols - 1 do t[i * cols + j] = b[j * rows + i] end
-    end
-    b = t
-  end
-  return b:to(dtype)
+local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
+
+local function host_memory()
+  local f <close> = io.open "/proc/meminfo"
+  local text = f and f:read "a" or ""
+  local kb = tonumber(text:match "MemAvailable:%s*(%d+)")
+  return kb and kb * 1024.0 or math.huge
 end
 
-local function read_matrix(job, path)
-  local npy = require "cute.npy"
-  local array = must(job, npy.read(path,
-    {dtype = {"f16", "f32", "f64"}, shape = {-1, -1}}))
-  return array
+-- Indices of elements are 63 bits at most, those of one mode 31.
+local function check_size(job, size, free, where, copies)
+  for i, name in ipairs {"m", "n", "k"} do
+    if size[i] > 0x7fffffff then
+      stop(job, ("--%s %d: an extent is at most %d"):format(name, size[i],
+        0x7fffffff))
+    end
+  end
+  local bytes = need(job.rung, size, copies)
+  if bytes > free then
+    stop(job, ("%d x %d x %d needs %s of memory, %s are free on %s "
+      .. "[out-of-memory]"):format(size[1], size[2], size[3],
+      gigabytes(bytes), gigabytes(free), where))
+  end
 end
 
 -- The problems to run: {{m, n, k}, ...}; with files, the one they give.
 local function problems(job, default)
   local opt = job.opt
-  local a = opt.a and read_matrix(job, opt.a)
-  local b = opt.b and read_matrix(job, opt.b)
-  local sizes = {}
-  if a or b or opt.m or opt.n or opt.k then
-    local m = opt.m or a and a.shape[1] or default[1]
-    local n = opt.n or b and b.shape[1] or default[1]
-    local k = opt.k or a and a.shape[2] or b and b.shape[2] or default[1]
-    for _, want in ipairs {{a, opt.a, "A", m, k}, {b, opt.b, "B", n, k}} do
-      local array = want[1]
-      if array and (array.shape[1] ~= want[4] or array.shape[2] ~= want[5])
-      then
-        stop(job, ("%s: %s is (%d,%d), and (%d,%d) is needed: C (M,N) = "
-          .. "A (M,K) B (N,K)^T [shape-mismatch]"):format(want[2], want[3],
-          array.shape[1], array.shape[2], want[4], want[5]))
-      end
-    end
-    sizes[1] = {m, n, k}
-  else
-    for i, s in ipairs(default) do sizes[i] = {s, s, s} end
-  end
-  for _, size in ipairs(sizes) do check_sizes(job, size) end
+  local a = opt.a and lib.read_matrix(job, opt.a)
+  local b = opt.b and lib.read_matrix(job, opt.b)
   job.a, job.b = a, b
-  return sizes
-end
-
-local function operand(array, rows, cols, seed)
-  local b
-  if array then
-    b = npy_buffer(array, cute.bf16)
-  else
-    b = core.buffer("bf16", rows * cols)
-    b:fill_normal(seed)
+  if not (a or b or opt.m or opt.n or opt.k) then
+    local sizes = {}
+    for i, s in ipairs(default) do sizes[i] = {s, s, s} end
+    return sizes
   end
-  return cute.make_tensor(b, cute.make_layout({rows, cols}, {cols, 1})), b
+  local m = opt.m or a and a.shape[1] or default[1]
+  local n = opt.n or b and b.shape[1] or default[1]
+  local k = opt.k or a and a.shape[2] or b and b.shape[2] or default[1]
+  for _, want in ipairs {{a, opt.a, "A", m, k}, {b, opt.b, "B", n, k}} do
+    local array = want[1]
+    if array and (array.shape[1] ~= want[4] or array.shape[2] ~= want[5])
+    then
+      stop(job, ("%s: %s is (%d,%d), and (%d,%d) is needed: C (M,N) = "
+        .. "A (M,K) B (N,K)^T [shape-mismatch]"):format(want[2], want[3],
+        array.shape[1], array.shape[2], want[4], want[5]))
+    end
+  end
+  return {{m, n, k}}
 end
 
--- Host tensors of a problem: A, B, C and their buffers.
-local function make_data(job, size, with_data)
+-- N(0,1), or small integers where there are only integers.
+local function fill(b, seed)
+  if b.dtype.is_integer then return b:fill_int(seed, -8, 7) end
+  return b:fill_normal(seed)
+end
+
+-- A row-major buffer of (rows, cols) with its columns contiguous instead.
+local function turned(b, rows, cols)
+  local t = core.buffer(b.dtype, rows * cols)
+  for i = 0, rows - 1 do
+    for j = 0, cols - 1 do t[j * rows + i] = b[i * cols + j] end
+  end
+  return t
+end
+
+local function strides(rows, cols, k_major)
+  return k_major and {cols, 1} or {1, rows}
+end
+
+local function operand(p, name, dtype, rows, cols, k_major, fill_with)
+  local low = name:lower()
+  p[low] = type(fill_with) == "userdata" and fill_with
+    or core.buffer(dtype, rows * cols)
+  if math.type(fill_with) then fill(p[low], fill_with) end
+  p.strides[low] = strides(rows, cols, k_major)
+  p[name] = cute.make_tensor(p[low],
+    cute.make_layout({rows, cols}, p.strides[low]))
+end
+
+-- What fills an operand: a file's matrix, or numbers from a seed.
+local function source(array, dtype, rows, cols, k_major, seed)
+  if not array then return seed end
+  local b = lib.npy_buffer(array, core.find_dtype(dtype))
+  return k_major and b or turned(b, rows, cols)
+end
+
+--- A problem: host tensors A, B, C, their buffers a, b, c and strides.
+---@param rung table of lesson.rung
+---@param size integer[] {M, N, K}
+---@param o? {layout: string, seed: integer, alpha: number, beta: number,
+-- dynamic: boolean, a: table, b: table, empty: boolean} layout: tn (A and B
+-- with K contiguous), nt, nn or tt; empty: without data
+function lesson.problem(rung, size, o)
+  o = o or {}
   local m, n, k = table.unpack(size)
-  local p = {m = m, n = n, k = k, size = size}
-  if with_data then
-    p.A, p.a = operand(job.a, m, k, job.opt.seed * 2 + 1)
-    p.B, p.b = operand(job.b, n, k, job.opt.seed * 2 + 2)
-  else
-    p.a, p.b = core.buffer("bf16", m * k), core.buffer("bf16", n * k)
-    p.A = cute.make_tensor(p.a, cute.make_layout({m, k}, {k, 1}))
-    p.B = cute.make_tensor(p.b, cute.make_layout({n, k}, {k, 1}))
+  local seed, layout = o.seed or 0, o.layout or "tn"
+  local k_A, k_B = layout:sub(1, 1) == "t", layout:sub(2, 2) == "n"
+  local p = {m = m, n = n, k = k, strides = {}, layout = layout}
+  local t = rung.types
+  operand(p, "A", t[1], m, k, k_A, not o.empty
+    and source(o.a, t[1], m, k, k_A, seed * 3 + 1))
+  operand(p, "B", t[2], n, k, k_B, not o.empty
+    and source(o.b, t[2], n, k, k_B, seed * 3 + 2))
+  local alpha, beta = o.alpha or 1, o.beta or 0
+  operand(p, "C", t[3], m, n, true, beta ~= 0 and seed * 3 + 3)
+  if alpha ~= 1 or beta ~= 0 then
+    p.alpha, p.beta = alpha, beta
+    if beta ~= 0 then p.c0 = p.c:to "f64" end
   end
-  p.c = core.buffer("bf16", m * n)
-  p.C = cute.make_tensor(p.c, cute.make_layout({m, n}, {n, 1}))
-  if job.opt.dynamic then lesson.mark_dynamic(p, job.spec.tile) end
+  if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
   return p
 end
 
---- Extents become arguments of the kernel: one kernel for all sizes that are
--- multiples of the tile.
+--- Extents become arguments of the kernel: one for all sizes that are
+-- multiples of the tile, one for all that are not.
 function lesson.mark_dynamic(p, tile)
-  local bm, bn, bk = table.unpack(tile)
-  local function mark(t, rows, cols)
-    t:mark_layout_dynamic {leading_dim = 1, divisibility = 8}
-    t:mark_compact_shape_dynamic {mode = 0, divisibility = rows}
-    t:mark_compact_shape_dynamic {mode = 1, divisibility = cols}
+  local function by(extent, div) return extent % div == 0 and div or 1 end
+  local function mark(t, lead, rows, cols)
+    local shape, stride = t.shape, t.stride
+    local div = by(stride[2 - lead], 16)
+    t:mark_layout_dynamic {leading_dim = lead,
+      divisibility = {by(shape[1], rows), by(shape[2], cols)},
+      stride_divisibility = div}
   end
-  mark(p.A, bm, bk)
-  mark(p.B, bn, bk)
-  mark(p.C, bm, bn)
+  local function lead(t) return t.stride[2] == 1 and 1 or 0 end
+  mark(p.A, lead(p.A), tile[1], tile[3])
+  mark(p.B, lead(p.B), tile[2], tile[3])
+  mark(p.C, 1, tile[1], tile[2])
 end
 
-local function write_out(job, p)
-  if not job.opt.out then return end
-  must(job, require "cute.npy".write(job.opt.out, {dtype = "f32",
-    shape = {p.m, p.n}, bytes = p.c:to("f32"):bytes()}))
-  say("wrote       %s", job.opt.out)
+-- Arguments of the kernel for a problem.
+local function arguments(rung, p)
+  if not p.alpha then return p.A, p.B, p.C end
+  local function scalar(x)
+    return rung.sums == "i32" and math.tointeger(x) or x + 0.0
+  end
+  return p.A, p.B, p.C, scalar(p.alpha), scalar(p.beta)
 end
 
 ---------------------------------------------------------------------------
 -- Verification
 ---------------------------------------------------------------------------
 
-local function verdict(diff)
-  return diff.nans == 0 and diff.frobenius <= TOLERANCE
+local function verdict(rung, diff)
+  return diff.nans == 0 and diff.frobenius <= rung.tolerance
 end
 
--- Against a sum in double precision of the same bf16 operands.
-local function verify_cpu(p)
+local function full_reference(p)
+  local ref = core.buffer("f64", p.m * p.n)
+  core.gemm_reference(p.a, p.b, ref, p.m, p.n, p.k, p.strides)
+  if p.alpha then
+    for i = 0, p.m * p.n - 1 do
+      ref[i] = p.alpha * ref[i] + (p.c0 and p.beta * p.c0[i] or 0)
+    end
+  end
+  return ref
+end
+
+-- Some elements of alpha A B^T + beta C, summed here.
+local function sampled(p)
+  if not p.alpha then
+    return core.gemm_sample(p.a, p.b, p.c, p.m, p.n, p.k,
+                            {a = p.strides.a, b = p.strides.b})
+  end
+  local got, want = core.buffer("f64", 256), core.buffer("f64", 256)
+  local at, sa, sb = 12345, p.strides.a, p.strides.b
+  for s = 0, 255 do
+    at = (at * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+    local i, j = (at >> 33) % p.m, (at >> 20) % p.n
+    local sum = 0.0
+    for k = 0, p.k - 1 do
+      sum = sum + p.a[i * sa[1] + k * sa[2]] * p.b[j * sb[1] + k * sb[2]]
+    end
+    local c = i * p.n + j
+    got[s] = p.c[c]
+    want[s] = p.alpha * sum + (p.c0 and p.beta * p.c0[c] or 0)
+  end
+  local diff = got:diff(want)
+  diff.count = 256
+  return diff
+end
+
+--- How far C is from the product in double precision of the same operands:
+-- ok, diff, what was looked at.
+function lesson.verify(rung, p)
   local diff, how
-  if p.m * p.n * p.k <= CPU_REFERENCE_MAX then
-    local ref = core.buffer("f32", p.m * p.n)
-    core.gemm_reference(p.a, p.b, ref, p.m, p.n, p.k)
-    diff, how = p.c:diff(ref), "all elements"
+  if (p.m + 0.0) * p.n * p.k <= CPU_REFERENCE_MAX then
+    diff, how = p.c:diff(full_reference(p)), "all elements"
   else
-    diff = core.gemm_sample(p.a, p.b, p.c, p.m, p.n, p.k)
+    diff = sampled(p)
     how = diff.count .. " elements"
   end
-  local ok = verdict(diff)
+  return verdict(rung, diff), diff, how
+end
+
+local function say_verified(rung, p)
+  local ok, diff, how = lesson.verify(rung, p)
   say("verified    relative error %.2e of %s against a double-precision sum: "
     .. "%s", diff.frobenius, how, ok and "ok" or "WRONG")
   return ok
@@ -196,85 +268,54 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
-local function grid_of(job, p)
-  local bm, bn = table.unpack(job.spec.tile)
-  if job.spec.grid then return job.spec.grid(p.m, p.n, p.k) end
-  return (p.m // bm) * (p.n // bn)
+--- A prepared launch of a rung for a problem.
+function lesson.prepare(rung, p, device, o)
+  local args = table.pack(arguments(rung, p))
+  args[args.n + 1] = {
+    grid = rung.grid(p.m, p.n, p.k), block = rung.block, device = device,
+    seed = o and o.seed, faults = "return", progress = o and o.progress,
+    threads = o and o.threads}
+  return cute.compile(rung.kernel, table.unpack(args, 1, args.n + 1))
 end
 
-local function progress_line(label)
-  if not core.isatty(2) then return nil end
-  return function(done)
-    if done >= 1 then
-      io.stderr:write("\r\27[K")
-    else
-      io.stderr:write(("\r\27[K%s %3d %%"):format(label, done * 100 // 1))
-    end
-    io.stderr:flush()
-    return true
-  end
+--- Runs a rung on a simulator ("sim:sm_80"): its report, the prepared launch.
+function lesson.simulate(rung, p, device, o)
+  local run = lesson.prepare(rung, p, device, o)
+  return run:launch(), run
 end
 
-local function short(file) return (file:gsub("^[@=]", ""):gsub("^.*/", "")) end
-
-local function traffic_table(report)
-  local rows = {{"line", "access", "requests", "bytes", "passes", "conflicts",
-                 "sectors", "per request"}}
-  for _, l in ipairs(report.lines) do
-    local shared, global = l.wavefronts > 0, l.requests > 0
-    rows[#rows + 1] = {
-      short(l.file) .. ":" .. l.line, l.op, l.count, l.bytes,
-      shared and l.wavefronts or "-", shared and l.conflicts or "-",
-      global and l.sectors or "-",
-      global and ("%.1f"):format(l.sectors / l.requests) or "-"}
-  end
-  return rows
-end
-
-local function print_resources(program, archs)
-  for _, arch in ipairs(archs) do
-    local out, why = program:compile(arch)
-    if not out then
-      if why:find("[no-nvrtc]", 1, true) then
-        say("registers   unknown: NVRTC was not found")
-      else
-        say("%-11s %s", arch, why)
-      end
-      return
-    end
-    local r = out.resources
-    say("%-11s %d registers, %d bytes spilled", arch, r.registers or 0,
-      (r.spill_stores or 0) + (r.spill_loads or 0))
-  end
+local function say_problem(job, p)
+  local t = job.rung.types
+  local scale = p.alpha and ("%g "):format(p.alpha) or ""
+  say("problem     C (%d,%d) %s = %sA (%d,%d) %s B (%d,%d)^T %s%s, %s",
+    p.m, p.n, t[3], scale, p.m, p.k, t[1], p.n, p.k, t[2],
+    p.beta and p.beta ~= 0 and (" + %g C"):format(p.beta) or "", p.layout)
 end
 
 local function run_sim(job, device)
-  local ok = true
-  for _, size in ipairs(problems(job, {SIM_SIZE})) do
-    local p = make_data(job, size, true)
-    local grid = grid_of(job, p)
-    say("problem     C (%d,%d) = A (%d,%d) B (%d,%d)^T, bf16 with f32 sums",
-      p.m, p.n, p.m, p.k, p.n, p.k)
-    say("device      %s, %d blocks of %d threads", tostring(device), grid,
-      job.spec.block)
+  local rung, ok = job.rung, true
+  for _, size in ipairs(problems(job, {rung.sim_size or SIM_SIZE})) do
+    check_size(job, size, host_memory(), "this machine", 3)
+    local p = lesson.problem(rung, size, job.data())
+    say_problem(job, p)
+    say("device      %s, %d blocks of %d threads", tostring(device),
+      rung.grid(p.m, p.n, p.k), rung.block)
     local start = core.clock()
-    local run = cute.compile(job.spec.kernel, p.A, p.B, p.C,
-      {grid = grid, block = job.spec.block, device = device,
-       seed = job.opt.seed, faults = "return",
-       progress = progress_line "simulating"})
+    local run = lesson.prepare(rung, p, device, {seed = job.opt.seed,
+      progress = lib.progress_line "simulating"})
     local traced = core.clock() - start
     local report = run:launch()
-    ok = verify_cpu(p) and ok
+    ok = say_verified(rung, p) and ok
     ok = report.ok and ok
     say("simulated   %.2f s (trace %.1f ms), %s", report.seconds,
       traced * 1e3, report.ok and "nothing to report"
         or #report.reports .. " faults:")
     if not report.ok then say("%s", tostring(report)) end
     say("smem        %d bytes a block", run.program.info.smem)
-    print_resources(run.program, {"sm_80", "sm_90a"})
+    lib.print_resources(run.program, rung.archs or {"sm_80", "sm_90a"})
     say("traffic")
-    lesson.print_table(traffic_table(report), "  ")
-    if ok then write_out(job, p) end
+    lib.print_table(lib.traffic_table(report), "  ")
+    if ok then lib.write_out(job, p.c, p.m, p.n) end
   end
   return ok
 end
@@ -283,80 +324,118 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
-local function upload(job, dev, host, tensor)
-  local b = must(job, dev:buffer(host))
+local function upload(dev, host, tensor)
+  local b, why = dev:buffer(host)
+  if not b then return nil, why end
   return b, core.on_device(tensor, b)
 end
 
--- Against cuBLAS, all elements.
-local function verify_cublas(job, p, dev, blas)
-  local d = core.buffer("bf16", p.m * p.n)
-  must(job, blas:launch())
-  must(job, dev:sync())
-  must(job, p.dd:download(d))
-  must(job, p.dc:download(p.c))
-  local diff = p.c:diff(d)
-  p.ok = verdict(diff)
-  p.error = diff.frobenius
+--- Moves a problem's matrices to the GPU: buffers da, db, dc, and dd for
+-- cuBLAS's C. true, or nil and a message.
+function lesson.upload(rung, p, dev, o)
+  local why
+  for _, name in ipairs {"A", "B", "C"} do
+    local d = "d" .. name:lower()
+    p[d], why = upload(dev, p[name:lower()], p[name])
+    if not p[d] then return nil, why end
+    p[name] = why
+  end
+  p.dd, why = dev:buffer(rung.types[3], p.m * p.n)
+  if not p.dd then return nil, why end
+  if not p.c0 then p.dc:memset(0xff) end  -- NaN: what is not written shows
+  if o and o.dynamic then lesson.mark_dynamic(p, rung.tile) end
+  return true
 end
 
-local function tflops(stat) return ("%.0f"):format(stat.tflops) end
-
-local function ratio(a, b) return ("%.3f"):format(b.median / a.median) end
-
-local function spread(stat)
-  return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
+function lesson.release(p)
+  for _, name in ipairs {"da", "db", "dc", "dd"} do
+    if p[name] then p[name]:close() end
+    p[name] = nil
+  end
 end
+
+--- cuBLAS's product of the same buffers, and the best of cublasLt's; nil
+-- where it has none for these types and sizes.
+function lesson.rivals(rung, p, with_lt)
+  local gpu = require "cute.gpu"
+  local product = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
+                   tf32 = rung.tf32}
+  local blas = gpu.cublas(product)
+  if blas and not blas:launch() then blas = nil end
+  local list = (with_lt or not blas) and gpu.cublaslt(product) or nil
+  local lt = list and #list > 0 and gpu.best(list) or nil
+  return blas, lt
+end
+
+--- Is C right? Against cuBLAS in full where both compute the same product,
+-- else against sums of the CPU. ok, error, against what.
+function lesson.verify_gpu(rung, p, rival)
+  p.dc:download(p.c)
+  if rival and p.layout == "tn" and not p.alpha then
+    p.dd:memset(0xff)
+    if rival:launch() then
+      local d = core.buffer(rung.types[3], p.m * p.n)
+      p.dd:download(d)
+      local diff = p.c:diff(d)
+      return verdict(rung, diff), diff.frobenius, "cuBLAS"
+    end
+  end
+  local diff = sampled(p)
+  return verdict(rung, diff), diff.frobenius, diff.count .. " sums"
+end
+
+local function tflops(r, kind)
+  return r and ("%.1f"):format(r[kind].tflops) or "-"
+end
+
+local function ratio(r, rival, kind)
+  return rival and ("%.3f"):format(rival[kind].median / r[kind].median) or "-"
+end
+
+local HEAD = {"size", "error", "against", "", "cold", "hot", "cuBLAS", "hot",
+  "Lt best", "hot", "/cuBLAS", "hot", "/Lt", "hot", "spread"}
 
 local function bench_row(p, r)
-  local ours, blas, lt = r[1], r[2], r[3]
-  return {("%dx%dx%d"):format(p.m, p.n, p.k),
-          ("%.1e"):format(p.error), p.ok and "ok" or "WRONG",
-          tflops(ours.cold), tflops(ours.hot),
-          tflops(blas.cold), tflops(blas.hot), tflops(lt.cold), tflops(lt.hot),
-          ratio(ours.cold, blas.cold), ratio(ours.hot, blas.hot),
-          ratio(ours.cold, lt.cold), ratio(ours.hot, lt.hot),
-          spread(ours.hot)}
+  local ours, blas, lt = r[1], r.cuBLAS, r.cublasLt
+  return {("%dx%dx%d"):format(p.m, p.n, p.k), ("%.1e"):format(p.error),
+          p.against, p.ok and "ok" or "WRONG",
+          tflops(ours, "cold"), tflops(ours, "hot"),
+          tflops(blas, "cold"), tflops(blas, "hot"),
+          tflops(lt, "cold"), tflops(lt, "hot"),
+          ratio(ours, blas, "cold"), ratio(ours, blas, "hot"),
+          ratio(ours, lt, "cold"), ratio(ours, lt, "hot"),
+          lib.spread(ours.hot)}
 end
 
 local function bench(job, device, size)
-  local gpu = require "cute.gpu"
-  local dev = device.dev
-  local p = make_data(job, size, true)
-  p.da, p.A = upload(job, dev, p.a, p.A)
-  p.db, p.B = upload(job, dev, p.b, p.B)
-  p.dc, p.C = upload(job, dev, p.c, p.C)
-  p.dd = must(job, dev:buffer("bf16", p.m * p.n))
-  must(job, p.dc:memset(0xff))  -- NaN: what is not written shows
-  if job.opt.dynamic then lesson.mark_dynamic(p, job.spec.tile) end
-  local run = must(job, cute.compile(job.spec.kernel, p.A, p.B, p.C,
-    {grid = grid_of(job, p), block = job.spec.block, device = device}))
+  local gpu, rung = require "cute.gpu", job.rung
+  local p = lesson.problem(rung, size, job.data())
+  must(job, lesson.upload(rung, p, device.dev, job.opt))
+  local run = must(job, lesson.prepare(rung, p, device))
   must(job, run:launch())
-  must(job, dev:sync())
-  local product = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd}
-  local blas = must(job, gpu.cublas(product))
-  local lt = must(job, gpu.best(must(job, gpu.cublaslt(product))))
-  verify_cublas(job, p, dev, blas)
+  must(job, device.dev:sync())
+  local blas, lt = lesson.rivals(rung, p, true)
+  p.ok, p.error, p.against = lesson.verify_gpu(rung, p, blas or lt)
   p.run = run
-  local results = must(job, gpu.bench(
-    {{name = job.name, launch = run.run}, {name = "cuBLAS", launch = blas},
-     {name = "cublasLt", launch = lt}},
+  local list = {{name = job.name, launch = run.run}}
+  if blas then list[#list + 1] = {name = "cuBLAS", launch = blas} end
+  if lt then list[#list + 1] = {name = "cublasLt", launch = lt} end
+  local results = must(job, gpu.bench(list,
     {flops = 2.0 * p.m * p.n * p.k, rounds = job.opt.rounds}))
-  for _, name in ipairs {"da", "db", "dd", "dc"} do
-    if name ~= "dc" or not job.opt.out then p[name]:close() end
-  end
+  lesson.release(p)
   return p, results
 end
 
 local function run_gpu(job, device)
-  local ok = true
-  local rows = {{"size", "error", "", "cold", "hot", "cuBLAS", "hot",
-                 "Lt best", "hot", "/cuBLAS", "hot", "/Lt", "hot", "spread"}}
+  local ok, rows = true, {HEAD}
   say("device      %s, driver for CUDA %s", tostring(device),
     tostring(device.info.cuda))
-  for i, size in ipairs(problems(job, GPU_SIZES)) do
+  for i, size in ipairs(problems(job, job.rung.sizes or GPU_SIZES)) do
+    check_size(job, size, host_memory(), "this machine", 2)
+    check_size(job, size, device.dev:free_memory() or math.huge, "the GPU", 2)
     local p, results = bench(job, device, size)
     if i == 1 then
+      say_problem(job, p)
       local program = p.run.program
       local r = program:compile(device.arch).resources
       say("kernel      %d registers, %d bytes spilled, %d bytes of shared "
@@ -365,11 +444,11 @@ local function run_gpu(job, device)
     end
     ok = p.ok and ok
     rows[#rows + 1] = bench_row(p, results)
-    if ok then write_out(job, p) end
+    if ok then lib.write_out(job, p.c, p.m, p.n) end
   end
   say("TFLOP/s, cold (L2 flushed) and hot (back to back); medians of %d "
-    .. "interleaved rounds; error against cuBLAS", job.opt.rounds)
-  lesson.print_table(rows)
+    .. "interleaved rounds", job.opt.rounds)
+  lib.print_table(rows)
   return ok
 end
 
@@ -378,30 +457,28 @@ end
 ---------------------------------------------------------------------------
 
 local function emit(job)
-  local opt = job.opt
-  local size = problems(job, {SIM_SIZE})[1]
-  local p = make_data(job, size, false)
-  local arch = opt.arch or "sm_90a"
-  local program = job.spec.kernel(p.A, p.B, p.C):trace {
-    block = job.spec.block, arch = arch}
-  local text
-  if opt.emit == "ir" then
-    text = program.ir
-  elseif opt.emit == "cu" then
-    text = program:cuda(arch)
-  else
-    local out, message = program:compile(arch)
-    text = must(job, out, message)[opt.emit]
-  end
-  must(job, cli.output(opt.output, text))
+  local size = problems(job, {job.rung.sim_size or SIM_SIZE})[1]
+  local data = job.data()
+  data.empty, data.a, data.b = true, nil, nil
+  local p = lesson.problem(job.rung, size, data)
+  local arch = job.opt.arch or "sm_90a"
+  local program = job.rung.kernel(arguments(job.rung, p)):trace {
+    block = job.rung.block, arch = arch}
+  must(job, cli.output(job.opt.output, lib.emitted(job, program, arch)))
 end
 
+---------------------------------------------------------------------------
+-- The script
 ---------------------------------------------------------------------------
 
 local OPTIONS = {
   {"--m", "int", min = 1, help = "rows of A and C"},
   {"--n", "int", min = 1, help = "rows of B, columns of C"},
   {"--k", "int", min = 1, help = "columns of A and B"},
+  {"--layout", "choice", choices = LAYOUTS, default = "tn", help = "order of "
+    .. "A and B: t, n: K of A, of B is contiguous"},
+  {"--alpha", "number", default = 1, help = "C = alpha A B^T + beta C"},
+  {"--beta", "number", default = 0, help = "see --alpha"},
   {"--dynamic", "flag", help = "one kernel for all sizes (extents become "
     .. "arguments)"},
   {"--rounds", "int", min = 1, default = 9,
@@ -417,18 +494,44 @@ function lesson.flag(words, name)
   return false
 end
 
+local function has(list, x)
+  for _, v in ipairs(list) do if v == x then return true end end
+  return false
+end
+
+local function check_options(job)
+  local opt, rung = job.opt, job.rung
+  if not has(rung.layouts, opt.layout) then
+    stop(job, ("--layout %s: this kernel takes %s only"):format(opt.layout,
+      table.concat(rung.layouts, ", ")))
+  end
+  if not rung.sums and (opt.alpha ~= 1 or opt.beta ~= 0) then
+    stop(job, "this kernel takes no --alpha and no --beta")
+  end
+  if rung.sums == "i32" and not (math.tointeger(opt.alpha)
+      and math.tointeger(opt.beta)) then
+    stop(job, "--alpha and --beta are whole numbers for sums of integers")
+  end
+end
+
 --- Runs a GEMM script with the words of its command line. Leaves with exit
 -- code 1 unless the result verified and the simulator had nothing to report.
 ---@param words string[]
----@param spec {kernel: any, tile: integer[], block: integer, about: string,
--- options: table[]?} options: the script's own, as cli.parse takes them
+---@param spec table a rung: see above
 function lesson.gemm(words, spec)
-  local name = short(words[0] or "gemm"):gsub("%.lua$", "")
-  local job = {name = name, spec = spec}
-  local options = table.move(spec.options or {}, 1, #(spec.options or {}),
-                             #OPTIONS + 1, {table.unpack(OPTIONS)})
+  local name = lib.short(words[0] or "gemm"):gsub("%.lua$", "")
+  local job = {name = name, rung = lesson.rung(spec)}
+  local own = spec.options or {}
+  local options = table.move(own, 1, #own, #OPTIONS + 1,
+                             {table.unpack(OPTIONS)})
   job.opt = cli.parse(words, {name = name, about = spec.about,
                               options = options, common = true})
+  check_options(job)
+  function job.data()
+    local o = job.opt
+    return {layout = o.layout, seed = o.seed, alpha = o.alpha, beta = o.beta,
+            dynamic = o.dynamic, a = job.a, b = job.b}
+  end
   if job.opt.emit then
     emit(job)
     return

@@ -1,0 +1,125 @@
+--- A pipelined GEMM for mma.sync: C = alpha A B^T + beta C.
+--
+--     local k = gemm_sm80 {name = "gemm", tile = {128, 128, 64}, stages = 3,
+--                          mma = "SM80_16x8x16_F32BF16BF16F32_TN",
+--                          atoms = {2, 2, 1}, permutation = {32, 32, 16}}
+--     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
+--
+-- A (M,K), B (N,K) and C (M,N) in any order of their modes, of any size and
+-- alignment: see cute.tiles. cp.async fills `stages` tiles of shared
+-- memory in turn; within a tile, the fragments of the next block of K are
+-- loaded while one is multiplied.
+local cute = require "cute"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+-- C through shared memory: fragments hold pairs, which would leave as 4-byte
+-- stores; turned around they leave in 16-byte ones, whole rows at a time. The
+-- memory is that of B's stages, once all threads have read them.
+local function store_rows(C, mma, tile, at, stages, alpha, beta)
+  local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
+  local out = tiles.scaled(C, alpha, beta)
+  local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
+  local sC = cute.make_tensor(stages.iterator,
+    cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
+  cute.arch.cp_async_wait_group(0)
+  cute.arch.sync_threads()
+  local atom = cute.make_copy_atom("UniversalCopy", dtype, 2 * dtype.bits)
+  local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
+  cute.copy(atom, r2s:retile(out), r2s:partition_D(sC))
+  cute.arch.sync_threads()
+  local width = 128 // dtype.bits
+  local along = tile[2] // width
+  local s2g = cute.make_tiled_copy(
+    cute.make_copy_atom("UniversalCopy", dtype, 128),
+    cute.make_layout({mma:size() // along, along}, {along, 1}),
+    cute.make_layout {1, width})
+  local thr = s2g:get_slice(tid)
+  local src = thr:partition_S(sC)
+  local dst = thr:partition_D(cute.local_tile(C.tensor, {tile[1], tile[2]}, at))
+  local inside = tiles.inside(thr, C.tensor, {tile[1], tile[2]}, at[1])
+  local r = cute.make_fragment_like(src)
+  cute.copy(s2g, src, r)
+  cute.copy(s2g, r, dst, inside(at[2]))
+end
+
+local function pipelined(o, mma, mA, mB, mC, alpha, beta)
+  local BM, BN, BK = table.unpack(o.tile)
+  local stages = o.stages
+  local bm, bn = tiles.raster(cute.arch.block_idx(),
+    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
+    o.group or 8)
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+    at = bm, stages = stages, piece = o.piece, atom = o.fetch})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
+    at = bn, stages = stages, piece = o.piece, atom = o.fetch})
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  C.acc:fill(0)
+
+  for stage = 0, stages - 2 do
+    cute.when(cute.lt(stage, A.k_tiles), function()
+      A.load(stage, stage)
+      B.load(stage, stage)
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+  -- stages: `at` is multiplied, `read` comes next, `write` is free
+  local next_tile, at, read, write = stages - 1, 0, 0, stages - 1
+  cute.arch.cp_async_wait_group(stages - 2)
+  cute.arch.sync_threads()
+  A.fetch(at, 0)
+  B.fetch(at, 0)
+
+  local last = A.k_blocks - 1
+  for k_tile in cute.range(A.k_tiles) do
+    for kb = 0, last do
+      if kb == last then  -- on to the next tile; behind the last, the same
+        at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
+        cute.arch.cp_async_wait_group(stages - 2)
+        cute.arch.sync_threads()
+      end
+      A.fetch(at, (kb + 1) % A.k_blocks)
+      B.fetch(at, (kb + 1) % A.k_blocks)
+      if kb == 0 then
+        cute.when(cute.lt(next_tile, A.k_tiles), function()
+          A.load(next_tile, write)
+          B.load(next_tile, write)
+        end)
+        cute.arch.cp_async_commit_group()
+        next_tile = next_tile + 1
+        write, read = read, (read + 1) % stages
+      end
+      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    end
+  end
+
+  if o.rows and C.width * tiles.vector(mC, 1) * mC.element_type.bits == 256
+    and B.k_leads and mB.element_type == mC.element_type then
+    store_rows(C, mma, o.tile, {bm, bn}, B.smem, alpha, beta)
+  else
+    C.store(alpha, beta)
+  end
+end
+
+local DEFAULT = {tile = {128, 128, 64}, stages = 3, group = 8,
+  mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
+  permutation = {32, 32, 16}}
+
+--- A kernel of (A, B, C [, alpha, beta]) and what its launch needs.
+---@param o? {name: string?, tile: integer[]?, stages: integer?,
+-- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
+-- rows: boolean?, piece: integer?, fetch: any?} group: tiles of M that blocks
+-- walk together; rows: C leaves through shared memory; piece and fetch: as
+-- cute.tiles takes them
+---@return {kernel: any, body: function, tile: integer[], block: integer}
+-- body: what the kernel does, for kernels that hand over to it
+return function(o)
+  local p = setmetatable(o or {}, {__index = DEFAULT})
+  assert(p.stages >= 2, "a pipeline has at least two stages")
+  local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
+  local function body(mA, mB, mC, alpha, beta)
+    pipelined(p, mma, mA, mB, mC, alpha, beta)
+  end
+  return {kernel = cute.kernel(p.name or "gemm_sm80", body), body = body,
+          tile = p.tile, block = mma:size()}
+end

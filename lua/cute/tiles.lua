@@ -1,0 +1,329 @@
+--- Tiles of a GEMM: how the operands come from global memory through shared
+-- memory into the fragments of an MMA, whatever their order, size and
+-- alignment, and how the accumulators go back.
+--
+--     local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+--                                  at = bm, stages = 3})
+--     A.load(k_tile, stage)       -- global to shared memory, zeros outside
+--     A.fetch(stage, k_block)     -- shared memory to A.frag(_, _, k_block)
+--
+-- An operand is (M,K) or (N,K). What its layout says decides, while tracing:
+-- the order of shared memory (K or M contiguous, as in global memory), the
+-- widest copy that rows and extents allow (16 bytes and cp.async at best,
+-- single elements through registers at worst), and whether tiles may cross an
+-- edge: where extents are multiples of the tile no predicate is left.
+local cute = require "cute"
+local _ = cute._
+
+local tiles = {}
+
+---------------------------------------------------------------------------
+-- Facts of extents
+---------------------------------------------------------------------------
+
+local function divisor(x)
+  return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
+end
+
+--- Does `by` divide an extent, for all that is known while tracing?
+function tiles.divides(by, extent) return divisor(extent) % by == 0 end
+
+--- Tiles of an extent.
+function tiles.count(extent, tile)
+  if math.type(extent) then return (extent + tile - 1) // tile end
+  return cute.ceil_div(extent, tile)
+end
+
+-- A block's place, of n: with it known, offsets need 32 bits only.
+local function within(at, n)
+  if math.type(n) and not math.type(at) then cute.assume(at, 0, n - 1, 1) end
+end
+
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+local function is_one(x) return math.type(x) == "integer" and x == 1 end
+
+-- Which mode is contiguous: 1 (K) or 0 (M, N).
+local function leading(t)
+  local stride = t.stride
+  if is_one(stride[2]) then return 1 end
+  if is_one(stride[1]) then return 0 end
+  error(("operand %s: neither its rows nor its columns are contiguous")
+    :format(tostring(t)), 3)
+end
+
+--- Elements of a contiguous run that start at multiples of their length: the
+-- widest access, at most 128 bits.
+function tiles.vector(t, lead)
+  local extent, stride = t.shape[lead + 1], t.stride[2 - lead]
+  local bits = t.element_type.bits
+  return gcd(gcd(divisor(extent), divisor(stride)), 128 // bits)
+end
+
+--- Has an operand contiguous rows of K in pieces of 16 bytes?
+function tiles.has_rows(t)
+  return is_one(t.stride[2])
+    and tiles.vector(t, 1) * t.element_type.bits == 128
+end
+
+---------------------------------------------------------------------------
+-- Shared memory
+---------------------------------------------------------------------------
+
+local function log2(n)
+  local i = 0
+  while 1 << i < n do i = i + 1 end
+  return i
+end
+
+--- Layout of a (rows, k, stages) tile whose contiguous runs are swizzled in
+-- pieces of 16 bytes, so that 8 of them at the same place of 8 neighbouring
+-- runs lie in different banks.
+---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
+---@param piece? integer bytes that stay together: 16, or 32 for 8-byte loads
+function tiles.smem_layout(bits, tile, stages, lead, piece)
+  local unit = (piece or 16) * 8 // bits            -- elements of a piece
+  local run = math.min(tile[lead + 1], 1024 // bits)  -- 128 bytes at most
+  local b = log2(run // unit)
+  local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
+    or cute.make_layout({run, 1 << b}, {1, run})
+  -- 128 bytes pass all banks once; of shorter runs, several do together
+  local s = log2(1024 // bits // unit)
+  if b < s then
+    atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
+      or cute.make_layout({run, 1 << s}, {1, run})
+  end
+  return cute.tile_to_shape(
+    cute.composition(cute.make_swizzle(b, log2(unit), s), atom),
+    {tile[1], tile[2], stages})
+end
+
+---------------------------------------------------------------------------
+-- Global to shared memory
+---------------------------------------------------------------------------
+
+-- A tiled copy of `threads` over (rows, k), `width` elements at a time along
+-- the contiguous mode.
+local function tiled_copy(atom, tile, threads, lead, width)
+  local along = math.min(tile[lead + 1] // width, threads)
+  local across = math.min(threads // along, tile[2 - lead])
+  if lead == 1 then
+    return cute.make_tiled_copy(atom,
+      cute.make_layout({across, along}, {along, 1}),
+      cute.make_layout {1, width})
+  end
+  return cute.make_tiled_copy(atom, cute.make_layout {along, across},
+                              cute.make_layout {width, 1})
+end
+
+local function copy_atom(dtype, width, async)
+  local bits = width * dtype.bits
+  if not async or bits < 32 then
+    return cute.make_copy_atom("UniversalCopy", dtype, bits), false
+  end
+  return cute.make_copy_atom(bits == 128 and "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL"
+    or "SM80_CP_ASYNC_CACHEALWAYS_ZFILL", dtype, bits), true
+end
+
+--- Which pieces of a tile of t lie inside: a function of the tile's K index
+-- that gives a predicate tensor for cute.copy, or nil where all always do.
+---@param thr any this thread's slice of the copy
+---@param t any the operand, (M,K)
+---@param at any the tile's row index
+function tiles.inside(thr, t, tile, at)
+  local M, K = t.shape[1], t.shape[2]
+  local rows = not tiles.divides(tile[1], M)
+  local cols = not tiles.divides(tile[2], K)
+  if not (rows or cols) then return function() end end
+  local crd = thr:partition_S(cute.local_tile(
+    cute.make_identity_tensor {M, K}, tile, {at, _}))       -- (CPY,M,K,k)
+  local shape = {cute.size(crd, 1), cute.size(crd, 2)}
+  return function(k_tile)
+    local p = cute.make_rmem_tensor(shape, cute.Boolean)    -- (M,K)
+    for j = 0, shape[2] - 1 do
+      for i = 0, shape[1] - 1 do
+        local c = crd(0, i, j, k_tile)
+        local ok = true
+        if rows then ok = cute.lt(c[1], M) end
+        if cols then ok = ok & cute.lt(c[2], K) end
+        p[{i, j}] = ok
+      end
+    end
+    return p
+  end
+end
+
+-- global -> registers -> shared, zeros where the predicate says no.
+local function through_registers(copy, src, dst, pred)
+  local r = cute.make_fragment_like(src)
+  if pred then r:fill(0) end
+  cute.copy(copy, src, r, pred)
+  cute.copy(copy, r, dst)
+end
+
+---------------------------------------------------------------------------
+-- Shared memory to fragments
+---------------------------------------------------------------------------
+
+-- ldmatrix moves 8x8 matrices of 16 bits: elements of K at most 4 bytes wide
+-- when K is contiguous, and 16 bits only when it transposes.
+local function fetch_atom(dtype, lead, arch)
+  if arch >= 75 and lead == 1 and dtype.bits <= 32 then
+    return cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype)
+  elseif arch >= 75 and lead == 0 and dtype.bits == 16 then
+    return cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)
+  end
+  return cute.make_copy_atom("UniversalCopy", dtype, dtype.bits)
+end
+
+---------------------------------------------------------------------------
+-- An operand
+---------------------------------------------------------------------------
+
+--- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks,
+-- load(k_tile, stage) and fetch(stage, k_block).
+---@param t any the matrix, (M,K) or (N,K)
+---@param o {of: any, which: string, tile: integer[], at: any,
+-- stages: integer, arch: integer?, width: integer?, atom: any?, piece: any?}
+-- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch.
+function tiles.operand(t, o)
+  local mma, tid = o.of, cute.arch.thread_idx()
+  within(o.at, tiles.count(t.shape[1], o.tile[1]))
+  local dtype, arch = t.element_type, o.arch or 80
+  local lead = leading(t)
+  local width = math.min(tiles.vector(t, lead), o.width or 16)
+  -- Only 16-bit elements are transposed on their way to the fragments; the
+  -- others are turned on their way into shared memory, one at a time.
+  local s_lead = (dtype.bits == 16 or arch < 75) and lead or 1
+  if s_lead ~= lead then width = 1 end
+
+  local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
+  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, o.tile,
+    o.stages, s_lead, o.piece), 128)                          -- (BM,BK,PIPE)
+  local atom, async = copy_atom(dtype, width, arch >= 80)
+  local g2s = tiled_copy(atom, o.tile, mma:size(), lead, width)
+  local thr = g2s:get_slice(tid)
+  local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
+  local inside = tiles.inside(thr, t, o.tile, o.at)
+
+  local slice = mma:get_slice(tid)
+  local frag = slice["partition_fragment_" .. o.which](slice, s(_, _, 0))
+  local s2r = cute["make_tiled_copy_" .. o.which](
+    o.atom or fetch_atom(dtype, s_lead, arch), mma)
+  local thr_s2r = s2r:get_slice(tid)
+  local from, to = thr_s2r:partition_S(s), thr_s2r:retile(frag)
+
+  local copy = async and cute.copy or through_registers
+  return {
+    smem = s, frag = frag, k_leads = s_lead == 1,
+    k_tiles = cute.size(src, 3), k_blocks = cute.size(frag, 2),
+    load = function(k_tile, stage)
+      copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage), inside(k_tile))
+    end,
+    fetch = function(stage, k_block)
+      cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block))
+    end,
+  }
+end
+
+---------------------------------------------------------------------------
+-- Accumulators
+---------------------------------------------------------------------------
+
+-- Which values of the accumulators lie inside of C, in groups of `width`
+-- neighbours of the first mode; nil: all.
+local function inside_result(C, width)
+  if not C.crd then return nil end
+  local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
+  local pred = cute.make_rmem_tensor({V // width, M, N}, cute.Boolean)
+  for n = 0, N - 1 do
+    for m = 0, M - 1 do
+      for v = 0, V // width - 1 do
+        pred[{v, m, n}] = cute.elem_less(C.crd(v * width, m, n),
+                                         C.tensor.shape)
+      end
+    end
+  end
+  return pred
+end
+
+-- Moves what lies inside of C between a fragment and memory.
+local function guarded(C, src, dst)
+  local pred = inside_result(C, C.width)
+  if C.width > 1 then
+    local dtype = C.tensor.element_type
+    local bits = C.width * dtype.bits
+    cute.copy(cute.make_copy_atom("UniversalCopy", dtype, bits), src, dst, pred)
+  elseif pred then
+    cute.basic_copy_if(pred, src, dst)
+  else
+    cute.basic_copy(src, dst)
+  end
+end
+
+--- This thread's part of C, and its accumulators: acc (MMA,M,N).
+-- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc).
+---@param t any C, (M,N)
+---@param mma any
+---@param tile integer[] (BM,BN)
+---@param at any[] the tile's place
+function tiles.result(t, mma, tile, at)
+  for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
+  local slice = mma:get_slice(cute.arch.thread_idx())
+  local part = slice:partition_C(cute.local_tile(t, tile, at))  -- (MMA,M,N)
+  local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
+  local C = {tensor = t, part = part, acc = acc, width = 1}
+  if is_one(t.stride[2]) and cute.size(part, 0) % 2 == 0
+    and is_one(part.stride[1][1] or part.stride[1]) then
+    C.width = gcd(tiles.vector(t, 1), 2)
+  end
+  if not (tiles.divides(tile[1], t.shape[1])
+          and tiles.divides(tile[2], t.shape[2])) then
+    C.crd = slice:partition_C(cute.local_tile(
+      cute.make_identity_tensor(t.shape), tile, at))            -- (MMA,M,N)
+  end
+  function C.store(alpha, beta) tiles.store(C, alpha, beta) end
+  return C
+end
+
+--- The accumulators of tiles.result, scaled, in C's type: (MMA,M,N).
+function tiles.scaled(C, alpha, beta)
+  local dtype = C.tensor.element_type
+  local out = cute.make_fragment_like(C.acc, dtype)
+  if alpha == nil then
+    out:store(C.acc:load():to(dtype))
+    return out
+  end
+  cute.when(cute.ne(beta, 0), function()  -- without it C may hold anything
+    out:fill(0)
+    guarded(C, C.part, out)
+    local was = out:load():to(C.acc.element_type)
+    out:store((C.acc:load() * alpha + was * beta):to(dtype))
+  end, function()
+    out:store((C.acc:load() * alpha):to(dtype))
+  end)
+  return out
+end
+
+function tiles.store(C, alpha, beta)
+  guarded(C, tiles.scaled(C, alpha, beta), C.part)
+end
+
+---------------------------------------------------------------------------
+-- Where a block works
+---------------------------------------------------------------------------
+
+--- Block index to tile (m, n): columns of `group` tiles of M, so that blocks
+-- at work at the same time share their tiles of A and B in L2. Group 1 goes
+-- along the rows of C.
+function tiles.raster(block, m_tiles, n_tiles, group)
+  local first = block // (group * n_tiles) * group
+  local rest = block % (group * n_tiles)
+  local height = cute.min(group, m_tiles - first)
+  return first + rest % height, rest // height
+end
+
+return tiles

@@ -1,0 +1,54 @@
+-- Two stages: the next tile is on its way while this one is multiplied.
+--
+-- Shared memory holds two tiles of A and of B. cp.async returns at once, so a
+-- block asks for tile k+1 before it multiplies tile k, and waits for it only
+-- when it comes back to it. One barrier a tile is enough: behind it, all have
+-- read the tile that the next copies overwrite.
+--   cutelua scripts/gemm2stage.lua --help
+local cute = require "cute"
+local lesson = require "cute.lesson"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local BM, BN, BK, STAGES = 128, 128, 64, 2
+local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+  {2, 2, 1}, {32, 32, 16})
+
+local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
+  local m_tiles = tiles.count(cute.size(mC, 0), BM)
+  local block = cute.arch.block_idx()
+  local bm, bn = block % m_tiles, block // m_tiles
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+                               at = bm, stages = STAGES})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
+                               at = bn, stages = STAGES})
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  C.acc:fill(0)
+
+  A.load(0, 0)
+  B.load(0, 0)
+  cute.arch.cp_async_commit_group()
+  local stage = 0
+  for k_tile in cute.range(A.k_tiles) do
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()  -- tile k is there, tile k-1 was read by all
+    cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
+      A.load(k_tile + 1, 1 - stage)
+      B.load(k_tile + 1, 1 - stage)
+    end)
+    cute.arch.cp_async_commit_group()
+    for kb = 0, A.k_blocks - 1 do
+      A.fetch(stage, kb)
+      B.fetch(stage, kb)
+      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    end
+    stage = 1 - stage
+  end
+
+  C.store(alpha, beta)
+end)
+
+lesson.gemm(arg, {
+  kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
+  about = "C = A B^T in bf16, copies under way while multiplying (sm_80).",
+})

@@ -1,0 +1,62 @@
+-- The order of the blocks: tiles that are multiplied together share L2.
+--
+-- The kernel is that of gemm2stage.lua. What changes is which tile of C a
+-- block takes. The 132 blocks that an H200 runs at a time are, by columns of
+-- C, a strip: few tiles of B, but nearly all of A, which comes from memory
+-- again for every strip. In groups of 8 tiles of M they are nearly a square,
+-- whose A and B are least.
+--   cutelua scripts/gemm_l2swizzle.lua --help
+local cute = require "cute"
+local lesson = require "cute.lesson"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 2, 8
+local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+  {2, 2, 1}, {32, 32, 16})
+
+-- Block to tile: 8 tiles down, then the next 8 to the right.
+local function tile_of(block, m_tiles, n_tiles)
+  local first = block // (GROUP * n_tiles) * GROUP
+  local rest = block % (GROUP * n_tiles)
+  local height = cute.min(GROUP, m_tiles - first)  -- of the last group
+  return first + rest % height, rest // height
+end
+
+local gemm = cute.kernel("gemm_l2swizzle", function(mA, mB, mC, alpha, beta)
+  local bm, bn = tile_of(cute.arch.block_idx(),
+    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN))
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+                               at = bm, stages = STAGES})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
+                               at = bn, stages = STAGES})
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  C.acc:fill(0)
+
+  A.load(0, 0)
+  B.load(0, 0)
+  cute.arch.cp_async_commit_group()
+  local stage = 0
+  for k_tile in cute.range(A.k_tiles) do
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
+      A.load(k_tile + 1, 1 - stage)
+      B.load(k_tile + 1, 1 - stage)
+    end)
+    cute.arch.cp_async_commit_group()
+    for kb = 0, A.k_blocks - 1 do
+      A.fetch(stage, kb)
+      B.fetch(stage, kb)
+      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    end
+    stage = 1 - stage
+  end
+
+  C.store(alpha, beta)
+end)
+
+lesson.gemm(arg, {
+  kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
+  about = "C = A B^T in bf16, blocks in an order that L2 likes (sm_80).",
+})

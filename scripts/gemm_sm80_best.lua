@@ -1,0 +1,21 @@
+-- mma.sync at its best: C = A B^T in bf16 with 128x256 tiles.
+--
+-- What is left after three stages is traffic: of a 128x128 tile every byte
+-- that comes from L2 is used for 64 multiply-adds, of a 128x256 tile for 85.
+-- Eight warps of 64x64 share it, two on every tensor core, so that one
+-- multiplies while the other loads its fragments. C leaves through shared
+-- memory in rows of 16-byte stores.
+--   cutelua scripts/gemm_sm80_best.lua --help
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.lesson"
+
+local gemm = gemm_sm80 {
+  name = "gemm_sm80_best", tile = {128, 256, 64}, stages = 3, group = 8,
+  mma = "SM80_16x8x16_F32BF16BF16F32_TN",
+  atoms = {2, 4, 1}, permutation = {32, 64, 16}, rows = true,
+}
+
+lesson.gemm(arg, {
+  kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
+  about = "C = A B^T in bf16: 128x256 tiles, 3 stages, 8 warps (sm_80).",
+})

@@ -56,19 +56,26 @@ local function row_major(b, m, n)
   return cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))
 end
 
--- What a size needs, and whether there is that much.
-local function check_memory(job, dev, case, size)
+-- Memory that this machine can still give; nil where it does not say.
+local function host_free()
+  local f <close> = io.open "/proc/meminfo"
+  local kib = f and f:read "a":match "MemAvailable:%s*(%d+)"
+  return kib and kib * 1024.0
+end
+
+-- A and B must fit into the `free` bytes of `where`.
+local function check_memory(job, case, size, free, where)
   local bytes = 2.0 * size[1] * size[2] * (case.dtype.width // 8)
-  local free = must(job, dev:free_memory())
-  if bytes > free then
-    stop(job, ("%d x %d %s twice needs %.2f GB, %.2f GB of the GPU's memory "
-      .. "are free [out-of-memory]"):format(size[1], size[2],
-      tostring(case.dtype), bytes * 1e-9, free * 1e-9))
+  if free and bytes > free then
+    stop(job, ("%d x %d %s twice need %.2f GB, %.2f GB of %s memory are free "
+      .. "[out-of-memory]"):format(size[1], size[2], tostring(case.dtype),
+      bytes * 1e-9, free * 1e-9, where))
   end
 end
 
 -- The host's part of a problem: A, B, their buffers.
 local function problem(job, case, size)
+  check_memory(job, case, size, host_free(), "the host's")
   local m, n = size[1], size[2]
   local p = {m = m, n = n, bytes = 2 * m * n * (case.dtype.width // 8)}
   p.a = case.a or fill(core.buffer(case.dtype, m * n), job.opt.seed + 1)
@@ -199,7 +206,7 @@ end
 
 local function bench(job, device, case, size, rows)
   local gpu, dev = require "cute.gpu", device.dev
-  check_memory(job, dev, case, size)
+  check_memory(job, case, size, must(job, dev:free_memory()), "the GPU's")
   local p = problem(job, case, size)
   local da = must(job, dev:buffer(p.a))
   local db = must(job, dev:buffer(case.dtype, p.m * p.n))

@@ -114,17 +114,21 @@ static size_t text_n(const char *s, size_t n) {
   return n && s[n - 1] == '\0' ? n - 1 : n;
 }
 
-static nvrtcResult run(const NvrtcApi *api, const JitJob *job, bool plain,
+// fewer: 0 for all of our own options, 1 without those of CUDA 12.9, 2 none.
+static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
-  const char *opt[MAX_OPTIONS + 4];
+  const char *opt[MAX_OPTIONS + 5];
   int n = 0;
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", job->arch);
   opt[n++] = arch;
-  if (!plain) {
+  if (fewer < 2) {
     opt[n++] = "--ptxas-options=-v";
     opt[n++] = "-minimal";
   }
+  // NVRTC's own cache (used where a driver is) gives no log: no registers,
+  // no spills, no warnings.
+  if (fewer < 1) opt[n++] = "--no-cache";
   for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
   nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
                                           NULL);
@@ -135,11 +139,11 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
   const NvrtcApi *api = dl_nvrtc(w);
   if (!api) return false;
   nvrtcProgram p = NULL;
-  nvrtcResult r = run(api, job, false, &p);
-  if (r == NVRTC_ERROR_INVALID_OPTION) {  // an NVRTC that knows fewer options
-    api->nvrtcDestroyProgram(&p);
+  nvrtcResult r = NVRTC_ERROR_INVALID_OPTION;
+  for (int fewer = 0; r == NVRTC_ERROR_INVALID_OPTION && fewer < 3; fewer++) {
+    if (p) api->nvrtcDestroyProgram(&p);
     p = NULL;
-    r = run(api, job, true, &p);
+    r = run(api, job, fewer, &p);
   }
   if (!p) return why(w, ERR_COMPILE, "NVRTC: %s", api->nvrtcGetErrorString(r));
   out->log = fetch(p, api->nvrtcGetProgramLogSize, api->nvrtcGetProgramLog,

@@ -33,22 +33,33 @@ local k = cute.kernel("small", function(a, b, n, s)
   local i = cute.arch.thread_idx()
   cute.when(i:lt(n), function() b[i] = a[i] * s end)
 end)
-local run = assert(cute.compile(k, on_gpu(x), on_gpu(y), 32, 2.0,
-                                {grid = 1, block = 32, device = device}))
-assert(run:launch())
+local gx, gy = on_gpu(x), on_gpu(y)
+local function prepare(stream)
+  local run = assert(cute.compile(k, gx, gy, 32, 2.0, {
+    grid = 1, block = 32, device = device, stream = stream}))
+  assert(run:launch())
+  return run
+end
+local run = prepare()
+local streamed = prepare(assert(dev:stream()))
 
 local t = measure.table("Prepared launches on " .. device.name
   .. ", four arguments")
 t:add("run:launch()", host_us(function(n)
   for _ = 1, n do run:launch() end
 end, 200), "us", 3)
+t:add("run:launch() on a stream of its own", host_us(function(n)
+  for _ = 1, n do streamed:launch() end
+end, 200), "us", 3)
 t:add("the driver's call alone (launch_n)", host_us(function(n)
   run.run:launch_n(n)
 end, 200), "us")
+t:add("the same on a stream", host_us(function(n)
+  streamed.run:launch_n(n)
+end, 200), "us")
 t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
-  local a, b = run.args[1], run.args[2]
   for _ = 1, n do
-    k(a, b, 32, 2.0):launch {grid = 1, block = 32, device = device}
+    k(gx, gy, 32, 2.0):launch {grid = 1, block = 32, device = device}
   end
 end, 20), "us")
 t:print()

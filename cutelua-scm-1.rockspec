@@ -38,12 +38,16 @@ build = {
         "core/dtype.c",
         "core/emit.c",
         "core/emith.c",
+        "core/emitintrin.c",
         "core/emitm.c",
         "core/emituse.c",
         "core/emitw.c",
         "core/emitx.c",
         "core/gpulib.c",
+        "core/hooklib.c",
         "core/hostlib.c",
+        "core/intrin.c",
+        "core/intrinlib.c",
         "core/ir.c",
         "core/irfold.c",
         "core/jit.c",
@@ -59,6 +63,7 @@ build = {
         "core/simatom.c",
         "core/simcta.c",
         "core/simexec.c",
+        "core/simintrin.c",
         "core/simlib.c",
         "core/simmem.c",
         "core/simmma.c",
@@ -87,10 +92,18 @@ build = {
       incdirs = {"core"},
       libraries = {"m", "dl", "pthread"},
     },
+    ["kernels.copytile"] =
+      "kernels/copytile.lua",
+    ["kernels.gemm_sm80"] =
+      "kernels/gemm_sm80.lua",
     ["cute.arch"] =
       "lua/cute/arch.lua",
+    ["cute.bits"] =
+      "lua/cute/bits.lua",
     ["cute.cli"] =
       "lua/cute/cli.lua",
+    ["cute.copylesson"] =
+      "lua/cute/copylesson.lua",
     ["cute.draw"] =
       "lua/cute/draw.lua",
     ["cute.explain"] =
@@ -117,6 +130,8 @@ build = {
       "lua/cute/lessonlib.lua",
     ["cute.lex"] =
       "lua/cute/lex.lua",
+    ["cute.memory"] =
+      "lua/cute/memory.lua",
     ["cute.npy"] =
       "lua/cute/npy.lua",
     ["cute.program"] =
@@ -131,9 +146,13 @@ build = {
       "lua/cute/smem.lua",
     ["cute.source"] =
       "lua/cute/source.lua",
+    ["cute.tiles"] =
+      "lua/cute/tiles.lua",
     ["cute.trace"] =
       "lua/cute/trace.lua",
     ["cute.tuple"] =
       "lua/cute/tuple.lua",
+    ["cute.warp"] =
+      "lua/cute/warp.lua",
   },
 }

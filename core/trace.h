@@ -19,6 +19,10 @@ Value *trace_value(lua_State *L, int idx);  // NULL when it is none
 // Fails unless v belongs to the function being traced and is not stale.
 void trace_own(Ctx *cx, const Value *v);
 
+// hooklib.c: the hook for lines and returns; started anew for each trace.
+void hooklib_start(lua_State *L);
+void hooklib_on(lua_State *L, bool on);
+
 // Registry: the trace's state while one is on, a table with
 //   bools: array of traced booleans, in order of creation
 //   lines: {[chunk source] = {[line] = {name, ...}}}: names beside == and ~=

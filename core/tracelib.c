@@ -1,6 +1,6 @@
 // Tracing: runs a Lua function as a kernel once and appends what it does to
 // an Fn. Loops and branches are lua/cute/trace.lua's, over the primitives
-// here; the line hook names values and finds `==` on traced ones.
+// here; the line hook is hooklib.c's.
 #include "trace.h"
 
 #include <stdio.h>
@@ -132,143 +132,6 @@ static int fn_tostring(lua_State *L) {
   lua_pushfstring(L, "traced %s: %d instructions", ir_str(fn, fn->name),
                   (int)fn->ins.n - 1);
   return 1;
-}
-
-// ---- the line hook ----
-
-enum { MAX_FIELDS = 64 };  // of a table whose tensors are named
-
-// Names the variable of a cute.var (a table with it at 1) on top.
-static void name_var(lua_State *L, Ctx *cx, const char *name) {
-  lua_rawgeti(L, -1, 1);
-  Value *v = trace_value(L, -1);
-  lua_pop(L, 1);
-  Fn *fn = cx->fn;
-  if (!v || v->serial != fn->serial || v->r >= fn->ins.n) return;
-  const Ins *i = ir_get(fn, v->r);
-  if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
-}
-
-// Names a traced value or a tensor's registers / shared memory by the local
-// that holds it.
-static void name_local(lua_State *L, Ctx *cx, const char *name) {
-  Fn *fn = cx->fn;
-  Value *v = trace_value(L, -1);
-  if (v) {
-    if (v->serial == fn->serial && v->r < fn->ins.n &&
-        ir_get(fn, v->r)->birth == v->birth)
-      ir_name(cx, fn, v->r, name);
-    return;
-  }
-  const Tensor *t = face_live_tensor(L, -1);
-  if (t && t->mem) ir_name(cx, fn, t->mem, name);
-}
-
-// Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem.
-static void name_fields(lua_State *L, Ctx *cx, const char *name) {
-  char full[80];
-  int fields = 0;
-  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-    if (++fields > MAX_FIELDS) {
-      lua_pop(L, 2);
-      return;
-    }
-    if (!lua_isuserdata(L, -1) || lua_type(L, -2) != LUA_TSTRING) continue;
-    const Tensor *t = face_live_tensor(L, -1);
-    if (!t || !t->mem) continue;
-    snprintf(full, sizeof full, "%s_%s", name, lua_tostring(L, -2));
-    ir_name(cx, cx->fn, t->mem, full);
-  }
-}
-
-static void name_table(lua_State *L, Ctx *cx, const char *name) {
-  if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) {
-    name_fields(L, cx, name);
-    return;
-  }
-  lua_pop(L, 1);
-  name_var(L, cx, name);
-}
-
-static void name_locals(lua_State *L, Ctx *cx, lua_Debug *ar) {
-  const char *name;
-  for (int n = 1; (name = lua_getlocal(L, ar, n)); n++) {
-    if (name[0] != '(' && lua_isuserdata(L, -1)) name_local(L, cx, name);
-    if (name[0] != '(' && lua_istable(L, -1)) name_table(L, cx, name);
-    lua_pop(L, 1);
-  }
-}
-
-// Pushes local or upvalue `name` of the running function; false if none.
-static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
-  const char *s;
-  int found = 0;
-  for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // the innermost of that name
-    lua_pop(L, 1);
-  }
-  if (found) return lua_getlocal(L, ar, found) != NULL;
-  lua_getinfo(L, "f", ar);
-  for (int n = 1; (s = lua_getupvalue(L, -1, n)); n++) {
-    if (strcmp(s, name) == 0) {
-      lua_remove(L, -2);
-      return true;
-    }
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  return false;
-}
-
-// names on top: those beside == or ~= of the line about to run.
-static void check_names(lua_State *L, lua_Debug *ar) {
-  int list = lua_gettop(L);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, list, i);
-    const char *name = lua_tostring(L, -1);
-    if (push_variable(L, ar, name)) {
-      if (trace_value(L, -1))
-        face_error(L, ERR_DYNAMIC, "'==' or '~=' beside the traced value '%s' "
-                   "is always false or true in Lua\n  write %s:eq(x) or "
-                   "%s:ne(x), and cute.when(...) to branch on it",
-                   name, name, name);
-      lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-  }
-}
-
-// Pushes state.lines[source][line]; a source is lexed when first met.
-static bool push_names(lua_State *L, const char *source, int line) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE) != LUA_TTABLE)
-    return false;
-  lua_getfield(L, -1, "lines");
-  if (lua_getfield(L, -1, source) == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_getfield(L, -2, "lex");
-    lua_pushstring(L, source);
-    lua_call(L, 1, 1);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, source);
-  }
-  return lua_rawgeti(L, -1, line) == LUA_TTABLE;
-}
-
-static void line_hook(lua_State *L, lua_Debug *ar) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  Ctx *cx = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  if (!cx->fn) return;
-  lua_getinfo(L, "Sl", ar);
-  if (face_own_source(ar->source)) return;
-  int top = lua_gettop(L);
-  luaL_checkstack(L, 16, "line hook");
-  name_locals(L, cx, ar);
-  if (ar->event == LUA_HOOKLINE && push_names(L, ar->source, ar->currentline))
-    check_names(L, ar);
-  lua_settop(L, top);
 }
 
 // ---- kernel arguments ----
@@ -509,9 +372,9 @@ static int l_trace(lua_State *L) {
   lua_Hook hook = lua_gethook(L);
   int mask = lua_gethookmask(L), count = lua_gethookcount(L);
   cx->fn = &box->fn;
-  lua_sethook(L, line_hook, LUA_MASKLINE | LUA_MASKRET, 0);
+  hooklib_start(L);
   int status = lua_pcall(L, nargs + 3, 0, 6);
-  if (lua_gethook(L) == line_hook) lua_sethook(L, hook, mask, count);
+  lua_sethook(L, hook, mask, count);
   cx->fn = NULL;
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -521,6 +384,12 @@ static int l_trace(lua_State *L) {
   }
   lua_settop(L, 2);
   return 2;
+}
+
+// hook(on): cutelua's own Lua code switches the line hook off while it works.
+static int l_hook(lua_State *L) {
+  hooklib_on(L, lua_toboolean(L, 1));
+  return 0;
 }
 
 static int l_tracing(lua_State *L) {
@@ -824,7 +693,7 @@ static int l_warp(lua_State *L) {
 
 void tracelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"trace", l_trace}, {"tracing", l_tracing}, {"mark", l_mark},
+    {"trace", l_trace}, {"hook", l_hook}, {"tracing", l_tracing}, {"mark", l_mark},
     {"rollback", l_rollback}, {"var", l_var}, {"vget", l_vget},
     {"vset", l_vset}, {"open_for", l_open_for}, {"open_loop", l_open_loop},
     {"break_unless", l_break_unless}, {"open_if", l_open_if},

@@ -9,7 +9,7 @@ local cute = {version = core.version}
 
 -- Primitives for lua/cute/*.lua, not for users.
 local INTERNAL = {}
-for name in ([[trace tracing mark rollback var vget vset open_for open_loop
+for name in ([[trace hook tracing mark rollback var vget vset open_for open_loop
   break_unless open_if open_else close parts rebuild same dtype_of cvt known
   fact sreg effect warp param_key param_leaf param_memory sim_run fail
   value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
@@ -32,7 +32,9 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 npy = "cute.npy", cli = "cute.cli"}
+                 npy = "cute.npy", cli = "cute.cli",
+                 testing = "cute.testing", pipeline = "cute.pipeline",
+                 utils = "cute.utils"}
 -- The Python DSL's names of element types.
 local TYPES = {
   Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",

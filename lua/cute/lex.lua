@@ -8,7 +8,6 @@ local source = require "cute.source"
 
 local lex = {}
 
-
 local STOPS = {}
 for word in ([[if then and or not return while until do end local else elseif
   function repeat for in = , ; ]]):gmatch "%S+" do STOPS[word] = true end
@@ -20,45 +19,50 @@ local function skip_long(s, i)
   return (e or #s) + 1
 end
 
+local function newlines(s, i, j)
+  local n, at = 0, s:find("\n", i, true)
+  while at and at < j do
+    n, at = n + 1, s:find("\n", at + 1, true)
+  end
+  return n
+end
+
+-- Where the string or comment that starts at i ends; nil when none does.
+local function skip_text(s, i)
+  local first = s:byte(i)
+  if first == 45 and s:byte(i + 1) == 45 then  -- two dashes
+    return s:find("^%[=*%[", i + 2) and skip_long(s, i + 2)
+      or s:find("\n", i, true) or #s + 1
+  elseif first == 91 then  -- [
+    return skip_long(s, i)
+  elseif first == 34 or first == 39 then  -- quotes
+    local q, j = string.char(first), i + 1
+    while j <= #s and s:sub(j, j) ~= q do
+      j = j + (s:sub(j, j) == "\\" and 2 or 1)
+    end
+    return j + 1
+  end
+end
+
 -- Tokens of a Lua text: {text, line, name = true}; strings become '""'.
 local function tokens(s)
-  local out, i, line = {}, 1, 1
-  local function put(text, name)
-    out[#out + 1] = {text = text, line = line, name = name}
-  end
-  local function advance(to)
-    line = line + select(2, s:sub(i, to - 1):gsub("\n", ""))
-    i = to
-  end
+  local out, i, line = {}, s:find "%S" or #s + 1, 1
+  line = line + newlines(s, 1, i)
   while i <= #s do
-    local long = s:find("^%-%-%[=*%[", i) and skip_long(s, i + 2)
-    if long then
-      advance(long)
-    elseif s:find("^%-%-", i) then
-      advance(s:find("\n", i, true) or #s + 1)
-    elseif skip_long(s, i) then
-      put '""'
-      advance(skip_long(s, i))
-    elseif s:find("^[\"']", i) then
-      local q, j = s:sub(i, i), i + 1
-      while j <= #s and s:sub(j, j) ~= q do
-        j = j + (s:sub(j, j) == "\\" and 2 or 1)
-      end
-      put '""'
-      advance(j + 1)
-    else
-      local name = s:match("^[%a_][%w_]*", i)
-      local num = not name and s:match("^%.?%d[%w%.]*", i)
-      local sym = s:match("^[=~<>]=", i) or s:match("^%.%.%.?", i)
-        or s:match("^%S", i)
-      local text = name or num or sym
-      if text then
-        put(text, name and not STOPS[name])
-        advance(i + #text)
-      else
-        advance(i + 1)
-      end
+    local to, text, name = skip_text(s, i), '""', nil
+    if not to then
+      name = s:match("^[%a_][%w_]*", i)
+      text = name or s:match("^%.?%d[%w%.]*", i) or s:match("^[=~<>]=", i)
+        or s:match("^%.%.%.?", i) or s:sub(i, i)
+      to = i + #text
     end
+    if to > #s + 1 or s:byte(i) ~= 45 or text ~= '""' then
+      out[#out + 1] = {text = text, line = line,
+                       name = name and not STOPS[name]}
+    end
+    local next_i = s:find("%S", to) or #s + 1
+    if next_i > to or not name then line = line + newlines(s, i, next_i) end
+    i = next_i
   end
   return out
 end
@@ -117,7 +121,7 @@ end
 function lex.compared_names(chunk)
   local text = source.text(chunk)
   local lines = {}
-  if not text then return lines end
+  if not text or not text:find "[=~]=" then return lines end
   local t = tokens(text)
   for i, tok in ipairs(t) do
     if tok.text == "==" or tok.text == "~=" then

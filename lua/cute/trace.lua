@@ -462,6 +462,7 @@ end
 -- The iterator of the generic for; its caller is the function with the loop.
 local function next_pass(loop)
   local level = 2
+  core.hook(false)
   if not loop.region then
     local view = collect(level)
     loop.region = new_region("this loop", loop_key(level), view)
@@ -469,12 +470,14 @@ local function next_pass(loop)
   elseif not loop.region:again(level) then
     loop.region:leave(level)
     loop.done = true
+    core.hook(true)
     return nil
   end
   loop.region:rewind(level)
   loop.region:declare()
   local k = core.open_for(loop.lo, loop.hi, loop.step, loop.unroll)
   loop.region:enter(level)
+  core.hook(true)
   return k
 end
 
@@ -545,7 +548,9 @@ end
 -- Runs one branch; notes what each slot holds at its end.
 local function branch(region, f, field)
   for _, slot in ipairs(region.view.slots) do set(slot, 1, slot.init) end
+  core.hook(true)
   if f then f() end
+  core.hook(false)
   for _, slot in ipairs(region.view.slots) do
     slot[field] = get(slot, 1)
     if slot.carry and not core.same(slot.init, slot[field]) then
@@ -598,6 +603,7 @@ local function merge(slot, what)
 end
 
 local function trace_when(cond, f, g)
+  core.hook(false)
   local region = new_region("cute.when", call_key "when ",
                             collect(nil, {f, g}))
   region:start(1)
@@ -624,6 +630,7 @@ local function trace_when(cond, f, g)
     end
   end
   region:remember()
+  core.hook(true)
 end
 
 --- if / else of the kernel. Locals that f and g assign are merged.

@@ -1,6 +1,8 @@
 // The table of intrinsics: types, constants, facts.
 #include "intrin.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <string.h>
 
 #include "irfold.h"
@@ -143,6 +145,36 @@ static uint64_t tf32_away(uint64_t a) {
   return (a + 0x1000u) & 0xffffe000u;
 }
 
+static float float_of(uint64_t u) {
+  uint32_t v = (uint32_t)u;
+  float x;
+  memcpy(&x, &v, 4);
+  return x;
+}
+
+// Rows ADDRZ to RCPRM: six operations toward zero, up, down. The host's own
+// arithmetic does it; volatile, so that it happens between the switches.
+static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
+  static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
+  enum { KINDS = IN_ADDRP - IN_ADDRZ };
+  volatile float x = float_of(a), y = float_of(b), z = float_of(c), r = 0;
+  int keep = fegetround();
+  fesetround(modes[(id - IN_ADDRZ) / KINDS]);
+  switch ((int)((id - IN_ADDRZ) % KINDS + IN_ADDRZ)) {
+    case IN_ADDRZ: r = x + y; break;
+    case IN_MULRZ: r = x * y; break;
+    case IN_DIVRZ: r = x / y; break;
+    case IN_FMARZ: r = fmaf(x, y, z); break;
+    case IN_SQRTRZ: r = sqrtf(x); break;
+    default: r = 1 / x; break;
+  }
+  fesetround(keep);
+  float f = r;
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return f != f ? 0x7fffffffu : u;
+}
+
 static uint64_t low(IntrinId id, uint64_t u) {
   int n = dtype_bits(intrin_result(id));
   return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
@@ -193,6 +225,11 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_FMAXNA: return pick(a, b, true, true, true);
     case IN_FMINNA: return pick(a, b, false, true, true);
     case IN_TF32RNA: return tf32_away(a);
+    case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
+    case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
+    case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
+    case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
+      return directed(id, a, b, c);
     case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
     case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
     case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID: case IN_CLOCK:

@@ -68,6 +68,25 @@
   IN(FMINA, "fmin.abs", "f:ff", P, 86, "min.xorsign.abs.f32") \
   IN(FMAXNA, "fmax.nan.abs", "f:ff", P, 86, "max.NaN.xorsign.abs.f32") \
   IN(FMINNA, "fmin.nan.abs", "f:ff", P, 86, "min.NaN.xorsign.abs.f32") \
+  /* rounded toward zero, up, down */ \
+  IN(ADDRZ, "add.rz", "f:ff", P, 0, "__fadd_rz($0, $1)") \
+  IN(MULRZ, "mul.rz", "f:ff", P, 0, "__fmul_rz($0, $1)") \
+  IN(DIVRZ, "div.rz", "f:ff", P, 0, "__fdiv_rz($0, $1)") \
+  IN(FMARZ, "fma.rz", "f:fff", P, 0, "__fmaf_rz($0, $1, $2)") \
+  IN(SQRTRZ, "sqrt.rz", "f:f", P, 0, "__fsqrt_rz($0)") \
+  IN(RCPRZ, "rcp.rz", "f:f", P, 0, "__frcp_rz($0)") \
+  IN(ADDRP, "add.rp", "f:ff", P, 0, "__fadd_ru($0, $1)") \
+  IN(MULRP, "mul.rp", "f:ff", P, 0, "__fmul_ru($0, $1)") \
+  IN(DIVRP, "div.rp", "f:ff", P, 0, "__fdiv_ru($0, $1)") \
+  IN(FMARP, "fma.rp", "f:fff", P, 0, "__fmaf_ru($0, $1, $2)") \
+  IN(SQRTRP, "sqrt.rp", "f:f", P, 0, "__fsqrt_ru($0)") \
+  IN(RCPRP, "rcp.rp", "f:f", P, 0, "__frcp_ru($0)") \
+  IN(ADDRM, "add.rm", "f:ff", P, 0, "__fadd_rd($0, $1)") \
+  IN(MULRM, "mul.rm", "f:ff", P, 0, "__fmul_rd($0, $1)") \
+  IN(DIVRM, "div.rm", "f:ff", P, 0, "__fdiv_rd($0, $1)") \
+  IN(FMARM, "fma.rm", "f:fff", P, 0, "__fmaf_rd($0, $1, $2)") \
+  IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
+  IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
   IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
   IN(LMEQ, "lanemask_eq", "u:", P | L, 0, "mov.u32 %0, %%lanemask_eq;") \
   IN(LMLE, "lanemask_le", "u:", P | L, 0, "mov.u32 %0, %%lanemask_le;") \

@@ -461,6 +461,7 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   ir_use(cx, fn, a);
   ir_use(cx, fn, b);
   bool shift = op == OP_SHL || op == OP_SHR;
+  if (shift && dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
   if (!shift) want_same(cx, fn, op, a, b);
   else if (dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
   DType t = ir_type(fn, a);

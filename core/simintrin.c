@@ -200,6 +200,10 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
     case IN_MAD24U: case IN_MAD24H: case IN_MAD24HU: case IN_FMAXN:
     case IN_FMINN: case IN_FMAXA: case IN_FMINA: case IN_FMAXNA:
     case IN_FMINNA: case IN_TF32RNA:
+    case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
+    case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
+    case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
+    case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
       by_lane(w, i, id, imm);
       return;
     case IN_COUNT: return;

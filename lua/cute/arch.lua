@@ -6,7 +6,7 @@ local arch = {}
 
 -- Places of core/ir.h's SReg.
 local TID, CTAID, NTID, NCTAID = 0, 3, 6, 9
-local LANE, WARP, CLOCK, SMID = 12, 13, 14, 15
+local LANE, WARP, SMID = 12, 13, 14
 
 local function three(base)
   return function()
@@ -29,8 +29,7 @@ function arch.lane_idx() return core.sreg(LANE) end
 --- Warp of this thread in its block (of a one-dimensional block).
 function arch.warp_idx() return core.sreg(WARP) end
 
---- The multiprocessor's clock, and which multiprocessor it is.
-function arch.clock() return core.sreg(CLOCK) end
+--- Which multiprocessor this block runs on.
 function arch.smid() return core.sreg(SMID) end
 
 --- Threads of a warp.
@@ -79,54 +78,9 @@ function arch.fence_acq_rel_cta() core.effect("fence", 0) end
 function arch.fence_acq_rel_gpu() core.effect("fence", 1) end
 function arch.fence_acq_rel_sys() core.effect("fence", 2) end
 
-local IDX, UP, DOWN, BFLY = 0, 1, 2, 3
-
-local function shuffle(kind)
-  return function(value, lane, width)
-    width = width or 32
-    if width ~= 32 and width ~= 16 and width ~= 8 and width ~= 4
-      and width ~= 2 then
-      core.fail("bad-argument", "shuffle: a width of " .. tostring(width))
-    end
-    return core.warp("shfl", kind | width << 8, value, lane)
-  end
-end
-
---- The value of another lane: of lane, of this lane - d, + d, xor mask.
-arch.shuffle_sync = shuffle(IDX)
-arch.shuffle_sync_up = shuffle(UP)
-arch.shuffle_sync_down = shuffle(DOWN)
-arch.shuffle_sync_bfly = shuffle(BFLY)
-
---- Votes of the warp.
-function arch.vote_any_sync(p) return core.warp("vote", 0, p) end
-function arch.vote_all_sync(p) return core.warp("vote", 1, p) end
-function arch.vote_ballot_sync(p) return core.warp("vote", 2, p) end
-
-local REDUX = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5}
-
---- One integer reduction over the warp (sm_80): "add" "min" "max" "and"
--- "or" "xor".
-function arch.warp_redux_sync(value, kind)
-  local k = REDUX[kind]
-  if not k then
-    core.fail("unknown-name", "warp_redux_sync: no kind "
-      .. tostring(kind))
-  end
-  return core.warp("redux", k, value)
-end
-
---- Reduction over the warp with a Lua function of two values.
----@param value any traced value
----@param op fun(a, b): any
----@param width? integer threads that take part (a power of two)
-function arch.warp_reduction(value, op, width)
-  local d = (width or 32) // 2
-  while d > 0 do
-    value = op(value, arch.shuffle_sync_bfly(value, d))
-    d = d // 2
-  end
-  return value
+-- The rest of cute.arch, by what it is about.
+for _, part in ipairs {"cute.bits", "cute.warp", "cute.memory"} do
+  for name, f in pairs(require(part)) do arch[name] = f end
 end
 
 return arch

@@ -29,6 +29,11 @@ local PARTS = {
   ["cute.explain"] = {"explain"},
   ["cute.tuple"] = {"transform_leaf", "find_if", "filter_tuple",
                     "pretty_str", "size_in_bytes", "coords"},
+  ["cute.math"] = {"add", "sub", "mul", "div", "neg", "rem", "absf", "absi",
+    "clamp", "sincos", "isnan", "isinf", "isfinite", "isnormal", "fpowi",
+    "ipowi", "fast_divmod_create_divisor"},
+  ["cute.smemstruct"] = {"struct", "union"},
+  ["cute.pointer"] = {"make_ptr", "recast_ptr", "empty_like", "make_atom"},
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",

@@ -1,0 +1,299 @@
+--- cute.arch, arithmetic: bits, wide products, carries, what a register
+-- holds, what the machine says of itself.
+--
+-- Operands are traced i32, u32, i64 or u64 values (numbers take the type of
+-- the others); results have the first operand's type unless said otherwise.
+local core = require "cute.core"
+
+local bits = {}
+
+local function intrin(name, ...) return core.intrin(name, 0, ...) end
+
+---------------------------------------------------------------------------
+-- Bits
+---------------------------------------------------------------------------
+
+--- How many bits are set (an i32).
+---@param value any a 32- or 64-bit integer
+function bits.popc(value) return intrin("popc", value) end
+
+--- Zero bits above the highest set one (an i32; the width for 0).
+---@param value any a 32- or 64-bit integer
+function bits.clz(value) return intrin("clz", value) end
+
+--- The bits in reverse order.
+---@param value any a 32- or 64-bit integer
+function bits.brev(value) return intrin("brev", value) end
+
+--- Place of the highest set bit (of a signed value: of the highest bit that
+-- differs from the sign), an i32; -1 when there is none.
+---@param value any a 32- or 64-bit integer
+function bits.bfind(value) return intrin("bfind", value) end
+
+--- log2 of a power of two (an i32).
+---@param value any a 32-bit integer
+function bits.log2_of_pow2_int(value)
+  return intrin("clz", intrin("brev", value))
+end
+
+--- `length` bits from bit `start` on, zero- or sign-extended by the type.
+---@param value any a 32- or 64-bit integer
+---@param start any 0 to 255
+---@param length any 0 to 255
+function bits.bfe(value, start, length)
+  return intrin("bfe", value, start, length)
+end
+
+--- `value` with `length` bits from bit `start` on taken from the low bits of
+-- `replacement`.
+---@param replacement any a 32- or 64-bit integer
+---@param value any of the same type
+---@param start any 0 to 255
+---@param length any 0 to 255
+function bits.bfi(replacement, value, start, length)
+  local at = (start & 255) | (length & 255) << 8
+  if core.typename(at) == "value" then at = at:to(core.u32) end
+  return intrin("bfi", replacement, value, at)
+end
+
+--- Four bytes picked from the eight of a (bytes 0 to 3) and b (4 to 7) by the
+-- nibbles of `selector`; bit 3 of a nibble spreads the byte's sign.
+---@param a any a 32-bit integer
+---@param b any a 32-bit integer
+---@param selector any
+function bits.prmt(a, b, selector) return intrin("prmt", a, b, selector) end
+
+--- Any function of three bits, by its table: bit 4*a + 2*b + c of `lut`.
+---@param a any a 32-bit integer
+---@param b any a 32-bit integer
+---@param c any a 32-bit integer
+---@param lut integer 0 to 255, known while tracing
+function bits.lop3(a, b, c, lut)
+  if math.type(lut) ~= "integer" or lut < 0 or lut > 255 then
+    core.fail("needs-static", "lop3: the table is a Lua integer of 0 to 255, "
+      .. "not " .. tostring(lut))
+  end
+  return core.intrin("lop3", lut, a, b, c)
+end
+
+local FUNNELS = {l = true, r = true, clamp_left = true, clamp_right = true}
+
+--- The 64 bits b:a (b the upper half) shifted: "l" gives the upper half of
+-- the shift to the left, "r" the lower half of the shift to the right, both
+-- by shift % 32; "clamp_left" and "clamp_right" by at most 32.
+---@param a any a 32-bit integer, the lower half
+---@param b any a 32-bit integer, the upper half
+---@param shift any
+---@param kind? "l"|"r"|"clamp_left"|"clamp_right" "l" when absent
+function bits.shf(a, b, shift, kind)
+  kind = kind or "l"
+  if not FUNNELS[kind] then
+    core.fail("unknown-name", ("shf: no kind '%s' (l, r, clamp_left, "
+      .. "clamp_right)"):format(tostring(kind)))
+  end
+  return intrin("shf." .. kind, a, b, shift)
+end
+
+---------------------------------------------------------------------------
+-- Products
+---------------------------------------------------------------------------
+
+--- The upper half of the product.
+---@param a any a 32- or 64-bit integer
+---@param b any of the same type
+function bits.mul_hi(a, b) return intrin("mul_hi", a, b) end
+
+--- The whole product, in the type twice as wide.
+---@param a any a 16- or 32-bit integer
+---@param b any of the same type
+function bits.mul_wide(a, b) return intrin("mul_wide", a, b) end
+
+local function half(name, hi) return hi and name .. ".hi" or name end
+
+--- Product of the low 24 bits: its low 32 bits, or bits 16 to 47.
+---@param a any i32 or u32
+---@param b any of the same type
+---@param hi? boolean
+function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
+
+--- mul24(a, b, hi) + c.
+---@param a any i32 or u32
+---@param b any of the same type
+---@param c any of the same type
+---@param hi? boolean
+function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
+
+---------------------------------------------------------------------------
+-- Carries: the flag of the last operation with _cc (or of the chain's last
+-- addc, subc, madc) is a value like others, kept here
+---------------------------------------------------------------------------
+
+local carry  -- {value=, borrow=}
+
+local function unsigned(a, like)
+  if core.typename(a) == "value" then
+    local t = core.dtype_of(a)
+    return a:to(t.bits == 64 and core.u64 or core.u32), t
+  end
+  local t = core.dtype_of(like)
+  return core.cvt(a, t):to(t.bits == 64 and core.u64 or core.u32), t
+end
+
+-- Both operands unsigned, and the type of the result.
+local function operands(a, b)
+  if core.typename(a) ~= "value" and core.typename(b) ~= "value" then
+    core.fail("bad-argument", "a carry chain needs traced operands")
+  end
+  local x, t = unsigned(a, b)
+  local y = unsigned(b, a)
+  return x, y, t
+end
+
+local function flag(name, borrow, t)
+  if not carry or carry.borrow ~= borrow then
+    core.fail("bad-argument", ("%s: no %s before it set the carry flag")
+      :format(name, borrow and "sub_cc" or "add_cc or mad_cc"))
+  end
+  return carry.value:to(t)
+end
+
+local function keep(value, borrow) carry = {value = value, borrow = borrow} end
+
+--- a + b; keeps the carry for addc.
+function bits.add_cc(a, b)
+  local x, y, t = operands(a, b)
+  local sum = x + y
+  keep(sum:lt(x):to(core.u32), false)
+  return sum:to(t)
+end
+
+--- a + b and the carry; keeps the new one.
+function bits.addc(a, b)
+  local x, y, t = operands(a, b)
+  local sum = x + y
+  local all = sum + flag("addc", false, core.dtype_of(sum))
+  keep((sum:lt(x) | all:lt(sum)):to(core.u32), false)
+  return all:to(t)
+end
+
+--- a - b; keeps the borrow for subc.
+function bits.sub_cc(a, b)
+  local x, y, t = operands(a, b)
+  keep(x:lt(y):to(core.u32), true)
+  return (x - y):to(t)
+end
+
+--- a - b less the borrow; keeps the new one.
+function bits.subc(a, b)
+  local x, y, t = operands(a, b)
+  local d = x - y
+  local borrow = flag("subc", true, core.dtype_of(d))
+  keep((x:lt(y) | d:lt(borrow)):to(core.u32), true)
+  return (d - borrow):to(t)
+end
+
+--- The low half of a * b + c; keeps the carry for madc and addc.
+function bits.mad_cc(a, b, c)
+  local x, y, t = operands(a, b)
+  return bits.add_cc(x * y, (unsigned(c, a))):to(t)
+end
+
+--- The low half of a * b + c and the carry; keeps the new one.
+function bits.madc(a, b, c)
+  local x, y, t = operands(a, b)
+  return bits.addc(x * y, (unsigned(c, a))):to(t)
+end
+
+---------------------------------------------------------------------------
+-- Floats
+---------------------------------------------------------------------------
+
+local TINY = 2.0 ^ -126
+
+-- Subnormals to zero, the sign kept.
+local function flush(x)
+  return core.where(core.abs(x):lt(TINY), core.copysign(0.0, x), x)
+end
+
+local function f32(x)
+  if core.typename(x) ~= "value" then return core.cvt(x, core.f32) end
+  return x:to(core.f32)
+end
+
+local function extreme(name, plain)
+  return function(a, b, opts)
+    opts = opts or {}
+    a, b = f32(a), f32(b)
+    if opts.ftz then a, b = flush(a), flush(b) end
+    if not opts.nan and not opts.abs then return plain(a, b) end
+    return intrin(name .. (opts.nan and ".nan" or "")
+                  .. (opts.abs and ".abs" or ""), a, b)
+  end
+end
+
+--- The larger of two f32. opts: nan = true gives NaN if either is one; abs =
+-- true compares magnitudes, and the sign is that of the product; ftz = true
+-- takes subnormals for zero.
+---@param a any
+---@param b any
+---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
+bits.fmax = extreme("fmax", core.max)
+
+--- The smaller of two f32; options as fmax.
+---@param a any
+---@param b any
+---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
+bits.fmin = extreme("fmin", core.min)
+
+--- a * b + c in f16, rounded once.
+function bits.fma_f16(a, b, c) return core.fma(a, b, c) end
+
+--- a * b + c in bf16, rounded once.
+function bits.fma_bf16(a, b, c) return core.fma(a, b, c) end
+
+--- 1 / x of the special function unit: within an ulp.
+function bits.rcp_approx(x) return core.rcp_approx(x) end
+
+--- f32 to bf16, to nearest even.
+function bits.cvt_f32_bf16(x) return f32(x):to(core.bf16) end
+
+--- f32 to tf32 to nearest, ties away from zero, as the register (an i32) that
+-- tensor cores read. `x:to(cute.tf32)` rounds ties to even.
+function bits.cvt_f32_tf32(x)
+  return intrin("tf32.rna", f32(x)):to(core.i32)
+end
+
+---------------------------------------------------------------------------
+-- The machine
+---------------------------------------------------------------------------
+
+--- Clocks of the multiprocessor, 32 and 64 bits; each call reads anew.
+function bits.clock() return intrin "clock" end
+function bits.clock64() return intrin "clock64" end
+
+--- The device's clock in nanoseconds, 64 bits and the low 32.
+function bits.globaltimer() return intrin "globaltimer" end
+function bits.globaltimer_lo() return intrin "globaltimer_lo" end
+
+--- Number of this launch.
+function bits.gridid() return intrin "gridid" end
+
+--- Upper bounds of smid() and physical_warp_id().
+function bits.nsmid() return intrin "nsmid" end
+function bits.nwarpid() return intrin "nwarpid" end
+
+--- The slot of the multiprocessor that this warp sits in now; warp_idx() is
+-- its place in the block.
+function bits.physical_warp_id() return intrin "physical_warp_id" end
+
+--- Bytes of shared memory of the block: dynamic, all of it in units of the
+-- hardware, and with what the system reserves (sm_90).
+function bits.dynamic_smem_size() return intrin "dynamic_smem_size" end
+function bits.total_smem_size() return intrin "total_smem_size" end
+function bits.aggr_smem_size() return intrin "aggr_smem_size" end
+bits.get_dyn_smem_size = bits.dynamic_smem_size
+
+--- Lanes of a warp: 32.
+function bits.warpsize() return 32 end
+
+return bits

@@ -1,0 +1,251 @@
+--- Functions of numbers, traced scalars and vectors alike that are not
+-- core/mathlib.c's: the arithmetic by name, classes of floats, powers, and a
+-- divisor that is used many times.
+local core = require "cute.core"
+
+local math_ = {}
+
+local function traced(x)
+  local t = core.typename(x)
+  return t == "value" or t == "vector"
+end
+
+---------------------------------------------------------------------------
+-- Rounding and subnormals
+---------------------------------------------------------------------------
+
+local TINY = 2.0 ^ -126
+
+-- Subnormals of f32 to zero, the sign kept.
+local function flush(x)
+  if not traced(x) then return x end
+  return core.where(core.abs(x):lt(TINY), core.copysign(x * 0.0, x), x)
+end
+
+local MODES = {rz = true, rp = true, rm = true}
+
+-- Elements of a vector one by one, scalars once.
+local function each(f, ...)
+  local args, like = {...}, nil
+  for _, x in ipairs(args) do
+    if core.typename(x) == "vector" then like = x end
+  end
+  if not like then return f(...) end
+  local out = core.make_rmem_tensor(like.shape, core.f32)
+  for i = 0, #like - 1 do
+    local at = {}
+    for k, x in ipairs(args) do
+      at[k] = core.typename(x) == "vector" and x[i] or x
+    end
+    out[i] = f(table.unpack(at))
+  end
+  return out:load()
+end
+
+-- op(x...) with options rounding ("rn" "rz" "rp" "rm") and ftz, both of f32.
+local function rounded(name, plain, count)
+  return function(...)
+    local args = {...}
+    local opts = args[count + 1] or {}
+    args[count + 1] = nil
+    local mode = opts.rounding or "rn"
+    if mode ~= "rn" and not MODES[mode] then
+      core.fail("unknown-name", ("%s: no rounding '%s' (rn, rz, rp, rm)")
+        :format(name, tostring(mode)))
+    end
+    if opts.ftz then for i = 1, count do args[i] = flush(args[i]) end end
+    local r
+    if mode == "rn" then
+      r = plain(table.unpack(args, 1, count))
+    else
+      r = each(function(...) return core.intrin(name .. "." .. mode, 0, ...)
+      end, table.unpack(args, 1, count))
+    end
+    return opts.ftz and flush(r) or r
+  end
+end
+
+--- x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero, up,
+-- down), ftz = true (subnormals are zero), both of f32.
+---@param x any
+---@param y any
+---@param opts? {rounding: string, ftz: boolean}
+math_.add = rounded("add", function(x, y) return x + y end, 2)
+
+--- x * y, with the options of add.
+---@param x any
+---@param y any
+---@param opts? {rounding: string, ftz: boolean}
+math_.mul = rounded("mul", function(x, y) return x * y end, 2)
+
+--- x / y, a float, with the options of add.
+---@param x any
+---@param y any
+---@param opts? {rounding: string, ftz: boolean}
+math_.div = rounded("div", function(x, y) return x / y end, 2)
+
+--- x - y.
+function math_.sub(x, y) return x - y end
+
+--- -x.
+function math_.neg(x) return -x end
+
+--- The remainder of the division toward zero: its sign is x's. (x % y is
+-- Lua's, whose sign is y's.)
+function math_.rem(x, y)
+  local float = core.typename(x) == "number" and math.type(x) == "float"
+  if traced(x) then float = x.dtype.is_float end
+  if float or not traced(x) and not traced(y) then return core.fmod(x, y) end
+  local r = core.abs(x) % core.abs(y)
+  return core.where(core.lt(x, 0), -r, r)
+end
+
+--- Absolute value; of floats, of integers.
+math_.absf = core.abs
+math_.absi = core.abs
+
+--- max(lo, min(x, hi)).
+function math_.clamp(x, lo, hi) return core.max(core.min(x, hi), lo) end
+
+--- sin(x), cos(x).
+function math_.sincos(x) return core.sin(x), core.cos(x) end
+
+---------------------------------------------------------------------------
+-- Classes of floats
+---------------------------------------------------------------------------
+
+-- Exponent of the smallest normal number, by type.
+local LEAST = {f16 = -14, bf16 = -126, tf32 = -126, f32 = -126, f64 = -1022}
+
+local function check_float(name, x)
+  if not traced(x) or x.dtype.is_float then return end
+  core.fail("type-mismatch", ("%s of %s: a float is needed")
+    :format(name, tostring(x.dtype)))
+end
+
+--- Is it NaN? A boolean, or a vector of booleans.
+function math_.isnan(x)
+  check_float("isnan", x)
+  return core.ne(x, x)
+end
+
+--- Is it an infinity?
+function math_.isinf(x)
+  check_float("isinf", x)
+  return core.eq(core.abs(x), math.huge)
+end
+
+--- Is it neither NaN nor an infinity?
+function math_.isfinite(x)
+  check_float("isfinite", x)
+  return core.lt(core.abs(x), math.huge)
+end
+
+--- Is it finite, and neither zero nor subnormal?
+function math_.isnormal(x)
+  check_float("isnormal", x)
+  local least = 2.0 ^ (traced(x) and LEAST[x.dtype.name] or -1022)
+  local a = core.abs(x)
+  return core.ge(a, least) & core.lt(a, math.huge)
+end
+
+---------------------------------------------------------------------------
+-- Powers
+---------------------------------------------------------------------------
+
+-- x^n for a Lua integer n > 0, by squaring.
+local function power(x, n)
+  local result
+  while n > 0 do
+    if n & 1 == 1 then result = result and result * x or x end
+    n = n >> 1
+    if n > 0 then x = x * x end
+  end
+  return result
+end
+
+--- A float to an integer power: by squaring where n is known while tracing,
+-- by pow otherwise.
+---@param x any
+---@param n any
+function math_.fpowi(x, n)
+  if math.type(n) ~= "integer" then
+    return core.pow(x, n:to(x.dtype or core.f32))
+  end
+  if n == 0 then return x * 0.0 + 1.0 end
+  local r = power(x, math.abs(n))
+  return n < 0 and 1.0 / r or r
+end
+
+-- Powers of negative exponents, as integer division has them.
+local function inverse(x, odd)
+  local one = core.where(core.eq(x, 1), 1, 0)
+  local minus = core.where(odd, -1, 1)
+  return core.where(core.eq(x, -1), minus, one)
+end
+
+--- An integer to an integer power; negative powers are 0 but of 1 and -1.
+---@param x any
+---@param n any
+function math_.ipowi(x, n)
+  if math.type(n) == "integer" then
+    if n == 0 then return traced(x) and x * 0 + 1 or 1 end
+    if n > 0 then return power(x, n) end
+    return inverse(x, n & 1 == 1)
+  end
+  local result, base = x * 0 + 1, x
+  for bit = 0, 31 do
+    local take = ((n >> bit) & 1):eq(1)
+    result = core.where(take, result * base, result)
+    if bit < 31 then base = base * base end
+  end
+  return core.where(n:lt(0), inverse(x, (n & 1):eq(1)), result)
+end
+
+---------------------------------------------------------------------------
+-- A divisor used many times
+---------------------------------------------------------------------------
+
+local Divisor = {}
+Divisor.__index = Divisor
+
+-- Quotient of a dividend of 0 or more: the upper half of a product with the
+-- multiplier, corrected by two shifts (exact for 32 bits).
+local function quotient(a, d)
+  if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
+    core.fail("bad-argument", "a fast divisor divides, it is not divided")
+  end
+  if not traced(a) then a = core.cvt(a, core.i32) end
+  local u = a:to(core.u32)
+  local hi = core.intrin("mul_hi", 0, u, d.multiplier)
+  return ((u - hi >> d.first) + hi >> d.shift):to(core.dtype_of(a))
+end
+
+Divisor.__idiv = quotient
+function Divisor.__mod(a, d)
+  return a - quotient(a, d) * d.divisor
+end
+
+--- Quotient and remainder of a dividend of 0 or more.
+function Divisor:divmod(a)
+  local q = quotient(a, self)
+  return q, a - q * self.divisor
+end
+
+--- A divisor (1 or more, a number or a traced i32) prepared for dividends of
+-- 0 or more: `i // d` and `i % d` are a product and two shifts then.
+---@param divisor any
+function math_.fast_divmod_create_divisor(divisor)
+  local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)
+  -- l = ceil(log2 d); multiplier = floor(2^32 (2^l - d) / d) + 1
+  local l = core.cvt(32, core.i32)
+    - core.intrin("clz", 0, (d - 1):to(core.u32))
+  local wide = d:to(core.u64)
+  local one = core.cvt(1, core.u64)
+  local m = ((one << l) - wide << 32) // wide + one
+  return setmetatable({divisor = divisor, multiplier = m:to(core.u32),
+                       first = core.min(l, 1), shift = core.max(l - 1, 0)},
+                      Divisor)
+end
+
+return math_

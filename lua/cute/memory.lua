@@ -1,0 +1,241 @@
+--- cute.arch, memory: atomics, loads and stores with hints, shared memory by
+-- the byte, inline PTX.
+--
+-- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i
+-- (of a tensor its first element). opts of accesses:
+--   sem    order among threads: "relaxed" "acquire" "release" "acq_rel"
+--   scope  for whom: "cta" "cluster" "gpu" "sys"
+--   cop    caches: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs" "wt"
+--   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
+--          "evict_no_allocate" "evict_unchanged"
+-- The simulator takes the order and the caches for hints: accesses with an
+-- order do not race with one another.
+local core = require "cute.core"
+
+local memory = {}
+
+---------------------------------------------------------------------------
+-- Hints: the fields of core/intrin.h
+---------------------------------------------------------------------------
+
+local COP = {ca = 1, cg = 2, cs = 3, lu = 4, cv = 5, wb = 6, wt = 7}
+local FIELDS = {
+  sem = {3, {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}},
+  scope = {6, {cta = 1, cluster = 2, gpu = 3, sys = 4}},
+  level1_eviction_priority = {9, {evict_normal = 1, evict_first = 2,
+    evict_last = 3, evict_no_allocate = 4, evict_unchanged = 5}},
+}
+local ALLOWED = {
+  load = {sem = "relaxed acquire", cop = "ca cg cs lu cv"},
+  store = {sem = "relaxed release", cop = "wb cg cs wt"},
+  atomic = {sem = "relaxed acquire release acq_rel"},
+}
+
+local function names(t)
+  local list = {}
+  for name in pairs(t) do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function refuse(what, key, value, allowed)
+  core.fail("unknown-name", ("%s: no %s '%s' (%s)"):format(what, key,
+    tostring(value), allowed))
+end
+
+local function has(list, word)
+  return (" " .. list .. " "):find(" " .. word .. " ", 1, true)
+end
+
+local function hints(what, opts)
+  local flags = 0
+  for key, value in pairs(opts or {}) do
+    local field = key == "cop" and {0, COP} or FIELDS[key]
+    local allowed = ALLOWED[what][key]
+    if not field or what == "atomic" and not allowed and key ~= "scope" then
+      refuse(what, "option", key, names(ALLOWED[what]) .. ", scope")
+    end
+    local code = field[2][value]
+    if not code or allowed and not has(allowed, value) then
+      refuse(what, key, value, allowed or names(field[2]))
+    end
+    flags = flags | code << field[1]
+  end
+  if opts and opts.cop and opts.sem then
+    core.fail("bad-argument", what .. ": either cop or sem, not both")
+  end
+  return flags
+end
+
+---------------------------------------------------------------------------
+-- Atomics
+---------------------------------------------------------------------------
+
+local KINDS = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5,
+               exch = 6, cas = 7}
+
+local function atomic(kind)
+  return function(ptr, value, opts)
+    return core.atomic(KINDS[kind], ptr, value, nil, hints("atomic", opts))
+  end
+end
+
+--- Atomics on global and shared memory; each gives what was there before.
+---@param ptr table an iterator
+---@param value any
+---@param opts? {sem: string, scope: string}
+memory.atomic_add = atomic "add"
+memory.atomic_min = atomic "min"
+memory.atomic_max = atomic "max"
+memory.atomic_and = atomic "and"
+memory.atomic_or = atomic "or"
+memory.atomic_xor = atomic "xor"
+memory.atomic_exch = atomic "exch"
+--- Of f32: a NaN loses against a number.
+memory.atomic_fmax = atomic "max"
+memory.atomic_fmin = atomic "min"
+--- The older name of atomic_fmax.
+memory.atomic_max_float32 = memory.atomic_fmax
+
+--- Stores `val` if `cmp` is there; gives what was there before.
+---@param ptr table an iterator
+---@param opts {cmp: any, val: any, sem: string?, scope: string?}
+function memory.atomic_cas(ptr, opts)
+  if type(opts) ~= "table" or opts.cmp == nil or opts.val == nil then
+    core.fail("bad-argument", "atomic_cas(pointer, {cmp = x, val = y})")
+  end
+  return core.atomic(KINDS.cas, ptr, opts.val, opts.cmp,
+    hints("atomic", {sem = opts.sem, scope = opts.scope}))
+end
+
+--- An atomic whose result nobody asks for: op is "add" "min" "max" "and" "or"
+-- or "xor".
+---@param ptr table an iterator
+---@param value any
+---@param opts {op: string, sem: string?, scope: string?}
+function memory.red(ptr, value, opts)
+  local op = opts and opts.op
+  local kind = KINDS[op and op:gsub("^u(m)", "%1")]
+  if not kind or kind > KINDS.xor then
+    refuse("red", "op", op, "add, min, max, and, or, xor")
+  end
+  core.atomic(kind, ptr, value, nil,
+    hints("atomic", {sem = opts.sem, scope = opts.scope}))
+end
+
+---------------------------------------------------------------------------
+-- Loads and stores
+---------------------------------------------------------------------------
+
+--- The element at a pointer, as `dtype` (its own when absent).
+---@param ptr table an iterator
+---@param dtype? cute.DType
+---@param opts? {sem: string, scope: string, cop: string}
+function memory.load(ptr, dtype, opts)
+  return core.access_load(ptr, dtype, hints("load", opts))
+end
+
+--- Stores a value at a pointer.
+---@param ptr table an iterator
+---@param value any
+---@param opts? {sem: string, scope: string, cop: string}
+function memory.store(ptr, value, opts)
+  core.access_store(ptr, value, hints("store", opts))
+end
+
+---------------------------------------------------------------------------
+-- Shared memory
+---------------------------------------------------------------------------
+
+--- A pointer to n new elements of shared memory.
+---@param dtype cute.DType
+---@param n integer
+---@param alignment? integer bytes
+function memory.alloc_smem(dtype, n, alignment)
+  return core.make_smem_tensor(dtype, core.make_layout(n), alignment).iterator
+end
+
+--- A pointer to the dynamic shared memory: all of a kernel's is, and it is
+-- given out by the piece and checked by the piece, so this asks for n elements.
+---@param dtype cute.DType
+---@param alignment? integer bytes
+---@param n? integer 1 when absent
+function memory.get_dyn_smem(dtype, alignment, n)
+  return memory.alloc_smem(dtype, n or 1, alignment)
+end
+
+---------------------------------------------------------------------------
+-- PTX
+---------------------------------------------------------------------------
+
+-- {$r0}, {$w1}, {$rw0} become %n; the text's own % is doubled.
+local function operand_places(text, count)
+  local first = {w = 0, rw = count.w, r = count.w + count.rw}
+  text = text:gsub("%%", "%%%%")
+  return (text:gsub("{%$(r?w?)(%d+)}", function(kind, i)
+    i = math.tointeger(i)
+    if not first[kind] or i >= count[kind] then
+      core.fail("bad-argument", ("inline_ptx: {$%s%d} names no operand")
+        :format(kind, i))
+    end
+    return "%" .. first[kind] + i
+  end))
+end
+
+local function typed(x)
+  if core.typename(x) == "value" then return x end
+  return core.cvt(x, math.type(x) == "float" and core.f32
+    or type(x) == "boolean" and core.boolean or core.i32)
+end
+
+--- PTX in the script's own words: {$w0} .. name what is written (types in
+-- opts.write_only_types), {$r0} .. what is read (opts.read_only_args), {$rw0}
+-- .. both (opts.read_write_args). Gives what was written, in that order. Runs
+-- on a GPU only: the simulator says that it cannot.
+---@param text string
+---@param opts? {write_only_types: table, read_only_args: table,
+---   read_write_args: table, predicate: any}
+function memory.inline_ptx(text, opts)
+  opts = opts or {}
+  local w, rw = opts.write_only_types or {}, opts.read_write_args or {}
+  local r = opts.read_only_args or {}
+  local outs, operands = {}, {}
+  for _, t in ipairs(w) do outs[#outs + 1] = core.var(core.cvt(0, t)) end
+  for _, x in ipairs(rw) do outs[#outs + 1] = core.var(typed(x)) end
+  for i, v in ipairs(outs) do operands[i] = v end
+  for _, x in ipairs(r) do operands[#operands + 1] = typed(x) end
+  local ptx = operand_places(text, {w = #w, rw = #rw, r = #r})
+  if opts.predicate ~= nil then
+    operands[#operands + 1] = typed(opts.predicate)
+    local at = #operands - 1
+    ptx = ("{.reg .pred p; setp.ne.b32 p, %%%d, 0; @p %s}"):format(at, ptx)
+  end
+  core.inline_ptx(ptx, #outs, table.unpack(operands))
+  local values = {}
+  for i, v in ipairs(outs) do values[i] = core.vget(v) end
+  return table.unpack(values)
+end
+
+--- Is the NVRTC that compiles here of such a version? The simulator's answer
+-- is the same, so that a kernel is one text for both; false without NVRTC.
+---@param opts {min_version: string?, max_version: string?,
+---   exact_version: string?}
+---@return boolean
+function memory.target_version(opts)
+  local version = require "cute.jit".version()
+  local function number(v)
+    local major, minor = tostring(v):match "^(%d+)%.?(%d*)"
+    if not major then
+      core.fail("bad-argument", ("target_version: '%s' is no version")
+        :format(tostring(v)))
+    end
+    return tonumber(major) * 1000 + (tonumber(minor) or 0)
+  end
+  if not version then return false end
+  local have = number(version)
+  local exact, lo, hi = opts.exact_version, opts.min_version, opts.max_version
+  return (not exact or have == number(exact))
+    and (not lo or have >= number(lo)) and (not hi or have <= number(hi))
+end
+
+return memory

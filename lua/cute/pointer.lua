@@ -1,0 +1,62 @@
+--- Pointers (iterators) and what is made like something else.
+local core = require "cute.core"
+
+local pointer = {}
+
+--- A pointer to elements of `dtype`: into a buffer or tensor of the host, or
+-- what an iterator of a kernel points to, taken for another type.
+---@param dtype cute.DType
+---@param value table a buffer, tensor or iterator
+---@param memspace? string "host" "gmem" "smem" "rmem": checked when given
+---@return table iterator
+function pointer.make_ptr(dtype, value, memspace)
+  if type(dtype) == "string" then dtype = core[dtype] end
+  if math.type(value) == "integer" then
+    core.fail("bad-argument", "make_ptr: an address is no pointer here, since "
+      .. "nobody could check it\n  give a buffer, a tensor or an iterator")
+  end
+  local it = core.typename(value) == "buffer"
+    and core.make_tensor(value, core.make_layout(1)) or value
+  it = it.iterator
+  if memspace and memspace ~= it.memspace then
+    core.fail("type-mismatch", ("make_ptr: the pointer is to %s, not %s")
+      :format(it.memspace, tostring(memspace)))
+  end
+  if it.element_type == dtype then return it end
+  return pointer.recast_ptr(it, dtype)
+end
+
+--- The pointer with elements of another type, or seen through a swizzle.
+---@param ptr table iterator
+---@param dtype? cute.DType
+---@param swizzle? table of make_swizzle
+---@return table iterator
+function pointer.recast_ptr(ptr, dtype, swizzle)
+  if core.typename(dtype) == "swizzle" then dtype, swizzle = swizzle, dtype end
+  local old = ptr.element_type
+  if dtype and dtype ~= old then
+    local n = math.max(dtype.bits // old.bits, 1)
+    local view = core.make_tensor(ptr, core.make_layout(n))
+    ptr = core.recast_tensor(view, dtype).iterator
+  end
+  if not swizzle then return ptr end
+  local one = core.make_layout(1)
+  return core.make_tensor(ptr, core.make_composed_layout(swizzle, 0, one))
+    .iterator
+end
+
+--- A vector shaped like x (of another type when given). Its elements are 0:
+-- values of a kernel are never undefined.
+---@param x table vector or tensor
+---@param dtype? cute.DType
+function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end
+
+--- An atom by its name: of an MMA, or a copy of elements of `dtype`.
+---@param name string
+---@param dtype? cute.DType
+function pointer.make_atom(name, dtype)
+  if dtype then return core.make_copy_atom(name, dtype) end
+  return core.make_mma_atom(name)
+end
+
+return pointer

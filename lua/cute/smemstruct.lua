@@ -1,0 +1,120 @@
+--- Structures of shared memory: named fields with offsets and alignments.
+--
+--     local Storage = cute.struct {
+--       {"sA", cute.bf16, 128 * 64, align = 128},
+--       {"sum", cute.f32},
+--     }
+--     local s = cute.utils.SmemAllocator():allocate(Storage)
+--     local sA = cute.make_tensor(s.sA, layout)
+--
+-- A field's type may be a structure too. In a union all fields begin at 0.
+local core = require "cute.core"
+
+local structs = {}
+
+local Struct = {}
+Struct.__index = Struct
+
+local function round_up(n, to) return (n + to - 1) // to * to end
+
+local function is_struct(x)
+  return type(x) == "table" and getmetatable(x) == Struct
+end
+
+-- One declaration {name, type, count, align =} as a field.
+local function field(what, d)
+  local name, t, count = d[1], d[2], d[3] or 1
+  if type(name) ~= "string" or math.type(count) ~= "integer" or count < 1
+    or not (is_struct(t) or core.typename(t) == "dtype") then
+    core.fail("bad-argument", what .. ": a field is {\"name\", type, count}, "
+      .. "its type an element type or a structure")
+  end
+  local one = is_struct(t) and t.size or (t.bits + 7) // 8
+  local align = d.align or is_struct(t) and t.align or one
+  if align < 1 or align & (align - 1) ~= 0 then
+    core.fail("bad-argument", ("%s: an alignment of %s bytes is not a power "
+      .. "of two"):format(what, tostring(align)))
+  end
+  return {name = name, type = t, count = count, align = align,
+          size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
+end
+
+local function build(what, fields, union)
+  local s = {fields = {}, size = 0, align = 1, what = what}
+  for i, d in ipairs(fields) do
+    local f = field(what, d)
+    if s.fields[f.name] then
+      core.fail("bad-argument", ("%s: two fields '%s'"):format(what, f.name))
+    end
+    f.offset = union and 0 or round_up(s.size, f.align)
+    s.size = math.max(s.size, f.offset + f.size)
+    s.align = math.max(s.align, f.align)
+    s.fields[i], s.fields[f.name] = f, f
+  end
+  s.size = round_up(s.size, s.align)
+  return setmetatable(s, Struct)
+end
+
+--- A structure: fields one after the other, each at its alignment.
+---@param fields table[] {name, type, count?, align?}
+function structs.struct(fields) return build("struct", fields, false) end
+
+--- A union: all fields begin at 0.
+---@param fields table[]
+function structs.union(fields) return build("union", fields, true) end
+
+--- Bytes, the padding at the end included.
+function Struct:size_in_bytes() return self.size end
+
+--- Bytes that it starts on a multiple of.
+function Struct:align_in_bytes() return self.align end
+
+--- Offset of a field in bytes.
+---@param name string
+function Struct:offsetof(name)
+  local f = self.fields[name]
+  if not f then
+    core.fail("unknown-name", ("%s: no field '%s'"):format(self.what, name))
+  end
+  return f.offset
+end
+
+function Struct:__tostring()
+  local parts = {}
+  for i, f in ipairs(self.fields) do
+    parts[i] = ("%s at %d: %s[%d]"):format(f.name, f.offset,
+      is_struct(f.type) and f.type.what or tostring(f.type), f.count)
+  end
+  return ("%s of %d bytes {%s}"):format(self.what, self.size,
+                                        table.concat(parts, "; "))
+end
+
+local function pointer(bytes, f)
+  local view = core.make_tensor(bytes + f.offset, core.make_layout(f.size))
+  return core.recast_tensor(view, f.type).iterator
+end
+
+--- The fields as pointers (structures as tables of them) into bytes (an
+-- iterator of u8).
+---@param bytes table
+---@return table
+function Struct:at(bytes)
+  local out = {}
+  for _, f in ipairs(self.fields) do
+    if is_struct(f.type) then
+      local list = {}
+      for i = 0, f.count - 1 do
+        list[i + 1] = f.type:at(bytes + (f.offset + i * f.type.size))
+      end
+      out[f.name] = f.count == 1 and list[1] or list
+    else
+      out[f.name] = pointer(bytes, f)
+    end
+  end
+  return out
+end
+
+--- Is it a structure or union?
+structs.is = is_struct
+
+return structs

@@ -1,0 +1,233 @@
+--- cute.arch, lanes together: masks of lanes, votes, shuffles, matches and
+-- reductions of a warp.
+--
+-- `mask` names the lanes that take part: all of them must come there, and no
+-- others. Without it all 32 do.
+local core = require "cute.core"
+
+local warp = {}
+
+local FULL = 0xffffffff
+
+local function intrin(name, ...) return core.intrin(name, 0, ...) end
+
+---------------------------------------------------------------------------
+-- Masks
+---------------------------------------------------------------------------
+
+--- The lanes that are here now.
+function warp.activemask() return intrin "activemask" end
+
+--- The lanes below this one, up to it, this one, from it on, above it (u32).
+function warp.lanemask_lt() return intrin "lanemask_lt" end
+function warp.lanemask_le() return intrin "lanemask_le" end
+function warp.lanemask_eq() return intrin "lanemask_eq" end
+function warp.lanemask_ge() return intrin "lanemask_ge" end
+function warp.lanemask_gt() return intrin "lanemask_gt" end
+
+---------------------------------------------------------------------------
+-- Votes and matches
+---------------------------------------------------------------------------
+
+local VOTES = {any = 0, all = 1, ballot = 2}
+
+--- A vote: "any", "all" or "uni" (all agree) give a boolean, "ballot" the
+-- lanes where it is true.
+---@param pred any a boolean
+---@param kind "any"|"all"|"uni"|"ballot"
+---@param mask? any lanes that take part
+function warp.vote_sync_op(pred, kind, mask)
+  if not VOTES[kind] and kind ~= "uni" then
+    core.fail("unknown-name", ("vote_sync_op: no kind '%s' (any, all, uni, "
+      .. "ballot)"):format(tostring(kind)))
+  end
+  if not mask and VOTES[kind] then
+    return core.warp("vote", VOTES[kind], pred)
+  end
+  return intrin("vote." .. kind, pred, mask or FULL)
+end
+
+---@param pred any a boolean
+---@param mask? any lanes that take part
+function warp.vote_any_sync(pred, mask)
+  return warp.vote_sync_op(pred, "any", mask)
+end
+
+---@param pred any a boolean
+---@param mask? any lanes that take part
+function warp.vote_all_sync(pred, mask)
+  return warp.vote_sync_op(pred, "all", mask)
+end
+
+--- Do all lanes agree?
+---@param pred any a boolean
+---@param mask? any lanes that take part
+function warp.vote_uni_sync(pred, mask)
+  return warp.vote_sync_op(pred, "uni", mask)
+end
+
+--- The lanes where it is true (u32).
+---@param pred any a boolean
+---@param mask? any lanes that take part
+function warp.vote_ballot_sync(pred, mask)
+  return warp.vote_sync_op(pred, "ballot", mask)
+end
+
+--- "any": the lanes that have this lane's value; "all": the mask if all have
+-- one value, else 0 (u32).
+---@param mask any lanes that take part
+---@param value any a 32- or 64-bit integer
+---@param kind? "any"|"all" "any" when absent
+function warp.match_sync(mask, value, kind)
+  kind = kind or "any"
+  if kind ~= "any" and kind ~= "all" then
+    core.fail("unknown-name", ("match_sync: no kind '%s' (any, all)")
+      :format(tostring(kind)))
+  end
+  return intrin("match." .. kind, value, mask)
+end
+
+---------------------------------------------------------------------------
+-- Shuffles
+---------------------------------------------------------------------------
+
+local KINDS = {idx = 0, up = 1, down = 2, bfly = 3}
+
+-- A 64-bit value goes in two halves, a narrow one widened.
+local function by_words(value, move)
+  local t = core.dtype_of(value)
+  if t.bits == 32 then
+    return move(value:bitcast(core.u32)):bitcast(t)
+  end
+  if t.bits == 64 then
+    local u = value:bitcast(core.u64)
+    local lo = move(u:to(core.u32)):to(core.u64)
+    local hi = move((u >> 32):to(core.u32)):to(core.u64)
+    return (lo | hi << 32):bitcast(t)
+  end
+  local u = value:bitcast(t.bits == 16 and core.u16 or core.u8)
+  return move(u:to(core.u32)):to(core.dtype_of(u)):bitcast(t)
+end
+
+--- The shuffle as the hardware has it: mask_and_clamp packs the last lane of
+-- a segment (bits 0 to 4) and the lane bits that name a segment (8 to 12).
+---@param value any
+---@param offset any lane, distance or lane mask
+---@param mask? any lanes that take part
+---@param mask_and_clamp? integer 31 when absent
+---@param kind? "idx"|"up"|"down"|"bfly" "idx" when absent
+function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
+  kind = kind or "idx"
+  if not KINDS[kind] then
+    core.fail("unknown-name", ("shuffle_sync_op: no kind '%s' (idx, up, down, "
+      .. "bfly)"):format(tostring(kind)))
+  end
+  local c = mask_and_clamp or 31
+  if math.type(c) ~= "integer" or c & ~0x1f1f ~= 0 then
+    core.fail("needs-static", "shuffle_sync_op: mask_and_clamp is a Lua "
+      .. "integer of two 5-bit fields, not " .. tostring(c))
+  end
+  return by_words(value, function(word)
+    return core.intrin("shfl." .. kind, c, word, offset, mask or FULL)
+  end)
+end
+
+local function shuffle(kind)
+  return function(value, lane, width, mask)
+    width = width or 32
+    if width ~= 32 and width ~= 16 and width ~= 8 and width ~= 4
+      and width ~= 2 then
+      core.fail("bad-argument", "shuffle: a width of " .. tostring(width))
+    end
+    if not mask then
+      return core.warp("shfl", KINDS[kind] | width << 8, value, lane)
+    end
+    local clamp = kind == "up" and 0 or 31
+    return warp.shuffle_sync_op(value, lane, mask, (32 - width) << 8 | clamp,
+                                kind)
+  end
+end
+
+--- The value of another lane: of `lane`, of this lane - d, + d, xor m, within
+-- groups of `width` lanes.
+---@param value any
+---@param lane any
+---@param width? integer 32 when absent
+---@param mask? any lanes that take part
+warp.shuffle_sync = shuffle "idx"
+warp.shuffle_sync_up = shuffle "up"
+warp.shuffle_sync_down = shuffle "down"
+warp.shuffle_sync_bfly = shuffle "bfly"
+
+--- Lane 0's value, which the compiler then knows to be one for the warp.
+---@param value any
+function warp.make_warp_uniform(value)
+  return warp.shuffle_sync(value, 0)
+end
+
+---------------------------------------------------------------------------
+-- Reductions
+---------------------------------------------------------------------------
+
+--- Reduction over the warp with a Lua function of two values.
+---@param value any traced value
+---@param op fun(a, b): any
+---@param width? integer threads that take part (a power of two)
+function warp.warp_reduction(value, op, width)
+  local d = (width or 32) // 2
+  while d > 0 do
+    value = op(value, warp.shuffle_sync_bfly(value, d))
+    d = d // 2
+  end
+  return value
+end
+
+--- The largest value, and the sum, over groups of `width` lanes.
+---@param value any
+---@param width? integer
+function warp.warp_reduction_max(value, width)
+  return warp.warp_reduction(value, core.max, width)
+end
+
+---@param value any
+---@param width? integer
+function warp.warp_reduction_sum(value, width)
+  return warp.warp_reduction(value, function(a, b) return a + b end, width)
+end
+
+local REDUX = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5}
+
+local function float_redux(value, kind, opts)
+  local f = kind:match "(m..)$"
+  if not f then
+    core.fail("type-mismatch", ("warp_redux_sync: '%s' of a float (there are "
+      .. "max and min)"):format(kind))
+  end
+  if opts.abs then value = core.abs(value) end
+  return warp.warp_reduction(value, function(a, b)
+    if opts.nan then return core.intrin("f" .. f .. ".nan", 0, a, b) end
+    return core[f](a, b)
+  end)
+end
+
+--- One reduction over the warp (sm_80): "add" "min" "max" "and" "or" "xor" of
+-- i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" of f32, by shuffles.
+---@param value any
+---@param kind string
+---@param mask? any lanes that take part
+---@param opts? {abs: boolean, nan: boolean} of floats
+function warp.warp_redux_sync(value, kind, mask, opts)
+  local t = core.typename(value) == "value" and core.dtype_of(value)
+  if t and t.is_float then return float_redux(value, kind, opts or {}) end
+  if kind == "umin" or kind == "umax" then
+    local r = warp.warp_redux_sync(value:to(core.u32), kind:sub(2), mask)
+    return r:to(t)
+  end
+  if not REDUX[kind] then
+    core.fail("unknown-name", "warp_redux_sync: no kind " .. tostring(kind))
+  end
+  if not mask then return core.warp("redux", REDUX[kind], value) end
+  return intrin("redux." .. kind, value, mask)
+end
+
+return warp

@@ -3,8 +3,8 @@
 --
 -- A warp takes 32 neighbours of a row, so the 64 bytes of a request lie side
 -- by side: two whole sectors, and nothing is moved in vain. That alone gives
--- BASIC of the driver's copy on an H200; what is lost is lost to the number of
--- instructions, four for every 64 bytes (see copy_vector.lua).
+-- 0.80 of the driver's copy (1 GiB on an H200); what is lost is lost to the
+-- number of instructions, four for every 64 bytes (see copy_vector.lua).
 --   cutelua scripts/copy_basic.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

@@ -4,9 +4,9 @@
 -- the barrier go. What is left to choose is who takes what: blocks of 256
 -- threads with one vector each start and end all the time, so loads and stores
 -- of many blocks overlap without a pipeline of our own, and DRAM sees them in
--- the order of the rows. Two vectors a thread give 0.998 of the driver's copy,
--- four 0.97; a tile of 128 x 64, or blocks in the order of the columns, 0.93
--- at most. Thus ASYNC (copy_async.lua) become TILE on an H200.
+-- the order of the rows: 0.97 of the driver's copy (copy_async.lua) become 1.01
+-- (1 GiB on an H200). Two vectors a thread give 1.00, four 0.99, eight 0.97;
+-- blocks in the order of the columns 0.93.
 --   cutelua scripts/copy_tile.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

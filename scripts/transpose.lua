@@ -9,8 +9,9 @@
 -- chunks of W rows (a vector's values) together, each of 8 such groups to
 -- another place, and both sides are free of conflicts:
 --   BITS 3, M = log2 W: chunks stay whole, SHIFT = log2 BN: from chunk to row.
--- Blocks go down the columns of A, so that B is written in long runs: 0.97
--- and 0.96 of the driver's copy, by rows 0.93 and 0.90 (f32 and bf16, H200).
+-- That takes 8192 x 8192 from 0.68 of the driver's copy to 0.96 in bf16, and
+-- from 0.92 to 0.97 in f32 (H200). Blocks go down the columns of A, so that B
+-- is written in long runs; along the rows it is 0.90 and 0.93.
 --   cutelua scripts/transpose.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

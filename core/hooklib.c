@@ -9,13 +9,13 @@
 #include "trace.h"
 
 // What is known of the user's function whose line ran last: a userdata in the
-// registry, with that function's compared names as uservalue 1.
+// registry, with what cute.lex tells of its source as uservalue 1.
 typedef struct Hook {
   Ctx *cx;
   const void *func;
   const void *skip;  // a function of cutelua's own: left alone
-  bool names;        // func has lines with == or ~=
   int named;         // locals seen before the current line
+  int line;          // the line that ran last
 } Hook;
 
 #define MAX_FIELDS 64  // of a table, looked at for names
@@ -161,21 +161,38 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   }
   h->func = func;
   h->named = 0;
+  h->line = 0;
   push_lines(L, ar->source);
-  lua_pushnil(L);
-  h->names = lua_next(L, -2) != 0;
-  if (h->names) lua_pop(L, 2);
   lua_setiuservalue(L, at, 1);
+}
+
+// Names what the line that ran last assigned; its entry is on top.
+static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar) {
+  lua_getfield(L, -1, "set");
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    const char *name = lua_tostring(L, -1);
+    if (push_variable(L, ar, name)) {
+      if (lua_isuserdata(L, -1)) name_local(L, h->cx, name);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
 }
 
 // A line of func, or its end, is reached; hook userdata at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown
   name_locals(L, h, ar);
-  if (!h->names || ar->event != LUA_HOOKLINE) return;
-  lua_getinfo(L, "l", ar);
   lua_getiuservalue(L, at, 1);
-  if (lua_rawgeti(L, -1, ar->currentline) == LUA_TTABLE) check_names(L, ar);
+  int lines = lua_gettop(L);
+  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE) name_assigned(L, h, ar);
+  if (ar->event != LUA_HOOKLINE) return;
+  lua_getinfo(L, "l", ar);
+  h->line = ar->currentline;
+  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE) check_names(L, ar);
 }
 
 static void hooklib_line(lua_State *L, lua_Debug *ar) {

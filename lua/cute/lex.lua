@@ -1,9 +1,10 @@
---- The names beside `==` and `~=` in a Lua text.
+--- The names beside `==` and `~=`, and before `=`, in a Lua text.
 --
--- Lua compares a traced value with a number without asking anybody: the
--- answer is false, whatever the kernel would find. So the lines that hold
--- `==` or `~=` are known before they run, with the names of their operands,
--- and the tracer looks what those hold.
+-- Values are named by the locals that they are assigned to. And Lua compares
+-- a traced value with a number without asking anybody: the answer is false,
+-- whatever the kernel would find. So the lines that hold `==` or `~=` are
+-- known before they run, with the names of their operands, and the tracer
+-- looks what those hold.
 local source = require "cute.source"
 
 local lex = {}
@@ -116,19 +117,37 @@ local function operand(t, i, step, names)
   end
 end
 
---- Names beside `==` and `~=` in a chunk: {[line] = {name, ...}}.
+-- Names before the `=` at t[i]: the variables that a statement assigns.
+local function assigned(t, i, names)
+  repeat
+    i = i - 1
+    if not (t[i] and t[i].name) then return end
+    names[#names + 1] = t[i].text
+    i = i - 1
+  until not t[i] or t[i].text ~= ","
+end
+
+local function line_of(lines, n)
+  lines[n] = lines[n] or {set = {}}
+  return lines[n]
+end
+
+--- What the tracer wants to know of a chunk's lines: {[line] = {name, ...,
+-- set = {name, ...}}}, the names beside `==` and `~=`, and in `set` those that
+-- are assigned. Lines with neither are absent.
 ---@param chunk string chunk source as in lua_Debug
-function lex.compared_names(chunk)
+function lex.names(chunk)
   local text = source.text(chunk)
   local lines = {}
-  if not text or not text:find "[=~]=" then return lines end
+  if not text then return lines end
   local t = tokens(text)
   for i, tok in ipairs(t) do
     if tok.text == "==" or tok.text == "~=" then
-      local names = lines[tok.line] or {}
+      local names = line_of(lines, tok.line)
       operand(t, i - 1, -1, names)
       operand(t, i + 1, 1, names)
-      if #names > 0 then lines[tok.line] = names end
+    elseif tok.text == "=" then
+      assigned(t, i, line_of(lines, tok.line).set)
     end
   end
   return lines

@@ -714,12 +714,13 @@ end
 -- Running a trace
 ---------------------------------------------------------------------------
 
--- Compared names by chunk; what a "=" chunk holds may change (the prompt).
+-- Names by chunk and line (cute.lex); what a "=" chunk holds may change (the
+-- prompt).
 local lexed = {}
 
-local function compared_names(chunk)
-  if chunk:sub(1, 1) == "=" then return lex.compared_names(chunk) end
-  lexed[chunk] = lexed[chunk] or lex.compared_names(chunk)
+local function names_of(chunk)
+  if chunk:sub(1, 1) == "=" then return lex.names(chunk) end
+  lexed[chunk] = lexed[chunk] or lex.names(chunk)
   return lexed[chunk]
 end
 
@@ -755,7 +756,7 @@ end
 function trace.run(name, func, opts, ...)
   local before = state
   state = {bools = {}, lines = {}, memo = {},
-           lex = compared_names}
+           lex = names_of}
   opts.state = state
   local function handler(message)
     if opts.traceback then return debug.traceback(explain(message), 2) end

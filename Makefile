@@ -80,6 +80,10 @@ gpu-kit: setup-test
 golden: all
 	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
 
+# How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
+names: all
+	@$(BUILD)/cutelua -e 'require("cute.names").main()'
+
 check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) check
@@ -117,5 +121,5 @@ setup-check:
 
 FORCE:
 
-.PHONY: all demo test gpu gpu-kit golden check asan memerr bench fuzz install \
+.PHONY: all demo test gpu gpu-kit golden names check asan memerr bench fuzz install \
   clean setup-build setup-test setup-check

@@ -172,7 +172,7 @@ function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
   end
-  if n == 0 then return x * 0.0 + 1.0 end
+  if n == 0 then return core.abs(core.copysign(1.0, x)) end
   local r = power(x, math.abs(n))
   return n < 0 and 1.0 / r or r
 end

@@ -1,0 +1,186 @@
+--- cute.testing: assertions of a kernel, conversion of tensors, timing and
+-- choosing the fastest of several ways.
+local core = require "cute.core"
+
+local testing = {}
+
+--- Stops the kernel where the condition is false: the simulator reports the
+-- line and the text, a GPU traps. On the host it is Lua's assert.
+---@param cond any
+---@param text? string
+function testing.assert_(cond, text)
+  if core.typename(cond) == "value" then
+    core.trap(cond, text or "")
+  elseif not cond then
+    core.fail("bad-argument", "assertion failed" ..
+      (text and ": " .. text or ""))
+  end
+end
+
+--- Copies every element of src to dst, rounded to dst's type; both on the
+-- host, of one size. Gives dst.
+---@param src table
+---@param dst table
+function testing.convert(src, dst)
+  local n = core.size(src)
+  if n ~= core.size(dst) then
+    core.fail("shape-mismatch", ("convert: %s to %s"):format(
+      tostring(core.shape(src)), tostring(core.shape(dst))))
+  end
+  for i, x in src:elements() do dst[i] = x end
+  return dst
+end
+
+---------------------------------------------------------------------------
+-- Timing
+---------------------------------------------------------------------------
+
+-- A thing to time: a prepared launch, or a function.
+local function launcher(x)
+  if type(x) == "function" then return x end
+  return function(...)
+    local ok, message = x:launch(...)
+    if ok == nil then error(message, 0) end
+    return ok
+  end
+end
+
+local function on_simulator(x)
+  return type(x) ~= "function" and x.device and x.device.kind == "sim"
+end
+
+local function time_on_gpu(x, opts)
+  local gpu = require "cute.gpu"
+  local dev, message = gpu.open(opts.ordinal)
+  if not dev then return nil, message end
+  local run = launcher(x)
+  for _ = 1, opts.warmup_iterations or 10 do run() end
+  local from, to = assert(dev:event()), assert(dev:event())
+  local n = opts.iterations or 100
+  assert(from:record())
+  for _ = 1, n do run() end
+  assert(to:record())
+  assert(to:sync())
+  return from:elapsed(to) * 1000 / n, "us"
+end
+
+local function time_on_host(run, opts)
+  for _ = 1, opts.warmup_iterations or 10 do run() end
+  local n, start = opts.iterations or 100, core.clock()
+  for _ = 1, n do run() end
+  return (core.clock() - start) * 1e6 / n, "us"
+end
+
+--- What one launch takes, and in which unit: on a GPU microseconds of its
+-- clock, averaged; on the simulator the instructions that its warps execute
+-- (the same every time); a function without a device microseconds of the host.
+---@param x table|function a prepared launch (cute.compile), or a function
+---@param opts? {warmup_iterations: integer, iterations: integer,
+---   device: string} 10 and 100 when absent; device "gpu" for a function
+---@return number|nil value
+---@return string unit or message
+function testing.benchmark(x, opts)
+  opts = opts or {}
+  if on_simulator(x) then return x:launch().instructions, "instructions" end
+  if type(x) == "function" and opts.device ~= "gpu" then
+    return time_on_host(x, opts)
+  end
+  return time_on_gpu(x, opts)
+end
+
+--- How many copies of the data it takes to find nothing of the last launch in
+-- L2: three times its size, and no more than launches.
+---@param one_workspace_bytes integer
+---@param warmup_iterations integer
+---@param iterations integer
+---@param l2_bytes? integer of the GPU when absent
+---@return integer|nil
+---@return string|nil message
+function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
+                                     iterations, l2_bytes)
+  if not l2_bytes then
+    local info, message = require "cute.gpu".info()
+    if not info then return nil, message end
+    l2_bytes = info.l2
+  end
+  return math.min(l2_bytes * 3 // one_workspace_bytes + 1,
+                  warmup_iterations + iterations)
+end
+
+---------------------------------------------------------------------------
+-- Choosing
+---------------------------------------------------------------------------
+
+-- All combinations of {name = {values}}, in order of names and values.
+local function combinations(params)
+  local names = {}
+  for name in pairs(params) do names[#names + 1] = name end
+  table.sort(names)
+  local list = {{}}
+  for _, name in ipairs(names) do
+    local longer = {}
+    for _, c in ipairs(list) do
+      for _, value in ipairs(params[name]) do
+        local d = {[name] = value}
+        for k, v in pairs(c) do d[k] = v end
+        longer[#longer + 1] = d
+      end
+    end
+    list = longer
+  end
+  return list
+end
+
+--- The fastest configuration: make(config) gives a prepared launch or a
+-- function, for every combination of params ({name = {values}}). One that
+-- fails is passed over; if all fail, the last error is raised.
+---@param make fun(config: table): any
+---@param params table<string, any[]>
+---@param opts? table of benchmark
+---@return table config, number value, any made, string unit
+function testing.tune(make, params, opts)
+  local best, least, made, unit, last
+  for _, config in ipairs(combinations(params)) do
+    local ok, x = pcall(make, config)
+    local value, what
+    if ok then ok, value, what = pcall(testing.benchmark, x, opts) end
+    if not ok then
+      last = value or x
+    elseif not value then
+      last = what
+    elseif not least or value < least then
+      best, least, made, unit = config, value, x, what
+    end
+  end
+  if not best then error(last or "tune: no configuration", 0) end
+  return best, least, made, unit
+end
+
+--- A function that tunes itself: called with arguments it has not seen yet (by
+-- `key` of them: their text when absent) it tries all configurations of
+-- make(config, arguments...), keeps the fastest, and launches that.
+---@param params table<string, any[]>
+---@param make fun(config: table, ...): any
+---@param opts? {key: fun(...): string} and those of benchmark
+---@return fun(...): any
+function testing.autotune_jit(params, make, opts)
+  opts = opts or {}
+  local kept = {}
+  local key = opts.key or function(...)
+    local parts = {}
+    for i, x in ipairs {...} do parts[i] = core.param_key(x) end
+    return table.concat(parts, "|")
+  end
+  return function(...)
+    local k, args = key(...), table.pack(...)
+    if not kept[k] then
+      local _, _, made = testing.tune(function(config)
+        return make(config, table.unpack(args, 1, args.n))
+      end, params, opts)
+      kept[k] = launcher(made)
+    end
+    return kept[k]()
+  end
+end
+
+return testing

@@ -1,0 +1,87 @@
+-- What the specs of names share: inputs, and running a function over them.
+local cute = require "cute"
+
+local support = {}
+
+function support.raises(want, f, ...)
+  local ok, err = pcall(f, ...)
+  assert(not ok, "an error was expected: " .. want)
+  err = tostring(err)
+  assert(err:find(want, 1, true), ("%q expected in %q"):format(want, err))
+end
+
+-- A 32-bit generator of its own, the same every time.
+local seed = 12345
+function support.random()
+  seed = seed * 6364136223846793005 + 1442695040888963407
+  return seed >> 32
+end
+
+-- x rounded to f32.
+function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
+
+-- x = m * 2^e with 0.5 <= m < 1.
+function support.frexp(x)
+  if x == 0 then return 0.0, 0 end
+  local e, m = 0, math.abs(x)
+  while m >= 1 do m, e = m / 2, e + 1 end
+  while m < 0.5 do m, e = m * 2, e - 1 end
+  return m, e
+end
+
+local EDGES = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff,
+               0xfffffffe, 0x00800000, 0x007fffff, 0xff800000, 0x12345678,
+               0xaaaaaaaa, 0x00ff00ff, 0x0000ffff}
+
+--- All pairs of edges, then random ones.
+function support.pairs32()
+  local x, y = {}, {}
+  for _, a in ipairs(EDGES) do
+    for _, b in ipairs(EDGES) do x[#x + 1], y[#y + 1] = a, b end
+  end
+  for i = #x + 1, 512 do x[i], y[i] = support.random(), support.random() end
+  return x, y
+end
+
+function support.words64()
+  local x = {0, 1, -1, math.mininteger, math.maxinteger, 1 << 32, 0xffffffff,
+             (1 << 32) + 1}
+  for i = 9, 64 do x[i] = support.random() << 32 | support.random() end
+  return x
+end
+
+--- Runs f(values..., extra) -> {results} in one thread per element; lists of
+-- inputs of type `from` in, lists of type `to` out.
+function support.map(inputs, f, from, to, extra)
+  local n = #inputs[1]
+  local blocks = (n + 31) // 32
+  local tensors, columns = {}, nil
+  for k, list in ipairs(inputs) do
+    tensors[k] = cute.zeros({blocks * 32}, from)
+    for i = 1, blocks * 32 do tensors[k][i - 1] = list[i] or list[n] end
+  end
+  local out = cute.zeros({blocks * 32, 64}, to)
+  tensors[#tensors + 1] = out
+  if extra then tensors[#tensors + 1] = extra end
+  local kernel = cute.kernel("k", function(...)
+    local t = {...}
+    local rest = extra and table.remove(t)
+    local o = table.remove(t)
+    local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
+    for k, x in ipairs(t) do t[k] = x[i] end
+    if rest then t[#t + 1] = rest end
+    local r = f(table.unpack(t))
+    columns = #r
+    for j, v in ipairs(r) do o[{i, j - 1}] = v end
+  end)
+  kernel(table.unpack(tensors)):launch {grid = blocks, block = 32,
+                                        device = "sim"}
+  local got = {}
+  for j = 1, columns do
+    got[j] = {}
+    for i = 1, n do got[j][i] = out(i - 1, j - 1) end
+  end
+  return got
+end
+
+return support

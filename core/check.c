@@ -109,6 +109,14 @@ static void check_copy(Check *c, const Ins *i) {
     bad(c, "cp.async goes from global to shared memory");
 }
 
+// What is stored has the element's type; what is swapped may have another of
+// its width.
+static void check_value(Check *c, const Ins *i) {
+  DType v = type_of(c, i->a[2]), t = ir_type(c->fn, i->a[0]);
+  if (dtype_bits(v) != dtype_bits(t)) bad(c, "element and value differ");
+  if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
+}
+
 // The first operand of an atom; how many registers follow is the row's.
 static void check_atom(Check *c, const Ins *i) {
   if (i->nx < 4) bad(c, "operands are missing");
@@ -151,8 +159,7 @@ static void check_special(Check *c, const Ins *i) {
   switch ((int)i->op) {
     case OP_LD: case OP_ST: case OP_ATOMIC:
       check_access(c, i->a[0], i->a[1], 1);
-      if (i->op != OP_LD)
-        same(c, type_of(c, i->a[2]), ir_type(c->fn, i->a[0]));
+      if (i->op != OP_LD) check_value(c, i);
       break;
     case OP_FILL:
       check_access(c, i->a[0], i->a[1], n);

@@ -194,7 +194,7 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
 // Spelling of the access, and what its helper needs to know.
 static Access make_access(Emit *e, const Ins *i) {
   const Mem *m = ir_memof(e->fn, i->a[0]);
-  DType t = ir_type(e->fn, i->a[0]);
+  DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
   bool atom = i->op == OP_ATOMIC, st = i->op == OP_ST;
   const char *op = atom ? atomic_op[i->imm] : NULL;
   unsigned f = i->flags;
@@ -266,8 +266,12 @@ static void print_access(Emit *e, const Access *a) {
 // LD, ST or ATOMIC with hints as a call.
 Prec emitintrin_access(Emit *e, const Ins *i) {
   Access a = make_access(e, i);
+  bool view = a.type != ir_type(e->fn, i->a[0]);
   emitx_printf(e, "%s(", a.name);
+  if (view) emitx_printf(e, "(%s%s *)(", a.st || a.atom ? "" : "const ",
+                         dtype_cuda(a.type));
   emitx_pointer(e, i->a[0], i->a[1], PR_ANY);
+  if (view) emitx_puts(e, ")");
   if (a.cas) {
     emitx_puts(e, ", ");
     emitx_val(e, e->fn->ext.p[i->ext], PR_ANY);

@@ -75,10 +75,12 @@ Prec emitw_atomic(Emit *e, const Ins *i) {
   bool as_u64 = t == DT_I64 && i->imm != AT_MIN && i->imm != AT_MAX;
   const char *arg = as_u64 ? "(unsigned long long)" : "";
   if (as_u64) emitx_puts(e, "(long long)");
+  bool view = !as_u64 && t != ir_type(e->fn, i->a[0]);
   emitx_printf(e, "%s(%s", atomic_name(e, i, t),
                as_u64 ? "(unsigned long long *)(" : "");
+  if (view) emitx_printf(e, "(%s *)(", dtype_cuda(t));
   emitx_pointer(e, i->a[0], i->a[1], PR_ADD);
-  emitx_puts(e, as_u64 ? "), " : ", ");
+  emitx_puts(e, as_u64 || view ? "), " : ", ");
   if (i->imm == AT_CAS && i->nx) {
     emitx_puts(e, arg);
     emitx_val(e, e->fn->ext.p[i->ext], as_u64 ? PR_UNARY : PR_ANY);

@@ -36,9 +36,9 @@
 --     end
 --     pipe:producer_tail(write)                  -- nothing is on its way now
 --
--- The pipeline is about the order of one thread's groups, which is known while
--- tracing: states count in Lua numbers where loops are unrolled, and with
--- `state.index` in a local where they are not.
+-- A state counts in Lua numbers, for loops that are unrolled; for a loop of the
+-- device (cute.range) it is made with {loop = true}, and counts in variables
+-- of the kernel.
 local core = require "cute.core"
 local arch = require "cute.arch"
 
@@ -49,7 +49,18 @@ local pipeline = {}
 ---------------------------------------------------------------------------
 
 local State = {}
-State.__index = State
+
+-- Of a state for loops of the device, `vars` holds what changes.
+function State.__index(s, key)
+  local var = rawget(s, "vars") and rawget(s, "vars")[key]
+  if var then return var:get() end
+  return State[key]
+end
+
+function State.__newindex(s, key, value)
+  local var = rawget(s, "vars") and rawget(s, "vars")[key]
+  if var then var:set(value) else rawset(s, key, value) end
+end
 
 --- A place in the circular buffer: `index` of the stage, `phase` (the parity
 -- of the round, for barriers that have one), `count` of stages passed.
@@ -57,41 +68,52 @@ State.__index = State
 ---@param count? any
 ---@param index? any
 ---@param phase? any
-function pipeline.PipelineState(stages, count, index, phase)
+---@param opts? {loop: boolean} for a loop of the device
+function pipeline.PipelineState(stages, count, index, phase, opts)
   if math.type(stages) ~= "integer" or stages < 1 then
     core.fail("bad-argument", "PipelineState: the number of stages is a Lua "
       .. "integer of 1 or more, not " .. tostring(stages))
   end
-  return setmetatable({stages = stages, count = count or 0,
-                       index = index or 0, phase = phase or 0}, State)
+  local at = {count = count or 0, index = index or 0, phase = phase or 0}
+  local s = {stages = stages}
+  if opts and opts.loop then
+    local var = require "cute.trace".var
+    s.vars = {count = var(at.count), index = var(at.index),
+              phase = var(at.phase)}
+  else
+    for k, v in pairs(at) do s[k] = v end
+  end
+  return setmetatable(s, State)
 end
 
 --- The producer begins with empty stages, so that its first round need not
 -- wait for anybody: its phase is 1.
 ---@param type "producer"|"consumer"
 ---@param stages integer
-function pipeline.make_pipeline_state(type, stages)
+---@param opts? {loop: boolean} for a loop of the device
+function pipeline.make_pipeline_state(type, stages, opts)
   if type ~= "producer" and type ~= "consumer" then
     core.fail("unknown-name", ("make_pipeline_state: no user '%s' (producer, "
       .. "consumer)"):format(tostring(type)))
   end
-  return pipeline.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
+  return pipeline.PipelineState(stages, 0, 0, type == "producer" and 1 or 0,
+                                opts)
 end
 
 function State:clone()
   return pipeline.PipelineState(self.stages, self.count, self.index,
-                                self.phase)
+    self.phase, {loop = rawget(self, "vars") ~= nil})
 end
 
 -- One step of +1 or -1.
 local function step(s, by)
-  local next_index = s.index + by
+  local next_index, phase = s.index + by, s.phase
   local edge = by > 0 and s.stages or -1
   local start = by > 0 and 0 or s.stages - 1
   local wraps = core.eq(next_index, edge)
   s.count = s.count + by
   s.index = core.where(wraps, start, next_index)
-  s.phase = core.where(wraps, s.phase ~ 1, s.phase)
+  s.phase = core.where(wraps, phase ~ 1, phase)
 end
 
 --- To the next stage.
@@ -191,12 +213,14 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
-function CpAsync:make_producer_state()
-  return pipeline.make_pipeline_state("producer", self.num_stages)
+---@param opts? {loop: boolean}
+function CpAsync:make_producer_state(opts)
+  return pipeline.make_pipeline_state("producer", self.num_stages, opts)
 end
 
-function CpAsync:make_consumer_state()
-  return pipeline.make_pipeline_state("consumer", self.num_stages)
+---@param opts? {loop: boolean}
+function CpAsync:make_consumer_state(opts)
+  return pipeline.make_pipeline_state("consumer", self.num_stages, opts)
 end
 
 --- Waits until the stage is empty. It is: its readers met the others at the

@@ -121,8 +121,25 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
                   .align = 16};
 }
 
+// Have two modes of more than one element the same stride, not 0?
+static bool strides_tie(Ctx *cx, Layout l) {
+  size_t n = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(l.shape, shape);
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = i + 1; j < n; j++)
+      if (!dim_is(shape[i], 1) && !dim_is(shape[j], 1) &&
+          !dim_is(l.stride[i], 0) && dim_eq(l.stride[i], l.stride[j]))
+        return true;
+  return false;
+}
+
+// Modes of equal strides (of a matrix of one column) would share registers
+// under CuTe's order by strides; here each element has its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
-  return tensor_make_rmem(cx, t, layout_fragment_like(cx, l));
+  Layout f = layout_fragment_like(cx, l);
+  if (strides_tie(cx, f)) f = layout_compact(cx, l.shape);
+  return tensor_make_rmem(cx, t, f);
 }
 
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what) {

@@ -18,13 +18,14 @@ local _ = cute._
 -- memory is that of B's stages, once all threads have read them.
 local function store_rows(C, mma, tile, at, stages, alpha, beta)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
-  local out = tiles.scaled(C, alpha, beta)
+  local out = tiles.scaled(C, alpha, beta, C.acc)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(stages.iterator,
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
   cute.arch.cp_async_wait_group(0)
   cute.arch.sync_threads()
-  local atom = cute.make_copy_atom("UniversalCopy", dtype, 2 * dtype.bits)
+  local atom = cute.make_copy_atom("UniversalCopy", dtype,
+                                   C.pair * dtype.bits)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
   cute.copy(atom, r2s:retile(out), r2s:partition_D(sC))
   cute.arch.sync_threads()
@@ -50,9 +51,9 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
     tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
     o.group or 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-    at = bm, stages = stages, piece = o.piece, atom = o.fetch})
+    at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-    at = bn, stages = stages, piece = o.piece, atom = o.fetch})
+    at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
 
@@ -89,19 +90,20 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
         next_tile = next_tile + 1
         write, read = read, (read + 1) % stages
       end
-      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+      cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
     end
   end
 
-  if o.rows and C.width * tiles.vector(mC, 1) * mC.element_type.bits == 256
-    and B.k_leads and mB.element_type == mC.element_type then
+  if o.rows and tiles.has_rows(mC) and B.k_leads
+    and mB.element_type == mC.element_type
+    and cute.cosize(B.smem.layout) >= BM * BN then
     store_rows(C, mma, o.tile, {bm, bn}, B.smem, alpha, beta)
   else
     C.store(alpha, beta)
   end
 end
 
-local DEFAULT = {tile = {128, 128, 64}, stages = 3, group = 8,
+local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
@@ -109,8 +111,8 @@ local DEFAULT = {tile = {128, 128, 64}, stages = 3, group = 8,
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, piece: integer?, fetch: any?} group: tiles of M that blocks
--- walk together; rows: C leaves through shared memory; piece and fetch: as
--- cute.tiles takes them
+-- walk together; rows: C leaves through shared memory; piece, fetch, lead: of
+-- cute.tiles; min_blocks: on a multiprocessor, which limits the registers
 ---@return {kernel: any, body: function, tile: integer[], block: integer}
 -- body: what the kernel does, for kernels that hand over to it
 return function(o)
@@ -120,6 +122,7 @@ return function(o)
   local function body(mA, mB, mC, alpha, beta)
     pipelined(p, mma, mA, mB, mC, alpha, beta)
   end
-  return {kernel = cute.kernel(p.name or "gemm_sm80", body), body = body,
-          tile = p.tile, block = mma:size()}
+  return {kernel = cute.kernel(p.name or "gemm_sm80",
+            {min_blocks = p.min_blocks}, body),
+          body = body, tile = p.tile, block = mma:size()}
 end

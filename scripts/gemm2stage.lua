@@ -37,9 +37,13 @@ local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
       B.load(k_tile + 1, 1 - stage)
     end)
     cute.arch.cp_async_commit_group()
+    A.fetch(stage, 0)
+    B.fetch(stage, 0)
     for kb = 0, A.k_blocks - 1 do
-      A.fetch(stage, kb)
-      B.fetch(stage, kb)
+      if kb + 1 < A.k_blocks then  -- fragments, too, a block ahead
+        A.fetch(stage, kb + 1)
+        B.fetch(stage, kb + 1)
+      end
       cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
     end
     stage = 1 - stage

@@ -10,7 +10,7 @@ local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.lesson"
 
 local gemm = gemm_sm80 {
-  name = "gemm_sm80_best", tile = {128, 256, 64}, stages = 3, group = 8,
+  name = "gemm_sm80_best", tile = {128, 256, 64}, stages = 3, group = 16,
   mma = "SM80_16x8x16_F32BF16BF16F32_TN",
   atoms = {2, 4, 1}, permutation = {32, 64, 16}, rows = true,
 }

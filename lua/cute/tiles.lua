@@ -107,9 +107,10 @@ end
 
 -- A tiled copy of `threads` over (rows, k), `width` elements at a time along
 -- the contiguous mode.
-local function tiled_copy(atom, tile, threads, lead, width)
-  local along = math.min(tile[lead + 1] // width, threads)
+local function tiled_copy(atom, tile, threads, lead, width, most)
+  local along = math.min(tile[lead + 1] // width, threads, most or threads)
   local across = math.min(threads // along, tile[2 - lead])
+  along = math.max(along, threads // across)
   if lead == 1 then
     return cute.make_tiled_copy(atom,
       cute.make_layout({across, along}, {along, 1}),
@@ -156,14 +157,6 @@ function tiles.inside(thr, t, tile, at)
   end
 end
 
--- global -> registers -> shared, zeros where the predicate says no.
-local function through_registers(copy, src, dst, pred)
-  local r = cute.make_fragment_like(src)
-  if pred then r:fill(0) end
-  cute.copy(copy, src, r, pred)
-  cute.copy(copy, r, dst)
-end
-
 ---------------------------------------------------------------------------
 -- Shared memory to fragments
 ---------------------------------------------------------------------------
@@ -183,12 +176,17 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
---- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks,
--- load(k_tile, stage) and fetch(stage, k_block).
+--- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks
+-- (the steps of fetch along K), load(k_tile, stage), fetch(stage, k_block),
+-- and what that fetched: block(k_block), which is frag(_, _, k_block) where a
+-- fetch brings what one MMA takes. Without cp.async load is take(k_tile),
+-- to registers, and put(stage).
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
--- stages: integer, arch: integer?, width: integer?, atom: any?, piece: any?}
--- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch.
+-- stages: integer, arch: integer?, width: integer?, atom: any?, piece: any?,
+-- lead: integer?}
+-- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
+-- lead: 0 to have rows contiguous in shared memory in any case, 1 for K.
 function tiles.operand(t, o)
   local mma, tid = o.of, cute.arch.thread_idx()
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
@@ -197,14 +195,15 @@ function tiles.operand(t, o)
   local width = math.min(tiles.vector(t, lead), o.width or 16)
   -- Only 16-bit elements are transposed on their way to the fragments; the
   -- others are turned on their way into shared memory, one at a time.
-  local s_lead = (dtype.bits == 16 or arch < 75) and lead or 1
+  local s_lead = o.lead or dtype.bits == 16 and arch >= 75 and lead or 1
   if s_lead ~= lead then width = 1 end
 
   local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
   local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, o.tile,
     o.stages, s_lead, o.piece), 128)                          -- (BM,BK,PIPE)
   local atom, async = copy_atom(dtype, width, arch >= 80)
-  local g2s = tiled_copy(atom, o.tile, mma:size(), lead, width)
+  local g2s = tiled_copy(atom, o.tile, mma:size(), lead, width,
+    s_lead ~= lead and 8)  -- turned: 4 runs of 8 elements hit all banks
   local thr = g2s:get_slice(tid)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local inside = tiles.inside(thr, t, o.tile, o.at)
@@ -216,17 +215,70 @@ function tiles.operand(t, o)
   local thr_s2r = s2r:get_slice(tid)
   local from, to = thr_s2r:partition_S(s), thr_s2r:retile(frag)
 
-  local copy = async and cute.copy or through_registers
+  local held  -- what take() holds: a tile between global and shared memory
+  local function take(k_tile)
+    held = held or cute.make_fragment_like(src(_, _, _, 0))
+    local pred = inside(k_tile)
+    if pred then held:fill(0) end
+    cute.copy(g2s, src(_, _, _, k_tile), held, pred)
+  end
+  local function put(stage) cute.copy(g2s, held, dst(_, _, _, stage)) end
+  local k_blocks = cute.size(to, 2)
+  local k = cute.size(frag, 2) // k_blocks  -- MMAs of a block
+  local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   return {
     smem = s, frag = frag, k_leads = s_lead == 1,
-    k_tiles = cute.size(src, 3), k_blocks = cute.size(frag, 2),
-    load = function(k_tile, stage)
-      copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage), inside(k_tile))
+    k_tiles = cute.size(src, 3), k_blocks = k_blocks,
+    block = function(k_block)
+      if k == 1 then return frag(_, _, k_block) end
+      return cute.local_tile(frag, whole, {0, 0, k_block})
     end,
+    load = function(k_tile, stage)
+      if not async then
+        take(k_tile)
+        put(stage)
+        return
+      end
+      cute.copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage),
+                inside(k_tile))
+    end,
+    take = not async and take, put = not async and put,
     fetch = function(stage, k_block)
       cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block))
     end,
   }
+end
+
+---------------------------------------------------------------------------
+-- Global memory to fragments
+---------------------------------------------------------------------------
+
+--- Loads tile k_tile of a partition (MMA,M,K,k) of a matrix t into a fragment
+-- (MMA,M,K), as wide as both allow; zeros outside of t.
+---@param part any partition of t's tiles for this thread
+---@param thr any this thread's slice of the MMA
+---@param which string "A" or "B"
+---@param t any
+---@param tile integer[] of t
+---@param at any the tile's row index
+---@return fun(k_tile: any, frag: any)
+function tiles.loader(part, thr, which, t, tile, at)
+  local shape = t.shape
+  if tiles.divides(tile[1], shape[1]) and tiles.divides(tile[2], shape[2]) then
+    return function(k_tile, frag)
+      cute.autovec_copy(part(_, _, _, k_tile), frag)
+    end
+  end
+  local crd = thr["partition_" .. which](thr, cute.local_tile(
+    cute.make_identity_tensor(shape), tile, {at, _}))          -- (MMA,M,K,k)
+  return function(k_tile, frag)
+    local pred = cute.make_rmem_tensor(frag.shape, cute.Boolean)
+    for i = 0, cute.size(frag) - 1 do
+      pred[i] = cute.elem_less(crd(_, _, _, k_tile)[i], shape)
+    end
+    frag:fill(0)
+    cute.basic_copy_if(pred, part(_, _, _, k_tile), frag)
+  end
 end
 
 ---------------------------------------------------------------------------
@@ -253,14 +305,15 @@ end
 -- Moves what lies inside of C between a fragment and memory.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
-  if C.width > 1 then
-    local dtype = C.tensor.element_type
-    local bits = C.width * dtype.bits
-    cute.copy(cute.make_copy_atom("UniversalCopy", dtype, bits), src, dst, pred)
-  elseif pred then
+  if not pred then
+    cute.autovec_copy(src, dst)
+  elseif C.width == 1 then
     cute.basic_copy_if(pred, src, dst)
   else
-    cute.basic_copy(src, dst)
+    local dtype = C.tensor.element_type
+    local atom = cute.make_copy_atom("UniversalCopy", dtype,
+                                     C.width * dtype.bits)
+    cute.copy(atom, src, dst, pred)
   end
 end
 
@@ -275,9 +328,10 @@ function tiles.result(t, mma, tile, at)
   local slice = mma:get_slice(cute.arch.thread_idx())
   local part = slice:partition_C(cute.local_tile(t, tile, at))  -- (MMA,M,N)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
-  local C = {tensor = t, part = part, acc = acc, width = 1}
+  local C = {tensor = t, part = part, acc = acc, width = 1, pair = 1}
   if is_one(t.stride[2]) and cute.size(part, 0) % 2 == 0
     and is_one(part.stride[1][1] or part.stride[1]) then
+    C.pair = 2  -- neighbours along N in one thread
     C.width = gcd(tiles.vector(t, 1), 2)
   end
   if not (tiles.divides(tile[1], t.shape[1])
@@ -289,10 +343,11 @@ function tiles.result(t, mma, tile, at)
   return C
 end
 
---- The accumulators of tiles.result, scaled, in C's type: (MMA,M,N).
-function tiles.scaled(C, alpha, beta)
+--- The accumulators of tiles.result, scaled, in C's type: (MMA,M,N). In the
+-- order of `like`, C's part by default.
+function tiles.scaled(C, alpha, beta, like)
   local dtype = C.tensor.element_type
-  local out = cute.make_fragment_like(C.acc, dtype)
+  local out = cute.make_fragment_like(like or C.part, dtype)
   if alpha == nil then
     out:store(C.acc:load():to(dtype))
     return out

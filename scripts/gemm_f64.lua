@@ -1,0 +1,21 @@
+-- Double precision on tensor cores: C = A B^T in f64.
+--
+-- The atom is small, 8x8x4, and an element is 8 bytes, which ldmatrix cannot
+-- place: the fragments come by plain 8-byte loads. Half a warp, 16 lanes, then
+-- reads 4 rows of 32 bytes, so shared memory is swizzled in pieces of 32
+-- bytes, not of 16.
+--   cutelua scripts/gemm_f64.lua --help
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.lesson"
+
+local gemm = gemm_sm80 {
+  name = "gemm_f64", tile = {128, 64, 16}, stages = 4, piece = 32,
+  mma = "SM80_8x8x4_F64F64F64F64_TN",
+  atoms = {4, 2, 1}, permutation = {32, 16, 4},
+}
+
+lesson.gemm(arg, {
+  kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
+  types = {"f64", "f64", "f64"},
+  about = "C = A B^T in f64 on tensor cores (sm_80).",
+})

@@ -1,0 +1,21 @@
+-- 8-bit floats: C = A B^T of e4m3, summed in f32, stored as bf16 (sm_89).
+--
+-- The layout of the fragments is that of int8, so the pipeline is too. Tensor
+-- cores cut the sum of 32 products to a few bits behind the point of the
+-- largest: the error is that of the simulator to the bit, and larger than
+-- that of bf16 operands.
+--   cutelua scripts/gemm_fp8_sm89.lua --help
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.lesson"
+
+local gemm = gemm_sm80 {
+  name = "gemm_fp8_sm89", tile = {128, 128, 128}, stages = 3,
+  mma = "SM89_16x8x32_F32E4M3E4M3F32_TN",
+  atoms = {2, 2, 1}, permutation = {32, 32, 32},
+}
+
+lesson.gemm(arg, {
+  kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
+  types = {"e4m3", "e4m3", "bf16"}, archs = {"sm_89", "sm_90a"},
+  about = "C = A B^T of e4m3 with f32 sums, in bf16 (sm_89).",
+})

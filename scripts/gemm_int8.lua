@@ -1,0 +1,21 @@
+-- Integers: C = A B^T of int8, summed exactly in int32.
+--
+-- The same pipeline with another atom: 16x8x32 multiplies twice the bytes of
+-- K an instruction that bf16 does, from the same ldmatrix, which moves rows of
+-- 16 bytes whatever they mean. Integer sums do not round: the result is
+-- compared for equality.
+--   cutelua scripts/gemm_int8.lua --help
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.lesson"
+
+local gemm = gemm_sm80 {
+  name = "gemm_int8", tile = {128, 256, 128}, stages = 3,
+  mma = "SM80_16x8x32_S32S8S8S32_TN",
+  atoms = {2, 4, 1}, permutation = {32, 64, 32},
+}
+
+lesson.gemm(arg, {
+  kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
+  types = {"i8", "i8", "i32"}, sums = "i32",
+  about = "C = A B^T of int8 with int32 sums (sm_80).",
+})

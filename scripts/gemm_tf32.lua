@@ -1,0 +1,21 @@
+-- f32 operands on tensor cores: TF32 keeps 10 bits behind the point.
+--
+-- A and B are f32 in memory; the tensor core reads the upper 19 bits of a
+-- register. ldmatrix does not know of 32-bit elements, but a row of 16 bytes
+-- is 4 of them, and its 8x8 matrix of 16 bits puts each where the atom wants
+-- it. What is gained in speed is lost in accuracy: 1e-3 instead of 1e-7.
+--   cutelua scripts/gemm_tf32.lua --help
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.lesson"
+
+local gemm = gemm_sm80 {
+  name = "gemm_tf32", tile = {128, 256, 32}, stages = 3,
+  mma = "SM80_16x8x8_F32TF32TF32F32_TN",
+  atoms = {2, 4, 1}, permutation = {32, 64, 8},
+}
+
+lesson.gemm(arg, {
+  kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
+  types = {"f32", "f32", "f32"}, tf32 = true, tolerance = 2e-3,
+  about = "C = A B^T of f32 in TF32 on tensor cores (sm_80).",
+})

@@ -283,10 +283,34 @@ static const char *row_ptx(Block *b, const char *s,
 // Registers of operand i (D A B C) with `values` values a thread.
 static void row_regs(AtomMma *r, int i, DType t, int values) {
   bool desc = r->flags & AMF_GMMA && (i == 2 || (i == 1 && r->a[1] == '1'));
-  r->regs[i] = desc ? 'l' : t == DT_F32 ? 'f' : r->bits[i] >= 64 ? 'd' : 'r';
-  int bits = r->regs[i] == 'd' ? 64 : 32, all = values * r->bits[i];
+  r->regs[i] = desc ? 'l' : t == DT_F32 ? 'f' : t == DT_C64 ? 'z'
+               : r->bits[i] >= 64 ? 'd' : 'r';
+  int bits = t == DT_C64 ? 128 : r->regs[i] == 'd' ? 64 : 32;
+  // a byte a value, half of them stored
+  bool half = i == 1 && r->flags & AMF_SPARSE && r->k == 64;
+  int all = values * (half ? 4 : r->bits[i]);
   r->nreg[i] = (uint8_t)(desc ? 1 : r->flags & AMF_UMMA ? 0
                          : all < bits ? 1 : all / bits);
+}
+
+// Scales and metadata: one 32-bit register each.
+static void row_extras(AtomMma *r) {
+  int n = r->flags & AMF_SCALE ? 2 : 0;
+  if (r->flags & AMF_SPARSE) n++;
+  if (r->flags & AMF_SPARSE && r->k == 64) r->flags |= AMF_BYTE;
+  r->nop = 4 + (r->flags & AMF_UMMA ? 0 : n);
+  for (int i = 4; i < r->nop; i++) r->regs[i] = 'r', r->nreg[i] = 1;
+  const char *x = r->ptx ? strstr(r->ptx, "scale_vec::") : NULL;
+  if (!x) return;
+  r->vs = r->k / (x[11] - '0');
+  r->sf_type = strstr(r->ptx, ".ue4m3") ? DT_E4M3 : DT_UE8M0;
+}
+
+DType atom_mma_type(const AtomMma *a, int i) {
+  const DType t[4] = {a->d_type, a->a_type, a->b_type, a->c_type};
+  if (i >= 4) return i < 6 && a->flags & AMF_SCALE ? a->sf_type : DT_U32;
+  bool byte = a->flags & AMF_BYTE && (i == 1 || i == 2);
+  return byte && dtype_bits(t[i]) < 8 ? DT_U8 : t[i];
 }
 
 static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
@@ -315,8 +339,9 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
               : strcmp(f->thr, "128:1") == 0 ? 128 : f->thr[0] == '(' ? 8 : 1;
   int size[4] = {r->m * r->n, r->m * r->k, r->n * r->k, r->m * r->n};
   for (int i = 0; i < 4; i++) {
-    bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2) && t[i]->bits < 8;
-    r->bits[i] = (uint8_t)(byte ? 8 : t[i]->bits);
+    bool byte = (r->flags & AMF_BYTE && (i == 1 || i == 2)) ||
+                (r->flags & AMF_SPARSE && r->k == 64 && i == 2);
+    r->bits[i] = (uint8_t)(byte && t[i]->bits < 8 ? 8 : t[i]->bits);
     if (i == 1 && r->flags & AMF_SPARSE) r->bits[i] /= 2;
     row_regs(r, i, t[i]->t, size[i] / threads);
   }
@@ -324,6 +349,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->sm_min = f->sm_min, r->sm_max = f->sm_max;
   r->arch_specific = f->specific;
   r->kind = f->kind;
+  row_extras(r);
 }
 
 static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,

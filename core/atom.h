@@ -15,11 +15,16 @@ typedef struct AtomMma {
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];              // one value of D A B C takes these in registers
-  // Registers of one thread per operand (D A B C): 32-bit "r"/"f" or 64-bit
-  // "d"/"l", as the PTX constraint letter; nreg of them. 'l' once for A or B
-  // of a GMMA: a shared-memory descriptor.
-  char regs[5];                 // e.g. "frrf"
-  uint8_t nreg[4];              // e.g. 4 4 2 4
+  // Operands are D A B C, then the scales of A and of B (AMF_SCALE), then the
+  // metadata of A (AMF_SPARSE): nop of them. Registers of one thread per
+  // operand: 32-bit "r"/"f" or 64-bit "d"/"l", as the PTX constraint letter,
+  // or "z", a pair of doubles; nreg of them. 'l' once for A or B of a GMMA:
+  // a shared-memory descriptor.
+  int nop;
+  char regs[8];                 // e.g. "frrf"
+  uint8_t nreg[7];              // e.g. 4 4 2 4
+  DType sf_type;                // of scales
+  int vs;                       // elements of K that one scale is for
   const char *ptx;              // "mma.sync.aligned...": instruction text;
                                 // operands D, A, B, C are appended in braces
   int sm_min, sm_max;           // architectures; sm_max 0: no end
@@ -34,11 +39,21 @@ enum {
   AMF_XORPOPC = 4, AMF_ANDPOPC = 8,
   AMF_GMMA = 16,    // warpgroup, table only for now
   AMF_TABLE = 32,   // described, not yet emitted or simulated
-  AMF_SPARSE = 64,  // A holds half of its values
+  AMF_SPARSE = 64,  // A holds half of its values; metadata says which
   AMF_SCALE = 128,  // block-scaled: operands SFA, SFB
-  AMF_BYTE = 256,   // A and B take a byte a value, whatever their type
-  AMF_UMMA = 512    // tensor memory accumulators, table only for now
+  AMF_BYTE = 256,   // A and B take a byte a value, whatever their type:
+                    // 6 bits at bit 0, 4 bits at bit 2
+  AMF_UMMA = 512,   // tensor memory accumulators, table only for now
+  AMF_THREAD = 1024 // each thread for itself
 };
+enum { ATOM_OPERANDS = 7 };
+
+// The element type that fragments of operand i (D A B C SFA SFB E) have.
+DType atom_mma_type(const AtomMma *a, int i);
+// Values that a thread holds of operand A: half of the layout's if sparse.
+static inline int atom_mma_stored(const AtomMma *a, int i, int values) {
+  return i == 1 && a->flags & AMF_SPARSE ? values / 2 : values;
+}
 
 typedef enum CopyOp {
   CO_UNIVERSAL,     // plain load/store of `bits`

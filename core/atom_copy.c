@@ -95,9 +95,12 @@ const AtomCopyFam atom_copies[] = {
 #define WHOLE(n) "([C]," n "):(0,1)"
 
 const AtomCopyFam atom_copies_sm100[] = {
-  {.name = "SM100_{LOAD|STORE}_256bit_CACHE_NOALLOCATION",
+  {.name = "SM100_LOAD_256bit_CACHE_NOALLOCATION",
    .op = CO_UNIVERSAL, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
-   .sm_min = 100},
+   .ptx = "ld.global.L1::no_allocate.v8.b32", .sm_min = 100},
+  {.name = "SM100_STORE_256bit_CACHE_NOALLOCATION",
+   .op = CO_UNIVERSAL, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
+   .ptx = "st.global.L1::no_allocate.v8.b32", .sm_min = 100},
   WARP("SM100_{SU4|SU6}_DU8x16_x1_LDSM_N", R1, N1, N1, "32"),
   WARP("SM100_{SU4|SU6}_DU8x16_x2_LDSM_N", R2, N2, N2, "64"),
   WARP("SM100_{SU4|SU6}_DU8x16_x4_LDSM_N", R4, N4, N4, "128"),

@@ -6,19 +6,20 @@
 const AtomMmaFam atom_sm61[] = {
   {.name = "UniversalFMA<" TYPE_D ">", .shape = "1,1,1", .types = "$0 $0 $0",
    .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
-   .kind = "fma", .flags = AMF_FMA},
+   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
   {.name = "UniversalFMA<" TYPE_D "," TYPE_D "," TYPE_D "," TYPE_D ">",
    .shape = "1,1,1", .types = "$0 $1 $2 $3",
    .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
-   .kind = "fma", .flags = AMF_FMA},
+   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
   {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
    .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
    .ptx = "dp4a.s32.s32", .kind = "dp4a", .sm_min = 61,
-   .flags = AMF_TABLE},
+   .flags = AMF_THREAD},
+  // Of two 16-bit factors each; the machine's dp2a takes bytes of B.
   {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
    .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
-   .ptx = "dp2a.s32.s32", .kind = "dp2a", .sm_min = 61,
-   .flags = AMF_TABLE},
+   .ptx = "mad.lo.s32", .kind = "dp2a", .sm_min = 61,
+   .flags = AMF_THREAD},
   {0}};
 
 // Eight threads, the quad pairs of a warp: lanes 4q..4q+3 and 16+4q..

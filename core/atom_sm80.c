@@ -72,10 +72,13 @@ const AtomMmaFam atom_sm80[] = {
   MMA(.name = "SM80_8x8x4_F64F64F64F64_TN", .shape = "8,8,4",
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
-  // Complex: four real ones on the parts (three and sums for GC64, whose
-  // accumulator holds three).
-  MMA(.name = "SM80_8x8x4_{C64C64C64C64|GC64C64C64GC64}_TN",
-      .shape = "8,8,4", .types = "$0", .a = B32_K4, .b = B32_K4, .c = C8,
+  // Complex: four real ones on the parts. (GC64: three on sums of them; its
+  // accumulator of three doubles is no element type.)
+  MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
+      .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
+      .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),
+  MMA(.name = "SM80_8x8x4_GC64C64C64GC64_TN", .shape = "8,8,4",
+      .types = "GC64C64C64GC64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80,
       .flags = AMF_TABLE),
   INTS("8x8x16", INT8, 8, 16, B8_K16, B8_K16, C8),
@@ -116,28 +119,28 @@ const AtomMmaFam atom_sm120[] = {
       .shape = "16,8,64", .types = "$2 $0 $1", .a = A4_K64,
       .b = "((4,8),(4,4)):((32,1),(8,128))", .c = C16,
       .ptx = SPKIND("f8f6f4"), .sm_min = 120, .specific = true,
-      .flags = AMF_SPARSE | AMF_TABLE),
+      .flags = AMF_SPARSE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<" F8F6F4 "," F8F6F4
               ",float,float_ue8m0_t,32>",
       .shape = "16,8,32", .types = "float $0 $1", .a = A8_K32, .b = B8_K32,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X"
              ".$S.row.col.$D.$A.$B.$C.ue8m0",
-      .flags = AMF_BYTE | AMF_SCALE | AMF_TABLE),
+      .flags = AMF_BYTE | AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,"
               "float_e2m1_t,float,float_ue8m0_t,32>",
       .shape = "16,8,64", .types = "F32E2M1E2M1", .a = A4_K64, .b = B4_K64,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X"
              ".$S.row.col.$D.$A.$B.$C.ue8m0",
-      .flags = AMF_SCALE | AMF_TABLE),
+      .flags = AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,"
               "float_e2m1_t,float,float_ue4m3_t,16>",
       .shape = "16,8,64", .types = "F32E2M1E2M1", .a = A4_K64, .b = B4_K64,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X"
              ".$S.row.col.$D.$A.$B.$C.ue4m3",
-      .flags = AMF_SCALE | AMF_TABLE),
+      .flags = AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<"
               "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>",
       .shape = "16,8,128", .types = "F32E2M1E2M1", .a = A4_K128,
@@ -145,5 +148,5 @@ const AtomMmaFam atom_sm120[] = {
       .ptx = "mma.sync.aligned.kind::mxf4nvf4.sp::ordered_metadata"
              ".block_scale.scale_vec::4X.$S.row.col.$D.$A.$B.$C.ue4m3",
       .sm_min = 120, .specific = true,
-      .flags = AMF_SPARSE | AMF_SCALE | AMF_TABLE),
+      .flags = AMF_SPARSE | AMF_SCALE),
   {0}};

@@ -8,9 +8,13 @@
    .types = "F64F64F64F64", .thr = "32:1", .a = A, .b = B, .c = C16, \
    .ptx = "mma.sync.aligned.$S.row.col.$D.$A.$B.$C", .kind = "mma.sync", \
    .sm_min = 90}, \
-  {.name = "SM90_16x8x" #k "_{C64C64C64C64|GC64C64C64GC64}_TN", \
-   .shape = "16,8," #k, .types = "$0", .thr = "32:1", .a = A, .b = B, \
-   .c = C16, .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
+  {.name = "SM90_16x8x" #k "_C64C64C64C64_TN", .shape = "16,8," #k, \
+   .types = "C64C64C64C64", .thr = "32:1", .a = A, .b = B, .c = C16, \
+   .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
+   .kind = "mma.sync", .sm_min = 90}, \
+  {.name = "SM90_16x8x" #k "_GC64C64C64GC64_TN", .shape = "16,8," #k, \
+   .types = "GC64C64C64GC64", .thr = "32:1", .a = A, .b = B, .c = C16, \
+   .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = "mma.sync", .sm_min = 90, .flags = AMF_TABLE}
 
 // Warpgroup: 128 threads, B (and A of SS) in shared memory; N by eights.
@@ -83,11 +87,11 @@ const AtomMmaFam atom_sm100[] = {
   {.name = "SM100_2x1x1_F32F32F32F32", .shape = "2,1,1",
    .types = "F32F32F32F32", .thr = "1:0", .a = "(1,2):(0,1)",
    .b = "(1,1):(0,0)", .c = "(1,2):(0,1)", .ptx = "fma.rn.f32x2",
-   .kind = "fma2", .sm_min = 100, .flags = AMF_TABLE},
+   .kind = "fma2", .sm_min = 100, .flags = AMF_THREAD},
   {.name = "SM100_1x2x1_F32F32F32F32", .shape = "1,2,1",
    .types = "F32F32F32F32", .thr = "1:0", .a = "(1,1):(0,0)",
    .b = "(1,2):(0,1)", .c = "(1,2):(0,1)", .ptx = "fma.rn.f32x2",
-   .kind = "fma2", .sm_min = 100, .flags = AMF_TABLE},
+   .kind = "fma2", .sm_min = 100, .flags = AMF_THREAD},
   UMMA1("F16BF16_{SS|TS}<" U16 "," MN1 MM, "~$1", 16, 0),
   UMMA2("F16BF16_2x1SM_{SS|TS}<" U16 "," MN2 MM, "~$1", 16, 0),
   UMMA1("TF32_{SS|TS}<" UTF MN1 MM, "F32TF32TF32", 8, 0),

@@ -650,14 +650,35 @@ static int l_copy_if(lua_State *L) {
   return l_copy(L);
 }
 
-// gemm(mma, d, a, b, c)
+// Operand idx: a tensor, or a table {tensor, more...} whose others go to more.
+static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
+                            int most) {
+  if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
+  lua_geti(L, idx, 1);
+  Tensor t = face_check_tensor(L, -1);
+  for (int i = 2; i <= most + 1; i++) {
+    if (lua_geti(L, idx, i) == LUA_TNIL) break;
+    more[(*n)++] = face_check_tensor(L, -1);
+  }
+  return t;
+}
+
+// gemm(mma, d, a, b, c); block-scaled: a = {A, scales}, b = {B, scales};
+// sparse: a = {A, metadata} or {A, scales, metadata}
 static int l_gemm(lua_State *L) {
   Ctx *cx = face_enter(L);
   MmaAtom a = check_mma_atom(cx, L, 1);
   face_tracing(cx, L, "gemm");
-  Tensor t[4];
-  for (int i = 0; i < 4; i++) t[i] = face_check_tensor(L, i + 2);
-  tiled_gemm(cx, &a, t[0], t[1], t[2], t[3]);
+  lua_settop(L, 5);
+  Tensor d = face_check_tensor(L, 2), ma[2], mb[1], more[3];
+  int na = 0, nb = 0, n = 0;
+  Tensor ta = check_operand(L, 3, ma, &na, 2);
+  Tensor tb = check_operand(L, 4, mb, &nb, 1);
+  Tensor tc = face_check_tensor(L, 5);
+  if (na > 0) more[n++] = ma[0];
+  if (nb > 0) more[n++] = mb[0];
+  if (na > 1) more[n++] = ma[1];
+  tiled_gemm(cx, &a, d, ta, tb, tc, more, n);
   return 0;
 }
 

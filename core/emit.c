@@ -66,7 +66,7 @@ static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
   const Ins *m = ir_get(e->fn, x[0]);
   const Regs *g = &e->regs[m->imm];
   bool same = strcmp(g->ctype, type) == 0;
-  int64_t bits = dtype_bits((DType)m->type);
+  int64_t bits = emituse_bits((DType)m->type);
   for (int k = 0; k < (refs ? n : 1); k++) {
     emitx_puts(e, k ? ", " : "");
     if (!same) emitx_printf(e, refs ? "(%s &)" : "(%s *)", type);
@@ -118,15 +118,16 @@ static void put_mma(Emit *e, Ref r) {
     emitx_no_way(e, i, row->name);
   const AtomUse *u = find_atom(e, true, i->imm);
   const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
-  const DType type[4] = {row->d_type, row->a_type, row->b_type, row->c_type};
   const uint32_t *c = x + row->nreg[0] + row->nreg[1] + row->nreg[2] + 3;
   bool same = memcmp(c, d, (size_t)(row->nreg[0] + 1) * sizeof *c) == 0;
   emitm_begin(e, i);
-  emitx_printf(e, "%s%s(", emith_atom(e, true, u->id), same ? "" : "_dabc");
-  for (int o = 0; o < (same ? 3 : 4); o++) {
-    emitx_puts(e, o ? ", " : "");
-    put_regs(e, u->refs, x, row->nreg[o],
-             emith_reg_type(row->regs[o], type[o]));
+  emitx_printf(e, "%s%s(", emitatom_name(e, true, u->id), same ? "" : "_dabc");
+  for (int o = 0; o < row->nop; o++) {
+    if (o != 3 || !same) {
+      emitx_puts(e, o ? ", " : "");
+      put_regs(e, u->refs, x, row->nreg[o],
+               emitatom_reg_type(row->regs[o], atom_mma_type(row, o)));
+    }
     x += row->nreg[o] + 1;
   }
   emitx_puts(e, ")");
@@ -139,7 +140,7 @@ static void put_matrix(Emit *e, Ref r) {
   const AtomUse *u = find_atom(e, false, i->imm);
   const uint32_t *x = &e->fn->ext.p[i->ext];
   emitm_begin(e, i);
-  emitx_printf(e, "%s(", emith_atom(e, false, u->id));
+  emitx_printf(e, "%s(", emitatom_name(e, false, u->id));
   if (row->op == CO_LDSM) {
     put_regs(e, u->refs, x, row->num, "unsigned");
     emitx_puts(e, ", ");

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "atom.h"
 #include "emitx.h"
 
 #define FN "static __device__ __forceinline__ "
@@ -87,6 +86,68 @@ typedef struct Row {
   "  asm(\"cvt.rn.satfinite." t "x2.f32 %0, %1, %2;\"\n" \
   "      : \"=h\"(r) : \"f\"(0.0f), \"f\"(x));\n  return r;\n}\n"
 
+// 4- and 6-bit floats, the same way; chips that have a cvt for them use it.
+#define FAMILY \
+  "#if defined(__CUDA_ARCH_SPECIFIC__) || " \
+  "defined(__CUDA_ARCH_FAMILY_SPECIFIC__)\n"
+#define FROM6_C(sign, up, shift, scale) \
+  "  unsigned s = (x & " sign "u) << " up ", c = x & (" sign "u - 1);\n" \
+  "  float f = __uint_as_float(c << " shift ") * __uint_as_float(" scale \
+  "u);\n  return __uint_as_float(s | __float_as_uint(f));\n"
+#define TO6_C(sign, up, low, magic, half, shift, bias, top) \
+  "  unsigned u = __float_as_uint(x), s = u >> " up " & " sign "u;\n" \
+  "  unsigned a = u & 0x7fffffffu, c;\n" \
+  "  if (a > 0x7f800000u) return " top ";\n" \
+  "  if (a < " low ")\n" \
+  "    c = __float_as_uint(__uint_as_float(a) + " magic ") -\n" \
+  "        __float_as_uint(" magic ");\n" \
+  "  else\n    c = (a + " half " + (a >> " shift " & 1u) - " bias ") >> " \
+  shift ";\n  return s | min(c, " top "u);\n"
+#define FROM6_HEAD(t) FN "float " t "_to_f32(unsigned char x) {\n"
+#define TO6_HEAD(t) FN "unsigned char f32_to_" t "(float x) {\n"
+#define HALF_OF "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : " \
+  "\"h\"((unsigned short)h));\n  return r;\n"
+#define FROM6_CVT(t) \
+  "  unsigned h;\n  float r;\n  asm(\"cvt.rn.f16x2." t "x2 %0, %1;\"\n" \
+  "      : \"=r\"(h) : \"h\"((unsigned short)x));\n" HALF_OF
+#define FROM4_CVT(t) \
+  "  unsigned h;\n  float r;\n" \
+  "  asm(\"{ .reg .b8 b; cvt.u8.u16 b, %1; cvt.rn.f16x2." t \
+  "x2 %0, b; }\"\n" \
+  "      : \"=r\"(h) : \"h\"((unsigned short)x));\n" HALF_OF
+#define TO6_CVT(t) \
+  "  unsigned short r;\n" \
+  "  asm(\"cvt.rn.satfinite." t "x2.f32 %0, %1, %2;\"\n" \
+  "      : \"=h\"(r) : \"f\"(0.0f), \"f\"(x));\n  return r;\n"
+#define TO4_CVT(t) \
+  "  unsigned short r;\n" \
+  "  asm(\"{ .reg .b8 b; cvt.rn.satfinite." t "x2.f32 b, %1, %2; \"\n" \
+  "      \"cvt.u16.u8 %0, b; }\"\n" \
+  "      : \"=h\"(r) : \"f\"(0.0f), \"f\"(x));\n  return r;\n"
+#define ROW6(name, head, c, cvt) \
+  {name, 0, 100, head FAMILY cvt "#else\n" c "#endif\n}\n", head c "}\n"}
+#define ROWS6(t, from, to, from_cvt, to_cvt) \
+  [H_##t##_F32] = ROW6(from "_to_f32", FROM6_HEAD(from), FROM_##t, \
+                       from_cvt(from)), \
+  [H_F32_##t] = ROW6("f32_to_" to, TO6_HEAD(to), TO_##t, to_cvt(to))
+#define FROM_E2M1 FROM6_C("0x8", "28", "22", "0x7e800000")
+#define TO_E2M1 TO6_C("0x8", "28", "0x3f800000u", "4194304.0f", \
+                      "0x1fffffu", "22", "0x3f000000u", "0x7")
+#define FROM_E2M3 FROM6_C("0x20", "26", "20", "0x7e800000")
+#define TO_E2M3 TO6_C("0x20", "26", "0x3f800000u", "1048576.0f", \
+                      "0x7ffffu", "20", "0x3f000000u", "0x1f")
+#define FROM_E3M2 FROM6_C("0x20", "26", "21", "0x7d800000")
+#define TO_E3M2 TO6_C("0x20", "26", "0x3e800000u", "524288.0f", \
+                      "0xfffffu", "21", "0x3e000000u", "0x1f")
+
+// 256 bits at once, past L1.
+#define EIGHT(x, sep) x "0" sep x "1" sep x "2" sep x "3" sep x "4" sep x "5" \
+  sep x "6" sep x "7"
+#define WORDS(m) \
+  "\"" m "\"(r[0]), \"" m "\"(r[1]), \"" m "\"(r[2]), \"" m "\"(r[3]),\n" \
+  "        \"" m "\"(r[4]), \"" m "\"(r[5]), \"" m "\"(r[6]), \"" m \
+  "\"(r[7])"
+
 static const Row rows[H_COUNT] = {
   [H_F16_F32] = {"f16_to_f32", 0, 0,
     CVT("f16_to_f32", "float", "float", "=f", "unsigned short", "h",
@@ -162,6 +223,51 @@ static const Row rows[H_COUNT] = {
     NULL},
   [H_ATOMIC_MAX_F32] = {"atomic_max", 0, 0, ATOMF("atomic_max", "fmaxf"),
     NULL},
+  ROWS6(E2M1, "e2m1", "e2m1", FROM4_CVT, TO4_CVT),
+  ROWS6(E2M3, "e2m3", "e2m3", FROM6_CVT, TO6_CVT),
+  ROWS6(E3M2, "e3m2", "e3m2", FROM6_CVT, TO6_CVT),
+  [H_UE8M0_F32] = {"ue8m0_to_f32", 0, 0,
+    FN "float ue8m0_to_f32(unsigned char x) {\n"
+    "  unsigned u = (unsigned)x << 23;\n"
+    "  return __uint_as_float(x == 255 ? 0x7fffffffu : x ? u : 0x400000u);\n"
+    "}\n", NULL},
+  [H_F32_UE8M0] = {"f32_to_ue8m0", 0, 0,
+    "// The nearest power of two; of two equally near the even code.\n"
+    FN "unsigned char f32_to_ue8m0(float x) {\n"
+    "  unsigned a = __float_as_uint(x) & 0x7fffffffu;\n"
+    "  if (a > 0x7f800000u) return 0xff;\n"
+    "  if (a < 0x800000u) return a > 0x600000u;\n"
+    "  return min((a + 0x3fffffu + (a >> 23 & 1u)) >> 23, 0xfeu);\n}\n",
+    NULL},
+  [H_I4] = {"i4_to_int", 0, 0,
+    FN "int i4_to_int(unsigned char x) {\n"
+    "  return (int)((unsigned)x << 28) >> 28;\n}\n", NULL},
+  [H_LD_BITS] = {"ld_bits", 0, 0,
+    FN "unsigned char ld_bits(\n    const unsigned char *p, long long bit, "
+    "int n) {\n  unsigned s = bit & 7, u = (unsigned)p[bit >> 3] >> s;\n"
+    "  if (s + n > 8) u |= (unsigned)p[(bit >> 3) + 1] << (8 - s);\n"
+    "  return u & ((1u << n) - 1);\n}\n", NULL},
+  [H_ST_BITS] = {"st_bits", 0, 0,
+    "// Other threads may store the other bits of the same word.\n"
+    FN "void st_bits(\n    unsigned char *p, long long bit, int n, "
+    "unsigned x) {\n"
+    "  unsigned long long a = (unsigned long long)p & 3;\n"
+    "  unsigned *w = (unsigned *)(p - a) + ((bit + a * 8) >> 5);\n"
+    "  unsigned s = (bit + a * 8) & 31, m = (1u << n) - 1;\n"
+    "  atomicAnd(w, ~(m << s));\n  atomicOr(w, (x & m) << s);\n"
+    "  if (s + n <= 32) return;\n"
+    "  atomicAnd(w + 1, ~(m >> (32 - s)));\n"
+    "  atomicOr(w + 1, (x & m) >> (32 - s));\n}\n", NULL},
+  [H_LD256] = {"ld_256", 0, 0,
+    FN "void ld_256(unsigned *r, const void *p) {\n"
+    "  asm volatile(\"ld.global.L1::no_allocate.v8.b32 \"\n      \"{"
+    EIGHT("%", ", ") "}, [%8];\"\n      : " WORDS("=r")
+    "\n      : \"l\"(p) : \"memory\");\n}\n", NULL},
+  [H_ST256] = {"st_256", 0, 0,
+    FN "void st_256(void *p, const unsigned *r) {\n"
+    "  asm volatile(\"st.global.L1::no_allocate.v8.b32 [%8], \"\n      \"{"
+    EIGHT("%", ", ") "};\"\n      :: " WORDS("r")
+    ", \"l\"(p) : \"memory\");\n}\n", NULL},
   [H_LANE] = {"lane_id", 0, 0, SPECIAL("lane_id", "laneid"), NULL},
   [H_WARP] = {"warp_id", 0, 0,
     FN "int warp_id() {\n"
@@ -219,123 +325,6 @@ static void print_async(Emit *e) {
   }
 }
 
-// ---- atoms ----
-
-const char *emith_atom(Emit *e, bool mma, int id) {
-  const char *name = mma ? atom_mma(id)->name : atom_copy(id)->name;
-  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", name);
-  for (char *p = s; *p; p++) {
-    bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-              (*p >= '0' && *p <= '9');
-    if (!ok) *p = '_';
-  }
-  return s;
-}
-
-// C type of a register by constraint letter and what it holds.
-const char *emith_reg_type(char c, DType t) {
-  return c == 'f'                   ? "float"
-         : c == 'd'                 ? "double"
-         : c == 'l'                 ? "unsigned long long"
-         : c == 'r' && t == DT_I32  ? "int"
-                                    : "unsigned";
-}
-
-// Parameters for n registers called `name`: a pointer, or one by one.
-static void reg_params(Emit *e, bool refs, bool out, const char *type,
-                       char name, int n) {
-  if (!refs) {
-    emitx_printf(e, "%s%s *%c", out ? "" : "const ", type, name);
-    return;
-  }
-  for (int k = 0; k < n; k++)
-    emitx_printf(e, "%s%s %s%c%d", k ? ", " : "", type, out ? "&" : "", name,
-                 k);
-}
-
-// {%4, %5}, numbered from *at on; dp4a and dp2a take theirs bare.
-static void reg_braces(Emit *e, int n, int *at, bool bare) {
-  emitx_puts(e, bare ? "" : "{");
-  for (int k = 0; k < n; k++)
-    emitx_printf(e, "%s%%%d", k ? ", " : "", (*at)++);
-  emitx_puts(e, bare ? "" : "}");
-}
-
-static void reg_operands(Emit *e, bool refs, const char *mode, char c,
-                         char name, int n, bool first) {
-  for (int k = 0; k < n; k++) {
-    emitx_puts(e, k || !first ? ", " : "");
-    if (refs) emitx_printf(e, "\"%s%c\"(%c%d)", mode, c, name, k);
-    else emitx_printf(e, "\"%s%c\"(%c[%d])", mode, c, name, k);
-  }
-}
-
-// D = A * B + D, or with a C of its own.
-static void print_mma(Emit *e, const AtomUse *u, bool separate) {
-  const AtomMma *row = atom_mma(u->id);
-  const uint8_t *n = row->nreg;
-  const char *g = row->regs;
-  bool bare = strncmp(row->ptx, "dp", 2) == 0;
-  emitx_printf(e, FN "void %s%s(\n    ", emith_atom(e, true, u->id),
-               separate ? "_dabc" : "");
-  const DType type[4] = {row->d_type, row->a_type, row->b_type, row->c_type};
-  for (int o = 0; o < (separate ? 4 : 3); o++) {
-    emitx_puts(e, o ? ", " : "");
-    reg_params(e, u->refs, o == 0, emith_reg_type(g[o], type[o]), "dabc"[o],
-               n[o]);
-  }
-  emitx_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
-  int at = 0;
-  for (int o = 0; o < 3; o++) {
-    reg_braces(e, n[o], &at, bare);
-    emitx_puts(e, ", ");
-  }
-  if (!separate) at = 0;
-  reg_braces(e, n[3], &at, bare);
-  emitx_puts(e, ";\"\n      : ");
-  reg_operands(e, u->refs, separate ? "=" : "+", g[0], 'd', n[0], true);
-  emitx_puts(e, "\n      : ");
-  reg_operands(e, u->refs, "", g[1], 'a', n[1], true);
-  reg_operands(e, u->refs, "", g[2], 'b', n[2], false);
-  if (separate) reg_operands(e, u->refs, "", g[3], 'c', n[3], false);
-  emitx_puts(e, ");\n}\n");
-}
-
-static void print_matrix(Emit *e, const AtomUse *u) {
-  const AtomCopy *row = atom_copy(u->id);
-  bool load = row->op == CO_LDSM;
-  int at = load ? 0 : 1, n = row->num;
-  emitx_printf(e, FN "void %s(\n    ", emith_atom(e, false, u->id));
-  if (load) {
-    reg_params(e, u->refs, true, "unsigned", 'r', n);
-    emitx_puts(e, ", unsigned src");
-  } else {
-    emitx_puts(e, "unsigned dst, ");
-    reg_params(e, u->refs, false, "unsigned", 'r', n);
-  }
-  emitx_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
-  if (!load) emitx_puts(e, "[%0], ");
-  reg_braces(e, n, &at, false);
-  if (load) emitx_printf(e, ", [%%%d]", n);
-  emitx_puts(e, ";\"\n      : ");
-  if (load) {
-    reg_operands(e, u->refs, "=", 'r', 'r', n, true);
-    emitx_puts(e, "\n      : \"r\"(src)");
-  } else {
-    emitx_puts(e, ": \"r\"(dst)");
-    reg_operands(e, u->refs, "", 'r', 'r', n, false);
-  }
-  emitx_puts(e, "\n      : \"memory\");\n}\n");
-}
-
-// A warp's registers rearranged among its lanes.
-static void print_movm(Emit *e, const AtomUse *u) {
-  const AtomCopy *row = atom_copy(u->id);
-  emitx_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
-               "  asm volatile(\"%s %%0, %%1;\" : \"=r\"(d) : \"r\"(s));\n}\n",
-               emith_atom(e, false, u->id), row->ptx);
-}
-
 // ---- all ----
 
 static const char *const reserved[] = {
@@ -375,7 +364,7 @@ void emith_reserve(Emit *e) {
     emitx_reserve(e, async_names[k / ASYNC_WIDTHS][k % ASYNC_WIDTHS]);
   emitintrin_reserve(e);
   for (size_t k = 0; k < e->natom; k++)
-    emitx_reserve(e, emith_atom(e, e->atom[k].mma, e->atom[k].id));
+    emitx_reserve(e, emitatom_name(e, e->atom[k].mma, e->atom[k].id));
 }
 
 void emith_print(Emit *e) {
@@ -386,15 +375,5 @@ void emith_print(Emit *e) {
   }
   print_async(e);
   emitintrin_print(e);
-  for (size_t k = 0; k < e->natom; k++) {
-    const AtomUse *u = &e->atom[k];
-    if (!u->mma && atom_copy(u->id)->op == CO_MOVM) {
-      print_movm(e, u);
-    } else if (!u->mma) {
-      print_matrix(e, u);
-    } else {
-      if (u->same) print_mma(e, u, false);
-      if (u->separate) print_mma(e, u, true);
-    }
-  }
+  for (size_t k = 0; k < e->natom; k++) emitatom_print(e, &e->atom[k]);
 }

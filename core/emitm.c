@@ -46,7 +46,7 @@ void emitm_begin(Emit *e, const Ins *i) {
 static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
   DType t = ir_type(e->fn, value);
   int wbits = e->regs[ir_get(e->fn, mem)->imm].wbits;
-  bool part = dtype_bits(ir_type(e->fn, mem)) < wbits;
+  bool part = emituse_bits(ir_type(e->fn, mem)) < wbits;
   emitx_reg_open(e, mem, off, t, fresh);
   emitx_val(e, value, part ? PR_UNARY : PR_ANY);
   emitx_reg_close(e, mem, off, t);
@@ -129,6 +129,11 @@ Ref emitm_store(Emit *e, Ref r) {
     return r;
   }
   DType t = ir_type(e->fn, i->a[2]);
+  if (dtype_bits(t) < 8) {
+    emitx_store_bits(e, i);
+    emitm_end(e);
+    return r;
+  }
   if (t == (DType)m->type) {
     emitx_element(e, i->a[0], i->a[1]);
   } else {  // same width, another type
@@ -144,10 +149,9 @@ Ref emitm_store(Emit *e, Ref r) {
 // A word filled with copies of the value.
 static void splat(Emit *e, const Regs *g, Ref value, int bits) {
   const Ins *v = ir_get(e->fn, value);
-  unsigned ones = bits == 16 ? 0x10001u : bits == 8 ? 0x1010101u : 0x11111111u;
-  unsigned mask = bits == 16 ? 0xffffu : bits == 8 ? 0xffu : 0xfu;
+  unsigned mask = bits < 32 ? (1u << bits) - 1 : ~0u, ones = ~0u / mask;
   if (bits >= g->wbits) {
-    emitx_val(e, value, PR_ANY);
+    emitx_as_word(e, value, g->type);
   } else if (v->op == OP_CONST) {
     unsigned u = ((unsigned)v->imm & mask) * ones;
     emitx_printf(e, u ? "0x%08xu" : "%u", u);
@@ -162,7 +166,7 @@ void emitm_fill(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Ins *m = ir_get(e->fn, i->a[0]);
   const Regs *g = &e->regs[m->imm];
-  int bits = dtype_bits((DType)m->type);
+  int bits = emituse_bits((DType)m->type);
   int64_t at = emituse_int(e, i->a[1]) * bits, n = i->imm * bits;
   emitm_begin(e, i);
   if (at % g->wbits || n % g->wbits || bits > g->wbits) {
@@ -206,7 +210,7 @@ static Side side_of(const Emit *e, const uint32_t *x) {
   Side s = {.mem = x[0], .off = x[1], .regs = m->op == OP_RMEM};
   if (!s.regs) return s;
   s.g = &e->regs[m->imm];
-  s.bit = emituse_int(e, x[1]) * dtype_bits((DType)m->type);
+  s.bit = emituse_int(e, x[1]) * emituse_bits((DType)m->type);
   return s;
 }
 
@@ -228,7 +232,8 @@ static const char *vector_type(Emit *e, int64_t bits) {
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
-  bool plain = strcmp(own, type) == 0;
+  bool below = !s->regs && dtype_bits(ir_type(e->fn, s->mem)) < 8;
+  bool plain = strcmp(own, type) == 0 && !below;
   if (s->cut) {
     emitx_printf(e, "((%s%s *)", src ? "const " : "", type);
     emitx_pointer(e, s->mem, s->off, PR_UNARY);
@@ -313,7 +318,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   if (partial(s, bits)) put_part(e, s, vector_type(e, bits));
   else if (d->regs && s->regs && w[0] == bits && w[1] == bits &&
            strcmp(own[0], own[1]) != 0)
-    emitx_reg(e, s->mem, s->bit / dtype_bits(ir_type(e->fn, s->mem)),
+    emitx_reg(e, s->mem, s->bit / emituse_bits(ir_type(e->fn, s->mem)),
               d->g->type);
   else put_side(e, s, type, true);
   emitm_end(e);
@@ -379,13 +384,28 @@ static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   else move_out(e, d, s, bits);
 }
 
+// 256 bits between global memory and eight words of registers.
+static void move_256(Emit *e, const Side *d, const Side *s) {
+  const Side *r = d->regs ? d : s, *m = d->regs ? s : d;
+  emith_need(e, d->regs ? H_LD256 : H_ST256);
+  emitx_puts(e, d->regs ? "ld_256(" : "st_256(");
+  if (!d->regs) emitx_pointer(e, m->mem, m->off, PR_ANY);
+  emitx_puts(e, d->regs ? "(unsigned *)&" : ", (const unsigned *)&");
+  emitx_word(e, r->mem, r->bit);
+  if (d->regs) emitx_puts(e, ", ");
+  if (d->regs) emitx_pointer(e, m->mem, m->off, PR_ANY);
+  emitx_puts(e, ")");
+  emitm_end(e);
+}
+
 void emitm_copy(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const uint32_t *x = &e->fn->ext.p[i->ext];
   Side d = side_of(e, x), s = side_of(e, x + 2);
   d.fresh = e->fresh[r];
-  bool fits = (aligned(&d, i->imm) || partial(&d, i->imm)) &&
-              (aligned(&s, i->imm) || partial(&s, i->imm));
+  bool wide = i->imm == 256;
+  bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
+                       (aligned(&s, i->imm) || partial(&s, i->imm)));
   emitm_begin(e, i);
   if (x[4]) {
     emitx_puts(e, "if (");
@@ -394,7 +414,8 @@ void emitm_copy(Emit *e, Ref r) {
     e->depth++;
     if (!fits) emitm_newline(e), emitm_indent(e);
   }
-  if (fits) move(e, &d, &s, i->imm);
+  if (wide) move_256(e, &d, &s);
+  else if (fits) move(e, &d, &s, i->imm);
   else move_words(e, &d, &s, i->imm);
   if (!x[4]) return;
   e->depth--;

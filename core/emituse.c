@@ -24,6 +24,12 @@ int64_t emituse_int(const Emit *e, Ref r) {
   return ir_get(e->fn, r)->imm;
 }
 
+// Types of 6 bits have a byte each: they divide no register.
+int emituse_bits(DType t) {
+  int bits = dtype_bits(t);
+  return bits == 6 ? 8 : bits;
+}
+
 int64_t emituse_reg(const Emit *e, uint32_t x) {
   (void)e;
   return x;
@@ -38,7 +44,7 @@ int emituse_mma_regs(const Emit *e, const Ins *i, int o) {
 bool emituse_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n) {
   const Ins *m = ir_get(e->fn, mem);
   const Regs *g = &e->regs[m->imm];
-  int64_t bits = dtype_bits((DType)m->type);
+  int64_t bits = emituse_bits((DType)m->type);
   for (int k = 0; k < n; k++) {
     int64_t at = emituse_reg(e, off[k]) * bits;
     int64_t want = emituse_reg(e, off[0]) * bits + k * g->wbits;
@@ -74,7 +80,7 @@ static Ref operand(const Flow *f, const Ins *i, uint32_t k) {
     }
     case OP_MMA: {
       uint32_t at = 0;
-      for (int o = 0; o < 4; o++) {
+      for (int o = 0; o < atom_mma((int)i->imm)->nop; o++) {
         if (k == at) return x;
         at += 1 + (uint32_t)emituse_mma_regs(f->e, i, o);
       }
@@ -90,8 +96,8 @@ static Ref operand(const Flow *f, const Ins *i, uint32_t k) {
 static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
                       int64_t *lo, int64_t *hi) {
   const Ins *m = ir_get(f->fn, mem);
-  int64_t base = dtype_bits(f->fn->mem.p[m->imm].type);
-  int64_t at = off * dtype_bits((DType)m->type);
+  int64_t base = emituse_bits(f->fn->mem.p[m->imm].type);
+  int64_t at = off * emituse_bits((DType)m->type);
   *lo = at / base;
   *hi = (at + bits + base - 1) / base;
   int64_t count = f->fn->mem.p[m->imm].count;
@@ -108,7 +114,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
   switch ((int)i->op) {
     case OP_ST: case OP_FILL:
       if (ir_get(f->fn, i->a[0])->op != OP_RMEM) break;
-      bits = dtype_bits(ir_type(f->fn, i->a[0]));
+      bits = emituse_bits(ir_type(f->fn, i->a[0]));
       tell(f, r, i->a[0], emituse_int(f->e, i->a[1]),
            i->op == OP_FILL ? bits * i->imm : bits);
       break;
@@ -141,7 +147,7 @@ static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
-  int64_t at = off * dtype_bits((DType)m->type), end = at + bits;
+  int64_t at = off * emituse_bits((DType)m->type), end = at + bits;
   bool *wrote = f->wrote[m->imm];
   Ref base = f->fn->mem.p[m->imm].ref;
   if (!wrote[at / wbits] && f->loop[by] == f->loop[base])
@@ -183,7 +189,7 @@ static bool can_wait(const Flow *f, Ref r) {
   if (i->op == OP_VGET) return f->vset[i->a[0]] >= u->last;
   const Ins *m = ir_get(f->fn, i->a[0]);
   if (m->op != OP_RMEM) return u->uses == 1 && f->memory >= u->last;
-  int64_t lo, hi, bits = dtype_bits((DType)m->type);
+  int64_t lo, hi, bits = emituse_bits((DType)m->type);
   reg_range(f, i->a[0], emituse_int(f->e, i->a[1]), bits, &lo, &hi);
   for (int64_t k = lo; k < hi; k++)
     if (f->regs[m->imm][k] < u->last) return false;
@@ -269,20 +275,38 @@ static void find_regions(Flow *f) {
 
 // ---- register arrays ----
 
+// The narrowest and widest element of all names of each array.
+static void name_widths(const Emit *e, int *least, int *most) {
+  for (size_t k = 0; k < e->fn->mem.n; k++)
+    least[k] = most[k] = emituse_bits(e->fn->mem.p[k].type);
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    const Ins *i = ir_get(e->fn, r);
+    if (i->op != OP_RMEM) continue;
+    int bits = emituse_bits((DType)i->type);
+    if (bits < least[i->imm]) least[i->imm] = bits;
+    if (bits > most[i->imm]) most[i->imm] = bits;
+  }
+}
+
+// Words have the type of the elements; elements below 32 bits are packed, and
+// what is named with several widths is kept in words that all fit.
 static void declare_regs(Emit *e) {
+  int *least = NEW(e->cx, int, e->fn->mem.n + 1);
+  int *most = NEW(e->cx, int, e->fn->mem.n + 1);
+  name_widths(e, least, most);
   for (size_t k = 0; k < e->fn->mem.n; k++) {
     const Mem *m = &e->fn->mem.p[k];
     if (m->space != SP_RMEM) continue;
-    int bits = dtype_bits(m->type);
+    int bits = emituse_bits(m->type);
     Regs *g = &e->regs[k];
-    bool packed = bits < 32 && m->type != DT_BOOL;
-    g->wbits = packed ? 32 : bits;
-    g->type = packed ? DT_U32 : m->type;
+    bool one = least[k] == most[k];
+    bool packed = least[k] < 32 && !(one && m->type == DT_BOOL);
+    g->wbits = packed ? 32 : least[k];
+    g->type = packed || (!one && least[k] == 32) ? DT_U32
+              : one ? m->type : least[k] == 64 ? DT_U64 : m->type;
     g->ctype = dtype_cuda(g->type);
-    g->words = packed ? (m->count * bits + 31) / 32 : m->count;
-    if (packed && 32 % bits)
-      ctx_fail(e->cx, ERR_TYPE, "registers of %s are not supported yet",
-               dtype_name(m->type));
+    g->words = (m->count * bits + g->wbits - 1) / g->wbits;
+    g->vector = most[k] > g->wbits;
   }
 }
 
@@ -313,7 +337,7 @@ static void note_mma(Emit *e, const Ins *i) {
   if (row->flags & AMF_FMA) return;
   AtomUse *u = atom_use(e, true, (int)i->imm);
   const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
-  for (int o = 0; o < 4; o++) {
+  for (int o = 0; o < row->nop; o++) {
     int n = row->nreg[o];
     if (!emituse_run_of_words(e, x[0], x + 1, n)) u->refs = true;
     bool same = memcmp(x, d, (size_t)(n + 1) * sizeof *x) == 0;

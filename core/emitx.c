@@ -120,6 +120,7 @@ static Prec const_int(Emit *e, DType t, int64_t v) {
   }
   if (t == DT_U32) emitx_printf(e, "%uu", (unsigned)v);
   else if (t == DT_U64) emitx_printf(e, "%" PRIu64 "ull", (uint64_t)v);
+  else if (t == DT_I4) emitx_printf(e, "%d", (int)(v &= 15));
   else emitx_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");
   return v < 0 && dtype_class(t) == 'I' ? PR_UNARY : PR_POST;
 }
@@ -164,6 +165,10 @@ const char *emitx_to_f32(Emit *e, const Ins *i, DType t) {
     case DT_TF32: emith_need(e, H_TF32_F32); return "tf32_to_f32";
     case DT_E4M3: emith_need(e, H_E4M3_F32); return "e4m3_to_f32";
     case DT_E5M2: emith_need(e, H_E5M2_F32); return "e5m2_to_f32";
+    case DT_E2M1: emith_need(e, H_E2M1_F32); return "e2m1_to_f32";
+    case DT_E2M3: emith_need(e, H_E2M3_F32); return "e2m3_to_f32";
+    case DT_E3M2: emith_need(e, H_E3M2_F32); return "e3m2_to_f32";
+    case DT_UE8M0: emith_need(e, H_UE8M0_F32); return "ue8m0_to_f32";
     default: emitx_no_way(e, i, "this conversion");
   }
 }
@@ -175,6 +180,10 @@ const char *emitx_from_f32(Emit *e, const Ins *i, DType t) {
     case DT_TF32: emith_need(e, H_F32_TF32); return "f32_to_tf32";
     case DT_E4M3: emith_need(e, H_F32_E4M3); return "f32_to_e4m3";
     case DT_E5M2: emith_need(e, H_F32_E5M2); return "f32_to_e5m2";
+    case DT_E2M1: emith_need(e, H_F32_E2M1); return "f32_to_e2m1";
+    case DT_E2M3: emith_need(e, H_F32_E2M3); return "f32_to_e2m3";
+    case DT_E3M2: emith_need(e, H_F32_E3M2); return "f32_to_e3m2";
+    case DT_UE8M0: emith_need(e, H_F32_UE8M0); return "f32_to_ue8m0";
     default: emitx_no_way(e, i, "this conversion");
   }
 }
@@ -509,8 +518,20 @@ static Prec negation(Emit *e, const Ins *i) {
 // ---- conversions ----
 
 static Prec cast(Emit *e, DType t, Ref r) {
+  bool nibble = ir_type(e->fn, r) == DT_I4;
   emitx_printf(e, "(%s)", dtype_cuda(t));
+  if (nibble) emith_need(e, H_I4);
+  if (nibble) emitx_puts(e, "i4_to_int(");
+  emitx_val(e, r, nibble ? PR_ANY : PR_UNARY);
+  if (nibble) emitx_puts(e, ")");
+  return PR_UNARY;
+}
+
+// To an integer below a byte: the low bits.
+static Prec cut(Emit *e, DType t, Ref r) {
+  emitx_puts(e, "(unsigned char)(");
   emitx_val(e, r, PR_UNARY);
+  emitx_printf(e, " & 0x%x)", (1u << dtype_bits(t)) - 1);
   return PR_UNARY;
 }
 
@@ -520,10 +541,12 @@ static Prec float_to_int(Emit *e, DType t, Ref r) {
   int bits = dtype_bits(t);
   if (bits < 32) {
     int hi = (1 << (u ? bits : bits - 1)) - 1;
-    emitx_printf(e, "(%s)min(max(", dtype_cuda(t));
+    emitx_printf(e, bits < 8 ? "(%s)(min(max(" : "(%s)min(max(",
+                 dtype_cuda(t));
     emitx_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
     emitx_f32(e, r, PR_ANY);
     emitx_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
+    if (bits < 8) emitx_printf(e, " & 0x%x)", (1u << bits) - 1);
     return PR_UNARY;
   }
   emitx_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
@@ -585,7 +608,7 @@ static Prec convert(Emit *e, const Ins *i) {
   }
   if (dtype_is_float(t)) return to_float(e, i, t, i->a[0]);
   if (dtype_is_float(s)) return float_to_int(e, t, i->a[0]);
-  return cast(e, t, i->a[0]);
+  return dtype_bits(t) < 8 ? cut(e, t, i->a[0]) : cast(e, t, i->a[0]);
 }
 
 static const char *bits_name(DType from, DType to) {
@@ -600,7 +623,12 @@ static const char *bits_name(DType from, DType to) {
 static Prec bitcast(Emit *e, const Ins *i) {
   DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (!f) return cast(e, t, i->a[0]);
+  if (dtype_bits(t) < dtype_bits(s)) return cut(e, t, i->a[0]);
+  if (!f) {
+    emitx_printf(e, "(%s)", dtype_cuda(t));
+    emitx_val(e, i->a[0], PR_UNARY);
+    return PR_UNARY;
+  }
   if (t == DT_U64) emitx_puts(e, "(unsigned long long)");
   call(e, bits_name(s, t), i, 1);
   return t == DT_U64 ? PR_UNARY : PR_POST;
@@ -617,7 +645,7 @@ void emitx_word(Emit *e, Ref mem, int64_t bit) {
 void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
-  int64_t bits = dtype_bits((DType)i->type), bit = off * bits;
+  int64_t bits = emituse_bits((DType)i->type), bit = off * bits;
   if (bits > g->wbits) {
     emitx_printf(e, "*(%s *)&", dtype_cuda(t));
     emitx_word(e, mem, bit);
@@ -627,6 +655,8 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
     if (f != tf) emitx_printf(e, "%s(", bits_name(g->type, t));
+    else if (dtype_class(g->type) != dtype_class(t) && t != DT_TF32)
+      emitx_printf(e, "(%s)", dtype_cuda(t));
     emitx_word(e, mem, bit);
     if (f != tf) emitx_puts(e, ")");
     return;
@@ -635,18 +665,24 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
   emitx_printf(e, "(%s)", dtype_cuda(t));
   bool paren = shift || bits < 8;
   if (paren) emitx_puts(e, "(");
-  if (g->type == DT_F32) emitx_puts(e, "__float_as_uint(");
   emitx_word(e, mem, bit);
-  if (g->type == DT_F32) emitx_puts(e, ")");
   if (shift) emitx_printf(e, " >> %" PRId64, shift);
   if (bits < 8) emitx_printf(e, " & 0x%xu", (1u << bits) - 1);
   if (paren) emitx_puts(e, ")");
 }
 
+void emitx_as_word(Emit *e, Ref r, DType t) {
+  DType s = ir_type(e->fn, r);
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (f) emitx_printf(e, "%s(", bits_name(s, t));
+  emitx_val(e, r, PR_ANY);
+  if (f) emitx_puts(e, ")");
+}
+
 void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
-  int bits = dtype_bits((DType)i->type);
+  int bits = emituse_bits((DType)i->type);
   int64_t bit = off * bits;
   if (bits > g->wbits) {
     emitx_reg(e, mem, off, t);
@@ -661,9 +697,6 @@ void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
     if (f != tf) emitx_printf(e, "%s(", bits_name(t, g->type));
     return;
   }
-  if (g->type == DT_F32)
-    ctx_fail(e->cx, ERR_TYPE, "line %u: storing parts of an f32 register",
-             e->fn->src.p[e->src].line);
   unsigned mask = ((1u << bits) - 1) << (bit % 32);
   if (!fresh) {
     emitx_puts(e, "(");
@@ -678,7 +711,7 @@ void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
 void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
-  int bits = dtype_bits((DType)i->type);
+  int bits = emituse_bits((DType)i->type);
   int64_t shift = off * bits % g->wbits;
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
@@ -689,23 +722,35 @@ void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
   }
 }
 
-static void want_bytes(Emit *e, Ref mem) {
-  const Ins *i = ir_get(e->fn, mem);
-  if (dtype_bits((DType)i->type) < 8)
-    emitx_no_way(e, i, "an element smaller than a byte");
-}
-
 void emitx_element(Emit *e, Ref mem, Ref off) {
-  want_bytes(e, mem);
   emitx_printf(e, "%s[", e->use[mem].name);
   emitx_val(e, off, PR_ANY);
   emitx_puts(e, "]");
 }
 
+// ` + 3 * x / 2`: bytes of an offset in elements below a byte, which is a
+// whole number of them.
+static void put_bytes(Emit *e, Ref off, int bits) {
+  int64_t k;
+  if (ir_const(e->fn, off, &k)) {
+    if (k) emitx_printf(e, " + %" PRId64, k * bits / 8);
+    return;
+  }
+  emitx_puts(e, " + ");
+  emitx_val(e, off, PR_MUL);
+  if (bits == 6) emitx_puts(e, " * 6 / 8");
+  else emitx_printf(e, " / %d", 8 / bits);
+}
+
 void emitx_pointer(Emit *e, Ref mem, Ref off, Prec min) {
-  want_bytes(e, mem);
   size_t start = e->out->text.n;
+  int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
   emitx_puts(e, e->use[mem].name);
+  if (bits < 8) {
+    put_bytes(e, off, bits);
+    if (PR_ADD < min) wrap(e, start);
+    return;
+  }
   Lin l = lin_of(e, off);
   if (l.n) {
     emitx_puts(e, " + ");
@@ -720,8 +765,12 @@ void emitx_pointer(Emit *e, Ref mem, Ref off, Prec min) {
 void emitx_address(Emit *e, Ref mem, Ref off) {
   const Ins *i = ir_get(e->fn, mem);
   int bits = dtype_bits((DType)i->type);
-  Lin l = lin_of(e, off);
   emitx_printf(e, "%s_addr", e->use[mem].name);
+  if (bits < 8) {
+    put_bytes(e, off, bits);
+    return;
+  }
+  Lin l = lin_of(e, off);
   if (l.n) {
     emitx_puts(e, " + ");
     size_t at = e->out->text.n;
@@ -735,10 +784,38 @@ void emitx_address(Emit *e, Ref mem, Ref off) {
       memcpy(b->p + at, "(unsigned)", 10);
     }
     if (bits >= 16) emitx_printf(e, " * %du", bits / 8);
-    else if (bits < 8) emitx_printf(e, " / %du", 8 / bits);
   }
   int64_t k = l.k * bits / 8;
   if (k) emitx_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+}
+
+// ---- elements below a byte ----
+
+// `A, x * 6ll`: where the element's bits begin.
+static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
+  emitx_printf(e, "%s, ", e->use[mem].name);
+  size_t at = e->out->text.n;
+  if (emitx_val(e, off, PR_ANY) < PR_MUL) wrap(e, at);
+  if (bits > 1) emitx_printf(e, " * %dll", bits);
+}
+
+static Prec load_bits(Emit *e, const Ins *i) {
+  int bits = dtype_bits((DType)i->type);
+  emith_need(e, H_LD_BITS);
+  emitx_puts(e, "ld_bits(");
+  put_bit(e, i->a[0], i->a[1], bits);
+  emitx_printf(e, ", %d)", bits);
+  return PR_POST;
+}
+
+void emitx_store_bits(Emit *e, const Ins *i) {
+  int bits = dtype_bits((DType)ir_get(e->fn, i->a[0])->type);
+  emith_need(e, H_ST_BITS);
+  emitx_puts(e, "st_bits(");
+  put_bit(e, i->a[0], i->a[1], bits);
+  emitx_printf(e, ", %d, ", bits);
+  emitx_val(e, i->a[2], PR_ANY);
+  emitx_puts(e, ")");
 }
 
 static Prec load(Emit *e, const Ins *i) {
@@ -748,6 +825,7 @@ static Prec load(Emit *e, const Ins *i) {
     emitx_reg(e, i->a[0], emituse_int(e, i->a[1]), t);
     return PR_UNARY;
   }
+  if (dtype_bits(t) < 8) return load_bits(e, i);
   if (i->flags) return emitintrin_access(e, i);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
   if (f) emitx_printf(e, "%s(", bits_name(s, t));

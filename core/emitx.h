@@ -1,6 +1,6 @@
 // What the parts of the emitter share: emit.c (the walk), emituse.c (what is
 // written where), emitx.c and emitw.c (expressions), emitm.c (statements that
-// move data), emith.c (helper functions).
+// move data), emith.c (helper functions), emitatom.c (those of atoms).
 #ifndef CUTE_EMITX_H
 #define CUTE_EMITX_H
 
@@ -84,7 +84,9 @@ typedef struct Emit {
 typedef enum Helper {
   H_F16_F32, H_F32_F16, H_BF16_F32, H_F32_BF16, H_F64_F16, H_F64_ODD,
   H_PACK_F16, H_PACK_BF16, H_F32_TF32, H_TF32_F32, H_E4M3_F32, H_F32_E4M3,
-  H_E5M2_F32, H_F32_E5M2, H_FMA_F16, H_FMA_BF16, H_DIV_I32, H_MOD_I32,
+  H_E5M2_F32, H_F32_E5M2, H_E2M1_F32, H_F32_E2M1, H_E2M3_F32, H_F32_E2M3,
+  H_E3M2_F32, H_F32_E3M2, H_UE8M0_F32, H_F32_UE8M0, H_I4, H_LD_BITS,
+  H_ST_BITS, H_LD256, H_ST256, H_FMA_F16, H_FMA_BF16, H_DIV_I32, H_MOD_I32,
   H_DIV_I64, H_MOD_I64, H_MOD_F32, H_MOD_F64, H_EX2, H_TANH, H_RCP,
   H_ATOMIC_F16, H_ATOMIC_BF16, H_ATOMIC_MIN_F32, H_ATOMIC_MAX_F32, H_LANE,
   H_WARP, H_SMID, H_COUNT
@@ -114,6 +116,7 @@ bool emituse_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n);
 // Offset in elements that an ext word of an atom operand stands for.
 int64_t emituse_reg(const Emit *e, uint32_t x);
 int64_t emituse_int(const Emit *e, Ref r);  // of a constant
+int emituse_bits(DType t);  // that an element takes in registers
 
 // ---- emitx.c ----
 void emitx_puts(Emit *e, const char *s);
@@ -141,6 +144,10 @@ void emitx_word(Emit *e, Ref mem, int64_t bit);
 // fresh: nothing else was in the word yet.
 void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t);
+// Value r as a word of registers of type t.
+void emitx_as_word(Emit *e, Ref r, DType t);
+// A store of an element below a byte, without the semicolon.
+void emitx_store_bits(Emit *e, const Ins *i);
 // f32 of a small float: "bf16_to_f32"; and back.
 const char *emitx_to_f32(Emit *e, const Ins *i, DType t);
 const char *emitx_from_f32(Emit *e, const Ins *i, DType t);
@@ -179,7 +186,11 @@ void emith_reserve(Emit *e);  // the names of all helpers
 void emith_print(Emit *e);    // appends those needed
 // Name of the cp.async helper for these bits and flags (and notes the need).
 const char *emith_async(Emit *e, int64_t bits, unsigned flags, bool pred);
-const char *emith_atom(Emit *e, bool mma, int id);  // name of an atom's
-const char *emith_reg_type(char constraint, DType t);
+
+// ---- emitatom.c ----
+const char *emitatom_name(Emit *e, bool mma, int id);  // of its helper
+// C type of a register by constraint letter and what it holds.
+const char *emitatom_reg_type(char constraint, DType t);
+void emitatom_print(Emit *e, const AtomUse *u);  // the helper's text
 
 #endif

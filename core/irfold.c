@@ -9,6 +9,8 @@
 
 static int64_t type_lo(DType t) {
   switch ((int)t) {
+    case DT_I4: return -8;
+    case DT_B1: case DT_U4: return 0;
     case DT_I8: return INT8_MIN;
     case DT_I16: return INT16_MIN;
     case DT_I32: return INT32_MIN;
@@ -19,7 +21,9 @@ static int64_t type_lo(DType t) {
 
 static int64_t type_hi(DType t) {
   switch ((int)t) {
-    case DT_BOOL: return 1;
+    case DT_BOOL: case DT_B1: return 1;
+    case DT_I4: return 7;
+    case DT_U4: return 15;
     case DT_I8: return INT8_MAX;
     case DT_U8: return UINT8_MAX;
     case DT_I16: return INT16_MAX;
@@ -204,6 +208,9 @@ static bool float_const(const Fn *fn, Ref r, double *v) {
 static int64_t wrap(DType t, int64_t v) {
   switch ((int)t) {
     case DT_BOOL: return v != 0;
+    case DT_B1: return v & 1;
+    case DT_U4: return v & 15;
+    case DT_I4: return ((v & 15) ^ 8) - 8;
     case DT_I8: return (int8_t)v;
     case DT_U8: return (uint8_t)v;
     case DT_I16: return (int16_t)v;
@@ -457,6 +464,12 @@ static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
              op_name(op), dtype_name(t), dtype_name(u));
 }
 
+// The type that arithmetic on t is done in: below a byte there is none.
+static DType worker(DType t) {
+  return t == DT_UE8M0 ? DT_F32
+         : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
+}
+
 Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   ir_use(cx, fn, a);
   ir_use(cx, fn, b);
@@ -464,7 +477,12 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   if (shift && dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
   if (!shift) want_same(cx, fn, op, a, b);
   else if (dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
-  DType t = ir_type(fn, a);
+  DType t = ir_type(fn, a), in = worker(t);
+  if (in != t) {
+    Ref x = ir_cvt(cx, fn, in, a), y = shift ? b : ir_cvt(cx, fn, in, b);
+    Ref r = ir_op2(cx, fn, op, x, y);
+    return is_compare(op) ? r : ir_cvt(cx, fn, t, r);
+  }
   bool ints = !dtype_is_float(t);
   int64_t v;
   if (commutes(op) && (ints ? ir_const(fn, a, &v) && !ir_const(fn, b, &v)
@@ -494,7 +512,9 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
 
 Ref ir_op1(Ctx *cx, Fn *fn, Op op, Ref a) {
   ir_use(cx, fn, a);
-  DType t = ir_type(fn, a);
+  DType t = ir_type(fn, a), in = worker(t);
+  if (in != t)
+    return ir_cvt(cx, fn, t, ir_op1(cx, fn, op, ir_cvt(cx, fn, in, a)));
   Fact f = ir_fact(fn, a), g = fold_full(t);
   int64_t x;
   double d;
@@ -592,7 +612,9 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   ir_use(cx, fn, a);
   DType s = ir_type(fn, a);
   if (s == t) return a;
-  if (dtype_bits(s) != dtype_bits(t))
+  bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
+              (t == DT_U8 && dtype_bits(s) < 8);  // in its low bits
+  if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
              dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));
   Ins i = {.op = OP_BITCAST, .type = (uint8_t)t, .a = {a, 0, 0}};

@@ -47,6 +47,7 @@ static uint64_t f64_bits(double x) {
 
 static int64_t widen(DType t, uint64_t u) {
   switch ((int)t) {
+    case DT_I4: return (int64_t)((u & 15) ^ 8) - 8;
     case DT_I8: return (int8_t)u;
     case DT_I16: return (int16_t)u;
     case DT_I32: return (int32_t)u;
@@ -284,7 +285,8 @@ uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
   switch ((int)i->op) {
     case OP_SEL: return a ? b : c;
     case OP_CVT: return convert(t, (DType)i->to, a);
-    case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET: return a;
+    case OP_BITCAST: return narrow((DType)i->to, a);
+    case OP_VAR: case OP_VGET: case OP_VSET: return a;
     case OP_MATH:
       if (t == DT_F32 && i->imm == MF_SQRT) return f32_bits(sqrtf(f32_of(a)));
       if (t == DT_F32 && (i->imm == MF_RCP))
@@ -424,7 +426,9 @@ void simalu_lanes(const SimIns *i, char *v) {
     return;
   }
   if (i->op == OP_CVT && lanes_convert(i, v)) return;
-  if (i->op == OP_VAR || i->op == OP_VGET || i->op == OP_BITCAST) {
+  bool whole = i->op == OP_BITCAST && dtype_bits((DType)i->to) >=
+               dtype_bits((DType)i->type);
+  if (i->op == OP_VAR || i->op == OP_VGET || whole) {
     memcpy(v + i->d, v + i->a, i->wide ? 8 * LANES : 4 * LANES);
     return;
   }

@@ -85,18 +85,15 @@ static SimOperand operand(Want *w, int which, const char *tv_text, DType t,
   if (o.mem->space != SP_RMEM)
     ctx_fail(w->cx, ERR_ARG, "the simulator has no %s with operands in "
              "shared memory yet", mi->row->name);
-  if (o.mem->per != 1)
-    ctx_fail(w->cx, ERR_ARG, "the simulator takes no operands of %s from "
-             "registers that are also used as a narrower type",
-             mi->row->name);
   uint32_t n = mi->row->nreg[which], per = (uint32_t)o.nval / n;
   uint32_t *reg = NEW(w->cx, uint32_t, (size_t)o.nval);
   for (uint32_t r = 0; r < n; r++) {
     uint32_t at = next(w);
-    for (uint32_t k = 0; k < per; k++) reg[r * per + k] = at + k;
+    for (uint32_t k = 0; k < per; k++)
+      reg[r * per + k] = (at + k) * (uint32_t)o.mem->per;
   }
   for (int v = 0; v < o.nval; v++)
-    if (reg[v] >= o.mem->count)
+    if (reg[v] + (uint32_t)o.mem->per > o.mem->count)
       ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
   uint16_t *at = arena_zero(w->cx, &w->cx->scratch,
                             (size_t)o.nval * LANES * sizeof *at);
@@ -110,6 +107,19 @@ static SimOperand operand(Want *w, int which, const char *tv_text, DType t,
   o.reg = reg;
   o.at = at;
   return o;
+}
+
+// Operand 4 and on.
+static SimWord word(Want *w) {
+  Ref mem = next(w);
+  if (!ir_is_mem(w->l->fn, mem))
+    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's operand is no memory object");
+  SimWord x = {.mem = w->mem[mem]};
+  x.unit = next(w) * (uint32_t)x.mem->per;
+  if (x.mem->space != SP_RMEM || x.mem->unit > 32 ||
+      x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
+    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
+  return x;
 }
 
 static void find_lanes(Ctx *cx, SimMmaIns *mi) {
@@ -134,6 +144,12 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
+// The stored half of a sparse A lies as a dense A of half the K does.
+static const char *stored_tv(const AtomMma *row) {
+  return row->k == 64 ? "((4,8),(4,2,2)):((64,1),(16,8,256))"
+                      : "((4,8),(8,2,2)):((128,1),(16,8,512))";
+}
+
 SimMmaIns *simatom_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                        const Ins *i) {
   const AtomMma *row = atom_mma((int)i->imm);
@@ -144,24 +160,29 @@ SimMmaIns *simatom_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                    .sat = (row->flags & AMF_SAT) != 0,
                    .op = row->flags & AMF_XORPOPC ? SIMMMA_XOR
                        : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
-  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_SPARSE | AMF_SCALE | AMF_UMMA))
+  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   if (row->m > 256 || row->n > 256 || row->m * row->k > 4096 ||
-      row->n * row->k > 4096 || row->m * row->n > 4096 || dtype_bits(row->d_type) > 64)
+      row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  if (!(row->flags & AMF_FMA) && !simmma_known(&mi->m))
+  bool own = row->flags & (AMF_THREAD | AMF_SPARSE | AMF_SCALE) ||
+             row->a_type == DT_C64;  // simtensor.c knows them
+  if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
   Want w = {cx, l, mem, &l->fn->ext.p[i->ext], i->nx, mi};
   mi->d = operand(&w, 0, row->c, row->d_type, row->m, row->n);
-  mi->a = operand(&w, 1, row->a, row->a_type, row->m, row->k);
+  bool half = row->flags & AMF_SPARSE;
+  mi->a = operand(&w, 1, half ? stored_tv(row) : row->a, row->a_type, row->m,
+                  half ? row->k / 2 : row->k);
   mi->b = operand(&w, 2, row->b, row->b_type, row->n, row->k);
   mi->c = operand(&w, 3, row->c, row->c_type, row->m, row->n);
+  for (int k = 4; k < row->nop; k++) mi->more[k - 4] = word(&w);
   return mi;
 }
 
-// ---- ldmatrix, stmatrix ----
+// ---- ldmatrix, stmatrix, movmatrix ----
 
 // The register side, (thread,bit) -> bit: which 16-bit piece of the matrices
 // is half h of register r of each thread.
@@ -186,7 +207,8 @@ SimMatrix *simatom_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
   m->row = row;
   m->num = row->num;
   m->store = row->op == CO_STSM;
-  if ((row->op != CO_LDSM && row->op != CO_STSM) || row->num < 1 ||
+  bool move = row->op == CO_MOVM;
+  if ((row->op != CO_LDSM && row->op != CO_STSM && !move) || row->num < 1 ||
       row->num > 4 || strncmp(row->name, "SM100", 5) == 0)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   if (i->nx != (uint32_t)row->num + 3)
@@ -206,5 +228,8 @@ SimMatrix *simatom_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
     if (m->reg[k] + (uint32_t)per > m->rmem->count)
       ctx_fail(cx, ERR_INTERNAL, "%s: register out of range", row->name);
   m->half = halves(cx, m->store ? row->src : row->dst, row->num);
+  if (!move) return m;
+  Want w = {.cx = cx, .l = l, .mem = mem, .x = x + 2, .left = 2};
+  m->from = word(&w);
   return m;
 }

@@ -62,8 +62,9 @@ typedef struct SimCopy {
   int bytes;           // a lane
 } SimCopy;
 
-// An MMA's operand: unit `reg[v]` of mem is value v of every thread;
-// at[v * 32 + lane] is its place in the tile, row-major.
+// An MMA's operand: unit `reg[v]` of mem (and mem->per - 1 that follow) is
+// value v of every thread; at[v * 32 + lane] is its place in the tile,
+// row-major. Of a sparse A: of the tile of stored values.
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
@@ -72,6 +73,12 @@ typedef struct SimOperand {
   const uint16_t *at;
 } SimOperand;
 
+// A 32-bit register: units of mem from `unit` on.
+typedef struct SimWord {
+  const SimMem *mem;
+  uint32_t unit;
+} SimWord;
+
 typedef struct SimMmaIns {
   const AtomMma *row;
   SimMma m;
@@ -79,6 +86,7 @@ typedef struct SimMmaIns {
   int threads;         // of a group
   const uint8_t *lane; // lane[g * threads + t]
   SimOperand d, a, b, c;
+  SimWord more[3];     // operands 4 and on: a 32-bit register each
 } SimMmaIns;
 
 typedef struct SimMatrix {
@@ -87,6 +95,7 @@ typedef struct SimMatrix {
   int num;             // matrices
   SimSide smem;
   const SimMem *rmem;
+  SimWord from;        // movmatrix: the source
   const uint32_t *reg; // first unit of each 32-bit register
   const uint8_t *half; // half[(reg * 2 + h) * 32 + lane]: which 16-bit piece
 } SimMatrix;
@@ -272,7 +281,7 @@ void simalu_lanes(const SimIns *i, char *v);  // all 32
 uint64_t simalu_op(Op op, DType t, uint64_t a, uint64_t b);
 
 // ---- simmem.c ----
-typedef uint8_t SimLaneBuf[LANES][16];
+typedef uint8_t SimLaneBuf[LANES][32];
 // Loads `bytes` of each lane in mask at off (elements of mem) into buf; gives
 // the lanes that got data. Faults are reported, statistics counted.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -281,6 +290,12 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
                   uint32_t mask, const int64_t *off, int bytes,
                   SimLaneBuf buf);
+// The same for elements below a byte, in the low bits of a word a lane.
+void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *off, uint32_t *out);
+void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                       uint32_t mask, const int64_t *off,
+                       const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
 // ldmatrix / stmatrix rows of 16 bytes, one a lane.
 void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,

@@ -76,10 +76,13 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
     int shift = (int)(e % m->per) * m->unit;
     uint32_t *def = rmem_def(w, m) + s->konst + e;
     *def = (*def & ~w->active) | good;
-    if (w->active == FULL && m->per == 1 && m->size >= 4) {
+    if (w->active == FULL && m->per == 1 && (m->size == 4 || m->size == 8)) {
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
+    if (m->size > 8)  // a constant: its upper half is zero
+      for (int l = 0; l < LANES; l++)
+        if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
     for (int l = 0; l < LANES; l++)
       if (w->active >> l & 1)
         rmem_put(p, m->size, l, lane_bits(w, i->c, i->wide, l) >> shift & cut);
@@ -117,7 +120,8 @@ static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
     } else if (m->unit == 32) {
       for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 4, p + l * 4, 4);
     } else if (m->size > 8) {
-      for (int l = 0; l < LANES; l++) memcpy(buf[l], p + l * 16, 16);
+      for (int l = 0; l < LANES; l++)
+        memcpy(buf[l] + k * 16, p + l * 16, 16);
     } else {
       for (int l = 0; l < LANES; l++)
         packed_put(buf[l], m, k, rmem_get(p, m->size, l));
@@ -134,7 +138,7 @@ static void scatter(SimWarp *w, const SimSide *s, uint32_t mask, int bytes,
     rmem_def(w, m)[s->konst + k] |= mask;
     for (int l = 0; l < LANES; l++) {
       if (!(mask >> l & 1)) continue;
-      if (m->size > 8) memcpy(p + l * 16, buf[l], 16);
+      if (m->size > 8) memcpy(p + l * 16, buf[l] + k * 16, 16);
       else rmem_put(p, m->size, l, packed_get(buf[l], m, k));
     }
   }
@@ -157,6 +161,10 @@ static void load(SimWarp *w, const SimIns *i) {
   SimLaneBuf buf;
   memset(buf, 0, sizeof buf);
   simmem_offsets(w, s, off);
+  if (s->mem->bits < 8) {
+    simmem_load_bits(w, i, s->mem, w->active, off, u32_at(w, i->d));
+    return;
+  }
   int bytes = s->mem->bits / 8;
   simmem_load(w, i, s->mem, w->active, off, bytes, buf);
   for (int l = 0; l < LANES; l++) {
@@ -175,6 +183,10 @@ static void store(SimWarp *w, const SimIns *i) {
   int64_t off[LANES];
   SimLaneBuf buf;
   simmem_offsets(w, s, off);
+  if (s->mem->bits < 8) {
+    simmem_store_bits(w, i, s->mem, w->active, off, u32_at(w, i->c));
+    return;
+  }
   for (int l = 0; l < LANES; l++) {
     uint64_t u = lane_bits(w, i->c, i->wide, l);
     memcpy(buf[l], &u, 8);

@@ -288,7 +288,8 @@ static void copy_bytes(void *d, const void *s, int n) {
     case 2: memcpy(d, s, 2); break;
     case 4: memcpy(d, s, 4); break;
     case 8: memcpy(d, s, 8); break;
-    default: memcpy(d, s, 16); break;
+    case 16: memcpy(d, s, 16); break;
+    default: memcpy(d, s, 32); break;
   }
 }
 
@@ -312,13 +313,14 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
   }
 }
 
-static void read_global(Access *x, uint32_t mask, SimLaneBuf buf) {
+// Lane l's bytes go to buf + l * stride.
+static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
       fault_place(x, SIM_UNINIT, l);
-    copy_bytes(buf[l], m->p + x->at[l], x->bytes);
+    copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
   }
 }
 
@@ -351,7 +353,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = check(&x, mask);
   count(&x, mask, true);
   if (m->space == SP_SMEM) read_shared(&x, mask, buf);
-  else read_global(&x, mask, buf);
+  else read_global(&x, mask, buf[0], sizeof buf[0]);
   return mask;
 }
 
@@ -382,6 +384,68 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
     if (!(mask >> l & 1)) continue;
     copy_bytes(m->p + x.at[l], buf[l], bytes);
     if (m->defined) set_defined(m->defined, x.at[l], bytes);
+  }
+}
+
+// ---- elements below a byte ----
+
+// The bytes of an element: the first holds its low bits from bit `shift` on.
+static int part_shift(const Access *x, int l) {
+  return (int)((uint64_t)x->off[l] * (uint64_t)x->m->bits & 7);
+}
+
+void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *off, uint32_t *out) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
+  SimLaneBuf buf;
+  uint32_t two = 0;  // lanes whose element goes on in the next byte
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  for (int part = 0; part < 2 && mask; part++) {
+    if (m->space == SP_SMEM) read_shared(&x, mask, buf);
+    else read_global(&x, mask, buf[0], sizeof buf[0]);
+    for (int l = 0; l < LANES; l++) {
+      if (!(mask >> l & 1)) continue;
+      int shift = part_shift(&x, l);
+      if (part) out[l] |= (uint32_t)buf[l][0] << (8 - shift);
+      else out[l] = (uint32_t)buf[l][0] >> shift;
+      if (shift + m->bits > 8) two |= 1u << l;
+      x.at[l]++;
+    }
+    mask = two;
+  }
+  for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
+}
+
+// As two atomic operations on the byte: others may hold the rest of it.
+static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
+  const SimMem *m = x->m;
+  uint8_t *p = m->p + x->at[l];
+  if (m->space == SP_SMEM) {
+    uint32_t addr = m->base + (uint32_t)x->at[l];
+    shadow_write(x, l, addr, false, GF_DEFINED | GF_ATOMIC);
+    p = x->w->cta->smem + addr;
+  } else if (m->defined) {
+    set_defined(m->defined, x->at[l], 1);
+  }
+  __atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
+  __atomic_fetch_or(p, (uint8_t)(u & mask), __ATOMIC_RELAXED);
+}
+
+void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                       uint32_t mask, const int64_t *off,
+                       const uint32_t *value) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1, .write = true};
+  unsigned all = (1u << m->bits) - 1;
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    int shift = part_shift(&x, l);
+    put_bits(&x, l, all << shift & 0xff, value[l] << shift);
+    if (shift + m->bits <= 8) continue;
+    x.at[l]++;
+    put_bits(&x, l, all >> (8 - shift), value[l] >> (8 - shift));
   }
 }
 
@@ -519,7 +583,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   memset(b->data, 0, sizeof b->data);
   read = check(&s, read);
   if (read) count_global(&s, read);
-  read_global(&s, read, b->data);
+  read_global(&s, read, b->data[0], sizeof b->data[0]);
   mask = check(&d, mask);
   count_cpasync(&d, &s, mask, read);
   b->mask = b->open = mask;

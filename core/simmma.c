@@ -237,6 +237,63 @@ static double dot_f64(int k, const double *a, const double *b, double c) {
   return c;
 }
 
+// ---- block scales ----
+
+// A scale as sig * 2^exp, 1 <= sig < 2 (less: subnormal); NaN: a NaN sig.
+static double scale_of(DType t, uint8_t code, int *exp) {
+  double x = dtype_to_double(t, t == DT_UE8M0 ? code : code & 0x7f);
+  *exp = 0;
+  if (isnan(x) || x == 0) return x;
+  x = frexp(x, exp) * 2;
+  int least = t == DT_UE8M0 ? -127 : -6;
+  if (--*exp < least) {
+    x = ldexp(x, *exp - least);
+    *exp = least;
+  }
+  return x;
+}
+
+// Terms value[i] of exponents exp[i] and c, cut to multiples of 2^(e-F).
+static float scaled_sum(int n, const double *value, const int *exp, int f,
+                        float c) {
+  Part pc = part_of(c, -126);
+  int e = pc.sig ? pc.exp : -10000;
+  for (int i = 0; i < n; i++)
+    if (value[i] != 0 && exp[i] > e) e = exp[i];
+  if (e == -10000) return 0;
+  int64_t sum = pc.sig ? cut(pc.sig, 23 - f + e - pc.exp, pc.neg) : 0;
+  for (int i = 0; i < n; i++)
+    sum += (int64_t)ldexp(value[i], exp[i] + f - e);
+  return round_f32(sum, e - f, 23);
+}
+
+float simmma_scaled(const SimScaled *q, const float *a, const float *b,
+                    float c) {
+  SimRule r = rule_of(q->m);
+  float out;
+  if (!q->per) return simmma_sum(&r, q->n, a, b, c);
+  if (special_sum(q->n, a, b, c, &out)) return out;
+  bool small = dtype_bits(q->m->a) == 4 && q->n == 64;
+  int group = small ? 16 : 1, terms = 0;
+  double value[MAX_K];
+  int exp[MAX_K];
+  for (int i = 0; i < q->n; i += group, terms++) {
+    int ea, eb;
+    double sa = scale_of(q->type, q->sa[i / q->per], &ea);
+    double sb = scale_of(q->type, q->sb[i / q->per], &eb), p = 0;
+    if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
+    for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
+    exp[terms] = ea + eb;
+    if (!small) {  // a product's own exponent counts too
+      int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
+      p = ldexp(p, -own);
+      exp[terms] += own;
+    }
+    value[terms] = p * sa * sb;
+  }
+  return scaled_sum(terms, value, exp, small ? 35 : r.f, c);
+}
+
 // ---- simmma_dot ----
 
 static uint64_t dot_words(const SimMma *m, const uint64_t *a,

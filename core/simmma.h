@@ -42,6 +42,23 @@ bool simmma_known(const SimMma *m);
 uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                     uint64_t c);
 
+// A block-scaled sum, or one with operands picked by a sparse A: n products,
+// scale k of each side for `per` of them (0: none), raw codes of `type`.
+//
+// After the published model of MMA-Sim, unmeasured here. 8-bit kinds: the
+// fused sum, each product's exponent raised by those of its scales. 4-bit
+// kinds (n = 64): 16 products are added exactly and multiplied by their
+// scales' significands; the exponent of such a term is that of its scales
+// alone; F = 35.
+typedef struct SimScaled {
+  const SimMma *m;
+  int n, per;
+  DType type;          // ue8m0, or e4m3 whose sign does not count
+  uint8_t sa[8], sb[8];
+} SimScaled;
+float simmma_scaled(const SimScaled *q, const float *a, const float *b,
+                    float c);
+
 // A whole tile of a float kind with f32 or f16 accumulators, the operands
 // widened to f32 (dtype_to_float, simmma_widen): A (M,K) and B (N,K)
 // row-major, C and D (M,N) row-major; an f16 accumulator's values are f16

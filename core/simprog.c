@@ -140,7 +140,7 @@ static void want_ext(Prog *g, const Ins *i) {
     if (x[4]) want(g, x[4], true);
     return;
   }
-  if (i->op != OP_MATRIX) return;
+  if (i->op != OP_MATRIX || atom_copy((int)i->imm)->op == CO_MOVM) return;
   // registers follow their object; shared memory has one offset
   if (mem_at(g, x[0])->space == SP_SMEM) want(g, x[1], true);
   else want(g, x[i->nx - 1], true);
@@ -211,7 +211,7 @@ static void place_values(Prog *g) {
   for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(g->fn, r);
     if (!has_value(i) || (is_pure(i) && !g->need[r])) continue;
-    if (dtype_bits((DType)i->type) > 64)
+    if (dtype_bits((DType)i->type) > 64 && i->op != OP_CONST)
       ctx_fail(g->cx, ERR_ARG, "the simulator has no scalars of type %s",
                dtype_name((DType)i->type));
     uint32_t lane = sim_wide((DType)i->type) ? 8 : 4;
@@ -292,7 +292,7 @@ static int32_t new_stat(Prog *g, Ref r) {
 
 // A shared-memory access of so many bytes: granules are no wider.
 static void note_width(Prog *g, const SimMem *m, int bytes) {
-  if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)))
+  if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
              bytes);
   if (m->space == SP_SMEM && bytes < g->gran) g->gran = bytes;
@@ -326,9 +326,9 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
 static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
   *s = side(g, i->a[0], i->a[1]);
-  if (s->mem->bits % 8 && s->mem->space != SP_RMEM)
-    ctx_fail(g->cx, ERR_ARG, "the simulator cannot access single elements "
-             "of type %s", dtype_name(s->mem->type));
+  if (s->mem->bits < 8 && i->op == OP_ATOMIC)
+    ctx_fail(g->cx, ERR_ARG, "an atomic operation on elements of type %s",
+             dtype_name(s->mem->type));
   note_width(g, s->mem, (s->mem->bits + 7) / 8);
   d->x = s;
   d->wide = sim_wide(s->mem->type);
@@ -441,9 +441,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_MATRIX: {
       SimMatrix *m = simatom_matrix(g->cx, g->l, g->p->mem, i);
       const uint32_t *x = &g->fn->ext.p[i->ext];
+      d->x = m;
+      if (m->from.mem) break;
       m->smem = m->store ? side(g, x[0], x[1])
                          : side(g, x[i->nx - 2], x[i->nx - 1]);
-      d->x = m;
       d->stat = new_stat(g, r);
       break;
     }

@@ -139,7 +139,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
       use_side(w, i, &((const SimCopy *)i->x)->dst);
       use_side(w, i, &((const SimCopy *)i->x)->src);
       break;
-    case OP_MATRIX: use_side(w, i, &((const SimMatrix *)i->x)->smem); break;
+    case OP_MATRIX:
+      if (!((const SimMatrix *)i->x)->from.mem)
+        use_side(w, i, &((const SimMatrix *)i->x)->smem);
+      break;
     case OP_FOR:
       if (i->uniform) break;
       use(w, i, i->a, w->active);

@@ -178,7 +178,9 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
   const Tensor *src = t[0], *dst = t[1];
   Fn *fn = cx->fn;
   int64_t bits = v * dtype_bits(src->type);
-  if ((src->space == SP_RMEM && dst->space == SP_RMEM) || bits < 8) {
+  bool regs = src->space == SP_RMEM && dst->space == SP_RMEM;
+  if ((regs && dtype_bits(src->type) <= 64) || bits < 8 ||
+      (bits & (bits - 1))) {
     for (int64_t i = 0; i < v; i++) {
       Dim k = dim_int(cx, i);
       Ref x = load_at(cx, src, dim_add(cx, o[0], k));

@@ -75,8 +75,8 @@ CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {
 }
 
 DType tiled_mma_type(const MmaAtom *a, char which) {
-  return which == 'A' ? a->row->a_type : which == 'B' ? a->row->b_type
-         : which == 'C' ? a->row->c_type : a->row->d_type;
+  return atom_mma_type(a->row, which == 'A' ? 1 : which == 'B' ? 2
+                               : which == 'C' ? 3 : 0);
 }
 
 static Layout atom_tv(const MmaAtom *a, char which) {

@@ -100,9 +100,10 @@ void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 // mode of the atoms in V, or the rest modes alone.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
-// gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks.
+// gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks. more:
+// scales of A and B, metadata of A, as the atom takes them.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
-                Tensor tc);
+                Tensor tc, const Tensor *more, int nmore);
 // Fails with ERR_ARCH when fn uses an atom that sm_<sm> does not have.
 void tiled_check_arch(Ctx *cx, const Fn *fn, int sm);
 

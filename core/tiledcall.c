@@ -113,14 +113,17 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   Ref pred = pred_ref(k);
   unsigned flags = k->a->row->flags;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // Wider than the widest access: in parts.
-  int64_t step = bits > 128 ? 128 / dtype_bits(k->src->type) : k->nsrc;
+  // 256 bits at once where the atom says so; else in parts.
+  bool whole = bits == 256 && k->a->row->ptx;
+  int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
+                                      : k->nsrc;
   for (int64_t i = 0; i < k->nsrc; i += step) {
     Dim n = dim_int(cx, i);
     uint32_t ext[5] = {k->dst->mem, dim_asref(cx, dim_add(cx, o[0], n)),
                        k->src->mem, dim_asref(cx, dim_add(cx, o[1], n)),
                        pred};
-    Ins ins = {.op = (uint8_t)op, .imm = bits > 128 ? 128 : bits, .nx = 5,
+    Ins ins = {.op = (uint8_t)op, .imm = bits > 128 && !whole ? 128 : bits,
+               .nx = 5,
                .flags = (uint16_t)flags};
     ins.ext = ir_ext(cx, cx->fn, ext, 5);
     ir_emit(cx, cx->fn, ins);
@@ -246,6 +249,16 @@ static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   for (int i = 0; i < 2; i++) store_word(k, to[i], y[i]);
 }
 
+// An 8x8 transpose of 16-bit values between the lanes.
+static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
+  uint32_t ext[4] = {k->dst->mem, 0, k->src->mem, 0};
+  matrix_regs(k, k->dst, d, dof, ext + 1, 1);
+  matrix_regs(k, k->src, s, so, ext + 3, 1);
+  Ins ins = {.op = OP_MATRIX, .imm = k->a->id, .nx = 4};
+  ins.ext = ir_ext(k->cx, k->cx->fn, ext, 4);
+  ir_emit(k->cx, k->cx->fn, ins);
+}
+
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
 // One V: an instruction, or as many as its modes hold.
@@ -256,6 +269,7 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
     switch (k->a->row->op) {
       case CO_LDSM: case CO_STSM: emit_matrix(k, s, so, d, dof); break;
       case CO_SHUFFLE: emit_shuffle(k, s, so, d, dof); break;
+      case CO_MOVM: emit_movm(k, s, so, d, dof); break;
       case CO_CPASYNC: emit_move(k, OP_CPASYNC, s, so, d, dof); break;
       default: emit_move(k, OP_COPY, s, so, d, dof);
     }
@@ -340,15 +354,20 @@ static void check_operands(const Copy *k) {
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_SMEM);
       break;
-    case CO_SHUFFLE:
+    case CO_SHUFFLE: case CO_MOVM:
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_RMEM);
       if (k->pred) no_pred(k);
       break;
-    case CO_MOVM: case CO_TABLE:
+    case CO_TABLE:
       ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts, but cannot "
                "be executed yet", k->a->row->name);
-    case CO_UNIVERSAL: case CO_AUTOVEC: break;
+    case CO_UNIVERSAL:
+      if (!k->a->row->ptx) break;
+      check_space(k, k->a->row->ptx[0] == 's', SP_GMEM);
+      check_space(k, k->a->row->ptx[0] != 's', SP_RMEM);
+      break;
+    case CO_AUTOVEC: break;
   }
 }
 
@@ -418,6 +437,7 @@ typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
   Operand d, x, y, c;   // D, A, B, C
+  Operand more[3];      // scales of A and B, metadata of A, as the atom has
 } Gemm;
 
 static const char *gemm_text(const Gemm *g) {
@@ -490,6 +510,7 @@ static void check_sizes(const Gemm *g) {
   for (int i = 0; i < 4; i++) {
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
     int64_t have = count(g->cx, o[i]->v, "gemm");
+    want = atom_mma_stored(g->a->row, i, (int)want);
     if (want != have)
       ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c a "
                "thread, the fragment's first mode has %" PRId64 "%s\n  make "
@@ -501,15 +522,19 @@ static void check_sizes(const Gemm *g) {
 }
 
 static bool type_fits(DType want, DType have) {
-  return want == have || (want == DT_TF32 && have == DT_F32);
+  return want == have || (want == DT_TF32 && have == DT_F32) ||
+         (have == DT_U8 && dtype_bits(want) == 8 && dtype_is_float(want));
 }
 
 static void check_types(const Gemm *g) {
   const AtomMma *r = g->a->row;
   DType have[4] = {g->d.t->type, g->x.t->type, g->y.t->type, g->c.t->type};
-  DType want[4] = {r->d_type, r->a_type, r->b_type, r->c_type};
+  DType want[4];
   bool ok = true;
-  for (int i = 0; i < 4; i++) ok = ok && type_fits(want[i], have[i]);
+  for (int i = 0; i < 4; i++) {
+    want[i] = atom_mma_type(r, i);
+    ok = ok && type_fits(want[i], have[i]);
+  }
   if (ok) return;
   const char *fit = atom_mma_fitting(g->cx, have[0], have[1], have[2],
                                      have[3]);
@@ -538,7 +563,7 @@ static void set_regs(const Gemm *g, Operand *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  int64_t per = n / o->nreg;
+  int64_t per = n / o->nreg;  // at least one: a value fills a register or more
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));
     if (v % per == 0) o->reg[v / per] = (uint32_t)e;
@@ -562,11 +587,16 @@ static uint32_t put_operand(const Gemm *g, const Operand *o, int64_t i,
 }
 
 static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
-  uint32_t ext[4 * 257], at_ = 0;
+  uint32_t ext[4 * 257 + 3 * 2], at_ = 0;
   at_ = put_operand(g, &g->d, m, n, ext, at_);
   at_ = put_operand(g, &g->x, m, k, ext, at_);
   at_ = put_operand(g, &g->y, n, k, ext, at_);
   at_ = put_operand(g, &g->c, m, n, ext, at_);
+  const AtomMma *r = g->a->row;
+  for (int i = 4; i < r->nop; i++) {
+    bool of_b = i == 5 && r->flags & AMF_SCALE;
+    at_ = put_operand(g, &g->more[i - 4], of_b ? n : m, k, ext, at_);
+  }
   Ins ins = {.op = OP_MMA, .imm = g->a->id, .nx = at_};
   ins.ext = ir_ext(g->cx, g->cx->fn, ext, at_);
   ir_emit(g->cx, g->cx->fn, ins);
@@ -637,8 +667,42 @@ static void fma_gemm(const Gemm *g) {
   }
 }
 
+// ---- scales and metadata ----
+
+// Operand 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
+static void set_more(Gemm *g, int i, const Tensor *t) {
+  static const char *const what[] = {"the scales of A", "the scales of B",
+                                     "the metadata of A"};
+  const AtomMma *r = g->a->row;
+  Ctx *cx = g->cx;
+  bool scales = i < 2 && r->flags & AMF_SCALE;
+  const char *name = what[scales ? i : 2];
+  const Operand *main = scales && i == 1 ? &g->y : &g->x;
+  Operand *o = &g->more[i];
+  *o = (Operand){.t = t, .name = main->name};
+  DType want = atom_mma_type(r, 4 + i);
+  int bits = dtype_bits(t->type);
+  if (t->space != SP_RMEM ||
+      (t->type != want && t->type != DT_U8 && t->type != DT_U32 &&
+       (scales || t->type != DT_U16)))
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %s from registers of %s or u8, got "
+             "%s", r->name, name, dtype_name(want), tensor_show(cx, t));
+  static const int form[3] = {0, 1, 2};
+  int mode[3] = {form[0], form[1], form[2]};
+  if (rank_of(t) < 3) mode[2] = -1;
+  if (rank_of(t) < 2) mode[1] = -1;
+  set_modes(g, o, mode);
+  if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
+      o->n[1] != main->n[1])
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s are a fragment (V,%c,K) with one "
+             "32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got %s",
+             name, r->name, main == &g->x ? 'M' : 'N', 32 / bits, main->n[0],
+             main->n[1], tensor_show(cx, t));
+  set_regs(g, o, 4 + i);
+}
+
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
-                Tensor tc) {
+                Tensor tc, const Tensor *more, int nmore) {
   Gemm g = {.cx = cx, .a = a, .d = {.t = &d, .name = 'D'},
             .x = {.t = &ta, .name = 'A'}, .y = {.t = &tb, .name = 'B'},
             .c = {.t = &tc, .name = 'C'}};
@@ -658,8 +722,15 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   if (a->row->flags & (AMF_TABLE | AMF_GMMA | AMF_UMMA))
     ctx_fail(cx, ERR_ARG, "gemm: %s is described by its layouts, but cannot "
              "be executed yet", a->row->name);
+  if (nmore != a->row->nop - 4)
+    ctx_fail(cx, ERR_ARG, "gemm: %s takes %s", a->row->name,
+             a->row->nop == 4 ? "A and B alone"
+             : a->row->nop == 5 ? "{A, metadata} and B"
+             : a->row->nop == 6 ? "{A, scales} and {B, scales}"
+                                : "{A, scales, metadata} and {B, scales}");
   Operand *o[4] = {&g.d, &g.x, &g.y, &g.c};
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
+  for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
     g.c = g.d;  // C comes in once
@@ -681,6 +752,8 @@ void tiled_check_arch(Ctx *cx, const Fn *fn, int sm) {
       name = r->name, least = r->sm_min;
     } else if (ins->op == OP_CPASYNC) {
       name = "cp.async", least = 80;
+    } else if (ins->op == OP_COPY && ins->imm > 128) {
+      name = "a 256-bit copy", least = 100;
     }
     if (!name || (sm >= least && (!most || sm <= most))) continue;
     const Src *s = &fn->src.p[ins->src];

@@ -80,7 +80,9 @@ static bool int_fits(DType t, lua_Integer v) {
     case DT_U16: return v >= 0 && v <= UINT16_MAX;
     case DT_I32: return v >= INT32_MIN && v <= INT32_MAX;
     case DT_U32: return v >= INT32_MIN && v <= UINT32_MAX;
-    case DT_BOOL: return v == 0 || v == 1;
+    case DT_I4: return v >= -8 && v <= 7;
+    case DT_U4: return v >= 0 && v <= 15;
+    case DT_BOOL: case DT_B1: return v == 0 || v == 1;
     default: return true;
   }
 }

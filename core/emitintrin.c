@@ -27,8 +27,10 @@ static const char *helper_name(Emit *e, IntrinId id, int64_t imm) {
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s", base,
-                         type ? "_" : "", type ? type : "");
+  bool asks = !intrin_arity(id);  // clock is a function of CUDA C already
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
+                         asks ? "read_" : "", base, type ? "_" : "",
+                         type ? type : "");
   if (strstr(r->text, "$i"))
     s = arena_printf(e->cx, &e->cx->scratch, "%s_%02" PRIx64, s,
                      (uint64_t)imm);

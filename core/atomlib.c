@@ -483,6 +483,9 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
                 dim_int(cx, a->row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
     return true;
+  } else if (strcmp(k, "ptx") == 0) {  // the instruction, or nil
+    lua_pushstring(L, a->row->ptx);
+    return true;
   } else if (strcmp(k, "value_bits") == 0) {  // of D, A, B, C
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
@@ -532,6 +535,9 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   Layout l;
   if (strcmp(k, "name") == 0) {
     lua_pushstring(L, a->row->name);
+    return true;
+  } else if (strcmp(k, "ptx") == 0) {
+    lua_pushstring(L, a->row->ptx);
     return true;
   } else if (strcmp(k, "value_type") == 0) {
     face_push_dtype(L, a->type);

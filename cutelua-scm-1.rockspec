@@ -37,6 +37,7 @@ build = {
         "core/dl.c",
         "core/dtype.c",
         "core/emit.c",
+        "core/emitatom.c",
         "core/emith.c",
         "core/emitintrin.c",
         "core/emitm.c",
@@ -122,6 +123,8 @@ build = {
       "lua/cute/jit.lua",
     ["cute.kernel"] =
       "lua/cute/kernel.lua",
+    ["cute.latex"] =
+      "lua/cute/latex.lua",
     ["cute.layout_meta"] =
       "lua/cute/layout_meta.lua",
     ["cute.lesson"] =
@@ -130,10 +133,18 @@ build = {
       "lua/cute/lessonlib.lua",
     ["cute.lex"] =
       "lua/cute/lex.lua",
+    ["cute.math"] =
+      "lua/cute/math.lua",
     ["cute.memory"] =
       "lua/cute/memory.lua",
+    ["cute.names"] =
+      "lua/cute/names.lua",
     ["cute.npy"] =
       "lua/cute/npy.lua",
+    ["cute.pipeline"] =
+      "lua/cute/pipeline.lua",
+    ["cute.pointer"] =
+      "lua/cute/pointer.lua",
     ["cute.program"] =
       "lua/cute/program.lua",
     ["cute.repl"] =
@@ -144,14 +155,20 @@ build = {
       "lua/cute/simreport.lua",
     ["cute.smem"] =
       "lua/cute/smem.lua",
+    ["cute.smemstruct"] =
+      "lua/cute/smemstruct.lua",
     ["cute.source"] =
       "lua/cute/source.lua",
+    ["cute.testing"] =
+      "lua/cute/testing.lua",
     ["cute.tiles"] =
       "lua/cute/tiles.lua",
     ["cute.trace"] =
       "lua/cute/trace.lua",
     ["cute.tuple"] =
       "lua/cute/tuple.lua",
+    ["cute.utils"] =
+      "lua/cute/utils.lua",
     ["cute.warp"] =
       "lua/cute/warp.lua",
   },

@@ -158,13 +158,15 @@ static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
 // Instructions that a load from memory must not move past.
 static bool orders_memory(const Flow *f, const Ins *i) {
   switch ((int)i->op) {
+    case OP_LD: return i->flags != 0;  // with an order, or past the caches
     case OP_ST: case OP_COPY: {
       Ref mem = i->op == OP_ST ? i->a[0] : f->fn->ext.p[i->ext];
       return ir_get(f->fn, mem)->op != OP_RMEM;
     }
     case OP_CPASYNC: case OP_CPCOMMIT: case OP_CPWAIT: case OP_MATRIX:
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_ATOMIC: case OP_ASK: case OP_ASM: case OP_PRINTF: case OP_TRAP: case OP_FOR: case OP_LOOP:
+    case OP_ATOMIC: case OP_ASK: case OP_ASM: case OP_PRINTF: case OP_TRAP:
+    case OP_FOR: case OP_LOOP:
     case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END:
       return true;
     default: return false;
@@ -185,7 +187,7 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
 static bool can_wait(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   const Use *u = &f->e->use[r];
-  if (u->cross) return false;
+  if (u->cross || (i->op == OP_LD && i->flags)) return false;
   if (i->op == OP_VGET) return f->vset[i->a[0]] >= u->last;
   const Ins *m = ir_get(f->fn, i->a[0]);
   if (m->op != OP_RMEM) return u->uses == 1 && f->memory >= u->last;

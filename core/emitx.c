@@ -890,8 +890,9 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
     case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_VSET: case OP_LOOP: case OP_BREAKIF:
-    case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT: break;
+    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_VSET: case OP_LOOP:
+    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT:
+      break;
   }
   ctx_fail(e->cx, ERR_INTERNAL, "instruction %%%u (%s) has no value", r,
            op_name((Op)i->op));

@@ -35,7 +35,10 @@ static DType type_of(char c) {
 }
 
 int intrin_arity(IntrinId id) { return (int)strlen(rows[id].sig) - 2; }
-DType intrin_operand(IntrinId id, int k) { return type_of(rows[id].sig[2 + k]); }
+
+DType intrin_operand(IntrinId id, int k) {
+  return type_of(rows[id].sig[2 + k]);
+}
 
 DType intrin_result(IntrinId id) {
   const char *s = rows[id].sig;

@@ -10,7 +10,8 @@ local function launch(f, tensors, opts)
   opts = opts or {}
   return cute.kernel("k", f)(table.unpack(tensors)):launch {
     grid = opts.grid or 1, block = opts.block or 32,
-    device = opts.device or "sim", faults = "return", seed = opts.seed}
+    device = opts.device or "sim", faults = "return", seed = opts.seed,
+    output = opts.output or false}
 end
 
 local function ok(report)
@@ -424,6 +425,10 @@ describe("printf", function()
       local r = ok(launch(print_all, {o}, {grid = 2, block = 64, seed = seed}))
       assert.equal(table.concat(want), r.output)
     end
+    local written = {}
+    local file = {write = function(_, text) written[#written + 1] = text end}
+    launch(print_all, {o}, {grid = 2, block = 64, output = file})
+    assert.same({table.concat(want)}, written)
   end)
 
   it("checks its format", function()

@@ -220,6 +220,11 @@ local function launch_sim(p, opts)
     budget = opts.budget or p.budget,
     progress = opts.progress or p.progress or stoppable})
   report.kernel = p.program.info.name
+  local out = opts.output
+  if out == nil then out = p.output end
+  if report.output ~= "" and out ~= false then
+    (out or io.stdout):write(report.output)
+  end
   require "cute.simreport".attach(report, p.program)
   if not report.ok and (opts.faults or p.faults) ~= "return" then
     core.fail("kernel-fault", tostring(report))
@@ -272,8 +277,9 @@ end
 
 --- Runs it. On a GPU: true once it is queued (host tensors: once it is done
 -- and they are written), or nil, message. On the simulator: its report; a
--- kernel at fault raises unless faults = "return".
----@param opts? {seed: integer, threads: integer, faults: string}
+-- kernel at fault raises unless faults = "return". What a kernel prints goes to
+-- `output` (a file; standard output when absent, nowhere when false).
+---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 function Prepared:launch(opts)
   if self.device.kind == "sim" then return launch_sim(self, opts or {}) end
   for buffer, copy in pairs(self.copies) do
@@ -296,7 +302,8 @@ local function prepare(program, args, opts, device, block)
                           block = block, grid = extents("grid", opts.grid),
                           seed = opts.seed, threads = opts.threads,
                           faults = opts.faults, budget = opts.budget,
-                          stream = opts.stream, progress = opts.progress},
+                          stream = opts.stream, progress = opts.progress,
+                          output = opts.output},
                          Prepared)
   if device.kind == "gpu" then return prepare_gpu(p) end
   return p

@@ -458,6 +458,41 @@ describe("arithmetic by name", function()
     assert.equal(-1.0, cute.rem(-7, 2))
   end)
 
+  it("takes vectors element by element", function()
+    local x = cute.zeros({32 * 4}, "f32")
+    local o, n = cute.zeros({32 * 4, 7}, "f32"), cute.zeros({32 * 4}, "i32")
+    for i = 0, 127 do x[i], n[i] = (i - 60) * 0.37, i - 64 end
+    x[5], x[6] = 1 / 0, 0 / 0
+    local r = cute.kernel("k", function(a, out, ints)
+      local t = arch.thread_idx()
+      local v = cute.local_tile(a, {4}, {t}):load()
+      local k = cute.local_tile(ints, {4}, {t}):load()
+      local one = cute.full_like(v, 1.0)
+      for j, w in ipairs {
+        cute.where(cute.isnan(v), one, v), cute.where(cute.isinf(v), one, 0.0),
+        cute.where(cute.isfinite(v) & cute.isnormal(v), one, 0.0),
+        cute.clamp(v, -1.0, 1.0), cute.add(v, one, {rounding = "rm"}),
+        cute.fpowi(v, 2), cute.rem(k, 5):to(cute.f32)} do
+        for i = 0, 3 do out[{t * 4 + i, j - 1}] = w[i] end
+      end
+    end)(x, o, n):launch {grid = 1, block = 32, device = "sim"}
+    assert.is_true(r.ok)
+    local function b(p) return p and 1.0 or 0.0 end
+    for i = 0, 127 do
+      local a = x[i]
+      assert.equal(a ~= a and 1.0 or a, o(i, 0))
+      assert.equal(b(a == math.huge), o(i, 1))
+      assert.equal(b(a == a and a ~= math.huge and a ~= 0), o(i, 2))
+      if a == a then
+        assert.equal(math.max(-1.0, math.min(1.0, a)), o(i, 3))
+        assert.is_true(o(i, 4) <= a + 1 and o(i, 4) >= T.f32(a + 1) - 1e-5
+          or a == math.huge)
+        assert.equal(T.f32(a * a), o(i, 5))
+      end
+      assert.equal(math.fmod(n[i], 5) * 1.0, o(i, 6))
+    end
+  end)
+
   it("divides by a prepared divisor", function()
     for _, d in ipairs {1, 2, 3, 7, 10, 641, 65535, 65536, 1000003,
         0x7fffffff} do

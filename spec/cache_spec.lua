@@ -106,7 +106,8 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      assert.equal(#good, #support.read(want))
+      -- whole again, but for the digits of ptxas's compile time in the log
+      assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end
   end)

@@ -67,7 +67,23 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 
-extern "C" void KERNEL(const int *, const float *, int *, float *);
+// One thread runs at a time.
+static inline unsigned atomicAnd(unsigned *p, unsigned x) {
+  unsigned old = *p;
+  *p &= x;
+  return old;
+}
+static inline unsigned atomicOr(unsigned *p, unsigned x) {
+  unsigned old = *p;
+  *p |= x;
+  return old;
+}
+
+// What the kernel calls its int pointers.
+#ifndef INT_ARG
+#define INT_ARG int
+#endif
+extern "C" void KERNEL(const INT_ARG *, const float *, INT_ARG *, float *);
 
 // Reads N ints and N floats, runs THREADS threads, writes M ints and floats.
 int main() {
@@ -78,7 +94,7 @@ int main() {
   gridDim = {1, 1, 1};
   for (int t = 0; t < THREADS; t++) {
     threadIdx.x = t;
-    KERNEL(i, f, o, g);
+    KERNEL((INT_ARG *)i, f, (INT_ARG *)o, g);
   }
   fwrite(o, 4, M, stdout);
   fwrite(g, 4, M, stdout);

@@ -22,8 +22,7 @@ local function store_rows(C, mma, tile, at, stages, alpha, beta)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(stages.iterator,
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
-  cute.arch.cp_async_wait_group(0)
-  cute.arch.sync_threads()
+  cute.arch.sync_threads()  -- no copy is under way: all were waited for
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)

@@ -179,12 +179,13 @@ end
 -- multiples of the tile, one for all that are not.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
+  local function power(n) return math.min(n & -n, 16) end
   local function mark(t, lead, rows, cols)
     local shape, stride = t.shape, t.stride
-    local div = by(stride[2 - lead], 16)
-    t:mark_layout_dynamic {leading_dim = lead,
-      divisibility = {by(shape[1], rows), by(shape[2], cols)},
-      stride_divisibility = div}
+    local div = {by(shape[1], rows), by(shape[2], cols)}
+    div[lead + 1] = math.max(div[lead + 1], power(shape[lead + 1]))
+    t:mark_layout_dynamic {leading_dim = lead, divisibility = div,
+      stride_divisibility = power(stride[2 - lead])}
   end
   local function lead(t) return t.stride[2] == 1 and 1 or 0 end
   mark(p.A, lead(p.A), tile[1], tile[3])

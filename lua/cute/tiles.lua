@@ -12,6 +12,7 @@
 -- widest copy that rows and extents allow (16 bytes and cp.async at best,
 -- single elements through registers at worst), and whether tiles may cross an
 -- edge: where extents are multiples of the tile no predicate is left.
+local core = require "cute.core"
 local cute = require "cute"
 local _ = cute._
 
@@ -36,7 +37,7 @@ end
 
 -- A block's place, of n: with it known, offsets need 32 bits only.
 local function within(at, n)
-  if math.type(n) and not math.type(at) then cute.assume(at, 0, n - 1, 1) end
+  if math.type(n) and not math.type(at) then core.assume(at, 0, n - 1, 1) end
 end
 
 local function gcd(a, b)

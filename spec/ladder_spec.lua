@@ -1,0 +1,268 @@
+-- The GEMM ladder on the simulator: every rung at ragged and tiny sizes, in
+-- all orders of its operands, with alpha and beta; and each barrier, wait and
+-- predicate shown to be needed by taking it out.
+local core = require "cute.core"
+local cute = require "cute"
+local real = require "cute.lesson"
+
+local RUNGS = {
+  "gemm_simt", "sgemm", "gemm_base", "gemm2stage", "gemm_l2swizzle",
+  "gemm3stage", "gemm_sm80_best", "gemm_sm70", "gemm_int8", "gemm_fp8_sm89",
+  "gemm_tf32", "gemm_f64",
+}
+
+local function read(path)
+  local f <close> = assert(io.open(path))
+  return f:read "a"
+end
+
+-- A rung of a script's text, with modules of changed text in between.
+local function rung_of(name, text, modules)
+  local kept, spec = {}, nil
+  local stub = {["cute.lesson"] = setmetatable({
+    gemm = function(_, s) spec = s end}, {__index = real})}
+  for module, chunk in pairs(modules or {}) do stub[module] = chunk end
+  if modules then kept["kernels.gemm_sm80"] = false end
+  for module in pairs(stub) do kept[module] = package.loaded[module] end
+  if modules and not stub["kernels.gemm_sm80"] then
+    kept["kernels.gemm_sm80"] = package.loaded["kernels.gemm_sm80"]
+    package.loaded["kernels.gemm_sm80"] = nil  -- loaded anew over the others
+  end
+  for module, value in pairs(stub) do package.loaded[module] = value end
+  local path = "scripts/" .. name .. ".lua"
+  local words = arg
+  rawset(_G, "arg", {[0] = path})
+  local ok, message = pcall(assert(load(text or read(path), "@" .. path)))
+  rawset(_G, "arg", words)
+  for module, value in pairs(kept) do package.loaded[module] = value end
+  assert(ok, message)
+  return real.rung(spec)
+end
+
+-- A text with the nth occurrence of `from` replaced.
+local function change(text, from, nth, to)
+  local at = 0
+  for _ = 1, nth do
+    at = text:find(from, at + 1, true)
+    assert(at, from)
+  end
+  return text:sub(1, at - 1) .. to .. text:sub(at + #from)
+end
+
+-- The report of a run, and whether C was right.
+local function run(rung, size, o, device, seed)
+  local p = real.problem(rung, size, o)
+  local r = real.simulate(rung, p, device or "sim:sm_90a", {seed = seed})
+  return r, (real.verify(rung, p)), p
+end
+
+-- 25 triples in which every pair of extents of the list meets.
+local EXTENTS = {1, 2, 17, 127, 129}
+local sizes = {}
+for i = 1, 5 do
+  for j = 1, 5 do
+    sizes[#sizes + 1] = {EXTENTS[i], EXTENTS[j], EXTENTS[(i + 2 * j) % 5 + 1]}
+  end
+end
+
+describe("the GEMM ladder", function()
+  for _, name in ipairs(RUNGS) do
+    it("is right at every size: " .. name, function()
+      local rung = rung_of(name)
+      for i, size in ipairs(sizes) do
+        local o = {layout = rung.layouts[i % #rung.layouts + 1], seed = i}
+        if i % 3 == 1 then o.alpha = 2 end
+        if i % 3 == 2 then o.alpha, o.beta = -1, 3 end
+        local r, right = run(rung, size, o, nil, i)
+        local what = ("%s %dx%dx%d %s"):format(name, size[1], size[2],
+                                               size[3], o.layout)
+        assert.is_true(r.ok, what .. "\n" .. tostring(r))
+        assert.is_true(right, what)
+      end
+    end)
+  end
+
+  it("does not read C where beta is 0", function()
+    local rung = rung_of "gemm_base"
+    local p = real.problem(rung, {100, 50, 30}, {alpha = 3})
+    for i = 0, 4999 do p.c[i] = 0 / 0 end
+    assert.is_true(real.simulate(rung, p, "sim:sm_80").ok)
+    assert.is_true((real.verify(rung, p)))
+  end)
+
+  it("takes extents as arguments", function()
+    local rung = rung_of "gemm2stage"
+    for _, size in ipairs {{256, 128, 192}, {300, 130, 72}, {33, 65, 9}} do
+      local p = real.problem(rung, size, {dynamic = true})
+      local r, prepared = real.simulate(rung, p, "sim:sm_80")
+      assert.is_true(r.ok, tostring(r))
+      assert.is_true((real.verify(rung, p)))
+      assert.is_truthy(prepared.program:cuda("sm_80"):find("int mA_", 1, true)
+        or prepared.program:cuda("sm_80"):find("long long mA_", 1, true))
+    end
+    local count = 0
+    for _ in pairs(rung.kernel.programs) do count = count + 1 end
+    assert.equal(3, count)  -- whole tiles; 16-byte rows; any
+  end)
+
+  it("has no predicate, and no conflict, where tiles fit", function()
+    for _, name in ipairs {"gemm_base", "gemm_sm80_best", "sgemm"} do
+      local rung = rung_of(name)
+      local r = run(rung, {256, 256, 256})
+      local p = real.problem(rung, {256, 256, 256})
+      local _, prepared = real.simulate(rung, p, "sim:sm_80")
+      assert.is_nil(prepared.program:cuda("sm_80"):find("_zfill", 1, true))
+      for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
+    end
+  end)
+
+  it("takes two seconds a rung at most, far from it", function()
+    for _, name in ipairs(RUNGS) do
+      local r = run(rung_of(name), {256, 256, 256})
+      assert.is_true(r.ok and r.mmas >= 0)
+      assert.is_true(r.seconds < 20, name)  -- a hang, not a bench
+    end
+  end)
+
+  it("names an operand's memory by the script's local", function()
+    local rung = rung_of "gemm_base"
+    local p = real.problem(rung, {128, 128, 64})
+    local _, prepared = real.simulate(rung, p, "sim:sm_80")
+    local text = prepared.program:cuda "sm_80"
+    for _, want in ipairs {"A_smem_addr", "B_frag[", "C_acc["} do
+      assert.is_truthy(text:find(want, 1, true), want)
+    end
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Faults
+---------------------------------------------------------------------------
+
+local SYNC = "cute.arch.sync_threads()"
+local COMMIT = "cute.arch.cp_async_commit_group()"
+local WAIT0 = "cute.arch.cp_async_wait_group(0)"
+local CLEAR = "C.acc:fill(0)"
+
+local IN_SCRIPTS = {
+  gemm_base = {{SYNC, 1}, {SYNC, 2}, {WAIT0, 1}, {COMMIT, 1}, {CLEAR, 1}},
+  gemm2stage = {{SYNC, 1}, {WAIT0, 1}, {COMMIT, 1}, {COMMIT, 2}, {CLEAR, 1},
+    {"k_tile + 1, 1 - stage", 1, "k_tile + 1, stage"}},
+  gemm_l2swizzle = {{SYNC, 1}, {WAIT0, 1}, {COMMIT, 1}, {COMMIT, 2},
+    {CLEAR, 1}},
+  gemm_sm70 = {{SYNC, 1}, {SYNC, 2}, {SYNC, 3}, {CLEAR, 1}},
+  gemm_simt = {{CLEAR, 1}},
+}
+
+local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
+local IN_SM80 = {
+  {WAIT, 1}, {WAIT, 2}, {SYNC, 3}, {SYNC, 4}, {COMMIT, 1}, {COMMIT, 2},
+  {CLEAR, 1}, {"A.load(next_tile, write)", 1, "A.load(next_tile, read)"},
+  {"read = read, (read + 1) % stages", 1, "read = read, read"},
+}
+
+-- What a change of a text was, to read.
+local function title(name, f)
+  return ("%s: %s (%d) %s"):format(name, f[1], f[2],
+    f[3] and "is " .. f[3] or "left out")
+end
+
+local function assert_told(rung, size)
+  for seed = 1, 2 do
+    local r = run(rung, size, nil, nil, seed)
+    assert.is_false(r.ok)
+    assert.is_true(#r.reports > 0)
+  end
+end
+
+describe("the ladder's faults are told:", function()
+  for name, faults in pairs(IN_SCRIPTS) do
+    local text = read("scripts/" .. name .. ".lua")
+    for _, f in ipairs(faults) do
+      it(title(name, f), function()
+        assert_told(rung_of(name, change(text, f[1], f[2], f[3] or "")),
+                    {129, 129, 256})
+      end)
+    end
+  end
+
+  local sm80 = read "kernels/gemm_sm80.lua"
+  local function with_sm80(name, f)
+    local module = assert(load(change(sm80, f[1], f[2], f[3] or ""),
+                               "@kernels/gemm_sm80.lua"))()
+    return rung_of(name, nil, {["kernels.gemm_sm80"] = module})
+  end
+  for _, f in ipairs(IN_SM80) do
+    for _, name in ipairs {"sgemm", "gemm_sm80_best", "gemm_int8"} do
+      it(title(name, f), function()
+        local k = name == "gemm_int8" and 1024 or 512
+        assert_told(with_sm80(name, f), {129, 129, k})
+      end)
+    end
+  end
+  for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do  -- C through shared memory
+    it(title("gemm_sm80_best", f), function()
+      assert_told(with_sm80("gemm_sm80_best", f), {136, 264, 64})
+    end)
+  end
+  it("behind the last tile, a stage that was never written", function()
+    assert_told(with_sm80("gemm_sm80_best", {
+      "at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)", 1,
+      "at = read"}), {128, 256, 64})
+  end)
+end)
+
+describe("the ladder's predicates are needed:", function()
+  local text = read "lua/cute/tiles.lua"
+  local function with_tiles(name, f)
+    local module = assert(load(change(text, f[1], f[2], f[3]),
+                               "@lua/cute/tiles.lua"))()
+    return rung_of(name, nil, {["cute.tiles"] = module})
+  end
+  for _, f in ipairs {
+    {"rows of A and B", "if rows then ok = cute.lt(c[1], M) end", 1, ""},
+    {"columns of A and B", "if cols then ok = ok & cute.lt(c[2], K) end", 1,
+     ""},
+    {"of a tile through registers", "held, pred)", 1, "held)"},
+    {"zeros behind it", "held:fill(0)", 1, ""},
+    {"of C", "local pred = inside_result(C, C.width)", 1, "local pred"},
+  } do
+    it(f[1], function()
+      local rung = with_tiles("gemm_base", {f[2], f[3], f[4]})
+      local told = false
+      for _, size in ipairs {{127, 129, 17}, {129, 127, 72}} do
+        told = told or not run(rung, size).ok
+      end
+      assert.is_true(told)
+    end)
+  end
+  it("of gemm_simt's loads", function()
+    local rung = with_tiles("gemm_simt", {
+      "cute.basic_copy_if(pred, part(_, _, _, k_tile), frag)", 1,
+      "cute.basic_copy(part(_, _, _, k_tile), frag)"})
+    assert.is_false((run(rung, {65, 63, 7})).ok)
+  end)
+end)
+
+describe("matrices of one column", function()
+  it("have a register for each element", function()
+    local seen
+    cute.kernel("k", function()
+      local f = cute.make_fragment_like(
+        cute.layout "((2,2),4,8):((1,8),32,32)", cute.f32)
+      seen = f.layout
+    end)():trace {block = 32}
+    local at = {}
+    for i = 0, 127 do at[seen(i)] = true end
+    for i = 0, 127 do assert.is_true(at[i]) end
+  end)
+end)
+
+describe("gemm_int8", function()
+  it("is exact", function()
+    local rung = rung_of "gemm_int8"
+    local _, right, p = run(rung, {65, 77, 99}, {alpha = 3, beta = -2})
+    assert.is_true(right)
+    assert.equal(core.i32, p.c.dtype)
+  end)
+end)

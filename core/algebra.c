@@ -437,8 +437,19 @@ static void explain_gap(Ctx *cx, Right r, Dim gap, Dim last) {
               layout_text(cx, layout_leaf(cx, gap, last)));
 }
 
+static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
+  size_t n = tup_words(cotarget);
+  for (size_t i = 0; i < n; i++)
+    if (tup_is_leaf(cotarget + i) && !dim_dynamic(cotarget[i]) &&
+        (!dim_static(cotarget[i]) || cotarget[i].w < 1))
+      ctx_fail(cx, ERR_SHAPE, "%s: the room %s for the complement of %s is not "
+               "made of positive integers", nt->op, tup_text(cx, cotarget),
+               layout_text(cx, *nt->a));
+}
+
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
+  check_cotarget(cx, nt, cotarget);
   if (cx->explain)
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
                 tup_text(cx, cotarget));
@@ -451,6 +462,9 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     return flat_layout(cx, c);
   }
   if (!complement_check(cx, nt, l, f)) return l;
+  // A negative stride reaches the same offsets from the other end: shifted
+  // as a whole, which does not matter to what they leave free.
+  for (int i = 0; i < f.n; i++) f.d[i] = dim_abs(cx, f.d[i]);
   size_t n = (size_t)f.n;
   Flat out = {NEW(cx, Dim, n + tup_leaves(cotarget) + 1),
               NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
@@ -459,13 +473,10 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     Right r = take_least(&f);
     Dim gap = dim_static(r.d) && dim_static(last) ? (Dim){r.d.w / last.w}
                                                   : dim_quo(cx, r.d, last);
-    if (dim_static(gap) && gap.w <= 0) {
+    if (dim_is(gap, 0)) {
       const char *why = arena_printf(
-        cx, &cx->scratch, gap.w == 0
-          ? "the modes overlap: stride %lld lies inside the %lld offsets "
-            "taken before it"
-          : "stride %lld is negative (%lld offsets taken before it)",
-        (long long)r.d.w, (long long)last.w);
+        cx, &cx->scratch, "the modes overlap: stride %lld lies inside the "
+        "%lld offsets taken before it", (long long)r.d.w, (long long)last.w);
       const char *eg = nt->quiet ? NULL
                                  : collision(cx, layout_filter(cx, l));
       note_fail(cx, nt, why, eg);
@@ -605,7 +616,13 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
   for (int k = 0; k < n; k++) {
     Dim d = f.d[at[k]];
     if (dim_is(d, 0)) continue;
-    if (d.w < 0 || d.w % size.w != 0) {
+    if (d.w < 0) {
+      note_fail(cx, nt, arena_printf(cx, &cx->scratch, "stride %lld leads "
+                "below offset 0, where an inverse is not asked", (long long)
+                d.w), NULL);
+      return l;
+    }
+    if (d.w % size.w != 0) {
       note_fail(cx, nt,
                 arena_printf(cx, &cx->scratch,
                              "stride %lld does not go on from %lld elements",
@@ -681,8 +698,12 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
   }
   if (b.composed && !a.composed) return layout_max_common_layout(cx, b, a);
-  if (b.composed)
-    ctx_fail(cx, ERR_INADMISSIBLE, "max_common_layout: two swizzled layouts");
+  if (b.composed) {  // equal swizzles keep corresponding elements together
+    Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
+    int64_t base = least(swizzle_vec(a), swizzle_vec(b));
+    if (same_swizzle(a, b) || base >= dim_value(layout_size(cx, r))) return r;
+    return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
+  }
   Layout inv = inverse_plain(cx, b);
   Layout v = common_mode(cx, a, inv);
   if (dim_is(*v.shape, 1)) return v;

@@ -327,10 +327,11 @@ static int l_domain_offset(lua_State *L) {
 typedef Layout Unary(Ctx *cx, Layout l);
 typedef Layout ByProfile(Ctx *cx, Layout l, Tup by);
 
-static int unary(lua_State *L, Unary *f) {
+// Of a tensor too, the layout: its values are coordinates.
+static int to_layout(lua_State *L, Unary *f) {
   Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  return laylib_push_operand(L, &o, f(cx, o.l));
+  face_push_layout(L, f(cx, laylib_operand(L, 1).l));
+  return 1;
 }
 
 static int by_profile(lua_State *L, Unary *f, ByProfile *g) {
@@ -353,7 +354,7 @@ static int l_filter(lua_State *L) {
 static int inverse(lua_State *L, Unary *f) {
   ConstBox *c = laylib_const(L, 1);
   if (!c || (c->kind != CONST_SWIZZLE && c->kind != CONST_ANY))
-    return unary(L, f);
+    return to_layout(L, f);
   lua_settop(L, 1);
   return 1;
 }
@@ -366,7 +367,9 @@ static int l_left_inverse(lua_State *L) {
   return inverse(L, layout_left_inverse);
 }
 
-static int l_nullspace(lua_State *L) { return unary(L, layout_nullspace); }
+static int l_nullspace(lua_State *L) {
+  return to_layout(L, layout_nullspace);
+}
 
 static int l_complement(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -479,14 +482,29 @@ static int l_tile_to_shape(lua_State *L) {
   return 1;
 }
 
+// Is it a layout, or a list with one in it?
+static bool has_layout(lua_State *L, int idx) {
+  if (laylib_box(L, idx)) return true;
+  if (lua_type(L, idx) != LUA_TTABLE || lua_gettop(L) > TUP_DEPTH_MAX)
+    return false;
+  luaL_checkstack(L, 2, "tiler");
+  bool has = false;
+  for (lua_Integer i = 1, n = (lua_Integer)lua_rawlen(L, idx);
+       i <= n && !has; i++) {
+    lua_rawgeti(L, idx, i);
+    has = has_layout(L, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  return has;
+}
+
 // ceil_div(shape or integer, tiler)
 static int l_ceil_div(lua_State *L) {
   Ctx *cx = face_enter(L);
   Operand o;
-  Layout l;
   Tup s = laylib_test_operand(L, 1, &o) ? o.l.shape : face_check_tup(cx, L, 1);
-  if (face_test_layout(L, 2, &l))
-    laylib_push_any(L, layout_ceil_div(cx, s, tiler_layout(l)));
+  if (has_layout(L, 2))
+    laylib_push_any(L, layout_ceil_div(cx, s, laylib_tiler(cx, L, 2)));
   else
     laylib_push_any(L, tup_ceil_div(cx, s, face_check_tup(cx, L, 2)));
   return 1;

@@ -72,6 +72,12 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
+  if (!t.composed && !dim_is(layout_below(cx, t), 0)) {
+    note_fail(cx, nt, arena_printf(
+      cx, &cx->scratch, "the tile %s has a negative stride, which leads to "
+      "coordinates below 0", layout_text(cx, t)), NULL);
+    return l;
+  }
   Tup space = layout_coalesce(cx, l).shape;
   Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);

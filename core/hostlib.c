@@ -27,9 +27,11 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                "  %s\n  give the tensor to the kernel as an argument to read "
                "it there", tensor_show(cx, t));
   int64_t i = dim_value(off);
-  if (i < 0 || (uint64_t)i >= b->count)
+  uint64_t n = t->type == b->t  // else recast
+    ? b->count : b->bytes * 8 / (uint64_t)dtype_bits(t->type);
+  if (i < 0 || (uint64_t)i >= n)
     face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n"
-               "  %s", (long long)i, (long long)b->count, tensor_show(cx, t));
+               "  %s", (long long)i, (long long)n, tensor_show(cx, t));
   return (size_t)i;
 }
 
@@ -111,6 +113,11 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
   HostBuf *b = runlib_new_buffer(L, type, (size_t)dim_value(n));
   Tensor t = {.space = SP_HOST, .type = type, .l = l,
               .align = HOSTBUF_ALIGN};
+  Dim below = layout_below(cx, l);
+  if (l.composed ? !dim_is(below, 0) : layout_has_basis(l))
+    face_error(L, ERR_ARG, "a host tensor needs offsets from 0 on, not %s",
+               layout_text(cx, l));
+  if (!dim_is(below, 0)) t = tensor_offset(cx, t, below);
   face_push_tensor(L, &t, -1);
   lua_remove(L, -2);
   return b;
@@ -142,6 +149,36 @@ static int l_ones(lua_State *L) {
   bulk_fill(t, b->p, 0, b->count, dtype_from_double(t, 1));
   b->defined = true;
   return 1;
+}
+
+// full_like(t, x[, dtype]) on the host: compact, in the order of t's strides.
+// x is argument xi, or the number.
+static int like(lua_State *L, int xi, int number, int ti) {
+  Ctx *cx = face_enter(L);
+  Tensor t;
+  if (cx->fn || !face_test_tensor(L, 1, &t)) {  // as it was before
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+  }
+  DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);
+  if (!xi) lua_pushinteger(L, number);
+  int at = xi ? xi : lua_gettop(L);
+  HostBuf *b = push_new(cx, L, type, layout_like(cx, layout_inner(t.l)));
+  bulk_fill(type, b->p, 0, b->count, check_bits(L, at, type));
+  b->defined = true;
+  return 1;
+}
+
+static int l_full_like(lua_State *L) { return like(L, 2, 0, 3); }
+static int l_zeros_like(lua_State *L) { return like(L, 0, 0, 2); }
+static int l_ones_like(lua_State *L) { return like(L, 0, 1, 2); }
+
+void hostlib_extend(lua_State *L) {
+  tensorlib_extend(L, "full_like", l_full_like);
+  tensorlib_extend(L, "zeros_like", l_zeros_like);
+  tensorlib_extend(L, "ones_like", l_ones_like);
 }
 
 // The shape of nested tables: the first entry of each level tells.

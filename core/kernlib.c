@@ -83,6 +83,11 @@ static int l_param_memory(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   if (t.space != SP_HOST)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
+  if (!dim_is(layout_below(cx, t.l), 0))
+    face_error(L, ERR_ARG, "a tensor with negative strides cannot be given to "
+               "a kernel\n  %s\n  give it with strides >= 0; the kernel can "
+               "turn it: make_tensor(A.iterator + n, layout)", tensor_show(
+               cx, &t));
   lua_getiuservalue(L, 1, 1);
   int64_t bits = dtype_bits(t.type);
   Dim span = layout_cosize(cx, t.l);

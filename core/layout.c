@@ -64,8 +64,17 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
+// The strides without their signs: what an order goes by.
+static Tup steps(Ctx *cx, Layout l) {
+  size_t n = tup_leaves(l.shape);
+  Dim *d = NEW(cx, Dim, n);
+  for (size_t i = 0; i < n; i++)
+    d[i] = dim_static(l.stride[i]) ? dim_abs(cx, l.stride[i]) : l.stride[i];
+  return tup_like(cx, l.shape, d);
+}
+
 Layout layout_like(Ctx *cx, Layout l) {
-  Tup d = layout_stride(cx, l);
+  Tup d = steps(cx, l);
   Tup s = tup_filter_zeros(cx, d, l.shape);
   return of_tups(cx, l.shape, tup_compact_order(cx, s, d));
 }
@@ -77,7 +86,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   Layout rest = layout_take(cx, layout_inner(l), 1, n);
   Tup vd = layout_stride(cx, v);
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
-  rest = layout_ordered(cx, rest.shape, layout_stride(cx, rest));
+  rest = layout_ordered(cx, rest.shape, steps(cx, rest));
   return layout_tiled_product(cx, of_tups(cx, v.shape, vd),
                               tiler_layout(rest));
 }
@@ -207,6 +216,19 @@ Tup layout_coshape(Ctx *cx, Layout l) {
 
 Dim layout_cosize(Ctx *cx, Layout l) {
   return tup_size(cx, layout_coshape(cx, l));
+}
+
+Dim layout_below(Ctx *cx, Layout l) {
+  Tup s = layout_flatten(cx, l).shape;
+  Dim sum = {0};
+  s = tup_first(s);
+  for (size_t i = 0, n = tup_leaves(l.shape); i < n; i++, s++) {
+    Dim d = l.stride[i];
+    if (dim_static(d) && d.w < 0)
+      sum = dim_add(cx, sum, dim_mul(cx, dim_sub(cx, *s, (Dim){1}),
+                                     dim_neg(cx, d)));
+  }
+  return sum;
 }
 
 // ---- moving modes about: the same edit on shape and stride ----

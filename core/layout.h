@@ -215,6 +215,8 @@ int layout_depth(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);
+// How far the values of negative strides go below 0; 0 without any.
+Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);
 Layout layout_group(Ctx *cx, Layout l, int b, int e);

@@ -166,15 +166,28 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
 
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b);
 
-static void build_table(Ctx *cx, lua_State *L, int idx, TupB *b) {
+// The length of the list at idx; fails when it has other keys, as after a
+// hole: {8, [3] = 4}. Only the `n` of table.pack is let pass.
+static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   luaL_checkstack(L, 4, "tuple");
-  if (n == 0) {
-    lua_pushnil(L);
-    if (lua_next(L, idx))
-      face_error(L, ERR_ARG, "a tuple is a list such as {8, {8, 8}}, but this "
-                 "table has the key %s", luaL_tolstring(L, -2, NULL));
+  if (n) lua_pushinteger(L, n);
+  else lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+    bool ours = k >= 1 && k <= n;  // in the order of the hash
+    bool pack = n && lua_type(L, -2) == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -2), "n") == 0;
+    if (!ours && !pack)
+      face_error(L, ERR_ARG, "a %s is a list such as {8, {8, 8}}, but this "
+                 "table has the key %s", what, luaL_tolstring(L, -2, NULL));
+    lua_pop(L, 1);
   }
+  return n;
+}
+
+static void build_table(Ctx *cx, lua_State *L, int idx, TupB *b) {
+  lua_Integer n = list_length(L, idx, "tuple");
   tupb_open(cx, b);
   for (lua_Integer i = 1; i <= n; i++) {
     if (lua_rawgeti(L, idx, i) == LUA_TNIL)
@@ -297,6 +310,10 @@ int laylib_mode(lua_State *L, int idx) {
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
   int top = lua_gettop(L);
   if (lua_type(L, first) == LUA_TTABLE) {
+    if (lua_getfield(L, first, "mode") == LUA_TTABLE)  // {mode = {0, 2}}
+      lua_replace(L, first);
+    else
+      lua_pop(L, 1);
     *n = (int)lua_rawlen(L, first);
     int *m = NEW(cx, int, (size_t)*n + 1);
     for (int i = 0; i < *n; i++) {
@@ -315,8 +332,11 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
 Tup laylib_coord(Ctx *cx, lua_State *L, int first) {
   int top = lua_gettop(L);
   if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
-  if (top == first) return face_check_tup(cx, L, first);
   TupB b = {0};
+  if (top == first) {
+    build(cx, L, first, &b);
+    return tupb_done(cx, &b);
+  }
   tupb_open(cx, &b);
   for (int i = first; i <= top; i++) {
     if (lua_isnil(L, i))
@@ -327,6 +347,11 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first) {
   return tupb_done(cx, &b);
 }
 
+static bool tiler_entry(lua_State *L) {
+  int t = lua_type(L, -1);
+  return t == LUA_TNUMBER || t == LUA_TTABLE || t == LUA_TUSERDATA;
+}
+
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   Dim d;
@@ -334,14 +359,18 @@ Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx) {
   if (lua_type(L, idx) == LUA_TTABLE) {
     idx = lua_absindex(L, idx);
     luaL_checkstack(L, 4, "tiler");
-    int n = (int)lua_rawlen(L, idx);
+    int n = (int)list_length(L, idx, "tiler");
     if (n > TUP_RANK_MAX)
       face_error(L, ERR_LIMIT, "a tuple has at most %d modes", TUP_RANK_MAX);
     if (lua_gettop(L) > 4 * TUP_DEPTH_MAX)
       face_error(L, ERR_LIMIT, "tuples nest at most %d deep", TUP_DEPTH_MAX);
     Tiler *m = NEW(cx, Tiler, (size_t)n + 1);
     for (int i = 0; i < n; i++) {
-      lua_rawgeti(L, idx, i + 1);
+      if (lua_rawgeti(L, idx, i + 1) == LUA_TNIL)
+        face_error(L, ERR_ARG, "entry %d of a tiler of %d is nil", i + 1, n);
+      if (!tiler_entry(L))
+        face_error(L, ERR_ARG, "a tiler holds layouts, integers, `_` and "
+                   "tuples of these, not a %s", face_typename(L, -1));
       m[i] = laylib_tiler(cx, L, lua_gettop(L));
       lua_pop(L, 1);
     }
@@ -504,8 +533,8 @@ static int layout_index(lua_State *L) {
                           lua_tostring(L, 2)))
       return 1;
   }
-  lua_pushnil(L);
-  return 1;
+  face_error(L, ERR_NAME, "a layout has no field '%s'",
+             luaL_tolstring(L, 2, NULL));
 }
 
 static int layout_newindex(lua_State *L) {

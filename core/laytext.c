@@ -130,11 +130,24 @@ typedef struct Parser {
   int depth;
 } Parser;
 
-static _Noreturn void bad(Parser *p, const char *want) {
-  int pos = (int)(p->at - p->s), from = pos > 40 ? pos - 40 : 0;
+// Fails with what, and the text with a caret under `at`.
+static _Noreturn void fail_at(Parser *p, ErrKind kind, const char *at,
+                              const char *what) {
+  int pos = (int)(at - p->s), from = pos > 40 ? pos - 40 : 0;
   int len = (int)(p->end - p->s) - from;
-  ctx_fail(p->cx, ERR_PARSE, "expected %s at position %d\n  %.*s\n  %*s^",
-           want, pos + 1, len > 76 ? 76 : len, p->s + from, pos - from, "");
+  char text[80];
+  if (len > 76) len = 76;
+  for (int i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)p->s[from + i];
+    text[i] = c < ' ' || c == 127 ? ' ' : (char)c;
+  }
+  ctx_fail(p->cx, kind, "%s at position %d\n  %.*s\n  %*s^", what, pos + 1,
+           len, text, pos - from, "");
+}
+
+static _Noreturn void bad(Parser *p, const char *want) {
+  fail_at(p, ERR_PARSE, p->at,
+          arena_printf(p->cx, &p->cx->scratch, "expected %s", want));
 }
 
 static void blanks(Parser *p) {
@@ -171,24 +184,27 @@ static int64_t number(Parser *p, const char *want) {
   for (; digit(p); p->at++)
     if (__builtin_mul_overflow(v, 10, &v) ||
         __builtin_add_overflow(v, *p->at - '0', &v) || v > DIM_MAX)
-      ctx_fail(p->cx, ERR_OVERFLOW, "number at position %d is beyond 2^60",
-               (int)(start - p->s) + 1);
+      fail_at(p, ERR_OVERFLOW, start, "a number beyond 2^60");
   return neg ? -v : v;
 }
 
 static Dim leaf(Parser *p) {
   if (peek(p) == '?')
-    ctx_fail(p->cx, ERR_PARSE, "a traced extent (`?` at position %d) has no "
-             "value to read", (int)(p->at - p->s) + 1);
+    fail_at(p, ERR_PARSE, p->at, "a traced extent (`?`) has no value to read");
+  const char *start = p->at;
   if (take(p, '_') && !digit(p)) return dim_any();  // `_8` is CuTe's static 8
   int64_t v = number(p, "an integer, `_` or '('");
   int path[DIM_LEVELS], n = 0;
   while (p->at < p->end && *p->at == '@') {
     if (n == DIM_LEVELS) bad(p, "at most 4 levels of '@'");
-    p->at++;
+    const char *mode = ++p->at;
     int64_t m = number(p, "a mode number");
-    path[n++] = m < 0 || m > 63 ? -1 : (int)m;
+    if (m < 0 || m > 63)
+      fail_at(p, ERR_LIMIT, mode, "a basis names modes 0 to 63, no others,");
+    path[n++] = (int)m;
   }
+  if (n && v != (int32_t)v)
+    fail_at(p, ERR_OVERFLOW, start, "a basis value beyond 32 bits");
   for (int i = 0; i < n / 2; i++) {  // written innermost mode first
     int m = path[i];
     path[i] = path[n - 1 - i];
@@ -210,7 +226,9 @@ static Notation parens(Parser *p) {
   size_t n = 0, cap = 0;
   bool layouts = false;
   if (++p->depth > TUP_DEPTH_MAX)
-    ctx_fail(p->cx, ERR_LIMIT, "tuples nest at most %d deep", TUP_DEPTH_MAX);
+    fail_at(p, ERR_LIMIT, p->at - 1,
+            arena_printf(p->cx, &p->cx->scratch,
+                         "tuples nest at most %d deep", TUP_DEPTH_MAX));
   while (!take(p, ')')) {
     if (n && !take(p, ',')) bad(p, "',' or ')'");
     if (n == TUP_RANK_MAX)
@@ -242,21 +260,66 @@ static Notation atom(Parser *p) {
   return (Notation){.kind = NOTE_TUP, .t = tup_leaf(p->cx, leaf(p))};
 }
 
+// Where leaf number k of the tuple that begins at `at` is written.
+static const char *leaf_at(const char *at, size_t k) {
+  for (bool in = false;; at++) {
+    bool sep = strchr("(), \t\r\n", *at) != NULL;
+    if (!sep && !in && k-- == 0) return at;
+    in = !sep;
+  }
+}
+
+static void check_extents(Parser *p, const char *at, Tup shape) {
+  size_t n = tup_words(shape), leaf = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!tup_is_leaf(shape + i)) continue;
+    if (dim_kind(shape[i]) != DIM_INT || shape[i].w < 1)
+      fail_at(p, ERR_PARSE, leaf_at(at, leaf),
+              "expected a positive integer as extent");
+    leaf++;
+  }
+}
+
+static void check_strides(Parser *p, const char *colon, const char *at,
+                          Tup shape, Tup stride) {
+  Arena *a = &p->cx->scratch;
+  if (!tup_congruent(shape, stride)) {
+    bool open = p->depth > 0 && tup_is_leaf(shape) && !tup_is_leaf(stride);
+    fail_at(p, ERR_PARSE, open ? colon : at, arena_printf(
+      p->cx, a, "stride %s does not have the nesting of shape %s%s",
+      tup_text(p->cx, stride), tup_text(p->cx, shape),
+      open ? " (is a ')' missing before the ':'?)" : ""));
+  }
+  size_t n = tup_words(stride), leaf = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (dim_kind(stride[i]) == DIM_ANY)
+      fail_at(p, ERR_PARSE, leaf_at(at, leaf), "`_` is no stride");
+    leaf += tup_is_leaf(stride + i);
+  }
+}
+
 // atom, or shape:stride
 static Notation entry(Parser *p) {
+  peek(p);
+  const char *start = p->at;
   Notation a = atom(p);
   if (peek(p) != ':') return a;
   if (a.kind != NOTE_TUP) bad(p, "',' or ')' (a layout has no stride)");
-  p->at++;
+  check_extents(p, start, a.t);
+  const char *colon = p->at++;
+  peek(p);
+  const char *strides = p->at;
   Notation d = atom(p);
-  if (d.kind != NOTE_TUP) bad(p, "strides before this");
+  if (d.kind != NOTE_TUP)
+    fail_at(p, ERR_PARSE, strides, "expected strides, not layouts,");
+  check_strides(p, colon, strides, a.t, d.t);
   return (Notation){.kind = NOTE_LAYOUT,
                     .l = layout_make(p->cx, a.t, d.t)};
 }
 
 // Sw<b,m,s>, alone or followed by "o [offset o] layout".
 static Notation swizzled(Parser *p) {
-  p->at += 3;
+  p->at = (const char *)memchr(p->at, '<', 3) + 1;
   int64_t b = number(p, "an integer");
   if (!take(p, ',')) bad(p, "','");
   int64_t m = number(p, "an integer");
@@ -266,36 +329,52 @@ static Notation swizzled(Parser *p) {
   Swizzle sw = swizzle_make(p->cx, b, m, s);
   if (peek(p) != 'o') return (Notation){.kind = NOTE_SWIZZLE, .sw = sw};
   p->at++;
+  peek(p);
+  const char *start = p->at;
   Notation x = entry(p);
   Dim offset = {0};
   if (peek(p) == 'o') {
     if (x.kind != NOTE_TUP || !tup_is_leaf(x.t) || !dim_static(*x.t))
-      bad(p, "an integer offset before this");
+      fail_at(p, ERR_PARSE, start, "expected an integer as offset");
     offset = *x.t;
     p->at++;
+    peek(p);
+    start = p->at;
     x = entry(p);
   }
-  if (x.kind != NOTE_LAYOUT) bad(p, "a layout before this");
+  if (x.kind == NOTE_TUP) bad(p, "':' and a stride");
+  if (x.kind != NOTE_LAYOUT) fail_at(p, ERR_PARSE, start, "expected a layout");
   x.l.sw = sw;
   x.l.offset = offset;
   x.l.composed = true;
   return x;
 }
 
-Notation note_parse(Ctx *cx, const char *s, size_t n) {
-  Parser p = {.cx = cx, .s = s, .at = s, .end = s + n};
-  blanks(&p);
-  bool sw = p.end - p.at >= 3 && memcmp(p.at, "Sw<", 3) == 0;
-  Notation r = sw ? swizzled(&p) : entry(&p);
-  if (peek(&p) || p.at < p.end) bad(&p, "the end");
+static bool begins(const Parser *p, const char *word) {
+  size_t n = strlen(word);
+  return (size_t)(p->end - p->at) >= n && memcmp(p->at, word, n) == 0;
+}
+
+static Notation parse(Parser *p) {
+  blanks(p);
+  // the Python DSL writes S<b,m,s>
+  Notation r = begins(p, "Sw<") || begins(p, "S<") ? swizzled(p) : entry(p);
+  if (peek(p) || p->at < p->end) bad(p, "the end");
   return r;
 }
 
+Notation note_parse(Ctx *cx, const char *s, size_t n) {
+  Parser p = {.cx = cx, .s = s, .at = s, .end = s + n};
+  return parse(&p);
+}
+
 Layout layout_parse(Ctx *cx, const char *s, size_t n) {
-  Notation r = note_parse(cx, s, n);
-  if (r.kind != NOTE_LAYOUT)
-    ctx_fail(cx, ERR_PARSE, "a layout shape:stride was expected, not %.*s",
-             (int)(n > 60 ? 60 : n), s);
+  Parser p = {.cx = cx, .s = s, .at = s, .end = s + n};
+  Notation r = parse(&p);
+  if (r.kind == NOTE_TUP) bad(&p, "':' and a stride");
+  if (r.kind == NOTE_SWIZZLE) bad(&p, "'o' and a layout");
+  if (r.kind == NOTE_TILER)
+    fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, no layout,");
   return r.l;
 }
 

@@ -174,39 +174,81 @@ typedef struct Zipped {
   int ntile, nrest;
 } Zipped;
 
-static void divide_mode(Ctx *cx, Zipped *z, Layout mode, Tup tile) {
-  Tiler by = tiler_layout(layout_compact(cx, tile));
-  Layout d = layout_logical_divide(cx, mode, by);
+// A tuple of extents stands for its compact layout where the mode has not as
+// many modes of its own.
+static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
+  if (t.kind != TILER_TUPLE) {
+    if (t.extent) tupb_leaf(cx, b, *t.l.shape);
+    return t.extent;
+  }
+  tupb_open(cx, b);
+  for (int i = 0; i < t.n; i++)
+    if (!put_extents(cx, b, t.mode[i])) return false;
+  tupb_close(cx, b);
+  return true;
+}
+
+static Layout divided(Ctx *cx, Layout mode, Tiler tile) {
+  if (tile.kind == TILER_LAYOUT) return layout_logical_divide(cx, mode, tile);
+  if (!tup_is_leaf(mode.shape) && layout_rank(mode) >= tile.n)
+    return layout_zipped_divide(cx, mode, tile);
+  TupB b = {0};
+  if (!put_extents(cx, &b, tile))
+    ctx_fail(cx, ERR_SHAPE, "the tiler %s has more modes than the mode that it "
+             "is for\n  %s", tiler_text(cx, tile), layout_text(cx, mode));
+  Layout by = layout_compact(cx, tupb_done(cx, &b));
+  return layout_logical_divide(cx, mode, tiler_layout(by));
+}
+
+static void divide_mode(Ctx *cx, Zipped *z, Layout mode, Tiler tile) {
+  Layout d = divided(cx, mode, tile);
   z->tile[z->ntile++] = layout_mode(cx, d, 0);
   z->rest[z->nrest++] = layout_mode(cx, d, 1);
 }
 
-static Zipped zip(Ctx *cx, const Tensor *t, Tup tiler, Tup proj) {
+static int put_all(Ctx *cx, Layout *to, Layout l) {
+  int n = layout_rank(l);
+  if (n > MAX_MODES)
+    ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
+             MAX_MODES);
+  for (int i = 0; i < n; i++) to[i] = layout_mode(cx, l, i);
+  return n;
+}
+
+// One tile over the tensor as a whole: its modes, and those of the rest.
+static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
+  Zipped z;
+  Layout d = layout_logical_divide(cx, l, tiler);
+  z.ntile = put_all(cx, z.tile, layout_mode(cx, d, 0));
+  z.nrest = put_all(cx, z.rest, layout_mode(cx, d, 1));
+  return z;
+}
+
+static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   Zipped z = {.ntile = 0};
   Layout l = layout_inner(t->l);
-  int rank = layout_rank(l), n = tup_rank(tiler), mode = 0;
+  bool tuple = tiler.kind == TILER_TUPLE;
+  int rank = layout_rank(l), n = tuple ? tiler.n : 1, mode = 0;
   if (proj && tup_rank(proj) != n)
     ctx_fail(cx, ERR_SHAPE, "local_tile: the projection %s does not have the "
              "%d modes of the tiler %s", tup_text(cx, proj), n,
-             tup_text(cx, tiler));
+             tiler_text(cx, tiler));
   if (rank > MAX_MODES || n > MAX_MODES)
     ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
              MAX_MODES);
-  if (tup_is_leaf(tiler) && !proj) {  // one mode over the whole tensor
-    divide_mode(cx, &z, l, tiler);
-    return z;
-  }
-  Tup m = tup_first(tiler), p = proj ? tup_first(proj) : NULL;
-  for (int i = 0; i < n; i++, m = tup_next(m), p = p ? tup_next(p) : NULL) {
+  if (tiler.kind == TILER_LAYOUT && !proj) return zip_whole(cx, l, tiler);
+  const Tiler *m = tuple ? tiler.mode : &tiler;
+  Tup p = proj ? tup_first(proj) : NULL;
+  for (int i = 0; i < n; i++, m++, p = p ? tup_next(p) : NULL) {
     if (p && dim_kind(*p) == DIM_ANY) continue;
     if (mode >= rank)
       ctx_fail(cx, ERR_SHAPE, "the tiler %s has more modes than the tensor"
-               "\n  %s", tup_text(cx, tiler), tensor_show(cx, t));
+               "\n  %s", tiler_text(cx, tiler), tensor_show(cx, t));
     Layout whole = layout_mode(cx, l, mode++);
-    if (dim_kind(*m) == DIM_ANY)
+    if (m->kind == TILER_ANY)
       z.tile[z.ntile++] = whole;
     else
-      divide_mode(cx, &z, whole, m);
+      divide_mode(cx, &z, whole, *m);
   }
   while (mode < rank) z.rest[z.nrest++] = layout_mode(cx, l, mode++);
   return z;
@@ -254,7 +296,8 @@ static int put_whole(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n) {
   return n;
 }
 
-Tensor tensor_local_tile(Ctx *cx, Tensor t, Tup tiler, Tup coord, Tup proj) {
+Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord,
+                         Tup proj) {
   Zipped z = zip(cx, &t, tiler, proj);
   Layout l[2 * MAX_MODES];
   TupB b = {0};
@@ -264,7 +307,7 @@ Tensor tensor_local_tile(Ctx *cx, Tensor t, Tup tiler, Tup coord, Tup proj) {
   return pick(cx, t, l, n, &b);
 }
 
-Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tup tiler, Tup coord) {
+Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
   Zipped z = zip(cx, &t, tiler, NULL);
   Layout l[2 * MAX_MODES];
   TupB b = {0};
@@ -295,13 +338,18 @@ Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx) {
     ctx_fail(cx, ERR_SHAPE, "local_partition: the thread layout %s has more "
              "modes than the tensor\n  %s", layout_text(cx, thr),
              tensor_show(cx, &t));
+  Dim reach = layout_static(thr) ? layout_cosize(cx, thr) : zero();
+  if (dim_static(idx) && dim_value(reach) > 0 &&
+      (dim_value(idx) < 0 || dim_value(idx) >= dim_value(reach)))
+    ctx_fail(cx, ERR_ARG, "local_partition: there is no thread %" PRId64 " in "
+             "the thread layout %s", dim_value(idx), layout_text(cx, thr));
   for (int i = 0; i < rank; i++) {
     Layout m = layout_mode(cx, thr, i);
     size[i] = layout_size(cx, m);
     crd[i] = thread_coord(cx, m, idx);
   }
-  return tensor_outer_partition(cx, t, tup_of(cx, size, (size_t)rank),
-                                tup_of(cx, crd, (size_t)rank));
+  Tiler by = tiler_tup(cx, tup_of(cx, size, (size_t)rank));
+  return tensor_outer_partition(cx, t, by, tup_of(cx, crd, (size_t)rank));
 }
 
 // ---- identity, recast ----

@@ -30,9 +30,9 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
 Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
 // zipped_divide(t, select(tiler, proj))[_, coord]: design section 11.
 // proj: NULL or a tuple with 1 (use) and DIM_ANY for X (drop).
-Tensor tensor_local_tile(Ctx *cx, Tensor t, Tup tiler, Tup coord, Tup proj);
+Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord, Tup proj);
 // zipped_divide(t, tiler)[coord, _]; coord in the tile.
-Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tup tiler, Tup coord);
+Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord);
 Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
 Tensor tensor_identity(Ctx *cx, Tup shape);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "irfold.h"
+#include "laylib.h"
 #include "tensorlib.h"
 
 // ---- userdata ----
@@ -297,27 +298,62 @@ static int tensor_elements(lua_State *L) {
 
 // ---- making ----
 
-// make_tensor(iterator or buffer, layout or shape)
-static int l_make_tensor(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tensor t = {.space = SP_HOST};
-  Layout l = tensorlib_layout(cx, L, 2, false);
-  if (face_test_tensor(L, 1, &t)) {
-    t = tensor_view(cx, t, l);
-    tensorlib_push_view(L, &t, 1);
-    return 1;
-  }
-  HostBuf *b = face_test(L, 1, MT_BUFFER);
-  if (!b) face_argerror(L, 1, "iterator, tensor or buffer");
-  if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
-  t.type = b->t;
-  t.l = l;
-  t.align = HOSTBUF_ALIGN;
-  Dim need = layout_cosize(cx, l);
+static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
+  if (layout_has_basis(l))
+    face_error(L, ERR_ARG, "make_tensor: %s gives coordinates, not offsets "
+               "into memory", layout_text(cx, l));
+}
+
+static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
+  check_offsets(cx, L, l);
+  Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
+  if (!dim_is(below, 0))
+    face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "
+               "buffer's first: let the iterator begin later", layout_text(
+               cx, l), (long long)below.w);
   if (dim_static(need) && dim_value(need) > (int64_t)b->count)
     face_error(L, ERR_SHAPE, "a buffer of %lld elements is too small for %s, "
                "which reaches to %lld", (long long)b->count,
                layout_text(cx, l), (long long)dim_value(need));
+  return l;
+}
+
+// Counting from a coordinate on: (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
+static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
+  Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
+              .base = face_check_tup(cx, L, 1)};
+  Tup at = layout_eval_tup(cx, l, tup_int(cx, 0));
+  if (tup_is_leaf(at) ? !tup_is_leaf(t.base)
+                      : !tup_weakly_congruent(at, t.base))
+    face_error(L, ERR_SHAPE, "make_tensor: counting from %s does not fit %s, "
+               "whose values are like %s", tup_text(cx, t.base),
+               layout_text(cx, l), tup_text(cx, at));
+  return t;
+}
+
+// make_tensor(iterator, buffer or coordinate to count from, layout or shape)
+static int l_make_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = {.space = SP_HOST};
+  Dim d;
+  Layout l = tensorlib_layout(cx, L, 2, false);
+  if (face_test_tensor(L, 1, &t)) {
+    if (t.space != SP_COORD) check_offsets(cx, L, l);
+    t = tensor_view(cx, t, l);
+    tensorlib_push_view(L, &t, 1);
+    return 1;
+  }
+  if (lua_istable(L, 1) || face_test_dim(cx, L, 1, &d)) {
+    t = counting(cx, L, l);
+    face_push_tensor(L, &t, 0);
+    return 1;
+  }
+  HostBuf *b = face_test(L, 1, MT_BUFFER);
+  if (!b) face_argerror(L, 1, "iterator, tensor, buffer or coordinate");
+  if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
+  t.type = b->t;
+  t.l = check_fits(cx, L, b, l);
+  t.align = HOSTBUF_ALIGN;
   face_push_tensor(L, &t, 1);
   return 1;
 }
@@ -380,7 +416,8 @@ static int l_make_identity_tensor(lua_State *L) {
 static int l_local_tile(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  Tup tiler = face_check_tup(cx, L, 2), coord = face_check_tup(cx, L, 3);
+  Tiler tiler = laylib_tiler(cx, L, 2);
+  Tup coord = face_check_tup(cx, L, 3);
   Tup proj = lua_isnoneornil(L, 4) ? NULL : face_check_tup(cx, L, 4);
   t = tensor_local_tile(cx, t, tiler, coord, proj);
   tensorlib_push_view(L, &t, 1);
@@ -390,7 +427,8 @@ static int l_local_tile(lua_State *L) {
 static int l_outer_partition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  Tup tiler = face_check_tup(cx, L, 2), coord = face_check_tup(cx, L, 3);
+  Tiler tiler = laylib_tiler(cx, L, 2);
+  Tup coord = face_check_tup(cx, L, 3);
   t = tensor_outer_partition(cx, t, tiler, coord);
   tensorlib_push_view(L, &t, 1);
   return 1;
@@ -432,14 +470,18 @@ static int l_domain_offset(lua_State *L) {
 static int l_recast_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  if (t.space == SP_HOST)
-    face_error(L, ERR_ARG, "recast_tensor is for tensors of a kernel");
   t = tensor_recast(cx, t, face_check_dtype(L, 2));
   tensorlib_push_view(L, &t, 1);
   return 1;
 }
 
 // ---- opening ----
+
+// What tensors share with layouts.
+static const char *const layout_methods[] = {
+  "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
+  "flatten", "coalesce", "filter", "composition", "with_shape",
+  "logical_divide", "zipped_divide", "tiled_divide", "flat_divide", NULL};
 
 void tensorlib_extend(lua_State *L, const char *name, lua_CFunction f) {
   lua_pushlightuserdata(L, tensorlib_ctx(L));
@@ -481,4 +523,6 @@ void tensorlib_open(lua_State *L) {
   tensorlib_extend(L, "domain_offset", l_domain_offset);
   hostlib_open(L);
   veclib_open(L);
+  hostlib_extend(L);
+  laylib_methods(L, MT_TENSOR, layout_methods);
 }

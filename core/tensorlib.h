@@ -33,6 +33,8 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
 // Adds the constructors and the methods.
 void hostlib_open(lua_State *L);
+// full_like and its kin make host tensors outside of kernels.
+void hostlib_extend(lua_State *L);
 extern const luaL_Reg hostlib_methods[];
 
 #endif

@@ -59,18 +59,20 @@ void tensor_smem_check(Ctx *cx, const Fn *fn, int sm) {
 // ---- allocation ----
 
 // Elements that values of l reach to: a swizzle moves them about within
-// blocks of a power of two.
-static int64_t reach(Ctx *cx, Layout l, const char *what) {
+// blocks of a power of two. below: how many come before l's origin.
+static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   if (!layout_static(in) || !dim_static(l.offset))
     ctx_fail(cx, ERR_STATIC, "%s needs a static layout, got %s", what,
              layout_text(cx, l));
-  Dim n = layout_cosize(cx, in);
-  for (size_t i = 0, k = tup_leaves(in.shape); i < k; i++)
-    if (!dim_static(in.stride[i]) || dim_value(in.stride[i]) < 0)
-      ctx_fail(cx, ERR_ARG, "%s needs strides >= 0, got %s", what,
-               layout_text(cx, l));
-  int64_t c = dim_value(n);
+  if (layout_has_basis(in))
+    ctx_fail(cx, ERR_ARG, "%s: %s gives coordinates, not offsets", what,
+             layout_text(cx, l));
+  *below = layout_below(cx, in);
+  if (l.composed && !dim_is(*below, 0))
+    ctx_fail(cx, ERR_ARG, "%s: a swizzle needs strides >= 0, got %s", what,
+             layout_text(cx, l));
+  int64_t c = dim_value(layout_cosize(cx, in));
   if (l.composed) {
     int s = l.sw.s < 0 ? -l.sw.s : 0;
     int64_t block = (int64_t)1 << (l.sw.b + l.sw.m + s);
@@ -92,23 +94,26 @@ Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
     ctx_fail(cx, ERR_ARG, "an alignment of %" PRId64 " bytes is not a power "
              "of two", align);
   if (align * 8 < dtype_bits(t)) align = (dtype_bits(t) + 7) / 8;
+  Dim below;
   Mem m = {.space = SP_SMEM, .type = t, .align = align,
-           .count = reach(cx, l, "make_smem_tensor"),
+           .count = reach(cx, l, "make_smem_tensor", &below),
            .offset = (fn->smem_bytes + align - 1) / align * align,
            .layout = layout_name(cx, l)};
   int64_t bytes = mem_bytes(&m);
   m.ref = ir_mem(cx, fn, m);
   fn->smem_bytes = m.offset + bytes;
   tensor_smem_check(cx, fn, 0);
-  return (Tensor){.space = SP_SMEM, .type = t, .mem = m.ref, .l = l,
-                  .align = align};
+  Tensor made = {.space = SP_SMEM, .type = t, .mem = m.ref, .l = l,
+                 .align = align};
+  return dim_is(below, 0) ? made : tensor_offset(cx, made, below);
 }
 
 enum { MAX_REGS = 4096 };  // elements of one fragment
 
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
+  Dim below;
   Mem m = {.space = SP_RMEM, .type = t, .align = 16,
-           .count = reach(cx, l, "make_rmem_tensor")};
+           .count = reach(cx, l, "make_rmem_tensor", &below)};
   if (l.composed)
     ctx_fail(cx, ERR_ARG, "a register fragment cannot be swizzled: %s",
              layout_text(cx, l));
@@ -118,7 +123,7 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
   m.layout = layout_name(cx, l);
   m.ref = ir_mem(cx, cx->fn, m);
   return (Tensor){.space = SP_RMEM, .type = t, .mem = m.ref, .l = l,
-                  .align = 16};
+                  .off = below, .align = 16};
 }
 
 // Have two modes of more than one element the same stride, not 0?

@@ -3,6 +3,22 @@ local core = require "cute.core"
 
 local draw = {}
 
+-- Colours of a terminal: eight backgrounds by offset, as the greys of
+-- CuTe's LaTeX pictures, so that a pattern of banks or a swizzle shows.
+local BACK = {189, 193, 229, 223, 217, 183, 152, 187}
+local DIM, RED, OFF = "\27[2m", "\27[31m", "\27[0m"
+
+-- Is what io.write writes to a terminal that wants colour?
+local function coloured()
+  return io.output() == io.stdout and core.isatty(1)
+    and (os.getenv "NO_COLOR" or "") == "" and os.getenv "TERM" ~= "dumb"
+end
+
+local function shade(text, v)
+  if math.type(v) ~= "integer" then return text end
+  return ("\27[30;48;5;%dm%s%s"):format(BACK[v % 8 + 1], text, OFF)
+end
+
 local function extent(x, mode)
   local n = core.size(x, mode)
   if math.type(n) ~= "integer" then
@@ -15,8 +31,9 @@ end
 --- The table of offsets of a layout of rank 1 or 2, as CuTe's print_layout
 --- draws it: rows are mode 0, columns mode 1.
 ---@param layout table a layout, or a tensor (its layout is drawn)
+---@param colour? boolean with a terminal's colours: cells by offset modulo 8
 ---@return string text with a newline at its end
-function draw.layout_text(layout)
+function draw.layout_text(layout, colour)
   if core.typename(layout) == "tensor" then layout = layout.layout end
   local rank = core.rank(layout)
   if rank < 1 or rank > 2 then
@@ -37,8 +54,8 @@ function draw.layout_text(layout)
     add("%2d  ", m)
     for n = 0, columns - 1 do
       local v = rank == 2 and layout(m, n) or layout(m)
-      add("| " .. number .. " ", type(v) == "table" and core.tostring
-        and core.tostring(v) or tostring(v))
+      local text = (" " .. number .. " "):format(tostring(v))
+      out[#out + 1] = "|" .. (colour and shade(text, v) or text)
     end
     add "|\n"
     out[#out + 1] = rule
@@ -46,9 +63,12 @@ function draw.layout_text(layout)
   return table.concat(out)
 end
 
---- Prints the table of offsets of a layout of rank 1 or 2.
+--- Prints the table of offsets of a layout of rank 1 or 2; in colour when
+--- standard output is a terminal (unless NO_COLOR is set).
 ---@param layout table
-function draw.print_layout(layout) io.write(draw.layout_text(layout)) end
+function draw.print_layout(layout)
+  io.write(draw.layout_text(layout, coloured()))
+end
 
 local function tuple_text(v)
   if type(v) ~= "table" then return tostring(v) end
@@ -65,18 +85,29 @@ local function cell(v)
   return (" %5s"):format(tostring(v))
 end
 
+-- Zeros recede, what is negative or no finite number stands out.
+local function tint(text, v)
+  if type(v) ~= "number" then return text end
+  if v == 0 then return DIM .. text .. OFF end
+  local odd = v < 0 or v ~= v or v == math.huge
+  return odd and RED .. text .. OFF or text
+end
+
 -- Rows of t(m, n, rest...), shapes being the extents of its modes.
 local function matrix(out, t, shapes, rest)
-  local last
+  local width
   for m = 0, shapes[1] - 1 do
-    local row = {}
+    width = 0
     for n = 0, (shapes[2] or 1) - 1 do
-      row[#row + 1] = cell(shapes[2] and t(m, n, table.unpack(rest)) or t(m))
+      local v
+      if shapes[2] then v = t(m, n, table.unpack(rest)) else v = t(m) end
+      local text = cell(v)
+      width = width + #text
+      out[#out + 1] = out.colour and tint(text, v) or text
     end
-    last = table.concat(row)
-    out[#out + 1] = last .. "\n"
+    out[#out + 1] = "\n"
   end
-  return last and #last or 0
+  return width or 0
 end
 
 local function blocks(out, t, shapes, rest, mode)
@@ -94,8 +125,9 @@ end
 --- All elements of a tensor of rank 1 to 4, rows being mode 0; matrices of
 --- higher modes follow each other, as in CuTe's print_tensor.
 ---@param t table a tensor on the host, or an identity tensor
+---@param colour? boolean with a terminal's colours: zeros dim, negatives red
 ---@return string text with a newline at its end
-function draw.tensor_text(t)
+function draw.tensor_text(t, colour)
   if core.typename(t) ~= "tensor" then
     core.fail("bad-argument", "print_tensor: tensor expected, got "
       .. core.typename(t))
@@ -111,13 +143,14 @@ function draw.tensor_text(t)
   end
   local shapes = {}
   for i = 1, rank do shapes[i] = extent(t, i - 1) end
-  local out = {tostring(t), ":\n"}
+  local out = {tostring(t), ":\n", colour = colour}
   blocks(out, t, shapes, {}, rank)
   return table.concat(out)
 end
 
---- Prints all elements of a tensor of rank 1 to 4.
+--- Prints all elements of a tensor of rank 1 to 4; in colour when standard
+--- output is a terminal (unless NO_COLOR is set).
 ---@param t table
-function draw.print_tensor(t) io.write(draw.tensor_text(t)) end
+function draw.print_tensor(t) io.write(draw.tensor_text(t, coloured())) end
 
 return draw

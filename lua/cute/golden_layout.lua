@@ -154,6 +154,47 @@ function right.left_inverse(a, got)
   return true
 end
 
+local function values_of(l)
+  local list = {}
+  for i = 0, core.size(l) - 1 do list[i + 1] = l(i) end
+  return list
+end
+
+-- CuTe refuses negative strides, whose complement exists: disjoint and in
+-- order.
+function right.complement(a, got)
+  local seen, last = {}, -1
+  for _, c in ipairs(values_of(got)) do
+    if c <= last then return false end
+    last = c
+    for _, v in ipairs(values_of(core.filter(a[1]))) do
+      if seen[v + c] then return false end
+      seen[v + c] = true
+    end
+  end
+  return tostring(a[1]):find "-" ~= nil
+end
+
+-- Block and tiler in whatever order of modes: the same offsets.
+local function product(a, got)
+  local A, T = a[1], a[2]
+  if not (is_layout(A) and is_layout(T)) then return false end
+  local room = core.size(A) * core.cosize(T)
+  local free = core.complement(A, room)
+  if not right.complement({A}, free) then return false end
+  local want, have = {}, values_of(got)
+  for _, t in ipairs(values_of(T)) do
+    for _, v in ipairs(values_of(A)) do want[#want + 1] = v + free(t) end
+  end
+  table.sort(want)
+  table.sort(have)
+  return table.concat(want, " ") == table.concat(have, " ")
+end
+
+for name in ([[logical zipped tiled flat blocked raked]]):gmatch "%a+" do
+  right[name .. "_product"] = product
+end
+
 local function refused(case)
   if not OURS[case.file] then return nil end
   if not known(case.op) then return nil end

@@ -14,7 +14,7 @@ for name in ([[trace hook tracing mark rollback var vget vset open_for open_loop
   fact sreg effect warp param_key param_leaf param_memory sim_run fail
   value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
   typename on_device explain_begin explain_end intrin atomic access_load
-  access_store trap inline_ptx smem_budget]])
+  access_store trap inline_ptx smem_budget assume]])
   :gmatch "%S+" do INTERNAL[name] = true end
 
 for name, v in pairs(core) do
@@ -28,7 +28,7 @@ local PARTS = {
   ["cute.draw"] = {"print_layout", "print_tensor"},
   ["cute.explain"] = {"explain"},
   ["cute.tuple"] = {"transform_leaf", "find_if", "filter_tuple",
-                    "pretty_str", "size_in_bytes", "coords"},
+                    "pretty_str", "size_in_bytes", "coords", "assume"},
   ["cute.math"] = {"add", "sub", "mul", "div", "neg", "rem", "absf", "absi",
     "clamp", "sincos", "isnan", "isinf", "isfinite", "isnormal", "fpowi",
     "ipowi", "fast_divmod_create_divisor"},

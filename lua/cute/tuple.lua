@@ -3,21 +3,55 @@ local core = require "cute.core"
 
 local tuple = {}
 
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+-- The function among the first two arguments, then the other: the Python
+-- DSL has it first in some functions and last in others.
+local function callback(name, f, t)
+  if type(f) ~= "function" then f, t = t, f end
+  if type(f) ~= "function" then
+    core.fail("bad-argument", ("%s takes a function and a tuple, got %s and %s")
+      :format(name, core.typename(t), core.typename(f)))
+  end
+  return f, t
+end
+
+local function modes(t) return type(t) == "table" and t or {t} end
+
+local MAX_DEPTH = 32  -- as core/layout.h
+
+local function leaves(f, depth, t, ...)
+  if type(t) ~= "table" then return f(t, ...) end
+  if depth > MAX_DEPTH then
+    core.fail("limit", ("tuples nest at most %d deep"):format(MAX_DEPTH))
+  end
+  local more, result = {...}, {}
+  for k, o in ipairs(more) do
+    if type(o) ~= "table" or #o ~= #t then
+      core.fail("shape-mismatch", ("transform_leaf: %s and %s, tuple %d, "
+        .. "differ in nesting"):format(tuple.pretty_str(t),
+        tuple.pretty_str(o), k + 1))
+    end
+  end
+  for i, x in ipairs(t) do
+    local others = {}
+    for k, o in ipairs(more) do others[k] = o[i] end
+    result[i] = leaves(f, depth + 1, x, table.unpack(others))
+  end
+  return core.tuple(result)
+end
+
 --- f of every leaf, in the same nesting; of further tuples of the same
 --- nesting the leaves are passed along.
 ---@param f fun(...): any
 ---@param t any integer or tuple
 ---@return any
 function tuple.transform_leaf(f, t, ...)
-  if type(f) ~= "function" then f, t = t, f end
-  if type(t) ~= "table" then return f(t, ...) end
-  local more, result = {...}, {}
-  for i, x in ipairs(t) do
-    local others = {}
-    for k, o in ipairs(more) do others[k] = o[i] end
-    result[i] = tuple.transform_leaf(f, x, table.unpack(others))
-  end
-  return core.tuple(result)
+  f, t = callback("transform_leaf", f, t)
+  return leaves(f, 1, t, ...)
 end
 
 --- The first mode (0-based) for which f is true, or nil.
@@ -25,7 +59,8 @@ end
 ---@param f fun(x: any): boolean
 ---@return integer?
 function tuple.find_if(t, f)
-  for i, x in ipairs(type(t) == "table" and t or {t}) do
+  f, t = callback("find_if", f, t)
+  for i, x in ipairs(modes(t)) do
     if f(x) then return i - 1 end
   end
   return nil
@@ -36,11 +71,55 @@ end
 ---@param f fun(x: any): table
 ---@return table
 function tuple.filter_tuple(t, f)
+  f, t = callback("filter_tuple", f, t)
   local result = {}
-  for _, x in ipairs(type(t) == "table" and t or {t}) do
-    for _, y in ipairs(f(x)) do result[#result + 1] = y end
+  for _, x in ipairs(modes(t)) do
+    local kept = f(x)
+    if type(kept) ~= "table" then
+      core.fail("bad-argument", ("filter_tuple: the function gave a %s for "
+        .. "%s, not a tuple: {} drops a mode, {x} keeps it")
+        :format(core.typename(kept), tuple.pretty_str(x)))
+    end
+    for _, y in ipairs(kept) do result[#result + 1] = y end
   end
   return core.tuple(result)
+end
+
+--- x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). Of a
+--- traced integer it shortens the index arithmetic, and an answer that is
+--- wrong at run time is undefined; a plain one is checked. With four
+--- arguments: lo <= x <= hi, divisible by div.
+---@param x cute.Int
+---@param lo integer|table the divisor, unless hi and div follow
+---@param hi? integer
+---@param div? integer
+---@return cute.Int x
+function tuple.assume(x, lo, hi, div)
+  if hi == nil and div == nil then
+    div = type(lo) == "table" and lo.div or lo or 1
+    lo = nil
+  end
+  if math.type(div) ~= "integer" or div < 1 then
+    core.fail("bad-argument", "assume: the divisor must be a positive integer,"
+      .. " not " .. tostring(div))
+  end
+  if math.type(x) then
+    if x % div ~= 0 or lo and (x < lo or x > hi) then
+      core.fail("bad-argument", ("assume: %s is not %sdivisible by %d")
+        :format(x, lo and ("in [%s,%s] and "):format(lo, hi) or "", div))
+    end
+    return x
+  end
+  if core.typename(x) ~= "value" then
+    core.fail("bad-argument", "assume: an integer is needed, got "
+      .. core.typename(x))
+  end
+  if not lo then
+    local known
+    lo, hi, known = core.fact(x)
+    div = math.max(known, 1) // gcd(known, div) * div
+  end
+  return core.assume(x, lo, hi, div)
 end
 
 --- The coordinates of a shape in colexicographic order:
@@ -64,11 +143,21 @@ function tuple.pretty_str(x)
   return tostring(x)
 end
 
---- Bytes that elements of a type take under a layout.
----@param dtype any element type
----@param layout cute.Layout
+--- Bytes that elements of a type take under a layout, or a tensor's own.
+---@param dtype any element type, or a tensor (alone)
+---@param layout? any layout, tensor or shape
 ---@return integer
 function tuple.size_in_bytes(dtype, layout)
+  local kind = core.typename(dtype)
+  if kind == "tensor" and layout == nil then
+    dtype, layout = dtype.element_type, dtype
+  elseif kind ~= "dtype" then
+    core.fail("bad-argument", ("size_in_bytes takes an element type and a "
+      .. "layout, got %s and %s"):format(kind, core.typename(layout)))
+  end
+  if type(layout) == "table" or math.type(layout) then
+    layout = core.make_layout(layout)
+  end
   return (core.cosize(layout) * dtype.bits + 7) // 8
 end
 

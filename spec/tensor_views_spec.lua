@@ -1,0 +1,257 @@
+-- Tensors seen through layouts: tilers of layouts, counting iterators, host
+-- tensors of another element type, negative strides, and bad arguments.
+local cute = require "cute"
+local ANY = cute._
+local L = cute.layout
+
+local function numbered(layout)
+  local t = cute.zeros(layout, cute.f32)
+  for i = 0, cute.size(layout) - 1 do t[i] = i end
+  return t
+end
+
+local function values(t)
+  local list = {}
+  for _, x in t:elements() do list[#list + 1] = x end
+  return list
+end
+
+local function message(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  local _, lines = tostring(err):gsub("\n", "\n")
+  assert.is_true(lines < 5, "more than five lines: " .. tostring(err))
+  return tostring(err)
+end
+
+local function raises(want, f, ...)
+  local got = message(f, ...)
+  assert.is_truthy(got:find(want, 1, true), got)
+end
+
+describe("tilers", function()
+  local T = numbered(L "(8,12):(12,1)")
+
+  -- By definition: element (x..., y...) of the division is element
+  -- tile(x) + rest(y) of each mode.
+  local function oracle(tiles, coord, inner)
+    local modes = {}
+    for m, tile in ipairs(tiles) do
+      local n = cute.size(T, m - 1)
+      tile = math.type(tile) and cute.make_layout(tile) or tile
+      modes[m] = {tile = tile, rest = cute.complement(tile, n)}
+    end
+    local list, a, b = {}, modes[1], modes[2]
+    local keep, drop = "tile", "rest"
+    if not inner then keep, drop = "rest", "tile" end
+    for j = 0, cute.size(b[keep]) - 1 do
+      for i = 0, cute.size(a[keep]) - 1 do
+        list[#list + 1] = T(a[keep](i) + a[drop](coord[1]),
+                            b[keep](j) + b[drop](coord[2]))
+      end
+    end
+    return list
+  end
+
+  it("may be layouts, mode by mode", function()
+    for _, tiles in ipairs {{L "4:2", 3}, {L "2:4", L "3:4"}, {8, L "6:2"},
+                            {L "(2,2):(1,4)", L "(3,2):(2,6)"}} do
+      for c = 0, 1 do
+        local coord = {c % (8 // cute.size(tiles[1])), c}
+        assert.same(oracle(tiles, coord, true),
+                    values(cute.local_tile(T, tiles, coord)))
+        assert.same(oracle(tiles, coord, true),
+                    values(cute.inner_partition(T, tiles, coord)))
+        coord = {1, c}
+        assert.same(oracle(tiles, coord, false),
+                    values(cute.outer_partition(T, tiles, coord)))
+      end
+    end
+  end)
+
+  it("may be one layout over the whole tensor", function()
+    local divided = cute.logical_divide(T.layout, L "(2,3):(4,8)")
+    local tile = cute.local_tile(T, L "(2,3):(4,8)", 5)
+    assert.equal(2, cute.rank(tile))
+    local _, at = cute.slice_and_offset({ANY, 5}, divided)
+    for i = 0, 5 do assert.equal(divided(i, 5), at + tile.layout(i)) end
+    local row = cute.outer_partition(T, L "4:2", 1)
+    assert.equal(T(2), row(0))
+    assert.equal(T(3), row(1))
+  end)
+
+  it("may be nested where a mode is", function()
+    local N = numbered(L "((4,2),6):((1,4),8)")
+    local tile = cute.local_tile(N, {{2, 1}, 3}, {{1, 1}, 1})
+    assert.equal("((2,1),3):((1,0),8)", tostring(tile.layout))
+    assert.equal(N({2, 1}, 3), tile(0))
+  end)
+
+  it("choose modes with a projection", function()
+    local a = cute.local_tile(T, {L "4:2", 99, 3}, {1, 0, ANY},
+                              {1, cute.X, 1})
+    assert.equal("(4,3,4):(24,1,3)", tostring(a.layout))
+    assert.equal(T(1, 0), a(0))
+  end)
+
+  it("are refused when they do not fit", function()
+    raises("more modes than the tensor", cute.local_tile, T, {2, 2, 2}, 0)
+    raises("(1,1,1) does not have the 2 modes of the tiler (4:2,4)",
+           cute.local_tile, T, {L "4:2", 4}, {0, 0}, {1, 1, 1})
+    raises("a tiler holds layouts, integers", cute.local_tile, T, {"4", 4},
+           {0, 0})
+    raises("entry 1 of a tiler of 2 is nil", cute.local_tile, T, {nil, 4},
+           {0, 0})
+    raises("the tiler (2,_) has more modes than the mode", cute.local_tile, T,
+           {{2, ANY}, 4}, {0, 0})
+    raises("no thread 8 in the thread layout (2,4):(4,1)",
+           cute.local_partition, T, L "(2,4):(4,1)", 8)
+    raises("no thread -1", cute.local_partition, T, L "(2,4):(4,1)", -1)
+  end)
+end)
+
+describe("counting iterators", function()
+  it("give coordinates, or integers", function()
+    local t = cute.make_tensor({1, 2}, L "(4,4):(1@0,1@1)")
+    assert.equal("(1,2) o (4,4):(1@0,1@1)", tostring(t))
+    assert.same({4, 3}, t(3, 1))
+    assert.same({1, 5}, t(ANY, 3)(0))
+    assert.same({5, 7, 9, 11}, values(cute.make_tensor(5, L "4:2")))
+    assert.same({3, 3}, cute.local_tile(t, {2, 2}, {1, 0})(0, 1))
+  end)
+
+  it("fit their layout", function()
+    raises("counting from 5 does not fit (4,4):(1@0,1@1)", cute.make_tensor,
+           5, L "(4,4):(1@0,1@1)")
+    raises("counting from (1,2) does not fit 4:1", cute.make_tensor, {1, 2},
+           L "4:1")
+    raises("gives coordinates, not offsets into memory", cute.make_tensor,
+           cute.buffer("f32", 4), L "4:1@0")
+    raises("gives coordinates, not offsets into memory", cute.make_tensor,
+           cute.zeros({4}, cute.f32).iterator, L "4:1@0")
+  end)
+end)
+
+describe("host tensors of another type", function()
+  local T = cute.tensor({{1, 2, 3, 4}, {-1, -2, -3, -4}}, cute.f32)
+
+  it("show the same bits", function()
+    local i = cute.recast_tensor(T, cute.i32)
+    local h = cute.recast_tensor(T, cute.u16)
+    local d = cute.recast_tensor(T, cute.u64)
+    for m = 0, 1 do
+      for n = 0, 3 do
+        local bits = string.unpack("<i4", string.pack("<f", T(m, n)))
+        assert.equal(bits, i(m, n))
+        assert.equal(bits & 0xffff, h(m, 2 * n))
+        assert.equal(bits >> 16 & 0xffff, h(m, 2 * n + 1))
+        local two = string.unpack("<i8",
+          string.pack("<ff", T(m, n // 2 * 2), T(m, n // 2 * 2 + 1)))
+        assert.equal(two, d(m, n // 2))
+      end
+    end
+  end)
+
+  it("write through", function()
+    local t = cute.zeros({2, 2}, cute.f32)
+    cute.recast_tensor(t, cute.u32)[{1, 0}] = 0x40490fdb
+    assert.is_true(math.abs(t(1, 0) - math.pi) < 1e-6)
+    cute.recast_tensor(t, cute.u8):fill(0)
+    assert.equal(0.0, t(1, 0))
+  end)
+
+  it("are kernel arguments", function()
+    local out = cute.zeros({2, 8}, cute.f16)
+    local copy = cute.kernel("copy", function(A, B)
+      local i = cute.arch.thread_idx()
+      for j = 0, 7 do B:set(i, j, A(i, j)) end
+    end)
+    local half = cute.recast_tensor(T, cute.f16)
+    copy(half, out):launch {grid = 1, block = 2, device = "sim"}
+    assert.same(values(half), values(out))
+  end)
+
+  it("are refused where elements would be cut", function()
+    raises("neither of stride 3 and 2 divides the other", cute.recast_tensor,
+           cute.zeros(L "(2,2):(1,3)", cute.f32), cute.f64)
+    raises("not a multiple of 64 bits", cute.recast_tensor,
+           cute.make_tensor(T.iterator + 1, L "2:1"), cute.f64)
+    raises("element 8 is outside of the buffer of 8",
+           function() return (cute.make_tensor(
+             cute.recast_tensor(T, cute.i32).iterator, L "9:1"))(8) end)
+  end)
+end)
+
+describe("negative strides", function()
+  it("of host tensors begin later", function()
+    local t = cute.zeros(L "(2,4):(-4,-1)", cute.f32)
+    assert.equal("ptr[f32,host]+7 o (2,4):(-4,-1)", tostring(t))
+    t[{0, 0}], t[{1, 3}] = 7, 8
+    assert.same({8, 0, 0, 0, 0, 0, 0, 7},
+                values(cute.make_tensor(t.iterator + -7, 8)))
+    local b = cute.buffer("f32", 8)
+    raises("8:-1 goes 7 elements below the buffer's first", cute.make_tensor,
+           b, L "8:-1")
+    local whole = cute.make_tensor(b, 8)
+    for i = 0, 7 do whole[i] = i end
+    assert.same({7, 6, 5, 4, 3, 2, 1, 0},
+                values(cute.make_tensor(whole.iterator + 7, L "8:-1")))
+  end)
+
+  it("of shared memory and registers do, too", function()
+    local A, B = numbered(L "(8,4):(4,1)"), cute.zeros({8, 4}, cute.f32)
+    local turn = cute.kernel("turn", function(X, Y)
+      local i = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, L "(8,4):(-4,-1)")
+      local flat = cute.make_tensor(s.iterator + -31, 32)
+      local r = cute.make_rmem_tensor(L "4:-1", cute.f32)
+      for j = 0, 3 do r:set(j, X(i, j)) end
+      for j = 0, 3 do s:set(i, j, r(j)) end
+      cute.arch.sync_threads()
+      for j = 0, 3 do Y:set(i, j, flat(4 * i + j)) end
+    end)
+    turn(A, B):launch {grid = 1, block = 8, device = "sim"}
+    for i = 0, 7 do
+      for j = 0, 3 do assert.equal(A(7 - i, 3 - j), B(i, j)) end
+    end
+  end)
+
+  it("are refused where nothing could say where to begin", function()
+    local bad = cute.kernel("bad", function()
+      cute.make_smem_tensor(cute.f32,
+        cute.composition(cute.make_swizzle(1, 0, 1), L "8:-1"))
+    end)
+    raises("a swizzle needs strides >= 0", function()
+      bad():launch {grid = 1, block = 1, device = "sim"}
+    end)
+    local one = cute.kernel("one", function(A) A:set(0, 1) end)
+    raises("negative strides cannot be given to a kernel", function()
+      one(cute.zeros(L "8:-1", cute.f32)):launch
+        {grid = 1, block = 1, device = "sim"}
+    end)
+  end)
+end)
+
+describe("tensors like others", function()
+  it("have the order of their strides", function()
+    local t = cute.zeros(L "(4,6):(1,8)", cute.bf16)
+    assert.equal("ptr[bf16,host] o (4,6):(1,4)", tostring(cute.ones_like(t)))
+    assert.equal("ptr[i32,host] o (4,6):(1,4)",
+                 tostring(cute.full_like(t, 3, cute.i32)))
+    assert.equal(3, cute.full_like(t, 3, cute.i32)(3, 5))
+    assert.equal(0.0, cute.zeros_like(t)(3, 5))
+    assert.equal("(4,6):(6,1)", tostring(
+      cute.ones_like(cute.zeros({4, 6}, cute.f32)).layout))
+  end)
+
+  it("count bytes, and have the functions as methods", function()
+    local t = cute.zeros({4, 6}, cute.bf16)
+    assert.equal(48, cute.size_in_bytes(t))
+    assert.equal(48, cute.size_in_bytes(cute.bf16, {4, 6}))
+    assert.equal(24, t:size())
+    assert.equal("((2,3),(2,2)):((6,1),(12,3))",
+                 tostring(t:zipped_divide({2, 3}).layout))
+    raises("takes an element type and a layout", cute.size_in_bytes, L "8:1",
+           cute.bf16)
+  end)
+end)

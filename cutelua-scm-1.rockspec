@@ -101,6 +101,8 @@ build = {
       "lua/cute/arch.lua",
     ["cute.bits"] =
       "lua/cute/bits.lua",
+    ["cute.carry"] =
+      "lua/cute/carry.lua",
     ["cute.cli"] =
       "lua/cute/cli.lua",
     ["cute.copylesson"] =

@@ -217,7 +217,8 @@ void check_fn(Ctx *cx, const Fn *fn) {
     check_special(&c, i);
     check_region(&c, i);
   }
-  if (c.open.n) bad(&c, "a region is still open");
+  c.at = c.open.n ? c.open.p[c.open.n - 1] : 0;
+  if (c.at) bad(&c, "the region is still open");
   vec_free(c.open);
   vec_free(c.serial);
 }

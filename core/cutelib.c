@@ -138,6 +138,22 @@ void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
   abort();
 }
 
+void face_error_at(lua_State *L, const char *chunk, int line, ErrKind kind,
+                   const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  bool named = chunk[0] == '@' || chunk[0] == '=';
+  luaL_checkstack(L, 8, "error message");
+  lua_pushfstring(L, "%s:%d: ", named ? chunk + 1 : "(chunk)", line);
+  push_kinded(L, kind, msg);
+  lua_concat(L, 2);
+  lua_error(L);
+  abort();
+}
+
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
   char msg[4096];
   va_list ap;

@@ -584,12 +584,31 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
+// NVRTC declares these with C linkage: a local of such a name hides it, but a
+// kernel cannot be called so.
+static const char *const declared[] = {
+  "acospi", "asinpi", "clock64", "cospi", "cyl_bessel_i0", "cyl_bessel_i1",
+  "erfcinv", "erfcx", "erfinv", "exp10", "exp10f", "fdim", "fdividef",
+  "free", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "ldexp", "lgamma",
+  "logb", "malloc", "memcpy", "memset", "modf", "nan", "nearbyint",
+  "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv",
+  "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "scalbln",
+  "scalbn", "sincos", "sincospi", "sinpi", "tgamma", "y0", "y1", "yn"};
+
+static const char *kernel_name(Emit *e) {
+  const char *name = ir_str(e->fn, e->fn->name);
+  for (size_t k = 0; k < sizeof declared / sizeof *declared; k++)
+    if (strcmp(name, declared[k]) == 0)
+      name = arena_printf(e->cx, &e->cx->scratch, "%s_kernel", name);
+  return emitx_name(e, name);
+}
+
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   emituse_run(&e);
   emith_reserve(&e);
-  const char *name = emitx_name(&e, ir_str(fn, fn->name));
+  const char *name = out->name = kernel_name(&e);
   const char **params = name_params(&e);
   put_memory(&e);
   for (Ref r = 1; r < fn->ins.n; r++)

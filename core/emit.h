@@ -15,6 +15,7 @@
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
+  const char *name;  // of the function, in cx->scratch: no word of C's
 } EmitOut;
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);
 void emit_free(EmitOut *out);

@@ -49,6 +49,10 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 // have further lines; the kind goes behind the first.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
+// The same at a line of a chunk (as in lua_Debug.source).
+_Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
+                             ErrKind kind, const char *fmt, ...)
+  PRINTF_LIKE(5, 6);
 // "bad argument #2 to 'composition' (layout expected, got nil)".
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // For the world's failures: pushes nil and "msg [kind]"; returns 2.

@@ -1,7 +1,7 @@
-// The line hook of a trace: names values by the locals that hold them, and
-// finds `==` and `~=` on traced values, which Lua does not let through. It
-// runs at every line of the user's code, so what it knows of the running
-// function is kept from line to line.
+// The hook of a trace for lines and returns: names values by the locals that
+// hold them, and finds `==`, `~=` and `t[k]` with traced values, which Lua
+// does not let through. It runs at every line of the user's code, so what it
+// knows of the running function is kept from line to line.
 #include <stdio.h>
 #include <string.h>
 
@@ -75,7 +75,8 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
   name_var(L, cx, name);
 }
 
-// Pushes local or upvalue `name` of the running function; false if none.
+// Pushes the variable `name` of the running function, without asking any
+// metamethod; false if there is none.
 static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
@@ -93,26 +94,99 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
+  lua_pushglobaltable(L);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (!lua_isnil(L, -1)) return true;
+  lua_pop(L, 1);
   return false;
 }
 
-// The list of names on top: those beside == or ~= of the line about to run.
-static void check_names(lua_State *L, lua_Debug *ar) {
-  int list = lua_gettop(L);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, list, i);
-    const char *name = lua_tostring(L, -1);
-    if (push_variable(L, ar, name)) {
-      if (trace_value(L, -1))
-        face_error(L, ERR_DYNAMIC, "'==' or '~=' beside the traced value '%s' "
-                   "is always false or true in Lua\n  write %s:eq(x) or "
-                   "%s:ne(x), and cute.when(...) to branch on it",
-                   name, name, name);
-      lua_pop(L, 1);
-    }
+// Replaces the table on top by its field `key` (n characters; digits: an
+// index); false, and nothing on top, when it is no table.
+static bool push_field(lua_State *L, const char *key, size_t n) {
+  if (!lua_istable(L, -1)) {
     lua_pop(L, 1);
+    return false;
   }
+  lua_pushlstring(L, key, n);
+  if (key[0] >= '0' && key[0] <= '9') {
+    lua_pushinteger(L, lua_tointeger(L, -1));
+    lua_remove(L, -2);
+  }
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  return true;
+}
+
+// Pushes what a path of cute.lex ("a.b.1") leads to.
+static bool push_path(lua_State *L, lua_Debug *ar, const char *path) {
+  const char *dot = strchr(path, '.');
+  if (!dot) return push_variable(L, ar, path);
+  lua_pushlstring(L, path, (size_t)(dot - path));
+  bool found = push_variable(L, ar, lua_tostring(L, -1));
+  lua_remove(L, found ? -2 : -1);
+  while (found && dot) {
+    const char *key = dot + 1;
+    dot = strchr(key, '.');
+    found = push_field(L, key, dot ? (size_t)(dot - key) : strlen(key));
+  }
+  return found;
+}
+
+// Does path number i of the list at `list` hold a traced value?
+static bool holds_value(lua_State *L, lua_Debug *ar, int list, lua_Integer i,
+                        const char **path) {
+  lua_rawgeti(L, list, i);
+  *path = lua_tostring(L, -1);  // kept alive by the list
+  lua_pop(L, 1);
+  if (!push_path(L, ar, *path)) return false;
+  bool traced = trace_value(L, -1) != NULL;
+  lua_pop(L, 1);
+  return traced;
+}
+
+// The list at `list`: paths beside == or ~= of that line.
+static void check_compared(lua_State *L, lua_Debug *ar, int list, int line) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  const char *path;
+  for (lua_Integer i = 1; i <= n; i++)
+    if (holds_value(L, ar, list, i, &path)) {
+      lua_getinfo(L, "S", ar);
+      face_error_at(L, ar->source, line, ERR_DYNAMIC, "'==' or '~=' beside "
+                    "the traced value '%s' is always false or true in Lua\n"
+                    "  write %s:eq(x) or %s:ne(x), and cute.when(...) to "
+                    "branch on it", path, path, path);
+    }
+}
+
+// The list at `list`: pairs, what is indexed and by what.
+static void check_keys(lua_State *L, lua_Debug *ar, int list, int line) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  const char *base, *key;
+  for (lua_Integer i = 1; i < n; i += 2) {
+    if (!holds_value(L, ar, list, i + 1, &key)) continue;
+    lua_rawgeti(L, list, i);
+    base = lua_tostring(L, -1);
+    if (push_path(L, ar, base)) {
+      if (lua_istable(L, -1) && !lua_getmetatable(L, -1)) {
+        lua_getinfo(L, "S", ar);
+        face_error_at(L, ar->source, line, ERR_DYNAMIC, "the traced value "
+                      "'%s' is a key of the plain table '%s', which finds "
+                      "nothing under it\n  use a tensor, or cute.where("
+                      "%s:eq(i), x, y)", key, base, key);
+      }
+    }
+    lua_settop(L, list);
+  }
+}
+
+// The line about to run has the entry at `entry`.
+static void check_line(lua_State *L, Hook *h, lua_Debug *ar, int entry) {
+  check_compared(L, ar, entry, h->line);
+  lua_getfield(L, entry, "keys");
+  check_keys(L, ar, lua_gettop(L), h->line);
 }
 
 static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
@@ -166,9 +240,10 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   lua_setiuservalue(L, at, 1);
 }
 
-// Names what the line that ran last assigned; its entry is on top.
-static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar) {
-  lua_getfield(L, -1, "set");
+// The line that ran last has the entry at `entry`: names what it assigned,
+// and looks at what it compared after that.
+static void leave_line(lua_State *L, Hook *h, lua_Debug *ar, int entry) {
+  lua_getfield(L, entry, "set");
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -180,6 +255,10 @@ static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar) {
     }
     lua_pop(L, 1);
   }
+  lua_getfield(L, entry, "late");
+  check_compared(L, ar, lua_gettop(L), h->line);
+  lua_getfield(L, entry, "late_keys");
+  check_keys(L, ar, lua_gettop(L), h->line);
 }
 
 // A line of func, or its end, is reached; hook userdata at `at`.
@@ -188,26 +267,57 @@ static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);
-  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE) name_assigned(L, h, ar);
+  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
+    leave_line(L, h, ar, lua_gettop(L));
   if (ar->event != LUA_HOOKLINE) return;
   lua_getinfo(L, "l", ar);
   h->line = ar->currentline;
-  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE) check_names(L, ar);
+  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
+    check_line(L, h, ar, lua_gettop(L));
+}
+
+// A function returns to a line of the user's that compares what it computes
+// by == or ~=: a traced value that comes back must be used by something, or
+// Lua compared it.
+static void see_result(lua_State *L, Ctx *cx, lua_Debug *ar) {
+  lua_Debug up;
+  lua_getinfo(L, "r", ar);
+  if (ar->ntransfer == 0 || !lua_getlocal(L, ar, ar->ftransfer)) return;
+  Value *v = trace_value(L, -1);
+  if (!v || !lua_getstack(L, 1, &up)) return;
+  lua_getinfo(L, "n", ar);
+  if (strcmp(ar->namewhat, "for iterator") == 0) return;  // a counter may idle
+  bool index = ar->name && strcmp(ar->namewhat, "metamethod") == 0 &&
+               strcmp(ar->name, "index") == 0;
+  lua_getinfo(L, "Sl", &up);
+  if (up.currentline <= 0 || face_own_source(up.source)) return;
+  int value = lua_gettop(L);
+  push_lines(L, up.source);
+  if (lua_rawgeti(L, -1, up.currentline) != LUA_TTABLE) return;
+  lua_getfield(L, -1, "eq");
+  const char *how = lua_tostring(L, -1);
+  if (!how || (strcmp(how, "index") == 0 && !index)) return;
+  ir_at(cx, cx->fn, up.source, (uint32_t)up.currentline);
+  v->at = cx->fn->at;
+  v->consumed = false;
+  lua_pushvalue(L, value);
+  trace_watch(L);
 }
 
 static void hooklib_line(lua_State *L, lua_Debug *ar) {
   int top = lua_gettop(L);
-  luaL_checkstack(L, 16, "line hook");
+  luaL_checkstack(L, 24, "line hook");
   lua_getinfo(L, "f", ar);
-  if (!lua_iscfunction(L, -1)) {
-    const void *func = lua_topointer(L, -1);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
-    Hook *h = lua_touserdata(L, -1);
-    if (h->cx->fn && func != h->skip) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  if (h->cx->fn && !lua_iscfunction(L, -2)) {
+    const void *func = lua_topointer(L, -2);
+    if (func != h->skip) {
       if (func != h->func) enter_function(L, h, top + 2, ar, func);
       if (func == h->func) look(L, h, top + 2, ar);
     }
   }
+  if (h->cx->fn && ar->event == LUA_HOOKRET) see_result(L, h->cx, ar);
   lua_settop(L, top);
 }
 

@@ -10,7 +10,8 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  bool consumed;  // booleans: did anything use it?
+  uint32_t at;    // Fn.src of the line with == or ~= that it came to, or 0
+  bool consumed;  // of those watched: did anything use it?
 } Value;
 
 // vallib.c
@@ -23,9 +24,13 @@ void trace_own(Ctx *cx, const Value *v);
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
 
+// Lists the traced value on top, and pops it: something must use it.
+void trace_watch(lua_State *L);
+
 // Registry: the trace's state while one is on, a table with
-//   bools: array of traced booleans, in order of creation
-//   lines: {[chunk source] = {[line] = {name, ...}}}: names beside == and ~=
+//   watched: array of traced booleans, and of values that came to be on a
+//     line with == or ~=, in order
+//   lines: {[chunk source] = what cute.lex tells of its lines}
 #define TRACE_STATE "cute.trace"
 
 #endif

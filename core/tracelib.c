@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "irfold.h"
+#include "veclib.h"
 
 // ---- functions ----
 
@@ -38,7 +39,8 @@ static int emit_gc(lua_State *L) {
   return 0;
 }
 
-// fn:emit(sm) -> text, lines: lines[i] is {file, line} of text line i.
+// fn:emit(sm) -> text, lines, name: lines[i] is {file, line} of text line i,
+// name what the function is called there.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -61,7 +63,8 @@ static int fn_emit(lua_State *L) {
     lua_rawseti(L, -2, 2);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  return 2;
+  lua_pushstring(L, out->name);
+  return 3;
 }
 
 // fn:check_smem(sm): raises with the budget's table when over it.
@@ -258,25 +261,44 @@ static void make_param(Ctx *cx, lua_State *L, int func, int sig, int param,
 
 // ---- the trace ----
 
-static void find_unconsumed(Ctx *cx, lua_State *L) {
+// Raises at the line of the watched value v, which nothing used.
+static _Noreturn void unused_error(Ctx *cx, lua_State *L, const Value *v) {
+  uint32_t at = v->at ? v->at : ir_get(cx->fn, v->r)->src;
+  const Src *s = &cx->fn->src.p[at];
+  const char *file = ir_str(cx->fn, s->file);
+  if (ir_type(cx->fn, v->r) == DT_BOOL)
+    face_error_at(L, file, (int)s->line, ERR_BOOL, "this comparison was never "
+                  "used: a traced boolean is always true in Lua's if, and, "
+                  "or, not, while\n  branch with cute.when(cond, function() "
+                  "... end), choose with cute.where, combine with & | ~");
+  face_error_at(L, file, (int)s->line, ERR_DYNAMIC, "'==' or '~=' beside a "
+                "traced value is always false or true in Lua (or this line "
+                "computes one that nothing uses)\n  write a:eq(b) or a:ne(b), "
+                "and cute.when(...) to branch on it");
+}
+
+static void find_unused(Ctx *cx, lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
-  lua_getfield(L, -1, "bools");
+  lua_getfield(L, -1, "watched");
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
     Value *v = lua_touserdata(L, -1);
-    if (!v->consumed) {
-      const Src *s = &cx->fn->src.p[ir_get(cx->fn, v->r)->src];
-      const char *f = ir_str(cx->fn, s->file);
-      ctx_fail(cx, ERR_BOOL, "the comparison at %s:%u was never used: a traced "
-               "boolean is always true in Lua's if, and, or, not, while\n"
-               "  branch with cute.when(cond, function() ... end), choose with "
-               "cute.where, combine with & | ~",
-               f[0] == '@' || f[0] == '=' ? f + 1 : "(chunk)", s->line);
-    }
+    if (!v->consumed) unused_error(cx, L, v);
     lua_pop(L, 1);
   }
   lua_pop(L, 2);
+}
+
+// A coroutine may have left a region open.
+static void find_open(Ctx *cx, lua_State *L) {
+  Fn *fn = cx->fn;
+  if (!fn->region.n) return;
+  const Src *s = &fn->src.p[ir_get(fn, fn->region.p[fn->region.n - 1])->src];
+  face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_LOOPEXIT,
+                "a coroutine left this traced loop or branch, and nothing "
+                "resumed it\n  let the coroutine yield outside of loops and "
+                "branches of the kernel");
 }
 
 static void touch(Fn *fn, Ref mem, bool write) {
@@ -317,7 +339,8 @@ static int run_traced(lua_State *L) {
   for (int i = 1; i <= n; i++) lua_pushvalue(L, 3 + i);
   lua_call(L, n, 0);
   cx->ud = L;
-  find_unconsumed(cx, L);
+  find_open(cx, L);
+  find_unused(cx, L);
   arena_reset(&cx->scratch);
   check_fn(cx, cx->fn);
   mark_arguments(cx->fn);
@@ -518,14 +541,83 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-static void push_tensor_sign(Ctx *cx, lua_State *L, const Tensor *t) {
+// depth() -> how many regions are open.
+static int l_depth(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_pushinteger(L, (lua_Integer)face_tracing(cx, L, "cute.range")->region.n);
+  return 1;
+}
+
+// A layout of its own in scratch, with where its dynamic leaves are.
+typedef struct Leaves {
+  Layout l;
+  Dim **dyn;
+  size_t n;
+} Leaves;
+
+static Leaves dynamic_leaves(Ctx *cx, Layout l) {
+  size_t nw = tup_words(l.shape), nl = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, nw), *stride = NEW(cx, Dim, nl);
+  Leaves v = {.l = l, .dyn = NEW(cx, Dim *, nw + nl)};
+  for (size_t i = 0; i < nw; i++) {
+    shape[i] = l.shape[i];
+    if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
+  }
+  for (size_t i = 0; i < nl; i++) {
+    stride[i] = l.stride[i];
+    if (dim_kind(stride[i]) == DIM_DYN) v.dyn[v.n++] = &stride[i];
+  }
+  v.l.shape = shape;
+  v.l.stride = stride;
+  return v;
+}
+
+// Pushes what two tensors that differ only in scalars have in common, and a
+// table of those scalars: offset, offset in the swizzle, dynamic leaves.
+static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
+  Leaves v = dynamic_leaves(cx, t->l);
+  lua_createtable(L, 2 + (int)v.n, 0);
+  int n = 0;
+  face_push_dim(L, t->off);
+  lua_rawseti(L, -2, ++n);
+  if (t->l.composed) {
+    face_push_dim(L, t->l.offset);
+    lua_rawseti(L, -2, ++n);
+  }
+  for (size_t i = 0; i < v.n; i++) {
+    face_push_dim(L, *v.dyn[i]);
+    lua_rawseti(L, -2, ++n);
+    *v.dyn[i] = dim_any();
+  }
+  v.l.offset = dim_int(cx, 0);
   Buf b = {0};
-  Layout l = t->l;
-  l.offset = dim_int(cx, 0);
-  layout_print(cx, l, &b);
+  layout_print(cx, v.l, &b);
   lua_pushfstring(L, "tensor %d %s of memory %d, %s", (int)t->space,
                   dtype_name(t->type), (int)t->mem, b.p);
   buf_free(&b);
+  lua_insert(L, -2);
+  return 2;
+}
+
+// The next scalar of the list at 2; *at is its index.
+static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
+  Dim d;
+  lua_rawgeti(L, 2, (*at)++);
+  if (!face_test_dim(cx, L, -1, &d)) face_argerror(L, 2, "list of integers");
+  lua_pop(L, 1);
+  return d;
+}
+
+static int push_vector_parts(lua_State *L, Ctx *cx) {
+  const Vector *v = veclib_check(L, 1);
+  lua_pushfstring(L, "vector %s %s", dtype_name(v->type),
+                  tup_text(cx, v->shape));
+  lua_createtable(L, (int)v->n, 0);
+  for (int64_t i = 0; i < v->n; i++) {
+    trace_push(L, cx, v->r[i])->consumed = true;
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 2;
 }
 
 // parts(x) -> signature, {scalars}: what a loop has to carry of x. nil when
@@ -540,39 +632,50 @@ static int l_parts(lua_State *L) {
     lua_rawseti(L, -2, 1);
     return 2;
   }
+  if (!lua_isuserdata(L, 1)) return 0;
+  if (luaL_testudata(L, 1, MT_VECTOR)) return push_vector_parts(L, cx);
   Tensor t;
   if (!luaL_testudata(L, 1, MT_TENSOR) || !face_test_tensor(L, 1, &t) ||
       t.space == SP_HOST || t.space == SP_COORD)
     return 0;
-  push_tensor_sign(cx, L, &t);
-  lua_createtable(L, 2, 0);
-  face_push_dim(L, t.off);
-  lua_rawseti(L, -2, 1);
-  if (t.l.composed) {
-    face_push_dim(L, t.l.offset);
-    lua_rawseti(L, -2, 2);
-  }
-  return 2;
+  return push_tensor_parts(L, cx, &t);
 }
 
-// rebuild(x, {scalars}) -> like x, with those scalars
+static void rebuild_vector(lua_State *L, Ctx *cx, lua_Integer *at) {
+  const Vector *v = luaL_checkudata(L, 1, MT_VECTOR);
+  Ref *r = NEW(cx, Ref, (size_t)v->n);
+  for (int64_t i = 0; i < v->n; i++) {
+    lua_rawgeti(L, 2, (*at)++);
+    r[i] = face_check_value(cx, L, -1, v->type);
+    lua_pop(L, 1);
+  }
+  veclib_push(L, v->type, v->shape, r, v->n);
+}
+
+static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
+  Tensor t = *face_peek_tensor(L, 1);
+  Leaves v = dynamic_leaves(cx, t.l);
+  t.off = next_dim(cx, L, at);
+  if (t.l.composed) v.l.offset = next_dim(cx, L, at);
+  for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
+  t.l = v.l;
+  face_push_tensor(L, &t, 0);
+}
+
+// rebuild(x, {scalars}, at) -> like x, with the scalars from index `at` on;
+// the index behind them. x itself may be out of its region.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   luaL_checktype(L, 2, LUA_TTABLE);
-  Tensor t;
-  if (!luaL_testudata(L, 1, MT_TENSOR)) {
-    lua_rawgeti(L, 2, 1);
-    return 1;
-  }
-  t = face_check_tensor(L, 1);
-  lua_rawgeti(L, 2, 1);
-  if (!face_test_dim(cx, L, -1, &t.off)) face_argerror(L, 2, "offset");
-  if (t.l.composed) {
-    lua_rawgeti(L, 2, 2);
-    if (!face_test_dim(cx, L, -1, &t.l.offset)) face_argerror(L, 2, "offset");
-  }
-  face_push_tensor(L, &t, 0);
-  return 1;
+  lua_Integer at = luaL_checkinteger(L, 3);
+  if (!lua_isuserdata(L, 1) || trace_value(L, 1))
+    lua_rawgeti(L, 2, at++);
+  else if (luaL_testudata(L, 1, MT_VECTOR))
+    rebuild_vector(L, cx, &at);
+  else
+    rebuild_tensor(L, cx, &at);
+  lua_pushinteger(L, at);
+  return 2;
 }
 
 // same(a, b): do two values stand for the same thing?
@@ -697,7 +800,7 @@ void tracelib_open(lua_State *L) {
     {"rollback", l_rollback}, {"var", l_var}, {"vget", l_vget},
     {"vset", l_vset}, {"open_for", l_open_for}, {"open_loop", l_open_loop},
     {"break_unless", l_break_unless}, {"open_if", l_open_if},
-    {"open_else", l_open_else}, {"close", l_close}, {"parts", l_parts},
+    {"open_else", l_open_else}, {"close", l_close}, {"depth", l_depth}, {"parts", l_parts},
     {"rebuild", l_rebuild}, {"same", l_same}, {"dtype_of", l_dtype_of},
     {"cvt", l_cvt}, {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
     {"warp", l_warp}, {NULL, NULL}};

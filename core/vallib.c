@@ -15,15 +15,14 @@ Value *trace_value(lua_State *L, int idx) {
   return lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_VALUE) : NULL;
 }
 
-// Booleans are listed, so that one which nothing consumed is found.
-static void list_boolean(lua_State *L) {
+void trace_watch(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE) == LUA_TTABLE) {
-    lua_getfield(L, -1, "bools");
+    lua_getfield(L, -1, "watched");
     lua_pushvalue(L, -3);
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     lua_pop(L, 1);
   }
-  lua_pop(L, 1);
+  lua_pop(L, 2);
 }
 
 Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
@@ -31,7 +30,10 @@ Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
   *v = (Value){.serial = cx->fn->serial, .birth = ir_get(cx->fn, r)->birth,
                .r = r};
   luaL_setmetatable(L, MT_VALUE);
-  if (ir_type(cx->fn, r) == DT_BOOL) list_boolean(L);
+  if (ir_type(cx->fn, r) == DT_BOOL) {
+    lua_pushvalue(L, -1);
+    trace_watch(L);
+  }
   return v;
 }
 
@@ -268,10 +270,13 @@ static _Noreturn void lua_compare_error(lua_State *L, const char *sign,
                                         const char *method) {
   lua_Debug ar;
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
-      strcmp(ar.what, "C") == 0)
+      strcmp(ar.what, "C") == 0) {
+    bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
     face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need it now"
-               "\n  use cute.%s(...), or methods such as a:lt(b)", ar.name,
-               ar.name);
+               "\n  %s%s%s", ar.name, ours ? "use cute." : "compare with "
+               "methods such as a:lt(b)", ours ? ar.name : "",
+               ours ? "(...), or methods such as a:lt(b)" : "");
+  }
   face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need its "
              "answer now\n  write a:%s(b), and cute.when(...) to branch on it",
              sign, method);

@@ -110,7 +110,7 @@ end
 
 --- CUDA C for an architecture, and the script's line of each of its lines.
 ---@param arch? string
----@return string text, string[] lines
+---@return string text, string[] lines, string name what it is called there
 function Program:cuda(arch)
   arch = arch or self.arch
   local sm = sm_of(arch)
@@ -118,14 +118,14 @@ function Program:cuda(arch)
   if not made then
     self.fn:check_smem(sm)
     self.fn:check_arch(sm)
-    local text, lines = self.fn:emit(sm)
+    local text, lines, name = self.fn:emit(sm)
     for i, at in ipairs(lines) do
       lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""
     end
-    made = {text = text, lines = lines}
+    made = {text = text, lines = lines, name = name}
     self.texts[sm] = made
   end
-  return made.text, made.lines
+  return made.text, made.lines, made.name
 end
 
 -- Separate products and sums stay separate, as the simulator computes them;
@@ -139,10 +139,10 @@ function Program:compile(arch)
   arch = arch or self.arch
   local made = self.cubins[arch]
   if made then return made end
-  local text, lines = self:cuda(arch)
+  local text, lines, name = self:cuda(arch)
   local message
   made, message = require "cute.jit".compile(text, {
-    arch = arch, name = self.info.name, lines = lines, options = OPTIONS})
+    arch = arch, name = name, lines = lines, options = OPTIONS})
   if not made then return nil, message end
   self.cubins[arch] = made
   return made
@@ -259,7 +259,8 @@ local function prepare_gpu(p)
   if not compiled then return nil, message end
   local dev = p.device.dev
   local f
-  f, message = dev:load(compiled.cubin, p.program.info.name)
+  f, message = dev:load(compiled.cubin,
+                        select(3, p.program:cuda(p.device.arch)))
   if not f then return nil, message end
   local args, copies = launch_gpu_copies(p, dev)
   if not args then return nil, copies end

@@ -129,10 +129,9 @@ end
 
 -- The user's frame that an error belongs to: the one its message names,
 -- else the innermost that is not cutelua's own.
--- A sentence such as "the comparison at script.lua:3 was never used", known
--- only at the end of a trace, names it itself.
+-- A sentence such as "the comparison at script.lua:3" may name it itself.
 local function blamed(failure, parts)
-  if not parts.file or parts.kind == "unused-boolean" then
+  if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
     local named = file and at_line(file, math.tointeger(line))
     if named and source.line(named.source, named.line) then return named end

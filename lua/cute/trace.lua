@@ -6,7 +6,11 @@
 -- and what is known of each variable stop growing. `cute.when` and `cute.loop`
 -- do the same with what their closures assign.
 local core = require "cute.core"
+local carrying = require "cute.carry"
 local lex = require "cute.lex"
+
+local parts, rebuild = carrying.parts, carrying.rebuild
+local type_error, within = carrying.type_error, carrying.within
 
 local trace = {}
 
@@ -165,182 +169,6 @@ local function slot_key(slot)
 end
 
 ---------------------------------------------------------------------------
--- Types and facts of what is carried
----------------------------------------------------------------------------
-
-local function kind_of(v)
-  local t = core.typename(v)
-  if t == "value" or t == "boolean" then return tostring(core.dtype_of(v)) end
-  if math.type(v) then return "a Lua " .. math.type(v) end
-  if t == "tensor" or t == "vector" then return tostring(v) end
-  return t
-end
-
-local function type_error(slot, what, from, to)
-  core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n  "
-    .. "convert it with :to(dtype), or use another local")
-    :format(slot.name, kind_of(from), kind_of(to), what))
-end
-
-local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
-
--- Type of the variable that holds both a and b (parts of one local).
-local function joint_type(slot, what, a, b)
-  local ta, tb = core.dtype_of(a), core.dtype_of(b)
-  if ta and tb then
-    if ta ~= tb then type_error(slot, what, a, b) end
-    return ta
-  end
-  local t = ta or tb
-  local number = ta and b or a
-  if t then
-    if math.type(number) == "float" and not t.is_float then
-      type_error(slot, what, a, b)
-    end
-    return t
-  end
-  if math.type(a) == "float" or math.type(b) == "float" then
-    return core.f32
-  end
-  return (wide(a) or wide(b)) and core.i64 or core.i32
-end
-
-local function gcd(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
-end
-
-local function fact_of(v)
-  if core.typename(v) == "value" then
-    local lo, hi, div = core.fact(v)
-    return {lo = lo, hi = hi, div = div}
-  end
-  return {lo = v, hi = v, div = math.abs(v)}
-end
-
-local function join(a, b)
-  return {lo = math.min(a.lo, b.lo), hi = math.max(a.hi, b.hi),
-          div = gcd(a.div, b.div)}
-end
-
-local function within(a, b)
-  return a.lo >= b.lo and a.hi <= b.hi
-    and (b.div == 0 and a.div == 0 or b.div ~= 0 and a.div % b.div == 0)
-end
-
--- Widens fact a so that b holds too: at once to the end where it grows.
-local function widen(a, b)
-  return {lo = b.lo < a.lo and math.mininteger or a.lo,
-          hi = b.hi > a.hi and math.maxinteger or a.hi,
-          div = gcd(a.div, b.div)}
-end
-
----------------------------------------------------------------------------
--- Variables of one carried local
----------------------------------------------------------------------------
-
-local function carry_part(slot, what, carry, i, a, b)
-  local t = joint_type(slot, what, a, b)
-  carry.types[i] = t
-  if t.is_integer then carry.facts[i] = join(fact_of(a), fact_of(b)) end
-end
-
--- carry = {sig=, n=, types={}, facts={}}: n parts of the local; those that
--- change have a type, and become variables.
-local function new_carry(slot, what, init, now)
-  local sig, a = core.parts(init)
-  local sig2, b = core.parts(now)
-  if not sig or sig ~= sig2 then type_error(slot, what, init, now) end
-  local carry = {sig = sig, n = #a, types = {}, facts = {}}
-  for i = 1, #a do
-    if not core.same(a[i], b[i]) then
-      carry_part(slot, what, carry, i, a[i], b[i])
-    end
-  end
-  return carry
-end
-
--- Does a remembered carry fit this initial value?
-local function fits(carry, init)
-  local sig, a = core.parts(init)
-  if sig ~= carry.sig then return false end
-  for i, want in pairs(carry.types) do
-    local t = core.dtype_of(a[i])
-    if t and t ~= want then return false end
-    if not t and math.type(a[i]) == "float" and not want.is_float then
-      return false
-    end
-  end
-  return true
-end
-
-local function declare(slot, carry, init)
-  local _, a = core.parts(init)
-  carry.vars = {}
-  for i = 1, carry.n do
-    if not carry.types[i] then goto continue end
-    local name = i == 1 and slot.name or slot.name .. "_sw"
-    if carry.sig ~= "scalar" and i == 1 then name = slot.name .. "_off" end
-    if carry.facts[i] then
-      local f = fact_of(a[i])
-      if not within(f, carry.facts[i]) then
-        carry.facts[i] = join(f, carry.facts[i])
-      end
-    end
-    carry.vars[i] = core.var(core.cvt(a[i], carry.types[i]), nil, name)
-    ::continue::
-  end
-end
-
-local function read(carry, init, final)
-  local _, parts = core.parts(init)
-  for i, var in pairs(carry.vars) do
-    local v = core.vget(var)
-    local f = carry.facts[i]
-    if f then core.assume(v, f.lo, f.hi, f.div) end
-    parts[i] = final and core.cvt(v, carry.types[i]) or v
-  end
-  return core.rebuild(init, parts)
-end
-
--- Checks the value at a body's end against the carry; returns true when the
--- body must be traced again with what was learned.
-local function learn(slot, what, carry, head, now)
-  local sig, b = core.parts(now)
-  if sig ~= carry.sig then type_error(slot, what, head, now) end
-  local _, a = core.parts(head)
-  local again = false
-  for i = 1, carry.n do
-    local t = carry.types[i]
-    if not t and not core.same(a[i], b[i]) then
-      carry_part(slot, what, carry, i, a[i], b[i])
-      again = true
-    end
-    t = carry.types[i]
-    if not t then goto continue end
-    local tb = core.dtype_of(b[i])
-    if tb and tb ~= t or not tb and math.type(b[i]) == "float"
-      and not t.is_float then
-      type_error(slot, what, head, now)
-    end
-    local f = carry.facts[i]
-    if f and not within(fact_of(b[i]), f) then
-      carry.facts[i] = widen(f, fact_of(b[i]))
-      again = true
-    end
-    ::continue::
-  end
-  return again
-end
-
-local function write(carry, now)
-  local _, b = core.parts(now)
-  for i, var in pairs(carry.vars) do
-    core.vset(var, core.cvt(b[i], carry.types[i]))
-  end
-end
-
----------------------------------------------------------------------------
 -- One region traced in passes
 ---------------------------------------------------------------------------
 
@@ -351,7 +179,7 @@ local function new_region(what, key, view)
   local memo = state.memo[key] or {}
   state.memo[key] = memo
   return setmetatable({what = what, view = view, memo = memo, passes = 0,
-                       mark = core.mark(), bools = #state.bools}, Region)
+                       mark = core.mark(), watched = #state.watched}, Region)
 end
 
 function Region:start(level)
@@ -359,7 +187,7 @@ function Region:start(level)
     slot.init = get(slot, level + 1)
     slot.key = slot_key(slot)
     local carry = self.memo[slot.key]
-    if carry and fits(carry, slot.init) then
+    if carry and carrying.fits(carry, slot.init) then
       slot.carry = {sig = carry.sig, n = carry.n,
                     types = table.move(carry.types, 1, carry.n, 1, {}),
                     facts = table.move(carry.facts, 1, carry.n, 1, {})}
@@ -376,11 +204,39 @@ function Region:rewind(level)
   end
   if self.passes > 1 then
     core.rollback(self.mark)
-    for i = #state.bools, self.bools + 1, -1 do state.bools[i] = nil end
+    for i = #state.watched, self.watched + 1, -1 do
+      state.watched[i] = nil
+    end
   end
   for _, slot in ipairs(self.view.slots) do
+    if slot.zeros then slot.init = rebuild(slot.form, slot.zeros) end
     set(slot, level + 1, slot.init)
   end
+end
+
+-- An error came out of the region, and the kernel may go on (pcall): nothing
+-- of it stays.
+function Region:abandon()
+  if not core.tracing() then return end
+  core.rollback(self.mark)
+  for _, slot in ipairs(self.view.slots) do
+    if slot.f then set(slot, 1, slot.init) end  -- the frame's own locals end
+  end
+  for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
+  core.hook(true)
+end
+
+function Region:__close(err)
+  if err ~= nil then self:abandon() end
+end
+
+-- The body is done. A coroutine may have switched to other code of the
+-- kernel within it, or from it: regions would no longer nest.
+function Region:check_depth()
+  if core.depth() == self.depth then return end
+  core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
+    .. "let it yield outside of loops and branches of the kernel")
+    :format(self.what))
 end
 
 function Region:remember()
@@ -392,14 +248,15 @@ end
 -- Loops: declare variables before the region, read them at its head.
 function Region:declare()
   for _, slot in ipairs(self.view.slots) do
-    if slot.carry then declare(slot, slot.carry, slot.init) end
+    if slot.carry then carrying.declare(slot, slot.carry, slot.init) end
   end
 end
 
 function Region:enter(level)
+  self.depth = core.depth()
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
-      set(slot, level + 1, read(slot.carry, slot.init))
+      set(slot, level + 1, carrying.read(slot.carry, slot.init))
     end
     slot.head = get(slot, level + 1)
   end
@@ -408,12 +265,14 @@ end
 -- At the body's end: true when another pass is needed.
 function Region:again(level)
   local again = false
+  self:check_depth()
   for _, slot in ipairs(self.view.slots) do
     local now = get(slot, level + 1)
     if slot.carry then
-      again = learn(slot, self.what, slot.carry, slot.head, now) or again
+      again = carrying.learn(slot, self.what, slot.carry, slot.head, now)
+        or again
     elseif not core.same(slot.head, now) and slot.init ~= nil then
-      slot.carry = new_carry(slot, self.what, slot.init, now)
+      slot.carry = carrying.new(slot, self.what, slot.init, now)
       again = true
     end
   end
@@ -425,13 +284,13 @@ function Region:leave(level)
   for _, slot in ipairs(self.view.slots) do
     local now = get(slot, level + 1)
     if slot.carry and not core.same(slot.head, now) then
-      write(slot.carry, now)
+      carrying.write(slot.carry, now)
     end
   end
   core.close()
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
-      set(slot, level + 1, read(slot.carry, slot.init, true))
+      set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
     end
   end
   self:remember()
@@ -447,7 +306,10 @@ Loop.__index = Loop
 -- The closing value of the generic for: called at the loop's end, whatever
 -- ends it.
 function Loop:__close(err)
-  if err == nil and not self.done then
+  if err ~= nil then
+    if self.region then self.region:abandon() end
+    if core.tracing() then core.hook(true) end
+  elseif not self.done then
     core.fail("loop-exit", "break, return or goto out of a traced loop: its "
       .. "body is traced once for all iterations\n  carry a flag and use "
       .. "cute.when(...), or cute.loop(cond, body) for a dynamic end")
@@ -551,45 +413,65 @@ local function branch(region, f, field)
   core.hook(true)
   if f then f() end
   core.hook(false)
+  region:check_depth()
   for _, slot in ipairs(region.view.slots) do
-    slot[field] = get(slot, 1)
-    if slot.carry and not core.same(slot.init, slot[field]) then
-      write(slot.carry, slot[field])
+    local now = get(slot, 1)
+    slot[field] = now
+    if not core.same(slot.init, now) then
+      slot[field .. "_parts"] = table.pack(parts(now))
+      if slot.carry then carrying.write(slot.carry, now) end
     end
   end
 end
 
--- Types and facts of what two branches leave in a slot: a, b.
-local function merge_carry(slot, what, a, b)
-  local sig, init = core.parts(slot.init)
-  local sa, pa = core.parts(a)
-  local sb, pb = core.parts(b)
-  if sa ~= sig then type_error(slot, what, slot.init, a) end
-  if sb ~= sig then type_error(slot, what, slot.init, b) end
+-- The signature and the scalars of what a branch left in a slot.
+local function left(slot, field)
+  if core.same(slot.init, slot[field]) then return parts(slot.init) end
+  return table.unpack(slot[field .. "_parts"], 1, 2)
+end
+
+-- Types and facts of what two branches leave in a slot.
+local function merge_carry(slot, what)
+  local sig, init = parts(slot.init)
+  local sa, pa = left(slot, "yes")
+  local sb, pb = left(slot, "no")
+  if not sig or sa ~= sig then type_error(slot, what, slot.init, slot.yes) end
+  if sb ~= sig then type_error(slot, what, slot.init, slot.no) end
   local carry = {sig = sig, n = #init, types = {}, facts = {}}
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
     if in_a and in_b then  -- what was before does not matter
-      carry_part(slot, what, carry, i, pa[i], pb[i])
+      carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
-      carry_part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
+      carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
     end
   end
   return carry
 end
 
+-- A slot that held nil and that both branches set: something to begin with,
+-- of the same form. False when a branch leaves it nil.
+local function begin_slot(slot, what)
+  if slot.yes == nil or slot.no == nil then return false end
+  local sig, list = left(slot, "yes")
+  if not sig then return false end
+  if left(slot, "no") ~= sig then type_error(slot, what, slot.yes, slot.no) end
+  for i, p in ipairs(list) do
+    list[i] = core.dtype_of(p) == core.boolean and false or 0
+  end
+  slot.form, slot.zeros = slot.yes, list
+  slot.init = rebuild(slot.form, list)  -- anew in each pass
+  return true
+end
+
 -- A slot that a branch changed: learn its carry. True: trace again.
 local function merge(slot, what)
-  local a, b = slot.yes, slot.no
-  local changed = not (core.same(slot.init, a) and core.same(slot.init, b))
+  local changed = not (core.same(slot.init, slot.yes)
+                       and core.same(slot.init, slot.no))
   if not changed then return false end
-  if slot.init == nil then
-    if a == nil or b == nil or not core.parts(a) then return false end
-    if core.parts(a) ~= "scalar" then type_error(slot, what, a, b) end
-    slot.init = core.dtype_of(a) == core.boolean and false or 0
-  end
-  local carry = merge_carry(slot, what, a, b)
+  if slot.init == nil and not begin_slot(slot, what) then return false end
+  local carry = merge_carry(slot, what)
   local known = slot.carry
   slot.carry = carry
   if not known then return true end
@@ -604,14 +486,15 @@ end
 
 local function trace_when(cond, f, g)
   core.hook(false)
-  local region = new_region("cute.when", call_key "when ",
-                            collect(nil, {f, g}))
+  local region <close> = new_region("cute.when", call_key "when ",
+                                    collect(nil, {f, g}))
   region:start(1)
   local again
   repeat
     region:rewind(1)
     region:declare()
     core.open_if(cond)
+    region.depth = core.depth()
     branch(region, f, "yes")
     core.open_else()
     branch(region, g, "no")
@@ -624,7 +507,7 @@ local function trace_when(cond, f, g)
   check_tables(region.view, region.what)
   for _, slot in ipairs(region.view.slots) do
     if slot.carry then
-      set(slot, 1, read(slot.carry, slot.init, true))
+      set(slot, 1, carrying.read(slot.carry, slot.init, true))
     elseif not core.same(slot.init, slot.yes) and slot.yes ~= nil then
       set(slot, 1, slot.yes)  -- using it raises: out of its region
     end
@@ -671,8 +554,8 @@ function trace.loop(cond, body)
     while cond() do body() end
     return
   end
-  local region = new_region("cute.loop", call_key "loop ",
-                            collect(nil, {cond, body}))
+  local region <close> = new_region("cute.loop", call_key "loop ",
+                                    collect(nil, {cond, body}))
   region:start(1)
   repeat
     region:rewind(1)
@@ -731,8 +614,8 @@ local HINTS = {
   {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
   {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
     .. "the device: use cute.printf(...)"},
-  {"got cute%.value", "a traced value exists only on the device: use the "
-    .. "function of the same name in cute"},
+  {"got cute%.value", "a traced value exists only on the device"},
+  {"a cute%.value value", "a traced value exists only on the device"},
   {"arithmetic on a nil value %(field '%?'%)", "a traced value is no key of "
     .. "a plain table: use a tensor, or cute.where"},
   {"attempt to index a nil value %(field '%?'%)", "a traced value is no key "
@@ -745,6 +628,10 @@ local function explain(message)
   end
   for _, h in ipairs(HINTS) do
     if message:find(h[1]) then
+      local name = message:match "bad argument .- to '([%w_]+)'"
+      if name and math[name] and require "cute"[name] then
+        return ("%s [traced-in-lua]\n  use cute.%s(...)"):format(message, name)
+      end
       return ("%s [traced-in-lua]\n  %s"):format(message, h[2])
     end
   end
@@ -755,7 +642,7 @@ end
 ---@return cute.Fn fn, table signature
 function trace.run(name, func, opts, ...)
   local before = state
-  state = {bools = {}, lines = {}, memo = {},
+  state = {watched = {}, lines = {}, memo = {},
            lex = names_of}
   opts.state = state
   local function handler(message)

@@ -1,0 +1,245 @@
+--- What a loop or branch carries of one local: its parts, their types, what is
+-- known of them, and the variables of the kernel that hold them.
+--
+-- A slot is a place that a body may change (cute.trace); slot.name is the
+-- local's name. A carry is {sig=, n=, types={}, facts={}, vars={}}: n parts of
+-- the local; those that change have a type, and become variables.
+local core = require "cute.core"
+
+local carrying = {}
+
+local MAX_PARTS = 256  -- scalars of one carried table
+
+-- parts(x) -> signature, scalars, names: what a loop has to carry of x, as
+-- core.parts, and of plain tables of such; nil when x cannot be carried.
+local function parts(x, depth)
+  if type(x) ~= "table" then return core.parts(x) end
+  depth = depth or 0
+  if getmetatable(x) ~= nil or depth > 4 then return nil end
+  local keys, sig, list, names = {}, {}, {}, {}
+  for k in next, x do
+    if math.type(k) ~= "integer" and type(k) ~= "string" then return nil end
+    keys[#keys + 1] = k
+  end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, k in ipairs(keys) do
+    local s, p, n = parts(x[k], depth + 1)
+    if not s or #list + #p > MAX_PARTS then return nil end
+    sig[#sig + 1] = ("%s=%s"):format(k, s)
+    for i, v in ipairs(p) do
+      list[#list + 1] = v
+      names[#list] = "_" .. k .. (n and n[i] or s == "scalar" and "" or i)
+    end
+  end
+  return "{" .. table.concat(sig, ",") .. "}", list, names
+end
+
+-- Like x, with these scalars from index `at` on; returns the next index.
+local function rebuild(x, list, at)
+  at = at or 1
+  if type(x) ~= "table" then return core.rebuild(x, list, at) end
+  local keys, out = {}, {}
+  for k in next, x do keys[#keys + 1] = k end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, k in ipairs(keys) do out[k], at = rebuild(x[k], list, at) end
+  return out, at
+end
+
+local function kind_of(v)
+  local t = core.typename(v)
+  if t == "value" or t == "boolean" then return tostring(core.dtype_of(v)) end
+  if math.type(v) then return "a Lua " .. math.type(v) end
+  if t == "tensor" or t == "vector" then return tostring(v) end
+  if t ~= "table" or not parts(v) then return t end
+  local kinds = {}
+  local _, list = parts(v)
+  for i, p in ipairs(list) do kinds[i] = kind_of(p) end
+  return "{" .. table.concat(kinds, ", ") .. "}"
+end
+
+local function type_error(slot, what, from, to)
+  if not parts(from) or not parts(to) then
+    core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n"
+      .. "  numbers, booleans, traced values, tensors, vectors and plain "
+      .. "tables of them are carried: keep what changes in those")
+      :format(slot.name, kind_of(from), kind_of(to), what))
+  end
+  core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n  "
+    .. "convert it with :to(dtype), or use another local")
+    :format(slot.name, kind_of(from), kind_of(to), what))
+end
+
+local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
+
+-- Type of the variable that holds both a and b (parts of one local). Offsets
+-- and extents of tensors are i32 or i64, as they need to be.
+local function joint_type(slot, what, sig, a, b)
+  local ta, tb = core.dtype_of(a), core.dtype_of(b)
+  if ta and tb then
+    if ta == tb then return ta end
+    if sig:find "^tensor" then return core.i64 end
+    type_error(slot, what, a, b)
+  end
+  local t = ta or tb
+  local number = ta and b or a
+  if t then
+    if math.type(number) == "float" and not t.is_float then
+      type_error(slot, what, a, b)
+    end
+    return t
+  end
+  if math.type(a) == "float" or math.type(b) == "float" then
+    return core.f32
+  end
+  return (wide(a) or wide(b)) and core.i64 or core.i32
+end
+
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+local function fact_of(v)
+  if core.typename(v) == "value" then
+    local lo, hi, div = core.fact(v)
+    return {lo = lo, hi = hi, div = div}
+  end
+  return {lo = v, hi = v, div = math.abs(v)}
+end
+
+local function join(a, b)
+  return {lo = math.min(a.lo, b.lo), hi = math.max(a.hi, b.hi),
+          div = gcd(a.div, b.div)}
+end
+
+local function within(a, b)
+  return a.lo >= b.lo and a.hi <= b.hi
+    and (b.div == 0 and a.div == 0 or b.div ~= 0 and a.div % b.div == 0)
+end
+
+-- Widens fact a so that b holds too: at once to the end where it grows.
+local function widen(a, b)
+  return {lo = b.lo < a.lo and math.mininteger or a.lo,
+          hi = b.hi > a.hi and math.maxinteger or a.hi,
+          div = gcd(a.div, b.div)}
+end
+
+---------------------------------------------------------------------------
+-- Variables of one carried local
+---------------------------------------------------------------------------
+
+local function carry_part(slot, what, carry, i, a, b)
+  local t = joint_type(slot, what, carry.sig, a, b)
+  carry.types[i] = t
+  if t.is_integer then carry.facts[i] = join(fact_of(a), fact_of(b)) end
+end
+
+-- What changes between two values of a local.
+local function new_carry(slot, what, init, now)
+  local sig, a = parts(init)
+  local sig2, b = parts(now)
+  if not sig or sig ~= sig2 then type_error(slot, what, init, now) end
+  local carry = {sig = sig, n = #a, types = {}, facts = {}}
+  for i = 1, #a do
+    if not core.same(a[i], b[i]) then
+      carry_part(slot, what, carry, i, a[i], b[i])
+    end
+  end
+  return carry
+end
+
+-- Does a remembered carry fit this initial value?
+local function fits(carry, init)
+  local sig, a = parts(init)
+  if sig ~= carry.sig then return false end
+  for i, want in pairs(carry.types) do
+    local t = core.dtype_of(a[i])
+    if t and t ~= want then return false end
+    if not t and math.type(a[i]) == "float" and not want.is_float then
+      return false
+    end
+  end
+  return true
+end
+
+-- What is behind a local's name in that of its part i.
+local function part_name(sig, i)
+  if sig == "scalar" then return "" end
+  return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1
+end
+
+local function declare(slot, carry, init)
+  local _, a, names = parts(init)
+  carry.vars = {}
+  for i = 1, carry.n do
+    if not carry.types[i] then goto continue end
+    local name = slot.name .. (names and names[i] or part_name(carry.sig, i))
+    if carry.facts[i] then
+      local f = fact_of(a[i])
+      if not within(f, carry.facts[i]) then
+        carry.facts[i] = join(f, carry.facts[i])
+      end
+    end
+    carry.vars[i] = core.var(core.cvt(a[i], carry.types[i]), nil, name)
+    ::continue::
+  end
+end
+
+local function read(carry, init, final)
+  local _, list = parts(init)
+  for i, var in pairs(carry.vars) do
+    local v = core.vget(var)
+    local f = carry.facts[i]
+    if f then core.assume(v, f.lo, f.hi, f.div) end
+    list[i] = final and core.cvt(v, carry.types[i]) or v
+  end
+  return (rebuild(init, list))
+end
+
+-- Checks the value at a body's end against the carry; returns true when the
+-- body must be traced again with what was learned.
+local function learn(slot, what, carry, head, now)
+  local sig, b = parts(now)
+  if sig ~= carry.sig then type_error(slot, what, head, now) end
+  local _, a = parts(head)
+  local again = false
+  for i = 1, carry.n do
+    local t = carry.types[i]
+    if not t and not core.same(a[i], b[i]) then
+      carry_part(slot, what, carry, i, a[i], b[i])
+      again = true
+    end
+    t = carry.types[i]
+    if not t then goto continue end
+    local tb = core.dtype_of(b[i])
+    if tb and tb ~= t and carry.sig:find "^tensor" then
+      again = again or t ~= core.i64
+      carry.types[i] = core.i64
+    elseif tb and tb ~= t or not tb and math.type(b[i]) == "float"
+      and not t.is_float then
+      type_error(slot, what, head, now)
+    end
+    local f = carry.facts[i]
+    if f and not within(fact_of(b[i]), f) then
+      carry.facts[i] = widen(f, fact_of(b[i]))
+      again = true
+    end
+    ::continue::
+  end
+  return again
+end
+
+local function write(carry, now)
+  local _, b = parts(now)
+  for i, var in pairs(carry.vars) do
+    core.vset(var, core.cvt(b[i], carry.types[i]))
+  end
+end
+
+carrying.parts, carrying.rebuild = parts, rebuild
+carrying.type_error, carrying.within = type_error, within
+carrying.part, carrying.new, carrying.fits = carry_part, new_carry, fits
+carrying.declare, carrying.read = declare, read
+carrying.learn, carrying.write = learn, write
+
+return carrying

@@ -1,0 +1,401 @@
+-- luacheck: ignore 211 212 231 241 311 331 512 542 (kernels to be refused)
+-- What Lua lets pass and the tracer must not: `==` in all its forms, traced
+-- keys, coroutines, pcall; and what loops and branches carry beside numbers.
+local cute = require "cute"
+local _ = cute._
+local FILE = "spec/trace_nets_spec.lua"
+
+local function run(n, f, ...)
+  local out = cute.zeros({n}, cute.i32)
+  cute.kernel("k", f)(out, ...):launch {
+    grid = 1, block = 1, device = "sim:sm_90a"}
+  local t = {}
+  for i = 0, n - 1 do t[i + 1] = out[i] end
+  return t
+end
+
+-- The sentence of the error that f raises as a kernel, and its line counted
+-- from f's first.
+local function refused(f, ...)
+  local ok, err = pcall(run, 1, f, ...)
+  assert.is_false(ok, "no error was raised")
+  local line, text = err:match("^" .. FILE:gsub("%p", "%%%0")
+    .. ":(%d+): ([^\n]*)")
+  assert.is_truthy(line, "no position in: " .. err)
+  return text, tonumber(line) - debug.getinfo(f, "S").linedefined
+end
+
+local function beside(name)
+  return ("'==' or '~=' beside the traced value '%s' is always false or true "
+    .. "in Lua [traced-in-lua]"):format(name)
+end
+local COMPUTED = "'==' or '~=' beside a traced value is always false or true "
+  .. "in Lua (or this line computes one that nothing uses) [traced-in-lua]"
+
+describe("== on a traced value is found", function()
+  local function found(text, f, ...)
+    assert.same({text, 1}, {refused(f, ...)})
+  end
+
+  it("in a call's result, an element, an expression", function()
+    found(COMPUTED, function(out)
+      if cute.arch.thread_idx() == 0 then out[0] = 1 end
+    end)
+    found(COMPUTED, function(out)
+      if out[0] == 0 then out[0] = 1 end
+    end)
+    found(COMPUTED, function(out, n)
+      out[0] = (cute.min(n, 3)) + 1 ~= 2 and 1 or 2
+    end, 5)
+    found(COMPUTED, function(out)
+      if 0 == cute.arch.lane_idx() then out[0] = 1 end
+    end)
+  end)
+
+  it("in what a function of the script returns", function()
+    local function tid() return cute.arch.thread_idx() end
+    found(COMPUTED, function(out)
+      if tid() == 0 then out[0] = 1 end
+    end)
+    local kept
+    local function again() return kept end
+    assert.same({COMPUTED, 2}, {refused(function(out, n)
+      kept = n
+      if again() == 0 then out[0] = n end
+    end, 5)})
+  end)
+
+  it("in fields, upvalues, globals", function()
+    assert.same({beside "t.x.1", 2}, {refused(function(out, n)
+      local t = {x = {n}}
+      if t.x[1] == 0 then out[0] = 1 end
+    end, 5)})
+    assert.same({beside "k", 2}, {refused(function(out, n)
+      local k = n + 1
+      local function zero() return k == 0 end
+      if zero() then out[0] = 1 end
+    end, 5)})
+    assert.same({beside "NETS", 2}, {refused(function(out, n)
+      _G.NETS = n + 1
+      if NETS == 0 then out[0] = 1 end  -- luacheck: ignore 113
+    end, 5)})
+    _G.NETS = nil
+  end)
+
+  it("where the line itself assigns it", function()
+    found(beside "k", function(out, n)
+      local k = n + 1 if k == 0 then out[0] = 1 end
+    end, 5)
+    found(beside "k", function(out, n)
+      for k in cute.range(n) do if k == 0 then out[0] = 1 end end
+    end, 5)
+  end)
+
+  it("over lines, in coroutines, after a pcall", function()
+    assert.same({beside "k", 5}, {refused(function(out, n)
+      local k = n + 1
+      if out.element_type == cute.i32 and
+        (k)
+        ==
+        0 then out[0] = 1 end
+    end, 5)})
+    local text = refused(function(out, n)
+      local co = coroutine.wrap(function()
+        local k = n + 1
+        if k == 0 then out[0] = 1 end
+      end)
+      co()
+    end, 5)
+    assert.truthy(text:find(beside "k", 1, true), text)
+    for _, bad in ipairs {
+      function() for _ in cute.range(4) do error "x" end end,
+      function() for _ in cute.range(1.5) do error "x" end end} do
+      assert.same({beside "k", 3}, {refused(function(out, n)
+        pcall(bad)
+        local k = n + 1
+        if k == 0 then out[0] = 1 end
+      end, 5)})
+    end
+  end)
+
+  it("and nothing is wrong where only numbers are compared", function()
+    assert.same({3, 5, 12, 7}, run(4, function(out, n)
+      local mode, t = "a", {1, 2, k = 3}
+      local function pick(i) if mode == "a" then return i + 1, i + 2 end end
+      local x = mode == "a" and n + 1 or n + 2
+      local y = n if #t == 2 then y = n + t.k end
+      local s = 0
+      for _ in cute.range(n) do if t[1] == 1 then s = s + n + 4 end end
+      local z = pick(n * 3)
+      out[0], out[1], out[2], out[3] = x, y, s, z
+      if out.element_type == cute.i32 and n.dtype == cute.i32 then n = n + 1 end
+    end, 2))
+  end)
+end)
+
+describe("a traced key of a plain table is found", function()
+  local function text(key, t)
+    return ("the traced value '%s' is a key of the plain table '%s', which "
+      .. "finds nothing under it [traced-in-lua]"):format(key, t)
+  end
+
+  it("in reading and writing", function()
+    assert.same({text("n", "t"), 2}, {refused(function(out, n)
+      local t = {1, 2}
+      out[0] = t[n] or 5
+    end, 1)})
+    assert.same({text("k", "o.t"), 2}, {refused(function(out, n)
+      local k, o = n + 1, {t = {}}
+      o.t[k - 1] = 3
+    end, 1)})
+    assert.same({text("n", "t"), 1}, {refused(function(out, n)
+      local t = {1, 2} out[0] = t[n] or 5
+    end, 1)})
+  end)
+
+  it("not where a metatable may know it", function()
+    assert.same({6}, run(1, function(out, n)
+      local t = setmetatable({}, {__index = function(__, k) return k * 2 end})
+      out[0] = t[n]
+    end, 3))
+  end)
+end)
+
+describe("Lua's library on a traced value", function()
+  it("names the cute function where there is one", function()
+    local function hint(f)
+      local ok, err = pcall(run, 1, f, 3)
+      assert.is_false(ok)
+      return err:match "%[traced%-in%-lua%]\n  ([^\n]*)"
+    end
+    assert.equal("use cute.floor(...)", hint(function(__, n)
+      return math.floor(n)
+    end))
+    assert.equal("use cute.max(...), or methods such as a:lt(b)",
+      hint(function(__, n) return math.max(n, 1) end))
+    assert.equal("compare with methods such as a:lt(b)",
+      hint(function(__, n) return table.sort {n, n + 1} end))
+    assert.equal("a traced value exists only on the device",
+      hint(function(__, n) return select(n, 1, 2) end))
+    assert.equal("a traced value exists only on the device",
+      hint(function(__, n) return #n end))
+  end)
+end)
+
+describe("loops and branches carry", function()
+  local data = cute.tensor({{1, 2}, {10, 20}, {100, 200}}, cute.i32)
+
+  it("booleans", function()
+    assert.same({1, 0}, run(2, function(out, n)
+      local found, all = false, n:lt(100)
+      for k in cute.range(n) do
+        found = found | k:eq(3)
+        all = all & k:lt(3)
+      end
+      out[0], out[1] = cute.where(found, 1, 0), cute.where(all, 1, 0)
+    end, 5))
+  end)
+
+  it("register vectors", function()
+    local out = cute.zeros({4}, cute.f32)
+    cute.kernel("k", function(o, n)
+      local r = cute.make_rmem_tensor({4}, cute.f32)
+      for i = 0, 3 do r[i] = i end
+      local x = r:load()
+      local sum, last, i = x * 0, nil, 0
+      for _ in cute.range(n) do sum = sum + x end                  -- 5 x
+      cute.when(n:gt(3), function() sum = sum * 2 end)             -- 10 x
+      cute.when(n:gt(9), function() last = x end,
+                function() last = sum + 1 end)                     -- 10 x + 1
+      cute.loop(function() return cute.lt(i, 3) end, function()
+        last, i = last + i, i + 1                                  -- + 3
+      end)
+      o:store(last)
+    end)(out, 5):launch {grid = 1, block = 1, device = "sim"}
+    assert.same({4.0, 14.0, 24.0, 34.0}, {out[0], out[1], out[2], out[3]})
+  end)
+
+  it("tensors, with their dynamic extents", function()
+    assert.same({20, 200, 20}, run(3, function(out, t, n)
+      local row, i, none = t(0, _), 0, nil
+      cute.when(n:gt(3), function() row = t(n - 4, _) end)
+      out[0] = row[1]
+      cute.loop(function() return cute.lt(i, 2) end, function()
+        i = i + 1
+        row = t(i, _)
+      end)
+      out[1] = row[1]
+      cute.when(n:gt(3), function() none = t(n - 4, _) end,
+                function() none = t(n, _) end)
+      out[2] = none[1]
+    end, data, 5))
+    assert.same({17, 12}, run(2, function(out, t, n)
+      local function prefix(size)
+        return cute.make_tensor(t.iterator, cute.make_layout({size}, {2}))
+      end
+      local v, sum = prefix(n), 0
+      for _ in cute.range(2) do
+        sum = sum + cute.size(v)
+        v = prefix(n + 7)
+      end
+      out[0], out[1] = sum, cute.size(v)
+    end, data, 5))
+  end)
+
+  it("plain tables of them", function()
+    assert.same({5, 10, 8}, run(3, function(out, n)
+      local at, pos = {0, {0, 3}}, {row = 0, col = 1}
+      for k in cute.range(n) do at = {at[1] + 1, {at[2][1] + k, 3}} end
+      cute.when(n:gt(2), function() pos = {row = 7, col = pos.col} end)
+      out[0], out[1], out[2] = at[1], at[2][1], pos.row + pos.col
+    end, 5))
+  end)
+
+  it("what closures, recursion and varargs change", function()
+    local shared
+    local function one() shared = shared + 1 end
+    local function two() shared = shared * 2 end
+    assert.same({30, 14, 15}, run(3, function(out, n)
+      local steps = 0
+      shared = 0
+      for _ in cute.range(n) do
+        one()
+        two()
+      end
+      local function descend(d)
+        if d == 0 then return end
+        for _ in cute.range(2) do
+          steps = steps + 1
+          descend(d - 1)
+        end
+      end
+      descend(3)
+      local function total(...)
+        local s = 0
+        for _ in cute.range(n - 1) do
+          for i = 1, select("#", ...) do s = s + (select(i, ...)) end
+        end
+        return s
+      end
+      out[0], out[1], out[2] = shared, steps, total(2, n - 1)
+    end, 4))
+  end)
+
+  it("in one loop of a helper different locals at each call", function()
+    local function sum(n, f)
+      local s = 0
+      for k in cute.range(n) do s = s + f(k) end
+      return s
+    end
+    assert.same({5, 40, 10}, run(3, function(out, n)
+      local extra = 0
+      out[0] = sum(n, function(k) extra = extra + k return 1 end)
+      out[1] = sum(n - 1, function() return extra end)
+      out[2] = extra
+    end, 5))
+  end)
+
+  it("190 locals and 60 upvalues", function()
+    local text = {"local cute = require 'cute'"}
+    for i = 1, 60 do text[#text + 1] = ("local a%d = %d"):format(i, i) end
+    text[#text + 1] = "return function(out, n)"
+    for i = 1, 190 do text[#text + 1] = ("local b%d = %d"):format(i, i) end
+    text[#text + 1] = "for k in cute.range(n) do"
+    for i = 1, 190 do text[#text + 1] = ("b%d = b%d + k"):format(i, i) end
+    for i = 1, 60 do text[#text + 1] = ("a%d = a%d + k"):format(i, i) end
+    text[#text + 1] = "end out[0], out[1] = b1, b190 + a60 end"
+    local f = assert(load(table.concat(text, "\n"), "@many.lua"))()
+    assert.same({11, 270}, run(2, f, 5))
+  end)
+
+  it("and refuse what they cannot, by name", function()
+    local text, line = refused(function(out, n)
+      local p = setmetatable({n}, {})
+      for _ in cute.range(n) do
+        p = setmetatable({p[1] + 1}, {})
+      end
+    end, 3)
+    assert.equal("local 'p' changes from table to table in this loop "
+      .. "[loop-type-changed]", text)
+    assert.equal(2, line)
+    assert.equal("local 'p' changes from {a Lua integer} to {a Lua integer, "
+      .. "a Lua integer} in this loop [loop-type-changed]",
+      (refused(function(out, n)
+        local p = {1}
+        for _ in cute.range(n) do p = {1, 2} end
+      end, 3)))
+  end)
+end)
+
+describe("an error caught inside a kernel", function()
+  it("leaves nothing of its loop or branch", function()
+    assert.same({5, 0}, run(2, function(out, n)
+      local s, inner = 0, 0
+      for k in cute.range(n) do
+        pcall(function()
+          cute.when(k:lt(2), function() s = s + 100 error "x" end)
+        end)
+        pcall(function()
+          for _ in cute.range(3) do inner = inner + 1 error "y" end
+        end)
+        s = s + 1
+      end
+      out[0], out[1] = s, inner
+    end, 5))
+    assert.same({5}, run(1, function(out, n)
+      pcall(function()
+        for _ in cute.range(4) do out[0] = n < 3 and 1 or 2 end
+      end)
+      out[0] = n
+    end, 5))
+  end)
+end)
+
+describe("a coroutine of a kernel", function()
+  it("may hold a loop, whole", function()
+    assert.same({10}, run(1, function(out, n)
+      local co = coroutine.wrap(function()
+        local s = 0
+        for k in cute.range(n) do s = s + k end
+        coroutine.yield(s)
+      end)
+      out[0] = co()
+    end, 5))
+  end)
+
+  it("may not leave one open", function()
+    assert.same({"a coroutine left this traced loop or branch, and nothing "
+      .. "resumed it [loop-exit]", 2}, {refused(function(out, n)
+        local co = coroutine.wrap(function()
+          for k in cute.range(n) do
+            coroutine.yield(k)
+          end
+        end)
+        co()
+        out[0] = 1
+      end, 5)})
+  end)
+
+  it("may not interleave one with another", function()
+    assert.truthy(refused(function(out, n)
+      local co = coroutine.wrap(function()
+        for k in cute.range(n) do coroutine.yield(k) end
+      end)
+      co()
+      for _ in cute.range(n) do co() end
+    end, 5):find("a coroutine switched out of this loop before its end "
+      .. "[loop-exit]", 1, true))
+  end)
+end)
+
+describe("a kernel's name", function()
+  it("is changed where C has taken it, and found all the same", function()
+    for _, name in ipairs {"smem", "main", "float", "printf", "norm"} do
+      local p = cute.kernel(name, function(out) out[0] = 1 end)(
+        cute.zeros({1}, cute.i32)):trace {block = 1}
+      local text, __, called = p:cuda()
+      assert.not_equal(name, called)
+      assert.truthy(text:find("\n" .. called .. "(int *", 1, true), text)
+    end
+  end)
+end)

@@ -279,16 +279,36 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// A block of fewer threads would leave part of every tile undone.
-static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b) {
+// Is thr the thread's own index, and every thread of the block here?
+static bool whole_block(const Fn *fn, Dim thr) {
+  const Ins *i = ir_get(fn, dim_getref(thr));
+  for (size_t k = 0; k < fn->region.n; k++)
+    if (ir_get(fn, fn->region.p[k])->op == OP_IF) return false;
+  return i->op == OP_SREG && i->imm == SR_TID_X &&
+         fn->block[1] == 1 && fn->block[2] == 1;
+}
+
+// A block of fewer threads would leave part of every tile undone; one of
+// more would go past its end.
+static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = cx->fn->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
   int64_t want = threads_of(cx, b);
-  if (have == 0 || want <= have) return;
+  const char *what = b->kind == BOX_MMA ? "MMA" : "copy";
+  if (have == 0 || want == have) return;
+  if (want < have && !whole_block(cx->fn, thr)) return;
+  if (want < have)
+    face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
+               "of %d: thread %d and those after it would get what lies behind "
+               "the tile (%s)\n  tile it with %d threads, as the kernel's "
+               "other tiled operations, or let only some slice it: cute.when("
+               "tid:lt(%d), ...)", what, (int)want, (int)have, (int)want,
+               b->kind == BOX_MMA ? b->mma.atom.row->name
+                                  : b->copy.atom.row->name, (int)have,
+               (int)want);
   face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
              "of %d\n  launch with block = %d, or tile with fewer threads "
-             "(%s)", b->kind == BOX_MMA ? "MMA" : "copy", (int)want, (int)have,
-             (int)want, b->kind == BOX_MMA ? b->mma.atom.row->name
+             "(%s)", what, (int)want, (int)have, (int)want, b->kind == BOX_MMA ? b->mma.atom.row->name
                                            : b->copy.atom.row->name);
 }
 
@@ -301,7 +321,7 @@ static int tiled_get_slice(lua_State *L) {
     face_argerror(L, 2, "thread index");
   if (dim_static(thr) && dim_value(thr) < 0)
     face_error(L, ERR_ARG, "get_slice: thread %d", (int)dim_value(thr));
-  if (!dim_static(thr)) check_threads(cx, L, b);
+  if (!dim_static(thr)) check_threads(cx, L, b, thr);
   lua_newuserdatauv(L, 1, 2);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
@@ -711,11 +731,26 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// fn:check_arch(sm): raises when fn uses an atom that sm lacks.
+// fn:check_arch(sm [, "sm_90a"]): raises when fn uses an atom that sm lacks.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
-  tiled_check_arch(cx, face_check_fn(L, 1), (int)luaL_checkinteger(L, 2));
+  tiled_check_arch(cx, face_check_fn(L, 1), (int)luaL_checkinteger(L, 2),
+                   luaL_optstring(L, 3, NULL));
   return 0;
+}
+
+// fn:warnings(): what is likely to be a mistake, a list of sentences.
+static int fn_warnings(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_newtable(L);
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const char *text = tiled_fragment_warning(cx, fn, &fn->mem.p[k]);
+    if (!text) continue;
+    lua_pushstring(L, text);
+    lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+  }
+  return 1;
 }
 
 static const luaL_Reg funcs[] = {
@@ -771,6 +806,7 @@ void atomlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   tensorlib_extend(L, "size", l_size);
   static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
+                                     {"warnings", fn_warnings},
                                      {NULL, NULL}};
   luaL_newmetatable(L, MT_FN);  // tracelib.c made it
   face_setfuncs(L, fn_meta);

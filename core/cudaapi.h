@@ -177,7 +177,9 @@ typedef struct {
   F(nvrtcResult, nvrtcGetCUBIN, (nvrtcProgram, char *)) \
   F(nvrtcResult, nvrtcGetPTXSize, (nvrtcProgram, size_t *)) \
   F(nvrtcResult, nvrtcGetPTX, (nvrtcProgram, char *)) \
-  F(const char *, nvrtcGetErrorString, (nvrtcResult))
+  F(const char *, nvrtcGetErrorString, (nvrtcResult)) \
+  G(nvrtcResult, nvrtcGetNumSupportedArchs, (int *)) \
+  G(nvrtcResult, nvrtcGetSupportedArchs, (int *))
 
 #define CUBLAS_FUNCTIONS(F, G) \
   F(cublasStatus_t, cublasCreate_v2, (cublasHandle_t *)) \

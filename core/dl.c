@@ -191,6 +191,7 @@ static void *get(Dl *lib, Why *w) {
 #define EXTRA_CudaApi(r, f, a) {#f, offsetof(CudaApi, f), true},
 TABLE(CudaApi, CUDA_FUNCTIONS, cuda);
 #define NEEDED_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), false},
+#define EXTRA_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), true},
 TABLE(NvrtcApi, NVRTC_FUNCTIONS, nvrtc);
 #define NEEDED_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), false},
 #define EXTRA_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), true},

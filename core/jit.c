@@ -135,6 +135,22 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
   return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
 }
 
+// NVRTC does not know the architecture: which it does.
+static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
+  enum { MOST = 64 };
+  int n = 0, major = 0, minor = 0, list[MOST];
+  char names[512] = "";
+  bool told = api->nvrtcGetNumSupportedArchs && api->nvrtcGetSupportedArchs &&
+              api->nvrtcGetNumSupportedArchs(&n) == NVRTC_SUCCESS &&
+              n <= MOST && api->nvrtcGetSupportedArchs(list) == NVRTC_SUCCESS;
+  api->nvrtcVersion(&major, &minor);
+  size_t at = 0;
+  for (int i = 0; told && i < n && at + 16 < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, " sm_%d", list[i]);
+  return why(w, ERR_ARCH, "NVRTC %d.%d does not know %s%s%s", major, minor,
+             job->arch, told ? "; it knows" : "", names);
+}
+
 static bool compile(const JitJob *job, JitOut *out, Why *w) {
   const NvrtcApi *api = dl_nvrtc(w);
   if (!api) return false;
@@ -157,6 +173,11 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
     out->ptx_n = text_n(out->ptx, out->ptx_n);
   }
   api->nvrtcDestroyProgram(&p);
+  if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
+      strstr(out->log, "gpu-architecture")) {
+    out->log_n = 0;  // the sentence says it all
+    return unknown_arch(api, job, w);
+  }
   if (r != NVRTC_SUCCESS)
     return why(w, ERR_COMPILE, "NVRTC refused the source (%s)",
                api->nvrtcGetErrorString(r));

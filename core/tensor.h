@@ -69,6 +69,10 @@ int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits);
 // Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
                  int64_t max_bits);
+// The same on the user's promise that pointers and whatever is traced of
+// offsets and strides are aligned to max_bits.
+void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                          int64_t max_bits);
 void tensor_fill(Ctx *cx, Tensor t, Ref value);
 void tensor_print(Ctx *cx, Tensor t, Buf *out);  // "ptr o layout" notation
 const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch

@@ -20,6 +20,7 @@ typedef struct Walk {
   Loop loop[MAX_WALK];
   int n, sides;
   bool ok;
+  bool promised;  // traced offsets and strides are as aligned as need be
 } Walk;
 
 typedef struct Cursor {  // over the leaves of one layout
@@ -109,18 +110,25 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
+// What divides d for all that is known, or promised of what is not.
+static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
+  return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
+}
+
 // The most elements (a power of two) that side s allows: its base, offset,
 // swizzle and the strides of the loops beyond the run.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
-  v = limit(v, t->align * 8 >= bits ? t->align * 8 / bits : 1);
-  if (t->mem) v = limit(v, dim_div(cx, t->off));
+  if (!w->promised)
+    v = limit(v, t->align * 8 >= bits ? t->align * 8 / bits : 1);
+  if (t->mem) v = limit(v, divisor(cx, w, t->off));
   if (t->l.composed) {
-    v = limit(v, dim_div(cx, t->l.offset));
+    v = limit(v, divisor(cx, w, t->l.offset));
     v = limit(v, (int64_t)1 << t->l.sw.m);
   }
-  for (int k = from; k < w->n; k++) v = limit(v, dim_div(cx, w->loop[k].d[s]));
+  for (int k = from; k < w->n; k++)
+    v = limit(v, divisor(cx, w, w->loop[k].d[s]));
   return v;
 }
 
@@ -248,8 +256,8 @@ static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
              tensor_show(cx, a), tensor_show(cx, b), dtype_name(b->type));
 }
 
-void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                 int64_t max_bits) {
+static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 int64_t max_bits, bool promised) {
   check_pair(cx, &src, &dst);
   int64_t n = tensor_count(cx, &src, "copy");
   int64_t m = tensor_count(cx, &dst, "copy");
@@ -262,10 +270,21 @@ void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
   if (n == 0) return;
   const Tensor *t[SIDES] = {&src, &dst, pred};
   Walk w = walk(cx, t, pred ? 3 : 2, n);
+  w.promised = promised;
   if (w.ok)
     move_blocks(cx, &w, t, vector_of(cx, &w, t, max_bits));
   else
     move_singly(cx, t, n);
+}
+
+void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 int64_t max_bits) {
+  copy(cx, src, dst, pred, max_bits, false);
+}
+
+void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                          int64_t max_bits) {
+  copy(cx, src, dst, pred, max_bits, true);
 }
 
 // ---- all elements ----

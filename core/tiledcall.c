@@ -360,8 +360,12 @@ static void check_operands(const Copy *k) {
       if (k->pred) no_pred(k);
       break;
     case CO_TABLE:
-      ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts, but cannot "
-               "be executed yet", k->a->row->name);
+      ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts alone: %s",
+               k->a->row->name, strstr(k->a->row->name, "TMA") ||
+               strstr(k->a->row->name, "BULK")
+               ? "bulk copies do not execute yet"
+               : "Blackwell's own matrix and tensor-memory copies do not "
+                 "execute yet");
     case CO_UNIVERSAL:
       if (!k->a->row->ptx) break;
       check_space(k, k->a->row->ptx[0] == 's', SP_GMEM);
@@ -407,8 +411,11 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     copy_modes(&k, s, dim_int(cx, 0), d, dim_int(cx, 0), 1);
     return;
   }
+  int bits = a->bits > 128 ? 128 : a->bits;
+  // DefaultCopy promises nothing of what is traced
+  bool promised = a->row->name[0] == 'A';
   if (!pred) {
-    tensor_copy(cx, src, dst, NULL, a->bits > 128 ? 128 : a->bits);
+    (promised ? tensor_copy_promised : tensor_copy)(cx, src, dst, NULL, bits);
     return;
   }
   // The predicate of each element: the same for all of V, or its own.
@@ -418,7 +425,7 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
   if (count(cx, k.pred_v, "copy") == 1)
     l[0] = layout_leaf(cx, layout_size(cx, sv), dim_int(cx, 0));
   Tensor p = tensor_with_layout(*pred, layout_concat(cx, l, 2));
-  tensor_copy(cx, src, dst, &p, a->bits > 128 ? 128 : a->bits);
+  (promised ? tensor_copy_promised : tensor_copy)(cx, src, dst, &p, bits);
 }
 
 // ---- gemm ----
@@ -667,6 +674,17 @@ static void fma_gemm(const Gemm *g) {
   }
 }
 
+static void check_executable(Ctx *cx, const AtomMma *r) {
+  const char *why = r->flags & AMF_GMMA ? "warpgroups do not execute yet"
+                    : r->flags & AMF_UMMA ? "tensor memory is not there yet"
+                    : r->flags & AMF_TABLE
+                      ? "its accumulator of three doubles is no element type"
+                      : NULL;
+  if (why)
+    ctx_fail(cx, ERR_ARG, "gemm: %s is described by its layouts alone: %s",
+             r->name, why);
+}
+
 // ---- scales and metadata ----
 
 // Operand 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
@@ -687,8 +705,7 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
        (scales || t->type != DT_U16)))
     ctx_fail(cx, ERR_TYPE, "gemm: %s takes %s from registers of %s or u8, got "
              "%s", r->name, name, dtype_name(want), tensor_show(cx, t));
-  static const int form[3] = {0, 1, 2};
-  int mode[3] = {form[0], form[1], form[2]};
+  int mode[3] = {0, 1, 2};
   if (rank_of(t) < 3) mode[2] = -1;
   if (rank_of(t) < 2) mode[1] = -1;
   set_modes(g, o, mode);
@@ -707,6 +724,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
             .x = {.t = &ta, .name = 'A'}, .y = {.t = &tb, .name = 'B'},
             .c = {.t = &tc, .name = 'C'}};
   const Tensor *t[4] = {&d, &ta, &tb, &tc};
+  check_executable(cx, a->row);
   for (int i = 0; i < 4; i++) {
     if (!t[i]->mem)
       ctx_fail(cx, ERR_ARG, "gemm: operand %c is not in the kernel's memory%s",
@@ -719,9 +737,6 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
     fma_gemm(&g);
     return;
   }
-  if (a->row->flags & (AMF_TABLE | AMF_GMMA | AMF_UMMA))
-    ctx_fail(cx, ERR_ARG, "gemm: %s is described by its layouts, but cannot "
-             "be executed yet", a->row->name);
   if (nmore != a->row->nop - 4)
     ctx_fail(cx, ERR_ARG, "gemm: %s takes %s", a->row->name,
              a->row->nop == 4 ? "A and B alone"
@@ -739,26 +754,56 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
 
 // ---- architectures ----
 
-void tiled_check_arch(Ctx *cx, const Fn *fn, int sm) {
+// The atom that instruction i executes, if it needs an architecture.
+typedef struct Need {
+  const char *name;
+  int least, most;
+  bool specific;  // of one chip or family: sm_120a, sm_120f
+} Need;
+
+static Need need_of(const Ins *i) {
+  if (i->op == OP_MMA) {
+    const AtomMma *r = atom_mma((int)i->imm);
+    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
+  } else if (i->op == OP_MATRIX) {
+    const AtomCopy *r = atom_copy((int)i->imm);
+    return (Need){r->name, r->sm_min, 0, false};
+  } else if (i->op == OP_CPASYNC) {
+    return (Need){"cp.async", 80, 0, false};
+  } else if (i->op == OP_COPY && i->imm > 128) {
+    return (Need){"a 256-bit copy", 100, 0, false};
+  }
+  return (Need){NULL, 0, 0, false};
+}
+
+void tiled_check_arch(Ctx *cx, const Fn *fn, int sm, const char *arch) {
+  bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
   for (size_t i = 1; i < fn->ins.n; i++) {
     const Ins *ins = &fn->ins.p[i];
-    const char *name = NULL;
-    int least = 0, most = 0;
-    if (ins->op == OP_MMA) {
-      const AtomMma *r = atom_mma((int)ins->imm);
-      name = r->name, least = r->sm_min, most = r->sm_max;
-    } else if (ins->op == OP_MATRIX) {
-      const AtomCopy *r = atom_copy((int)ins->imm);
-      name = r->name, least = r->sm_min;
-    } else if (ins->op == OP_CPASYNC) {
-      name = "cp.async", least = 80;
-    } else if (ins->op == OP_COPY && ins->imm > 128) {
-      name = "a 256-bit copy", least = 100;
-    }
-    if (!name || (sm >= least && (!most || sm <= most))) continue;
+    Need n = need_of(ins);
+    if (!n.name) continue;
     const Src *s = &fn->src.p[ins->src];
-    ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
-             "sm_%d", name, s->line, least, most ? "its own family" : "newer",
-             sm);
+    if (sm < n.least || (n.most && sm > n.most))
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
+               "sm_%d", n.name, s->line, n.least, n.most ? "its own family"
+               : "newer", sm);
+    if (n.specific && plain)
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one family of "
+               "chips: it needs sm_%da or sm_%df, the target is %s", n.name,
+               s->line, sm, sm, arch);
   }
+}
+
+const char *tiled_fragment_warning(Ctx *cx, const Fn *fn, const Mem *m) {
+  enum { THREAD_REGS = 255 };
+  int bits = dtype_bits(m->type);
+  int64_t regs = (m->count * (bits == 6 ? 8 : bits) + 31) / 32;
+  if (m->space != SP_RMEM || regs <= THREAD_REGS) return NULL;
+  const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
+  return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
+                      PRId64 " %s values takes %" PRId64 " registers; a thread "
+                      "has %d, the rest spills to memory", s->line,
+                      m->name ? ir_str(fn, m->name) : "", m->name ? " " : "",
+                      ir_str(fn, m->layout), m->count, dtype_name(m->type),
+                      regs, THREAD_REGS);
 }

@@ -502,3 +502,46 @@ describe("movmatrix", function()
     holds(call, "sm_80", "movmatrix.sync.aligned.m8n8.trans.b16")
   end)
 end)
+
+describe("atoms that are tables alone", function()
+  it("say so, whatever the operands", function()
+    local function refused(name, want, copy)
+      local ok, why = pcall(function()
+        cute.kernel("k", function()
+          local r = cute.make_rmem_tensor({4}, cute.f32)
+          local s = cute.make_smem_tensor(cute.f32, {4})
+          if copy then
+            cute.copy(cute.make_copy_atom(name, cute.f32), s, r)
+          else
+            cute.gemm(cute.make_mma_atom(name), r, s, s, r)
+          end
+        end)():trace {block = 128}
+      end)
+      assert.is_false(ok)
+      assert.truthy(tostring(why):find(name .. " is described by its layouts "
+        .. "alone: " .. want, 1, true), tostring(why))
+    end
+    refused("SM90_64x64x16_F32F16F16_SS<K,K>", "warpgroups")
+    refused("SM90_64x64x16_F32F16F16_RS<K,K>", "warpgroups")
+    refused("SM80_8x8x4_GC64C64C64GC64_TN", "its accumulator of three")
+    refused("SM100_MMA_TF32_SS<tfloat32_t,tfloat32_t,float,64,8,K,K>",
+            "tensor memory")
+    refused("SM90_TMA_LOAD,128", "bulk copies", true)
+    refused("SM100_SU4_DU8x16_x1_LDSM_N", "Blackwell's", true)
+  end)
+
+  it("of one family of chips need its architecture", function()
+    local name = "SM120_16x8x32_TN<float_e4m3_t,float_e4m3_t,float>"
+    local A, B = bytes("e4m3", 16, 32, 1), bytes("e4m3", 8, 32, 7)
+    local C = tensor({16, 8}, cute.f32)
+    local call = bytes_gemm(cute.make_tiled_mma(name))(A, B, C, C)
+    local function why(arch)
+      local ok, text = pcall(run, call, arch)
+      return ok and "" or tostring(text)
+    end
+    assert.truthy(why "sm_120":find("needs sm_120a or sm_120f, the target is "
+      .. "sm_120", 1, true))
+    assert.truthy(why "sm_90a":find("needs sm_120 or newer", 1, true))
+    assert.equal("", why "sm_121f")
+  end)
+end)

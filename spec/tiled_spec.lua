@@ -311,6 +311,90 @@ describe("copy", function()
     end)
   end)
 
+  it("refuses fewer threads than the block has, unless it is asked", function()
+    local c = cute.make_tiled_copy(
+      cute.make_copy_atom("UniversalCopy", cute.bf16, 128),
+      cute.make_layout({8, 8}, {8, 1}), cute.make_layout {1, 8})
+    local mma = cute.make_tiled_mma(BF16, {2, 1, 1})
+    raises({"a tiled copy of 64 threads in a kernel of 128: thread 64",
+            "cute.when(tid:lt(64)", "[shape-mismatch]"}, trace, function()
+      c:get_slice(cute.arch.thread_idx())
+    end)
+    raises({"a tiled MMA of 64 threads", "[shape-mismatch]"}, trace, function()
+      mma:get_slice(cute.arch.thread_idx())
+    end)
+    trace(function()
+      local tid = cute.arch.thread_idx()
+      c:get_slice(tid % 64)
+      c:get_slice(3)
+      cute.when(tid:lt(64), function() c:get_slice(tid) end)
+    end)
+  end)
+
+  it("warns of fragments that no thread's registers hold", function()
+    local f = cute.zeros({8}, cute.f32)
+    local program = cute.kernel("k", function(t)
+      local small = cute.make_rmem_tensor({255}, cute.f32)
+      local packed = cute.make_rmem_tensor({1024}, cute.e2m1)
+      small:fill(0)
+      packed:fill(0)
+      t[0] = small[1] + packed[0]:to(cute.f32)
+    end)(f):trace {block = 1}
+    assert.same({}, program.warnings)
+    local out, err = require "spec.support".exec({
+      require "spec.support".program, "-e", [[
+      local cute = require "cute"
+      local f = cute.zeros({8}, cute.f32)
+      local call = cute.kernel("big", function(t)
+        local acc = cute.make_rmem_tensor({16, 64}, cute.bf16)
+        acc:fill(0)
+        t[0] = acc[1]:to(cute.f32)
+      end)(f)
+      for _ = 1, 2 do call:launch {grid = 1, block = 1, device = "sim"} end
+      print(#call:trace({block = 1}).warnings)]]})
+    assert.equal("1\n", out)
+    assert.equal("cutelua: warning: kernel big: line 4: the fragment acc "
+      .. "(16,64):(1,16) of 1024 bf16 values takes 512 registers; a thread "
+      .. "has 255, the rest spills to memory\n", err)
+  end)
+
+  it("copies as wide as is promised, or as is known", function()
+    local function widths(name, bytes)
+      local a = cute.zeros(cute.make_layout({64, 64}, {64, 1}), cute.bf16)
+      local b = cute.zeros(cute.make_layout({64, 64}, {64, 1}), cute.bf16)
+      a:mark_layout_dynamic {leading_dim = 1}
+      b:mark_layout_dynamic {leading_dim = 1}
+      for i = 0, 63 do a[{i, i}] = i end
+      local atom = cute.make_copy_atom(name, cute.bf16)
+      local r = cute.kernel("wide", function(mA, mB)
+        local row = cute.arch.thread_idx()
+        local from = cute.local_tile(mA, {1, 64}, {row, 0})
+        local to = cute.local_tile(mB, {1, 64}, {row, 0})
+        local frag = cute.make_fragment_like(from)
+        cute.copy(atom, from, frag)
+        cute.copy(atom, frag, to)
+      end)(a, b):launch {grid = 1, block = 32, device = "sim"}
+      for i = 0, 31 do assert.equal(i, b[{i, i}]) end
+      assert.equal(128 // bytes, r.lines[1].count, name)
+    end
+    widths("AutoVectorizingCopy", 16)
+    widths("AutoVectorizingCopyWithAssumedAlignment<128>", 16)
+    widths("AutoVectorizingCopyWithAssumedAlignment<64>", 8)
+    widths("AutoVectorizingCopyWithAssumedAlignment<32>", 4)
+    widths("DefaultCopy", 2)
+  end)
+
+  it("finds promises of alignment that do not hold", function()
+    local a = cute.zeros(cute.make_layout({8, 8}, {9, 1}), cute.f32)
+    a:mark_layout_dynamic {leading_dim = 1}
+    local atom = cute.make_copy_atom("AutoVectorizingCopy", cute.f32)
+    local r = cute.kernel("odd", function(mA)
+      local from = cute.local_tile(mA, {1, 8}, {cute.arch.thread_idx(), 0})
+      cute.copy(atom, from, cute.make_fragment_like(from))
+    end)(a):launch {grid = 1, block = 8, device = "sim", faults = "return"}
+    assert.equal("misaligned", r.reports[1].kind)
+  end)
+
   it("refuses tensors that the tiler does not divide", function()
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.bf16, 128),

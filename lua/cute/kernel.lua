@@ -87,9 +87,11 @@ end
 
 local Program = {}
 
--- Fields made on demand: source (CUDA C), ir (text), resources.
+-- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
+-- list of sentences).
 function Program.__index(p, k)
   if k == "source" then return (p:cuda()) end
+  if k == "warnings" then return p.fn:warnings() end
   if k == "ir" then return p.fn:dump() end
   if k == "resources" then
     local out, message = p:compile()
@@ -117,7 +119,7 @@ function Program:cuda(arch)
   local made = self.texts[sm]
   if not made then
     self.fn:check_smem(sm)
-    self.fn:check_arch(sm)
+    self.fn:check_arch(sm, arch)
     local text, lines, name = self.fn:emit(sm)
     for i, at in ipairs(lines) do
       lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""
@@ -344,6 +346,9 @@ local function specialise(k, args, block, traceback)
     end
   end
   k.programs[key] = program
+  for _, text in ipairs(program.warnings) do
+    io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
+  end
   return program
 end
 
@@ -379,7 +384,7 @@ function Call:compile(opts)
   local device, why = pick_device(self, opts)
   if not device then return nil, why end
   program.fn:check_smem(device.sm)
-  program.fn:check_arch(device.sm)
+  program.fn:check_arch(device.sm, device.arch)
   return prepare(program, self.args, opts, device, program.block)
 end
 

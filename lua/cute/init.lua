@@ -33,6 +33,7 @@ local PARTS = {
     "clamp", "sincos", "isnan", "isinf", "isfinite", "isnormal", "fpowi",
     "ipowi", "fast_divmod_create_divisor"},
   ["cute.smemstruct"] = {"struct", "union"},
+  ["cute.algorithm"] = {"fill", "clear", "axpby", "transform", "reduce"},
   ["cute.pointer"] = {"make_ptr", "recast_ptr", "empty_like", "make_atom"},
 }
 -- Modules that are fields of cute.

@@ -1,0 +1,116 @@
+--- Algorithms on whole tensors of a kernel, element by element and unrolled:
+-- CuTe's fill, clear, axpby, transform, reduce. They work on registers as on
+-- shared and global memory, which is read and written as wide as it allows.
+local core = require "cute.core"
+
+local algorithm = {}
+
+local function is_tensor(x) return core.typename(x) == "tensor" end
+
+local function check(what, n, x)
+  if not is_tensor(x) then
+    core.fail("bad-argument", ("%s: argument %d must be a tensor, got a %s")
+      :format(what, n, core.typename(x)))
+  end
+  return x
+end
+
+local function check_sizes(what, ...)
+  local list = {...}
+  for i = 2, #list do
+    if core.size(list[i]) ~= core.size(list[1]) then
+      core.fail("shape-mismatch", ("%s of %s elements and %s\n  %s\n  %s")
+        :format(what, core.size(list[1]), core.size(list[i]),
+                tostring(list[1]), tostring(list[i])))
+    end
+  end
+end
+
+-- Writes f(i) to element i of `out`: registers at once, memory by a fragment
+-- that is copied as wide as it can be.
+local function write(out, f)
+  local to = out
+  if out.memspace ~= "rmem" then
+    to = core.make_rmem_tensor(out.shape, out.dtype)
+  end
+  for i = 0, core.size(out) - 1 do
+    local v = f(i)
+    if type(v) ~= "number" and v.dtype ~= out.dtype then v = v:to(out.dtype) end
+    to[i] = v
+  end
+  if to ~= out then core.autovec_copy(to, out) end
+end
+
+--- Every element becomes x.
+---@param t cute.Tensor
+---@param x number|cute.Value
+function algorithm.fill(t, x) check("fill", 1, t):fill(x) end
+
+--- Every element becomes zero.
+---@param t cute.Tensor
+function algorithm.clear(t) check("clear", 1, t):fill(0) end
+
+--- y = alpha * x + beta * y, in the common type of all, rounded to y's; with
+-- beta the number 0, y is not read.
+---@param alpha number|cute.Value
+---@param x cute.Tensor
+---@param beta number|cute.Value
+---@param y cute.Tensor
+---@param pred? cute.Tensor booleans: where false, y stays
+function algorithm.axpby(alpha, x, beta, y, pred)
+  check("axpby", 2, x)
+  check("axpby", 4, y)
+  check_sizes("axpby", x, y, pred)
+  local xs, old = x:load(), nil
+  if beta ~= 0 or pred then old = y:load() end
+  local mask = pred and check("axpby", 5, pred):load()
+  write(y, function(i)
+    local v = xs[i]
+    if alpha ~= 1 then v = v * alpha end
+    if beta ~= 0 then
+      v = v + (beta == 1 and old[i] or old[i] * beta)
+    end
+    if not mask then return v end
+    return core.where(mask[i], v:to(y.dtype), old[i])
+  end)
+end
+
+--- transform(t, op): t[i] = op(t[i]); transform(a, out, op): out[i] =
+-- op(a[i]); transform(a, b, out, op): out[i] = op(a[i], b[i]).
+---@param a cute.Tensor
+---@param ... cute.Tensor|function
+function algorithm.transform(a, ...)
+  local rest = {...}
+  local op = table.remove(rest)
+  if type(op) ~= "function" then
+    core.fail("bad-argument", "transform: the last argument is the function "
+      .. "of an element")
+  end
+  check("transform", 1, a)
+  for i, t in ipairs(rest) do check("transform", i + 1, t) end
+  if #rest > 2 then
+    core.fail("bad-argument", "transform takes one to three tensors")
+  end
+  check_sizes("transform", a, table.unpack(rest))
+  local xs = a:load()
+  local ys = rest[2] and rest[1]:load()
+  write(rest[#rest] or a, function(i)
+    if ys then return op(xs[i], ys[i]) end
+    return op(xs[i])
+  end)
+end
+
+--- op(...op(op(init, t[0]), t[1])..., t[n - 1]), in order.
+---@param t cute.Tensor
+---@param init number|cute.Value
+---@param op? fun(a, b): any addition when not given
+function algorithm.reduce(t, init, op)
+  local xs = check("reduce", 1, t):load()
+  local acc = init
+  for i = 0, core.size(t) - 1 do
+    if op then acc = op(acc, xs[i]) else acc = acc + xs[i] end
+  end
+  return acc
+end
+
+return algorithm

@@ -116,10 +116,10 @@ end
 function Program:cuda(arch)
   arch = arch or self.arch
   local sm = sm_of(arch)
+  self.fn:check_arch(sm, arch)
   local made = self.texts[sm]
   if not made then
     self.fn:check_smem(sm)
-    self.fn:check_arch(sm, arch)
     local text, lines, name = self.fn:emit(sm)
     for i, at in ipairs(lines) do
       lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""

@@ -10,6 +10,7 @@
 --   tolerance of the relative error in the Frobenius norm
 --   grid      function(m, n, k) (a block for each tile of C)
 --   layouts   what it takes of tn, nt, nn, tt (all)
+--   layout    which it takes if not told ("tn")
 --   tf32      cuBLAS may round f32 operands too
 --   options   the script's own, as cute.cli takes them
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
@@ -37,7 +38,7 @@ local LAYOUTS = {"tn", "nt", "nn", "tt"}
 --- A rung with all its fields.
 function lesson.rung(spec)
   local types = spec.types or {"bf16", "bf16", "bf16"}
-  local full = {types = types, sums = "f32", layouts = LAYOUTS,
+  local full = {types = types, sums = "f32", layouts = LAYOUTS, layout = "tn",
                 tolerance = TOLERANCE[types[3]],
                 grid = function(m, n)
                   local bm, bn = spec.tile[1], spec.tile[2]
@@ -157,7 +158,7 @@ end
 function lesson.problem(rung, size, o)
   o = o or {}
   local m, n, k = table.unpack(size)
-  local seed, layout = o.seed or 0, o.layout or "tn"
+  local seed, layout = o.seed or 0, o.layout or rung.layout
   local k_A, k_B = layout:sub(1, 1) == "t", layout:sub(2, 2) == "n"
   local p = {m = m, n = n, k = k, strides = {}, layout = layout}
   local t = rung.types
@@ -482,8 +483,8 @@ local OPTIONS = {
   {"--m", "int", min = 1, help = "rows of A and C"},
   {"--n", "int", min = 1, help = "rows of B, columns of C"},
   {"--k", "int", min = 1, help = "columns of A and B"},
-  {"--layout", "choice", choices = LAYOUTS, default = "tn", help = "order of "
-    .. "A and B: t, n: K of A, of B is contiguous"},
+  {"--layout", "choice", choices = LAYOUTS, help = "order of A and B: t, n: "
+    .. "K of A, of B is contiguous (tn)"},
   {"--alpha", "number", default = 1, help = "C = alpha A B^T + beta C"},
   {"--beta", "number", default = 0, help = "see --alpha"},
   {"--dynamic", "flag", help = "one kernel for all sizes (extents become "
@@ -508,6 +509,7 @@ end
 
 local function check_options(job)
   local opt, rung = job.opt, job.rung
+  opt.layout = opt.layout or rung.layout
   if not has(rung.layouts, opt.layout) then
     stop(job, ("--layout %s: this kernel takes %s only"):format(opt.layout,
       table.concat(rung.layouts, ", ")))

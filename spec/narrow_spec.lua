@@ -63,6 +63,25 @@ end
 local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
   6, 7, 7.25, 28, 29, 1e9, -0.3, -3, -1e30, 1 / 0, -1 / 0, 0 / 0}
 
+local on_gpu = false  -- the specs of "#gpu" set it
+
+-- The simulator's results o and g are the GPU's.
+local function same_on_gpu(func, i, f, o, g)
+  local count = cute.size(i)
+  local o2, g2 = cute.zeros({count}, i.dtype), cute.zeros({N}, cute.f32)
+  assert(cute.kernel("k", func)(i, f, o2, g2):launch {grid = 1,
+    block = THREADS, device = "gpu"})
+  for k = 0, count - 1 do
+    assert.equal(core.to_bits(o.dtype, o[k]), core.to_bits(o.dtype, o2[k]),
+                 ("o[%d]"):format(k))
+  end
+  for k = 0, N - 1 do
+    assert.equal(core.to_bits(cute.f32, g[k]), core.to_bits(cute.f32, g2[k]),
+                 ("g[%d]"):format(k))
+  end
+  return i, f, o, g, count
+end
+
 -- f(i, f, o, g) on words of dtype (i, o) and f32, on both.
 local function both(dtype, ctype, func, seed)
   local count = N * 32 // dtype.bits
@@ -81,6 +100,7 @@ local function both(dtype, ctype, func, seed)
   for k = 0, N - 1 do f[k] = SPECIAL[k + 1] end
   local call = cute.kernel("k", func)(i, f, o, g)
   call:launch {grid = 1, block = THREADS, device = "sim:sm_75"}
+  if on_gpu then return same_on_gpu(func, i, f, o, g) end
   compiles(call)
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = run_host(text, ctype, i, f)
@@ -104,7 +124,7 @@ end
 
 local NARROW = {"b1", "u4", "i4", "e2m1", "e2m3", "e3m2"}
 
-describe("elements below a byte", function()
+local function elements(device)
   for _, name in ipairs(NARROW) do
     local dtype = cute[name]
 
@@ -158,8 +178,8 @@ describe("elements below a byte", function()
         cute.autovec_copy(r, s)
         cute.autovec_copy(s, mO)
       end)(i, o)
-      call:launch {grid = 1, block = 1, device = "sim:sm_80"}
-      compiles(call)
+      assert(call:launch {grid = 1, block = 1, device = device})
+      if not on_gpu then compiles(call) end
       for k = 0, count - 1 do assert.equal(i[count - 1 - k], o[k]) end
     end)
   end
@@ -190,12 +210,12 @@ describe("elements below a byte", function()
           cute.copy(copy, thr:partition_S(s), r)
           cute.copy(copy, r, thr:partition_D(mO))
         end)(i, o)
-        local report = call:launch {grid = 1, block = 32,
-                                    device = "sim:sm_80"}
+        local report = assert(call:launch {grid = 1, block = 32,
+                                           device = device})
         for t = 0, 31 do
           for v = 0, n - 1 do assert.equal(i[{t, v}], o[{t, v}]) end
         end
-        for _, line in ipairs(report.lines) do
+        for _, line in ipairs(on_gpu and {} or report.lines) do
           assert.equal(line.count * 4 * bits, line.bytes)  -- 32 lanes each
         end
         local p = call:trace {block = 32}
@@ -249,6 +269,10 @@ describe("elements below a byte", function()
     assert.equal(128, core.to_bits(cute.ue8m0, 1.75))
     assert.equal(128, core.to_bits(cute.ue8m0, -2.5))
   end)
+end
+
+describe("elements below a byte", function()
+  elements "sim:sm_80"
 
   it("are checked: bounds, undefined elements, races", function()
     local function kinds(f, ...)
@@ -282,7 +306,7 @@ describe("elements below a byte", function()
   end)
 end)
 
-describe("memory under another type's name", function()
+local function other_names(device)
   local function words(dtype, ctype, name, func)
     it(name, function() both(dtype, ctype, func, 7) end)
   end
@@ -378,15 +402,26 @@ describe("memory under another type's name", function()
       local r = cute.make_rmem_tensor({1}, cute.u128)
       cute.autovec_copy(q(tid, all), r)
     end)(i, o, b)
-    call:launch {grid = 1, block = 32, device = "sim:sm_80"}
+    assert(call:launch {grid = 1, block = 32, device = device})
     for t = 0, 31 do
       for k = 0, 7 do
         assert.equal(i[{31 - t, k // 2}] >> (k % 2 * 16) & 0xffff, o[{t, k}])
       end
       assert.equal((i[{t, 0}] & 1) + (i[{t, 3}] >> 31) * 2, b[t])
     end
-    compiles(call)
+    if not on_gpu then compiles(call) end
   end)
+end
+
+describe("memory under another type's name", function()
+  other_names "sim:sm_80"
+end)
+
+describe("narrow memory #gpu", function()
+  setup(function() on_gpu = true end)
+  teardown(function() on_gpu = false end)
+  elements "gpu"
+  other_names "gpu"
 end)
 
 describe("256-bit moves", function()

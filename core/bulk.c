@@ -110,6 +110,33 @@ void bulk_convert(DType t, void *dst, size_t at, DType s, const void *src,
 
 // ---- filling ----
 
+// One tile, rows [i, i + n) and columns [j, j + m).
+static void turn_tile(size_t size, char *dst, const char *src, size_t rows,
+                      size_t cols, size_t i, size_t n, size_t j, size_t m) {
+  for (size_t c = j; c < j + m; c++)
+    for (size_t r = i; r < i + n; r++)
+      memcpy(dst + (c * rows + r) * size, src + (r * cols + c) * size, size);
+}
+
+void bulk_transpose(DType t, void *dst, const void *src, size_t rows,
+                    size_t cols) {
+  enum { TILE = 32 };
+  size_t bits = (size_t)dtype_bits(t);
+  for (size_t i = 0; i < rows; i += TILE)
+    for (size_t j = 0; j < cols; j += TILE) {
+      size_t n = rows - i < TILE ? rows - i : TILE;
+      size_t m = cols - j < TILE ? cols - j : TILE;
+      if (bits == 16) turn_tile(2, dst, src, rows, cols, i, n, j, m);
+      else if (bits == 32) turn_tile(4, dst, src, rows, cols, i, n, j, m);
+      else if (bits % 8 == 0)
+        turn_tile(bits / 8, dst, src, rows, cols, i, n, j, m);
+      else
+        for (size_t r = i; r < i + n; r++)
+          for (size_t c = j; c < j + m; c++)
+            dtype_store(t, dst, c * rows + r, dtype_load(t, src, r * cols + c));
+    }
+}
+
 void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits) {
   int w = dtype_bits(t);
   if (w == 32) {

@@ -10,6 +10,9 @@
 void bulk_convert(DType t, void *dst, size_t at, DType s, const void *src,
                   size_t from, size_t n);
 
+// dst[j * rows + i] = src[i * cols + j]: a row-major matrix turned.
+void bulk_transpose(DType t, void *dst, const void *src, size_t rows,
+                    size_t cols);
 void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 
 // Samples of N(mean, sd) as f32, converted to t: the same seed gives the same

@@ -139,6 +139,7 @@ static int buffer_set(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
   size_t i = check_index(L, 2, b);
   dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
+  b->defined = true;
   return 0;
 }
 
@@ -217,8 +218,10 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
+// Elements [at, at + n) were written. What was written in part counts as
+// defined, as it does for kernels that write a part.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
-  if (at == 0 && n == b->count) b->defined = defined;
+  if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
 
 // b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
@@ -240,6 +243,21 @@ static int buffer_to(lua_State *L) {
   HostBuf *s = runlib_check_buffer(L, 1);
   HostBuf *b = runlib_new_buffer(L, face_check_dtype(L, 2), s->count);
   bulk_convert(b->t, b->p, 0, s->t, s->p, 0, s->count);
+  b->defined = s->defined;
+  return 1;
+}
+
+// b:transpose(rows, cols): a copy with the columns of what was row-major
+// contiguous.
+static int buffer_transpose(lua_State *L) {
+  HostBuf *s = runlib_check_buffer(L, 1);
+  lua_Integer rows = luaL_checkinteger(L, 2), cols = luaL_checkinteger(L, 3);
+  if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
+      (size_t)(rows * cols) != s->count)
+    face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
+               (long long)rows, (long long)cols, s->count);
+  HostBuf *b = runlib_new_buffer(L, s->t, s->count);
+  bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);
   b->defined = s->defined;
   return 1;
 }
@@ -496,6 +514,7 @@ void runlib_open(lua_State *L) {
     {"get", buffer_get}, {"set", buffer_set}, {"fill", buffer_fill},
     {"fill_normal", buffer_fill_normal}, {"fill_int", buffer_fill_int},
     {"copy", buffer_copy}, {"to", buffer_to}, {"bytes", buffer_bytes},
+    {"transpose", buffer_transpose},
     {"set_bytes", buffer_set_bytes}, {"diff", buffer_diff},
     {"equal", buffer_equal}, {"close", buffer_close},
     {"__gc", buffer_close}, {"__close", buffer_close},

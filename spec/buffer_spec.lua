@@ -36,6 +36,22 @@ describe("a buffer", function()
     assert.same({1, -8, 7}, {nibble[0], nibble[1], nibble[2]})
   end)
 
+  it("turns a matrix", function()
+    local rows, cols = 37, 65
+    for _, t in ipairs {"i4", "u8", "bf16", "f32", "f64"} do
+      local b = core.buffer(t, rows * cols):fill_int(1, -4, 3)
+      local turned, wrong = b:transpose(rows, cols), 0
+      for i = 0, rows - 1 do
+        for j = 0, cols - 1 do
+          if turned[j * rows + i] ~= b[i * cols + j] then wrong = wrong + 1 end
+        end
+      end
+      assert.equal(0, wrong, t)
+      assert.truthy(turned:transpose(cols, rows):equal(b))
+    end
+    assert.has_error(function() core.buffer("f32", 6):transpose(2, 4) end)
+  end)
+
   it("refuses what is not there", function()
     local b = core.buffer("bf16", 4)
     local function fails(text, f)
@@ -88,13 +104,17 @@ describe("a buffer", function()
     assert.truthy(resident() - before < 1 << 20)  -- of 3.75 GiB
   end)
 
-  it("knows whether all of it was written", function()
+  it("knows whether anything in it was written", function()
     assert.falsy(core.buffer("f32", 4).defined)
     assert.truthy(core.buffer("f32", 4):fill(0).defined)
     assert.truthy(core.buffer("f32", 4):fill_normal(0).defined)
     assert.truthy(core.buffer_from("f32", {1}).defined)
     assert.truthy(core.buffer("u8", 2):set_bytes("ab").defined)
-    assert.falsy(core.buffer("u8", 2):set_bytes("a").defined)
+    assert.truthy(core.buffer("u8", 2):set_bytes("a").defined)
+    local one, part = core.buffer("f32", 4), core.buffer("f32", 4)
+    one[2] = 1
+    assert.truthy(one.defined)
+    assert.truthy(part:copy(one, 0, 0, 2).defined)
     assert.falsy(core.buffer("f32", 4):to("bf16").defined)
     assert.falsy(core.buffer("u8", 2):copy(core.buffer("u8", 2)).defined)
   end)

@@ -119,15 +119,6 @@ local function fill(b, seed)
   return b:fill_normal(seed)
 end
 
--- A row-major buffer of (rows, cols) with its columns contiguous instead.
-local function turned(b, rows, cols)
-  local t = core.buffer(b.dtype, rows * cols)
-  for i = 0, rows - 1 do
-    for j = 0, cols - 1 do t[j * rows + i] = b[i * cols + j] end
-  end
-  return t
-end
-
 local function strides(rows, cols, k_major)
   return k_major and {cols, 1} or {1, rows}
 end
@@ -146,7 +137,7 @@ end
 local function source(array, dtype, rows, cols, k_major, seed)
   if not array then return seed end
   local b = lib.npy_buffer(array, core.find_dtype(dtype))
-  return k_major and b or turned(b, rows, cols)
+  return k_major and b or b:transpose(rows, cols)
 end
 
 --- A problem: host tensors A, B, C, their buffers a, b, c and strides.

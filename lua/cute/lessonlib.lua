@@ -82,12 +82,7 @@ end
 function lib.npy_buffer(array, dtype)
   local b = core.buffer_from(array.dtype, array.bytes)
   if array.fortran and #array.shape == 2 then
-    local rows, cols = array.shape[1], array.shape[2]
-    local t = core.buffer(array.dtype, rows * cols)
-    for i = 0, rows - 1 do
-      for j = 0, cols - 1 do t[i * cols + j] = b[j * rows + i] end
-    end
-    b = t
+    b = b:transpose(array.shape[2], array.shape[1])
   end
   return b:to(dtype)
 end

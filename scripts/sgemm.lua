@@ -29,6 +29,7 @@ local gemm = gemm_sm80 {
   permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each
                  cute.make_layout({8, 4}, {4, 1}), _},
   fetch = cute.make_copy_atom("UniversalCopy", cute.f32, 128), lead = 0,
+  slots = 2,  -- fragments of two steps of K: one is used, one is filled
 }
 
 lesson.gemm(arg, {

@@ -185,9 +185,10 @@ end
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, arch: integer?, width: integer?, atom: any?, piece: any?,
--- lead: integer?}
+-- lead: integer?, slots: integer?}
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
--- lead: 0 to have rows contiguous in shared memory in any case, 1 for K.
+-- lead: 0 to have rows contiguous in shared memory in any case, 1 for K;
+-- slots: fragments for so many blocks of K, in turn (for all of a tile).
 function tiles.operand(t, o)
   local mma, tid = o.of, cute.arch.thread_idx()
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
@@ -209,12 +210,18 @@ function tiles.operand(t, o)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local inside = tiles.inside(thr, t, o.tile, o.at)
 
-  local slice = mma:get_slice(tid)
-  local frag = slice["partition_fragment_" .. o.which](slice, s(_, _, 0))
   local s2r = cute["make_tiled_copy_" .. o.which](
     o.atom or fetch_atom(dtype, s_lead, arch), mma)
   local thr_s2r = s2r:get_slice(tid)
-  local from, to = thr_s2r:partition_S(s), thr_s2r:retile(frag)
+  local from = thr_s2r:partition_S(s)                       -- (CPY,M,K,PIPE)
+  local k_blocks = cute.size(from, 2)
+  local slots = o.slots and k_blocks % o.slots == 0 and o.slots or k_blocks
+  local slice = mma:get_slice(tid)
+  local frag = slice["partition_fragment_" .. o.which](slice, cute.local_tile(
+    s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
+  local to = thr_s2r:retile(frag)                           -- (CPY,M,K)
+  local k = cute.size(frag, 2) // slots  -- MMAs of a block
+  local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
 
   local held  -- what take() holds: a tile between global and shared memory
   local function take(k_tile)
@@ -224,15 +231,12 @@ function tiles.operand(t, o)
     cute.copy(g2s, src(_, _, _, k_tile), held, pred)
   end
   local function put(stage) cute.copy(g2s, held, dst(_, _, _, stage)) end
-  local k_blocks = cute.size(to, 2)
-  local k = cute.size(frag, 2) // k_blocks  -- MMAs of a block
-  local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   return {
     smem = s, frag = frag, k_leads = s_lead == 1,
     k_tiles = cute.size(src, 3), k_blocks = k_blocks,
     block = function(k_block)
-      if k == 1 then return frag(_, _, k_block) end
-      return cute.local_tile(frag, whole, {0, 0, k_block})
+      if k == 1 then return frag(_, _, k_block % slots) end
+      return cute.local_tile(frag, whole, {0, 0, k_block % slots})
     end,
     load = function(k_tile, stage)
       if not async then
@@ -245,7 +249,7 @@ function tiles.operand(t, o)
     end,
     take = not async and take, put = not async and put,
     fetch = function(stage, k_block)
-      cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block))
+      cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block % slots))
     end,
   }
 end

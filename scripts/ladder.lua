@@ -1,0 +1,273 @@
+-- The GEMM ladder: every rung at chosen sizes, each against the one before
+-- and against cuBLAS, in one table.
+--
+--   cutelua scripts/ladder.lua                      all rungs
+--   cutelua scripts/ladder.lua gemm_base gemm3stage --sizes 2048,4096
+--   cutelua scripts/ladder.lua --svg ladder.svg --record ladder.tsv
+-- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
+-- one process. On the simulator: what each asks of memory.
+local core = require "cute.core"
+local cute = require "cute"
+local cli = require "cute.cli"
+local lesson = require "cute.lesson"
+local lib = require "cute.lessonlib"
+local say = lib.say
+
+local job = {name = "ladder"}
+
+-- script, its words, and what it adds to the rung before it of its kind.
+local RUNGS = {
+  {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
+  {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
+  {"gemm_base", gain = "tensor cores, one tile at a time"},
+  {"gemm2stage", gain = "the next tile under way while multiplying"},
+  {"gemm_l2swizzle", gain = "blocks in an order that L2 likes"},
+  {"gemm3stage", words = {"--rows"},
+   gain = "two tiles under way, fragments across tiles"},
+  {"gemm_sm80_best", gain = "128x256 tiles, C in 16-byte stores"},
+  {"gemm_tf32", gain = "f32 operands cut to 19 bits"},
+  {"gemm_f64", gain = "double precision"},
+  {"gemm_int8", gain = "integers, exact"},
+  {"gemm_fp8_sm89", gain = "8-bit floats"},
+  {"gemm_sm70", gain = "Volta's atom"},
+}
+
+-- The folder of this script, whose neighbours are the rungs.
+local FOLDER = (arg[0] or ""):match "^(.*/)[^/]*$" or "./"
+
+-- What a script gives to cute.lesson.
+local function load_rung(entry)
+  local spec
+  local words = arg
+  package.loaded["cute.lesson"] = setmetatable({
+    gemm = function(_, s) spec = s end}, {__index = lesson})
+  rawset(_G, "arg", {[0] = entry[1], table.unpack(entry.words or {})})
+  local ok, message = pcall(dofile, FOLDER .. entry[1] .. ".lua")
+  rawset(_G, "arg", words)
+  package.loaded["cute.lesson"] = lesson
+  if not ok then lib.stop(job, message) end
+  local rung = lesson.rung(spec)
+  rung.name, rung.gain = entry[1], entry.gain
+  rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")
+  return rung
+end
+
+local function chosen(names)
+  if #names == 0 then return RUNGS end
+  local list, all = {}, {}
+  for i, e in ipairs(RUNGS) do all[i] = e[1] end
+  for _, name in ipairs(names) do
+    local found
+    for _, e in ipairs(RUNGS) do
+      if e[1] == name:gsub("%.lua$", "") then found = e end
+    end
+    if not found then
+      local near = cli.nearest(name, all)
+      lib.stop(job, ("no rung '%s'%s; there are %s [unknown-name]"):format(
+        name, near and (" (did you mean %s?)"):format(near) or "",
+        table.concat(all, ", ")))
+    end
+    list[#list + 1] = found
+  end
+  return list
+end
+
+local function sizes_of(text, default)
+  if not text then return default end
+  local sizes = {}
+  for word in text:gmatch "[^,]+" do
+    local n = math.tointeger(tonumber(word))
+    if not n or n < 1 or n > 0x7fffffff then
+      lib.stop(job, ("--sizes: whole numbers of at least 1 are expected, "
+        .. "got '%s'"):format(word))
+    end
+    sizes[#sizes + 1] = n
+  end
+  return sizes
+end
+
+---------------------------------------------------------------------------
+-- Simulator
+---------------------------------------------------------------------------
+
+local function totals(report)
+  local t = {requests = 0, passes = 0, conflicts = 0, sectors = 0}
+  for _, l in ipairs(report.lines) do
+    t.requests = t.requests + l.count
+    t.passes = t.passes + l.wavefronts
+    t.conflicts = t.conflicts + l.conflicts
+    t.sectors = t.sectors + l.sectors
+  end
+  return t
+end
+
+local function run_sim(rungs, device, opt)
+  local ok, rows = true, {{"rung", "size", "", "error", "accesses", "passes",
+                           "conflicts", "sectors", "mma", "smem", "seconds"}}
+  for _, n in ipairs(sizes_of(opt.sizes, {256})) do
+    for _, rung in ipairs(rungs) do
+      local p = lesson.problem(rung, {n, n, n}, {seed = opt.seed})
+      local r, run = lesson.simulate(rung, p, device, {seed = opt.seed,
+        progress = lib.progress_line(rung.name)})
+      local right, diff = lesson.verify(rung, p)
+      local t = totals(r)
+      if not r.ok then say("%s", tostring(r)) end
+      ok = ok and r.ok and right
+      rows[#rows + 1] = {rung.name, n, r.ok and right and "ok" or "WRONG",
+        ("%.1e"):format(diff.frobenius), t.requests, t.passes, t.conflicts,
+        t.sectors, r.mmas, run.program.info.smem, ("%.2f"):format(r.seconds)}
+    end
+  end
+  say("%s: accesses are a warp's; passes and conflicts of shared memory, "
+    .. "sectors of 32 bytes of global memory", tostring(device))
+  lib.print_table(rows)
+  return ok
+end
+
+---------------------------------------------------------------------------
+-- GPU
+---------------------------------------------------------------------------
+
+-- Rungs of one kind and order of operands share their matrices.
+local function kinds(rungs)
+  local list = {}
+  for _, rung in ipairs(rungs) do
+    local key = rung.kind .. " " .. rung.layout
+    if not list[key] then
+      list[key] = {}
+      list[#list + 1] = list[key]
+    end
+    table.insert(list[key], rung)
+  end
+  return list
+end
+
+-- One kind at one size: {rung =, size =, error =, ok =, r = its result,
+-- rival = cuBLAS's}, ...
+local function bench(list, n, device, opt)
+  local gpu = require "cute.gpu"
+  local p = lesson.problem(list[1], {n, n, n}, {seed = opt.seed})
+  lib.must(job, lesson.upload(list[1], p, device.dev))
+  local runs, out, rival = {}, {}, nil
+  for i, rung in ipairs(list) do
+    p.dc:memset(0xff)
+    local run = lib.must(job, lesson.prepare(rung, p, device))
+    lib.must(job, run:launch())
+    lib.must(job, device.dev:sync())
+    if i == 1 then
+      local blas, lt = lesson.rivals(rung, p)
+      rival = blas or lt
+    end
+    local ok, err = lesson.verify_gpu(rung, p, rival)
+    runs[i] = {name = rung.name, launch = run.run}
+    out[i] = {rung = rung, size = n, ok = ok, error = err}
+  end
+  if rival then runs[#runs + 1] = {name = "cuBLAS", launch = rival} end
+  local results = lib.must(job, gpu.bench(runs, {flops = 2.0 * n * n * n,
+    rounds = opt.rounds}))
+  for i, o in ipairs(out) do
+    o.r, o.rival = results[i], rival and results.cuBLAS
+    o.before = out[i - 1]
+  end
+  lesson.release(p)
+  return out
+end
+
+local function over(a, b, kind)
+  return b and ("%.3f"):format(b[kind].median / a[kind].median) or "-"
+end
+
+local function gpu_row(o)
+  local before = o.before and o.before.r
+  return {o.rung.name, o.size, o.ok and "ok" or "WRONG",
+          ("%.1e"):format(o.error), ("%.1f"):format(o.r.cold.tflops),
+          ("%.1f"):format(o.r.hot.tflops),
+          o.rival and ("%.1f"):format(o.rival.hot.tflops) or "-",
+          over(o.r, o.rival, "cold"), over(o.r, o.rival, "hot"),
+          before and ("%+.1f %%"):format(100 * (before.hot.median
+            / o.r.hot.median - 1)) or "-"}
+end
+
+local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
+  "/cuBLAS cold", "hot", "gain hot"}
+
+-- name, size, TFLOP/s cold and hot, the rival's, error: one line each.
+local function record(path, results, device)
+  local lines = {"# " .. tostring(device) .. ", CUDA "
+    .. tostring(device.info.cuda)}
+  for _, o in ipairs(results) do
+    lines[#lines + 1] = table.concat({o.rung.name, o.rung.layout, o.size,
+      ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
+      o.rival and ("%.2f"):format(o.rival.cold.tflops) or "-",
+      o.rival and ("%.2f"):format(o.rival.hot.tflops) or "-",
+      ("%.1e"):format(o.error), o.rung.gain}, "\t")
+  end
+  lib.must(job, cli.output(path, table.concat(lines, "\n") .. "\n"))
+end
+
+-- Bars of the ratio to cuBLAS, by rung and size.
+local function draw(path, results, sizes, device)
+  local groups, at, series = {}, {}, {}
+  for i, n in ipairs(sizes) do series[i] = tostring(n) end
+  for _, o in ipairs(results) do
+    local g = at[o.rung.name]
+    if not g then
+      g = {label = o.rung.name, values = {}}
+      at[o.rung.name], groups[#groups + 1] = g, g
+    end
+    for i, n in ipairs(sizes) do
+      if n == o.size then
+        g.values[i] = o.rival and o.rival.hot.median / o.r.hot.median or 0
+      end
+    end
+  end
+  lib.must(job, cli.output(path, require "cute.chart".bars {
+    title = "GEMM ladder, " .. tostring(device), series = series,
+    groups = groups, mark = 1, rival = "cuBLAS", unit = "of cuBLAS, hot"}))
+end
+
+local function run_gpu(rungs, device, opt)
+  local ok, results = true, {}
+  local sizes = sizes_of(opt.sizes, {2048, 4096, 8192})
+  local rows = {HEAD}
+  for _, list in ipairs(kinds(rungs)) do
+    for _, n in ipairs(sizes) do
+      for _, o in ipairs(bench(list, n, device, opt)) do
+        results[#results + 1] = o
+        rows[#rows + 1] = gpu_row(o)
+        ok = ok and o.ok
+      end
+    end
+  end
+  say("%s: TFLOP/s, medians of %d interleaved rounds; the gain is over the "
+    .. "rung before it of its kind", tostring(device), opt.rounds)
+  lib.print_table(rows)
+  if opt.record then record(opt.record, results, device) end
+  if opt.svg then draw(opt.svg, results, sizes, device) end
+  return ok
+end
+
+---------------------------------------------------------------------------
+
+local opt = cli.parse(arg, {
+  name = job.name, about = "All rungs of the GEMM ladder in one table.",
+  options = {
+    {"--sizes", "string", help = "extents, separated by commas: M = N = K"},
+    {"--rounds", "int", min = 1, default = 5,
+     help = "interleaved rounds of the bench on a GPU"},
+    {"--svg", "file", help = "writes a bar chart (GPU)"},
+    {"--record", "file", help = "writes the measured figures (GPU)"},
+  },
+  common = {"device", "arch", "seed"},
+  args = {name = "rungs", help = "names of scripts; none: all", many = true},
+})
+local rungs = {}
+for i, entry in ipairs(chosen(opt.args)) do rungs[i] = load_rung(entry) end
+local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
+                                opt.arch)
+lib.must(job, device, why)
+local start = core.clock()
+local run = device.kind == "gpu" and run_gpu or run_sim
+local ok = run(rungs, device, opt)
+say("%.1f s", core.clock() - start)
+if not ok then os.exit(1, true) end

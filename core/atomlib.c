@@ -295,6 +295,8 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   int64_t have = (int64_t)block[0] * block[1] * block[2];
   int64_t want = threads_of(cx, b);
   const char *what = b->kind == BOX_MMA ? "MMA" : "copy";
+  const char *name = b->kind == BOX_MMA ? b->mma.atom.row->name
+                                        : b->copy.atom.row->name;
   if (have == 0 || want == have) return;
   if (want < have && !whole_block(cx->fn, thr)) return;
   if (want < have)
@@ -302,14 +304,11 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
                "of %d: thread %d and those after it would get what lies "
                "behind the tile (%s)\n  tile it with %d threads, as the kernel's "
                "other tiled operations, or let only some slice it: cute.when("
-               "tid:lt(%d), ...)", what, (int)want, (int)have, (int)want,
-               b->kind == BOX_MMA ? b->mma.atom.row->name
-                                  : b->copy.atom.row->name, (int)have,
-               (int)want);
+               "tid:lt(%d), ...)", what, (int)want, (int)have, (int)want, name,
+               (int)have, (int)want);
   face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
              "of %d\n  launch with block = %d, or tile with fewer threads "
-             "(%s)", what, (int)want, (int)have, (int)want, b->kind == BOX_MMA ? b->mma.atom.row->name
-                                           : b->copy.atom.row->name);
+             "(%s)", what, (int)want, (int)have, (int)want, name);
 }
 
 static int tiled_get_slice(lua_State *L) {

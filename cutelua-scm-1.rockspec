@@ -38,6 +38,7 @@ build = {
         "core/dtype.c",
         "core/emit.c",
         "core/emitatom.c",
+        "core/emitcvt.c",
         "core/emith.c",
         "core/emitintrin.c",
         "core/emitm.c",
@@ -97,8 +98,12 @@ build = {
       "kernels/copytile.lua",
     ["kernels.gemm_sm80"] =
       "kernels/gemm_sm80.lua",
+    ["cute.algorithm"] =
+      "lua/cute/algorithm.lua",
     ["cute.arch"] =
       "lua/cute/arch.lua",
+    ["cute.atom_meta"] =
+      "lua/cute/atom_meta.lua",
     ["cute.bits"] =
       "lua/cute/bits.lua",
     ["cute.carry"] =

@@ -79,7 +79,7 @@ static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
 static void put_fma_operand(Emit *e, const Ins *i, const uint32_t *x,
                             DType t, bool raw) {
   bool small = dtype_is_float(t) && t != DT_F32 && t != DT_F64 && !raw;
-  if (small) emitx_printf(e, "%s(", emitx_to_f32(e, i, t));
+  if (small) emitx_printf(e, "%s(", emitcvt_to_f32(e, i, t));
   emitx_reg(e, x[0], emituse_reg(e, x[1]), t);
   if (small) emitx_puts(e, ")");
 }
@@ -94,7 +94,7 @@ static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
   emitm_begin(e, i);
   emitx_reg_open(e, x[0], off, d, false);
   if (raw) emith_need(e, d == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
-  if (round) emitx_printf(e, "%s(", emitx_from_f32(e, i, d));
+  if (round) emitx_printf(e, "%s(", emitcvt_from_f32(e, i, d));
   emitx_puts(e, raw ? (d == DT_F16 ? "fma_f16(" : "fma_bf16(")
                 : d == DT_F64 ? "__fma_rn(" : f ? "fmaf(" : "(");
   put_fma_operand(e, i, x + 2, row->a_type, raw);

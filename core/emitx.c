@@ -157,37 +157,6 @@ static bool small_float(DType t) {
   return dtype_is_float(t) && t != DT_F32 && t != DT_F64 && t != DT_C64;
 }
 
-// Names of the conversion functions of the small floats.
-const char *emitx_to_f32(Emit *e, const Ins *i, DType t) {
-  switch ((int)t) {
-    case DT_F16: emith_need(e, H_F16_F32); return "f16_to_f32";
-    case DT_BF16: emith_need(e, H_BF16_F32); return "bf16_to_f32";
-    case DT_TF32: emith_need(e, H_TF32_F32); return "tf32_to_f32";
-    case DT_E4M3: emith_need(e, H_E4M3_F32); return "e4m3_to_f32";
-    case DT_E5M2: emith_need(e, H_E5M2_F32); return "e5m2_to_f32";
-    case DT_E2M1: emith_need(e, H_E2M1_F32); return "e2m1_to_f32";
-    case DT_E2M3: emith_need(e, H_E2M3_F32); return "e2m3_to_f32";
-    case DT_E3M2: emith_need(e, H_E3M2_F32); return "e3m2_to_f32";
-    case DT_UE8M0: emith_need(e, H_UE8M0_F32); return "ue8m0_to_f32";
-    default: emitx_no_way(e, i, "this conversion");
-  }
-}
-
-const char *emitx_from_f32(Emit *e, const Ins *i, DType t) {
-  switch ((int)t) {
-    case DT_F16: emith_need(e, H_F32_F16); return "f32_to_f16";
-    case DT_BF16: emith_need(e, H_F32_BF16); return "f32_to_bf16";
-    case DT_TF32: emith_need(e, H_F32_TF32); return "f32_to_tf32";
-    case DT_E4M3: emith_need(e, H_F32_E4M3); return "f32_to_e4m3";
-    case DT_E5M2: emith_need(e, H_F32_E5M2); return "f32_to_e5m2";
-    case DT_E2M1: emith_need(e, H_F32_E2M1); return "f32_to_e2m1";
-    case DT_E2M3: emith_need(e, H_F32_E2M3); return "f32_to_e2m3";
-    case DT_E3M2: emith_need(e, H_F32_E3M2); return "f32_to_e3m2";
-    case DT_UE8M0: emith_need(e, H_F32_UE8M0); return "f32_to_ue8m0";
-    default: emitx_no_way(e, i, "this conversion");
-  }
-}
-
 void emitx_f32(Emit *e, Ref r, Prec min) {
   const Ins *i = ir_get(e->fn, r);
   DType t = (DType)i->type;
@@ -197,7 +166,7 @@ void emitx_f32(Emit *e, Ref r, Prec min) {
     size_t at = e->out->text.n;
     if (const_f32(e, dtype_to_double(t, (uint64_t)i->imm)) < min) wrap(e, at);
   } else {
-    emitx_printf(e, "%s(", emitx_to_f32(e, i, t));
+    emitx_printf(e, "%s(", emitcvt_to_f32(e, i, t));
     emitx_val(e, r, PR_ANY);
     emitx_puts(e, ")");
   }
@@ -475,7 +444,7 @@ static Prec small_float_op(Emit *e, const Ins *i) {
     emith_need(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
     return call(e, t == DT_F16 ? "fma_f16" : "fma_bf16", i, 3);
   }
-  emitx_printf(e, "%s(", emitx_from_f32(e, i, t));
+  emitx_printf(e, "%s(", emitcvt_from_f32(e, i, t));
   float_op(e, i);
   emitx_puts(e, ")");
   return PR_POST;
@@ -515,125 +484,6 @@ static Prec negation(Emit *e, const Ins *i) {
   return cmp ? compare(e, a, true) : prefix(e, i, "!");
 }
 
-// ---- conversions ----
-
-static Prec cast(Emit *e, DType t, Ref r) {
-  bool nibble = ir_type(e->fn, r) == DT_I4;
-  emitx_printf(e, "(%s)", dtype_cuda(t));
-  if (nibble) emith_need(e, H_I4);
-  if (nibble) emitx_puts(e, "i4_to_int(");
-  emitx_val(e, r, nibble ? PR_ANY : PR_UNARY);
-  if (nibble) emitx_puts(e, ")");
-  return PR_UNARY;
-}
-
-// To an integer below a byte: the low bits.
-static Prec cut(Emit *e, DType t, Ref r) {
-  emitx_puts(e, "(unsigned char)(");
-  emitx_val(e, r, PR_UNARY);
-  emitx_printf(e, " & 0x%x)", (1u << dtype_bits(t)) - 1);
-  return PR_UNARY;
-}
-
-// Toward zero, saturating, as cvt.rzi does.
-static Prec float_to_int(Emit *e, DType t, Ref r) {
-  bool f64 = ir_type(e->fn, r) == DT_F64, u = dtype_class(t) == 'U';
-  int bits = dtype_bits(t);
-  if (bits < 32) {
-    int hi = (1 << (u ? bits : bits - 1)) - 1;
-    emitx_printf(e, bits < 8 ? "(%s)(min(max(" : "(%s)min(max(",
-                 dtype_cuda(t));
-    emitx_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
-    emitx_f32(e, r, PR_ANY);
-    emitx_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
-    if (bits < 8) emitx_printf(e, " & 0x%x)", (1u << bits) - 1);
-    return PR_UNARY;
-  }
-  emitx_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
-               bits > 32 ? "ll" : "int");
-  emitx_f32(e, r, PR_ANY);
-  emitx_puts(e, ")");
-  return PR_POST;
-}
-
-// To f16 or bf16 with one rounding, from what f32 cannot hold.
-static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
-  if (t == DT_F16) {
-    emith_need(e, H_F64_F16);
-    emitx_puts(e, "f64_to_f16(");
-    emitx_val(e, r, PR_ANY);
-  } else {
-    emith_need(e, H_F64_ODD);
-    emitx_printf(e, "%s(f64_to_odd(", emitx_from_f32(e, i, t));
-    emitx_val(e, r, PR_ANY);
-    emitx_puts(e, ")");
-  }
-  emitx_puts(e, ")");
-  return PR_POST;
-}
-
-static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
-  DType s = ir_type(e->fn, r);
-  if (t == DT_F64 || t == DT_F32) {
-    if (small_float(s)) {
-      if (t == DT_F64) emitx_puts(e, "(double)");
-      emitx_f32(e, r, PR_UNARY);
-      return t == DT_F64 ? PR_UNARY : PR_POST;
-    }
-    return cast(e, t, r);
-  }
-  Fact f = ir_fact(e->fn, r);
-  bool exact = f.lo >= -(1 << 24) && f.hi <= 1 << 24;
-  if (s == DT_F64 || (dtype_is_int(s) && !exact))
-    return wide_to_half(e, i, t, r);
-  emitx_printf(e, "%s(", emitx_from_f32(e, i, t));
-  if (dtype_is_float(s)) emitx_f32(e, r, PR_ANY);
-  else cast(e, DT_F32, r);
-  emitx_puts(e, ")");
-  return PR_POST;
-}
-
-static Prec convert(Emit *e, const Ins *i) {
-  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
-  if (t == s) {
-    emitx_val(e, i->a[0], PR_POST);
-    return PR_POST;
-  }
-  if (t == DT_C64 || s == DT_C64 || t == DT_U128 || s == DT_U128)
-    emitx_no_way(e, i, "this conversion");
-  if (t == DT_BOOL) {
-    emitx_f32(e, i->a[0], PR_REL);
-    emitx_puts(e, dtype_is_float(s) ? " != 0.0f" : " != 0");
-    return PR_EQ;
-  }
-  if (dtype_is_float(t)) return to_float(e, i, t, i->a[0]);
-  if (dtype_is_float(s)) return float_to_int(e, t, i->a[0]);
-  return dtype_bits(t) < 8 ? cut(e, t, i->a[0]) : cast(e, t, i->a[0]);
-}
-
-static const char *bits_name(DType from, DType to) {
-  bool u = dtype_class(to) == 'U' || to == DT_TF32;
-  if (from == DT_F32) return u ? "__float_as_uint" : "__float_as_int";
-  if (from == DT_F64) return "__double_as_longlong";
-  if (to == DT_F64) return "__longlong_as_double";
-  bool un = dtype_class(from) == 'U' || from == DT_TF32;
-  return un ? "__uint_as_float" : "__int_as_float";
-}
-
-static Prec bitcast(Emit *e, const Ins *i) {
-  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
-  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (dtype_bits(t) < dtype_bits(s)) return cut(e, t, i->a[0]);
-  if (!f) {
-    emitx_printf(e, "(%s)", dtype_cuda(t));
-    emitx_val(e, i->a[0], PR_UNARY);
-    return PR_UNARY;
-  }
-  if (t == DT_U64) emitx_puts(e, "(unsigned long long)");
-  call(e, bits_name(s, t), i, 1);
-  return t == DT_U64 ? PR_UNARY : PR_POST;
-}
-
 // ---- memory ----
 
 void emitx_word(Emit *e, Ref mem, int64_t bit) {
@@ -654,7 +504,7 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
-    if (f != tf) emitx_printf(e, "%s(", bits_name(g->type, t));
+    if (f != tf) emitx_printf(e, "%s(", emitcvt_bits(g->type, t));
     else if (dtype_class(g->type) != dtype_class(t) && t != DT_TF32)
       emitx_printf(e, "(%s)", dtype_cuda(t));
     emitx_word(e, mem, bit);
@@ -674,7 +524,7 @@ void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {
 void emitx_as_word(Emit *e, Ref r, DType t) {
   DType s = ir_type(e->fn, r);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (f) emitx_printf(e, "%s(", bits_name(s, t));
+  if (f) emitx_printf(e, "%s(", emitcvt_bits(s, t));
   emitx_val(e, r, PR_ANY);
   if (f) emitx_puts(e, ")");
 }
@@ -694,7 +544,7 @@ void emitx_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
-    if (f != tf) emitx_printf(e, "%s(", bits_name(t, g->type));
+    if (f != tf) emitx_printf(e, "%s(", emitcvt_bits(t, g->type));
     return;
   }
   unsigned mask = ((1u << bits) - 1) << (bit % 32);
@@ -828,7 +678,7 @@ static Prec load(Emit *e, const Ins *i) {
   if (dtype_bits(t) < 8) return load_bits(e, i);
   if (i->flags) return emitintrin_access(e, i);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (f) emitx_printf(e, "%s(", bits_name(s, t));
+  if (f) emitx_printf(e, "%s(", emitcvt_bits(s, t));
   else if (t != s) emitx_printf(e, "(%s)", dtype_cuda(t));
   emitx_element(e, i->a[0], i->a[1]);
   if (f) emitx_puts(e, ")");
@@ -876,8 +726,8 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
       return compare(e, i, false);
     case OP_SEL: return select(e, i);
-    case OP_CVT: return convert(e, i);
-    case OP_BITCAST: return bitcast(e, i);
+    case OP_CVT: return emitcvt_convert(e, i);
+    case OP_BITCAST: return emitcvt_bitcast(e, i);
     case OP_INTRIN: case OP_ASK: return emitintrin_value(e, i);
     case OP_LD: return load(e, i);
     case OP_SHFL: return emitw_shuffle(e, i);

@@ -1,6 +1,7 @@
 // What the parts of the emitter share: emit.c (the walk), emituse.c (what is
-// written where), emitx.c and emitw.c (expressions), emitm.c (statements that
-// move data), emith.c (helper functions), emitatom.c (those of atoms).
+// written where), emitx.c, emitcvt.c and emitw.c (expressions), emitm.c
+// (statements that move data), emith.c (helper functions), emitatom.c (those
+// of atoms).
 #ifndef CUTE_EMITX_H
 #define CUTE_EMITX_H
 
@@ -148,10 +149,15 @@ void emitx_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 void emitx_as_word(Emit *e, Ref r, DType t);
 // A store of an element below a byte, without the semicolon.
 void emitx_store_bits(Emit *e, const Ins *i);
-// f32 of a small float: "bf16_to_f32"; and back.
-const char *emitx_to_f32(Emit *e, const Ins *i, DType t);
-const char *emitx_from_f32(Emit *e, const Ins *i, DType t);
 _Noreturn void emitx_no_way(Emit *e, const Ins *i, const char *what);
+
+// ---- emitcvt.c ----
+Prec emitcvt_convert(Emit *e, const Ins *i);
+Prec emitcvt_bitcast(Emit *e, const Ins *i);
+const char *emitcvt_bits(DType from, DType to);  // "__float_as_uint"
+// f32 of a small float: "bf16_to_f32"; and back.
+const char *emitcvt_to_f32(Emit *e, const Ins *i, DType t);
+const char *emitcvt_from_f32(Emit *e, const Ins *i, DType t);
 
 // ---- emitw.c ----
 Prec emitw_shuffle(Emit *e, const Ins *i);

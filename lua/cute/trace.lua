@@ -233,7 +233,7 @@ end
 -- The body is done. A coroutine may have switched to other code of the
 -- kernel within it, or from it: regions would no longer nest.
 function Region:check_depth()
-  if core.depth() == self.depth then return end
+  if core.region_depth() == self.depth then return end
   core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
     .. "let it yield outside of loops and branches of the kernel")
     :format(self.what))
@@ -253,7 +253,7 @@ function Region:declare()
 end
 
 function Region:enter(level)
-  self.depth = core.depth()
+  self.depth = core.region_depth()
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
       set(slot, level + 1, carrying.read(slot.carry, slot.init))
@@ -494,7 +494,7 @@ local function trace_when(cond, f, g)
     region:rewind(1)
     region:declare()
     core.open_if(cond)
-    region.depth = core.depth()
+    region.depth = core.region_depth()
     branch(region, f, "yes")
     core.open_else()
     branch(region, g, "no")

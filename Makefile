@@ -102,7 +102,8 @@ bench: all
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: all
 	@set -e; for f in spec/fuzz/*.lua; do \
-	  if [ -f $$f ]; then $(BUILD)/cutelua $$f $(or $(FUZZ_SECONDS),60); \
+	  if [ -f $$f ]; then CUTE_BUILD=$(BUILD) $(BUILD)/cutelua $$f \
+	    $(or $(FUZZ_SECONDS),60); \
 	  else echo "no fuzz targets in spec/fuzz"; fi; done
 
 install: all

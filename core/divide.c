@@ -197,8 +197,11 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   block = layout_append_to(cx, block, r, one);
   Layout tiler = layout_append_to(cx, t, r, one);
   Layout p = product_one(cx, &nt, block, tiler);
-  Layout x = layout_mode(cx, p, raked), y = layout_mode(cx, p, !raked);
-  Layout z = layout_zip2(cx, layout_inner(x), layout_inner(y));
+  Layout x = layout_inner(layout_mode(cx, p, raked));
+  Layout y = layout_inner(layout_mode(cx, p, !raked));
+  if (tup_is_leaf(y.shape) && !tup_is_leaf(x.shape))
+    y = layout_concat(cx, &y, 1);  // a leaf beside a 1-tuple is its mode
+  Layout z = layout_zip2(cx, x, y);
   if (p.composed) return layout_outer(z, p);
   return layout_outer(z, l);
 }

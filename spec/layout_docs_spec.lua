@@ -58,7 +58,10 @@ describe("docs/layouts.md", function()
         has_underscore is_integer is_int_tuple lex_less colex_less elem_less
         idx2crd crd2crd compact_col_major compact_row_major compact_order
         is_major leading_dim make_swizzle E basis_value basis_get layout
-        transform_leaf find_if filter_tuple pretty_str size_in_bytes]])
+        transform_leaf find_if filter_tuple pretty_str size_in_bytes assume
+        make_tensor make_identity_tensor local_tile local_partition
+        inner_partition outer_partition recast_tensor zeros ones_like
+        zeros_like full_like]])
         :gmatch "%S+" do
       assert.is_truthy(text:find("cute." .. name .. "[ (]"), name)
     end

@@ -82,8 +82,10 @@ run_asan() {
 run_memerr() {
   count "memerr build" clean_build "$build-memerr" \
     DEFS=-DCUTE_MEMERR "$build-memerr/cutelua"
-  count "every allocation fails once" lua5.4 tools/memerr.lua \
-    "$build-memerr/cutelua"
+  for script in spec/memerr.lua spec/*_memerr.lua; do
+    count "$script: every allocation fails once" lua5.4 tools/memerr.lua \
+      "$build-memerr/cutelua" "$script"
+  done
 }
 
 run_check() {

@@ -92,3 +92,27 @@ for _, c in ipairs(cases) do
   local ns = measure(c[3])
   print(("%-28s %9.0f %9s"):format(c[1], ns, c[2] > 0 and c[2] or ""))
 end
+
+-- Bytes of memory that a layout takes, Lua's header included.
+local function bytes(leaves)
+  local shape, n = {}, 200
+  for i = 1, leaves do shape[i] = 2 end
+  local l, keep = cute.make_layout(shape), {}
+  for i = 1, n do keep[i] = false end
+  collectgarbage()
+  collectgarbage "stop"
+  local before = collectgarbage "count"
+  for i = 1, n do keep[i] = cute.flatten(l) end
+  local all = (collectgarbage "count" - before) * 1024 / n
+  collectgarbage "restart"
+  return all, keep
+end
+
+print()
+print(("%-28s %9s %9s"):format("a layout of", "bytes", "per leaf"))
+for _, leaves in ipairs {1, 2, 4, 8, 16, 48} do
+  local all = bytes(leaves)
+  print(("%-28s %9.0f %9.1f"):format(leaves .. " leaves", all, all / leaves))
+end
+print(("each further leaf: %.0f bytes (at most 32)")
+  :format((bytes(48) - bytes(16)) / 32))

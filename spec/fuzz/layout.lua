@@ -5,7 +5,7 @@ local build = (os.getenv "CUTE_BUILD" or "build") .. "/fuzz"
 
 local SOURCES = {}
 for name in ([[dim tuple tuplemath layout algebra divide swizzle laytext base
-    ir irfold dtype]]):gmatch "%S+" do
+    ir irfold intrin dtype]]):gmatch "%S+" do
   SOURCES[#SOURCES + 1] = "core/" .. name .. ".c"
 end
 
@@ -17,6 +17,10 @@ local function run(fmt, ...)
   end
 end
 
+if not os.execute "command -v clang >/dev/null" then
+  io.stderr:write("make fuzz needs clang (apt-get install clang)\n")
+  os.exit(1)
+end
 run("mkdir -p %s/layout-corpus", build)
 run("clang -std=c11 -g -O1 -Icore -fsanitize=fuzzer,address,undefined " ..
     "-fno-sanitize-recover=undefined spec/layout_fuzz.c %s -lm -o %s/layout",

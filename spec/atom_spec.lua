@@ -301,4 +301,92 @@ describe("copy atoms", function()
     raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32,
            16)
   end)
+
+  -- Through the atom: global or shared memory of 32 rows, registers.
+  local function holds(name, dtype, bits, arch, text)
+    local atom = cute.make_copy_atom(name, dtype, bits)
+    local ns, nd = cute.size(atom.layout_src_tv, 1),
+                   cute.size(atom.layout_dst_tv, 1)
+    local t = cute.zeros({32, 64}, dtype)
+    local program = cute.kernel("copies", function(m)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(dtype,
+        cute.make_layout({32, 64}, {64, 1}), 128)
+      local function row(x, n, at)
+        return cute.local_tile(x, {1, n}, {tid, at or 0})(0, cute._)
+      end
+      local r = cute.make_rmem_tensor({nd}, dtype)
+      if name:find "CP_ASYNC" then
+        local p = cute.make_rmem_tensor({1}, cute.Boolean)
+        p[0] = m[{tid, 0}]:eq(0)
+        if name:find "ZFILL" then
+          cute.copy(atom, row(m, ns), row(s, nd), p)
+        else
+          cute.copy(atom, row(m, ns), row(s, nd))
+        end
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.autovec_copy(row(s, nd), row(m, nd))
+      elseif name:find "STSM" then
+        local from = cute.make_rmem_tensor({ns}, dtype)
+        cute.autovec_copy(row(m, ns), from)
+        cute.copy(atom, from, row(s, nd))
+        cute.autovec_copy(row(s, nd), row(m, nd))
+      elseif name:find "LDSM" then
+        cute.autovec_copy(row(m, ns), row(s, ns))
+        cute.copy(atom, row(s, ns), r)
+        cute.autovec_copy(r, row(m, nd))
+      else
+        local from = cute.make_rmem_tensor({ns}, dtype)
+        if name:find "Shuffle" then
+          cute.autovec_copy(row(m, ns), from)
+        else
+          cute.copy(atom, row(m, ns), from)
+        end
+        cute.copy(atom, from, name:find "Shuffle" and r or row(m, nd, 1))
+        if name:find "Shuffle" then cute.autovec_copy(r, row(m, nd)) end
+      end
+    end)(t):trace {block = 32}
+    local out, why = program:compile(arch)
+    if not out and tostring(why):find "no%-nvrtc" then return end
+    assert.is_truthy(out, name .. ": " .. tostring(why))
+    assert.is_truthy(out.ptx:find(text), name .. ": " .. text)
+  end
+
+  it("are instructions that NVRTC takes", function()
+    for _, case in ipairs {{1, "f16"}, {2, "bf16"}, {4, "i8"}} do
+      local n, dtype = case[1], cute[case[2] ]
+      for _, dir in ipairs {"LDSM", "STSM"} do
+        local sm = dir == "LDSM" and "SM75" or "SM90"
+        local arch = dir == "LDSM" and "sm_80" or "sm_90a"
+        local word = dir == "LDSM" and "ldmatrix" or "stmatrix"
+        local form = word .. "%.sync%.aligned%.m8n8%.x" .. n
+        holds(("%s_U32x%d_%s_N"):format(sm, n, dir), dtype, nil, arch,
+              form .. "%.shared%.b16")
+        holds(("%s_U16x%d_%s_T"):format(sm, 2 * n, dir), cute.f16, nil, arch,
+              form .. "%.trans%.shared%.b16")
+      end
+    end
+    for _, bits in ipairs {32, 64, 128} do
+      local bytes = bits // 8
+      holds("SM80_CP_ASYNC_CACHEALWAYS", cute.f16, bits, "sm_80",
+            "cp%.async%.ca%.shared%.global %[[^]]*%], %[[^]]*%], " .. bytes)
+      holds("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32, bits, "sm_90a",
+            "cp%.async%.ca%.shared%.global %[[^]]*%], %[[^]]*%], " .. bytes
+            .. ", %%")
+    end
+    holds("SM80_CP_ASYNC_CACHEGLOBAL", cute.f16, 128, "sm_86",
+          "cp%.async%.cg%.shared%.global %[[^]]*%], %[[^]]*%], 16")
+    holds("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.f16, 128, "sm_80",
+          "cp%.async%.cg%.shared%.global %[[^]]*%], %[[^]]*%], 16, %%")
+    for bits, form in pairs {[8] = "%.b8", [16] = "%.b16", [32] = "%.b32",
+                             [64] = "%.v2%.b32", [128] = "%.v4%.b32"} do
+      holds("UniversalCopy", bits == 8 and cute.i8 or cute.f16, bits, "sm_80",
+            "st%.global" .. form:gsub("%%%.b", "%%.[bu]"))
+    end
+    for _, n in ipairs {1, 4} do
+      holds("SM50_Shuffle_U32_2x2Trans_XOR" .. n, cute.f16, nil, "sm_75",
+            "shfl%.sync%.bfly%.b32")
+    end
+  end)
 end)

@@ -201,6 +201,27 @@ describe("copy", function()
     end
   end)
 
+  it("refuses predicates of another shape or type", function()
+    local a = tensor({32, 32}, cute.f32)
+    local c = cute.make_tiled_copy(
+      cute.make_copy_atom("UniversalCopy", cute.f32, 64),
+      cute.make_layout({8, 4}, {4, 1}), cute.make_layout {1, 4})
+    local function with(shape, dtype)
+      return function(mA)
+        local src = c:get_slice(0):partition_S(mA)
+        local p = cute.make_rmem_tensor(shape, dtype)
+        cute.copy(c, src, cute.make_fragment_like(src), p)
+      end
+    end
+    raises({"the predicate tensor (3,2):(1,3) fits neither the rest modes of "
+            .. "the source nor (2 atoms,rest...)", "[shape-mismatch]"}, trace,
+           with({3, 2}, cute.Boolean), a)
+    raises({"a predicate tensor holds booleans, not i32", "[type-mismatch]"},
+           trace, with({2, 4, 2}, cute.i32), a)
+    trace(with({2, 4, 2}, cute.Boolean), a)
+    trace(with({4, 2}, cute.Boolean), a)
+  end)
+
   it("fills with zeros where cp.async ZFILL's predicate is false", function()
     local a = tensor({32, 32}, cute.f32, function(i) return i + 1 end)
     local b = tensor({32, 32}, cute.f32, function() return -1 end)

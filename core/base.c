@@ -60,6 +60,13 @@ void *base_realloc(void *p, size_t n) {
   return realloc(p, n ? n : 1);
 }
 
+void *base_zeros(size_t n) {
+#ifdef CUTE_MEMERR
+  if (memerr_left() == 0) return NULL;
+#endif
+  return calloc(n ? n : 1, 1);
+}
+
 void base_free(void *p) { free(p); }
 
 void *ctx_realloc(Ctx *cx, void *p, size_t n) {

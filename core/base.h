@@ -60,6 +60,7 @@ _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
 // All heap memory goes through these, so that a spec can fail the Nth
 // allocation (CUTELUA_MEMERR=N in the environment of a `make memerr` build).
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
+void *base_zeros(size_t n);  // the same, zeros; large ones cost no memory yet
 void base_free(void *p);
 void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY
 

@@ -113,6 +113,8 @@ struct Fn {
   VEC(Mem) mem;
   VEC(Arg) arg;
   int64_t smem_bytes;     // dynamic shared memory used
+  bool wide;              // an argument has over 2^31 elements: index
+                          // arithmetic that may not fit in i32 is in i64
   // state while tracing
   uint32_t at;            // src index given to new instructions
   VEC(Ref) region;        // open region heads, outermost first

@@ -631,7 +631,7 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     __int128 top = op == OP_MUL ? (__int128)x.hi * y.hi
                                 : (__int128)x.hi + y.hi;
     bool known = x.hi < INT32_MAX && y.hi < INT32_MAX;
-    if (known && top > INT32_MAX) t = DT_I64;
+    if ((known || fn->wide) && top > INT32_MAX) t = DT_I64;
   }
   return ir_op2(cx, fn, op, ir_cvt(cx, fn, t, a), ir_cvt(cx, fn, t, b));
 }

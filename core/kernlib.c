@@ -44,6 +44,7 @@ static int l_param_key(lua_State *L) {
     buf_printf(cx, &b, "%s a%lld ", dtype_name(t.type),
                (long long)(m && m->align ? m->align : t.align));
     key_layout(cx, t.l, m, &b);
+    if (tensor_wide(cx, t.l)) buf_puts(cx, &b, " wide");
     lua_pushlstring(L, b.p, b.n);
     buf_free(&b);
   } else if (lua_isinteger(L, 1)) {

@@ -19,8 +19,9 @@ static void buffer_free(HostBuf *b) {
   b->closed = true;
 }
 
+// Zeros.
 static void *aligned(HostBuf *b, size_t bytes) {
-  b->raw = base_realloc(NULL, bytes + HOSTBUF_ALIGN);
+  b->raw = base_zeros(bytes + HOSTBUF_ALIGN);
   if (!b->raw) return NULL;
   uintptr_t at = (uintptr_t)b->raw + HOSTBUF_ALIGN - 1;
   return (void *)(at & ~(uintptr_t)(HOSTBUF_ALIGN - 1));
@@ -50,7 +51,6 @@ HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
     p = aligned(b, bytes);
   }
   if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes asked)", bytes);
-  memset(p, 0, bytes);
   b->t = t;
   b->count = count;
   b->bytes = bytes;

@@ -59,6 +59,8 @@ void tensor_load_all(Ctx *cx, Tensor t, Ref *out);
 void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
 // Do l's values, in some order, run from 0 to its size - 1? Static ones.
 bool tensor_dense(Ctx *cx, Layout l);
+// Do offsets in l need more than 32 bits?
+bool tensor_wide(Ctx *cx, Layout l);
 // The static number of elements; ERR_STATIC naming `what` otherwise.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Static register index of every element: fails with ERR_REGS otherwise.

@@ -183,6 +183,11 @@ int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i) {
   return register_index(cx, &t, tensor_at(cx, t, dim_int(cx, i)));
 }
 
+bool tensor_wide(Ctx *cx, Layout l) {
+  Dim n = layout_cosize(cx, l);
+  return dim_static(n) && dim_value(n) > INT32_MAX;
+}
+
 static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
   if (t->space == SP_RMEM) register_index(cx, t, o);
   return dim_asref(cx, o);

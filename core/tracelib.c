@@ -184,11 +184,11 @@ static Dim dynamic_leaf(Ctx *cx, ParamAt *p, const char *what, int leaf,
   if (div == 0) return was;
   char name[96];
   snprintf(name, sizeof name, "%s_%s%d", ir_str(cx->fn, p->name), what, leaf);
+  bool shape = strcmp(what, "shape") == 0;
   Arg a = {.name = ir_text(cx, cx->fn, name, strlen(name)),
-           .type = DT_I32};
+           .type = cx->fn->wide && !shape ? DT_I64 : DT_I32};
   Ref r = new_arg(cx, a);
-  ir_assume(cx->fn, r, (Fact){strcmp(what, "shape") == 0 ? 1 : INT64_MIN,
-                              INT64_MAX, div});
+  ir_assume(cx->fn, r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
   sign(p->L, p->sig, p->param, what, leaf);
   return dim_ref(r);
 }
@@ -226,6 +226,7 @@ static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
   vec_push(cx, fn->arg, a);
   int32_t arg = (int32_t)fn->arg.n - 1;
   sign(L, p->sig, p->param, "pointer", 0);
+  if (tensor_wide(cx, t.l)) fn->wide = true;
   if (marks) t.l = dynamic_layout(cx, p, t.l, marks);
   Buf text = {0};
   layout_print(cx, t.l, &text);

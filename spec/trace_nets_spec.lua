@@ -399,3 +399,39 @@ describe("a kernel's name", function()
     end
   end)
 end)
+
+describe("offsets of a tensor with over 2^31 elements", function()
+  local N = 70000
+  for _, form in ipairs {"static", "dynamic"} do
+    it("have 64 bits: " .. form .. " #noasan", function()
+      local A, out = cute.zeros({N, N}, cute.u8), cute.zeros({3}, cute.i32)
+      A[{N - 1, 3}] = 7
+      local a = form == "static" and A or A:mark_layout_dynamic()
+      cute.kernel("k", function(mA, o, n)
+        local bid, sum = cute.arch.block_idx(), 0
+        local row = mA(n - 1 - bid, cute._)
+        local gA = cute.local_tile(mA, {1, 100}, {n - 1 - bid, cute._})
+        for k in cute.range(3) do
+          sum = sum + row[3]:to(cute.i32)
+          row = mA(n - 1 - k, cute._)
+        end
+        o[bid] = sum
+        cute.when(bid:eq(0), function() o[2] = gA[{0, 3, 0}]:to(cute.i32) end)
+        mA[{n - 1 - bid, n - 1}] = (bid + 1):to(cute.u8)
+      end)(a, out, N):launch {grid = 2, block = 1, device = "sim"}
+      assert.same({14, 7, 7, 1, 2}, {out[0], out[1], out[2],
+                  A[{N - 1, N - 1}], A[{N - 2, N - 1}]})
+    end)
+  end
+
+  it("have 32 in others, and one marked tensor serves both", function()
+    local k = cute.kernel("k", function(mA) mA[{0, 1}] = mA[{1, 0}] end)
+    local function text(rows, cols)
+      return k(cute.empty({rows, cols}, cute.u8):mark_layout_dynamic())
+        :trace({block = 1}).source
+    end
+    assert.truthy(text(N, N):find("long long mA_stride0", 1, true))
+    assert.falsy(text(100, 100):find("long long", 1, true))
+    assert.equal(text(100, 100), text(200, 300))
+  end)
+end)

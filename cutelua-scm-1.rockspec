@@ -166,6 +166,8 @@ build = {
       "lua/cute/smemstruct.lua",
     ["cute.source"] =
       "lua/cute/source.lua",
+    ["cute.tensor_meta"] =
+      "lua/cute/tensor_meta.lua",
     ["cute.testing"] =
       "lua/cute/testing.lua",
     ["cute.tiles"] =

@@ -613,6 +613,8 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
     ctx_fail(cx, ERR_STATIC, "left_inverse: strides must be static: %s",
              layout_text(cx, l));
   Dim *pre = prefix(cx, f), size = {1}, stride = {0};
+  if (cx->explain)
+    explain_say(cx, "left_inverse of %s", layout_text(cx, l));
   for (int k = 0; k < n; k++) {
     Dim d = f.d[at[k]];
     if (dim_is(d, 0)) continue;
@@ -631,6 +633,12 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
     }
     out.s[out.n] = (Dim){d.w / size.w};
     out.d[out.n++] = stride;
+    if (cx->explain)
+      explain_say(cx, "  mode %s: offsets in steps of %lld, "
+                  "coordinates of stride %lld",
+                  layout_text(cx, layout_leaf(cx, f.s[at[k]], d)),
+                  (long long)d.w,
+                  (long long)pre[at[k]].w);
     size = d;
     stride = pre[at[k]];
   }

@@ -39,7 +39,15 @@ Ctx *face_enter(lua_State *L) {
   return cx;
 }
 
+// Arithmetic does not know what it is for: the called function is named.
 static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
+  lua_Debug ar = {0};
+  bool unnamed = kind == ERR_OVERFLOW && !strchr(msg, ':');
+  for (int level = 0; unnamed && !ar.name && level < 3; level++)
+    unnamed = lua_getstack(cx->ud, level, &ar) &&
+              lua_getinfo(cx->ud, "n", &ar);
+  if (unnamed && ar.name)
+    face_error(cx->ud, kind, "%s: %s", ar.name, msg);
   face_error(cx->ud, kind, "%s", msg);
 }
 

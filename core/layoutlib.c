@@ -641,6 +641,26 @@ static int l_basis(lua_State *L) {
   return 1;
 }
 
+// ScaledBasis(value, mode, ..): value@..@mode
+static int l_scaled(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int path[DIM_LEVELS], n = lua_gettop(L) - 1;
+  Dim v;
+  if (!face_test_dim(cx, L, 1, &v)) face_argerror(L, 1, "integer");
+  if (n > DIM_LEVELS)
+    face_error(L, ERR_LIMIT, "a basis has at most %d levels", DIM_LEVELS);
+  for (int i = 0; i < n; i++) path[i] = laylib_mode(L, i + 2);
+  face_push_dim(L, dim_basis(cx, v, path, n));
+  return 1;
+}
+
+// ArithmeticTuple(i, j, ..): a tuple, which adds up with others and bases.
+static int l_arithmetic(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  laylib_push_any(L, tup_wrap(cx, laylib_coord(cx, L, 1)));
+  return 1;
+}
+
 static int l_basis_value(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
@@ -857,6 +877,7 @@ void layoutlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"layout", l_layout}, {"parse", l_parse}, {"tuple", l_tuple},
     {"make_swizzle", l_swizzle}, {"Swizzle", l_swizzle}, {"E", l_basis},
+    {"ScaledBasis", l_scaled}, {"ArithmeticTuple", l_arithmetic},
     {"basis_value", l_basis_value}, {"basis_get", l_basis_get},
     {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
     {NULL, NULL}};

@@ -516,7 +516,8 @@ void tensorlib_open(lua_State *L) {
     {"local_tile", l_local_tile}, {"inner_partition", l_local_tile},
     {"outer_partition", l_outer_partition},
     {"local_partition", l_local_partition},
-    {"recast_tensor", l_recast_tensor}, {NULL, NULL}};
+    {"recast_tensor", l_recast_tensor}, {"recast", l_recast_tensor},
+    {NULL, NULL}};
   methods_open(L);
   face_setfuncs(L, funcs);
   tensorlib_extend(L, "make_fragment_like", l_make_fragment_like);

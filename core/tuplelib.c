@@ -465,7 +465,7 @@ void tuplelib_open(lua_State *L) {
     {"tuple_cat", l_tuple_cat}, {"get_leaves", l_get_leaves},
     {"find", l_find}, {"shape_div", l_shape_div}, {"round_up", l_round_up},
     {"elem_scale", l_elem_scale}, {"inner_product", l_inner_product},
-    {"increment_coord", l_increment},
+    {"increment_coord", l_increment}, {"increment", l_increment},
     {"congruent", l_congruent}, {"is_congruent", l_congruent},
     {"weakly_congruent", l_weakly_congruent},
     {"is_weakly_congruent", l_weakly_congruent},

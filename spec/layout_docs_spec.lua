@@ -61,27 +61,32 @@ describe("docs/layouts.md", function()
         transform_leaf find_if filter_tuple pretty_str size_in_bytes assume
         make_tensor make_identity_tensor local_tile local_partition
         inner_partition outer_partition recast_tensor zeros ones_like
-        zeros_like full_like]])
+        zeros_like full_like ScaledBasis ArithmeticTuple]])
         :gmatch "%S+" do
       assert.is_truthy(text:find("cute." .. name .. "[ (]"), name)
     end
   end)
 end)
 
-describe("lua/cute/layout_meta.lua", function()
-  it("annotates functions that exist, and nearly all of them", function()
+describe("annotations", function()
+  it("are of functions that exist, and of nearly all of them", function()
     local n = 0
-    for line in io.lines "lua/cute/layout_meta.lua" do
-      local name = line:match "^function cute%.([%w_]+)%("
-      if name then
-        n = n + 1
-        assert.equal("function", type(cute[name]), name)
-      end
-      local method = line:match "^Layout%.([%w_]+) ="
-      if method then
-        assert.is_truthy(cute.make_layout(8)[method], method)
+    local own = {Layout = cute.make_layout(8),
+                 Tensor = cute.zeros({8}, cute.f32)}
+    for _, file in ipairs {"layout", "tensor"} do
+      for line in io.lines("lua/cute/" .. file .. "_meta.lua") do
+        local name = line:match "^function cute%.([%w_]+)%("
+        if name then
+          n = n + 1
+          assert.equal("function", type(cute[name]), name)
+        end
+        local class, method = line:match "^(%u%a+)%.([%w_]+) ="
+        if not class then
+          class, method = line:match "^function (%u%a+):([%w_]+)"
+        end
+        if method then assert.is_truthy(own[class][method], method) end
       end
     end
-    assert.is_true(n > 110)
+    assert.is_true(n > 140, n)
   end)
 end)

@@ -267,6 +267,20 @@ describe("cute.explain", function()
                  "= ((2,2),3):((24,2),8)"}, lines)
   end)
 
+  it("tells the steps of inverses and of coalesce", function()
+    local lines = {}
+    cute.explain(function()
+      return cute.left_inverse(L "(4,8):(1,5)"),
+             cute.coalesce(L "(2,(1,6)):(1,(6,2))")
+    end, function(line) lines[#lines + 1] = line end)
+    assert.same({"left_inverse of (4,8):(1,5)",
+      "  mode 4:1: offsets in steps of 1, coordinates of stride 1",
+      "  mode 8:5: offsets in steps of 5, coordinates of stride 4",
+      "coalesce (2,(1,6)):(1,(6,2)): without nesting, extents of 1, and " ..
+      "modes that go on where the one before ends: 12:1",
+      "= (5,8):(1,4)", "= 12:1"}, lines)
+  end)
+
   it("passes errors on, after the steps", function()
     local lines = {}
     raises("[inadmissible]", cute.explain, function()

@@ -884,9 +884,9 @@ function cute.coords(shape) end
 ---@return string
 function cute.pretty_str(x) end
 
----Bytes that elements of a type take under a layout.
----@param dtype any
----@param layout cute.Layout
+---Bytes that elements of a type take under a layout, or a tensor's own.
+---@param dtype any or a tensor, alone
+---@param layout? cute.Shaped|cute.Tuple
 ---@return integer
 function cute.size_in_bytes(dtype, layout) end
 

@@ -1,0 +1,166 @@
+---@meta cute
+-- Annotations of host tensors, buffers and numbers for the Lua language server.
+-- Nothing here runs; docs/layouts.md has an example of every function.
+-- luacheck: ignore
+error "annotations are not to be run"
+
+---An element type: cute.f32, cute.bf16, cute.i32, ...
+---@class cute.DType
+---@field bits integer
+---@field name string
+---@field is_float boolean
+---@field is_integer boolean
+
+---Memory of the host.
+---@class cute.Buffer
+
+---An iterator with a layout. `t(c)` reads an element or slices, `t[c] = x`
+---writes one.
+---@class cute.Tensor
+---@field shape cute.Tuple
+---@field stride cute.Tuple
+---@field layout cute.Layout
+---@field element_type cute.DType
+---@field memspace "host"|"gmem"|"smem"|"rmem"|"coord"
+---@field iterator cute.Tensor one element, to be moved with `+ n`
+---@operator add(cute.Int): cute.Tensor
+---@overload fun(...: cute.Coord): any
+local Tensor = {}
+
+---Writes one element.
+---@param ... any coordinate, then the value
+function Tensor:set(...) end
+
+---Writes every element.
+---@param x any
+---@return cute.Tensor self
+function Tensor:fill(x) end
+
+---`for i, x in t:elements() do`: all elements, the first mode fastest.
+---@return fun(): integer, any
+function Tensor:elements() end
+
+---Extents, and strides other than the leading one, become dynamic for kernels.
+---@param opts? {leading_dim: integer, divisibility: any}
+---@return cute.Tensor self
+function Tensor:mark_layout_dynamic(opts) end
+
+---One extent, and the strides of slower modes, become dynamic for kernels.
+---@param opts {mode: integer, divisibility: integer}
+---@return cute.Tensor self
+function Tensor:mark_compact_shape_dynamic(opts) end
+
+---A view of memory, or coordinates to count from, under a layout or shape.
+---@param iterator cute.Tensor|cute.Buffer|cute.Tuple
+---@param layout cute.Layout|cute.Tuple
+---@return cute.Tensor
+function cute.make_tensor(iterator, layout) end
+
+---Coordinates of a shape: element c is c.
+---@param shape cute.Tuple|cute.Layout
+---@return cute.Tensor
+function cute.make_identity_tensor(shape) end
+
+---A host tensor of nested tables, last mode fastest; f32 unless told.
+---@param values table
+---@param dtype? cute.DType
+---@return cute.Tensor
+function cute.tensor(values, dtype) end
+
+---@param shape cute.Tuple|cute.Layout last mode fastest for a shape
+---@param dtype cute.DType
+---@return cute.Tensor
+function cute.zeros(shape, dtype) end
+
+---@param shape cute.Tuple|cute.Layout
+---@param dtype cute.DType
+---@return cute.Tensor
+function cute.ones(shape, dtype) end
+
+---Its elements are undefined: the simulator reports who reads them.
+---@param shape cute.Tuple|cute.Layout
+---@param dtype cute.DType
+---@return cute.Tensor
+function cute.empty(shape, dtype) end
+
+---@param shape cute.Tuple|cute.Layout
+---@param x any
+---@param dtype cute.DType
+---@return cute.Tensor
+function cute.full(shape, x, dtype) end
+
+---On the host: compact in the order of t's strides. In a kernel: a vector.
+---@param t cute.Tensor
+---@param x any
+---@param dtype? cute.DType
+---@return cute.Tensor
+function cute.full_like(t, x, dtype) end
+
+---@param t cute.Tensor
+---@param dtype? cute.DType
+---@return cute.Tensor
+function cute.zeros_like(t, dtype) end
+
+---@param t cute.Tensor
+---@param dtype? cute.DType
+---@return cute.Tensor
+function cute.ones_like(t, dtype) end
+
+---The tile at a coordinate; `_` in it keeps the tiles as a mode.
+---@param t cute.Tensor
+---@param tiler cute.Tiler by mode, or one layout over the whole tensor
+---@param coord cute.Coord
+---@param proj? table 1 uses an entry of tiler and coord, cute.X drops it
+---@return cute.Tensor
+function cute.local_tile(t, tiler, coord, proj) end
+
+---The same as local_tile without a projection.
+---@param t cute.Tensor
+---@param tiler cute.Tiler
+---@param coord cute.Coord
+---@return cute.Tensor
+function cute.inner_partition(t, tiler, coord) end
+
+---What of every tile is at a coordinate.
+---@param t cute.Tensor
+---@param tiler cute.Tiler
+---@param coord cute.Coord
+---@return cute.Tensor
+function cute.outer_partition(t, tiler, coord) end
+
+---What of every tile belongs to a thread.
+---@param t cute.Tensor
+---@param threads cute.Layout|cute.Tuple
+---@param index cute.Int
+---@param proj? table
+---@return cute.Tensor
+function cute.local_partition(t, threads, index, proj) end
+
+---The same memory with elements of another type.
+---@param t cute.Tensor
+---@param dtype cute.DType
+---@return cute.Tensor
+function cute.recast_tensor(t, dtype) end
+
+---Prints all elements; in colour on a terminal.
+---@param t cute.Tensor
+function cute.print_tensor(t) end
+
+---x, known to be divisible by div; a plain integer is checked.
+---@param x cute.Int
+---@param div integer|{div: integer}
+---@return cute.Int
+function cute.assume(x, div) end
+
+---value@..@mode
+---@param value cute.Int
+---@param ... integer modes
+---@return cute.Basis
+function cute.ScaledBasis(value, ...) end
+
+---A tuple that adds up with others and bases.
+---@param ... cute.Coord
+---@return cute.Tuple
+function cute.ArithmeticTuple(...) end
+
+return cute

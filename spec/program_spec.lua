@@ -52,6 +52,27 @@ describe("cutelua", function()
     for line in help:gmatch "[^\n]*" do assert.is_true(#line <= 80) end
   end)
 
+  it("names the place inside a kernel, its traceback too", function()
+    local path = script [[
+      local cute = require "cute"
+      local function helper(x) return cute.make_layout({4, 8}, {x, 1, 2}) end
+      local k = cute.kernel("mine", function(o, n)
+        if n:lt(3) then o[0] = 1 end
+        if o.element_type == cute.i32 then helper(n) end
+      end)
+      k(cute.zeros({1}, ...), 4):trace {block = 1}]]
+    local first = path:gsub("script.lua$", "first.lua")
+    support.write(first, (support.read(path):gsub("%.%.%.", "cute.i32")))
+    local _, err = support.run {first}
+    assert.truthy(err:find("first.lua:2 in helper\n", 1, true), err)
+    _, err = support.run {"--traceback", first}
+    assert.truthy(err:find "first.lua:5: in function <.-:3>\n", err)
+    assert.truthy(err:find("first.lua:7: in main chunk", 1, true), err)
+    support.write(first, (support.read(path):gsub("%.%.%.", "cute.f32")))
+    _, err = support.run {first}
+    assert.truthy(err:find("first.lua:4 in kernel mine\n", 1, true), err)
+  end)
+
   it("refuses what it does not know", function()
     for _, words in ipairs {{"--bogus"}, {"-x"}, {"-e"}, {"--tracebac"}} do
       local out, err, code = support.run(words)

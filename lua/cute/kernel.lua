@@ -321,7 +321,7 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
-local function specialise(k, args, block, traceback)
+local function specialise(k, args, block)
   local key = {table.concat(block, "x")}
   for i = 1, args.n do
     if args[i] == nil then
@@ -333,8 +333,7 @@ local function specialise(k, args, block, traceback)
   key = table.concat(key, "|")
   local program = k.programs[key]
   if program then return program end
-  local opts = {block = block, min_blocks = k.min_blocks,
-                traceback = traceback}
+  local opts = {block = block, min_blocks = k.min_blocks}
   local fn, signature = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   program = setmetatable({fn = fn, signature = signature, info = fn:info(),
@@ -371,7 +370,7 @@ end
 function Call:trace(opts)
   opts = opts or {}
   local block = extents("block", opts.block or self.kernel.block)
-  local p = specialise(self.kernel, self.args, block, opts.traceback)
+  local p = specialise(self.kernel, self.args, block)
   if opts.arch then p.arch = opts.arch end
   return p
 end

@@ -77,10 +77,20 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
+-- What report.keep saw last.
+local kept
+
 --- Message handler for xpcall: keeps the error and the stack under it.
 ---@param err any
+---@param above? integer functions to leave out
 ---@return table failure
-function report.capture(err)
+function report.capture(err, above)
+  above = above or 0
+  if kept and kept.value == err then
+    local failure = kept
+    kept = nil
+    return failure
+  end
   local failure = {value = err, frames = {}}
   if type(err) == "string" then
     failure.message = err
@@ -90,7 +100,7 @@ function report.capture(err)
     failure.message = text
       or ("error object is a %s value"):format(type(err))
   end
-  for level = 2, MAX_FRAMES do
+  for level = 2 + above, MAX_FRAMES do
     local info = debug.getinfo(level, "Slnf")
     if not info then break end
     if info.currentline > 0 then
@@ -100,8 +110,22 @@ function report.capture(err)
         own = is_own(info.source)}
     end
   end
-  failure.traceback = debug.traceback("", 2):gsub("^\n", "")
+  failure.traceback = debug.traceback("", 2 + above):gsub("^\n", "")
   return failure
+end
+
+--- Keeps the stack under an error that a pcall is about to take away, for the
+-- report.capture that sees the same error later; nil forgets the last.
+---@param err any
+---@param kernel? string the kernel that was traced
+---@return any err
+function report.keep(err, kernel)
+  kept = nil
+  if err == nil then return end
+  local failure = report.capture(err, 1)
+  failure.kernel = kernel
+  kept = failure
+  return err
 end
 
 --- Splits a message into its parts.
@@ -145,8 +169,10 @@ local function blamed(failure, parts)
     if not frame.own and not first then first = frame end
   end
   if first and parts.file and parts.file:find "^%[cute" then return first end
-  if parts.file then return at_line(parts.file, parts.line) end
-  return first
+  if not parts.file then return first end
+  local frame = at_line(parts.file, parts.line)
+  frame.name = failure.kernel and "kernel " .. failure.kernel
+  return frame
 end
 
 local function excerpt(frame)

@@ -8,6 +8,7 @@
 local core = require "cute.core"
 local carrying = require "cute.carry"
 local lex = require "cute.lex"
+local report = require "cute.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error, within = carrying.type_error, carrying.within
@@ -646,9 +647,9 @@ function trace.run(name, func, opts, ...)
            lex = names_of}
   opts.state = state
   local function handler(message)
-    if opts.traceback then return debug.traceback(explain(message), 2) end
-    return explain(message)
+    return report.keep(explain(message), name)
   end
+  report.keep(nil)
   local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))
   state = before
   if not result[1] then error(result[2], 0) end

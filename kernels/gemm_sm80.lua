@@ -43,29 +43,9 @@ local function store_rows(C, mma, tile, at, stages, alpha, beta)
   cute.copy(s2g, r, dst, inside(at[2]))
 end
 
-local function pipelined(o, mma, mA, mB, mC, alpha, beta)
-  local BM, BN, BK = table.unpack(o.tile)
-  local stages = o.stages
-  local bm, bn = tiles.raster(cute.arch.block_idx(),
-    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
-    o.group or 8)
-  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-    at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots})
-  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-    at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots})
-  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
-  C.acc:fill(0)
-
-  for stage = 0, stages - 2 do
-    cute.when(cute.lt(stage, A.k_tiles), function()
-      A.load(stage, stage)
-      B.load(stage, stage)
-    end)
-    cute.arch.cp_async_commit_group()
-  end
-  -- stages: `at` is multiplied, `read` comes next, `write` is free
+-- The loop over tiles, blocks of K unrolled. Stages: `at` is multiplied, `read`
+-- comes next, `write` is free.
+local function main_loop(mma, A, B, C, stages)
   local next_tile, at, read, write = stages - 1, 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
   cute.arch.sync_threads()
@@ -94,6 +74,31 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
     end
   end
+end
+
+local function pipelined(o, mma, mA, mB, mC, alpha, beta)
+  local BM, BN, BK = table.unpack(o.tile)
+  local stages = o.stages
+  local bm, bn = tiles.raster(cute.arch.block_idx(),
+    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
+    o.group or 8)
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+    at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
+    slots = o.slots})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
+    at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
+    slots = o.slots})
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  C.acc:fill(0)
+
+  for stage = 0, stages - 2 do
+    cute.when(cute.lt(stage, A.k_tiles), function()
+      A.load(stage, stage)
+      B.load(stage, stage)
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+  main_loop(mma, A, B, C, stages)
 
   if o.rows and tiles.has_rows(mC) and B.k_leads
     and mB.element_type == mC.element_type

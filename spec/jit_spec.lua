@@ -90,6 +90,17 @@ describe("jit.compile", function()
     assert.falsy(log:find("k.cu", 1, true))
   end)
 
+  needs_nvrtc("maps what ptxas says of its own lines", function()
+    local out, message = jit.compile('extern "C" __global__ void k(int *p) {\n'
+      .. '  int v = p[threadIdx.x];\n  asm volatile("nonsense.b32 %0;"\n'
+      .. '    : "+r"(v));\n  p[0] = v;\n}\n', {arch = "sm_90a", name = "mine",
+      lines = {"a.lua:1", "a.lua:2", "a.lua:3", "a.lua:3", "a.lua:4", ""}})
+    assert.is_nil(out)
+    assert.matches("^kernel 'mine' does not compile for sm_90a: "
+      .. "a.lua:3: error *: Not a name of any known instruction: 'nonsense' "
+      .. "%(mine.cu:[34]%) %[compile%-failed%]\n", message)
+  end)
+
   needs_nvrtc("keeps the warnings of a compile that succeeds", function()
     local out = assert(jit.compile(
       'extern "C" __global__ void k(int *p) {\n  int v = 1;\n  *p = 2;\n}\n',

@@ -7,6 +7,7 @@ missing=
 need() {  # PACKAGE COMMAND...: the package is missing when the command fails
   package=$1
   shift
+  case "$missing " in *" $package "*) return ;; esac
   "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
 have() { command -v "$1"; }

@@ -139,6 +139,36 @@ local function warn_once(note)
   io.stderr:write("cutelua: warning: kernels are not cached: ", note, "\n")
 end
 
+-- Source line of each line of PTX text that has line information.
+local function ptx_lines(text)
+  local at, now = {}, nil
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+    if line:find "^%s*%.loc%s" then
+      now = line:match "inlined_at %d+ (%d+)" or line:match "%.loc%s+%d+%s+(%d+)"
+    end
+    at[#at + 1] = now or false
+  end
+  return at
+end
+
+-- ptxas names lines of the PTX, which nobody sees: compiles once more with
+-- line information, and names those of the source in its log.
+local function with_source_lines(source, opts, log)
+  local PTX = "ptxas application ptx input, line (%d+); ?"
+  if not log or not log:find(PTX) then return log end
+  local options = {"-lineinfo"}
+  table.move(opts.options or {}, 1, #(opts.options or {}), 2, options)
+  local _, _, again = core.jit_compile(source, opts.arch, options, true)
+  local ptx = core.jit_compile(source, (opts.arch:gsub("^sm", "compute")),
+                               options, true)
+  if not ptx or not again then return log end
+  local at = ptx_lines(ptx.ptx or ptx.cubin)
+  return (again:gsub(PTX, function(n)
+    local line = at[math.tointeger(n)]
+    return line and ("k.cu(%s): "):format(line) or nil
+  end))
+end
+
 local function failure(message, log, opts, name)
   if not log or log == "" then return nil, message end
   log = jit.map_log(log, name, opts.lines)
@@ -159,7 +189,10 @@ function jit.compile(source, opts)
   local name = opts.name or "kernel"
   local out, message, log = core.jit_compile(source, opts.arch, opts.options,
                                              opts.cache == false)
-  if not out then return failure(message, log, opts, name) end
+  if not out then
+    log = with_source_lines(source, opts, log)
+    return failure(message, log, opts, name)
+  end
   if out.note then warn_once(out.note) end
   local first
   out.kernels, first = jit.resources(out.log, out.cubin)

@@ -99,6 +99,18 @@ memerr: setup-test
 bench: all
 	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
 
+# docs/ladders.md and its charts, from docs/measured/: measured anew where
+# there is a GPU.
+ladders: all
+	@set -e; x=$(BUILD)/cutelua; m=docs/measured; \
+	$$x scripts/ladder.lua --device sim --record $$m/gemm_sim.tsv; \
+	if $$x -e 'os.exit(require("cute.gpu").available())' >/dev/null; then \
+	  $$x scripts/ladder.lua gemm_base gemm2stage gemm_l2swizzle gemm3stage \
+	    gemm_sm80_best --record $$m/gemm_bf16.tsv; \
+	  $$x scripts/ladder.lua gemm_simt sgemm gemm_tf32 gemm_f64 gemm_int8 \
+	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
+	fi; $$x tools/ladders.lua
+
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: all
 	@set -e; for f in spec/fuzz/*.lua; do \
@@ -122,5 +134,5 @@ setup-check:
 
 FORCE:
 
-.PHONY: all demo test gpu gpu-kit golden names check asan memerr bench fuzz install \
-  clean setup-build setup-test setup-check
+.PHONY: all demo test gpu gpu-kit golden names check asan memerr bench ladders \
+  fuzz install clean setup-build setup-test setup-check

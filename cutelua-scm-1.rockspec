@@ -108,6 +108,8 @@ build = {
       "lua/cute/bits.lua",
     ["cute.carry"] =
       "lua/cute/carry.lua",
+    ["cute.chart"] =
+      "lua/cute/chart.lua",
     ["cute.cli"] =
       "lua/cute/cli.lua",
     ["cute.copylesson"] =

@@ -23,7 +23,7 @@ local RUNGS = {
   {"gemm2stage", gain = "the next tile under way while multiplying"},
   {"gemm_l2swizzle", gain = "blocks in an order that L2 likes"},
   {"gemm3stage", words = {"--rows"},
-   gain = "two tiles under way, fragments across tiles"},
+   gain = "two tiles under way, fragments across tiles (--rows)"},
   {"gemm_sm80_best", gain = "128x256 tiles, C in 16-byte stores"},
   {"gemm_tf32", gain = "f32 operands cut to 19 bits"},
   {"gemm_f64", gain = "double precision"},
@@ -102,7 +102,8 @@ local function totals(report)
 end
 
 local function run_sim(rungs, device, opt)
-  local ok, rows = true, {{"rung", "size", "", "error", "accesses", "passes",
+  local ok, lines = true, {"# " .. tostring(device)}
+  local rows = {{"rung", "size", "", "error", "accesses", "passes",
                            "conflicts", "sectors", "mma", "smem", "seconds"}}
   for _, n in ipairs(sizes_of(opt.sizes, {256})) do
     for _, rung in ipairs(rungs) do
@@ -116,7 +117,12 @@ local function run_sim(rungs, device, opt)
       rows[#rows + 1] = {rung.name, n, r.ok and right and "ok" or "WRONG",
         ("%.1e"):format(diff.frobenius), t.requests, t.passes, t.conflicts,
         t.sectors, r.mmas, run.program.info.smem, ("%.2f"):format(r.seconds)}
+      lines[#lines + 1] = table.concat({rung.name, n, t.requests, t.passes,
+        t.conflicts, t.sectors, r.mmas, run.program.info.smem}, "\t")
     end
+  end
+  if opt.record then
+    lib.must(job, cli.output(opt.record, table.concat(lines, "\n") .. "\n"))
   end
   say("%s: accesses are a warp's; passes and conflicts of shared memory, "
     .. "sectors of 32 bytes of global memory", tostring(device))
@@ -256,7 +262,7 @@ local opt = cli.parse(arg, {
     {"--rounds", "int", min = 1, default = 5,
      help = "interleaved rounds of the bench on a GPU"},
     {"--svg", "file", help = "writes a bar chart (GPU)"},
-    {"--record", "file", help = "writes the measured figures (GPU)"},
+    {"--record", "file", help = "writes the figures, for tools/ladders.lua"},
   },
   common = {"device", "arch", "seed"},
   args = {name = "rungs", help = "names of scripts; none: all", many = true},

@@ -1,0 +1,113 @@
+-- The scripts of the GEMM ladder: bar charts, and what they refuse.
+local chart = require "cute.chart"
+local support = require "spec.support"
+
+local function count(text, what)
+  local n = 0
+  for _ in text:gmatch(what) do n = n + 1 end
+  return n
+end
+
+describe("chart", function()
+  local svg = chart.bars {title = "a < b", unit = "of x",
+    series = {"1", "2"}, mark = 1, rival = "R&D",
+    groups = {{label = "p", values = {0.5, 1.25}},
+              {label = "q", values = {0.25, 1}}}}
+
+  it("draws a bar a value, as long as it says", function()
+    -- background, two of the legend, four bars
+    assert.equal(7, count(svg, "<rect"))
+    local width = {}
+    for w in svg:gmatch 'width="([%d.]+)" height="12"' do
+      width[#width + 1] = tonumber(w)
+    end
+    assert.equal(4, #width)
+    assert.is_true(math.abs(width[1] * 2.5 - width[2]) < 0.2)
+    assert.is_true(math.abs(width[3] * 4 - width[4]) < 0.2)
+  end)
+
+  it("marks the rival where a bar of 1 ends", function()
+    local x = tonumber(svg:match '<line x1="([%d.]+)"')
+    local left = tonumber(svg:match '<rect x="([%d.]+)" y="34"')
+    local one
+    for w in svg:gmatch 'width="([%d.]+)" height="12"' do one = tonumber(w) end
+    assert.is_true(math.abs(x - left - one) < 0.2)
+  end)
+
+  it("escapes what is markup", function()
+    assert.is_truthy(svg:find("a &lt; b", 1, true))
+    assert.is_truthy(svg:find("R&amp;D", 1, true))
+    assert.is_nil(svg:find("a < b", 1, true))
+  end)
+end)
+
+describe("a GEMM script", function()
+  local function run(script, ...)
+    return support.exec({support.lua, "scripts/" .. script .. ".lua", ...},
+      {env = {LUA_PATH = package.path, LUA_CPATH = package.cpath}})
+  end
+
+  for _, case in ipairs {
+    {{"--m", "0"}, "--m: a whole number of at least 1 expected, got '0'"},
+    {{"--n", "-4"}, "at least 1 expected, got '-4'"},
+    {{"--k", "many"}, "--k: a whole number expected, got 'many'"},
+    {{"--k", "99999999999999999999"}, "at most 63 bits"},
+    {{"--m", "4000000000"}, "an extent is at most 2147483647"},
+    {{"--m", "2000000000", "--n", "2000000000"}, "[out-of-memory]"},
+    {{"--layout", "xy"}, "one of tn, nt, nn, tt expected, got 'xy'"},
+    {{"--alpha", "x"}, "--alpha: a number expected, got 'x'"},
+    {{"--rows"}, "unknown option '--rows'"},
+    {{"--a", "/nonexistent.npy"}, "/nonexistent.npy"},
+    {{"extra"}, "extra"},
+  } do
+    it("refuses " .. table.concat(case[1], " "), function()
+      local out, err, code = run("gemm_base", "--device", "sim",
+                                 table.unpack(case[1]))
+      assert.equal("", out)
+      assert.is_truthy(err:find(case[2], 1, true), err)
+      assert.is_true(code ~= 0 and code < 128)
+    end)
+  end
+
+  it("prints how much memory is needed and free", function()
+    local _, err = run("gemm_base", "--device", "sim", "--m", "2000000000",
+                       "--n", "2000000000", "--k", "1")
+    assert.is_truthy(err:find "needs [%d.]+ GB of memory, [%d.]+ GB are free",
+                     err)
+  end)
+
+  it("says which architecture has its atom", function()
+    local _, err, code = run("gemm_fp8_sm89", "--device", "sim", "--arch",
+                             "sm_80", "--m", "16", "--n", "16", "--k", "16")
+    assert.is_truthy(err:find("needs sm_89 or newer", 1, true), err)
+    assert.is_true(code ~= 0)
+  end)
+
+  it("wants whole numbers to scale integers with", function()
+    local _, err, code = run("gemm_int8", "--alpha", "0.5", "--device", "sim")
+    assert.is_truthy(err:find("whole numbers", 1, true), err)
+    assert.equal(1, code)
+  end)
+
+  it("names the nearest rung of the ladder", function()
+    local _, err, code = run("ladder", "gemm_bse", "--device", "sim")
+    assert.is_truthy(err:find("did you mean gemm_base?", 1, true), err)
+    assert.equal(1, code)
+  end)
+
+  it("refuses sizes of the ladder that are none", function()
+    for _, text in ipairs {"0", "a", "64,-1", "1.5"} do
+      local _, err, code = run("ladder", "--sizes", text, "--device", "sim")
+      assert.is_truthy(err:find("--sizes: whole numbers", 1, true), err)
+      assert.equal(1, code)
+    end
+  end)
+
+  it("runs the rungs that are named", function()
+    local out, _, code = run("ladder", "gemm_base", "gemm2stage.lua",
+                             "--device", "sim", "--sizes", "64,65")
+    assert.equal(0, code)
+    assert.is_truthy(out:find("gemm_base +65 +ok") and out:find "gemm2stage +64")
+    assert.is_nil(out:find "sgemm")
+  end)
+end)

@@ -253,8 +253,8 @@ describe("a GPU #gpu", function()
     assert.truthy(lines[1]:find("[driver-error]", 1, true))
     assert.equal("1\ttrue", lines[2])
     for i = 3, 7 do
-      assert.truthy(lines[i]:find("^false\t.*lost with its context %[closed%]$"),
-                    lines[i])
+      assert.truthy(
+        lines[i]:find("^false\t.*lost with its context %[closed%]$"), lines[i])
     end
     assert.truthy(lines[8] == "true\tnil" or
       lines[8]:find "^nil\ta kernel ended in CUDA_ERROR_ILLEGAL_ADDRESS and "

@@ -144,7 +144,8 @@ local function ptx_lines(text)
   local at, now = {}, nil
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
     if line:find "^%s*%.loc%s" then
-      now = line:match "inlined_at %d+ (%d+)" or line:match "%.loc%s+%d+%s+(%d+)"
+      now = line:match "inlined_at %d+ (%d+)"
+        or line:match "%.loc%s+%d+%s+(%d+)"
     end
     at[#at + 1] = now or false
   end

@@ -219,8 +219,8 @@ end
 -- eq = how, keys = {base, path, ...}, late = {...}, late_keys = {...},
 -- set = {name, ...}}}. A path such as "a.b.1" is a variable with fields. The
 -- list holds those beside `==` and `~=`; `eq` says that these compare what the
--- line computes, "call", or reads from fields, "index"; `keys` are pairs, what is
--- indexed and by what; `late` and `late_keys` the same of variables that the
+-- line computes, "call", or reads from fields, "index"; `keys` are pairs, what
+-- is indexed and by what; `late` and `late_keys` the same of variables that the
 -- line itself assigns first; `set` what is assigned. Lines with none of it are
 -- absent.
 ---@param chunk string chunk source as in lua_Debug

@@ -177,6 +177,39 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
+-- The way of t's tiles into shared memory s: load(k_tile, stage), and, where
+-- they go through registers, its halves take(k_tile) and put(stage).
+local function way_in(t, s, o, lead, width, turned)
+  local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
+  local atom, async = copy_atom(t.element_type, width, (o.arch or 80) >= 80)
+  local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
+    turned and 8)  -- 4 runs of 8 elements hit all banks
+  local thr = g2s:get_slice(cute.arch.thread_idx())
+  local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
+  local inside = tiles.inside(thr, t, o.tile, o.at)
+  local way = {k_tiles = cute.size(src, 3)}
+  if async then
+    function way.load(k_tile, stage)
+      cute.copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage),
+                inside(k_tile))
+    end
+    return way
+  end
+  -- what is between global and shared memory
+  local held = cute.make_fragment_like(src(_, _, _, 0))       -- (CPY,M,K)
+  function way.take(k_tile)
+    local pred = inside(k_tile)
+    if pred then held:fill(0) end
+    cute.copy(g2s, src(_, _, _, k_tile), held, pred)
+  end
+  function way.put(stage) cute.copy(g2s, held, dst(_, _, _, stage)) end
+  function way.load(k_tile, stage)
+    way.take(k_tile)
+    way.put(stage)
+  end
+  return way
+end
+
 --- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks
 -- (the steps of fetch along K), load(k_tile, stage), fetch(stage, k_block),
 -- and what that fetched: block(k_block), which is frag(_, _, k_block) where a
@@ -184,74 +217,46 @@ end
 -- to registers, and put(stage).
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
--- stages: integer, arch: integer?, width: integer?, atom: any?, piece: any?,
--- lead: integer?, slots: integer?}
+-- stages: integer, arch: integer?, atom: any?, piece: any?, lead: integer?,
+-- slots: integer?}
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
--- lead: 0 to have rows contiguous in shared memory in any case, 1 for K;
--- slots: fragments for so many blocks of K, in turn (for all of a tile).
+-- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
+-- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
+-- turn (for all of a tile).
 function tiles.operand(t, o)
-  local mma, tid = o.of, cute.arch.thread_idx()
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
   local lead = leading(t)
-  local width = math.min(tiles.vector(t, lead), o.width or 16)
   -- Only 16-bit elements are transposed on their way to the fragments; the
   -- others are turned on their way into shared memory, one at a time.
   local s_lead = o.lead or dtype.bits == 16 and arch >= 75 and lead or 1
-  if s_lead ~= lead then width = 1 end
-
-  local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
+  local turned = s_lead ~= lead
   local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, o.tile,
     o.stages, s_lead, o.piece), 128)                          -- (BM,BK,PIPE)
-  local atom, async = copy_atom(dtype, width, arch >= 80)
-  local g2s = tiled_copy(atom, o.tile, mma:size(), lead, width,
-    s_lead ~= lead and 8)  -- turned: 4 runs of 8 elements hit all banks
-  local thr = g2s:get_slice(tid)
-  local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
-  local inside = tiles.inside(thr, t, o.tile, o.at)
+  local A = way_in(t, s, o, lead, turned and 1 or tiles.vector(t, lead),
+                   turned)
 
+  local tid, mma = cute.arch.thread_idx(), o.of
   local s2r = cute["make_tiled_copy_" .. o.which](
     o.atom or fetch_atom(dtype, s_lead, arch), mma)
-  local thr_s2r = s2r:get_slice(tid)
-  local from = thr_s2r:partition_S(s)                       -- (CPY,M,K,PIPE)
+  local thr, slice = s2r:get_slice(tid), mma:get_slice(tid)
+  local from = thr:partition_S(s)                             -- (CPY,M,K,PIPE)
   local k_blocks = cute.size(from, 2)
   local slots = o.slots and k_blocks % o.slots == 0 and o.slots or k_blocks
-  local slice = mma:get_slice(tid)
   local frag = slice["partition_fragment_" .. o.which](slice, cute.local_tile(
     s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
-  local to = thr_s2r:retile(frag)                           -- (CPY,M,K)
+  local to = thr:retile(frag)                                 -- (CPY,M,K)
   local k = cute.size(frag, 2) // slots  -- MMAs of a block
   local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
-
-  local held  -- what take() holds: a tile between global and shared memory
-  local function take(k_tile)
-    held = held or cute.make_fragment_like(src(_, _, _, 0))
-    local pred = inside(k_tile)
-    if pred then held:fill(0) end
-    cute.copy(g2s, src(_, _, _, k_tile), held, pred)
+  A.smem, A.frag, A.k_blocks, A.k_leads = s, frag, k_blocks, s_lead == 1
+  function A.fetch(stage, k_block)
+    cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block % slots))
   end
-  local function put(stage) cute.copy(g2s, held, dst(_, _, _, stage)) end
-  return {
-    smem = s, frag = frag, k_leads = s_lead == 1,
-    k_tiles = cute.size(src, 3), k_blocks = k_blocks,
-    block = function(k_block)
-      if k == 1 then return frag(_, _, k_block % slots) end
-      return cute.local_tile(frag, whole, {0, 0, k_block % slots})
-    end,
-    load = function(k_tile, stage)
-      if not async then
-        take(k_tile)
-        put(stage)
-        return
-      end
-      cute.copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage),
-                inside(k_tile))
-    end,
-    take = not async and take, put = not async and put,
-    fetch = function(stage, k_block)
-      cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block % slots))
-    end,
-  }
+  function A.block(k_block)
+    if k == 1 then return frag(_, _, k_block % slots) end
+    return cute.local_tile(frag, whole, {0, 0, k_block % slots})
+  end
+  return A
 end
 
 ---------------------------------------------------------------------------

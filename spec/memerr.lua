@@ -9,3 +9,35 @@ local b = cute.buffer("f32", 64)
 b:fill_normal(1)
 local t = cute.make_tensor(b, cute.make_layout({8, 8}))
 assert(t[{0, 0}] == b[0])
+
+-- A kernel: traced with loops, branches and shared memory, printed, simulated.
+local k = cute.kernel("k", function(mA, mC, n)
+  local tid = cute.arch.thread_idx()
+  local sA = cute.make_smem_tensor(cute.f32, cute.make_layout {32})
+  local sum, row = 0.0, mA(0, cute._)
+  local r = cute.make_rmem_tensor({4}, cute.f32)
+  r:fill(0)
+  local acc = r:load()
+  for i in cute.range(n) do
+    sum = sum + row[tid]
+    row = mA(i, cute._)
+    acc = acc + sum
+    cute.when(i:gt(1), function() sum = sum * 2 end)
+  end
+  sA[tid] = sum
+  cute.arch.sync_threads()
+  r:store(acc)
+  mC[tid] = sA[31 - tid] + r[0]
+end)
+local A, C = cute.zeros({4, 32}, cute.f32), cute.zeros({32}, cute.f32)
+local call = k(A:mark_layout_dynamic(), C, 4)
+local p = call:trace {block = 32}
+assert(#p.source > 100 and #p.ir > 100)
+local report = call:launch {grid = 1, block = 32, device = "sim", threads = 1}
+assert(report.ok and #report:traffic() > 10)
+assert(not pcall(function()
+  cute.kernel("bad", function(o) o[cute.arch.thread_idx()] = 1.0 end)(
+    cute.zeros({4}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
+end))
+local made = p:compile "sm_90a"
+assert(not made or made.cubin)

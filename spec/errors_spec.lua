@@ -1,0 +1,81 @@
+-- docs/errors.md: every wrong example raises its kind, every mended one runs.
+local cute = require "cute"
+local support = require "spec.support"
+
+-- Kinds whose examples need what is not at hand, or nothing to run.
+local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
+  ["out-of-memory"] = "needs more memory than there is",
+  ["internal"] = "has no example"}
+
+local function sections()
+  local out = {}
+  local text = support.read "docs/errors.md"
+  for kind in support.read("core/errors.h"):gmatch '\nERR%([%w_]+, "([^"]+)"' do
+    local _, at = text:find("\n## " .. kind .. "\n", 1, true)
+    assert(at, kind .. " is missing")
+    local body = text:sub(at, (text:find("\n## ", at, true) or 0) - 1)
+    out[#out + 1] = {
+      kind = kind,
+      wrong = {body:match "Wrong:\n\n```(%a+)\n(.-)```"},
+      mended = {body:match "Mended:\n\n```(%a+)\n(.-)```"}}
+  end
+  return out
+end
+
+local function run(f, ...)
+  cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
+end
+
+-- Runs a Lua example: an error's first line, or nil.
+local function run_lua(text, name)
+  local env = setmetatable({run = run, cute = cute,
+    X = cute.zeros({32, 32}, cute.f32)}, {__index = _G})
+  local path = support.folder() .. "/" .. name .. ".lua"
+  support.write(path, text)  -- a file: the tracer reads it
+  local f = assert(load(text .. "\nmessage = message or nil "
+    .. "if made == nil and message then error(message, 0) end",
+    "@" .. path, "t", env))
+  local ok, err = pcall(f)
+  support.remove((path:gsub("/[^/]*$", "")))
+  return not ok and tostring(err):match "^[^\n]*" or nil
+end
+
+-- Runs a command of the shell: standard error's first line, or nil.
+local function run_sh(text)
+  local dir = support.folder()
+  support.write(dir .. "/A.txt", "no array")
+  require "cute.npy".write(dir .. "/A.npy", {dtype = "f32", shape = {8, 16},
+    bytes = cute.buffer("f32", 128):fill_normal(1):bytes()})
+  local words = {}
+  for word in text:gsub("#[^\n]*", ""):gmatch "%S+" do
+    words[#words + 1] = word:find "^A%." and dir .. "/" .. word or word
+  end
+  assert.equal("cutelua", table.remove(words, 1))
+  local _, err, code = support.run(words, {
+    env = {CUTELUA_NO_CUDA = text:find "no CUDA" and "1" or nil}})
+  support.remove(dir)
+  return code ~= 0 and err:match "^[^\n]*" or nil
+end
+
+local function result(example, kind)
+  return (example[1] == "sh" and run_sh or run_lua)(example[2], kind)
+end
+
+local has_nvrtc = cute.jit.version() ~= nil
+
+describe("docs/errors.md", function()
+  for _, s in ipairs(sections()) do
+    local skip = NOT_RUN[s.kind] or not has_nvrtc and s.kind == "compile-failed"
+      or s.kind == "no-gpu" and cute.device "gpu" and "there is one"
+    if not skip then
+      it("wrong: " .. s.kind, function()
+        local message = result(s.wrong, s.kind)
+        assert.truthy(message, "no error")
+        assert.truthy(message:find("[" .. s.kind .. "]", 1, true), message)
+      end)
+      it("mended: " .. s.kind, function()
+        assert.is_nil((result(s.mended, s.kind)))
+      end)
+    end
+  end
+end)

@@ -49,6 +49,10 @@ end
 
 local function hints(what, opts)
   local flags = 0
+  if opts ~= nil and type(opts) ~= "table" then
+    core.fail("bad-argument", ("%s: the options are a table, got %s")
+      :format(what, core.typename(opts)))
+  end
   for key, value in pairs(opts or {}) do
     local field = key == "cop" and {0, COP} or FIELDS[key]
     local allowed = ALLOWED[what][key]

@@ -303,8 +303,9 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
     face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
                "of %d: thread %d and those after it would get what lies "
                "behind the tile (%s)\n  tile it with %d threads, as the "
-               "kernel's other tiled operations, or let only some slice it: cute.when("
-               "tid:lt(%d), ...)", what, (int)want, (int)have, (int)want, name,
+               "kernel's other tiled operations, or let only some slice it: "
+               "cute.when(tid:lt(%d), ...)", what, (int)want, (int)have,
+               (int)want, name,
                (int)have, (int)want);
   face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
              "of %d\n  launch with block = %d, or tile with fewer threads "

@@ -798,13 +798,13 @@ static int l_warp(lua_State *L) {
 void tracelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"trace", l_trace}, {"hook", l_hook}, {"tracing", l_tracing},
-    {"mark", l_mark}, {"rollback", l_rollback}, {"var", l_var}, {"vget", l_vget},
-    {"vset", l_vset}, {"open_for", l_open_for}, {"open_loop", l_open_loop},
-    {"break_unless", l_break_unless}, {"open_if", l_open_if},
-    {"open_else", l_open_else}, {"close", l_close}, {"region_depth", l_depth},
-    {"parts", l_parts},
-    {"rebuild", l_rebuild}, {"same", l_same}, {"dtype_of", l_dtype_of},
-    {"cvt", l_cvt}, {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
+    {"mark", l_mark}, {"rollback", l_rollback}, {"var", l_var},
+    {"vget", l_vget}, {"vset", l_vset}, {"open_for", l_open_for},
+    {"open_loop", l_open_loop}, {"break_unless", l_break_unless},
+    {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
+    {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
+    {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
+    {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
     {"warp", l_warp}, {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},

@@ -440,6 +440,26 @@ describe("a kernel", function()
       end)))
   end)
 
+  it("is launched with options that there are", function()
+    local k = cute.kernel("k", function() end)
+    for text, opts in pairs {
+      ["no launch option 'sed' (did you mean seed?): there are arch block "
+        .. "budget device faults grid output progress seed stream threads "
+        .. "[unknown-name]"] = {sed = 1},
+      ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
+      ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
+      ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
+      ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
+        {block = 1, grid = 0}} do
+      local ok, err = pcall(function()
+        opts.device = "sim"
+        k():launch(opts)
+      end)
+      assert.is_false(ok)
+      assert.equal(text, err:match ": (.*)$")
+    end
+  end)
+
   it("is traced once per kind of arguments", function()
     local count = 0
     local k = cute.kernel("k", function(out, n)

@@ -166,6 +166,29 @@ local function extents(what, v)
   return out
 end
 
+-- What launch, compile and trace know; true: an integer.
+local LAUNCH = {grid = 0, block = 0, device = 0, arch = 0, seed = true,
+                threads = true, budget = true, faults = 0, progress = 0,
+                output = 0, stream = 0}
+
+local function check_options(opts)
+  for name, value in pairs(opts or {}) do
+    local known = LAUNCH[name]
+    if not known then
+      local names = {}
+      for n in pairs(LAUNCH) do names[#names + 1] = n end
+      table.sort(names)
+      local near = require "cute.cli".nearest(tostring(name), names)
+      core.fail("unknown-name", ("no launch option '%s'%s: there are %s")
+        :format(tostring(name), near and " (did you mean " .. near .. "?)"
+        or "", table.concat(names, " ")))
+    elseif known == true and math.type(value) ~= "integer" then
+      core.fail("bad-launch", ("%s of %s: an integer is needed")
+        :format(name, tostring(value)))
+    end
+  end
+end
+
 local function is_tensor(x) return core.typename(x) == "tensor" end
 
 -- Values of the kernel's arguments, by the program's signature. pointer(x, i)
@@ -284,6 +307,7 @@ end
 -- `output` (a file; standard output when absent, nowhere when false).
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 function Prepared:launch(opts)
+  check_options(opts)
   if self.device.kind == "sim" then return launch_sim(self, opts or {}) end
   for buffer, copy in pairs(self.copies) do
     local ok, message = copy.buffer:upload(buffer)
@@ -369,6 +393,7 @@ end
 ---@param opts {block: integer|integer[], arch: string}
 function Call:trace(opts)
   opts = opts or {}
+  check_options(opts)
   local block = extents("block", opts.block or self.kernel.block)
   local p = specialise(self.kernel, self.args, block)
   if opts.arch then p.arch = opts.arch end

@@ -18,7 +18,7 @@ local function run(code, lost)
   ]] .. code
   return support.exec({support.lua, "-e", code}, {env = {
     LD_LIBRARY_PATH = folder, LUA_PATH = package.path,
-    LUA_CPATH = package.cpath, FAKE_LOST = lost}})
+    LUA_CPATH = package.cpath, FAKE_LOST = lost, CUTELUA_NO_CUDA = "0"}})
 end
 
 local has_cc = support.read "spec/fakecuda.c" and

@@ -149,7 +149,8 @@ static bool not_found(Dl *lib) {
   return why(&lib->why, lib->kind,
              "%s was not found (looked for %s in the loader's path, "
              "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "
-             "packages)", what, names);
+             "packages%s)", what, names,
+             dl_disabled() ? "; CUTELUA_NO_CUDA hides it" : "");
 }
 
 static bool load(Dl *lib) {

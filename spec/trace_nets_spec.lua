@@ -400,6 +400,45 @@ describe("a kernel's name", function()
   end)
 end)
 
+describe("on a GPU #gpu", function()
+  it("such kernels run under the names that C leaves", function()
+    for _, name in ipairs {"smem", "main", "float", "printf", "norm"} do
+      local out = cute.zeros({32}, cute.i32)
+      assert(cute.kernel(name, function(o)
+        local tid = cute.arch.thread_idx()
+        o[tid] = tid * 2
+      end)(out):launch {grid = 1, block = 32, device = "gpu"})
+      assert.equal(62, out[31])
+    end
+  end)
+
+  it("vectors, tables and dynamic tensors are carried as simulated", function()
+    local k = cute.kernel("k", function(o, mA, n)
+      local r = cute.make_rmem_tensor({4}, cute.f32)
+      cute.autovec_copy(cute.local_tile(mA, {1, 4}, {0, 0})(0, _), r)
+      local x, at = r:load(), {0, 1.0}
+      local sum, row, last = x * 0, mA(0, _), nil
+      for i in cute.range(n) do
+        sum = sum + x * at[2] + row[1]
+        row = mA(i, _)
+        at = {at[1] + 1, at[2] * 0.5}
+      end
+      cute.when(n:gt(3), function() last = sum * 2 end,
+                function() last = x end)
+      o:store(last + at[1])
+    end)
+    local A = cute.zeros({8, 4}, cute.f32)
+    for i = 0, 7 do for j = 0, 3 do A[{i, j}] = i * 4 + j / 3 end end
+    local function run_on(device)
+      local out = cute.zeros({4}, cute.f32)
+      assert(k(out, A:mark_layout_dynamic(), 5):launch {
+        grid = 1, block = 1, device = device})
+      return {out[0], out[1], out[2], out[3]}
+    end
+    assert.same(run_on "sim", run_on "gpu")
+  end)
+end)
+
 describe("offsets of a tensor with over 2^31 elements", function()
   local N = 70000
   for _, form in ipairs {"static", "dynamic"} do

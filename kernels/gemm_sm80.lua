@@ -84,10 +84,10 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
     o.group or 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots})
+    slots = o.slots, plain = o.plain})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots})
+    slots = o.slots, plain = o.plain})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
 
@@ -117,9 +117,10 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, piece: integer?, fetch: any?, lead: integer?,
--- slots: integer?, min_blocks: integer?} group: tiles of M that blocks walk
--- together; rows: C leaves through shared memory; piece, fetch, lead, slots: of
--- cute.tiles; min_blocks: on a multiprocessor, which limits the registers
+-- slots: integer?, plain: boolean?, min_blocks: integer?} group: tiles of M
+-- that blocks walk together; rows: C leaves through shared memory; piece,
+-- fetch, lead, slots, plain: of cute.tiles; min_blocks: on a multiprocessor,
+-- which limits the registers
 ---@return {kernel: any, body: function, tile: integer[], block: integer}
 -- body: what the kernel does, for kernels that hand over to it
 return function(o)

@@ -218,11 +218,12 @@ end
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, arch: integer?, atom: any?, piece: any?, lead: integer?,
--- slots: integer?}
+-- slots: integer?, plain: boolean?}
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
 -- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
 -- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
--- turn (for all of a tile).
+-- turn (for all of a tile); plain: rows contiguous in both memories are not
+-- swizzled, for fetches that take whole runs of them.
 function tiles.operand(t, o)
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
@@ -231,8 +232,11 @@ function tiles.operand(t, o)
   -- others are turned on their way into shared memory, one at a time.
   local s_lead = o.lead or dtype.bits == 16 and arch >= 75 and lead or 1
   local turned = s_lead ~= lead
-  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, o.tile,
-    o.stages, s_lead, o.piece), 128)                          -- (BM,BK,PIPE)
+  local plain = o.plain and s_lead == 0 and not turned
+  local s = cute.make_smem_tensor(dtype, plain
+    and cute.make_layout {o.tile[1], o.tile[2], o.stages}
+    or tiles.smem_layout(dtype.bits, o.tile, o.stages, s_lead, o.piece),
+    128)                                                      -- (BM,BK,PIPE)
   local A = way_in(t, s, o, lead, turned and 1 or tiles.vector(t, lead),
                    turned)
 

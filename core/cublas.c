@@ -79,18 +79,21 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   return true;
 }
 
-// cuBLAS is column-major: A (M,K) K-major is a K x M matrix, transposed. D
-// with M contiguous is op(A) * B; with N contiguous it is its transpose, so A
-// and B change places.
+// cuBLAS is column-major: an operand with K contiguous is a K x M or K x N
+// matrix there, so the left one is transposed and the right one is not, and
+// the other way round without. D with M contiguous is op(A) * op(B); with N
+// contiguous it is its transpose, so A and B change places.
 typedef struct Operands {
   const DevBuf *a, *b;
   DType ta, tb;
   int m, n;
+  bool am, bn;  // M of a, N of b contiguous
 } Operands;
 
 static Operands operands(const BlasSpec *s) {
-  if (s->m_major) return (Operands){s->a, s->b, s->ta, s->tb, s->m, s->n};
-  return (Operands){s->b, s->a, s->tb, s->ta, s->n, s->m};
+  if (s->m_major)
+    return (Operands){s->a, s->b, s->ta, s->tb, s->m, s->n, s->a_m, s->b_n};
+  return (Operands){s->b, s->a, s->tb, s->ta, s->n, s->m, s->b_n, s->a_m};
 }
 
 // ---- cublasGemmEx ----
@@ -112,8 +115,10 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
   cublasStatus_t r = api->cublasSetStream_v2(g->gpu->blas, s);
   if (r != CUBLAS_STATUS_SUCCESS) return r;
   return api->cublasGemmEx(
-    g->gpu->blas, CUBLAS_OP_T, CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
-    data_type(o.ta), p->k, at(o.b), data_type(o.tb), p->k, &g->zero,
+    g->gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
+    o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
+    data_type(o.ta), o.am ? o.m : p->k, at(o.b), data_type(o.tb),
+    o.bn ? o.n : p->k, &g->zero,
     (void *)(uintptr_t)p->d->ptr, data_type(p->td), o.m, g->compute,
     CUBLAS_GEMM_DEFAULT);
 }
@@ -125,20 +130,23 @@ static bool lt_describe(BlasGemm *g, Why *w) {
   const CublasLtApi *api = gpu->lt_api;
   const BlasSpec *p = &g->spec;
   Operands o = operands(p);
-  int32_t t = CUBLAS_OP_T, n = CUBLAS_OP_N;
+  int32_t opa = o.am ? CUBLAS_OP_N : CUBLAS_OP_T;
+  int32_t opb = o.bn ? CUBLAS_OP_T : CUBLAS_OP_N;
 #define LT(f, args) check(gpu, api->f args, #f, w)
-  uint64_t k = (uint64_t)p->k, m = (uint64_t)o.m;
+  uint64_t k = (uint64_t)p->k, m = (uint64_t)o.m, n = (uint64_t)o.n;
   return LT(cublasLtMatmulDescCreate, (&g->desc, g->compute, g->scale)) &&
          LT(cublasLtMatmulDescSetAttribute,
-            (g->desc, CUBLASLT_MATMUL_DESC_TRANSA, &t, sizeof t)) &&
+            (g->desc, CUBLASLT_MATMUL_DESC_TRANSA, &opa, sizeof opa)) &&
          LT(cublasLtMatmulDescSetAttribute,
-            (g->desc, CUBLASLT_MATMUL_DESC_TRANSB, &n, sizeof n)) &&
+            (g->desc, CUBLASLT_MATMUL_DESC_TRANSB, &opb, sizeof opb)) &&
          LT(cublasLtMatrixLayoutCreate,
-            (&g->la, data_type(o.ta), k, m, p->k)) &&
+            (&g->la, data_type(o.ta), o.am ? m : k, o.am ? k : m,
+             o.am ? o.m : p->k)) &&
          LT(cublasLtMatrixLayoutCreate,
-            (&g->lb, data_type(o.tb), k, (uint64_t)o.n, p->k)) &&
+            (&g->lb, data_type(o.tb), o.bn ? n : k, o.bn ? k : n,
+             o.bn ? o.n : p->k)) &&
          LT(cublasLtMatrixLayoutCreate,
-            (&g->ld, data_type(p->td), m, (uint64_t)o.n, o.m));
+            (&g->ld, data_type(p->td), m, n, o.m));
 }
 
 static void lt_forget(BlasGemm *g) {

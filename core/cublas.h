@@ -1,5 +1,5 @@
 // Matrix products of cuBLAS and cublasLt, to verify against and to be
-// compared with: D[m,n] = sum over k of A[m,k] * B[n,k], A and B K-major.
+// compared with: D[m,n] = sum over k of A[m,k] * B[n,k].
 #ifndef CUTE_CUBLAS_H
 #define CUTE_CUBLAS_H
 
@@ -10,6 +10,7 @@ typedef struct BlasSpec {
   DType ta, tb, td;
   bool tf32;      // f32 operands rounded to tf32 by the tensor cores
   bool m_major;   // D has M contiguous (else N)
+  bool a_m, b_n;  // A has M, B has N contiguous (else K)
   const DevBuf *a, *b, *d;
 } BlasSpec;
 

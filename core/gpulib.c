@@ -567,7 +567,13 @@ static BlasSpec check_spec(lua_State *L) {
   s.m_major = lua_toboolean(L, -1);
   lua_getfield(L, 2, "tf32");
   s.tf32 = lua_toboolean(L, -1);
-  lua_pop(L, 2);
+  lua_getfield(L, 2, "layout");
+  const char *layout = luaL_optstring(L, -1, "tn");
+  if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
+    face_error(L, ERR_ARG, "layout is '%s', not tn, nt, nn or tt", layout);
+  s.a_m = layout[0] == 'n';
+  s.b_n = layout[1] == 't';
+  lua_pop(L, 3);
   return s;
 }
 
@@ -595,7 +601,7 @@ static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
   return g;
 }
 
-// gpu:cublas{m=, n=, k=, A=, B=, D=, m_major=, tf32=}
+// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=}
 static int gpu_cublas(lua_State *L) {
   Gpu *gpu = check_gpu(L, 1);
   BlasSpec s = check_spec(L);

@@ -48,10 +48,11 @@ end
 
 --- A product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k], f32 sums.
 --
--- A (M,K) and B (N,K) are K-major; D has N contiguous, or M with
--- m_major = true. The types are those of the buffers; tf32 = true lets f32
--- operands be rounded.
----@param t table m, n, k, A, B, D, m_major, tf32, ordinal
+-- layout: "tn" (the default), "nt", "nn" or "tt", as BLAS names them: A (M,K)
+-- has K contiguous with t and M with n, B (N,K) has K contiguous with n and N
+-- with t. D has N contiguous, or M with m_major = true. The types are those of
+-- the buffers; tf32 = true lets f32 operands be rounded.
+---@param t table m, n, k, A, B, D, layout, m_major, tf32, ordinal
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
 ---@return string|nil message
 function gpu.cublas(t)

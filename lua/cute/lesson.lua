@@ -358,7 +358,7 @@ end
 function lesson.rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
   local product = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
-                   tf32 = rung.tf32}
+                   layout = p.layout, tf32 = rung.tf32}
   local blas = gpu.cublas(product)
   if blas and not blas:launch() then blas = nil end
   local list = (with_lt or not blas) and gpu.cublaslt(product) or nil
@@ -370,7 +370,7 @@ end
 -- else against sums of the CPU. ok, error, against what.
 function lesson.verify_gpu(rung, p, rival)
   p.dc:download(p.c)
-  if rival and p.layout == "tn" and not p.alpha then
+  if rival and not p.alpha then
     p.dd:memset(0xff)
     if rival:launch() then
       local d = core.buffer(rung.types[3], p.m * p.n)

@@ -121,18 +121,6 @@ static double bits_double(uint64_t u) {
   return x;
 }
 
-static uint32_t float_bits(float x) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  return u;
-}
-
-static float bits_float(uint32_t u) {
-  float x;
-  memcpy(&x, &u, 4);
-  return x;
-}
-
 static double decode(const Format *f, uint32_t u) {
   uint32_t code = u & (f->sign - 1);
   uint64_t sign = u & f->sign ? 1ull << 63 : 0;

@@ -2,7 +2,22 @@
 #ifndef CUTE_DTYPE_H
 #define CUTE_DTYPE_H
 
+#include <string.h>
+
 #include "base.h"
+
+// An f32 as its bits, and back.
+static inline uint32_t float_bits(float x) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  return u;
+}
+
+static inline float bits_float(uint32_t u) {
+  float x;
+  memcpy(&x, &u, 4);
+  return x;
+}
 
 // DT(id, name, bits, class, cuda): `name` is the Lua name (cute.bf16); class
 // is P pred, I signed, U unsigned, F float; `cuda` is how emitted C spells

@@ -71,18 +71,6 @@ bool simmma_known(const SimMma *m) {
 
 #define NAN_BITS 0x7fffffffu
 
-static uint32_t float_bits(float x) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  return u;
-}
-
-static float bits_float(uint32_t u) {
-  float x;
-  memcpy(&x, &u, 4);
-  return x;
-}
-
 // A finite value as sig * 2^(exp - 23), exp no less than the format's emin.
 typedef struct Part {
   uint64_t sig;

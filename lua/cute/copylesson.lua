@@ -303,21 +303,7 @@ function copylesson.run(words, spec)
     options = options(spec),
     common = {"device", "arch", "emit", "output", "seed", "a", "out"}})
   job.cases = cases_of(spec, name, job.opt)
-  if job.opt.emit then
-    emit(job)
-    return
-  end
-  local choice = job.opt.device
-  local device, why = cute.device(choice ~= "auto" and choice or nil,
-                                  job.opt.arch)
-  must(job, device, why)
-  local ok
-  if device.kind == "gpu" then
-    ok = run_gpu(job, device)
-  else
-    ok = run_sim(job, device)
-  end
-  if not ok then os.exit(1, true) end
+  lib.run(job, {emit = emit, gpu = run_gpu, sim = run_sim})
 end
 
 return copylesson

@@ -532,21 +532,7 @@ function lesson.gemm(words, spec)
     return {layout = o.layout, seed = o.seed, alpha = o.alpha, beta = o.beta,
             dynamic = o.dynamic, a = job.a, b = job.b}
   end
-  if job.opt.emit then
-    emit(job)
-    return
-  end
-  local choice = job.opt.device
-  local device, why = cute.device(choice ~= "auto" and choice or nil,
-                                  job.opt.arch)
-  must(job, device, why)
-  local ok
-  if device.kind == "gpu" then
-    ok = run_gpu(job, device)
-  else
-    ok = run_sim(job, device)
-  end
-  if not ok then os.exit(1, true) end
+  lib.run(job, {emit = emit, gpu = run_gpu, sim = run_sim})
 end
 
 return lesson

@@ -1,6 +1,7 @@
 --- What all lessons share: plain endings, tables, progress, .npy operands,
 -- and what the simulator and the compiler say of a kernel.
 local core = require "cute.core"
+local cute = require "cute"
 
 local lib = {}
 
@@ -145,6 +146,22 @@ end
 --- Spread of a measurement: from its least to its greatest, of the median.
 function lib.spread(stat)
   return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
+end
+
+--- Does what the options of a script ask for: emits, or runs on the device
+-- they name. Leaves with exit code 1 unless that went well.
+---@param job table name, opt
+---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
+function lib.run(job, by)
+  local opt = job.opt
+  if opt.emit then
+    by.emit(job)
+    return
+  end
+  local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
+                                  opt.arch)
+  lib.must(job, device, why)
+  if not by[device.kind](job, device) then os.exit(1, true) end
 end
 
 return lib

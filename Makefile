@@ -76,7 +76,7 @@ gpu-kit: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/kit.sh $(BUILD)
 
-# Needs CUTELUA_GOLDEN_DIR.
+# The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden.
 golden: all
 	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
 

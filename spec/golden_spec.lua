@@ -1,0 +1,47 @@
+-- The golden data, whole: the answers of CuTe C++ and of a real H200. The
+-- folder is that of `make golden` (CUTELUA_GOLDEN_DIR, ../shared/golden).
+local golden = require "cute.golden"
+local support = require "spec.support"
+
+local function run(dir)
+  local lines = {}
+  local sum, message = golden.run(dir, function(l) lines[#lines + 1] = l end)
+  return sum, message, table.concat(lines, "\n")
+end
+
+describe("the golden data", function()
+  it("is met, and nothing of it is passed over", function()
+    local sum, message, text = run()
+    if not sum then
+      pending(message)
+      return
+    end
+    assert.equal(0, sum.failed, text)
+    if not os.getenv "CUTELUA_GOLDEN_DIR" then  -- other data may have more
+      assert.equal(0, sum.not_run, text)
+    end
+    assert.is_true(sum.passed > 0)
+  end)
+
+  it("counts a wrong answer, a broken line and an unknown operation",
+    function()
+      local dir = support.folder()
+      support.write(dir .. "/layout.jsonl",
+        '{"op":"size","args":["(4,2):(1,4)"],"out":8}\n',
+        '{"op":"size","args":["(4,2):(1,4)"],"out":9}\n',
+        '{"op":"size","args":\n',
+        '{"op":"no_such_op","args":[1],"out":1}\n')
+      local sum, _, text = run(dir)
+      support.remove(dir)
+      assert.same({1, 2, 1}, {sum.passed, sum.failed, sum.not_run})
+      assert.truthy(text:find "1 passed, 2 failed$")
+    end)
+
+  it("says so where there is none", function()
+    local dir = support.folder()
+    local sum, message = run(dir)
+    support.remove(dir)
+    assert.is_nil(sum)
+    assert.equal("no golden data (*.jsonl) in " .. dir, message)
+  end)
+end)

@@ -360,6 +360,19 @@ static void put_value(Emit *e, Ref r) {
   emitm_end(e);
 }
 
+// `float C_acc_0, C_acc_1, ...;`
+static void put_scalars_decl(Emit *e, Ref r, const char *want) {
+  const Ins *i = ir_get(e->fn, r);
+  const Regs *g = &e->regs[i->imm];
+  e->use[r].name = emitx_names(e, want, g->words);
+  emitx_printf(e, "%s ", g->ctype);
+  for (int64_t k = 0; k < g->words; k++) {
+    if (k) emitm_wrap(e, ",");
+    emitx_word(e, r, k * g->wbits);
+  }
+  emitm_end(e);
+}
+
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -368,8 +381,12 @@ static void put_regs_decl(Emit *e, Ref r) {
     return;
   }
   const Regs *g = &e->regs[i->imm];
-  e->use[r].name = emitx_name(e, mem_name(e, m));
   emitm_begin(e, i);
+  if (g->scalars) {
+    put_scalars_decl(e, r, mem_name(e, m));
+    return;
+  }
+  e->use[r].name = emitx_name(e, mem_name(e, m));
   emitx_printf(e, "%s%s %s[%" PRId64 "]", g->vector ? "__align__(16) " : "",
                g->ctype, e->use[r].name, g->words);
   emitm_end(e);

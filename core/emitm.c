@@ -5,6 +5,8 @@
 
 #include "emitx.h"
 
+enum { WRAP = 66 };  // lists go on in a new line behind this column
+
 // ---- lines ----
 
 void emitm_newline(Emit *e) {
@@ -17,6 +19,20 @@ void emitm_indent(Emit *e) { emitx_printf(e, "%*s", 2 * e->depth, ""); }
 void emitm_end(Emit *e) {
   emitx_puts(e, ";");
   emitm_newline(e);
+}
+
+void emitm_wrap(Emit *e, const char *s) {
+  const Buf *b = &e->out->text;
+  size_t at = b->n;
+  while (at && b->p[at - 1] != '\n') at--;
+  emitx_puts(e, s);
+  if (b->n - at < WRAP) {
+    emitx_puts(e, " ");
+    return;
+  }
+  emitm_newline(e);
+  emitm_indent(e);
+  emitx_puts(e, "  ");
 }
 
 // "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
@@ -177,8 +193,12 @@ void emitm_fill(Emit *e, Ref r) {
     return;
   }
   int64_t first = at / g->wbits, words = n / g->wbits;
-  if (words == 1) {
-    emitx_printf(e, "%s[%" PRId64 "] = ", e->use[i->a[0]].name, first);
+  if (words == 1 || g->scalars) {
+    for (int64_t k = 0; k < words; k++) {
+      if (k) emitm_wrap(e, " =");
+      emitx_word(e, i->a[0], at + k * g->wbits);
+    }
+    emitx_puts(e, " = ");
   } else {
     if (!e->count) e->count = emitx_name(e, "j");
     const char *c = e->count;
@@ -281,7 +301,9 @@ static void close_part(Emit *e, const Side *d) {
 
 // Can registers be seen as one vector of `bits`?
 static bool aligned(const Side *s, int64_t bits) {
-  return !s->regs || (s->bit % bits == 0 && bits >= s->g->wbits);
+  if (!s->regs) return true;
+  if (s->g->scalars && bits != s->g->wbits) return false;
+  return s->bit % bits == 0 && bits >= s->g->wbits;
 }
 
 static bool partial(const Side *s, int64_t bits) {
@@ -343,43 +365,51 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   }
 }
 
-// Memory to registers that are not on a vector boundary: through a vector
-// variable, word by word.
+// The vector type of `bits` of registers: `float4` of words of f32.
+static const char *words_type(Emit *e, const Regs *g, int64_t bits) {
+  static const struct { DType t; const char *name; } of[] = {
+    {DT_F32, "float"}, {DT_I32, "int"}, {DT_U32, "uint"},
+    {DT_F64, "double"}, {DT_I64, "longlong"}, {DT_U64, "ulonglong"}};
+  const char *name = "uint";
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    if (of[k].t == g->type) name = of[k].name;
+  return arena_printf(e->cx, &e->cx->scratch, "%s%" PRId64, name,
+                      bits / g->wbits);
+}
+
+// Memory to registers word by word, through a vector variable.
 static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = vector_type(e, bits), *v = emitx_name(e, "v");
-  const char *f = d->g->type == DT_F32 ? "__uint_as_float"
-                  : d->g->type == DT_I32 ? "(int)"
-                                         : "";
+  const char *type = words_type(e, d->g, bits), *v = emitx_name(e, "v");
   emitx_printf(e, "const %s %s = ", type, v);
   put_side(e, s, type, true);
   emitm_end(e);
-  for (int64_t k = 0; k < bits / 32; k++) {
-    emitm_indent(e);
-    emitx_word(e, d->mem, d->bit + 32 * k);
-    emitx_printf(e, " = %s(%s.%c)", f, v, "xyzw"[k]);
-    emitm_end(e);
+  emitm_indent(e);
+  for (int64_t k = 0; k < bits / d->g->wbits; k++) {
+    if (k) emitm_wrap(e, ";");
+    emitx_word(e, d->mem, d->bit + d->g->wbits * k);
+    emitx_printf(e, " = %s.%c", v, "xyzw"[k]);
   }
+  emitm_end(e);
 }
 
 static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = vector_type(e, bits);
-  const char *f = s->g->type == DT_F32 ? "__float_as_uint" : "";
+  const char *type = words_type(e, s->g, bits);
   put_side(e, d, type, false);
   emitx_printf(e, " = make_%s(", type);
-  for (int64_t k = 0; k < bits / 32; k++) {
-    emitx_printf(e, "%s%s(", k ? ", " : "", f);
-    emitx_word(e, s->mem, s->bit + 32 * k);
-    emitx_puts(e, ")");
+  for (int64_t k = 0; k < bits / s->g->wbits; k++) {
+    if (k) emitm_wrap(e, ",");
+    emitx_word(e, s->mem, s->bit + s->g->wbits * k);
   }
   emitx_puts(e, ")");
   emitm_end(e);
 }
 
-// Registers that are not on a vector boundary.
+// Registers that cannot be seen as one vector.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
-  bool words = r->g->wbits == 32 && r->bit % 32 == 0 && d->regs != s->regs;
-  if (!words || bits < 64) move_pieces(e, *d, *s, bits);
+  bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&
+               bits >= 2 * r->g->wbits && d->regs != s->regs;
+  if (!words) move_pieces(e, *d, *s, bits);
   else if (d->regs) move_in(e, d, s, bits);
   else move_out(e, d, s, bits);
 }

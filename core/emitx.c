@@ -80,6 +80,24 @@ const char *emitx_name(Emit *e, const char *want) {
   return s;
 }
 
+static bool names_free(Emit *e, const char *base, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    const char *s =
+      arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base, k);
+    if (e->names[name_slot(e, s)].s) return false;
+  }
+  return true;
+}
+
+const char *emitx_names(Emit *e, const char *want, int64_t n) {
+  const char *base = emitx_name(e, want);
+  while (!names_free(e, base, n)) base = emitx_name(e, want);
+  for (int64_t k = 0; k < n; k++)
+    emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base,
+                                  k));
+  return base;
+}
+
 // ---- constants ----
 
 static Prec const_f32(Emit *e, double v) {
@@ -489,7 +507,8 @@ static Prec negation(Emit *e, const Ins *i) {
 void emitx_word(Emit *e, Ref mem, int64_t bit) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
-  emitx_printf(e, "%s[%" PRId64 "]", e->use[mem].name, bit / g->wbits);
+  emitx_printf(e, g->scalars ? "%s_%" PRId64 : "%s[%" PRId64 "]",
+               e->use[mem].name, bit / g->wbits);
 }
 
 void emitx_reg(Emit *e, Ref mem, int64_t off, DType t) {

@@ -31,6 +31,8 @@ typedef struct Regs {
   const char *ctype;  // of a word
   DType type;         // what a word is: its element, or u32 when packed
   bool vector;        // read or written through uint2 or uint4
+  bool taken;         // its address is: an atom's helper, a wider view
+  bool scalars;       // declared word by word: r_0, r_1, ...
 } Regs;
 
 // An atom that the kernel uses, and how its helper takes registers.
@@ -124,6 +126,8 @@ void emitx_puts(Emit *e, const char *s);
 void emitx_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const char *emitx_name(Emit *e, const char *want);  // unique identifier
 void emitx_reserve(Emit *e, const char *s);         // never to be given
+// A name such that name_0 to name_(n-1) are unique identifiers.
+const char *emitx_names(Emit *e, const char *want, int64_t n);
 // Writes r's text, parenthesised when it binds looser than `min`; returns how
 // it binds then.
 Prec emitx_val(Emit *e, Ref r, Prec min);
@@ -139,7 +143,8 @@ void emitx_element(Emit *e, Ref mem, Ref off);
 void emitx_address(Emit *e, Ref mem, Ref off);
 // A register element, offset in elements of mem's type, as a value of t.
 void emitx_reg(Emit *e, Ref mem, int64_t off, DType t);
-// The word of registers that holds bit `bit` of the object: `tCrA[3]`.
+// The word of registers that holds bit `bit` of the object: `tCrA[3]`, or
+// `tCrA_3`.
 void emitx_word(Emit *e, Ref mem, int64_t bit);
 // Both sides of `tCrA[3] = value`: the value goes between, binding as unary.
 // fresh: nothing else was in the word yet.
@@ -180,6 +185,7 @@ void emitm_begin(Emit *e, const Ins *i);  // a statement of i: comment, indent
 void emitm_indent(Emit *e);
 void emitm_end(Emit *e);                  // ";\n"
 void emitm_newline(Emit *e);
+void emitm_wrap(Emit *e, const char *s);  // s, and a blank or a new line
 bool emitm_is_line(const Emit *e, Ref r);  // has r a line of its own?
 Ref emitm_store(Emit *e, Ref r);  // returns the last instruction written
 void emitm_fill(Emit *e, Ref r);

@@ -19,6 +19,14 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z,
                                unsigned w) {
   return {x, y, z, w};
 }
+struct int4 { int x, y, z, w; } __attribute__((aligned(16)));
+struct float4 { float x, y, z, w; } __attribute__((aligned(16)));
+static inline int4 make_int4(int x, int y, int z, int w) {
+  return {x, y, z, w};
+}
+static inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
 struct Index { int x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 

@@ -385,16 +385,63 @@ local function packed(t, format)
   return table.concat(out)
 end
 
-local function run_sim(seed)
+-- Registers filled, moved as vectors and touched one by one, about 85 times a
+-- round; halves of words among them, and a move of which half is predicated.
+local function register_kernel(rounds)
+  return function(i, f, o, g)
+    local tid = cute.arch.thread_idx()
+    local a, n = cute.make_rmem_tensor({8}, cute.f32),
+      cute.make_rmem_tensor({8}, cute.i32)
+    local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
+      cute.make_rmem_tensor({OUT}, cute.i32)
+    local h = cute.make_rmem_tensor({8}, cute.bf16)
+    local a_3 = f[tid]  -- may not become one of a's registers
+    acc:fill(0.5)
+    sum:fill(3)
+    h:fill(1)
+    cute.autovec_copy(cute.local_tile(f, {8}, {tid}), a)
+    local pred = cute.make_rmem_tensor({2}, cute.boolean)
+    pred[0], pred[1] = tid:lt(20), tid:lt(10)
+    n:fill(7)
+    cute.copy(cute.make_copy_atom("UniversalCopy", cute.i32, 128),
+      cute.logical_divide(cute.local_tile(i, {8}, {tid}), {4}),
+      cute.logical_divide(n, {4}), {pred = pred})
+    for round = 1, rounds do
+      for k = 0, OUT - 1 do
+        acc[k] = cute.fma(a[k % 8], a[(k + round) % 8], acc[k])
+        if k % 3 == 0 then sum[k] = sum[k] + n[(k + round) % 8] end
+      end
+      h[round % 8] = (acc[round % OUT] + a_3):to(cute.bf16)
+      a[round % 8] = h[(round + 1) % 8]:to(cute.f32) * 0.25
+    end
+    cute.autovec_copy(acc, cute.local_tile(g, {OUT}, {tid}))
+    cute.autovec_copy(sum, cute.local_tile(o, {OUT}, {tid}))
+  end
+end
+
+local function same(a, b) return a == b or (a ~= a and b ~= b) end
+
+local function run_sim(kernel)
   local i, f = inputs()
   local o = cute.zeros({THREADS * OUT}, cute.i32)
   local g = cute.zeros({THREADS * OUT}, cute.f32)
-  local call = cute.kernel("k", random_kernel(seed))(i, f, o, g)
+  local call = cute.kernel("k", kernel)(i, f, o, g)
   call:launch {grid = 1, block = THREADS, device = "sim:sm_90a"}
   return call, o, g, i, f
 end
 
-local function same(a, b) return a == b or (a ~= a and b ~= b) end
+-- The same kernel on the GPU gives the same bits.
+local function gpu_agrees(kernel)
+  local call, o, g = run_sim(kernel)
+  local sim_o, sim_g = {}, {}
+  for k = 0, THREADS * OUT - 1 do sim_o[k], sim_g[k] = o[k], g[k] end
+  assert(call:launch {grid = 1, block = THREADS, device = "gpu"})
+  for k = 0, THREADS * OUT - 1 do
+    assert.equal(sim_o[k], o[k], ("o[%d]"):format(k))
+    assert.is_true(same(sim_g[k], g[k]), ("g[%d]: %s on the simulator, %s")
+      :format(k, sim_g[k], g[k]))
+  end
+end
 
 -- The host's results of a text: an iterator over its bytes.
 local function run_host(compiler, text, i, f)
@@ -415,38 +462,96 @@ local function run_host(compiler, text, i, f)
   return out
 end
 
+-- The text, compiled for the host, gives the same values.
+local function host_agrees(kernel)
+  local compiler = cxx()
+  if not compiler then return pending "no C++ compiler here" end
+  local call, o, g, i, f = run_sim(kernel)
+  -- for sm_75 all conversions are plain C
+  local text = call:trace({block = THREADS}).fn:emit(75)
+  local out = run_host(compiler, text, i, f)
+  local at = 1
+  for k = 0, THREADS * OUT - 1 do
+    local v
+    v, at = ("<i4"):unpack(out, at)
+    assert.equal(o[k], v, ("o[%d]\n%s"):format(k, text))
+  end
+  for k = 0, THREADS * OUT - 1 do
+    local v
+    v, at = ("<f"):unpack(out, at)
+    assert.is_true(same(g[k], v), ("g[%d]: %s on the simulator, %s\n%s")
+      :format(k, g[k], v, text))
+  end
+  return text
+end
+
 describe("the text means what the simulator does", function()
   for seed = 1, 8 do
     it("in random expressions, seed " .. seed, function()
-      local compiler = cxx()
-      if not compiler then return pending "no C++ compiler here" end
-      local call, o, g, i, f = run_sim(seed)
-      -- for sm_75 all conversions are plain C
-      local text = call:trace({block = THREADS}).fn:emit(75)
-      local out = run_host(compiler, text, i, f)
-      local at = 1
-      for k = 0, THREADS * OUT - 1 do
-        local v
-        v, at = ("<i4"):unpack(out, at)
-        assert.equal(o[k], v, ("o[%d]\n%s"):format(k, text))
-      end
-      for k = 0, THREADS * OUT - 1 do
-        local v
-        v, at = ("<f"):unpack(out, at)
-        assert.is_true(same(g[k], v), ("g[%d]: %s on the simulator, %s\n%s")
-          :format(k, g[k], v, text))
-      end
+      host_agrees(random_kernel(seed))
     end)
     it("on the GPU #gpu, seed " .. seed, function()
-      local call, o, g = run_sim(seed)
-      local sim_o, sim_g = {}, {}
-      for k = 0, THREADS * OUT - 1 do sim_o[k], sim_g[k] = o[k], g[k] end
-      assert(call:launch {grid = 1, block = THREADS, device = "gpu"})
-      for k = 0, THREADS * OUT - 1 do
-        assert.equal(sim_o[k], o[k], ("o[%d]"):format(k))
-        assert.is_true(same(sim_g[k], g[k]), ("g[%d]: %s on the simulator, "
-          .. "%s"):format(k, sim_g[k], g[k]))
-      end
+      gpu_agrees(random_kernel(seed))
     end)
   end
+  for how, rounds in pairs {arrays = 4, scalars = 16} do
+    it("with registers as " .. how, function()
+      local text = host_agrees(register_kernel(rounds))
+      if text then find(text, how == "arrays" and "acc[23] =" or "acc_23 =") end
+    end)
+    it("with registers as " .. how .. " on the GPU #gpu", function()
+      gpu_agrees(register_kernel(rounds))
+    end)
+  end
+end)
+
+describe("registers", function()
+  -- acc += x * y in `n` places
+  local function kernel(dtype, n)
+    return function(a, b)
+      local x, y = cute.make_rmem_tensor({4}, dtype),
+        cute.make_rmem_tensor({4}, dtype)
+      cute.autovec_copy(a, x)
+      y:fill(0)
+      for k = 1, n do y[k % 4] = y[k % 4] + x[(k + 1) % 4] * x[k % 4] end
+      cute.autovec_copy(y, b)
+    end
+  end
+
+  local function text_of(dtype, n, opts)
+    local p = cute.kernel("k", kernel(dtype, n))(cute.zeros({4}, dtype),
+      cute.zeros({4}, dtype)):trace(opts or {block = 32})
+    compiles(p)
+    return p:cuda "sm_90a"
+  end
+
+  it("are arrays in few places", function()
+    local text = text_of(cute.f32, 50)
+    find(text, "float x[4];")
+    find(text, "y[3] = y[3] + x[0] * x[3];")
+  end)
+
+  it("are scalars in many, which NVRTC is faster with", function()
+    local text = text_of(cute.f32, 300)
+    assert.is_nil(text:find("[xy]%[%d"))
+    find(text, "float x_0, x_1, x_2, x_3;")
+    find(text, "y_0 = y_1 = y_2 = y_3 = 0.0f;")
+    find(text, "y_3 = y_3 + x_0 * x_3;")
+    find(text, "x_0 = v.x; x_1 = v.y; x_2 = v.z; x_3 = v.w;")
+    find(text, "*(float4 *)b = make_float4(y_0, y_1, y_2, y_3);")
+  end)
+
+  it("move as vectors of their own type", function()
+    for name, vector in pairs {f64 = "double2", i32 = "int4", u32 = "uint4",
+                               i64 = "longlong2", u64 = "ulonglong2"} do
+      local text = text_of(cute[name], 300)
+      find(text, ("= *(const %s *)a;"):format(vector))
+      find(text, ("*(%s *)b = make_%s("):format(vector, vector))
+    end
+  end)
+
+  it("stay arrays where an atom takes a pointer to them", function()
+    local text = require("spec.golden_kernels").warpmma():cuda "sm_80"
+    find(text, "(&tCrC[0], &tCrA[0], &tCrB[0])")
+  end)
 end)

@@ -104,7 +104,13 @@ bench: all
 ladders: all
 	@set -e; x=$(BUILD)/cutelua; m=docs/measured; \
 	$$x scripts/ladder.lua --device sim --record $$m/gemm_sim.tsv; \
+	$$x scripts/copy_ladder.lua --device sim --m 512 --n 512 \
+	  --record $$m/copy_sim.tsv; \
+	$$x scripts/transpose.lua --device sim --m 512 --n 512 \
+	  --record $$m/transpose_sim.tsv; \
 	if $$x -e 'os.exit(require("cute.gpu").available())' >/dev/null; then \
+	  $$x scripts/copy_ladder.lua --record $$m/copy.tsv; \
+	  $$x scripts/transpose.lua --record $$m/transpose.tsv; \
 	  $$x scripts/ladder.lua gemm_base gemm2stage gemm_l2swizzle gemm3stage \
 	    gemm_sm80_best --record $$m/gemm_bf16.tsv; \
 	  $$x scripts/ladder.lua gemm_simt sgemm gemm_tf32 gemm_f64 gemm_int8 \

@@ -55,6 +55,6 @@ end
 
 require "cute.copylesson".run(arg, {
   kernel = kernel("copy_swizzled", swizzled), tile = TILE, block = THREADS,
-  compare = {{"unswizzled", kernel("copy_unswizzled", plain)}},
+  compare = {{name = "unswizzled", kernel = kernel("copy_unswizzled", plain)}},
   about = "Copies a bf16 matrix through swizzled shared memory.",
 })

@@ -40,17 +40,19 @@ local gemm = cute.kernel("gemm_l2swizzle", function(mA, mB, mC, alpha, beta)
   for k_tile in cute.range(A.k_tiles) do
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
-    cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
-      A.load(k_tile + 1, 1 - stage)
-      B.load(k_tile + 1, 1 - stage)
-    end)
-    cute.arch.cp_async_commit_group()
     A.fetch(stage, 0)
     B.fetch(stage, 0)
     for kb = 0, A.k_blocks - 1 do
-      if kb + 1 < A.k_blocks then  -- fragments, too, a block ahead
+      if kb + 1 < A.k_blocks then
         A.fetch(stage, kb + 1)
         B.fetch(stage, kb + 1)
+      end
+      if kb == 0 then
+        cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
+          A.load(k_tile + 1, 1 - stage)
+          B.load(k_tile + 1, 1 - stage)
+        end)
+        cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
     end

@@ -32,21 +32,10 @@ local RUNGS = {
   {"gemm_sm70", gain = "Volta's atom"},
 }
 
--- The folder of this script, whose neighbours are the rungs.
-local FOLDER = (arg[0] or ""):match "^(.*/)[^/]*$" or "./"
-
--- What a script gives to cute.lesson.
+-- What a script gives to cute.lesson, as a rung.
 local function load_rung(entry)
-  local spec
-  local words = arg
-  package.loaded["cute.lesson"] = setmetatable({
-    gemm = function(_, s) spec = s end}, {__index = lesson})
-  rawset(_G, "arg", {[0] = entry[1], table.unpack(entry.words or {})})
-  local ok, message = pcall(dofile, FOLDER .. entry[1] .. ".lua")
-  rawset(_G, "arg", words)
-  package.loaded["cute.lesson"] = lesson
-  if not ok then lib.stop(job, message) end
-  local rung = lesson.rung(spec)
+  local rung = lesson.rung(lib.must(job, lib.script_spec(
+    lib.folder() .. entry[1] .. ".lua", entry.words, "cute.lesson", "gemm")))
   rung.name, rung.gain = entry[1], entry.gain
   rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")
   return rung

@@ -66,7 +66,8 @@ end
 local function case(dtype, W, tile, swizzle)
   return {dtype = dtype, tile = tile,
           kernel = transpose("transpose", dtype, W, tile, swizzle),
-          compare = {{"unswizzled", transpose("plain", dtype, W, tile)}}}
+          compare = {{name = "unswizzled",
+                      kernel = transpose("plain", dtype, W, tile)}}}
 end
 
 require "cute.copylesson".run(arg, {

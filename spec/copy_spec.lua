@@ -157,7 +157,7 @@ describe("the copy ladder", function()
     each_case(function(name, case)
       assert.equal(0, traffic(case, 256, 256):total "conflicts", name)
       for _, other in ipairs(case.compare or {}) do
-        local r = traffic(case, 256, 256, other[2])
+        local r = traffic(case, 256, 256, other.kernel)
         assert.is_true(2 * r:total "conflicts" > r:total "wavefronts", name)
       end
     end)
@@ -251,6 +251,37 @@ describe("the copy scripts", function()
     assert.equal(0, code)
     assert.truthy(out:find("copy_tile(", 1, true))
     assert.truthy(out:find("tArA", 1, true))
+  end)
+
+  it("run as one ladder, and record what was counted", function()
+    local dir = support.folder()
+    local path = dir .. "/copies.tsv"
+    local out, err, code = script("copy_ladder", "--device", "sim", "--m",
+                                  "130", "--n", "72", "--record", path)
+    assert.equal("", err)
+    assert.equal(0, code)
+    local lines, names = {}, {}
+    for line in support.read(path):gmatch "[^\n]+" do
+      lines[#lines + 1] = line
+    end
+    assert.equal("# simulator (sm_90a)", lines[1])
+    for i = 2, #lines do
+      local name, sectors, n = lines[i]:match(
+        "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
+      assert.truthy(name, lines[i])
+      names[#names + 1] = name
+      -- B once and A once, 144 bytes a row, and instructions were counted
+      assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
+      assert.is_true(tonumber(n) > 100)
+      assert.truthy(out:find(name .. " +%d+ blocks"), out)
+    end
+    assert.same({"copy_basic", "copy_vector", "copy_async", "unswizzled",
+                 "copy_swizzled", "copy_tile"}, names)
+    local _, refused, no = script("copy_ladder", "--record",
+      dir .. "/none/copies.tsv", "--device", "sim", "--m", "8", "--n", "8")
+    assert.equal(1, no)
+    assert.truthy(refused:find("/none/copies.tsv", 1, true), refused)
+    support.remove(dir)
   end)
 
   it("take A from a file and write B to one", function()

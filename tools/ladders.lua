@@ -1,5 +1,5 @@
 -- ladders.lua: puts what scripts/ladder.lua recorded in docs/measured/ into
--- docs/ladders.md, between its marks, and draws docs/ladders_gemm.svg.
+-- docs/ladders.md, between its marks, and draws its charts.
 -- Run through cutelua (`make ladders`).
 local chart = require "cute.chart"
 
@@ -35,76 +35,162 @@ local function ratio(a, b)
   return x and y and ("%.2f"):format(x / y) or "-"
 end
 
-local function tflops(x)
-  x = tonumber(x)
-  return x and (x < 99.5 and "%.1f" or "%.0f"):format(x) or "-"
-end
+-- What a record of results on a GPU says, by name.
+local FIELDS = {
+  gemm = {"name", "layout", "size", "cold", "hot", "rival_cold", "rival_hot",
+          "error", "adds"},
+  copy = {"name", "extents", "type", "size", "cold", "hot", "rival_cold",
+          "rival_hot", "adds"},
+}
 
--- name, layout, size, cold, hot, rival cold, rival hot, error, gain
-local function gpu_table(out, name)
+local function results(kind, name)
   local rows, about = load_record(name)
-  out[#out + 1] = about .. ":\n"
-  out[#out + 1] = "| script | size | cold | hot | cuBLAS cold | hot | cold | "
-    .. "hot | gain hot | what it adds |"
-  out[#out + 1] = "|---|---|---|---|---|---|---|---|---|---|"
-  local before = {}  -- of the same size, while sizes come in turn
-  for _, r in ipairs(rows) do
-    local last = before[r[3]]
-    local gain = last and ("%+.0f %%"):format(100 * (r[5] / last - 1)) or ""
-    before = {[r[3]] = r[5]}
-    out[#out + 1] = ("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s |")
-      :format(r[1], r[3], tflops(r[4]), tflops(r[5]), tflops(r[6]),
-      tflops(r[7]), ratio(r[4], r[6]), ratio(r[5], r[7]),
-      name:find "bf16" and gain or "", r[9])
+  for i, row in ipairs(rows) do
+    local r = {}
+    for k, field in ipairs(FIELDS[kind]) do r[field] = row[k] end
+    rows[i] = r
   end
-  out[#out + 1] = ""
   return rows, about
 end
 
-local function sim_table(out, name)
-  local rows, about = load_record(name)
-  out[#out + 1] = ("What each asks of memory, as the %s counts it: accesses "
-    .. "of warps, passes of shared memory and how many of them are "
-    .. "conflicts, sectors of global memory, multiplications of a warp.\n")
-    :format(about)
-  out[#out + 1] = "| script | size | accesses | passes | conflicts | sectors "
-    .. "| mma | shared memory |"
-  out[#out + 1] = "|---|---|---|---|---|---|---|---|"
-  for _, r in ipairs(rows) do
-    out[#out + 1] = "| `" .. r[1] .. "` | "
-      .. table.concat(r, " | ", 2, 8) .. " |"
+local function add_table(out, head, rows)
+  out[#out + 1] = "| " .. table.concat(head, " | ") .. " |"
+  out[#out + 1] = ("|---"):rep(#head) .. "|"
+  for _, row in ipairs(rows) do
+    out[#out + 1] = "| " .. table.concat(row, " | ") .. " |"
   end
   out[#out + 1] = ""
 end
 
-local function draw(rows, about)
-  local groups, at, sizes, place = {}, {}, {}, {}
-  for _, r in ipairs(rows) do
-    if not place[r[3]] then
-      sizes[#sizes + 1] = r[3]
-      place[r[3]] = #sizes
-    end
-    if not at[r[1]] then
-      at[r[1]] = {label = r[1], values = {}}
-      groups[#groups + 1] = at[r[1]]
-    end
-    at[r[1]].values[place[r[3]]] = r[5] / r[7]
+-- Rows by size, the rungs of one size below each other, each with its gain
+-- over the one before where they are steps of one climb.
+local function by_size(rows)
+  local order, place = {}, {}
+  for i, r in ipairs(rows) do
+    place[r.size] = place[r.size] or i
+    order[i] = {r, place[r.size], i}
   end
-  write("docs/ladders_gemm.svg", chart.bars {
-    title = "bf16 GEMM, " .. about, series = sizes, groups = groups,
-    mark = 1, rival = "cuBLAS", unit = "of cuBLAS, hot"})
+  table.sort(order, function(a, b)
+    if a[2] ~= b[2] then return a[2] < b[2] end
+    return a[3] < b[3]
+  end)
+  local list, before = {}, {}
+  for i, o in ipairs(order) do
+    list[i] = o[1]
+    local last = before[o[1].size]
+    o[1].gain = last and ("%+.0f %%"):format(100 * (o[1].hot / last - 1)) or ""
+    before[o[1].size] = o[1].hot
+  end
+  return list
 end
 
-local out = {}
-local rows, about = gpu_table(out, "gemm_bf16.tsv")
-draw(rows, about)
-out[#out + 1] = "![ratio to cuBLAS](ladders_gemm.svg)\n"
-gpu_table(out, "gemm_other.tsv")
-sim_table(out, "gemm_sim.tsv")
+local function number(x)
+  x = tonumber(x)
+  return x and (x < 10 and "%.2f" or x < 99.5 and "%.1f" or "%.0f"):format(x)
+    or "-"
+end
+
+local function gpu_table(out, rows, about, o)
+  out[#out + 1] = about .. ":\n"
+  local head = {"script", o.size, "cold", "hot", o.rival .. " cold", "hot",
+                "cold", "hot"}
+  if o.climb then table.move({"gain hot", "what it adds"}, 1, 2, 9, head) end
+  local list = {}
+  for i, r in ipairs(by_size(rows)) do
+    list[i] = {"`" .. r.name .. "`", o.label and o.label(r) or r.size,
+      number(r.cold), number(r.hot), number(r.rival_cold),
+      number(r.rival_hot), ratio(r.cold, r.rival_cold),
+      ratio(r.hot, r.rival_hot), o.climb and r.gain or nil}
+    if o.climb then list[i][10] = r.adds end
+  end
+  add_table(out, head, list)
+end
+
+-- Bars of the ratio to the rival, hot, by rung and size.
+local function draw(path, rows, o)
+  local groups, at, sizes, place = {}, {}, {}, {}
+  for _, r in ipairs(rows) do
+    if not place[r.size] then
+      sizes[#sizes + 1] = r.size .. (o.unit or "")
+      place[r.size] = #sizes
+    end
+    if not at[r.name] then
+      at[r.name] = {label = r.name, values = {}}
+      groups[#groups + 1] = at[r.name]
+    end
+    at[r.name].values[place[r.size]] = r.hot / r.rival_hot
+  end
+  write("docs/" .. path, chart.bars {title = o.title, series = sizes,
+    groups = groups, mark = 1, rival = o.rival, unit = "of " .. o.rival
+    .. ", hot"})
+end
+
+-- What the simulator counted, one record.
+local function sim_table(out, name, words, head)
+  local rows, about = load_record(name)
+  out[#out + 1] = (words:gsub("@", about)) .. "\n"
+  for _, r in ipairs(rows) do r[1] = "`" .. r[1] .. "`" end
+  add_table(out, head, rows)
+end
+
+---------------------------------------------------------------------------
+
 local page = read(PAGE)
-local first, last = "<!-- gemm: made by make ladders -->\n", "<!-- gemm end -->"
-local head, tail = page:find(first, 1, true), page:find(last, 1, true)
-assert(head and tail, PAGE .. ": its marks are gone")
-write(PAGE, page:sub(1, head - 1) .. first .. table.concat(out, "\n")
-  .. page:sub(tail))
-print("wrote " .. PAGE .. " and docs/ladders_gemm.svg")
+
+-- Puts `out` between the marks of a part of the page.
+local function put(part, out)
+  local first = ("<!-- %s: made by make ladders -->\n"):format(part)
+  local last = ("<!-- %s end -->"):format(part)
+  local head, tail = page:find(first, 1, true), page:find(last, 1, true)
+  assert(head and tail, PAGE .. ": the marks of " .. part .. " are gone")
+  page = page:sub(1, head - 1) .. first .. table.concat(out, "\n")
+    .. page:sub(tail)
+end
+
+local COUNTS = {"script", "size", "type", "requests", "sectors", "passes",
+                "conflicts", "instructions"}
+
+do
+  local out = {}
+  local rows, about = results("copy", "copy.tsv")
+  local o = {rival = "driver", size = "MiB", climb = true}
+  gpu_table(out, rows, about, o)
+  draw("ladders_copy.svg", rows, {title = "bf16 copies, " .. about,
+    rival = "the driver's copy", unit = " MiB"})
+  out[#out + 1] = "![ratio to the driver's copy](ladders_copy.svg)\n"
+  sim_table(out, "copy_sim.tsv", "What each asks of memory, as the @ counts "
+    .. "it: requests of warps to global memory and their sectors of 32 bytes, "
+    .. "passes of shared memory and how many of them are conflicts, "
+    .. "instructions of warps.", COUNTS)
+  put("copies", out)
+end
+
+do
+  local out = {}
+  local rows, about = results("copy", "transpose.tsv")
+  gpu_table(out, rows, about, {rival = "driver", size = "size",
+    label = function(r) return r.extents .. " " .. r.type end})
+  sim_table(out, "transpose_sim.tsv", "As the @ counts it:", COUNTS)
+  put("transposition", out)
+end
+
+do
+  local out = {}
+  local rows, about = results("gemm", "gemm_bf16.tsv")
+  local o = {rival = "cuBLAS", size = "size", climb = true}
+  gpu_table(out, rows, about, o)
+  draw("ladders_gemm.svg", rows, {title = "bf16 GEMM, " .. about,
+                                  rival = "cuBLAS"})
+  out[#out + 1] = "![ratio to cuBLAS](ladders_gemm.svg)\n"
+  local others, same = results("gemm", "gemm_other.tsv")
+  gpu_table(out, others, same, {rival = "cuBLAS", size = "size"})
+  sim_table(out, "gemm_sim.tsv", "What each asks of memory, as the @ counts "
+    .. "it: accesses of warps, passes of shared memory and how many of them "
+    .. "are conflicts, sectors of global memory, multiplications of a warp, "
+    .. "bytes of shared memory.", {"script", "size", "accesses", "passes",
+    "conflicts", "sectors", "mma", "shared memory"})
+  put("gemm", out)
+end
+
+write(PAGE, page)
+print("wrote " .. PAGE .. " and its charts")

@@ -6,8 +6,10 @@
 -- runs a kernel of (A, B), B being A's copy, both row-major. Further fields:
 --   dtype      of the elements (cute.bf16)
 --   transpose  B (N,M) is A (M,N) transposed
---   compare    {{name, kernel}, ...}: run and timed beside it
+--   compare    {{name =, kernel =}, ...}: run and timed beside it
 --   cases      {{fields that differ}, ...}: one lesson for each, by `dtype`
+--   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: in place of
+--              one kernel, each a step from the one before; gain: in words
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cute.cli"
@@ -88,15 +90,29 @@ local function problem(job, case, size, bare)
   return p
 end
 
-local function grid_of(case, p)
-  local bm, bn = case.tile[1], case.tile[2]
+local function grid_of(c, p)
+  local bm, bn = c.tile[1], c.tile[2]
   return ((p.m + bm - 1) // bm) * ((p.n + bn - 1) // bn)
 end
 
--- The lesson's kernel and those that it is compared with.
+-- The lesson's kernel and those that it is compared with, or all rungs.
 local function contestants(case)
-  local list = {{case.name, case.kernel}}
-  return table.move(case.compare or {}, 1, #(case.compare or {}), 2, list)
+  if case.rungs then return case.rungs end
+  local list = {{name = case.name, kernel = case.kernel, tile = case.tile,
+                 block = case.block}}
+  for i, c in ipairs(case.compare or {}) do
+    list[i + 1] = {name = c.name, kernel = c.kernel, tile = case.tile,
+                   block = case.block}
+  end
+  return list
+end
+
+-- Records what was measured, a line for each result: for tools/ladders.lua.
+local function record(job, about, rows)
+  if not job.opt.record then return end
+  local lines = {"# " .. about}
+  for i, row in ipairs(rows) do lines[i + 1] = table.concat(row, "\t") end
+  must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
 ---------------------------------------------------------------------------
@@ -135,17 +151,28 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
-local function simulate(job, device, case, p, name, kernel)
+-- name, size, type, requests to global memory and their sectors, passes of
+-- shared memory and conflicts, instructions of warps
+local function counts(p, case, name, r)
+  local requests = 0
+  for _, l in ipairs(r.lines) do requests = requests + l.requests end
+  return {name, p.m .. "x" .. p.n, tostring(case.dtype), requests,
+          r:total "sectors", r:total "wavefronts", r:total "conflicts",
+          r.instructions}
+end
+
+local function simulate(job, device, case, p, c)
+  local name = c.name
   p.b:fill(0)
   local start = core.clock()
-  local run = cute.compile(kernel, p.A, p.B, {grid = grid_of(case, p),
-    block = case.block, device = device, seed = job.opt.seed,
+  local run = cute.compile(c.kernel, p.A, p.B, {grid = grid_of(c, p),
+    block = c.block, device = device, seed = job.opt.seed,
     faults = "return", progress = lib.progress_line("simulating " .. name)})
   local traced = core.clock() - start
   local report = run:launch()
   local ok, how = verify(case, p)
-  say("%-11s %d blocks of %d threads, %d bytes of shared memory each", name,
-    grid_of(case, p), case.block, run.program.info.smem)
+  say("%-13s %d blocks of %d threads, %d bytes of shared memory each", name,
+    grid_of(c, p), c.block, run.program.info.smem)
   say("verified    %s: %s", how, ok and "ok" or "WRONG")
   say("simulated   %.2f s (trace %.1f ms), %d instructions of warps, %s",
     report.seconds, traced * 1e3, report.instructions,
@@ -153,11 +180,11 @@ local function simulate(job, device, case, p, name, kernel)
   if not report.ok then say("%s", tostring(report)) end
   lib.print_resources(run.program, {"sm_80", "sm_90a"})
   lib.print_table(lib.traffic_table(report), "  ")
-  return ok and report.ok
+  return ok and report.ok, counts(p, case, name, report)
 end
 
 local function run_sim(job, device)
-  local ok = true
+  local ok, rows = true, {}
   for _, case in ipairs(job.cases) do
     for _, size in ipairs(sizes_of(job, case, {SIM_SIZE})) do
       local p = problem(job, case, size)
@@ -165,11 +192,13 @@ local function run_sim(job, device)
         p.cols, p.m, p.n, case.transpose and "^T" or "", tostring(case.dtype),
         tostring(device))
       for _, c in ipairs(contestants(case)) do
-        ok = simulate(job, device, case, p, c[1], c[2]) and ok
+        local good, row = simulate(job, device, case, p, c)
+        ok, rows[#rows + 1] = good and ok, row
       end
       if ok then lib.write_out(job, p.b, p.rows, p.cols) end
     end
   end
+  record(job, tostring(device), rows)
   return ok
 end
 
@@ -190,14 +219,14 @@ local function prepare(job, device, case, p, da, db)
   local list, oks = {}, {}
   local A, B = core.on_device(p.A, da), core.on_device(p.B, db)
   for i, c in ipairs(contestants(case)) do
-    local run = must(job, cute.compile(c[2], A, B, {grid = grid_of(case, p),
-      block = case.block, device = device}))
+    local run = must(job, cute.compile(c.kernel, A, B, {grid = grid_of(c, p),
+      block = c.block, device = device}))
     must(job, db:memset(0xff))  -- NaN: what is not written shows
     must(job, run:launch())
     must(job, device.dev:sync())
     must(job, db:download(p.b))
     oks[i] = verify(case, p)
-    list[i] = {name = c[1], launch = run.run}
+    list[i] = {name = c.name, launch = run.run}
     if i == 1 and oks[i] then lib.write_out(job, p.b, p.rows, p.cols) end
   end
   list[#list + 1] = {name = "driver", launch = function()
@@ -206,7 +235,9 @@ local function prepare(job, device, case, p, da, db)
   return list, oks
 end
 
-local function bench(job, device, case, size, rows)
+-- Each contestant's results beside the driver's: {name =, ok =, r =, driver =,
+-- gain = in words, before = the result of the rung before it}, ...
+local function bench(job, device, case, size)
   local gpu, dev = require "cute.gpu", device.dev
   check_memory(job, case, size, must(job, dev:free_memory()), "the GPU's")
   local p = problem(job, case, size)
@@ -214,38 +245,57 @@ local function bench(job, device, case, size, rows)
   local db = must(job, dev:buffer(case.dtype, p.m * p.n))
   local list, oks = prepare(job, device, case, p, da, db)
   local results = must(job, gpu.bench(list, {rounds = job.opt.rounds}))
-  local driver, all = results[#results], true
-  for i = 1, #results - 1 do
-    local r = results[i]
-    all = all and oks[i]
-    rows[#rows + 1] = {r.name, ("%dx%d %s"):format(p.m, p.n,
-      tostring(case.dtype)), ("%.0f"):format(p.bytes / 2^21),
-      oks[i] and "ok" or "WRONG", tbps(p, r.cold), tbps(p, r.hot),
-      tbps(p, driver.cold), tbps(p, driver.hot),
-      to_driver(r, driver, "cold"), to_driver(r, driver, "hot"),
-      lib.spread(r.hot)}
+  local out = {}
+  for i, c in ipairs(contestants(case)) do
+    out[i] = {name = c.name, case = case, p = p, ok = oks[i], r = results[i],
+              driver = results[#results], gain = c.gain,
+              before = case.rungs and results[i - 1]}
   end
   da:close()
   db:close()
-  return all
+  return out
+end
+
+local function gpu_row(o)
+  return {o.name, ("%dx%d %s"):format(o.p.m, o.p.n, tostring(o.case.dtype)),
+          ("%.0f"):format(o.p.bytes / 2^21), o.ok and "ok" or "WRONG",
+          tbps(o.p, o.r.cold), tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold),
+          tbps(o.p, o.driver.hot), to_driver(o.r, o.driver, "cold"),
+          to_driver(o.r, o.driver, "hot"), lib.spread(o.r.hot),
+          o.before and ("%+.1f %%"):format(100 * (o.before.hot.median
+            / o.r.hot.median - 1)) or ""}
+end
+
+-- name, size, type, MiB, TB/s cold and hot, the driver's, what it adds
+local function gpu_record(o)
+  return {o.name, ("%dx%d"):format(o.p.m, o.p.n), tostring(o.case.dtype),
+          ("%.0f"):format(o.p.bytes / 2^21), tbps(o.p, o.r.cold),
+          tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold), tbps(o.p, o.driver.hot),
+          o.gain or ""}
 end
 
 local function run_gpu(job, device)
-  local ok = true
+  local ok, lines = true, {}
   local rows = {{"kernel", "size", "MiB", "", "cold", "hot", "driver", "hot",
-                 "/driver", "hot", "spread"}}
-  say("device      %s, driver for CUDA %s", tostring(device),
+                 "/driver", "hot", "spread",
+                 job.cases[1].rungs and "gain hot" or ""}}
+  local about = ("%s, driver for CUDA %s"):format(tostring(device),
     tostring(device.info.cuda))
+  say("device      %s", about)
   for _, case in ipairs(job.cases) do
     local default = case.transpose and TRANSPOSE_SIZES or COPY_SIZES
     for _, size in ipairs(sizes_of(job, case, default)) do
-      ok = bench(job, device, case, size, rows) and ok
+      for _, o in ipairs(bench(job, device, case, size)) do
+        rows[#rows + 1], lines[#lines + 1] = gpu_row(o), gpu_record(o)
+        ok = ok and o.ok
+      end
     end
   end
   say("TB/s, read and written, cold (L2 flushed) and hot (back to back), "
     .. "beside the driver's copy\nof the same bytes; medians of %d "
     .. "interleaved rounds", job.opt.rounds)
   lib.print_table(rows)
+  record(job, about, lines)
   return ok
 end
 
@@ -267,7 +317,8 @@ local function options(spec)
     {"--m", "int", min = 1, max = MAX_EXTENT, help = "rows of A"},
     {"--n", "int", min = 1, max = MAX_EXTENT, help = "columns of A"},
     {"--rounds", "int", min = 1, default = 9,
-      help = "interleaved rounds of the bench on a GPU"}}
+      help = "interleaved rounds of the bench on a GPU"},
+    {"--record", "file", help = "writes the figures, for tools/ladders.lua"}}
   if not spec.cases then return list end
   local names = {}
   for i, case in ipairs(spec.cases) do names[i] = tostring(case.dtype) end
@@ -301,7 +352,8 @@ function copylesson.run(words, spec)
   local job = {name = name, spec = spec}
   job.opt = cli.parse(words, {name = name, about = spec.about,
     options = options(spec),
-    common = {"device", "arch", "emit", "output", "seed", "a", "out"}})
+    common = spec.rungs and {"device", "arch", "seed"}
+      or {"device", "arch", "emit", "output", "seed", "a", "out"}})
   job.cases = cases_of(spec, name, job.opt)
   lib.run(job, {emit = emit, gpu = run_gpu, sim = run_sim})
 end

@@ -69,6 +69,28 @@ end
 --- A chunk's name without its folder.
 function lib.short(file) return (file:gsub("^[@=]", ""):gsub("^.*/", "")) end
 
+--- The folder of the script that runs, with its slash.
+function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
+
+--- What a script gives to its lesson, the spec of require(module)[method](arg,
+-- spec), which does not run.
+---@param path string of the script
+---@param words string[]? of its command line
+---@param module string "cute.lesson"
+---@param method string "gemm"
+---@return table? spec or nil, message
+function lib.script_spec(path, words, module, method)
+  local own, kept, spec = arg, package.loaded[module], nil
+  package.loaded[module] = setmetatable({
+    [method] = function(_, s) spec = s end}, {__index = kept})
+  rawset(_G, "arg", {[0] = path, table.unpack(words or {})})
+  local ok, message = pcall(dofile, path)
+  rawset(_G, "arg", own)
+  package.loaded[module] = kept
+  if not ok then return nil, message end
+  return spec
+end
+
 ---------------------------------------------------------------------------
 -- Operands from files
 ---------------------------------------------------------------------------

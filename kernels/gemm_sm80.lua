@@ -43,6 +43,26 @@ local function store_rows(C, mma, tile, at, stages, alpha, beta)
   cute.copy(s2g, r, dst, inside(at[2]))
 end
 
+-- Asks for tile k of the operands: cp.async into its stage, or loads into
+-- registers, for arrived() to put there.
+local function ask(operands, k, stage)
+  cute.when(cute.lt(k, operands[1].k_tiles), function()
+    for _, X in ipairs(operands) do
+      if X.halves then X.take(k) else X.load(k, stage) end
+    end
+  end)
+  cute.arch.cp_async_commit_group()
+end
+
+local function arrived(operands, k, stage)
+  if not (operands[1].halves or operands[2].halves) then return end
+  cute.when(cute.lt(k, operands[1].k_tiles), function()
+    for _, X in ipairs(operands) do
+      if X.halves then X.put(stage) end
+    end
+  end)
+end
+
 -- The loop over tiles, blocks of K unrolled. Stages: `at` is multiplied, `read`
 -- comes next, `write` is free.
 local function main_loop(mma, A, B, C, stages)
@@ -53,9 +73,12 @@ local function main_loop(mma, A, B, C, stages)
   B.fetch(at, 0)
 
   local last = A.k_blocks - 1
+  assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
   for k_tile in cute.range(A.k_tiles) do
+    local asked  -- the stage that this pass fills
     for kb = 0, last do
       if kb == last then  -- on to the next tile; behind the last, the same
+        arrived({A, B}, next_tile - 1, asked)
         at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
         cute.arch.cp_async_wait_group(stages - 2)
         cute.arch.sync_threads()
@@ -63,12 +86,8 @@ local function main_loop(mma, A, B, C, stages)
       A.fetch(at, (kb + 1) % A.k_blocks)
       B.fetch(at, (kb + 1) % A.k_blocks)
       if kb == 0 then
-        cute.when(cute.lt(next_tile, A.k_tiles), function()
-          A.load(next_tile, write)
-          B.load(next_tile, write)
-        end)
-        cute.arch.cp_async_commit_group()
-        next_tile = next_tile + 1
+        ask({A, B}, next_tile, write)
+        asked, next_tile = write, next_tile + 1
         write, read = read, (read + 1) % stages
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
@@ -84,10 +103,10 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
     o.group or 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots, plain = o.plain})
+    slots = o.slots, plain = o.plain, halves = o.halves})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots, plain = o.plain})
+    slots = o.slots, plain = o.plain, halves = o.halves})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
 
@@ -117,10 +136,10 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, piece: integer?, fetch: any?, lead: integer?,
--- slots: integer?, plain: boolean?, min_blocks: integer?} group: tiles of M
--- that blocks walk together; rows: C leaves through shared memory; piece,
--- fetch, lead, slots, plain: of cute.tiles; min_blocks: on a multiprocessor,
--- which limits the registers
+-- slots: integer?, plain: boolean?, halves: boolean?, min_blocks: integer?}
+-- group: tiles of M that blocks walk together; rows: C leaves through shared
+-- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles; min_blocks:
+-- on a multiprocessor, which limits the registers
 ---@return {kernel: any, body: function, tile: integer[], block: integer}
 -- body: what the kernel does, for kernels that hand over to it
 return function(o)

@@ -11,8 +11,9 @@
 --     and l+1 (for A) or l and l+2 (for B) read the same address: the layout
 --     of the threads below sees to that.
 -- A and B lie so in memory already with --layout nt. With tn they are turned
--- on their way, 4 bytes a cp.async: 0.89. Tiles of 8 in K, since they are
--- unrolled: 16 take NVRTC 3.3 s to compile, 8 take 0.9, and 4 wait too often.
+-- on their way, from 16 bytes of K in registers: 0.91 (4 bytes a cp.async:
+-- 0.88). Tiles of 8 in K, since they are unrolled: 16 take longer to compile
+-- and are no faster, 4 wait too often.
 --   cutelua scripts/sgemm.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -30,7 +31,8 @@ local gemm = gemm_sm80 {
   permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each
                  cute.make_layout({8, 4}, {4, 1}), _},
   fetch = cute.make_copy_atom("UniversalCopy", cute.f32, 128), lead = 0,
-  plain = true,  -- no swizzle with nt: addresses are sums, known offsets
+  plain = true,  -- no swizzle: addresses are sums, known offsets
+  halves = true,
   slots = 2,  -- fragments of two steps of K: one is used, one is filled
 }
 

@@ -157,7 +157,7 @@ local IN_SCRIPTS = {
 local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
 local IN_SM80 = {
   {WAIT, 1}, {WAIT, 2}, {SYNC, 3}, {SYNC, 4}, {COMMIT, 1}, {COMMIT, 2},
-  {CLEAR, 1}, {"A.load(next_tile, write)", 1, "A.load(next_tile, read)"},
+  {CLEAR, 1}, {"next_tile, write)", 1, "next_tile, read)"},
   {"read = read, (read + 1) % stages", 1, "read = read, read"},
 }
 
@@ -203,6 +203,14 @@ describe("the ladder's faults are told:", function()
   for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do  -- C through shared memory
     it(title("gemm_sm80_best", f), function()
       assert_told(with_sm80("gemm_sm80_best", f), {136, 264, 64})
+    end)
+  end
+  for _, f in ipairs {{"X.put(stage)", 1}, {"arrived({A, B}", 1, "ipairs({A, B}"},
+                      {"next_tile - 1, asked", 1, "next_tile - 1, read"}} do
+    it(title("sgemm, operands turned,", f), function()
+      local rung = with_sm80("sgemm", f)
+      local r = run(rung, {128, 128, 64}, {layout = "tn"})
+      assert.is_false(r.ok)
     end)
   end
   it("behind the last tile, a stage that was never written", function()

@@ -102,6 +102,13 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
     {tile[1], tile[2], stages})
 end
 
+-- Contiguous rows, not swizzled. Where they are written across, 16 bytes more
+-- behind each of K keep the banks apart.
+local function plain_layout(bits, tile, stages, turned)
+  local run = tile[1] + (turned and 128 // bits or 0)
+  return cute.make_layout({tile[1], tile[2], stages}, {1, run, run * tile[2]})
+end
+
 ---------------------------------------------------------------------------
 -- Global to shared memory
 ---------------------------------------------------------------------------
@@ -179,15 +186,19 @@ end
 
 -- The way of t's tiles into shared memory s: load(k_tile, stage), and, where
 -- they go through registers, its halves take(k_tile) and put(stage).
-local function way_in(t, s, o, lead, width, turned)
+local function way_in(t, s, o, lead, turned)
   local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
-  local atom, async = copy_atom(t.element_type, width, (o.arch or 80) >= 80)
+  local width = tiles.vector(t, lead)
+  local halves = turned and o.halves and width > 1
+  if turned and not halves then width = 1 end
+  local atom, async = copy_atom(t.element_type, width,
+                                (o.arch or 80) >= 80 and not halves)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
     turned and 8)  -- 4 runs of 8 elements hit all banks
   local thr = g2s:get_slice(cute.arch.thread_idx())
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local inside = tiles.inside(thr, t, o.tile, o.at)
-  local way = {k_tiles = cute.size(src, 3)}
+  local way = {k_tiles = cute.size(src, 3), halves = halves}
   if async then
     function way.load(k_tile, stage)
       cute.copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage),
@@ -202,7 +213,7 @@ local function way_in(t, s, o, lead, width, turned)
     if pred then held:fill(0) end
     cute.copy(g2s, src(_, _, _, k_tile), held, pred)
   end
-  function way.put(stage) cute.copy(g2s, held, dst(_, _, _, stage)) end
+  function way.put(stage) cute.autovec_copy(held, dst(_, _, _, stage)) end
   function way.load(k_tile, stage)
     way.take(k_tile)
     way.put(stage)
@@ -218,12 +229,14 @@ end
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, arch: integer?, atom: any?, piece: any?, lead: integer?,
--- slots: integer?, plain: boolean?}
+-- slots: integer?, plain: boolean?, halves: boolean?}
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
 -- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
 -- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
--- turn (for all of a tile); plain: rows contiguous in both memories are not
--- swizzled, for fetches that take whole runs of them.
+-- turn (for all of a tile); plain: what is contiguous in M is padded at most,
+-- not swizzled, for fetches that take whole runs of it at known offsets;
+-- halves: what is turned comes in vectors through registers, by take and put,
+-- not an element a cp.async.
 function tiles.operand(t, o)
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
@@ -232,13 +245,11 @@ function tiles.operand(t, o)
   -- others are turned on their way into shared memory, one at a time.
   local s_lead = o.lead or dtype.bits == 16 and arch >= 75 and lead or 1
   local turned = s_lead ~= lead
-  local plain = o.plain and s_lead == 0 and not turned
-  local s = cute.make_smem_tensor(dtype, plain
-    and cute.make_layout {o.tile[1], o.tile[2], o.stages}
+  local s = cute.make_smem_tensor(dtype, o.plain and s_lead == 0
+    and plain_layout(dtype.bits, o.tile, o.stages, turned)
     or tiles.smem_layout(dtype.bits, o.tile, o.stages, s_lead, o.piece),
     128)                                                      -- (BM,BK,PIPE)
-  local A = way_in(t, s, o, lead, turned and 1 or tiles.vector(t, lead),
-                   turned)
+  local A = way_in(t, s, o, lead, turned)
 
   local tid, mma = cute.arch.thread_idx(), o.of
   local s2r = cute["make_tiled_copy_" .. o.which](

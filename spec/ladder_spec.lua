@@ -205,8 +205,9 @@ describe("the ladder's faults are told:", function()
       assert_told(with_sm80("gemm_sm80_best", f), {136, 264, 64})
     end)
   end
-  for _, f in ipairs {{"X.put(stage)", 1}, {"arrived({A, B}", 1, "ipairs({A, B}"},
-                      {"next_tile - 1, asked", 1, "next_tile - 1, read"}} do
+  for _, f in ipairs {
+    {"X.put(stage)", 1}, {"arrived({A, B}", 1, "ipairs({A, B}"},
+    {"next_tile - 1, asked", 1, "next_tile - 1, read"}} do
     it(title("sgemm, operands turned,", f), function()
       local rung = with_sm80("sgemm", f)
       local r = run(rung, {128, 128, 64}, {layout = "tn"})

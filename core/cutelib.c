@@ -316,9 +316,15 @@ void cutelib_open(lua_State *L) {
   kinds_open(L);
 }
 
+// One core a Lua state, also where a module loader forgets it and asks again
+// (busted does, for every file of specs): metatables are the state's, and
+// their functions keep the context that they were opened with.
 int luaopen_cute_core(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   ctx_new(L);
   lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.core");
   cutelib_open(L);
   layoutlib_open(L);
   tensorlib_open(L);

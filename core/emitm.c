@@ -234,13 +234,33 @@ static Side side_of(const Emit *e, const uint32_t *x) {
   return s;
 }
 
-static const char *vector_type(Emit *e, int64_t bits) {
+// What lies at a side: words of registers, elements of memory.
+static DType side_type(const Emit *e, const Side *s) {
+  return s->regs ? s->g->type : ir_type(e->fn, s->mem);
+}
+
+// The type of a vector of `bits` whose elements are t: `float4`; of words as
+// they come where CUDA has no vector of t.
+static const char *vector_of(Emit *e, DType t, int64_t bits) {
+  static const struct { DType t; const char *name; } of[] = {
+    {DT_F32, "float"}, {DT_I32, "int"}, {DT_F64, "double"},
+    {DT_I64, "longlong"}, {DT_U64, "ulonglong"}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    if (of[k].t == t && bits > dtype_bits(t))
+      return arena_printf(e->cx, &e->cx->scratch, "%s%" PRId64, of[k].name,
+                          bits / dtype_bits(t));
+  return bits == 64 ? "uint2" : "uint4";
+}
+
+static const char *vector_type(Emit *e, const Side *d, const Side *s,
+                               int64_t bits) {
+  DType t = side_type(e, d);
   switch (bits) {
     case 8: return "unsigned char";
     case 16: return "unsigned short";
     case 32: return "unsigned";
-    case 64: return "uint2";
-    case 128: return "uint4";
+    case 64: case 128:
+      return vector_of(e, t == side_type(e, s) ? t : DT_U32, bits);
     default:
       ctx_fail(e->cx, ERR_ARCH, "line %u: a move of %" PRId64
                " bits per thread has no CUDA C on sm_%d",
@@ -312,7 +332,7 @@ static bool partial(const Side *s, int64_t bits) {
 
 // One assignment; the narrowest type that fits both sides is preferred.
 static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = vector_type(e, bits);
+  const char *type = vector_type(e, d, s, bits);
   const char *own[2];
   const Side *both[2] = {d, s};
   for (int k = 0; k < 2; k++)
@@ -337,7 +357,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
     type = own[0];
   put_side(e, d, type, false);
   emitx_puts(e, " = ");
-  if (partial(s, bits)) put_part(e, s, vector_type(e, bits));
+  if (partial(s, bits)) put_part(e, s, vector_type(e, d, s, bits));
   else if (d->regs && s->regs && w[0] == bits && w[1] == bits &&
            strcmp(own[0], own[1]) != 0)
     emitx_reg(e, s->mem, s->bit / emituse_bits(ir_type(e->fn, s->mem)),
@@ -365,21 +385,9 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   }
 }
 
-// The vector type of `bits` of registers: `float4` of words of f32.
-static const char *words_type(Emit *e, const Regs *g, int64_t bits) {
-  static const struct { DType t; const char *name; } of[] = {
-    {DT_F32, "float"}, {DT_I32, "int"}, {DT_U32, "uint"},
-    {DT_F64, "double"}, {DT_I64, "longlong"}, {DT_U64, "ulonglong"}};
-  const char *name = "uint";
-  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
-    if (of[k].t == g->type) name = of[k].name;
-  return arena_printf(e->cx, &e->cx->scratch, "%s%" PRId64, name,
-                      bits / g->wbits);
-}
-
 // Memory to registers word by word, through a vector variable.
 static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = words_type(e, d->g, bits), *v = emitx_name(e, "v");
+  const char *type = vector_of(e, d->g->type, bits), *v = emitx_name(e, "v");
   emitx_printf(e, "const %s %s = ", type, v);
   put_side(e, s, type, true);
   emitm_end(e);
@@ -393,7 +401,7 @@ static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
 }
 
 static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = words_type(e, s->g, bits);
+  const char *type = vector_of(e, s->g->type, bits);
   put_side(e, d, type, false);
   emitx_printf(e, " = make_%s(", type);
   for (int64_t k = 0; k < bits / s->g->wbits; k++) {

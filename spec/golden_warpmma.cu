@@ -60,6 +60,6 @@ warpmma(const unsigned short *__restrict__ mA,
   // golden_kernels.lua:72
   SM80_16x8x16_F32BF16BF16F32_TN(&tCrC[0], &tCrA[0], &tCrB[0]);
   // golden_kernels.lua:73
-  *(uint2 *)(mC + i3) = *(const uint2 *)&tCrC[0];
-  *(uint2 *)(mC + i3 + 64) = *(const uint2 *)&tCrC[2];
+  *(float2 *)(mC + i3) = *(const float2 *)&tCrC[0];
+  *(float2 *)(mC + i3 + 64) = *(const float2 *)&tCrC[2];
 }

@@ -38,7 +38,7 @@ local function check_views(device)
     local call = vector(source, B)
     assert(call:launch(opts))
     for i = 0, 63 do assert.equal(i + offset, B[i]) end
-    assert.equal(offset == 0, call:trace {block = 16}.source:find("uint4", 1,
+    assert.equal(offset == 0, call:trace {block = 16}.source:find("float4", 1,
       true) ~= nil)
   end
   assert(strict(A, B):launch(opts))

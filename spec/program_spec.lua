@@ -171,6 +171,32 @@ stage {}
       .. "local _, d = lfs.dir '.' print(type(d)) d:close()"})
   end)
 
+  it("loads cute again, as busted does for every file", function()
+    local out = clean {"-e", [[
+      local function load()
+        for name in pairs(package.loaded) do
+          if name:find "^cute" then package.loaded[name] = nil end
+        end
+        collectgarbage()
+        return require "cute"
+      end
+      local first = load()
+      local layout, x = first.make_layout {4, 2}, first.ones({4}, first.f32)
+      local y = first.zeros({4}, first.f32)
+      local double = first.kernel("double", function(a, b)
+        for i = 0, 3 do b[i] = a[i] * 2 end
+      end)
+      first = nil
+      for i = 1, 20 do
+        local cute = load()
+        for k = 1, 200 do cute.make_layout({k, 3}):coalesce() end
+        assert(double(x, y):launch {grid = 1, block = 1, device = "sim"}.ok)
+        assert(layout == cute.make_layout {4, 2})
+        print(cute.composition(layout, cute.make_layout {2}), y[3])
+      end]]}
+    assert.equal(("2:1\t2.0\n"):rep(20), out)
+  end)
+
   it("carries every Lua file of lua/ and kernels/", function()
     local names = clean {"-e",
       "print(table.concat(require'cute.sys'.modules(), '\\n'))"}

@@ -194,7 +194,7 @@ stage {}
         assert(layout == cute.make_layout {4, 2})
         print(cute.composition(layout, cute.make_layout {2}), y[3])
       end]]}
-    assert.equal(("2:1\t2.0\n"):rep(20), out)
+    assert.equal(("(2):(1)\t2.0\n"):rep(20), out)
   end)
 
   it("carries every Lua file of lua/ and kernels/", function()

@@ -16,9 +16,8 @@ local function run(code, lost)
       return (text:gsub("^.-:%d+: ", ""))
     end
   ]] .. code
-  return support.exec({support.lua, "-e", code}, {env = {
-    LD_LIBRARY_PATH = folder, LUA_PATH = package.path,
-    LUA_CPATH = package.cpath, FAKE_LOST = lost, CUTELUA_NO_CUDA = "0"}})
+  return support.run_lua({"-e", code}, {LD_LIBRARY_PATH = folder,
+    FAKE_LOST = lost, CUTELUA_NO_CUDA = "0"})
 end
 
 local has_cc = support.read "spec/fakecuda.c" and

@@ -43,8 +43,7 @@ end)
 
 describe("a GEMM script", function()
   local function run(script, ...)
-    return support.exec({support.lua, "scripts/" .. script .. ".lua", ...},
-      {env = {LUA_PATH = package.path, LUA_CPATH = package.cpath}})
+    return support.run_lua {"scripts/" .. script .. ".lua", ...}
   end
 
   for _, case in ipairs {

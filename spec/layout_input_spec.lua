@@ -2,21 +2,9 @@
 -- values, extents of 0, numbers beyond what fits. And drawing in colour.
 local cute = require "cute"
 local draw = require "cute.draw"
+local support = require "spec.support"
 local L = cute.layout
-
--- The message behind its position; at most five lines.
-local function message(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error was raised")
-  local _, lines = tostring(err):gsub("\n", "\n")
-  assert.is_true(lines < 5, "more than five lines: " .. tostring(err))
-  return (tostring(err):gsub("^[^\n]-%.lua:%d+: ", ""))
-end
-
-local function raises(want, f, ...)
-  local got = message(f, ...)
-  assert.is_truthy(got:find(want, 1, true), got)
-end
+local message, raises = support.message, support.raises
 
 describe("ill-formed notation", function()
   -- text, the text up to what is wrong, what the message says

@@ -1,25 +1,9 @@
 -- Layouts in Lua: notation, values, comfort, and what is refused with which
 -- words. The laws of the algebra are in layout_property_spec.lua.
 local cute = require "cute"
+local support = require "spec.support"
 local ANY, X = cute._, cute.X
-
--- What a call raises, without the position, which must be this file's.
-local function message(f, ...)
-  local args = table.pack(...)
-  local ok, err = pcall(function() return f(table.unpack(args, 1, args.n)) end)
-  assert.is_false(ok, "no error was raised")
-  local text = tostring(err):match "^[^\n]-layout_spec%.lua:%d+: (.*)$"
-  assert.is_truthy(text, "no position in: " .. tostring(err))
-  local _, lines = text:gsub("\n", "\n")
-  assert.is_true(lines < 5, "more than five lines: " .. text)
-  return text
-end
-
-local function raises(want, f, ...)
-  local got = message(f, ...)
-  assert.is_truthy(got:find(want, 1, true),
-                   ("%q expected in %q"):format(want, got))
-end
+local message, raises = support.message, support.raises
 
 local L = cute.layout
 

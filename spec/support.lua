@@ -1,4 +1,6 @@
---- What specs of the program share: running it, temporary folders.
+--- What specs share: errors and texts, running the program, folders.
+local assert = require "luassert"
+
 local support = {}
 
 support.program = os.getenv "CUTELUA" or "build/cutelua"
@@ -30,6 +32,65 @@ function support.write(path, ...)
   return path
 end
 
+--- Equal, or both NaN.
+function support.same(a, b) return a == b or a ~= a and b ~= b end
+
+--- x rounded to f32 by string.pack: independent of our conversions.
+---@param x number
+function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
+
+--- A text with the nth occurrence of `from` replaced.
+---@param text string
+---@param from string
+---@param nth integer
+---@param to string
+function support.change(text, from, nth, to)
+  local at = 0
+  for _ = 1, nth do
+    at = text:find(from, at + 1, true)
+    assert(at, from)
+  end
+  return text:sub(1, at - 1) .. to .. text:sub(at + #from)
+end
+
+--- The lines of a text that are not empty.
+---@param text string
+---@return string[]
+function support.lines(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
+
+--- What f(...) raises, in at most five lines beside the tensors it lists, and
+-- the line of the spec that it names in front.
+---@param f function
+---@return string text
+---@return integer line
+function support.message(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  local own = type(f) == "function" and
+    debug.getinfo(f, "S").source:find "_spec%.lua$" and "_spec" or ""
+  local line, text = tostring(err):match(
+    "^[^\n]-spec/[%w_]+" .. own .. "%.lua:(%d+): (.*)$")
+  assert.is_truthy(line, "no position in: " .. tostring(err))
+  local _, more = text:gsub("\n  %u ptr%[[^\n]*", ""):gsub("\n", "")
+  assert.is_true(more < 5, "more than five lines: " .. text)
+  return text, tonumber(line)
+end
+
+--- f(...) raises an error that holds this text, or all of these.
+---@param want string | string[]
+---@param f function
+function support.raises(want, f, ...)
+  local got = support.message(f, ...)
+  for _, text in ipairs(type(want) == "table" and want or {want}) do
+    assert.is_truthy(got:find(text, 1, true),
+      ("%q expected in %q"):format(text, got))
+  end
+end
+
 --- Runs a command (a list of words); returns its standard output, standard
 -- error and exit code (128 + n for signal n).
 ---@param words string[]
@@ -51,6 +112,16 @@ function support.exec(words, opt)
   local out, err = support.read(dir .. "/out"), support.read(dir .. "/err")
   support.remove(dir)
   return out, err, how == "signal" and 128 + code or code
+end
+
+--- Runs the interpreter with these arguments; it finds the modules that this
+-- one does.
+---@param words string[]
+---@param env? table<string,string>
+function support.run_lua(words, env)
+  local all = {LUA_PATH = package.path, LUA_CPATH = package.cpath}
+  for name, value in pairs(env or {}) do all[name] = value end
+  return support.exec({support.lua, table.unpack(words)}, {env = all})
 end
 
 --- Runs the program under test with these arguments.

@@ -2,14 +2,9 @@
 -- traced form, which is rewritten by what is known of the bits.
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
+local support = require "spec.support"
 local ANY = cute._
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  assert.is_truthy(tostring(err):find(want, 1, true),
-                   ("%q expected in %q"):format(want, err))
-end
+local raises = support.raises
 
 -- Any swizzle of up to 3 bits whose bits stay below 2^12.
 local function random_swizzle(r)

@@ -1,18 +1,7 @@
 local cute = require "cute"
+local support = require "spec.support"
 local _, X = cute._, cute.X
-
--- What a call raises, without position.
-local function message(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^[^\n]-:%d+: ", ""))
-end
-
-local function raises(want, f, ...)
-  local got = message(f, ...)
-  assert.is_truthy(got:find(want, 1, true),
-    ("%q expected in %q"):format(want, got))
-end
+local message, raises = support.message, support.raises
 
 -- A host tensor of integers: element of offset k is k.
 local function counting(layout, dtype)

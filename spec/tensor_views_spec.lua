@@ -1,8 +1,10 @@
 -- Tensors seen through layouts: tilers of layouts, counting iterators, host
 -- tensors of another element type, negative strides, and bad arguments.
 local cute = require "cute"
+local support = require "spec.support"
 local ANY = cute._
 local L = cute.layout
+local raises = support.raises
 
 local function numbered(layout)
   local t = cute.zeros(layout, cute.f32)
@@ -14,19 +16,6 @@ local function values(t)
   local list = {}
   for _, x in t:elements() do list[#list + 1] = x end
   return list
-end
-
-local function message(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error was raised")
-  local _, lines = tostring(err):gsub("\n", "\n")
-  assert.is_true(lines < 5, "more than five lines: " .. tostring(err))
-  return tostring(err)
-end
-
-local function raises(want, f, ...)
-  local got = message(f, ...)
-  assert.is_truthy(got:find(want, 1, true), got)
 end
 
 describe("tilers", function()

@@ -2,13 +2,8 @@
 -- tuples; docs/layouts.md has one example of each function.
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  assert.is_truthy(tostring(err):find(want, 1, true),
-                   ("%q expected in %q"):format(want, err))
-end
+local support = require "spec.support"
+local raises = support.raises
 
 local function map(f, t)
   if type(t) ~= "table" then return f(t) end

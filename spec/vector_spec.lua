@@ -1,15 +1,7 @@
 local cute = require "cute"
+local support = require "spec.support"
 local _ = cute._
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  assert.is_truthy(tostring(err):find(want, 1, true),
-    ("%q expected in %q"):format(want, tostring(err)))
-end
-
--- x rounded to f32.
-local function f32(x) return (string.unpack("f", string.pack("f", x))) end
+local f32, raises = support.f32, support.raises
 
 local THREADS, LANES = 32, 4
 

@@ -1,22 +1,10 @@
 -- fill, clear, axpby, transform, reduce; all forms of gemm; and that every
 -- function of atoms and tiled operations is annotated.
 local cute = require "cute"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
 local _ = cute._
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error was raised")
-  for _, text in ipairs(want) do
-    assert.is_truthy(tostring(err):find(text, 1, true),
-      ("%q expected in %q"):format(text, tostring(err)))
-  end
-end
-
-local function tensor(n, dtype, f)
-  local t = cute.zeros({n}, dtype)
-  for i = 0, n - 1 do t[i] = f(i) end
-  return t
-end
+local tensor, raises = kernels.tensor, support.raises
 
 local function launch(f, ...)
   local call = cute.kernel("k", f)(...)
@@ -48,11 +36,11 @@ local SPACES = {
 describe("algorithms", function()
   for name, place in pairs(SPACES) do
     it("on " .. name, function()
-      local x = tensor(12, cute.bf16, function(i) return i - 4 end)
-      local y = tensor(12, cute.f32, function(i) return 100 * i end)
-      local z = tensor(12, cute.f32, function() return 7 end)
-      local w = tensor(12, cute.i32, function(i) return i end)
-      local s = tensor(2, cute.f32, function() return 0 end)
+      local x = tensor({12}, cute.bf16, function(i) return i - 4 end)
+      local y = tensor({12}, cute.f32, function(i) return 100 * i end)
+      local z = tensor({12}, cute.f32, function() return 7 end)
+      local w = tensor({12}, cute.i32, function(i) return i end)
+      local s = tensor({2}, cute.f32, function() return 0 end)
       launch(function(mX, mY, mZ, mW, mS)
         local a, b, c, d = place(mX), place(mY), place(mZ), place(mW)
         cute.axpby(2, a, 0.5, b)
@@ -78,8 +66,8 @@ describe("algorithms", function()
   end
 
   it("axpby takes predicates, and reads no y times zero", function()
-    local x = tensor(8, cute.f32, function(i) return i end)
-    local y = tensor(8, cute.f32, function() return 5 end)
+    local x = tensor({8}, cute.f32, function(i) return i end)
+    local y = tensor({8}, cute.f32, function() return 5 end)
     local u = cute.empty({8}, cute.f32)
     launch(function(mX, mY, mU)
       local p = cute.make_rmem_tensor({8}, cute.Boolean)
@@ -94,9 +82,9 @@ describe("algorithms", function()
   end)
 
   it("fill and clear, transform of two", function()
-    local x = tensor(6, cute.i32, function(i) return i end)
-    local y = tensor(6, cute.i32, function() return 9 end)
-    local z = tensor(6, cute.i32, function() return 9 end)
+    local x = tensor({6}, cute.i32, function(i) return i end)
+    local y = tensor({6}, cute.i32, function() return 9 end)
+    local z = tensor({6}, cute.i32, function() return 9 end)
     launch(function(mX, mY, mZ)
       cute.fill(mY, 4)
       cute.transform(mX, mY, mZ, function(a, b) return a * 10 + b end)
@@ -186,8 +174,8 @@ describe("gemm", function()
 
   it("of plain vectors and matrices, with multiply-adds", function()
     local fma = cute.make_mma_atom "UniversalFMA<float>"
-    local x = tensor(4, cute.f32, function(i) return i + 1 end)
-    local y = tensor(3, cute.f32, function(i) return 10 ^ i end)
+    local x = tensor({4}, cute.f32, function(i) return i + 1 end)
+    local y = tensor({3}, cute.f32, function(i) return 10 ^ i end)
     local c = cute.zeros({3, 4}, cute.f32)
     launch(function(mX, mY, mC)
       local d = cute.make_tensor(mC.iterator,

@@ -3,21 +3,13 @@
 -- the simulator, and as the instruction in NVRTC's PTX.
 local core = require "cute.core"
 local cute = require "cute"
+local kernels = require "spec.kernels"
+local raises = require "spec.support".raises
 local _ = cute._
+local tensor = kernels.tensor
 
 -- An element type's value of raw bits.
 local function value_of(dtype, bits) return core.from_bits(dtype, bits) end
-
-local function tensor(shape, dtype, f)
-  local stride, n = {}, 1
-  for i = #shape, 1, -1 do stride[i], n = n, n * shape[i] end
-  local t = cute.zeros(cute.make_layout(shape, stride), dtype)
-  if f then
-    local flat = cute.make_tensor(t.iterator, cute.make_layout {n})
-    for i = 0, n - 1 do flat[i] = f(i) end
-  end
-  return t
-end
 
 -- Deterministic numbers in [lo, hi].
 local function integers(seed, lo, hi)
@@ -28,34 +20,14 @@ end
 
 -- NVRTC's PTX of the call has this text.
 local function holds(call, arch, text, block)
-  local out, why = call:trace({block = block or 32}):compile(arch)
-  if not out and tostring(why):find("no-nvrtc", 1, true) then return end
-  assert.is_truthy(out, tostring(why))
-  assert.is_truthy(out.ptx:find(text, 1, true), text .. " in the PTX")
+  local out = kernels.compiled(call:trace {block = block or 32}, arch)
+  assert.is_truthy(not out or out.ptx:find(text, 1, true),
+                   text .. " in the PTX")
 end
 
 -- on: "gpu", or nil for the simulator.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
-end
-
-local function fragments(thr, mA, mB, mC)
-  local rA, rB = thr:partition_fragment_A(mA), thr:partition_fragment_B(mB)
-  local rC = thr:partition_fragment_C(mC)
-  cute.autovec_copy(thr:partition_A(mA), rA)
-  cute.autovec_copy(thr:partition_B(mB), rB)
-  cute.autovec_copy(thr:partition_C(mC), rC)
-  return rA, rB, rC
-end
-
-local function plain_gemm(mma)
-  return cute.kernel("lanes", function(mA, mB, mC, mD)
-    local thr = mma:get_slice(cute.arch.thread_idx())
-    local rA, rB, rC = fragments(thr, mA, mB, mC)
-    local rD = cute.make_fragment_like(rC)
-    cute.gemm(mma, rD, rA, rB, rC)
-    cute.autovec_copy(rD, thr:partition_C(mD))
-  end)
 end
 
 local function dot_products(on)
@@ -70,7 +42,7 @@ local function dot_products(on)
       local B = tensor({4, K}, cute[dtype], integers(5, -top - 1, top))
       local C = tensor({8, 4}, cute.i32, integers(9, 2^31 - 99, 2^31 - 1))
       local D = tensor({8, 4}, cute.i32)
-      local call = plain_gemm(mma)(A, B, C, D)
+      local call = kernels.tile(mma)(A, B, C, D)
       run(call, "sm_80", on)
       for m = 0, 7 do
         for n = 0, 3 do
@@ -81,7 +53,7 @@ local function dot_products(on)
       end
       if on then return end
       if text then holds(call, "sm_80", text) end
-      holds(call, "sm_80", "lanes")
+      holds(call, "sm_80", ".entry tile")
     end)
   end
 end
@@ -97,7 +69,7 @@ describe("atoms of a single thread", function()
       local B = tensor({8, 3}, cute.f32, integers(5, -50, 50))
       local C = tensor({8, 8}, cute.f32, integers(9, -50, 50))
       local D = tensor({8, 8}, cute.f32)
-      local call = plain_gemm(mma)(A, B, C, D)
+      local call = kernels.tile(mma)(A, B, C, D)
       run(call, "sm_100a")
       for m = 0, 7 do
         for n = 0, 7 do
@@ -354,8 +326,8 @@ describe("block-scaled atoms", function()
   it("say which operands they take", function()
     local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<"
       .. "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>")
-    local function try(change)
-      local ok, why = pcall(function()
+    local function refused(want, change)
+      raises(want, function()
         cute.kernel("bad", function()
           local thr = mma:get_slice(0)
           local rA, rB = thr:partition_fragment_A({16, 64}),
@@ -364,19 +336,19 @@ describe("block-scaled atoms", function()
           change(rA, rB, rC)
         end)():trace {block = 32}
       end)
-      assert.is_false(ok)
-      return tostring(why)
     end
-    assert.truthy(try(function(a, b, c) cute.gemm(mma, c, a, b, c) end)
-      :find("takes {A, scales} and {B, scales}", 1, true))
-    assert.truthy(try(function(a, b, c)
+    refused("takes {A, scales} and {B, scales}", function(a, b, c)
+      cute.gemm(mma, c, a, b, c)
+    end)
+    refused("takes the scales of A from registers of e4m3 or u8",
+            function(a, b, c)
       local s = cute.make_rmem_tensor({4, 1, 1}, cute.f32)
       cute.gemm(mma, c, {a, s}, {b, s}, c)
-    end):find("takes the scales of A from registers of e4m3 or u8", 1, true))
-    assert.truthy(try(function(a, b, c)
+    end)
+    refused("(4,1,1) here", function(a, b, c)
       local s = cute.make_rmem_tensor({4, 2, 1}, cute.e4m3)
       cute.gemm(mma, c, {a, s}, {b, s}, c)
-    end):find("(4,1,1) here", 1, true))
+    end)
   end)
 end)
 
@@ -524,7 +496,7 @@ describe("movmatrix #gpu", function() movmatrix "gpu" end)
 describe("atoms that are tables alone", function()
   it("say so, whatever the operands", function()
     local function refused(name, want, copy)
-      local ok, why = pcall(function()
+      raises(name .. " is described by its layouts alone: " .. want, function()
         cute.kernel("k", function()
           local r = cute.make_rmem_tensor({4}, cute.f32)
           local s = cute.make_smem_tensor(cute.f32, {4})
@@ -535,9 +507,6 @@ describe("atoms that are tables alone", function()
           end
         end)():trace {block = 128}
       end)
-      assert.is_false(ok)
-      assert.truthy(tostring(why):find(name .. " is described by its layouts "
-        .. "alone: " .. want, 1, true), tostring(why))
     end
     refused("SM90_64x64x16_F32F16F16_SS<K,K>", "warpgroups")
     refused("SM90_64x64x16_F32F16F16_RS<K,K>", "warpgroups")

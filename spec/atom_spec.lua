@@ -2,15 +2,9 @@
 -- names, one tile of each through the simulator against a plain loop, and
 -- NVRTC's opinion of each instruction.
 local cute = require "cute"
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error was raised")
-  for _, text in ipairs(type(want) == "table" and want or {want}) do
-    assert.is_truthy(tostring(err):find(text, 1, true),
-      ("%q expected in %q"):format(text, tostring(err)))
-  end
-end
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+local raises = support.raises
 
 local TYPES = {
   F16 = "f16", BF16 = "bf16", TF32 = "tf32", F32 = "f32", F64 = "f64",
@@ -58,21 +52,9 @@ local function tile_kernel(atom)
   local M, N, K = table.unpack(mma.tile_size_mnk)
   local d, a, b, c = table.unpack(atom.types)
   local t = {
-    cute.zeros(cute.make_layout({M, K}, {K, 1}), a),
-    cute.zeros(cute.make_layout({N, K}, {K, 1}), b),
-    cute.zeros(cute.make_layout({M, N}, {N, 1}), c),
-    cute.zeros(cute.make_layout({M, N}, {N, 1}), d)}
-  local call = cute.kernel("tile", function(mA, mB, mC, mD)
-    local thr = mma:get_slice(cute.arch.thread_idx())
-    local rA, rB = thr:partition_fragment_A(mA), thr:partition_fragment_B(mB)
-    local rC, rD = thr:partition_fragment_C(mC), thr:partition_fragment_C(mD)
-    cute.autovec_copy(thr:partition_A(mA), rA)
-    cute.autovec_copy(thr:partition_B(mB), rB)
-    cute.autovec_copy(thr:partition_C(mC), rC)
-    cute.gemm(mma, rD, rA, rB, rC)
-    cute.autovec_copy(rD, thr:partition_C(mD))
-  end)(table.unpack(t))
-  return call, t, M, N, K
+    cute.zeros({M, K}, a), cute.zeros({N, K}, b), cute.zeros({M, N}, c),
+    cute.zeros({M, N}, d)}
+  return kernels.tile(mma)(table.unpack(t)), t, M, N, K
 end
 
 local function fill(t, rows, cols, dtype, f)

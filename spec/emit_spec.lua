@@ -3,6 +3,7 @@
 -- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you
 -- commit them.
 local cute = require "cute"
+local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 local function program(f, opts, ...)
@@ -29,13 +30,8 @@ local function find(text, what)
 end
 
 local function compiles(p)
-  for _, arch in ipairs {"sm_80", "sm_90a"} do
-    local out, message = p:compile(arch)
-    if not out and message:find "no%-nvrtc" then
-      return pending "NVRTC is not here"
-    end
-    assert.is_nil(message)
-  end
+  return kernels.compiles(p, {"sm_80", "sm_90a"}) or
+    pending "NVRTC is not here"
 end
 
 ---------------------------------------------------------------------------
@@ -258,12 +254,6 @@ end)
 -- Meaning: compiled for the host, run, and compared with the simulator
 ---------------------------------------------------------------------------
 
-local function cxx()
-  for _, name in ipairs {"g++", "clang++", "c++"} do
-    if os.execute(name .. " --version >/dev/null 2>&1") then return name end
-  end
-end
-
 local THREADS, OUT, N = 32, 24, 256
 
 -- A generator of expressions over traced values, by type. `r` is the random
@@ -419,8 +409,6 @@ local function register_kernel(rounds)
   end
 end
 
-local function same(a, b) return a == b or (a ~= a and b ~= b) end
-
 local function run_sim(kernel)
   local i, f = inputs()
   local o = cute.zeros({THREADS * OUT}, cute.i32)
@@ -438,38 +426,19 @@ local function gpu_agrees(kernel)
   assert(call:launch {grid = 1, block = THREADS, device = "gpu"})
   for k = 0, THREADS * OUT - 1 do
     assert.equal(sim_o[k], o[k], ("o[%d]"):format(k))
-    assert.is_true(same(sim_g[k], g[k]), ("g[%d]: %s on the simulator, %s")
-      :format(k, sim_g[k], g[k]))
+    assert.is_true(support.same(sim_g[k], g[k]),
+      ("g[%d]: %s on the simulator, %s"):format(k, sim_g[k], g[k]))
   end
-end
-
--- The host's results of a text: an iterator over its bytes.
-local function run_host(compiler, text, i, f)
-  local dir <close> = setmetatable({path = support.folder()}, {
-    __close = function(d) support.remove(d.path) end})
-  support.write(dir.path .. "/k.cu", text)
-  local out, err, code = support.exec({compiler, "-O1", "-w",
-    "-ffp-contract=off", "-fwrapv", "-DKERNEL=k", "-DN=" .. N,
-    "-DTHREADS=" .. THREADS, "-DM=" .. THREADS * OUT, "-include",
-    "spec/cudahost.h", "-x", "c++", dir.path .. "/k.cu", "-o",
-    dir.path .. "/k", "-lm"})
-  assert.equal("", err .. out, text)
-  assert.equal(0, code)
-  out, err, code = support.exec({dir.path .. "/k"}, {
-    stdin = packed(i, "<i4") .. packed(f, "<f")})
-  assert.equal("", err)
-  assert.equal(0, code)
-  return out
 end
 
 -- The text, compiled for the host, gives the same values.
 local function host_agrees(kernel)
-  local compiler = cxx()
-  if not compiler then return pending "no C++ compiler here" end
   local call, o, g, i, f = run_sim(kernel)
   -- for sm_75 all conversions are plain C
   local text = call:trace({block = THREADS}).fn:emit(75)
-  local out = run_host(compiler, text, i, f)
+  local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
+    "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))
+  if not out then return pending "no C++ compiler here" end
   local at = 1
   for k = 0, THREADS * OUT - 1 do
     local v
@@ -479,7 +448,7 @@ local function host_agrees(kernel)
   for k = 0, THREADS * OUT - 1 do
     local v
     v, at = ("<f"):unpack(out, at)
-    assert.is_true(same(g[k], v), ("g[%d]: %s on the simulator, %s\n%s")
+    assert.is_true(support.same(g[k], v), ("g[%d]: %s on the simulator, %s\n%s")
       :format(k, g[k], v, text))
   end
   return text

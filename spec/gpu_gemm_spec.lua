@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cute.lesson"
+local kernels = require "spec.kernels"
 local load_script = require "spec.lesson"
 local script
 
@@ -18,7 +19,7 @@ local function problem(m, n, k, dynamic)
     local b = core.buffer("bf16", rows * cols)
     if seed then b:fill_normal(seed) end
     p[name:lower()] = b
-    p[name] = cute.make_tensor(b, cute.make_layout({rows, cols}, {cols, 1}))
+    p[name] = kernels.row_major(b, rows, cols)
   end
   matrix("A", m, k, m + k)
   matrix("B", n, k, n * 3 + k)

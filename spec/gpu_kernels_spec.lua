@@ -4,9 +4,8 @@
 -- simulator without a fault, and NVRTC takes its text.
 local core = require "cute.core"
 local cute = require "cute"
+local kernels = require "spec.kernels"
 local arch = cute.arch
-
-local ARCH = "sm_90a"
 
 ---------------------------------------------------------------------------
 -- Inputs
@@ -23,20 +22,16 @@ local function tensor(dtype, layout, fill)
   return cute.make_tensor(b, l)
 end
 
-local function row_major(shape)
-  local strides, s = {}, 1
-  for i = #shape, 1, -1 do strides[i], s = s, s * shape[i] end
-  return {shape, strides}
-end
-
 local function normal(dtype, ...)
   local s = seed
-  return tensor(dtype, row_major {...}, function(b) b:fill_normal(s) end)
+  return tensor(dtype, {{...}, cute.LayoutRight},
+                function(b) b:fill_normal(s) end)
 end
 
 local function ints(dtype, lo, hi, ...)
   local s = seed
-  return tensor(dtype, row_major {...}, function(b) b:fill_int(s, lo, hi) end)
+  return tensor(dtype, {{...}, cute.LayoutRight},
+                function(b) b:fill_int(s, lo, hi) end)
 end
 
 -- Elements from a list of bit patterns, over and over.
@@ -78,8 +73,16 @@ local function zeros(dtype, ...) return cute.zeros({...}, dtype) end
 -- The table: name, inputs, kernel; grid and block where not 1 and 32
 ---------------------------------------------------------------------------
 
+-- The numbers of a case are the same whichever cases run.
 local CASES = {}
-local function case(c) CASES[#CASES + 1] = c end
+local function case(c)
+  local make = c.make
+  c.make = function()
+    seed = 1000
+    return make()
+  end
+  CASES[#CASES + 1] = c
+end
 
 -- Y(i,j) = the j-th of `columns` functions of element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
@@ -371,55 +374,10 @@ end
 
 ---------------------------------------------------------------------------
 
-local function run(c, device)
-  seed = 1000
-  local t = c.make()
-  local k = cute.kernel("k", c.kernel)
-  local call = k(table.unpack(t))
-  local out = assert(call:launch {grid = c.grid or 1, block = c.block or 32,
-                                  device = device})
-  for i, x in ipairs(t) do t[i] = (core.param_memory(x)) end
-  return t, out, call
-end
-
--- Elements of b that differ from a's, at most a few, in words.
-local function differences(a, b)
-  if a:bytes() == b:bytes() then return end
-  local out, count = {}, 0
-  local size = #a:bytes() // #a
-  for i = 0, #a - 1 do
-    if a:bytes(i, 1) ~= b:bytes(i, 1) then
-      count = count + 1
-      if count <= 4 then
-        local format = "<I" .. size
-        out[count] = ("element %d: simulator %s (%x), GPU %s (%x)"):format(i,
-          a[i], format:unpack(a:bytes(i, 1)), b[i],
-          format:unpack(b:bytes(i, 1)))
-      end
-    end
-  end
-  return ("%d of %d differ: %s"):format(count, #a, table.concat(out, "; "))
-end
-
-local function near(a, b, bound)
-  for i = 0, #a - 1 do
-    local x, y = a[i], b[i]
-    if math.abs(x - y) > bound * math.max(math.abs(x), 1e-3) then
-      return ("element %d: simulator %.9g, GPU %.9g"):format(i, x, y)
-    end
-  end
-end
-
 describe("small kernels", function()
   for _, c in ipairs(CASES) do
     it("run on the simulator and compile: " .. c[1], function()
-      local _, report, call = run(c, "sim:" .. ARCH)
-      assert.is_true(report.ok, tostring(report))
-      local out, why = call:trace {block = c.block or 32}:compile(ARCH)
-      if not out and why:find("[no-nvrtc]", 1, true) then
-        return pending "NVRTC is not here"
-      end
-      assert.is_truthy(out, why)
+      return kernels.check(c, {"sm_90a"}) or pending "NVRTC is not here"
     end)
   end
 end)
@@ -427,14 +385,7 @@ end)
 describe("small kernels on a GPU #gpu", function()
   for _, c in ipairs(CASES) do
     it("give what the simulator gives: " .. c[1], function()
-      local want = run(c, "sim:" .. ARCH)
-      local got = run(c, "gpu")
-      for i = 1, #want do
-        local wrong
-        if c.bound then wrong = near(want[i], got[i], c.bound)
-        else wrong = differences(want[i], got[i]) end
-        assert.is_nil(wrong, ("tensor %d, %s"):format(i, wrong))
-      end
+      kernels.agree(c)
     end)
   end
 end)

@@ -3,18 +3,20 @@
 -- simulator, bit for bit. In the style of gpu_kernels_spec.lua.
 local core = require "cute.core"
 local cute = require "cute"
-local arch = cute.arch
+local kernels = require "spec.kernels"
+local raises = require "spec.support".raises
 local T = require "spec.names_support"
+local arch = cute.arch
 
-local ARCH = "sm_90a"
-
+-- Equal as values: any NaN is one.
 local CASES = {}
-local function case(c) CASES[#CASES + 1] = c end
+local function case(c)
+  c.bound = 0
+  CASES[#CASES + 1] = c
+end
 
 local function tensor(dtype, list)
-  local t = cute.zeros({#list}, dtype)
-  for i, x in ipairs(list) do t[i - 1] = x end
-  return t
+  return kernels.tensor({#list}, dtype, function(i) return list[i + 1] end)
 end
 
 -- Each thread of 16 blocks of 32 writes a row of what f gives of its inputs.
@@ -308,48 +310,12 @@ case {"structures and a pipeline of cp.async", block = 32, sm = 80,
 
 ---------------------------------------------------------------------------
 
-local function run(c, device)
-  local t = c.tensors or c.make()
-  c.tensors = t
-  local copies = {}
-  for i, x in ipairs(t) do
-    copies[i] = cute.zeros(x.shape, x.element_type)
-    cute.testing.convert(x, copies[i])
-  end
-  local k = cute.kernel("k", c.kernel)
-  local call = k(table.unpack(copies))
-  local out = assert(call:launch {grid = c.grid or 1, block = c.block,
-                                  device = device})
-  return copies, out, call
-end
-
-local function differences(a, b)
-  for i = 0, cute.size(a) - 1 do
-    local x, y = a[i], b[i]
-    if x ~= y and (x == x or y == y) then
-      return ("element %d of %s: simulator %s, GPU %s"):format(i,
-        tostring(a.shape), tostring(x), tostring(y))
-    end
-  end
-end
-
 local ARCHS = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}
 
 describe("names", function()
   for _, c in ipairs(CASES) do
     it("run on the simulator and compile: " .. c[1], function()
-      local _, report, call = run(c, "sim:" .. ARCH)
-      assert.is_true(report.ok, tostring(report))
-      local program = call:trace {block = c.block}
-      for _, target in ipairs(ARCHS) do
-        if tonumber(target:match "%d+") >= c.sm then
-          local out, why = program:compile(target)
-          if not out and why:find("[no-nvrtc]", 1, true) then
-            return pending "NVRTC is not here"
-          end
-          assert.is_truthy(out, ("%s: %s"):format(target, why))
-        end
-      end
+      return kernels.check(c, ARCHS) or pending "NVRTC is not here"
     end)
   end
 
@@ -357,11 +323,9 @@ describe("names", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.aggr_smem_size()
     end)
-    local ok, why = pcall(function()
-      return k(cute.zeros({1}, "i32")):trace {block = 1}:cuda "sm_80"
+    raises("aggr_smem_size needs sm_90", function()
+      k(cute.zeros({1}, "i32")):trace {block = 1}:cuda "sm_80"
     end)
-    assert.is_false(ok)
-    assert.is_truthy(tostring(why):find("aggr_smem_size needs sm_90", 1, true))
   end)
 
   it("of the machine compile too", function()
@@ -376,44 +340,26 @@ describe("names", function()
       cute.testing.assert_(o[2]:ne(-5), "no")
     end)
     local program = k(cute.zeros({12}, "i32")):trace {block = 1}
-    for _, target in ipairs {"sm_90a", "sm_100a", "sm_120a"} do
-      local out, why = program:compile(target)
-      if not out and why:find("[no-nvrtc]", 1, true) then
-        return pending "NVRTC is not here"
-      end
-      assert.is_truthy(out, ("%s: %s"):format(target, why))
-    end
+    return kernels.compiles(program, {"sm_90a", "sm_100a", "sm_120a"}) or
+      pending "NVRTC is not here"
   end)
 end)
 
 describe("names on a GPU #gpu", function()
   for _, c in ipairs(CASES) do
     it("give what the simulator gives: " .. c[1], function()
-      local want = run(c, "sim:" .. ARCH)
-      local got = run(c, "gpu")
-      for i = 1, #want do
-        local wrong = differences(want[i], got[i])
-        assert.is_nil(wrong, ("tensor %d, %s"):format(i, tostring(wrong)))
-      end
+      kernels.agree(c)
     end)
   end
 
   it("run inline PTX and the machine's registers", function()
     local o = cute.zeros({32, 8}, "i32")
     local call = cute.kernel("k", function(out)
-      local t = arch.lane_idx()
-      local a = arch.inline_ptx("max.s32 {$w0}, {$r0}, {$r1};", {
-        write_only_types = {cute.i32}, read_only_args = {t, 5}})
-      local b, c = arch.inline_ptx(
-        "add.s32 {$w0}, {$rw0}, {$r0}; mul.lo.s32 {$rw0}, {$rw0}, 2;",
-        {write_only_types = {cute.i32}, read_write_args = {t},
-         read_only_args = {1}})
-      local d = arch.inline_ptx("mov.u32 {$rw0}, %laneid;",
-        {read_write_args = {t * 0 + 99}, predicate = t:lt(4)})
+      T.inline_ptx(out)
       local c0, c1 = arch.clock(), arch.clock()
-      local r = {a, b, c, d, (c1 - c0):gt(0):to(cute.i32), arch.nsmid(),
+      local r = {(c1 - c0):gt(0):to(cute.i32), arch.nsmid(),
                  arch.dynamic_smem_size(), arch.smid()}
-      for j, v in ipairs(r) do out[{t, j - 1}] = v end
+      for j, v in ipairs(r) do out[{arch.lane_idx(), j + 3}] = v end
     end)(o)
     assert(call:launch {grid = 1, block = 32, device = "gpu"})
     for t = 0, 31 do

@@ -3,15 +3,9 @@ local core = require "cute.core"
 local cute = require "cute"
 local arch, utils, testing = cute.arch, cute.utils, cute.testing
 local T = require "spec.names_support"
-local raises = T.raises
+local raises = require "spec.support".raises
+local launch = T.launch
 local _ = cute._
-
-local function launch(f, tensors, opts)
-  opts = opts or {}
-  return cute.kernel("k", f)(table.unpack(tensors)):launch {
-    grid = opts.grid or 1, block = opts.block or 32, device = "sim",
-    faults = "return", seed = opts.seed}
-end
 
 ---------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ local cute = require "cute"
 local names = require "cute.names"
 local arch = cute.arch
 local T = require "spec.names_support"
-local raises = T.raises
+local support = require "spec.support"
+local raises, f32 = support.raises, support.f32
 
 describe("names", function()
   it("are read from a list, counted, and left out with a reason", function()
@@ -296,7 +297,7 @@ describe("floats", function()
     local x, y = {}, {}
     for _, a in ipairs(VALUES) do
       for _, b in ipairs(VALUES) do
-        x[#x + 1], y[#y + 1] = T.f32(a), T.f32(b)
+        x[#x + 1], y[#y + 1] = f32(a), f32(b)
       end
     end
     local got = T.map({x, y}, function(a, b)
@@ -330,7 +331,7 @@ describe("floats", function()
 
   it("are classified", function()
     local x = {}
-    for i, a in ipairs(VALUES) do x[i] = T.f32(a) end
+    for i, a in ipairs(VALUES) do x[i] = f32(a) end
     local got = T.map({x}, function(a)
       local function int(p) return p:to(cute.f32) end
       return {int(cute.isnan(a)), int(cute.isinf(a)), int(cute.isfinite(a)),
@@ -354,8 +355,8 @@ describe("floats", function()
   it("round as they are told", function()
     local x, y = {}, {}
     for i = 1, 200 do
-      x[i] = T.f32((T.random() / 2.0 ^ 30 - 1) * 2.0 ^ (i % 40 - 20))
-      y[i] = T.f32(T.random() / 2.0 ^ 31 + 0.25)
+      x[i] = f32((T.random() / 2.0 ^ 30 - 1) * 2.0 ^ (i % 40 - 20))
+      y[i] = f32(T.random() / 2.0 ^ 31 + 0.25)
     end
     local ops = {"add", "mul", "div"}
     local got = T.map({x, y}, function(a, b)
@@ -374,7 +375,7 @@ describe("floats", function()
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],
           got[at + 3][i], got[at + 4][i]
         assert.is_true(down <= exact and exact <= up)
-        assert.equal(T.f32(exact), near)
+        assert.equal(f32(exact), near)
         assert.equal(exact >= 0 and down or up, zero)
         assert.is_true(up - down <= math.abs(exact) * 2.0 ^ -22)
       end
@@ -386,7 +387,7 @@ describe("floats", function()
 
   it("convert to what tensor cores read", function()
     local x = {}
-    for i = 1, 300 do x[i] = T.f32((T.random() - 2.0 ^ 31) / 1000) end
+    for i = 1, 300 do x[i] = f32((T.random() - 2.0 ^ 31) / 1000) end
     x[301], x[302] = 1 + 2.0 ^ -11, -(1 + 3 * 2.0 ^ -11)  -- ties
     local got = T.map({x}, function(a)
       return {arch.cvt_f32_tf32(a):bitcast(cute.f32),
@@ -445,7 +446,7 @@ describe("arithmetic by name", function()
     end, "f32", "f32")
     for i, a in ipairs(x) do
       assert.equal(a ^ 3, got[1][i])
-      if a ~= 0 then assert.equal(T.f32(1 / (a * a)), got[2][i]) end
+      if a ~= 0 then assert.equal(f32(1 / (a * a)), got[2][i]) end
       assert.equal(1.0, got[3][i])
       assert.equal(math.fmod(a, 2.0), got[4][i])
       assert.is_true(math.abs(math.sin(a) - got[5][i]) < 1e-6)
@@ -485,9 +486,9 @@ describe("arithmetic by name", function()
       assert.equal(b(a == a and a ~= math.huge and a ~= 0), o(i, 2))
       if a == a then
         assert.equal(math.max(-1.0, math.min(1.0, a)), o(i, 3))
-        assert.is_true(o(i, 4) <= a + 1 and o(i, 4) >= T.f32(a + 1) - 1e-5
+        assert.is_true(o(i, 4) <= a + 1 and o(i, 4) >= f32(a + 1) - 1e-5
           or a == math.huge)
-        assert.equal(T.f32(a * a), o(i, 5))
+        assert.equal(f32(a * a), o(i, 5))
       end
       assert.equal(math.fmod(n[i], 5) * 1.0, o(i, 6))
     end

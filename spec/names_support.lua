@@ -1,14 +1,7 @@
--- What the specs of names share: inputs, and running a function over them.
+-- What the specs of names share: inputs, launches, a function run over lists.
 local cute = require "cute"
 
 local support = {}
-
-function support.raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "an error was expected: " .. want)
-  err = tostring(err)
-  assert(err:find(want, 1, true), ("%q expected in %q"):format(want, err))
-end
 
 -- A 32-bit generator of its own, the same every time.
 local seed = 12345
@@ -16,9 +9,6 @@ function support.random()
   seed = seed * 6364136223846793005 + 1442695040888963407
   return seed >> 32
 end
-
--- x rounded to f32.
-function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
 
 -- x = m * 2^e with 0.5 <= m < 1.
 function support.frexp(x)
@@ -32,6 +22,34 @@ end
 local EDGES = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff,
                0xfffffffe, 0x00800000, 0x007fffff, 0xff800000, 0x12345678,
                0xaaaaaaaa, 0x00ff00ff, 0x0000ffff}
+
+--- Launches f on the simulator, which returns what it reports.
+---@param f function
+---@param tensors table[]
+---@param opts? table launch options; by default one block of 32
+function support.launch(f, tensors, opts)
+  local all = {grid = 1, block = 32, device = "sim", faults = "return",
+               output = false}
+  for name, value in pairs(opts or {}) do all[name] = value end
+  return cute.kernel("k", f)(table.unpack(tensors)):launch(all)
+end
+
+--- A kernel of one warp: row t of `out` gets max(t, 5), t + 1, 2 t, and t of
+-- the first four lanes but 99 of the others, all by inline PTX.
+function support.inline_ptx(out)
+  local arch = cute.arch
+  local t = arch.lane_idx()
+  local a = arch.inline_ptx("max.s32 {$w0}, {$r0}, {$r1};", {
+    write_only_types = {cute.i32}, read_only_args = {t, 5}})
+  local b, c = arch.inline_ptx(
+    "add.s32 {$w0}, {$rw0}, {$r0}; mul.lo.s32 {$rw0}, {$rw0}, 2;",
+    {write_only_types = {cute.i32}, read_write_args = {t},
+     read_only_args = {1}})
+  arch.inline_ptx("bar.warp.sync 0xffffffff;")
+  local d = arch.inline_ptx("mov.u32 {$rw0}, %laneid;",
+    {read_write_args = {t * 0 + 99}, predicate = t:lt(4)})
+  out[{t, 0}], out[{t, 1}], out[{t, 2}], out[{t, 3}] = a, b, c, d
+end
 
 --- All pairs of edges, then random ones.
 function support.pairs32()

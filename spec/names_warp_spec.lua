@@ -2,17 +2,11 @@
 -- what the simulator computes and refuses, and that NVRTC takes their text.
 local core = require "cute.core"
 local cute = require "cute"
+local kernels = require "spec.kernels"
 local arch = cute.arch
 local T = require "spec.names_support"
-local raises = T.raises
-
-local function launch(f, tensors, opts)
-  opts = opts or {}
-  return cute.kernel("k", f)(table.unpack(tensors)):launch {
-    grid = opts.grid or 1, block = opts.block or 32,
-    device = opts.device or "sim", faults = "return", seed = opts.seed,
-    output = opts.output or false}
-end
+local raises = require "spec.support".raises
+local launch = T.launch
 
 local function ok(report)
   assert.is_true(report.ok, tostring(report))
@@ -444,31 +438,14 @@ describe("printf", function()
 end)
 
 describe("inline PTX", function()
-  local function kernel(out)
-    local t = arch.lane_idx()
-    local a = arch.inline_ptx("max.s32 {$w0}, {$r0}, {$r1};", {
-      write_only_types = {cute.i32}, read_only_args = {t, 5}})
-    local b, c = arch.inline_ptx(
-      "add.s32 {$w0}, {$rw0}, {$r0}; mul.lo.s32 {$rw0}, {$rw0}, 2;",
-      {write_only_types = {cute.i32}, read_write_args = {t},
-       read_only_args = {1}})
-    arch.inline_ptx("bar.warp.sync 0xffffffff;")
-    local d = arch.inline_ptx("mov.u32 {$rw0}, %laneid;",
-      {read_write_args = {t * 0 + 99}, predicate = t:lt(4)})
-    out[{t, 0}], out[{t, 1}], out[{t, 2}], out[{t, 3}] = a, b, c, d
-  end
-
   it("is refused by the simulator, and taken by NVRTC", function()
     local o = cute.zeros({32, 4}, "i32")
-    raises("the simulator cannot execute inline PTX", launch, kernel, {o})
-    local program = cute.kernel("k", kernel)(o):trace {block = 32}
+    raises("the simulator cannot execute inline PTX", launch, T.inline_ptx, {o})
+    local program = cute.kernel("k", T.inline_ptx)(o):trace {block = 32}
     assert.is_truthy(program.source:find("max.s32 %0, %1, %2;", 1, true))
     assert.is_truthy(program.source:find("%%laneid", 1, true))
-    local out, why = program:compile "sm_90a"
-    if not out and why:find("[no-nvrtc]", 1, true) then
-      return pending "NVRTC is not here"
-    end
-    assert.is_truthy(out, why)
+    return kernels.compiles(program, {"sm_90a"}) or
+      pending "NVRTC is not here"
   end)
 
   it("names its operands", function()

@@ -2,17 +2,12 @@
 -- against the emitted text run on the host, and NVRTC takes it all.
 local core = require "cute.core"
 local cute = require "cute"
+local kernels = require "spec.kernels"
 local support = require "spec.support"
 local all = cute._
 
 local N, THREADS = 24, 4  -- words in and out; threads
 local ARCHS = {"sm_80", "sm_100a"}
-
-local function cxx()
-  for _, name in ipairs {os.getenv "CXX" or "c++", "g++", "clang++"} do
-    if select(3, support.exec {name, "--version"}) == 0 then return name end
-  end
-end
 
 -- Packed little-endian elements of a host tensor, n bytes.
 local function packed(t, count, bytes)
@@ -30,34 +25,9 @@ local function packed(t, count, bytes)
   return s .. ("\0"):rep(bytes - #s)
 end
 
-local function run_host(text, ctype, i, f)
-  local compiler = cxx()
-  if not compiler then return end
-  local dir <close> = setmetatable({path = support.folder()}, {
-    __close = function(d) support.remove(d.path) end})
-  support.write(dir.path .. "/k.cu", text)
-  local out, err, code = support.exec({compiler, "-O1", "-w",
-    "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-DKERNEL=k",
-    "-DN=" .. N, "-DTHREADS=" .. THREADS, "-DM=" .. N, "-DINT_ARG=" .. ctype,
-    "-include", "spec/cudahost.h", "-x", "c++", dir.path .. "/k.cu", "-o",
-    dir.path .. "/k", "-lm"})
-  assert.equal("", err .. out, text)
-  assert.equal(0, code)
-  out, err, code = support.exec({dir.path .. "/k"}, {
-    stdin = packed(i, cute.size(i), 4 * N) .. packed(f, N, 4 * N)})
-  assert.equal("", err)
-  assert.equal(0, code)
-  return out
-end
-
 local function compiles(call)
-  for _, arch in ipairs(ARCHS) do
-    local p = call:trace {block = THREADS}
-    local ok, out, why = pcall(p.compile, p, arch)
-    assert.is_true(ok, tostring(out))
-    if not out and tostring(why):find("no-nvrtc", 1, true) then return end
-    assert.is_truthy(out, arch .. ": " .. tostring(why))
-  end
+  local program = call:trace {block = THREADS}
+  for _, arch in ipairs(ARCHS) do kernels.compiled(program, arch) end
 end
 
 local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
@@ -103,7 +73,9 @@ local function both(dtype, ctype, func, seed)
   if on_gpu then return same_on_gpu(func, i, f, o, g) end
   compiles(call)
   local text = call:trace({block = THREADS}).fn:emit(75)
-  local out = run_host(text, ctype, i, f)
+  local out = kernels.on_host(text, {"-fno-strict-aliasing", "-DN=" .. N,
+    "-DTHREADS=" .. THREADS, "-DM=" .. N, "-DINT_ARG=" .. ctype},
+    packed(i, count, 4 * N) .. packed(f, N, 4 * N))
   if out then
     local want = packed(o, count, 4 * N)
     if want ~= out:sub(1, 4 * N) then
@@ -115,7 +87,7 @@ local function both(dtype, ctype, func, seed)
     end
     for k = 0, N - 1 do
       local v = ("<f"):unpack(out, 4 * N + 4 * k + 1)
-      assert.is_true(v == g[k] or (v ~= v and g[k] ~= g[k]),
+      assert.is_true(support.same(v, g[k]),
         ("g[%d]: %s on the simulator, %s\n%s"):format(k, g[k], v, text))
     end
   end
@@ -450,9 +422,8 @@ describe("256-bit moves", function()
       for _, line in ipairs(r.lines) do
         assert.same({1, 32, 1024}, {line.count, line.sectors, line.bytes})
       end
-      local out, why = call:trace({block = 32}):compile "sm_100a"
-      if not out and tostring(why):find("no-nvrtc", 1, true) then return end
-      assert.is_truthy(out, tostring(why))
+      local out = kernels.compiled(call:trace {block = 32}, "sm_100a")
+      if not out then return end
       assert.truthy(out.ptx:find("ld.global.L1::no_allocate.v8.b32", 1, true))
       assert.truthy(out.ptx:find("st.global.L1::no_allocate.v8.b32", 1, true))
     end

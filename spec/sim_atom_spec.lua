@@ -2,6 +2,7 @@
 -- plain sum of its row and column; ldmatrix and stmatrix against a copy.
 local core = require "cute.core"
 local cute = require "cute"
+local kernels = require "spec.kernels"
 
 local function random(dtype, i)
   local x = (i * 2654435761 % 1000003) / 1000003
@@ -14,22 +15,14 @@ local function random(dtype, i)
 end
 
 local function matrix(dtype, rows, cols, seed)
-  local t = cute.make_tensor(core.buffer(dtype, rows * cols),
-    cute.make_layout({rows, cols}, {cols, 1}))
-  for i = 0, rows - 1 do
-    for j = 0, cols - 1 do
-      t[{i, j}] = random(dtype, (i * cols + j) * 3 + seed)
-    end
-  end
-  return t
+  return kernels.tensor({rows, cols}, dtype, function(i)
+    return random(dtype, i * 3 + seed)
+  end)
 end
 
--- Runs one instruction by one warp on random operands; D and the operands.
-local function multiply(name, types, m, n, k, opts)
-  local mma = cute.make_tiled_mma(name, opts.atoms or {1, 1, 1})
-  local A, B = matrix(types.a, m, k, 1), matrix(types.b, n, k, 2)
-  local C, D = matrix(types.c, m, n, 3), matrix(types.d, m, n, 4)
-  local kernel = cute.kernel("one", function(a, b, c, d)
+-- D = A * B + C, the sum in C's fragment; elements one by one.
+local function one(mma)
+  return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())
     local tA, tB, tC = thr:partition_A(a), thr:partition_B(b),
       thr:partition_C(c)
@@ -41,7 +34,14 @@ local function multiply(name, types, m, n, k, opts)
     cute.gemm(mma, rC, rA, rB, rC)
     cute.basic_copy(rC, thr:partition_C(d))
   end)
-  local r = kernel(A, B, C, D):launch {grid = 1, block = 32,
+end
+
+-- Runs one instruction by one warp on random operands; D and the operands.
+local function multiply(name, types, m, n, k, opts)
+  local mma = cute.make_tiled_mma(name, opts.atoms or {1, 1, 1})
+  local A, B = matrix(types.a, m, k, 1), matrix(types.b, n, k, 2)
+  local C, D = matrix(types.c, m, n, 3), matrix(types.d, m, n, 4)
+  local r = one(mma)(A, B, C, D):launch {grid = 1, block = 32,
     device = opts.device or "sim:sm_80", faults = "return"}
   assert.are.same({}, r.reports)
   return A, B, C, D
@@ -149,19 +149,8 @@ describe("MMA atoms", function()
       matrix(cute.f32, 8, 4, 3)
     local first = {}
     for i = 0, 7 do for j = 0, 3 do first[i * 4 + j] = C[{i, j}] end end
-    local r = cute.kernel("fma", function(a, b, c)
-      local thr = mma:get_slice(cute.arch.thread_idx())
-      local tA, tB, tC = thr:partition_A(a), thr:partition_B(b),
-        thr:partition_C(c)
-      local rA, rB = thr:make_fragment_A(tA), thr:make_fragment_B(tB)
-      local rC = thr:make_fragment_C(tC)
-      cute.basic_copy(tA, rA)
-      cute.basic_copy(tB, rB)
-      cute.basic_copy(tC, rC)
-      cute.gemm(mma, rC, rA, rB, rC)
-      cute.basic_copy(rC, tC)
-    end)(A, B, C):launch {grid = 1, block = 32, device = "sim:sm_80",
-                          faults = "return"}
+    local r = one(mma)(A, B, C, C):launch {grid = 1, block = 32,
+      device = "sim:sm_80", faults = "return"}
     assert.are.same({}, r.reports)
     for i = 0, 7 do
       for j = 0, 3 do

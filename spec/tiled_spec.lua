@@ -1,16 +1,10 @@
 -- Tiled operations: what they print, that partitions cover a tile once, and
 -- kernels that copy and multiply through them on the simulator.
 local cute = require "cute"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
 local _ = cute._
-
-local function raises(want, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error was raised")
-  for _, text in ipairs(type(want) == "table" and want or {want}) do
-    assert.is_truthy(tostring(err):find(text, 1, true),
-      ("%q expected in %q"):format(text, tostring(err)))
-  end
-end
+local tensor, raises = kernels.tensor, support.raises
 
 local BF16 = "SM80_16x8x16_F32BF16BF16F32_TN"
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
@@ -21,18 +15,6 @@ end
 
 local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 128}
-end
-
--- A row-major tensor of these extents, element i (in memory) being f(i).
-local function tensor(shape, dtype, f)
-  local stride, n = {}, 1
-  for i = #shape, 1, -1 do stride[i], n = n, n * shape[i] end
-  local t = cute.zeros(cute.make_layout(shape, stride), dtype)
-  if f then
-    local flat = cute.make_tensor(t.iterator, cute.make_layout {n})
-    for i = 0, n - 1 do flat[i] = f(i) end
-  end
-  return t
 end
 
 -- Element (i,j) as x[i][j], read once.
@@ -362,8 +344,7 @@ describe("copy", function()
       t[0] = small[1] + packed[0]:to(cute.f32)
     end)(f):trace {block = 1}
     assert.same({}, program.warnings)
-    local out, err = require "spec.support".exec({
-      require "spec.support".program, "-e", [[
+    local out, err = support.run {"-e", [[
       local cute = require "cute"
       local f = cute.zeros({8}, cute.f32)
       local call = cute.kernel("big", function(t)
@@ -372,7 +353,7 @@ describe("copy", function()
         t[0] = acc[1]:to(cute.f32)
       end)(f)
       for _ = 1, 2 do call:launch {grid = 1, block = 1, device = "sim"} end
-      print(#call:trace({block = 1}).warnings)]]})
+      print(#call:trace({block = 1}).warnings)]]}
     assert.equal("1\n", out)
     assert.equal("cutelua: warning: kernel big: line 4: the fragment acc "
       .. "(16,64):(1,16) of 1024 bf16 values takes 512 registers; a thread "

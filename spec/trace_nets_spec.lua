@@ -2,27 +2,15 @@
 -- What Lua lets pass and the tracer must not: `==` in all its forms, traced
 -- keys, coroutines, pcall; and what loops and branches carry beside numbers.
 local cute = require "cute"
+local run = require "spec.kernels".run
+local support = require "spec.support"
 local _ = cute._
-local FILE = "spec/trace_nets_spec.lua"
-
-local function run(n, f, ...)
-  local out = cute.zeros({n}, cute.i32)
-  cute.kernel("k", f)(out, ...):launch {
-    grid = 1, block = 1, device = "sim:sm_90a"}
-  local t = {}
-  for i = 0, n - 1 do t[i + 1] = out[i] end
-  return t
-end
 
 -- The sentence of the error that f raises as a kernel, and its line counted
 -- from f's first.
 local function refused(f, ...)
-  local ok, err = pcall(run, 1, f, ...)
-  assert.is_false(ok, "no error was raised")
-  local line, text = err:match("^" .. FILE:gsub("%p", "%%%0")
-    .. ":(%d+): ([^\n]*)")
-  assert.is_truthy(line, "no position in: " .. err)
-  return text, tonumber(line) - debug.getinfo(f, "S").linedefined
+  local text, line = support.message(run, 1, f, ...)
+  return text:match "[^\n]*", line - debug.getinfo(f, "S").linedefined
 end
 
 local function beside(name)
@@ -164,9 +152,8 @@ end)
 describe("Lua's library on a traced value", function()
   it("names the cute function where there is one", function()
     local function hint(f)
-      local ok, err = pcall(run, 1, f, 3)
-      assert.is_false(ok)
-      return err:match "%[traced%-in%-lua%]\n  ([^\n]*)"
+      local text = support.message(run, 1, f, 3)
+      return text:match "%[traced%-in%-lua%]\n  ([^\n]*)"
     end
     assert.equal("use cute.floor(...)", hint(function(__, n)
       return math.floor(n)

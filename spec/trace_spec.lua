@@ -3,29 +3,15 @@
 -- user sees. What a loop carries is checked in the IR and, where values
 -- matter, by running the kernel on the simulator.
 local cute = require "cute"
+local run = require "spec.kernels".run
+local support = require "spec.support"
 
 local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 32}
 end
 
--- The message without the position, which must be this file's.
-local function message(f, ...)
-  local ok, err = pcall(trace, f, ...)
-  assert.is_false(ok, "no error was raised")
-  local line, text = tostring(err):match "^[^\n]-trace_spec%.lua:(%d+): (.*)$"
-  assert.is_truthy(line, "no position in: " .. tostring(err))
-  return text, tonumber(line)
-end
-
--- Runs f(out, ...) with one thread; out is an i32 tensor of n elements.
-local function run(n, f, ...)
-  local out = cute.zeros({n}, cute.i32)
-  cute.kernel("k", f)(out, ...):launch {
-    grid = 1, block = 1, device = "sim:sm_90a"}
-  local t = {}
-  for i = 0, n - 1 do t[i + 1] = out[i] end
-  return t
-end
+-- The message of a kernel that is refused, and the line that it names.
+local function message(f, ...) return support.message(trace, f, ...) end
 
 describe("cute.range", function()
   it("carries locals that change, found by running the body", function()
@@ -401,10 +387,8 @@ describe("where a value may be used", function()
     trace(function(n) kept = n + 1 end, 5)
     assert.matches("^a value traced in another kernel was used in 'k' "
       .. "%[foreign%-value%]", (message(function(n) return n + kept end, 5)))
-    local ok, err = pcall(function() return kept + 1 end)
-    assert.is_false(ok)
-    assert.matches("a traced value was used outside its kernel "
-      .. "%[foreign%-value%]", err)
+    support.raises("a traced value was used outside its kernel "
+      .. "[foreign-value]", function() return kept + 1 end)
   end)
 
   it("is not an older pass of a loop", function()
@@ -427,9 +411,8 @@ describe("a kernel", function()
     end
     assert.is_nil(trace(function(out) out[0] = 1 end,
       cute.zeros({1}, cute.i32)).ir:find "error")
-    local ok, err = pcall(cute.arch.sync_threads)
-    assert.is_false(ok)
-    assert.matches("only meaningful inside a kernel %[not%-tracing%]", err)
+    support.raises("only meaningful inside a kernel [not-tracing]",
+                   cute.arch.sync_threads)
   end)
 
   it("is not used inside another", function()
@@ -451,12 +434,8 @@ describe("a kernel", function()
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
       ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
         {block = 1, grid = 0}} do
-      local ok, err = pcall(function()
-        opts.device = "sim"
-        k():launch(opts)
-      end)
-      assert.is_false(ok)
-      assert.equal(text, err:match ": (.*)$")
+      opts.device = "sim"
+      assert.equal(text, (support.message(function() k():launch(opts) end)))
     end
   end)
 

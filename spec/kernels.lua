@@ -1,0 +1,201 @@
+--- What specs share about kernels: tensors, small kernels, what compilers make
+-- of one, and tables of kernels that the simulator and a GPU run alike.
+local assert = require "luassert"
+local core = require "cute.core"
+local cute = require "cute"
+local support = require "spec.support"
+
+local kernels = {}
+
+---------------------------------------------------------------------------
+-- Tensors
+---------------------------------------------------------------------------
+
+--- A row-major host tensor of these extents: element i in memory is f(i).
+---@param shape integer[]
+---@param dtype DType
+---@param f? fun(i: integer): number without it, zeros
+function kernels.tensor(shape, dtype, f)
+  local t = cute.zeros(shape, dtype)
+  if f then
+    local n = cute.size(t)
+    local flat = cute.make_tensor(t.iterator, cute.make_layout {n})
+    for i = 0, n - 1 do flat[i] = f(i) end
+  end
+  return t
+end
+
+--- A buffer as a row-major matrix.
+function kernels.row_major(buffer, rows, cols)
+  return cute.make_tensor(buffer,
+                          cute.make_layout({rows, cols}, cute.LayoutRight))
+end
+
+---------------------------------------------------------------------------
+-- Small kernels
+---------------------------------------------------------------------------
+
+--- D = A * B + C of one tile.
+function kernels.tile(mma)
+  return cute.kernel("tile", function(mA, mB, mC, mD)
+    local thr = mma:get_slice(cute.arch.thread_idx())
+    local rA, rB = thr:partition_fragment_A(mA), thr:partition_fragment_B(mB)
+    local rC, rD = thr:partition_fragment_C(mC), thr:partition_fragment_C(mD)
+    cute.autovec_copy(thr:partition_A(mA), rA)
+    cute.autovec_copy(thr:partition_B(mB), rB)
+    cute.autovec_copy(thr:partition_C(mC), rC)
+    cute.gemm(mma, rD, rA, rB, rC)
+    cute.autovec_copy(rD, thr:partition_C(mD))
+  end)
+end
+
+--- What f(out, ...) writes with one thread into n elements of i32.
+---@param n integer
+---@param f function
+---@return integer[]
+function kernels.run(n, f, ...)
+  local out = cute.zeros({n}, cute.i32)
+  cute.kernel("k", f)(out, ...):launch {
+    grid = 1, block = 1, device = "sim:sm_90a"}
+  local t = {}
+  for i = 0, n - 1 do t[i + 1] = out[i] end
+  return t
+end
+
+---------------------------------------------------------------------------
+-- Compiled
+---------------------------------------------------------------------------
+
+--- What NVRTC makes of a program for an architecture; nil where there is no
+-- NVRTC. That it does not compile is a failure.
+function kernels.compiled(program, arch)
+  local out, why = program:compile(arch)
+  if not out and why:find("[no-nvrtc]", 1, true) then return nil end
+  assert.is_truthy(out, ("%s: %s"):format(arch, why))
+  return out
+end
+
+--- The program compiles for all of these; false where there is no NVRTC.
+---@return boolean
+function kernels.compiles(program, archs)
+  for _, arch in ipairs(archs) do
+    if not kernels.compiled(program, arch) then return false end
+  end
+  return true
+end
+
+--- What the emitted text of kernel k writes, compiled for the host by way of
+-- spec/cudahost.h; nil where there is no C++ compiler.
+---@param text string
+---@param flags string[] -DN=..., -DTHREADS=... and so on
+---@param input string bytes
+---@return string? bytes
+function kernels.on_host(text, flags, input)
+  local compiler
+  for _, name in ipairs {os.getenv "CXX" or "c++", "g++", "clang++"} do
+    compiler = compiler or
+      select(3, support.exec {name, "--version"}) == 0 and name
+  end
+  if not compiler then return nil end
+  local dir <close> = setmetatable({path = support.folder()}, {
+    __close = function(d) support.remove(d.path) end})
+  support.write(dir.path .. "/k.cu", text)
+  local words = {compiler, "-O1", "-w", "-ffp-contract=off", "-fwrapv",
+    "-DKERNEL=k", "-include", "spec/cudahost.h", "-x", "c++",
+    dir.path .. "/k.cu", "-o", dir.path .. "/k", "-lm"}
+  table.move(flags, 1, #flags, #words + 1, words)
+  local out, err, code = support.exec(words)
+  assert.equal("", err .. out, text)
+  assert.equal(0, code)
+  out, err, code = support.exec({dir.path .. "/k"}, {stdin = input})
+  assert.equal("", err)
+  assert.equal(0, code)
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Tables of kernels
+---------------------------------------------------------------------------
+
+---@class KernelCase
+---@field [1] string what it is
+---@field make fun(): any[] its tensors
+---@field kernel function
+---@field grid? integer 1
+---@field block? integer 32
+---@field sm? integer the least architecture
+---@field bound? number how far apart values may be, relatively; any NaN is
+-- one then. Without it results are equal bit for bit
+
+local ARCH = "sm_90a"
+
+-- Runs a case on copies of its tensors, which are made once: the buffers
+-- afterwards, what launch gave, the call.
+local function run(c, device)
+  c.tensors = c.tensors or c.make()
+  local args, buffers = {}, {}
+  for i, t in ipairs(c.tensors) do
+    local from = core.param_memory(t)
+    buffers[i] = core.buffer(from.dtype, #from):set_bytes(from:bytes())
+    args[i] = cute.make_tensor(buffers[i], t.layout)
+  end
+  local call = cute.kernel("k", c.kernel)(table.unpack(args))
+  local out = assert(call:launch {grid = c.grid or 1, block = c.block or 32,
+                                  device = device})
+  return buffers, out, call
+end
+
+local function equal(a, b, i, bound)
+  if not bound then return a:bytes(i, 1) == b:bytes(i, 1) end
+  local x, y = a[i], b[i]
+  return support.same(x, y) or
+    bound > 0 and math.abs(x - y) <= bound * math.max(math.abs(x), 1e-3)
+end
+
+-- Elements of b that are not a's, a few of them in words; nil without any.
+local function differences(a, b, bound)
+  if a:bytes() == b:bytes() then return nil end
+  local out, count = {}, 0
+  local format = "<I" .. #a:bytes(0, 1)
+  for i = 0, #a - 1 do
+    if not equal(a, b, i, bound) then
+      count = count + 1
+      if count <= 4 then
+        out[count] = ("element %d: simulator %s (%x), GPU %s (%x)"):format(i,
+          a[i], format:unpack(a:bytes(i, 1)), b[i],
+          format:unpack(b:bytes(i, 1)))
+      end
+    end
+  end
+  return count > 0 and
+    ("%d of %d differ: %s"):format(count, #a, table.concat(out, "; ")) or nil
+end
+
+--- A case runs on the simulator without a fault, and compiles for those of
+-- these architectures that have it; false where there is no NVRTC.
+---@param c KernelCase
+---@param archs string[]
+---@return boolean
+function kernels.check(c, archs)
+  local _, report, call = run(c, "sim:" .. ARCH)
+  assert.is_true(report.ok, tostring(report))
+  local targets = {}
+  for _, arch in ipairs(archs) do
+    if tonumber(arch:match "%d+") >= (c.sm or 0) then
+      targets[#targets + 1] = arch
+    end
+  end
+  return kernels.compiles(call:trace {block = c.block or 32}, targets)
+end
+
+--- A case leaves in its tensors on a GPU what it leaves on the simulator.
+---@param c KernelCase
+function kernels.agree(c)
+  local want, got = run(c, "sim:" .. ARCH), run(c, "gpu")
+  for i = 1, #want do
+    local wrong = differences(want[i], got[i], c.bound)
+    assert.is_nil(wrong, ("tensor %d, %s"):format(i, tostring(wrong)))
+  end
+end
+
+return kernels

@@ -3,6 +3,8 @@
 -- wait and predicate found when it is taken out; the scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
+local lessonlib = require "cute.lessonlib"
+local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
 
 local RUNGS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
@@ -10,27 +12,18 @@ local RUNGS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 
 local text = {}
 for _, name in ipairs(RUNGS) do
-  local f <close> = assert(io.open("scripts/" .. name .. ".lua"))
-  text[name] = f:read "a"
+  text[name] = support.read("scripts/" .. name .. ".lua")
 end
 
 -- What a script gives to cute.copylesson: a list of cases with all fields.
 local function cases_of(name, source)
-  local kept, spec = package.loaded["cute.copylesson"], nil
-  package.loaded["cute.copylesson"] = {run = function(_, s) spec = s end}
-  local ok, err = pcall(assert(load(source or text[name],
-                                    "@" .. name .. ".lua")))
-  package.loaded["cute.copylesson"] = kept
-  assert(ok, err)
+  local spec = assert(lessonlib.script_spec(name .. ".lua", nil,
+    "cute.copylesson", "run", source or text[name]))
   local cases = {}
   for i, c in ipairs(spec.cases or {{}}) do
     cases[i] = setmetatable(c, {__index = spec})
   end
   return cases
-end
-
-local function row_major(b, m, n)
-  return cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))
 end
 
 -- Runs a kernel of a case at (m,n): the report (of a simulator), and how many
@@ -88,15 +81,9 @@ local function traffic(case, m, n, kernel)
   return r
 end
 
--- The script with the nth occurrence of `from` replaced.
+-- A script with the nth occurrence of `from` replaced.
 local function change(name, from, to, nth)
-  local source, at = text[name], 1
-  for _ = 2, nth or 1 do
-    at = select(2, source:find(from, at, true)) + 1
-  end
-  local s, e = source:find(from, at, true)
-  assert(s, ("%s has no '%s'"):format(name, from))
-  return source:sub(1, s - 1) .. to .. source:sub(e + 1)
+  return support.change(text[name], from, nth or 1, to)
 end
 
 -- A fault is caught when the simulator reports it.
@@ -260,10 +247,7 @@ describe("the copy scripts", function()
                                   "130", "--n", "72", "--record", path)
     assert.equal("", err)
     assert.equal(0, code)
-    local lines, names = {}, {}
-    for line in support.read(path):gmatch "[^\n]+" do
-      lines[#lines + 1] = line
-    end
+    local lines, names = support.lines(support.read(path)), {}
     assert.equal("# simulator (sm_90a)", lines[1])
     for i = 2, #lines do
       local name, sectors, n = lines[i]:match(

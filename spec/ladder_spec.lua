@@ -3,7 +3,10 @@
 -- predicate shown to be needed by taking it out.
 local core = require "cute.core"
 local cute = require "cute"
+local lessonlib = require "cute.lessonlib"
 local real = require "cute.lesson"
+local support = require "spec.support"
+local read, change = support.read, support.change
 
 local RUNGS = {
   "gemm_simt", "sgemm", "gemm_base", "gemm2stage", "gemm_l2swizzle",
@@ -11,42 +14,19 @@ local RUNGS = {
   "gemm_tf32", "gemm_f64",
 }
 
-local function read(path)
-  local f <close> = assert(io.open(path))
-  return f:read "a"
-end
-
 -- A rung of a script's text, with modules of changed text in between.
 local function rung_of(name, text, modules)
-  local kept, spec = {}, nil
-  local stub = {["cute.lesson"] = setmetatable({
-    gemm = function(_, s) spec = s end}, {__index = real})}
-  for module, chunk in pairs(modules or {}) do stub[module] = chunk end
-  if modules then kept["kernels.gemm_sm80"] = false end
-  for module in pairs(stub) do kept[module] = package.loaded[module] end
-  if modules and not stub["kernels.gemm_sm80"] then
-    kept["kernels.gemm_sm80"] = package.loaded["kernels.gemm_sm80"]
-    package.loaded["kernels.gemm_sm80"] = nil  -- loaded anew over the others
+  local stub, kept = {}, {}
+  if modules then stub["kernels.gemm_sm80"] = false end  -- loaded over them
+  for module, value in pairs(modules or {}) do stub[module] = value end
+  for module, value in pairs(stub) do
+    kept[module] = package.loaded[module] or false
+    package.loaded[module] = value or nil
   end
-  for module, value in pairs(stub) do package.loaded[module] = value end
-  local path = "scripts/" .. name .. ".lua"
-  local words = arg
-  rawset(_G, "arg", {[0] = path})
-  local ok, message = pcall(assert(load(text or read(path), "@" .. path)))
-  rawset(_G, "arg", words)
-  for module, value in pairs(kept) do package.loaded[module] = value end
-  assert(ok, message)
-  return real.rung(spec)
-end
-
--- A text with the nth occurrence of `from` replaced.
-local function change(text, from, nth, to)
-  local at = 0
-  for _ = 1, nth do
-    at = text:find(from, at + 1, true)
-    assert(at, from)
-  end
-  return text:sub(1, at - 1) .. to .. text:sub(at + #from)
+  local spec, message = lessonlib.script_spec("scripts/" .. name .. ".lua", nil,
+                                              "cute.lesson", "gemm", text)
+  for module, value in pairs(kept) do package.loaded[module] = value or nil end
+  return real.rung(assert(spec, message))
 end
 
 -- The report of a run, and whether C was right.

@@ -1,7 +1,6 @@
 --- What a GEMM script gives to cute.lesson, without running the lesson:
 -- kernel, tile, block. For specs and benches.
 local lib = require "cute.lessonlib"
-require "cute.lesson"
 
 ---@param path string
 ---@param ... string words of its command line that change the kernel

@@ -1,30 +1,20 @@
 -- The three-stage GEMM on the simulator: clean and right under 50 schedules,
 -- and every wait, barrier and stage index that one can get wrong is found.
 local core = require "cute.core"
-local cute = require "cute"
+local lessonlib = require "cute.lessonlib"
+local row_major = require "spec.kernels".row_major
+local support = require "spec.support"
+local change = support.change
 
 local SCRIPT = "scripts/gemm3stage.lua"
 local M, N, K = 256, 128, 256
 
-local text
-do
-  local f <close> = assert(io.open(SCRIPT))
-  text = f:read "a"
-end
+local text = support.read(SCRIPT)
 
--- The kernel of a changed script: cute.lesson only notes what it was given.
+-- The kernel of a changed script.
 local function kernel_of(source)
-  local kept, spec = package.loaded["cute.lesson"], nil
-  package.loaded["cute.lesson"] = {
-    gemm = function(_, s) spec = s end, flag = function() return false end}
-  local ok, err = pcall(assert(load(source, "@gemm3stage.lua")))
-  package.loaded["cute.lesson"] = kept
-  assert(ok, err)
-  return spec
-end
-
-local function row_major(buffer, rows, cols)
-  return cute.make_tensor(buffer, cute.make_layout({rows, cols}, {cols, 1}))
+  return assert(lessonlib.script_spec("gemm3stage.lua", nil, "cute.lesson",
+                                      "gemm", source))
 end
 
 local a, b = core.buffer("bf16", M * K), core.buffer("bf16", N * K)
@@ -54,16 +44,6 @@ local function lines_with(what)
     if l:find(what, 1, true) then at[#at + 1] = n end
   end
   return at
-end
-
--- The script with the nth occurrence of `from` replaced.
-local function change(from, nth, to)
-  local at = 0
-  for _ = 1, nth do
-    at = text:find(from, at + 1, true)
-    assert(at, from)
-  end
-  return text:sub(1, at - 1) .. to .. text:sub(at + #from)
 end
 
 describe("gemm3stage", function()
@@ -138,7 +118,7 @@ describe("gemm3stage", function()
   }
   for _, f in ipairs(faults) do
     it("with " .. f[1] .. ": told", function()
-      local spec = kernel_of(change(f[2], f[3], f[4]))
+      local spec = kernel_of(change(text, f[2], f[3], f[4]))
       for seed = 1, 4 do
         local r = run(spec, {seed = seed, budget = 1000000})
         assert.is_false(r.ok)
@@ -158,13 +138,13 @@ describe("gemm3stage", function()
      "tXsA_p(_, _, kb)"},
   } do
     it("with " .. f[1] .. ": C is wrong", function()
-      local _, right = run(kernel_of(change(f[2], f[3], f[4])), {})
+      local _, right = run(kernel_of(change(text, f[2], f[3], f[4])), {})
       assert.is_false(right)
     end)
   end
 
   it("names both lines and the tensor", function()
-    local r = run(kernel_of(change(WAIT, 1, "")), {})
+    local r = run(kernel_of(change(text, WAIT, 1, "")), {})
     local first, from = r.reports[1], lines_with "cute.copy(g2s, tAgA"
     assert.equal("async-in-flight", first.kind)
     assert.equal("sA", first.tensor)
@@ -178,7 +158,7 @@ describe("gemm3stage", function()
   end)
 
   it("reports do not depend on the host's threads", function()
-    local spec = kernel_of(change(SYNC, 2, ""))
+    local spec = kernel_of(change(text, SYNC, 2, ""))
     local function told(threads)
       local r = run(spec, {seed = 7, threads = threads})
       local t = {}

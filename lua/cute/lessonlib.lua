@@ -78,16 +78,21 @@ function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 ---@param words string[]? of its command line
 ---@param module string "cute.lesson"
 ---@param method string "gemm"
+---@param text? string what stands in for the script's own text
 ---@return table? spec or nil, message
-function lib.script_spec(path, words, module, method)
-  local own, kept, spec = arg, package.loaded[module], nil
+function lib.script_spec(path, words, module, method, text)
+  local chunk, message
+  if text then chunk, message = load(text, "@" .. path)
+  else chunk, message = loadfile(path) end
+  if not chunk then return nil, message end
+  local own, kept, spec = arg, require(module), nil
   package.loaded[module] = setmetatable({
     [method] = function(_, s) spec = s end}, {__index = kept})
   rawset(_G, "arg", {[0] = path, table.unpack(words or {})})
-  local ok, message = pcall(dofile, path)
+  local ok, raised = pcall(chunk)
   rawset(_G, "arg", own)
   package.loaded[module] = kept
-  if not ok then return nil, message end
+  if not ok then return nil, raised end
   return spec
 end
 

@@ -217,7 +217,7 @@ static int devbuf_index(lua_State *L) {
   } else if (strcmp(k, "address") == 0) {
     lua_pushinteger(L, (lua_Integer)b->ptr);
   } else if (strcmp(k, "closed") == 0) {
-    lua_pushboolean(L, b->closed || !devbuf_open(b));
+    lua_pushboolean(L, !devbuf_open(b));
   } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
     lua_pushnil(L);
   }
@@ -226,7 +226,7 @@ static int devbuf_index(lua_State *L) {
 
 static int devbuf_tostring(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  if (b->closed || !devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
+  if (!devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
   else lua_pushfstring(L, "devbuf of %I %s", (LUAI_UACINT)b->count,
                        dtype_name(b->t));
   return 1;

@@ -568,14 +568,19 @@ static Layout inverse_plain(Ctx *cx, Layout l) {
   return flat_layout(cx, flat_coalesce(cx, out, false));
 }
 
-Layout layout_right_inverse(Ctx *cx, Layout l) {
-  Layout r = inverse_plain(cx, layout_inner(l));
+// An inverse of l from r, the one of its inner layout.
+static Layout with_swizzle(Ctx *cx, const char *op, Layout l, Layout r) {
   if (!l.composed) return r;
   if (!dim_is(l.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "right_inverse: a swizzled layout must have offset 0: %s",
+             "%s: a swizzled layout must have offset 0: %s", op,
              layout_text(cx, l));
   return layout_compose_swizzle(cx, r, l.sw);
+}
+
+Layout layout_right_inverse(Ctx *cx, Layout l) {
+  Layout r = inverse_plain(cx, layout_inner(l));
+  return with_swizzle(cx, "right_inverse", l, r);
 }
 
 // l(r(l(i))) == l(i)? Sure when sorted modes do not overlap; else all
@@ -652,12 +657,7 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
 Layout layout_left_inverse(Ctx *cx, Layout l) {
   Note nt = {.op = "left_inverse", .a = &l, .mode = -1};
   Layout r = left_inverse_plain(cx, &nt, layout_inner(l));
-  if (!l.composed) return r;
-  if (!dim_is(l.offset, 0))
-    ctx_fail(cx, ERR_INADMISSIBLE,
-             "left_inverse: a swizzled layout must have offset 0: %s",
-             layout_text(cx, l));
-  return layout_compose_swizzle(cx, r, l.sw);
+  return with_swizzle(cx, "left_inverse", l, r);
 }
 
 Layout layout_nullspace(Ctx *cx, Layout l) {

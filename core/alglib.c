@@ -118,9 +118,8 @@ static int l_image_mask(lua_State *L) {
 // ---- looking ----
 
 // The shape of the layout, tensor or tuple at 1, by the modes after it.
-static Tup shape_arg(Ctx *cx, lua_State *L, Operand *o) {
-  Tup t = laylib_test_operand(L, 1, o) ? o->l.shape
-                                       : face_check_tup(cx, L, 1);
+static Tup shape_arg(Ctx *cx, lua_State *L) {
+  Tup t = laylib_shape(cx, L, 1);
   int n, *m = laylib_modes(cx, L, 2, &n);
   for (int i = 0; i < n; i++) t = tup_get(cx, t, m[i]);
   return t;
@@ -135,29 +134,25 @@ static Layout layout_arg(Ctx *cx, lua_State *L) {
 
 static int l_size(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  face_push_dim(L, tup_size(cx, shape_arg(cx, L, &o)));
+  face_push_dim(L, tup_size(cx, shape_arg(cx, L)));
   return 1;
 }
 
 static int l_rank(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  lua_pushinteger(L, tup_rank(shape_arg(cx, L, &o)));
+  lua_pushinteger(L, tup_rank(shape_arg(cx, L)));
   return 1;
 }
 
 static int l_depth(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  lua_pushinteger(L, tup_depth(shape_arg(cx, L, &o)));
+  lua_pushinteger(L, tup_depth(shape_arg(cx, L)));
   return 1;
 }
 
 static int l_shape(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  laylib_push_any(L, shape_arg(cx, L, &o));
+  laylib_push_any(L, shape_arg(cx, L));
   return 1;
 }
 
@@ -402,8 +397,7 @@ static int l_max_common_vector(lua_State *L) {
 
 static int l_domain_distribute(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  Tup s = laylib_test_operand(L, 1, &o) ? o.l.shape : face_check_tup(cx, L, 1);
+  Tup s = laylib_shape(cx, L, 1);
   Dim n = dim_int(cx, laylib_int(L, 2));
   face_push_layout(L, layout_domain_distribute(cx, s, n));
   return 1;
@@ -453,24 +447,18 @@ TILED(flat_product)
 TILED(tile_unzip)
 #undef TILED
 
-static Layout tiler_as_layout(Ctx *cx, lua_State *L, int idx) {
-  Layout l;
-  if (face_test_layout(L, idx, &l)) return l;
-  return layout_compact(cx, face_check_tup(cx, L, idx));
+static int rank_product(lua_State *L, Layout (*f)(Ctx *, Layout, Layout)) {
+  Ctx *cx = face_enter(L);
+  Operand o = laylib_operand(L, 1);
+  return laylib_push_operand(L, &o, f(cx, o.l, laylib_layout(cx, L, 2)));
 }
 
 static int l_blocked_product(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  Layout t = tiler_as_layout(cx, L, 2);
-  return laylib_push_operand(L, &o, layout_blocked_product(cx, o.l, t));
+  return rank_product(L, layout_blocked_product);
 }
 
 static int l_raked_product(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  Layout t = tiler_as_layout(cx, L, 2);
-  return laylib_push_operand(L, &o, layout_raked_product(cx, o.l, t));
+  return rank_product(L, layout_raked_product);
 }
 
 static int l_tile_to_shape(lua_State *L) {
@@ -501,8 +489,7 @@ static bool has_layout(lua_State *L, int idx) {
 // ceil_div(shape or integer, tiler)
 static int l_ceil_div(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
-  Tup s = laylib_test_operand(L, 1, &o) ? o.l.shape : face_check_tup(cx, L, 1);
+  Tup s = laylib_shape(cx, L, 1);
   if (has_layout(L, 2))
     laylib_push_any(L, layout_ceil_div(cx, s, laylib_tiler(cx, L, 2)));
   else

@@ -2,6 +2,7 @@
 // retile, copy, gemm.
 #include <string.h>
 
+#include "laylib.h"
 #include "tensorlib.h"
 #include "tiled.h"
 
@@ -103,13 +104,6 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// A layout, or a shape (compact).
-static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
-  Layout l;
-  if (face_test_layout(L, idx, &l)) return l;
-  return layout_compact(cx, face_check_tup(cx, L, idx));
-}
-
 // A tensor, or a layout standing for one (answers are layouts then).
 typedef struct Subject {
   Tensor t;
@@ -192,7 +186,7 @@ static int l_make_tiled_mma(lua_State *L) {
   MmaAtom a = check_mma_atom(cx, L, 1);
   Layout atoms = lua_isnil(L, 2)
     ? layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0))
-    : check_layout(cx, L, 2);
+    : laylib_layout(cx, L, 2);
   TiledPerm perm[3] = {{.kind = PERM_ANY}, {.kind = PERM_ANY},
                        {.kind = PERM_ANY}};
   if (lua_istable(L, 3)) {
@@ -214,7 +208,7 @@ static int l_make_tiled_mma(lua_State *L) {
 static int l_make_tiled_copy_tv(lua_State *L) {
   Ctx *cx = face_enter(L);
   CopyAtom a = check_copy_atom(cx, L, 1);
-  Layout thr = check_layout(cx, L, 2), val = check_layout(cx, L, 3);
+  Layout thr = laylib_layout(cx, L, 2), val = laylib_layout(cx, L, 3);
   push_copy(L, tiled_copy_make(cx, a, thr, val));
   return 1;
 }
@@ -435,7 +429,7 @@ static int thrfrg(lua_State *L, char which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
-  Layout l = check_layout(cx, L, 2);
+  Layout l = laylib_layout(cx, L, 2);
   face_push_layout(L, tiled_mma_thrfrg(cx, &b->mma, which, l));
   return 1;
 }
@@ -448,7 +442,7 @@ static int copy_tidfrg(lua_State *L, char which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
-  Layout l = check_layout(cx, L, 2);
+  Layout l = laylib_layout(cx, L, 2);
   face_push_layout(L, tiled_copy_tidfrg(cx, &b->copy, which, l));
   return 1;
 }
@@ -583,18 +577,16 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
-// Fields first, then methods of the metatable. Slices have those of their
-// tiled operation too.
+// Methods of the metatable, then fields; slices have those of their tiled
+// operation.
 static int box_index(lua_State *L) {
-  lua_getmetatable(L, 1);
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-  if (lua_type(L, 2) != LUA_TSTRING) return 1;
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
   Ctx *cx = face_ctx(L);
   Dim thr;
   const AtomBox *b = slice_of(cx, L, 1, &thr);
   if (!b) b = lua_touserdata(L, 1);
-  const char *k = lua_tostring(L, 2);
   bool found = b->kind == BOX_MMA ? mma_field(cx, L, b, k)
                                   : copy_field(cx, L, b, k);
   if (!found) lua_pushnil(L);

@@ -17,10 +17,7 @@ static bool fits_f32(DType t) {
 }
 
 static float bf16_value(uint16_t u) {
-  uint32_t w = (uint32_t)u << 16;
-  float f;
-  memcpy(&f, &w, sizeof f);
-  return f;
+  return bits_float((uint32_t)u << 16);
 }
 
 static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
@@ -37,8 +34,7 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
 
 // Rounds to nearest even; NaN is dtype_from_float's business.
 static uint16_t bf16_bits(float x) {
-  uint32_t w;
-  memcpy(&w, &x, sizeof w);
+  uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
     DT_BF16, x);
   return (uint16_t)((w + 0x7fff + ((w >> 16) & 1)) >> 16);

@@ -100,27 +100,29 @@ bool face_own_source(const char *src) {
          (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
 }
 
-bool face_where(lua_State *L, char src[512], int *line) {
-  lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0 || face_own_source(ar.source)) continue;
-    snprintf(src, 512, "%s", ar.source);
-    *line = ar.currentline;
-    return true;
+// The innermost Lua function that is not ours; false: none.
+static bool user_frame(lua_State *L, lua_Debug *ar) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !face_own_source(ar->source)) return true;
   }
   return false;
 }
 
+bool face_where(lua_State *L, char src[512], int *line) {
+  lua_Debug ar;
+  if (!user_frame(L, &ar)) return false;
+  snprintf(src, 512, "%s", ar.source);
+  *line = ar.currentline;
+  return true;
+}
+
 static void push_where(lua_State *L) {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0 || face_own_source(ar.source)) continue;
+  if (user_frame(L, &ar))
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-    return;
-  }
-  lua_pushliteral(L, "");
+  else
+    lua_pushliteral(L, "");
 }
 
 // Pushes msg with " [kind]" behind its first line.
@@ -132,6 +134,15 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
+// Raises msg behind the position on top.
+static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
+                                   const char *msg) {
+  push_kinded(L, kind, msg);
+  lua_concat(L, 2);
+  lua_error(L);
+  abort();
+}
+
 void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
   char msg[4096];
   va_list ap;
@@ -140,10 +151,7 @@ void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
   va_end(ap);
   luaL_checkstack(L, 8, "error message");
   push_where(L);
-  push_kinded(L, kind, msg);
-  lua_concat(L, 2);
-  lua_error(L);
-  abort();
+  raise_kinded(L, kind, msg);
 }
 
 void face_error_at(lua_State *L, const char *chunk, int line, ErrKind kind,
@@ -156,10 +164,7 @@ void face_error_at(lua_State *L, const char *chunk, int line, ErrKind kind,
   bool named = chunk[0] == '@' || chunk[0] == '=';
   luaL_checkstack(L, 8, "error message");
   lua_pushfstring(L, "%s:%d: ", named ? chunk + 1 : "(chunk)", line);
-  push_kinded(L, kind, msg);
-  lua_concat(L, 2);
-  lua_error(L);
-  abort();
+  raise_kinded(L, kind, msg);
 }
 
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
@@ -197,6 +202,28 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   face_error(L, ERR_ARG, "bad argument #%d to '%s' (%s expected, got %s)", arg,
              name, want,
              lua_isnone(L, at) ? "no value" : face_typename(L, at));
+}
+
+// ---- fields of tables ----
+
+void face_set_int(lua_State *L, const char *k, lua_Integer v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_num(lua_State *L, const char *k, lua_Number v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_bool(lua_State *L, const char *k, bool v) {
+  lua_pushboolean(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_str(lua_State *L, const char *k, const char *v) {
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, k);
 }
 
 // ---- userdata ----
@@ -277,10 +304,8 @@ static void dtypes_open(lua_State *L) {
 // error_kinds: {name = summary}, the table docs/errors.md is checked against.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, ERR_COUNT);
-  for (int k = 0; k < ERR_COUNT; k++) {
-    lua_pushstring(L, err_summary((ErrKind)k));
-    lua_setfield(L, -2, err_name((ErrKind)k));
-  }
+  for (int k = 0; k < ERR_COUNT; k++)
+    face_set_str(L, err_name((ErrKind)k), err_summary((ErrKind)k));
   lua_setfield(L, -2, "error_kinds");
 }
 

@@ -109,18 +109,6 @@ static const Format e2m1 = {1, 1, 0x8, 0x7, false, true, 0x7};
 static const Format e2m3 = {3, 1, 0x20, 0x1f, false, true, 0x1f};
 static const Format e3m2 = {2, 3, 0x20, 0x1f, false, true, 0x1f};
 
-static uint64_t double_bits(double x) {
-  uint64_t u;
-  memcpy(&u, &x, 8);
-  return u;
-}
-
-static double bits_double(uint64_t u) {
-  double x;
-  memcpy(&x, &u, 8);
-  return x;
-}
-
 static double decode(const Format *f, uint32_t u) {
   uint32_t code = u & (f->sign - 1);
   uint64_t sign = u & f->sign ? 1ull << 63 : 0;

@@ -6,7 +6,7 @@
 
 #include "base.h"
 
-// An f32 as its bits, and back.
+// An f32 or f64 as its bits, and back.
 static inline uint32_t float_bits(float x) {
   uint32_t u;
   memcpy(&u, &x, 4);
@@ -16,6 +16,18 @@ static inline uint32_t float_bits(float x) {
 static inline float bits_float(uint32_t u) {
   float x;
   memcpy(&x, &u, 4);
+  return x;
+}
+
+static inline uint64_t double_bits(double x) {
+  uint64_t u;
+  memcpy(&u, &x, 8);
+  return u;
+}
+
+static inline double bits_double(uint64_t u) {
+  double x;
+  memcpy(&x, &u, 8);
   return x;
 }
 

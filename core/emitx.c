@@ -290,11 +290,12 @@ static Prec sum(Emit *e, const Ins *i) {
 
 // ---- operators ----
 
+// Small floats are computed in f32.
 static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
                   Prec right) {
-  emitx_val(e, i->a[0], left);
+  emitx_f32(e, i->a[0], left);
   emitx_printf(e, " %s ", op);
-  emitx_val(e, i->a[1], right);
+  emitx_f32(e, i->a[1], right);
   return p;
 }
 
@@ -385,14 +386,6 @@ static Prec small_int_op(Emit *e, const Ins *i) {
   return PR_UNARY;
 }
 
-static Prec float_infix(Emit *e, const Ins *i, const char *op, Prec p,
-                        Prec right) {
-  emitx_f32(e, i->a[0], p);
-  emitx_printf(e, " %s ", op);
-  emitx_f32(e, i->a[1], right);
-  return p;
-}
-
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   emitx_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
@@ -429,10 +422,10 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
 static Prec float_op(Emit *e, const Ins *i) {
   bool f64 = i->type == DT_F64;
   switch ((int)i->op) {
-    case OP_ADD: return float_infix(e, i, "+", PR_ADD, PR_MUL);
-    case OP_SUB: return float_infix(e, i, "-", PR_ADD, PR_MUL);
-    case OP_MUL: return float_infix(e, i, "*", PR_MUL, PR_UNARY);
-    case OP_DIV: return float_infix(e, i, "/", PR_MUL, PR_UNARY);
+    case OP_ADD: return infix(e, i, "+", PR_ADD, PR_ADD, PR_MUL);
+    case OP_SUB: return infix(e, i, "-", PR_ADD, PR_ADD, PR_MUL);
+    case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
+    case OP_DIV: return infix(e, i, "/", PR_MUL, PR_MUL, PR_UNARY);
     case OP_MIN: return float_call(e, i, f64 ? "fmin" : "fminf", 2);
     case OP_MAX: return float_call(e, i, f64 ? "fmax" : "fmaxf", 2);
     case OP_NEG: return prefix(e, i, "-");
@@ -486,10 +479,7 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
                                          {">=", ">", "!=", "=="}};
   int k = i->op - OP_LT;
   Prec p = k < 2 ? PR_REL : PR_EQ;
-  emitx_f32(e, i->a[0], PR_SHIFT);
-  emitx_printf(e, " %s ", text[negate][k]);
-  emitx_f32(e, i->a[1], PR_SHIFT);
-  return p;
+  return infix(e, i, text[negate][k], p, PR_SHIFT, PR_SHIFT);
 }
 
 // !(a < b) is a >= b, unless there may be a NaN.

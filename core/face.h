@@ -58,6 +58,12 @@ _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // For the world's failures: pushes nil and "msg [kind]"; returns 2.
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 
+// Sets field k of the table on top.
+void face_set_int(lua_State *L, const char *k, lua_Integer v);
+void face_set_num(lua_State *L, const char *k, lua_Number v);
+void face_set_bool(lua_State *L, const char *k, bool v);
+void face_set_str(lua_State *L, const char *k, const char *v);
+
 // Pushes the value's type as users know it ("layout", "tensor", "number").
 const char *face_typename(lua_State *L, int idx);
 // Position of the innermost user Lua function: chunk source (as in
@@ -101,6 +107,11 @@ Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
 void face_push_tup(lua_State *L, Tup t);
 void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
+
+// The comparisons of traced values: method, op, are the operands swapped?
+#define COMPARISONS(C) \
+  C(lt, OP_LT, false) C(le, OP_LE, false) C(gt, OP_LT, true) \
+  C(ge, OP_LE, true) C(eq, OP_EQ, false) C(ne, OP_NE, false)
 
 // tracelib.c: traced scalars (MT_VALUE)
 void face_push_value(lua_State *L, Ref r);           // of cx->fn

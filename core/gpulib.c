@@ -57,27 +57,22 @@ static int gpu_gc(lua_State *L) {
   return 0;
 }
 
-static void set_int(lua_State *L, const char *name, lua_Integer v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, name);
-}
-
 static int gpu_info(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
   lua_createtable(L, 0, 10);
-  lua_pushstring(L, g->name), lua_setfield(L, -2, "name");
+  face_set_str(L, "name", g->name);
   lua_pushfstring(L, "sm_%d%d%s", g->major, g->minor,
                   g->major >= 9 ? "a" : "");
   lua_setfield(L, -2, "arch");
   lua_pushfstring(L, "%d.%d", g->driver / 1000, g->driver % 1000 / 10);
   lua_setfield(L, -2, "cuda");
-  set_int(L, "ordinal", g->ordinal);
-  set_int(L, "sms", g->sms);
-  set_int(L, "memory", (lua_Integer)g->memory);
-  set_int(L, "smem", g->smem_optin);
-  set_int(L, "l2", g->l2);
-  set_int(L, "khz", g->khz);
-  set_int(L, "epoch", (lua_Integer)g->epoch);
+  face_set_int(L, "ordinal", g->ordinal);
+  face_set_int(L, "sms", g->sms);
+  face_set_int(L, "memory", (lua_Integer)g->memory);
+  face_set_int(L, "smem", g->smem_optin);
+  face_set_int(L, "l2", g->l2);
+  face_set_int(L, "khz", g->khz);
+  face_set_int(L, "epoch", (lua_Integer)g->epoch);
   return 1;
 }
 
@@ -222,18 +217,16 @@ static int devbuf_index(lua_State *L) {
   } else if (strcmp(k, "address") == 0) {
     lua_pushinteger(L, (lua_Integer)b->ptr);
   } else if (strcmp(k, "closed") == 0) {
-    lua_pushboolean(L, b->closed || !devbuf_open(b));
-  } else {
-    lua_getmetatable(L, 1);
-    lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
+    lua_pushboolean(L, !devbuf_open(b));
+  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
+    lua_pushnil(L);
   }
   return 1;
 }
 
 static int devbuf_tostring(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  if (b->closed || !devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
+  if (!devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
   else lua_pushfstring(L, "devbuf of %I %s", (LUAI_UACINT)b->count,
                        dtype_name(b->t));
   return 1;
@@ -332,12 +325,12 @@ static int fn_close(lua_State *L) {
 static int fn_attributes(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   lua_createtable(L, 0, 6);
-  set_int(L, "registers", f->registers);
-  set_int(L, "local_bytes", f->local);
-  set_int(L, "smem_static", f->smem_static);
-  set_int(L, "const_bytes", f->constant);
-  set_int(L, "max_threads", f->max_threads);
-  set_int(L, "binary", f->binary);
+  face_set_int(L, "registers", f->registers);
+  face_set_int(L, "local_bytes", f->local);
+  face_set_int(L, "smem_static", f->smem_static);
+  face_set_int(L, "const_bytes", f->constant);
+  face_set_int(L, "max_threads", f->max_threads);
+  face_set_int(L, "binary", f->binary);
   return 1;
 }
 

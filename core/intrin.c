@@ -148,19 +148,13 @@ static uint64_t tf32_away(uint64_t a) {
   return (a + 0x1000u) & 0xffffe000u;
 }
 
-static float float_of(uint64_t u) {
-  uint32_t v = (uint32_t)u;
-  float x;
-  memcpy(&x, &v, 4);
-  return x;
-}
-
 // Rows ADDRZ to RCPRM: six operations toward zero, up, down. The host's own
 // arithmetic does it; volatile, so that it happens between the switches.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = IN_ADDRP - IN_ADDRZ };
-  volatile float x = float_of(a), y = float_of(b), z = float_of(c), r = 0;
+  volatile float x = bits_float((uint32_t)a), y = bits_float((uint32_t)b);
+  volatile float z = bits_float((uint32_t)c), r = 0;
   int keep = fegetround();
   fesetround(modes[(id - IN_ADDRZ) / KINDS]);
   switch ((int)((id - IN_ADDRZ) % KINDS + IN_ADDRZ)) {
@@ -173,9 +167,7 @@ static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   }
   fesetround(keep);
   float f = r;
-  uint32_t u;
-  memcpy(&u, &f, 4);
-  return f != f ? 0x7fffffffu : u;
+  return f != f ? 0x7fffffffu : float_bits(f);
 }
 
 static uint64_t low(IntrinId id, uint64_t u) {

@@ -41,6 +41,13 @@ int op_arity(Op op) { return arities[op]; }
 unsigned op_flags(Op op) { return flagbits[op]; }
 const char *op_c(Op op) { return ctexts[op]; }
 
+const char *ir_space(Space s) {
+  static const char *const spaces[] = {
+    [SP_HOST] = "host", [SP_GMEM] = "gmem", [SP_SMEM] = "smem",
+    [SP_RMEM] = "rmem", [SP_COORD] = "coord"};
+  return spaces[s];
+}
+
 const char *math_name(MathFn f) {
   static const char *const t[] = {
 #define MF(id, name, n) name,

@@ -178,6 +178,7 @@ bool ir_is_mem(const Fn *fn, Ref r);
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
+const char *ir_space(Space s);  // "gmem"
 const char *op_name(Op op);
 int op_arity(Op op);
 unsigned op_flags(Op op);

@@ -43,6 +43,10 @@ typedef struct Operand {
 bool laylib_test_operand(lua_State *L, int idx, Operand *o);
 Operand laylib_operand(lua_State *L, int idx);
 int laylib_push_operand(lua_State *L, const Operand *o, Layout l);  // 1
+// A tuple, or the shape of a layout or tensor; a layout, or a compact one of
+// a tuple.
+Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
+Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 // Integers, exact ones; floats without fraction are taken too.
 int64_t laylib_int(lua_State *L, int idx);

@@ -674,8 +674,7 @@ static int l_basis_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
   if (!face_test_dim(cx, L, 1, &d)) face_argerror(L, 1, "basis");
-  Operand o;
-  Tup t = laylib_test_operand(L, 2, &o) ? o.l.shape : face_check_tup(cx, L, 2);
+  Tup t = laylib_shape(cx, L, 2);
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
   for (int i = 0; i < n; i++) t = tup_get(cx, t, path[i]);
   laylib_push_any(L, t);

@@ -158,10 +158,8 @@ static int buffer_index(lua_State *L) {
     lua_pushboolean(L, b->defined);
   } else if (strcmp(k, "closed") == 0) {
     lua_pushboolean(L, b->closed);
-  } else {
-    lua_getmetatable(L, 1);
-    lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
+  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
+    lua_pushnil(L);
   }
   return 1;
 }
@@ -334,13 +332,13 @@ static int l_buffer_from(lua_State *L) {
 
 static int push_diff(lua_State *L, const BulkDiff *d) {
   lua_createtable(L, 0, 7);
-  lua_pushnumber(L, d->max_abs), lua_setfield(L, -2, "max_abs");
-  lua_pushnumber(L, d->max_rel), lua_setfield(L, -2, "max_rel");
-  lua_pushnumber(L, d->max_scaled), lua_setfield(L, -2, "max_scaled");
-  lua_pushnumber(L, d->frobenius), lua_setfield(L, -2, "frobenius");
-  lua_pushinteger(L, (lua_Integer)d->worst), lua_setfield(L, -2, "worst");
-  lua_pushinteger(L, (lua_Integer)d->nans), lua_setfield(L, -2, "nans");
-  lua_pushinteger(L, (lua_Integer)d->count), lua_setfield(L, -2, "count");
+  face_set_num(L, "max_abs", d->max_abs);
+  face_set_num(L, "max_rel", d->max_rel);
+  face_set_num(L, "max_scaled", d->max_scaled);
+  face_set_num(L, "frobenius", d->frobenius);
+  face_set_int(L, "worst", (lua_Integer)d->worst);
+  face_set_int(L, "nans", (lua_Integer)d->nans);
+  face_set_int(L, "count", (lua_Integer)d->count);
   return 1;
 }
 
@@ -482,12 +480,11 @@ static int l_jit_compile(lua_State *L) {
   set_bytes(L, "cubin", out->cubin, out->cubin_n);
   set_bytes(L, "ptx", out->ptx, out->ptx_n);
   set_bytes(L, "note", out->note, strlen(out->note));
-  lua_pushboolean(L, out->cached), lua_setfield(L, -2, "cached");
+  face_set_bool(L, "cached", out->cached);
   lua_pushfstring(L, "%d.%d", out->major, out->minor);
   lua_setfield(L, -2, "nvrtc");
   jit_free(out);
-  lua_pushnumber(L, (double)(base_nanotime() - start) * 1e-9);
-  lua_setfield(L, -2, "seconds");
+  face_set_num(L, "seconds", (double)(base_nanotime() - start) * 1e-9);
   return 1;
 }
 

@@ -77,23 +77,24 @@ static void merge_fault(Run *r, const SimFault *f) {
   if (r->nfault < (uint32_t)r->max_reports) r->fault[r->nfault++] = *f;
 }
 
+static void add_stat(SimStat *a, const SimStat *b) {
+  a->count += b->count;
+  a->wavefronts += b->wavefronts;
+  a->least += b->least;
+  a->requests += b->requests;
+  a->sectors += b->sectors;
+  a->least_sectors += b->least_sectors;
+  a->bytes += b->bytes;
+}
+
 static void merge(Run *r, SimOut *o) {
   bool endless = false;
   for (uint32_t k = 0; k < o->nfault; k++) {
     merge_fault(r, &o->fault[k]);
     endless |= o->fault[k].r.kind == SIM_RUNAWAY;
   }
-  for (uint32_t k = 0; k < r->prog->nstat; k++) {
-    SimStat *a = &r->stat[k];
-    const SimStat *b = &o->stat[k];
-    a->count += b->count;
-    a->wavefronts += b->wavefronts;
-    a->least += b->least;
-    a->requests += b->requests;
-    a->sectors += b->sectors;
-    a->least_sectors += b->least_sectors;
-    a->bytes += b->bytes;
-  }
+  for (uint32_t k = 0; k < r->prog->nstat; k++)
+    add_stat(&r->stat[k], &o->stat[k]);
   r->instructions += o->instructions;
   r->mmas += o->mmas;
   if (o->text.n && !simreport_printf(&r->text, "%s", o->text.p)) r->oom = true;
@@ -292,13 +293,7 @@ static void add_line(const Run *r, SimResult *s, uint32_t k) {
     *at = n;
     s->nline++;
   }
-  at->count += a->count;
-  at->wavefronts += a->wavefronts;
-  at->least += a->least;
-  at->requests += a->requests;
-  at->sectors += a->sectors;
-  at->least_sectors += a->least_sectors;
-  at->bytes += a->bytes;
+  add_stat(&at->sum, a);
 }
 
 static SimResult *result(Run *r) {

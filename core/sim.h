@@ -48,16 +48,20 @@ typedef struct SimReport {
                        // to src and src2
 } SimReport;
 
-// Memory traffic of one source line and kind of instruction, summed over
-// the launch. conflicts = wavefronts - least.
-typedef struct SimLine {
-  uint32_t src;
-  const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
-  int32_t smem, gmem;  // memory objects (index into Fn.mem), or -1
+// Memory traffic; conflicts = wavefronts - least.
+typedef struct SimStat {
   uint64_t count;      // warp instructions
   uint64_t wavefronts, least;  // shared memory
   uint64_t requests, sectors, least_sectors;  // global memory
   uint64_t bytes;      // moved for the lanes that took part
+} SimStat;
+
+// That of one source line and kind of instruction, summed over the launch.
+typedef struct SimLine {
+  uint32_t src;
+  const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
+  int32_t smem, gmem;  // memory objects (index into Fn.mem), or -1
+  SimStat sum;
 } SimLine;
 
 typedef struct SimOpts {

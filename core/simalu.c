@@ -18,30 +18,7 @@
 #define CLONES
 #endif
 
-static float f32_of(uint64_t u) {
-  uint32_t v = (uint32_t)u;
-  float x;
-  memcpy(&x, &v, 4);
-  return x;
-}
-
-static uint64_t f32_bits(float x) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  return u;
-}
-
-static double f64_of(uint64_t u) {
-  double x;
-  memcpy(&x, &u, 8);
-  return x;
-}
-
-static uint64_t f64_bits(double x) {
-  uint64_t u;
-  memcpy(&u, &x, 8);
-  return u;
-}
+static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
 // ---- integers of any width, as int64 or uint64 ----
 
@@ -170,12 +147,12 @@ static double fma_odd(double a, double b, double c) {
   if (!isfinite(s)) return s;
   double bb = s - p;
   double err = (p - (s - bb)) + (c - bb);
-  uint64_t u = f64_bits(s);
+  uint64_t u = double_bits(s);
   if (err != 0 && !(u & 1)) {
     bool away = (err > 0) == (s > 0);
     u = away ? u | 1 : u - 1;
   }
-  return f64_of(u);
+  return bits_double(u);
 }
 
 static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
@@ -189,14 +166,14 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
     return op == OP_EQ ? x == y : x != y;
   }
   if (t == DT_F64) {
-    double x = f64_of(a), y = f64_of(b);
-    if (op == OP_FMA) return f64_bits(fma(x, y, f64_of(c)));
-    return f64_bits(f64_op(op, x, y));
+    double x = bits_double(a), y = bits_double(b);
+    if (op == OP_FMA) return double_bits(fma(x, y, bits_double(c)));
+    return double_bits(f64_op(op, x, y));
   }
   if (t == DT_F32 || t == DT_TF32) {
     float x = f32_of(a), y = f32_of(b);
-    if (op == OP_FMA) return f32_bits(fmaf(x, y, f32_of(c)));
-    return f32_bits(f32_op(op, x, y));
+    if (op == OP_FMA) return float_bits(fmaf(x, y, f32_of(c)));
+    return float_bits(f32_op(op, x, y));
   }
   float x = dtype_to_float(t, a), y = dtype_to_float(t, b);
   if (op == OP_FMA)
@@ -271,7 +248,7 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
   int64_t x = widen(from, a);
   if (!dtype_is_float(to)) return narrow(to, (uint64_t)x);
   bool big = from == DT_U64;
-  if (to == DT_F32) return f32_bits(big ? (float)a : (float)x);
+  if (to == DT_F32) return float_bits(big ? (float)a : (float)x);
   return dtype_from_double(to, big ? (double)a : (double)x);
 }
 
@@ -288,9 +265,9 @@ uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
     case OP_BITCAST: return narrow((DType)i->to, a);
     case OP_VAR: case OP_VGET: case OP_VSET: return a;
     case OP_MATH:
-      if (t == DT_F32 && i->imm == MF_SQRT) return f32_bits(sqrtf(f32_of(a)));
+      if (t == DT_F32 && i->imm == MF_SQRT) return float_bits(sqrtf(f32_of(a)));
       if (t == DT_F32 && (i->imm == MF_RCP))
-        return f32_bits(1 / f32_of(a));
+        return float_bits(1 / f32_of(a));
       return dtype_from_double(t, math_of((MathFn)i->imm,
                                           dtype_to_double(t, a),
                                           dtype_to_double(t, b)));

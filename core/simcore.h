@@ -227,9 +227,6 @@ typedef struct SimBar {
   uint32_t vc[MAX_WARPS];
 } SimBar;
 
-typedef struct SimStat {
-  uint64_t count, wavefronts, least, requests, sectors, least_sectors, bytes;
-} SimStat;
 typedef struct SimPattern {  // the last address pattern and its answer
   uint32_t mask;
   uint32_t rel[LANES];

@@ -219,10 +219,7 @@ static int32_t dot_bit(const SimMma *m, const uint32_t *a, const uint32_t *b,
 
 static double dot_f64(int k, const double *a, const double *b, double c) {
   for (int i = 0; i < k; i++) c = fma(a[i], b[i], c);
-  if (!isnan(c)) return c;
-  uint64_t u = 0xfff8000000000000ull;
-  memcpy(&c, &u, 8);
-  return c;
+  return isnan(c) ? bits_double(0xfff8000000000000ull) : c;
 }
 
 // ---- block scales ----

@@ -232,14 +232,7 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
 // ---- the report ----
 
 static void set_string(lua_State *L, const char *k, const char *v) {
-  if (!v || !*v) return;
-  lua_pushstring(L, v);
-  lua_setfield(L, -2, k);
-}
-
-static void set_integer(lua_State *L, const char *k, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, k);
+  if (v && *v) face_set_str(L, k, v);
 }
 
 static void set_triple(lua_State *L, const char *k, const int32_t v[3]) {
@@ -255,7 +248,7 @@ static void set_place(lua_State *L, const Fn *fn, const char *file,
                       const char *line, uint32_t src) {
   if (!src) return;
   set_string(L, file, ir_str(fn, fn->src.p[src].file));
-  set_integer(L, line, fn->src.p[src].line);
+  face_set_int(L, line, fn->src.p[src].line);
 }
 
 static const char *mem_name(const Fn *fn, const Mem *m) {
@@ -273,37 +266,37 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_place(L, fn, "file2", "line2", r->src2);
   set_triple(L, "block", r->block);
   set_triple(L, "thread", r->thread);
-  set_integer(L, "count", (int64_t)r->count);
-  if (r->other >= 0) set_integer(L, "other", r->other);
+  face_set_int(L, "count", (int64_t)r->count);
+  if (r->other >= 0) face_set_int(L, "other", r->other);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));
-  set_integer(L, "offset", r->offset);
+  face_set_int(L, "offset", r->offset);
   const char *layout = ir_str(fn, m->layout);
   set_string(L, "layout", layout);
   set_string(L, "coord", coord_text(cx, layout, r->offset));
 }
 
 static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
+  const SimStat *n = &s->sum;
   lua_createtable(L, 0, 12);
   set_place(L, fn, "file", "line", s->src);
   set_string(L, "op", s->op);
   if (s->smem >= 0) set_string(L, "shared", mem_name(fn, &fn->mem.p[s->smem]));
   if (s->gmem >= 0) set_string(L, "global", mem_name(fn, &fn->mem.p[s->gmem]));
-  set_integer(L, "count", (int64_t)s->count);
-  set_integer(L, "wavefronts", (int64_t)s->wavefronts);
-  set_integer(L, "conflicts", (int64_t)(s->wavefronts - s->least));
-  set_integer(L, "requests", (int64_t)s->requests);
-  set_integer(L, "sectors", (int64_t)s->sectors);
-  set_integer(L, "least_sectors", (int64_t)s->least_sectors);
-  set_integer(L, "bytes", (int64_t)s->bytes);
+  face_set_int(L, "count", (int64_t)n->count);
+  face_set_int(L, "wavefronts", (int64_t)n->wavefronts);
+  face_set_int(L, "conflicts", (int64_t)(n->wavefronts - n->least));
+  face_set_int(L, "requests", (int64_t)n->requests);
+  face_set_int(L, "sectors", (int64_t)n->sectors);
+  face_set_int(L, "least_sectors", (int64_t)n->least_sectors);
+  face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
 static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimResult *r) {
   lua_createtable(L, 0, 10);
-  lua_pushboolean(L, r->nreport == 0 && !r->stopped);
-  lua_setfield(L, -2, "ok");
+  face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
   lua_createtable(L, (int)r->nreport, 0);
   for (size_t k = 0; k < r->nreport; k++) {
     push_report(L, cx, fn, &r->report[k]);
@@ -316,13 +309,11 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "lines");
-  set_integer(L, "instructions", (int64_t)r->instructions);
-  set_integer(L, "mmas", (int64_t)r->mmas);
-  set_integer(L, "ctas", (int64_t)r->ctas);
-  lua_pushnumber(L, r->seconds);
-  lua_setfield(L, -2, "seconds");
-  lua_pushboolean(L, r->stopped);
-  lua_setfield(L, -2, "stopped");
+  face_set_int(L, "instructions", (int64_t)r->instructions);
+  face_set_int(L, "mmas", (int64_t)r->mmas);
+  face_set_int(L, "ctas", (int64_t)r->ctas);
+  face_set_num(L, "seconds", r->seconds);
+  face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);
   lua_setfield(L, -2, "output");
 }

@@ -108,6 +108,9 @@ void simtensor_matrix(SimWarp *w, const SimIns *i) {
 
 enum { TILE = 4096 };  // elements of the largest operand
 
+// Room for a tile of A, B, C, or (3) of one operand's raw elements.
+static void *room(SimWarp *w, int k) { return w->cta->tile + k * 2 * TILE; }
+
 // One value of the lanes of a group to its places in a tile, and back, for
 // elements of SIZE bytes.
 #define MOVE(SIZE, to, from) \
@@ -142,7 +145,8 @@ static int value_size(const SimOperand *o) {
 
 // Registers of group g to a row-major tile of raw elements.
 static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
-                     int g, char *tile) {
+                     int g, void *to) {
+  char *tile = to;
   const uint8_t *lane = x->lane + g * x->threads;
   int n = x->threads, size = value_size(o);
   for (int v = 0; v < o->nval; v++) {
@@ -165,7 +169,8 @@ static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-static void untile(SimWarp *w, const SimMmaIns *x, int g, const char *tile) {
+static void untile(SimWarp *w, const SimMmaIns *x, int g, const void *from) {
+  const char *tile = from;
   const SimOperand *o = &x->d;
   const uint8_t *lane = x->lane + g * x->threads;
   int n = x->threads, size = value_size(o);
@@ -199,27 +204,24 @@ static int16_t small_int(DType t, uint8_t u) {
 }
 
 // Accumulators: raw tile to the type simmma works in, and back, in place.
-static void widen_f16(char *tile, int n) {
-  float *f = (float *)(void *)tile;
+static void widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
-    memcpy(&u, tile + k * 2, 2);
-    f[k] = dtype_to_float(DT_F16, u);
+    memcpy(&u, (char *)tile + k * 2, 2);
+    tile[k] = dtype_to_float(DT_F16, u);
   }
 }
 
-static void narrow_f16(char *tile, int n) {
+static void narrow_f16(float *tile, int n) {
   for (int k = 0; k < n; k++) {
-    float f;
-    memcpy(&f, tile + k * 4, 4);
-    uint16_t u = (uint16_t)dtype_from_float(DT_F16, f);
-    memcpy(tile + k * 2, &u, 2);
+    uint16_t u = (uint16_t)dtype_from_float(DT_F16, tile[k]);
+    memcpy((char *)tile + k * 2, &u, 2);
   }
 }
 
 static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                        const SimOperand *o, float *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  char *raw = room(w, 3);
   tile_raw(w, x, o, g, raw);
   int bits = dtype_bits(o->type);
   if (bits >= 8) {
@@ -234,41 +236,39 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
 }
 
 static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
-  float *a = w->cta->tile, *b = a + TILE, *c = b + TILE;
+  float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
   int m = x->row->m, n = x->row->n;
   float_tile(w, x, g, &x->a, a);
   float_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
+  tile_raw(w, x, &x->c, g, c);
   bool half = x->row->d_type == DT_F16;
-  if (half) widen_f16((char *)c, m * n);
+  if (half) widen_f16(c, m * n);
   simmma_tile(&x->m, m, n, a, b, c, c);
-  if (half) narrow_f16((char *)c, m * n);
-  untile(w, x, g, (char *)c);
+  if (half) narrow_f16(c, m * n);
+  untile(w, x, g, c);
 }
 
 static void int_tile(SimWarp *w, const SimMmaIns *x, int g,
                      const SimOperand *o, int16_t *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  char *raw = room(w, 3);
   tile_raw(w, x, o, g, raw);
   for (int k = 0; k < o->size; k++)
     out[k] = small_int(o->type, (uint8_t)raw[k]);
 }
 
 static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
-  char *t = (char *)w->cta->tile;
-  int16_t *a = (int16_t *)(void *)t;
-  int16_t *b = (int16_t *)(void *)(t + TILE * 8);
-  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
+  int16_t *a = room(w, 0), *b = room(w, 1);
+  int32_t *c = room(w, 2);
   int_tile(w, x, g, &x->a, a);
   int_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
+  tile_raw(w, x, &x->c, g, c);
   simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
+  untile(w, x, g, c);
 }
 
 static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
                      const SimOperand *o, uint32_t *out) {
-  char *raw = (char *)(w->cta->tile) + 3 * TILE * 8;
+  char *raw = room(w, 3);
   tile_raw(w, x, o, g, raw);
   memset(out, 0, (size_t)o->size / 8);
   for (int k = 0; k < o->size; k++)
@@ -276,36 +276,34 @@ static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
 }
 
 static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
-  char *t = (char *)w->cta->tile;
-  uint32_t *a = (uint32_t *)(void *)t;
-  uint32_t *b = (uint32_t *)(void *)(t + TILE * 8);
-  int32_t *c = (int32_t *)(void *)(t + 2 * TILE * 8);
+  uint32_t *a = room(w, 0), *b = room(w, 1);
+  int32_t *c = room(w, 2);
   bit_tile(w, x, g, &x->a, a);
   bit_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, (char *)c);
+  tile_raw(w, x, &x->c, g, c);
   simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
+  untile(w, x, g, c);
 }
 
 static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
-  double *a = (double *)(void *)w->cta->tile, *b = a + TILE, *c = b + TILE;
-  tile_raw(w, x, &x->a, g, (char *)a);
-  tile_raw(w, x, &x->b, g, (char *)b);
-  tile_raw(w, x, &x->c, g, (char *)c);
+  double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
+  tile_raw(w, x, &x->a, g, a);
+  tile_raw(w, x, &x->b, g, b);
+  tile_raw(w, x, &x->c, g, c);
   simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, (char *)c);
+  untile(w, x, g, c);
 }
 
 // Complex numbers of doubles: four instructions on their parts.
 static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
-  enum { PART = 512, MOST_K = 16 };  // the largest tile has 256 elements
-  double *a = (double *)(void *)w->cta->tile, *b = a + PART, *c = b + PART;
+  enum { MOST_K = 16 };
+  double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
   int M = x->row->m, N = x->row->n, K = x->row->k;
   SimMma one = x->m;
   one.a = one.b = one.c = DT_F64;
-  tile_raw(w, x, &x->a, g, (char *)a);
-  tile_raw(w, x, &x->b, g, (char *)b);
-  tile_raw(w, x, &x->c, g, (char *)c);
+  tile_raw(w, x, &x->a, g, a);
+  tile_raw(w, x, &x->b, g, b);
+  tile_raw(w, x, &x->c, g, c);
   static const int parts[4][3] = {{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {1, 1, 0}};
   for (int i = 0; i < M * N; i++)
     for (int p = 0; p < 4; p++) {
@@ -317,7 +315,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
       }
       simmma_tile_f64(&one, 1, 1, ra, rb, d, d);
     }
-  untile(w, x, g, (char *)c);
+  untile(w, x, g, c);
 }
 
 // ---- block-scaled and sparse ----
@@ -344,14 +342,14 @@ static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
 static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   bool sparse = r->flags & AMF_SPARSE, scale = r->flags & AMF_SCALE;
-  float *a = w->cta->tile, *b = a + TILE, *c = b + TILE;
+  float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
   uint32_t sa[LANES], sb[LANES], e[LANES];
   int stored = sparse ? r->k / 2 : r->k, n = r->n;
   float_tile(w, x, 0, &x->a, a);
   float_tile(w, x, 0, &x->b, b);
-  tile_raw(w, x, &x->c, 0, (char *)c);
+  tile_raw(w, x, &x->c, 0, c);
   bool half = r->d_type == DT_F16;
-  if (half) widen_f16((char *)c, r->m * n);
+  if (half) widen_f16(c, r->m * n);
   if (scale) get_word(w, ins, &x->more[0], 0x33333333, sa);
   if (scale) get_word(w, ins, &x->more[1], 0x11111111, sb);
   if (sparse) get_word(w, ins, &x->more[scale ? 2 : 0], FULL, e);
@@ -366,8 +364,8 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
     if (scale) row_scales(x, sb, i % n, q.sb);
     c[i] = simmma_scaled(&q, a + i / n * stored, row, c[i]);
   }
-  if (half) narrow_f16((char *)c, r->m * n);
-  untile(w, x, 0, (char *)c);
+  if (half) narrow_f16(c, r->m * n);
+  untile(w, x, 0, c);
 }
 
 // dp4a, dp2a, packed multiply-adds: every lane its own tile.

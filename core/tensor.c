@@ -399,13 +399,10 @@ int64_t tensor_alignment(Ctx *cx, Tensor t) {
 // ---- printing ----
 
 void tensor_print(Ctx *cx, Tensor t, Buf *out) {
-  static const char *const spaces[] = {
-    [SP_HOST] = "host", [SP_GMEM] = "gmem", [SP_SMEM] = "smem",
-    [SP_RMEM] = "rmem", [SP_COORD] = "coord"};
   if (t.space == SP_COORD) {
     tup_print(cx, t.base, out);
   } else {
-    buf_printf(cx, out, "ptr[%s,%s]", dtype_name(t.type), spaces[t.space]);
+    buf_printf(cx, out, "ptr[%s,%s]", dtype_name(t.type), ir_space(t.space));
     if (!dim_is(t.off, 0)) {
       buf_puts(cx, out, "+");
       tup_print(cx, &t.off, out);

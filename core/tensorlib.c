@@ -174,10 +174,6 @@ static int tensor_call(lua_State *L) {
   return 1;
 }
 
-static const char *const space_names[] = {
-  [SP_HOST] = "host", [SP_GMEM] = "gmem", [SP_SMEM] = "smem",
-  [SP_RMEM] = "rmem", [SP_COORD] = "coord"};
-
 static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   Tensor t = face_check_tensor(L, 1);
   if (strcmp(k, "shape") == 0) {
@@ -189,7 +185,7 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   } else if (strcmp(k, "element_type") == 0 || strcmp(k, "dtype") == 0) {
     face_push_dtype(L, t.type);
   } else if (strcmp(k, "memspace") == 0) {
-    lua_pushstring(L, space_names[t.space]);
+    lua_pushstring(L, ir_space(t.space));
   } else if (strcmp(k, "iterator") == 0) {
     Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
     t.l = t.l.composed ? layout_outer(one, t.l) : one;
@@ -203,11 +199,9 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
 // t.field, t:method, t[coord]
 static int tensor_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return tensor_call(L);
-  lua_getmetatable(L, 1);
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-  Ctx *cx = face_ctx(L);
   const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
+  Ctx *cx = face_ctx(L);
   if (!push_field(cx, L, k))
     face_error(L, ERR_NAME, "a tensor has no field '%s'", k);
   return 1;

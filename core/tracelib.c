@@ -76,48 +76,34 @@ static int fn_check_smem(lua_State *L) {
 }
 
 static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
-  static const char *const spaces[] = {"host", "gmem", "smem", "rmem", "coord"};
   lua_newtable(L);
-  lua_pushstring(L, spaces[m->space]);
-  lua_setfield(L, -2, "space");
-  lua_pushstring(L, ir_str(fn, m->name));
-  lua_setfield(L, -2, "name");
-  lua_pushstring(L, ir_str(fn, m->layout));
-  lua_setfield(L, -2, "layout");
+  face_set_str(L, "space", ir_space(m->space));
+  face_set_str(L, "name", ir_str(fn, m->name));
+  face_set_str(L, "layout", ir_str(fn, m->layout));
   face_push_dtype(L, m->type);
   lua_setfield(L, -2, "dtype");
-  lua_pushinteger(L, m->count);
-  lua_setfield(L, -2, "count");
-  lua_pushinteger(L, m->align);
-  lua_setfield(L, -2, "align");
-  lua_pushinteger(L, m->offset);
-  lua_setfield(L, -2, "offset");
+  face_set_int(L, "count", m->count);
+  face_set_int(L, "align", m->align);
+  face_set_int(L, "offset", m->offset);
 }
 
 // fn:info() -> {name=, smem=, instructions=, args={...}, mems={...}}
 static int fn_info(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
-  lua_pushstring(L, ir_str(fn, fn->name));
-  lua_setfield(L, -2, "name");
-  lua_pushinteger(L, fn->smem_bytes);
-  lua_setfield(L, -2, "smem");
-  lua_pushinteger(L, (lua_Integer)fn->ins.n - 1);
-  lua_setfield(L, -2, "instructions");
+  face_set_str(L, "name", ir_str(fn, fn->name));
+  face_set_int(L, "smem", fn->smem_bytes);
+  face_set_int(L, "instructions", (lua_Integer)fn->ins.n - 1);
   lua_createtable(L, (int)fn->arg.n, 0);
   for (size_t i = 0; i < fn->arg.n; i++) {
     const Arg *a = &fn->arg.p[i];
     lua_newtable(L);
-    lua_pushstring(L, ir_str(fn, a->name));
-    lua_setfield(L, -2, "name");
+    face_set_str(L, "name", ir_str(fn, a->name));
     face_push_dtype(L, a->type);
     lua_setfield(L, -2, "dtype");
-    lua_pushboolean(L, a->pointer);
-    lua_setfield(L, -2, "pointer");
-    lua_pushboolean(L, a->written);
-    lua_setfield(L, -2, "written");
-    lua_pushinteger(L, a->align);
-    lua_setfield(L, -2, "align");
+    face_set_bool(L, "pointer", a->pointer);
+    face_set_bool(L, "written", a->written);
+    face_set_int(L, "align", a->align);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lua_setfield(L, -2, "args");
@@ -163,12 +149,9 @@ static Ref new_arg(Ctx *cx, Arg a) {
 static void sign(lua_State *L, int sig, int param, const char *what,
                  int leaf) {
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, param);
-  lua_setfield(L, -2, "param");
-  lua_pushstring(L, what);
-  lua_setfield(L, -2, "what");
-  lua_pushinteger(L, leaf);
-  lua_setfield(L, -2, "leaf");
+  face_set_int(L, "param", param);
+  face_set_str(L, "what", what);
+  face_set_int(L, "leaf", leaf);
   lua_rawseti(L, sig, (lua_Integer)lua_rawlen(L, sig) + 1);
 }
 

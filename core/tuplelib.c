@@ -4,10 +4,16 @@
 
 // ---- arguments ----
 
-static Tup tup_arg(Ctx *cx, lua_State *L, int idx) {
+Tup laylib_shape(Ctx *cx, lua_State *L, int idx) {
   Operand o;
   return laylib_test_operand(L, idx, &o) ? o.l.shape
                                          : face_check_tup(cx, L, idx);
+}
+
+Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
+  Layout l;
+  if (face_test_layout(L, idx, &l)) return l;
+  return layout_compact(cx, face_check_tup(cx, L, idx));
 }
 
 static int push(lua_State *L, Tup t) {
@@ -72,7 +78,7 @@ static int l_flatten(lua_State *L) {
 static int l_unflatten(lua_State *L) {
   Ctx *cx = face_enter(L);
   Operand o;
-  Tup p = tup_arg(cx, L, 2);
+  Tup p = laylib_shape(cx, L, 2);
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_unflatten(cx, o.l, p));
   return push(L, tup_unflatten(cx, face_check_tup(cx, L, 1), p));
@@ -156,12 +162,12 @@ typedef Tup Binary(Ctx *cx, Tup a, Tup b);
 
 static int unary(lua_State *L, Unary *f) {
   Ctx *cx = face_enter(L);
-  return push(L, f(cx, tup_arg(cx, L, 1)));
+  return push(L, f(cx, laylib_shape(cx, L, 1)));
 }
 
 static int binary(lua_State *L, Binary *f) {
   Ctx *cx = face_enter(L);
-  Tup a = tup_arg(cx, L, 1), b = tup_arg(cx, L, 2);
+  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
   return push(L, f(cx, a, b));
 }
 
@@ -201,14 +207,14 @@ static int l_unwrap(lua_State *L) {
 // The first or last leaf.
 static int l_front(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup t = tup_arg(cx, L, 1);
+  Tup t = laylib_shape(cx, L, 1);
   while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
   return push(L, t);
 }
 
 static int l_back(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup t = tup_arg(cx, L, 1);
+  Tup t = laylib_shape(cx, L, 1);
   while (!tup_is_leaf(t)) t = tup_get(cx, t, tup_rank(t) - 1);
   return push(L, t);
 }
@@ -231,7 +237,7 @@ static int l_repeat_like(lua_State *L) {
   int at = lua_type(L, 1) == LUA_TTABLE ? 1 : 2;
   if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 2) != LUA_TTABLE) at = 1;
   if (!face_test_dim(cx, L, 3 - at, &d)) face_argerror(L, 3 - at, "integer");
-  return push(L, tup_repeat_like(cx, tup_arg(cx, L, at), d));
+  return push(L, tup_repeat_like(cx, laylib_shape(cx, L, at), d));
 }
 
 static int l_repeat(lua_State *L) {
@@ -265,7 +271,7 @@ static int l_inner_product(lua_State *L) {
 
 static int l_get_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
-  return push(L, tup_flatten_to_tuple(cx, tup_arg(cx, L, 1)));
+  return push(L, tup_flatten_to_tuple(cx, laylib_shape(cx, L, 1)));
 }
 
 // find(t, x): the mode of t that is x, or nil
@@ -286,20 +292,21 @@ static int l_find(lua_State *L) {
 
 static int l_congruent(lua_State *L) {
   Ctx *cx = face_enter(L);
-  lua_pushboolean(L, tup_congruent(tup_arg(cx, L, 1), tup_arg(cx, L, 2)));
+  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
+  lua_pushboolean(L, tup_congruent(a, b));
   return 1;
 }
 
 static int l_weakly_congruent(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup a = tup_arg(cx, L, 1), b = tup_arg(cx, L, 2);
+  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
   lua_pushboolean(L, tup_weakly_congruent(a, b));
   return 1;
 }
 
 static int test2(lua_State *L, bool (*f)(Ctx *, Tup, Tup)) {
   Ctx *cx = face_enter(L);
-  Tup a = tup_arg(cx, L, 1), b = tup_arg(cx, L, 2);
+  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
   lua_pushboolean(L, f(cx, a, b));
   return 1;
 }
@@ -376,20 +383,20 @@ COMPARES(elem, TUP_ELEM)
 
 static int l_idx2crd(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup i = face_check_tup(cx, L, 1), s = tup_arg(cx, L, 2);
+  Tup i = face_check_tup(cx, L, 1), s = laylib_shape(cx, L, 2);
   Tup d = lua_isnoneornil(L, 3) ? NULL : face_check_tup(cx, L, 3);
   return push(L, tup_idx2crd(cx, i, s, d));
 }
 
 static int l_crd2crd(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup c = face_check_tup(cx, L, 1), s = tup_arg(cx, L, 2);
-  return push(L, tup_crd2crd(cx, c, s, tup_arg(cx, L, 3)));
+  Tup c = face_check_tup(cx, L, 1), s = laylib_shape(cx, L, 2);
+  return push(L, tup_crd2crd(cx, c, s, laylib_shape(cx, L, 3)));
 }
 
 static int compact(lua_State *L, bool right) {
   Ctx *cx = face_enter(L);
-  Tup s = tup_arg(cx, L, 1);
+  Tup s = laylib_shape(cx, L, 1);
   Tup first = lua_isnoneornil(L, 2) ? NULL : face_check_tup(cx, L, 2);
   return push(L, tup_compact(cx, s, first, right));
 }
@@ -399,7 +406,7 @@ static int l_compact_row_major(lua_State *L) { return compact(L, true); }
 
 static int l_compact_order(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup s = tup_arg(cx, L, 1), o = laylib_order(cx, L, 2, s);
+  Tup s = laylib_shape(cx, L, 1), o = laylib_order(cx, L, 2, s);
   return push(L, o ? tup_compact_order(cx, s, o)
                    : tup_compact(cx, s, NULL, false));
 }

@@ -63,6 +63,12 @@ Tup tup_product_each(Ctx *cx, Tup t) {
 
 typedef void Map2(Ctx *cx, TupB *b, Tup x, Tup y);
 
+static Tup mapped(Ctx *cx, Map2 *f, Tup x, Tup y) {
+  TupB b = {0};
+  f(cx, &b, x, y);
+  return tupb_done(cx, &b);
+}
+
 // f on pairs of modes of x and y, as one tuple; y may be shorter when pad.
 static void zip_map(Ctx *cx, TupB *b, const char *op, Tup x, Tup y, Map2 *f,
                     bool pad) {
@@ -89,9 +95,7 @@ static void product_like(Ctx *cx, TupB *b, Tup t, Tup guide) {
 }
 
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
-  TupB b = {0};
-  product_like(cx, &b, t, guide);
-  return tupb_done(cx, &b);
+  return mapped(cx, product_like, t, guide);
 }
 
 // Divides the modes of t by b from the left, handing on what is left of b.
@@ -142,15 +146,13 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
 }
 
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b) {
-  TupB o = {0};
   Dim bad[2];
   if (undivided(cx, a, b, bad))
     ctx_fail(cx, ERR_INADMISSIBLE,
              "shape_div: neither of %lld and %lld divides the other, in %s by "
              "%s", (long long)bad[0].w, (long long)bad[1].w, tup_text(cx, a),
              tup_text(cx, b));
-  map_shape_div(cx, &o, a, b);
-  return tupb_done(cx, &o);
+  return mapped(cx, map_shape_div, a, b);
 }
 
 static void map_ceil_div(Ctx *cx, TupB *b, Tup x, Tup y) {
@@ -163,9 +165,7 @@ static void map_ceil_div(Ctx *cx, TupB *b, Tup x, Tup y) {
 }
 
 Tup tup_ceil_div(Ctx *cx, Tup a, Tup b) {
-  TupB o = {0};
-  map_ceil_div(cx, &o, a, b);
-  return tupb_done(cx, &o);
+  return mapped(cx, map_ceil_div, a, b);
 }
 
 static void map_round_up(Ctx *cx, TupB *b, Tup x, Tup y) {
@@ -178,9 +178,7 @@ static void map_round_up(Ctx *cx, TupB *b, Tup x, Tup y) {
 }
 
 Tup tup_round_up(Ctx *cx, Tup a, Tup b) {
-  TupB o = {0};
-  map_round_up(cx, &o, a, b);
-  return tupb_done(cx, &o);
+  return mapped(cx, map_round_up, a, b);
 }
 
 static void map_scale(Ctx *cx, TupB *b, Tup x, Tup y) {
@@ -193,9 +191,7 @@ static void map_scale(Ctx *cx, TupB *b, Tup x, Tup y) {
 }
 
 Tup tup_elem_scale(Ctx *cx, Tup a, Tup b) {
-  TupB o = {0};
-  map_scale(cx, &o, a, b);
-  return tupb_done(cx, &o);
+  return mapped(cx, map_scale, a, b);
 }
 
 Dim tup_inner_product(Ctx *cx, Tup a, Tup b) {
@@ -222,9 +218,7 @@ static void map_filter(Ctx *cx, TupB *b, Tup guide, Tup t) {
 }
 
 Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t) {
-  TupB o = {0};
-  map_filter(cx, &o, guide, t);
-  return tupb_done(cx, &o);
+  return mapped(cx, map_filter, guide, t);
 }
 
 Tup tup_scale(Ctx *cx, Tup a, Dim s) {
@@ -262,9 +256,7 @@ static void add(Ctx *cx, TupB *b, Tup x, Tup y) {
 }
 
 Tup tup_add(Ctx *cx, Tup a, Tup b) {
-  TupB o = {0};
-  add(cx, &o, a, b);
-  return tupb_done(cx, &o);
+  return mapped(cx, add, a, b);
 }
 
 static void basis_like(Ctx *cx, TupB *b, Tup t, int *path, int depth) {

@@ -259,12 +259,7 @@ static int compare(lua_State *L, Op op, bool swap, const char *name) {
 
 #define COMPARE(name, op, swap) \
   static int v_##name(lua_State *L) { return compare(L, op, swap, #name); }
-COMPARE(lt, OP_LT, false)
-COMPARE(le, OP_LE, false)
-COMPARE(gt, OP_LT, true)
-COMPARE(ge, OP_LE, true)
-COMPARE(eq, OP_EQ, false)
-COMPARE(ne, OP_NE, false)
+COMPARISONS(COMPARE)
 
 static _Noreturn void lua_compare_error(lua_State *L, const char *sign,
                                         const char *method) {

@@ -207,12 +207,7 @@ static int compare(lua_State *L, Op op, bool swap) {
 
 #define COMPARE(name, op, swap) \
   static int vec_##name(lua_State *L) { return compare(L, op, swap); }
-COMPARE(lt, OP_LT, false)
-COMPARE(le, OP_LE, false)
-COMPARE(gt, OP_LT, true)
-COMPARE(ge, OP_LE, true)
-COMPARE(eq, OP_EQ, false)
-COMPARE(ne, OP_NE, false)
+COMPARISONS(COMPARE)
 
 static _Noreturn void sign_error(lua_State *L, const char *sign,
                                  const char *method) {
@@ -328,11 +323,9 @@ static int vec_call(lua_State *L) {
 
 static int vec_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return vec_call(L);
-  lua_getmetatable(L, 1);
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-  const Vector *v = veclib_check(L, 1);
   const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
+  const Vector *v = veclib_check(L, 1);
   if (strcmp(k, "shape") == 0)
     face_push_tup(L, v->shape);
   else if (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)

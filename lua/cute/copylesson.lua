@@ -58,17 +58,10 @@ local function row_major(b, m, n)
   return cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))
 end
 
--- Memory that this machine can still give; nil where it does not say.
-local function host_free()
-  local f <close> = io.open "/proc/meminfo"
-  local kib = f and f:read "a":match "MemAvailable:%s*(%d+)"
-  return kib and kib * 1024.0
-end
-
 -- A and B must fit into the `free` bytes of `where`.
 local function check_memory(job, case, size, free, where)
   local bytes = 2.0 * size[1] * size[2] * (case.dtype.width // 8)
-  if free and bytes > free then
+  if bytes > free then
     stop(job, ("%d x %d %s twice need %.2f GB, %.2f GB of %s memory are free "
       .. "[out-of-memory]"):format(size[1], size[2], tostring(case.dtype),
       bytes * 1e-9, free * 1e-9, where))
@@ -78,7 +71,7 @@ end
 -- The host's part of a problem: A, B, their buffers. `bare`: nobody looks at
 -- the elements.
 local function problem(job, case, size, bare)
-  check_memory(job, case, size, host_free(), "the host's")
+  check_memory(job, case, size, lib.host_memory(), "the host's")
   local m, n = size[1], size[2]
   local p = {m = m, n = n, bytes = 2 * m * n * (case.dtype.width // 8)}
   p.a = case.a or core.buffer(case.dtype, m * n)
@@ -348,7 +341,7 @@ end
 ---@param words string[]
 ---@param spec table see above
 function copylesson.run(words, spec)
-  local name = lib.short(words[0] or "copy"):gsub("%.lua$", "")
+  local name = lib.script_name(words, "copy")
   local job = {name = name, spec = spec}
   job.opt = cli.parse(words, {name = name, about = spec.about,
     options = options(spec),

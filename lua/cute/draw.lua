@@ -70,18 +70,11 @@ function draw.print_layout(layout)
   io.write(draw.layout_text(layout, coloured()))
 end
 
-local function tuple_text(v)
-  if type(v) ~= "table" then return tostring(v) end
-  local parts = {}
-  for i, x in ipairs(v) do parts[i] = tuple_text(x) end
-  return "(" .. table.concat(parts, ",") .. ")"
-end
-
 -- One element, as wide as all of its kind.
 local function cell(v)
   if math.type(v) == "integer" then return ("%5d"):format(v) end
   if math.type(v) == "float" then return (" %10.2e"):format(v) end
-  if type(v) == "table" then return (" %9s"):format(tuple_text(v)) end
+  if type(v) == "table" then return (" %9s"):format(tostring(v)) end
   return (" %5s"):format(tostring(v))
 end
 

@@ -7,16 +7,11 @@ local golden = require "cute.golden"
 local BY_BITS = {[1] = core.b1, [4] = core.u4, [8] = core.u8, [16] = core.u16,
                  [32] = core.u32, [64] = core.u64, [128] = core.u128}
 
-local function tuple_text(t)
+local function text_of(t)
   if type(t) ~= "table" then return tostring(t) end
   local parts = {}
-  for i, x in ipairs(t) do parts[i] = tuple_text(x) end
+  for i, x in ipairs(t) do parts[i] = text_of(x) end
   return "(" .. table.concat(parts, ",") .. ")"
-end
-
-local function text_of(x)
-  if type(x) == "table" then return tuple_text(x) end
-  return tostring(x)
 end
 
 -- Compares the fields of `got` with those of the line's answer. (One row of
@@ -55,23 +50,17 @@ local function entries(text)
   return list
 end
 
-local function permutation(text)
-  local perm = {}
-  for i, entry in ipairs(entries(text)) do
-    perm[i] = entry == "_" and core._ or math.tointeger(tonumber(entry)) or
-              core.layout(entry)
-  end
-  return perm
-end
-
-local function shape(text)
+-- Its entries as values; `other` makes those that are no integer and no `_`.
+local function tuple(text, other)
   local t = {}
   for i, entry in ipairs(entries(text)) do
     t[i] = entry == "_" and core._ or math.tointeger(tonumber(entry)) or
-           shape(entry)
+           other(entry)
   end
   return t
 end
+
+local function shape(text) return tuple(text, shape) end
 
 -- "SWIZZLED tiled to (128,64,3) mode-2 sliced at 0" or a layout.
 local function tensor(text)
@@ -87,7 +76,7 @@ end
 
 local function mma(args, at)
   return core.make_tiled_mma(args[at], core.layout(args[at + 1]),
-                             permutation(args[at + 2]))
+                             tuple(args[at + 2], core.layout))
 end
 
 local function partitioned(layout, offset, want)

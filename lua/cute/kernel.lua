@@ -6,6 +6,7 @@
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
 local core = require "cute.core"
+local source = require "cute.source"
 
 local kernel = {}
 
@@ -106,10 +107,6 @@ function Program.__tostring(p)
     :format(p.info.name, p.info.instructions, p.info.smem)
 end
 
-local function short(source)
-  return (source:gsub("^[@=]", ""):gsub("^.*/", ""))
-end
-
 --- CUDA C for an architecture, and the script's line of each of its lines.
 ---@param arch? string
 ---@return string text, string[] lines, string name what it is called there
@@ -122,7 +119,7 @@ function Program:cuda(arch)
     self.fn:check_smem(sm)
     local text, lines, name = self.fn:emit(sm)
     for i, at in ipairs(lines) do
-      lines[i] = at[2] > 0 and short(at[1]) .. ":" .. at[2] or ""
+      lines[i] = at[2] > 0 and source.short(at[1]) .. ":" .. at[2] or ""
     end
     made = {text = text, lines = lines, name = name}
     self.texts[sm] = made
@@ -437,8 +434,7 @@ function kernel.kernel(name, opts, func)
     core.fail("bad-argument", ("cute.kernel: '%s' is no C identifier")
       :format(name))
   end
-  local ok, source = pcall(require, "cute.source")
-  if ok then source.names[func] = "kernel " .. name end
+  source.names[func] = "kernel " .. name
   return setmetatable({name = name, func = func, programs = {},
                        block = opts and opts.block,
                        min_blocks = opts and opts.min_blocks}, Kernel)

@@ -64,13 +64,6 @@ end
 
 local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 
-local function host_memory()
-  local f <close> = io.open "/proc/meminfo"
-  local text = f and f:read "a" or ""
-  local kb = tonumber(text:match "MemAvailable:%s*(%d+)")
-  return kb and kb * 1024.0 or math.huge
-end
-
 -- Indices of elements are 63 bits at most, those of one mode 31.
 local function check_size(job, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
@@ -294,7 +287,7 @@ end
 local function run_sim(job, device)
   local rung, ok = job.rung, true
   for _, size in ipairs(problems(job, {rung.sim_size or SIM_SIZE})) do
-    check_size(job, size, host_memory(), "this machine", 3)
+    check_size(job, size, lib.host_memory(), "this machine", 3)
     local p = lesson.problem(rung, size, job.data())
     say_problem(job, p)
     say("device      %s, %d blocks of %d threads", tostring(device),
@@ -430,7 +423,7 @@ local function run_gpu(job, device)
   say("device      %s, driver for CUDA %s", tostring(device),
     tostring(device.info.cuda))
   for i, size in ipairs(problems(job, job.rung.sizes or GPU_SIZES)) do
-    check_size(job, size, host_memory(), "this machine", 2)
+    check_size(job, size, lib.host_memory(), "this machine", 2)
     check_size(job, size, device.dev:free_memory() or math.huge, "the GPU", 2)
     local p, results = bench(job, device, size)
     if i == 1 then
@@ -519,7 +512,7 @@ end
 ---@param words string[]
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)
-  local name = lib.short(words[0] or "gemm"):gsub("%.lua$", "")
+  local name = lib.script_name(words, "gemm")
   local job = {name = name, rung = lesson.rung(spec)}
   local own = spec.options or {}
   local options = table.move(own, 1, #own, #OPTIONS + 1,

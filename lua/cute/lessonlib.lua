@@ -2,6 +2,7 @@
 -- and what the simulator and the compiler say of a kernel.
 local core = require "cute.core"
 local cute = require "cute"
+local source = require "cute.source"
 
 local lib = {}
 
@@ -66,8 +67,18 @@ function lib.progress_line(label)
   end
 end
 
---- A chunk's name without its folder.
-function lib.short(file) return (file:gsub("^[@=]", ""):gsub("^.*/", "")) end
+--- Bytes of memory that this machine can still give; math.huge where it does
+-- not say.
+function lib.host_memory()
+  local f <close> = io.open "/proc/meminfo"
+  local kib = f and f:read "a":match "MemAvailable:%s*(%d+)"
+  return kib and kib * 1024.0 or math.huge
+end
+
+--- The script's own name, from the words of its command line.
+function lib.script_name(words, default)
+  return (source.short(words[0] or default):gsub("%.lua$", ""))
+end
 
 --- The folder of the script that runs, with its slash.
 function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
@@ -135,7 +146,7 @@ function lib.traffic_table(report)
   for _, l in ipairs(report.lines) do
     local shared, global = l.wavefronts > 0, l.requests > 0
     rows[#rows + 1] = {
-      lib.short(l.file) .. ":" .. l.line, l.op, l.count, l.bytes,
+      source.short(l.file) .. ":" .. l.line, l.op, l.count, l.bytes,
       shared and l.wavefronts or "-", shared and l.conflicts or "-",
       global and l.sectors or "-",
       global and ("%.1f"):format(l.sectors / l.requests) or "-"}

@@ -9,6 +9,8 @@
 --                 sectors=, least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 -- tostring(report) says the faults, report:traffic() the table of lines.
+local source = require "cute.source"
+
 local simreport = {}
 
 local Report = {}
@@ -37,13 +39,9 @@ local ADVICE = {
 local OTHER = {["async-in-flight"] = "the cp.async",
                ["uninitialised"] = "taken from the register in"}
 
-local function short(source)
-  return (source or "?"):gsub("^[@=]", ""):gsub("^.*/", "")
-end
-
 local function at(file, line)
   if not line then return nil end
-  return ("%s:%d"):format(short(file), line)
+  return ("%s:%d"):format(source.short(file or "?"), line)
 end
 
 local function triple(t)

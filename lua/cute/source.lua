@@ -40,6 +40,13 @@ function source.text(chunk)
   return ok and sys.embedded(chunk) or nil
 end
 
+--- A chunk's name without its mark and folder.
+---@param chunk string
+---@return string
+function source.short(chunk)
+  return (chunk:gsub("^[@=]", ""):gsub("^.*/", ""))
+end
+
 --- Line n of a chunk, or nil.
 ---@param chunk string
 ---@param n integer

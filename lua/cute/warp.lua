@@ -47,31 +47,18 @@ function warp.vote_sync_op(pred, kind, mask)
   return intrin("vote." .. kind, pred, mask or FULL)
 end
 
----@param pred any a boolean
----@param mask? any lanes that take part
-function warp.vote_any_sync(pred, mask)
-  return warp.vote_sync_op(pred, "any", mask)
+local function vote(kind)
+  return function(pred, mask) return warp.vote_sync_op(pred, kind, mask) end
 end
 
+--- Is it true on any lane, on all; do all agree; the lanes where it is true
+-- (u32).
 ---@param pred any a boolean
 ---@param mask? any lanes that take part
-function warp.vote_all_sync(pred, mask)
-  return warp.vote_sync_op(pred, "all", mask)
-end
-
---- Do all lanes agree?
----@param pred any a boolean
----@param mask? any lanes that take part
-function warp.vote_uni_sync(pred, mask)
-  return warp.vote_sync_op(pred, "uni", mask)
-end
-
---- The lanes where it is true (u32).
----@param pred any a boolean
----@param mask? any lanes that take part
-function warp.vote_ballot_sync(pred, mask)
-  return warp.vote_sync_op(pred, "ballot", mask)
-end
+warp.vote_any_sync = vote "any"
+warp.vote_all_sync = vote "all"
+warp.vote_uni_sync = vote "uni"
+warp.vote_ballot_sync = vote "ballot"
 
 --- "any": the lanes that have this lane's value; "all": the mask if all have
 -- one value, else 0 (u32).

@@ -193,19 +193,14 @@ static void put_literal_char(Emit *e, char c) {
   else emitx_printf(e, "%c", c);
 }
 
-// A conversion in terms of its value's type: %d of an i64 is %lld. *s is
-// behind the '%'; left behind the conversion.
+// A conversion, which fits its value (see intrinlib.c): %d of an i64 is
+// %lld. *s is behind the '%'; left behind the conversion.
 static void put_conversion(Emit *e, const char **s, DType t) {
   const char *p = *s;
   emitx_puts(e, "%");
   while (*p && strchr("-+ #0123456789.", *p)) emitx_printf(e, "%c", *p++);
-  while (*p && strchr("lhjzt", *p)) p++;
-  char c = *p ? *p++ : 'd';
-  bool f = dtype_is_float(t);
-  if (!f && !strchr("diuxXoc", c)) c = 'd';
-  if (f && !strchr("eEfFgGaA", c)) c = 'g';
-  if (!f && (c == 'd' || c == 'i') && dtype_class(t) == 'U') c = 'u';
-  emitx_printf(e, "%s%c", !f && dtype_bits(t) > 32 ? "ll" : "", c);
+  bool ll = !dtype_is_float(t) && dtype_bits(t) > 32;
+  emitx_printf(e, "%s%c", ll ? "ll" : "", *p++);
   *s = p;
 }
 
@@ -261,8 +256,9 @@ static void put_for(Emit *e, Ref r) {
   bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   emitm_begin(e, i);
-  if (body_size(e->fn, r) > ROLL) {
-    emitx_puts(e, "#pragma unroll 1");
+  int64_t unroll = i->imm ? i->imm : body_size(e->fn, r) > ROLL;
+  if (unroll) {
+    emitx_printf(e, "#pragma unroll %" PRId64, unroll);
     emitm_newline(e);
     emitm_indent(e);
   }
@@ -295,6 +291,29 @@ static bool nothing_until_end(const Emit *e, Ref r) {
   for (r++; e->fn->ins.p[r].op != OP_END; r++)
     if (emitm_is_line(e, r)) return false;
   return true;
+}
+
+// The BREAKIF that is the first line of the loop at r and breaks unless a
+// condition holds, or 0.
+static Ref loop_test(const Emit *e, Ref r) {
+  for (r++; !emitm_is_line(e, r);) r++;
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_BREAKIF && ir_get(e->fn, i->a[0])->op == OP_NOT &&
+         e->use[i->a[0]].how == HOW_INLINE ? r : 0;
+}
+
+static Ref put_loop(Emit *e, Ref r) {
+  Ref test = loop_test(e, r);
+  emitm_begin(e, ir_get(e->fn, r));
+  if (test) {
+    Ref no = ir_get(e->fn, test)->a[0];
+    put_cond(e, "while", ir_get(e->fn, no)->a[0], " {");
+  } else {
+    emitx_puts(e, "while (true) {");
+  }
+  emitm_newline(e);
+  e->depth++;
+  return test ? test : r;
 }
 
 static void put_simple(Emit *e, const Ins *i, const char *text) {
@@ -449,12 +468,7 @@ static Ref put(Emit *e, Ref r) {
       break;
     case OP_VSET: put_set(e, r); break;
     case OP_FOR: put_for(e, r); break;
-    case OP_LOOP:
-      emitm_begin(e, i);
-      emitx_puts(e, "while (true) {");
-      emitm_newline(e);
-      e->depth++;
-      break;
+    case OP_LOOP: return put_loop(e, r);
     case OP_BREAKIF:
       emitm_begin(e, i);
       put_cond(e, "if", i->a[0], " break");

@@ -477,9 +477,14 @@ static Prec arith(Emit *e, const Ins *i) {
 static Prec compare(Emit *e, const Ins *i, bool negate) {
   static const char *const text[2][4] = {{"<", "<=", "==", "!="},
                                          {">=", ">", "!=", "=="}};
+  static const char *const turned[2][4] = {{">", ">=", "==", "!="},
+                                           {"<=", "<", "!=", "=="}};
   int k = i->op - OP_LT;
   Prec p = k < 2 ? PR_REL : PR_EQ;
-  return infix(e, i, text[negate][k], p, PR_SHIFT, PR_SHIFT);
+  Ins j = *i;
+  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;  // v > 0, not 0 < v
+  if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
+  return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
 }
 
 // !(a < b) is a >= b, unless there may be a NaN.

@@ -240,6 +240,7 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
   if (r <= SR_TID_Z) f.hi = most[r] - 1;
   if (r >= SR_NTID_X && r <= SR_NTID_Z) f.hi = most[r - SR_NTID_X];
   if (r <= SR_TID_Z && fn->block[r]) f.hi = fn->block[r] - 1;
+  if (r >= SR_NTID_X && r <= SR_NCTAID_Z) f.lo = 1;
   if (r == SR_LANE) f.hi = 31;
   if (r == SR_WARP) f.hi = 31;
   if (r >= SR_NTID_X && r <= SR_NTID_Z && fn->block[r - SR_NTID_X])
@@ -626,12 +627,12 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ta == DT_I64 || tb == DT_I64 || ta == DT_U64 || tb == DT_U64
               ? DT_I64 : DT_I32;
   if (t == DT_I32 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
-    // widen where the ranges are known not to fit
+    // No offset into tensors of below 2^31 elements needs more; what is known
+    // of an index counts only where one has more.
     Fact x = ir_fact(fn, a), y = ir_fact(fn, b);
     __int128 top = op == OP_MUL ? (__int128)x.hi * y.hi
                                 : (__int128)x.hi + y.hi;
-    bool known = x.hi < INT32_MAX && y.hi < INT32_MAX;
-    if ((known || fn->wide) && top > INT32_MAX) t = DT_I64;
+    if (fn->wide && top > INT32_MAX) t = DT_I64;
   }
   return ir_op2(cx, fn, op, ir_cvt(cx, fn, t, a), ir_cvt(cx, fn, t, b));
 }

@@ -45,7 +45,7 @@ static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why) {
   const char *mode = "";
   if (k->mode >= 0)
     mode = arena_printf(cx, &cx->scratch, " in mode %d", k->mode);
-  ctx_fail(cx, ERR_ARG, "coordinate %s %s%s of the tensor\n  %s",
+  ctx_fail(cx, ERR_ARG, "coordinate %s of the tensor %s%s\n  %s",
            tup_text(cx, k->coord), why, mode, tensor_show(cx, k->t));
 }
 
@@ -145,6 +145,8 @@ Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   if (t.l.composed && l.composed)
     ctx_fail(cx, ERR_INADMISSIBLE,
              "make_tensor: the iterator is swizzled already");
+  if (cx->fn && t.space == SP_GMEM && !l.composed && tensor_wide(cx, l))
+    cx->fn->wide = true;
   t.l = t.l.composed ? layout_outer(l, t.l) : l;
   return t;
 }

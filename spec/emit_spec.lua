@@ -168,6 +168,56 @@ describe("emitted text", function()
     end, {block = 1}, x)))
   end)
 
+  it("has loops and comparisons as one would write them", function()
+    assert.same({
+      "int v = a[0];",
+      "while (v != 1) {",
+      "v = v >> 1;",
+      "}",
+      "if (v > 10) {",
+      "a[1] = v;",
+      "}",
+      "if (v <= 20) {",
+      "a[2] = v;",
+      "}",
+      "#pragma unroll 4",
+      "for (int i = 0; i < 8; ++i) {",
+      "a[i] = i;",
+      "}",
+    }, body(source(function(a)
+      local v = a[0]
+      cute.loop(function() return v:ne(1) end, function() v = v // 2 end)
+      cute.when(v:gt(10), function() a[1] = v end)
+      cute.when(v:le(20), function() a[2] = v end)
+      for i in cute.range(8, {unroll = 4}) do
+        a[i] = i
+      end
+    end, {block = 1}, x)))
+  end)
+
+  it("knows the sign of a stride of the grid", function()
+    find(source(function(a, n)
+      local first = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
+      local grid = cute.arch.grid_dim()
+      for i in cute.range(first, n, grid * 32) do
+        a[i] = i
+      end
+    end, {block = 32}, x, 5), "; i < n; i += grid * 32) {")
+  end)
+
+  it("has offsets of 32 bits in tensors of below 2^31 elements", function()
+    local function touch(a)
+      local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
+      a[{i - 1, i // 4}] = i
+    end
+    local small = source(touch, {block = 32}, cute.zeros({40, 40}, cute.i32))
+    assert.is_nil(small:find "long long")
+    local flat = cute.make_layout({1 << 20, 1 << 20})
+    find(source(function(a)
+      touch(cute.make_tensor(a.iterator, flat))
+    end, {block = 32}, x), "long long")
+  end)
+
   it("rounds two neighbours to bf16 in one instruction", function()
     local h = cute.zeros({64}, cute.bf16)
     local text = source(function(a, b)

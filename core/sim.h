@@ -23,7 +23,8 @@
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
   SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \
   SK(SHUFFLE, "inactive-lane")       /* shuffle from a lane not there */ \
-  SK(TRAP, "assertion")              /* the kernel's own assertion */
+  SK(TRAP, "assertion")              /* the kernel's own assertion */ \
+  SK(DIVZERO, "division-by-zero")    /* of integers; its result is used */
 typedef enum SimKind {
 #define SK(id, name) SIM_##id,
   SIM_KINDS(SK)

@@ -415,17 +415,15 @@ static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
   char conv = spec[n - 1];
-  while (n > 1 && strchr("hlqjzt", spec[n - 2])) n--;
   if (n > sizeof fmt - 4) return true;
   memcpy(fmt, spec, n - 1);
   fmt[n - 1] = '\0';
-  if (strchr("fFgGeEaA", conv)) {
+  if (dtype_is_float(type)) {
     snprintf(fmt + n - 1, 4, "%c", conv);
     return simreport_printf(t, fmt, dtype_to_double(type, u));
   }
   int64_t v = (int64_t)u;
-  if (dtype_is_float(type)) v = (int64_t)dtype_to_double(type, u);
-  else if (type == DT_I32) v = (int32_t)u;
+  if (type == DT_I32) v = (int32_t)u;
   else if (type == DT_I16) v = (int16_t)u;
   else if (type == DT_I8) v = (int8_t)u;
   snprintf(fmt + n - 1, 8, "ll%c", strchr("uxXoc", conv) ? conv : 'd');
@@ -445,7 +443,7 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
       s += 2;
       continue;
     }
-    n = 1 + strspn(s + 1, "-+ #0123456789.hlqjzt");
+    n = 1 + strspn(s + 1, "-+ #0123456789.");
     if (!s[n]) break;
     n++;
     if (k < p->n) {
@@ -522,7 +520,11 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
     case OP_FENCE: case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
+    case OP_DIV: case OP_MOD:
+      compute(w, i);
+      simtaint_divide(w, i);
+      return true;
+    case OP_ADD: case OP_SUB: case OP_MUL:
     case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
     case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
     case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_SEL:

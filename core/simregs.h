@@ -76,6 +76,7 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 // i loads registers into its value.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Lanes in which a value is undefined.
+void simtaint_divide(SimWarp *w, const SimIns *i);  // after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
 // Around every instruction of a tainted warp: faults, and what its value is.

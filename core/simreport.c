@@ -178,6 +178,9 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
       if (f->r.offset > 0)
         simreport_printf(t, ": %s", ir_str(p->fn, (uint32_t)f->r.offset));
       break;
+    case SIM_DIVZERO:
+      simreport_printf(t, "the result of an integer division by zero is used");
+      break;
     default: break;
   }
 }
@@ -213,7 +216,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
     case SIM_DEADLOCK: say_deadlock(&t, f); break;
     case SIM_DIVERGENT: case SIM_BARRIER: case SIM_RUNAWAY: case SIM_SHUFFLE:
-    case SIM_TRAP: case SIM_KIND_COUNT:
+    case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
       say_order(&t, p, f);
       break;
   }

@@ -1,5 +1,6 @@
-// Uninitialised registers. Reading one is no fault yet: a predicated load
-// leaves registers undefined whose sums are never stored. Values carry a mask
+// Uninitialised registers, and quotients by zero. Reading one is no fault yet:
+// a predicated load leaves registers undefined whose sums are never stored,
+// cute.where computes what it does not choose. Values carry a mask
 // of lanes in which they are undefined, and a fault is where one is used: as
 // an address, a condition, or stored outside registers. A warp that never
 // read an undefined register pays for nothing (w->tainted).
@@ -16,7 +17,8 @@ uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {
 
 static void fault(SimWarp *w, const SimIns *i, uint32_t mask,
                   const SimTaint *t) {
-  simreport_fault(w, SIM_UNINIT, __builtin_ctz(mask), i->src,
+  SimKind kind = t->mem < 0 ? SIM_DIVZERO : SIM_UNINIT;
+  simreport_fault(w, kind, __builtin_ctz(mask), i->src,
                   t->src == i->src ? 0 : t->src, t->mem, t->elem);
 }
 
@@ -41,16 +43,19 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
   fault(w, i, lack, &t);
 }
 
+static void begin(SimWarp *w) {
+  if (w->tainted) return;
+  memset(w->taint, 0, w->cta->prog->ntaint * sizeof *w->taint);
+  w->tainted = true;
+}
+
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
   const SimMem *m = s->mem;
   uint32_t lack = 0;
   for (int k = 0; k < m->per; k++)
     lack |= w->active & ~rmem_def(w, m)[s->konst + k];
   if (!lack && !w->tainted) return;
-  if (!w->tainted) {
-    memset(w->taint, 0, w->cta->prog->ntaint * sizeof *w->taint);
-    w->tainted = true;
-  }
+  begin(w);
   *taint_at(w, i->d) = (SimTaint){
     lack, i->src, m->index, (uint32_t)(s->konst * m->unit / m->own)};
 }
@@ -66,6 +71,25 @@ static uint32_t true_lanes(SimWarp *w, uint32_t slot) {
   for (int l = 0; l < LANES; l++)
     m |= (uint32_t)(u32_at(w, slot)[l] != 0) << l;
   return m;
+}
+
+// Lanes in which an integer division has a divisor of 0. Uniform values stand
+// in lane 0 alone.
+static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
+  DType t = (DType)i->type;
+  if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
+  if (i->uniform) return lane_bits(w, i->b, sim_wide(t), 0) ? 0 : w->active;
+  uint32_t zero = 0;
+  for (int l = 0; l < LANES; l++)
+    zero |= (uint32_t)(lane_bits(w, i->b, sim_wide(t), l) == 0) << l;
+  return zero & w->active;
+}
+
+void simtaint_divide(SimWarp *w, const SimIns *i) {
+  uint32_t zero = divides_by_zero(w, i);
+  if (!zero && !w->tainted) return;
+  begin(w);
+  *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0};
 }
 
 static void propagate(SimWarp *w, const SimIns *i) {
@@ -86,7 +110,9 @@ static void propagate(SimWarp *w, const SimIns *i) {
     uint32_t a = true_lanes(w, i->a), b = true_lanes(w, i->b);
     out = (m[0] & (~b | m[1])) | (m[1] & (~a | m[0]));
   }
-  from.mask = out;
+  uint32_t zero = divides_by_zero(w, i);
+  if (zero && !out) from = (SimTaint){0, i->src, -1, 0};
+  from.mask = out | zero;
   *taint_at(w, i->d) = from;
 }
 

@@ -449,6 +449,37 @@ describe("order", function()
       .. "no part"}, faults(r, base))
   end)
 
+  it("the use of what an integer division by zero gave", function()
+    local base
+    local function quotient(use)
+      return run({block = 32}, function(a, n)
+        local tid = arch.thread_idx()
+        base = line()
+        local q = 5 // (tid - 3)
+        local r = tid % n
+        use(a, tid, q, r)
+      end, ramp(32, cute.i32), 0)
+    end
+    local said = "the result of an integer division by zero is used"
+    local r = quotient(function(a, tid, q) a[tid] = q end)
+    assert.are.same({"division-by-zero " .. line() - base - 1 .. " 1: "
+      .. said}, faults(r, base))
+    assert.are.same({3, 0, 0}, r.reports[1].thread)
+    r = quotient(function(a, tid, _, m) a[tid] = m end)
+    assert.are.same({"division-by-zero " .. line() - base - 1 .. " 2: "
+      .. said}, faults(r, base))
+    clean(quotient(function(a, tid, q)
+      a[tid] = cute.where(tid:eq(3), 0, q)
+      cute.when(tid:ne(3), function() a[tid] = a[tid] + q end)
+    end))
+    clean(run({block = 32}, function(a, n)  -- of the whole block at once
+      for k in cute.range(2) do
+        local q = 7 // (k + n)
+        cute.when(cute.gt(k, 0), function() a[arch.thread_idx()] = q end)
+      end
+    end, ramp(32, cute.i32), 0))
+  end)
+
   it("warps go on while others wait", function()
     for seed = 1, 20 do
       local A = ramp(128)

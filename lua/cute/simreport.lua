@@ -32,12 +32,15 @@ local ADVICE = {
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",
   ["deadlock"] = "some threads never come to the barrier that others wait at",
+  ["division-by-zero"] = "keep the divisor from being 0, or choose with "
+    .. "cute.where what is used",
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
 
 --- What the second line is, by kind.
 local OTHER = {["async-in-flight"] = "the cp.async",
-               ["uninitialised"] = "taken from the register in"}
+               ["uninitialised"] = "taken from the register in",
+               ["division-by-zero"] = "the division"}
 
 local function at(file, line)
   if not line then return nil end

@@ -163,15 +163,27 @@ static const char *own_conversion(DType t) {
   return dtype_class(t) == 'U' ? "%u" : "%d";
 }
 
-// Turns {} into conversions, and checks how many values they want.
-static void format(lua_State *L, const Fn *fn, const char *s, const Ref *v,
-                   int n, char *out) {
+// The conversion for *v where c is asked for: printf's own is undefined where
+// they do not fit, and simulator and GPU have to agree. Integers become
+// floats, as in Lua; floats are no integers, and print as %g.
+static char fitting(Ctx *cx, char c, Ref *v) {
+  DType t = ir_type(cx->fn, *v);
+  bool f = strchr("eEfFgGaA", c) != NULL;
+  if (dtype_is_float(t)) return f ? c : 'g';
+  if (f) *v = ir_cvt(cx, cx->fn, DT_F64, *v);
+  return (c == 'd' || c == 'i') && dtype_class(t) == 'U' ? 'u' : c;
+}
+
+// Turns {} into conversions, leaves out lengths (which follow from the types),
+// and checks how many values they want.
+static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
+                   char *out) {
   size_t at = 0;
   int k = 0;
   while (*s && at < MAX_TEXT - 8) {
     if (s[0] == '{' && s[1] == '}') {
       if (k < n) {
-        const char *c = own_conversion(ir_type(fn, v[k]));
+        const char *c = own_conversion(ir_type(cx->fn, v[k]));
         memcpy(out + at, c, 2);
         at += 2;
       }
@@ -186,7 +198,10 @@ static void format(lua_State *L, const Fn *fn, const char *s, const Ref *v,
       if (!*e || !strchr("diuxXocfFgGeEaA", *e))
         face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
                    (int)(e - s + (*e != 0)), s);
-      while (s <= e && at < MAX_TEXT - 8) out[at++] = *s++;
+      for (; s < e && at < MAX_TEXT - 8; s++)
+        if (!strchr("hlqjzt", *s)) out[at++] = *s;
+      out[at++] = k < n ? fitting(cx, *e, &v[k]) : *e;
+      s = e + 1;
       k++;
     } else {
       out[at++] = *s++;
@@ -196,8 +211,10 @@ static void format(lua_State *L, const Fn *fn, const char *s, const Ref *v,
   if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
   if (k != n)
     face_error(L, ERR_ARG, "printf: the format has %d conversion%s and %d "
-               "value%s follow%s", k, k == 1 ? "" : "s", n, n == 1 ? "" : "s",
-               n == 1 ? "s" : "");
+               "value%s follow%s%s", k, k == 1 ? "" : "s", n,
+               n == 1 ? "" : "s", n == 1 ? "s" : "",
+               n > k ? "\n  a last thread_idx() gives three values: write "
+               "(thread_idx())" : "");
 }
 
 // printf(format, values...)
@@ -215,7 +232,7 @@ static int l_printf(lua_State *L) {
     if (ir_type(fn, v[k]) == DT_BOOL) v[k] = ir_cvt(cx, fn, DT_I32, v[k]);
   }
   char out[MAX_TEXT];
-  format(L, fn, s, v, n, out);
+  format(cx, L, s, v, n, out);
   Ins i = {.op = OP_PRINTF, .imm = ir_text(cx, fn, out, strlen(out)),
            .nx = (uint32_t)n};
   i.ext = ir_ext(cx, fn, v, (uint32_t)n);

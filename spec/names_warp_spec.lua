@@ -156,6 +156,18 @@ describe("lanes", function()
     end
   end)
 
+  it("come in groups of a power of two", function()
+    local o = cute.zeros({32}, "f32")
+    for _, width in ipairs {33, 0, 12, -4, 8.0} do
+      raises("a width of " .. width .. " lanes: a power of two from 1 to 32",
+        launch, function(x)
+          x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
+        end, {o})
+    end
+    raises("shuffle_sync_up(value, lane or distance): the second is missing",
+      launch, function(x) x[0] = arch.shuffle_sync_up(x[0]) end, {o})
+  end)
+
   it("are all to come where a mask names them", function()
     local o = cute.zeros({32}, "i32")
     local r = first_fault(launch(function(out)
@@ -425,6 +437,24 @@ describe("printf", function()
     assert.same({table.concat(want)}, written)
   end)
 
+  it("prints a value by its type where the conversion does not fit",
+    function()
+    local o = cute.zeros({1}, "i32")
+    local program
+    local r = ok(launch(function()
+      local t = arch.thread_idx()
+      cute.printf("%d %3i %.2f %lld\n", t:to(cute.f32) + 1.5, t:to(cute.u8),
+                  t + 7, t - 1)
+    end, {o}, {grid = 1, block = 1}))
+    assert.equal("1.5   0 7.00 -1\n", r.output)
+    program = cute.kernel("k", function()
+      local t = arch.thread_idx()
+      cute.printf("%d %3i %.2f %lld\n", t:to(cute.f32) + 1.5, t:to(cute.u8),
+                  t + 7, t - 1)
+    end)():trace {block = 1}
+    assert.matches('printf%("%%g %%3u %%%.2f %%d\\n"', program.source)
+  end)
+
   it("checks its format", function()
     local o = cute.zeros({64}, "i32")
     raises("2 conversions and 1 value follows", launch, function()
@@ -432,6 +462,12 @@ describe("printf", function()
     end, {o})
     raises("is no conversion", launch, function()
       cute.printf("%s\n", arch.lane_idx())
+    end, {o})
+    raises("1 conversion and 3 values follow", launch, function()
+      cute.printf("%d\n", arch.thread_idx())
+    end, {o})
+    raises("gives three values: write (thread_idx())", launch, function()
+      cute.printf("%d\n", arch.thread_idx())
     end, {o})
     raises("only meaningful inside a kernel", cute.printf, "hello\n")
   end)

@@ -119,12 +119,21 @@ function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
   end)
 end
 
+local function check_width(what, width, least)
+  if math.type(width) ~= "integer" or width < least or width > 32
+    or width & (width - 1) ~= 0 then
+    core.fail("bad-argument", ("%s: a width of %s lanes: a power of two from "
+      .. "%d to 32 is needed"):format(what, tostring(width), least))
+  end
+end
+
 local function shuffle(kind)
   return function(value, lane, width, mask)
     width = width or 32
-    if width ~= 32 and width ~= 16 and width ~= 8 and width ~= 4
-      and width ~= 2 then
-      core.fail("bad-argument", "shuffle: a width of " .. tostring(width))
+    check_width("shuffle", width, 2)
+    if lane == nil then
+      core.fail("bad-argument", "shuffle_sync" .. (kind == "idx" and ""
+        or "_" .. kind) .. "(value, lane or distance): the second is missing")
     end
     if not mask then
       return core.warp("shfl", KINDS[kind] | width << 8, value, lane)
@@ -161,7 +170,9 @@ end
 ---@param op fun(a, b): any
 ---@param width? integer threads that take part (a power of two)
 function warp.warp_reduction(value, op, width)
-  local d = (width or 32) // 2
+  width = width or 32
+  check_width("warp_reduction", width, 1)
+  local d = width // 2
   while d > 0 do
     value = op(value, warp.shuffle_sync_bfly(value, d))
     d = d // 2

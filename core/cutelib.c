@@ -27,9 +27,10 @@ static void at_line(lua_State *L, Ctx *cx) {
   vec_reserve(cx, fn->hits, fn->at + 1);
   while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
   if (++fn->hits.p[fn->at] > LINE_BUDGET)
-    face_error(L, ERR_RUNAWAY, "this line traced over %d operations: a `while` "
-               "on a traced boolean never ends\n  write cute.loop(cond, body) "
-               "for a loop of the kernel", LINE_BUDGET);
+    face_error(L, ERR_RUNAWAY, "this line traced over %d operations: Lua loops "
+               "are unrolled, and a `while` on a traced boolean never ends\n"
+               "  write cute.range(n) or cute.loop(cond, body) for a loop of "
+               "the kernel", LINE_BUDGET);
 }
 
 Ctx *face_enter(lua_State *L) {
@@ -188,12 +189,28 @@ const char *face_typename(lua_State *L, int idx) {
   return luaL_typename(L, idx);
 }
 
+// Operators call by names of their own: t[c] = x is 'newindex'.
+static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
+                                    const char *want) {
+  bool set = strcmp(name, "newindex") == 0;
+  const char *got = face_typename(L, arg);
+  if (set && arg == 3)
+    face_error(L, ERR_ARG, "an element was set to a bad value (%s expected, "
+               "got %s)", want, got);
+  if (set || strcmp(name, "index") == 0)
+    face_error(L, ERR_ARG, "bad index (%s expected, got %s)", want, got);
+  face_error(L, ERR_ARG, "bad operand #%d of '%s' (%s expected, got %s)", arg,
+             name, want, got);
+}
+
 void face_argerror(lua_State *L, int arg, const char *want) {
   lua_Debug ar;
   const char *name = "?";
   if (lua_getstack(L, 0, &ar)) {
     lua_getinfo(L, "n", &ar);
     if (ar.name) name = ar.name;
+    if (ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0)
+      operand_error(L, arg, name, want);
     if (ar.namewhat && strcmp(ar.namewhat, "method") == 0 && --arg == 0)
       face_error(L, ERR_ARG, "calling '%s' on a bad self (%s expected, got %s)",
                  name, want, face_typename(L, 1));

@@ -138,7 +138,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   case LUA_TNUMBER: {
     lua_Integer v = lua_tointegerx(L, idx, &isnum);
     if (!isnum)
-      face_error(L, ERR_ARG, "an integer is needed, got %f",
+      face_error(L, ERR_ARG, "an integer is needed, got %g",
                  lua_tonumber(L, idx));
     *d = dim_int(cx, v);
     return true;
@@ -156,6 +156,9 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
     Ref r;
     if (b || laylib_box(L, idx) || !face_test_value(cx, L, idx, &r))
       return false;
+    if (!dtype_is_int(ir_type(cx->fn, r)))
+      face_error(L, ERR_TYPE, "an integer is needed, got a traced %s: convert "
+                 "it with :to(cute.i32)", dtype_name(ir_type(cx->fn, r)));
     *d = dim_fold(cx, r);
     return true;
   }

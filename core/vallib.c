@@ -174,6 +174,9 @@ static int arith(lua_State *L, Op op, const char *event) {
                op_name(op));
   if ((op == OP_SHL || op == OP_SHR) && !dtype_is_int(t))
     face_error(L, ERR_TYPE, "shift of %s", dtype_name(t));
+  int64_t n;
+  if ((op == OP_DIV || op == OP_MOD) && ir_const(cx->fn, b, &n) && n == 0)
+    face_error(L, ERR_ARG, "an integer %s 0", op == OP_DIV ? "//" : "%");
   trace_push(L, cx, ir_op2(cx, cx->fn, op, a, b));
   return 1;
 }
@@ -382,6 +385,10 @@ static int v_index(lua_State *L) {
   }
   if (v && lua_isinteger(L, 2))
     face_error(L, ERR_DYNAMIC, "a traced value was indexed like a table");
+  if (v && k)
+    face_error(L, ERR_NAME, "a traced value has no '%s': it has lt le gt ge "
+               "eq ne to bitcast dtype, and functions such as cute.sqrt(x)",
+               k);
   lua_pushnil(L);
   return 1;
 }

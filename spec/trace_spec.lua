@@ -13,7 +13,29 @@ end
 -- The message of a kernel that is refused, and the line that it names.
 local function message(f, ...) return support.message(trace, f, ...) end
 
+-- Each of `cases`, {text = kernel}, is refused with a text that begins so.
+local function refused(cases, ...)
+  for want, f in pairs(cases) do
+    assert.equal(want, message(f, ...):sub(1, #want))
+  end
+end
+
 describe("cute.range", function()
+  it("wants integers, and knows its options", function()
+    refused {
+      ["cute.range: a limit is nil, not an integer [bad-argument]"] =
+        function() for _ in cute.range() do error "never" end end,
+      ["cute.range: a limit is nil, not an integer"] =
+        function() for _ in cute.range do error "never" end end,
+      ["cute.range: no option 'unrol': there is unroll [unknown-name]"] =
+        function() for _ in cute.range(4, {unrol = 2}) do error "no" end end,
+      ["cute.range: unroll = 0: 1 to 1024 expected [bad-argument]"] =
+        function() for _ in cute.range(4, {unroll = 0}) do error "no" end end,
+      ["cute.range: unroll = 2: 1 to 1024 expected [bad-argument]"] =
+        function() for _ in cute.range(4, {unroll = "2"}) do error "" end end,
+    }
+  end)
+
   it("carries locals that change, found by running the body", function()
     assert.same({45, 10, 7}, run(3, function(out)
       local sum, count, untouched = 0, 0, 7
@@ -241,6 +263,31 @@ describe("cute.when", function()
 end)
 
 describe("cute.loop and cute.var", function()
+  it("want a boolean", function()
+    refused {
+      ["cute.loop: the condition is number, not a boolean [type-mismatch]"] =
+        function() cute.loop(function() return 1 end, function() end) end,
+      ["cute.loop: the condition is nil, not a boolean [type-mismatch]"] =
+        function() cute.loop(function() end, function() end) end,
+      ["cute.loop: the condition is i32, not a boolean [type-mismatch]"] =
+        function()
+          cute.loop(cute.arch.lane_idx, function() end)
+        end,
+    }
+  end)
+
+  it("is no number itself", function()
+    local text = "a cute.var was used like a number [type-mismatch]\n"
+      .. "  v.value is the number that it holds now"
+    for _, f in ipairs {
+      function(v) return v + 1 end, function(v) return 2 * v end,
+      function(v) return cute.arch.lane_idx() - v end,
+      function(v) return v < 3 end, function(v) return -v end,
+      function(v) cute.when(v:lt(3), function() end) end} do
+      assert.equal(text, (message(function() f(cute.var(1)) end)))
+    end
+  end)
+
   it("repeat while the condition holds", function()
     local steps, n = 0, 27
     while n ~= 1 do
@@ -319,9 +366,51 @@ describe("traced values in Lua's own operators", function()
       local k = n
       while k:lt(100) do k = k + 1 end
     end, 5)
-    assert.equal("this line traced over 131072 operations: a `while` on a "
-      .. "traced boolean never ends [runaway-trace]\n  write cute.loop(cond, "
-      .. "body) for a loop of the kernel", text)
+    assert.equal("this line traced over 131072 operations: Lua loops are "
+      .. "unrolled, and a `while` on a traced boolean never ends "
+      .. "[runaway-trace]\n  write cute.range(n) or cute.loop(cond, body) for "
+      .. "a loop of the kernel", text)
+  end)
+
+  it("have no fields of other names", function()
+    refused({
+      ["a traced value has no 'ltt': it has lt le gt ge eq ne to bitcast "
+        .. "dtype, and functions such as cute.sqrt(x) [unknown-name]"] =
+        function(n) cute.when(n:ltt(3), function() end) end,
+      ["a traced value has no 'sqrt': it has lt le gt ge eq ne to bitcast "
+        .. "dtype, and functions such as cute.sqrt(x) [unknown-name]"] =
+        function(n) return n.sqrt end,
+    }, 5)
+  end)
+
+  it("index tensors as integers only", function()
+    local text = "an integer is needed, got a traced %s: convert it with "
+      .. ":to(cute.i32) [type-mismatch]"
+    refused({
+      [text:format "f32"] = function(x, n) x[n:to(cute.f32)] = 1 end,
+      [text:format "boolean"] = function(x, n) return x(n:lt(3)) end,
+    }, cute.zeros({4}, cute.f32), 5)
+  end)
+
+  it("are divided by no constant 0", function()
+    refused({
+      ["an integer // 0 [bad-argument]"] = function(n) return n // 0 end,
+      ["an integer % 0 [bad-argument]"] = function(n) return n % 0 end,
+    }, 5)
+    trace(function(n) return n:to(cute.f32) / 0 end, 5)
+  end)
+
+  it("say which operand is wrong", function()
+    refused({
+      ["bad operand #2 of 'add' (number or traced value expected, got nil) "
+        .. "[bad-argument]"] = function(_, n) return n + nil end,
+      ["an element was set to a bad value (number or traced value expected, "
+        .. "got nil) [bad-argument]"] = function(x) x[0] = nil end,
+      ["bad index (integer or tuple expected, got boolean) [bad-argument]"] =
+        function(x) x[true] = 1 end,
+      ["coordinate -1 of the tensor is negative [bad-argument]"] =
+        function(x) x[-1] = 1 end,
+    }, cute.zeros({4}, cute.f32), 5)
   end)
 
   it("are no limits of a numeric for", function()
@@ -433,10 +522,40 @@ describe("a kernel", function()
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
       ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
-        {block = 1, grid = 0}} do
+        {block = 1, grid = 0},
+      ["grid of four: one to three integers of at least 1 [bad-launch]"] =
+        {block = 1, grid = {1, 1, 1, 2}},
+      ["grid of 65536 along y; at most 65535 [bad-launch]"] =
+        {block = 1, grid = {1, 65536}},
+      ["block of 65 along z; at most 64 [bad-launch]"] =
+        {block = {1, 1, 65}, grid = 1},
+      ["threads of -1: 0 (the default) or more is needed [bad-launch]"] =
+        {block = 1, grid = 1, threads = -1},
+      ["progress of 3: a function is needed [bad-launch]"] =
+        {block = 1, grid = 1, progress = 3},
+      ["output of x: a userdata or table or boolean is needed [bad-launch]"] =
+        {block = 1, grid = 1, output = "x"}} do
       opts.device = "sim"
       assert.equal(text, (support.message(function() k():launch(opts) end)))
     end
+  end)
+
+  it("takes its options in tables", function()
+    local function says(text, f)
+      assert.equal(text, (support.message(f)))
+    end
+    local k = cute.kernel("k", function() end)
+    says("launch options are a table such as {grid = 8, block = 128}, not a "
+      .. "string [bad-argument]", function() k():launch "sim" end)
+    says("device of 5: a string or table is needed [bad-launch]", function()
+      k():launch {grid = 1, block = 1, device = 5}
+    end)
+    says("no kernel option 'blok' (did you mean block?): there are block "
+      .. "min_blocks [unknown-name]", function()
+      cute.kernel("k", {blok = 3}, function() end)
+    end)
+    says("kernel k: min_blocks = x: 1 to 32 expected [bad-argument]",
+      function() cute.kernel("k", {min_blocks = "x"}, function() end) end)
   end)
 
   it("is traced once per kind of arguments", function()

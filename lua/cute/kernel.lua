@@ -151,37 +151,63 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
+-- The most that the hardware takes along x, y, z. (How many threads a block
+-- may have is told with their number.)
+local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
+              block = {math.huge, math.huge, 64}}
+
 local function extents(what, v)
   local t = type(v) == "table" and v or {v}
   local out = {t[1], t[2] or 1, t[3] or 1}
   for i = 1, 3 do
-    if math.type(out[i]) ~= "integer" or out[i] < 1 then
+    if math.type(out[i]) ~= "integer" or out[i] < 1 or t[4] ~= nil then
       core.fail("bad-launch", ("%s of %s: one to three integers of at least 1")
-        :format(what, tostring(out[i])))
+        :format(what, tostring(t[4] ~= nil and "four" or out[i])))
+    end
+  end
+  for i = 1, 3 do
+    if out[i] > MOST[what][i] then
+      core.fail("bad-launch", ("%s of %d along %s; at most %d"):format(what,
+        out[i], ("xyz"):sub(i, i), MOST[what][i]))
     end
   end
   return out
 end
 
--- What launch, compile and trace know; true: an integer.
-local LAUNCH = {grid = 0, block = 0, device = 0, arch = 0, seed = true,
-                threads = true, budget = true, faults = 0, progress = 0,
-                output = 0, stream = 0}
+-- What launch, compile and trace know, and what each may be.
+local LAUNCH = {
+  grid = "integer table", block = "integer table", device = "string table",
+  arch = "string", seed = "integer", threads = "integer", budget = "integer",
+  faults = "string", progress = "function", output = "userdata table boolean",
+  stream = "userdata table"}
+
+local function unknown(what, name, known)
+  local names = {}
+  for n in pairs(known) do names[#names + 1] = n end
+  table.sort(names)
+  local near = require "cute.cli".nearest(tostring(name), names)
+  core.fail("unknown-name", ("no %s '%s'%s: there %s %s")
+    :format(what, tostring(name), near and " (did you mean " .. near .. "?)"
+    or "", #names > 1 and "are" or "is", table.concat(names, " ")))
+end
 
 local function check_options(opts)
+  if opts ~= nil and type(opts) ~= "table" then
+    core.fail("bad-argument", "launch options are a table such as {grid = 8, "
+      .. "block = 128}, not a " .. type(opts))
+  end
   for name, value in pairs(opts or {}) do
     local known = LAUNCH[name]
-    if not known then
-      local names = {}
-      for n in pairs(LAUNCH) do names[#names + 1] = n end
-      table.sort(names)
-      local near = require "cute.cli".nearest(tostring(name), names)
-      core.fail("unknown-name", ("no launch option '%s'%s: there are %s")
-        :format(tostring(name), near and " (did you mean " .. near .. "?)"
-        or "", table.concat(names, " ")))
-    elseif known == true and math.type(value) ~= "integer" then
-      core.fail("bad-launch", ("%s of %s: an integer is needed")
-        :format(name, tostring(value)))
+    if not known then unknown("launch option", name, LAUNCH) end
+    local t = math.type(value) or type(value)
+    if t == "integer" and value < 0 and name ~= "seed" and known == t then
+      core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
+        :format(name, value))
+    elseif name ~= "grid" and name ~= "block" and not known:find(t, 1, true)
+    then
+      core.fail("bad-launch", ("%s of %s: %s is needed")
+        :format(name, tostring(value),
+        known == "integer" and "an integer" or "a " .. known:gsub(" ", " or ")))
     end
   end
 end
@@ -420,6 +446,19 @@ function Kernel:__call(...)
   return setmetatable({kernel = self, args = table.pack(...)}, Call)
 end
 
+local KERNEL = {block = true, min_blocks = true}
+
+local function check_kernel_options(name, opts)
+  for k in pairs(opts or {}) do
+    if not KERNEL[k] then unknown("kernel option", k, KERNEL) end
+  end
+  local n = opts and opts.min_blocks
+  if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 32) then
+    core.fail("bad-argument", ("kernel %s: min_blocks = %s: 1 to 32 expected")
+      :format(name, tostring(n)))
+  end
+end
+
 --- Makes a kernel of a Lua function.
 ---@param name string its name in CUDA C
 ---@param opts? {block: any, min_blocks: integer}|fun(...)
@@ -434,6 +473,7 @@ function kernel.kernel(name, opts, func)
     core.fail("bad-argument", ("cute.kernel: '%s' is no C identifier")
       :format(name))
   end
+  check_kernel_options(name, opts)
   source.names[func] = "kernel " .. name
   return setmetatable({name = name, func = func, programs = {},
                        block = opts and opts.block,

@@ -357,14 +357,26 @@ local function limits(what, a, b, step, opts)
   if type(step) == "table" then step, opts = nil, step end
   if b == nil then a, b = 0, a end
   step = step or 1
-  for _, v in ipairs {a, b, step} do
+  local given = {a, b, step}
+  for i = 1, 3 do
+    local v = given[i]
     if math.type(v) ~= "integer" and core.typename(v) ~= "value" then
       core.fail("bad-argument", ("%s: a limit is %s, not an integer")
         :format(what, math.type(v) == "float" and v or core.typename(v)))
     end
   end
   if step == 0 then core.fail("bad-argument", what .. ": a step of 0") end
-  return a, b, step, opts or {}
+  opts = opts or {}
+  for name, v in pairs(opts) do
+    if name ~= "unroll" then
+      core.fail("unknown-name", ("%s: no option '%s': there is unroll")
+        :format(what, tostring(name)))
+    elseif math.type(v) ~= "integer" or v < 1 or v > 1024 then
+      core.fail("bad-argument", ("%s: unroll = %s: 1 to 1024 expected")
+        :format(what, tostring(v)))
+    end
+  end
+  return a, b, step, opts
 end
 
 --- A device loop: `for k in cute.range(n) do`, `cute.range(lo, hi[, step])`.
@@ -544,6 +556,14 @@ function trace.when(cond, f, g)
   if cond then f() elseif g then g() end
 end
 
+local function condition(c)
+  if type(c) == "boolean" or core.typename(c) == "value"
+    and core.dtype_of(c) == core.boolean then return c end
+  core.fail("type-mismatch", ("cute.loop: the condition is %s, not a boolean")
+    :format(core.typename(c) == "value" and tostring(core.dtype_of(c))
+    or core.typename(c)))
+end
+
 --- The dynamic while: repeats body while cond() holds.
 ---@param cond fun(): cute.Value
 ---@param body fun()
@@ -563,13 +583,23 @@ function trace.loop(cond, body)
     region:declare()
     core.open_loop()
     region:enter(1)
-    core.break_unless(cond())
+    core.break_unless(condition(cond()))
     body()
   until not region:again(1)
   region:leave(1)
 end
 
 local Var = {}
+
+local function bare()
+  core.fail("type-mismatch", "a cute.var was used like a number\n  "
+    .. "v.value is the number that it holds now")
+end
+for event in ([[add sub mul div idiv mod pow unm band bor bxor shl shr bnot
+  concat lt le]]):gmatch "%l+" do Var["__" .. event] = bare end
+for event in ("lt le gt ge eq ne to bitcast"):gmatch "%l+" do
+  Var[event] = bare
+end
 
 function Var.__index(self, k)
   if k == "value" then return core.vget(rawget(self, 1)) end

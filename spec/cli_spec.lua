@@ -58,7 +58,9 @@ describe("cli", function()
       .. "'9223372036854775808'", message("--m", "9223372036854775808"))
     assert.equal("--scale: a number from 0 to 2.5 expected, got '3'",
       message("--scale", "3"))
-    assert.equal("--scale: a number expected, got 'nan'",
+    assert.equal("--scale: a finite number expected, got '1e400'",
+      message("--scale=1e400"))
+    assert.equal("--scale: a finite number expected, got 'nan'",
       message("--scale", "nan"))
   end)
 
@@ -158,10 +160,25 @@ describe("cli.write_file", function()
     os.execute("mkdir " .. dir .. "/d && touch " .. dir .. "/d/keep")
     ok, why = cli.write_file(dir .. "/d", "x")
     assert.is_nil(ok)
-    assert.truthy(why:find("cannot write", 1, true))
+    assert.equal(("cannot write %s/d: Is a directory [io]"):format(dir), why)
     assert.equal("", support.read(dir .. "/d/keep"))
     local p <close> = io.popen("ls -A " .. dir)
     assert.equal("d\n", p:read "a")
+  end)
+
+  it("says before long work whether it could", function()
+    assert.is_true(cli.writable(dir .. "/f"))
+    assert.is_nil(support.read(dir .. "/f"))
+    support.write(dir .. "/g", "kept")
+    assert.is_true(cli.writable(dir .. "/g"))
+    assert.equal("kept", support.read(dir .. "/g"))
+    local ok, why = cli.writable(dir .. "/none/f")
+    assert.is_nil(ok)
+    assert.equal(("cannot write %s/none/f: No such file or directory [io]")
+      :format(dir), why)
+    local out, err, code = support.run {"scripts/gemm3stage.lua", "--device",
+      "sim", "--m", "16", "--out", dir .. "/none/f"}
+    assert.same({"", "gemm3stage: " .. why .. "\n", 1}, {out, err, code})
   end)
 
   it("notices a full disk", function()

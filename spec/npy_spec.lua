@@ -138,6 +138,8 @@ describe("npy", function()
     refused("has shape (2,3), (3,2) expected", bytes, {shape = {3, 2}})
     refused("has shape (2,3), (?,4) expected", bytes, {shape = {-1, 4}})
     refused("has shape (2,3), (6,) expected", bytes, {shape = {6}})
+    refused("has no elements: its shape is (0,3)",
+      file(F4:gsub("2, 3", "0, 3"), ""), {shape = {-1, -1}})
   end)
 
   it("says that a file cannot be opened or written", function()

@@ -93,7 +93,36 @@ describe("cutelua", function()
     assert.equal(1, code "os.exit(false)")
     assert.equal(1, select(3, support.run {dir .. "/none.lua"}))
     assert.equal(1, select(3, support.run {"-e", "error{}"}))
-    assert.equal(1, select(3, support.run {"-l", "no.such.module"}))
+    local _, err, code = support.run {"-l", "no.such.module"}
+    assert.equal(1, code)
+    assert.equal("cutelua: module 'no.such.module' not found:\n",
+      err:match "^[^\n]*\n")
+    assert.is_nil(err:find("[cute.", 1, true))  -- no line of ours
+  end)
+
+  it("says how much of a result is not a number", function()
+    local path = dir .. "/nan.npy"
+    assert(require "cute.npy".write(path, {dtype = "f32", shape = {4, 4},
+      bytes = ("<f"):pack(1):rep(15) .. ("<f"):pack(0 / 0)}))
+    local out, _, code = support.run {"scripts/gemm3stage.lua", "--device",
+      "sim", "--a", path, "--n", "4"}
+    assert.equal(1, code)
+    assert.truthy(out:find("verified    4 of all elements are not a number: "
+      .. "WRONG", 1, true), out)
+  end)
+
+  it("suggests a name of cute's where one was misspelt", function()
+    local function hint(text)
+      return select(2, support.run {"-e", text}):match "did you mean [^\n]*"
+    end
+    assert.equal("did you mean cute.make_layout?", hint
+      "local cute = require 'cute' cute.make_layuot({4})")
+    assert.equal("did you mean cute.arch.thread_idx?", hint
+      "local cute = require 'cute' cute.arch.tread_idx()")
+    assert.equal("did you mean cute.kernel?",  -- loaded when first used
+      hint "local cute = require 'cute' cute.kernle('k')")
+    assert.is_nil(hint "local cute = require 'cute' cute.xyzzy()")
+    assert.is_nil(hint "local t = {} t.make_layuot()")
   end)
 
   it("shows a mistake with its line and neighbours", function()

@@ -97,7 +97,7 @@ end
 
 function readers.number(o, text)
   local x = tonumber(text)
-  if not x or x ~= x then return nil, "a number" end
+  if not x or x - x ~= 0 then return nil, "a finite number" end
   return number_in_range(o, x, text)
 end
 
@@ -306,6 +306,11 @@ end
 
 -- ---- files ----
 
+local function refuse(path, why)
+  return nil, ("cannot write %s: %s [io]"):format(path,
+    (why:gsub("^.*: ", "")))
+end
+
 -- Devices and pipes are written to as they are.
 local function write_straight(path, ...)
   local f, why = io.open(path, "wb")
@@ -313,8 +318,38 @@ local function write_straight(path, ...)
   if f then ok, why = f:write(...) end
   if f and ok then ok, why = f:close() end
   if ok then return true end
-  return nil, ("cannot write %s: %s [io]"):format(path,
-    (why:gsub("^.*: ", "")))
+  return refuse(path, why)
+end
+
+-- The file that is written aside and what it is called; nil, message.
+local function open_aside(path)
+  local folder <close> = io.open(path .. "/.", "rb")
+  if folder then return refuse(path, "Is a directory") end
+  local aside = ("%s.%d-%s.new"):format(path, os.time(),
+    tostring({}):match "%w+$")
+  local f, why = io.open(aside, "wb")
+  if not f then return refuse(path, why) end
+  return f, aside
+end
+
+local function is_device(path)
+  return path:find "^/dev/" or path:find "^/proc/"
+end
+
+--- Could a file of that name be written? To be asked before long work.
+---@param path string
+---@return boolean? ok, string? message
+function cli.writable(path)
+  if is_device(path) then
+    local f <close>, why = io.open(path, "wb")
+    if not f then return refuse(path, why) end
+    return true
+  end
+  local f, aside = open_aside(path)
+  if not f then return nil, aside end
+  f:close()
+  os.remove(aside)
+  return true
 end
 
 --- Writes a whole file: aside first, then renamed, so that an existing file
@@ -323,30 +358,17 @@ end
 ---@param ... string the bytes, in pieces
 ---@return boolean? ok, string? message
 function cli.write_file(path, ...)
-  if path:find "^/dev/" or path:find "^/proc/" then
-    return write_straight(path, ...)
-  end
-  local aside = ("%s.%d-%s.new"):format(path, os.time(),
-    tostring({}):match "%w+$")
-  local f, why, n = io.open(aside, "wb")
-  if not f then
-    why = why:gsub("^.*: ", "")
-    return nil, ("cannot write %s: %s [io]"):format(path, why), n
-  end
-  local ok
-  ok, why = f:write(...)
+  if is_device(path) then return write_straight(path, ...) end
+  local f, aside = open_aside(path)
+  if not f then return nil, aside end
+  local ok, why = f:write(...)
   local closed, close_why = f:close()
-  if not ok or not closed then
-    os.remove(aside)
-    return nil, ("cannot write %s: %s [io]"):format(path, why or close_why)
+  if ok and closed then
+    ok, why = os.rename(aside, path)
+    if ok then return true end
   end
-  ok, why = os.rename(aside, path)
-  if not ok then
-    os.remove(aside)
-    why = why:gsub("^.*: ", "")
-    return nil, ("cannot write %s: %s [io]"):format(path, why)
-  end
-  return true
+  os.remove(aside)
+  return refuse(path, why or close_why)
 end
 
 --- Writes to a file, or to standard output where path is nil or "-".

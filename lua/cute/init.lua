@@ -57,6 +57,7 @@ for module, names in pairs(PARTS) do
 end
 
 return setmetatable(cute, {
+  lazy = {LAZY, MODULES},  -- for those who look for a name
   __index = function(_, name)
     local v
     if LAZY[name] then

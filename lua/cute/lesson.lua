@@ -247,6 +247,10 @@ end
 
 local function say_verified(rung, p)
   local ok, diff, how = lesson.verify(rung, p)
+  if diff.nans > 0 then
+    say("verified    %d of %s are not a number: WRONG", diff.nans, how)
+    return false
+  end
   say("verified    relative error %.2e of %s against a double-precision sum: "
     .. "%s", diff.frobenius, how, ok and "ok" or "WRONG")
   return ok

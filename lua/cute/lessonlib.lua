@@ -199,6 +199,7 @@ function lib.run(job, by)
   local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
                                   opt.arch)
   lib.must(job, device, why)
+  if opt.out then lib.must(job, require "cute.cli".writable(opt.out)) end
   if not by[device.kind](job, device) then os.exit(1, true) end
 end
 

@@ -145,6 +145,9 @@ local function check_wanted(array, opt)
   end
   local shape = opt.shape
   if not shape then return true end
+  if count(array.shape) == 0 then
+    return nil, "has no elements: its shape is " .. shape_text(array.shape)
+  end
   local same = #shape == #array.shape
   for i, n in ipairs(shape) do
     same = same and (n < 0 or n == array.shape[i])

@@ -168,7 +168,7 @@ local function blamed(failure, parts)
     end
     if not frame.own and not first then first = frame end
   end
-  if first and parts.file and parts.file:find "^%[cute" then return first end
+  if parts.file and parts.file:find "^%[cute" then return first end
   if not parts.file then return first end
   local frame = at_line(parts.file, parts.line)
   frame.name = failure.kernel and "kernel " .. failure.kernel
@@ -216,6 +216,25 @@ local function has_advice(lines)
   return false
 end
 
+-- A name of cute's own that a call may have meant.
+local function misspelt(sentence, frame)
+  local name = sentence:match "call a nil value %(field '([%w_]+)'%)"
+  local cute, line = package.loaded.cute, frame
+    and source.line(frame.source, frame.line)
+  if not (name and cute and line) then return end
+  local of, from = line:match("([%w_%.]*)%." .. name), {cute}
+  if not of or not of:find "cute" and of ~= "arch" then return end
+  for _, t in ipairs(getmetatable(cute).lazy) do from[#from + 1] = t end
+  if of:find "arch$" then from = {cute.arch} end
+  local names = {}
+  for _, t in ipairs(from) do
+    for known in pairs(t) do names[#names + 1] = known end
+  end
+  table.sort(names)
+  local near = require "cute.cli".nearest(name, names)
+  return near and ("  did you mean %s.%s?"):format(of, near)
+end
+
 local function misuse(failure, parts, out)
   local frame = blamed(failure, parts)
   if frame then
@@ -225,6 +244,7 @@ local function misuse(failure, parts, out)
   local hint = not has_advice(parts.rest) and report.suggestions[parts.kind]
   add_all(out, parts.rest, MAX_LINES - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
+  out[#out + 1] = not parts.kind and misspelt(parts.sentence, frame) or nil
 end
 
 --- The text of a failure, at most a dozen lines (with `traceback`, Lua's

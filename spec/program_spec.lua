@@ -93,8 +93,8 @@ describe("cutelua", function()
     assert.equal(1, code "os.exit(false)")
     assert.equal(1, select(3, support.run {dir .. "/none.lua"}))
     assert.equal(1, select(3, support.run {"-e", "error{}"}))
-    local _, err, code = support.run {"-l", "no.such.module"}
-    assert.equal(1, code)
+    local _, err, left = support.run {"-l", "no.such.module"}
+    assert.equal(1, left)
     assert.equal("cutelua: module 'no.such.module' not found:\n",
       err:match "^[^\n]*\n")
     assert.is_nil(err:find("[cute.", 1, true))  -- no line of ours

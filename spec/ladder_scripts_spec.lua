@@ -54,7 +54,7 @@ describe("a GEMM script", function()
     {{"--m", "4000000000"}, "an extent is at most 2147483647"},
     {{"--m", "2000000000", "--n", "2000000000"}, "[out-of-memory]"},
     {{"--layout", "xy"}, "one of tn, nt, nn, tt expected, got 'xy'"},
-    {{"--alpha", "x"}, "--alpha: a number expected, got 'x'"},
+    {{"--alpha", "x"}, "--alpha: a finite number expected, got 'x'"},
     {{"--rows"}, "unknown option '--rows'"},
     {{"--a", "/nonexistent.npy"}, "/nonexistent.npy"},
     {{"extra"}, "extra"},

@@ -11,7 +11,7 @@ local lesson = require "cute.lesson"
 local gemm = gemm_sm80 {
   name = "gemm_fp8_sm89", tile = {128, 128, 128}, stages = 3,
   mma = "SM89_16x8x32_F32E4M3E4M3F32_TN",
-  atoms = {2, 2, 1}, permutation = {32, 32, 32},
+  atoms = {2, 4, 1}, permutation = {32, 64, 32},
 }
 
 lesson.gemm(arg, {

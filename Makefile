@@ -25,9 +25,13 @@ LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua \
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua
 
+# Most of a simulated GEMM is these loops, and where they happen to begin is
+# worth 5 % of it.
+$(BUILD)/simtile.o $(BUILD)/simtile16.o $(BUILD)/simtensor.o: \
+  ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(BUILD)
-	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
+	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
 # Changes when a file came or went, which no date shows.
 $(BUILD)/files: FORCE

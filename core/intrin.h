@@ -177,6 +177,8 @@ uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 // Fields of 3 bits: how the caches are used, order among threads, for whom,
 // and what L1 keeps. 0 everywhere: a plain access.
 enum { HINT_COP = 0, HINT_SEM = 3, HINT_SCOPE = 6, HINT_EVICT = 9 };
+enum { SEM_RELAXED = 1, SEM_ACQUIRE, SEM_RELEASE, SEM_ACQ_REL };
+enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
 static inline unsigned hint_get(unsigned flags, int field) {
   return flags >> field & 7u;
 }

@@ -65,7 +65,8 @@ static void stop(Run *r) {
   __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // CTAs look at it
 }
 
-static void merge_fault(Run *r, const SimFault *f) {
+static void merge_fault(void *run, const SimFault *f) {
+  Run *r = run;
   for (uint32_t k = 0; k < r->nfault; k++) {
     SimReport *a = &r->fault[k].r;
     if (a->kind != f->r.kind || a->src != f->r.src ||
@@ -201,6 +202,9 @@ static void worker_free(Worker *w) {
   base_free(c->smem);
   base_free(c->gran);
   base_free(c->read);
+  base_free(c->row);
+  base_free(c->place);
+  base_free(c->location);
   base_free(c->pattern);
   base_free(c->tile);
 }
@@ -327,7 +331,8 @@ static SimResult *result(Run *r) {
 
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
-  Run r = {.opts = o, .prog = simprog_make(cx, l)};
+  SimProg *prog = simprog_make(cx, l);
+  Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   r.total = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] *
             (uint64_t)l->grid[2];
@@ -337,7 +342,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.lock, NULL);
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
-  SimResult *s = run_all(&r) ? result(&r) : NULL;
+  bool ok = run_all(&r);
+  if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
+  simblocks_free(prog);
+  SimResult *s = ok ? result(&r) : NULL;
   while (r.done) {
     SimOut *next = r.done->next;
     out_free(r.done);

@@ -18,6 +18,7 @@
   SK(INFLIGHT, "async-in-flight")    /* read before the cp.async landed */ \
   SK(RACE, "race")                   /* between warps, no barrier between */ \
   SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \
+  SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
   SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
   SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \

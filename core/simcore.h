@@ -4,6 +4,8 @@
 //   simatom.c    tables of MMA and matrix-copy atoms from their TV layouts
 //   simalu.c     arithmetic, one lane or 32
 //   simmem.c     shared and global memory with shadow state, cp.async
+//   simorder.c   what is ordered before what inside a CTA
+//   simblocks.c  races between CTAs in global memory
 //   simexec.c    the interpreter: one warp until it must wait
 //   simintrin.c  rows of intrin.h
 //   simtensor.c  tensor cores and matrix copies
@@ -46,6 +48,7 @@ typedef struct SimMem {
                        // rmem: byte offset of unit 0 in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
   uint8_t *p, *defined;  // gmem
+  struct SimArea *area;  // gmem: the host memory that it is a part of
 } SimMem;
 
 // One side of a move: object and slot of the offset (elements).
@@ -116,6 +119,7 @@ typedef struct SimIns {
   bool spread;         // ... and then copied to all
   bool wide;           // result has 64-bit lanes
   uint8_t head;        // END: Op of its region; FOR: uniform bounds
+  uint8_t sem, scope;  // LD, ST, ATOMIC: order and for whom; 0: weak
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
   uint32_t jump;       // index of an instruction
   uint32_t src;        // index into Fn.src
@@ -132,6 +136,18 @@ typedef struct SimInit {
   uint8_t kind;        // OP_CONST, OP_ARG or OP_SREG
   int64_t imm;         // bits, or SReg
 } SimInit;
+
+// Host memory that arguments share, where they overlap or are one. Accesses
+// of CTAs are kept in pages of granules (the narrowest access) made when
+// first touched; see simblocks.c.
+enum { SIM_PLANES = 8 };
+typedef struct SimArea {
+  uint8_t *p;
+  size_t bytes;
+  int shift;               // log2 of a granule's bytes
+  bool written, watched;   // by the kernel; there may be races
+  uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
+} SimArea;
 
 typedef struct SimProg {
   const Launch *launch;
@@ -150,6 +166,9 @@ typedef struct SimProg {
   int64_t smem_bytes;
   int gran;            // bytes of a granule: no access is narrower
   uint32_t ngran;
+  SimArea *area;
+  int narea;
+  uint8_t *released;   // a bit a CTA: it released something to the others
 } SimProg;
 
 // Decodes into cx->scratch. Fails as sim_run does.
@@ -163,15 +182,17 @@ SimMatrix *simatom_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- state ----
 
-enum { GF_DEFINED = 1, GF_PENDING = 2, GF_ATOMIC = 4 };
+// STRONG: written by an atomic or with an order; RELEASED: and what that
+// carries is kept.
+enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8 };
 typedef struct SimGran {   // the last write, and who read since
   uint32_t clk, src, lanes;
   uint32_t readers;        // warps
   uint8_t warp, flags;
 } SimGran;
-typedef struct SimRead {   // of one warp: its last read
-  uint32_t clk;
-  uint32_t src;            // low 26 bits; high 6: lane, 32: several
+typedef struct SimRead {   // of one warp: its last reads since the write,
+  uint32_t clk, lanes;     // weak ones where there are any
+  uint32_t src : 30, weak : 1, strong : 1;  // kinds of reads since the write
 } SimRead;
 
 typedef struct SimBatch {  // one cp.async instruction on its way
@@ -204,14 +225,18 @@ typedef struct SimWarp {
   int id;
   SimState state;
   uint32_t pc, active, valid;
-  uint32_t clk;            // of memory order, see simmem.c
+  uint32_t clk;            // epoch of memory order, see simorder.c
   uint32_t depth;
   SimFrame *frame;
   char *v;                 // values
   uint64_t count;          // instructions executed
   uint32_t src;            // where it waits or ended
   int bar;                 // barrier it waits at
-  uint32_t vc[MAX_WARPS];  // what of the other warps is ordered before
+  uint32_t vc[MAX_WARPS];  // what is ordered before all lanes; simorder.c:
+  uint32_t seen, pending, fenced;  // lanes whose rows hold something
+  bool level;              // ... all lanes the same
+  uint32_t late;           // lanes after an acquire from other CTAs
+  uint32_t unfenced, sent; // ... but for a fence; after a fence for them
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;
@@ -225,6 +250,7 @@ typedef struct SimBar {
   uint32_t members, waiting;  // warps
   uint32_t src[MAX_WARPS];
   uint32_t vc[MAX_WARPS];
+  bool rows, late;         // its row holds something; see SimWarp
 } SimBar;
 
 typedef struct SimPattern {  // the last address pattern and its answer
@@ -261,7 +287,10 @@ struct SimCta {
   SimBar bar[MAX_BARS];
   uint8_t *smem;
   SimGran *gran;
-  SimRead *read;           // (granule, warp)
+  SimRead *read;           // (granule, warp): where a reader is
+  uint32_t *row, *place, *location;  // simorder.c: NULL until needed
+  uint32_t nplace, maxplace;
+  bool global;             // something was released to global memory
   SimPattern *pattern;     // two per statistics record: shared, global
   SimOut *out;
   float *tile;             // scratch of MMA operands
@@ -302,9 +331,38 @@ void simmem_commit(SimWarp *w);
 void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCta *c);           // for the next CTA
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
-static inline void simmem_converge(SimWarp *w) {
-  w->vc[w->id] = w->clk++;
-}
+
+// ---- simorder.c ----
+// The lanes of mask meet: what any of them did is ordered before all of them.
+void simorder_meet(SimWarp *w, uint32_t mask);
+void simorder_arrive(SimWarp *w, SimBar *b, bool wait);
+void simorder_leave(SimWarp *w, const SimBar *b);
+// Is what lanes of warp u did in epoch clk ordered before lane l?
+bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+// Lane l reads, or writes, with an order at granule g (-1: global memory).
+// keep: what this write replaces was released by its thread, or read by it.
+void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
+void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
+void simorder_fence(SimWarp *w, int kind);
+void simorder_reset(SimCta *c);
+
+// ---- simblocks.c ----
+// Finds the areas of all pointer arguments; notes an access to one of them;
+// makes what the launch needs, in cx->scratch.
+void simblocks_areas(Ctx *cx, SimProg *p);
+SimArea *simblocks_area(const SimProg *p, int32_t arg);
+void simblocks_note(const SimMem *m, int bytes, bool write);
+void simblocks_start(Ctx *cx, SimProg *p);
+// The lanes of mask read so many bytes at byte at[lane] of m, or write what is
+// at data + lane * stride (NULL: an atomic).
+void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *at, int bytes,
+                      const uint8_t *data, int stride);
+void simblocks_release(SimCta *c);
+// All races, in order of places.
+typedef void (*Found)(void *ud, const SimFault *f);
+void simblocks_find(const SimProg *p, Found found, void *ud);
+void simblocks_free(SimProg *p);
 
 // ---- simexec.c ----
 void simexec_warp(SimWarp *w);          // until it waits, yields or ends

@@ -59,6 +59,9 @@ static void init_warp(SimCta *c, int id) {
   w->tainted = false;
   w->text.n = 0;
   w->first = w->end = 0;
+  w->seen = w->pending = w->fenced = 0;
+  w->late = w->unfenced = w->sent = 0;
+  w->level = false;
   memset(w->vc, 0, sizeof w->vc);
   memset(w->committed, 0, sizeof w->committed);
   init_values(w);
@@ -69,8 +72,7 @@ static void init_warp(SimCta *c, int id) {
 static void release(SimCta *c, SimBar *b) {
   for (uint32_t left = b->waiting; left; left &= left - 1) {
     SimWarp *w = &c->warp[__builtin_ctz(left)];
-    for (int u = 0; u < c->prog->nwarp; u++)
-      if (u != w->id && b->vc[u] > w->vc[u]) w->vc[u] = b->vc[u];
+    simorder_leave(w, b);
     w->state = SW_RUN;
   }
   memset(b, 0, sizeof *b);
@@ -113,10 +115,7 @@ void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
   b->arrived += __builtin_popcount(w->valid);
   b->members |= me;
   b->src[w->id] = i->src;
-  for (int u = 0; u < p->nwarp; u++)
-    if (w->vc[u] > b->vc[u]) b->vc[u] = w->vc[u];
-  b->vc[w->id] = w->clk;
-  simmem_converge(w);
+  simorder_arrive(w, b, wait);
   if (wait) {
     b->waiting |= me;
     w->state = SW_BARRIER;

@@ -267,7 +267,7 @@ static int shuffle_from(const SimIns *i, int l, int b) {
 static void shuffle(SimWarp *w, const SimIns *i) {
   uint64_t out[LANES];
   int from[LANES];
-  simmem_converge(w);
+  simorder_meet(w, w->active);
   for (int l = 0; l < LANES; l++) {
     from[l] = shuffle_from(i, l, (int)u32_at(w, i->b)[l]) & 31;
     out[l] = lane_bits(w, i->a, i->wide, from[l]);
@@ -281,7 +281,7 @@ static void shuffle(SimWarp *w, const SimIns *i) {
 
 static void vote(SimWarp *w, const SimIns *i) {
   uint32_t m = mask_of(w, i->a) & w->active, r = 0;
-  simmem_converge(w);
+  simorder_meet(w, w->active);
   switch ((VoteKind)i->imm) {
     case VO_ANY: r = m != 0; break;
     case VO_ALL: r = m == w->active; break;
@@ -292,7 +292,7 @@ static void vote(SimWarp *w, const SimIns *i) {
 
 static void reduce(SimWarp *w, const SimIns *i) {
   static const uint8_t op[] = {OP_ADD, OP_MIN, OP_MAX, OP_AND, OP_OR, OP_XOR};
-  simmem_converge(w);
+  simorder_meet(w, w->active);
   uint64_t r = 0;
   bool first = true;
   for (int l = 0; l < LANES; l++) {
@@ -477,7 +477,7 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
 static void syncwarp(SimWarp *w, const SimIns *i) {
   uint32_t want = i->a ? u32_at(w, i->a)[0] & w->valid : w->valid;
   simexec_together(w, i, want);
-  simmem_converge(w);
+  simorder_meet(w, w->active);
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {
@@ -489,7 +489,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
 // One instruction; false: another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
   switch ((Op)i->op) {
-    case OP_LD: load(w, i); return true;
+    case OP_LD: load(w, i); return !i->sem;  // it may poll
     case OP_ST: store(w, i); return true;
     case OP_FILL: store_register(w, i, i->x, i->imm); return true;
     case OP_COPY: copy(w, i); return true;
@@ -500,11 +500,12 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_MATRIX: simtensor_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
+    case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
     case OP_SYNCWARP: syncwarp(w, i); return true;
     case OP_SHFL: shuffle(w, i); return true;
     case OP_VOTE: vote(w, i); return true;
     case OP_REDUX: reduce(w, i); return true;
-    case OP_ATOMIC: simmem_atomic(w, i); return true;
+    case OP_ATOMIC: simmem_atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
     case OP_PRINTF: print(w, i); return true;
     case OP_TRAP: trap(w, i); return true;
@@ -518,7 +519,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_END: end_region(w, i); return true;
     case OP_NOP: end_warp(w, i); return false;
     case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
-    case OP_FENCE: case OP_ASM: case OP_COUNT:
+    case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
     case OP_DIV: case OP_MOD:
       compute(w, i);

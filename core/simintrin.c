@@ -72,7 +72,7 @@ static void meet(SimWarp *w, const SimIns *i, IntrinId id) {
   int at = __builtin_ctz(w->active), k = intrin_arity(id) - 1;
   uint32_t mask = (uint32_t)operand(w, i, id, k, at);
   simexec_together(w, i, mask & w->valid);
-  simmem_converge(w);
+  simorder_meet(w, w->active);
 }
 
 static void match(SimWarp *w, const SimIns *i, IntrinId id) {

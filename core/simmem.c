@@ -1,12 +1,9 @@
 // Shared and global memory with shadow state.
 //
-// Order. Each warp counts its own epochs in `clk`; an epoch ends at every
-// operation that all its lanes do together. w->vc[u] is the last epoch of
-// warp u that is ordered before what w does now (through barriers), and
-// w->vc[w] the last of its own. An access of epoch e by warp u is ordered
-// before w's when e <= w->vc[u]; in the epoch that runs only the same lane's
-// are. Shared memory keeps, for each granule (the narrowest access of the
-// kernel), the last write, and the last read of every warp since.
+// Shared memory keeps, for each granule (the narrowest access of the kernel),
+// the last write, and the last read of every warp since. An access must be
+// ordered (simorder.c) after the last write, a write after those reads too,
+// unless both are strong: atomics, and loads and stores with an order.
 //
 // A cp.async reads its source when issued; its destination is pending from
 // then until the wait that orders it, where the bytes land.
@@ -18,14 +15,13 @@
 
 #include "simaccess.h"
 
-enum { READ_LANE_SHIFT = 26, LANE_MANY = 32 };
-#define READ_SRC ((1u << READ_LANE_SHIFT) - 1)
+#define READ_SRC ((1u << 30) - 1)
 
 void simmem_reset(SimCta *c) {
   const SimProg *p = c->prog;
   memset(c->smem, 0xff, (size_t)p->smem_bytes);
   memset(c->gran, 0, p->ngran * sizeof *c->gran);
-  memset(c->read, 0, (size_t)p->ngran * (size_t)p->nwarp * sizeof *c->read);
+  simorder_reset(c);
 }
 
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
@@ -179,14 +175,21 @@ static int any_lane(const SimGran *q) {
   return q->warp * LANES + (q->lanes ? __builtin_ctz(q->lanes) : 0);
 }
 
-// The last write of granule g is not ordered before lane l of w: is that
-// access one of its own (same lane, same epoch)?
-static bool own_write(const SimWarp *w, const SimGran *q, int l) {
-  return q->warp == w->id && (q->lanes >> l & 1) &&
-         (q->lanes & (q->lanes - 1)) == 0;
+// The last write of granule g, a strong one, is ordered before lane l where a
+// strong read is that saw it.
+static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
+  const SimRead *r = &w->cta->read[g * (uint32_t)w->cta->prog->nwarp];
+  if (!(q->flags & GF_STRONG)) return false;
+  for (uint32_t left = q->readers; left; left &= left - 1) {
+    int u = __builtin_ctz(left);
+    if (!r[u].strong) continue;
+    for (uint32_t m = r[u].lanes; m; m &= m - 1)
+      if (simorder_before(w, l, u, m & -m, r[u].clk)) return true;
+  }
+  return false;
 }
 
-static void read_slow(Access *x, int l, uint32_t g, SimGran *q) {
+static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     int64_t byte = (int64_t)g * x->w->cta->prog->gran;
     SimFault *f = simreport_fault(x->w, SIM_INFLIGHT, l, x->i->src, q->src,
@@ -200,10 +203,13 @@ static void read_slow(Access *x, int l, uint32_t g, SimGran *q) {
                     element_at(x, byte));
     return;
   }
-  if (q->clk <= x->w->vc[q->warp] || own_write(x->w, q, l)) return;
-  bool same = q->warp == x->w->id;
-  if (same && (q->lanes >> l & 1)) return;  // wrote the same value itself
-  fault_race(x, l, RAW, same, any_lane(q), q->src, g, false);
+  bool own = q->warp == x->w->id;
+  if (own && (q->lanes >> l & 1)) return;  // wrote the same value itself
+  if ((x->i->sem && q->flags & GF_STRONG) ||
+      simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
+      observed(x->w, l, g, q))
+    return;
+  fault_race(x, l, RAW, own, any_lane(q), q->src, g, false);
 }
 
 static void shadow_read(Access *x, int l, uint32_t addr) {
@@ -212,18 +218,22 @@ static void shadow_read(Access *x, int l, uint32_t addr) {
   uint32_t g = addr / (uint32_t)c->prog->gran;
   uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
   uint32_t nwarp = (uint32_t)c->prog->nwarp;
+  bool strong = x->i->sem != 0;
   for (uint32_t k = 0; k < n; k++, g++) {
     SimGran *q = &c->gran[g];
     if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
         q->clk > w->vc[q->warp])
       read_slow(x, l, g, q);
     SimRead *r = &c->read[g * nwarp + (uint32_t)w->id];
-    uint32_t lane = (uint32_t)l;
-    if (r->clk == w->clk && r->src >> READ_LANE_SHIFT != lane)
-      lane = LANE_MANY;
-    r->clk = w->clk;
-    r->src = (x->i->src & READ_SRC) | lane << READ_LANE_SHIFT;
+    if (!(q->readers >> w->id & 1)) *r = (SimRead){0};
     q->readers |= 1u << w->id;
+    if (strong) r->strong = 1;
+    if (strong && r->weak) continue;
+    if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
+    r->weak = !strong;
+    r->clk = w->clk;
+    r->src = x->i->src & READ_SRC;
+    r->lanes |= 1u << l;
   }
 }
 
@@ -234,27 +244,27 @@ static void check_readers(Access *x, int l, uint32_t g, const SimGran *q) {
   const SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp];
   for (uint32_t left = q->readers; left; left &= left - 1) {
     int u = __builtin_ctz(left);
-    if (r[u].clk <= w->vc[u]) continue;
-    int lane = (int)(r[u].src >> READ_LANE_SHIFT);
-    if (u == w->id && lane == l) continue;
-    if (lane >= LANES) lane = 0;
-    fault_race(x, l, WAR, u == w->id, u * LANES + lane, r[u].src & READ_SRC,
-               g, false);
+    if (r[u].clk <= w->vc[u] || (x->i->sem && !r[u].weak) ||
+        simorder_before(w, l, u, r[u].lanes, r[u].clk))
+      continue;
+    uint32_t others = r[u].lanes & ~(u == w->id ? 1u << l : 0);
+    fault_race(x, l, WAR, u == w->id, u * LANES + __builtin_ctz(others),
+               r[u].src, g, false);
   }
 }
 
 // `same`: the bytes that lie there are those being written now.
 static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
-                         bool same, bool atomic) {
+                         bool same, bool strong) {
   SimWarp *w = x->w;
   if (q->flags & GF_PENDING) {
     fault_race(x, l, WAW, q->warp == w->id, any_lane(q), q->src, g, true);
     return;
   }
-  if (q->clk <= w->vc[q->warp] || own_write(w, q, l)) return;
-  if (atomic && (q->flags & GF_ATOMIC)) return;
+  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
+  if (strong && (q->flags & GF_STRONG)) return;
   bool own = q->warp == w->id;
-  if (own && same) return;
+  if ((own && same) || observed(w, l, g, q)) return;
   fault_race(x, l, WAW, own, any_lane(q), q->src, g, false);
 }
 
@@ -267,7 +277,7 @@ static void shadow_write(Access *x, int l, uint32_t addr, bool same,
   for (uint32_t k = 0; k < n; k++, g++) {
     SimGran *q = &c->gran[g];
     if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
-      check_writer(x, l, g, q, same, (flags & GF_ATOMIC) != 0);
+      check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
     if (q->readers) check_readers(x, l, g, q);
     bool join = q->warp == w->id && q->clk == w->clk && same &&
                 !(flags & GF_PENDING);
@@ -313,27 +323,25 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
   }
 }
 
+// May CTAs race there?
+static bool watched(const SimMem *m) { return m->area && m->area->watched; }
+
 // Lane l's bytes go to buf + l * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
+  if (watched(m))
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, NULL, 0);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
       fault_place(x, SIM_UNINIT, l);
     copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
+    if (x->i->sem) simorder_read(x->w, x->i, l, -1);
   }
 }
 
-// A load or store with an order among threads (relaxed or more) does not
-// race with others of its kind, nor with atomics.
-static bool strong(const SimIns *i) {
-  return (i->op == OP_LD || i->op == OP_ST) &&
-         hint_get((unsigned)i->imm, HINT_SEM) != 0;
-}
-
-static bool written_strongly(const Access *x, uint32_t addr) {
-  const SimCta *c = x->w->cta;
-  return c->gran[addr / (uint32_t)c->prog->gran].flags & GF_ATOMIC;
+static int64_t granule(const Access *x, uint32_t addr) {
+  return addr / (uint32_t)x->w->cta->prog->gran;
 }
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
@@ -341,8 +349,9 @@ static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = x->m->base + (uint32_t)x->at[l];
-    if (!strong(x->i) || !written_strongly(x, addr)) shadow_read(x, l, addr);
+    shadow_read(x, l, addr);
     copy_bytes(buf[l], smem + addr, x->bytes);
+    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
   }
 }
 
@@ -357,15 +366,38 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
+// Was the last write of g this thread's, and released?
+static bool own_release(const SimWarp *w, int l, const SimGran *g) {
+  return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
+}
+
 static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
-  uint8_t *smem = x->w->cta->smem;
+  SimCta *c = x->w->cta;
+  uint8_t *smem = c->smem;
+  bool strong = x->i->sem != 0;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = x->m->base + (uint32_t)x->at[l];
     bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
+    int64_t g = granule(x, addr);
+    bool keep = strong && own_release(x->w, l, &c->gran[g]);
     shadow_write(x, l, addr, same,
-                 strong(x->i) ? GF_DEFINED | GF_ATOMIC : GF_DEFINED);
+                 strong ? GF_DEFINED | GF_STRONG : GF_DEFINED);
     copy_bytes(smem + addr, buf[l], x->bytes);
+    if (strong) simorder_write(x->w, x->i, l, g, keep);
+  }
+}
+
+static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
+  const SimMem *m = x->m;
+  if (watched(m))
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, buf[0],
+                     sizeof buf[0]);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    if (x->i->sem) simorder_write(x->w, x->i, l, -1, false);
+    copy_bytes(m->p + x->at[l], buf[l], x->bytes);
+    if (m->defined) set_defined(m->defined, x->at[l], x->bytes);
   }
 }
 
@@ -376,15 +408,9 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = check(&x, mask);
   count(&x, mask, true);
-  if (m->space == SP_SMEM) {
-    write_shared(&x, mask, buf);
-    return;
-  }
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    copy_bytes(m->p + x.at[l], buf[l], bytes);
-    if (m->defined) set_defined(m->defined, x.at[l], bytes);
-  }
+  if (m->space == SP_SMEM) write_shared(&x, mask, buf);
+  else write_global(&x, mask, buf);
+  if (i->sem >= SEM_RELEASE) w->clk++;  // what follows is not released
 }
 
 // ---- elements below a byte ----
@@ -423,7 +449,7 @@ static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   uint8_t *p = m->p + x->at[l];
   if (m->space == SP_SMEM) {
     uint32_t addr = m->base + (uint32_t)x->at[l];
-    shadow_write(x, l, addr, false, GF_DEFINED | GF_ATOMIC);
+    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
     p = x->w->cta->smem + addr;
   } else if (m->defined) {
     set_defined(m->defined, x->at[l], 1);
@@ -481,15 +507,23 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   SimCta *c = x->w->cta;
   uint8_t *p = m->space == SP_SMEM ? c->smem + m->base + x->at[l]
                                    : m->p + x->at[l];
+  int64_t g = -1;
+  bool keep = false;
   if (m->space == SP_SMEM) {
     uint32_t addr = m->base + (uint32_t)x->at[l];
-    SimGran *q = &c->gran[addr / (uint32_t)c->prog->gran];
+    g = granule(x, addr);
+    SimGran *q = &c->gran[g];
+    keep = q->flags & GF_RELEASED;
     if (!(q->flags & (GF_DEFINED | GF_PENDING))) fault_place(x, SIM_UNINIT, l);
-    shadow_write(x, l, addr, false, GF_DEFINED | GF_ATOMIC);
-  } else if (m->defined) {
-    if (!all_defined(m->defined, x->at[l], x->bytes))
-      fault_place(x, SIM_UNINIT, l);
-    set_defined(m->defined, x->at[l], x->bytes);
+    simorder_read(x->w, x->i, l, g);
+    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
+  } else {
+    if (m->defined) {
+      if (!all_defined(m->defined, x->at[l], x->bytes))
+        fault_place(x, SIM_UNINIT, l);
+      set_defined(m->defined, x->at[l], x->bytes);
+    }
+    simorder_read(x->w, x->i, l, g);
   }
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
@@ -497,6 +531,8 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
                  : *old == cmp ? v : *old;
   memcpy(p, &new, (size_t)x->bytes);
+  if (kind != AT_CAS || *old == cmp) simorder_write(x->w, x->i, l, g, keep);
+  else if (keep) c->gran[g].flags |= GF_RELEASED;
 }
 
 void simmem_atomic(SimWarp *w, const SimIns *i) {
@@ -509,6 +545,8 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   uint32_t mask = check(&x, w->active);
   count(&x, mask, true);
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cta->lock);
+  if (watched(s->mem))
+    simblocks_access(w, i, s->mem, mask, x.at, x.bytes, NULL, 0);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint64_t v = 0, cmp = 0, old;
@@ -519,6 +557,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
     memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
   }
   if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cta->lock);
+  if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
 // ---- cp.async ----

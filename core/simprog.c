@@ -265,6 +265,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     const LaunchArg *a = &g->l->arg[m->arg];
     s->p = a->p;
     s->defined = a->defined;
+    s->area = simblocks_area(g->p, m->arg);
     int64_t most = (int64_t)(a->bytes * 8) / s->bits;
     if (s->count < 0 || s->count > most) s->count = most;
   }
@@ -291,11 +292,12 @@ static int32_t new_stat(Prog *g, Ref r) {
 }
 
 // A shared-memory access of so many bytes: granules are no wider.
-static void note_width(Prog *g, const SimMem *m, int bytes) {
+static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
              bytes);
   if (m->space == SP_SMEM && bytes < g->gran) g->gran = bytes;
+  if (m->space == SP_GMEM) simblocks_note(m, bytes, write);
 }
 
 static SimSide side(Prog *g, Ref mem, Ref off) {
@@ -315,8 +317,8 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
   if (i->imm % 8)
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bits at once",
              (int)i->imm);
-  note_width(g, c->dst.mem, c->bytes);
-  note_width(g, c->src.mem, c->bytes);
+  note_access(g, c->dst.mem, c->bytes, true);
+  note_access(g, c->src.mem, c->bytes, false);
   d->x = c;
   d->imm = i->flags;
   if (c->dst.mem->space != SP_RMEM || c->src.mem->space != SP_RMEM)
@@ -329,11 +331,14 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   if (s->mem->bits < 8 && i->op == OP_ATOMIC)
     ctx_fail(g->cx, ERR_ARG, "an atomic operation on elements of type %s",
              dtype_name(s->mem->type));
-  note_width(g, s->mem, (s->mem->bits + 7) / 8);
+  note_access(g, s->mem, (s->mem->bits + 7) / 8, i->op != OP_LD);
   d->x = s;
   d->wide = sim_wide(s->mem->type);
   if (i->op == OP_FILL) d->imm = i->imm;
-  if (i->op == OP_LD || i->op == OP_ST) d->imm = i->flags;
+  d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
+  d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
+  if (i->op == OP_ATOMIC && !d->sem) d->sem = SEM_RELAXED;
+  if (d->sem && !d->scope) d->scope = SCOPE_GPU;
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }
 
@@ -460,7 +465,6 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 
 static bool skipped(Prog *g, Ref r, const Ins *i) {
   if (is_leaf(i) || i->op == OP_GMEM || i->op == OP_SMEM || i->op == OP_NOP ||
-      i->op == OP_FENCE ||
       (i->op == OP_RMEM && g->fn->mem.p[i->imm].ref != r))
     return true;
   return is_pure(i) && !g->need[r];
@@ -519,6 +523,7 @@ SimProg *simprog_make(Ctx *cx, const Launch *l) {
   p->nthread = l->block[0] * l->block[1] * l->block[2];
   p->nwarp = (p->nthread + LANES - 1) / LANES;
   take(&g, 64, 64);  // slot 0 is nobody's
+  simblocks_areas(cx, p);
   place_all_mem(&g);
   p->value_base = take(&g, 0, 128);
   find_all_uniform(&g);
@@ -530,5 +535,6 @@ SimProg *simprog_make(Ctx *cx, const Launch *l) {
   p->gran = g.gran;
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
   p->ngran = (uint32_t)(p->smem_bytes / p->gran);
+  simblocks_start(cx, p);
   return p;
 }

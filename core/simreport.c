@@ -148,6 +148,20 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, " (a cp.async to it is in flight)");
 }
 
+// value[0]: what the other one does << 8 | what this one does; value[1]: the
+// other's CTA
+static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
+  static const char *const what[] = {"read", "write", "atomic read",
+                                     "atomic write"};
+  const int32_t *b = f->r.block, *n = p->launch->grid;
+  int64_t x = f->value[1] % n[0], y = f->value[1] / n[0];
+  simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
+                   "nothing to order them: ", what[f->value[0] & 3],
+                   (int)b[0], (int)b[1], (int)b[2], what[f->value[0] >> 8 & 3],
+                   (int)x, (int)(y % n[1]), (int)(y / n[1]));
+  say_element(t, p, f);
+}
+
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   long long a = (long long)f->value[0], b = (long long)f->value[1];
   switch ((int)f->r.kind) {
@@ -214,6 +228,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
       say_memory(&t, p, f);
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
+    case SIM_BLOCKRACE: say_block_race(&t, p, f); break;
     case SIM_DEADLOCK: say_deadlock(&t, f); break;
     case SIM_DIVERGENT: case SIM_BARRIER: case SIM_RUNAWAY: case SIM_SHUFFLE:
     case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:

@@ -84,7 +84,7 @@ static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
 void simtensor_matrix(SimWarp *w, const SimIns *i) {
   const SimMatrix *x = i->x;
   if (!simexec_together(w, i, FULL)) return;
-  simmem_converge(w);
+  simorder_meet(w, w->active);
   if (x->from.mem) {
     matrix_move(w, i, x);
     return;
@@ -103,7 +103,7 @@ void simtensor_matrix(SimWarp *w, const SimIns *i) {
     for (int r = 0; r < 32; r++) memcpy(piece + r * 8, buf[r], 16);
     matrix_load(w, x, piece);
   }
-  simmem_converge(w);
+  simorder_meet(w, w->active);
 }
 
 enum { TILE = 4096 };  // elements of the largest operand
@@ -512,7 +512,7 @@ void simtensor_mma(SimWarp *w, const SimIns *i) {
     else mma_lanes(w, x);
     return;
   }
-  simmem_converge(w);
+  simorder_meet(w, w->active);
   w->cta->mmas++;
   DType a = x->row->a_type;
   if (x->row->flags & (AMF_SPARSE | AMF_SCALE)) {

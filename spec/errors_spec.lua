@@ -7,13 +7,14 @@ local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
-local function sections()
+-- Of the kinds that a pattern finds in a header, under headings of a level.
+local function sections(header, pattern, level)
   local out = {}
   local text = support.read "docs/errors.md"
-  for kind in support.read("core/errors.h"):gmatch '\nERR%([%w_]+, "([^"]+)"' do
-    local _, at = text:find("\n## " .. kind .. "\n", 1, true)
+  for kind in support.read(header):gmatch(pattern) do
+    local _, at = text:find(("\n%s %s\n"):format(level, kind), 1, true)
     assert(at, kind .. " is missing")
-    local body = text:sub(at, (text:find("\n## ", at, true) or 0) - 1)
+    local body = text:sub(at, (text:find("\n##+ ", at) or 0) - 1)
     out[#out + 1] = {
       kind = kind,
       wrong = {body:match "Wrong:\n\n```(%a+)\n(.-)```"},
@@ -22,11 +23,17 @@ local function sections()
   return out
 end
 
-local function run(f, ...)
-  cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
+local function launch(opts, f, ...)
+  cute.kernel("k", f)(...):launch {grid = opts.grid or 1,
+    block = opts.block or 32, budget = opts.budget, device = "sim"}
 end
 
--- Runs a Lua example: an error's first line, or nil.
+local function run(x, ...)
+  if type(x) == "function" then return launch({}, x, ...) end
+  launch(x, ...)
+end
+
+-- Runs a Lua example: an error's text, or nil.
 local function run_lua(text, name)
   local env = setmetatable({run = run, cute = cute,
     X = cute.zeros({32, 32}, cute.f32)}, {__index = _G})
@@ -37,7 +44,7 @@ local function run_lua(text, name)
     "@" .. path, "t", env))
   local ok, err = pcall(f)
   support.remove((path:gsub("/[^/]*$", "")))
-  return not ok and tostring(err):match "^[^\n]*" or nil
+  return not ok and tostring(err) or nil
 end
 
 -- Runs a command of the shell: standard error's first line, or nil.
@@ -58,13 +65,26 @@ local function run_sh(text)
 end
 
 local function result(example, kind)
-  return (example[1] == "sh" and run_sh or run_lua)(example[2], kind)
+  local text = (example[1] == "sh" and run_sh or run_lua)(example[2], kind)
+  return text and text:match "^[^\n]*"
 end
 
 local has_nvrtc = cute.jit.version() ~= nil
 
 describe("docs/errors.md", function()
-  for _, s in ipairs(sections()) do
+  for _, s in ipairs(sections("core/sim.h", '\n%s+SK%([%w_]+, "([^"]+)"',
+                              "###")) do
+    it("a report, wrong: " .. s.kind, function()
+      local text = assert(run_lua(s.wrong[2], s.kind), "no fault")
+      assert.truthy(text:find("[" .. s.kind .. "]", 1, true), text)
+    end)
+    it("a report, mended: " .. s.kind, function()
+      assert.is_nil((run_lua(s.mended[2], s.kind)))
+    end)
+  end
+
+  for _, s in ipairs(sections("core/errors.h", '\nERR%([%w_]+, "([^"]+)"',
+                              "##")) do
     local skip = NOT_RUN[s.kind] or not has_nvrtc and s.kind == "compile-failed"
       or s.kind == "no-gpu" and cute.device "gpu" and "there is one"
     if not skip then

@@ -39,5 +39,25 @@ assert(not pcall(function()
   cute.kernel("bad", function(o) o[cute.arch.thread_idx()] = 1.0 end)(
     cute.zeros({4}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
 end))
+
+-- Warps that hand over by a flag, blocks that store in one place.
+report = cute.kernel("flag", function(o)
+  local arch, tid = cute.arch, cute.arch.thread_idx()
+  local f = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
+  cute.when(tid:eq(0), function() f[0] = 0 end)
+  arch.sync_threads()
+  cute.when(tid:lt(32), function()
+    arch.atomic_add(f.iterator, 1, {sem = "release"})
+  end, function()
+    cute.loop(function()
+      return arch.load(f.iterator, nil, {sem = "acquire"}):lt(32)
+    end, function() end)
+    cute.when(tid:lt(40), function() arch.sync_warp(0xff) end)
+  end)
+  o[0] = arch.block_idx() * 64 + tid
+end)(cute.zeros({1}, cute.i32)):launch {grid = 2, block = 64, device = "sim",
+  threads = 1, faults = "return"}
+assert(report.reports[1].kind == "block-race")
+
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)

@@ -8,8 +8,9 @@
 --   cop    caches: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs" "wt"
 --   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
 --          "evict_no_allocate" "evict_unchanged"
--- The simulator takes the order and the caches for hints: accesses with an
--- order do not race with one another.
+-- Accesses with an order do not race with one another, and order others as the
+-- PTX memory model has it: docs/errors.md, race. The simulator runs them in
+-- the order they come, and takes the caches for hints.
 local core = require "cute.core"
 
 local memory = {}

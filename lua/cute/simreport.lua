@@ -28,6 +28,8 @@ local ADVICE = {
     .. "sync_threads(), before the read",
   ["race"] = "put sync_threads() between the two lines",
   ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
+  ["block-race"] = "let one block do it, use atomics, or hand over with a "
+    .. "release and an acquire for the gpu",
   ["divergent"] = "move it out of the branch, so that all threads come",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",

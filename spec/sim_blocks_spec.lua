@@ -1,0 +1,354 @@
+-- Races between the blocks of a launch in global memory: which accesses the
+-- PTX memory model calls a race, which it does not, and that what is told
+-- does not depend on how many threads of the host run the blocks.
+local cute = require "cute"
+local arch = cute.arch
+
+local function line() return debug.getinfo(2, "l").currentline end
+
+local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
+
+-- What is found, as "kind line line2 tensor", with one to three threads.
+local function found(grid, block, f, ...)
+  local all
+  for threads = 1, 3 do
+    for seed = 1, 2 do
+      local r = cute.kernel("k", f)(...):launch {grid = grid, block = block,
+        seed = seed, threads = threads, device = "sim:sm_90a",
+        faults = "return", budget = 10000000}
+      local list = {}
+      for i, x in ipairs(r.reports) do
+        list[i] = ("%s %d %s %s"):format(x.kind, x.line, x.line2 or "-",
+                                         x.tensor)
+      end
+      table.sort(list)
+      local text = table.concat(list, ", ")
+      assert(not all or all == text, ("%d threads, seed %d: %s, not %s")
+        :format(threads, seed, text, tostring(all)))
+      all = text
+    end
+  end
+  return all
+end
+
+local function clean(...) assert.equal("", found(...)) end
+
+describe("blocks that share nothing", function()
+  it("write their own parts, however narrow", function()
+    for _, t in ipairs {cute.i32, cute.bf16, cute.i8, cute.f64} do
+      clean(4, 32, function(a)
+        local tid, b = arch.thread_idx(), arch.block_idx()
+        a[tid * 4 + b] = (tid + b):to(t)  -- neighbours belong to others
+      end, zeros(128, t))
+    end
+  end)
+
+  it("read what all read, and update in place", function()
+    clean(4, 32, function(a, b)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      b[i] = b[i] + a[i] + a[0]
+    end, zeros(128), zeros(128))
+  end)
+
+  it("elements below a byte", function()
+    clean(2, 32, function(a)
+      local i = arch.thread_idx() * 2 + arch.block_idx()
+      a[i] = 3
+      a[i] = a[i] + 1
+    end, zeros(64, cute.i4))
+  end)
+
+  it("launches are ordered", function()
+    local A = zeros(64)
+    for k = 1, 2 do
+      clean(2, 32, function(a)
+        local i = arch.block_idx() * 32 + arch.thread_idx()
+        a[k == 1 and i or 63 - i] = i
+      end, A)
+    end
+  end)
+end)
+
+describe("blocks that share memory without order", function()
+  it("stores of different values", function()
+    local at
+    local text = found(3, 32, function(a)
+      at = line() + 1
+      a[arch.thread_idx()] = arch.block_idx()
+    end, zeros(32))
+    assert.equal(("block-race %d %d a"):format(at, at), text)
+  end)
+
+  -- A race by the letter; but in each order of the stores, and by each mix of
+  -- their bytes, memory comes to hold the same.
+  it("not stores of one value", function()
+    clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))
+    clean(3, 32, function(a)
+      a[arch.thread_idx()] = arch.thread_idx()
+      a[arch.thread_idx()] = arch.thread_idx()
+    end, zeros(32))
+  end)
+
+  it("one value by two blocks, another by a third", function()
+    local at
+    local text = found(3, 32, function(a)
+      local b = arch.block_idx()
+      at = line() + 1
+      a[0] = cute.where(b:eq(2), 1, 0)
+    end, zeros(32))
+    assert.equal(("block-race %d %d a"):format(at, at), text)
+  end)
+
+  it("a tile that is one element too wide", function()
+    local at
+    local A = zeros(129)
+    local text = found(4, 33, function(a)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      at = line() + 1
+      a[i] = i * 2 + arch.thread_idx()
+    end, A)
+    assert.equal(("block-race %d %d a"):format(at, at), text)
+  end)
+
+  it("reads of what another block stores", function()
+    local at
+    local text = found(4, 32, function(a)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      at = line() + 1
+      local x = a[(i + 1) % 128]
+      arch.sync_threads()  -- of one block
+      a[i] = x
+    end, zeros(128))
+    assert.equal(("block-race %d %d a"):format(at, at + 2), text)
+  end)
+
+  it("through two arguments, of one buffer and of parts of one", function()
+    local at
+    local function shift(a, b)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      at = line() + 1
+      b[i] = a[i + 32]
+    end
+    local A = zeros(128)
+    local want = "block-race %d %d"
+    local text = found(3, 32, shift, A, A)
+    assert.equal(want:format(at, at), (text:gsub(" %w+$", "")))
+    clean(2, 32, shift, A, zeros(64))
+    local front = cute.local_tile(A, {64}, {0})
+    local back = cute.local_tile(A, {64}, {1})
+    text = found(2, 32, function(a, b)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      at = line() + 1
+      b[i] = a[63 - i]
+    end, front, front)
+    assert.equal(want:format(at, at), (text:gsub(" %w+$", "")))
+    clean(2, 32, function(a, b)
+      local i = arch.block_idx() * 32 + arch.thread_idx()
+      b[i] = a[63 - i]
+    end, front, back)
+  end)
+
+  it("vector copies and cp.async", function()
+    local g2s = cute.make_tiled_copy(
+      cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
+      cute.make_layout {32}, cute.make_layout {4})
+    local at
+    local text = found(2, 32, function(a)
+      local tid, b = arch.thread_idx(), arch.block_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout {128}, 16)
+      local thr = g2s:get_slice(tid)
+      cute.when(b:eq(0), function()
+        at = line() + 1
+        cute.copy(g2s, thr:partition_S(a), thr:partition_D(s))
+      end, function() a[tid * 3] = 1 end)
+    end, zeros(128, cute.f32))
+    assert.equal(("block-race %d %d a"):format(at, at + 1), text)
+  end)
+
+  it("names the blocks, the threads and the place", function()
+    local A = cute.zeros({4, 8}, cute.i32)
+    local r = cute.kernel("k", function(a)
+      local x, y = arch.block_idx()
+      local tid = arch.thread_idx()
+      cute.when(tid:eq(5), function() a[{3, 2}] = x + y * 10 end)
+    end)(A):launch {grid = {2, 2}, block = 32, device = "sim",
+                    faults = "return"}
+    assert.equal(1, #r.reports)
+    local f = r.reports[1]
+    assert.equal("write by block (1,1,0) and write by block (0,0,0) with "
+      .. "nothing to order them: element 26 of global tensor 'a'", f.message)
+    assert.are.same({1, 1, 0}, f.block)
+    assert.are.same({5, 0, 0}, f.thread)
+    assert.equal("(3,2)", f.coord)
+    assert.truthy(tostring(r):find("a release and an acquire for the gpu", 1,
+                                   true))
+  end)
+end)
+
+describe("atomics", function()
+  it("do not race with one another", function()
+    for _, how in ipairs {{}, {sem = "relaxed", scope = "sys"},
+                          {sem = "acq_rel"}} do
+      local A = zeros(4)
+      clean(4, 64, function(a)
+        arch.atomic_add(a.iterator + arch.thread_idx() % 4, 1, how)
+        arch.load(a.iterator, nil, {sem = "relaxed"})
+      end, A)
+      assert.equal(6 * 64, A[3])  -- six launches
+    end
+  end)
+
+  it("race with plain accesses of other blocks", function()
+    local at
+    local function mixed(plain)
+      return found(2, 32, function(a)
+        local b, tid = arch.block_idx(), arch.thread_idx()
+        cute.when(b:eq(0) & tid:eq(0), function()
+          at = line() + 1
+          arch.atomic_add(a.iterator, 1)
+        end)
+        cute.when(b:eq(1) & tid:eq(0), function() plain(a) end)
+      end, zeros(2))
+    end
+    local text = mixed(function(a) a[1] = a[0] end)
+    assert.truthy(text:find(("block%%-race %%d+ %d a$"):format(at)), text)
+    text = mixed(function(a) a[0] = 1 end)
+    assert.truthy(text:find(("block%%-race %d %%d+ a$"):format(at)), text)
+    assert.equal("", mixed(function(a) a[1] = 1 end))
+  end)
+
+  it("of a block's scope are no order between blocks", function()
+    local at
+    local text = found(2, 32, function(a)
+      at = line() + 1
+      arch.atomic_add(a.iterator, arch.block_idx() + 1,
+                      {sem = "relaxed", scope = "cta"})
+    end, zeros(1))
+    assert.truthy(text:find(("block-race %d %d a"):format(at, at), 1, true),
+                  text)
+  end)
+end)
+
+describe("handing over between blocks", function()
+  local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
+
+  -- Each block stores a part; the one that comes last adds them up.
+  local function last_block(count, before, after)
+    local lines = {}
+    local P, C, S = zeros(5 * 32), zeros(1), zeros(32)
+    local text = found(5, 32, function(parts, counter, sum)
+      local tid, b = arch.thread_idx(), arch.block_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1}, 16)
+      lines[1] = line() + 1
+      parts[b * 32 + tid] = b + tid
+      arch.sync_threads()
+      cute.when(tid:eq(0), function()
+        if before then before() end
+        s[0] = arch.atomic_add(counter.iterator, 1, count) % 5
+        if after then after() end
+      end)
+      arch.sync_threads()
+      cute.when(s[0]:eq(4), function()
+        local x = 0
+        for k = 0, 4 do
+          lines[2] = line() + 1
+          x = x + parts[k * 32 + tid]
+        end
+        sum[tid] = x
+      end)
+    end, P, C, S)
+    if text == "" then
+      for l = 0, 31 do assert.equal(10 + 5 * l, S[l]) end
+    end
+    return text, ("block-race %d %d parts"):format(lines[2], lines[1])
+  end
+
+  it("the last block adds up", function()
+    assert.equal("", (last_block({sem = "acq_rel"})))
+    assert.equal("", (last_block(nil, gpu, gpu)))
+    assert.equal("", (last_block({sem = "acquire"}, gpu)))
+    assert.equal("", (last_block({sem = "release"}, nil, gpu)))
+    assert.equal("", (last_block({sem = "acq_rel", scope = "sys"})))
+  end)
+
+  it("each piece of it is needed", function()
+    for _, x in ipairs {
+      {nil, nil, nil}, {nil, gpu, nil}, {nil, nil, gpu}, {nil, block, gpu},
+      {nil, gpu, block}, {{sem = "acquire"}, nil, nil},
+      {{sem = "release"}, nil, nil}, {{sem = "acquire"}, block, nil}} do
+      local text, want = last_block(x[1], x[2], x[3])
+      assert.equal(want, text)
+    end
+  end)
+
+  -- Each block waits for the one before it and hands on.
+  local function chain(seen, sent, all)
+    local lines = {}
+    local A, F = zeros(6), zeros(6)
+    local text = found(5, 64, function(a, f)
+      local tid, b = arch.thread_idx(), arch.block_idx()
+      cute.when(all or tid:eq(0), function()
+        cute.loop(function()
+          return b:gt(0) & arch.load(f.iterator + b, nil, seen):eq(0)
+        end, function() end)
+      end)
+      if not all then arch.sync_threads() end
+      cute.when(tid:eq(33), function()
+        lines[1] = line() + 1
+        local x = a[b]
+        lines[2] = line() + 1
+        a[b + 1] = x + b
+      end)
+      arch.sync_threads()
+      cute.when(tid:eq(0), function()
+        arch.store(f.iterator + (b + 1), 1, sent)
+      end)
+    end, A, F)
+    if text == "" then assert.equal(10, A[5]) end
+    for k = 0, 5 do A[k], F[k] = 0, 0 end
+    return text, ("block-race %d %d a"):format(lines[1], lines[2])
+  end
+
+  it("from block to block", function()
+    local acq, rel = {sem = "acquire"}, {sem = "release"}
+    assert.equal("", (chain(acq, rel)))
+    assert.equal("", (chain(acq, rel, true)))
+    local rlx = {sem = "relaxed"}
+    local near = {sem = "release", scope = "cluster"}
+    for _, x in ipairs {{rlx, rel}, {acq, rlx}, {acq, near}} do
+      local text, want = chain(x[1], x[2])
+      assert.truthy(text:find(want, 1, true), text)
+    end
+  end)
+
+  it("only the thread that acquired is past it", function()
+    local lines = {}
+    local text = found(2, 64, function(a, f)
+      local tid, b = arch.thread_idx(), arch.block_idx()
+      cute.when(b:eq(0), function()
+        lines[1] = line() + 1
+        a[tid] = tid
+        arch.sync_threads()
+        cute.when(tid:eq(0), function()
+          arch.store(f.iterator, 1, {sem = "release"})
+        end)
+      end, function()
+        cute.when(tid:eq(0), function()
+          cute.loop(function()
+            return arch.load(f.iterator, nil, {sem = "acquire"}):eq(0)
+          end, function() end)
+          a[64] = a[1]
+        end)
+        cute.when(tid:lt(2), function()
+          arch.sync_warp(3)
+          a[66 + tid] = a[1]
+        end)
+        cute.when(tid:eq(40), function()
+          lines[2] = line() + 1
+          a[65] = a[2]
+        end)
+      end)
+    end, zeros(68), zeros(1))
+    assert.equal(("block-race %d %d a"):format(lines[2], lines[1]), text)
+  end)
+end)

@@ -1,0 +1,558 @@
+-- The simulator's idea of order inside a block, against the PTX memory model:
+-- of every way that cute.arch has to hand data from thread to thread, the
+-- whole one is clean whatever the schedule, and with any one piece left out
+-- the two lines that then race are named, whatever the schedule.
+local cute = require "cute"
+local order = require "spec.order"
+local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
+  lane0, run, found, whole, broken, one_store, one_poll, all_poll, all_add =
+  order.ACQ, order.REL, order.RLX, order.BOTH, order.FENCES, order.line,
+  order.smem, order.zeroed, order.flags, order.poll, order.warp, order.lane0,
+  order.run, order.found, order.whole, order.broken, order.one_store,
+  order.one_poll, order.all_poll, order.all_add
+local arch = cute.arch
+
+describe("release and acquire", function()
+  -- PTX: a release synchronises with an acquire that reads its value; lane 0
+  -- has the others' writes behind it only after bar.warp.sync, and hands them
+  -- on to the others only by another one.
+  it("by one lane for its warp", function()
+    whole(one_store(REL), one_poll(ACQ))
+    whole(one_store(REL), all_poll(ACQ, 1))
+    broken(one_store(RLX), one_poll(ACQ))
+    broken(one_store(REL), one_poll(RLX))
+    broken(one_store(REL, false), one_poll(ACQ))
+    broken(one_store(REL), one_poll(ACQ, false))
+  end)
+
+  it("of any scope: a block is part of each", function()
+    for _, scope in ipairs {"cta", "cluster", "gpu", "sys"} do
+      whole(one_store({sem = "release", scope = scope}),
+            one_poll({sem = "acquire", scope = scope}))
+    end
+  end)
+
+  it("fences make relaxed accesses do it", function()
+    for _, fence in ipairs(FENCES) do
+      whole(one_store(RLX, true, fence), one_poll(RLX, true, fence))
+      whole(one_store(RLX, true, fence), one_poll(ACQ))
+      whole(one_store(REL), one_poll(RLX, true, fence))
+      broken(one_store(RLX, true, fence), one_poll(RLX))
+      broken(one_store(RLX), one_poll(RLX, true, fence))
+      broken(one_store(RLX, false, fence), one_poll(RLX, true, fence))
+    end
+  end)
+
+  it("a fence on the wrong side of the flag does nothing", function()
+    local fence = arch.fence_acq_rel_cta
+    broken(function(f)
+      arch.sync_warp()
+      lane0(function()
+        arch.store(f.iterator, 1, RLX)
+        fence()
+      end)
+    end, one_poll(RLX, true, fence))
+    broken(one_store(REL), function(f)
+      lane0(function()
+        fence()
+        poll(f.iterator, 1, RLX)
+      end)
+      arch.sync_warp()
+    end)
+  end)
+
+  it("a fence covers what came before it only", function()
+    local lines = {}
+    local text = found(function(a)
+      local tid, f, s = arch.thread_idx(), flags(1), smem(2)
+      cute.when(tid:eq(0), function()
+        s[0] = 1
+        arch.fence_acq_rel_cta()
+        lines[1] = line() + 1
+        s[1] = 2
+        arch.store(f.iterator, 1, RLX)
+      end)
+      cute.when(tid:eq(32), function()
+        poll(f.iterator, 1, ACQ)
+        a[0] = s[0]
+        lines[2] = line() + 1
+        a[1] = s[1]
+      end)
+    end, 64, cute.zeros({2}, cute.i32))
+    assert.equal(("race %d %d"):format(lines[1], lines[2]), text)
+  end)
+
+  it("what follows a release is not released", function()
+    for _, how in ipairs {function(p) arch.store(p, 1, REL) end,
+                          function(p) arch.atomic_add(p, 1, BOTH) end} do
+      local lines = {}
+      local text = found(function(a)
+        local tid, s, f = arch.thread_idx(), zeroed(1), flags(1)
+        cute.when(tid:eq(0), function()
+          how(f.iterator)
+          lines[1] = line() + 1
+          s[0] = 1
+        end)
+        cute.when(tid:eq(32), function()
+          poll(f.iterator, 1, ACQ)
+          lines[2] = line() + 1
+          a[0] = s[0]
+        end)
+      end, 64, cute.zeros({1}, cute.i32))
+      assert.equal(("race %d %d"):format(lines[1], lines[2]), text)
+    end
+  end)
+
+  it("a relaxed read counts from an acquire of the same place on", function()
+    assert.equal("", (found(function(a)
+      local tid, f, s = arch.thread_idx(), flags(1), smem(32)
+      warp(0, function()
+        s[tid] = tid
+        one_store(REL)(f)
+      end)
+      warp(1, function()
+        arch.barrier(1, 64)
+        cute.when(tid:eq(32), function() arch.store(f.iterator, 2, RLX) end)
+        arch.barrier(2, 64)
+      end)
+      warp(2, function()
+        poll(f.iterator, 1, RLX)
+        arch.barrier(1, 64)
+        arch.barrier(2, 64)
+        poll(f.iterator, 2, ACQ)
+        a[tid] = s[95 - tid]
+      end)
+    end, 96, cute.zeros({96}, cute.i32))))
+  end)
+
+  it("every lane for itself, on a flag of its own", function()
+    local function store(how)
+      return function(f)
+        arch.store(f.iterator + arch.lane_idx(), 1, how)
+      end
+    end
+    local function wait(from)
+      return function(f) poll(f.iterator + from(arch.lane_idx()), 1, ACQ) end
+    end
+    local function mirror(l) return 31 - l end
+    local function same(l) return l end
+    whole(store(REL), wait(mirror), 32)
+    broken(store(RLX), wait(mirror), 32)
+    broken(store(REL), wait(same), 32)  -- the wrong lane's flag
+  end)
+
+  it("counters: read-modify-writes pass on what was released", function()
+    for _, how in ipairs {REL, BOTH} do
+      whole(all_add(how), all_poll(ACQ, 32))
+    end
+    whole(all_add(RLX, arch.fence_acq_rel_cta), all_poll(ACQ, 32))
+    whole(all_add(nil, arch.fence_acq_rel_cta),
+          all_poll(RLX, 32, arch.fence_acq_rel_cta))
+    broken(all_add(nil), all_poll(ACQ, 32))
+    broken(all_add(ACQ), all_poll(ACQ, 32))
+    broken(all_add(REL), all_poll(RLX, 32))
+  end)
+
+  it("exchange, compare and swap, and polling by atomics", function()
+    local function exch(how)
+      return function(f)
+        arch.sync_warp()
+        lane0(function() arch.atomic_exch(f.iterator, 1, how) end)
+      end
+    end
+    local function cas(how)
+      return function(f)
+        arch.sync_warp()
+        lane0(function()
+          arch.atomic_cas(f.iterator, {cmp = 0, val = 1, sem = how.sem,
+                                       scope = how.scope})
+        end)
+      end
+    end
+    local function poll_add(how)
+      return function(f)
+        cute.loop(function()
+          return arch.atomic_add(f.iterator, 0, how):eq(0)
+        end, function() end)
+      end
+    end
+    local function poll_cas(how)
+      return function(f)
+        cute.loop(function()
+          return arch.atomic_cas(f.iterator, {cmp = 7, val = 7,
+            sem = how.sem, scope = how.scope}):eq(0)
+        end, function() end)
+      end
+    end
+    whole(exch(REL), poll_add(ACQ))
+    whole(exch(BOTH), poll_add(BOTH))
+    whole(cas(REL), poll_cas(ACQ))
+    broken(exch(RLX), poll_add(ACQ))
+    broken(exch(REL), poll_add(REL))
+    broken(cas(ACQ), poll_cas(ACQ))
+    broken(cas(REL), poll_cas(RLX))
+  end)
+
+  it("flags in global memory order shared memory, too", function()
+    local function handed(how, seen, fence)
+      local lines = {}
+      local text = found(function(g)
+        local tid, s = arch.thread_idx(), smem(32)
+        warp(0, function()
+          lines[1] = line() + 1
+          s[tid] = tid
+          if fence then fence() end
+          arch.atomic_add(g.iterator, 1, how)
+        end)
+        warp(1, function()
+          cute.loop(function()
+            return (arch.load(g.iterator, nil, seen) % 32):ne(0)
+              | arch.load(g.iterator, nil, seen):eq(0)
+          end, function() end)
+          lines[2] = line() + 1
+          g[tid] = s[63 - tid]
+        end)
+        arch.sync_threads()
+        cute.when(tid:eq(0), function() g[0] = 0 end)
+      end, 64, cute.zeros({64}, cute.i32))
+      return text, ("race %d %d"):format(lines[1] or 0, lines[2] or 0)
+    end
+    local gpu = {sem = "acquire"}
+    assert.equal("", (handed({sem = "release"}, gpu)))
+    assert.equal("", (handed(nil, gpu, arch.fence_acq_rel_gpu)))
+    local text, want = handed(nil, gpu)
+    assert.equal(want, text)
+    text, want = handed({sem = "release"}, {sem = "relaxed"})
+    assert.equal(want, text)
+  end)
+end)
+
+describe("chains", function()
+  -- Warp 0 writes, warp 1 hands on, warp 2 reads.
+  local function relay(middle)
+    local lines = {}
+    local text = found(function(a)
+      local tid, f, s = arch.thread_idx(), flags(2), smem(32)
+      warp(0, function()
+        lines[1] = line() + 1
+        s[tid] = tid
+        one_store(REL)(f)
+      end)
+      warp(1, function() middle(f) end)
+      warp(2, function()
+        lane0(function() poll(f.iterator + 1, 1, ACQ) end)
+        arch.sync_warp()
+        lines[2] = line() + 1
+        a[tid] = s[95 - tid]
+      end)
+    end, 96, cute.zeros({96}, cute.i32))
+    return text, ("race %d %d"):format(lines[1], lines[2])
+  end
+
+  local function pass(how, seen)
+    return relay(function(f)
+      lane0(function()
+        poll(f.iterator, 1, seen)
+        arch.store(f.iterator + 1, 1, how)
+      end)
+    end)
+  end
+
+  it("causality is transitive", function()
+    assert.equal("", (pass(REL, ACQ)))
+    local text, want = pass(RLX, ACQ)
+    assert.equal(want, text)
+    text, want = pass(REL, RLX)
+    assert.equal(want, text)
+  end)
+
+  -- PTX: observation order goes through atomics, not through plain stores.
+  it("another thread's atomic keeps a release alive, its store does not",
+     function()
+    local function over(second)
+      local lines = {}
+      local text = found(function(a)
+        local tid, f, s = arch.thread_idx(), flags(1), smem(32)
+        warp(0, function()
+          lines[1] = line() + 1
+          s[tid] = tid
+          one_store(REL)(f)
+        end)
+        cute.when(tid:eq(32), function()
+          poll(f.iterator, 1, RLX)
+          second(f.iterator)
+        end)
+        warp(1, function()
+          arch.sync_warp()
+          arch.barrier(1, 64)
+        end)
+        warp(2, function()
+          arch.barrier(1, 64)
+          poll(f.iterator, 2, ACQ)
+          lines[2] = line() + 1
+          a[tid] = s[95 - tid]
+        end)
+      end, 96, cute.zeros({96}, cute.i32))
+      return text, ("race %d %d"):format(lines[1], lines[2])
+    end
+    assert.equal("", (over(function(p) arch.atomic_add(p, 1) end)))
+    local text, want = over(function(p) arch.store(p, 2, RLX) end)
+    assert.equal(want, text)
+  end)
+
+  it("the same thread's store does", function()
+    whole(function(f)
+      arch.sync_warp()
+      lane0(function()
+        arch.store(f.iterator, 1, REL)
+        arch.store(f.iterator, 2, RLX)
+      end)
+    end, one_poll(ACQ))
+    whole(function(f)
+      arch.sync_warp()
+      lane0(function()
+        arch.store(f.iterator, 1, REL)
+        arch.store(f.iterator, 2, RLX)
+      end)
+    end, all_poll(ACQ, 2))
+  end)
+
+  it("a barrier before the release counts, and one after the acquire",
+     function()
+    local function through(first, last)
+      local lines = {}
+      local text = found(function(a)
+        local tid, s, f = arch.thread_idx(), zeroed(64), flags(1)
+        cute.when(tid:lt(64), function()
+          lines[1] = line() + 1
+          s[tid] = tid
+          if first then arch.barrier(1, 64) end
+          cute.when(tid:eq(0), function() arch.store(f.iterator, 1, REL) end)
+        end, function()
+          cute.when(tid:eq(64), function() poll(f.iterator, 1, ACQ) end)
+          if last then arch.barrier(2, 64) end
+          lines[2] = line() + 1
+          a[tid] = s[127 - tid]
+        end)
+      end, 128, cute.zeros({128}, cute.i32))
+      return text, ("race %d %d"):format(lines[1], lines[2])
+    end
+    assert.equal("", (through(true, true)))
+    local text, want = through(false, true)
+    assert.equal(want, text)
+    text, want = through(true, false)
+    assert.equal(want, text)
+  end)
+end)
+
+describe("buffers that are used again", function()
+  -- full and empty flags that count rounds: a ring of two stages.
+  local function ring(release, acquire)
+    local lines = {}
+    local A = cute.zeros({32, 7}, cute.i32)
+    local text = found(function(a)
+      local tid, f, s = arch.thread_idx(), flags(4), smem(64)
+      local lane = tid % 32
+      for k in cute.range(7) do
+        local stage, round = k % 2, k // 2
+        local full, empty = f.iterator + stage, f.iterator + stage + 2
+        warp(0, function()
+          poll(empty, round, acquire)
+          arch.sync_warp()
+          lines[1] = line() + 1
+          s[stage * 32 + lane] = k * 100 + lane
+          arch.sync_warp()
+          lane0(function() arch.store(full, round + 1, REL) end)
+        end)
+        warp(1, function()
+          poll(full, round + 1, ACQ)
+          lines[2] = line() + 1
+          a[{lane, k}] = s[stage * 32 + 31 - lane]
+          arch.sync_warp()
+          lane0(function() arch.store(empty, round + 1, release) end)
+        end)
+      end
+    end, 64, A)
+    return text, ("race %d %d"):format(lines[1], lines[2]), A
+  end
+
+  it("a ring of stages", function()
+    local text, _, A = ring(REL, ACQ)
+    assert.equal("", text)
+    for k = 0, 6 do
+      for l = 0, 31 do assert.equal(k * 100 + 31 - l, A[{l, k}]) end
+    end
+  end)
+
+  it("the reader must hand back, the writer must see it", function()
+    local text, want = ring(RLX, ACQ)
+    assert.equal(want, text)
+    text, want = ring(REL, RLX)
+    assert.equal(want, text)
+  end)
+
+  it("a lock", function()
+    local function locked(take, give)
+      local lines = {}
+      local A = cute.zeros({1}, cute.i32)
+      local text = found(function(a)
+        local tid, f, s = arch.thread_idx(), flags(1), smem(1)
+        cute.when(tid:eq(0), function() s[0] = 0 end)
+        arch.sync_threads()
+        lane0(function()
+          cute.loop(function()
+            return arch.atomic_cas(f.iterator, {cmp = 0, val = 1, sem = take,
+                                                scope = "cta"}):ne(0)
+          end, function() end)
+          lines[1] = line() + 1
+          s[0] = s[0] + 1
+          arch.atomic_exch(f.iterator, 0, {sem = give, scope = "cta"})
+        end)
+        arch.sync_threads()
+        cute.when(tid:eq(0), function() a[0] = s[0] end)
+      end, 128, A)
+      return text, ("race %d %d"):format(lines[1], lines[1]), A
+    end
+    local text, _, A = locked("acquire", "release")
+    assert.equal("", text)
+    assert.equal(4, A[0])
+    local want
+    text, want = locked("relaxed", "release")
+    assert.equal(want, text)
+    text, want = locked("acquire", "relaxed")
+    assert.equal(want, text)
+  end)
+
+  it("the flag itself may be put back by a plain store", function()
+    for _, how in ipairs {{REL, ACQ}, {RLX, RLX}} do
+      assert.equal("", (found(function(a)
+        local tid, f = arch.thread_idx(), flags(1)
+        cute.when(tid:eq(0), function()
+          arch.store(f.iterator, 1, how[1])
+        end)
+        cute.when(tid:eq(32), function()
+          poll(f.iterator, 1, how[2])
+          a[0] = f[0]
+          f[0] = 0
+        end)
+      end, 64, cute.zeros({1}, cute.i32))))
+    end
+  end)
+
+  it("a plain read of a flag races, whatever strong reads follow", function()
+    local lines = {}
+    local text = found(function(a)
+      local tid, f = arch.thread_idx(), flags(1)
+      cute.when(tid:eq(0), function()
+        lines[1] = line() + 1
+        a[0] = f[0]
+        a[1] = arch.load(f.iterator, nil, ACQ)
+      end)
+      cute.when(tid:eq(32), function()
+        lines[2] = line() + 1
+        arch.atomic_add(f.iterator, 1)
+      end)
+    end, 64, cute.zeros({2}, cute.i32))
+    assert.equal(("race %d %d"):format(lines[1], lines[2]), text)
+  end)
+
+  it("a plain store to a polled flag is a race", function()
+    local lines = {}
+    local text = found(function(a)
+      local tid, f = arch.thread_idx(), flags(1)
+      cute.when(tid:eq(0), function()
+        lines[1] = line() + 1
+        f[0] = 1
+      end)
+      cute.when(tid:eq(32), function()
+        lines[2] = line() + 1
+        a[0] = arch.load(f.iterator, nil, ACQ)
+      end)
+    end, 64, cute.zeros({1}, cute.i32))
+    assert.equal(("race %d %d"):format(lines[1], lines[2]), text)
+  end)
+end)
+
+-- A buffer goes from warp to warp, by chance: whoever has it reads it the
+-- other way round and writes it. Each step has exactly one way to be ordered
+-- after the one before it, so all of them make the whole clean, and without
+-- one piece of one of them there is a race.
+describe("random relays", function()
+  local fence = arch.fence_acq_rel_cta
+  local function bar(f)
+    return function(k) return function() f(k % 15 + 1, 64) end end
+  end
+  -- publish, wait; and the same with a piece left out
+  local WAYS = {
+    {one_store(REL), one_poll(ACQ), one_store(RLX), one_poll(ACQ)},
+    {one_store(REL), all_poll(ACQ, 1), one_store(REL), all_poll(RLX, 1)},
+    {all_add(BOTH), all_poll(ACQ, 32), all_add(ACQ), all_poll(ACQ, 32)},
+    {one_store(RLX, true, fence), one_poll(RLX, true, fence),
+     one_store(RLX, true, fence), one_poll(RLX)},
+    {all_add(nil, fence), all_poll(RLX, 32, fence),
+     all_add(nil), all_poll(RLX, 32, fence)},
+    {one_store(REL), one_poll(ACQ), one_store(REL, false), one_poll(ACQ)},
+    {one_store(REL), one_poll(ACQ), one_store(REL), one_poll(ACQ, false)},
+    {bar(arch.barrier_arrive), bar(arch.barrier),
+     bar(function() end), bar(function() end)}}
+
+  local function relay(rnd, steps, fault)
+    local owner, way = {}, {}
+    for k = 1, steps do
+      repeat owner[k] = rnd(0, 3) until owner[k] ~= owner[k - 1]
+      way[k] = rnd(#WAYS)
+    end
+    local A = cute.zeros({32}, cute.i32)
+    for i = 0, 31 do A[i] = i end
+    local text = {}
+    for seed = 1, 3 do
+      local r = run(seed, 128, function(a)
+        local lane, s = arch.lane_idx(), zeroed(32)
+        local f = flags(steps)
+        local function hand(k, side)
+          local x = WAYS[way[k]][side + (k == fault and 2 or 0)]
+          if way[k] == #WAYS then x = x(k) end
+          x {iterator = f.iterator + (k - 1)}
+        end
+        for k = 1, steps do
+          warp(owner[k], function()
+            if k > 1 then hand(k - 1, 2) end
+            local x = k == 1 and a[lane] or s[31 - lane]
+            arch.sync_warp()
+            s[lane] = x + 1
+            if k == steps then a[lane] = s[lane] else hand(k, 1) end
+          end)
+        end
+      end, A)
+      text[seed] = tostring(r)
+      if fault then
+        local seen = false
+        for _, x in ipairs(r.reports) do seen = seen or x.kind == "race" end
+        assert(seen, ("step %d, way %d: no race"):format(fault, way[fault]))
+      else
+        assert(r.ok, text[seed])
+        for l = 0, 31 do
+          local from = steps % 2 == 1 and l or 31 - l
+          assert.equal(from + steps, A[l])
+        end
+        for i = 0, 31 do A[i] = i end
+      end
+    end
+  end
+
+  it("whole, and with one piece left out", function()
+    local state = 1
+    local function rnd(a, b)
+      if not b then a, b = 1, a end
+      state = (state * 6364136223846793005 + 1442695040888963407)
+      return a + (state >> 33) % (b - a + 1)
+    end
+    for _ = 1, 25 do
+      local steps = rnd(2, 9)
+      local from = state
+      relay(rnd, steps)
+      state = from
+      relay(rnd, steps, 1 + steps // 3)
+    end
+  end)
+end)

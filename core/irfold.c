@@ -573,6 +573,9 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: a float is needed", math_name(f),
              dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
+  double d;  // a power that one product is: rounded once, and far cheaper
+  if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
+    return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
   Ins i = {.op = OP_MATH, .type = (uint8_t)t, .a = {a, b, 0}, .imm = f};
   return ir_cons(cx, fn, i, fold_full(t));
 }

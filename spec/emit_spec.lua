@@ -227,6 +227,15 @@ describe("emitted text", function()
     assert.is_nil(text:find "f32_to_bf16")
   end)
 
+  it("writes a square as a product", function()
+    local text = source(function(x, y)
+      local i = cute.arch.thread_idx()
+      y[i] = x[i] ^ 2 + cute.pow(x[i + 1], 1) + x[i] ^ 3
+    end, {block = 32}, cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32))
+    find(text, "const float x0 = x[i];")
+    find(text, "y[i] = x0 * x0 + x[i + 1] + powf(x[i], 3.0f);")
+  end)
+
   it("writes constants exactly", function()
     local text = source(function(a)
       a[0], a[1], a[2] = 0.1, -2, 1e30

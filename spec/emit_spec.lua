@@ -228,12 +228,12 @@ describe("emitted text", function()
   end)
 
   it("writes a square as a product", function()
-    local text = source(function(x, y)
+    local text = source(function(a, b)
       local i = cute.arch.thread_idx()
-      y[i] = x[i] ^ 2 + cute.pow(x[i + 1], 1) + x[i] ^ 3
+      b[i] = a[i] ^ 2 + cute.pow(a[i + 1], 1) + a[i] ^ 3
     end, {block = 32}, cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32))
-    find(text, "const float x0 = x[i];")
-    find(text, "y[i] = x0 * x0 + x[i + 1] + powf(x[i], 3.0f);")
+    find(text, "const float x0 = a[i];")
+    find(text, "b[i] = x0 * x0 + a[i + 1] + powf(a[i], 3.0f);")
   end)
 
   it("writes constants exactly", function()

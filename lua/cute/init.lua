@@ -13,7 +13,7 @@ for name in ([[trace hook tracing mark rollback var vget vset open_for open_loop
   break_unless open_if open_else close region_depth parts rebuild same dtype_of
   cvt known fact sreg effect warp param_key param_leaf param_memory sim_run fail
   value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
-  typename on_device explain_begin explain_end intrin atomic access_load
+  typename explain_begin explain_end intrin atomic access_load
   access_store trap inline_ptx smem_budget assume]])
   :gmatch "%S+" do INTERNAL[name] = true end
 

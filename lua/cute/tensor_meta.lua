@@ -142,6 +142,12 @@ function cute.local_partition(t, threads, index, proj) end
 ---@return cute.Tensor
 function cute.recast_tensor(t, dtype) end
 
+---The same view of a copy of its memory on the GPU.
+---@param t cute.Tensor
+---@param memory userdata `dev:buffer(...)` of cute.gpu.open()
+---@return cute.Tensor
+function cute.on_device(t, memory) end
+
 ---Prints all elements; in colour on a terminal.
 ---@param t cute.Tensor
 function cute.print_tensor(t) end

@@ -1,42 +1,92 @@
--- The worked examples of docs/layouts.md give what the page says.
+-- The examples of docs/layouts.md and docs/kernels.md give what the pages say.
 local cute = require "cute"
+local source = require "cute.source"
 
--- {line number, code, expected or nil} of every line in a ```lua block.
-local function examples(path)
-  local list, number, inside = {}, 0, false
+-- The ```lua blocks of a page: {line number, lines of Lua, texts}. A line
+-- `EXPR --> TEXT` becomes a call of `shown`, which keeps the values; lines of
+-- only `--> TEXT` go on with the text, or begin it where `EXPR -->` has none.
+-- texts: line number -> lines.
+local function blocks(path)
+  local list, number, block, text = {}, 0, nil, nil
   for line in io.lines(path) do
     number = number + 1
     if line:find "^```" then
-      inside = line == "```lua"
-    elseif inside and line:find "%S" then
-      local code, want = line:match "^(.-)%s*%-%->%s(.*)$"
-      list[#list + 1] = {number, code or line, want}
+      block = line == "```lua" and {number, {}, {}} or nil
+      list[#list + 1] = block
+    elseif block then
+      local code, want = line:match "^(.-)%s*%-%-> ?(.*)$"
+      if code == "" then
+        table.insert(text, want)
+        line = ""
+      elseif code then
+        text = {want ~= "" and want or nil}
+        block[3][number] = text
+        line = ("shown(%d, %s)"):format(number, code)
+      end
+      table.insert(block[2], line)
     end
   end
   return list
 end
 
-describe("docs/layouts.md", function()
+-- One `it` a block: each runs as one chunk, "script.lua", and leaves its
+-- globals to those behind it.
+local function check(path)
   local env = setmetatable({cute = cute}, {__index = _G})
-  local list = examples "docs/layouts.md"
-
-  it("has examples", function() assert.is_true(#list > 120) end)
-
-  for _, e in ipairs(list) do
-    local number, code, want = table.unpack(e, 1, 3)
-    it(("line %d: %s"):format(number, code), function()
-      local chunk = want and "return " .. code or code
-      local f = assert(load(chunk, "=docs", "t", env))
-      local got = table.pack(f())
-      for i = 1, got.n do got[i] = tostring(got[i]) end
-      if want then assert.equal(want, table.concat(got, ", ")) end
+  local got
+  function env.shown(number, ...)
+    local list = table.pack(...)
+    for i = 1, list.n do list[i] = tostring(list[i]) end
+    got[number] = table.concat(list, ", ")
+  end
+  for _, block in ipairs(blocks(path)) do
+    it("line " .. block[1], function()
+      got = {}
+      local text = table.concat(block[2], "\n")
+      source.add("=script.lua", text)
+      assert(load(text, "=script.lua", "t", env))()
+      for number, lines in pairs(block[3]) do
+        assert.equal(table.concat(lines, "\n"), got[number],
+          path .. ":" .. number)
+      end
     end)
   end
+end
+
+-- What all blocks of a page hold, and how many values they show.
+local function code_of(path)
+  local text, count = {}, 0
+  for _, block in ipairs(blocks(path)) do
+    text[#text + 1] = table.concat(block[2], "\n")
+    for _ in pairs(block[3]) do count = count + 1 end
+  end
+  return table.concat(text, "\n"), count
+end
+
+describe("docs/kernels.md", function()
+  check "docs/kernels.md"
+
+  it("has an example of every function of the language", function()
+    local text, count = code_of "docs/kernels.md"
+    assert.is_true(count > 20, count)
+    for name in ([[kernel compile range when loop var where
+        printf copy gemm make_smem_tensor make_rmem_tensor local_tile
+        local_partition make_identity_tensor elem_less make_copy_atom
+        make_tiled_copy make_tiled_mma arch.thread_idx arch.block_idx
+        arch.sync_threads arch.shuffle_sync_down arch.vote_ballot_sync
+        arch.atomic_add arch.fence_acq_rel_gpu arch.cp_async_commit_group
+        arch.cp_async_wait_group arch.inline_ptx]]):gmatch "%S+" do
+      assert.is_truthy(text:find("cute." .. name, 1, true), name)
+    end
+  end)
+end)
+
+describe("docs/layouts.md", function()
+  check "docs/layouts.md"
 
   it("has an example of every function", function()
-    local text = {}
-    for _, e in ipairs(list) do text[#text + 1] = e[2] end
-    text = table.concat(text, "\n")
+    local text, count = code_of "docs/layouts.md"
+    assert.is_true(count > 120, count)
     for name in ([[make_layout make_ordered_layout make_layout_like
         make_fragment_like make_identity_layout make_composed_layout
         make_layout_tv make_layout_image_mask size rank depth shape stride

@@ -574,4 +574,16 @@ describe("a kernel", function()
                                             device = "sim"}
     assert.equal(2, count)
   end)
+
+  it("shows what was made for the architecture that was asked for", function()
+    local k = cute.kernel("k", function(out) out[0] = 1 end)
+    local out = cute.zeros({1}, cute.i32)
+    local function arch(p) return p.source:match "^// k for (sm_%d+)" end
+    local old = k(out):trace {block = 1, arch = "sm_80"}
+    local new = k(out):trace {block = 1}
+    local launch = cute.compile(k, out, {grid = 1, block = 1,
+                                         device = "sim:sm_75"})
+    assert.same({"sm_80", "sm_90", "sm_75"},
+                {arch(old), arch(new), arch(launch)})
+  end)
 end)

@@ -303,12 +303,11 @@ local function launch_gpu_copies(p, dev)
 end
 
 local function prepare_gpu(p)
-  local compiled, message = p.program:compile(p.device.arch)
+  local compiled, message = p.program:compile()
   if not compiled then return nil, message end
   local dev = p.device.dev
   local f
-  f, message = dev:load(compiled.cubin,
-                        select(3, p.program:cuda(p.device.arch)))
+  f, message = dev:load(compiled.cubin, select(3, p.program:cuda()))
   if not f then return nil, message end
   local args, copies = launch_gpu_copies(p, dev)
   if not args then return nil, copies end
@@ -384,7 +383,7 @@ local function specialise(k, args, block)
   local fn, signature = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   program = setmetatable({fn = fn, signature = signature, info = fn:info(),
-                          arch = DEFAULT_ARCH, texts = {}, cubins = {},
+                          texts = {}, cubins = {},
                           held = {}, block = block}, Program)
   for i = 1, args.n do  -- their addresses are in the key
     if type(args[i]) == "table" or type(args[i]) == "function" then
@@ -412,15 +411,23 @@ local function pick_device(call, opts)
   return kernel.device("auto", opts.arch)
 end
 
---- Traces (no device needed): a program with .source, .ir, .resources.
+-- The program for an architecture; what was made of it is shared by all.
+local function view(program, arch)
+  local p = {}
+  for k, v in next, program do p[k] = v end
+  p.arch = arch
+  return setmetatable(p, Program)
+end
+
+--- Traces (no device needed): a program with .source, .ir, .resources, those
+-- of `arch` (sm_90a when absent).
 ---@param opts {block: integer|integer[], arch: string}
 function Call:trace(opts)
   opts = opts or {}
   check_options(opts)
   local block = extents("block", opts.block or self.kernel.block)
-  local p = specialise(self.kernel, self.args, block)
-  if opts.arch then p.arch = opts.arch end
-  return p
+  return view(specialise(self.kernel, self.args, block),
+              opts.arch or DEFAULT_ARCH)
 end
 
 --- Prepares a launch: everything traced, compiled and packed.
@@ -430,6 +437,7 @@ function Call:compile(opts)
   local program = self:trace(opts)
   local device, why = pick_device(self, opts)
   if not device then return nil, why end
+  program.arch = device.arch
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)
   return prepare(program, self.args, opts, device, program.block)

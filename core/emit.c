@@ -78,7 +78,7 @@ static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
 // An operand of a scalar FMA; small floats as f32 unless `raw`.
 static void put_fma_operand(Emit *e, const Ins *i, const uint32_t *x,
                             DType t, bool raw) {
-  bool small = dtype_is_float(t) && t != DT_F32 && t != DT_F64 && !raw;
+  bool small = emitx_small_float(t) && !raw;
   if (small) emitx_printf(e, "%s(", emitcvt_to_f32(e, i, t));
   emitx_reg(e, x[0], emituse_reg(e, x[1]), t);
   if (small) emitx_puts(e, ")");

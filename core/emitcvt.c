@@ -2,10 +2,6 @@
 // small floats, bits as they are.
 #include "emitx.h"
 
-static bool small_float(DType t) {
-  return dtype_is_float(t) && t != DT_F32 && t != DT_F64 && t != DT_C64;
-}
-
 // Names of the conversion functions of the small floats.
 const char *emitcvt_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
@@ -95,7 +91,7 @@ static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
 static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
   DType s = ir_type(e->fn, r);
   if (t == DT_F64 || t == DT_F32) {
-    if (small_float(s)) {
+    if (emitx_small_float(s)) {
       if (t == DT_F64) emitx_puts(e, "(double)");
       emitx_f32(e, r, PR_UNARY);
       return t == DT_F64 ? PR_UNARY : PR_POST;

@@ -171,14 +171,14 @@ static Prec emit_const(Emit *e, const Ins *i) {
 // ---- small helpers for operators ----
 
 static bool small_int(DType t) { return dtype_is_int(t) && dtype_bits(t) < 32; }
-static bool small_float(DType t) {
+bool emitx_small_float(DType t) {
   return dtype_is_float(t) && t != DT_F32 && t != DT_F64 && t != DT_C64;
 }
 
 void emitx_f32(Emit *e, Ref r, Prec min) {
   const Ins *i = ir_get(e->fn, r);
   DType t = (DType)i->type;
-  if (!small_float(t)) {
+  if (!emitx_small_float(t)) {
     emitx_val(e, r, min);
   } else if (i->op == OP_CONST) {
     size_t at = e->out->text.n;
@@ -470,7 +470,7 @@ static Prec arith(Emit *e, const Ins *i) {
   }
   if (t == DT_C64 || t == DT_U128) emitx_no_way(e, i, op_name((Op)i->op));
   if (small_int(t)) return small_int_op(e, i);
-  if (small_float(t)) return small_float_op(e, i);
+  if (emitx_small_float(t)) return small_float_op(e, i);
   return dtype_is_float(t) ? float_op(e, i) : int_op(e, i);
 }
 

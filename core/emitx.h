@@ -133,6 +133,8 @@ const char *emitx_names(Emit *e, const char *want, int64_t n);
 Prec emitx_val(Emit *e, Ref r, Prec min);
 // The expression behind r (its own definition); returns its precedence.
 Prec emitx_def(Emit *e, Ref r);
+// Is t kept as raw bits and computed in f32?
+bool emitx_small_float(DType t);
 // A value of a small float type (or f32) as f32.
 void emitx_f32(Emit *e, Ref r, Prec min);
 // Pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.

@@ -7,7 +7,7 @@
 -- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
 -- one process. On the simulator: what each asks of memory.
 local core = require "cute.core"
-local cute = require "cute"
+local chart = require "cute.chart"
 local cli = require "cute.cli"
 local lesson = require "cute.lesson"
 local lib = require "cute.lessonlib"
@@ -79,40 +79,33 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
-local function totals(report)
-  local t = {requests = 0, passes = 0, conflicts = 0, sectors = 0}
-  for _, l in ipairs(report.lines) do
-    t.requests = t.requests + l.count
-    t.passes = t.passes + l.wavefronts
-    t.conflicts = t.conflicts + l.conflicts
-    t.sectors = t.sectors + l.sectors
-  end
-  return t
+-- size, accesses of warps, passes, conflicts, sectors, multiplications, bytes
+-- of shared memory
+local function counts(n, r, run)
+  return {n, r:total "count", r:total "wavefronts", r:total "conflicts",
+          r:total "sectors", r.mmas, run.program.info.smem}
 end
 
 local function run_sim(rungs, device, opt)
-  local ok, lines = true, {"# " .. tostring(device)}
+  local ok, lines = true, {}
   local rows = {{"rung", "size", "", "error", "accesses", "passes",
-                           "conflicts", "sectors", "mma", "smem", "seconds"}}
+                 "conflicts", "sectors", "mma", "smem", "seconds"}}
   for _, n in ipairs(sizes_of(opt.sizes, {256})) do
     for _, rung in ipairs(rungs) do
       local p = lesson.problem(rung, {n, n, n}, {seed = opt.seed})
       local r, run = lesson.simulate(rung, p, device, {seed = opt.seed,
         progress = lib.progress_line(rung.name)})
       local right, diff = lesson.verify(rung, p)
-      local t = totals(r)
       if not r.ok then say("%s", tostring(r)) end
       ok = ok and r.ok and right
+      local c = counts(n, r, run)
       rows[#rows + 1] = {rung.name, n, r.ok and right and "ok" or "WRONG",
-        ("%.1e"):format(diff.frobenius), t.requests, t.passes, t.conflicts,
-        t.sectors, r.mmas, run.program.info.smem, ("%.2f"):format(r.seconds)}
-      lines[#lines + 1] = table.concat({rung.name, n, t.requests, t.passes,
-        t.conflicts, t.sectors, r.mmas, run.program.info.smem}, "\t")
+        ("%.1e"):format(diff.frobenius), table.unpack(c, 2)}
+      table.insert(rows[#rows], ("%.2f"):format(r.seconds))
+      lines[#lines + 1] = {rung.name, table.unpack(c)}
     end
   end
-  if opt.record then
-    lib.must(job, cli.output(opt.record, table.concat(lines, "\n") .. "\n"))
-  end
+  lib.record(job, tostring(device), lines)
   say("%s: accesses are a warp's; passes and conflicts of shared memory, "
     .. "sectors of 32 bytes of global memory", tostring(device))
   lib.print_table(rows)
@@ -179,57 +172,36 @@ local function gpu_row(o)
           ("%.1f"):format(o.r.hot.tflops),
           o.rival and ("%.1f"):format(o.rival.hot.tflops) or "-",
           over(o.r, o.rival, "cold"), over(o.r, o.rival, "hot"),
-          before and ("%+.1f %%"):format(100 * (before.hot.median
-            / o.r.hot.median - 1)) or "-"}
+          before and lib.gain(before, o.r) or "-"}
 end
 
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- name, size, TFLOP/s cold and hot, the rival's, error: one line each.
-local function record(path, results, device)
-  local lines = {"# " .. tostring(device) .. ", CUDA "
-    .. tostring(device.info.cuda)}
-  for _, o in ipairs(results) do
-    lines[#lines + 1] = table.concat({o.rung.name, o.rung.layout, o.size,
-      ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
-      o.rival and ("%.2f"):format(o.rival.cold.tflops) or "-",
-      o.rival and ("%.2f"):format(o.rival.hot.tflops) or "-",
-      ("%.1e"):format(o.error), o.rung.gain}, "\t")
-  end
-  lib.must(job, cli.output(path, table.concat(lines, "\n") .. "\n"))
+-- name, layout, size, TFLOP/s cold and hot, the rival's, error, what it adds
+local function gpu_record(o)
+  return {o.rung.name, o.rung.layout, o.size,
+          ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
+          o.rival and ("%.2f"):format(o.rival.cold.tflops) or "-",
+          o.rival and ("%.2f"):format(o.rival.hot.tflops) or "-",
+          ("%.1e"):format(o.error), o.rung.gain}
 end
 
--- Bars of the ratio to cuBLAS, by rung and size.
-local function draw(path, results, sizes, device)
-  local groups, at, series = {}, {}, {}
-  for i, n in ipairs(sizes) do series[i] = tostring(n) end
-  for _, o in ipairs(results) do
-    local g = at[o.rung.name]
-    if not g then
-      g = {label = o.rung.name, values = {}}
-      at[o.rung.name], groups[#groups + 1] = g, g
-    end
-    for i, n in ipairs(sizes) do
-      if n == o.size then
-        g.values[i] = o.rival and o.rival.hot.median / o.r.hot.median or 0
-      end
-    end
-  end
-  lib.must(job, cli.output(path, require "cute.chart".bars {
-    title = "GEMM ladder, " .. tostring(device), series = series,
-    groups = groups, mark = 1, rival = "cuBLAS", unit = "of cuBLAS, hot"}))
+-- A bar: the ratio to cuBLAS, by rung and size.
+local function gpu_bar(o)
+  return {o.rung.name, tostring(o.size),
+          o.rival and o.rival.hot.median / o.r.hot.median or 0}
 end
 
 local function run_gpu(rungs, device, opt)
-  local ok, results = true, {}
+  local ok, lines, bars = true, {}, {}
   local sizes = sizes_of(opt.sizes, {2048, 4096, 8192})
   local rows = {HEAD}
   for _, list in ipairs(kinds(rungs)) do
     for _, n in ipairs(sizes) do
       for _, o in ipairs(bench(list, n, device, opt)) do
-        results[#results + 1] = o
         rows[#rows + 1] = gpu_row(o)
+        lines[#lines + 1], bars[#bars + 1] = gpu_record(o), gpu_bar(o)
         ok = ok and o.ok
       end
     end
@@ -237,14 +209,19 @@ local function run_gpu(rungs, device, opt)
   say("%s: TFLOP/s, medians of %d interleaved rounds; the gain is over the "
     .. "rung before it of its kind", tostring(device), opt.rounds)
   lib.print_table(rows)
-  if opt.record then record(opt.record, results, device) end
-  if opt.svg then draw(opt.svg, results, sizes, device) end
+  lib.record(job, ("%s, CUDA %s"):format(tostring(device),
+    tostring(device.info.cuda)), lines)
+  if opt.svg then
+    lib.must(job, cli.output(opt.svg, chart.grouped(bars, {
+      title = "GEMM ladder, " .. tostring(device), mark = 1,
+      rival = "cuBLAS", unit = "of cuBLAS, hot"})))
+  end
   return ok
 end
 
 ---------------------------------------------------------------------------
 
-local opt = cli.parse(arg, {
+job.opt = cli.parse(arg, {
   name = job.name, about = "All rungs of the GEMM ladder in one table.",
   options = {
     {"--sizes", "string", help = "extents, separated by commas: M = N = K"},
@@ -257,12 +234,15 @@ local opt = cli.parse(arg, {
   args = {name = "rungs", help = "names of scripts; none: all", many = true},
 })
 local rungs = {}
-for i, entry in ipairs(chosen(opt.args)) do rungs[i] = load_rung(entry) end
-local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
-                                opt.arch)
-lib.must(job, device, why)
-local start = core.clock()
-local run = device.kind == "gpu" and run_gpu or run_sim
-local ok = run(rungs, device, opt)
-say("%.1f s", core.clock() - start)
-if not ok then os.exit(1, true) end
+for i, entry in ipairs(chosen(job.opt.args)) do rungs[i] = load_rung(entry) end
+
+local function timed(run)
+  return function(_, device)
+    local start = core.clock()
+    local ok = run(rungs, device, job.opt)
+    say("%.1f s", core.clock() - start)
+    return ok
+  end
+end
+
+lib.run(job, {gpu = timed(run_gpu), sim = timed(run_sim)})

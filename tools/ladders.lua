@@ -108,21 +108,12 @@ end
 
 -- Bars of the ratio to the rival, hot, by rung and size.
 local function draw(path, rows, o)
-  local groups, at, sizes, place = {}, {}, {}, {}
-  for _, r in ipairs(rows) do
-    if not place[r.size] then
-      sizes[#sizes + 1] = r.size .. (o.unit or "")
-      place[r.size] = #sizes
-    end
-    if not at[r.name] then
-      at[r.name] = {label = r.name, values = {}}
-      groups[#groups + 1] = at[r.name]
-    end
-    at[r.name].values[place[r.size]] = r.hot / r.rival_hot
+  local bars = {}
+  for i, r in ipairs(rows) do
+    bars[i] = {r.name, r.size .. (o.unit or ""), r.hot / r.rival_hot}
   end
-  write("docs/" .. path, chart.bars {title = o.title, series = sizes,
-    groups = groups, mark = 1, rival = o.rival, unit = "of " .. o.rival
-    .. ", hot"})
+  write("docs/" .. path, chart.grouped(bars, {title = o.title, mark = 1,
+    rival = o.rival, unit = "of " .. o.rival .. ", hot"}))
 end
 
 -- What the simulator counted, one record.

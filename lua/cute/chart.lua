@@ -91,4 +91,28 @@ function chart.bars(spec)
     :format(LEFT + PLOT + 60, height + 24, table.concat(out, "\n"))
 end
 
+--- A chart of single bars {label, series, value}: groups by label and their
+-- bars by series, each in the order in which they come.
+---@param bars {[1]: string, [2]: string, [3]: number}[]
+---@param spec table of chart.bars, without series and groups
+---@return string svg
+function chart.grouped(bars, spec)
+  local series, groups, place, at = {}, {}, {}, {}
+  for _, bar in ipairs(bars) do
+    local label, name, value = table.unpack(bar)
+    if not place[name] then
+      series[#series + 1] = name
+      place[name] = #series
+    end
+    if not at[label] then
+      at[label] = {label = label, values = {}}
+      groups[#groups + 1] = at[label]
+    end
+    at[label].values[place[name]] = value
+  end
+  local full = {series = series, groups = groups}
+  for k, v in pairs(spec) do full[k] = v end
+  return chart.bars(full)
+end
+
 return chart

@@ -100,14 +100,6 @@ local function contestants(case)
   return list
 end
 
--- Records what was measured, a line for each result: for tools/ladders.lua.
-local function record(job, about, rows)
-  if not job.opt.record then return end
-  local lines = {"# " .. about}
-  for i, row in ipairs(rows) do lines[i + 1] = table.concat(row, "\t") end
-  must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
-end
-
 ---------------------------------------------------------------------------
 -- Verification
 ---------------------------------------------------------------------------
@@ -147,9 +139,7 @@ end
 -- name, size, type, requests to global memory and their sectors, passes of
 -- shared memory and conflicts, instructions of warps
 local function counts(p, case, name, r)
-  local requests = 0
-  for _, l in ipairs(r.lines) do requests = requests + l.requests end
-  return {name, p.m .. "x" .. p.n, tostring(case.dtype), requests,
+  return {name, p.m .. "x" .. p.n, tostring(case.dtype), r:total "requests",
           r:total "sectors", r:total "wavefronts", r:total "conflicts",
           r.instructions}
 end
@@ -191,7 +181,7 @@ local function run_sim(job, device)
       if ok then lib.write_out(job, p.b, p.rows, p.cols) end
     end
   end
-  record(job, tostring(device), rows)
+  lib.record(job, tostring(device), rows)
   return ok
 end
 
@@ -255,8 +245,7 @@ local function gpu_row(o)
           tbps(o.p, o.r.cold), tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold),
           tbps(o.p, o.driver.hot), to_driver(o.r, o.driver, "cold"),
           to_driver(o.r, o.driver, "hot"), lib.spread(o.r.hot),
-          o.before and ("%+.1f %%"):format(100 * (o.before.hot.median
-            / o.r.hot.median - 1)) or ""}
+          o.before and lib.gain(o.before, o.r) or ""}
 end
 
 -- name, size, type, MiB, TB/s cold and hot, the driver's, what it adds
@@ -288,7 +277,7 @@ local function run_gpu(job, device)
     .. "beside the driver's copy\nof the same bytes; medians of %d "
     .. "interleaved rounds", job.opt.rounds)
   lib.print_table(rows)
-  record(job, about, lines)
+  lib.record(job, about, lines)
   return ok
 end
 

@@ -186,6 +186,24 @@ function lib.spread(stat)
   return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
 end
 
+--- How much faster than the result before it, hot: "+9.8 %".
+function lib.gain(before, r)
+  return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
+end
+
+--- Writes --record, if asked for: what was measured on, and a line of cells
+-- for each result, for tools/ladders.lua.
+---@param job table opt.record
+---@param about string
+---@param rows any[][]
+function lib.record(job, about, rows)
+  if not job.opt.record then return end
+  local lines = {"# " .. about}
+  for i, row in ipairs(rows) do lines[i + 1] = table.concat(row, "\t") end
+  lib.must(job, require "cute.cli".output(job.opt.record,
+    table.concat(lines, "\n") .. "\n"))
+end
+
 --- Does what the options of a script ask for: emits, or runs on the device
 -- they name. Leaves with exit code 1 unless that went well.
 ---@param job table name, opt

@@ -115,7 +115,8 @@ static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   emitx_puts(e, ");\n");
 }
 
-// One of the four real products of a complex one: d.p += a.q * b.r.
+// One of the four real products of a complex one: p += a.q * b.r, where p is
+// the array x or y; `c` is the array that p begins from (NULL: p itself).
 static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
   const AtomMma *row = atom_mma(u->id);
@@ -127,8 +128,7 @@ static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
     emitx_puts(e, o < 3 ? ", " : ";\"\n      : ");
   }
   for (int k = 0; k < n[0]; k++)
-    emitx_printf(e, "%s\"=d\"(%s.%c)", k ? ", " : "",
-                 reg(e, u->refs, "d", k), p);
+    emitx_printf(e, "%s\"=d\"(%c[%d])", k ? ", " : "", p, k);
   emitx_puts(e, "\n      : ");
   for (int k = 0; k < n[1]; k++)
     emitx_printf(e, "%s\"d\"(%s%s.%c)", k ? ", " : "", minus ? "-" : "",
@@ -136,16 +136,23 @@ static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
   for (int k = 0; k < n[2]; k++)
     emitx_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, "b", k), r);
   for (int k = 0; k < n[3]; k++)
-    emitx_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, c, k), p);
+    if (c) emitx_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, c, k), p);
+    else emitx_printf(e, ", \"d\"(%c[%d])", p, k);
   emitx_puts(e, ");\n");
 }
 
+// D may share registers with A and B: it is written when all is read.
 static void print_complex(Emit *e, const AtomUse *u, bool separate) {
   const char *c = separate ? "c" : "d";
+  int n = atom_mma(u->id)->nreg[0];
+  emitx_printf(e, "  double x[%d], y[%d];\n", n, n);
   print_part(e, u, c, 'x', 'x', 'x', false);
   print_part(e, u, c, 'y', 'x', 'y', false);
-  print_part(e, u, "d", 'x', 'y', 'y', true);
-  print_part(e, u, "d", 'y', 'y', 'x', false);
+  print_part(e, u, NULL, 'x', 'y', 'y', true);
+  print_part(e, u, NULL, 'y', 'y', 'x', false);
+  for (int k = 0; k < n; k++)
+    emitx_printf(e, "  %s = make_double2(x[%d], y[%d]);\n",
+                 reg(e, u->refs, "d", k), k, k);
 }
 
 // Two multiply-adds on packed floats; a single A or B is for both.

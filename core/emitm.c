@@ -76,24 +76,6 @@ bool emitm_is_line(const Emit *e, Ref r) {
          i->op != OP_ARG;
 }
 
-// The store to the upper half of the word whose lower half r stores, if it
-// is the next line.
-static Ref other_half(const Emit *e, Ref r) {
-  const Ins *i = ir_get(e->fn, r);
-  const Ins *m = ir_get(e->fn, i->a[0]);
-  int64_t off = emituse_int(e, i->a[1]);
-  if (dtype_bits((DType)m->type) != 16 || off % 2 ||
-      e->regs[m->imm].type == DT_F32)
-    return 0;
-  Ref n = r + 1;
-  while (n < e->fn->ins.n && !emitm_is_line(e, n)) n++;
-  if (n >= e->fn->ins.n) return 0;
-  const Ins *j = ir_get(e->fn, n);
-  bool ok = j->op == OP_ST && j->a[0] == i->a[0] &&
-            emituse_int(e, j->a[1]) == off + 1;
-  return ok ? n : 0;
-}
-
 // Is r a rounding of an f32, written inside the expression?
 static bool rounds_f32(const Emit *e, Ref r, DType t) {
   const Ins *i = ir_get(e->fn, r);
@@ -133,7 +115,7 @@ Ref emitm_store(Emit *e, Ref r) {
   emitm_begin(e, i);
   const Ins *m = ir_get(e->fn, i->a[0]);
   if (m->op == OP_RMEM) {
-    Ref other = other_half(e, r);
+    Ref other = e->use[r].pair;
     if (!other) store_reg(e, i->a[0], emituse_int(e, i->a[1]), i->a[2],
                           e->fresh[r]);
     else store_pair(e, r, other);
@@ -366,7 +348,8 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   emitm_end(e);
 }
 
-// Piece by piece, each of the width that both sides' registers allow.
+// Piece by piece, each of the width that both sides' registers allow; from
+// the end where the first pieces would go over later ones' sources.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
@@ -374,14 +357,16 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
     step /= 2;
   d.cut = !d.regs;
   s.cut = !s.regs;
-  for (int64_t k = 0; k < bits; k += step) {
+  bool back = d.regs && s.regs && d.g == s.g && d.bit > s.bit;
+  d.fresh &= !back;
+  int64_t n = bits / step, to = d.bit, from = s.bit;
+  for (int64_t k = 0; k < n; k++) {
     if (k) emitm_indent(e);
+    d.piece = s.piece = back ? n - 1 - k : k;
+    d.bit = to + d.piece * step;
+    s.bit = from + s.piece * step;
     move(e, &d, &s, step);
-    d.bit += step;
-    s.bit += step;
-    d.piece++;
     d.fresh = false;
-    s.piece++;
   }
 }
 

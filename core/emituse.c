@@ -107,6 +107,14 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
+// Bits that a register of an atom's destination m covers.
+static int64_t reg_bits(const Flow *f, const Ins *i, const Ins *m) {
+  char c = i->op == OP_MMA ? atom_mma((int)i->imm)->regs[0] : 'r';
+  int bits = c == 'z' ? 128 : c == 'd' || c == 'l' ? 64 : 32;
+  int wbits = f->e->regs[m->imm].wbits;
+  return bits > wbits ? bits : wbits;
+}
+
 // Calls `tell` for every write of instruction r to registers.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
@@ -132,9 +140,9 @@ static void each_write(Flow *f, Ref r, Tell tell) {
       break;
     default: break;
   }
+  if (n) bits = reg_bits(f, i, ir_get(f->fn, x[0]));
   for (int64_t k = 1; k <= n; k++)
-    tell(f, r, x[0], emituse_reg(f->e, x[k]),
-         f->e->regs[ir_get(f->fn, x[0])->imm].wbits);
+    tell(f, r, x[0], emituse_reg(f->e, x[k]), bits);
 }
 
 // Backwards: r is now the next write of these elements.
@@ -186,18 +194,30 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
   if (u->uses == times) u->root = root;
 }
 
+// What stands as several statements reads its operands again when a part of
+// it is written.
+static bool has_steps(const Ins *i) {
+  return i->op == OP_FILL || i->op == OP_COPY;
+}
+
+// Does instruction `by` write only after the last statement that needs u has
+// read all?
+static bool writes_behind(const Flow *f, Ref by, const Use *u) {
+  return by > u->last || (by == u->last && !has_steps(ir_get(f->fn, by)));
+}
+
 // Can a read of registers or a variable wait until its last use?
 static bool can_wait(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   const Use *u = &f->e->use[r];
   if (u->cross || (i->op == OP_LD && i->flags)) return false;
-  if (i->op == OP_VGET) return f->vset[i->a[0]] >= u->last;
+  if (i->op == OP_VGET) return writes_behind(f, f->vset[i->a[0]], u);
   const Ins *m = ir_get(f->fn, i->a[0]);
-  if (m->op != OP_RMEM) return u->uses == 1 && f->memory >= u->last;
+  if (m->op != OP_RMEM) return u->uses == 1 && writes_behind(f, f->memory, u);
   int64_t lo, hi, bits = emituse_bits((DType)m->type);
   reg_range(f, i->a[0], emituse_int(f->e, i->a[1]), bits, &lo, &hi);
   for (int64_t k = lo; k < hi; k++)
-    if (f->regs[m->imm][k] < u->last) return false;
+    if (!writes_behind(f, f->regs[m->imm][k], u)) return false;
   return bits >= f->e->regs[m->imm].wbits || u->uses == 1;
 }
 
@@ -255,6 +275,39 @@ static void spread(Flow *f, Ref r) {
     Ref at = in ? u->last : i->op == OP_FOR && k ? f->end[r] : r;
     use(f, x, at, in ? u->uses : 1, in && u->cross, root);
   }
+}
+
+// Does instruction q, inside another's expression, read what the store r
+// writes to registers?
+static bool reads_stored(const Flow *f, Ref q, Ref r) {
+  const Ins *i = ir_get(f->fn, q), *st = ir_get(f->fn, r);
+  if (i->op != OP_LD || f->e->use[q].how != HOW_INLINE) return false;
+  const Ins *m = ir_get(f->fn, i->a[0]), *d = ir_get(f->fn, st->a[0]);
+  if (m->op != OP_RMEM || m->imm != d->imm) return false;
+  int64_t lo, hi, from, to;
+  reg_range(f, i->a[0], emituse_int(f->e, i->a[1]),
+            emituse_bits((DType)m->type), &lo, &hi);
+  reg_range(f, st->a[0], emituse_int(f->e, st->a[1]),
+            emituse_bits((DType)d->type), &from, &to);
+  return lo < to && from < hi;
+}
+
+// The store to the upper half of the word whose lower half r stores, if it
+// is the next line and needs nothing of the lower half.
+static Ref other_half(const Flow *f, Ref r) {
+  const Emit *e = f->e;
+  const Ins *i = ir_get(f->fn, r), *m = ir_get(f->fn, i->a[0]);
+  if (m->op != OP_RMEM || dtype_bits((DType)m->type) != 16 ||
+      emituse_int(e, i->a[1]) % 2 || e->regs[m->imm].type == DT_F32)
+    return 0;
+  Ref n = r + 1;
+  for (; n < f->fn->ins.n && !emitm_is_line(e, n); n++)
+    if (reads_stored(f, n, r)) return 0;
+  if (n >= f->fn->ins.n) return 0;
+  const Ins *j = ir_get(f->fn, n);
+  bool ok = j->op == OP_ST && j->a[0] == i->a[0] &&
+            emituse_int(e, j->a[1]) == emituse_int(e, i->a[1]) + 1;
+  return ok ? n : 0;
 }
 
 static void find_regions(Flow *f) {
@@ -469,6 +522,7 @@ void emituse_run(Emit *e) {
     note_needs(e, i);
     spread(&f, r);
     each_write(&f, r, next_write);
+    if (i->op == OP_ST) e->use[r].pair = other_half(&f, r);
     if (i->op == OP_VSET) f.vset[i->a[0]] = r;
     for (uint32_t k = 0; i->op == OP_ASM && k < i->flags; k++)
       f.vset[e->fn->ext.p[i->ext + k]] = r;

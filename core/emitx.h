@@ -18,6 +18,7 @@ typedef struct Use {
   uint32_t uses;     // places where its text or name stands
   Ref last;          // the last statement that needs it
   Ref root;          // inlined: the statement it goes into
+  Ref pair;          // a store: that of the other half word, joined to it
   uint16_t weight;   // a statement: how many expressions went into it
   uint8_t how;       // How
   bool cross;        // needed in another loop than its own

@@ -194,10 +194,14 @@ static void store(SimWarp *w, const SimIns *i) {
   simmem_store(w, i, s->mem, w->active, off, s->mem->bits / 8, buf);
 }
 
-// Among registers: what is undefined stays so.
+// Among registers: what is undefined stays so, and registers that are copied
+// over themselves are read before they are written.
 static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
   const SimMem *m = c->src.mem, *n = c->dst.mem;
-  for (int k = 0; k < c->bytes * 8 / m->unit; k++) {
+  int units = c->bytes * 8 / m->unit;
+  bool back = m->base == n->base && c->dst.konst > c->src.konst;
+  for (int at = 0; at < units; at++) {
+    int k = back ? units - 1 - at : at;
     const char *p = rmem_at(w, m, c->src.konst + k);
     char *q = rmem_at(w, n, c->dst.konst + k);
     uint32_t from = rmem_def(w, m)[c->src.konst + k];

@@ -533,7 +533,83 @@ describe("the text means what the simulator does", function()
   end
 end)
 
+-- Statements whose text has several steps, or is joined with another's, and
+-- which read what they write themselves.
+local SELF = {
+  ["a fill with what the fragment holds"] = function(i, f, o, g)
+    local tid = cute.arch.thread_idx()
+    local n, h = cute.make_rmem_tensor({4}, cute.i32),
+      cute.make_rmem_tensor({4}, cute.bf16)
+    for k = 0, 3 do
+      n[k] = i[tid * 4 + k]
+      h[k] = f[tid * 4 + k]:to(cute.bf16)
+    end
+    n:fill(n[1] * 2 + n[2])
+    h:fill(h[1] * h[0])
+    for k = 0, 3 do
+      o[tid * OUT + k] = n[k]
+      g[tid * OUT + k] = h[k]:to(cute.f32)
+    end
+  end,
+  ["halves of a word, the second of the first"] = function(_, f, _, g)
+    local tid = cute.arch.thread_idx()
+    local h = cute.make_rmem_tensor({4}, cute.bf16)
+    for k = 0, 3 do h[k] = f[tid * 4 + k]:to(cute.bf16) end
+    h[0] = h[2] - h[3]
+    h[1] = h[1] * h[0] + h[1]
+    h[2] = f[tid]:to(cute.bf16)
+    h[3] = (h[2]:to(cute.f32) + 1):to(cute.bf16)
+    for k = 0, 3 do g[tid * OUT + k] = h[k]:to(cute.f32) end
+  end,
+  ["a copy of registers over themselves"] = function(i, _, o)
+    local tid = cute.arch.thread_idx()
+    local n = cute.make_rmem_tensor({6}, cute.i32)
+    local two = cute.make_layout {4}
+    for k = 0, 5 do n[k] = i[tid * 6 + k] end
+    local atom = cute.make_copy_atom("UniversalCopy", cute.i32, 128)
+    cute.copy(atom, cute.make_tensor(n.iterator, two),
+              cute.make_tensor(n.iterator + 1, two))
+    for k = 0, 5 do o[tid * OUT + k] = n[k] end
+    cute.copy(atom, cute.make_tensor(n.iterator + 2, two),
+              cute.make_tensor(n.iterator + 1, two))
+    for k = 0, 5 do o[tid * OUT + 6 + k] = n[k] end
+  end,
+  ["a copy into the registers that say where from"] = function(i, _, o)
+    local tid = cute.arch.thread_idx()
+    local n = cute.make_rmem_tensor({8}, cute.i32)
+    for k = 0, 7 do n[k] = i[tid * 8 + k] end
+    local from = i[tid] & 7
+    n[3] = from
+    cute.copy(cute.make_copy_atom("UniversalCopy", cute.i32, 128),
+      cute.make_tensor(i.iterator + n[3] * 4, cute.make_layout {4}),
+      cute.make_tensor(n.iterator + 3, cute.make_layout {4}))
+    for k = 0, 7 do o[tid * OUT + k] = n[k] end
+  end,
+}
+
+describe("a statement reads all before it writes:", function()
+  for what, part in pairs(SELF) do
+    local function kernel(i, f, o, g)
+      part(i, f, o, g)
+      o[23], g[23] = 1, 1  -- so that the text may write to both
+    end
+    it(what, function() host_agrees(kernel) end)
+    it(what .. " on the GPU #gpu", function() gpu_agrees(kernel) end)
+  end
+end)
+
 describe("registers", function()
+  it("copied over themselves are all read first", function()
+    assert.same({1, 1, 2, 3, 4, 6}, kernels.run(6, function(o)
+      local n = cute.make_rmem_tensor({6}, cute.i32)
+      for k = 0, 5 do n[k] = k + 1 end
+      cute.copy(cute.make_copy_atom("UniversalCopy", cute.i32, 128),
+        cute.make_tensor(n.iterator, cute.make_layout {4}),
+        cute.make_tensor(n.iterator + 1, cute.make_layout {4}))
+      for k = 0, 5 do o[k] = n[k] end
+    end))
+  end)
+
   -- acc += x * y in `n` places
   local function kernel(dtype, n)
     return function(a, b)

@@ -69,7 +69,8 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) specs program
 
-# The same specs on the GPU, and those that need one.
+# The same specs on the GPU, those that need one, and four scripts under the
+# toolkit's compute-sanitizer where that is installed.
 gpu: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/gpu.sh $(BUILD)
@@ -81,11 +82,13 @@ gpu-kit: setup-test
 	@sh tools/kit.sh $(BUILD)
 
 # The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden.
-golden: all
+golden: setup-test
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
 
 # How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
-names: all
+names: setup-test
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("cute.names").main()'
 
 check: setup-check
@@ -100,12 +103,14 @@ asan: setup-test
 memerr: setup-test
 	@sh tools/suite.sh $(BUILD) memerr
 
-bench: all
+bench: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
 
 # docs/ladders.md and its charts, from docs/measured/: measured anew where
 # there is a GPU.
-ladders: all
+ladders: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; x=$(BUILD)/cutelua; m=docs/measured; \
 	$$x scripts/ladder.lua --device sim --record $$m/gemm_sim.tsv; \
 	$$x scripts/copy_ladder.lua --device sim --m 512 --n 512 \
@@ -123,7 +128,8 @@ ladders: all
 	fi; $$x tools/ladders.lua
 
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
-fuzz: all
+fuzz: setup-fuzz
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for f in spec/fuzz/*.lua; do \
 	  if [ -f $$f ]; then CUTE_BUILD=$(BUILD) $(BUILD)/cutelua $$f \
 	    $(or $(FUZZ_SECONDS),60); \
@@ -140,10 +146,13 @@ setup-build:
 	@sh tools/setup.sh build
 setup-test:
 	@sh tools/setup.sh build test
+setup-fuzz:
+	@sh tools/setup.sh build fuzz
 setup-check:
 	@sh tools/setup.sh build test check
 
 FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden names check asan memerr bench ladders \
-  fuzz install clean setup-build setup-test setup-check
+  fuzz install clean setup-build setup-test setup-fuzz \
+  setup-check

@@ -286,7 +286,8 @@ bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
     if (g->ctx) g->api->cuModuleUnload(mod);
     return false;
   }
-  *f = (GpuFn){.gpu = g, .epoch = g->epoch, .mod = mod, .fn = fn};
+  *f = (GpuFn){.gpu = g, .epoch = g->epoch, .mod = mod, .fn = fn,
+               .nparam = -1};
   f->registers = fn_attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
   f->local = fn_attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   f->smem_static = fn_attribute(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -303,15 +304,13 @@ void gpufn_close(GpuFn *f) {
   f->closed = true;
 }
 
-int gpufn_params(const GpuFn *f, size_t sizes[], int max) {
+int gpufn_param(const GpuFn *f, int k) {
   const CudaApi *api = f->gpu->api;
-  if (!api->cuFuncGetParamInfo) return -1;
-  int n = 0;
   size_t offset, size;
-  while (n < max && api->cuFuncGetParamInfo(f->fn, (size_t)n, &offset, &size)
-                      == CUDA_SUCCESS)
-    sizes[n++] = size;
-  return n;
+  if (!api->cuFuncGetParamInfo) return -1;
+  if (f->nparam >= 0 && k >= f->nparam) return 0;
+  CUresult r = api->cuFuncGetParamInfo(f->fn, (size_t)k, &offset, &size);
+  return r == CUDA_SUCCESS ? (int)size : 0;
 }
 
 // ---- launches ----

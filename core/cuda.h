@@ -79,12 +79,14 @@ typedef struct GpuFn {
   CUfunction fn;
   int registers, local, smem_static, constant, max_threads, binary;
   int smem_dynamic;  // opted in so far
+  int nparam;        // parameters, -1: not known
 } GpuFn;
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
 void gpufn_close(GpuFn *f);
-// Number and sizes of the kernel's parameters; -1 where the driver is too old
-// to tell.
-int gpufn_params(const GpuFn *f, size_t sizes[], int max);
+// Bytes of parameter k; 0: there is none; -1 where the driver is too old to
+// tell. (Asking for one that there is not counts as an error with those who
+// watch the driver, so do not ask past nparam.)
+int gpufn_param(const GpuFn *f, int k);
 
 // A launch with its arguments packed: `params` points into memory that lives
 // as long as the struct. `bufs` are the buffers the arguments point into.

@@ -508,11 +508,14 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
-static void put_param(Emit *e, const Arg *a, const char *name) {
+// __restrict__ lets the compiler keep what it has read over a store through
+// another pointer, and read constants past the coherent caches.
+static void put_param(Emit *e, size_t k, const char *name) {
+  const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
   if (!a->pointer) emitx_printf(e, "%s %s", type, name);
-  else emitx_printf(e, "%s%s *__restrict__ %s", a->written ? "" : "const ",
-                    type, name);
+  else emitx_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
+                    ir_arg_shared(e->fn, k) ? "" : "__restrict__ ", name);
 }
 
 static void put_head(Emit *e, const char *name, const char **params) {
@@ -527,7 +530,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
   emitx_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {
     if (k) emitx_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
-    put_param(e, &fn->arg.p[k], params[k]);
+    put_param(e, k, params[k]);
   }
   emitx_puts(e, ") {\n");
 }

@@ -16,6 +16,7 @@
 #define MT_EVENT "cute.event"
 #define MT_BLAS "cute.blas"
 
+#define MAX_ARGS 64  // of a kernel
 #define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
 
 static int failed(lua_State *L, const Why *w) {
@@ -297,19 +298,23 @@ static int event_elapsed(lua_State *L) {
 
 // ---- kernels ----
 
-// gpu:load(cubin, name)
+// gpu:load(cubin, name [, parameters]): how many the kernel has, for those who
+// know; else a launch asks the driver.
 static int gpu_load(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
   size_t n;
   const char *cubin = luaL_checklstring(L, 2, &n);
   const char *name = luaL_checkstring(L, 3);
   if (n < 64) face_argerror(L, 2, "CUBIN");
+  lua_Integer params = luaL_optinteger(L, 4, -1);
   GpuFn *f = new_object(L, sizeof *f);
   f->closed = true;
   f->gpu = g;
   luaL_setmetatable(L, MT_GPUFN);
   Why w;
-  return gpufn_load(f, g, cubin, name, &w) ? 1 : failed(L, &w);
+  if (!gpufn_load(f, g, cubin, name, &w)) return failed(L, &w);
+  if (params >= 0 && params <= MAX_ARGS) f->nparam = (int)params;
+  return 1;
 }
 
 static GpuFn *check_kernel(lua_State *L, int idx) {
@@ -335,8 +340,6 @@ static int fn_attributes(lua_State *L) {
 }
 
 // ---- prepared launches ----
-
-#define MAX_ARGS 64
 
 // Userdata: this, then nargs pointers, the buffers, the packed arguments.
 typedef struct Prepared {
@@ -414,21 +417,25 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
 }
 
 // The kernel's own idea of its parameters, where the driver tells it.
-static void check_params(lua_State *L, const GpuFn *f, const size_t *sizes,
-                         int n) {
-  size_t want[MAX_ARGS];
-  int m = gpufn_params(f, want, MAX_ARGS);
-  if (m < 0) return;
-  if (m != n)
-    face_error(L, ERR_LAUNCH, "the kernel has %d parameters, got %d", m, n);
-  for (int i = 0; i < n; i++)
-    if (want[i] != sizes[i])
-      face_error(L, ERR_LAUNCH, "kernel argument %d has %zu bytes, not %zu",
-                 i + 1, sizes[i], want[i]);
+static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
+  int size = 0, m = 0;
+  while (m < n && (size = gpufn_param(f, m)) > 0) {
+    if ((size_t)size != sizes[m])
+      face_error(L, ERR_LAUNCH, "kernel argument %d has %d bytes, not %zu",
+                 m + 1, size, sizes[m]);
+    m++;
+  }
+  if (size < 0) return;
+  if (f->nparam < 0 && m == n)
+    while (m < MAX_ARGS && gpufn_param(f, m) > 0) m++;
+  if (f->nparam < 0) f->nparam = m;
+  if (f->nparam != n)
+    face_error(L, ERR_LAUNCH, "the kernel has %d parameters, got %d",
+               f->nparam, n);
 }
 
 // Makes the userdata for the arguments in the list at index 3.
-static Prepared *new_prepared(lua_State *L, const GpuFn *f) {
+static Prepared *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;
   const DevBuf *buf;

@@ -375,14 +375,25 @@ static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
   buf_puts(cx, out, "\n");
 }
 
+bool ir_arg_shared(const Fn *fn, size_t k) {
+  const Arg *a = &fn->arg.p[k];
+  for (size_t j = 0; a->overlap && j < fn->arg.n; j++) {
+    const Arg *b = &fn->arg.p[j];
+    if (j != k && b->overlap == a->overlap && (a->written || b->written))
+      return true;
+  }
+  return false;
+}
+
 void ir_dump(Ctx *cx, const Fn *fn, Buf *out) {
   int depth = 1;
   buf_printf(cx, out, "fn %s, %" PRId64 " bytes of shared memory\n",
              ir_str(fn, fn->name), fn->smem_bytes);
   for (size_t k = 0; k < fn->arg.n; k++) {
     const Arg *a = &fn->arg.p[k];
-    buf_printf(cx, out, "  arg %zu %s%s %s\n", k, dtype_name(a->type),
-               a->pointer ? "*" : "", ir_str(fn, a->name));
+    buf_printf(cx, out, "  arg %zu %s%s %s%s\n", k, dtype_name(a->type),
+               a->pointer ? "*" : "", ir_str(fn, a->name),
+               ir_arg_shared(fn, k) ? " shared" : "");
   }
   for (Ref r = 1; r < fn->ins.n; r++) {
     unsigned f = op_flags(fn->ins.p[r].op);

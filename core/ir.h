@@ -91,6 +91,8 @@ typedef struct Arg {
   DType type;        // of the scalar, or of the pointee
   bool pointer;
   bool written, read;
+  int32_t overlap;   // pointers: those of one number share memory at the
+                     // launches that this was traced for; 0: alone
   int64_t align;     // pointers: bytes
 } Arg;
 
@@ -188,6 +190,8 @@ int math_arity(MathFn f);
 enum { OPF_P = 1, OPF_E = 2, OPF_B = 4, OPF_M = 8, OPF_X = 16 };
 
 // Readable dump, one instruction a line, regions indented.
+// May memory that argument k reads or writes change through another argument?
+bool ir_arg_shared(const Fn *fn, size_t k);
 void ir_dump(Ctx *cx, const Fn *fn, Buf *out);
 
 // check.c: verifies types, arity, regions, visibility, register indices and

@@ -62,6 +62,84 @@ static int l_param_key(lua_State *L) {
   return 1;
 }
 
+// ---- overlap ----
+
+// Bits [from, to) of the host's or a GPU's memory that a tensor spans.
+typedef struct Span {
+  uint64_t from, to;
+  size_t param;  // from 1 on
+} Span;
+
+// False: x is no tensor with bytes in open memory.
+static bool span_of(Ctx *cx, lua_State *L, int idx, Span *s) {
+  Tensor t;
+  if (!luaL_testudata(L, idx, MT_TENSOR) || !face_test_tensor(L, idx, &t) ||
+      t.space != SP_HOST)
+    return false;
+  lua_getiuservalue(L, idx, 1);
+  const HostBuf *host = face_test(L, -1, MT_BUFFER);
+  const DevBuf *dev = face_test(L, -1, MT_DEVBUF);
+  lua_pop(L, 1);  // the tensor keeps it alive
+  bool open = host ? hostbuf_open(host) : dev && devbuf_open(dev);
+  Dim below = layout_below(cx, t.l), span = layout_cosize(cx, t.l);
+  if (!open || !dim_static(t.off) || !dim_static(below) ||
+      !dim_static(span) || dim_value(span) <= 0)
+    return false;
+  uint64_t base = host ? (uint64_t)(uintptr_t)host->p : dev->ptr;
+  uint64_t bits = (uint64_t)dtype_bits(t.type);
+  s->from = base * 8 + (uint64_t)(dim_value(t.off) - dim_value(below)) * bits;
+  s->to = base * 8 + (uint64_t)(dim_value(t.off) + dim_value(span)) * bits;
+  return true;
+}
+
+// Numbers the arguments that overlap, one number for all that are connected;
+// gives the count of numbers.
+static int group_spans(const Span *s, size_t n, int *group) {
+  int groups = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < i; j++) {
+      if (s[i].from >= s[j].to || s[j].from >= s[i].to) continue;
+      int *a = &group[s[i].param], *b = &group[s[j].param], old = *a;
+      if (!*b) *b = *a ? *a : ++groups;
+      for (size_t k = 0; old && k < n; k++)
+        if (group[s[k].param] == old) group[s[k].param] = *b;
+      *a = *b;
+    }
+  return groups;
+}
+
+// param_overlaps{args, n =} -> nil, or where memory of some is that of
+// others: their numbers as a list (0: alone, else alike for all that are
+// connected), and as text. Byte ranges decide, not what lies between strides.
+static int l_param_overlaps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_getfield(L, 1, "n");
+  size_t n = (size_t)luaL_checkinteger(L, -1), spans = 0;
+  lua_pop(L, 1);
+  Span *s = NEW(cx, Span, n + 1);
+  int *group = NEW(cx, int, n + 1);
+  memset(group, 0, (n + 1) * sizeof *group);
+  for (size_t i = 1; i <= n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i);
+    s[spans].param = i;
+    if (span_of(cx, L, lua_gettop(L), &s[spans])) spans++;
+    lua_pop(L, 1);
+  }
+  if (!group_spans(s, spans, group)) return 0;
+  Buf text = {0};
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 1; i <= n; i++) {
+    lua_pushinteger(L, group[i]);
+    lua_rawseti(L, -2, (lua_Integer)i);
+    buf_printf(cx, &text, "~%d", group[i]);
+  }
+  lua_pushlstring(L, text.p, text.n);
+  buf_free(&text);
+  return 2;
+}
+
+// ---- where an argument is ----
+
 // param_leaf(tensor, "shape" | "stride", i) -> the number there
 static int l_param_leaf(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -89,8 +167,13 @@ static int l_param_memory(lua_State *L) {
                "a kernel\n  %s\n  give it with strides >= 0; the kernel can "
                "turn it: make_tensor(A.iterator + n, layout)", tensor_show(
                cx, &t));
-  lua_getiuservalue(L, 1, 1);
   int64_t bits = dtype_bits(t.type);
+  if (dim_value(t.off) * bits % 8)
+    face_error(L, ERR_ALIGN, "a tensor that starts inside a byte cannot be "
+               "given to a kernel\n  %s\n  give the whole one; the kernel can "
+               "move: make_tensor(A.iterator + n, layout)",
+               tensor_show(cx, &t));
+  lua_getiuservalue(L, 1, 1);
   Dim span = layout_cosize(cx, t.l);
   lua_pushinteger(L, dim_value(t.off) * bits / 8);
   lua_pushinteger(L, (dim_value(span) * bits + 7) / 8);
@@ -111,8 +194,8 @@ static int l_on_device(lua_State *L) {
 
 void kernlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"param_key", l_param_key}, {"param_leaf", l_param_leaf},
-    {"param_memory", l_param_memory}, {"on_device", l_on_device},
-    {NULL, NULL}};
+    {"param_key", l_param_key}, {"param_overlaps", l_param_overlaps},
+    {"param_leaf", l_param_leaf}, {"param_memory", l_param_memory},
+    {"on_device", l_on_device}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

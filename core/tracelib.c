@@ -103,6 +103,7 @@ static int fn_info(lua_State *L) {
     lua_setfield(L, -2, "dtype");
     face_set_bool(L, "pointer", a->pointer);
     face_set_bool(L, "written", a->written);
+    face_set_bool(L, "shared", ir_arg_shared(fn, i));
     face_set_int(L, "align", a->align);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -331,6 +332,20 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
+// opts.overlap: a number for each parameter (see param_overlaps).
+static void set_overlap(lua_State *L, Fn *fn, int sig, int opts) {
+  bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
+  for (size_t k = 0; any && k < fn->arg.n; k++) {
+    lua_rawgeti(L, sig, (lua_Integer)k + 1);
+    lua_getfield(L, -1, "param");
+    lua_rawget(L, -3);
+    if (fn->arg.p[k].pointer)
+      fn->arg.p[k].overlap = (int32_t)lua_tointeger(L, -1);
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
 static void set_block(lua_State *L, Fn *fn, int opts) {
   if (!lua_istable(L, opts)) return;
   if (lua_getfield(L, opts, "block") == LUA_TTABLE)
@@ -346,8 +361,8 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
 }
 
 // trace(name, func, opts, handler, args...) -> fn, signature. opts: block =
-// {x, y, z}, min_blocks, state (the table kept as TRACE_STATE). A failure is
-// passed through handler (message -> message) and raised anew.
+// {x, y, z}, min_blocks, overlap, state (the table kept as TRACE_STATE). A
+// failure is passed through handler (message -> message) and raised anew.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = luaL_checkstring(L, 1);
@@ -389,6 +404,7 @@ static int l_trace(lua_State *L) {
     ir_clear(&box->fn);
     return lua_error(L);
   }
+  set_overlap(L, &box->fn, 2, 5);
   lua_settop(L, 2);
   return 2;
 }

@@ -216,7 +216,7 @@ describe("the copy scripts", function()
   it("refuse sizes that are none", function()
     for _, c in ipairs {{"--m", "0"}, {"--n", "-3"}, {"--m", "x"},
                         {"--n", "99999999999"}, {"--m", "1.5"},
-                        {"--rounds", "0"}, {"--columns", "3"}} do
+                        {"--rounds", "-1"}, {"--columns", "3"}} do
       local out, err, code = script("copy_vector", c[1], c[2])
       assert.equal("", out)
       assert.equal(2, code)

@@ -187,7 +187,7 @@ describe("the GPU's face", function()
 
   it("measures what it is given to", function()
     local out, err = run [[
-      local x = assert(dev:buffer("f32", 1))
+      local x = assert(dev:buffer("f32", 9))
       local n = {0, 0}
       local f = assert(dev:load(cubin, "axpy"))
       local object = assert(f:prepare {args = {x, x, {"f32", 0}, {"i32", 0},
@@ -201,8 +201,12 @@ describe("the GPU's face", function()
       print(gpu.bench({{name = "c", launch = function()
         return nil, "mine"
       end}}, {flush_bytes = 1000}))
-      print((select(2, gpu.best {object, object})))]]
+      local function axpy(elements)
+        return assert(f:prepare {args = {x, x, {"f32", 0},
+          {"i32", elements}, {"i64", 0}}, grid = 1, block = 1})
+      end
+      print((select(2, gpu.best {axpy(9), axpy(3), axpy(8)})))]]
     assert.equal("", err)
-    assert.equal("2.0\tb\t2.0\t2\ttrue\nnil\tmine\n1\n", out)
+    assert.equal("2.0\tb\t2.0\t2\ttrue\nnil\tmine\n2\n", out)
   end)
 end)

@@ -1,9 +1,15 @@
 // A CUDA driver that has no GPU: memory is the host's, and it knows three
 // kernels by name. Specs build it as libcuda.so.1 to see, without a GPU, that
-// every handle is given back once and that a dead context is replaced.
+// every handle is given back once, that a dead context is replaced, and what
+// is said when a call fails.
 //   axpy(float *y, const float *x, float a, int n, long long shift)
-//   bad()     makes the context fail as an illegal address does
+//   bad...()  makes the context fail as an illegal address does
 //   refused() cannot be launched
+// Any other kernel does nothing. Between two events lie 2 ms, and one for each
+// element of an axpy.
+//   FAKE_LOST  no other context after a fault
+//   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
+//   FAKE_SAY   buffers and copies are told on standard error
 // At the end of the process it writes what is still held, if anything.
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +26,24 @@ typedef struct Handle {
 
 static Handle *handles;
 static int context, retained, sticky;
+static long work;  // elements of all axpy so far
 static int lost;  // with FAKE_LOST set: the error for the rest of the process
+
+// Every function that can fail begins so.
+#define CALLED(f) if (sticky || fails(#f)) return sticky ? sticky : 999
+
+static int fails(const char *name) {
+  static int left = -1;
+  const char *which = getenv("FAKE_FAIL");
+  size_t n = strlen(name);
+  if (!which || strncmp(which, name, n) != 0 || which[n] != ' ') return 0;
+  if (left < 0) left = atoi(which + n);
+  return --left == 0;
+}
+
+static void say(const char *what, size_t n) {
+  if (getenv("FAKE_SAY")) fprintf(stderr, "%s %zu\n", what, n);
+}
 
 static void *make(char kind, size_t size) {
   Handle *h = calloc(1, sizeof *h + size);
@@ -92,7 +115,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice d) {
   return 0;
 }
 CUresult cuCtxSetCurrent(CUcontext c) { return (void)c, 0; }
-CUresult cuCtxSynchronize(void) { return sticky; }
+CUresult cuCtxSynchronize(void) { CALLED(cuCtxSynchronize); return 0; }
 CUresult cuGetErrorName(CUresult r, const char **s) {
   *s = r == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
      : r == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER";
@@ -106,28 +129,35 @@ CUresult cuMemGetInfo_v2(size_t *a, size_t *b) {
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
   size_t held = n;
-  if (sticky) return sticky;
+  CALLED(cuMemAlloc_v2);
   for (Handle *h = handles; h; h = h->next)
     if (h->kind == 'm') held += (size_t)atol(h->name);
   if (held > 1 << 20) return CUDA_ERROR_OUT_OF_MEMORY;
   char *m = make('m', n);
+  say("buffer", n);
   snprintf(find(m)->name, 31, "%zu", n);
   *p = (CUdeviceptr)(uintptr_t)m;
   return 0;
 }
 CUresult cuMemFree_v2(CUdeviceptr p) { return drop((void *)p, 'm'); }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr d, const void *s, size_t n) {
-  return sticky ? sticky : (memcpy((void *)d, s, n), 0);
+  CALLED(cuMemcpyHtoD_v2);
+  say("upload", n);
+  return memcpy((void *)d, s, n), 0;
 }
 CUresult cuMemcpyDtoH_v2(void *d, CUdeviceptr s, size_t n) {
-  return sticky ? sticky : (memcpy(d, (void *)s, n), 0);
+  CALLED(cuMemcpyDtoH_v2);
+  say("download", n);
+  return memcpy(d, (void *)s, n), 0;
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n,
                               CUstream t) {
+  CALLED(cuMemcpyDtoDAsync_v2);
   return (void)t, memcpy((void *)d, (void *)s, n), 0;
 }
 CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char c, size_t n,
                          CUstream s) {
+  CALLED(cuMemsetD8Async);
   return (void)s, memset((void *)d, c, n), 0;
 }
 CUresult cuMemsetD16Async(void) { return 1; }
@@ -136,23 +166,38 @@ CUresult cuStreamCreate(CUstream *s, unsigned f) {
   return (void)f, *s = make('s', 1), 0;
 }
 CUresult cuStreamDestroy_v2(CUstream s) { return drop(s, 's'); }
-CUresult cuStreamSynchronize(CUstream s) { return find(s), sticky; }
+CUresult cuStreamSynchronize(CUstream s) {
+  CALLED(cuStreamSynchronize);
+  return find(s), 0;
+}
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned f) {
   return (void)s, (void)e, (void)f, 0;
 }
 CUresult cuEventCreate(CUevent *e, unsigned f) {
-  return (void)f, *e = make('e', 1), 0;
+  return (void)f, *e = make('e', sizeof work), 0;
 }
 CUresult cuEventDestroy_v2(CUevent e) { return drop(e, 'e'); }
 CUresult cuEventRecord(CUevent e, CUstream s) {
+  CALLED(cuEventRecord);
   if (s) find(s);
-  return find(e), sticky;
+  find(e);
+  memcpy(e, &work, sizeof work);
+  return 0;
 }
-CUresult cuEventSynchronize(CUevent e) { return find(e), sticky; }
+CUresult cuEventSynchronize(CUevent e) {
+  CALLED(cuEventSynchronize);
+  return find(e), 0;
+}
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
-  return find(a), find(b), *ms = 2, 0;
+  long from, to;
+  CALLED(cuEventElapsedTime);
+  find(a), find(b);
+  memcpy(&from, a, sizeof from);
+  memcpy(&to, b, sizeof to);
+  return *ms = 2 + (float)(to - from), 0;
 }
 CUresult cuModuleLoadData(CUmodule *m, const void *p) {
+  CALLED(cuModuleLoadData);
   return (void)p, *m = make('M', 1), 0;
 }
 CUresult cuModuleUnload(CUmodule m) { return drop(m, 'M'); }
@@ -174,11 +219,14 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                         CUstream s, void **p, void **extra) {
   (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem;
   (void)extra;
-  if (sticky) return sticky;
+  CALLED(cuLaunchKernel);
   if (s) find(s);
   const char *name = find(f)->name;
   if (strcmp(name, "refused") == 0) return 701;
-  if (strcmp(name, "bad") == 0) return sticky = CUDA_ERROR_ILLEGAL_ADDRESS, 0;
+  if (strncmp(name, "bad", 3) == 0)
+    return sticky = CUDA_ERROR_ILLEGAL_ADDRESS, 0;
+  if (strcmp(name, "axpy") != 0) return 0;
+  work += *(int *)p[3];
   float *y = *(float **)p[0];
   const float *x = *(float **)p[1];
   for (int i = 0; i < *(int *)p[3]; i++)

@@ -96,14 +96,6 @@ describe("the GEMM ladder", function()
     end
   end)
 
-  it("takes two seconds a rung at most, far from it", function()
-    for _, name in ipairs(RUNGS) do
-      local r = run(rung_of(name), {256, 256, 256})
-      assert.is_true(r.ok and r.mmas >= 0)
-      assert.is_true(r.seconds < 20, name)  -- a hang, not a bench
-    end
-  end)
-
   it("names an operand's memory by the script's local", function()
     local rung = rung_of "gemm_base"
     local p = real.problem(rung, {128, 128, 64})

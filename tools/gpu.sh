@@ -16,4 +16,4 @@ if [ -n "$CUTE_KIT" ] || ! command -v busted >/dev/null; then
   LUA_CPATH="$kit/?.so;;"
   export CUTELUA PATH LUA_PATH LUA_CPATH
 fi
-exec sh tools/suite.sh "$build" gpu
+exec sh tools/suite.sh "$build" gpu sanitizer

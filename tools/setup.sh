@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh build|test|check...: installs the Debian packages that are missing
+# setup.sh build|test|fuzz|check...: installs the Debian packages that are missing
 # for that purpose, and touches nothing where all is there.
 cc=${CC:-cc}
 missing=
@@ -32,9 +32,12 @@ test() {
   need lua-dkjson module dkjson
   need python3 have python3
 }
-check() {
-  need lua-check have luacheck
+fuzz() {
   need clang have clang
+}
+check() {
+  fuzz
+  need lua-check have luacheck
   need luarocks have luarocks
 }
 

@@ -4,6 +4,7 @@
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
 #   program  the specs of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
+#   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
 #   asan     every spec, through a program built with the sanitizers
 #   check    the rules of the house: tools/check.lua, luacheck, -Werror
 #   memerr   a script, with allocation 1, 2, 3, ... failing
@@ -56,6 +57,26 @@ clean_build() {
 
 run_specs() { busted "$build" lua5.4 gpu $specs; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
+
+# (Its racecheck ends by itself on kernels with cp.async; races are the
+# simulator's business.)
+run_sanitizer() {
+  tool=$(command -v compute-sanitizer ||
+    ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null) || {
+    echo "        compute-sanitizer is not here: scripts do not run under it"
+    return
+  }
+  for check in memcheck initcheck synccheck; do
+    for script in gemm_base gemm3stage copy_async transpose; do
+      size="--m 256 --n 256"
+      case $script in gemm*) size="$size --k 256" ;; esac
+      # shellcheck disable=SC2086  # a list of words
+      count "$script under $check" "$tool" --tool "$check" \
+        --error-exitcode 99 "$build/cutelua" "scripts/$script.lua" \
+        --device gpu --rounds 0 $size
+    done
+  done
+}
 
 run_program() {
   mine=

@@ -307,7 +307,8 @@ local function prepare_gpu(p)
   if not compiled then return nil, message end
   local dev = p.device.dev
   local f
-  f, message = dev:load(compiled.cubin, select(3, p.program:cuda()))
+  f, message = dev:load(compiled.cubin, select(3, p.program:cuda()),
+                        #p.program.signature)
   if not f then return nil, message end
   local args, copies = launch_gpu_copies(p, dev)
   if not args then return nil, copies end
@@ -376,10 +377,12 @@ local function specialise(k, args, block)
     end
     key[i + 1] = core.param_key(args[i])
   end
+  local overlap, overlap_key = core.param_overlaps(args)
+  key[#key + 1] = overlap_key
   key = table.concat(key, "|")
   local program = k.programs[key]
   if program then return program end
-  local opts = {block = block, min_blocks = k.min_blocks}
+  local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap}
   local fn, signature = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   program = setmetatable({fn = fn, signature = signature, info = fn:info(),

@@ -95,8 +95,9 @@ check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) check
 
-# Address and undefined-behaviour sanitizers, leaks included.
-asan: setup-test
+# Address and undefined-behaviour sanitizers, leaks included, and a Lua that
+# checks its C API's use, built from the source of Debian's package.
+asan: setup-asan
 	@sh tools/suite.sh $(BUILD) asan
 
 # Fails allocation 1, 2, 3, ...: an error each time, never a crash.
@@ -148,11 +149,13 @@ setup-test:
 	@sh tools/setup.sh build test
 setup-fuzz:
 	@sh tools/setup.sh build fuzz
+setup-asan:
+	@sh tools/setup.sh build test asan
 setup-check:
 	@sh tools/setup.sh build test check
 
 FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden names check asan memerr bench ladders \
-  fuzz install clean setup-build setup-test setup-fuzz \
+  fuzz install clean setup-build setup-test setup-fuzz setup-asan \
   setup-check

@@ -1,9 +1,36 @@
-// What lua/cute/kernel.lua asks of arguments: what distinguishes one
-// specialisation from another, and where an argument's bytes are.
-#include "face.h"
+// The arguments of kernels: what distinguishes one specialisation from
+// another, what the kernel sees in their place while it is traced, and where
+// their bytes are at a launch.
+#include "trace.h"
 #include "run.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "irfold.h"
+
+// ---- what an argument is to a kernel ----
+
+// A number is an argument of this type; DT_NONE: it is no number.
+static DType scalar_type(lua_State *L, int idx) {
+  if (lua_type(L, idx) != LUA_TNUMBER) return DT_NONE;
+  if (!lua_isinteger(L, idx)) return DT_F32;
+  lua_Integer v = lua_tointeger(L, idx);
+  return v == (int32_t)v ? DT_I32 : DT_I64;
+}
+
+// The tensor at idx as it is on the host, also while a kernel is traced.
+static Tensor host_tensor(Ctx *cx, lua_State *L, int idx) {
+  Fn *fn = cx->fn;
+  cx->fn = NULL;
+  Tensor t = face_check_tensor(L, idx);
+  cx->fn = fn;
+  const TensorMarks *m = tensor_marks(L, idx);
+  if (m && m->align) t.align = m->align;
+  return t;
+}
+
+// ---- the key of a specialisation ----
 
 static void key_layout(Ctx *cx, Layout l, const TensorMarks *m, Buf *b) {
   if (!m) {
@@ -37,21 +64,17 @@ static void key_layout(Ctx *cx, Layout l, const TensorMarks *m, Buf *b) {
 // param_key(x) -> text: arguments with one key share a specialisation.
 static int l_param_key(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tensor t;
-  if (luaL_testudata(L, 1, MT_TENSOR) && face_test_tensor(L, 1, &t)) {
+  DType scalar = scalar_type(L, 1);
+  if (luaL_testudata(L, 1, MT_TENSOR)) {
+    Tensor t = host_tensor(cx, L, 1);
     Buf b = {0};
-    const TensorMarks *m = tensor_marks(L, 1);
-    buf_printf(cx, &b, "%s a%lld ", dtype_name(t.type),
-               (long long)(m && m->align ? m->align : t.align));
-    key_layout(cx, t.l, m, &b);
+    buf_printf(cx, &b, "%s a%lld ", dtype_name(t.type), (long long)t.align);
+    key_layout(cx, t.l, tensor_marks(L, 1), &b);
     if (tensor_wide(cx, t.l)) buf_puts(cx, &b, " wide");
     lua_pushlstring(L, b.p, b.n);
     buf_free(&b);
-  } else if (lua_isinteger(L, 1)) {
-    lua_Integer v = lua_tointeger(L, 1);
-    lua_pushstring(L, v == (int32_t)v ? "i32" : "i64");
-  } else if (lua_type(L, 1) == LUA_TNUMBER) {
-    lua_pushliteral(L, "f32");
+  } else if (scalar != DT_NONE) {
+    lua_pushstring(L, dtype_name(scalar));
   } else if (lua_type(L, 1) == LUA_TSTRING) {
     lua_pushfstring(L, "'%s'", lua_tostring(L, 1));
   } else if (lua_type(L, 1) == LUA_TTABLE || lua_type(L, 1) == LUA_TFUNCTION) {
@@ -60,6 +83,120 @@ static int l_param_key(lua_State *L) {
     luaL_tolstring(L, 1, NULL);
   }
   return 1;
+}
+
+// ---- what the kernel sees ----
+
+static uint32_t param_name(Ctx *cx, lua_State *L, int func, int i) {
+  lua_pushvalue(L, func);
+  const char *name = lua_getlocal(L, NULL, i);  // leaves the function
+  lua_pop(L, 1);
+  char alt[24];
+  if (!name) {
+    snprintf(alt, sizeof alt, "arg%d", i);
+    name = alt;
+  }
+  return ir_text(cx, cx->fn, name, strlen(name));
+}
+
+static Ref new_arg(Ctx *cx, Arg a) {
+  Fn *fn = cx->fn;
+  vec_push(cx, fn->arg, a);
+  Ins i = {.op = OP_ARG, .type = (uint8_t)a.type, .name = a.name,
+           .imm = (int64_t)fn->arg.n - 1};
+  return ir_append(cx, fn, i, fold_full(a.type));
+}
+
+// Appends {param=, what=, leaf=} to the signature (table at `sig`): where
+// the launch finds the argument's value.
+static void sign(lua_State *L, int sig, int param, const char *what,
+                 int leaf) {
+  lua_createtable(L, 0, 3);
+  face_set_int(L, "param", param);
+  face_set_str(L, "what", what);
+  face_set_int(L, "leaf", leaf);
+  lua_rawseti(L, sig, (lua_Integer)lua_rawlen(L, sig) + 1);
+}
+
+typedef struct ParamAt {
+  lua_State *L;
+  int sig, param;
+  uint32_t name;
+} ParamAt;
+
+// Leaves of a marked layout that are dynamic become scalar arguments.
+static Dim dynamic_leaf(Ctx *cx, ParamAt *p, const char *what, int leaf,
+                        Dim was, int64_t div) {
+  if (div == 0) return was;
+  char name[96];
+  snprintf(name, sizeof name, "%s_%s%d", ir_str(cx->fn, p->name), what, leaf);
+  bool shape = strcmp(what, "shape") == 0;
+  Arg a = {.name = ir_text(cx, cx->fn, name, strlen(name)),
+           .type = cx->fn->wide && !shape ? DT_I64 : DT_I32};
+  Ref r = new_arg(cx, a);
+  ir_assume(cx->fn, r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
+  sign(p->L, p->sig, p->param, what, leaf);
+  return dim_ref(r);
+}
+
+static Layout dynamic_layout(Ctx *cx, ParamAt *p, Layout l,
+                             const TensorMarks *marks) {
+  size_t nw = tup_words(l.shape), nl = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, nw), *stride = NEW(cx, Dim, nl);
+  int leaf = 0;
+  for (size_t i = 0; i < nw; i++) {
+    shape[i] = l.shape[i];
+    if (dim_kind(shape[i]) == DIM_TUP) continue;
+    shape[i] = dynamic_leaf(cx, p, "shape", leaf, shape[i],
+                            marks->shape[leaf]);
+    leaf++;
+  }
+  for (size_t i = 0; i < nl; i++)
+    stride[i] = dynamic_leaf(cx, p, "stride", (int)i, l.stride[i],
+                             marks->stride[i]);
+  l.shape = shape;
+  l.stride = stride;
+  return l;
+}
+
+static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
+  Fn *fn = cx->fn;
+  const TensorMarks *marks = tensor_marks(L, idx);
+  Tensor t = host_tensor(cx, L, idx);
+  Arg a = {.name = p->name, .type = t.type, .pointer = true,
+           .align = t.align};
+  vec_push(cx, fn->arg, a);
+  int32_t arg = (int32_t)fn->arg.n - 1;
+  sign(L, p->sig, p->param, "pointer", 0);
+  if (tensor_wide(cx, t.l)) fn->wide = true;
+  if (marks) t.l = dynamic_layout(cx, p, t.l, marks);
+  Buf text = {0};
+  layout_print(cx, t.l, &text);
+  Mem m = {.space = SP_GMEM, .type = t.type, .align = a.align, .arg = arg,
+           .count = marks ? -1 : dim_value(layout_cosize(cx, t.l)),
+           .name = p->name,
+           .layout = ir_text(cx, fn, text.p, text.n)};
+  buf_free(&text);
+  Tensor k = {.space = SP_GMEM, .type = t.type, .mem = ir_mem(cx, fn, m),
+              .off = dim_int(cx, 0), .l = t.l, .align = a.align};
+  face_push_tensor(L, &k, 0);
+}
+
+void kernlib_param(Ctx *cx, lua_State *L, int func, int sig, int param,
+                   int idx) {
+  DType scalar = scalar_type(L, idx);
+  ParamAt p = {L, sig, param, param_name(cx, L, func, param)};
+  if (luaL_testudata(L, idx, MT_TENSOR)) {
+    push_tensor_param(cx, L, &p, idx);
+  } else if (scalar != DT_NONE) {
+    Arg a = {.name = p.name, .type = scalar};
+    Ref r = new_arg(cx, a);
+    sign(L, sig, param, "scalar", 0);
+    trace_push(L, cx, r);
+  } else {
+    return;  // tables, layouts, functions, booleans: constants of the trace
+  }
+  lua_replace(L, idx);
 }
 
 // ---- overlap ----
@@ -138,7 +275,7 @@ static int l_param_overlaps(lua_State *L) {
   return 2;
 }
 
-// ---- where an argument is ----
+// ---- where its bytes are ----
 
 // param_leaf(tensor, "shape" | "stride", i) -> the number there
 static int l_param_leaf(lua_State *L) {

@@ -124,126 +124,6 @@ static int fn_tostring(lua_State *L) {
   return 1;
 }
 
-// ---- kernel arguments ----
-
-static uint32_t param_name(Ctx *cx, lua_State *L, int func, int i) {
-  lua_pushvalue(L, func);
-  const char *name = lua_getlocal(L, NULL, i);
-  char alt[24];
-  if (!name) {
-    snprintf(alt, sizeof alt, "arg%d", i);
-    name = alt;
-  }
-  return ir_text(cx, cx->fn, name, strlen(name));
-}
-
-static Ref new_arg(Ctx *cx, Arg a) {
-  Fn *fn = cx->fn;
-  vec_push(cx, fn->arg, a);
-  Ins i = {.op = OP_ARG, .type = (uint8_t)a.type, .name = a.name,
-           .imm = (int64_t)fn->arg.n - 1};
-  return ir_append(cx, fn, i, fold_full(a.type));
-}
-
-// Appends {param=, what=, leaf=} to the signature (table at `sig`): where
-// the launch finds the argument's value.
-static void sign(lua_State *L, int sig, int param, const char *what,
-                 int leaf) {
-  lua_createtable(L, 0, 3);
-  face_set_int(L, "param", param);
-  face_set_str(L, "what", what);
-  face_set_int(L, "leaf", leaf);
-  lua_rawseti(L, sig, (lua_Integer)lua_rawlen(L, sig) + 1);
-}
-
-typedef struct ParamAt {
-  lua_State *L;
-  int sig, param;
-  uint32_t name;
-} ParamAt;
-
-// Leaves of a marked layout that are dynamic become scalar arguments.
-static Dim dynamic_leaf(Ctx *cx, ParamAt *p, const char *what, int leaf,
-                        Dim was, int64_t div) {
-  if (div == 0) return was;
-  char name[96];
-  snprintf(name, sizeof name, "%s_%s%d", ir_str(cx->fn, p->name), what, leaf);
-  bool shape = strcmp(what, "shape") == 0;
-  Arg a = {.name = ir_text(cx, cx->fn, name, strlen(name)),
-           .type = cx->fn->wide && !shape ? DT_I64 : DT_I32};
-  Ref r = new_arg(cx, a);
-  ir_assume(cx->fn, r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
-  sign(p->L, p->sig, p->param, what, leaf);
-  return dim_ref(r);
-}
-
-static Layout dynamic_layout(Ctx *cx, ParamAt *p, Layout l,
-                             const TensorMarks *marks) {
-  size_t nw = tup_words(l.shape), nl = tup_leaves(l.shape);
-  Dim *shape = NEW(cx, Dim, nw), *stride = NEW(cx, Dim, nl);
-  int leaf = 0;
-  for (size_t i = 0; i < nw; i++) {
-    shape[i] = l.shape[i];
-    if (dim_kind(shape[i]) == DIM_TUP) continue;
-    shape[i] = dynamic_leaf(cx, p, "shape", leaf, shape[i],
-                            marks->shape[leaf]);
-    leaf++;
-  }
-  for (size_t i = 0; i < nl; i++)
-    stride[i] = dynamic_leaf(cx, p, "stride", (int)i, l.stride[i],
-                             marks->stride[i]);
-  l.shape = shape;
-  l.stride = stride;
-  return l;
-}
-
-static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
-  Fn *fn = cx->fn;
-  const TensorMarks *marks = tensor_marks(L, idx);
-  Fn *keep = cx->fn;
-  cx->fn = NULL;  // the argument itself is a host tensor
-  Tensor t = face_check_tensor(L, idx);
-  cx->fn = keep;
-  Arg a = {.name = p->name, .type = t.type, .pointer = true,
-           .align = t.align};
-  if (marks && marks->align) a.align = marks->align;
-  vec_push(cx, fn->arg, a);
-  int32_t arg = (int32_t)fn->arg.n - 1;
-  sign(L, p->sig, p->param, "pointer", 0);
-  if (tensor_wide(cx, t.l)) fn->wide = true;
-  if (marks) t.l = dynamic_layout(cx, p, t.l, marks);
-  Buf text = {0};
-  layout_print(cx, t.l, &text);
-  Mem m = {.space = SP_GMEM, .type = t.type, .align = a.align, .arg = arg,
-           .count = marks ? -1 : dim_value(layout_cosize(cx, t.l)),
-           .name = p->name,
-           .layout = ir_text(cx, fn, text.p, text.n)};
-  buf_free(&text);
-  Tensor k = {.space = SP_GMEM, .type = t.type, .mem = ir_mem(cx, fn, m),
-              .off = dim_int(cx, 0), .l = t.l, .align = a.align};
-  face_push_tensor(L, &k, 0);
-}
-
-// Replaces the parameter at idx by what the kernel sees.
-static void make_param(Ctx *cx, lua_State *L, int func, int sig, int param,
-                       int idx) {
-  ParamAt p = {L, sig, param, param_name(cx, L, func, param)};
-  if (luaL_testudata(L, idx, MT_TENSOR)) {
-    push_tensor_param(cx, L, &p, idx);
-  } else if (lua_type(L, idx) == LUA_TNUMBER) {
-    DType t = !lua_isinteger(L, idx) ? DT_F32
-              : lua_tointeger(L, idx) == (int32_t)lua_tointeger(L, idx)
-                ? DT_I32 : DT_I64;
-    Arg a = {.name = p.name, .type = t};
-    Ref r = new_arg(cx, a);
-    sign(L, sig, param, "scalar", 0);
-    trace_push(L, cx, r);
-  } else {
-    return;  // tables, layouts, functions, booleans: constants of the trace
-  }
-  lua_replace(L, idx);
-}
-
 // ---- the trace ----
 
 // Raises at the line of the watched value v, which nothing used.
@@ -318,8 +198,8 @@ static void mark_arguments(Fn *fn) {
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
   int n = lua_gettop(L) - 3;
-  luaL_checkstack(L, n + 16, "kernel arguments");
-  for (int i = 1; i <= n; i++) make_param(cx, L, 2, 3, i, 3 + i);
+  luaL_checkstack(L, n + LUA_MINSTACK, "kernel arguments");
+  for (int i = 1; i <= n; i++) kernlib_param(cx, L, 2, 3, i, 3 + i);
   lua_pushvalue(L, 2);
   for (int i = 1; i <= n; i++) lua_pushvalue(L, 3 + i);
   lua_call(L, n, 0);
@@ -370,8 +250,7 @@ static int l_trace(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TFUNCTION);
   if (cx->fn)
-    face_error(L, ERR_INTRACE, "kernel '%s' was used inside kernel '%s'\n  "
-               "call a plain Lua function instead", name,
+    face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
                ir_str(cx->fn, cx->fn->name));
   int nargs = lua_gettop(L) - 4;
   FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -385,7 +264,7 @@ static int l_trace(lua_State *L) {
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_newtable(L);
   lua_insert(L, 2);  // fn sig name func opts handler args...
-  luaL_checkstack(L, nargs + 8, "kernel arguments");
+  luaL_checkstack(L, nargs + LUA_MINSTACK, "kernel arguments");
   lua_pushcfunction(L, run_traced);
   lua_pushlightuserdata(L, cx);
   lua_pushvalue(L, 4);
@@ -415,9 +294,12 @@ static int l_hook(lua_State *L) {
   return 0;
 }
 
+// tracing() -> false, or true and the kernel's name
 static int l_tracing(lua_State *L) {
-  lua_pushboolean(L, face_ctx(L)->fn != NULL);
-  return 1;
+  const Fn *fn = face_ctx(L)->fn;
+  lua_pushboolean(L, fn != NULL);
+  if (fn) lua_pushstring(L, ir_str(fn, fn->name));
+  return fn ? 2 : 1;
 }
 
 // ---- primitives for loops and branches ----

@@ -107,7 +107,7 @@ describe("algorithms", function()
     raises({"the last argument is the function", "[bad-argument]"},
       go(function(a, b) cute.transform(a, b) end))
     raises({"argument 1 must be a tensor", "[bad-argument]"},
-      go(function() cute.fill(3, 4) end))
+      go(function(_, _) cute.fill(3, 4) end))
   end)
 end)
 

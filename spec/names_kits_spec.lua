@@ -218,7 +218,7 @@ describe("structures", function()
     assert.is_true(utils.get_kernel_smem_size(run) >= 164 + 128 + 128 + 4 + 64)
     assert.equal(utils.get_kernel_smem_size(run),
       utils.get_kernel_smem_size(call:trace {block = 32}))
-    raises("[smem-budget]", launch, function()
+    raises("[smem-budget]", launch, function(_)
       utils.SmemAllocator():allocate(300 * 1024)
     end, {O})
   end)

@@ -405,11 +405,11 @@ describe("traced values in Lua's own operators", function()
       ["bad operand #2 of 'add' (number or traced value expected, got nil) "
         .. "[bad-argument]"] = function(_, n) return n + nil end,
       ["an element was set to a bad value (number or traced value expected, "
-        .. "got nil) [bad-argument]"] = function(x) x[0] = nil end,
+        .. "got nil) [bad-argument]"] = function(x, _) x[0] = nil end,
       ["bad index (integer or tuple expected, got boolean) [bad-argument]"] =
-        function(x) x[true] = 1 end,
+        function(x, _) x[true] = 1 end,
       ["coordinate -1 of the tensor is negative [bad-argument]"] =
-        function(x) x[-1] = 1 end,
+        function(x, _) x[-1] = 1 end,
     }, cute.zeros({4}, cute.f32), 5)
   end)
 

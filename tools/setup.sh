@@ -32,6 +32,10 @@ test() {
   need lua-dkjson module dkjson
   need python3 have python3
 }
+asan() {
+  need dpkg-dev have dpkg-source
+  need patch have patch
+}
 fuzz() {
   need clang have clang
 }

@@ -5,7 +5,8 @@
 #   program  the specs of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
 #   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
-#   asan     every spec, through a program built with the sanitizers
+#   asan     every spec, through a program built with the sanitizers and a
+#            Lua that checks how its C API is used
 #   check    the rules of the house: tools/check.lua, luacheck, -Werror
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/a_spec.lua ..." narrows all of them.
@@ -89,9 +90,19 @@ run_program() {
 }
 
 run_asan() {
-  flags="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined"
-  count "sanitized build" clean_build "$build-asan" STRIP= \
-    CFLAGS="$flags -fno-sanitize-recover=undefined" "$build-asan/cutelua"
+  flags="-O1 -g -fno-omit-frame-pointer -fsanitize=address"
+  lua=$PWD/$build-asan/lua/liblua.a
+  if sh tools/lualib.sh "$build-asan/lua" $flags >"$work/lualib" 2>&1; then
+    echo "ok      Lua with its assertions and API checks"
+  else
+    echo "note    no source of Lua to be had: its C API goes unchecked"
+    sed 's/^/    /' "$work/lualib" | tail -3
+    lua=-l:liblua5.4.a
+  fi
+  rm -f "$build-asan/cutelua"  # may have been linked with the other Lua
+  count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
+    CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
+    "$build-asan/cutelua"
   ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1

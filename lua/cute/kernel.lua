@@ -368,21 +368,25 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
+-- What a kernel takes, and how many arguments it got, in words.
+local function counted(k, n)
+  local names, u = {}, debug.getinfo(k.func, "u")
+  for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
+  if u.isvararg then names[#names + 1] = "..." end
+  return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
+    u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
+end
+
 local function specialise(k, args, block)
   local key = {table.concat(block, "x")}
-  for i = 1, args.n do
-    if args[i] == nil then
-      core.fail("bad-argument", ("kernel %s: argument %d is nil")
-        :format(k.name, i))
-    end
-    key[i + 1] = core.param_key(args[i])
-  end
+  for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
   local overlap, overlap_key = core.param_overlaps(args)
   key[#key + 1] = overlap_key
   key = table.concat(key, "|")
   local program = k.programs[key]
   if program then return program end
-  local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap}
+  local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
+                few = args.n < k.takes and counted(k, args.n) or nil}
   local fn, signature = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   program = setmetatable({fn = fn, signature = signature, info = fn:info(),
@@ -453,9 +457,23 @@ function Call:launch(opts)
   return p:launch(opts)
 end
 
-function Kernel:__call(...)
-  return setmetatable({kernel = self, args = table.pack(...)}, Call)
+local function call(k, args)
+  local tracing, outer = core.tracing()
+  if tracing then
+    core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'\n  "
+      .. "call a plain Lua function instead"):format(k.name, outer))
+  end
+  if args.n > k.most then core.fail("bad-launch", counted(k, args.n)) end
+  for i = 1, args.n do
+    if args[i] == nil then
+      core.fail("bad-argument", ("kernel %s: argument %d is nil")
+        :format(k.name, i))
+    end
+  end
+  return setmetatable({kernel = k, args = args}, Call)
 end
+
+function Kernel:__call(...) return call(self, table.pack(...)) end
 
 local KERNEL = {block = true, min_blocks = true}
 
@@ -486,7 +504,10 @@ function kernel.kernel(name, opts, func)
   end
   check_kernel_options(name, opts)
   source.names[func] = "kernel " .. name
+  local u = debug.getinfo(func, "u")
   return setmetatable({name = name, func = func, programs = {},
+                       takes = u.nparams,
+                       most = u.isvararg and math.huge or u.nparams,
                        block = opts and opts.block,
                        min_blocks = opts and opts.min_blocks}, Kernel)
 end
@@ -507,7 +528,7 @@ function kernel.compile(k, ...)
   if is_options(args[args.n]) then
     opts, args.n = args[args.n], args.n - 1
   end
-  return setmetatable({kernel = k, args = args}, Call):compile(opts)
+  return call(k, args):compile(opts)
 end
 
 return kernel

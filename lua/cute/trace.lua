@@ -669,7 +669,8 @@ local function explain(message)
   return message
 end
 
---- Traces func as kernel `name` with these arguments.
+--- Traces func as kernel `name` with these arguments. opts.few: a sentence
+-- that says that there are fewer than the function has parameters.
 ---@return cute.Fn fn, table signature
 function trace.run(name, func, opts, ...)
   local before = state
@@ -677,7 +678,12 @@ function trace.run(name, func, opts, ...)
            lex = names_of}
   opts.state = state
   local function handler(message)
-    return report.keep(explain(message), name)
+    message = explain(message)
+    if opts.few and type(message) == "string" and message:find "%f[%a]nil%f[%A]"
+    then
+      message = message .. "\n  " .. opts.few .. ": the missing ones are nil"
+    end
+    return report.keep(message, name)
   end
   report.keep(nil)
   local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))

@@ -1,0 +1,100 @@
+-- The arguments of kernels: any number of any kind, and what is refused.
+local cute = require "cute"
+local message = require "spec.support".message
+
+-- A function of the parameters a1 to an (those past 180, and with `dots` all,
+-- come in "...") that adds up what its arguments stand for.
+local function adder(n, dots)
+  local names, all = {}, {}
+  for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
+  for i, name in ipairs(names) do all[i] = name end
+  if #names < n then names[#names + 1], all[#all + 1] = "...", "..." end
+  local text = ([[
+    local value, pack = ...
+    return function(out%s)
+      local sum = 0
+      for i, a in ipairs {%s} do sum = sum + value(i, a) end
+      out[0] = sum
+    end]]):format(#names > 0 and ", " .. table.concat(names, ", ") or "",
+    table.concat(all, ", "))
+  return load(text, "=adder")
+end
+
+-- What an argument may be: make(i) gives it and what it counts as; in the
+-- kernel, see(argument) gives that back.
+local function same(a) return a end
+local KINDS = {
+  {make = function(i) return i, i end, see = same},
+  {make = function(i) return (1 << 40) + i, i end,
+   see = function(a) return (a % (1 << 20)):to(cute.i32) end},
+  {make = function(i) return i + 0.5, i end,
+   see = function(a) return (a - 0.5):to(cute.i32) end},
+  {make = function(i) return cute.full({3}, i, cute.i32), i end,
+   see = function(a) return a[2] end},
+  {make = function(i)
+    return cute.full({2, 4}, i, cute.f32):mark_layout_dynamic(), i + 4
+  end, see = function(a) return a(1, 3):to(cute.i32) + cute.size(a, 1) end},
+  {make = function(i) return tostring(i), i end, see = tonumber},
+  {make = function() return true, 1 end,
+   see = function(a) return a and 1 or 0 end},
+  {make = function(i) return {i}, i end, see = function(a) return a[1] end},
+  {make = function(i) return cute.make_layout {i}, i end, see = cute.size},
+  {make = function(i) return function() return i end, i end,
+   see = function(a) return a() end},
+  {make = function() return cute.f16, 16 end,
+   see = function(a) return a.bits end},
+}
+
+-- n arguments, the first of kind number `from`, or all of that kind.
+local function check(n, from, mixed, dots)
+  local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
+  end
+  local args, want = {}, 0
+  for i = 1, n do
+    local counts
+    args[i], counts = kind(i).make(i)
+    want = want + counts
+  end
+  local out = cute.zeros({1}, cute.i32)
+  local f = adder(n, dots)(function(i, a) return kind(i).see(a) end)
+  cute.kernel("sum", f)(out, table.unpack(args)):launch {
+    grid = 1, block = 1, device = "sim"}
+  assert.equal(want, out(0), ("%d arguments, kind %d"):format(n, from))
+end
+
+describe("kernels take arguments", function()
+  it("of every kind, from 1 to 250", function()
+    for from = 0, #KINDS - 1 do
+      for _, n in ipairs {1, 7, 15, 16, 17, 31, 60, 125} do
+        check(n, from, false, n % 2 == 0)
+      end
+    end
+    for n = 1, 249, 8 do check(n, n, true, n % 3 == 0) end
+    check(249, 0, true, true)
+  end)
+
+  it("and no more than they have parameters for", function()
+    local k = cute.kernel("k", function(x, n) x[0] = n end)
+    local X = cute.zeros({1}, cute.i32)
+    local want = "kernel k takes 2 arguments (x, n), got 3 [bad-launch]"
+    assert.equal(want, (message(function() local _ = k(X, 1, 2) end)))
+    assert.equal(want, (message(function()
+      local _ = cute.compile(k, X, 1, 2, {grid = 1, block = 1})
+    end)))
+    assert.equal("kernel k: argument 2 is nil [bad-argument]",
+                 (message(function() local _ = k(X, nil) end)))
+  end)
+
+  it("and say which are missing where they are", function()
+    local k = cute.kernel("k", function(x, n) x[0] = n + 1 end)
+    assert.equal("attempt to perform arithmetic on a nil value (local 'n')\n"
+      .. "  kernel k takes 2 arguments (x, n), got 1: the missing ones are nil",
+      (message(function()
+        k(cute.zeros({1}, cute.i32)):trace {block = 1}
+      end)))
+    local some = cute.kernel("some", function(x, n) x[0] = n or 7 end)
+    local X = cute.zeros({1}, cute.i32)
+    some(X):launch {grid = 1, block = 1, device = "sim"}
+    assert.equal(7, X(0))
+  end)
+end)

@@ -17,7 +17,7 @@ typedef enum Rule {
 #define SEL R_SEL
 #define ANY R_ANY
 static const unsigned char rules[] = {
-#define OP(id, name, n, rule, flags, c) rule,
+#define OP(id, name, n, rule, flags, who, c) rule,
 #include "ops.h"
 #undef OP
 };
@@ -138,11 +138,30 @@ static void check_var(Check *c, const Ins *i) {
 static void check_intrin(Check *c, const Ins *i) {
   IntrinId id = intrin_id(i);
   if (id >= IN_COUNT) bad(c, "no such intrinsic");
-  bool pure = intrin_row(id)->flags & INTRIN_P;
-  if (pure != (i->op == OP_INTRIN)) bad(c, "not this operation's intrinsic");
+  if (intrin_pure(id) != (i->op == OP_INTRIN))
+    bad(c, "not this operation's intrinsic");
   same(c, (DType)i->type, intrin_result(id));
   for (int k = 0; k < intrin_arity(id); k++)
     same(c, type_of(c, i->a[k]), intrin_operand(id, k));
+}
+
+Who check_who(const Ins *i) {
+  Who who = op_who((Op)i->op);
+  if (who != WHO_ROW) return who;
+  if (i->op == OP_ASK)
+    return intrin_row(intrin_id(i))->class == INTRIN_M ? WHO_MASK : WHO_LANE;
+  return atom_mma((int)i->imm)->flags & AMF_THREAD ? WHO_LANE : WHO_FULL;
+}
+
+// The last operand of what lanes do together is their mask. A pure operation
+// is nobody else's concern: it may move to where other lanes are.
+static void check_together(Check *c, const Ins *i) {
+  Who who = check_who(i);
+  if (who != WHO_LANE && op_flags((Op)i->op) & OPF_P)
+    bad(c, "pure, but lanes do it together");
+  if (who != WHO_MASK) return;
+  int n = i->op == OP_ASK ? intrin_arity(intrin_id(i)) : op_arity((Op)i->op);
+  same(c, type_of(c, i->a[n - 1]), DT_U32);
 }
 
 static void check_asm(Check *c, const Ins *i) {
@@ -215,6 +234,7 @@ void check_fn(Ctx *cx, const Fn *fn) {
     const Ins *i = ir_get(fn, c.at);
     check_rule(&c, i);
     check_special(&c, i);
+    check_together(&c, i);
     check_region(&c, i);
   }
   c.at = c.open.n ? c.open.p[c.open.n - 1] : 0;

@@ -428,8 +428,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_FMA: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
     case OP_SHL: case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
-    case OP_LD: case OP_VGET: case OP_VAR: case OP_SHFL: case OP_VOTE:
-    case OP_REDUX: case OP_ATOMIC: case OP_ASK:
+    case OP_LD: case OP_VGET: case OP_VAR: case OP_ATOMIC: case OP_ASK:
       put_value(e, r);
       break;
     case OP_ST: return emitm_store(e, r);
@@ -452,7 +451,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_SYNCWARP:
       emitm_begin(e, i);
       emitx_puts(e, "__syncwarp(");
-      if (i->a[0]) emitx_val(e, i->a[0], PR_ANY);
+      emitintrin_mask(e, i->a[0]);
       emitx_puts(e, ")");
       emitm_end(e);
       break;

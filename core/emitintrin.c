@@ -9,6 +9,8 @@
 
 #include "emitx.h"
 
+enum { LANES = 32 };
+
 static bool is_call(const char *text) { return strchr(text, '$') &&
                                                !strchr(text, '%'); }
 static bool is_plain(const char *text) { return !strpbrk(text, "$%( "); }
@@ -39,8 +41,22 @@ static const char *helper_name(Emit *e, IntrinId id, int64_t imm) {
   return s;
 }
 
-static bool needs_helper(IntrinId id) {
-  const char *t = intrin_row(id)->text;
+// The text of a row; of shuffles, where their immediate is what a width of
+// 1 << n lanes makes, CUDA's function ($w: that width).
+static const char *text_of(IntrinId id, int64_t imm) {
+  static const char *const shuffles[] = {
+    "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",
+    "__shfl_down_sync($2, $0, $1$w)", "__shfl_xor_sync($2, $0, $1$w)"};
+  if (!intrin_is_shuffle(id)) return intrin_row(id)->text;
+  ShuffleKind kind = intrin_shuffle(id);
+  int64_t seg = imm >> 8, width = LANES - seg;
+  bool plain = (imm & 31) == (kind == SH_UP ? 0 : 31) &&
+               (width & (width - 1)) == 0;
+  return plain ? shuffles[kind] : intrin_row(id)->text;
+}
+
+static bool needs_helper(IntrinId id, int64_t imm) {
+  const char *t = text_of(id, imm);
   return !is_call(t) && !strchr(t, '(');
 }
 
@@ -49,7 +65,7 @@ void emitintrin_note(Emit *e, const Ins *i) {
   if (e->sm < r->sm)
     ctx_fail(e->cx, ERR_ARCH, "line %u: %s needs sm_%d, the target is sm_%d",
              e->fn->src.p[i->src].line, r->name, r->sm, e->sm);
-  if (!needs_helper(intrin_id(i))) return;
+  if (!needs_helper(intrin_id(i), intrin_imm(i))) return;
   for (size_t k = 0; k < e->nintrin; k++)
     if (e->intrin[k] == i->imm) return;
   int64_t *v = NEW(e->cx, int64_t, e->nintrin + 1);
@@ -88,7 +104,7 @@ static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
 static void print_helper(Emit *e, IntrinId id, int64_t imm) {
   DType t = intrin_result(id);
   int n = intrin_arity(id);
-  bool pure = intrin_row(id)->flags & INTRIN_P, pred = t == DT_BOOL;
+  bool pure = intrin_pure(id), pred = t == DT_BOOL;
   const char *ctype = pred ? "unsigned" : dtype_cuda(t);
   emitx_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
                helper_name(e, id, imm));
@@ -108,24 +124,40 @@ static void print_helper(Emit *e, IntrinId id, int64_t imm) {
 
 // ---- the expression ----
 
+void emitintrin_mask(Emit *e, Ref mask) {
+  int64_t v;
+  if (ir_const(e->fn, mask, &v)) emitx_printf(e, "0x%08x", (unsigned)v);
+  else emitx_val(e, mask, PR_ANY);
+}
+
+static void put_operand(Emit *e, const Ins *i, int k) {
+  IntrinId id = intrin_id(i);
+  if (intrin_row(id)->class == INTRIN_M && k == intrin_arity(id) - 1)
+    emitintrin_mask(e, i->a[k]);
+  else
+    emitx_val(e, i->a[k], PR_ANY);
+}
+
 static void put_call(Emit *e, const Ins *i, const char *text) {
+  int width = LANES - (int)(intrin_imm(i) >> 8);
   for (const char *t = text; *t; t++) {
-    if (*t == '$') emitx_val(e, i->a[*++t - '0'], PR_ANY);
-    else emitx_printf(e, "%c", *t);
+    if (*t != '$') emitx_printf(e, "%c", *t);
+    else if (*++t != 'w') put_operand(e, i, *t - '0');
+    else if (width < LANES) emitx_printf(e, ", %d", width);
   }
 }
 
 Prec emitintrin_value(Emit *e, const Ins *i) {
   IntrinId id = intrin_id(i);
-  const Intrin *r = intrin_row(id);
-  if (!needs_helper(id)) {
-    put_call(e, i, r->text);
+  int64_t imm = intrin_imm(i);
+  if (!needs_helper(id, imm)) {
+    put_call(e, i, text_of(id, imm));
     return PR_POST;
   }
-  emitx_printf(e, "%s(", helper_name(e, id, intrin_imm(i)));
+  emitx_printf(e, "%s(", helper_name(e, id, imm));
   for (int k = 0; k < intrin_arity(id); k++) {
     emitx_puts(e, k ? ", " : "");
-    emitx_val(e, i->a[k], PR_ANY);
+    put_operand(e, i, k);
   }
   emitx_puts(e, ")");
   return PR_POST;

@@ -1,47 +1,7 @@
-// Expressions of what a warp does together, and atomics.
+// Expressions of atomics.
 #include <inttypes.h>
 
 #include "emitx.h"
-
-Prec emitw_shuffle(Emit *e, const Ins *i) {
-  static const char *const text[] = {"__shfl_sync", "__shfl_up_sync",
-                                     "__shfl_down_sync", "__shfl_xor_sync"};
-  DType t = (DType)i->type;
-  int64_t width = i->imm >> 8;
-  bool small = dtype_bits(t) < 32;
-  if (dtype_bits(t) > 64) emitx_no_way(e, i, "a shuffle");
-  if (small) emitx_printf(e, "(%s)", dtype_cuda(t));
-  emitx_printf(e, "%s(0xffffffff, ", text[i->imm & 0xff]);
-  if (small) emitx_puts(e, "(unsigned)");
-  emitx_val(e, i->a[0], small ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ", ");
-  emitx_val(e, i->a[1], PR_ANY);
-  if (width && width != 32) emitx_printf(e, ", %" PRId64, width);
-  emitx_puts(e, ")");
-  return small ? PR_UNARY : PR_POST;
-}
-
-Prec emitw_vote(Emit *e, const Ins *i) {
-  static const char *const text[] = {"__any_sync", "__all_sync",
-                                     "__ballot_sync"};
-  emitx_printf(e, "%s(0xffffffff, ", text[i->imm]);
-  emitx_val(e, i->a[0], PR_ANY);
-  emitx_puts(e, i->imm == VO_BALLOT ? ")" : ") != 0");
-  return i->imm == VO_BALLOT ? PR_POST : PR_EQ;
-}
-
-Prec emitw_redux(Emit *e, const Ins *i) {
-  static const char *const text[] = {"add", "min", "max", "and", "or", "xor"};
-  DType t = (DType)i->type;
-  if (e->sm < 80 || i->imm > AT_XOR || (t != DT_I32 && t != DT_U32))
-    emitx_no_way(e, i, "a warp reduction");
-  emitx_printf(e, "__reduce_%s_sync(0xffffffffu, ", text[i->imm]);
-  bool cast_it = i->imm >= AT_AND && t == DT_I32;
-  if (cast_it) emitx_puts(e, "(unsigned)");
-  emitx_val(e, i->a[0], cast_it ? PR_UNARY : PR_ANY);
-  emitx_puts(e, ")");
-  return PR_POST;
-}
 
 // The function of an atomic, by kind and type.
 static const char *atomic_name(Emit *e, const Ins *i, DType t) {

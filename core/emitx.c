@@ -744,9 +744,6 @@ Prec emitx_def(Emit *e, Ref r) {
     case OP_BITCAST: return emitcvt_bitcast(e, i);
     case OP_INTRIN: case OP_ASK: return emitintrin_value(e, i);
     case OP_LD: return load(e, i);
-    case OP_SHFL: return emitw_shuffle(e, i);
-    case OP_VOTE: return emitw_vote(e, i);
-    case OP_REDUX: return emitw_redux(e, i);
     case OP_ATOMIC: return emitw_atomic(e, i);
     case OP_VGET: emitx_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:

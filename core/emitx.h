@@ -168,13 +168,11 @@ const char *emitcvt_to_f32(Emit *e, const Ins *i, DType t);
 const char *emitcvt_from_f32(Emit *e, const Ins *i, DType t);
 
 // ---- emitw.c ----
-Prec emitw_shuffle(Emit *e, const Ins *i);
-Prec emitw_vote(Emit *e, const Ins *i);
-Prec emitw_redux(Emit *e, const Ins *i);
 Prec emitw_atomic(Emit *e, const Ins *i);
 
 // ---- emitintrin.c ----
 Prec emitintrin_value(Emit *e, const Ins *i);   // INTRIN, ASK
+void emitintrin_mask(Emit *e, Ref mask);         // of lanes
 void emitintrin_asm(Emit *e, Ref r);            // ASM, a statement
 Prec emitintrin_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
 // What is used, noted before anything is written; names; helpers.

@@ -10,9 +10,13 @@
 static const Intrin rows[IN_COUNT] = {
 #define P INTRIN_P
 #define L INTRIN_L
-#define IN(id, name, sig, flags, sm, text) {name, sig, text, flags, sm},
+#define A INTRIN_A
+#define M INTRIN_M
+#define IN(id, name, sig, class, sm, text) {name, sig, text, class, sm},
   INTRINS(IN)
 #undef IN
+#undef M
+#undef A
 #undef L
 #undef P
 };
@@ -233,8 +237,10 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
     case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
     case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
-    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFUP: case IN_SHUFDOWN:
-    case IN_SHUFBFLY: case IN_COUNT:
+    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
+    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
+    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
+    case IN_SHUFBFLYF: case IN_COUNT:
       break;  // more than one lane's operands
   }
   return 0;
@@ -280,7 +286,7 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   DType t = intrin_result(id);
   int n = intrin_arity(id);
   uint64_t x[3] = {0, 0, 0};
-  bool pure = rows[id].flags & INTRIN_P, all = !depends_on_state(id);
+  bool pure = intrin_pure(id), all = !depends_on_state(id);
   Ins i = {.op = pure ? OP_INTRIN : OP_ASK, .type = (uint8_t)t,
            .imm = (int64_t)id | imm << 16};
   for (int k = 0; k < n; k++) {

@@ -2,14 +2,17 @@
 // the IR (types, facts, constants), the emitter (text), the verifier and the
 // simulator.
 //
-// IN(ID, "name", "signature", flags, sm, "text"): rows of one name differ in
+// IN(ID, "name", "signature", class, sm, "text"): rows of one name differ in
 // their types; the first that fits the operands is taken.
 //
 // signature: result, colon, operands, a letter each: p boolean, s i16, w u16,
 //   i i32, u u32, I i64, U u64, f f32. A result `=` is what operand 0 was
 //   before it was converted to its letter.
-// flags: P pure (else it asks or touches the state of thread, warp or
-//   machine)   L differs between lanes even where its operands do not
+// class: what it depends on, and who must be there:
+//   P  pure: its operands alone
+//   L  pure, but differs between lanes even where its operands do not
+//   A  asks the state of thread, warp or machine, each lane for itself
+//   M  what lanes do together: the last operand is a mask that names them
 // sm: the first architecture that has it.
 // text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
 //   (or a block of them in braces) with %0 for the result and %1 .. for the
@@ -88,11 +91,11 @@
   IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
   IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
   IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
-  IN(LMEQ, "lanemask_eq", "u:", P | L, 0, "mov.u32 %0, %%lanemask_eq;") \
-  IN(LMLE, "lanemask_le", "u:", P | L, 0, "mov.u32 %0, %%lanemask_le;") \
-  IN(LMLT, "lanemask_lt", "u:", P | L, 0, "mov.u32 %0, %%lanemask_lt;") \
-  IN(LMGE, "lanemask_ge", "u:", P | L, 0, "mov.u32 %0, %%lanemask_ge;") \
-  IN(LMGT, "lanemask_gt", "u:", P | L, 0, "mov.u32 %0, %%lanemask_gt;") \
+  IN(LMEQ, "lanemask_eq", "u:", L, 0, "mov.u32 %0, %%lanemask_eq;") \
+  IN(LMLE, "lanemask_le", "u:", L, 0, "mov.u32 %0, %%lanemask_le;") \
+  IN(LMLT, "lanemask_lt", "u:", L, 0, "mov.u32 %0, %%lanemask_lt;") \
+  IN(LMGE, "lanemask_ge", "u:", L, 0, "mov.u32 %0, %%lanemask_ge;") \
+  IN(LMGT, "lanemask_gt", "u:", L, 0, "mov.u32 %0, %%lanemask_gt;") \
   IN(NSMID, "nsmid", "i:", P, 0, "mov.u32 %0, %%nsmid;") \
   IN(NWARPID, "nwarpid", "i:", P, 0, "mov.u32 %0, %%nwarpid;") \
   IN(GRIDID, "gridid", "i:", P, 0, "{.reg .b64 x; mov.u64 x, %%gridid; " \
@@ -103,58 +106,78 @@
      "mov.u32 %0, %%total_smem_size;") \
   IN(AGGSMEM, "aggr_smem_size", "i:", P, 90, \
      "mov.u32 %0, %%aggr_smem_size;") \
-  IN(WARPID, "physical_warp_id", "i:", 0, 0, "mov.u32 %0, %%warpid;") \
-  IN(CLOCK, "clock", "i:", 0, 0, "mov.u32 %0, %%clock;") \
-  IN(CLOCK64, "clock64", "I:", 0, 0, "mov.u64 %0, %%clock64;") \
-  IN(TIMER, "globaltimer", "I:", 0, 0, "mov.u64 %0, %%globaltimer;") \
-  IN(TIMERLO, "globaltimer_lo", "i:", 0, 0, "mov.u32 %0, %%globaltimer_lo;") \
-  IN(ACTIVE, "activemask", "u:", 0, 0, "__activemask()") \
-  /* together: the operand behind the value is the mask of lanes */ \
-  IN(MATCHANY, "match.any", "u:uu", 0, 70, "__match_any_sync($1, $0)") \
-  IN(MATCHANY64, "match.any", "u:Uu", 0, 70, "__match_any_sync($1, $0)") \
-  IN(MATCHALL, "match.all", "u:uu", 0, 70, \
+  IN(WARPID, "physical_warp_id", "i:", A, 0, "mov.u32 %0, %%warpid;") \
+  IN(CLOCK, "clock", "i:", A, 0, "mov.u32 %0, %%clock;") \
+  IN(CLOCK64, "clock64", "I:", A, 0, "mov.u64 %0, %%clock64;") \
+  IN(TIMER, "globaltimer", "I:", A, 0, "mov.u64 %0, %%globaltimer;") \
+  IN(TIMERLO, "globaltimer_lo", "i:", A, 0, "mov.u32 %0, %%globaltimer_lo;") \
+  IN(ACTIVE, "activemask", "u:", A, 0, "__activemask()") \
+  IN(MATCHANY, "match.any", "u:uu", M, 70, "__match_any_sync($1, $0)") \
+  IN(MATCHANY64, "match.any", "u:Uu", M, 70, "__match_any_sync($1, $0)") \
+  IN(MATCHALL, "match.all", "u:uu", M, 70, \
      "{.reg .pred p; match.all.sync.b32 %0|p, %1, %2;}") \
-  IN(MATCHALL64, "match.all", "u:Uu", 0, 70, \
+  IN(MATCHALL64, "match.all", "u:Uu", M, 70, \
      "{.reg .pred p; match.all.sync.b64 %0|p, %1, %2;}") \
-  IN(VOTEANY, "vote.any", "p:pu", 0, 0, "(__any_sync($1, $0) != 0)") \
-  IN(VOTEALL, "vote.all", "p:pu", 0, 0, "(__all_sync($1, $0) != 0)") \
-  IN(VOTEUNI, "vote.uni", "p:pu", 0, 0, "{.reg .pred p, q; " \
+  IN(VOTEANY, "vote.any", "p:pu", M, 0, "(__any_sync($1, $0) != 0)") \
+  IN(VOTEALL, "vote.all", "p:pu", M, 0, "(__all_sync($1, $0) != 0)") \
+  IN(VOTEUNI, "vote.uni", "p:pu", M, 0, "{.reg .pred p, q; " \
      "setp.ne.u32 p, %1, 0; vote.sync.uni.pred q, p, %2; " \
      "selp.u32 %0, 1, 0, q;}") \
-  IN(VOTEBALLOT, "vote.ballot", "u:pu", 0, 0, "__ballot_sync($1, $0)") \
-  IN(REDADD, "redux.add", "=:uu", 0, 80, "__reduce_add_sync($1, $0)") \
-  IN(REDMIN, "redux.min", "i:iu", 0, 80, "__reduce_min_sync($1, $0)") \
-  IN(REDMINU, "redux.min", "u:uu", 0, 80, "__reduce_min_sync($1, $0)") \
-  IN(REDMAX, "redux.max", "i:iu", 0, 80, "__reduce_max_sync($1, $0)") \
-  IN(REDMAXU, "redux.max", "u:uu", 0, 80, "__reduce_max_sync($1, $0)") \
-  IN(REDAND, "redux.and", "=:uu", 0, 80, "__reduce_and_sync($1, $0)") \
-  IN(REDOR, "redux.or", "=:uu", 0, 80, "__reduce_or_sync($1, $0)") \
-  IN(REDXOR, "redux.xor", "=:uu", 0, 80, "__reduce_xor_sync($1, $0)") \
+  IN(VOTEBALLOT, "vote.ballot", "u:pu", M, 0, "__ballot_sync($1, $0)") \
+  IN(REDADD, "redux.add", "=:uu", M, 80, "__reduce_add_sync($1, $0)") \
+  IN(REDMIN, "redux.min", "i:iu", M, 80, "__reduce_min_sync($1, $0)") \
+  IN(REDMINU, "redux.min", "u:uu", M, 80, "__reduce_min_sync($1, $0)") \
+  IN(REDMAX, "redux.max", "i:iu", M, 80, "__reduce_max_sync($1, $0)") \
+  IN(REDMAXU, "redux.max", "u:uu", M, 80, "__reduce_max_sync($1, $0)") \
+  IN(REDAND, "redux.and", "=:uu", M, 80, "__reduce_and_sync($1, $0)") \
+  IN(REDOR, "redux.or", "=:uu", M, 80, "__reduce_or_sync($1, $0)") \
+  IN(REDXOR, "redux.xor", "=:uu", M, 80, "__reduce_xor_sync($1, $0)") \
   /* value, lane or distance, mask; immediate: segment mask and clamp */ \
-  IN(SHUFIDX, "shfl.idx", "=:uuu", 0, 0, \
+  IN(SHUFIDX, "shfl.idx", "u:uiu", M, 0, \
      "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
-  IN(SHUFUP, "shfl.up", "=:uuu", 0, 0, \
+  IN(SHUFIDXI, "shfl.idx", "i:iiu", M, 0, \
+     "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFIDXF, "shfl.idx", "f:fiu", M, 0, \
+     "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFUP, "shfl.up", "u:uiu", M, 0, \
      "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
-  IN(SHUFDOWN, "shfl.down", "=:uuu", 0, 0, \
+  IN(SHUFUPI, "shfl.up", "i:iiu", M, 0, \
+     "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFUPF, "shfl.up", "f:fiu", M, 0, \
+     "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFDOWN, "shfl.down", "u:uiu", M, 0, \
      "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
-  IN(SHUFBFLY, "shfl.bfly", "=:uuu", 0, 0, \
+  IN(SHUFDOWNI, "shfl.down", "i:iiu", M, 0, \
+     "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFDOWNF, "shfl.down", "f:fiu", M, 0, \
+     "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLY, "shfl.bfly", "u:uiu", M, 0, \
+     "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLYI, "shfl.bfly", "i:iiu", M, 0, \
+     "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLYF, "shfl.bfly", "f:fiu", M, 0, \
      "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;")
 
 typedef enum IntrinId {
-#define IN(id, name, sig, flags, sm, text) IN_##id,
+#define IN(id, name, sig, class, sm, text) IN_##id,
   INTRINS(IN)
 #undef IN
   IN_COUNT
 } IntrinId;
 
-enum { INTRIN_P = 1, INTRIN_L = 2 };
+typedef enum IntrinClass {
+  INTRIN_P = 1, INTRIN_L, INTRIN_A, INTRIN_M
+} IntrinClass;
 typedef struct Intrin {
   const char *name, *sig, *text;
-  uint8_t flags, sm;
+  uint8_t class, sm;
 } Intrin;
 
 const Intrin *intrin_row(IntrinId id);
 int intrin_arity(IntrinId id);
+static inline bool intrin_pure(IntrinId id) {
+  return intrin_row(id)->class <= INTRIN_L;
+}
 DType intrin_operand(IntrinId id, int k);  // type of operand k
 DType intrin_result(IntrinId id);          // `=` is operand 0's
 // Does row `id` take operands of these types, as they are (exact) or in
@@ -170,8 +193,17 @@ static inline int64_t intrin_imm(const Ins *i) { return i->imm >> 16; }
 // have the row's types.
 Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 
-// A pure row without L on raw bits (zero-extended): what one lane computes.
+// A row of class P on raw bits (zero-extended): what one lane computes.
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
+
+// Shuffles: four kinds, each of three types.
+typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
+static inline bool intrin_is_shuffle(IntrinId id) {
+  return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;
+}
+static inline ShuffleKind intrin_shuffle(IntrinId id) {
+  return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
+}
 
 // ---- how an access to memory is to be done: Ins.flags of LD, ST, ATOMIC ----
 // Fields of 3 bits: how the caches are used, order among threads, for whom,

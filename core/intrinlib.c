@@ -280,11 +280,43 @@ static int l_smem_budget(lua_State *L) {
   return 1;
 }
 
+// ---- the tables ----
+
+// ops() -> {{name=, effect=, who=}, ...}: rows of ops.h, "who" as there
+static int l_ops(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int k = 0; k < OP_COUNT; k++) {
+    lua_createtable(L, 0, 3);
+    face_set_str(L, "name", op_name((Op)k));
+    face_set_bool(L, "effect", op_flags((Op)k) & OPF_E);
+    face_set_str(L, "who", who_name(op_who((Op)k)));
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+// intrinsics() -> {{name=, signature=, class=, sm=}, ...}: rows of intrin.h
+static int l_intrinsics(lua_State *L) {
+  static const char *const classes[] = {"", "P", "L", "A", "M"};
+  lua_createtable(L, IN_COUNT, 0);
+  for (int k = 0; k < IN_COUNT; k++) {
+    const Intrin *r = intrin_row((IntrinId)k);
+    lua_createtable(L, 0, 4);
+    face_set_str(L, "name", r->name);
+    face_set_str(L, "signature", r->sig);
+    face_set_str(L, "class", classes[r->class]);
+    face_set_int(L, "sm", r->sm);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
 void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic},
     {"access_load", l_access_load}, {"access_store", l_access_store},
     {"printf", l_printf}, {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
-    {"smem_budget", l_smem_budget}, {NULL, NULL}};
+    {"smem_budget", l_smem_budget}, {"ops", l_ops},
+    {"intrinsics", l_intrinsics}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

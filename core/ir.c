@@ -12,26 +12,38 @@
 // ---- the ops table ----
 
 static const char *const names[] = {
-#define OP(id, name, n, rule, flags, c) name,
+#define OP(id, name, n, rule, flags, who, c) name,
 #include "ops.h"
 #undef OP
 };
 
 static const unsigned char arities[] = {
-#define OP(id, name, n, rule, flags, c) n,
+#define OP(id, name, n, rule, flags, who, c) n,
 #include "ops.h"
 #undef OP
 };
 
 enum { P = OPF_P, E = OPF_E, B = OPF_B, M = OPF_M, X = OPF_X };
 static const unsigned char flagbits[] = {
-#define OP(id, name, n, rule, flags, c) flags,
+#define OP(id, name, n, rule, flags, who, c) flags,
+#include "ops.h"
+#undef OP
+};
+
+static const unsigned char whos[] = {
+#define LANE WHO_LANE
+#define MASK WHO_MASK
+#define WARP WHO_WARP
+#define FULL WHO_FULL
+#define ROW WHO_ROW
+#define TEXT WHO_TEXT
+#define OP(id, name, n, rule, flags, who, c) who,
 #include "ops.h"
 #undef OP
 };
 
 static const char *const ctexts[] = {
-#define OP(id, name, n, rule, flags, c) c,
+#define OP(id, name, n, rule, flags, who, c) c,
 #include "ops.h"
 #undef OP
 };
@@ -40,6 +52,13 @@ const char *op_name(Op op) { return names[op]; }
 int op_arity(Op op) { return arities[op]; }
 unsigned op_flags(Op op) { return flagbits[op]; }
 const char *op_c(Op op) { return ctexts[op]; }
+Who op_who(Op op) { return (Who)whos[op]; }
+
+const char *who_name(Who who) {
+  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
+                                  "text"};
+  return t[who];
+}
 
 const char *ir_space(Space s) {
   static const char *const spaces[] = {
@@ -357,8 +376,7 @@ static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
       break;
     case OP_ARG: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPWAIT:
     case OP_MMA: case OP_MATRIX: case OP_BAR: case OP_BARARRIVE:
-    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
-    case OP_FENCE: case OP_ASM: case OP_PRINTF: case OP_TRAP:
+    case OP_ATOMIC: case OP_FENCE: case OP_ASM: case OP_PRINTF: case OP_TRAP:
       buf_printf(cx, out, " #%" PRId64, i->imm);
       break;
     default: break;

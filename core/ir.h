@@ -10,7 +10,7 @@
 typedef uint32_t Ref;  // index of an instruction; 0: none
 
 typedef enum Op {
-#define OP(id, name, n, rule, flags, c) OP_##id,
+#define OP(id, name, n, rule, flags, who, c) OP_##id,
 #include "ops.h"
 #undef OP
   OP_COUNT
@@ -45,8 +45,6 @@ typedef enum MathFn {
   MF_COUNT
 } MathFn;
 
-typedef enum ShflKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShflKind;
-typedef enum VoteKind { VO_ANY, VO_ALL, VO_BALLOT } VoteKind;
 typedef enum AtomicKind {
   AT_ADD, AT_MIN, AT_MAX, AT_AND, AT_OR, AT_XOR, AT_EXCH, AT_CAS, AT_COUNT
 } AtomicKind;
@@ -185,6 +183,12 @@ const char *op_name(Op op);
 int op_arity(Op op);
 unsigned op_flags(Op op);
 const char *op_c(Op op);
+// Who does an operation together: see ops.h.
+typedef enum Who {
+  WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
+} Who;
+Who op_who(Op op);
+const char *who_name(Who who);  // "lane"
 const char *math_name(MathFn f);
 int math_arity(MathFn f);
 enum { OPF_P = 1, OPF_E = 2, OPF_B = 4, OPF_M = 8, OPF_X = 16 };
@@ -197,6 +201,8 @@ void ir_dump(Ctx *cx, const Fn *fn, Buf *out);
 // check.c: verifies types, arity, regions, visibility, register indices and
 // atom operands; fails with ERR_INTERNAL naming the instruction.
 void check_fn(Ctx *cx, const Fn *fn);
+// Who does i together: as its op says, or its row (never WHO_ROW).
+Who check_who(const Ins *i);
 
 // ---- a kernel made ready to run: what both back ends get ----
 typedef struct LaunchArg {

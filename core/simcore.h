@@ -120,6 +120,8 @@ typedef struct SimIns {
   bool wide;           // result has 64-bit lanes
   uint8_t head;        // END: Op of its region; FOR: uniform bounds
   uint8_t sem, scope;  // LD, ST, ATOMIC: order and for whom; 0: weak
+  uint8_t who;         // Who: the lanes that must do it together
+  uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
   uint32_t jump;       // index of an instruction
   uint32_t src;        // index into Fn.src

@@ -240,73 +240,44 @@ static void copy(SimWarp *w, const SimIns *i) {
   }
 }
 
-// ---- warp-wide operations ----
+// ---- what lanes do together ----
 
-bool simexec_together(SimWarp *w, const SimIns *i, uint32_t want) {
+// The lanes of `want` are to be here, and no others: else that is a fault.
+static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   if (w->active == want) return true;
   uint32_t lack = want & ~w->active;
   SimFault *f = simreport_fault(w, SIM_DIVERGENT,
                                 __builtin_ctz(lack ? lack : w->active),
                                 i->src, 0, -1, 0);
   if (f) {
-    f->value[0] = __builtin_popcount(w->active);
-    f->value[1] = __builtin_popcount(want);
+    f->value[0] = w->active;
+    f->value[1] = want;
+    f->r.offset = i->who == WHO_MASK;
   }
   return false;
 }
 
-static int shuffle_from(const SimIns *i, int l, int b) {
-  int width = (int)(i->imm >> 8);
-  if (width <= 0 || width > LANES) width = LANES;
-  int base = l & ~(width - 1), from;
-  switch ((ShflKind)(i->imm & 0xff)) {
-    case SH_IDX: return base | (b & (width - 1));
-    case SH_UP: from = l - b; return from < base ? l : from;
-    case SH_DOWN: from = l + b; return from >= base + width ? l : from;
-    case SH_BFLY: from = l ^ (b & 31); return from >= base + width ? l : from;
-  }
-  return l;
+// Is the warp here? Without it, nothing after a barrier means anything.
+static bool all_here(SimWarp *w, const SimIns *i) {
+  if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
+  if (i->who == WHO_WARP) w->cta->stop = true;
+  return false;
 }
 
-static void shuffle(SimWarp *w, const SimIns *i) {
-  uint64_t out[LANES];
-  int from[LANES];
-  simorder_meet(w, w->active);
-  for (int l = 0; l < LANES; l++) {
-    from[l] = shuffle_from(i, l, (int)u32_at(w, i->b)[l]) & 31;
-    out[l] = lane_bits(w, i->a, i->wide, from[l]);
-    if (!(w->active >> l & 1) || w->active >> from[l] & 1) continue;
-    SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
-    if (f) f->value[0] = from[l];
+void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
+  uint32_t here = w->active;
+  const uint32_t *mask = u32_at(w, i->mask);
+  for (uint32_t left = here; left; left &= ~w->active) {
+    uint32_t m = mask[__builtin_ctz(left)];
+    w->active = 0;
+    for (int l = 0; l < LANES; l++)
+      w->active |= (uint32_t)(mask[l] == m) << l;
+    w->active &= left;
+    together(w, i, m & w->valid);
+    simorder_meet(w, w->active);
+    if (each) each(w, i);
   }
-  simtaint_shuffle(w, i, from);
-  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, out[l]);
-}
-
-static void vote(SimWarp *w, const SimIns *i) {
-  uint32_t m = mask_of(w, i->a) & w->active, r = 0;
-  simorder_meet(w, w->active);
-  switch ((VoteKind)i->imm) {
-    case VO_ANY: r = m != 0; break;
-    case VO_ALL: r = m == w->active; break;
-    case VO_BALLOT: r = m; break;
-  }
-  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, r);
-}
-
-static void reduce(SimWarp *w, const SimIns *i) {
-  static const uint8_t op[] = {OP_ADD, OP_MIN, OP_MAX, OP_AND, OP_OR, OP_XOR};
-  simorder_meet(w, w->active);
-  uint64_t r = 0;
-  bool first = true;
-  for (int l = 0; l < LANES; l++) {
-    if (!(w->active >> l & 1)) continue;
-    uint64_t u = lane_bits(w, i->a, i->wide, l);
-    r = first || i->imm > AT_XOR
-          ? u : simalu_op((Op)op[i->imm], (DType)i->type, r, u);
-    first = false;
-  }
-  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, r);
+  w->active = here;
 }
 
 // ---- regions ----
@@ -470,18 +441,8 @@ static void print(SimWarp *w, const SimIns *i) {
 }
 
 static void barrier(SimWarp *w, const SimIns *i, bool wait) {
-  if (!simexec_together(w, i, w->valid)) {
-    w->cta->stop = true;  // nothing after it means anything
-    return;
-  }
   int64_t n = i->a ? index_at(w, i->a, false, 0) : 0;
   simcta_arrive(w, i, (int)i->imm, n, wait);
-}
-
-static void syncwarp(SimWarp *w, const SimIns *i) {
-  uint32_t want = i->a ? u32_at(w, i->a)[0] & w->valid : w->valid;
-  simexec_together(w, i, want);
-  simorder_meet(w, w->active);
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {
@@ -492,6 +453,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
 
 // One instruction; false: another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
+  if (i->who > WHO_MASK && !all_here(w, i)) return true;
   switch ((Op)i->op) {
     case OP_LD: load(w, i); return !i->sem;  // it may poll
     case OP_ST: store(w, i); return true;
@@ -505,10 +467,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
     case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
-    case OP_SYNCWARP: syncwarp(w, i); return true;
-    case OP_SHFL: shuffle(w, i); return true;
-    case OP_VOTE: vote(w, i); return true;
-    case OP_REDUX: reduce(w, i); return true;
+    case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
     case OP_ATOMIC: simmem_atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
     case OP_PRINTF: print(w, i); return true;

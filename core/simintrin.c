@@ -67,12 +67,11 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- what lanes do together ----
 
-// All lanes of the mask are here, and no others: else that is a fault.
-static void meet(SimWarp *w, const SimIns *i, IntrinId id) {
-  int at = __builtin_ctz(w->active), k = intrin_arity(id) - 1;
-  uint32_t mask = (uint32_t)operand(w, i, id, k, at);
-  simexec_together(w, i, mask & w->valid);
-  simorder_meet(w, w->active);
+// Each of these is done by one group of lanes: w->active.
+
+static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
+  for (uint32_t m = w->active; m; m &= m - 1)
+    set_lane(w, i->d, i->wide, __builtin_ctz(m), u);
 }
 
 static void match(SimWarp *w, const SimIns *i, IntrinId id) {
@@ -87,9 +86,11 @@ static void match(SimWarp *w, const SimIns *i, IntrinId id) {
     if (w->active >> l & 1) one = same[l];
   }
   bool all = id == IN_MATCHALL || id == IN_MATCHALL64;
-  for (int l = 0; l < LANES; l++)
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
     set_lane(w, i->d, false, l, !all ? same[l]
                                 : one == w->active ? one : 0);
+  }
 }
 
 static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
@@ -103,7 +104,7 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
     case IN_VOTEUNI: r = m == 0 || m == w->active; break;
     default: r = m; break;
   }
-  fill(w, i, r);
+  tell(w, i, r);
 }
 
 static Op reduction(IntrinId id) {
@@ -123,37 +124,58 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   for (left &= left - 1; left; left &= left - 1)
     r = simalu_op(reduction(id), intrin_operand(id, 0), r,
                   operand(w, i, id, 0, __builtin_ctz(left)));
-  fill(w, i, r);
+  tell(w, i, r);
 }
 
 // The lane that lane l reads: c packs a clamp and the mask of segments.
-static int shuffle_from(IntrinId id, int l, int b, int64_t c) {
+static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   int seg = (int)(c >> 8 & 31), clamp = (int)(c & 31);
   int most = (l & seg) | (clamp & ~seg), least = l & seg, from;
-  switch ((int)id) {
-    case IN_SHUFUP:
+  switch (kind) {
+    case SH_UP:
       from = l - b;
       return from >= most ? from : l;
-    case IN_SHUFDOWN: from = l + b; break;
-    case IN_SHUFBFLY: from = l ^ b; break;
+    case SH_DOWN: from = l + b; break;
+    case SH_BFLY: from = l ^ b; break;
     default: from = least | (b & ~seg); break;
   }
   return from <= most ? from : l;
 }
 
-static void shuffle(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
+// That a lane of the mask is not here, or one of others is, was told already.
+static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t out[LANES];
+  uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;
   int from[LANES];
   for (int l = 0; l < LANES; l++) {
     int b = (int)(operand(w, i, id, 1, l) & 31);
-    from[l] = shuffle_from(id, l, b, imm) & 31;
+    from[l] = shuffle_from(intrin_shuffle(id), l, b, i->imm >> 16) & 31;
     out[l] = operand(w, i, id, 0, from[l]);
-    if (!(w->active >> l & 1) || w->active >> from[l] & 1) continue;
+    if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
     if (f) f->value[0] = from[l];
   }
   simtaint_shuffle(w, i, from);
-  for (int l = 0; l < LANES; l++) set_lane(w, i->d, i->wide, l, out[l]);
+  for (uint32_t m = w->active; m; m &= m - 1)
+    set_lane(w, i->d, i->wide, __builtin_ctz(m), out[__builtin_ctz(m)]);
+}
+
+static void together(SimWarp *w, const SimIns *i) {
+  IntrinId id = (IntrinId)(i->imm & 0xffff);
+  switch ((int)id) {
+    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
+    case IN_MATCHALL64:
+      match(w, i, id);
+      return;
+    case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI: case IN_VOTEBALLOT:
+      vote(w, i, id);
+      return;
+    case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
+    case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
+      reduce(w, i, id);
+      return;
+    default: shuffle(w, i, id); return;
+  }
 }
 
 // ---- all of them ----
@@ -172,22 +194,14 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
       return;
     case IN_ACTIVE: fill(w, i, w->active); return;
     case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
-    case IN_MATCHALL64:
-      meet(w, i, id);
-      match(w, i, id);
-      return;
-    case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI: case IN_VOTEBALLOT:
-      meet(w, i, id);
-      vote(w, i, id);
-      return;
-    case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
-    case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
-      meet(w, i, id);
-      reduce(w, i, id);
-      return;
-    case IN_SHUFIDX: case IN_SHUFUP: case IN_SHUFDOWN: case IN_SHUFBFLY:
-      meet(w, i, id);
-      shuffle(w, i, id, imm);
+    case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
+    case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
+    case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
+    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
+    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
+    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
+    case IN_SHUFBFLYF:
+      simexec_groups(w, i, together);
       return;
     case IN_POPC: case IN_POPC64: case IN_CLZ: case IN_CLZ64: case IN_BREV:
     case IN_BREV64: case IN_BFIND: case IN_BFINDS: case IN_BFIND64:

@@ -66,11 +66,9 @@ static bool find_uniform(Prog *g, Ref r) {
   switch ((int)i->op) {
     case OP_CONST: case OP_ARG: return true;
     case OP_SREG: return sreg_uniform(g, i->imm);
-    case OP_LD: case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
-      return false;
-    case OP_ASK: return false;
+    case OP_LD: case OP_ATOMIC: case OP_ASK: return false;
     case OP_INTRIN:
-      if (intrin_row(intrin_id(i))->flags & INTRIN_L) return false;
+      if (intrin_row(intrin_id(i))->class == INTRIN_L) return false;
       break;
     case OP_VAR: if (g->bad[r]) return false; break;
     default: break;
@@ -158,10 +156,8 @@ static void want_operands(Prog *g, Ref r) {
       want_ext(g, i);
       return;
     case OP_IF: case OP_BREAKIF: lanes = !g->uni[i->a[0]]; break;
-    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: lanes = false; break;
-    case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ASK: case OP_TRAP:
-      lanes = true;
-      break;
+    case OP_BAR: case OP_BARARRIVE: lanes = false; break;
+    case OP_SYNCWARP: case OP_ASK: case OP_TRAP: lanes = true; break;
     default: break;
   }
   want_ext(g, i);
@@ -186,8 +182,8 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
 
 static bool has_value(const Ins *i) {
   switch ((int)i->op) {
-    case OP_LD: case OP_SHFL: case OP_VOTE: case OP_REDUX: case OP_ATOMIC:
-    case OP_ASK: case OP_VAR: case OP_FOR: return true;
+    case OP_LD: case OP_ATOMIC: case OP_ASK: case OP_VAR: case OP_FOR:
+      return true;
     case OP_GMEM: case OP_NOP: return false;
     default: return is_pure(i);
   }
@@ -411,7 +407,7 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->wide = sim_wide((DType)i->type);
   switch ((int)i->op) {
     case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_CVT:
-    case OP_BITCAST: case OP_VOTE:
+    case OP_BITCAST:
       d->type = (uint8_t)ir_type(g->fn, o);
       break;
     case OP_VSET:
@@ -430,8 +426,9 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
                 .imm = i->imm, .uniform = g->uni[r],
-                .spread = g->spread[r]};
+                .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
+  d->mask = d->c ? d->c : d->b ? d->b : d->a;
   switch ((int)i->op) {
     case OP_COPY: case OP_CPASYNC: decode_copy(g, i, d); break;
     case OP_LD: case OP_ST: case OP_FILL: case OP_ATOMIC:

@@ -66,8 +66,11 @@ static inline uint64_t unit_mask(const SimMem *m) {
 }
 
 // ---- simexec.c ----
-// Are all threads in `want` at this operation? If not, that is a fault.
-bool simexec_together(SimWarp *w, const SimIns *i, uint32_t want);
+// The lanes that are here meet in groups of one mask: `each` (NULL: nothing)
+// runs for every group, w->active being its lanes. That they are not those
+// that their mask names is a fault.
+typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
+void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
 // ---- simtaint.c ----
 // A fault if unit `unit` of registers is undefined in a lane of mask.

@@ -166,8 +166,13 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   long long a = (long long)f->value[0], b = (long long)f->value[1];
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
-      simreport_printf(t, "%lld of the warp's %lld threads are at an "
-                       "operation that all must do together", a, b);
+      if (f->r.offset)
+        simreport_printf(t, "lanes 0x%08llx are at an operation whose mask "
+                         "names 0x%08llx", a, b);
+      else
+        simreport_printf(t, "%d of the warp's %d threads are at an operation "
+                         "that all must do together", __builtin_popcountll(
+                           (uint64_t)a), __builtin_popcountll((uint64_t)b));
       break;
     case SIM_BARRIER:
       if (b == 0)

@@ -127,18 +127,18 @@ static void assign(SimWarp *w, const SimIns *i) {
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
   if (!w->tainted) return;
   SimTaint t = *taint_at(w, i->a);
-  uint32_t m = 0;
-  for (int l = 0; l < LANES; l++) m |= (t.mask >> from[l] & 1) << l;
+  uint32_t m = taint_at(w, i->d)->mask & ~w->active;
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1) m |= (t.mask >> from[l] & 1) << l;
   t.mask = m;
   *taint_at(w, i->d) = t;
 }
 
 // ---- around an instruction ----
 
-// Shuffles of intrin.h pass on what they move.
+// Shuffles pass on what they move.
 static bool moves(const SimIns *i) {
-  IntrinId id = (IntrinId)(i->imm & 0xffff);
-  return id >= IN_SHUFIDX && id <= IN_SHUFBFLY;
+  return intrin_is_shuffle((IntrinId)(i->imm & 0xffff));
 }
 
 static void ask(SimWarp *w, const SimIns *i) {
@@ -178,11 +178,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_IF: case OP_BREAKIF:
       if (!i->uniform) use(w, i, i->a, w->active);
       break;
-    case OP_VOTE: case OP_REDUX: case OP_TRAP:
-      use(w, i, i->a, w->active);
-      break;
+    case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
     case OP_ASK: ask(w, i); break;
-    case OP_SHFL: use(w, i, i->b, w->active); break;
     case OP_PRINTF:
       p = i->x;
       for (uint32_t k = 0; k < p->n; k++) use(w, i, p->slot[k], w->active);
@@ -200,7 +197,7 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
     case OP_ASK:
       if (!moves(i)) clear(w, i);
       break;
-    case OP_ATOMIC: case OP_VOTE: case OP_REDUX: case OP_FOR:
+    case OP_ATOMIC: case OP_FOR:
       clear(w, i);
       break;
     case OP_VSET: assign(w, i); break;

@@ -83,7 +83,6 @@ static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
 
 void simtensor_matrix(SimWarp *w, const SimIns *i) {
   const SimMatrix *x = i->x;
-  if (!simexec_together(w, i, FULL)) return;
   simorder_meet(w, w->active);
   if (x->from.mem) {
     matrix_move(w, i, x);
@@ -505,7 +504,6 @@ static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
 void simtensor_mma(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
   bool alone = x->row->flags & AMF_THREAD;
-  if (!alone && !simexec_together(w, i, FULL)) return;
   define(w, i, x);
   if (alone) {
     if (x->row->flags & AMF_FMA) fma_lanes(w, x);

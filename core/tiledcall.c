@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "intrin.h"
+
 static int64_t count(Ctx *cx, Layout l, const char *what) {
   if (!tup_static(l.shape))
     ctx_fail(cx, ERR_STATIC, "%s needs static shapes, got %s", what,
@@ -240,10 +242,9 @@ static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ref bit = ir_op2(cx, fn, OP_AND, ir_sreg(cx, fn, SR_LANE),
                    ir_int(cx, fn, DT_I32, num));
   Ref upper = ir_op2(cx, fn, OP_NE, bit, ir_int(cx, fn, DT_I32, 0));
-  Ins ins = {.op = OP_SHFL, .type = DT_U32, .imm = SH_BFLY | 32 << 8};
-  ins.a[0] = ir_op3(cx, fn, OP_SEL, upper, x[0], x[1]);
-  ins.a[1] = ir_int(cx, fn, DT_I32, num);
-  Ref got = ir_emit(cx, fn, ins);
+  Ref of[3] = {ir_op3(cx, fn, OP_SEL, upper, x[0], x[1]),
+               ir_int(cx, fn, DT_I32, num), ir_int(cx, fn, DT_U32, UINT32_MAX)};
+  Ref got = intrin_emit(cx, fn, IN_SHUFBFLY, 31, of);
   Ref y[2] = {ir_op3(cx, fn, OP_SEL, upper, got, x[0]),
               ir_op3(cx, fn, OP_SEL, upper, x[1], got)};
   for (int i = 0; i < 2; i++) store_word(k, to[i], y[i]);

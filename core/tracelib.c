@@ -633,45 +633,13 @@ static int l_effect(lua_State *L) {
   for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
     if (strcmp(ops[k].name, name) != 0) continue;
     Ins i = {.op = (uint8_t)ops[k].op, .imm = luaL_optinteger(L, 2, 0)};
+    DType t = op_who(ops[k].op) == WHO_MASK ? DT_U32 : DT_I32;
     if (!lua_isnoneornil(L, 3))
-      i.a[0] = face_check_value(cx, L, 3,
-                                ops[k].op == OP_SYNCWARP ? DT_U32 : DT_I32);
+      i.a[0] = ir_cvt(cx, fn, t, face_check_value(cx, L, 3, t));
     ir_emit(cx, fn, i);
     return 0;
   }
   return luaL_error(L, "no effect '%s'", name);
-}
-
-// warp(op, imm, value[, lane]) -> value of the type stated by the op
-static int l_warp(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  const char *name = luaL_checkstring(L, 1);
-  Fn *fn = face_tracing(cx, L, name);
-  lua_Integer imm = luaL_checkinteger(L, 2);
-  Ins i = {.imm = imm};
-  if (strcmp(name, "shfl") == 0) {
-    Ref v = face_check_value(cx, L, 3, DT_NONE);
-    Ref lane = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 4, DT_NONE));
-    i.op = OP_SHFL;
-    i.type = (uint8_t)ir_type(fn, v);
-    i.a[0] = v;
-    i.a[1] = lane;
-  } else if (strcmp(name, "vote") == 0) {
-    i.op = OP_VOTE;
-    i.type = imm == VO_BALLOT ? DT_U32 : DT_BOOL;
-    i.a[0] = face_check_value(cx, L, 3, DT_BOOL);
-  } else if (strcmp(name, "redux") == 0) {
-    i.op = OP_REDUX;
-    i.a[0] = face_check_value(cx, L, 3, DT_NONE);
-    i.type = (uint8_t)ir_type(fn, i.a[0]);
-    if (i.type != DT_I32 && i.type != DT_U32)
-      face_error(L, ERR_TYPE, "a warp reduction of %s: i32 or u32 is needed",
-                 dtype_name((DType)i.type));
-  } else {
-    return luaL_error(L, "no warp operation '%s'", name);
-  }
-  trace_push(L, cx, ir_emit(cx, fn, i));
-  return 1;
 }
 
 // ---- opening ----
@@ -686,7 +654,7 @@ void tracelib_open(lua_State *L) {
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
     {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
-    {"warp", l_warp}, {NULL, NULL}};
+    {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
     {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},

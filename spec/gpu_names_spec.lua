@@ -175,6 +175,20 @@ rows("lanes: masks, votes, matches", "u32", "u32", 18, function(a, b)
           u(arch.make_warp_uniform(b))}
 end)
 
+rows("lanes: groups of a mask each", "u32", "u32", 6, function(a, b)
+  local key = a & 3
+  local m = arch.match_sync(0xffffffff, key)
+  local first = arch.popc((m & -m) - 1)
+  local f = (b & 0x7fffff | 0x3f000000):bitcast(cute.f32)
+  local function redux(kind, opts)
+    return arch.warp_redux_sync(f, kind, m, opts):bitcast(cute.u32)
+  end
+  return {arch.shuffle_sync(b, first, 32, m),
+          arch.warp_redux_sync(b, "add", m),
+          arch.vote_ballot_sync((b & 1):eq(1), m), redux "fmax",
+          redux "fmin", redux("fmax", {abs = true, nan = true})}
+end)
+
 rows("lanes: shuffles and reductions", "u32", "u32", 13, function(a, b)
   local half, lane = cute.var(0, cute.u32), arch.lane_idx()
   cute.when(lane:ge(16), function()

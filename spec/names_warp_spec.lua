@@ -156,6 +156,48 @@ describe("lanes", function()
     end
   end)
 
+  it("reduce floats of a mask, and NaN", function()
+    local nan = 0 / 0
+    local x, o = cute.zeros({32}, "f32"), cute.zeros({32, 6}, "f32")
+    local v = {}
+    for l = 0, 31 do
+      v[l] = l % 8 == 3 and nan or l % 8 == 5 and -0.0 or l // 8 - l % 8 * 0.5
+      if l >= 24 then v[l] = nan end
+      x[l] = v[l]
+    end
+    ok(launch(function(a, out)
+      local t = arch.lane_idx()
+      local m = arch.match_sync(0xffffffff, t // 8)
+      local y, r = a[t], {}
+      for _, kind in ipairs {"fmax", "fmin"} do
+        for _, opts in ipairs {{}, {nan = true}, {abs = true}} do
+          r[#r + 1] = arch.warp_redux_sync(y, kind, m, opts)
+        end
+      end
+      for j, q in ipairs(r) do out[{t, j - 1}] = q end
+    end, {x, o}))
+    local function bits(f) return (string.unpack("I4", string.pack("f", f))) end
+    for l = 0, 31 do
+      local most, least, far, near = -math.huge, math.huge, 0, math.huge
+      for k = l // 8 * 8, l // 8 * 8 + 7 do
+        if v[k] == v[k] then
+          most, far = math.max(most, v[k]), math.max(far, math.abs(v[k]))
+          near = math.min(near, math.abs(v[k]))
+          least = math.min(least, v[k])
+        end
+      end
+      local want = {most, nan, far, least, nan, near}
+      for j = 1, 6 do
+        local w = l >= 24 and nan or want[j]
+        if w ~= w then assert.equal(0x7fffffff, bits(o(l, j - 1)))
+        else assert.equal(w, o(l, j - 1)) end
+      end
+    end
+    raises("'fmax' of f64: f32 or narrower is needed", launch, function(a)
+      arch.warp_redux_sync(a[0]:to(cute.f64), "fmax")
+    end, {x})
+  end)
+
   it("come in groups of a power of two", function()
     local o = cute.zeros({32}, "f32")
     for _, width in ipairs {33, 0, 12, -4, 8.0} do

@@ -99,7 +99,7 @@ describe("lanes that meet", function()
       function() arch.vote_sync_op(arch.lane_idx():lt(3), "ballot", 0xffff) end,
       function() arch.match_sync(0xffff, arch.lane_idx()) end,
       function() arch.shuffle_sync_bfly(arch.lane_idx(), 1, 32, 0xffff) end,
-      function() arch.vote_ballot_sync(arch.lane_idx():lt(3)) end} do
+      function() arch.vote_ballot_sync(arch.lane_idx():lt(3), 0xffff) end} do
       assert.equal("", (halves(function(tid)
         cute.when(tid:lt(16), meet)
         return cute.where(tid:lt(16), 15 - tid, tid)

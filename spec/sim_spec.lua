@@ -442,7 +442,7 @@ describe("order", function()
       local tid = arch.thread_idx()
       base = line()
       cute.when(tid:lt(16), function()
-        a[tid] = arch.shuffle_sync_down(a[tid], 1)
+        a[tid] = arch.shuffle_sync_down(a[tid], 1, 32, 0xffff)
       end)
     end, ramp(32))
     assert.are.same({"inactive-lane 2 -: shuffle reads lane 16, which takes "

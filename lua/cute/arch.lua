@@ -58,7 +58,10 @@ function arch.barrier_arrive(id, threads)
 end
 
 --- The lanes of the warp meet (__syncwarp).
-function arch.sync_warp(mask) core.effect("syncwarp", 0, mask) end
+---@param mask? any lanes that take part, all when absent
+function arch.sync_warp(mask)
+  core.effect("syncwarp", 0, mask or 0xffffffff)
+end
 
 --- Closes a group of the cp.async copies issued so far.
 function arch.cp_async_commit_group() core.effect "cp_commit" end

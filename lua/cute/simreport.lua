@@ -30,7 +30,10 @@ local ADVICE = {
   ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
   ["block-race"] = "let one block do it, use atomics, or hand over with a "
     .. "release and an acquire for the gpu",
-  ["divergent"] = "move it out of the branch, so that all threads come",
+  ["divergent"] = "move it out of the branch, so that all threads come, or "
+    .. "name those that come in its mask, where it has one",
+  ["inactive-lane"] = "read lanes of the mask only: a narrower width, or a "
+    .. "mask with more lanes",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",
   ["deadlock"] = "some threads never come to the barrier that others wait at",

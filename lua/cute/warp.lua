@@ -2,7 +2,8 @@
 -- reductions of a warp.
 --
 -- `mask` names the lanes that take part: all of them must come there, and no
--- others. Without it all 32 do.
+-- others. Without it that is the whole warp. Lanes that come there with other
+-- masks are groups of their own.
 local core = require "cute.core"
 
 local warp = {}
@@ -29,7 +30,7 @@ function warp.lanemask_gt() return intrin "lanemask_gt" end
 -- Votes and matches
 ---------------------------------------------------------------------------
 
-local VOTES = {any = 0, all = 1, ballot = 2}
+local VOTES = {any = true, all = true, uni = true, ballot = true}
 
 --- A vote: "any", "all" or "uni" (all agree) give a boolean, "ballot" the
 -- lanes where it is true.
@@ -37,12 +38,9 @@ local VOTES = {any = 0, all = 1, ballot = 2}
 ---@param kind "any"|"all"|"uni"|"ballot"
 ---@param mask? any lanes that take part
 function warp.vote_sync_op(pred, kind, mask)
-  if not VOTES[kind] and kind ~= "uni" then
+  if not VOTES[kind] then
     core.fail("unknown-name", ("vote_sync_op: no kind '%s' (any, all, uni, "
       .. "ballot)"):format(tostring(kind)))
-  end
-  if not mask and VOTES[kind] then
-    return core.warp("vote", VOTES[kind], pred)
   end
   return intrin("vote." .. kind, pred, mask or FULL)
 end
@@ -78,11 +76,12 @@ end
 -- Shuffles
 ---------------------------------------------------------------------------
 
-local KINDS = {idx = 0, up = 1, down = 2, bfly = 3}
+local KINDS = {idx = true, up = true, down = true, bfly = true}
 
 -- A 64-bit value goes in two halves, a narrow one widened.
 local function by_words(value, move)
   local t = core.dtype_of(value)
+  if t == core.i32 or t == core.u32 or t == core.f32 then return move(value) end
   if t.bits == 32 then
     return move(value:bitcast(core.u32)):bitcast(t)
   end
@@ -114,8 +113,9 @@ function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
     core.fail("needs-static", "shuffle_sync_op: mask_and_clamp is a Lua "
       .. "integer of two 5-bit fields, not " .. tostring(c))
   end
+  local lane = core.cvt(offset, core.i32)
   return by_words(value, function(word)
-    return core.intrin("shfl." .. kind, c, word, offset, mask or FULL)
+    return core.intrin("shfl." .. kind, c, word, lane, mask or FULL)
   end)
 end
 
@@ -134,9 +134,6 @@ local function shuffle(kind)
     if lane == nil then
       core.fail("bad-argument", "shuffle_sync" .. (kind == "idx" and ""
         or "_" .. kind) .. "(value, lane or distance): the second is missing")
-    end
-    if not mask then
-      return core.warp("shfl", KINDS[kind] | width << 8, value, lane)
     end
     local clamp = kind == "up" and 0 or 31
     return warp.shuffle_sync_op(value, lane, mask, (32 - width) << 8 | clamp,
@@ -193,30 +190,50 @@ function warp.warp_reduction_sum(value, width)
   return warp.warp_reduction(value, function(a, b) return a + b end, width)
 end
 
-local REDUX = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5}
+local REDUX = {add = true, min = true, max = true, ["and"] = true,
+               ["or"] = true, xor = true}
 
-local function float_redux(value, kind, opts)
-  local f = kind:match "(m..)$"
-  if not f then
+-- The bits of an f32 as an i32 that is ordered as the numbers are, -0 before
+-- 0, and back.
+local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
+
+-- A NaN counts as the value that loses against all, with opts.nan as the one
+-- that wins; left alone it is the NaN 0x7fffffff.
+local function float_redux(value, kind, mask, opts)
+  local max = kind == "fmax" or kind == "max"
+  if not max and kind ~= "fmin" and kind ~= "min" then
     core.fail("type-mismatch", ("warp_redux_sync: '%s' of a float (there are "
       .. "max and min)"):format(kind))
   end
+  local t = core.dtype_of(value)
+  if t.bits > 32 then
+    core.fail("type-mismatch", ("warp_redux_sync: '%s' of %s: f32 or "
+      .. "narrower is needed"):format(kind, t.name))
+  end
+  if t ~= core.f32 then
+    return float_redux(value:to(core.f32), kind, mask, opts):to(t)
+  end
   if opts.abs then value = core.abs(value) end
-  return warp.warp_reduction(value, function(a, b)
-    if opts.nan then return core.intrin("f" .. f .. ".nan", 0, a, b) end
-    return core[f](a, b)
-  end)
+  local least, most = -1 << 31, 0x7fffffff
+  local nan = (not opts.nan == max) and least or most
+  local key = ordered(value:bitcast(core.i32))
+  key = core.where(value:eq(value), key, core.cvt(nan, core.i32))
+  key = intrin(max and "redux.max" or "redux.min", key, mask)
+  if nan == least then key = core.where(key:eq(least), most, key) end
+  return ordered(key):bitcast(core.f32)
 end
 
 --- One reduction over the warp (sm_80): "add" "min" "max" "and" "or" "xor" of
--- i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" of f32, by shuffles.
+-- i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" of floats.
 ---@param value any
 ---@param kind string
 ---@param mask? any lanes that take part
 ---@param opts? {abs: boolean, nan: boolean} of floats
 function warp.warp_redux_sync(value, kind, mask, opts)
   local t = core.typename(value) == "value" and core.dtype_of(value)
-  if t and t.is_float then return float_redux(value, kind, opts or {}) end
+  if t and t.is_float then
+    return float_redux(value, kind, mask or FULL, opts or {})
+  end
   if kind == "umin" or kind == "umax" then
     local r = warp.warp_redux_sync(value:to(core.u32), kind:sub(2), mask)
     return r:to(t)
@@ -224,8 +241,7 @@ function warp.warp_redux_sync(value, kind, mask, opts)
   if not REDUX[kind] then
     core.fail("unknown-name", "warp_redux_sync: no kind " .. tostring(kind))
   end
-  if not mask then return core.warp("redux", REDUX[kind], value) end
-  return intrin("redux." .. kind, value, mask)
+  return intrin("redux." .. kind, value, mask or FULL)
 end
 
 return warp

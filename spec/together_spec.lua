@@ -1,0 +1,252 @@
+-- Who must come together: every operation with an effect and every intrinsic,
+-- whole and inside a divergent branch, against what its table says.
+local core = require "cute.core"
+local cute = require "cute"
+local arch = cute.arch
+
+local HALF = 8            -- lanes that take the branch
+local NAMED = (1 << HALF) - 1
+
+local function smem(n, dtype)
+  return cute.make_smem_tensor(dtype or cute.i32, cute.make_layout({n}), 16)
+end
+
+local function rmem(n, dtype)
+  return cute.make_rmem_tensor(cute.make_layout({n}), dtype or cute.i32)
+end
+
+local function fragments(name)
+  local mma = cute.make_tiled_mma(name)
+  local thr = mma:get_slice(mma:size() == 1 and 0 or arch.thread_idx())
+  local m, n, k = table.unpack(mma.shape_mnk)
+  local a = thr:partition_fragment_A(cute.make_layout {m, k})
+  local b = thr:partition_fragment_B(cute.make_layout {n, k})
+  local c = thr:partition_fragment_C(cute.make_layout {m, n})
+  a:fill(1)
+  b:fill(1)
+  c:fill(0)
+  return mma, a, b, c
+end
+
+-- One way to do each operation: a function that prepares it outside of the
+-- branch, and gives what does it, with a mask where it takes one.
+local SAMPLES = {
+  smem = function() return function() smem(4) end end,
+  rmem = function() return function() rmem(4):fill(0) end end,
+  ld = function(x) return function() return x[arch.lane_idx()] end end,
+  st = function(x) return function() x[arch.lane_idx()] = 1 end end,
+  fill = function()
+    local r = rmem(4)
+    return function() r:fill(arch.lane_idx()) end
+  end,
+  copy = function(x)
+    local r = rmem(4)
+    return function()
+      cute.autovec_copy(cute.local_tile(x, {4}, {arch.lane_idx()}), r)
+    end
+  end,
+  ["cp.async"] = function(x)
+    local s = smem(256)
+    local g2s = cute.make_tiled_copy(
+      cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.i32, 128),
+      cute.make_layout {32}, cute.make_layout {4})
+    local thr = g2s:get_slice(arch.thread_idx())
+    local from, to = thr:partition_S(x), thr:partition_D(s)
+    return function() cute.copy(g2s, from, to) end
+  end,
+  ["cp.async.commit"] = function() return arch.cp_async_commit_group end,
+  ["cp.async.wait"] = function()
+    return function() arch.cp_async_wait_group(0) end
+  end,
+  matrix = function()
+    local s = smem(64, cute.f16)
+    local ldsm = cute.make_copy_atom("SM75_U32x1_LDSM_N", cute.f16)
+    local tiled = cute.make_tiled_copy(ldsm,
+      cute.make_layout({8, 4}, {4, 1}), cute.make_layout({1, 2}))
+    local thr = tiled:get_slice(arch.thread_idx())
+    local tile = cute.make_tensor(s.iterator, cute.make_layout({8, 8}, {8, 1}))
+    tile[{arch.lane_idx() // 4, arch.lane_idx() % 4 * 2}] = 1.0
+    tile[{arch.lane_idx() // 4, arch.lane_idx() % 4 * 2 + 1}] = 1.0
+    arch.sync_warp()
+    local from = thr:partition_S(tile)
+    local to = cute.make_fragment_like(thr:partition_D(tile))
+    return function() cute.copy(tiled, from, to) end
+  end,
+  ["bar.sync"] = function() return arch.sync_threads end,
+  ["bar.arrive"] = function()
+    return function() arch.barrier_arrive(3, 32) end
+  end,
+  syncwarp = function() return arch.sync_warp end,
+  fence = function() return arch.fence_acq_rel_gpu end,
+  atomic = function(x)
+    return function() arch.atomic_add(x.iterator, 1) end
+  end,
+  printf = function() return function() cute.printf "here\n" end end,
+  trap = function()
+    return function() cute.testing.assert_(arch.lane_idx():lt(99), "no") end
+  end,
+  var = function() return function() cute.var(1) end end,
+  get = function()
+    local v = cute.var(1)
+    return function() return v:get() end
+  end,
+  set = function()
+    local v = cute.var(1)
+    return function() v:set(arch.lane_idx()) end
+  end,
+  ["for"] = function(x)
+    return function() for i in cute.range(3) do x[i + 200] = 1 end end
+  end,
+  loop = function(x)
+    return function()
+      local n = cute.var(0)
+      cute.loop(function() return n:get():lt(3) end, function()
+        x[n:get() + 200] = 1
+        n:set(n:get() + 1)
+      end)
+    end
+  end,
+  ["if"] = function(x)
+    return function()
+      cute.when(arch.lane_idx():lt(3), function() x[200] = 1 end,
+        function() x[201] = 1 end)
+    end
+  end,
+}
+SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
+SAMPLES["end"] = SAMPLES["if"]
+
+-- By what is said of them elsewhere: the atoms' tables and intrin.h.
+local ROWS = {
+  mma = {
+    full = function()
+      local mma, a, b, c = fragments "SM80_16x8x16_F32F16F16F32_TN"
+      return function() cute.gemm(mma, c, a, b, c) end
+    end,
+    lane = function()
+      local mma, a, b, c = fragments "SM61_DP4A"
+      return function() cute.gemm(mma, c, a, b, c) end
+    end},
+  ask = {},
+}
+
+-- What the simulator finds when lanes 0 to n - 1 do it; the operations of its
+-- IR.
+local function try(sample, n, mask)
+  local kernel = cute.kernel("k", function(x)
+    local act = sample(x)
+    if n == 32 then act(mask) else
+      cute.when(arch.lane_idx():lt(n), function() act(mask) end)
+    end
+    x[0] = 1
+  end)
+  local x = cute.zeros({256}, "i32")
+  local opts = {grid = 1, block = 32, device = "sim:sm_90a", faults = "return",
+                output = false}
+  local report = kernel(x):launch(opts)
+  local program, ops = cute.compile(kernel, x, opts), {}
+  for line in program.ir:gmatch "[^\n]+" do
+    local op = line:gsub("^%s*", ""):gsub("^%%%d+ = ", ""):match "^%S+"
+    ops[op] = (ops[op] or 0) + 1
+  end
+  local kinds = {}
+  for _, r in ipairs(report.reports) do kinds[r.kind] = true end
+  return kinds, ops
+end
+
+local function demands(who, sample, what)
+  local function kinds(n, mask)
+    local found = try(sample, n, mask)
+    found["uninitialised"] = nil  -- registers of what was left out
+    found["warp-race"] = nil      -- all lanes write one place
+    local list = {}
+    for kind in pairs(found) do list[#list + 1] = kind end
+    return what .. ": " .. table.concat(list, " ")
+  end
+  local good, bad = what .. ": ", what .. ": divergent"
+  assert.equal(good, kinds(32), "all lanes")
+  assert.equal(who == "lane" and good or bad, kinds(HALF), "some lanes")
+  if who ~= "mask" then return end
+  assert.equal(good, kinds(HALF, NAMED), "the lanes of the mask")
+  assert.equal(bad, kinds(HALF, NAMED << 1), "a lane beyond the mask")
+  assert.equal(bad, kinds(HALF, NAMED >> 1), "fewer than the mask")
+  assert.equal(bad, kinds(32, NAMED), "more than the mask")
+  assert.equal(bad, kinds(HALF, 0xffffffff), "fewer than all")
+end
+
+describe("an operation", function()
+  for _, op in ipairs(core.ops()) do
+    local name, who = op.name, op.who
+    if op.effect and who == "text" then
+      it(name .. " is not the simulator's", function()
+        assert.has_error(function()
+          try(function() return function() arch.inline_ptx("bar.sync 0;") end
+          end, 32)
+        end)
+      end)
+    elseif op.effect and who == "row" then
+      it(name .. " is done as its row says", function()
+        for want, sample in pairs(assert(ROWS[name], name)) do
+          local _, ops = try(sample, 32)
+          assert.is_truthy(ops[name])
+          demands(want, sample, name)
+        end
+      end)
+    elseif op.effect then
+      it(("%s is done by: %s"):format(name, who), function()
+        local sample = assert(SAMPLES[name], "no sample of " .. name)
+        local _, ops = try(sample, 32)
+        assert.is_truthy(ops[name], "the sample makes no " .. name)
+        assert.is_truthy(({lane = 1, mask = 1, warp = 1, full = 1})[who])
+        demands(who, sample, name)
+      end)
+    else
+      it(name .. " has no effect and is each lane's own", function()
+        assert.equal("lane", who)
+      end)
+    end
+  end
+end)
+
+describe("an intrinsic", function()
+  local TYPES = {p = "boolean", s = "i16", w = "u16", i = "i32", u = "u32",
+                 I = "i64", U = "u64", f = "f32"}
+
+  -- What lanes move, they move to themselves.
+  local function operands(row, letters)
+    local list, lane = {}, arch.lane_idx()
+    for letter in letters:gmatch "." do
+      local x = lane
+      if row.name:find "^shfl" and #list == 1 then
+        x = row.name == "shfl.idx" and lane or lane * 0
+      end
+      list[#list + 1] = letter == "p" and (lane:lt(99)) or
+        core.cvt(x, core[TYPES[letter]])
+    end
+    return list
+  end
+
+  for _, row in ipairs(core.intrinsics()) do
+    local letters = row.signature:match ":(.*)$"
+    local class = row.class
+    local who = class == "M" and "mask" or "lane"
+    it(("%s (%s) is done by: %s"):format(row.name, row.signature, who),
+      function()
+        assert.is_truthy(class:find "^[PLAM]$")
+        local function sample()
+          local list = operands(row, letters)
+          return function(mask)
+            local all, imm = {table.unpack(list)}, 31
+            if who == "mask" then all[#all] = mask or 0xffffffff end
+            if row.name == "shfl.up" then imm = 0 end
+            cute.var(core.intrin(row.name, imm, table.unpack(all)))
+          end
+        end
+        if class == "M" or class == "A" then
+          local _, ops = try(sample, 32)
+          assert.is_truthy(ops.ask)
+          demands(who, sample, row.name)
+        end
+      end)
+  end
+end)

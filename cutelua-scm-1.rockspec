@@ -29,6 +29,7 @@ build = {
         "core/bulk.c",
         "core/cache.c",
         "core/check.c",
+        "core/compose.c",
         "core/cublas.c",
         "core/cuda.c",
         "core/cutelib.c",

@@ -1,4 +1,5 @@
-// Composition, complement, inverses and what is made of them alone.
+// Composition of all kinds of operands, complement, inverses and what is made
+// of them alone.
 #include "layinner.h"
 
 #include <string.h>
@@ -22,265 +23,7 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail) {
            mode, layout_text(cx, *nt->a), tail, more);
 }
 
-// ---- composition ----
-
-// One leaf s:d of the right side.
-typedef struct Right {
-  Dim s, d;
-} Right;
-
-// Where a single mode cannot follow: the first coordinates of the right leaf
-// whose images under the left do not go on by equal steps.
-static const char *counter(Ctx *cx, Flat f, Right r) {
-  Layout l = flat_layout(cx, f);
-  if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
-      layout_has_basis(l) || r.d.w < 0)
-    return NULL;
-  int64_t n = r.s.w < 4096 ? r.s.w : 4096, step = 0;
-  if (r.d.w > (DIM_MAX >> 13)) return NULL;
-  for (int64_t i = 1; i < n; i++) {
-    int64_t y = layout_eval_at(cx, l, (Dim){i * r.d.w}).w;
-    if (i == 1) step = y;
-    if (y != i * step)
-      return arena_printf(
-        cx, &cx->scratch,
-        "e.g. coordinate %lld of %lld:%lld is coordinate %lld of %s: offset "
-        "%lld, where equal steps of %lld would give %lld",
-        (long long)i, (long long)r.s.w, (long long)r.d.w,
-        (long long)(i * r.d.w), layout_text(cx, l), (long long)y,
-        (long long)step, (long long)(i * step));
-  }
-  return NULL;
-}
-
-// Do the modes out give left(i * d) for all i < s?
-static bool follows(Ctx *cx, Flat f, Right r, Flat out) {
-  Layout l = flat_layout(cx, f), o = flat_layout(cx, out);
-  if (!layout_static(l) || !layout_static(o) || layout_has_basis(l))
-    return true;  // not to be checked here
-  if (r.s.w > 65536 || dim_dynamic(r.s) || dim_dynamic(r.d)) return false;
-  for (int64_t i = 0; i < r.s.w; i++) {
-    Dim at = dim_mul(cx, (Dim){i}, r.d);
-    if (!dim_eq(layout_eval_at(cx, l, at), layout_eval_at(cx, o, (Dim){i})))
-      return false;
-  }
-  return true;
-}
-
-static void bad_leaf(Ctx *cx, Note *nt, Flat f, Right r, const char *what,
-                     Dim x, Dim y) {
-  if (nt->quiet) {
-    nt->bad = true;
-    return;
-  }
-  const char *s =
-    arena_printf(cx, &cx->scratch,
-                 "%s %lld is not divisible by extent %lld (%lld:%lld on %s)",
-                 what, (long long)x.w, (long long)y.w, (long long)r.s.w,
-                 (long long)r.d.w, layout_text(cx, flat_layout(cx, f)));
-  note_fail(cx, nt, s, counter(cx, f, r));
-}
-
-static Dim with_sign(Ctx *cx, Dim v, Dim like) {
-  return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
-}
-
-// min(a, b) where it is known that one divides the other.
-static Dim part_min(Ctx *cx, Dim a, Dim b) {
-  if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
-  if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
-  return dim_min(cx, a, b);
-}
-
-// left (flat, coalesced, f.n >= 2) o s:d with d not 0.
-// used[i], where not NULL, grows by the most that this leaf adds to digit i.
-static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Right r, int64_t *used) {
-  Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
-  Dim rest_s = r.s, rest_d = r.d;
-  bool weak = false;  // passed CuTe's condition, but may be wrong
-  for (int i = 0; i + 1 < f.n; i++) {
-    Dim cs = f.s[i], step = dim_abs(cx, rest_d);
-    bool known = dim_static(cs) && dim_static(step);
-    if (known && step.w % cs.w != 0) {
-      if (step.w >= cs.w) {
-        bad_leaf(cx, nt, f, r, "stride", step, cs);
-        return out;
-      }
-    }
-    if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // only the stride still matters, for a coordinate that is always 0
-      if (!known) continue;
-    }
-    Dim next_s = dim_ceil_div(cx, cs, step);
-    if (dim_is(next_s, 1) || dim_is(rest_s, 1)) {
-      rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
-      continue;
-    }
-    Dim new_s = part_min(cx, next_s, rest_s);
-    bool whole = dim_static(new_s) && dim_static(rest_s);
-    if (whole && rest_s.w % new_s.w != 0) {
-      bad_leaf(cx, nt, f, r, "extent", rest_s, new_s);
-      return out;
-    }
-    if (known && cs.w % step.w != 0 && !dim_eq(new_s, rest_s)) weak = true;
-    if (dim_static(rest_d) && rest_d.w < 0) weak = true;
-    if (used && whole && known) used[i] += (new_s.w - 1) * step.w;
-    out.s[out.n] = new_s;
-    out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
-    rest_s = dim_eq(rest_s, new_s) ? (Dim){1} : dim_quo(cx, rest_s, new_s);
-    if (dim_is(rest_s, 1)) break;
-    rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
-  }
-  if (out.n == 0 || !dim_is(rest_s, 1)) {
-    out.s[out.n] = rest_s;
-    out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
-  }
-  if (weak && !nt->weak && !follows(cx, f, r, out))
-    bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
-  return out;
-}
-
-typedef struct Compose {
-  Note *nt;
-  Layout left;
-  Flat flat;          // of left, for strides that are no bases
-  int64_t *used;      // by mode of flat: the largest digit that sums give
-  bool have_flat;
-  const Dim *stride;  // of the right side, next leaf
-  TupB shape;
-  Dim *out;           // strides of the result
-  size_t n, cap;
-} Compose;
-
-static void put_stride(Ctx *cx, Compose *c, Dim d) {
-  if (c->n == c->cap) {
-    Dim *w = NEW(cx, Dim, c->cap * 2);
-    memcpy(w, c->out, c->n * sizeof *w);
-    c->out = w;
-    c->cap *= 2;
-  }
-  c->out[c->n++] = d;
-}
-
-// The part of left that a basis stride points at, flat and coalesced.
-static Flat left_of(Ctx *cx, Compose *c, Dim *d) {
-  int path[DIM_LEVELS];
-  int n = dim_basis_path(*d, path);
-  if (n == 0) {
-    if (!c->have_flat) {
-      c->flat = flat_coalesce(cx, flat_of(cx, c->left), true);
-      c->used = arena_zero(cx, &cx->scratch, (size_t)c->flat.n * 8);
-      c->have_flat = true;
-    }
-    return c->flat;
-  }
-  Layout l = c->left;
-  for (int i = 0; i < n; i++) {
-    if (path[i] >= layout_rank(l)) {
-      note_fail(cx, c->nt, "a basis names a mode the left layout lacks", NULL);
-      return (Flat){0};
-    }
-    l = layout_mode(cx, l, path[i]);
-  }
-  *d = dim_basis_value(*d);
-  return flat_coalesce(cx, flat_of(cx, l), true);
-}
-
-static void explain_leaf(Ctx *cx, Dim s, Dim d, Flat out) {
-  explain_say(cx, "  %s of the right becomes %s",
-              layout_text(cx, layout_leaf(cx, s, d)),
-              layout_text(cx, flat_layout(cx, out)));
-}
-
-static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
-  if (!tup_is_leaf(shape)) {
-    bool top = c->shape.nopen == 0 && c->nt->modes;
-    tupb_open(cx, &c->shape);
-    Tup m = tup_first(shape);
-    for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m)) {
-      if (top) c->nt->mode = i;
-      compose_walk(cx, c, m);
-    }
-    if (top) c->nt->mode = -1;
-    tupb_close(cx, &c->shape);
-    return;
-  }
-  Dim d = *c->stride++;
-  if (dim_is(d, 0)) {
-    tupb_leaf(cx, &c->shape, *shape);
-    put_stride(cx, c, d);
-    return;
-  }
-  bool based = dim_kind(d) == DIM_BASIS;
-  Flat f = left_of(cx, c, &d);
-  if (c->nt->bad) return;
-  if (f.n == 1) {
-    d = dim_mul(cx, d, f.d[0]);
-    if (cx->explain)
-      explain_leaf(cx, *shape, c->stride[-1], (Flat){(Dim *)shape, &d, 1});
-    tupb_leaf(cx, &c->shape, *shape);
-    put_stride(cx, c, d);
-    return;
-  }
-  Flat out = compose_leaf(cx, c->nt, f, (Right){*shape, d},
-                          based ? NULL : c->used);
-  if (c->nt->bad) return;
-  if (cx->explain) explain_leaf(cx, *shape, c->stride[-1], out);
-  if (out.n > 1) tupb_open(cx, &c->shape);
-  for (int i = 0; i < out.n; i++) {
-    tupb_leaf(cx, &c->shape, out.s[i]);
-    put_stride(cx, c, out.d[i]);
-  }
-  if (out.n > 1) tupb_close(cx, &c->shape);
-}
-
-// Sums of several modes of the right side may carry from one mode of the left
-// into the next, which no layout can follow. Where that can happen, all
-// elements are looked at (up to 2^16 of them; CuTe looks at none).
-static void check_carry(Ctx *cx, Compose *c, Layout b, Layout r) {
-  bool may = false;
-  for (int i = 0; c->have_flat && i + 1 < c->flat.n; i++)
-    may = may || (dim_static(c->flat.s[i]) && c->used[i] >= c->flat.s[i].w);
-  if (!may || c->nt->weak || !layout_static(r) || !layout_static(c->left) ||
-      layout_has_basis(r) || layout_has_basis(c->left) || layout_has_basis(b))
-    return;
-  int64_t n = dim_value(layout_size(cx, b));
-  for (int64_t i = 0; n <= 65536 && i < n; i++) {
-    Dim x = layout_eval_at(cx, b, (Dim){i});
-    Dim want = layout_eval_at(cx, c->left, x);
-    Dim got = layout_eval_at(cx, r, (Dim){i});
-    if (dim_eq(want, got)) continue;
-    const char *why = c->nt->quiet ? NULL : arena_printf(
-      cx, &cx->scratch, "at coordinate %lld the right layout is %lld, where "
-      "the left is %lld; mode by mode it would be %lld", (long long)i,
-      (long long)x.w, (long long)want.w, (long long)got.w);
-    note_fail(cx, c->nt, "modes of the right layout add up beyond an extent "
-              "of the left", why);
-    return;
-  }
-}
-
-static void explain_compose(Ctx *cx, Layout a, Layout b) {
-  Layout f = flat_layout(cx, flat_coalesce(cx, flat_of(cx, a), true));
-  explain_say(cx, "composition %s o %s", layout_text(cx, a),
-              layout_text(cx, b));
-  if (!layout_has_basis(b) && !layout_eq(a, f))
-    explain_say(cx, "  left, coalesced: %s", layout_text(cx, f));
-}
-
-// Both plain.
-static Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
-  Compose c = {.nt = nt, .left = a, .stride = b.stride};
-  c.cap = 2 * tup_leaves(b.shape) + 4;
-  c.out = NEW(cx, Dim, c.cap);
-  if (cx->explain) explain_compose(cx, a, b);
-  compose_walk(cx, &c, b.shape);
-  if (nt->bad) return b;
-  Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
-  check_carry(cx, &c, b, r);
-  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
-  return r;
-}
+// ---- composition (of plain layouts: compose.c) ----
 
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   if (!b.composed) {
@@ -385,11 +128,11 @@ static void compact_from(Ctx *cx, Flat f, Dim first) {
 }
 
 // Takes the mode of least stride out of f.
-static Right take_least(Flat *f) {
+static Mode take_least(Flat *f) {
   int at = 0;
   for (int i = 1; i < f->n; i++)
     if (f->d[i].w < f->d[at].w) at = i;
-  Right r = {f->s[at], f->d[at]};
+  Mode r = {f->s[at], f->d[at]};
   f->n--;
   for (int i = at; i < f->n; i++) {
     f->s[i] = f->s[i + 1];
@@ -431,7 +174,7 @@ static bool complement_check(Ctx *cx, Note *nt, Layout l, Flat f) {
   return true;
 }
 
-static void explain_gap(Ctx *cx, Right r, Dim gap, Dim last) {
+static void explain_gap(Ctx *cx, Mode r, Dim gap, Dim last) {
   explain_say(cx, "  before mode %s: %s fills the gap",
               layout_text(cx, layout_leaf(cx, r.s, r.d)),
               layout_text(cx, layout_leaf(cx, gap, last)));
@@ -470,7 +213,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
               NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
   Dim last = {1};  // where the modes so far end
   while (f.n) {
-    Right r = take_least(&f);
+    Mode r = take_least(&f);
     Dim gap = dim_static(r.d) && dim_static(last) ? (Dim){r.d.w / last.w}
                                                   : dim_quo(cx, r.d, last);
     if (dim_is(gap, 0)) {

@@ -125,7 +125,11 @@ static Fact fact_of(Ctx *cx, Dim d) {
 
 int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 
+static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
+
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
+  if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
+    bad_kind(cx, op_name(op), a, b);
   Ref x = dim_asref(cx, a), y = dim_asref(cx, b);
   return dim_fold(cx, ir_index(cx, fn_of(cx), op, x, y));
 }
@@ -237,6 +241,31 @@ Dim dim_rem(Ctx *cx, Dim a, Dim b) {
   return emit2(cx, OP_MOD, a, b);
 }
 
+// Of a traced a whose sign is not known, b - 1 is added below 0.
+Dim dim_tquo(Ctx *cx, Dim a, Dim b) {
+  need_nonzero(cx, "/", a, b);
+  if (dim_static(a) && dim_static(b)) return (Dim){a.w / b.w};
+  if (dim_kind(a) == DIM_BASIS)
+    return basis_with(cx, a, dim_tquo(cx, dim_basis_value(a), b));
+  if (dim_static(b) && b.w < 0)
+    return dim_neg(cx, dim_tquo(cx, a, (Dim){-b.w}));
+  if (dim_is(b, 1) || fact_of(cx, a).lo >= 0) return dim_quo(cx, a, b);
+  Dim below = dim_lt(cx, a, (Dim){0}), up = dim_sub(cx, b, (Dim){1});
+  return dim_quo(cx, dim_add(cx, a, dim_sel(cx, below, up, (Dim){0})), b);
+}
+
+Dim dim_trem(Ctx *cx, Dim a, Dim b) {
+  need_nonzero(cx, "%", a, b);
+  if (dim_static(a) && dim_static(b)) return (Dim){a.w % b.w};
+  if (dim_kind(a) == DIM_BASIS)
+    return basis_with(cx, a, dim_trem(cx, dim_basis_value(a), b));
+  if (dim_static(b) && b.w < 0) return dim_trem(cx, a, (Dim){-b.w});
+  Fact f = fact_of(cx, a);
+  if (f.lo >= 0 || (dim_static(b) && f.div % b.w == 0))
+    return dim_rem(cx, a, b);
+  return dim_sub(cx, a, dim_mul(cx, dim_tquo(cx, a, b), b));
+}
+
 // C++'s (a + b - 1) / b, with division toward zero.
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "ceil_div", a, b);
@@ -314,6 +343,17 @@ Dim dim_or(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a)) return b;
   if (dim_static(b)) return a;
   return logic(cx, OP_OR, a, b);
+}
+
+Dim dim_sel(Ctx *cx, Dim p, Dim a, Dim b) {
+  if (dim_static(p)) return p.w ? a : b;
+  if (dim_eq(a, b)) return a;
+  Ref x = dim_asref(cx, a), y = dim_asref(cx, b);
+  DType t = ir_type(cx->fn, x) == DT_I64 || ir_type(cx->fn, y) == DT_I64
+              ? DT_I64 : DT_I32;
+  return dim_fold(cx, ir_op3(cx, cx->fn, OP_SEL, dim_asref(cx, p),
+                             ir_cvt(cx, cx->fn, t, x),
+                             ir_cvt(cx, cx->fn, t, y)));
 }
 
 Dim dim_not(Ctx *cx, Dim a) {

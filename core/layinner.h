@@ -1,5 +1,5 @@
-// Shared by layout.c, algebra.c, divide.c and swizzle.c only: flat mode
-// arrays and the note of the operation that a failure is told under.
+// Shared by layout.c, compose.c, algebra.c, divide.c and swizzle.c only: flat
+// mode arrays and the note of the operation that a failure is told under.
 #ifndef CUTE_LAYINNER_H
 #define CUTE_LAYINNER_H
 
@@ -10,6 +10,10 @@ typedef struct Flat {
   Dim *s, *d;
   int n;
 } Flat;
+
+typedef struct Mode {
+  Dim s, d;
+} Mode;
 
 // The public operation under way: its name and operands, for messages. With
 // `quiet` an inadmissible step sets `bad` instead of failing.
@@ -35,6 +39,7 @@ Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
 Flat flat_coalesce(Ctx *cx, Flat f, bool x);
 Flat flat_filter(Ctx *cx, Layout l);     // coalesced, no stride 0
 
+Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
 Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);

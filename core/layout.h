@@ -53,6 +53,10 @@ Dim dim_abs(Ctx *cx, Dim a);
 Dim dim_mul(Ctx *cx, Dim a, Dim b);        // scalar * basis allowed
 Dim dim_quo(Ctx *cx, Dim a, Dim b);        // floor division
 Dim dim_rem(Ctx *cx, Dim a, Dim b);
+// Toward zero, as C++ divides: what splits a coordinate. Coordinates below 0
+// mirror those above then: a layout l has l(-i) = -l(i).
+Dim dim_tquo(Ctx *cx, Dim a, Dim b);
+Dim dim_trem(Ctx *cx, Dim a, Dim b);
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b);
 Dim dim_min(Ctx *cx, Dim a, Dim b);
 Dim dim_max(Ctx *cx, Dim a, Dim b);
@@ -63,6 +67,7 @@ Dim dim_same(Ctx *cx, Dim a, Dim b);       // equal in value
 Dim dim_and(Ctx *cx, Dim a, Dim b);
 Dim dim_or(Ctx *cx, Dim a, Dim b);
 Dim dim_not(Ctx *cx, Dim a);
+Dim dim_sel(Ctx *cx, Dim p, Dim a, Dim b);  // p ? a : b
 
 // ---- IntTuple: words in preorder (tuple.c) ----
 // A leaf is one Dim. A tuple is a node word (rank, words, leaves) followed
@@ -173,7 +178,8 @@ Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
 // first: where to begin; NULL: 1
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
-// The next coordinate of shape in colexicographic order; 0 after the last.
+// The next coordinate of shape in colexicographic order; after the last one
+// the end, where the last leaf is its extent and the others are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- Layout (layout.c) ----

@@ -447,6 +447,13 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
+// The coordinate of mode m in *rest; *rest becomes that of the modes after it.
+static Dim split(Ctx *cx, Dim *rest, Tup m) {
+  Dim s = tup_size(cx, m), own = dim_trem(cx, *rest, s);
+  *rest = dim_tquo(cx, *rest, s);
+  return own;
+}
+
 static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(c)) mismatch(cx, "coordinate", c, shape);
@@ -468,12 +475,7 @@ static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
     return;
   }
   for (int i = 0; i < n; i++, m = tup_next(m)) {
-    Dim own = rest;
-    if (i + 1 < n) {
-      Dim s = tup_size(cx, m);
-      own = dim_rem(cx, rest, s);
-      rest = dim_quo(cx, rest, s);
-    }
+    Dim own = i + 1 < n ? split(cx, &rest, m) : rest;
     walk(cx, w, &own, m);
   }
 }
@@ -506,7 +508,7 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
       mismatch(cx, "idx2crd", idx, shape);
     tupb_leaf(cx, b, dim_is(*shape, 1)
                        ? (Dim){0}
-                       : dim_rem(cx, dim_quo(cx, *idx, *stride), *shape));
+                       : dim_trem(cx, dim_tquo(cx, *idx, *stride), *shape));
     return;
   }
   int n = tup_rank(shape);
@@ -527,16 +529,26 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   tupb_close(cx, b);
 }
 
-// Without strides: an integer stays as it is for an integer shape.
+// Without strides, as evaluation splits an index: the last mode takes what is
+// left, beyond its extent too.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);
     tupb_leaf(cx, b, *idx);
-  } else if (tup_is_leaf(idx)) {
-    idx2crd(cx, b, idx, shape, tup_compact(cx, shape, NULL, false));
-  } else {
-    zip_map(cx, b, "idx2crd", idx, shape, idx2crd_compact, false);
+    return;
   }
+  if (!tup_is_leaf(idx)) {
+    zip_map(cx, b, "idx2crd", idx, shape, idx2crd_compact, false);
+    return;
+  }
+  Dim rest = *idx;
+  Tup m = tup_first(shape);
+  tupb_open(cx, b);
+  for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m)) {
+    Dim own = i + 1 < n ? split(cx, &rest, m) : rest;
+    idx2crd_compact(cx, b, &own, m);
+  }
+  tupb_close(cx, b);
 }
 
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride) {
@@ -579,14 +591,16 @@ Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst) {
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape) {
   size_t n = tup_leaves(shape);
   if (!tup_congruent(coord, shape)) mismatch(cx, "increment", coord, shape);
-  Dim *c = NEW(cx, Dim, n), *s = NEW(cx, Dim, n);
+  Dim *c = NEW(cx, Dim, n + 1), *s = NEW(cx, Dim, n + 1);
+  Dim zero = {0}, one = {1}, carry = one;
   tup_collect(coord, c);
   tup_collect(shape, s);
-  for (size_t i = 0; i < n; i++) {
-    if (!dim_static(c[i]) || !dim_static(s[i]))
-      ctx_fail(cx, ERR_STATIC, "increment: static coordinates only");
-    if (++c[i].w < s[i].w) break;
-    c[i].w = 0;
+  for (size_t i = 0; i < n && !dim_is(carry, 0); i++) {
+    c[i] = dim_add(cx, c[i], carry);
+    if (i + 1 == n) break;
+    Dim full = dim_same(cx, c[i], s[i]);
+    c[i] = dim_sel(cx, full, zero, c[i]);
+    carry = dim_sel(cx, full, one, zero);
   }
   return tup_like(cx, shape, c);
 }

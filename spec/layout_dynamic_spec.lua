@@ -97,6 +97,33 @@ describe("traced extents", function()
     end
   end)
 
+  it("split coordinates of any sign as numbers do", function()
+    local r = oracle.random(7)
+    for _ = 1, 40 do
+      local shape = {r:pick {2, 3, 4}, {r:pick {1, 2, 5}, r:pick {2, 4}}}
+      local stride, m = r:strides(shape), r:pick {3, 4}
+      local l = cute.make_layout(shape, stride)
+      agree(function(i, n)
+        local list = {l(i), cute.make_layout({n, {5, n}})(i)}
+        append(list, table.unpack(cute.flatten(cute.idx2crd(i, shape))))
+        append(list, table.unpack(cute.idx2crd(i, {n, 5})))
+        append(list, table.unpack(cute.idx2crd(i, {4, n}, {1, 4})))
+        append(list, cute.crd2idx({i, {2, 1}}, shape))
+        return list
+      end, r:below(90) - 45, m)
+    end
+  end)
+
+  it("step to the next coordinate", function()
+    local shape = {{2, 2}, 3}
+    for i = 0, 12 do
+      local c = cute.idx2crd(i, shape)
+      agree(function(a, b, d, n)
+        return cute.flatten(cute.increment_coord({{a, b}, d}, {{n, n}, 3}))
+      end, c[1][1], c[1][2], c[2], 2)
+    end
+  end)
+
   it("print their divisibility", function()
     local seen
     cute.kernel("k", function(_, n)

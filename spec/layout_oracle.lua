@@ -12,6 +12,13 @@ local function size(shape)
 end
 oracle.size = size
 
+-- The coordinate of a mode of n elements, and that of the modes after it: C's
+-- division, toward zero, so that coordinates below 0 mirror those above.
+local function split(c, n)
+  local own = math.fmod(c, n)
+  return own, (c - own) // n
+end
+
 --- Offset of a coordinate: an integer runs through the modes in
 -- colexicographic order, the last mode without an end.
 function oracle.eval(shape, stride, c)
@@ -24,20 +31,21 @@ function oracle.eval(shape, stride, c)
     elseif i == #shape then
       own = c
     else
-      own, c = c % size(s), c // size(s)
+      own, c = split(c, size(s))
     end
     sum = sum + oracle.eval(s, stride[i], own)
   end
   return sum
 end
 
---- The hierarchical coordinate of index i.
+--- The hierarchical coordinate of index i, the last mode without an end.
 function oracle.coord(shape, i)
   if type(shape) ~= "table" then return i end
   local c = {}
   for k, s in ipairs(shape) do
-    c[k] = oracle.coord(s, i % size(s))
-    i = i // size(s)
+    local own = i
+    if k < #shape then own, i = split(i, size(s)) end
+    c[k] = oracle.coord(s, own)
   end
   return c
 end
@@ -60,8 +68,9 @@ function oracle.reader(l)
   return function(i)
     local sum = 0
     for k = 1, n - 1 do
-      sum = sum + i % s[k] * d[k]
-      i = i // s[k]
+      local own
+      own, i = split(i, s[k])
+      sum = sum + own * d[k]
     end
     return sum + i * d[n]
   end

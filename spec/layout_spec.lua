@@ -185,6 +185,12 @@ describe("inadmissible calls name what they were given", function()
     raises("in mode 1", cute.composition, L "(4,(4,3)):(1,(4,32))", {4, 6})
     raises("add up beyond an extent", cute.composition, L "(4,3):(1,8)",
            L "(3,3):(1,1)")
+    raises("add up beyond an extent", cute.composition, L "(4,3):(1,8)",
+           L "(2,2):(4,-1)")
+    raises("too many to look at", cute.composition, L "(4,1048576):(1,8)",
+           L "(1048576,3,2):(4,1,2)")
+    raises("strides 1@0 and 1 cannot be added", cute.composition,
+           L "(4,3):(1,8)", L "(2,2):(1@0,1)")
     raises("the tiler has more modes", cute.composition, L "(4,4):(1,4)",
            {1, 2, 3})
     raises("two swizzles", cute.composition, L "Sw<1,0,1> o 0 o 8:1",

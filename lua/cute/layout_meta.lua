@@ -227,7 +227,8 @@ function cute.get_nonswizzle_portion(x) end
 ---@return cute.Tuple
 function cute.crd2idx(coord, shape, stride) end
 
----Coordinate of an index.
+---Coordinate of an index: the last mode takes what is left, unless strides
+---are given.
 ---@param idx cute.Tuple
 ---@param shape cute.Tuple
 ---@param stride? cute.Tuple
@@ -241,7 +242,8 @@ function cute.idx2crd(idx, shape, stride) end
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----The next coordinate, in colexicographic order.
+---The next coordinate, in colexicographic order; after the last one the end,
+---(0,..,0,n).
 ---@param coord cute.Tuple
 ---@param shape cute.Tuple
 ---@return cute.Tuple

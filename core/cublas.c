@@ -1,8 +1,10 @@
+#define _POSIX_C_SOURCE 200809L
 #include "cublas.h"
 
 #include <string.h>
 
 #include "dl.h"
+#include "signals.h"
 
 // ---- status and handles ----
 
@@ -19,8 +21,12 @@ static bool blas_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
   if (!g->blas_api) g->blas_api = dl_cublas(w);
   if (!g->blas_api) return false;
-  return g->blas ||
-         check(g, g->blas_api->cublasCreate_v2(&g->blas), "cublasCreate", w);
+  if (g->blas) return true;
+  SigHold hold;
+  signals_hold(&hold);
+  cublasStatus_t r = g->blas_api->cublasCreate_v2(&g->blas);
+  signals_release(&hold);
+  return check(g, r, "cublasCreate", w);
 }
 
 static bool lt_use(Gpu *g, Why *w) {
@@ -28,8 +34,12 @@ static bool lt_use(Gpu *g, Why *w) {
   if (!g->blas_api) g->blas_api = dl_cublas(w);  // for the names of errors
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;
-  return g->lt ||
-         check(g, g->lt_api->cublasLtCreate(&g->lt), "cublasLtCreate", w);
+  if (g->lt) return true;
+  SigHold hold;
+  signals_hold(&hold);
+  cublasStatus_t r = g->lt_api->cublasLtCreate(&g->lt);
+  signals_release(&hold);
+  return check(g, r, "cublasLtCreate", w);
 }
 
 bool blas_version(Gpu *g, int *version, Why *w) {
@@ -215,12 +225,13 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
       (g->workspace && !devbuf_open(g->workspace)) || (s && s->closed))
     return why(w, ERR_CLOSED, "a buffer or stream of the product was closed");
   CUstream stream = s ? s->s : NULL;
-  for (int i = 0; i < n; i++) {
-    cublasStatus_t r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);
-    if (r != CUBLAS_STATUS_SUCCESS)
-      return check(g->gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
-  }
-  return true;
+  cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
+  SigHold hold;  // the first one loads kernels
+  signals_hold(&hold);
+  for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
+    r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);
+  signals_release(&hold);
+  return check(g->gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
 }
 
 void blas_gemm_close(BlasGemm *g) {

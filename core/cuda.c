@@ -1,9 +1,11 @@
+#define _POSIX_C_SOURCE 200809L
 #include "cuda.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "dl.h"
+#include "signals.h"
 
 // CU(f, (args)): calls f of g->api, checked.
 #define CU(f, args) gpu_check(g, g->api->f args, #f, w)
@@ -64,7 +66,7 @@ static bool no_gpu(Gpu *g, CUresult r, const char *what, Why *w) {
   return false;
 }
 
-bool gpu_init(Gpu *g, int ordinal, Why *w) {
+static bool init_held(Gpu *g, int ordinal, Why *w) {
   memset(g, 0, sizeof *g);
   const CudaApi *api = dl_cuda(w);
   if (!api) return false;
@@ -93,12 +95,23 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return true;
 }
 
+bool gpu_init(Gpu *g, int ordinal, Why *w) {
+  SigHold hold;  // the driver starts threads
+  signals_hold(&hold);
+  bool ok = init_held(g, ordinal, w);
+  signals_release(&hold);
+  return ok;
+}
+
 // Behind a kernel's fault many drivers refuse the process another context:
 // the error that killed the old one comes back.
 bool gpu_use(Gpu *g, Why *w) {
   if (g->ctx) return true;
   CUcontext c;
+  SigHold hold;
+  signals_hold(&hold);
   CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
+  signals_release(&hold);
   if (g->epoch && sticky(r)) {
     const char *name = NULL;
     g->api->cuGetErrorName(r, &name);
@@ -277,11 +290,19 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   return v;
 }
 
+static bool load_held(Gpu *g, CUmodule *mod, const void *cubin, Why *w) {
+  SigHold hold;
+  signals_hold(&hold);
+  bool ok = CU(cuModuleLoadData, (mod, cubin));
+  signals_release(&hold);
+  return ok;
+}
+
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
                 Why *w) {
   CUmodule mod;
   CUfunction fn;
-  if (!gpu_use(g, w) || !CU(cuModuleLoadData, (&mod, cubin))) return false;
+  if (!gpu_use(g, w) || !load_held(g, &mod, cubin, w)) return false;
   if (!CU(cuModuleGetFunction, (&fn, mod, name))) {
     if (g->ctx) g->api->cuModuleUnload(mod);
     return false;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "signals.h"
+
 typedef struct DlSym {
   const char *name;
   size_t offset;  // of the function pointer in the library's table
@@ -175,7 +177,12 @@ static void *get(Dl *lib, Why *w) {
     if (w) *w = lib->why;
     return NULL;
   }
-  if (lib->state == 0) lib->state = load(lib) ? 1 : -1;
+  if (lib->state == 0) {
+    SigHold hold;  // constructors run, and may start threads
+    signals_hold(&hold);
+    lib->state = load(lib) ? 1 : -1;
+    signals_release(&hold);
+  }
   if (lib->state == 1) return lib->table;
   if (w) *w = lib->why;
   return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "irfold.h"
+#include "stop.h"
 #include "trace.h"
 
 // What is known of the user's function whose line ran last: a userdata in the
@@ -322,8 +323,8 @@ static void hooklib_line(lua_State *L, lua_Debug *ar) {
 }
 
 void hooklib_on(lua_State *L, bool on) {
-  lua_sethook(L, on ? hooklib_line : NULL,
-              on ? LUA_MASKLINE | LUA_MASKRET : 0, 0);
+  stop_sethook(L, on ? hooklib_line : NULL,
+               on ? LUA_MASKLINE | LUA_MASKRET : 0, 0);
 }
 
 void hooklib_start(lua_State *L) {

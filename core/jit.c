@@ -7,6 +7,7 @@
 
 #include "cache.h"
 #include "dl.h"
+#include "signals.h"
 
 #define MAX_OPTIONS 32
 
@@ -151,9 +152,8 @@ static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
              job->arch, told ? "; it knows" : "", names);
 }
 
-static bool compile(const JitJob *job, JitOut *out, Why *w) {
-  const NvrtcApi *api = dl_nvrtc(w);
-  if (!api) return false;
+static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
+                         Why *w) {
   nvrtcProgram p = NULL;
   nvrtcResult r = NVRTC_ERROR_INVALID_OPTION;
   for (int fewer = 0; r == NVRTC_ERROR_INVALID_OPTION && fewer < 3; fewer++) {
@@ -185,6 +185,16 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
   if (virtual_arch ? !out->ptx_n : !out->cubin_n)
     return why(w, ERR_MEMORY, "NVRTC gave no code for %s", job->arch);
   return true;
+}
+
+static bool compile(const JitJob *job, JitOut *out, Why *w) {
+  const NvrtcApi *api = dl_nvrtc(w);
+  if (!api) return false;
+  SigHold hold;
+  signals_hold(&hold);
+  bool ok = compile_held(api, job, out, w);
+  signals_release(&hold);
+  return ok;
 }
 
 // ---- all together ----

@@ -16,73 +16,10 @@
 #include <histedit.h>
 
 #include "program.h"
+#include "stop.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
 int tgetent(char *bp, const char *name);
-
-// ---- Ctrl-C ----
-
-// A signal handler has no argument of ours: the state that runs, and the
-// prompt's flag, are the two variables that C makes global.
-static lua_State *volatile running;
-static volatile sig_atomic_t interrupted;
-
-static void stop_hook(lua_State *L, lua_Debug *ar) {
-  lua_sethook(L, NULL, 0, 0);
-  lua_getinfo(L, "Sl", ar);
-  if (ar->currentline > 0)
-    lua_pushfstring(L, "%s:%d: interrupted", ar->short_src, ar->currentline);
-  else
-    lua_pushliteral(L, "interrupted");
-  lua_error(L);
-}
-
-// The first Ctrl-C asks; one that finds two unanswered ends the program.
-static void on_interrupt(int sig) {
-  static const char note[] =
-    "\n(stopping; Ctrl-C once more ends the program)\n";
-  lua_State *L = running;
-  int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
-  if (L) lua_sethook(L, stop_hook, mask, 1);
-  if (interrupted < 3) interrupted++;
-  if (!L) return;
-  if (interrupted == 2 && write(STDERR_FILENO, note, sizeof note - 1) < 0)
-    interrupted = 3;
-  if (interrupted == 3) {
-    signal(sig, SIG_DFL);
-    raise(sig);
-  }
-}
-
-static void catch_interrupt(struct sigaction *old) {
-  struct sigaction sa;
-  memset(&sa, 0, sizeof sa);
-  sa.sa_handler = on_interrupt;
-  sigemptyset(&sa.sa_mask);
-  sigaction(SIGINT, &sa, old);
-  interrupted = 0;
-}
-
-// call(f, handler, ...) is xpcall in which Ctrl-C raises "interrupted".
-static int sys_call(lua_State *L) {
-  int n = lua_gettop(L);
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  luaL_checktype(L, 2, LUA_TFUNCTION);
-  lua_pushvalue(L, 1);
-  lua_copy(L, 2, 1);
-  lua_replace(L, 2);  // handler, f, ...
-  struct sigaction old;
-  lua_State *outer = running;
-  catch_interrupt(&old);
-  running = L;
-  int status = lua_pcall(L, n - 2, LUA_MULTRET, 1);
-  running = outer;
-  sigaction(SIGINT, &old, NULL);
-  if (interrupted && outer == NULL) lua_sethook(L, NULL, 0, 0);
-  lua_pushboolean(L, status == LUA_OK);
-  lua_replace(L, 1);
-  return lua_gettop(L);
-}
 
 // ---- line editing ----
 
@@ -108,7 +45,7 @@ static bool editor_wait(Editor *e) {
     FD_ZERO(&in);
     FD_SET(STDIN_FILENO, &in);
     int n = pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &e->mask);
-    if (interrupted) return false;
+    if (stop_asked()) return false;
     if (n > 0 || errno != EINTR) return true;
   }
 }
@@ -158,8 +95,7 @@ static int editor_read(lua_State *L) {
   strcpy(copy, prompt);
   free(e->prompt);
   e->prompt = copy;
-  struct sigaction old;
-  catch_interrupt(&old);
+  stop_answered();
   sigset_t block;
   sigemptyset(&block);
   sigaddset(&block, SIGINT);
@@ -168,9 +104,8 @@ static int editor_read(lua_State *L) {
   int n = 0;
   const char *s = el_gets(e->el, &n);
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
-  sigaction(SIGINT, &old, NULL);
-  if (interrupted) {
-    interrupted = 0;
+  if (stop_asked()) {
+    stop_answered();
     el_reset(e->el);
     lua_pushboolean(L, 0);
   } else if (!s || n <= 0) {
@@ -203,6 +138,7 @@ static int sys_editor(lua_State *L) {
   e->hist = history_init();
   e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
   if (!e->el) return 0;
+  stop_watch();
   HistEvent ev;
   history(e->hist, &ev, H_SETSIZE, 10000);
   el_set(e->el, EL_CLIENTDATA, e);
@@ -267,9 +203,10 @@ int luaopen_cute_sys(lua_State *L) {
     {"read", editor_read}, {"add", editor_add}, {"close", editor_close},
     {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"call", sys_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
+    {"call", stop_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
     {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
+  stop_open(L);
   luaL_newmetatable(L, MT_EDITOR);
   luaL_setfuncs(L, methods, 0);
   lua_pushvalue(L, -1);

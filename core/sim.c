@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "signals.h"
 #include "simcore.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * 4096 * 8 };
@@ -247,6 +248,17 @@ static int thread_count(const Run *r) {
   return (uint64_t)n > r->total ? (int)r->total : (int)n;
 }
 
+// Threads for the workers from w[1] on; how many there came to be. Signals
+// are for the thread that runs Lua.
+static int start_workers(Worker *w, int n) {
+  SigHold hold;
+  int k = 1;
+  signals_hold(&hold);
+  while (k < n && pthread_create(&w[k].thread, NULL, work, &w[k]) == 0) k++;
+  signals_release(&hold);
+  return k - 1;
+}
+
 // All CTAs; false when memory ran out.
 static bool run_all(Run *r) {
   int n = thread_count(r), started = 0;
@@ -259,10 +271,7 @@ static bool run_all(Run *r) {
     w[0].main = true;
     w[0].cta.tick = report_progress;
     w[0].cta.tick_ud = r;
-    for (int k = 1; k < n; k++) {
-      if (pthread_create(&w[k].thread, NULL, work, &w[k]) != 0) break;
-      started++;
-    }
+    started = start_workers(w, n);
     work(&w[0]);
     for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
     if (!r->stop) report_progress(r);  // all done

@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "irfold.h"
+#include "stop.h"
 #include "veclib.h"
 
 // ---- functions ----
@@ -275,7 +276,7 @@ static int l_trace(lua_State *L) {
   cx->fn = &box->fn;
   hooklib_start(L);
   int status = lua_pcall(L, nargs + 3, 0, 6);
-  lua_sethook(L, hook, mask, count);
+  stop_sethook(L, hook, mask, count);
   cx->fn = NULL;
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);

@@ -129,17 +129,21 @@ function support.run(words, opt)
   return support.exec({support.program, table.unpack(words)}, opt)
 end
 
---- Talks to the program on a pseudo terminal. A step is {send, wait}: what
--- is typed, and the text to wait for before the next one. Returns all that
--- the terminal got, without carriage returns, and the exit code.
----@param steps string[][]
+local function hexadecimal(text)
+  return (text:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+--- Talks to the program on a pseudo terminal. A step is {send, wait, pause}:
+-- what is typed, the text to wait for before the next one, and milliseconds
+-- to wait before it is typed. Returns all that the terminal got, without
+-- carriage returns, and the exit code.
+---@param steps table[]
 ---@param env? table<string,string>
 function support.terminal(steps, env)
   local lines = {}
   for i, step in ipairs(steps) do
-    lines[i] = ("%s %s\n"):format(
-      step[1]:gsub(".", function(c) return ("%02x"):format(c:byte()) end),
-      step[2]:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+    lines[i] = ("%s %s %d\n"):format(hexadecimal(step[1]),
+      hexadecimal(step[2]), step[3] or 0)
   end
   local out, err, code = support.exec(
     {"python3", "spec/terminal.py", support.program},

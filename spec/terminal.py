@@ -1,5 +1,6 @@
 """terminal.py COMMAND...: runs a command on a pseudo terminal. Standard input has
-one step a line, two words in hexadecimal: what to type, what to wait for."""
+one step a line: what to type and what to wait for, in hexadecimal, and how
+many milliseconds to wait before it."""
 import os
 import pty
 import select
@@ -11,8 +12,8 @@ SECONDS = 10
 
 steps = []
 for line in sys.stdin:
-    send, _, wait = line.rstrip("\n").partition(" ")
-    steps.append((bytes.fromhex(send), bytes.fromhex(wait)))
+    send, wait, pause = line.rstrip("\n").split(" ")
+    steps.append((bytes.fromhex(send), bytes.fromhex(wait), int(pause)))
 
 pid, fd = pty.fork()
 if pid == 0:
@@ -40,7 +41,8 @@ def read_until(wait):
 
 
 out = b""
-for send, wait in steps:
+for send, wait, pause in steps:
+    time.sleep(pause / 1000)
     os.write(fd, send)
     out += read_until(wait)
 out += read_until(b"")

@@ -1,0 +1,222 @@
+-- Ctrl-C in the real program, on a terminal.
+local support = require "spec.support"
+
+-- What a script of either library's coroutines prints.
+local COROUTINES = [[
+local function show(...)
+  local t = table.pack(...)
+  for i = 1, t.n do t[i] = tostring(t[i]):gsub("0x%x+", "ADDRESS") end
+  print(table.concat(t, " "))
+end
+local function closing(f)
+  return setmetatable({}, {__close = f})
+end
+local co = coroutine.create(function(a, b)
+  local c = coroutine.yield(a + b, nil)
+  error {c}
+end)
+show(coroutine.resume(co, 1, 2))
+local ok, e = coroutine.resume(co, 5)
+show(ok, e[1], coroutine.resume(co))
+show(pcall(coroutine.resume))
+show(pcall(coroutine.wrap, 1))
+local w = coroutine.wrap(function()
+  local x <close> = closing(function() show "closed" end)
+  error "boom"
+end)
+show(pcall(w))
+show(pcall(w))
+show(pcall(coroutine.wrap(function()
+  local x <close> = closing(function() error "in close" end)
+  error "boom"
+end)))
+show(pcall(coroutine.wrap(function() error(nil) end)))
+show(coroutine.resume(coroutine.running()))
+show(pcall(coroutine.wrap(function()
+  return pcall(coroutine.resume, coroutine.running())
+end)))
+local function deep(n)
+  return n == 0 and 0 or 1 + coroutine.wrap(deep)(n - 1)
+end
+show(deep(150))
+show(select("#", coroutine.resume(coroutine.create(function()
+  return table.unpack({}, 1, 200000)
+end))))
+show(coroutine.resume(coroutine.create(function(...)
+  return select("#", ...)
+end), table.unpack({}, 1, 200000)))
+for a, b in coroutine.wrap(function()
+  for i = 1, 3 do coroutine.yield(i, -i) end
+end) do show(a, b) end
+]]
+
+describe("Ctrl-C", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function talk(steps)
+    table.insert(steps, 1, {"", "> "})
+    steps[#steps + 1] = {"\4", ""}
+    return support.terminal(steps, {TERM = "xterm", XDG_STATE_HOME = dir,
+      XDG_CACHE_HOME = dir})
+  end
+
+  -- Types the code, waits for a "go" of its own, and stops it with one
+  -- Ctrl-C; then the prompt works.
+  local function stops(code)
+    local out, status = talk {{"function go() print('g'..'o') end\n", "> "},
+      {code .. "\n", "go\r\n"}, {"\3", "\r\n> "}, {"6 * 7\n", "42\r\n> "}}
+    assert.truthy(out:find("interrupted\n", 1, true), out)
+    assert.is_nil(out:find("once more", 1, true), out)
+    assert.equal(0, status)
+  end
+
+  it("stops a loop in a coroutine, however it was started", function()
+    stops [[coroutine.wrap(function() go() while true do end end)()]]
+    stops [[coroutine.resume(coroutine.create(function() go()
+      while true do end end))]]
+    stops [[for _ in coroutine.wrap(function() coroutine.yield(1) go()
+      while true do end end) do end]]
+  end)
+
+  it("stops coroutines in coroutines, and what resumes dead ones",
+      function()
+    stops [[local w = coroutine.wrap(function()
+      local c = coroutine.create(function() go() while true do end end)
+      while true do coroutine.resume(c) end
+    end) w()]]
+    stops [[go() while true do
+      local c = coroutine.create(function() for i = 1, 1000 do end end)
+      coroutine.resume(c)
+    end]]
+    stops [[local c = coroutine.wrap(function()
+      while true do coroutine.yield() end end)
+      go() while true do c() end]]
+  end)
+
+  it("is not held up by a pcall", function()
+    stops "go() while true do pcall(function() while true do end end) end"
+    stops [[coroutine.wrap(function() go()
+      while true do
+        pcall(coroutine.wrap(function() while true do end end))
+      end
+    end)()]]
+  end)
+
+  it("lets what was begun be closed", function()
+    local out = talk {{"T = setmetatable({}, {__close = function()\n", ">> "},
+      {"for i = 1, 10000 do N = i end end})\n", "> "},
+      {"do local t <close> = T print('g'..'o') while true do end end\n",
+       "go\r\n"}, {"\3", "\r\n> "}, {"N\n", "10000\r\n> "}}
+    assert.truthy(out:find("interrupted\n", 1, true), out)
+  end)
+
+  local MAKE = "t = cute.make_tensor(cute.buffer('i32', 32), "
+    .. "cute.make_layout({32})) s = {grid = {64}, block = {32}, "
+    .. "budget = 1 << 60}\n"
+
+  it("stops a trace", function()
+    for _, body in ipairs {"for i = 1, 1e12 do end",
+        "pcall(function() while true do end end)",
+        "coroutine.wrap(function() while true do end end)()"} do
+      stops(MAKE .. "k = cute.kernel('k', function(m) go() " .. body
+        .. " end) while true do pcall(function() k(t):launch(s) end) end")
+    end
+  end)
+
+  it("stops the simulator", function()
+    stops(MAKE .. [[k = cute.kernel('k', function(m)
+      for i in cute.range(1000000000) do m[0] = i end end)
+      go() k(t):launch(s)]])
+  end)
+
+  -- Long in NVRTC's front end, whose first run has a handler of its own.
+  local LONG = [[jit = require "cute.jit" function compile(n)
+    local s = {}
+    for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
+      :format(i, i) end
+    s[n + 1] = 'extern "C" __global__ void k(int *p) { p[0] = 1; }'
+    jit.compile(table.concat(s), {arch = "sm_80", cache = false})
+  end
+]]
+
+  it("stops what runs NVRTC, at any time", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    for i = 1, 3 do
+      local out, status = talk {{LONG:gsub("\n", " ") .. "\n", "> "},
+        {"print('g'..'o') compile(3000)\n", "go\r\n"},
+        {"\3", "\r\n> ", 50 * i}, {"6 * 7\n", "42\r\n> "}}
+      assert.truthy(out:find("interrupted\n", 1, true), out)
+      assert.equal(0, status)
+    end
+  end)
+
+  it("ends a script in the middle of NVRTC with its own exit code", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local path = support.write(dir .. "/s.lua", LONG .. [[
+      jit.version()
+      os.execute(("(sleep 0.%s; kill -INT %d) >/dev/null 2>&1 &"):format(
+        arg[1], io.open "/proc/self/stat":read "n"))
+      for i = 1, 100 do compile(3000) end]])
+    for i = 1, 3 do
+      local _, err, code = support.run({path, ("%03d"):format(i * 50)})
+      assert.truthy(err:find("cutelua: interrupted", 1, true), err)
+      assert.equal(130, code)
+    end
+  end)
+
+  it("between two inputs does nothing", function()
+    local steps = {}
+    for _ = 1, 8 do
+      steps[#steps + 1] = {"x = 1\n\3\3\3", "> "}
+      steps[#steps + 1] = {"6 * 7\n", "42\r\n> "}
+    end
+    local _, status = talk(steps)
+    assert.equal(0, status)
+  end)
+
+  it("leaves coroutines what they are", function()
+    local path = support.write(dir .. "/s.lua", COROUTINES)
+    local want, err = support.exec {"lua5.4", path}
+    assert.equal("", err)
+    assert.equal(want, (support.run {path}))
+  end)
+end)
+
+describe("a hook of debug.sethook", function()
+  it("that raises does not end the prompt, and is dropped", function()
+    local out, _, code = support.run({}, {stdin = [[
+debug.sethook(function() error "hooked" end, "l")
+1 + 1
+6 * 7
+]]})
+    assert.equal("42\n", out)
+    assert.equal(1, code)
+    local dir = support.folder()
+    out, code = support.terminal({{"", "> "},
+      {"debug.sethook(function() error 'hooked' end, 'l')\n", "> "},
+      {"1 + 1\n", "> "}, {"6 * 7\n", "42\r\n> "}, {"\4", ""}},
+      {TERM = "xterm", XDG_STATE_HOME = dir})
+    support.remove(dir)
+    assert.truthy(out:find("hooked", 1, true))
+    assert.equal(0, code)
+  end)
+
+  it("lasts from one input to the next", function()
+    local out = support.run({}, {stdin = [[
+n = 0
+debug.sethook(function() n = n + 1 end, "l")
+n = 0
+n > 0
+]]})
+    assert.equal("true\n", out)
+  end)
+
+  it("does not hide a script's error", function()
+    local _, err, code = support.run {"-e",
+      "debug.sethook(function() error 'hooked' end, 'l')\nlocal x = 1"}
+    assert.truthy(err:find("^cutelua: hooked\n"), err)
+    assert.equal(1, code)
+  end)
+end)

@@ -30,6 +30,7 @@ build = {
         "core/cache.c",
         "core/check.c",
         "core/compose.c",
+        "core/composed.c",
         "core/cublas.c",
         "core/cuda.c",
         "core/cutelib.c",

@@ -25,21 +25,42 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail) {
 
 // ---- composition (of plain layouts: compose.c) ----
 
+// a o (Sw o 0 o b) as Sw' o 0 o ab, with a swizzle Sw' of a's offsets, where
+// that is the same function of all elements (at most 2^16); ab is a o b.
+static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
+  const Swizzle *sw = layout_swizzle(b);
+  Swizzle w;
+  if (a.outer || layout_has_basis(a) || !layout_static(a)) return false;
+  Dim y = layout_eval_at(cx, a, (Dim){swizzle_yyy(*sw)});
+  Dim z = layout_eval_at(cx, a, (Dim){swizzle_zzz(*sw)});
+  int64_t n = dim_value(layout_size(cx, b));
+  if (!swizzle_test_masks(y.w, z.w, &w) || n > 65536) return false;
+  *r = layout_swizzled(cx, w, (Dim){0}, ab);
+  for (int64_t i = 0; i < n; i++) {
+    Dim at = layout_eval_at(cx, b, (Dim){i});
+    if (!dim_eq(layout_eval_at(cx, a, at), layout_eval_at(cx, *r, (Dim){i})))
+      return false;
+  }
+  return true;
+}
+
+// a after a composed b.
+static Layout compose_after(Ctx *cx, Layout a, Layout b) {
+  Layout r;
+  Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(a)), true);
+  if (f.n == 1 && dim_is(f.d[0], 1)) return layout_seen_through(cx, b, a);
+  if (layout_swizzle(b) && dim_is(b.offset, 0) && layout_static(b)) {
+    Note nt = {.op = "composition", .mode = -1, .quiet = true};
+    Layout ab = compose_in(cx, &nt, a, layout_inner(b));
+    if (!nt.bad && move_swizzle(cx, a, b, ab, &r)) return r;
+  }
+  return layout_composed(cx, a, (Dim){0}, b);
+}
+
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
-  if (!b.composed) {
-    Layout r = compose_plain(cx, nt, layout_inner(a), b);
-    return layout_outer(r, a);
-  }
-  if (!dim_is(b.offset, 0)) {
-    note_fail(cx, nt, "a swizzled right side must have offset 0", NULL);
-    return b;
-  }
-  if (a.composed) {
-    note_fail(cx, nt, "two swizzles cannot be put into one layout", NULL);
-    return b;
-  }
-  a = layout_compose_swizzle(cx, a, b.sw);
-  return compose_in(cx, nt, a, layout_inner(b));
+  if (b.outer) return compose_after(cx, a, b);
+  Layout r = compose_plain(cx, nt, layout_inner(a), b);
+  return layout_outer(r, a);
 }
 
 Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
@@ -71,27 +92,10 @@ Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b) {
 }
 
 Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
-  Dim y = layout_eval_at(cx, a, (Dim){swizzle_yyy(b)});
-  Dim z = layout_eval_at(cx, a, (Dim){swizzle_zzz(b)});
-  if (!dim_static(y) || !dim_static(z))
-    ctx_fail(cx, ERR_STATIC, "composition: %s with a swizzle must be static",
-             layout_text(cx, a));
-  Swizzle w = swizzle_from_masks(cx, y.w, z.w);
-  Layout r = layout_swizzled(cx, w, (Dim){0}, a);
-  int64_t n = layout_static(a) ? dim_value(layout_size(cx, a)) : 0;
-  for (int64_t i = 0; n <= 65536 && i < n; i++) {
-    Dim want = layout_eval_at(cx, a, (Dim){swizzle_bits(b, i)});
-    Dim got = layout_eval_at(cx, r, (Dim){i});
-    if (!dim_eq(want, got))
-      ctx_fail(cx, ERR_INADMISSIBLE,
-               "composition: Sw<%d,%d,%d> cannot be moved to the left of %s\n"
-               "  e.g. coordinate %lld becomes %lld, where the layout is %lld; "
-               "%s is %lld",
-               b.b, b.m, b.s, layout_text(cx, a), (long long)i,
-               (long long)swizzle_bits(b, i), (long long)want.w,
-               layout_text(cx, r), (long long)got.w);
-  }
-  return r;
+  Layout r, domain = layout_compact(cx, a.shape);
+  domain = layout_swizzled(cx, b, (Dim){0}, domain);
+  if (layout_swizzle(domain) && move_swizzle(cx, a, domain, a, &r)) return r;
+  return compose_after(cx, a, domain);
 }
 
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
@@ -192,6 +196,11 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
 
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
+  if (l.outer && !layout_swizzle(l)) {
+    note_fail(cx, nt, "what the values of a composed layout leave free follows "
+              "no layout", "complement(l.outer, n) is that of its right side");
+    return l;
+  }
   check_cotarget(cx, nt, cotarget);
   if (cx->explain)
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
@@ -311,21 +320,6 @@ static Layout inverse_plain(Ctx *cx, Layout l) {
   return flat_layout(cx, flat_coalesce(cx, out, false));
 }
 
-// An inverse of l from r, the one of its inner layout.
-static Layout with_swizzle(Ctx *cx, const char *op, Layout l, Layout r) {
-  if (!l.composed) return r;
-  if (!dim_is(l.offset, 0))
-    ctx_fail(cx, ERR_INADMISSIBLE,
-             "%s: a swizzled layout must have offset 0: %s", op,
-             layout_text(cx, l));
-  return layout_compose_swizzle(cx, r, l.sw);
-}
-
-Layout layout_right_inverse(Ctx *cx, Layout l) {
-  Layout r = inverse_plain(cx, layout_inner(l));
-  return with_swizzle(cx, "right_inverse", l, r);
-}
-
 // l(r(l(i))) == l(i)? Sure when sorted modes do not overlap; else all
 // elements are looked at.
 static void check_left(Ctx *cx, Note *nt, Layout l, Flat f, const int *at,
@@ -397,14 +391,82 @@ static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
   return r;
 }
 
+// The inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
+static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
+  if (!l.outer)
+    return left ? left_inverse_plain(cx, nt, l) : inverse_plain(cx, l);
+  Layout rest;
+  Dim back = {0};
+  const Outer *f = layout_last(cx, l, &rest);
+  for (const Layout *p = &l; p->outer; p = layout_next(p))
+    back = dim_neg(cx, p->offset);
+  Layout in = inverse_of(cx, nt, rest, left);
+  if (f->kind == OUTER_SWIZZLE && dim_is(back, 0))
+    return layout_compose_swizzle(cx, in, f->sw);
+  Layout first = f->kind == OUTER_LAYOUT
+                   ? inverse_of(cx, nt, layout_inner(f->l), left)
+                   : layout_swizzled(cx, f->sw, (Dim){0},
+                                     layout_compact(cx, in.shape));
+  return layout_composed(cx, in, back, first);
+}
+
+// How many elements from 0 on have l(r(i)) == i, inside of l.
+static int64_t inverts(Ctx *cx, Layout l, Layout r) {
+  int64_t n = dim_value(layout_size(cx, r)), size;
+  size = dim_value(layout_size(cx, l));
+  for (int64_t i = 0; i < n; i++) {
+    Dim at = layout_eval_at(cx, r, (Dim){i});
+    if (at.w < 0 || at.w >= size || !dim_is(layout_eval_at(cx, l, at), i))
+      return i;
+  }
+  return n;
+}
+
+// Composed inverses are looked at, element by element: a function that does
+// not reach all offsets, or an offset, may leave less than the parts have.
+static void check_composed(Ctx *cx, Note *nt, Layout l) {
+  if (!layout_static(l) || dim_value(layout_size(cx, l)) > 65536)
+    note_fail(cx, nt, "of composed layouts only static ones of at most 65536 "
+              "elements", NULL);
+}
+
+Layout layout_right_inverse(Ctx *cx, Layout l) {
+  Note nt = {.op = "right_inverse", .a = &l, .mode = -1};
+  Layout r = inverse_of(cx, &nt, l, false);
+  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
+  check_composed(cx, &nt, l);
+  int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
+  if (n == 0)
+    note_fail(cx, &nt, "its first element is not at offset 0, or no inverse "
+              "of its parts leads there", NULL);
+  for (Layout cut = r; n < all; n--) {
+    Note q = {.op = nt.op, .mode = -1, .quiet = true};
+    cut = compose_in(cx, &q, r, layout_leaf(cx, (Dim){n}, (Dim){n > 1}));
+    if (!q.bad) return cut;
+  }
+  return r;
+}
+
 Layout layout_left_inverse(Ctx *cx, Layout l) {
   Note nt = {.op = "left_inverse", .a = &l, .mode = -1};
-  Layout r = left_inverse_plain(cx, &nt, layout_inner(l));
-  return with_swizzle(cx, "left_inverse", l, r);
+  Layout r = inverse_of(cx, &nt, l, true);
+  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
+  check_composed(cx, &nt, l);
+  int64_t n = dim_value(layout_size(cx, l));
+  for (int64_t i = 0; i < n; i++) {
+    Dim x = layout_eval_at(cx, l, (Dim){i}), at = layout_eval_at(cx, r, x);
+    if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
+      note_fail(cx, &nt, arena_printf(
+        cx, &cx->scratch, "it is %lld at coordinate %lld, where the inverses "
+        "of its parts do not lead back", (long long)x.w, (long long)i), NULL);
+  }
+  return r;
 }
 
 Layout layout_nullspace(Ctx *cx, Layout l) {
-  Flat f = flat_of(cx, layout_inner(l));
+  for (const Layout *p = &l; p; p = layout_next(p))
+    if (!dim_is(p->offset, 0)) return layout_leaf(cx, (Dim){1}, (Dim){0});
+  Flat f = flat_of(cx, l);
   Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 0};
   Dim *pre = prefix(cx, f);
   for (int i = 0; i < f.n; i++) {
@@ -429,29 +491,30 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The elements that the swizzle keeps contiguous.
-static int64_t swizzle_vec(Layout l) {
-  return l.composed ? (int64_t)1 << l.sw.m : INT64_MAX;
+// Elements that what l goes through keeps contiguous, wherever they begin.
+static int64_t run_of(Ctx *cx, Layout l) {
+  l.offset = (Dim){0};
+  return layout_grain(cx, l);
 }
 
 static bool same_swizzle(Layout a, Layout b) {
-  return a.composed && b.composed && a.sw.b == b.sw.b && a.sw.m == b.sw.m &&
-         a.sw.s == b.sw.s;
+  const Swizzle *s = layout_swizzle(a), *t = layout_swizzle(b);
+  return s && t && memcmp(s, t, sizeof *s) == 0;
 }
 
 Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
-  if (a.composed && !b.composed) {
+  if (a.outer && !b.outer) {
     Layout c = a;
     a = layout_inner(a);
     Layout r = layout_max_common_layout(cx, a, b);
-    int64_t base = swizzle_vec(c);
+    int64_t base = run_of(cx, c);
     if (base >= dim_value(layout_size(cx, r))) return r;
     return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
   }
-  if (b.composed && !a.composed) return layout_max_common_layout(cx, b, a);
-  if (b.composed) {  // equal swizzles keep corresponding elements together
+  if (b.outer && !a.outer) return layout_max_common_layout(cx, b, a);
+  if (b.outer) {  // equal swizzles keep corresponding elements together
     Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
-    int64_t base = least(swizzle_vec(a), swizzle_vec(b));
+    int64_t base = least(run_of(cx, a), run_of(cx, b));
     if (same_swizzle(a, b) || base >= dim_value(layout_size(cx, r))) return r;
     return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
   }
@@ -466,14 +529,13 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b) {
   Layout v = common_mode(cx, layout_inner(a), inv);
   int64_t n = dim_value(*v.shape);
   if (same_swizzle(a, b)) return n;
-  return least(n, least(swizzle_vec(a), swizzle_vec(b)));
+  return least(n, least(run_of(cx, a), run_of(cx, b)));
 }
 
 int64_t layout_max_alignment(Ctx *cx, Layout l) {
-  if (l.composed) {
+  if (l.outer) {
     Dim in = {layout_max_alignment(cx, layout_inner(l))};
-    Dim o = {dim_div(cx, l.offset)};
-    return dim_value(dim_gcd(cx, (Dim){swizzle_vec(l)}, dim_gcd(cx, o, in)));
+    return dim_value(dim_gcd(cx, (Dim){layout_grain(cx, l)}, in));
   }
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   for (int i = 0; i < f.n; i++) {

@@ -64,22 +64,25 @@ static int l_identity(lua_State *L) {
   return 1;
 }
 
-static int push_swizzled(Ctx *cx, lua_State *L, Swizzle sw, int offset,
-                         int layout) {
+// The swizzle or layout at 1 o the offset at 2 o the layout or tensor at 3.
+static int push_composed(Ctx *cx, lua_State *L) {
   Dim o = {0};
-  if (offset && !face_test_dim(cx, L, offset, &o))
-    face_argerror(L, offset, "offset");
-  Operand x = laylib_operand(L, layout);
-  return laylib_push_operand(L, &x, layout_swizzled(cx, sw, o, x.l));
+  Swizzle sw;
+  Layout a;
+  bool swizzled = laylib_test_swizzle(L, 1, &sw);
+  if (!swizzled && !face_test_layout(L, 1, &a))
+    face_argerror(L, 1, "swizzle or layout");
+  if (!face_test_dim(cx, L, 2, &o) ||
+      (dim_kind(o) != DIM_INT && dim_kind(o) != DIM_DYN))
+    face_argerror(L, 2, "offset");
+  Operand x = laylib_operand(L, 3);
+  return laylib_push_operand(L, &x, swizzled
+                                      ? layout_swizzled(cx, sw, o, x.l)
+                                      : layout_composed(cx, a, o, x.l));
 }
 
-// make_composed_layout(swizzle, offset, layout)
-static int l_composed(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Swizzle sw;
-  if (!laylib_test_swizzle(L, 1, &sw)) face_argerror(L, 1, "swizzle");
-  return push_swizzled(cx, L, sw, 2, 3);
-}
+// make_composed_layout(swizzle or layout, offset, layout)
+static int l_composed(lua_State *L) { return push_composed(face_enter(L), L); }
 
 static int l_layout_tv(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -159,7 +162,7 @@ static int l_shape(lua_State *L) {
 static int l_stride(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = layout_arg(cx, L);
-  laylib_push_any(L, layout_stride(cx, l));
+  laylib_push_any(L, laylib_stride(cx, L, l));
   return 1;
 }
 
@@ -185,16 +188,21 @@ static int l_max_alignment(lua_State *L) {
 }
 
 static int l_get_swizzle(lua_State *L) {
-  face_enter(L);
-  Layout l = laylib_operand(L, 1).l;
-  laylib_push_swizzle(L, l.composed ? l.sw : SWIZZLE_NONE);
+  Ctx *cx = face_enter(L);
+  Layout rest;
+  const Outer *f = layout_last(cx, laylib_operand(L, 1).l, &rest);
+  bool is = f && f->kind == OUTER_SWIZZLE;
+  laylib_push_swizzle(L, is ? f->sw : SWIZZLE_NONE);
   return 1;
 }
 
 static int l_nonswizzle(lua_State *L) {
-  face_enter(L);
+  Ctx *cx = face_enter(L);
   Operand o = laylib_operand(L, 1);
-  return laylib_push_operand(L, &o, layout_inner(o.l));
+  Layout rest;
+  const Outer *f = layout_last(cx, o.l, &rest);
+  bool is = f && f->kind == OUTER_SWIZZLE;
+  return laylib_push_operand(L, &o, is ? rest : o.l);
 }
 
 // is_static(x): nothing traced in a layout, tensor or tuple
@@ -408,13 +416,14 @@ static int l_domain_distribute(lua_State *L) {
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw, sw2;
+  if (lua_gettop(L) >= 3) return push_composed(cx, L);
   if (laylib_test_swizzle(L, 1, &sw)) {
-    if (lua_gettop(L) >= 3) return push_swizzled(cx, L, sw, 2, 3);
     if (laylib_test_swizzle(L, 2, &sw2)) {
       laylib_push_swizzle(L, swizzle_compose(cx, sw, sw2));
       return 1;
     }
-    return push_swizzled(cx, L, sw, 0, 2);
+    Operand x = laylib_operand(L, 2);
+    return laylib_push_operand(L, &x, layout_swizzled(cx, sw, (Dim){0}, x.l));
   }
   Operand o = laylib_operand(L, 1);
   if (laylib_test_swizzle(L, 2, &sw))
@@ -535,6 +544,35 @@ static int l_recast_layout(lua_State *L) {
   return 1;
 }
 
+// ---- explain ----
+
+// explain_begin() -> token; explain_end(token) -> text of the steps since.
+static int l_explain_begin(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Buf *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  luaL_setmetatable(L, "cute.explain");
+  cx->explain = b;
+  return 1;
+}
+
+static int l_explain_end(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Buf *b = luaL_checkudata(L, 1, "cute.explain");
+  if (cx->explain == b) cx->explain = NULL;
+  lua_pushlstring(L, b->p ? b->p : "", b->n);
+  buf_free(b);
+  return 1;
+}
+
+static int explain_gc(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Buf *b = luaL_checkudata(L, 1, "cute.explain");
+  if (cx->explain == b) cx->explain = NULL;
+  buf_free(b);
+  return 0;
+}
+
 // ---- the modes of layouts; of tuples in tuplelib.c ----
 
 static const char *const methods[] = {
@@ -583,7 +621,11 @@ void alglib_open(lua_State *L) {
     {"raked_product", l_raked_product}, {"tile_to_shape", l_tile_to_shape},
     {"ceil_div", l_ceil_div}, {"upcast", l_upcast},
     {"downcast", l_downcast}, {"recast_layout", l_recast_layout},
+    {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
     {NULL, NULL}};
+  static const luaL_Reg explain_meta[] = {{"__gc", explain_gc}, {NULL, NULL}};
+  face_newtype(L, "cute.explain", explain_meta);
+  lua_pop(L, 1);
   face_setfuncs(L, funcs);
   laylib_methods(L, MT_LAYOUT, methods);
 }

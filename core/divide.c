@@ -72,7 +72,7 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
-  if (!t.composed && !dim_is(layout_below(cx, t), 0)) {
+  if (!t.outer && !dim_is(layout_below(cx, t), 0)) {
     note_fail(cx, nt, arena_printf(
       cx, &cx->scratch, "the tile %s has a negative stride, which leads to "
       "coordinates below 0", layout_text(cx, t)), NULL);
@@ -88,7 +88,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
 }
 
 static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
-  if (t.composed) return layout_product_swizzled(cx, l, t);
+  if (layout_swizzle(t)) return layout_product_swizzled(cx, l, t);
   Dim room = dim_mul(cx, layout_size(cx, l), layout_cosize(cx, t));
   Layout free = complement_in(cx, nt, l, &room);
   if (cx->explain)
@@ -104,7 +104,7 @@ static Layout apply(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
 }
 
 static Layout product(Ctx *cx, const char *op, Layout l, Tiler t) {
-  if (!l.composed && t.kind == TILER_LAYOUT && t.l.composed)
+  if (!l.outer && t.kind == TILER_LAYOUT && layout_swizzle(t.l))
     return layout_product_swizzled(cx, l, t.l);
   return apply(cx, op, l, t, product_one);
 }
@@ -202,7 +202,7 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   if (tup_is_leaf(y.shape) && !tup_is_leaf(x.shape))
     y = layout_concat(cx, &y, 1);  // a leaf beside a 1-tuple is its mode
   Layout z = layout_zip2(cx, x, y);
-  if (p.composed) return layout_outer(z, p);
+  if (p.outer) return layout_outer(z, p);
   return layout_outer(z, l);
 }
 
@@ -311,15 +311,49 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   return l;
 }
 
+// A plain layout whose values go by ones, for elements n times as wide or
+// narrow: where runs of n coordinates are runs of n offsets.
+static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
+  Flat f = flat_coalesce(cx, flat_of(cx, l), true);
+  Dim by = {n};
+  bool ok = dim_is(f.d[0], 1);
+  for (int i = 0; i < f.n && ok && up; i++)
+    ok = i ? dim_div(cx, f.d[i]) % n == 0
+           : f.n == 1 || dim_div(cx, f.s[i]) % n == 0;
+  if (!ok) {
+    note_fail(cx, nt, arena_printf(
+      cx, &cx->scratch, "%s does not keep runs of %lld together",
+      layout_text(cx, l), (long long)n), NULL);
+    return l;
+  }
+  f.s[0] = up ? dim_ceil_div(cx, f.s[0], by) : dim_mul(cx, f.s[0], by);
+  for (int i = 1; i < f.n; i++)
+    f.d[i] = up ? dim_quo(cx, f.d[i], by) : dim_mul(cx, f.d[i], by);
+  return flat_layout(cx, f);
+}
+
+// What l goes through, for elements n times as wide or narrow.
+static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
+  Outer *f = NEW(cx, Outer, 1);
+  *f = *l.outer;
+  if (up && dim_div(cx, l.offset) % n != 0)
+    note_fail(cx, nt, "the offset is not divisible", NULL);
+  l.offset = up ? dim_quo(cx, l.offset, (Dim){n})
+                : dim_mul(cx, l.offset, (Dim){n});
+  l.outer = f;
+  if (f->kind == OUTER_LAYOUT)
+    f->l = layout_outer(cast_runs(cx, nt, layout_inner(f->l), n, up), f->l);
+  else
+    f->sw = up ? swizzle_upcast(cx, f->sw, n) : swizzle_downcast(cx, f->sw, n);
+  if (f->l.outer) f->l = cast_outer(cx, nt, f->l, n, up);
+  return l;
+}
+
 Layout layout_upcast(Ctx *cx, Layout l, int64_t n) {
   Note nt = {.op = "upcast", .a = &l, .mode = -1};
-  Layout r = change(cx, &nt, l, check_factor(cx, "upcast", n), true);
-  if (!l.composed) return r;
-  r.sw = swizzle_upcast(cx, l.sw, n);
-  if (dim_static(l.offset) && l.offset.w % n != 0)
-    note_fail(cx, &nt, "the offset is not divisible", NULL);
-  r.offset = dim_quo(cx, l.offset, (Dim){n});
-  return r;
+  check_factor(cx, "upcast", n);
+  Layout r = change(cx, &nt, l, n, true);
+  return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, true) : r;
 }
 
 Layout layout_downcast(Ctx *cx, Layout l, int64_t n) {
@@ -331,11 +365,9 @@ Layout layout_downcast(Ctx *cx, Layout l, int64_t n) {
   if (!unit)
     note_fail(cx, &nt, "no mode has stride 1: elements are not adjacent",
               NULL);
-  Layout r = change(cx, &nt, l, check_factor(cx, "downcast", n), false);
-  if (!l.composed) return r;
-  r.sw = swizzle_downcast(cx, l.sw, n);
-  r.offset = dim_mul(cx, l.offset, (Dim){n});
-  return r;
+  check_factor(cx, "downcast", n);
+  Layout r = change(cx, &nt, l, n, false);
+  return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, false) : r;
 }
 
 Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits) {

@@ -106,7 +106,7 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
                "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
                "own");
-  Dim n = layout_cosize(cx, l);
+  Dim n = layout_reach(cx, l);
   if (!dim_static(n) || dim_value(n) < 0)
     face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",
                layout_text(cx, l));
@@ -114,7 +114,7 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
   Tensor t = {.space = SP_HOST, .type = type, .l = l,
               .align = HOSTBUF_ALIGN};
   Dim below = layout_below(cx, l);
-  if (l.composed ? !dim_is(below, 0) : layout_has_basis(l))
+  if (l.outer ? !dim_is(below, 0) : layout_has_basis(l))
     face_error(L, ERR_ARG, "a host tensor needs offsets from 0 on, not %s",
                layout_text(cx, l));
   if (!dim_is(below, 0)) t = tensor_offset(cx, t, below);
@@ -250,7 +250,7 @@ const TensorMarks *tensor_marks(lua_State *L, int idx) {
 // The tensor's marks, made (all static) when it has none.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
-  if (t->space != SP_HOST || t->l.composed || !layout_static(t->l))
+  if (t->space != SP_HOST || t->l.outer || !layout_static(t->l))
     face_error(L, ERR_ARG, "only a host tensor with a plain layout can be "
                "marked dynamic");
   if (n > TENSOR_MAX_MARKS)

@@ -33,6 +33,8 @@ typedef struct Note {
 // Fails with what, then the operands; detail: a further line or NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 
+enum { LOOKED_AT = 1 << 24 };  // elements of a composed layout, at most
+
 Flat flat_of(Ctx *cx, Layout l);
 Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
 // x: keep what lies outside the domain too (CuTe's coalesce_x).

@@ -47,6 +47,8 @@ int laylib_push_operand(lua_State *L, const Operand *o, Layout l);  // 1
 // a tuple.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
+// As layout_stride; fails where values go through another layout.
+Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 // Integers, exact ones; floats without fraction are taken too.
 int64_t laylib_int(lua_State *L, int idx);

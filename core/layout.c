@@ -101,9 +101,9 @@ Layout layout_concat(Ctx *cx, const Layout *l, int n) {
   size_t leaves = 0;
   tupb_open(cx, &b);
   for (int i = 0; i < n; i++) {
-    if (l[i].composed)
+    if (l[i].outer)
       ctx_fail(cx, ERR_INADMISSIBLE,
-               "make_layout: a swizzled layout cannot be a mode: %s",
+               "make_layout: a composed layout cannot be a mode: %s",
                layout_text(cx, l[i]));
     tupb_put(cx, &b, l[i].shape);
     leaves += tup_leaves(l[i].shape);
@@ -125,21 +125,24 @@ Tup layout_stride(Ctx *cx, Layout l) {
 Layout layout_inner(Layout l) { return plain(l.shape, l.stride); }
 
 Layout layout_outer(Layout l, Layout like) {
-  l.sw = like.sw;
   l.offset = like.offset;
-  l.composed = like.composed;
+  l.outer = like.outer;
   return l;
 }
 
 bool layout_static(Layout l) {
-  size_t n = tup_leaves(l.shape), w = tup_words(l.shape);
-  for (size_t i = 0; i < n; i++)
-    if (dim_dynamic(l.stride[i])) return false;
-  for (size_t i = 0; i < w; i++)
-    if (dim_dynamic(l.shape[i])) return false;
-  return !dim_dynamic(l.offset);
+  for (const Layout *p = &l; p; p = layout_next(p)) {
+    size_t n = tup_leaves(p->shape), w = tup_words(p->shape);
+    for (size_t i = 0; i < n; i++)
+      if (dim_dynamic(p->stride[i])) return false;
+    for (size_t i = 0; i < w; i++)
+      if (dim_dynamic(p->shape[i])) return false;
+    if (dim_dynamic(p->offset)) return false;
+  }
+  return true;
 }
 
+// Of the right side of a composed layout.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)
@@ -148,11 +151,13 @@ bool layout_has_basis(Layout l) {
 }
 
 bool layout_eq(Layout a, Layout b) {
-  if (!tup_eq(a.shape, b.shape) || a.composed != b.composed) return false;
+  if (!tup_eq(a.shape, b.shape) || !a.outer != !b.outer) return false;
   if (memcmp(a.stride, b.stride, tup_leaves(a.shape) * sizeof(Dim)) != 0)
     return false;
-  return !a.composed || (dim_eq(a.offset, b.offset) && a.sw.b == b.sw.b &&
-                         a.sw.m == b.sw.m && a.sw.s == b.sw.s);
+  if (!a.outer || a.outer == b.outer) return dim_eq(a.offset, b.offset);
+  const Outer *f = a.outer, *g = b.outer;
+  return dim_eq(a.offset, b.offset) && f->kind == g->kind &&
+         memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
 bool layout_equals(Ctx *cx, Layout a, Layout b) {
@@ -164,14 +169,15 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout x = layout_outer(layout_coalesce(cx, layout_inner(a)), a);
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
-  if (!a.composed && !b.composed) return false;  // coalesced: canonical
+  if (!a.outer && !b.outer) return false;  // coalesced: canonical
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
-    ctx_fail(cx, ERR_LIMIT, "equals: swizzled layouts of over 2^24 elements");
-  for (int64_t i = 0; i < n; i++)
-    if (!dim_eq(layout_eval_at(cx, x, (Dim){i}),
-                layout_eval_at(cx, y, (Dim){i})))
+    ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of over 2^24 elements");
+  for (int64_t i = 0; i < n; i++) {
+    Dim c = {i};
+    if (!tup_eq(layout_eval_tup(cx, x, &c), layout_eval_tup(cx, y, &c)))
       return false;
+  }
   return true;
 }
 
@@ -189,7 +195,11 @@ Layout layout_mode(Ctx *cx, Layout l, int i) {
   return layout_outer(plain(m, d), l);
 }
 
+// Is a composed layout more than swizzled: are its values to be looked at?
+static bool looked_at(Layout l) { return l.outer && !layout_swizzle(l); }
+
 Tup layout_coshape(Ctx *cx, Layout l) {
+  if (looked_at(l)) return tup_leaf(cx, layout_cosize(cx, l));
   size_t n = tup_leaves(l.shape), k = 0;
   Dim *s = NEW(cx, Dim, n + 1), *term = NULL, sum = {0};
   tup_collect(l.shape, s);
@@ -215,10 +225,24 @@ Tup layout_coshape(Ctx *cx, Layout l) {
 }
 
 Dim layout_cosize(Ctx *cx, Layout l) {
-  return tup_size(cx, layout_coshape(cx, l));
+  if (!looked_at(l)) return tup_size(cx, layout_coshape(cx, l));
+  return dim_add(cx, layout_reach(cx, l), layout_below(cx, l));
+}
+
+Dim layout_reach(Ctx *cx, Layout l) {
+  if (!l.outer || !layout_static(l)) return layout_cosize(cx, l);
+  int64_t lo, hi = layout_bound(cx, l);
+  if (dim_value(layout_size(cx, l)) <= LOOKED_AT)
+    layout_range(cx, l, &lo, &hi);
+  return dim_int(cx, hi + 1);
 }
 
 Dim layout_below(Ctx *cx, Layout l) {
+  if (looked_at(l)) {
+    int64_t lo, hi;
+    layout_range(cx, l, &lo, &hi);
+    return dim_int(cx, lo < 0 ? -lo : 0);
+  }
   Tup s = layout_flatten(cx, l).shape;
   Dim sum = {0};
   s = tup_first(s);
@@ -250,9 +274,9 @@ Layout layout_group(Ctx *cx, Layout l, int b, int e) {
 }
 
 static Tup plain_stride(Ctx *cx, const char *op, Layout x) {
-  if (x.composed)
+  if (x.outer)
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "%s: a swizzled layout cannot become a mode: %s", op,
+             "%s: a composed layout cannot become a mode: %s", op,
              layout_text(cx, x));
   return layout_stride(cx, x);
 }
@@ -422,12 +446,7 @@ Layout layout_filter_zeros(Ctx *cx, Layout l) {
 // ---- coordinates ----
 
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord) {
-  Tup x = tup_crd2idx(cx, coord, l.shape, l.stride);
-  if (!l.composed) return x;
-  if (!tup_is_leaf(x))
-    ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle of coordinates: %s",
-             layout_text(cx, l));
-  return tup_leaf(cx, swizzle_apply(cx, l.sw, dim_add(cx, l.offset, *x)));
+  return layout_through(cx, l, tup_crd2idx(cx, coord, l.shape, l.stride));
 }
 
 Dim layout_eval(Ctx *cx, Layout l, Tup coord) {
@@ -441,7 +460,7 @@ Dim layout_eval(Ctx *cx, Layout l, Tup coord) {
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i) { return layout_eval(cx, l, &i); }
 
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset) {
-  if (l.composed) return layout_slice_composed(cx, l, coord, offset);
+  if (l.outer) return layout_slice_composed(cx, l, coord, offset);
   *offset = tup_crd2idx(cx, coord, l.shape, l.stride);
   Tup d = layout_stride(cx, l);
   return of_tups(cx, tup_slice(cx, coord, l.shape), tup_slice(cx, coord, d));
@@ -464,14 +483,32 @@ Layout layout_dice(Ctx *cx, Layout l, Tup coord) {
 Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   Tup x = tup_crd2idx(cx, coord, l.shape, l.stride);
   *offset = x;
-  if (!l.composed) return l;
+  if (!l.outer) return l;
+  if (!tup_is_leaf(x))
+    ctx_fail(cx, ERR_INADMISSIBLE, "domain_offset at %s of coordinates that "
+             "go through another function: %s", tup_text(cx, coord),
+             layout_text(cx, l));
   *offset = tup_int(cx, 0);
   l.offset = dim_add(cx, l.offset, *x);
   return l;
 }
 
+// The value of l's right side that becomes x.
+static Tup before(Ctx *cx, Layout l, Tup x) {
+  if (!l.outer) return x;
+  const Outer *f = l.outer;
+  x = before(cx, f->l, x);
+  if (f->kind == OUTER_LAYOUT)
+    x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
+  else if (tup_is_leaf(x))
+    x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));  // its own inverse
+  if (dim_is(l.offset, 0)) return x;
+  return tup_add(cx, x, tup_leaf(cx, dim_neg(cx, l.offset)));
+}
+
 // The coordinate that a compact layout has at offset x.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
+  x = before(cx, l, x);
   return tup_idx2crd(cx, x, l.shape, layout_stride(cx, l));
 }
 
@@ -487,19 +524,38 @@ Dim layout_1d_coord(Ctx *cx, Layout l, Tup x) {
 
 // ---- storage ----
 
+static size_t own_bytes(Layout l) {
+  return (tup_words(l.shape) + tup_leaves(l.shape)) * sizeof(Dim);
+}
+
 size_t layout_bytes(Layout l) {
-  return sizeof(Layout) +
-         (tup_words(l.shape) + tup_leaves(l.shape)) * sizeof(Dim);
+  size_t n = sizeof(Layout) + own_bytes(l);
+  for (const Outer *f = l.outer; f; f = f->l.outer)
+    n += sizeof(Outer) + own_bytes(f->l);
+  return n;
+}
+
+// Puts the words of *l at mem; gives what lies behind them.
+static char *put_words(Layout *l, char *mem) {
+  size_t n = tup_words(l->shape), k = tup_leaves(l->shape);
+  Dim *w = (Dim *)(void *)mem;
+  memcpy(w, l->shape, n * sizeof *w);
+  if (k) memcpy(w + n, l->stride, k * sizeof *w);
+  l->shape = w;
+  l->stride = w + n;
+  return (char *)(w + n + k);
 }
 
 Layout layout_copy(void *mem, Layout l) {
-  size_t n = tup_words(l.shape), k = tup_leaves(l.shape);
-  Layout *at = mem;
-  Dim *w = (Dim *)(at + 1);
-  memcpy(w, l.shape, n * sizeof *w);
-  if (k) memcpy(w + n, l.stride, k * sizeof *w);
-  *at = l;
-  at->shape = w;
-  at->stride = w + n;
+  Layout *at = mem, *own = at;
+  *own = l;
+  char *next = put_words(own, (char *)(at + 1));
+  while (own->outer) {
+    Outer *f = (Outer *)(void *)next;
+    *f = *own->outer;
+    own->outer = f;
+    own = &f->l;
+    next = put_words(own, (char *)(f + 1));
+  }
   return *at;
 }

@@ -186,15 +186,34 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // Sw<b,m,s>
 
 // shape:stride, the strides being one Dim per leaf of the shape, in order
-// (congruence holds by construction). A composed layout also has a swizzle
-// and an offset: value = sw(offset + inner(c)).
+// (congruence holds by construction). The values of a composed layout go on
+// through a function, which may lead to a further one:
+// value = outer(offset + shape:stride(c)).
 typedef struct Layout {
   Tup shape;
   const Dim *stride;
-  Dim offset;        // composed only, else 0
-  Swizzle sw;        // composed only
-  bool composed;
+  Dim offset;                 // composed only, else 0
+  const struct Outer *outer;  // NULL: a plain layout
 } Layout;
+
+// The left side of a composed layout: a swizzle, or a layout. The offset and
+// the outer function of `l` say where the values go on: Sw o 3 o A o 2 o B is
+// the layout B, offset 2, whose outer is A, offset 3, whose outer is Sw.
+typedef struct Outer {
+  enum { OUTER_SWIZZLE, OUTER_LAYOUT } kind;
+  Swizzle sw;
+  Layout l;                   // of a swizzle: 1:0
+} Outer;
+
+// The layouts that values go through, from the inside out: l itself first.
+static inline const Layout *layout_next(const Layout *l) {
+  return l->outer ? &l->outer->l : NULL;
+}
+// The swizzle of a layout that goes through one swizzle alone, else NULL.
+static inline const Swizzle *layout_swizzle(Layout l) {
+  const Outer *f = l.outer;
+  return f && f->kind == OUTER_SWIZZLE && !f->l.outer ? &f->sw : NULL;
+}
 
 // Functions have CuTe's names with the prefix layout_. Those that take a
 // profile (`by`) work on the sub-layouts at its terminals.
@@ -208,8 +227,8 @@ Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain ones
 Tup layout_stride(Ctx *cx, Layout l);                 // as an IntTuple
-Layout layout_inner(Layout l);                        // without swizzle
-Layout layout_outer(Layout l, Layout like);  // l under like's swizzle, offset
+Layout layout_inner(Layout l);                        // the plain right side
+Layout layout_outer(Layout l, Layout like);  // plain l under like's outer
 bool layout_static(Layout l);                         // nothing traced
 bool layout_has_basis(Layout l);
 bool layout_eq(Layout a, Layout b);                   // structurally
@@ -221,6 +240,9 @@ int layout_depth(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);
+// Elements that memory for l must have from its origin on, where values are
+// at least 0.
+Dim layout_reach(Ctx *cx, Layout l);
 // How far the values of negative strides go below 0; 0 without any.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
@@ -242,14 +264,14 @@ Layout layout_filter_zeros_by(Ctx *cx, Layout l, Tup guide);
 Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
 
-// Offset of a coordinate (1-D, flat or hierarchical). Composed: swizzled.
+// Offset of a coordinate (1-D, flat or hierarchical).
 // Fails for basis strides: layout_eval_tup gives their coordinate tuple.
 Dim layout_eval(Ctx *cx, Layout l, Tup coord);
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // 1-D coordinate
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
 // Slice by a coordinate that may hold `_`: the part that stays, and the
-// offset of the part that went. Of a composed layout: what may leave the
-// swizzle goes to *offset, the rest into the result's own offset.
+// offset of the part that went. Of a composed layout that goes into the
+// result's own offset, but for what may leave a swizzle.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);
 Layout layout_dice(Ctx *cx, Layout l, Tup coord);
@@ -313,6 +335,7 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 #define SWIZZLE_NONE ((Swizzle){0, 4, 3})
 Swizzle swizzle_make(Ctx *cx, int64_t b, int64_t m, int64_t s);
 Swizzle swizzle_from_masks(Ctx *cx, int64_t yyy, int64_t zzz);
+bool swizzle_test_masks(int64_t yyy, int64_t zzz, Swizzle *sw);
 int64_t swizzle_yyy(Swizzle sw);           // bits read
 int64_t swizzle_zzz(Swizzle sw);           // bits changed
 int64_t swizzle_bits(Swizzle sw, int64_t x);  // sw(x)
@@ -321,10 +344,33 @@ Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
-// sw o offset o l, l plain; the identity swizzle with offset 0 gives l.
-Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
-Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
+// For layouts that go through one swizzle:
+// What layout_slice_composed leaves of l: rest, at x of l's right side.
+Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
+                             Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
+
+// ---- composed layouts (composed.c) ----
+// f o offset o l; the identity swizzle with offset 0 gives l.
+Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
+Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
+// l seen through what like goes through: its outer function and offset.
+Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
+// What becomes of x, a value of l's right side.
+Tup layout_through(Ctx *cx, Layout l, Tup x);
+Dim layout_through_dim(Ctx *cx, Layout l, Dim x);
+Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
+// The function that values go through last: *rest is l without it (and
+// without the offset before it).
+const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
+// A power of two: runs of so many values, aligned to it, stay runs (2^24 of a
+// plain layout). Traced numbers count by what is known of their divisors.
+int64_t layout_grain(Ctx *cx, Layout l);
+// The least and the largest value of a static layout, by looking at all of
+// them (ERR_LIMIT beyond 2^24).
+void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
+// No value of a static layout is beyond this in magnitude.
+int64_t layout_bound(Ctx *cx, Layout l);
 
 // ---- text (laytext.c) ----
 // A value in CuTe notation.

@@ -56,11 +56,13 @@ static void own_layout(lua_State *L, const LayoutBox *b) {
   if (!cx->fn || cx->fn->serial != b->serial)
     face_error(L, ERR_FOREIGN,
                "a layout with traced extents was used outside its kernel");
-  size_t n = tup_words(b->l.shape);
-  for (size_t i = 0; i < n; i++) use_ref(L, cx, b->l.shape[i], b->born);
-  n = tup_leaves(b->l.shape);
-  for (size_t i = 0; i < n; i++) use_ref(L, cx, b->l.stride[i], b->born);
-  use_ref(L, cx, b->l.offset, b->born);
+  for (const Layout *p = &b->l; p; p = layout_next(p)) {
+    size_t n = tup_words(p->shape);
+    for (size_t i = 0; i < n; i++) use_ref(L, cx, p->shape[i], b->born);
+    n = tup_leaves(p->shape);
+    for (size_t i = 0; i < n; i++) use_ref(L, cx, p->stride[i], b->born);
+    use_ref(L, cx, p->offset, b->born);
+  }
 }
 
 bool face_test_layout(lua_State *L, int idx, Layout *l) {
@@ -399,7 +401,7 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape) {
 // l(i), l(i,j,..) of a flat static layout with integers: no scratch needed.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
   int rank = tup_rank(l->shape);
-  if (l->composed || n != rank || (size_t)rank != tup_leaves(l->shape))
+  if (l->outer || n != rank || (size_t)rank != tup_leaves(l->shape))
     return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {
@@ -420,7 +422,9 @@ static bool call_fast(lua_State *L, const Layout *l, int n) {
 static bool call_linear(lua_State *L, const Layout *l) {
   int isint;
   int64_t c = lua_tointegerx(L, 2, &isint), sum = 0;
-  if (!isint || c < 0 || lua_type(L, 2) != LUA_TNUMBER) return false;
+  const Swizzle *sw = layout_swizzle(*l);
+  if (!isint || c < 0 || lua_type(L, 2) != LUA_TNUMBER || (l->outer && !sw))
+    return false;
   size_t n = tup_words(l->shape), left = tup_leaves(l->shape);
   const Dim *d = l->stride;
   if (!left || !dim_static(l->offset)) return false;
@@ -437,7 +441,7 @@ static bool call_linear(lua_State *L, const Layout *l) {
   }
   sum += l->offset.w;
   if (!dim_static((Dim){sum})) return false;
-  lua_pushinteger(L, l->composed ? swizzle_bits(l->sw, sum) : sum);
+  lua_pushinteger(L, sw ? swizzle_bits(*sw, sum) : sum);
   return true;
 }
 
@@ -503,23 +507,39 @@ static int layout_lequals(lua_State *L) {
   return 1;
 }
 
+// The function that a composed layout's values go through: a swizzle or a
+// layout.
+static void push_outer(lua_State *L, const Outer *f) {
+  if (f->kind == OUTER_LAYOUT)
+    face_push_layout(L, f->l);
+  else if (!f->l.outer)
+    laylib_push_swizzle(L, f->sw);
+  else
+    face_error(L, ERR_ARG, "the left side is a layout after a swizzle, "
+               "without a shape of its own: no value stands for it");
+}
+
 static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
                               const char *k) {
   if (strcmp(k, "shape") == 0) {
     laylib_push_any(L, l.shape);
   } else if (strcmp(k, "stride") == 0) {
-    laylib_push_any(L, layout_stride(cx, l));
+    laylib_push_any(L, laylib_stride(cx, L, l));
   } else if (strcmp(k, "layout") == 0) {
     lua_pushvalue(L, 1);
   } else if (strcmp(k, "offset") == 0) {
     face_push_dim(L, l.offset);
-  } else if (strcmp(k, "swizzle") == 0 || strcmp(k, "inner") == 0) {
-    if (l.composed) laylib_push_swizzle(L, l.sw);
+  } else if (strcmp(k, "swizzle") == 0) {
+    const Swizzle *sw = layout_swizzle(l);
+    if (sw) laylib_push_swizzle(L, *sw);
+    else lua_pushnil(L);
+  } else if (strcmp(k, "inner") == 0) {  // the left side
+    if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
   } else if (strcmp(k, "outer") == 0) {  // as in the Python DSL
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
-    lua_pushboolean(L, l.composed);
+    lua_pushboolean(L, l.outer != NULL);
   } else {
     return false;
   }
@@ -788,34 +808,6 @@ static int l_tuple(lua_State *L) {
   return 1;
 }
 
-// ---- explain ----
-
-// explain_begin() -> token; explain_end(token) -> text of the steps since.
-static int l_explain_begin(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-  memset(b, 0, sizeof *b);
-  luaL_setmetatable(L, "cute.explain");
-  cx->explain = b;
-  return 1;
-}
-
-static int l_explain_end(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Buf *b = luaL_checkudata(L, 1, "cute.explain");
-  if (cx->explain == b) cx->explain = NULL;
-  push_buf(L, b);
-  return 1;
-}
-
-static int explain_gc(lua_State *L) {
-  Ctx *cx = face_ctx(L);
-  Buf *b = luaL_checkudata(L, 1, "cute.explain");
-  if (cx->explain == b) cx->explain = NULL;
-  buf_free(b);
-  return 0;
-}
-
 // ---- opening ----
 
 void laylib_methods(lua_State *L, const char *tname,
@@ -841,7 +833,6 @@ static void types_open(lua_State *L) {
   static const luaL_Reg tuple_meta[] = {
     {"__tostring", tuple_tostring}, {"__eq", tuple_eq}, {"__add", any_add},
     {"__concat", any_concat}, {NULL, NULL}};
-  static const luaL_Reg explain_meta[] = {{"__gc", explain_gc}, {NULL, NULL}};
   luaL_newmetatable(L, MT_LAYOUT);
   face_setfuncs(L, layout_meta);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
@@ -860,8 +851,6 @@ static void types_open(lua_State *L) {
   push_const(L, CONST_ANY);
   lua_setfield(L, -2, "_");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &tuple_key);
-  face_newtype(L, "cute.explain", explain_meta);
-  lua_pop(L, 1);
 }
 
 static void constants_open(lua_State *L) {
@@ -881,7 +870,6 @@ void layoutlib_open(lua_State *L) {
     {"make_swizzle", l_swizzle}, {"Swizzle", l_swizzle}, {"E", l_basis},
     {"ScaledBasis", l_scaled}, {"ArithmeticTuple", l_arithmetic},
     {"basis_value", l_basis_value}, {"basis_get", l_basis_get},
-    {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
     {NULL, NULL}};
   types_open(L);
   face_setfuncs(L, funcs);

@@ -56,12 +56,22 @@ static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
 
 void tup_print(Ctx *cx, Tup t, Buf *out) { print_tup(cx, t, NULL, out); }
 
+// "f o offset o " for every function that l goes through, the last one first.
+static void print_outer(Ctx *cx, Layout l, Buf *out) {
+  const Outer *f = l.outer;
+  if (!f) return;
+  print_outer(cx, f->l, out);
+  if (f->kind == OUTER_LAYOUT)
+    layout_print(cx, layout_inner(f->l), out);
+  else
+    buf_printf(cx, out, "Sw<%d,%d,%d>", f->sw.b, f->sw.m, f->sw.s);
+  buf_puts(cx, out, " o ");
+  dim_print(cx, l.offset, out);
+  buf_puts(cx, out, " o ");
+}
+
 void layout_print(Ctx *cx, Layout l, Buf *out) {
-  if (l.composed) {
-    buf_printf(cx, out, "Sw<%d,%d,%d> o ", l.sw.b, l.sw.m, l.sw.s);
-    dim_print(cx, l.offset, out);
-    buf_puts(cx, out, " o ");
-  }
+  print_outer(cx, l, out);
   tup_print(cx, l.shape, out);
   buf_puts(cx, out, ":");
   print_tup(cx, l.shape, l.stride, out);
@@ -239,7 +249,11 @@ static Notation parens(Parser *p) {
       if (n) memcpy(w, m, n * sizeof *w);
       m = w;
     }
+    peek(p);
+    const char *at = p->at;
     m[n] = entry(p);
+    if (m[n].kind == NOTE_SWIZZLE)
+      fail_at(p, ERR_PARSE, at, "a swizzle alone is no layout,");
     layouts = layouts || m[n].kind != NOTE_TUP;
     n++;
   }
@@ -299,7 +313,7 @@ static void check_strides(Parser *p, const char *colon, const char *at,
 }
 
 // atom, or shape:stride
-static Notation entry(Parser *p) {
+static Notation atom_layout(Parser *p) {
   peek(p);
   const char *start = p->at;
   Notation a = atom(p);
@@ -317,8 +331,13 @@ static Notation entry(Parser *p) {
                     .l = layout_make(p->cx, a.t, d.t)};
 }
 
-// Sw<b,m,s>, alone or followed by "o [offset o] layout".
-static Notation swizzled(Parser *p) {
+static bool begins(const Parser *p, const char *word) {
+  size_t n = strlen(word);
+  return (size_t)(p->end - p->at) >= n && memcmp(p->at, word, n) == 0;
+}
+
+// Sw<b,m,s>; the Python DSL writes S<b,m,s>
+static Notation swizzle(Parser *p) {
   p->at = (const char *)memchr(p->at, '<', 3) + 1;
   int64_t b = number(p, "an integer");
   if (!take(p, ',')) bad(p, "','");
@@ -326,8 +345,27 @@ static Notation swizzled(Parser *p) {
   if (!take(p, ',')) bad(p, "','");
   int64_t s = number(p, "an integer");
   if (!take(p, '>')) bad(p, "'>'");
-  Swizzle sw = swizzle_make(p->cx, b, m, s);
-  if (peek(p) != 'o') return (Notation){.kind = NOTE_SWIZZLE, .sw = sw};
+  return (Notation){.kind = NOTE_SWIZZLE, .sw = swizzle_make(p->cx, b, m, s)};
+}
+
+static Notation function(Parser *p) {
+  peek(p);
+  return begins(p, "Sw<") || begins(p, "S<") ? swizzle(p) : atom_layout(p);
+}
+
+static Layout under(Ctx *cx, Notation f, Dim offset, Layout l) {
+  return f.kind == NOTE_SWIZZLE ? layout_swizzled(cx, f.sw, offset, l)
+                                : layout_composed(cx, f.l, offset, l);
+}
+
+// A function, alone or followed by "o [offset o] function" any number of
+// times; what stands last is a layout then.
+static Notation entry(Parser *p) {
+  Notation f = function(p);
+  if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))
+    return f;
+  if (++p->depth > TUP_DEPTH_MAX)
+    fail_at(p, ERR_LIMIT, p->at, "too many functions in a row");
   p->at++;
   peek(p);
   const char *start = p->at;
@@ -342,23 +380,17 @@ static Notation swizzled(Parser *p) {
     start = p->at;
     x = entry(p);
   }
+  p->depth--;
   if (x.kind == NOTE_TUP) bad(p, "':' and a stride");
+  if (x.kind == NOTE_SWIZZLE) bad(p, "'o' and a layout");
   if (x.kind != NOTE_LAYOUT) fail_at(p, ERR_PARSE, start, "expected a layout");
-  x.l.sw = sw;
-  x.l.offset = offset;
-  x.l.composed = true;
+  x.l = under(p->cx, f, offset, x.l);
   return x;
-}
-
-static bool begins(const Parser *p, const char *word) {
-  size_t n = strlen(word);
-  return (size_t)(p->end - p->at) >= n && memcmp(p->at, word, n) == 0;
 }
 
 static Notation parse(Parser *p) {
   blanks(p);
-  // the Python DSL writes S<b,m,s>
-  Notation r = begins(p, "Sw<") || begins(p, "S<") ? swizzled(p) : entry(p);
+  Notation r = entry(p);
   if (peek(p) || p->at < p->end) bad(p, "the end");
   return r;
 }

@@ -209,14 +209,22 @@ static int64_t unswizzle(Swizzle sw, int64_t x) {
   return x ^ (sw.s >= 0 ? from >> sw.s : from << -sw.s);
 }
 
+// The coordinate of a composed layout at idx, by looking.
+static const char *found_text(Ctx *cx, Layout l, int64_t idx) {
+  int64_t n = dim_value(layout_size(cx, l));
+  for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
+    if (dim_is(layout_eval_at(cx, l, i), idx))
+      return tup_text(cx, tup_idx2crd(cx, &i, l.shape, NULL));
+  return NULL;
+}
+
 // Coordinate of an element in the layout that text says; NULL: it has none.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
-  if (l.composed) {
-    if (!dim_static(l.offset)) return NULL;
-    idx = unswizzle(l.sw, idx) - dim_value(l.offset);
-  }
+  const Swizzle *sw = layout_swizzle(l);
+  if (l.outer && !sw) return found_text(cx, l, idx);
+  if (sw) idx = unswizzle(*sw, idx) - dim_value(l.offset);
   size_t n = tup_leaves(l.shape), at = 0;
   Dim *shape = NEW(cx, Dim, n + 1);
   int64_t *c = NEW(cx, int64_t, n + 1);

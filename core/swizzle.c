@@ -36,14 +36,20 @@ int64_t swizzle_bits(Swizzle w, int64_t x) {
 
 static int trailing(int64_t x) { return x ? __builtin_ctzll((uint64_t)x) : 0; }
 
-Swizzle swizzle_from_masks(Ctx *cx, int64_t y, int64_t z) {
+bool swizzle_test_masks(int64_t y, int64_t z, Swizzle *sw) {
   int b = __builtin_popcountll((uint64_t)y);
-  if (y == 0 && z == 0) return (Swizzle){0, 0, 0};
+  *sw = (Swizzle){0, 0, 0};
+  if (y == 0 && z == 0) return true;
   int ty = trailing(y), tz = trailing(z);
   int m = ty < tz ? ty : tz, s = ty - tz;
-  Swizzle w = {(int8_t)b, (int8_t)m, (int8_t)s};
-  if (y <= 0 || z <= 0 || b != __builtin_popcountll((uint64_t)z) ||
-      iabs(s) < b || swizzle_yyy(w) != y || swizzle_zzz(w) != z)
+  *sw = (Swizzle){(int8_t)b, (int8_t)m, (int8_t)s};
+  return y > 0 && z > 0 && b == __builtin_popcountll((uint64_t)z) &&
+         iabs(s) >= b && swizzle_yyy(*sw) == y && swizzle_zzz(*sw) == z;
+}
+
+Swizzle swizzle_from_masks(Ctx *cx, int64_t y, int64_t z) {
+  Swizzle w;
+  if (!swizzle_test_masks(y, z, &w))
     ctx_fail(cx, ERR_INADMISSIBLE,
              "make_swizzle: masks 0x%llx and 0x%llx are no swizzle (as many "
              "contiguous bits in each, not overlapping)",
@@ -77,17 +83,6 @@ Swizzle swizzle_upcast(Ctx *cx, Swizzle w, int64_t n) {
 
 Swizzle swizzle_downcast(Ctx *cx, Swizzle w, int64_t n) {
   return swizzle_make(cx, w.b, w.m + log2_of(cx, "downcast", n), w.s);
-}
-
-Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
-  if (l.composed)
-    ctx_fail(cx, ERR_INADMISSIBLE, "composition: %s is swizzled already",
-             layout_text(cx, l));
-  if (sw.b == 0 && dim_is(offset, 0)) return l;
-  l.sw = sw;
-  l.offset = offset;
-  l.composed = true;
-  return l;
 }
 
 // ---- traced arguments ----
@@ -220,13 +215,6 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-static bool all_any(Tup c) {
-  size_t n = tup_words(c);
-  for (size_t i = 0; i < n; i++)
-    if (tup_is_leaf(c + i) && dim_kind(c[i]) != DIM_ANY) return false;
-  return true;
-}
-
 // The linear layout that the swizzle is around `at`, for slices that touch
 // only one end of each bit pair.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
@@ -260,17 +248,10 @@ static bool agrees(Ctx *cx, Swizzle w, int64_t at, Layout part, Layout lin) {
   return true;
 }
 
-Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset) {
-  Swizzle w = l.sw;
-  Tup xt, zero = tup_int(cx, 0);
-  Layout part = layout_slice_tup(cx, layout_inner(l), coord, &xt);
-  if (!tup_is_leaf(xt))
-    ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle of coordinates: %s",
-             layout_text(cx, l));
-  Dim x = *xt;
-  *offset = zero;
-  if (all_any(coord)) return layout_outer(part, l);
-  Layout rest = layout_outer(part, l);
+Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
+                             Tup *offset) {
+  Swizzle w = *layout_swizzle(l);
+  Layout part = layout_inner(rest);
   if (!layout_static(rest) || !dim_static(x)) {
     int64_t unit = (int64_t)1 << (w.m + w.b + iabs(w.s));
     if (dim_div(cx, x) % unit == 0)
@@ -312,7 +293,7 @@ Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
     ctx_fail(cx, ERR_INADMISSIBLE,
              "logical_product: a swizzled tiler must have offset 0: %s",
              layout_text(cx, tiler));
-  Swizzle w = tiler.sw;
+  Swizzle w = *layout_swizzle(tiler);
   Layout t = layout_inner(tiler);
   Layout r = layout_logical_product(cx, l, tiler_layout(t));
   int64_t one = 1;

@@ -112,7 +112,7 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   if (t.space == SP_COORD)
     t.base = tup_add(cx, t.base, tup_from_terms(cx, &o, 1));
-  else if (t.l.composed)
+  else if (t.l.outer)
     t.l.offset = dim_add(cx, t.l.offset, o);
   else
     t = advance(cx, t, o);
@@ -142,12 +142,9 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
-  if (t.l.composed && l.composed)
-    ctx_fail(cx, ERR_INADMISSIBLE,
-             "make_tensor: the iterator is swizzled already");
-  if (cx->fn && t.space == SP_GMEM && !l.composed && tensor_wide(cx, l))
+  if (cx->fn && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
     cx->fn->wide = true;
-  t.l = t.l.composed ? layout_outer(l, t.l) : l;
+  t.l = layout_seen_through(cx, l, t.l);
   return t;
 }
 
@@ -273,8 +270,7 @@ static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
 static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   tupb_close(cx, coord);
   Layout all = layout_concat(cx, l, n);
-  return sliced(cx, t, t.l.composed ? layout_outer(all, t.l) : all,
-                tupb_done(cx, coord));
+  return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
 // Puts the modes that coord indexes: a tuple with at most as many modes, or
@@ -389,13 +385,8 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
 }
 
 int64_t tensor_alignment(Ctx *cx, Tensor t) {
-  if (t.l.composed) {
-    int64_t a = align_of(cx, t.type, t.l.offset);
-    int64_t m = ((int64_t)dtype_bits(t.type) << t.l.sw.m) / 8;
-    if (a > m) a = m > 0 ? m : 1;
-    return a < t.align ? a : t.align;
-  }
-  return t.align;
+  int64_t a = align_of(cx, t.type, (Dim){layout_grain(cx, t.l)});
+  return a < t.align ? a : t.align;
 }
 
 // ---- printing ----
@@ -448,10 +439,12 @@ static void use_dims(Use *u, const Dim *d, size_t n) {
 static Use use_tensor(Use u, const Tensor *t) {
   use_ref(&u, t->mem);
   use_dims(&u, &t->off, 1);
-  use_dims(&u, &t->l.offset, 1);
   if (t->base) use_dims(&u, t->base, tup_words(t->base));
-  use_dims(&u, t->l.shape, tup_words(t->l.shape));
-  use_dims(&u, t->l.stride, tup_leaves(t->l.shape));
+  for (const Layout *p = &t->l; p; p = layout_next(p)) {
+    use_dims(&u, &p->offset, 1);
+    use_dims(&u, p->shape, tup_words(p->shape));
+    use_dims(&u, p->stride, tup_leaves(p->shape));
+  }
   return u;
 }
 

@@ -123,10 +123,7 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   if (!w->promised)
     v = limit(v, t->align * 8 >= bits ? t->align * 8 / bits : 1);
   if (t->mem) v = limit(v, divisor(cx, w, t->off));
-  if (t->l.composed) {
-    v = limit(v, divisor(cx, w, t->l.offset));
-    v = limit(v, (int64_t)1 << t->l.sw.m);
-  }
+  if (t->l.outer) v = limit(v, layout_grain(cx, t->l));
   for (int k = from; k < w->n; k++)
     v = limit(v, divisor(cx, w, w->loop[k].d[s]));
   return v;
@@ -160,9 +157,7 @@ int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits) {
 // ---- moving ----
 
 static Dim side_offset(Ctx *cx, const Tensor *t, Dim inner) {
-  if (t->l.composed)
-    inner = swizzle_apply(cx, t->l.sw, dim_add(cx, t->l.offset, inner));
-  return dim_add(cx, t->off, inner);
+  return dim_add(cx, t->off, layout_through_dim(cx, t->l, inner));
 }
 
 static Ref load_at(Ctx *cx, const Tensor *t, Dim o) {

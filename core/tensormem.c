@@ -62,20 +62,22 @@ void tensor_smem_check(Ctx *cx, const Fn *fn, int sm) {
 // blocks of a power of two. below: how many come before l's origin.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
-  if (!layout_static(in) || !dim_static(l.offset))
+  const Swizzle *sw = layout_swizzle(l);
+  if (!layout_static(l))
     ctx_fail(cx, ERR_STATIC, "%s needs a static layout, got %s", what,
              layout_text(cx, l));
-  if (layout_has_basis(in))
+  if (layout_has_basis(in) && (sw || !l.outer))
     ctx_fail(cx, ERR_ARG, "%s: %s gives coordinates, not offsets", what,
              layout_text(cx, l));
-  *below = layout_below(cx, in);
-  if (l.composed && !dim_is(*below, 0))
-    ctx_fail(cx, ERR_ARG, "%s: a swizzle needs strides >= 0, got %s", what,
-             layout_text(cx, l));
-  int64_t c = dim_value(layout_cosize(cx, in));
-  if (l.composed) {
-    int s = l.sw.s < 0 ? -l.sw.s : 0;
-    int64_t block = (int64_t)1 << (l.sw.b + l.sw.m + s);
+  *below = layout_below(cx, l);
+  if (l.outer && !dim_is(*below, 0))
+    ctx_fail(cx, ERR_ARG, "%s: %s, got %s", what,
+             sw ? "a swizzle needs strides >= 0"
+                : "a composed layout needs offsets >= 0", layout_text(cx, l));
+  int64_t c = dim_value(layout_cosize(cx, l));
+  if (sw) {
+    int s = sw->s < 0 ? -sw->s : 0;
+    int64_t block = (int64_t)1 << (sw->b + sw->m + s);
     c = (c + dim_value(l.offset) + block - 1) / block * block;
   }
   return c;
@@ -88,7 +90,7 @@ static uint32_t layout_name(Ctx *cx, Layout l) {
 
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
   Fn *fn = cx->fn;
-  int64_t least = l.composed ? 128 : 16;
+  int64_t least = layout_swizzle(l) ? 128 : 16;
   if (align == 0) align = least;
   if (align < 0 || (align & (align - 1)) || align > 1 << 20)
     ctx_fail(cx, ERR_ARG, "an alignment of %" PRId64 " bytes is not a power "
@@ -114,8 +116,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
   Dim below;
   Mem m = {.space = SP_RMEM, .type = t, .align = 16,
            .count = reach(cx, l, "make_rmem_tensor", &below)};
-  if (l.composed)
-    ctx_fail(cx, ERR_ARG, "a register fragment cannot be swizzled: %s",
+  if (l.outer)
+    ctx_fail(cx, ERR_ARG, "a register fragment cannot be composed: %s",
              layout_text(cx, l));
   if (m.count > MAX_REGS)
     ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
@@ -184,6 +186,7 @@ int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
+  if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
   return dim_static(n) && dim_value(n) > INT32_MAX;
 }
@@ -228,7 +231,7 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
 // ---- fill ----
 
 bool tensor_dense(Ctx *cx, Layout l) {
-  if (l.composed || !layout_static(l)) return false;
+  if (l.outer || !layout_static(l)) return false;
   Layout f = layout_flatten(cx, l);
   int64_t cur = 1, size = dim_value(layout_size(cx, f));
   size_t n = tup_leaves(f.shape);

@@ -106,7 +106,7 @@ static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
 
 TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                         const TiledPerm perm[3]) {
-  if (!layout_static(atoms) || atoms.composed)
+  if (!layout_static(atoms) || atoms.outer)
     ctx_fail(cx, ERR_STATIC, "make_tiled_mma: the atom layout %s must be "
              "static and without swizzle", layout_text(cx, atoms));
   if (tup_is_leaf(atoms.shape)) atoms = layout_concat(cx, &atoms, 1);
@@ -122,7 +122,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
     m.perm[i] = perm ? perm[i] : (TiledPerm){.kind = PERM_ANY};
     if (m.perm[i].kind == PERM_ANY) continue;
     Layout l = m.perm[i].l;
-    if (!layout_static(l) || l.composed)
+    if (!layout_static(l) || l.outer)
       ctx_fail(cx, ERR_STATIC, "make_tiled_mma: the permutation %s of mode %c "
                "must be static", layout_text(cx, l), "MNK"[i]);
     int64_t n = dim_value(layout_size(cx, l)), atom = shape_of(&a, i);
@@ -189,7 +189,7 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l) {
   Layout f = concat2(cx, layout_mode(cx, tv, 1),
                      layout_concat(cx, rest, rank));
   Layout all = concat2(cx, t, f);
-  return l.composed ? layout_outer(all, l) : all;
+  return layout_outer(all, l);
 }
 
 // The tile must divide the tensor.

@@ -81,17 +81,12 @@ static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
              pair_text(k));
   int bits = dtype_bits(t->type);
   int64_t need = n * bits / 8, have = t->align;
-  Dim x = base;
-  if (t->l.composed) {
-    x = dim_add(cx, t->l.offset, base);
-    int64_t atom = ((int64_t)1 << t->l.sw.m) * bits / 8;
-    while (have > atom) have /= 2;
-  }
-  int64_t div = dim_div(cx, x) * bits;
+  int64_t grain = layout_grain(cx, t->l);
+  if (grain < have * 8) have = grain * bits >= 8 ? grain * bits / 8 : 1;
+  int64_t div = dim_div(cx, base) * bits;
   while (have > 1 && div % (have * 8)) have /= 2;
   if (t->space != SP_RMEM && have < need) misaligned(k, dst, have, need);
-  if (t->l.composed) x = swizzle_apply(cx, t->l.sw, x);
-  return dim_add(cx, t->off, x);
+  return dim_add(cx, t->off, layout_through_dim(cx, t->l, base));
 }
 
 static Ref pred_ref(const Copy *k) {
@@ -464,8 +459,8 @@ static int rank_of(const Tensor *t) {
 static void set_modes(const Gemm *g, Operand *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
-  if (l.composed)
-    ctx_fail(cx, ERR_ARG, "gemm: operand %c is swizzled; copy it to a "
+  if (l.outer)
+    ctx_fail(cx, ERR_ARG, "gemm: operand %c is composed; copy it to a "
              "fragment first%s", o->name, gemm_text(g));
   for (int i = 0; i < 3; i++)
     m[i] = mode[i] < 0 ? unit(cx)

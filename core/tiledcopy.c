@@ -28,7 +28,7 @@ int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c) {
 // ---- making ----
 
 static void need_static(Ctx *cx, Layout l, const char *what) {
-  if (!layout_static(l) || l.composed)
+  if (!layout_static(l) || l.outer)
     ctx_fail(cx, ERR_STATIC, "make_tiled_copy: %s %s must be static and "
              "without swizzle", what, layout_text(cx, l));
 }
@@ -197,7 +197,7 @@ Layout tiled_copy_tidfrg(Ctx *cx, const TiledCopy *c, char which, Layout l) {
   Layout z = concat2(cx, layout_concat(cx, tile, c->ntiler),
                      layout_concat(cx, rest, rank));
   Layout all = tile2thrfrg(cx, c, z, side_of(c, which));
-  return l.composed ? layout_outer(all, l) : all;
+  return layout_outer(all, l);
 }
 
 Layout tiled_copy_layout(Ctx *cx, const TiledCopy *c, char which) {

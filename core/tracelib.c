@@ -439,19 +439,18 @@ typedef struct Leaves {
 } Leaves;
 
 static Leaves dynamic_leaves(Ctx *cx, Layout l) {
-  size_t nw = tup_words(l.shape), nl = tup_leaves(l.shape);
-  Dim *shape = NEW(cx, Dim, nw), *stride = NEW(cx, Dim, nl);
-  Leaves v = {.l = l, .dyn = NEW(cx, Dim *, nw + nl)};
-  for (size_t i = 0; i < nw; i++) {
-    shape[i] = l.shape[i];
-    if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
+  size_t bytes = layout_bytes(l);
+  Leaves v = {.dyn = NEW(cx, Dim *, bytes / sizeof(Dim))};
+  v.l = layout_copy(NEW(cx, Dim, bytes / sizeof(Dim)), l);
+  for (const Layout *p = &v.l; p; p = layout_next(p)) {
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // own words
+    for (size_t i = 0, n = tup_words(shape); i < n; i++)
+      if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
+    for (size_t i = 0, n = tup_leaves(shape); i < n; i++)
+      if (dim_kind(stride[i]) == DIM_DYN) v.dyn[v.n++] = &stride[i];
+    Layout *own = (Layout *)p;
+    if (p != &v.l && p->outer) v.dyn[v.n++] = &own->offset;
   }
-  for (size_t i = 0; i < nl; i++) {
-    stride[i] = l.stride[i];
-    if (dim_kind(stride[i]) == DIM_DYN) v.dyn[v.n++] = &stride[i];
-  }
-  v.l.shape = shape;
-  v.l.stride = stride;
   return v;
 }
 
@@ -463,7 +462,7 @@ static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   int n = 0;
   face_push_dim(L, t->off);
   lua_rawseti(L, -2, ++n);
-  if (t->l.composed) {
+  if (t->l.outer) {
     face_push_dim(L, t->l.offset);
     lua_rawseti(L, -2, ++n);
   }
@@ -539,7 +538,7 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   Tensor t = *face_peek_tensor(L, 1);
   Leaves v = dynamic_leaves(cx, t.l);
   t.off = next_dim(cx, L, at);
-  if (t.l.composed) v.l.offset = next_dim(cx, L, at);
+  if (t.l.outer) v.l.offset = next_dim(cx, L, at);
   for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
   t.l = v.l;
   face_push_tensor(L, &t, 0);

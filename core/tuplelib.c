@@ -16,6 +16,15 @@ Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
   return layout_compact(cx, face_check_tup(cx, L, idx));
 }
 
+Tup laylib_stride(Ctx *cx, lua_State *L, Layout l) {
+  if (l.outer && !layout_swizzle(l))
+    face_error(L, ERR_INADMISSIBLE, "the values of a composed layout do not go "
+               "by strides: %s\n  those of its right side are "
+               "get_nonswizzle_portion(l).stride or l.outer.stride",
+               layout_text(cx, l));
+  return layout_stride(cx, l);
+}
+
 static int push(lua_State *L, Tup t) {
   laylib_push_any(L, t);
   return 1;
@@ -416,7 +425,7 @@ static int l_is_major(lua_State *L) {
   Ctx *cx = face_enter(L);
   int mode = laylib_mode(L, 1);
   Operand o;
-  Tup d = laylib_test_operand(L, 2, &o) ? layout_stride(cx, o.l)
+  Tup d = laylib_test_operand(L, 2, &o) ? laylib_stride(cx, L, o.l)
                                         : face_check_tup(cx, L, 2);
   Tup m = tup_get(cx, d, mode);
   while (!tup_is_leaf(m) && tup_rank(m)) m = tup_first(m);
@@ -432,7 +441,7 @@ static int l_leading_dim(lua_State *L) {
   Tup s, d;
   if (laylib_test_operand(L, 1, &o)) {
     s = o.l.shape;
-    d = layout_stride(cx, o.l);
+    d = laylib_stride(cx, L, o.l);
   } else {
     s = face_check_tup(cx, L, 1);
     d = face_check_tup(cx, L, 2);

@@ -193,8 +193,6 @@ describe("inadmissible calls name what they were given", function()
            L "(4,3):(1,8)", L "(2,2):(1@0,1)")
     raises("the tiler has more modes", cute.composition, L "(4,4):(1,4)",
            {1, 2, 3})
-    raises("two swizzles", cute.composition, L "Sw<1,0,1> o 0 o 8:1",
-           L "Sw<1,0,1> o 0 o 8:1")
   end)
 
   it("complement and inverses", function()

@@ -74,9 +74,7 @@ describe("a composed layout", function()
   end)
 
   it("is no mode of another layout", function()
-    raises("swizzled layout cannot be a mode", cute.make_layout, atom, atom)
-    raises("swizzled already", cute.composition, cute.make_swizzle(1, 0, 1),
-           atom)
+    raises("composed layout cannot be a mode", cute.make_layout, atom, atom)
   end)
 
   it("is equal in function under another form", function()

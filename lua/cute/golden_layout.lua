@@ -133,16 +133,26 @@ local OURS = {int_tuple = true, layout = true, swizzle = true}
 -- Answers to cases that CuTe's assertions refuse: right ones are allowed.
 local right = {}
 
--- composition(a, b)(i) == a(b(i))
+-- composition(a, b)(i) == a(b(i)); a swizzle b has a's domain
 function right.composition(a, got)
   local A, B = a[1], a[2]
-  if not (is_layout(A) and is_layout(B) and is_layout(got)) then
-    return false
-  end
-  for i = 0, core.size(B) - 1 do
+  if not (is_layout(A) and is_layout(got)) then return false end
+  if not is_layout(B) and not tostring(B):find "^Sw<" then return false end
+  local n = core.size(is_layout(B) and B or A)
+  for i = 0, n - 1 do
     if got(i) ~= A(B(i)) then return false end
   end
-  return core.size(got) == core.size(B)
+  return core.size(got) == n
+end
+
+-- a(r(i)) == i, for as many as without the swizzle
+function right.right_inverse(a, got)
+  local A = a[1]
+  for i = 0, core.size(got) - 1 do
+    if A(got(i)) ~= i then return false end
+  end
+  local plain = core.right_inverse(core.get_nonswizzle_portion(A))
+  return core.size(got) == core.size(plain)
 end
 
 -- a(l(a(i))) == a(i) and l(a(i)) in the domain

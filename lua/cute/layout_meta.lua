@@ -37,10 +37,11 @@ local cute = {}
 ---coordinate it evaluates; with `cute._` in it, it gives the slice.
 ---@class cute.Layout
 ---@field shape cute.Tuple
----@field stride cute.Tuple
+---@field stride cute.Tuple not where values go through another layout
 ---@field offset cute.Int of a composed layout, else 0
----@field swizzle cute.Swizzle? of a composed layout
----@field outer cute.Layout without the swizzle
+---@field swizzle cute.Swizzle? of a layout that goes through one swizzle alone
+---@field inner cute.Swizzle|cute.Layout|nil left side of a composed layout
+---@field outer cute.Layout right side of a composed layout; itself of others
 ---@field is_composed boolean
 ---@overload fun(...: cute.Coord): any
 local Layout = {}
@@ -109,12 +110,12 @@ function cute.make_fragment_like(l) end
 ---@return cute.Layout
 function cute.make_identity_layout(shape) end
 
----swizzle o offset o layout
----@param swizzle cute.Swizzle
+---left o offset o l: its value at c is left(offset + l(c)).
+---@param left cute.Swizzle|cute.Layout composed ones too
 ---@param offset cute.Int
 ---@param l cute.Shaped
----@return cute.Layout
-function cute.make_composed_layout(swizzle, offset, l) end
+---@return cute.Shaped
+function cute.make_composed_layout(left, offset, l) end
 
 ---Tile shape, and (thread,value) -> coordinate in it.
 ---@param thr cute.Layout
@@ -210,12 +211,12 @@ function cute.is_static(x) end
 ---@return integer
 function cute.get_divisibility(x) end
 
----Sw<0,4,3> for plain layouts.
+---The swizzle that values go through last; Sw<0,4,3> without one.
 ---@param x cute.Shaped
 ---@return cute.Swizzle
 function cute.get_swizzle_portion(x) end
 
----The layout without its swizzle.
+---The layout without the swizzle that its values go through last.
 ---@param x cute.Shaped
 ---@return cute.Shaped
 function cute.get_nonswizzle_portion(x) end
@@ -381,7 +382,8 @@ function cute.filter(l, profile) end
 ---@return any
 function cute.filter_zeros(x, t) end
 
----a after b: r(c) = a(b(c)).
+---a after b: r(c) = a(b(c)); of three the second is an offset, as
+---make_composed_layout has it.
 ---@param a cute.Shaped|cute.Swizzle
 ---@param b cute.Tiler|cute.Swizzle
 ---@param c? cute.Layout

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "signals.h"
+
 #define CACHE_VERSION 1u
 #define MAX_ENTRY ((size_t)256 << 20)
 
@@ -53,15 +55,6 @@ CacheKey cache_key(const char *text, size_t n) {
 
 // ---- folder ----
 
-// Paths fit: dir has at most 899 bytes and names at most 80.
-typedef struct Path { char s[1000]; } Path;
-
-static Path path_in(const Cache *c, const char *name, const char *suffix) {
-  Path p;
-  snprintf(p.s, sizeof p.s, "%s/%s%s", c->dir, name, suffix);
-  return p;
-}
-
 static void note(Cache *c, const char *what) {
   int e = errno;
   if (!c->note[0])
@@ -69,20 +62,42 @@ static void note(Cache *c, const char *what) {
              strerror(e));
 }
 
+// The folder and those above it; what is made is nobody else's, whatever the
+// umask.
 static bool make_folders(char *dir) {
   for (char *s = dir + 1; ; s++) {
     if (*s != '/' && *s) continue;
     char end = *s;
     *s = '\0';
-    bool ok = mkdir(dir, 0777) == 0 || errno == EEXIST;
+    bool made = mkdir(dir, 0700) == 0, ok = made || errno == EEXIST;
+    if (made) chmod(dir, 0700);
     *s = end;
     if (!ok) return false;
-    if (!end) break;
+    if (!end) return true;
   }
+}
+
+// A plain file or folder that nobody else can have written.
+static bool is_ours(const struct stat *st) {
+  return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static bool open_folder(Cache *c) {
   struct stat st;
-  if (stat(dir, &st) != 0) return false;
-  errno = ENOTDIR;
-  return S_ISDIR(st.st_mode);
+  c->fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (c->fd < 0) {
+    note(c, lstat(c->dir, &st) == 0 && S_ISLNK(st.st_mode)
+         ? "cannot take a symbolic link for the cache folder"
+         : "cannot open the cache folder");
+    return false;
+  }
+  bool ok = fstat(c->fd, &st) == 0;
+  if (ok && st.st_uid != geteuid()) ok = false, errno = EPERM;
+  if (ok && (st.st_mode & 0777) != 0700) ok = fchmod(c->fd, 0700) == 0;
+  if (ok) return true;
+  note(c, "cannot trust the cache folder, another user's,");
+  close(c->fd);
+  return false;
 }
 
 void cache_open(Cache *c) {
@@ -93,11 +108,16 @@ void cache_open(Cache *c) {
   int n = 0;
   if (xdg && xdg[0] == '/')  // a relative one is to be ignored
     n = snprintf(c->dir, sizeof c->dir, "%s/cutelua", xdg);
-  else if (home && *home)
+  else if (home && home[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/.cache/cutelua", home);
   if (n <= 0 || (size_t)n >= sizeof c->dir) return;
-  c->on = make_folders(c->dir);
-  if (!c->on) note(c, "cannot make the cache folder");
+  if (!make_folders(c->dir)) note(c, "cannot make the cache folder");
+  else c->on = open_folder(c);
+}
+
+void cache_close(Cache *c) {
+  if (c->on) close(c->fd);
+  c->on = false;
 }
 
 // ---- reading ----
@@ -144,26 +164,43 @@ static bool believe(const char *p, size_t size, const CacheKey *key,
                           size - sizeof h);
 }
 
+// A file to read that is ours, and its size; -1 when it is not.
+static int open_ours(const Cache *c, const char *name, struct stat *st) {
+  int fd = openat(c->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && is_ours(st)) return fd;
+  close(fd);
+  return -1;
+}
+
 bool cache_get(Cache *c, const CacheKey *key, CachePart parts[CACHE_PARTS],
                void **mem) {
   if (!c->on) return false;
-  Path path = path_in(c, key->name, ".jit");
-  int fd = open(path.s, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  char name[40];
   struct stat st;
+  snprintf(name, sizeof name, "%s.jit", key->name);
+  int fd = open_ours(c, name, &st);
+  if (fd < 0) return false;
   char *p = NULL;
-  size_t size = 0;
-  bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-  if (ok) {
-    size = (size_t)st.st_size;
-    ok = size >= sizeof(Head) && size <= MAX_ENTRY &&
-         (p = base_realloc(NULL, size)) != NULL && read_all(fd, p, size) &&
-         believe(p, size, key, parts);
-  }
+  size_t size = (size_t)st.st_size;
+  bool ok = size >= sizeof(Head) && size <= MAX_ENTRY &&
+            (p = base_realloc(NULL, size)) != NULL && read_all(fd, p, size) &&
+            believe(p, size, key, parts);
   if (ok) touch(fd, &st);
   close(fd);
   if (!ok) base_free(p);
   *mem = ok ? p : NULL;
+  return ok;
+}
+
+bool cache_read(const Cache *c, const char *name, char *p, size_t n) {
+  struct stat st;
+  int fd = c->on ? open_ours(c, name, &st) : -1;
+  if (fd < 0) return false;
+  size_t size = (size_t)st.st_size;
+  bool ok = size < n && read_all(fd, p, size);
+  if (ok) p[size] = '\0';
+  close(fd);
   return ok;
 }
 
@@ -181,15 +218,17 @@ static bool write_all(int fd, const void *data, size_t n) {
   return true;
 }
 
+typedef struct Name { char s[120]; } Name;
+
 // A new file of our own beside its final place; -1 when it cannot be made.
-static int open_aside(Cache *c, const char *name, Path *tmp) {
+static int open_aside(Cache *c, const char *name, Name *tmp) {
   uint64_t seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   for (int i = 0; i < 8; i++) {
-    char suffix[40];
-    snprintf(suffix, sizeof suffix, ".%016llx.tmp",
+    snprintf(tmp->s, sizeof tmp->s, "%s.%016llx.tmp", name,
              (unsigned long long)base_random(&seed));
-    *tmp = path_in(c, name, suffix);
-    int fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = openat(c->fd, tmp->s,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) fchmod(fd, 0600);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
@@ -197,16 +236,16 @@ static int open_aside(Cache *c, const char *name, Path *tmp) {
 
 static bool publish(Cache *c, const char *name, const CachePart pieces[],
                     int n) {
-  Path tmp, path = path_in(c, name, "");
+  Name tmp;
   int fd = open_aside(c, name, &tmp);
   bool ok = fd >= 0;
   for (int i = 0; i < n && ok; i++)
     ok = write_all(fd, pieces[i].p, pieces[i].n);
   int e = errno;
   if (fd >= 0 && close(fd) != 0 && ok) ok = false, e = errno;
-  if (ok && rename(tmp.s, path.s) != 0) ok = false, e = errno;
+  if (ok && renameat(c->fd, tmp.s, c->fd, name) != 0) ok = false, e = errno;
   if (ok) return true;
-  if (fd >= 0) unlink(tmp.s);
+  if (fd >= 0) unlinkat(c->fd, tmp.s, 0);
   errno = e;
   note(c, "cannot write to the cache folder");
   return false;
@@ -238,25 +277,30 @@ static bool has_suffix(const char *s, const char *suffix) {
 static size_t size_cap(void) {
   const char *s = getenv("CUTELUA_CACHE_MB");
   long mb = s ? strtol(s, NULL, 10) : 0;
+  if (mb > 1 << 30) mb = 1 << 30;
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
 // The entries of the folder; leftovers of dead processes (temporary files
 // and locks older than an hour) are removed on the way.
 static Entry *list_entries(Cache *c, size_t *count, size_t *total) {
-  DIR *d = opendir(c->dir);
+  int fd = openat(c->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+  if (fd >= 0 && !d) close(fd);
   Entry *list = NULL;
   size_t n = 0, cap = 0;
   *total = 0;
   for (struct dirent *e; d && (e = readdir(d)); ) {
     if (strlen(e->d_name) >= sizeof list->name) continue;
-    Path path = path_in(c, e->d_name, "");
     struct stat st;
-    if (stat(path.s, &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    if (fstatat(c->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(st.st_mode))
+      continue;
     if (!has_suffix(e->d_name, ".jit")) {
       bool left = has_suffix(e->d_name, ".tmp") ||
                   has_suffix(e->d_name, ".lock");
-      if (left && time(NULL) - st.st_mtim.tv_sec > 3600) unlink(path.s);
+      if (left && time(NULL) - st.st_mtim.tv_sec > 3600)
+        unlinkat(c->fd, e->d_name, 0);
       continue;
     }
     if (n == cap) {
@@ -282,8 +326,7 @@ static void trim(Cache *c, const CacheKey *newest) {
     qsort(list, n, sizeof *list, by_time);
     for (size_t i = 0; i < n && total > cap - cap / 8; i++) {
       if (strncmp(list[i].name, newest->name, 32) == 0) continue;
-      Path path = path_in(c, list[i].name, "");
-      if (unlink(path.s) == 0) total -= list[i].size;
+      if (unlinkat(c->fd, list[i].name, 0) == 0) total -= list[i].size;
     }
   }
   base_free(list);
@@ -323,17 +366,38 @@ void cache_put(Cache *c, const CacheKey *key,
 // Locks fd, waiting; false when locks do not work on this file system.
 static bool wait_lock(int fd) {
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || i > 40000) return false;
+    if ((errno != EWOULDBLOCK && errno != EINTR) || i > 40000 ||
+        signals_asked)
+      return false;
     nanosleep(&(struct timespec){0, 3000000}, NULL);
   }
   return true;
 }
 
+// Opens a lock file of ours; what is none goes out of the way.
+static int open_lock(const Cache *c, const char *name) {
+  for (int i = 0; i < 8; i++) {
+    int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+                    O_CLOEXEC, 0600);
+    int e = errno;
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        st.st_uid == geteuid())
+      return fd;
+    if (fd >= 0) close(fd);
+    errno = e;
+    if (fd < 0 && e != ELOOP && e != EACCES && e != ENXIO) return -1;
+    if (unlinkat(c->fd, name, 0) != 0 && errno != ENOENT) return -1;
+  }
+  return -1;
+}
+
 int cache_lock(Cache *c, const CacheKey *key) {
   if (!c->on) return -1;
-  Path path = path_in(c, key->name, ".lock");
+  char name[40];
+  snprintf(name, sizeof name, "%s.lock", key->name);
   for (;;) {
-    int fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open_lock(c, name);
     if (fd < 0) {
       note(c, "cannot write to the cache folder");
       return -1;
@@ -344,8 +408,9 @@ int cache_lock(Cache *c, const CacheKey *key) {
     }
     // The one before us removed the file: then the lock we got is on nothing.
     struct stat a, b;
-    if (fstat(fd, &a) == 0 && stat(path.s, &b) == 0 && a.st_ino == b.st_ino &&
-        a.st_dev == b.st_dev)
+    if (fstat(fd, &a) == 0 &&
+        fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+        a.st_ino == b.st_ino && a.st_dev == b.st_dev)
       return fd;
     close(fd);
   }
@@ -353,7 +418,8 @@ int cache_lock(Cache *c, const CacheKey *key) {
 
 void cache_unlock(Cache *c, const CacheKey *key, int fd) {
   if (fd < 0) return;
-  Path path = path_in(c, key->name, ".lock");
-  unlink(path.s);
+  char name[40];
+  snprintf(name, sizeof name, "%s.lock", key->name);
+  unlinkat(c->fd, name, 0);
   close(fd);
 }

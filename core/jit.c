@@ -40,16 +40,12 @@ static void memo_name(char name[40]) {
 }
 
 static bool memo_read(const Cache *c, NvrtcId *id) {
-  char name[40], file[1000], path[1024];
+  char name[40], text[1200], path[1024];
   long long sec, nsec, size;
-  if (!c->on) return false;
   memo_name(name);
-  snprintf(file, sizeof file, "%s/%s", c->dir, name);
-  FILE *f = fopen(file, "r");
-  if (!f) return false;
-  bool ok = fscanf(f, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
+  bool ok = cache_read(c, name, text, sizeof text) &&
+            sscanf(text, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
                    &id->minor, &size, &sec, &nsec, path) == 6;
-  fclose(f);
   struct stat st;
   if (!ok || stat(path, &st) != 0 || (long long)st.st_size != size ||
       (long long)st.st_mtim.tv_sec != sec ||
@@ -214,7 +210,9 @@ static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && (ok = compile(job, out, w))) {
+  if (!ok && signals_asked) {  // is raised as soon as Lua runs again
+    why(w, ERR_COMPILE, "interrupted");
+  } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
                                     {out->cubin, out->cubin_n},
                                     {out->ptx, out->ptx_n}};
@@ -251,6 +249,20 @@ static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
   return ok;
 }
 
+static bool with_cache(Cache *c, const JitJob *job, JitOut *out, Why *w) {
+  NvrtcId id;
+  bool sure = !memo_read(c, &id);
+  if (sure) {
+    if (!nvrtc_id(&id, w)) return false;
+    memo_write(c, &id);
+  }
+  bool ok = with_id(c, &id, sure, job, out, w);
+  out->major = id.major;
+  out->minor = id.minor;
+  memcpy(out->note, c->note, sizeof out->note);
+  return ok;
+}
+
 bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
   memset(out, 0, sizeof *out);
   out->log = out->cubin = out->ptx = "";
@@ -258,18 +270,10 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
     return why(w, ERR_LIMIT, "more than %d options", MAX_OPTIONS);
   if (dl_disabled()) return dl_nvrtc(w) != NULL;
   Cache c;
-  NvrtcId id;
   if (job->no_cache) memset(&c, 0, sizeof c);
   else cache_open(&c);
-  bool sure = !memo_read(&c, &id);
-  if (sure) {
-    if (!nvrtc_id(&id, w)) return false;
-    memo_write(&c, &id);
-  }
-  bool ok = with_id(&c, &id, sure, job, out, w);
-  out->major = id.major;
-  out->minor = id.minor;
-  memcpy(out->note, c.note, sizeof out->note);
+  bool ok = with_cache(&c, job, out, w);
+  cache_close(&c);
   return ok;
 }
 

@@ -16,6 +16,7 @@
 #include <histedit.h>
 
 #include "program.h"
+#include "signals.h"
 #include "stop.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
@@ -45,7 +46,7 @@ static bool editor_wait(Editor *e) {
     FD_ZERO(&in);
     FD_SET(STDIN_FILENO, &in);
     int n = pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &e->mask);
-    if (stop_asked()) return false;
+    if (signals_asked) return false;
     if (n > 0 || errno != EINTR) return true;
   }
 }
@@ -104,7 +105,7 @@ static int editor_read(lua_State *L) {
   int n = 0;
   const char *s = el_gets(e->el, &n);
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
-  if (stop_asked()) {
+  if (signals_asked) {
     stop_answered();
     el_reset(e->el);
     lua_pushboolean(L, 0);

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+volatile sig_atomic_t signals_asked;
+
 void signals_hold(SigHold *h) {
   sigset_t interrupt;
   sigemptyset(&interrupt);

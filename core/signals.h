@@ -9,6 +9,10 @@
 
 #include <signal.h>
 
+// Times of Ctrl-C that the program has not answered yet (stop.h): what takes
+// long looks at it and gives up. Always 0 outside of the program.
+extern volatile sig_atomic_t signals_asked;
+
 typedef struct SigHold {
   sigset_t mask;  // of the thread, as it was
   struct sigaction action;

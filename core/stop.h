@@ -12,7 +12,6 @@ void stop_sethook(lua_State *L, lua_Hook f, int mask, int count);
 // Waiting for a key, the prompt answers Ctrl-C itself: notes it from here on
 // and until the program ends (outside of sys.call nothing is raised).
 void stop_watch(void);
-int stop_asked(void);  // times of Ctrl-C since the last answer
 void stop_answered(void);
 
 // call(f, handler, ...): xpcall in which Ctrl-C raises "interrupted".

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "signals.h"
+
 // Instructions of Lua between the first raise and the next ones, in steps:
 // what a program has to close its files and leave. A pcall cannot hold it up
 // longer.
@@ -20,8 +22,7 @@ enum { GRACE = 1000000, STEP = 1000 };
 typedef struct Stop {
   pthread_t thread;             // the one that runs Lua
   lua_State *volatile running;  // the coroutine that runs; NULL: no call does
-  volatile sig_atomic_t asked;  // Ctrl-C since the last answer, at most 3
-  volatile sig_atomic_t raised;  // and how often that was raised, at most 2
+  volatile sig_atomic_t raised;  // how often it was raised, at most 2
   int grace;                     // what is left of GRACE
   lua_Hook hook;  // of debug.sethook, between two calls
   int mask, count;
@@ -31,7 +32,7 @@ static Stop stop;
 
 static void stop_hook(lua_State *L, lua_Debug *ar);
 
-static bool in_grace(void) { return stop.raised == 1 && stop.asked == 1; }
+static bool in_grace(void) { return stop.raised == 1 && signals_asked == 1; }
 
 // At once, and at every instruction; but for the grace after the first raise.
 static void arm(lua_State *L) {
@@ -43,7 +44,7 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  if (!stop.asked) {  // answered while this coroutine slept
+  if (!signals_asked) {  // answered while this coroutine slept
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -61,7 +62,7 @@ static void stop_hook(lua_State *L, lua_Debug *ar) {
 
 void stop_sethook(lua_State *L, lua_Hook f, int mask, int count) {
   lua_sethook(L, f, mask, count);
-  if (stop.asked && stop.running) arm(L);
+  if (signals_asked && stop.running) arm(L);
 }
 
 // ---- the signal ----
@@ -81,12 +82,13 @@ static void on_interrupt(int sig) {
     errno = e;
     return;
   }
-  if (stop.asked < 3) stop.asked++;
+  if (signals_asked < 3) signals_asked++;
   lua_State *L = stop.running;
   if (L) arm(L);
-  if (L && stop.asked == 2 && write(STDERR_FILENO, note, sizeof note - 1) < 0)
-    stop.asked = 3;
-  if (L && stop.asked == 3) end_program(sig);
+  if (L && signals_asked == 2 &&
+      write(STDERR_FILENO, note, sizeof note - 1) < 0)
+    signals_asked = 3;
+  if (L && signals_asked == 3) end_program(sig);
   errno = e;
 }
 
@@ -101,9 +103,7 @@ static void catch_interrupt(struct sigaction *old) {
 
 void stop_watch(void) { catch_interrupt(NULL); }
 
-int stop_asked(void) { return stop.asked; }
-
-void stop_answered(void) { stop.asked = stop.raised = 0; }
+void stop_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
@@ -134,7 +134,7 @@ int stop_call(lua_State *L) {
     if (stop.hook) lua_sethook(L, stop.hook, stop.mask, stop.count);
   }
   stop.running = L;
-  if (stop.asked) arm(L);
+  if (signals_asked) arm(L);
   int status = lua_pcall(L, n - 2, LUA_MULTRET, 1);
   stop.running = outer;
   if (!outer) {
@@ -152,7 +152,7 @@ int stop_call(lua_State *L) {
 static void runs_now(lua_State *L) {
   if (!stop.running) return;  // outside of every call
   stop.running = L;
-  if (stop.asked) arm(L);
+  if (signals_asked) arm(L);
 }
 
 // Moves n values from L to co and lets it run; its results, or the error, are
@@ -194,7 +194,7 @@ static int wrapped(lua_State *L) {
     bool failed = status != LUA_OK && status != LUA_YIELD;
     if (failed) lua_resetthread(co);  // <close>; the error stays on top
     lua_xmove(co, L, 1);
-    if (lua_type(L, -1) == LUA_TSTRING && !stop.asked &&
+    if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&
         status != LUA_ERRMEM) {
       luaL_where(L, 1);
       lua_insert(L, -2);

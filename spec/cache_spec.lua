@@ -239,4 +239,160 @@ describe("the compile cache", function()
     table.sort(left)
     assert.same({"4", "5", "new"}, left)
   end)
+
+  -- ---- what somebody else may have put there ----
+
+  local function sh(line)
+    local _, err, code = support.exec({"sh", "-c", line})
+    assert.equal(0, code, err)
+  end
+
+  local function modes(pattern)
+    local out = support.exec {"sh", "-c", "stat -c '%a %F' " .. pattern}
+    return out
+  end
+
+  -- The cache works: what was there is a miss and is replaced by an entry of
+  -- our own, and nothing is left behind.
+  local function replaces(what)
+    local out, err = run(dir)
+    assert.equal("", err, what)
+    assert.equal("false", (words(out)), what)
+    assert.equal("true", (words((run(dir)))), what)
+    assert.equal("600 regular file\n", modes(entry()), what)
+    assert.same({}, only(dir, ".tmp"))
+    assert.same({}, only(dir, ".lock"))
+  end
+
+  local STRANGE = {
+    fifo = "mkfifo %s", socket = "python3 -c \"import socket; "
+      .. "socket.socket(socket.AF_UNIX).bind('%s')\"",
+    link = "ln -s %s.good %s", dangling = "ln -s /nowhere/at/all %s",
+    terminal = "ln -s /dev/tty %s", zero = "ln -s /dev/zero %s"}
+
+  it("waits for and follows nothing that lies where an entry belongs",
+      function()
+    run(dir)
+    local path = entry()
+    for what, how in pairs(STRANGE) do
+      sh("mv " .. path .. " " .. path .. ".good")
+      sh(how:gsub("%%s", path))
+      local good = support.read(path .. ".good")
+      replaces(what)
+      assert.equal(good, support.read(path .. ".good"), what)
+      os.remove(path .. ".good")
+    end
+  end)
+
+  it("does the same where a lock belongs", function()
+    run(dir)
+    local path = entry()
+    local lock = path:gsub("jit$", "lock")
+    local victim = support.write(dir .. "/victim", "precious")
+    STRANGE.victim = "ln -s " .. victim .. " %s"
+    for what, how in pairs(STRANGE) do
+      os.remove(path)
+      sh(how:gsub("%%s", lock))
+      replaces(what)
+      assert.equal("precious", support.read(victim))
+    end
+  end)
+
+  it("and where the compiler's version is kept", function()
+    for what, how in pairs(STRANGE) do
+      run(dir)
+      local memo = dir .. "/cutelua/" .. list(dir)[#list(dir)]
+      assert.truthy(memo:find("/nvrtc-", 1, true))
+      os.remove(memo)
+      sh(how:gsub("%%s", memo))
+      local out, err = run(dir)
+      assert.equal("", err)
+      assert.equal("true", (words(out)), what)
+      assert.equal("600 regular file\n", modes(memo), what)
+    end
+  end)
+
+  it("compiles where a folder lies in the way", function()
+    run(dir)
+    local path = entry()
+    os.remove(path)
+    sh("mkdir " .. path)
+    local out, err = run(dir)
+    assert.equal("false", (words(out)))
+    assert.truthy(err:find("cannot write to the cache folder", 1, true))
+    sh("rmdir " .. path .. " && mkdir " .. path:gsub("jit$", "lock"))
+    out, err = run(dir)
+    assert.equal("false", (words(out)))
+    assert.truthy(err:find("cannot write to the cache folder", 1, true))
+  end)
+
+  it("believes no entry that others could have written", function()
+    for _, mode in ipairs {"620", "602", "666"} do
+      run(dir)
+      sh("chmod " .. mode .. " " .. entry())
+      replaces(mode)
+      os.remove(entry())
+    end
+  end)
+
+  it("makes files and folders for this user alone, whatever the umask",
+      function()
+    for _, umask in ipairs {"000", "022", "777"} do
+      local home = dir .. "/" .. umask
+      sh("mkdir " .. home)
+      local code = ("SOURCE = %q\n"):format(source) .. child
+      local line = "umask " .. umask .. "; exec " .. support.lua .. ' -e "$0"'
+      local env = environment(home .. "/new")
+      for _, cached in ipairs {"false", "true"} do
+        local out, err = support.exec({"sh", "-c", line, code}, {env = env})
+        assert.equal("", err)
+        assert.equal(cached, (words(out)), umask)
+      end
+      assert.equal("700 directory\n700 directory\n600 regular file\n"
+        .. "600 regular file\n", modes(home .. "/new " .. home
+        .. "/new/cutelua " .. home .. "/new/cutelua/*"))
+    end
+  end)
+
+  it("takes a folder that others can write to for this user alone",
+      function()
+    sh("mkdir " .. dir .. "/cutelua; chmod 777 " .. dir .. "/cutelua")
+    replaces "0777"
+    assert.equal("700 directory\n", modes(dir .. "/cutelua"))
+  end)
+
+  it("uses no folder behind a symbolic link", function()
+    sh(("mkdir %s/mine; touch -d '1 day ago' %s/mine/old.tmp; "
+      .. "ln -s mine %s/cutelua"):format(dir, dir, dir))
+    local out, err = run(dir)
+    assert.equal("false", (words(out)))
+    assert.truthy(err:find("kernels are not cached: cannot take a symbolic "
+      .. "link for the cache folder " .. dir .. "/cutelua", 1, true), err)
+    assert.equal("old.tmp\n", (support.exec {"ls", dir .. "/mine"}))
+  end)
+
+  it("uses no folder and believes no entry of another user's", function()
+    local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
+    if code ~= 0 then return pending "needs root" end
+    run(dir)
+    sh("chown nobody " .. entry())
+    replaces "an entry of nobody's"
+    sh("touch " .. entry():gsub("jit$", "lock") .. "; chown nobody "
+      .. entry():gsub("jit$", "lock") .. "; rm " .. entry())
+    replaces "a lock of nobody's"
+    sh("chown nobody " .. dir .. "/cutelua; chmod 777 " .. dir .. "/cutelua")
+    local out, err = run(dir)
+    assert.equal("false", (words(out)))
+    assert.truthy(err:find("kernels are not cached: cannot trust the cache "
+      .. "folder, another user's,", 1, true), err)
+  end)
+
+  it("takes any size for its cap", function()
+    for _, mb in ipairs {"17592186044416", "99999999999999999999", "-1", "x",
+        ""} do
+      run(dir, {CUTELUA_CACHE_MB = mb})
+      run(dir, {CUTELUA_CACHE_MB = mb}, source .. "//" .. mb .. "\n")
+      assert.equal("true", (words((run(dir)))), mb)
+    end
+  end)
 end)

@@ -220,8 +220,10 @@ static uint64_t to_integer(DType t, double x) {
 }
 
 // cvt from f64, or to 64 bits, makes the top bit alone of a NaN; else 0.
+// Unsigned types below 32 bits get what i32 has, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
+  if (bits < 32 && dtype_class(t) != 'I') return 0;
   return from_f64 || bits == 64 ? 1ull << (bits - 1) : 0;
 }
 

@@ -224,25 +224,15 @@ static double math_of(MathFn f, double x, double y) {
 
 // ---- conversions ----
 
-static uint64_t to_int(DType t, double x) {
-  if (t == DT_BOOL) return x != 0;
-  if (isnan(x)) return dtype_bits(t) == 64 ? (uint64_t)1 << 63 : 0;
-  if (t == DT_I64) {
-    if (x >= 0x1p63) return INT64_MAX;
-    return x < -0x1p63 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)x;
-  }
-  if (t == DT_U64) {
-    if (x >= 0x1p64) return UINT64_MAX;
-    return x <= 0 ? 0 : (uint64_t)x;
-  }
-  return narrow(t, dtype_from_double(t, x));
-}
-
 static uint64_t convert(DType from, DType to, uint64_t a) {
   if (dtype_is_float(from)) {
-    if (!dtype_is_float(to)) return to_int(to, dtype_to_double(from, a));
+    double x = dtype_to_double(from, a);
+    if (to == DT_BOOL) return x != 0;
+    if (!dtype_is_float(to))  // what a NaN becomes depends on the source
+      return narrow(to, from == DT_F64 ? dtype_from_double(to, x)
+                                       : dtype_from_float(to, (float)x));
     if (from == DT_F32 && to != DT_F64) return dtype_from_float(to, f32_of(a));
-    return dtype_from_double(to, dtype_to_double(from, a));
+    return dtype_from_double(to, x);
   }
   if (to == DT_BOOL) return a != 0;
   int64_t x = widen(from, a);

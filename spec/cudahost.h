@@ -19,14 +19,15 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z,
                                unsigned w) {
   return {x, y, z, w};
 }
-struct int4 { int x, y, z, w; } __attribute__((aligned(16)));
-struct float4 { float x, y, z, w; } __attribute__((aligned(16)));
-static inline int4 make_int4(int x, int y, int z, int w) {
-  return {x, y, z, w};
-}
-static inline float4 make_float4(float x, float y, float z, float w) {
-  return {x, y, z, w};
-}
+#define VECTOR4(T) \
+  struct T##4 { T x, y, z, w; } __attribute__((aligned(16))); \
+  static inline T##4 make_##T##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+#define VECTOR2(name, T) \
+  struct name { T x, y; } __attribute__((aligned(2 * sizeof(T)))); \
+  static inline name make_##name(T x, T y) { return {x, y}; }
+VECTOR4(int) VECTOR4(float)
+VECTOR2(int2, int) VECTOR2(float2, float) VECTOR2(double2, double)
+VECTOR2(longlong2, long long) VECTOR2(ulonglong2, unsigned long long)
 struct Index { int x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
@@ -64,6 +65,10 @@ TO_INT(__float2ll_rz, float, long long, -9223372036854775807ll - 1,
        9223372036854775807ll, -9223372036854775807ll - 1)
 TO_INT(__double2ll_rz, double, long long, -9223372036854775807ll - 1,
        9223372036854775807ll, -9223372036854775807ll - 1)
+TO_INT(__float2ull_rz, float, unsigned long long, 0ull,
+       18446744073709551615ull, 0x8000000000000000ull)
+TO_INT(__double2ull_rz, double, unsigned long long, 0ull,
+       18446744073709551615ull, 0x8000000000000000ull)
 
 static inline float __double2float_rz(double x) {
   float f = (float)x;
@@ -87,6 +92,7 @@ static inline unsigned atomicOr(unsigned *p, unsigned x) {
   return old;
 }
 
+#ifdef KERNEL
 // What the kernel calls its int pointers.
 #ifndef INT_ARG
 #define INT_ARG int
@@ -108,3 +114,4 @@ int main() {
   fwrite(g, 4, M, stdout);
   return 0;
 }
+#endif

@@ -3,6 +3,7 @@
 local assert = require "luassert"
 local core = require "cute.core"
 local cute = require "cute"
+local cudahost = require "spec.cudahost"
 local support = require "spec.support"
 
 local kernels = {}
@@ -91,11 +92,7 @@ end
 ---@param input string bytes
 ---@return string? bytes
 function kernels.on_host(text, flags, input)
-  local compiler
-  for _, name in ipairs {os.getenv "CXX" or "c++", "g++", "clang++"} do
-    compiler = compiler or
-      select(3, support.exec {name, "--version"}) == 0 and name
-  end
+  local compiler = cudahost.compiler()
   if not compiler then return nil end
   local dir <close> = setmetatable({path = support.folder()}, {
     __close = function(d) support.remove(d.path) end})

@@ -757,3 +757,25 @@ describe("the whole of shared memory", function()
     assert.equal(2, r.reports[1].count)
   end)
 end)
+
+describe("a NaN as an integer", function()
+  -- PTX: the top bit alone from f64 and to 64 bits, else 0; below 32 bits CUDA
+  -- C clamps what i32 has.
+  local MIN = math.mininteger
+  local FROM = {
+    f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,
+           u16 = 0, u32 = 1 << 31, u64 = MIN},
+    f32 = {i8 = 0, i16 = 0, i32 = 0, i64 = MIN, u8 = 0, u16 = 0, u32 = 0,
+           u64 = MIN}}
+  for from, want in pairs(FROM) do
+    it("from " .. from .. " is what the hardware makes of it", function()
+      for to, value in pairs(want) do
+        local x = cute.full({1}, 0 / 0, cute[from])
+        local y = cute.zeros({1}, cute[to])
+        cute.kernel("k", function(a, b) b[0] = a[0]:to(cute[to]) end)(x, y)
+          :launch {grid = 1, block = 1, device = "sim"}
+        assert.equal(value, y[0], from .. " to " .. to)
+      end
+    end)
+  end
+end)

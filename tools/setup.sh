@@ -31,6 +31,8 @@ test() {
   need lua-busted module busted.runner
   need lua-dkjson module dkjson
   need python3 have python3
+  # emitted kernels are compiled for the host and compared with the simulator
+  need g++ have "${CXX:-c++}"
 }
 asan() {
   need dpkg-dev have dpkg-source

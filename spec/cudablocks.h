@@ -1,0 +1,242 @@
+// Blocks of emitted kernels on the host: every thread is a coroutine, and all
+// of a block go on together from one barrier, vote or shuffle to the next,
+// which all of them must reach. Beside cudahost.h it has the few PTX
+// instructions that helpers use, as functions `ptx_...` (cudahost.lua writes
+// the calls).
+#include "cudahost.h"
+
+#include <stdint.h>
+#include <tuple>
+#include <ucontext.h>
+#include <utility>
+
+// ---- threads ----
+
+enum { MOST_THREADS = 256, STACK = 1 << 16 };
+
+struct Thread {
+  ucontext_t at;
+  Index index;
+  unsigned long long slot[2];  // what it gave to the last two exchanges
+  int exchanges;
+  bool done;
+};
+static Thread threads[MOST_THREADS];
+static char stacks[MOST_THREADS][STACK];
+static ucontext_t scheduler;
+static int self, count;
+alignas(1024) static unsigned char host_smem[1 << 18];
+
+static void pass() {
+  int me = self;
+  swapcontext(&threads[me].at, &scheduler);
+}
+static inline void __syncthreads() { pass(); }
+static inline void __syncwarp(unsigned = 0) { pass(); }
+
+// What every thread of the block gave, once all have.
+template <class T> static void give(T x) {
+  Thread *t = &threads[self];
+  unsigned long long u = 0;
+  memcpy(&u, &x, sizeof x);
+  t->slot[t->exchanges++ & 1] = u;
+  pass();
+}
+template <class T> static T of_lane(int lane) {
+  T x;
+  memcpy(&x, &threads[(self & ~31) + lane].slot[~threads[self].exchanges & 1],
+         sizeof x);
+  return x;
+}
+static inline int lanes() {  // of this thread's warp
+  int left = count - (self & ~31);
+  return left < 32 ? left : 32;
+}
+
+// ---- what a warp does together ----
+
+template <class T>
+static T ptx_shfl(const char *kind, T x, int b, int c, unsigned) {
+  give(x);
+  int lane = self & 31, segment = c >> 8 & 31, clamp = c & 31;
+  int most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+  int from = kind[0] == 'u' ? lane - b : kind[0] == 'd' ? lane + b
+             : kind[0] == 'b' ? lane ^ b : least | (b & ~segment);
+  bool in = kind[0] == 'u' ? from >= most : from <= most;
+  return of_lane<T>(in ? from & 31 : lane);
+}
+#define SHFL(kind, first) \
+  template <class T> static T ptx_shfl_sync_##kind##_b32(T x, unsigned b, \
+                                                         int c, unsigned m) { \
+    return ptx_shfl(#kind, x, (int)(b & 31), c, m); \
+  } \
+  template <class T> static T first(unsigned m, T x, int b, int w = 32) { \
+    return ptx_shfl(#kind, x, b, (32 - w) << 8 | (#kind[0] == 'u' ? 0 : 31), \
+                    m); \
+  }
+SHFL(idx, __shfl_sync)
+SHFL(up, __shfl_up_sync)
+SHFL(down, __shfl_down_sync)
+SHFL(bfly, __shfl_xor_sync)
+
+static inline unsigned __ballot_sync(unsigned, int p) {
+  give(p != 0);
+  unsigned u = 0;
+  for (int l = 0; l < lanes(); l++) u |= (unsigned)of_lane<bool>(l) << l;
+  return u;
+}
+static inline int __any_sync(unsigned m, int p) {
+  return __ballot_sync(m, p) != 0;
+}
+static inline int __all_sync(unsigned m, int p) {
+  return __ballot_sync(m, !p) == 0;
+}
+static inline int ptx_laneid() { return self & 31; }
+
+// One thread runs at a time.
+template <class T, class U> static T atomicAdd(T *p, U x) {
+  T old = *p;
+  *p += (T)x;
+  return old;
+}
+
+// ---- floats ----
+
+// min and max of the hardware: -0 is below 0, a NaN yields.
+template <class F> static F host_min(F a, F b) {
+  if (a == b) return signbit(a) ? a : b;
+  return a != a ? b : b != b ? a : a < b ? a : b;
+}
+template <class F> static F host_max(F a, F b) {
+  if (a == b) return signbit(a) ? b : a;
+  return a != a ? b : b != b ? a : a > b ? a : b;
+}
+#define fminf host_min<float>
+#define fmaxf host_max<float>
+#define fmin host_min<double>
+#define fmax host_max<double>
+#define __fma_rn fma
+
+// A double rounded to `bits` of mantissa, with exponents from `least` on.
+static double rounded(double x, int bits, int least) {
+  if (x == 0 || x != x || isinf(x)) return x;
+  int e = ilogb(x) < least ? least : ilogb(x);
+  return ldexp(nearbyint(ldexp(x, bits - e)), e - bits);
+}
+static unsigned short half_bits(double x) {
+  if (x != x) return 0x7fff;
+  unsigned sign = signbit(x) ? 0x8000 : 0;
+  double a = fabs(rounded(x, 10, -14));
+  if (a > 65504) return (unsigned short)(sign | 0x7c00);
+  if (a < ldexp(1, -14)) return (unsigned short)(sign | (unsigned)ldexp(a, 24));
+  int e = ilogb(a);
+  return (unsigned short)(sign | (unsigned)(e + 15) << 10 |
+                          ((unsigned)ldexp(a, 10 - e) & 0x3ff));
+}
+static double half_value(unsigned short h) {
+  int e = h >> 10 & 31, m = h & 0x3ff;
+  double a = e == 31 ? (m ? NAN : INFINITY)
+             : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+  return h & 0x8000 ? -a : a;
+}
+static unsigned short bfloat_bits(double x) {
+  if (x != x) return 0x7fff;
+  float f = (float)rounded(x, 7, -126);  // exact, or past all
+  return (unsigned short)(__float_as_uint(f) >> 16);
+}
+static double bfloat_value(unsigned short h) {
+  return __uint_as_float((unsigned)h << 16);
+}
+// The exact a * b + c of narrow values, rounded to odd.
+static double fma_odd(double a, double b, double c) {
+  double p = a * b, s = p + c, z = s - p, e = (p - (s - z)) + (c - z);
+  if (e == 0 || isinf(s) || s != s) return s;
+  uint64_t u;
+  memcpy(&u, &s, 8);
+  if (u & 1) return s;
+  return nextafter(s, e > 0 ? INFINITY : -INFINITY);
+}
+
+typedef unsigned short half_t;
+static inline float ptx_cvt_f32_f16(half_t x) { return (float)half_value(x); }
+static inline half_t ptx_cvt_rn_f16_f32(float x) { return half_bits(x); }
+static inline half_t ptx_cvt_rn_f16_f64(double x) { return half_bits(x); }
+static inline half_t ptx_cvt_rn_bf16_f32(float x) { return bfloat_bits(x); }
+static inline unsigned ptx_cvt_rn_f16x2_f32(float hi, float lo) {
+  return (unsigned)half_bits(hi) << 16 | half_bits(lo);
+}
+static inline unsigned ptx_cvt_rn_bf16x2_f32(float hi, float lo) {
+  return (unsigned)bfloat_bits(hi) << 16 | bfloat_bits(lo);
+}
+static inline half_t ptx_fma_rn_f16(half_t a, half_t b, half_t c) {
+  return half_bits(fma_odd(half_value(a), half_value(b), half_value(c)));
+}
+static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
+  return bfloat_bits(fma_odd(bfloat_value(a), bfloat_value(b),
+                             bfloat_value(c)));
+}
+
+// ---- launching ----
+
+// What it is called with: pointers, and pointers to the scalars.
+template <class T> static T argument(void *p) {
+  if constexpr (std::is_pointer<T>::value) return (T)p;
+  else return *(T *)p;
+}
+template <class... A, size_t... I>
+static void call(void (*f)(A...), void **args, std::index_sequence<I...>) {
+  f(argument<A>(args[I])...);
+}
+
+static void (*running)(void **);
+static void **arguments;
+static void enter() {
+  running(arguments);
+  threads[self].done = true;
+  pass();
+}
+
+static void run_block(int n) {
+  count = n;
+  for (int t = 0; t < n; t++) {
+    Thread *it = &threads[t];
+    it->index = {t, 0, 0};
+    it->exchanges = 0;
+    it->done = false;
+    getcontext(&it->at);
+    it->at.uc_stack.ss_sp = stacks[t];
+    it->at.uc_stack.ss_size = STACK;
+    makecontext(&it->at, enter, 0);
+  }
+  for (int left = n; left;) {
+    left = 0;
+    for (self = 0; self < n; self++) {
+      if (threads[self].done) continue;
+      threadIdx = threads[self].index;
+      swapcontext(&scheduler, &threads[self].at);
+      left += !threads[self].done;
+    }
+  }
+}
+
+static void launch(void (*f)(void **), void **args, int grid, int block) {
+  running = f;
+  arguments = args;
+  blockDim = {block, 1, 1};
+  gridDim = {grid, 1, 1};
+  for (int b = 0; b < grid; b++) {
+    blockIdx = {b, 0, 0};
+    run_block(block);
+  }
+}
+
+// Reads `n` bytes into memory of its own; what a kernel leaves is written.
+static void *take(size_t n) {
+  void *p = aligned_alloc(256, (n + 511) / 256 * 256);
+  if (fread(p, 1, n, stdin) != n) exit(1);
+  return p;
+}
+static void leave(void *p, size_t n) {
+  fwrite(p, 1, n, stdout);
+  free(p);
+}

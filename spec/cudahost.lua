@@ -1,0 +1,123 @@
+--- Emitted kernels as programs of the host: one C++ compile for many of them,
+-- their inline PTX written out as calls (spec/cudablocks.h has the functions).
+local support = require "spec.support"
+
+local cudahost = {}
+
+local compiler  -- its name, or false
+
+--- A C++ compiler's name, or nil where there is none.
+function cudahost.compiler()
+  if compiler == nil then
+    compiler = false
+    for _, name in ipairs {os.getenv "CXX" or "c++", "g++", "clang++"} do
+      compiler = compiler or
+        select(3, support.exec {name, "--version"}) == 0 and name
+    end
+  end
+  return compiler or nil
+end
+
+---------------------------------------------------------------------------
+-- Inline PTX
+---------------------------------------------------------------------------
+
+-- An operand of the instruction as C: %1 is the asm's second, %%laneid a
+-- special register, all else a number.
+local function operand(word, values)
+  local n = word:match "^%[?%%(%d+)%]?$"
+  if n then return values[tonumber(n) + 1] end
+  local special = word:match "^%%%%([%w_]+)$"
+  return special and ("ptx_%s()"):format(special) or word
+end
+
+-- asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r = ptx_cvt_f32_f16(x).
+local function call(args)
+  local ptx, rest = "", args
+  while true do
+    local text, more = rest:match '^%s*"([^"]*)"(.*)$'
+    if not text then break end
+    ptx, rest = ptx .. text, more
+  end
+  local values = {}
+  for value in rest:gmatch '"[=+]?%l"(%b())' do values[#values + 1] = value end
+  local name, list = ptx:match "^%s*([%w%._]+)%s*([^;{}]*);%s*$"
+  assert(name, "no function for this PTX: " .. ptx)
+  local words = {}
+  for word in list:gmatch "[^,%s]+" do
+    words[#words + 1] = operand(word, values)
+  end
+  if name == "mov.u32" then return ("%s = %s"):format(words[1], words[2]) end
+  return ("%s = ptx_%s(%s)"):format(words[1], name:gsub("%.", "_"),
+    table.concat(words, ", ", 2))
+end
+
+-- The text of kernel k as C++ for the host, in a namespace of its own.
+local function translate(text, space)
+  text = text:gsub("asm%s*v?o?l?a?t?i?l?e?%s*(%b())",
+                   function(args) return call(args:sub(2, -2)) end)
+  text = text:gsub("extern __shared__ [^\n]*smem%[%];",
+                   "unsigned char *const smem = host_smem;")
+  text = text:gsub('extern "C" __global__', "static")
+  return ("namespace %s {\n%s}\n"):format(space, text)
+end
+
+---------------------------------------------------------------------------
+-- Running
+---------------------------------------------------------------------------
+
+---@class HostRun
+---@field text string the text; the kernel is called k
+---@field grid integer
+---@field block integer
+---@field args string[] bytes of each argument
+
+local function main_of(runs)
+  local out = {"int main() {\n"}
+  for i, run in ipairs(runs) do
+    local takes, leaves = {}, {}
+    for k, bytes in ipairs(run.args) do
+      takes[k] = ("take(%d)"):format(#bytes)
+      leaves[k] = ("  leave(a[%d], %d);\n"):format(k - 1, #bytes)
+    end
+    out[#out + 1] = ("  {\n  void *a[] = {%s};\n  launch([](void **p) { "
+      .. "call(n%d::k, p, std::make_index_sequence<%d>()); }, a, %d, %d);\n"
+      .. "%s  }\n"):format(table.concat(takes, ", "), i, #run.args, run.grid,
+      run.block, table.concat(leaves))
+  end
+  out[#out + 1] = "}\n"
+  return table.concat(out)
+end
+
+--- What the kernels leave in the memory of their arguments.
+---@param runs HostRun[]
+---@return string[][] bytes of each argument of each kernel
+function cudahost.run(runs)
+  local text, input = {'#include "cudablocks.h"\n'}, {}
+  for i, run in ipairs(runs) do
+    text[#text + 1] = translate(run.text, "n" .. i)
+    table.move(run.args, 1, #run.args, #input + 1, input)
+  end
+  text[#text + 1] = main_of(runs)
+  local dir <close> = setmetatable({path = support.folder()}, {
+    __close = function(d) support.remove(d.path) end})
+  support.write(dir.path .. "/k.cc", table.concat(text))
+  local out, err, code = support.exec {cudahost.compiler(), "-std=c++17",
+    "-O0", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
+    "-Ispec", dir.path .. "/k.cc", "-o", dir.path .. "/k", "-lm"}
+  assert(code == 0, err .. out)
+  out, err, code = support.exec({dir.path .. "/k"},
+                                {stdin = table.concat(input)})
+  assert(code == 0, ("the program ended with %s %s"):format(code, err))
+  local results, at = {}, 1
+  for i, run in ipairs(runs) do
+    results[i] = {}
+    for k, bytes in ipairs(run.args) do
+      results[i][k] = out:sub(at, at + #bytes - 1)
+      at = at + #bytes
+    end
+  end
+  return results
+end
+
+return cudahost

@@ -96,6 +96,7 @@ build = {
         "core/tuplemath.c",
         "core/vallib.c",
         "core/veclib.c",
+        "core/vmlib.c",
       },
       incdirs = {"core"},
       libraries = {"m", "dl", "pthread"},
@@ -112,6 +113,8 @@ build = {
       "lua/cute/atom_meta.lua",
     ["cute.bits"] =
       "lua/cute/bits.lua",
+    ["cute.bytecode"] =
+      "lua/cute/bytecode.lua",
     ["cute.carry"] =
       "lua/cute/carry.lua",
     ["cute.chart"] =

@@ -1,7 +1,8 @@
-// The hook of a trace for lines and returns: names values by the locals that
-// hold them, and finds `==`, `~=` and `t[k]` with traced values, which Lua
-// does not let through. It runs at every line of the user's code, so what it
-// knows of the running function is kept from line to line.
+// The hook of a trace. At lines and returns it names values by the locals that
+// hold them; it runs at every line of the user's code, so what it knows of the
+// running function is kept from line to line. At every instruction it finds
+// `==`, `~=` and `t[k]` with traced values, which Lua does not let through: by
+// their operands, so that neither names nor text nor lines are needed.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +11,14 @@
 #include "trace.h"
 
 // What is known of the user's function whose line ran last: a userdata in the
-// registry, with what cute.lex tells of its source as uservalue 1.
+// registry, with the names that each of its lines assigns as uservalue 1.
 typedef struct Hook {
   Ctx *cx;
   const void *func;
   const void *skip;  // a function of cutelua's own: left alone
   int named;         // locals seen before the current line
   int line;          // the line that ran last
+  bool counts;       // are instructions looked at?
 } Hook;
 
 #define MAX_FIELDS 64  // of a table, looked at for names
@@ -104,91 +106,136 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   return false;
 }
 
-// Replaces the table on top by its field `key` (n characters; digits: an
-// index); false, and nothing on top, when it is no table.
-static bool push_field(lua_State *L, const char *key, size_t n) {
-  if (!lua_istable(L, -1)) {
-    lua_pop(L, 1);
+// ---- what Lua does not let through ----
+
+// What is at stack index `reg` of the running function, from 0 on, is pushed.
+// Its name when it is a local, else NULL.
+static const char *push_register(lua_State *L, lua_Debug *ar, int reg) {
+  const char *name = lua_getlocal(L, ar, reg + 1);
+  if (!name) lua_pushnil(L);
+  return name && name[0] != '(' ? name : NULL;
+}
+
+// Does a value stand for one of the device: a scalar, a vector, a cute.var (a
+// table with its variable at 1)?
+static bool is_traced(lua_State *L, int idx) {
+  if (trace_value(L, idx) || luaL_testudata(L, idx, MT_VECTOR)) return true;
+  if (!lua_istable(L, idx) || !luaL_getmetafield(L, idx, "__index"))
     return false;
-  }
-  lua_pushlstring(L, key, n);
-  if (key[0] >= '0' && key[0] <= '9') {
-    lua_pushinteger(L, lua_tointeger(L, -1));
-    lua_remove(L, -2);
-  }
-  lua_rawget(L, -2);
+  lua_rawgeti(L, idx, 1);
+  bool var = trace_value(L, -1) != NULL;
+  lua_pop(L, 2);
+  return var;
+}
+
+// "the traced value 'k'": by the local's name, or what the value is called.
+static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
+                              int idx) {
+  const Value *v = trace_value(L, idx);
+  const Fn *fn = cx->fn;
+  if (!name && v && v->serial == fn->serial && v->r < fn->ins.n &&
+      ir_get(fn, v->r)->name)
+    name = ir_str(fn, ir_get(fn, v->r)->name);
+  return name ? lua_pushfstring(L, "the traced value '%s'", name)
+              : lua_pushliteral(L, "a traced value");
+}
+
+// Is the running function the user's? Its line is in ar then.
+static bool of_user(lua_State *L, lua_Debug *ar) {
+  lua_getinfo(L, "Sl", ar);
+  return !face_own_source(ar->source);
+}
+
+// Raises the message on top at the running function's line, if it has one.
+static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar) {
+  const char *text = lua_tostring(L, -1);
+  if (ar->currentline > 0)
+    face_error_at(L, ar->source, ar->currentline, ERR_DYNAMIC, "%s", text);
+  face_error(L, ERR_DYNAMIC, "%s", text);
+}
+
+static _Noreturn void compare_error(lua_State *L, Ctx *cx, lua_Debug *ar,
+                                    const char *name, int idx) {
+  const char *what = say_traced(L, cx, name, idx);
+  if (!name) name = "a";
+  lua_pushfstring(L, "'==' or '~=' beside %s is always false or true in Lua\n"
+                  "  write %s:eq(x) or %s:ne(x), and cute.when(...) to branch "
+                  "on it", what, name, name);
+  raise_here(L, ar);
+}
+
+// Pushes constant i of the running function.
+static void push_constant(lua_State *L, lua_Debug *ar, int i) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "constant");
+  lua_getinfo(L, "f", ar);
+  lua_pushinteger(L, i);
+  lua_call(L, 2, 1);
   lua_remove(L, -2);
-  return true;
 }
 
-// Pushes what a path of cute.lex ("a.b.1") leads to.
-static bool push_path(lua_State *L, lua_Debug *ar, const char *path) {
-  const char *dot = strchr(path, '.');
-  if (!dot) return push_variable(L, ar, path);
-  lua_pushlstring(L, path, (size_t)(dot - path));
-  bool found = push_variable(L, ar, lua_tostring(L, -1));
-  lua_remove(L, found ? -2 : -1);
-  while (found && dot) {
-    const char *key = dot + 1;
-    dot = strchr(key, '.');
-    found = push_field(L, key, dot ? (size_t)(dot - key) : strlen(key));
-  }
-  return found;
+// Is a traced value's comparison with this one meant for the device? (With
+// nil, a string, a layout, it is false as it should be. Where both are
+// userdata or both tables, Lua asks __eq.)
+static bool is_for_device(lua_State *L, int traced, int idx) {
+  int t = lua_type(L, idx);
+  return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
+         (t != lua_type(L, traced) && is_traced(L, idx));
 }
 
-// Does path number i of the list at `list` hold a traced value?
-static bool holds_value(lua_State *L, lua_Debug *ar, int list, lua_Integer i,
-                        const char **path) {
-  lua_rawgeti(L, list, i);
-  *path = lua_tostring(L, -1);  // kept alive by the list
-  lua_pop(L, 1);
-  if (!push_path(L, ar, *path)) return false;
-  bool traced = trace_value(L, -1) != NULL;
-  lua_pop(L, 1);
-  return traced;
-}
-
-// The list at `list`: paths beside == or ~= of that line.
-static void check_compared(lua_State *L, lua_Debug *ar, int list, int line) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  const char *path;
-  for (lua_Integer i = 1; i <= n; i++)
-    if (holds_value(L, ar, list, i, &path)) {
-      lua_getinfo(L, "S", ar);
-      face_error_at(L, ar->source, line, ERR_DYNAMIC, "'==' or '~=' beside "
-                    "the traced value '%s' is always false or true in Lua\n"
-                    "  write %s:eq(x) or %s:ne(x), and cute.when(...) to "
-                    "branch on it", path, path, path);
+// `==` or `~=` is about to be done.
+static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
+  const char *name = push_register(L, ar, in.a);
+  int traced = lua_gettop(L), other = traced + 1;
+  if (in.op == VM_EQ) {
+    const char *name_b = push_register(L, ar, in.b);
+    if (!is_traced(L, traced)) {
+      name = name_b;
+      traced = other;
+      other--;
     }
-}
-
-// The list at `list`: pairs, what is indexed and by what.
-static void check_keys(lua_State *L, lua_Debug *ar, int list, int line) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  const char *base, *key;
-  for (lua_Integer i = 1; i < n; i += 2) {
-    if (!holds_value(L, ar, list, i + 1, &key)) continue;
-    lua_rawgeti(L, list, i);
-    base = lua_tostring(L, -1);
-    if (push_path(L, ar, base)) {
-      if (lua_istable(L, -1) && !lua_getmetatable(L, -1)) {
-        lua_getinfo(L, "S", ar);
-        face_error_at(L, ar->source, line, ERR_DYNAMIC, "the traced value "
-                      "'%s' is a key of the plain table '%s', which finds "
-                      "nothing under it\n  use a tensor, or cute.where("
-                      "%s:eq(i), x, y)", key, base, key);
-      }
-    }
-    lua_settop(L, list);
   }
+  if (!is_traced(L, traced) || !of_user(L, ar)) return;
+  if (in.op == VM_EQK) push_constant(L, ar, in.b);
+  if (in.op == VM_EQI || is_for_device(L, traced, other))
+    compare_error(L, cx, ar, name, traced);
 }
 
-// The line about to run has the entry at `entry`.
-static void check_line(lua_State *L, Hook *h, lua_Debug *ar, int entry) {
-  check_compared(L, ar, entry, h->line);
-  lua_getfield(L, entry, "keys");
-  check_keys(L, ar, lua_gettop(L), h->line);
+// A table is about to be indexed by a register.
+static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
+                      int key) {
+  const char *name = push_register(L, ar, key);
+  int at = lua_gettop(L);
+  if (!is_traced(L, at)) return;
+  const char *base = push_register(L, ar, table);
+  if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
+    return;
+  const char *what = say_traced(L, cx, name, at);
+  lua_pushfstring(L, "%s is a key of the plain table%s%s%s, which finds "
+                  "nothing under it\n  use a tensor, or cute.where(%s:eq(i), "
+                  "x, y)", what, base ? " '" : "", base ? base : "",
+                  base ? "'" : "", name ? name : "k");
+  raise_here(L, ar);
 }
+
+// An instruction is about to run.
+static void check_instruction(lua_State *L, lua_Debug *ar) {
+  VmIns in = vmlib_at(ar);
+  bool compares = in.op == VM_EQ || in.op == VM_EQK || in.op == VM_EQI;
+  if (!compares && in.op != VM_GETTABLE && in.op != VM_SETTABLE) return;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "hook");
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  if (h->cx->fn) {
+    if (compares) check_compared(L, h->cx, ar, in);
+    else if (in.op == VM_GETTABLE) check_key(L, h->cx, ar, in.b, in.c);
+    else check_key(L, h->cx, ar, in.a, in.b);
+  }
+  lua_settop(L, top);
+}
+
+// ---- names ----
 
 static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
   const char *name = n > 0 ? lua_getlocal(L, ar, n) : NULL;
@@ -241,11 +288,8 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   lua_setiuservalue(L, at, 1);
 }
 
-// The line that ran last has the entry at `entry`: names what it assigned,
-// and looks at what it compared after that.
-static void leave_line(lua_State *L, Hook *h, lua_Debug *ar, int entry) {
-  lua_getfield(L, entry, "set");
-  int list = lua_gettop(L);
+// The line that ran last assigned the names in the list at `list`.
+static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, list, i);
@@ -256,10 +300,6 @@ static void leave_line(lua_State *L, Hook *h, lua_Debug *ar, int entry) {
     }
     lua_pop(L, 1);
   }
-  lua_getfield(L, entry, "late");
-  check_compared(L, ar, lua_gettop(L), h->line);
-  lua_getfield(L, entry, "late_keys");
-  check_keys(L, ar, lua_gettop(L), h->line);
 }
 
 // A line of func, or its end, is reached; hook userdata at `at`.
@@ -269,43 +309,17 @@ static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);
   if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
-    leave_line(L, h, ar, lua_gettop(L));
+    name_assigned(L, h, ar, lua_gettop(L));
   if (ar->event != LUA_HOOKLINE) return;
   lua_getinfo(L, "l", ar);
   h->line = ar->currentline;
-  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
-    check_line(L, h, ar, lua_gettop(L));
 }
 
-// A function returns to a line of the user's that compares what it computes
-// by == or ~=: a traced value that comes back must be used by something, or
-// Lua compared it.
-static void see_result(lua_State *L, Ctx *cx, lua_Debug *ar) {
-  lua_Debug up;
-  lua_getinfo(L, "r", ar);
-  if (ar->ntransfer == 0 || !lua_getlocal(L, ar, ar->ftransfer)) return;
-  Value *v = trace_value(L, -1);
-  if (!v || !lua_getstack(L, 1, &up)) return;
-  lua_getinfo(L, "n", ar);
-  if (strcmp(ar->namewhat, "for iterator") == 0) return;  // a counter may idle
-  bool index = ar->name && strcmp(ar->namewhat, "metamethod") == 0 &&
-               strcmp(ar->name, "index") == 0;
-  lua_getinfo(L, "Sl", &up);
-  if (up.currentline <= 0 || face_own_source(up.source)) return;
-  int value = lua_gettop(L);
-  push_lines(L, up.source);
-  if (lua_rawgeti(L, -1, up.currentline) != LUA_TTABLE) return;
-  lua_getfield(L, -1, "eq");
-  const char *how = lua_tostring(L, -1);
-  if (!how || (strcmp(how, "index") == 0 && !index)) return;
-  ir_at(cx, cx->fn, up.source, (uint32_t)up.currentline);
-  v->at = cx->fn->at;
-  v->consumed = false;
-  lua_pushvalue(L, value);
-  trace_watch(L);
-}
-
-static void hooklib_line(lua_State *L, lua_Debug *ar) {
+static void hooklib_event(lua_State *L, lua_Debug *ar) {
+  if (ar->event == LUA_HOOKCOUNT) {
+    check_instruction(L, ar);
+    return;
+  }
   int top = lua_gettop(L);
   luaL_checkstack(L, 24, "line hook");
   lua_getinfo(L, "f", ar);
@@ -318,20 +332,25 @@ static void hooklib_line(lua_State *L, lua_Debug *ar) {
       if (func == h->func) look(L, h, top + 2, ar);
     }
   }
-  if (h->cx->fn && ar->event == LUA_HOOKRET) see_result(L, h->cx, ar);
   lua_settop(L, top);
 }
 
 void hooklib_on(lua_State *L, bool on) {
-  stop_sethook(L, on ? hooklib_line : NULL,
-               on ? LUA_MASKLINE | LUA_MASKRET : 0, 0);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  const Hook *h = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  int mask = LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
+  stop_sethook(L, on ? hooklib_event : NULL, on ? mask : 0, 1);
 }
 
 void hooklib_start(lua_State *L) {
   Hook *h = lua_newuserdatauv(L, sizeof *h, 1);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   *h = (Hook){.cx = lua_touserdata(L, -1)};
-  lua_pop(L, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "known");
+  h->counts = lua_toboolean(L, -1);
+  lua_pop(L, 3);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);
 }

@@ -10,8 +10,7 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  uint32_t at;    // Fn.src of the line with == or ~= that it came to, or 0
-  bool consumed;  // of those watched: did anything use it?
+  bool consumed;  // of booleans: did anything use it?
 } Value;
 
 // vallib.c
@@ -33,10 +32,22 @@ void hooklib_on(lua_State *L, bool on);
 // Lists the traced value on top, and pops it: something must use it.
 void trace_watch(lua_State *L);
 
+// vmlib.c: the instruction that a hook for counts is at. Only where
+// cute.bytecode knows this Lua.
+typedef struct VmIns {
+  uint8_t op, a, b, c;
+} VmIns;
+enum { VM_GETTABLE = 12, VM_SETTABLE = 16, VM_EQ = 57, VM_EQK = 60,
+       VM_EQI = 61 };
+VmIns vmlib_at(const lua_Debug *ar);
+void vmlib_open(lua_State *L);
+
 // Registry: the trace's state while one is on, a table with
-//   watched: array of traced booleans, and of values that came to be on a
-//     line with == or ~=, in order
-//   lines: {[chunk source] = what cute.lex tells of its lines}
+//   watched: array of traced booleans, in order
+//   lines: {[chunk source] = {[line] = names that it assigns}}
+//   lex: function(chunk source), which gives the latter
+//   known: is this a Lua whose instructions hooks can look at?
+//   constant: function(f, i), constant number i of a function's code
 #define TRACE_STATE "cute.trace"
 
 #endif

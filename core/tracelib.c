@@ -127,20 +127,14 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Raises at the line of the watched value v, which nothing used.
+// Raises at the line of the traced boolean v, which nothing used.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, const Value *v) {
-  uint32_t at = v->at ? v->at : ir_get(cx->fn, v->r)->src;
-  const Src *s = &cx->fn->src.p[at];
-  const char *file = ir_str(cx->fn, s->file);
-  if (ir_type(cx->fn, v->r) == DT_BOOL)
-    face_error_at(L, file, (int)s->line, ERR_BOOL, "this comparison was never "
-                  "used: a traced boolean is always true in Lua's if, and, "
-                  "or, not, while\n  branch with cute.when(cond, function() "
-                  "... end), choose with cute.where, combine with & | ~");
-  face_error_at(L, file, (int)s->line, ERR_DYNAMIC, "'==' or '~=' beside a "
-                "traced value is always false or true in Lua (or this line "
-                "computes one that nothing uses)\n  write a:eq(b) or a:ne(b), "
-                "and cute.when(...) to branch on it");
+  const Src *s = &cx->fn->src.p[ir_get(cx->fn, v->r)->src];
+  face_error_at(L, ir_str(cx->fn, s->file), (int)s->line, ERR_BOOL, "this "
+                "comparison was never used: a traced boolean is always true "
+                "in Lua's if, and, or, not, while\n  branch with cute.when("
+                "cond, function() ... end), choose with cute.where, combine "
+                "with & | ~");
 }
 
 static void find_unused(Ctx *cx, lua_State *L) {
@@ -291,7 +285,7 @@ static int l_trace(lua_State *L) {
 
 // hook(on): cutelua's own Lua code switches the line hook off while it works.
 static int l_hook(lua_State *L) {
-  hooklib_on(L, lua_toboolean(L, 1));
+  if (face_ctx(L)->fn) hooklib_on(L, lua_toboolean(L, 1));
   return 0;
 }
 
@@ -662,4 +656,5 @@ void tracelib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   face_newtype(L, MT_FN, fnmeta);
   lua_pop(L, 1);
+  vmlib_open(L);
 }

@@ -288,7 +288,11 @@ static int v_luaeq(lua_State *L) {
     lua_pushboolean(L, 1);
     return 1;
   }
-  lua_compare_error(L, "==", "eq");
+  bool vector = luaL_testudata(L, 1, MT_VECTOR) ||
+                luaL_testudata(L, 2, MT_VECTOR);
+  if ((a && b) || vector) lua_compare_error(L, "==", "eq");
+  lua_pushboolean(L, 0);  // a layout, say: it is none
+  return 1;
 }
 static int v_concat(lua_State *L) {
   face_error(L, ERR_DYNAMIC, "'..' on a traced value: it has no digits yet\n"

@@ -18,7 +18,7 @@ local function beside(name)
     .. "in Lua [traced-in-lua]"):format(name)
 end
 local COMPUTED = "'==' or '~=' beside a traced value is always false or true "
-  .. "in Lua (or this line computes one that nothing uses) [traced-in-lua]"
+  .. "in Lua [traced-in-lua]"
 
 describe("== on a traced value is found", function()
   local function found(text, f, ...)
@@ -47,14 +47,14 @@ describe("== on a traced value is found", function()
     end)
     local kept
     local function again() return kept end
-    assert.same({COMPUTED, 2}, {refused(function(out, n)
+    assert.same({beside "n", 2}, {refused(function(out, n)
       kept = n
       if again() == 0 then out[0] = n end
     end, 5)})
   end)
 
   it("in fields, upvalues, globals", function()
-    assert.same({beside "t.x.1", 2}, {refused(function(out, n)
+    assert.same({beside "n", 2}, {refused(function(out, n)
       local t = {x = {n}}
       if t.x[1] == 0 then out[0] = 1 end
     end, 5)})
@@ -63,7 +63,7 @@ describe("== on a traced value is found", function()
       local function zero() return k == 0 end
       if zero() then out[0] = 1 end
     end, 5)})
-    assert.same({beside "NETS", 2}, {refused(function(out, n)
+    assert.same({COMPUTED, 2}, {refused(function(out, n)
       _G.NETS = n + 1
       if NETS == 0 then out[0] = 1 end  -- luacheck: ignore 113
     end, 5)})
@@ -106,6 +106,96 @@ describe("== on a traced value is found", function()
     end
   end)
 
+  it("on one line with the helper that gives it", function()
+    local function row() return cute.arch.thread_idx() + 1 end
+    found(beside "i", function(out)
+      local i = row() if i ~= 0 then out[0] = 1 end
+    end)
+    found(beside "i", function(out, n)
+      local i = n return i == 3
+    end, 5)
+    found(beside "n", function(out, n)
+      return (function() return n == 3 end)()
+    end, 5)
+  end)
+
+  -- Kernels whose text nobody sees, and those without any line numbers.
+  it("in chunks of any name, and stripped ones", function()
+    local text = [[
+      local cute = require "cute"
+      local function half(n) return n // 2 end
+      return function(out, n)
+        local t = {[3] = 1}
+        %s
+      end]]
+    local sign, key = "'==' or '~=' beside ", " is a key of the plain table"
+    for _, case in ipairs {
+      {"if half(n) == 1 then out[0] = 1 end", sign .. "a traced value"},
+      {"local h = half(n) if h ~= 0.5 then n = 1 end", sign .. "the"},
+      {"local h, i = half(n), 2 local c = h == i", sign .. "the"},
+      {"local h, i = half(n), 2 local c = i == h", sign .. "the"},
+      {"local c = n == true", sign .. "the traced value 'n'"},
+      {"local c = half(n):lt(3) ~= false", sign .. "a traced value"},
+      {"local c = t[n]", "the traced value 'n'" .. key .. " 't'"},
+      {"t[half(n)] = 1", "a traced value" .. key .. " 't'"},
+      {"local r = cute.make_rmem_tensor({2}, cute.i32) r:fill(0) "
+        .. "local c = r:load() == 0", sign .. "a traced value"},
+      {"local v = cute.var(0) local c = v == 0", sign .. "the"},
+      {"local v = cute.var(0) local c = n ~= v", sign .. "the"},
+    } do
+      local body, want = table.unpack(case)
+      for _, chunk in ipairs {"=lib", "@nowhere.lua", "text"} do
+        local f = assert(load(text:format(body), chunk))
+        local function go(g)
+          cute.kernel("k", g())(cute.zeros({4}, cute.i32), 5):trace {block = 1}
+        end
+        local ok, message = pcall(go, f)
+        assert.is_false(ok, body)
+        assert.truthy(message:find(want, 1, true), body .. ": " .. message)
+        assert.truthy(message:find("[traced-in-lua]", 1, true), message)
+        local stripped = support.message(go, load(string.dump(f, true)))
+        assert.truthy(stripped:find(want:sub(1, #sign) == sign and sign or key,
+                                    1, true), stripped)
+      end
+    end
+  end)
+
+  it("between two, by __eq, which knows the same value", function()
+    local text = refused(function(out, n) return n == n + 1 end, 5)
+    assert.truthy(text:find("'==' on a traced value", 1, true), text)
+    assert.same({1}, run(1, function(out, n)
+      local m = n
+      out[0] = m == n and 1 or 2
+    end, 5))
+  end)
+
+  it("but not where its answer is right", function()
+    local cases = {nil, "auto", cute._, cute.f32, cute.make_layout {4}, {}, run}
+    assert.same({14}, run(1, function(out, n, same)
+      local count, none = 0, nil
+      if n == nil or n == none then count = 100 end
+      if n ~= nil and none ~= n then count = count + 1 end
+      if n == "auto" or n == {} then count = count + 100 end
+      for i = 1, 7 do
+        if n == cases[i] then count = count + 100 end
+        if cases[i] ~= n then count = count + 1 end
+      end
+      if same then count = count + 6 end
+      out[0] = count
+    end, 5, true))
+  end)
+
+  it("nor where plain numbers are, whatever the line computes", function()
+    local mode = 1
+    local function cast(a) if mode == 1 then return a:to(cute.f32) end end
+    local function pair(a) if mode == 1 then return a + 1, a * 2 end end
+    assert.same({7}, run(1, function(out, n)
+      cast(n)
+      local first = pair(n) if #"x" == 1 then cast(first) end
+      out[0] = first + 1
+    end, 5))
+  end)
+
   it("and nothing is wrong where only numbers are compared", function()
     assert.same({3, 5, 12, 7}, run(4, function(out, n)
       local mode, t = "a", {1, 2, k = 3}
@@ -123,20 +213,21 @@ end)
 
 describe("a traced key of a plain table is found", function()
   local function text(key, t)
-    return ("the traced value '%s' is a key of the plain table '%s', which "
-      .. "finds nothing under it [traced-in-lua]"):format(key, t)
+    return ("%s is a key of the plain table%s, which finds nothing under it "
+      .. "[traced-in-lua]"):format(key, t)
   end
 
   it("in reading and writing", function()
-    assert.same({text("n", "t"), 2}, {refused(function(out, n)
+    local n_of_t = text("the traced value 'n'", " 't'")
+    assert.same({n_of_t, 2}, {refused(function(out, n)
       local t = {1, 2}
       out[0] = t[n] or 5
     end, 1)})
-    assert.same({text("k", "o.t"), 2}, {refused(function(out, n)
+    assert.same({text("the traced value 'n'", ""), 2}, {refused(function(out, n)
       local k, o = n + 1, {t = {}}
       o.t[k - 1] = 3
     end, 1)})
-    assert.same({text("n", "t"), 1}, {refused(function(out, n)
+    assert.same({n_of_t, 1}, {refused(function(out, n)
       local t = {1, 2} out[0] = t[n] or 5
     end, 1)})
   end)

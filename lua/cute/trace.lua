@@ -7,6 +7,7 @@
 -- do the same with what their closures assign.
 local core = require "cute.core"
 local carrying = require "cute.carry"
+local bytecode = require "cute.bytecode"
 local lex = require "cute.lex"
 local report = require "cute.report"
 
@@ -596,7 +597,7 @@ local function bare()
     .. "v.value is the number that it holds now")
 end
 for event in ([[add sub mul div idiv mod pow unm band bor bxor shl shr bnot
-  concat lt le]]):gmatch "%l+" do Var["__" .. event] = bare end
+  concat lt le eq]]):gmatch "%l+" do Var["__" .. event] = bare end
 for event in ("lt le gt ge eq ne to bitcast"):gmatch "%l+" do
   Var[event] = bare
 end
@@ -628,14 +629,26 @@ end
 -- Running a trace
 ---------------------------------------------------------------------------
 
--- Names by chunk and line (cute.lex); what a "=" chunk holds may change (the
--- prompt).
+-- What lines assign, by chunk; what a "=" chunk holds may change (the prompt).
 local lexed = {}
 
-local function names_of(chunk)
-  if chunk:sub(1, 1) == "=" then return lex.names(chunk) end
-  lexed[chunk] = lexed[chunk] or lex.names(chunk)
+local function assigned_in(chunk)
+  if chunk:sub(1, 1) == "=" then return lex.assigned(chunk) end
+  lexed[chunk] = lexed[chunk] or lex.assigned(chunk)
   return lexed[chunk]
+end
+
+local known  -- is this a Lua whose instructions can be looked at?
+
+local function is_known()
+  if known == nil then
+    known = bytecode.known()
+    if not known then
+      io.stderr:write("cutelua: warning: this Lua's code is not that of Lua "
+        .. "5.4: == and ~= beside traced values go unnoticed\n")
+    end
+  end
+  return known
 end
 
 -- Lua's own messages about traced values, with what to write instead.
@@ -674,8 +687,8 @@ end
 ---@return cute.Fn fn, table signature
 function trace.run(name, func, opts, ...)
   local before = state
-  state = {watched = {}, lines = {}, memo = {},
-           lex = names_of}
+  state = {watched = {}, lines = {}, memo = {}, lex = assigned_in,
+           known = is_known(), constant = bytecode.constant}
   opts.state = state
   local function handler(message)
     message = explain(message)

@@ -1,0 +1,176 @@
+--- What a Lua function's code says of it: the constants that it compares with,
+-- the globals that it reads, the upvalues that it assigns. Read from what
+-- string.dump gives, which is the same in every Lua 5.4.
+local core = require "cute.core"
+
+local bytecode = {}
+
+-- The instructions that matter here; core/trace.h has the same numbers.
+local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
+            SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15}
+
+local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
+  .. string.pack("=i8n", 0x5678, 370.5)
+
+---------------------------------------------------------------------------
+-- Reading
+---------------------------------------------------------------------------
+
+-- A reader is {text, at = position}.
+local function byte(r)
+  r.at = r.at + 1
+  return r[1]:byte(r.at - 1)
+end
+
+local function size(r)
+  local n = 0
+  repeat
+    local b = byte(r)
+    n = n << 7 | b & 0x7f
+  until b >= 0x80
+  return n
+end
+
+local function bytes(r, n)
+  r.at = r.at + n
+  return r[1]:sub(r.at - n, r.at - 1)
+end
+
+local function text(r)
+  local n = size(r)
+  return n > 0 and bytes(r, n - 1) or nil
+end
+
+local CONSTANT = {
+  [0] = function() return nil end,
+  [1] = function() return false end,
+  [17] = function() return true end,
+  [3] = function(r) return (string.unpack("=i8", bytes(r, 8))) end,
+  [19] = function(r) return (string.unpack("=n", bytes(r, 8))) end,
+  [4] = text, [20] = text,
+}
+
+-- {code = its bytes, k = constants, up = {{in_stack, index}, ...}, inner = its
+-- functions}; constants and upvalues count from 0.
+local function prototype(r)
+  local p = {k = {}, up = {}, inner = {}}
+  text(r)  -- source
+  size(r)  -- first line
+  size(r)  -- last line
+  bytes(r, 3)  -- parameters, vararg, registers
+  p.code = bytes(r, 4 * size(r))
+  for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
+  for i = 0, size(r) - 1 do
+    p.up[i] = {byte(r) ~= 0, byte(r)}
+    byte(r)  -- kind
+  end
+  for i = 1, size(r) do p.inner[i] = prototype(r) end
+  for _ = 1, 4 do assert(size(r) == 0) end  -- what was stripped
+  return p
+end
+
+-- The prototype of a Lua function; nil where it cannot be read.
+local function read(f)
+  local ok, dump = pcall(string.dump, f, true)
+  if not ok or dump:sub(1, #HEADER) ~= HEADER then return nil end
+  local p
+  ok, p = pcall(prototype, {dump, at = #HEADER + 2})
+  return ok and p or nil
+end
+
+-- Goes through the instructions: op, a, b, c.
+local function instructions(p)
+  local at = 1
+  return function()
+    if at > #p.code then return nil end
+    local w
+    w, at = string.unpack("=I4", p.code, at)
+    return w & 0x7f, w >> 7 & 0xff, w >> 16 & 0xff, w >> 24
+  end
+end
+
+---------------------------------------------------------------------------
+-- Questions
+---------------------------------------------------------------------------
+
+--- Constant number i of a function, from 0 on; nil where it cannot be told.
+function bytecode.constant(f, i)
+  local p = read(f)
+  return p and p.k[i]
+end
+
+-- Adds to `out`, for upvalue i of p: out[i].keys, the constant keys that it is
+-- indexed with, and out[i].set, if it is assigned, here or in inner functions.
+local function uses(p, out)
+  local function at(i)
+    out[i] = out[i] or {keys = {}}
+    return out[i]
+  end
+  for op, a, b, c in instructions(p) do
+    if op == OP.SETUPVAL then at(b).set = true
+    elseif op == OP.GETTABUP then at(b).keys[p.k[c]] = true
+    elseif op == OP.SETTABUP then at(a).keys[p.k[b]] = false
+    end
+  end
+  for _, q in ipairs(p.inner) do
+    for i, u in pairs(uses(q, {})) do
+      local in_stack, index = q.up[i][1], q.up[i][2]
+      if not in_stack then
+        local mine = at(index)
+        mine.set = mine.set or u.set
+        for k, read_only in pairs(u.keys) do
+          if mine.keys[k] ~= false then mine.keys[k] = read_only end
+        end
+      end
+    end
+  end
+  return out
+end
+
+--- What a function and those within it do with its upvalues, from 1 on:
+-- {set = assigned?, keys = {[constant key] = true: read, false: assigned}};
+-- those that they only read as they are are absent.
+---@return table<integer, {set: boolean?, keys: table<string, boolean>}>
+function bytecode.upvalues(f)
+  local out, p = {}, read(f)
+  for i, u in pairs(p and uses(p, {}) or {}) do out[i + 1] = u end
+  return out
+end
+
+-- luacheck: push ignore 211 231 311 (operations to be found, not to be done)
+local function straight()
+  local a, b = 1, 2
+  a = b
+  b = 3
+  local c = b
+end
+
+local function comparing(a, b, t)
+  if a == b then return end
+  if a == 5 then return end
+  if a == "k" then return end
+  local c = t[a]
+  t[a] = b
+end
+-- luacheck: pop
+
+--- Is this a Lua whose code and hooks are known?
+---@return boolean
+function bytecode.known()
+  local p, q = read(straight), read(comparing)
+  if not p or not q then return false end
+  local seen = {}
+  for op, a, b, c in instructions(q) do
+    seen[#seen + 1] = table.concat({op, a, b, c}, " ")
+  end
+  seen = table.concat(seen, "\n")
+  for _, want in ipairs {
+    ("^%d 0 1 %%d+\n"):format(OP.EQ), ("\n%d 0 132 %%d+\n"):format(OP.EQI),
+    ("\n%d 0 0 %%d+\n"):format(OP.EQK), ("\n%d 3 2 0\n"):format(OP.GETTABLE),
+    ("\n%d 2 0 1\n"):format(OP.SETTABLE)} do
+    if not seen:find(want) then return false end
+  end
+  return core.vm_trial(straight, p.code)
+end
+
+return bytecode

@@ -1,0 +1,62 @@
+-- luacheck: ignore 113 111 112 211 231 311 (functions to read, not to run)
+-- What string.dump tells of functions, and whether this Lua is known.
+local bytecode = require "cute.bytecode"
+local core = require "cute.core"
+
+describe("the code of a Lua function", function()
+  it("is known, and a wrong idea of it is found out", function()
+    assert.is_true(bytecode.known())
+    local function f()
+      local a, b = 1, 2
+      a = b
+    end
+    local dump = string.dump(f, true)
+    local right
+    for at = 1, #dump - 16 do  -- LOADI LOADI MOVE RETURN0
+      right = right or core.vm_trial(f, dump:sub(at, at + 15))
+    end
+    assert.is_true(right)
+    assert.is_false(core.vm_trial(f, ("\0"):rep(16)))
+    assert.is_false(core.vm_trial(f, ""))
+    assert.is_false(core.vm_trial(f, dump))
+    assert.is_false(core.vm_trial(error, dump))
+    for _ = 1, 100 do f() end
+  end)
+
+  it("has the constants that it compares with", function()
+    local function f(x)
+      return x == "a", x == 1.5, x == nil, x == true, x == false, x == 1 << 40,
+        x == ("long"):rep(2)
+    end
+    local seen = {}
+    for i = 0, 6 do
+      local k = bytecode.constant(f, i)
+      seen[#seen + 1] = math.type(k) and k or tostring(k)
+    end
+    assert.same({"a", 1.5, "nil", "true", "false", 1 << 40, "long"}, seen)
+    assert.is_nil(bytecode.constant(f, 1000))
+    assert.is_nil(bytecode.constant(print, 0))
+  end)
+
+  it("tells what it does with its upvalues, inner functions too", function()
+    local read, set, tab = 1, 2, {}
+    local function f()
+      local mine = read + GLOBAL_A
+      GLOBAL_B = mine
+      return function()
+        set = GLOBAL_C
+        mine = tab.field
+        return function() tab.other = GLOBAL_A end
+      end
+    end
+    local by_name = {}
+    local uses = bytecode.upvalues(f)
+    for i = 1, 4 do by_name[debug.getupvalue(f, i)] = uses[i] or "plain" end
+    assert.same({
+      read = "plain", set = {set = true, keys = {}},
+      tab = {keys = {field = true, other = false}},
+      _ENV = {keys = {GLOBAL_A = true, GLOBAL_B = false, GLOBAL_C = true}},
+    }, by_name)
+    assert.same({}, bytecode.upvalues(print))
+  end)
+end)

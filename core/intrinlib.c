@@ -143,7 +143,7 @@ static int l_access_load(lua_State *L) {
 static int l_access_store(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store");
-  Place p = check_place(cx, L, 1, operand_type(cx, L, 2));
+  Place p = check_place(cx, L, 1, DT_NONE);
   Ref v = face_check_value(cx, L, 2, p.type);
   Ins i = {.op = OP_ST, .a = {p.mem, p.off, v},
            .flags = (uint16_t)luaL_optinteger(L, 3, 0)};

@@ -241,10 +241,7 @@ static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory\n  %s",
                s ? "destination" : "source", tensor_show(cx, t[s]));
   }
-  if (a->type != b->type &&
-      (dtype_bits(a->type) != dtype_bits(b->type) ||
-       dtype_is_float(a->type) != dtype_is_float(b->type) ||
-       dtype_is_float(a->type)))
+  if (a->type != b->type)
     ctx_fail(cx, ERR_TYPE, "copy of %s elements to %s elements\n  source %s\n"
              "  destination %s\n  convert with dst:store(src:load():to(cute.%s"
              "))", dtype_name(a->type), dtype_name(b->type),

@@ -316,27 +316,38 @@ static void check_space(const Copy *k, bool dst, Space want) {
            spaces[k->src->space], spaces[k->dst->space], fit);
 }
 
+// An f32 is a tf32 of which the last bits are not read.
+static bool type_moves(DType a, DType b) {
+  return a == b || (a == DT_F32 && b == DT_TF32) ||
+         (a == DT_TF32 && b == DT_F32);
+}
+
+static void check_copy_types(const Copy *k) {
+  Ctx *cx = k->cx;
+  DType src = k->src->type, dst = k->dst->type, own = k->a->type;
+  if (dtype_bits(src) == dtype_bits(dst) && !type_moves(src, dst))
+    ctx_fail(cx, ERR_TYPE, "copy of %s to %s moves bits and converts nothing"
+             "%s\n  convert with dst:store(src:load():to(cute.%s)), or make "
+             "the %s of %s", dtype_name(src), dtype_name(dst), pair_text(k),
+             dtype_name(dst), k->dst->space == SP_RMEM ? "fragment" : "tensor",
+             dtype_name(src));
+  DType wrong = type_moves(own, src) ? dst : src;
+  if (type_moves(own, wrong)) return;
+  ctx_fail(cx, ERR_TYPE, "copy: %s was made for %s values (%d bits), the %s "
+           "holds %s%s\n  make_copy_atom(\"%s\", cute.%s) would fit",
+           k->a->row->name, dtype_name(own), dtype_bits(own),
+           wrong == src ? "source" : "destination", dtype_name(wrong),
+           pair_text(k), k->a->row->name, dtype_name(wrong));
+}
+
 static void check_operands(const Copy *k) {
   Ctx *cx = k->cx;
   const Tensor *t[2] = {k->src, k->dst};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 2; i++)
     if (!t[i]->mem)
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory%s",
                i ? "destination" : "source", pair_text(k));
-    if (dtype_bits(t[i]->type) != dtype_bits(k->a->type))
-      ctx_fail(cx, ERR_TYPE, "copy: %s was made for %s values (%d bits), the "
-               "%s holds %s%s\n  make_copy_atom(\"%s\", cute.%s) would fit",
-               k->a->row->name, dtype_name(k->a->type),
-               dtype_bits(k->a->type), i ? "destination" : "source",
-               dtype_name(t[i]->type), pair_text(k), k->a->row->name,
-               dtype_name(t[i]->type));
-  }
-  if (k->src->type != k->dst->type && dtype_is_float(k->src->type) !=
-      dtype_is_float(k->dst->type))
-    ctx_fail(cx, ERR_TYPE, "copy of %s to %s moves bits and converts nothing"
-             "%s\n  convert with dst:store(src:load():to(cute.%s))",
-             dtype_name(k->src->type), dtype_name(k->dst->type),
-             pair_text(k), dtype_name(k->dst->type));
+  check_copy_types(k);
   switch (k->a->row->op) {
     case CO_CPASYNC:
       check_space(k, false, SP_GMEM);
@@ -524,9 +535,11 @@ static void check_sizes(const Gemm *g) {
   }
 }
 
-static bool type_fits(DType want, DType have) {
+// Narrow floats of A and B come as plain bytes where the atom takes bytes.
+static bool type_fits(const AtomMma *r, int i, DType have) {
+  DType want = atom_mma_type(r, i);
   return want == have || (want == DT_TF32 && have == DT_F32) ||
-         (have == DT_U8 && dtype_bits(want) == 8 && dtype_is_float(want));
+         (have == DT_U8 && r->flags & AMF_BYTE && (i == 1 || i == 2));
 }
 
 static void check_types(const Gemm *g) {
@@ -536,7 +549,7 @@ static void check_types(const Gemm *g) {
   bool ok = true;
   for (int i = 0; i < 4; i++) {
     want[i] = atom_mma_type(r, i);
-    ok = ok && type_fits(want[i], have[i]);
+    ok = ok && type_fits(r, i, have[i]);
   }
   if (ok) return;
   const char *fit = atom_mma_fitting(g->cx, have[0], have[1], have[2],

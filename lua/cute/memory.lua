@@ -140,7 +140,7 @@ function memory.load(ptr, dtype, opts)
   return core.access_load(ptr, dtype, hints("load", opts))
 end
 
---- Stores a value at a pointer.
+--- Stores a value of the pointer's own type there (recast_ptr for another).
 ---@param ptr table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string, cop: string}

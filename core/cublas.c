@@ -219,13 +219,15 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   const BlasSpec *p = &g->spec;
   if (g->closed) return why(w, ERR_CLOSED, "the cuBLAS product was closed");
-  if (g->epoch != g->gpu->epoch || (s && s->epoch != g->gpu->epoch))
-    return why(w, ERR_CLOSED, "the cuBLAS product was lost with its context");
+  if (!gpu_usable(g->gpu, g->epoch, false, "cuBLAS product", w) ||
+      (s && !gpu_usable(g->gpu, s->epoch, s->closed, "stream", w)))
+    return false;
   if (!devbuf_open(p->a) || !devbuf_open(p->b) || !devbuf_open(p->d) ||
-      (g->workspace && !devbuf_open(g->workspace)) || (s && s->closed))
-    return why(w, ERR_CLOSED, "a buffer or stream of the product was closed");
+      (g->workspace && !devbuf_open(g->workspace)))
+    return why(w, ERR_CLOSED, "a buffer of the product was closed");
   CUstream stream = s ? s->s : NULL;
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
+  gpu_runs(g->gpu, "cuBLAS");
   SigHold hold;  // the first one loads kernels
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)

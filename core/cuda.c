@@ -30,6 +30,7 @@ static bool sticky(CUresult r) {
 static void drop_context(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
+  g->nran = 0;
   g->blas = NULL;
   g->lt = NULL;
   g->api->cuCtxSetCurrent(NULL);
@@ -37,18 +38,43 @@ static void drop_context(Gpu *g) {
   g->api->cuDevicePrimaryCtxReset_v2(g->dev);
 }
 
+void gpu_runs(Gpu *g, const char *who) {
+  enum { MOST = sizeof g->ran / sizeof *g->ran };
+  for (int k = 0; k < g->nran && k < MOST; k++)
+    if (strcmp(g->ran[k], who) == 0) return;
+  if (g->nran < MOST) snprintf(g->ran[g->nran], sizeof *g->ran, "%s", who);
+  if (g->nran <= MOST) g->nran++;
+}
+
+// "kernel add or kernel mul"; "" where nobody ran.
+static void culprits(const Gpu *g, char *out, size_t size) {
+  enum { MOST = sizeof g->ran / sizeof *g->ran };
+  size_t n = 0;
+  *out = '\0';
+  for (int k = 0; k < g->nran && n < size; k++)
+    n += (size_t)snprintf(out + n, size - n, "%s%s", k ? " or " : "",
+                          k < MOST ? g->ran[k] : "another");
+}
+
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
   if (r == CUDA_SUCCESS) return true;
   const char *name = NULL, *text = NULL;
   g->api->cuGetErrorName(r, &name);
   g->api->cuGetErrorString(r, &text);
+  if (!name) name = "unknown error";
+  if (!text) text = "?";
   const char *v = strstr(what, "_v2");
-  bool dead = sticky(r) && g->ctx;
-  why(w, r == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_DRIVER,
-      "%.*s: %s (%s)%s", (int)(v ? v - what : (ptrdiff_t)strlen(what)), what,
-      name ? name : "unknown error", text ? text : "?",
-      dead ? "; the context was destroyed and its buffers are closed" : "");
-  if (dead) drop_context(g);
+  int n = (int)(v ? v - what : (ptrdiff_t)strlen(what));
+  if (!sticky(r) || !g->ctx)
+    return why(w, r == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_DRIVER,
+               "%.*s: %s (%s)", n, what, name, text);
+  char who[360];
+  culprits(g, who, sizeof who);
+  snprintf(g->lost, sizeof g->lost, "%.300s ended in %.90s",
+           *who ? who : "something", name);
+  why(w, ERR_DRIVER, "%s%s%.*s: %s (%s); the context was destroyed and its "
+      "buffers are closed", who, *who ? ": " : "", n, what, name, text);
+  drop_context(g);
   return false;
 }
 
@@ -112,13 +138,10 @@ bool gpu_use(Gpu *g, Why *w) {
   signals_hold(&hold);
   CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
   signals_release(&hold);
-  if (g->epoch && sticky(r)) {
-    const char *name = NULL;
-    g->api->cuGetErrorName(r, &name);
-    return why(w, ERR_DRIVER, "a kernel ended in %s and the driver lets this "
-               "process use the GPU no more: start another (the simulator "
-               "still runs here)", name ? name : "an error");
-  }
+  if (g->epoch && sticky(r))
+    return why(w, ERR_DRIVER, "%s and the driver lets this process use the "
+               "GPU no more: start another (the simulator still runs here)",
+               g->lost);
   if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
   if (!CU(cuCtxSetCurrent, (c))) {
     g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
@@ -143,7 +166,9 @@ void gpu_close(Gpu *g) {
 }
 
 bool gpu_sync(Gpu *g, Why *w) {
-  return gpu_use(g, w) && CU(cuCtxSynchronize, ());
+  if (!gpu_use(g, w) || !CU(cuCtxSynchronize, ())) return false;
+  g->nran = 0;
+  return true;
 }
 
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w) {
@@ -151,12 +176,12 @@ bool gpu_free_memory(Gpu *g, size_t *left, Why *w) {
   return gpu_use(g, w) && CU(cuMemGetInfo_v2, (left, &total));
 }
 
-// False, with the reason, when an object of `epoch` is no longer usable.
-static bool usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
-                   Why *w) {
+bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
+                Why *w) {
   if (closed) return why(w, ERR_CLOSED, "the %s was closed", what);
   if (epoch != g->epoch)
-    return why(w, ERR_CLOSED, "the %s was lost with its context", what);
+    return why(w, ERR_CLOSED, "the %s was lost with its context: %s", what,
+               *g->lost ? g->lost : "the GPU was closed");
   return true;
 }
 
@@ -195,28 +220,35 @@ void devbuf_close(DevBuf *b) {
   b->ptr = 0;
 }
 
+static bool buffer_usable(const DevBuf *b, Why *w) {
+  return gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", w);
+}
+
 bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w) {
   Gpu *g = b->gpu;
-  return usable(g, b->epoch, b->closed, "buffer", w) &&
+  return buffer_usable(b, w) &&
          (n == 0 || CU(cuMemcpyHtoD_v2, (b->ptr + at, p, n)));
 }
 
 bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
   Gpu *g = b->gpu;
-  return usable(g, b->epoch, b->closed, "buffer", w) &&
-         (n == 0 || CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n)));
+  if (!buffer_usable(b, w)) return false;
+  if (n == 0) return true;
+  if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
+  g->nran = 0;  // a copy on the default stream waits for all others
+  return true;
 }
 
 bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  return usable(g, b->epoch, b->closed, "buffer", w) &&
+  return buffer_usable(b, w) &&
          CU(cuMemsetD8Async, (b->ptr, (unsigned char)byte, b->bytes,
                               s ? s->s : NULL));
 }
 
 bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  return usable(g, b->epoch, b->closed, "buffer", w) &&
+  return buffer_usable(b, w) &&
          CU(cuMemcpyDtoDAsync_v2, (b->ptr, src->ptr, b->bytes,
                                    s ? s->s : NULL));
 }
@@ -238,7 +270,7 @@ void gpustream_close(GpuStream *s) {
 
 bool gpustream_sync(GpuStream *s, Why *w) {
   Gpu *g = s->gpu;
-  return usable(g, s->epoch, s->closed, "stream", w) &&
+  return gpu_usable(g, s->epoch, s->closed, "stream", w) &&
          CU(cuStreamSynchronize, (s->s));
 }
 
@@ -256,26 +288,26 @@ void gpuevent_close(GpuEvent *e) {
 }
 
 static bool stream_usable(const GpuStream *s, Why *w) {
-  return !s || usable(s->gpu, s->epoch, s->closed, "stream", w);
+  return !s || gpu_usable(s->gpu, s->epoch, s->closed, "stream", w);
 }
 
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
   Gpu *g = e->gpu;
-  return usable(g, e->epoch, e->closed, "event", w) && stream_usable(s, w) &&
-         CU(cuEventRecord, (e->e, s ? s->s : NULL));
+  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
+         stream_usable(s, w) && CU(cuEventRecord, (e->e, s ? s->s : NULL));
 }
 
 bool gpuevent_sync(GpuEvent *e, Why *w) {
   Gpu *g = e->gpu;
-  return usable(g, e->epoch, e->closed, "event", w) &&
+  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
          CU(cuEventSynchronize, (e->e));
 }
 
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w) {
   Gpu *g = from->gpu;
   float f = 0;
-  if (!usable(g, from->epoch, from->closed, "event", w) ||
-      !usable(g, to->epoch, to->closed, "event", w) ||
+  if (!gpu_usable(g, from->epoch, from->closed, "event", w) ||
+      !gpu_usable(g, to->epoch, to->closed, "event", w) ||
       !CU(cuEventElapsedTime, (&f, from->e, to->e)))
     return false;
   *ms = (double)f;
@@ -309,6 +341,7 @@ bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
   }
   *f = (GpuFn){.gpu = g, .epoch = g->epoch, .mod = mod, .fn = fn,
                .nparam = -1};
+  snprintf(f->name, sizeof f->name, "kernel %s", name);
   f->registers = fn_attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
   f->local = fn_attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   f->smem_static = fn_attribute(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -341,7 +374,7 @@ static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->gpu;
-  if (!usable(g, f->epoch, f->closed, "kernel", w)) return false;
+  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w)) return false;
   if (volume(l->block) > (unsigned)f->max_threads)
     return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
                "at most %d", volume(l->block), f->max_threads);
@@ -382,24 +415,32 @@ static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
   return l->fn->gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
 }
 
+// What the driver says of a launch that never began.
+static bool refused(const GpuFn *f, CUresult r, bool ex, Why *w) {
+  Why plain;
+  bool one = !sticky(r);  // else gpu_check names all that may be at fault
+  gpu_check(f->gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
+  return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
+             plain.msg);
+}
+
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->gpu;
-  if (!usable(g, f->epoch, f->closed, "kernel", w) ||
+  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w) ||
       !stream_usable(l->stream, w))
     return false;
   for (int i = 0; i < l->nbufs; i++)
-    if (!usable(g, l->bufs[i]->epoch, l->bufs[i]->closed, "buffer", w))
-      return false;
+    if (!buffer_usable(l->bufs[i], w)) return false;
   CUstream s = l->stream ? l->stream->s : NULL;
   bool ex = volume(l->cluster) > 1 || l->pdl;
+  if (n > 0) gpu_runs(g, f->name);
   for (int i = 0; i < n; i++) {
     CUresult r = ex ? launch_ex(l, s)
       : g->api->cuLaunchKernel(f->fn, l->grid[0], l->grid[1], l->grid[2],
                                l->block[0], l->block[1], l->block[2], l->smem,
                                s, l->params, NULL);
-    if (r != CUDA_SUCCESS)
-      return gpu_check(g, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", w);
+    if (r != CUDA_SUCCESS) return refused(f, r, ex, w);
   }
   return true;
 }

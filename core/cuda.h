@@ -4,7 +4,9 @@
 //
 // After an error that leaves the context unusable (an illegal address, say)
 // the context is destroyed and `epoch` goes up; whatever belonged to it counts
-// as closed from then on, and the next use makes a new context.
+// as closed from then on, and the next use makes a new context. An error of a
+// kernel comes with a later call: the message names the kernels that may have
+// made it.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -23,6 +25,11 @@ struct Gpu {
   CUdevice dev;
   CUcontext ctx;  // NULL: made on next use
   unsigned epoch;
+  // Who ran since the host last waited for all of it: of these one is at
+  // fault when the driver tells of an error. And what killed the last context.
+  char ran[4][80];
+  int nran;  // one more than ran holds: and others
+  char lost[512];
   cublasHandle_t blas;  // NULL: made on next use; dies with the context
   cublasLtHandle_t lt;
 };
@@ -34,6 +41,11 @@ bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
 // True for CUDA_SUCCESS; else names the error and drops a dead context.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
+// `who` ("kernel add") begins to run.
+void gpu_runs(Gpu *g, const char *who);
+// False, with the reason, when an object of `epoch` is no longer usable.
+bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
+                Why *w);
 
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 void devbuf_close(DevBuf *b);
@@ -77,6 +89,7 @@ typedef struct GpuFn {
   bool closed;
   CUmodule mod;
   CUfunction fn;
+  char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
   int smem_dynamic;  // opted in so far
   int nparam;        // parameters, -1: not known

@@ -1,6 +1,7 @@
 // The Lua face of the GPU: device buffers, streams, events, kernels, prepared
-// launches and cuBLAS products. What the driver refuses gives nil, message;
-// misuse (a closed buffer, a launch that cannot fit) raises.
+// launches and cuBLAS products. Where the driver refuses what is asked for (a
+// GPU, a buffer, an answer) that gives nil, message; where it refuses what is
+// done (a launch, a copy, a wait) it raises, as misuse does.
 #include "gpulib.h"
 
 #include <string.h>
@@ -24,9 +25,9 @@ static int failed(lua_State *L, const Why *w) {
   return face_fail2(L, w->kind, "%s", w->msg);
 }
 
-// true, or what failed() says.
-static int result(lua_State *L, bool ok, const Why *w) {
-  if (!ok) return failed(L, w);
+// true, or an error: what is written as a statement nobody looks at twice.
+static int done(lua_State *L, bool ok, const Why *w) {
+  if (!ok) face_error(L, w->kind, "%s", w->msg);
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -79,7 +80,7 @@ static int gpu_info(lua_State *L) {
 
 static int gpu_l_sync(lua_State *L) {
   Why w;
-  return result(L, gpu_sync(check_gpu(L, 1), &w), &w);
+  return done(L, gpu_sync(check_gpu(L, 1), &w), &w);
 }
 
 // gpu:alive(): true, or nil, message once a kernel's fault cost the process
@@ -87,7 +88,7 @@ static int gpu_l_sync(lua_State *L) {
 static int gpu_alive(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
   Why w;
-  return result(L, g->epoch == 0 || gpu_use(g, &w), &w);
+  return g->epoch == 0 || gpu_use(g, &w) ? done(L, true, &w) : failed(L, &w);
 }
 
 static int gpu_l_free(lua_State *L) {
@@ -102,9 +103,9 @@ static int gpu_l_free(lua_State *L) {
 
 static DevBuf *check_devbuf(lua_State *L, int idx) {
   DevBuf *b = face_check(L, idx, MT_DEVBUF, "device buffer");
-  if (b->closed) face_error(L, ERR_CLOSED, "the device buffer was closed");
-  if (!devbuf_open(b))
-    face_error(L, ERR_CLOSED, "the device buffer was lost with its context");
+  Why w;
+  if (!gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", &w))
+    face_error(L, w.kind, "%s", w.msg);
   return b;
 }
 
@@ -163,7 +164,7 @@ static int devbuf_l_upload(lua_State *L) {
   DevBuf *b = check_devbuf(L, 1);
   HostBuf *h = check_twin(L, b, 2);
   Why w;
-  return result(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
+  return done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
 // d:download([host buffer]): into it, or into a new one; gives it back.
@@ -176,7 +177,7 @@ static int devbuf_l_download(lua_State *L) {
     lua_replace(L, 2);
   }
   HostBuf *h = check_twin(L, b, 2);
-  if (!devbuf_download(b, 0, h->p, h->bytes, &w)) return failed(L, &w);
+  done(L, devbuf_download(b, 0, h->p, h->bytes, &w), &w);
   h->defined = true;
   lua_settop(L, 2);
   return 1;
@@ -192,7 +193,7 @@ static int devbuf_l_memset(lua_State *L) {
   DevBuf *b = check_devbuf(L, 1);
   Why w;
   lua_Integer byte = luaL_checkinteger(L, 2);
-  return result(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
+  return done(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
                 &w);
 }
 
@@ -203,7 +204,7 @@ static int devbuf_l_copy(lua_State *L) {
     face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
                b->bytes, b->gpu->name, src->bytes, src->gpu->name);
   Why w;
-  return result(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
+  return done(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
 }
 
 static int devbuf_index(lua_State *L) {
@@ -253,7 +254,7 @@ static int stream_close(lua_State *L) {
 static int stream_sync(lua_State *L) {
   Why w;
   GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
-  return result(L, gpustream_sync(s, &w), &w);
+  return done(L, gpustream_sync(s, &w), &w);
 }
 
 static int gpu_event(lua_State *L) {
@@ -278,20 +279,19 @@ static int event_close(lua_State *L) {
 static int event_record(lua_State *L) {
   Why w;
   bool ok = gpuevent_record(check_event(L, 1), opt_stream(L, 2), &w);
-  return result(L, ok, &w);
+  return done(L, ok, &w);
 }
 
 static int event_sync(lua_State *L) {
   Why w;
-  return result(L, gpuevent_sync(check_event(L, 1), &w), &w);
+  return done(L, gpuevent_sync(check_event(L, 1), &w), &w);
 }
 
 // from:elapsed(to): milliseconds between two recorded events.
 static int event_elapsed(lua_State *L) {
   Why w;
   double ms;
-  if (!gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w))
-    return failed(L, &w);
+  done(L, gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w), &w);
   lua_pushnumber(L, ms);
   return 1;
 }
@@ -515,14 +515,14 @@ static int fn_prepare(lua_State *L) {
 static int launch_run(lua_State *L) {
   Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
   Why w;
-  return result(L, gpulaunch_run(&p->l, 1, &w), &w);
+  return done(L, gpulaunch_run(&p->l, 1, &w), &w);
 }
 
 static int launch_n(lua_State *L) {
   Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
   Why w;
   int n = (int)luaL_checkinteger(L, 2);
-  return result(L, gpulaunch_run(&p->l, n, &w), &w);
+  return done(L, gpulaunch_run(&p->l, n, &w), &w);
 }
 
 // ---- cuBLAS ----
@@ -645,14 +645,14 @@ static int gpu_cublaslt(lua_State *L) {
 static int blas_run(lua_State *L) {
   BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
   Why w;
-  return result(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
+  return done(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
 }
 
 static int blas_run_n(lua_State *L) {
   BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
   Why w;
   int n = (int)luaL_checkinteger(L, 2);
-  return result(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
+  return done(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
 }
 
 static int blas_close(lua_State *L) {

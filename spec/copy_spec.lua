@@ -36,9 +36,10 @@ local function run(case, m, n, opts)
   b:fill(999)
   local B = case.transpose and row_major(b, n, m) or row_major(b, m, n)
   local bm, bn = case.tile[1], case.tile[2]
-  local r = (opts.kernel or case.kernel)(row_major(a, m, n), B):launch {
+  local call = (opts.kernel or case.kernel)(row_major(a, m, n), B)
+  local r = support.report(call:launch {
     grid = ((m + bm - 1) // bm) * ((n + bn - 1) // bn), block = case.block,
-    device = opts.device or "sim:sm_80", faults = "return", seed = opts.seed}
+    device = opts.device or "sim:sm_80", faults = "return", seed = opts.seed})
   local wrong = 0
   for i = 0, m - 1 do
     for j = 0, n - 1 do

@@ -5,7 +5,7 @@ local folder
 local cc = os.getenv "CC" or "cc"
 
 -- Runs Lua in a process with that driver; its output and error output.
-local function run(code, lost)
+local function run(code, lost, more)
   code = [[
     local core = require "cute.core"
     local gpu = require "cute.gpu"
@@ -16,8 +16,10 @@ local function run(code, lost)
       return (text:gsub("^.-:%d+: ", ""))
     end
   ]] .. code
-  return support.run_lua({"-e", code}, {LD_LIBRARY_PATH = folder,
-    FAKE_LOST = lost, CUTELUA_NO_CUDA = "0"})
+  local env = {LD_LIBRARY_PATH = folder, FAKE_LOST = lost,
+               CUTELUA_NO_CUDA = "0"}
+  for name, value in pairs(more or {}) do env[name] = value end
+  return support.run_lua({"-e", code}, env)
 end
 
 local has_cc = support.read "spec/fakecuda.c" and
@@ -117,7 +119,8 @@ describe("the GPU's face", function()
       print(message(f.prepare, f, {grid = 1, block = 513}))
       print(message(f.prepare, f, {grid = 1, block = {1024, 2}}))
       print(f:prepare {grid = 8, block = 32, cluster = 2})
-      print(f:prepare({grid = 1, block = 32}):launch())]]
+      local refused = f:prepare {grid = 1, block = 32}
+      print(message(refused.launch, refused))]]
     assert.equal("opt in 50000\nopt in 60000\n", err)
     assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 " ..
       "[smem-budget]\n" ..
@@ -125,8 +128,8 @@ describe("the GPU's face", function()
       "[bad-launch]\n" ..
       "2048 threads a block, at most 1024 can be [bad-launch]\n" ..
       "nil\tthis driver cannot launch clusters [driver-error]\n" ..
-      "nil\tcuLaunchKernel: CUDA_ERROR_OTHER (in words) [driver-error]\n",
-      out)
+      "kernel refused: cuLaunchKernel: CUDA_ERROR_OTHER (in words) " ..
+      "[driver-error]\n", out)
   end)
 
   it("replaces a context that died", function()
@@ -136,7 +139,7 @@ describe("the GPU's face", function()
       local run = assert(f:prepare {args = {b}, grid = 1, block = 1,
                                     stream = s})
       assert(run:launch())
-      print(dev:sync())
+      print(message(dev.sync, dev))
       print(b.closed, b, dev:info().epoch)
       for _, call in ipairs {{b.download, b}, {s.sync, s}, {e.record, e},
                              {run.launch, run},
@@ -153,14 +156,13 @@ describe("the GPU's face", function()
     assert.equal(0, code)
     local dead = "CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context was " ..
       "destroyed and its buffers are closed [driver-error]\n"
-    assert.equal("nil\tcuCtxSynchronize: " .. dead ..
+    local lost = "was lost with its context: kernel bad ended in " ..
+      "CUDA_ERROR_ILLEGAL_ADDRESS [closed]\n"
+    assert.equal("kernel bad: cuCtxSynchronize: " .. dead ..
       "true\tdevbuf (closed)\t1\n" ..
-      "the device buffer was lost with its context [closed]\n" ..
-      "the stream was lost with its context [closed]\n" ..
-      "the event was lost with its context [closed]\n" ..
-      "the kernel was lost with its context [closed]\n" ..
-      "the kernel was lost with its context [closed]\n" ..
-      "cuMemAlloc: " .. dead .. "2\n", out)
+      "the device buffer " .. lost .. "the stream " .. lost ..
+      "the event " .. lost .. "the kernel " .. lost .. "the kernel " .. lost ..
+      "kernel bad: cuMemAlloc: " .. dead .. "2\n", out)
   end)
 
   it("says so when the driver keeps the process from another context",
@@ -171,17 +173,17 @@ describe("the GPU's face", function()
       print(device.kind)
       local f = assert(dev:load(cubin, "bad"))
       assert(assert(f:prepare {grid = 1, block = 1}):launch())
-      print((dev:sync()))
+      print((pcall(dev.sync, dev)))
       print(dev:alive())
       print((select(2, dev:buffer("f32", 8))))
       print(cute.device "gpu")
       print(cute.device "auto")]], "1")
-    local gone = "a kernel ended in CUDA_ERROR_ILLEGAL_ADDRESS and the " ..
+    local gone = "kernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and the " ..
       "driver lets this process use the GPU no more: start another (the " ..
       "simulator still runs here) [driver-error]\n"
     assert.equal("", err)
     assert.equal(0, code)
-    assert.equal("gpu\nnil\nnil\t" .. gone .. gone .. "nil\t" .. gone ..
+    assert.equal("gpu\nfalse\nnil\t" .. gone .. gone .. "nil\t" .. gone ..
       "simulator (sm_90a)\n", out)
   end)
 
@@ -198,8 +200,8 @@ describe("the GPU's face", function()
         {name = "b", launch = function() n[1] = n[1] + 1 end}},
         {rounds = 2, warm_ms = 6, hot_ms = 4, flush_bytes = 1000}))
       print(r.a.cold.median, r[2].name, r.a.cold.tflops, r.a.hot.n, n[1] > 10)
-      print(gpu.bench({{name = "c", launch = function()
-        return nil, "mine"
+      print(message(gpu.bench, {{name = "c", launch = function()
+        return nil, "mine [driver-error]"
       end}}, {flush_bytes = 1000}))
       local function axpy(elements)
         return assert(f:prepare {args = {x, x, {"f32", 0},
@@ -207,6 +209,162 @@ describe("the GPU's face", function()
       end
       print((select(2, gpu.best {axpy(9), axpy(3), axpy(8)})))]]
     assert.equal("", err)
-    assert.equal("2.0\tb\t2.0\t2\ttrue\nnil\tmine\n2\n", out)
+    assert.equal("2.0\tb\t2.0\t2\ttrue\nmine [driver-error]\n2\n", out)
+  end)
+
+  it("names all kernels that may be at fault, none that are not", function()
+    local out, err = run [[
+      local function launch(name)
+        local f = assert(dev:load(cubin, name, 0))
+        assert(f:prepare {grid = 1, block = 1}):launch()
+      end
+      launch "innocent"
+      dev:sync()
+      launch "one" launch "two" launch "bad"
+      print(message(dev.sync, dev))
+      for _, name in ipairs {"a", "b", "c", "d", "e", "bad"} do launch(name) end
+      print(message(dev.sync, dev))
+      launch "waited"
+      dev:buffer("f32", 1):download()
+      launch "bad2"
+      print(message(dev.sync, dev))
+      launch "bad3"
+      local ok, text = pcall(launch, "after")  -- it learns of the other's
+      print((text:gsub("^.-:%d+: ", "")))]]
+    local gone = "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); " ..
+      "the context was destroyed and its buffers are closed [driver-error]\n"
+    assert.equal("", err)
+    assert.equal("kernel one or kernel two or kernel bad: " .. gone ..
+      "kernel a or kernel b or kernel c or kernel d or another: " .. gone ..
+      "kernel bad2: " .. gone .. "kernel bad3: " ..
+      gone:gsub("cuCtxSynchronize", "cuModuleLoadData"), out)
+  end)
+
+  it("raises what a statement's call of the driver refuses", function()
+    for _, case in ipairs {
+      {"cuMemcpyHtoD_v2", "b:upload(h)"}, {"cuMemcpyDtoH_v2", "b:download(h)"},
+      {"cuMemcpyDtoH_v2", "b:download()"}, {"cuMemsetD8Async", "b:memset(0)"},
+      {"cuMemcpyDtoDAsync_v2", "b:copy(b)"}, {"cuCtxSynchronize", "dev:sync()"},
+      {"cuStreamSynchronize", "s:sync()"}, {"cuEventRecord", "e:record()"},
+      {"cuEventSynchronize", "e:sync()"}, {"cuEventElapsedTime",
+       "e:elapsed(e)"}, {"cuLaunchKernel", "l:launch()"},
+      {"cuLaunchKernel", "l:launch_n(2)"},
+    } do
+      local out, err = run([[
+        local h = core.buffer("f32", 4)
+        local b, s, e = dev:buffer("f32", 4), dev:stream(), dev:event()
+        local l = assert(dev:load(cubin, "any", 0)):prepare {grid = 1,
+          block = 1}
+        print(pcall(load("local h, b, s, e, l, dev = ...\n" ..
+                         "]] .. case[2] .. [[", "=script"), h, b, s, e, l,
+                    dev))]], nil, {FAKE_FAIL = case[1] .. " 1"})
+      assert.equal("", err)
+      assert.equal(("false\tscript:2: %s%s: CUDA_ERROR_OTHER (in words) " ..
+        "[driver-error]\n"):format(case[1] == "cuLaunchKernel" and
+        "kernel any: " or "", (case[1]:gsub("_v2", ""))), out)
+    end
+  end)
+end)
+
+local function has_nvrtc() return require "cute.jit".version() ~= nil end
+
+describe("a launch through a driver that fails", function()
+  local KERNEL = [[
+    local cute = require "cute"
+    local add = cute.kernel("add", function(x)
+      x[cute.arch.thread_idx()] = 1
+    end)
+    local X = cute.zeros({32}, cute.f32)
+    local opts = {grid = 1, block = 32, device = "gpu"}
+  ]]
+
+  setup(function()
+    folder = support.folder()
+    local _, err, code = support.exec {
+      cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
+      "spec/fakecuda.c"}
+    assert.equal(0, code, err)
+  end)
+  teardown(function() support.remove(folder) end)
+
+  it("raises, or gives nil and the message, naming kernel and call", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    for _, call in ipairs {"cuMemAlloc_v2", "cuMemcpyHtoD_v2",
+                           "cuLaunchKernel", "cuMemcpyDtoH_v2",
+                           "cuModuleLoadData"} do
+      local want = ("kernel add: %s: CUDA_ERROR_OTHER (in words) " ..
+        "[driver-error]"):format((call:gsub("_v2", "")))
+      local fails = {FAKE_FAIL = call .. " 1"}
+      local out, err = run(KERNEL .. [[
+        print(pcall(load("local add, X, opts = ...\nadd(X):launch(opts)",
+                         "=script"), add, X, opts))]], nil, fails)
+      assert.equal("", err)
+      assert.equal("false\tscript:2: " .. want .. "\n", out)
+      out, err = run(KERNEL .. [[
+        opts.faults = "return"
+        print(add(X):launch(opts))
+        print(add(X):launch(opts))]], nil, fails)
+      assert.equal("", err)
+      assert.equal("nil\t" .. want .. "\ntrue\n", out)
+    end
+  end)
+
+  it("names the kernel whose fault a copy finds", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL:gsub('"add"', '"bad_add"') .. [[
+      print(message(function() add(X):launch(opts) end))
+      print(X(3))]])
+    assert.equal("", err)
+    assert.equal("kernel bad_add: cuMemcpyDtoH: CUDA_ERROR_ILLEGAL_ADDRESS " ..
+      "(in words); the context was destroyed and its buffers are closed " ..
+      "[driver-error]\n0.0\n", out)
+  end)
+
+  it("shows the line of a script that did not look", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local script = support.write(folder .. "/script.lua", KERNEL, "\n",
+                                 "add(X):launch(opts)\nprint(X(3))\n")
+    local out, err, code = support.run({script}, {env = {
+      LD_LIBRARY_PATH = folder, FAKE_FAIL = "cuLaunchKernel 1",
+      CUTELUA_NO_CUDA = "0"}})
+    assert.equal("", out)
+    assert.equal("cutelua: kernel add: cuLaunchKernel: CUDA_ERROR_OTHER " ..
+      "(in words) [driver-error]\n  " .. script .. ":8 in main chunk\n", err)
+    assert.equal(1, code)
+  end)
+
+  it("takes two views of a host buffer as one", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      local both = cute.kernel("both", function(x, y, z)
+        x[0] = y[0] + z[0]
+      end)
+      local low = cute.make_tensor(X.iterator, cute.make_layout {16})
+      local high = cute.make_tensor(X.iterator + 8, cute.make_layout {16})
+      local Z = cute.zeros({2}, cute.f32)
+      local run = assert(cute.compile(both, low, high, Z, opts))
+      print(run.source:find "restrict__ x", run.source:find "restrict__ z" > 0)
+      run:launch()]], nil, {FAKE_SAY = "1"})
+    assert.equal("nil\ttrue\n", out)
+    local calls = support.lines(err)
+    table.sort(calls)
+    assert.same({"buffer 128", "buffer 8", "download 128", "upload 128",
+                 "upload 8"}, calls)
+  end)
+
+  it("is a failure without a GPU too, where compile is a question", function()
+    local out, err = support.run_lua({"-e", KERNEL .. [[
+      local ok, message = pcall(function() add(X):launch(opts) end)
+      print(ok, message)
+      print((cute.compile(add, X, opts)))
+      opts.faults = "return"
+      print(add(X):launch(opts))]]}, {CUTELUA_NO_CUDA = "1"})
+    assert.equal("", err)
+    local lines = support.lines(out)
+    assert.truthy(lines[1]:find("^false\t.-:%d+: kernel add: the NVIDIA "
+      .. "driver was not found .*%[no%-gpu%]$"), out)
+    assert.equal("nil", lines[2])
+    assert.truthy(lines[3]:find("^nil\tkernel add: the NVIDIA driver was not "
+      .. "found .*%[no%-gpu%]$"), out)
   end)
 end)

@@ -124,9 +124,10 @@ describe("launches on a GPU #gpu", function()
       assert(run:launch())
       print(y[31])
       y[31] = 5
-      print(bad(y, 1 << 40):launch(opts))
+      print(pcall(function() bad(y, 1 << 40):launch(opts) end))
       print(y[31])
       print(pcall(run.launch, run))
+      opts.faults = "return"
       print(twice(x, y):launch(opts))
       print(twice(x, y):launch({grid = 1, block = 32, device = "sim"}).ok)
       print(y[31])
@@ -136,12 +137,13 @@ describe("launches on a GPU #gpu", function()
     local lines = support.lines(out)
     assert.equal(8, #lines, out)
     assert.equal("2.0", lines[1])
-    assert.truthy(lines[2]:find("^nil\tcuMemcpyDtoH: CUDA_ERROR_ILLEGAL_ADDR"),
-                  out)
+    assert.truthy(lines[2]:find("^false\t.-:%d+: kernel bad: cuMemcpyDtoH: "
+      .. "CUDA_ERROR_ILLEGAL_ADDRESS .*%[driver%-error%]$"), out)
     assert.equal("5.0", lines[3])  -- as it was
-    assert.truthy(lines[4]:find("^false\t.*lost with its context %[closed%]$"),
-                  out)
-    assert.truthy(lines[5] == "true" or lines[5]:find("^nil\ta kernel ended in "
+    assert.truthy(lines[4]:find("^false\t.*lost with its context: kernel bad "
+      .. "ended in CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), out)
+    assert.truthy(lines[5] == "true"
+      or lines[5]:find("^nil\tkernel twice: kernel bad ended in "
       .. "CUDA_ERROR_ILLEGAL_ADDRESS and .*%[driver%-error%]$"), out)
     assert.equal("true", lines[6])
     assert.equal("2.0", lines[7])

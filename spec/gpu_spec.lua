@@ -224,7 +224,7 @@ describe("a GPU #gpu", function()
         A = assert(dev:buffer("f32", 1)), B = assert(dev:buffer("f32", 1)),
         D = assert(dev:buffer("f32", 1))})
       assert(assert(f:prepare {args = {d}, grid = 1, block = 1}):launch())
-      print(dev:sync())
+      print(pcall(dev.sync, dev))
       print(dev:info().epoch, d.closed)
       print(pcall(d.download, d))
       print(pcall(s.sync, s))
@@ -238,16 +238,17 @@ describe("a GPU #gpu", function()
     assert.equal(0, code)
     local lines = support.lines(out)
     assert.equal(8, #lines, out)
-    assert.truthy(lines[1]:find("nil\tcuCtxSynchronize: "
-      .. "CUDA_ERROR_ILLEGAL_ADDRESS", 1, true), out)
+    assert.truthy(lines[1]:find("^false\t.*kernel bad: cuCtxSynchronize: "
+      .. "CUDA_ERROR_ILLEGAL_ADDRESS"), out)
     assert.truthy(lines[1]:find("[driver-error]", 1, true))
     assert.equal("1\ttrue", lines[2])
     for i = 3, 7 do
       assert.truthy(
-        lines[i]:find("^false\t.*lost with its context %[closed%]$"), lines[i])
+        lines[i]:find("^false\t.*lost with its context: kernel bad ended in "
+          .. "CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), lines[i])
     end
     assert.truthy(lines[8] == "true\tnil" or
-      lines[8]:find "^nil\ta kernel ended in CUDA_ERROR_ILLEGAL_ADDRESS and "
+      lines[8]:find "^nil\tkernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and "
       and lines[8]:find("start another", 1, true), lines[8])
   end)
 
@@ -336,9 +337,8 @@ describe("a GPU #gpu", function()
       {name = "quick", launch = spin(100000), flops = 1e6},
       {name = "slow", launch = slow},
       {name = "twice", launch = function()
-        local ok, message = slow:launch()
-        if not ok then return ok, message end
-        return slow:launch()
+        slow:launch()
+        slow:launch()
       end}},
       {rounds = 3, warm_ms = 5, hot_ms = 5, flush_bytes = 1 << 20,
        progress = false}))
@@ -357,11 +357,11 @@ describe("a GPU #gpu", function()
     local list = {slow, spin(1000), slow}
     local object, at = assert(gpu.best(list))
     assert.equal(list[at], object)
-    local none, message = gpu.bench {{name = "bad", launch = function()
-      return nil, "refused [driver-error]"
-    end}}
-    assert.is_nil(none)
-    assert.equal("refused [driver-error]", message)
+    raises("refused [driver-error]", function()
+      gpu.bench {{name = "bad", launch = function()
+        return nil, "refused [driver-error]"
+      end}}
+    end)
     assert.has_error(function()
       gpu.bench {{name = "misuse", launch = function() error "mine" end}}
     end)

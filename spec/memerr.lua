@@ -41,7 +41,7 @@ assert(not pcall(function()
 end))
 
 -- Warps that hand over by a flag, blocks that store in one place.
-report = cute.kernel("flag", function(o)
+report = select(3, cute.kernel("flag", function(o)
   local arch, tid = cute.arch, cute.arch.thread_idx()
   local f = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
   cute.when(tid:eq(0), function() f[0] = 0 end)
@@ -56,7 +56,7 @@ report = cute.kernel("flag", function(o)
   end)
   o[0] = arch.block_idx() * 64 + tid
 end)(cute.zeros({1}, cute.i32)):launch {grid = 2, block = 64, device = "sim",
-  threads = 1, faults = "return"}
+  threads = 1, faults = "return"})
 assert(report.reports[1].kind == "block-race")
 
 local made = p:compile "sm_90a"

@@ -299,10 +299,11 @@ describe("testing", function()
       calls = calls + 1
       return looping(c.n + extra)
     end)
-    local first = run(1)
-    assert.equal(2, calls)
-    assert.equal(first.instructions, run(2).instructions)
-    assert.equal(2, calls)  -- both integers: one kind of argument
+    local function instructions(n) return looping(n):launch().instructions end
+    assert.equal(instructions(4), run(1).instructions)
+    assert.equal(3, calls)  -- two to choose from, and the launch
+    assert.equal(instructions(5), run(2).instructions)
+    assert.equal(4, calls)  -- both integers: one kind of argument
   end)
 end)
 

@@ -1,5 +1,6 @@
 -- What the specs of names share: inputs, launches, a function run over lists.
 local cute = require "cute"
+local specs = require "spec.support"
 
 local support = {}
 
@@ -31,7 +32,7 @@ function support.launch(f, tensors, opts)
   local all = {grid = 1, block = 32, device = "sim", faults = "return",
                output = false}
   for name, value in pairs(opts or {}) do all[name] = value end
-  return cute.kernel("k", f)(table.unpack(tensors)):launch(all)
+  return specs.report(cute.kernel("k", f)(table.unpack(tensors)):launch(all))
 end
 
 --- A kernel of one warp: row t of `out` gets max(t, 5), t + 1, 2 t, and t of

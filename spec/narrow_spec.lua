@@ -248,8 +248,8 @@ describe("elements below a byte", function()
 
   it("are checked: bounds, undefined elements, races", function()
     local function kinds(f, ...)
-      local r = cute.kernel("k", f)(...):launch {grid = 1, block = 32,
-        device = "sim:sm_80", faults = "return"}
+      local r = support.report(cute.kernel("k", f)(...):launch {grid = 1,
+        block = 32, device = "sim:sm_80", faults = "return"})
       local list = {}
       for k, x in ipairs(r.reports) do list[k] = x.kind end
       return table.concat(list, " ")

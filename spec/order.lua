@@ -3,6 +3,7 @@
 -- sim_meet_spec.lua share.
 local assert = require "luassert"
 local cute = require "cute"
+local support = require "spec.support"
 local arch = cute.arch
 
 local SEEDS = 6
@@ -17,8 +18,9 @@ end
 local function line() return debug.getinfo(2, "l").currentline end
 
 local function run(seed, block, f, ...)
-  return cute.kernel("k", f)(...):launch {grid = 1, block = block, seed = seed,
-    device = "sim:sm_90a", faults = "return", budget = 1000000}
+  return support.report(cute.kernel("k", f)(...):launch {grid = 1,
+    block = block, seed = seed, device = "sim:sm_90a", faults = "return",
+    budget = 1000000})
 end
 
 -- Flags set to 0 before anything else, in order for all.

@@ -2,6 +2,7 @@
 -- plain sum of its row and column; ldmatrix and stmatrix against a copy.
 local core = require "cute.core"
 local cute = require "cute"
+local support = require "spec.support"
 local kernels = require "spec.kernels"
 
 local function random(dtype, i)
@@ -41,8 +42,8 @@ local function multiply(name, types, m, n, k, opts)
   local mma = cute.make_tiled_mma(name, opts.atoms or {1, 1, 1})
   local A, B = matrix(types.a, m, k, 1), matrix(types.b, n, k, 2)
   local C, D = matrix(types.c, m, n, 3), matrix(types.d, m, n, 4)
-  local r = one(mma)(A, B, C, D):launch {grid = 1, block = 32,
-    device = opts.device or "sim:sm_80", faults = "return"}
+  local r = support.report(one(mma)(A, B, C, D):launch {grid = 1, block = 32,
+    device = opts.device or "sim:sm_80", faults = "return"})
   assert.are.same({}, r.reports)
   return A, B, C, D
 end
@@ -117,7 +118,7 @@ describe("MMA atoms", function()
     local A, B = matrix(cute.bf16, 16, 16, 1), matrix(cute.bf16, 8, 16, 2)
     local D = cute.zeros({16, 8}, cute.f32)
     local function run(rows)
-      return cute.kernel("rows", function(a, b, d)
+      local call = cute.kernel("rows", function(a, b, d)
         local lane = cute.arch.lane_idx()
         local thr = mma:get_slice(lane)
         local tA, tB = thr:partition_A(a), thr:partition_B(b)
@@ -132,8 +133,9 @@ describe("MMA atoms", function()
         cute.when((lane // 4):lt(rows), function()
           cute.basic_copy(rD, tD)
         end)
-      end)(A, B, D):launch {grid = 1, block = 32, device = "sim:sm_80",
-                            faults = "return"}
+      end)(A, B, D)
+      return support.report(call:launch {grid = 1, block = 32,
+        device = "sim:sm_80", faults = "return"})
     end
     assert.are.same({}, run(6).reports)
     local r = run(7)
@@ -149,8 +151,8 @@ describe("MMA atoms", function()
       matrix(cute.f32, 8, 4, 3)
     local first = {}
     for i = 0, 7 do for j = 0, 3 do first[i * 4 + j] = C[{i, j}] end end
-    local r = one(mma)(A, B, C, C):launch {grid = 1, block = 32,
-      device = "sim:sm_80", faults = "return"}
+    local r = support.report(one(mma)(A, B, C, C):launch {grid = 1, block = 32,
+      device = "sim:sm_80", faults = "return"})
     assert.are.same({}, r.reports)
     for i = 0, 7 do
       for j = 0, 3 do
@@ -173,7 +175,7 @@ describe("matrix copies", function()
     for i = 0, rows - 1 do for j = 0, 7 do A[{i, j}] = i * 8 + j end end
     local D = cute.zeros({32, 2 * num}, cute.f16)
     local atom = cute.make_copy_atom(name, cute.f16)
-    local r = cute.kernel("ld", function(a, d)
+    local call = cute.kernel("ld", function(a, d)
       local t = cute.arch.thread_idx()
       local inner = cute.make_layout({rows, 8}, {8, 1})
       if swizzled then
@@ -190,8 +192,9 @@ describe("matrix copies", function()
       local row = cute.local_tile(s, {1, 8}, {t % rows, 0})
       cute.copy(atom, row(0, cute._), v)
       for i = 0, 2 * num - 1 do d[{t, i}] = v[i] end
-    end)(A, D):launch {grid = 1, block = 32, device = "sim:sm_80",
-                       faults = "return"}
+    end)(A, D)
+    local r = support.report(call:launch {grid = 1, block = 32,
+      device = "sim:sm_80", faults = "return"})
     assert.are.same({}, r.reports)
     return D, r
   end
@@ -236,7 +239,7 @@ describe("matrix copies", function()
     local D = cute.zeros({32, 8}, cute.f16)
     local ld = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local st = cute.make_copy_atom("SM90_U32x4_STSM_N", cute.f16)
-    local r = cute.kernel("st", function(d)
+    local call = cute.kernel("st", function(d)
       local t = cute.arch.thread_idx()
       local layout = cute.make_layout({32, 8}, {8, 1})
       local a = cute.make_smem_tensor(cute.f16, layout, 128)
@@ -247,8 +250,9 @@ describe("matrix copies", function()
       cute.copy(ld, cute.local_tile(a, {1, 8}, {t, 0})(0, cute._), v)
       cute.copy(st, v, cute.local_tile(b, {1, 8}, {t, 0})(0, cute._))
       for i = 0, 7 do d[{t, i}] = b[{t, i}] end
-    end)(D):launch {grid = 1, block = 32, device = "sim:sm_90a",
-                    faults = "return"}
+    end)(D)
+    local r = support.report(call:launch {grid = 1, block = 32,
+      device = "sim:sm_90a", faults = "return"})
     assert.are.same({}, r.reports)
     for t = 0, 31 do
       for i = 0, 7 do assert.equal(t * 8 + i, D[{t, i}]) end

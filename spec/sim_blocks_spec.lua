@@ -2,6 +2,7 @@
 -- PTX memory model calls a race, which it does not, and that what is told
 -- does not depend on how many threads of the host run the blocks.
 local cute = require "cute"
+local support = require "spec.support"
 local arch = cute.arch
 
 local function line() return debug.getinfo(2, "l").currentline end
@@ -13,9 +14,9 @@ local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do
     for seed = 1, 2 do
-      local r = cute.kernel("k", f)(...):launch {grid = grid, block = block,
-        seed = seed, threads = threads, device = "sim:sm_90a",
-        faults = "return", budget = 10000000}
+      local r = support.report(cute.kernel("k", f)(...):launch {grid = grid,
+        block = block, seed = seed, threads = threads, device = "sim:sm_90a",
+        faults = "return", budget = 10000000})
       local list = {}
       for i, x in ipairs(r.reports) do
         list[i] = ("%s %d %s %s"):format(x.kind, x.line, x.line2 or "-",
@@ -167,12 +168,13 @@ describe("blocks that share memory without order", function()
 
   it("names the blocks, the threads and the place", function()
     local A = cute.zeros({4, 8}, cute.i32)
-    local r = cute.kernel("k", function(a)
+    local call = cute.kernel("k", function(a)
       local x, y = arch.block_idx()
       local tid = arch.thread_idx()
       cute.when(tid:eq(5), function() a[{3, 2}] = x + y * 10 end)
-    end)(A):launch {grid = {2, 2}, block = 32, device = "sim",
-                    faults = "return"}
+    end)(A)
+    local r = support.report(call:launch {grid = {2, 2}, block = 32,
+      device = "sim", faults = "return"})
     assert.equal(1, #r.reports)
     local f = r.reports[1]
     assert.equal("write by block (1,1,0) and write by block (0,0,0) with "

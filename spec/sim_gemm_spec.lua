@@ -27,11 +27,11 @@ core.gemm_reference(a, b, ref, M, N, K)
 local function run(spec, opts)
   local c = core.buffer("bf16", M * N)
   local tile = spec.tile
-  local r = spec.kernel(row_major(a, M, K), row_major(b, N, K),
-                        row_major(c, M, N)):launch {
+  local r = support.report(spec.kernel(row_major(a, M, K), row_major(b, N, K),
+                                       row_major(c, M, N)):launch {
     grid = (M // tile[1]) * (N // tile[2]), block = spec.block,
     device = "sim:sm_80", faults = "return", seed = opts.seed,
-    threads = opts.threads, budget = opts.budget}
+    threads = opts.threads, budget = opts.budget})
   local d = c:diff(ref)
   return r, d.nans == 0 and d.frobenius < 3e-3, c
 end

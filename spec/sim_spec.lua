@@ -2,7 +2,8 @@
 -- of its report; kernels without fault over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
-local raises = require "spec.support".raises
+local support = require "spec.support"
+local raises = support.raises
 local arch = cute.arch
 
 local function ramp(n, dtype)
@@ -19,7 +20,7 @@ end
 local function run(opts, f, ...)
   opts.grid = opts.grid or 1
   opts.device, opts.faults = opts.device or "sim:sm_80", "return"
-  return cute.kernel("k", f)(...):launch(opts)
+  return support.report(cute.kernel("k", f)(...):launch(opts))
 end
 
 local function line() return debug.getinfo(2, "l").currentline end

@@ -32,6 +32,12 @@ function support.write(path, ...)
   return path
 end
 
+--- The simulator's report of a launch with faults = "return", of one at fault
+-- too: support.report(k(x):launch {...}).
+function support.report(ok, message, report)
+  return ok or report or error(message, 0)
+end
+
 --- Equal, or both NaN.
 function support.same(a, b) return a == b or a ~= a and b ~= b end
 

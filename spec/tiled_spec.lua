@@ -390,10 +390,12 @@ describe("copy", function()
     local a = cute.zeros(cute.make_layout({8, 8}, {9, 1}), cute.f32)
     a:mark_layout_dynamic {leading_dim = 1}
     local atom = cute.make_copy_atom("AutoVectorizingCopy", cute.f32)
-    local r = cute.kernel("odd", function(mA)
+    local call = cute.kernel("odd", function(mA)
       local from = cute.local_tile(mA, {1, 8}, {cute.arch.thread_idx(), 0})
       cute.copy(atom, from, cute.make_fragment_like(from))
-    end)(a):launch {grid = 1, block = 8, device = "sim", faults = "return"}
+    end)(a)
+    local r = support.report(call:launch {grid = 1, block = 8, device = "sim",
+                                          faults = "return"})
     assert.equal("misaligned", r.reports[1].kind)
   end)
 

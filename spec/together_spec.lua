@@ -2,6 +2,7 @@
 -- whole and inside a divergent branch, against what its table says.
 local core = require "cute.core"
 local cute = require "cute"
+local support = require "spec.support"
 local arch = cute.arch
 
 local HALF = 8            -- lanes that take the branch
@@ -143,7 +144,7 @@ local function try(sample, n, mask)
   local x = cute.zeros({256}, "i32")
   local opts = {grid = 1, block = 32, device = "sim:sm_90a", faults = "return",
                 output = false}
-  local report = kernel(x):launch(opts)
+  local report = support.report(kernel(x):launch(opts))
   local program, ops = cute.compile(kernel, x, opts), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:gsub("^%s*", ""):gsub("^%%%d+ = ", ""):match "^%S+"

@@ -8,6 +8,7 @@
 -- match_sync for groups that do not branch. Some operations get another mask;
 -- their results are not used, so that what follows is the same for both.
 local cute = require "cute"
+local support = require "spec.support"
 local arch = cute.arch
 
 local FULL = 0xffffffff
@@ -380,8 +381,9 @@ local function both(seed, wrong, threads)
     A[t] = v[t]
   end
   local chunk = assert(load(text, "=program"))
-  local report = cute.kernel("k", function(a) chunk(cute, arch, a) end)(A)
-    :launch {grid = 1, block = threads, device = "sim", faults = "return"}
+  local call = cute.kernel("k", function(a) chunk(cute, arch, a) end)(A)
+  local report = support.report(call:launch {grid = 1, block = threads,
+                                             device = "sim", faults = "return"})
   local faults = {}
   for w = 0, threads - 1, 32 do
     local n = math.min(32, threads - w)

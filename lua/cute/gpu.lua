@@ -6,13 +6,16 @@
 --     local a = dev:buffer(host)              -- or dev:buffer("bf16", n)
 --     local f = dev:load(compiled.cubin, "gemm")
 --     local run = f:prepare {args = {a, b, c}, grid = {8, 8}, block = 128}
---     assert(run:launch())
---     assert(dev:sync())
+--     run:launch()
+--     dev:sync()
 --
--- What the driver refuses is nil, message; misuse raises.
+-- What is asked for (a GPU, a buffer, a product, a time) is nil, message where
+-- there is none; what is done (launch, launch_n, copies, memset, sync, record)
+-- raises where the driver refuses, naming the kernels that may be at fault.
 -- @module cute.gpu
 
 local core = require "cute.core"
+local report = require "cute.report"
 
 local gpu = {}
 
@@ -74,57 +77,44 @@ end
 
 -- ---- measuring ----
 
--- The world's failures inside a measurement travel as an error of this kind
--- up to its entry.
-local Refused = {}
-
 local function must(value, message)
-  if value == nil or value == false then
-    error(setmetatable({message = message}, Refused), 0)
-  end
+  if value == nil then report.raise(message) end
   return value
-end
-
-local function protected(f, ...)
-  local r = table.pack(pcall(f, ...))
-  if r[1] then return table.unpack(r, 2, r.n) end
-  if getmetatable(r[2]) == Refused then return nil, r[2].message end
-  error(r[2], 0)
 end
 
 -- n launches of a contestant: an object with launch (and launch_n), or a
 -- function called once a launch.
 local function runner(c)
   local x = c.launch
-  if type(x) == "function" then
-    return function(n)
-      for _ = 1, n do
-        local ok, message = x()
-        if ok == nil and message then must(nil, message) end
-      end
+  if type(x) ~= "function" and x.launch_n then
+    return function(n) x:launch_n(n) end
+  end
+  return function(n)
+    for _ = 1, n do
+      local ok, message
+      if type(x) == "function" then ok, message = x()
+      else ok, message = x:launch() end
+      if ok == nil and message then report.raise(message) end
     end
   end
-  if x.launch_n then return function(n) must(x:launch_n(n)) end end
-  return function(n) for _ = 1, n do must(x:launch()) end end
 end
 
 ---@class cute.Timer
 local Timer = {}
 Timer.__index = Timer
 
-local function new_timer(ordinal)
-  local dev = must(core.gpu_open(ordinal))
+local function new_timer(dev)
   return setmetatable({dev = dev, from = must(dev:event()),
                        to = must(dev:event())}, Timer)
 end
 
 -- Milliseconds on the GPU's clock of n launches back to back.
 function Timer:time(run, n)
-  must(self.from:record())
+  self.from:record()
   run(n)
-  must(self.to:record())
-  must(self.to:sync())
-  return must(self.from:elapsed(self.to))
+  self.to:record()
+  self.to:sync()
+  return self.from:elapsed(self.to)
 end
 
 -- Runs for at least `ms`; gives back the time of one launch at the end.
@@ -141,7 +131,7 @@ end
 
 -- One launch that finds nothing of its own in L2.
 function Timer:cold(run, flush)
-  must(flush:memset(0))
+  flush:memset(0)
   return self:time(run, 1)
 end
 
@@ -184,8 +174,8 @@ local function progress(opts)
   end
 end
 
-local function bench(list, opts)
-  local timer = new_timer(opts.ordinal)
+local function bench(dev, list, opts)
+  local timer = new_timer(dev)
   local flush
   if opts.cold ~= false then
     flush = must(timer.dev:buffer("u8", opts.flush_bytes or 256 << 20))
@@ -234,14 +224,17 @@ end
 --   cold_launches = 3 (their median is the round's), flush_bytes = 256 MiB,
 --   flops (gives .tflops), progress = false
 ---@return table|nil results in the list's order, also by name: name, hot and
---   cold with median, min, max, q1, q3 in milliseconds
+--   cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
 ---@return string|nil message
 function gpu.bench(list, opts)
-  return protected(bench, list, opts or {})
+  opts = opts or {}
+  local dev, message = core.gpu_open(opts.ordinal)
+  if not dev then return nil, message end
+  return bench(dev, list, opts)
 end
 
-local function best(list, opts)
-  local timer = new_timer(opts.ordinal)
+local function best(dev, list, opts)
+  local timer = new_timer(dev)
   local at, least
   for i, object in ipairs(list) do
     local run = runner {launch = object}
@@ -257,11 +250,14 @@ end
 --- The fastest of several launchable objects, each warmed up first.
 ---@param list table[] with :launch_n, such as gpu.cublaslt gives
 ---@param opts table|nil warm_ms = 20, hot_ms = 20
----@return table|nil object
+---@return table|nil object nil without a GPU
 ---@return integer|string index or message
 ---@return number|nil milliseconds
 function gpu.best(list, opts)
-  return protected(best, list, opts or {})
+  opts = opts or {}
+  local dev, message = core.gpu_open(opts.ordinal)
+  if not dev then return nil, message end
+  return best(dev, list, opts)
 end
 
 return gpu

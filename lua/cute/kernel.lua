@@ -6,6 +6,7 @@
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
 local core = require "cute.core"
+local report = require "cute.report"
 local source = require "cute.source"
 
 local kernel = {}
@@ -96,7 +97,7 @@ function Program.__index(p, k)
   if k == "ir" then return p.fn:dump() end
   if k == "resources" then
     local out, message = p:compile()
-    if not out then error(message, 2) end
+    if not out then report.raise(message) end
     return out.resources
   end
   return Program[k]
@@ -200,6 +201,10 @@ local function check_options(opts)
     local known = LAUNCH[name]
     if not known then unknown("launch option", name, LAUNCH) end
     local t = math.type(value) or type(value)
+    if name == "faults" and value ~= "return" and value ~= "raise" then
+      core.fail("bad-launch", ('faults of %s: "raise" (the default) or '
+        .. '"return" is needed'):format(tostring(value)))
+    end
     if t == "integer" and value < 0 and name ~= "seed" and known == t then
       core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
         :format(name, value))
@@ -257,27 +262,39 @@ end
 -- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
 local function stoppable() end
 
-local function launch_sim(p, opts)
+local function run_sim(p, opts)
   local args = pack(p.program, p.args, function(x, a)
     local buffer, offset, bytes = memory(x, a)
     return {buffer, offset, bytes}
   end)
-  local report = core.sim_run(p.program.fn, {
+  local found = core.sim_run(p.program.fn, {
     grid = p.grid, block = p.block, args = args, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget,
     progress = opts.progress or p.progress or stoppable})
-  report.kernel = p.program.info.name
+  found.kernel = p.program.info.name
   local out = opts.output
   if out == nil then out = p.output end
-  if report.output ~= "" and out ~= false then
-    (out or io.stdout):write(report.output)
+  if found.output ~= "" and out ~= false then
+    (out or io.stdout):write(found.output)
   end
-  require "cute.simreport".attach(report, p.program)
-  if not report.ok and (opts.faults or p.faults) ~= "return" then
-    core.fail("kernel-fault", tostring(report))
+  require "cute.simreport".attach(found, p.program)
+  return found
+end
+
+-- What a launch gives back. One that failed raises, or with faults = "return"
+-- gives nil, the message and (on the simulator) the report; misuse raises all
+-- the same.
+local function outcome(name, faults, ok, result, more)
+  if ok then return result end
+  local message = report.outcome(result)
+  if not message then error(result, 0) end
+  if not message:find("kernel " .. name, 1, true) then
+    message = ("kernel %s: %s"):format(name, message)
   end
-  return report
+  if faults == "return" and more then return nil, message, more end
+  if faults == "return" then return nil, message end
+  report.raise(message)
 end
 
 -- A device tensor's buffer as it is; a host tensor's is copied for the
@@ -291,7 +308,7 @@ local function launch_gpu_copies(p, dev)
     if not copy then
       copy = {}
       local message
-      copy.buffer, message = dev:buffer(buffer)
+      copy.buffer, message = dev:buffer(buffer.dtype, buffer.count)
       why = why or message
       copies[buffer] = copy
     end
@@ -319,32 +336,43 @@ local function prepare_gpu(p)
   p.run, p.copies = run, copies
   if not next(copies) then  -- the usual case: one call
     local launch = run.launch
-    p.launch = function() return launch(run) end
+    p.launch = function(_, opts)
+      if opts or p.faults then return Prepared.launch(p, opts) end
+      return launch(run)
+    end
   end
   return p
 end
 
---- Runs it. On a GPU: true once it is queued (host tensors: once it is done
--- and they are written), or nil, message. On the simulator: its report; a
--- kernel at fault raises unless faults = "return". What a kernel prints goes to
--- `output` (a file; standard output when absent, nowhere when false).
----@param opts? {seed: integer, threads: integer, faults: string, output: any}
-function Prepared:launch(opts)
-  check_options(opts)
-  if self.device.kind == "sim" then return launch_sim(self, opts or {}) end
-  for buffer, copy in pairs(self.copies) do
-    local ok, message = copy.buffer:upload(buffer)
-    if not ok then return nil, message end
-  end
-  local ok, message = self.run:launch()
-  if not ok then return nil, message end
-  for buffer, copy in pairs(self.copies) do
-    if copy.written then
-      ok, message = copy.buffer:download(buffer)
-      if not ok then return nil, message end
-    end
+local function run_gpu(p)
+  for buffer, copy in pairs(p.copies) do copy.buffer:upload(buffer) end
+  p.run:launch()
+  for buffer, copy in pairs(p.copies) do
+    if copy.written then copy.buffer:download(buffer) end
   end
   return true
+end
+
+--- Runs it. On a GPU: true once it is queued (host tensors: once it is done
+-- and they are written). On the simulator: its report. A kernel at fault, and a
+-- driver that refuses, raise; with faults = "return" they give nil, a message
+-- and the simulator's report. (What a GPU has only queued may fail in a later
+-- statement, which names the kernels that ran.) What a kernel prints goes to
+-- `output` (a file; standard output when absent, nowhere when false).
+---@param opts? {seed: integer, threads: integer, faults: string, output: any}
+---@return table|true|nil result
+---@return string? message
+---@return table? report
+function Prepared:launch(opts)
+  check_options(opts)
+  local faults = opts and opts.faults or self.faults
+  local name, sim = self.program.info.name, self.device.kind == "sim"
+  local ok, result = pcall(sim and run_sim or run_gpu, self, opts or {})
+  if not (ok and sim) or result.ok then
+    return outcome(name, faults, ok, result)
+  end
+  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
+  return outcome(name, faults, false, fault, result)
 end
 
 local function prepare(program, args, opts, device, block)
@@ -450,11 +478,12 @@ function Call:compile(opts)
   return prepare(program, self.args, opts, device, program.block)
 end
 
---- Traces, compiles and runs: see Prepared:launch.
+--- Traces, compiles and runs: see Prepared:launch. No GPU or no compiler is a
+-- failure of the launch, too.
 function Call:launch(opts)
   local p, why = self:compile(opts)
-  if not p then return nil, why end
-  return p:launch(opts)
+  if p then return p:launch(opts) end
+  return outcome(self.kernel.name, opts and opts.faults, false, why)
 end
 
 local function call(k, args)

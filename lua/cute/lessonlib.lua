@@ -29,6 +29,13 @@ function lib.say(...)
   io.stdout:write(string.format(...), "\n")
 end
 
+--- The simulator's report of a prepared launch, of one at fault too.
+function lib.report(run)
+  local ok, message, report = run:launch {faults = "return"}
+  if not (ok or report) then require "cute.report".raise(message) end
+  return ok or report
+end
+
 --- An aligned table: rows of cells, the first row its head. Numbers to the
 -- right, words to the left.
 ---@param rows any[][]

@@ -5,6 +5,7 @@
 -- Errors of Lua itself, and values that are no strings, are shown as well as
 -- they can be. `report.capture` is the message handler that sees the stack,
 -- `report.format` makes the text.
+local core = require "cute.core"
 local source = require "cute.source"
 
 local report = {}
@@ -13,7 +14,7 @@ local MAX_LINES = 12
 local MAX_FRAMES = 40
 
 --- Kinds that tell of the world, not of a mistake in the script: one plain
--- sentence, without source lines.
+-- sentence, without source lines; behind what a GPU refused to do, the place.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
@@ -145,6 +146,27 @@ function report.parse(message)
   return parts
 end
 
+--- An error's text without its position, where it tells what the world or a
+-- kernel did wrong; nil for misuse.
+---@param raised any
+---@return string? message "sentence [kind]", and lines
+function report.outcome(raised)
+  if type(raised) ~= "string" then return nil end
+  local parts = report.parse(raised)
+  if not (report.world[parts.kind] or parts.kind == "kernel-fault") then
+    return nil
+  end
+  return parts.line and raised:match "^[^\n]-:%d+: (.*)$" or raised
+end
+
+--- Raises what the world said: "sentence [kind]", and lines.
+---@param message string
+function report.raise(message)
+  local parts = report.parse(message)
+  core.fail(parts.kind or "internal", parts.sentence
+    .. (message:match "^[^\n]*(\n.*)$" or ""))
+end
+
 local function at_line(file, line)
   local chunk = "=" .. file
   if not source.text(chunk) then chunk = "@" .. file end
@@ -261,7 +283,11 @@ function report.format(failure, opt)
   local tag = parts.kind and " [" .. parts.kind .. "]" or ""
   local out = {(opt.prefix or "") .. parts.sentence .. tag}
   if report.world[parts.kind] then
-    add_all(out, parts.rest, MAX_LINES - 1)
+    local done = parts.kind == "driver-error"
+      or parts.sentence:find "^kernel "  -- a launch: which one?
+    local frame = done and parts.line and blamed(failure, parts)
+    if frame then out[2] = place(frame) end
+    add_all(out, parts.rest, MAX_LINES - #out)
   elseif parts.sentence == "interrupted" then
     local frame = blamed(failure, parts)
     if frame then out[2] = place(frame) end

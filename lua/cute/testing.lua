@@ -1,6 +1,7 @@
 --- cute.testing: assertions of a kernel, conversion of tensors, timing and
 -- choosing the fastest of several ways.
 local core = require "cute.core"
+local report = require "cute.report"
 
 local testing = {}
 
@@ -38,9 +39,9 @@ end
 -- A thing to time: a prepared launch, or a function.
 local function launcher(x)
   if type(x) == "function" then return x end
-  return function(...)
-    local ok, message = x:launch(...)
-    if ok == nil then error(message, 0) end
+  return function()
+    local ok, message = x:launch()
+    if ok == nil then report.raise(message) end
     return ok
   end
 end
@@ -57,10 +58,10 @@ local function time_on_gpu(x, opts)
   for _ = 1, opts.warmup_iterations or 10 do run() end
   local from, to = assert(dev:event()), assert(dev:event())
   local n = opts.iterations or 100
-  assert(from:record())
+  from:record()
   for _ = 1, n do run() end
-  assert(to:record())
-  assert(to:sync())
+  to:record()
+  to:sync()
   return from:elapsed(to) * 1000 / n, "us"
 end
 
@@ -81,7 +82,7 @@ end
 ---@return string unit or message
 function testing.benchmark(x, opts)
   opts = opts or {}
-  if on_simulator(x) then return x:launch().instructions, "instructions" end
+  if on_simulator(x) then return launcher(x)().instructions, "instructions" end
   if type(x) == "function" and opts.device ~= "gpu" then
     return time_on_host(x, opts)
   end
@@ -156,9 +157,10 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- A function that tunes itself: called with arguments it has not seen yet (by
--- `key` of them: their text when absent) it tries all configurations of
--- make(config, arguments...), keeps the fastest, and launches that.
+--- A function that tunes itself: called with arguments of a kind that it has
+-- not seen yet (by `key` of them: their text when absent) it tries all
+-- configurations of make(config, arguments...) and keeps the fastest; it
+-- launches what make gives for that configuration and these arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
 ---@param opts? {key: fun(...): string} and those of benchmark
@@ -173,13 +175,10 @@ function testing.autotune_jit(params, make, opts)
   end
   return function(...)
     local k, args = key(...), table.pack(...)
-    if not kept[k] then
-      local _, _, made = testing.tune(function(config)
-        return make(config, table.unpack(args, 1, args.n))
-      end, params, opts)
-      kept[k] = launcher(made)
-    end
-    return kept[k]()
+    kept[k] = kept[k] or testing.tune(function(config)
+      return make(config, table.unpack(args, 1, args.n))
+    end, params, opts)
+    return launcher(make(kept[k], ...))()
   end
 end
 

@@ -212,7 +212,7 @@ static int l_is_static(lua_State *L) {
   if (laylib_test_operand(L, 1, &o))
     lua_pushboolean(L, layout_static(o.l));
   else
-    lua_pushboolean(L, tup_static(face_check_tup(cx, L, 1)));
+    lua_pushboolean(L, tup_static(laylib_tree(cx, L, 1)));
   return 1;
 }
 

@@ -2,7 +2,8 @@
 // by what is known of their range and divisibility, else appended to the IR.
 #include "layout.h"
 
-enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF };  // as in layout.h
+enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF, T_LAYOUT };
+  // as in layout.h
 #define TAG(d) ((int)((d).w >> 60))
 #define PACK(tag, bits) \
   ((Dim){(int64_t)(((uint64_t)(tag) << 60) | (uint64_t)(bits))})
@@ -13,6 +14,7 @@ DimKind dim_kind(Dim d) {
   case T_DYN: return DIM_DYN;
   case T_ANY: return DIM_ANY;
   case T_BASIS: case T_BASISREF: return DIM_BASIS;
+  case T_LAYOUT: return DIM_LAYOUT;
   default: return DIM_INT;
   }
 }
@@ -53,6 +55,13 @@ Dim dim_fold(Ctx *cx, Ref r) {
 Dim dim_any(void) { return PACK(T_ANY, 0); }
 
 Ref dim_getref(Dim d) { return (Ref)((uint64_t)d.w & 0xffffffffu); }
+
+Dim dim_layout(const Layout *l) { return PACK(T_LAYOUT, (uintptr_t)l); }
+
+const Layout *dim_getlayout(Dim d) {
+  if (TAG(d) != T_LAYOUT) return NULL;
+  return (const Layout *)(uintptr_t)((uint64_t)d.w & ((1ull << 60) - 1));
+}
 
 // ---- bases: value in bits 0..31, path in 32..55, levels in 56..58 ----
 
@@ -107,9 +116,10 @@ static bool same_path(Dim a, Dim b) {
 Ref dim_asref(Ctx *cx, Dim d) {
   switch (TAG(d)) {
   case T_DYN: return dim_getref(d);
-  case T_ANY: case T_TUP: case T_BASIS: case T_BASISREF:
+  case T_ANY: case T_TUP: case T_BASIS: case T_BASISREF: case T_LAYOUT:
     ctx_fail(cx, ERR_ARG, "an integer is needed here, not %s",
-             TAG(d) == T_ANY ? "`_`" : TAG(d) == T_TUP ? "a tuple" : "a basis");
+             TAG(d) == T_ANY ? "`_`" : TAG(d) == T_TUP ? "a tuple"
+             : TAG(d) == T_LAYOUT ? "a layout" : "a basis");
   default:
     return ir_int(cx, fn_of(cx), d.w == (int32_t)d.w ? DT_I32 : DT_I64, d.w);
   }

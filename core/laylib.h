@@ -46,6 +46,9 @@ int laylib_push_operand(lua_State *L, const Operand *o, Layout l);  // 1
 // A tuple, or the shape of a layout or tensor; a layout, or a compact one of
 // a tuple.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
+// A tuple whose leaves may be layouts (DIM_LAYOUT), or a layout alone: a
+// tiler, whose modes are moved about as any tuple's.
+Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
 // As layout_stride; fails where values go through another layout.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);

@@ -13,13 +13,15 @@
 // The top four bits: 0 or -1 for a static integer v with |v| < 2^60, else a
 // tag. Use the functions, not the encoding.
 typedef struct Dim { int64_t w; } Dim;
+typedef struct Layout Layout;
 typedef enum DimKind {
   DIM_INT,    // static integer
   DIM_DYN,    // traced value: a Ref of cx->fn; its divisibility is a Fact
   DIM_ANY,    // `_`
   DIM_BASIS,  // v@j@i: v in mode j of mode i; v static (32 bits) or a Ref; up
               // to 4 levels, < 64
-  DIM_TUP     // a tuple node of an IntTuple (below)
+  DIM_TUP,    // a tuple node of an IntTuple (below)
+  DIM_LAYOUT  // a layout as leaf of a tiler, of which only modes are moved
 } DimKind;
 #define DIM_MAX (((int64_t)1 << 60) - 1)
 #define DIM_LEVELS 4
@@ -37,6 +39,8 @@ Dim dim_ref(Ref r);
 Dim dim_fold(Ctx *cx, Ref r);
 Dim dim_any(void);
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
+Dim dim_layout(const Layout *l);    // l stays the caller's
+const Layout *dim_getlayout(Dim d);  // of a DIM_LAYOUT, else NULL
 Dim dim_basis_value(Dim d);
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);  // returns the level count
 Ref dim_asref(Ctx *cx, Dim d);             // as IR value (constants too)
@@ -144,6 +148,7 @@ Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the others
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
+Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
 Tup tup_product_each(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
 Dim tup_sum(Ctx *cx, Tup t);
@@ -189,12 +194,12 @@ typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // Sw<b,m,s>
 // (congruence holds by construction). The values of a composed layout go on
 // through a function, which may lead to a further one:
 // value = outer(offset + shape:stride(c)).
-typedef struct Layout {
+struct Layout {
   Tup shape;
   const Dim *stride;
   Dim offset;                 // composed only, else 0
   const struct Outer *outer;  // NULL: a plain layout
-} Layout;
+};
 
 // The left side of a composed layout: a swizzle, or a layout. The offset and
 // the outer function of `l` say where the values go on: Sw o 3 o A o 2 o B is

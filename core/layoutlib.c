@@ -169,7 +169,8 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   }
 }
 
-static void build(Ctx *cx, lua_State *L, int idx, TupB *b);
+// layouts: may leaves be layouts, too?
+static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
 // The length of the list at idx; fails when it has other keys, as after a
 // hole: {8, [3] = 4}. Only the `n` of table.pack is let pass.
@@ -191,25 +192,30 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   return n;
 }
 
-static void build_table(Ctx *cx, lua_State *L, int idx, TupB *b) {
+static void build_table(Ctx *cx, lua_State *L, int idx, TupB *b,
+                        bool layouts) {
   lua_Integer n = list_length(L, idx, "tuple");
   tupb_open(cx, b);
   for (lua_Integer i = 1; i <= n; i++) {
     if (lua_rawgeti(L, idx, i) == LUA_TNIL)
       face_error(L, ERR_ARG, "entry %d of a tuple of %d is nil", (int)i,
                  (int)n);
-    build(cx, L, lua_gettop(L), b);
+    build(cx, L, lua_gettop(L), b, layouts);
     lua_pop(L, 1);
   }
   tupb_close(cx, b);
 }
 
-static void build(Ctx *cx, lua_State *L, int idx, TupB *b) {
+static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts) {
   Dim d;
-  if (face_test_dim(cx, L, idx, &d))
+  LayoutBox *l = layouts ? laylib_box(L, idx) : NULL;
+  if (l) {
+    if (l->serial) own_layout(L, l);
+    tupb_leaf(cx, b, dim_layout(&l->l));
+  } else if (face_test_dim(cx, L, idx, &d))
     tupb_leaf(cx, b, d);
   else if (lua_type(L, idx) == LUA_TTABLE)
-    build_table(cx, L, idx, b);
+    build_table(cx, L, idx, b, layouts);
   else
     face_error(L, ERR_ARG, "a tuple holds integers and tuples, not a %s",
                face_typename(L, idx));
@@ -219,11 +225,21 @@ Tup face_check_tup(Ctx *cx, lua_State *L, int idx) {
   TupB b = {0};
   Dim d;
   if (lua_type(L, idx) == LUA_TTABLE)
-    build_table(cx, L, lua_absindex(L, idx), &b);
+    build_table(cx, L, lua_absindex(L, idx), &b, false);
   else if (face_test_dim(cx, L, idx, &d))
     tupb_leaf(cx, &b, d);
   else
     face_argerror(L, idx, "integer or tuple");
+  return tupb_done(cx, &b);
+}
+
+Tup laylib_tree(Ctx *cx, lua_State *L, int idx) {
+  Dim d;
+  TupB b = {0};
+  if (lua_type(L, idx) != LUA_TTABLE && !laylib_box(L, idx) &&
+      !face_test_dim(cx, L, idx, &d))
+    face_argerror(L, idx, "integer or tuple");
+  build(cx, L, lua_absindex(L, idx), &b, true);
   return tupb_done(cx, &b);
 }
 
@@ -232,6 +248,7 @@ void face_push_dim(lua_State *L, Dim d) {
   case DIM_DYN: face_push_value(L, dim_getref(d)); break;
   case DIM_BASIS: push_basis(L, d); break;
   case DIM_INT: lua_pushinteger(L, dim_value(d)); break;
+  case DIM_LAYOUT: face_push_layout(L, *dim_getlayout(d)); break;
   default:
     lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
     lua_getfield(L, -1, "_");
@@ -339,14 +356,14 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first) {
   if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
   TupB b = {0};
   if (top == first) {
-    build(cx, L, first, &b);
+    build(cx, L, first, &b, false);
     return tupb_done(cx, &b);
   }
   tupb_open(cx, &b);
   for (int i = first; i <= top; i++) {
     if (lua_isnil(L, i))
       face_error(L, ERR_ARG, "coordinate %d is nil", i - first);
-    build(cx, L, i, &b);
+    build(cx, L, i, &b, false);
   }
   tupb_close(cx, &b);
   return tupb_done(cx, &b);
@@ -747,7 +764,7 @@ static int tuple_tostring(lua_State *L) {
 
 static int tuple_eq(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup a = face_check_tup(cx, L, 1), b = face_check_tup(cx, L, 2);
+  Tup a = laylib_tree(cx, L, 1), b = laylib_tree(cx, L, 2);
   lua_pushboolean(L, tup_eq(a, b));
   return 1;
 }
@@ -768,6 +785,8 @@ static void push_tiler(lua_State *L, Tiler t) {
       push_tiler(L, t.mode[i]);
       lua_rawseti(L, -2, i + 1);
     }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
+    lua_setmetatable(L, -2);
   }
 }
 
@@ -804,7 +823,7 @@ static int l_parse(lua_State *L) {
 // tuple{8,{8,8}}: a copy that prints in CuTe notation.
 static int l_tuple(lua_State *L) {
   Ctx *cx = face_enter(L);
-  laylib_push_any(L, face_check_tup(cx, L, 1));
+  laylib_push_any(L, laylib_tree(cx, L, 1));
   return 1;
 }
 

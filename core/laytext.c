@@ -26,6 +26,10 @@ static void print_int(Ctx *cx, int64_t v, Buf *out) {
 }
 
 void dim_print(Ctx *cx, Dim d, Buf *out) {
+  if (dim_kind(d) == DIM_LAYOUT) {
+    layout_print(cx, *dim_getlayout(d), out);
+    return;
+  }
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);
   Dim v = dim_basis_value(d);

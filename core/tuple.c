@@ -39,13 +39,21 @@ bool tup_has(Tup t, DimKind k) {
 bool tup_static(Tup t) {
   size_t n = tup_words(t);
   for (size_t i = 0; i < n; i++)
-    if (dim_dynamic(t[i])) return false;
+    if (dim_dynamic(t[i]) || (dim_kind(t[i]) == DIM_LAYOUT &&
+                              !layout_static(*dim_getlayout(t[i]))))
+      return false;
   return true;
 }
 
 bool tup_eq(Tup a, Tup b) {
   size_t n = tup_words(a);
-  return n == tup_words(b) && memcmp(a, b, n * sizeof *a) == 0;
+  if (n != tup_words(b)) return false;
+  for (size_t i = 0; i < n; i++) {
+    if (dim_eq(a[i], b[i])) continue;
+    const Layout *x = dim_getlayout(a[i]), *y = dim_getlayout(b[i]);
+    if (!x || !y || !layout_eq(*x, *y)) return false;
+  }
+  return true;
 }
 
 // ---- builder ----
@@ -160,6 +168,26 @@ Tup tup_flatten_to_tuple(Ctx *cx, Tup t) {
   Dim *d = NEW(cx, Dim, n);
   tup_collect(t, d);
   return tup_of(cx, d, n);
+}
+
+static void put_shape(Ctx *cx, TupB *b, Tup t) {
+  if (tup_is_leaf(t)) {
+    const Layout *l = dim_getlayout(*t);
+    tupb_put(cx, b, l ? l->shape : t);
+    return;
+  }
+  tupb_open(cx, b);
+  Tup m = tup_first(t);
+  for (int i = 0, n = tup_rank(t); i < n; i++, m = tup_next(m))
+    put_shape(cx, b, m);
+  tupb_close(cx, b);
+}
+
+Tup tup_shape(Ctx *cx, Tup t) {
+  if (!tup_has(t, DIM_LAYOUT)) return t;
+  TupB b = {0};
+  put_shape(cx, &b, t);
+  return tupb_done(cx, &b);
 }
 
 Tup tup_flatten(Ctx *cx, Tup t) {

@@ -2,12 +2,15 @@
 // tuples, layouts and tensors share.
 #include "laylib.h"
 
+#include <string.h>
+
 // ---- arguments ----
 
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx) {
   Operand o;
-  return laylib_test_operand(L, idx, &o) ? o.l.shape
-                                         : face_check_tup(cx, L, idx);
+  return laylib_test_operand(L, idx, &o)
+           ? o.l.shape
+           : tup_shape(cx, laylib_tree(cx, L, idx));
 }
 
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
@@ -40,8 +43,17 @@ static int l_get(lua_State *L) {
     for (int i = 0; i < n; i++) o.l = layout_mode(cx, o.l, m[i]);
     return laylib_push_operand(L, &o, o.l);
   }
-  Tup t = face_check_tup(cx, L, 1);
-  for (int i = 0; i < n; i++) t = tup_get(cx, t, m[i]);
+  Tup t = laylib_tree(cx, L, 1);
+  for (int i = 0; i < n; i++) {
+    const Layout *l = dim_getlayout(*t);
+    if (l) {
+      Layout mode = layout_mode(cx, *l, m[i]);
+      t = tup_leaf(cx, dim_layout(memcpy(NEW(cx, Layout, 1), &mode,
+                                         sizeof mode)));
+    } else {
+      t = tup_get(cx, t, m[i]);
+    }
+  }
   return push(L, t);
 }
 
@@ -51,7 +63,7 @@ static int l_select(lua_State *L) {
   int n, *m = laylib_modes(cx, L, 2, &n);
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_select(cx, o.l, m, n));
-  return push(L, tup_select(cx, face_check_tup(cx, L, 1), m, n));
+  return push(L, tup_select(cx, laylib_tree(cx, L, 1), m, n));
 }
 
 static int end_mode(lua_State *L, int idx) {
@@ -64,7 +76,7 @@ static int l_take(lua_State *L) {
   int b = laylib_mode(L, 2), e = end_mode(L, 3);
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_take(cx, o.l, b, e));
-  return push(L, tup_take(cx, face_check_tup(cx, L, 1), b, e));
+  return push(L, tup_take(cx, laylib_tree(cx, L, 1), b, e));
 }
 
 static int l_group(lua_State *L) {
@@ -73,7 +85,7 @@ static int l_group(lua_State *L) {
   int b = lua_isnoneornil(L, 2) ? 0 : laylib_mode(L, 2), e = end_mode(L, 3);
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_group(cx, o.l, b, e));
-  return push(L, tup_group(cx, face_check_tup(cx, L, 1), b, e));
+  return push(L, tup_group(cx, laylib_tree(cx, L, 1), b, e));
 }
 
 static int l_flatten(lua_State *L) {
@@ -81,7 +93,7 @@ static int l_flatten(lua_State *L) {
   Operand o;
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_flatten(cx, o.l));
-  return push(L, tup_flatten(cx, face_check_tup(cx, L, 1)));
+  return push(L, tup_flatten(cx, laylib_tree(cx, L, 1)));
 }
 
 static int l_unflatten(lua_State *L) {
@@ -90,7 +102,7 @@ static int l_unflatten(lua_State *L) {
   Tup p = laylib_shape(cx, L, 2);
   if (laylib_test_operand(L, 1, &o))
     return laylib_push_operand(L, &o, layout_unflatten(cx, o.l, p));
-  return push(L, tup_unflatten(cx, face_check_tup(cx, L, 1), p));
+  return push(L, tup_unflatten(cx, laylib_tree(cx, L, 1), p));
 }
 
 // append(x, e[, rank]): with a rank, e as often as it takes
@@ -109,7 +121,7 @@ static int extend(lua_State *L, bool front) {
                                : layout_append(cx, o.l, x));
     return laylib_push_operand(L, &o, r);
   }
-  Tup t = face_check_tup(cx, L, 1), x = face_check_tup(cx, L, 2);
+  Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 2);
   if (front)
     return push(L, ranked ? tup_prepend_to(cx, t, rank, x)
                           : tup_prepend(cx, t, x));
@@ -128,8 +140,8 @@ static int l_replace(lua_State *L) {
     Layout x = face_check_layout(L, 3);
     return laylib_push_operand(L, &o, layout_replace(cx, o.l, i, x));
   }
-  Tup t = face_check_tup(cx, L, 1);
-  return push(L, tup_replace(cx, t, i, face_check_tup(cx, L, 3)));
+  Tup t = laylib_tree(cx, L, 1);
+  return push(L, tup_replace(cx, t, i, laylib_tree(cx, L, 3)));
 }
 
 // zip(a, b), zip{a, b}, zip(layout), zip(layout, layout)
@@ -174,6 +186,14 @@ static int unary(lua_State *L, Unary *f) {
   return push(L, f(cx, laylib_shape(cx, L, 1)));
 }
 
+// Of a layout's or tensor's shape, or a tuple's modes.
+static int modes(lua_State *L, Unary *f) {
+  Ctx *cx = face_enter(L);
+  Operand o;
+  return push(L, f(cx, laylib_test_operand(L, 1, &o)
+                         ? o.l.shape : laylib_tree(cx, L, 1)));
+}
+
 static int binary(lua_State *L, Binary *f) {
   Ctx *cx = face_enter(L);
   Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
@@ -189,14 +209,16 @@ static int fold(lua_State *L, Fold *f) {
 
 #define UNARY(name) \
   static int l_##name(lua_State *L) { return unary(L, tup_##name); }
+#define MODES(name) \
+  static int l_##name(lua_State *L) { return modes(L, tup_##name); }
 #define BINARY(name) \
   static int l_##name(lua_State *L) { return binary(L, tup_##name); }
 #define FOLD(name) \
   static int l_##name(lua_State *L) { return fold(L, tup_##name); }
-UNARY(flatten_to_tuple)
+MODES(flatten_to_tuple)
 UNARY(product_each)
-UNARY(wrap)
-UNARY(reverse)
+MODES(wrap)
+MODES(reverse)
 UNARY(basis_like)
 FOLD(sum)
 FOLD(min)
@@ -210,32 +232,31 @@ BINARY(increment)
 
 static int l_unwrap(lua_State *L) {
   Ctx *cx = face_enter(L);
-  return push(L, tup_unwrap(face_check_tup(cx, L, 1)));
+  return push(L, tup_unwrap(laylib_tree(cx, L, 1)));
 }
 
 // The first or last leaf.
-static int l_front(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tup t = laylib_shape(cx, L, 1);
+static Tup front(Ctx *cx, Tup t) {
   while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
-  return push(L, t);
+  return t;
 }
 
-static int l_back(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tup t = laylib_shape(cx, L, 1);
+static Tup back(Ctx *cx, Tup t) {
   while (!tup_is_leaf(t)) t = tup_get(cx, t, tup_rank(t) - 1);
-  return push(L, t);
+  return t;
 }
+
+static int l_front(lua_State *L) { return modes(L, front); }
+static int l_back(lua_State *L) { return modes(L, back); }
 
 static int l_remove(lua_State *L) {
   Ctx *cx = face_enter(L);
-  return push(L, tup_remove(cx, face_check_tup(cx, L, 1), laylib_mode(L, 2)));
+  return push(L, tup_remove(cx, laylib_tree(cx, L, 1), laylib_mode(L, 2)));
 }
 
 static int l_insert(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup t = face_check_tup(cx, L, 1), x = face_check_tup(cx, L, 3);
+  Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 3);
   return push(L, tup_insert(cx, t, laylib_mode(L, 2), x));
 }
 
@@ -251,7 +272,7 @@ static int l_repeat_like(lua_State *L) {
 
 static int l_repeat(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup x = face_check_tup(cx, L, 1);
+  Tup x = laylib_tree(cx, L, 1);
   int64_t n = laylib_int(L, 2);
   if (n < 0 || n > TUP_RANK_MAX)
     face_error(L, ERR_LIMIT, "repeat_as_tuple: a tuple has 0 to %d modes, not "
@@ -267,7 +288,7 @@ static int l_tuple_cat(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
   Tup *t = NEW(cx, Tup, (size_t)n + 1);
-  for (int i = 0; i < n; i++) t[i] = face_check_tup(cx, L, i + 1);
+  for (int i = 0; i < n; i++) t[i] = laylib_tree(cx, L, i + 1);
   return push(L, tup_cat(cx, t, n));
 }
 
@@ -279,14 +300,13 @@ static int l_inner_product(lua_State *L) {
 }
 
 static int l_get_leaves(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  return push(L, tup_flatten_to_tuple(cx, laylib_shape(cx, L, 1)));
+  return modes(L, tup_flatten_to_tuple);
 }
 
 // find(t, x): the mode of t that is x, or nil
 static int l_find(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tup t = face_check_tup(cx, L, 1), x = face_check_tup(cx, L, 2);
+  Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 2);
   Tup m = tup_first(t);
   for (int i = 0, n = tup_rank(t); i < n; i++, m = tup_next(m)) {
     if (!tup_eq(m, x)) continue;

@@ -163,6 +163,78 @@ describe("an IntTuple", function()
   end)
 end)
 
+-- What moves modes about does the same to a tuple with layouts as leaves as
+-- to one with numbers in their places.
+describe("a tuple of layouts", function()
+  local function numbered(r, depth, count)
+    if depth == 0 or r:below(3) == 0 then
+      count[1] = count[1] + 1
+      return count[1]
+    end
+    local t = {}
+    for i = 1, 1 + r:below(3) do t[i] = numbered(r, depth - 1, count) end
+    return t
+  end
+
+  it("has its modes moved as any tuple", function()
+    each(200, function(r)
+      local t, count, layouts = {}, {0}, {}
+      for i = 1, 2 + r:below(3) do t[i] = numbered(r, 2, count) end
+      for i = 1, count[1] do
+        local shape = r:shape(1)
+        layouts[i] = r:below(3) > 0
+                     and cute.make_layout(shape, r:compact(shape)) or i
+      end
+      layouts[77] = cute.layout "7:7"
+      local function put(x)
+        return map(function(k) return layouts[k] or k end, x)
+      end
+      local tiler, n = put(t), #t
+      local calls = {
+        {"get", r:below(n)}, {"select", r:below(n), r:below(n)},
+        {"take", 0, 1 + r:below(n)}, {"group", 0, n}, {"flatten"},
+        {"flatten_to_tuple"}, {"reverse"}, {"wrap"}, {"front"}, {"back"},
+        {"append", 77}, {"prepend", 77}, {"replace", r:below(n), 77},
+        {"insert", r:below(n), 77}, {"remove", r:below(n)}, {"get_leaves"},
+        {"tuple"}, {"unwrap"}, {"repeat_as_tuple", 3}}
+      for _, c in ipairs(calls) do
+        local a = {table.unpack(c, 2)}
+        local b = {table.unpack(a)}
+        for k, v in ipairs(b) do if v == 77 then b[k] = layouts[77] end end
+        local got = cute[c[1]](tiler, table.unpack(b))
+        local want = put(cute[c[1]](t, table.unpack(a)))
+        assert.equal(tostring(cute.tuple(want)), tostring(got), c[1])
+        assert.is_true(cute.tuple(want) == cute.tuple(got))
+      end
+      local shape = map(function(x)
+        return type(x) == "userdata" and x.shape or x
+      end, tiler)
+      assert.equal(tostring(cute.tuple(shape)), tostring(cute.shape(tiler)))
+      for _, f in ipairs {"size", "rank", "depth", "product_each"} do
+        assert.equal(tostring(cute[f](shape)), tostring(cute[f](tiler)))
+      end
+      assert.is_true(cute.is_static(tiler))
+    end)
+  end)
+
+  it("leads on into its layouts", function()
+    local t = {4, cute.layout "(2,(3,5)):(1,(2,6))"}
+    assert.equal("5:6", tostring(cute.get(t, 1, 1, 1)))
+    assert.equal(5, cute.size(t, 1, 1, 1))
+    assert.equal("(4:2,(3,5:1))", tostring(cute.parse "(4:2,(3,5:1))"))
+    assert.equal(1, cute.find({4, cute.layout "2:1"}, cute.layout "2:1"))
+    raises("no mode 2 in (4,(2,(3,5)):(1,(2,6)))", cute.get, t, 2)
+    raises("no mode 2 in (2,(3,5))", cute.get, t, 1, 2)
+    raises("not a layout", cute.sum, t)
+    raises("not a layout", cute.make_layout, t)
+    local static
+    cute.kernel("k", function(_, n)
+      static = cute.is_static {2, cute.make_layout({n})}
+    end)(cute.zeros({1}, cute.i32), 3):trace {block = 1}
+    assert.is_false(static)
+  end)
+end)
+
 describe("a basis", function()
   it("scales and sums", function()
     local e = cute.E(1)

@@ -21,7 +21,9 @@ local cute = {}
 ---@operator add(cute.Basis|table): table
 
 ---@alias cute.Int integer|cute.Value
----@alias cute.Tuple cute.Int|table nested lists of integers
+---Nested lists of integers; what moves modes about, and what asks for a
+---shape, takes layouts as leaves, too.
+---@alias cute.Tuple cute.Int|table
 ---@alias cute.Coord cute.Int|cute.Constant|table
 ---@alias cute.Tiler cute.Int|cute.Constant|cute.Layout|table
 ---@alias cute.Shaped cute.Layout|cute.Tensor

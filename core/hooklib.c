@@ -4,6 +4,7 @@
 // `==`, `~=` and `t[k]` with traced values, which Lua does not let through: by
 // their operands, so that neither names nor text nor lines are needed.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "irfold.h"
@@ -51,21 +52,33 @@ static void name_local(lua_State *L, Ctx *cx, const char *name) {
   if (t && t->mem) ir_name(cx, fn, t->mem, name);
 }
 
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem.
+// A_smem. In the order of their keys: a table's own differs between processes,
+// and of several fields with one memory object the first gives its name.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
+  const char *keys[MAX_FIELDS];
   char full[80];
-  int fields = 0;
+  int fields = 0, n = 0;
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     if (++fields > MAX_FIELDS) {
       lua_pop(L, 2);
       return;
     }
-    if (!lua_isuserdata(L, -1) || lua_type(L, -2) != LUA_TSTRING) continue;
+    if (lua_isuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING)
+      keys[n++] = lua_tostring(L, -2);  // kept alive by the table
+  }
+  if (n) qsort(keys, (size_t)n, sizeof *keys, by_text);
+  for (int k = 0; k < n; k++) {
+    lua_pushstring(L, keys[k]);
+    lua_rawget(L, -2);
     const Tensor *t = face_live_tensor(L, -1);
-    if (!t || !t->mem) continue;
-    snprintf(full, sizeof full, "%s_%s", name, lua_tostring(L, -2));
-    ir_name(cx, cx->fn, t->mem, full);
+    snprintf(full, sizeof full, "%s_%s", name, keys[k]);
+    if (t && t->mem) ir_name(cx, cx->fn, t->mem, full);
+    lua_pop(L, 1);
   }
 }
 

@@ -152,10 +152,10 @@ end
 local function fits(carry, init)
   local sig, a = parts(init)
   if sig ~= carry.sig then return false end
-  for i, want in pairs(carry.types) do
-    local t = core.dtype_of(a[i])
-    if t and t ~= want then return false end
-    if not t and math.type(a[i]) == "float" and not want.is_float then
+  for i = 1, carry.n do
+    local want, t = carry.types[i], core.dtype_of(a[i])
+    if want and t and t ~= want then return false end
+    if want and not t and math.type(a[i]) == "float" and not want.is_float then
       return false
     end
   end
@@ -187,11 +187,10 @@ end
 
 local function read(carry, init, final)
   local _, list = parts(init)
-  for i, var in pairs(carry.vars) do
-    local v = core.vget(var)
-    local f = carry.facts[i]
-    if f then core.assume(v, f.lo, f.hi, f.div) end
-    list[i] = final and core.cvt(v, carry.types[i]) or v
+  for i = 1, carry.n do
+    local v, f = carry.vars[i] and core.vget(carry.vars[i]), carry.facts[i]
+    if v and f then core.assume(v, f.lo, f.hi, f.div) end
+    if v then list[i] = final and core.cvt(v, carry.types[i]) or v end
   end
   return (rebuild(init, list))
 end
@@ -231,8 +230,9 @@ end
 
 local function write(carry, now)
   local _, b = parts(now)
-  for i, var in pairs(carry.vars) do
-    core.vset(var, core.cvt(b[i], carry.types[i]))
+  for i = 1, carry.n do
+    local var = carry.vars[i]
+    if var then core.vset(var, core.cvt(b[i], carry.types[i])) end
   end
 end
 

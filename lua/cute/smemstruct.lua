@@ -8,6 +8,8 @@
 --     local sA = cute.make_tensor(s.sA, layout)
 --
 -- A field's type may be a structure too. In a union all fields begin at 0.
+-- Fields come in the order of the list; a plain table, `{sum = cute.f32, sA =
+-- {cute.bf16, 128}}`, has none, so its fields come in the order of their names.
 local core = require "cute.core"
 
 local structs = {}
@@ -39,9 +41,30 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
+-- The declarations as a list: those of a plain table by their names.
+local function listed(what, fields)
+  local names, list = {}, {}
+  for name, t in pairs(type(fields) == "table" and fields or {}) do
+    if type(name) == "string" then names[#names + 1] = name end
+    if type(name) == "string" and (type(t) ~= "table" or is_struct(t)) then
+      list[name] = {name, t}
+    elseif type(name) == "string" then
+      list[name] = {name, t[1], t[2], align = t.align}
+    end
+  end
+  if #names == 0 then return fields end
+  if fields[1] ~= nil then
+    core.fail("bad-argument", what .. ": a list of fields, {\"name\", type, "
+      .. "count}, or a table of them by name, not both")
+  end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = list[name] end
+  return list
+end
+
 local function build(what, fields, union)
   local s = {fields = {}, size = 0, align = 1, what = what}
-  for i, d in ipairs(fields) do
+  for i, d in ipairs(listed(what, fields)) do
     local f = field(what, d)
     if s.fields[f.name] then
       core.fail("bad-argument", ("%s: two fields '%s'"):format(what, f.name))
@@ -56,7 +79,7 @@ local function build(what, fields, union)
 end
 
 --- A structure: fields one after the other, each at its alignment.
----@param fields table[] {name, type, count?, align?}
+---@param fields table[] {name, type, count?, align?} each, or by name
 function structs.struct(fields) return build("struct", fields, false) end
 
 --- A union: all fields begin at 0.
@@ -109,6 +132,31 @@ function Struct:at(bytes)
       out[f.name] = f.count == 1 and list[1] or list
     else
       out[f.name] = pointer(bytes, f)
+    end
+  end
+  return out
+end
+
+--- Shared memory of the kernel being traced for one: its fields as pointers,
+-- as `at` gives them. Each field is memory of its own, so that reports name it
+-- and count its elements; a union's fields share theirs.
+---@param align? integer bytes that it starts on a multiple of, at least
+---@return table
+function Struct:allocate(align)
+  local arch = require "cute.arch"
+  align = math.max(align or 1, self.align)
+  if self.what == "union" then
+    return self:at(arch.alloc_smem(core.u8, self.size, align))
+  end
+  local out = {}
+  for i, f in ipairs(self.fields) do
+    local here = i == 1 and align or f.align
+    if is_struct(f.type) then
+      local list = {}
+      for k = 1, f.count do list[k] = f.type:allocate(here) end
+      out[f.name] = f.count == 1 and list[1] or list
+    else
+      out[f.name] = arch.alloc_smem(f.type, f.count, here)
     end
   end
   return out

@@ -149,16 +149,21 @@ local function collect(level, functions)
 end
 
 local function check_tables(view, what)
+  local changed = {}
   for _, w in ipairs(view.tables) do
     for k, was in pairs(w.fields) do
       local now = rawget(w.t, k)
       if now ~= nil and not core.same(was, now) and watchable(now) then
         local path = (w.path .. "." .. tostring(k)):gsub("^_G%.", "")
-        core.fail("loop-table-changed", ("'%s' changed in %s: only locals "
-          .. "are carried\n  keep it in a local, or in cute.var(...)")
-          :format(path, what))
+        changed[#changed + 1] = path
       end
     end
+  end
+  table.sort(changed)  -- which is told first is the same in every process
+  if changed[1] then
+    core.fail("loop-table-changed", ("'%s' changed in %s: only locals "
+      .. "are carried\n  keep it in a local, or in cute.var(...)")
+      :format(changed[1], what))
   end
 end
 

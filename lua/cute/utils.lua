@@ -43,8 +43,8 @@ function Allocator:allocate(what, byte_alignment)  -- luacheck: ignore self
   local arch = require "cute.arch"
   local structs = require "cute.smemstruct"
   if structs.is(what) then
-    local align = math.max(byte_alignment or 1, what.align)
-    return what:at(arch.alloc_smem(core.u8, check_count(what.size), align))
+    check_count(what.size)
+    return what:allocate(byte_alignment)
   end
   if core.typename(what) == "dtype" then
     return arch.alloc_smem(what, 1, byte_alignment)

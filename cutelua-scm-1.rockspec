@@ -52,6 +52,7 @@ build = {
         "core/hostlib.c",
         "core/intrin.c",
         "core/intrinlib.c",
+        "core/inverse.c",
         "core/ir.c",
         "core/irfold.c",
         "core/jit.c",

@@ -1,5 +1,5 @@
-// Composition of all kinds of operands, complement, inverses and what is made
-// of them alone.
+// Composition of all kinds of operands, complement, and what is made of these
+// and of inverses.
 #include "layinner.h"
 
 #include <string.h>
@@ -107,19 +107,11 @@ Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
 
 // ---- complement ----
 
-// CuTe's coalesce of a shape: neighbours that are both static, or both
-// traced, become one extent.
 static Flat coalesce_shape(Ctx *cx, Tup shape) {
-  size_t n = tup_leaves(shape);
-  Flat f = {NEW(cx, Dim, n + 1), NEW(cx, Dim, n + 1), 0};
-  tup_collect(shape, f.d);
-  for (size_t i = 0; i < n; i++) {
-    Dim s = f.d[i];
-    if (f.n && dim_static(f.s[f.n - 1]) == dim_static(s))
-      f.s[f.n - 1] = dim_mul(cx, f.s[f.n - 1], s);
-    else
-      f.s[f.n++] = s;
-  }
+  Tup t = tup_coalesce(cx, shape);
+  size_t n = tup_leaves(t);
+  Flat f = {NEW(cx, Dim, n), NEW(cx, Dim, n), (int)n};
+  tup_collect(t, f.s);
   return f;
 }
 
@@ -266,209 +258,14 @@ Layout layout_complement(Ctx *cx, Layout l, Dim cotarget) {
   return layout_complement_shape(cx, l, &cotarget);
 }
 
-// ---- inverses ----
-
-// Indices of the modes by stride, least first; modes with other than static
-// strides are left out. Insertion sort: stable, and the lists are short.
-static int *by_stride(Ctx *cx, Flat f, int *n) {
-  int *at = NEW(cx, int, (size_t)f.n + 1);
-  *n = 0;
-  for (int i = 0; i < f.n; i++) {
-    if (!dim_static(f.d[i])) continue;
-    int k = (*n)++;
-    for (; k > 0 && f.d[at[k - 1]].w > f.d[i].w; k--) at[k] = at[k - 1];
-    at[k] = i;
-  }
-  return at;
-}
-
-// Strides that the modes have in the domain: prefix products.
-static Dim *prefix(Ctx *cx, Flat f) {
-  Dim *p = NEW(cx, Dim, (size_t)f.n + 1);
-  p[0] = (Dim){1};
-  for (int i = 0; i + 1 < f.n; i++) p[i + 1] = dim_mul(cx, p[i], f.s[i]);
-  return p;
-}
-
-static Layout inverse_plain(Ctx *cx, Layout l) {
-  Flat f = flat_coalesce(cx, flat_of(cx, l), false);
-  if (cx->explain)
-    explain_say(cx, "right_inverse of %s", layout_text(cx, l));
-  size_t n = (size_t)f.n + 1;
-  Dim *w = NEW(cx, Dim, 3 * n), *pre = w + 2 * n, next = {1};
-  Flat out = {w, w + n, 0};
-  uint64_t *done = NEW(cx, uint64_t, n / 64 + 1);
-  pre[0] = (Dim){1};
-  for (int i = 0; i + 1 < f.n; i++) pre[i + 1] = dim_mul(cx, pre[i], f.s[i]);
-  for (size_t i = 0; i <= n / 64; i++) done[i] = 0;
-  // the mode whose stride is where the ones so far end, until there is none
-  for (int i = 0; i < f.n; i++) {
-    if (!dim_eq(f.d[i], next) || (done[i / 64] >> (i % 64) & 1)) continue;
-    done[i / 64] |= (uint64_t)1 << (i % 64);
-    if (cx->explain)
-      explain_say(cx, "  offsets go on at %s: mode %s, coordinate stride %s",
-                  tup_text(cx, &next),
-                  layout_text(cx, layout_leaf(cx, f.s[i], f.d[i])),
-                  tup_text(cx, &pre[i]));
-    out.s[out.n] = f.s[i];
-    out.d[out.n++] = pre[i];
-    next = dim_mul(cx, f.s[i], f.d[i]);
-    if (!dim_static(next)) break;
-    i = -1;
-  }
-  if (out.n == 0) return layout_leaf(cx, (Dim){1}, (Dim){0});
-  return flat_layout(cx, flat_coalesce(cx, out, false));
-}
-
-// l(r(l(i))) == l(i)? Sure when sorted modes do not overlap; else all
-// elements are looked at.
-static void check_left(Ctx *cx, Note *nt, Layout l, Flat f, const int *at,
-                       Layout r) {
-  bool sure = true;
-  for (int k = 0; k + 1 < f.n; k++) {
-    Dim s = f.s[at[k]], d = f.d[at[k]];
-    int64_t end;
-    if (!dim_static(s)) return;
-    sure = sure && !__builtin_mul_overflow(s.w, d.w, &end) &&
-           end <= f.d[at[k + 1]].w;
-  }
-  if (sure || !layout_static(l)) return;
-  int64_t n = dim_value(layout_size(cx, l));
-  for (int64_t i = 0; n <= 65536 && i < n; i++) {
-    Dim x = layout_eval_at(cx, l, (Dim){i});
-    Dim back = layout_eval_at(cx, l, layout_eval_at(cx, r, x));
-    if (dim_eq(x, back)) continue;
-    const char *why = arena_printf(
-      cx, &cx->scratch, "e.g. it is %lld at coordinate %lld, but no inverse "
-      "leads back there", (long long)x.w, (long long)i);
-    note_fail(cx, nt, "the modes overlap", why);
-    return;
-  }
-}
-
-static Layout left_inverse_plain(Ctx *cx, Note *nt, Layout l) {
-  Flat f = flat_coalesce(cx, flat_of(cx, l), false);
-  Flat out = {NEW(cx, Dim, (size_t)f.n + 2), NEW(cx, Dim, (size_t)f.n + 2), 0};
-  int n;
-  int *at = by_stride(cx, f, &n);
-  if (n != f.n)
-    ctx_fail(cx, ERR_STATIC, "left_inverse: strides must be static: %s",
-             layout_text(cx, l));
-  Dim *pre = prefix(cx, f), size = {1}, stride = {0};
-  if (cx->explain)
-    explain_say(cx, "left_inverse of %s", layout_text(cx, l));
-  for (int k = 0; k < n; k++) {
-    Dim d = f.d[at[k]];
-    if (dim_is(d, 0)) continue;
-    if (d.w < 0) {
-      note_fail(cx, nt, arena_printf(cx, &cx->scratch, "stride %lld leads "
-                "below offset 0, where an inverse is not asked", (long long)
-                d.w), NULL);
-      return l;
-    }
-    if (d.w % size.w != 0) {
-      note_fail(cx, nt,
-                arena_printf(cx, &cx->scratch,
-                             "stride %lld does not go on from %lld elements",
-                             (long long)d.w, (long long)size.w), NULL);
-      return l;
-    }
-    out.s[out.n] = (Dim){d.w / size.w};
-    out.d[out.n++] = stride;
-    if (cx->explain)
-      explain_say(cx, "  mode %s: offsets in steps of %lld, "
-                  "coordinates of stride %lld",
-                  layout_text(cx, layout_leaf(cx, f.s[at[k]], d)),
-                  (long long)d.w,
-                  (long long)pre[at[k]].w);
-    size = d;
-    stride = pre[at[k]];
-  }
-  out.s[out.n] = f.s[at[n - 1]];
-  out.d[out.n++] = stride;
-  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
-  check_left(cx, nt, l, f, at, r);
-  return r;
-}
-
-// The inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
-static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
-  if (!l.outer)
-    return left ? left_inverse_plain(cx, nt, l) : inverse_plain(cx, l);
-  Layout rest;
-  Dim back = {0};
-  const Outer *f = layout_last(cx, l, &rest);
-  for (const Layout *p = &l; p->outer; p = layout_next(p))
-    back = dim_neg(cx, p->offset);
-  Layout in = inverse_of(cx, nt, rest, left);
-  if (f->kind == OUTER_SWIZZLE && dim_is(back, 0))
-    return layout_compose_swizzle(cx, in, f->sw);
-  Layout first = f->kind == OUTER_LAYOUT
-                   ? inverse_of(cx, nt, layout_inner(f->l), left)
-                   : layout_swizzled(cx, f->sw, (Dim){0},
-                                     layout_compact(cx, in.shape));
-  return layout_composed(cx, in, back, first);
-}
-
-// How many elements from 0 on have l(r(i)) == i, inside of l.
-static int64_t inverts(Ctx *cx, Layout l, Layout r) {
-  int64_t n = dim_value(layout_size(cx, r)), size;
-  size = dim_value(layout_size(cx, l));
-  for (int64_t i = 0; i < n; i++) {
-    Dim at = layout_eval_at(cx, r, (Dim){i});
-    if (at.w < 0 || at.w >= size || !dim_is(layout_eval_at(cx, l, at), i))
-      return i;
-  }
-  return n;
-}
-
-// Composed inverses are looked at, element by element: a function that does
-// not reach all offsets, or an offset, may leave less than the parts have.
-static void check_composed(Ctx *cx, Note *nt, Layout l) {
-  if (!layout_static(l) || dim_value(layout_size(cx, l)) > 65536)
-    note_fail(cx, nt, "of composed layouts only static ones of at most 65536 "
-              "elements", NULL);
-}
-
-Layout layout_right_inverse(Ctx *cx, Layout l) {
-  Note nt = {.op = "right_inverse", .a = &l, .mode = -1};
-  Layout r = inverse_of(cx, &nt, l, false);
-  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
-  check_composed(cx, &nt, l);
-  int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
-  if (n == 0)
-    note_fail(cx, &nt, "its first element is not at offset 0, or no inverse "
-              "of its parts leads there", NULL);
-  for (Layout cut = r; n < all; n--) {
-    Note q = {.op = nt.op, .mode = -1, .quiet = true};
-    cut = compose_in(cx, &q, r, layout_leaf(cx, (Dim){n}, (Dim){n > 1}));
-    if (!q.bad) return cut;
-  }
-  return r;
-}
-
-Layout layout_left_inverse(Ctx *cx, Layout l) {
-  Note nt = {.op = "left_inverse", .a = &l, .mode = -1};
-  Layout r = inverse_of(cx, &nt, l, true);
-  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
-  check_composed(cx, &nt, l);
-  int64_t n = dim_value(layout_size(cx, l));
-  for (int64_t i = 0; i < n; i++) {
-    Dim x = layout_eval_at(cx, l, (Dim){i}), at = layout_eval_at(cx, r, x);
-    if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
-      note_fail(cx, &nt, arena_printf(
-        cx, &cx->scratch, "it is %lld at coordinate %lld, where the inverses "
-        "of its parts do not lead back", (long long)x.w, (long long)i), NULL);
-  }
-  return r;
-}
+// ---- nullspace ----
 
 Layout layout_nullspace(Ctx *cx, Layout l) {
   for (const Layout *p = &l; p; p = layout_next(p))
     if (!dim_is(p->offset, 0)) return layout_leaf(cx, (Dim){1}, (Dim){0});
   Flat f = flat_of(cx, l);
   Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 0};
-  Dim *pre = prefix(cx, f);
+  Dim *pre = flat_prefix(cx, f);
   for (int i = 0; i < f.n; i++) {
     if (!dim_is(f.d[i], 0)) continue;
     out.s[out.n] = f.s[i];
@@ -518,14 +315,14 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     if (same_swizzle(a, b) || base >= dim_value(layout_size(cx, r))) return r;
     return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
   }
-  Layout inv = inverse_plain(cx, b);
+  Layout inv = inverse_offsets(cx, b);
   Layout v = common_mode(cx, a, inv);
   if (dim_is(*v.shape, 1)) return v;
   return layout_compose(cx, inv, v);
 }
 
 int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b) {
-  Layout inv = inverse_plain(cx, layout_inner(b));
+  Layout inv = inverse_offsets(cx, layout_inner(b));
   Layout v = common_mode(cx, layout_inner(a), inv);
   int64_t n = dim_value(*v.shape);
   if (same_swizzle(a, b)) return n;
@@ -544,7 +341,7 @@ int64_t layout_max_alignment(Ctx *cx, Layout l) {
   }
   Layout s = flat_layout(cx, f);
   Note nt = {.op = "max_alignment", .a = &l, .mode = -1, .quiet = true};
-  Layout inv = inverse_plain(cx, s);
+  Layout inv = inverse_offsets(cx, s);
   Layout pair[2] = {inv, complement_in(cx, &nt, inv, s.shape)};
   if (nt.bad) return 1;
   Layout p = compose_in(cx, &nt, s, layout_concat(cx, pair, 2));

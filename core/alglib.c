@@ -345,7 +345,14 @@ static int by_profile(lua_State *L, Unary *f, ByProfile *g) {
   return laylib_push_operand(L, &o, l);
 }
 
+// coalesce(layout[, profile]), or of a shape
 static int l_coalesce(lua_State *L) {
+  int t = lua_type(L, 1);
+  if ((t == LUA_TTABLE || t == LUA_TNUMBER) && lua_isnoneornil(L, 2)) {
+    Ctx *cx = face_enter(L);
+    laylib_push_any(L, tup_coalesce(cx, face_check_tup(cx, L, 1)));
+    return 1;
+  }
   return by_profile(L, layout_coalesce, layout_coalesce_by);
 }
 
@@ -377,7 +384,7 @@ static int l_nullspace(lua_State *L) {
 static int l_complement(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = laylib_operand(L, 1).l;
-  Tup t = lua_isnoneornil(L, 2) ? NULL : face_check_tup(cx, L, 2);
+  Tup t = lua_isnoneornil(L, 2) ? NULL : laylib_shape(cx, L, 2);
   face_push_layout(L, layout_complement_shape(cx, l, t));
   return 1;
 }

@@ -197,11 +197,11 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   block = layout_append_to(cx, block, r, one);
   Layout tiler = layout_append_to(cx, t, r, one);
   Layout p = product_one(cx, &nt, block, tiler);
-  Layout x = layout_inner(layout_mode(cx, p, raked));
-  Layout y = layout_inner(layout_mode(cx, p, !raked));
-  if (tup_is_leaf(y.shape) && !tup_is_leaf(x.shape))
-    y = layout_concat(cx, &y, 1);  // a leaf beside a 1-tuple is its mode
-  Layout z = layout_zip2(cx, x, y);
+  Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
+                 layout_inner(layout_mode(cx, p, !raked))};
+  if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
+    m[1] = layout_concat(cx, &m[1], 1);  // a leaf beside a 1-tuple is its mode
+  Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);
   return layout_outer(z, l);
 }
@@ -260,22 +260,24 @@ Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t) {
 
 // ---- the width of elements ----
 
-static int64_t check_factor(Ctx *cx, const char *op, int64_t n) {
+static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
   if (n < 1)
     ctx_fail(cx, ERR_ARG, "%s: the factor must be positive, not %lld", op,
              (long long)n);
+  if (layout_has_basis(l))
+    ctx_fail(cx, ERR_INADMISSIBLE, "%s: coordinates, which strides that are "
+             "bases give, have no width: %s", op, layout_text(cx, l));
   return n;
 }
 
 // n elements become one.
 static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
-  if (dim_is(*d, 0)) return;
-  Dim by = {n}, v = dim_basis_value(*d);
+  Dim by = {n}, v = *d;
+  if (dim_is(v, 0)) return;
   if (!dim_static(v)) {
     *d = dim_quo(cx, *d, by);
     return;
   }
-  if (v.w == 0) return;
   if (v.w % n != 0 && n % v.w != 0) {
     note_fail(cx, nt,
               arena_printf(cx, &cx->scratch,
@@ -285,11 +287,8 @@ static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
   }
   Dim abs = {v.w < 0 ? -v.w : v.w};
   *s = dim_ceil_div(cx, *s, dim_ceil_div(cx, by, abs));
-  Dim q = dim_ceil_div(cx, abs, by);
-  if (v.w < 0) q.w = -q.w;
-  int path[DIM_LEVELS];
-  int k = dim_basis_path(*d, path);
-  *d = dim_basis(cx, q, path, k);
+  *d = dim_ceil_div(cx, abs, by);
+  if (v.w < 0) d->w = -d->w;
 }
 
 static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
@@ -298,10 +297,9 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   tup_collect(l.shape, s);
   for (size_t i = 0; i < k; i++) {
     d[i] = l.stride[i];
-    Dim v = dim_basis_value(d[i]);
     if (up)
       up_leaf(cx, nt, &s[i], &d[i], n);
-    else if (dim_is(v, 1) || dim_is(v, -1))
+    else if (dim_is(d[i], 1) || dim_is(d[i], -1))
       s[i] = dim_mul(cx, s[i], (Dim){n});
     else
       d[i] = dim_mul(cx, d[i], (Dim){n});
@@ -351,28 +349,28 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
 
 Layout layout_upcast(Ctx *cx, Layout l, int64_t n) {
   Note nt = {.op = "upcast", .a = &l, .mode = -1};
-  check_factor(cx, "upcast", n);
+  check_factor(cx, "upcast", l, n);
   Layout r = change(cx, &nt, l, n, true);
   return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, true) : r;
 }
 
 Layout layout_downcast(Ctx *cx, Layout l, int64_t n) {
   Note nt = {.op = "downcast", .a = &l, .mode = -1};
+  check_factor(cx, "downcast", l, n);
   bool unit = false;
   size_t k = tup_leaves(l.shape);
   for (size_t i = 0; i < k; i++)
-    unit = unit || dim_is(dim_basis_value(l.stride[i]), 1);
+    unit = unit || dim_is(l.stride[i], 1);
   if (!unit)
     note_fail(cx, &nt, "no mode has stride 1: elements are not adjacent",
               NULL);
-  check_factor(cx, "downcast", n);
   Layout r = change(cx, &nt, l, n, false);
   return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, false) : r;
 }
 
 Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits) {
-  check_factor(cx, "recast_layout", old_bits);
-  check_factor(cx, "recast_layout", new_bits);
+  check_factor(cx, "recast_layout", l, old_bits);
+  check_factor(cx, "recast_layout", l, new_bits);
   int64_t g = dim_value(dim_gcd(cx, (Dim){old_bits}, (Dim){new_bits}));
   int64_t num = new_bits / g, den = old_bits / g;
   if (num != 1) l = layout_upcast(cx, l, num);

@@ -1,5 +1,5 @@
-// Shared by layout.c, compose.c, algebra.c, divide.c and swizzle.c only: flat
-// mode arrays and the note of the operation that a failure is told under.
+// Shared by the files of layouts and their algebra only: flat mode arrays and
+// the note of the operation that a failure is told under.
 #ifndef CUTE_LAYINNER_H
 #define CUTE_LAYINNER_H
 
@@ -40,8 +40,12 @@ Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
 // x: keep what lies outside the domain too (CuTe's coalesce_x).
 Flat flat_coalesce(Ctx *cx, Flat f, bool x);
 Flat flat_filter(Ctx *cx, Layout l);     // coalesced, no stride 0
+// Strides that the modes have in the domain: prefix products. (inverse.c)
+Dim *flat_prefix(Ctx *cx, Flat f);
 
 Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
+// The right inverse of a plain layout's offsets; bases are none: 1:0.
+Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
 Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);

@@ -74,6 +74,9 @@ static Tup steps(Ctx *cx, Layout l) {
 }
 
 Layout layout_like(Ctx *cx, Layout l) {
+  if (layout_has_basis(l))
+    ctx_fail(cx, ERR_INADMISSIBLE, "make_layout_like: strides that are bases "
+             "have no order: %s", layout_text(cx, l));
   Tup d = steps(cx, l);
   Tup s = tup_filter_zeros(cx, d, l.shape);
   return of_tups(cx, l.shape, tup_compact_order(cx, s, d));
@@ -321,11 +324,14 @@ Layout layout_zip(Ctx *cx, Layout l) {
   BOTH(l, tup_zip(cx, l.shape), tup_zip(cx, d));
 }
 
-Layout layout_zip2(Ctx *cx, Layout a, Layout b) {
-  Tup s[2] = {a.shape, b.shape};
-  Tup d[2] = {plain_stride(cx, "zip", a), plain_stride(cx, "zip", b)};
-  return of_tups(cx, tup_zip(cx, tup_pack(cx, s, 2)),
-                 tup_zip(cx, tup_pack(cx, d, 2)));
+Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
+  Tup *s = NEW(cx, Tup, 2 * (size_t)n), *d = s + n;
+  for (int i = 0; i < n; i++) {
+    s[i] = l[i].shape;
+    d[i] = plain_stride(cx, "zip", l[i]);
+  }
+  return of_tups(cx, tup_zip(cx, tup_pack(cx, s, n)),
+                 tup_zip(cx, tup_pack(cx, d, n)));
 }
 
 // ---- flat modes, coalescing ----
@@ -333,9 +339,10 @@ Layout layout_zip2(Ctx *cx, Layout a, Layout b) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
+  Dim *d = w + n + 1;  // room for the one mode of an empty layout
   tup_collect(l.shape, w);
-  memcpy(w + n, l.stride, (size_t)n * sizeof *w);
-  return (Flat){w, w + n, n};
+  if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
+  return (Flat){w, d, n};
 }
 
 Layout flat_layout(Ctx *cx, Flat f) {
@@ -508,6 +515,10 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
 
 // The coordinate that a compact layout has at offset x.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
+  if (layout_has_basis(l))
+    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
+             "coordinates, not offsets; left_inverse leads back from them",
+             layout_text(cx, l));
   x = before(cx, l, x);
   return tup_idx2crd(cx, x, l.shape, layout_stride(cx, l));
 }

@@ -149,7 +149,10 @@ Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the others
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
 Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
-Tup tup_product_each(Ctx *cx, Tup t);
+Tup tup_product_each(Ctx *cx, Tup t);      // of an integer: (integer)
+// The shape with the fewest extents: neighbours that are both static, or both
+// traced, become one.
+Tup tup_coalesce(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
 Dim tup_sum(Ctx *cx, Tup t);
 Dim tup_min(Ctx *cx, Tup t);
@@ -261,7 +264,7 @@ Layout layout_replace(Ctx *cx, Layout l, int i, Layout x);
 Layout layout_flatten(Ctx *cx, Layout l);
 Layout layout_unflatten(Ctx *cx, Layout l, Tup profile);
 Layout layout_zip(Ctx *cx, Layout l);
-Layout layout_zip2(Ctx *cx, Layout a, Layout b);
+Layout layout_zip_of(Ctx *cx, const Layout *l, int n);
 Layout layout_coalesce(Ctx *cx, Layout l);
 Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);  // by NULL: plain
 Layout layout_filter_zeros(Ctx *cx, Layout l);

@@ -144,22 +144,22 @@ static int l_replace(lua_State *L) {
   return push(L, tup_replace(cx, t, i, laylib_tree(cx, L, 3)));
 }
 
-// zip(a, b), zip{a, b}, zip(layout), zip(layout, layout)
+// zip(a, b, ..), zip{a, b, ..}, zip(layout), zip(layout, layout, ..)
 static int l_zip(lua_State *L) {
   Ctx *cx = face_enter(L);
   Operand o;
-  bool two = !lua_isnoneornil(L, 2);
+  int n = lua_gettop(L);
   if (laylib_test_operand(L, 1, &o)) {
-    Layout l = two ? layout_zip2(cx, o.l, face_check_layout(L, 2))
-                   : layout_zip(cx, o.l);
-    return laylib_push_operand(L, &o, l);
+    Layout *l = NEW(cx, Layout, (size_t)n);
+    for (int i = 1; i < n; i++) l[i] = face_check_layout(L, i + 1);
+    l[0] = o.l;
+    return laylib_push_operand(L, &o, n > 1 ? layout_zip_of(cx, l, n)
+                                            : layout_zip(cx, o.l));
   }
-  Tup t[2] = {face_check_tup(cx, L, 1), NULL};
-  if (two) {
-    t[1] = face_check_tup(cx, L, 2);
-    t[0] = tup_pack(cx, t, 2);
-  }
-  return push(L, tup_zip(cx, t[0]));
+  Tup *t = NEW(cx, Tup, (size_t)n + 1);
+  t[0] = face_check_tup(cx, L, 1);
+  for (int i = 1; i < n; i++) t[i] = face_check_tup(cx, L, i + 1);
+  return push(L, tup_zip(cx, n > 1 ? tup_pack(cx, t, n) : t[0]));
 }
 
 static int l_filter_zeros(lua_State *L) {

@@ -49,7 +49,6 @@ Dim tup_gcd(Ctx *cx, Tup t) {
 }
 
 Tup tup_product_each(Ctx *cx, Tup t) {
-  if (tup_is_leaf(t)) return t;
   TupB b = {0};
   tupb_open(cx, &b);
   Tup m = tup_first(t);
@@ -57,6 +56,18 @@ Tup tup_product_each(Ctx *cx, Tup t) {
     tupb_leaf(cx, &b, tup_size(cx, m));
   tupb_close(cx, &b);
   return tupb_done(cx, &b);
+}
+
+Tup tup_coalesce(Ctx *cx, Tup t) {
+  Dim *d = NEW(cx, Dim, tup_leaves(t) + 1);
+  size_t n = 0;
+  d[0] = (Dim){1};
+  EACH_LEAF(t, s,
+    if (n && dim_static(d[n - 1]) == dim_static(s))
+      d[n - 1] = dim_mul(cx, d[n - 1], s);
+    else
+      d[n++] = s;)
+  return n > 1 ? tup_of(cx, d, n) : tup_leaf(cx, d[0]);
 }
 
 // ---- element-wise maps ----
@@ -447,6 +458,16 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
+// The modes of shape up to the last one that has leaves: it takes what is left
+// of an index.
+static int modes_of(Tup shape) {
+  int n = 0;
+  Tup m = tup_first(shape);
+  for (int i = 0, k = tup_rank(shape); i < k; i++, m = tup_next(m))
+    if (tup_leaves(m)) n = i + 1;
+  return n;
+}
+
 // The coordinate of mode m in *rest; *rest becomes that of the modes after it.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
   Dim s = tup_size(cx, m), own = dim_trem(cx, *rest, s);
@@ -474,8 +495,8 @@ static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
     w->stride += tup_leaves(shape);
     return;
   }
-  for (int i = 0; i < n; i++, m = tup_next(m)) {
-    Dim own = i + 1 < n ? split(cx, &rest, m) : rest;
+  for (int i = 0, k = modes_of(shape); i < k; i++, m = tup_next(m)) {
+    Dim own = i + 1 < k ? split(cx, &rest, m) : rest;
     walk(cx, w, &own, m);
   }
 }
@@ -544,9 +565,10 @@ static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   Dim rest = *idx;
   Tup m = tup_first(shape);
   tupb_open(cx, b);
-  for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m)) {
-    Dim own = i + 1 < n ? split(cx, &rest, m) : rest;
+  for (int i = 0, k = modes_of(shape); i < tup_rank(shape); i++) {
+    Dim own = i + 1 < k ? split(cx, &rest, m) : rest;
     idx2crd_compact(cx, b, &own, m);
+    m = tup_next(m);
   }
   tupb_close(cx, b);
 }

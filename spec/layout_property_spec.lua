@@ -235,6 +235,44 @@ describe("random layouts", function()
     end)
   end)
 
+  it("have inverses of coordinates", function()
+    local rights, lefts = 0, 0
+    repeated(2000, 1500, function(r)
+      local shape, stride = {}, {}
+      for i = 1, 1 + r:below(4) do
+        local m = r:below(3)
+        shape[i] = r:pick {1, 2, 2, 3, 4, {2, 2}}
+        local e = m == 0 and cute.E(0) or cute.E(1, m - 1)
+        local v = r:pick {0, 1, 1, 2, 2, 3, 4, 6, 8}
+        stride[i] = type(shape[i]) == "table" and {e, 2 * e} or v * e
+      end
+      local l = cute.make_layout(shape, stride)
+      local R = try(cute.right_inverse, l)
+      if not R then return false end
+      local coordinates = cute.product_like(R.shape, cute.crd2idx(0, l))
+      for i = 0, cute.size(R) - 1 do
+        local c = cute.idx2crd(i, coordinates)
+        if tostring(cute.crd2idx(R(c), l)) ~= tostring(c) then
+          fail("right_inverse %s = %s at %s", l, R, c)
+        end
+      end
+      if cute.size(R) > 1 then rights = rights + 1 end
+      local L = try(cute.left_inverse, l)
+      if not L then return true end
+      for i = 0, cute.size(l) - 1 do
+        local c = cute.crd2idx(i, l)
+        if tostring(cute.crd2idx(L(c), l)) ~= tostring(c) then
+          fail("left_inverse %s = %s at %s", l, L, i)
+        end
+      end
+      lefts = lefts + 1
+      return true
+    end)
+    assert.is_true(rights > 700 and lefts > 700, rights .. " " .. lefts)
+    assert.equal("(5,4):(4,1)", tostring(cute.right_inverse(
+      cute.layout "(4,5):(1@1,1@0)")))
+  end)
+
   it("are injective and compact: the inverse is the whole layout", function()
     repeated(500, 500, function(r)
       local shape = r:shape(2)

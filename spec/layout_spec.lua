@@ -174,7 +174,53 @@ describe("a layout", function()
   end)
 end)
 
+describe("the empty layout", function()
+  local e = L "():()"
+
+  it("is 1:0 where modes are put together", function()
+    for name, want in pairs {coalesce = "1:0", filter = "1:0",
+      right_inverse = "1:0", left_inverse = "1:0", nullspace = "1:0",
+      flatten = "():()", filter_zeros = "():()", make_layout_like = "():()",
+      max_alignment = "1", size = "1", cosize = "1", rank = "0"} do
+      assert.equal(want, tostring(cute[name](e)), name)
+    end
+    assert.equal("(4,1):(1,0)",
+                 tostring(cute.coalesce(L "(4,()):(1,())", {1, 1})))
+    assert.equal("4:1", tostring(cute.complement(e, 4)))
+    assert.equal("():()", tostring(cute.composition(L "4:1", e)))
+    assert.equal("(2,1):(0,0)", tostring(cute.logical_divide(e, 2)))
+    assert.equal(1, cute.max_common_vector(e, L "4:1"))
+  end)
+
+  it("takes nothing of an index", function()
+    local l = L "(4,(),(3,()),()):(1,(),(8,()),())"
+    for i = -20, 20 do
+      assert.equal(L "(4,3):(1,8)"(i), l(i))
+      assert.equal(l(i), l(cute.idx2crd(i, l.shape)))
+    end
+    assert.equal(e(0), 0)
+  end)
+end)
+
 describe("inadmissible calls name what they were given", function()
+  it("strides that are bases", function()
+    local l = L "(4,6):(1@1,1@0)"
+    raises("make_layout_like: strides that are bases have no order: (4,6)",
+           cute.make_layout_like, l)
+    raises("recast_layout: coordinates, which strides that are bases give, "
+           .. "have no width", cute.recast_layout, 16, 32, l)
+    raises("upcast: coordinates", cute.upcast, l, 2)
+    raises("downcast: coordinates", cute.downcast, l, 2)
+    for _, name in ipairs {"get_1d_coord", "get_flat_coord",
+                           "get_hier_coord"} do
+      raises("gives coordinates, not offsets", cute[name], l, {1, 2})
+    end
+    for _, name in ipairs {"right_inverse", "left_inverse"} do
+      raises("cannot be added", cute[name], L "(4,6):(1@0,1@0@0)")
+      raises("cannot be added", cute[name], L "(4,6):(1,1@0)")
+    end
+  end)
+
   it("composition", function()
     assert.equal(
       "composition: stride 6 is not divisible by extent 4 (2:6 on " ..

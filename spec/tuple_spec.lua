@@ -145,6 +145,46 @@ describe("an IntTuple", function()
     end)
   end)
 
+  it("takes as many tuples as it is given", function()
+    each(100, function(r)
+      local n, rank, t, want = 2 + r:below(4), 1 + r:below(4), {}, {}
+      for j = 1, rank do want[j] = {} end
+      for i = 1, n do
+        t[i] = {}
+        for j = 1, rank do
+          t[i][j] = r:shape(1)
+          want[j][i] = t[i][j]
+        end
+      end
+      assert.same(want, cute.zip(table.unpack(t)))
+      assert.same(want, cute.zip(t))
+      local seen = {}
+      cute.filter_tuple(function(...)
+        seen[#seen + 1] = {...}
+        return {}
+      end, table.unpack(t))
+      assert.same(want, seen)
+    end)
+    local l = cute.layout
+    assert.equal("((2,5,7),(3,6,8)):((1,8,1),(2,9,4))", tostring(cute.zip(
+      l "(2,3):(1,2)", l "(5,6):(8,9)", l "(7,8):(1,4)")))
+    raises("differ in rank", cute.zip, {1, 2}, {3, 4}, {5})
+    raises("differ in rank", cute.filter_tuple, function() end, {1, 2}, {3})
+  end)
+
+  it("multiplies out", function()
+    each(200, function(r)
+      local shape = r:shape(3)
+      local modes = type(shape) == "table" and shape or {shape}
+      local want = {}
+      for i, s in ipairs(modes) do want[i] = oracle.size(s) end
+      assert.same(want, cute.product_each(shape))
+      assert.equal(oracle.size(shape), cute.coalesce(shape))
+    end)
+    assert.equal(1, cute.coalesce {})
+    assert.equal("()", tostring(cute.product_each {}))
+  end)
+
   it("refuses what does not fit", function()
     raises("do not match", cute.shape_div, {4, 4}, {2, 2, 2})
     raises("do not match", cute.inner_product, {1, 2}, {1, {2}})

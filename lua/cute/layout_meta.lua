@@ -230,8 +230,7 @@ function cute.get_nonswizzle_portion(x) end
 ---@return cute.Tuple
 function cute.crd2idx(coord, shape, stride) end
 
----Coordinate of an index: the last mode takes what is left, unless strides
----are given.
+---Coordinate of an index; without strides the last mode has no end.
 ---@param idx cute.Tuple
 ---@param shape cute.Tuple
 ---@param stride? cute.Tuple
@@ -245,8 +244,7 @@ function cute.idx2crd(idx, shape, stride) end
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----The next coordinate, in colexicographic order; after the last one the end,
----(0,..,0,n).
+---The next coordinate, in colexicographic order; the last: (0,..,0,n).
 ---@param coord cute.Tuple
 ---@param shape cute.Tuple
 ---@return cute.Tuple
@@ -354,11 +352,11 @@ function cute.prepend(x, e, rank) end
 ---@return any
 function cute.replace(x, i, e) end
 
----Modes in pairs.
+---The first modes of all, the second ones, ..
 ---@param a cute.Shaped|cute.Tuple
----@param b? cute.Layout|cute.Tuple
+---@param ... cute.Layout|cute.Tuple
 ---@return any
-function cute.zip(a, b) end
+function cute.zip(a, ...) end
 
 ---The same elements under another shape.
 ---@param l cute.Shaped
@@ -366,10 +364,10 @@ function cute.zip(a, b) end
 ---@return cute.Shaped
 function cute.with_shape(l, ...) end
 
----The same function with the fewest modes.
----@param l cute.Shaped
+---The same function with the fewest modes, or size with the fewest extents.
+---@param l cute.Shaped|cute.Tuple
 ---@param profile? cute.Tuple
----@return cute.Shaped
+---@return any
 function cute.coalesce(l, profile) end
 
 ---Without modes of stride 0 or extent 1.
@@ -394,7 +392,7 @@ function cute.composition(a, b, c) end
 
 ---What l leaves free below cotarget.
 ---@param l cute.Shaped
----@param cotarget? cute.Tuple
+---@param cotarget? cute.Tuple|cute.Shaped
 ---@return cute.Layout
 function cute.complement(l, cotarget) end
 
@@ -876,9 +874,10 @@ function cute.find_if(t, f) end
 
 ---The modes of all that f returns.
 ---@param t cute.Tuple
----@param f fun(x: any): table
+---@param f fun(x: any, ...: any): table
+---@param ... cute.Tuple passed along, mode by mode
 ---@return table
-function cute.filter_tuple(t, f) end
+function cute.filter_tuple(t, f, ...) end
 
 ---Iterates over the coordinates of a shape, first mode fastest.
 ---@param shape cute.Tuple

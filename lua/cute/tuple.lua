@@ -66,15 +66,26 @@ function tuple.find_if(t, f)
   return nil
 end
 
---- The modes of the tuples that f returns for each mode of t, as one tuple.
+--- The modes of the tuples that f returns for each mode of t, as one tuple;
+--- the modes of further tuples of the same rank are passed along.
 ---@param t any integer or tuple
----@param f fun(x: any): table
+---@param f fun(x: any, ...: any): table
 ---@return table
-function tuple.filter_tuple(t, f)
+function tuple.filter_tuple(t, f, ...)
   f, t = callback("filter_tuple", f, t)
-  local result = {}
-  for _, x in ipairs(modes(t)) do
-    local kept = f(x)
+  local result, more = {}, {}
+  for k = 1, select("#", ...) do
+    more[k] = modes((select(k, ...)))
+    if #more[k] ~= #modes(t) then
+      core.fail("shape-mismatch", ("filter_tuple: %s and %s, tuple %d, differ "
+        .. "in rank"):format(tuple.pretty_str(t),
+        tuple.pretty_str(more[k]), k + 1))
+    end
+  end
+  for i, x in ipairs(modes(t)) do
+    local others = {}
+    for k, m in ipairs(more) do others[k] = m[i] end
+    local kept = f(x, table.unpack(others))
     if type(kept) ~= "table" then
       core.fail("bad-argument", ("filter_tuple: the function gave a %s for "
         .. "%s, not a tuple: {} drops a mode, {x} keeps it")

@@ -309,6 +309,45 @@ static void add_line(const Run *r, SimResult *s, uint32_t k) {
   add_stat(&at->sum, a);
 }
 
+// ---- causes before what comes of them ----
+
+static bool races(const SimFault *a, const SimFault *f) {
+  return a->r.kind == SIM_RACE && a->r.mem == f->r.mem;
+}
+
+// Warps race where lanes of one do, on the same two lines: one fault.
+static bool covers(const SimFault *a, const SimFault *f) {
+  return races(a, f) && f->r.kind == SIM_WARPRACE &&
+         ((a->r.src == f->r.src && a->r.src2 == f->r.src2) ||
+          (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
+}
+
+// A barrier between warps may be all that f lacks.
+static bool explains(const SimFault *a, const SimFault *f) {
+  if (!races(a, f)) return false;
+  return f->r.kind == SIM_WARPRACE ||
+         (f->r.kind == SIM_UNINIT &&
+          (f->r.src == a->r.src || f->r.src == a->r.src2));
+}
+
+static void arrange(Run *r) {
+  SimFault *f = r->fault;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < r->nfault; k++) {
+    uint32_t j = 0;
+    while (j < r->nfault && !covers(&f[j], &f[k])) j++;
+    if (j == r->nfault) f[n++] = f[k];
+  }
+  r->nfault = n;
+  for (uint32_t k = n; k-- > 0;) {
+    uint32_t j = n - 1;
+    while (j > k && !explains(&f[j], &f[k])) j--;
+    SimFault late = f[k];
+    memmove(&f[k], &f[k + 1], (j - k) * sizeof *f);
+    f[j] = late;
+  }
+}
+
 static SimResult *result(Run *r) {
   SimResult *s = base_realloc(NULL, sizeof *s);
   if (!s) return NULL;
@@ -353,6 +392,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_cond_init(&r.moved, NULL);
   bool ok = run_all(&r);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
+  arrange(&r);
   simblocks_free(prog);
   SimResult *s = ok ? result(&r) : NULL;
   while (r.done) {

@@ -45,6 +45,41 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
     assert.is_true(lines(of "error 'plain'") <= 12)
   end)
 
+  it("shows all with a traceback", function()
+    local text = "error('x [bad-argument]' .. ('\\nmore'):rep(50))"
+    local _, n = of(text, {traceback = true}):gsub("\n    more", "")
+    assert.equal(50, n)
+  end)
+
+  it("shows every fault of a kernel: one in full, of others the sentence",
+    function()
+      local function faults(n)
+        local list = {}
+        for i = 1, n do
+          list[i] = ("k.lua:%d: fault %d [race]\n    the other: k.lua:%d, "
+            .. "thread 3\n    put sync_threads() there"):format(i, i, i + 100)
+        end
+        return of(("error([=[x.lua:1: simulator: kernel k: %d faults "
+          .. "[kernel-fault]\n%s]=], 0)"):format(n, table.concat(list, "\n")))
+      end
+      local head = "simulator: kernel k: %d faults [kernel-fault]\n"
+        .. "  x.lua:1\n    k.lua:1: fault 1 [race]\n        the other: "
+        .. "k.lua:101, thread 3\n        put sync_threads() there"
+      local third = "\n    k.lua:3: fault 3 [race]\n        the other: "
+        .. "k.lua:103, thread 3\n        put sync_threads() there"
+      assert.equal(head:format(3) .. third:gsub("3", "2"):gsub("thread 2",
+        "thread 3") .. third, faults(3))
+      local text = faults(9)
+      assert.equal(12, lines(text))
+      assert.equal(head:format(9), text:sub(1, #head - 1))
+      for i = 2, 7 do
+        assert.truthy(text:find(("\n    k.lua:%d: fault %d [race], the other: "
+          .. "k.lua:%d\n"):format(i, i, i + 100), 1, true), text)
+      end
+      assert.equal("    ... 2 more faults; --traceback shows all that is "
+        .. "known of each", text:match "[^\n]*$")
+    end)
+
   it("shows errors of Lua itself", function()
     assert.equal([[
 attempt to perform arithmetic on a nil value (global 'b')

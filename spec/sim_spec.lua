@@ -187,12 +187,36 @@ describe("races", function()
   it("between warps: both lines, whichever warp is first", function()
     local r, f = reverse(false)
     assert.equal("race 1 3: write after a read by another warp with no "
-      .. "barrier in between: element 32 of shared tensor 's'", f[2])
+      .. "barrier in between: element 32 of shared tensor 's'", f[1])
     assert.equal("race 3 1: read after a write by another warp with no "
-      .. "barrier in between: element 31 of shared tensor 's'", f[3])
-    assert.are.same({31, 1}, {r.reports[3].other, r.reports[3].count})
+      .. "barrier in between: element 31 of shared tensor 's'", f[2])
+    assert.equal("uninitialised", r.reports[3].kind)
+    assert.are.same({31, 1}, {r.reports[2].other, r.reports[2].count})
     assert.is_truthy(tostring(r):find("put sync_threads() between the two "
       .. "lines", 1, true))
+  end)
+
+  it("of neighbours are the block's where warps have them too", function()
+    local function kinds(block, seed)
+      local r = run({block = block, seed = seed}, function(a)
+        local tid = arch.thread_idx()
+        local s = smem(64)
+        s[tid] = a[tid]
+        a[tid] = s[(tid + 1) % block]
+        s[tid] = 1.0
+      end, ramp(64))
+      local list, seen = {}, {}
+      for i, x in ipairs(r.reports) do list[i], seen[x.kind] = x.kind, true end
+      return list, seen
+    end
+    for seed = 1, 8 do
+      local list, seen = kinds(64, seed)
+      assert.equal("race", list[1])
+      assert.is_nil(seen["warp-race"])
+      list, seen = kinds(32, seed)
+      assert.equal("warp-race", list[1])
+      assert.is_nil(seen.race)
+    end
   end)
 
   it("not with a barrier, whatever the schedule", function()

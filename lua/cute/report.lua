@@ -60,8 +60,7 @@ report.suggestions = {
   ["inside-kernel"] = "do it before the kernel and use the result inside",
   ["bad-launch"] = "block = {mma:size()} and grid = tiles of the output",
   ["closed"] = "use it before its close() or the end of its block",
-  ["kernel-fault"] = "look at both lines for a missing wait, barrier or "
-    .. "predicate",
+  ["kernel-fault"] = "--traceback shows all that is known of each",
   ["internal"] = "please report this with the script",
 }
 
@@ -257,20 +256,49 @@ local function misspelt(sentence, frame)
   return near and ("  did you mean %s.%s?"):format(of, near)
 end
 
-local function misuse(failure, parts, out)
+-- The faults of a simulator's report in at most `limit` lines: the first with
+-- all that is known of it, of the others the sentence.
+local function add_faults(out, rest, limit)
+  if #rest <= limit then
+    add_all(out, rest, limit)
+    return
+  end
+  local first, others = {}, {}
+  for i, line in ipairs(rest) do
+    local other = line:match "^%s+the other: ([^,]+)"
+    if i > 1 and not line:find "^ " then
+      others[#others + 1] = line
+    elseif #others == 0 then
+      first[#first + 1] = line
+    elseif other then
+      others[#others] = others[#others] .. ", the other: " .. other
+    end
+  end
+  add_all(out, first, limit - 1)
+  local room = limit - 1 - math.min(#first, limit - 1)
+  for i = 1, math.min(room, #others) do out[#out + 1] = "    " .. others[i] end
+  out[#out + 1] = ("    ... %d more faults; %s"):format(
+    math.max(#others - room, 0), report.suggestions["kernel-fault"])
+end
+
+local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
-  if frame then
-    out[#out + 1] = place(frame)
-    for _, line in ipairs(excerpt(frame)) do out[#out + 1] = line end
+  if frame then out[#out + 1] = place(frame) end
+  if parts.kind == "kernel-fault" then  -- the faults name their own lines
+    add_faults(out, parts.rest, max - #out)
+    return
+  end
+  for _, line in ipairs(frame and excerpt(frame) or {}) do
+    out[#out + 1] = line
   end
   local hint = not has_advice(parts.rest) and report.suggestions[parts.kind]
-  add_all(out, parts.rest, MAX_LINES - #out - (hint and 1 or 0))
+  add_all(out, parts.rest, max - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
   out[#out + 1] = not parts.kind and misspelt(parts.sentence, frame) or nil
 end
 
---- The text of a failure, at most a dozen lines (with `traceback`, Lua's
--- traceback follows).
+--- The text of a failure, at most a dozen lines (with `traceback`, all there
+-- are, and Lua's traceback after them).
 ---@param failure table|string of report.capture, or a bare message
 ---@param opt? {traceback: boolean?, prefix: string?}
 ---@return string
@@ -282,17 +310,18 @@ function report.format(failure, opt)
   local parts = report.parse(failure.message)
   local tag = parts.kind and " [" .. parts.kind .. "]" or ""
   local out = {(opt.prefix or "") .. parts.sentence .. tag}
+  local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
       or parts.sentence:find "^kernel "  -- a launch: which one?
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
-    add_all(out, parts.rest, MAX_LINES - #out)
+    add_all(out, parts.rest, max - #out)
   elseif parts.sentence == "interrupted" then
     local frame = blamed(failure, parts)
     if frame then out[2] = place(frame) end
   else
-    misuse(failure, parts, out)
+    misuse(failure, parts, out, max)
   end
   if opt.traceback and failure.traceback then
     out[#out + 1] = failure.traceback

@@ -47,6 +47,7 @@ build = {
         "core/emituse.c",
         "core/emitw.c",
         "core/emitx.c",
+        "core/filelib.c",
         "core/gpulib.c",
         "core/hooklib.c",
         "core/hostlib.c",

@@ -126,6 +126,14 @@ static void push_where(lua_State *L) {
     lua_pushliteral(L, "");
 }
 
+// Messages quote what users and files say.
+static void make_visible(lua_State *L) {
+  size_t n;
+  const char *s = lua_tolstring(L, -1, &n);
+  face_push_visible(L, s, n, true);
+  lua_remove(L, -2);
+}
+
 // Pushes msg with " [kind]" behind its first line.
 static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   const char *nl = strchr(msg, '\n');
@@ -140,6 +148,7 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
   lua_concat(L, 2);
+  make_visible(L);
   lua_error(L);
   abort();
 }
@@ -176,6 +185,7 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
   va_end(ap);
   lua_pushnil(L);
   push_kinded(L, kind, msg);
+  make_visible(L);
   return 2;
 }
 
@@ -368,6 +378,7 @@ int luaopen_cute_core(lua_State *L) {
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, "cute.core");
   cutelib_open(L);
+  filelib_open(L);
   layoutlib_open(L);
   tensorlib_open(L);
   vallib_open(L);

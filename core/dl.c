@@ -44,6 +44,12 @@ static const char *env(const char *name) {
   return s && *s ? s : NULL;
 }
 
+// A folder: a relative one would be another one in every working directory.
+static const char *env_folder(const char *name) {
+  const char *s = env(name);
+  return s && *s == '/' ? s : NULL;
+}
+
 bool dl_disabled(void) {
   const char *s = env("CUTELUA_NO_CUDA");
   return s && strcmp(s, "0") != 0;
@@ -55,7 +61,8 @@ static bool python_prefix(char *out, size_t size) {
   while (path) {
     size_t n = strcspn(path, ":");
     char exe[900];
-    if (n > 4 && n < 800 && memcmp(path + n - 4, "/bin", 4) == 0) {
+    if (n > 4 && n < 800 && *path == '/' &&
+        memcmp(path + n - 4, "/bin", 4) == 0) {
       snprintf(exe, sizeof exe, "%.*s/python3", (int)n, path);
       struct stat st;
       if (stat(exe, &st) == 0) {
@@ -73,13 +80,13 @@ static bool python_prefix(char *out, size_t size) {
 // Glob patterns of folders, most wanted first.
 static int folder_patterns(char out[MAX_PATTERNS][1024]) {
   int n = 0;
-  const char *roots[] = {env("CUDA_HOME"), env("CUDA_PATH"),
+  const char *roots[] = {env_folder("CUDA_HOME"), env_folder("CUDA_PATH"),
                          "/usr/local/cuda", "/usr/local/cuda-*"};
   for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
     if (roots[i]) snprintf(out[n++], 1024, "%s/lib64", roots[i]);
   snprintf(out[n++], 1024, "/usr/local/nvidia/lib64");
   char python[900];
-  const char *venv = env("VIRTUAL_ENV"), *home = env("HOME");
+  const char *venv = env_folder("VIRTUAL_ENV"), *home = env_folder("HOME");
   static const char site[] = "lib/python3*/site-packages/nvidia/*/lib";
   if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
   if (python_prefix(python, sizeof python))

@@ -23,6 +23,7 @@ EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
 // Registry: each opens its part into the table on top of the stack.
 void cutelib_open(lua_State *L);
+void filelib_open(lua_State *L);
 void layoutlib_open(lua_State *L);
 void tensorlib_open(lua_State *L);
 void vallib_open(lua_State *L);
@@ -57,6 +58,11 @@ _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // For the world's failures: pushes nil and "msg [kind]"; returns 2.
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
+
+// Pushes text from outside (file names, headers, names that users choose) as
+// a terminal may show it: control characters, what reorders a line and bytes
+// that are no UTF-8 as \x1b and \u{202e}. `lines`: newlines and tabs stay.
+void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
 
 // Sets field k of the table on top.
 void face_set_int(lua_State *L, const char *k, lua_Integer v);

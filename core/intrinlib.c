@@ -153,8 +153,21 @@ static int l_access_store(lua_State *L) {
 
 // ---- printf ----
 
-static bool flag_or_digit(char c) {
-  return c && strchr("-+ #0123456789.", c) != NULL;
+// At most n characters of those in set.
+static size_t span(const char *s, const char *set, size_t n) {
+  size_t k = strspn(s, set);
+  return k < n ? k : n;
+}
+
+// Where a conversion's letter stands, behind its %: flags, a width and a
+// precision of at most three digits, a length. What is more than that ends up
+// as the letter, which it is not.
+static const char *conversion_letter(const char *s) {
+  static const char digits[] = "0123456789";
+  s += span(s, "-+ #0", 5);
+  s += span(s, digits, 3);
+  if (*s == '.') s += 1 + span(s + 1, digits, 3);
+  return s + span(s, "hlqjzt", 2);
 }
 
 // The conversion of a value that is printed as {}.
@@ -193,8 +206,10 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
       out[at++] = *s++;
       out[at++] = *s++;
     } else if (s[0] == '%') {
-      const char *e = s + 1;
-      while (flag_or_digit(*e) || (*e && strchr("hlqjzt", *e))) e++;
+      const char *e = conversion_letter(s + 1);
+      if (*e && strchr("0123456789", *e))
+        face_error(L, ERR_LIMIT, "printf: '%.*s...': a width or precision has "
+                   "at most three digits", (int)(e - s + 1), s);
       if (!*e || !strchr("diuxXocfFgGeEaA", *e))
         face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
                    (int)(e - s + (*e != 0)), s);

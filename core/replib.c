@@ -163,14 +163,15 @@ static int sys_isatty(lua_State *L) {
   return 1;
 }
 
-// mkdirs(path) -> true | nil, reason: the folder and those above it.
+// mkdirs(path) -> true | nil, reason: the folder and those above it, for
+// this user alone.
 static int sys_mkdirs(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   for (const char *p = path; *p;) {
     p = strchr(p + 1, '/');
     if (!p) p = path + strlen(path);
     lua_pushlstring(L, path, (size_t)(p - path));
-    if (mkdir(lua_tostring(L, -1), 0777) != 0 && errno != EEXIST)
+    if (mkdir(lua_tostring(L, -1), 0700) != 0 && errno != EEXIST)
       return luaL_fileresult(L, 0, path);
     lua_pop(L, 1);
   }

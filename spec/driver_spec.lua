@@ -59,6 +59,28 @@ describe("the GPU's face", function()
                  "[driver-error]\ndone\n", out)
   end)
 
+  it("is found in absolute folders only", function()
+    for i, home in ipairs {folder .. "/root", "root", "./root"} do
+      support.exec {"sh", "-c", ("mkdir -p %s/root/lib64; cp %s/libcuda.so.1 "
+        .. "%s/root/lib64"):format(folder, folder, folder)}
+      local path = support.exec({"pwd"}):gsub("\n", "")
+      local function absolute(list)
+        return (";" .. list):gsub(";([^/;])", ";" .. path .. "/%1"):sub(2)
+      end
+      for _, name in ipairs {"CUDA_HOME", "CUDA_PATH"} do
+        local out, err = support.exec({support.lua, "-e",
+          "print((require 'cute.core'.gpu_open()) ~= nil)"}, {cwd = folder,
+          env = {LUA_PATH = absolute(package.path), CUTELUA_NO_CUDA = "0",
+                 LUA_CPATH = absolute(package.cpath), [name] = home}})
+        assert.equal("", err)
+        if i == 1 then assert.equal("true\n", out) end
+        -- a machine with a driver finds that
+        local _, own = pcall(require "cute.core".gpu_open)
+        if i > 1 and not own then assert.equal("false\n", out) end
+      end
+    end
+  end)
+
   it("copies one buffer to another of its size", function()
     local out, err = run [[
       local x = assert(dev:buffer(core.buffer_from("f32", {1, 2, 3})))

@@ -502,9 +502,17 @@ describe("printf", function()
     raises("2 conversions and 1 value follows", launch, function(_)
       cute.printf("{} {}\n", arch.lane_idx())
     end, {o})
-    raises("is no conversion", launch, function(_)
-      cute.printf("%s\n", arch.lane_idx())
-    end, {o})
+    for _, bad in ipairs {"%s", "%*d", "%5-5d", "%..2f", "%1.2.3f", "%lllld",
+        "%------d", "%5", "%"} do
+      raises("is no conversion", launch, function(_)
+        cute.printf(bad, arch.lane_idx())
+      end, {o})
+    end
+    for _, wide in ipairs {"%999999999d", "%1000d", "%.99999999f",
+        "%-5.1234e"} do
+      raises({"a width or precision has at most three digits", "[limit]"},
+        launch, function(_) cute.printf(wide, arch.lane_idx()) end, {o})
+    end
     raises("1 conversion and 3 values follow", launch, function(_)
       cute.printf("%d\n", arch.thread_idx())
     end, {o})

@@ -129,6 +129,138 @@ describe("npy", function()
     refused("is cut off in its header", "\x93NUMPY\1\0\255\255{'descr'")
   end)
 
+  -- A header of exactly this text, padded with nothing.
+  local function bare(text, major)
+    return "\x93NUMPY" .. string.char(major or 1, 0)
+      .. ((major or 1) == 1 and "<I2" or "<I4"):pack(#text) .. text
+  end
+
+  it("says of every malformed header what it is", function()
+    for major = 1, 3 do
+      refused("has an empty header", bare("", major) .. SIX)
+      refused("has an empty header", bare(" ", major) .. SIX)
+      refused("has an empty header", bare("\n", major) .. SIX)
+      refused("has a broken header: {", bare("{", major) .. SIX)
+    end
+    for _, dict in ipairs {"{}", "[]", "descr", "{'descr'}", "{'descr': }",
+        "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': False}",
+        "{'fortran_order': False, 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': 'False', 'shape': (2, 3)}",
+        "{'descr': True, 'fortran_order': False, 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': [2, 3]}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 6}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2.5, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0x2, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': ((2, 3))}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1" .. ("0"):rep(30)
+          .. ",)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)",
+        "{'descr': '<f4' 'fortran_order': False, 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} + 1",
+        "{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, "
+          .. "'shape': (2, 3)}"} do
+      refused("has a broken header: " .. dict, bare(dict) .. SIX)
+    end
+    refused("has 65 dimensions, at most 64 are read",
+      file(F4:gsub("2, 3", ("1, "):rep(65)), SIX))
+    refused("has a shape too large to count: (0,4611686018427387904,4)",
+      file(F4:gsub("2, 3", "0, 4611686018427387904, 4"), ""))
+    refused("has a header of 4294967295 bytes, at most 1048576 are read",
+      "\x93NUMPY\2\0\255\255\255\255{}")
+    refused("is cut off: 1099511627776 bytes of elements expected for shape "
+      .. "(274877906944,) of f32, got 24", file(F4:gsub("2, 3",
+      "274877906944,"), SIX))
+    refused("element type '" .. ("f"):rep(40) .. "' is not supported",
+      file(F4:gsub("<f4", ("f"):rep(400)), SIX))
+    refused("has a broken header: " .. ("{"):rep(200) .. "...",
+      file(("{"):rep(3000), SIX))
+  end)
+
+  it("reads headers shorter than twelve bytes' worth and unpadded ones",
+      function()
+    local dict = "{'descr':'|u1','fortran_order':False,'shape':()}"
+    for major = 1, 3 do
+      assert.equal("x", assert(read(bare(dict, major) .. "x")).bytes)
+    end
+  end)
+
+  it("shows what a header says, and lets no terminal obey it", function()
+    refused("has a broken header: {\\x1b]0;owned\\x07\\x9b2J\\u{202e}é\\n}",
+      bare "{\27]0;owned\7\x9b2J\u{202e}é\n}")
+    refused("element type '\\x1b[2J' is not supported",
+      file(F4:gsub("<f4", "\27[2J"), SIX))
+    local _, why = npy.read(dir .. "/a\27[31m\nb")
+    assert.equal(("cannot open %s/a\\x1b[31m\\nb: No such file or directory "
+      .. "[io]"):format(dir), why)
+  end)
+
+  it("answers any damage with an array or a sentence", function()
+    local state = 1
+    local function random(n)  -- 0 to n - 1, the same in every run
+      state = (state * 6364136223846793005 + 1442695040888963407)
+      return (state >> 33) % n
+    end
+    local words = {"(", ")", ",", "'", "{", "}", "0", "99999999999999999999",
+      "True", "shape", "\0", "\255", ":", "<", "[", " ", "-", "L"}
+    local seeds = {file(F4, SIX), file(F4, SIX, 2), file(F4, SIX, 3),
+      file(F4:gsub("False", "True"):gsub("2, 3", "1, 3, 2, 1"), SIX)}
+    local arrays, refusals = 0, 0
+    for i = 1, 3000 do
+      local bytes = seeds[i % #seeds + 1]
+      for _ = 0, random(3) do
+        local at = random(#bytes) + 1
+        local how = random(4)
+        local piece = how == 0 and string.char(random(256))
+          or how == 1 and words[random(#words) + 1] or ""
+        local cut = how == 3 and random(60) or how == 2 and 1 or #piece
+        bytes = bytes:sub(1, at - 1) .. piece .. bytes:sub(at + cut)
+      end
+      local a, why = read(bytes)
+      if a then
+        arrays = arrays + 1
+        local n = math.tointeger(a.dtype:match "%d+$" or 8) // 8
+        if a.dtype == "complex_f64" then n = 16 end
+        for _, extent in ipairs(a.shape) do n = n * extent end
+        assert.equal(n, #a.bytes)
+        assert.equal("boolean", type(a.fortran))
+      else
+        refusals = refusals + 1
+        assert.equal(1, why:find(dir .. "/x.npy ", 1, true), why)
+        assert.truthy(why:find(" %[io%]$"), why)
+        assert.is_nil(why:find "%c", why)
+        assert.truthy(#why < 500, why)
+      end
+    end
+    assert.truthy(arrays > 100 and refusals > 1000)
+  end)
+
+  it("reads pipes, and believes no size that they tell", function()
+    local path = dir .. "/pipe"
+    local function through(bytes)
+      support.write(dir .. "/bytes", bytes)
+      support.exec {"sh", "-c", ("rm -f %s; mkfifo %s; cat %s/bytes >%s "
+        .. "2>/dev/null &"):format(path, path, dir, path)}
+      return npy.read(path)
+    end
+    assert.equal(SIX, assert(through(file(F4, SIX))).bytes)
+    local _, why = through(file(F4:gsub("2, 3", "274877906944,"), SIX))
+    assert.equal(path .. " is cut off: 1099511627776 bytes of elements "
+      .. "expected, got 24 [io]", why)
+    _, why = npy.read(dir)
+    assert.equal(("cannot open %s: Is a directory [io]"):format(dir), why)
+    _, why = npy.read "/dev/zero"
+    assert.truthy(why:find("is no .npy file", 1, true))
+    _, why = npy.read "/dev/null"
+    assert.equal("/dev/null is empty [io]", why)
+  end)
+
   it("refuses another type or shape than is expected", function()
     local bytes = file(F4, SIX)
     assert.truthy(read(bytes, {dtype = {"f16", "f32"}, shape = {-1, 3}}))

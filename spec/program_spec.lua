@@ -148,7 +148,7 @@ stage {}
     assert.equal(("cutelua: cannot open %s/none.lua: No such file or "
       .. "directory [io]\n"):format(dir), err)
     _, err = support.run {dir}
-    assert.equal(("cutelua: cannot read %s: Is a directory [io]\n")
+    assert.equal(("cutelua: cannot open %s: Is a directory [io]\n")
       :format(dir), err)
   end)
 

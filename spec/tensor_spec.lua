@@ -645,4 +645,27 @@ describe("print_layout", function()
       draw.layout_text(cute.make_layout({2, 3}, {3, 1})))
     raises("rank 1 or 2", draw.layout_text, cute.make_layout {2, 2, 2})
   end)
+
+  it("draws no more cells than one can look at, nor do its kin", function()
+    local draw, latex = require "cute.draw", require "cute.latex"
+    local wide = cute.make_layout({100000, 100000})
+    local function too_many(cells, name, f, ...)
+      raises({name .. ": " .. cells .. " cells are too many, at most 1048576 "
+        .. "are drawn [limit]"}, f, ...)
+    end
+    too_many("100000 x 100000", "print_layout", draw.layout_text, wide)
+    too_many("1048577 x 1", "print_layout", draw.layout_text,
+      cute.make_layout({(1 << 20) + 1}))
+    too_many("100000 x 100000", "print_tensor", draw.tensor_text,
+      cute.make_identity_tensor {100000, 100000})
+    too_many("1024 x 1024 x 2", "print_tensor", draw.tensor_text,
+      cute.make_identity_tensor {1024, 1024, 2})
+    too_many("100000 x 100000", "print_latex", latex.latex_text, wide)
+    too_many("2147483648 x 2147483648", "print_latex", latex.latex_tv_text,
+      cute.make_layout({32, 8}), {1 << 31, 1 << 31})
+    too_many("2147483648 x 8", "print_latex", latex.latex_tv_text,
+      cute.make_layout({1 << 31, 8}), {8, 8})
+    draw.check_cells("print_layout", wide, 1 << 20, 1)
+    draw.check_cells("print_layout", wide, 0, 1 << 62)
+  end)
 end)

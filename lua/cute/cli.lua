@@ -14,6 +14,8 @@
 -- value follows as the next word or behind "=". A name's dashes become
 -- underscores in the result. Words that are no options are refused unless
 -- `args = {name=, help=, many=}` asks for them (`opt.args`, a list).
+local core = require "cute.core"
+
 local cli = {}
 
 --- The options that scripts share, by name.
@@ -295,10 +297,10 @@ function cli.parse(words, spec)
   local opt, message = cli.try_parse(words, spec)
   if not opt then
     io.stdout:flush()
-    io.stderr:write(spec.name, ": ", message, "\n")
+    io.stderr:write(core.visible(spec.name .. ": " .. message), "\n")
     os.exit(2, true)
   elseif opt.help then
-    io.write(cli.help(spec))
+    io.write(core.visible(cli.help(spec), true))
     os.exit(0, true)
   end
   return opt
@@ -307,11 +309,18 @@ end
 -- ---- files ----
 
 local function refuse(path, why)
-  return nil, ("cannot write %s: %s [io]"):format(path,
+  return nil, ("cannot write %s: %s [io]"):format(core.visible(path),
     (why:gsub("^.*: ", "")))
 end
 
--- Devices and pipes are written to as they are.
+-- What is written to as it is: devices, pipes, and what /dev and /proc show
+-- of this process (/dev/stdout may be a plain file).
+local function is_stream(path)
+  local kind = core.file_kind(path)
+  return kind == "pipe" or kind == "device" or path:find "^/dev/"
+    or path:find "^/proc/"
+end
+
 local function write_straight(path, ...)
   local f, why = io.open(path, "wb")
   local ok = f
@@ -321,27 +330,24 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- The file that is written aside and what it is called; nil, message.
-local function open_aside(path)
-  local folder <close> = io.open(path .. "/.", "rb")
-  if folder then return refuse(path, "Is a directory") end
-  local aside = ("%s.%d-%s.new"):format(path, os.time(),
-    tostring({}):match "%w+$")
-  local f, why = io.open(aside, "wb")
-  if not f then return refuse(path, why) end
-  return f, aside
-end
-
-local function is_device(path)
-  return path:find "^/dev/" or path:find "^/proc/"
+-- The file that is written aside, its name, and whose place it takes; nil,
+-- message.
+local function open_aside(path, private)
+  if core.file_kind(path) == "folder" then
+    return refuse(path, "Is a directory")
+  end
+  local f, aside, target = core.open_aside(path, private)
+  if not f then return refuse(path, aside) end
+  return f, aside, target
 end
 
 --- Could a file of that name be written? To be asked before long work.
 ---@param path string
 ---@return boolean? ok, string? message
 function cli.writable(path)
-  if is_device(path) then
-    local f <close>, why = io.open(path, "wb")
+  if core.file_kind(path) == "pipe" then return true end  -- would wait
+  if is_stream(path) then
+    local f <close>, why = io.open(path, "ab")
     if not f then return refuse(path, why) end
     return true
   end
@@ -352,24 +358,36 @@ function cli.writable(path)
   return true
 end
 
---- Writes a whole file: aside first, then renamed, so that an existing file
--- stays as it was if anything fails.
----@param path string
----@param ... string the bytes, in pieces
----@return boolean? ok, string? message
-function cli.write_file(path, ...)
-  if is_device(path) then return write_straight(path, ...) end
-  local f, aside = open_aside(path)
+local function write_aside(path, private, ...)
+  local f, aside, target = open_aside(path, private)
   if not f then return nil, aside end
   local ok, why = f:write(...)
   local closed, close_why = f:close()
   if ok and closed then
-    ok, why = os.rename(aside, path)
+    ok, why = os.rename(aside, target)
     if ok then return true end
   end
   os.remove(aside)
   return refuse(path, why or close_why)
 end
+
+--- Writes a whole file: aside first, then renamed, so that an existing file
+-- stays as it was if anything fails, and keeps its mode. A symbolic link of
+-- this user's stays, and what it leads to is replaced. Pipes and devices are
+-- written to.
+---@param path string
+---@param ... string the bytes, in pieces
+---@return boolean? ok, string? message
+function cli.write_file(path, ...)
+  if is_stream(path) then return write_straight(path, ...) end
+  return write_aside(path, false, ...)
+end
+
+--- The same for a plain file that only this user may read.
+---@param path string
+---@param ... string
+---@return boolean? ok, string? message
+function cli.write_private(path, ...) return write_aside(path, true, ...) end
 
 --- Writes to a file, or to standard output where path is nil or "-".
 ---@param path string?

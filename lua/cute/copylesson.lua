@@ -35,7 +35,7 @@ local function sizes_of(job, case, default)
     local m, n = a.shape[1], a.shape[2]
     if (opt.m or m) ~= m or (opt.n or n) ~= n then
       stop(job, ("%s: A is (%d,%d), not (%d,%d) [shape-mismatch]"):format(
-        opt.a, m, n, opt.m or m, opt.n or n))
+        core.visible(opt.a), m, n, opt.m or m, opt.n or n))
     end
     case.a = lib.npy_buffer(a, case.dtype)
     return {{m, n}}

@@ -14,6 +14,25 @@ local function coloured()
     and (os.getenv "NO_COLOR" or "") == "" and os.getenv "TERM" ~= "dumb"
 end
 
+-- A drawing of more cells is none that anybody looks at, and grows without end.
+local MAX_CELLS = 1 << 20
+
+--- Raises unless that many cells can be drawn.
+---@param what string the function that draws
+---@param x any what it was asked to draw
+---@param ... integer extents, whose product is the number of cells
+function draw.check_cells(what, x, ...)
+  local cells = 1
+  for _, n in ipairs {...} do
+    if n > 0 and cells > MAX_CELLS // n then
+      core.fail("limit", ("%s: %s cells are too many, at most %d are drawn"
+        .. "\n  %s\n  slice it, or draw a tile of it"):format(what,
+        table.concat({...}, " x "), MAX_CELLS, tostring(x)))
+    end
+    cells = cells * n
+  end
+end
+
 local function shade(text, v)
   if math.type(v) ~= "integer" then return text end
   return ("\27[30;48;5;%dm%s%s"):format(BACK[v % 8 + 1], text, OFF)
@@ -42,6 +61,7 @@ function draw.layout_text(layout, colour)
   end
   local rows = extent(layout, 0)
   local columns = rank == 2 and extent(layout, 1) or 1
+  draw.check_cells("print_layout", layout, rows, columns)
   local width = #tostring(core.cosize(layout))
   local rule = "    " .. ("+" .. ("-"):rep(width + 2)):rep(columns) .. "+\n"
   local out = {tostring(layout), "\n    "}
@@ -136,6 +156,7 @@ function draw.tensor_text(t, colour)
   end
   local shapes = {}
   for i = 1, rank do shapes[i] = extent(t, i - 1) end
+  draw.check_cells("print_tensor", t, table.unpack(shapes))
   local out = {tostring(t), ":\n", colour = colour}
   blocks(out, t, shapes, {}, rank)
   return table.concat(out)

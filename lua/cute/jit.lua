@@ -136,7 +136,8 @@ local warned = false
 local function warn_once(note)
   if warned then return end
   warned = true
-  io.stderr:write("cutelua: warning: kernels are not cached: ", note, "\n")
+  io.stderr:write("cutelua: warning: kernels are not cached: ",
+    core.visible(note), "\n")
 end
 
 -- Source line of each line of PTX text that has line information.
@@ -172,7 +173,7 @@ end
 
 local function failure(message, log, opts, name)
   if not log or log == "" then return nil, message end
-  log = jit.map_log(log, name, opts.lines)
+  log = core.visible(jit.map_log(log, name, opts.lines), true)
   local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
   return nil, ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")
     :format(name, opts.arch, what, log), log

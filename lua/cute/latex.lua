@@ -1,6 +1,7 @@
 --- Layouts, tiled operations and thread-value layouts as LaTeX (TikZ): the
 -- text that CuTe's print_latex writes.
 local core = require "cute.core"
+local draw = require "cute.draw"
 
 local latex = {}
 
@@ -59,6 +60,7 @@ local function layout_latex(layout, color)
   if rank < 1 or rank > 2 then check_static(layout, 2) end
   local rows = core.size(layout, 0)
   local columns = rank == 2 and core.size(layout, 1) or 1
+  draw.check_cells("print_latex", layout, rows, columns)
   local out = {("%% Layout: %s\n"):format(tostring(layout)), HEAD}
   for m = 0, rows - 1 do
     for n = 0, columns - 1 do
@@ -81,6 +83,8 @@ end
 -- A cell per element, named by the first thread and value that hold it. place
 -- turns (m, n) into a node's coordinates.
 local function cells(out, tv, rows, columns, color, place)
+  draw.check_cells("print_latex", tv, rows, columns)
+  draw.check_cells("print_latex", tv, core.size(tv, 0), core.size(tv, 1))
   local filled = {}
   for tid = 0, core.size(tv, 0) - 1 do
     for vid = 0, core.size(tv, 1) - 1 do

@@ -99,8 +99,9 @@ local function problems(job, default)
     if array and (array.shape[1] ~= want[4] or array.shape[2] ~= want[5])
     then
       stop(job, ("%s: %s is (%d,%d), and (%d,%d) is needed: C (M,N) = "
-        .. "A (M,K) B (N,K)^T [shape-mismatch]"):format(want[2], want[3],
-        array.shape[1], array.shape[2], want[4], want[5]))
+        .. "A (M,K) B (N,K)^T [shape-mismatch]"):format(
+        core.visible(want[2]), want[3], array.shape[1], array.shape[2],
+        want[4], want[5]))
     end
   end
   return {{m, n, k}}

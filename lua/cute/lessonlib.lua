@@ -15,7 +15,7 @@ local lib = {}
 ---@param message string
 function lib.stop(job, message)
   io.stdout:flush()
-  io.stderr:write(job.name, ": ", message, "\n")
+  io.stderr:write(core.visible(job.name .. ": " .. message, true), "\n")
   os.exit(1, true)
 end
 
@@ -138,7 +138,7 @@ function lib.write_out(job, buffer, rows, cols)
   if not job.opt.out then return end
   lib.must(job, require "cute.npy".write(job.opt.out, {dtype = "f32",
     shape = {rows, cols}, bytes = buffer:to("f32"):bytes()}))
-  lib.say("wrote       %s", job.opt.out)
+  lib.say("wrote       %s", core.visible(job.opt.out))
 end
 
 ---------------------------------------------------------------------------

@@ -5,10 +5,14 @@
 -- fastest) or, with `fortran`, first index fastest. Nothing is converted.
 -- `npy.read` gives nil and one sentence for a file that will not do.
 local cli = require "cute.cli"
+local core = require "cute.core"
 
 local npy = {}
 
 local MAGIC = "\x93NUMPY"
+local MAX_HEADER = 1 << 20  -- bytes
+local MAX_RANK = 64         -- NumPy's own
+local PIECE = 1 << 24       -- bytes read at a time from what has no size
 
 -- NumPy's descr without its byte order, our name, bytes an element.
 local TYPES = {
@@ -29,62 +33,110 @@ end
 
 -- ---- the header: a Python dict in a line of text ----
 
-local function parse_descr(text)
-  local descr = text:match "['\"]descr['\"]%s*:%s*['\"]([^'\"]*)['\"]"
-  if not descr then
+-- The value at `at` and where it ends: a string as {text}, True and False as
+-- booleans, a tuple or list as its text.
+local function parse_value(text, at)
+  local _, to, _, inside = text:find("^(['\"])([^'\"\\]*)%1", at)
+  if to then return {inside}, to end
+  for word, value in pairs {True = true, False = false} do
+    _, to = text:find("^" .. word .. "%f[^%w_]", at)
+    if to then return value, to end
+  end
+  _, to = text:find("^%b()", at)
+  if not to then _, to = text:find("^%b[]", at) end
+  if to then return text:sub(at, to), to end
+end
+
+-- {key: value, ...} as a table; nil where it is something else.
+local function parse_dict(text)
+  local inside = text:match "^%s*{(.*)}%s*$"
+  if not inside then return nil end
+  local dict, at = {}, 1
+  while inside:find("%S", at) do
+    local _, to, _, key = inside:find("^%s*(['\"])([%w_]+)%1%s*:%s*", at)
+    if not to or dict[key] ~= nil then return nil end
+    dict[key], to = parse_value(inside, to + 1)
+    if dict[key] == nil then return nil end
+    at = inside:match("^%s*,()", to + 1) or inside:match("^%s*()$", to + 1)
+    if not at then return nil end
+  end
+  return dict
+end
+
+local function parse_descr(descr)
+  if type(descr) == "string" then
     return nil, "structured element types are not supported"
   end
-  local order, base = descr:match "^([<>|=]?)(%w+)$"
+  local order, base = descr[1]:match "^([<>|=]?)(%w+)$"
   local t = base and by_descr[base]
   if not t then
-    return nil, ("element type '%s' is not supported"):format(descr)
+    return nil, ("element type '%s' is not supported"):format(
+      core.visible(descr[1]:sub(1, 40)))
   elseif order == ">" and t[3] > 1 then
     return nil, ("big-endian elements ('%s') are not supported")
-      :format(descr)
+      :format(descr[1])
   end
   return t
 end
 
+-- The extents of a tuple's text: "()", "(3,)", "(2, 3)"; nil where it is none.
 local function parse_shape(text)
-  local inside = text:match "['\"]shape['\"]%s*:%s*%(([%d%s,L]*)%)"
+  local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
-  local shape = {}
-  for n in inside:gmatch "%d+" do
-    local x = math.tointeger(tonumber(n))
+  if not inside:find "%S" then return shape end
+  if not inside:find "," then return nil end  -- a number in brackets
+  for item in (inside:gsub(",%s*$", "") .. ","):gmatch "([^,]*)," do
+    local x = math.tointeger(tonumber(item:match "^%s*(%d+)L?%s*$"))
     if not x then return nil end
     shape[#shape + 1] = x
   end
   return shape
 end
 
+-- How many elements; nil where that, or a stride, has over 63 bits.
 local function count(shape)
-  local n = 1
+  local n, empty = 1, false
   for _, extent in ipairs(shape) do
-    if extent ~= 0 and n > math.maxinteger // extent then return nil end
-    n = n * extent
+    empty = empty or extent == 0
+    if extent > 0 and n > math.maxinteger // extent then return nil end
+    n = n * math.max(extent, 1)
   end
-  return n
+  return empty and 0 or n
 end
 
 -- Where the header's text lies in the first bytes: from, length.
 local function header_range(bytes)
   if bytes:sub(1, 6) ~= MAGIC then
     return nil, "is no .npy file (it does not start with \\x93NUMPY)"
-  elseif #bytes < 12 then
+  elseif #bytes < 10 then
     return nil, "is cut off in its header"
   end
   local major, minor = bytes:byte(7, 8)
   if major < 1 or major > 3 then
     return nil, ("has .npy version %d.%d, of which nothing is known")
       :format(major, minor)
-  elseif major == 1 then
-    return 11, (("<I2"):unpack(bytes, 9))
   end
-  return 13, (("<I4"):unpack(bytes, 9))
+  local from, length = 11, (("<I2"):unpack(bytes, 9))
+  if major > 1 then
+    if #bytes < 12 then return nil, "is cut off in its header" end
+    from, length = 13, (("<I4"):unpack(bytes, 9))
+  end
+  if length > MAX_HEADER then
+    return nil, ("has a header of %d bytes, at most %d are read")
+      :format(length, MAX_HEADER)
+  end
+  return from, length
 end
 
---- Reads the header from the first bytes of a file (all of it, at most 64
--- KiB, must be there).
+local function broken(text)
+  text = text:gsub("%s+$", "")
+  if text == "" then return "has an empty header" end
+  local cut = #text > 200 and text:sub(1, 200) .. "..." or text
+  return "has a broken header: " .. core.visible(cut)
+end
+
+--- Reads the header from the first bytes of a file (all of it, at most 1
+-- MiB, must be there).
 ---@param bytes string
 ---@return table? array without its bytes, integer|string offset or message
 function npy.header(bytes)
@@ -92,18 +144,25 @@ function npy.header(bytes)
   if not from then return nil, length end
   local text = bytes:sub(from, from + length - 1)
   if #text < length then return nil, "is cut off in its header" end
-  local t, why = parse_descr(text)
+  local dict = parse_dict(text)
+  local descr, order = dict and dict.descr, dict and dict.fortran_order
+  local shape = dict and type(dict.shape) == "string"
+    and parse_shape(dict.shape)
+  if not shape or type(order) ~= "boolean" or type(descr) == "boolean"
+      or descr == nil then
+    return nil, broken(text)
+  end
+  local t, why = parse_descr(descr)
   if not t then return nil, why end
-  local order = text:match "['\"]fortran_order['\"]%s*:%s*(%a+)"
-  local shape = parse_shape(text)
-  if not shape or order ~= "True" and order ~= "False" then
-    return nil, "has a broken header: " .. text:gsub("%s+$", "")
+  if #shape > MAX_RANK then
+    return nil, ("has %d dimensions, at most %d are read"):format(#shape,
+      MAX_RANK)
   end
   local n = count(shape)
   if not n or n > math.maxinteger // t[3] then
     return nil, "has a shape too large to count: " .. shape_text(shape)
   end
-  return {dtype = t[2], shape = shape, fortran = order == "True",
+  return {dtype = t[2], shape = shape, fortran = order,
     size = n * t[3]}, from + length
 end
 
@@ -159,48 +218,85 @@ local function check_wanted(array, opt)
   return true
 end
 
-local function read_open(f, opt)
-  local head, why = f:read(12)
-  if not head then
-    return nil, why and "cannot be read: " .. why or "is empty"
+-- n bytes from f, or as many as there are; nil, reason. What has a size is
+-- known to have them, so memory is asked for once; a pipe may only say so.
+local function read_bytes(f, n, sized)
+  local pieces, left = {}, n
+  while left > 0 do
+    local ok, piece, why = pcall(f.read, f, sized and left
+      or math.min(left, PIECE))
+    if not ok then return nil, "does not fit into memory" end
+    if why then return nil, "cannot be read: " .. why end
+    if not piece then break end
+    pieces[#pieces + 1] = piece
+    left = left - #piece
   end
+  if #pieces < 2 then return pieces[1] or "" end
+  local ok, bytes = pcall(table.concat, pieces)
+  if not ok then return nil, "does not fit into memory" end
+  return bytes
+end
+
+-- The first bytes of f, all of the header among them; nil, reason.
+local function read_header(f)
+  local head, why = read_bytes(f, 12)
+  if not head then return nil, why end
+  if head == "" then return nil, "is empty" end
   local from, length = header_range(head)
   if not from then return nil, length end
-  if length > 1 << 24 then return nil, "has an oversized header" end
-  local rest = f:read(from - 1 + length - #head) or ""
-  local array
-  array, why = npy.header(head .. rest)
-  if not array then return nil, why end
+  local rest
+  rest, why = read_bytes(f, from - 1 + length - #head)
+  if not rest then return nil, why end
+  return head .. rest
+end
+
+local function read_open(f, opt)
+  local head, why = read_header(f)
+  if not head then return nil, why end
+  local array, from = npy.header(head)
+  if not array then return nil, from end
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
+  local early = head:sub(from)  -- of the elements, behind a short header
   local here = f:seek()
   local size = here and f:seek "end"
-  if size and size - here < array.size then
-    return nil, ("is cut off: %d bytes of elements expected for shape %s "
-      .. "of %s, got %d"):format(array.size, shape_text(array.shape),
-      array.dtype, size - here)
+  local sized = size and size > 0  -- a device may say 0
+  if sized then
+    f:seek("set", here)
+    local got = size - here + #early
+    if got < array.size then
+      return nil, ("is cut off: %d bytes of elements expected for shape %s "
+        .. "of %s, got %d"):format(array.size, shape_text(array.shape),
+        array.dtype, got)
+    end
   end
-  if size then f:seek("set", here) end
-  array.bytes = array.size == 0 and "" or f:read(array.size)
-  if #(array.bytes or "") < array.size then
+  local bytes
+  bytes, why = read_bytes(f, array.size - #early, sized)
+  if not bytes then return nil, why end
+  array.bytes = early:sub(1, array.size) .. bytes
+  if #array.bytes < array.size then
     return nil, ("is cut off: %d bytes of elements expected, got %d")
-      :format(array.size, #(array.bytes or ""))
+      :format(array.size, #array.bytes)
   end
   return array
 end
 
---- Reads a file.
+--- Reads a file; a pipe or a device is read as it comes.
 ---@param path string
 ---@param opt? {dtype: string|string[]?, shape: integer[]?} what is expected;
 -- an extent of -1 is any
 ---@return table? array, string? message
 function npy.read(path, opt)
-  local f <close>, why = io.open(path, "rb")
-  if not f then return nil, ("cannot open %s [io]"):format(why) end
+  local f <close>, why = core.open_input(path)
+  if not f then
+    return nil, ("cannot open %s: %s [io]"):format(core.visible(path), why)
+  end
   local array
   array, why = read_open(f, opt or {})
-  if not array then return nil, ("%s %s [io]"):format(path, why) end
+  if not array then
+    return nil, ("%s %s [io]"):format(core.visible(path), why)
+  end
   return array
 end
 

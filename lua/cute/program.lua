@@ -1,4 +1,5 @@
 --- The command line of the `cutelua` program.
+local core = require "cute.core"
 local report = require "cute.report"
 local source = require "cute.source"
 local sys = require "cute.sys"
@@ -62,7 +63,7 @@ end
 
 local function say(text)
   io.stdout:flush()
-  io.stderr:write(text, "\n")
+  io.stderr:write(core.visible(text, true), "\n")
 end
 
 -- Runs f; shows a failure. Returns an exit code.
@@ -98,15 +99,27 @@ local function load_keeping(text, chunk, env)
   return f or load_text(text, chunk)
 end
 
+local LARGEST = 64 << 20  -- bytes of a script: a device has no end
+
 local function read_script(name)
-  local f <close> = name == "-" and io.stdin or io.open(name, "rb")
+  local f, why = io.stdin, nil
+  if name ~= "-" then f, why = core.open_input(name) end
   if not f then
-    local _, why = io.open(name, "rb")
-    error(("cannot open %s [io]"):format(why), 0)
+    error(("cannot open %s: %s [io]"):format(core.visible(name), why), 0)
   end
-  local text, why = f:read "a"
-  if not text then error(("cannot read %s: %s [io]"):format(name, why), 0) end
-  return text
+  local pieces, size = {}, 0
+  repeat
+    local piece
+    piece, why = f:read(1 << 16)
+    pieces[#pieces + 1] = piece
+    size = size + #(piece or "")
+  until not piece or size > LARGEST
+  if name ~= "-" then f:close() end
+  if size > LARGEST then why = "it has over 64 MiB" end
+  if why then
+    error(("cannot read %s: %s [io]"):format(core.visible(name), why), 0)
+  end
+  return table.concat(pieces)
 end
 
 local function script_function(opt, name, env)
@@ -114,7 +127,9 @@ local function script_function(opt, name, env)
   if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
   text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
   local chunk = name == "-" and "=stdin" or "@" .. name
-  if name == "-" then source.add(chunk, text) end
+  if name == "-" or core.file_kind(name) ~= "file" then
+    source.add(chunk, text)
+  end
   if opt.interactive then return load_keeping(text, chunk, env) end
   local f, message = load(text, chunk, "t")
   if not f then error(message, 0) end

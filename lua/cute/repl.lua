@@ -4,6 +4,8 @@
 -- becomes a global of the prompt (`repl.globalize`); inside functions and
 -- blocks a local stays one. The text of every input is kept under its chunk
 -- name "=(prompt):N", so that the tracer and reports can read it.
+local cli = require "cute.cli"
+local core = require "cute.core"
 local report = require "cute.report"
 local source = require "cute.source"
 
@@ -201,7 +203,7 @@ end
 
 local function read_history(path)
   local list = {}
-  local f <close> = path and io.open(path, "rb")
+  local f <close> = path and core.open_input(path, true)
   if not f then return list end
   for line in f:lines() do
     if line ~= "" then list[#list + 1] = decode(line) end
@@ -220,20 +222,14 @@ local function write_history(path, entry)
   for i = math.max(1, #list - HISTORY_SIZE + 1), #list do
     out[#out + 1] = encode(list[i]) .. "\n"
   end
-  local aside = ("%s.%d.%s"):format(path, os.time(),
-    tostring({}):match "%w+$")
-  local f = io.open(aside, "wb")
-  if not f then return end
-  local ok = f:write(table.concat(out))
-  ok = f:close() and ok
-  if not ok or not os.rename(aside, path) then os.remove(aside) end
+  cli.write_private(path, table.concat(out))
 end
 
 -- ---- the loop ----
 
 local function say(text)
   io.stdout:flush()
-  io.stderr:write(text, "\n")
+  io.stderr:write(core.visible(text, true), "\n")
 end
 
 -- Runs f under Ctrl-C; shows its failure.

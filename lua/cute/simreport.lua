@@ -9,6 +9,7 @@
 --                 sectors=, least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 -- tostring(report) says the faults, report:traffic() the table of lines.
+local core = require "cute.core"
 local source = require "cute.source"
 
 local simreport = {}
@@ -76,7 +77,7 @@ function simreport.fault(r)
   text[#text + 1] = ("    first in block %s, thread %s%s")
     :format(triple(r.block), triple(r.thread), times)
   if ADVICE[r.kind] then text[#text + 1] = "    " .. ADVICE[r.kind] end
-  return table.concat(text, "\n")
+  return core.visible(table.concat(text, "\n"), true)
 end
 
 function Report:__tostring()
@@ -90,7 +91,7 @@ function Report:__tostring()
   for _, r in ipairs(self.reports) do
     text[#text + 1] = simreport.fault(r)
   end
-  return table.concat(text, "\n")
+  return core.visible(table.concat(text, "\n"), true)
 end
 
 local function ratio(a, b)
@@ -126,7 +127,7 @@ function Report:traffic()
     end
     rows[k] = (table.concat(row, "  "):gsub("%s+$", ""))
   end
-  return table.concat(rows, "\n")
+  return core.visible(table.concat(rows, "\n"), true)
 end
 
 --- Sum of a field over the lines whose op matches a pattern.

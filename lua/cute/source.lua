@@ -6,6 +6,8 @@
 -- Chunk names are those of `lua_Debug.source`: "@script.lua", "=(prompt):3",
 -- "=(command line)", "=[cute.gemm]"; a chunk of `load(text)` is named by its
 -- own text.
+local core = require "cute.core"
+
 local source = {}
 
 local kept = {}
@@ -23,8 +25,10 @@ function source.add(chunk, text)
   lines_of[chunk] = nil
 end
 
+-- A pipe was read when the script was, and has no second time.
 local function read_file(path)
-  local f <close> = io.open(path, "rb")
+  if core.file_kind(path) ~= "file" then return nil end
+  local f <close> = core.open_input(path)
   return f and f:read "a" or nil
 end
 

@@ -1,0 +1,247 @@
+-- Files and text from outside: what is read, what is written and how, and
+-- what of it a terminal gets to see.
+local cli = require "cute.cli"
+local core = require "cute.core"
+local support = require "spec.support"
+
+local function sh(line)
+  local out, err, code = support.exec({"sh", "-c", line})
+  assert.equal(0, code, err)
+  return out
+end
+
+describe("what is shown of text from outside", function()
+  -- By UTF-8's definition, byte by byte.
+  local function oracle(text, lines)
+    local out, at = {}, 1
+    while at <= #text do
+      local code = utf8.len(text, at, at) and utf8.codepoint(text, at)
+      local n = code and #utf8.char(code) or 1
+      local piece = text:sub(at, at + n - 1)
+      if not code then
+        piece = ("\\x%02x"):format(text:byte(at))
+      elseif lines and (piece == "\n" or piece == "\t") then
+        piece = piece
+      elseif piece == "\n" then piece = "\\n"
+      elseif piece == "\t" then piece = "\\t"
+      elseif piece == "\r" then piece = "\\r"
+      elseif code < 32 or code == 127 then piece = ("\\x%02x"):format(code)
+      elseif code >= 128 and code < 160 or code == 0x61c
+          or code >= 0x200e and code <= 0x200f
+          or code >= 0x2028 and code <= 0x202e
+          or code >= 0x2066 and code <= 0x2069 then
+        piece = ("\\u{%x}"):format(code)
+      end
+      out[#out + 1] = piece
+      at = at + n
+    end
+    return table.concat(out)
+  end
+
+  it("is every character but those that a terminal obeys", function()
+    local state, texts = 7, {"", "plain", "\27[2J\27]0;x\7", "a\0b", "é",
+      "\xe9", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+      "\xf0\x9f\x98\x80", "\xf0\x9f\x98", "\u{202e}live",
+      "\u{2066}x\u{2069}", "\u{9b}31m",
+      "a\nb\tc\r\n"}
+    for code = 0, 0x3000, 1 do
+      if code % 61 == 0 or code < 0x180 or code >= 0x2000 and code < 0x2080
+      then texts[#texts + 1] = utf8.char(code) end
+    end
+    for _ = 1, 2000 do
+      local bytes = {}
+      for i = 1, 12 do
+        state = state * 6364136223846793005 + 1442695040888963407
+        bytes[i] = string.char((state >> 40) & 255)
+      end
+      texts[#texts + 1] = table.concat(bytes)
+    end
+    for _, text in ipairs(texts) do
+      assert.equal(oracle(text), core.visible(text))
+      assert.equal(oracle(text, true), core.visible(text, true))
+    end
+  end)
+
+  it("holds for errors, scripts' names and options", function()
+    local dir = support.folder()
+    local name = dir .. "/a\27[31m\u{202e}é.lua"
+    support.write(name, "local x = nil\nx.y = 1 -- \27[5m\n")
+    local _, err = support.run {name}
+    assert.truthy(err:find("a\\x1b[31m\\u{202e}é.lua:2", 1, true), err)
+    assert.truthy(err:find("-- \\x1b[5m", 1, true), err)
+    assert.is_nil(err:find "\27", err)
+    support.write(name, "require 'cute'.layout '\27]0;x\7'")
+    _, err = support.run {name}
+    assert.truthy(err:find("[bad-notation]", 1, true), err)
+    assert.is_nil(err:find "[\27\7]", err)
+    _, err = support.run {dir .. "/\27[2J"}
+    assert.equal("cutelua: cannot open " .. dir .. "/\\x1b[2J: No such file "
+      .. "or directory [io]\n", err)
+    for _, words in ipairs {{"--m", "\27[2J"}, {"--\27[2J"}, {"\27[2J"},
+        {"--a", dir .. "/\27[2J"}, {"--out", dir .. "/\27[2J/x"}} do
+      local out
+      out, err = support.run {"scripts/gemm_base.lua", "--device", "sim",
+        table.unpack(words)}
+      assert.truthy(err:find("\\x1b[2J", 1, true), err)
+      assert.is_nil((out .. err):find "\27", err)
+    end
+    _, err = support.run({}, {stdin = "error '\27[2J'\n"})
+    assert.truthy(err:find("\\x1b[2J", 1, true), err)
+    support.remove(dir)
+  end)
+
+  it("holds for messages that are returned", function()
+    local _, why = core.jit_compile("\27[2J", "sm_80\27[2J", {}, true)
+    assert.is_nil(why:find "\27", why)
+    local ok, raised = pcall(core.fail, "bad-argument", "x\27y\nz\t\u{9b}")
+    assert.is_false(ok)
+    assert.truthy(raised:find("x\\x1by [bad-argument]\nz\t\\u{9b}", 1, true),
+      raised)
+  end)
+end)
+
+describe("a file that is written", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function modes(path)
+    return (sh("stat -c %a " .. path):gsub("\n", ""))
+  end
+
+  it("keeps its mode, and leaves nothing beside it", function()
+    local path = support.write(dir .. "/x", "old")
+    for _, mode in ipairs {"600", "640", "755"} do
+      sh("chmod " .. mode .. " " .. path)
+      assert.is_true(cli.write_file(path, mode))
+      assert.equal(mode, support.read(path))
+      assert.equal(mode, modes(path))
+    end
+    assert.is_true(cli.write_private(path, "p"))
+    assert.equal("600", modes(path))
+    assert.equal("x\n", sh("ls -A " .. dir))
+  end)
+
+  it("is what a link of ours leads to, and the link stays", function()
+    sh(("mkdir %s/data; echo old >%s/data/real; ln -s data/real %s/link; "
+      .. "ln -s link %s/twice"):format(dir, dir, dir, dir))
+    assert.is_true(cli.write_file(dir .. "/twice", "new"))
+    assert.equal("new", support.read(dir .. "/data/real"))
+    assert.equal("link\n", sh("readlink " .. dir .. "/twice"))
+    assert.equal("real\n", sh("ls -A " .. dir .. "/data"))
+    sh("ln -s nothing " .. dir .. "/broken")
+    local ok, why = cli.write_file(dir .. "/broken", "new")
+    assert.is_nil(ok)
+    assert.equal("cannot write " .. dir .. "/broken: No such file or "
+      .. "directory [io]", why)
+  end)
+
+  it("is not what another user's link leads to", function()
+    local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
+    if code ~= 0 then return pending "needs root" end
+    sh(("echo mine >%s/mine; ln -s mine %s/link; chown -h nobody %s/link")
+      :format(dir, dir, dir))
+    local ok, why = cli.write_file(dir .. "/link", "new")
+    assert.is_nil(ok)
+    assert.equal("cannot write " .. dir .. "/link: Operation not permitted "
+      .. "[io]", why)
+    assert.equal("mine\n", support.read(dir .. "/mine"))
+  end)
+
+  it("may be a pipe or a device", function()
+    sh("mkfifo " .. dir .. "/pipe")
+    assert.is_true(cli.writable(dir .. "/pipe"))
+    local reader <close> = io.popen("cat " .. dir .. "/pipe")
+    assert.is_true(cli.write_file(dir .. "/pipe", "through ", "it"))
+    assert.equal("through it", reader:read "a")
+    assert.equal("pipe\n", sh("ls -A " .. dir))
+    assert.is_true(cli.write_file("/dev/null", "x"))
+    assert.is_true(cli.writable "/dev/null")
+    local ok, why = cli.write_file("/dev/full", "x")
+    assert.is_nil(ok)
+    assert.equal("cannot write /dev/full: No space left on device [io]", why)
+    assert.is_nil(cli.writable "/dev/none/x")
+    ok, why = cli.writable(dir)
+    assert.is_nil(ok)
+    assert.equal(("cannot write %s: Is a directory [io]"):format(dir), why)
+  end)
+
+  it("goes to /dev/stdout as a script's result", function()
+    local npy = require "cute.npy"
+    npy.write(dir .. "/a.npy", {dtype = "f32", shape = {64, 64},
+      bytes = ("\0"):rep(64 * 64 * 4)})
+    local out, err, code = support.exec {"sh", "-c", support.program
+      .. " scripts/copy_basic.lua --device sim --a /dev/stdin --out "
+      .. "/dev/stdout <" .. dir .. "/a.npy | cat"}
+    assert.equal(0, code, err)
+    assert.truthy(out:find("\x93NUMPY", 1, true))
+    out, err, code = support.exec {"sh", "-c", "cat " .. dir .. "/a.npy | "
+      .. support.program .. " scripts/copy_basic.lua --device sim --a "
+      .. "/dev/stdin --out " .. dir .. "/out.npy"}
+    assert.equal(0, code, err .. out)
+    assert.equal(64 * 64 * 4 + 128, #support.read(dir .. "/out.npy"))
+  end)
+end)
+
+describe("a script that is read", function()
+  it("may be a pipe, which is read once", function()
+    local out, err = support.exec {"sh", "-c", [[echo 'print(7)
+local x = nil
+x.y = 1' | ]] .. support.program .. " /dev/stdin"}
+    assert.equal("7\n", out)
+    assert.truthy(err:find("> 3 | x.y = 1", 1, true), err)
+    local dir = support.folder()
+    sh("mkfifo " .. dir .. "/s.lua")
+    local _
+    _, err = support.exec {"sh", "-c", ("(printf 'local y = 1\nerror(y)\n' "
+      .. ">%s/s.lua) & %s %s/s.lua"):format(dir, support.program, dir)}
+    support.remove(dir)
+    assert.truthy(err:find("cutelua: 1", 1, true)
+      or err:find("error object", 1, true), err)
+  end)
+
+  it("has an end", function()
+    local _, err, code = support.run {"/dev/zero"}
+    assert.equal("cutelua: cannot read /dev/zero: it has over 64 MiB [io]\n",
+      err)
+    assert.equal(1, code)
+  end)
+
+  it("is no LUA_INIT", function()
+    local out, err = support.run({"-e", "print(1)"}, {env = {
+      LUA_INIT = "print 'init'", LUA_INIT_5_4 = "print 'init'"}})
+    assert.equal("1\n", out .. err)
+  end)
+end)
+
+describe("the history", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function talk(steps)
+    table.insert(steps, 1, {"", "> "})
+    steps[#steps + 1] = {"\4", ""}
+    return support.terminal(steps, {TERM = "xterm",
+      XDG_STATE_HOME = dir .. "/state"})
+  end
+
+  it("is for this user alone", function()
+    talk {{"x = 1\n", "> "}}
+    local path = dir .. "/state/cutelua/history"
+    assert.equal("600 700 700\n", (sh(("stat -c %%a %s %s/state/cutelua "
+      .. "%s/state"):format(path, dir, dir)):gsub("\n(.)", " %1")))
+    sh("chmod 644 " .. path)
+    talk {{"\27[A\n", "\r\n> "}}
+    assert.equal("600\n", sh("stat -c %a " .. path))
+    assert.equal("x = 1\n", support.read(path))
+  end)
+
+  it("is not waited for", function()
+    sh(("mkdir -p %s/state/cutelua; mkfifo %s/state/cutelua/history")
+      :format(dir, dir))
+    local out, code = talk {{"6 * 7\n", "42\r\n> "}}
+    assert.truthy(out:find("42\n", 1, true))
+    assert.equal(0, code)
+  end)
+end)

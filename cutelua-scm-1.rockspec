@@ -167,6 +167,8 @@ build = {
       "lua/cute/pointer.lua",
     ["cute.program"] =
       "lua/cute/program.lua",
+    ["cute.reach"] =
+      "lua/cute/reach.lua",
     ["cute.repl"] =
       "lua/cute/repl.lua",
     ["cute.report"] =

@@ -141,6 +141,9 @@ Tensor face_check_tensor(lua_State *L, int idx);
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // NULL, too, where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
+// kernlib.c: the function being traced takes element i, as type t, of the host
+// buffer on top, which is popped, as a constant.
+void kernlib_note(lua_State *L, DType t, size_t i);
 // The open host buffer behind the tensor at idx, or an error.
 HostBuf *hostlib_buffer(lua_State *L, int idx);
 

@@ -299,6 +299,11 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   h->line = 0;
   push_lines(L, ar->source);
   lua_setiuservalue(L, at, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "ran");
+  lua_getinfo(L, "f", ar);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
 }
 
 // The line that ran last assigned the names in the list at `list`.

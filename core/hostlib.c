@@ -64,6 +64,10 @@ static uint64_t check_bits(lua_State *L, int idx, DType t) {
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
   HostBuf *b = hostlib_buffer(L, idx);
   size_t i = host_index(cx, L, b, t, off);
+  if (cx->fn) {
+    lua_getiuservalue(L, idx, 1);
+    kernlib_note(L, t->type, i);
+  }
   push_bits(L, t->type, dtype_load(t->type, b->p, i));
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "irfold.h"
+#include "laylib.h"
 
 // ---- what an argument is to a kernel ----
 
@@ -61,7 +62,8 @@ static void key_layout(Ctx *cx, Layout l, const TensorMarks *m, Buf *b) {
   layout_print(cx, bare, b);
 }
 
-// param_key(x) -> text: arguments with one key share a specialisation.
+// param_key(x) -> text: arguments with one key share a specialisation. Objects
+// whose text does not say all of them go by their address.
 static int l_param_key(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType scalar = scalar_type(L, 1);
@@ -76,12 +78,187 @@ static int l_param_key(lua_State *L) {
   } else if (scalar != DT_NONE) {
     lua_pushstring(L, dtype_name(scalar));
   } else if (lua_type(L, 1) == LUA_TSTRING) {
-    lua_pushfstring(L, "'%s'", lua_tostring(L, 1));
-  } else if (lua_type(L, 1) == LUA_TTABLE || lua_type(L, 1) == LUA_TFUNCTION) {
-    lua_pushfstring(L, "%p", lua_topointer(L, 1));
-  } else {
+    lua_pushfstring(L, "%I:", (LUAI_UACINT)lua_rawlen(L, 1));
+    lua_pushvalue(L, 1);
+    lua_concat(L, 2);
+  } else if (lua_isboolean(L, 1) || luaL_testudata(L, 1, MT_LAYOUT) ||
+             luaL_testudata(L, 1, MT_DTYPE) || laylib_const(L, 1)) {
     luaL_tolstring(L, 1, NULL);
+  } else {
+    lua_pushfstring(L, "%p", lua_topointer(L, 1));
   }
+  return 1;
+}
+
+// ---- does a program still stand? ----
+
+// Are two values the same for a trace? Numbers of one type and sign, layouts
+// that are equal, and else one object.
+static bool same_value(lua_State *L, int a, int b) {
+  if (lua_type(L, a) == LUA_TNUMBER && lua_type(L, b) == LUA_TNUMBER) {
+    if (lua_isinteger(L, a) != lua_isinteger(L, b)) return false;
+    if (lua_isinteger(L, a)) return lua_rawequal(L, a, b);
+    lua_Number x = lua_tonumber(L, a), y = lua_tonumber(L, b);
+    return memcmp(&x, &y, sizeof x) == 0;
+  }
+  if (lua_rawequal(L, a, b)) return true;
+  return luaL_testudata(L, a, MT_LAYOUT) && luaL_testudata(L, b, MT_LAYOUT) &&
+         lua_compare(L, a, b, LUA_OPEQ);
+}
+
+// Is the value on top, which is popped, entry i of the list on the next place?
+static bool is_entry(lua_State *L, lua_Integer i) {
+  lua_rawgeti(L, -2, i);
+  bool same = same_value(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+// Pushes list `name` of the table at 1; the count of its entries.
+static lua_Integer push_list(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  luaL_checktype(L, -1, LUA_TTABLE);
+  lua_getfield(L, -1, "n");
+  lua_Integer n = luaL_checkinteger(L, -1);
+  lua_pop(L, 1);
+  return n;
+}
+
+// {function, index, value, ...}
+static bool same_upvalues(lua_State *L) {
+  lua_Integer n = push_list(L, "upvalues");
+  int list = lua_gettop(L);
+  for (lua_Integer i = 1; i < n; i += 3) {
+    lua_rawgeti(L, list, i);
+    lua_rawgeti(L, list, i + 1);
+    int up = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    if (!lua_isfunction(L, -1) || !lua_getupvalue(L, -1, up)) return false;
+    lua_remove(L, -2);
+    if (!is_entry(L, i + 2)) return false;
+  }
+  return true;
+}
+
+// Replaces the key on top by what the table below holds under it, itself or
+// through tables that are its __index; both are popped.
+static void get_field(lua_State *L) {
+  for (int level = 0; level < 8; level++) {  // table key
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, -3) != LUA_TNIL || !lua_getmetatable(L, -3)) break;
+    lua_pushliteral(L, "__index");
+    if (lua_rawget(L, -2) != LUA_TTABLE) {
+      lua_pop(L, 2);  // table key nil
+      break;
+    }
+    lua_copy(L, -1, -5);
+    lua_pop(L, 3);
+  }
+  lua_copy(L, -1, -3);
+  lua_pop(L, 2);
+}
+
+// {table, key, value, ...}
+static bool same_keys(lua_State *L) {
+  lua_Integer n = push_list(L, "keys");
+  int list = lua_gettop(L);
+  for (lua_Integer i = 1; i < n; i += 3) {
+    if (lua_rawgeti(L, list, i) != LUA_TTABLE) return false;
+    lua_rawgeti(L, list, i + 1);
+    get_field(L);
+    if (!is_entry(L, i + 2)) return false;
+  }
+  return true;
+}
+
+// Does the table on top hold just the n fields of the table below?
+static bool same_fields(lua_State *L, lua_Integer n) {
+  int table = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_rawget(L, table - 1);
+    bool same = same_value(L, -1, -2);
+    lua_pop(L, 1);
+    if (!same || n-- == 0) return false;
+  }
+  return n == 0;
+}
+
+// {table, {its fields}, their count, metatable, ...}
+static bool same_tables(lua_State *L) {
+  lua_Integer n = push_list(L, "tables");
+  int list = lua_gettop(L);
+  for (lua_Integer i = 1; i < n; i += 4) {
+    lua_rawgeti(L, list, i + 2);
+    lua_Integer fields = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    lua_rawgeti(L, list, i + 1);
+    if (lua_rawgeti(L, list, i) != LUA_TTABLE || !lua_istable(L, -2) ||
+        !same_fields(L, fields))
+      return false;
+    lua_remove(L, -2);
+    if (!lua_getmetatable(L, -1)) lua_pushnil(L);
+    lua_remove(L, -2);
+    if (!is_entry(L, i + 3)) return false;
+  }
+  return true;
+}
+
+// Lists {buffer, type, index, bits, ...} in the trace's state.
+void kernlib_note(lua_State *L, DType t, size_t i) {
+  const HostBuf *b = lua_touserdata(L, -1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "elements");
+  lua_getfield(L, -1, "n");
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pushvalue(L, -4);
+  lua_rawseti(L, -3, n + 1);
+  lua_pushinteger(L, t);
+  lua_rawseti(L, -3, n + 2);
+  lua_pushinteger(L, (lua_Integer)i);
+  lua_rawseti(L, -3, n + 3);
+  lua_pushinteger(L, (lua_Integer)dtype_load(t, b->p, i));
+  lua_rawseti(L, -3, n + 4);
+  lua_pop(L, 1);
+  face_set_int(L, "n", n + 4);
+  lua_pop(L, 3);
+}
+
+static lua_Integer entry(lua_State *L, int list, lua_Integer i) {
+  lua_rawgeti(L, list, i);
+  lua_Integer v = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+static bool same_elements(lua_State *L) {
+  lua_Integer n = push_list(L, "elements");
+  int list = lua_gettop(L);
+  for (lua_Integer i = 1; i < n; i += 4) {
+    lua_rawgeti(L, list, i);
+    const HostBuf *b = face_test(L, -1, MT_BUFFER);
+    lua_pop(L, 1);
+    lua_Integer t = entry(L, list, i + 1), at = entry(L, list, i + 2);
+    if (!b || !hostbuf_open(b) || t <= DT_NONE || t >= DT_COUNT || at < 0 ||
+        (uint64_t)at >= b->bytes * 8 / (size_t)dtype_bits((DType)t) ||
+        dtype_load((DType)t, b->p, (size_t)at) !=
+          (uint64_t)entry(L, list, i + 3))
+      return false;
+  }
+  return true;
+}
+
+// unchanged(read) -> bool: is all that cute.reach noted as it was?
+static int l_unchanged(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  bool same = same_upvalues(L);
+  lua_settop(L, 1);
+  same = same && same_keys(L);
+  lua_settop(L, 1);
+  same = same && same_tables(L);
+  lua_settop(L, 1);
+  lua_pushboolean(L, same && same_elements(L));
   return 1;
 }
 
@@ -331,8 +508,9 @@ static int l_on_device(lua_State *L) {
 
 void kernlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"param_key", l_param_key}, {"param_overlaps", l_param_overlaps},
-    {"param_leaf", l_param_leaf}, {"param_memory", l_param_memory},
-    {"on_device", l_on_device}, {NULL, NULL}};
+    {"param_key", l_param_key}, {"unchanged", l_unchanged},
+    {"param_overlaps", l_param_overlaps}, {"param_leaf", l_param_leaf},
+    {"param_memory", l_param_memory}, {"on_device", l_on_device},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

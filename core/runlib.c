@@ -131,7 +131,12 @@ static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
 
 static int buffer_get(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
-  push_element(L, b->t, dtype_load(b->t, b->p, check_index(L, 2, b)));
+  size_t i = check_index(L, 2, b);
+  if (face_ctx(L)->fn) {
+    lua_pushvalue(L, 1);
+    kernlib_note(L, b->t, i);
+  }
+  push_element(L, b->t, dtype_load(b->t, b->p, i));
   return 1;
 }
 

@@ -46,6 +46,8 @@ void vmlib_open(lua_State *L);
 //   watched: array of traced booleans, in order
 //   lines: {[chunk source] = {[line] = names that it assigns}}
 //   lex: function(chunk source), which gives the latter
+//   ran: {[function of the user's that ran] = true}
+//   elements: of host buffers that were read, {n = , ...}: see kernlib.c
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
 #define TRACE_STATE "cute.trace"

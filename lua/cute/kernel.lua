@@ -15,7 +15,7 @@ local kernel = {}
 -- Devices
 ---------------------------------------------------------------------------
 
-local Device = {}
+local Device = {__closed = true}  -- to cute.reach
 Device.__index = Device
 Device.__tostring = function(d) return d.name end
 
@@ -87,7 +87,7 @@ end
 -- Programs: a traced kernel and what was made of it
 ---------------------------------------------------------------------------
 
-local Program = {}
+local Program = {__closed = true}  -- to cute.reach
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
 -- list of sentences).
@@ -246,7 +246,7 @@ local function memory(x, a)
   return buffer, offset, bytes
 end
 
-local Prepared = {}
+local Prepared = {__closed = true}  -- to cute.reach
 
 function Prepared.__index(p, k)
   local v = Prepared[k]
@@ -391,7 +391,7 @@ end
 -- Kernels and calls
 ---------------------------------------------------------------------------
 
-local Kernel = {}
+local Kernel = {__closed = true}  -- to cute.reach
 Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
@@ -405,34 +405,48 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
-local function specialise(k, args, block)
-  local key = {table.concat(block, "x")}
-  for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
-  local overlap, overlap_key = core.param_overlaps(args)
-  key[#key + 1] = overlap_key
-  key = table.concat(key, "|")
-  local program = k.programs[key]
-  if program then return program end
+local function new_program(k, args, block, overlap)
   local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
                 few = args.n < k.takes and counted(k, args.n) or nil}
-  local fn, signature = require "cute.trace".run(k.name, k.func, opts,
+  local fn, signature, read = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
-  program = setmetatable({fn = fn, signature = signature, info = fn:info(),
-                          texts = {}, cubins = {},
-                          held = {}, block = block}, Program)
+  local program = setmetatable({fn = fn, signature = signature, read = read,
+                                info = fn:info(), texts = {}, cubins = {},
+                                held = {}, block = block}, Program)
   for i = 1, args.n do  -- their addresses are in the key
-    if type(args[i]) == "table" or type(args[i]) == "function" then
-      program.held[i] = args[i]
-    end
+    if not is_tensor(args[i]) then program.held[i] = args[i] end
   end
-  k.programs[key] = program
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
   end
   return program
 end
 
-local Call = {}
+-- Of one key: what the traces read may change from launch to launch.
+local MOST_PROGRAMS = 16
+
+-- The kernel's program for these arguments, with all that it read as it is.
+local function specialise(k, args, block)
+  local key = {table.concat(block, "x")}
+  for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
+  local overlap, overlap_key = core.param_overlaps(args)
+  key[#key + 1] = overlap_key
+  key = table.concat(key, "|")
+  local known = k.programs[key] or {}
+  k.programs[key] = known
+  for i, program in ipairs(known) do
+    if core.unchanged(program.read) then
+      if i > 1 then table.insert(known, 1, table.remove(known, i)) end
+      return program
+    end
+  end
+  known[MOST_PROGRAMS] = nil
+  local program = new_program(k, args, block, overlap)
+  table.insert(known, 1, program)
+  return program
+end
+
+local Call = {__closed = true}  -- to cute.reach
 Call.__index = Call
 
 local function pick_device(call, opts)

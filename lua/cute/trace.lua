@@ -9,6 +9,7 @@ local core = require "cute.core"
 local carrying = require "cute.carry"
 local bytecode = require "cute.bytecode"
 local lex = require "cute.lex"
+local reach = require "cute.reach"
 local report = require "cute.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
@@ -689,11 +690,13 @@ end
 
 --- Traces func as kernel `name` with these arguments. opts.few: a sentence
 -- that says that there are fewer than the function has parameters.
----@return cute.Fn fn, table signature
+---@return cute.Fn fn, table signature, table read what cute.reach noted
 function trace.run(name, func, opts, ...)
   local before = state
-  state = {watched = {}, lines = {}, memo = {}, lex = assigned_in,
-           known = is_known(), constant = bytecode.constant}
+  local ran, elements = {}, {n = 0}
+  state = {watched = {}, lines = {}, memo = {}, ran = ran,
+           elements = elements, lex = assigned_in, known = is_known(),
+           constant = bytecode.constant}
   opts.state = state
   local function handler(message)
     message = explain(message)
@@ -707,7 +710,9 @@ function trace.run(name, func, opts, ...)
   local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))
   state = before
   if not result[1] then error(result[2], 0) end
-  return result[2], result[3]
+  local read = reach.take(func, table.pack(...), ran)
+  read.elements = elements
+  return result[2], result[3], read
 end
 
 return trace

@@ -483,7 +483,9 @@ static int fn_prepare(lua_State *L) {
     if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
     lua_rawseti(L, 4, i);
   }
-  if (f->closed) face_error(L, ERR_CLOSED, "the kernel was closed");
+  Why w;
+  if (!gpu_usable(f->gpu, f->epoch, f->closed, "kernel", &w))
+    return failed(L, &w);
   Prepared *p = new_prepared(L, f);  // 5
   GpuLaunch *l = &p->l;
   l->fn = f;
@@ -508,7 +510,6 @@ static int fn_prepare(lua_State *L) {
     face_error(L, ERR_LAUNCH, "%llu threads a block, at most 1024 can be",
                (unsigned long long)threads);
   luaL_setmetatable(L, MT_LAUNCH);
-  Why w;
   return gpulaunch_prepare(l, &w) ? 1 : failed(L, &w);
 }
 

@@ -186,13 +186,6 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-static void put_literal_char(Emit *e, char c) {
-  if (c == '"' || c == '\\') emitx_printf(e, "\\%c", c);
-  else if (c == '\n') emitx_puts(e, "\\n");
-  else if ((unsigned char)c < 32) emitx_printf(e, "\\%03o", (unsigned char)c);
-  else emitx_printf(e, "%c", c);
-}
-
 // A conversion, which fits its value (see intrinlib.c): %d of an i64 is
 // %lld. *s is behind the '%'; left behind the conversion.
 static void put_conversion(Emit *e, const char **s, DType t) {
@@ -212,7 +205,7 @@ static void put_printf(Emit *e, Ref r) {
   emitx_puts(e, "printf(\"");
   for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
     if (*s != '%') {
-      put_literal_char(e, *s++);
+      emitx_quoted(e, *s++);
     } else if (s[1] == '%' || k >= i->nx) {
       emitx_puts(e, "%%");
       s += s[1] == '%' ? 2 : 1;
@@ -558,16 +551,16 @@ static void put_smem(Emit *e, Ref r) {
   if (m->ref != r)
     name = arena_printf(e->cx, &e->cx->scratch, "%s_%s", name,
                         dtype_name((DType)i->type));
-  e->use[r].name = emitx_name(e, name);
+  bool address = e->address[r];
+  e->use[r].name =
+    address ? emitx_name_and(e, name, "_addr") : emitx_name(e, name);
   if (e->pointer[r]) {
     emitm_indent(e);
     emitx_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
     emitx_printf(e, m->offset ? "(smem + %" PRId64 ")" : "smem", m->offset);
     emitm_end(e);
   }
-  if (e->address[r]) {
-    emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_addr",
-                                  e->use[r].name));
+  if (address) {
     emitm_indent(e);
     emitx_printf(e, "const unsigned %s_addr = smem_addr", e->use[r].name);
     if (m->offset) emitx_printf(e, " + %" PRId64 "u", m->offset);
@@ -617,22 +610,32 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
-// NVRTC declares these with C linkage: a local of such a name hides it, but a
-// kernel cannot be called so.
+// NVRTC declares these with C linkage, most of them with an `f` behind, too: a
+// local of such a name hides it, but a kernel cannot be called so.
 static const char *const declared[] = {
-  "acospi", "asinpi", "clock64", "cospi", "cyl_bessel_i0", "cyl_bessel_i1",
-  "erfcinv", "erfcx", "erfinv", "exp10", "exp10f", "fdim", "fdividef",
-  "free", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "ldexp", "lgamma",
-  "logb", "malloc", "memcpy", "memset", "modf", "nan", "nearbyint",
-  "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv",
-  "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "scalbln",
-  "scalbn", "sincos", "sincospi", "sinpi", "tgamma", "y0", "y1", "yn"};
+  "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
+  "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",
+  "cyl_bessel_i1", "erfcinv", "erfcx", "erfinv", "exp10", "fdim", "fdivide",
+  "free", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "labs", "ldexp",
+  "lgamma", "llmax", "llmin", "llrint", "llround", "logb", "lrint", "lround",
+  "make_long1", "make_long2", "make_long3", "make_long4", "make_longlong1",
+  "make_longlong3", "make_longlong4", "make_longlong4_16a",
+  "make_longlong4_32a", "malloc", "memcpy", "memset", "modf", "nan",
+  "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf",
+  "normcdfinv", "ptrdiff_t", "rcbrt", "remainder", "remquo", "rhypot",
+  "rnorm", "rnorm3d", "rnorm4d", "scalbln", "scalbn", "sincos", "sincospi",
+  "sinpi", "tgamma", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn"};
 
 static const char *kernel_name(Emit *e) {
-  const char *name = ir_str(e->fn, e->fn->name);
-  for (size_t k = 0; k < sizeof declared / sizeof *declared; k++)
-    if (strcmp(name, declared[k]) == 0)
+  const char *name = emitx_identifier(e, ir_str(e->fn, e->fn->name));
+  for (size_t k = 0; k < sizeof declared / sizeof *declared; k++) {
+    size_t n = strlen(declared[k]);
+    if (strncmp(name, declared[k], n) == 0 &&
+        (!name[n] || strcmp(name + n, "f") == 0)) {
       name = arena_printf(e->cx, &e->cx->scratch, "%s_kernel", name);
+      break;
+    }
+  }
   return emitx_name(e, name);
 }
 

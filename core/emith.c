@@ -343,6 +343,12 @@ static const char *const reserved[] = {
   "wchar_t", "while", "xor", "xor_eq", "restrict", "threadIdx", "blockIdx",
   "blockDim", "gridDim", "warpSize", "min", "max", "abs", "llabs", "printf",
   "clock", "NULL", "smem", "smem_addr", "uint2", "uint4", "double2",
+  "longlong2", "ulonglong2", "make_int2", "make_int4", "make_float2",
+  "make_float4", "make_longlong2", "make_ulonglong2", "NV_IF_TARGET",
+  "NV_IF_ELSE_TARGET", "NV_DISPATCH_TARGET", "NV_TARGET_MINIMUM_SM_INTEGER",
+  "NV_TARGET_MINIMUM_SM_SELECTOR", "CUDARTAPI", "CUDARTAPI_CDECL",
+  "CUDART_DEVICE", "CUDART_VERSION", "NOMINMAX", "char8_t", "char16_t",
+  "char32_t", "va_start", "va_end", "va_arg", "va_copy", "va_list",
   "size_t", "fminf", "fmaxf", "fmin", "fmax", "fmaf", "fma", "fabs", "fabsf",
   "fmod", "fmodf", "unix", "linux", "assert", "make_uint2", "make_uint4",
   "make_double2", "char1", "char2", "char3", "char4", "short2", "int1",
@@ -363,8 +369,11 @@ void emith_reserve(Emit *e) {
   for (int k = 0; k < ASYNC_KINDS * ASYNC_WIDTHS; k++)
     emitx_reserve(e, async_names[k / ASYNC_WIDTHS][k % ASYNC_WIDTHS]);
   emitintrin_reserve(e);
-  for (size_t k = 0; k < e->natom; k++)
-    emitx_reserve(e, emitatom_name(e, e->atom[k].mma, e->atom[k].id));
+  for (size_t k = 0; k < e->natom; k++) {
+    const char *name = emitatom_name(e, e->atom[k].mma, e->atom[k].id);
+    emitx_reserve(e, name);
+    emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_dabc", name));
+  }
 }
 
 void emith_print(Emit *e) {

@@ -165,21 +165,14 @@ Prec emitintrin_value(Emit *e, const Ins *i) {
 
 // ---- inline PTX: imm: text; ext: outs, the variables it writes, values ----
 
-static void put_quoted(Emit *e, const char *s) {
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') emitx_printf(e, "\\%c", *s);
-    else if (*s == '\n') emitx_puts(e, "\\n");
-    else emitx_printf(e, "%c", *s);
-  }
-}
-
 void emitintrin_asm(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const uint32_t *x = &e->fn->ext.p[i->ext];
   uint32_t outs = i->flags;
   emitm_begin(e, i);
   emitx_puts(e, "asm volatile(\"");
-  put_quoted(e, ir_str(e->fn, (uint32_t)i->imm));
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
+    emitx_quoted(e, *s);
   emitx_puts(e, "\"");
   for (uint32_t k = 0; k < i->nx; k++) {
     DType t = ir_type(e->fn, x[k]);

@@ -5,7 +5,10 @@
 
 #include "emitx.h"
 
-enum { WRAP = 66 };  // lists go on in a new line behind this column
+enum {
+  WRAP = 66,             // lists go on in a new line behind this column
+  FILE_MAX_LENGTH = 100  // of a file's name in a comment
+};
 
 // ---- lines ----
 
@@ -43,14 +46,21 @@ static const char *short_file(const char *chunk) {
   return s ? s + 1 : chunk + 1;
 }
 
+// Whatever a chunk is called, it stays within its comment.
+static void put_file(Emit *e, const char *s) {
+  for (int n = 0; *s && n < FILE_MAX_LENGTH; s++, n++)
+    emitx_printf(e, "%c", *s < 32 || *s > 126 ? '_' : *s);
+}
+
 // Starts a statement of instruction i: its script line, when that changed.
 void emitm_begin(Emit *e, const Ins *i) {
   e->src = i->src;
   if (i->src && i->src != e->told) {
     const Src *s = &e->fn->src.p[i->src];
     emitm_indent(e);
-    emitx_printf(e, "// %.100s:%u", short_file(ir_str(e->fn, s->file)),
-                 s->line);
+    emitx_puts(e, "// ");
+    put_file(e, short_file(ir_str(e->fn, s->file)));
+    emitx_printf(e, ":%u", s->line);
     emitm_newline(e);
     e->told = i->src;
   }

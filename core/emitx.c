@@ -60,24 +60,44 @@ void emitx_reserve(Emit *e, const char *s) {
   if (!c->s) *c = (NameCell){s, 1};
 }
 
-const char *emitx_name(Emit *e, const char *want) {
-  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s",
-                         *want >= '0' && *want <= '9' ? "_" : "", want);
+enum { NAME_MAX_LENGTH = 80 };
+
+// What begins with `__`, or `_` and a capital, is the compiler's.
+const char *emitx_identifier(Emit *e, const char *want) {
+  char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
+                         want);
   for (char *p = s; *p; p++) {
     bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
               (*p >= '0' && *p <= '9') || *p == '_';
     if (!ok) *p = '_';
   }
-  if (!*s) s = arena_printf(e->cx, &e->cx->scratch, "_");
-  const char *base = s;
-  for (;;) {
-    NameCell *c = &e->names[name_slot(e, s)];
-    if (!c->s) break;
-    c = &e->names[name_slot(e, base)];
+  char *name = s + 1;
+  if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
+    name += strspn(name, "_");
+  if (!name[strspn(name, "_")]) return strcpy(s, "v");
+  if (*name < '0' || *name > '9') return name;
+  *--name = '_';
+  return name;
+}
+
+const char *emitx_name(Emit *e, const char *want) {
+  const char *base = emitx_identifier(e, want), *s = base;
+  while (e->names[name_slot(e, s)].s) {
+    NameCell *c = &e->names[name_slot(e, base)];
     s = arena_printf(e->cx, &e->cx->scratch, "%s_%u", base, c->next++);
   }
   emitx_reserve(e, s);
   return s;
+}
+
+const char *emitx_name_and(Emit *e, const char *want, const char *suffix) {
+  for (;;) {
+    const char *s = emitx_name(e, want);
+    char *more = arena_printf(e->cx, &e->cx->scratch, "%s%s", s, suffix);
+    if (e->names[name_slot(e, more)].s) continue;
+    emitx_reserve(e, more);
+    return s;
+  }
 }
 
 static bool names_free(Emit *e, const char *base, int64_t n) {
@@ -96,6 +116,13 @@ const char *emitx_names(Emit *e, const char *want, int64_t n) {
     emitx_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base,
                                   k));
   return base;
+}
+
+void emitx_quoted(Emit *e, char c) {
+  if (c == '"' || c == '\\' || c == '?') emitx_printf(e, "\\%c", c);
+  else if (c == '\n') emitx_puts(e, "\\n");
+  else if (c < 32 || c > 126) emitx_printf(e, "\\%03o", (unsigned char)c);
+  else emitx_printf(e, "%c", c);
 }
 
 // ---- constants ----

@@ -125,7 +125,12 @@ int emituse_bits(DType t);  // that an element takes in registers
 // ---- emitx.c ----
 void emitx_puts(Emit *e, const char *s);
 void emitx_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
-const char *emitx_name(Emit *e, const char *want);  // unique identifier
+// A name of the script as an identifier that is none of the compiler's own.
+const char *emitx_identifier(Emit *e, const char *want);
+const char *emitx_name(Emit *e, const char *want);  // a unique one
+// A unique identifier that is one with `suffix` behind it, too.
+const char *emitx_name_and(Emit *e, const char *want, const char *suffix);
+void emitx_quoted(Emit *e, char c);  // a character of a string literal
 void emitx_reserve(Emit *e, const char *s);         // never to be given
 // A name such that name_0 to name_(n-1) are unique identifiers.
 const char *emitx_names(Emit *e, const char *want, int64_t n);

@@ -127,6 +127,20 @@ static int editor_add(lua_State *L) {
   return 0;
 }
 
+// libedit's own settings, $EDITRC or ~/.editrc, if that is a plain file: it
+// would wait for a pipe.
+static void read_settings(EditLine *el) {
+  const char *name = getenv("EDITRC"), *home = getenv("HOME");
+  char path[1024];
+  struct stat st;
+  int n = name && *name ? snprintf(path, sizeof path, "%s", name)
+                        : snprintf(path, sizeof path, "%s/.editrc",
+                                   home ? home : "");
+  if (n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 &&
+      S_ISREG(st.st_mode))
+    el_source(el, path);
+}
+
 // editor() -> an editor, or nil where the terminal is none or unknown.
 static int sys_editor(lua_State *L) {
   const char *term = getenv("TERM");
@@ -152,7 +166,7 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
   el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);
   el_set(e->el, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
-  el_source(e->el, NULL);
+  read_settings(e->el);
   return 1;
 }
 

@@ -6,14 +6,17 @@
 volatile sig_atomic_t signals_asked;
 
 void signals_hold(SigHold *h) {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &interrupt, &h->mask);
-  sigaction(SIGINT, NULL, &h->action);
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGINT);
+  sigaddset(&both, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &both, &h->mask);
+  sigaction(SIGINT, NULL, &h->interrupt);
+  sigaction(SIGTERM, NULL, &h->terminate);
 }
 
 void signals_release(const SigHold *h) {
-  sigaction(SIGINT, &h->action, NULL);
+  sigaction(SIGINT, &h->interrupt, NULL);
+  sigaction(SIGTERM, &h->terminate, NULL);
   pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
 }

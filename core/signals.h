@@ -1,7 +1,7 @@
 // Ctrl-C around code that is not ours. A library that is being compiled with
-// or loaded may have a handler of its own for SIGINT, holds locks in the
-// middle of malloc, and starts threads that a signal could come to: within
-// its calls SIGINT waits, and is answered when they are over.
+// or loaded may have handlers of its own for SIGINT and SIGTERM, holds locks
+// in the middle of malloc, and starts threads that a signal could come to:
+// within its calls both wait, and are answered when they are over.
 //
 // Files that include this define _POSIX_C_SOURCE.
 #ifndef CUTE_SIGNALS_H
@@ -15,12 +15,12 @@ extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {
   sigset_t mask;  // of the thread, as it was
-  struct sigaction action;
+  struct sigaction interrupt, terminate;
 } SigHold;
 
-// Blocks SIGINT in this thread, and in those it starts from now on.
+// Blocks both in this thread, and in those it starts from now on.
 void signals_hold(SigHold *h);
-// Puts back what was: a SIGINT that waited is delivered before this returns.
+// Puts back what was: a signal that waited is delivered before this returns.
 void signals_release(const SigHold *h);
 
 #endif

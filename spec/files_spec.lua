@@ -90,6 +90,24 @@ describe("what is shown of text from outside", function()
     support.remove(dir)
   end)
 
+  it("holds for what --emit prints", function()
+    local dir = support.folder()
+    local path = dir .. "/a\27[31mb.lua"
+    support.write(path, support.read "scripts/copy_basic.lua")
+    support.write(dir .. "/\xff\27[5m.lua", support.read(path))
+    local table_of, complaint = support.run {dir .. "/\xff\27[5m.lua",
+      "--device", "sim", "--m", "64", "--n", "64"}
+    assert.equal("", complaint)
+    assert.truthy(table_of:find("\\xff\\x1b[5m.lua:", 1, true), table_of)
+    for _, kind in ipairs {"ir", "cu"} do
+      local out, err = support.run {path, "--emit", kind}
+      assert.equal("", err)
+      assert.is_nil(out:find "\27")
+      assert.truthy(#out > 200)
+    end
+    support.remove(dir)
+  end)
+
   it("holds for messages that are returned", function()
     local _, why = core.jit_compile("\27[2J", "sm_80\27[2J", {}, true)
     assert.is_nil(why:find "\27", why)
@@ -219,10 +237,10 @@ describe("the history", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  local function talk(steps)
+  local function talk(steps, home)
     table.insert(steps, 1, {"", "> "})
     steps[#steps + 1] = {"\4", ""}
-    return support.terminal(steps, {TERM = "xterm",
+    return support.terminal(steps, {TERM = "xterm", HOME = home,
       XDG_STATE_HOME = dir .. "/state"})
   end
 
@@ -238,9 +256,9 @@ describe("the history", function()
   end)
 
   it("is not waited for", function()
-    sh(("mkdir -p %s/state/cutelua; mkfifo %s/state/cutelua/history")
-      :format(dir, dir))
-    local out, code = talk {{"6 * 7\n", "42\r\n> "}}
+    sh(("mkdir -p %s/state/cutelua; mkfifo %s/state/cutelua/history "
+      .. "%s/.editrc"):format(dir, dir, dir))
+    local out, code = talk({{"6 * 7\n", "42\r\n> "}}, dir)
     assert.truthy(out:find("42\n", 1, true))
     assert.equal(0, code)
   end)

@@ -156,14 +156,42 @@ describe("Ctrl-C", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local path = support.write(dir .. "/s.lua", LONG .. [[
       jit.version()
-      os.execute(("(sleep 0.%s; kill -INT %d) >/dev/null 2>&1 &"):format(
-        arg[1], io.open "/proc/self/stat":read "n"))
+      os.execute(("(sleep 0.%s; kill -%s %d) >/dev/null 2>&1 &"):format(
+        arg[1], arg[2], io.open "/proc/self/stat":read "n"))
       for i = 1, 100 do compile(3000) end]])
     for i = 1, 3 do
-      local _, err, code = support.run({path, ("%03d"):format(i * 50)})
+      local pause = ("%03d"):format(i * 50)
+      local _, err, code = support.run {path, pause, "INT"}
       assert.truthy(err:find("cutelua: interrupted", 1, true), err)
       assert.equal(130, code)
+      _, _, code = support.run {path, pause, "TERM"}
+      assert.equal(128 + 15, code)
     end
+  end)
+
+  it("ends the wait for another process's compile", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local code = [[require "cute.jit".compile('extern "C" __global__ void '
+      .. 'k() {}', {arch = "sm_80"})]]
+    local env = {XDG_CACHE_HOME = dir}
+    support.run({"-e", code}, {env = env})
+    local out = support.exec {"sh", "-c", "ls " .. dir .. "/cutelua/*.jit"}
+    local entry = out:gsub("\n", "")
+    os.remove(entry)
+    local path = support.write(dir .. "/hold.py", [[
+import fcntl, os, signal, subprocess, sys, time
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+p = subprocess.Popen(sys.argv[2:])
+time.sleep(0.5)
+assert p.poll() is None
+p.send_signal(signal.SIGINT)
+sys.exit(p.wait(20))
+]])
+    local _, err, status = support.exec({"python3", path,
+      (entry:gsub("jit$", "lock")), support.program, "-e", code}, {env = env})
+    assert.truthy(err:find("cutelua: interrupted", 1, true), err)
+    assert.equal(130, status)
   end)
 
   it("between two inputs does nothing", function()

@@ -44,13 +44,13 @@ function lib.print_table(rows, indent)
   local width = {}
   for _, row in ipairs(rows) do
     for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(tostring(cell)))
+      width[i] = math.max(width[i] or 0, utf8.len(core.visible(cell)))
     end
   end
   for _, row in ipairs(rows) do
     local cells = {}
     for i, cell in ipairs(row) do
-      local text = tostring(cell)
+      local text = core.visible(cell)
       local pad = (" "):rep(width[i] - utf8.len(text))
       local left = text:find "^[%a_/(]" and i < 3
       cells[i] = left and text .. pad or pad .. text
@@ -182,8 +182,8 @@ end
 --- What --emit asks for: "ir", "cu", "ptx" or "cubin" of a program.
 function lib.emitted(job, program, arch)
   local kind = job.opt.emit
-  if kind == "ir" then return program.ir end
-  if kind == "cu" then return (program:cuda(arch)) end
+  if kind == "ir" then return core.visible(program.ir, true) end
+  if kind == "cu" then return core.visible(program:cuda(arch), true) end
   local out, message = program:compile(arch)
   return lib.must(job, out, message)[kind]
 end

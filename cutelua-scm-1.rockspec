@@ -19,6 +19,7 @@ build = {
       sources = {
         "core/algebra.c",
         "core/alglib.c",
+        "core/arglib.c",
         "core/atom.c",
         "core/atom_copy.c",
         "core/atom_sm70.c",
@@ -111,6 +112,8 @@ build = {
       "lua/cute/algorithm.lua",
     ["cute.arch"] =
       "lua/cute/arch.lua",
+    ["cute.args"] =
+      "lua/cute/args.lua",
     ["cute.atom_meta"] =
       "lua/cute/atom_meta.lua",
     ["cute.bits"] =

@@ -565,7 +565,7 @@ static int l_explain_begin(lua_State *L) {
 
 static int l_explain_end(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Buf *b = luaL_checkudata(L, 1, "cute.explain");
+  Buf *b = face_checkudata(L, 1, "cute.explain");
   if (cx->explain == b) cx->explain = NULL;
   lua_pushlstring(L, b->p ? b->p : "", b->n);
   buf_free(b);
@@ -574,7 +574,7 @@ static int l_explain_end(lua_State *L) {
 
 static int explain_gc(lua_State *L) {
   Ctx *cx = face_ctx(L);
-  Buf *b = luaL_checkudata(L, 1, "cute.explain");
+  Buf *b = face_checkudata(L, 1, "cute.explain");
   if (cx->explain == b) cx->explain = NULL;
   buf_free(b);
   return 0;
@@ -596,38 +596,55 @@ static const char *const methods[] = {
 
 void alglib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"make_layout", l_make_layout}, {"make_ordered_layout", l_ordered},
-    {"make_layout_like", l_like}, {"make_fragment_like", l_fragment_like},
-    {"make_identity_layout", l_identity}, {"make_composed_layout", l_composed},
-    {"make_layout_tv", l_layout_tv}, {"make_layout_image_mask", l_image_mask},
-    {"size", l_size}, {"rank", l_rank}, {"depth", l_depth},
-    {"product", l_size}, {"shape", l_shape}, {"stride", l_stride},
-    {"cosize", l_cosize}, {"coshape", l_coshape},
-    {"max_alignment", l_max_alignment},
-    {"get_swizzle", l_get_swizzle}, {"get_swizzle_portion", l_get_swizzle},
-    {"get_nonswizzle_portion", l_nonswizzle}, {"is_static", l_is_static},
-    {"get_divisibility", l_divisibility}, {"crd2idx", l_crd2idx},
-    {"get_hier_coord", l_hier}, {"get_flat_coord", l_flat},
-    {"get_1d_coord", l_1d}, {"slice_", l_slice}, {"slice", l_slice},
-    {"dice", l_dice}, {"slice_and_offset", l_slice_and_offset},
-    {"domain_offset", l_domain_offset}, {"coalesce", l_coalesce},
-    {"filter", l_filter}, {"right_inverse", l_right_inverse},
-    {"left_inverse", l_left_inverse}, {"nullspace", l_nullspace},
-    {"complement", l_complement}, {"with_shape", l_with_shape},
-    {"max_common_layout", l_max_common_layout},
-    {"max_common_vector", l_max_common_vector},
-    {"domain_distribute", l_domain_distribute},
-    {"composition", l_composition},
-    {"logical_divide", l_logical_divide}, {"zipped_divide", l_zipped_divide},
-    {"tiled_divide", l_tiled_divide}, {"flat_divide", l_flat_divide},
-    {"logical_product", l_logical_product},
-    {"zipped_product", l_zipped_product},
-    {"tiled_product", l_tiled_product}, {"flat_product", l_flat_product},
-    {"tile_unzip", l_tile_unzip},
-    {"blocked_product", l_blocked_product},
-    {"raked_product", l_raked_product}, {"tile_to_shape", l_tile_to_shape},
-    {"ceil_div", l_ceil_div}, {"upcast", l_upcast},
-    {"downcast", l_downcast}, {"recast_layout", l_recast_layout},
+    {"make_layout(shape, stride?, layouts...)", l_make_layout},
+    {"make_ordered_layout(shape, order?)", l_ordered},
+    {"make_layout_like(layout)", l_like},
+    {"make_fragment_like(x, dtype?)", l_fragment_like},
+    {"make_identity_layout(shape)", l_identity},
+    {"make_composed_layout(left, offset, layout)", l_composed},
+    {"make_layout_tv(thr, val)", l_layout_tv},
+    {"make_layout_image_mask(layout, coord, mode)", l_image_mask},
+    {"size(x, modes...)", l_size}, {"rank(x, modes...)", l_rank},
+    {"depth(x, modes...)", l_depth}, {"product(x, modes...)", l_size},
+    {"shape(x, modes...)", l_shape}, {"stride(x, modes...)", l_stride},
+    {"cosize(x, modes...)", l_cosize}, {"coshape(x, modes...)", l_coshape},
+    {"max_alignment(x)", l_max_alignment}, {"get_swizzle(x)", l_get_swizzle},
+    {"get_swizzle_portion(x)", l_get_swizzle},
+    {"get_nonswizzle_portion(x)", l_nonswizzle}, {"is_static(x)", l_is_static},
+    {"get_divisibility(x)", l_divisibility},
+    {"crd2idx(coord, shape, stride?)", l_crd2idx},
+    {"get_hier_coord(layout, offset)", l_hier},
+    {"get_flat_coord(layout, offset)", l_flat},
+    {"get_1d_coord(layout, offset)", l_1d}, {"slice_(src, coord)", l_slice},
+    {"slice(src, coord)", l_slice}, {"dice(src, coord)", l_dice},
+    {"slice_and_offset(coord, layout)", l_slice_and_offset},
+    {"domain_offset(coord, x)", l_domain_offset},
+    {"coalesce(layout, profile?)", l_coalesce},
+    {"filter(layout, profile?)", l_filter},
+    {"right_inverse(layout)", l_right_inverse},
+    {"left_inverse(layout)", l_left_inverse},
+    {"nullspace(layout)", l_nullspace},
+    {"complement(layout, cotarget?)", l_complement},
+    {"with_shape(layout, shape...)", l_with_shape},
+    {"max_common_layout(a, b)", l_max_common_layout},
+    {"max_common_vector(a, b)", l_max_common_vector},
+    {"domain_distribute(shape, n)", l_domain_distribute},
+    {"composition(a, b, c?)", l_composition},
+    {"logical_divide(layout, tiler)", l_logical_divide},
+    {"zipped_divide(layout, tiler)", l_zipped_divide},
+    {"tiled_divide(layout, tiler)", l_tiled_divide},
+    {"flat_divide(layout, tiler)", l_flat_divide},
+    {"logical_product(layout, tiler)", l_logical_product},
+    {"zipped_product(layout, tiler)", l_zipped_product},
+    {"tiled_product(layout, tiler)", l_tiled_product},
+    {"flat_product(layout, tiler)", l_flat_product},
+    {"tile_unzip(layout, tiler)", l_tile_unzip},
+    {"blocked_product(layout, t)", l_blocked_product},
+    {"raked_product(layout, t)", l_raked_product},
+    {"tile_to_shape(block, shape, order?)", l_tile_to_shape},
+    {"ceil_div(shape, tiler)", l_ceil_div}, {"upcast(layout, n)", l_upcast},
+    {"downcast(layout, n)", l_downcast},
+    {"recast_layout(new, old, layout)", l_recast_layout},
     {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
     {NULL, NULL}};
   static const luaL_Reg explain_meta[] = {{"__gc", explain_gc}, {NULL, NULL}};

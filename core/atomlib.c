@@ -158,7 +158,7 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
 static int l_make_mma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   AtomBox b = {.kind = BOX_MMA};
-  b.mma.atom = mma_atom(cx, luaL_checkstring(L, 1));
+  b.mma.atom = mma_atom(cx, face_checkstr(L, 1));
   push_box(L, b);
   return 1;
 }
@@ -166,11 +166,11 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const char *name = luaL_checkstring(L, 1);
+  const char *name = face_checkstr(L, 1);
   DType t = face_check_dtype(L, 2);
   if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");
   else lua_settop(L, 3);
-  lua_Integer bits = luaL_optinteger(L, -1, 0);
+  lua_Integer bits = face_optint(L, -1, 0);
   if (bits < 0 || bits > 1 << 20)
     face_error(L, ERR_ARG, "make_copy_atom: %d bits", (int)bits);
   AtomBox b = {.kind = BOX_COPY};
@@ -463,7 +463,7 @@ static int mma_get_tile_size(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
-  lua_Integer i = luaL_checkinteger(L, 2);
+  lua_Integer i = face_checkint(L, 2);
   if (i < 0 || i > 2) face_argerror(L, 2, "mode 0, 1 or 2 (M, N, K)");
   face_push_dim(L, tiled_mma_tile(cx, &b->mma, (int)i));
   return 1;
@@ -704,18 +704,15 @@ static int l_gemm(lua_State *L) {
 static int l_size(lua_State *L) {
   if (luaL_testudata(L, 1, MT_TILED) && lua_isnoneornil(L, 2))
     return tiled_size(L);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, 1);
-  return 1;
+  return face_previous(L);
 }
 
 // ---- the tables ----
 
 // atom_name("mma" | "copy", i): the name of atom i; nil past the last.
 static int l_atom_name(lua_State *L) {
-  bool mma = strcmp(luaL_checkstring(L, 1), "mma") == 0;
-  lua_Integer i = luaL_checkinteger(L, 2);
+  bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
+  lua_Integer i = face_checkint(L, 2);
   lua_Integer n = mma ? atom_mma_count() : atom_copy_count();
   if (i < 0 || i >= n) lua_pushnil(L);
   else if (mma) lua_pushstring(L, atom_mma((int)i)->name);
@@ -726,8 +723,8 @@ static int l_atom_name(lua_State *L) {
 // fn:check_arch(sm [, "sm_90a"]): raises when fn uses an atom that sm lacks.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
-  tiled_check_arch(cx, face_check_fn(L, 1), (int)luaL_checkinteger(L, 2),
-                   luaL_optstring(L, 3, NULL));
+  tiled_check_arch(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
+                   face_optstr(L, 3, NULL));
   return 0;
 }
 
@@ -746,57 +743,56 @@ static int fn_warnings(lua_State *L) {
 }
 
 static const luaL_Reg funcs[] = {
-  {"make_mma_atom", l_make_mma_atom},
-  {"make_copy_atom", l_make_copy_atom},
-  {"make_tiled_mma", l_make_tiled_mma},
-  {"make_tiled_copy", l_make_tiled_copy},
-  {"make_tiled_copy_tv", l_make_tiled_copy_tv},
-  {"make_cotiled_copy", l_make_cotiled_copy},
-  {"make_tiled_copy_A", l_make_tiled_copy_A},
-  {"make_tiled_copy_B", l_make_tiled_copy_B},
-  {"make_tiled_copy_C", l_make_tiled_copy_C},
-  {"make_tiled_copy_C_atom", l_make_tiled_copy_C_atom},
-  {"make_tiled_copy_S", l_make_tiled_copy_S},
-  {"make_tiled_copy_D", l_make_tiled_copy_D},
-  {"copy", l_copy}, {"copy_atom_call", l_copy}, {"copy_if", l_copy_if},
-  {"autovec_copy", l_autovec_copy}, {"basic_copy", l_basic_copy},
-  {"basic_copy_if", l_basic_copy_if},
-  {"gemm", l_gemm}, {"mma_atom_call", l_gemm},
-  {"atom_name", l_atom_name}, {NULL, NULL}};
+  {"make_mma_atom(name)", l_make_mma_atom},
+  {"make_copy_atom(name, dtype?, bits?)", l_make_copy_atom},
+  {"make_tiled_mma(atom, atom_layout?, permutation?)", l_make_tiled_mma},
+  {"make_tiled_copy(atom, thr_layout, val_layout)", l_make_tiled_copy},
+  {"make_tiled_copy_tv(atom, thr_layout, val_layout)", l_make_tiled_copy_tv},
+  {"make_cotiled_copy(atom, tv, data)", l_make_cotiled_copy},
+  {"make_tiled_copy_A(atom, mma)", l_make_tiled_copy_A},
+  {"make_tiled_copy_B(atom, mma)", l_make_tiled_copy_B},
+  {"make_tiled_copy_C(atom, mma)", l_make_tiled_copy_C},
+  {"make_tiled_copy_C_atom(atom, mma)", l_make_tiled_copy_C_atom},
+  {"make_tiled_copy_S(atom, copy)", l_make_tiled_copy_S},
+  {"make_tiled_copy_D(atom, copy)", l_make_tiled_copy_D},
+  {"copy(atom, src, dst, pred?)", l_copy},
+  {"copy_atom_call(atom, src, dst, pred?)", l_copy},
+  {"copy_if(atom?, pred, src, dst)", l_copy_if},
+  {"autovec_copy(src, dst)", l_autovec_copy},
+  {"basic_copy(src, dst)", l_basic_copy},
+  {"basic_copy_if(pred, src, dst)", l_basic_copy_if},
+  {"gemm(mma, d, a, b, c)", l_gemm}, {"mma_atom_call(mma, d, a, b, c)", l_gemm},
+  {"atom_name(table, i)", l_atom_name}, {NULL, NULL}};
 
 static const luaL_Reg atom_meta[] = {
   {"__index", box_index}, {"__tostring", box_tostring},
-  {"make_fragment_A", mma_make_fragment_A},
-  {"make_fragment_B", mma_make_fragment_B},
-  {"make_fragment_C", mma_make_fragment_C},
-  {NULL, NULL}};
+  {"make_fragment_A(part)", mma_make_fragment_A},
+  {"make_fragment_B(part)", mma_make_fragment_B},
+  {"make_fragment_C(part)", mma_make_fragment_C}, {NULL, NULL}};
 
 // Of tiled operations and their slices alike; the kind is checked.
 static const luaL_Reg tiled_meta[] = {
-  {"size", tiled_size}, {"get_slice", tiled_get_slice},
-  {"get_tile_size", mma_get_tile_size},
-  {"partition_shape_A", mma_partition_shape_A},
-  {"partition_shape_B", mma_partition_shape_B},
-  {"partition_shape_C", mma_partition_shape_C},
-  {"partition_fragment_A", mma_partition_fragment_A},
-  {"partition_fragment_B", mma_partition_fragment_B},
-  {"partition_fragment_C", mma_partition_fragment_C},
-  {"thrfrg_A", mma_thrfrg_A}, {"thrfrg_B", mma_thrfrg_B},
-  {"thrfrg_C", mma_thrfrg_C},
-  {"tidfrg_S", copy_tidfrg_S}, {"tidfrg_D", copy_tidfrg_D},
-  {"retile", slice_retile}, {"retile_S", slice_retile},
-  {"retile_D", slice_retile},
-  {NULL, NULL}};
+  {"size()", tiled_size}, {"get_slice(thread, yz...)", tiled_get_slice},
+  {"get_tile_size(mode)", mma_get_tile_size},
+  {"partition_shape_A(shape)", mma_partition_shape_A},
+  {"partition_shape_B(shape)", mma_partition_shape_B},
+  {"partition_shape_C(shape)", mma_partition_shape_C},
+  {"partition_fragment_A(t)", mma_partition_fragment_A},
+  {"partition_fragment_B(t)", mma_partition_fragment_B},
+  {"partition_fragment_C(t)", mma_partition_fragment_C},
+  {"thrfrg_A(layout)", mma_thrfrg_A}, {"thrfrg_B(layout)", mma_thrfrg_B},
+  {"thrfrg_C(layout)", mma_thrfrg_C}, {"tidfrg_S(layout)", copy_tidfrg_S},
+  {"tidfrg_D(layout)", copy_tidfrg_D}, {"retile(t)", slice_retile},
+  {"retile_S(t)", slice_retile}, {"retile_D(t)", slice_retile}, {NULL, NULL}};
 
 static const luaL_Reg slice_meta[] = {
-  {"partition_A", slice_partition_A}, {"partition_B", slice_partition_B},
-  {"partition_C", slice_partition_C}, {"partition_S", slice_partition_S},
-  {"partition_D", slice_partition_D},
-  {NULL, NULL}};
+  {"partition_A(t)", slice_partition_A}, {"partition_B(t)", slice_partition_B},
+  {"partition_C(t)", slice_partition_C}, {"partition_S(t)", slice_partition_S},
+  {"partition_D(t)", slice_partition_D}, {NULL, NULL}};
 
 void atomlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
-  tensorlib_extend(L, "size", l_size);
+  face_extend(L, "size(x, modes...)", l_size);
   static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
                                      {"warnings", fn_warnings},
                                      {NULL, NULL}};

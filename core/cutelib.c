@@ -40,15 +40,7 @@ Ctx *face_enter(lua_State *L) {
   return cx;
 }
 
-// Arithmetic does not know what it is for: the called function is named.
 static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
-  lua_Debug ar = {0};
-  bool unnamed = kind == ERR_OVERFLOW && !strchr(msg, ':');
-  for (int level = 0; unnamed && !ar.name && level < 3; level++)
-    unnamed = lua_getstack(cx->ud, level, &ar) &&
-              lua_getinfo(cx->ud, "n", &ar);
-  if (unnamed && ar.name)
-    face_error(cx->ud, kind, "%s: %s", ar.name, msg);
   face_error(cx->ud, kind, "%s", msg);
 }
 
@@ -69,14 +61,6 @@ static Ctx *ctx_new(lua_State *L) {
   lua_setmetatable(L, -2);
   lua_setfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   return cx;
-}
-
-void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  Ctx *cx = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  lua_pushlightuserdata(L, cx);
-  luaL_setfuncs(L, regs, 1);
 }
 
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
@@ -153,15 +137,58 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
   abort();
 }
 
+// Is an error of this kind about the call of one function?
+static bool of_a_call(ErrKind kind) {
+  switch (kind) {
+  case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
+  case ERR_LIMIT: case ERR_NAME: case ERR_TYPE: case ERR_SHAPE:
+  case ERR_ALIGN: case ERR_REGS: case ERR_STATIC: case ERR_CLOSED:
+  case ERR_NOTRACE: case ERR_INTRACE: return true;
+  default: return false;
+  }
+}
+
+// Behind "composition: " at the front of msg: the operation that failed may
+// be a step of the one that was called.
+static const char *after_operation(lua_State *L, const char *msg) {
+  size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "_0123456789");
+  if (msg[n] != ':' || msg[n + 1] != ' ') return msg;
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.core");
+  lua_pushlstring(L, msg, n);
+  bool known = lua_rawget(L, -2) == LUA_TFUNCTION;
+  lua_pop(L, 2);
+  return known ? msg + n + 2 : msg;
+}
+
+// Pushes msg, which begins with the public function that users called where
+// it does not name it already.
+static void push_named(lua_State *L, ErrKind kind, const char *msg) {
+  char name[96];
+  if (!of_a_call(kind) || !face_public(L, name) || strstr(msg, name)) {
+    lua_pushstring(L, msg);
+    return;
+  }
+  const char *base = name;
+  for (const char *at = name; *at; at++)
+    if (*at == '.' || *at == ':') base = at + 1;
+  size_t n = strlen(base);
+  if (strncmp(msg, base, n) == 0 && strchr(": ,(", msg[n]))
+    lua_pushfstring(L, "%s%s", name, msg + n);
+  else
+    lua_pushfstring(L, "%s: %s", name, after_operation(L, msg));
+}
+
 void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
   char msg[4096];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(msg, sizeof msg, fmt, ap);
   va_end(ap);
-  luaL_checkstack(L, 8, "error message");
+  luaL_checkstack(L, 16, "error message");
+  push_named(L, kind, msg);
   push_where(L);
-  raise_kinded(L, kind, msg);
+  raise_kinded(L, kind, lua_tostring(L, -2));
 }
 
 void face_error_at(lua_State *L, const char *chunk, int line, ErrKind kind,
@@ -197,38 +224,6 @@ const char *face_typename(lua_State *L, int idx) {
     return strncmp(s, "cute.", 5) == 0 ? s + 5 : s;
   }
   return luaL_typename(L, idx);
-}
-
-// Operators call by names of their own: t[c] = x is 'newindex'.
-static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
-                                    const char *want) {
-  bool set = strcmp(name, "newindex") == 0;
-  const char *got = face_typename(L, arg);
-  if (set && arg == 3)
-    face_error(L, ERR_ARG, "an element was set to a bad value (%s expected, "
-               "got %s)", want, got);
-  if (set || strcmp(name, "index") == 0)
-    face_error(L, ERR_ARG, "bad index (%s expected, got %s)", want, got);
-  face_error(L, ERR_ARG, "bad operand #%d of '%s' (%s expected, got %s)", arg,
-             name, want, got);
-}
-
-void face_argerror(lua_State *L, int arg, const char *want) {
-  lua_Debug ar;
-  const char *name = "?";
-  if (lua_getstack(L, 0, &ar)) {
-    lua_getinfo(L, "n", &ar);
-    if (ar.name) name = ar.name;
-    if (ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0)
-      operand_error(L, arg, name, want);
-    if (ar.namewhat && strcmp(ar.namewhat, "method") == 0 && --arg == 0)
-      face_error(L, ERR_ARG, "calling '%s' on a bad self (%s expected, got %s)",
-                 name, want, face_typename(L, 1));
-  }
-  int at = ar.namewhat && strcmp(ar.namewhat, "method") == 0 ? arg + 1 : arg;
-  face_error(L, ERR_ARG, "bad argument #%d to '%s' (%s expected, got %s)", arg,
-             name, want,
-             lua_isnone(L, at) ? "no value" : face_typename(L, at));
 }
 
 // ---- fields of tables ----
@@ -274,7 +269,7 @@ static int dtype_tostring(lua_State *L) {
 
 static int dtype_index(lua_State *L) {
   DType t = *(DType *)lua_touserdata(L, 1);
-  const char *k = luaL_checkstring(L, 2);
+  const char *k = face_checkstr(L, 2);
   if (strcmp(k, "bits") == 0 || strcmp(k, "width") == 0)
     lua_pushinteger(L, dtype_bits(t));
   else if (strcmp(k, "name") == 0)
@@ -338,8 +333,8 @@ static void kinds_open(lua_State *L) {
 
 // fail(kind, message): raises from Lua modules as the C faces do.
 static int l_fail(lua_State *L) {
-  const char *kind = luaL_checkstring(L, 1);
-  const char *msg = luaL_checkstring(L, 2);
+  const char *kind = face_checkstr(L, 1);
+  const char *msg = face_checkstr(L, 2);
   for (int k = 0; k < ERR_COUNT; k++)
     if (strcmp(err_name((ErrKind)k), kind) == 0)
       face_error(L, (ErrKind)k, "%s", msg);
@@ -347,7 +342,7 @@ static int l_fail(lua_State *L) {
 }
 
 static int l_typename(lua_State *L) {
-  luaL_checkany(L, 1);
+  face_checkany(L, 1);
   lua_pushstring(L, face_typename(L, 1));
   return 1;
 }
@@ -377,6 +372,7 @@ int luaopen_cute_core(lua_State *L) {
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, "cute.core");
+  arglib_open(L);
   cutelib_open(L);
   filelib_open(L);
   layoutlib_open(L);

@@ -118,8 +118,8 @@ Ref dim_asref(Ctx *cx, Dim d) {
   case T_DYN: return dim_getref(d);
   case T_ANY: case T_TUP: case T_BASIS: case T_BASISREF: case T_LAYOUT:
     ctx_fail(cx, ERR_ARG, "an integer is needed here, not %s",
-             TAG(d) == T_ANY ? "`_`" : TAG(d) == T_TUP ? "a tuple"
-             : TAG(d) == T_LAYOUT ? "a layout" : "a basis");
+             TAG(d) == T_TUP ? "a tuple" : TAG(d) == T_LAYOUT ? "a layout"
+             : tup_text(cx, &d));
   default:
     return ir_int(cx, fn_of(cx), d.w == (int32_t)d.w ? DT_I32 : DT_I64, d.w);
   }

@@ -22,6 +22,7 @@
 EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
 // Registry: each opens its part into the table on top of the stack.
+void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
 void layoutlib_open(lua_State *L);
@@ -39,8 +40,17 @@ Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).
 Ctx *face_ctx(lua_State *L);
 
-// Sets functions into the table on top, each with the Ctx as upvalue 1.
+// Sets functions into the table on top, each with the Ctx as upvalue 1. A
+// row's name with parameters, "size(layout, modes...)", makes a public one:
+// see arglib.c.
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
+// The same for one function; pops its own upvalue (OWN) from the top.
+void face_setfunc(lua_State *L, const char *sig, lua_CFunction f);
+#define OWN lua_upvalueindex(3)
+// A public function in front of the one of the same name, which it calls, with
+// the arguments as they stand, by `return face_previous(L)`.
+void face_extend(lua_State *L, const char *sig, lua_CFunction f);
+int face_previous(lua_State *L);
 // Makes metatable `tname` (left on the stack) with these functions; methods
 // are also reachable through __index unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
@@ -54,8 +64,23 @@ _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
 _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
                              ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(5, 6);
-// "bad argument #2 to 'composition' (layout expected, got nil)".
+// "bad argument #2 to 'cute.composition' (layout expected, got nil)".
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
+// Pushes the value at idx as users would write it, shortened.
+const char *face_show(lua_State *L, int idx);
+// The public function that users called, "cute.size"; NULL: none.
+const char *face_public(lua_State *L, char name[96]);
+// Arguments of basic types; numbers are never taken from strings.
+int64_t face_checkint(lua_State *L, int idx);
+double face_checknum(lua_State *L, int idx);
+const char *face_checkstr(lua_State *L, int idx);
+const char *face_checklstr(lua_State *L, int idx, size_t *n);
+void face_checktype(lua_State *L, int idx, int type);
+int64_t face_optint(lua_State *L, int idx, int64_t otherwise);
+double face_optnum(lua_State *L, int idx, double otherwise);
+const char *face_optstr(lua_State *L, int idx, const char *otherwise);
+void *face_checkudata(lua_State *L, int idx, const char *tname);
+void face_checkany(lua_State *L, int idx);
 // For the world's failures: pushes nil and "msg [kind]"; returns 2.
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 

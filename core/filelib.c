@@ -16,7 +16,7 @@
 // ---- handles of the io library ----
 
 static int stream_close(lua_State *L) {
-  luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
@@ -54,7 +54,7 @@ static int failed(lua_State *L, int e) {
 // read as they come, but with `private` only a plain file is opened, without
 // waiting, and one that others can read is mended.
 static int l_open_input(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2);
   struct stat st;
   luaL_Stream *s = push_stream(L);
@@ -77,7 +77,7 @@ static int l_open_input(lua_State *L) {
 // followed; nil, reason
 static int l_file_kind(lua_State *L) {
   struct stat st;
-  if (stat(luaL_checkstring(L, 1), &st) != 0) return failed(L, errno);
+  if (stat(face_checkstr(L, 1), &st) != 0) return failed(L, errno);
   mode_t m = st.st_mode;
   lua_pushstring(L, S_ISREG(m) ? "file" : S_ISDIR(m) ? "folder"
                   : S_ISCHR(m) || S_ISBLK(m) ? "device" : "pipe");
@@ -102,7 +102,7 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 // reason. The new file has the mode of the one it is to replace; `private`:
 // 0600.
 static int l_open_aside(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2);
   char target[PATH_MAX], aside[PATH_MAX + 32];
   struct stat st;

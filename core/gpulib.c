@@ -40,7 +40,7 @@ static Gpu *check_gpu(lua_State *L, int idx) {
 
 // gpu_open([ordinal]): the one object of that GPU, or nil, message.
 static int l_gpu_open(lua_State *L) {
-  lua_Integer n = luaL_optinteger(L, 1, 0);
+  lua_Integer n = face_optint(L, 1, 0);
   if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
   luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
   if (lua_rawgeti(L, -1, n + 1) == LUA_TUSERDATA) return 1;
@@ -192,7 +192,7 @@ static GpuStream *opt_stream(lua_State *L, int idx) {
 static int devbuf_l_memset(lua_State *L) {
   DevBuf *b = check_devbuf(L, 1);
   Why w;
-  lua_Integer byte = luaL_checkinteger(L, 2);
+  lua_Integer byte = face_checkint(L, 2);
   return done(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
                 &w);
 }
@@ -209,7 +209,7 @@ static int devbuf_l_copy(lua_State *L) {
 
 static int devbuf_index(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  const char *k = luaL_checkstring(L, 2);
+  const char *k = face_checkstr(L, 2);
   if (strcmp(k, "dtype") == 0) {
     face_push_dtype(L, b->t);
   } else if (strcmp(k, "count") == 0) {
@@ -303,10 +303,10 @@ static int event_elapsed(lua_State *L) {
 static int gpu_load(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
   size_t n;
-  const char *cubin = luaL_checklstring(L, 2, &n);
-  const char *name = luaL_checkstring(L, 3);
+  const char *cubin = face_checklstr(L, 2, &n);
+  const char *name = face_checkstr(L, 3);
   if (n < 64) face_argerror(L, 2, "CUBIN");
-  lua_Integer params = luaL_optinteger(L, 4, -1);
+  lua_Integer params = face_optint(L, 4, -1);
   GpuFn *f = new_object(L, sizeof *f);
   f->closed = true;
   f->gpu = g;
@@ -397,7 +397,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
   size_t size = 8;
   if (face_test(L, at + 1, MT_DEVBUF)) {
     *buf = check_devbuf(L, at + 1);
-    uint64_t p = (*buf)->ptr + (uint64_t)luaL_checkinteger(L, at + 2);
+    uint64_t p = (*buf)->ptr + (uint64_t)face_checkint(L, at + 2);
     if (to) memcpy(to, &p, 8);
   } else {
     DType t = face_check_dtype(L, at + 1);
@@ -409,7 +409,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
     uint64_t bits = wide ? (uint64_t)lua_tointeger(L, at + 2)
                   : dtype_from_double(t, lua_isboolean(L, at + 2)
                                            ? lua_toboolean(L, at + 2)
-                                           : luaL_checknumber(L, at + 2));
+                                           : face_checknum(L, at + 2));
     if (to) dtype_store(t, to, 0, bits);
   }
   lua_settop(L, at);
@@ -470,13 +470,13 @@ static Prepared *new_prepared(lua_State *L, GpuFn *f) {
 // pdl =}: everything checked and packed, so that launch is one call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   if (lua_getfield(L, 2, "args") == LUA_TNIL) {
     lua_newtable(L);
     lua_replace(L, 3);
   }
-  luaL_checktype(L, 3, LUA_TTABLE);
+  face_checktype(L, 3, LUA_TTABLE);
   lua_newtable(L);  // 4: keeps the arguments, whatever becomes of args
   for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
     lua_geti(L, 3, i);
@@ -493,7 +493,7 @@ static int fn_prepare(lua_State *L) {
   get_extents(L, "block", l->block, 0);
   get_extents(L, "cluster", l->cluster, 1);
   lua_getfield(L, 2, "smem");
-  lua_Integer smem = luaL_optinteger(L, -1, 0);
+  lua_Integer smem = face_optint(L, -1, 0);
   if (smem < 0 || smem > INT32_MAX)
     face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
   l->smem = (unsigned)smem;
@@ -514,15 +514,15 @@ static int fn_prepare(lua_State *L) {
 }
 
 static int launch_run(lua_State *L) {
-  Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
+  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
   Why w;
   return done(L, gpulaunch_run(&p->l, 1, &w), &w);
 }
 
 static int launch_n(lua_State *L) {
-  Prepared *p = luaL_checkudata(L, 1, MT_LAUNCH);
+  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
   Why w;
-  int n = (int)luaL_checkinteger(L, 2);
+  int n = (int)face_checkint(L, 2);
   return done(L, gpulaunch_run(&p->l, n, &w), &w);
 }
 
@@ -554,7 +554,7 @@ static int field_extent(lua_State *L, const char *name) {
 
 static BlasSpec check_spec(lua_State *L) {
   BlasSpec s;
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   memset(&s, 0, sizeof s);
   s.m = field_extent(L, "m");
   s.n = field_extent(L, "n");
@@ -569,7 +569,7 @@ static BlasSpec check_spec(lua_State *L) {
   lua_getfield(L, 2, "tf32");
   s.tf32 = lua_toboolean(L, -1);
   lua_getfield(L, 2, "layout");
-  const char *layout = luaL_optstring(L, -1, "tn");
+  const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
     face_error(L, ERR_ARG, "layout is '%s', not tn, nt, nn or tt", layout);
   s.a_m = layout[0] == 'n';
@@ -622,8 +622,8 @@ static int gpu_cublaslt(lua_State *L) {
   Why w;
   lua_getfield(L, 2, "algos");
   lua_getfield(L, 2, "workspace");
-  lua_Integer max = luaL_optinteger(L, 3, 32);
-  lua_Integer bytes = luaL_optinteger(L, 4, 64 << 20);
+  lua_Integer max = face_optint(L, 3, 32);
+  lua_Integer bytes = face_optint(L, 4, 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
   lua_settop(L, 2);
@@ -644,20 +644,20 @@ static int gpu_cublaslt(lua_State *L) {
 }
 
 static int blas_run(lua_State *L) {
-  BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
+  BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
   Why w;
   return done(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
 }
 
 static int blas_run_n(lua_State *L) {
-  BlasGemm *g = luaL_checkudata(L, 1, MT_BLAS);
+  BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
   Why w;
-  int n = (int)luaL_checkinteger(L, 2);
+  int n = (int)face_checkint(L, 2);
   return done(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
 }
 
 static int blas_close(lua_State *L) {
-  blas_gemm_close(luaL_checkudata(L, 1, MT_BLAS));
+  blas_gemm_close(face_checkudata(L, 1, MT_BLAS));
   return 0;
 }
 
@@ -678,33 +678,37 @@ static void newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
 
 void gpulib_open(lua_State *L) {
   static const luaL_Reg gpu[] = {
-    {"info", gpu_info}, {"alive", gpu_alive}, {"sync", gpu_l_sync},
-    {"free_memory", gpu_l_free},
-    {"buffer", gpu_buffer}, {"stream", gpu_stream}, {"event", gpu_event},
-    {"load", gpu_load}, {"cublas", gpu_cublas}, {"cublaslt", gpu_cublaslt},
-    {"cublas_version", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
+    {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
+    {"free_memory()", gpu_l_free}, {"buffer(dtype, count?)", gpu_buffer},
+    {"stream()", gpu_stream}, {"event()", gpu_event},
+    {"load(cubin, name, parameters?)", gpu_load},
+    {"cublas(options)", gpu_cublas}, {"cublaslt(options)", gpu_cublaslt},
+    {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
   static const luaL_Reg devbuf[] = {
-    {"upload", devbuf_l_upload}, {"download", devbuf_l_download},
-    {"memset", devbuf_l_memset}, {"copy", devbuf_l_copy},
-    {"close", devbuf_l_close}, {"__gc", devbuf_l_close},
-    {"__close", devbuf_l_close}, {"__index", devbuf_index},
-    {"__tostring", devbuf_tostring}, {NULL, NULL}};
+    {"upload(buffer)", devbuf_l_upload},
+    {"download(buffer?)", devbuf_l_download},
+    {"memset(byte, stream?)", devbuf_l_memset},
+    {"copy(source, stream?)", devbuf_l_copy}, {"close()", devbuf_l_close},
+    {"__gc", devbuf_l_close}, {"__close", devbuf_l_close},
+    {"__index", devbuf_index}, {"__tostring", devbuf_tostring}, {NULL, NULL}};
   static const luaL_Reg stream[] = {
-    {"sync", stream_sync}, {"close", stream_close}, {"__gc", stream_close},
+    {"sync()", stream_sync}, {"close()", stream_close}, {"__gc", stream_close},
     {"__close", stream_close}, {NULL, NULL}};
   static const luaL_Reg event[] = {
-    {"record", event_record}, {"sync", event_sync}, {"elapsed", event_elapsed},
-    {"close", event_close}, {"__gc", event_close}, {"__close", event_close},
-    {NULL, NULL}};
+    {"record(stream?)", event_record}, {"sync()", event_sync},
+    {"elapsed(to)", event_elapsed}, {"close()", event_close},
+    {"__gc", event_close}, {"__close", event_close}, {NULL, NULL}};
   static const luaL_Reg fn[] = {
-    {"attributes", fn_attributes}, {"prepare", fn_prepare},
-    {"close", fn_close}, {"__gc", fn_close}, {"__close", fn_close},
+    {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
+    {"close()", fn_close}, {"__gc", fn_close}, {"__close", fn_close},
     {NULL, NULL}};
   static const luaL_Reg launch[] = {
-    {"launch", launch_run}, {"launch_n", launch_n}, {NULL, NULL}};
+    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n},
+    {NULL, NULL}};
   static const luaL_Reg blas[] = {
-    {"launch", blas_run}, {"launch_n", blas_run_n}, {"close", blas_close},
-    {"__gc", blas_close}, {"__close", blas_close}, {NULL, NULL}};
+    {"launch(stream?)", blas_run}, {"launch_n(n, stream?)", blas_run_n},
+    {"close()", blas_close}, {"__gc", blas_close}, {"__close", blas_close},
+    {NULL, NULL}};
   static const luaL_Reg funcs[] = {{"gpu_open", l_gpu_open}, {NULL, NULL}};
   newtype(L, MT_GPU, gpu);
   newtype(L, MT_DEVBUF, devbuf);

@@ -161,10 +161,7 @@ static int like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t;
   if (cx->fn || !face_test_tensor(L, 1, &t)) {  // as it was before
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return 1;
+    return face_previous(L);
   }
   DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);
   if (!xi) lua_pushinteger(L, number);
@@ -180,9 +177,9 @@ static int l_zeros_like(lua_State *L) { return like(L, 0, 0, 2); }
 static int l_ones_like(lua_State *L) { return like(L, 0, 1, 2); }
 
 void hostlib_extend(lua_State *L) {
-  tensorlib_extend(L, "full_like", l_full_like);
-  tensorlib_extend(L, "zeros_like", l_zeros_like);
-  tensorlib_extend(L, "ones_like", l_ones_like);
+  face_extend(L, "full_like(x, value, dtype?)", l_full_like);
+  face_extend(L, "zeros_like(x, dtype?)", l_zeros_like);
+  face_extend(L, "ones_like(x, dtype?)", l_ones_like);
 }
 
 // The shape of nested tables: the first entry of each level tells.
@@ -230,7 +227,7 @@ static void read_nested(Nest *n, size_t level) {
 // tensor(nested tables [, dtype]): f32 unless told otherwise.
 static int l_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
-  luaL_checktype(L, 1, LUA_TTABLE);
+  face_checktype(L, 1, LUA_TTABLE);
   DType t = lua_isnoneornil(L, 2) ? DT_F32 : face_check_dtype(L, 2);
   Tup shape = nested_shape(cx, L, 1);
   HostBuf *b = push_new(cx, L, t, layout_compact_right(cx, shape));
@@ -302,10 +299,10 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   if (!lua_istable(L, 2)) return def;
   int64_t v = def;
   if (lua_getfield(L, 2, key) == LUA_TTABLE) {
-    if (lua_geti(L, -1, mode + 1) != LUA_TNIL) v = luaL_checkinteger(L, -1);
+    if (lua_geti(L, -1, mode + 1) != LUA_TNIL) v = face_checkint(L, -1);
     lua_pop(L, 1);
   } else if (!lua_isnil(L, -1)) {
-    v = luaL_checkinteger(L, -1);
+    v = face_checkint(L, -1);
   }
   lua_pop(L, 1);
   return v;
@@ -313,7 +310,7 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
 
 static void check_options(lua_State *L, const char *const *keys) {
   if (lua_isnoneornil(L, 2)) return;
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
     const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
     int i = 0;
@@ -412,13 +409,13 @@ static int tensor_mark_compact(lua_State *L) {
 }
 
 const luaL_Reg hostlib_methods[] = {
-  {"mark_layout_dynamic", tensor_mark_layout},
-  {"mark_compact_shape_dynamic", tensor_mark_compact},
-  {NULL, NULL}};
+  {"mark_layout_dynamic(opts?)", tensor_mark_layout},
+  {"mark_compact_shape_dynamic(opts)", tensor_mark_compact}, {NULL, NULL}};
 
 void hostlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"tensor", l_tensor}, {"zeros", l_zeros}, {"empty", l_empty},
-    {"ones", l_ones}, {NULL, NULL}};
+    {"tensor(values, dtype?)", l_tensor}, {"zeros(shape, dtype)", l_zeros},
+    {"empty(shape, dtype)", l_empty}, {"ones(shape, dtype)", l_ones},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -37,8 +37,8 @@ static IntrinId find_row(lua_State *L, const char *name, const DType *t,
 // intrin(name, immediate, operands...) -> value
 static int l_intrin(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const char *name = luaL_checkstring(L, 1);
-  int64_t imm = luaL_checkinteger(L, 2);
+  const char *name = face_checkstr(L, 1);
+  int64_t imm = face_checkint(L, 2);
   int n = lua_gettop(L) - 2;
   Fn *fn = face_tracing(cx, L, name);
   DType t[3] = {DT_NONE, DT_NONE, DT_NONE};
@@ -101,7 +101,7 @@ static bool as_bits(int64_t kind, DType t) {
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
-  lua_Integer kind = luaL_checkinteger(L, 1);
+  lua_Integer kind = face_checkint(L, 1);
   Place p = check_place(cx, L, 2, DT_NONE);
   DType t = p.type;
   bool swap = as_bits(kind, t);
@@ -116,7 +116,7 @@ static int l_atomic(lua_State *L) {
     if (cmp) cmp = ir_bitcast(cx, fn, p.type, cmp);
   }
   Ins i = {.op = OP_ATOMIC, .type = (uint8_t)p.type, .imm = kind,
-           .flags = (uint16_t)luaL_optinteger(L, 5, 0),
+           .flags = (uint16_t)face_optint(L, 5, 0),
            .a = {p.mem, p.off, v}};
   if (cmp) {
     i.ext = ir_ext(cx, fn, &cmp, 1);
@@ -134,7 +134,7 @@ static int l_access_load(lua_State *L) {
   DType t = lua_isnoneornil(L, 2) ? DT_NONE : face_check_dtype(L, 2);
   Place p = check_place(cx, L, 1, t);
   Ins i = {.op = OP_LD, .type = (uint8_t)p.type, .a = {p.mem, p.off, 0},
-           .flags = (uint16_t)luaL_optinteger(L, 3, 0)};
+           .flags = (uint16_t)face_optint(L, 3, 0)};
   face_push_value(L, ir_emit(cx, fn, i));
   return 1;
 }
@@ -146,7 +146,7 @@ static int l_access_store(lua_State *L) {
   Place p = check_place(cx, L, 1, DT_NONE);
   Ref v = face_check_value(cx, L, 2, p.type);
   Ins i = {.op = OP_ST, .a = {p.mem, p.off, v},
-           .flags = (uint16_t)luaL_optinteger(L, 3, 0)};
+           .flags = (uint16_t)face_optint(L, 3, 0)};
   ir_emit(cx, fn, i);
   return 0;
 }
@@ -236,7 +236,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.printf");
-  const char *s = luaL_checkstring(L, 1);
+  const char *s = face_checkstr(L, 1);
   int n = lua_gettop(L) - 1;
   if (n > MAX_VALUES)
     face_error(L, ERR_LIMIT, "printf of %d values (at most %d)", n,
@@ -261,7 +261,8 @@ static int l_trap(lua_State *L) {
   Fn *fn = face_tracing(cx, L, "assert_");
   size_t n;
   Ref c = face_check_value(cx, L, 1, DT_BOOL);
-  const char *s = luaL_optlstring(L, 2, "", &n);
+  const char *s = lua_isnoneornil(L, 2) ? (n = 0, "")
+                                        : face_checklstr(L, 2, &n);
   ir_emit(cx, fn, (Ins){.op = OP_TRAP, .a = {c, 0, 0},
                         .imm = n ? ir_text(cx, fn, s, n) : 0});
   return 0;
@@ -274,8 +275,8 @@ static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");
   size_t len;
-  const char *s = luaL_checklstring(L, 1, &len);
-  lua_Integer outs = luaL_checkinteger(L, 2);
+  const char *s = face_checklstr(L, 1, &len);
+  lua_Integer outs = face_checkint(L, 2);
   int n = lua_gettop(L) - 2;
   if (n > MAX_VALUES)
     face_error(L, ERR_LIMIT, "inline_ptx with %d operands (at most %d)", n,
@@ -291,7 +292,7 @@ static int l_inline_ptx(lua_State *L) {
 
 // smem_budget(sm) -> bytes of shared memory that a block may have
 static int l_smem_budget(lua_State *L) {
-  lua_pushinteger(L, tensor_smem_budget((int)luaL_checkinteger(L, 1)));
+  lua_pushinteger(L, tensor_smem_budget((int)face_checkint(L, 1)));
   return 1;
 }
 
@@ -328,9 +329,9 @@ static int l_intrinsics(lua_State *L) {
 
 void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"intrin", l_intrin}, {"atomic", l_atomic},
-    {"access_load", l_access_load}, {"access_store", l_access_store},
-    {"printf", l_printf}, {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
+    {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
+    {"access_store", l_access_store}, {"printf(format, values...)", l_printf},
+    {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
     {"smem_budget", l_smem_budget}, {"ops", l_ops},
     {"intrinsics", l_intrinsics}, {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -117,9 +117,9 @@ static bool is_entry(lua_State *L, lua_Integer i) {
 // Pushes list `name` of the table at 1; the count of its entries.
 static lua_Integer push_list(lua_State *L, const char *name) {
   lua_getfield(L, 1, name);
-  luaL_checktype(L, -1, LUA_TTABLE);
+  face_checktype(L, -1, LUA_TTABLE);
   lua_getfield(L, -1, "n");
-  lua_Integer n = luaL_checkinteger(L, -1);
+  lua_Integer n = face_checkint(L, -1);
   lua_pop(L, 1);
   return n;
 }
@@ -250,7 +250,7 @@ static bool same_elements(lua_State *L) {
 
 // unchanged(read) -> bool: is all that cute.reach noted as it was?
 static int l_unchanged(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  face_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   bool same = same_upvalues(L);
   lua_settop(L, 1);
@@ -428,7 +428,7 @@ static int group_spans(const Span *s, size_t n, int *group) {
 static int l_param_overlaps(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_getfield(L, 1, "n");
-  size_t n = (size_t)luaL_checkinteger(L, -1), spans = 0;
+  size_t n = (size_t)face_checkint(L, -1), spans = 0;
   lua_pop(L, 1);
   Span *s = NEW(cx, Span, n + 1);
   int *group = NEW(cx, int, n + 1);
@@ -458,8 +458,8 @@ static int l_param_overlaps(lua_State *L) {
 static int l_param_leaf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  bool shape = strcmp(luaL_checkstring(L, 2), "shape") == 0;
-  lua_Integer i = luaL_checkinteger(L, 3);
+  bool shape = strcmp(face_checkstr(L, 2), "shape") == 0;
+  lua_Integer i = face_checkint(L, 3);
   size_t n = tup_leaves(t.l.shape);
   if (i < 0 || (size_t)i >= n)
     face_error(L, ERR_ARG, "no leaf %lld in %d", (long long)i, (int)n);
@@ -510,7 +510,7 @@ void kernlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"param_key", l_param_key}, {"unchanged", l_unchanged},
     {"param_overlaps", l_param_overlaps}, {"param_leaf", l_param_leaf},
-    {"param_memory", l_param_memory}, {"on_device", l_on_device},
-    {NULL, NULL}};
+    {"param_memory", l_param_memory},
+    {"on_device(tensor, memory)", l_on_device}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

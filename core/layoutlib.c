@@ -217,8 +217,8 @@ static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts) {
   else if (lua_type(L, idx) == LUA_TTABLE)
     build_table(cx, L, idx, b, layouts);
   else
-    face_error(L, ERR_ARG, "a tuple holds integers and tuples, not a %s",
-               face_typename(L, idx));
+    face_error(L, ERR_ARG, "a tuple holds integers and tuples, not %s",
+               face_show(L, idx));
 }
 
 Tup face_check_tup(Ctx *cx, lua_State *L, int idx) {
@@ -325,7 +325,7 @@ int64_t laylib_int(lua_State *L, int idx) {
 int laylib_mode(lua_State *L, int idx) {
   int64_t v = laylib_int(L, idx);
   if (v < 0 || v > TUP_RANK_MAX)
-    face_error(L, ERR_ARG, "no mode %d: modes count from 0", (int)v);
+    face_error(L, ERR_ARG, "no mode %lld: modes count from 0", (long long)v);
   return (int)v;
 }
 
@@ -353,6 +353,8 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
 
 Tup laylib_coord(Ctx *cx, lua_State *L, int first) {
   int top = lua_gettop(L);
+  if (top < first && face_public(L, (char[96]){0}))
+    face_argerror(L, first, "integer or tuple");
   if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
   TupB b = {0};
   if (top == first) {
@@ -392,7 +394,7 @@ Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx) {
         face_error(L, ERR_ARG, "entry %d of a tiler of %d is nil", i + 1, n);
       if (!tiler_entry(L))
         face_error(L, ERR_ARG, "a tiler holds layouts, integers, `_` and "
-                   "tuples of these, not a %s", face_typename(L, -1));
+                   "tuples of these, not %s", face_show(L, -1));
       m[i] = laylib_tiler(cx, L, lua_gettop(L));
       lua_pop(L, 1);
     }
@@ -625,7 +627,7 @@ static int const_call(lua_State *L) {
 
 static int const_index(lua_State *L) {
   ConstBox *b = laylib_const(L, 1);
-  const char *k = luaL_checkstring(L, 2);
+  const char *k = face_checkstr(L, 2);
   if (!b) face_argerror(L, 1, "constant");
   lua_pushnil(L);
   if (b->kind == CONST_BASIS && strcmp(k, "value") == 0) {
@@ -702,9 +704,8 @@ static int l_arithmetic(lua_State *L) {
 }
 
 static int l_basis_value(lua_State *L) {
-  Ctx *cx = face_enter(L);
   Dim d;
-  if (!face_test_dim(cx, L, 1, &d)) face_argerror(L, 1, "basis");
+  if (!face_test_dim(face_enter(L), L, 1, &d)) face_argerror(L, 1, "basis");
   face_push_dim(L, dim_basis_value(d));
   return 1;
 }
@@ -844,7 +845,7 @@ static void types_open(lua_State *L) {
   static const luaL_Reg layout_meta[] = {
     {"__call", layout_call}, {"__tostring", layout_tostring},
     {"__eq", layout_leq}, {"__newindex", layout_newindex},
-    {"__concat", any_concat}, {"equals", layout_lequals}, {NULL, NULL}};
+    {"__concat", any_concat}, {"equals(other)", layout_lequals}, {NULL, NULL}};
   static const luaL_Reg const_meta[] = {
     {"__call", const_call}, {"__tostring", const_tostring},
     {"__eq", const_eq}, {"__mul", const_mul}, {"__add", any_add},
@@ -885,10 +886,11 @@ static void constants_open(lua_State *L) {
 
 void layoutlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"layout", l_layout}, {"parse", l_parse}, {"tuple", l_tuple},
-    {"make_swizzle", l_swizzle}, {"Swizzle", l_swizzle}, {"E", l_basis},
-    {"ScaledBasis", l_scaled}, {"ArithmeticTuple", l_arithmetic},
-    {"basis_value", l_basis_value}, {"basis_get", l_basis_get},
+    {"layout(text)", l_layout}, {"parse(text)", l_parse}, {"tuple(t)", l_tuple},
+    {"make_swizzle(b, m, s?)", l_swizzle}, {"Swizzle(b, m, s?)", l_swizzle},
+    {"E(modes...)", l_basis}, {"ScaledBasis(value, modes...)", l_scaled},
+    {"ArithmeticTuple(values...)", l_arithmetic},
+    {"basis_value(e)", l_basis_value}, {"basis_get(e, t)", l_basis_get},
     {NULL, NULL}};
   types_open(L);
   face_setfuncs(L, funcs);

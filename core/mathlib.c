@@ -1,6 +1,7 @@
 // Element-wise functions of vectors, traced scalars and plain Lua numbers
 // alike: the float functions of ir.h, max, min, where and their kin.
 #include <math.h>
+#include <stdio.h>
 
 #include "veclib.h"
 
@@ -49,15 +50,15 @@ static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   return 1;
 }
 
-// Upvalue 2: the MathFn.
+// OWN: the MathFn.
 static int l_math(lua_State *L) {
   Ctx *cx = face_enter(L);
-  MathFn f = (MathFn)lua_tointeger(L, lua_upvalueindex(2));
+  MathFn f = (MathFn)lua_tointeger(L, OWN);
   int n = math_arity(f);
   if (veclib_any_traced(L, 1, n)) return math_traced(L, cx, f, n);
-  double x = luaL_checknumber(L, 1);
+  double x = face_checknum(L, 1);
   lua_pushnumber(L, n == 1 ? maths[f].f1(x)
-                           : maths[f].f2(x, luaL_checknumber(L, 2)));
+                           : maths[f].f2(x, face_checknum(L, 2)));
   return 1;
 }
 
@@ -66,8 +67,8 @@ static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   a = lua_absindex(L, a);
   b = lua_absindex(L, b);
   if (!veclib_any_traced(L, a, 1) && !veclib_any_traced(L, b, 1)) {
-    luaL_checknumber(L, a);
-    luaL_checknumber(L, b);
+    face_checknum(L, a);
+    face_checknum(L, b);
     bool less = lua_compare(L, a, b, LUA_OPLT);
     lua_pushvalue(L, less == (op == OP_MIN) ? a : b);
     return;
@@ -78,18 +79,13 @@ static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   veclib_map(L, cx, &o, o.type, veclib_apply2, (int)op);
 }
 
-// max(a, b, ...); of one tuple: what had the name before (upvalue 2).
+// max(a, b, ...); of one tuple: what had the name before.
 static int pick_all(lua_State *L, Op op) {
   int n = lua_gettop(L);
-  if (n <= 1 && !veclib_any_traced(L, 1, n) && !lua_isnumber(L, 1) &&
-      !lua_isnil(L, lua_upvalueindex(2))) {
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_insert(L, 1);
-    lua_call(L, n, LUA_MULTRET);
-    return lua_gettop(L);
-  }
-  Ctx *cx = face_enter(L);
   if (n == 0) face_argerror(L, 1, "number, traced value or vector");
+  if (n == 1 && !veclib_any_traced(L, 1, n) && !lua_isnumber(L, 1))
+    return face_previous(L);
+  Ctx *cx = face_enter(L);
   lua_pushvalue(L, 1);
   for (int i = 2; i <= n; i++) pick(L, cx, -1, i, op);
   return 1;
@@ -108,7 +104,7 @@ static int l_abs(lua_State *L) {
     lua_Integer v = lua_tointeger(L, 1);
     lua_pushinteger(L, v < 0 ? -v : v);
   } else {
-    lua_pushnumber(L, fabs(luaL_checknumber(L, 1)));
+    lua_pushnumber(L, fabs(face_checknum(L, 1)));
   }
   return 1;
 }
@@ -124,8 +120,8 @@ static int l_fma(lua_State *L) {
     Operands a = veclib_operands(cx, L, 1, 3);
     return veclib_map(L, cx, &a, veclib_float(a.type), apply3, OP_FMA);
   }
-  lua_pushnumber(L, fma(luaL_checknumber(L, 1), luaL_checknumber(L, 2),
-                        luaL_checknumber(L, 3)));
+  lua_pushnumber(L, fma(face_checknum(L, 1), face_checknum(L, 2),
+                        face_checknum(L, 3)));
   return 1;
 }
 
@@ -133,13 +129,8 @@ static int l_fma(lua_State *L) {
 // had the name before, otherwise.
 static int l_where(lua_State *L) {
   if (!luaL_testudata(L, 1, MT_VECTOR) && !luaL_testudata(L, 2, MT_VECTOR) &&
-      !luaL_testudata(L, 3, MT_VECTOR) && lua_isfunction(L,
-                                                         lua_upvalueindex(2))) {
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return 1;
-  }
+      !luaL_testudata(L, 3, MT_VECTOR))
+    return face_previous(L);
   Ctx *cx = face_enter(L);
   Operands c = veclib_operands(cx, L, 1, 1), a = veclib_operands(cx, L, 2, 2);
   if (c.type != DT_BOOL)
@@ -179,20 +170,21 @@ static int l_all(lua_State *L) { return fold_bool(L, OP_AND); }
 
 static void maths_open(lua_State *L) {
   for (int f = 0; f < MF_COUNT; f++) {
-    lua_pushlightuserdata(L, tensorlib_ctx(L));
+    char sig[40];
+    snprintf(sig, sizeof sig, "%s(%s)", maths[f].name,
+             maths[f].f1 ? "x" : "x, y");
     lua_pushinteger(L, f);
-    lua_pushcclosure(L, l_math, 2);
-    lua_setfield(L, -2, maths[f].name);
+    face_setfunc(L, sig, l_math);
   }
 }
 
 void mathlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"abs", l_abs}, {"fma", l_fma}, {"any_", l_any}, {"all_", l_all},
-    {NULL, NULL}};
+    {"abs(x)", l_abs}, {"fma(a, b, c)", l_fma}, {"any_(x)", l_any},
+    {"all_(x)", l_all}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   maths_open(L);
-  tensorlib_extend(L, "max", l_max);
-  tensorlib_extend(L, "min", l_min);
-  tensorlib_extend(L, "where", l_where);
+  face_extend(L, "max(x, values...)", l_max);
+  face_extend(L, "min(x, values...)", l_min);
+  face_extend(L, "where(cond, a, b)", l_where);
 }

@@ -152,7 +152,7 @@ static int buffer_set(lua_State *L) {
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
-  const char *k = luaL_checkstring(L, 2);
+  const char *k = face_checkstr(L, 2);
   if (strcmp(k, "dtype") == 0) {
     face_push_dtype(L, b->t);
   } else if (strcmp(k, "count") == 0) {
@@ -201,8 +201,8 @@ static int buffer_fill(lua_State *L) {
 // b:fill_normal(seed [, mean [, deviation]])
 static int buffer_fill_normal(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
-  lua_Integer seed = luaL_optinteger(L, 2, 0);
-  double mean = luaL_optnumber(L, 3, 0), sd = luaL_optnumber(L, 4, 1);
+  lua_Integer seed = face_optint(L, 2, 0);
+  double mean = face_optnum(L, 3, 0), sd = face_optnum(L, 4, 1);
   bulk_normal(b->t, b->p, b->count, (uint64_t)seed, mean, sd);
   b->defined = true;
   return self(L);
@@ -211,8 +211,8 @@ static int buffer_fill_normal(lua_State *L) {
 // b:fill_int(seed, lo, hi)
 static int buffer_fill_int(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
-  lua_Integer seed = luaL_checkinteger(L, 2);
-  lua_Integer lo = luaL_checkinteger(L, 3), hi = luaL_checkinteger(L, 4);
+  lua_Integer seed = face_checkint(L, 2);
+  lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
     face_error(L, ERR_ARG, "no integers from %lld to %lld", (long long)lo,
                (long long)hi);
@@ -254,7 +254,7 @@ static int buffer_to(lua_State *L) {
 // contiguous.
 static int buffer_transpose(lua_State *L) {
   HostBuf *s = runlib_check_buffer(L, 1);
-  lua_Integer rows = luaL_checkinteger(L, 2), cols = luaL_checkinteger(L, 3);
+  lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
     face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
@@ -292,7 +292,7 @@ static int buffer_bytes(lua_State *L) {
 static int buffer_set_bytes(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
   size_t len, bytes, at = opt_count(L, 3, 0);
-  const char *s = luaL_checklstring(L, 2, &len);
+  const char *s = face_checklstr(L, 2, &len);
   size_t bits = (size_t)dtype_bits(b->t);
   size_t n = bits % 8 ? b->count : len / (bits / 8);
   size_t first = byte_range(L, b, at, n, &bytes);
@@ -427,8 +427,8 @@ static int l_gemm_sample(lua_State *L) {
   if (lua_istable(L, 7)) {
     lua_getfield(L, 7, "samples");
     lua_getfield(L, 7, "seed");
-    samples = luaL_optinteger(L, -2, samples);
-    seed = luaL_optinteger(L, -1, seed);
+    samples = face_optint(L, -2, samples);
+    seed = face_optint(L, -1, seed);
   }
   if (m == 0 || n == 0 || samples < 1)
     face_error(L, ERR_ARG, "nothing to sample");
@@ -459,8 +459,8 @@ static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
   JitJob job = {.options = options};
-  job.source = luaL_checkstring(L, 1);
-  job.arch = luaL_checkstring(L, 2);
+  job.source = face_checkstr(L, 1);
+  job.arch = face_checkstr(L, 2);
   job.no_cache = lua_toboolean(L, 4);
   lua_settop(L, 4);
   lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
@@ -468,7 +468,7 @@ static int l_jit_compile(lua_State *L) {
   luaL_checkstack(L, 48, "compiler options");
   for (lua_Integer i = 1; i <= n; i++) {
     lua_geti(L, 3, i);
-    options[job.noptions++] = luaL_checkstring(L, -1);
+    options[job.noptions++] = face_checkstr(L, -1);
   }
   JitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
   memset(out, 0, sizeof *out);
@@ -505,7 +505,7 @@ static int l_nvrtc_version(lua_State *L) {
 }
 
 static int l_isatty(lua_State *L) {
-  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  lua_pushboolean(L, isatty((int)face_checkint(L, 1)));
   return 1;
 }
 
@@ -513,20 +513,26 @@ static int l_isatty(lua_State *L) {
 
 void runlib_open(lua_State *L) {
   static const luaL_Reg buffer[] = {
-    {"get", buffer_get}, {"set", buffer_set}, {"fill", buffer_fill},
-    {"fill_normal", buffer_fill_normal}, {"fill_int", buffer_fill_int},
-    {"copy", buffer_copy}, {"to", buffer_to}, {"bytes", buffer_bytes},
-    {"transpose", buffer_transpose},
-    {"set_bytes", buffer_set_bytes}, {"diff", buffer_diff},
-    {"equal", buffer_equal}, {"close", buffer_close},
-    {"__gc", buffer_close}, {"__close", buffer_close},
-    {"__index", buffer_index}, {"__newindex", buffer_set},
-    {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
+    {"get(i)", buffer_get}, {"set(i, value)", buffer_set},
+    {"fill(value)", buffer_fill},
+    {"fill_normal(seed?, mean?, deviation?)", buffer_fill_normal},
+    {"fill_int(seed, lo, hi)", buffer_fill_int},
+    {"copy(source, at?, from?, n?)", buffer_copy}, {"to(dtype)", buffer_to},
+    {"bytes(at?, n?)", buffer_bytes},
+    {"transpose(rows, columns)", buffer_transpose},
+    {"set_bytes(bytes, at?)", buffer_set_bytes},
+    {"diff(reference)", buffer_diff}, {"equal(other)", buffer_equal},
+    {"close()", buffer_close}, {"__gc", buffer_close},
+    {"__close", buffer_close}, {"__index", buffer_index},
+    {"__newindex", buffer_set}, {"__len", buffer_len},
+    {"__tostring", buffer_tostring}, {NULL, NULL}};
   static const luaL_Reg jit[] = {{"__gc", jit_gc}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"buffer", l_buffer}, {"buffer_from", l_buffer_from},
-    {"gemm_reference", l_gemm_reference}, {"gemm_sample", l_gemm_sample},
-    {"jit_compile", l_jit_compile}, {"nvrtc_version", l_nvrtc_version},
+    {"buffer(dtype, count)", l_buffer},
+    {"buffer_from(dtype, values)", l_buffer_from},
+    {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
+    {"gemm_sample(A, B, D, m, n, k, opts?)", l_gemm_sample},
+    {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
     {"isatty", l_isatty}, {NULL, NULL}};
   face_newtype(L, MT_BUFFER, buffer);
   face_newtype(L, MT_JIT, jit);

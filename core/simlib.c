@@ -13,7 +13,7 @@
 static lua_Integer field_int(lua_State *L, int idx, const char *name,
                              lua_Integer def) {
   lua_getfield(L, idx, name);
-  lua_Integer v = luaL_optinteger(L, -1, def);
+  lua_Integer v = face_optint(L, -1, def);
   lua_pop(L, 1);
   return v;
 }
@@ -34,7 +34,7 @@ static DType field_dtype(lua_State *L, int idx, const char *name) {
 
 // {a=, b=, c= element types, k=, arch=, wgmma=, sat=, op="xor"|"and"}
 static SimMma check_kind(lua_State *L, int idx) {
-  luaL_checktype(L, idx, LUA_TTABLE);
+  face_checktype(L, idx, LUA_TTABLE);
   SimMma m = {.a = field_dtype(L, idx, "a"),
               .b = field_dtype(L, idx, "b"),
               .c = field_dtype(L, idx, "c"),
@@ -43,7 +43,7 @@ static SimMma check_kind(lua_State *L, int idx) {
               .wgmma = field_bool(L, idx, "wgmma"),
               .sat = field_bool(L, idx, "sat")};
   lua_getfield(L, idx, "op");
-  const char *op = luaL_optstring(L, -1, "mul");
+  const char *op = face_optstr(L, -1, "mul");
   m.op = strcmp(op, "xor") == 0   ? SIMMMA_XOR
          : strcmp(op, "and") == 0 ? SIMMMA_AND
                                   : SIMMMA_MUL;
@@ -57,14 +57,14 @@ static SimMma check_kind(lua_State *L, int idx) {
 static lua_Integer element(lua_State *L, int idx, lua_Integer i) {
   if (lua_rawgeti(L, idx, i) != LUA_TNUMBER)
     face_error(L, ERR_ARG, "argument #%d lacks integer %d", idx, (int)i);
-  lua_Integer v = luaL_checkinteger(L, -1);
+  lua_Integer v = face_checkint(L, -1);
   lua_pop(L, 1);
   return v;
 }
 
 // The list at idx, n integers, in scratch.
 static uint64_t *check_words(lua_State *L, Ctx *cx, int idx, size_t n) {
-  luaL_checktype(L, idx, LUA_TTABLE);
+  face_checktype(L, idx, LUA_TTABLE);
   if (n > MAX_WORDS) face_error(L, ERR_LIMIT, "at most %d words", MAX_WORDS);
   uint64_t *w = NEW(cx, uint64_t, n + 1);
   for (size_t i = 0; i < n; i++)
@@ -73,16 +73,16 @@ static uint64_t *check_words(lua_State *L, Ctx *cx, int idx, size_t n) {
 }
 
 static uint32_t check_mask(lua_State *L, int idx) {
-  return (uint32_t)luaL_optinteger(L, idx, 0xffffffff);
+  return (uint32_t)face_optint(L, idx, 0xffffffff);
 }
 
 static void check_lanes32(lua_State *L, int idx, uint32_t addr[32]) {
-  luaL_checktype(L, idx, LUA_TTABLE);
+  face_checktype(L, idx, LUA_TTABLE);
   for (int l = 0; l < 32; l++) addr[l] = (uint32_t)element(L, idx, l + 1);
 }
 
 static void check_lanes64(lua_State *L, int idx, uint64_t addr[32]) {
-  luaL_checktype(L, idx, LUA_TTABLE);
+  face_checktype(L, idx, LUA_TTABLE);
   for (int l = 0; l < 32; l++) addr[l] = (uint64_t)element(L, idx, l + 1);
 }
 
@@ -94,7 +94,7 @@ static int l_mma_dot(lua_State *L) {
   SimMma m = check_kind(L, 1);
   uint64_t *a = check_words(L, cx, 2, (size_t)m.k);
   uint64_t *b = check_words(L, cx, 3, (size_t)m.k);
-  uint64_t c = (uint64_t)luaL_checkinteger(L, 4);
+  uint64_t c = (uint64_t)face_checkint(L, 4);
   lua_pushinteger(L, (lua_Integer)simmma_dot(&m, a, b, c));
   return 1;
 }
@@ -157,7 +157,7 @@ static void tile_any(Ctx *cx, const SimMma *m, int M, int N,
 static int l_mma_tile(lua_State *L) {
   Ctx *cx = face_enter(L);
   SimMma m = check_kind(L, 1);
-  lua_Integer M = luaL_checkinteger(L, 2), N = luaL_checkinteger(L, 3);
+  lua_Integer M = face_checkint(L, 2), N = face_checkint(L, 3);
   if (M < 1 || N < 1 || M > 256 || N > 256)
     face_error(L, ERR_LIMIT, "tiles of 1 to 256 rows and columns");
   size_t nc = (size_t)(M * N);
@@ -183,7 +183,7 @@ static int push_passes(lua_State *L, SimPasses p) {
 
 // A width of the given set, a bit mask: 4 | 8 | 16 for instance.
 static int check_width(lua_State *L, int idx, int allowed) {
-  lua_Integer w = luaL_checkinteger(L, idx);
+  lua_Integer w = face_checkint(L, idx);
   if (w < 1 || w > 32 || (w & (w - 1)) || !(w & allowed))
     face_error(L, ERR_ARG, "no access of %d bytes", (int)w);
   return (int)w;
@@ -204,9 +204,9 @@ static int l_shared(lua_State *L) {
 // matrix_wavefronts(num, {8 * num row addresses}) -> wavefronts, fewest
 static int l_matrix(lua_State *L) {
   uint32_t addr[32];
-  lua_Integer num = luaL_checkinteger(L, 1);
+  lua_Integer num = face_checkint(L, 1);
   if (num < 1 || num > 4) face_error(L, ERR_ARG, "1 to 4 matrices");
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   for (int i = 0; i < 8 * num; i++) addr[i] = (uint32_t)element(L, 2, i + 1);
   return push_passes(L, simaccess_matrix((int)num, addr));
 }
@@ -238,7 +238,7 @@ static int l_to_bits(lua_State *L) {
   if (lua_isinteger(L, 2) && dtype_is_int(t) && dtype_bits(t) == 64)
     u = (uint64_t)lua_tointeger(L, 2);
   else
-    u = dtype_from_double(t, luaL_checknumber(L, 2));
+    u = dtype_from_double(t, face_checknum(L, 2));
   lua_pushinteger(L, (lua_Integer)u);
   return 1;
 }
@@ -246,7 +246,7 @@ static int l_to_bits(lua_State *L) {
 // from_bits(dtype, integer) -> the value of raw bits
 static int l_from_bits(lua_State *L) {
   DType t = face_check_dtype(L, 1);
-  uint64_t u = (uint64_t)luaL_checkinteger(L, 2);
+  uint64_t u = (uint64_t)face_checkint(L, 2);
   if (dtype_is_int(t) && dtype_bits(t) == 64)
     lua_pushinteger(L, (lua_Integer)u);
   else if (dtype_is_int(t) && dtype_bits(t) < 64)
@@ -259,7 +259,7 @@ static int l_from_bits(lua_State *L) {
 // float_to_bits(dtype, f32 bits) -> bits: the path that starts from f32
 static int l_float_to_bits(lua_State *L) {
   DType t = face_check_dtype(L, 1);
-  float x = dtype_to_float(DT_F32, (uint64_t)luaL_checkinteger(L, 2));
+  float x = dtype_to_float(DT_F32, (uint64_t)face_checkint(L, 2));
   lua_pushinteger(L, (lua_Integer)dtype_from_float(t, x));
   return 1;
 }
@@ -267,7 +267,7 @@ static int l_float_to_bits(lua_State *L) {
 // bits_to_float(dtype, bits) -> f32 bits
 static int l_bits_to_float(lua_State *L) {
   DType t = face_check_dtype(L, 1);
-  float x = dtype_to_float(t, (uint64_t)luaL_checkinteger(L, 2));
+  float x = dtype_to_float(t, (uint64_t)face_checkint(L, 2));
   lua_pushinteger(L, (lua_Integer)dtype_from_float(DT_F32, x));
   return 1;
 }
@@ -276,7 +276,7 @@ static int l_bits_to_float(lua_State *L) {
 static int l_pack(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   size_t n = lua_rawlen(L, 2), bytes = (n * (size_t)dtype_bits(t) + 7) / 8;
   uint64_t *w = check_words(L, cx, 2, n);
   void *p = arena_zero(cx, &cx->scratch, bytes + 1);
@@ -288,8 +288,8 @@ static int l_pack(lua_State *L) {
 static int l_unpack(lua_State *L) {
   DType t = face_check_dtype(L, 1);
   size_t len;
-  const char *s = luaL_checklstring(L, 2, &len);
-  lua_Integer n = luaL_checkinteger(L, 3);
+  const char *s = face_checklstr(L, 2, &len);
+  lua_Integer n = face_checkint(L, 3);
   if (n < 0 || n > MAX_WORDS ||
       ((size_t)n * (size_t)dtype_bits(t) + 7) / 8 > len)
     face_error(L, ERR_ARG, "the string holds fewer elements");
@@ -303,7 +303,7 @@ static int l_unpack(lua_State *L) {
 
 // dtype(name or alias) -> the element type, or nil
 static int l_find_dtype(lua_State *L) {
-  DType t = dtype_find(luaL_checkstring(L, 1));
+  DType t = dtype_find(face_checkstr(L, 1));
   if (t == DT_NONE) lua_pushnil(L);
   else face_push_dtype(L, t);
   return 1;
@@ -311,7 +311,7 @@ static int l_find_dtype(lua_State *L) {
 
 void simlib_open(lua_State *L) {
   static const luaL_Reg conversions[] = {
-    {"to_bits", l_to_bits}, {"from_bits", l_from_bits},
+    {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},
     {"find_dtype", l_find_dtype}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"mma_dot", l_mma_dot}, {"mma_tile", l_mma_tile},

@@ -59,7 +59,7 @@ static bool call_progress(void *ud, double part) {
 
 static lua_Integer opt_integer(lua_State *L, int t, const char *name) {
   lua_getfield(L, t, name);
-  lua_Integer v = luaL_optinteger(L, -1, 0);
+  lua_Integer v = face_optint(L, -1, 0);
   lua_pop(L, 1);
   return v;
 }
@@ -70,16 +70,16 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
     face_error(L, ERR_ARG, "sim_run: %s is a table of three integers", name);
   for (int k = 0; k < 3; k++) {
     lua_rawgeti(L, -1, k + 1);
-    out[k] = (int32_t)luaL_optinteger(L, -1, 1);
+    out[k] = (int32_t)face_optint(L, -1, 1);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
 }
 
 static uint64_t scalar_bits(lua_State *L, int idx, DType t) {
-  if (dtype_is_float(t)) return dtype_from_double(t, luaL_checknumber(L, idx));
+  if (dtype_is_float(t)) return dtype_from_double(t, face_checknum(L, idx));
   uint64_t u = lua_isboolean(L, idx) ? (uint64_t)lua_toboolean(L, idx)
-                                     : (uint64_t)luaL_checkinteger(L, idx);
+                                     : (uint64_t)face_checkint(L, idx);
   int bits = dtype_bits(t);
   return bits < 64 ? u & (((uint64_t)1 << bits) - 1) : u;
 }
@@ -108,9 +108,9 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                "not %s", face_typename(L, -1));
   if (!hostbuf_open(buf)) face_error(L, ERR_CLOSED, "the buffer is closed");
   lua_rawgeti(L, -2, 2);
-  lua_Integer off = luaL_optinteger(L, -1, 0);
+  lua_Integer off = face_optint(L, -1, 0);
   lua_rawgeti(L, -3, 3);
-  lua_Integer bytes = luaL_optinteger(L, -1, (lua_Integer)buf->bytes - off);
+  lua_Integer bytes = face_optint(L, -1, (lua_Integer)buf->bytes - off);
   lua_pop(L, 3);
   if (off < 0 || bytes < 0 || (size_t)off > buf->bytes ||
       (size_t)bytes > buf->bytes - (size_t)off)
@@ -129,7 +129,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
   LaunchArg *a = arena_zero(&b->cx, &b->cx.scratch,
                             (fn->arg.n + 1) * sizeof *a);
   lua_getfield(L, t, "args");
-  luaL_checktype(L, -1, LUA_TTABLE);
+  face_checktype(L, -1, LUA_TTABLE);
   for (size_t k = 0; k < fn->arg.n; k++) {
     lua_rawgeti(L, -1, (lua_Integer)k + 1);
     if (lua_type(L, -1) != LUA_TTABLE)
@@ -331,7 +331,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   SimBox *b = push_box(L, cx);
   lua_getfield(L, 2, "progress");

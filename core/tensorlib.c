@@ -275,7 +275,7 @@ static int tensor_lfill(lua_State *L) {
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  Dim i = dim_int(cx, luaL_checkinteger(L, 2) + 1);
+  Dim i = dim_int(cx, face_checkint(L, 2) + 1);
   if (i.w >= tensor_count(cx, &t, "elements")) return 0;
   lua_pushinteger(L, i.w);
   push_element(cx, L, 1, t, &i);
@@ -284,7 +284,7 @@ static int next_element(lua_State *L) {
 
 static int tensor_elements(lua_State *L) {
   face_check_tensor(L, 1);
-  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_pushvalue(L, OWN);
   lua_pushvalue(L, 1);
   lua_pushinteger(L, -1);
   return 3;
@@ -366,29 +366,21 @@ static int l_make_smem_tensor(lua_State *L) {
   face_tracing(cx, L, "make_smem_tensor");
   DType type = face_check_dtype(L, 1);
   Layout l = tensorlib_layout(cx, L, 2, false);
-  Tensor t = tensor_make_smem(cx, type, l, luaL_optinteger(L, 3, 0));
+  Tensor t = tensor_make_smem(cx, type, l, face_optint(L, 3, 0));
   face_push_tensor(L, &t, 0);
   return 1;
 }
 
-// Calls the function that had this name before (upvalue 2: layouts).
-static int call_previous(lua_State *L, const char *what) {
-  if (lua_isnil(L, lua_upvalueindex(2))) face_argerror(L, 1, what);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
 // make_fragment_like(t or layout [, dtype]): registers; of a layout without
 // a type: the layout.
-static int l_make_fragment_like(lua_State *L) {
+static int fragment_like(lua_State *L, bool layouts) {
   Ctx *cx = face_enter(L);
   Tensor t;
   DType type = DT_NONE;
   bool tensor = face_test_tensor(L, 1, &t);
   if (!lua_isnoneornil(L, 2)) type = face_check_dtype(L, 2);
-  else if (!tensor) return call_previous(L, "tensor or layout");
+  else if (!tensor && layouts) return face_previous(L);
+  else if (!tensor) face_argerror(L, 1, "tensor, or a layout and a type");
   face_tracing(cx, L, "make_fragment_like");
   Layout l = tensor ? t.l : face_check_layout(L, 1);
   Tensor r = tensor_make_like(cx, type ? type : t.type, l);
@@ -403,6 +395,11 @@ static int l_make_identity_tensor(lua_State *L) {
   Tensor t = tensor_identity(cx, shape);
   face_push_tensor(L, &t, 0);
   return 1;
+}
+
+static int l_make_fragment_like(lua_State *L) { return fragment_like(L, true); }
+static int l_make_rmem_tensor_like(lua_State *L) {
+  return fragment_like(L, false);
 }
 
 // ---- tiling ----
@@ -455,7 +452,7 @@ static int l_local_partition(lua_State *L) {
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t;
-  if (!face_test_tensor(L, 2, &t)) return call_previous(L, "coordinate");
+  if (!face_test_tensor(L, 2, &t)) return face_previous(L);
   t = tensor_domain_offset(cx, t, face_check_tup(cx, L, 1));
   tensorlib_push_view(L, &t, 2);
   return 1;
@@ -477,45 +474,38 @@ static const char *const layout_methods[] = {
   "flatten", "coalesce", "filter", "composition", "with_shape",
   "logical_divide", "zipped_divide", "tiled_divide", "flat_divide", NULL};
 
-void tensorlib_extend(lua_State *L, const char *name, lua_CFunction f) {
-  lua_pushlightuserdata(L, tensorlib_ctx(L));
-  lua_getfield(L, -2, name);
-  lua_pushcclosure(L, f, 2);
-  lua_setfield(L, -2, name);
-}
-
 static void methods_open(lua_State *L) {
   static const luaL_Reg meta[] = {
     {"__call", tensor_call}, {"__index", tensor_index},
     {"__newindex", tensor_newindex}, {"__tostring", tensor_tostring},
-    {"__add", tensor_add}, {"set", tensor_set}, {"fill", tensor_lfill},
-    {NULL, NULL}};
+    {"__add", tensor_add}, {"set(values...)", tensor_set},
+    {"fill(x)", tensor_lfill}, {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, hostlib_methods);
   lua_pushlightuserdata(L, tensorlib_ctx(L));
-  lua_pushvalue(L, -1);
   lua_pushcclosure(L, next_element, 1);
-  lua_pushcclosure(L, tensor_elements, 2);
-  lua_setfield(L, -2, "elements");
+  face_setfunc(L, "elements()", tensor_elements);
   lua_pop(L, 1);
 }
 
 void tensorlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"make_tensor", l_make_tensor}, {"make_rmem_tensor", l_make_rmem_tensor},
-    {"make_fragment", l_make_rmem_tensor},
-    {"make_rmem_tensor_like", l_make_fragment_like},
-    {"make_smem_tensor", l_make_smem_tensor},
-    {"make_identity_tensor", l_make_identity_tensor},
-    {"local_tile", l_local_tile}, {"inner_partition", l_local_tile},
-    {"outer_partition", l_outer_partition},
-    {"local_partition", l_local_partition},
-    {"recast_tensor", l_recast_tensor}, {"recast", l_recast_tensor},
-    {NULL, NULL}};
+    {"make_tensor(iterator, layout)", l_make_tensor},
+    {"make_rmem_tensor(layout, dtype)", l_make_rmem_tensor},
+    {"make_fragment(layout, dtype)", l_make_rmem_tensor},
+    {"make_rmem_tensor_like(x, dtype?)", l_make_rmem_tensor_like},
+    {"make_smem_tensor(dtype, layout, alignment?)", l_make_smem_tensor},
+    {"make_identity_tensor(shape)", l_make_identity_tensor},
+    {"local_tile(tensor, tiler, coord, proj?)", l_local_tile},
+    {"inner_partition(tensor, tiler, coord, proj?)", l_local_tile},
+    {"outer_partition(tensor, tiler, coord)", l_outer_partition},
+    {"local_partition(tensor, threads, index, proj?)", l_local_partition},
+    {"recast_tensor(tensor, dtype)", l_recast_tensor},
+    {"recast(tensor, dtype)", l_recast_tensor}, {NULL, NULL}};
   methods_open(L);
   face_setfuncs(L, funcs);
-  tensorlib_extend(L, "make_fragment_like", l_make_fragment_like);
-  tensorlib_extend(L, "domain_offset", l_domain_offset);
+  face_extend(L, "make_fragment_like(x, dtype?)", l_make_fragment_like);
+  face_extend(L, "domain_offset(coord, x)", l_domain_offset);
   hostlib_open(L);
   veclib_open(L);
   hostlib_extend(L);

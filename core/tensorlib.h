@@ -15,9 +15,6 @@ typedef struct TensorBox {
 
 // The context, also for those who are not face functions (hooks).
 Ctx *tensorlib_ctx(lua_State *L);
-// Replaces function `name` of the table on top of the stack; the one before
-// it, or nil, is upvalue 2 of the new one.
-void tensorlib_extend(lua_State *L, const char *name, lua_CFunction f);
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // A layout, or a shape (compact; `right`: last mode fastest).

@@ -14,7 +14,7 @@
 // ---- functions ----
 
 static int fn_gc(lua_State *L) {
-  FnBox *b = luaL_checkudata(L, 1, MT_FN);
+  FnBox *b = face_checkudata(L, 1, MT_FN);
   ir_clear(&b->fn);
   return 0;
 }
@@ -45,7 +45,7 @@ static int emit_gc(lua_State *L) {
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
-  int sm = (int)luaL_checkinteger(L, 2);
+  int sm = (int)face_checkint(L, 2);
   EmitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
   memset(out, 0, sizeof *out);
   lua_createtable(L, 0, 1);
@@ -72,7 +72,7 @@ static int fn_emit(lua_State *L) {
 static int fn_check_smem(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
-  tensor_smem_check(cx, fn, (int)luaL_checkinteger(L, 2));
+  tensor_smem_check(cx, fn, (int)face_checkint(L, 2));
   return 0;
 }
 
@@ -226,12 +226,12 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
   if (lua_getfield(L, opts, "block") == LUA_TTABLE)
     for (int i = 0; i < 3; i++) {
       lua_rawgeti(L, -1, i + 1);
-      fn->block[i] = lua_isnil(L, -1) ? 1 : (int32_t)luaL_checkinteger(L, -1);
+      fn->block[i] = lua_isnil(L, -1) ? 1 : (int32_t)face_checkint(L, -1);
       lua_pop(L, 1);
     }
   lua_pop(L, 1);
   lua_getfield(L, opts, "min_blocks");
-  fn->min_blocks = (int32_t)luaL_optinteger(L, -1, 0);
+  fn->min_blocks = (int32_t)face_optint(L, -1, 0);
   lua_pop(L, 1);
 }
 
@@ -240,10 +240,10 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
 // failure is passed through handler (message -> message) and raised anew.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const char *name = luaL_checkstring(L, 1);
-  luaL_checktype(L, 2, LUA_TFUNCTION);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  luaL_checktype(L, 4, LUA_TFUNCTION);
+  const char *name = face_checkstr(L, 1);
+  face_checktype(L, 2, LUA_TFUNCTION);
+  face_checktype(L, 3, LUA_TTABLE);
+  face_checktype(L, 4, LUA_TFUNCTION);
   if (cx->fn)
     face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
                ir_str(cx->fn, cx->fn->name));
@@ -310,7 +310,7 @@ static int l_mark(lua_State *L) {
 static int l_rollback(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
-  const char *s = luaL_checklstring(L, 1, &n);
+  const char *s = face_checklstr(L, 1, &n);
   IrMark m;
   memcpy(&m, s, sizeof m);
   ir_rollback(face_tracing(cx, L, "rollback"), m);
@@ -379,7 +379,7 @@ static int l_open_for(lua_State *L) {
   }
   for (int i = 0; i < 3; i++) a[i] = ir_cvt(cx, fn, t, a[i]);
   Ins ins = {.op = OP_FOR, .type = (uint8_t)t, .a = {a[0], a[1], a[2]},
-             .imm = luaL_optinteger(L, 4, 0)};
+             .imm = face_optint(L, 4, 0)};
   trace_push(L, cx, ir_open(cx, fn, ins));
   return 1;
 }
@@ -518,7 +518,7 @@ static int l_parts(lua_State *L) {
 }
 
 static void rebuild_vector(lua_State *L, Ctx *cx, lua_Integer *at) {
-  const Vector *v = luaL_checkudata(L, 1, MT_VECTOR);
+  const Vector *v = face_checkudata(L, 1, MT_VECTOR);
   Ref *r = NEW(cx, Ref, (size_t)v->n);
   for (int64_t i = 0; i < v->n; i++) {
     lua_rawgeti(L, 2, (*at)++);
@@ -542,8 +542,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
 // the index behind them. x itself may be out of its region.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_Integer at = luaL_checkinteger(L, 3);
+  face_checktype(L, 2, LUA_TTABLE);
+  lua_Integer at = face_checkint(L, 3);
   if (!lua_isuserdata(L, 1) || trace_value(L, 1))
     lua_rawgeti(L, 2, at++);
   else if (luaL_testudata(L, 1, MT_VECTOR))
@@ -585,7 +585,7 @@ static int l_dtype_of(lua_State *L) {
 // whose number is known counts as consumed.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
-  Value *v = luaL_checkudata(L, 1, MT_VALUE);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
   trace_own(cx, v);
   int64_t k;
   if (!ir_const(cx->fn, v->r, &k)) return 0;
@@ -610,7 +610,7 @@ static int l_cvt(lua_State *L) {
 static int l_sreg(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a special register");
-  lua_Integer r = luaL_checkinteger(L, 1);
+  lua_Integer r = face_checkint(L, 1);
   luaL_argcheck(L, r >= 0 && r < SR_COUNT, 1, "no such register");
   trace_push(L, cx, ir_sreg(cx, fn, (SReg)r));
   return 1;
@@ -622,11 +622,11 @@ static int l_effect(lua_State *L) {
     {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
     {"fence", OP_FENCE}, {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
   Ctx *cx = face_enter(L);
-  const char *name = luaL_checkstring(L, 1);
+  const char *name = face_checkstr(L, 1);
   Fn *fn = face_tracing(cx, L, name);
   for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
     if (strcmp(ops[k].name, name) != 0) continue;
-    Ins i = {.op = (uint8_t)ops[k].op, .imm = luaL_optinteger(L, 2, 0)};
+    Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0)};
     DType t = op_who(ops[k].op) == WHO_MASK ? DT_U32 : DT_I32;
     if (!lua_isnoneornil(L, 3))
       i.a[0] = ir_cvt(cx, fn, t, face_check_value(cx, L, 3, t));

@@ -356,6 +356,7 @@ static int l_has_underscore(lua_State *L) {
 
 static int l_is_integer(lua_State *L) {
   Ctx *cx = face_enter(L);
+  face_checkany(L, 1);
   Dim d;
   bool is = (lua_type(L, 1) != LUA_TNUMBER || lua_isinteger(L, 1)) &&
             face_test_dim(cx, L, 1, &d) &&
@@ -383,7 +384,7 @@ static bool int_tuple(Ctx *cx, lua_State *L, int idx, int depth) {
 
 static int l_is_int_tuple(lua_State *L) {
   Ctx *cx = face_enter(L);
-  luaL_checkany(L, 1);
+  face_checkany(L, 1);
   lua_pushboolean(L, int_tuple(cx, L, 1, 0));
   return 1;
 }
@@ -486,39 +487,47 @@ static int l_leading_dim(lua_State *L) {
 
 void tuplelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"get", l_get}, {"select", l_select}, {"take", l_take},
-    {"group", l_group}, {"group_modes", l_group}, {"flatten", l_flatten},
-    {"unflatten", l_unflatten}, {"append", l_append},
-    {"prepend", l_prepend}, {"replace", l_replace}, {"zip", l_zip},
-    {"filter_zeros", l_filter_zeros},
-    {"flatten_to_tuple", l_flatten_to_tuple},
-    {"product_each", l_product_each}, {"product_like", l_product_like},
-    {"wrap", l_wrap}, {"unwrap", l_unwrap}, {"reverse", l_reverse},
-    {"make_basis_like", l_basis_like}, {"sum", l_sum}, {"min", l_min},
-    {"max", l_max}, {"gcd", l_gcd}, {"front", l_front}, {"back", l_back},
-    {"remove", l_remove}, {"insert", l_insert},
-    {"repeat_like", l_repeat_like}, {"repeat_as_tuple", l_repeat},
-    {"tuple_cat", l_tuple_cat}, {"get_leaves", l_get_leaves},
-    {"find", l_find}, {"shape_div", l_shape_div}, {"round_up", l_round_up},
-    {"elem_scale", l_elem_scale}, {"inner_product", l_inner_product},
-    {"increment_coord", l_increment}, {"increment", l_increment},
-    {"congruent", l_congruent}, {"is_congruent", l_congruent},
-    {"weakly_congruent", l_weakly_congruent},
-    {"is_weakly_congruent", l_weakly_congruent},
-    {"compatible", l_compatible}, {"weakly_compatible", l_weakly_compatible},
-    {"evenly_divides", l_evenly_divides},
-    {"has_underscore", l_has_underscore}, {"is_integer", l_is_integer},
-    {"is_int_tuple", l_is_int_tuple},
-    {"lex_less", l_lex_less}, {"lex_leq", l_lex_leq},
-    {"lex_gtr", l_lex_gtr}, {"lex_geq", l_lex_geq},
-    {"colex_less", l_colex_less}, {"colex_leq", l_colex_leq},
-    {"colex_gtr", l_colex_gtr}, {"colex_geq", l_colex_geq},
-    {"elem_less", l_elem_less}, {"elem_leq", l_elem_leq},
-    {"elem_gtr", l_elem_gtr}, {"elem_geq", l_elem_geq},
-    {"idx2crd", l_idx2crd}, {"crd2crd", l_crd2crd},
-    {"compact_col_major", l_compact_col_major},
-    {"compact_row_major", l_compact_row_major},
-    {"compact_order", l_compact_order}, {"is_major", l_is_major},
-    {"leading_dim", l_leading_dim}, {NULL, NULL}};
+    {"get(x, modes...)", l_get}, {"select(x, modes...)", l_select},
+    {"take(x, b, e?)", l_take}, {"group(x, b?, e?)", l_group},
+    {"group_modes(x, b?, e?)", l_group}, {"flatten(x)", l_flatten},
+    {"unflatten(x, profile)", l_unflatten}, {"append(x, e?, rank?)", l_append},
+    {"prepend(x, e?, rank?)", l_prepend}, {"replace(x, i, e)", l_replace},
+    {"zip(tuples...)", l_zip}, {"filter_zeros(x, t?)", l_filter_zeros},
+    {"flatten_to_tuple(t)", l_flatten_to_tuple},
+    {"product_each(t)", l_product_each},
+    {"product_like(t, guide)", l_product_like}, {"wrap(t)", l_wrap},
+    {"unwrap(t)", l_unwrap}, {"reverse(t)", l_reverse},
+    {"make_basis_like(t)", l_basis_like}, {"sum(tuple...)", l_sum},
+    {"min(x, values...)", l_min}, {"max(x, values...)", l_max},
+    {"gcd(values...)", l_gcd}, {"front(t)", l_front}, {"back(t)", l_back},
+    {"remove(t, i)", l_remove}, {"insert(t, i, x)", l_insert},
+    {"repeat_like(profile, x)", l_repeat_like},
+    {"repeat_as_tuple(x, n)", l_repeat}, {"tuple_cat(tuples...)", l_tuple_cat},
+    {"get_leaves(t)", l_get_leaves}, {"find(t, x)", l_find},
+    {"shape_div(a, b)", l_shape_div}, {"round_up(a, b)", l_round_up},
+    {"elem_scale(a, b)", l_elem_scale},
+    {"inner_product(a, b)", l_inner_product},
+    {"increment_coord(coord, shape)", l_increment},
+    {"increment(coord, shape)", l_increment}, {"congruent(a, b)", l_congruent},
+    {"is_congruent(a, b)", l_congruent},
+    {"weakly_congruent(a, b)", l_weakly_congruent},
+    {"is_weakly_congruent(a, b)", l_weakly_congruent},
+    {"compatible(a, b)", l_compatible},
+    {"weakly_compatible(a, b)", l_weakly_compatible},
+    {"evenly_divides(a, b)", l_evenly_divides},
+    {"has_underscore(t)", l_has_underscore}, {"is_integer(x)", l_is_integer},
+    {"is_int_tuple(x)", l_is_int_tuple}, {"lex_less(a, b)", l_lex_less},
+    {"lex_leq(a, b)", l_lex_leq}, {"lex_gtr(a, b)", l_lex_gtr},
+    {"lex_geq(a, b)", l_lex_geq}, {"colex_less(a, b)", l_colex_less},
+    {"colex_leq(a, b)", l_colex_leq}, {"colex_gtr(a, b)", l_colex_gtr},
+    {"colex_geq(a, b)", l_colex_geq}, {"elem_less(a, b)", l_elem_less},
+    {"elem_leq(a, b)", l_elem_leq}, {"elem_gtr(a, b)", l_elem_gtr},
+    {"elem_geq(a, b)", l_elem_geq}, {"idx2crd(idx, shape, stride?)", l_idx2crd},
+    {"crd2crd(coord, src, dst)", l_crd2crd},
+    {"compact_col_major(shape, first?)", l_compact_col_major},
+    {"compact_row_major(shape, first?)", l_compact_row_major},
+    {"compact_order(shape, order?)", l_compact_order},
+    {"is_major(mode, stride)", l_is_major},
+    {"leading_dim(shape, stride?)", l_leading_dim}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

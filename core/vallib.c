@@ -246,9 +246,10 @@ static int host_compare(lua_State *L, int op, bool swap, bool negate) {
 static int compare(lua_State *L, Op op, bool swap, const char *name) {
   if (vector_takes(L, name)) return 1;
   if (!trace_value(L, 1) && !trace_value(L, 2)) {
+    face_checkany(L, 2);
     if (op != OP_EQ && op != OP_NE) {
-      luaL_checknumber(L, 1);
-      luaL_checknumber(L, 2);
+      face_checknum(L, 1);
+      face_checknum(L, 2);
     }
     int lop = op == OP_LT ? LUA_OPLT : op == OP_LE ? LUA_OPLE : LUA_OPEQ;
     return host_compare(L, lop, swap, op == OP_NE);
@@ -335,6 +336,7 @@ static int v_bitcast(lua_State *L) {
 
 // where(cond, a, b): a if cond, else b; scalars.
 static int v_where(lua_State *L) {
+  face_checkany(L, 3);
   if (lua_type(L, 1) == LUA_TBOOLEAN) {
     lua_pushvalue(L, lua_toboolean(L, 1) ? 2 : 3);
     return 1;
@@ -356,7 +358,7 @@ static int v_where(lua_State *L) {
 
 static int v_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
-  Value *v = luaL_checkudata(L, 1, MT_VALUE);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
   const Fn *fn = cx->fn;
   if (!fn || v->serial != fn->serial || v->r >= fn->ins.n ||
       ir_get(fn, v->r)->birth != v->birth) {
@@ -400,7 +402,7 @@ static int v_index(lua_State *L) {
 // fact(v) -> lo, hi, div of an integer; assume(v, lo, hi, div) narrows it.
 static int l_fact(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Value *v = luaL_checkudata(L, 1, MT_VALUE);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
   trace_own(cx, v);
   Fact f = ir_fact(cx->fn, v->r);
   lua_pushinteger(L, f.lo);
@@ -411,10 +413,10 @@ static int l_fact(lua_State *L) {
 
 static int l_assume(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Value *v = luaL_checkudata(L, 1, MT_VALUE);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
   trace_own(cx, v);
-  Fact f = {luaL_checkinteger(L, 2), luaL_checkinteger(L, 3),
-            luaL_checkinteger(L, 4)};
+  Fact f = {face_checkint(L, 2), face_checkint(L, 3),
+            face_checkint(L, 4)};
   if (f.lo > f.hi || f.div < 0)
     face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
                (long long)f.lo, (long long)f.hi, (long long)f.div);
@@ -426,8 +428,9 @@ static int l_assume(lua_State *L) {
 // ---- opening ----
 
 static const luaL_Reg methods[] = {
-  {"lt", v_lt}, {"le", v_le}, {"gt", v_gt}, {"ge", v_ge}, {"eq", v_eq},
-  {"ne", v_ne}, {"to", v_to}, {"bitcast", v_bitcast}, {NULL, NULL}};
+  {"lt(other)", v_lt}, {"le(other)", v_le}, {"gt(other)", v_gt},
+  {"ge(other)", v_ge}, {"eq(other)", v_eq}, {"ne(other)", v_ne},
+  {"to(dtype)", v_to}, {"bitcast(dtype)", v_bitcast}, {NULL, NULL}};
 
 static const luaL_Reg events[] = {
   {"__add", v_add}, {"__sub", v_sub}, {"__mul", v_mul}, {"__div", v_div},
@@ -475,8 +478,9 @@ static void basic_type(lua_State *L, int methods_at, const luaL_Reg *regs) {
 
 void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"lt", v_lt}, {"le", v_le}, {"gt", v_gt}, {"ge", v_ge}, {"eq", v_eq},
-    {"ne", v_ne}, {"where", v_where}, {"fact", l_fact}, {"assume", l_assume},
+    {"lt(a, b)", v_lt}, {"le(a, b)", v_le}, {"gt(a, b)", v_gt},
+    {"ge(a, b)", v_ge}, {"eq(a, b)", v_eq}, {"ne(a, b)", v_ne},
+    {"where(cond, a, b)", v_where}, {"fact", l_fact}, {"assume", l_assume},
     {NULL, NULL}};
   static const luaL_Reg booleans[] = {
     {"__band", b_and}, {"__bor", b_or}, {"__bxor", b_xor}, {"__bnot", b_not},
@@ -484,6 +488,7 @@ void vallib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   int top = lua_gettop(L);
   lua_newtable(L);
+  face_set_str(L, "__name", MT_VALUE);
   face_setfuncs(L, methods);
   face_newtype(L, MT_VALUE, events);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");

@@ -456,12 +456,13 @@ static void methods_open(lua_State *L) {
     {"__shl", vec_shl}, {"__shr", vec_shr}, {"__lt", vec_lualt},
     {"__le", vec_luale}, {"__eq", vec_luaeq}, {"__len", vec_len},
     {"__tostring", vec_tostring}, {"__index", vec_index},
-    {"__newindex", vec_newindex}, {"__call", vec_call}, {"lt", vec_lt},
-    {"le", vec_le}, {"gt", vec_gt}, {"ge", vec_ge}, {"eq", vec_eq},
-    {"ne", vec_ne}, {"to", vec_to}, {"bitcast", vec_bitcast},
-    {"reduce", vec_reduce}, {NULL, NULL}};
+    {"__newindex", vec_newindex}, {"__call", vec_call}, {"lt(other)", vec_lt},
+    {"le(other)", vec_le}, {"gt(other)", vec_gt}, {"ge(other)", vec_ge},
+    {"eq(other)", vec_eq}, {"ne(other)", vec_ne}, {"to(dtype)", vec_to},
+    {"bitcast(dtype)", vec_bitcast}, {"reduce(op, init, modes?)", vec_reduce},
+    {NULL, NULL}};
   static const luaL_Reg tensor[] = {
-    {"load", tensor_load_vector}, {"store", tensor_store_vector},
+    {"load()", tensor_load_vector}, {"store(vector)", tensor_store_vector},
     {NULL, NULL}};
   face_newtype(L, MT_VECTOR, meta);
   luaL_getmetatable(L, MT_TENSOR);
@@ -471,8 +472,10 @@ static void methods_open(lua_State *L) {
 
 void veclib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"full", l_full}, {"full_like", l_full_like},
-    {"zeros_like", l_zeros_like}, {"ones_like", l_ones_like}, {NULL, NULL}};
+    {"full(shape, x, dtype?)", l_full},
+    {"full_like(x, value, dtype?)", l_full_like},
+    {"zeros_like(x, dtype?)", l_zeros_like},
+    {"ones_like(x, dtype?)", l_ones_like}, {NULL, NULL}};
   methods_open(L);
   face_setfuncs(L, funcs);
   lua_getfield(L, -1, "empty");

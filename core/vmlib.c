@@ -55,8 +55,8 @@ static bool walked(const Trial *t, const char *code, size_t n) {
 // hooks find its instructions.
 static int l_vm_trial(lua_State *L) {
   size_t n;
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  const char *code = luaL_checklstring(L, 2, &n);
+  face_checktype(L, 1, LUA_TFUNCTION);
+  const char *code = face_checklstr(L, 2, &n);
   Trial *t = lua_newuserdatauv(L, sizeof *t, 0);
   t->n = 0;
   lua_pushvalue(L, -1);

@@ -182,8 +182,11 @@ describe("the GPU's face", function()
       "CUDA_ERROR_ILLEGAL_ADDRESS [closed]\n"
     assert.equal("kernel bad: cuCtxSynchronize: " .. dead ..
       "true\tdevbuf (closed)\t1\n" ..
-      "the device buffer " .. lost .. "the stream " .. lost ..
-      "the event " .. lost .. "the kernel " .. lost .. "the kernel " .. lost ..
+      "devbuf:download: the device buffer " .. lost ..
+      "stream:sync: the stream " .. lost ..
+      "event:record: the event " .. lost ..
+      "launch:launch: the kernel " .. lost ..
+      "gpufn:prepare: the kernel " .. lost ..
       "kernel bad: cuMemAlloc: " .. dead .. "2\n", out)
   end)
 

@@ -18,7 +18,7 @@ end
 
 -- The sums of 64 rows of bf16, a warp each, in f32.
 function golden.rowsum()
-  local m = cute.zeros({64, 1024}, cute.bf16, {1024, 1})
+  local m = cute.zeros({64, 1024}, cute.bf16)
   local sums = cute.zeros({64}, cute.f32)
   return cute.kernel("rowsum", function(mX, mSum)
     local warp, lane = cute.arch.warp_idx(), cute.arch.lane_idx()
@@ -41,9 +41,9 @@ end
 
 -- One warp: 16x8 = 16x16 times 8x16, through shared memory.
 function golden.warpmma()
-  local a = cute.zeros({16, 16}, cute.bf16, {16, 1})
-  local b = cute.zeros({8, 16}, cute.bf16, {16, 1})
-  local c = cute.zeros({16, 8}, cute.f32, {8, 1})
+  local a = cute.zeros({16, 16}, cute.bf16)
+  local b = cute.zeros({8, 16}, cute.bf16)
+  local c = cute.zeros({16, 8}, cute.f32)
   local g2s = cute.make_tiled_copy(
     cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
     cute.make_layout({16, 2}, {2, 1}), cute.make_layout {1, 8})

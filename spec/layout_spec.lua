@@ -33,8 +33,9 @@ describe("notation", function()
   end)
 
   it("shows where it is wrong", function()
-    assert.equal("expected ',' or ')' at position 7 [bad-notation]\n" ..
-                 "  (8,(8 8):(8,1)\n        ^", message(L, "(8,(8 8):(8,1)"))
+    assert.equal("cute.layout: expected ',' or ')' at position 7 "
+                 .. "[bad-notation]\n  (8,(8 8):(8,1)\n        ^",
+                 message(L, "(8,(8 8):(8,1)"))
     raises("expected an integer, `_` or '(' at position 1", L, "x")
     raises("at position 4", L, "(8,,8):(1,2)")
     raises("expected the end", L, "8:1 8")
@@ -68,11 +69,11 @@ describe("make_layout", function()
 
   it("refuses what is no layout", function()
     raises("got 8.5", cute.make_layout, 8.5)
-    raises("holds integers and tuples, not a string", cute.make_layout, {"8"})
+    raises("holds integers and tuples, not \"8\"", cute.make_layout, {"8"})
     raises("entry 2 of a tuple of 3 is nil", cute.make_layout, {8, nil, 8})
     raises("has the key x", cute.make_layout, {x = 8})
     raises("integer or tuple expected, got no value", cute.make_layout)
-    raises("integer or tuple expected, got boolean", cute.make_layout, true)
+    raises("integer or tuple expected, got true", cute.make_layout, true)
     raises("not a FILE*", cute.make_layout, {io.stdout})
     raises("positive integer, not 0 in (4,0)", cute.make_layout, {4, 0})
     raises("positive integer, not -2", cute.make_layout, {4, -2})
@@ -149,7 +150,7 @@ describe("a layout", function()
     assert.is_true(l:equals(L "(8,8,8):(8,1,64)"))
     assert.is_false(l:equals(L "(8,8,8):(8,1,65)"))
     assert.is_false(l == 8)
-    raises("layout expected, got number", l.equals, l, 8)
+    raises("layout expected, got 8", l.equals, l, 8)
   end)
 
   -- Shape and stride are 16 bytes a leaf, nesting 8 a tuple.
@@ -223,7 +224,7 @@ describe("inadmissible calls name what they were given", function()
 
   it("composition", function()
     assert.equal(
-      "composition: stride 6 is not divisible by extent 4 (2:6 on " ..
+      "cute.composition: stride 6 is not divisible by extent 4 (2:6 on " ..
       "(4,6):(1,8)) in mode 1 [inadmissible]\n" ..
       "  left:  (4,6):(1,8)\n  right: (2,2):(1,6)",
       message(cute.composition, L "(4,6):(1,8)", L "(2,2):(1,6)"))
@@ -276,12 +277,12 @@ describe("inadmissible calls name what they were given", function()
   it("modes and arguments", function()
     raises("no mode 2 in (8,4) (modes 0 to 1)", cute.get, L "(8,4):(1,8)", 2)
     raises("modes count from 0", cute.get, L "(8,4):(1,8)", -1)
-    raises("layout expected, got table", cute.composition, {8}, L "8:1")
-    raises("bad argument #1 to 'coalesce' (layout expected, got string)",
+    raises("layout expected, got {8}", cute.composition, {8}, L "8:1")
+    raises([[bad argument #1 to 'cute.coalesce' (layout expected, got "8:1")]],
            function() local _ = cute.coalesce "8:1" end)
     raises("tiler: a layout, an integer", cute.zipped_divide, L "8:1", "4")
     raises("no modes [1,3)", cute.take, L "(8,4):(1,8)", 1, 3)
-    raises("integer expected, got string", cute.upcast, L "8:1", "4")
+    raises([[integer expected, got "4"]], cute.upcast, L "8:1", "4")
     raises("coordinate: (1,2,_) and (8,4) do not match",
            cute.slice_, {1, 2, ANY}, L "(8,4):(1,8)")
   end)

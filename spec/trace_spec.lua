@@ -406,7 +406,7 @@ describe("traced values in Lua's own operators", function()
         .. "[bad-argument]"] = function(_, n) return n + nil end,
       ["an element was set to a bad value (number or traced value expected, "
         .. "got nil) [bad-argument]"] = function(x, _) x[0] = nil end,
-      ["bad index (integer or tuple expected, got boolean) [bad-argument]"] =
+      ["bad index (integer or tuple expected, got true) [bad-argument]"] =
         function(x, _) x[true] = 1 end,
       ["coordinate -1 of the tensor is negative [bad-argument]"] =
         function(x, _) x[-1] = 1 end,

@@ -265,8 +265,8 @@ describe("a tuple of layouts", function()
     assert.equal(1, cute.find({4, cute.layout "2:1"}, cute.layout "2:1"))
     raises("no mode 2 in (4,(2,(3,5)):(1,(2,6)))", cute.get, t, 2)
     raises("no mode 2 in (2,(3,5))", cute.get, t, 1, 2)
-    raises("not a layout", cute.sum, t)
-    raises("not a layout", cute.make_layout, t)
+    raises("not layout (2,(3,5))", cute.sum, t)
+    raises("not layout (2,(3,5))", cute.make_layout, t)
     local static
     cute.kernel("k", function(_, n)
       static = cute.is_static {2, cute.make_layout({n})}

@@ -7,18 +7,12 @@ local core = require "cute.core"
 
 local cute = {version = core.version}
 
--- Primitives for lua/cute/*.lua, not for users.
-local INTERNAL = {}
-for name in ([[trace hook tracing mark rollback var vget vset open_for open_loop
-  break_unless open_if open_else close region_depth parts rebuild same dtype_of
-  cvt known fact sreg effect warp param_key param_leaf param_memory sim_run fail
-  value_methods jit_compile gpu_open isatty error_kinds sim find_dtype clock
-  typename explain_begin explain_end intrin atomic access_load
-  access_store trap inline_ptx smem_budget assume]])
-  :gmatch "%S+" do INTERNAL[name] = true end
-
+-- What has a signature is for users (see core/arglib.c), and so are types and
+-- constants; the rest are primitives for lua/cute/*.lua.
 for name, v in pairs(core) do
-  if not INTERNAL[name] then cute[name] = v end
+  if type(v) == "userdata" or type(v) == "function" and core.signature(v) then
+    cute[name] = v
+  end
 end
 
 -- Functions of these modules are cute's own.

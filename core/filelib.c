@@ -50,24 +50,41 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
+// The file that a link of this user's (or root's) leads to; others could
+// lead to any file of ours. False, with errno, for those and broken ones.
+static bool resolve(const char *path, char out[PATH_MAX]) {
+  struct stat st;
+  if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+    errno = EPERM;
+    return (st.st_uid == geteuid() || st.st_uid == 0) && realpath(path, out);
+  }
+  errno = ENAMETOOLONG;
+  return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
 // open_input(path[, private]) -> file | nil, reason. Pipes and devices are
-// read as they come, but with `private` only a plain file is opened, without
-// waiting, and one that others can read is mended.
+// read as they come, but with `private` only a plain file of this user's is
+// opened, without waiting, and one that others can read is mended.
 static int l_open_input(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2);
+  char target[PATH_MAX];
   struct stat st;
   luaL_Stream *s = push_stream(L);
-  int fd = open(path, O_RDONLY | O_CLOEXEC | (private ? O_NONBLOCK : 0));
+  if (private && !resolve(path, target)) return failed(L, errno);
+  int fd = open(private ? target : path,
+                O_RDONLY | O_CLOEXEC | (private ? O_NONBLOCK : 0));
   if (fd < 0) return failed(L, errno);
   int e = fstat(fd, &st) != 0 ? errno
         : S_ISDIR(st.st_mode) ? EISDIR
-        : private && !S_ISREG(st.st_mode) ? EINVAL : 0;
+        : !private ? 0
+        : !S_ISREG(st.st_mode) ? EINVAL
+        : st.st_uid != geteuid() ? EPERM : 0;
   if (e) {
     close(fd);
     return failed(L, e);
   }
-  if (private && st.st_uid == geteuid() && (st.st_mode & 077))
+  if (private && (st.st_mode & 077))
     fchmod(fd, st.st_mode & 0700);
   if (!stream_take(s, fd, "rb")) return failed(L, errno);
   return 1;
@@ -85,18 +102,6 @@ static int l_file_kind(lua_State *L) {
 }
 
 // ---- writing ----
-
-// The file that a link of this user's (or root's) leads to; others could
-// lead to any file of ours. False, with errno, for those and broken ones.
-static bool resolve(const char *path, char out[PATH_MAX]) {
-  struct stat st;
-  if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
-    errno = EPERM;
-    return (st.st_uid == geteuid() || st.st_uid == 0) && realpath(path, out);
-  }
-  errno = ENAMETOOLONG;
-  return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
-}
 
 // open_aside(path[, private]) -> file, its name, name to rename it to | nil,
 // reason. The new file has the mode of the one it is to replace; `private`:

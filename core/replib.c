@@ -172,6 +172,13 @@ static int sys_editor(lua_State *L) {
 
 // ---- the rest ----
 
+// watch(): outside of sys.call Ctrl-C only interrupts what waits.
+static int sys_watch(lua_State *L) {
+  (void)L;
+  stop_watch();
+  return 0;
+}
+
 static int sys_isatty(lua_State *L) {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
   return 1;
@@ -220,6 +227,7 @@ int luaopen_cute_sys(lua_State *L) {
     {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"call", stop_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
+    {"watch", sys_watch},
     {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);

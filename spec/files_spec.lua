@@ -255,6 +255,27 @@ describe("the history", function()
     assert.equal("x = 1\n", support.read(path))
   end)
 
+  it("of another user is not read, nor what their link leads to", function()
+    local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
+    if code ~= 0 then return pending "needs root" end
+    local path = dir .. "/state/cutelua/history"
+    sh(("mkdir -p %s/state/cutelua; echo planted >%s; chown nobody %s")
+      :format(dir, path, path))
+    local f, why = core.open_input(path, true)
+    assert.is_nil(f)
+    assert.equal("Operation not permitted", why)
+    talk {{"x = 1\n", "> "}}
+    assert.equal("x = 1\n", support.read(path))
+    sh(("mv %s %s/mine; ln -s %s/mine %s; chown -h nobody %s"):format(path,
+      dir, dir, path, path))
+    f, why = core.open_input(path, true)
+    assert.is_nil(f)
+    assert.equal("Operation not permitted", why)
+    sh(("chown -h root %s"):format(path))
+    talk {{"y = 2\n", "> "}}
+    assert.equal("x = 1\ny = 2\n", support.read(dir .. "/mine"))
+  end)
+
   it("is not waited for", function()
     sh(("mkdir -p %s/state/cutelua; mkfifo %s/state/cutelua/history "
       .. "%s/.editrc"):format(dir, dir, dir))

@@ -243,7 +243,10 @@ describe("the prompt on a terminal", function()
   end)
 
   it("needs no terminal database", function()
-    local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"\4", ""}},
+    local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"x = 5\3", "\r\n> "},
+      {"while true do end\n", "end\r\n"}, {"\3", "\r\n> "},
+      {"f = {\n", ">> "}, {"\3", "\r\n> "}, {"x, f\n", "nil\tnil\r\n> "},
+      {"\4", ""}},
       {TERM = "no-such-terminal"})
     assert.truthy(out:find("2\n> ", 1, true))
     assert.equal(0, code)

@@ -333,7 +333,10 @@ local function plain_reader(prompts)
       io.write(prompt)
       io.flush()
     end
-    return io.read()
+    local line, why = io.read()
+    if line or not (prompts and why) then return line end
+    print()
+    return false  -- Ctrl-C
   end
 end
 
@@ -350,6 +353,7 @@ function repl:run()
       :format(sys.version, _VERSION))
   end
   if not editor then
+    if terminal then sys.watch() end
     self:loop(plain_reader(terminal), function() end)
     if terminal then print() end
     return not terminal and self.failed and 1 or 0

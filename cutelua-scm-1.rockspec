@@ -38,6 +38,7 @@ build = {
         "core/dim.c",
         "core/divide.c",
         "core/dl.c",
+        "core/domain.c",
         "core/dtype.c",
         "core/emit.c",
         "core/emitatom.c",
@@ -194,6 +195,8 @@ build = {
       "lua/cute/trace.lua",
     ["cute.tuple"] =
       "lua/cute/tuple.lua",
+    ["cute.tuple_meta"] =
+      "lua/cute/tuple_meta.lua",
     ["cute.utils"] =
       "lua/cute/utils.lua",
     ["cute.warp"] =

@@ -155,19 +155,14 @@ static const char *collision(Ctx *cx, Layout l) {
   return NULL;
 }
 
-static bool complement_check(Ctx *cx, Note *nt, Layout l, Flat f) {
+static void complement_check(Ctx *cx, Layout l, Flat f) {
   for (int i = 0; i < f.n; i++) {
-    if (dim_kind(f.d[i]) == DIM_BASIS) {
-      note_fail(cx, nt, "basis strides have no complement", NULL);
-      return false;
-    }
     if (f.n > 1 && !dim_static(f.d[i])) {
       ctx_fail(cx, ERR_STATIC,
                "complement: of traced strides only a single mode, not %s",
                layout_text(cx, l));
     }
   }
-  return true;
 }
 
 static void explain_gap(Ctx *cx, Mode r, Dim gap, Dim last) {
@@ -197,6 +192,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   if (cx->explain)
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
                 tup_text(cx, cotarget));
+  if (layout_has_basis(l)) return complement_based(cx, nt, l, cotarget);
   if (f.n == 1 && dim_is(f.d[0], 0)) {
     Flat c = coalesce_shape(cx, cotarget);
     compact_from(cx, c, (Dim){1});
@@ -205,7 +201,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
                   layout_text(cx, flat_layout(cx, c)));
     return flat_layout(cx, c);
   }
-  if (!complement_check(cx, nt, l, f)) return l;
+  complement_check(cx, l, f);
   // A negative stride reaches the same offsets from the other end: shifted
   // as a whole, which does not matter to what they leave free.
   for (int i = 0; i < f.n; i++) f.d[i] = dim_abs(cx, f.d[i]);
@@ -249,7 +245,7 @@ Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget) {
   Note nt = {.op = "complement", .a = &l, .bs = cotarget, .mode = -1};
   if (!cotarget) {
     Flat f = flat_filter(cx, layout_inner(l));
-    cotarget = tup_leaf(cx, layout_cosize(cx, flat_layout(cx, f)));
+    cotarget = layout_coshape(cx, flat_layout(cx, f));
   }
   return complement_in(cx, &nt, l, cotarget);
 }

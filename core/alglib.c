@@ -381,6 +381,27 @@ static int l_nullspace(lua_State *L) {
   return to_layout(L, layout_nullspace);
 }
 
+static int l_coprofile(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  laylib_push_any(L, layout_coprofile(cx, layout_arg(cx, L)));
+  return 1;
+}
+
+// greatest_common_domain(a, b): of shapes, or those of layouts and tensors
+static int l_common_domain(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
+  face_push_layout(L, layout_greatest_common_domain(cx, a, b));
+  return 1;
+}
+
+static int l_layout_add(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout a = laylib_operand(L, 1).l, b = laylib_operand(L, 2).l;
+  face_push_layout(L, layout_add(cx, a, b));
+  return 1;
+}
+
 static int l_complement(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = laylib_operand(L, 1).l;
@@ -626,6 +647,9 @@ void alglib_open(lua_State *L) {
     {"nullspace(layout)", l_nullspace},
     {"complement(layout, cotarget?)", l_complement},
     {"with_shape(layout, shape...)", l_with_shape},
+    {"coprofile(layout, modes...)", l_coprofile},
+    {"layout_add(a, b)", l_layout_add},
+    {"greatest_common_domain(a, b)", l_common_domain},
     {"max_common_layout(a, b)", l_max_common_layout},
     {"max_common_vector(a, b)", l_max_common_vector},
     {"domain_distribute(shape, n)", l_domain_distribute},

@@ -78,7 +78,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
       "coordinates below 0", layout_text(cx, t)), NULL);
     return l;
   }
-  Tup space = layout_coalesce(cx, l).shape;
+  Tup space = layout_has_basis(t) ? l.shape : layout_coalesce(cx, l).shape;
   Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);
   if (cx->explain)
@@ -89,8 +89,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
 
 static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (layout_swizzle(t)) return layout_product_swizzled(cx, l, t);
-  Dim room = dim_mul(cx, layout_size(cx, l), layout_cosize(cx, t));
-  Layout free = complement_in(cx, nt, l, &room);
+  Layout free = complement_in(cx, nt, l, product_room(cx, l, t));
   if (cx->explain)
     explain_say(cx, "product: the tiler %s is laid over the free offsets %s",
                 layout_text(cx, t), layout_text(cx, free));

@@ -49,5 +49,9 @@ Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
 Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
+// The same for strides that are bases: mode by mode of the coordinates.
+Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
+// The room in which the complement of l is asked for a product with t.
+Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

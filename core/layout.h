@@ -339,6 +339,13 @@ Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits);
 // (thread,value) -> coordinate in the tile.
 Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
+// ---- domains and codomains (domain.c) ----
+Tup layout_coprofile(Ctx *cx, Layout l);   // of zeros, as l's values are
+// The factors by which both shapes count, in order, at the indices where they
+// do: shape (s0,s1,..), strides those indices. (1):(0) without any.
+Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
+Layout layout_add(Ctx *cx, Layout a, Layout b);  // a(i) + b(i)
+
 // ---- swizzles (swizzle.c) ----
 #define SWIZZLE_NONE ((Swizzle){0, 4, 3})
 Swizzle swizzle_make(Ctx *cx, int64_t b, int64_t m, int64_t s);

@@ -123,7 +123,7 @@ describe("annotations", function()
     local n = 0
     local own = {Layout = cute.make_layout(8),
                  Tensor = cute.zeros({8}, cute.f32)}
-    for _, file in ipairs {"layout", "tensor"} do
+    for _, file in ipairs {"layout", "tuple", "tensor"} do
       for line in io.lines("lua/cute/" .. file .. "_meta.lua") do
         local name = line:match "^function cute%.([%w_]+)%("
         if name then

@@ -233,9 +233,9 @@ Dim layout_cosize(Ctx *cx, Layout l) {
 }
 
 Dim layout_reach(Ctx *cx, Layout l) {
-  if (!l.outer || !layout_static(l)) return layout_cosize(cx, l);
-  int64_t lo, hi = layout_bound(cx, l);
-  if (dim_value(layout_size(cx, l)) <= LOOKED_AT)
+  if (!l.outer) return layout_cosize(cx, l);
+  int64_t lo, hi = layout_static(l) ? layout_bound(cx, l) : 0;
+  if (!layout_static(l) || dim_value(layout_size(cx, l)) <= LOOKED_AT)
     layout_range(cx, l, &lo, &hi);
   return dim_int(cx, hi + 1);
 }

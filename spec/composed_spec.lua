@@ -437,6 +437,7 @@ describe("a tensor with a composed layout", function()
       local t = cute.arch.thread_idx()
       local A = cute.make_layout({m, 8}, {8, 1})
       local l = cute.make_composed_layout(A, o, cute.make_layout({4, 6}))
+      raises("only where all of it is static", cute.cosize, l)
       local x = cute.make_tensor(mX.iterator, l)
       mOut[{t, 0}] = x[t]
       mOut[{t, 1}] = l(t)

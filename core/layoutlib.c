@@ -419,9 +419,8 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape) {
 
 // l(i), l(i,j,..) of a flat static layout with integers: no scratch needed.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  int rank = tup_rank(l->shape);
-  if (l->outer || n != rank || (size_t)rank != tup_leaves(l->shape))
-    return false;
+  bool flat = tup_words(l->shape) == (size_t)n + 1;  // or has () inside
+  if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {
     int isint;

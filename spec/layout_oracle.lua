@@ -19,16 +19,25 @@ local function split(c, n)
   return own, (c - own) // n
 end
 
+-- The last mode that has leaves: it takes what is left of an index.
+local function last_mode(shape)
+  for i = #shape, 1, -1 do
+    local s = shape[i]
+    if type(s) ~= "table" or last_mode(s) then return i end
+  end
+  return nil
+end
+
 --- Offset of a coordinate: an integer runs through the modes in
 -- colexicographic order, the last mode without an end.
 function oracle.eval(shape, stride, c)
   if type(shape) ~= "table" then return c * stride end
-  local sum = 0
+  local sum, last = 0, last_mode(shape)
   for i, s in ipairs(shape) do
     local own
     if type(c) == "table" then
       own = c[i]
-    elseif i == #shape then
+    elseif i == last then
       own = c
     else
       own, c = split(c, size(s))
@@ -41,10 +50,10 @@ end
 --- The hierarchical coordinate of index i, the last mode without an end.
 function oracle.coord(shape, i)
   if type(shape) ~= "table" then return i end
-  local c = {}
+  local c, last = {}, last_mode(shape)
   for k, s in ipairs(shape) do
     local own = i
-    if k < #shape then own, i = split(i, size(s)) end
+    if k ~= last then own, i = split(i, size(s)) end
     c[k] = oracle.coord(s, own)
   end
   return c

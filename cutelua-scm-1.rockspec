@@ -163,6 +163,8 @@ build = {
       "lua/cute/memory.lua",
     ["cute.names"] =
       "lua/cute/names.lua",
+    ["cute.namespace"] =
+      "lua/cute/namespace.lua",
     ["cute.npy"] =
       "lua/cute/npy.lua",
     ["cute.pipeline"] =

@@ -112,17 +112,37 @@ describe("cutelua", function()
   end)
 
   it("suggests a name of cute's where one was misspelt", function()
-    local function hint(text)
-      return select(2, support.run {"-e", text}):match "did you mean [^\n]*"
+    local function says(text)
+      local _, err = support.run {"-e", "local cute = require 'cute' " .. text}
+      return err:match "cutelua: ([^\n]*)", err:match "nearest: ([^\n]*)"
     end
-    assert.equal("did you mean cute.make_layout?", hint
-      "local cute = require 'cute' cute.make_layuot({4})")
-    assert.equal("did you mean cute.arch.thread_idx?", hint
-      "local cute = require 'cute' cute.arch.tread_idx()")
-    assert.equal("did you mean cute.kernel?",  -- loaded when first used
-      hint "local cute = require 'cute' cute.kernle('k')")
-    assert.is_nil(hint "local cute = require 'cute' cute.xyzzy()")
-    assert.is_nil(hint "local t = {} t.make_layuot()")
+    local function both(sentence, near, text)
+      assert.same({sentence .. " [unknown-name]", near}, {says(text)})
+    end
+    both("cute has no 'make_layuot'", "make_layout", "cute.make_layuot({4})")
+    both("cute.arch has no 'tread_idx'", "thread_idx", "cute.arch.tread_idx()")
+    both("cute has no 'kernle'", "kernel",  -- loaded when first used
+      "cute.kernle('k')")
+    both("cute has no 'xyzzy'", nil, "cute.xyzzy()")
+    both("cute.pipeline has no 'PipelineCpAsnc'", "PipelineCpAsync",
+      "cute.pipeline.PipelineCpAsnc {}")
+    assert.equal("attempt to call a nil value (field 'make_layuot')",
+      says "local t = {} t.make_layuot()")
+  end)
+
+  it("says of names that are not there yet", function()
+    local function says(text)
+      return select(2, support.run {"-e", "require 'cute'." .. text})
+    end
+    for _, text in ipairs {"arch.mbarrier_init(1)", "arch.cluster_idx()",
+      "pipeline.PipelineTmaAsync {}", "utils.TmemAllocator()"} do
+      assert.truthy(says(text):find("what only Hopper and Blackwell have is "
+        .. "not there yet", 1, true), text)
+    end
+    assert.truthy(says "nvgpu.warp.MmaF16BF16Op(1)":find("cute has no 'nvgpu' "
+      .. "[unknown-name]", 1, true))
+    assert.truthy(says "nvgpu.tcgen05.x()":find("atoms here, by their C++ "
+      .. "names", 1, true))
   end)
 
   it("shows a mistake with its line and neighbours", function()

@@ -4,6 +4,7 @@
 -- inside a function given to cute.kernel the same names append to a kernel.
 -- Modules are loaded when first used.
 local core = require "cute.core"
+local namespace = require "cute.namespace"
 
 local cute = {version = core.version}
 
@@ -50,16 +51,8 @@ for module, names in pairs(PARTS) do
   for _, name in ipairs(names) do LAZY[name] = module end
 end
 
-return setmetatable(cute, {
-  lazy = {LAZY, MODULES},  -- for those who look for a name
-  __index = function(_, name)
-    local v
-    if LAZY[name] then
-      v = require(LAZY[name])[name]
-    elseif MODULES[name] then
-      v = require(MODULES[name])
-    end
-    cute[name] = v
-    return v
-  end,
-})
+return namespace.strict(cute, "cute", function(name)
+  if LAZY[name] then return require(LAZY[name])[name] end
+  local module = MODULES[name]
+  return module and namespace.strict(require(module), "cute." .. name)
+end, {LAZY, MODULES})

@@ -20,16 +20,18 @@ names.LEFT_OUT = {
     .. "memory): comes with it",
 }
 
+local function field(t, name) return t[name] end
+
 --- What a namespace's name stands for: the value, or nil.
 ---@param namespace string "cute", "cute.arch", "pipeline", "utils" ...
 ---@param name string
 function names.find(namespace, name)
-  local t = cute
-  for part in namespace:gmatch "[^.]+" do
-    if part ~= "cute" then t = type(t) == "table" and t[part] or nil end
-    if t == nil then return nil end
+  local ok, v = true, cute
+  for part in (namespace .. "." .. name):gmatch "[^.]+" do
+    if part ~= "cute" then ok, v = pcall(field, v, part) end
+    if not ok then return nil end
   end
-  return t[name]
+  return v
 end
 
 --- Entries {when =, namespace =, name =, full =} of a list file.

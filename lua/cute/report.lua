@@ -237,25 +237,6 @@ local function has_advice(lines)
   return false
 end
 
--- A name of cute's own that a call may have meant.
-local function misspelt(sentence, frame)
-  local name = sentence:match "call a nil value %(field '([%w_]+)'%)"
-  local cute, line = package.loaded.cute, frame
-    and source.line(frame.source, frame.line)
-  if not (name and cute and line) then return end
-  local of, from = line:match("([%w_%.]*)%." .. name), {cute}
-  if not of or not of:find "cute" and of ~= "arch" then return end
-  for _, t in ipairs(getmetatable(cute).lazy) do from[#from + 1] = t end
-  if of:find "arch$" then from = {cute.arch} end
-  local names = {}
-  for _, t in ipairs(from) do
-    for known in pairs(t) do names[#names + 1] = known end
-  end
-  table.sort(names)
-  local near = require "cute.cli".nearest(name, names)
-  return near and ("  did you mean %s.%s?"):format(of, near)
-end
-
 -- The faults of a simulator's report in at most `limit` lines: the first with
 -- all that is known of it, of the others the sentence.
 local function add_faults(out, rest, limit)
@@ -294,7 +275,6 @@ local function misuse(failure, parts, out, max)
   local hint = not has_advice(parts.rest) and report.suggestions[parts.kind]
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
-  out[#out + 1] = not parts.kind and misspelt(parts.sentence, frame) or nil
 end
 
 --- The text of a failure, at most a dozen lines (with `traceback`, all there

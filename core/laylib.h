@@ -64,6 +64,9 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // LayoutRight that of shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
+// t[k] where the table of a tuple has no k: nil, but an error below 1.
+int tuplelib_index(lua_State *L);
+
 void alglib_open(lua_State *L);
 void tuplelib_open(lua_State *L);
 // Method tables share functions of the module: adds cute.<name> of the table

@@ -851,7 +851,7 @@ static void types_open(lua_State *L) {
     {"__index", const_index}, {"__concat", any_concat}, {NULL, NULL}};
   static const luaL_Reg tuple_meta[] = {
     {"__tostring", tuple_tostring}, {"__eq", tuple_eq}, {"__add", any_add},
-    {"__concat", any_concat}, {NULL, NULL}};
+    {"__concat", any_concat}, {"__index", tuplelib_index}, {NULL, NULL}};
   luaL_newmetatable(L, MT_LAYOUT);
   face_setfuncs(L, layout_meta);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
@@ -865,8 +865,6 @@ static void types_open(lua_State *L) {
   face_setfuncs(L, const_meta);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &const_mark);
   face_newtype(L, MT_TUPLE, tuple_meta);
-  lua_pushnil(L);  // tables are indexed as tables only
-  lua_setfield(L, -2, "__index");
   push_const(L, CONST_ANY);
   lua_setfield(L, -2, "_");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &tuple_key);

@@ -41,12 +41,36 @@ typedef struct Check {
   int mode;  // top-level mode, -1: the whole tensor
 } Check;
 
+// thread_idx() and its kin give three values: as the last item of a table it
+// brings all of them. What to say where coord holds such three; "" if not.
+static const char *three_values(Ctx *cx, Tup coord) {
+  static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
+                                      "grid_dim"};
+  Tup c = coord;
+  int64_t last = -1;
+  int run = 0;
+  for (size_t i = 0, n = tup_leaves(coord); i < n; i++, c++) {
+    while (dim_kind(*c) == DIM_TUP) c++;
+    const Ins *s = dim_kind(*c) == DIM_DYN && cx->fn
+                     ? ir_get(cx->fn, dim_getref(*c)) : NULL;
+    int64_t r = s && s->op == OP_SREG && s->imm < SR_LANE ? s->imm : -1;
+    run = r < 0 ? 0 : r % 3 && r == last + 1 ? run + 1 : 1;
+    if (run == 3)
+      return arena_printf(cx, &cx->scratch, "\n  %s() gives x, y and z, and as "
+                          "the last in a table all three: write (cute.arch.%s()"
+                          ") for x alone", names[r / 3], names[r / 3]);
+    last = r;
+  }
+  return "";
+}
+
 static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why) {
   const char *mode = "";
   if (k->mode >= 0)
     mode = arena_printf(cx, &cx->scratch, " in mode %d", k->mode);
-  ctx_fail(cx, ERR_ARG, "coordinate %s of the tensor %s%s\n  %s",
-           tup_text(cx, k->coord), why, mode, tensor_show(cx, k->t));
+  ctx_fail(cx, ERR_ARG, "coordinate %s of the tensor %s%s\n  %s%s",
+           tup_text(cx, k->coord), why, mode, tensor_show(cx, k->t),
+           three_values(cx, k->coord));
 }
 
 static void check_leaf(Ctx *cx, const Check *k, Tup shape, Dim c) {
@@ -264,6 +288,9 @@ static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
     tupb_put(cx, b, c);
     got++;
   }
+  if (got > n)
+    ctx_fail(cx, ERR_SHAPE, "the coordinate %s names %d modes of tiles, there "
+             "are %d%s", tup_text(cx, coord), got, n, three_values(cx, coord));
   while (got++ < n) tupb_leaf(cx, b, dim_any());
 }
 

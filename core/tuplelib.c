@@ -33,6 +33,18 @@ static int push(lua_State *L, Tup t) {
   return 1;
 }
 
+int tuplelib_index(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int isint;
+  lua_Integer k = lua_tointegerx(L, 2, &isint);
+  if (lua_type(L, 2) == LUA_TNUMBER && isint && k < 1)
+    face_error(L, ERR_ARG, "%s[%d]: a tuple counts from 1, as Lua's tables do; "
+               "modes in calls, such as size(x, 0), count from 0",
+               tup_text(cx, face_check_tup(cx, L, 1)), (int)k);
+  lua_pushnil(L);
+  return 1;
+}
+
 // ---- modes of tuples, layouts, tensors ----
 
 static int l_get(lua_State *L) {

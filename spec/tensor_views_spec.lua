@@ -221,6 +221,64 @@ describe("negative strides", function()
   end)
 end)
 
+describe("what is nearly right", function()
+  local X = numbered {8, 4}
+
+  it("recast_ptr takes type and swizzle in either order, or one", function()
+    local it, sw = X.iterator, cute.make_swizzle(1, 2, 3)
+    local both = tostring(cute.recast_ptr(it, cute.bf16, sw))
+    assert.equal(both, tostring(cute.recast_ptr(it, sw, cute.bf16)))
+    assert.equal("bf16", cute.recast_ptr(it, nil, cute.bf16).element_type.name)
+    assert.equal("f64", cute.recast_ptr(it, "f64").element_type.name)
+    assert.equal(cute.f32, cute.recast_ptr(it, nil, sw).element_type)
+    raises("bad argument #2 to 'recast_ptr' (an element type or a swizzle "
+      .. "expected, got 3)", cute.recast_ptr, it, 3)
+    raises("bad argument #3 to 'recast_ptr' (an element type or a swizzle "
+      .. "expected, got f32)", cute.recast_ptr, it, cute.f32, cute.f32)
+    raises("bad argument #1 to 'recast_ptr' (an iterator expected, got nil)",
+      cute.recast_ptr, nil, cute.f32)
+  end)
+
+  it("a tuple has no 0", function()
+    local shape = X.shape
+    assert.same({8, 4}, {shape[1], shape[2]})
+    assert.is_nil(shape[3])
+    assert.is_nil(shape.x)
+    local n = 0
+    for i, e in ipairs(shape) do n = n + i * e end
+    assert.equal(16, n)
+    for _, k in ipairs {0, -1, 0.0} do
+      raises(("(8,4)[%d]: a tuple counts from 1, as Lua's tables do; modes in "
+        .. "calls, such as size(x, 0), count from 0"):format(k),
+        function() return shape[k] end)
+    end
+    raises("(2,3)[0]: a tuple counts", function()
+      return L("((2,3),4):((1,2),6)").shape[1][0]
+    end)
+  end)
+
+  it("a function of three values as a table's last item", function()
+    local hint = "%s() gives x, y and z, and as the last in a table all three"
+    local function in_kernel(f)
+      cute.kernel("k", f)(X):launch {grid = 1, block = 8, device = "sim"}
+    end
+    raises({"the coordinate (?,?,?) names 3 modes of tiles, there are 2",
+            hint:format "thread_idx"}, in_kernel, function(x)
+      return cute.local_tile(x, {8}, {cute.arch.thread_idx()})
+    end)
+    raises({"coordinate (0,?,?,?) of the tensor has 4 modes instead of 2",
+            hint:format "block_idx"}, in_kernel, function(x)
+      return x[{0, cute.arch.block_idx()}]
+    end)
+    in_kernel(function(x)
+      local tile = cute.local_tile(x, {1}, {(cute.arch.thread_idx())})
+      tile[{0, 0}] = 1
+    end)
+    raises("the coordinate (0,0,0) names 3 modes of tiles, there are 2",
+      cute.local_tile, X, {8}, {0, 0, 0})
+  end)
+end)
+
 describe("tensors like others", function()
   it("have the order of their strides", function()
     local t = cute.zeros(L "(4,6):(1,8)", cute.bf16)

@@ -5,10 +5,10 @@ local core = require "cute.core"
 local namespace = {}
 
 -- What the Python DSL has for Hopper and Blackwell alone, by its names.
-local LATER = {"mbarrier", "cluster", "elect_one", "warpgroup", "setmaxregister",
-  "griddepcontrol", "bulk", "dsmem", "fence_proxy", "fence_view", "tma", "tmem",
-  "tcgen05", "packed", "umma", "clc", "tensormap", "sm90", "sm100", "sm103",
-  "sm120", "hopper", "blackwell"}
+local LATER = {"mbarrier", "cluster", "elect_one", "warpgroup",
+  "setmaxregister", "griddepcontrol", "bulk", "dsmem", "fence_proxy",
+  "fence_view", "tma", "tmem", "tcgen05", "packed", "umma", "clc", "tensormap",
+  "sm90", "sm100", "sm103", "sm120", "hopper", "blackwell"}
 
 -- Names that stand for something else here.
 local ELSEWHERE = {
@@ -34,10 +34,11 @@ end
 ---@param t table
 ---@param full string as users write it: "cute.arch"
 ---@param load? fun(name: string): any what is made when first asked for
----@param more? table[] tables whose keys are names that `load` knows
+---@param more? table[] tables whose keys are names that `load` knows; kept
+-- in the metatable as `lazy`, for those who look for all names
 ---@return table t
 function namespace.strict(t, full, load, more)
-  return setmetatable(t, {__index = function(_, name)
+  return setmetatable(t, {lazy = more, __index = function(_, name)
     local v = load and load(name)
     if v ~= nil then
       t[name] = v

@@ -26,17 +26,32 @@ function pointer.make_ptr(dtype, value, memspace)
   return pointer.recast_ptr(it, dtype)
 end
 
---- The pointer with elements of another type, or seen through a swizzle.
+--- The pointer with elements of another type, seen through a swizzle, or
+-- both, in either order.
 ---@param ptr table iterator
 ---@param dtype? cute.DType
 ---@param swizzle? table of make_swizzle
 ---@return table iterator
 function pointer.recast_ptr(ptr, dtype, swizzle)
-  if core.typename(dtype) == "swizzle" then dtype, swizzle = swizzle, dtype end
-  local old = ptr.element_type
-  if dtype and dtype ~= old then
-    local n = math.max(dtype.bits // old.bits, 1)
-    local view = core.make_tensor(ptr, core.make_layout(n))
+  if core.typename(ptr) ~= "tensor" then
+    core.fail("bad-argument", ("bad argument #1 to 'recast_ptr' (an iterator "
+      .. "expected, got %s)"):format(tostring(ptr)))
+  end
+  local given = {}
+  for k, v in pairs {dtype, swizzle} do
+    if type(v) == "string" then v = core.find_dtype(v) or v end
+    local kind = core.typename(v)
+    if kind == "constant" then kind = "swizzle" end  -- or it is told below
+    if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
+      core.fail("bad-argument", ("bad argument #%d to 'recast_ptr' (an element "
+        .. "type or a swizzle expected, got %s)"):format(k + 1, tostring(v)))
+    end
+    given[kind] = v
+  end
+  dtype, swizzle = given.dtype, given.swizzle
+  if dtype and dtype ~= ptr.element_type then
+    local n = math.max(dtype.bits // ptr.element_type.bits, 1)
+    local view = core.make_tensor(ptr, core.make_layout(n, 1))
     ptr = core.recast_tensor(view, dtype).iterator
   end
   if not swizzle then return ptr end

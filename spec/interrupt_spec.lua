@@ -145,7 +145,7 @@ describe("Ctrl-C", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     for i = 1, 3 do
       local out, status = talk {{LONG:gsub("\n", " ") .. "\n", "> "},
-        {"print('g'..'o') compile(3000)\n", "go\r\n"},
+        {"print('g'..'o') for _ = 1, 100 do compile(3000) end\n", "go\r\n"},
         {"\3", "\r\n> ", 50 * i}, {"6 * 7\n", "42\r\n> "}}
       assert.truthy(out:find("interrupted\n", 1, true), out)
       assert.equal(0, status)
@@ -183,8 +183,15 @@ import fcntl, os, signal, subprocess, sys, time
 lock = open(sys.argv[1], "w")
 fcntl.flock(lock, fcntl.LOCK_EX)
 p = subprocess.Popen(sys.argv[2:])
-time.sleep(0.5)
-assert p.poll() is None
+folder = "/proc/%d/fd/" % p.pid
+def waits():
+    try:
+        return any(os.readlink(folder + n).endswith(".lock")
+                   for n in os.listdir(folder))
+    except OSError:
+        return False
+while p.poll() is None and not waits():
+    time.sleep(0.01)
 p.send_signal(signal.SIGINT)
 sys.exit(p.wait(20))
 ]])

@@ -241,13 +241,41 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   return r;
 }
 
+// Does the ordered layout f, whose modes are apart, take x?
+static bool takes(Flat f, int64_t x) {
+  for (int i = f.n - 1; i >= 0; i--) {
+    int64_t d = f.d[i].w ? f.d[i].w : 1, own = x / d;
+    if (own >= f.s[i].w) return false;
+    x -= own * d;
+  }
+  return x == 0;
+}
+
+// What a composed l goes through may lead to what its right side leaves free.
+static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
+  Flat f = flat_of(cx, r);
+  if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
+  int64_t n = dim_value(layout_size(cx, l));
+  if (n > LOOK_MAX)
+    note_fail(cx, nt, "too many elements to see what they leave free", NULL);
+  for (int64_t i = 0; i < n; i++) {
+    Dim x = layout_eval_at(cx, l, (Dim){i});
+    if (x.w <= 0 || !takes(f, x.w)) continue;
+    note_fail(cx, nt, "what its right side leaves free is taken", arena_printf(
+      cx, &cx->scratch, "e.g. coordinate %lld is at %lld, which is in %s",
+      (long long)i, (long long)x.w, layout_text(cx, r)));
+  }
+}
+
 Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget) {
   Note nt = {.op = "complement", .a = &l, .bs = cotarget, .mode = -1};
   if (!cotarget) {
     Flat f = flat_filter(cx, layout_inner(l));
     cotarget = layout_coshape(cx, flat_layout(cx, f));
   }
-  return complement_in(cx, &nt, l, cotarget);
+  Layout r = complement_in(cx, &nt, l, cotarget);
+  if (l.outer) check_free(cx, &nt, l, r);
+  return r;
 }
 
 Layout layout_complement(Ctx *cx, Layout l, Dim cotarget) {

@@ -61,10 +61,6 @@ static int64_t flat_at(Flat f, int64_t i) {
   return (int64_t)sum;
 }
 
-// What cheap conditions do not decide is decided by looking at so many
-// elements, and refused beyond.
-#define LOOK_MAX ((int64_t)1 << 20)
-
 typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
 // Is a(b(i)) == r(i) for all i below n with b(i) below end? Else *at is one

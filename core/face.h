@@ -114,6 +114,7 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 // Metatable names.
 #define MT_DTYPE "cute.dtype"
 #define MT_LAYOUT "cute.layout"
+#define MT_CONST "cute.constant"  // `_`, bases, swizzles
 #define MT_VALUE "cute.value"    // a traced scalar
 #define MT_VECTOR "cute.vector"  // a traced register vector (TensorSSA)
 #define MT_TENSOR "cute.tensor"

@@ -277,15 +277,15 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
 // Composed inverses are looked at, element by element: a function that does
 // not reach all offsets, or an offset, may leave less than the parts have.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
-  if (!layout_static(l) || dim_value(layout_size(cx, l)) > 65536)
-    note_fail(cx, nt, "of composed layouts only static ones of at most 65536 "
+  if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
+    note_fail(cx, nt, "of composed layouts only static ones of at most 2^20 "
               "elements", NULL);
 }
 
 Layout layout_right_inverse(Ctx *cx, Layout l) {
   Note nt = {.op = "right_inverse", .a = &l, .mode = -1};
   Layout r = inverse_of(cx, &nt, l, false);
-  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
+  if (!l.outer) return r;
   check_composed(cx, &nt, l);
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
@@ -302,7 +302,7 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
 Layout layout_left_inverse(Ctx *cx, Layout l) {
   Note nt = {.op = "left_inverse", .a = &l, .mode = -1};
   Layout r = inverse_of(cx, &nt, l, true);
-  if (!l.outer || (layout_swizzle(r) && dim_is(l.offset, 0))) return r;
+  if (!l.outer) return r;
   check_composed(cx, &nt, l);
   int64_t n = dim_value(layout_size(cx, l));
   for (int64_t i = 0; i < n; i++) {

@@ -33,6 +33,9 @@ typedef struct Note {
 // Fails with what, then the operands; detail: a further line or NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 
+// What cheap conditions do not decide is decided by looking at so many
+// elements, and refused beyond.
+#define LOOK_MAX ((int64_t)1 << 20)
 enum { LOOKED_AT = 1 << 24 };  // elements of a composed layout, at most
 
 Flat flat_of(Ctx *cx, Layout l);

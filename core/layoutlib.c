@@ -7,7 +7,6 @@
 
 static const char layout_mark = 'L', const_mark = 'C', tuple_key = 'T';
 
-#define MT_CONST "cute.constant"
 #define MT_TUPLE "cute.tuple"
 
 // ---- telling types ----

@@ -147,10 +147,12 @@ static DType unify(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
   return t;
 }
 
-// A vector operand takes the operation over, or a table that knows it.
+// A vector operand or a basis takes the operation over, or a table that knows
+// it.
 static bool vector_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
-    bool vector = lua_isuserdata(L, i) && luaL_testudata(L, i, MT_VECTOR);
+    bool vector = lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
+                                           luaL_testudata(L, i, MT_CONST));
     if (!vector && !lua_istable(L, i)) continue;
     if (luaL_getmetafield(L, i, event) == LUA_TNIL) return false;
     lua_insert(L, 1);

@@ -114,6 +114,13 @@ describe("traced extents", function()
     end
   end)
 
+  it("multiply bases", function()
+    agree(function(n)
+      local l = cute.make_layout({4, 5}, {n * cute.E(1), cute.E(0) * n})
+      return cute.crd2idx({3, 2}, l)
+    end, 7)
+  end)
+
   it("step to the next coordinate", function()
     local shape = {{2, 2}, 3}
     for i = 0, 12 do

@@ -277,3 +277,39 @@ describe("a traced swizzle", function()
     assert.is_true(count <= 1, s)
   end)
 end)
+
+describe("a swizzled layout", function()
+  it("has inverses that invert and a complement that is free", function()
+    local r = oracle.random(5)
+    local inverses, free, refused = 0, 0, 0
+    for _ = 1, 1500 do
+      local shape = r:shape(2, {1, 2, 2, 3, 4, 4, 8})
+      while oracle.size(shape) > 128 do shape = r:shape(2, {1, 2, 3, 4}) end
+      local l = cute.make_layout(shape, r:compact(shape, r:below(3) == 0))
+      local c = cute.composition(
+        cute.make_swizzle(1 + r:below(2), r:below(3), r:pick {2, 3, -2}), l)
+      local R, L = cute.right_inverse(c), cute.left_inverse(c)
+      for i = 0, cute.size(R) - 1 do
+        assert.equal(i, c(R(i)), ("%s, %s at %d"):format(c, R, i))
+      end
+      for i = 0, cute.size(c) - 1 do
+        assert.equal(c(i), c(L(c(i))), ("%s, %s at %d"):format(c, L, i))
+      end
+      inverses = inverses + (cute.size(R) > 1 and 1 or 0)
+      local ok, rest = pcall(cute.complement, c, 256)
+      if ok then
+        local taken = {}
+        for i = 0, cute.size(c) - 1 do taken[c(i)] = true end
+        for i = 1, cute.size(rest) - 1 do
+          assert.is_nil(taken[rest(i)], ("%s, %s at %d"):format(c, rest, i))
+        end
+        free = free + 1
+      else
+        refused = refused + 1
+        assert.is_truthy(rest:find("leaves free is taken", 1, true), rest)
+      end
+    end
+    assert.is_true(inverses > 1000 and free > 1200 and refused > 3,
+                   ("%d %d %d"):format(inverses, free, refused))
+  end)
+end)

@@ -50,6 +50,7 @@ build = {
         "core/emitw.c",
         "core/emitx.c",
         "core/filelib.c",
+        "core/gemmcheck.c",
         "core/gpulib.c",
         "core/hooklib.c",
         "core/hostlib.c",

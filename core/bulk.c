@@ -104,6 +104,11 @@ void bulk_convert(DType t, void *dst, size_t at, DType s, const void *src,
   }
 }
 
+void bulk_cut(void *p, size_t n, int bits) {
+  uint32_t *u = p, keep = ~(((uint32_t)1 << bits) - 1);
+  for (size_t i = 0; i < n; i++) u[i] &= keep;
+}
+
 // ---- filling ----
 
 // One tile, rows [i, i + n) and columns [j, j + m).
@@ -281,6 +286,29 @@ size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   return i;
 }
 
+// ---- on all cores ----
+
+typedef struct Call {
+  void (*run)(void *arg);
+  void *arg;
+} Call;
+
+static void *call(void *p) {
+  Call *c = p;
+  c->run(c->arg);
+  return NULL;
+}
+
+void bulk_parallel(void (*run)(void *arg), void *arg) {
+  Call c = {run, arg};
+  pthread_t t[64];
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int want = cores < 1 ? 1 : cores > 64 ? 64 : (int)cores, got = 0;
+  while (got < want - 1 && pthread_create(&t[got], NULL, call, &c) == 0) got++;
+  run(arg);
+  for (int i = 0; i < got; i++) pthread_join(t[i], NULL);
+}
+
 // ---- reference matrix product ----
 
 #define COLS 64  // columns of d a thread takes at a time
@@ -293,17 +321,21 @@ typedef struct GemmJob {
   atomic_bool failed;
 } GemmJob;
 
+void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n,
+              double *out) {
+  size_t at = i * x->stride[0] + from * x->stride[1], s = x->stride[1];
+  if (s == 1) load_f64(x->t, x->p, at, n, out);
+  else
+    for (size_t q = 0; q < n; q++) out[q] = value(x->t, x->p, at + q * s);
+}
+
 // Row `i` of a matrix, k elements, as doubles with step `step`.
 static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
                      size_t step) {
   double run[RUN];
-  size_t base = i * x->stride[0], s = x->stride[1];
   for (size_t j = 0; j < k; j += RUN) {
     size_t c = k - j < RUN ? k - j : RUN;
-    if (s == 1) load_f64(x->t, x->p, base + j, c, run);
-    else
-      for (size_t q = 0; q < c; q++)
-        run[q] = value(x->t, x->p, base + (j + q) * s);
+    bulk_row(x, i, j, c, run);
     for (size_t q = 0; q < c; q++) out[(j + q) * step] = run[q];
   }
 }
@@ -346,13 +378,13 @@ static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
   }
 }
 
-static void *gemm_thread(void *arg) {
+static void gemm_thread(void *arg) {
   GemmJob *g = arg;
   size_t k = g->k ? g->k : 1;
   double *mem = base_realloc(NULL, (COLS + 4) * k * sizeof *mem);
   if (!mem) {
     atomic_store(&g->failed, true);
-    return NULL;
+    return;
   }
   memset(mem, 0, 4 * k * sizeof *mem);
   size_t blocks = (g->n + COLS - 1) / COLS, i;
@@ -361,42 +393,11 @@ static void *gemm_thread(void *arg) {
     gemm_block(g, i * COLS, left < COLS ? left : COLS, mem, mem + 4 * k);
   }
   base_free(mem);
-  return NULL;
 }
 
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k) {
   GemmJob g = {.a = a, .b = b, .d = d, .m = m, .n = n, .k = k};
-  pthread_t t[64];
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  int want = cores < 1 ? 1 : cores > 64 ? 64 : (int)cores, got = 0;
-  while (got < want - 1 && pthread_create(&t[got], NULL, gemm_thread, &g) == 0)
-    got++;
-  gemm_thread(&g);
-  for (int i = 0; i < got; i++) pthread_join(t[i], NULL);
+  bulk_parallel(gemm_thread, &g);
   return !atomic_load(&g.failed);
-}
-
-BulkDiff bulk_gemm_sample(const BulkMat *a, const BulkMat *b, const BulkMat *d,
-                          size_t m, size_t n, size_t k, size_t samples,
-                          uint64_t seed) {
-  BulkDiff diff;
-  memset(&diff, 0, sizeof diff);
-  for (size_t s = 0; s < samples; s++) {
-    size_t i = (size_t)(base_random(&seed) % m);
-    size_t j = (size_t)(base_random(&seed) % n);
-    double sum = 0, x[RUN], y[RUN];
-    for (size_t c = 0; c < k; c += RUN) {
-      size_t w = k - c < RUN ? k - c : RUN;
-      BulkMat ra = *a, rb = *b;
-      ra.stride[0] = rb.stride[0] = 1;
-      load_row(&ra, i * a->stride[0] + c * a->stride[1], w, x, 1);
-      load_row(&rb, j * b->stride[0] + c * b->stride[1], w, y, 1);
-      for (size_t q = 0; q < w; q++) sum += x[q] * y[q];
-    }
-    size_t at = i * d->stride[0] + j * d->stride[1];
-    bulk_diff_add(&diff, i * n + j, value(d->t, d->p, at), sum);
-  }
-  bulk_diff_end(&diff);
-  return diff;
 }

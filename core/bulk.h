@@ -24,6 +24,10 @@ void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi);
 
+// Clears the lowest bits of n words: what tensor cores take of an f32 as a
+// tf32 (13 bits).
+void bulk_cut(void *p, size_t n, int bits);
+
 // How far a is from b, elementwise. A NaN on either side makes every measure
 // infinite, so that no tolerance accepts it.
 typedef struct BulkDiff {
@@ -56,9 +60,10 @@ typedef struct BulkMat {
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k);
 
-// The same sum for `samples` random elements, compared with what d holds.
-BulkDiff bulk_gemm_sample(const BulkMat *a, const BulkMat *b, const BulkMat *d,
-                          size_t m, size_t n, size_t k, size_t samples,
-                          uint64_t seed);
+// Elements [from, from + n) of row i, as doubles.
+void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n, double *out);
+
+// Calls run(arg) on all of the host's cores at once, and waits for all.
+void bulk_parallel(void (*run)(void *arg), void *arg);
 
 #endif

@@ -8,6 +8,7 @@
 #include "bulk.h"
 #include "dl.h"
 #include "face.h"
+#include "gemmcheck.h"
 #include "gpulib.h"
 #include "jit.h"
 
@@ -250,6 +251,17 @@ static int buffer_to(lua_State *L) {
   return 1;
 }
 
+// b:cut(bits): clears the lowest bits of every f32.
+static int buffer_cut(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer bits = face_checkint(L, 2);
+  if (b->t != DT_F32 || bits < 0 || bits > 23)
+    face_error(L, ERR_TYPE, "0 to 23 bits of f32 can be cut, not %lld of %s",
+               (long long)bits, dtype_name(b->t));
+  bulk_cut(b->p, b->count, (int)bits);
+  return self(L);
+}
+
 // b:transpose(rows, cols): a copy with the columns of what was row-major
 // contiguous.
 static int buffer_transpose(lua_State *L) {
@@ -416,25 +428,73 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// gemm_sample(A, B, D, m, n, k [, {samples=, seed=, a=, b=, d=}]): how far D
-// is from the product, looking at some of its elements.
-static int l_gemm_sample(lua_State *L) {
+static double opt_number(lua_State *L, int opts, const char *name,
+                         double def) {
+  lua_getfield(L, opts, name);
+  double x = face_optnum(L, -1, def);
+  lua_pop(L, 1);
+  return x;
+}
+
+// A row-major (m, n) buffer in field `name` of the options; false: none.
+static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
+                    BulkMat *out) {
+  if (lua_getfield(L, 7, name) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  HostBuf *b = runlib_check_buffer(L, lua_gettop(L));
+  if (b->count != m * n)
+    face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
+               b->count, m, n);
+  *out = (BulkMat){b->t, b->p, {n, 1}};
+  lua_pop(L, 1);  // the table keeps it
+  return true;
+}
+
+static int push_verdict(lua_State *L, const GemmVerdict *v) {
+  lua_createtable(L, 0, 9);
+  face_set_bool(L, "ok", v->wrong == 0);
+  face_set_int(L, "count", (lua_Integer)v->count);
+  face_set_int(L, "wrong", (lua_Integer)v->wrong);
+  face_set_int(L, "nans", (lua_Integer)v->nans);
+  face_set_int(L, "row", (lua_Integer)v->row);
+  face_set_int(L, "col", (lua_Integer)v->col);
+  face_set_num(L, "got", v->got);
+  face_set_num(L, "want", v->want);
+  face_set_num(L, "bound", v->bound);
+  face_set_num(L, "frobenius", v->frobenius);
+  return 1;
+}
+
+// gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
+// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}): whether every
+// element of D is alpha A B^T + beta c0 as far as rounding goes; the worst one
+// (gemmcheck.h).
+static int l_gemm_check(lua_State *L) {
   size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
   size_t k = runlib_check_count(L, 6);
+  face_checktype(L, 7, LUA_TTABLE);
   BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
-  BulkMat d = check_mat(L, 3, 7, "d", m, n);
-  lua_Integer samples = 4096, seed = 0;
-  if (lua_istable(L, 7)) {
-    lua_getfield(L, 7, "samples");
-    lua_getfield(L, 7, "seed");
-    samples = face_optint(L, -2, samples);
-    seed = face_optint(L, -1, seed);
-  }
-  if (m == 0 || n == 0 || samples < 1)
-    face_error(L, ERR_ARG, "nothing to sample");
-  BulkDiff diff = bulk_gemm_sample(&a, &b, &d, m, n, k, (size_t)samples,
-                                   (uint64_t)seed);
-  return push_diff(L, &diff);
+  BulkMat d = check_mat(L, 3, 7, "d", m, n), ref, c0;
+  lua_getfield(L, 7, "sums");
+  DType sums = lua_isnil(L, -1) ? DT_F32 : face_check_dtype(L, -1);
+  if (!gemmcheck_type(d.t))
+    face_error(L, ERR_TYPE, "no bound is known for sums rounded to %s",
+               dtype_name(d.t));
+  GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
+                 .sums = sums, .alpha = opt_number(L, 7, "alpha", 1),
+                 .beta = opt_number(L, 7, "beta", 0),
+                 .unit = opt_number(L, 7, "unit", 0x1p-24),
+                 .samples = (size_t)opt_number(L, 7, "samples", 4096),
+                 .seed = (uint64_t)opt_number(L, 7, "seed", 0)};
+  if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
+  if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
+  if (m == 0 || n == 0) face_error(L, ERR_ARG, "there is nothing to check");
+  GemmVerdict v;
+  if (!gemmcheck_run(&g, &v))
+    face_error(L, ERR_MEMORY, "out of memory in gemm_check");
+  return push_verdict(L, &v);
 }
 
 // ---- compiler ----
@@ -519,7 +579,7 @@ void runlib_open(lua_State *L) {
     {"fill_int(seed, lo, hi)", buffer_fill_int},
     {"copy(source, at?, from?, n?)", buffer_copy}, {"to(dtype)", buffer_to},
     {"bytes(at?, n?)", buffer_bytes},
-    {"transpose(rows, columns)", buffer_transpose},
+    {"transpose(rows, columns)", buffer_transpose}, {"cut(bits)", buffer_cut},
     {"set_bytes(bytes, at?)", buffer_set_bytes},
     {"diff(reference)", buffer_diff}, {"equal(other)", buffer_equal},
     {"close()", buffer_close}, {"__gc", buffer_close},
@@ -531,7 +591,7 @@ void runlib_open(lua_State *L) {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
-    {"gemm_sample(A, B, D, m, n, k, opts?)", l_gemm_sample},
+    {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
     {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
     {"isatty", l_isatty}, {NULL, NULL}};
   face_newtype(L, MT_BUFFER, buffer);

@@ -95,7 +95,10 @@ local function run_sim(rungs, device, opt)
       local p = lesson.problem(rung, {n, n, n}, {seed = opt.seed})
       local r, run = lesson.simulate(rung, p, device, {seed = opt.seed,
         progress = lib.progress_line(rung.name)})
-      local right, diff = lesson.verify(rung, p)
+      local right, diff, how = lesson.verify(rung, p)
+      if not right then
+        say("%s WRONG: %s", rung.name, lesson.what_is_wrong(diff, how))
+      end
       if not r.ok then say("%s", tostring(r)) end
       ok = ok and r.ok and right
       local c = counts(n, r, run)
@@ -146,9 +149,13 @@ local function bench(list, n, device, opt)
       local blas, lt = lesson.rivals(rung, p)
       rival = blas or lt
     end
-    local ok, err = lesson.verify_gpu(rung, p, rival)
+    p.dc:download(p.c)
+    local ok, v, how = lesson.verify(rung, p, device.dev)
+    if not ok then
+      say("%s WRONG: %s", rung.name, lesson.what_is_wrong(v, how))
+    end
     runs[i] = {name = rung.name, launch = run.run}
-    out[i] = {rung = rung, size = n, ok = ok, error = err}
+    out[i] = {rung = rung, size = n, ok = ok, error = v.frobenius}
   end
   if rival then runs[#runs + 1] = {name = "cuBLAS", launch = rival} end
   local results = lib.must(job, gpu.bench(runs, {flops = 2.0 * n * n * n,

@@ -268,9 +268,6 @@ describe("the reference product", function()
       assert.equal(d, core.gemm_reference(a, b, d, m, n, k))
       local want = naive(a, b, m, n, k)
       for i = 1, m * n do assert.equal(want[i], d[i - 1]) end
-      local sample = core.gemm_sample(a, b, d, m, n, k, {samples = 500})
-      assert.equal(0.0, sample.max_abs)
-      assert.equal(500, sample.count)
     end
   end)
 
@@ -284,16 +281,11 @@ describe("the reference product", function()
     end
     local d, e = core.buffer("f64", m * n), core.buffer("f64", m * n)
     core.gemm_reference(a, b, d, m, n, k)
-    local opts = {a = {1, m}, d = {1, m}, samples = 300}
+    local opts = {a = {1, m}, d = {1, m}}
     core.gemm_reference(at, b, e, m, n, k, opts)
     for i = 0, m - 1 do
       for j = 0, n - 1 do assert.equal(d[i * n + j], e[j * m + i]) end
     end
-    assert.equal(0.0, core.gemm_sample(at, b, e, m, n, k, opts).max_abs)
-    e[3] = e[3] + 1
-    assert.truthy(core.gemm_sample(at, b, e, m, n, k, opts).max_abs > 0.5)
-    e[3] = 0 / 0
-    assert.falsy(core.gemm_sample(at, b, e, m, n, k, opts).max_abs < 1e30)
   end)
 
   it("refuses matrices that do not fit", function()

@@ -11,7 +11,7 @@
 --   grid      function(m, n, k) (a block for each tile of C)
 --   layouts   what it takes of tn, nt, nn, tt (all)
 --   layout    which it takes if not told ("tn")
---   tf32      cuBLAS may round f32 operands too
+--   tf32      the kernel cuts f32 operands to tf32; cuBLAS may round them
 --   options   the script's own, as cute.cli takes them
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
 -- lesson.simulate and lesson.prepare.
@@ -155,7 +155,7 @@ function lesson.problem(rung, size, o)
   operand(p, "C", t[3], m, n, true, beta ~= 0 and seed * 3 + 3)
   if alpha ~= 1 or beta ~= 0 then
     p.alpha, p.beta = alpha, beta
-    if beta ~= 0 then p.c0 = p.c:to "f64" end
+    if beta ~= 0 then p.c0 = p.c:to(t[3]) end
   end
   if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
   return p
@@ -192,68 +192,103 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- Of a few elements all may have been rounded by half of the last place.
-local function verdict(rung, p, diff)
-  local most = rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
-  return diff.nans == 0 and diff.frobenius <= most
+-- What sums are kept in, and the unit of one rounding in them. Tensor cores
+-- cut each of the k products of an instruction, and what it adds them to, at
+-- F bits below the largest, and then the sum at 23 bits (core/simmma.h): in
+-- units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k a product. F is 23 on Volta
+-- (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on Hopper (k = 4: 1.125), 13 for
+-- 8-bit floats on Ada. An FMA rounds by 1. The f64 sums compared with round
+-- themselves.
+local function rounding(rung, sm)
+  local from, to = rung.types[1], rung.types[3]
+  if core.find_dtype(to).is_integer then return to, 0 end
+  if to == "f64" then return to, 0x1p-52 end
+  if from == "e4m3" and sm < 90 then return "f32", 1.25 * 0x1p-13 end
+  return "f32", (sm < 75 and 3 or sm < 90 and 2 or 1.25) * 0x1p-24
 end
 
-local function full_reference(p)
-  local ref = core.buffer("f64", p.m * p.n)
-  core.gemm_reference(p.a, p.b, ref, p.m, p.n, p.k, p.strides)
-  if p.alpha then
-    for i = 0, p.m * p.n - 1 do
-      ref[i] = p.alpha * ref[i] + (p.c0 and p.beta * p.c0[i] or 0)
-    end
+-- A and B as the kernel takes them: f32 cut to tf32 where it says so.
+local function exact_operands(rung, p)
+  if not rung.tf32 then return p.a, p.b end
+  if not p.cut then
+    p.cut = {p.a:to("f32"):cut(13), p.b:to("f32"):cut(13)}
   end
+  return p.cut[1], p.cut[2]
+end
+
+local function product_by_cublas(p, a, b, dev)
+  local bytes = 8.0 * (p.m * p.k + p.n * p.k + p.m * p.n)
+  if bytes > (dev:free_memory() or 0) * 0.9
+      or bytes > lib.host_memory() * 0.5 then
+    return nil
+  end
+  local da, db = dev:buffer(a:to "f64"), dev:buffer(b:to "f64")
+  local dd = dev:buffer("f64", p.m * p.n)
+  local blas = da and db and dd and require "cute.gpu".cublas {
+    m = p.m, n = p.n, k = p.k, A = da, B = db, D = dd, layout = p.layout}
+  local ref = blas and pcall(blas.launch, blas) and dd:download() or nil
+  for _, buffer in pairs {da, db, dd} do buffer:close() end
   return ref
 end
 
--- Some elements of alpha A B^T + beta C, summed here.
-local function sampled(p)
-  if not p.alpha then
-    return core.gemm_sample(p.a, p.b, p.c, p.m, p.n, p.k,
-                            {a = p.strides.a, b = p.strides.b})
+-- A B^T in double precision, by cuBLAS on `dev` or by the CPU; nil where that
+-- would take too long.
+local function product(rung, p, dev)
+  if p.product then return p.product end
+  local a, b = exact_operands(rung, p)
+  if dev then p.product = product_by_cublas(p, a, b, dev) end
+  if not p.product and (p.m + 0.0) * p.n * p.k <= CPU_REFERENCE_MAX then
+    p.product = core.gemm_reference(a, b, core.buffer("f64", p.m * p.n),
+                                    p.m, p.n, p.k, p.strides)
   end
-  local got, want = core.buffer("f64", 256), core.buffer("f64", 256)
-  local at, sa, sb = 12345, p.strides.a, p.strides.b
-  for s = 0, 255 do
-    at = (at * 6364136223846793005 + 1442695040888963407) & math.maxinteger
-    local i, j = (at >> 33) % p.m, (at >> 20) % p.n
-    local sum = 0.0
-    for k = 0, p.k - 1 do
-      sum = sum + p.a[i * sa[1] + k * sa[2]] * p.b[j * sb[1] + k * sb[2]]
-    end
-    local c = i * p.n + j
-    got[s] = p.c[c]
-    want[s] = p.alpha * sum + (p.c0 and p.beta * p.c0[c] or 0)
-  end
-  local diff = got:diff(want)
-  diff.count = 256
-  return diff
+  return p.product
 end
 
---- How far C is from the product in double precision of the same operands:
--- ok, diff, what was looked at.
-function lesson.verify(rung, p)
-  local diff, how
-  if (p.m + 0.0) * p.n * p.k <= CPU_REFERENCE_MAX then
-    diff, how = p.c:diff(full_reference(p)), "all elements"
-  else
-    diff = sampled(p)
-    how = diff.count .. " elements"
+local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
+
+-- Of a few elements all may have been rounded by half of the last place.
+local function most_error(rung, p)
+  return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
+end
+
+--- Is C what it should be? Every element within what rounding explains
+-- (core/gemmcheck.h), and all of them together within the rung's tolerance.
+---@param dev? table a GPU whose cuBLAS may multiply what is too much for a CPU
+---@return boolean ok
+---@return table verdict of core.gemm_check; .most, the norm's tolerance
+---@return string how "all elements", or how many
+function lesson.verify(rung, p, dev)
+  local ref = product(rung, p, dev)
+  local a, b = exact_operands(rung, p)
+  local sums, unit = rounding(rung, p.sm or 70)
+  local v = core.gemm_check(a, b, p.c, p.m, p.n, p.k, {
+    a = p.strides.a, b = p.strides.b, ref = ref, sums = sums, unit = unit,
+    alpha = to_f32(p.alpha or 1), beta = to_f32(p.beta or 0), c0 = p.c0})
+  v.most = most_error(rung, p)
+  return v.ok and v.frobenius <= v.most, v,
+    (ref and "all" or v.count) .. " elements"
+end
+
+--- What is wrong with C, by a verdict of lesson.verify.
+function lesson.what_is_wrong(v, how)
+  if v.wrong == 0 then
+    return ("relative error %.2e of %s, and %.1e at most is rounding")
+      :format(v.frobenius, how, v.most)
   end
-  return verdict(rung, p, diff), diff, how
+  return ("C(%d,%d) is %.9g, its sum %.9g, and rounding explains %.1e; "
+    .. "%d of %s are beyond that"):format(v.row, v.col, v.got, v.want, v.bound,
+    v.wrong, how)
 end
 
 local function say_verified(rung, p)
-  local ok, diff, how = lesson.verify(rung, p)
-  if diff.nans > 0 then
-    say("verified    %d of %s are not a number: WRONG", diff.nans, how)
-    return false
+  local ok, v, how = lesson.verify(rung, p)
+  if ok then
+    say("verified    relative error %.2e of %s against a double-precision "
+      .. "sum: ok%s", v.frobenius, how, v.nans > 0 and (" (%d are no number, "
+      .. "as A, B or C have it)"):format(v.nans) or "")
+  else
+    say("verified    %s: WRONG", lesson.what_is_wrong(v, how))
   end
-  say("verified    relative error %.2e of %s against a double-precision sum: "
-    .. "%s", diff.frobenius, how, ok and "ok" or "WRONG")
   return ok
 end
 
@@ -268,7 +303,9 @@ function lesson.prepare(rung, p, device, o)
     grid = rung.grid(p.m, p.n, p.k), block = rung.block, device = device,
     seed = o and o.seed, progress = o and o.progress,
     threads = o and o.threads}
-  return cute.compile(rung.kernel, table.unpack(args, 1, args.n + 1))
+  local run, why = cute.compile(rung.kernel, table.unpack(args, 1, args.n + 1))
+  p.sm = run and run.device.sm
+  return run, why
 end
 
 --- Runs a rung on a simulator ("sim:sm_80"): its report, the prepared launch.
@@ -355,28 +392,13 @@ end
 -- where it has none for these types and sizes.
 function lesson.rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
-  local product = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
-                   layout = p.layout, tf32 = rung.tf32}
-  local blas = gpu.cublas(product)
+  local spec = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
+                layout = p.layout, tf32 = rung.tf32}
+  local blas = gpu.cublas(spec)
   if blas and not pcall(blas.launch, blas) then blas = nil end
-  local list = (with_lt or not blas) and gpu.cublaslt(product) or nil
+  local list = (with_lt or not blas) and gpu.cublaslt(spec) or nil
   local lt = list and #list > 0 and gpu.best(list) or nil
   return blas, lt
-end
-
---- Is C right? Against cuBLAS in full where both compute the same product,
--- else against sums of the CPU. ok, error, against what.
-function lesson.verify_gpu(rung, p, rival)
-  p.dc:download(p.c)
-  if rival and not p.alpha then
-    p.dd:memset(0xff)
-    rival:launch()
-    local d = p.dd:download()
-    local diff = p.c:diff(d)
-    return verdict(rung, p, diff), diff.frobenius, "cuBLAS"
-  end
-  local diff = sampled(p)
-  return verdict(rung, p, diff), diff.frobenius, diff.count .. " sums"
 end
 
 local function tflops(r, kind)
@@ -387,12 +409,13 @@ local function ratio(r, rival, kind)
   return rival and ("%.3f"):format(rival[kind].median / r[kind].median) or "-"
 end
 
-local HEAD = {"size", "error", "against", "", "cold", "hot", "cuBLAS", "hot",
+local HEAD = {"size", "error", "of", "", "cold", "hot", "cuBLAS", "hot",
   "Lt best", "hot", "/cuBLAS", "hot", "/Lt", "hot", "spread"}
 
 local function bench_row(p, r)
-  local row = {("%dx%dx%d"):format(p.m, p.n, p.k), ("%.1e"):format(p.error),
-               p.against, p.ok and "ok" or "WRONG"}
+  local row = {("%dx%dx%d"):format(p.m, p.n, p.k),
+               ("%.1e"):format(p.verdict.frobenius), p.against,
+               p.ok and "ok" or "WRONG"}
   if not r then return row end
   local ours, blas, lt = r[1], r.cuBLAS, r.cublasLt
   return {row[1], row[2], row[3], row[4],
@@ -413,7 +436,8 @@ local function bench(job, device, size)
   device.dev:sync()
   local blas, lt
   if job.opt.rounds > 0 then blas, lt = lesson.rivals(rung, p, true) end
-  p.ok, p.error, p.against = lesson.verify_gpu(rung, p, blas or lt)
+  p.dc:download(p.c)
+  p.ok, p.verdict, p.against = lesson.verify(rung, p, device.dev)
   p.run = run
   if job.opt.rounds == 0 then
     lesson.release(p)
@@ -446,6 +470,9 @@ local function run_gpu(job, device)
         + (r.spill_loads or 0), program.info.smem)
     end
     ok = p.ok and ok
+    if not p.ok then
+      say("WRONG       %s", lesson.what_is_wrong(p.verdict, p.against))
+    end
     rows[#rows + 1] = bench_row(p, results)
     if ok then lib.write_out(job, p.c, p.m, p.n) end
   end

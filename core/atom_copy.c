@@ -122,6 +122,10 @@ const AtomCopyFam atom_copies_sm100[] = {
        "((16,2),[32R]):(([64R],[32R]),1)", "[32R]"),
   TMEM("32dp32b" P2 "|64|128|1}x", "[1024R]", "(32,[32R]):([32R],1)",
        "[32R]"),
+  // with the largest of a thread's values
+  {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
+   .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",
+   .ref = "(32,[1024R]):(0,1)", .bits = "[32R]", .sm_min = 103},
   UTCCP("128dp256bit", WHOLE("32768"), WHOLE("32768")),
   UTCCP("128dp128bit", WHOLE("16384"), WHOLE("16384")),
   UTCCP("4dp256bit", "([C],(4,256)):(0,(32,128))",

@@ -43,6 +43,33 @@ describe("names", function()
       assert.is_nil(names.find(space, name), full .. " exists now")
     end
   end)
+
+  it("of atoms: all have a row or a reason, and no reason is stale", function()
+    local list = assert(names.read_atoms "tools/atom-names.txt")
+    assert.equal(2483, #list)
+    local have, missing = names.count_atoms(list)
+    local lacking = 0
+    for why, of in pairs(missing) do
+      assert.is_true(why ~= "", of[1])
+      lacking = lacking + #of
+    end
+    assert.equal(#list, have + lacking)
+    for _, family in ipairs(names.NO_ATOM) do
+      assert.is_truthy(missing[family[2]], family[1] .. " has rows now")
+    end
+    for _, n in ipairs {32, 128} do
+      local text = tostring(cute.make_copy_atom(
+        ("SM100_TMEM_LOAD_STAT_32dp32b%dx"):format(n), cute.f32))
+      assert.truthy(text:find(("ValLayoutSrc: (32,%d):(0,1)\n"):format(32 * n),
+                              1, true), text)
+      assert.truthy(text:find(("ValLayoutDst: (32,%d):(%d,1)\n"):format(n, n),
+                              1, true), text)
+    end
+    local one, none = names.count_atoms {"SM80_16x8x8_F32F16F16F32_TN",
+                                         "SM80_16x8x9_F32F16F16F32_TN"}
+    assert.equal(1, one)
+    assert.same({"SM80_16x8x9_F32F16F16F32_TN"}, none[""])
+  end)
 end)
 
 ---------------------------------------------------------------------------

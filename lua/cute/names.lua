@@ -1,8 +1,10 @@
---- The names that a user of the Python DSL looks for: which exist here, and
--- why the others do not. `make names` prints it.
+--- The names that a user of the Python DSL or of CuTe looks for: which exist
+-- here, and why the others do not. `make names` prints it.
 --
--- The list (lines "when namespace name") is read from CUTELUA_NAMES_FILE,
--- ../shared/dsl-names.txt when that is not set.
+-- The DSL's list (lines "when namespace name") is read from
+-- CUTELUA_NAMES_FILE, ../shared/dsl-names.txt when that is not set; that of
+-- CuTe's atoms, families with {a|b} in their names, from tools/atom-names.txt.
+local core = require "cute.core"
 local cute = require "cute"
 
 local names = {}
@@ -74,8 +76,112 @@ function names.count(list, when)
   return by, all
 end
 
---- Prints the coverage; the exit code is 1 below 95%, or when a name is
--- missing without a reason.
+---------------------------------------------------------------------------
+-- Atoms
+---------------------------------------------------------------------------
+
+--- Families of atoms that have no row, by pattern, and why.
+names.NO_ATOM = {
+  {"^SM90::GMMA::SPARSE::", "sparse products of warpgroups: come with "
+    .. "Hopper's"},
+  {"::PREFETCH$", "prefetches in bulk: come with Hopper's copies"},
+  {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: comes with convolutions"},
+  {"^SM90_TMA_STORE_PTR$", "a store by a descriptor in memory: comes with "
+    .. "Hopper's copies"},
+  {"^SM100_TMA_", "TMA of two SMs, gathers and scatters: come with "
+    .. "Blackwell's"},
+  {"^SM100_MMA_.*_SPARSE$", "sparse products in tensor memory: come with "
+    .. "Blackwell's"},
+  {"^SM100_MMA_.*_SCALED$", "products that scale C: come with Blackwell's"},
+  {"_INTERLEAVED_", "complex products in tensor memory: come with Blackwell's"},
+  {"^SM100_MMA_F8F6F4.*_TS$", "A from tensor memory: comes with Blackwell's"},
+  {"^SM103::", "products of Blackwell Ultra: come with Blackwell's"},
+  {"^SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x64_", "sparse products of "
+    .. "8-bit blocks with scales: come with GeForce Blackwell's"},
+}
+
+local function expand(family, out)
+  local head, body, tail = family:match "^([^{]*){([^}]*)}(.*)$"
+  if not head then
+    out[#out + 1] = family
+    return out
+  end
+  for part in (body .. "|"):gmatch "([^|]*)|" do
+    local a, b, step = part:match "^(%d+)%.%.(%d+)/(%d+)$"
+    if a then
+      for n = math.tointeger(a), math.tointeger(b), math.tointeger(step) do
+        expand(head .. n .. tail, out)
+      end
+    else
+      expand(head .. part .. tail, out)
+    end
+  end
+  return out
+end
+
+--- The names of a list of atoms, and its families.
+---@param path string
+---@return string[]|nil names
+---@return string message
+function names.read_atoms(path)
+  local f <close> = io.open(path)
+  if not f then return nil, ("cannot read %s [io]"):format(path) end
+  local list = {}
+  for line in f:lines() do
+    if line:find "^%u" then expand(line, list) end
+  end
+  return list, ""
+end
+
+--- Of a list of atoms' names: how many have a row, and the others by reason;
+-- under "" those that have none.
+---@param list string[]
+---@return integer have
+---@return table<string, string[]> missing
+function names.count_atoms(list)
+  local rows, have, missing = {}, 0, {}
+  for _, kind in ipairs {"mma", "copy"} do
+    local i = 0
+    for name in function() i = i + 1 return core.atom_name(kind, i - 1) end do
+      rows[name:match "^[^<,]*"] = true
+    end
+  end
+  for _, name in ipairs(list) do
+    local why = ""
+    for _, family in ipairs(names.NO_ATOM) do
+      if name:find(family[1]) then why = family[2] end
+    end
+    if rows[name] then have = have + 1 else
+      missing[why] = missing[why] or {}
+      table.insert(missing[why], name)
+    end
+  end
+  return have, missing
+end
+
+local function print_atoms()
+  local list, message = names.read_atoms "tools/atom-names.txt"
+  if not list then
+    io.stderr:write("names: ", message, "\n")
+    return false
+  end
+  local have, missing = names.count_atoms(list)
+  local reasons = {}
+  for why in pairs(missing) do reasons[#reasons + 1] = why end
+  table.sort(reasons)
+  for _, why in ipairs(reasons) do
+    local of = missing[why]
+    print(("  no row: %s%s: %s"):format(of[1],
+      #of > 1 and (" and %d more"):format(#of - 1) or "",
+      why == "" and "NO REASON GIVEN" or why))
+  end
+  print(("%d of %d names of atoms (%.1f%%)"):format(have, #list,
+    100 * have / #list))
+  return missing[""] == nil
+end
+
+--- Prints the coverage; the exit code is 1 below 95% of the DSL's names, or
+-- when a name is missing without a reason.
 function names.main()
   local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
   local list, message = names.read(path)
@@ -98,7 +204,8 @@ function names.main()
   end
   print(("%d of %d names (%.1f%%)"):format(all.have, all.total,
     100 * all.have / all.total))
-  os.exit(all.have >= 0.95 * all.total and unexplained == 0, true)
+  local atoms = print_atoms()
+  os.exit(all.have >= 0.95 * all.total and unexplained == 0 and atoms, true)
 end
 
 return names

@@ -58,6 +58,7 @@ build = {
         "core/intrinlib.c",
         "core/inverse.c",
         "core/ir.c",
+        "core/irfast.c",
         "core/irfold.c",
         "core/jit.c",
         "core/kernlib.c",

@@ -217,6 +217,20 @@ static const Row rows[H_COUNT] = {
     NULL},
   [H_RCP] = {"rcp_approx", 0, 0, APPROX("rcp_approx", "rcp.approx.f32"),
     NULL},
+  [H_SIN] = {"sin_approx", 0, 0, APPROX("sin_approx", "sin.approx.f32"),
+    NULL},
+  [H_COS] = {"cos_approx", 0, 0, APPROX("cos_approx", "cos.approx.f32"),
+    NULL},
+  [H_LG2] = {"lg2_approx", 0, 0, APPROX("lg2_approx", "lg2.approx.f32"),
+    NULL},
+  [H_SQRT] = {"sqrt_approx", 0, 0, APPROX("sqrt_approx", "sqrt.approx.f32"),
+    NULL},
+  [H_RSQRT] = {"rsqrt_approx", 0, 0,
+    APPROX("rsqrt_approx", "rsqrt.approx.f32"), NULL},
+  [H_DIVFULL] = {"div_full", 0, 0,
+    FN "float div_full(float x, float y) {\n  float r;\n"
+    "  asm(\"div.full.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(x), \"f\"(y));\n"
+    "  return r;\n}\n", NULL},
   [H_ATOMIC_F16] = {"atomic_add_f16", 0, 0, ATOM16("f16"), NULL},
   [H_ATOMIC_BF16] = {"atomic_add_bf16", 0, 0, ATOM16("bf16"), NULL},
   [H_ATOMIC_MIN_F32] = {"atomic_min", 0, 0, ATOMF("atomic_min", "fminf"),
@@ -275,6 +289,8 @@ static const Row rows[H_COUNT] = {
     "      (threadIdx.y + blockDim.y * threadIdx.z)) / 32;\n}\n", NULL},
   [H_SMID] = {"sm_id", 0, 0, SPECIAL("sm_id", "smid"), NULL},
 };
+
+const char *emith_name(Helper h) { return rows[h].name; }
 
 void emith_need(Emit *e, Helper h) {
   e->helpers |= BIT(h);

@@ -423,26 +423,38 @@ static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   return PR_POST;
 }
 
+// The helper of a function that the hardware approximates, or H_COUNT.
+static Helper approximation(MathFn f) {
+  switch ((int)f) {
+    case MF_EX2APPROX: return H_EX2;
+    case MF_TANHAPPROX: return H_TANH;
+    case MF_RCPAPPROX: return H_RCP;
+    case MF_SINAPPROX: return H_SIN;
+    case MF_COSAPPROX: return H_COS;
+    case MF_LG2APPROX: return H_LG2;
+    case MF_SQRTAPPROX: return H_SQRT;
+    case MF_RSQRTAPPROX: return H_RSQRT;
+    case MF_DIVAPPROX: return H_DIVFULL;
+    default: return H_COUNT;
+  }
+}
+
 static Prec math_call(Emit *e, const Ins *i, bool f64) {
   MathFn f = (MathFn)i->imm;
-  int n = math_arity(f);
+  Helper h = approximation(f);
   char name[32];
-  switch ((int)f) {
-    case MF_RCP:
-      emitx_puts(e, f64 ? "1.0 / " : "1.0f / ");
-      emitx_f32(e, i->a[0], PR_UNARY);
-      return PR_MUL;
-    case MF_EX2APPROX: emith_need(e, H_EX2); break;
-    case MF_TANHAPPROX: emith_need(e, H_TANH); break;
-    case MF_RCPAPPROX: emith_need(e, H_RCP); break;
-    default:
-      snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
-      return float_call(e, i, name, n);
+  if (f == MF_RCP) {
+    emitx_puts(e, f64 ? "1.0 / " : "1.0f / ");
+    emitx_f32(e, i->a[0], PR_UNARY);
+    return PR_MUL;
+  }
+  if (h == H_COUNT) {
+    snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
+    return float_call(e, i, name, math_arity(f));
   }
   if (f64) emitx_no_way(e, i, "an approximate function");
-  return float_call(e, i, f == MF_EX2APPROX    ? "ex2_approx"
-                          : f == MF_TANHAPPROX ? "tanh_approx"
-                                               : "rcp_approx", n);
+  emith_need(e, h);
+  return float_call(e, i, emith_name(h), math_arity(f));
 }
 
 // Operands as f32 (or f64), result in the same.

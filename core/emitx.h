@@ -92,6 +92,7 @@ typedef enum Helper {
   H_E3M2_F32, H_F32_E3M2, H_UE8M0_F32, H_F32_UE8M0, H_I4, H_LD_BITS,
   H_ST_BITS, H_LD256, H_ST256, H_FMA_F16, H_FMA_BF16, H_DIV_I32, H_MOD_I32,
   H_DIV_I64, H_MOD_I64, H_MOD_F32, H_MOD_F64, H_EX2, H_TANH, H_RCP,
+  H_SIN, H_COS, H_LG2, H_SQRT, H_RSQRT, H_DIVFULL,
   H_ATOMIC_F16, H_ATOMIC_BF16, H_ATOMIC_MIN_F32, H_ATOMIC_MAX_F32, H_LANE,
   H_WARP, H_SMID, H_COUNT
 } Helper;
@@ -200,6 +201,7 @@ void emitm_async(Emit *e, Ref r);
 
 // ---- emith.c ----
 void emith_need(Emit *e, Helper h);
+const char *emith_name(Helper h);
 void emith_reserve(Emit *e);  // the names of all helpers
 void emith_print(Emit *e);    // appends those needed
 // Name of the cp.async helper for these bits and flags (and notes the need).

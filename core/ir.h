@@ -37,7 +37,10 @@ typedef enum SReg {
   MF(TRUNC, "trunc", 1) MF(ROUND, "round", 1) MF(RINT, "rint", 1) \
   MF(POW, "pow", 2) MF(ATAN2, "atan2", 2) MF(COPYSIGN, "copysign", 2) \
   MF(FMOD, "fmod", 2) MF(EX2APPROX, "ex2.approx", 1) \
-  MF(TANHAPPROX, "tanh.approx", 1) MF(RCPAPPROX, "rcp.approx", 1)
+  MF(TANHAPPROX, "tanh.approx", 1) MF(RCPAPPROX, "rcp.approx", 1) \
+  MF(SINAPPROX, "sin.approx", 1) MF(COSAPPROX, "cos.approx", 1) \
+  MF(LG2APPROX, "lg2.approx", 1) MF(SQRTAPPROX, "sqrt.approx", 1) \
+  MF(RSQRTAPPROX, "rsqrt.approx", 1) MF(DIVAPPROX, "div.full", 2)
 typedef enum MathFn {
 #define MF(id, name, n) MF_##id,
   MATHS(MF)
@@ -104,6 +107,7 @@ struct Fn {
   uint32_t name;          // index into text
   int32_t block[3];       // threads, when fixed while tracing; else 0
   int32_t min_blocks;     // __launch_bounds__' second argument, or 0
+  bool fmad, fastmath;    // see irfast.c
   VEC(Ins) ins;           // ins.p[0] is a NOP
   VEC(Fact) fact;         // beside ins
   VEC(uint32_t) ext;

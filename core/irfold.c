@@ -500,6 +500,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
       return ir_float(cx, fn, t, z);
+    Ref r = irfast_op2(cx, fn, op, a, b);
+    if (r) return r;
   }
   DType rt = is_compare(op) ? DT_BOOL : t;
   Ins i = {.op = (uint8_t)op, .type = (uint8_t)rt, .a = {a, b, 0}};
@@ -576,6 +578,8 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   double d;  // a power that one product is: rounded once, and far cheaper
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
+  Ref r = irfast_math(cx, fn, f, a, b);
+  if (r) return r;
   Ins i = {.op = OP_MATH, .type = (uint8_t)t, .a = {a, b, 0}, .imm = f};
   return ir_cons(cx, fn, i, fold_full(t));
 }

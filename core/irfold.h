@@ -15,6 +15,12 @@ Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 // Fails with ERR_REGION when r cannot be used here.
 void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
+// ---- irfast.c ----
+// What the options of the kernel make of `a op b`, of f(a, b); 0: nothing.
+Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
+Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
+
+// ---- irfold.c ----
 Fact fold_full(DType t);  // all that a type holds
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_join(Fact a, Fact b);      // holds for either value

@@ -8,6 +8,8 @@
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
+static double m_div(double x, double y) { return x / y; }
+
 typedef struct MathRow {
   const char *name;
   double (*f1)(double);
@@ -32,7 +34,10 @@ static const MathRow maths[MF_COUNT] = {
   F2(POW, "pow", pow), F2(ATAN2, "atan2", atan2),
   F2(COPYSIGN, "copysign", copysign), F2(FMOD, "fmod", fmod),
   F1(EX2APPROX, "ex2_approx", exp2), F1(TANHAPPROX, "tanh_approx", tanh),
-  F1(RCPAPPROX, "rcp_approx", m_rcp)};
+  F1(RCPAPPROX, "rcp_approx", m_rcp), F1(SINAPPROX, "sin_approx", sin),
+  F1(COSAPPROX, "cos_approx", cos), F1(LG2APPROX, "lg2_approx", log2),
+  F1(SQRTAPPROX, "sqrt_approx", sqrt),
+  F1(RSQRTAPPROX, "rsqrt_approx", m_rsqrt), F2(DIVAPPROX, "div_full", m_div)};
 
 // Narrow floats compute in f32 and come back.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {

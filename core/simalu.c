@@ -183,18 +183,18 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
-    case MF_SQRT: return sqrt(x);
-    case MF_RSQRT: return 1 / sqrt(x);
+    case MF_SQRT: case MF_SQRTAPPROX: return sqrt(x);
+    case MF_RSQRT: case MF_RSQRTAPPROX: return 1 / sqrt(x);
     case MF_RCP: case MF_RCPAPPROX: return 1 / x;
     case MF_EXP: return exp(x);
     case MF_EXP2: case MF_EX2APPROX: return exp2(x);
     case MF_EXPM1: return expm1(x);
     case MF_LOG: return log(x);
-    case MF_LOG2: return log2(x);
+    case MF_LOG2: case MF_LG2APPROX: return log2(x);
     case MF_LOG10: return log10(x);
     case MF_LOG1P: return log1p(x);
-    case MF_SIN: return sin(x);
-    case MF_COS: return cos(x);
+    case MF_SIN: case MF_SINAPPROX: return sin(x);
+    case MF_COS: case MF_COSAPPROX: return cos(x);
     case MF_TAN: return tan(x);
     case MF_ASIN: return asin(x);
     case MF_ACOS: return acos(x);
@@ -217,6 +217,7 @@ static double math_of(MathFn f, double x, double y) {
     case MF_ATAN2: return atan2(x, y);
     case MF_COPYSIGN: return copysign(x, y);
     case MF_FMOD: return fmod(x, y);
+    case MF_DIVAPPROX: return x / y;
     case MF_COUNT: break;
   }
   return 0;

@@ -232,12 +232,17 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 1);
   lua_getfield(L, opts, "min_blocks");
   fn->min_blocks = (int32_t)face_optint(L, -1, 0);
-  lua_pop(L, 1);
+  lua_getfield(L, opts, "fmad");
+  fn->fmad = lua_toboolean(L, -1);
+  lua_getfield(L, opts, "fastmath");
+  fn->fastmath = lua_toboolean(L, -1);
+  lua_pop(L, 3);
 }
 
 // trace(name, func, opts, handler, args...) -> fn, signature. opts: block =
-// {x, y, z}, min_blocks, overlap, state (the table kept as TRACE_STATE). A
-// failure is passed through handler (message -> message) and raised anew.
+// {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table kept as
+// TRACE_STATE). A failure is passed through handler (message -> message) and
+// raised anew.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);

@@ -586,6 +586,7 @@ end
 ---@field types string[] of its arguments
 ---@field grid integer
 ---@field block integer
+---@field fmad boolean
 ---@field body table
 
 --- The program of a seed.
@@ -606,7 +607,7 @@ function random.program(seed)
   g.scope[2] = {name = "n", kind = "local", type = "i32", bound = 1000,
                 fixed = true}
   local p = {seed = seed, types = g.types, grid = g:r(2), block = 32 * g:r(2),
-             body = {}}
+             fmad = g:chance(30), body = {}}
   g:statements(p.body, 6 + g:r(14), true)
   leftovers(g, p.body)
   return p
@@ -709,8 +710,13 @@ local function run(p, device)
   local f = assert(load(random.text(p), ("=random.%d.%d"):format(p.seed,
     chunks), "t", {cute = cute}))()
   local call = cute.kernel("k", f)(table.unpack(tensors))
-  assert(call:launch {grid = p.grid, block = p.block, device = device})
+  assert(call:launch {grid = p.grid, block = p.block, device = device,
+                      fmad = p.fmad})
   return list, call
+end
+
+local function traced(p, call)
+  return call:trace {block = p.block, fmad = p.fmad}
 end
 
 -- The first element of `a` (an argument after a run) that is not as in
@@ -748,7 +754,7 @@ function random.host(programs)
       local args = {}
       for k, a in ipairs(list) do args[k] = a.bytes end
       args[#args + 1] = ("<i4"):pack(p.seed % 1000)
-      runs[#runs + 1] = {text = call:trace {block = p.block}:cuda "sm_80",
+      runs[#runs + 1] = {text = traced(p, call):cuda "sm_80",
                          grid = p.grid, block = p.block, args = args}
       lists[#runs], at[#runs] = list, i
     end
@@ -773,7 +779,8 @@ end
 
 --- The emitted text of a program.
 function random.cuda(p)
-  return (select(2, run(p, "sim:sm_80")):trace {block = p.block}:cuda "sm_80")
+  local _, call = run(p, "sim:sm_80")
+  return (traced(p, call):cuda "sm_80")
 end
 
 -- Every way of taking one line or block away, as functions that do and undo.

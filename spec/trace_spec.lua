@@ -518,8 +518,8 @@ describe("a kernel", function()
     local k = cute.kernel("k", function() end)
     for text, opts in pairs {
       ["no launch option 'sed' (did you mean seed?): there are arch block "
-        .. "budget device faults grid output progress seed stream threads "
-        .. "[unknown-name]"] = {sed = 1},
+        .. "budget device fastmath faults fmad grid output progress seed "
+        .. "stream threads [unknown-name]"] = {sed = 1},
       ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
@@ -553,7 +553,7 @@ describe("a kernel", function()
       k():launch {grid = 1, block = 1, device = 5}
     end)
     says("no kernel option 'blok' (did you mean block?): there are block "
-      .. "min_blocks [unknown-name]", function()
+      .. "fastmath fmad min_blocks [unknown-name]", function()
       cute.kernel("k", {blok = 3}, function() end)
     end)
     says("kernel k: min_blocks = x: 1 to 32 expected [bad-argument]",

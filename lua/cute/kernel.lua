@@ -128,8 +128,8 @@ function Program:cuda(arch)
   return made.text, made.lines, made.name
 end
 
--- Separate products and sums stay separate, as the simulator computes them;
--- where the kernel says fma it gets one.
+-- Products and sums that the IR keeps apart stay so, as the simulator computes
+-- them; what the kernel's options make one is one FMA in the IR (irfast.c).
 local OPTIONS = {"--fmad=false"}
 
 --- Compiles for an architecture: {cubin=, resources=, log=, ...}.
@@ -180,7 +180,7 @@ local LAUNCH = {
   grid = "integer table", block = "integer table", device = "string table",
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
-  stream = "userdata table"}
+  stream = "userdata table", fmad = "boolean", fastmath = "boolean"}
 
 local function unknown(what, name, known)
   local names = {}
@@ -353,6 +353,17 @@ local function run_gpu(p)
   return true
 end
 
+-- A prepared launch computes as it was compiled.
+local function check_numerics(program, opts)
+  for _, k in ipairs {"fmad", "fastmath"} do
+    local v = opts and opts[k]
+    if v ~= nil and v ~= program.numerics[k] then
+      core.fail("bad-launch", ("%s = %s: this launch was compiled with %s = %s")
+        :format(k, v, k, program.numerics[k]))
+    end
+  end
+end
+
 --- Runs it. On a GPU: true once it is queued (host tensors: once it is done
 -- and they are written). On the simulator: its report. A kernel at fault, and a
 -- driver that refuses, raise; with faults = "return" they give nil, a message
@@ -365,6 +376,7 @@ end
 ---@return table? report
 function Prepared:launch(opts)
   check_options(opts)
+  check_numerics(self.program, opts)
   local faults = opts and opts.faults or self.faults
   local name, sim = self.program.info.name, self.device.kind == "sim"
   local ok, result = pcall(sim and run_sim or run_gpu, self, opts or {})
@@ -405,14 +417,16 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
-local function new_program(k, args, block, overlap)
+local function new_program(k, args, block, overlap, numerics)
   local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
+                fmad = numerics.fmad, fastmath = numerics.fastmath,
                 few = args.n < k.takes and counted(k, args.n) or nil}
   local fn, signature, read = require "cute.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   local program = setmetatable({fn = fn, signature = signature, read = read,
                                 info = fn:info(), texts = {}, cubins = {},
-                                held = {}, block = block}, Program)
+                                held = {}, block = block, numerics = numerics},
+                               Program)
   for i = 1, args.n do  -- their addresses are in the key
     if not is_tensor(args[i]) then program.held[i] = args[i] end
   end
@@ -426,8 +440,9 @@ end
 local MOST_PROGRAMS = 16
 
 -- The kernel's program for these arguments, with all that it read as it is.
-local function specialise(k, args, block)
-  local key = {table.concat(block, "x")}
+local function specialise(k, args, block, numerics)
+  local key = {("%s %s %s"):format(table.concat(block, "x"), numerics.fmad,
+                                   numerics.fastmath)}
   for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
   local overlap, overlap_key = core.param_overlaps(args)
   key[#key + 1] = overlap_key
@@ -441,9 +456,21 @@ local function specialise(k, args, block)
     end
   end
   known[MOST_PROGRAMS] = nil
-  local program = new_program(k, args, block, overlap)
+  local program = new_program(k, args, block, overlap, numerics)
   table.insert(known, 1, program)
   return program
+end
+
+-- What a launch says of float arithmetic, else its kernel; fastmath contracts
+-- too, unless fmad = false says not to.
+local function numerics_of(k, opts)
+  local function either(a, b)
+    if a == nil then a = b end
+    return a
+  end
+  local fastmath = either(either(opts.fastmath, k.fastmath), false)
+  return {fastmath = fastmath,
+          fmad = either(either(opts.fmad, k.fmad), fastmath)}
 end
 
 local Call = {__closed = true}  -- to cute.reach
@@ -470,12 +497,14 @@ end
 
 --- Traces (no device needed): a program with .source, .ir, .resources, those
 -- of `arch` (sm_90a when absent).
----@param opts {block: integer|integer[], arch: string}
+---@param opts {block: integer|integer[], arch: string, fmad: boolean,
+-- fastmath: boolean}
 function Call:trace(opts)
   opts = opts or {}
   check_options(opts)
   local block = extents("block", opts.block or self.kernel.block)
-  return view(specialise(self.kernel, self.args, block),
+  return view(specialise(self.kernel, self.args, block,
+                         numerics_of(self.kernel, opts)),
               opts.arch or DEFAULT_ARCH)
 end
 
@@ -518,7 +547,7 @@ end
 
 function Kernel:__call(...) return call(self, table.pack(...)) end
 
-local KERNEL = {block = true, min_blocks = true}
+local KERNEL = {block = true, min_blocks = true, fmad = true, fastmath = true}
 
 local function check_kernel_options(name, opts)
   for k in pairs(opts or {}) do
@@ -529,11 +558,20 @@ local function check_kernel_options(name, opts)
     core.fail("bad-argument", ("kernel %s: min_blocks = %s: 1 to 32 expected")
       :format(name, tostring(n)))
   end
+  for _, k in ipairs {"fmad", "fastmath"} do
+    local v = opts and opts[k]
+    if v ~= nil and type(v) ~= "boolean" then
+      core.fail("bad-argument", ("kernel %s: %s = %s: true or false expected")
+        :format(name, k, tostring(v)))
+    end
+  end
 end
 
---- Makes a kernel of a Lua function.
+--- Makes a kernel of a Lua function. fmad = true: a product and a sum are one
+-- FMA; fastmath = true: that, and approximations of the hardware for f32.
 ---@param name string its name in CUDA C
----@param opts? {block: any, min_blocks: integer}|fun(...)
+---@param opts? {block: any, min_blocks: integer, fmad: boolean,
+-- fastmath: boolean}|fun(...)
 ---@param func? fun(...)
 function kernel.kernel(name, opts, func)
   if type(name) == "function" then name, func = "kernel", name end
@@ -552,6 +590,8 @@ function kernel.kernel(name, opts, func)
                        takes = u.nparams,
                        most = u.isvararg and math.huge or u.nparams,
                        block = opts and opts.block,
+                       fmad = opts and opts.fmad,
+                       fastmath = opts and opts.fastmath,
                        min_blocks = opts and opts.min_blocks}, Kernel)
 end
 

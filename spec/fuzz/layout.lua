@@ -5,7 +5,7 @@ local build = (os.getenv "CUTE_BUILD" or "build") .. "/fuzz"
 
 local SOURCES = {}
 for name in ([[dim tuple tuplemath layout algebra divide swizzle laytext base
-    ir irfold intrin dtype]]):gmatch "%S+" do
+    ir irfold irfast intrin dtype]]):gmatch "%S+" do
   SOURCES[#SOURCES + 1] = "core/" .. name .. ".c"
 end
 

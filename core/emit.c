@@ -12,8 +12,6 @@
 #include "atom.h"
 #include "emitx.h"
 
-enum { ROLL = 100 };  // loops with longer bodies are not to be unrolled
-
 // ---- names ----
 
 // Temporaries: by the kind of value.
@@ -231,17 +229,6 @@ static void put_cond(Emit *e, const char *word, Ref cond, const char *rest) {
   emitx_printf(e, ")%s", rest);
 }
 
-// How many instructions the region that starts at r has.
-static Ref body_size(const Fn *fn, Ref r) {
-  int depth = 1;
-  Ref n = r + 1;
-  for (; n < fn->ins.n && depth; n++) {
-    unsigned f = op_flags((Op)fn->ins.p[n].op);
-    depth += (f & OPF_B ? 1 : 0) - (f & OPF_X ? 1 : 0);
-  }
-  return n - r;
-}
-
 static void put_for(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   int64_t step = 0;
@@ -249,7 +236,7 @@ static void put_for(Emit *e, Ref r) {
   bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   emitm_begin(e, i);
-  int64_t unroll = i->imm ? i->imm : body_size(e->fn, r) > ROLL;
+  int64_t unroll = i->imm ? i->imm : e->use[r].rolled;
   if (unroll) {
     emitx_printf(e, "#pragma unroll %" PRId64, unroll);
     emitm_newline(e);

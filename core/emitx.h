@@ -22,6 +22,7 @@ typedef struct Use {
   uint16_t weight;   // a statement: how many expressions went into it
   uint8_t how;       // How
   bool cross;        // needed in another loop than its own
+  bool rolled;       // a loop: the compiler is not to unroll it
   const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
 } Use;
 

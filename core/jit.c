@@ -1,9 +1,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "jit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "cache.h"
 #include "dl.h"
@@ -183,12 +185,63 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   return true;
 }
 
+// ---- what is waited for ----
+
+typedef struct Wait {
+  const JitJob *job;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t end;
+  bool over, on;
+} Wait;
+
+static void *wait_run(void *p) {
+  Wait *w = p;
+  struct timespec t;
+  int r = 0;
+  clock_gettime(CLOCK_REALTIME, &t);
+  double at = (double)t.tv_nsec * 1e-9 + w->job->patience;
+  t.tv_sec += (time_t)at;
+  t.tv_nsec = (long)((at - (double)(time_t)at) * 1e9);
+  pthread_mutex_lock(&w->lock);
+  while (!w->over && r == 0) r = pthread_cond_timedwait(&w->end, &w->lock, &t);
+  if (!w->over) fputs(w->job->waiting, stderr);
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+static void wait_begin(Wait *w, const JitJob *job) {
+  *w = (Wait){.job = job};
+  if (!job->waiting) return;
+  if (job->patience <= 0) {
+    fputs(job->waiting, stderr);
+    return;
+  }
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->end, NULL);
+  w->on = pthread_create(&w->thread, NULL, wait_run, w) == 0;
+}
+
+static void wait_end(Wait *w) {
+  if (!w->on) return;
+  pthread_mutex_lock(&w->lock);
+  w->over = true;
+  pthread_cond_signal(&w->end);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  pthread_cond_destroy(&w->end);
+  pthread_mutex_destroy(&w->lock);
+}
+
 static bool compile(const JitJob *job, JitOut *out, Why *w) {
   const NvrtcApi *api = dl_nvrtc(w);
   if (!api) return false;
   SigHold hold;
+  Wait wait;
   signals_hold(&hold);
+  wait_begin(&wait, job);
   bool ok = compile_held(api, job, out, w);
+  wait_end(&wait);
   signals_release(&hold);
   return ok;
 }

@@ -10,6 +10,8 @@ typedef struct JitJob {
   const char *const *options;  // further NVRTC options
   int noptions;
   bool no_cache;
+  const char *waiting;  // told on stderr when the compiler takes longer than
+  double patience;      // so many seconds; NULL: nothing is
 } JitJob;
 
 // What came out. Also after a failed compile: then only `log` is set.

@@ -513,8 +513,9 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// jit_compile(source, arch [, options [, no_cache]]): {cubin=, ptx=, log=,
-// cached=, seconds=, nvrtc=, note=}, or nil, message, log.
+// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]):
+// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=}, or nil, message, log.
+// waiting: told on stderr when it takes longer than `patience` seconds.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -522,7 +523,9 @@ static int l_jit_compile(lua_State *L) {
   job.source = face_checkstr(L, 1);
   job.arch = face_checkstr(L, 2);
   job.no_cache = lua_toboolean(L, 4);
-  lua_settop(L, 4);
+  job.waiting = lua_tostring(L, 5);
+  job.patience = lua_tonumber(L, 6);
+  lua_settop(L, 6);
   lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
   if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
   luaL_checkstack(L, 48, "compiler options");

@@ -660,3 +660,38 @@ describe("registers", function()
     find(text, "(&tCrC[0], &tCrA[0], &tCrB[0])")
   end)
 end)
+
+describe("loops of the device", function()
+  -- `copies` loops of one line, of `trips` iterations.
+  local function text_of(copies, trips, opts)
+    local p = cute.kernel("k", function(x)
+      local tid = cute.arch.thread_idx()
+      for c = 1, copies do
+        local acc = x[tid + c]
+        for k in cute.range(trips, opts) do
+          for o = 1, 4 do acc = acc * x[(k * 8 + o + c) % 64] + x[k + o] end
+        end
+        x[tid + c] = acc
+      end
+    end)(cute.zeros({1024}, cute.f32)):trace {block = 32}
+    return p:cuda()
+  end
+  local function count(text, what) return select(2, text:gsub(what, "%0")) end
+
+  it("are left to the compiler in few copies", function()
+    for _, n in ipairs {{1, 32}, {4, 32}, {32, 2}} do
+      local text = text_of(n[1], n[2])
+      assert.equal(n[1], count(text, "for %(int k"))
+      assert.equal(0, count(text, "#pragma unroll"))
+    end
+  end)
+
+  it("are not unrolled in many, unless the script says so", function()
+    local text = text_of(64, 32)
+    assert.equal(64, count(text, "for %(int k"))
+    assert.equal(64, count(text, "#pragma unroll 1\n"))
+    text = text_of(64, 32, {unroll = 4})
+    assert.equal(64, count(text, "#pragma unroll 4\n"))
+    assert.equal(0, count(text, "#pragma unroll 1\n"))
+  end)
+end)

@@ -179,6 +179,31 @@ local function failure(message, log, opts, name)
     :format(name, opts.arch, what, log), log
 end
 
+--- Seconds after which a compile tells a terminal what it works on.
+jit.patience = 2
+
+-- A name as a terminal may have it.
+local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
+
+-- Where most of the text of a slow compile comes from.
+local function tell_lines(name, seconds, lines)
+  local count, order = {}, {}
+  for _, at in ipairs(lines or {}) do
+    if at ~= "" and not count[at] then order[#order + 1] = at end
+    if at ~= "" then count[at] = (count[at] or 0) + 1 end
+  end
+  table.sort(order, function(a, b)
+    return count[a] > count[b] or count[a] == count[b] and a < b
+  end)
+  local parts = {}
+  for i = 1, math.min(3, #order) do
+    parts[i] = ("%d from %s"):format(count[order[i]], plain(order[i]))
+  end
+  io.stderr:write(("cutelua: kernel %s took %.1f s to compile%s\n"):format(
+    name, seconds, #parts > 0 and (": %d lines of CUDA C, %s"):format(#lines,
+    table.concat(parts, ", ")) or ""))
+end
+
 --- Compiles CUDA C for one exact architecture.
 ---@param source string    CUDA C that includes nothing
 ---@param opts table       arch = "sm_90a"; name = of the kernel; lines =
@@ -189,8 +214,13 @@ end
 ---@return string|nil log
 function jit.compile(source, opts)
   local name = opts.name or "kernel"
+  local waiting = core.isatty(2)
+    and ("cutelua: compiling kernel %s for %s ...\n"):format(name, opts.arch)
   local out, message, log = core.jit_compile(source, opts.arch, opts.options,
-                                             opts.cache == false)
+    opts.cache == false, waiting or nil, jit.patience)
+  if waiting and out and not out.cached and out.seconds >= jit.patience then
+    tell_lines(name, out.seconds, opts.lines)
+  end
   if not out then
     log = with_source_lines(source, opts, log)
     return failure(message, log, opts, name)

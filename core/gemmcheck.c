@@ -79,6 +79,8 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   if (isfinite(want) && isfinite(got)) {
     p->sum_d += (got - want) * (got - want);
     p->sum_w += want * want;
+  } else if (x > 1) {
+    p->sum_d = INFINITY;
   }
   if (x <= p->worst && p->v.count > 1) return;
   p->worst = x;

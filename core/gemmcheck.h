@@ -34,7 +34,8 @@ typedef struct GemmVerdict {
   size_t nans;          // that should be no number
   size_t row, col;      // of the worst: the largest error by its bound
   double got, want, bound;
-  double frobenius;     // |D - sum| / |sum| of all that are numbers
+  double frobenius;     // |D - sum| / |sum| of all that are numbers; infinite
+                        // where what is no number is wrong
 } GemmVerdict;
 
 // False when memory ran out. d's type must be one of the above.

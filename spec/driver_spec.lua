@@ -377,6 +377,20 @@ describe("a launch through a driver that fails", function()
                  "upload 8"}, calls)
   end)
 
+  it("sees that views of the GPU's memory overlap", function()
+    local out, err = run(KERNEL .. [[
+      local low = cute.make_tensor(X.iterator, cute.make_layout {16})
+      local d, e = dev:buffer("f32", 32), dev:buffer("f32", 32)
+      for _, case in ipairs {{15, d}, {16, d}, {0, e}} do
+        local other = cute.make_tensor(X.iterator + case[1],
+                                       cute.make_layout {16})
+        print((core.param_overlaps {core.on_device(low, d),
+          core.on_device(other, case[2]), n = 2}) ~= nil)
+      end]])
+    assert.equal("", err)
+    assert.equal("true\nfalse\nfalse\n", out)
+  end)
+
   it("is a failure without a GPU too, where compile is a question", function()
     local out, err = support.run_lua({"-e", KERNEL .. [[
       local ok, message = pcall(function() add(X):launch(opts) end)

@@ -122,6 +122,7 @@ describe("gemm_check", function()
         p.d[4 * 9 + 7] = x
         local v = check(p)
         assert.same({false, 1, 4, 7}, {v.ok, v.wrong, v.row, v.col})
+        assert.equal(INF, v.frobenius)
         p.d[4 * 9 + 7] = kept
       end
     end)
@@ -290,5 +291,35 @@ describe("a lesson's verification", function()
     assert.equal(0, code)
     assert.is_truthy(out:find("all elements against a double%-precision sum: "
       .. "ok %(256 are no number"), out)
+  end)
+end)
+
+describe("a copy's verification", function()
+  -- An element a thread, but for the one at (I, J).
+  local SCRIPT = [[
+    local cute = require "cute"
+    local I, J, turned = %d, %d, %s
+    local kernel = cute.kernel("k", function(A, B)
+      local i, j = cute.arch.block_idx(), cute.arch.thread_idx()
+      cute.when(i:ne(I) | j:ne(J), function()
+        B[turned and {j, i} or {i, j}] = A[{i, j}]
+      end)
+    end)
+    require "cute.copylesson".run({[0] = "s", "--device", "sim", "--m", "40",
+      "--n", "32"}, {kernel = kernel, tile = {1, 32}, block = 32,
+                     transpose = turned})
+  ]]
+
+  it("names the one element that is wrong", function()
+    for _, turned in ipairs {false, true} do
+      for _, at in ipairs {{0, 0}, {39, 31}, {17, 5}, {40, 32}} do
+        local out, _, code = support.run {"-e", SCRIPT:format(at[1], at[2],
+                                                              turned)}
+        local right = at[1] == 40
+        assert.equal(right and 0 or 1, code, out)
+        assert.is_truthy(out:find(right and "all elements: ok" or
+          ("verified    A(%d,%d) is "):format(at[1], at[2]), 1, true), out)
+      end
+    end
   end)
 end)

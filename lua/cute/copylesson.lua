@@ -190,7 +190,9 @@ local function prepare(job, device, case, p, da, db)
     run:launch()
     device.dev:sync()
     db:download(p.b)
-    oks[i] = verify(case, p)
+    local how
+    oks[i], how = verify(case, p)
+    if not oks[i] then say("%s WRONG: %s", c.name, how) end
     list[i] = {name = c.name, launch = run.run}
     if i == 1 and oks[i] then lib.write_out(job, p.b, p.rows, p.cols) end
   end

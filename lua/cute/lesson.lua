@@ -275,8 +275,9 @@ function lesson.what_is_wrong(v, how)
     return ("relative error %.2e of %s, and %.1e at most is rounding")
       :format(v.frobenius, how, v.most)
   end
-  return ("C(%d,%d) is %.9g, its sum %.9g, and rounding explains %.1e; "
-    .. "%d of %s are beyond that"):format(v.row, v.col, v.got, v.want, v.bound,
+  local got = v.got ~= v.got and "nan" or ("%.9g"):format(v.got)
+  return ("C(%d,%d) is %s, its sum %.9g, and rounding explains %.1e; "
+    .. "%d of %s are beyond that"):format(v.row, v.col, got, v.want, v.bound,
     v.wrong, how)
 end
 

@@ -31,14 +31,14 @@ static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
   if (a.outer || layout_has_basis(a) || !layout_static(a)) return false;
-  Dim y = layout_eval_at(cx, a, (Dim){swizzle_yyy(*sw)});
-  Dim z = layout_eval_at(cx, a, (Dim){swizzle_zzz(*sw)});
+  Dim y = layout_eval_at(cx, a, dim_int(cx, swizzle_yyy(*sw)));
+  Dim z = layout_eval_at(cx, a, dim_int(cx, swizzle_zzz(*sw)));
   int64_t n = dim_value(layout_size(cx, b));
   if (!swizzle_test_masks(y.w, z.w, &w) || n > 65536) return false;
   *r = layout_swizzled(cx, w, (Dim){0}, ab);
   for (int64_t i = 0; i < n; i++) {
-    Dim at = layout_eval_at(cx, b, (Dim){i});
-    if (!dim_eq(layout_eval_at(cx, a, at), layout_eval_at(cx, *r, (Dim){i})))
+    Dim x = dim_int(cx, i), at = layout_eval_at(cx, b, x);
+    if (!dim_eq(layout_eval_at(cx, a, at), layout_eval_at(cx, *r, x)))
       return false;
   }
   return true;
@@ -144,7 +144,7 @@ static const char *collision(Ctx *cx, Layout l) {
   if (n > 1024) n = 1024;
   Dim *seen = NEW(cx, Dim, (size_t)n);
   for (int64_t i = 0; i < n; i++) {
-    seen[i] = layout_eval_at(cx, l, (Dim){i});
+    seen[i] = layout_eval_at(cx, l, dim_int(cx, i));
     for (int64_t k = 0; k < i; k++)
       if (dim_eq(seen[k], seen[i]))
         return arena_printf(cx, &cx->scratch,
@@ -211,7 +211,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Dim last = {1};  // where the modes so far end
   while (f.n) {
     Mode r = take_least(&f);
-    Dim gap = dim_static(r.d) && dim_static(last) ? (Dim){r.d.w / last.w}
+    Dim gap = dim_static(r.d) && dim_static(last) ? dim_int(cx, r.d.w / last.w)
                                                   : dim_quo(cx, r.d, last);
     if (dim_is(gap, 0)) {
       const char *why = arena_printf(
@@ -259,7 +259,7 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   if (n > LOOK_MAX)
     note_fail(cx, nt, "too many elements to see what they leave free", NULL);
   for (int64_t i = 0; i < n; i++) {
-    Dim x = layout_eval_at(cx, l, (Dim){i});
+    Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (x.w <= 0 || !takes(f, x.w)) continue;
     note_fail(cx, nt, "what its right side leaves free is taken", arena_printf(
       cx, &cx->scratch, "e.g. coordinate %lld is at %lld, which is in %s",
@@ -330,14 +330,14 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     Layout r = layout_max_common_layout(cx, a, b);
     int64_t base = run_of(cx, c);
     if (base >= dim_value(layout_size(cx, r))) return r;
-    return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
+    return layout_compose(cx, r, layout_leaf(cx, dim_int(cx, base), (Dim){1}));
   }
   if (b.outer && !a.outer) return layout_max_common_layout(cx, b, a);
   if (b.outer) {  // equal swizzles keep corresponding elements together
     Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
     int64_t base = least(run_of(cx, a), run_of(cx, b));
     if (same_swizzle(a, b) || base >= dim_value(layout_size(cx, r))) return r;
-    return layout_compose(cx, r, layout_leaf(cx, (Dim){base}, (Dim){1}));
+    return layout_compose(cx, r, layout_leaf(cx, dim_int(cx, base), (Dim){1}));
   }
   Layout inv = inverse_offsets(cx, b);
   Layout v = common_mode(cx, a, inv);
@@ -355,8 +355,8 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b) {
 
 int64_t layout_max_alignment(Ctx *cx, Layout l) {
   if (l.outer) {
-    Dim in = {layout_max_alignment(cx, layout_inner(l))};
-    return dim_value(dim_gcd(cx, (Dim){layout_grain(cx, l)}, in));
+    Dim in = dim_int(cx, layout_max_alignment(cx, layout_inner(l)));
+    return dim_value(dim_gcd(cx, dim_int(cx, layout_grain(cx, l)), in));
   }
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   for (int i = 0; i < f.n; i++) {

@@ -577,6 +577,12 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
+// An atom or a tiled operation.
+static const AtomBox *check_box(lua_State *L, int idx) {
+  const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
+  return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
+}
+
 // Methods of the metatable, then fields; slices have those of their tiled
 // operation.
 static int box_index(lua_State *L) {
@@ -586,7 +592,7 @@ static int box_index(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Dim thr;
   const AtomBox *b = slice_of(cx, L, 1, &thr);
-  if (!b) b = lua_touserdata(L, 1);
+  if (!b) b = check_box(L, 1);
   bool found = b->kind == BOX_MMA ? mma_field(cx, L, b, k)
                                   : copy_field(cx, L, b, k);
   if (!found) lua_pushnil(L);
@@ -599,7 +605,7 @@ static int box_tostring(lua_State *L) {
   Dim thr;
   const AtomBox *b = slice_of(cx, L, 1, &thr);
   if (b) buf_puts(cx, &out, b->kind == BOX_MMA ? "ThrMMA\n" : "ThrCopy\n");
-  else b = lua_touserdata(L, 1);
+  else b = check_box(L, 1);
   if (b->kind == BOX_MMA) {
     if (b->tiled) tiled_mma_print(cx, &b->mma, &out);
     else tiled_mma_print_atom(cx, &b->mma.atom, &out);

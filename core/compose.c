@@ -14,7 +14,7 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
   int64_t n = r.s.w < 4096 ? r.s.w : 4096, step = 0;
   if (dim_abs(cx, r.d).w > (DIM_MAX >> 13)) return NULL;
   for (int64_t i = 1; i < n; i++) {
-    int64_t y = layout_eval_at(cx, l, (Dim){i * r.d.w}).w;
+    int64_t y = layout_eval_at(cx, l, dim_int(cx, i * r.d.w)).w;
     if (i == 1) step = y;
     if (y != i * step)
       return arena_printf(
@@ -40,7 +40,7 @@ static int64_t weight(Dim d) {
 
 static Flat weighed(Ctx *cx, Flat f) {
   Flat w = {f.s, NEW(cx, Dim, (size_t)f.n + 1), f.n};
-  for (int i = 0; i < f.n; i++) w.d[i].w = weight(f.d[i]);
+  for (int i = 0; i < f.n; i++) w.d[i] = dim_int(cx, weight(f.d[i]));
   return w;
 }
 

@@ -103,7 +103,7 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
     ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^24 elements: %s",
              layout_text(cx, l));
   for (int64_t i = 0; i < n; i++) {
-    int64_t x = dim_value(layout_eval_at(cx, l, (Dim){i}));
+    int64_t x = dim_value(layout_eval_at(cx, l, dim_int(cx, i)));
     if (i == 0 || x < *lo) *lo = x;
     if (i == 0 || x > *hi) *hi = x;
   }

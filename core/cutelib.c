@@ -263,12 +263,12 @@ void *face_check(lua_State *L, int idx, const char *tname, const char *want) {
 // ---- element types ----
 
 static int dtype_tostring(lua_State *L) {
-  lua_pushstring(L, dtype_name(*(DType *)lua_touserdata(L, 1)));
+  lua_pushstring(L, dtype_name(*(DType *)luaL_checkudata(L, 1, MT_DTYPE)));
   return 1;
 }
 
 static int dtype_index(lua_State *L) {
-  DType t = *(DType *)lua_touserdata(L, 1);
+  DType t = *(DType *)luaL_checkudata(L, 1, MT_DTYPE);
   const char *k = face_checkstr(L, 2);
   if (strcmp(k, "bits") == 0 || strcmp(k, "width") == 0)
     lua_pushinteger(L, dtype_bits(t));

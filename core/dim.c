@@ -180,7 +180,7 @@ Dim dim_sub(Ctx *cx, Dim a, Dim b) {
     return d;
   }
   if (dim_is(b, 0)) return a;
-  if (dim_static(b)) return dim_add(cx, a, (Dim){-b.w});
+  if (dim_static(b)) return dim_add(cx, a, dim_int(cx, -b.w));
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
     return dim_add(cx, a, dim_neg(cx, b));
   if (dim_eq(a, b) && dim_kind(a) == DIM_DYN) return (Dim){0};
@@ -228,7 +228,7 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
 
 Dim dim_quo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
-  if (dim_static(a) && dim_static(b)) return (Dim){floor_div(a.w, b.w)};
+  if (dim_static(a) && dim_static(b)) return dim_int(cx, floor_div(a.w, b.w));
   if (dim_is(b, 1)) return a;
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_quo(cx, dim_basis_value(a), b));
@@ -254,11 +254,11 @@ Dim dim_rem(Ctx *cx, Dim a, Dim b) {
 // Of a traced a whose sign is not known, b - 1 is added below 0.
 Dim dim_tquo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
-  if (dim_static(a) && dim_static(b)) return (Dim){a.w / b.w};
+  if (dim_static(a) && dim_static(b)) return dim_int(cx, a.w / b.w);
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_tquo(cx, dim_basis_value(a), b));
   if (dim_static(b) && b.w < 0)
-    return dim_neg(cx, dim_tquo(cx, a, (Dim){-b.w}));
+    return dim_neg(cx, dim_tquo(cx, a, dim_int(cx, -b.w)));
   if (dim_is(b, 1) || fact_of(cx, a).lo >= 0) return dim_quo(cx, a, b);
   Dim below = dim_lt(cx, a, (Dim){0}), up = dim_sub(cx, b, (Dim){1});
   return dim_quo(cx, dim_add(cx, a, dim_sel(cx, below, up, (Dim){0})), b);
@@ -269,7 +269,7 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) return (Dim){a.w % b.w};
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_trem(cx, dim_basis_value(a), b));
-  if (dim_static(b) && b.w < 0) return dim_trem(cx, a, (Dim){-b.w});
+  if (dim_static(b) && b.w < 0) return dim_trem(cx, a, dim_int(cx, -b.w));
   Fact f = fact_of(cx, a);
   if (f.lo >= 0 || (dim_static(b) && f.div % b.w == 0))
     return dim_rem(cx, a, b);
@@ -279,7 +279,7 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b) {
 // C++'s (a + b - 1) / b, with division toward zero.
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "ceil_div", a, b);
-  if (dim_static(a) && dim_static(b)) return (Dim){(a.w + b.w - 1) / b.w};
+  if (dim_static(a) && dim_static(b)) return dim_int(cx, (a.w + b.w - 1) / b.w);
   if (dim_is(b, 1)) return a;
   if (dim_eq(a, b) && dim_kind(a) == DIM_DYN) return (Dim){1};
   if (dim_static(b) && b.w > 0 && fact_of(cx, a).div % b.w == 0)
@@ -315,7 +315,7 @@ Dim dim_gcd(Ctx *cx, Dim a, Dim b) {
     x = y;
     y = r;
   }
-  return (Dim){x};
+  return dim_int(cx, x);
 }
 
 // ---- truth ----

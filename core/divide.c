@@ -271,7 +271,7 @@ static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
 
 // n elements become one.
 static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
-  Dim by = {n}, v = *d;
+  Dim by = dim_int(cx, n), v = *d;
   if (dim_is(v, 0)) return;
   if (!dim_static(v)) {
     *d = dim_quo(cx, *d, by);
@@ -284,7 +284,7 @@ static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
                            (long long)v.w, (long long)n), NULL);
     return;
   }
-  Dim abs = {v.w < 0 ? -v.w : v.w};
+  Dim abs = dim_abs(cx, v);
   *s = dim_ceil_div(cx, *s, dim_ceil_div(cx, by, abs));
   *d = dim_ceil_div(cx, abs, by);
   if (v.w < 0) d->w = -d->w;
@@ -299,9 +299,9 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
     if (up)
       up_leaf(cx, nt, &s[i], &d[i], n);
     else if (dim_is(d[i], 1) || dim_is(d[i], -1))
-      s[i] = dim_mul(cx, s[i], (Dim){n});
+      s[i] = dim_mul(cx, s[i], dim_int(cx, n));
     else
-      d[i] = dim_mul(cx, d[i], (Dim){n});
+      d[i] = dim_mul(cx, d[i], dim_int(cx, n));
   }
   l.shape = tup_like(cx, l.shape, s);
   l.stride = d;
@@ -312,7 +312,7 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
 // narrow: where runs of n coordinates are runs of n offsets.
 static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
-  Dim by = {n};
+  Dim by = dim_int(cx, n);
   bool ok = dim_is(f.d[0], 1);
   for (int i = 0; i < f.n && ok && up; i++)
     ok = i ? dim_div(cx, f.d[i]) % n == 0
@@ -335,8 +335,8 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   *f = *l.outer;
   if (up && dim_div(cx, l.offset) % n != 0)
     note_fail(cx, nt, "the offset is not divisible", NULL);
-  l.offset = up ? dim_quo(cx, l.offset, (Dim){n})
-                : dim_mul(cx, l.offset, (Dim){n});
+  l.offset = up ? dim_quo(cx, l.offset, dim_int(cx, n))
+                : dim_mul(cx, l.offset, dim_int(cx, n));
   l.outer = f;
   if (f->kind == OUTER_LAYOUT)
     f->l = layout_outer(cast_runs(cx, nt, layout_inner(f->l), n, up), f->l);
@@ -370,7 +370,8 @@ Layout layout_downcast(Ctx *cx, Layout l, int64_t n) {
 Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits) {
   check_factor(cx, "recast_layout", l, old_bits);
   check_factor(cx, "recast_layout", l, new_bits);
-  int64_t g = dim_value(dim_gcd(cx, (Dim){old_bits}, (Dim){new_bits}));
+  Dim was = dim_int(cx, old_bits), is = dim_int(cx, new_bits);
+  int64_t g = dim_value(dim_gcd(cx, was, is));
   int64_t num = new_bits / g, den = old_bits / g;
   if (num != 1) l = layout_upcast(cx, l, num);
   return den == 1 ? l : layout_downcast(cx, l, den);

@@ -10,7 +10,7 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   Dim *term = NEW(cx, Dim, n + 1);
   for (size_t i = 0; i < n; i++)
     term[i] = dim_kind(l.stride[i]) == DIM_BASIS
-                ? l.stride[i] : (Dim){!dim_is(l.stride[i], 0)};
+                ? l.stride[i] : dim_int(cx, !dim_is(l.stride[i], 0));
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
@@ -42,8 +42,9 @@ static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
   int64_t p = a.from[i].w, q = b.from[j].w;
   int64_t g = dim_gcd(cx, a.from[i], b.from[j]).w, in_a = q / g, in_b = p / g;
   if (a.s[i].w % in_a != 0 || b.s[j].w % in_b != 0) return 1;
-  *at = dim_mul(cx, a.from[i], (Dim){in_a});
-  return dim_gcd(cx, (Dim){a.s[i].w / in_a}, (Dim){b.s[j].w / in_b}).w;
+  *at = dim_mul(cx, a.from[i], dim_int(cx, in_a));
+  Dim of_a = dim_int(cx, a.s[i].w / in_a), of_b = dim_int(cx, b.s[j].w / in_b);
+  return dim_gcd(cx, of_a, of_b).w;
 }
 
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b) {
@@ -57,7 +58,7 @@ Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b) {
     for (size_t j = 0; j < y.n; j++) {
       int64_t g = shared(cx, x, i, y, j, &at);
       if (g == 1) continue;
-      tupb_leaf(cx, &s, (Dim){g});
+      tupb_leaf(cx, &s, dim_int(cx, g));
       stride[n++] = at;
     }
   if (n == 0) {

@@ -191,7 +191,7 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
                              (long long)d.w, (long long)size.w), NULL);
       return f;
     }
-    out.s[out.n] = (Dim){d.w / size.w};
+    out.s[out.n] = dim_int(cx, d.w / size.w);
     out.d[out.n++] = stride;
     if (cx->explain)
       explain_say(cx, "  mode %s: offsets in steps of %lld, "
@@ -267,7 +267,7 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   int64_t n = dim_value(layout_size(cx, r)), size;
   size = dim_value(layout_size(cx, l));
   for (int64_t i = 0; i < n; i++) {
-    Dim at = layout_eval_at(cx, r, (Dim){i});
+    Dim at = layout_eval_at(cx, r, dim_int(cx, i));
     if (at.w < 0 || at.w >= size || !dim_is(layout_eval_at(cx, l, at), i))
       return i;
   }
@@ -293,7 +293,8 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
               "of its parts leads there", NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
-    cut = compose_in(cx, &q, r, layout_leaf(cx, (Dim){n}, (Dim){n > 1}));
+    Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));
+    cut = compose_in(cx, &q, r, first);
     if (!q.bad) return cut;
   }
   return r;
@@ -306,7 +307,8 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
   check_composed(cx, &nt, l);
   int64_t n = dim_value(layout_size(cx, l));
   for (int64_t i = 0; i < n; i++) {
-    Dim x = layout_eval_at(cx, l, (Dim){i}), at = layout_eval_at(cx, r, x);
+    Dim x = layout_eval_at(cx, l, dim_int(cx, i));
+    Dim at = layout_eval_at(cx, r, x);
     if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
       note_fail(cx, &nt, arena_printf(
         cx, &cx->scratch, "it is %lld at coordinate %lld, where the inverses "

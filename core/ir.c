@@ -304,30 +304,47 @@ Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
 }
 
 void ir_else(Ctx *cx, Fn *fn) {
+  if (!fn->region.n ||
+      ir_get(fn, fn->region.p[fn->region.n - 1])->op != OP_IF)
+    ctx_fail(cx, ERR_ARG, "no branch is open");
   fn->open.n--;
   ir_emit(cx, fn, (Ins){.op = OP_ELSE});
   vec_push(cx, fn->open, ++fn->scopes);
 }
 
 void ir_close(Ctx *cx, Fn *fn) {
+  if (!fn->region.n) ctx_fail(cx, ERR_ARG, "no loop or branch is open");
   fn->open.n--;
   fn->region.n--;
   ir_emit(cx, fn, (Ins){.op = OP_END});
 }
 
 IrMark ir_mark(const Fn *fn) {
-  return (IrMark){(uint32_t)fn->ins.n, (uint32_t)fn->ext.n,
-                  (uint32_t)fn->mem.n, (uint32_t)fn->region.n,
-                  (uint32_t)fn->open.n, fn->smem_bytes};
+  return (IrMark){
+    .serial = fn->serial, .birth = ir_get(fn, (Ref)fn->ins.n - 1)->birth,
+    .scope = fn->open.p[fn->open.n - 1], .ins = (uint32_t)fn->ins.n,
+    .ext = (uint32_t)fn->ext.n, .mem = (uint32_t)fn->mem.n,
+    .region = (uint32_t)fn->region.n, .open = (uint32_t)fn->open.n,
+    .smem = fn->smem_bytes};
 }
 
-void ir_rollback(Fn *fn, IrMark m) {
+// Births and scopes are given once: where the last ones are the same, all
+// before them is.
+static bool comes_from(const Fn *fn, const IrMark *m) {
+  return fn->serial == m->serial && fn->ins.n >= m->ins &&
+         ir_get(fn, m->ins - 1)->birth == m->birth &&
+         fn->open.n >= m->open && fn->open.p[m->open - 1] == m->scope;
+}
+
+bool ir_rollback(Fn *fn, IrMark m) {
+  if (!comes_from(fn, &m)) return false;
   fn->ins.n = fn->fact.n = fn->scope.n = m.ins;
   fn->ext.n = m.ext;
   fn->mem.n = m.mem;
   fn->region.n = m.region;
   fn->open.n = m.open;
   fn->smem_bytes = m.smem;
+  return true;
 }
 
 // ---- dump ----

@@ -167,11 +167,14 @@ bool ir_visible(const Fn *fn, Ref r);
 
 // Roll back: everything appended since the mark is gone.
 typedef struct IrMark {
+  uint32_t serial;       // the function's
+  uint32_t birth, scope;  // of the last instruction, of the innermost region
   uint32_t ins, ext, mem, region, open;
   int64_t smem;
 } IrMark;
 IrMark ir_mark(const Fn *fn);
-void ir_rollback(Fn *fn, IrMark m);
+// False, and nothing done, when fn is not what went on from there.
+bool ir_rollback(Fn *fn, IrMark m);
 
 // ---- looking ----
 static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }

@@ -28,6 +28,7 @@ static Tensor host_tensor(Ctx *cx, lua_State *L, int idx) {
   cx->fn = fn;
   const TensorMarks *m = tensor_marks(L, idx);
   if (m && m->align) t.align = m->align;
+  if (t.space == SP_HOST) tensor_check_reach(cx, layout_cosize(cx, t.l));
   return t;
 }
 
@@ -473,7 +474,7 @@ static int l_param_leaf(lua_State *L) {
 // param_memory(tensor) -> buffer, byte offset, bytes that the layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Tensor t = face_check_tensor(L, 1);
+  Tensor t = host_tensor(cx, L, 1);
   if (t.space != SP_HOST)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
   if (!dim_is(layout_below(cx, t.l), 0))

@@ -177,7 +177,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   if (n > (int64_t)1 << 24)
     ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of over 2^24 elements");
   for (int64_t i = 0; i < n; i++) {
-    Dim c = {i};
+    Dim c = dim_int(cx, i);
     if (!tup_eq(layout_eval_tup(cx, x, &c), layout_eval_tup(cx, y, &c)))
       return false;
   }
@@ -368,7 +368,7 @@ static bool meets(Dim s, Dim d, Dim next) {
 // Works from the last mode; the result grows downwards at the end of f.
 Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
   if (f.n == 0) {
-    f.s[0] = (Dim){x ? 2 : 1};
+    f.s[0] = dim_int(cx, x ? 2 : 1);
     f.d[0] = (Dim){0};
     f.n = 1;
     return f;

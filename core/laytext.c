@@ -224,7 +224,7 @@ static Dim leaf(Parser *p) {
     path[i] = path[n - 1 - i];
     path[n - 1 - i] = m;
   }
-  return dim_basis(p->cx, (Dim){v}, path, n);
+  return dim_basis(p->cx, dim_int(p->cx, v), path, n);
 }
 
 static Notation entry(Parser *p);

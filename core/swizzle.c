@@ -6,8 +6,9 @@
 static int iabs(int v) { return v < 0 ? -v : v; }
 
 Swizzle swizzle_make(Ctx *cx, int64_t b, int64_t m, int64_t s) {
-  int64_t a = s < 0 ? -s : s;
-  if (b < 0 || m < 0 || b > 50 || m > 50 || a > 50 || b + m + a > 58)
+  bool far = b > 50 || m > 50 || s > 50 || s < -50;
+  int64_t a = far ? 50 : s < 0 ? -s : s;
+  if (b < 0 || m < 0 || far || b + m + a > 58)
     ctx_fail(cx, ERR_ARG,
              "no swizzle Sw<%lld,%lld,%lld>: bits and base must not be "
              "negative, and all must stay below bit 58",
@@ -133,7 +134,8 @@ static Dim plain_swizzle(Ctx *cx, Swizzle w, Dim x) {
   if (dim_static(x)) return dim_int(cx, swizzle_bits(w, x.w));
   Fn *fn = cx->fn;
   Ref r = dim_asref(cx, x);
-  Ref y = ir_index(cx, fn, OP_AND, r, dim_asref(cx, (Dim){swizzle_yyy(w)}));
+  Ref mask = dim_asref(cx, dim_int(cx, swizzle_yyy(w)));
+  Ref y = ir_index(cx, fn, OP_AND, r, mask);
   int64_t v;
   if (ir_const(fn, y, &v) && v == 0) return x;
   Ref by = ir_int(cx, fn, DT_I32, iabs(w.s));
@@ -173,9 +175,9 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
     con_in = 0;
   }
   Dim r = sum_of(cx, in, nin);
-  r = plain_swizzle(cx, w, dim_add(cx, r, (Dim){con_in}));
+  r = plain_swizzle(cx, w, dim_add(cx, r, dim_int(cx, con_in)));
   if (con_xor) {
-    Dim k = {swizzle_bits(w, con_xor)};
+    Dim k = dim_int(cx, swizzle_bits(w, con_xor));
     r = dim_fold(cx, ir_index(cx, cx->fn, OP_XOR, dim_asref(cx, r),
                               dim_asref(cx, k)));
   }
@@ -222,16 +224,16 @@ static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);
   Dim *d = NEW(cx, Dim, 2 * (size_t)w.b + 3);
   int lo = w.m, hi = w.m + shift;  // low ends of the two bit fields
-  s[n] = (Dim){(int64_t)1 << w.m};
+  s[n] = dim_int(cx, (int64_t)1 << w.m);
   d[n++] = (Dim){1};
   for (int k = 0; k < 2; k++) {
     for (int i = 0; i < w.b; i++) {
       int64_t step = (int64_t)1 << ((k ? hi : lo) + i);
       s[n] = (Dim){2};
-      d[n++] = (Dim){swizzle_bits(w, at ^ step) - swizzle_bits(w, at)};
+      d[n++] = dim_int(cx, swizzle_bits(w, at ^ step) - swizzle_bits(w, at));
     }
-    s[n] = (Dim){k ? 1 : (int64_t)1 << (shift - w.b)};
-    d[n++] = (Dim){(int64_t)1 << (k ? hi + w.b : lo + w.b)};
+    s[n] = dim_int(cx, k ? 1 : (int64_t)1 << (shift - w.b));
+    d[n++] = dim_int(cx, (int64_t)1 << (k ? hi + w.b : lo + w.b));
   }
   return flat_layout(cx, (Flat){s, d, n});
 }
@@ -241,8 +243,8 @@ static bool agrees(Ctx *cx, Swizzle w, int64_t at, Layout part, Layout lin) {
   int64_t n = dim_value(layout_size(cx, part));
   if (n > 65536) return false;
   for (int64_t i = 0; i < n; i++) {
-    int64_t x = layout_eval_at(cx, part, (Dim){i}).w;
-    int64_t y = layout_eval_at(cx, lin, (Dim){i}).w;
+    int64_t x = layout_eval_at(cx, part, dim_int(cx, i)).w;
+    int64_t y = layout_eval_at(cx, lin, dim_int(cx, i)).w;
     if (swizzle_bits(w, at + x) - swizzle_bits(w, at) != y) return false;
   }
   return true;
@@ -279,7 +281,7 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
     }
   }
   if (clean) {
-    rest.offset = (Dim){at};
+    rest.offset = dim_int(cx, at);
     *offset = tup_int(cx, by);
   } else {
     rest.offset = dim_add(cx, l.offset, x);
@@ -306,9 +308,9 @@ Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   Dim last = dim_sub(cx, layout_size(cx, only), (Dim){1});
   int64_t act = dim_value(layout_eval_at(cx, only, last));
   Dim c[2] = {{0}, {0}};
-  c[1] = layout_eval_at(cx, t, (Dim){act & swizzle_zzz(w)});
+  c[1] = layout_eval_at(cx, t, dim_int(cx, act & swizzle_zzz(w)));
   Dim z = layout_eval(cx, r, tup_of(cx, c, 2));
-  c[1] = layout_eval_at(cx, t, (Dim){act & swizzle_yyy(w)});
+  c[1] = layout_eval_at(cx, t, dim_int(cx, act & swizzle_yyy(w)));
   Dim y = layout_eval(cx, r, tup_of(cx, c, 2));
   return layout_swizzled(
     cx, swizzle_from_masks(cx, dim_value(y), dim_value(z)), (Dim){0}, r);

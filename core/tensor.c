@@ -120,15 +120,25 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord) {
 static int64_t align_of(Ctx *cx, DType type, Dim o) {
   int64_t div = dim_div(cx, o), bits = dtype_bits(type);
   if (div == 0) return 1 << 20;
-  int64_t all = (int64_t)1 << 20;
-  int64_t b = gcd64((div & -div) * bits, all * 8);
+  int64_t all = (int64_t)1 << 20, low = div & -div;
+  if (low > all * 8) low = all * 8;
+  int64_t b = gcd64(low * bits, all * 8);
   return b >= 8 ? b / 8 : 1;
+}
+
+void tensor_check_reach(Ctx *cx, Dim o) {
+  int64_t most = (int64_t)1 << 52;
+  if (dim_static(o) && (dim_value(o) > most || dim_value(o) < -most))
+    ctx_fail(cx, ERR_LIMIT, "a tensor of memory reaches at most 2^52 elements "
+             "from its start, not %lld", (long long)dim_value(o));
 }
 
 static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   if (dim_is(o, 0)) return t;
   int64_t a = align_of(cx, t.type, o);
+  tensor_check_reach(cx, o);
   t.off = dim_add(cx, t.off, o);
+  tensor_check_reach(cx, t.off);
   if (a < t.align) t.align = a;
   return t;
 }
@@ -412,7 +422,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
 }
 
 int64_t tensor_alignment(Ctx *cx, Tensor t) {
-  int64_t a = align_of(cx, t.type, (Dim){layout_grain(cx, t.l)});
+  int64_t a = align_of(cx, t.type, dim_int(cx, layout_grain(cx, t.l)));
   return a < t.align ? a : t.align;
 }
 

@@ -24,6 +24,8 @@ Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
 Tensor tensor_with_layout(Tensor t, Layout l);
 // make_tensor(iterator of t, l): a plain l is read through t's swizzle.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
+// Fails when o elements are farther than memory can be.
+void tensor_check_reach(Ctx *cx, Dim o);
 // Moves the iterator by o elements (the swizzle's offset when composed).
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
 // domain_offset: the same layout, element 0 being where coord was.

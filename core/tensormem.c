@@ -21,7 +21,11 @@ int64_t tensor_smem_budget(int sm) {
 }
 
 static int64_t mem_bytes(const Mem *m) {
-  return (m->count * dtype_bits(m->type) + 7) / 8;
+  int64_t bits;
+  if (__builtin_mul_overflow(m->count, (int64_t)dtype_bits(m->type), &bits) ||
+      bits > INT64_MAX - 7)
+    return INT64_MAX / 8;
+  return (bits + 7) / 8;
 }
 
 static void budget_row(Ctx *cx, const Fn *fn, const Mem *m, int i, Buf *b) {
@@ -193,6 +197,7 @@ bool tensor_wide(Ctx *cx, Layout l) {
 
 static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
   if (t->space == SP_RMEM) register_index(cx, t, o);
+  tensor_check_reach(cx, o);
   return dim_asref(cx, o);
 }
 

@@ -226,7 +226,10 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
   if (lua_getfield(L, opts, "block") == LUA_TTABLE)
     for (int i = 0; i < 3; i++) {
       lua_rawgeti(L, -1, i + 1);
-      fn->block[i] = lua_isnil(L, -1) ? 1 : (int32_t)face_checkint(L, -1);
+      lua_Integer n = lua_isnil(L, -1) ? 1 : face_checkint(L, -1);
+      if (n < 1 || n > 1024)
+        face_error(L, ERR_LAUNCH, "a block of %lld threads", (long long)n);
+      fn->block[i] = (int32_t)n;
       lua_pop(L, 1);
     }
   lua_pop(L, 1);
@@ -304,22 +307,25 @@ static int l_tracing(lua_State *L) {
 
 // ---- primitives for loops and branches ----
 
-// mark() -> opaque string; rollback(mark).
+#define MT_MARK "cute.mark"
+
+// mark() -> where the trace is; rollback(mark) -> true, and all since then is
+// gone; false where the mark's place is gone.
 static int l_mark(lua_State *L) {
   Ctx *cx = face_enter(L);
-  IrMark m = ir_mark(face_tracing(cx, L, "cute.range"));
-  lua_pushlstring(L, (const char *)&m, sizeof m);
+  Fn *fn = face_tracing(cx, L, "cute.range");
+  IrMark *m = lua_newuserdatauv(L, sizeof *m, 0);
+  *m = ir_mark(fn);
+  luaL_setmetatable(L, MT_MARK);
   return 1;
 }
 
 static int l_rollback(lua_State *L) {
   Ctx *cx = face_enter(L);
-  size_t n;
-  const char *s = face_checklstr(L, 1, &n);
-  IrMark m;
-  memcpy(&m, s, sizeof m);
-  ir_rollback(face_tracing(cx, L, "rollback"), m);
-  return 0;
+  Fn *fn = face_tracing(cx, L, "rollback");
+  const IrMark *m = face_check(L, 1, MT_MARK, "mark");
+  lua_pushboolean(L, ir_rollback(fn, *m));
+  return 1;
 }
 
 static DType opt_dtype(lua_State *L, int idx) {
@@ -659,7 +665,9 @@ void tracelib_open(lua_State *L) {
     {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
     {NULL, NULL}};
   face_setfuncs(L, funcs);
+  static const luaL_Reg none[] = {{NULL, NULL}};
   face_newtype(L, MT_FN, fnmeta);
-  lua_pop(L, 1);
+  face_newtype(L, MT_MARK, none);
+  lua_pop(L, 2);
   vmlib_open(L);
 }

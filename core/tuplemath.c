@@ -711,7 +711,7 @@ Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   for (size_t i = 0; i < n; i++)
     if (dim_static(o[i]) && o[i].w > top) top = o[i].w;
   for (size_t i = 0; i < n; i++)
-    if (!dim_static(o[i])) o[i] = (Dim){top + 1 + (int64_t)i};
+    if (!dim_static(o[i])) o[i] = dim_int(cx, top + 1 + (int64_t)i);
   Order ord = {s, o, n, 0};
   TupB b = {0};
   by_order(cx, &b, shape, order, &ord);

@@ -96,6 +96,18 @@ rule("lua.h only in core/*lib.c and main.c", C, function(path, _, complain)
   end
 end)
 
+-- A word of 2^60 and more is no integer to layouts but a tag.
+rule("integers become Dims by dim_int", C, function(path, text, complain)
+  if path == "core/dim.c" or path == "core/tuple.c" then return end
+  each_line(text, function(line, n)
+    line = line:gsub("dim_static%(%(Dim%)%b{}%)", "")
+    local named = line:match "^ *Dim [%w_]+ = (%b{})"
+    for value in (named and "(Dim)" .. named or line):gmatch "%(Dim%)(%b{})" do
+      if not value:find "^{%-?%d+}$" then complain(n, "Dim " .. value) end
+    end
+  end)
+end)
+
 -- emit and sim: neither of each other nor of layouts.
 local function apart(mine, others)
   local files = {}

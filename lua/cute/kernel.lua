@@ -152,10 +152,10 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- The most that the hardware takes along x, y, z. (How many threads a block
--- may have is told with their number.)
+-- The most that the hardware takes along x, y, z, and of threads in a block.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64}}
+local MOST_THREADS = 1024
 
 local function extents(what, v)
   local t = type(v) == "table" and v or {v}
@@ -171,6 +171,11 @@ local function extents(what, v)
       core.fail("bad-launch", ("%s of %d along %s; at most %d"):format(what,
         out[i], ("xyz"):sub(i, i), MOST[what][i]))
     end
+  end
+  local threads = 1.0 * out[1] * out[2] * out[3]
+  if what == "block" and threads > MOST_THREADS then
+    core.fail("bad-launch", ("a block of %.0f threads; at most %d")
+      :format(threads, MOST_THREADS))
   end
   return out
 end
@@ -495,6 +500,22 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
+-- The block of a launch: the kernel's own, where it has one.
+function Call:block(given)
+  local own = self.kernel.block
+  local block = extents("block", given or own)
+  if own and given then
+    for i, n in ipairs(extents("block", own)) do
+      if n ~= block[i] then
+        core.fail("bad-launch", ("kernel %s was made for a block of %s, not %s")
+          :format(self.kernel.name, table.concat(extents("block", own), " x "),
+          table.concat(block, " x ")))
+      end
+    end
+  end
+  return block
+end
+
 --- Traces (no device needed): a program with .source, .ir, .resources, those
 -- of `arch` (sm_90a when absent).
 ---@param opts {block: integer|integer[], arch: string, fmad: boolean,
@@ -502,7 +523,7 @@ end
 function Call:trace(opts)
   opts = opts or {}
   check_options(opts)
-  local block = extents("block", opts.block or self.kernel.block)
+  local block = self:block(opts.block)
   return view(specialise(self.kernel, self.args, block,
                          numerics_of(self.kernel, opts)),
               opts.arch or DEFAULT_ARCH)

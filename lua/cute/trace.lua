@@ -211,7 +211,7 @@ function Region:rewind(level)
       .. MAX_PASSES .. " passes")
   end
   if self.passes > 1 then
-    core.rollback(self.mark)
+    if not core.rollback(self.mark) then self:interleaved() end
     for i = #state.watched, self.watched + 1, -1 do
       state.watched[i] = nil
     end
@@ -238,13 +238,17 @@ function Region:__close(err)
   if err ~= nil then self:abandon() end
 end
 
--- The body is done. A coroutine may have switched to other code of the
--- kernel within it, or from it: regions would no longer nest.
-function Region:check_depth()
-  if core.region_depth() == self.depth then return end
+-- A coroutine switched to other code of the kernel within the region, or from
+-- it: regions would no longer nest.
+function Region:interleaved()
   core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
     .. "let it yield outside of loops and branches of the kernel")
     :format(self.what))
+end
+
+-- The body is done.
+function Region:check_depth()
+  if core.region_depth() ~= self.depth then self:interleaved() end
 end
 
 function Region:remember()

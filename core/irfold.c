@@ -609,7 +609,8 @@ Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
   Fact f = fold_full(t);
   if (!dtype_is_float(s) && !dtype_is_float(t)) {
     Fact g = ir_fact(fn, a);
-    f = clip(t, g.lo, g.hi, g.div);
+    if (g.lo >= f.lo && g.hi <= f.hi) f = g;
+    else if (g.div & -g.div) f.div = g.div & -g.div;  // what wrapping keeps
     if (t == DT_BOOL) f = fold_full(t);
   }
   Ins i = {.op = OP_CVT, .type = (uint8_t)t, .a = {a, 0, 0}};

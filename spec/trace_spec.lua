@@ -495,6 +495,35 @@ describe("where a value may be used", function()
   end)
 end)
 
+describe("a conversion between integers", function()
+  -- What is known of the operand holds for the result only where it fits.
+  for from, cases in pairs {
+    i32 = {{"i8", 100, 228, -28}, {"i16", 0, 40000, -25536}, {"u8", 0, 300, 44},
+           {"u16", 0, 70000, 4464}, {"i8", -300, 0, -44}},
+    u32 = {{"i32", 0, 0xfffffff0, -16}, {"i8", 0, 0x180, -128}},
+    u8 = {{"i8", 0, 250, -6}}, i64 = {{"i32", 0, (1 << 32) - 5, -5}}} do
+    for _, c in ipairs(cases) do
+      local to, least, value, want = table.unpack(c)
+      it(("of %s, %d, to %s wraps, and comparisons know"):format(from, value,
+        to), function()
+        local x = cute.full({1}, value, cute[from])
+        local o = cute.zeros({3}, cute.i32)
+        cute.kernel("k", function(a, b)
+          local v = cute.max(a[0], least)
+          if least < 0 then v = cute.min(a[0], least) end
+          local n = v:to(cute[to])
+          b[0] = n:to(cute.i32)
+          b[1] = cute.where(n:lt(0), 1, 0)
+          b[2] = cute.where(n:gt(99), 1, 0)
+        end)(least < 0 and cute.full({1}, least, cute[from]) or x, o):launch {
+          grid = 1, block = 1, device = "sim"}
+        assert.same({want, want < 0 and 1 or 0, want > 99 and 1 or 0},
+                    {o[0], o[1], o[2]})
+      end)
+    end
+  end
+end)
+
 describe("a kernel", function()
   it("that throws leaves tracing in order", function()
     for _ = 1, 3 do

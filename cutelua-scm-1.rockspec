@@ -103,6 +103,7 @@ build = {
         "core/vallib.c",
         "core/veclib.c",
         "core/vmlib.c",
+        "core/xor.c",
       },
       incdirs = {"core"},
       libraries = {"m", "dl", "pthread"},

@@ -59,6 +59,7 @@ static Layout compose_after(Ctx *cx, Layout a, Layout b) {
 
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   if (b.outer) return compose_after(cx, a, b);
+  if (layout_has_xor(a) || layout_has_xor(b)) return compose_xor(cx, a, b);
   Layout r = compose_plain(cx, nt, layout_inner(a), b);
   return layout_outer(r, a);
 }
@@ -188,6 +189,11 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
               "no layout", "complement(l.outer, n) is that of its right side");
     return l;
   }
+  if (layout_has_xor(l)) {
+    note_fail(cx, nt, "what XORed strides leave free follows no strides",
+              NULL);
+    return l;
+  }
   check_cotarget(cx, nt, cotarget);
   if (cx->explain)
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
@@ -305,7 +311,7 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
   Note nt = {.op = "max_common_layout", .a = &a, .mode = -1, .quiet = true};
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
   Layout c = compose_in(cx, &nt, a, inv);
-  if (nt.bad) return one;
+  if (nt.bad || c.outer) return one;
   c = layout_mode(cx, layout_coalesce(cx, c), 0);
   return dim_static(*c.shape) && dim_is(c.stride[0], 1) ? c : one;
 }
@@ -354,6 +360,7 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b) {
 }
 
 int64_t layout_max_alignment(Ctx *cx, Layout l) {
+  if (layout_has_xor(l)) return 1;
   if (l.outer) {
     Dim in = dim_int(cx, layout_max_alignment(cx, layout_inner(l)));
     return dim_value(dim_gcd(cx, dim_int(cx, layout_grain(cx, l)), in));

@@ -572,6 +572,63 @@ static int l_recast_layout(lua_State *L) {
   return 1;
 }
 
+// ---- notation ----
+
+static void push_tiler(lua_State *L, Tiler t) {
+  if (t.extent) {
+    laylib_push_any(L, t.l.shape);
+  } else if (t.kind == TILER_LAYOUT) {
+    face_push_layout(L, t.l);
+  } else if (t.kind == TILER_ANY) {
+    face_push_dim(L, dim_any());
+  } else {
+    luaL_checkstack(L, 4, "tiler");
+    lua_createtable(L, t.n, 0);
+    for (int i = 0; i < t.n; i++) {
+      push_tiler(L, t.mode[i]);
+      lua_rawseti(L, -2, i + 1);
+    }
+    laylib_set_tuple(L);
+  }
+}
+
+// layout "(8,8):(8,1)"; a layout stays as it is.
+static int l_layout(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  size_t n;
+  if (laylib_box(L, 1)) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  if (lua_type(L, 1) != LUA_TSTRING) face_argerror(L, 1, "layout notation");
+  const char *s = lua_tolstring(L, 1, &n);
+  face_push_layout(L, layout_parse(cx, s, n));
+  return 1;
+}
+
+// parse(s): whatever s is: integer, tuple, layout, tiler, swizzle.
+static int l_parse(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  size_t n;
+  if (lua_type(L, 1) != LUA_TSTRING) face_argerror(L, 1, "notation");
+  const char *s = lua_tolstring(L, 1, &n);
+  Notation v = note_parse(cx, s, n);
+  switch (v.kind) {
+  case NOTE_TUP: laylib_push_any(L, v.t); break;
+  case NOTE_LAYOUT: face_push_layout(L, v.l); break;
+  case NOTE_SWIZZLE: laylib_push_swizzle(L, v.sw); break;
+  case NOTE_TILER: push_tiler(L, v.tiler); break;
+  }
+  return 1;
+}
+
+// tuple{8,{8,8}}: a copy that prints in CuTe notation.
+static int l_tuple(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  laylib_push_any(L, laylib_tree(cx, L, 1));
+  return 1;
+}
+
 // ---- explain ----
 
 // explain_begin() -> token; explain_end(token) -> text of the steps since.
@@ -669,6 +726,7 @@ void alglib_open(lua_State *L) {
     {"ceil_div(shape, tiler)", l_ceil_div}, {"upcast(layout, n)", l_upcast},
     {"downcast(layout, n)", l_downcast},
     {"recast_layout(new, old, layout)", l_recast_layout},
+    {"layout(text)", l_layout}, {"parse(text)", l_parse}, {"tuple(t)", l_tuple},
     {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
     {NULL, NULL}};
   static const luaL_Reg explain_meta[] = {{"__gc", explain_gc}, {NULL, NULL}};

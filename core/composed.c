@@ -20,8 +20,12 @@ static Layout lead(Ctx *cx, Layout l, Dim offset, const Outer *f) {
 }
 
 Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
-  static const Dim unit[2] = {{1}, {0}};
   if (sw.b == 0 && dim_is(offset, 0)) return l;
+  return layout_after_swizzle(cx, sw, offset, l);
+}
+
+Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
+  static const Dim unit[2] = {{1}, {0}};
   Outer *f = NEW(cx, Outer, 1);
   *f = (Outer){.kind = OUTER_SWIZZLE, .sw = sw,
                .l = {.shape = unit, .stride = unit + 1}};
@@ -99,14 +103,18 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
     ctx_fail(cx, ERR_STATIC, "the values of a composed layout are known only "
              "where all of it is static: %s", layout_text(cx, l));
   int64_t n = dim_value(layout_size(cx, l));
-  if (n > LOOKED_AT)
-    ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^24 elements: %s",
+  if (n > LOOK_MAX)
+    ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^20 elements: %s",
              layout_text(cx, l));
   for (int64_t i = 0; i < n; i++) {
     int64_t x = dim_value(layout_eval_at(cx, l, dim_int(cx, i)));
     if (i == 0 || x < *lo) *lo = x;
     if (i == 0 || x > *hi) *hi = x;
   }
+}
+
+static int bits_of(int64_t v) {
+  return v ? 64 - __builtin_clzll((uint64_t)v) : 0;
 }
 
 // What a plain layout makes of values up to m, in magnitude: no more than this.
@@ -116,6 +124,12 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   for (int i = 0; i < f.n; i++) {
     int64_t top = i + 1 < f.n ? f.s[i].w - 1 : m;
     m = f.s[i].w ? m / f.s[i].w : m;
+    if (dim_kind(f.d[i]) == DIM_XOR) {
+      int bits = bits_of(top) + bits_of(dim_xor_value(f.d[i])) - 1;
+      if (bits > 61) return INT64_MAX / 2;
+      if (top) sum |= ((int64_t)1 << bits) - 1;
+      continue;
+    }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum))
       return INT64_MAX / 2;
@@ -124,7 +138,8 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
 }
 
 int64_t layout_bound(Ctx *cx, Layout l) {
-  int64_t m = dim_value(layout_cosize(cx, layout_inner(l))) - 1;
+  int64_t m = dim_value(layout_size(cx, l)) - 1;
+  m = bound_of(cx, layout_inner(l), m);
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
@@ -146,7 +161,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 // Runs that a plain layout, at 1-D coordinates, keeps.
 static int64_t plain_grain(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
-  if (!dim_is(f.d[0], 1)) return 1;
+  if (!dim_is(f.d[0], 1) && !dim_eq(f.d[0], dim_xor(cx, 1))) return 1;
   int64_t g = GRAIN_MAX;
   for (int i = 0; i < f.n; i++) {
     if (dim_kind(f.d[i]) == DIM_BASIS) return 1;
@@ -179,6 +194,7 @@ static bool all_any(Tup c) {
 
 Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   Tup x;
+  l = layout_linear(cx, l);
   Layout part = layout_slice_tup(cx, layout_inner(l), coord, &x);
   *offset = tup_int(cx, 0);
   Layout rest = layout_outer(part, l);

@@ -2,7 +2,8 @@
 // by what is known of their range and divisibility, else appended to the IR.
 #include "layout.h"
 
-enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF, T_LAYOUT };
+enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF, T_LAYOUT,
+       T_XOR };
   // as in layout.h
 #define TAG(d) ((int)((d).w >> 60))
 #define PACK(tag, bits) \
@@ -15,6 +16,7 @@ DimKind dim_kind(Dim d) {
   case T_ANY: return DIM_ANY;
   case T_BASIS: case T_BASISREF: return DIM_BASIS;
   case T_LAYOUT: return DIM_LAYOUT;
+  case T_XOR: return DIM_XOR;
   default: return DIM_INT;
   }
 }
@@ -61,6 +63,19 @@ Dim dim_layout(const Layout *l) { return PACK(T_LAYOUT, (uintptr_t)l); }
 const Layout *dim_getlayout(Dim d) {
   if (TAG(d) != T_LAYOUT) return NULL;
   return (const Layout *)(uintptr_t)((uint64_t)d.w & ((1ull << 60) - 1));
+}
+
+// ---- XORed strides ----
+
+Dim dim_xor(Ctx *cx, int64_t v) {
+  if (v < 0 || v >= (int64_t)1 << 59)
+    ctx_fail(cx, ERR_OVERFLOW, "an XORed stride is between 0 and 2^59, not "
+             "%lld", (long long)v);
+  return v ? PACK(T_XOR, v) : (Dim){0};
+}
+
+int64_t dim_xor_value(Dim d) {
+  return (int64_t)((uint64_t)d.w & ((1ull << 60) - 1));
 }
 
 // ---- bases: value in bits 0..31, path in 32..55, levels in 56..58 ----
@@ -117,6 +132,7 @@ Ref dim_asref(Ctx *cx, Dim d) {
   switch (TAG(d)) {
   case T_DYN: return dim_getref(d);
   case T_ANY: case T_TUP: case T_BASIS: case T_BASISREF: case T_LAYOUT:
+  case T_XOR:
     ctx_fail(cx, ERR_ARG, "an integer is needed here, not %s",
              TAG(d) == T_TUP ? "a tuple" : TAG(d) == T_LAYOUT ? "a layout"
              : tup_text(cx, &d));
@@ -127,6 +143,10 @@ Ref dim_asref(Ctx *cx, Dim d) {
 
 // What is known of d as an integer.
 static Fact fact_of(Ctx *cx, Dim d) {
+  if (TAG(d) == T_XOR) {
+    int64_t x = dim_xor_value(d);
+    return (Fact){0, DIM_MAX, x & -x};
+  }
   if (TAG(d) == T_DYN || TAG(d) == T_BASISREF)
     return ir_fact(fn_of(cx), dim_getref(d));
   int64_t v = dim_basis_value(d).w;
@@ -138,6 +158,8 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
+  if (!dim_static(a)) dim_asref(cx, a);  // of no kernel: fails by their kind
+  if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
     bad_kind(cx, op_name(op), a, b);
   Ref x = dim_asref(cx, a), y = dim_asref(cx, b);
@@ -156,6 +178,34 @@ static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
 
 // ---- arithmetic ----
 
+Dim dim_bit_xor(Ctx *cx, Dim a, Dim b) {
+  if (dim_static(a) && dim_static(b)) return (Dim){a.w ^ b.w};
+  if (dim_is(a, 0)) return b;
+  if (dim_is(b, 0)) return a;
+  return dim_fold(cx, ir_index(cx, fn_of(cx), OP_XOR, dim_asref(cx, a),
+                               dim_asref(cx, b)));
+}
+
+// The carry-less product of n and the XORed stride d; an integer where n is
+// traced.
+static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
+  uint64_t x = (uint64_t)dim_xor_value(d), sum = 0;
+  if (dim_static(n)) {
+    if (n.w < 0) bad_kind(cx, "*", n, d);
+    for (int k = 0; n.w >> k; k++) {
+      if (!(n.w >> k & 1)) continue;
+      if (k > 59 || x >> (59 - k)) overflow(cx, "*", n, (Dim){(int64_t)x});
+      sum ^= x << k;
+    }
+    return dim_xor(cx, (int64_t)sum);
+  }
+  Dim r = {0};
+  for (int k = 0; x >> k; k++)
+    if (x >> k & 1)
+      r = dim_bit_xor(cx, r, dim_mul(cx, n, (Dim){(int64_t)1 << k}));
+  return r;
+}
+
 Dim dim_add(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) {
     Dim d = {a.w + b.w};  // both below 2^60: no 64-bit overflow
@@ -164,6 +214,10 @@ Dim dim_add(Ctx *cx, Dim a, Dim b) {
   }
   if (dim_is(a, 0)) return b;
   if (dim_is(b, 0)) return a;
+  if (TAG(a) == T_XOR || TAG(b) == T_XOR) {
+    if (TAG(a) != TAG(b)) bad_kind(cx, "+", a, b);
+    return dim_xor(cx, dim_xor_value(a) ^ dim_xor_value(b));
+  }
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS) {
     if (dim_kind(a) != dim_kind(b) || !same_path(a, b))
       bad_kind(cx, "+", a, b);
@@ -190,6 +244,7 @@ Dim dim_sub(Ctx *cx, Dim a, Dim b) {
 Dim dim_neg(Ctx *cx, Dim a) { return dim_mul(cx, a, (Dim){-1}); }
 
 Dim dim_abs(Ctx *cx, Dim a) {
+  if (TAG(a) == T_XOR) return a;
   if (dim_static(a)) return a.w < 0 ? dim_int(cx, -a.w) : a;
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_abs(cx, dim_basis_value(a)));
@@ -206,6 +261,8 @@ Dim dim_mul(Ctx *cx, Dim a, Dim b) {
   }
   if (dim_is(a, 1)) return b;
   if (dim_is(b, 1)) return a;
+  if (TAG(a) == T_XOR && dim_kind(b) <= DIM_DYN) return mul_xor(cx, b, a);
+  if (TAG(b) == T_XOR && dim_kind(a) <= DIM_DYN) return mul_xor(cx, a, b);
   if (dim_kind(a) == DIM_BASIS && dim_kind(b) == DIM_BASIS)
     bad_kind(cx, "*", a, b);
   if (dim_kind(a) == DIM_BASIS)

@@ -90,6 +90,8 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
   Note nt = {.op = "layout_add", .a = &a, .bl = &b, .mode = -1};
   if (a.outer || b.outer)
     note_fail(cx, &nt, "composed layouts are not added up", NULL);
+  if (layout_has_xor(a) || layout_has_xor(b))
+    note_fail(cx, &nt, "XORed strides are not added up", NULL);
   if (!dim_eq(layout_size(cx, a), layout_size(cx, b)))
     note_fail(cx, &nt, "they differ in size", NULL);
   Layout x = layout_coalesce(cx, a), y = layout_coalesce(cx, b);

@@ -110,6 +110,7 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
                "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
                "own");
+  l = layout_linear(cx, l);
   Dim n = layout_reach(cx, l);
   if (!dim_static(n) || dim_value(n) < 0)
     face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",

@@ -54,6 +54,7 @@ static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
 }
 
 Layout inverse_offsets(Ctx *cx, Layout l) {
+  if (layout_has_xor(l)) return layout_leaf(cx, (Dim){1}, (Dim){0});
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   if (cx->explain)
     explain_say(cx, "right_inverse of %s", layout_text(cx, l));
@@ -246,6 +247,7 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
 
 // The inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
+  if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);
   if (!l.outer) return left ? left_plain(cx, nt, l) : right_plain(cx, nt, l);
   Layout rest;
   Dim back = {0};

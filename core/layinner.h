@@ -36,7 +36,6 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // What cheap conditions do not decide is decided by looking at so many
 // elements, and refused beyond.
 #define LOOK_MAX ((int64_t)1 << 20)
-enum { LOOKED_AT = 1 << 24 };  // elements of a composed layout, at most
 
 Flat flat_of(Ctx *cx, Layout l);
 Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
@@ -50,6 +49,8 @@ Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
 // The right inverse of a plain layout's offsets; bases are none: 1:0.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
+Layout compose_xor(Ctx *cx, Layout a, Layout b);  // b plain, or a or b XORed
+Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // The same for strides that are bases: mode by mode of the coordinates.

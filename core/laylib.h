@@ -15,7 +15,8 @@ typedef struct LayoutBox {
 
 // cute._, cute.X, LayoutLeft, LayoutRight, bases and swizzles.
 typedef enum ConstKind {
-  CONST_ANY, CONST_X, CONST_LEFT, CONST_RIGHT, CONST_BASIS, CONST_SWIZZLE
+  CONST_ANY, CONST_X, CONST_LEFT, CONST_RIGHT, CONST_BASIS, CONST_SWIZZLE,
+  CONST_F2
 } ConstKind;
 typedef struct ConstBox {
   const void *mark;
@@ -33,6 +34,8 @@ bool laylib_test_swizzle(lua_State *L, int idx, Swizzle *sw);
 void laylib_push_truth(lua_State *L, Dim d);    // boolean or traced predicate
 // A tuple leaf is pushed as what it is, not as a table.
 void laylib_push_any(lua_State *L, Tup t);
+
+void laylib_set_tuple(lua_State *L);  // the table at -1 prints as a tuple
 
 // What most functions take first: a layout, or a tensor with one.
 typedef struct Operand {

@@ -74,9 +74,10 @@ static Tup steps(Ctx *cx, Layout l) {
 }
 
 Layout layout_like(Ctx *cx, Layout l) {
-  if (layout_has_basis(l))
-    ctx_fail(cx, ERR_INADMISSIBLE, "make_layout_like: strides that are bases "
-             "have no order: %s", layout_text(cx, l));
+  if (layout_has_basis(l) || layout_has_xor(l))
+    ctx_fail(cx, ERR_INADMISSIBLE, "make_layout_like: strides that are %s "
+             "have no order: %s", layout_has_xor(l) ? "XORed" : "bases",
+             layout_text(cx, l));
   Tup d = steps(cx, l);
   Tup s = tup_filter_zeros(cx, d, l.shape);
   return of_tups(cx, l.shape, tup_compact_order(cx, s, d));
@@ -163,6 +164,11 @@ bool layout_eq(Layout a, Layout b) {
          memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
+// Do values go by more than sums and a swizzle: are they to be looked at?
+static bool looked_at(Layout l) {
+  return (l.outer && !layout_swizzle(l)) || layout_has_xor(l);
+}
+
 bool layout_equals(Ctx *cx, Layout a, Layout b) {
   if (layout_eq(a, b)) return true;
   if (!layout_static(a) || !layout_static(b))
@@ -172,7 +178,8 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout x = layout_outer(layout_coalesce(cx, layout_inner(a)), a);
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
-  if (!a.outer && !b.outer) return false;  // coalesced: canonical
+  bool sums = !layout_has_xor(a) && !layout_has_xor(b);
+  if (!a.outer && !b.outer && sums) return false;  // coalesced: canonical
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
     ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of over 2^24 elements");
@@ -197,9 +204,6 @@ Layout layout_mode(Ctx *cx, Layout l, int i) {
     d += tup_leaves(t);
   return layout_outer(plain(m, d), l);
 }
-
-// Is a composed layout more than swizzled: are its values to be looked at?
-static bool looked_at(Layout l) { return l.outer && !layout_swizzle(l); }
 
 Tup layout_coshape(Ctx *cx, Layout l) {
   if (looked_at(l)) return tup_leaf(cx, layout_cosize(cx, l));
@@ -233,9 +237,9 @@ Dim layout_cosize(Ctx *cx, Layout l) {
 }
 
 Dim layout_reach(Ctx *cx, Layout l) {
-  if (!l.outer) return layout_cosize(cx, l);
+  if (!l.outer && !layout_has_xor(l)) return layout_cosize(cx, l);
   int64_t lo, hi = layout_static(l) ? layout_bound(cx, l) : 0;
-  if (!layout_static(l) || dim_value(layout_size(cx, l)) <= LOOKED_AT)
+  if (!layout_static(l) || dim_value(layout_size(cx, l)) <= LOOK_MAX)
     layout_range(cx, l, &lo, &hi);
   return dim_int(cx, hi + 1);
 }
@@ -354,6 +358,11 @@ Layout flat_layout(Ctx *cx, Flat f) {
 // s * d == next, all known? Never fails, never emits.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
+  if (dim_kind(d) == DIM_XOR)  // bits of the index: powers of two only
+    return dim_kind(next) == DIM_XOR && dim_static(s) &&
+           (s.w & (s.w - 1)) == 0 &&
+           !__builtin_mul_overflow(s.w, dim_xor_value(d), &v) &&
+           v == dim_xor_value(next);
   if (dim_static(s) && dim_static(d) && dim_static(next))
     return !__builtin_mul_overflow(s.w, d.w, &v) && v == next.w;
   if (!dim_static(s) || dim_dynamic(d) || dim_dynamic(next)) return false;
@@ -469,6 +478,8 @@ Dim layout_eval_at(Ctx *cx, Layout l, Dim i) { return layout_eval(cx, l, &i); }
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   if (l.outer) return layout_slice_composed(cx, l, coord, offset);
   *offset = tup_crd2idx(cx, coord, l.shape, l.stride);
+  if (layout_has_xor(l) && !dim_is(**offset, 0))
+    return layout_slice_composed(cx, layout_linear(cx, l), coord, offset);
   Tup d = layout_stride(cx, l);
   return of_tups(cx, tup_slice(cx, coord, l.shape), tup_slice(cx, coord, d));
 }
@@ -488,6 +499,7 @@ Layout layout_dice(Ctx *cx, Layout l, Tup coord) {
 }
 
 Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
+  l = layout_linear(cx, l);
   Tup x = tup_crd2idx(cx, coord, l.shape, l.stride);
   *offset = x;
   if (!l.outer) return l;
@@ -520,6 +532,10 @@ Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
              "coordinates, not offsets; left_inverse leads back from them",
              layout_text(cx, l));
   x = before(cx, l, x);
+  if (layout_has_xor(l)) {
+    Layout back = layout_left_inverse(cx, layout_inner(l));
+    return tup_idx2crd(cx, layout_eval_tup(cx, back, x), l.shape, NULL);
+  }
   return tup_idx2crd(cx, x, l.shape, layout_stride(cx, l));
 }
 

@@ -21,6 +21,7 @@ typedef enum DimKind {
   DIM_BASIS,  // v@j@i: v in mode j of mode i; v static (32 bits) or a Ref; up
               // to 4 levels, < 64
   DIM_TUP,    // a tuple node of an IntTuple (below)
+  DIM_XOR,    // a stride of the field of two elements: F9
   DIM_LAYOUT  // a layout as leaf of a tiler, of which only modes are moved
 } DimKind;
 #define DIM_MAX (((int64_t)1 << 60) - 1)
@@ -41,6 +42,11 @@ Dim dim_any(void);
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
 Dim dim_layout(const Layout *l);    // l stays the caller's
 const Layout *dim_getlayout(Dim d);  // of a DIM_LAYOUT, else NULL
+// A stride whose multiples are carry-less products and add up by XOR; v >= 0,
+// 0 being the integer.
+Dim dim_xor(Ctx *cx, int64_t v);
+int64_t dim_xor_value(Dim d);              // of a DIM_XOR or static integer
+Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);    // of integers
 Dim dim_basis_value(Dim d);
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);  // returns the level count
 Ref dim_asref(Ctx *cx, Dim d);             // as IR value (constants too)
@@ -339,6 +345,12 @@ Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits);
 // (thread,value) -> coordinate in the tile.
 Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
+// ---- XORed strides (xor.c) ----
+bool layout_has_xor(Layout l);             // of its right side
+// The same function with integers as strides of the right side, which then
+// goes through what was the right side.
+Layout layout_linear(Ctx *cx, Layout l);
+
 // ---- domains and codomains (domain.c) ----
 Tup layout_coprofile(Ctx *cx, Layout l);   // of zeros, as l's values are
 // The factors by which both shapes count, in order, at the indices where they
@@ -368,6 +380,8 @@ Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
 // ---- composed layouts (composed.c) ----
 // f o offset o l; the identity swizzle with offset 0 gives l.
 Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
+Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l);
+                                           // the same, whatever sw
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 // l seen through what like goes through: its outer function and offset.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
@@ -382,7 +396,7 @@ const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
 // plain layout). Traced numbers count by what is known of their divisors.
 int64_t layout_grain(Ctx *cx, Layout l);
 // The least and the largest value of a static layout, by looking at all of
-// them (ERR_LIMIT beyond 2^24).
+// them (ERR_LIMIT beyond 2^20).
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
 // No value of a static layout is beyond this in magnitude.
 int64_t layout_bound(Ctx *cx, Layout l);

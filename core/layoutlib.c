@@ -150,7 +150,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
       *d = dim_any();
       return true;
     }
-    if (b && b->kind == CONST_BASIS) {
+    if (b && (b->kind == CONST_BASIS || b->kind == CONST_F2)) {
       *d = basis_of(L, b);
       return true;
     }
@@ -246,6 +246,7 @@ void face_push_dim(lua_State *L, Dim d) {
   switch (dim_kind(d)) {
   case DIM_DYN: face_push_value(L, dim_getref(d)); break;
   case DIM_BASIS: push_basis(L, d); break;
+  case DIM_XOR: push_const(L, CONST_F2)->d = d; break;
   case DIM_INT: lua_pushinteger(L, dim_value(d)); break;
   case DIM_LAYOUT: face_push_layout(L, *dim_getlayout(d)); break;
   default:
@@ -253,6 +254,11 @@ void face_push_dim(lua_State *L, Dim d) {
     lua_getfield(L, -1, "_");
     lua_remove(L, -2);
   }
+}
+
+void laylib_set_tuple(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
+  lua_setmetatable(L, -2);
 }
 
 static void push_table(lua_State *L, Tup t) {
@@ -264,8 +270,7 @@ static void push_table(lua_State *L, Tup t) {
     laylib_push_any(L, m);
     lua_rawseti(L, -2, i);
   }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
-  lua_setmetatable(L, -2);
+  laylib_set_tuple(L);
 }
 
 void laylib_push_any(lua_State *L, Tup t) {
@@ -594,7 +599,7 @@ static int const_tostring(lua_State *L) {
   case CONST_X: lua_pushliteral(L, "X"); return 1;
   case CONST_LEFT: lua_pushliteral(L, "LayoutLeft"); return 1;
   case CONST_RIGHT: lua_pushliteral(L, "LayoutRight"); return 1;
-  case CONST_BASIS:
+  case CONST_BASIS: case CONST_F2:
     dim_print(cx, b->d, &out);
     push_buf(L, &out);
     return 1;
@@ -637,6 +642,8 @@ static int const_index(lua_State *L) {
       lua_pushinteger(L, path[i]);
       lua_rawseti(L, -2, i + 1);
     }
+  } else if (b->kind == CONST_F2 && strcmp(k, "value") == 0) {
+    lua_pushinteger(L, dim_xor_value(b->d));
   } else if (b->kind == CONST_SWIZZLE) {
     const char *names[6] = {"num_bits", "num_base", "num_shift",
                             "b", "m", "s"};
@@ -678,6 +685,13 @@ static int l_basis(lua_State *L) {
     face_error(L, ERR_LIMIT, "a basis has at most %d levels", DIM_LEVELS);
   for (int i = 0; i < n; i++) path[i] = laylib_mode(L, i + 1);
   face_push_dim(L, dim_basis(cx, (Dim){1}, path, n));
+  return 1;
+}
+
+// F2(v): a stride whose multiples add up by XOR
+static int l_f2(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_push_dim(L, dim_xor(cx, laylib_int(L, 1)));
   return 1;
 }
 
@@ -768,64 +782,6 @@ static int tuple_eq(lua_State *L) {
   return 1;
 }
 
-// ---- notation ----
-
-static void push_tiler(lua_State *L, Tiler t) {
-  if (t.extent) {
-    laylib_push_any(L, t.l.shape);
-  } else if (t.kind == TILER_LAYOUT) {
-    face_push_layout(L, t.l);
-  } else if (t.kind == TILER_ANY) {
-    face_push_dim(L, dim_any());
-  } else {
-    luaL_checkstack(L, 4, "tiler");
-    lua_createtable(L, t.n, 0);
-    for (int i = 0; i < t.n; i++) {
-      push_tiler(L, t.mode[i]);
-      lua_rawseti(L, -2, i + 1);
-    }
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
-    lua_setmetatable(L, -2);
-  }
-}
-
-// layout "(8,8):(8,1)"; a layout stays as it is.
-static int l_layout(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  size_t n;
-  if (laylib_box(L, 1)) {
-    lua_settop(L, 1);
-    return 1;
-  }
-  if (lua_type(L, 1) != LUA_TSTRING) face_argerror(L, 1, "layout notation");
-  const char *s = lua_tolstring(L, 1, &n);
-  face_push_layout(L, layout_parse(cx, s, n));
-  return 1;
-}
-
-// parse(s): whatever s is: integer, tuple, layout, tiler, swizzle.
-static int l_parse(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  size_t n;
-  if (lua_type(L, 1) != LUA_TSTRING) face_argerror(L, 1, "notation");
-  const char *s = lua_tolstring(L, 1, &n);
-  Notation v = note_parse(cx, s, n);
-  switch (v.kind) {
-  case NOTE_TUP: laylib_push_any(L, v.t); break;
-  case NOTE_LAYOUT: face_push_layout(L, v.l); break;
-  case NOTE_SWIZZLE: laylib_push_swizzle(L, v.sw); break;
-  case NOTE_TILER: push_tiler(L, v.tiler); break;
-  }
-  return 1;
-}
-
-// tuple{8,{8,8}}: a copy that prints in CuTe notation.
-static int l_tuple(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, laylib_tree(cx, L, 1));
-  return 1;
-}
-
 // ---- opening ----
 
 void laylib_methods(lua_State *L, const char *tname,
@@ -882,9 +838,9 @@ static void constants_open(lua_State *L) {
 
 void layoutlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"layout(text)", l_layout}, {"parse(text)", l_parse}, {"tuple(t)", l_tuple},
     {"make_swizzle(b, m, s?)", l_swizzle}, {"Swizzle(b, m, s?)", l_swizzle},
-    {"E(modes...)", l_basis}, {"ScaledBasis(value, modes...)", l_scaled},
+    {"E(modes...)", l_basis}, {"F2(v)", l_f2},
+    {"ScaledBasis(value, modes...)", l_scaled},
     {"ArithmeticTuple(values...)", l_arithmetic},
     {"basis_value(e)", l_basis_value}, {"basis_get(e, t)", l_basis_get},
     {NULL, NULL}};

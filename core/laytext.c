@@ -30,6 +30,10 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
     layout_print(cx, *dim_getlayout(d), out);
     return;
   }
+  if (dim_kind(d) == DIM_XOR) {
+    buf_printf(cx, out, "F%lld", (long long)dim_xor_value(d));
+    return;
+  }
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);
   Dim v = dim_basis_value(d);
@@ -202,11 +206,21 @@ static int64_t number(Parser *p, const char *want) {
   return neg ? -v : v;
 }
 
+static bool begins(const Parser *p, const char *word) {
+  size_t n = strlen(word);
+  return (size_t)(p->end - p->at) >= n && memcmp(p->at, word, n) == 0;
+}
+
 static Dim leaf(Parser *p) {
   if (peek(p) == '?')
     fail_at(p, ERR_PARSE, p->at, "a traced extent (`?`) has no value to read");
   const char *start = p->at;
   if (take(p, '_') && !digit(p)) return dim_any();  // `_8` is CuTe's static 8
+  if (begins(p, "F") && p->at + 1 < p->end && p->at[1] >= '0' &&
+      p->at[1] <= '9') {
+    p->at++;
+    return dim_xor(p->cx, number(p, "an integer"));
+  }
   int64_t v = number(p, "an integer, `_` or '('");
   int path[DIM_LEVELS], n = 0;
   while (p->at < p->end && *p->at == '@') {
@@ -335,11 +349,6 @@ static Notation atom_layout(Parser *p) {
                     .l = layout_make(p->cx, a.t, d.t)};
 }
 
-static bool begins(const Parser *p, const char *word) {
-  size_t n = strlen(word);
-  return (size_t)(p->end - p->at) >= n && memcmp(p->at, word, n) == 0;
-}
-
 // Sw<b,m,s>; the Python DSL writes S<b,m,s>
 static Notation swizzle(Parser *p) {
   p->at = (const char *)memchr(p->at, '<', 3) + 1;
@@ -358,7 +367,7 @@ static Notation function(Parser *p) {
 }
 
 static Layout under(Ctx *cx, Notation f, Dim offset, Layout l) {
-  return f.kind == NOTE_SWIZZLE ? layout_swizzled(cx, f.sw, offset, l)
+  return f.kind == NOTE_SWIZZLE ? layout_after_swizzle(cx, f.sw, offset, l)
                                 : layout_composed(cx, f.l, offset, l);
 }
 

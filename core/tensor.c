@@ -176,6 +176,7 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
+  l = layout_linear(cx, l);
   if (cx->fn && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
     cx->fn->wide = true;
   t.l = layout_seen_through(cx, l, t.l);

@@ -299,6 +299,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 }
 
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
+  l = layout_linear(cx, l);
   check_offsets(cx, L, l);
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))

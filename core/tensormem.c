@@ -94,6 +94,7 @@ static uint32_t layout_name(Ctx *cx, Layout l) {
 
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
   Fn *fn = cx->fn;
+  l = layout_linear(cx, l);
   int64_t least = layout_swizzle(l) ? 128 : 16;
   if (align == 0) align = least;
   if (align < 0 || (align & (align - 1)) || align > 1 << 20)
@@ -117,6 +118,7 @@ Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
 enum { MAX_REGS = 4096 };  // elements of one fragment
 
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
+  l = layout_linear(cx, l);
   Dim below;
   Mem m = {.space = SP_RMEM, .type = t, .align = 16,
            .count = reach(cx, l, "make_rmem_tensor", &below)};

@@ -444,16 +444,32 @@ Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b) {
 typedef struct Walk {
   const Dim *stride;
   Dim sum;         // of scalar terms
+  Dim bits;        // XOR of those of XORed strides
+  bool ints, xors; // strides of either kind, not 0
   Dim *term;       // basis terms
   size_t n, leaves;
 } Walk;
+
+static _Noreturn void mixed(Ctx *cx, Dim d) {
+  ctx_fail(cx, ERR_INADMISSIBLE, "a stride such as %s: some of a layout's "
+           "strides add up and others are XORed", tup_text(cx, &d));
+}
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   if (dim_kind(c) == DIM_ANY) return;  // slicing: what `_` keeps adds nothing
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
     w->term[w->n++] = dim_mul(cx, c, d);
-  } else if (!dim_is(d, 0) && !dim_is(c, 0)) {
+  } else if (dim_kind(d) == DIM_XOR) {
+    Dim x = dim_mul(cx, c, d);
+    if (!dim_dynamic(x)) x = dim_int(cx, dim_xor_value(x));
+    w->bits = dim_bit_xor(cx, w->bits, x);
+    w->xors = true;
+    if (w->ints) mixed(cx, d);
+  } else if (!dim_is(d, 0)) {
+    w->ints = true;
+    if (w->xors) mixed(cx, d);
+    if (dim_is(c, 0)) return;
     w->sum = dim_add(cx, w->sum, dim_mul(cx, c, d));
   }
 }
@@ -518,6 +534,8 @@ Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride) {
   Walk w = {.stride = stride ? stride : horner(cx, shape),
             .leaves = tup_leaves(shape)};
   walk(cx, &w, c, shape);
+  if (w.xors && !w.term) return tup_leaf(cx, w.bits);
+  if (w.xors) mixed(cx, w.term[0]);
   if (!w.term) return tup_leaf(cx, w.sum);
   w.term[w.n] = w.sum;
   return tup_from_terms(cx, w.term, w.n + 1);

@@ -51,20 +51,33 @@ static Tup tup_from(Ctx *cx, Bytes *b) {
   return tupb_done(cx, &t);
 }
 
-static Layout layout_from(Ctx *cx, Bytes *b) {
+static Layout plain_from(Ctx *cx, Bytes *b) {
   static const int64_t strides[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, -1, -4,
                                     (int64_t)1 << 40, DIM_MAX, -DIM_MAX};
   Tup s = tup_from(cx, b);
   size_t n = tup_leaves(s);
   Dim *d = NEW(cx, Dim, n + 1);
   if (byte(b) % 2) return layout_compact(cx, s);
+  bool xored = byte(b) % 8 == 1;
   for (size_t i = 0; i < n; i++)
-    d[i] = dim_int(cx, strides[byte(b) % 14]);
-  Layout l = layout_make(cx, s, tup_like(cx, s, d));
-  if (byte(b) % 4) return l;
-  int x = byte(b);
-  Swizzle w = swizzle_make(cx, x % 4, x / 4 % 4, byte(b) % 9 - 4);
-  return layout_swizzled(cx, w, dim_int(cx, byte(b) % 64), l);
+    d[i] = xored ? dim_xor(cx, byte(b)) : dim_int(cx, strides[byte(b) % 14]);
+  return layout_make(cx, s, tup_like(cx, s, d));
+}
+
+static Layout layout_from(Ctx *cx, Bytes *b) {
+  Layout l = plain_from(cx, b);
+  for (int n = byte(b) % 4; n == 0 || n == 1; n = byte(b) % 4) {
+    Dim offset = {byte(b) % 64};
+    if (n == 0) {
+      int x = byte(b);
+      Swizzle w = swizzle_make(cx, x % 4, x / 4 % 4, byte(b) % 9 - 4);
+      l = layout_swizzled(cx, w, offset, l);
+    } else {
+      l = layout_composed(cx, plain_from(cx, b), offset, l);
+    }
+    if (b->p == b->end) break;
+  }
+  return l;
 }
 
 static Tiler tiler_from(Ctx *cx, Bytes *b, int depth) {
@@ -89,7 +102,11 @@ static void evaluate(Ctx *cx, Layout l) {
   }
   const char *s = layout_text(cx, l);
   size_t len = strlen(s);
-  if (len < 390 && !layout_eq(layout_parse(cx, s, len), l)) abort();
+  if (len < 390 && !layout_eq(layout_parse(cx, s, len), l)) {
+    fprintf(stderr, "%s is read as %s\n", s,
+            layout_text(cx, layout_parse(cx, s, len)));
+    abort();
+  }
 }
 
 static _Noreturn void wrong(Ctx *cx, const char *op, Layout a, Layout b,
@@ -131,6 +148,17 @@ static void slice(Ctx *cx, Bytes *b, Layout l) {
   if (off.w + got.w != want.w) wrong(cx, "slice", l, s, l);
 }
 
+// (a + b)(i) == a(i) + b(i)
+static void sum(Ctx *cx, Layout a, Layout b) {
+  Layout r = layout_add(cx, a, b);
+  Dim n = layout_size(cx, r);
+  if (n.w != layout_size(cx, a).w) wrong(cx, "layout_add", a, b, r);
+  for (Dim i = {0}; i.w < n.w && n.w <= 4096; i.w++)
+    if (layout_eval_at(cx, a, i).w + layout_eval_at(cx, b, i).w !=
+        layout_eval_at(cx, r, i).w)
+      wrong(cx, "layout_add", a, b, r);
+}
+
 // ---- the operations ----
 
 static Layout binary(Ctx *cx, int op, Layout a, Bytes *b) {
@@ -156,7 +184,10 @@ static Layout binary(Ctx *cx, int op, Layout a, Bytes *b) {
   case 14: return layout_coalesce_by(cx, a, tup_from(cx, b));
   case 15: return layout_filter_by(cx, a, tup_from(cx, b));
   case 16: return layout_ordered(cx, a.shape, tup_from(cx, b));
-  case 17: return layout_zip2(cx, a, layout_from(cx, b));
+  case 17: {
+    Layout l[2] = {a, layout_from(cx, b)};
+    return layout_zip_of(cx, l, 2);
+  }
   case 18: return layout_unflatten(cx, a, tup_from(cx, b));
   default: return layout_append(cx, a, layout_from(cx, b));
   }
@@ -179,6 +210,8 @@ static Layout unary(Ctx *cx, int op, Layout a, Bytes *b) {
   case 12: return layout_complement_shape(cx, a, NULL);
   case 13: layout_max_alignment(cx, a); return a;
   case 14: slice(cx, b, a); return a;
+  case 16: return layout_greatest_common_domain(cx, a.shape, tup_from(cx, b));
+  case 17: sum(cx, a, layout_from(cx, b)); return a;
   case 15: return layout_mode(cx, a, byte(b) % 4);
   default: return layout_domain_distribute(cx, a.shape, (Dim){1 + byte(b)});
   }
@@ -189,7 +222,7 @@ static void algebra(Ctx *cx, Bytes b) {
   Layout a = layout_from(cx, &b);
   // three operations in a row, each on what the last one gave
   for (int i = 0; i < 3; i++) {
-    a = op % 2 ? binary(cx, op / 2 % 20, a, &b) : unary(cx, op / 2 % 17, a, &b);
+    a = op % 2 ? binary(cx, op / 2 % 20, a, &b) : unary(cx, op / 2 % 19, a, &b);
     evaluate(cx, a);
     if (b.p == b.end || layout_has_basis(a)) break;
     op = byte(&b);

@@ -54,6 +54,11 @@ local Layout = {}
 ---@return boolean
 function Layout:equals(other) end
 
+---`F9`: a stride whose multiples are carry-less and add up by XOR.
+---@param v integer
+---@return cute.Constant
+function cute.F2(v) end
+
 ---Keeps a mode in a slice; any extent in a tiler.
 ---@type cute.Constant
 cute._ = nil

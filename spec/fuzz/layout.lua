@@ -4,8 +4,9 @@ local seconds = tonumber(arg[1]) or 60
 local build = (os.getenv "CUTE_BUILD" or "build") .. "/fuzz"
 
 local SOURCES = {}
-for name in ([[dim tuple tuplemath layout algebra divide swizzle laytext base
-    ir irfold irfast intrin dtype]]):gmatch "%S+" do
+for name in ([[dim tuple tuplemath layout algebra compose inverse divide swizzle
+    composed domain xor laytext base ir irfold irfast intrin
+    dtype]]):gmatch "%S+" do
   SOURCES[#SOURCES + 1] = "core/" .. name .. ".c"
 end
 

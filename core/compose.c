@@ -31,6 +31,7 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
 // A static integer or basis as an integer: bases by a function of coordinates
 // that is linear and as good as one to one, so that sums can be compared.
 static int64_t weight(Dim d) {
+  if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
   uint64_t h = (uint64_t)dim_basis_value(d).w;
   for (int i = 0; i < n; i++)
@@ -38,25 +39,22 @@ static int64_t weight(Dim d) {
   return (int64_t)h;
 }
 
-static Flat weighed(Ctx *cx, Flat f) {
-  Flat w = {f.s, NEW(cx, Dim, (size_t)f.n + 1), f.n};
-  for (int i = 0; i < f.n; i++) w.d[i] = dim_int(cx, weight(f.d[i]));
-  return w;
-}
-
+// Can the modes be looked at: static ones that are not XORed?
 static bool flat_static(Flat f) {
   for (int i = 0; i < f.n; i++)
-    if (!dim_static(f.s[i]) || dim_dynamic(f.d[i])) return false;
+    if (!dim_static(f.s[i]) || dim_dynamic(f.d[i]) ||
+        dim_kind(f.d[i]) == DIM_XOR)
+      return false;
   return true;
 }
 
-// The value of static integer modes at i, as evaluation has it.
+// The value of static modes at i, as evaluation has it, by weights.
 static int64_t flat_at(Flat f, int64_t i) {
   uint64_t sum = 0;
   for (int k = 0; k < f.n; k++) {
     int64_t own = k + 1 < f.n ? i % f.s[k].w : i;
     if (k + 1 < f.n) i /= f.s[k].w;
-    sum += (uint64_t)own * (uint64_t)f.d[k].w;
+    sum += (uint64_t)own * (uint64_t)weight(f.d[k]);
   }
   return (int64_t)sum;
 }
@@ -65,10 +63,8 @@ typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
 // Is a(b(i)) == r(i) for all i below n with b(i) below end? Else *at is one
 // where it is not.
-static Verdict look(Ctx *cx, Flat a, Flat b, Flat r, int64_t n, int64_t end,
+static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
                     int64_t *at) {
-  a = weighed(cx, a);
-  r = weighed(cx, r);
   for (*at = 0; *at < n; ++*at) {
     if (*at == LOOK_MAX) return TOO_MANY;
     int64_t x = flat_at(b, *at);
@@ -78,12 +74,12 @@ static Verdict look(Ctx *cx, Flat a, Flat b, Flat r, int64_t n, int64_t end,
 }
 
 // Do the modes out give left(i * d) for all i < s?
-static bool follows(Ctx *cx, Flat f, Mode r, Flat out) {
+static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
     return true;  // not to be checked here
-  return look(cx, f, right, out, r.s.w, INT64_MAX, &at) == SAME;
+  return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
 static void bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
@@ -156,7 +152,7 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, int64_t *used) {
     out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
     if (!dim_is(rest_s, 1)) used[f.n - 1] = 1;  // it has no end: is it met?
   }
-  if (weak && !nt->weak && !follows(cx, f, r, out))
+  if (weak && !nt->weak && !follows(f, r, out))
     bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
   return out;
 }
@@ -343,7 +339,7 @@ static void check_carry(Ctx *cx, Compose *c) {
     if (!may_carry(p)) continue;
     int64_t n = sides(cx, c, i, &b, &r);
     if (!flat_static(p->left) || !flat_static(b) || !flat_static(r)) continue;
-    Verdict v = look(cx, p->left, b, r, n, p->end, &at);
+    Verdict v = look(p->left, b, r, n, p->end, &at);
     if (v == SAME) continue;
     const char *why = NULL;
     if (v == OTHER && !c->nt->quiet)

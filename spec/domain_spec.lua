@@ -169,6 +169,28 @@ describe("coprofile", function()
   end)
 end)
 
+describe("a composition of coordinates", function()
+  it("is looked at where modes may carry", function()
+    repeated(1500, 500, function(r)
+      local a, shape = based(r, 2), r:shape(1)
+      local b = cute.make_layout(shape, r:strides(shape))
+      local ok, c = pcall(cute.composition, a, b)
+      if not ok then
+        assert.is_truthy(tostring(c):find("[inadmissible]", 1, true), c)
+        return false
+      end
+      for i = 0, cute.size(b) - 1 do
+        local x = b(i)
+        if x >= 0 and key(cute.crd2idx(x, a), 2) ~= key(cute.crd2idx(i, c), 2)
+        then
+          fail("%s o %s = %s at %s", a, b, c, i)
+        end
+      end
+      return true
+    end)
+  end)
+end)
+
 describe("a complement of coordinates", function()
   it("is disjoint, and whole where the room divides", function()
     repeated(300, 100, function(r)

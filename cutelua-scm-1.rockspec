@@ -116,8 +116,6 @@ build = {
       "lua/cute/algorithm.lua",
     ["cute.arch"] =
       "lua/cute/arch.lua",
-    ["cute.args"] =
-      "lua/cute/args.lua",
     ["cute.atom_meta"] =
       "lua/cute/atom_meta.lua",
     ["cute.bits"] =
@@ -182,6 +180,8 @@ build = {
       "lua/cute/repl.lua",
     ["cute.report"] =
       "lua/cute/report.lua",
+    ["cute.sign"] =
+      "lua/cute/sign.lua",
     ["cute.simreport"] =
       "lua/cute/simreport.lua",
     ["cute.smem"] =

@@ -4,7 +4,7 @@
 // A public function has a signature, "size(layout, modes...)": parameters
 // that may be left out end in `?`, one in `...` takes the rest. Of a C
 // function it is the name in its luaL_Reg row, of a function of lua/cute
-// (see lua/cute/args.lua) there are types too: "wait(state: table, n?:
+// (see lua/cute/sign.lua) there are types too: "wait(state: table, n?:
 // integer|value)". Registry["cute.names"] has it by function, with the name
 // as users write it: "cute.size(...)", "tensor:store(...)"; a row without
 // parentheses is a primitive for lua/cute, and nameless.
@@ -35,7 +35,7 @@ static bool next_param(const char **s, Param *p) {
   p->name = at;
   p->name_len = name;
   p->optional = at[name] == '?';
-  p->rest = n >= 3 && memcmp(at + n - 3, "...", 3) == 0;
+  p->rest = n - name >= 3 && memcmp(at + name, "...", 3) == 0;
   if (colon) {
     p->type = colon + 1 + strspn(colon + 1, " ");
     p->type_len = (size_t)(at + n - p->type);
@@ -215,7 +215,7 @@ static void put_object(lua_State *L, int idx, Shown *out) {
   size_t n;
   const char *s = luaL_tolstring(L, idx, &n);
   if (strncmp(s, what, strlen(what)) != 0 && strcmp(what, "table") != 0 &&
-      strcmp(what, "value") != 0) {
+      strcmp(what, "value") != 0 && strcmp(what, "dtype") != 0) {
     puts_(out, what);
     puts_(out, " ");
   }
@@ -320,8 +320,13 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   bad_argument(L, 0, arg, want);
 }
 
-static _Noreturn void too_many(lua_State *L, int level, int most, int method) {
+// More arguments than `most`: an error, but for nil.
+static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
+  int n = lua_gettop(L);
+  while (n > most && lua_isnil(L, n)) n--;
+  lua_settop(L, n);
+  if (n <= most) return;
   snprintf(want, sizeof want, most > method ? "at most %d" : "none",
            most - method);
   bad_argument(L, level, most + 1, want);
@@ -425,6 +430,12 @@ int face_previous(lua_State *L) {
 // Is the value at idx of the type that a word names?
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
+  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are no tables
+    int what = luaL_getmetafield(L, idx, "__name");
+    if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
+      t = lua_tostring(L, -1);  // kept alive by the metatable
+    if (what != LUA_TNIL) lua_pop(L, 1);
+  }
   if (strlen(t) == n && memcmp(t, word, n) == 0) return true;
   if (n == 7 && memcmp(word, "integer", n) == 0) return lua_isinteger(L, idx);
   return n == 3 && memcmp(word, "any", n) == 0;
@@ -518,6 +529,17 @@ static int l_checker(lua_State *L) {
   return 1;
 }
 
+// bad_argument(n, want, value): raises, for a check that types do not say, of
+// argument n of the public function at work (a receiver is not counted).
+static int l_bad_argument(lua_State *L) {
+  Public p;
+  int n = (int)face_checkint(L, 1);
+  const char *want = face_checkstr(L, 2);
+  if (!find_public(L, &p))
+    face_error(L, ERR_ARG, "%s expected, got %s", want, face_show(L, 3));
+  complain(L, &p, n + p.method, want, face_show(L, 3));
+}
+
 // name(function, signature): what its users know it as; gives the function.
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
@@ -599,7 +621,7 @@ const char *face_optstr(lua_State *L, int idx, const char *otherwise) {
 void arglib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"checker", l_checker}, {"name", l_name}, {"signature", l_signature},
-    {"show", l_show}, {NULL, NULL}};
+    {"show", l_show}, {"bad_argument", l_bad_argument}, {NULL, NULL}};
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

@@ -142,8 +142,9 @@ static bool of_a_call(ErrKind kind) {
   switch (kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
   case ERR_LIMIT: case ERR_NAME: case ERR_TYPE: case ERR_SHAPE:
-  case ERR_ALIGN: case ERR_REGS: case ERR_STATIC: case ERR_CLOSED:
-  case ERR_NOTRACE: case ERR_INTRACE: return true;
+  case ERR_ALIGN: case ERR_REGS: case ERR_ARCH: case ERR_STATIC:
+  case ERR_LAUNCH: case ERR_CLOSED: case ERR_NOTRACE: case ERR_INTRACE:
+    return true;
   default: return false;
   }
 }
@@ -165,7 +166,8 @@ static const char *after_operation(lua_State *L, const char *msg) {
 // it does not name it already.
 static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   char name[96];
-  if (!of_a_call(kind) || !face_public(L, name) || strstr(msg, name)) {
+  if (!of_a_call(kind) || !face_public(L, name) || strstr(msg, name) ||
+      strncmp(msg, "kernel ", 7) == 0) {
     lua_pushstring(L, msg);
     return;
   }
@@ -173,7 +175,9 @@ static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   for (const char *at = name; *at; at++)
     if (*at == '.' || *at == ':') base = at + 1;
   size_t n = strlen(base);
-  if (strncmp(msg, base, n) == 0 && strchr(": ,(", msg[n]))
+  const char *rest = strncmp(msg, base, n) == 0 ? msg + n : "";
+  if (strchr(":,(", *rest) ? *rest != '\0' : strncmp(rest, " of ", 4) == 0 ||
+      strncmp(rest, " takes ", 7) == 0)
     lua_pushfstring(L, "%s%s", name, msg + n);
   else
     lua_pushfstring(L, "%s: %s", name, after_operation(L, msg));
@@ -347,6 +351,12 @@ static int l_typename(lua_State *L) {
   return 1;
 }
 
+// own_source(source of a chunk): is it of lua/cute?
+static int l_own_source(lua_State *L) {
+  lua_pushboolean(L, face_own_source(face_checkstr(L, 1)));
+  return 1;
+}
+
 static int l_clock(lua_State *L) {
   lua_pushnumber(L, (double)base_nanotime() * 1e-9);
   return 1;
@@ -354,7 +364,8 @@ static int l_clock(lua_State *L) {
 
 void cutelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"fail", l_fail}, {"typename", l_typename}, {"clock", l_clock},
+    {"fail", l_fail}, {"typename", l_typename},
+    {"own_source", l_own_source}, {"clock", l_clock},
     {NULL, NULL}};
   face_setfuncs(L, funcs);
   lua_pushliteral(L, CUTE_VERSION);

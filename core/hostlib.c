@@ -313,10 +313,11 @@ static void check_options(lua_State *L, const char *const *keys) {
   if (lua_isnoneornil(L, 2)) return;
   face_checktype(L, 2, LUA_TTABLE);
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
-    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     int i = 0;
     while (keys[i] && strcmp(keys[i], k) != 0) i++;
-    if (!keys[i]) face_error(L, ERR_NAME, "no option '%s' here", k);
+    if (!keys[i])
+      face_error(L, ERR_NAME, "no option %s here", face_show(L, -2));
   }
 }
 

@@ -336,10 +336,10 @@ int laylib_mode(lua_State *L, int idx) {
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
   int top = lua_gettop(L);
   if (lua_type(L, first) == LUA_TTABLE) {
-    if (lua_getfield(L, first, "mode") == LUA_TTABLE)  // {mode = {0, 2}}
-      lua_replace(L, first);
-    else
-      lua_pop(L, 1);
+    lua_pushliteral(L, "mode");
+    bool named = lua_rawget(L, first) == LUA_TTABLE;  // {mode = {0, 2}}
+    if (named) lua_replace(L, first);
+    else lua_pop(L, 1);
     *n = (int)lua_rawlen(L, first);
     int *m = NEW(cx, int, (size_t)*n + 1);
     for (int i = 0; i < *n; i++) {

@@ -106,7 +106,8 @@ describe("algorithms", function()
       go(function(a, b) cute.transform(a, b, function(v) return v end) end))
     raises({"the last argument is the function", "[bad-argument]"},
       go(function(a, b) cute.transform(a, b) end))
-    raises({"argument 1 must be a tensor", "[bad-argument]"},
+    raises({"bad argument #1 to 'cute.fill' (tensor expected, got 3)",
+            "[bad-argument]"},
       go(function(_, _) cute.fill(3, 4) end))
   end)
 end)

@@ -146,9 +146,11 @@ describe("the GPU's face", function()
     assert.equal("opt in 50000\nopt in 60000\n", err)
     assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 " ..
       "[smem-budget]\n" ..
-      "513 threads a block, but the kernel can have at most 512 " ..
+      "gpufn:prepare: 513 threads a block, but the kernel can have at most " ..
+      "512 " ..
       "[bad-launch]\n" ..
-      "2048 threads a block, at most 1024 can be [bad-launch]\n" ..
+      "gpufn:prepare: 2048 threads a block, at most 1024 can be " ..
+      "[bad-launch]\n" ..
       "nil\tthis driver cannot launch clusters [driver-error]\n" ..
       "kernel refused: cuLaunchKernel: CUDA_ERROR_OTHER (in words) " ..
       "[driver-error]\n", out)

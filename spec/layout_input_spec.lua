@@ -166,7 +166,7 @@ describe("cute.assume", function()
     raises("7 is not divisible by 4", cute.assume, 7, 4)
     raises("10 is not in [0,9] and divisible by 5", cute.assume, 10, 0, 9, 5)
     raises("must be a positive integer, not 0", cute.assume, 8, 0)
-    raises("an integer is needed, got string", cute.assume, "x", 2)
+    raises("integer or traced value expected", cute.assume, "x", 2)
   end)
 
   it("adds to what is known of traced ones", function()

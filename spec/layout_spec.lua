@@ -322,7 +322,7 @@ describe("cute.explain", function()
       return cute.composition(L "(4,6):(1,8)", L "2:6")
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 2:6", lines[1])
-    raises("takes a function", cute.explain, 8)
+    raises("function expected, got 8", cute.explain, 8)
     -- no listener is left behind
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)

@@ -74,6 +74,9 @@ end)
 
 ---------------------------------------------------------------------------
 
+-- A function of one value for those of two.
+local function single(f) return function(a) return f(a) end end
+
 -- f(x, y) on all pairs of u32 words; each result is compared as want(x, y)
 -- of unsigned Lua integers gives it, cut to 32 bits.
 local function words(f, want, cast)
@@ -139,14 +142,14 @@ end
 
 describe("bits", function()
   it("count, find and reverse", function()
-    words(arch.popc, popc)
-    words(arch.clz, function(x) return 31 - highest(x) end)
-    words(arch.bfind, highest)
-    words(arch.bfind, function(x)
+    words(single(arch.popc), popc)
+    words(single(arch.clz), function(x) return 31 - highest(x) end)
+    words(single(arch.bfind), highest)
+    words(single(arch.bfind), function(x)
       return highest(x >> 31 == 1 and ~x & 0xffffffff or x)
     end, "i32")
-    words(arch.brev, reverse)
-    words(arch.brev, reverse, "i32")
+    words(single(arch.brev), reverse)
+    words(single(arch.brev), reverse, "i32")
   end)
 
   it("are taken out and put in as PTX says", function()

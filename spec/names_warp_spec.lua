@@ -206,7 +206,7 @@ describe("lanes", function()
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
-    raises("shuffle_sync_up(value, lane or distance): the second is missing",
+    raises("bad argument #2 to 'cute.arch.shuffle_sync_up'",
       launch, function(x) x[0] = arch.shuffle_sync_up(x[0]) end, {o})
   end)
 

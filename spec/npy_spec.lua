@@ -322,7 +322,7 @@ describe("npy", function()
       npy.write(dir .. "/z.npy", {dtype = "f32", shape = {2}, bytes = "abc"})
     end, "shape %(2,%) of f32 needs 8 bytes, got 3")
     assert.error_matches(function() npy.make_header("bf16", {2}) end,
-      "no element type for bf16")
+      'no element type for "bf16"')
     assert.is_nil(support.read(dir .. "/z.npy"))
   end)
 end)

@@ -231,11 +231,11 @@ describe("what is nearly right", function()
     assert.equal("bf16", cute.recast_ptr(it, nil, cute.bf16).element_type.name)
     assert.equal("f64", cute.recast_ptr(it, "f64").element_type.name)
     assert.equal(cute.f32, cute.recast_ptr(it, nil, sw).element_type)
-    raises("bad argument #2 to 'recast_ptr' (an element type or a swizzle "
+    raises("bad argument #2 to 'cute.recast_ptr' (element type or swizzle "
       .. "expected, got 3)", cute.recast_ptr, it, 3)
-    raises("bad argument #3 to 'recast_ptr' (an element type or a swizzle "
+    raises("bad argument #3 to 'cute.recast_ptr' (element type or swizzle "
       .. "expected, got f32)", cute.recast_ptr, it, cute.f32, cute.f32)
-    raises("bad argument #1 to 'recast_ptr' (an iterator expected, got nil)",
+    raises("bad argument #1 to 'cute.recast_ptr' (tensor expected, got nil)",
       cute.recast_ptr, nil, cute.f32)
   end)
 
@@ -298,7 +298,7 @@ describe("tensors like others", function()
     assert.equal(24, t:size())
     assert.equal("((2,3),(2,2)):((6,1),(12,3))",
                  tostring(t:zipped_divide({2, 3}).layout))
-    raises("takes an element type and a layout", cute.size_in_bytes, L "8:1",
-           cute.bf16)
+    raises("element type or tensor expected, got layout 8:1",
+           cute.size_in_bytes, L "8:1", cute.bf16)
   end)
 end)

@@ -44,11 +44,11 @@ end
 --- Every element becomes x.
 ---@param t cute.Tensor
 ---@param x number|cute.Value
-function algorithm.fill(t, x) check("fill", 1, t):fill(x) end
+function algorithm.fill(t, x) t:fill(x) end
 
 --- Every element becomes zero.
 ---@param t cute.Tensor
-function algorithm.clear(t) check("clear", 1, t):fill(0) end
+function algorithm.clear(t) t:fill(0) end
 
 --- y = alpha * x + beta * y, in the common type of all, rounded to y's; with
 -- beta the number 0, y is not read.
@@ -58,12 +58,10 @@ function algorithm.clear(t) check("clear", 1, t):fill(0) end
 ---@param y cute.Tensor
 ---@param pred? cute.Tensor booleans: where false, y stays
 function algorithm.axpby(alpha, x, beta, y, pred)
-  check("axpby", 2, x)
-  check("axpby", 4, y)
   check_sizes("axpby", x, y, pred)
   local xs, old = x:load(), nil
   if beta ~= 0 or pred then old = y:load() end
-  local mask = pred and check("axpby", 5, pred):load()
+  local mask = pred and pred:load()
   write(y, function(i)
     local v = xs[i]
     if alpha ~= 1 then v = v * alpha end
@@ -83,10 +81,9 @@ function algorithm.transform(a, ...)
   local rest = {...}
   local op = table.remove(rest)
   if type(op) ~= "function" then
-    core.fail("bad-argument", "transform: the last argument is the function "
-      .. "of an element")
+    core.fail("bad-argument", ("transform: the last argument is the "
+      .. "function of an element, not %s"):format(core.show(op)))
   end
-  check("transform", 1, a)
   for i, t in ipairs(rest) do check("transform", i + 1, t) end
   if #rest > 2 then
     core.fail("bad-argument", "transform takes one to three tensors")
@@ -105,7 +102,7 @@ end
 ---@param init number|cute.Value
 ---@param op? fun(a, b): any addition when not given
 function algorithm.reduce(t, init, op)
-  local xs = check("reduce", 1, t):load()
+  local xs = t:load()
   local acc = init
   for i = 0, core.size(t) - 1 do
     if op then acc = op(acc, xs[i]) else acc = acc + xs[i] end

@@ -1,5 +1,6 @@
 --- cute.arch: what a thread of the device can ask and do: indices, barriers,
 -- asynchronous copies, warp-wide operations. Names are the Python DSL's.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local arch = {}
@@ -70,8 +71,9 @@ function arch.cp_async_commit_group() core.effect "cp_commit" end
 ---@param n integer
 function arch.cp_async_wait_group(n)
   if math.type(n) ~= "integer" or n < 0 then
-    core.fail("needs-static", "cp_async_wait_group: the number of pending "
-      .. "groups is a Lua integer of 0 or more")
+    core.fail("needs-static", ("cp_async_wait_group: the number of "
+      .. "pending groups is a Lua integer of 0 or more, not %s")
+      :format(core.show(n)))
   end
   core.effect("cp_wait", n)
 end
@@ -86,4 +88,11 @@ for _, part in ipairs {"cute.bits", "cute.warp", "cute.memory"} do
   for name, f in pairs(require(part)) do arch[name] = f end
 end
 
-return arch
+return sign.public("cute.arch.", arch, [[
+  thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
+  sync_threads() sync_warp(mask?: integer|value)
+  barrier(id: integer, threads?: integer|value)
+  barrier_arrive(id: integer, threads: integer|value)
+  cp_async_commit_group() cp_async_wait_group(n)
+  fence_acq_rel_cta() fence_acq_rel_gpu() fence_acq_rel_sys()
+]])

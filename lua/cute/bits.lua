@@ -3,6 +3,7 @@
 --
 -- Operands are traced i32, u32, i64 or u64 values (numbers take the type of
 -- the others); results have the first operand's type unless said otherwise.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local bits = {}
@@ -142,7 +143,8 @@ end
 -- Both operands unsigned, and the type of the result.
 local function operands(a, b)
   if core.typename(a) ~= "value" and core.typename(b) ~= "value" then
-    core.fail("bad-argument", "a carry chain needs traced operands")
+    core.fail("bad-argument", ("a carry chain needs a traced operand, got %s "
+      .. "and %s"):format(core.show(a), core.show(b)))
   end
   local x, t = unsigned(a, b)
   local y = unsigned(b, a)
@@ -296,4 +298,33 @@ bits.get_dyn_smem_size = bits.dynamic_smem_size
 --- Lanes of a warp: 32.
 function bits.warpsize() return 32 end
 
-return bits
+return sign.public("cute.arch.", bits, [[
+  popc(value: integer|value) clz(value: integer|value)
+  brev(value: integer|value) bfind(value: integer|value)
+  log2_of_pow2_int(value: integer|value)
+  bfe(value: integer|value, start: integer|value, length: integer|value)
+  bfi(replacement: integer|value, value: integer|value, start: integer|value,
+    length: integer|value)
+  prmt(a: integer|value, b: integer|value, selector: integer|value)
+  lop3(a: integer|value, b: integer|value, c: integer|value, lut: integer)
+  shf(a: integer|value, b: integer|value, shift: integer|value, kind?: string)
+  mul_hi(a: integer|value, b: integer|value)
+  mul_wide(a: integer|value, b: integer|value)
+  mul24(a: integer|value, b: integer|value, hi?: boolean)
+  mad24(a: integer|value, b: integer|value, c: integer|value, hi?: boolean)
+  add_cc(a: integer|value, b: integer|value)
+  addc(a: integer|value, b: integer|value)
+  sub_cc(a: integer|value, b: integer|value)
+  subc(a: integer|value, b: integer|value)
+  mad_cc(a: integer|value, b: integer|value, c: integer|value)
+  madc(a: integer|value, b: integer|value, c: integer|value)
+  fmax(a: number|value, b: number|value, opts?: table)
+  fmin(a: number|value, b: number|value, opts?: table)
+  fma_f16(a: number|value, b: number|value, c: number|value)
+  fma_bf16(a: number|value, b: number|value, c: number|value)
+  rcp_approx(x: number|value) cvt_f32_bf16(x: number|value)
+  cvt_f32_tf32(x: number|value)
+  clock() clock64() globaltimer() globaltimer_lo() gridid() nsmid() nwarpid()
+  physical_warp_id() dynamic_smem_size() total_smem_size() aggr_smem_size()
+  get_dyn_smem_size() warpsize()
+]])

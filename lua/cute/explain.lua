@@ -14,10 +14,6 @@ local explain = {}
 ---@param out? fun(line: string) takes each line; print by default
 ---@return T ... what f returned
 function explain.explain(f, out)
-  if type(f) ~= "function" then
-    core.fail("bad-argument", "cute.explain takes a function that makes the "
-      .. "calls: cute.explain(function() return cute.composition(a, b) end)")
-  end
   out = out or print
   local listener = core.explain_begin()
   local results = table.pack(pcall(f))

@@ -14,6 +14,7 @@
 -- raises where the driver refuses, naming the kernels that may be at fault.
 -- @module cute.gpu
 
+local sign = require "cute.sign"
 local core = require "cute.core"
 local report = require "cute.report"
 
@@ -146,6 +147,12 @@ end
 ---@param list number[]
 ---@return table median, min, max, q1, q3, n
 function gpu.stats(list)
+  for i = 1, math.max(#list, 1) do
+    if type(list[i]) ~= "number" then
+      core.fail("bad-argument", ("stats: a list of numbers is needed, its "
+        .. "entry %d is %s"):format(i, core.show(list[i])))
+    end
+  end
   local s = table.move(list, 1, #list, 1, {})
   table.sort(s)
   return {median = quantile(s, 0.5), q1 = quantile(s, 0.25),
@@ -155,6 +162,9 @@ end
 -- Order of the contestants in a round: there and back, then rotated by one,
 -- so that none always follows the same neighbour.
 local function order(n, round)
+  if n < 0 or n > 4096 then
+    core.fail("limit", ("%d contestants; at most 4096"):format(n))
+  end
   local list, turn = {}, (round - 1) // 2
   for i = 1, n do list[i] = (i - 1 + turn) % n + 1 end
   if round % 2 == 0 then
@@ -260,4 +270,9 @@ function gpu.best(list, opts)
   return best(dev, list, opts)
 end
 
-return gpu
+return sign.public("gpu.", gpu, [[
+  open(ordinal?: integer) available(ordinal?: integer) info(ordinal?: integer)
+  cublas(options: table) cublaslt(options: table) stats(list: table)
+  bench(list: table, opts?: table) best(list: table, opts?: table)
+  bench_order(n: integer, round: integer)
+]])

@@ -3,6 +3,7 @@
 -- `local cute = require "cute"`. The algebra and host tensors work anywhere;
 -- inside a function given to cute.kernel the same names append to a kernel.
 -- Modules are loaded when first used.
+local sign = require "cute.sign"
 local core = require "cute.core"
 local namespace = require "cute.namespace"
 
@@ -16,20 +17,50 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are cute's own.
+-- Functions of these modules are cute's own: their signatures (cute.sign).
 local PARTS = {
-  ["cute.trace"] = {"range", "range_constexpr", "when", "loop", "var"},
-  ["cute.kernel"] = {"kernel", "compile", "device"},
-  ["cute.draw"] = {"print_layout", "print_tensor"},
-  ["cute.explain"] = {"explain"},
-  ["cute.tuple"] = {"transform_leaf", "find_if", "filter_tuple",
-                    "pretty_str", "size_in_bytes", "coords", "assume"},
-  ["cute.math"] = {"add", "sub", "mul", "div", "neg", "rem", "absf", "absi",
-    "clamp", "sincos", "isnan", "isinf", "isfinite", "isnormal", "fpowi",
-    "ipowi", "fast_divmod_create_divisor"},
-  ["cute.smemstruct"] = {"struct", "union"},
-  ["cute.algorithm"] = {"fill", "clear", "axpby", "transform", "reduce"},
-  ["cute.pointer"] = {"make_ptr", "recast_ptr", "empty_like", "make_atom"},
+  ["cute.trace"] = [[
+    range(first: number|value, limit?, step?, opts?: table)
+    range_constexpr(first: number|value, limit?, step?)
+    when(condition: boolean|value, f: function, g?: function)
+    loop(condition: function, body: function)
+    var(x: number|boolean|value, dtype?: dtype|string)]],
+  ["cute.kernel"] = [[
+    kernel(name: string|function, opts?: table|function, func?: function)
+    compile(kernel: kernel, arguments...) device(name?: string|device,
+    arch?: string)]],
+  ["cute.draw"] = [[
+    print_layout(layout: layout|tensor) print_tensor(tensor: tensor)]],
+  ["cute.explain"] = [[explain(f: function, out?: function)]],
+  ["cute.tuple"] = [[
+    transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
+    pretty_str(x) size_in_bytes(dtype: dtype|tensor, layout?) coords(shape)
+    assume(x: integer|value, lo: integer|table, hi?: integer, div?: integer)]],
+  ["cute.math"] = [[
+    add(x: number|value|vector, y: number|value|vector, opts?: table)
+    sub(x: number|value|vector, y: number|value|vector)
+    mul(x: number|value|vector, y: number|value|vector, opts?: table)
+    div(x: number|value|vector, y: number|value|vector, opts?: table)
+    rem(x: number|value|vector, y: number|value|vector)
+    neg(x: number|value|vector) absf(x) absi(x) clamp(x, lo, hi) sincos(x)
+    isnan(x: number|value|vector) isinf(x: number|value|vector)
+    isfinite(x: number|value|vector) isnormal(x: number|value|vector)
+    fpowi(x: number|value|vector, n: integer|value)
+    ipowi(x: integer|value|vector, n: integer|value)
+    fast_divmod_create_divisor(divisor: integer|value)]],
+  ["cute.smemstruct"] = [[struct(fields: table) union(fields: table)]],
+  ["cute.algorithm"] = [[
+    fill(tensor: tensor, x) clear(tensor: tensor)
+    axpby(alpha: number|value, x: tensor, beta: number|value, y: tensor,
+      pred?: tensor)
+    transform(tensor: tensor, more...: tensor|function)
+    reduce(tensor: tensor, init: number|value, op?: function)]],
+  ["cute.pointer"] = [[
+    make_ptr(dtype: dtype|string, value: integer|buffer|tensor,
+      memspace?: string)
+    recast_ptr(pointer: tensor, dtype?, swizzle?)
+    empty_like(x: vector|tensor, dtype?: dtype|string)
+    make_atom(name: string, dtype?: dtype|string)]],
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
@@ -46,13 +77,17 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
-local LAZY = {}
-for module, names in pairs(PARTS) do
-  for _, name in ipairs(names) do LAZY[name] = module end
+local LAZY, SIGNATURES = {}, {}
+for module, text in pairs(PARTS) do
+  for name, signature in sign.signatures(text) do
+    LAZY[name], SIGNATURES[name] = module, signature
+  end
 end
 
 return namespace.strict(cute, "cute", function(name)
-  if LAZY[name] then return require(LAZY[name])[name] end
+  if LAZY[name] then
+    return sign.guard("cute." .. SIGNATURES[name], require(LAZY[name])[name])
+  end
   local module = MODULES[name]
   return module and namespace.strict(require(module), "cute." .. name)
 end, {LAZY, MODULES})

@@ -5,6 +5,7 @@
 -- are told as lines of the user's script.
 -- @module cute.jit
 
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local jit = {}
@@ -242,4 +243,8 @@ function jit.version()
   return core.nvrtc_version()
 end
 
-return jit
+return sign.public("jit.", jit, [[
+  compile(source: string, opts: table) version()
+  map_log(log: string, name: string, lines?: table)
+  resources(log: string, cubin?: string)
+]])

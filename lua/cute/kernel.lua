@@ -5,6 +5,7 @@
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
+local sign = require "cute.sign"
 local core = require "cute.core"
 local report = require "cute.report"
 local source = require "cute.source"
@@ -91,6 +92,8 @@ local Program = {__closed = true}  -- to cute.reach
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
 -- list of sentences).
+local MADE = {source = true, warnings = true, ir = true, resources = true}
+
 function Program.__index(p, k)
   if k == "source" then return (p:cuda()) end
   if k == "warnings" then return p.fn:warnings() end
@@ -187,6 +190,10 @@ local LAUNCH = {
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean"}
 
+-- Those that a prepared launch may have, or not.
+local OPTIONAL = ""
+for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
+
 local function unknown(what, name, known)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
@@ -200,7 +207,7 @@ end
 local function check_options(opts)
   if opts ~= nil and type(opts) ~= "table" then
     core.fail("bad-argument", "launch options are a table such as {grid = 8, "
-      .. "block = 128}, not a " .. type(opts))
+      .. "block = 128}, not " .. core.show(opts))
   end
   for name, value in pairs(opts or {}) do
     local known = LAUNCH[name]
@@ -254,10 +261,10 @@ end
 local Prepared = {__closed = true}  -- to cute.reach
 
 function Prepared.__index(p, k)
-  local v = Prepared[k]
-  if v ~= nil then return v end
   local program = rawget(p, "program")
-  return program and program[k]
+  if program and not rawget(Prepared, k) and (MADE[k] or rawget(Program, k)
+    or rawget(program, k) ~= nil) then return program[k] end
+  return Prepared[k]
 end
 
 function Prepared.__tostring(p)
@@ -598,7 +605,8 @@ function kernel.kernel(name, opts, func)
   if type(name) == "function" then name, func = "kernel", name end
   if type(opts) == "function" then opts, func = {}, opts end
   if type(name) ~= "string" or type(func) ~= "function" then
-    core.fail("bad-argument", "cute.kernel(name, function)")
+    core.fail("bad-argument", ("cute.kernel takes a name and a function, got "
+      .. "%s and %s"):format(core.show(name), core.show(func)))
   end
   if not name:find "^[%a_][%w_]*$" then
     core.fail("bad-argument", ("cute.kernel: '%s' is no C identifier")
@@ -616,6 +624,16 @@ function kernel.kernel(name, opts, func)
                        min_blocks = opts and opts.min_blocks}, Kernel)
 end
 
+sign.strict("device", Device, "dev info")
+sign.strict("kernel", Kernel, "block min_blocks")
+sign.class("call", Call, [[
+  trace(opts?) compile(opts?) launch(opts?) block(given?)
+]])
+sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
+  "arch grid device args run copies launch launch_n program " .. OPTIONAL)
+sign.class("prepared", Prepared, "launch(opts?)",
+  "run copies launch_n program " .. OPTIONAL)
+
 local function is_options(x)
   return type(x) == "table" and getmetatable(x) == nil
     and (x.grid or x.block or x.device or x.arch) ~= nil
@@ -624,9 +642,6 @@ end
 --- A prepared launch of a kernel with these arguments; a last table with
 -- grid, block, device, arch, seed are the launch's options.
 function kernel.compile(k, ...)
-  if getmetatable(k) ~= Kernel then
-    core.fail("bad-argument", "cute.compile(kernel, arguments..., options)")
-  end
   local args = table.pack(...)
   local opts = {}
   if is_options(args[args.n]) then

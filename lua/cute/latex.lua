@@ -46,7 +46,7 @@ local function check_static(layout, rank)
   end
   if rank and core.rank(layout) ~= rank then
     core.fail("shape-mismatch", ("a layout of rank %d is drawn, got %s")
-      :format(rank, tostring(layout)))
+      :format(rank, core.show(layout)))
   end
 end
 
@@ -154,7 +154,7 @@ function latex.latex_text(x, opts)
   if core.typename(x) == "layout" then return layout_latex(x, color or gray) end
   if core.typename(x) ~= "tiled" then
     core.fail("bad-argument", "print_latex: a layout, TiledMMA or TiledCopy, "
-      .. "got " .. core.typename(x))
+      .. "got " .. core.show(x))
   end
   -- a TiledMMA has a tile, a TiledCopy a tiler
   local ok, tile = pcall(function() return x.tile_size_mnk end)

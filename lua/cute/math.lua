@@ -1,6 +1,7 @@
 --- Functions of numbers, traced scalars and vectors alike that are not
 -- core/mathlib.c's: the arithmetic by name, classes of floats, powers, and a
 -- divisor that is used many times.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local math_ = {}
@@ -231,6 +232,8 @@ function Divisor:divmod(a)
   local q = quotient(a, self)
   return q, a - q * self.divisor
 end
+
+sign.class("divisor", Divisor, "divmod(a: integer|value)")
 
 --- A divisor (1 or more, a number or a traced i32) prepared for dividends of
 -- 0 or more: `i // d` and `i % d` are a product and two shifts then.

@@ -11,6 +11,7 @@
 -- Accesses with an order do not race with one another, and order others as the
 -- PTX memory model has it: docs/errors.md, race. The simulator runs them in
 -- the order they come, and takes the caches for hints.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local memory = {}
@@ -107,7 +108,8 @@ memory.atomic_max_float32 = memory.atomic_fmax
 ---@param opts {cmp: any, val: any, sem: string?, scope: string?}
 function memory.atomic_cas(ptr, opts)
   if type(opts) ~= "table" or opts.cmp == nil or opts.val == nil then
-    core.fail("bad-argument", "atomic_cas(pointer, {cmp = x, val = y})")
+    core.fail("bad-argument", ("atomic_cas: {cmp = x, val = y} is needed, got "
+      .. "%s"):format(core.show(opts)))
   end
   return core.atomic(KINDS.cas, ptr, opts.val, opts.cmp,
     hints("atomic", {sem = opts.sem, scope = opts.scope}))
@@ -243,4 +245,16 @@ function memory.target_version(opts)
     and (not lo or have >= number(lo)) and (not hi or have <= number(hi))
 end
 
-return memory
+local POINTED = "(pointer: tensor, value: number|value, opts?: table)"
+
+return sign.public("cute.arch.", memory, (([[
+  atomic_add@ atomic_min@ atomic_max@ atomic_and@ atomic_or@ atomic_xor@
+  atomic_exch@ atomic_fmax@ atomic_fmin@ atomic_max_float32@
+  atomic_cas(pointer: tensor, opts)
+  red(pointer: tensor, value: number|value, opts: table)
+  load(pointer: tensor, dtype?: dtype|string, opts?: table)
+  store(pointer: tensor, value: number|boolean|value, opts?: table)
+  alloc_smem(dtype: dtype|string, n: integer, alignment?: integer)
+  get_dyn_smem(dtype: dtype|string, alignment?: integer, n?: integer)
+  inline_ptx(text: string, opts?: table) target_version(opts: table)
+]]):gsub("@", POINTED)))

@@ -6,6 +6,7 @@
 -- `npy.read` gives nil and one sentence for a file that will not do.
 local cli = require "cute.cli"
 local core = require "cute.core"
+local sign = require "cute.sign"
 
 local npy = {}
 
@@ -166,6 +167,17 @@ function npy.header(bytes)
     size = n * t[3]}, from + length
 end
 
+local function check_shape(shape)
+  local ok = type(shape) == "table"
+  for _, n in ipairs(ok and shape or {}) do
+    ok = ok and math.type(n) == "integer" and n >= 0
+  end
+  if not (ok and count(shape)) then
+    core.fail("bad-argument", ("a shape is a list of extents, not %s")
+      :format(core.show(shape)))
+  end
+end
+
 --- The bytes of a .npy file's header (version 1, or 2 where it is long).
 ---@param dtype string such as "f32"
 ---@param shape integer[]
@@ -174,8 +186,10 @@ end
 function npy.make_header(dtype, shape, fortran)
   local t = by_name[tostring(dtype)]
   if not t then
-    error(("npy: NumPy has no element type for %s"):format(dtype), 2)
+    core.fail("unknown-name", ("NumPy has no element type for %s")
+      :format(core.show(dtype)))
   end
+  check_shape(shape)
   local text = ("{'descr': '%s%s', 'fortran_order': %s, 'shape': %s, }")
     :format(t[3] == 1 and "|" or "<", t[1], fortran and "True" or "False",
       (shape_text(shape):gsub(",%f[%d]", ", ")))
@@ -309,9 +323,11 @@ function npy.write(path, array)
   local t = by_name[tostring(array.dtype)]
   local header = npy.make_header(array.dtype, array.shape, array.fortran)
   local n = count(array.shape)
-  if n * t[3] ~= #array.bytes then
-    error(("npy: shape %s of %s needs %d bytes, got %d"):format(
-      shape_text(array.shape), array.dtype, n * t[3], #array.bytes), 2)
+  if type(array.bytes) ~= "string" or n * t[3] ~= #array.bytes then
+    core.fail("shape-mismatch", ("shape %s of %s needs %d bytes, got %s")
+      :format(shape_text(array.shape), array.dtype, n * t[3],
+      type(array.bytes) == "string" and #array.bytes
+      or core.show(array.bytes)))
   end
   return cli.write_file(path, header, array.bytes)
 end
@@ -323,6 +339,7 @@ end
 ---@return integer[]
 function npy.strides(array)
   local strides, step, shape = {}, 1, array.shape
+  check_shape(shape)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
@@ -337,6 +354,7 @@ end
 ---@return userdata tensor, userdata buffer
 function npy.tensor(array)
   local cute = require "cute"
+  check_shape(array.shape)
   local buffer = cute.buffer_from(array.dtype, array.bytes)
   local layout = #array.shape == 0 and cute.make_layout({1})
     or cute.make_layout(array.shape, npy.strides(array))
@@ -350,9 +368,15 @@ end
 ---@param fortran boolean?
 ---@return table array
 function npy.of_buffer(buffer, shape, fortran)
+  check_shape(shape)
   if not by_name[tostring(buffer.dtype)] then buffer = buffer:to "f32" end
   return {dtype = tostring(buffer.dtype), shape = shape, fortran = fortran,
     bytes = buffer:bytes()}
 end
 
-return npy
+return sign.public("npy.", npy, [[
+  read(path: string, opts?: table) write(path: string, array: table)
+  header(bytes: string) strides(array: table) tensor(array: table)
+  make_header(dtype: string|dtype, shape: table, fortran?: boolean)
+  of_buffer(buffer: buffer, shape: table, fortran?: boolean)
+]])

@@ -39,6 +39,7 @@
 -- A state counts in Lua numbers, for loops that are unrolled; for a loop of the
 -- device (cute.range) it is made with {loop = true}, and counts in variables
 -- of the kernel.
+local sign = require "cute.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
 
@@ -188,7 +189,7 @@ end
 function pipeline.sync(barrier_id) arch.barrier(barrier_id or 0) end
 
 --- See NamedBarrier:wait.
-function pipeline.wait() Barrier.wait {barrier_id = 0} end
+function pipeline.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 
 ---------------------------------------------------------------------------
 -- PipelineCpAsync
@@ -253,4 +254,22 @@ function CpAsync:producer_tail(state)  -- luacheck: ignore state
   meet(self)
 end
 
-return pipeline
+sign.class("PipelineState", State,
+  "clone() advance() reverse() reset_count()", "vars")
+sign.class("NamedBarrier", Barrier, "arrive() arrive_and_wait() sync() wait()")
+sign.class("PipelineCpAsync", CpAsync, [[
+  make_producer_state(opts?: table) make_consumer_state(opts?: table)
+  producer_acquire(state?: PipelineState) producer_commit(state?: PipelineState)
+  consumer_wait(state?: PipelineState) consumer_release(state?: PipelineState)
+  producer_tail(state?: PipelineState)
+]], "barrier")
+
+return sign.public("pipeline.", pipeline, [[
+  PipelineState(stages: integer, count?: integer|value, index?: integer|value,
+    phase?: integer|value, opts?: table)
+  make_pipeline_state(user: string, stages: integer, opts?: table)
+  NamedBarrier(opts: table) PipelineCpAsync(opts: table)
+  arrive(barrier_id: integer, num_threads: integer|value)
+  arrive_and_wait(barrier_id: integer, num_threads: integer|value)
+  sync(barrier_id?: integer) wait()
+]])

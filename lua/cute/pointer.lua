@@ -33,18 +33,13 @@ end
 ---@param swizzle? table of make_swizzle
 ---@return table iterator
 function pointer.recast_ptr(ptr, dtype, swizzle)
-  if core.typename(ptr) ~= "tensor" then
-    core.fail("bad-argument", ("bad argument #1 to 'recast_ptr' (an iterator "
-      .. "expected, got %s)"):format(tostring(ptr)))
-  end
   local given = {}
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
     if kind == "constant" then kind = "swizzle" end  -- or it is told below
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
-      core.fail("bad-argument", ("bad argument #%d to 'recast_ptr' (an element "
-        .. "type or a swizzle expected, got %s)"):format(k + 1, tostring(v)))
+      core.bad_argument(k + 1, "element type or swizzle", v)
     end
     given[kind] = v
   end

@@ -10,6 +10,7 @@
 -- A field's type may be a structure too. In a union all fields begin at 0.
 -- Fields come in the order of the list; a plain table, `{sum = cute.f32, sA =
 -- {cute.bf16, 128}}`, has none, so its fields come in the order of their names.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local structs = {}
@@ -28,8 +29,9 @@ local function field(what, d)
   local name, t, count = d[1], d[2], d[3] or 1
   if type(name) ~= "string" or math.type(count) ~= "integer" or count < 1
     or not (is_struct(t) or core.typename(t) == "dtype") then
-    core.fail("bad-argument", what .. ": a field is {\"name\", type, count}, "
-      .. "its type an element type or a structure")
+    core.fail("bad-argument", ("%s: a field is {\"name\", type, count}, its "
+      .. "type an element type or a structure, not %s"):format(what,
+      core.show(d)))
   end
   local one = is_struct(t) and t.size or (t.bits + 7) // 8
   local align = d.align or is_struct(t) and t.align or one
@@ -161,6 +163,11 @@ function Struct:allocate(align)
   end
   return out
 end
+
+sign.class("struct", Struct, [[
+  size_in_bytes() align_in_bytes() offsetof(name: string) at(bytes: tensor)
+  allocate(align?: integer)
+]])
 
 --- Is it a structure or union?
 structs.is = is_struct

@@ -1,5 +1,6 @@
 --- cute.testing: assertions of a kernel, conversion of tensors, timing and
 -- choosing the fastest of several ways.
+local sign = require "cute.sign"
 local core = require "cute.core"
 local report = require "cute.report"
 
@@ -13,8 +14,8 @@ function testing.assert_(cond, text)
   if core.typename(cond) == "value" then
     core.trap(cond, text or "")
   elseif not cond then
-    core.fail("bad-argument", "assertion failed" ..
-      (text and ": " .. text or ""))
+    core.fail("bad-argument", ("assertion failed%s: the condition is %s")
+      :format(text and ": " .. text or "", tostring(cond)))
   end
 end
 
@@ -104,6 +105,10 @@ function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
     if not info then return nil, message end
     l2_bytes = info.l2
   end
+  if one_workspace_bytes < 1 then
+    core.fail("bad-argument", ("a workspace of %d bytes")
+      :format(one_workspace_bytes))
+  end
   return math.min(l2_bytes * 3 // one_workspace_bytes + 1,
                   warmup_iterations + iterations)
 end
@@ -182,4 +187,11 @@ function testing.autotune_jit(params, make, opts)
   end
 end
 
-return testing
+return sign.public("testing.", testing, [[
+  assert_(condition, text?: string) convert(src: tensor, dst: tensor)
+  benchmark(x: prepared|launch|blas|function, opts?: table)
+  get_workspace_count(one_workspace_bytes: integer, warmup_iterations: integer,
+    iterations: integer, l2_bytes?: integer)
+  tune(make: function, params: table, opts?: table)
+  autotune_jit(params: table, make: function, opts?: table)
+]])

@@ -13,6 +13,7 @@
 -- single elements through registers at worst), and whether tiles may cross an
 -- edge: where extents are multiples of the tile no predicate is left.
 local core = require "cute.core"
+local sign = require "cute.sign"
 local cute = require "cute"
 local _ = cute._
 
@@ -22,15 +23,26 @@ local tiles = {}
 -- Facts of extents
 ---------------------------------------------------------------------------
 
+local function positive(x)
+  if math.type(x) and x < 1 then
+    core.fail("bad-argument", ("an extent of %s; 1 or more is needed")
+      :format(x))
+  end
+  return x
+end
+
 local function divisor(x)
   return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
 end
 
 --- Does `by` divide an extent, for all that is known while tracing?
-function tiles.divides(by, extent) return divisor(extent) % by == 0 end
+function tiles.divides(by, extent)
+  return divisor(extent) % positive(by) == 0
+end
 
 --- Tiles of an extent.
 function tiles.count(extent, tile)
+  positive(tile)
   if math.type(extent) then return (extent + tile - 1) // tile end
   return cute.ceil_div(extent, tile)
 end
@@ -335,7 +347,11 @@ local function guarded(C, src, dst)
   elseif C.width == 1 then
     cute.basic_copy_if(pred, src, dst)
   else
-    local dtype = C.tensor.element_type
+    if not C.acc then
+    core.fail("bad-argument", "scaled: what tiles.result gave is needed, not "
+      .. core.show(C))
+  end
+  local dtype = C.tensor.element_type
     local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                      C.width * dtype.bits)
     cute.copy(atom, src, dst, pred)
@@ -371,6 +387,10 @@ end
 --- The accumulators of tiles.result, scaled, in C's type: (MMA,M,N). In the
 -- order of `like`, C's part by default.
 function tiles.scaled(C, alpha, beta, like)
+  if not C.acc then
+    core.fail("bad-argument", "scaled: what tiles.result gave is needed, not "
+      .. core.show(C))
+  end
   local dtype = C.tensor.element_type
   local out = cute.make_fragment_like(like or C.part, dtype)
   if alpha == nil then
@@ -400,10 +420,28 @@ end
 -- at work at the same time share their tiles of A and B in L2. Group 1 goes
 -- along the rows of C.
 function tiles.raster(block, m_tiles, n_tiles, group)
-  local first = block // (group * n_tiles) * group
-  local rest = block % (group * n_tiles)
+  local some = positive(group) * positive(n_tiles)
+  if math.type(some) and some < 1 then
+    core.fail("overflow", ("%d groups of %d tiles"):format(group, n_tiles))
+  end
+  local first = block // some * group
+  local rest = block % some
   local height = cute.min(group, m_tiles - first)
   return first + rest % height, rest // height
 end
 
-return tiles
+return sign.public("tiles.", tiles, [[
+  divides(by: integer, extent: integer|value)
+  count(extent: integer|value, tile: integer)
+  vector(t: tensor, lead: integer) has_rows(t: tensor)
+  smem_layout(bits: integer, tile: table, stages: integer, lead: integer,
+    piece?: integer)
+  inside(thr: slice, t: tensor, tile: table, at)
+  operand(t: tensor, options: table)
+  loader(part: tensor, thr: slice, which: string, t: tensor, tile: table, at)
+  result(t: tensor, mma: tiled, tile: table, at: table)
+  scaled(C: table, alpha?: number|value, beta?: number|value, like?: tensor)
+  store(C: table, alpha?: number|value, beta?: number|value)
+  raster(block: integer|value, m_tiles: integer|value, n_tiles: integer|value,
+    group: integer|value)
+]])

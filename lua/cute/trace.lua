@@ -5,6 +5,7 @@
 -- head, they are set to loop variables, and the body runs again, until the set
 -- and what is known of each variable stop growing. `cute.when` and `cute.loop`
 -- do the same with what their closures assign.
+local sign = require "cute.sign"
 local core = require "cute.core"
 local carrying = require "cute.carry"
 local bytecode = require "cute.bytecode"
@@ -373,7 +374,7 @@ local function limits(what, a, b, step, opts)
     local v = given[i]
     if math.type(v) ~= "integer" and core.typename(v) ~= "value" then
       core.fail("bad-argument", ("%s: a limit is %s, not an integer")
-        :format(what, math.type(v) == "float" and v or core.typename(v)))
+        :format(what, core.show(v)))
     end
   end
   if step == 0 then core.fail("bad-argument", what .. ": a step of 0") end
@@ -545,9 +546,6 @@ end
 ---@param f fun()
 ---@param g? fun()
 function trace.when(cond, f, g)
-  if type(f) ~= "function" or g ~= nil and type(g) ~= "function" then
-    core.fail("bad-argument", "cute.when(condition, function[, function])")
-  end
   if core.typename(cond) == "value" then
     local known = core.known(cond)
     if known == nil then
@@ -579,9 +577,6 @@ end
 ---@param cond fun(): cute.Value
 ---@param body fun()
 function trace.loop(cond, body)
-  if type(cond) ~= "function" or type(body) ~= "function" then
-    core.fail("bad-argument", "cute.loop(condition function, body function)")
-  end
   if not core.tracing() then
     while cond() do body() end
     return
@@ -627,6 +622,11 @@ end
 function Var:get() return core.vget(rawget(self, 1)) end
 function Var:set(v) core.vset(rawget(self, 1), v) end
 function Var.__tostring() return "cute.var" end
+
+sign.class("var", Var, [[
+  get() set(x: number|boolean|value) lt(other) le(other) gt(other) ge(other)
+  eq(other) ne(other) to(dtype) bitcast(dtype)
+]])
 
 --- An explicit mutable scalar: `local v = cute.var(0); v.value = v.value + 1`.
 ---@param x number|cute.Value initial value

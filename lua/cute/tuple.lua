@@ -14,7 +14,7 @@ local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
     core.fail("bad-argument", ("%s takes a function and a tuple, got %s and %s")
-      :format(name, core.typename(t), core.typename(f)))
+      :format(name, core.show(t), core.show(f)))
   end
   return f, t
 end
@@ -121,10 +121,6 @@ function tuple.assume(x, lo, hi, div)
     end
     return x
   end
-  if core.typename(x) ~= "value" then
-    core.fail("bad-argument", "assume: an integer is needed, got "
-      .. core.typename(x))
-  end
   if not lo then
     local known
     lo, hi, known = core.fact(x)
@@ -162,9 +158,6 @@ function tuple.size_in_bytes(dtype, layout)
   local kind = core.typename(dtype)
   if kind == "tensor" and layout == nil then
     dtype, layout = dtype.element_type, dtype
-  elseif kind ~= "dtype" then
-    core.fail("bad-argument", ("size_in_bytes takes an element type and a "
-      .. "layout, got %s and %s"):format(kind, core.typename(layout)))
   end
   if type(layout) == "table" or math.type(layout) then
     layout = core.make_layout(layout)

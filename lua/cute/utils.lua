@@ -1,5 +1,6 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local utils = {}
@@ -32,7 +33,7 @@ function utils.SmemAllocator() return setmetatable({}, Allocator) end
 
 local function check_count(n)
   if math.type(n) == "integer" and n >= 1 then return n end
-  core.fail("bad-argument", ("allocate: %s elements"):format(tostring(n)))
+  core.fail("bad-argument", ("allocate: %s elements"):format(core.show(n)))
 end
 
 --- n bytes, one element of a type, or a structure (cute.struct): a pointer,
@@ -326,4 +327,39 @@ function utils.print_latex_tv(...)
   return require "cute.latex".print_latex_tv(...)
 end
 
-return utils
+sign.class("SmemAllocator", Allocator, [[
+  allocate(what: integer|dtype|struct, byte_alignment?: integer)
+  allocate_array(dtype: dtype|string, n?: integer, byte_alignment?: integer)
+  allocate_tensor(dtype: dtype|string, layout, byte_alignment?: integer,
+    swizzle?)
+]])
+sign.class("HardwareInfo", Info, [[
+  get_l2_cache_size_in_bytes() get_device_multiprocessor_count() get_arch()
+]])
+
+return sign.public("utils.", utils, [[
+  get_smem_capacity_in_bytes(arch?: string)
+  get_kernel_smem_size(program: program|prepared)
+  SmemAllocator() HardwareInfo(device_id?: integer)
+  get_smem_layout_atom_ab(major: string, dtype: dtype|string,
+    smem_shape_mn_k: table)
+  get_smem_layout_atom_epi(layout: string, dtype: dtype|string,
+    epi_tile: table)
+  make_smem_layout(leading_mode: string, smem_tile_shape: table,
+    dtype: dtype|string, num_stages: integer)
+  make_smem_layout_a(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
+    num_stages: integer, opts?: table)
+  make_smem_layout_b(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
+    num_stages: integer, opts?: table)
+  make_smem_layout_epi(dtype: dtype|string, layout: string, epi_tile: table,
+    epi_stage: integer)
+  make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
+    b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
+    tiler_mn: table, opts?: table)
+  get_smem_store_op(layout_d: string, elem_ty_d: dtype, elem_ty_acc?: dtype)
+  compute_tile_shape_or_override(tile_shape_mnk: table, element_type: dtype,
+    is_cooperative?: boolean, epi_tile_override?: table)
+  block_copy(tiled_copy: tiled, src: tensor, dst: tensor)
+  print_latex(x, opts?: table)
+  print_latex_tv(layout_tv: layout, tile_mn, opts?: table)
+]])

@@ -4,6 +4,7 @@
 -- `mask` names the lanes that take part: all of them must come there, and no
 -- others. Without it that is the whole warp. Lanes that come there with other
 -- masks are groups of their own.
+local sign = require "cute.sign"
 local core = require "cute.core"
 
 local warp = {}
@@ -131,10 +132,6 @@ local function shuffle(kind)
   return function(value, lane, width, mask)
     width = width or 32
     check_width("shuffle", width, 2)
-    if lane == nil then
-      core.fail("bad-argument", "shuffle_sync" .. (kind == "idx" and ""
-        or "_" .. kind) .. "(value, lane or distance): the second is missing")
-    end
     local clamp = kind == "up" and 0 or 31
     return warp.shuffle_sync_op(value, lane, mask, (32 - width) << 8 | clamp,
                                 kind)
@@ -244,4 +241,29 @@ function warp.warp_redux_sync(value, kind, mask, opts)
   return intrin("redux." .. kind, value, mask or FULL)
 end
 
-return warp
+return sign.public("cute.arch.", warp, [[
+  activemask() lanemask_lt() lanemask_le() lanemask_eq() lanemask_ge()
+  lanemask_gt()
+  vote_sync_op(pred: boolean|value, kind: string, mask?: integer|value)
+  vote_any_sync(pred: boolean|value, mask?: integer|value)
+  vote_all_sync(pred: boolean|value, mask?: integer|value)
+  vote_uni_sync(pred: boolean|value, mask?: integer|value)
+  vote_ballot_sync(pred: boolean|value, mask?: integer|value)
+  match_sync(mask: integer|value, value: number|value, kind?: string)
+  shuffle_sync_op(value: value, offset: integer|value, mask?: integer|value,
+    mask_and_clamp?: integer, kind?: string)
+  shuffle_sync(value: value, lane: integer|value, width?,
+    mask?: integer|value)
+  shuffle_sync_up(value: value, distance: integer|value, width?,
+    mask?: integer|value)
+  shuffle_sync_down(value: value, distance: integer|value, width?,
+    mask?: integer|value)
+  shuffle_sync_bfly(value: value, lane_mask: integer|value, width?,
+    mask?: integer|value)
+  make_warp_uniform(value: value)
+  warp_reduction(value: value, op: function, width?)
+  warp_reduction_max(value: value, width?)
+  warp_reduction_sum(value: value, width?)
+  warp_redux_sync(value: value, kind: string, mask?: integer|value,
+    opts?: table)
+]])

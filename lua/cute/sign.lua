@@ -3,18 +3,19 @@
 --
 -- A module ends with the signatures of its functions:
 --
---     args.public("testing.", testing, [[
+--     sign.public("testing.", testing, [[
 --       assert_(cond, text?: string)
 --       convert(src: tensor, dst: tensor)
 --     ]])
 --
 -- A parameter that may be left out ends in `?`, one in `...` takes the rest;
--- types are Lua's and those of cute.core's typename, with `|` between them,
--- and `integer`. Every function of the table has to be there. Each is put
--- behind a check, and errors below it are told as its own (core/arglib.c).
+-- types are Lua's, those of cute.core's typename, classes (see sign.class) and
+-- `integer`, with `|` between them. Every function of the table has to be
+-- there. Each is put behind a check, and errors below it are told as its own
+-- (core/arglib.c).
 local core = require "cute.core"
 
-local args = {}
+local sign = {}
 
 -- A call that is not the last keeps its caller on the stack, where errors
 -- look for the name.
@@ -26,7 +27,7 @@ local function all(...) return ... end
 ---@param f function
 ---@param class? table
 ---@return function
-function args.guard(signature, f, class)
+function sign.guard(signature, f, class)
   local check = core.checker(signature, class)
   return core.name(function(...)
     check(...)
@@ -34,30 +35,32 @@ function args.guard(signature, f, class)
   end, signature)
 end
 
--- "name(...)" of a text, by name; in order.
-local function signatures(text)
-  local list = {}
-  for name, rest in text:gmatch "([%w_]+)(%b())" do
-    list[#list + 1] = name
-    list[name] = name .. rest:gsub("%s+", " ")
+--- The signatures of a text: name, signature.
+---@param text string
+---@return fun(): string, string
+function sign.signatures(text)
+  local next_one = text:gmatch "([%w_]+)(%b())"
+  return function()
+    local name, rest = next_one()
+    if name then return name, name .. rest:gsub("%s+", " ") end
   end
-  return list
 end
 
 local function guard_all(prefix, t, text, class)
-  local known = signatures(text)
+  local known = {}
+  for name, signature in sign.signatures(text) do known[name] = signature end
   for name, f in pairs(t) do
     if type(f) == "function" and not name:find "^__" then
       local signature = known[name]
-      if not signature then
+      if not (signature or core.signature(f)) then
         error(("no signature of %s%s"):format(prefix, name), 3)
       end
-      if not core.signature(f) then
-        t[name] = args.guard(prefix .. signature, f, class)
+      if signature then
+        t[name] = sign.guard(prefix .. signature, f, class)
       end
     end
   end
-  for _, name in ipairs(known) do
+  for name in pairs(known) do
     if t[name] == nil then
       error(("no function %s%s"):format(prefix, name), 3)
     end
@@ -71,7 +74,7 @@ end
 ---@param module table
 ---@param text string signatures
 ---@return table module
-function args.public(prefix, module, text)
+function sign.public(prefix, module, text)
   return guard_all(prefix, module, text)
 end
 
@@ -82,21 +85,34 @@ end
 ---@param text string signatures, without the receiver
 ---@param fields? string names that may be absent
 ---@return table class
-function args.class(name, class, text, fields)
+function sign.class(name, class, text, fields)
   guard_all(name .. ":", class, text, class)
-  return args.strict(name, class, fields)
+  return sign.strict(name, class, fields)
 end
 
---- Makes fields that a table has not an error.
+-- Is it lua/cute itself that reads a field of t? It looks for what may be
+-- absent. Level 3 is the caller of a metatable's __index.
+local function ours(t)
+  local info = debug.getinfo(3, "Sf")
+  if info and info.func == rawget(t, "__index") then
+    info = debug.getinfo(4, "S")
+  end
+  return info and (info.what == "C" or core.own_source(info.source))
+end
+
+--- Makes fields that a table has not an error for those who are not lua/cute.
 ---@param name string what it is
 ---@param t table
----@param fields? string names that may be absent
+---@param fields? string names that may be absent for all
 ---@return table t
-function args.strict(name, t, fields)
+function sign.strict(name, t, fields)
   local free = {}
   for field in (fields or ""):gmatch "[%w_]+" do free[field] = true end
+  t.__name = name
   return setmetatable(t, {__index = function(_, key)
-    if free[key] or type(key) ~= "string" or key:find "^__" then return end
+    if free[key] or type(key) ~= "string" or key:find "^__" or ours(t) then
+      return
+    end
     local known = {}
     for k, v in pairs(t) do
       if type(v) == "function" and not k:find "^__" then
@@ -106,9 +122,9 @@ function args.strict(name, t, fields)
     table.sort(known)
     local near = require "cute.cli".nearest(key, known)
     core.fail("unknown-name", ("a %s has no '%s'%s"):format(name, key,
-      near and " (did you mean " .. near .. "?)" or ": it has "
-      .. table.concat(known, " ")))
+      near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
+      .. table.concat(known, " ") or ""))
   end})
 end
 
-return args
+return sign

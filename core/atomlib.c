@@ -313,8 +313,13 @@ static int tiled_get_slice(lua_State *L) {
   if (!face_test_dim(cx, L, 2, &thr) ||
       (dim_kind(thr) != DIM_INT && dim_kind(thr) != DIM_DYN))
     face_argerror(L, 2, "thread index");
-  if (dim_static(thr) && dim_value(thr) < 0)
-    face_error(L, ERR_ARG, "get_slice: thread %d", (int)dim_value(thr));
+  int64_t least = dim_static(thr) ? dim_value(thr)
+                                  : ir_fact(cx->fn, dim_getref(thr)).lo;
+  if (least >= threads_of(cx, b) || (dim_static(thr) && least < 0))
+    face_error(L, ERR_ARG, "get_slice: thread %lld%s of a tiled operation of "
+               "%lld threads", (long long)least,
+               dim_static(thr) ? "" : " or more",
+               (long long)threads_of(cx, b));
   if (!dim_static(thr)) check_threads(cx, L, b, thr);
   lua_newuserdatauv(L, 1, 2);
   lua_pushvalue(L, 1);

@@ -151,6 +151,11 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // A number, boolean or traced value as IR value of type t (DT_NONE: its own
 // type; integers i32 or i64, floats f32).
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
+// The number at idx as an integer of type t, which it must fit, and as bits of
+// any type: kernels and stores of the host alike. (u32 takes -1, too.)
+lua_Integer face_check_fits(lua_State *L, int idx, DType t);
+uint64_t face_number_bits(lua_State *L, int idx, DType t);
+void face_push_bits(lua_State *L, DType t, uint64_t bits);
 // The function being traced, or an error naming the operation.
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
 

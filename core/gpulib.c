@@ -405,11 +405,10 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
       face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
                  dtype_name(t));
     size = (size_t)dtype_bits(t) / 8;
-    bool wide = lua_isinteger(L, at + 2) && size == 8 && dtype_is_int(t);
-    uint64_t bits = wide ? (uint64_t)lua_tointeger(L, at + 2)
-                  : dtype_from_double(t, lua_isboolean(L, at + 2)
-                                           ? lua_toboolean(L, at + 2)
-                                           : face_checknum(L, at + 2));
+    bool truth = lua_isboolean(L, at + 2);
+    if (!truth) face_checknum(L, at + 2);
+    uint64_t bits = truth ? dtype_from_double(t, lua_toboolean(L, at + 2))
+                          : face_number_bits(L, at + 2, t);
     if (to) dtype_store(t, to, 0, bits);
   }
   lua_settop(L, at);

@@ -35,25 +35,10 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
   return (size_t)i;
 }
 
-static void push_bits(lua_State *L, DType t, uint64_t bits) {
-  int unused = 64 - dtype_bits(t);
-  switch (dtype_class(t)) {
-    case 'P': lua_pushboolean(L, bits != 0); break;
-    case 'F': lua_pushnumber(L, dtype_to_double(t, bits)); break;
-    case 'I':
-      lua_pushinteger(L, (int64_t)(bits << unused) >> unused);
-      break;
-    default: lua_pushinteger(L, (lua_Integer)(bits << unused >> unused));
-  }
-}
-
 static uint64_t check_bits(lua_State *L, int idx, DType t) {
   if (lua_isboolean(L, idx))
     return dtype_from_double(t, lua_toboolean(L, idx));
-  if (dtype_bits(t) == 64 && dtype_is_int(t) && lua_isinteger(L, idx))
-    return (uint64_t)lua_tointeger(L, idx);
-  if (lua_type(L, idx) == LUA_TNUMBER)
-    return dtype_from_double(t, lua_tonumber(L, idx));
+  if (lua_type(L, idx) == LUA_TNUMBER) return face_number_bits(L, idx, t);
   if (luaL_testudata(L, idx, MT_VALUE))
     face_error(L, ERR_INTRACE, "a traced value cannot be stored to a host "
                "tensor\n  give the tensor to the kernel as an argument");
@@ -68,7 +53,7 @@ void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
     lua_getiuservalue(L, idx, 1);
     kernlib_note(L, t->type, i);
   }
-  push_bits(L, t->type, dtype_load(t->type, b->p, i));
+  face_push_bits(L, t->type, dtype_load(t->type, b->p, i));
 }
 
 static void check_writable(Ctx *cx, lua_State *L) {

@@ -475,6 +475,12 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   ir_use(cx, fn, a);
   ir_use(cx, fn, b);
   bool shift = op == OP_SHL || op == OP_SHR;
+  int64_t by;
+  if (shift && ir_const(fn, b, &by) &&
+      (by < 0 || by >= dtype_bits(ir_type(fn, a))))
+    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: by 0 to %d",
+             (long long)by, dtype_name(ir_type(fn, a)),
+             dtype_bits(ir_type(fn, a)) - 1);
   if (shift && dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
   if (!shift) want_same(cx, fn, op, a, b);
   else if (dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);

@@ -101,23 +101,8 @@ static int l_buffer(lua_State *L) {
 static uint64_t check_element(lua_State *L, int idx, DType t) {
   if (lua_isboolean(L, idx))
     return dtype_from_double(t, lua_toboolean(L, idx));
-  if (dtype_is_int(t) && lua_isinteger(L, idx) && dtype_bits(t) == 64)
-    return (uint64_t)lua_tointeger(L, idx);
   if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "number");
-  return dtype_from_double(t, lua_tonumber(L, idx));
-}
-
-static void push_element(lua_State *L, DType t, uint64_t bits) {
-  char c = dtype_class(t);
-  if (c == 'P') {
-    lua_pushboolean(L, bits != 0);
-  } else if (c == 'F') {
-    lua_pushnumber(L, dtype_to_double(t, bits));
-  } else {
-    int w = 64 - dtype_bits(t);
-    int64_t v = (int64_t)(bits << w) >> w;
-    lua_pushinteger(L, c == 'I' ? v : (lua_Integer)(bits << w >> w));
-  }
+  return face_number_bits(L, idx, t);
 }
 
 static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
@@ -137,7 +122,7 @@ static int buffer_get(lua_State *L) {
     lua_pushvalue(L, 1);
     kernlib_note(L, b->t, i);
   }
-  push_element(L, b->t, dtype_load(b->t, b->p, i));
+  face_push_bits(L, b->t, dtype_load(b->t, b->p, i));
   return 1;
 }
 
@@ -217,6 +202,8 @@ static int buffer_fill_int(lua_State *L) {
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
     face_error(L, ERR_ARG, "no integers from %lld to %lld", (long long)lo,
                (long long)hi);
+  for (int i = 3; i <= 4 && dtype_is_int(b->t); i++)
+    face_check_fits(L, i, b->t);
   bulk_ints(b->t, b->p, b->count, (uint64_t)seed, lo, hi);
   b->defined = true;
   return self(L);

@@ -89,25 +89,49 @@ static bool int_fits(DType t, lua_Integer v) {
   }
 }
 
-static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
+lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
   if (lua_isinteger(L, idx)) {
     lua_Integer v = lua_tointeger(L, idx);
-    if (t == DT_NONE) t = int_fits(DT_I32, v) ? DT_I32 : DT_I64;
-    if (dtype_is_float(t)) return ir_float(cx, cx->fn, t, (double)v);
     if (!int_fits(t, v))
       face_error(L, ERR_TYPE, "%lld does not fit in %s", (long long)v,
                  dtype_name(t));
-    return ir_int(cx, cx->fn, t, v);
+    return v;
   }
   double d = lua_tonumber(L, idx);
-  if (t == DT_NONE) t = DT_F32;
-  if (!dtype_is_float(t)) {
-    if (d != floor(d) || fabs(d) > 9e15)
-      face_error(L, ERR_TYPE, "the number %g does not fit in %s: convert the "
-                 "traced value with :to(cute.f32)", d, dtype_name(t));
-    return ir_int(cx, cx->fn, t, (int64_t)d);
+  if (d == floor(d) && fabs(d) <= 9e15 && int_fits(t, (lua_Integer)d))
+    return (lua_Integer)d;
+  char text[40];
+  snprintf(text, sizeof text, "%g", d);
+  face_error(L, ERR_TYPE, "the number %s does not fit in %s%s",
+             d != d ? "nan" : text, dtype_name(t), face_ctx(L)->fn
+             ? ": convert the traced value with :to(cute.f32)" : "");
+}
+
+uint64_t face_number_bits(lua_State *L, int idx, DType t) {
+  if (dtype_is_float(t)) return dtype_from_double(t, lua_tonumber(L, idx));
+  uint64_t v = (uint64_t)face_check_fits(L, idx, t);
+  return dtype_bits(t) < 64 ? v & (((uint64_t)1 << dtype_bits(t)) - 1) : v;
+}
+
+void face_push_bits(lua_State *L, DType t, uint64_t bits) {
+  int unused = 64 - dtype_bits(t);
+  switch (dtype_class(t)) {
+    case 'P': lua_pushboolean(L, bits != 0); break;
+    case 'F': lua_pushnumber(L, dtype_to_double(t, bits)); break;
+    case 'I':
+      lua_pushinteger(L, (int64_t)(bits << unused) >> unused);
+      break;
+    default: lua_pushinteger(L, (lua_Integer)(bits << unused >> unused));
   }
-  return ir_float(cx, cx->fn, t, d);
+}
+
+static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
+  if (t == DT_NONE && !lua_isinteger(L, idx)) t = DT_F32;
+  if (t == DT_NONE)
+    t = int_fits(DT_I32, lua_tointeger(L, idx)) ? DT_I32 : DT_I64;
+  if (dtype_is_float(t))
+    return ir_float(cx, cx->fn, t, (double)lua_tonumber(L, idx));
+  return ir_int(cx, cx->fn, t, face_check_fits(L, idx, t));
 }
 
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
@@ -314,8 +338,10 @@ static int v_to(lua_State *L) {
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));
-    else
-      lua_pushinteger(L, (lua_Integer)d);
+    else if (lua_isinteger(L, 1))
+      lua_pushinteger(L, face_check_fits(L, 1, t));
+    else  // toward zero, and to the nearest end, as on the device
+      face_push_bits(L, t, dtype_from_double(t, trunc(d)));
     return 1;
   }
   Ref a;

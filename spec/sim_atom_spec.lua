@@ -12,7 +12,8 @@ local function random(dtype, i)
   if dtype == cute.u8 then return math.floor(x * 256) end
   if dtype == cute.i4 then return math.floor(x * 16) - 8 end
   if dtype == cute.u4 then return math.floor(x * 16) end
-  return (x - 0.5) * 2 ^ (i % 7)
+  local v = (x - 0.5) * 2 ^ (i % 7)
+  return dtype.is_integer and math.floor(v) or v
 end
 
 local function matrix(dtype, rows, cols, seed)

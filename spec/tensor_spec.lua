@@ -42,13 +42,65 @@ describe("host tensors", function()
     e[0] = 1000
     assert.equal(448.0, e[0])
     local i = cute.zeros({2}, cute.i8)
-    i[0], i[1] = -5, 300
+    i[0], i[1] = -5, 7.0
     assert.equal(-5, i[0])
-    assert.equal(127, i[1])
+    assert.equal(7, i[1])
     local b = cute.zeros({2}, "boolean")
     b[0] = true
     assert.is_true(b[0])
     assert.is_false(b[1])
+  end)
+
+  it("take integers that fit, as kernels do", function()
+    local core = require "cute.core"
+    local ends = {i4 = {-8, 7}, u4 = {0, 15}, i8 = {-128, 127}, u8 = {0, 255},
+                  i16 = {-32768, 32767}, u16 = {0, 65535},
+                  i32 = {-(1 << 31), (1 << 31) - 1},
+                  u32 = {-(1 << 31), (1 << 32) - 1}}
+    for name, range in pairs(ends) do
+      local t = cute[name] or name
+      local x, b = cute.zeros({2}, t), core.buffer(name, 2)
+      local stores = {
+        function(v) x[0] = v end, function(v) x:fill(v) end,
+        function(v) b[1] = v end, function(v) b:fill(v) end,
+        function(v) return cute.full({2}, v, t) end,
+        function(v) return cute.tensor({0, v}, t) end,
+        function(v) return core.buffer_from(name, {v}) end,
+        function(v)
+          cute.kernel("k", function(o) o[0] = v end)(x):trace {block = 1}
+        end}
+      for i, store in ipairs(stores) do
+        local kernel = i == #stores
+        for _, v in ipairs {range[1], range[2], range[2] + 0.0} do store(v) end
+        for _, v in ipairs {range[1] - 1, range[2] + 1, 1 << 40,
+                            math.mininteger} do
+          local text = support.message(function() store(v) end)
+          assert.truthy(text:find(("%d does not fit in %s [type-mismatch]")
+            :format(v, name), 1, true), text)
+        end
+        for _, v in ipairs {1.5, 1 / 0, 1e15, range[2] + 1.0} do
+          local text = support.message(function() store(v) end)
+          assert.truthy(text:find(("the number %g does not fit in %s%s")
+            :format(v, name, kernel and ": convert" or " [type"), 1, true),
+            text)
+        end
+        assert.truthy(support.message(function() store(0 / 0) end)
+          :find("the number nan does not fit in " .. name, 1, true))
+      end
+      assert.equal(range[2], x(0))
+    end
+    support.raises("-1 does not fit in u8 [type-mismatch]", function()
+      core.buffer("u8", 4):fill_int(1, -1, 5)
+    end)
+    support.raises("300 does not fit in i8 [type-mismatch]", function()
+      core.buffer("i8", 4):fill_int(1, 0, 300)
+    end)
+    assert.same({2147483647, -2147483648, -1, 255}, {
+      (1e10):to(cute.i32), (-1e10):to(cute.i32), (-1.9):to(cute.i32),
+      (300.7):to(cute.u8)})
+    support.raises("300 does not fit in i8", function()
+      return (300):to(cute.i8), nil
+    end)
   end)
 
   it("pack elements of less than a byte", function()

@@ -583,3 +583,27 @@ describe("gemm", function()
       end), a, d)
   end)
 end)
+
+describe("a slice", function()
+  it("is one of a thread that there is", function()
+    local mma = cute.make_tiled_mma(BF16)
+    local copy = cute.make_tiled_copy(
+      cute.make_copy_atom("UniversalCopy", cute.f32), cute.make_layout {8, 8},
+      cute.make_layout {1, 1})
+    for tiled, n in pairs {[mma] = 32, [copy] = 64} do
+      local of = (" of a tiled operation of %d threads [bad-argument]")
+        :format(n)
+      local function slice(t) return tiled:get_slice(t), nil end
+      for _, t in ipairs {n, 99, -1, 1 << 40} do
+        raises(("get_slice: thread %d%s"):format(t, of), slice, t)
+      end
+      slice(0)
+      slice(n - 1)
+      trace(function()
+        local tid = cute.arch.thread_idx()
+        cute.when(tid:lt(n), function() slice(tid) end)
+        raises(("get_slice: thread %d or more%s"):format(n, of), slice, tid + n)
+      end)
+    end
+  end)
+end)

@@ -252,6 +252,59 @@ describe("cute.when", function()
       .. "[loop-type-changed]", text:match "[^\n]+")
   end)
 
+  it("refuses functions that do nothing, or give what nothing takes",
+    function()
+    local out = cute.zeros({1}, cute.i32)
+    local skips = "a function with nothing but `return` leaves only itself, "
+      .. "not the kernel [bad-argument]\n  put what these threads should not "
+      .. "do into a function: cute.when(~condition, function() ... end)"
+    local given = "the function returned a value, which nothing takes "
+      .. "[bad-argument]\n  assign it to a local of the kernel: locals come "
+      .. "out of it"
+    local function set(o) o[0] = 1 end
+    refused({
+      ["cute.when: " .. skips] = function(_, n)
+        cute.when(n:lt(3), function() return end)
+      end}, out, 5)
+    refused({
+      ["cute.when: " .. skips] = function(o, n)
+        cute.when(n:lt(3), function() set(o) end, function() return end)
+      end}, out, 5)
+    refused({
+      ["cute.when: " .. skips] = function(o, _)
+        cute.when(true, function() return end, function() set(o) end)
+      end,
+      ["cute.when: " .. given] = function(o, n)
+        cute.when(n:lt(3), function() set(o) return 5 end)
+      end,
+      ["cute.loop: " .. skips] = function(_, n)
+        cute.loop(function() return n:lt(3) end, function() return end)
+      end,
+      ["cute.loop: " .. given] = function(o, n)
+        cute.loop(function() return n:lt(3) end, function()
+          set(o)
+          return nil
+        end)
+      end,
+      ["cute.when: the function is empty: nothing depends on the condition "
+        .. "[bad-argument]"] = function(_, n)
+        cute.when(n:lt(3), function() end)
+      end}, out, 5)
+    refused({
+      ["cute.when: " .. given] = function(_, _)
+        cute.when(false, function() end, function() return 1 end)
+      end}, out, 5)
+    assert.same({3}, run(1, function(o, n)
+      o[0] = 1
+      cute.when(n:lt(3), function() end, function()
+        o[0] = 3
+        if o then return end
+        o[0] = 4
+      end)
+      cute.loop(function() return n:lt(3) end, function() end)
+    end, 5))
+  end)
+
   it("refuses a condition that is no boolean", function()
     assert.equal("cute.when: the condition is i32, not a boolean "
       .. "[type-mismatch]", (message(function(n)
@@ -404,6 +457,33 @@ describe("traced values in Lua's own operators", function()
     trace(function(n) return n:to(cute.f32) / 0 end, 5)
   end)
 
+  it("are shifted by less than they are wide", function()
+    local function text(n, t, most)
+      return ("a shift by %d of a value of %s: by 0 to %d [bad-argument]")
+        :format(n, t, most)
+    end
+    for t, bits in pairs {i8 = 8, u8 = 8, i16 = 16, i32 = 32, u32 = 32,
+                          i64 = 64, u64 = 64} do
+      for _, n in ipairs {-1, 1 << 40, -(1 << 40)} do
+        assert.truthy(message(function(x) return x:to(cute[t]) << n end, 5))
+      end
+      for _, n in ipairs {bits, bits + 1, 99} do
+        refused({[text(n, t, bits - 1)] = function(x)
+          return x:to(cute[t]) << n
+        end}, 5)
+        refused({[text(n, t, bits - 1)] = function(x)
+          return x:to(cute[t]) >> n
+        end}, 5)
+      end
+      trace(function(x)
+        for n = 0, bits - 1 do x = ((x:to(cute[t]) << n) >> n):to(cute.i32) end
+      end, 5)
+    end
+    refused({[text(32, "i32", 31)] = function(_)
+      return cute.make_rmem_tensor({2}, cute.i32):load() << 32
+    end, [text(40, "i32", 31)] = function(x) return 5 << x * 0 + 40 end}, 5)
+  end)
+
   it("say which operand is wrong", function()
     refused({
       ["bad operand #2 of 'add' (number or traced value expected, got nil) "
@@ -549,6 +629,8 @@ describe("a kernel", function()
 
   it("is launched with options that there are", function()
     local k = cute.kernel("k", function() end)
+    local closed = io.tmpfile()
+    closed:close()
     for text, opts in pairs {
       ["no launch option 'sed' (did you mean seed?): there are arch block "
         .. "budget device fastmath faults fmad grid output progress seed "
@@ -558,7 +640,7 @@ describe("a kernel", function()
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
       ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
         {block = 1, grid = 0},
-      ["grid of four: one to three integers of at least 1 [bad-launch]"] =
+      ["grid with [4] = 2: one to three integers of at least 1 [bad-launch]"] =
         {block = 1, grid = {1, 1, 1, 2}},
       ["grid of 65536 along y; at most 65535 [bad-launch]"] =
         {block = 1, grid = {1, 65536}},
@@ -569,7 +651,15 @@ describe("a kernel", function()
       ["progress of 3: a function is needed [bad-launch]"] =
         {block = 1, grid = 1, progress = 3},
       ["output of x: a userdata or table or boolean is needed [bad-launch]"] =
-        {block = 1, grid = 1, output = "x"}} do
+        {block = 1, grid = 1, output = "x"},
+      ["output of true: a file, what has write, or false is needed "
+        .. "[bad-launch]"] = {block = 1, grid = 1, output = true},
+      ['faults of maybe: "raise" (the default) or "return" is needed '
+        .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
+      ["stream of file (closed): a stream is needed [bad-launch]"] =
+        {block = 1, grid = 1, stream = closed},
+      ["grid with [x] = 2: one to three integers of at least 1 [bad-launch]"] =
+        {block = 1, grid = {1, x = 2}}} do
       opts.device = "sim"
       assert.equal("call:launch: " .. text,
                    (support.message(function() k():launch(opts) end)))

@@ -246,7 +246,7 @@ describe("a lesson's verification", function()
       for _, at in ipairs {{0, 0}, {69, 49}, {33, 7}} do
         local place = at[1] * 50 + at[2]
         local kept = p.c[place]
-        p.c[place] = kept + math.max(1, math.abs(kept) / 64)
+        p.c[place] = kept + math.max(1, math.abs(kept) // 64)
         local ok, v, how = lesson.verify(rung, p)
         assert.is_false(ok)
         assert.same({1, at[1], at[2]}, {v.wrong, v.row, v.col})

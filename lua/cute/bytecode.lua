@@ -7,6 +7,7 @@ local bytecode = {}
 
 -- The instructions that matter here; core/trace.h has the same numbers.
 local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
+            RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
             GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15}
 
 local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
@@ -97,6 +98,19 @@ end
 function bytecode.constant(f, i)
   local p = read(f)
   return p and p.k[i]
+end
+
+--- Is a function's body nothing at all, "empty", or no more than a "return"?
+---@return string?
+function bytecode.idle(f)
+  local p, n = read(f), 0
+  if not p then return nil end
+  for op, _, b in instructions(p) do
+    if op == OP.RETURN0 or op == OP.RETURN and b == 1 then n = n + 1
+    elseif op ~= OP.VARARGPREP then return nil
+    end
+  end
+  return n > 1 and "return" or "empty"
 end
 
 -- Adds to `out` what p and its inner functions do with upvalue i: see below.

@@ -163,10 +163,16 @@ local MOST_THREADS = 1024
 local function extents(what, v)
   local t = type(v) == "table" and v or {v}
   local out = {t[1], t[2] or 1, t[3] or 1}
+  for k, n in pairs(t) do
+    if k ~= 1 and k ~= 2 and k ~= 3 then
+      core.fail("bad-launch", ("%s with [%s] = %s: one to three integers of at "
+        .. "least 1"):format(what, tostring(k), tostring(n)))
+    end
+  end
   for i = 1, 3 do
-    if math.type(out[i]) ~= "integer" or out[i] < 1 or t[4] ~= nil then
+    if math.type(out[i]) ~= "integer" or out[i] < 1 then
       core.fail("bad-launch", ("%s of %s: one to three integers of at least 1")
-        :format(what, tostring(t[4] ~= nil and "four" or out[i])))
+        :format(what, tostring(out[i])))
     end
   end
   for i = 1, 3 do
@@ -204,6 +210,23 @@ local function unknown(what, name, known)
     or "", #names > 1 and "are" or "is", table.concat(names, " ")))
 end
 
+-- What a type alone does not say of an option's value; false: it is good.
+local function is_odd(name, value)
+  if name == "faults" then
+    return value ~= "return" and value ~= "raise"
+      and '"raise" (the default) or "return"'
+  elseif name == "stream" then
+    return core.typename(value) ~= "stream" and "a stream"
+  elseif name == "output" then
+    return value and not (io.type(value) == "file"
+      or type(value) == "table" and value.write)
+      and "a file, what has write, or false"
+  elseif name == "device" then
+    return type(value) == "table" and getmetatable(value) ~= Device
+      and "a name or what cute.device gives"
+  end
+end
+
 local function check_options(opts)
   if opts ~= nil and type(opts) ~= "table" then
     core.fail("bad-argument", "launch options are a table such as {grid = 8, "
@@ -213,10 +236,6 @@ local function check_options(opts)
     local known = LAUNCH[name]
     if not known then unknown("launch option", name, LAUNCH) end
     local t = math.type(value) or type(value)
-    if name == "faults" and value ~= "return" and value ~= "raise" then
-      core.fail("bad-launch", ('faults of %s: "raise" (the default) or '
-        .. '"return" is needed'):format(tostring(value)))
-    end
     if t == "integer" and value < 0 and name ~= "seed" and known == t then
       core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
         :format(name, value))
@@ -225,6 +244,11 @@ local function check_options(opts)
       core.fail("bad-launch", ("%s of %s: %s is needed")
         :format(name, tostring(value),
         known == "integer" and "an integer" or "a " .. known:gsub(" ", " or ")))
+    end
+    local want = is_odd(name, value)
+    if want then
+      core.fail("bad-launch", ("%s of %s: %s is needed")
+        :format(name, tostring(value), want))
     end
   end
 end

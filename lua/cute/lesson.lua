@@ -109,7 +109,8 @@ end
 
 -- N(0,1), or small integers where there are only integers.
 local function fill(b, seed)
-  if b.dtype.is_integer then return b:fill_int(seed, -8, 7) end
+  local least = b.dtype.signed and -8 or 0
+  if b.dtype.is_integer then return b:fill_int(seed, least, 7) end
   return b:fill_normal(seed)
 end
 

@@ -432,11 +432,35 @@ local function call_key(what)
   return what .. (info and info.source .. ":" .. info.currentline or "?")
 end
 
+-- What a function of cute.when and cute.loop returns goes nowhere, and its
+-- return skips nothing but its own rest.
+local function run_body(what, f)
+  if select("#", f()) > 0 then
+    core.fail("bad-argument", ("%s: the function returned a value, which "
+      .. "nothing takes\n  assign it to a local of the kernel: locals come "
+      .. "out of it"):format(what))
+  end
+end
+
+local function check_idle(what, f, g)
+  local idle, other = bytecode.idle(f), "empty"
+  if g then other = bytecode.idle(g) end
+  if idle == "return" or other == "return" then
+    core.fail("bad-argument", ("%s: a function with nothing but `return` "
+      .. "leaves only itself, not the kernel\n  put what these threads should "
+      .. "not do into a function: cute.when(~condition, function() ... end)")
+      :format(what))
+  elseif idle and other and what == "cute.when" then
+    core.fail("bad-argument", "cute.when: the function is empty: nothing "
+      .. "depends on the condition")
+  end
+end
+
 -- Runs one branch; notes what each slot holds at its end.
 local function branch(region, f, field)
   for _, slot in ipairs(region.view.slots) do set(slot, 1, slot.init) end
   core.hook(true)
-  if f then f() end
+  if f then run_body("cute.when", f) end
   core.hook(false)
   region:check_depth()
   for _, slot in ipairs(region.view.slots) do
@@ -553,6 +577,7 @@ function trace.when(cond, f, g)
         core.fail("type-mismatch", ("cute.when: the condition is %s, not a "
           .. "boolean"):format(tostring(core.dtype_of(cond))))
       end
+      check_idle("cute.when", f, g)
       trace_when(cond, f, g)
       return
     end
@@ -562,7 +587,9 @@ function trace.when(cond, f, g)
     core.fail("bad-argument", "cute.when: the condition is "
       .. core.typename(cond) .. ", not a boolean")
   end
-  if cond then f() elseif g then g() end
+  if core.tracing() then check_idle("cute.when", f, g) end
+  local taken = cond and f or not cond and g
+  if taken then run_body("cute.when", taken) end
 end
 
 local function condition(c)
@@ -581,6 +608,7 @@ function trace.loop(cond, body)
     while cond() do body() end
     return
   end
+  check_idle("cute.loop", body)
   local region <close> = new_region("cute.loop", call_key "loop ",
                                     collect(nil, {cond, body}))
   region:start(1)
@@ -590,7 +618,7 @@ function trace.loop(cond, body)
     core.open_loop()
     region:enter(1)
     core.break_unless(condition(cond()))
-    body()
+    run_body("cute.loop", body)
   until not region:again(1)
   region:leave(1)
 end

@@ -244,7 +244,7 @@ describe("the prompt on a terminal", function()
 
   it("needs no terminal database", function()
     local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"x = 5\3", "\r\n> "},
-      {"while true do end\n", "end\r\n"}, {"\3", "\r\n> "},
+      {"print 'on' while true do end\n", "\non\r\n"}, {"\3", "\r\n> "},
       {"f = {\n", ">> "}, {"\3", "\r\n> "}, {"x, f\n", "nil\tnil\r\n> "},
       {"\4", ""}},
       {TERM = "no-such-terminal"})

@@ -29,7 +29,7 @@ local FREE = {
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles"}
 -- Types whose methods only lua/cute calls.
-local PRIMITIVE = {["cute.fn"] = true}
+local PRIMITIVE = {["cute.editor"] = true, ["cute.fn"] = true}
 
 -- Functions of a table that users see, and have no signature.
 local function unsigned(what, t, list)
@@ -227,7 +227,6 @@ end
 
 local function check(f, bad)
   for _, args in ipairs(calls(f)) do
-    if os.getenv "WV" then io.stderr:write(text(f, args), "\n") end
     local ok, message = quiet(f.f, table.unpack(args, 1, args.n))
     local most, least, free = count(f.signature)
     if f.name:find ":" then most, least = most + 1, least + 1 end

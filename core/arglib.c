@@ -616,6 +616,79 @@ const char *face_optstr(lua_State *L, int idx, const char *otherwise) {
   return lua_isnoneornil(L, idx) ? otherwise : face_checkstr(L, idx);
 }
 
+// ---- what types have not ----
+
+// Events, and what is written for them.
+static const char *const signs[][2] = {
+  {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
+  {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
+  {"__bor", "|"}, {"__bxor", "~"}, {"__shl", "<<"}, {"__shr", ">>"},
+  {"__concat", ".."}, {"__lt", "<"}, {"__le", "<="},
+  {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
+enum { BINARY = 15 };  // of them
+
+// Upvalue 1: the sign's place. What the other operand knows to do is done.
+static int no_operator(lua_State *L) {
+  int k = (int)lua_tointeger(L, lua_upvalueindex(1));
+  luaL_checkstack(L, 8, "operands");
+  if (k < BINARY && lua_type(L, 2) != LUA_TSTRING &&
+      luaL_getmetafield(L, 2, signs[k][0]) != LUA_TNIL) {
+    if (lua_tocfunction(L, -1) != no_operator) {
+      lua_insert(L, 1);
+      lua_call(L, 2, 1);
+      return 1;
+    }
+    lua_pop(L, 1);
+  }
+  if (!signs[k][1])
+    face_error(L, ERR_ARG, "%s was called like a function", face_show(L, 1));
+  if (k >= BINARY)
+    face_error(L, ERR_ARG, "'%s' of %s has no meaning", signs[k][1],
+               face_show(L, 1));
+  const char *a = face_show(L, 1), *b = face_show(L, 2);
+  face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
+}
+
+void face_nofield(lua_State *L) {
+  face_error(L, ERR_NAME, "a %s has no field %s", face_typename(L, 1),
+             lua_type(L, 2) == LUA_TSTRING
+               ? lua_pushfstring(L, "'%s'", lua_tostring(L, 2))
+               : face_show(L, 2));
+}
+
+// __index of a metatable that is the index of its objects.
+static int no_method(lua_State *L) {
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, 1);
+  const char *name = lua_tostring(L, -1), *dot = name ? strchr(name, '.') : "";
+  const char *k = luaL_tolstring(L, 2, NULL);
+  if (!name || strncmp(k, "__", 2) == 0) return 0;
+  face_error(L, ERR_NAME, "a %s has no field '%s'", dot ? dot + 1 : name, k);
+}
+
+void face_complete(lua_State *L) {
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, -2);
+  const char *name = lua_tostring(L, -1);  // Lua knows a tuple's length
+  bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
+  lua_pop(L, 1);
+  for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {
+    if (no_len && strcmp(signs[k][0], "__len") == 0) continue;
+    lua_pushstring(L, signs[k][0]);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+      lua_pushstring(L, signs[k][0]);
+      lua_pushinteger(L, (lua_Integer)k);
+      lua_pushcclosure(L, no_operator, 1);
+      lua_rawset(L, -4);
+    }
+    lua_pop(L, 1);
+  }
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, no_method);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
 // ---- opening ----
 
 void arglib_open(lua_State *L) {

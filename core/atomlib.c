@@ -600,7 +600,7 @@ static int box_index(lua_State *L) {
   if (!b) b = check_box(L, 1);
   bool found = b->kind == BOX_MMA ? mma_field(cx, L, b, k)
                                   : copy_field(cx, L, b, k);
-  if (!found) lua_pushnil(L);
+  if (!found) face_nofield(L);
   return 1;
 }
 

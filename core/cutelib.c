@@ -73,6 +73,7 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");
   }
+  face_complete(L);
 }
 
 // ---- errors ----
@@ -285,7 +286,7 @@ static int dtype_index(lua_State *L) {
   else if (strcmp(k, "signed") == 0)
     lua_pushboolean(L, dtype_class(t) == 'I' || dtype_class(t) == 'F');
   else
-    lua_pushnil(L);
+    face_nofield(L);
   return 1;
 }
 
@@ -387,6 +388,12 @@ int luaopen_cute_core(lua_State *L) {
   cutelib_open(L);
   filelib_open(L);
   layoutlib_open(L);
+  static const char *const types[] = {MT_LAYOUT, MT_CONST};
+  for (int i = 0; i < 2; i++) {
+    luaL_getmetatable(L, types[i]);
+    face_complete(L);
+    lua_pop(L, 1);
+  }
   tensorlib_open(L);
   vallib_open(L);
   mathlib_open(L);

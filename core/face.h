@@ -55,6 +55,12 @@ int face_previous(lua_State *L);
 // are also reachable through __index unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 
+// Operators that the type whose metatable is on top lacks, and fields, become
+// errors that say so (face_newtype does it).
+void face_complete(lua_State *L);
+// The same of field 2 of object 1, for types with an __index of their own.
+_Noreturn void face_nofield(lua_State *L);
+
 // Raises "file:line: msg [kind]" with the position of the innermost Lua
 // function that is not cutelua's own (lua/cute, "=[cute...]"). A message may
 // have further lines; the kind goes behind the first.

@@ -221,7 +221,7 @@ static int devbuf_index(lua_State *L) {
   } else if (strcmp(k, "closed") == 0) {
     lua_pushboolean(L, !devbuf_open(b));
   } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
-    lua_pushnil(L);
+    face_nofield(L);
   }
   return 1;
 }

@@ -651,7 +651,7 @@ static int const_index(lua_State *L) {
     for (int i = 0; i < 6; i++)
       if (strcmp(k, names[i]) == 0) lua_pushinteger(L, v[i % 3]);
   }
-  return 1;
+  return lua_isnil(L, -1) ? (face_nofield(L), 0) : 1;
 }
 
 // 3 * E(0), E(0) * 3

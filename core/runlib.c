@@ -150,7 +150,7 @@ static int buffer_index(lua_State *L) {
   } else if (strcmp(k, "closed") == 0) {
     lua_pushboolean(L, b->closed);
   } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
-    lua_pushnil(L);
+    face_nofield(L);
   }
   return 1;
 }

@@ -275,3 +275,106 @@ describe("every public function", function()
     end
   end
 end)
+
+describe("every type", function()
+  local types = {}
+  for name, mt in pairs(debug.getregistry()) do
+    if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
+      and rawget(mt, "__name") == name then types[#types + 1] = name end
+  end
+  table.sort(types)
+
+  local OPERATORS = {add = "+", sub = "-", mul = "*", div = "/", idiv = "//",
+    mod = "%", pow = "^", band = "&", bor = "|", bxor = "~", shl = "<<",
+    shr = ">>", concat = "..", lt = "<", le = "<=", call = "()"}
+
+  for _, name in ipairs(types) do
+    it("answers to every operator: " .. name, function()
+      local mt = debug.getregistry()[name]
+      for event in pairs(OPERATORS) do
+        assert.is_function(rawget(mt, "__" .. event), event)
+      end
+    end)
+  end
+
+  local function operations()
+    local list = {}
+    for event, sign in pairs(OPERATORS) do
+      local code = event == "call" and "return a()"
+        or ("return a %s b"):format(sign)
+      list[event] = load("local a, b = ...; " .. code, "=words_spec")
+    end
+    list.field = load("return (...).nosuch", "=words_spec")
+    list.method = load("return (...):nosuch()", "=words_spec")
+    list.length = load("return #...", "=words_spec")
+    return list
+  end
+
+  it("says so when an operator or a field means nothing", function()
+    local T = cute.zeros({4, 2}, cute.f32)
+    local values = {cute.layout "(4,2):(1,4)", T, T.iterator, cute.f32,
+      cute.buffer("f32", 4), cute.make_swizzle(1, 0, 1),
+      cute.make_copy_atom("UniversalCopy", cute.f32),
+      cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN",
+      cute.kernel("k", function() end)()}
+    local partners = {5, "x", {}, values[1], values[2]}
+    for _, v in ipairs(values) do
+      for event, f in pairs(operations()) do
+        for _, w in ipairs(partners) do
+          local ok, message = pcall(f, v, w)
+          if not ok and type(v) == "userdata" then
+            assert.is_nil(message:find "attempt to", event .. ": " .. message)
+            assert.truthy(message:match "^[^\n]* %[[%l-]+%]", message)
+          end
+        end
+      end
+    end
+  end)
+end)
+
+describe("what is easily mistaken", function()
+  local function says(want, f, ...)
+    local ok, message = pcall(f, ...)
+    assert.is_false(ok)
+    assert.equal(want, message:match ":%d+: ([^\n]*)")
+  end
+
+  it("is told by the name that was written", function()
+    local k = cute.kernel("k", function(_) end)
+    local T = cute.zeros({4}, cute.f32)
+    says("bad argument #1 to 'cute.size' (integer or tuple expected, got no "
+      .. "value) [bad-argument]", cute.size)
+    says("bad argument #1 to 'cute.print_layout' (layout or tensor expected, "
+      .. "got {8, 4}) [bad-argument]", cute.print_layout, {8, 4})
+    says("bad argument #1 to 'gpu.open' (integer expected, got \"x\") "
+      .. "[bad-argument]", cute.gpu.open, "x")
+    says("bad argument #3 to 'cute.arch.bfi' (integer or traced value "
+      .. "expected, got \"x\") [bad-argument]", cute.arch.bfi, 1, 2, "x", 3)
+    says("a call has no 'lanch' (did you mean launch?) [unknown-name]",
+      function() k(1):lanch {} end)
+    says("bad argument #2 to 'tensor:fill' (at most 1 expected, got 2) "
+      .. "[bad-argument]", function() T:fill(1, 2) end)
+    says("'tensor:fill' was called on 5 (tensor expected) [bad-argument]",
+      T.fill, 5, 1)
+    says("bad argument #1 to 'layout:coalesce' (integer or tuple expected, "
+      .. "got \"x\") [bad-argument]",
+      function() cute.layout "8:1":coalesce "x" end)
+    says("tensor ptr[f32,host] o 1:0 - 5 has no meaning [bad-argument]",
+      function() return T.iterator - 5 end)
+    says("bad argument #2 to 'npy.write' (table expected, got 5) "
+      .. "[bad-argument]", cute.npy.write, "x", 5)
+  end)
+
+  it("shows values in a line, shortened, without escapes", function()
+    assert.equal([["a\10\27[1m"]], core.show "a\n\27[1m")
+    assert.equal("{1, {2, \"x\"}}", core.show {1, {2, "x"}})
+    assert.equal("{block = 3}", core.show {block = 3})
+    assert.equal("layout (4,2):(1,4)", core.show(cute.layout "(4,2):(1,4)"))
+    assert.is_true(#core.show(("x"):rep(1000)) < 80)
+    assert.is_true(#core.show(setmetatable({}, {__tostring = function()
+      return ("y"):rep(1000) end})) < 80)
+    local loop = {}
+    loop[1] = loop
+    assert.equal("{{{{{...}}}}}", core.show(loop))
+  end)
+end)

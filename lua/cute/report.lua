@@ -21,26 +21,17 @@ report.world = {
   ["out-of-memory"] = true,
 }
 
---- One suggestion a kind.
+--- One suggestion a kind, where one fits all that it is told of.
 report.suggestions = {
-  ["bad-argument"] = "print the value to see what it is",
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
   ["inadmissible"] = "print both operands, or run the call in "
     .. "cute.explain(function() ... end)",
-  ["overflow"] = "the product of extents and strides must stay below 2^63",
-  ["limit"] = "split the work, or use a smaller tile or rank",
-  ["unknown-name"] = "look for the spelling in docs/, names are CuTe's own",
-  ["type-mismatch"] = "convert with x:to(cute.f32), or choose the atom "
-    .. "for these types",
-  ["shape-mismatch"] = "print both shapes; a tile must divide what it tiles",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "
     .. "vector starts on its own size",
   ["smem-budget"] = "use fewer stages or a smaller tile",
   ["register-index"] = "index fragments with loop numbers of a plain "
     .. "`for i = 0, n do`, which unrolls",
   ["wrong-arch"] = "choose another atom, or another --arch",
-  ["needs-static"] = "take the extent from a static layout, or leave "
-    .. "mark_layout_dynamic away",
   ["traced-in-lua"] = "use the cute function: a:lt(b), cute.when(cond, f), "
     .. "cute.range(n), cute.min(a, b)",
   ["unused-boolean"] = "Lua's `if` cannot test a traced value: use "
@@ -58,7 +49,6 @@ report.suggestions = {
   ["foreign-value"] = "pass it as an argument of the kernel",
   ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
   ["inside-kernel"] = "do it before the kernel and use the result inside",
-  ["bad-launch"] = "block = {mma:size()} and grid = tiles of the output",
   ["closed"] = "use it before its close() or the end of its block",
   ["kernel-fault"] = "--traceback shows all that is known of each",
   ["internal"] = "please report this with the script",

@@ -48,7 +48,7 @@ local function launcher(x)
 end
 
 local function on_simulator(x)
-  return type(x) ~= "function" and x.device and x.device.kind == "sim"
+  return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
 local function time_on_gpu(x, opts)

@@ -70,10 +70,13 @@ local function prototype(r)
   return p
 end
 
--- The prototype of a Lua function; nil where it cannot be read.
-local function read(f)
+-- The prototype of a Lua function; nil where it cannot be read, or is of more
+-- than `most` bytes.
+local function read(f, most)
   local ok, dump = pcall(string.dump, f, true)
-  if not ok or dump:sub(1, #HEADER) ~= HEADER then return nil end
+  if not ok or dump:sub(1, #HEADER) ~= HEADER or most and #dump > most then
+    return nil
+  end
   local p
   ok, p = pcall(prototype, {dump, at = #HEADER + 2})
   return ok and p or nil
@@ -103,7 +106,7 @@ end
 --- Is a function's body nothing at all, "empty", or no more than a "return"?
 ---@return string?
 function bytecode.idle(f)
-  local p, n = read(f), 0
+  local p, n = read(f, 128), 0  -- one that does anything is longer
   if not p then return nil end
   for op, _, b in instructions(p) do
     if op == OP.RETURN0 or op == OP.RETURN and b == 1 then n = n + 1

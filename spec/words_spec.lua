@@ -280,7 +280,9 @@ describe("every type", function()
   local types = {}
   for name, mt in pairs(debug.getregistry()) do
     if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
-      and rawget(mt, "__name") == name then types[#types + 1] = name end
+      and rawget(mt, "__name") == name and not PRIMITIVE[name] then
+      types[#types + 1] = name
+    end
   end
   table.sort(types)
 

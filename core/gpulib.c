@@ -544,9 +544,10 @@ static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
 
 static int field_extent(lua_State *L, const char *name) {
   lua_getfield(L, 2, name);
-  lua_Integer v = lua_tointeger(L, -1);
+  lua_Integer v = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
   if (v < 1 || v > INT32_MAX)
-    face_error(L, ERR_ARG, "%s is not a positive integer", name);
+    face_error(L, ERR_ARG, "%s = %s: a positive integer is needed", name,
+               face_show(L, -1));
   lua_pop(L, 1);
   return (int)v;
 }

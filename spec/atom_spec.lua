@@ -203,6 +203,14 @@ describe("MMA atoms", function()
   end)
 end)
 
+-- x as an element of a type: integers wrap into its range.
+local function element(dtype, x)
+  if dtype.is_float then return x end
+  local n = 1 << dtype.bits
+  local least = tostring(dtype):find "^i" and -n // 2 or 0
+  return least + (math.floor(x * 40) - least) % n
+end
+
 -- D of one tile of normally distributed values, as a list.
 local function random_tile(atom, device)
   local seed = 1
@@ -215,7 +223,7 @@ local function random_tile(atom, device)
     for j = 0, cute.size(t[i]) - 1 do
       local x = math.sqrt(-2 * math.log(uniform())) *
                 math.cos(2 * math.pi * uniform())
-      t[i][j] = t[i].dtype.is_float and x or x * 40 // 1
+      t[i][j] = element(t[i].dtype, x)
     end
   end
   call:launch {grid = 1, block = 32, device = device}

@@ -83,6 +83,16 @@ local function must(value, message)
   return value
 end
 
+-- Entry i of what is timed: can it be launched?
+local function check_launchable(what, i, x)
+  local ok = type(x) == "function"
+    or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
+  if not ok then
+    core.fail("bad-argument", ("%s: entry %d is %s: a function or an object "
+      .. "with launch is needed"):format(what, i, core.show(x)))
+  end
+end
+
 -- n launches of a contestant: an object with launch (and launch_n), or a
 -- function called once a launch.
 local function runner(c)
@@ -238,6 +248,9 @@ end
 ---@return string|nil message
 function gpu.bench(list, opts)
   opts = opts or {}
+  for i, c in ipairs(list) do
+    check_launchable("gpu.bench", i, type(c) == "table" and c.launch or c)
+  end
   local dev, message = core.gpu_open(opts.ordinal)
   if not dev then return nil, message end
   return bench(dev, list, opts)
@@ -253,7 +266,6 @@ local function best(dev, list, opts)
     local t = timer:time(run, n) / n
     if not least or t < least then at, least = i, t end
   end
-  if not at then core.fail("bad-argument", "nothing to choose from") end
   return list[at], at, least
 end
 
@@ -265,6 +277,13 @@ end
 ---@return number|nil milliseconds
 function gpu.best(list, opts)
   opts = opts or {}
+  if #list == 0 then
+    core.fail("bad-argument", "gpu.best: nothing to choose from: the list is "
+      .. "empty")
+  end
+  for i, object in ipairs(list) do
+    check_launchable("gpu.best", i, object)
+  end
   local dev, message = core.gpu_open(opts.ordinal)
   if not dev then return nil, message end
   return best(dev, list, opts)

@@ -326,6 +326,13 @@ static int fn_close(lua_State *L) {
   return 0;
 }
 
+// f:usable(): neither closed nor lost with its context.
+static int fn_usable(lua_State *L) {
+  const GpuFn *f = check_kernel(L, 1);
+  lua_pushboolean(L, gpu_usable(f->gpu, f->epoch, f->closed, "kernel", NULL));
+  return 1;
+}
+
 // f:attributes(): what the driver says of it.
 static int fn_attributes(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
@@ -700,8 +707,8 @@ void gpulib_open(lua_State *L) {
     {"__gc", event_close}, {"__close", event_close}, {NULL, NULL}};
   static const luaL_Reg fn[] = {
     {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
-    {"close()", fn_close}, {"__gc", fn_close}, {"__close", fn_close},
-    {NULL, NULL}};
+    {"usable()", fn_usable}, {"close()", fn_close}, {"__gc", fn_close},
+    {"__close", fn_close}, {NULL, NULL}};
   static const luaL_Reg launch[] = {
     {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n},
     {NULL, NULL}};

@@ -379,6 +379,15 @@ describe("a launch through a driver that fails", function()
                  "upload 8"}, calls)
   end)
 
+  it("loads a kernel once, however often it is launched", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      for _ = 1, 3 do add(X):launch(opts) end
+      print "launched"]], nil, {FAKE_FAIL = "cuModuleLoadData 2"})
+    assert.equal("", err)
+    assert.equal("launched\n", out)
+  end)
+
   it("sees that views of the GPU's memory overlap", function()
     local out, err = run(KERNEL .. [[
       local low = cute.make_tensor(X.iterator, cute.make_layout {16})

@@ -355,13 +355,23 @@ local function launch_gpu_copies(p, dev)
   return args, copies
 end
 
-local function prepare_gpu(p)
-  local compiled, message = p.program:compile()
+-- The program's kernel on a GPU, loaded once: its module stays until the
+-- program goes, or the context is lost.
+local function load_gpu(program, dev)
+  local compiled, message = program:compile()
   if not compiled then return nil, message end
+  compiled.loaded = compiled.loaded or {}
+  local f = compiled.loaded[dev]
+  if f and f:usable() then return f end
+  f, message = dev:load(compiled.cubin, select(3, program:cuda()),
+                        #program.signature)
+  compiled.loaded[dev] = f
+  return f, message
+end
+
+local function prepare_gpu(p)
   local dev = p.device.dev
-  local f
-  f, message = dev:load(compiled.cubin, select(3, p.program:cuda()),
-                        #p.program.signature)
+  local f, message = load_gpu(p.program, dev)
   if not f then return nil, message end
   local args, copies = launch_gpu_copies(p, dev)
   if not args then return nil, copies end

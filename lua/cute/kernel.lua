@@ -381,9 +381,9 @@ local function prepare_gpu(p)
   if not run then return nil, message end
   p.run, p.copies = run, copies
   if not next(copies) then  -- the usual case: one call
-    local launch = run.launch
+    local launch, faults = run.launch, p.faults
     p.launch = function(_, opts)
-      if opts or p.faults then return Prepared.launch(p, opts) end
+      if opts or faults then return Prepared.launch(p, opts) end
       return launch(run)
     end
   end

@@ -39,13 +39,21 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// Waits for a key; false after Ctrl-C.
-static bool editor_wait(Editor *e) {
+static void hold_interrupt(sigset_t *old) {
+  sigset_t block;
+  sigemptyset(&block);
+  sigaddset(&block, SIGINT);
+  sigprocmask(SIG_BLOCK, &block, old);
+}
+
+// Waits for a key, with the signals of `mask` blocked; false after Ctrl-C.
+// SIGINT is blocked outside, so that none comes between looking and waiting.
+static bool wait_key(const sigset_t *mask) {
   for (;;) {
     fd_set in;
     FD_ZERO(&in);
     FD_SET(STDIN_FILENO, &in);
-    int n = pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &e->mask);
+    int n = pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, mask);
     if (signals_asked) return false;
     if (n > 0 || errno != EINTR) return true;
   }
@@ -59,7 +67,7 @@ static int editor_getc(EditLine *el, wchar_t *out) {
   memset(&st, 0, sizeof st);
   for (;;) {
     char c;
-    if (!editor_wait(e)) return -1;
+    if (!wait_key(&e->mask)) return -1;
     ssize_t n = read(STDIN_FILENO, &c, 1);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return (int)n;
@@ -97,10 +105,7 @@ static int editor_read(lua_State *L) {
   free(e->prompt);
   e->prompt = copy;
   stop_answered();
-  sigset_t block;
-  sigemptyset(&block);
-  sigaddset(&block, SIGINT);
-  sigprocmask(SIG_BLOCK, &block, &e->mask);
+  hold_interrupt(&e->mask);
   el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
   int n = 0;
   const char *s = el_gets(e->el, &n);
@@ -172,11 +177,21 @@ static int sys_editor(lua_State *L) {
 
 // ---- the rest ----
 
-// watch(): outside of sys.call Ctrl-C only interrupts what waits.
-static int sys_watch(lua_State *L) {
-  (void)L;
+// ask(prompt): a terminal without an editor; true when there is a line to
+// read, false after Ctrl-C.
+static int sys_ask(lua_State *L) {
+  const char *prompt = luaL_checkstring(L, 1);
+  sigset_t mask;
   stop_watch();
-  return 0;
+  stop_answered();
+  hold_interrupt(&mask);
+  fputs(prompt, stdout);
+  fflush(stdout);
+  bool ready = wait_key(&mask);
+  sigprocmask(SIG_SETMASK, &mask, NULL);
+  stop_answered();
+  lua_pushboolean(L, ready);
+  return 1;
 }
 
 static int sys_isatty(lua_State *L) {
@@ -227,8 +242,7 @@ int luaopen_cute_sys(lua_State *L) {
     {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"call", stop_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
-    {"watch", sys_watch},
-    {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
+    {"ask", sys_ask}, {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);
   luaL_newmetatable(L, MT_EDITOR);

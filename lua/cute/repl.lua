@@ -327,14 +327,9 @@ function repl:loop(read, remember)
   end
 end
 
-local function plain_reader(prompts)
+local function plain_reader(terminal)
   return function(prompt)
-    if prompts then
-      io.write(prompt)
-      io.flush()
-    end
-    local line, why = io.read()
-    if line or not (prompts and why) then return line end
+    if not terminal or sys.ask(prompt) then return io.read() end
     print()
     return false  -- Ctrl-C
   end
@@ -353,7 +348,6 @@ function repl:run()
       :format(sys.version, _VERSION))
   end
   if not editor then
-    if terminal then sys.watch() end
     self:loop(plain_reader(terminal), function() end)
     if terminal then print() end
     return not terminal and self.failed and 1 or 0

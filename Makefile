@@ -11,12 +11,12 @@ EDIT_LIB ?= -l:libedit.a -l:libbsd.a -l:libmd.a -l:libtinfo.a
 STRIP   ?= -Wl,-s
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes
 WARN    += $(if $(WERROR),-Werror)
-CSTD    := -std=c11 -fvisibility=hidden -fPIC -I$(LUA_INC) $(DEFS)
+CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(LUA_INC) $(DEFS)
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.
-PROGRAM := core/main.c core/replib.c
-CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*.c)))
+PROGRAM := core/bind/main.c core/bind/replib.c
+CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
@@ -27,10 +27,10 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua
 
 # Most of a simulated GEMM is these loops, and where they happen to begin is
 # worth 5 % of it.
-$(BUILD)/simtile.o $(BUILD)/simtile16.o $(BUILD)/simtensor.o: \
+$(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/%.o: core/%.c Makefile
-	@mkdir -p $(BUILD)
+	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
 # Changes when a file came or went, which no date shows.
@@ -42,8 +42,8 @@ $(BUILD)/files: FORCE
 $(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
 	$(LUA) tools/embed.lua $@ $(LUA_SRC)
 
-$(BUILD)/embed.o: $(BUILD)/embed.c core/program.h
-	$(CC) $(CSTD) $(CFLAGS) $(WARN) -Icore -c $< -o $@
+$(BUILD)/embed.o: $(BUILD)/embed.c core/bind/program.h
+	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
 
 $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	@mkdir -p $(BUILD)/cute

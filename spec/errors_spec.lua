@@ -72,7 +72,7 @@ end
 local has_nvrtc = cute.jit.version() ~= nil
 
 describe("docs/errors.md", function()
-  for _, s in ipairs(sections("core/sim.h", '\n%s+SK%([%w_]+, "([^"]+)"',
+  for _, s in ipairs(sections("core/sim/sim.h", '\n%s+SK%([%w_]+, "([^"]+)"',
                               "###")) do
     it("a report, wrong: " .. s.kind, function()
       local text = assert(run_lua(s.wrong[2], s.kind), "no fault")
@@ -83,7 +83,7 @@ describe("docs/errors.md", function()
     end)
   end
 
-  for _, s in ipairs(sections("core/errors.h", '\nERR%([%w_]+, "([^"]+)"',
+  for _, s in ipairs(sections("core/base/errors.h", '\nERR%([%w_]+, "([^"]+)"',
                               "##")) do
     local skip = NOT_RUN[s.kind] or not has_nvrtc and s.kind == "compile-failed"
       or s.kind == "no-gpu" and cute.device "gpu" and "there is one"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cudaapi.h"
+#include "gpu/cudaapi.h"
 
 typedef struct Handle {
   struct Handle *next;

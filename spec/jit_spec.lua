@@ -185,20 +185,20 @@ describe("our CUDA declarations", function()
     "#include <cublas_v2.h>\n#include <cublasLt.h>\n#define CUTE_TOOLKIT\n"
   local present = support.read(include .. "/cuda.h") and
     support.read(include .. "/cublasLt.h") and
-    support.read "core/cudaapi.h" and true
+    support.read "core/gpu/cudaapi.h" and true
 
   local function needs_headers(name, f)
     if present then it(name, f) else pending(name .. " (needs headers)") end
   end
 
   needs_headers("agree with the toolkit's headers", function()
-    local ok, err = compiles(headers .. '#include "cudaapi.h"\n')
+    local ok, err = compiles(headers .. '#include "gpu/cudaapi.h"\n')
     assert.equal("", err)
     assert.truthy(ok)
   end)
 
   needs_headers("would be caught when they do not", function()
-    local text = support.read "core/cudaapi.h"
+    local text = support.read "core/gpu/cudaapi.h"
     local function with(from, to)
       local at, last = text:find(from, 1, true)
       assert.truthy(at)

@@ -4,7 +4,7 @@
 // What is accepted is checked by evaluation where that is cheap.
 //
 // Built and run by spec/fuzz/layout.lua (`make fuzz`).
-#include "layinner.h"
+#include "layout/inside.h"
 
 #include <setjmp.h>
 #include <stdio.h>

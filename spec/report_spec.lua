@@ -159,7 +159,7 @@ unexpected symbol near '='
     ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true}
 
   it("has a suggestion or a plain sentence for every kind", function()
-    local text = support.read "core/errors.h"
+    local text = support.read "core/base/errors.h"
     local n = 0
     for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
       n = n + 1
@@ -178,7 +178,7 @@ end)
 
 describe("docs/errors.md", function()
   it("lists every kind with a wrong and a mended example", function()
-    local text = support.read "core/errors.h"
+    local text = support.read "core/base/errors.h"
     local docs = support.read "docs/errors.md"
     for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
       local _, at = docs:find("\n## " .. kind .. "\n", 1, true)

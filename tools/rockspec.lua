@@ -12,8 +12,8 @@ end
 
 local function module_list()
   local out = {"  modules = {", '    ["cute.core"] = {', "      sources = {"}
-  for _, path in ipairs(list "core/*.c") do
-    if path ~= "core/main.c" and path ~= "core/replib.c" then
+  for _, path in ipairs(list "core/*/*.c") do
+    if path ~= "core/bind/main.c" and path ~= "core/bind/replib.c" then
       out[#out + 1] = ('        "%s",'):format(path)
     end
   end

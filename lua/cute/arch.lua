@@ -5,7 +5,7 @@ local core = require "cute.core"
 
 local arch = {}
 
--- Places of core/ir.h's SReg.
+-- Places of core/ir/ir.h's SReg.
 local TID, CTAID, NTID, NCTAID = 0, 3, 6, 9
 local LANE, WARP, SMID = 12, 13, 14
 

@@ -5,7 +5,7 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The instructions that matter here; core/trace.h has the same numbers.
+-- The instructions that matter here; core/bind/trace.h has the same numbers.
 local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
             RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
             GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15}

@@ -9,8 +9,8 @@ local namespace = require "cute.namespace"
 
 local cute = {version = core.version}
 
--- What has a signature is for users (see core/arglib.c), and so are types and
--- constants; the rest are primitives for lua/cute/*.lua.
+-- What has a signature is for users (see core/bind/arglib.c), and so are types
+-- and constants; the rest are primitives for lua/cute/*.lua.
 for name, v in pairs(core) do
   if type(v) == "userdata" or type(v) == "function" and core.signature(v) then
     cute[name] = v

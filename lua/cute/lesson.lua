@@ -195,7 +195,7 @@ end
 
 -- What sums are kept in, and the unit of one rounding in them. Tensor cores
 -- cut each of the k products of an instruction, and what it adds them to, at
--- F bits below the largest, and then the sum at 23 bits (core/simmma.h): in
+-- F bits below the largest, and then the sum at 23 bits (core/sim/mma.h): in
 -- units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k a product. F is 23 on Volta
 -- (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on Hopper (k = 4: 1.125), 13 for
 -- 8-bit floats on Ada. An FMA rounds by 1. The f64 sums compared with round
@@ -253,7 +253,7 @@ local function most_error(rung, p)
 end
 
 --- Is C what it should be? Every element within what rounding explains
--- (core/gemmcheck.h), and all of them together within the rung's tolerance.
+-- (core/base/gemmcheck.h), and all together within the rung's tolerance.
 ---@param dev? table a GPU whose cuBLAS may multiply what is too much for a CPU
 ---@return boolean ok
 ---@return table verdict of core.gemm_check; .most, the norm's tolerance

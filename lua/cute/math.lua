@@ -1,6 +1,6 @@
 --- Functions of numbers, traced scalars and vectors alike that are not
--- core/mathlib.c's: the arithmetic by name, classes of floats, powers, and a
--- divisor that is used many times.
+-- core/bind/mathlib.c's: the arithmetic by name, classes of floats, powers,
+-- and a divisor that is used many times.
 local sign = require "cute.sign"
 local core = require "cute.core"
 

@@ -17,7 +17,7 @@ local core = require "cute.core"
 local memory = {}
 
 ---------------------------------------------------------------------------
--- Hints: the fields of core/intrin.h
+-- Hints: the fields of core/ir/intrin.h
 ---------------------------------------------------------------------------
 
 local COP = {ca = 1, cg = 2, cs = 3, lu = 4, cv = 5, wb = 6, wt = 7}

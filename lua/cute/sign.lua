@@ -12,7 +12,7 @@
 -- types are Lua's, those of cute.core's typename, classes (see sign.class) and
 -- `integer`, with `|` between them. Every function of the table has to be
 -- there. Each is put behind a check, and errors below it are told as its own
--- (core/arglib.c).
+-- (core/bind/arglib.c).
 local core = require "cute.core"
 
 local sign = {}

@@ -21,7 +21,7 @@ local trace = {}
 local MAX_PASSES = 24
 local MAX_FIELDS = 4000  -- table fields watched per loop
 
--- What is kept while a kernel is traced: see TRACE_STATE in core/trace.h.
+-- What is kept while a kernel is traced: see TRACE_STATE in core/bind/trace.h.
 -- memo: what loops at a source position carried before, so that the passes of
 -- an outer loop do not repeat those of an inner one.
 local state

@@ -21,7 +21,7 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
-local MAX_DEPTH = 32  -- as core/layout.h
+local MAX_DEPTH = 32  -- as core/layout/layout.h
 
 local function leaves(f, depth, t, ...)
   if type(t) ~= "table" then return f(t, ...) end

@@ -1,0 +1,552 @@
+// The list of all atoms: families expanded by name or by id.
+#include "atoms/inside.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHOICES = 8, NAME = 160, IDS = 65536 };
+
+// ---- patterns of names ----
+
+// The choices a name makes of its pattern: index, text and (for letters) the
+// number of each.
+typedef struct Pick {
+  int n;
+  int which[CHOICES], of[CHOICES];
+  char text[CHOICES][64];
+  char letter[CHOICES];  // 0: none
+  long value[CHOICES];
+} Pick;
+
+static const char TYPE_NAMES[] =
+  "uint8_t|int8_t|uint16_t|int16_t|half_t|bfloat16_t|uint32_t|int32_t|int|"
+  "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
+  "float_e5m2_t|uint4_t|int4_t|uint256_t";
+
+// A choice: "{...}" at p. Its body, without letter, and where it ends.
+typedef struct Choice {
+  char letter;
+  const char *body, *end;  // end: at the '}'
+  long lo, hi, step;       // a range if step > 0
+} Choice;
+
+static Choice choice_at(const char *p) {
+  Choice c = {0};
+  c.end = strchr(p, '}');
+  c.body = p + 1;
+  if (p[1] == 'T' && p[2] == '}') {
+    c.letter = 'T';
+    c.body = TYPE_NAMES;
+  } else if (p[2] == '=') {
+    c.letter = p[1];
+    c.body = p + 3;
+    char *q;
+    long lo = strtol(c.body, &q, 10);
+    if (strncmp(q, "..", 2) == 0) {
+      c.lo = lo;
+      c.hi = strtol(q + 2, &q, 10);
+      c.step = strtol(q + 1, &q, 10);
+    }
+  }
+  return c;
+}
+
+// Alternative i of c: its length, *s at its first character; -1: no more.
+static int choice_alt(const Choice *c, int i, const char **s) {
+  const char *end = c->body == TYPE_NAMES ? c->body + strlen(c->body) : c->end;
+  const char *p = c->body;
+  for (;; i--) {
+    size_t n = strcspn(p, "|}");
+    if (p + n > end) n = (size_t)(end - p);
+    if (i == 0) {
+      *s = p;
+      return (int)n;
+    }
+    if (p + n >= end) return -1;
+    p += n + 1;
+  }
+}
+
+static int choice_count(const Choice *c) {
+  if (c->step) return (int)((c->hi - c->lo) / c->step + 1);
+  const char *s;
+  int n = 1;
+  while (choice_alt(c, n, &s) >= 0) n++;
+  return n;
+}
+
+static long type_bits(const char *s);
+
+static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
+                     int n) {
+  k->which[at] = i;
+  snprintf(k->text[at], sizeof k->text[at], "%.*s", n, s);
+  k->letter[at] = c->letter;
+  if (c->letter == 'T') k->value[at] = type_bits(k->text[at]);
+  else if (c->letter) k->value[at] = strtol(k->text[at], NULL, 10);
+}
+
+// Does s match the pattern? Fills k from choice `at` on.
+static bool match(const char *p, const char *s, Pick *k, int at) {
+  for (; *p && *p != '{'; p++, s++)
+    if (*p != *s) return false;
+  if (!*p) {
+    k->n = at;
+    return *s == '\0';
+  }
+  Choice c = choice_at(p);
+  k->of[at] = choice_count(&c);
+  if (c.step) {
+    char *q;
+    if (*s < '1' || *s > '9') return false;
+    long v = strtol(s, &q, 10);
+    if (v < c.lo || v > c.hi || (v - c.lo) % c.step) return false;
+    pick_set(k, at, &c, (int)((v - c.lo) / c.step), s, (int)(q - s));
+    return match(c.end + 1, q, k, at + 1);
+  }
+  const char *a;
+  for (int i = 0, n; (n = choice_alt(&c, i, &a)) >= 0; i++) {
+    if (strncmp(s, a, (size_t)n) != 0) continue;
+    pick_set(k, at, &c, i, a, n);
+    if (match(c.end + 1, s + n, k, at + 1)) return true;
+  }
+  return false;
+}
+
+// Number of names of a pattern.
+static int pattern_count(const char *p) {
+  int n = 1;
+  for (; (p = strchr(p, '{')) != NULL; p++) {
+    Choice c = choice_at(p);
+    n *= choice_count(&c);
+  }
+  return n;
+}
+
+static int pick_index(const Pick *k) {
+  int i = 0;
+  for (int j = 0; j < k->n; j++) i = i * k->of[j] + k->which[j];
+  return i;
+}
+
+// Name number `index` of the pattern, and its choices.
+static void expand(const char *p, int index, char out[NAME], Pick *k) {
+  int rest = pattern_count(p);
+  size_t n = 0;
+  k->n = 0;
+  for (; *p; p++) {
+    if (*p != '{') {
+      if (n < NAME - 1) out[n++] = *p;
+      continue;
+    }
+    Choice c = choice_at(p);
+    rest /= k->of[k->n] = choice_count(&c);
+    int i = index / rest;
+    index %= rest;
+    char num[24];
+    const char *s = num;
+    int len = c.step ? snprintf(num, sizeof num, "%ld", c.lo + i * c.step)
+                     : choice_alt(&c, i, &s);
+    pick_set(k, k->n++, &c, i, s, len);
+    for (int j = 0; j < len && n < NAME - 1; j++) out[n++] = s[j];
+    p = c.end;
+  }
+  out[n] = '\0';
+}
+
+// ---- element types in names ----
+
+static const struct TypeName {
+  const char *cute, *cpp, *ptx;
+  DType t;
+  int bits;
+} types[] = {
+  {"GC64", "-", "f64", DT_C64, 192}, {"C64", "-", "f64", DT_C64, 128},
+  {"F64", "double", "f64", DT_F64, 64}, {"F32", "float", "f32", DT_F32, 32},
+  {"TF32", "tfloat32_t", "tf32", DT_TF32, 32},
+  {"BF16", "bfloat16_t", "bf16", DT_BF16, 16},
+  {"F16", "half_t", "f16", DT_F16, 16}, {"S32", "int32_t", "s32", DT_I32, 32},
+  {"S32", "int", "s32", DT_I32, 32}, {"U32", "uint32_t", "u32", DT_U32, 32},
+  {"S16", "int16_t", "s16", DT_I16, 16},
+  {"U16", "uint16_t", "u16", DT_U16, 16}, {"S8", "int8_t", "s8", DT_I8, 8},
+  {"U8", "uint8_t", "u8", DT_U8, 8}, {"S4", "int4_t", "s4", DT_I4, 4},
+  {"U4", "uint4_t", "u4", DT_U4, 4}, {"U1", "uint1_t", "b1", DT_B1, 1},
+  {"E4M3", "float_e4m3_t", "e4m3", DT_E4M3, 8},
+  {"E5M2", "float_e5m2_t", "e5m2", DT_E5M2, 8},
+  {"E2M1", "float_e2m1_t", "e2m1", DT_E2M1, 4},
+  {"E2M3", "float_e2m3_t", "e2m3", DT_E2M3, 6},
+  {"E3M2", "float_e3m2_t", "e3m2", DT_E3M2, 6},
+  {"U64", "uint64_t", "u64", DT_U64, 64},
+  {"S64", "int64_t", "s64", DT_I64, 64},
+  {"U128", "uint128_t", "b128", DT_U128, 128},
+  {"U256", "uint256_t", "b256", DT_NONE, 256}};
+enum { NTYPES = sizeof types / sizeof types[0] };
+
+// The type that *s begins with, either spelling; moves *s past it.
+static const struct TypeName *type_read(const char **s) {
+  const struct TypeName *best = NULL;
+  size_t len = 0;
+  *s += strspn(*s, ", ~");
+  for (int i = 0; i < NTYPES; i++) {
+    const char *names[2] = {types[i].cute, types[i].cpp};
+    for (int j = 0; j < 2; j++) {
+      size_t n = strlen(names[j]);
+      if (n > len && strncmp(*s, names[j], n) == 0) best = &types[i], len = n;
+    }
+  }
+  *s += len;
+  return best;
+}
+
+static long type_bits(const char *s) {
+  const struct TypeName *t = type_read(&s);
+  return t ? t->bits : 0;
+}
+
+// ---- rows ----
+
+// Template s with $0.. replaced by choices and [16N], [N/2], [C-1] computed.
+static void fill(const char *s, const Pick *k, char *out, size_t cap) {
+  size_t n = 0;
+  out[0] = '\0';
+  for (; s && *s && n + 1 < cap; s++) {
+    if (*s == '$' && s[1] >= '0' && s[1] <= '9') {
+      n += (size_t)snprintf(out + n, cap - n, "%s", k->text[*++s - '0']);
+    } else if (*s == '[') {
+      char *q;
+      long coef = strtol(s + 1, &q, 10), v = 0;
+      if (q == s + 1) coef = 1;
+      for (int i = 0; i < k->n; i++)
+        if (k->letter[i] == *q) v = k->value[i];
+      v *= coef;
+      if (q[1] == '/') v /= strtol(q + 2, NULL, 10);
+      if (q[1] == '-') v -= strtol(q + 2, NULL, 10);
+      n += (size_t)snprintf(out + n, cap - n, "%ld", v);
+      s = strchr(s, ']');
+    } else {
+      out[n++] = *s;
+      out[n] = '\0';
+    }
+    if (n >= cap) n = cap - 1;
+  }
+}
+
+// One block: a row and its strings.
+typedef struct Block {
+  union { AtomMma mma; AtomCopy copy; } row;
+  size_t used;
+  char text[1200];
+} Block;
+
+static const char *keep(Block *b, const char *s) {
+  size_t n = strlen(s) + 1;
+  if (b->used + n > sizeof b->text) return "";
+  char *at = memcpy(b->text + b->used, s, n);
+  b->used += n;
+  return at;
+}
+
+static const char *keep_filled(Block *b, const char *s, const Pick *k) {
+  char text[256];
+  fill(s, k, text, sizeof text);
+  return s ? keep(b, text) : NULL;
+}
+
+// PTX text of a row whose shape, flags and types are set.
+static const char *row_ptx(Block *b, const char *s,
+                           const struct TypeName *const t[4]) {
+  static const char order[] = "DABC";
+  const AtomMma *r = &b->row.mma;
+  char out[256];
+  size_t n = 0;
+  if (!s) return NULL;
+  for (; *s && n + 24 < sizeof out; s++) {
+    const char *abcd = s[1] ? strchr(order, s[1]) : NULL;
+    if (*s != '$') {
+      out[n++] = *s;
+      continue;
+    }
+    if (*++s == 'S')
+      n += (size_t)snprintf(out + n, 24, "m%dn%dk%d", r->m, r->n, r->k);
+    else if (*s == 's')
+      n += (size_t)snprintf(out + n, 24, "%s",
+                            r->flags & AMF_SAT ? ".satfinite" : "");
+    else if (abcd)
+      n += (size_t)snprintf(out + n, 24, "%s", t[abcd - order]->ptx);
+  }
+  out[n] = '\0';
+  return keep(b, out);
+}
+
+// Registers of operand i (D A B C) with `values` values a thread.
+static void row_regs(AtomMma *r, int i, DType t, int values) {
+  bool desc = r->flags & AMF_GMMA && (i == 2 || (i == 1 && r->a[1] == '1'));
+  r->regs[i] = desc ? 'l' : t == DT_F32 ? 'f' : t == DT_C64 ? 'z'
+               : r->bits[i] >= 64 ? 'd' : 'r';
+  int bits = t == DT_C64 ? 128 : r->regs[i] == 'd' ? 64 : 32;
+  // a byte a value, half of them stored
+  bool half = i == 1 && r->flags & AMF_SPARSE && r->k == 64;
+  int all = values * (half ? 4 : r->bits[i]);
+  r->nreg[i] = (uint8_t)(desc ? 1 : r->flags & AMF_UMMA ? 0
+                         : all < bits ? 1 : all / bits);
+}
+
+// Scales and metadata: one 32-bit register each.
+static void row_extras(AtomMma *r) {
+  int n = r->flags & AMF_SCALE ? 2 : 0;
+  if (r->flags & AMF_SPARSE) n++;
+  if (r->flags & AMF_SPARSE && r->k == 64) r->flags |= AMF_BYTE;
+  r->nop = 4 + (r->flags & AMF_UMMA ? 0 : n);
+  for (int i = 4; i < r->nop; i++) r->regs[i] = 'r', r->nreg[i] = 1;
+  const char *x = r->ptx ? strstr(r->ptx, "scale_vec::") : NULL;
+  if (!x) return;
+  r->vs = r->k / (x[11] - '0');
+  r->sf_type = strstr(r->ptx, ".ue4m3") ? DT_E4M3 : DT_UE8M0;
+}
+
+DType atom_mma_type(const AtomMma *a, int i) {
+  const DType t[4] = {a->d_type, a->a_type, a->b_type, a->c_type};
+  if (i >= 4) return i < 6 && a->flags & AMF_SCALE ? a->sf_type : DT_U32;
+  bool byte = a->flags & AMF_BYTE && (i == 1 || i == 2);
+  return byte && dtype_bits(t[i]) < 8 ? DT_U8 : t[i];
+}
+
+static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
+                    const char *name) {
+  AtomMma *r = &b->row.mma;
+  const struct TypeName *t[4] = {0};
+  char text[256];
+  r->name = keep(b, name);
+  fill(f->shape, k, text, sizeof text);
+  sscanf(text, "%d,%d,%d", &r->m, &r->n, &r->k);
+  fill(f->types, k, text, sizeof text);
+  const char *s = text;
+  static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
+  for (int i = 0; i < 4; i++)
+    t[(text[0] == '~' ? abd : plain)[i]] = type_read(&s);
+  if (!t[3]) t[3] = t[0];
+  r->d_type = t[0]->t, r->a_type = t[1]->t;
+  r->b_type = t[2]->t, r->c_type = t[3]->t;
+  r->flags = f->flags;
+  if (strstr(name, "_SATURATE")) r->flags |= AMF_SAT;
+  r->thr = keep_filled(b, f->thr, k);
+  r->a = keep_filled(b, f->a, k);
+  r->b = keep_filled(b, f->b, k);
+  r->c = keep_filled(b, f->c, k);
+  int threads = strcmp(f->thr, "32:1") == 0 ? 32
+              : strcmp(f->thr, "128:1") == 0 ? 128 : f->thr[0] == '(' ? 8 : 1;
+  int size[4] = {r->m * r->n, r->m * r->k, r->n * r->k, r->m * r->n};
+  for (int i = 0; i < 4; i++) {
+    bool byte = (r->flags & AMF_BYTE && (i == 1 || i == 2)) ||
+                (r->flags & AMF_SPARSE && r->k == 64 && i == 2);
+    r->bits[i] = (uint8_t)(byte && t[i]->bits < 8 ? 8 : t[i]->bits);
+    if (i == 1 && r->flags & AMF_SPARSE) r->bits[i] /= 2;
+    row_regs(r, i, t[i]->t, size[i] / threads);
+  }
+  r->ptx = row_ptx(b, f->ptx, t);
+  r->sm_min = f->sm_min, r->sm_max = f->sm_max;
+  r->arch_specific = f->specific;
+  r->kind = f->kind;
+  row_extras(r);
+}
+
+static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
+                     const char *name) {
+  AtomCopy *r = &b->row.copy;
+  char text[64], *q;
+  r->name = keep(b, name);
+  r->op = f->op;
+  r->thr = keep_filled(b, f->thr, k);
+  r->src = keep_filled(b, f->src, k);
+  r->dst = keep_filled(b, f->dst, k);
+  r->ref = keep_filled(b, f->ref, k);
+  fill(f->bits, k, text, sizeof text);
+  r->bits = (int)strtol(text, &q, 10);
+  if (*q == '*') r->bits *= (int)strtol(q + 1, NULL, 10);
+  r->num = f->num, r->trans = f->trans;
+  r->flags = f->flags, r->ptx = f->ptx, r->sm_min = f->sm_min;
+}
+
+// ---- ids ----
+
+// Rows made so far, by id: a cache of constants, the same whoever fills it.
+static _Atomic(Block *) made[2][IDS];
+
+static const AtomMmaFam *const mma_tables[] = {
+  atom_sm61, atom_sm70, atom_sm75, atom_sm80, atom_sm89, atom_sm90,
+  atom_sm100, atom_sm120};
+static const AtomCopyFam *const copy_tables[] = {
+  atom_copies, atom_copies_sm100};
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+// Walks the families in order of ids.
+typedef struct Walk {
+  bool mma;
+  int table, row, base;  // the next family, and ids before it
+  const AtomMmaFam *m;   // the current one
+  const AtomCopyFam *c;
+  const char *name;
+  int first, count;
+} Walk;
+
+static bool walk(Walk *w) {
+  int tables = w->mma ? COUNT(mma_tables) : COUNT(copy_tables);
+  for (; w->table < tables; w->table++, w->row = 0) {
+    if (w->mma) {
+      w->m = &mma_tables[w->table][w->row];
+      w->name = w->m->name;
+    } else {
+      w->c = &copy_tables[w->table][w->row];
+      w->name = w->c->name;
+    }
+    if (!w->name) continue;
+    w->row++;
+    w->first = w->base;
+    w->count = pattern_count(w->name);
+    w->base += w->count;
+    return true;
+  }
+  return false;
+}
+
+static int count_all(bool mma) {
+  Walk w = {.mma = mma};
+  while (walk(&w)) continue;
+  return w.base;
+}
+
+static Block *row_of(bool mma, int id) {
+  if (id < 0 || id >= IDS) return NULL;
+  Block *b = atomic_load(&made[mma][id]);
+  if (b) return b;
+  Walk w = {.mma = mma};
+  do {
+    if (!walk(&w)) return NULL;
+  } while (id >= w.first + w.count);
+  b = base_realloc(NULL, sizeof *b);
+  if (!b) return NULL;
+  memset(b, 0, sizeof *b);
+  Pick k;
+  char name[NAME];
+  expand(w.name, id - w.first, name, &k);
+  if (mma) mma_row(b, w.m, &k, name);
+  else copy_row(b, w.c, &k, name);
+  Block *old = NULL;
+  if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
+  base_free(b);  // another thread was first
+  return old;
+}
+
+const AtomMma *atom_mma(int id) {
+  Block *b = row_of(true, id);
+  return b ? &b->row.mma : NULL;
+}
+
+const AtomCopy *atom_copy(int id) {
+  Block *b = row_of(false, id);
+  return b ? &b->row.copy : NULL;
+}
+
+int atom_mma_count(void) { return count_all(true); }
+int atom_copy_count(void) { return count_all(false); }
+
+// name without spaces and without the namespaces that users copy along.
+static void clean_name(const char *name, char out[NAME]) {
+  size_t n = 0;
+  while (*name && n < NAME - 1) {
+    size_t skip = strncmp(name, "cute::", 6) == 0 ? 6
+                : strncmp(name, "cutlass::", 9) == 0 ? 9 : *name == ' ';
+    if (skip) name += skip;
+    else out[n++] = *name++;
+  }
+  out[n] = '\0';
+}
+
+static int find(bool mma, const char *name) {
+  char s[NAME];
+  clean_name(name, s);
+  Walk w = {.mma = mma};
+  Pick k;
+  while (walk(&w)) {
+    if (!match(w.name, s, &k, 0)) continue;
+    int id = w.first + pick_index(&k);
+    return row_of(mma, id) ? id : -1;
+  }
+  return -1;
+}
+
+int atom_mma_find(const char *name) { return find(true, name); }
+int atom_copy_find(const char *name) { return find(false, name); }
+
+// ---- nearest names ----
+
+static char lower(char c) {
+  return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+// Edit distance, letters' case counting nothing.
+static int distance(const char *a, const char *b) {
+  int row[NAME + 1], n = (int)strlen(b);
+  for (int j = 0; j <= n; j++) row[j] = j;
+  for (; *a; a++) {
+    int diag = row[0]++;
+    for (int j = 0; j < n; j++) {
+      int best = diag + (lower(*a) != lower(b[j]));
+      diag = row[j + 1];
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (diag + 1 < best) best = diag + 1;
+      row[j + 1] = best;
+    }
+  }
+  return row[n];
+}
+
+const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
+  char s[NAME], cand[NAME], best[3][NAME] = {"", "", ""};
+  int dist[3] = {NAME, NAME, NAME};
+  clean_name(name, s);
+  Walk w = {.mma = mma};
+  Pick k;
+  while (walk(&w)) {
+    // The tens of thousands of names of tensor memory only where meant.
+    if (mma && w.m->flags & AMF_UMMA && !strstr(s, "100")) continue;
+    for (int i = 0; i < w.count; i++) {
+      expand(w.name, i, cand, &k);
+      int d = distance(s, cand), at = 3;
+      while (at > 0 && d < dist[at - 1]) at--;
+      for (int j = 2; j > at; j--) {
+        dist[j] = dist[j - 1];
+        memcpy(best[j], best[j - 1], NAME);
+      }
+      if (at < 3) {
+        dist[at] = d;
+        memcpy(best[at], cand, NAME);
+      }
+    }
+  }
+  return arena_printf(cx, &cx->scratch, "%s, %s, %s", best[0], best[1],
+                      best[2]);
+}
+
+// ---- by types ----
+
+static const char *type_token(DType t) {
+  for (int i = 0; i < NTYPES; i++)
+    if (types[i].t == t && types[i].cute[0] != 'G') return types[i].cute;
+  return "?";
+}
+
+const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c) {
+  static const char *const shape[] = {
+    "SM80_16x8x16", "SM80_16x8x8", "SM80_16x8x32", "SM80_8x8x4",
+    "SM89_16x8x32", "SM80_16x8x64"};
+  for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+    const char *s = arena_printf(cx, &cx->scratch, "%s_%s%s%s%s_TN", shape[i],
+                                 type_token(d), type_token(a), type_token(b),
+                                 type_token(c));
+    if (atom_mma_find(s) >= 0) return s;
+  }
+  return NULL;
+}

@@ -1,0 +1,98 @@
+// Copy and MMA atoms as const tables (AtomMma, AtomCopy).
+#ifndef CUTE_ATOM_H
+#define CUTE_ATOM_H
+
+#include "base/base.h"
+#include "base/dtype.h"
+
+enum { CPF_GLOBAL = 1, CPF_ZFILL = 2 };  // cp.async: .cg, not .ca; zero-fill
+
+// One MMA instruction. TV layouts in CuTe notation, (thread,value) -> linear
+// coordinate of the column-major MxK / NxK / MxN tile.
+typedef struct AtomMma {
+  const char *name;             // "SM80_16x8x16_F32BF16BF16F32_TN"
+  int m, n, k;
+  const char *thr;              // ThrID, e.g. "32:1"
+  const char *a, *b, *c;        // TV layouts
+  DType d_type, a_type, b_type, c_type;
+  uint8_t bits[4];              // one value of D A B C takes these in registers
+  // Operands are D A B C, then the scales of A and of B (AMF_SCALE), then the
+  // metadata of A (AMF_SPARSE): nop of them. Registers of one thread per
+  // operand: 32-bit "r"/"f" or 64-bit "d"/"l", as the PTX constraint letter,
+  // or "z", a pair of doubles; nreg of them. 'l' once for A or B of a GMMA:
+  // a shared-memory descriptor.
+  int nop;
+  char regs[8];                 // e.g. "frrf"
+  uint8_t nreg[7];              // e.g. 4 4 2 4
+  DType sf_type;                // of scales
+  int vs;                       // elements of K that one scale is for
+  const char *ptx;              // "mma.sync.aligned...": instruction text;
+                                // operands D, A, B, C are appended in braces
+  int sm_min, sm_max;           // architectures; sm_max 0: no end
+  bool arch_specific;           // needs sm_XXa
+  const char *kind;             // "fma", "dp4a", "mma.sync", "wgmma", ...;
+                                // its numbers: sim/mma.h, from types, k, flags
+  unsigned flags;               // AMF_*
+} AtomMma;
+enum {
+  AMF_FMA = 1,      // UniversalFMA: plain C, no PTX
+  AMF_SAT = 2,      // .satfinite
+  AMF_XORPOPC = 4, AMF_ANDPOPC = 8,
+  AMF_GMMA = 16,    // warpgroup, table only for now
+  AMF_TABLE = 32,   // described, not yet emitted or simulated
+  AMF_SPARSE = 64,  // A holds half of its values; metadata says which
+  AMF_SCALE = 128,  // block-scaled: operands SFA, SFB
+  AMF_BYTE = 256,   // A and B take a byte a value, whatever their type:
+                    // 6 bits at bit 0, 4 bits at bit 2
+  AMF_UMMA = 512,   // tensor memory accumulators, table only for now
+  AMF_THREAD = 1024 // each thread for itself
+};
+enum { ATOM_OPERANDS = 7 };
+
+// The element type that fragments of operand i (D A B C SFA SFB E) have.
+DType atom_mma_type(const AtomMma *a, int i);
+// Values that a thread holds of operand A: half of the layout's if sparse.
+static inline int atom_mma_stored(const AtomMma *a, int i, int values) {
+  return i == 1 && a->flags & AMF_SPARSE ? values / 2 : values;
+}
+
+typedef enum CopyOp {
+  CO_UNIVERSAL,     // plain load/store of `bits`
+  CO_AUTOVEC,       // as wide as layouts and alignment allow
+  CO_CPASYNC,       // cp.async, bits; CPF_* in flags
+  CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans
+  CO_SHUFFLE, CO_MOVM,
+  CO_TABLE          // described, not yet emitted or simulated
+} CopyOp;
+
+// One copy instruction; layouts (thread,value) -> bit, in CuTe notation.
+typedef struct AtomCopy {
+  const char *name;             // "SM75_U32x4_LDSM_N"
+  CopyOp op;
+  const char *thr, *src, *dst, *ref;
+  int bits;                     // moved per thread
+  int num;                      // LDSM/STSM: 8x8 matrices; SHUFFLE: the
+                                // other lane is lane ^ num
+  bool trans;
+  unsigned flags;               // CPF_*
+  const char *ptx;
+  int sm_min;
+} AtomCopy;
+
+// Atoms have ids, places in the list of all names that the families of
+// inside.h expand to: IR stores the id. A row is made of its family when it
+// is first asked for and lives, unchanged, as long as the process; asking is
+// safe from any thread. NULL: no such id, or out of memory. An id that
+// atom_*_find gave has its row already.
+const AtomMma *atom_mma(int id);
+const AtomCopy *atom_copy(int id);
+int atom_mma_find(const char *name);    // -1 when unknown
+int atom_copy_find(const char *name);
+int atom_mma_count(void);
+int atom_copy_count(void);
+// Up to 3 nearest names, comma separated, for error messages.
+const char *atom_nearest(Ctx *cx, const char *name, bool mma);
+// A warp-wide atom of these types, or NULL.
+const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c);
+
+#endif

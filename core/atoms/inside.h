@@ -1,0 +1,49 @@
+// Families of atoms: the const tables behind atom.h, one file an
+// architecture. A row describes every atom whose name its pattern matches.
+//
+// Patterns of names: literal text, and choices {a|b|c}. {N=8..256+8} is a
+// number of that range, {R=1|2|4} one of these; both are known as N and R in
+// the layouts. {T} is any element type, T its bits. Choices are numbered $0,
+// $1 ... from the left.
+//
+// Layouts are CuTe notation in which [16N], [N/2], [C-1] are computed.
+// MMA: (thread,value) -> coordinate of the column-major MxK, NxK, MxN tile.
+// Copies: (thread,value) -> bit.
+#ifndef CUTE_ATOMFAM_H
+#define CUTE_ATOMFAM_H
+
+#include "atoms/atom.h"
+
+typedef struct AtomMmaFam {
+  const char *name;
+  const char *shape;   // "16,8,[K]"
+  const char *types;   // of D A B C as in names ("F32BF16BF16F32", "$0");
+                       // of A B D where a ~ stands in front;
+                       // C is D's where only three are given
+  const char *thr, *a, *b, *c;
+  const char *ptx;     // $S shape "m16n8k16"; $D $A $B $C types as PTX has
+                       // them; $s ".satfinite" for names with _SATURATE
+  const char *kind;
+  short sm_min, sm_max;
+  bool specific;       // needs sm_XXa
+  unsigned flags;      // AMF_*
+} AtomMmaFam;
+
+typedef struct AtomCopyFam {
+  const char *name;
+  CopyOp op;
+  const char *thr, *src, *dst, *ref;
+  const char *bits;    // moved per thread: "[T]", "128"
+  int num;
+  bool trans;
+  unsigned flags;      // CPF_*
+  const char *ptx;
+  int sm_min;
+} AtomCopyFam;
+
+// The tables; each ends with a row whose name is NULL.
+extern const AtomMmaFam atom_sm61[], atom_sm70[], atom_sm75[], atom_sm80[];
+extern const AtomMmaFam atom_sm89[], atom_sm90[], atom_sm100[], atom_sm120[];
+extern const AtomCopyFam atom_copies[], atom_copies_sm100[];
+
+#endif

@@ -1,0 +1,46 @@
+// MMA atoms of CUDA cores (plain and packed FMA, dp4a, dp2a) and of Volta.
+#include "atoms/inside.h"
+
+#define TYPE_D "{float|double|half_t|bfloat16_t|int32_t|int}"
+
+const AtomMmaFam atom_sm61[] = {
+  {.name = "UniversalFMA<" TYPE_D ">", .shape = "1,1,1", .types = "$0 $0 $0",
+   .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
+   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
+  {.name = "UniversalFMA<" TYPE_D "," TYPE_D "," TYPE_D "," TYPE_D ">",
+   .shape = "1,1,1", .types = "$0 $1 $2 $3",
+   .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
+   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
+  {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
+   .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
+   .ptx = "dp4a.s32.s32", .kind = "dp4a", .sm_min = 61,
+   .flags = AMF_THREAD},
+  // Of two 16-bit factors each; the machine's dp2a takes bytes of B.
+  {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
+   .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
+   .ptx = "mad.lo.s32", .kind = "dp2a", .sm_min = 61,
+   .flags = AMF_THREAD},
+  {0}};
+
+// Eight threads, the quad pairs of a warp: lanes 4q..4q+3 and 16+4q..
+#define QP "(4,2):(1,16)"
+#define ROW "(8,4):(1,8)"                // a thread holds a row of K
+#define COL "((4,2),4):((8,4),1)"        // a thread holds 4 of M or N
+#define C16 "(8,8):(1,8)"
+#define C32 "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))"
+#define VOLTA(maj, l, A, B) \
+  {.name = "SM70_8x8x4_F16F16F16F16_" maj, .shape = "8,8,4", \
+   .types = "F16F16F16F16", .thr = QP, .a = A, .b = B, .c = C16, \
+   .ptx = "mma.sync.aligned.m8n8k4." l ".f16.f16.f16.f16", \
+   .kind = "mma.sync", .sm_min = 70}, \
+  {.name = "SM70_8x8x4_F32F16F16F32_" maj, .shape = "8,8,4", \
+   .types = "F32F16F16F32", .thr = QP, .a = A, .b = B, .c = C32, \
+   .ptx = "mma.sync.aligned.m8n8k4." l ".f32.f16.f16.f32", \
+   .kind = "mma.sync", .sm_min = 70}
+
+const AtomMmaFam atom_sm70[] = {
+  VOLTA("TN", "row.col", ROW, ROW),
+  VOLTA("NT", "col.row", COL, COL),
+  VOLTA("NN", "col.col", COL, ROW),
+  VOLTA("TT", "row.row", ROW, COL),
+  {0}};

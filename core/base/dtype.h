@@ -1,0 +1,106 @@
+// Element types: one table of facts, and bit-exact conversions.
+#ifndef CUTE_DTYPE_H
+#define CUTE_DTYPE_H
+
+#include <string.h>
+
+#include "base/base.h"
+
+// An f32 or f64 as its bits, and back.
+static inline uint32_t float_bits(float x) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  return u;
+}
+
+static inline float bits_float(uint32_t u) {
+  float x;
+  memcpy(&x, &u, 4);
+  return x;
+}
+
+static inline uint64_t double_bits(double x) {
+  uint64_t u;
+  memcpy(&u, &x, 8);
+  return u;
+}
+
+static inline double bits_double(uint64_t u) {
+  double x;
+  memcpy(&x, &u, 8);
+  return x;
+}
+
+// DT(id, name, bits, class, cuda): `name` is the Lua name (cute.bf16); class
+// is P pred, I signed, U unsigned, F float; `cuda` is how emitted C spells
+// storage of one element (16-bit and smaller floats are kept as raw bits).
+#define DTYPES(DT) \
+  DT(BOOL, "boolean", 8, P, "bool") \
+  DT(I8, "i8", 8, I, "signed char") \
+  DT(U8, "u8", 8, U, "unsigned char") \
+  DT(I16, "i16", 16, I, "short") \
+  DT(U16, "u16", 16, U, "unsigned short") \
+  DT(I32, "i32", 32, I, "int") \
+  DT(U32, "u32", 32, U, "unsigned") \
+  DT(I64, "i64", 64, I, "long long") \
+  DT(U64, "u64", 64, U, "unsigned long long") \
+  DT(F16, "f16", 16, F, "unsigned short") \
+  DT(BF16, "bf16", 16, F, "unsigned short") \
+  DT(TF32, "tf32", 32, F, "unsigned") \
+  DT(F32, "f32", 32, F, "float") \
+  DT(F64, "f64", 64, F, "double") \
+  DT(E4M3, "e4m3", 8, F, "unsigned char") \
+  DT(E5M2, "e5m2", 8, F, "unsigned char") \
+  DT(U128, "u128", 128, U, "uint4") \
+  DT(B1, "b1", 1, U, "unsigned char") \
+  DT(I4, "i4", 4, I, "unsigned char") \
+  DT(U4, "u4", 4, U, "unsigned char") \
+  DT(E2M1, "e2m1", 4, F, "unsigned char") \
+  DT(E2M3, "e2m3", 6, F, "unsigned char") \
+  DT(E3M2, "e3m2", 6, F, "unsigned char") \
+  DT(UE8M0, "ue8m0", 8, F, "unsigned char") \
+  DT(C64, "complex_f64", 128, F, "double2")
+
+typedef enum DType {
+  DT_NONE,
+#define DT(id, name, bits, cls, cuda) DT_##id,
+  DTYPES(DT)
+#undef DT
+  DT_COUNT
+} DType;
+
+const char *dtype_name(DType t);  // "bf16"
+const char *dtype_cuda(DType t);  // "unsigned short"
+int dtype_bits(DType t);
+char dtype_class(DType t);        // 'P' 'I' 'U' 'F'
+DType dtype_find(const char *name);  // DT_NONE when unknown; knows aliases
+                                     // (bfloat16, Float32, int32, float ...)
+static inline bool dtype_is_float(DType t) { return dtype_class(t) == 'F'; }
+static inline bool dtype_is_int(DType t) {
+  char c = dtype_class(t);
+  return c == 'I' || c == 'U';
+}
+
+// Type that values of types a and b meet in: the wider; a float wins over an
+// integer, anything over a boolean or DT_NONE; f16 with bf16 is f32.
+DType dtype_common(DType a, DType b);
+
+// The value of one element's raw bits (low bits of u) as a double, exactly;
+// NaN and infinities included. 64-bit integers lose low bits as C does.
+double dtype_to_double(DType t, uint64_t u);
+
+// Raw bits of x in type t: floats round to nearest even (e4m3, e5m2 and the
+// smaller ones saturate to the largest finite value, as cvt.rn.satfinite
+// does; NaN becomes the canonical NaN that the hardware's cvt gives);
+// integers truncate toward zero and saturate, as cvt.rzi does.
+uint64_t dtype_from_double(DType t, double x);
+
+// The same from f32 (bulk paths: one rounding, float to t).
+float dtype_to_float(DType t, uint64_t u);
+uint64_t dtype_from_float(DType t, float x);
+
+// Element i of a packed array (sub-byte types: low bits first).
+uint64_t dtype_load(DType t, const void *p, size_t i);
+void dtype_store(DType t, void *p, size_t i, uint64_t bits);
+
+#endif

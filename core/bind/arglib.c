@@ -1,0 +1,705 @@
+// The arguments of public functions: how many there are, what is wrong with
+// one, and what the function is called.
+//
+// A public function has a signature, "size(layout, modes...)": parameters
+// that may be left out end in `?`, one in `...` takes the rest. Of a C
+// function it is the name in its luaL_Reg row, of a function of lua/cute
+// (see lua/cute/sign.lua) there are types too: "wait(state: table, n?:
+// integer|value)". Registry["cute.names"] has it by function, with the name
+// as users write it: "cute.size(...)", "tensor:store(...)"; a row without
+// parentheses is a primitive for lua/cute, and nameless.
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bind/face.h"
+
+#define NAMES "cute.names"
+
+// ---- signatures ----
+
+typedef struct Param {
+  const char *name, *type;  // type: NULL for any
+  size_t name_len, type_len;
+  bool optional, rest;
+} Param;
+
+// The parameter that begins at *s, which moves to the next; false: none.
+static bool next_param(const char **s, Param *p) {
+  const char *at = *s + strspn(*s, " ,(");
+  if (*at == ')' || !*at) return false;
+  size_t n = strcspn(at, ",)"), name = strcspn(at, "?:.,) ");
+  const char *colon = memchr(at, ':', n);
+  memset(p, 0, sizeof *p);
+  p->name = at;
+  p->name_len = name;
+  p->optional = at[name] == '?';
+  p->rest = n - name >= 3 && memcmp(at + name, "...", 3) == 0;
+  if (colon) {
+    p->type = colon + 1 + strspn(colon + 1, " ");
+    p->type_len = (size_t)(at + n - p->type);
+  }
+  *s = at + n;
+  return true;
+}
+
+static int count_params(const char *sig) {
+  const char *s = strchr(sig, '(');
+  Param p;
+  int n = 0;
+  while (next_param(&s, &p)) {
+    if (p.rest) return INT_MAX - 1;
+    n++;
+  }
+  return n;
+}
+
+static bool is_method(const char *sig) {
+  return memchr(sig, ':', strcspn(sig, "(")) != NULL;
+}
+
+// ---- what users called ----
+
+// A public function at work.
+typedef struct Public {
+  lua_Debug ar;
+  int level;
+  const char *sig;
+  char name[96];
+  bool method;      // called as x:f(...)
+} Public;
+
+// The signature of the function on top, which is popped; NULL: none.
+static const char *pop_signature(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
+  lua_insert(L, -2);
+  lua_rawget(L, -2);
+  const char *sig = lua_tostring(L, -1);  // kept alive by the table
+  lua_pop(L, 2);
+  return sig;
+}
+
+// The public function that the innermost code of a user called: the outermost
+// one above that code.
+static bool find_public(lua_State *L, Public *p) {
+  lua_Debug ar;
+  p->sig = NULL;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Slnf", &ar);
+    const char *sig = pop_signature(L);
+    if (sig) {
+      p->sig = sig;
+      p->ar = ar;
+      p->level = level;
+    }
+    if (ar.currentline > 0 && !face_own_source(ar.source)) break;
+  }
+  if (!p->sig) return false;
+  int n = (int)strcspn(p->sig, "(");
+  const char *what = p->ar.namewhat;
+  p->method = is_method(p->sig);
+  snprintf(p->name, sizeof p->name, "%.*s", n, p->sig);
+  if (p->method || !what || strcmp(what, "method") != 0) return true;
+  p->method = true;  // cute.size as layout:size
+  if (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1)) {
+    const char *base = strrchr(p->sig, '.');
+    snprintf(p->name, sizeof p->name, "%s:%.*s", face_typename(L, -1),
+             (int)(p->sig + n - base - 1), base + 1);
+    lua_pop(L, 1);
+  }
+  return true;
+}
+
+// How it is to be called.
+static void usage(const Public *p, char *out, size_t size) {
+  const char *s = strchr(p->sig, '(');
+  Param q;
+  if (p->method && !is_method(p->sig)) next_param(&s, &q);  // self
+  size_t at = (size_t)snprintf(out, size, "%s(", p->name);
+  for (int n = 0; next_param(&s, &q) && at + q.name_len + 8 < size; n++)
+    at += (size_t)snprintf(out + at, size - at, "%s%.*s%s%s", n ? ", " : "",
+                           (int)q.name_len, q.name, q.optional ? "?" : "",
+                           q.rest ? "..." : "");
+  snprintf(out + at, size - at, ")");
+}
+
+// The place of the value at idx among the arguments of p; 0: it is none.
+static int argument_of(lua_State *L, const Public *p, int idx) {
+  int step = *p->ar.what == 'C' ? 1 : -1, most = count_params(p->sig);
+  bool none = lua_isnoneornil(L, idx);
+  if (none) lua_pushnil(L);
+  else lua_pushvalue(L, idx);
+  for (int n = 1; n <= most + 1; n++) {
+    bool has = lua_getlocal(L, &p->ar, step * n) != NULL;
+    bool same = has ? lua_rawequal(L, -1, -2) : none && n <= most;
+    if (has) lua_pop(L, 1);
+    if (same) return lua_pop(L, 1), n;
+    if (!has) break;
+  }
+  lua_pop(L, 1);
+  return 0;
+}
+
+// ---- values in messages ----
+
+enum { SHOWN = 60 };  // characters of a value
+
+typedef struct Shown {
+  char p[SHOWN + 16];
+  size_t n;
+} Shown;
+
+static void put(Shown *out, const char *s, size_t n) {
+  for (size_t i = 0; i < n && out->n < SHOWN; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c >= 32 && c != 127)
+      out->p[out->n++] = (char)c;
+    else
+      out->n += (size_t)snprintf(out->p + out->n, 8, "\\%d", c);
+    if (out->n >= SHOWN && i + 1 < n)
+      out->n += (size_t)snprintf(out->p + out->n, 4, "...");
+  }
+  out->p[out->n] = '\0';
+}
+
+static void puts_(Shown *out, const char *s) { put(out, s, strlen(s)); }
+
+static void put_value(lua_State *L, int idx, Shown *out, int depth);
+
+// {8, {4, 2}}, {block = 32}: as users write it.
+static void put_table(lua_State *L, int idx, Shown *out, int depth) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  const char *key = NULL;  // the first name
+  luaL_checkstack(L, 4, "table");
+  puts_(out, "{");
+  for (lua_Integer i = 1; i <= n && out->n < SHOWN; i++) {
+    if (i > 1) puts_(out, ", ");
+    lua_rawgeti(L, idx, i);
+    put_value(L, lua_gettop(L), out, depth + 1);
+    lua_pop(L, 1);
+  }
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    lua_pop(L, 1);
+    if (lua_type(L, -1) != LUA_TSTRING) continue;
+    const char *k = lua_tostring(L, -1);
+    if (!key || strcmp(k, key) < 0) key = k;
+  }
+  if (key) {
+    lua_pushstring(L, key);
+    lua_rawget(L, idx);
+    puts_(out, n ? ", " : "");
+    puts_(out, key);
+    puts_(out, " = ");
+    put_value(L, lua_gettop(L), out, depth + 1);
+    lua_pop(L, 1);
+  }
+  puts_(out, "}");
+}
+
+// An object of ours by its own text, behind the word for what it is.
+static void put_object(lua_State *L, int idx, Shown *out) {
+  const char *what = face_typename(L, idx);
+  int top = lua_gettop(L);
+  bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
+  if (text && lua_type(L, idx) == LUA_TUSERDATA)  // others print addresses
+    text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
+           strncmp(lua_tostring(L, -1), "cute.", 5) == 0;
+  lua_settop(L, top);
+  if (!text) {
+    puts_(out, "a ");
+    puts_(out, what);
+    return;
+  }
+  size_t n;
+  const char *s = luaL_tolstring(L, idx, &n);
+  if (strncmp(s, what, strlen(what)) != 0 && strcmp(what, "table") != 0 &&
+      strcmp(what, "value") != 0 && strcmp(what, "dtype") != 0) {
+    puts_(out, what);
+    puts_(out, " ");
+  }
+  put(out, s, n);
+  lua_pop(L, 1);
+}
+
+static void put_value(lua_State *L, int idx, Shown *out, int depth) {
+  size_t n;
+  const char *s;
+  switch (lua_type(L, idx)) {
+  case LUA_TNONE: puts_(out, "no value"); return;
+  case LUA_TSTRING:
+    s = lua_tolstring(L, idx, &n);
+    puts_(out, "\"");
+    put(out, s, n);
+    if (out->n < SHOWN) puts_(out, "\"");
+    return;
+  case LUA_TFUNCTION: puts_(out, "a function"); return;
+  case LUA_TTHREAD: puts_(out, "a coroutine"); return;
+  case LUA_TLIGHTUSERDATA: puts_(out, "a light userdata"); return;
+  case LUA_TUSERDATA: put_object(L, idx, out); return;
+  case LUA_TTABLE:
+    if (luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL) {
+      lua_pop(L, 1);
+      put_object(L, idx, out);
+    } else if (depth > 3) {
+      puts_(out, "{...}");
+    } else {
+      put_table(L, idx, out, depth);
+    }
+    return;
+  default:
+    luaL_tolstring(L, idx, NULL);
+    puts_(out, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+}
+
+const char *face_show(lua_State *L, int idx) {
+  Shown out = {.n = 0};
+  put_value(L, lua_absindex(L, idx), &out, 0);
+  return lua_pushlstring(L, out.p, out.n);
+}
+
+// ---- messages ----
+
+const char *face_public(lua_State *L, char name[96]) {
+  Public p;
+  if (!find_public(L, &p)) return NULL;
+  snprintf(name, 96, "%s", p.name);
+  return name;
+}
+
+// arg counts from the receiver of a method on; 0: which one is not known.
+static _Noreturn void complain(lua_State *L, const Public *p, int arg,
+                               const char *want, const char *got) {
+  char use[512], at[16] = "";
+  usage(p, use, sizeof use);
+  if (p->method && arg == 1)
+    face_error(L, ERR_ARG, "'%s' was called on %s (%s expected)\n  use %s",
+               p->name, got, want, use);
+  if (arg) snprintf(at, sizeof at, " #%d", arg - p->method);
+  face_error(L, ERR_ARG, "bad argument%s to '%s' (%s expected, got %s)\n"
+             "  use %s", at, p->name, want, got, use);
+}
+
+// Operators call by names of their own: t[c] = x is 'newindex'.
+static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
+                                    const char *want) {
+  bool set = strcmp(name, "newindex") == 0;
+  const char *got = face_show(L, arg);
+  if (set && arg == 3)
+    face_error(L, ERR_ARG, "an element was set to a bad value (%s expected, "
+               "got %s)", want, got);
+  if (set || strcmp(name, "index") == 0)
+    face_error(L, ERR_ARG, "bad index (%s expected, got %s)", want, got);
+  face_error(L, ERR_ARG, "bad operand #%d of '%s' (%s expected, got %s)", arg,
+             name, want, got);
+}
+
+// The function at `level` has a bad argument: told as that of the public
+// function it works for.
+static _Noreturn void bad_argument(lua_State *L, int level, int arg,
+                                   const char *want) {
+  Public p;
+  luaL_checkstack(L, 16, "error message");
+  if (!find_public(L, &p))
+    face_error(L, ERR_ARG, "bad argument #%d (%s expected, got %s)", arg, want,
+               face_show(L, arg));
+  complain(L, &p, p.level == level ? arg : argument_of(L, &p, arg), want,
+           face_show(L, arg));
+}
+
+void face_argerror(lua_State *L, int arg, const char *want) {
+  lua_Debug ar = {0};
+  Public p;
+  if (lua_getstack(L, 0, &ar)) lua_getinfo(L, "n", &ar);
+  if (ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
+      !find_public(L, &p))
+    operand_error(L, arg, ar.name, want);
+  bad_argument(L, 0, arg, want);
+}
+
+// More arguments than `most`: an error, but for nil.
+static void too_many(lua_State *L, int level, int most, int method) {
+  char want[48];
+  int n = lua_gettop(L);
+  while (n > most && lua_isnil(L, n)) n--;
+  lua_settop(L, n);
+  if (n <= most) return;
+  snprintf(want, sizeof want, most > method ? "at most %d" : "none",
+           most - method);
+  bad_argument(L, level, most + 1, want);
+}
+
+// ---- C functions ----
+
+// Behind a public C function: upvalue 1 is the Ctx, 2 this, 3 its own.
+typedef struct Row {
+  lua_CFunction f, previous;
+  int most;    // arguments, a receiver counted
+  int method;  // 1: there is one
+} Row;
+
+static int call_row(lua_State *L) {
+  const Row *r = lua_touserdata(L, lua_upvalueindex(2));
+  if (lua_gettop(L) > r->most) too_many(L, 0, r->most, r->method);
+  return r->f(L);
+}
+
+// Names the function on top of the stack.
+static void name_top(lua_State *L, const char *prefix, const char *sig) {
+  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
+  lua_pushvalue(L, -2);
+  lua_pushfstring(L, "%s%s", prefix, sig);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
+// Pushes "cute." or "tensor:", for the functions of the table on top.
+static const char *push_prefix(lua_State *L) {
+  lua_pushliteral(L, "__name");
+  if (lua_rawget(L, -2) != LUA_TSTRING) {
+    lua_pop(L, 1);
+    return lua_pushliteral(L, "cute.");
+  }
+  const char *t = lua_tostring(L, -1);
+  lua_pushfstring(L, "%s:", strncmp(t, "cute.", 5) == 0 ? t + 5 : t);
+  lua_remove(L, -2);
+  return lua_tostring(L, -1);
+}
+
+void face_setfunc(lua_State *L, const char *sig, lua_CFunction f) {
+  int own = lua_gettop(L), table = own - 1;
+  size_t n = strcspn(sig, "(");
+  lua_pushlstring(L, sig, n);
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  lua_pushlightuserdata(L, lua_touserdata(L, -1));
+  lua_replace(L, -2);
+  if (sig[n]) {
+    lua_pushvalue(L, table);
+    const char *prefix = push_prefix(L);
+    lua_replace(L, -2);
+    Row *r = lua_newuserdatauv(L, sizeof *r, 0);
+    *r = (Row){.f = f, .method = prefix[strlen(prefix) - 1] == ':'};
+    r->most = count_params(sig) + r->method;
+    lua_pushvalue(L, own + 2);
+    lua_insert(L, -2);
+    lua_pushvalue(L, own);
+    lua_pushcclosure(L, call_row, 3);  // name, ctx, prefix, function
+    name_top(L, prefix, sig);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  } else {
+    lua_pushcclosure(L, f, 1);
+  }
+  lua_rawset(L, table);
+  lua_settop(L, table);
+}
+
+void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
+  for (; regs->name; regs++) {
+    lua_pushnil(L);
+    face_setfunc(L, regs->name, regs->func);
+  }
+}
+
+void face_extend(lua_State *L, const char *sig, lua_CFunction f) {
+  size_t n = strcspn(sig, "(");
+  lua_CFunction previous;
+  lua_pushlstring(L, sig, n);
+  lua_rawget(L, -2);
+  lua_getupvalue(L, -1, 2);
+  previous = ((Row *)lua_touserdata(L, -1))->f;
+  lua_pop(L, 2);
+  lua_pushnil(L);
+  face_setfunc(L, sig, f);
+  lua_pushlstring(L, sig, n);
+  lua_rawget(L, -2);
+  lua_getupvalue(L, -1, 2);
+  ((Row *)lua_touserdata(L, -1))->previous = previous;
+  lua_pop(L, 2);
+}
+
+int face_previous(lua_State *L) {
+  return ((Row *)lua_touserdata(L, lua_upvalueindex(2)))->previous(L);
+}
+
+// ---- types: of Lua's functions ----
+
+// Is the value at idx of the type that a word names?
+static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
+  const char *t = face_typename(L, idx);
+  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are no tables
+    int what = luaL_getmetafield(L, idx, "__name");
+    if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
+      t = lua_tostring(L, -1);  // kept alive by the metatable
+    if (what != LUA_TNIL) lua_pop(L, 1);
+  }
+  if (strlen(t) == n && memcmp(t, word, n) == 0) return true;
+  if (n == 7 && memcmp(word, "integer", n) == 0) return lua_isinteger(L, idx);
+  return n == 3 && memcmp(word, "any", n) == 0;
+}
+
+// The next word of "integer|value"; false: none.
+static bool next_word(const char **at, const char *end, const char **word,
+                      size_t *n) {
+  if (*at >= end) return false;
+  const char *bar = memchr(*at, '|', (size_t)(end - *at));
+  *word = *at;
+  *n = (size_t)((bar ? bar : end) - *at);
+  *at += *n + 1;
+  return true;
+}
+
+static bool fits(lua_State *L, int idx, const Param *p) {
+  const char *at = p->type, *word;
+  size_t n;
+  if (lua_isnoneornil(L, idx)) return p->optional || p->rest;
+  if (!p->type) return true;
+  while (next_word(&at, p->type + p->type_len, &word, &n))
+    if (of_type(L, idx, word, n)) return true;
+  return false;
+}
+
+// What a parameter takes: "integer or traced value", or its name.
+static void wanted(const Param *p, char *out, size_t size) {
+  static const char *const said[][2] = {
+    {"value", "traced value"}, {"dtype", "element type"},
+    {"any", "value"}, {"devbuf", "device buffer"}};
+  const char *at = p->type, *end = at + p->type_len, *word;
+  size_t n, used = 0;
+  if (!p->type) {
+    snprintf(out, size, "%.*s", (int)p->name_len, p->name);
+    return;
+  }
+  while (next_word(&at, end, &word, &n) && used + n + 24 < size) {
+    const char *join = !used ? "" : at >= end ? " or " : ", ";
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+      if (strlen(said[i][0]) == n && memcmp(said[i][0], word, n) == 0) {
+        word = said[i][1];
+        n = strlen(word);
+        break;
+      }
+    used += (size_t)snprintf(out + used, size - used, "%s%.*s", join, (int)n,
+                             word);
+  }
+}
+
+// check(...), made by checker(signature [, class]): raises unless the
+// arguments fit the signature; the first of a method has metatable `class`.
+// Its caller is the public function. Upvalues: signature, most arguments,
+// class.
+static int check_call(lua_State *L) {
+  const char *sig = lua_tostring(L, lua_upvalueindex(1));
+  const char *s = strchr(sig, '(');
+  int most = (int)lua_tointeger(L, lua_upvalueindex(2)), n = lua_gettop(L);
+  int method = is_method(sig), arg = 1;
+  char want[160];
+  Param q = {0};
+  if (n > most) too_many(L, 1, most, method);
+  if (method) {
+    bool own = lua_getmetatable(L, 1) &&
+               lua_rawequal(L, -1, lua_upvalueindex(3));
+    lua_settop(L, n);
+    snprintf(want, sizeof want, "%.*s", (int)strcspn(sig, ":"), sig);
+    if (!own) bad_argument(L, 1, 1, want);
+    arg = 2;
+  }
+  for (; next_param(&s, &q) && !q.rest; arg++)
+    if (!fits(L, arg, &q)) {
+      wanted(&q, want, sizeof want);
+      bad_argument(L, 1, arg, want);
+    }
+  for (; q.rest && arg <= n; arg++)
+    if (!fits(L, arg, &q)) {
+      wanted(&q, want, sizeof want);
+      bad_argument(L, 1, arg, want);
+    }
+  return 0;
+}
+
+static int l_checker(lua_State *L) {
+  const char *sig = luaL_checkstring(L, 1);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, count_params(sig) + is_method(sig));
+  lua_pushvalue(L, 2);
+  lua_pushcclosure(L, check_call, 3);
+  return 1;
+}
+
+// bad_argument(n, want, value): raises, for a check that types do not say, of
+// argument n of the public function at work (a receiver is not counted).
+static int l_bad_argument(lua_State *L) {
+  Public p;
+  int n = (int)face_checkint(L, 1);
+  const char *want = face_checkstr(L, 2);
+  if (!find_public(L, &p))
+    face_error(L, ERR_ARG, "%s expected, got %s", want, face_show(L, 3));
+  complain(L, &p, n + p.method, want, face_show(L, 3));
+}
+
+// name(function, signature): what its users know it as; gives the function.
+static int l_name(lua_State *L) {
+  const char *sig = luaL_checkstring(L, 2);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 1);
+  name_top(L, "", sig);
+  lua_settop(L, 1);
+  return 1;
+}
+
+// signature(function) -> "cute.size(layout, modes...)", or nil
+static int l_signature(lua_State *L) {
+  lua_settop(L, 1);
+  const char *sig = pop_signature(L);
+  lua_pushstring(L, sig);
+  return 1;
+}
+
+static int l_show(lua_State *L) {
+  lua_settop(L, 1);
+  face_show(L, 1);
+  return 1;
+}
+
+// ---- arguments of basic types ----
+
+int64_t face_checkint(lua_State *L, int idx) {
+  int exact = 0;
+  lua_Integer v = 0;
+  if (lua_type(L, idx) == LUA_TNUMBER) v = lua_tointegerx(L, idx, &exact);
+  if (!exact) face_argerror(L, idx, "integer");
+  return v;
+}
+
+double face_checknum(lua_State *L, int idx) {
+  if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "number");
+  return lua_tonumber(L, idx);
+}
+
+const char *face_checkstr(lua_State *L, int idx) {
+  if (lua_type(L, idx) != LUA_TSTRING) face_argerror(L, idx, "string");
+  return lua_tostring(L, idx);
+}
+
+const char *face_checklstr(lua_State *L, int idx, size_t *n) {
+  face_checkstr(L, idx);
+  return lua_tolstring(L, idx, n);
+}
+
+// The type is told as the metatable's name tells it, without "cute.".
+void *face_checkudata(lua_State *L, int idx, const char *tname) {
+  void *p = luaL_testudata(L, idx, tname);
+  if (!p) face_argerror(L, idx, tname + 5);
+  return p;
+}
+
+void face_checkany(lua_State *L, int idx) {
+  if (lua_isnone(L, idx)) face_argerror(L, idx, "value");
+}
+
+void face_checktype(lua_State *L, int idx, int type) {
+  if (lua_type(L, idx) != type) face_argerror(L, idx, lua_typename(L, type));
+}
+
+int64_t face_optint(lua_State *L, int idx, int64_t otherwise) {
+  return lua_isnoneornil(L, idx) ? otherwise : face_checkint(L, idx);
+}
+
+double face_optnum(lua_State *L, int idx, double otherwise) {
+  return lua_isnoneornil(L, idx) ? otherwise : face_checknum(L, idx);
+}
+
+const char *face_optstr(lua_State *L, int idx, const char *otherwise) {
+  return lua_isnoneornil(L, idx) ? otherwise : face_checkstr(L, idx);
+}
+
+// ---- what types have not ----
+
+// Events, and what is written for them.
+static const char *const signs[][2] = {
+  {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
+  {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
+  {"__bor", "|"}, {"__bxor", "~"}, {"__shl", "<<"}, {"__shr", ">>"},
+  {"__concat", ".."}, {"__lt", "<"}, {"__le", "<="},
+  {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
+enum { BINARY = 15 };  // of them
+
+// Upvalue 1: the sign's place. What the other operand knows to do is done.
+static int no_operator(lua_State *L) {
+  int k = (int)lua_tointeger(L, lua_upvalueindex(1));
+  luaL_checkstack(L, 8, "operands");
+  if (k < BINARY && lua_type(L, 2) != LUA_TSTRING &&
+      luaL_getmetafield(L, 2, signs[k][0]) != LUA_TNIL) {
+    if (lua_tocfunction(L, -1) != no_operator) {
+      lua_insert(L, 1);
+      lua_call(L, 2, 1);
+      return 1;
+    }
+    lua_pop(L, 1);
+  }
+  if (!signs[k][1])
+    face_error(L, ERR_ARG, "%s was called like a function", face_show(L, 1));
+  if (k >= BINARY)
+    face_error(L, ERR_ARG, "'%s' of %s has no meaning", signs[k][1],
+               face_show(L, 1));
+  const char *a = face_show(L, 1), *b = face_show(L, 2);
+  face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
+}
+
+void face_nofield(lua_State *L) {
+  face_error(L, ERR_NAME, "a %s has no field %s", face_typename(L, 1),
+             lua_type(L, 2) == LUA_TSTRING
+               ? lua_pushfstring(L, "'%s'", lua_tostring(L, 2))
+               : face_show(L, 2));
+}
+
+// __index of a metatable that is the index of its objects.
+static int no_method(lua_State *L) {
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, 1);
+  const char *name = lua_tostring(L, -1), *dot = name ? strchr(name, '.') : "";
+  const char *k = luaL_tolstring(L, 2, NULL);
+  if (!name || strncmp(k, "__", 2) == 0) return 0;
+  face_error(L, ERR_NAME, "a %s has no field '%s'", dot ? dot + 1 : name, k);
+}
+
+void face_complete(lua_State *L) {
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, -2);
+  const char *name = lua_tostring(L, -1);  // Lua knows a tuple's length
+  bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
+  lua_pop(L, 1);
+  for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {
+    if (no_len && strcmp(signs[k][0], "__len") == 0) continue;
+    lua_pushstring(L, signs[k][0]);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+      lua_pushstring(L, signs[k][0]);
+      lua_pushinteger(L, (lua_Integer)k);
+      lua_pushcclosure(L, no_operator, 1);
+      lua_rawset(L, -4);
+    }
+    lua_pop(L, 1);
+  }
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, no_method);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
+// ---- opening ----
+
+void arglib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"checker", l_checker}, {"name", l_name}, {"signature", l_signature},
+    {"show", l_show}, {"bad_argument", l_bad_argument}, {NULL, NULL}};
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, NAMES);
+  face_setfuncs(L, funcs);
+}

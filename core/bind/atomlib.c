@@ -1,0 +1,822 @@
+// The Lua face of atoms and tiled operations: make_*, get_slice, partition,
+// retile, copy, gemm.
+#include <string.h>
+
+#include "bind/laylib.h"
+#include "bind/tensorlib.h"
+#include "tensor/tiled.h"
+
+// ---- userdata ----
+
+// An atom or a tiled operation, its layouts' words behind it.
+typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
+typedef struct AtomBox {
+  BoxKind kind;
+  bool tiled;
+  TiledMma mma;    // .atom alone when it is not tiled
+  TiledCopy copy;
+} AtomBox;
+
+static int box_layouts(AtomBox *b, Layout *out[16]) {
+  int n = 0;
+  if (b->kind == BOX_MMA) {
+    MmaAtom *a = &b->mma.atom;
+    out[n++] = &a->thr, out[n++] = &a->a, out[n++] = &a->b, out[n++] = &a->c;
+    if (!b->tiled) return n;
+    out[n++] = &b->mma.atoms, out[n++] = &b->mma.thr_vmnk;
+    for (int i = 0; i < 3; i++)
+      if (b->mma.perm[i].kind != PERM_ANY) out[n++] = &b->mma.perm[i].l;
+  } else {
+    CopyAtom *a = &b->copy.atom;
+    out[n++] = &a->thr, out[n++] = &a->src;
+    out[n++] = &a->dst, out[n++] = &a->ref;
+    if (!b->tiled) return n;
+    out[n++] = &b->copy.tv;
+    for (int i = 0; i < b->copy.ntiler; i++) out[n++] = &b->copy.tiler[i];
+  }
+  return n;
+}
+
+static void push_box(lua_State *L, AtomBox b) {
+  Layout *l[16];
+  int n = box_layouts(&b, l);
+  size_t size = sizeof b, at = sizeof b;
+  for (int i = 0; i < n; i++) size += (layout_bytes(*l[i]) + 7) & ~(size_t)7;
+  char *mem = lua_newuserdatauv(L, size, 0);
+  for (int i = 0; i < n; i++) {
+    size_t bytes = (layout_bytes(*l[i]) + 7) & ~(size_t)7;
+    *l[i] = layout_copy(mem + at, *l[i]);
+    at += bytes;
+  }
+  memcpy(mem, &b, sizeof b);
+  luaL_setmetatable(L, b.tiled ? MT_TILED : MT_ATOM);
+}
+
+static void push_copy(lua_State *L, TiledCopy c) {
+  push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
+}
+
+// The thread's slice: uservalue 1 the tiled operation, 2 the thread index.
+static const AtomBox *slice_of(Ctx *cx, lua_State *L, int idx, Dim *thr) {
+  if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
+  lua_getiuservalue(L, idx, 2);
+  face_test_dim(cx, L, -1, thr);  // raises when it cannot be used here
+  lua_getiuservalue(L, idx, 1);
+  const AtomBox *b = lua_touserdata(L, -1);  // kept alive by the slice
+  lua_pop(L, 2);
+  return b;
+}
+
+// A tiled operation or its slice (thread 0 if not) of this kind.
+static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
+                                  Dim *thr) {
+  *thr = dim_int(cx, 0);
+  const AtomBox *b = slice_of(cx, L, idx, thr);
+  if (!b) b = luaL_testudata(L, idx, MT_TILED);
+  if (!b || b->kind != kind)
+    face_argerror(L, idx, kind == BOX_MMA ? "tiled MMA or its slice"
+                                          : "tiled copy or its slice");
+  return b;
+}
+
+// An atom, tiled operation or slice of this kind: what copy and gemm take.
+static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
+  Dim thr;
+  const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
+  if (!b) b = luaL_testudata(L, idx, MT_TILED);
+  if (!b) b = slice_of(cx, L, idx, &thr);
+  return b && b->kind == kind ? b : NULL;
+}
+
+static MmaAtom check_mma_atom(Ctx *cx, lua_State *L, int idx) {
+  if (lua_type(L, idx) == LUA_TSTRING)
+    return mma_atom(cx, lua_tostring(L, idx));
+  const AtomBox *b = test_any(cx, L, idx, BOX_MMA);
+  if (!b) face_argerror(L, idx, "MMA atom or its name");
+  return b->mma.atom;
+}
+
+static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
+  const AtomBox *b = test_any(cx, L, idx, BOX_COPY);
+  if (!b) face_argerror(L, idx, "copy atom");
+  return b->copy.atom;
+}
+
+// ---- arguments ----
+
+// A tensor, or a layout standing for one (answers are layouts then).
+typedef struct Subject {
+  Tensor t;
+  bool layout;
+} Subject;
+
+static Subject check_subject(Ctx *cx, lua_State *L, int idx) {
+  Subject s = {.t = {.space = SP_HOST, .type = DT_NONE, .align = 1}};
+  s.layout = face_test_layout(L, idx, &s.t.l);
+  if (!s.layout && lua_type(L, idx) == LUA_TTABLE) {
+    s.t.l = layout_compact(cx, face_check_tup(cx, L, idx));
+    s.layout = true;
+  }
+  if (!s.layout) s.t = face_check_tensor(L, idx);
+  return s;
+}
+
+// The view of a subject: a tensor, or a layout and its offset.
+static int push_view(lua_State *L, const Subject *s, const Tensor *t, int src) {
+  if (s->layout) {
+    face_push_layout(L, t->l);
+    face_push_dim(L, t->off);
+    return 2;
+  }
+  lua_getiuservalue(L, src, 1);
+  int owner = lua_isnil(L, -1) ? 0 : lua_gettop(L);
+  face_push_tensor(L, t, owner);
+  return 1;
+}
+
+static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
+  TiledPerm p = {.kind = PERM_ANY};
+  Dim d;
+  if (lua_isnil(L, idx)) return p;
+  if (face_test_layout(L, idx, &p.l)) {
+    p.kind = PERM_LAYOUT;
+  } else if (face_test_dim(cx, L, idx, &d) && dim_kind(d) != DIM_ANY) {
+    if (!dim_static(d) || dim_value(d) < 1)
+      face_error(L, ERR_ARG, "make_tiled_mma: a permutation extent must be a "
+                 "number above 0, got %s", tup_text(cx, tup_leaf(cx, d)));
+    p.kind = PERM_INT;
+    p.l = layout_leaf(cx, d, dim_int(cx, 1));
+  } else if (!face_test_dim(cx, L, idx, &d)) {
+    face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a number, _ or a "
+               "layout for each of M, N, K (got %s)", face_typename(L, idx));
+  }
+  return p;
+}
+
+// ---- making ----
+
+static int l_make_mma_atom(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  AtomBox b = {.kind = BOX_MMA};
+  b.mma.atom = mma_atom(cx, face_checkstr(L, 1));
+  push_box(L, b);
+  return 1;
+}
+
+// make_copy_atom(name, type [, bits | {num_bits_per_copy = n}])
+static int l_make_copy_atom(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = face_checkstr(L, 1);
+  DType t = face_check_dtype(L, 2);
+  if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");
+  else lua_settop(L, 3);
+  lua_Integer bits = face_optint(L, -1, 0);
+  if (bits < 0 || bits > 1 << 20)
+    face_error(L, ERR_ARG, "make_copy_atom: %d bits", (int)bits);
+  AtomBox b = {.kind = BOX_COPY};
+  b.copy.atom = copy_atom(cx, name, t, (int)bits);
+  push_box(L, b);
+  return 1;
+}
+
+// make_tiled_mma(atom [, atom_layout [, permutation]])
+static int l_make_tiled_mma(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_settop(L, 3);
+  MmaAtom a = check_mma_atom(cx, L, 1);
+  Layout atoms = lua_isnil(L, 2)
+    ? layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0))
+    : laylib_layout(cx, L, 2);
+  TiledPerm perm[3] = {{.kind = PERM_ANY}, {.kind = PERM_ANY},
+                       {.kind = PERM_ANY}};
+  if (lua_istable(L, 3)) {
+    for (int i = 0; i < 3; i++) {
+      lua_geti(L, 3, i + 1);
+      perm[i] = check_perm(cx, L, lua_gettop(L));
+      lua_pop(L, 1);
+    }
+  } else if (!lua_isnil(L, 3)) {
+    face_argerror(L, 3, "table {M, N, K} of numbers, _ or layouts");
+  }
+  AtomBox b = {.kind = BOX_MMA, .tiled = true};
+  b.mma = tiled_mma_make(cx, a, atoms, perm);
+  push_box(L, b);
+  return 1;
+}
+
+// make_tiled_copy_tv(atom, thr_layout, val_layout)
+static int l_make_tiled_copy_tv(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  Layout thr = laylib_layout(cx, L, 2), val = laylib_layout(cx, L, 3);
+  push_copy(L, tiled_copy_make(cx, a, thr, val));
+  return 1;
+}
+
+// make_tiled_copy(atom, thr_layout, val_layout), or with a tiler (a table) in
+// the third place: (atom, layout_tv, tiler)
+static int l_make_tiled_copy(lua_State *L) {
+  if (!lua_istable(L, 3)) return l_make_tiled_copy_tv(L);
+  Ctx *cx = face_enter(L);
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  Layout tv = face_check_layout(L, 2);
+  push_copy(L, tiled_copy_tv(cx, a, tv, face_check_tup(cx, L, 3)));
+  return 1;
+}
+
+static int l_make_cotiled_copy(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  Layout tv = face_check_layout(L, 2), data = face_check_layout(L, 3);
+  push_copy(L, tiled_copy_cotiled(cx, a, tv, data));
+  return 1;
+}
+
+static int copy_of_mma(lua_State *L, char abc) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  const AtomBox *m = check_tiled(cx, L, 2, BOX_MMA, &thr);
+  push_copy(L, tiled_copy_of_mma(cx, a, &m->mma, abc));
+  return 1;
+}
+
+static int l_make_tiled_copy_A(lua_State *L) { return copy_of_mma(L, 'A'); }
+static int l_make_tiled_copy_B(lua_State *L) { return copy_of_mma(L, 'B'); }
+static int l_make_tiled_copy_C(lua_State *L) { return copy_of_mma(L, 'C'); }
+
+static int l_make_tiled_copy_C_atom(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  const AtomBox *m = check_tiled(cx, L, 2, BOX_MMA, &thr);
+  push_copy(L, tiled_copy_c_atom(cx, a, &m->mma));
+  return 1;
+}
+
+static int copy_of_copy(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  const AtomBox *c = check_tiled(cx, L, 2, BOX_COPY, &thr);
+  push_copy(L, tiled_copy_of_copy(cx, a, &c->copy, which));
+  return 1;
+}
+
+static int l_make_tiled_copy_S(lua_State *L) { return copy_of_copy(L, 'S'); }
+static int l_make_tiled_copy_D(lua_State *L) { return copy_of_copy(L, 'D'); }
+
+// ---- slices and partitions ----
+
+static int64_t threads_of(Ctx *cx, const AtomBox *b) {
+  return b->kind == BOX_MMA ? tiled_mma_size(cx, &b->mma)
+                            : tiled_copy_size(cx, &b->copy);
+}
+
+// Is thr the thread's own index, and every thread of the block here?
+static bool whole_block(const Fn *fn, Dim thr) {
+  const Ins *i = ir_get(fn, dim_getref(thr));
+  for (size_t k = 0; k < fn->region.n; k++)
+    if (ir_get(fn, fn->region.p[k])->op == OP_IF) return false;
+  return i->op == OP_SREG && i->imm == SR_TID_X &&
+         fn->block[1] == 1 && fn->block[2] == 1;
+}
+
+// A block of fewer threads would leave part of every tile undone; one of
+// more would go past its end.
+static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
+  const int32_t *block = cx->fn->block;
+  int64_t have = (int64_t)block[0] * block[1] * block[2];
+  int64_t want = threads_of(cx, b);
+  const char *what = b->kind == BOX_MMA ? "MMA" : "copy";
+  const char *name = b->kind == BOX_MMA ? b->mma.atom.row->name
+                                        : b->copy.atom.row->name;
+  if (have == 0 || want == have) return;
+  if (want < have && !whole_block(cx->fn, thr)) return;
+  if (want < have)
+    face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
+               "of %d: thread %d and those after it would get what lies "
+               "behind the tile (%s)\n  tile it with %d threads, as the "
+               "kernel's other tiled operations, or let only some slice it: "
+               "cute.when(tid:lt(%d), ...)", what, (int)want, (int)have,
+               (int)want, name,
+               (int)have, (int)want);
+  face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
+             "of %d\n  launch with block = %d, or tile with fewer threads "
+             "(%s)", what, (int)want, (int)have, (int)want, name);
+}
+
+static int tiled_get_slice(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
+  Dim thr;
+  if (!face_test_dim(cx, L, 2, &thr) ||
+      (dim_kind(thr) != DIM_INT && dim_kind(thr) != DIM_DYN))
+    face_argerror(L, 2, "thread index");
+  int64_t least = dim_static(thr) ? dim_value(thr)
+                                  : ir_fact(cx->fn, dim_getref(thr)).lo;
+  if (least >= threads_of(cx, b) || (dim_static(thr) && least < 0))
+    face_error(L, ERR_ARG, "get_slice: thread %lld%s of a tiled operation of "
+               "%lld threads", (long long)least,
+               dim_static(thr) ? "" : " or more",
+               (long long)threads_of(cx, b));
+  if (!dim_static(thr)) check_threads(cx, L, b, thr);
+  lua_newuserdatauv(L, 1, 2);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 2);
+  luaL_setmetatable(L, MT_SLICE);
+  return 1;
+}
+
+static int mma_partition(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  Subject s = check_subject(cx, L, 2);
+  Tensor t = tiled_mma_partition(cx, &b->mma, which, s.t, thr);
+  return push_view(L, &s, &t, 2);
+}
+
+static int slice_partition_A(lua_State *L) { return mma_partition(L, 'A'); }
+static int slice_partition_B(lua_State *L) { return mma_partition(L, 'B'); }
+static int slice_partition_C(lua_State *L) { return mma_partition(L, 'C'); }
+
+static int copy_partition(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
+  Subject s = check_subject(cx, L, 2);
+  Tensor t = tiled_copy_partition(cx, &b->copy, which, s.t, thr);
+  return push_view(L, &s, &t, 2);
+}
+
+static int slice_partition_S(lua_State *L) { return copy_partition(L, 'S'); }
+static int slice_partition_D(lua_State *L) { return copy_partition(L, 'D'); }
+
+static int slice_retile(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
+  Subject s = check_subject(cx, L, 2);
+  Tensor t = s.t;
+  t.l = tiled_copy_retile(cx, &b->copy, t.l);
+  return push_view(L, &s, &t, 2);
+}
+
+// A fragment of layout l in registers, or the layout when asked with one.
+static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
+                         Layout l) {
+  if (s->layout && !cx->fn) {
+    face_push_layout(L, l);
+    return 1;
+  }
+  face_tracing(cx, L, "a register fragment");
+  Tensor t = tensor_make_rmem(cx, type, l);
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+static int partition_fragment(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  Subject s = check_subject(cx, L, 2);
+  return push_fragment(cx, L, &s, tiled_mma_type(&b->mma.atom, which),
+                       tiled_mma_fragment(cx, &b->mma, which, s.t.l));
+}
+
+static int mma_partition_fragment_A(lua_State *L) {
+  return partition_fragment(L, 'A');
+}
+static int mma_partition_fragment_B(lua_State *L) {
+  return partition_fragment(L, 'B');
+}
+static int mma_partition_fragment_C(lua_State *L) {
+  return partition_fragment(L, 'C');
+}
+
+static int make_fragment(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  const AtomBox *b = test_any(cx, L, 1, BOX_MMA);
+  if (!b) face_argerror(L, 1, "tiled MMA");
+  Subject s = check_subject(cx, L, 2);
+  const MmaAtom *a = &b->mma.atom;
+  return push_fragment(cx, L, &s, tiled_mma_type(a, which),
+                       tiled_mma_make_fragment(cx, a, which, s.t.l));
+}
+
+static int mma_make_fragment_A(lua_State *L) { return make_fragment(L, 'A'); }
+static int mma_make_fragment_B(lua_State *L) { return make_fragment(L, 'B'); }
+static int mma_make_fragment_C(lua_State *L) { return make_fragment(L, 'C'); }
+
+static int partition_shape(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  Tup shape = face_check_tup(cx, L, 2);
+  face_push_tup(L, tiled_mma_shape(cx, &b->mma, which, shape));
+  return 1;
+}
+
+static int mma_partition_shape_A(lua_State *L) {
+  return partition_shape(L, 'A');
+}
+static int mma_partition_shape_B(lua_State *L) {
+  return partition_shape(L, 'B');
+}
+static int mma_partition_shape_C(lua_State *L) {
+  return partition_shape(L, 'C');
+}
+
+static int thrfrg(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  Layout l = laylib_layout(cx, L, 2);
+  face_push_layout(L, tiled_mma_thrfrg(cx, &b->mma, which, l));
+  return 1;
+}
+
+static int mma_thrfrg_A(lua_State *L) { return thrfrg(L, 'A'); }
+static int mma_thrfrg_B(lua_State *L) { return thrfrg(L, 'B'); }
+static int mma_thrfrg_C(lua_State *L) { return thrfrg(L, 'C'); }
+
+static int copy_tidfrg(lua_State *L, char which) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
+  Layout l = laylib_layout(cx, L, 2);
+  face_push_layout(L, tiled_copy_tidfrg(cx, &b->copy, which, l));
+  return 1;
+}
+
+static int copy_tidfrg_S(lua_State *L) { return copy_tidfrg(L, 'S'); }
+static int copy_tidfrg_D(lua_State *L) { return copy_tidfrg(L, 'D'); }
+
+// ---- looking ----
+
+static int tiled_size(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
+  lua_pushinteger(L, (lua_Integer)threads_of(cx, b));
+  return 1;
+}
+
+static int mma_get_tile_size(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  lua_Integer i = face_checkint(L, 2);
+  if (i < 0 || i > 2) face_argerror(L, 2, "mode 0, 1 or 2 (M, N, K)");
+  face_push_dim(L, tiled_mma_tile(cx, &b->mma, (int)i));
+  return 1;
+}
+
+static void push_tile(Ctx *cx, lua_State *L, const AtomBox *b) {
+  Dim n[3];
+  for (int i = 0; i < 3; i++) n[i] = tiled_mma_tile(cx, &b->mma, i);
+  face_push_tup(L, tup_of(cx, n, 3));
+}
+
+static void push_perm(lua_State *L, const TiledMma *m) {
+  lua_createtable(L, 3, 0);
+  for (int i = 0; i < 3; i++) {
+    const TiledPerm *p = &m->perm[i];
+    if (p->kind == PERM_ANY) face_push_dim(L, dim_any());
+    else if (p->kind == PERM_INT) face_push_dim(L, *p->l.shape);
+    else face_push_layout(L, p->l);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
+  const MmaAtom *a = &b->mma.atom;
+  Layout l;
+  if (strcmp(k, "name") == 0) {
+    lua_pushstring(L, a->row->name);
+    return true;
+  } else if (strcmp(k, "shape_mnk") == 0) {
+    Dim n[3] = {dim_int(cx, a->row->m), dim_int(cx, a->row->n),
+                dim_int(cx, a->row->k)};
+    face_push_tup(L, tup_of(cx, n, 3));
+    return true;
+  } else if (strcmp(k, "ptx") == 0) {  // the instruction, or nil
+    lua_pushstring(L, a->row->ptx);
+    return true;
+  } else if (strcmp(k, "value_bits") == 0) {  // of D, A, B, C
+    lua_createtable(L, 4, 0);
+    for (int i = 0; i < 4; i++) {
+      lua_pushinteger(L, a->row->bits[i]);
+      lua_rawseti(L, -2, i + 1);
+    }
+    return true;
+  }
+  if (strcmp(k, "thr_id") == 0) l = a->thr;
+  else if (strcmp(k, "tv_layout_A") == 0) l = a->a;
+  else if (strcmp(k, "tv_layout_B") == 0) l = a->b;
+  else if (strcmp(k, "tv_layout_C") == 0) l = a->c;
+  else if (!b->tiled) return false;
+  else if (strcmp(k, "thr_layout_vmnk") == 0) l = b->mma.thr_vmnk;
+  else if (strcmp(k, "tv_layout_A_tiled") == 0)
+    l = tiled_mma_tv(cx, &b->mma, 'A');
+  else if (strcmp(k, "tv_layout_B_tiled") == 0)
+    l = tiled_mma_tv(cx, &b->mma, 'B');
+  else if (strcmp(k, "tv_layout_C_tiled") == 0)
+    l = tiled_mma_tv(cx, &b->mma, 'C');
+  else if (strcmp(k, "tile_size_mnk") == 0) {
+    push_tile(cx, L, b);
+    return true;
+  } else if (strcmp(k, "permutation_mnk") == 0) {
+    push_perm(L, &b->mma);
+    return true;
+  } else {
+    return false;
+  }
+  face_push_layout(L, l);
+  return true;
+}
+
+static void push_tiler(lua_State *L, const TiledCopy *c) {
+  lua_createtable(L, c->ntiler, 0);
+  for (int i = 0; i < c->ntiler; i++) {
+    if (c->tiler_int[i]) face_push_tup(L, c->tiler[i].shape);
+    else face_push_layout(L, c->tiler[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
+                       const char *k) {
+  const CopyAtom *a = &b->copy.atom;
+  const TiledCopy *c = &b->copy;
+  Layout l;
+  if (strcmp(k, "name") == 0) {
+    lua_pushstring(L, a->row->name);
+    return true;
+  } else if (strcmp(k, "ptx") == 0) {
+    lua_pushstring(L, a->row->ptx);
+    return true;
+  } else if (strcmp(k, "value_type") == 0) {
+    face_push_dtype(L, a->type);
+    return true;
+  }
+  if (strcmp(k, "thr_id") == 0) l = a->thr;
+  else if (strcmp(k, "layout_src_tv") == 0) l = a->src;
+  else if (strcmp(k, "layout_dst_tv") == 0) l = a->dst;
+  else if (strcmp(k, "layout_ref_tv") == 0) l = a->ref;
+  else if (!b->tiled) return false;
+  else if (strcmp(k, "layout_tv_tiled") == 0) l = c->tv;
+  else if (strcmp(k, "layout_src_tv_tiled") == 0)
+    l = tiled_copy_layout(cx, c, 'S');
+  else if (strcmp(k, "layout_dst_tv_tiled") == 0)
+    l = tiled_copy_layout(cx, c, 'D');
+  else if (strcmp(k, "tiler_mn") == 0) {
+    push_tiler(L, c);
+    return true;
+  } else {
+    return false;
+  }
+  face_push_layout(L, l);
+  return true;
+}
+
+// An atom or a tiled operation.
+static const AtomBox *check_box(lua_State *L, int idx) {
+  const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
+  return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
+}
+
+// Methods of the metatable, then fields; slices have those of their tiled
+// operation.
+static int box_index(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
+  Ctx *cx = face_ctx(L);
+  Dim thr;
+  const AtomBox *b = slice_of(cx, L, 1, &thr);
+  if (!b) b = check_box(L, 1);
+  bool found = b->kind == BOX_MMA ? mma_field(cx, L, b, k)
+                                  : copy_field(cx, L, b, k);
+  if (!found) face_nofield(L);
+  return 1;
+}
+
+static int box_tostring(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Buf out = {0};
+  Dim thr;
+  const AtomBox *b = slice_of(cx, L, 1, &thr);
+  if (b) buf_puts(cx, &out, b->kind == BOX_MMA ? "ThrMMA\n" : "ThrCopy\n");
+  else b = check_box(L, 1);
+  if (b->kind == BOX_MMA) {
+    if (b->tiled) tiled_mma_print(cx, &b->mma, &out);
+    else tiled_mma_print_atom(cx, &b->mma.atom, &out);
+  } else {
+    if (b->tiled) tiled_copy_print(cx, &b->copy, &out);
+    else tiled_copy_print_atom(cx, &b->copy.atom, &out);
+  }
+  lua_pushlstring(L, out.p, out.n);
+  buf_free(&out);
+  return 1;
+}
+
+// ---- copy and gemm ----
+
+// The predicate: argument idx, or its field pred. A tensor or nothing.
+static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
+  if (lua_isnoneornil(L, idx)) return NULL;
+  if (lua_istable(L, idx)) {
+    lua_getfield(L, idx, "pred");
+    lua_replace(L, idx);
+    if (lua_isnil(L, idx)) return NULL;
+  }
+  *p = face_check_tensor(L, idx);
+  return p;
+}
+
+// copy(atom, src, dst [, pred])
+static int l_copy(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  CopyAtom a = check_copy_atom(cx, L, 1);
+  face_tracing(cx, L, "copy");
+  Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3), p;
+  const Tensor *pred = check_pred(L, 4, &p);
+  tiled_copy_call(cx, &a, src, dst, pred);
+  return 0;
+}
+
+static int plain_copy(lua_State *L, int first, bool with_pred, bool wide) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "copy");
+  Tensor p;
+  const Tensor *pred = with_pred ? check_pred(L, 1, &p) : NULL;
+  Tensor src = face_check_tensor(L, first);
+  Tensor dst = face_check_tensor(L, first + 1);
+  tensor_copy(cx, src, dst, pred, wide ? 128 : dtype_bits(src.type));
+  return 0;
+}
+
+static int l_autovec_copy(lua_State *L) {
+  return plain_copy(L, 1, false, true);
+}
+static int l_basic_copy(lua_State *L) {
+  return plain_copy(L, 1, false, false);
+}
+static int l_basic_copy_if(lua_State *L) {
+  return plain_copy(L, 2, true, false);
+}
+
+// copy_if([atom,] pred, src, dst)
+static int l_copy_if(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  if (!test_any(cx, L, 1, BOX_COPY)) return plain_copy(L, 2, true, true);
+  lua_settop(L, 4);
+  lua_pushvalue(L, 2);
+  lua_remove(L, 2);
+  return l_copy(L);
+}
+
+// Operand idx: a tensor, or a table {tensor, more...} whose others go to more.
+static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
+                            int most) {
+  if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
+  lua_geti(L, idx, 1);
+  Tensor t = face_check_tensor(L, -1);
+  for (int i = 2; i <= most + 1; i++) {
+    if (lua_geti(L, idx, i) == LUA_TNIL) break;
+    more[(*n)++] = face_check_tensor(L, -1);
+  }
+  return t;
+}
+
+// gemm(mma, d, a, b, c); block-scaled: a = {A, scales}, b = {B, scales};
+// sparse: a = {A, metadata} or {A, scales, metadata}
+static int l_gemm(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  MmaAtom a = check_mma_atom(cx, L, 1);
+  face_tracing(cx, L, "gemm");
+  lua_settop(L, 5);
+  Tensor d = face_check_tensor(L, 2), ma[2], mb[1], more[3];
+  int na = 0, nb = 0, n = 0;
+  Tensor ta = check_operand(L, 3, ma, &na, 2);
+  Tensor tb = check_operand(L, 4, mb, &nb, 1);
+  Tensor tc = face_check_tensor(L, 5);
+  if (na > 0) more[n++] = ma[0];
+  if (nb > 0) more[n++] = mb[0];
+  if (na > 1) more[n++] = ma[1];
+  tiled_gemm(cx, &a, d, ta, tb, tc, more, n);
+  return 0;
+}
+
+// size(tiled): its threads. Anything else is for the function before.
+static int l_size(lua_State *L) {
+  if (luaL_testudata(L, 1, MT_TILED) && lua_isnoneornil(L, 2))
+    return tiled_size(L);
+  return face_previous(L);
+}
+
+// ---- the tables ----
+
+// atom_name("mma" | "copy", i): the name of atom i; nil past the last.
+static int l_atom_name(lua_State *L) {
+  bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
+  lua_Integer i = face_checkint(L, 2);
+  lua_Integer n = mma ? atom_mma_count() : atom_copy_count();
+  if (i < 0 || i >= n) lua_pushnil(L);
+  else if (mma) lua_pushstring(L, atom_mma((int)i)->name);
+  else lua_pushstring(L, atom_copy((int)i)->name);
+  return 1;
+}
+
+// fn:check_arch(sm [, "sm_90a"]): raises when fn uses an atom that sm lacks.
+static int fn_check_arch(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  tiled_check_arch(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
+                   face_optstr(L, 3, NULL));
+  return 0;
+}
+
+// fn:warnings(): what is likely to be a mistake, a list of sentences.
+static int fn_warnings(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_newtable(L);
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const char *text = tiled_fragment_warning(cx, fn, &fn->mem.p[k]);
+    if (!text) continue;
+    lua_pushstring(L, text);
+    lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+  }
+  return 1;
+}
+
+static const luaL_Reg funcs[] = {
+  {"make_mma_atom(name)", l_make_mma_atom},
+  {"make_copy_atom(name, dtype?, bits?)", l_make_copy_atom},
+  {"make_tiled_mma(atom, atom_layout?, permutation?)", l_make_tiled_mma},
+  {"make_tiled_copy(atom, thr_layout, val_layout)", l_make_tiled_copy},
+  {"make_tiled_copy_tv(atom, thr_layout, val_layout)", l_make_tiled_copy_tv},
+  {"make_cotiled_copy(atom, tv, data)", l_make_cotiled_copy},
+  {"make_tiled_copy_A(atom, mma)", l_make_tiled_copy_A},
+  {"make_tiled_copy_B(atom, mma)", l_make_tiled_copy_B},
+  {"make_tiled_copy_C(atom, mma)", l_make_tiled_copy_C},
+  {"make_tiled_copy_C_atom(atom, mma)", l_make_tiled_copy_C_atom},
+  {"make_tiled_copy_S(atom, copy)", l_make_tiled_copy_S},
+  {"make_tiled_copy_D(atom, copy)", l_make_tiled_copy_D},
+  {"copy(atom, src, dst, pred?)", l_copy},
+  {"copy_atom_call(atom, src, dst, pred?)", l_copy},
+  {"copy_if(atom?, pred, src, dst)", l_copy_if},
+  {"autovec_copy(src, dst)", l_autovec_copy},
+  {"basic_copy(src, dst)", l_basic_copy},
+  {"basic_copy_if(pred, src, dst)", l_basic_copy_if},
+  {"gemm(mma, d, a, b, c)", l_gemm}, {"mma_atom_call(mma, d, a, b, c)", l_gemm},
+  {"atom_name(table, i)", l_atom_name}, {NULL, NULL}};
+
+static const luaL_Reg atom_meta[] = {
+  {"__index", box_index}, {"__tostring", box_tostring},
+  {"make_fragment_A(part)", mma_make_fragment_A},
+  {"make_fragment_B(part)", mma_make_fragment_B},
+  {"make_fragment_C(part)", mma_make_fragment_C}, {NULL, NULL}};
+
+// Of tiled operations and their slices alike; the kind is checked.
+static const luaL_Reg tiled_meta[] = {
+  {"size()", tiled_size}, {"get_slice(thread, yz...)", tiled_get_slice},
+  {"get_tile_size(mode)", mma_get_tile_size},
+  {"partition_shape_A(shape)", mma_partition_shape_A},
+  {"partition_shape_B(shape)", mma_partition_shape_B},
+  {"partition_shape_C(shape)", mma_partition_shape_C},
+  {"partition_fragment_A(t)", mma_partition_fragment_A},
+  {"partition_fragment_B(t)", mma_partition_fragment_B},
+  {"partition_fragment_C(t)", mma_partition_fragment_C},
+  {"thrfrg_A(layout)", mma_thrfrg_A}, {"thrfrg_B(layout)", mma_thrfrg_B},
+  {"thrfrg_C(layout)", mma_thrfrg_C}, {"tidfrg_S(layout)", copy_tidfrg_S},
+  {"tidfrg_D(layout)", copy_tidfrg_D}, {"retile(t)", slice_retile},
+  {"retile_S(t)", slice_retile}, {"retile_D(t)", slice_retile}, {NULL, NULL}};
+
+static const luaL_Reg slice_meta[] = {
+  {"partition_A(t)", slice_partition_A}, {"partition_B(t)", slice_partition_B},
+  {"partition_C(t)", slice_partition_C}, {"partition_S(t)", slice_partition_S},
+  {"partition_D(t)", slice_partition_D}, {NULL, NULL}};
+
+void atomlib_open(lua_State *L) {
+  face_setfuncs(L, funcs);
+  face_extend(L, "size(x, modes...)", l_size);
+  static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
+                                     {"warnings", fn_warnings},
+                                     {NULL, NULL}};
+  luaL_newmetatable(L, MT_FN);  // tracelib.c made it
+  face_setfuncs(L, fn_meta);
+  lua_pop(L, 1);
+  face_newtype(L, MT_ATOM, atom_meta);
+  lua_pop(L, 1);
+  face_newtype(L, MT_TILED, atom_meta);
+  face_setfuncs(L, tiled_meta);
+  lua_pop(L, 1);
+  face_newtype(L, MT_SLICE, atom_meta);
+  face_setfuncs(L, tiled_meta);
+  face_setfuncs(L, slice_meta);
+  lua_pop(L, 1);
+}

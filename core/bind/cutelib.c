@@ -1,0 +1,408 @@
+// The Lua face's common part: context, errors with the user's line, types.
+#include "bind/face.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- context ----
+
+Ctx *face_ctx(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, lua_upvalueindex(1));
+  cx->ud = L;
+  return cx;
+}
+
+// Operations of one source line that a trace may hold: far above any unrolled
+// loop that compiles, so what reaches it is a `while` that cannot end.
+#define LINE_BUDGET 131072
+
+// Tells the function being traced which line of the script is at work.
+static void at_line(lua_State *L, Ctx *cx) {
+  char src[512];
+  int line;
+  if (!face_where(L, src, &line)) return;
+  Fn *fn = cx->fn;
+  ir_at(cx, fn, src, (uint32_t)line);
+  vec_reserve(cx, fn->hits, fn->at + 1);
+  while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
+  if (++fn->hits.p[fn->at] > LINE_BUDGET)
+    face_error(L, ERR_RUNAWAY, "this line traced over %d operations: Lua loops "
+               "are unrolled, and a `while` on a traced boolean never ends\n"
+               "  write cute.range(n) or cute.loop(cond, body) for a loop of "
+               "the kernel", LINE_BUDGET);
+}
+
+Ctx *face_enter(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  arena_reset(&cx->scratch);
+  if (cx->fn) at_line(L, cx);
+  return cx;
+}
+
+static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
+  face_error(cx->ud, kind, "%s", msg);
+}
+
+static int ctx_gc(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, 1);
+  arena_free(&cx->scratch);
+  return 0;
+}
+
+static Ctx *ctx_new(lua_State *L) {
+  Ctx *cx = lua_newuserdatauv(L, sizeof *cx, 0);
+  memset(cx, 0, sizeof *cx);
+  cx->fail = fail_hook;
+  cx->ud = L;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, ctx_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  return cx;
+}
+
+void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
+  luaL_newmetatable(L, tname);
+  face_setfuncs(L, regs);
+  lua_getfield(L, -1, "__index");
+  bool own = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (!own) {
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+  }
+  face_complete(L);
+}
+
+// ---- errors ----
+
+// Sources of our own Lua files: embedded ones are named "=[cute.xxx]", files
+// live in lua/cute/ or where a rock puts them, lua/5.4/cute/.
+bool face_own_source(const char *src) {
+  if (strncmp(src, "=[cute", 6) == 0) return true;
+  return src[0] == '@' &&
+         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
+}
+
+// The innermost Lua function that is not ours; false: none.
+static bool user_frame(lua_State *L, lua_Debug *ar) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !face_own_source(ar->source)) return true;
+  }
+  return false;
+}
+
+bool face_where(lua_State *L, char src[512], int *line) {
+  lua_Debug ar;
+  if (!user_frame(L, &ar)) return false;
+  snprintf(src, 512, "%s", ar.source);
+  *line = ar.currentline;
+  return true;
+}
+
+static void push_where(lua_State *L) {
+  lua_Debug ar;
+  if (user_frame(L, &ar))
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  else
+    lua_pushliteral(L, "");
+}
+
+// Messages quote what users and files say.
+static void make_visible(lua_State *L) {
+  size_t n;
+  const char *s = lua_tolstring(L, -1, &n);
+  face_push_visible(L, s, n, true);
+  lua_remove(L, -2);
+}
+
+// Pushes msg with " [kind]" behind its first line.
+static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
+  const char *nl = strchr(msg, '\n');
+  size_t first = nl ? (size_t)(nl - msg) : strlen(msg);
+  lua_pushlstring(L, msg, first);
+  lua_pushfstring(L, " [%s]%s", err_name(kind), msg + first);
+  lua_concat(L, 2);
+}
+
+// Raises msg behind the position on top.
+static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
+                                   const char *msg) {
+  push_kinded(L, kind, msg);
+  lua_concat(L, 2);
+  make_visible(L);
+  lua_error(L);
+  abort();
+}
+
+// Is an error of this kind about the call of one function?
+static bool of_a_call(ErrKind kind) {
+  switch (kind) {
+  case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
+  case ERR_LIMIT: case ERR_NAME: case ERR_TYPE: case ERR_SHAPE:
+  case ERR_ALIGN: case ERR_REGS: case ERR_ARCH: case ERR_STATIC:
+  case ERR_LAUNCH: case ERR_CLOSED: case ERR_NOTRACE: case ERR_INTRACE:
+    return true;
+  default: return false;
+  }
+}
+
+// Behind "composition: " at the front of msg: the operation that failed may
+// be a step of the one that was called.
+static const char *after_operation(lua_State *L, const char *msg) {
+  size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "_0123456789");
+  if (msg[n] != ':' || msg[n + 1] != ' ') return msg;
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.core");
+  lua_pushlstring(L, msg, n);
+  bool known = lua_rawget(L, -2) == LUA_TFUNCTION;
+  lua_pop(L, 2);
+  return known ? msg + n + 2 : msg;
+}
+
+// Pushes msg, which begins with the public function that users called where
+// it does not name it already.
+static void push_named(lua_State *L, ErrKind kind, const char *msg) {
+  char name[96];
+  if (!of_a_call(kind) || !face_public(L, name) || strstr(msg, name) ||
+      strncmp(msg, "kernel ", 7) == 0) {
+    lua_pushstring(L, msg);
+    return;
+  }
+  const char *base = name;
+  for (const char *at = name; *at; at++)
+    if (*at == '.' || *at == ':') base = at + 1;
+  size_t n = strlen(base);
+  const char *rest = strncmp(msg, base, n) == 0 ? msg + n : "";
+  if (strchr(":,(", *rest) ? *rest != '\0' : strncmp(rest, " of ", 4) == 0 ||
+      strncmp(rest, " takes ", 7) == 0)
+    lua_pushfstring(L, "%s%s", name, msg + n);
+  else
+    lua_pushfstring(L, "%s: %s", name, after_operation(L, msg));
+}
+
+void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  luaL_checkstack(L, 16, "error message");
+  push_named(L, kind, msg);
+  push_where(L);
+  raise_kinded(L, kind, lua_tostring(L, -2));
+}
+
+void face_error_at(lua_State *L, const char *chunk, int line, ErrKind kind,
+                   const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  bool named = chunk[0] == '@' || chunk[0] == '=';
+  luaL_checkstack(L, 8, "error message");
+  lua_pushfstring(L, "%s:%d: ", named ? chunk + 1 : "(chunk)", line);
+  raise_kinded(L, kind, msg);
+}
+
+int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
+  char msg[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(msg, sizeof msg, fmt, ap);
+  va_end(ap);
+  lua_pushnil(L);
+  push_kinded(L, kind, msg);
+  make_visible(L);
+  return 2;
+}
+
+const char *face_typename(lua_State *L, int idx) {
+  if (lua_type(L, idx) == LUA_TUSERDATA &&
+      luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) {
+    const char *s = lua_tostring(L, -1);  // kept alive by the metatable
+    lua_pop(L, 1);
+    return strncmp(s, "cute.", 5) == 0 ? s + 5 : s;
+  }
+  return luaL_typename(L, idx);
+}
+
+// ---- fields of tables ----
+
+void face_set_int(lua_State *L, const char *k, lua_Integer v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_num(lua_State *L, const char *k, lua_Number v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_bool(lua_State *L, const char *k, bool v) {
+  lua_pushboolean(L, v);
+  lua_setfield(L, -2, k);
+}
+
+void face_set_str(lua_State *L, const char *k, const char *v) {
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, k);
+}
+
+// ---- userdata ----
+
+void *face_test(lua_State *L, int idx, const char *tname) {
+  return luaL_testudata(L, idx, tname);
+}
+
+void *face_check(lua_State *L, int idx, const char *tname, const char *want) {
+  void *p = luaL_testudata(L, idx, tname);
+  if (!p) face_argerror(L, idx, want);
+  return p;
+}
+
+// ---- element types ----
+
+static int dtype_tostring(lua_State *L) {
+  lua_pushstring(L, dtype_name(*(DType *)luaL_checkudata(L, 1, MT_DTYPE)));
+  return 1;
+}
+
+static int dtype_index(lua_State *L) {
+  DType t = *(DType *)luaL_checkudata(L, 1, MT_DTYPE);
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "bits") == 0 || strcmp(k, "width") == 0)
+    lua_pushinteger(L, dtype_bits(t));
+  else if (strcmp(k, "name") == 0)
+    lua_pushstring(L, dtype_name(t));
+  else if (strcmp(k, "is_float") == 0)
+    lua_pushboolean(L, dtype_is_float(t));
+  else if (strcmp(k, "is_integer") == 0)
+    lua_pushboolean(L, dtype_is_int(t));
+  else if (strcmp(k, "signed") == 0)
+    lua_pushboolean(L, dtype_class(t) == 'I' || dtype_class(t) == 'F');
+  else
+    face_nofield(L);
+  return 1;
+}
+
+void face_push_dtype(lua_State *L, DType t) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.dtypes");
+  lua_rawgeti(L, -1, (lua_Integer)t);
+  lua_remove(L, -2);
+}
+
+DType face_test_dtype(lua_State *L, int idx) {
+  DType *t = luaL_testudata(L, idx, MT_DTYPE);
+  return t ? *t : DT_NONE;
+}
+
+DType face_check_dtype(lua_State *L, int idx) {
+  DType t = face_test_dtype(L, idx);
+  if (t == DT_NONE && lua_type(L, idx) == LUA_TSTRING)
+    t = dtype_find(lua_tostring(L, idx));
+  if (t == DT_NONE) face_argerror(L, idx, "element type such as cute.bf16");
+  return t;
+}
+
+static void dtypes_open(lua_State *L) {
+  static const luaL_Reg meta[] = {
+    {"__tostring", dtype_tostring}, {"__index", dtype_index}, {NULL, NULL}};
+  face_newtype(L, MT_DTYPE, meta);
+  lua_pop(L, 1);
+  lua_createtable(L, DT_COUNT, 0);
+  for (int t = 1; t < DT_COUNT; t++) {
+    DType *p = lua_newuserdatauv(L, sizeof *p, 0);
+    *p = (DType)t;
+    luaL_setmetatable(L, MT_DTYPE);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -4, dtype_name(*p));
+    lua_rawseti(L, -2, t);
+  }
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.dtypes");
+}
+
+// ---- opening ----
+
+// error_kinds: {name = summary}, the table docs/errors.md is checked against.
+static void kinds_open(lua_State *L) {
+  lua_createtable(L, 0, ERR_COUNT);
+  for (int k = 0; k < ERR_COUNT; k++)
+    face_set_str(L, err_name((ErrKind)k), err_summary((ErrKind)k));
+  lua_setfield(L, -2, "error_kinds");
+}
+
+// fail(kind, message): raises from Lua modules as the C faces do.
+static int l_fail(lua_State *L) {
+  const char *kind = face_checkstr(L, 1);
+  const char *msg = face_checkstr(L, 2);
+  for (int k = 0; k < ERR_COUNT; k++)
+    if (strcmp(err_name((ErrKind)k), kind) == 0)
+      face_error(L, (ErrKind)k, "%s", msg);
+  return luaL_error(L, "no error kind '%s'", kind);
+}
+
+static int l_typename(lua_State *L) {
+  face_checkany(L, 1);
+  lua_pushstring(L, face_typename(L, 1));
+  return 1;
+}
+
+// own_source(source of a chunk): is it of lua/cute?
+static int l_own_source(lua_State *L) {
+  lua_pushboolean(L, face_own_source(face_checkstr(L, 1)));
+  return 1;
+}
+
+static int l_clock(lua_State *L) {
+  lua_pushnumber(L, (double)base_nanotime() * 1e-9);
+  return 1;
+}
+
+void cutelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"fail", l_fail}, {"typename", l_typename},
+    {"own_source", l_own_source}, {"clock", l_clock},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+  lua_pushliteral(L, CUTE_VERSION);
+  lua_setfield(L, -2, "version");
+  dtypes_open(L);
+  kinds_open(L);
+}
+
+// One core a Lua state, also where a module loader forgets it and asks again
+// (busted does, for every file of specs): metatables are the state's, and
+// their functions keep the context that they were opened with.
+int luaopen_cute_core(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
+  ctx_new(L);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.core");
+  arglib_open(L);
+  cutelib_open(L);
+  filelib_open(L);
+  layoutlib_open(L);
+  static const char *const types[] = {MT_LAYOUT, MT_CONST};
+  for (int i = 0; i < 2; i++) {
+    luaL_getmetatable(L, types[i]);
+    face_complete(L);
+    lua_pop(L, 1);
+  }
+  tensorlib_open(L);
+  vallib_open(L);
+  mathlib_open(L);
+  tracelib_open(L);
+  intrinlib_open(L);
+  kernlib_open(L);
+  atomlib_open(L);
+  runlib_open(L);
+  simlib_open(L);
+  simrunlib_open(L);
+  return 1;
+}

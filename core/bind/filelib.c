@@ -1,0 +1,206 @@
+// Files that a program is told to read and write, and text that comes from
+// outside: what Lua's io library does not know of pipes, links, modes and
+// terminals.
+#define _GNU_SOURCE
+#include "bind/face.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// ---- handles of the io library ----
+
+static int stream_close(lua_State *L) {
+  luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
+  return luaL_fileresult(L, fclose(s->f) == 0, NULL);
+}
+
+// A closed handle on top; an error from here on leaves nothing open.
+static luaL_Stream *push_stream(lua_State *L) {
+  luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
+  *s = (luaL_Stream){0};
+  luaL_setmetatable(L, LUA_FILEHANDLE);
+  return s;
+}
+
+// Hands fd to the stream on top; false, with fd closed, when memory ran out.
+static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
+  s->f = fdopen(fd, mode);
+  if (!s->f) {
+    int e = errno;
+    close(fd);
+    errno = e;
+    return false;
+  }
+  s->closef = stream_close;
+  return true;
+}
+
+// nil and the reason in the system's words.
+static int failed(lua_State *L, int e) {
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(e));
+  return 2;
+}
+
+// ---- reading ----
+
+// The file that a link of this user's (or root's) leads to; others could
+// lead to any file of ours. False, with errno, for those and broken ones.
+static bool resolve(const char *path, char out[PATH_MAX]) {
+  struct stat st;
+  if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+    errno = EPERM;
+    return (st.st_uid == geteuid() || st.st_uid == 0) && realpath(path, out);
+  }
+  errno = ENAMETOOLONG;
+  return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
+// open_input(path[, private]) -> file | nil, reason. Pipes and devices are
+// read as they come, but with `private` only a plain file of this user's is
+// opened, without waiting, and one that others can read is mended.
+static int l_open_input(lua_State *L) {
+  const char *path = face_checkstr(L, 1);
+  bool private = lua_toboolean(L, 2);
+  char target[PATH_MAX];
+  struct stat st;
+  luaL_Stream *s = push_stream(L);
+  if (private && !resolve(path, target)) return failed(L, errno);
+  int fd = open(private ? target : path,
+                O_RDONLY | O_CLOEXEC | (private ? O_NONBLOCK : 0));
+  if (fd < 0) return failed(L, errno);
+  int e = fstat(fd, &st) != 0 ? errno
+        : S_ISDIR(st.st_mode) ? EISDIR
+        : !private ? 0
+        : !S_ISREG(st.st_mode) ? EINVAL
+        : st.st_uid != geteuid() ? EPERM : 0;
+  if (e) {
+    close(fd);
+    return failed(L, e);
+  }
+  if (private && (st.st_mode & 077))
+    fchmod(fd, st.st_mode & 0700);
+  if (!stream_take(s, fd, "rb")) return failed(L, errno);
+  return 1;
+}
+
+// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", links
+// followed; nil, reason
+static int l_file_kind(lua_State *L) {
+  struct stat st;
+  if (stat(face_checkstr(L, 1), &st) != 0) return failed(L, errno);
+  mode_t m = st.st_mode;
+  lua_pushstring(L, S_ISREG(m) ? "file" : S_ISDIR(m) ? "folder"
+                  : S_ISCHR(m) || S_ISBLK(m) ? "device" : "pipe");
+  return 1;
+}
+
+// ---- writing ----
+
+// open_aside(path[, private]) -> file, its name, name to rename it to | nil,
+// reason. The new file has the mode of the one it is to replace; `private`:
+// 0600.
+static int l_open_aside(lua_State *L) {
+  const char *path = face_checkstr(L, 1);
+  bool private = lua_toboolean(L, 2);
+  char target[PATH_MAX], aside[PATH_MAX + 32];
+  struct stat st;
+  luaL_Stream *s = push_stream(L);
+  if (!resolve(path, target)) return failed(L, errno);
+  uint64_t seed = base_nanotime() ^ (uint64_t)getpid() << 32;
+  int fd = -1;
+  for (int i = 0; i < 8 && fd < 0; i++) {
+    snprintf(aside, sizeof aside, "%s.%016llx.new", target,
+             (unsigned long long)base_random(&seed));
+    fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+              private ? 0600 : 0666);
+    if (fd < 0 && errno != EEXIST) break;
+  }
+  if (fd < 0) return failed(L, errno);
+  if (private) fchmod(fd, 0600);
+  else if (stat(target, &st) == 0) fchmod(fd, st.st_mode & 0777);
+  if (!stream_take(s, fd, "wb")) {
+    int e = errno;
+    unlink(aside);
+    return failed(L, e);
+  }
+  lua_pushstring(L, aside);
+  lua_pushstring(L, target);
+  return 3;
+}
+
+// ---- text from outside ----
+
+// Length of the UTF-8 sequence at s (n bytes left) and its code point; 0 when
+// it is none.
+static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
+  static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+  size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
+           : s[0] >> 3 == 30 ? 4 : 0;
+  if (k == 0 || k > n) return 0;
+  uint32_t c = k == 1 ? s[0] : s[0] & (0x7fu >> k);
+  for (size_t i = 1; i < k; i++) {
+    if (s[i] >> 6 != 2) return 0;
+    c = c << 6 | (s[i] & 0x3f);
+  }
+  *code = c;
+  bool surrogate = c >= 0xd800 && c <= 0xdfff;
+  return c < least[k] || c > 0x10ffff || surrogate ? 0 : k;
+}
+
+// What a terminal obeys instead of showing it, or that reorders a line.
+static bool commands(uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+         c == 0x061c || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+static void add_visible(luaL_Buffer *b, const char *s, size_t k, uint32_t c) {
+  char text[16];
+  if (c == '\n') luaL_addstring(b, "\\n");
+  else if (c == '\t') luaL_addstring(b, "\\t");
+  else if (c == '\r') luaL_addstring(b, "\\r");
+  else {
+    if (k == 0 || c < 0x80)
+      snprintf(text, sizeof text, "\\x%02x", (unsigned char)*s);
+    else
+      snprintf(text, sizeof text, "\\u{%x}", (unsigned)c);
+    luaL_addstring(b, text);
+  }
+}
+
+void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (const char *end = s + n; s < end;) {
+    uint32_t c = 0;
+    size_t k = sequence((const unsigned char *)s, (size_t)(end - s), &c);
+    bool plain = k && (!commands(c) || (lines && (c == '\n' || c == '\t')));
+    if (plain) luaL_addlstring(&b, s, k);
+    else add_visible(&b, s, k, c);
+    s += k ? k : 1;
+  }
+  luaL_pushresult(&b);
+}
+
+// visible(text[, lines]): see face_push_visible.
+static int l_visible(lua_State *L) {
+  size_t n;
+  bool lines = lua_toboolean(L, 2);
+  const char *s = luaL_tolstring(L, 1, &n);
+  face_push_visible(L, s, n, lines);
+  return 1;
+}
+
+void filelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"open_input", l_open_input}, {"open_aside", l_open_aside},
+    {"file_kind", l_file_kind}, {"visible", l_visible}, {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}

@@ -1,0 +1,728 @@
+// The Lua face of the GPU: device buffers, streams, events, kernels, prepared
+// launches and cuBLAS products. Where the driver refuses what is asked for (a
+// GPU, a buffer, an answer) that gives nil, message; where it refuses what is
+// done (a launch, a copy, a wait) it raises, as misuse does.
+#include "bind/gpulib.h"
+
+#include <string.h>
+
+#include "gpu/cublas.h"
+#include "gpu/cuda.h"
+#include "gpu/dl.h"
+
+#define MT_GPU "cute.gpu"
+#define MT_GPUFN "cute.gpufn"
+#define MT_LAUNCH "cute.launch"
+#define MT_STREAM "cute.stream"
+#define MT_EVENT "cute.event"
+#define MT_BLAS "cute.blas"
+
+#define MAX_ARGS 64  // of a kernel
+#define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
+
+static int failed(lua_State *L, const Why *w) {
+  if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);
+  return face_fail2(L, w->kind, "%s", w->msg);
+}
+
+// true, or an error: what is written as a statement nobody looks at twice.
+static int done(lua_State *L, bool ok, const Why *w) {
+  if (!ok) face_error(L, w->kind, "%s", w->msg);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// ---- the device ----
+
+static Gpu *check_gpu(lua_State *L, int idx) {
+  return face_check(L, idx, MT_GPU, "gpu");
+}
+
+// gpu_open([ordinal]): the one object of that GPU, or nil, message.
+static int l_gpu_open(lua_State *L) {
+  lua_Integer n = face_optint(L, 1, 0);
+  if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
+  if (lua_rawgeti(L, -1, n + 1) == LUA_TUSERDATA) return 1;
+  Gpu *g = lua_newuserdatauv(L, sizeof *g, 0);
+  memset(g, 0, sizeof *g);
+  luaL_setmetatable(L, MT_GPU);
+  Why w;
+  if (!gpu_init(g, (int)n, &w)) return failed(L, &w);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, -4, n + 1);
+  return 1;
+}
+
+static int gpu_gc(lua_State *L) {
+  gpu_close(check_gpu(L, 1));
+  return 0;
+}
+
+static int gpu_info(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  lua_createtable(L, 0, 10);
+  face_set_str(L, "name", g->name);
+  lua_pushfstring(L, "sm_%d%d%s", g->major, g->minor,
+                  g->major >= 9 ? "a" : "");
+  lua_setfield(L, -2, "arch");
+  lua_pushfstring(L, "%d.%d", g->driver / 1000, g->driver % 1000 / 10);
+  lua_setfield(L, -2, "cuda");
+  face_set_int(L, "ordinal", g->ordinal);
+  face_set_int(L, "sms", g->sms);
+  face_set_int(L, "memory", (lua_Integer)g->memory);
+  face_set_int(L, "smem", g->smem_optin);
+  face_set_int(L, "l2", g->l2);
+  face_set_int(L, "khz", g->khz);
+  face_set_int(L, "epoch", (lua_Integer)g->epoch);
+  return 1;
+}
+
+static int gpu_l_sync(lua_State *L) {
+  Why w;
+  return done(L, gpu_sync(check_gpu(L, 1), &w), &w);
+}
+
+// gpu:alive(): true, or nil, message once a kernel's fault cost the process
+// its GPU.
+static int gpu_alive(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  Why w;
+  return g->epoch == 0 || gpu_use(g, &w) ? done(L, true, &w) : failed(L, &w);
+}
+
+static int gpu_l_free(lua_State *L) {
+  Why w;
+  size_t left;
+  if (!gpu_free_memory(check_gpu(L, 1), &left, &w)) return failed(L, &w);
+  lua_pushinteger(L, (lua_Integer)left);
+  return 1;
+}
+
+// ---- device buffers ----
+
+static DevBuf *check_devbuf(lua_State *L, int idx) {
+  DevBuf *b = face_check(L, idx, MT_DEVBUF, "device buffer");
+  Why w;
+  if (!gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", &w))
+    face_error(L, w.kind, "%s", w.msg);
+  return b;
+}
+
+// A userdata of the GPU at index 1, closed as yet, which it keeps alive.
+static void *new_object(lua_State *L, size_t size) {
+  void *p = lua_newuserdatauv(L, size, 1);
+  memset(p, 0, size);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return p;  // the caller sets `closed` and `gpu`, then the metatable
+}
+
+static DevBuf *new_devbuf(lua_State *L, Gpu *g, DType t, size_t count,
+                          Why *w) {
+  DevBuf *b = new_object(L, sizeof *b);
+  b->closed = true;
+  b->gpu = g;
+  luaL_setmetatable(L, MT_DEVBUF);
+  if (devbuf_alloc(b, g, t, count, w)) return b;
+  if (w->kind != ERR_MEMORY) return NULL;
+  lua_gc(L, LUA_GCCOLLECT);
+  return devbuf_alloc(b, g, t, count, w) ? b : NULL;
+}
+
+// gpu:buffer(dtype, count), contents undefined; gpu:buffer(host buffer): its
+// copy.
+static int gpu_buffer(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  Why w;
+  bool copy = face_test(L, 2, MT_BUFFER) != NULL;
+  HostBuf *h = copy ? runlib_check_buffer(L, 2) : NULL;
+  DType t = h ? h->t : face_check_dtype(L, 2);
+  size_t count = h ? h->count : runlib_check_count(L, 3);
+  runlib_grew(L, count * (size_t)dtype_bits(t) / 8);
+  DevBuf *b = new_devbuf(L, g, t, count, &w);
+  if (!b || (h && !devbuf_upload(b, 0, h->p, h->bytes, &w)))
+    return failed(L, &w);
+  return 1;
+}
+
+static int devbuf_l_close(lua_State *L) {
+  devbuf_close(face_check(L, 1, MT_DEVBUF, "device buffer"));
+  return 0;
+}
+
+static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
+  HostBuf *h = runlib_check_buffer(L, idx);
+  if (h->t != b->t || h->count != b->count)
+    face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
+               dtype_name(b->t), h->count, dtype_name(h->t));
+  return h;
+}
+
+// d:upload(host buffer) of the same type and count.
+static int devbuf_l_upload(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  HostBuf *h = check_twin(L, b, 2);
+  Why w;
+  return done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
+}
+
+// d:download([host buffer]): into it, or into a new one; gives it back.
+static int devbuf_l_download(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  lua_settop(L, 2);
+  Why w;
+  if (lua_isnil(L, 2)) {
+    runlib_new_buffer(L, b->t, b->count);
+    lua_replace(L, 2);
+  }
+  HostBuf *h = check_twin(L, b, 2);
+  done(L, devbuf_download(b, 0, h->p, h->bytes, &w), &w);
+  h->defined = true;
+  lua_settop(L, 2);
+  return 1;
+}
+
+static GpuStream *opt_stream(lua_State *L, int idx) {
+  if (lua_isnoneornil(L, idx)) return NULL;
+  return face_check(L, idx, MT_STREAM, "stream");
+}
+
+// d:memset(byte [, stream])
+static int devbuf_l_memset(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1);
+  Why w;
+  lua_Integer byte = face_checkint(L, 2);
+  return done(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
+                &w);
+}
+
+// d:copy(device buffer [, stream]): the driver's copy of one as large.
+static int devbuf_l_copy(lua_State *L) {
+  DevBuf *b = check_devbuf(L, 1), *src = check_devbuf(L, 2);
+  if (src->bytes != b->bytes || src->gpu != b->gpu)
+    face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
+               b->bytes, b->gpu->name, src->bytes, src->gpu->name);
+  Why w;
+  return done(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
+}
+
+static int devbuf_index(lua_State *L) {
+  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "dtype") == 0) {
+    face_push_dtype(L, b->t);
+  } else if (strcmp(k, "count") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->count);
+  } else if (strcmp(k, "nbytes") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->bytes);
+  } else if (strcmp(k, "address") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->ptr);
+  } else if (strcmp(k, "closed") == 0) {
+    lua_pushboolean(L, !devbuf_open(b));
+  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
+    face_nofield(L);
+  }
+  return 1;
+}
+
+static int devbuf_tostring(lua_State *L) {
+  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
+  if (!devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
+  else lua_pushfstring(L, "devbuf of %I %s", (LUAI_UACINT)b->count,
+                       dtype_name(b->t));
+  return 1;
+}
+
+// ---- streams and events ----
+
+static int gpu_stream(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  GpuStream *s = new_object(L, sizeof *s);
+  s->closed = true;
+  s->gpu = g;
+  luaL_setmetatable(L, MT_STREAM);
+  Why w;
+  return gpustream_new(s, g, &w) ? 1 : failed(L, &w);
+}
+
+static int stream_close(lua_State *L) {
+  gpustream_close(face_check(L, 1, MT_STREAM, "stream"));
+  return 0;
+}
+
+static int stream_sync(lua_State *L) {
+  Why w;
+  GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
+  return done(L, gpustream_sync(s, &w), &w);
+}
+
+static int gpu_event(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  GpuEvent *e = new_object(L, sizeof *e);
+  e->closed = true;
+  e->gpu = g;
+  luaL_setmetatable(L, MT_EVENT);
+  Why w;
+  return gpuevent_new(e, g, &w) ? 1 : failed(L, &w);
+}
+
+static GpuEvent *check_event(lua_State *L, int idx) {
+  return face_check(L, idx, MT_EVENT, "event");
+}
+
+static int event_close(lua_State *L) {
+  gpuevent_close(check_event(L, 1));
+  return 0;
+}
+
+static int event_record(lua_State *L) {
+  Why w;
+  bool ok = gpuevent_record(check_event(L, 1), opt_stream(L, 2), &w);
+  return done(L, ok, &w);
+}
+
+static int event_sync(lua_State *L) {
+  Why w;
+  return done(L, gpuevent_sync(check_event(L, 1), &w), &w);
+}
+
+// from:elapsed(to): milliseconds between two recorded events.
+static int event_elapsed(lua_State *L) {
+  Why w;
+  double ms;
+  done(L, gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w), &w);
+  lua_pushnumber(L, ms);
+  return 1;
+}
+
+// ---- kernels ----
+
+// gpu:load(cubin, name [, parameters]): how many the kernel has, for those who
+// know; else a launch asks the driver.
+static int gpu_load(lua_State *L) {
+  Gpu *g = check_gpu(L, 1);
+  size_t n;
+  const char *cubin = face_checklstr(L, 2, &n);
+  const char *name = face_checkstr(L, 3);
+  if (n < 64) face_argerror(L, 2, "CUBIN");
+  lua_Integer params = face_optint(L, 4, -1);
+  GpuFn *f = new_object(L, sizeof *f);
+  f->closed = true;
+  f->gpu = g;
+  luaL_setmetatable(L, MT_GPUFN);
+  Why w;
+  if (!gpufn_load(f, g, cubin, name, &w)) return failed(L, &w);
+  if (params >= 0 && params <= MAX_ARGS) f->nparam = (int)params;
+  return 1;
+}
+
+static GpuFn *check_kernel(lua_State *L, int idx) {
+  return face_check(L, idx, MT_GPUFN, "loaded kernel");
+}
+
+static int fn_close(lua_State *L) {
+  gpufn_close(check_kernel(L, 1));
+  return 0;
+}
+
+// f:usable(): neither closed nor lost with its context.
+static int fn_usable(lua_State *L) {
+  const GpuFn *f = check_kernel(L, 1);
+  lua_pushboolean(L, gpu_usable(f->gpu, f->epoch, f->closed, "kernel", NULL));
+  return 1;
+}
+
+// f:attributes(): what the driver says of it.
+static int fn_attributes(lua_State *L) {
+  GpuFn *f = check_kernel(L, 1);
+  lua_createtable(L, 0, 6);
+  face_set_int(L, "registers", f->registers);
+  face_set_int(L, "local_bytes", f->local);
+  face_set_int(L, "smem_static", f->smem_static);
+  face_set_int(L, "const_bytes", f->constant);
+  face_set_int(L, "max_threads", f->max_threads);
+  face_set_int(L, "binary", f->binary);
+  return 1;
+}
+
+// ---- prepared launches ----
+
+// Userdata: this, then nargs pointers, the buffers, the packed arguments.
+typedef struct Prepared {
+  GpuLaunch l;
+} Prepared;
+
+static void get_extents(lua_State *L, const char *name, unsigned v[3],
+                        unsigned def) {
+  v[0] = def;
+  v[1] = v[2] = 1;
+  int type = lua_getfield(L, 2, name);
+  if (type == LUA_TNUMBER) {
+    v[0] = (unsigned)lua_tointeger(L, -1);
+    if (lua_tointeger(L, -1) < 1 || lua_tointeger(L, -1) > INT32_MAX)
+      face_error(L, ERR_LAUNCH, "%s of %lld", name,
+                 (long long)lua_tointeger(L, -1));
+  } else if (type == LUA_TTABLE) {
+    for (int i = 0; i < 3; i++) {
+      int t = lua_geti(L, -1, i + 1);
+      lua_Integer x = t == LUA_TNIL ? 1 : lua_tointeger(L, -1);
+      if (x < 1 || x > (i && strcmp(name, "grid") == 0 ? 65535 : INT32_MAX))
+        face_error(L, ERR_LAUNCH, "%s extent %d is %lld", name, i + 1,
+                   (long long)x);
+      v[i] = (unsigned)x;
+      lua_pop(L, 1);
+    }
+  } else if (type != LUA_TNIL || def != 1) {
+    face_error(L, ERR_ARG, "%s is not a number or a table of extents", name);
+  }
+  lua_pop(L, 1);
+}
+
+// An argument on top of the stack: its size; with `to`, packs it. A device
+// buffer (its address), {buffer, byte offset}, {dtype, number} or a string of
+// raw bytes. A buffer is stored at *buf.
+static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
+  int at = lua_gettop(L), type = lua_type(L, at);
+  *buf = NULL;
+  if (type == LUA_TSTRING) {
+    size_t n;
+    const char *s = lua_tolstring(L, at, &n);
+    if (to) memcpy(to, s, n);
+    return n;
+  }
+  if (face_test(L, at, MT_DEVBUF)) {
+    *buf = check_devbuf(L, at);
+    if (to) memcpy(to, &(*buf)->ptr, 8);
+    return 8;
+  }
+  if (type != LUA_TTABLE)
+    face_error(L, ERR_ARG, "kernel argument %d is a %s", (int)i,
+               face_typename(L, at));
+  lua_geti(L, at, 1);
+  lua_geti(L, at, 2);
+  size_t size = 8;
+  if (face_test(L, at + 1, MT_DEVBUF)) {
+    *buf = check_devbuf(L, at + 1);
+    uint64_t p = (*buf)->ptr + (uint64_t)face_checkint(L, at + 2);
+    if (to) memcpy(to, &p, 8);
+  } else {
+    DType t = face_check_dtype(L, at + 1);
+    if (dtype_bits(t) % 8 || dtype_bits(t) > 64)
+      face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
+                 dtype_name(t));
+    size = (size_t)dtype_bits(t) / 8;
+    bool truth = lua_isboolean(L, at + 2);
+    if (!truth) face_checknum(L, at + 2);
+    uint64_t bits = truth ? dtype_from_double(t, lua_toboolean(L, at + 2))
+                          : face_number_bits(L, at + 2, t);
+    if (to) dtype_store(t, to, 0, bits);
+  }
+  lua_settop(L, at);
+  return size;
+}
+
+// The kernel's own idea of its parameters, where the driver tells it.
+static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
+  int size = 0, m = 0;
+  while (m < n && (size = gpufn_param(f, m)) > 0) {
+    if ((size_t)size != sizes[m])
+      face_error(L, ERR_LAUNCH, "kernel argument %d has %d bytes, not %zu",
+                 m + 1, size, sizes[m]);
+    m++;
+  }
+  if (size < 0) return;
+  if (f->nparam < 0 && m == n)
+    while (m < MAX_ARGS && gpufn_param(f, m) > 0) m++;
+  if (f->nparam < 0) f->nparam = m;
+  if (f->nparam != n)
+    face_error(L, ERR_LAUNCH, "the kernel has %d parameters, got %d",
+               f->nparam, n);
+}
+
+// Makes the userdata for the arguments in the list at index 3.
+static Prepared *new_prepared(lua_State *L, GpuFn *f) {
+  lua_Integer n = luaL_len(L, 3);
+  size_t sizes[MAX_ARGS], bytes = 0;
+  const DevBuf *buf;
+  if (n > MAX_ARGS)
+    face_error(L, ERR_LIMIT, "more than %d kernel arguments", MAX_ARGS);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 3, i + 1);
+    sizes[i] = pack(L, i + 1, NULL, &buf);
+    bytes += (sizes[i] + 15) & ~(size_t)15;
+    lua_pop(L, 1);
+  }
+  check_params(L, f, sizes, (int)n);
+  size_t list = ((size_t)n + 1) * sizeof(void *);
+  Prepared *p = lua_newuserdatauv(L, sizeof *p + 2 * list + bytes + 16, 4);
+  memset(p, 0, sizeof *p);
+  p->l.params = (void **)(p + 1);
+  p->l.bufs = (const DevBuf **)((char *)p->l.params + list);
+  char *at = (char *)p->l.bufs + list;
+  at += -(uintptr_t)at & 15;
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 3, i + 1);
+    pack(L, i + 1, at, &buf);
+    p->l.params[i] = at;
+    if (buf) p->l.bufs[p->l.nbufs++] = buf;
+    at += (sizes[i] + 15) & ~(size_t)15;
+    lua_pop(L, 1);
+  }
+  return p;
+}
+
+// f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =,
+// pdl =}: everything checked and packed, so that launch is one call.
+static int fn_prepare(lua_State *L) {
+  GpuFn *f = check_kernel(L, 1);
+  face_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_getfield(L, 2, "args") == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, 3);
+  }
+  face_checktype(L, 3, LUA_TTABLE);
+  lua_newtable(L);  // 4: keeps the arguments, whatever becomes of args
+  for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
+    lua_geti(L, 3, i);
+    if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
+    lua_rawseti(L, 4, i);
+  }
+  Why w;
+  if (!gpu_usable(f->gpu, f->epoch, f->closed, "kernel", &w))
+    return failed(L, &w);
+  Prepared *p = new_prepared(L, f);  // 5
+  GpuLaunch *l = &p->l;
+  l->fn = f;
+  get_extents(L, "grid", l->grid, 0);
+  get_extents(L, "block", l->block, 0);
+  get_extents(L, "cluster", l->cluster, 1);
+  lua_getfield(L, 2, "smem");
+  lua_Integer smem = face_optint(L, -1, 0);
+  if (smem < 0 || smem > INT32_MAX)
+    face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
+  l->smem = (unsigned)smem;
+  lua_getfield(L, 2, "pdl");
+  l->pdl = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "stream");
+  l->stream = opt_stream(L, -1);
+  lua_setiuservalue(L, 5, 3);
+  lua_pushvalue(L, 1), lua_setiuservalue(L, 5, 1);
+  lua_pushvalue(L, 4), lua_setiuservalue(L, 5, 2);
+  lua_settop(L, 5);
+  uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+  if (threads > 1024)
+    face_error(L, ERR_LAUNCH, "%llu threads a block, at most 1024 can be",
+               (unsigned long long)threads);
+  luaL_setmetatable(L, MT_LAUNCH);
+  return gpulaunch_prepare(l, &w) ? 1 : failed(L, &w);
+}
+
+static int launch_run(lua_State *L) {
+  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
+  Why w;
+  return done(L, gpulaunch_run(&p->l, 1, &w), &w);
+}
+
+static int launch_n(lua_State *L) {
+  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
+  Why w;
+  int n = (int)face_checkint(L, 2);
+  return done(L, gpulaunch_run(&p->l, n, &w), &w);
+}
+
+// ---- cuBLAS ----
+
+// Device buffer in field `name` of table 2, of at least rows*cols elements.
+static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
+                                  size_t cols) {
+  lua_getfield(L, 2, name);
+  if (!face_test(L, -1, MT_DEVBUF))
+    face_error(L, ERR_ARG, "%s is a %s, not a device buffer", name,
+               face_typename(L, -1));
+  const DevBuf *b = check_devbuf(L, lua_gettop(L));
+  if (b->count < rows * cols)
+    face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
+               b->count, rows, cols);
+  lua_pop(L, 1);
+  return b;
+}
+
+static int field_extent(lua_State *L, const char *name) {
+  lua_getfield(L, 2, name);
+  lua_Integer v = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+  if (v < 1 || v > INT32_MAX)
+    face_error(L, ERR_ARG, "%s = %s: a positive integer is needed", name,
+               face_show(L, -1));
+  lua_pop(L, 1);
+  return (int)v;
+}
+
+static BlasSpec check_spec(lua_State *L) {
+  BlasSpec s;
+  face_checktype(L, 2, LUA_TTABLE);
+  memset(&s, 0, sizeof s);
+  s.m = field_extent(L, "m");
+  s.n = field_extent(L, "n");
+  s.k = field_extent(L, "k");
+  size_t m = (size_t)s.m, n = (size_t)s.n, k = (size_t)s.k;
+  s.a = field_buffer(L, "A", m, k);
+  s.b = field_buffer(L, "B", n, k);
+  s.d = field_buffer(L, "D", m, n);
+  s.ta = s.a->t, s.tb = s.b->t, s.td = s.d->t;
+  lua_getfield(L, 2, "m_major");
+  s.m_major = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "tf32");
+  s.tf32 = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "layout");
+  const char *layout = face_optstr(L, -1, "tn");
+  if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
+    face_error(L, ERR_ARG, "layout is '%s', not tn, nt, nn or tt", layout);
+  s.a_m = layout[0] == 'n';
+  s.b_n = layout[1] == 't';
+  lua_pop(L, 3);
+  return s;
+}
+
+// A closed product that keeps its gpu, buffers (copied from table 2, which
+// the user may change) and workspace alive.
+static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
+  BlasGemm *g = lua_newuserdatauv(L, sizeof *g, 2);
+  memset(g, 0, sizeof *g);
+  g->gpu = gpu;
+  g->closed = true;
+  lua_createtable(L, 4, 0);
+  static const char *const keep[] = {"A", "B", "D"};
+  for (int i = 0; i < 3; i++) {
+    lua_getfield(L, 2, keep[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (workspace) {
+    lua_pushvalue(L, workspace);
+    lua_rawseti(L, -2, 4);
+  }
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 2);
+  luaL_setmetatable(L, MT_BLAS);
+  return g;
+}
+
+// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=}
+static int gpu_cublas(lua_State *L) {
+  Gpu *gpu = check_gpu(L, 1);
+  BlasSpec s = check_spec(L);
+  Why w;
+  BlasGemm *g = new_blas(L, gpu, 0);
+  return blas_gemm_new(g, gpu, &s, &w) ? 1 : failed(L, &w);
+}
+
+#define MAX_ALGOS 64
+
+// gpu:cublaslt{... like cublas, algos = 32, workspace = bytes}: a list of
+// products, one for each algorithm that the heuristics propose.
+static int gpu_cublaslt(lua_State *L) {
+  Gpu *gpu = check_gpu(L, 1);
+  BlasSpec s = check_spec(L);
+  lua_settop(L, 2);
+  Why w;
+  lua_getfield(L, 2, "algos");
+  lua_getfield(L, 2, "workspace");
+  lua_Integer max = face_optint(L, 3, 32);
+  lua_Integer bytes = face_optint(L, 4, 64 << 20);
+  if (max < 1 || max > MAX_ALGOS || bytes < 0)
+    face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
+  lua_settop(L, 2);
+  DevBuf *ws = new_devbuf(L, gpu, DT_U8, (size_t)bytes, &w);  // 3
+  if (!ws) return failed(L, &w);
+  cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
+  int n = blas_lt_algos(gpu, &s, ws, algos, (int)max, &w);
+  if (n < 0) return failed(L, &w);
+  lua_createtable(L, n, 0);  // 4
+  int kept = 0;
+  for (int i = 0; i < n; i++) {
+    if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;
+    BlasGemm *g = new_blas(L, gpu, 3);
+    if (!blas_lt_new(g, gpu, &s, ws, &algos[i], &w)) return failed(L, &w);
+    lua_rawseti(L, 4, ++kept);
+  }
+  return 1;
+}
+
+static int blas_run(lua_State *L) {
+  BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
+  Why w;
+  return done(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
+}
+
+static int blas_run_n(lua_State *L) {
+  BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
+  Why w;
+  int n = (int)face_checkint(L, 2);
+  return done(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
+}
+
+static int blas_close(lua_State *L) {
+  blas_gemm_close(face_checkudata(L, 1, MT_BLAS));
+  return 0;
+}
+
+static int gpu_cublas_version(lua_State *L) {
+  Why w;
+  int v;
+  if (!blas_version(check_gpu(L, 1), &v, &w)) return failed(L, &w);
+  lua_pushinteger(L, v);
+  return 1;
+}
+
+// ---- opening ----
+
+static void newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
+  face_newtype(L, tname, regs);
+  lua_pop(L, 1);
+}
+
+void gpulib_open(lua_State *L) {
+  static const luaL_Reg gpu[] = {
+    {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
+    {"free_memory()", gpu_l_free}, {"buffer(dtype, count?)", gpu_buffer},
+    {"stream()", gpu_stream}, {"event()", gpu_event},
+    {"load(cubin, name, parameters?)", gpu_load},
+    {"cublas(options)", gpu_cublas}, {"cublaslt(options)", gpu_cublaslt},
+    {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
+  static const luaL_Reg devbuf[] = {
+    {"upload(buffer)", devbuf_l_upload},
+    {"download(buffer?)", devbuf_l_download},
+    {"memset(byte, stream?)", devbuf_l_memset},
+    {"copy(source, stream?)", devbuf_l_copy}, {"close()", devbuf_l_close},
+    {"__gc", devbuf_l_close}, {"__close", devbuf_l_close},
+    {"__index", devbuf_index}, {"__tostring", devbuf_tostring}, {NULL, NULL}};
+  static const luaL_Reg stream[] = {
+    {"sync()", stream_sync}, {"close()", stream_close}, {"__gc", stream_close},
+    {"__close", stream_close}, {NULL, NULL}};
+  static const luaL_Reg event[] = {
+    {"record(stream?)", event_record}, {"sync()", event_sync},
+    {"elapsed(to)", event_elapsed}, {"close()", event_close},
+    {"__gc", event_close}, {"__close", event_close}, {NULL, NULL}};
+  static const luaL_Reg fn[] = {
+    {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
+    {"usable()", fn_usable}, {"close()", fn_close}, {"__gc", fn_close},
+    {"__close", fn_close}, {NULL, NULL}};
+  static const luaL_Reg launch[] = {
+    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n},
+    {NULL, NULL}};
+  static const luaL_Reg blas[] = {
+    {"launch(stream?)", blas_run}, {"launch_n(n, stream?)", blas_run_n},
+    {"close()", blas_close}, {"__gc", blas_close}, {"__close", blas_close},
+    {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"gpu_open", l_gpu_open}, {NULL, NULL}};
+  newtype(L, MT_GPU, gpu);
+  newtype(L, MT_DEVBUF, devbuf);
+  newtype(L, MT_STREAM, stream);
+  newtype(L, MT_EVENT, event);
+  newtype(L, MT_GPUFN, fn);
+  newtype(L, MT_LAUNCH, launch);
+  newtype(L, MT_BLAS, blas);
+  face_setfuncs(L, funcs);
+}

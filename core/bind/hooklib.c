@@ -1,0 +1,374 @@
+// The hook of a trace. At lines and returns it names values by the locals that
+// hold them; it runs at every line of the user's code, so what it knows of the
+// running function is kept from line to line. At every instruction it finds
+// `==`, `~=` and `t[k]` with traced values, which Lua does not let through: by
+// their operands, so that neither names nor text nor lines are needed.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/fold.h"
+#include "bind/stop.h"
+#include "bind/trace.h"
+
+// What is known of the user's function whose line ran last: a userdata in the
+// registry, with the names that each of its lines assigns as uservalue 1.
+typedef struct Hook {
+  Ctx *cx;
+  const void *func;
+  const void *skip;  // a function of cutelua's own: left alone
+  int named;         // locals seen before the current line
+  int line;          // the line that ran last
+  bool counts;       // are instructions looked at?
+} Hook;
+
+#define MAX_FIELDS 64  // of a table, looked at for names
+
+static const char hook_key = 0;  // its address keys the registry
+
+// Names the variable of a cute.var (a table with it at 1) on top.
+static void name_var(lua_State *L, Ctx *cx, const char *name) {
+  lua_rawgeti(L, -1, 1);
+  Value *v = trace_value(L, -1);
+  lua_pop(L, 1);
+  Fn *fn = cx->fn;
+  if (!v || v->serial != fn->serial || v->r >= fn->ins.n) return;
+  const Ins *i = ir_get(fn, v->r);
+  if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
+}
+
+// Names a traced value or a tensor's registers / shared memory by the local
+// that holds it.
+static void name_local(lua_State *L, Ctx *cx, const char *name) {
+  Fn *fn = cx->fn;
+  Value *v = trace_value(L, -1);
+  if (v) {
+    if (v->serial == fn->serial && v->r < fn->ins.n &&
+        ir_get(fn, v->r)->birth == v->birth)
+      ir_name(cx, fn, v->r, name);
+    return;
+  }
+  const Tensor *t = face_live_tensor(L, -1);
+  if (t && t->mem) ir_name(cx, fn, t->mem, name);
+}
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Names the tensors in the fields of the plain table on top: A.smem becomes
+// A_smem. In the order of their keys: a table's own differs between processes,
+// and of several fields with one memory object the first gives its name.
+static void name_fields(lua_State *L, Ctx *cx, const char *name) {
+  const char *keys[MAX_FIELDS];
+  char full[80];
+  int fields = 0, n = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (++fields > MAX_FIELDS) {
+      lua_pop(L, 2);
+      return;
+    }
+    if (lua_isuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING)
+      keys[n++] = lua_tostring(L, -2);  // kept alive by the table
+  }
+  if (n) qsort(keys, (size_t)n, sizeof *keys, by_text);
+  for (int k = 0; k < n; k++) {
+    lua_pushstring(L, keys[k]);
+    lua_rawget(L, -2);
+    const Tensor *t = face_live_tensor(L, -1);
+    snprintf(full, sizeof full, "%s_%s", name, keys[k]);
+    if (t && t->mem) ir_name(cx, cx->fn, t->mem, full);
+    lua_pop(L, 1);
+  }
+}
+
+static void name_table(lua_State *L, Ctx *cx, const char *name) {
+  if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) {
+    name_fields(L, cx, name);
+    return;
+  }
+  lua_pop(L, 1);
+  name_var(L, cx, name);
+}
+
+// Pushes the variable `name` of the running function, without asking any
+// metamethod; false if there is none.
+static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
+  const char *s;
+  int found = 0;
+  for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
+    if (strcmp(s, name) == 0) found = n;  // the innermost of that name
+    lua_pop(L, 1);
+  }
+  if (found) return lua_getlocal(L, ar, found) != NULL;
+  lua_getinfo(L, "f", ar);
+  for (int n = 1; (s = lua_getupvalue(L, -1, n)); n++) {
+    if (strcmp(s, name) == 0) {
+      lua_remove(L, -2);
+      return true;
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  lua_pushglobaltable(L);
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (!lua_isnil(L, -1)) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+// ---- what Lua does not let through ----
+
+// What is at stack index `reg` of the running function, from 0 on, is pushed.
+// Its name when it is a local, else NULL.
+static const char *push_register(lua_State *L, lua_Debug *ar, int reg) {
+  const char *name = lua_getlocal(L, ar, reg + 1);
+  if (!name) lua_pushnil(L);
+  return name && name[0] != '(' ? name : NULL;
+}
+
+// Does a value stand for one of the device: a scalar, a vector, a cute.var (a
+// table with its variable at 1)?
+static bool is_traced(lua_State *L, int idx) {
+  if (trace_value(L, idx) || luaL_testudata(L, idx, MT_VECTOR)) return true;
+  if (!lua_istable(L, idx) || !luaL_getmetafield(L, idx, "__index"))
+    return false;
+  lua_rawgeti(L, idx, 1);
+  bool var = trace_value(L, -1) != NULL;
+  lua_pop(L, 2);
+  return var;
+}
+
+// "the traced value 'k'": by the local's name, or what the value is called.
+static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
+                              int idx) {
+  const Value *v = trace_value(L, idx);
+  const Fn *fn = cx->fn;
+  if (!name && v && v->serial == fn->serial && v->r < fn->ins.n &&
+      ir_get(fn, v->r)->name)
+    name = ir_str(fn, ir_get(fn, v->r)->name);
+  return name ? lua_pushfstring(L, "the traced value '%s'", name)
+              : lua_pushliteral(L, "a traced value");
+}
+
+// Is the running function the user's? Its line is in ar then.
+static bool of_user(lua_State *L, lua_Debug *ar) {
+  lua_getinfo(L, "Sl", ar);
+  return !face_own_source(ar->source);
+}
+
+// Raises the message on top at the running function's line, if it has one.
+static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar) {
+  const char *text = lua_tostring(L, -1);
+  if (ar->currentline > 0)
+    face_error_at(L, ar->source, ar->currentline, ERR_DYNAMIC, "%s", text);
+  face_error(L, ERR_DYNAMIC, "%s", text);
+}
+
+static _Noreturn void compare_error(lua_State *L, Ctx *cx, lua_Debug *ar,
+                                    const char *name, int idx) {
+  const char *what = say_traced(L, cx, name, idx);
+  if (!name) name = "a";
+  lua_pushfstring(L, "'==' or '~=' beside %s is always false or true in Lua\n"
+                  "  write %s:eq(x) or %s:ne(x), and cute.when(...) to branch "
+                  "on it", what, name, name);
+  raise_here(L, ar);
+}
+
+// Pushes constant i of the running function.
+static void push_constant(lua_State *L, lua_Debug *ar, int i) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "constant");
+  lua_getinfo(L, "f", ar);
+  lua_pushinteger(L, i);
+  lua_call(L, 2, 1);
+  lua_remove(L, -2);
+}
+
+// Is a traced value's comparison with this one meant for the device? (With
+// nil, a string, a layout, it is false as it should be. Where both are
+// userdata or both tables, Lua asks __eq.)
+static bool is_for_device(lua_State *L, int traced, int idx) {
+  int t = lua_type(L, idx);
+  return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
+         (t != lua_type(L, traced) && is_traced(L, idx));
+}
+
+// `==` or `~=` is about to be done.
+static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
+  const char *name = push_register(L, ar, in.a);
+  int traced = lua_gettop(L), other = traced + 1;
+  if (in.op == VM_EQ) {
+    const char *name_b = push_register(L, ar, in.b);
+    if (!is_traced(L, traced)) {
+      name = name_b;
+      traced = other;
+      other--;
+    }
+  }
+  if (!is_traced(L, traced) || !of_user(L, ar)) return;
+  if (in.op == VM_EQK) push_constant(L, ar, in.b);
+  if (in.op == VM_EQI || is_for_device(L, traced, other))
+    compare_error(L, cx, ar, name, traced);
+}
+
+// A table is about to be indexed by a register.
+static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
+                      int key) {
+  const char *name = push_register(L, ar, key);
+  int at = lua_gettop(L);
+  if (!is_traced(L, at)) return;
+  const char *base = push_register(L, ar, table);
+  if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
+    return;
+  const char *what = say_traced(L, cx, name, at);
+  lua_pushfstring(L, "%s is a key of the plain table%s%s%s, which finds "
+                  "nothing under it\n  use a tensor, or cute.where(%s:eq(i), "
+                  "x, y)", what, base ? " '" : "", base ? base : "",
+                  base ? "'" : "", name ? name : "k");
+  raise_here(L, ar);
+}
+
+// An instruction is about to run.
+static void check_instruction(lua_State *L, lua_Debug *ar) {
+  VmIns in = vmlib_at(ar);
+  bool compares = in.op == VM_EQ || in.op == VM_EQK || in.op == VM_EQI;
+  if (!compares && in.op != VM_GETTABLE && in.op != VM_SETTABLE) return;
+  int top = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "hook");
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  if (h->cx->fn) {
+    if (compares) check_compared(L, h->cx, ar, in);
+    else if (in.op == VM_GETTABLE) check_key(L, h->cx, ar, in.b, in.c);
+    else check_key(L, h->cx, ar, in.a, in.b);
+  }
+  lua_settop(L, top);
+}
+
+// ---- names ----
+
+static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
+  const char *name = n > 0 ? lua_getlocal(L, ar, n) : NULL;
+  if (!name) return NULL;
+  if (strcmp(name, "(temporary)") != 0 && strcmp(name, "(C temporary)") != 0)
+    return name;
+  lua_pop(L, 1);
+  return NULL;
+}
+
+// Names what the locals hold that came since the last line.
+static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
+  const char *name;
+  while (h->named > 0 && !local_at(L, ar, h->named)) h->named--;
+  if (h->named > 0) lua_pop(L, 1);
+  for (int n = h->named + 1; (name = local_at(L, ar, n)); n++) {
+    if (name[0] != '(' && lua_isuserdata(L, -1)) name_local(L, h->cx, name);
+    if (name[0] != '(' && lua_istable(L, -1)) name_table(L, h->cx, name);
+    h->named = n;
+    lua_pop(L, 1);
+  }
+}
+
+// Pushes state.lines[source]; a source is lexed when first met.
+static void push_lines(lua_State *L, const char *source) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "lines");
+  if (lua_getfield(L, -1, source) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_getfield(L, -2, "lex");
+    lua_pushstring(L, source);
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, source);
+  }
+}
+
+// Another function runs than at the last line; hook userdata at `at`.
+static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
+                           const void *func) {
+  lua_getinfo(L, "S", ar);
+  if (face_own_source(ar->source)) {
+    h->skip = func;
+    return;
+  }
+  h->func = func;
+  h->named = 0;
+  h->line = 0;
+  push_lines(L, ar->source);
+  lua_setiuservalue(L, at, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "ran");
+  lua_getinfo(L, "f", ar);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+}
+
+// The line that ran last assigned the names in the list at `list`.
+static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    const char *name = lua_tostring(L, -1);
+    if (push_variable(L, ar, name)) {
+      if (lua_isuserdata(L, -1)) name_local(L, h->cx, name);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+// A line of func, or its end, is reached; hook userdata at `at`.
+static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
+  if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown
+  name_locals(L, h, ar);
+  lua_getiuservalue(L, at, 1);
+  int lines = lua_gettop(L);
+  if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
+    name_assigned(L, h, ar, lua_gettop(L));
+  if (ar->event != LUA_HOOKLINE) return;
+  lua_getinfo(L, "l", ar);
+  h->line = ar->currentline;
+}
+
+static void hooklib_event(lua_State *L, lua_Debug *ar) {
+  if (ar->event == LUA_HOOKCOUNT) {
+    check_instruction(L, ar);
+    return;
+  }
+  int top = lua_gettop(L);
+  luaL_checkstack(L, 24, "line hook");
+  lua_getinfo(L, "f", ar);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  if (h->cx->fn && !lua_iscfunction(L, -2)) {
+    const void *func = lua_topointer(L, -2);
+    if (func != h->skip) {
+      if (func != h->func) enter_function(L, h, top + 2, ar, func);
+      if (func == h->func) look(L, h, top + 2, ar);
+    }
+  }
+  lua_settop(L, top);
+}
+
+void hooklib_on(lua_State *L, bool on) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  const Hook *h = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  int mask = LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
+  stop_sethook(L, on ? hooklib_event : NULL, on ? mask : 0, 1);
+}
+
+void hooklib_start(lua_State *L) {
+  Hook *h = lua_newuserdatauv(L, sizeof *h, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  *h = (Hook){.cx = lua_touserdata(L, -1)};
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "known");
+  h->counts = lua_toboolean(L, -1);
+  lua_pop(L, 3);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
+  hooklib_on(L, true);
+}

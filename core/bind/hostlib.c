@@ -1,0 +1,408 @@
+// Host tensors: their memory, elements, constructors, and what of their
+// layout is marked as dynamic for kernels.
+#include <math.h>
+#include <string.h>
+
+#include "base/bulk.h"
+#include "bind/gpulib.h"
+#include "bind/tensorlib.h"
+
+// ---- elements ----
+
+HostBuf *hostlib_buffer(lua_State *L, int idx) {
+  idx = lua_absindex(L, idx);
+  lua_getiuservalue(L, idx, 1);
+  HostBuf *b = face_test(L, -1, MT_BUFFER);  // the tensor keeps it alive
+  lua_pop(L, 1);
+  if (!b) face_error(L, ERR_ARG, "the tensor has no host memory");
+  if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
+  return b;
+}
+
+// Index into b of offset off, checked.
+static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
+                         const Tensor *t, Dim off) {
+  if (!dim_static(off))
+    face_error(L, ERR_STATIC, "a host tensor was indexed by a traced value\n"
+               "  %s\n  give the tensor to the kernel as an argument to read "
+               "it there", tensor_show(cx, t));
+  int64_t i = dim_value(off);
+  uint64_t n = t->type == b->t  // else recast
+    ? b->count : b->bytes * 8 / (uint64_t)dtype_bits(t->type);
+  if (i < 0 || (uint64_t)i >= n)
+    face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n"
+               "  %s", (long long)i, (long long)n, tensor_show(cx, t));
+  return (size_t)i;
+}
+
+static uint64_t check_bits(lua_State *L, int idx, DType t) {
+  if (lua_isboolean(L, idx))
+    return dtype_from_double(t, lua_toboolean(L, idx));
+  if (lua_type(L, idx) == LUA_TNUMBER) return face_number_bits(L, idx, t);
+  if (luaL_testudata(L, idx, MT_VALUE))
+    face_error(L, ERR_INTRACE, "a traced value cannot be stored to a host "
+               "tensor\n  give the tensor to the kernel as an argument");
+  face_error(L, ERR_TYPE, "an element of type %s cannot be a %s",
+             dtype_name(t), face_typename(L, idx));
+}
+
+void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
+  HostBuf *b = hostlib_buffer(L, idx);
+  size_t i = host_index(cx, L, b, t, off);
+  if (cx->fn) {
+    lua_getiuservalue(L, idx, 1);
+    kernlib_note(L, t->type, i);
+  }
+  face_push_bits(L, t->type, dtype_load(t->type, b->p, i));
+}
+
+static void check_writable(Ctx *cx, lua_State *L) {
+  if (cx->fn)
+    face_error(L, ERR_INTRACE, "a host tensor cannot be written while a "
+               "kernel is traced\n  give it to the kernel as an argument");
+}
+
+void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
+                 int value) {
+  HostBuf *b = hostlib_buffer(L, idx);
+  check_writable(cx, L);
+  size_t i = host_index(cx, L, b, t, off);
+  dtype_store(t->type, b->p, i, check_bits(L, value, t->type));
+  b->defined = true;
+}
+
+void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
+                  int value) {
+  int64_t n = tensor_count(cx, t, "fill");
+  if (n == 0 || !tensor_dense(cx, t->l)) {
+    for (int64_t i = 0; i < n; i++)
+      hostlib_set(cx, L, idx, t, tensor_at(cx, *t, dim_int(cx, i)), value);
+    return;
+  }
+  HostBuf *b = hostlib_buffer(L, idx);
+  check_writable(cx, L);
+  size_t first = host_index(cx, L, b, t, t->off);
+  host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
+  bulk_fill(t->type, b->p, first, (size_t)n, check_bits(L, value, t->type));
+  b->defined = true;
+}
+
+// ---- constructors ----
+
+// A new tensor over a new buffer that just holds l; pushed.
+static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
+  if (cx->fn)
+    face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
+               "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
+               "own");
+  l = layout_linear(cx, l);
+  Dim n = layout_reach(cx, l);
+  if (!dim_static(n) || dim_value(n) < 0)
+    face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",
+               layout_text(cx, l));
+  HostBuf *b = runlib_new_buffer(L, type, (size_t)dim_value(n));
+  Tensor t = {.space = SP_HOST, .type = type, .l = l,
+              .align = HOSTBUF_ALIGN};
+  Dim below = layout_below(cx, l);
+  if (l.outer ? !dim_is(below, 0) : layout_has_basis(l))
+    face_error(L, ERR_ARG, "a host tensor needs offsets from 0 on, not %s",
+               layout_text(cx, l));
+  if (!dim_is(below, 0)) t = tensor_offset(cx, t, below);
+  face_push_tensor(L, &t, -1);
+  lua_remove(L, -2);
+  return b;
+}
+
+// zeros(shape or layout, dtype); a shape is laid out with the last mode
+// fastest, as numpy and torch do.
+static int l_zeros(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout l = tensorlib_layout(cx, L, 1, true);
+  push_new(cx, L, face_check_dtype(L, 2), l)->defined = true;
+  return 1;
+}
+
+// empty(shape or layout, dtype): reading it before writing is reported by
+// the simulator.
+static int l_empty(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout l = tensorlib_layout(cx, L, 1, true);
+  push_new(cx, L, face_check_dtype(L, 2), l);
+  return 1;
+}
+
+static int l_ones(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout l = tensorlib_layout(cx, L, 1, true);
+  DType t = face_check_dtype(L, 2);
+  HostBuf *b = push_new(cx, L, t, l);
+  bulk_fill(t, b->p, 0, b->count, dtype_from_double(t, 1));
+  b->defined = true;
+  return 1;
+}
+
+// full_like(t, x[, dtype]) on the host: compact, in the order of t's strides.
+// x is argument xi, or the number.
+static int like(lua_State *L, int xi, int number, int ti) {
+  Ctx *cx = face_enter(L);
+  Tensor t;
+  if (cx->fn || !face_test_tensor(L, 1, &t)) {  // as it was before
+    return face_previous(L);
+  }
+  DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);
+  if (!xi) lua_pushinteger(L, number);
+  int at = xi ? xi : lua_gettop(L);
+  HostBuf *b = push_new(cx, L, type, layout_like(cx, layout_inner(t.l)));
+  bulk_fill(type, b->p, 0, b->count, check_bits(L, at, type));
+  b->defined = true;
+  return 1;
+}
+
+static int l_full_like(lua_State *L) { return like(L, 2, 0, 3); }
+static int l_zeros_like(lua_State *L) { return like(L, 0, 0, 2); }
+static int l_ones_like(lua_State *L) { return like(L, 0, 1, 2); }
+
+void hostlib_extend(lua_State *L) {
+  face_extend(L, "full_like(x, value, dtype?)", l_full_like);
+  face_extend(L, "zeros_like(x, dtype?)", l_zeros_like);
+  face_extend(L, "ones_like(x, dtype?)", l_ones_like);
+}
+
+// The shape of nested tables: the first entry of each level tells.
+static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
+  Dim extent[8];
+  size_t n = 0;
+  lua_pushvalue(L, idx);
+  while (lua_istable(L, -1)) {
+    if (n == 8) face_error(L, ERR_LIMIT, "a tensor of more than 8 modes");
+    lua_Integer k = luaL_len(L, -1);
+    if (k == 0) face_error(L, ERR_ARG, "tensor: an empty table");
+    extent[n++] = dim_int(cx, k);
+    lua_rawgeti(L, -1, 1);
+    lua_remove(L, -2);
+  }
+  lua_pop(L, 1);
+  return n == 1 ? tup_leaf(cx, extent[0]) : tup_of(cx, extent, n);
+}
+
+typedef struct Nest {
+  lua_State *L;
+  HostBuf *b;
+  const Dim *extent;
+  size_t levels, at;
+} Nest;
+
+// Copies the table on top, of level `level`, in row-major order.
+static void read_nested(Nest *n, size_t level) {
+  lua_State *L = n->L;
+  int64_t want = dim_value(n->extent[level]);
+  if (!lua_istable(L, -1) || (int64_t)luaL_len(L, -1) != want)
+    face_error(L, ERR_SHAPE, "tensor: the tables are ragged: %lld entries are "
+               "expected at depth %d", (long long)want, (int)level + 1);
+  luaL_checkstack(L, 4, "nested tables");
+  for (int64_t i = 1; i <= want; i++) {
+    lua_rawgeti(L, -1, i);
+    if (level + 1 < n->levels)
+      read_nested(n, level + 1);
+    else
+      dtype_store(n->b->t, n->b->p, n->at++, check_bits(L, -1, n->b->t));
+    lua_pop(L, 1);
+  }
+}
+
+// tensor(nested tables [, dtype]): f32 unless told otherwise.
+static int l_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 1, LUA_TTABLE);
+  DType t = lua_isnoneornil(L, 2) ? DT_F32 : face_check_dtype(L, 2);
+  Tup shape = nested_shape(cx, L, 1);
+  HostBuf *b = push_new(cx, L, t, layout_compact_right(cx, shape));
+  Nest n = {L, b, tup_first(shape), (size_t)tup_rank(shape), 0};
+  lua_pushvalue(L, 1);
+  read_nested(&n, 0);
+  lua_pop(L, 1);
+  b->defined = true;
+  return 1;
+}
+
+// ---- marks ----
+
+const TensorMarks *tensor_marks(lua_State *L, int idx) {
+  lua_getiuservalue(L, idx, 2);
+  const TensorMarks *m = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return m;
+}
+
+// The tensor's marks, made (all static) when it has none.
+static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
+  size_t n = tup_leaves(t->l.shape);
+  if (t->space != SP_HOST || t->l.outer || !layout_static(t->l))
+    face_error(L, ERR_ARG, "only a host tensor with a plain layout can be "
+               "marked dynamic");
+  if (n > TENSOR_MAX_MARKS)
+    face_error(L, ERR_LIMIT, "marking a tensor of more than %d modes",
+               TENSOR_MAX_MARKS);
+  TensorMarks *m = (TensorMarks *)tensor_marks(L, 1);
+  if (m) return m;
+  m = lua_newuserdatauv(L, sizeof *m, 0);
+  memset(m, 0, sizeof *m);
+  m->n = (int)n;
+  lua_setiuservalue(L, 1, 2);
+  return m;
+}
+
+// Leaf extents and strides of t as plain integers.
+typedef struct Leaves {
+  int n;
+  int64_t shape[TENSOR_MAX_MARKS], stride[TENSOR_MAX_MARKS];
+} Leaves;
+
+static Leaves leaves_of(const Tensor *t) {
+  Leaves v = {.n = (int)tup_leaves(t->l.shape)};
+  Dim leaf[TENSOR_MAX_MARKS];
+  tup_collect(t->l.shape, leaf);
+  for (int i = 0; i < v.n; i++) {
+    v.shape[i] = dim_value(leaf[i]);
+    v.stride[i] = dim_value(t->l.stride[i]);
+  }
+  return v;
+}
+
+static void check_divides(lua_State *L, const char *what, int mode,
+                          int64_t v, int64_t div) {
+  if (div < 1)
+    face_error(L, ERR_ARG, "a divisibility is at least 1, got %lld",
+               (long long)div);
+  if (v % div)
+    face_error(L, ERR_ARG, "%s %lld of mode %d is not a multiple of %lld", what,
+               (long long)v, mode, (long long)div);
+}
+
+// Option `key` of the table at 2: an integer, or by mode; def without one.
+static int64_t option_of(lua_State *L, const char *key, int mode,
+                         int64_t def) {
+  if (!lua_istable(L, 2)) return def;
+  int64_t v = def;
+  if (lua_getfield(L, 2, key) == LUA_TTABLE) {
+    if (lua_geti(L, -1, mode + 1) != LUA_TNIL) v = face_checkint(L, -1);
+    lua_pop(L, 1);
+  } else if (!lua_isnil(L, -1)) {
+    v = face_checkint(L, -1);
+  }
+  lua_pop(L, 1);
+  return v;
+}
+
+static void check_options(lua_State *L, const char *const *keys) {
+  if (lua_isnoneornil(L, 2)) return;
+  face_checktype(L, 2, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    int i = 0;
+    while (keys[i] && strcmp(keys[i], k) != 0) i++;
+    if (!keys[i])
+      face_error(L, ERR_NAME, "no option %s here", face_show(L, -2));
+  }
+}
+
+// The leaf whose stride is 1, when there is just one of more than 1 element.
+static int deduce_leading(lua_State *L, const Leaves *v) {
+  int found = -1, any = -1;
+  for (int i = 0; i < v->n; i++) {
+    if (v->stride[i] != 1) continue;
+    any = i;
+    if (v->shape[i] == 1) continue;
+    if (found >= 0)
+      face_error(L, ERR_ARG, "modes %d and %d both have stride 1: say which "
+                 "one leads with leading_dim", found, i);
+    found = i;
+  }
+  return found >= 0 ? found : any;
+}
+
+// What divides stride i at least, from the marks of the faster modes, when
+// the strides are compact; else 1.
+static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
+  int64_t cur = 1, div = 1;
+  for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {
+    int next = -1;
+    for (int k = 0; k < v->n; k++)
+      if (k != i && v->shape[k] > 1 && v->stride[k] == cur) next = k;
+    if (next < 0) return 1;
+    cur *= v->shape[next];
+    div *= m->shape[next] ? m->shape[next] : v->shape[next];
+  }
+  return cur == v->stride[i] && div > 0 ? div : 1;
+}
+
+// mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
+// every extent and every stride but the leading one (1) become dynamic.
+static int tensor_mark_layout(lua_State *L) {
+  static const char *const keys[] = {"leading_dim", "divisibility",
+                                     "stride_divisibility", NULL};
+  face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  check_options(L, keys);
+  TensorMarks *m = edit_marks(L, &t);
+  Leaves v = leaves_of(&t);
+  TensorMarks now = {.n = v.n, .align = m->align};
+  int64_t lead = option_of(L, "leading_dim", 0, -1);
+  if (lead < 0) lead = deduce_leading(L, &v);
+  if (lead >= v.n || (lead >= 0 && v.stride[lead] != 1))
+    face_error(L, ERR_ARG, "leading_dim %lld does not have stride 1",
+               (long long)lead);
+  for (int i = 0; i < v.n; i++) {
+    now.shape[i] = option_of(L, "divisibility", i, 1);
+    check_divides(L, "extent", i, v.shape[i], now.shape[i]);
+  }
+  for (int i = 0; i < v.n; i++) {
+    if (i == lead || v.stride[i] == 0) continue;
+    int64_t div = compact_div(&v, &now, i);
+    now.stride[i] = option_of(L, "stride_divisibility", i, div);
+    check_divides(L, "stride", i, v.stride[i], now.stride[i]);
+  }
+  *m = now;
+  lua_settop(L, 1);
+  return 1;
+}
+
+// mark_compact_shape_dynamic{mode =, divisibility =}: one extent becomes
+// dynamic, and with it the strides of the modes slower than it.
+static int tensor_mark_compact(lua_State *L) {
+  static const char *const keys[] = {"mode", "divisibility", NULL};
+  face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  check_options(L, keys);
+  TensorMarks *m = edit_marks(L, &t);
+  Leaves v = leaves_of(&t);
+  int64_t mode = option_of(L, "mode", 0, -1);
+  if (mode < 0 || mode >= v.n)
+    face_error(L, ERR_ARG, "mark_compact_shape_dynamic needs a mode of 0 to "
+               "%d", v.n - 1);
+  TensorMarks now = *m;
+  now.shape[mode] = option_of(L, "divisibility", (int)mode, 1);
+  check_divides(L, "extent", (int)mode, v.shape[mode], now.shape[mode]);
+  for (int i = 0; i < v.n; i++) {
+    if (v.stride[i] <= v.stride[mode] || i == mode) continue;
+    if (v.stride[i] % (v.stride[mode] * v.shape[mode]))
+      face_error(L, ERR_ARG, "the layout is not compact: stride %lld of mode "
+                 "%d", (long long)v.stride[i], i);
+    now.stride[i] = compact_div(&v, &now, i);
+  }
+  *m = now;
+  lua_settop(L, 1);
+  return 1;
+}
+
+const luaL_Reg hostlib_methods[] = {
+  {"mark_layout_dynamic(opts?)", tensor_mark_layout},
+  {"mark_compact_shape_dynamic(opts)", tensor_mark_compact}, {NULL, NULL}};
+
+void hostlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"tensor(values, dtype?)", l_tensor}, {"zeros(shape, dtype)", l_zeros},
+    {"empty(shape, dtype)", l_empty}, {"ones(shape, dtype)", l_ones},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}

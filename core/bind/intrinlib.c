@@ -1,0 +1,338 @@
+// The face of what lua/cute/arch.lua is made of: intrinsics, atomics, memory
+// accesses with hints, printf, assertions and inline PTX.
+#include "ir/intrin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bind/face.h"
+
+enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
+
+// ---- intrinsics ----
+
+static DType operand_type(Ctx *cx, lua_State *L, int idx) {
+  Ref r;
+  return face_test_value(cx, L, idx, &r) ? ir_type(cx->fn, r) : DT_NONE;
+}
+
+static IntrinId find_row(lua_State *L, const char *name, const DType *t,
+                         int n) {
+  bool known = false;
+  for (int exact = 1; exact >= 0; exact--)
+    for (int k = 0; k < IN_COUNT; k++) {
+      if (strcmp(intrin_row((IntrinId)k)->name, name) != 0) continue;
+      known = true;
+      if (intrin_fits((IntrinId)k, t, n, exact)) return (IntrinId)k;
+    }
+  if (!known) luaL_error(L, "no intrinsic '%s'", name);
+  char list[128] = "";
+  for (int k = 0; k < n; k++)
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+             k ? ", " : "", t[k] ? dtype_name(t[k]) : "number");
+  face_error(L, ERR_TYPE, "%s does not take (%s)\n  convert operands with "
+             ":to(dtype)", name, list);
+}
+
+// intrin(name, immediate, operands...) -> value
+static int l_intrin(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = face_checkstr(L, 1);
+  int64_t imm = face_checkint(L, 2);
+  int n = lua_gettop(L) - 2;
+  Fn *fn = face_tracing(cx, L, name);
+  DType t[3] = {DT_NONE, DT_NONE, DT_NONE};
+  luaL_argcheck(L, n <= 3, 3, "too many operands");
+  for (int k = 0; k < n; k++) t[k] = operand_type(cx, L, 3 + k);
+  IntrinId id = find_row(L, name, t, n);
+  Ref a[3] = {0, 0, 0};
+  for (int k = 0; k < n; k++) {
+    DType want = intrin_operand(id, k);
+    a[k] = face_check_value(cx, L, 3 + k, t[k] ? DT_NONE : want);
+    a[k] = ir_cvt(cx, fn, want, a[k]);
+  }
+  Ref r = intrin_emit(cx, fn, id, imm, a);
+  if (intrin_row(id)->sig[0] == '=' && t[0] != DT_NONE)
+    r = dtype_is_float(t[0]) ? ir_bitcast(cx, fn, t[0], r)
+                             : ir_cvt(cx, fn, t[0], r);
+  face_push_value(L, r);
+  return 1;
+}
+
+// ---- memory ----
+
+typedef struct Place {
+  Ref mem, off;
+  DType type;
+} Place;
+
+// The first element of the tensor (or iterator) at idx, as elements of t
+// where that is given.
+static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
+  Tensor x = face_check_tensor(L, idx);
+  if (x.space != SP_GMEM && x.space != SP_SMEM)
+    face_error(L, ERR_ARG, "a pointer to global or shared memory is needed, "
+               "got\n  %s", tensor_show(cx, &x));
+  Dim off = tensor_at(cx, x, dim_int(cx, 0));
+  Place p = {x.mem, dim_asref(cx, off), x.type};
+  if (t == DT_NONE || t == x.type) return p;
+  int old = dtype_bits(x.type), bits = dtype_bits(t);
+  Layout one = layout_leaf(cx, dim_int(cx, bits > old ? bits / old : 1),
+                           dim_int(cx, 1));
+  x.off = off;
+  x.l = one;
+  x = tensor_recast(cx, x, t);
+  off = tensor_at(cx, x, dim_int(cx, 0));
+  return (Place){x.mem, dim_asref(cx, off), t};
+}
+
+// An integer type as wide as t, for bits that are only moved or compared.
+static DType bits_type(DType t) {
+  return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
+}
+
+// Swapping floats is done on their bits (f32 can be exchanged as it is).
+static bool as_bits(int64_t kind, DType t) {
+  return dtype_is_float(t) &&
+         (kind == AT_CAS || (kind == AT_EXCH && t != DT_F32));
+}
+
+// atomic(kind, tensor, value[, compare], flags) -> what was there
+static int l_atomic(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "an atomic");
+  lua_Integer kind = face_checkint(L, 1);
+  Place p = check_place(cx, L, 2, DT_NONE);
+  DType t = p.type;
+  bool swap = as_bits(kind, t);
+  if (dtype_is_float(t) && kind >= AT_AND && kind <= AT_XOR)
+    face_error(L, ERR_TYPE, "a bitwise atomic on %s: recast the pointer to "
+               "an integer type", dtype_name(t));
+  Ref v = face_check_value(cx, L, 3, t);
+  Ref cmp = kind == AT_CAS ? face_check_value(cx, L, 4, t) : 0;
+  if (swap) {
+    p = check_place(cx, L, 2, bits_type(t));
+    v = ir_bitcast(cx, fn, p.type, v);
+    if (cmp) cmp = ir_bitcast(cx, fn, p.type, cmp);
+  }
+  Ins i = {.op = OP_ATOMIC, .type = (uint8_t)p.type, .imm = kind,
+           .flags = (uint16_t)face_optint(L, 5, 0),
+           .a = {p.mem, p.off, v}};
+  if (cmp) {
+    i.ext = ir_ext(cx, fn, &cmp, 1);
+    i.nx = 1;
+  }
+  Ref r = ir_emit(cx, fn, i);
+  face_push_value(L, swap ? ir_bitcast(cx, fn, t, r) : r);
+  return 1;
+}
+
+// access_load(tensor, dtype or nil, flags) -> value
+static int l_access_load(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "load");
+  DType t = lua_isnoneornil(L, 2) ? DT_NONE : face_check_dtype(L, 2);
+  Place p = check_place(cx, L, 1, t);
+  Ins i = {.op = OP_LD, .type = (uint8_t)p.type, .a = {p.mem, p.off, 0},
+           .flags = (uint16_t)face_optint(L, 3, 0)};
+  face_push_value(L, ir_emit(cx, fn, i));
+  return 1;
+}
+
+// access_store(tensor, value, flags): as the value's type when it is traced.
+static int l_access_store(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "store");
+  Place p = check_place(cx, L, 1, DT_NONE);
+  Ref v = face_check_value(cx, L, 2, p.type);
+  Ins i = {.op = OP_ST, .a = {p.mem, p.off, v},
+           .flags = (uint16_t)face_optint(L, 3, 0)};
+  ir_emit(cx, fn, i);
+  return 0;
+}
+
+// ---- printf ----
+
+// At most n characters of those in set.
+static size_t span(const char *s, const char *set, size_t n) {
+  size_t k = strspn(s, set);
+  return k < n ? k : n;
+}
+
+// Where a conversion's letter stands, behind its %: flags, a width and a
+// precision of at most three digits, a length. What is more than that ends up
+// as the letter, which it is not.
+static const char *conversion_letter(const char *s) {
+  static const char digits[] = "0123456789";
+  s += span(s, "-+ #0", 5);
+  s += span(s, digits, 3);
+  if (*s == '.') s += 1 + span(s + 1, digits, 3);
+  return s + span(s, "hlqjzt", 2);
+}
+
+// The conversion of a value that is printed as {}.
+static const char *own_conversion(DType t) {
+  if (dtype_is_float(t)) return "%f";
+  return dtype_class(t) == 'U' ? "%u" : "%d";
+}
+
+// The conversion for *v where c is asked for: printf's own is undefined where
+// they do not fit, and simulator and GPU have to agree. Integers become
+// floats, as in Lua; floats are no integers, and print as %g.
+static char fitting(Ctx *cx, char c, Ref *v) {
+  DType t = ir_type(cx->fn, *v);
+  bool f = strchr("eEfFgGaA", c) != NULL;
+  if (dtype_is_float(t)) return f ? c : 'g';
+  if (f) *v = ir_cvt(cx, cx->fn, DT_F64, *v);
+  return (c == 'd' || c == 'i') && dtype_class(t) == 'U' ? 'u' : c;
+}
+
+// Turns {} into conversions, leaves out lengths (which follow from the types),
+// and checks how many values they want.
+static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
+                   char *out) {
+  size_t at = 0;
+  int k = 0;
+  while (*s && at < MAX_TEXT - 8) {
+    if (s[0] == '{' && s[1] == '}') {
+      if (k < n) {
+        const char *c = own_conversion(ir_type(cx->fn, v[k]));
+        memcpy(out + at, c, 2);
+        at += 2;
+      }
+      k++;
+      s += 2;
+    } else if (s[0] == '%' && s[1] == '%') {
+      out[at++] = *s++;
+      out[at++] = *s++;
+    } else if (s[0] == '%') {
+      const char *e = conversion_letter(s + 1);
+      if (*e && strchr("0123456789", *e))
+        face_error(L, ERR_LIMIT, "printf: '%.*s...': a width or precision has "
+                   "at most three digits", (int)(e - s + 1), s);
+      if (!*e || !strchr("diuxXocfFgGeEaA", *e))
+        face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
+                   (int)(e - s + (*e != 0)), s);
+      for (; s < e && at < MAX_TEXT - 8; s++)
+        if (!strchr("hlqjzt", *s)) out[at++] = *s;
+      out[at++] = k < n ? fitting(cx, *e, &v[k]) : *e;
+      s = e + 1;
+      k++;
+    } else {
+      out[at++] = *s++;
+    }
+  }
+  out[at] = '\0';
+  if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
+  if (k != n)
+    face_error(L, ERR_ARG, "printf: the format has %d conversion%s and %d "
+               "value%s follow%s%s", k, k == 1 ? "" : "s", n,
+               n == 1 ? "" : "s", n == 1 ? "s" : "",
+               n > k ? "\n  a last thread_idx() gives three values: write "
+               "(thread_idx())" : "");
+}
+
+// printf(format, values...)
+static int l_printf(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.printf");
+  const char *s = face_checkstr(L, 1);
+  int n = lua_gettop(L) - 1;
+  if (n > MAX_VALUES)
+    face_error(L, ERR_LIMIT, "printf of %d values (at most %d)", n,
+               MAX_VALUES);
+  Ref v[MAX_VALUES];
+  for (int k = 0; k < n; k++) {
+    v[k] = face_check_value(cx, L, 2 + k, DT_NONE);
+    if (ir_type(fn, v[k]) == DT_BOOL) v[k] = ir_cvt(cx, fn, DT_I32, v[k]);
+  }
+  char out[MAX_TEXT];
+  format(cx, L, s, v, n, out);
+  Ins i = {.op = OP_PRINTF, .imm = ir_text(cx, fn, out, strlen(out)),
+           .nx = (uint32_t)n};
+  i.ext = ir_ext(cx, fn, v, (uint32_t)n);
+  ir_emit(cx, fn, i);
+  return 0;
+}
+
+// trap(condition, text): stops the kernel where the condition is false.
+static int l_trap(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "assert_");
+  size_t n;
+  Ref c = face_check_value(cx, L, 1, DT_BOOL);
+  const char *s = lua_isnoneornil(L, 2) ? (n = 0, "")
+                                        : face_checklstr(L, 2, &n);
+  ir_emit(cx, fn, (Ins){.op = OP_TRAP, .a = {c, 0, 0},
+                        .imm = n ? ir_text(cx, fn, s, n) : 0});
+  return 0;
+}
+
+// ---- inline PTX ----
+
+// inline_ptx(text with %0 ..., outs, variables that it writes..., values...)
+static int l_inline_ptx(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "inline_ptx");
+  size_t len;
+  const char *s = face_checklstr(L, 1, &len);
+  lua_Integer outs = face_checkint(L, 2);
+  int n = lua_gettop(L) - 2;
+  if (n > MAX_VALUES)
+    face_error(L, ERR_LIMIT, "inline_ptx with %d operands (at most %d)", n,
+               MAX_VALUES);
+  Ref v[MAX_VALUES];
+  for (int k = 0; k < n; k++) v[k] = face_check_value(cx, L, 3 + k, DT_NONE);
+  Ins i = {.op = OP_ASM, .imm = ir_text(cx, fn, s, len), .nx = (uint32_t)n,
+           .flags = (uint16_t)outs};
+  i.ext = ir_ext(cx, fn, v, (uint32_t)n);
+  ir_emit(cx, fn, i);
+  return 0;
+}
+
+// smem_budget(sm) -> bytes of shared memory that a block may have
+static int l_smem_budget(lua_State *L) {
+  lua_pushinteger(L, tensor_smem_budget((int)face_checkint(L, 1)));
+  return 1;
+}
+
+// ---- the tables ----
+
+// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h, "who" as there
+static int l_ops(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int k = 0; k < OP_COUNT; k++) {
+    lua_createtable(L, 0, 3);
+    face_set_str(L, "name", op_name((Op)k));
+    face_set_bool(L, "effect", op_flags((Op)k) & OPF_E);
+    face_set_str(L, "who", who_name(op_who((Op)k)));
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+// intrinsics() -> {{name=, signature=, class=, sm=}, ...}: rows of ir/intrin.h
+static int l_intrinsics(lua_State *L) {
+  static const char *const classes[] = {"", "P", "L", "A", "M"};
+  lua_createtable(L, IN_COUNT, 0);
+  for (int k = 0; k < IN_COUNT; k++) {
+    const Intrin *r = intrin_row((IntrinId)k);
+    lua_createtable(L, 0, 4);
+    face_set_str(L, "name", r->name);
+    face_set_str(L, "signature", r->sig);
+    face_set_str(L, "class", classes[r->class]);
+    face_set_int(L, "sm", r->sm);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+void intrinlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
+    {"access_store", l_access_store}, {"printf(format, values...)", l_printf},
+    {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
+    {"smem_budget", l_smem_budget}, {"ops", l_ops},
+    {"intrinsics", l_intrinsics}, {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}

@@ -1,0 +1,79 @@
+// Shared by the Lua faces of layouts: layoutlib.c (values), alglib.c
+// (operations on layouts), tuplelib.c (operations on IntTuples).
+#ifndef CUTE_LAYLIB_H
+#define CUTE_LAYLIB_H
+
+#include "bind/face.h"
+
+// First words of our userdata: a mark (the address of a constant of this
+// program) tells the type more cheaply than a metatable does.
+typedef struct LayoutBox {
+  const void *mark;
+  uint32_t serial, born;  // of the Fn that traced extents belong to; 0: none
+  Layout l;               // points into what follows
+} LayoutBox;
+
+// cute._, cute.X, LayoutLeft, LayoutRight, bases and swizzles.
+typedef enum ConstKind {
+  CONST_ANY, CONST_X, CONST_LEFT, CONST_RIGHT, CONST_BASIS, CONST_SWIZZLE,
+  CONST_F2
+} ConstKind;
+typedef struct ConstBox {
+  const void *mark;
+  ConstKind kind;
+  uint32_t serial;        // CONST_BASIS of a traced value
+  Dim d;
+  Swizzle sw;
+} ConstBox;
+
+ConstBox *laylib_const(lua_State *L, int idx);  // NULL: none
+bool laylib_is(lua_State *L, int idx, ConstKind kind);
+LayoutBox *laylib_box(lua_State *L, int idx);   // unchecked traced extents
+void laylib_push_swizzle(lua_State *L, Swizzle sw);
+bool laylib_test_swizzle(lua_State *L, int idx, Swizzle *sw);
+void laylib_push_truth(lua_State *L, Dim d);    // boolean or traced predicate
+// A tuple leaf is pushed as what it is, not as a table.
+void laylib_push_any(lua_State *L, Tup t);
+
+void laylib_set_tuple(lua_State *L);  // the table at -1 prints as a tuple
+
+// What most functions take first: a layout, or a tensor with one.
+typedef struct Operand {
+  Layout l;
+  Tensor t;
+  int tensor;   // stack index, or 0
+} Operand;
+bool laylib_test_operand(lua_State *L, int idx, Operand *o);
+Operand laylib_operand(lua_State *L, int idx);
+int laylib_push_operand(lua_State *L, const Operand *o, Layout l);  // 1
+// A tuple, or the shape of a layout or tensor; a layout, or a compact one of
+// a tuple.
+Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
+// A tuple whose leaves may be layouts (DIM_LAYOUT), or a layout alone: a
+// tiler, whose modes are moved about as any tuple's.
+Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
+Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
+// As layout_stride; fails where values go through another layout.
+Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
+Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
+// Integers, exact ones; floats without fraction are taken too.
+int64_t laylib_int(lua_State *L, int idx);
+int laylib_mode(lua_State *L, int idx);
+// Modes from arguments first.., or from one table: {0, 2}.
+int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
+// Arguments first..top as one coordinate: a lone one as it stands.
+Tup laylib_coord(Ctx *cx, lua_State *L, int first);
+// The order argument of ordered layouts: a tuple; NULL for LayoutLeft. For
+// LayoutRight that of shape.
+Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
+
+// t[k] where the table of a tuple has no k: nil, but an error below 1.
+int tuplelib_index(lua_State *L);
+
+void alglib_open(lua_State *L);
+void tuplelib_open(lua_State *L);
+// Method tables share functions of the module: adds cute.<name> of the table
+// at -1 to the metatable tname for every name of the list.
+void laylib_methods(lua_State *L, const char *tname, const char *const *names);
+
+#endif

@@ -1,0 +1,119 @@
+// The `cutelua` program: one Lua state that has the faces and the Lua files
+// of lua/ and kernels/ in it. What is done with the command line stands in
+// lua/cute/program.lua.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lualib.h>
+
+#include "bind/program.h"
+
+// An allocation inside Lua goes through base_realloc, so that `make memerr`
+// fails those too.
+static void *main_alloc(void *ud, void *p, size_t osize, size_t nsize) {
+  (void)ud;
+  (void)osize;
+  if (nsize == 0) {
+    base_free(p);
+    return NULL;
+  }
+  return base_realloc(p, nsize);
+}
+
+static int main_panic(lua_State *L) {
+  const char *msg = lua_tostring(L, -1);
+  fprintf(stderr, "cutelua: %s\n", msg ? msg : "error object not a string");
+  return 0;
+}
+
+static const Embedded *find_embedded(const char *name) {
+  size_t lo = 0, hi = embedded_count;
+  while (lo < hi) {
+    size_t mid = (lo + hi) / 2;
+    int c = strcmp(embedded_files[mid].name, name);
+    if (c == 0) return &embedded_files[mid];
+    if (c < 0) lo = mid + 1;
+    else hi = mid;
+  }
+  return NULL;
+}
+
+// A searcher of package.searchers: the embedded files.
+static int search_embedded(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const Embedded *e = find_embedded(name);
+  if (!e) {
+    lua_pushfstring(L, "no embedded module '%s'", name);
+    return 1;
+  }
+  if (luaL_loadbufferx(L, e->text, e->size, e->chunk, "t") != LUA_OK)
+    return lua_error(L);
+  lua_pushstring(L, e->chunk + 1);
+  return 2;
+}
+
+// package.searchers: preload, embedded, then the file system as in lua.
+static void open_embedded(lua_State *L) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "searchers");
+  for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushcfunction(L, search_embedded);
+  lua_rawseti(L, -2, 2);
+  lua_pop(L, 2);
+}
+
+static void preload(lua_State *L, const char *name, lua_CFunction open) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, open);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+// (argc, argv) -> exit code
+static int main_protected(lua_State *L) {
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  luaL_checkversion(L);
+  luaL_openlibs(L);
+  preload(L, "cute.core", luaopen_cute_core);
+  preload(L, "cute.sys", luaopen_cute_sys);
+  open_embedded(L);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "cute.program");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "main");
+  lua_createtable(L, argc, 1);
+  for (int i = 0; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  lua_State *L = lua_newstate(main_alloc, NULL);
+  if (!L) {
+    fputs("cutelua: not enough memory\n", stderr);
+    return EXIT_FAILURE;
+  }
+  lua_atpanic(L, main_panic);
+  lua_pushcfunction(L, main_protected);
+  lua_pushinteger(L, argc);
+  lua_pushlightuserdata(L, argv);
+  int code = EXIT_FAILURE;
+  if (lua_pcall(L, 2, 1, 0) == LUA_OK)
+    code = (int)lua_tointeger(L, -1);
+  else
+    main_panic(L);
+  lua_close(L);
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    fputs("cutelua: standard output could not be written [io]\n", stderr);
+    code = EXIT_FAILURE;
+  }
+  return code;
+}

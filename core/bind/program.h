@@ -1,0 +1,24 @@
+// What the parts of the `cutelua` program share: the Lua files that it
+// carries, and the C functions that only a program needs.
+#ifndef CUTE_PROGRAM_H
+#define CUTE_PROGRAM_H
+
+#include <stddef.h>
+
+#include "bind/face.h"
+
+// One Lua file of lua/ or kernels/, made into C by tools/embed.lua.
+typedef struct Embedded {
+  const char *name;   // what `require` asks for: "cute.report"
+  const char *chunk;  // chunk name: "=[cute.report]"
+  const char *text;
+  size_t size;
+} Embedded;
+
+extern const Embedded embedded_files[];  // sorted by name
+extern const size_t embedded_count;
+
+// require "cute.sys": terminal, signals, folders, embedded files.
+int luaopen_cute_sys(lua_State *L);
+
+#endif

@@ -1,0 +1,592 @@
+// The Lua face of host buffers, their bulk operations and the compiler. The
+// GPU's own face is gpulib.c.
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bulk.h"
+#include "gpu/dl.h"
+#include "bind/face.h"
+#include "base/gemmcheck.h"
+#include "bind/gpulib.h"
+#include "gpu/jit.h"
+
+// ---- life ----
+
+static void buffer_free(HostBuf *b) {
+  base_free(b->raw);
+  b->p = b->raw = NULL;
+  b->closed = true;
+}
+
+// Zeros.
+static void *aligned(HostBuf *b, size_t bytes) {
+  b->raw = base_zeros(bytes + HOSTBUF_ALIGN);
+  if (!b->raw) return NULL;
+  uintptr_t at = (uintptr_t)b->raw + HOSTBUF_ALIGN - 1;
+  return (void *)(at & ~(uintptr_t)(HOSTBUF_ALIGN - 1));
+}
+
+void runlib_grew(lua_State *L, size_t bytes) {
+  size_t kib = bytes >> 10;
+  if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
+}
+
+HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
+  size_t bits = (size_t)dtype_bits(t);
+  if (bits > 64)
+    face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
+  if (count > (SIZE_MAX >> 4) / bits)
+    face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  b->closed = true;
+  luaL_setmetatable(L, MT_BUFFER);
+  size_t bytes = (count * bits + 7) / 8;
+  runlib_grew(L, bytes);
+  void *p = aligned(b, bytes);
+  if (!p) {
+    lua_gc(L, LUA_GCCOLLECT);
+    p = aligned(b, bytes);
+  }
+  if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes asked)", bytes);
+  b->t = t;
+  b->count = count;
+  b->bytes = bytes;
+  b->p = p;
+  b->closed = false;
+  return b;
+}
+
+HostBuf *runlib_check_buffer(lua_State *L, int idx) {
+  HostBuf *b = face_check(L, idx, MT_BUFFER, "buffer");
+  if (b->closed) face_error(L, ERR_CLOSED, "the buffer was closed");
+  return b;
+}
+
+size_t runlib_check_count(lua_State *L, int idx) {
+  int ok;
+  lua_Integer n = lua_tointegerx(L, idx, &ok);
+  if (!ok || n < 0) face_argerror(L, idx, "count of elements");
+  return (size_t)n;
+}
+
+static size_t opt_count(lua_State *L, int idx, size_t def) {
+  return lua_isnoneornil(L, idx) ? def : runlib_check_count(L, idx);
+}
+
+// Fails unless [at, at + n) lies in 0 .. count.
+static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
+  if (at > count || n > count - at)
+    face_error(L, ERR_ARG, "elements %zu to %zu of a buffer of %zu", at,
+               at + n, count);
+}
+
+static int buffer_close(lua_State *L) {
+  buffer_free(face_check(L, 1, MT_BUFFER, "buffer"));
+  return 0;
+}
+
+// buffer(dtype, count): zeros, not yet `defined`.
+static int l_buffer(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  runlib_new_buffer(L, t, runlib_check_count(L, 2));
+  return 1;
+}
+
+// ---- elements ----
+
+static uint64_t check_element(lua_State *L, int idx, DType t) {
+  if (lua_isboolean(L, idx))
+    return dtype_from_double(t, lua_toboolean(L, idx));
+  if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "number");
+  return face_number_bits(L, idx, t);
+}
+
+static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
+  int ok;
+  lua_Integer i = lua_tointegerx(L, idx, &ok);
+  if (!ok) face_argerror(L, idx, "index");
+  if (i < 0 || (size_t)i >= b->count)
+    face_error(L, ERR_ARG, "element %lld of a buffer of %zu",
+               (long long)i, b->count);
+  return (size_t)i;
+}
+
+static int buffer_get(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t i = check_index(L, 2, b);
+  if (face_ctx(L)->fn) {
+    lua_pushvalue(L, 1);
+    kernlib_note(L, b->t, i);
+  }
+  face_push_bits(L, b->t, dtype_load(b->t, b->p, i));
+  return 1;
+}
+
+static int buffer_set(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t i = check_index(L, 2, b);
+  dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
+  b->defined = true;
+  return 0;
+}
+
+// b[i] is an element, b.dtype and so on a field, else a method.
+static int buffer_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "dtype") == 0) {
+    face_push_dtype(L, b->t);
+  } else if (strcmp(k, "count") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->count);
+  } else if (strcmp(k, "nbytes") == 0) {
+    lua_pushinteger(L, (lua_Integer)b->bytes);
+  } else if (strcmp(k, "defined") == 0) {
+    lua_pushboolean(L, b->defined);
+  } else if (strcmp(k, "closed") == 0) {
+    lua_pushboolean(L, b->closed);
+  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
+    face_nofield(L);
+  }
+  return 1;
+}
+
+static int buffer_len(lua_State *L) {
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  lua_pushinteger(L, (lua_Integer)b->count);
+  return 1;
+}
+
+static int buffer_tostring(lua_State *L) {
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  if (b->closed) lua_pushliteral(L, "buffer (closed)");
+  else lua_pushfstring(L, "buffer of %I %s", (LUAI_UACINT)b->count,
+                       dtype_name(b->t));
+  return 1;
+}
+
+// ---- filling and copying ----
+
+static int self(lua_State *L) {
+  lua_settop(L, 1);
+  return 1;
+}
+
+// b:fill(value)
+static int buffer_fill(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  bulk_fill(b->t, b->p, 0, b->count, check_element(L, 2, b->t));
+  b->defined = true;
+  return self(L);
+}
+
+// b:fill_normal(seed [, mean [, deviation]])
+static int buffer_fill_normal(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer seed = face_optint(L, 2, 0);
+  double mean = face_optnum(L, 3, 0), sd = face_optnum(L, 4, 1);
+  bulk_normal(b->t, b->p, b->count, (uint64_t)seed, mean, sd);
+  b->defined = true;
+  return self(L);
+}
+
+// b:fill_int(seed, lo, hi)
+static int buffer_fill_int(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer seed = face_checkint(L, 2);
+  lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
+  if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
+    face_error(L, ERR_ARG, "no integers from %lld to %lld", (long long)lo,
+               (long long)hi);
+  for (int i = 3; i <= 4 && dtype_is_int(b->t); i++)
+    face_check_fits(L, i, b->t);
+  bulk_ints(b->t, b->p, b->count, (uint64_t)seed, lo, hi);
+  b->defined = true;
+  return self(L);
+}
+
+// Elements [at, at + n) were written. What was written in part counts as
+// defined, as it does for kernels that write a part.
+static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
+  if (defined || (at == 0 && n == b->count)) b->defined = defined;
+}
+
+// b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
+// `at`, converted.
+static int buffer_copy(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1), *s = runlib_check_buffer(L, 2);
+  size_t at = opt_count(L, 3, 0), from = opt_count(L, 4, 0);
+  check_range(L, from, 0, s->count);
+  size_t n = opt_count(L, 5, s->count - from);
+  check_range(L, from, n, s->count);
+  check_range(L, at, n, b->count);
+  bulk_convert(b->t, b->p, at, s->t, s->p, from, n);
+  wrote(b, at, n, s->defined);
+  return self(L);
+}
+
+// b:to(dtype): a converted copy.
+static int buffer_to(lua_State *L) {
+  HostBuf *s = runlib_check_buffer(L, 1);
+  HostBuf *b = runlib_new_buffer(L, face_check_dtype(L, 2), s->count);
+  bulk_convert(b->t, b->p, 0, s->t, s->p, 0, s->count);
+  b->defined = s->defined;
+  return 1;
+}
+
+// b:cut(bits): clears the lowest bits of every f32.
+static int buffer_cut(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  lua_Integer bits = face_checkint(L, 2);
+  if (b->t != DT_F32 || bits < 0 || bits > 23)
+    face_error(L, ERR_TYPE, "0 to 23 bits of f32 can be cut, not %lld of %s",
+               (long long)bits, dtype_name(b->t));
+  bulk_cut(b->p, b->count, (int)bits);
+  return self(L);
+}
+
+// b:transpose(rows, cols): a copy with the columns of what was row-major
+// contiguous.
+static int buffer_transpose(lua_State *L) {
+  HostBuf *s = runlib_check_buffer(L, 1);
+  lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
+  if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
+      (size_t)(rows * cols) != s->count)
+    face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
+               (long long)rows, (long long)cols, s->count);
+  HostBuf *b = runlib_new_buffer(L, s->t, s->count);
+  bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);
+  b->defined = s->defined;
+  return 1;
+}
+
+// Byte range of elements [at, at + n); sub-byte types only whole.
+static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
+                         size_t *bytes) {
+  size_t bits = (size_t)dtype_bits(b->t);
+  check_range(L, at, n, b->count);
+  if (bits % 8 != 0 && (at != 0 || n != b->count))
+    face_error(L, ERR_TYPE, "%s elements share bytes: take the whole buffer",
+               dtype_name(b->t));
+  *bytes = (n * bits + 7) / 8;
+  return at * bits / 8;
+}
+
+// b:bytes([at [, n]]): the raw bytes as a string.
+static int buffer_bytes(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t at = opt_count(L, 2, 0), bytes;
+  check_range(L, at, 0, b->count);
+  size_t n = opt_count(L, 3, b->count - at);
+  size_t first = byte_range(L, b, at, n, &bytes);
+  lua_pushlstring(L, (char *)b->p + first, bytes);
+  return 1;
+}
+
+// b:set_bytes(string [, at]): whole elements from raw bytes.
+static int buffer_set_bytes(lua_State *L) {
+  HostBuf *b = runlib_check_buffer(L, 1);
+  size_t len, bytes, at = opt_count(L, 3, 0);
+  const char *s = face_checklstr(L, 2, &len);
+  size_t bits = (size_t)dtype_bits(b->t);
+  size_t n = bits % 8 ? b->count : len / (bits / 8);
+  size_t first = byte_range(L, b, at, n, &bytes);
+  if (bytes != len)
+    face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", len,
+               dtype_name(b->t));
+  memcpy((char *)b->p + first, s, len);
+  wrote(b, at, n, true);
+  return self(L);
+}
+
+// buffer_from(dtype, string of raw bytes | list of numbers)
+static int l_buffer_from(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    size_t n = lua_rawlen(L, 2);
+    size_t count = n * 8 / (size_t)dtype_bits(t);
+    HostBuf *b = runlib_new_buffer(L, t, count);
+    if (b->bytes != n)
+      face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", n,
+                 dtype_name(t));
+    memcpy(b->p, lua_tostring(L, 2), n);
+    b->defined = true;
+    return 1;
+  }
+  if (!lua_istable(L, 2)) face_argerror(L, 2, "string or list of numbers");
+  size_t n = (size_t)luaL_len(L, 2);
+  HostBuf *b = runlib_new_buffer(L, t, n);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    if (!lua_isnumber(L, -1) && !lua_isboolean(L, -1))
+      face_error(L, ERR_ARG, "list item %zu is a %s, not a number", i + 1,
+                 luaL_typename(L, -1));
+    dtype_store(t, b->p, i, check_element(L, lua_gettop(L), t));
+    lua_pop(L, 1);
+  }
+  b->defined = true;
+  return 1;
+}
+
+// ---- comparing ----
+
+static int push_diff(lua_State *L, const BulkDiff *d) {
+  lua_createtable(L, 0, 7);
+  face_set_num(L, "max_abs", d->max_abs);
+  face_set_num(L, "max_rel", d->max_rel);
+  face_set_num(L, "max_scaled", d->max_scaled);
+  face_set_num(L, "frobenius", d->frobenius);
+  face_set_int(L, "worst", (lua_Integer)d->worst);
+  face_set_int(L, "nans", (lua_Integer)d->nans);
+  face_set_int(L, "count", (lua_Integer)d->count);
+  return 1;
+}
+
+static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
+  HostBuf *b = runlib_check_buffer(L, idx);
+  if (a->count != b->count)
+    face_error(L, ERR_SHAPE, "buffers of %zu and %zu elements", a->count,
+               b->count);
+  return b;
+}
+
+// b:diff(reference): how far apart, in any two types.
+static int buffer_diff(lua_State *L) {
+  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
+  return push_diff(L, &d);
+}
+
+// b:equal(other): true, or false and the first index whose bits differ.
+static int buffer_equal(lua_State *L) {
+  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  if (a->t != b->t)
+    face_error(L, ERR_TYPE, "%s and %s are not compared bit by bit",
+               dtype_name(a->t), dtype_name(b->t));
+  size_t i = bulk_difference(a->t, a->p, b->p, a->count);
+  lua_pushboolean(L, i == a->count);
+  if (i == a->count) return 1;
+  lua_pushinteger(L, (lua_Integer)i);
+  return 2;
+}
+
+// ---- the CPU's matrix product ----
+
+// Field `name` of the table at `idx`: {row stride, column stride}.
+static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
+                         size_t rows, size_t cols) {
+  HostBuf *b = runlib_check_buffer(L, arg);
+  BulkMat m = {b->t, b->p, {cols, 1}};
+  if (lua_istable(L, opts) && lua_getfield(L, opts, name) != LUA_TNIL) {
+    for (int i = 0; i < 2; i++) {
+      if (lua_geti(L, -1, i + 1) != LUA_TNUMBER || lua_tointeger(L, -1) < 0)
+        face_error(L, ERR_ARG, "%s is not {row stride, column stride}", name);
+      m.stride[i] = (size_t)lua_tointeger(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  size_t last = (rows ? rows - 1 : 0) * m.stride[0] +
+                (cols ? cols - 1 : 0) * m.stride[1];
+  if (rows && cols && last >= b->count)
+    face_error(L, ERR_SHAPE, "a matrix of %zu by %zu elements does not fit "
+               "in a buffer of %zu", rows, cols, b->count);
+  return m;
+}
+
+// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
+static int l_gemm_reference(lua_State *L) {
+  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
+  size_t k = runlib_check_count(L, 6);
+  BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
+  BulkMat d = check_mat(L, 3, 7, "d", m, n);
+  HostBuf *out = runlib_check_buffer(L, 3);
+  if (dtype_bits(d.t) < 8)
+    face_error(L, ERR_TYPE, "the product is not stored as %s",
+               dtype_name(d.t));
+  if (!bulk_gemm(&a, &b, &d, m, n, k))
+    face_error(L, ERR_MEMORY, "out of memory in gemm_reference");
+  if (m * n == out->count) out->defined = true;
+  lua_settop(L, 3);
+  return 1;
+}
+
+static double opt_number(lua_State *L, int opts, const char *name,
+                         double def) {
+  lua_getfield(L, opts, name);
+  double x = face_optnum(L, -1, def);
+  lua_pop(L, 1);
+  return x;
+}
+
+// A row-major (m, n) buffer in field `name` of the options; false: none.
+static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
+                    BulkMat *out) {
+  if (lua_getfield(L, 7, name) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  HostBuf *b = runlib_check_buffer(L, lua_gettop(L));
+  if (b->count != m * n)
+    face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
+               b->count, m, n);
+  *out = (BulkMat){b->t, b->p, {n, 1}};
+  lua_pop(L, 1);  // the table keeps it
+  return true;
+}
+
+static int push_verdict(lua_State *L, const GemmVerdict *v) {
+  lua_createtable(L, 0, 9);
+  face_set_bool(L, "ok", v->wrong == 0);
+  face_set_int(L, "count", (lua_Integer)v->count);
+  face_set_int(L, "wrong", (lua_Integer)v->wrong);
+  face_set_int(L, "nans", (lua_Integer)v->nans);
+  face_set_int(L, "row", (lua_Integer)v->row);
+  face_set_int(L, "col", (lua_Integer)v->col);
+  face_set_num(L, "got", v->got);
+  face_set_num(L, "want", v->want);
+  face_set_num(L, "bound", v->bound);
+  face_set_num(L, "frobenius", v->frobenius);
+  return 1;
+}
+
+// gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
+// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}): whether every
+// element of D is alpha A B^T + beta c0 as far as rounding goes; the worst one
+// (base/gemmcheck.h).
+static int l_gemm_check(lua_State *L) {
+  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
+  size_t k = runlib_check_count(L, 6);
+  face_checktype(L, 7, LUA_TTABLE);
+  BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
+  BulkMat d = check_mat(L, 3, 7, "d", m, n), ref, c0;
+  lua_getfield(L, 7, "sums");
+  DType sums = lua_isnil(L, -1) ? DT_F32 : face_check_dtype(L, -1);
+  if (!gemmcheck_type(d.t))
+    face_error(L, ERR_TYPE, "no bound is known for sums rounded to %s",
+               dtype_name(d.t));
+  GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
+                 .sums = sums, .alpha = opt_number(L, 7, "alpha", 1),
+                 .beta = opt_number(L, 7, "beta", 0),
+                 .unit = opt_number(L, 7, "unit", 0x1p-24),
+                 .samples = (size_t)opt_number(L, 7, "samples", 4096),
+                 .seed = (uint64_t)opt_number(L, 7, "seed", 0)};
+  if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
+  if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
+  if (m == 0 || n == 0) face_error(L, ERR_ARG, "there is nothing to check");
+  GemmVerdict v;
+  if (!gemmcheck_run(&g, &v))
+    face_error(L, ERR_MEMORY, "out of memory in gemm_check");
+  return push_verdict(L, &v);
+}
+
+// ---- compiler ----
+
+#define MT_JIT "cute.jit"
+
+static int jit_gc(lua_State *L) {
+  jit_free(face_check(L, 1, MT_JIT, "compiler output"));
+  return 0;
+}
+
+static void set_bytes(lua_State *L, const char *name, const char *p,
+                      size_t n) {
+  if (!n) return;
+  lua_pushlstring(L, p, n);
+  lua_setfield(L, -2, name);
+}
+
+// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]):
+// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=}, or nil, message, log.
+// waiting: told on stderr when it takes longer than `patience` seconds.
+static int l_jit_compile(lua_State *L) {
+  uint64_t start = base_nanotime();
+  const char *options[32];
+  JitJob job = {.options = options};
+  job.source = face_checkstr(L, 1);
+  job.arch = face_checkstr(L, 2);
+  job.no_cache = lua_toboolean(L, 4);
+  job.waiting = lua_tostring(L, 5);
+  job.patience = lua_tonumber(L, 6);
+  lua_settop(L, 6);
+  lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
+  if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
+  luaL_checkstack(L, 48, "compiler options");
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, 3, i);
+    options[job.noptions++] = face_checkstr(L, -1);
+  }
+  JitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
+  memset(out, 0, sizeof *out);
+  luaL_setmetatable(L, MT_JIT);
+  Why w;
+  if (!jit_compile(&job, out, &w)) {
+    face_fail2(L, w.kind, "%s", w.msg);
+    lua_pushlstring(L, out->log, out->log_n);
+    jit_free(out);
+    return 3;
+  }
+  lua_createtable(L, 0, 8);
+  lua_pushlstring(L, out->log, out->log_n), lua_setfield(L, -2, "log");
+  set_bytes(L, "cubin", out->cubin, out->cubin_n);
+  set_bytes(L, "ptx", out->ptx, out->ptx_n);
+  set_bytes(L, "note", out->note, strlen(out->note));
+  face_set_bool(L, "cached", out->cached);
+  lua_pushfstring(L, "%d.%d", out->major, out->minor);
+  lua_setfield(L, -2, "nvrtc");
+  jit_free(out);
+  face_set_num(L, "seconds", (double)(base_nanotime() - start) * 1e-9);
+  return 1;
+}
+
+// nvrtc_version(): "13.0", or nil, message.
+static int l_nvrtc_version(lua_State *L) {
+  Why w;
+  int major, minor;
+  const NvrtcApi *api = dl_nvrtc(&w);
+  if (!api || api->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
+    return face_fail2(L, ERR_NONVRTC, "%s", api ? "no version" : w.msg);
+  lua_pushfstring(L, "%d.%d", major, minor);
+  return 1;
+}
+
+static int l_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)face_checkint(L, 1)));
+  return 1;
+}
+
+// ---- opening ----
+
+void runlib_open(lua_State *L) {
+  static const luaL_Reg buffer[] = {
+    {"get(i)", buffer_get}, {"set(i, value)", buffer_set},
+    {"fill(value)", buffer_fill},
+    {"fill_normal(seed?, mean?, deviation?)", buffer_fill_normal},
+    {"fill_int(seed, lo, hi)", buffer_fill_int},
+    {"copy(source, at?, from?, n?)", buffer_copy}, {"to(dtype)", buffer_to},
+    {"bytes(at?, n?)", buffer_bytes},
+    {"transpose(rows, columns)", buffer_transpose}, {"cut(bits)", buffer_cut},
+    {"set_bytes(bytes, at?)", buffer_set_bytes},
+    {"diff(reference)", buffer_diff}, {"equal(other)", buffer_equal},
+    {"close()", buffer_close}, {"__gc", buffer_close},
+    {"__close", buffer_close}, {"__index", buffer_index},
+    {"__newindex", buffer_set}, {"__len", buffer_len},
+    {"__tostring", buffer_tostring}, {NULL, NULL}};
+  static const luaL_Reg jit[] = {{"__gc", jit_gc}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"buffer(dtype, count)", l_buffer},
+    {"buffer_from(dtype, values)", l_buffer_from},
+    {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
+    {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
+    {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
+    {"isatty", l_isatty}, {NULL, NULL}};
+  face_newtype(L, MT_BUFFER, buffer);
+  face_newtype(L, MT_JIT, jit);
+  lua_pop(L, 2);
+  face_setfuncs(L, funcs);
+  gpulib_open(L);
+}

@@ -1,0 +1,514 @@
+// The Lua face of tensors: t(coord) loads or slices, t[coord] reads and
+// writes, methods, and the functions that make tensors.
+#include <string.h>
+
+#include "ir/fold.h"
+#include "bind/laylib.h"
+#include "bind/tensorlib.h"
+
+// ---- userdata ----
+
+static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
+
+Ctx *tensorlib_ctx(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  Ctx *cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  cx->ud = L;
+  return cx;
+}
+
+static TensorBox *push_box(lua_State *L, const Tensor *t) {
+  Ctx *cx = tensorlib_ctx(L);
+  size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
+  TensorBox *b =
+    lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base), 2);
+  b->t = *t;
+  b->serial = 0;
+  b->t.l = layout_copy(b + 1, t->l);
+  if (t->base) {
+    Dim *base = (Dim *)(void *)((char *)(b + 1) + lb);
+    memcpy(base, t->base, words_bytes(t->base));
+    b->t.base = base;
+  }
+  if (tensor_traced(t)) {
+    b->serial = cx->fn ? cx->fn->serial : UINT32_MAX;
+    b->born = cx->fn ? cx->fn->births : 0;
+  }
+  luaL_setmetatable(L, MT_TENSOR);
+  return b;
+}
+
+void face_push_tensor(lua_State *L, const Tensor *t, int owner) {
+  if (owner) owner = lua_absindex(L, owner);
+  push_box(L, t);
+  if (!owner) return;
+  lua_pushvalue(L, owner);
+  lua_setiuservalue(L, -2, 1);
+}
+
+void tensorlib_push_view(lua_State *L, const Tensor *t, int src) {
+  src = lua_absindex(L, src);
+  push_box(L, t);
+  lua_getiuservalue(L, src, 1);
+  lua_setiuservalue(L, -2, 1);
+}
+
+static TensorBox *test_box(lua_State *L, int idx) {
+  return lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_TENSOR) : NULL;
+}
+
+const Tensor *face_peek_tensor(lua_State *L, int idx) {
+  TensorBox *b = test_box(L, idx);
+  return b ? &b->t : NULL;
+}
+
+const Tensor *face_live_tensor(lua_State *L, int idx) {
+  TensorBox *b = test_box(L, idx);
+  if (!b || b->serial == 0) return b ? &b->t : NULL;
+  Ctx *cx = tensorlib_ctx(L);
+  if (!cx->fn || cx->fn->serial != b->serial) return NULL;
+  return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
+}
+
+// Fails unless b can be used now.
+static void own_box(lua_State *L, const TensorBox *b) {
+  if (b->serial == 0) return;
+  Ctx *cx = tensorlib_ctx(L);
+  if (!cx->fn)
+    face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
+               "  it stands for memory that exists only while the kernel "
+               "runs");
+  if (b->serial != cx->fn->serial)
+    face_error(L, ERR_FOREIGN, "a tensor of another kernel was used in '%s'",
+               ir_str(cx->fn, cx->fn->name));
+  tensor_use(cx, &b->t, b->born);
+}
+
+bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
+  TensorBox *b = test_box(L, idx);
+  if (!b) return false;
+  own_box(L, b);
+  *t = b->t;
+  return true;
+}
+
+Tensor face_check_tensor(lua_State *L, int idx) {
+  Tensor t;
+  if (!face_test_tensor(L, idx, &t)) face_argerror(L, idx, "tensor");
+  return t;
+}
+
+// ---- arguments ----
+
+Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
+  int top = lua_gettop(L);
+  if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
+  if (top == first) return face_check_tup(cx, L, first);
+  TupB b = {0};
+  tupb_open(cx, &b);
+  for (int i = first; i <= top; i++) {
+    Dim d;
+    if (lua_isnil(L, i))
+      face_error(L, ERR_ARG, "mode %d of the coordinate is nil", i - first);
+    if (face_test_dim(cx, L, i, &d))
+      tupb_leaf(cx, &b, d);
+    else
+      tupb_put(cx, &b, face_check_tup(cx, L, i));
+  }
+  tupb_close(cx, &b);
+  return tupb_done(cx, &b);
+}
+
+Layout tensorlib_layout(Ctx *cx, lua_State *L, int idx, bool right) {
+  Layout l;
+  if (face_test_layout(L, idx, &l)) return l;
+  Tup shape = face_check_tup(cx, L, idx);
+  return right ? layout_compact_right(cx, shape) : layout_compact(cx, shape);
+}
+
+// ---- elements ----
+
+static void push_element(Ctx *cx, lua_State *L, int idx, Tensor t, Tup c) {
+  if (t.space == SP_COORD) {
+    tensor_check_coord(cx, &t, c);
+    Tup at = tensor_coord(cx, t, c);
+    if (tup_is_leaf(at)) face_push_dim(L, *at);
+    else face_push_tup(L, at);
+  } else if (t.mem) {
+    face_push_value(L, tensor_load(cx, t, c));
+  } else {
+    tensor_check_coord(cx, &t, c);
+    Dim off = dim_add(cx, t.off, layout_eval(cx, t.l, c));
+    hostlib_get(cx, L, idx, &t, off);
+  }
+}
+
+static void set_element(Ctx *cx, lua_State *L, Tensor t, Tup c, int value) {
+  if (t.space == SP_COORD)
+    face_error(L, ERR_ARG, "a coordinate tensor cannot be written");
+  if (tup_has_any(c))
+    face_error(L, ERR_ARG, "one element is set at a time, not a slice: "
+               "t(coord):fill(x) or t(coord):store(v)\n  coordinate %s",
+               tup_text(cx, c));
+  if (t.mem) {
+    tensor_store(cx, t, c, face_check_value(cx, L, value, t.type));
+    return;
+  }
+  tensor_check_coord(cx, &t, c);
+  Dim off = dim_add(cx, t.off, layout_eval(cx, t.l, c));
+  hostlib_set(cx, L, 1, &t, off, value);
+}
+
+// t(coord...)
+static int tensor_call(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  Tup c = tensorlib_coord(cx, L, 2);
+  if (tup_has_any(c)) {
+    Tensor s = tensor_slice(cx, t, c);
+    tensorlib_push_view(L, &s, 1);
+  } else {
+    push_element(cx, L, 1, t, c);
+  }
+  return 1;
+}
+
+static bool push_field(Ctx *cx, lua_State *L, const char *k) {
+  Tensor t = face_check_tensor(L, 1);
+  if (strcmp(k, "shape") == 0) {
+    face_push_tup(L, t.l.shape);
+  } else if (strcmp(k, "stride") == 0) {
+    face_push_tup(L, layout_stride(cx, t.l));
+  } else if (strcmp(k, "layout") == 0) {
+    face_push_layout(L, t.l);
+  } else if (strcmp(k, "element_type") == 0 || strcmp(k, "dtype") == 0) {
+    face_push_dtype(L, t.type);
+  } else if (strcmp(k, "memspace") == 0) {
+    lua_pushstring(L, ir_space(t.space));
+  } else if (strcmp(k, "iterator") == 0) {
+    Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+    t.l = layout_outer(one, t.l);
+    tensorlib_push_view(L, &t, 1);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// t.field, t:method, t[coord]
+static int tensor_index(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return tensor_call(L);
+  const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
+  Ctx *cx = face_ctx(L);
+  if (!push_field(cx, L, k))
+    face_error(L, ERR_NAME, "a tensor has no field '%s'", k);
+  return 1;
+}
+
+// t[coord] = value
+static int tensor_newindex(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  if (lua_type(L, 2) == LUA_TSTRING)
+    face_error(L, ERR_NAME, "a tensor has no field '%s' to set",
+               lua_tostring(L, 2));
+  set_element(cx, L, t, face_check_tup(cx, L, 2), 3);
+  return 0;
+}
+
+// t:set(coord, value) or t:set(i, j, .., value)
+static int tensor_set(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  if (lua_gettop(L) < 3) face_error(L, ERR_ARG, "set(coord, value)");
+  lua_rotate(L, 2, 1);  // the value becomes argument 2
+  Tup c = tensorlib_coord(cx, L, 3);
+  set_element(cx, L, t, c, 2);
+  return 0;
+}
+
+static int tensor_tostring(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  TensorBox *b = face_check(L, 1, MT_TENSOR, "tensor");
+  Fn *fn = cx->fn;
+  if (!fn || b->serial != fn->serial) cx->fn = NULL;
+  Buf out = {0};
+  tensor_print(cx, b->t, &out);
+  cx->fn = fn;
+  lua_pushlstring(L, out.p, out.n);
+  buf_free(&out);
+  return 1;
+}
+
+// iterator + n
+static int tensor_add(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int at = test_box(L, 1) ? 1 : 2;
+  Tensor t = face_check_tensor(L, at);
+  Dim o;
+  if (!face_test_dim(cx, L, 3 - at, &o))
+    face_error(L, ERR_ARG, "only an integer can be added to an iterator, not "
+               "a %s; elements are added with a:load() + b:load()",
+               face_typename(L, 3 - at));
+  t = tensor_offset(cx, t, o);
+  tensorlib_push_view(L, &t, at);
+  return 1;
+}
+
+// fill(x): every element.
+static int tensor_lfill(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  if (t.space == SP_COORD)
+    face_error(L, ERR_ARG, "a coordinate tensor cannot be written");
+  if (t.mem)
+    tensor_fill(cx, t, face_check_value(cx, L, 2, t.type));
+  else
+    hostlib_fill(cx, L, 1, &t, 2);
+  lua_settop(L, 1);
+  return 1;
+}
+
+// elements(): for i, x in t:elements() do, i being the 1-D coordinate.
+static int next_element(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  Dim i = dim_int(cx, face_checkint(L, 2) + 1);
+  if (i.w >= tensor_count(cx, &t, "elements")) return 0;
+  lua_pushinteger(L, i.w);
+  push_element(cx, L, 1, t, &i);
+  return 2;
+}
+
+static int tensor_elements(lua_State *L) {
+  face_check_tensor(L, 1);
+  lua_pushvalue(L, OWN);
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, -1);
+  return 3;
+}
+
+// ---- making ----
+
+static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
+  if (layout_has_basis(l))
+    face_error(L, ERR_ARG, "make_tensor: %s gives coordinates, not offsets "
+               "into memory", layout_text(cx, l));
+}
+
+static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
+  l = layout_linear(cx, l);
+  check_offsets(cx, L, l);
+  Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
+  if (!dim_is(below, 0))
+    face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "
+               "buffer's first: let the iterator begin later", layout_text(
+               cx, l), (long long)below.w);
+  if (dim_static(need) && dim_value(need) > (int64_t)b->count)
+    face_error(L, ERR_SHAPE, "a buffer of %lld elements is too small for %s, "
+               "which reaches to %lld", (long long)b->count,
+               layout_text(cx, l), (long long)dim_value(need));
+  return l;
+}
+
+// Counting from a coordinate on: (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
+static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
+  Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
+              .base = face_check_tup(cx, L, 1)};
+  Tup at = layout_eval_tup(cx, l, tup_int(cx, 0));
+  if (tup_is_leaf(at) ? !tup_is_leaf(t.base)
+                      : !tup_weakly_congruent(at, t.base))
+    face_error(L, ERR_SHAPE, "make_tensor: counting from %s does not fit %s, "
+               "whose values are like %s", tup_text(cx, t.base),
+               layout_text(cx, l), tup_text(cx, at));
+  return t;
+}
+
+// make_tensor(iterator, buffer or coordinate to count from, layout or shape)
+static int l_make_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = {.space = SP_HOST};
+  Dim d;
+  Layout l = tensorlib_layout(cx, L, 2, false);
+  if (face_test_tensor(L, 1, &t)) {
+    if (t.space != SP_COORD) check_offsets(cx, L, l);
+    t = tensor_view(cx, t, l);
+    tensorlib_push_view(L, &t, 1);
+    return 1;
+  }
+  if (lua_istable(L, 1) || face_test_dim(cx, L, 1, &d)) {
+    t = counting(cx, L, l);
+    face_push_tensor(L, &t, 0);
+    return 1;
+  }
+  HostBuf *b = face_test(L, 1, MT_BUFFER);
+  if (!b) face_argerror(L, 1, "iterator, tensor, buffer or coordinate");
+  if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
+  t.type = b->t;
+  t.l = check_fits(cx, L, b, l);
+  t.align = HOSTBUF_ALIGN;
+  face_push_tensor(L, &t, 1);
+  return 1;
+}
+
+static int l_make_rmem_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "make_rmem_tensor");
+  Layout l = tensorlib_layout(cx, L, 1, false);
+  Tensor t = tensor_make_rmem(cx, face_check_dtype(L, 2), l);
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+static int l_make_smem_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "make_smem_tensor");
+  DType type = face_check_dtype(L, 1);
+  Layout l = tensorlib_layout(cx, L, 2, false);
+  Tensor t = tensor_make_smem(cx, type, l, face_optint(L, 3, 0));
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+// make_fragment_like(t or layout [, dtype]): registers; of a layout without
+// a type: the layout.
+static int fragment_like(lua_State *L, bool layouts) {
+  Ctx *cx = face_enter(L);
+  Tensor t;
+  DType type = DT_NONE;
+  bool tensor = face_test_tensor(L, 1, &t);
+  if (!lua_isnoneornil(L, 2)) type = face_check_dtype(L, 2);
+  else if (!tensor && layouts) return face_previous(L);
+  else if (!tensor) face_argerror(L, 1, "tensor, or a layout and a type");
+  face_tracing(cx, L, "make_fragment_like");
+  Layout l = tensor ? t.l : face_check_layout(L, 1);
+  Tensor r = tensor_make_like(cx, type ? type : t.type, l);
+  face_push_tensor(L, &r, 0);
+  return 1;
+}
+
+static int l_make_identity_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout l;
+  Tup shape = face_test_layout(L, 1, &l) ? l.shape : face_check_tup(cx, L, 1);
+  Tensor t = tensor_identity(cx, shape);
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+static int l_make_fragment_like(lua_State *L) { return fragment_like(L, true); }
+static int l_make_rmem_tensor_like(lua_State *L) {
+  return fragment_like(L, false);
+}
+
+// ---- tiling ----
+
+static int l_local_tile(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  Tiler tiler = laylib_tiler(cx, L, 2);
+  Tup coord = face_check_tup(cx, L, 3);
+  Tup proj = lua_isnoneornil(L, 4) ? NULL : face_check_tup(cx, L, 4);
+  t = tensor_local_tile(cx, t, tiler, coord, proj);
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
+static int l_outer_partition(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  Tiler tiler = laylib_tiler(cx, L, 2);
+  Tup coord = face_check_tup(cx, L, 3);
+  t = tensor_outer_partition(cx, t, tiler, coord);
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
+// local_partition(t, thread layout, index [, proj])
+static int l_local_partition(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  Layout thr = tensorlib_layout(cx, L, 2, false);
+  Dim idx;
+  if (!face_test_dim(cx, L, 3, &idx)) face_argerror(L, 3, "thread index");
+  if (!lua_isnoneornil(L, 4)) {
+    Tup proj = face_check_tup(cx, L, 4);
+    int keep[32], n = 0, rank = tup_rank(proj);
+    if (rank != layout_rank(thr) || rank > 32)
+      face_error(L, ERR_SHAPE, "local_partition: the projection %s does not "
+                 "fit the thread layout %s", tup_text(cx, proj),
+                 layout_text(cx, thr));
+    Tup p = tup_first(proj);
+    for (int i = 0; i < rank; i++, p = tup_next(p))
+      if (dim_kind(*p) != DIM_ANY) keep[n++] = i;
+    thr = layout_select(cx, thr, keep, n);
+  }
+  t = tensor_local_partition(cx, t, thr, idx);
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
+static int l_domain_offset(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t;
+  if (!face_test_tensor(L, 2, &t)) return face_previous(L);
+  t = tensor_domain_offset(cx, t, face_check_tup(cx, L, 1));
+  tensorlib_push_view(L, &t, 2);
+  return 1;
+}
+
+static int l_recast_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  t = tensor_recast(cx, t, face_check_dtype(L, 2));
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
+// ---- opening ----
+
+// What tensors share with layouts.
+static const char *const layout_methods[] = {
+  "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
+  "flatten", "coalesce", "filter", "composition", "with_shape",
+  "logical_divide", "zipped_divide", "tiled_divide", "flat_divide", NULL};
+
+static void methods_open(lua_State *L) {
+  static const luaL_Reg meta[] = {
+    {"__call", tensor_call}, {"__index", tensor_index},
+    {"__newindex", tensor_newindex}, {"__tostring", tensor_tostring},
+    {"__add", tensor_add}, {"set(values...)", tensor_set},
+    {"fill(x)", tensor_lfill}, {NULL, NULL}};
+  face_newtype(L, MT_TENSOR, meta);
+  face_setfuncs(L, hostlib_methods);
+  lua_pushlightuserdata(L, tensorlib_ctx(L));
+  lua_pushcclosure(L, next_element, 1);
+  face_setfunc(L, "elements()", tensor_elements);
+  lua_pop(L, 1);
+}
+
+void tensorlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"make_tensor(iterator, layout)", l_make_tensor},
+    {"make_rmem_tensor(layout, dtype)", l_make_rmem_tensor},
+    {"make_fragment(layout, dtype)", l_make_rmem_tensor},
+    {"make_rmem_tensor_like(x, dtype?)", l_make_rmem_tensor_like},
+    {"make_smem_tensor(dtype, layout, alignment?)", l_make_smem_tensor},
+    {"make_identity_tensor(shape)", l_make_identity_tensor},
+    {"local_tile(tensor, tiler, coord, proj?)", l_local_tile},
+    {"inner_partition(tensor, tiler, coord, proj?)", l_local_tile},
+    {"outer_partition(tensor, tiler, coord)", l_outer_partition},
+    {"local_partition(tensor, threads, index, proj?)", l_local_partition},
+    {"recast_tensor(tensor, dtype)", l_recast_tensor},
+    {"recast(tensor, dtype)", l_recast_tensor}, {NULL, NULL}};
+  methods_open(L);
+  face_setfuncs(L, funcs);
+  face_extend(L, "make_fragment_like(x, dtype?)", l_make_fragment_like);
+  face_extend(L, "domain_offset(coord, x)", l_domain_offset);
+  hostlib_open(L);
+  veclib_open(L);
+  hostlib_extend(L);
+  laylib_methods(L, MT_TENSOR, layout_methods);
+}

@@ -1,0 +1,37 @@
+// Between tensorlib.c (traced and host tensors) and hostlib.c (host
+// memory behind a tensor, what is marked dynamic).
+#ifndef CUTE_TENSORLIB_H
+#define CUTE_TENSORLIB_H
+
+#include "bind/face.h"
+
+// What a tensor userdata holds, in one block with the layout's words behind
+// it. Uservalue 1: the host buffer; 2: TensorMarks or nil.
+typedef struct TensorBox {
+  Tensor t;
+  uint32_t serial;  // of the Fn whose values t names; 0: none
+  uint32_t born;    // that Fn's births when t was made
+} TensorBox;
+
+// The context, also for those who are not face functions (hooks).
+Ctx *tensorlib_ctx(lua_State *L);
+// The arguments first..top as one coordinate: a lone one as it stands.
+Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
+// A layout, or a shape (compact; `right`: last mode fastest).
+Layout tensorlib_layout(Ctx *cx, lua_State *L, int idx, bool right);
+// Pushes a view of the tensor at src: the same buffer behind it.
+void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
+
+// Element of the host tensor at idx; pushed, or taken from value.
+void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
+void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
+                 int value);
+// Every element of the host tensor at idx.
+void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
+// Adds the constructors and the methods.
+void hostlib_open(lua_State *L);
+// full_like and its kin make host tensors outside of kernels.
+void hostlib_extend(lua_State *L);
+extern const luaL_Reg hostlib_methods[];
+
+#endif

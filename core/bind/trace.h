@@ -1,0 +1,55 @@
+// Between tracelib.c (functions, regions, hooks) and vallib.c (traced
+// scalars): the userdata of a traced scalar.
+#ifndef CUTE_TRACE_H
+#define CUTE_TRACE_H
+
+#include "bind/face.h"
+
+// A traced scalar. `birth` tells an instruction of an earlier, rolled-back
+// pass from the one that took its place.
+typedef struct Value {
+  uint32_t serial, birth;
+  Ref r;
+  bool consumed;  // of booleans: did anything use it?
+} Value;
+
+// vallib.c
+Value *trace_push(lua_State *L, Ctx *cx, Ref r);
+Value *trace_value(lua_State *L, int idx);  // NULL when it is none
+// Fails unless v belongs to the function being traced and is not stale.
+void trace_own(Ctx *cx, const Value *v);
+
+// kernlib.c: replaces argument number `param` of the kernel function at
+// stack index func, which is at idx, by what the kernel sees, and adds to the
+// signature at sig.
+void kernlib_param(Ctx *cx, lua_State *L, int func, int sig, int param,
+                   int idx);
+
+// hooklib.c: the hook for lines and returns; started anew for each trace.
+void hooklib_start(lua_State *L);
+void hooklib_on(lua_State *L, bool on);
+
+// Lists the traced value on top, and pops it: something must use it.
+void trace_watch(lua_State *L);
+
+// vmlib.c: the instruction that a hook for counts is at. Only where
+// cute.bytecode knows this Lua.
+typedef struct VmIns {
+  uint8_t op, a, b, c;
+} VmIns;
+enum { VM_GETTABLE = 12, VM_SETTABLE = 16, VM_EQ = 57, VM_EQK = 60,
+       VM_EQI = 61 };
+VmIns vmlib_at(const lua_Debug *ar);
+void vmlib_open(lua_State *L);
+
+// Registry: the trace's state while one is on, a table with
+//   watched: array of traced booleans, in order
+//   lines: {[chunk source] = {[line] = names that it assigns}}
+//   lex: function(chunk source), which gives the latter
+//   ran: {[function of the user's that ran] = true}
+//   elements: of host buffers that were read, {n = , ...}: see kernlib.c
+//   known: is this a Lua whose instructions hooks can look at?
+//   constant: function(f, i), constant number i of a function's code
+#define TRACE_STATE "cute.trace"
+
+#endif

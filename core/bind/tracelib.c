@@ -1,0 +1,673 @@
+// Tracing: runs a Lua function as a kernel once and appends what it does to
+// an Fn. Loops and branches are lua/cute/trace.lua's, over the primitives
+// here; the line hook is hooklib.c's.
+#include "bind/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "emit/emit.h"
+#include "ir/fold.h"
+#include "bind/stop.h"
+#include "bind/veclib.h"
+
+// ---- functions ----
+
+static int fn_gc(lua_State *L) {
+  FnBox *b = face_checkudata(L, 1, MT_FN);
+  ir_clear(&b->fn);
+  return 0;
+}
+
+Fn *face_check_fn(lua_State *L, int idx) {
+  FnBox *b = face_check(L, idx, MT_FN, "traced function");
+  if (!b->fn.ins.n) face_error(L, ERR_CLOSED, "the traced function is closed");
+  return &b->fn;
+}
+
+static int fn_dump(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  Buf b = {0};
+  ir_dump(cx, fn, &b);
+  lua_pushlstring(L, b.p, b.n);
+  buf_free(&b);
+  return 1;
+}
+
+static int emit_gc(lua_State *L) {
+  emit_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+// fn:emit(sm) -> text, lines, name: lines[i] is {file, line} of text line i,
+// name what the function is called there.
+static int fn_emit(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  int sm = (int)face_checkint(L, 2);
+  EmitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
+  memset(out, 0, sizeof *out);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, emit_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  emit_fn(cx, fn, sm, out);
+  lua_pushlstring(L, out->text.p, out->text.n);
+  lua_createtable(L, (int)out->lines.n, 0);
+  for (size_t i = 0; i < out->lines.n; i++) {
+    const Src *s = &fn->src.p[out->lines.p[i]];
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, ir_str(fn, s->file));
+    lua_rawseti(L, -2, 1);
+    lua_pushinteger(L, s->line);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_pushstring(L, out->name);
+  return 3;
+}
+
+// fn:check_smem(sm): raises with the budget's table when over it.
+static int fn_check_smem(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  tensor_smem_check(cx, fn, (int)face_checkint(L, 2));
+  return 0;
+}
+
+static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
+  lua_newtable(L);
+  face_set_str(L, "space", ir_space(m->space));
+  face_set_str(L, "name", ir_str(fn, m->name));
+  face_set_str(L, "layout", ir_str(fn, m->layout));
+  face_push_dtype(L, m->type);
+  lua_setfield(L, -2, "dtype");
+  face_set_int(L, "count", m->count);
+  face_set_int(L, "align", m->align);
+  face_set_int(L, "offset", m->offset);
+}
+
+// fn:info() -> {name=, smem=, instructions=, args={...}, mems={...}}
+static int fn_info(lua_State *L) {
+  Fn *fn = face_check_fn(L, 1);
+  lua_newtable(L);
+  face_set_str(L, "name", ir_str(fn, fn->name));
+  face_set_int(L, "smem", fn->smem_bytes);
+  face_set_int(L, "instructions", (lua_Integer)fn->ins.n - 1);
+  lua_createtable(L, (int)fn->arg.n, 0);
+  for (size_t i = 0; i < fn->arg.n; i++) {
+    const Arg *a = &fn->arg.p[i];
+    lua_newtable(L);
+    face_set_str(L, "name", ir_str(fn, a->name));
+    face_push_dtype(L, a->type);
+    lua_setfield(L, -2, "dtype");
+    face_set_bool(L, "pointer", a->pointer);
+    face_set_bool(L, "written", a->written);
+    face_set_bool(L, "shared", ir_arg_shared(fn, i));
+    face_set_int(L, "align", a->align);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "args");
+  lua_createtable(L, (int)fn->mem.n, 0);
+  for (size_t i = 0; i < fn->mem.n; i++) {
+    push_mem(L, fn, &fn->mem.p[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "mems");
+  return 1;
+}
+
+static int fn_tostring(lua_State *L) {
+  Fn *fn = face_check_fn(L, 1);
+  lua_pushfstring(L, "traced %s: %d instructions", ir_str(fn, fn->name),
+                  (int)fn->ins.n - 1);
+  return 1;
+}
+
+// ---- the trace ----
+
+// Raises at the line of the traced boolean v, which nothing used.
+static _Noreturn void unused_error(Ctx *cx, lua_State *L, const Value *v) {
+  const Src *s = &cx->fn->src.p[ir_get(cx->fn, v->r)->src];
+  face_error_at(L, ir_str(cx->fn, s->file), (int)s->line, ERR_BOOL, "this "
+                "comparison was never used: a traced boolean is always true "
+                "in Lua's if, and, or, not, while\n  branch with cute.when("
+                "cond, function() ... end), choose with cute.where, combine "
+                "with & | ~");
+}
+
+static void find_unused(Ctx *cx, lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "watched");
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    Value *v = lua_touserdata(L, -1);
+    if (!v->consumed) unused_error(cx, L, v);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}
+
+// A coroutine may have left a region open.
+static void find_open(Ctx *cx, lua_State *L) {
+  Fn *fn = cx->fn;
+  if (!fn->region.n) return;
+  const Src *s = &fn->src.p[ir_get(fn, fn->region.p[fn->region.n - 1])->src];
+  face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_LOOPEXIT,
+                "a coroutine left this traced loop or branch, and nothing "
+                "resumed it\n  let the coroutine yield outside of loops and "
+                "branches of the kernel");
+}
+
+static void touch(Fn *fn, Ref mem, bool write) {
+  const Mem *m = ir_memof(fn, mem);
+  if (m->space != SP_GMEM) return;
+  if (write) fn->arg.p[m->arg].written = true;
+  else fn->arg.p[m->arg].read = true;
+}
+
+// Which pointer arguments does the kernel read and write?
+static void mark_arguments(Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    const uint32_t *x = fn->ext.p + i->ext;
+    switch ((int)i->op) {
+      case OP_LD: touch(fn, i->a[0], false); break;
+      case OP_ST: touch(fn, i->a[0], true); break;
+      case OP_ATOMIC:
+        touch(fn, i->a[0], true);
+        touch(fn, i->a[0], false);
+        break;
+      case OP_COPY: case OP_CPASYNC:
+        touch(fn, x[0], true);
+        touch(fn, x[2], false);
+        break;
+      default: break;
+    }
+  }
+}
+
+// Runs protected: upvalues none; stack: ctx, func, sig, args...
+static int run_traced(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, 1);
+  int n = lua_gettop(L) - 3;
+  luaL_checkstack(L, n + LUA_MINSTACK, "kernel arguments");
+  for (int i = 1; i <= n; i++) kernlib_param(cx, L, 2, 3, i, 3 + i);
+  lua_pushvalue(L, 2);
+  for (int i = 1; i <= n; i++) lua_pushvalue(L, 3 + i);
+  lua_call(L, n, 0);
+  cx->ud = L;
+  find_open(cx, L);
+  find_unused(cx, L);
+  arena_reset(&cx->scratch);
+  check_fn(cx, cx->fn);
+  mark_arguments(cx->fn);
+  return 0;
+}
+
+// opts.overlap: a number for each parameter (see param_overlaps).
+static void set_overlap(lua_State *L, Fn *fn, int sig, int opts) {
+  bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
+  for (size_t k = 0; any && k < fn->arg.n; k++) {
+    lua_rawgeti(L, sig, (lua_Integer)k + 1);
+    lua_getfield(L, -1, "param");
+    lua_rawget(L, -3);
+    if (fn->arg.p[k].pointer)
+      fn->arg.p[k].overlap = (int32_t)lua_tointeger(L, -1);
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
+static void set_block(lua_State *L, Fn *fn, int opts) {
+  if (!lua_istable(L, opts)) return;
+  if (lua_getfield(L, opts, "block") == LUA_TTABLE)
+    for (int i = 0; i < 3; i++) {
+      lua_rawgeti(L, -1, i + 1);
+      lua_Integer n = lua_isnil(L, -1) ? 1 : face_checkint(L, -1);
+      if (n < 1 || n > 1024)
+        face_error(L, ERR_LAUNCH, "a block of %lld threads", (long long)n);
+      fn->block[i] = (int32_t)n;
+      lua_pop(L, 1);
+    }
+  lua_pop(L, 1);
+  lua_getfield(L, opts, "min_blocks");
+  fn->min_blocks = (int32_t)face_optint(L, -1, 0);
+  lua_getfield(L, opts, "fmad");
+  fn->fmad = lua_toboolean(L, -1);
+  lua_getfield(L, opts, "fastmath");
+  fn->fastmath = lua_toboolean(L, -1);
+  lua_pop(L, 3);
+}
+
+// trace(name, func, opts, handler, args...) -> fn, signature. opts: block =
+// {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table kept as
+// TRACE_STATE). A failure is passed through handler (message -> message) and
+// raised anew.
+static int l_trace(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = face_checkstr(L, 1);
+  face_checktype(L, 2, LUA_TFUNCTION);
+  face_checktype(L, 3, LUA_TTABLE);
+  face_checktype(L, 4, LUA_TFUNCTION);
+  if (cx->fn)
+    face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
+               ir_str(cx->fn, cx->fn->name));
+  int nargs = lua_gettop(L) - 4;
+  FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
+  memset(box, 0, sizeof *box);
+  luaL_setmetatable(L, MT_FN);
+  lua_insert(L, 1);  // fn name func opts handler args...
+  ir_init(cx, &box->fn, name);
+  box->fn.serial = ++cx->fns;
+  set_block(L, &box->fn, 4);
+  lua_getfield(L, 4, "state");
+  lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_newtable(L);
+  lua_insert(L, 2);  // fn sig name func opts handler args...
+  luaL_checkstack(L, nargs + LUA_MINSTACK, "kernel arguments");
+  lua_pushcfunction(L, run_traced);
+  lua_pushlightuserdata(L, cx);
+  lua_pushvalue(L, 4);
+  lua_pushvalue(L, 2);
+  for (int i = 1; i <= nargs; i++) lua_pushvalue(L, 6 + i);
+  lua_Hook hook = lua_gethook(L);
+  int mask = lua_gethookmask(L), count = lua_gethookcount(L);
+  cx->fn = &box->fn;
+  hooklib_start(L);
+  int status = lua_pcall(L, nargs + 3, 0, 6);
+  stop_sethook(L, hook, mask, count);
+  cx->fn = NULL;
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  if (status != LUA_OK) {
+    ir_clear(&box->fn);
+    return lua_error(L);
+  }
+  set_overlap(L, &box->fn, 2, 5);
+  lua_settop(L, 2);
+  return 2;
+}
+
+// hook(on): cutelua's own Lua code switches the line hook off while it works.
+static int l_hook(lua_State *L) {
+  if (face_ctx(L)->fn) hooklib_on(L, lua_toboolean(L, 1));
+  return 0;
+}
+
+// tracing() -> false, or true and the kernel's name
+static int l_tracing(lua_State *L) {
+  const Fn *fn = face_ctx(L)->fn;
+  lua_pushboolean(L, fn != NULL);
+  if (fn) lua_pushstring(L, ir_str(fn, fn->name));
+  return fn ? 2 : 1;
+}
+
+// ---- primitives for loops and branches ----
+
+#define MT_MARK "cute.mark"
+
+// mark() -> where the trace is; rollback(mark) -> true, and all since then is
+// gone; false where the mark's place is gone.
+static int l_mark(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.range");
+  IrMark *m = lua_newuserdatauv(L, sizeof *m, 0);
+  *m = ir_mark(fn);
+  luaL_setmetatable(L, MT_MARK);
+  return 1;
+}
+
+static int l_rollback(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "rollback");
+  const IrMark *m = face_check(L, 1, MT_MARK, "mark");
+  lua_pushboolean(L, ir_rollback(fn, *m));
+  return 1;
+}
+
+static DType opt_dtype(lua_State *L, int idx) {
+  return lua_isnoneornil(L, idx) ? DT_NONE : face_check_dtype(L, idx);
+}
+
+// var(init[, dtype][, name]) -> variable
+static int l_var(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.var");
+  DType t = opt_dtype(L, 2);
+  Ref a = face_check_value(cx, L, 1, DT_NONE);
+  if (t != DT_NONE) a = ir_cvt(cx, fn, t, a);
+  Ins i = {.op = OP_VAR, .type = (uint8_t)ir_type(fn, a), .a = {a, 0, 0}};
+  Ref r = ir_emit(cx, fn, i);
+  if (lua_isstring(L, 3)) ir_name(cx, fn, r, lua_tostring(L, 3));
+  trace_push(L, cx, r)->consumed = true;
+  return 1;
+}
+
+static Ref check_var(Ctx *cx, lua_State *L) {
+  Ref r;
+  if (!face_test_value(cx, L, 1, &r) || ir_get(cx->fn, r)->op != OP_VAR)
+    face_argerror(L, 1, "variable");
+  return r;
+}
+
+static int l_vget(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Ref r = check_var(cx, L);
+  Ins i = {.op = OP_VGET, .type = (uint8_t)ir_type(cx->fn, r),
+           .a = {r, 0, 0}};
+  trace_push(L, cx, ir_emit(cx, cx->fn, i));
+  return 1;
+}
+
+// set(var, value): the value converts as it would meet the variable.
+static int l_vset(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Ref r = check_var(cx, L);
+  Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
+                                       ? ir_type(cx->fn, r) : DT_NONE);
+  if (ir_type(cx->fn, v) != ir_type(cx->fn, r))
+    face_error(L, ERR_TYPE, "a variable of type %s was set to %s",
+               dtype_name(ir_type(cx->fn, r)), dtype_name(ir_type(cx->fn, v)));
+  ir_emit(cx, cx->fn, (Ins){.op = OP_VSET, .a = {r, v, 0}});
+  return 0;
+}
+
+// open_for(lo, hi, step, unroll) -> counter
+static int l_open_for(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.range");
+  Ref a[3];
+  DType t = DT_I32;
+  for (int i = 0; i < 3; i++) {
+    a[i] = face_check_value(cx, L, i + 1, DT_NONE);
+    if (!dtype_is_int(ir_type(fn, a[i])))
+      face_error(L, ERR_TYPE, "cute.range: a limit of type %s",
+                 dtype_name(ir_type(fn, a[i])));
+    if (dtype_bits(ir_type(fn, a[i])) > 32) t = DT_I64;
+  }
+  for (int i = 0; i < 3; i++) a[i] = ir_cvt(cx, fn, t, a[i]);
+  Ins ins = {.op = OP_FOR, .type = (uint8_t)t, .a = {a[0], a[1], a[2]},
+             .imm = face_optint(L, 4, 0)};
+  trace_push(L, cx, ir_open(cx, fn, ins));
+  return 1;
+}
+
+static int l_open_loop(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_open(cx, face_tracing(cx, L, "cute.loop"), (Ins){.op = OP_LOOP});
+  return 0;
+}
+
+static int l_break_unless(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.loop");
+  Ref c = ir_op1(cx, fn, OP_NOT, face_check_value(cx, L, 1, DT_BOOL));
+  ir_emit(cx, fn, (Ins){.op = OP_BREAKIF, .a = {c, 0, 0}});
+  return 0;
+}
+
+static int l_open_if(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.when");
+  Ref c = face_check_value(cx, L, 1, DT_BOOL);
+  ir_open(cx, fn, (Ins){.op = OP_IF, .a = {c, 0, 0}});
+  return 0;
+}
+
+static int l_open_else(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_else(cx, face_tracing(cx, L, "cute.when"));
+  return 0;
+}
+
+static int l_close(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_close(cx, face_tracing(cx, L, "cute.range"));
+  return 0;
+}
+
+// depth() -> how many regions are open.
+static int l_depth(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_pushinteger(L, (lua_Integer)face_tracing(cx, L, "cute.range")->region.n);
+  return 1;
+}
+
+// A layout of its own in scratch, with where its dynamic leaves are.
+typedef struct Leaves {
+  Layout l;
+  Dim **dyn;
+  size_t n;
+} Leaves;
+
+static Leaves dynamic_leaves(Ctx *cx, Layout l) {
+  size_t bytes = layout_bytes(l);
+  Leaves v = {.dyn = NEW(cx, Dim *, bytes / sizeof(Dim))};
+  v.l = layout_copy(NEW(cx, Dim, bytes / sizeof(Dim)), l);
+  for (const Layout *p = &v.l; p; p = layout_next(p)) {
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // own words
+    for (size_t i = 0, n = tup_words(shape); i < n; i++)
+      if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
+    for (size_t i = 0, n = tup_leaves(shape); i < n; i++)
+      if (dim_kind(stride[i]) == DIM_DYN) v.dyn[v.n++] = &stride[i];
+    Layout *own = (Layout *)p;
+    if (p != &v.l && p->outer) v.dyn[v.n++] = &own->offset;
+  }
+  return v;
+}
+
+// Pushes what two tensors that differ only in scalars have in common, and a
+// table of those scalars: offset, offset in the swizzle, dynamic leaves.
+static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
+  Leaves v = dynamic_leaves(cx, t->l);
+  lua_createtable(L, 2 + (int)v.n, 0);
+  int n = 0;
+  face_push_dim(L, t->off);
+  lua_rawseti(L, -2, ++n);
+  if (t->l.outer) {
+    face_push_dim(L, t->l.offset);
+    lua_rawseti(L, -2, ++n);
+  }
+  for (size_t i = 0; i < v.n; i++) {
+    face_push_dim(L, *v.dyn[i]);
+    lua_rawseti(L, -2, ++n);
+    *v.dyn[i] = dim_any();
+  }
+  v.l.offset = dim_int(cx, 0);
+  Buf b = {0};
+  layout_print(cx, v.l, &b);
+  lua_pushfstring(L, "tensor %d %s of memory %d, %s", (int)t->space,
+                  dtype_name(t->type), (int)t->mem, b.p);
+  buf_free(&b);
+  lua_insert(L, -2);
+  return 2;
+}
+
+// The next scalar of the list at 2; *at is its index.
+static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
+  Dim d;
+  lua_rawgeti(L, 2, (*at)++);
+  if (!face_test_dim(cx, L, -1, &d)) face_argerror(L, 2, "list of integers");
+  lua_pop(L, 1);
+  return d;
+}
+
+static int push_vector_parts(lua_State *L, Ctx *cx) {
+  const Vector *v = veclib_check(L, 1);
+  lua_pushfstring(L, "vector %s %s", dtype_name(v->type),
+                  tup_text(cx, v->shape));
+  lua_createtable(L, (int)v->n, 0);
+  for (int64_t i = 0; i < v->n; i++) {
+    trace_push(L, cx, v->r[i])->consumed = true;
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 2;
+}
+
+// parts(x) -> signature, {scalars}: what a loop has to carry of x. nil when
+// x cannot be carried. Two values with one signature differ only in scalars.
+static int l_parts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
+      trace_value(L, 1)) {
+    lua_pushliteral(L, "scalar");
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, 1);
+    lua_rawseti(L, -2, 1);
+    return 2;
+  }
+  if (!lua_isuserdata(L, 1)) return 0;
+  if (luaL_testudata(L, 1, MT_VECTOR)) return push_vector_parts(L, cx);
+  Tensor t;
+  if (!luaL_testudata(L, 1, MT_TENSOR) || !face_test_tensor(L, 1, &t) ||
+      t.space == SP_HOST || t.space == SP_COORD)
+    return 0;
+  return push_tensor_parts(L, cx, &t);
+}
+
+static void rebuild_vector(lua_State *L, Ctx *cx, lua_Integer *at) {
+  const Vector *v = face_checkudata(L, 1, MT_VECTOR);
+  Ref *r = NEW(cx, Ref, (size_t)v->n);
+  for (int64_t i = 0; i < v->n; i++) {
+    lua_rawgeti(L, 2, (*at)++);
+    r[i] = face_check_value(cx, L, -1, v->type);
+    lua_pop(L, 1);
+  }
+  veclib_push(L, v->type, v->shape, r, v->n);
+}
+
+static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
+  Tensor t = *face_peek_tensor(L, 1);
+  Leaves v = dynamic_leaves(cx, t.l);
+  t.off = next_dim(cx, L, at);
+  if (t.l.outer) v.l.offset = next_dim(cx, L, at);
+  for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
+  t.l = v.l;
+  face_push_tensor(L, &t, 0);
+}
+
+// rebuild(x, {scalars}, at) -> like x, with the scalars from index `at` on;
+// the index behind them. x itself may be out of its region.
+static int l_rebuild(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 2, LUA_TTABLE);
+  lua_Integer at = face_checkint(L, 3);
+  if (!lua_isuserdata(L, 1) || trace_value(L, 1))
+    lua_rawgeti(L, 2, at++);
+  else if (luaL_testudata(L, 1, MT_VECTOR))
+    rebuild_vector(L, cx, &at);
+  else
+    rebuild_tensor(L, cx, &at);
+  lua_pushinteger(L, at);
+  return 2;
+}
+
+// same(a, b): do two values stand for the same thing?
+static int l_same(lua_State *L) {
+  if (lua_rawequal(L, 1, 2)) {
+    lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
+                       lua_isinteger(L, 1) == lua_isinteger(L, 2));
+    return 1;
+  }
+  Value *a = trace_value(L, 1), *b = trace_value(L, 2);
+  lua_pushboolean(L, a && b && a->r == b->r && a->birth == b->birth &&
+                     a->serial == b->serial);
+  return 1;
+}
+
+// dtype_of(scalar): of a traced value its type; of a number nil.
+static int l_dtype_of(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Value *v = trace_value(L, 1);
+  if (!v) {
+    if (lua_type(L, 1) != LUA_TBOOLEAN) return 0;
+    face_push_dtype(L, DT_BOOL);
+    return 1;
+  }
+  trace_own(cx, v);
+  face_push_dtype(L, ir_type(cx->fn, v->r));
+  return 1;
+}
+
+// known(value) -> the integer or boolean it is known to be, or nil; a value
+// whose number is known counts as consumed.
+static int l_known(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
+  trace_own(cx, v);
+  int64_t k;
+  if (!ir_const(cx->fn, v->r, &k)) return 0;
+  v->consumed = true;
+  if (ir_type(cx->fn, v->r) == DT_BOOL) lua_pushboolean(L, k != 0);
+  else lua_pushinteger(L, k);
+  return 1;
+}
+
+// cvt(scalar, dtype) -> traced; numbers must fit.
+static int l_cvt(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  DType t = face_check_dtype(L, 2);
+  bool num = lua_type(L, 1) == LUA_TNUMBER;
+  Ref r = face_check_value(cx, L, 1, num ? t : DT_NONE);
+  trace_push(L, cx, ir_cvt(cx, cx->fn, t, r))->consumed = true;
+  return 1;
+}
+
+// ---- arch operations ----
+
+static int l_sreg(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "a special register");
+  lua_Integer r = face_checkint(L, 1);
+  luaL_argcheck(L, r >= 0 && r < SR_COUNT, 1, "no such register");
+  trace_push(L, cx, ir_sreg(cx, fn, (SReg)r));
+  return 1;
+}
+
+// effect(op, imm[, a[, b]]): operations without a result.
+static int l_effect(lua_State *L) {
+  static const struct { const char *name; Op op; } ops[] = {
+    {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
+    {"fence", OP_FENCE}, {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
+  Ctx *cx = face_enter(L);
+  const char *name = face_checkstr(L, 1);
+  Fn *fn = face_tracing(cx, L, name);
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+    if (strcmp(ops[k].name, name) != 0) continue;
+    Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0)};
+    DType t = op_who(ops[k].op) == WHO_MASK ? DT_U32 : DT_I32;
+    if (!lua_isnoneornil(L, 3))
+      i.a[0] = ir_cvt(cx, fn, t, face_check_value(cx, L, 3, t));
+    ir_emit(cx, fn, i);
+    return 0;
+  }
+  return luaL_error(L, "no effect '%s'", name);
+}
+
+// ---- opening ----
+
+void tracelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"trace", l_trace}, {"hook", l_hook}, {"tracing", l_tracing},
+    {"mark", l_mark}, {"rollback", l_rollback}, {"var", l_var},
+    {"vget", l_vget}, {"vset", l_vset}, {"open_for", l_open_for},
+    {"open_loop", l_open_loop}, {"break_unless", l_break_unless},
+    {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
+    {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
+    {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
+    {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
+    {NULL, NULL}};
+  static const luaL_Reg fnmeta[] = {
+    {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
+    {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  face_newtype(L, MT_FN, fnmeta);
+  face_newtype(L, MT_MARK, none);
+  lua_pop(L, 2);
+  vmlib_open(L);
+}

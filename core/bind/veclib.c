@@ -1,0 +1,483 @@
+// Register vectors (the Python DSL's TensorSSA): immutable lists of traced
+// values with a shape. Functions of them are mathlib.c's.
+#include "bind/veclib.h"
+
+#include <string.h>
+
+#include "ir/fold.h"
+
+// ---- userdata ----
+
+Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
+                    int64_t n) {
+  Ctx *cx = tensorlib_ctx(L);
+  size_t rb = ((size_t)n * sizeof *r + 7) & ~(size_t)7;
+  size_t words = tup_words(shape);
+  Vector *v = lua_newuserdatauv(L, sizeof *v + rb + words * sizeof(Dim), 0);
+  v->serial = cx->fn->serial;
+  v->born = cx->fn->births;
+  v->type = type;
+  v->n = n;
+  memcpy(v->r, r, (size_t)n * sizeof *r);
+  Dim *w = (Dim *)(void *)((char *)v->r + rb);
+  memcpy(w, shape, words * sizeof *w);
+  v->shape = w;
+  luaL_setmetatable(L, MT_VECTOR);
+  return v;
+}
+
+Vector *veclib_test(lua_State *L, int idx) {
+  Vector *v =
+    lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_VECTOR) : NULL;
+  if (!v) return NULL;
+  Ctx *cx = tensorlib_ctx(L);
+  if (!cx->fn)
+    face_error(L, ERR_FOREIGN, "a vector of a kernel was used outside of it");
+  if (v->serial != cx->fn->serial)
+    face_error(L, ERR_FOREIGN, "a vector of another kernel was used in '%s'",
+               ir_str(cx->fn, cx->fn->name));
+  for (int64_t i = 0; i < v->n; i++) {
+    Ref r = v->r[i];
+    if (r < cx->fn->ins.n && ir_get(cx->fn, r)->birth > v->born)
+      face_error(L, ERR_REGION, "a vector is left over from an earlier pass "
+                 "over a loop's body\n  keep it in a local, not in a table "
+                 "or a global");
+    ir_use(cx, cx->fn, r);
+  }
+  return v;
+}
+
+Vector *veclib_check(lua_State *L, int idx) {
+  Vector *v = veclib_test(L, idx);
+  if (!v) face_argerror(L, idx, "vector (of t:load())");
+  return v;
+}
+
+// ---- operands ----
+
+void veclib_same_shape(Ctx *cx, const Vector *a, const Vector *b) {
+  if (a->n == b->n && (tup_eq(a->shape, b->shape) ||
+                       tup_compatible(cx, a->shape, b->shape) ||
+                       tup_compatible(cx, b->shape, a->shape)))
+    return;
+  ctx_fail(cx, ERR_SHAPE, "vectors of shape %s and %s do not go together",
+           tup_text(cx, a->shape), tup_text(cx, b->shape));
+}
+
+// Is any of the n arguments from `first` a vector or traced?
+bool veclib_any_traced(lua_State *L, int first, int n) {
+  for (int i = first; i < first + n; i++)
+    if (lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
+                                 luaL_testudata(L, i, MT_VALUE)))
+      return true;
+  return false;
+}
+
+// Arguments first .. first + n - 1, not yet converted to the common type;
+// numbers take the type of the traced ones.
+Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
+  Operands a = {.n = n};
+  bool number[MAX_OPERANDS];
+  for (int i = 0; i < n; i++) a.o[i].v = veclib_test(L, first + i);
+  face_tracing(cx, L, "an element-wise operation");
+  for (int i = 0; i < n; i++) {
+    Operand *o = &a.o[i];
+    number[i] = !o->v && !lua_isuserdata(L, first + i);
+    if (o->v) {
+      if (a.like) veclib_same_shape(cx, a.like, o->v);
+      else a.like = o->v;
+      a.type = dtype_common(a.type, o->v->type);
+    } else if (!number[i]) {
+      o->s = face_check_value(cx, L, first + i, DT_NONE);
+      a.type = dtype_common(a.type, ir_type(cx->fn, o->s));
+    }
+  }
+  for (int i = 0; i < n; i++)
+    if (number[i]) {
+      bool wide = !dtype_is_float(a.type) && lua_type(L, first + i) ==
+                  LUA_TNUMBER && !lua_isinteger(L, first + i);
+      a.o[i].s = face_check_value(cx, L, first + i,
+                                  wide ? DT_NONE : a.type);
+      a.type = dtype_common(a.type, ir_type(cx->fn, a.o[i].s));
+    }
+  return a;
+}
+
+// ---- mapping ----
+
+int veclib_map(lua_State *L, Ctx *cx, const Operands *a, DType in, Apply *f,
+               int how) {
+  int64_t n = a->like ? a->like->n : 1;
+  Ref *out = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++) {
+    Ref x[MAX_OPERANDS];
+    for (int k = 0; k < a->n; k++)
+      x[k] = ir_cvt(cx, cx->fn, in, veclib_at(&a->o[k], i));
+    out[i] = f(cx, how, x);
+  }
+  if (!a->like) {
+    face_push_value(L, out[0]);
+    return 1;
+  }
+  DType type = n ? ir_type(cx->fn, out[0]) : in;
+  veclib_push(L, type, a->like->shape, out, n);
+  return 1;
+}
+
+Ref veclib_apply1(Ctx *cx, int how, const Ref *a) {
+  return ir_op1(cx, cx->fn, (Op)how, a[0]);
+}
+
+Ref veclib_apply2(Ctx *cx, int how, const Ref *a) {
+  return ir_op2(cx, cx->fn, (Op)how, a[0], a[1]);
+}
+
+Ref veclib_apply_math(Ctx *cx, int how, const Ref *a) {
+  return ir_math(cx, cx->fn, (MathFn)how, a[0],
+                 math_arity((MathFn)how) == 2 ? a[1] : 0);
+}
+
+// ---- operators ----
+
+static int arith(lua_State *L, Op op) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 2);
+  bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
+  bool shift = op == OP_SHL || op == OP_SHR;
+  if ((bits || shift) && dtype_is_float(a.type))
+    face_error(L, ERR_TYPE, "%s of vectors of %s: integers are needed",
+               op_name(op), dtype_name(a.type));
+  if (!bits && a.type == DT_BOOL)
+    face_error(L, ERR_TYPE, "%s of vectors of booleans: convert with "
+               ":to(cute.i32)", op_name(op));
+  return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
+}
+
+#define ARITH(name, op) \
+  static int name(lua_State *L) { return arith(L, op); }
+ARITH(vec_add, OP_ADD)
+ARITH(vec_sub, OP_SUB)
+ARITH(vec_mul, OP_MUL)
+ARITH(vec_idiv, OP_DIV)
+ARITH(vec_mod, OP_MOD)
+ARITH(vec_band, OP_AND)
+ARITH(vec_bor, OP_OR)
+ARITH(vec_bxor, OP_XOR)
+ARITH(vec_shl, OP_SHL)
+ARITH(vec_shr, OP_SHR)
+
+DType veclib_float(DType t) { return dtype_is_float(t) ? t : DT_F32; }
+
+static int vec_div(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 2);
+  return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply2, OP_DIV);
+}
+
+static int vec_pow(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 2);
+  return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply_math, MF_POW);
+}
+
+static int vec_unm(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 1);
+  return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NEG);
+}
+
+static int vec_bnot(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 1);
+  if (dtype_is_float(a.type))
+    face_error(L, ERR_TYPE, "'~' of a vector of %s", dtype_name(a.type));
+  return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
+}
+
+static int compare(lua_State *L, Op op, bool swap) {
+  Ctx *cx = face_enter(L);
+  Operands a = veclib_operands(cx, L, 1, 2);
+  if (swap) {
+    Operand o = a.o[0];
+    a.o[0] = a.o[1];
+    a.o[1] = o;
+  }
+  return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
+}
+
+#define COMPARE(name, op, swap) \
+  static int vec_##name(lua_State *L) { return compare(L, op, swap); }
+COMPARISONS(COMPARE)
+
+static _Noreturn void sign_error(lua_State *L, const char *sign,
+                                 const char *method) {
+  face_error(L, ERR_DYNAMIC, "'%s' on a vector: Lua would need its answer "
+             "now\n  write a:%s(b), and cute.where(cond, x, y)", sign, method);
+}
+static int vec_lualt(lua_State *L) { sign_error(L, "<", "lt"); }
+static int vec_luale(lua_State *L) { sign_error(L, "<=", "le"); }
+static int vec_luaeq(lua_State *L) { sign_error(L, "==", "eq"); }
+
+// ---- methods ----
+
+static int convert(lua_State *L, bool bitcast) {
+  Ctx *cx = face_enter(L);
+  const Vector *v = veclib_check(L, 1);
+  DType t = face_check_dtype(L, 2);
+  Ref *out = NEW(cx, Ref, (size_t)v->n);
+  for (int64_t i = 0; i < v->n; i++)
+    out[i] = bitcast ? ir_bitcast(cx, cx->fn, t, v->r[i])
+                     : ir_cvt(cx, cx->fn, t, v->r[i]);
+  veclib_push(L, t, v->shape, out, v->n);
+  return 1;
+}
+
+static int vec_to(lua_State *L) { return convert(L, false); }
+static int vec_bitcast(lua_State *L) { return convert(L, true); }
+
+typedef struct Reduction {
+  const char *name;
+  Op op;
+} Reduction;
+
+static Op check_reduction(lua_State *L, int idx) {
+  static const Reduction all[] = {
+    {"add", OP_ADD}, {"mul", OP_MUL}, {"max", OP_MAX}, {"min", OP_MIN},
+    {"and", OP_AND}, {"or", OP_OR}, {NULL, OP_NOP}};
+  const char *s = lua_tostring(L, idx);
+  for (const Reduction *r = all; s && r->name; r++)
+    if (strcmp(r->name, s) == 0) return r->op;
+  face_error(L, ERR_NAME, "no reduction '%s': add, mul, max, min, and, or",
+             s ? s : face_typename(L, idx));
+}
+
+// Which element of the result element i goes to: the modes that keep marks
+// with `_` make up its coordinate.
+static int64_t kept_index(const Vector *v, Tup keep, int64_t i) {
+  int64_t at = 0, scale = 1;
+  Tup s = tup_first(v->shape), k = tup_first(keep);
+  for (int n = tup_rank(v->shape); n-- > 0;
+       s = tup_next(s), k = tup_next(k)) {
+    int64_t extent = 1;
+    size_t words = tup_words(s);
+    for (size_t w = 0; w < words; w++)
+      if (dim_static(s[w])) extent *= dim_value(s[w]);
+    if (dim_kind(*k) == DIM_ANY) {
+      at += i % extent * scale;
+      scale *= extent;
+    }
+    i /= extent;
+  }
+  return at;
+}
+
+static int reduce_modes(lua_State *L, Ctx *cx, const Vector *v, Op op,
+                        Ref init, Tup keep) {
+  if (tup_rank(keep) != tup_rank(v->shape))
+    face_error(L, ERR_SHAPE, "the reduction profile %s does not fit the shape "
+               "%s", tup_text(cx, keep), tup_text(cx, v->shape));
+  Tup shape = tup_slice(cx, keep, v->shape);
+  int64_t n = dim_value(tup_size(cx, shape));
+  Ref *out = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++) out[i] = init;
+  for (int64_t i = 0; i < v->n; i++) {
+    Ref *o = &out[kept_index(v, keep, i)];
+    *o = ir_op2(cx, cx->fn, op, *o, v->r[i]);
+  }
+  veclib_push(L, v->type, shape, out, n);
+  return 1;
+}
+
+// reduce(op, init [, profile]): a scalar; with a profile such as {_, 1} the
+// modes marked `_` stay. In order, from init.
+static int vec_reduce(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Vector *v = veclib_check(L, 1);
+  Op op = check_reduction(L, 2);
+  Ref acc = face_check_value(cx, L, 3, v->type);
+  if (lua_istable(L, 4))
+    return reduce_modes(L, cx, v, op, acc, face_check_tup(cx, L, 4));
+  for (int64_t i = 0; i < v->n; i++)
+    acc = ir_op2(cx, cx->fn, op, acc, v->r[i]);
+  face_push_value(L, acc);
+  return 1;
+}
+
+// Element at a static coordinate: v[i], v(i, j).
+static int vec_call(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Vector *v = veclib_check(L, 1);
+  Tup c = tensorlib_coord(cx, L, 2);
+  Layout l = layout_compact(cx, v->shape);
+  if (!tup_static(c) || tup_has_any(c))
+    face_error(L, ERR_REGS, "a vector is indexed by numbers that are known "
+               "while tracing, not %s\n  unroll with a plain Lua loop, or "
+               "store it to a tensor", tup_text(cx, c));
+  int64_t i = dim_value(layout_eval(cx, l, c));
+  if (i < 0 || i >= v->n)
+    face_error(L, ERR_ARG, "coordinate %s is outside of the vector's shape "
+               "%s", tup_text(cx, c), tup_text(cx, v->shape));
+  face_push_value(L, v->r[i]);
+  return 1;
+}
+
+static int vec_index(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return vec_call(L);
+  const char *k = lua_tostring(L, 2);
+  if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
+  const Vector *v = veclib_check(L, 1);
+  if (strcmp(k, "shape") == 0)
+    face_push_tup(L, v->shape);
+  else if (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)
+    face_push_dtype(L, v->type);
+  else
+    face_error(L, ERR_NAME, "a vector has no field '%s'", k);
+  return 1;
+}
+
+static int vec_newindex(lua_State *L) {
+  face_error(L, ERR_ARG, "a vector does not change: build a new one, or store "
+             "to a tensor of make_rmem_tensor");
+}
+
+static int vec_len(lua_State *L) {
+  lua_pushinteger(L, veclib_check(L, 1)->n);
+  return 1;
+}
+
+static int vec_tostring(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  const Vector *v = face_check(L, 1, MT_VECTOR, "vector");
+  Buf out = {0};
+  buf_printf(cx, &out, "vector[%s] ", dtype_name(v->type));
+  tup_print(cx, v->shape, &out);
+  lua_pushlstring(L, out.p, out.n);
+  buf_free(&out);
+  return 1;
+}
+
+// ---- load and store ----
+
+static int tensor_load_vector(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  face_tracing(cx, L, "t:load()");
+  int64_t n = tensor_count(cx, &t, "load");
+  Ref *r = NEW(cx, Ref, (size_t)n);
+  tensor_load_all(cx, t, r);
+  veclib_push(L, t.type, t.l.shape, r, n);
+  return 1;
+}
+
+static int tensor_store_vector(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  face_tracing(cx, L, "t:store(v)");
+  const Vector *v = veclib_check(L, 2);
+  int64_t n = tensor_count(cx, &t, "store");
+  if (n != v->n)
+    face_error(L, ERR_SHAPE, "a vector of shape %s stored to the %lld elements "
+               "of\n  %s", tup_text(cx, v->shape), (long long)n,
+               tensor_show(cx, &t));
+  if (v->type != t.type)
+    face_error(L, ERR_TYPE, "a vector of %s stored to a tensor of %s\n  %s\n"
+               "  convert it with :to(cute.%s)", dtype_name(v->type),
+               dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
+  tensor_store_all(cx, t, v->r);
+  return 0;
+}
+
+// ---- making ----
+
+static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
+  if (!tup_static(shape))
+    face_error(L, ERR_STATIC, "a vector needs a static shape, got %s",
+               tup_text(cx, shape));
+  int64_t n = dim_value(tup_size(cx, shape));
+  if (n < 0 || n > 4096)
+    face_error(L, ERR_LIMIT, "a vector of %lld elements (at most 4096)",
+               (long long)n);
+  Ref *r = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++) r[i] = x;
+  veclib_push(L, t, shape, r, n);
+  return 1;
+}
+
+// full(shape, x, dtype)
+static int l_full(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  if (!cx->fn) {  // a host tensor
+    lua_getfield(L, LUA_REGISTRYINDEX, "cute.empty");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_call(L, 2, 1);
+    lua_getfield(L, -1, "fill");
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+  }
+  Layout l;
+  Tup shape = face_test_layout(L, 1, &l) ? l.shape : face_check_tup(cx, L, 1);
+  DType t = face_check_dtype(L, 3);
+  return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
+}
+
+// A vector shaped like a vector or tensor; x from argument xi, or a number.
+static int full_like(lua_State *L, int xi, int number, int ti) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "full_like");
+  const Vector *v = veclib_test(L, 1);
+  Tensor t;
+  DType type = v ? v->type : DT_NONE;
+  if (!v) {
+    t = face_check_tensor(L, 1);
+    type = t.type;
+  }
+  if (!lua_isnoneornil(L, ti)) type = face_check_dtype(L, ti);
+  lua_settop(L, 3);
+  if (!xi) lua_pushinteger(L, number);
+  Ref x = face_check_value(cx, L, xi ? xi : 4, type);
+  return push_full(L, cx, type, v ? v->shape : t.l.shape, x);
+}
+
+static int l_full_like(lua_State *L) { return full_like(L, 2, 0, 3); }
+static int l_zeros_like(lua_State *L) { return full_like(L, 0, 0, 2); }
+static int l_ones_like(lua_State *L) { return full_like(L, 0, 1, 2); }
+
+// ---- opening ----
+
+static void methods_open(lua_State *L) {
+  static const luaL_Reg meta[] = {
+    {"__add", vec_add}, {"__sub", vec_sub}, {"__mul", vec_mul},
+    {"__div", vec_div}, {"__idiv", vec_idiv}, {"__mod", vec_mod},
+    {"__pow", vec_pow}, {"__unm", vec_unm}, {"__band", vec_band},
+    {"__bor", vec_bor}, {"__bxor", vec_bxor}, {"__bnot", vec_bnot},
+    {"__shl", vec_shl}, {"__shr", vec_shr}, {"__lt", vec_lualt},
+    {"__le", vec_luale}, {"__eq", vec_luaeq}, {"__len", vec_len},
+    {"__tostring", vec_tostring}, {"__index", vec_index},
+    {"__newindex", vec_newindex}, {"__call", vec_call}, {"lt(other)", vec_lt},
+    {"le(other)", vec_le}, {"gt(other)", vec_gt}, {"ge(other)", vec_ge},
+    {"eq(other)", vec_eq}, {"ne(other)", vec_ne}, {"to(dtype)", vec_to},
+    {"bitcast(dtype)", vec_bitcast}, {"reduce(op, init, modes?)", vec_reduce},
+    {NULL, NULL}};
+  static const luaL_Reg tensor[] = {
+    {"load()", tensor_load_vector}, {"store(vector)", tensor_store_vector},
+    {NULL, NULL}};
+  face_newtype(L, MT_VECTOR, meta);
+  luaL_getmetatable(L, MT_TENSOR);
+  face_setfuncs(L, tensor);
+  lua_pop(L, 2);
+}
+
+void veclib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"full(shape, x, dtype?)", l_full},
+    {"full_like(x, value, dtype?)", l_full_like},
+    {"zeros_like(x, dtype?)", l_zeros_like},
+    {"ones_like(x, dtype?)", l_ones_like}, {NULL, NULL}};
+  methods_open(L);
+  face_setfuncs(L, funcs);
+  lua_getfield(L, -1, "empty");
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.empty");
+}

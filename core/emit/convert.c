@@ -1,0 +1,153 @@
+// Conversions between element types as expressions: casts, the helpers of
+// small floats, bits as they are.
+#include "emit/inside.h"
+
+// Names of the conversion functions of the small floats.
+const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
+  switch ((int)t) {
+    case DT_F16: helper_need(e, H_F16_F32); return "f16_to_f32";
+    case DT_BF16: helper_need(e, H_BF16_F32); return "bf16_to_f32";
+    case DT_TF32: helper_need(e, H_TF32_F32); return "tf32_to_f32";
+    case DT_E4M3: helper_need(e, H_E4M3_F32); return "e4m3_to_f32";
+    case DT_E5M2: helper_need(e, H_E5M2_F32); return "e5m2_to_f32";
+    case DT_E2M1: helper_need(e, H_E2M1_F32); return "e2m1_to_f32";
+    case DT_E2M3: helper_need(e, H_E2M3_F32); return "e2m3_to_f32";
+    case DT_E3M2: helper_need(e, H_E3M2_F32); return "e3m2_to_f32";
+    case DT_UE8M0: helper_need(e, H_UE8M0_F32); return "ue8m0_to_f32";
+    default: expr_no_way(e, i, "this conversion");
+  }
+}
+
+const char *convert_from_f32(Emit *e, const Ins *i, DType t) {
+  switch ((int)t) {
+    case DT_F16: helper_need(e, H_F32_F16); return "f32_to_f16";
+    case DT_BF16: helper_need(e, H_F32_BF16); return "f32_to_bf16";
+    case DT_TF32: helper_need(e, H_F32_TF32); return "f32_to_tf32";
+    case DT_E4M3: helper_need(e, H_F32_E4M3); return "f32_to_e4m3";
+    case DT_E5M2: helper_need(e, H_F32_E5M2); return "f32_to_e5m2";
+    case DT_E2M1: helper_need(e, H_F32_E2M1); return "f32_to_e2m1";
+    case DT_E2M3: helper_need(e, H_F32_E2M3); return "f32_to_e2m3";
+    case DT_E3M2: helper_need(e, H_F32_E3M2); return "f32_to_e3m2";
+    case DT_UE8M0: helper_need(e, H_F32_UE8M0); return "f32_to_ue8m0";
+    default: expr_no_way(e, i, "this conversion");
+  }
+}
+
+static Prec cast(Emit *e, DType t, Ref r) {
+  bool nibble = ir_type(e->fn, r) == DT_I4;
+  expr_printf(e, "(%s)", dtype_cuda(t));
+  if (nibble) helper_need(e, H_I4);
+  if (nibble) expr_puts(e, "i4_to_int(");
+  expr_val(e, r, nibble ? PR_ANY : PR_UNARY);
+  if (nibble) expr_puts(e, ")");
+  return PR_UNARY;
+}
+
+// To an integer below a byte: the low bits.
+static Prec cut(Emit *e, DType t, Ref r) {
+  expr_puts(e, "(unsigned char)(");
+  expr_val(e, r, PR_UNARY);
+  expr_printf(e, " & 0x%x)", (1u << dtype_bits(t)) - 1);
+  return PR_UNARY;
+}
+
+// Toward zero, saturating, as cvt.rzi does.
+static Prec float_to_int(Emit *e, DType t, Ref r) {
+  bool f64 = ir_type(e->fn, r) == DT_F64, u = dtype_class(t) == 'U';
+  int bits = dtype_bits(t);
+  if (bits < 32) {
+    int hi = (1 << (u ? bits : bits - 1)) - 1;
+    expr_printf(e, bits < 8 ? "(%s)(min(max(" : "(%s)min(max(",
+                dtype_cuda(t));
+    expr_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
+    expr_f32(e, r, PR_ANY);
+    expr_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
+    if (bits < 8) expr_printf(e, " & 0x%x)", (1u << bits) - 1);
+    return PR_UNARY;
+  }
+  expr_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
+              bits > 32 ? "ll" : "int");
+  expr_f32(e, r, PR_ANY);
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+// To f16 or bf16 with one rounding, from what f32 cannot hold.
+static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
+  if (t == DT_F16) {
+    helper_need(e, H_F64_F16);
+    expr_puts(e, "f64_to_f16(");
+    expr_val(e, r, PR_ANY);
+  } else {
+    helper_need(e, H_F64_ODD);
+    expr_printf(e, "%s(f64_to_odd(", convert_from_f32(e, i, t));
+    expr_val(e, r, PR_ANY);
+    expr_puts(e, ")");
+  }
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
+  DType s = ir_type(e->fn, r);
+  if (t == DT_F64 || t == DT_F32) {
+    if (expr_small_float(s)) {
+      if (t == DT_F64) expr_puts(e, "(double)");
+      expr_f32(e, r, PR_UNARY);
+      return t == DT_F64 ? PR_UNARY : PR_POST;
+    }
+    return cast(e, t, r);
+  }
+  Fact f = ir_fact(e->fn, r);
+  bool exact = f.lo >= -(1 << 24) && f.hi <= 1 << 24;
+  if (s == DT_F64 || (dtype_is_int(s) && !exact))
+    return wide_to_half(e, i, t, r);
+  expr_printf(e, "%s(", convert_from_f32(e, i, t));
+  if (dtype_is_float(s)) expr_f32(e, r, PR_ANY);
+  else cast(e, DT_F32, r);
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+Prec convert_convert(Emit *e, const Ins *i) {
+  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
+  if (t == s) {
+    expr_val(e, i->a[0], PR_POST);
+    return PR_POST;
+  }
+  if (t == DT_C64 || s == DT_C64 || t == DT_U128 || s == DT_U128)
+    expr_no_way(e, i, "this conversion");
+  if (t == DT_BOOL) {
+    expr_f32(e, i->a[0], PR_REL);
+    expr_puts(e, dtype_is_float(s) ? " != 0.0f" : " != 0");
+    return PR_EQ;
+  }
+  if (dtype_is_float(t)) return to_float(e, i, t, i->a[0]);
+  if (dtype_is_float(s)) return float_to_int(e, t, i->a[0]);
+  return dtype_bits(t) < 8 ? cut(e, t, i->a[0]) : cast(e, t, i->a[0]);
+}
+
+const char *convert_bits(DType from, DType to) {
+  bool u = dtype_class(to) == 'U' || to == DT_TF32;
+  if (from == DT_F32) return u ? "__float_as_uint" : "__float_as_int";
+  if (from == DT_F64) return "__double_as_longlong";
+  if (to == DT_F64) return "__longlong_as_double";
+  bool un = dtype_class(from) == 'U' || from == DT_TF32;
+  return un ? "__uint_as_float" : "__int_as_float";
+}
+
+Prec convert_bitcast(Emit *e, const Ins *i) {
+  DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (dtype_bits(t) < dtype_bits(s)) return cut(e, t, i->a[0]);
+  if (!f) {
+    expr_printf(e, "(%s)", dtype_cuda(t));
+    expr_val(e, i->a[0], PR_UNARY);
+    return PR_UNARY;
+  }
+  if (t == DT_U64) expr_puts(e, "(unsigned long long)");
+  expr_printf(e, "%s(", convert_bits(s, t));
+  expr_val(e, i->a[0], PR_ANY);
+  expr_puts(e, ")");
+  return t == DT_U64 ? PR_UNARY : PR_POST;
+}

@@ -1,0 +1,653 @@
+// Fn -> CUDA C: declarations and statements. The text is the kernel as one
+// would write it by hand; what stands in which line is uses.c's, how an
+// expression reads expr.c's, the small functions in front helper.c's.
+//
+// Contract with the compiler's caller: --fmad=false, since a product and a
+// sum that the IR keeps apart are rounded twice on every back end. Signed
+// integers must not overflow, as in C; unsigned ones wrap.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "emit/inside.h"
+
+// ---- names ----
+
+// Temporaries: by the kind of value.
+static const char *temp_name(const Emit *e, Ref r) {
+  static const char *const regs[SR_COUNT] = {
+    "tid", "tid_y", "tid_z", "block_x", "block_y", "block_z", "threads_x",
+    "threads_y", "threads_z", "grid_x", "grid_y", "grid_z", "lane", "warp",
+    "sm"};
+  const Ins *i = ir_get(e->fn, r);
+  if (i->op == OP_SREG) return regs[i->imm];
+  if (i->op == OP_FOR) return "k";
+  switch (dtype_class((DType)i->type)) {
+    case 'P': return "p";
+    case 'U': return "u";
+    case 'F': return dtype_bits((DType)i->type) >= 32 ? "x" : "h";
+    default: return "i";
+  }
+}
+
+static void give_name(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const char *own = ir_str(e->fn, i->name);
+  if (own[strspn(own, "_")]) {  // `_` is no name
+    e->use[r].name = expr_name(e, own);
+    return;
+  }
+  const char *want = temp_name(e, r);
+  if (!want[1])  // a letter: numbered
+    want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
+                        e->temp[want[0] - 'a']++);
+  e->use[r].name = expr_name(e, want);
+}
+
+static const char *mem_name(const Emit *e, const Mem *m) {
+  if (m->name) return ir_str(e->fn, m->name);
+  return m->space == SP_RMEM ? "r" : m->space == SP_SMEM ? "s" : "g";
+}
+
+// ---- atoms ----
+
+static const AtomUse *find_atom(const Emit *e, bool mma, int64_t id) {
+  const AtomUse *u = e->atom;
+  while (u->mma != mma || u->id != id) u++;
+  return u;
+}
+
+// Registers x[1..n] of array x[0] as arguments.
+static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
+                     const char *type) {
+  const Ins *m = ir_get(e->fn, x[0]);
+  const Regs *g = &e->regs[m->imm];
+  bool same = strcmp(g->ctype, type) == 0;
+  int64_t bits = uses_bits((DType)m->type);
+  for (int k = 0; k < (refs ? n : 1); k++) {
+    expr_puts(e, k ? ", " : "");
+    if (!same) expr_printf(e, refs ? "(%s &)" : "(%s *)", type);
+    if (!refs) expr_puts(e, "&");
+    expr_word(e, x[0], uses_reg(e, x[k + 1]) * bits);
+  }
+}
+
+// An operand of a scalar FMA; small floats as f32 unless `raw`.
+static void put_fma_operand(Emit *e, const Ins *i, const uint32_t *x,
+                            DType t, bool raw) {
+  bool small = expr_small_float(t) && !raw;
+  if (small) expr_printf(e, "%s(", convert_to_f32(e, i, t));
+  expr_reg(e, x[0], uses_reg(e, x[1]), t);
+  if (small) expr_puts(e, ")");
+}
+
+static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  DType d = row->d_type;
+  bool f = dtype_is_float(d), half = d == DT_F16 || d == DT_BF16;
+  bool raw = half && row->a_type == d && row->b_type == d && row->c_type == d;
+  bool round = f && !raw && d != DT_F32 && d != DT_F64;
+  int64_t off = uses_reg(e, x[1]);
+  stmt_begin(e, i);
+  expr_reg_open(e, x[0], off, d, false);
+  if (raw) helper_need(e, d == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
+  if (round) expr_printf(e, "%s(", convert_from_f32(e, i, d));
+  expr_puts(e, raw ? (d == DT_F16 ? "fma_f16(" : "fma_bf16(")
+                : d == DT_F64 ? "__fma_rn(" : f ? "fmaf(" : "(");
+  put_fma_operand(e, i, x + 2, row->a_type, raw);
+  expr_puts(e, f ? ", " : " * ");
+  put_fma_operand(e, i, x + 4, row->b_type, raw);
+  expr_puts(e, f ? ", " : " + ");
+  put_fma_operand(e, i, x + 6, row->c_type, raw);
+  expr_puts(e, round ? "))" : ")");
+  expr_reg_close(e, x[0], off, d);
+  stmt_end(e);
+}
+
+static void put_mma(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomMma *row = atom_mma((int)i->imm);
+  if (row->flags & AMF_FMA) {
+    put_fma(e, i, row);
+    return;
+  }
+  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA) || !row->ptx)
+    expr_no_way(e, i, row->name);
+  const AtomUse *u = find_atom(e, true, i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
+  const uint32_t *c = x + row->nreg[0] + row->nreg[1] + row->nreg[2] + 3;
+  bool same = memcmp(c, d, (size_t)(row->nreg[0] + 1) * sizeof *c) == 0;
+  stmt_begin(e, i);
+  expr_printf(e, "%s%s(", atomtext_name(e, true, u->id), same ? "" : "_dabc");
+  for (int o = 0; o < row->nop; o++) {
+    if (o != 3 || !same) {
+      expr_puts(e, o ? ", " : "");
+      put_regs(e, u->refs, x, row->nreg[o],
+               atomtext_reg_type(row->regs[o], atom_mma_type(row, o)));
+    }
+    x += row->nreg[o] + 1;
+  }
+  expr_puts(e, ")");
+  stmt_end(e);
+}
+
+static void put_matrix(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomCopy *row = atom_copy((int)i->imm);
+  const AtomUse *u = find_atom(e, false, i->imm);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  stmt_begin(e, i);
+  expr_printf(e, "%s(", atomtext_name(e, false, u->id));
+  if (row->op == CO_LDSM) {
+    put_regs(e, u->refs, x, row->num, "unsigned");
+    expr_puts(e, ", ");
+    expr_address(e, x[row->num + 1], x[row->num + 2]);
+  } else if (row->op == CO_STSM) {
+    expr_address(e, x[0], x[1]);
+    expr_puts(e, ", ");
+    put_regs(e, u->refs, x + 2, row->num, "unsigned");
+  } else if (row->op == CO_MOVM) {
+    put_regs(e, true, x, 1, "unsigned");
+    expr_puts(e, ", ");
+    put_regs(e, true, x + 2, 1, "unsigned");
+  } else {
+    expr_no_way(e, i, row->name);
+  }
+  expr_puts(e, ")");
+  stmt_end(e);
+}
+
+// ---- order among threads ----
+
+static void put_barrier(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const char *what = i->op == OP_BAR ? "sync" : "arrive";
+  int64_t n;
+  stmt_begin(e, i);
+  if (i->op == OP_BAR && i->imm == 0 && !i->a[0]) {
+    expr_puts(e, "__syncthreads()");
+  } else if (!i->a[0]) {
+    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ";\" ::: \"memory\")",
+                what, i->imm);
+  } else if (ir_const(e->fn, i->a[0], &n)) {
+    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %" PRId64
+                ";\" ::: \"memory\")", what, i->imm, n);
+  } else {
+    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %%0;\" :: \"r\"(",
+                what, i->imm);
+    expr_val(e, i->a[0], PR_ANY);
+    expr_puts(e, ") : \"memory\")");
+  }
+  stmt_end(e);
+}
+
+// ---- printf ----
+
+// A conversion, which fits its value (see bind/intrinlib.c): %d of an i64 is
+// %lld. *s is behind the '%'; left behind the conversion.
+static void put_conversion(Emit *e, const char **s, DType t) {
+  const char *p = *s;
+  expr_puts(e, "%");
+  while (*p && strchr("-+ #0123456789.", *p)) expr_printf(e, "%c", *p++);
+  bool ll = !dtype_is_float(t) && dtype_bits(t) > 32;
+  expr_printf(e, "%s%c", ll ? "ll" : "", *p++);
+  *s = p;
+}
+
+static void put_printf(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  uint32_t k = 0;
+  stmt_begin(e, i);
+  expr_puts(e, "printf(\"");
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
+    if (*s != '%') {
+      expr_quoted(e, *s++);
+    } else if (s[1] == '%' || k >= i->nx) {
+      expr_puts(e, "%%");
+      s += s[1] == '%' ? 2 : 1;
+    } else {
+      s++;
+      put_conversion(e, &s, ir_type(e->fn, x[k++]));
+    }
+  }
+  expr_puts(e, "\"");
+  for (k = 0; k < i->nx; k++) {
+    expr_puts(e, ", ");
+    expr_f32(e, x[k], PR_ANY);
+  }
+  expr_puts(e, ")");
+  stmt_end(e);
+}
+
+// ---- structure ----
+
+static void put_cond(Emit *e, const char *word, Ref cond, const char *rest) {
+  expr_printf(e, "%s (", word);
+  expr_val(e, cond, PR_ANY);
+  expr_printf(e, ")%s", rest);
+}
+
+static void put_for(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  int64_t step = 0;
+  bool known = ir_const(e->fn, i->a[2], &step);
+  bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
+  bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
+  stmt_begin(e, i);
+  int64_t unroll = i->imm ? i->imm : e->use[r].rolled;
+  if (unroll) {
+    expr_printf(e, "#pragma unroll %" PRId64, unroll);
+    stmt_newline(e);
+    stmt_indent(e);
+  }
+  give_name(e, r);
+  const char *k = e->use[r].name;
+  expr_printf(e, "for (%s %s = ", dtype_cuda((DType)i->type), k);
+  expr_val(e, i->a[0], PR_ANY);
+  expr_puts(e, "; ");
+  if (!up && !down) {
+    expr_val(e, i->a[2], PR_REL);
+    expr_printf(e, " > 0 ? %s < ", k);
+    expr_val(e, i->a[1], PR_SHIFT);
+    expr_printf(e, " : ");
+  }
+  expr_printf(e, "%s %s ", k, up ? "<" : ">");
+  expr_val(e, i->a[1], PR_SHIFT);
+  if (known && (step == 1 || step == -1)) {
+    expr_printf(e, "; %s%s) {", step > 0 ? "++" : "--", k);
+  } else {
+    expr_printf(e, "; %s += ", k);
+    expr_val(e, i->a[2], PR_ANY);
+    expr_puts(e, ") {");
+  }
+  stmt_newline(e);
+  e->depth++;
+}
+
+// Is there no line between an ELSE and its END?
+static bool nothing_until_end(const Emit *e, Ref r) {
+  for (r++; e->fn->ins.p[r].op != OP_END; r++)
+    if (stmt_is_line(e, r)) return false;
+  return true;
+}
+
+// The BREAKIF that is the first line of the loop at r and breaks unless a
+// condition holds, or 0.
+static Ref loop_test(const Emit *e, Ref r) {
+  for (r++; !stmt_is_line(e, r);) r++;
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_BREAKIF && ir_get(e->fn, i->a[0])->op == OP_NOT &&
+         e->use[i->a[0]].how == HOW_INLINE ? r : 0;
+}
+
+static Ref put_loop(Emit *e, Ref r) {
+  Ref test = loop_test(e, r);
+  stmt_begin(e, ir_get(e->fn, r));
+  if (test) {
+    Ref no = ir_get(e->fn, test)->a[0];
+    put_cond(e, "while", ir_get(e->fn, no)->a[0], " {");
+  } else {
+    expr_puts(e, "while (true) {");
+  }
+  stmt_newline(e);
+  e->depth++;
+  return test ? test : r;
+}
+
+static void put_simple(Emit *e, const Ins *i, const char *text) {
+  stmt_begin(e, i);
+  expr_puts(e, text);
+  stmt_end(e);
+}
+
+// Is r the variable that `set` sets, read in place?
+static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_VGET && i->a[0] == set->a[0] &&
+         e->use[r].how == HOW_INLINE;
+}
+
+// `v += x` where the new value is the old one and something.
+static bool put_step(Emit *e, const Ins *set) {
+  const Ins *sum = ir_get(e->fn, set->a[1]);
+  DType t = (DType)sum->type;
+  int64_t k;
+  bool plain = t == DT_F32 || t == DT_F64 ||
+               (dtype_is_int(t) && dtype_bits(t) >= 32);
+  if (sum->op != OP_ADD || e->use[set->a[1]].how != HOW_INLINE || !plain)
+    return false;
+  int self = reads_itself(e, sum->a[0], set)   ? 0
+             : reads_itself(e, sum->a[1], set) ? 1
+                                               : -1;
+  if (self < 0) return false;
+  Ref other = sum->a[1 - self];
+  expr_printf(e, "%s ", e->use[set->a[0]].name);
+  if (ir_const(e->fn, other, &k) && k < 0 && k > INT32_MIN && t == DT_I32) {
+    expr_printf(e, "-= %" PRId64, -k);
+    return true;
+  }
+  expr_puts(e, "+= ");
+  expr_val(e, other, PR_ANY);
+  return true;
+}
+
+static void put_set(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  stmt_begin(e, i);
+  if (!put_step(e, i)) {
+    expr_printf(e, "%s = ", e->use[i->a[0]].name);
+    expr_val(e, i->a[1], PR_ANY);
+  }
+  stmt_end(e);
+}
+
+// ---- values with a line of their own ----
+
+static void put_value(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  bool var = i->op == OP_VAR;
+  stmt_begin(e, i);
+  if (e->use[r].uses) {
+    give_name(e, r);
+    expr_printf(e, "%s%s %s = ", var ? "" : "const ",
+                dtype_cuda((DType)i->type), e->use[r].name);
+  }
+  if (var) expr_val(e, i->a[0], PR_ANY);
+  else expr_def(e, r);
+  stmt_end(e);
+}
+
+// `float C_acc_0, C_acc_1, ...;`
+static void put_scalars_decl(Emit *e, Ref r, const char *want) {
+  const Ins *i = ir_get(e->fn, r);
+  const Regs *g = &e->regs[i->imm];
+  e->use[r].name = expr_names(e, want, g->words);
+  expr_printf(e, "%s ", g->ctype);
+  for (int64_t k = 0; k < g->words; k++) {
+    if (k) stmt_wrap(e, ",");
+    expr_word(e, r, k * g->wbits);
+  }
+  stmt_end(e);
+}
+
+static void put_regs_decl(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  if (m->ref != r) {  // a view of an array declared before
+    e->use[r].name = e->use[m->ref].name;
+    return;
+  }
+  const Regs *g = &e->regs[i->imm];
+  stmt_begin(e, i);
+  if (g->scalars) {
+    put_scalars_decl(e, r, mem_name(e, m));
+    return;
+  }
+  e->use[r].name = expr_name(e, mem_name(e, m));
+  expr_printf(e, "%s%s %s[%" PRId64 "]", g->vector ? "__align__(16) " : "",
+              g->ctype, e->use[r].name, g->words);
+  stmt_end(e);
+}
+
+// ---- the one switch ----
+
+// Writes instruction r; returns the last one written with it.
+static Ref put(Emit *e, Ref r) {
+  static const char *const fences[] = {
+    "__threadfence_block()", "__threadfence()", "__threadfence_system()"};
+  const Ins *i = ir_get(e->fn, r);
+  switch ((Op)i->op) {
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_SMEM:
+    case OP_COUNT:
+      break;
+    case OP_RMEM: put_regs_decl(e, r); break;
+    case OP_SREG: case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
+    case OP_MOD: case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS:
+    case OP_FMA: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
+    case OP_SHL: case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
+    case OP_LD: case OP_VGET: case OP_VAR: case OP_ATOMIC: case OP_ASK:
+      put_value(e, r);
+      break;
+    case OP_ST: return stmt_store(e, r);
+    case OP_FILL: stmt_fill(e, r); break;
+    case OP_COPY: stmt_copy(e, r); break;
+    case OP_CPASYNC: stmt_async(e, r); break;
+    case OP_CPCOMMIT:
+      put_simple(e, i, "asm volatile(\"cp.async.commit_group;\" ::: "
+                       "\"memory\")");
+      break;
+    case OP_CPWAIT:
+      stmt_begin(e, i);
+      expr_printf(e, "asm volatile(\"cp.async.wait_group %" PRId64
+                  ";\" ::: \"memory\")", i->imm);
+      stmt_end(e);
+      break;
+    case OP_MMA: put_mma(e, r); break;
+    case OP_MATRIX: put_matrix(e, r); break;
+    case OP_BAR: case OP_BARARRIVE: put_barrier(e, r); break;
+    case OP_SYNCWARP:
+      stmt_begin(e, i);
+      expr_puts(e, "__syncwarp(");
+      ptx_mask(e, i->a[0]);
+      expr_puts(e, ")");
+      stmt_end(e);
+      break;
+    case OP_FENCE: put_simple(e, i, fences[i->imm]); break;
+    case OP_PRINTF: put_printf(e, r); break;
+    case OP_ASM: ptx_asm(e, r); break;
+    case OP_TRAP:
+      stmt_begin(e, i);
+      expr_puts(e, "if (!");
+      expr_val(e, i->a[0], PR_POST);
+      expr_puts(e, ") __trap()");
+      stmt_end(e);
+      break;
+    case OP_VSET: put_set(e, r); break;
+    case OP_FOR: put_for(e, r); break;
+    case OP_LOOP: return put_loop(e, r);
+    case OP_BREAKIF:
+      stmt_begin(e, i);
+      put_cond(e, "if", i->a[0], " break");
+      stmt_end(e);
+      break;
+    case OP_IF:
+      stmt_begin(e, i);
+      put_cond(e, "if", i->a[0], " {");
+      stmt_newline(e);
+      e->depth++;
+      break;
+    case OP_ELSE: case OP_END:
+      if (i->op == OP_ELSE && nothing_until_end(e, r)) break;
+      e->depth--;
+      stmt_indent(e);
+      expr_puts(e, i->op == OP_ELSE ? "} else {" : "}");
+      stmt_newline(e);
+      e->depth += i->op == OP_ELSE;
+      break;
+  }
+  return r;
+}
+
+// ---- the kernel's head ----
+
+static const char **name_params(Emit *e) {
+  const Fn *fn = e->fn;
+  const char **names = NEW(e->cx, const char *, fn->arg.n + 1);
+  for (size_t k = 0; k < fn->arg.n; k++)
+    names[k] = expr_name(e, fn->arg.p[k].name
+                               ? ir_str(fn, fn->arg.p[k].name) : "arg");
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_ARG) e->use[r].name = names[i->imm];
+    if (i->op == OP_GMEM) e->use[r].name = names[fn->mem.p[i->imm].arg];
+  }
+  return names;
+}
+
+// __restrict__ lets the compiler keep what it has read over a store through
+// another pointer, and read constants past the coherent caches.
+static void put_param(Emit *e, size_t k, const char *name) {
+  const Arg *a = &e->fn->arg.p[k];
+  const char *type = dtype_cuda(a->type);
+  if (!a->pointer) expr_printf(e, "%s %s", type, name);
+  else expr_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
+                   ir_arg_shared(e->fn, k) ? "" : "__restrict__ ", name);
+}
+
+static void put_head(Emit *e, const char *name, const char **params) {
+  const Fn *fn = e->fn;
+  const int32_t *b = fn->block;
+  expr_puts(e, "extern \"C\" __global__ void");
+  if (b[0] && b[1] && b[2]) {
+    expr_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
+    if (fn->min_blocks) expr_printf(e, ", %d", fn->min_blocks);
+    expr_puts(e, ")");
+  }
+  expr_printf(e, "\n%s(", name);
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    if (k) expr_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
+    put_param(e, k, params[k]);
+  }
+  expr_puts(e, ") {\n");
+}
+
+// Another type's view of a pointer argument.
+static void put_gmem_view(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Arg *a = &e->fn->arg.p[e->fn->mem.p[i->imm].arg];
+  const char *type = dtype_cuda((DType)i->type);
+  if (strcmp(type, dtype_cuda(a->type)) == 0) return;
+  const char *base = e->use[r].name;
+  e->use[r].name = expr_name(e, arena_printf(e->cx, &e->cx->scratch, "%s_%s",
+                                             base,
+                                             dtype_name((DType)i->type)));
+  const char *c = a->written ? "" : "const ";
+  stmt_indent(e);
+  expr_printf(e, "%s%s *const %s = (%s%s *)%s", c, type, e->use[r].name, c,
+              type, base);
+  stmt_end(e);
+}
+
+static void put_smem(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  const char *type = dtype_cuda((DType)i->type), *name = mem_name(e, m);
+  if (m->ref != r)
+    name = arena_printf(e->cx, &e->cx->scratch, "%s_%s", name,
+                        dtype_name((DType)i->type));
+  bool address = e->address[r];
+  e->use[r].name =
+    address ? expr_name_and(e, name, "_addr") : expr_name(e, name);
+  if (e->pointer[r]) {
+    stmt_indent(e);
+    expr_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
+    expr_printf(e, m->offset ? "(smem + %" PRId64 ")" : "smem", m->offset);
+    stmt_end(e);
+  }
+  if (address) {
+    stmt_indent(e);
+    expr_printf(e, "const unsigned %s_addr = smem_addr", e->use[r].name);
+    if (m->offset) expr_printf(e, " + %" PRId64 "u", m->offset);
+    stmt_end(e);
+  }
+}
+
+// Shared memory and views of arguments, which stand for the whole kernel.
+static void put_memory(Emit *e) {
+  bool shared = false, address = false;
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    if (e->use[r].how == HOW_DEAD || e->fn->ins.p[r].op != OP_SMEM) continue;
+    shared = true;
+    address |= e->address[r];
+  }
+  if (shared) {
+    stmt_indent(e);
+    expr_puts(e, "extern __shared__ __align__(1024) unsigned char smem[]");
+    stmt_end(e);
+  }
+  if (address) {
+    stmt_indent(e);
+    expr_puts(e, "const unsigned smem_addr = "
+                  "(unsigned)__cvta_generic_to_shared(smem)");
+    stmt_end(e);
+  }
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    if (e->use[r].how == HOW_DEAD) continue;
+    if (e->fn->ins.p[r].op == OP_GMEM) put_gmem_view(e, r);
+    if (e->fn->ins.p[r].op == OP_SMEM) put_smem(e, r);
+  }
+}
+
+// Moves what stands behind `from` in front of it, down to `to`.
+static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
+  Buf *b = &e->out->text;
+  size_t n = b->n - from, count = 0;
+  char *head = arena_alloc(e->cx, &e->cx->scratch, n + 1);
+  memcpy(head, b->p + from, n);
+  memmove(b->p + to + n, b->p + to, from - to);
+  memcpy(b->p + to, head, n);
+  for (size_t k = 0; k < n; k++) count += head[k] == '\n';
+  size_t old = e->out->lines.n;
+  for (size_t k = 0; k < count; k++) vec_push(e->cx, e->out->lines, 0);
+  uint32_t *p = e->out->lines.p;
+  memmove(p + lines + count, p + lines, (old - lines) * sizeof *p);
+  memset(p + lines, 0, count * sizeof *p);
+}
+
+// NVRTC declares these with C linkage, most of them with an `f` behind, too: a
+// local of such a name hides it, but a kernel cannot be called so.
+static const char *const declared[] = {
+  "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
+  "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",
+  "cyl_bessel_i1", "erfcinv", "erfcx", "erfinv", "exp10", "fdim", "fdivide",
+  "free", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "labs", "ldexp",
+  "lgamma", "llmax", "llmin", "llrint", "llround", "logb", "lrint", "lround",
+  "make_long1", "make_long2", "make_long3", "make_long4", "make_longlong1",
+  "make_longlong3", "make_longlong4", "make_longlong4_16a",
+  "make_longlong4_32a", "malloc", "memcpy", "memset", "modf", "nan",
+  "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf",
+  "normcdfinv", "ptrdiff_t", "rcbrt", "remainder", "remquo", "rhypot",
+  "rnorm", "rnorm3d", "rnorm4d", "scalbln", "scalbn", "sincos", "sincospi",
+  "sinpi", "tgamma", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn"};
+
+static const char *kernel_name(Emit *e) {
+  const char *name = expr_identifier(e, ir_str(e->fn, e->fn->name));
+  for (size_t k = 0; k < sizeof declared / sizeof *declared; k++) {
+    size_t n = strlen(declared[k]);
+    if (strncmp(name, declared[k], n) == 0 &&
+        (!name[n] || strcmp(name + n, "f") == 0)) {
+      name = arena_printf(e->cx, &e->cx->scratch, "%s_kernel", name);
+      break;
+    }
+  }
+  return expr_name(e, name);
+}
+
+void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
+  Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
+  size_t start = out->text.n, lines = out->lines.n;
+  uses_run(&e);
+  helper_reserve(&e);
+  const char *name = out->name = kernel_name(&e);
+  const char **params = name_params(&e);
+  put_memory(&e);
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (e.use[r].how == HOW_NAME) r = put(&e, r);
+  e.src = 0;
+  expr_puts(&e, "}");
+  stmt_newline(&e);
+  size_t from = out->text.n;
+  expr_printf(&e, "// %s for sm_%d, by cutelua. Compile with --fmad=false.\n",
+              name, sm);
+  helper_print(&e);
+  put_head(&e, name, params);
+  to_front(&e, start, from, lines);
+}
+
+void emit_free(EmitOut *out) {
+  buf_free(&out->text);
+  vec_free(out->lines);
+}

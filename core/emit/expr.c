@@ -1,0 +1,812 @@
+// Expressions: an instruction's C text, with as few parentheses as C needs
+// and as a reader wants.
+#include "emit/inside.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- text ----
+
+void expr_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
+
+void expr_printf(Emit *e, const char *fmt, ...) {
+  char buf[512];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(buf, sizeof buf, fmt, ap);
+  va_end(ap);
+  if (n < 0) return;
+  size_t len = (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
+  buf_add(e->cx, &e->out->text, buf, len);
+}
+
+// Puts parentheses around what was written since `at`.
+static void wrap(Emit *e, size_t at) {
+  Buf *b = &e->out->text;
+  buf_puts(e->cx, b, "()");
+  memmove(b->p + at + 1, b->p + at, b->n - 2 - at);
+  b->p[at] = '(';
+}
+
+_Noreturn void expr_no_way(Emit *e, const Ins *i, const char *what) {
+  ctx_fail(e->cx, ERR_ARCH, "line %u: %s has no CUDA C for %s on sm_%d",
+           e->fn->src.p[i->src].line, what, dtype_name((DType)i->type),
+           e->sm);
+}
+
+// ---- names ----
+
+static size_t name_slot(const Emit *e, const char *s) {
+  size_t mask = e->namecap - 1;
+  size_t i = base_hash(HASH_INIT, s, strlen(s)) & mask;
+  while (e->names[i].s && strcmp(e->names[i].s, s) != 0) i = (i + 1) & mask;
+  return i;
+}
+
+void expr_reserve(Emit *e, const char *s) {
+  if (e->nnames * 2 >= e->namecap) {
+    NameCell *old = e->names;
+    size_t cap = e->namecap;
+    e->namecap = cap ? cap * 2 : 512;
+    e->names =
+      arena_zero(e->cx, &e->cx->scratch, e->namecap * sizeof *e->names);
+    for (size_t i = 0; i < cap; i++)
+      if (old[i].s) e->names[name_slot(e, old[i].s)] = old[i];
+  }
+  NameCell *c = &e->names[name_slot(e, s)];
+  if (!c->s) e->nnames++;
+  if (!c->s) *c = (NameCell){s, 1};
+}
+
+enum { NAME_MAX_LENGTH = 80 };
+
+// What begins with `__`, or `_` and a capital, is the compiler's.
+const char *expr_identifier(Emit *e, const char *want) {
+  char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
+                         want);
+  for (char *p = s; *p; p++) {
+    bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+              (*p >= '0' && *p <= '9') || *p == '_';
+    if (!ok) *p = '_';
+  }
+  char *name = s + 1;
+  if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
+    name += strspn(name, "_");
+  if (!name[strspn(name, "_")]) return strcpy(s, "v");
+  if (*name < '0' || *name > '9') return name;
+  *--name = '_';
+  return name;
+}
+
+const char *expr_name(Emit *e, const char *want) {
+  const char *base = expr_identifier(e, want), *s = base;
+  while (e->names[name_slot(e, s)].s) {
+    NameCell *c = &e->names[name_slot(e, base)];
+    s = arena_printf(e->cx, &e->cx->scratch, "%s_%u", base, c->next++);
+  }
+  expr_reserve(e, s);
+  return s;
+}
+
+const char *expr_name_and(Emit *e, const char *want, const char *suffix) {
+  for (;;) {
+    const char *s = expr_name(e, want);
+    char *more = arena_printf(e->cx, &e->cx->scratch, "%s%s", s, suffix);
+    if (e->names[name_slot(e, more)].s) continue;
+    expr_reserve(e, more);
+    return s;
+  }
+}
+
+static bool names_free(Emit *e, const char *base, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    const char *s =
+      arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base, k);
+    if (e->names[name_slot(e, s)].s) return false;
+  }
+  return true;
+}
+
+const char *expr_names(Emit *e, const char *want, int64_t n) {
+  const char *base = expr_name(e, want);
+  while (!names_free(e, base, n)) base = expr_name(e, want);
+  for (int64_t k = 0; k < n; k++)
+    expr_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base,
+                                 k));
+  return base;
+}
+
+void expr_quoted(Emit *e, char c) {
+  if (c == '"' || c == '\\' || c == '?') expr_printf(e, "\\%c", c);
+  else if (c == '\n') expr_puts(e, "\\n");
+  else if (c < 32 || c > 126) expr_printf(e, "\\%03o", (unsigned char)c);
+  else expr_printf(e, "%c", c);
+}
+
+// ---- constants ----
+
+static Prec const_f32(Emit *e, double v) {
+  char s[40];
+  if (isnan(v) || isinf(v)) {
+    expr_puts(e, isnan(v) ? "__int_as_float(0x7fffffff)"
+                  : v < 0  ? "__int_as_float(0xff800000)"
+                           : "__int_as_float(0x7f800000)");
+    return PR_POST;
+  }
+  snprintf(s, sizeof s, "%.9g", v);
+  expr_printf(e, "%s%sf", s, strpbrk(s, ".e") ? "" : ".0");
+  return s[0] == '-' ? PR_UNARY : PR_POST;
+}
+
+static Prec const_f64(Emit *e, double v) {
+  char s[40];
+  if (isnan(v) || isinf(v)) {
+    expr_printf(e, "__longlong_as_double(0x%sll)",
+                isnan(v) ? "7fffffffffffffff"
+                : v < 0  ? "fff0000000000000"
+                          : "7ff0000000000000");
+    return PR_POST;
+  }
+  snprintf(s, sizeof s, "%.17g", v);
+  expr_printf(e, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
+  return s[0] == '-' ? PR_UNARY : PR_POST;
+}
+
+static Prec const_int(Emit *e, DType t, int64_t v) {
+  if (t == DT_I32 && v == INT32_MIN) {
+    expr_puts(e, "(-2147483647 - 1)");
+    return PR_POST;
+  }
+  if (t == DT_I64 && v == INT64_MIN) {
+    expr_puts(e, "(-9223372036854775807ll - 1)");
+    return PR_POST;
+  }
+  if (t == DT_U32) expr_printf(e, "%uu", (unsigned)v);
+  else if (t == DT_U64) expr_printf(e, "%" PRIu64 "ull", (uint64_t)v);
+  else if (t == DT_I4) expr_printf(e, "%d", (int)(v &= 15));
+  else expr_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");
+  return v < 0 && dtype_class(t) == 'I' ? PR_UNARY : PR_POST;
+}
+
+static Prec emit_const(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  uint64_t u = (uint64_t)i->imm;
+  switch ((int)t) {
+    case DT_BOOL: expr_puts(e, u ? "true" : "false"); return PR_POST;
+    case DT_F32: return const_f32(e, dtype_to_double(t, u));
+    case DT_F64: return const_f64(e, dtype_to_double(t, u));
+    case DT_TF32: expr_printf(e, "0x%08xu", (unsigned)u); return PR_POST;
+    case DT_F16: case DT_BF16: case DT_E4M3: case DT_E5M2: case DT_E2M1:
+    case DT_E2M3: case DT_E3M2: case DT_UE8M0:
+      expr_printf(e, "(%s)0x%x", dtype_cuda(t), (unsigned)u);
+      return PR_UNARY;
+    case DT_U128:
+      expr_printf(e, "make_uint4(%uu, %uu, 0u, 0u)", (unsigned)u,
+                  (unsigned)(u >> 32));
+      return PR_POST;
+    case DT_C64:
+      expr_puts(e, "make_double2(");
+      const_f64(e, dtype_to_double(DT_F64, u));
+      expr_puts(e, ", 0.0)");
+      return PR_POST;
+    default: return const_int(e, t, i->imm);
+  }
+}
+
+// ---- small helpers for operators ----
+
+static bool small_int(DType t) { return dtype_is_int(t) && dtype_bits(t) < 32; }
+bool expr_small_float(DType t) {
+  return dtype_is_float(t) && t != DT_F32 && t != DT_F64 && t != DT_C64;
+}
+
+void expr_f32(Emit *e, Ref r, Prec min) {
+  const Ins *i = ir_get(e->fn, r);
+  DType t = (DType)i->type;
+  if (!expr_small_float(t)) {
+    expr_val(e, r, min);
+  } else if (i->op == OP_CONST) {
+    size_t at = e->out->text.n;
+    if (const_f32(e, dtype_to_double(t, (uint64_t)i->imm)) < min) wrap(e, at);
+  } else {
+    expr_printf(e, "%s(", convert_to_f32(e, i, t));
+    expr_val(e, r, PR_ANY);
+    expr_puts(e, ")");
+  }
+}
+
+static Prec call(Emit *e, const char *f, const Ins *i, int n) {
+  expr_printf(e, "%s(", f);
+  for (int k = 0; k < n; k++) {
+    if (k) expr_puts(e, ", ");
+    expr_val(e, i->a[k], PR_ANY);
+  }
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+// ---- sums ----
+
+static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
+  const Ins *i = ir_get(e->fn, r);
+  int64_t v;
+  if (ir_const(e->fn, r, &v)) {
+    uint64_t k = minus ? 0 - (uint64_t)v : (uint64_t)v;
+    l->k = (int64_t)((uint64_t)l->k + k);
+    return;
+  }
+  bool sum = (i->op == OP_ADD || i->op == OP_SUB) && i->type == t &&
+             e->use[r].how == HOW_INLINE && l->n < LIN_MAX - 2;
+  if (sum) {
+    lin_add(e, l, i->a[0], t, minus);
+    lin_add(e, l, i->a[1], t, minus != (i->op == OP_SUB));
+    return;
+  }
+  l->term[l->n] = r;
+  l->minus[l->n++] = minus;
+}
+
+// A positive term first, if there is one.
+static void lin_order(Lin *l) {
+  for (int k = 1; k < l->n && l->minus[0]; k++) {
+    if (l->minus[k]) continue;
+    Ref x = l->term[k];
+    l->term[k] = l->term[0];
+    l->minus[k] = true;
+    l->term[0] = x;
+    l->minus[0] = false;
+  }
+}
+
+static Lin lin_of_sum(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  Lin l = {.n = 0};
+  lin_add(e, &l, i->a[0], t, false);
+  lin_add(e, &l, i->a[1], t, i->op == OP_SUB);
+  if (t == DT_I32) l.k = (int32_t)l.k;
+  if (t == DT_U32) l.k = (uint32_t)l.k;
+  lin_order(&l);
+  return l;
+}
+
+static Lin lin_of(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  bool is_sum = i->op == OP_ADD || i->op == OP_SUB;
+  if (is_sum && e->use[r].how == HOW_INLINE) return lin_of_sum(e, i);
+  Lin l = {.n = 0};
+  lin_add(e, &l, r, (DType)i->type, false);
+  return l;
+}
+
+// The terms without the constant; nothing when there are none.
+static Prec lin_terms(Emit *e, const Lin *l) {
+  if (l->n == 1 && !l->minus[0]) return expr_val(e, l->term[0], PR_ANY);
+  for (int k = 0; k < l->n; k++) {
+    expr_puts(e, l->minus[k] ? (k ? " - " : "-") : (k ? " + " : ""));
+    expr_val(e, l->term[k], l->minus[k] && !k ? PR_UNARY : PR_MUL);
+  }
+  return l->n == 1 ? PR_UNARY : PR_ADD;
+}
+
+static Prec lin_put(Emit *e, const Lin *l, DType t) {
+  if (l->n == 0) return const_int(e, t, l->k);
+  if (l->minus[0] && l->k > 0) {  // 2 - x
+    const_int(e, t, l->k);
+    for (int k = 0; k < l->n; k++) {
+      expr_puts(e, " - ");
+      expr_val(e, l->term[k], PR_MUL);
+    }
+    return PR_ADD;
+  }
+  size_t at = e->out->text.n;
+  Prec p = lin_terms(e, l);
+  if (l->k == 0) return p;
+  if (p < PR_ADD) wrap(e, at);
+  bool minus = l->k < 0 && l->k != INT64_MIN && dtype_class(t) == 'I';
+  expr_puts(e, minus ? " - " : " + ");
+  const_int(e, t, minus ? -l->k : l->k);
+  return PR_ADD;
+}
+
+static Prec sum(Emit *e, const Ins *i) {
+  Lin l = lin_of_sum(e, i);
+  return lin_put(e, &l, (DType)i->type);
+}
+
+// ---- operators ----
+
+// Small floats are computed in f32.
+static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
+                  Prec right) {
+  expr_f32(e, i->a[0], left);
+  expr_printf(e, " %s ", op);
+  expr_f32(e, i->a[1], right);
+  return p;
+}
+
+// Bit operators: C's precedences surprise, so their operands stand in
+// parentheses unless they are chains of the same operator.
+static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
+  const Ins *a = ir_get(e->fn, i->a[0]);
+  bool chain = a->op == i->op && a->type == i->type;
+  return infix(e, i, op, p, chain ? p : PR_UNARY, PR_UNARY);
+}
+
+static Prec logic(Emit *e, const Ins *i) {
+  bool chain = ir_get(e->fn, i->a[0])->op == i->op;
+  if (i->op == OP_AND) return infix(e, i, "&&", PR_ANDAND, PR_ANDAND, PR_OR);
+  if (i->op == OP_OR)
+    return infix(e, i, "||", PR_OROR, chain ? PR_OROR : PR_OR, PR_OR);
+  return infix(e, i, "!=", PR_EQ, PR_REL, PR_REL);
+}
+
+static int log2_exact(int64_t v) {
+  if (v <= 0 || (v & (v - 1))) return -1;
+  int n = 0;
+  while (v >>= 1) n++;
+  return n;
+}
+
+// Floor division: a shift or a mask where the divisor is a power of two (of
+// negative numbers too), plain where nothing can be negative.
+static Prec divide(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  int64_t v;
+  int k = ir_const(e->fn, i->a[1], &v) ? log2_exact(v) : -1;
+  bool mod = i->op == OP_MOD;
+  if (k >= 0) {
+    expr_val(e, i->a[0], PR_UNARY);
+    expr_puts(e, mod ? " & " : " >> ");
+    const_int(e, mod ? t : DT_I32, mod ? v - 1 : k);
+    return mod ? PR_AND : PR_SHIFT;
+  }
+  bool plain = dtype_class(t) == 'U' || (ir_fact(e->fn, i->a[0]).lo >= 0 &&
+                                         ir_fact(e->fn, i->a[1]).lo >= 0);
+  if (plain) return infix(e, i, mod ? "%" : "/", PR_MUL, PR_MUL, PR_UNARY);
+  bool wide = dtype_bits(t) > 32;
+  helper_need(e, mod ? (wide ? H_MOD_I64 : H_MOD_I32)
+                    : (wide ? H_DIV_I64 : H_DIV_I32));
+  return call(e, mod ? "floor_mod" : "floor_div", i, 2);
+}
+
+static Prec int_abs(Emit *e, const Ins *i) {
+  if (dtype_class((DType)i->type) == 'U') {
+    expr_val(e, i->a[0], PR_POST);
+    return PR_POST;
+  }
+  return call(e, dtype_bits((DType)i->type) > 32 ? "llabs" : "abs", i, 1);
+}
+
+static Prec prefix(Emit *e, const Ins *i, const char *op) {
+  expr_puts(e, op);
+  size_t at = e->out->text.n;
+  expr_val(e, i->a[0], PR_UNARY);
+  if (e->out->text.p[at] == op[0]) wrap(e, at);  // -(-x)
+  return PR_UNARY;
+}
+
+static Prec int_op(Emit *e, const Ins *i) {
+  switch ((int)i->op) {
+    case OP_ADD: case OP_SUB: return sum(e, i);
+    case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
+    case OP_DIV: case OP_MOD: return divide(e, i);
+    case OP_MIN: return call(e, "min", i, 2);
+    case OP_MAX: return call(e, "max", i, 2);
+    case OP_NEG: return prefix(e, i, "-");
+    case OP_ABS: return int_abs(e, i);
+    case OP_AND: return bitwise(e, i, "&", PR_AND);
+    case OP_OR: return bitwise(e, i, "|", PR_OR);
+    case OP_XOR: return bitwise(e, i, "^", PR_XOR);
+    case OP_SHL: return infix(e, i, "<<", PR_SHIFT, PR_UNARY, PR_UNARY);
+    case OP_SHR: return infix(e, i, ">>", PR_SHIFT, PR_UNARY, PR_UNARY);
+    default: return prefix(e, i, "~");
+  }
+}
+
+// min() and max() of NVRTC take two of one type; char and short promote.
+static Prec small_int_op(Emit *e, const Ins *i) {
+  expr_printf(e, "(%s)", dtype_cuda((DType)i->type));
+  size_t at = e->out->text.n;
+  if (int_op(e, i) < PR_UNARY) wrap(e, at);
+  return PR_UNARY;
+}
+
+static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
+  expr_printf(e, "%s(", f);
+  for (int k = 0; k < n; k++) {
+    if (k) expr_puts(e, ", ");
+    expr_f32(e, i->a[k], PR_ANY);
+  }
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+// The helper of a function that the hardware approximates, or H_COUNT.
+static Helper approximation(MathFn f) {
+  switch ((int)f) {
+    case MF_EX2APPROX: return H_EX2;
+    case MF_TANHAPPROX: return H_TANH;
+    case MF_RCPAPPROX: return H_RCP;
+    case MF_SINAPPROX: return H_SIN;
+    case MF_COSAPPROX: return H_COS;
+    case MF_LG2APPROX: return H_LG2;
+    case MF_SQRTAPPROX: return H_SQRT;
+    case MF_RSQRTAPPROX: return H_RSQRT;
+    case MF_DIVAPPROX: return H_DIVFULL;
+    default: return H_COUNT;
+  }
+}
+
+static Prec math_call(Emit *e, const Ins *i, bool f64) {
+  MathFn f = (MathFn)i->imm;
+  Helper h = approximation(f);
+  char name[32];
+  if (f == MF_RCP) {
+    expr_puts(e, f64 ? "1.0 / " : "1.0f / ");
+    expr_f32(e, i->a[0], PR_UNARY);
+    return PR_MUL;
+  }
+  if (h == H_COUNT) {
+    snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
+    return float_call(e, i, name, math_arity(f));
+  }
+  if (f64) expr_no_way(e, i, "an approximate function");
+  helper_need(e, h);
+  return float_call(e, i, helper_name(h), math_arity(f));
+}
+
+// Operands as f32 (or f64), result in the same.
+static Prec float_op(Emit *e, const Ins *i) {
+  bool f64 = i->type == DT_F64;
+  switch ((int)i->op) {
+    case OP_ADD: return infix(e, i, "+", PR_ADD, PR_ADD, PR_MUL);
+    case OP_SUB: return infix(e, i, "-", PR_ADD, PR_ADD, PR_MUL);
+    case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
+    case OP_DIV: return infix(e, i, "/", PR_MUL, PR_MUL, PR_UNARY);
+    case OP_MIN: return float_call(e, i, f64 ? "fmin" : "fminf", 2);
+    case OP_MAX: return float_call(e, i, f64 ? "fmax" : "fmaxf", 2);
+    case OP_NEG: return prefix(e, i, "-");
+    case OP_ABS: return float_call(e, i, f64 ? "fabs" : "fabsf", 1);
+    case OP_FMA: return float_call(e, i, f64 ? "fma" : "fmaf", 3);
+    case OP_MATH: return math_call(e, i, f64);
+    case OP_MOD:
+      helper_need(e, f64 ? H_MOD_F64 : H_MOD_F32);
+      return float_call(e, i, "lua_mod", 2);
+    default: expr_no_way(e, i, op_name((Op)i->op));
+  }
+}
+
+// Sign bits are changed in place; the rest is computed in f32 and rounded
+// once.
+static Prec small_float_op(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  unsigned sign = 1u << (dtype_bits(t) - 1);
+  if (i->op == OP_NEG || i->op == OP_ABS) {
+    expr_printf(e, "(%s)(", dtype_cuda(t));
+    expr_val(e, i->a[0], PR_UNARY);
+    if (i->op == OP_NEG) expr_printf(e, " ^ 0x%xu)", sign);
+    else expr_printf(e, " & 0x%xu)", sign - 1);
+    return PR_UNARY;
+  }
+  if (i->op == OP_FMA && (t == DT_F16 || t == DT_BF16)) {
+    helper_need(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
+    return call(e, t == DT_F16 ? "fma_f16" : "fma_bf16", i, 3);
+  }
+  expr_printf(e, "%s(", convert_from_f32(e, i, t));
+  float_op(e, i);
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+static Prec arith(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  if (t == DT_BOOL) {
+    if (i->op == OP_AND || i->op == OP_OR || i->op == OP_XOR)
+      return logic(e, i);
+    expr_no_way(e, i, op_name((Op)i->op));
+  }
+  if (t == DT_C64 || t == DT_U128) expr_no_way(e, i, op_name((Op)i->op));
+  if (small_int(t)) return small_int_op(e, i);
+  if (expr_small_float(t)) return small_float_op(e, i);
+  return dtype_is_float(t) ? float_op(e, i) : int_op(e, i);
+}
+
+static Prec compare(Emit *e, const Ins *i, bool negate) {
+  static const char *const text[2][4] = {{"<", "<=", "==", "!="},
+                                         {">=", ">", "!=", "=="}};
+  static const char *const turned[2][4] = {{">", ">=", "==", "!="},
+                                           {"<=", "<", "!=", "=="}};
+  int k = i->op - OP_LT;
+  Prec p = k < 2 ? PR_REL : PR_EQ;
+  Ins j = *i;
+  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;  // v > 0, not 0 < v
+  if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
+  return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
+}
+
+// !(a < b) is a >= b, unless there may be a NaN.
+static Prec negation(Emit *e, const Ins *i) {
+  if (i->type != DT_BOOL) return arith(e, i);
+  const Ins *a = ir_get(e->fn, i->a[0]);
+  bool cmp = a->op >= OP_LT && a->op <= OP_NE &&
+             e->use[i->a[0]].how == HOW_INLINE &&
+             (a->op >= OP_EQ || !dtype_is_float(ir_type(e->fn, a->a[0])));
+  return cmp ? compare(e, a, true) : prefix(e, i, "!");
+}
+
+// ---- memory ----
+
+void expr_word(Emit *e, Ref mem, int64_t bit) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  expr_printf(e, g->scalars ? "%s_%" PRId64 : "%s[%" PRId64 "]",
+              e->use[mem].name, bit / g->wbits);
+}
+
+void expr_reg(Emit *e, Ref mem, int64_t off, DType t) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int64_t bits = uses_bits((DType)i->type), bit = off * bits;
+  if (bits > g->wbits) {
+    expr_printf(e, "*(%s *)&", dtype_cuda(t));
+    expr_word(e, mem, bit);
+    return;
+  }
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    if (f != tf) expr_printf(e, "%s(", convert_bits(g->type, t));
+    else if (dtype_class(g->type) != dtype_class(t) && t != DT_TF32)
+      expr_printf(e, "(%s)", dtype_cuda(t));
+    expr_word(e, mem, bit);
+    if (f != tf) expr_puts(e, ")");
+    return;
+  }
+  int64_t shift = bit % g->wbits;
+  expr_printf(e, "(%s)", dtype_cuda(t));
+  bool paren = shift || bits < 8;
+  if (paren) expr_puts(e, "(");
+  expr_word(e, mem, bit);
+  if (shift) expr_printf(e, " >> %" PRId64, shift);
+  if (bits < 8) expr_printf(e, " & 0x%xu", (1u << bits) - 1);
+  if (paren) expr_puts(e, ")");
+}
+
+void expr_as_word(Emit *e, Ref r, DType t) {
+  DType s = ir_type(e->fn, r);
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (f) expr_printf(e, "%s(", convert_bits(s, t));
+  expr_val(e, r, PR_ANY);
+  if (f) expr_puts(e, ")");
+}
+
+void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int bits = uses_bits((DType)i->type);
+  int64_t bit = off * bits;
+  if (bits > g->wbits) {
+    expr_reg(e, mem, off, t);
+    expr_puts(e, " = ");
+    return;
+  }
+  expr_word(e, mem, bit);
+  expr_puts(e, " = ");
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    if (f != tf) expr_printf(e, "%s(", convert_bits(t, g->type));
+    return;
+  }
+  unsigned mask = ((1u << bits) - 1) << (bit % 32);
+  if (!fresh) {
+    expr_puts(e, "(");
+    expr_word(e, mem, bit);
+    expr_printf(e, " & 0x%08xu) | ", ~mask);
+  }
+  expr_puts(e, "(unsigned)");
+  if (dtype_class(t) == 'I')
+    expr_printf(e, "(unsigned %s)", bits == 16 ? "short" : "char");
+}
+
+void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
+  const Ins *i = ir_get(e->fn, mem);
+  const Regs *g = &e->regs[i->imm];
+  int bits = uses_bits((DType)i->type);
+  int64_t shift = off * bits % g->wbits;
+  if (bits == g->wbits) {
+    bool f = g->type == DT_F32 || g->type == DT_F64;
+    bool tf = t == DT_F32 || t == DT_F64;
+    expr_puts(e, f != tf ? ")" : "");
+  } else if (bits < g->wbits && shift) {
+    expr_printf(e, " << %" PRId64, shift);
+  }
+}
+
+void expr_element(Emit *e, Ref mem, Ref off) {
+  expr_printf(e, "%s[", e->use[mem].name);
+  expr_val(e, off, PR_ANY);
+  expr_puts(e, "]");
+}
+
+// ` + 3 * x / 2`: bytes of an offset in elements below a byte, which is a
+// whole number of them.
+static void put_bytes(Emit *e, Ref off, int bits) {
+  int64_t k;
+  if (ir_const(e->fn, off, &k)) {
+    if (k) expr_printf(e, " + %" PRId64, k * bits / 8);
+    return;
+  }
+  expr_puts(e, " + ");
+  expr_val(e, off, PR_MUL);
+  if (bits == 6) expr_puts(e, " * 6 / 8");
+  else expr_printf(e, " / %d", 8 / bits);
+}
+
+void expr_pointer(Emit *e, Ref mem, Ref off, Prec min) {
+  size_t start = e->out->text.n;
+  int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
+  expr_puts(e, e->use[mem].name);
+  if (bits < 8) {
+    put_bytes(e, off, bits);
+    if (PR_ADD < min) wrap(e, start);
+    return;
+  }
+  Lin l = lin_of(e, off);
+  if (l.n) {
+    expr_puts(e, " + ");
+    size_t at = e->out->text.n;
+    if (lin_terms(e, &l) < PR_MUL) wrap(e, at);
+  }
+  if (l.k)
+    expr_printf(e, " %c %" PRId64, l.k < 0 ? '-' : '+', l.k < 0 ? -l.k : l.k);
+  if ((l.n || l.k) && PR_ADD < min) wrap(e, start);
+}
+
+void expr_address(Emit *e, Ref mem, Ref off) {
+  const Ins *i = ir_get(e->fn, mem);
+  int bits = dtype_bits((DType)i->type);
+  expr_printf(e, "%s_addr", e->use[mem].name);
+  if (bits < 8) {
+    put_bytes(e, off, bits);
+    return;
+  }
+  Lin l = lin_of(e, off);
+  if (l.n) {
+    expr_puts(e, " + ");
+    size_t at = e->out->text.n;
+    bool wide = ir_type(e->fn, off) == DT_I64;
+    Prec p = lin_terms(e, &l);
+    if (wide || p < PR_MUL) wrap(e, at), p = PR_POST;
+    if (wide) {
+      buf_puts(e->cx, &e->out->text, "(unsigned)");
+      Buf *b = &e->out->text;
+      memmove(b->p + at + 10, b->p + at, b->n - 10 - at);
+      memcpy(b->p + at, "(unsigned)", 10);
+    }
+    if (bits >= 16) expr_printf(e, " * %du", bits / 8);
+  }
+  int64_t k = l.k * bits / 8;
+  if (k) expr_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+}
+
+// ---- elements below a byte ----
+
+// `A, x * 6ll`: where the element's bits begin.
+static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
+  expr_printf(e, "%s, ", e->use[mem].name);
+  size_t at = e->out->text.n;
+  if (expr_val(e, off, PR_ANY) < PR_MUL) wrap(e, at);
+  if (bits > 1) expr_printf(e, " * %dll", bits);
+}
+
+static Prec load_bits(Emit *e, const Ins *i) {
+  int bits = dtype_bits((DType)i->type);
+  helper_need(e, H_LD_BITS);
+  expr_puts(e, "ld_bits(");
+  put_bit(e, i->a[0], i->a[1], bits);
+  expr_printf(e, ", %d)", bits);
+  return PR_POST;
+}
+
+void expr_store_bits(Emit *e, const Ins *i) {
+  int bits = dtype_bits((DType)ir_get(e->fn, i->a[0])->type);
+  helper_need(e, H_ST_BITS);
+  expr_puts(e, "st_bits(");
+  put_bit(e, i->a[0], i->a[1], bits);
+  expr_printf(e, ", %d, ", bits);
+  expr_val(e, i->a[2], PR_ANY);
+  expr_puts(e, ")");
+}
+
+static Prec load(Emit *e, const Ins *i) {
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  DType t = (DType)i->type, s = (DType)m->type;
+  if (m->op == OP_RMEM) {
+    expr_reg(e, i->a[0], uses_int(e, i->a[1]), t);
+    return PR_UNARY;
+  }
+  if (dtype_bits(t) < 8) return load_bits(e, i);
+  if (i->flags) return ptx_access(e, i);
+  bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (f) expr_printf(e, "%s(", convert_bits(s, t));
+  else if (t != s) expr_printf(e, "(%s)", dtype_cuda(t));
+  expr_element(e, i->a[0], i->a[1]);
+  if (f) expr_puts(e, ")");
+  return t != s ? PR_UNARY : PR_POST;
+}
+
+// ---- leaves and effects with a value ----
+
+static Prec special(Emit *e, const Ins *i) {
+  static const char *const text[SR_COUNT] = {
+    "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
+    "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
+    "gridDim.y", "gridDim.z", "lane_id()", "threadIdx.x / 32", "sm_id()"};
+  const int32_t *b = e->fn->block;
+  if (i->imm == SR_WARP && (b[1] != 1 || b[2] != 1)) {
+    helper_need(e, H_WARP);
+    expr_puts(e, "warp_id()");
+    return PR_POST;
+  }
+  if (i->imm == SR_LANE) helper_need(e, H_LANE);
+  if (i->imm == SR_SMID) helper_need(e, H_SMID);
+  expr_puts(e, text[i->imm]);
+  return i->imm == SR_WARP ? PR_MUL : PR_POST;
+}
+
+static Prec select(Emit *e, const Ins *i) {
+  expr_val(e, i->a[0], PR_OROR);
+  expr_puts(e, " ? ");
+  expr_val(e, i->a[1], PR_OROR);
+  expr_puts(e, " : ");
+  expr_val(e, i->a[2], PR_COND);
+  return PR_COND;
+}
+
+Prec expr_def(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  switch ((Op)i->op) {
+    case OP_CONST: return emit_const(e, i);
+    case OP_SREG: return special(e, i);
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
+    case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
+    case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR:
+    case OP_MATH: return arith(e, i);
+    case OP_NOT: return negation(e, i);
+    case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+      return compare(e, i, false);
+    case OP_SEL: return select(e, i);
+    case OP_CVT: return convert_convert(e, i);
+    case OP_BITCAST: return convert_bitcast(e, i);
+    case OP_INTRIN: case OP_ASK: return ptx_value(e, i);
+    case OP_LD: return load(e, i);
+    case OP_ATOMIC: return warp_atomic(e, i);
+    case OP_VGET: expr_puts(e, e->use[i->a[0]].name); return PR_POST;
+    case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
+    case OP_FOR: expr_puts(e, e->use[r].name); return PR_POST;
+    case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
+    case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
+    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
+    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_VSET: case OP_LOOP:
+    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT:
+      break;
+  }
+  ctx_fail(e->cx, ERR_INTERNAL, "instruction %%%u (%s) has no value", r,
+           op_name((Op)i->op));
+}
+
+Prec expr_val(Emit *e, Ref r, Prec min) {
+  const Use *u = &e->use[r];
+  if (u->name) {
+    expr_puts(e, u->name);
+    return PR_POST;
+  }
+  size_t at = e->out->text.n;
+  Prec p = expr_def(e, r);
+  if (p >= min) return p;
+  wrap(e, at);
+  return PR_POST;
+}

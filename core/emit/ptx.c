@@ -1,0 +1,318 @@
+// Intrinsics as text: rows of ir/intrin.h that are C expressions stand in
+// place, those that are PTX get a helper function; inline PTX of the script;
+// memory accesses with hints.
+#include "ir/intrin.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "emit/inside.h"
+
+enum { LANES = 32 };
+
+static bool is_call(const char *text) { return strchr(text, '$') &&
+                                               !strchr(text, '%'); }
+static bool is_plain(const char *text) { return !strpbrk(text, "$%( "); }
+
+static char constraint(DType t) {
+  if (t == DT_F32) return 'f';
+  if (t == DT_F64) return 'd';
+  int bits = dtype_bits(t);
+  return bits > 32 ? 'l' : bits == 16 ? 'h' : 'r';
+}
+
+// ---- helpers: one for each row and immediate that is used ----
+
+static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
+  const Intrin *r = intrin_row(id);
+  const char *base = is_plain(r->text) ? r->text : r->name;
+  const char *type = !is_plain(r->text) && intrin_arity(id)
+                       ? dtype_name(intrin_operand(id, 0)) : NULL;
+  bool asks = !intrin_arity(id);  // clock is a function of CUDA C already
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
+                         asks ? "read_" : "", base, type ? "_" : "",
+                         type ? type : "");
+  if (strstr(r->text, "$i"))
+    s = arena_printf(e->cx, &e->cx->scratch, "%s_%02" PRIx64, s,
+                     (uint64_t)imm);
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  return s;
+}
+
+// The text of a row; of shuffles, where their immediate is what a width of
+// 1 << n lanes makes, CUDA's function ($w: that width).
+static const char *text_of(IntrinId id, int64_t imm) {
+  static const char *const shuffles[] = {
+    "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",
+    "__shfl_down_sync($2, $0, $1$w)", "__shfl_xor_sync($2, $0, $1$w)"};
+  if (!intrin_is_shuffle(id)) return intrin_row(id)->text;
+  ShuffleKind kind = intrin_shuffle(id);
+  int64_t seg = imm >> 8, width = LANES - seg;
+  bool plain = (imm & 31) == (kind == SH_UP ? 0 : 31) &&
+               (width & (width - 1)) == 0;
+  return plain ? shuffles[kind] : intrin_row(id)->text;
+}
+
+static bool needs_helper(IntrinId id, int64_t imm) {
+  const char *t = text_of(id, imm);
+  return !is_call(t) && !strchr(t, '(');
+}
+
+void ptx_note(Emit *e, const Ins *i) {
+  const Intrin *r = intrin_row(intrin_id(i));
+  if (e->sm < r->sm)
+    ctx_fail(e->cx, ERR_ARCH, "line %u: %s needs sm_%d, the target is sm_%d",
+             e->fn->src.p[i->src].line, r->name, r->sm, e->sm);
+  if (!needs_helper(intrin_id(i), intrin_imm(i))) return;
+  for (size_t k = 0; k < e->nintrin; k++)
+    if (e->intrin[k] == i->imm) return;
+  int64_t *v = NEW(e->cx, int64_t, e->nintrin + 1);
+  if (e->nintrin) memcpy(v, e->intrin, e->nintrin * sizeof *v);
+  v[e->nintrin++] = i->imm;
+  e->intrin = v;
+}
+
+void ptx_reserve(Emit *e) {
+  for (size_t k = 0; k < e->nintrin; k++)
+    expr_reserve(e, call_name(e, (IntrinId)(e->intrin[k] & 0xffff),
+                              e->intrin[k] >> 16));
+  for (size_t k = 0; k < e->naccess; k++) expr_reserve(e, e->access[k]->name);
+}
+
+// The instruction with its operands, in the quotes of an asm statement.
+static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
+  const char *t = intrin_row(id)->text;
+  int n = intrin_arity(id);
+  if (is_plain(t)) {
+    expr_printf(e, "%s %%0", t);
+    for (int k = 1; k <= n; k++) expr_printf(e, ", %%%d", k);
+    expr_puts(e, ";");
+    return;
+  }
+  for (; *t; t++) {
+    if (t[0] == '$' && t[1] == 'i') {
+      expr_printf(e, "%" PRId64, imm);
+      t++;
+    } else {
+      expr_printf(e, "%c", *t);
+    }
+  }
+}
+
+static void print_helper(Emit *e, IntrinId id, int64_t imm) {
+  DType t = intrin_result(id);
+  int n = intrin_arity(id);
+  bool pure = intrin_pure(id), pred = t == DT_BOOL;
+  const char *ctype = pred ? "unsigned" : dtype_cuda(t);
+  expr_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
+              call_name(e, id, imm));
+  for (int k = 0; k < n; k++)
+    expr_printf(e, "%s%s %c", k ? ", " : "",
+                dtype_cuda(intrin_operand(id, k)), 'a' + k);
+  expr_printf(e, ") {\n  %s r;\n  asm%s(\"", ctype, pure ? "" : " volatile");
+  put_ptx(e, id, imm);
+  expr_printf(e, "\"\n      : \"=%c\"(r)", constraint(t));
+  for (int k = 0; k < n; k++) {
+    DType u = intrin_operand(id, k);
+    expr_printf(e, "%s\"%c\"(%s%c)", k ? ", " : " : ", constraint(u),
+                u == DT_BOOL ? "(unsigned)" : "", 'a' + k);
+  }
+  expr_printf(e, ");\n  return r%s;\n}\n", pred ? " != 0" : "");
+}
+
+// ---- the expression ----
+
+void ptx_mask(Emit *e, Ref mask) {
+  int64_t v;
+  if (ir_const(e->fn, mask, &v)) expr_printf(e, "0x%08x", (unsigned)v);
+  else expr_val(e, mask, PR_ANY);
+}
+
+static void put_operand(Emit *e, const Ins *i, int k) {
+  IntrinId id = intrin_id(i);
+  if (intrin_row(id)->class == INTRIN_M && k == intrin_arity(id) - 1)
+    ptx_mask(e, i->a[k]);
+  else
+    expr_val(e, i->a[k], PR_ANY);
+}
+
+static void put_call(Emit *e, const Ins *i, const char *text) {
+  int width = LANES - (int)(intrin_imm(i) >> 8);
+  for (const char *t = text; *t; t++) {
+    if (*t != '$') expr_printf(e, "%c", *t);
+    else if (*++t != 'w') put_operand(e, i, *t - '0');
+    else if (width < LANES) expr_printf(e, ", %d", width);
+  }
+}
+
+Prec ptx_value(Emit *e, const Ins *i) {
+  IntrinId id = intrin_id(i);
+  int64_t imm = intrin_imm(i);
+  if (!needs_helper(id, imm)) {
+    put_call(e, i, text_of(id, imm));
+    return PR_POST;
+  }
+  expr_printf(e, "%s(", call_name(e, id, imm));
+  for (int k = 0; k < intrin_arity(id); k++) {
+    expr_puts(e, k ? ", " : "");
+    put_operand(e, i, k);
+  }
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+// ---- inline PTX: imm: text; ext: outs, the variables it writes, values ----
+
+void ptx_asm(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  uint32_t outs = i->flags;
+  stmt_begin(e, i);
+  expr_puts(e, "asm volatile(\"");
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
+    expr_quoted(e, *s);
+  expr_puts(e, "\"");
+  for (uint32_t k = 0; k < i->nx; k++) {
+    DType t = ir_type(e->fn, x[k]);
+    expr_puts(e, k == 0 && outs ? " : " : k == outs ? outs ? " : " : " :: "
+                                                     : ", ");
+    expr_printf(e, "\"%s%c\"(", k < outs ? "+" : "", constraint(t));
+    if (k < outs) {
+      expr_puts(e, e->use[x[k]].name);
+    } else {
+      if (t == DT_BOOL) expr_puts(e, "(int)");
+      expr_val(e, x[k], t == DT_BOOL ? PR_UNARY : PR_ANY);
+    }
+    expr_puts(e, ")");
+  }
+  expr_puts(e, i->nx == 0 ? " ::: \"memory\")"
+                : i->nx == outs ? " :: \"memory\")" : " : \"memory\")");
+  stmt_end(e);
+}
+
+// ---- memory accesses with hints ----
+
+static const char *const atomic_op[AT_COUNT] = {
+  "add", "min", "max", "and", "or", "xor", "exch", "cas"};
+
+// Type suffix of ld, st (op NULL) and atom.
+static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
+  int bits = dtype_bits(t);
+  bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
+  if (t == DT_F32 && (!op || strcmp(op, "add") == 0)) return "f32";
+  if (t == DT_F64 && (!op || strcmp(op, "add") == 0)) return "f64";
+  if (arith && dtype_is_int(t) && bits == 32)
+    return t == DT_I32 ? "s32" : "u32";
+  if (arith && dtype_is_int(t) && bits == 64)
+    return t == DT_I64 && op[0] == 'm' ? "s64" : "u64";
+  if (op && t == DT_F16 && strcmp(op, "add") == 0) return "noftz.f16";
+  if (op && t == DT_BF16 && strcmp(op, "add") == 0 && e->sm >= 90)
+    return "noftz.bf16";
+  if (arith || (op && dtype_is_float(t))) expr_no_way(e, i, op);
+  if (bits == 8 && !op) return "u8";
+  if (bits == 16 && (!op || strcmp(op, "cas") == 0)) return "b16";
+  if (bits == 32) return "b32";
+  if (bits == 64) return "b64";
+  expr_no_way(e, i, op ? op : "this access");
+}
+
+// Spelling of the access, and what its helper needs to know.
+static Access make_access(Emit *e, const Ins *i) {
+  const Mem *m = ir_memof(e->fn, i->a[0]);
+  DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
+  bool atom = i->op == OP_ATOMIC, st = i->op == OP_ST;
+  const char *op = atom ? atomic_op[i->imm] : NULL;
+  unsigned f = i->flags;
+  const char *sem = hint_text(HINT_SEM, hint_get(f, HINT_SEM));
+  const char *scope = hint_text(HINT_SCOPE, hint_get(f, HINT_SCOPE));
+  if (!*sem) scope = "";
+  if (*sem && !*scope) scope = ".gpu";
+  Access a = {.type = t, .smem = m->space == SP_SMEM, .atom = atom, .st = st,
+              .cas = atom && i->imm == AT_CAS};
+  a.ptx = arena_printf(
+    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s.%s",
+    atom ? "atom" : st ? "st" : "ld", sem, scope,
+    a.smem ? ".shared" : ".global",
+    a.smem ? "" : hint_text(HINT_COP, hint_get(f, HINT_COP)),
+    a.smem ? "" : hint_text(HINT_EVICT, hint_get(f, HINT_EVICT)),
+    atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  a.name = s;
+  return a;
+}
+
+void ptx_note_access(Emit *e, const Ins *i) {
+  if (!i->flags || ir_get(e->fn, i->a[0])->op == OP_RMEM) return;
+  Access a = make_access(e, i);
+  for (size_t k = 0; k < e->naccess; k++)
+    if (strcmp(e->access[k]->ptx, a.ptx) == 0 && e->access[k]->type == a.type)
+      return;
+  Access **v = NEW(e->cx, Access *, e->naccess + 1);
+  if (e->naccess) memcpy(v, e->access, e->naccess * sizeof *v);
+  v[e->naccess] = NEW(e->cx, Access, 1);
+  *v[e->naccess++] = a;
+  e->access = v;
+}
+
+static void print_access(Emit *e, const Access *a) {
+  const char *t = dtype_cuda(a->type);
+  bool small = dtype_bits(a->type) == 8;
+  const char *reg = small ? "unsigned" : t;
+  char c = small ? 'r' : constraint(a->type);
+  expr_printf(e, "static __device__ __forceinline__ %s %s(",
+              a->st ? "void" : t, a->name);
+  expr_printf(e, "%s%s *p", a->st || a->atom ? "" : "const ", t);
+  if (a->cas) expr_printf(e, ", %s y", t);
+  if (a->st || a->atom) expr_printf(e, ", %s x", t);
+  expr_puts(e, ") {\n");
+  if (!a->st) expr_printf(e, "  %s r;\n", reg);
+  expr_printf(e, "  asm volatile(\"%s ", a->ptx);
+  int n = a->st ? 0 : 1;
+  if (n) expr_puts(e, "%0, ");
+  expr_printf(e, "[%%%d]", n);
+  if (a->cas) expr_printf(e, ", %%%d", ++n);
+  if (a->st || a->atom) expr_printf(e, ", %%%d", n + 1);
+  expr_puts(e, ";\"\n      :");
+  if (!a->st) expr_printf(e, " \"=%c\"(r)", c);
+  expr_printf(e, " : \"%c\"(%s(p))", a->smem ? 'r' : 'l',
+              a->smem ? "(unsigned)__cvta_generic_to_shared"
+                       : "__cvta_generic_to_global");
+  if (a->cas) expr_printf(e, ", \"%c\"(y)", c);
+  if (a->st || a->atom)
+    expr_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");
+  expr_puts(e, "\n      : \"memory\");\n");
+  if (!a->st) expr_printf(e, "  return %sr;\n", small ? "(unsigned char)"
+                                                       : "");
+  expr_puts(e, "}\n");
+}
+
+// LD, ST or ATOMIC with hints as a call.
+Prec ptx_access(Emit *e, const Ins *i) {
+  Access a = make_access(e, i);
+  bool view = a.type != ir_type(e->fn, i->a[0]);
+  expr_printf(e, "%s(", a.name);
+  if (view) expr_printf(e, "(%s%s *)(", a.st || a.atom ? "" : "const ",
+                        dtype_cuda(a.type));
+  expr_pointer(e, i->a[0], i->a[1], PR_ANY);
+  if (view) expr_puts(e, ")");
+  if (a.cas) {
+    expr_puts(e, ", ");
+    expr_val(e, e->fn->ext.p[i->ext], PR_ANY);
+  }
+  if (a.st || a.atom) {
+    expr_puts(e, ", ");
+    expr_val(e, i->a[2], PR_ANY);
+  }
+  expr_puts(e, ")");
+  return PR_POST;
+}
+
+void ptx_print(Emit *e) {
+  for (size_t k = 0; k < e->nintrin; k++)
+    print_helper(e, (IntrinId)(e->intrin[k] & 0xffff), e->intrin[k] >> 16);
+  for (size_t k = 0; k < e->naccess; k++) print_access(e, e->access[k]);
+}

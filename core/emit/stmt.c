@@ -1,0 +1,482 @@
+// Statements that move data: stores, fills, vector copies, cp.async; and how
+// a line begins and ends.
+#include <inttypes.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "emit/inside.h"
+
+enum {
+  WRAP = 66,             // lists go on in a new line behind this column
+  FILE_MAX_LENGTH = 100  // of a file's name in a comment
+};
+
+// ---- lines ----
+
+void stmt_newline(Emit *e) {
+  expr_puts(e, "\n");
+  vec_push(e->cx, e->out->lines, e->src);
+}
+
+void stmt_indent(Emit *e) { expr_printf(e, "%*s", 2 * e->depth, ""); }
+
+void stmt_end(Emit *e) {
+  expr_puts(e, ";");
+  stmt_newline(e);
+}
+
+void stmt_wrap(Emit *e, const char *s) {
+  const Buf *b = &e->out->text;
+  size_t at = b->n;
+  while (at && b->p[at - 1] != '\n') at--;
+  expr_puts(e, s);
+  if (b->n - at < WRAP) {
+    expr_puts(e, " ");
+    return;
+  }
+  stmt_newline(e);
+  stmt_indent(e);
+  expr_puts(e, "  ");
+}
+
+// "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
+static const char *short_file(const char *chunk) {
+  if (*chunk == '=') return chunk + 1;
+  if (*chunk != '@') return "chunk";
+  const char *s = strrchr(chunk, '/');
+  return s ? s + 1 : chunk + 1;
+}
+
+// Whatever a chunk is called, it stays within its comment.
+static void put_file(Emit *e, const char *s) {
+  for (int n = 0; *s && n < FILE_MAX_LENGTH; s++, n++)
+    expr_printf(e, "%c", *s < 32 || *s > 126 ? '_' : *s);
+}
+
+// Starts a statement of instruction i: its script line, when that changed.
+void stmt_begin(Emit *e, const Ins *i) {
+  e->src = i->src;
+  if (i->src && i->src != e->told) {
+    const Src *s = &e->fn->src.p[i->src];
+    stmt_indent(e);
+    expr_puts(e, "// ");
+    put_file(e, short_file(ir_str(e->fn, s->file)));
+    expr_printf(e, ":%u", s->line);
+    stmt_newline(e);
+    e->told = i->src;
+  }
+  stmt_indent(e);
+}
+
+// ---- register stores ----
+
+static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
+  DType t = ir_type(e->fn, value);
+  int wbits = e->regs[ir_get(e->fn, mem)->imm].wbits;
+  bool part = uses_bits(ir_type(e->fn, mem)) < wbits;
+  expr_reg_open(e, mem, off, t, fresh);
+  expr_val(e, value, part ? PR_UNARY : PR_ANY);
+  expr_reg_close(e, mem, off, t);
+  stmt_end(e);
+}
+
+// Is instruction r a line of its own?
+bool stmt_is_line(const Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
+         i->op != OP_ARG;
+}
+
+// Is r a rounding of an f32, written inside the expression?
+static bool rounds_f32(const Emit *e, Ref r, DType t) {
+  const Ins *i = ir_get(e->fn, r);
+  return i->op == OP_CVT && i->type == t && e->use[r].how == HOW_INLINE &&
+         ir_type(e->fn, i->a[0]) == DT_F32;
+}
+
+// Both halves of a word at once; one conversion where both are rounded.
+static void store_pair(Emit *e, Ref r, Ref r2) {
+  const Ins *i = ir_get(e->fn, r);
+  Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
+  DType t = ir_type(e->fn, lo);
+  expr_word(e, i->a[0], uses_int(e, i->a[1]) * 16);
+  expr_puts(e, " = ");
+  bool half = t == DT_F16 || t == DT_BF16;
+  if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
+    helper_need(e, t == DT_F16 ? H_PACK_F16 : H_PACK_BF16);
+    expr_printf(e, "pack_%s(", dtype_name(t));
+    expr_val(e, ir_get(e->fn, lo)->a[0], PR_ANY);
+    expr_puts(e, ", ");
+    expr_val(e, ir_get(e->fn, hi)->a[0], PR_ANY);
+    expr_puts(e, ")");
+  } else {
+    const char *cast = dtype_class(t) == 'I' ? "(unsigned short)" : "";
+    expr_puts(e, cast);
+    expr_val(e, lo, PR_UNARY);
+    expr_printf(e, " | (unsigned)%s", cast);
+    expr_val(e, hi, PR_UNARY);
+    expr_puts(e, " << 16");
+  }
+  stmt_end(e);
+}
+
+// Returns the last instruction that was written.
+Ref stmt_store(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  stmt_begin(e, i);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  if (m->op == OP_RMEM) {
+    Ref other = e->use[r].pair;
+    if (!other) store_reg(e, i->a[0], uses_int(e, i->a[1]), i->a[2],
+                          e->fresh[r]);
+    else store_pair(e, r, other);
+    return other ? other : r;
+  }
+  if (i->flags) {
+    ptx_access(e, i);
+    stmt_end(e);
+    return r;
+  }
+  DType t = ir_type(e->fn, i->a[2]);
+  if (dtype_bits(t) < 8) {
+    expr_store_bits(e, i);
+    stmt_end(e);
+    return r;
+  }
+  if (t == (DType)m->type) {
+    expr_element(e, i->a[0], i->a[1]);
+  } else {  // same width, another type
+    expr_printf(e, "*(%s *)", dtype_cuda(t));
+    expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
+  }
+  expr_puts(e, " = ");
+  expr_val(e, i->a[2], PR_ANY);
+  stmt_end(e);
+  return r;
+}
+
+// A word filled with copies of the value.
+static void splat(Emit *e, const Regs *g, Ref value, int bits) {
+  const Ins *v = ir_get(e->fn, value);
+  unsigned mask = bits < 32 ? (1u << bits) - 1 : ~0u, ones = ~0u / mask;
+  if (bits >= g->wbits) {
+    expr_as_word(e, value, g->type);
+  } else if (v->op == OP_CONST) {
+    unsigned u = ((unsigned)v->imm & mask) * ones;
+    expr_printf(e, u ? "0x%08xu" : "%u", u);
+  } else {
+    expr_puts(e, "(");
+    expr_val(e, value, PR_UNARY);
+    expr_printf(e, " & 0x%xu) * 0x%xu", mask, ones);
+  }
+}
+
+void stmt_fill(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  const Regs *g = &e->regs[m->imm];
+  int bits = uses_bits((DType)m->type);
+  int64_t at = uses_int(e, i->a[1]) * bits, n = i->imm * bits;
+  stmt_begin(e, i);
+  if (at % g->wbits || n % g->wbits || bits > g->wbits) {
+    for (int64_t k = 0; k < i->imm; k++) {
+      if (k) stmt_indent(e);
+      store_reg(e, i->a[0], at / bits + k, i->a[2], false);
+    }
+    return;
+  }
+  int64_t first = at / g->wbits, words = n / g->wbits;
+  if (words == 1 || g->scalars) {
+    for (int64_t k = 0; k < words; k++) {
+      if (k) stmt_wrap(e, " =");
+      expr_word(e, i->a[0], at + k * g->wbits);
+    }
+    expr_puts(e, " = ");
+  } else {
+    if (!e->count) e->count = expr_name(e, "j");
+    const char *c = e->count;
+    expr_puts(e, "#pragma unroll");
+    stmt_newline(e);
+    stmt_indent(e);
+    expr_printf(e, "for (int %s = %" PRId64 "; %s < %" PRId64 "; ++%s) "
+                "%s[%s] = ", c, first, c, first + words, c,
+                e->use[i->a[0]].name, c);
+  }
+  splat(e, g, i->a[2], bits);
+  stmt_end(e);
+}
+
+// ---- vector moves ----
+
+typedef struct Side {
+  Ref mem, off;
+  bool regs;
+  const Regs *g;   // of a register array
+  int64_t bit;     // offset in it
+  bool fresh;      // nothing was written to its word yet
+  bool cut;        // of memory, only
+  int64_t piece;   // this piece, counted in moves from off
+} Side;
+
+static Side side_of(const Emit *e, const uint32_t *x) {
+  const Ins *m = ir_get(e->fn, x[0]);
+  Side s = {.mem = x[0], .off = x[1], .regs = m->op == OP_RMEM};
+  if (!s.regs) return s;
+  s.g = &e->regs[m->imm];
+  s.bit = uses_int(e, x[1]) * uses_bits((DType)m->type);
+  return s;
+}
+
+// What lies at a side: words of registers, elements of memory.
+static DType side_type(const Emit *e, const Side *s) {
+  return s->regs ? s->g->type : ir_type(e->fn, s->mem);
+}
+
+// The type of a vector of `bits` whose elements are t: `float4`; of words as
+// they come where CUDA has no vector of t.
+static const char *vector_of(Emit *e, DType t, int64_t bits) {
+  static const struct { DType t; const char *name; } of[] = {
+    {DT_F32, "float"}, {DT_I32, "int"}, {DT_F64, "double"},
+    {DT_I64, "longlong"}, {DT_U64, "ulonglong"}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    if (of[k].t == t && bits > dtype_bits(t))
+      return arena_printf(e->cx, &e->cx->scratch, "%s%" PRId64, of[k].name,
+                          bits / dtype_bits(t));
+  return bits == 64 ? "uint2" : "uint4";
+}
+
+static const char *vector_type(Emit *e, const Side *d, const Side *s,
+                               int64_t bits) {
+  DType t = side_type(e, d);
+  switch (bits) {
+    case 8: return "unsigned char";
+    case 16: return "unsigned short";
+    case 32: return "unsigned";
+    case 64: case 128:
+      return vector_of(e, t == side_type(e, s) ? t : DT_U32, bits);
+    default:
+      ctx_fail(e->cx, ERR_ARCH, "line %u: a move of %" PRId64
+               " bits per thread has no CUDA C on sm_%d",
+               e->fn->src.p[e->src].line, bits, e->sm);
+  }
+}
+
+// `bits` at one side, as an lvalue of `type` (or the element itself).
+static void put_side(Emit *e, const Side *s, const char *type, bool src) {
+  const char *own =
+    s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
+  bool below = !s->regs && dtype_bits(ir_type(e->fn, s->mem)) < 8;
+  bool plain = strcmp(own, type) == 0 && !below;
+  if (s->cut) {
+    expr_printf(e, "((%s%s *)", src ? "const " : "", type);
+    expr_pointer(e, s->mem, s->off, PR_UNARY);
+    expr_printf(e, ")[%" PRId64 "]", s->piece);
+    return;
+  }
+  if (!s->regs && plain) {
+    expr_element(e, s->mem, s->off);
+    return;
+  }
+  if (!plain) expr_printf(e, "*(%s%s *)", src ? "const " : "", type);
+  if (!s->regs) {
+    expr_pointer(e, s->mem, s->off, PR_UNARY);
+    return;
+  }
+  if (!plain) expr_puts(e, "&");
+  expr_word(e, s->mem, s->bit);
+}
+
+// Part of a word of registers, as an integer.
+static void put_part(Emit *e, const Side *s, const char *type) {
+  int64_t shift = s->bit % s->g->wbits;
+  expr_printf(e, "(%s)", type);
+  if (shift) expr_puts(e, "(");
+  expr_word(e, s->mem, s->bit);
+  if (shift) expr_printf(e, " >> %" PRId64 ")", shift);
+}
+
+// dst's part of a word = ..., up to the value, and behind it.
+static void open_part(Emit *e, const Side *d, int64_t bits) {
+  unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
+  expr_word(e, d->mem, d->bit);
+  expr_puts(e, " = ");
+  if (!d->fresh) {
+    expr_puts(e, "(");
+    expr_word(e, d->mem, d->bit);
+    expr_printf(e, " & 0x%08xu) | ", ~mask);
+  }
+  expr_puts(e, "(unsigned)");
+}
+
+static void close_part(Emit *e, const Side *d) {
+  if (d->bit % 32) expr_printf(e, " << %" PRId64, d->bit % 32);
+}
+
+// Can registers be seen as one vector of `bits`?
+static bool aligned(const Side *s, int64_t bits) {
+  if (!s->regs) return true;
+  if (s->g->scalars && bits != s->g->wbits) return false;
+  return s->bit % bits == 0 && bits >= s->g->wbits;
+}
+
+static bool partial(const Side *s, int64_t bits) {
+  return s->regs && bits < s->g->wbits;
+}
+
+// One assignment; the narrowest type that fits both sides is preferred.
+static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_type(e, d, s, bits);
+  const char *own[2];
+  const Side *both[2] = {d, s};
+  for (int k = 0; k < 2; k++)
+    own[k] = both[k]->regs ? both[k]->g->ctype
+                           : dtype_cuda(ir_type(e->fn, both[k]->mem));
+  if (partial(d, bits)) {
+    open_part(e, d, bits);
+    if (partial(s, bits)) put_part(e, s, type);
+    else put_side(e, s, type, true);
+    close_part(e, d);
+    stmt_end(e);
+    return;
+  }
+  int64_t w[2];
+  for (int k = 0; k < 2; k++)
+    w[k] = both[k]->regs ? both[k]->g->wbits
+                         : dtype_bits(ir_type(e->fn, both[k]->mem));
+  // registers of exactly this width keep their own type: no address taken
+  if (d->regs && w[0] == bits) type = own[0];
+  else if (s->regs && w[1] == bits) type = own[1];
+  else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
+    type = own[0];
+  put_side(e, d, type, false);
+  expr_puts(e, " = ");
+  if (partial(s, bits)) put_part(e, s, vector_type(e, d, s, bits));
+  else if (d->regs && s->regs && w[0] == bits && w[1] == bits &&
+           strcmp(own[0], own[1]) != 0)
+    expr_reg(e, s->mem, s->bit / uses_bits(ir_type(e->fn, s->mem)),
+             d->g->type);
+  else put_side(e, s, type, true);
+  stmt_end(e);
+}
+
+// Piece by piece, each of the width that both sides' registers allow; from
+// the end where the first pieces would go over later ones' sources.
+static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
+  int64_t step = 64;
+  while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
+                      (s.regs && (step > s.g->wbits || s.bit % step))))
+    step /= 2;
+  d.cut = !d.regs;
+  s.cut = !s.regs;
+  bool back = d.regs && s.regs && d.g == s.g && d.bit > s.bit;
+  d.fresh &= !back;
+  int64_t n = bits / step, to = d.bit, from = s.bit;
+  for (int64_t k = 0; k < n; k++) {
+    if (k) stmt_indent(e);
+    d.piece = s.piece = back ? n - 1 - k : k;
+    d.bit = to + d.piece * step;
+    s.bit = from + s.piece * step;
+    move(e, &d, &s, step);
+    d.fresh = false;
+  }
+}
+
+// Memory to registers word by word, through a vector variable.
+static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_of(e, d->g->type, bits), *v = expr_name(e, "v");
+  expr_printf(e, "const %s %s = ", type, v);
+  put_side(e, s, type, true);
+  stmt_end(e);
+  stmt_indent(e);
+  for (int64_t k = 0; k < bits / d->g->wbits; k++) {
+    if (k) stmt_wrap(e, ";");
+    expr_word(e, d->mem, d->bit + d->g->wbits * k);
+    expr_printf(e, " = %s.%c", v, "xyzw"[k]);
+  }
+  stmt_end(e);
+}
+
+static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const char *type = vector_of(e, s->g->type, bits);
+  put_side(e, d, type, false);
+  expr_printf(e, " = make_%s(", type);
+  for (int64_t k = 0; k < bits / s->g->wbits; k++) {
+    if (k) stmt_wrap(e, ",");
+    expr_word(e, s->mem, s->bit + s->g->wbits * k);
+  }
+  expr_puts(e, ")");
+  stmt_end(e);
+}
+
+// Registers that cannot be seen as one vector.
+static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
+  const Side *r = d->regs ? d : s;
+  bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&
+               bits >= 2 * r->g->wbits && d->regs != s->regs;
+  if (!words) move_pieces(e, *d, *s, bits);
+  else if (d->regs) move_in(e, d, s, bits);
+  else move_out(e, d, s, bits);
+}
+
+// 256 bits between global memory and eight words of registers.
+static void move_256(Emit *e, const Side *d, const Side *s) {
+  const Side *r = d->regs ? d : s, *m = d->regs ? s : d;
+  helper_need(e, d->regs ? H_LD256 : H_ST256);
+  expr_puts(e, d->regs ? "ld_256(" : "st_256(");
+  if (!d->regs) expr_pointer(e, m->mem, m->off, PR_ANY);
+  expr_puts(e, d->regs ? "(unsigned *)&" : ", (const unsigned *)&");
+  expr_word(e, r->mem, r->bit);
+  if (d->regs) expr_puts(e, ", ");
+  if (d->regs) expr_pointer(e, m->mem, m->off, PR_ANY);
+  expr_puts(e, ")");
+  stmt_end(e);
+}
+
+void stmt_copy(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  Side d = side_of(e, x), s = side_of(e, x + 2);
+  d.fresh = e->fresh[r];
+  bool wide = i->imm == 256;
+  bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
+                       (aligned(&s, i->imm) || partial(&s, i->imm)));
+  stmt_begin(e, i);
+  if (x[4]) {
+    expr_puts(e, "if (");
+    expr_val(e, x[4], PR_ANY);
+    expr_puts(e, fits ? ") " : ") {");
+    e->depth++;
+    if (!fits) stmt_newline(e), stmt_indent(e);
+  }
+  if (wide) move_256(e, &d, &s);
+  else if (fits) move(e, &d, &s, i->imm);
+  else move_words(e, &d, &s, i->imm);
+  if (!x[4]) return;
+  e->depth--;
+  if (fits) return;
+  stmt_indent(e);
+  expr_puts(e, "}");
+  stmt_newline(e);
+}
+
+void stmt_async(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const uint32_t *x = &e->fn->ext.p[i->ext];
+  bool zfill = i->flags & CPF_ZFILL;
+  stmt_begin(e, i);
+  if (x[4] && !zfill) {
+    expr_puts(e, "if (");
+    expr_val(e, x[4], PR_ANY);
+    expr_puts(e, ") ");
+  }
+  expr_printf(e, "%s(", helper_async(e, i->imm, i->flags, x[4] != 0));
+  expr_address(e, x[0], x[1]);
+  expr_puts(e, ", ");
+  expr_pointer(e, x[2], x[3], PR_ANY);
+  if (x[4] && zfill) {
+    expr_puts(e, ", ");
+    expr_val(e, x[4], PR_ANY);
+  }
+  expr_puts(e, ")");
+  stmt_end(e);
+}

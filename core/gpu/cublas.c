@@ -1,0 +1,242 @@
+#define _POSIX_C_SOURCE 200809L
+#include "gpu/cublas.h"
+
+#include <string.h>
+
+#include "gpu/dl.h"
+#include "base/signals.h"
+
+// ---- status and handles ----
+
+static bool check(Gpu *g, cublasStatus_t r, const char *what, Why *w) {
+  if (r == CUBLAS_STATUS_SUCCESS) return true;
+  const char *name = NULL;
+  if (g->blas_api && g->blas_api->cublasGetStatusName)
+    name = g->blas_api->cublasGetStatusName(r);
+  return name ? why(w, ERR_DRIVER, "%s: %s", what, name)
+              : why(w, ERR_DRIVER, "%s: cuBLAS status %d", what, r);
+}
+
+static bool blas_use(Gpu *g, Why *w) {
+  if (!gpu_use(g, w)) return false;
+  if (!g->blas_api) g->blas_api = dl_cublas(w);
+  if (!g->blas_api) return false;
+  if (g->blas) return true;
+  SigHold hold;
+  signals_hold(&hold);
+  cublasStatus_t r = g->blas_api->cublasCreate_v2(&g->blas);
+  signals_release(&hold);
+  return check(g, r, "cublasCreate", w);
+}
+
+static bool lt_use(Gpu *g, Why *w) {
+  if (!gpu_use(g, w)) return false;
+  if (!g->blas_api) g->blas_api = dl_cublas(w);  // for the names of errors
+  if (!g->lt_api) g->lt_api = dl_cublaslt(w);
+  if (!g->lt_api) return false;
+  if (g->lt) return true;
+  SigHold hold;
+  signals_hold(&hold);
+  cublasStatus_t r = g->lt_api->cublasLtCreate(&g->lt);
+  signals_release(&hold);
+  return check(g, r, "cublasLtCreate", w);
+}
+
+bool blas_version(Gpu *g, int *version, Why *w) {
+  return blas_use(g, w) &&
+         check(g, g->blas_api->cublasGetVersion_v2(g->blas, version),
+               "cublasGetVersion", w);
+}
+
+// ---- types ----
+
+static int data_type(DType t) {
+  switch (t) {
+    case DT_F16: return CUDA_R_16F;
+    case DT_BF16: return CUDA_R_16BF;
+    case DT_F32: case DT_TF32: return CUDA_R_32F;
+    case DT_F64: return CUDA_R_64F;
+    case DT_I8: return CUDA_R_8I;
+    case DT_I32: return CUDA_R_32I;
+    case DT_E4M3: return CUDA_R_8F_E4M3;
+    case DT_E5M2: return CUDA_R_8F_E5M2;
+    default: return -1;
+  }
+}
+
+static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
+  DType bad = data_type(s->ta) < 0 ? s->ta : data_type(s->tb) < 0 ? s->tb
+            : data_type(s->td) < 0 ? s->td : DT_NONE;
+  if (bad != DT_NONE)
+    return why(w, ERR_TYPE, "cuBLAS multiplies no %s", dtype_name(bad));
+  memset(g, 0, sizeof *g);
+  g->gpu = gpu;
+  g->spec = *s;
+  if (s->ta == DT_F64) {
+    g->compute = CUBLAS_COMPUTE_64F;
+    g->scale = CUDA_R_64F;
+    g->one.d = 1;
+  } else if (s->td == DT_I32) {
+    g->compute = CUBLAS_COMPUTE_32I;
+    g->scale = CUDA_R_32I;
+    g->one.i = 1;
+  } else {
+    bool tf32 = s->tf32 || s->ta == DT_TF32;
+    g->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    g->scale = CUDA_R_32F;
+    g->one.f = 1;
+  }
+  return true;
+}
+
+// cuBLAS is column-major: an operand with K contiguous is a K x M or K x N
+// matrix there, so the left one is transposed and the right one is not, and
+// the other way round without. D with M contiguous is op(A) * op(B); with N
+// contiguous it is its transpose, so A and B change places.
+typedef struct Operands {
+  const DevBuf *a, *b;
+  DType ta, tb;
+  int m, n;
+  bool am, bn;  // M of a, N of b contiguous
+} Operands;
+
+static Operands operands(const BlasSpec *s) {
+  if (s->m_major)
+    return (Operands){s->a, s->b, s->ta, s->tb, s->m, s->n, s->a_m, s->b_n};
+  return (Operands){s->b, s->a, s->tb, s->ta, s->n, s->m, s->b_n, s->a_m};
+}
+
+// ---- cublasGemmEx ----
+
+bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w) {
+  if (!fill_in(g, gpu, spec, w) || !blas_use(gpu, w)) return false;
+  g->epoch = gpu->epoch;
+  return true;
+}
+
+static const void *at(const DevBuf *b) {
+  return (const void *)(uintptr_t)b->ptr;
+}
+
+static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
+  const CublasApi *api = g->gpu->blas_api;
+  const BlasSpec *p = &g->spec;
+  Operands o = operands(p);
+  cublasStatus_t r = api->cublasSetStream_v2(g->gpu->blas, s);
+  if (r != CUBLAS_STATUS_SUCCESS) return r;
+  return api->cublasGemmEx(
+    g->gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
+    o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
+    data_type(o.ta), o.am ? o.m : p->k, at(o.b), data_type(o.tb),
+    o.bn ? o.n : p->k, &g->zero,
+    (void *)(uintptr_t)p->d->ptr, data_type(p->td), o.m, g->compute,
+    CUBLAS_GEMM_DEFAULT);
+}
+
+// ---- cublasLt ----
+
+static bool lt_describe(BlasGemm *g, Why *w) {
+  Gpu *gpu = g->gpu;
+  const CublasLtApi *api = gpu->lt_api;
+  const BlasSpec *p = &g->spec;
+  Operands o = operands(p);
+  int32_t opa = o.am ? CUBLAS_OP_N : CUBLAS_OP_T;
+  int32_t opb = o.bn ? CUBLAS_OP_T : CUBLAS_OP_N;
+#define LT(f, args) check(gpu, api->f args, #f, w)
+  uint64_t k = (uint64_t)p->k, m = (uint64_t)o.m, n = (uint64_t)o.n;
+  return LT(cublasLtMatmulDescCreate, (&g->desc, g->compute, g->scale)) &&
+         LT(cublasLtMatmulDescSetAttribute,
+            (g->desc, CUBLASLT_MATMUL_DESC_TRANSA, &opa, sizeof opa)) &&
+         LT(cublasLtMatmulDescSetAttribute,
+            (g->desc, CUBLASLT_MATMUL_DESC_TRANSB, &opb, sizeof opb)) &&
+         LT(cublasLtMatrixLayoutCreate,
+            (&g->la, data_type(o.ta), o.am ? m : k, o.am ? k : m,
+             o.am ? o.m : p->k)) &&
+         LT(cublasLtMatrixLayoutCreate,
+            (&g->lb, data_type(o.tb), o.bn ? n : k, o.bn ? k : n,
+             o.bn ? o.n : p->k)) &&
+         LT(cublasLtMatrixLayoutCreate,
+            (&g->ld, data_type(p->td), m, n, o.m));
+}
+
+static void lt_forget(BlasGemm *g) {
+  const CublasLtApi *api = g->gpu->lt_api;
+  if (g->la) api->cublasLtMatrixLayoutDestroy(g->la);
+  if (g->lb) api->cublasLtMatrixLayoutDestroy(g->lb);
+  if (g->ld) api->cublasLtMatrixLayoutDestroy(g->ld);
+  if (g->desc) api->cublasLtMatmulDescDestroy(g->desc);
+  g->la = g->lb = g->ld = NULL;
+  g->desc = NULL;
+}
+
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
+                  cublasLtMatmulHeuristicResult_t *algos, int max, Why *w) {
+  BlasGemm g;
+  if (!fill_in(&g, gpu, spec, w) || !lt_use(gpu, w)) return -1;
+  const CublasLtApi *api = gpu->lt_api;
+  cublasLtMatmulPreference_t pref = NULL;
+  uint64_t bytes = workspace ? workspace->bytes : 0;
+  int found = 0;
+  bool ok = lt_describe(&g, w) &&
+            LT(cublasLtMatmulPreferenceCreate, (&pref)) &&
+            LT(cublasLtMatmulPreferenceSetAttribute,
+               (pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                sizeof bytes)) &&
+            LT(cublasLtMatmulAlgoGetHeuristic,
+               (gpu->lt, g.desc, g.la, g.lb, g.ld, g.ld, pref, max, algos,
+                &found));
+  if (pref) api->cublasLtMatmulPreferenceDestroy(pref);
+  lt_forget(&g);
+  return ok ? found : -1;
+}
+
+bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
+                 const DevBuf *workspace,
+                 const cublasLtMatmulHeuristicResult_t *algo, Why *w) {
+  if (!fill_in(g, gpu, spec, w) || !lt_use(gpu, w)) return false;
+  g->lt = true;
+  g->epoch = gpu->epoch;
+  g->algo = *algo;
+  g->workspace = workspace;
+  if (lt_describe(g, w)) return true;
+  lt_forget(g);
+  return false;
+}
+
+static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
+  const BlasSpec *p = &g->spec;
+  Operands o = operands(p);
+  const DevBuf *ws = g->workspace;
+  void *d = (void *)(uintptr_t)p->d->ptr;
+  return g->gpu->lt_api->cublasLtMatmul(
+    g->gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->zero, d,
+    g->ld, d, g->ld, &g->algo.algo, ws ? (void *)(uintptr_t)ws->ptr : NULL,
+    ws ? ws->bytes : 0, s);
+}
+
+// ---- both ----
+
+bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
+  const BlasSpec *p = &g->spec;
+  if (g->closed) return why(w, ERR_CLOSED, "the cuBLAS product was closed");
+  if (!gpu_usable(g->gpu, g->epoch, false, "cuBLAS product", w) ||
+      (s && !gpu_usable(g->gpu, s->epoch, s->closed, "stream", w)))
+    return false;
+  if (!devbuf_open(p->a) || !devbuf_open(p->b) || !devbuf_open(p->d) ||
+      (g->workspace && !devbuf_open(g->workspace)))
+    return why(w, ERR_CLOSED, "a buffer of the product was closed");
+  CUstream stream = s ? s->s : NULL;
+  cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
+  gpu_runs(g->gpu, "cuBLAS");
+  SigHold hold;  // the first one loads kernels
+  signals_hold(&hold);
+  for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
+    r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);
+  signals_release(&hold);
+  return check(g->gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
+}
+
+void blas_gemm_close(BlasGemm *g) {
+  if (!g->closed && g->lt) lt_forget(g);
+  g->closed = true;
+}

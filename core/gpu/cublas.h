@@ -1,0 +1,47 @@
+// Matrix products of cuBLAS and cublasLt, to verify against and to be
+// compared with: D[m,n] = sum over k of A[m,k] * B[n,k].
+#ifndef CUTE_CUBLAS_H
+#define CUTE_CUBLAS_H
+
+#include "gpu/cuda.h"
+
+typedef struct BlasSpec {
+  int m, n, k;
+  DType ta, tb, td;
+  bool tf32;      // f32 operands rounded to tf32 by the tensor cores
+  bool m_major;   // D has M contiguous (else N)
+  bool a_m, b_n;  // A has M, B has N contiguous (else K)
+  const DevBuf *a, *b, *d;
+} BlasSpec;
+
+// One product with one algorithm; gemm_run is one call into the library.
+typedef struct BlasGemm {
+  Gpu *gpu;
+  unsigned epoch;
+  bool closed, lt;
+  BlasSpec spec;
+  int compute, scale;  // cublasComputeType_t, cudaDataType
+  union { float f; double d; int32_t i; } one, zero;
+  // cublasLt only
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t la, lb, ld;
+  cublasLtMatmulHeuristicResult_t algo;
+  const DevBuf *workspace;
+} BlasGemm;
+
+// The default algorithm (cublasGemmEx).
+bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
+// cublasLt: up to max algorithms by its heuristics with this workspace (may
+// be NULL), best first, into algos; then one product with one of them.
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
+                  cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
+bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
+                 const DevBuf *workspace,
+                 const cublasLtMatmulHeuristicResult_t *algo, Why *w);
+bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w);
+void blas_gemm_close(BlasGemm *g);
+
+// Library version, e.g. 130000.
+bool blas_version(Gpu *gpu, int *version, Why *w);
+
+#endif

@@ -1,0 +1,446 @@
+#define _POSIX_C_SOURCE 200809L
+#include "gpu/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/dl.h"
+#include "base/signals.h"
+
+// CU(f, (args)): calls f of g->api, checked.
+#define CU(f, args) gpu_check(g, g->api->f args, #f, w)
+
+// ---- errors ----
+
+static bool sticky(CUresult r) {
+  switch (r) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE: case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT: case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT: case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION: case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE: case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The context is dead: everything in it goes, and epoch tells its owners.
+static void drop_context(Gpu *g) {
+  g->epoch++;
+  g->ctx = NULL;
+  g->nran = 0;
+  g->blas = NULL;
+  g->lt = NULL;
+  g->api->cuCtxSetCurrent(NULL);
+  g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
+  g->api->cuDevicePrimaryCtxReset_v2(g->dev);
+}
+
+void gpu_runs(Gpu *g, const char *who) {
+  enum { MOST = sizeof g->ran / sizeof *g->ran };
+  for (int k = 0; k < g->nran && k < MOST; k++)
+    if (strcmp(g->ran[k], who) == 0) return;
+  if (g->nran < MOST) snprintf(g->ran[g->nran], sizeof *g->ran, "%s", who);
+  if (g->nran <= MOST) g->nran++;
+}
+
+// "kernel add or kernel mul"; "" where nobody ran.
+static void culprits(const Gpu *g, char *out, size_t size) {
+  enum { MOST = sizeof g->ran / sizeof *g->ran };
+  size_t n = 0;
+  *out = '\0';
+  for (int k = 0; k < g->nran && n < size; k++)
+    n += (size_t)snprintf(out + n, size - n, "%s%s", k ? " or " : "",
+                          k < MOST ? g->ran[k] : "another");
+}
+
+bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
+  if (r == CUDA_SUCCESS) return true;
+  const char *name = NULL, *text = NULL;
+  g->api->cuGetErrorName(r, &name);
+  g->api->cuGetErrorString(r, &text);
+  if (!name) name = "unknown error";
+  if (!text) text = "?";
+  const char *v = strstr(what, "_v2");
+  int n = (int)(v ? v - what : (ptrdiff_t)strlen(what));
+  if (!sticky(r) || !g->ctx)
+    return why(w, r == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_DRIVER,
+               "%.*s: %s (%s)", n, what, name, text);
+  char who[360];
+  culprits(g, who, sizeof who);
+  snprintf(g->lost, sizeof g->lost, "%.300s ended in %.90s",
+           *who ? who : "something", name);
+  why(w, ERR_DRIVER, "%s%s%.*s: %s (%s); the context was destroyed and its "
+      "buffers are closed", who, *who ? ": " : "", n, what, name, text);
+  drop_context(g);
+  return false;
+}
+
+// ---- device and context ----
+
+static int attribute(Gpu *g, CUdevice_attribute a) {
+  int v = 0;
+  g->api->cuDeviceGetAttribute(&v, a, g->dev);
+  return v;
+}
+
+static bool no_gpu(Gpu *g, CUresult r, const char *what, Why *w) {
+  if (gpu_check(g, r, what, w)) return true;
+  if (w) w->kind = ERR_NOGPU;
+  return false;
+}
+
+static bool init_held(Gpu *g, int ordinal, Why *w) {
+  memset(g, 0, sizeof *g);
+  const CudaApi *api = dl_cuda(w);
+  if (!api) return false;
+  g->api = api;
+  g->ordinal = ordinal;
+  int count = 0;
+  bool ok = no_gpu(g, api->cuInit(0), "cuInit", w) &&
+            no_gpu(g, api->cuDeviceGetCount(&count), "cuDeviceGetCount", w);
+  if (ok && ordinal >= count)
+    ok = why(w, ERR_NOGPU, "there is no GPU number %d (%d found)", ordinal,
+             count);
+  if (!ok || !no_gpu(g, api->cuDeviceGet(&g->dev, ordinal), "cuDeviceGet", w)) {
+    g->api = NULL;
+    return false;
+  }
+  api->cuDriverGetVersion(&g->driver);
+  api->cuDeviceGetName(g->name, (int)sizeof g->name, g->dev);
+  api->cuDeviceTotalMem_v2(&g->memory, g->dev);
+  g->major = attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  g->minor = attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  g->sms = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  g->l2 = attribute(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  g->khz = attribute(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  g->smem_optin =
+    attribute(g, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  return true;
+}
+
+bool gpu_init(Gpu *g, int ordinal, Why *w) {
+  SigHold hold;  // the driver starts threads
+  signals_hold(&hold);
+  bool ok = init_held(g, ordinal, w);
+  signals_release(&hold);
+  return ok;
+}
+
+// Behind a kernel's fault many drivers refuse the process another context:
+// the error that killed the old one comes back.
+bool gpu_use(Gpu *g, Why *w) {
+  if (g->ctx) return true;
+  CUcontext c;
+  SigHold hold;
+  signals_hold(&hold);
+  CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
+  signals_release(&hold);
+  if (g->epoch && sticky(r))
+    return why(w, ERR_DRIVER, "%s and the driver lets this process use the "
+               "GPU no more: start another (the simulator still runs here)",
+               g->lost);
+  if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
+  if (!CU(cuCtxSetCurrent, (c))) {
+    g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
+    return false;
+  }
+  g->ctx = c;
+  return true;
+}
+
+void gpu_close(Gpu *g) {
+  if (!g->api) return;
+  if (g->ctx) {
+    if (g->blas) g->blas_api->cublasDestroy_v2(g->blas);
+    if (g->lt) g->lt_api->cublasLtDestroy(g->lt);
+    g->api->cuCtxSetCurrent(NULL);
+    g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
+  }
+  g->epoch++;
+  g->ctx = NULL;
+  g->blas = NULL;
+  g->lt = NULL;
+}
+
+bool gpu_sync(Gpu *g, Why *w) {
+  if (!gpu_use(g, w) || !CU(cuCtxSynchronize, ())) return false;
+  g->nran = 0;
+  return true;
+}
+
+bool gpu_free_memory(Gpu *g, size_t *left, Why *w) {
+  size_t total;
+  return gpu_use(g, w) && CU(cuMemGetInfo_v2, (left, &total));
+}
+
+bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
+                Why *w) {
+  if (closed) return why(w, ERR_CLOSED, "the %s was closed", what);
+  if (epoch != g->epoch)
+    return why(w, ERR_CLOSED, "the %s was lost with its context: %s", what,
+               *g->lost ? g->lost : "the GPU was closed");
+  return true;
+}
+
+// ---- memory ----
+
+bool devbuf_open(const DevBuf *b) {
+  return !b->closed && b->epoch == b->gpu->epoch;
+}
+
+bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
+  size_t bits = (size_t)dtype_bits(t);
+  if (count > (SIZE_MAX - 7) / bits)
+    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  size_t bytes = (count * bits + 7) / 8;
+  CUdeviceptr p = 0;
+  if (!gpu_use(g, w)) return false;
+  if (!CU(cuMemAlloc_v2, (&p, bytes ? bytes : 1))) {
+    if (w && w->kind == ERR_MEMORY) {
+      size_t left = 0, total;
+      g->api->cuMemGetInfo_v2(&left, &total);
+      why(w, ERR_MEMORY, "the GPU has no %zu bytes left (%zu free)", bytes,
+          left);
+    }
+    return false;
+  }
+  *b = (DevBuf){.t = t, .count = count, .bytes = bytes, .ptr = p, .gpu = g,
+                .epoch = g->epoch};
+  return true;
+}
+
+void devbuf_close(DevBuf *b) {
+  if (b->closed) return;
+  if (devbuf_open(b)) b->gpu->api->cuMemFree_v2(b->ptr);
+  b->closed = true;
+  b->ptr = 0;
+}
+
+static bool buffer_usable(const DevBuf *b, Why *w) {
+  return gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", w);
+}
+
+bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w) {
+  Gpu *g = b->gpu;
+  return buffer_usable(b, w) &&
+         (n == 0 || CU(cuMemcpyHtoD_v2, (b->ptr + at, p, n)));
+}
+
+bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
+  Gpu *g = b->gpu;
+  if (!buffer_usable(b, w)) return false;
+  if (n == 0) return true;
+  if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
+  g->nran = 0;  // a copy on the default stream waits for all others
+  return true;
+}
+
+bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w) {
+  Gpu *g = b->gpu;
+  return buffer_usable(b, w) &&
+         CU(cuMemsetD8Async, (b->ptr, (unsigned char)byte, b->bytes,
+                              s ? s->s : NULL));
+}
+
+bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
+  Gpu *g = b->gpu;
+  return buffer_usable(b, w) &&
+         CU(cuMemcpyDtoDAsync_v2, (b->ptr, src->ptr, b->bytes,
+                                   s ? s->s : NULL));
+}
+
+// ---- streams and events ----
+
+bool gpustream_new(GpuStream *s, Gpu *g, Why *w) {
+  CUstream h;
+  if (!gpu_use(g, w) || !CU(cuStreamCreate, (&h, 0))) return false;
+  *s = (GpuStream){.gpu = g, .epoch = g->epoch, .s = h};
+  return true;
+}
+
+void gpustream_close(GpuStream *s) {
+  if (!s->closed && s->epoch == s->gpu->epoch)
+    s->gpu->api->cuStreamDestroy_v2(s->s);
+  s->closed = true;
+}
+
+bool gpustream_sync(GpuStream *s, Why *w) {
+  Gpu *g = s->gpu;
+  return gpu_usable(g, s->epoch, s->closed, "stream", w) &&
+         CU(cuStreamSynchronize, (s->s));
+}
+
+bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w) {
+  CUevent h;
+  if (!gpu_use(g, w) || !CU(cuEventCreate, (&h, 0))) return false;
+  *e = (GpuEvent){.gpu = g, .epoch = g->epoch, .e = h};
+  return true;
+}
+
+void gpuevent_close(GpuEvent *e) {
+  if (!e->closed && e->epoch == e->gpu->epoch)
+    e->gpu->api->cuEventDestroy_v2(e->e);
+  e->closed = true;
+}
+
+static bool stream_usable(const GpuStream *s, Why *w) {
+  return !s || gpu_usable(s->gpu, s->epoch, s->closed, "stream", w);
+}
+
+bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
+  Gpu *g = e->gpu;
+  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
+         stream_usable(s, w) && CU(cuEventRecord, (e->e, s ? s->s : NULL));
+}
+
+bool gpuevent_sync(GpuEvent *e, Why *w) {
+  Gpu *g = e->gpu;
+  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
+         CU(cuEventSynchronize, (e->e));
+}
+
+bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w) {
+  Gpu *g = from->gpu;
+  float f = 0;
+  if (!gpu_usable(g, from->epoch, from->closed, "event", w) ||
+      !gpu_usable(g, to->epoch, to->closed, "event", w) ||
+      !CU(cuEventElapsedTime, (&f, from->e, to->e)))
+    return false;
+  *ms = (double)f;
+  return true;
+}
+
+// ---- modules ----
+
+static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
+  int v = -1;
+  f->gpu->api->cuFuncGetAttribute(&v, a, f->fn);
+  return v;
+}
+
+static bool load_held(Gpu *g, CUmodule *mod, const void *cubin, Why *w) {
+  SigHold hold;
+  signals_hold(&hold);
+  bool ok = CU(cuModuleLoadData, (mod, cubin));
+  signals_release(&hold);
+  return ok;
+}
+
+bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
+                Why *w) {
+  CUmodule mod;
+  CUfunction fn;
+  if (!gpu_use(g, w) || !load_held(g, &mod, cubin, w)) return false;
+  if (!CU(cuModuleGetFunction, (&fn, mod, name))) {
+    if (g->ctx) g->api->cuModuleUnload(mod);
+    return false;
+  }
+  *f = (GpuFn){.gpu = g, .epoch = g->epoch, .mod = mod, .fn = fn,
+               .nparam = -1};
+  snprintf(f->name, sizeof f->name, "kernel %s", name);
+  f->registers = fn_attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  f->local = fn_attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  f->smem_static = fn_attribute(f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  f->constant = fn_attribute(f, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+  f->max_threads = fn_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  f->binary = fn_attribute(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+  f->smem_dynamic = 48 * 1024 - f->smem_static;
+  return true;
+}
+
+void gpufn_close(GpuFn *f) {
+  if (!f->closed && f->epoch == f->gpu->epoch)
+    f->gpu->api->cuModuleUnload(f->mod);
+  f->closed = true;
+}
+
+int gpufn_param(const GpuFn *f, int k) {
+  const CudaApi *api = f->gpu->api;
+  size_t offset, size;
+  if (!api->cuFuncGetParamInfo) return -1;
+  if (f->nparam >= 0 && k >= f->nparam) return 0;
+  CUresult r = api->cuFuncGetParamInfo(f->fn, (size_t)k, &offset, &size);
+  return r == CUDA_SUCCESS ? (int)size : 0;
+}
+
+// ---- launches ----
+
+static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
+
+bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
+  GpuFn *f = l->fn;
+  Gpu *g = f->gpu;
+  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w)) return false;
+  if (volume(l->block) > (unsigned)f->max_threads)
+    return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
+               "at most %d", volume(l->block), f->max_threads);
+  if ((int)l->smem + f->smem_static > g->smem_optin)
+    return why(w, ERR_SMEM, "%u + %d bytes of shared memory, but %s has %d",
+               l->smem, f->smem_static, g->name, g->smem_optin);
+  if ((volume(l->cluster) > 1 || l->pdl) && !g->api->cuLaunchKernelEx)
+    return why(w, ERR_DRIVER, "this driver cannot launch clusters");
+  if (volume(l->cluster) > 8 &&
+      !CU(cuFuncSetAttribute,
+          (f->fn, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)))
+    return false;
+  if ((int)l->smem <= f->smem_dynamic) return true;
+  if (!CU(cuFuncSetAttribute,
+          (f->fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+           (int)l->smem)))
+    return false;
+  f->smem_dynamic = (int)l->smem;
+  return true;
+}
+
+static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
+  CUlaunchAttribute a[2];
+  memset(a, 0, sizeof a);
+  unsigned n = 0;
+  if (volume(l->cluster) > 1) {
+    a[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    a[n].value.clusterDim.x = l->cluster[0];
+    a[n].value.clusterDim.y = l->cluster[1];
+    a[n++].value.clusterDim.z = l->cluster[2];
+  }
+  if (l->pdl) {
+    a[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    a[n++].value.programmaticStreamSerializationAllowed = 1;
+  }
+  CUlaunchConfig c = {l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                      l->block[1], l->block[2], l->smem, s, a, n};
+  return l->fn->gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
+}
+
+// What the driver says of a launch that never began.
+static bool refused(const GpuFn *f, CUresult r, bool ex, Why *w) {
+  Why plain;
+  bool one = !sticky(r);  // else gpu_check names all that may be at fault
+  gpu_check(f->gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
+  return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
+             plain.msg);
+}
+
+bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
+  GpuFn *f = l->fn;
+  Gpu *g = f->gpu;
+  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w) ||
+      !stream_usable(l->stream, w))
+    return false;
+  for (int i = 0; i < l->nbufs; i++)
+    if (!buffer_usable(l->bufs[i], w)) return false;
+  CUstream s = l->stream ? l->stream->s : NULL;
+  bool ex = volume(l->cluster) > 1 || l->pdl;
+  if (n > 0) gpu_runs(g, f->name);
+  for (int i = 0; i < n; i++) {
+    CUresult r = ex ? launch_ex(l, s)
+      : g->api->cuLaunchKernel(f->fn, l->grid[0], l->grid[1], l->grid[2],
+                               l->block[0], l->block[1], l->block[2], l->smem,
+                               s, l->params, NULL);
+    if (r != CUDA_SUCCESS) return refused(f, r, ex, w);
+  }
+  return true;
+}

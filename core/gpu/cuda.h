@@ -1,0 +1,119 @@
+// One GPU through the CUDA driver: context, memory, streams, events, modules,
+// launches. Every function that takes a Why returns false when the driver
+// refused, with the driver's own name of the error.
+//
+// After an error that leaves the context unusable (an illegal address, say)
+// the context is destroyed and `epoch` goes up; whatever belonged to it counts
+// as closed from then on, and the next use makes a new context. An error of a
+// kernel comes with a later call: the message names the kernels that may have
+// made it.
+#ifndef CUTE_CUDA_H
+#define CUTE_CUDA_H
+
+#include "gpu/cudaapi.h"
+#include "base/run.h"
+
+struct Gpu {
+  const CudaApi *api;  // NULL before gpu_init succeeded
+  const CublasApi *blas_api;
+  const CublasLtApi *lt_api;
+  int ordinal, driver;      // driver version, 13000 for CUDA 13.0
+  int major, minor, sms;    // compute capability, multiprocessors
+  int smem_optin, l2, khz;  // bytes, bytes, clock
+  size_t memory;
+  char name[128];
+  CUdevice dev;
+  CUcontext ctx;  // NULL: made on next use
+  unsigned epoch;
+  // Who ran since the host last waited for all of it: of these one is at
+  // fault when the driver tells of an error. And what killed the last context.
+  char ran[4][80];
+  int nran;  // one more than ran holds: and others
+  char lost[512];
+  cublasHandle_t blas;  // NULL: made on next use; dies with the context
+  cublasLtHandle_t lt;
+};
+
+bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds driver and device
+bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
+void gpu_close(Gpu *g);
+bool gpu_sync(Gpu *g, Why *w);
+bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
+// True for CUDA_SUCCESS; else names the error and drops a dead context.
+bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
+// `who` ("kernel add") begins to run.
+void gpu_runs(Gpu *g, const char *who);
+// False, with the reason, when an object of `epoch` is no longer usable.
+bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
+                Why *w);
+
+bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
+void devbuf_close(DevBuf *b);
+// Bytes [at, at + n) of b; the caller has checked the range. Synchronous.
+bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w);
+bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
+
+// A stream or an event; s == NULL is the default stream.
+typedef struct GpuStream {
+  Gpu *gpu;
+  unsigned epoch;
+  bool closed;
+  CUstream s;
+} GpuStream;
+bool gpustream_new(GpuStream *s, Gpu *g, Why *w);
+void gpustream_close(GpuStream *s);
+bool gpustream_sync(GpuStream *s, Why *w);
+
+typedef struct GpuEvent {
+  Gpu *gpu;
+  unsigned epoch;
+  bool closed;
+  CUevent e;
+} GpuEvent;
+bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w);
+void gpuevent_close(GpuEvent *e);
+bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w);
+bool gpuevent_sync(GpuEvent *e, Why *w);
+bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w);
+
+// Sets n bytes to a byte, in stream order.
+bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w);
+// The driver's own copy of all of src, in stream order; the caller has checked
+// that both are of one GPU and one size.
+bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w);
+
+// One kernel of a module of its own.
+typedef struct GpuFn {
+  Gpu *gpu;
+  unsigned epoch;
+  bool closed;
+  CUmodule mod;
+  CUfunction fn;
+  char name[80];  // "kernel add"
+  int registers, local, smem_static, constant, max_threads, binary;
+  int smem_dynamic;  // opted in so far
+  int nparam;        // parameters, -1: not known
+} GpuFn;
+bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
+void gpufn_close(GpuFn *f);
+// Bytes of parameter k; 0: there is none; -1 where the driver is too old to
+// tell. (Asking for one that there is not counts as an error with those who
+// watch the driver, so do not ask past nparam.)
+int gpufn_param(const GpuFn *f, int k);
+
+// A launch with its arguments packed: `params` points into memory that lives
+// as long as the struct. `bufs` are the buffers the arguments point into.
+typedef struct GpuLaunch {
+  GpuFn *fn;
+  const GpuStream *stream;  // NULL: the default stream
+  unsigned grid[3], block[3], cluster[3], smem;
+  bool pdl;  // programmatic dependent launch
+  void **params;
+  const DevBuf **bufs;
+  int nbufs;
+} GpuLaunch;
+// Opts in to dynamic shared memory over 48 KiB, checks the limits.
+bool gpulaunch_prepare(GpuLaunch *l, Why *w);
+bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
+
+#endif

@@ -1,0 +1,241 @@
+#define _GNU_SOURCE
+#include "gpu/dl.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/signals.h"
+
+typedef struct DlSym {
+  const char *name;
+  size_t offset;  // of the function pointer in the library's table
+  bool optional;
+} DlSym;
+
+typedef struct Dl {
+  const char *name, *versions[8];  // tried in order; "" is lib<name>.so
+  ErrKind kind;                    // when it is not found
+  const DlSym *syms;
+  void *table;
+  int state;  // 0 not tried, 1 loaded, -1 not found (why holds the reason)
+  char path[1024];
+  Why why;
+} Dl;
+
+bool why(Why *w, ErrKind kind, const char *fmt, ...) {
+  if (!w) return false;
+  va_list ap;
+  va_start(ap, fmt);
+  w->kind = kind;
+  vsnprintf(w->msg, sizeof w->msg, fmt, ap);
+  va_end(ap);
+  return false;
+}
+
+// ---- where to look ----
+
+static const char *env(const char *name) {
+  const char *s = getenv(name);
+  return s && *s ? s : NULL;
+}
+
+// A folder: a relative one would be another one in every working directory.
+static const char *env_folder(const char *name) {
+  const char *s = env(name);
+  return s && *s == '/' ? s : NULL;
+}
+
+bool dl_disabled(void) {
+  const char *s = env("CUTELUA_NO_CUDA");
+  return s && strcmp(s, "0") != 0;
+}
+
+// Folder of the python3 found on PATH, without its "/bin"; false when none.
+static bool python_prefix(char *out, size_t size) {
+  const char *path = env("PATH");
+  while (path) {
+    size_t n = strcspn(path, ":");
+    char exe[900];
+    if (n > 4 && n < 800 && *path == '/' &&
+        memcmp(path + n - 4, "/bin", 4) == 0) {
+      snprintf(exe, sizeof exe, "%.*s/python3", (int)n, path);
+      struct stat st;
+      if (stat(exe, &st) == 0) {
+        snprintf(out, size, "%.*s", (int)(n - 4), path);
+        return true;
+      }
+    }
+    path = path[n] ? path + n + 1 : NULL;
+  }
+  return false;
+}
+
+#define MAX_PATTERNS 12
+
+// Glob patterns of folders, most wanted first.
+static int folder_patterns(char out[MAX_PATTERNS][1024]) {
+  int n = 0;
+  const char *roots[] = {env_folder("CUDA_HOME"), env_folder("CUDA_PATH"),
+                         "/usr/local/cuda", "/usr/local/cuda-*"};
+  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+    if (roots[i]) snprintf(out[n++], 1024, "%s/lib64", roots[i]);
+  snprintf(out[n++], 1024, "/usr/local/nvidia/lib64");
+  char python[900];
+  const char *venv = env_folder("VIRTUAL_ENV"), *home = env_folder("HOME");
+  static const char site[] = "lib/python3*/site-packages/nvidia/*/lib";
+  if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
+  if (python_prefix(python, sizeof python))
+    snprintf(out[n++], 1024, "%s/%s", python, site);
+  if (home) snprintf(out[n++], 1024, "%s/.local/%s", home, site);
+  snprintf(out[n++], 1024,
+           "/usr/local/lib/python3*/dist-packages/nvidia/*/lib");
+  return n;
+}
+
+uint64_t dl_fingerprint(void) {
+  static const char *const names[] = {"LD_LIBRARY_PATH", "CUDA_HOME",
+                                      "CUDA_PATH", "VIRTUAL_ENV", "PATH",
+                                      "HOME"};
+  static const char *const files[] = {"/etc/ld.so.cache", "/usr/local",
+                                      "/usr/local/cuda/lib64/"};
+  uint64_t h = HASH_INIT;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *s = getenv(names[i]);
+    h = base_hash(h, s ? s : "", (s ? strlen(s) : 0) + 1);
+  }
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    struct stat st;
+    if (stat(files[i], &st) != 0) continue;
+    int64_t t[3] = {(int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec,
+                    (int64_t)st.st_ino};
+    h = base_hash(h, t, sizeof t);
+  }
+  return h;
+}
+
+// ---- opening ----
+
+static void *open_in(const Dl *lib, const char *folder) {
+  for (int i = 0; lib->versions[i]; i++) {
+    char file[1200];
+    const char *v = lib->versions[i];
+    snprintf(file, sizeof file, "%s%slib%s.so%s%s", folder, *folder ? "/" : "",
+             lib->name, *v ? "." : "", v);
+    void *h = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+    if (h) return h;
+  }
+  return NULL;
+}
+
+static void *open_anywhere(const Dl *lib) {
+  void *h = open_in(lib, "");
+  char patterns[MAX_PATTERNS][1024];
+  int n = h ? 0 : folder_patterns(patterns);
+  for (int i = 0; i < n && !h; i++) {
+    glob_t g;
+    if (glob(patterns[i], GLOB_ONLYDIR, NULL, &g) == 0)
+      for (size_t j = g.gl_pathc; j-- > 0 && !h;)  // newest version first
+        h = open_in(lib, g.gl_pathv[j]);
+    globfree(&g);
+  }
+  return h;
+}
+
+static bool not_found(Dl *lib) {
+  char names[300] = "";
+  size_t n = 0;
+  for (int i = 0; lib->versions[i] && n < sizeof names; i++)
+    n += (size_t)snprintf(names + n, sizeof names - n, "%slib%s.so%s%s",
+                          i ? ", " : "", lib->name,
+                          *lib->versions[i] ? "." : "", lib->versions[i]);
+  const char *what = lib->kind == ERR_NOGPU ? "the NVIDIA driver"
+                   : lib->kind == ERR_NONVRTC ? "NVRTC" : "cuBLAS";
+  return why(&lib->why, lib->kind,
+             "%s was not found (looked for %s in the loader's path, "
+             "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "
+             "packages%s)", what, names,
+             dl_disabled() ? "; CUTELUA_NO_CUDA hides it" : "");
+}
+
+static bool load(Dl *lib) {
+  void *h = open_anywhere(lib);
+  if (!h) return not_found(lib);
+  struct link_map *map = NULL;
+  if (dlinfo(h, RTLD_DI_LINKMAP, &map) == 0 && map)
+    snprintf(lib->path, sizeof lib->path, "%s", map->l_name);
+  for (const DlSym *s = lib->syms; s->name; s++) {
+    void *p = dlsym(h, s->name);
+    if (!p && !s->optional)
+      return why(&lib->why, lib->kind, "%s is too old: it has no %s",
+                 lib->path, s->name);
+    memcpy((char *)lib->table + s->offset, &p, sizeof p);
+  }
+  return true;
+}
+
+static void *get(Dl *lib, Why *w) {
+  if (dl_disabled()) {
+    not_found(lib);
+    if (w) *w = lib->why;
+    return NULL;
+  }
+  if (lib->state == 0) {
+    SigHold hold;  // constructors run, and may start threads
+    signals_hold(&hold);
+    lib->state = load(lib) ? 1 : -1;
+    signals_release(&hold);
+  }
+  if (lib->state == 1) return lib->table;
+  if (w) *w = lib->why;
+  return NULL;
+}
+
+// ---- the four libraries ----
+
+#define TABLE(Api, FUNCTIONS, var) \
+  static Api var; \
+  static const DlSym var##_syms[] = {FUNCTIONS(NEEDED_##Api, EXTRA_##Api) \
+                                     {NULL, 0, false}}
+
+#define NEEDED_CudaApi(r, f, a) {#f, offsetof(CudaApi, f), false},
+#define EXTRA_CudaApi(r, f, a) {#f, offsetof(CudaApi, f), true},
+TABLE(CudaApi, CUDA_FUNCTIONS, cuda);
+#define NEEDED_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), false},
+#define EXTRA_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), true},
+TABLE(NvrtcApi, NVRTC_FUNCTIONS, nvrtc);
+#define NEEDED_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), false},
+#define EXTRA_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), true},
+TABLE(CublasApi, CUBLAS_FUNCTIONS, cublas);
+#define NEEDED_CublasLtApi(r, f, a) {#f, offsetof(CublasLtApi, f), false},
+TABLE(CublasLtApi, CUBLASLT_FUNCTIONS, cublaslt);
+
+static Dl cuda_dl = {.name = "cuda", .versions = {"1", ""},
+                     .kind = ERR_NOGPU, .syms = cuda_syms, .table = &cuda};
+static Dl nvrtc_dl = {
+  .name = "nvrtc", .versions = {"13", "12", "11.2", "11.1", "11.0", ""},
+  .kind = ERR_NONVRTC, .syms = nvrtc_syms, .table = &nvrtc};
+static Dl cublas_dl = {.name = "cublas", .versions = {"13", "12", "11", ""},
+                       .kind = ERR_DRIVER, .syms = cublas_syms,
+                       .table = &cublas};
+static Dl cublaslt_dl = {.name = "cublasLt", .versions = {"13", "12", "11", ""},
+                         .kind = ERR_DRIVER, .syms = cublaslt_syms,
+                         .table = &cublaslt};
+
+const CudaApi *dl_cuda(Why *w) { return get(&cuda_dl, w); }
+
+const NvrtcApi *dl_nvrtc(Why *w) { return get(&nvrtc_dl, w); }
+
+const char *dl_nvrtc_path(void) { return nvrtc_dl.path; }
+
+const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
+
+// libcublas needs libcublasLt, which its own search path may not reach; the
+// loader takes one that is open already.
+const CublasApi *dl_cublas(Why *w) {
+  return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;
+}

@@ -1,0 +1,336 @@
+#define _POSIX_C_SOURCE 200809L
+#include "gpu/jit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "gpu/cache.h"
+#include "gpu/dl.h"
+#include "base/signals.h"
+
+#define MAX_OPTIONS 32
+
+// ---- which NVRTC ----
+
+// What the key says of the compiler. The size of the library's file tells
+// builds of one version apart.
+typedef struct NvrtcId {
+  int major, minor;
+  long long size;
+} NvrtcId;
+
+static bool nvrtc_id(NvrtcId *id, Why *w) {
+  const NvrtcApi *api = dl_nvrtc(w);
+  if (!api) return false;
+  struct stat st;
+  if (api->nvrtcVersion(&id->major, &id->minor) != NVRTC_SUCCESS)
+    return why(w, ERR_NONVRTC, "%s does not tell its version",
+               dl_nvrtc_path());
+  id->size = stat(dl_nvrtc_path(), &st) == 0 ? (long long)st.st_size : 0;
+  return true;
+}
+
+// The cache remembers which library a search like ours found last: file
+// "nvrtc-<hash of the search>", with the library's path, time, size and
+// version. As long as the search and that file are the same, the version is
+// known without the 0.1 s of opening the library.
+static void memo_name(char name[40]) {
+  snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
+}
+
+static bool memo_read(const Cache *c, NvrtcId *id) {
+  char name[40], text[1200], path[1024];
+  long long sec, nsec, size;
+  memo_name(name);
+  bool ok = cache_read(c, name, text, sizeof text) &&
+            sscanf(text, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
+                   &id->minor, &size, &sec, &nsec, path) == 6;
+  struct stat st;
+  if (!ok || stat(path, &st) != 0 || (long long)st.st_size != size ||
+      (long long)st.st_mtim.tv_sec != sec ||
+      (long long)st.st_mtim.tv_nsec != nsec)
+    return false;
+  id->size = size;
+  return true;
+}
+
+static void memo_write(Cache *c, const NvrtcId *id) {
+  char name[40], text[1200];
+  struct stat st;
+  const char *path = dl_nvrtc_path();
+  if (!c->on || path[0] != '/' || stat(path, &st) != 0) return;
+  memo_name(name);
+  int n = snprintf(text, sizeof text, "%d.%d %lld %lld.%lld %s\n", id->major,
+                   id->minor, (long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec,
+                   (long long)st.st_mtim.tv_nsec, path);
+  if (n > 0 && (size_t)n < sizeof text) cache_write(c, name, text, (size_t)n);
+}
+
+// ---- key ----
+
+// Everything the CUBIN depends on, as text owned by the caller; NULL when
+// memory ran out.
+static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
+  size_t size = strlen(job->source) + strlen(job->arch) + 160;
+  for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
+  char *p = base_realloc(NULL, size);
+  if (!p) return NULL;
+  size_t at = (size_t)snprintf(p, size, "cutelua 1\nnvrtc %d.%d %lld\n%s\n",
+                               id->major, id->minor, id->size, job->arch);
+  for (int i = 0; i < job->noptions; i++)
+    at += (size_t)snprintf(p + at, size - at, "%s\n", job->options[i]);
+  at += (size_t)snprintf(p + at, size - at, "\n%s", job->source);
+  *n = at;
+  return p;
+}
+
+// ---- NVRTC ----
+
+typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
+typedef nvrtcResult TextFn(nvrtcProgram, char *);
+
+// One result of a program; memory into *mem, NULL when there is none.
+static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
+                         size_t *n, void **mem) {
+  char *s = NULL;
+  *n = 0;
+  if (size(p, n) == NVRTC_SUCCESS && *n > 0 &&
+      (s = base_realloc(NULL, *n + 1)) != NULL) {
+    s[*n] = '\0';
+    if (text(p, s) != NVRTC_SUCCESS) s[0] = '\0', *n = 0;
+  }
+  if (!s) *n = 0;
+  *mem = s;
+  return s ? s : "";
+}
+
+// Length of a text that NVRTC counts with its NUL.
+static size_t text_n(const char *s, size_t n) {
+  return n && s[n - 1] == '\0' ? n - 1 : n;
+}
+
+// fewer: 0 for all of our own options, 1 without those of CUDA 12.9, 2 none.
+static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
+                       nvrtcProgram *p) {
+  char arch[80];
+  const char *opt[MAX_OPTIONS + 5];
+  int n = 0;
+  snprintf(arch, sizeof arch, "--gpu-architecture=%s", job->arch);
+  opt[n++] = arch;
+  if (fewer < 2) {
+    opt[n++] = "--ptxas-options=-v";
+    opt[n++] = "-minimal";
+  }
+  // NVRTC's own cache (used where a driver is) gives no log: no registers,
+  // no spills, no warnings.
+  if (fewer < 1) opt[n++] = "--no-cache";
+  for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
+  nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
+                                          NULL);
+  return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
+}
+
+// NVRTC does not know the architecture: which it does.
+static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
+  enum { MOST = 64 };
+  int n = 0, major = 0, minor = 0, list[MOST];
+  char names[512] = "";
+  bool told = api->nvrtcGetNumSupportedArchs && api->nvrtcGetSupportedArchs &&
+              api->nvrtcGetNumSupportedArchs(&n) == NVRTC_SUCCESS &&
+              n <= MOST && api->nvrtcGetSupportedArchs(list) == NVRTC_SUCCESS;
+  api->nvrtcVersion(&major, &minor);
+  size_t at = 0;
+  for (int i = 0; told && i < n && at + 16 < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, " sm_%d", list[i]);
+  return why(w, ERR_ARCH, "NVRTC %d.%d does not know %s%s%s", major, minor,
+             job->arch, told ? "; it knows" : "", names);
+}
+
+static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
+                         Why *w) {
+  nvrtcProgram p = NULL;
+  nvrtcResult r = NVRTC_ERROR_INVALID_OPTION;
+  for (int fewer = 0; r == NVRTC_ERROR_INVALID_OPTION && fewer < 3; fewer++) {
+    if (p) api->nvrtcDestroyProgram(&p);
+    p = NULL;
+    r = run(api, job, fewer, &p);
+  }
+  if (!p) return why(w, ERR_COMPILE, "NVRTC: %s", api->nvrtcGetErrorString(r));
+  out->log = fetch(p, api->nvrtcGetProgramLogSize, api->nvrtcGetProgramLog,
+                   &out->log_n, &out->mem[0]);
+  out->log_n = text_n(out->log, out->log_n);
+  if (r == NVRTC_SUCCESS) {
+    out->cubin = fetch(p, api->nvrtcGetCUBINSize, api->nvrtcGetCUBIN,
+                       &out->cubin_n, &out->mem[1]);
+    out->ptx = fetch(p, api->nvrtcGetPTXSize, api->nvrtcGetPTX, &out->ptx_n,
+                     &out->mem[2]);
+    out->ptx_n = text_n(out->ptx, out->ptx_n);
+  }
+  api->nvrtcDestroyProgram(&p);
+  if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
+      strstr(out->log, "gpu-architecture")) {
+    out->log_n = 0;  // the sentence says it all
+    return unknown_arch(api, job, w);
+  }
+  if (r != NVRTC_SUCCESS)
+    return why(w, ERR_COMPILE, "NVRTC refused the source (%s)",
+               api->nvrtcGetErrorString(r));
+  bool virtual_arch = strncmp(job->arch, "compute_", 8) == 0;
+  if (virtual_arch ? !out->ptx_n : !out->cubin_n)
+    return why(w, ERR_MEMORY, "NVRTC gave no code for %s", job->arch);
+  return true;
+}
+
+// ---- what is waited for ----
+
+typedef struct Wait {
+  const JitJob *job;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t end;
+  bool over, on;
+} Wait;
+
+static void *wait_run(void *p) {
+  Wait *w = p;
+  struct timespec t;
+  int r = 0;
+  clock_gettime(CLOCK_REALTIME, &t);
+  double at = (double)t.tv_nsec * 1e-9 + w->job->patience;
+  t.tv_sec += (time_t)at;
+  t.tv_nsec = (long)((at - (double)(time_t)at) * 1e9);
+  pthread_mutex_lock(&w->lock);
+  while (!w->over && r == 0) r = pthread_cond_timedwait(&w->end, &w->lock, &t);
+  if (!w->over) fputs(w->job->waiting, stderr);
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+static void wait_begin(Wait *w, const JitJob *job) {
+  *w = (Wait){.job = job};
+  if (!job->waiting) return;
+  if (job->patience <= 0) {
+    fputs(job->waiting, stderr);
+    return;
+  }
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->end, NULL);
+  w->on = pthread_create(&w->thread, NULL, wait_run, w) == 0;
+}
+
+static void wait_end(Wait *w) {
+  if (!w->on) return;
+  pthread_mutex_lock(&w->lock);
+  w->over = true;
+  pthread_cond_signal(&w->end);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  pthread_cond_destroy(&w->end);
+  pthread_mutex_destroy(&w->lock);
+}
+
+static bool compile(const JitJob *job, JitOut *out, Why *w) {
+  const NvrtcApi *api = dl_nvrtc(w);
+  if (!api) return false;
+  SigHold hold;
+  Wait wait;
+  signals_hold(&hold);
+  wait_begin(&wait, job);
+  bool ok = compile_held(api, job, out, w);
+  wait_end(&wait);
+  signals_release(&hold);
+  return ok;
+}
+
+// ---- all together ----
+
+static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
+  CachePart parts[CACHE_PARTS];
+  if (!cache_get(c, key, parts, &out->mem[0])) return false;
+  out->log = parts[0].p, out->log_n = parts[0].n;
+  out->cubin = parts[1].p, out->cubin_n = parts[1].n;
+  out->ptx = parts[2].p, out->ptx_n = parts[2].n;
+  out->cached = true;
+  return true;
+}
+
+// Compiles under the key's lock, unless another process just did.
+static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
+                         JitOut *out, Why *w) {
+  int lock = cache_lock(c, key);
+  bool ok = lookup(c, key, out);
+  if (!ok && signals_asked) {  // is raised as soon as Lua runs again
+    why(w, ERR_COMPILE, "interrupted");
+  } else if (!ok && (ok = compile(job, out, w))) {
+    CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
+                                    {out->cubin, out->cubin_n},
+                                    {out->ptx, out->ptx_n}};
+    cache_put(c, key, parts);
+  }
+  cache_unlock(c, key, lock);
+  return ok;
+}
+
+// Looks the job up under `id`, then compiles with the NVRTC that is there,
+// which may turn out to be another one than remembered.
+static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
+                    JitOut *out, Why *w) {
+  NvrtcId real = *id;
+  CacheKey key;
+  size_t n;
+  char *text = key_text(job, id, &n);
+  bool ok = text != NULL;
+  if (!ok) return why(w, ERR_MEMORY, "memory ran out");
+  key = cache_key(text, n);
+  if (!lookup(c, &key, out)) {
+    if (!sure) ok = nvrtc_id(&real, w);
+    bool same = real.major == id->major && real.minor == id->minor &&
+                real.size == id->size;
+    if (ok && !same) {
+      memo_write(c, &real);
+      *id = real;
+      base_free(text);
+      return with_id(c, id, true, job, out, w);
+    }
+    ok = ok && compile_once(c, &key, job, out, w);
+  }
+  base_free(text);
+  return ok;
+}
+
+static bool with_cache(Cache *c, const JitJob *job, JitOut *out, Why *w) {
+  NvrtcId id;
+  bool sure = !memo_read(c, &id);
+  if (sure) {
+    if (!nvrtc_id(&id, w)) return false;
+    memo_write(c, &id);
+  }
+  bool ok = with_id(c, &id, sure, job, out, w);
+  out->major = id.major;
+  out->minor = id.minor;
+  memcpy(out->note, c->note, sizeof out->note);
+  return ok;
+}
+
+bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
+  memset(out, 0, sizeof *out);
+  out->log = out->cubin = out->ptx = "";
+  if (job->noptions > MAX_OPTIONS)
+    return why(w, ERR_LIMIT, "more than %d options", MAX_OPTIONS);
+  if (dl_disabled()) return dl_nvrtc(w) != NULL;
+  Cache c;
+  if (job->no_cache) memset(&c, 0, sizeof c);
+  else cache_open(&c);
+  bool ok = with_cache(&c, job, out, w);
+  cache_close(&c);
+  return ok;
+}
+
+void jit_free(JitOut *out) {
+  for (int i = 0; i < 3; i++) base_free(out->mem[i]);
+  memset(out->mem, 0, sizeof out->mem);
+}

@@ -1,0 +1,63 @@
+// What a kernel's options make of float arithmetic while it is traced, so that
+// both back ends compute the same: fmad contracts a product and a sum into
+// one FMA, fastmath takes the hardware's approximations.
+#include "ir/fold.h"
+
+static bool contracts(DType t) {
+  return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
+}
+
+// x * y + c of a sum one of whose operands is a product, the left one first;
+// of a difference, the product's or c's sign is turned. 0: no product.
+static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
+  bool left = ir_get(fn, a)->op == OP_MUL;
+  Ref p = left ? a : b, c = left ? b : a;
+  const Ins *i = ir_get(fn, p);
+  if (i->op != OP_MUL || !contracts((DType)i->type)) return 0;
+  Ref x = i->a[0], y = i->a[1];
+  if (op == OP_SUB && left) c = ir_op1(cx, fn, OP_NEG, c);
+  if (op == OP_SUB && !left) x = ir_op1(cx, fn, OP_NEG, x);
+  return ir_op3(cx, fn, OP_FMA, x, y, c);
+}
+
+Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
+  if (fn->fmad && (op == OP_ADD || op == OP_SUB))
+    return contract(cx, fn, op, a, b);
+  if (fn->fastmath && op == OP_DIV && ir_type(fn, a) == DT_F32)
+    return ir_math(cx, fn, MF_DIVAPPROX, a, b);
+  return 0;
+}
+
+static Ref scaled(Ctx *cx, Fn *fn, Ref a, double by) {
+  return ir_op2(cx, fn, OP_MUL, a, ir_float(cx, fn, DT_F32, by));
+}
+
+Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
+  if (!fn->fastmath || ir_type(fn, a) != DT_F32) return 0;
+  switch ((int)f) {
+    case MF_SQRT: return ir_math(cx, fn, MF_SQRTAPPROX, a, 0);
+    case MF_RSQRT: return ir_math(cx, fn, MF_RSQRTAPPROX, a, 0);
+    case MF_RCP: return ir_math(cx, fn, MF_RCPAPPROX, a, 0);
+    case MF_SIN: return ir_math(cx, fn, MF_SINAPPROX, a, 0);
+    case MF_COS: return ir_math(cx, fn, MF_COSAPPROX, a, 0);
+    case MF_EXP2: return ir_math(cx, fn, MF_EX2APPROX, a, 0);
+    case MF_LOG2: return ir_math(cx, fn, MF_LG2APPROX, a, 0);
+    case MF_EXP:  // 2^(x log2 e)
+      a = scaled(cx, fn, a, 1.4426950408889634);
+      return ir_math(cx, fn, MF_EX2APPROX, a, 0);
+    case MF_LOG:  // log2 x ln 2
+      return scaled(cx, fn, ir_math(cx, fn, MF_LG2APPROX, a, 0),
+                    0.69314718055994531);
+    case MF_LOG10:
+      return scaled(cx, fn, ir_math(cx, fn, MF_LG2APPROX, a, 0),
+                    0.30102999566398120);
+    case MF_TAN:
+      b = ir_math(cx, fn, MF_COSAPPROX, a, 0);
+      return ir_math(cx, fn, MF_DIVAPPROX,
+                     ir_math(cx, fn, MF_SINAPPROX, a, 0), b);
+    case MF_POW:  // 2^(y log2 x)
+      a = ir_op2(cx, fn, OP_MUL, ir_math(cx, fn, MF_LG2APPROX, a, 0), b);
+      return ir_math(cx, fn, MF_EX2APPROX, a, 0);
+    default: return 0;
+  }
+}

@@ -1,0 +1,652 @@
+// Folding: constants, identities, and facts (range and divisibility of
+// integers), so that index arithmetic comes out as one would write it.
+#include "ir/fold.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- facts ----
+
+static int64_t type_lo(DType t) {
+  switch ((int)t) {
+    case DT_I4: return -8;
+    case DT_B1: case DT_U4: return 0;
+    case DT_I8: return INT8_MIN;
+    case DT_I16: return INT16_MIN;
+    case DT_I32: return INT32_MIN;
+    case DT_U8: case DT_U16: case DT_U32: case DT_BOOL: return 0;
+    default: return INT64_MIN;  // u64 is treated as unknown
+  }
+}
+
+static int64_t type_hi(DType t) {
+  switch ((int)t) {
+    case DT_BOOL: case DT_B1: return 1;
+    case DT_I4: return 7;
+    case DT_U4: return 15;
+    case DT_I8: return INT8_MAX;
+    case DT_U8: return UINT8_MAX;
+    case DT_I16: return INT16_MAX;
+    case DT_U16: return UINT16_MAX;
+    case DT_I32: return INT32_MAX;
+    case DT_U32: return UINT32_MAX;
+    default: return INT64_MAX;
+  }
+}
+
+Fact fold_full(DType t) { return (Fact){type_lo(t), type_hi(t), 1}; }
+
+static int64_t gcd64(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    uint64_t r = x % y;
+    x = y;
+    y = r;
+  }
+  return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+static Fact fact_const(int64_t v) {
+  return (Fact){v, v, v == INT64_MIN ? 1 : v < 0 ? -v : v};
+}
+
+Fact fact_join(Fact a, Fact b) {
+  return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
+                gcd64(a.div, b.div)};
+}
+
+bool fact_within(Fact a, Fact b) {
+  bool div = b.div == 0 ? a.div == 0 : a.div % b.div == 0;
+  return a.lo >= b.lo && a.hi <= b.hi && div;
+}
+
+void ir_assume(Fn *fn, Ref r, Fact f) {
+  Fact *g = &fn->fact.p[r];
+  if (f.lo > g->lo) g->lo = f.lo;
+  if (f.hi < g->hi) g->hi = f.hi;
+  if (f.div == 0 || (g->div && f.div % g->div == 0)) g->div = f.div;
+}
+
+// Clips to the type. Signed overflow is undefined, as in C: facts assume that
+// it does not happen. Unsigned results wrap, and say nothing beyond powers of
+// two then.
+static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
+  bool out = lo < type_lo(t) || hi > type_hi(t);
+  if (out && dtype_class(t) != 'I') {
+    int64_t p = div & -div;
+    return (Fact){type_lo(t), type_hi(t), p > 0 ? p : 1};
+  }
+  if (lo < type_lo(t)) lo = type_lo(t);
+  if (hi > type_hi(t)) hi = type_hi(t);
+  if (lo > hi) lo = type_lo(t), hi = type_hi(t);
+  return (Fact){(int64_t)lo, (int64_t)hi, div};
+}
+
+static Fact fact_mul(DType t, Fact a, Fact b) {
+  __int128 v[4] = {(__int128)a.lo * b.lo, (__int128)a.lo * b.hi,
+                   (__int128)a.hi * b.lo, (__int128)a.hi * b.hi};
+  __int128 lo = v[0], hi = v[0];
+  for (int i = 1; i < 4; i++) {
+    if (v[i] < lo) lo = v[i];
+    if (v[i] > hi) hi = v[i];
+  }
+  __int128 d = (__int128)a.div * b.div;
+  return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+
+static int64_t floor_mod(int64_t a, int64_t b) {
+  int64_t r = a % b;
+  return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static Fact fact_div(DType t, Fact a, Fact b) {
+  if (b.lo != b.hi || b.lo <= 0) {
+    if (a.lo >= 0 && b.lo > 0) return (Fact){0, a.hi / b.lo, 1};
+    return fold_full(t);
+  }
+  int64_t c = b.lo;
+  return (Fact){floor_div(a.lo, c), floor_div(a.hi, c),
+                a.div % c == 0 ? a.div / c : 1};
+}
+
+static Fact fact_mod(DType t, Fact a, Fact b) {
+  if (b.lo <= 0) return fold_full(t);
+  Fact f = {0, b.hi - 1, gcd64(a.div, b.div)};
+  if (a.lo >= 0 && a.hi < f.hi) f.hi = a.hi;
+  if (f.hi < f.lo) f.hi = f.lo;
+  return f;
+}
+
+// All bits that a value in [0, hi] can have.
+static int64_t mask_of(int64_t hi) {
+  uint64_t m = (uint64_t)hi;
+  for (int s = 1; s < 64; s *= 2) m |= m >> s;
+  return (int64_t)m;
+}
+
+static int64_t low_bits(int64_t div) {  // largest power of two in div
+  return div == 0 ? (int64_t)1 << 62 : div & -div;
+}
+
+static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
+  int64_t za = low_bits(a.div), zb = low_bits(b.div);
+  if (op == OP_AND) {
+    int64_t z = za > zb ? za : zb;
+    if (a.lo >= 0 && b.lo >= 0)
+      return (Fact){0, a.hi < b.hi ? a.hi : b.hi, z};
+    if (b.lo >= 0) return (Fact){0, b.hi, z};
+    if (a.lo >= 0) return (Fact){0, a.hi, z};
+    return (Fact){type_lo(t), type_hi(t), z};
+  }
+  int64_t z = za < zb ? za : zb;
+  if (a.lo >= 0 && b.lo >= 0)
+    return (Fact){0, mask_of(a.hi) | mask_of(b.hi), z};
+  return (Fact){type_lo(t), type_hi(t), z};
+}
+
+static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
+  if (b.lo != b.hi || b.lo < 0 || b.lo > 62) return fold_full(t);
+  if (op == OP_SHL)
+    return fact_mul(t, a, fact_const((int64_t)1 << b.lo));
+  int64_t c = (int64_t)1 << b.lo;
+  return (Fact){a.lo >> b.lo, a.hi >> b.lo,
+                a.div % c == 0 ? a.div / c : 1};
+}
+
+static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
+  switch ((int)op) {
+    case OP_ADD:
+      return clip(t, (__int128)a.lo + b.lo, (__int128)a.hi + b.hi,
+                  gcd64(a.div, b.div));
+    case OP_SUB:
+      return clip(t, (__int128)a.lo - b.hi, (__int128)a.hi - b.lo,
+                  gcd64(a.div, b.div));
+    case OP_MUL: return fact_mul(t, a, b);
+    case OP_DIV: return fact_div(t, a, b);
+    case OP_MOD: return fact_mod(t, a, b);
+    case OP_MIN:
+      return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
+                    gcd64(a.div, b.div)};
+    case OP_MAX:
+      return (Fact){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
+                    gcd64(a.div, b.div)};
+    case OP_AND: case OP_OR: case OP_XOR: return fact_bits(t, op, a, b);
+    case OP_SHL: case OP_SHR: return fact_shift(t, op, a, b);
+    default: return fold_full(t);
+  }
+}
+
+Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step) {
+  Fact l = ir_fact(fn, lo), h = ir_fact(fn, hi), s = ir_fact(fn, step);
+  if (s.lo < 0) return fold_full(ir_type(fn, lo));
+  int64_t top = h.hi > INT64_MIN ? h.hi - 1 : h.hi;
+  return (Fact){l.lo, top < l.lo ? l.lo : top, gcd64(l.div, s.div)};
+}
+
+// ---- constants ----
+
+bool ir_const(const Fn *fn, Ref r, int64_t *v) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op != OP_CONST || dtype_is_float((DType)i->type)) return false;
+  *v = i->imm;
+  return true;
+}
+
+static bool float_const(const Fn *fn, Ref r, double *v) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op != OP_CONST || !dtype_is_float((DType)i->type)) return false;
+  *v = dtype_to_double((DType)i->type, (uint64_t)i->imm);
+  return true;
+}
+
+static int64_t wrap(DType t, int64_t v) {
+  switch ((int)t) {
+    case DT_BOOL: return v != 0;
+    case DT_B1: return v & 1;
+    case DT_U4: return v & 15;
+    case DT_I4: return ((v & 15) ^ 8) - 8;
+    case DT_I8: return (int8_t)v;
+    case DT_U8: return (uint8_t)v;
+    case DT_I16: return (int16_t)v;
+    case DT_U16: return (uint16_t)v;
+    case DT_I32: return (int32_t)v;
+    case DT_U32: return (uint32_t)v;
+    default: return v;
+  }
+}
+
+Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
+  v = wrap(t, v);
+  Ins i = {.op = OP_CONST, .type = (uint8_t)t, .imm = v};
+  return ir_cons(cx, fn, i, fact_const(v));
+}
+
+Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
+  Ins i = {.op = OP_CONST, .type = (uint8_t)t,
+           .imm = (int64_t)dtype_from_double(t, v)};
+  return ir_cons(cx, fn, i, fold_full(t));
+}
+
+Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
+  static const int32_t most[] = {1024, 1024, 64};
+  Ins i = {.op = OP_SREG, .type = DT_I32, .imm = r};
+  Fact f = {0, INT32_MAX, 1};
+  if (r <= SR_TID_Z) f.hi = most[r] - 1;
+  if (r >= SR_NTID_X && r <= SR_NTID_Z) f.hi = most[r - SR_NTID_X];
+  if (r <= SR_TID_Z && fn->block[r]) f.hi = fn->block[r] - 1;
+  if (r >= SR_NTID_X && r <= SR_NCTAID_Z) f.lo = 1;
+  if (r == SR_LANE) f.hi = 31;
+  if (r == SR_WARP) f.hi = 31;
+  if (r >= SR_NTID_X && r <= SR_NTID_Z && fn->block[r - SR_NTID_X])
+    return ir_int(cx, fn, DT_I32, fn->block[r - SR_NTID_X]);
+  return ir_cons(cx, fn, i, f);
+}
+
+// ---- folding two operands ----
+
+static bool fold_int2(Op op, DType t, int64_t x, int64_t y, int64_t *v) {
+  uint64_t a = (uint64_t)x, b = (uint64_t)y;
+  bool u64 = t == DT_U64;
+  switch ((int)op) {
+    case OP_ADD: *v = (int64_t)(a + b); break;
+    case OP_SUB: *v = (int64_t)(a - b); break;
+    case OP_MUL: *v = (int64_t)(a * b); break;
+    case OP_DIV:
+      if (y == 0 || (x == INT64_MIN && y == -1)) return false;
+      *v = u64 ? (int64_t)(a / b) : floor_div(x, y);
+      break;
+    case OP_MOD:
+      if (y == 0 || (x == INT64_MIN && y == -1)) return false;
+      *v = u64 ? (int64_t)(a % b) : floor_mod(x, y);
+      break;
+    case OP_MIN: *v = (u64 ? a < b : x < y) ? x : y; break;
+    case OP_MAX: *v = (u64 ? a > b : x > y) ? x : y; break;
+    case OP_AND: *v = x & y; break;
+    case OP_OR: *v = x | y; break;
+    case OP_XOR: *v = x ^ y; break;
+    case OP_SHL:
+      if (y < 0 || y >= dtype_bits(t)) return false;
+      *v = (int64_t)(a << y);
+      break;
+    case OP_SHR:
+      if (y < 0 || y >= dtype_bits(t)) return false;
+      *v = u64 ? (int64_t)(a >> y) : x >> y;
+      break;
+    case OP_LT: *v = u64 ? a < b : x < y; break;
+    case OP_LE: *v = u64 ? a <= b : x <= y; break;
+    case OP_EQ: *v = x == y; break;
+    case OP_NE: *v = x != y; break;
+    default: return false;
+  }
+  return true;
+}
+
+static bool fold_float2(Op op, DType t, double x, double y, double *v) {
+  switch ((int)op) {
+    case OP_ADD: *v = x + y; break;
+    case OP_SUB: *v = x - y; break;
+    case OP_MUL: *v = x * y; break;
+    case OP_DIV: *v = x / y; break;
+    default: return false;
+  }
+  if (t == DT_F32) {  // one rounding, in f32
+    float a = (float)x, b = (float)y;
+    *v = (double)(op == OP_ADD   ? a + b
+                  : op == OP_SUB ? a - b
+                  : op == OP_MUL ? a * b
+                                 : a / b);
+  }
+  return t == DT_F32 || t == DT_F64;
+}
+
+// Comparisons decided by ranges.
+static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
+  if (op == OP_LT && a.hi < b.lo) return *v = true, true;
+  if (op == OP_LT && a.lo >= b.hi) return *v = false, true;
+  if (op == OP_LE && a.hi <= b.lo) return *v = true, true;
+  if (op == OP_LE && a.lo > b.hi) return *v = false, true;
+  bool apart = a.hi < b.lo || b.hi < a.lo;
+  if ((op == OP_EQ || op == OP_NE) && apart) return *v = op == OP_NE, true;
+  return false;
+}
+
+static bool commutes(Op op) {
+  return op == OP_ADD || op == OP_MUL || op == OP_AND || op == OP_OR ||
+         op == OP_XOR || op == OP_MIN || op == OP_MAX || op == OP_EQ ||
+         op == OP_NE;
+}
+
+static bool is_compare(Op op) { return op >= OP_LT && op <= OP_NE; }
+
+// True when the sum or product r cannot wrap.
+static bool exact(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  if (dtype_class((DType)i->type) == 'I') return true;
+  Fact a = ir_fact(fn, i->a[0]), b = ir_fact(fn, i->a[1]);
+  __int128 lo, hi;
+  if (i->op == OP_ADD) {
+    lo = (__int128)a.lo + b.lo;
+    hi = (__int128)a.hi + b.hi;
+  } else if (i->op == OP_MUL && b.lo == b.hi) {
+    lo = (__int128)(b.lo < 0 ? a.hi : a.lo) * b.lo;
+    hi = (__int128)(b.lo < 0 ? a.lo : a.hi) * b.lo;
+  } else {
+    return false;
+  }
+  return lo >= type_lo((DType)i->type) && hi <= type_hi((DType)i->type);
+}
+
+static bool divides(int64_t c, int64_t div) { return div % c == 0; }
+
+// x / c and x % c for a constant c > 0, looking into sums and products.
+// Returns 0 when nothing better is known.
+static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
+  DType t = ir_type(fn, x);
+  Fact f = ir_fact(fn, x);
+  Ins i = *ir_get(fn, x);
+  if (c == 1) return op == OP_DIV ? x : ir_int(cx, fn, t, 0);
+  if (f.lo >= 0 && f.hi < c) return op == OP_DIV ? ir_int(cx, fn, t, 0) : x;
+  if (op == OP_MOD && divides(c, f.div)) return ir_int(cx, fn, t, 0);
+  int64_t k;
+  if (i.op == OP_MUL && ir_const(fn, i.a[1], &k) && k > 0 && exact(fn, x)) {
+    if (op == OP_DIV && k % c == 0)
+      return ir_op2(cx, fn, OP_MUL, i.a[0], ir_int(cx, fn, t, k / c));
+    if (c % k == 0) {  // (y*k)/c = y/(c/k);  (y*k)%c = (y%(c/k))*k
+      Ref r = ir_op2(cx, fn, op, i.a[0], ir_int(cx, fn, t, c / k));
+      return op == OP_DIV ? r
+                          : ir_op2(cx, fn, OP_MUL, r, ir_int(cx, fn, t, k));
+    }
+  }
+  if (i.op == OP_ADD && exact(fn, x)) {
+    for (int s = 0; s < 2; s++) {
+      Ref a = i.a[s], b = i.a[1 - s];
+      if (!divides(c, ir_fact(fn, a).div)) continue;
+      if (op == OP_MOD) return ir_op2(cx, fn, OP_MOD, b, ir_int(cx, fn, t, c));
+      Ref ct = ir_int(cx, fn, t, c);
+      return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_DIV, a, ct),
+                    ir_op2(cx, fn, OP_DIV, b, ct));
+    }
+  }
+  if (i.op == OP_DIV && op == OP_DIV && ir_const(fn, i.a[1], &k) && k > 0 &&
+      k <= INT32_MAX && c <= INT32_MAX && (t == DT_I64 || k * c <= INT32_MAX))
+    return ir_op2(cx, fn, OP_DIV, i.a[0], ir_int(cx, fn, t, k * c));
+  if (i.op == OP_MOD && op == OP_MOD && ir_const(fn, i.a[1], &k) && k > 0 &&
+      k % c == 0)
+    return ir_op2(cx, fn, OP_MOD, i.a[0], ir_int(cx, fn, t, c));
+  return 0;
+}
+
+// Identities with a constant on the right; 0 when there is none.
+static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
+  DType t = ir_type(fn, a);
+  Ins i = *ir_get(fn, a);
+  int64_t k;
+  switch ((int)op) {
+    case OP_ADD:
+      if (y == 0) return a;
+      if (i.op == OP_ADD && ir_const(fn, i.a[1], &k))
+        return ir_op2(cx, fn, OP_ADD, i.a[0],
+                      ir_int(cx, fn, t, (int64_t)((uint64_t)k + (uint64_t)y)));
+      return 0;
+    case OP_SUB:
+      return ir_op2(cx, fn, OP_ADD, a,
+                    ir_int(cx, fn, t, (int64_t)(0 - (uint64_t)y)));
+    case OP_MUL:
+      if (y == 0) return ir_int(cx, fn, t, 0);
+      if (y == 1) return a;
+      if (i.op == OP_MUL && ir_const(fn, i.a[1], &k))
+        return ir_op2(cx, fn, OP_MUL, i.a[0],
+                      ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y)));
+      if (i.op == OP_ADD && ir_const(fn, i.a[1], &k))
+        return ir_op2(
+          cx, fn, OP_ADD, ir_op2(cx, fn, OP_MUL, i.a[0], ir_int(cx, fn, t, y)),
+          ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y)));
+      return 0;
+    case OP_DIV: case OP_MOD:
+      return y > 0 && t != DT_U64 ? fold_divmod(cx, fn, op, a, y) : 0;
+    case OP_AND: {
+      Fact f = ir_fact(fn, a);
+      if (y == 0) return ir_int(cx, fn, t, 0);
+      if (f.lo >= 0 && y > 0 && (mask_of(f.hi) & ~y) == 0) return a;
+      return 0;
+    }
+    case OP_OR: case OP_XOR: return y == 0 ? a : 0;
+    case OP_SHL: case OP_SHR: return y == 0 ? a : 0;
+    default: return 0;
+  }
+}
+
+// Sums are kept as (everything else) + constant.
+static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
+  Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
+  int64_t k;
+  if (x.op == OP_ADD && ir_const(fn, x.a[1], &k))
+    return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_ADD, x.a[0], b), x.a[1]);
+  if (y.op == OP_ADD && ir_const(fn, y.a[1], &k))
+    return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_ADD, a, y.a[0]), y.a[1]);
+  return 0;
+}
+
+static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
+  DType t = ir_type(fn, a);
+  int64_t x = 0, y = 0, v;
+  bool ca = ir_const(fn, a, &x), cb = ir_const(fn, b, &y), c;
+  if (ca && cb && fold_int2(op, t, x, y, &v))
+    return ir_int(cx, fn, is_compare(op) ? DT_BOOL : t, v);
+  if (t != DT_U64 && fold_compare(op, ir_fact(fn, a), ir_fact(fn, b), &c))
+    return ir_int(cx, fn, DT_BOOL, c);
+  if (a == b) {
+    if (op == OP_SUB || op == OP_XOR) return ir_int(cx, fn, t, 0);
+    if (op == OP_AND || op == OP_OR || op == OP_MIN || op == OP_MAX) return a;
+    if (op == OP_EQ || op == OP_LE) return ir_int(cx, fn, DT_BOOL, 1);
+    if (op == OP_NE || op == OP_LT) return ir_int(cx, fn, DT_BOOL, 0);
+  }
+  if (t == DT_BOOL && cb && op == OP_AND) return y ? a : b;
+  if (t == DT_BOOL && cb && op == OP_OR) return y ? b : a;
+  if (cb) {
+    Ref r = fold_right(cx, fn, op, a, y);
+    if (r) return r;
+  } else if (op == OP_ADD) {
+    return fold_sum(cx, fn, a, b);
+  }
+  return 0;
+}
+
+static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
+  DType t = ir_type(fn, a), u = ir_type(fn, b);
+  if (t != u)
+    ctx_fail(cx, ERR_TYPE, "%s of %s and %s: convert one with :to(dtype)",
+             op_name(op), dtype_name(t), dtype_name(u));
+}
+
+// The type that arithmetic on t is done in: below a byte there is none.
+static DType worker(DType t) {
+  return t == DT_UE8M0 ? DT_F32
+         : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
+}
+
+Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
+  ir_use(cx, fn, a);
+  ir_use(cx, fn, b);
+  bool shift = op == OP_SHL || op == OP_SHR;
+  int64_t by;
+  if (shift && ir_const(fn, b, &by) &&
+      (by < 0 || by >= dtype_bits(ir_type(fn, a))))
+    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: by 0 to %d",
+             (long long)by, dtype_name(ir_type(fn, a)),
+             dtype_bits(ir_type(fn, a)) - 1);
+  if (shift && dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
+  if (!shift) want_same(cx, fn, op, a, b);
+  else if (dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
+  DType t = ir_type(fn, a), in = worker(t);
+  if (in != t) {
+    Ref x = ir_cvt(cx, fn, in, a), y = shift ? b : ir_cvt(cx, fn, in, b);
+    Ref r = ir_op2(cx, fn, op, x, y);
+    return is_compare(op) ? r : ir_cvt(cx, fn, t, r);
+  }
+  bool ints = !dtype_is_float(t);
+  int64_t v;
+  if (commutes(op) && (ints ? ir_const(fn, a, &v) && !ir_const(fn, b, &v)
+                            : false)) {
+    Ref s = a;
+    a = b;
+    b = s;
+  }
+  if (ints) {
+    Ref r = fold_ints(cx, fn, op, a, b);
+    if (r) return r;
+  } else {
+    double x, y, z;
+    if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
+        fold_float2(op, t, x, y, &z))
+      return ir_float(cx, fn, t, z);
+    Ref r = irfast_op2(cx, fn, op, a, b);
+    if (r) return r;
+  }
+  DType rt = is_compare(op) ? DT_BOOL : t;
+  Ins i = {.op = (uint8_t)op, .type = (uint8_t)rt, .a = {a, b, 0}};
+  Fact f = ints && !is_compare(op)
+             ? fact_op2(t, op, ir_fact(fn, a), ir_fact(fn, b))
+             : fold_full(rt);
+  return ir_cons(cx, fn, i, f);
+}
+
+// ---- one and three operands ----
+
+Ref ir_op1(Ctx *cx, Fn *fn, Op op, Ref a) {
+  ir_use(cx, fn, a);
+  DType t = ir_type(fn, a), in = worker(t);
+  if (in != t)
+    return ir_cvt(cx, fn, t, ir_op1(cx, fn, op, ir_cvt(cx, fn, in, a)));
+  Fact f = ir_fact(fn, a), g = fold_full(t);
+  int64_t x;
+  double d;
+  const Ins *i = ir_get(fn, a);
+  if (op == OP_NOT && i->op == OP_NOT) return i->a[0];
+  if (op == OP_NEG && i->op == OP_NEG) return i->a[0];
+  if (ir_const(fn, a, &x)) {
+    if (op == OP_NEG) return ir_int(cx, fn, t, (int64_t)(0 - (uint64_t)x));
+    if (op == OP_NOT) return ir_int(cx, fn, t, t == DT_BOOL ? !x : ~x);
+    if (op == OP_ABS && x != INT64_MIN)
+      return ir_int(cx, fn, t, x < 0 ? -x : x);
+  }
+  if (float_const(fn, a, &d)) {
+    if (op == OP_NEG) return ir_float(cx, fn, t, -d);
+    if (op == OP_ABS) return ir_float(cx, fn, t, fabs(d));
+  }
+  if (op == OP_NEG && dtype_is_int(t))
+    g = clip(t, -(__int128)f.hi, -(__int128)f.lo, f.div);
+  if (op == OP_ABS && dtype_is_int(t)) {
+    if (f.lo >= 0) return a;
+    if (f.lo > type_lo(t))
+      g = (Fact){0, f.hi > -f.lo ? f.hi : -f.lo, f.div};
+  }
+  Ins ins = {.op = (uint8_t)op, .type = (uint8_t)t, .a = {a, 0, 0}};
+  return ir_cons(cx, fn, ins, g);
+}
+
+Ref ir_op3(Ctx *cx, Fn *fn, Op op, Ref a, Ref b, Ref c) {
+  ir_use(cx, fn, a);
+  ir_use(cx, fn, b);
+  ir_use(cx, fn, c);
+  want_same(cx, fn, op, b, c);
+  int64_t v;
+  Fact f = fold_full(ir_type(fn, b));
+  if (op == OP_SEL) {
+    if (ir_type(fn, a) != DT_BOOL)
+      ctx_fail(cx, ERR_TYPE, "where: the condition is %s, not a boolean",
+               dtype_name(ir_type(fn, a)));
+    if (ir_const(fn, a, &v)) return v ? b : c;
+    if (b == c) return b;
+    if (!dtype_is_float(ir_type(fn, b)))
+      f = fact_join(ir_fact(fn, b), ir_fact(fn, c));
+  } else {
+    want_same(cx, fn, op, a, b);
+  }
+  Ins i = {.op = (uint8_t)op, .type = ir_get(fn, b)->type, .a = {a, b, c}};
+  return ir_cons(cx, fn, i, f);
+}
+
+Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
+  ir_use(cx, fn, a);
+  ir_use(cx, fn, b);
+  DType t = ir_type(fn, a);
+  if (!dtype_is_float(t))
+    ctx_fail(cx, ERR_TYPE, "%s of %s: a float is needed", math_name(f),
+             dtype_name(t));
+  if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
+  double d;  // a power that one product is: rounded once, and far cheaper
+  if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
+    return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
+  Ref r = irfast_math(cx, fn, f, a, b);
+  if (r) return r;
+  Ins i = {.op = OP_MATH, .type = (uint8_t)t, .a = {a, b, 0}, .imm = f};
+  return ir_cons(cx, fn, i, fold_full(t));
+}
+
+static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
+  int64_t x;
+  double d;
+  if (ir_const(fn, a, &x)) {
+    if (t == DT_BOOL) return ir_int(cx, fn, t, x != 0);
+    if (!dtype_is_float(t)) return ir_int(cx, fn, t, x);
+    double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
+    if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
+      return ir_float(cx, fn, t, y);
+    return 0;  // double rounding: leave it to the target
+  }
+  if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
+    return ir_float(cx, fn, t, d);
+  return 0;
+}
+
+Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
+  ir_use(cx, fn, a);
+  DType s = ir_type(fn, a);
+  if (s == t) return a;
+  Ref r = cvt_const(cx, fn, t, a);
+  if (r) return r;
+  Fact f = fold_full(t);
+  if (!dtype_is_float(s) && !dtype_is_float(t)) {
+    Fact g = ir_fact(fn, a);
+    if (g.lo >= f.lo && g.hi <= f.hi) f = g;
+    else if (g.div & -g.div) f.div = g.div & -g.div;  // what wrapping keeps
+    if (t == DT_BOOL) f = fold_full(t);
+  }
+  Ins i = {.op = OP_CVT, .type = (uint8_t)t, .a = {a, 0, 0}};
+  return ir_cons(cx, fn, i, f);
+}
+
+Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
+  ir_use(cx, fn, a);
+  DType s = ir_type(fn, a);
+  if (s == t) return a;
+  bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
+              (t == DT_U8 && dtype_bits(s) < 8);  // in its low bits
+  if (dtype_bits(s) != dtype_bits(t) && !byte)
+    ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
+             dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));
+  Ins i = {.op = OP_BITCAST, .type = (uint8_t)t, .a = {a, 0, 0}};
+  return ir_cons(cx, fn, i, fold_full(t));
+}
+
+Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
+  DType ta = ir_type(fn, a), tb = ir_type(fn, b);
+  DType t = ta == DT_I64 || tb == DT_I64 || ta == DT_U64 || tb == DT_U64
+              ? DT_I64 : DT_I32;
+  if (t == DT_I32 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
+    // No offset into tensors of below 2^31 elements needs more; what is known
+    // of an index counts only where one has more.
+    Fact x = ir_fact(fn, a), y = ir_fact(fn, b);
+    __int128 top = op == OP_MUL ? (__int128)x.hi * y.hi
+                                : (__int128)x.hi + y.hi;
+    if (fn->wide && top > INT32_MAX) t = DT_I64;
+  }
+  return ir_op2(cx, fn, op, ir_cvt(cx, fn, t, a), ir_cvt(cx, fn, t, b));
+}

@@ -1,0 +1,325 @@
+// The table of intrinsics: types, constants, facts.
+#include "ir/intrin.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <string.h>
+
+#include "ir/fold.h"
+
+static const Intrin rows[IN_COUNT] = {
+#define P INTRIN_P
+#define L INTRIN_L
+#define A INTRIN_A
+#define M INTRIN_M
+#define IN(id, name, sig, class, sm, text) {name, sig, text, class, sm},
+  INTRINS(IN)
+#undef IN
+#undef M
+#undef A
+#undef L
+#undef P
+};
+
+const Intrin *intrin_row(IntrinId id) { return &rows[id]; }
+
+// ---- types ----
+
+static DType type_of(char c) {
+  switch (c) {
+    case 'p': return DT_BOOL;
+    case 's': return DT_I16;
+    case 'w': return DT_U16;
+    case 'i': return DT_I32;
+    case 'u': return DT_U32;
+    case 'I': return DT_I64;
+    case 'U': return DT_U64;
+    default: return DT_F32;
+  }
+}
+
+int intrin_arity(IntrinId id) { return (int)strlen(rows[id].sig) - 2; }
+
+DType intrin_operand(IntrinId id, int k) {
+  return type_of(rows[id].sig[2 + k]);
+}
+
+DType intrin_result(IntrinId id) {
+  const char *s = rows[id].sig;
+  return type_of(s[0] == '=' ? s[2] : s[0]);
+}
+
+static bool same_register(DType a, DType b) {
+  return a == b || (dtype_is_int(a) && dtype_is_int(b) &&
+                    dtype_bits(a) == dtype_bits(b));
+}
+
+bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
+  if (intrin_arity(id) != n) return false;
+  for (int k = 0; k < n; k++) {
+    DType want = intrin_operand(id, k);
+    if (t[k] == DT_NONE || t[k] == want) continue;
+    // what counts is the value; positions, masks and lanes convert
+    if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
+    if (exact || !same_register(t[k], want)) return false;
+  }
+  return true;
+}
+
+// ---- arithmetic of one lane ----
+
+static uint64_t field(uint64_t a, uint64_t pos, uint64_t len, int bits,
+                      bool sign) {
+  uint64_t p = pos & 255, n = len & 255, msb = (uint64_t)bits - 1, d = 0;
+  uint64_t at = p + n - 1 < msb ? p + n - 1 : msb;
+  uint64_t top = sign && n ? a >> at & 1 : 0;
+  for (uint64_t i = 0; i <= msb; i++)
+    d |= (i < n && p + i <= msb ? a >> (p + i) & 1 : top) << i;
+  return d;
+}
+
+static uint64_t insert(uint64_t f, uint64_t base, uint64_t at, int bits) {
+  uint64_t p = at & 255, n = at >> 8 & 255;
+  for (uint64_t i = 0; i < n && p + i < (uint64_t)bits; i++)
+    base = (base & ~((uint64_t)1 << (p + i))) | (f >> i & 1) << (p + i);
+  return base;
+}
+
+static uint64_t reverse(uint64_t a, int bits) {
+  uint64_t r = 0;
+  for (int k = 0; k < bits; k++) r |= (a >> k & 1) << (bits - 1 - k);
+  return r;
+}
+
+// Place of the highest bit, or -1 as a 32-bit word.
+static uint64_t highest(uint64_t a) {
+  return a ? (uint64_t)(63 - __builtin_clzll(a)) : 0xffffffffu;
+}
+
+static uint64_t permute(uint64_t a, uint64_t b, uint64_t sel) {
+  uint64_t bytes = (b << 32) | (a & 0xffffffffu), d = 0;
+  for (int k = 0; k < 4; k++) {
+    uint64_t s = sel >> (4 * k) & 15, byte = bytes >> (8 * (s & 7)) & 255;
+    if (s & 8) byte = byte & 128 ? 255 : 0;
+    d |= byte << (8 * k);
+  }
+  return d;
+}
+
+static uint64_t lut3(uint64_t a, uint64_t b, uint64_t c, int64_t lut) {
+  uint64_t d = 0;
+  for (int k = 0; k < 32; k++) {
+    int at = (int)((a >> k & 1) << 2 | (b >> k & 1) << 1 | (c >> k & 1));
+    d |= (uint64_t)(lut >> at & 1) << k;
+  }
+  return d;
+}
+
+static uint64_t funnel(uint64_t lo, uint64_t hi, uint64_t n, bool left) {
+  uint64_t x = hi << 32 | lo;
+  return left ? (n == 32 ? lo : x << n >> 32) : x >> n;
+}
+
+static uint64_t clamp32(uint64_t n) { return n > 32 ? 32 : n; }
+static int64_t s32(uint64_t a) { return (int32_t)a; }
+static int64_t s24(uint64_t a) { return (int32_t)(a << 8) >> 8; }
+static uint64_t u24(uint64_t a) { return a & 0xffffffu; }
+
+static uint64_t mulhi64(uint64_t a, uint64_t b, bool sign) {
+  if (!sign) return (uint64_t)((unsigned __int128)a * b >> 64);
+  return (uint64_t)((__int128)(int64_t)a * (int64_t)b >> 64);
+}
+
+
+// a and b as magnitudes where `abs`; the sign is then that of a times b.
+static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
+  uint64_t sign = abs ? (a ^ b) & 0x80000000u : 0;
+  if (abs) a &= 0x7fffffffu, b &= 0x7fffffffu;
+  bool na = (a & 0x7fffffffu) > 0x7f800000u;
+  bool nb = (b & 0x7fffffffu) > 0x7f800000u;
+  if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
+  if (na || nb) return (na ? b : a) | sign;
+  // as integers in the order of their values, -0 before +0
+  int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
+  int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
+  return ((x < y) == max ? b : a) | sign;
+}
+
+// Nearest, ties away from zero.
+static uint64_t tf32_away(uint64_t a) {
+  if ((a & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;
+  if ((a & 0x7fffffffu) == 0x7f800000u) return a;
+  return (a + 0x1000u) & 0xffffe000u;
+}
+
+// Rows ADDRZ to RCPRM: six operations toward zero, up, down. The host's own
+// arithmetic does it; volatile, so that it happens between the switches.
+static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
+  static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
+  enum { KINDS = IN_ADDRP - IN_ADDRZ };
+  volatile float x = bits_float((uint32_t)a), y = bits_float((uint32_t)b);
+  volatile float z = bits_float((uint32_t)c), r = 0;
+  int keep = fegetround();
+  fesetround(modes[(id - IN_ADDRZ) / KINDS]);
+  switch ((int)((id - IN_ADDRZ) % KINDS + IN_ADDRZ)) {
+    case IN_ADDRZ: r = x + y; break;
+    case IN_MULRZ: r = x * y; break;
+    case IN_DIVRZ: r = x / y; break;
+    case IN_FMARZ: r = fmaf(x, y, z); break;
+    case IN_SQRTRZ: r = sqrtf(x); break;
+    default: r = 1 / x; break;
+  }
+  fesetround(keep);
+  float f = r;
+  return f != f ? 0x7fffffffu : float_bits(f);
+}
+
+static uint64_t low(IntrinId id, uint64_t u) {
+  int n = dtype_bits(intrin_result(id));
+  return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
+}
+
+static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
+                        uint64_t c) {
+  switch (id) {
+    case IN_POPC: case IN_POPC64: return (uint64_t)__builtin_popcountll(a);
+    case IN_CLZ: return (uint64_t)(a ? __builtin_clzll(a) - 32 : 32);
+    case IN_CLZ64: return (uint64_t)(a ? __builtin_clzll(a) : 64);
+    case IN_BREV: return reverse(a, 32);
+    case IN_BREV64: return reverse(a, 64);
+    case IN_BFIND: case IN_BFIND64: return highest(a);
+    case IN_BFINDS: return highest(a >> 31 ? ~a & 0xffffffffu : a);
+    case IN_BFINDS64: return highest(a >> 63 ? ~a : a);
+    case IN_BFE: return field(a, b, c, 32, false);
+    case IN_BFES: return field(a, b, c, 32, true);
+    case IN_BFE64: return field(a, b, c, 64, false);
+    case IN_BFES64: return field(a, b, c, 64, true);
+    case IN_BFI: return insert(a, b, c, 32);
+    case IN_BFI64: return insert(a, b, c, 64);
+    case IN_PRMT: return permute(a, b, c);
+    case IN_LOP3: return lut3(a, b, c, imm);
+    case IN_SHFL: return funnel(a, b, c & 31, true);
+    case IN_SHFR: return funnel(a, b, c & 31, false);
+    case IN_SHFLC: return funnel(a, b, clamp32(c), true);
+    case IN_SHFRC: return funnel(a, b, clamp32(c), false);
+    case IN_MULHI: return (uint64_t)(s32(a) * s32(b) >> 32);
+    case IN_MULHIU: return a * b >> 32;
+    case IN_MULHI64: return mulhi64(a, b, true);
+    case IN_MULHIU64: return mulhi64(a, b, false);
+    case IN_MULWIDE: return (uint64_t)(s32(a) * s32(b));
+    case IN_MULWIDEU: case IN_MULWIDEU16: return a * b;
+    case IN_MULWIDE16: return (uint64_t)((int64_t)(int16_t)a * (int16_t)b);
+    case IN_MUL24: return (uint64_t)(s24(a) * s24(b));
+    case IN_MUL24U: return u24(a) * u24(b);
+    case IN_MUL24H: return (uint64_t)(s24(a) * s24(b) >> 16);
+    case IN_MUL24HU: return u24(a) * u24(b) >> 16;
+    case IN_MAD24: return (uint64_t)(s24(a) * s24(b)) + c;
+    case IN_MAD24U: return u24(a) * u24(b) + c;
+    case IN_MAD24H: return (uint64_t)(s24(a) * s24(b) >> 16) + c;
+    case IN_MAD24HU: return (u24(a) * u24(b) >> 16) + c;
+    case IN_FMAXN: return pick(a, b, true, true, false);
+    case IN_FMINN: return pick(a, b, false, true, false);
+    case IN_FMAXA: return pick(a, b, true, false, true);
+    case IN_FMINA: return pick(a, b, false, false, true);
+    case IN_FMAXNA: return pick(a, b, true, true, true);
+    case IN_FMINNA: return pick(a, b, false, true, true);
+    case IN_TF32RNA: return tf32_away(a);
+    case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
+    case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
+    case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
+    case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
+      return directed(id, a, b, c);
+    case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
+    case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
+    case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID: case IN_CLOCK:
+    case IN_CLOCK64: case IN_TIMER: case IN_TIMERLO: case IN_ACTIVE:
+    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
+    case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
+    case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
+    case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
+    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
+    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
+    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
+    case IN_SHUFBFLYF: case IN_COUNT:
+      break;  // more than one lane's operands
+  }
+  return 0;
+}
+
+uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]) {
+  return low(id, compute(id, imm, x[0], x[1], x[2]));
+}
+
+// ---- into the IR ----
+
+static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
+  int64_t n;
+  switch ((int)id) {
+    case IN_POPC: case IN_CLZ: return (Fact){0, 32, 1};
+    case IN_POPC64: case IN_CLZ64: return (Fact){0, 64, 1};
+    case IN_BFIND: case IN_BFINDS: return (Fact){-1, 31, 1};
+    case IN_BFIND64: case IN_BFINDS64: return (Fact){-1, 63, 1};
+    case IN_BFE: case IN_BFE64:
+      if (!ir_const(fn, a[2], &n) || (n & 255) > 31) break;
+      return (Fact){0, ((int64_t)1 << (n & 255)) - 1, 1};
+    case IN_NSMID: case IN_NWARPID: case IN_DYNSMEM: case IN_TOTSMEM:
+    case IN_AGGSMEM:
+      return (Fact){0, INT32_MAX, 1};
+    default: break;
+  }
+  return fold_full(intrin_result(id));
+}
+
+// Raw bits of a constant, zero-extended.
+static bool known(const Fn *fn, Ref r, uint64_t *v) {
+  const Ins *i = ir_get(fn, r);
+  int n = dtype_bits((DType)i->type);
+  if (i->op != OP_CONST) return false;
+  *v = n < 64 ? (uint64_t)i->imm & (((uint64_t)1 << n) - 1)
+              : (uint64_t)i->imm;
+  return true;
+}
+
+static bool depends_on_state(IntrinId id) { return intrin_arity(id) == 0; }
+
+Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
+  DType t = intrin_result(id);
+  int n = intrin_arity(id);
+  uint64_t x[3] = {0, 0, 0};
+  bool pure = intrin_pure(id), all = !depends_on_state(id);
+  Ins i = {.op = pure ? OP_INTRIN : OP_ASK, .type = (uint8_t)t,
+           .imm = (int64_t)id | imm << 16};
+  for (int k = 0; k < n; k++) {
+    ir_use(cx, fn, a[k]);
+    i.a[k] = a[k];
+    if (!known(fn, a[k], &x[k])) all = false;
+  }
+  if (!pure) return ir_emit(cx, fn, i);
+  if (all) {
+    uint64_t u = intrin_eval(id, imm, x);
+    if (!dtype_is_float(t)) return ir_int(cx, fn, t, (int64_t)u);
+    Ins k = {.op = OP_CONST, .type = (uint8_t)t, .imm = (int64_t)u};
+    return ir_cons(cx, fn, k, fold_full(t));
+  }
+  return ir_cons(cx, fn, i, fact_of(fn, id, a));
+}
+
+// ---- hints of memory accesses ----
+
+const char *hint_text(int field, unsigned value) {
+  static const char *const cop[8] = {"", ".ca", ".cg", ".cs", ".lu", ".cv",
+                                     ".wb", ".wt"};
+  static const char *const sem[8] = {"", ".relaxed", ".acquire", ".release",
+                                     ".acq_rel"};
+  static const char *const scope[8] = {"", ".cta", ".cluster", ".gpu",
+                                       ".sys"};
+  static const char *const evict[8] = {
+    "", ".L1::evict_normal", ".L1::evict_first", ".L1::evict_last",
+    ".L1::no_allocate", ".L1::evict_unchanged"};
+  switch (field) {
+    case HINT_COP: return cop[value & 7];
+    case HINT_SEM: return sem[value & 7];
+    case HINT_SCOPE: return scope[value & 7];
+    default: return evict[value & 7];
+  }
+}

@@ -1,0 +1,220 @@
+// Intrinsics: what PTX has and C has no operator for. One table of rows for
+// the IR (types, facts, constants), the emitter (text), the verifier and the
+// simulator.
+//
+// IN(ID, "name", "signature", class, sm, "text"): rows of one name differ in
+// their types; the first that fits the operands is taken.
+//
+// signature: result, colon, operands, a letter each: p boolean, s i16, w u16,
+//   i i32, u u32, I i64, U u64, f f32. A result `=` is what operand 0 was
+//   before it was converted to its letter.
+// class: what it depends on, and who must be there:
+//   P  pure: its operands alone
+//   L  pure, but differs between lanes even where its operands do not
+//   A  asks the state of thread, warp or machine, each lane for itself
+//   M  what lanes do together: the last operand is a mask that names them
+// sm: the first architecture that has it.
+// text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
+//   (or a block of them in braces) with %0 for the result and %1 .. for the
+//   operands; or only its mnemonic, when that is all there is to say. $i is
+//   the immediate, the upper bits of Ins.imm.
+#ifndef CUTE_INTRIN_H
+#define CUTE_INTRIN_H
+
+#include "ir/ir.h"
+
+#define INTRINS(IN) \
+  IN(POPC, "popc", "i:u", P, 0, "__popc($0)") \
+  IN(POPC64, "popc", "i:U", P, 0, "__popcll($0)") \
+  IN(CLZ, "clz", "i:u", P, 0, "__clz($0)") \
+  IN(CLZ64, "clz", "i:U", P, 0, "__clzll($0)") \
+  IN(BREV, "brev", "=:u", P, 0, "__brev($0)") \
+  IN(BREV64, "brev", "=:U", P, 0, "__brevll($0)") \
+  IN(BFIND, "bfind", "i:u", P, 0, "bfind.u32") \
+  IN(BFINDS, "bfind", "i:i", P, 0, "bfind.s32") \
+  IN(BFIND64, "bfind", "i:U", P, 0, "bfind.u64") \
+  IN(BFINDS64, "bfind", "i:I", P, 0, "bfind.s64") \
+  IN(BFE, "bfe", "u:uuu", P, 0, "bfe.u32") \
+  IN(BFES, "bfe", "i:iuu", P, 0, "bfe.s32") \
+  IN(BFE64, "bfe", "U:Uuu", P, 0, "bfe.u64") \
+  IN(BFES64, "bfe", "I:Iuu", P, 0, "bfe.s64") \
+  /* field, base, start + 256 * length */ \
+  IN(BFI, "bfi", "=:uuu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
+     "shr.u32 n, %3, 8; bfi.b32 %0, %1, %2, p, n;}") \
+  IN(BFI64, "bfi", "=:UUu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
+     "shr.u32 n, %3, 8; bfi.b64 %0, %1, %2, p, n;}") \
+  IN(PRMT, "prmt", "=:uuu", P, 0, "prmt.b32") \
+  IN(LOP3, "lop3", "=:uuu", P, 0, "lop3.b32 %0, %1, %2, %3, $i;") \
+  IN(SHFL, "shf.l", "=:uuu", P, 0, "shf.l.wrap.b32") \
+  IN(SHFR, "shf.r", "=:uuu", P, 0, "shf.r.wrap.b32") \
+  IN(SHFLC, "shf.clamp_left", "=:uuu", P, 0, "shf.l.clamp.b32") \
+  IN(SHFRC, "shf.clamp_right", "=:uuu", P, 0, "shf.r.clamp.b32") \
+  IN(MULHI, "mul_hi", "i:ii", P, 0, "__mulhi($0, $1)") \
+  IN(MULHIU, "mul_hi", "u:uu", P, 0, "__umulhi($0, $1)") \
+  IN(MULHI64, "mul_hi", "I:II", P, 0, "__mul64hi($0, $1)") \
+  IN(MULHIU64, "mul_hi", "U:UU", P, 0, "__umul64hi($0, $1)") \
+  IN(MULWIDE, "mul_wide", "I:ii", P, 0, "mul.wide.s32") \
+  IN(MULWIDEU, "mul_wide", "U:uu", P, 0, "mul.wide.u32") \
+  IN(MULWIDE16, "mul_wide", "i:ss", P, 0, "mul.wide.s16") \
+  IN(MULWIDEU16, "mul_wide", "u:ww", P, 0, "mul.wide.u16") \
+  IN(MUL24, "mul24", "i:ii", P, 0, "__mul24($0, $1)") \
+  IN(MUL24U, "mul24", "u:uu", P, 0, "__umul24($0, $1)") \
+  IN(MUL24H, "mul24.hi", "i:ii", P, 0, "mul24.hi.s32") \
+  IN(MUL24HU, "mul24.hi", "u:uu", P, 0, "mul24.hi.u32") \
+  IN(MAD24, "mad24", "i:iii", P, 0, "mad24.lo.s32") \
+  IN(MAD24U, "mad24", "u:uuu", P, 0, "mad24.lo.u32") \
+  IN(MAD24H, "mad24.hi", "i:iii", P, 0, "mad24.hi.s32") \
+  IN(MAD24HU, "mad24.hi", "u:uuu", P, 0, "mad24.hi.u32") \
+  IN(FMAXN, "fmax.nan", "f:ff", P, 80, "max.NaN.f32") \
+  IN(FMINN, "fmin.nan", "f:ff", P, 80, "min.NaN.f32") \
+  IN(FMAXA, "fmax.abs", "f:ff", P, 86, "max.xorsign.abs.f32") \
+  IN(FMINA, "fmin.abs", "f:ff", P, 86, "min.xorsign.abs.f32") \
+  IN(FMAXNA, "fmax.nan.abs", "f:ff", P, 86, "max.NaN.xorsign.abs.f32") \
+  IN(FMINNA, "fmin.nan.abs", "f:ff", P, 86, "min.NaN.xorsign.abs.f32") \
+  /* rounded toward zero, up, down */ \
+  IN(ADDRZ, "add.rz", "f:ff", P, 0, "__fadd_rz($0, $1)") \
+  IN(MULRZ, "mul.rz", "f:ff", P, 0, "__fmul_rz($0, $1)") \
+  IN(DIVRZ, "div.rz", "f:ff", P, 0, "__fdiv_rz($0, $1)") \
+  IN(FMARZ, "fma.rz", "f:fff", P, 0, "__fmaf_rz($0, $1, $2)") \
+  IN(SQRTRZ, "sqrt.rz", "f:f", P, 0, "__fsqrt_rz($0)") \
+  IN(RCPRZ, "rcp.rz", "f:f", P, 0, "__frcp_rz($0)") \
+  IN(ADDRP, "add.rp", "f:ff", P, 0, "__fadd_ru($0, $1)") \
+  IN(MULRP, "mul.rp", "f:ff", P, 0, "__fmul_ru($0, $1)") \
+  IN(DIVRP, "div.rp", "f:ff", P, 0, "__fdiv_ru($0, $1)") \
+  IN(FMARP, "fma.rp", "f:fff", P, 0, "__fmaf_ru($0, $1, $2)") \
+  IN(SQRTRP, "sqrt.rp", "f:f", P, 0, "__fsqrt_ru($0)") \
+  IN(RCPRP, "rcp.rp", "f:f", P, 0, "__frcp_ru($0)") \
+  IN(ADDRM, "add.rm", "f:ff", P, 0, "__fadd_rd($0, $1)") \
+  IN(MULRM, "mul.rm", "f:ff", P, 0, "__fmul_rd($0, $1)") \
+  IN(DIVRM, "div.rm", "f:ff", P, 0, "__fdiv_rd($0, $1)") \
+  IN(FMARM, "fma.rm", "f:fff", P, 0, "__fmaf_rd($0, $1, $2)") \
+  IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
+  IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
+  IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
+  IN(LMEQ, "lanemask_eq", "u:", L, 0, "mov.u32 %0, %%lanemask_eq;") \
+  IN(LMLE, "lanemask_le", "u:", L, 0, "mov.u32 %0, %%lanemask_le;") \
+  IN(LMLT, "lanemask_lt", "u:", L, 0, "mov.u32 %0, %%lanemask_lt;") \
+  IN(LMGE, "lanemask_ge", "u:", L, 0, "mov.u32 %0, %%lanemask_ge;") \
+  IN(LMGT, "lanemask_gt", "u:", L, 0, "mov.u32 %0, %%lanemask_gt;") \
+  IN(NSMID, "nsmid", "i:", P, 0, "mov.u32 %0, %%nsmid;") \
+  IN(NWARPID, "nwarpid", "i:", P, 0, "mov.u32 %0, %%nwarpid;") \
+  IN(GRIDID, "gridid", "i:", P, 0, "{.reg .b64 x; mov.u64 x, %%gridid; " \
+     "cvt.u32.u64 %0, x;}") \
+  IN(DYNSMEM, "dynamic_smem_size", "i:", P, 0, \
+     "mov.u32 %0, %%dynamic_smem_size;") \
+  IN(TOTSMEM, "total_smem_size", "i:", P, 0, \
+     "mov.u32 %0, %%total_smem_size;") \
+  IN(AGGSMEM, "aggr_smem_size", "i:", P, 90, \
+     "mov.u32 %0, %%aggr_smem_size;") \
+  IN(WARPID, "physical_warp_id", "i:", A, 0, "mov.u32 %0, %%warpid;") \
+  IN(CLOCK, "clock", "i:", A, 0, "mov.u32 %0, %%clock;") \
+  IN(CLOCK64, "clock64", "I:", A, 0, "mov.u64 %0, %%clock64;") \
+  IN(TIMER, "globaltimer", "I:", A, 0, "mov.u64 %0, %%globaltimer;") \
+  IN(TIMERLO, "globaltimer_lo", "i:", A, 0, "mov.u32 %0, %%globaltimer_lo;") \
+  IN(ACTIVE, "activemask", "u:", A, 0, "__activemask()") \
+  IN(MATCHANY, "match.any", "u:uu", M, 70, "__match_any_sync($1, $0)") \
+  IN(MATCHANY64, "match.any", "u:Uu", M, 70, "__match_any_sync($1, $0)") \
+  IN(MATCHALL, "match.all", "u:uu", M, 70, \
+     "{.reg .pred p; match.all.sync.b32 %0|p, %1, %2;}") \
+  IN(MATCHALL64, "match.all", "u:Uu", M, 70, \
+     "{.reg .pred p; match.all.sync.b64 %0|p, %1, %2;}") \
+  IN(VOTEANY, "vote.any", "p:pu", M, 0, "(__any_sync($1, $0) != 0)") \
+  IN(VOTEALL, "vote.all", "p:pu", M, 0, "(__all_sync($1, $0) != 0)") \
+  IN(VOTEUNI, "vote.uni", "p:pu", M, 0, "{.reg .pred p, q; " \
+     "setp.ne.u32 p, %1, 0; vote.sync.uni.pred q, p, %2; " \
+     "selp.u32 %0, 1, 0, q;}") \
+  IN(VOTEBALLOT, "vote.ballot", "u:pu", M, 0, "__ballot_sync($1, $0)") \
+  IN(REDADD, "redux.add", "=:uu", M, 80, "__reduce_add_sync($1, $0)") \
+  IN(REDMIN, "redux.min", "i:iu", M, 80, "__reduce_min_sync($1, $0)") \
+  IN(REDMINU, "redux.min", "u:uu", M, 80, "__reduce_min_sync($1, $0)") \
+  IN(REDMAX, "redux.max", "i:iu", M, 80, "__reduce_max_sync($1, $0)") \
+  IN(REDMAXU, "redux.max", "u:uu", M, 80, "__reduce_max_sync($1, $0)") \
+  IN(REDAND, "redux.and", "=:uu", M, 80, "__reduce_and_sync($1, $0)") \
+  IN(REDOR, "redux.or", "=:uu", M, 80, "__reduce_or_sync($1, $0)") \
+  IN(REDXOR, "redux.xor", "=:uu", M, 80, "__reduce_xor_sync($1, $0)") \
+  /* value, lane or distance, mask; immediate: segment mask and clamp */ \
+  IN(SHUFIDX, "shfl.idx", "u:uiu", M, 0, \
+     "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFIDXI, "shfl.idx", "i:iiu", M, 0, \
+     "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFIDXF, "shfl.idx", "f:fiu", M, 0, \
+     "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFUP, "shfl.up", "u:uiu", M, 0, \
+     "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFUPI, "shfl.up", "i:iiu", M, 0, \
+     "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFUPF, "shfl.up", "f:fiu", M, 0, \
+     "shfl.sync.up.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFDOWN, "shfl.down", "u:uiu", M, 0, \
+     "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFDOWNI, "shfl.down", "i:iiu", M, 0, \
+     "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFDOWNF, "shfl.down", "f:fiu", M, 0, \
+     "shfl.sync.down.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLY, "shfl.bfly", "u:uiu", M, 0, \
+     "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLYI, "shfl.bfly", "i:iiu", M, 0, \
+     "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;") \
+  IN(SHUFBFLYF, "shfl.bfly", "f:fiu", M, 0, \
+     "shfl.sync.bfly.b32 %0, %1, %2, $i, %3;")
+
+typedef enum IntrinId {
+#define IN(id, name, sig, class, sm, text) IN_##id,
+  INTRINS(IN)
+#undef IN
+  IN_COUNT
+} IntrinId;
+
+typedef enum IntrinClass {
+  INTRIN_P = 1, INTRIN_L, INTRIN_A, INTRIN_M
+} IntrinClass;
+typedef struct Intrin {
+  const char *name, *sig, *text;
+  uint8_t class, sm;
+} Intrin;
+
+const Intrin *intrin_row(IntrinId id);
+int intrin_arity(IntrinId id);
+static inline bool intrin_pure(IntrinId id) {
+  return intrin_row(id)->class <= INTRIN_L;
+}
+DType intrin_operand(IntrinId id, int k);  // type of operand k
+DType intrin_result(IntrinId id);          // `=` is operand 0's
+// Does row `id` take operands of these types, as they are (exact) or in
+// registers of the same width? DT_NONE: a plain number, which takes any.
+bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
+
+static inline IntrinId intrin_id(const Ins *i) {
+  return (IntrinId)(i->imm & 0xffff);
+}
+static inline int64_t intrin_imm(const Ins *i) { return i->imm >> 16; }
+
+// Appends it (folded, when it is pure and its operands are known). Operands
+// have the row's types.
+Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
+
+// A row of class P on raw bits (zero-extended): what one lane computes.
+uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
+
+// Shuffles: four kinds, each of three types.
+typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
+static inline bool intrin_is_shuffle(IntrinId id) {
+  return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;
+}
+static inline ShuffleKind intrin_shuffle(IntrinId id) {
+  return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
+}
+
+// ---- how an access to memory is to be done: Ins.flags of LD, ST, ATOMIC ----
+// Fields of 3 bits: how the caches are used, order among threads, for whom,
+// and what L1 keeps. 0 everywhere: a plain access.
+enum { HINT_COP = 0, HINT_SEM = 3, HINT_SCOPE = 6, HINT_EVICT = 9 };
+enum { SEM_RELAXED = 1, SEM_ACQUIRE, SEM_RELEASE, SEM_ACQ_REL };
+enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
+static inline unsigned hint_get(unsigned flags, int field) {
+  return flags >> field & 7u;
+}
+// PTX spellings ("", ".cg", ...); NULL: no such value.
+const char *hint_text(int field, unsigned value);
+
+#endif

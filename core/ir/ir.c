@@ -1,0 +1,439 @@
+// The IR: appending, interning, hash-consing, regions, rollback, dump.
+// Folding and facts are fold.c's.
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/intrin.h"
+#include "ir/fold.h"
+
+// ---- the ops table ----
+
+static const char *const names[] = {
+#define OP(id, name, n, rule, flags, who, c) name,
+#include "ir/ops.h"
+#undef OP
+};
+
+static const unsigned char arities[] = {
+#define OP(id, name, n, rule, flags, who, c) n,
+#include "ir/ops.h"
+#undef OP
+};
+
+enum { P = OPF_P, E = OPF_E, B = OPF_B, M = OPF_M, X = OPF_X };
+static const unsigned char flagbits[] = {
+#define OP(id, name, n, rule, flags, who, c) flags,
+#include "ir/ops.h"
+#undef OP
+};
+
+static const unsigned char whos[] = {
+#define LANE WHO_LANE
+#define MASK WHO_MASK
+#define WARP WHO_WARP
+#define FULL WHO_FULL
+#define ROW WHO_ROW
+#define TEXT WHO_TEXT
+#define OP(id, name, n, rule, flags, who, c) who,
+#include "ir/ops.h"
+#undef OP
+};
+
+static const char *const ctexts[] = {
+#define OP(id, name, n, rule, flags, who, c) c,
+#include "ir/ops.h"
+#undef OP
+};
+
+const char *op_name(Op op) { return names[op]; }
+int op_arity(Op op) { return arities[op]; }
+unsigned op_flags(Op op) { return flagbits[op]; }
+const char *op_c(Op op) { return ctexts[op]; }
+Who op_who(Op op) { return (Who)whos[op]; }
+
+const char *who_name(Who who) {
+  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
+                                  "text"};
+  return t[who];
+}
+
+const char *ir_space(Space s) {
+  static const char *const spaces[] = {
+    [SP_HOST] = "host", [SP_GMEM] = "gmem", [SP_SMEM] = "smem",
+    [SP_RMEM] = "rmem", [SP_COORD] = "coord"};
+  return spaces[s];
+}
+
+const char *math_name(MathFn f) {
+  static const char *const t[] = {
+#define MF(id, name, n) name,
+    MATHS(MF)
+#undef MF
+  };
+  return t[f];
+}
+
+int math_arity(MathFn f) {
+  static const unsigned char t[] = {
+#define MF(id, name, n) n,
+    MATHS(MF)
+#undef MF
+  };
+  return t[f];
+}
+
+// ---- life ----
+
+Fn *ir_new(Ctx *cx, const char *name) {
+  Fn *fn = ctx_realloc(cx, NULL, sizeof *fn);
+  memset(fn, 0, sizeof *fn);
+  return ir_init(cx, fn, name);
+}
+
+Fn *ir_init(Ctx *cx, Fn *fn, const char *name) {
+  vec_push(cx, fn->text, 0);
+  buf_add(cx, &fn->chars, "", 1);
+  Src none = {0, 0};
+  vec_push(cx, fn->src, none);
+  vec_push(cx, fn->open, 0);
+  Ins nop = {0};
+  ir_append(cx, fn, nop, (Fact){INT64_MIN, INT64_MAX, 1});
+  fn->name = ir_text(cx, fn, name, strlen(name));
+  return fn;
+}
+
+void ir_clear(Fn *fn) {
+  vec_free(fn->ins);
+  vec_free(fn->fact);
+  vec_free(fn->ext);
+  vec_free(fn->src);
+  vec_free(fn->text);
+  buf_free(&fn->chars);
+  vec_free(fn->mem);
+  vec_free(fn->arg);
+  vec_free(fn->region);
+  vec_free(fn->scope);
+  vec_free(fn->open);
+  vec_free(fn->hits);
+  base_free(fn->cons);
+  memset(fn, 0, sizeof *fn);
+}
+
+void ir_free(Fn *fn) {
+  if (!fn) return;
+  ir_clear(fn);
+  base_free(fn);
+}
+
+// ---- text and positions ----
+
+const char *ir_str(const Fn *fn, uint32_t text) {
+  return fn->chars.p + fn->text.p[text];
+}
+
+uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n) {
+  for (size_t i = 0; i < fn->text.n; i++) {
+    const char *t = fn->chars.p + fn->text.p[i];
+    if (strncmp(t, s, n) == 0 && t[n] == '\0') return (uint32_t)i;
+  }
+  uint32_t at = (uint32_t)fn->chars.n;
+  buf_add(cx, &fn->chars, s, n);
+  buf_add(cx, &fn->chars, "", 1);
+  vec_push(cx, fn->text, at);
+  return (uint32_t)fn->text.n - 1;
+}
+
+void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line) {
+  const Src *cur = &fn->src.p[fn->at];
+  if (cur->line == line && strcmp(ir_str(fn, cur->file), file) == 0) return;
+  uint32_t f = ir_text(cx, fn, file, strlen(file));
+  for (size_t i = fn->src.n; i-- > 0;)
+    if (fn->src.p[i].line == line && fn->src.p[i].file == f) {
+      fn->at = (uint32_t)i;
+      return;
+    }
+  Src s = {f, line};
+  vec_push(cx, fn->src, s);
+  fn->at = (uint32_t)fn->src.n - 1;
+}
+
+void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name) {
+  Ins *i = &fn->ins.p[r];
+  if (i->name || i->op == OP_CONST || i->op == OP_NOP) return;
+  i->name = ir_text(cx, fn, name, strlen(name));
+  if (ir_is_mem(fn, r) && !fn->mem.p[i->imm].name)
+    fn->mem.p[i->imm].name = i->name;
+}
+
+// ---- appending ----
+
+Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
+  ins.src = ins.src ? ins.src : fn->at;
+  ins.birth = ++fn->births;
+  if (fn->ins.n >= UINT32_MAX / 2)
+    ctx_fail(cx, ERR_LIMIT, "a kernel of over 2^31 instructions");
+  vec_reserve(cx, fn->fact, fn->ins.n + 1);
+  vec_reserve(cx, fn->scope, fn->ins.n + 1);
+  vec_push(cx, fn->ins, ins);
+  fn->fact.p[fn->fact.n++] = fact;
+  fn->scope.p[fn->scope.n++] = fn->open.p[fn->open.n - 1];
+  return (Ref)fn->ins.n - 1;
+}
+
+bool ir_visible(const Fn *fn, Ref r) {
+  if (r >= fn->ins.n) return false;
+  uint32_t s = fn->scope.p[r];
+  for (size_t i = fn->open.n; i-- > 0;)
+    if (fn->open.p[i] == s) return true;
+  return false;
+}
+
+void ir_use(Ctx *cx, const Fn *fn, Ref r) {
+  if (r == 0 || ir_visible(fn, r)) return;
+  if (r >= fn->ins.n)
+    ctx_fail(cx, ERR_REGION,
+             "a value was used after the loop pass that computed it was "
+             "traced anew\n  keep it in a local of the loop, not in a table "
+             "or a global");
+  const Ins *i = ir_get(fn, r);
+  const Src *s = &fn->src.p[i->src];
+  const char *name = i->name ? ir_str(fn, i->name) : op_name((Op)i->op);
+  ctx_fail(cx, ERR_REGION,
+           "value '%s' of line %u was computed inside a loop or branch that "
+           "has ended\n  carry it out in a local declared before the loop, "
+           "or in cute.var(...)", name, s->line);
+}
+
+// ---- hash-consing ----
+
+static uint64_t cons_hash(const Ins *i) {
+  uint64_t h = (uint64_t)i->op * 0x9e3779b97f4a7c15ull + i->type;
+  h = (h ^ i->a[0]) * 0xff51afd7ed558ccdull;
+  h = (h ^ i->a[1] ^ ((uint64_t)i->a[2] << 32)) * 0xc4ceb9fe1a85ec53ull;
+  h = (h ^ (uint64_t)i->imm) * 0xff51afd7ed558ccdull;
+  return h ^ (h >> 29);
+}
+
+static bool cons_same(const Ins *a, const Ins *b) {
+  return a->op == b->op && a->type == b->type && a->imm == b->imm &&
+         a->a[0] == b->a[0] && a->a[1] == b->a[1] && a->a[2] == b->a[2];
+}
+
+static void cons_put(Fn *fn, Ref r) {
+  size_t mask = fn->conscap - 1;
+  size_t i = cons_hash(ir_get(fn, r)) & mask;
+  while (fn->cons[i]) i = (i + 1) & mask;
+  fn->cons[i] = r;
+  fn->ncons++;
+}
+
+// Drops what can no longer be seen; grows when that was not enough.
+static void cons_rehash(Ctx *cx, Fn *fn) {
+  size_t live = 0;
+  for (size_t r = 1; r < fn->ins.n; r++)
+    live += (op_flags(fn->ins.p[r].op) & OPF_P) && ir_visible(fn, (Ref)r);
+  size_t cap = 256;
+  while (cap < live * 4) cap *= 2;
+  fn->cons = ctx_realloc(cx, fn->cons, cap * sizeof *fn->cons);
+  memset(fn->cons, 0, cap * sizeof *fn->cons);
+  fn->conscap = cap;
+  fn->ncons = 0;
+  for (size_t r = 1; r < fn->ins.n; r++)
+    if ((op_flags(fn->ins.p[r].op) & OPF_P) && ir_visible(fn, (Ref)r))
+      cons_put(fn, (Ref)r);
+}
+
+Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
+  if (fn->ncons * 2 >= fn->conscap) cons_rehash(cx, fn);
+  size_t mask = fn->conscap - 1;
+  for (size_t i = cons_hash(&ins) & mask; fn->cons[i]; i = (i + 1) & mask) {
+    Ref r = fn->cons[i];
+    if (r < fn->ins.n && cons_same(ir_get(fn, r), &ins) && ir_visible(fn, r))
+      return r;
+  }
+  Ref r = ir_append(cx, fn, ins, fact);
+  cons_put(fn, r);
+  return r;
+}
+
+// ---- plain instructions ----
+
+Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
+  for (int i = 0; i < 3; i++) ir_use(cx, fn, ins.a[i]);
+  return ir_append(cx, fn, ins, fold_full((DType)ins.type));
+}
+
+uint32_t ir_ext(Ctx *cx, Fn *fn, const uint32_t *p, uint32_t n) {
+  uint32_t at = (uint32_t)fn->ext.n;
+  vec_reserve(cx, fn->ext, fn->ext.n + n);
+  if (n) memcpy(fn->ext.p + at, p, n * sizeof *p);
+  fn->ext.n += n;
+  return at;
+}
+
+Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
+  static const uint8_t op[] = {
+    [SP_GMEM] = OP_GMEM, [SP_SMEM] = OP_SMEM, [SP_RMEM] = OP_RMEM};
+  Ins ins = {.op = op[m.space], .type = (uint8_t)m.type, .name = m.name,
+             .imm = (int64_t)fn->mem.n};
+  vec_reserve(cx, fn->mem, fn->mem.n + 1);
+  m.ref = ir_append(cx, fn, ins, fold_full(m.type));
+  fn->mem.p[fn->mem.n++] = m;
+  return m.ref;
+}
+
+bool ir_is_mem(const Fn *fn, Ref r) {
+  uint8_t op = ir_get(fn, r)->op;
+  return op == OP_GMEM || op == OP_SMEM || op == OP_RMEM;
+}
+
+// ---- regions ----
+
+Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
+  Ref r = ir_emit(cx, fn, ins);
+  vec_push(cx, fn->region, r);
+  vec_push(cx, fn->open, ++fn->scopes);
+  if (ins.op == OP_FOR) {  // the counter belongs to the body
+    fn->scope.p[r] = fn->scopes;
+    fn->fact.p[r] = fold_counter(fn, ins.a[0], ins.a[1], ins.a[2]);
+  }
+  return r;
+}
+
+void ir_else(Ctx *cx, Fn *fn) {
+  if (!fn->region.n ||
+      ir_get(fn, fn->region.p[fn->region.n - 1])->op != OP_IF)
+    ctx_fail(cx, ERR_ARG, "no branch is open");
+  fn->open.n--;
+  ir_emit(cx, fn, (Ins){.op = OP_ELSE});
+  vec_push(cx, fn->open, ++fn->scopes);
+}
+
+void ir_close(Ctx *cx, Fn *fn) {
+  if (!fn->region.n) ctx_fail(cx, ERR_ARG, "no loop or branch is open");
+  fn->open.n--;
+  fn->region.n--;
+  ir_emit(cx, fn, (Ins){.op = OP_END});
+}
+
+IrMark ir_mark(const Fn *fn) {
+  return (IrMark){
+    .serial = fn->serial, .birth = ir_get(fn, (Ref)fn->ins.n - 1)->birth,
+    .scope = fn->open.p[fn->open.n - 1], .ins = (uint32_t)fn->ins.n,
+    .ext = (uint32_t)fn->ext.n, .mem = (uint32_t)fn->mem.n,
+    .region = (uint32_t)fn->region.n, .open = (uint32_t)fn->open.n,
+    .smem = fn->smem_bytes};
+}
+
+// Births and scopes are given once: where the last ones are the same, all
+// before them is.
+static bool comes_from(const Fn *fn, const IrMark *m) {
+  return fn->serial == m->serial && fn->ins.n >= m->ins &&
+         ir_get(fn, m->ins - 1)->birth == m->birth &&
+         fn->open.n >= m->open && fn->open.p[m->open - 1] == m->scope;
+}
+
+bool ir_rollback(Fn *fn, IrMark m) {
+  if (!comes_from(fn, &m)) return false;
+  fn->ins.n = fn->fact.n = fn->scope.n = m.ins;
+  fn->ext.n = m.ext;
+  fn->mem.n = m.mem;
+  fn->region.n = m.region;
+  fn->open.n = m.open;
+  fn->smem_bytes = m.smem;
+  return true;
+}
+
+// ---- dump ----
+
+static void dump_type(Ctx *cx, const Ins *i, Buf *out) {
+  if (i->type != DT_NONE) buf_printf(cx, out, " %s", dtype_name(i->type));
+}
+
+static void dump_const(Ctx *cx, const Ins *i, Buf *out) {
+  DType t = (DType)i->type;
+  if (dtype_is_float(t))
+    buf_printf(cx, out, " %.17g", dtype_to_double(t, (uint64_t)i->imm));
+  else
+    buf_printf(cx, out, " %" PRId64, i->imm);
+}
+
+static const char *const sreg_names[] = {
+  "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
+  "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
+  "laneid", "warpid", "smid"};
+
+static void dump_mem(Ctx *cx, const Fn *fn, const Ins *i, Buf *out) {
+  const Mem *m = &fn->mem.p[i->imm];
+  if (m->name) buf_printf(cx, out, " %s", ir_str(fn, m->name));
+  buf_printf(cx, out, " x%" PRId64 " align %" PRId64, m->count, m->align);
+  if (m->space == SP_SMEM) buf_printf(cx, out, " at %" PRId64, m->offset);
+  if (m->layout) buf_printf(cx, out, " %s", ir_str(fn, m->layout));
+}
+
+static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
+  const Ins *i = ir_get(fn, r);
+  buf_printf(cx, out, "%*s", 2 * depth, "");
+  if (i->type != DT_NONE) buf_printf(cx, out, "%%%u = ", r);
+  buf_puts(cx, out, op_name((Op)i->op));
+  dump_type(cx, i, out);
+  switch ((int)i->op) {
+    case OP_CONST: dump_const(cx, i, out); break;
+    case OP_SREG: buf_printf(cx, out, " %s", sreg_names[i->imm]); break;
+    case OP_GMEM: case OP_SMEM: case OP_RMEM: dump_mem(cx, fn, i, out); break;
+    case OP_INTRIN: case OP_ASK:
+      buf_printf(cx, out, " %s", intrin_row(intrin_id(i))->name);
+      if (intrin_imm(i)) buf_printf(cx, out, " #%" PRId64, intrin_imm(i));
+      break;
+    case OP_MATH:
+      buf_printf(cx, out, " %s", math_name((MathFn)i->imm));
+      break;
+    case OP_ARG: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPWAIT:
+    case OP_MMA: case OP_MATRIX: case OP_BAR: case OP_BARARRIVE:
+    case OP_ATOMIC: case OP_FENCE: case OP_ASM: case OP_PRINTF: case OP_TRAP:
+      buf_printf(cx, out, " #%" PRId64, i->imm);
+      break;
+    default: break;
+  }
+  for (int k = 0; k < 3; k++)
+    if (i->a[k]) buf_printf(cx, out, " %%%u", i->a[k]);
+  if (i->nx) buf_puts(cx, out, " (");
+  for (uint32_t k = 0; k < i->nx; k++)
+    buf_printf(cx, out, k ? " %u" : "%u", fn->ext.p[i->ext + k]);
+  if (i->nx) buf_puts(cx, out, ")");
+  if (i->flags) buf_printf(cx, out, " flags %u", i->flags);
+  if (i->name) buf_printf(cx, out, "  '%s'", ir_str(fn, i->name));
+  if (i->src) buf_printf(cx, out, "  ;%u", fn->src.p[i->src].line);
+  buf_puts(cx, out, "\n");
+}
+
+bool ir_arg_shared(const Fn *fn, size_t k) {
+  const Arg *a = &fn->arg.p[k];
+  for (size_t j = 0; a->overlap && j < fn->arg.n; j++) {
+    const Arg *b = &fn->arg.p[j];
+    if (j != k && b->overlap == a->overlap && (a->written || b->written))
+      return true;
+  }
+  return false;
+}
+
+void ir_dump(Ctx *cx, const Fn *fn, Buf *out) {
+  int depth = 1;
+  buf_printf(cx, out, "fn %s, %" PRId64 " bytes of shared memory\n",
+             ir_str(fn, fn->name), fn->smem_bytes);
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    const Arg *a = &fn->arg.p[k];
+    buf_printf(cx, out, "  arg %zu %s%s %s%s\n", k, dtype_name(a->type),
+               a->pointer ? "*" : "", ir_str(fn, a->name),
+               ir_arg_shared(fn, k) ? " shared" : "");
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    unsigned f = op_flags(fn->ins.p[r].op);
+    if (f & (OPF_M | OPF_X)) depth--;
+    dump_ins(cx, fn, r, depth, out);
+    if (f & (OPF_B | OPF_M)) depth++;
+  }
+}

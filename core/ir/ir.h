@@ -1,0 +1,227 @@
+// The one IR. A flat, append-only array of instructions; operands
+// are 32-bit Refs; pure instructions are folded and hash-consed; structured
+// regions, no CFG, no phi: mutation only through VARs and memory objects.
+#ifndef CUTE_IR_H
+#define CUTE_IR_H
+
+#include "base/base.h"
+#include "base/dtype.h"
+
+typedef uint32_t Ref;  // index of an instruction; 0: none
+
+typedef enum Op {
+#define OP(id, name, n, rule, flags, who, c) OP_##id,
+#include "ir/ops.h"
+#undef OP
+  OP_COUNT
+} Op;
+
+typedef enum SReg {
+  SR_TID_X, SR_TID_Y, SR_TID_Z, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z,
+  SR_NTID_X, SR_NTID_Y, SR_NTID_Z, SR_NCTAID_X, SR_NCTAID_Y, SR_NCTAID_Z,
+  SR_LANE, SR_WARP, SR_SMID, SR_COUNT
+} SReg;
+
+// MF(id, "name", operands): float functions (OP_MATH). Approximate ones of
+// the hardware have names of their own.
+#define MATHS(MF) \
+  MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
+  MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \
+  MF(LOG, "log", 1) MF(LOG2, "log2", 1) MF(LOG10, "log10", 1) \
+  MF(LOG1P, "log1p", 1) MF(SIN, "sin", 1) MF(COS, "cos", 1) \
+  MF(TAN, "tan", 1) MF(ASIN, "asin", 1) MF(ACOS, "acos", 1) \
+  MF(ATAN, "atan", 1) MF(SINH, "sinh", 1) MF(COSH, "cosh", 1) \
+  MF(TANH, "tanh", 1) MF(ASINH, "asinh", 1) MF(ACOSH, "acosh", 1) \
+  MF(ATANH, "atanh", 1) MF(ERF, "erf", 1) MF(ERFC, "erfc", 1) \
+  MF(CBRT, "cbrt", 1) MF(FLOOR, "floor", 1) MF(CEIL, "ceil", 1) \
+  MF(TRUNC, "trunc", 1) MF(ROUND, "round", 1) MF(RINT, "rint", 1) \
+  MF(POW, "pow", 2) MF(ATAN2, "atan2", 2) MF(COPYSIGN, "copysign", 2) \
+  MF(FMOD, "fmod", 2) MF(EX2APPROX, "ex2.approx", 1) \
+  MF(TANHAPPROX, "tanh.approx", 1) MF(RCPAPPROX, "rcp.approx", 1) \
+  MF(SINAPPROX, "sin.approx", 1) MF(COSAPPROX, "cos.approx", 1) \
+  MF(LG2APPROX, "lg2.approx", 1) MF(SQRTAPPROX, "sqrt.approx", 1) \
+  MF(RSQRTAPPROX, "rsqrt.approx", 1) MF(DIVAPPROX, "div.full", 2)
+typedef enum MathFn {
+#define MF(id, name, n) MF_##id,
+  MATHS(MF)
+#undef MF
+  MF_COUNT
+} MathFn;
+
+typedef enum AtomicKind {
+  AT_ADD, AT_MIN, AT_MAX, AT_AND, AT_OR, AT_XOR, AT_EXCH, AT_CAS, AT_COUNT
+} AtomicKind;
+typedef enum FenceKind { FE_CTA, FE_GPU, FE_SYS } FenceKind;
+
+typedef struct Ins {
+  uint8_t op;       // Op
+  uint8_t type;     // DType of the result or the memory object
+  uint16_t flags;   // op's own (CPF_*; LD, ST, ATOMIC: HINT_*)
+  uint32_t src;     // index into Fn.src: the script's file and line
+  Ref a[3];         // operands
+  uint32_t ext, nx; // more operands: Fn.ext.p[ext .. ext+nx)
+  uint32_t name;    // index into Fn.text of the script's name for it, or 0
+  uint32_t birth;   // differs for every instruction ever appended
+  int64_t imm;
+} Ins;
+
+// What is known of an integer: lo <= x <= hi, div divides x.
+typedef struct Fact {
+  int64_t lo, hi, div;  // div >= 1; 0 for the constant 0
+} Fact;
+
+typedef enum Space { SP_HOST, SP_GMEM, SP_SMEM, SP_RMEM, SP_COORD } Space;
+
+// A memory object. `count` elements (-1: unknown, bounded by the argument's
+// buffer); smem: byte offset in the CTA's dynamic shared memory.
+typedef struct Mem {
+  Ref ref;
+  Space space;
+  DType type;
+  int64_t count;
+  int64_t align;     // bytes the base is aligned to
+  int64_t offset;    // SP_SMEM: byte offset
+  int32_t arg;       // SP_GMEM: index into Fn.arg
+  uint32_t name;     // index into Fn.text, 0: none
+  uint32_t layout;   // index into Fn.text: layout as printed, for reports
+} Mem;
+
+typedef struct Arg {
+  uint32_t name;     // index into Fn.text
+  DType type;        // of the scalar, or of the pointee
+  bool pointer;
+  bool written, read;
+  int32_t overlap;   // pointers: those of one number share memory at the
+                     // launches that this was traced for; 0: alone
+  int64_t align;     // pointers: bytes
+} Arg;
+
+typedef struct Src {
+  uint32_t file;     // index into Fn.text (chunk source as in lua_Debug)
+  uint32_t line;
+} Src;
+
+struct Fn {
+  uint32_t serial;        // differs for every traced function
+  uint32_t name;          // index into text
+  int32_t block[3];       // threads, when fixed while tracing; else 0
+  int32_t min_blocks;     // __launch_bounds__' second argument, or 0
+  bool fmad, fastmath;    // see fast.c
+  VEC(Ins) ins;           // ins.p[0] is a NOP
+  VEC(Fact) fact;         // beside ins
+  VEC(uint32_t) ext;
+  VEC(Src) src;           // src.p[0]: unknown
+  VEC(uint32_t) text;     // offsets into chars; text.p[0]: ""
+  Buf chars;
+  VEC(Mem) mem;
+  VEC(Arg) arg;
+  int64_t smem_bytes;     // dynamic shared memory used
+  bool wide;              // an argument has over 2^31 elements: index
+                          // arithmetic that may not fit in i32 is in i64
+  // state while tracing
+  uint32_t at;            // src index given to new instructions
+  VEC(Ref) region;        // open region heads, outermost first
+  VEC(uint32_t) scope;    // ins -> serial of its region (see ir_visible)
+  uint32_t scopes;        // serial of the newest region
+  uint32_t births;        // instructions ever appended
+  VEC(uint32_t) hits;     // beside src: operations traced from that line
+  VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
+  uint32_t *cons;         // hash table of pure instructions
+  size_t ncons, conscap;
+};
+
+// ---- building (ctx errors: memory, type mismatch) ----
+Fn *ir_new(Ctx *cx, const char *name);
+void ir_free(Fn *fn);
+uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);  // interned
+const char *ir_str(const Fn *fn, uint32_t text);
+void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
+// Gives r the script's name for it unless it has one.
+void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name);
+
+Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v);
+Ref ir_float(Ctx *cx, Fn *fn, DType t, double v);
+Ref ir_sreg(Ctx *cx, Fn *fn, SReg r);
+Ref ir_op1(Ctx *cx, Fn *fn, Op op, Ref a);
+Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);  // ADD .. NE, SHL, SHR
+Ref ir_op3(Ctx *cx, Fn *fn, Op op, Ref a, Ref b, Ref c);  // FMA, SEL
+Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
+Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a);
+Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
+// Anything else: appends as it is.
+Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
+uint32_t ir_ext(Ctx *cx, Fn *fn, const uint32_t *p, uint32_t n);
+// Memory objects; returns the Ref of GMEM/SMEM/RMEM. Fills m.ref.
+Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
+// One operation on shared and global integers `a op b` in the index domain:
+// types are unified (i64 if either is).
+Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
+
+// Regions. ir_open appends FOR/LOOP/IF and enters it; ir_else, ir_close.
+Ref ir_open(Ctx *cx, Fn *fn, Ins ins);
+void ir_else(Ctx *cx, Fn *fn);
+void ir_close(Ctx *cx, Fn *fn);
+// Is r computed in a region that is open now (or still current)?
+bool ir_visible(const Fn *fn, Ref r);
+
+// Roll back: everything appended since the mark is gone.
+typedef struct IrMark {
+  uint32_t serial;       // the function's
+  uint32_t birth, scope;  // of the last instruction, of the innermost region
+  uint32_t ins, ext, mem, region, open;
+  int64_t smem;
+} IrMark;
+IrMark ir_mark(const Fn *fn);
+// False, and nothing done, when fn is not what went on from there.
+bool ir_rollback(Fn *fn, IrMark m);
+
+// ---- looking ----
+static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }
+static inline DType ir_type(const Fn *fn, Ref r) { return fn->ins.p[r].type; }
+static inline Fact ir_fact(const Fn *fn, Ref r) { return fn->fact.p[r]; }
+bool ir_const(const Fn *fn, Ref r, int64_t *v);   // integer/pred constant
+bool ir_is_mem(const Fn *fn, Ref r);
+static inline const Mem *ir_memof(const Fn *fn, Ref r) {
+  return &fn->mem.p[fn->ins.p[r].imm];
+}
+const char *ir_space(Space s);  // "gmem"
+const char *op_name(Op op);
+int op_arity(Op op);
+unsigned op_flags(Op op);
+const char *op_c(Op op);
+// Who does an operation together: see ops.h.
+typedef enum Who {
+  WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
+} Who;
+Who op_who(Op op);
+const char *who_name(Who who);  // "lane"
+const char *math_name(MathFn f);
+int math_arity(MathFn f);
+enum { OPF_P = 1, OPF_E = 2, OPF_B = 4, OPF_M = 8, OPF_X = 16 };
+
+// Readable dump, one instruction a line, regions indented.
+// May memory that argument k reads or writes change through another argument?
+bool ir_arg_shared(const Fn *fn, size_t k);
+void ir_dump(Ctx *cx, const Fn *fn, Buf *out);
+
+// verify.c: verifies types, arity, regions, visibility, register indices and
+// atom operands; fails with ERR_INTERNAL naming the instruction.
+void check_fn(Ctx *cx, const Fn *fn);
+// Who does i together: as its op says, or its row (never WHO_ROW).
+Who check_who(const Ins *i);
+
+// ---- a kernel made ready to run: what both back ends get ----
+typedef struct LaunchArg {
+  void *p;           // pointer arguments: host memory for the simulator
+  size_t bytes;      // size of that memory
+  uint8_t *defined;  // simulator: a bit per byte was it written? or NULL: all
+  uint64_t bits;     // scalar arguments: raw bits
+} LaunchArg;
+typedef struct Launch {
+  const Fn *fn;
+  int32_t grid[3], block[3], cluster[3];
+  const LaunchArg *arg;  // fn->arg.n of them
+  int sm;                // target: 80, 90, ...
+} Launch;
+
+#endif

@@ -1,0 +1,381 @@
+// Composition of plain layouts: leaf by leaf of the right side, and the check
+// that the sums of leaves do not carry.
+#include "layout/inside.h"
+
+#include <string.h>
+
+// Where a single mode cannot follow: the first coordinates of the right leaf
+// whose images under the left do not go on by equal steps.
+static const char *counter(Ctx *cx, Flat f, Mode r) {
+  Layout l = flat_layout(cx, f);
+  if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
+      layout_has_basis(l))
+    return NULL;
+  int64_t n = r.s.w < 4096 ? r.s.w : 4096, step = 0;
+  if (dim_abs(cx, r.d).w > (DIM_MAX >> 13)) return NULL;
+  for (int64_t i = 1; i < n; i++) {
+    int64_t y = layout_eval_at(cx, l, dim_int(cx, i * r.d.w)).w;
+    if (i == 1) step = y;
+    if (y != i * step)
+      return arena_printf(
+        cx, &cx->scratch,
+        "e.g. coordinate %lld of %lld:%lld is coordinate %lld of %s: offset "
+        "%lld, where equal steps of %lld would give %lld",
+        (long long)i, (long long)r.s.w, (long long)r.d.w,
+        (long long)(i * r.d.w), layout_text(cx, l), (long long)y,
+        (long long)step, (long long)(i * step));
+  }
+  return NULL;
+}
+
+// A static integer or basis as an integer: bases by a function of coordinates
+// that is linear and as good as one to one, so that sums can be compared.
+static int64_t weight(Dim d) {
+  if (dim_static(d)) return d.w;
+  int path[DIM_LEVELS], n = dim_basis_path(d, path);
+  uint64_t h = (uint64_t)dim_basis_value(d).w;
+  for (int i = 0; i < n; i++)
+    h *= 0x9e3779b97f4a7c15u + 0xbf58476d1ce4e5bau * (uint64_t)path[i];
+  return (int64_t)h;
+}
+
+// Can the modes be looked at: static ones that are not XORed?
+static bool flat_static(Flat f) {
+  for (int i = 0; i < f.n; i++)
+    if (!dim_static(f.s[i]) || dim_dynamic(f.d[i]) ||
+        dim_kind(f.d[i]) == DIM_XOR)
+      return false;
+  return true;
+}
+
+// The value of static modes at i, as evaluation has it, by weights.
+static int64_t flat_at(Flat f, int64_t i) {
+  uint64_t sum = 0;
+  for (int k = 0; k < f.n; k++) {
+    int64_t own = k + 1 < f.n ? i % f.s[k].w : i;
+    if (k + 1 < f.n) i /= f.s[k].w;
+    sum += (uint64_t)own * (uint64_t)weight(f.d[k]);
+  }
+  return (int64_t)sum;
+}
+
+typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
+
+// Is a(b(i)) == r(i) for all i below n with b(i) below end? Else *at is one
+// where it is not.
+static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
+                    int64_t *at) {
+  for (*at = 0; *at < n; ++*at) {
+    if (*at == LOOK_MAX) return TOO_MANY;
+    int64_t x = flat_at(b, *at);
+    if (x < end && flat_at(a, x) != flat_at(r, *at)) return OTHER;
+  }
+  return SAME;
+}
+
+// Do the modes out give left(i * d) for all i < s?
+static bool follows(Flat f, Mode r, Flat out) {
+  Flat right = {&r.s, &r.d, 1};
+  int64_t at;
+  if (!flat_static(f) || !flat_static(right) || !flat_static(out))
+    return true;  // not to be checked here
+  return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
+}
+
+static void bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
+                     Dim x, Dim y) {
+  if (nt->quiet) {
+    nt->bad = true;
+    return;
+  }
+  const char *s =
+    arena_printf(cx, &cx->scratch,
+                 "%s %lld is not divisible by extent %lld (%lld:%lld on %s)",
+                 what, (long long)x.w, (long long)y.w, (long long)r.s.w,
+                 (long long)r.d.w, layout_text(cx, flat_layout(cx, f)));
+  note_fail(cx, nt, s, counter(cx, f, r));
+}
+
+static Dim with_sign(Ctx *cx, Dim v, Dim like) {
+  return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
+}
+
+// min(a, b) where it is known that one divides the other.
+static Dim part_min(Ctx *cx, Dim a, Dim b) {
+  if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
+  if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
+  return dim_min(cx, a, b);
+}
+
+// left (flat, coalesced, f.n >= 2) o s:d with d not 0. A negative d mirrors
+// the positive one, as evaluation does below 0.
+// used[i] grows by the most that this leaf adds to digit i.
+static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, int64_t *used) {
+  Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
+  Dim rest_s = r.s, rest_d = r.d;
+  bool weak = false;  // passed CuTe's condition, but may be wrong
+  for (int i = 0; i + 1 < f.n; i++) {
+    Dim cs = f.s[i], step = dim_abs(cx, rest_d);
+    bool known = dim_static(cs) && dim_static(step);
+    if (known && step.w % cs.w != 0) {
+      if (step.w >= cs.w) {
+        bad_leaf(cx, nt, f, r, "stride", step, cs);
+        return out;
+      }
+    }
+    if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
+      // only the stride still matters, for a coordinate that is always 0
+      if (!known) continue;
+    }
+    Dim next_s = dim_ceil_div(cx, cs, step);
+    if (dim_is(next_s, 1) || dim_is(rest_s, 1)) {
+      rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
+      continue;
+    }
+    Dim new_s = part_min(cx, next_s, rest_s);
+    bool whole = dim_static(new_s) && dim_static(rest_s);
+    if (whole && rest_s.w % new_s.w != 0) {
+      bad_leaf(cx, nt, f, r, "extent", rest_s, new_s);
+      return out;
+    }
+    if (known && cs.w % step.w != 0 && !dim_eq(new_s, rest_s)) weak = true;
+    if (whole && known && used[i] < cs.w)
+      used[i] += weak ? cs.w : (new_s.w - 1) * step.w;
+    out.s[out.n] = new_s;
+    out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
+    rest_s = dim_eq(rest_s, new_s) ? (Dim){1} : dim_quo(cx, rest_s, new_s);
+    if (dim_is(rest_s, 1)) break;
+    rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
+  }
+  if (out.n == 0 || !dim_is(rest_s, 1)) {
+    out.s[out.n] = rest_s;
+    out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
+    if (!dim_is(rest_s, 1)) used[f.n - 1] = 1;  // it has no end: is it met?
+  }
+  if (weak && !nt->weak && !follows(f, r, out))
+    bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
+  return out;
+}
+
+// The part of the left side that strides of the right lead to: all of it, or
+// the mode that the path of their bases names.
+typedef struct Part {
+  Dim stride;        // one of these strides
+  Flat left;         // the part, coalesced
+  int64_t end;       // of a mode that bases name: its extent, beyond which
+                     // CuTe's answers are none of its function's values
+  int64_t *used[2];  // by mode of left: the largest digit that the sums of
+                     // positive, of negative strides give
+} Part;
+
+typedef struct Compose {
+  Note *nt;
+  Layout left;
+  Layout right;
+  Part *part;
+  int nparts, capparts;
+  int *part_of;       // by leaf of the right side; -1: stride 0
+  size_t leaf;        // of the right side, the next one
+  TupB shape;
+  Dim *out;           // strides of the result
+  int *leaf_of;       // by stride of the result
+  size_t n, cap;
+} Compose;
+
+// A mode of the result, of the leaf before c->leaf.
+static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d) {
+  if (c->n == c->cap) {
+    Dim *w = NEW(cx, Dim, c->cap * 2);
+    int *l = NEW(cx, int, c->cap * 2);
+    if (c->n) memcpy(w, c->out, c->n * sizeof *w);
+    if (c->n) memcpy(l, c->leaf_of, c->n * sizeof *l);
+    c->out = w;
+    c->leaf_of = l;
+    c->cap *= 2;
+  }
+  tupb_leaf(cx, &c->shape, s);
+  c->leaf_of[c->n] = (int)c->leaf - 1;
+  c->out[c->n++] = d;
+}
+
+// Do the paths of two strides name one part (0), parts apart (1), or one a
+// part of the other's (-1), so that the sum of both has no meaning?
+static int apart(Dim a, Dim b) {
+  int p[DIM_LEVELS], q[DIM_LEVELS];
+  int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
+  for (int k = 0; k < n && k < m; k++)
+    if (p[k] != q[k]) return 1;
+  return n == m ? 0 : -1;
+}
+
+static Flat left_at(Ctx *cx, Compose *c, Dim d, int64_t *end) {
+  Layout l = c->left;
+  int path[DIM_LEVELS], n = dim_basis_path(d, path);
+  for (int i = 0; i < n; i++) {
+    if (path[i] >= layout_rank(l)) {
+      note_fail(cx, c->nt, "a basis names a mode the left layout lacks", NULL);
+      return (Flat){0};
+    }
+    l = layout_mode(cx, l, path[i]);
+  }
+  Dim size = n ? layout_size(cx, l) : (Dim){0};
+  *end = n && dim_static(size) ? size.w : INT64_MAX;
+  return flat_coalesce(cx, flat_of(cx, l), true);
+}
+
+// The index of the part that stride d leads to.
+static int part_of(Ctx *cx, Compose *c, Dim d) {
+  for (int i = 0; i < c->nparts; i++) {
+    int k = apart(c->part[i].stride, d);
+    if (k == 0) return i;
+    if (k < 0)
+      note_fail(cx, c->nt, arena_printf(
+        cx, &cx->scratch, "strides %s and %s cannot be added",
+        tup_text(cx, &c->part[i].stride), tup_text(cx, &d)), NULL);
+    if (c->nt->bad) return i;
+  }
+  if (c->nparts == c->capparts) {
+    Part *p = NEW(cx, Part, (size_t)c->capparts * 2);
+    memcpy(p, c->part, (size_t)c->nparts * sizeof *p);
+    c->part = p;
+    c->capparts *= 2;
+  }
+  Part *p = &c->part[c->nparts];
+  p->stride = d;
+  p->left = left_at(cx, c, d, &p->end);
+  for (int i = 0; i < 2; i++)
+    p->used[i] = arena_zero(cx, &cx->scratch, (size_t)p->left.n * 8 + 8);
+  return c->nparts++;
+}
+
+static void explain_leaf(Ctx *cx, Dim s, Dim d, Flat out) {
+  explain_say(cx, "  %s of the right becomes %s",
+              layout_text(cx, layout_leaf(cx, s, d)),
+              layout_text(cx, flat_layout(cx, out)));
+}
+
+static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
+  if (!tup_is_leaf(shape)) {
+    bool top = c->shape.nopen == 0 && c->nt->modes;
+    tupb_open(cx, &c->shape);
+    Tup m = tup_first(shape);
+    for (int i = 0, n = tup_rank(shape); i < n; i++, m = tup_next(m)) {
+      if (top) c->nt->mode = i;
+      compose_walk(cx, c, m);
+    }
+    if (top) c->nt->mode = -1;
+    tupb_close(cx, &c->shape);
+    return;
+  }
+  Dim d = c->right.stride[c->leaf], v = dim_basis_value(d);
+  int at = dim_is(v, 0) ? -1 : part_of(cx, c, d);
+  c->part_of[c->leaf++] = at;
+  if (c->nt->bad) return;
+  if (at < 0) {
+    put_mode(cx, c, *shape, v);
+    return;
+  }
+  Part *p = &c->part[at];
+  Dim one[2] = {*shape, {0}};
+  Flat out = {one, one + 1, 1};
+  if (p->left.n == 1)
+    one[1] = dim_mul(cx, v, p->left.d[0]);
+  else
+    out = compose_leaf(cx, c->nt, p->left, (Mode){*shape, v},
+                       p->used[dim_static(v) && v.w < 0]);
+  if (c->nt->bad) return;
+  if (cx->explain) explain_leaf(cx, *shape, d, out);
+  if (out.n > 1) tupb_open(cx, &c->shape);
+  for (int i = 0; i < out.n; i++) put_mode(cx, c, out.s[i], out.d[i]);
+  if (out.n > 1) tupb_close(cx, &c->shape);
+}
+
+// Can the sums of several modes of the right side go from one mode of the
+// left into another, which no layout can follow?
+static bool may_carry(const Part *p) {
+  int met[2] = {-1, -1};  // mode met by positive, by negative strides
+  for (int i = 0; i < p->left.n; i++) {
+    for (int k = 0; k < 2; k++) {
+      int64_t used = p->used[k][i];
+      if (!used) continue;
+      if (i + 1 < p->left.n && used >= p->left.s[i].w) return true;
+      met[k] = met[k] < 0 || met[k] == i ? i : p->left.n;
+    }
+  }
+  return met[0] >= 0 && met[1] >= 0 &&
+         (met[0] != met[1] || met[0] == p->left.n);
+}
+
+// The modes of the right side that lead to part i, and those of the result
+// that they have become. Returns their size, or more than LOOK_MAX.
+static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
+  Flat right = flat_of(cx, c->right);
+  Tup shape = tup_flatten_to_tuple(cx, c->shape.w) + 1;
+  Dim *w = NEW(cx, Dim, 2 * ((size_t)right.n + c->n) + 1);
+  *b = (Flat){w, w + right.n, 0};
+  *r = (Flat){w + 2 * right.n, w + 2 * (size_t)right.n + c->n, 0};
+  int64_t size = 1;
+  for (int k = 0; k < right.n; k++) {
+    if (c->part_of[k] != i) continue;
+    b->s[b->n] = right.s[k];
+    b->d[b->n++] = dim_basis_value(right.d[k]);
+    if (size > LOOK_MAX / right.s[k].w) size = LOOK_MAX + 1;
+    else size *= right.s[k].w;
+  }
+  for (size_t k = 0; k < c->n; k++) {
+    if (c->part_of[c->leaf_of[k]] != i) continue;
+    r->s[r->n] = shape[k];
+    r->d[r->n++] = c->out[k];
+  }
+  return size;
+}
+
+// Where sums can carry, elements are looked at (CuTe looks at none).
+static void check_carry(Ctx *cx, Compose *c) {
+  for (int i = 0; i < c->nparts && !c->nt->weak; i++) {
+    Part *p = &c->part[i];
+    Flat b, r;
+    int64_t at = 0;
+    if (!may_carry(p)) continue;
+    int64_t n = sides(cx, c, i, &b, &r);
+    if (!flat_static(p->left) || !flat_static(b) || !flat_static(r)) continue;
+    Verdict v = look(p->left, b, r, n, p->end, &at);
+    if (v == SAME) continue;
+    const char *why = NULL;
+    if (v == OTHER && !c->nt->quiet)
+      why = arena_printf(
+        cx, &cx->scratch, "at coordinate %lld of %s, which is %lld, the left "
+        "layout is not what its modes add up to", (long long)at,
+        layout_text(cx, flat_layout(cx, b)), (long long)flat_at(b, at));
+    note_fail(cx, c->nt, v == OTHER
+      ? "modes of the right layout add up beyond an extent of the left"
+      : "modes of the right layout may add up beyond an extent of the left, "
+        "and are too many to look at", why);
+    return;
+  }
+}
+
+static void explain_compose(Ctx *cx, Layout a, Layout b) {
+  Layout f = flat_layout(cx, flat_coalesce(cx, flat_of(cx, a), true));
+  explain_say(cx, "composition %s o %s", layout_text(cx, a),
+              layout_text(cx, b));
+  if (!layout_has_basis(b) && !layout_eq(a, f))
+    explain_say(cx, "  left, coalesced: %s", layout_text(cx, f));
+}
+
+Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
+  size_t n = tup_leaves(b.shape);
+  Compose c = {.nt = nt, .left = a, .right = b, .capparts = 4,
+               .cap = 2 * n + 4};
+  c.part = NEW(cx, Part, (size_t)c.capparts);
+  c.part_of = NEW(cx, int, n + 1);
+  c.out = NEW(cx, Dim, c.cap);
+  c.leaf_of = NEW(cx, int, c.cap);
+  if (cx->explain) explain_compose(cx, a, b);
+  compose_walk(cx, &c, b.shape);
+  if (nt->bad) return b;
+  Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
+  check_carry(cx, &c);
+  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
+  return r;
+}

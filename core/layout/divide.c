@@ -1,0 +1,389 @@
+// Divides, products, tile_to_shape and changes of the element's width: what
+// is made of composition and complement.
+#include "layout/inside.h"
+
+// ---- tilers ----
+
+Tiler tiler_layout(Layout l) {
+  return (Tiler){.kind = TILER_LAYOUT, .n = 1, .l = l};
+}
+
+Tiler tiler_tup(Ctx *cx, Tup t) {
+  if (tup_is_leaf(t)) {
+    if (dim_kind(*t) == DIM_ANY) return (Tiler){.kind = TILER_ANY, .n = 1};
+    Tiler r = tiler_layout(layout_leaf(cx, *t, (Dim){1}));
+    r.extent = true;
+    if (dim_static(*t) && t->w < 1)
+      ctx_fail(cx, ERR_SHAPE, "a tile's extent must be positive, not %lld",
+               (long long)t->w);
+    return r;
+  }
+  int n = tup_rank(t);
+  Tiler *m = NEW(cx, Tiler, (size_t)n + 1);
+  Tup at = tup_first(t);
+  for (int i = 0; i < n; i++, at = tup_next(at)) m[i] = tiler_tup(cx, at);
+  return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
+}
+
+// The tiler's tuple structure as a profile, for unzipping.
+static void profile(Ctx *cx, TupB *b, Tiler t) {
+  if (t.kind != TILER_TUPLE) {
+    tupb_leaf(cx, b, (Dim){0});
+    return;
+  }
+  tupb_open(cx, b);
+  for (int i = 0; i < t.n; i++) profile(cx, b, t.mode[i]);
+  tupb_close(cx, b);
+}
+
+static Tup profile_of(Ctx *cx, Tiler t) {
+  TupB b = {0};
+  profile(cx, &b, t);
+  return tupb_done(cx, &b);
+}
+
+// ---- by mode ----
+
+typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
+
+static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
+  if (t.kind == TILER_ANY) return l;
+  if (t.kind == TILER_LAYOUT) {
+    // an integer stands for its compact layout: 1 for 1:0
+    if (t.extent && dim_is(*t.l.shape, 1))
+      t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
+    return f(cx, nt, l, t.l);
+  }
+  int n = layout_rank(l);
+  if (t.n > n) {
+    note_fail(cx, nt, "the tiler has more modes than the layout", NULL);
+    return l;
+  }
+  Layout *m = NEW(cx, Layout, (size_t)n + 1);
+  int outer = nt->mode;
+  for (int i = 0; i < n; i++) {
+    m[i] = layout_mode(cx, l, i);
+    if (i >= t.n) continue;
+    nt->mode = outer < 0 ? i : outer;
+    m[i] = by_tiler(cx, nt, m[i], t.mode[i], f);
+  }
+  nt->mode = outer;
+  return layout_concat(cx, m, n);
+}
+
+static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
+  if (!t.outer && !dim_is(layout_below(cx, t), 0)) {
+    note_fail(cx, nt, arena_printf(
+      cx, &cx->scratch, "the tile %s has a negative stride, which leads to "
+      "coordinates below 0", layout_text(cx, t)), NULL);
+    return l;
+  }
+  Tup space = layout_has_basis(t) ? l.shape : layout_coalesce(cx, l).shape;
+  Layout pair[2] = {t, complement_in(cx, nt, t, space)};
+  Layout both = layout_concat(cx, pair, 2);
+  if (cx->explain)
+    explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
+                layout_text(cx, pair[1]));
+  return compose_in(cx, nt, l, both);
+}
+
+static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
+  if (layout_swizzle(t)) return layout_product_swizzled(cx, l, t);
+  Layout free = complement_in(cx, nt, l, product_room(cx, l, t));
+  if (cx->explain)
+    explain_say(cx, "product: the tiler %s is laid over the free offsets %s",
+                layout_text(cx, t), layout_text(cx, free));
+  Layout pair[2] = {l, compose_in(cx, nt, free, t)};
+  return layout_concat(cx, pair, 2);
+}
+
+static Layout apply(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
+  Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1, .weak = true};
+  return layout_outer(by_tiler(cx, &nt, layout_inner(l), t, f), l);
+}
+
+static Layout product(Ctx *cx, const char *op, Layout l, Tiler t) {
+  if (!l.outer && t.kind == TILER_LAYOUT && layout_swizzle(t.l))
+    return layout_product_swizzled(cx, l, t.l);
+  return apply(cx, op, l, t, product_one);
+}
+
+Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t) {
+  return apply(cx, "logical_divide", l, t, divide_one);
+}
+
+Layout layout_logical_product(Ctx *cx, Layout l, Tiler t) {
+  return product(cx, "logical_product", l, t);
+}
+
+Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t) {
+  Tup guide = profile_of(cx, t);
+  Tup s = tup_zip2_by(cx, l.shape, guide);
+  Tup d = tup_zip2_by(cx, layout_stride(cx, l), guide);
+  Dim *w = NEW(cx, Dim, tup_leaves(d) + 1);
+  tup_collect(d, w);
+  l.shape = s;
+  l.stride = w;
+  return l;
+}
+
+// Is every terminal of guide a pair (tile,rest) in t?
+static bool splits(Tup t, Tup guide) {
+  if (tup_is_leaf(guide)) return !tup_is_leaf(t) && tup_rank(t) == 2;
+  int n = tup_rank(guide);
+  if (tup_is_leaf(t) || tup_rank(t) < n) return false;
+  t = tup_first(t);
+  guide = tup_first(guide);
+  for (int i = 0; i < n; i++, t = tup_next(t), guide = tup_next(guide))
+    if (!splits(t, guide)) return false;
+  return true;
+}
+
+// ((tile),(rest)) with the modes of rest, or of both, opened up.
+static Layout open_modes(Ctx *cx, Layout l, bool tile) {
+  Tup t = tup_first(l.shape), r = tup_next(t), both[2];
+  // a leaf or a 1-tuple stays as it is
+  both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
+  both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
+  l.shape = tup_cat(cx, both, 2);
+  return l;
+}
+
+static Layout zipped(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
+  Layout r = f == product_one ? product(cx, op, l, t) : apply(cx, op, l, t, f);
+  if (!splits(r.shape, profile_of(cx, t))) {
+    Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1};
+    note_fail(cx, &nt, "a tiler entry `_` leaves a mode that has no tile and "
+              "rest to take apart", "logical_divide and logical_product allow "
+              "`_`; here write the mode's extent");
+  }
+  return layout_tile_unzip(cx, r, t);
+}
+
+Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t) {
+  return zipped(cx, "zipped_divide", l, t, divide_one);
+}
+
+Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t) {
+  return open_modes(cx, zipped(cx, "tiled_divide", l, t, divide_one), false);
+}
+
+Layout layout_flat_divide(Ctx *cx, Layout l, Tiler t) {
+  return open_modes(cx, zipped(cx, "flat_divide", l, t, divide_one), true);
+}
+
+Layout layout_zipped_product(Ctx *cx, Layout l, Tiler t) {
+  return zipped(cx, "zipped_product", l, t, product_one);
+}
+
+Layout layout_tiled_product(Ctx *cx, Layout l, Tiler t) {
+  return open_modes(cx, zipped(cx, "tiled_product", l, t, product_one), false);
+}
+
+Layout layout_flat_product(Ctx *cx, Layout l, Tiler t) {
+  return open_modes(cx, zipped(cx, "flat_product", l, t, product_one), true);
+}
+
+// ---- rank-sensitive products ----
+
+static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
+                           bool raked) {
+  Layout block = layout_inner(l);
+  int r = layout_rank(block) > layout_rank(t) ? layout_rank(block)
+                                              : layout_rank(t);
+  Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
+  Note nt = {.op = op, .a = &l, .bl = &t, .mode = -1, .weak = true};
+  block = layout_append_to(cx, block, r, one);
+  Layout tiler = layout_append_to(cx, t, r, one);
+  Layout p = product_one(cx, &nt, block, tiler);
+  Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
+                 layout_inner(layout_mode(cx, p, !raked))};
+  if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
+    m[1] = layout_concat(cx, &m[1], 1);  // a leaf beside a 1-tuple is its mode
+  Layout z = layout_zip_of(cx, m, 2);
+  if (p.outer) return layout_outer(z, p);
+  return layout_outer(z, l);
+}
+
+Layout layout_blocked_product(Ctx *cx, Layout l, Layout t) {
+  return rank_product(cx, "blocked_product", l, t, false);
+}
+
+Layout layout_raked_product(Ctx *cx, Layout l, Layout t) {
+  return rank_product(cx, "raked_product", l, t, true);
+}
+
+Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
+  int r = tup_rank(shape);
+  if (layout_rank(block) > r)
+    ctx_fail(cx, ERR_INADMISSIBLE,
+             "tile_to_shape: %s has more modes than the shape %s",
+             layout_text(cx, block), tup_text(cx, shape));
+  Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
+  Layout b = layout_append_to(cx, layout_inner(block), r, one);
+  Tup have = tup_product_each(cx, b.shape);
+  Tup want = tup_product_each(cx, shape);
+  if (tup_static(want) && !tup_evenly_divides(cx, want, have)) {
+    Note nt = {.op = "tile_to_shape", .a = &block, .bs = shape, .mode = 0};
+    Tup w = tup_first(want), h = tup_first(have);
+    for (; w->w % h->w == 0; nt.mode++, w++, h++) {}
+    note_fail(cx, &nt,
+              arena_printf(cx, &cx->scratch,
+                           "the block's %lld do not divide the shape's %lld",
+                           (long long)h->w, (long long)w->w), NULL);
+  }
+  Tup times = tup_ceil_div(cx, want, have);
+  Layout t = order ? layout_ordered(cx, times, order)
+                   : layout_compact(cx, times);
+  return layout_outer(rank_product(cx, "tile_to_shape", b, t, false), block);
+}
+
+Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t) {
+  if (t.kind == TILER_LAYOUT) {
+    Note nt = {.op = "ceil_div", .a = &t.l, .bs = shape, .mode = -1};
+    return complement_in(cx, &nt, t.l, shape).shape;
+  }
+  if (t.kind == TILER_ANY) return shape;
+  int n = tup_rank(shape);
+  if (t.n > n)
+    ctx_fail(cx, ERR_SHAPE, "ceil_div: the tiler %s has more modes than %s",
+             tiler_text(cx, t), tup_text(cx, shape));
+  TupB b = {0};
+  tupb_open(cx, &b);
+  Tup m = tup_first(shape);
+  for (int i = 0; i < n; i++, m = tup_next(m))
+    tupb_put(cx, &b, i < t.n ? layout_ceil_div(cx, m, t.mode[i]) : m);
+  tupb_close(cx, &b);
+  return tupb_done(cx, &b);
+}
+
+// ---- the width of elements ----
+
+static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
+  if (n < 1)
+    ctx_fail(cx, ERR_ARG, "%s: the factor must be positive, not %lld", op,
+             (long long)n);
+  if (layout_has_basis(l))
+    ctx_fail(cx, ERR_INADMISSIBLE, "%s: coordinates, which strides that are "
+             "bases give, have no width: %s", op, layout_text(cx, l));
+  return n;
+}
+
+// n elements become one.
+static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
+  Dim by = dim_int(cx, n), v = *d;
+  if (dim_is(v, 0)) return;
+  if (!dim_static(v)) {
+    *d = dim_quo(cx, *d, by);
+    return;
+  }
+  if (v.w % n != 0 && n % v.w != 0) {
+    note_fail(cx, nt,
+              arena_printf(cx, &cx->scratch,
+                           "neither of stride %lld and %lld divides the other",
+                           (long long)v.w, (long long)n), NULL);
+    return;
+  }
+  Dim abs = dim_abs(cx, v);
+  *s = dim_ceil_div(cx, *s, dim_ceil_div(cx, by, abs));
+  *d = dim_ceil_div(cx, abs, by);
+  if (v.w < 0) d->w = -d->w;
+}
+
+static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
+  size_t k = tup_leaves(l.shape);
+  Dim *s = NEW(cx, Dim, k + 1), *d = NEW(cx, Dim, k + 1);
+  if (layout_has_xor(l)) note_fail(cx, nt, "the strides are XORed", NULL);
+  tup_collect(l.shape, s);
+  for (size_t i = 0; i < k; i++) {
+    d[i] = l.stride[i];
+    if (up)
+      up_leaf(cx, nt, &s[i], &d[i], n);
+    else if (dim_is(d[i], 1) || dim_is(d[i], -1))
+      s[i] = dim_mul(cx, s[i], dim_int(cx, n));
+    else
+      d[i] = dim_mul(cx, d[i], dim_int(cx, n));
+  }
+  l.shape = tup_like(cx, l.shape, s);
+  l.stride = d;
+  return l;
+}
+
+// A plain layout whose values go by ones, for elements n times as wide or
+// narrow: where runs of n coordinates are runs of n offsets.
+static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
+  Flat f = flat_coalesce(cx, flat_of(cx, l), true);
+  Dim by = dim_int(cx, n);
+  bool ok = dim_is(f.d[0], 1);
+  for (int i = 0; i < f.n && ok && up; i++)
+    ok = i ? dim_div(cx, f.d[i]) % n == 0
+           : f.n == 1 || dim_div(cx, f.s[i]) % n == 0;
+  if (!ok) {
+    note_fail(cx, nt, arena_printf(
+      cx, &cx->scratch, "%s does not keep runs of %lld together",
+      layout_text(cx, l), (long long)n), NULL);
+    return l;
+  }
+  f.s[0] = up ? dim_ceil_div(cx, f.s[0], by) : dim_mul(cx, f.s[0], by);
+  for (int i = 1; i < f.n; i++)
+    f.d[i] = up ? dim_quo(cx, f.d[i], by) : dim_mul(cx, f.d[i], by);
+  return flat_layout(cx, f);
+}
+
+// What l goes through, for elements n times as wide or narrow.
+static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
+  Outer *f = NEW(cx, Outer, 1);
+  *f = *l.outer;
+  if (up && dim_div(cx, l.offset) % n != 0)
+    note_fail(cx, nt, "the offset is not divisible", NULL);
+  l.offset = up ? dim_quo(cx, l.offset, dim_int(cx, n))
+                : dim_mul(cx, l.offset, dim_int(cx, n));
+  l.outer = f;
+  if (f->kind == OUTER_LAYOUT)
+    f->l = layout_outer(cast_runs(cx, nt, layout_inner(f->l), n, up), f->l);
+  else
+    f->sw = up ? swizzle_upcast(cx, f->sw, n) : swizzle_downcast(cx, f->sw, n);
+  if (f->l.outer) f->l = cast_outer(cx, nt, f->l, n, up);
+  return l;
+}
+
+Layout layout_upcast(Ctx *cx, Layout l, int64_t n) {
+  Note nt = {.op = "upcast", .a = &l, .mode = -1};
+  check_factor(cx, "upcast", l, n);
+  Layout r = change(cx, &nt, l, n, true);
+  return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, true) : r;
+}
+
+Layout layout_downcast(Ctx *cx, Layout l, int64_t n) {
+  Note nt = {.op = "downcast", .a = &l, .mode = -1};
+  check_factor(cx, "downcast", l, n);
+  bool unit = false;
+  size_t k = tup_leaves(l.shape);
+  for (size_t i = 0; i < k; i++)
+    unit = unit || dim_is(l.stride[i], 1);
+  if (!unit)
+    note_fail(cx, &nt, "no mode has stride 1: elements are not adjacent",
+              NULL);
+  Layout r = change(cx, &nt, l, n, false);
+  return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, false) : r;
+}
+
+Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits) {
+  check_factor(cx, "recast_layout", l, old_bits);
+  check_factor(cx, "recast_layout", l, new_bits);
+  Dim was = dim_int(cx, old_bits), is = dim_int(cx, new_bits);
+  int64_t g = dim_value(dim_gcd(cx, was, is));
+  int64_t num = new_bits / g, den = old_bits / g;
+  if (num != 1) l = layout_upcast(cx, l, num);
+  return den == 1 ? l : layout_downcast(cx, l, den);
+}
+
+// ---- thread-value layouts ----
+
+Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler) {
+  Layout mn = layout_raked_product(cx, thr, val);
+  Dim n[2] = {layout_size(cx, thr), layout_size(cx, val)};
+  Layout tv = layout_compact(cx, tup_of(cx, n, 2));
+  *tiler = tup_product_each(cx, mn.shape);
+  return layout_compose(cx, layout_right_inverse(cx, mn), tv);
+}

@@ -1,0 +1,61 @@
+// Shared by the files of layouts and their algebra only: flat mode arrays and
+// the note of the operation that a failure is told under.
+#ifndef CUTE_LAYINNER_H
+#define CUTE_LAYINNER_H
+
+#include "layout/layout.h"
+
+// n modes s[i]:d[i] without nesting, in scratch.
+typedef struct Flat {
+  Dim *s, *d;
+  int n;
+} Flat;
+
+typedef struct Mode {
+  Dim s, d;
+} Mode;
+
+// The public operation under way: its name and operands, for messages. With
+// `quiet` an inadmissible step sets `bad` instead of failing.
+typedef struct Note {
+  const char *op;
+  const Layout *a;
+  const Layout *bl;   // right operand: a layout,
+  const Tiler *bt;    // a tiler,
+  Tup bs;             // or a tuple (or all NULL)
+  int mode;           // mode of a by-mode operation, or -1
+  bool modes;         // the right layout's modes are the user's: name them
+  bool quiet, bad;
+  bool weak;          // CuTe's weaker test is enough: extents that a tile
+                      // does not divide are rounded up mode by mode
+} Note;
+
+// Fails with what, then the operands; detail: a further line or NULL.
+void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
+
+// What cheap conditions do not decide is decided by looking at so many
+// elements, and refused beyond.
+#define LOOK_MAX ((int64_t)1 << 20)
+
+Flat flat_of(Ctx *cx, Layout l);
+Layout flat_layout(Ctx *cx, Flat f);     // one mode: a leaf
+// x: keep what lies outside the domain too (CuTe's coalesce_x).
+Flat flat_coalesce(Ctx *cx, Flat f, bool x);
+Flat flat_filter(Ctx *cx, Layout l);     // coalesced, no stride 0
+// Strides that the modes have in the domain: prefix products. (inverse.c)
+Dim *flat_prefix(Ctx *cx, Flat f);
+
+Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
+// The right inverse of a plain layout's offsets; bases are none: 1:0.
+Layout inverse_offsets(Ctx *cx, Layout l);
+Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
+Layout compose_xor(Ctx *cx, Layout a, Layout b);  // b plain, or a or b XORed
+Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
+Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
+Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
+// The same for strides that are bases: mode by mode of the coordinates.
+Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
+// The room in which the complement of l is asked for a product with t.
+Tup product_room(Ctx *cx, Layout l, Layout t);
+
+#endif

@@ -1,0 +1,177 @@
+// Passes and sectors of one warp-wide access.
+#include "sim/access.h"
+
+#include <string.h>
+
+#define FULL 0xffffffffu
+
+// ---- groups of lanes against banks ----
+
+// The words of one group, by bank: lanes with the same word share a pass;
+// lanes of one bank with different words need one pass each.
+typedef struct Banks {
+  uint32_t seen;        // banks with a word
+  uint32_t word[32];    // first word of each bank
+  uint8_t next[32];     // lane that brought the next word of the bank
+  uint8_t tail[32], count[32];
+  uint32_t extra[32];   // by lane: the word it brought
+  int most;
+} Banks;
+
+// Adds a lane that asks for word `w` in bank `bank`; a bank's first word
+// stands in `word`, further ones in a chain of lanes.
+static inline void banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
+  uint32_t bit = 1u << bank;
+  if (!(k->seen & bit)) {
+    k->seen |= bit;
+    k->word[bank] = w;
+    k->count[bank] = 1;
+    k->tail[bank] = 0xff;
+    if (k->most == 0) k->most = 1;
+    return;
+  }
+  if (k->word[bank] == w) return;
+  for (uint8_t l = k->tail[bank]; l != 0xff; l = k->next[l])
+    if (k->extra[l] == w) return;
+  k->extra[lane] = w;
+  k->next[lane] = k->tail[bank];
+  k->tail[bank] = (uint8_t)lane;
+  if (++k->count[bank] > k->most) k->most = k->count[bank];
+}
+
+// Passes of the lanes of `mask`. Accesses are aligned, so `width` bytes are
+// one unit of 128/width wide banks.
+static int group_passes(int shift, const uint32_t *addr, uint32_t mask) {
+  Banks k;
+  k.seen = 0;
+  k.most = 0;
+  uint32_t banks = (128u >> shift) - 1;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    uint32_t w = addr[l] >> shift;
+    banks_add(&k, l, w & banks, w);
+  }
+  return k.most;
+}
+
+// All lanes, in order, one unit after the other.
+static bool contiguous(int width, const uint32_t addr[32]) {
+  uint32_t off = 0;
+  for (uint32_t l = 0; l < 32; l++)
+    off |= addr[l] ^ (addr[0] + l * (uint32_t)width);
+  return off == 0;
+}
+
+// Every active pair of lanes l, l^d reads the same address.
+static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
+  uint32_t low = d == 1 ? 0x55555555u : 0x33333333u;
+  uint32_t both = mask & (mask >> d) & low;
+  for (; both; both &= both - 1) {
+    int l = __builtin_ctz(both);
+    if (addr[l] != addr[l + d]) return false;
+  }
+  return true;
+}
+
+// `lanes` at a time.
+static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
+                           int lanes) {
+  SimPasses p = {0, 0};
+  uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
+  for (int at = 0; at < 32; at += lanes) {
+    uint32_t m = mask & one << at;
+    if (!m) continue;
+    p.wavefronts += group_passes(shift, addr, m);
+    p.least++;
+  }
+  return p;
+}
+
+// Loads of 8 and 16 bytes: a group may take twice the lanes where pairs read
+// the same address. 16 bytes: decided in each half of the warp.
+static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask) {
+  int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;
+  uint32_t one = span == 32 ? FULL : 0xffff;
+  SimPasses p = {0, 0};
+  for (int at = 0; at < 32; at += span) {
+    uint32_t m = mask & one << at;
+    bool merge = pairs_agree(addr, m, 1) || pairs_agree(addr, m, 2);
+    SimPasses q = by_groups(shift, addr, m, merge ? span : span / 2);
+    p.wavefronts += q.wavefronts;
+    p.least += q.least;
+  }
+  return p;
+}
+
+SimPasses simaccess_shared(SimAccess kind, int width,
+                           const uint32_t addr[32], uint32_t mask) {
+  int lanes = width <= 4 ? 32 : 128 / width;
+  if (mask == FULL && width >= 4 && contiguous(width, addr))
+    return (SimPasses){32 / lanes, 32 / lanes};
+  if (kind == SIMACCESS_LOAD && width > 4)
+    return wide_load(width, addr, mask);
+  int shift = width <= 4 ? 2 : width == 8 ? 3 : 4;
+  return by_groups(shift, addr, mask, lanes);
+}
+
+SimPasses simaccess_matrix(int num, const uint32_t *addr) {
+  SimPasses p = {0, num};
+  for (int i = 0; i < num; i++)
+    p.wavefronts += group_passes(4, addr + 8 * i, 0xff);
+  return p;
+}
+
+// ---- counting different keys ----
+
+typedef struct Keys {
+  uint64_t used;
+  uint64_t key[64];
+  int count;
+} Keys;
+
+static inline void keys_add(Keys *s, uint64_t key) {
+  uint32_t h = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 58);
+  while (s->used >> h & 1) {
+    if (s->key[h] == key) return;
+    h = (h + 1) & 63;
+  }
+  s->used |= 1ull << h;
+  s->key[h] = key;
+  s->count++;
+}
+
+// One pass for each different (source line, destination line, destination
+// chunk XOR source chunk); lines have 128 bytes, chunks 16.
+SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
+                               uint32_t mask) {
+  Keys passes, lines;
+  passes.used = lines.used = 0;
+  passes.count = lines.count = 0;
+  uint64_t last_pass = ~0ull, last_line = ~0ull;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    uint64_t line = src[l] >> 7;
+    uint64_t turn = (dst[l] >> 4 ^ src[l] >> 4) & 7;
+    uint64_t pass = line << 32 ^ (uint64_t)(dst[l] >> 7) << 3 ^ turn;
+    if (line != last_line) keys_add(&lines, line);
+    if (pass != last_pass) keys_add(&passes, pass);
+    last_line = line;
+    last_pass = pass;
+  }
+  return (SimPasses){passes.count, lines.count};
+}
+
+int simaccess_global(int width, const uint64_t addr[32], uint32_t mask) {
+  Keys s;
+  s.used = 0;
+  s.count = 0;
+  uint64_t last = ~0ull;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    uint64_t first = addr[l] >> 5, end = (addr[l] + (uint32_t)width - 1) >> 5;
+    if (first != last) keys_add(&s, first);
+    if (end != first) keys_add(&s, end);
+    last = end;
+  }
+  return s.count;
+}

@@ -1,0 +1,293 @@
+// Races between CTAs in global memory. CTAs run in any order and on many
+// threads of the host, so what is kept does not depend on when they ran: for
+// each granule of memory that the kernel writes, and each class of access,
+// the first and the last CTA (by number) that did it, with its lowest thread
+// and line, and whether all stores stored one value. The last is kept only
+// where there are two. Memory that a kernel only reads costs nothing.
+//
+// Two accesses race when different CTAs do them, one writes, not both are
+// strong (atomics, and loads and stores with an order, for the whole GPU or
+// more), and nothing orders them. (Stores of elements below a byte, which are
+// atomics on a GPU, are not looked at.) Stores of one and the same value are no
+// race here: whichever comes last, memory holds the same. Two CTAs are only
+// ordered where one released something for the GPU and the other acquired;
+// which of its accesses a release covers, and who saw it, is not followed: an
+// access after an acquire of its thread (SimWarp.late) never races with those
+// of a CTA that released.
+#include "ir/intrin.h"
+#include "sim/inside.h"
+
+#include <string.h>
+
+enum { READ, WRITE, STRONG_READ, STRONG_WRITE, CLASSES };
+enum { PAGE = 4096 };
+
+// What is kept of an access, from the lowest bit on: what was stored (a
+// digest, or MANY: different values), the line (an index into Fn.src, 0 where
+// that is too large), the thread, the CTA (from 1 on: 0 is no access).
+enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
+enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
+
+// ---- areas ----
+
+static bool meets(const SimArea *a, const SimArea *b) {
+  return a->p < b->p + b->bytes && b->p < a->p + a->bytes;
+}
+
+static void unite(SimArea *a, const SimArea *b) {
+  uint8_t *end = a->p + a->bytes, *e = b->p + b->bytes;
+  if (e > end) end = e;
+  if (b->p < a->p) a->p = b->p;
+  a->bytes = (size_t)(end - a->p);
+}
+
+void simblocks_areas(Ctx *cx, SimProg *p) {
+  size_t n = p->fn->arg.n;
+  p->area = arena_zero(cx, &cx->scratch, (n + 1) * sizeof *p->area);
+  for (size_t k = 0; k < n; k++) {
+    const LaunchArg *a = &p->launch->arg[k];
+    if (!p->fn->arg.p[k].pointer || !a->bytes) continue;
+    SimArea new = {.p = a->p, .bytes = a->bytes, .shift = 5};
+    for (int j = p->narea; j-- > 0;)
+      if (meets(&new, &p->area[j])) {
+        unite(&new, &p->area[j]);
+        p->area[j] = p->area[--p->narea];
+        j = p->narea;
+      }
+    p->area[p->narea++] = new;
+  }
+}
+
+SimArea *simblocks_area(const SimProg *p, int32_t arg) {
+  const LaunchArg *a = &p->launch->arg[arg];
+  SimArea one = {.p = a->p, .bytes = a->bytes};
+  for (int k = 0; k < p->narea; k++)
+    if (meets(&one, &p->area[k])) return &p->area[k];
+  return NULL;
+}
+
+void simblocks_note(const SimMem *m, int bytes, bool write) {
+  SimArea *a = m->area;
+  if (!a) return;
+  while (bytes >> a->shift == 0 || (m->p - a->p) & ((1 << a->shift) - 1))
+    a->shift--;
+  a->written |= write;
+}
+
+void simblocks_start(Ctx *cx, SimProg *p) {
+  const int32_t *grid = p->launch->grid;
+  uint64_t n = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
+  if (n == 1 || n > MAX_CTA) return;
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    if (!a->written) continue;
+    size_t npage = (a->bytes >> a->shift) / PAGE + 1;
+    for (int q = 0; q < SIM_PLANES; q++) {
+      a->first[q] = arena_zero(cx, &cx->scratch, npage * sizeof(uint64_t *));
+      a->last[q] = arena_zero(cx, &cx->scratch, npage * sizeof(uint64_t *));
+    }
+    a->watched = true;
+    if (!p->released)
+      p->released = arena_zero(cx, &cx->scratch, n / 8 + 1);
+  }
+}
+
+static size_t pages(const SimArea *a) {
+  return a->watched ? (a->bytes >> a->shift) / PAGE + 1 : 0;
+}
+
+void simblocks_free(SimProg *p) {
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    for (size_t i = 0; i < pages(a); i++) {
+      for (int q = 0; q < SIM_PLANES; q++) {
+        base_free(a->first[q][i]);
+        base_free(a->last[q][i]);
+      }
+    }
+  }
+}
+
+// ---- accesses ----
+
+static uint64_t *make_page(SimCta *c, uint64_t **at) {
+  uint64_t *none = NULL, *p = base_realloc(NULL, PAGE * sizeof *p);
+  if (!p) {
+    c->oom = c->stop = true;
+    return NULL;
+  }
+  memset(p, 0, PAGE * sizeof *p);
+  if (__atomic_compare_exchange_n(at, &none, p, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
+    return p;
+  base_free(p);
+  return none;
+}
+
+// The page at *at, made by whoever comes first; NULL: out of memory.
+static inline uint64_t *page(SimCta *c, uint64_t **at) {
+  uint64_t *p = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+  return p ? p : make_page(c, at);
+}
+
+static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
+
+// Which of two accesses is kept, with what is known of both's values; the
+// lower one of one CTA's, of two CTAs' the lower or the higher.
+static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
+  bool first = x >> SRC_AT < y >> SRC_AT;
+  uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
+  return ((x ^ y) & MANY) == 0 ? kept : kept | MANY;
+}
+
+// Adds x to *at; gives an access of another CTA that is not kept, or 0.
+static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
+  uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
+  do {
+    new = old ? merge(old, x, higher) : x;
+    if (new == old) break;
+  } while (!__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+  if (!old || cta(old) == cta(x)) return 0;
+  return cta(new) == cta(x) ? old : x;
+}
+
+static inline void keep(SimCta *c, const SimArea *a, int plane, size_t g,
+                        uint64_t x) {
+  uint64_t *first = page(c, &a->first[plane][g / PAGE]);
+  uint64_t rest = first ? put(first + g % PAGE, x, false) : 0;
+  if (!rest) return;
+  uint64_t *last = page(c, &a->last[plane][g / PAGE]);
+  if (last) put(last + g % PAGE, rest, true);
+}
+
+static uint64_t digest(const uint8_t *data, int n) {
+  uint64_t u = 0;
+  for (int k = 0; k < n; k += 8) {
+    uint64_t part = 0;
+    if (n >= 8) memcpy(&part, data + k, 8);
+    else if (n == 4) memcpy(&part, data, 4);
+    else memcpy(&part, data, n == 2 ? 2 : 1);
+    u = (u ^ part) * 0x9e3779b97f4a7c15ull;
+  }
+  return (u >> 32) % MANY;
+}
+
+void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *at, int bytes,
+                      const uint8_t *data, int stride) {
+  SimCta *c = w->cta;
+  const SimArea *a = m->area;
+  bool strong = i->sem && i->scope >= SCOPE_GPU;
+  bool atomic = i->op == OP_ATOMIC;
+  int plane = (data || atomic ? WRITE : READ) + (strong ? 2 : 0);
+  int size = 1 << a->shift, n = bytes >> a->shift;
+  uint64_t x = (c->index + 1) << CTA_AT | (uint64_t)w->id << (THREAD_AT + 5) |
+               (i->src < MAX_SRC ? (uint64_t)i->src << SRC_AT : 0) |
+               (atomic ? MANY : 0);
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask), q = plane;
+    size_t g = (size_t)(m->p - a->p + at[l]) >> a->shift;
+    if (w->late >> l & 1) q += CLASSES;
+    for (int k = 0; k < n; k++) {
+      uint64_t v = data ? digest(data + l * stride + k * size, size) : 0;
+      keep(c, a, q, g + (size_t)k, x | (uint64_t)l << THREAD_AT | v);
+    }
+  }
+}
+
+void simblocks_release(SimCta *c) {
+  uint8_t *bits = c->prog->released;
+  if (bits)
+    __atomic_fetch_or(&bits[c->index / 8], (uint8_t)(1u << c->index % 8),
+                      __ATOMIC_RELAXED);
+}
+
+// ---- what was found ----
+
+typedef struct Side { int plane; uint64_t x; } Side;
+
+static uint64_t cta_of(const Side *s) { return cta(s->x) - 1; }
+static int thread_of(const Side *s) { return (int)(s->x >> THREAD_AT & 1023); }
+static uint32_t src_of(const Side *s) {
+  return (uint32_t)(s->x >> SRC_AT) & (MAX_SRC - 1);
+}
+
+static bool sent(const SimProg *p, const Side *s) {
+  uint64_t k = cta_of(s);
+  return p->released[k / 8] >> (k % 8) & 1;
+}
+
+static bool race(const SimProg *p, const Side *a, const Side *b) {
+  if (cta_of(a) == cta_of(b)) return false;
+  return !(b->plane >= CLASSES && sent(p, a)) &&
+         !(a->plane >= CLASSES && sent(p, b));
+}
+
+static void fault(const SimProg *p, const SimArea *area, size_t g,
+                  const Side *a, const Side *b, SimFault *f) {
+  const int32_t *n = p->launch->grid, *t = p->launch->block;
+  uint64_t at = cta_of(b), x = (uint64_t)n[0], y = (uint64_t)n[1];
+  int l = thread_of(b);
+  memset(f, 0, sizeof *f);
+  f->r = (SimReport){
+    .kind = SIM_BLOCKRACE, .count = 1, .mem = -1,
+    .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
+    .block = {(int32_t)(at % x), (int32_t)(at / x % y), (int32_t)(at / x / y)},
+    .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
+  f->value[0] = a->plane % CLASSES << 8 | b->plane % CLASSES;
+  f->value[1] = (int64_t)cta_of(a);
+  const uint8_t *byte = area->p + (g << area->shift);
+  for (size_t k = 0; k < p->fn->mem.n; k++) {
+    const Mem *m = &p->fn->mem.p[k];
+    if (m->space != SP_GMEM) continue;
+    const SimMem *s = p->mem[m->ref];
+    if (byte < s->p || byte >= s->p + s->bytes) continue;
+    f->r.mem = (int32_t)k;
+    f->r.offset = (byte - s->p) * 8 / s->own;
+    return;
+  }
+}
+
+static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
+  const uint64_t *p = a->last[plane][n];
+  return p && p[g] ? p[g] : a->first[plane][n][g];
+}
+
+// The races of two planes in page n; of stores only where values differ.
+static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
+                         int x, int y, Found found, void *ud) {
+  const uint64_t *s = area->first[x][n], *t = area->first[y][n];
+  if (!s || !t || (x == y && !area->last[x][n])) return;
+  bool stores = x % CLASSES == WRITE && y % CLASSES == WRITE;
+  for (size_t g = 0; g < PAGE; g++) {
+    if (!s[g] || !t[g]) continue;
+    if (stores && !((s[g] ^ t[g]) & MANY) && (s[g] & MANY) != MANY) continue;
+    Side a[2] = {{x, s[g]}, {x, last_key(area, n, x, g)}};
+    Side b[2] = {{y, last_key(area, n, y, g)}, {y, t[g]}};
+    for (int k = 0; k < 4; k++)
+      if (race(p, &a[k & 1], &b[k >> 1])) {
+        SimFault f;
+        fault(p, area, n * PAGE + g, &a[k & 1], &b[k >> 1], &f);
+        found(ud, &f);
+        break;
+      }
+  }
+}
+
+void simblocks_find(const SimProg *p, Found found, void *ud) {
+  static const uint8_t clash[][2] = {
+    {WRITE, WRITE}, {WRITE, READ}, {WRITE, STRONG_WRITE},
+    {WRITE, STRONG_READ}, {STRONG_WRITE, READ}};
+  for (int k = 0; k < p->narea; k++) {
+    const SimArea *a = &p->area[k];
+    for (size_t n = 0; n < pages(a); n++)
+      for (size_t c = 0; c < sizeof clash / sizeof *clash; c++)
+        for (int late = 0; late < 4; late++) {
+          int x = clash[c][0] + (late & 1 ? CLASSES : 0);
+          int y = clash[c][1] + (late & 2 ? CLASSES : 0);
+          if (clash[c][0] != clash[c][1] || x <= y)
+            find_inpage(p, a, n, x, y, found, ud);
+        }
+  }
+}

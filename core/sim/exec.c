@@ -1,0 +1,517 @@
+// The interpreter: runs one warp until it must wait, yields or ends.
+#include "sim/regs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set_uniform(SimWarp *w, const SimIns *i, uint64_t u) {
+  int n = i->spread ? LANES : 1;
+  for (int l = 0; l < n; l++) set_lane(w, i->d, i->wide, l, u);
+}
+
+static uint32_t mask_of(SimWarp *w, uint32_t slot) {
+  const uint32_t *p = u32_at(w, slot);
+  uint32_t m = 0;
+  for (int l = 0; l < LANES; l++) m |= (uint32_t)(p[l] != 0) << l;
+  return m;
+}
+
+static uint32_t condition(SimWarp *w, const SimIns *i) {
+  if (i->uniform) return u32_at(w, i->a)[0] ? FULL : 0;
+  return mask_of(w, i->a);
+}
+
+// ---- values ----
+
+static void compute(SimWarp *w, const SimIns *i) {
+  if (!i->uniform) {
+    simalu_lanes(i, w->v);
+    return;
+  }
+  bool in = sim_wide((DType)i->type);
+  bool sel = i->op == OP_SEL, sh = i->op == OP_SHL || i->op == OP_SHR;
+  uint64_t a = lane_bits(w, i->a, in && !sel, 0);
+  uint64_t b = i->b ? lane_bits(w, i->b, in && !sh, 0) : 0;
+  uint64_t c = i->c ? lane_bits(w, i->c, in, 0) : 0;
+  set_uniform(w, i, simalu_one(i, a, b, c));
+}
+
+static void set_var(SimWarp *w, const SimIns *i) {
+  if (i->uniform) {
+    set_lane(w, i->d, i->wide, 0, lane_bits(w, i->a, i->wide, 0));
+    return;
+  }
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1)
+      set_lane(w, i->d, i->wide, l, lane_bits(w, i->a, i->wide, l));
+}
+
+// ---- registers ----
+
+static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
+  const SimMem *m = s->mem;
+  simtaint_load(w, i, s);
+  const char *p = rmem_at(w, m, s->konst);
+  if (m->per == 1 && m->size >= 4) {
+    memcpy(w->v + i->d, p, (size_t)m->size * LANES);
+    return;
+  }
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u = 0;
+    for (int k = 0; k < m->per; k++)
+      u |= rmem_get(p + k * LANES * m->size, m->size, l) << (k * m->unit);
+    set_lane(w, i->d, i->wide, l, u);
+  }
+}
+
+// n elements from the first on get value c in the active lanes.
+static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
+                           int64_t n) {
+  const SimMem *m = s->mem;
+  uint64_t cut = unit_mask(m);
+  uint32_t good = w->active & ~simtaint_mask(w, i->c);
+  for (int64_t e = 0; e < n * m->per; e++) {
+    char *p = rmem_at(w, m, s->konst + e);
+    int shift = (int)(e % m->per) * m->unit;
+    uint32_t *def = rmem_def(w, m) + s->konst + e;
+    *def = (*def & ~w->active) | good;
+    if (w->active == FULL && m->per == 1 && (m->size == 4 || m->size == 8)) {
+      memcpy(p, w->v + i->c, (size_t)m->size * LANES);
+      continue;
+    }
+    if (m->size > 8)  // a constant: its upper half is zero
+      for (int l = 0; l < LANES; l++)
+        if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
+    for (int l = 0; l < LANES; l++)
+      if (w->active >> l & 1)
+        rmem_put(p, m->size, l, lane_bits(w, i->c, i->wide, l) >> shift & cut);
+  }
+}
+
+static uint64_t packed_get(const uint8_t *buf, const SimMem *m, int k) {
+  uint64_t u = 0;
+  if (m->unit < 8) return (uint64_t)buf[k * m->unit / 8] >>
+                          (k * m->unit % 8) & unit_mask(m);
+  memcpy(&u, buf + k * m->size, (size_t)m->size);
+  return u;
+}
+
+static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
+  if (m->unit < 8) {
+    uint8_t *b = &buf[k * m->unit / 8];
+    int at = k * m->unit % 8;
+    *b = (uint8_t)((*b & ~(unit_mask(m) << at)) | u << at);
+  } else {
+    memcpy(buf + k * m->size, &u, (size_t)m->size);
+  }
+}
+
+// `bytes` of packed units from the first on, of each lane, to and from buf.
+static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
+                   uint32_t mask, int bytes, SimLaneBuf buf) {
+  const SimMem *m = s->mem;
+  int n = bytes * 8 / m->unit;
+  for (int k = 0; k < n; k++) {
+    const char *p = rmem_at(w, m, s->konst + k);
+    simtaint_registers(w, i, m, s->konst + k, mask);
+    if (m->unit == 16) {
+      for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 2, p + l * 2, 2);
+    } else if (m->unit == 32) {
+      for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 4, p + l * 4, 4);
+    } else if (m->size > 8) {
+      for (int l = 0; l < LANES; l++)
+        memcpy(buf[l] + k * 16, p + l * 16, 16);
+    } else {
+      for (int l = 0; l < LANES; l++)
+        packed_put(buf[l], m, k, rmem_get(p, m->size, l));
+    }
+  }
+}
+
+static void scatter(SimWarp *w, const SimSide *s, uint32_t mask, int bytes,
+                    SimLaneBuf buf) {
+  const SimMem *m = s->mem;
+  int n = bytes * 8 / m->unit;
+  for (int k = 0; k < n; k++) {
+    char *p = rmem_at(w, m, s->konst + k);
+    rmem_def(w, m)[s->konst + k] |= mask;
+    for (int l = 0; l < LANES; l++) {
+      if (!(mask >> l & 1)) continue;
+      if (m->size > 8) memcpy(p + l * 16, buf[l] + k * 16, 16);
+      else rmem_put(p, m->size, l, packed_get(buf[l], m, k));
+    }
+  }
+}
+
+static void declare_registers(SimWarp *w, const SimMem *m) {
+  uint32_t *def = rmem_def(w, m);
+  for (int64_t e = 0; e < m->count; e++) def[e] &= ~w->active;
+}
+
+// ---- elements and vectors ----
+
+static void load(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  if (s->mem->space == SP_RMEM) {
+    load_register(w, i, s);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  memset(buf, 0, sizeof buf);
+  simmem_offsets(w, s, off);
+  if (s->mem->bits < 8) {
+    simmem_load_bits(w, i, s->mem, w->active, off, u32_at(w, i->d));
+    return;
+  }
+  int bytes = s->mem->bits / 8;
+  simmem_load(w, i, s->mem, w->active, off, bytes, buf);
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u;
+    memcpy(&u, buf[l], 8);
+    set_lane(w, i->d, i->wide, l, u);
+  }
+}
+
+static void store(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  if (s->mem->space == SP_RMEM) {
+    store_register(w, i, s, 1);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  simmem_offsets(w, s, off);
+  if (s->mem->bits < 8) {
+    simmem_store_bits(w, i, s->mem, w->active, off, u32_at(w, i->c));
+    return;
+  }
+  for (int l = 0; l < LANES; l++) {
+    uint64_t u = lane_bits(w, i->c, i->wide, l);
+    memcpy(buf[l], &u, 8);
+  }
+  simmem_store(w, i, s->mem, w->active, off, s->mem->bits / 8, buf);
+}
+
+// Among registers: what is undefined stays so, and registers that are copied
+// over themselves are read before they are written.
+static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
+  const SimMem *m = c->src.mem, *n = c->dst.mem;
+  int units = c->bytes * 8 / m->unit;
+  bool back = m->base == n->base && c->dst.konst > c->src.konst;
+  for (int at = 0; at < units; at++) {
+    int k = back ? units - 1 - at : at;
+    const char *p = rmem_at(w, m, c->src.konst + k);
+    char *q = rmem_at(w, n, c->dst.konst + k);
+    uint32_t from = rmem_def(w, m)[c->src.konst + k];
+    uint32_t *to = rmem_def(w, n) + c->dst.konst + k;
+    *to = (*to & ~mask) | (from & mask);
+    for (int l = 0; l < LANES; l++)
+      if (mask >> l & 1)
+        memmove(q + l * n->size, p + l * m->size, (size_t)m->size);
+  }
+}
+
+static void copy(SimWarp *w, const SimIns *i) {
+  const SimCopy *c = i->x;
+  uint32_t mask = w->active;
+  if (c->pred) mask &= mask_of(w, c->pred);
+  if (!mask) return;
+  if (c->src.mem->space == SP_RMEM && c->dst.mem->space == SP_RMEM &&
+      c->src.mem->unit == c->dst.mem->unit) {
+    copy_registers(w, c, mask);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;
+  if (c->src.mem->space == SP_RMEM) {
+    gather(w, i, &c->src, mask, c->bytes, buf);
+  } else {
+    memset(buf, 0, sizeof buf);
+    simmem_offsets(w, &c->src, off);
+    simmem_load(w, i, c->src.mem, mask, off, c->bytes, buf);
+  }
+  if (c->dst.mem->space == SP_RMEM) {
+    scatter(w, &c->dst, mask, c->bytes, buf);
+  } else {
+    simmem_offsets(w, &c->dst, off);
+    simmem_store(w, i, c->dst.mem, mask, off, c->bytes, buf);
+  }
+}
+
+// ---- what lanes do together ----
+
+// The lanes of `want` are to be here, and no others: else that is a fault.
+static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
+  if (w->active == want) return true;
+  uint32_t lack = want & ~w->active;
+  SimFault *f = simreport_fault(w, SIM_DIVERGENT,
+                                __builtin_ctz(lack ? lack : w->active),
+                                i->src, 0, -1, 0);
+  if (f) {
+    f->value[0] = w->active;
+    f->value[1] = want;
+    f->r.offset = i->who == WHO_MASK;
+  }
+  return false;
+}
+
+// Is the warp here? Without it, nothing after a barrier means anything.
+static bool all_here(SimWarp *w, const SimIns *i) {
+  if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
+  if (i->who == WHO_WARP) w->cta->stop = true;
+  return false;
+}
+
+void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
+  uint32_t here = w->active;
+  const uint32_t *mask = u32_at(w, i->mask);
+  for (uint32_t left = here; left; left &= ~w->active) {
+    uint32_t m = mask[__builtin_ctz(left)];
+    w->active = 0;
+    for (int l = 0; l < LANES; l++)
+      w->active |= (uint32_t)(mask[l] == m) << l;
+    w->active &= left;
+    together(w, i, m & w->valid);
+    simorder_meet(w, w->active);
+    if (each) each(w, i);
+  }
+  w->active = here;
+}
+
+// ---- regions ----
+
+static bool goes_on(int64_t at, int64_t hi, int64_t step) {
+  return step < 0 ? at > hi : at < hi;
+}
+
+static uint32_t for_lanes(SimWarp *w, const SimIns *i) {
+  uint32_t m = 0;
+  for (int l = 0; l < LANES; l++)
+    m |= (uint32_t)goes_on(index_at(w, i->d, i->wide, l),
+                           index_at(w, i->b, i->wide, l),
+                           index_at(w, i->c, i->wide, l)) << l;
+  return m;
+}
+
+static void push(SimWarp *w, uint32_t other) {
+  w->frame[w->depth++] = (SimFrame){w->active, other};
+}
+
+static void begin_for(SimWarp *w, const SimIns *i) {
+  uint32_t m;
+  if (i->uniform) {
+    int64_t lo = index_at(w, i->a, i->wide, 0);
+    set_uniform(w, i, (uint64_t)lo);
+    m = goes_on(lo, index_at(w, i->b, i->wide, 0),
+                index_at(w, i->c, i->wide, 0)) ? FULL : 0;
+  } else {
+    memcpy(w->v + i->d, w->v + i->a, (i->wide ? 8 : 4) * LANES);
+    m = for_lanes(w, i);
+  }
+  if (!(w->active & m)) {
+    w->pc = i->jump;
+    return;
+  }
+  push(w, 0);
+  w->active &= m;
+}
+
+static void end_for(SimWarp *w, const SimIns *i) {
+  uint32_t m;
+  if (i->uniform) {
+    int64_t step = index_at(w, i->c, i->wide, 0);
+    int64_t at = (int64_t)((uint64_t)index_at(w, i->d, i->wide, 0) +
+                           (uint64_t)step);
+    set_uniform(w, i, (uint64_t)at);
+    m = goes_on(at, index_at(w, i->b, i->wide, 0), step) ? FULL : 0;
+  } else {
+    for (int l = 0; l < LANES; l++)
+      set_lane(w, i->d, i->wide, l,
+               (uint64_t)index_at(w, i->d, i->wide, l) +
+               (uint64_t)index_at(w, i->c, i->wide, l));
+    m = for_lanes(w, i);
+  }
+  if (w->active & m) {
+    w->active &= m;
+    w->pc = i->jump;
+  } else {
+    w->active = w->frame[--w->depth].mask;
+  }
+}
+
+static void begin_if(SimWarp *w, const SimIns *i) {
+  uint32_t m = condition(w, i) & w->active;
+  push(w, w->active & ~m);
+  w->active = m;
+  if (!m) w->pc = i->jump;
+}
+
+static void go_else(SimWarp *w, const SimIns *i) {
+  w->active = w->frame[w->depth - 1].other;
+  if (!w->active) w->pc = i->jump;
+}
+
+static void break_if(SimWarp *w, const SimIns *i) {
+  w->active &= ~condition(w, i);
+  if (w->active) return;
+  w->active = w->frame[--w->depth].mask;
+  w->pc = i->jump;
+}
+
+static void runaway(SimWarp *w, const SimIns *i) {
+  SimFault *f = simreport_fault(w, SIM_RUNAWAY, __builtin_ctz(w->active),
+                                i->src, 0, -1, 0);
+  if (f) f->value[0] = (int64_t)w->count;
+  w->cta->stop = true;
+}
+
+static void end_region(SimWarp *w, const SimIns *i) {
+  if (i->head == OP_IF) {
+    w->active = w->frame[--w->depth].mask;
+    return;
+  }
+  if (i->head == OP_FOR) end_for(w, i);
+  else w->pc = i->jump;
+  if (w->count > w->cta->budget) runaway(w, i);
+}
+
+// ---- the rest ----
+
+static void trap(SimWarp *w, const SimIns *i) {
+  uint32_t m = w->active & ~mask_of(w, i->a);
+  if (!m) return;
+  simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1, i->imm);
+  w->cta->stop = true;
+}
+
+static bool print_value(SimText *t, const char *spec, size_t n, DType type,
+                        uint64_t u) {
+  char fmt[32];
+  char conv = spec[n - 1];
+  if (n > sizeof fmt - 4) return true;
+  memcpy(fmt, spec, n - 1);
+  fmt[n - 1] = '\0';
+  if (dtype_is_float(type)) {
+    snprintf(fmt + n - 1, 4, "%c", conv);
+    return simreport_printf(t, fmt, dtype_to_double(type, u));
+  }
+  int64_t v = (int64_t)u;
+  if (type == DT_I32) v = (int32_t)u;
+  else if (type == DT_I16) v = (int16_t)u;
+  else if (type == DT_I8) v = (int8_t)u;
+  snprintf(fmt + n - 1, 8, "ll%c", strchr("uxXoc", conv) ? conv : 'd');
+  return simreport_printf(t, fmt, (long long)v);
+}
+
+static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
+  SimText *t = &w->text;
+  uint32_t k = 0;
+  for (const char *s = p->fmt; *s;) {
+    size_t n = strcspn(s, "%");
+    if (n && !simreport_printf(t, "%.*s", (int)n, s)) return false;
+    s += n;
+    if (!*s) break;
+    if (s[1] == '%') {
+      if (!simreport_printf(t, "%%")) return false;
+      s += 2;
+      continue;
+    }
+    n = 1 + strspn(s + 1, "-+ #0123456789.");
+    if (!s[n]) break;
+    n++;
+    if (k < p->n) {
+      DType type = (DType)p->type[k];
+      uint64_t u = lane_bits(w, p->slot[k], sim_wide(type), l);
+      if (!print_value(t, s, n, type, u)) return false;
+      k++;
+    }
+    s += n;
+  }
+  return true;
+}
+
+static void print(SimWarp *w, const SimIns *i) {
+  enum { MOST = 1 << 20 };  // as much as the device's own buffer
+  if (w->text.n > MOST) return;
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1 && !print_lane(w, i->x, l))
+      w->cta->oom = w->cta->stop = true;
+}
+
+static void barrier(SimWarp *w, const SimIns *i, bool wait) {
+  int64_t n = i->a ? index_at(w, i->a, false, 0) : 0;
+  simcta_arrive(w, i, (int)i->imm, n, wait);
+}
+
+static void end_warp(SimWarp *w, const SimIns *i) {
+  w->state = SW_DONE;
+  w->src = i->src;
+  w->count--;
+}
+
+// One instruction; false: another warp may run now.
+static bool step(SimWarp *w, const SimIns *i) {
+  if (i->who > WHO_MASK && !all_here(w, i)) return true;
+  switch ((Op)i->op) {
+    case OP_LD: load(w, i); return !i->sem;  // it may poll
+    case OP_ST: store(w, i); return true;
+    case OP_FILL: store_register(w, i, i->x, i->imm); return true;
+    case OP_COPY: copy(w, i); return true;
+    case OP_CPASYNC: simmem_cpasync(w, i); return true;
+    case OP_CPCOMMIT: simmem_commit(w); return true;
+    case OP_CPWAIT: simmem_wait(w, (uint32_t)i->imm); return false;
+    case OP_MMA: simmatrix_mma(w, i); return true;
+    case OP_MATRIX: simmatrix_matrix(w, i); return true;
+    case OP_BAR: barrier(w, i, true); return false;
+    case OP_BARARRIVE: barrier(w, i, false); return false;
+    case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
+    case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
+    case OP_ATOMIC: simmem_atomic(w, i); return false;
+    case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
+    case OP_PRINTF: print(w, i); return true;
+    case OP_TRAP: trap(w, i); return true;
+    case OP_RMEM: declare_registers(w, i->x); return true;
+    case OP_VSET: set_var(w, i); return true;
+    case OP_FOR: begin_for(w, i); return true;
+    case OP_LOOP: push(w, 0); return true;
+    case OP_BREAKIF: break_if(w, i); return true;
+    case OP_IF: begin_if(w, i); return true;
+    case OP_ELSE: go_else(w, i); return true;
+    case OP_END: end_region(w, i); return true;
+    case OP_NOP: end_warp(w, i); return false;
+    case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
+    case OP_ASM: case OP_COUNT:
+      return true;  // not part of a program
+    case OP_DIV: case OP_MOD:
+      compute(w, i);
+      simtaint_divide(w, i);
+      return true;
+    case OP_ADD: case OP_SUB: case OP_MUL:
+    case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
+    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
+    case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_SEL:
+    case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
+    case OP_VGET:
+      compute(w, i);
+      return true;
+  }
+  return true;
+}
+
+void simexec_warp(SimWarp *w) {
+  enum { SLICE = 1 << 16 };  // a warp that polls lets others run
+  SimCta *c = w->cta;
+  const SimIns *prog = c->prog->ins;
+  for (int left = SLICE; left > 0 && !c->stop; left--) {
+    const SimIns *i = &prog[w->pc++];
+    c->serial++;
+    w->count++;
+    bool tainted = w->tainted;
+    if (tainted) simtaint_before(w, i);
+    bool go = step(w, i);
+    if (tainted) simtaint_after(w, i);
+    if (!go) return;
+  }
+}

@@ -1,0 +1,225 @@
+// Intrinsics: 32 lanes of a row of ir/intrin.h.
+#include "ir/intrin.h"
+#include "sim/regs.h"
+
+static bool wide_operand(IntrinId id, int k) {
+  return k < intrin_arity(id) && sim_wide(intrin_operand(id, k));
+}
+
+static uint64_t operand(SimWarp *w, const SimIns *i, IntrinId id, int k,
+                        int l) {
+  uint32_t slot = k == 0 ? i->a : k == 1 ? i->b : i->c;
+  return slot ? lane_bits(w, slot, wide_operand(id, k), l) : 0;
+}
+
+static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
+  int n = i->uniform && !i->spread ? 1 : LANES;
+  for (int l = 0; l < n; l++) set_lane(w, i->d, i->wide, l, u);
+}
+
+// ---- one lane after the other ----
+
+static void by_lane(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
+  int n = i->uniform ? 1 : LANES;
+  uint64_t r = 0;
+  for (int l = 0; l < n; l++) {
+    uint64_t x[3] = {operand(w, i, id, 0, l), operand(w, i, id, 1, l),
+                     operand(w, i, id, 2, l)};
+    r = intrin_eval(id, imm, x);
+    if (!i->uniform) set_lane(w, i->d, i->wide, l, r);
+  }
+  if (i->uniform) fill(w, i, r);
+}
+
+static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
+  for (int l = 0; l < LANES; l++) {
+    uint32_t eq = 1u << l, lt = eq - 1, r = eq;
+    switch ((int)id) {
+      case IN_LMLE: r = lt | eq; break;
+      case IN_LMLT: r = lt; break;
+      case IN_LMGE: r = ~lt; break;
+      case IN_LMGT: r = ~(lt | eq); break;
+      default: break;
+    }
+    set_lane(w, i->d, false, l, r);
+  }
+}
+
+// ---- what the machine says of itself ----
+
+// A machine of the simulator: one warp's clock counts its instructions.
+static uint64_t machine(const SimWarp *w, IntrinId id) {
+  const SimProg *p = w->cta->prog;
+  enum { UNIT = 128, RESERVED = 1024 };  // bytes of shared memory
+  uint64_t smem = (uint64_t)p->fn->smem_bytes;
+  uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
+  switch ((int)id) {
+    case IN_NSMID: return p->launch->sm < 90 ? 108 : 132;
+    case IN_NWARPID: return 64;
+    case IN_GRIDID: return 1;
+    case IN_DYNSMEM: return smem;
+    case IN_TOTSMEM: return total;
+    case IN_AGGSMEM: return total + RESERVED;
+    case IN_WARPID: return (uint64_t)w->id;
+    default: return w->count;
+  }
+}
+
+// ---- what lanes do together ----
+
+// Each of these is done by one group of lanes: w->active.
+
+static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
+  for (uint32_t m = w->active; m; m &= m - 1)
+    set_lane(w, i->d, i->wide, __builtin_ctz(m), u);
+}
+
+static void match(SimWarp *w, const SimIns *i, IntrinId id) {
+  uint64_t x[LANES];
+  uint32_t same[LANES], one = 0;
+  for (int l = 0; l < LANES; l++) x[l] = operand(w, i, id, 0, l);
+  for (int l = 0; l < LANES; l++) {
+    same[l] = 0;
+    for (int k = 0; k < LANES; k++)
+      same[l] |= (uint32_t)(x[k] == x[l]) << k;
+    same[l] &= w->active;
+    if (w->active >> l & 1) one = same[l];
+  }
+  bool all = id == IN_MATCHALL || id == IN_MATCHALL64;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    set_lane(w, i->d, false, l, !all ? same[l]
+                                : one == w->active ? one : 0);
+  }
+}
+
+static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
+  uint32_t m = 0, r = 0;
+  for (int l = 0; l < LANES; l++)
+    m |= (uint32_t)(operand(w, i, id, 0, l) != 0) << l;
+  m &= w->active;
+  switch ((int)id) {
+    case IN_VOTEANY: r = m != 0; break;
+    case IN_VOTEALL: r = m == w->active; break;
+    case IN_VOTEUNI: r = m == 0 || m == w->active; break;
+    default: r = m; break;
+  }
+  tell(w, i, r);
+}
+
+static Op reduction(IntrinId id) {
+  switch ((int)id) {
+    case IN_REDMIN: case IN_REDMINU: return OP_MIN;
+    case IN_REDMAX: case IN_REDMAXU: return OP_MAX;
+    case IN_REDAND: return OP_AND;
+    case IN_REDOR: return OP_OR;
+    case IN_REDXOR: return OP_XOR;
+    default: return OP_ADD;
+  }
+}
+
+static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
+  uint32_t left = w->active;
+  uint64_t r = operand(w, i, id, 0, __builtin_ctz(left));
+  for (left &= left - 1; left; left &= left - 1)
+    r = simalu_op(reduction(id), intrin_operand(id, 0), r,
+                  operand(w, i, id, 0, __builtin_ctz(left)));
+  tell(w, i, r);
+}
+
+// The lane that lane l reads: c packs a clamp and the mask of segments.
+static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
+  int seg = (int)(c >> 8 & 31), clamp = (int)(c & 31);
+  int most = (l & seg) | (clamp & ~seg), least = l & seg, from;
+  switch (kind) {
+    case SH_UP:
+      from = l - b;
+      return from >= most ? from : l;
+    case SH_DOWN: from = l + b; break;
+    case SH_BFLY: from = l ^ b; break;
+    default: from = least | (b & ~seg); break;
+  }
+  return from <= most ? from : l;
+}
+
+// That a lane of the mask is not here, or one of others is, was told already.
+static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
+  uint64_t out[LANES];
+  uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;
+  int from[LANES];
+  for (int l = 0; l < LANES; l++) {
+    int b = (int)(operand(w, i, id, 1, l) & 31);
+    from[l] = shuffle_from(intrin_shuffle(id), l, b, i->imm >> 16) & 31;
+    out[l] = operand(w, i, id, 0, from[l]);
+    if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
+    SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
+    if (f) f->value[0] = from[l];
+  }
+  simtaint_shuffle(w, i, from);
+  for (uint32_t m = w->active; m; m &= m - 1)
+    set_lane(w, i->d, i->wide, __builtin_ctz(m), out[__builtin_ctz(m)]);
+}
+
+static void together(SimWarp *w, const SimIns *i) {
+  IntrinId id = (IntrinId)(i->imm & 0xffff);
+  switch ((int)id) {
+    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
+    case IN_MATCHALL64:
+      match(w, i, id);
+      return;
+    case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI: case IN_VOTEBALLOT:
+      vote(w, i, id);
+      return;
+    case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
+    case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
+      reduce(w, i, id);
+      return;
+    default: shuffle(w, i, id); return;
+  }
+}
+
+// ---- all of them ----
+
+void simintrin_run(SimWarp *w, const SimIns *i) {
+  IntrinId id = (IntrinId)(i->imm & 0xffff);
+  int64_t imm = i->imm >> 16;
+  switch (id) {
+    case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
+      lane_masks(w, i, id);
+      return;
+    case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
+    case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID: case IN_CLOCK:
+    case IN_CLOCK64: case IN_TIMER: case IN_TIMERLO:
+      fill(w, i, machine(w, id));
+      return;
+    case IN_ACTIVE: fill(w, i, w->active); return;
+    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
+    case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
+    case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
+    case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
+    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
+    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
+    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
+    case IN_SHUFBFLYF:
+      simexec_groups(w, i, together);
+      return;
+    case IN_POPC: case IN_POPC64: case IN_CLZ: case IN_CLZ64: case IN_BREV:
+    case IN_BREV64: case IN_BFIND: case IN_BFINDS: case IN_BFIND64:
+    case IN_BFINDS64: case IN_BFE: case IN_BFES: case IN_BFE64:
+    case IN_BFES64: case IN_BFI: case IN_BFI64: case IN_PRMT: case IN_LOP3:
+    case IN_SHFL: case IN_SHFR: case IN_SHFLC: case IN_SHFRC: case IN_MULHI:
+    case IN_MULHIU: case IN_MULHI64: case IN_MULHIU64: case IN_MULWIDE:
+    case IN_MULWIDEU: case IN_MULWIDE16: case IN_MULWIDEU16: case IN_MUL24:
+    case IN_MUL24U: case IN_MUL24H: case IN_MUL24HU: case IN_MAD24:
+    case IN_MAD24U: case IN_MAD24H: case IN_MAD24HU: case IN_FMAXN:
+    case IN_FMINN: case IN_FMAXA: case IN_FMINA: case IN_FMAXNA:
+    case IN_FMINNA: case IN_TF32RNA:
+    case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
+    case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
+    case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
+    case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
+      by_lane(w, i, id, imm);
+      return;
+    case IN_COUNT: return;
+  }
+}

@@ -1,0 +1,528 @@
+// Tensor cores and matrix copies: registers of the warp gathered into tiles
+// by the tables of tables.c, and back.
+#include "sim/regs.h"
+
+// 32-bit registers to and from units of registers, in every lane.
+static void put_words(const SimMem *m, char *p, const uint32_t *word) {
+  int per = 32 / m->unit;
+  uint32_t all = (uint32_t)unit_mask(m);
+  if (m->unit == 16) {
+    uint16_t *q = (uint16_t *)(void *)p;
+    for (int l = 0; l < LANES; l++) q[l] = (uint16_t)word[l];
+    for (int l = 0; l < LANES; l++) q[LANES + l] = (uint16_t)(word[l] >> 16);
+    return;
+  }
+  for (int k = 0; k < per; k++, p += LANES * m->size)
+    for (int l = 0; l < LANES; l++)
+      rmem_put(p, m->size, l, word[l] >> (k * m->unit) & all);
+}
+
+static void get_words(const SimMem *m, const char *p, uint32_t *word) {
+  int per = 32 / m->unit;
+  memset(word, 0, LANES * sizeof *word);
+  for (int k = 0; k < per; k++, p += LANES * m->size)
+    for (int l = 0; l < LANES; l++)
+      word[l] |= (uint32_t)rmem_get(p, m->size, l) << (k * m->unit);
+}
+
+static void matrix_load(SimWarp *w, const SimMatrix *x,
+                        const uint16_t *piece) {
+  const SimMem *m = x->rmem;
+  uint32_t word[LANES];
+  for (int r = 0; r < x->num; r++) {
+    const uint8_t *h = x->half + r * 2 * LANES;
+    for (int l = 0; l < LANES; l++)
+      word[l] = piece[h[l]] | (uint32_t)piece[h[LANES + l]] << 16;
+    put_words(m, rmem_at(w, m, x->reg[r]), word);
+    for (int k = 0; k < 32 / m->unit; k++)
+      rmem_def(w, m)[x->reg[r] + (uint32_t)k] = FULL;
+  }
+}
+
+static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
+                         uint16_t *piece) {
+  const SimMem *m = x->rmem;
+  uint32_t word[LANES];
+  for (int r = 0; r < x->num; r++) {
+    const uint8_t *h = x->half + r * 2 * LANES;
+    for (int k = 0; k < 32 / m->unit; k++)
+      simtaint_registers(w, i, m, x->reg[r] + (uint32_t)k, FULL);
+    get_words(m, rmem_at(w, m, x->reg[r]), word);
+    for (int l = 0; l < LANES; l++) {
+      piece[h[l]] = (uint16_t)word[l];
+      piece[h[LANES + l]] = (uint16_t)(word[l] >> 16);
+    }
+  }
+}
+
+// A 32-bit register of every lane; it must be defined in those of mask.
+static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
+                     uint32_t mask, uint32_t *word) {
+  for (int k = 0; k < 32 / x->mem->unit; k++)
+    simtaint_registers(w, i, x->mem, x->unit + (uint32_t)k, mask);
+  get_words(x->mem, rmem_at(w, x->mem, x->unit), word);
+}
+
+// movmatrix: lane 4i+j holds columns 2j and 2j+1 of row i.
+static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
+  const SimMem *m = x->rmem;
+  uint32_t from[LANES], to[LANES];
+  get_word(w, i, &x->from, FULL, from);
+  for (int l = 0; l < LANES; l++) {
+    to[l] = 0;
+    for (int h = 0; h < 2; h++) {
+      int row = l % 4 * 2 + h, col = l / 4;
+      to[l] |= (from[row * 4 + col / 2] >> (col % 2 * 16) & 0xffff)
+               << (16 * h);
+    }
+  }
+  put_words(m, rmem_at(w, m, x->reg[0]), to);
+  for (int k = 0; k < 32 / m->unit; k++)
+    rmem_def(w, m)[x->reg[0] + (uint32_t)k] = FULL;
+}
+
+void simmatrix_matrix(SimWarp *w, const SimIns *i) {
+  const SimMatrix *x = i->x;
+  simorder_meet(w, w->active);
+  if (x->from.mem) {
+    matrix_move(w, i, x);
+    return;
+  }
+  int64_t off[LANES];
+  SimLaneBuf buf;           // the rows, in order
+  uint16_t piece[32 * 8];   // the same in pieces of 16 bits
+  memset(buf, 0, sizeof buf);
+  simmem_offsets(w, &x->smem, off);
+  if (x->store) {
+    matrix_store(w, i, x, piece);
+    for (int r = 0; r < x->num * 8; r++) memcpy(buf[r], piece + r * 8, 16);
+    simmem_rows(w, i, x, off, buf);
+  } else {
+    simmem_rows(w, i, x, off, buf);
+    for (int r = 0; r < 32; r++) memcpy(piece + r * 8, buf[r], 16);
+    matrix_load(w, x, piece);
+  }
+  simorder_meet(w, w->active);
+}
+
+enum { TILE = 4096 };  // elements of the largest operand
+
+// Room for a tile of A, B, C, or (3) of one operand's raw elements.
+static void *room(SimWarp *w, int k) { return w->cta->tile + k * 2 * TILE; }
+
+// One value of the lanes of a group to its places in a tile, and back, for
+// elements of SIZE bytes.
+#define MOVE(SIZE, to, from) \
+  for (int t = 0; t < n; t++) \
+    memcpy((to), (from), SIZE); \
+  break
+#define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
+#define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
+
+// Value v of lane l, of registers that are also named as a narrower type.
+static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
+  const SimMem *m = o->mem;
+  uint64_t u = 0;
+  for (int k = 0; k < m->per && k * m->unit < 64; k++)
+    u |= rmem_get(rmem_at(w, m, o->reg[v] + (uint32_t)k), m->size, l)
+         << (k * m->unit);
+  return u;
+}
+
+static void joined_put(SimWarp *w, const SimOperand *o, int v, int l,
+                       uint64_t u) {
+  const SimMem *m = o->mem;
+  for (int k = 0; k < m->per && k * m->unit < 64; k++)
+    rmem_put(rmem_at(w, m, o->reg[v] + (uint32_t)k), m->size, l,
+             u >> (k * m->unit) & unit_mask(m));
+}
+
+// Bytes of a value in a tile.
+static int value_size(const SimOperand *o) {
+  return o->mem->per == 1 ? o->mem->size : o->mem->bits / 8;
+}
+
+// Registers of group g to a row-major tile of raw elements.
+static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
+                     int g, void *to) {
+  char *tile = to;
+  const uint8_t *lane = x->lane + g * x->threads;
+  int n = x->threads, size = value_size(o);
+  for (int v = 0; v < o->nval; v++) {
+    const uint16_t *at = o->at + v * LANES;
+    if (o->mem->per != 1) {
+      for (int t = 0; t < n; t++) {
+        uint64_t u = joined_get(w, o, v, lane[t]);
+        memcpy(tile + (size_t)at[lane[t]] * (size_t)size, &u, (size_t)size);
+      }
+      continue;
+    }
+    const char *p = rmem_at(w, o->mem, o->reg[v]);
+    switch (o->mem->size) {
+      case 1: MOVE(1, TILE_AT(1), REG_AT(1));
+      case 2: MOVE(2, TILE_AT(2), REG_AT(2));
+      case 4: MOVE(4, TILE_AT(4), REG_AT(4));
+      case 8: MOVE(8, TILE_AT(8), REG_AT(8));
+      default: MOVE(16, TILE_AT(16), REG_AT(16));
+    }
+  }
+}
+
+static void untile(SimWarp *w, const SimMmaIns *x, int g, const void *from) {
+  const char *tile = from;
+  const SimOperand *o = &x->d;
+  const uint8_t *lane = x->lane + g * x->threads;
+  int n = x->threads, size = value_size(o);
+  for (int v = 0; v < o->nval; v++) {
+    const uint16_t *at = o->at + v * LANES;
+    if (o->mem->per != 1) {
+      for (int t = 0; t < n; t++) {
+        uint64_t u = 0;
+        memcpy(&u, tile + (size_t)at[lane[t]] * (size_t)size, (size_t)size);
+        joined_put(w, o, v, lane[t], u);
+      }
+      continue;
+    }
+    char *p = rmem_at(w, o->mem, o->reg[v]);
+    switch (o->mem->size) {
+      case 2: MOVE(2, REG_AT(2), TILE_AT(2));
+      case 4: MOVE(4, REG_AT(4), TILE_AT(4));
+      case 8: MOVE(8, REG_AT(8), TILE_AT(8));
+      default: MOVE(16, REG_AT(16), TILE_AT(16));
+    }
+  }
+}
+
+static int16_t small_int(DType t, uint8_t u) {
+  switch ((int)t) {
+    case DT_I8: return (int8_t)u;
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
+    case DT_U4: return u & 15;
+    default: return u;
+  }
+}
+
+// Accumulators: raw tile to the type simmma works in, and back, in place.
+static void widen_f16(float *tile, int n) {
+  for (int k = n; k-- > 0;) {
+    uint16_t u;
+    memcpy(&u, (char *)tile + k * 2, 2);
+    tile[k] = dtype_to_float(DT_F16, u);
+  }
+}
+
+static void narrow_f16(float *tile, int n) {
+  for (int k = 0; k < n; k++) {
+    uint16_t u = (uint16_t)dtype_from_float(DT_F16, tile[k]);
+    memcpy((char *)tile + k * 2, &u, 2);
+  }
+}
+
+static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
+                       const SimOperand *o, float *out) {
+  char *raw = room(w, 3);
+  tile_raw(w, x, o, g, raw);
+  int bits = dtype_bits(o->type);
+  if (bits >= 8) {
+    simmma_widen(o->type, raw, (size_t)o->size, out);
+    return;
+  }
+  // in a byte of its own, 4 bits lie at bit 2
+  int shift = bits == 4 && o->mem->bits == 8 ? 2 : 0;
+  for (int k = 0; k < o->size; k++)
+    out[k] = dtype_to_float(o->type, (uint64_t)((uint8_t)raw[k] >> shift) &
+                                       (((uint64_t)1 << bits) - 1));
+}
+
+static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
+  float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
+  int m = x->row->m, n = x->row->n;
+  float_tile(w, x, g, &x->a, a);
+  float_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, c);
+  bool half = x->row->d_type == DT_F16;
+  if (half) widen_f16(c, m * n);
+  simmma_tile(&x->m, m, n, a, b, c, c);
+  if (half) narrow_f16(c, m * n);
+  untile(w, x, g, c);
+}
+
+static void int_tile(SimWarp *w, const SimMmaIns *x, int g,
+                     const SimOperand *o, int16_t *out) {
+  char *raw = room(w, 3);
+  tile_raw(w, x, o, g, raw);
+  for (int k = 0; k < o->size; k++)
+    out[k] = small_int(o->type, (uint8_t)raw[k]);
+}
+
+static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
+  int16_t *a = room(w, 0), *b = room(w, 1);
+  int32_t *c = room(w, 2);
+  int_tile(w, x, g, &x->a, a);
+  int_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, c);
+  simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, c);
+}
+
+static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
+                     const SimOperand *o, uint32_t *out) {
+  char *raw = room(w, 3);
+  tile_raw(w, x, o, g, raw);
+  memset(out, 0, (size_t)o->size / 8);
+  for (int k = 0; k < o->size; k++)
+    out[k / 32] |= (uint32_t)(raw[k] & 1) << (k % 32);
+}
+
+static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
+  uint32_t *a = room(w, 0), *b = room(w, 1);
+  int32_t *c = room(w, 2);
+  bit_tile(w, x, g, &x->a, a);
+  bit_tile(w, x, g, &x->b, b);
+  tile_raw(w, x, &x->c, g, c);
+  simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, c);
+}
+
+static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
+  double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
+  tile_raw(w, x, &x->a, g, a);
+  tile_raw(w, x, &x->b, g, b);
+  tile_raw(w, x, &x->c, g, c);
+  simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
+  untile(w, x, g, c);
+}
+
+// Complex numbers of doubles: four instructions on their parts.
+static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
+  enum { MOST_K = 16 };
+  double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
+  int M = x->row->m, N = x->row->n, K = x->row->k;
+  SimMma one = x->m;
+  one.a = one.b = one.c = DT_F64;
+  tile_raw(w, x, &x->a, g, a);
+  tile_raw(w, x, &x->b, g, b);
+  tile_raw(w, x, &x->c, g, c);
+  static const int parts[4][3] = {{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {1, 1, 0}};
+  for (int i = 0; i < M * N; i++)
+    for (int p = 0; p < 4; p++) {
+      double ra[MOST_K], rb[MOST_K], *d = &c[i * 2 + parts[p][0]];
+      for (int k = 0; k < K; k++) {
+        double re = a[(i / N * K + k) * 2 + parts[p][1]];
+        ra[k] = p == 2 ? -re : re;
+        rb[k] = b[(i % N * K + k) * 2 + parts[p][2]];
+      }
+      simmma_tile_f64(&one, 1, 1, ra, rb, d, d);
+    }
+  untile(w, x, g, c);
+}
+
+// ---- block-scaled and sparse ----
+
+// Which element of K stored value i of row m is, by the row's metadata: of
+// every four elements two, of every four pairs of 4-bit elements two.
+static int stored_at(const SimMmaIns *x, const uint32_t *e, int m, int i) {
+  int half = x->row->k / 4, h = i / half, in = i % half;
+  int pair = x->row->k == 64 ? 1 : 2;  // elements that an index stands for
+  uint32_t word = e[m % 8 * 4 + m / 8 + 2 * h];
+  int which = in / pair;  // index number in the word
+  int pick = (int)(word >> (2 * which) & 3);
+  return h * 2 * half + which / 2 * 4 * pair + pick * pair + in % pair;
+}
+
+// The scales of a row: bytes of lane 4 * row, rows 8 and up of lane + 1.
+static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
+                       uint8_t *to) {
+  uint32_t u = word[row % 8 * 4 + row / 8];
+  for (int k = 0; k < x->row->k / x->row->vs; k++)
+    to[k] = (uint8_t)(u >> (8 * k));
+}
+
+static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
+  const AtomMma *r = x->row;
+  bool sparse = r->flags & AMF_SPARSE, scale = r->flags & AMF_SCALE;
+  float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
+  uint32_t sa[LANES], sb[LANES], e[LANES];
+  int stored = sparse ? r->k / 2 : r->k, n = r->n;
+  float_tile(w, x, 0, &x->a, a);
+  float_tile(w, x, 0, &x->b, b);
+  tile_raw(w, x, &x->c, 0, c);
+  bool half = r->d_type == DT_F16;
+  if (half) widen_f16(c, r->m * n);
+  if (scale) get_word(w, ins, &x->more[0], 0x33333333, sa);
+  if (scale) get_word(w, ins, &x->more[1], 0x11111111, sb);
+  if (sparse) get_word(w, ins, &x->more[scale ? 2 : 0], FULL, e);
+  SimScaled q = {.m = &x->m, .n = stored, .type = r->sf_type};
+  if (scale) q.per = r->vs / (r->k / stored);
+  for (int i = 0; i < r->m * n; i++) {
+    float row[128];
+    const float *bi = b + i % n * r->k;
+    for (int k = 0; k < stored; k++)
+      row[k] = bi[sparse ? stored_at(x, e, i / n, k) : k];
+    if (scale) row_scales(x, sa, i / n, q.sa);
+    if (scale) row_scales(x, sb, i % n, q.sb);
+    c[i] = simmma_scaled(&q, a + i / n * stored, row, c[i]);
+  }
+  if (half) narrow_f16(c, r->m * n);
+  untile(w, x, 0, c);
+}
+
+// dp4a, dp2a, packed multiply-adds: every lane its own tile.
+static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
+  const AtomMma *r = x->row;
+  enum { MOST = 8 };
+  for (int l = 0; l < LANES; l++) {
+    if (!(w->active >> l & 1)) continue;
+    const SimOperand *o[3] = {&x->a, &x->b, &x->c};
+    uint64_t u[3][MOST];
+    for (int k = 0; k < 3; k++)
+      for (int v = 0; v < o[k]->nval && v < MOST; v++)
+        u[k][o[k]->at[v * LANES + l]] = joined_get(w, o[k], v, l);
+    for (int v = 0; v < x->d.nval; v++) {
+      int at = x->d.at[v * LANES + l], m = at / r->n, n = at % r->n;
+      uint64_t d = u[2][at];
+      for (int k = 0; k < r->k; k++) {
+        uint64_t p = u[0][m * r->k + k], q = u[1][n * r->k + k];
+        if (r->d_type == DT_F32) {
+          SimIns f = {.op = OP_FMA, .type = DT_F32};
+          d = simalu_one(&f, p, q, d);
+        } else {
+          d += (uint64_t)((int64_t)dtype_to_double(r->a_type, p) *
+                          (int64_t)dtype_to_double(r->b_type, q));
+        }
+      }
+      joined_put(w, &x->d, v, l, d & FULL);
+    }
+  }
+}
+
+// UniversalFMA: every lane for itself, in the type of the result.
+static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
+  const AtomMma *r = x->row;
+  DType t = r->d_type;
+  SimIns f = {.op = OP_FMA, .type = (uint8_t)t}, cv = {.op = OP_CVT};
+  const SimOperand *o[3] = {&x->a, &x->b, &x->c};
+  for (int l = 0; l < LANES; l++) {
+    if (!(w->active >> l & 1)) continue;
+    uint64_t u[3];
+    for (int k = 0; k < 3; k++) {
+      u[k] = joined_get(w, o[k], 0, l);
+      if (o[k]->type == t) continue;
+      cv.type = (uint8_t)o[k]->type;
+      cv.to = (uint8_t)t;
+      u[k] = simalu_one(&cv, u[k], 0, 0);
+    }
+    joined_put(w, &x->d, 0, l, simalu_one(&f, u[0], u[1], u[2]));
+  }
+}
+
+// ---- undefined operands ----
+
+// Lanes in which value v is defined; and making it so.
+static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
+  uint32_t d = FULL;
+  for (int k = 0; k < o->mem->per; k++)
+    d &= rmem_def(w, o->mem)[o->reg[v] + (uint32_t)k];
+  return d;
+}
+
+static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
+  for (int k = 0; k < o->mem->per; k++) {
+    uint32_t *d = rmem_def(w, o->mem) + o->reg[v] + (uint32_t)k;
+    *d = (*d & ~w->active) | (def & w->active);
+  }
+}
+
+// Is every value defined in every active lane? none: in no lane at all.
+static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
+  uint32_t both = FULL, any = 0;
+  for (int v = 0; v < o->nval; v++) {
+    uint32_t d = value_def(w, o, v);
+    both &= d;
+    any |= d;
+  }
+  *none = !(any & w->active);
+  return !(w->active & ~both);
+}
+
+// Marks the rows of a tile that hold an undefined element of group g.
+static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
+                     int g, int cols, bool *bad) {
+  for (int v = 0; v < o->nval; v++) {
+    uint32_t d = value_def(w, o, v);
+    for (int t = 0; t < x->threads; t++) {
+      int l = x->lane[g * x->threads + t];
+      if (!(d >> l & 1)) bad[o->at[v * LANES + l] / cols] = true;
+    }
+  }
+}
+
+// An element of D is undefined where C's is, or one of A's row or B's row.
+static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
+  enum { MOST = 256 };
+  int n = x->row->n, k = x->row->k;
+  int ka = x->row->flags & AMF_SPARSE ? k / 2 : k;
+  uint32_t def[MOST];
+  for (int v = 0; v < x->d.nval && v < MOST; v++)
+    def[v] = value_def(w, &x->c, v);
+  for (int g = 0; g < x->groups; g++) {
+    bool row[MOST] = {false}, col[MOST] = {false};
+    bad_rows(w, x, &x->a, g, ka, row);
+    bad_rows(w, x, &x->b, g, k, col);
+    for (int v = 0; v < x->d.nval && v < MOST; v++)
+      for (int t = 0; t < x->threads; t++) {
+        int l = x->lane[g * x->threads + t];
+        int at = x->d.at[v * LANES + l];
+        if (row[at / n] || col[at % n]) def[v] &= ~(1u << l);
+      }
+  }
+  for (int v = 0; v < x->d.nval && v < MOST; v++)
+    set_def(w, &x->d, v, def[v]);
+}
+
+// What is known of D. An operand that nobody wrote at all is a fault here;
+// parts of one may belong to rows that are never stored.
+static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
+  const SimOperand *o[3] = {&x->a, &x->b, &x->c};
+  bool clean = true;
+  for (int k = 0; k < 3; k++) {
+    bool none;
+    if (all_defined(w, o[k], &none)) continue;
+    if (!none) clean = false;
+    for (int v = 0; none && v < o[k]->nval; v++)
+      for (int j = 0; j < o[k]->mem->per; j++)
+        simtaint_registers(w, i, o[k]->mem, o[k]->reg[v] + (uint32_t)j,
+                           w->active);
+  }
+  if (!clean) {
+    spread_undefined(w, x);
+    return;
+  }
+  for (int v = 0; v < x->d.nval; v++) set_def(w, &x->d, v, FULL);
+}
+
+void simmatrix_mma(SimWarp *w, const SimIns *i) {
+  const SimMmaIns *x = i->x;
+  bool alone = x->row->flags & AMF_THREAD;
+  define(w, i, x);
+  if (alone) {
+    if (x->row->flags & AMF_FMA) fma_lanes(w, x);
+    else mma_lanes(w, x);
+    return;
+  }
+  simorder_meet(w, w->active);
+  w->cta->mmas++;
+  DType a = x->row->a_type;
+  if (x->row->flags & (AMF_SPARSE | AMF_SCALE)) {
+    mma_special(w, i, x);
+    return;
+  }
+  for (int g = 0; g < x->groups; g++) {
+    if (a == DT_F64) mma_double(w, x, g);
+    else if (a == DT_C64) mma_complex(w, x, g);
+    else if (a == DT_B1) mma_bit(w, x, g);
+    else if (dtype_is_int(a)) mma_int(w, x, g);
+    else mma_float(w, x, g);
+  }
+}
+

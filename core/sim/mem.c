@@ -1,0 +1,679 @@
+// Shared and global memory with shadow state.
+//
+// Shared memory keeps, for each granule (the narrowest access of the kernel),
+// the last write, and the last read of every warp since. An access must be
+// ordered (order.c) after the last write, a write after those reads too,
+// unless both are strong: atomics, and loads and stores with an order.
+//
+// A cp.async reads its source when issued; its destination is pending from
+// then until the wait that orders it, where the bytes land.
+#include "ir/intrin.h"
+#include "sim/inside.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "sim/access.h"
+
+#define READ_SRC ((1u << 30) - 1)
+
+void simmem_reset(SimCta *c) {
+  const SimProg *p = c->prog;
+  memset(c->smem, 0xff, (size_t)p->smem_bytes);
+  memset(c->gran, 0, p->ngran * sizeof *c->gran);
+  simorder_reset(c);
+}
+
+void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
+  const void *p = w->v + s->slot;
+  if (s->wide) {
+    memcpy(off, p, LANES * 8);
+    return;
+  }
+  const int32_t *v = p;
+  for (int l = 0; l < LANES; l++) off[l] = v[l];
+}
+
+// ---- bounds and alignment ----
+
+typedef struct Access {
+  SimWarp *w;
+  const SimIns *i;
+  const SimMem *m;
+  const int64_t *off;     // elements
+  int64_t at[LANES];      // bytes from the object's first element
+  int bytes;
+  bool write;
+} Access;
+
+static void fault_place(Access *x, SimKind kind, int l) {
+  SimFault *f = simreport_fault(x->w, kind, l, x->i->src, 0, x->m->index,
+                                x->off[l] * x->m->bits / x->m->own);
+  if (!f) return;
+  f->value[0] = x->write;
+  f->value[1] = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
+}
+
+// The lanes of mask whose access is in bounds and aligned.
+static uint32_t check(Access *x, uint32_t mask) {
+  const SimMem *m = x->m;
+  int64_t bits = m->bits, last = m->bytes - x->bytes;
+  int64_t base = m->space == SP_SMEM ? m->base : 0;
+  uint32_t wrong = 0;
+  for (int l = 0; l < LANES; l++) {
+    x->at[l] = (int64_t)((uint64_t)x->off[l] * (uint64_t)bits) >> 3;
+    wrong |= (uint32_t)((x->off[l] < 0) | (x->off[l] >= m->count) |
+                        (x->at[l] > last) |
+                        (((base + x->at[l]) & (x->bytes - 1)) != 0)) << l;
+  }
+  wrong &= mask;
+  if (!wrong) return mask;
+  for (int l = 0; l < LANES; l++) {
+    if (!(wrong >> l & 1)) continue;
+    bool out = x->off[l] < 0 || x->off[l] >= m->count || x->at[l] > last;
+    fault_place(x, out ? SIM_OOB : SIM_ALIGN, l);
+  }
+  return mask & ~wrong;
+}
+
+// ---- statistics ----
+
+static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
+
+// Addresses less the first lane's, cut down to `unit`; false: too far apart.
+static bool relative(const Access *x, uint32_t mask, int64_t base,
+                     int64_t unit, uint32_t rel[LANES]) {
+  int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
+  bool fits = true;
+  for (int l = 0; l < LANES; l++) {
+    int64_t d = x->at[l] + base - first + (INT32_MAX & ~1023);
+    bool in = mask >> l & 1;
+    fits &= !in || (d >= 0 && d <= INT32_MAX * (int64_t)2);
+    rel[l] = in ? (uint32_t)d : 0;
+  }
+  return fits;
+}
+
+static void count_shared(Access *x, uint32_t mask, int matrix) {
+  SimCta *c = x->w->cta;
+  SimStat *s = &c->out->stat[x->i->stat];
+  SimPattern *q = &c->pattern[x->i->stat * 2];
+  uint32_t rel[LANES];
+  relative(x, mask, x->m->base, 1024, rel);
+  if (q->mask != mask || memcmp(q->rel, rel, sizeof rel) != 0) {
+    SimAccess kind = x->i->op == OP_CPASYNC ? SIMACCESS_CPASYNC
+                   : x->write ? SIMACCESS_STORE : SIMACCESS_LOAD;
+    SimPasses n = matrix ? simaccess_matrix(matrix, rel)
+                         : simaccess_shared(kind, x->bytes, rel, mask);
+    q->mask = mask;
+    memcpy(q->rel, rel, sizeof rel);
+    q->x = n.wavefronts;
+    q->y = n.least;
+  }
+  s->wavefronts += (uint64_t)q->x;
+  s->least += (uint64_t)q->y;
+}
+
+static int global_sectors(const Access *x, uint32_t mask) {
+  uint64_t addr[LANES];
+  for (int l = 0; l < LANES; l++) addr[l] = (uint64_t)x->at[l];
+  return simaccess_global(x->bytes, addr, mask);
+}
+
+static void count_global(Access *x, uint32_t mask) {
+  SimCta *c = x->w->cta;
+  SimStat *s = &c->out->stat[x->i->stat];
+  SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
+  uint32_t rel[LANES];
+  s->requests++;
+  s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
+  if (!relative(x, mask, 0, 32, rel)) {
+    s->sectors += (uint64_t)global_sectors(x, mask);
+    return;
+  }
+  if (q->mask != mask || memcmp(q->rel, rel, sizeof rel) != 0) {
+    q->mask = mask;
+    memcpy(q->rel, rel, sizeof rel);
+    q->x = global_sectors(x, mask);
+  }
+  s->sectors += (uint64_t)q->x;
+}
+
+static void count(Access *x, uint32_t mask, bool whole) {
+  if (x->i->stat < 0) return;
+  SimStat *s = &x->w->cta->out->stat[x->i->stat];
+  if (whole) {
+    s->count++;
+    s->bytes += (uint64_t)(lane_count(mask) * x->bytes);
+  }
+  if (!mask) return;
+  if (x->m->space == SP_SMEM) count_shared(x, mask, 0);
+  else count_global(x, mask);
+}
+
+// ---- shadow of shared memory ----
+
+static int64_t element_at(const Access *x, int64_t smem_byte) {
+  return (smem_byte - x->m->base) * 8 / x->m->own;
+}
+
+typedef enum Clash { WAW = 1, WAR = 2, RAW = 3 } Clash;
+
+static void fault_race(Access *x, int l, Clash how, bool same_warp,
+                       int other, uint32_t src2, uint32_t g, bool flying) {
+  int64_t byte = (int64_t)g * x->w->cta->prog->gran;
+  SimFault *f = simreport_fault(x->w, same_warp ? SIM_WARPRACE : SIM_RACE, l,
+                                x->i->src, src2, x->m->index,
+                                element_at(x, byte));
+  if (!f) return;
+  f->value[0] = how;
+  f->value[1] = flying;
+  f->r.other = other;
+}
+
+static int any_lane(const SimGran *q) {
+  return q->warp * LANES + (q->lanes ? __builtin_ctz(q->lanes) : 0);
+}
+
+// The last write of granule g, a strong one, is ordered before lane l where a
+// strong read is that saw it.
+static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
+  const SimRead *r = &w->cta->read[g * (uint32_t)w->cta->prog->nwarp];
+  if (!(q->flags & GF_STRONG)) return false;
+  for (uint32_t left = q->readers; left; left &= left - 1) {
+    int u = __builtin_ctz(left);
+    if (!r[u].strong) continue;
+    for (uint32_t m = r[u].lanes; m; m &= m - 1)
+      if (simorder_before(w, l, u, m & -m, r[u].clk)) return true;
+  }
+  return false;
+}
+
+static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (q->flags & GF_PENDING) {
+    int64_t byte = (int64_t)g * x->w->cta->prog->gran;
+    SimFault *f = simreport_fault(x->w, SIM_INFLIGHT, l, x->i->src, q->src,
+                                  x->m->index, element_at(x, byte));
+    if (f) f->r.other = any_lane(q);
+    return;
+  }
+  if (!(q->flags & GF_DEFINED)) {
+    int64_t byte = (int64_t)g * x->w->cta->prog->gran;
+    simreport_fault(x->w, SIM_UNINIT, l, x->i->src, 0, x->m->index,
+                    element_at(x, byte));
+    return;
+  }
+  bool own = q->warp == x->w->id;
+  if (own && (q->lanes >> l & 1)) return;  // wrote the same value itself
+  if ((x->i->sem && q->flags & GF_STRONG) ||
+      simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
+      observed(x->w, l, g, q))
+    return;
+  fault_race(x, l, RAW, own, any_lane(q), q->src, g, false);
+}
+
+static void shadow_read(Access *x, int l, uint32_t addr) {
+  SimWarp *w = x->w;
+  SimCta *c = w->cta;
+  uint32_t g = addr / (uint32_t)c->prog->gran;
+  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  uint32_t nwarp = (uint32_t)c->prog->nwarp;
+  bool strong = x->i->sem != 0;
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+        q->clk > w->vc[q->warp])
+      read_slow(x, l, g, q);
+    SimRead *r = &c->read[g * nwarp + (uint32_t)w->id];
+    if (!(q->readers >> w->id & 1)) *r = (SimRead){0};
+    q->readers |= 1u << w->id;
+    if (strong) r->strong = 1;
+    if (strong && r->weak) continue;
+    if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
+    r->weak = !strong;
+    r->clk = w->clk;
+    r->src = x->i->src & READ_SRC;
+    r->lanes |= 1u << l;
+  }
+}
+
+// Reads since the last write that are not ordered before this write.
+static void check_readers(Access *x, int l, uint32_t g, const SimGran *q) {
+  SimWarp *w = x->w;
+  SimCta *c = w->cta;
+  const SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp];
+  for (uint32_t left = q->readers; left; left &= left - 1) {
+    int u = __builtin_ctz(left);
+    if (r[u].clk <= w->vc[u] || (x->i->sem && !r[u].weak) ||
+        simorder_before(w, l, u, r[u].lanes, r[u].clk))
+      continue;
+    uint32_t others = r[u].lanes & ~(u == w->id ? 1u << l : 0);
+    fault_race(x, l, WAR, u == w->id, u * LANES + __builtin_ctz(others),
+               r[u].src, g, false);
+  }
+}
+
+// `same`: the bytes that lie there are those being written now.
+static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
+                         bool same, bool strong) {
+  SimWarp *w = x->w;
+  if (q->flags & GF_PENDING) {
+    fault_race(x, l, WAW, q->warp == w->id, any_lane(q), q->src, g, true);
+    return;
+  }
+  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
+  if (strong && (q->flags & GF_STRONG)) return;
+  bool own = q->warp == w->id;
+  if ((own && same) || observed(w, l, g, q)) return;
+  fault_race(x, l, WAW, own, any_lane(q), q->src, g, false);
+}
+
+static void shadow_write(Access *x, int l, uint32_t addr, bool same,
+                         uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCta *c = w->cta;
+  uint32_t g = addr / (uint32_t)c->prog->gran;
+  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
+      check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
+    if (q->readers) check_readers(x, l, g, q);
+    bool join = q->warp == w->id && q->clk == w->clk && same &&
+                !(flags & GF_PENDING);
+    q->lanes = (join ? q->lanes : 0) | 1u << l;
+    q->readers = 0;
+    q->warp = (uint8_t)w->id;
+    q->clk = w->clk;
+    q->src = x->i->src;
+    q->flags = flags;
+  }
+}
+
+// ---- moving bytes ----
+
+static void copy_bytes(void *d, const void *s, int n) {
+  switch (n) {
+    case 1: memcpy(d, s, 1); break;
+    case 2: memcpy(d, s, 2); break;
+    case 4: memcpy(d, s, 4); break;
+    case 8: memcpy(d, s, 8); break;
+    case 16: memcpy(d, s, 16); break;
+    default: memcpy(d, s, 32); break;
+  }
+}
+
+static bool all_defined(const uint8_t *bits, int64_t at, int n) {
+  for (int64_t k = at; k < at + n; k++)
+    if (!(__atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED) >> (k & 7) & 1))
+      return false;
+  return true;
+}
+
+// Other threads write neighbouring bits.
+static void set_defined(uint8_t *bits, int64_t at, int n) {
+  for (int64_t k = at; k < at + n;) {
+    int64_t upto = (k | 7) + 1;
+    if (upto > at + n) upto = at + n;
+    unsigned m = ((1u << (upto - k)) - 1) << (k & 7);
+    uint8_t old = __atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED);
+    if ((old & m) != m)
+      __atomic_fetch_or(&bits[k / 8], (uint8_t)m, __ATOMIC_RELAXED);
+    k = upto;
+  }
+}
+
+// May CTAs race there?
+static bool watched(const SimMem *m) { return m->area && m->area->watched; }
+
+// Lane l's bytes go to buf + l * stride.
+static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
+  const SimMem *m = x->m;
+  if (watched(m))
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, NULL, 0);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
+      fault_place(x, SIM_UNINIT, l);
+    copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
+    if (x->i->sem) simorder_read(x->w, x->i, l, -1);
+  }
+}
+
+static int64_t granule(const Access *x, uint32_t addr) {
+  return addr / (uint32_t)x->w->cta->prog->gran;
+}
+
+static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
+  const uint8_t *smem = x->w->cta->smem;
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    uint32_t addr = x->m->base + (uint32_t)x->at[l];
+    shadow_read(x, l, addr);
+    copy_bytes(buf[l], smem + addr, x->bytes);
+    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
+  }
+}
+
+uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
+                     uint32_t mask, const int64_t *off, int bytes,
+                     SimLaneBuf buf) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes};
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  if (m->space == SP_SMEM) read_shared(&x, mask, buf);
+  else read_global(&x, mask, buf[0], sizeof buf[0]);
+  return mask;
+}
+
+// Was the last write of g this thread's, and released?
+static bool own_release(const SimWarp *w, int l, const SimGran *g) {
+  return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
+}
+
+static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
+  SimCta *c = x->w->cta;
+  uint8_t *smem = c->smem;
+  bool strong = x->i->sem != 0;
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    uint32_t addr = x->m->base + (uint32_t)x->at[l];
+    bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
+    int64_t g = granule(x, addr);
+    bool keep = strong && own_release(x->w, l, &c->gran[g]);
+    shadow_write(x, l, addr, same,
+                 strong ? GF_DEFINED | GF_STRONG : GF_DEFINED);
+    copy_bytes(smem + addr, buf[l], x->bytes);
+    if (strong) simorder_write(x->w, x->i, l, g, keep);
+  }
+}
+
+static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
+  const SimMem *m = x->m;
+  if (watched(m))
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, buf[0],
+                     sizeof buf[0]);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    if (x->i->sem) simorder_write(x->w, x->i, l, -1, false);
+    copy_bytes(m->p + x->at[l], buf[l], x->bytes);
+    if (m->defined) set_defined(m->defined, x->at[l], x->bytes);
+  }
+}
+
+void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
+                  uint32_t mask, const int64_t *off, int bytes,
+                  SimLaneBuf buf) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes,
+              .write = true};
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  if (m->space == SP_SMEM) write_shared(&x, mask, buf);
+  else write_global(&x, mask, buf);
+  if (i->sem >= SEM_RELEASE) w->clk++;  // what follows is not released
+}
+
+// ---- elements below a byte ----
+
+// The bytes of an element: the first holds its low bits from bit `shift` on.
+static int part_shift(const Access *x, int l) {
+  return (int)((uint64_t)x->off[l] * (uint64_t)x->m->bits & 7);
+}
+
+void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *off, uint32_t *out) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
+  SimLaneBuf buf;
+  uint32_t two = 0;  // lanes whose element goes on in the next byte
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  for (int part = 0; part < 2 && mask; part++) {
+    if (m->space == SP_SMEM) read_shared(&x, mask, buf);
+    else read_global(&x, mask, buf[0], sizeof buf[0]);
+    for (int l = 0; l < LANES; l++) {
+      if (!(mask >> l & 1)) continue;
+      int shift = part_shift(&x, l);
+      if (part) out[l] |= (uint32_t)buf[l][0] << (8 - shift);
+      else out[l] = (uint32_t)buf[l][0] >> shift;
+      if (shift + m->bits > 8) two |= 1u << l;
+      x.at[l]++;
+    }
+    mask = two;
+  }
+  for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
+}
+
+// As two atomic operations on the byte: others may hold the rest of it.
+static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
+  const SimMem *m = x->m;
+  uint8_t *p = m->p + x->at[l];
+  if (m->space == SP_SMEM) {
+    uint32_t addr = m->base + (uint32_t)x->at[l];
+    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
+    p = x->w->cta->smem + addr;
+  } else if (m->defined) {
+    set_defined(m->defined, x->at[l], 1);
+  }
+  __atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
+  __atomic_fetch_or(p, (uint8_t)(u & mask), __ATOMIC_RELAXED);
+}
+
+void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                       uint32_t mask, const int64_t *off,
+                       const uint32_t *value) {
+  Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1, .write = true};
+  unsigned all = (1u << m->bits) - 1;
+  mask = check(&x, mask);
+  count(&x, mask, true);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    int shift = part_shift(&x, l);
+    put_bits(&x, l, all << shift & 0xff, value[l] << shift);
+    if (shift + m->bits <= 8) continue;
+    x.at[l]++;
+    put_bits(&x, l, all >> (8 - shift), value[l] >> (8 - shift));
+  }
+}
+
+// ---- ldmatrix, stmatrix ----
+
+void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
+                 const int64_t *off, SimLaneBuf buf) {
+  Access a = {.w = w, .i = i, .m = x->smem.mem, .off = off, .bytes = 16,
+              .write = x->store};
+  uint32_t rows = x->num == 4 ? FULL : (1u << x->num * 8) - 1;
+  uint32_t mask = check(&a, rows);
+  SimStat *s = &w->cta->out->stat[i->stat];
+  s->count++;
+  s->bytes += (uint64_t)lane_count(mask) * 16;
+  if (mask == rows) count_shared(&a, mask, x->num);
+  if (x->store) write_shared(&a, mask, buf);
+  else read_shared(&a, mask, buf);
+}
+
+// ---- atomics ----
+
+static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
+  static const uint8_t op[AT_COUNT] = {OP_ADD, OP_MIN, OP_MAX, OP_AND, OP_OR,
+                                       OP_XOR, 0, 0};
+  if (k == AT_EXCH) return v;
+  return k < AT_EXCH ? simalu_op((Op)op[k], t, old, v) : old;
+}
+
+// cmp: what CAS compares with.
+static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
+                        uint64_t *old) {
+  const SimMem *m = x->m;
+  SimCta *c = x->w->cta;
+  uint8_t *p = m->space == SP_SMEM ? c->smem + m->base + x->at[l]
+                                   : m->p + x->at[l];
+  int64_t g = -1;
+  bool keep = false;
+  if (m->space == SP_SMEM) {
+    uint32_t addr = m->base + (uint32_t)x->at[l];
+    g = granule(x, addr);
+    SimGran *q = &c->gran[g];
+    keep = q->flags & GF_RELEASED;
+    if (!(q->flags & (GF_DEFINED | GF_PENDING))) fault_place(x, SIM_UNINIT, l);
+    simorder_read(x->w, x->i, l, g);
+    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
+  } else {
+    if (m->defined) {
+      if (!all_defined(m->defined, x->at[l], x->bytes))
+        fault_place(x, SIM_UNINIT, l);
+      set_defined(m->defined, x->at[l], x->bytes);
+    }
+    simorder_read(x->w, x->i, l, g);
+  }
+  *old = 0;
+  memcpy(old, p, (size_t)x->bytes);
+  AtomicKind kind = (AtomicKind)x->i->imm;
+  uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
+                 : *old == cmp ? v : *old;
+  memcpy(p, &new, (size_t)x->bytes);
+  if (kind != AT_CAS || *old == cmp) simorder_write(x->w, x->i, l, g, keep);
+  else if (keep) c->gran[g].flags |= GF_RELEASED;
+}
+
+void simmem_atomic(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  bool wide = sim_wide(s->mem->type);
+  int64_t off[LANES];
+  simmem_offsets(w, s, off);
+  Access x = {.w = w, .i = i, .m = s->mem, .off = off, .write = true,
+              .bytes = s->mem->bits / 8};
+  uint32_t mask = check(&x, w->active);
+  count(&x, mask, true);
+  if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cta->lock);
+  if (watched(s->mem))
+    simblocks_access(w, i, s->mem, mask, x.at, x.bytes, NULL, 0);
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    uint64_t v = 0, cmp = 0, old;
+    memcpy(&v, w->v + i->c + l * (wide ? 8 : 4), wide ? 8 : 4);
+    if (i->b)
+      memcpy(&cmp, w->v + i->b + l * (wide ? 8 : 4), wide ? 8 : 4);
+    atomic_lane(&x, l, v, cmp, &old);
+    memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
+  }
+  if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cta->lock);
+  if (i->sem >= SEM_RELEASE) w->clk++;
+}
+
+// ---- cp.async ----
+
+static SimBatch *new_batch(SimWarp *w) {
+  if (w->end == w->cap) {
+    if (w->first > w->cap / 2) {
+      memmove(w->batch, w->batch + w->first,
+              (w->end - w->first) * sizeof *w->batch);
+      w->end -= w->first;
+      w->first = 0;
+    } else {
+      size_t cap = w->cap ? w->cap * 2 : 32;
+      SimBatch *b = base_realloc(w->batch, cap * sizeof *b);
+      if (!b) {
+        w->cta->oom = w->cta->stop = true;
+        return NULL;
+      }
+      w->batch = b;
+      w->cap = cap;
+    }
+  }
+  return &w->batch[w->end++];
+}
+
+static void count_cpasync(Access *d, const Access *s, uint32_t mask,
+                          uint32_t read) {
+  SimStat *st = &d->w->cta->out->stat[d->i->stat];
+  st->count++;
+  st->bytes += (uint64_t)(lane_count(mask) * d->bytes);
+  if (mask && (d->i->imm & CPF_GLOBAL) && d->bytes == 16 && read == mask) {
+    uint32_t dst[LANES];
+    uint64_t src[LANES];
+    for (int l = 0; l < LANES; l++) {
+      dst[l] = d->m->base + (uint32_t)d->at[l];
+      src[l] = (uint64_t)s->at[l];
+    }
+    SimPasses n = simaccess_cpasync_cg(dst, src, mask);
+    st->wavefronts += (uint64_t)n.wavefronts;
+    st->least += (uint64_t)n.least;
+  } else if (mask) {
+    count_shared(d, mask, 0);
+  }
+}
+
+void simmem_cpasync(SimWarp *w, const SimIns *i) {
+  const SimCopy *c = i->x;
+  uint32_t mask = w->active, read;
+  const uint32_t *p = (const uint32_t *)(const void *)(w->v + c->pred);
+  if (c->pred)
+    for (int l = 0; l < LANES; l++) mask &= ~((uint32_t)!p[l] << l);
+  read = mask;
+  if (i->imm & CPF_ZFILL) mask = w->active;
+  SimBatch *b = new_batch(w);
+  if (!b) return;
+  int64_t so[LANES], to[LANES];
+  simmem_offsets(w, &c->src, so);
+  simmem_offsets(w, &c->dst, to);
+  Access s = {.w = w, .i = i, .m = c->src.mem, .off = so, .bytes = c->bytes};
+  Access d = {.w = w, .i = i, .m = c->dst.mem, .off = to, .bytes = c->bytes,
+              .write = true};
+  memset(b->data, 0, sizeof b->data);
+  read = check(&s, read);
+  if (read) count_global(&s, read);
+  read_global(&s, read, b->data[0], sizeof b->data[0]);
+  mask = check(&d, mask);
+  count_cpasync(&d, &s, mask, read);
+  b->mask = b->open = mask;
+  b->src = i->src;
+  b->bytes = (uint32_t)c->bytes;
+  for (int l = 0; l < LANES; l++) {
+    if (!(mask >> l & 1)) continue;
+    b->dst[l] = d.m->base + (uint32_t)d.at[l];
+    shadow_write(&d, l, b->dst[l], false, GF_PENDING);
+  }
+}
+
+void simmem_commit(SimWarp *w) {
+  for (size_t k = w->first; k < w->end; k++) {
+    SimBatch *b = &w->batch[k];
+    uint32_t mine = b->open & w->active;
+    b->open &= ~mine;
+    for (; mine; mine &= mine - 1) {
+      int l = __builtin_ctz(mine);
+      b->group[l] = w->committed[l];
+    }
+  }
+  for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
+}
+
+static void land(SimWarp *w, SimBatch *b, int l) {
+  SimCta *c = w->cta;
+  uint32_t g = b->dst[l] / (uint32_t)c->prog->gran;
+  uint32_t n = b->bytes / (uint32_t)c->prog->gran;
+  copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    q->flags = GF_DEFINED;
+    q->warp = (uint8_t)w->id;
+    q->lanes = 1u << l;
+    q->clk = w->clk;
+    q->src = b->src;
+  }
+}
+
+void simmem_wait(SimWarp *w, uint32_t pending) {
+  for (size_t k = w->first; k < w->end; k++) {
+    SimBatch *b = &w->batch[k];
+    uint32_t m = b->mask & ~b->open & w->active;
+    for (; m; m &= m - 1) {
+      int l = __builtin_ctz(m);
+      if (b->group[l] + (uint64_t)pending >= w->committed[l]) continue;
+      land(w, b, l);
+      b->mask &= ~(1u << l);
+    }
+  }
+  while (w->first < w->end && !w->batch[w->first].mask) w->first++;
+  if (w->first == w->end) w->first = w->end = 0;
+}

@@ -1,0 +1,389 @@
+// The tensor cores' arithmetic: a plain version in integers and a vectorised
+// one that takes whole tiles and falls back on the plain one lane by lane.
+#include "sim/mma.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/tile.h"
+
+// ---- rules ----
+
+static int least_exponent(DType t) {
+  switch ((int)t) {
+    case DT_F16: case DT_E5M2: return -14;
+    case DT_E4M3: return -6;
+    case DT_E2M1: case DT_E2M3: return 0;
+    case DT_E3M2: return -2;
+    default: return -126;
+  }
+}
+
+static bool is_fp8(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
+
+static SimRule rule_of(const SimMma *m) {
+  bool ampere = m->arch >= 80 && m->arch < 90, fp8 = is_fp8(m->a);
+  SimRule r = {.f = 25, .step = m->k, .keep = 23, .half = m->c == DT_F16};
+  r.emin_a = least_exponent(m->a);
+  r.emin_b = least_exponent(m->b);
+  if (m->arch < 75) r.f = 23;
+  else if (m->arch < 90) r.f = 24;
+  if (fp8 && (ampere || (m->arch == 90 && m->wgmma))) r.f = r.keep = 13;
+  if (ampere && !m->wgmma) {
+    int whole = fp8 ? 32 : m->a == DT_TF32 ? 8 : 16;
+    if (m->k == whole) r.step = m->k / 2;
+  }
+  if (m->arch == 90 && !m->wgmma && fp8) {
+    r.emulated = true;
+    r.emin_a = r.emin_b = -14;  // held as f16
+  }
+  return r;
+}
+
+static bool small_float(DType t) {
+  switch ((int)t) {
+    case DT_F16: case DT_BF16: case DT_TF32: case DT_E4M3: case DT_E5M2:
+    case DT_E2M1: case DT_E2M3: case DT_E3M2:
+      return true;
+    default: return false;
+  }
+}
+
+static bool small_int(DType t) {
+  return t == DT_I8 || t == DT_U8 || t == DT_I4 || t == DT_U4;
+}
+
+#define MAX_K 256
+
+bool simmma_known(const SimMma *m) {
+  if (m->k < 1 || m->k > MAX_K) return false;
+  if (m->a == DT_B1)
+    return m->b == DT_B1 && m->c == DT_I32 && m->op != SIMMMA_MUL;
+  if (m->op != SIMMMA_MUL) return false;
+  if (small_float(m->a))
+    return small_float(m->b) && m->k <= SIM_TILE_K &&
+           (m->c == DT_F32 || m->c == DT_F16);
+  if (small_int(m->a)) return small_int(m->b) && m->c == DT_I32;
+  return m->a == DT_F64 && m->b == DT_F64 && m->c == DT_F64;
+}
+
+// ---- one sum, term by term ----
+
+#define NAN_BITS 0x7fffffffu
+
+// A finite value as sig * 2^(exp - 23), exp no less than the format's emin.
+typedef struct Part {
+  uint64_t sig;
+  int exp;
+  bool neg;
+} Part;
+
+static Part part_of(float x, int emin) {
+  uint32_t u = float_bits(x);
+  int e = (int)(u >> 23 & 0xff);
+  Part p = {u & 0x7fffff, (e ? e : 1) - 127, u >> 31};
+  if (e) p.sig |= 0x800000;
+  if (p.sig && p.exp < emin) {  // a subnormal of the format
+    p.sig >>= emin - p.exp;
+    p.exp = emin;
+  }
+  return p;
+}
+
+// x cut toward zero: `right` places to the right (or left, if negative).
+static int64_t cut(uint64_t x, int right, bool neg) {
+  uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;
+  return neg ? -(int64_t)y : (int64_t)y;
+}
+
+// sum * 2^exp to f32, toward zero, `keep` fraction bits.
+static float round_f32(int64_t sum, int exp, int keep) {
+  if (sum == 0) return 0;
+  uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
+  int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the value
+  if (top > 127) return sum < 0 ? -INFINITY : INFINITY;
+  int quantum = (top < -126 ? -126 : top) - keep;
+  if (quantum > exp) {
+    int n = quantum - exp;
+    mag = n > 63 ? 0 : mag >> n;
+    exp = quantum;
+  }
+  float x = (float)ldexp((double)mag, exp);
+  return sum < 0 && mag ? -x : x;
+}
+
+// Infinities and NaNs: true, and the result, if any operand is one.
+static bool special_sum(int n, const float *a, const float *b, float c,
+                        float *out) {
+  bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
+  for (int i = 0; i < n; i++) {
+    if (isnan(a[i]) || isnan(b[i])) bad = true;
+    if (!isinf(a[i]) && !isinf(b[i])) continue;
+    if (a[i] == 0 || b[i] == 0) bad = true;
+    else if (signbit(a[i]) == signbit(b[i])) pos = true;
+    else neg = true;
+  }
+  if (!pos && !neg && !bad) return false;
+  *out = bad || (pos && neg) ? bits_float(NAN_BITS)
+         : pos               ? INFINITY
+                             : -INFINITY;
+  return true;
+}
+
+// A zero result is +0, whatever was cut away.
+float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
+                 float c) {
+  float out;
+  if (special_sum(n, a, b, c, &out)) return out;
+  Part pc = part_of(c, r->half ? -14 : -126), pa[MAX_K], pb[MAX_K];
+  bool any = pc.sig != 0;
+  int e = pc.sig ? pc.exp : -10000;
+  for (int i = 0; i < n; i++) {
+    pa[i] = part_of(a[i], r->emin_a);
+    pb[i] = part_of(b[i], r->emin_b);
+    if (!pa[i].sig || !pb[i].sig) continue;
+    any = true;
+    int ei = pa[i].exp + pb[i].exp;
+    if (ei > e) e = ei;
+  }
+  if (!any) return 0;
+  int64_t sum = pc.sig ? cut(pc.sig, 23 - r->f + e - pc.exp, pc.neg) : 0;
+  for (int i = 0; i < n; i++) {
+    uint64_t sig = pa[i].sig * pb[i].sig;
+    int ei = pa[i].exp + pb[i].exp;
+    if (sig) sum += cut(sig, 46 - r->f + e - ei, pa[i].neg != pb[i].neg);
+  }
+  if (!r->half) return round_f32(sum, e - r->f, r->keep);
+  double x = ldexp((double)sum, e - r->f);
+  return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
+}
+
+// mma.sync of fp8 on Hopper: the compiler makes two f16 instructions of it,
+// the first of k = 0,1,4,5,..., and adds C to their result.
+static void emulated_operands(int k, const float *a, float *first,
+                              float *second) {
+  for (int i = 0; i < k; i++)
+    *(i & 2 ? second++ : first++) = a[i];
+}
+
+static float add_accumulator(float x, float c, bool half) {
+  float s = x + c;
+  if (isnan(s)) return bits_float(NAN_BITS);
+  if (!half) return s;
+  return dtype_to_float(DT_F16, dtype_from_float(DT_F16, s));
+}
+
+static float dot_emulated(const SimRule *r, int k, const float *a,
+                          const float *b, float c) {
+  float a2[2][MAX_K], b2[2][MAX_K];
+  emulated_operands(k, a, a2[0], a2[1]);
+  emulated_operands(k, b, b2[0], b2[1]);
+  float x = simmma_sum(r, k / 2, a2[0], b2[0], 0);
+  x = simmma_sum(r, k / 2, a2[1], b2[1], x);
+  return add_accumulator(x, c, r->half);
+}
+
+// One output of a whole instruction.
+static float dot_plain(const SimRule *r, int k, const float *a, const float *b,
+                       float c) {
+  if (r->emulated) return dot_emulated(r, k, a, b, c);
+  for (int i = 0; i < k; i += r->step)
+    c = simmma_sum(r, r->step, a + i, b + i, c);
+  return c;
+}
+
+// ---- integers, bits, doubles ----
+
+static int32_t clamp_or_wrap(int64_t s, bool sat) {
+  if (sat) {
+    if (s > INT32_MAX) return INT32_MAX;
+    if (s < INT32_MIN) return INT32_MIN;
+  }
+  return (int32_t)(uint32_t)(uint64_t)s;
+}
+
+static int32_t dot_int(const SimMma *m, const int16_t *a, const int16_t *b,
+                       int32_t c) {
+  int32_t s = 0;  // at most 256 * 255 * 255
+  for (int i = 0; i < m->k; i++) s += a[i] * b[i];
+  return clamp_or_wrap((int64_t)c + s, m->sat);
+}
+
+static int32_t dot_bit(const SimMma *m, const uint32_t *a, const uint32_t *b,
+                       int32_t c) {
+  int32_t s = 0;
+  for (int i = 0; i < m->k / 32; i++)
+    s += __builtin_popcount(m->op == SIMMMA_XOR ? a[i] ^ b[i] : a[i] & b[i]);
+  return clamp_or_wrap((int64_t)c + s, m->sat);
+}
+
+static double dot_f64(int k, const double *a, const double *b, double c) {
+  for (int i = 0; i < k; i++) c = fma(a[i], b[i], c);
+  return isnan(c) ? bits_double(0xfff8000000000000ull) : c;
+}
+
+// ---- block scales ----
+
+// A scale as sig * 2^exp, 1 <= sig < 2 (less: subnormal); NaN: a NaN sig.
+static double scale_of(DType t, uint8_t code, int *exp) {
+  double x = dtype_to_double(t, t == DT_UE8M0 ? code : code & 0x7f);
+  *exp = 0;
+  if (isnan(x) || x == 0) return x;
+  x = frexp(x, exp) * 2;
+  int least = t == DT_UE8M0 ? -127 : -6;
+  if (--*exp < least) {
+    x = ldexp(x, *exp - least);
+    *exp = least;
+  }
+  return x;
+}
+
+// Terms value[i] of exponents exp[i] and c, cut to multiples of 2^(e-F).
+static float scaled_sum(int n, const double *value, const int *exp, int f,
+                        float c) {
+  Part pc = part_of(c, -126);
+  int e = pc.sig ? pc.exp : -10000;
+  for (int i = 0; i < n; i++)
+    if (value[i] != 0 && exp[i] > e) e = exp[i];
+  if (e == -10000) return 0;
+  int64_t sum = pc.sig ? cut(pc.sig, 23 - f + e - pc.exp, pc.neg) : 0;
+  for (int i = 0; i < n; i++)
+    sum += (int64_t)ldexp(value[i], exp[i] + f - e);
+  return round_f32(sum, e - f, 23);
+}
+
+float simmma_scaled(const SimScaled *q, const float *a, const float *b,
+                    float c) {
+  SimRule r = rule_of(q->m);
+  float out;
+  if (!q->per) return simmma_sum(&r, q->n, a, b, c);
+  if (special_sum(q->n, a, b, c, &out)) return out;
+  bool small = dtype_bits(q->m->a) == 4 && q->n == 64;
+  int group = small ? 16 : 1, terms = 0;
+  double value[MAX_K];
+  int exp[MAX_K];
+  for (int i = 0; i < q->n; i += group, terms++) {
+    int ea, eb;
+    double sa = scale_of(q->type, q->sa[i / q->per], &ea);
+    double sb = scale_of(q->type, q->sb[i / q->per], &eb), p = 0;
+    if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
+    for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
+    exp[terms] = ea + eb;
+    if (!small) {  // a product's own exponent counts too
+      int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
+      p = ldexp(p, -own);
+      exp[terms] += own;
+    }
+    value[terms] = p * sa * sb;
+  }
+  return scaled_sum(terms, value, exp, small ? 35 : r.f, c);
+}
+
+// ---- simmma_dot ----
+
+static uint64_t dot_words(const SimMma *m, const uint64_t *a,
+                          const uint64_t *b, uint64_t c) {
+  int64_t s = (int32_t)(uint32_t)c;
+  for (int i = 0; i < m->k; i++) {
+    if (m->op == SIMMMA_XOR) s += (int)((a[i] ^ b[i]) & 1);
+    else if (m->op == SIMMMA_AND) s += (int)(a[i] & b[i] & 1);
+    else
+      s += (int64_t)dtype_to_double(m->a, a[i]) *
+           (int64_t)dtype_to_double(m->b, b[i]);
+  }
+  return (uint32_t)clamp_or_wrap(s, m->sat);
+}
+
+static uint64_t dot_doubles(const SimMma *m, const uint64_t *a,
+                            const uint64_t *b, uint64_t c) {
+  double x[MAX_K], y[MAX_K];
+  for (int i = 0; i < m->k; i++) {
+    x[i] = dtype_to_double(DT_F64, a[i]);
+    y[i] = dtype_to_double(DT_F64, b[i]);
+  }
+  return dtype_from_double(
+    DT_F64, dot_f64(m->k, x, y, dtype_to_double(DT_F64, c)));
+}
+
+uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
+                    uint64_t c) {
+  if (m->c == DT_I32) return dot_words(m, a, b, c);
+  if (m->c == DT_F64) return dot_doubles(m, a, b, c);
+  float x[MAX_K], y[MAX_K];
+  for (int i = 0; i < m->k; i++) {
+    x[i] = dtype_to_float(m->a, a[i]);
+    y[i] = dtype_to_float(m->b, b[i]);
+  }
+  SimRule r = rule_of(m);
+  return dtype_from_float(
+    m->c, dot_plain(&r, m->k, x, y, dtype_to_float(m->c, c)));
+}
+
+// ---- tiles ----
+
+// Hopper's fp8 mma.sync: both halves of K in the order that the compiler
+// gives them, then C. In pieces that fit on the stack.
+static void tile_emulated(const SimRule *r, int M, int N, int K, const float *A,
+                          const float *B, const float *C, float *D) {
+  enum { TM = 16, TN = 8 };
+  SimRule half = *r;
+  half.step = K / 2;
+  half.emulated = false;
+  float a[TM * SIM_TILE_K], b[TN * SIM_TILE_K], zero[TM * TN] = {0}, d[TM * TN];
+  for (int m0 = 0; m0 < M; m0 += TM)
+    for (int n0 = 0; n0 < N; n0 += TN) {
+      int tm = M - m0 < TM ? M - m0 : TM, tn = N - n0 < TN ? N - n0 : TN;
+      for (int m = 0; m < tm; m++)
+        emulated_operands(K, A + (m0 + m) * K, a + m * K, a + m * K + K / 2);
+      for (int n = 0; n < tn; n++)
+        emulated_operands(K, B + (n0 + n) * K, b + n * K, b + n * K + K / 2);
+      simtile_best()(&half, tm, tn, K, a, b, zero, d);
+      for (int m = 0; m < tm; m++)
+        for (int n = 0; n < tn; n++) {
+          int at = (m0 + m) * N + n0 + n;
+          D[at] = add_accumulator(d[m * tn + n], C[at], r->half);
+        }
+    }
+}
+
+void simmma_tile(const SimMma *m, int M, int N, const float *A,
+                 const float *B, const float *C, float *D) {
+  SimRule r = rule_of(m);
+  if (r.emulated) tile_emulated(&r, M, N, m->k, A, B, C, D);
+  else simtile_best()(&r, M, N, m->k, A, B, C, D);
+}
+
+// ---- other tiles ----
+
+void simmma_tile_f64(const SimMma *m, int M, int N, const double *A,
+                     const double *B, const double *C, double *D) {
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++)
+      D[i * N + j] = dot_f64(m->k, A + i * m->k, B + j * m->k, C[i * N + j]);
+}
+
+void simmma_tile_int(const SimMma *m, int M, int N, const int16_t *A,
+                     const int16_t *B, const int32_t *C, int32_t *D) {
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++)
+      D[i * N + j] = dot_int(m, A + i * m->k, B + j * m->k, C[i * N + j]);
+}
+
+void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
+                     const uint32_t *B, const int32_t *C, int32_t *D) {
+  int words = m->k / 32;
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++)
+      D[i * N + j] = dot_bit(m, A + i * words, B + j * words, C[i * N + j]);
+}
+
+// ---- widening ----
+
+void simmma_widen(DType t, const void *src, size_t n, float *dst) {
+  if (t == DT_F16 || t == DT_BF16) {
+    simtile_widen_best()(t == DT_F16, src, n, dst);
+    return;
+  }
+  for (size_t i = 0; i < n; i++)
+    dst[i] = dtype_to_float(t, dtype_load(t, src, i));
+}

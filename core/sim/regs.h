@@ -1,0 +1,96 @@
+// Inside the simulator: how exec.c, matrix.c and taint.c reach the
+// values and registers of a warp.
+#ifndef CUTE_SIMREGS_H
+#define CUTE_SIMREGS_H
+
+#include <string.h>
+
+#include "sim/inside.h"
+
+// ---- values: 32 lanes of 4 or 8 bytes in a slot ----
+
+static inline uint32_t *u32_at(SimWarp *w, uint32_t slot) {
+  return (uint32_t *)(void *)(w->v + slot);
+}
+
+static inline uint64_t *u64_at(SimWarp *w, uint32_t slot) {
+  return (uint64_t *)(void *)(w->v + slot);
+}
+
+static inline uint64_t lane_bits(SimWarp *w, uint32_t slot, bool wide, int l) {
+  return wide ? u64_at(w, slot)[l] : u32_at(w, slot)[l];
+}
+
+static inline void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
+                            uint64_t u) {
+  if (wide) u64_at(w, slot)[l] = u;
+  else u32_at(w, slot)[l] = (uint32_t)u;
+}
+
+// A signed index, i32 or i64.
+static inline int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
+  return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
+}
+
+// ---- registers ----
+
+static inline uint32_t *rmem_def(SimWarp *w, const SimMem *m) {
+  return u32_at(w, m->def);
+}
+
+static inline char *rmem_at(SimWarp *w, const SimMem *m, int64_t unit) {
+  return w->v + m->base + unit * LANES * m->size;
+}
+
+static inline uint64_t rmem_get(const char *p, int size, int l) {
+  uint64_t u = 0;
+  switch (size) {
+    case 1: return ((const uint8_t *)p)[l];
+    case 2: return ((const uint16_t *)(const void *)p)[l];
+    case 4: return ((const uint32_t *)(const void *)p)[l];
+    default: memcpy(&u, p + l * size, 8); return u;
+  }
+}
+
+static inline void rmem_put(char *p, int size, int l, uint64_t u) {
+  switch (size) {
+    case 1: ((uint8_t *)p)[l] = (uint8_t)u; break;
+    case 2: ((uint16_t *)(void *)p)[l] = (uint16_t)u; break;
+    case 4: ((uint32_t *)(void *)p)[l] = (uint32_t)u; break;
+    default: memcpy(p + l * size, &u, 8); break;
+  }
+}
+
+static inline uint64_t unit_mask(const SimMem *m) {
+  return m->unit < 64 ? ((uint64_t)1 << m->unit) - 1 : UINT64_MAX;
+}
+
+// ---- exec.c ----
+// The lanes that are here meet in groups of one mask: `each` (NULL: nothing)
+// runs for every group, w->active being its lanes. That they are not those
+// that their mask names is a fault.
+typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
+void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
+
+// ---- taint.c ----
+// A fault if unit `unit` of registers is undefined in a lane of mask.
+void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
+                        int64_t unit, uint32_t mask);
+// i loads registers into its value.
+void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
+// Lanes in which a value is undefined.
+void simtaint_divide(SimWarp *w, const SimIns *i);  // after DIV and MOD
+uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
+void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
+// Around every instruction of a tainted warp: faults, and what its value is.
+void simtaint_before(SimWarp *w, const SimIns *i);
+void simtaint_after(SimWarp *w, const SimIns *i);
+
+// ---- intrin.c ----
+void simintrin_run(SimWarp *w, const SimIns *i);  // INTRIN, ASK
+
+// ---- matrix.c ----
+void simmatrix_matrix(SimWarp *w, const SimIns *i);
+void simmatrix_mma(SimWarp *w, const SimIns *i);
+
+#endif

@@ -1,0 +1,280 @@
+// Faults: counting them while a CTA runs, and saying them in words.
+#include "sim/inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *sim_kind_name(SimKind k) {
+  static const char *const names[] = {
+#define SK(id, name) name,
+    SIM_KINDS(SK)
+#undef SK
+  };
+  return k < SIM_KIND_COUNT ? names[k] : "unknown";
+}
+
+// ---- counting ----
+
+static void thread_at(const SimProg *p, int linear, int32_t out[3]) {
+  const int32_t *b = p->launch->block;
+  out[0] = linear % b[0];
+  out[1] = linear / b[0] % b[1];
+  out[2] = linear / b[0] / b[1];
+}
+
+static bool same_fault(const SimReport *r, SimKind kind, uint32_t src,
+                       uint32_t src2, int32_t mem) {
+  return r->kind == kind && r->src == src && r->src2 == src2 && r->mem == mem;
+}
+
+// NULL: this fault is known already (it was counted), or there are too many.
+SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                          uint32_t src2, int32_t mem, int64_t offset) {
+  SimCta *c = w->cta;
+  SimOut *o = c->out;
+  for (uint32_t k = 0; k < o->nfault; k++) {
+    SimFault *f = &o->fault[k];
+    if (!same_fault(&f->r, kind, src, src2, mem)) continue;
+    if (f->serial != c->serial) f->r.count++;
+    f->serial = c->serial;
+    return NULL;
+  }
+  if (o->nfault >= (uint32_t)c->max_reports) {
+    c->stop = true;
+    return NULL;
+  }
+  SimFault *f = &o->fault[o->nfault++];
+  memset(f, 0, sizeof *f);
+  f->r = (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
+                     .src2 = src2, .count = 1, .other = -1};
+  memcpy(f->r.block, c->id, sizeof f->r.block);
+  thread_at(c->prog, w->id * LANES + (lane < 0 ? 0 : lane), f->r.thread);
+  f->serial = c->serial;
+  return f;
+}
+
+// ---- text ----
+
+bool simreport_printf(SimText *t, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n < 0) return false;
+  size_t need = t->n + (size_t)n + 1;
+  if (need > t->cap) {
+    size_t cap = t->cap * 2 > need ? t->cap * 2 : need;
+    char *p = base_realloc(t->p, cap);
+    if (!p) return false;
+    t->p = p;
+    t->cap = cap;
+  }
+  va_start(ap, fmt);
+  vsnprintf(t->p + t->n, (size_t)n + 1, fmt, ap);
+  va_end(ap);
+  t->n += (size_t)n;
+  return true;
+}
+
+static const char *space_name(Space s) {
+  if (s == SP_SMEM) return "shared";
+  return s == SP_GMEM ? "global" : "register";
+}
+
+// "shared tensor 'sA' (bf16, 24576 elements)"
+static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
+  if (mem < 0) return;
+  const Mem *m = &p->fn->mem.p[mem];
+  const char *name = ir_str(p->fn, m->name);
+  if (!*name && m->space == SP_GMEM)
+    name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
+  simreport_printf(t, "%s tensor", space_name(m->space));
+  if (*name) simreport_printf(t, " '%s'", name);
+}
+
+static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
+  simreport_printf(t, "element %lld of ", (long long)f->r.offset);
+  say_mem(t, p, f->r.mem);
+}
+
+static const char *verb(const SimFault *f) {
+  return f->value[0] ? "write" : "read";
+}
+
+static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
+  const SimMem *m =
+    f->r.mem < 0 ? NULL : p->mem[p->fn->mem.p[f->r.mem].ref];
+  int64_t n = m ? m->count : 0;
+  switch ((int)f->r.kind) {
+    case SIM_OOB:
+      simreport_printf(t, "%s outside ", verb(f));
+      say_mem(t, p, f->r.mem);
+      simreport_printf(t, ": element %lld", (long long)f->r.offset);
+      if (f->value[1] > 1)
+        simreport_printf(t, " to %lld",
+                         (long long)(f->r.offset + f->value[1] - 1));
+      simreport_printf(t, " of %lld", (long long)n);
+      break;
+    case SIM_ALIGN:
+      simreport_printf(t, "%s of %lld bytes not aligned to its width: ",
+                       verb(f), (long long)f->value[1]);
+      say_element(t, p, f);
+      break;
+    case SIM_UNINIT:
+      simreport_printf(t, "read of uninitialised memory: ");
+      say_element(t, p, f);
+      break;
+    case SIM_INFLIGHT:
+      simreport_printf(t, "read of shared memory while a cp.async to it is "
+                       "in flight (wait missing): ");
+      say_element(t, p, f);
+      break;
+    default: break;
+  }
+}
+
+// value[0]: 1 write after write, 2 write after read, 3 read after write;
+// value[1]: 1 the other one is a cp.async in flight
+static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
+  static const char *const how[] = {
+    "", "write after a write", "write after a read", "read after a write"};
+  simreport_printf(t, "%s %s: ", how[f->value[0]],
+                   f->r.kind == SIM_RACE
+                     ? "by another warp with no barrier in between"
+                     : "by another lane of the warp with no __syncwarp in "
+                       "between");
+  say_element(t, p, f);
+  if (f->value[1] == 1)
+    simreport_printf(t, " (a cp.async to it is in flight)");
+}
+
+// value[0]: what the other one does << 8 | what this one does; value[1]: the
+// other's CTA
+static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
+  static const char *const what[] = {"read", "write", "atomic read",
+                                     "atomic write"};
+  const int32_t *b = f->r.block, *n = p->launch->grid;
+  int64_t x = f->value[1] % n[0], y = f->value[1] / n[0];
+  simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
+                   "nothing to order them: ", what[f->value[0] & 3],
+                   (int)b[0], (int)b[1], (int)b[2], what[f->value[0] >> 8 & 3],
+                   (int)x, (int)(y % n[1]), (int)(y / n[1]));
+  say_element(t, p, f);
+}
+
+static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
+  long long a = (long long)f->value[0], b = (long long)f->value[1];
+  switch ((int)f->r.kind) {
+    case SIM_DIVERGENT:
+      if (f->r.offset)
+        simreport_printf(t, "lanes 0x%08llx are at an operation whose mask "
+                         "names 0x%08llx", a, b);
+      else
+        simreport_printf(t, "%d of the warp's %d threads are at an operation "
+                         "that all must do together", __builtin_popcountll(
+                           (uint64_t)a), __builtin_popcountll((uint64_t)b));
+      break;
+    case SIM_BARRIER:
+      if (b == 0)
+        simreport_printf(t, "a barrier for %lld threads, which is no number "
+                         "of whole warps of the block", a);
+      else if (b < 0)
+        simreport_printf(t, "the same warp arrives twice at barrier %lld "
+                         "before it is complete", a);
+      else
+        simreport_printf(t, "a barrier for %lld threads that others use for "
+                         "%lld", a, b);
+      break;
+    case SIM_RUNAWAY:
+      simreport_printf(t, "a warp executed %lld instructions without coming "
+                       "to its end", a);
+      break;
+    case SIM_SHUFFLE:
+      simreport_printf(t, "shuffle reads lane %lld, which takes no part", a);
+      break;
+    case SIM_TRAP:
+      simreport_printf(t, "assertion failed");
+      if (f->r.offset > 0)
+        simreport_printf(t, ": %s", ir_str(p->fn, (uint32_t)f->r.offset));
+      break;
+    case SIM_DIVZERO:
+      simreport_printf(t, "the result of an integer division by zero is used");
+      break;
+    default: break;
+  }
+}
+
+static void say_deadlock(SimText *t, const SimFault *f) {
+  uint32_t waiting = (uint32_t)f->value[0], done = (uint32_t)f->value[1];
+  int bar = (int)(f->r.offset >> 32), n = (int)(f->r.offset & 0x7fffffff);
+  simreport_printf(t, "no warp can go on: %d warp%s wait%s",
+                   __builtin_popcount(waiting),
+                   __builtin_popcount(waiting) == 1 ? "" : "s",
+                   __builtin_popcount(waiting) == 1 ? "s" : "");
+  simreport_printf(t, " (");
+  bool first = true;
+  for (int w = 0; w < MAX_WARPS; w++) {
+    if (!(waiting >> w & 1)) continue;
+    simreport_printf(t, "%s%d", first ? "warp " : ", ", w);
+    first = false;
+  }
+  simreport_printf(t, ") at barrier %d, where %d threads came", bar, n & 0x7ff);
+  simreport_printf(t, " and %d are needed", n >> 11);
+  if (done)
+    simreport_printf(t, "; %d warp%s ended without coming",
+                     __builtin_popcount(done),
+                     __builtin_popcount(done) == 1 ? "" : "s");
+}
+
+char *simreport_text(const SimProg *p, const SimFault *f) {
+  SimText t = {0};
+  switch (f->r.kind) {
+    case SIM_OOB: case SIM_ALIGN: case SIM_UNINIT: case SIM_INFLIGHT:
+      say_memory(&t, p, f);
+      break;
+    case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
+    case SIM_BLOCKRACE: say_block_race(&t, p, f); break;
+    case SIM_DEADLOCK: say_deadlock(&t, f); break;
+    case SIM_DIVERGENT: case SIM_BARRIER: case SIM_RUNAWAY: case SIM_SHUFFLE:
+    case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
+      say_order(&t, p, f);
+      break;
+  }
+  return t.p;
+}
+
+// ---- names of memory instructions ----
+
+const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
+                         int32_t *gmem) {
+  const Fn *fn = p->fn;
+  Ref m[2] = {0, 0};  // destination, source
+  *smem = *gmem = -1;
+  if (i->op == OP_COPY || i->op == OP_CPASYNC) {
+    m[0] = fn->ext.p[i->ext];
+    m[1] = fn->ext.p[i->ext + 2];
+  } else if (i->op == OP_MATRIX) {
+    m[0] = fn->ext.p[i->ext];
+    m[1] = fn->ext.p[i->ext + (m[0] && ir_memof(fn, m[0])->space == SP_SMEM
+                               ? 2 : i->nx - 2)];
+  } else {
+    m[i->op == OP_LD] = i->a[0];
+  }
+  for (int k = 0; k < 2; k++) {
+    if (!m[k]) continue;
+    int32_t at = (int32_t)fn->ins.p[m[k]].imm;
+    if (fn->mem.p[at].space == SP_SMEM) *smem = at;
+    if (fn->mem.p[at].space == SP_GMEM) *gmem = at;
+  }
+  switch ((int)i->op) {
+    case OP_CPASYNC: return "cp.async";
+    case OP_MATRIX:
+      return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
+    case OP_ATOMIC: return *smem >= 0 ? "atomic.shared" : "atomic.global";
+    default: break;
+  }
+  if (*smem >= 0 && *gmem >= 0) return "copy";
+  bool store = m[0] && ir_memof(fn, m[0])->space != SP_RMEM;
+  if (*smem >= 0) return store ? "st.shared" : "ld.shared";
+  return store ? "st.global" : "ld.global";
+}

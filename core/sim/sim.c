@@ -1,0 +1,410 @@
+// CTAs over the host's threads. Each finished CTA hands over what it found;
+// that is merged in order of CTAs, so that reports do not depend on how many
+// threads there were.
+#define _POSIX_C_SOURCE 200809L
+#include "sim/sim.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "sim/inside.h"
+
+enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * 4096 * 8 };
+
+typedef struct Run {
+  const SimProg *prog;
+  const SimOpts *opts;
+  int max_reports;
+  uint64_t total;         // CTAs
+  uint64_t begun, merged; // CTAs handed out; CTAs merged, in order
+  bool stop, oom, stopped;
+  SimOut *done;           // finished, waiting for an earlier one
+  pthread_mutex_t lock, atomics;
+  pthread_cond_t moved;   // merged went up
+  SimFault *fault;
+  uint32_t nfault;
+  SimStat *stat;
+  uint64_t instructions, mmas;
+  SimText text;
+} Run;
+
+typedef struct Worker {
+  Run *run;
+  SimCta cta;
+  pthread_t thread;
+  bool main;
+} Worker;
+
+// ---- what a CTA hands over ----
+
+static void out_free(SimOut *o) {
+  if (!o) return;
+  base_free(o->text.p);
+  base_free(o);
+}
+
+static size_t round16(size_t n) { return (n + 15) & ~(size_t)15; }
+
+static SimOut *out_new(const Run *r, uint64_t cta) {
+  size_t head = round16(sizeof(SimOut));
+  size_t faults = round16((size_t)r->max_reports * sizeof(SimFault));
+  size_t n = head + faults + r->prog->nstat * sizeof(SimStat);
+  char *p = base_realloc(NULL, n);
+  if (!p) return NULL;
+  memset(p, 0, n);
+  SimOut *o = (SimOut *)(void *)p;
+  o->cta = cta;
+  o->fault = (SimFault *)(void *)(p + head);
+  o->stat = (SimStat *)(void *)(p + head + faults);
+  return o;
+}
+
+static void stop(Run *r) {
+  r->stopped = true;
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // CTAs look at it
+}
+
+static void merge_fault(void *run, const SimFault *f) {
+  Run *r = run;
+  for (uint32_t k = 0; k < r->nfault; k++) {
+    SimReport *a = &r->fault[k].r;
+    if (a->kind != f->r.kind || a->src != f->r.src ||
+        a->src2 != f->r.src2 || a->mem != f->r.mem)
+      continue;
+    a->count += f->r.count;
+    return;
+  }
+  if (r->nfault < (uint32_t)r->max_reports) r->fault[r->nfault++] = *f;
+}
+
+static void add_stat(SimStat *a, const SimStat *b) {
+  a->count += b->count;
+  a->wavefronts += b->wavefronts;
+  a->least += b->least;
+  a->requests += b->requests;
+  a->sectors += b->sectors;
+  a->least_sectors += b->least_sectors;
+  a->bytes += b->bytes;
+}
+
+static void merge(Run *r, SimOut *o) {
+  bool endless = false;
+  for (uint32_t k = 0; k < o->nfault; k++) {
+    merge_fault(r, &o->fault[k]);
+    endless |= o->fault[k].r.kind == SIM_RUNAWAY;
+  }
+  for (uint32_t k = 0; k < r->prog->nstat; k++)
+    add_stat(&r->stat[k], &o->stat[k]);
+  r->instructions += o->instructions;
+  r->mmas += o->mmas;
+  if (o->text.n && !simreport_printf(&r->text, "%s", o->text.p)) r->oom = true;
+  r->merged++;
+  if (r->merged < r->total &&
+      (endless || r->nfault >= (uint32_t)r->max_reports))
+    stop(r);
+}
+
+// Takes o over and merges all that is next in order. Under the lock.
+static void hand_over(Run *r, SimOut *o) {
+  SimOut **at = &r->done;
+  while (*at && (*at)->cta < o->cta) at = &(*at)->next;
+  o->next = *at;
+  *at = o;
+  while (r->done && r->done->cta == r->merged && !r->stop) {
+    SimOut *first = r->done;
+    r->done = first->next;
+    merge(r, first);
+    out_free(first);
+  }
+  pthread_cond_broadcast(&r->moved);
+}
+
+// ---- workers ----
+
+static bool next_cta(Run *r, uint64_t *cta) {
+  pthread_mutex_lock(&r->lock);
+  while (!r->stop && !r->oom && r->begun < r->total &&
+         r->begun >= r->merged + AHEAD)
+    pthread_cond_wait(&r->moved, &r->lock);
+  bool go = !r->stop && !r->oom && r->begun < r->total;
+  if (go) *cta = r->begun++;
+  pthread_mutex_unlock(&r->lock);
+  return go;
+}
+
+static void fail_memory(Run *r) {
+  pthread_mutex_lock(&r->lock);
+  r->oom = true;
+  pthread_cond_broadcast(&r->moved);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static void run_cta(Worker *w, uint64_t index) {
+  Run *r = w->run;
+  SimCta *c = &w->cta;
+  const int32_t *grid = r->prog->launch->grid;
+  SimOut *o = out_new(r, index);
+  if (!o) {
+    fail_memory(r);
+    return;
+  }
+  uint64_t x = (uint64_t)grid[0], y = (uint64_t)grid[1];
+  c->index = index;
+  c->id[0] = (int32_t)(index % x);
+  c->id[1] = (int32_t)(index / x % y);
+  c->id[2] = (int32_t)(index / x / y);
+  c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
+  c->serial = 1;
+  c->out = o;
+  simcta_run(c);
+  if (c->oom) fail_memory(r);
+  pthread_mutex_lock(&r->lock);
+  hand_over(r, o);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static void report_progress(void *p) {
+  Run *r = p;
+  if (!r->opts->progress) return;
+  pthread_mutex_lock(&r->lock);
+  double part = (double)r->merged / (double)r->total;
+  bool over = r->stop;
+  pthread_mutex_unlock(&r->lock);
+  if (over || r->opts->progress(r->opts->ud, part)) return;
+  pthread_mutex_lock(&r->lock);
+  stop(r);
+  pthread_cond_broadcast(&r->moved);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static void *work(void *p) {
+  Worker *w = p;
+  uint64_t cta;
+  while (next_cta(w->run, &cta)) {
+    run_cta(w, cta);
+    if (w->main) report_progress(w->run);
+  }
+  return NULL;
+}
+
+static void worker_free(Worker *w) {
+  SimCta *c = &w->cta;
+  if (c->warp)
+    for (int k = 0; k < c->prog->nwarp; k++) {
+      base_free(c->warp[k].frame);
+      base_free(c->warp[k].v);
+      base_free(c->warp[k].batch);
+      base_free(c->warp[k].taint);
+      base_free(c->warp[k].text.p);
+    }
+  base_free(c->warp);
+  base_free(c->smem);
+  base_free(c->gran);
+  base_free(c->read);
+  base_free(c->row);
+  base_free(c->place);
+  base_free(c->location);
+  base_free(c->pattern);
+  base_free(c->tile);
+}
+
+static bool worker_init(Worker *w, Run *r) {
+  const SimProg *p = r->prog;
+  SimCta *c = &w->cta;
+  size_t n = (size_t)p->nwarp;
+  w->run = r;
+  c->prog = p;
+  c->budget = r->opts->budget ? r->opts->budget : 100000000;
+  c->max_reports = r->max_reports;
+  c->lock = &r->atomics;
+  c->quit = &r->stop;
+  c->warp = base_realloc(NULL, n * sizeof *c->warp);
+  if (!c->warp) return false;
+  memset(c->warp, 0, n * sizeof *c->warp);
+  for (size_t k = 0; k < n; k++) {
+    c->warp[k].frame = base_realloc(NULL, (p->depth + 1) * sizeof(SimFrame));
+    c->warp[k].v = base_realloc(NULL, p->value_bytes);
+    c->warp[k].taint = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
+    if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taint) return false;
+    memset(c->warp[k].v, 0, p->value_bytes);
+  }
+  size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;
+  c->smem = base_realloc(NULL, (size_t)p->smem_bytes);
+  c->gran = base_realloc(NULL, p->ngran * sizeof *c->gran);
+  c->read = base_realloc(NULL, p->ngran * n * sizeof *c->read);
+  c->pattern = base_realloc(NULL, patterns);
+  c->tile = base_realloc(NULL, TILE_BYTES);
+  if (c->pattern) memset(c->pattern, 0, patterns);
+  return c->smem && c->gran && c->read && c->pattern && c->tile;
+}
+
+static int thread_count(const Run *r) {
+  long n = r->opts->threads;
+  if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
+  if (n < 1) n = 1;
+  if (n > MAX_THREADS) n = MAX_THREADS;
+  return (uint64_t)n > r->total ? (int)r->total : (int)n;
+}
+
+// Threads for the workers from w[1] on; how many there came to be. Signals
+// are for the thread that runs Lua.
+static int start_workers(Worker *w, int n) {
+  SigHold hold;
+  int k = 1;
+  signals_hold(&hold);
+  while (k < n && pthread_create(&w[k].thread, NULL, work, &w[k]) == 0) k++;
+  signals_release(&hold);
+  return k - 1;
+}
+
+// All CTAs; false when memory ran out.
+static bool run_all(Run *r) {
+  int n = thread_count(r), started = 0;
+  Worker *w = base_realloc(NULL, (size_t)n * sizeof *w);
+  if (!w) return false;
+  memset(w, 0, (size_t)n * sizeof *w);
+  bool ok = true;
+  for (int k = 0; k < n && ok; k++) ok = worker_init(&w[k], r);
+  if (ok) {
+    w[0].main = true;
+    w[0].cta.tick = report_progress;
+    w[0].cta.tick_ud = r;
+    started = start_workers(w, n);
+    work(&w[0]);
+    for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
+    if (!r->stop) report_progress(r);  // all done
+  }
+  for (int k = 0; k < n; k++) worker_free(&w[k]);
+  base_free(w);
+  return ok && !r->oom;
+}
+
+// ---- the result ----
+
+void sim_free(SimResult *r) {
+  if (!r) return;
+  for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
+  base_free(r->report);
+  base_free(r->line);
+  base_free(r->output);
+  base_free(r);
+}
+
+static void add_line(const Run *r, SimResult *s, uint32_t k) {
+  const SimStat *a = &r->stat[k];
+  if (!a->count) return;
+  const Ins *i = ir_get(r->prog->fn, r->prog->stat_ref[k]);
+  SimLine n = {.src = i->src};
+  n.op = simreport_op(r->prog, i, &n.smem, &n.gmem);
+  SimLine *at = s->line, *end = s->line + s->nline;
+  while (at < end && (at->src != n.src || strcmp(at->op, n.op) != 0 ||
+                      at->smem != n.smem || at->gmem != n.gmem))
+    at++;
+  if (at == end) {
+    *at = n;
+    s->nline++;
+  }
+  add_stat(&at->sum, a);
+}
+
+// ---- causes before what comes of them ----
+
+static bool races(const SimFault *a, const SimFault *f) {
+  return a->r.kind == SIM_RACE && a->r.mem == f->r.mem;
+}
+
+// Warps race where lanes of one do, on the same two lines: one fault.
+static bool covers(const SimFault *a, const SimFault *f) {
+  return races(a, f) && f->r.kind == SIM_WARPRACE &&
+         ((a->r.src == f->r.src && a->r.src2 == f->r.src2) ||
+          (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
+}
+
+// A barrier between warps may be all that f lacks.
+static bool explains(const SimFault *a, const SimFault *f) {
+  if (!races(a, f)) return false;
+  return f->r.kind == SIM_WARPRACE ||
+         (f->r.kind == SIM_UNINIT &&
+          (f->r.src == a->r.src || f->r.src == a->r.src2));
+}
+
+static void arrange(Run *r) {
+  SimFault *f = r->fault;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < r->nfault; k++) {
+    uint32_t j = 0;
+    while (j < r->nfault && !covers(&f[j], &f[k])) j++;
+    if (j == r->nfault) f[n++] = f[k];
+  }
+  r->nfault = n;
+  for (uint32_t k = n; k-- > 0;) {
+    uint32_t j = n - 1;
+    while (j > k && !explains(&f[j], &f[k])) j--;
+    SimFault late = f[k];
+    memmove(&f[k], &f[k + 1], (j - k) * sizeof *f);
+    f[j] = late;
+  }
+}
+
+static SimResult *result(Run *r) {
+  SimResult *s = base_realloc(NULL, sizeof *s);
+  if (!s) return NULL;
+  memset(s, 0, sizeof *s);
+  s->report = base_realloc(NULL, r->nfault * sizeof *s->report);
+  s->line = base_realloc(NULL, r->prog->nstat * sizeof *s->line);
+  if (!s->report || !s->line) {
+    sim_free(s);
+    return NULL;
+  }
+  for (uint32_t k = 0; k < r->nfault; k++) {
+    SimReport *p = &s->report[s->nreport++];
+    *p = r->fault[k].r;
+    p->text = simreport_text(r->prog, &r->fault[k]);
+    if (p->text) continue;
+    sim_free(s);
+    return NULL;
+  }
+  for (uint32_t k = 0; k < r->prog->nstat; k++) add_line(r, s, k);
+  s->instructions = r->instructions;
+  s->mmas = r->mmas;
+  s->ctas = r->merged;
+  s->stopped = r->stopped;
+  s->output = r->text.p;
+  s->noutput = r->text.n;
+  r->text.p = NULL;
+  return s;
+}
+
+SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
+  uint64_t start = base_nanotime();
+  SimProg *prog = simdecode_make(cx, l);
+  Run r = {.opts = o, .prog = prog};
+  r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
+  r.total = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] *
+            (uint64_t)l->grid[2];
+  r.fault = arena_zero(cx, &cx->scratch,
+                       (size_t)r.max_reports * sizeof *r.fault);
+  r.stat = arena_zero(cx, &cx->scratch, r.prog->nstat * sizeof *r.stat);
+  pthread_mutex_init(&r.lock, NULL);
+  pthread_mutex_init(&r.atomics, NULL);
+  pthread_cond_init(&r.moved, NULL);
+  bool ok = run_all(&r);
+  if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
+  arrange(&r);
+  simblocks_free(prog);
+  SimResult *s = ok ? result(&r) : NULL;
+  while (r.done) {
+    SimOut *next = r.done->next;
+    out_free(r.done);
+    r.done = next;
+  }
+  base_free(r.text.p);
+  pthread_cond_destroy(&r.moved);
+  pthread_mutex_destroy(&r.atomics);
+  pthread_mutex_destroy(&r.lock);
+  if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
+  s->seconds = (double)(base_nanotime() - start) * 1e-9;
+  return s;
+}

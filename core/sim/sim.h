@@ -1,0 +1,99 @@
+// Executes a Launch on the CPU, stricter than the hardware.
+//
+// Each warp is a 32-lane vector machine with its own program counter and
+// divergence mask; warps of a CTA are scheduled cooperatively in an order
+// that a seed permutes; CTAs are spread over threads of the host. What is
+// wrong with a kernel is collected in reports, it is never a failure of
+// sim_run. Sees the IR and the atom tables only.
+#ifndef CUTE_SIM_H
+#define CUTE_SIM_H
+
+#include "ir/ir.h"
+
+// SK(id, "stable-name"): kinds of reports.
+#define SIM_KINDS(SK) \
+  SK(OOB, "out-of-bounds")           /* access outside a memory object */ \
+  SK(ALIGN, "misaligned")            /* vector access not on its width */ \
+  SK(UNINIT, "uninitialised")        /* read of what nobody wrote */ \
+  SK(INFLIGHT, "async-in-flight")    /* read before the cp.async landed */ \
+  SK(RACE, "race")                   /* between warps, no barrier between */ \
+  SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \
+  SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
+  SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
+  SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
+  SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
+  SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \
+  SK(SHUFFLE, "inactive-lane")       /* shuffle from a lane not there */ \
+  SK(TRAP, "assertion")              /* the kernel's own assertion */ \
+  SK(DIVZERO, "division-by-zero")    /* of integers; its result is used */
+typedef enum SimKind {
+#define SK(id, name) SIM_##id,
+  SIM_KINDS(SK)
+#undef SK
+  SIM_KIND_COUNT
+} SimKind;
+const char *sim_kind_name(SimKind k);
+
+// One distinct fault: (kind, lines, memory object); the first occurrence is
+// described, `count` tells how many warp instructions met it.
+typedef struct SimReport {
+  SimKind kind;
+  int32_t mem;         // index into Fn.mem, or -1
+  int64_t offset;      // element of mem where there is one
+  int32_t block[3];
+  int32_t thread[3];   // first thread concerned
+  int32_t other;       // races: linear index of a thread of the other side
+                       // (warp of it where the lane is unknown), or -1
+  uint32_t src, src2;  // Fn.src of this and of the other access, or 0
+  uint64_t count;
+  char *text;          // one sentence without file names: "line N" is left
+                       // to src and src2
+} SimReport;
+
+// Memory traffic; conflicts = wavefronts - least.
+typedef struct SimStat {
+  uint64_t count;      // warp instructions
+  uint64_t wavefronts, least;  // shared memory
+  uint64_t requests, sectors, least_sectors;  // global memory
+  uint64_t bytes;      // moved for the lanes that took part
+} SimStat;
+
+// That of one source line and kind of instruction, summed over the launch.
+typedef struct SimLine {
+  uint32_t src;
+  const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
+  int32_t smem, gmem;  // memory objects (index into Fn.mem), or -1
+  SimStat sum;
+} SimLine;
+
+typedef struct SimOpts {
+  uint64_t seed;
+  int threads;         // 0: as many as the host has cores
+  int max_reports;     // distinct ones; 0: 16
+  uint64_t budget;     // instructions of one warp; 0: 100 million
+  // Called now and then on the calling thread with the part done (0..1);
+  // false stops the run. May be NULL. Must not longjmp.
+  bool (*progress)(void *ud, double done);
+  void *ud;
+} SimOpts;
+
+typedef struct SimResult {
+  SimReport *report;
+  size_t nreport;
+  SimLine *line;
+  size_t nline;
+  uint64_t instructions;  // executed by warps
+  uint64_t mmas;          // tensor-core instructions among them
+  uint64_t ctas;          // CTAs that were run to their end
+  char *output;           // what the kernel printed, in order of CTAs
+  size_t noutput;
+  bool stopped;           // too many reports, or progress said so
+  double seconds;
+} SimResult;
+
+// Fails with ERR_LAUNCH, ERR_ARG (what the simulator cannot do) and
+// ERR_MEMORY only. Free the result with sim_free.
+SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o);
+void sim_free(SimResult *r);
+
+#endif

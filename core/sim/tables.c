@@ -1,0 +1,235 @@
+// Tables of MMA and matrix-copy atoms, made from the TV layouts of their
+// rows: which value of which thread is which element of a tile.
+#include "sim/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- "(a,(b,c)):(d,(e,f))": the two modes of a TV layout ----
+
+enum { MAX_LEAVES = 12 };
+typedef struct Mode { int n; int shape[MAX_LEAVES], stride[MAX_LEAVES]; } Mode;
+typedef struct Tv { Mode mode[2]; } Tv;
+
+// Reads a tuple of rank 2 (or one integer, as mode 0); leaves go to out.
+static const char *read_tuple(const char *s, Tv *tv, bool strides) {
+  int depth = 0, mode = 0, n[2] = {0, 0};
+  for (; *s && (*s != ':' || strides); s++) {
+    if (*s == '(') depth++;
+    else if (*s == ')') depth--;
+    else if (*s == ',') mode += depth == 1;
+    else if (*s == '-' || (*s >= '0' && *s <= '9')) {
+      char *end;
+      int v = (int)strtol(s, &end, 10);
+      Mode *m = &tv->mode[mode ? 1 : 0];
+      int *k = &n[mode ? 1 : 0];
+      if (*k < MAX_LEAVES) (strides ? m->stride : m->shape)[(*k)++] = v;
+      s = end - 1;
+    }
+  }
+  for (int k = 0; k < 2; k++)
+    if (!strides) tv->mode[k].n = n[k];
+  return s;
+}
+
+static Tv read_tv(const char *s) {
+  Tv tv = {0};
+  s = read_tuple(s, &tv, false);
+  if (*s == ':') read_tuple(s + 1, &tv, true);
+  return tv;
+}
+
+static int mode_size(const Mode *m) {
+  int n = 1;
+  for (int k = 0; k < m->n; k++) n *= m->shape[k];
+  return n;
+}
+
+static int mode_at(const Mode *m, int i) {
+  int at = 0;
+  for (int k = 0; k < m->n; k++) {
+    at += (i % m->shape[k]) * m->stride[k];
+    i /= m->shape[k];
+  }
+  return at;
+}
+
+// ---- MMA ----
+
+typedef struct Want {
+  Ctx *cx;
+  const Launch *l;
+  const SimMem **mem;
+  const uint32_t *x;   // operands not read yet
+  uint32_t left;
+  const SimMmaIns *mi;
+} Want;
+
+static uint32_t next(Want *w) {
+  if (!w->left) ctx_fail(w->cx, ERR_INTERNAL, "an MMA lacks operands");
+  w->left--;
+  return *w->x++;
+}
+
+// Tile (rows x cols, row-major); TV coordinates are column-major.
+static SimOperand operand(Want *w, int which, const char *tv_text, DType t,
+                          int rows, int cols) {
+  Tv tv = read_tv(tv_text);
+  const SimMmaIns *mi = w->mi;
+  SimOperand o = {.type = t, .nval = mode_size(&tv.mode[1]),
+                  .size = rows * cols};
+  Ref mem = next(w);
+  if (!ir_is_mem(w->l->fn, mem))
+    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's operand is no memory object");
+  o.mem = w->mem[mem];
+  if (o.mem->space != SP_RMEM)
+    ctx_fail(w->cx, ERR_ARG, "the simulator has no %s with operands in "
+             "shared memory yet", mi->row->name);
+  uint32_t n = mi->row->nreg[which], per = (uint32_t)o.nval / n;
+  uint32_t *reg = NEW(w->cx, uint32_t, (size_t)o.nval);
+  for (uint32_t r = 0; r < n; r++) {
+    uint32_t at = next(w);
+    for (uint32_t k = 0; k < per; k++)
+      reg[r * per + k] = (at + k) * (uint32_t)o.mem->per;
+  }
+  for (int v = 0; v < o.nval; v++)
+    if (reg[v] + (uint32_t)o.mem->per > o.mem->count)
+      ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
+  uint16_t *at = arena_zero(w->cx, &w->cx->scratch,
+                            (size_t)o.nval * LANES * sizeof *at);
+  for (int g = 0; g < mi->groups; g++)
+    for (int th = 0; th < mi->threads; th++)
+      for (int v = 0; v < o.nval; v++) {
+        int c = mode_at(&tv.mode[0], th) + mode_at(&tv.mode[1], v);
+        int place = c % rows * cols + c / rows;
+        at[v * LANES + mi->lane[g * mi->threads + th]] = (uint16_t)place;
+      }
+  o.reg = reg;
+  o.at = at;
+  return o;
+}
+
+// Operand 4 and on.
+static SimWord word(Want *w) {
+  Ref mem = next(w);
+  if (!ir_is_mem(w->l->fn, mem))
+    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's operand is no memory object");
+  SimWord x = {.mem = w->mem[mem]};
+  x.unit = next(w) * (uint32_t)x.mem->per;
+  if (x.mem->space != SP_RMEM || x.mem->unit > 32 ||
+      x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
+    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
+  return x;
+}
+
+static void find_lanes(Ctx *cx, SimMmaIns *mi) {
+  Tv thr = read_tv(mi->row->thr);
+  const Mode *m = &thr.mode[0];
+  Mode flat = *m;  // ThrID may be written as a tuple of rank 2
+  for (int k = 0; k < thr.mode[1].n; k++) {
+    flat.shape[flat.n] = thr.mode[1].shape[k];
+    flat.stride[flat.n++] = thr.mode[1].stride[k];
+  }
+  mi->threads = mode_size(&flat);
+  if (LANES % mi->threads)
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s (%d threads) yet",
+             mi->row->name, mi->threads);
+  mi->groups = LANES / mi->threads;
+  uint8_t *lane = NEW(cx, uint8_t, LANES);
+  for (int g = 0; g < mi->groups; g++)
+    for (int t = 0; t < mi->threads; t++) {
+      int l = mode_at(&flat, t) + g * (mi->threads == 8 ? 4 : 1);
+      lane[g * mi->threads + t] = (uint8_t)(l % LANES);
+    }
+  mi->lane = lane;
+}
+
+// The stored half of a sparse A lies as a dense A of half the K does.
+static const char *stored_tv(const AtomMma *row) {
+  return row->k == 64 ? "((4,8),(4,2,2)):((64,1),(16,8,256))"
+                      : "((4,8),(8,2,2)):((128,1),(16,8,512))";
+}
+
+SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+                         const Ins *i) {
+  const AtomMma *row = atom_mma((int)i->imm);
+  SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
+  mi->row = row;
+  mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
+                   .k = row->k, .arch = l->sm,
+                   .sat = (row->flags & AMF_SAT) != 0,
+                   .op = row->flags & AMF_XORPOPC ? SIMMMA_XOR
+                       : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
+  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA))
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
+  if (row->m > 256 || row->n > 256 || row->m * row->k > 4096 ||
+      row->n * row->k > 4096 || row->m * row->n > 4096)
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
+  find_lanes(cx, mi);
+  bool own = row->flags & (AMF_THREAD | AMF_SPARSE | AMF_SCALE) ||
+             row->a_type == DT_C64;  // matrix.c knows them
+  if (!own && !simmma_known(&mi->m))
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
+             l->sm);
+  Want w = {cx, l, mem, &l->fn->ext.p[i->ext], i->nx, mi};
+  mi->d = operand(&w, 0, row->c, row->d_type, row->m, row->n);
+  bool half = row->flags & AMF_SPARSE;
+  mi->a = operand(&w, 1, half ? stored_tv(row) : row->a, row->a_type, row->m,
+                  half ? row->k / 2 : row->k);
+  mi->b = operand(&w, 2, row->b, row->b_type, row->n, row->k);
+  mi->c = operand(&w, 3, row->c, row->c_type, row->m, row->n);
+  for (int k = 4; k < row->nop; k++) mi->more[k - 4] = word(&w);
+  return mi;
+}
+
+// ---- ldmatrix, stmatrix, movmatrix ----
+
+// The register side, (thread,bit) -> bit: which 16-bit piece of the matrices
+// is half h of register r of each thread.
+static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
+  Tv tv = read_tv(tv_text);
+  uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);
+  int threads = mode_size(&tv.mode[0]);
+  for (int r = 0; r < num * 2; r++)
+    for (int t = 0; t < LANES; t++) {
+      int bit = mode_at(&tv.mode[0], t % threads) +
+                mode_at(&tv.mode[1], r * 16);
+      half[r * LANES + t] = (uint8_t)(bit / 16);
+    }
+  return half;
+}
+
+SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
+                            const Ins *i) {
+  const AtomCopy *row = atom_copy((int)i->imm);
+  const uint32_t *x = &l->fn->ext.p[i->ext];
+  SimMatrix *m = arena_zero(cx, &cx->scratch, sizeof *m);
+  m->row = row;
+  m->num = row->num;
+  m->store = row->op == CO_STSM;
+  bool move = row->op == CO_MOVM;
+  if ((row->op != CO_LDSM && row->op != CO_STSM && !move) || row->num < 1 ||
+      row->num > 4 || strncmp(row->name, "SM100", 5) == 0)
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
+  if (i->nx != (uint32_t)row->num + 3)
+    ctx_fail(cx, ERR_INTERNAL, "%s lacks operands", row->name);
+  const uint32_t *r = m->store ? x + 2 : x;
+  if (!ir_is_mem(l->fn, r[0]))
+    ctx_fail(cx, ERR_INTERNAL, "%s: no memory object", row->name);
+  m->rmem = mem[r[0]];
+  if (m->rmem->space != SP_RMEM || m->rmem->unit > 32)
+    ctx_fail(cx, ERR_INTERNAL, "%s: not registers", row->name);
+  int per = 32 / m->rmem->unit;
+  uint32_t *reg = NEW(cx, uint32_t, (size_t)row->num);
+  for (int k = 0; k < row->num; k++)
+    reg[k] = r[k + 1] * (uint32_t)m->rmem->per;
+  m->reg = reg;
+  for (int k = 0; k < row->num; k++)
+    if (m->reg[k] + (uint32_t)per > m->rmem->count)
+      ctx_fail(cx, ERR_INTERNAL, "%s: register out of range", row->name);
+  m->half = halves(cx, m->store ? row->src : row->dst, row->num);
+  if (!move) return m;
+  Want w = {.cx = cx, .l = l, .mem = mem, .x = x + 2, .left = 2};
+  m->from = word(&w);
+  return m;
+}

@@ -1,0 +1,209 @@
+// Uninitialised registers, and quotients by zero. Reading one is no fault yet:
+// a predicated load leaves registers undefined whose sums are never stored,
+// cute.where computes what it does not choose. Values carry a mask
+// of lanes in which they are undefined, and a fault is where one is used: as
+// an address, a condition, or stored outside registers. A warp that never
+// read an undefined register pays for nothing (w->tainted).
+#include "ir/intrin.h"
+#include "sim/regs.h"
+
+static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
+  return &w->taint[(slot - w->cta->prog->value_base) >> 7];
+}
+
+uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {
+  return w->tainted && slot ? taint_at(w, slot)->mask : 0;
+}
+
+static void fault(SimWarp *w, const SimIns *i, uint32_t mask,
+                  const SimTaint *t) {
+  SimKind kind = t->mem < 0 ? SIM_DIVZERO : SIM_UNINIT;
+  simreport_fault(w, kind, __builtin_ctz(mask), i->src,
+                  t->src == i->src ? 0 : t->src, t->mem, t->elem);
+}
+
+static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
+  SimTaint *t = taint_at(w, slot);
+  uint32_t hit = slot ? t->mask & mask : 0;
+  if (!hit) return;
+  t->mask &= ~hit;  // told once
+  fault(w, i, hit, t);
+}
+
+// ---- registers ----
+
+void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
+                        int64_t unit, uint32_t mask) {
+  uint32_t *def = rmem_def(w, m) + unit;
+  uint32_t lack = mask & ~*def;
+  if (!lack) return;
+  *def |= lack;
+  SimTaint t = {.src = i->src, .mem = m->index,
+                .elem = (uint32_t)(unit * m->unit / m->own)};
+  fault(w, i, lack, &t);
+}
+
+static void begin(SimWarp *w) {
+  if (w->tainted) return;
+  memset(w->taint, 0, w->cta->prog->ntaint * sizeof *w->taint);
+  w->tainted = true;
+}
+
+void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
+  const SimMem *m = s->mem;
+  uint32_t lack = 0;
+  for (int k = 0; k < m->per; k++)
+    lack |= w->active & ~rmem_def(w, m)[s->konst + k];
+  if (!lack && !w->tainted) return;
+  begin(w);
+  *taint_at(w, i->d) = (SimTaint){
+    lack, i->src, m->index, (uint32_t)(s->konst * m->unit / m->own)};
+}
+
+// ---- values ----
+
+static void clear(SimWarp *w, const SimIns *i) {
+  taint_at(w, i->d)->mask = 0;
+}
+
+static uint32_t true_lanes(SimWarp *w, uint32_t slot) {
+  uint32_t m = 0;
+  for (int l = 0; l < LANES; l++)
+    m |= (uint32_t)(u32_at(w, slot)[l] != 0) << l;
+  return m;
+}
+
+// Lanes in which an integer division has a divisor of 0. Uniform values stand
+// in lane 0 alone.
+static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
+  DType t = (DType)i->type;
+  if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
+  if (i->uniform) return lane_bits(w, i->b, sim_wide(t), 0) ? 0 : w->active;
+  uint32_t zero = 0;
+  for (int l = 0; l < LANES; l++)
+    zero |= (uint32_t)(lane_bits(w, i->b, sim_wide(t), l) == 0) << l;
+  return zero & w->active;
+}
+
+void simtaint_divide(SimWarp *w, const SimIns *i) {
+  uint32_t zero = divides_by_zero(w, i);
+  if (!zero && !w->tainted) return;
+  begin(w);
+  *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0};
+}
+
+static void propagate(SimWarp *w, const SimIns *i) {
+  uint32_t slot[3] = {i->a, i->b, i->c}, m[3];
+  SimTaint from = {0};
+  for (int k = 0; k < 3; k++) {
+    m[k] = simtaint_mask(w, slot[k]);
+    if (m[k] && !from.mask) from = *taint_at(w, slot[k]);
+  }
+  uint32_t out = m[0] | m[1] | m[2];
+  if (out && i->op == OP_SEL) {
+    uint32_t p = true_lanes(w, i->a);
+    out = m[0] | (p & m[1]) | (~p & m[2]);
+  } else if (out && i->cls == SC_PRED && i->op == OP_AND) {
+    uint32_t a = true_lanes(w, i->a), b = true_lanes(w, i->b);
+    out = (m[0] & (b | m[1])) | (m[1] & (a | m[0]));
+  } else if (out && i->cls == SC_PRED && i->op == OP_OR) {
+    uint32_t a = true_lanes(w, i->a), b = true_lanes(w, i->b);
+    out = (m[0] & (~b | m[1])) | (m[1] & (~a | m[0]));
+  }
+  uint32_t zero = divides_by_zero(w, i);
+  if (zero && !out) from = (SimTaint){0, i->src, -1, 0};
+  from.mask = out | zero;
+  *taint_at(w, i->d) = from;
+}
+
+static void assign(SimWarp *w, const SimIns *i) {
+  SimTaint *d = taint_at(w, i->d);
+  uint32_t keep = d->mask & ~w->active;
+  uint32_t set = simtaint_mask(w, i->a) & w->active;
+  if (set) *d = *taint_at(w, i->a);
+  d->mask = keep | set;
+}
+
+void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
+  if (!w->tainted) return;
+  SimTaint t = *taint_at(w, i->a);
+  uint32_t m = taint_at(w, i->d)->mask & ~w->active;
+  for (int l = 0; l < LANES; l++)
+    if (w->active >> l & 1) m |= (t.mask >> from[l] & 1) << l;
+  t.mask = m;
+  *taint_at(w, i->d) = t;
+}
+
+// ---- around an instruction ----
+
+// Shuffles pass on what they move.
+static bool moves(const SimIns *i) {
+  return intrin_is_shuffle((IntrinId)(i->imm & 0xffff));
+}
+
+static void ask(SimWarp *w, const SimIns *i) {
+  if (!moves(i)) use(w, i, i->a, w->active);
+  use(w, i, i->b, w->active);
+  use(w, i, i->c, w->active);
+}
+
+static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
+  if (s->mem->space != SP_RMEM) use(w, i, s->slot, w->active);
+}
+
+void simtaint_before(SimWarp *w, const SimIns *i) {
+  const SimPrint *p;
+  switch ((int)i->op) {
+    case OP_LD: use_side(w, i, i->x); break;
+    case OP_ST: case OP_ATOMIC:
+      if (((const SimSide *)i->x)->mem->space == SP_RMEM) break;
+      use_side(w, i, i->x);
+      use(w, i, i->c, w->active);
+      break;
+    case OP_COPY: case OP_CPASYNC:
+      use(w, i, ((const SimCopy *)i->x)->pred, w->active);
+      use_side(w, i, &((const SimCopy *)i->x)->dst);
+      use_side(w, i, &((const SimCopy *)i->x)->src);
+      break;
+    case OP_MATRIX:
+      if (!((const SimMatrix *)i->x)->from.mem)
+        use_side(w, i, &((const SimMatrix *)i->x)->smem);
+      break;
+    case OP_FOR:
+      if (i->uniform) break;
+      use(w, i, i->a, w->active);
+      use(w, i, i->b, w->active);
+      use(w, i, i->c, w->active);
+      break;
+    case OP_IF: case OP_BREAKIF:
+      if (!i->uniform) use(w, i, i->a, w->active);
+      break;
+    case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
+    case OP_ASK: ask(w, i); break;
+    case OP_PRINTF:
+      p = i->x;
+      for (uint32_t k = 0; k < p->n; k++) use(w, i, p->slot[k], w->active);
+      break;
+    default: break;
+  }
+}
+
+void simtaint_after(SimWarp *w, const SimIns *i) {
+  if (i->uniform) return;
+  switch ((int)i->op) {
+    case OP_LD:
+      if (((const SimSide *)i->x)->mem->space != SP_RMEM) clear(w, i);
+      break;
+    case OP_ASK:
+      if (!moves(i)) clear(w, i);
+      break;
+    case OP_ATOMIC: case OP_FOR:
+      clear(w, i);
+      break;
+    case OP_VSET: assign(w, i); break;
+    case OP_VAR: case OP_VGET: propagate(w, i); break;
+    default:
+      if (op_flags((Op)i->op) & OPF_P) propagate(w, i);
+      break;
+  }
+}

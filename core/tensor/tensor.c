@@ -1,0 +1,500 @@
+// Tensors: views. Every operation works on the plain (inner) layout and
+// moves the iterator; under a swizzle "the iterator" is the swizzle's own
+// offset, so that a slice of a swizzled tensor stays right whatever bits
+// its traced coordinates touch.
+#include "tensor/tensor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/fold.h"
+
+// ---- small helpers ----
+
+static Dim zero(void) { return (Dim){0}; }
+
+static int64_t gcd64(int64_t a, int64_t b) {
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a < 0 ? -a : a;
+}
+
+bool tup_has_any(Tup t) { return tup_has(t, DIM_ANY); }
+
+const char *tensor_show(Ctx *cx, const Tensor *t) {
+  Buf b = {0};
+  tensor_print(cx, *t, &b);
+  char *s = arena_alloc(cx, &cx->scratch, b.n + 1);
+  memcpy(s, b.p, b.n + 1);
+  buf_free(&b);
+  return s;
+}
+
+// ---- checking coordinates ----
+
+typedef struct Check {
+  const Tensor *t;
+  Tup coord;
+  int mode;  // top-level mode, -1: the whole tensor
+} Check;
+
+// thread_idx() and its kin give three values: as the last item of a table it
+// brings all of them. What to say where coord holds such three; "" if not.
+static const char *three_values(Ctx *cx, Tup coord) {
+  static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
+                                      "grid_dim"};
+  Tup c = coord;
+  int64_t last = -1;
+  int run = 0;
+  for (size_t i = 0, n = tup_leaves(coord); i < n; i++, c++) {
+    while (dim_kind(*c) == DIM_TUP) c++;
+    const Ins *s = dim_kind(*c) == DIM_DYN && cx->fn
+                     ? ir_get(cx->fn, dim_getref(*c)) : NULL;
+    int64_t r = s && s->op == OP_SREG && s->imm < SR_LANE ? s->imm : -1;
+    run = r < 0 ? 0 : r % 3 && r == last + 1 ? run + 1 : 1;
+    if (run == 3)
+      return arena_printf(cx, &cx->scratch, "\n  %s() gives x, y and z, and as "
+                          "the last in a table all three: write (cute.arch.%s()"
+                          ") for x alone", names[r / 3], names[r / 3]);
+    last = r;
+  }
+  return "";
+}
+
+static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why) {
+  const char *mode = "";
+  if (k->mode >= 0)
+    mode = arena_printf(cx, &cx->scratch, " in mode %d", k->mode);
+  ctx_fail(cx, ERR_ARG, "coordinate %s of the tensor %s%s\n  %s%s",
+           tup_text(cx, k->coord), why, mode, tensor_show(cx, k->t),
+           three_values(cx, k->coord));
+}
+
+static void check_leaf(Ctx *cx, const Check *k, Tup shape, Dim c) {
+  if (dim_kind(c) == DIM_BASIS) bad_coord(cx, k, "holds a basis");
+  if (!dim_static(c)) return;
+  int64_t v = dim_value(c);
+  if (v < 0) bad_coord(cx, k, "is negative");
+  if (v == 0) return;
+  if (!tup_static(shape)) return;
+  Dim n = tup_size(cx, shape);
+  if (v >= dim_value(n))
+    bad_coord(cx, k, arena_printf(cx, &cx->scratch,
+                                  "is outside of the %" PRId64 " elements",
+                                  dim_value(n)));
+}
+
+static void check_coord(Ctx *cx, Check *k, Tup shape, Tup coord) {
+  if (tup_is_leaf(coord)) {
+    check_leaf(cx, k, shape, *coord);
+    return;
+  }
+  int n = tup_rank(coord);
+  if (tup_is_leaf(shape) ? n != 1 : n != tup_rank(shape))
+    bad_coord(cx, k, arena_printf(
+      cx, &cx->scratch, "has %d modes instead of %d", n,
+      tup_is_leaf(shape) ? 1 : tup_rank(shape)));
+  Tup s = tup_first(shape), c = tup_first(coord);
+  for (int i = 0; i < n; i++, s = tup_next(s), c = tup_next(c)) {
+    Check sub = *k;
+    if (k->mode < 0) sub.mode = i;
+    check_coord(cx, &sub, s, c);
+  }
+}
+
+void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
+  Check k = {t, coord, -1};
+  check_coord(cx, &k, t->l.shape, coord);
+}
+
+// ---- moving the iterator ----
+
+Tup tensor_coord(Ctx *cx, Tensor t, Tup coord) {
+  return tup_add(cx, t.base, layout_eval_tup(cx, t.l, coord));
+}
+
+// Largest power of two that divides `o` elements, in bytes; at most 2^20.
+static int64_t align_of(Ctx *cx, DType type, Dim o) {
+  int64_t div = dim_div(cx, o), bits = dtype_bits(type);
+  if (div == 0) return 1 << 20;
+  int64_t all = (int64_t)1 << 20, low = div & -div;
+  if (low > all * 8) low = all * 8;
+  int64_t b = gcd64(low * bits, all * 8);
+  return b >= 8 ? b / 8 : 1;
+}
+
+void tensor_check_reach(Ctx *cx, Dim o) {
+  int64_t most = (int64_t)1 << 52;
+  if (dim_static(o) && (dim_value(o) > most || dim_value(o) < -most))
+    ctx_fail(cx, ERR_LIMIT, "a tensor of memory reaches at most 2^52 elements "
+             "from its start, not %lld", (long long)dim_value(o));
+}
+
+static Tensor advance(Ctx *cx, Tensor t, Dim o) {
+  if (dim_is(o, 0)) return t;
+  int64_t a = align_of(cx, t.type, o);
+  tensor_check_reach(cx, o);
+  t.off = dim_add(cx, t.off, o);
+  tensor_check_reach(cx, t.off);
+  if (a < t.align) t.align = a;
+  return t;
+}
+
+Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
+  if (t.space == SP_COORD)
+    t.base = tup_add(cx, t.base, tup_from_terms(cx, &o, 1));
+  else if (t.l.outer)
+    t.l.offset = dim_add(cx, t.l.offset, o);
+  else
+    t = advance(cx, t, o);
+  return t;
+}
+
+// t with the part of layout l that coord leaves, moved by the rest of it.
+static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
+  t.l = l;
+  tensor_check_coord(cx, &t, coord);
+  if (t.space == SP_COORD) {
+    Tup o;
+    t.l = layout_slice_tup(cx, l, coord, &o);
+    t.base = tup_add(cx, t.base, o);
+    return t;
+  }
+  Dim o;
+  t.l = layout_slice(cx, l, coord, &o);
+  return advance(cx, t, o);
+}
+
+// ---- views ----
+
+Tensor tensor_with_layout(Tensor t, Layout l) {
+  t.l = l;
+  return t;
+}
+
+Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
+  l = layout_linear(cx, l);
+  if (cx->fn && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
+    cx->fn->wide = true;
+  t.l = layout_seen_through(cx, l, t.l);
+  return t;
+}
+
+Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord) {
+  return sliced(cx, t, t.l, coord);
+}
+
+Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
+  Tup o;
+  t.l = layout_domain_offset(cx, t.l, coord, &o);
+  if (t.space == SP_COORD) {
+    t.base = tup_add(cx, t.base, o);
+    return t;
+  }
+  return advance(cx, t, *o);
+}
+
+// ---- tiling ----
+
+enum { MAX_MODES = 32 };
+
+// Modes of a zipped_divide by a tile: tile[i] and rest[i] of the divided
+// modes, then the modes of the tensor that the tiler does not reach.
+typedef struct Zipped {
+  Layout tile[MAX_MODES], rest[MAX_MODES];
+  int ntile, nrest;
+} Zipped;
+
+// A tuple of extents stands for its compact layout where the mode has not as
+// many modes of its own.
+static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
+  if (t.kind != TILER_TUPLE) {
+    if (t.extent) tupb_leaf(cx, b, *t.l.shape);
+    return t.extent;
+  }
+  tupb_open(cx, b);
+  for (int i = 0; i < t.n; i++)
+    if (!put_extents(cx, b, t.mode[i])) return false;
+  tupb_close(cx, b);
+  return true;
+}
+
+static Layout divided(Ctx *cx, Layout mode, Tiler tile) {
+  if (tile.kind == TILER_LAYOUT) return layout_logical_divide(cx, mode, tile);
+  if (!tup_is_leaf(mode.shape) && layout_rank(mode) >= tile.n)
+    return layout_zipped_divide(cx, mode, tile);
+  TupB b = {0};
+  if (!put_extents(cx, &b, tile))
+    ctx_fail(cx, ERR_SHAPE, "the tiler %s has more modes than the mode that it "
+             "is for\n  %s", tiler_text(cx, tile), layout_text(cx, mode));
+  Layout by = layout_compact(cx, tupb_done(cx, &b));
+  return layout_logical_divide(cx, mode, tiler_layout(by));
+}
+
+static void divide_mode(Ctx *cx, Zipped *z, Layout mode, Tiler tile) {
+  Layout d = divided(cx, mode, tile);
+  z->tile[z->ntile++] = layout_mode(cx, d, 0);
+  z->rest[z->nrest++] = layout_mode(cx, d, 1);
+}
+
+static int put_all(Ctx *cx, Layout *to, Layout l) {
+  int n = layout_rank(l);
+  if (n > MAX_MODES)
+    ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
+             MAX_MODES);
+  for (int i = 0; i < n; i++) to[i] = layout_mode(cx, l, i);
+  return n;
+}
+
+// One tile over the tensor as a whole: its modes, and those of the rest.
+static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
+  Zipped z;
+  Layout d = layout_logical_divide(cx, l, tiler);
+  z.ntile = put_all(cx, z.tile, layout_mode(cx, d, 0));
+  z.nrest = put_all(cx, z.rest, layout_mode(cx, d, 1));
+  return z;
+}
+
+static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
+  Zipped z = {.ntile = 0};
+  Layout l = layout_inner(t->l);
+  bool tuple = tiler.kind == TILER_TUPLE;
+  int rank = layout_rank(l), n = tuple ? tiler.n : 1, mode = 0;
+  if (proj && tup_rank(proj) != n)
+    ctx_fail(cx, ERR_SHAPE, "local_tile: the projection %s does not have the "
+             "%d modes of the tiler %s", tup_text(cx, proj), n,
+             tiler_text(cx, tiler));
+  if (rank > MAX_MODES || n > MAX_MODES)
+    ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
+             MAX_MODES);
+  if (tiler.kind == TILER_LAYOUT && !proj) return zip_whole(cx, l, tiler);
+  const Tiler *m = tuple ? tiler.mode : &tiler;
+  Tup p = proj ? tup_first(proj) : NULL;
+  for (int i = 0; i < n; i++, m++, p = p ? tup_next(p) : NULL) {
+    if (p && dim_kind(*p) == DIM_ANY) continue;
+    if (mode >= rank)
+      ctx_fail(cx, ERR_SHAPE, "the tiler %s has more modes than the tensor"
+               "\n  %s", tiler_text(cx, tiler), tensor_show(cx, t));
+    Layout whole = layout_mode(cx, l, mode++);
+    if (m->kind == TILER_ANY)
+      z.tile[z.ntile++] = whole;
+    else
+      divide_mode(cx, &z, whole, *m);
+  }
+  while (mode < rank) z.rest[z.nrest++] = layout_mode(cx, l, mode++);
+  return z;
+}
+
+// The modes of coord that proj keeps, as modes of b; `_` for those missing.
+static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
+  int got = 0, rank = tup_rank(coord);
+  Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
+  for (int i = 0; i < rank; i++, c = tup_next(c)) {
+    bool drop = p && dim_kind(*p) == DIM_ANY;
+    if (p) p = tup_next(p);
+    if (drop) continue;
+    tupb_put(cx, b, c);
+    got++;
+  }
+  if (got > n)
+    ctx_fail(cx, ERR_SHAPE, "the coordinate %s names %d modes of tiles, there "
+             "are %d%s", tup_text(cx, coord), got, n, three_values(cx, coord));
+  while (got++ < n) tupb_leaf(cx, b, dim_any());
+}
+
+static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
+  tupb_close(cx, coord);
+  Layout all = layout_concat(cx, l, n);
+  return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
+}
+
+// Puts the modes that coord indexes: a tuple with at most as many modes, or
+// one linear coordinate of them all.
+static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
+                     Tup coord, Tup proj) {
+  bool leaf = tup_is_leaf(coord);
+  if (leaf && dim_kind(*coord) != DIM_ANY && n > 1) {
+    *l = layout_concat(cx, from, n);
+    tupb_leaf(cx, b, *coord);
+    return 1;
+  }
+  memcpy(l, from, (size_t)n * sizeof *l);
+  put_coord(cx, b, coord, leaf ? NULL : proj, n);
+  return n;
+}
+
+static int put_whole(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n) {
+  memcpy(l, from, (size_t)n * sizeof *l);
+  for (int i = 0; i < n; i++) tupb_leaf(cx, b, dim_any());
+  return n;
+}
+
+Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord,
+                         Tup proj) {
+  Zipped z = zip(cx, &t, tiler, proj);
+  Layout l[2 * MAX_MODES];
+  TupB b = {0};
+  tupb_open(cx, &b);
+  int n = put_whole(cx, l, &b, z.tile, z.ntile);
+  n += put_modes(cx, l + n, &b, z.rest, z.nrest, coord, proj);
+  return pick(cx, t, l, n, &b);
+}
+
+Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
+  Zipped z = zip(cx, &t, tiler, NULL);
+  Layout l[2 * MAX_MODES];
+  TupB b = {0};
+  tupb_open(cx, &b);
+  int n = put_modes(cx, l, &b, z.tile, z.ntile, coord, NULL);
+  n += put_whole(cx, l + n, &b, z.rest, z.nrest);
+  return pick(cx, t, l, n, &b);
+}
+
+// The coordinate in thr (by mode a linear one) of thread idx.
+static Dim thread_coord(Ctx *cx, Layout m, Dim idx) {
+  Layout flat = layout_flatten(cx, m);
+  Dim c = zero(), scale = dim_int(cx, 1);
+  Tup s = tup_first(flat.shape);
+  for (size_t k = 0, n = tup_leaves(m.shape); k < n; k++, s = tup_next(s)) {
+    if (dim_is(*s, 1) || dim_is(flat.stride[k], 0)) continue;
+    Dim x = dim_rem(cx, dim_quo(cx, idx, flat.stride[k]), *s);
+    c = dim_add(cx, c, dim_mul(cx, x, scale));
+    scale = dim_mul(cx, scale, *s);
+  }
+  return c;
+}
+
+Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx) {
+  int rank = layout_rank(thr);
+  Dim size[MAX_MODES], crd[MAX_MODES];
+  if (rank > layout_rank(t.l) || rank > MAX_MODES)
+    ctx_fail(cx, ERR_SHAPE, "local_partition: the thread layout %s has more "
+             "modes than the tensor\n  %s", layout_text(cx, thr),
+             tensor_show(cx, &t));
+  Dim reach = layout_static(thr) ? layout_cosize(cx, thr) : zero();
+  if (dim_static(idx) && dim_value(reach) > 0 &&
+      (dim_value(idx) < 0 || dim_value(idx) >= dim_value(reach)))
+    ctx_fail(cx, ERR_ARG, "local_partition: there is no thread %" PRId64 " in "
+             "the thread layout %s", dim_value(idx), layout_text(cx, thr));
+  for (int i = 0; i < rank; i++) {
+    Layout m = layout_mode(cx, thr, i);
+    size[i] = layout_size(cx, m);
+    crd[i] = thread_coord(cx, m, idx);
+  }
+  Tiler by = tiler_tup(cx, tup_of(cx, size, (size_t)rank));
+  return tensor_outer_partition(cx, t, by, tup_of(cx, crd, (size_t)rank));
+}
+
+// ---- identity, recast ----
+
+Tensor tensor_identity(Ctx *cx, Tup shape) {
+  return (Tensor){.space = SP_COORD, .type = DT_I32,
+                  .base = tup_repeat_like(cx, shape, zero()),
+                  .l = layout_identity(cx, shape), .align = 1};
+}
+
+Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
+  int from = dtype_bits(t.type), to = dtype_bits(type);
+  if (t.space == SP_COORD)
+    ctx_fail(cx, ERR_TYPE, "recast_tensor of a coordinate tensor");
+  if (from != to) {
+    Dim was = dim_int(cx, from), is = dim_int(cx, to);
+    t.l = layout_recast(cx, t.l, from, to);
+    if (!dim_is(t.off, 0)) {
+      int64_t div = dim_div(cx, t.off);
+      if ((div * from) % to != 0)
+        ctx_fail(cx, ERR_ALIGN,
+                 "recast_tensor: the offset is not a multiple of %d bits\n"
+                 "  %s", to, tensor_show(cx, &t));
+      t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
+    }
+    if (t.mem) {  // a second name of the memory, with the other type
+      Ins m = *ir_get(cx->fn, t.mem);
+      m.type = (uint8_t)type;
+      m.src = 0;
+      t.mem = ir_emit(cx, cx->fn, m);
+    }
+  }
+  t.type = type;
+  return t;
+}
+
+int64_t tensor_alignment(Ctx *cx, Tensor t) {
+  int64_t a = align_of(cx, t.type, dim_int(cx, layout_grain(cx, t.l)));
+  return a < t.align ? a : t.align;
+}
+
+// ---- printing ----
+
+void tensor_print(Ctx *cx, Tensor t, Buf *out) {
+  if (t.space == SP_COORD) {
+    tup_print(cx, t.base, out);
+  } else {
+    buf_printf(cx, out, "ptr[%s,%s]", dtype_name(t.type), ir_space(t.space));
+    if (!dim_is(t.off, 0)) {
+      buf_puts(cx, out, "+");
+      tup_print(cx, &t.off, out);
+    }
+  }
+  buf_puts(cx, out, " o ");
+  layout_print(cx, t.l, out);
+}
+
+// ---- visibility ----
+
+typedef struct Use {
+  Ctx *cx;       // NULL: only look for traced numbers
+  uint32_t born;
+  bool quiet;    // set `bad` instead of failing
+  bool any, bad;
+} Use;
+
+static void use_ref(Use *u, Ref r) {
+  if (r == 0) return;
+  u->any = true;
+  if (!u->cx) return;
+  const Fn *fn = u->cx->fn;
+  bool stale = r < fn->ins.n && ir_get(fn, r)->birth > u->born;
+  if (u->quiet) {
+    u->bad = u->bad || stale || !ir_visible(fn, r);
+    return;
+  }
+  if (stale)
+    ctx_fail(u->cx, ERR_REGION, "a tensor was used after the loop pass that "
+             "made it was traced anew\n  keep it in a local of the loop, not "
+             "in a table or a global");
+  ir_use(u->cx, fn, r);
+}
+
+static void use_dims(Use *u, const Dim *d, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (dim_dynamic(d[i])) use_ref(u, dim_getref(d[i]));
+}
+
+static Use use_tensor(Use u, const Tensor *t) {
+  use_ref(&u, t->mem);
+  use_dims(&u, &t->off, 1);
+  if (t->base) use_dims(&u, t->base, tup_words(t->base));
+  for (const Layout *p = &t->l; p; p = layout_next(p)) {
+    use_dims(&u, &p->offset, 1);
+    use_dims(&u, p->shape, tup_words(p->shape));
+    use_dims(&u, p->stride, tup_leaves(p->shape));
+  }
+  return u;
+}
+
+void tensor_use(Ctx *cx, const Tensor *t, uint32_t born) {
+  if (cx->fn) use_tensor((Use){.cx = cx, .born = born}, t);
+}
+
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born) {
+  if (!cx->fn) return !tensor_traced(t);
+  return !use_tensor((Use){.cx = cx, .born = born, .quiet = true}, t).bad;
+}
+
+bool tensor_traced(const Tensor *t) {
+  return use_tensor((Use){.cx = NULL}, t).any;
+}

@@ -1,0 +1,108 @@
+// A tensor: an iterator (memory object + offset, or coordinates) with a
+// layout. Traced tensors name IR memory objects; host tensors a buffer.
+#ifndef CUTE_TENSOR_H
+#define CUTE_TENSOR_H
+
+#include "layout/layout.h"
+
+// space SP_COORD: an identity tensor; the iterator is the coordinate tuple
+// `base` and the layout has basis strides. Others: element `off +
+// layout(c)` of memory object `mem` (traced) or of the face's host buffer.
+// A swizzled layout keeps its own offset: element off + sw(o + inner(c)).
+typedef struct Tensor {
+  Space space;
+  DType type;
+  Ref mem;         // traced: GMEM/SMEM/RMEM
+  Dim off;         // elements
+  Tup base;        // SP_COORD: counting tuple, else NULL
+  Layout l;
+  int64_t align;   // bytes the iterator (mem + off) is known to be aligned to
+} Tensor;
+
+// ---- views (no IR beyond index arithmetic) ----
+Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
+Tensor tensor_with_layout(Tensor t, Layout l);
+// make_tensor(iterator of t, l): a plain l is read through t's swizzle.
+Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
+// Fails when o elements are farther than memory can be.
+void tensor_check_reach(Ctx *cx, Dim o);
+// Moves the iterator by o elements (the swizzle's offset when composed).
+Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
+// domain_offset: the same layout, element 0 being where coord was.
+Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
+// zipped_divide(t, select(tiler, proj))[_, coord]: design section 11.
+// proj: NULL or a tuple with 1 (use) and DIM_ANY for X (drop).
+Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord, Tup proj);
+// zipped_divide(t, tiler)[coord, _]; coord in the tile.
+Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord);
+Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
+Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
+Tensor tensor_identity(Ctx *cx, Tup shape);
+int64_t tensor_alignment(Ctx *cx, Tensor t);  // bytes, of t's iterator
+// SP_COORD: the coordinate tuple at coord.
+Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
+// Fails with ERR_ARG when coord does not have t's profile, or is static and
+// outside of it. `_` is allowed anywhere.
+void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
+bool tup_has_any(Tup coord);  // does it hold `_`?
+
+// ---- traced memory ----
+Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
+Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
+// make_fragment_like: compact, in the order of l's strides.
+Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
+// Element i's offset in memory object elements: off + layout(i).
+Dim tensor_at(Ctx *cx, Tensor t, Dim i);
+Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
+void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
+// All elements, in colexicographic order, through the widest moves there
+// are: n = tensor_count(t) Refs in or out.
+void tensor_load_all(Ctx *cx, Tensor t, Ref *out);
+void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
+// Do l's values, in some order, run from 0 to its size - 1? Static ones.
+bool tensor_dense(Ctx *cx, Layout l);
+// Do offsets in l need more than 32 bits?
+bool tensor_wide(Ctx *cx, Layout l);
+// The static number of elements; ERR_STATIC naming `what` otherwise.
+int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
+// Static register index of every element: fails with ERR_REGS otherwise.
+int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i);
+// How many contiguous elements both tensors can move at once, at most
+// max_bits (alignment of both considered).
+int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits);
+// Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
+void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 int64_t max_bits);
+// The same on the user's promise that pointers and whatever is traced of
+// offsets and strides are aligned to max_bits.
+void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                          int64_t max_bits);
+void tensor_fill(Ctx *cx, Tensor t, Ref value);
+void tensor_print(Ctx *cx, Tensor t, Buf *out);  // "ptr o layout" notation
+const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch
+// Fails with ERR_REGION when t's memory or any of its traced numbers cannot
+// be used here, or was born after `born` (Ins.birth): then t is of a pass of
+// a loop that was traced anew.
+void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // does not fail
+bool tensor_traced(const Tensor *t);  // does it name IR values?
+
+// ---- shared memory budgets ----
+// Bytes a CTA may have on sm_<sm>; the largest known for 0.
+int64_t tensor_smem_budget(int sm);
+// Fails with ERR_SMEM and the table of fn's shared tensors when they are
+// over the budget of sm (0: while the target is not known).
+void tensor_smem_check(Ctx *cx, const Fn *fn, int sm);
+
+// ---- what mark_layout_dynamic noted on a host tensor ----
+// By leaf of the shape: 0 static, else the divisibility of the dynamic
+// extent or stride. Static strides stay in the kernel's type.
+#define TENSOR_MAX_MARKS 32
+typedef struct TensorMarks {
+  int n;  // leaves of the layout
+  int64_t shape[TENSOR_MAX_MARKS];
+  int64_t stride[TENSOR_MAX_MARKS];
+  int64_t align;  // assumed_align in bytes; 0: the default of 16
+} TensorMarks;
+
+#endif

@@ -1,0 +1,303 @@
+// Element-wise copies, as wide as both sides allow (autovec_copy), and what
+// is built on them: loading and storing all elements of a tensor.
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/fold.h"
+#include "tensor/tensor.h"
+
+enum { MAX_WALK = 256, SIDES = 3 };
+
+// One loop of the common walk over both sides (and the predicate).
+typedef struct Loop {
+  int64_t n;
+  Dim d[SIDES];
+} Loop;
+
+// The shapes of 2 or 3 equally large layouts cut into common loops, fastest
+// first. ok is false when they do not fit into each other.
+typedef struct Walk {
+  Loop loop[MAX_WALK];
+  int n, sides;
+  bool ok;
+  bool promised;  // traced offsets and strides are as aligned as need be
+} Walk;
+
+typedef struct Cursor {  // over the leaves of one layout
+  Layout flat;
+  size_t leaf, leaves;
+  Tup shape;
+  int64_t left;  // of the current leaf's extent
+  Dim stride;    // of the next step in it
+} Cursor;
+
+static void cursor_next(Cursor *c) {
+  while (c->left == 1 && c->leaf < c->leaves) {
+    c->left = dim_value(*c->shape);
+    c->stride = c->flat.stride[c->leaf++];
+    c->shape = tup_next(c->shape);
+  }
+}
+
+static Cursor cursor(Ctx *cx, Layout l) {
+  Cursor c = {.flat = layout_flatten(cx, layout_inner(l)), .left = 1};
+  c.leaves = tup_leaves(c.flat.shape);
+  c.shape = tup_first(c.flat.shape);
+  cursor_next(&c);
+  return c;
+}
+
+static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
+  Walk w = {.sides = sides, .ok = true};
+  Cursor c[SIDES];
+  for (int s = 0; s < sides; s++) c[s] = cursor(cx, t[s]->l);
+  for (int64_t done = 1; done < size; ) {
+    int64_t n = c[0].left;
+    for (int s = 1; s < sides; s++)
+      if (c[s].left < n) n = c[s].left;
+    Loop *l = &w.loop[w.n];
+    if (n <= 1 || w.n == MAX_WALK) return w.ok = false, w;
+    l->n = n;
+    for (int s = 0; s < sides; s++) {
+      if (c[s].left % n) return w.ok = false, w;
+      l->d[s] = c[s].stride;
+      c[s].left /= n;
+      c[s].stride = dim_mul(cx, c[s].stride, dim_int(cx, n));
+      cursor_next(&c[s]);
+    }
+    w.n++;
+    done *= n;
+  }
+  return w;
+}
+
+// ---- how wide ----
+
+static int64_t pow2_of(int64_t n) { return n & -n; }  // largest dividing n
+
+// Is loop l the next one of a contiguous run of `run` elements?
+static bool continues(const Walk *w, const Loop *l, int64_t run) {
+  if (!dim_is(l->d[0], run) || !dim_is(l->d[1], run)) return false;
+  return w->sides < 3 || dim_is(l->d[2], 0);
+}
+
+// Merges the contiguous loops into one at the front; the length of the run
+// and, in *rest, the first loop that is not of it.
+static int64_t gather_run(Walk *w, int *rest) {
+  int64_t run = 1;
+  *rest = 0;
+  for (int at = 0; at < w->n; at++) {
+    Loop l = w->loop[at];
+    if (!continues(w, &l, run)) continue;
+    if (run == 1) {
+      memmove(&w->loop[1], &w->loop[0], (size_t)at * sizeof l);
+      w->loop[0] = l;
+      *rest = 1;
+    } else {
+      w->loop[0].n *= l.n;
+      w->n--;
+      memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
+    }
+    run *= l.n;
+    at = 0;  // loop 0 is the run itself
+  }
+  return run;
+}
+
+static int64_t limit(int64_t v, int64_t by) {
+  if (by == 0) return v;
+  by = pow2_of(by);
+  return by < v ? by : v;
+}
+
+// What divides d for all that is known, or promised of what is not.
+static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
+  return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
+}
+
+// The most elements (a power of two) that side s allows: its base, offset,
+// swizzle and the strides of the loops beyond the run.
+static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
+                          int from, int64_t v) {
+  int bits = dtype_bits(t->type);
+  if (!w->promised)
+    v = limit(v, t->align * 8 >= bits ? t->align * 8 / bits : 1);
+  if (t->mem) v = limit(v, divisor(cx, w, t->off));
+  if (t->l.outer) v = limit(v, layout_grain(cx, t->l));
+  for (int k = from; k < w->n; k++)
+    v = limit(v, divisor(cx, w, w->loop[k].d[s]));
+  return v;
+}
+
+// The vector length of a copy; w's loop 0 then steps by vectors.
+static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
+                         int64_t max_bits) {
+  int rest;
+  int64_t v = gather_run(w, &rest), bits = dtype_bits(t[0]->type);
+  v = pow2_of(v);
+  while (v > 1 && v * bits > max_bits) v /= 2;
+  for (int s = 0; s < 2; s++) v = side_limit(cx, w, t[s], s, rest, v);
+  if (v > 1) {
+    Loop *l = &w->loop[0];
+    l->n /= v;
+    for (int s = 0; s < w->sides; s++)
+      l->d[s] = dim_mul(cx, l->d[s], dim_int(cx, v));
+  }
+  return v;
+}
+
+int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits) {
+  int64_t n = tensor_count(cx, &a, "copy");
+  if (n != tensor_count(cx, &b, "copy")) return 1;
+  const Tensor *t[SIDES] = {&a, &b};
+  Walk w = walk(cx, t, 2, n);
+  return w.ok ? vector_of(cx, &w, t, max_bits) : 1;
+}
+
+// ---- moving ----
+
+static Dim side_offset(Ctx *cx, const Tensor *t, Dim inner) {
+  return dim_add(cx, t->off, layout_through_dim(cx, t->l, inner));
+}
+
+static Ref load_at(Ctx *cx, const Tensor *t, Dim o) {
+  Tensor e = *t;
+  e.off = o;
+  e.l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  Dim zero = {0};
+  return tensor_load(cx, e, &zero);
+}
+
+static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
+  Tensor e = *t;
+  e.off = o;
+  e.l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  Dim zero = {0};
+  tensor_store(cx, e, &zero, v);
+}
+
+// One move of v contiguous elements at these offsets.
+static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
+  const Tensor *src = t[0], *dst = t[1];
+  Fn *fn = cx->fn;
+  int64_t bits = v * dtype_bits(src->type);
+  bool regs = src->space == SP_RMEM && dst->space == SP_RMEM;
+  if ((regs && dtype_bits(src->type) <= 64) || bits < 8 ||
+      (bits & (bits - 1))) {
+    for (int64_t i = 0; i < v; i++) {
+      Dim k = dim_int(cx, i);
+      Ref x = load_at(cx, src, dim_add(cx, o[0], k));
+      Dim at = dim_add(cx, o[1], k);
+      if (t[2]) x = ir_op3(cx, fn, OP_SEL, load_at(cx, t[2], o[2]), x,
+                           load_at(cx, dst, at));
+      store_at(cx, dst, at, x);
+    }
+    return;
+  }
+  uint32_t ext[5] = {dst->mem, dim_asref(cx, o[1]), src->mem,
+                     dim_asref(cx, o[0]), 0};
+  if (t[2]) ext[4] = load_at(cx, t[2], o[2]);
+  Ins i = {.op = OP_COPY, .imm = bits, .nx = 5};
+  i.ext = ir_ext(cx, fn, ext, 5);
+  ir_emit(cx, fn, i);
+}
+
+// Every block of v elements: a mixed-radix counter over the loops.
+static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
+                        int64_t v) {
+  int64_t c[MAX_WALK] = {0};
+  for (;;) {
+    Dim o[SIDES] = {{0}, {0}, {0}};
+    for (int s = 0; s < w->sides; s++) {
+      for (int k = 0; k < w->n; k++)
+        if (c[k])
+          o[s] = dim_add(cx, o[s], dim_mul(cx, w->loop[k].d[s],
+                                           dim_int(cx, c[k])));
+      o[s] = side_offset(cx, t[s], o[s]);
+    }
+    move(cx, t, o, v);
+    int k = 0;
+    while (k < w->n && ++c[k] == w->loop[k].n) c[k++] = 0;
+    if (k == w->n) return;
+  }
+}
+
+static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    Dim o[SIDES] = {{0}, {0}, {0}};
+    for (int s = 0; s < (t[2] ? 3 : 2); s++)
+      o[s] = tensor_at(cx, *t[s], dim_int(cx, i));
+    move(cx, t, o, 1);
+  }
+}
+
+// ---- copy ----
+
+static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
+  const Tensor *t[2] = {a, b};
+  for (int s = 0; s < 2; s++) {
+    tensor_use(cx, t[s], UINT32_MAX);
+    if (t[s]->mem == 0)
+      ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory\n  %s",
+               s ? "destination" : "source", tensor_show(cx, t[s]));
+  }
+  if (a->type != b->type)
+    ctx_fail(cx, ERR_TYPE, "copy of %s elements to %s elements\n  source %s\n"
+             "  destination %s\n  convert with dst:store(src:load():to(cute.%s"
+             "))", dtype_name(a->type), dtype_name(b->type),
+             tensor_show(cx, a), tensor_show(cx, b), dtype_name(b->type));
+}
+
+static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 int64_t max_bits, bool promised) {
+  check_pair(cx, &src, &dst);
+  int64_t n = tensor_count(cx, &src, "copy");
+  int64_t m = tensor_count(cx, &dst, "copy");
+  int64_t p = pred ? tensor_count(cx, pred, "copy") : n;
+  if (n != m || n != p)
+    ctx_fail(cx, ERR_SHAPE, "copy: %" PRId64 " elements to %" PRId64 "\n"
+             "  source %s\n  destination %s%s%s", n, m,
+             tensor_show(cx, &src), tensor_show(cx, &dst),
+             pred ? "\n  predicate " : "", pred ? tensor_show(cx, pred) : "");
+  if (n == 0) return;
+  const Tensor *t[SIDES] = {&src, &dst, pred};
+  Walk w = walk(cx, t, pred ? 3 : 2, n);
+  w.promised = promised;
+  if (w.ok)
+    move_blocks(cx, &w, t, vector_of(cx, &w, t, max_bits));
+  else
+    move_singly(cx, t, n);
+}
+
+void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 int64_t max_bits) {
+  copy(cx, src, dst, pred, max_bits, false);
+}
+
+void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                          int64_t max_bits) {
+  copy(cx, src, dst, pred, max_bits, true);
+}
+
+// ---- all elements ----
+
+void tensor_load_all(Ctx *cx, Tensor t, Ref *out) {
+  int64_t n = tensor_count(cx, &t, "load");
+  if (t.space != SP_RMEM) {
+    Tensor r = tensor_make_rmem(cx, t.type, layout_compact(cx, t.l.shape));
+    tensor_copy(cx, t, r, NULL, 128);
+    t = r;
+  }
+  Dim i = {0};
+  for (; i.w < n; i.w++) out[i.w] = tensor_load(cx, t, &i);
+}
+
+void tensor_store_all(Ctx *cx, Tensor t, const Ref *in) {
+  int64_t n = tensor_count(cx, &t, "store");
+  Tensor to = t;
+  if (t.space != SP_RMEM)
+    to = tensor_make_rmem(cx, t.type, layout_compact(cx, t.l.shape));
+  Dim i = {0};
+  for (; i.w < n; i.w++) tensor_store(cx, to, &i, in[i.w]);
+  if (t.space != SP_RMEM) tensor_copy(cx, to, t, NULL, 128);
+}

@@ -84,12 +84,12 @@ gpu-kit: setup-test
 # The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@$(BUILD)/cutelua -e 'require("cute.golden").main()'
+	@$(BUILD)/cutelua -e 'require("spec.golden").main()'
 
 # How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
 names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@$(BUILD)/cutelua -e 'require("cute.names").main()'
+	@$(BUILD)/cutelua -e 'require("cute.program.names").main()'
 
 check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -114,97 +114,83 @@ build = {
       "kernels/gemm_sm80.lua",
     ["cute.algorithm"] =
       "lua/cute/algorithm.lua",
+    ["cute.arch.bits"] =
+      "lua/cute/arch/bits.lua",
     ["cute.arch"] =
-      "lua/cute/arch.lua",
-    ["cute.atom_meta"] =
-      "lua/cute/atom_meta.lua",
-    ["cute.bits"] =
-      "lua/cute/bits.lua",
-    ["cute.bytecode"] =
-      "lua/cute/bytecode.lua",
-    ["cute.carry"] =
-      "lua/cute/carry.lua",
-    ["cute.chart"] =
-      "lua/cute/chart.lua",
-    ["cute.cli"] =
-      "lua/cute/cli.lua",
-    ["cute.copylesson"] =
-      "lua/cute/copylesson.lua",
-    ["cute.draw"] =
-      "lua/cute/draw.lua",
-    ["cute.explain"] =
-      "lua/cute/explain.lua",
-    ["cute.golden"] =
-      "lua/cute/golden.lua",
-    ["cute.golden_atoms"] =
-      "lua/cute/golden_atoms.lua",
-    ["cute.golden_layout"] =
-      "lua/cute/golden_layout.lua",
+      "lua/cute/arch/init.lua",
+    ["cute.arch.memory"] =
+      "lua/cute/arch/memory.lua",
+    ["cute.arch.warp"] =
+      "lua/cute/arch/warp.lua",
+    ["cute.bench.chart"] =
+      "lua/cute/bench/chart.lua",
+    ["cute.bench.copylesson"] =
+      "lua/cute/bench/copylesson.lua",
+    ["cute.bench.lesson"] =
+      "lua/cute/bench/lesson.lua",
+    ["cute.bench.lessonlib"] =
+      "lua/cute/bench/lessonlib.lua",
     ["cute.gpu"] =
       "lua/cute/gpu.lua",
     ["cute"] =
       "lua/cute/init.lua",
     ["cute.jit"] =
       "lua/cute/jit.lua",
-    ["cute.kernel"] =
-      "lua/cute/kernel.lua",
-    ["cute.latex"] =
-      "lua/cute/latex.lua",
-    ["cute.layout_meta"] =
-      "lua/cute/layout_meta.lua",
-    ["cute.lesson"] =
-      "lua/cute/lesson.lua",
-    ["cute.lessonlib"] =
-      "lua/cute/lessonlib.lua",
-    ["cute.lex"] =
-      "lua/cute/lex.lua",
+    ["cute.lang.bytecode"] =
+      "lua/cute/lang/bytecode.lua",
+    ["cute.lang.carry"] =
+      "lua/cute/lang/carry.lua",
+    ["cute.lang.kernel"] =
+      "lua/cute/lang/kernel.lua",
+    ["cute.lang.lex"] =
+      "lua/cute/lang/lex.lua",
+    ["cute.lang.namespace"] =
+      "lua/cute/lang/namespace.lua",
+    ["cute.lang.reach"] =
+      "lua/cute/lang/reach.lua",
+    ["cute.lang.report"] =
+      "lua/cute/lang/report.lua",
+    ["cute.lang.sign"] =
+      "lua/cute/lang/sign.lua",
+    ["cute.lang.simreport"] =
+      "lua/cute/lang/simreport.lua",
+    ["cute.lang.source"] =
+      "lua/cute/lang/source.lua",
+    ["cute.lang.trace"] =
+      "lua/cute/lang/trace.lua",
     ["cute.math"] =
       "lua/cute/math.lua",
-    ["cute.memory"] =
-      "lua/cute/memory.lua",
-    ["cute.names"] =
-      "lua/cute/names.lua",
-    ["cute.namespace"] =
-      "lua/cute/namespace.lua",
     ["cute.npy"] =
       "lua/cute/npy.lua",
     ["cute.pipeline"] =
       "lua/cute/pipeline.lua",
     ["cute.pointer"] =
       "lua/cute/pointer.lua",
-    ["cute.program"] =
-      "lua/cute/program.lua",
-    ["cute.reach"] =
-      "lua/cute/reach.lua",
-    ["cute.repl"] =
-      "lua/cute/repl.lua",
-    ["cute.report"] =
-      "lua/cute/report.lua",
-    ["cute.sign"] =
-      "lua/cute/sign.lua",
-    ["cute.simreport"] =
-      "lua/cute/simreport.lua",
+    ["cute.program.cli"] =
+      "lua/cute/program/cli.lua",
+    ["cute.program.draw"] =
+      "lua/cute/program/draw.lua",
+    ["cute.program.explain"] =
+      "lua/cute/program/explain.lua",
+    ["cute.program.latex"] =
+      "lua/cute/program/latex.lua",
+    ["cute.program.main"] =
+      "lua/cute/program/main.lua",
+    ["cute.program.names"] =
+      "lua/cute/program/names.lua",
+    ["cute.program.repl"] =
+      "lua/cute/program/repl.lua",
     ["cute.smem"] =
       "lua/cute/smem.lua",
     ["cute.smemstruct"] =
       "lua/cute/smemstruct.lua",
-    ["cute.source"] =
-      "lua/cute/source.lua",
-    ["cute.tensor_meta"] =
-      "lua/cute/tensor_meta.lua",
     ["cute.testing"] =
       "lua/cute/testing.lua",
     ["cute.tiles"] =
       "lua/cute/tiles.lua",
-    ["cute.trace"] =
-      "lua/cute/trace.lua",
     ["cute.tuple"] =
       "lua/cute/tuple.lua",
-    ["cute.tuple_meta"] =
-      "lua/cute/tuple_meta.lua",
     ["cute.utils"] =
       "lua/cute/utils.lua",
-    ["cute.warp"] =
-      "lua/cute/warp.lua",
   },
 }

@@ -5,8 +5,8 @@
 --   cutelua scripts/copy_ladder.lua --m 65536 --n 8192 --record copies.tsv
 -- On a GPU: TB/s, all rungs interleaved. On the simulator: what each asks of
 -- memory.
-local copylesson = require "cute.copylesson"
-local lib = require "cute.lessonlib"
+local copylesson = require "cute.bench.copylesson"
+local lib = require "cute.bench.lessonlib"
 
 -- script, and what it adds to the one before it.
 local SCRIPTS = {
@@ -26,7 +26,7 @@ end
 
 for _, s in ipairs(SCRIPTS) do
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
-    lib.folder() .. s[1] .. ".lua", nil, "cute.copylesson", "run"))
+    lib.folder() .. s[1] .. ".lua", nil, "cute.bench.copylesson", "run"))
   for _, c in ipairs(spec.compare or {}) do
     add(spec, c.name, c.kernel, "another order of threads on the way out")
   end

@@ -9,7 +9,7 @@
 -- 2048 becomes 0.53).
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
-local lesson = require "cute.lesson"
+local lesson = require "cute.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

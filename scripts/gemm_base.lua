@@ -6,7 +6,7 @@
 -- blocks of the same multiprocessor are all that fills the gap.
 --   cutelua scripts/gemm_base.lua --help
 local cute = require "cute"
-local lesson = require "cute.lesson"
+local lesson = require "cute.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

@@ -7,10 +7,10 @@
 -- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
 -- one process. On the simulator: what each asks of memory.
 local core = require "cute.core"
-local chart = require "cute.chart"
-local cli = require "cute.cli"
-local lesson = require "cute.lesson"
-local lib = require "cute.lessonlib"
+local chart = require "cute.bench.chart"
+local cli = require "cute.program.cli"
+local lesson = require "cute.bench.lesson"
+local lib = require "cute.bench.lessonlib"
 local say = lib.say
 
 local job = {name = "ladder"}
@@ -32,10 +32,11 @@ local RUNGS = {
   {"gemm_sm70", gain = "Volta's atom"},
 }
 
--- What a script gives to cute.lesson, as a rung.
+-- What a script gives to cute.bench.lesson, as a rung.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
-    lib.folder() .. entry[1] .. ".lua", entry.words, "cute.lesson", "gemm")))
+    lib.folder() .. entry[1] .. ".lua", entry.words, "cute.bench.lesson",
+    "gemm")))
   rung.name, rung.gain = entry[1], entry.gain
   rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")
   return rung

@@ -17,7 +17,7 @@
 --   cutelua scripts/sgemm.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.lesson"
+local lesson = require "cute.bench.lesson"
 local _ = cute._
 
 -- (M,N) -> thread, 16x8: M takes bits 1, 2 and 4 of the lane and one of the

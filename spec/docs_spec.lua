@@ -1,6 +1,6 @@
 -- The examples of docs/layouts.md and docs/kernels.md give what the pages say.
 local cute = require "cute"
-local source = require "cute.source"
+local source = require "cute.lang.source"
 
 -- The ```lua blocks of a page: {line number, lines of Lua, texts}. A line
 -- `EXPR --> TEXT` becomes a call of `shown`, which keeps the values; lines of
@@ -124,7 +124,7 @@ describe("annotations", function()
     local own = {Layout = cute.make_layout(8),
                  Tensor = cute.zeros({8}, cute.f32)}
     for _, file in ipairs {"layout", "tuple", "tensor"} do
-      for line in io.lines("lua/cute/" .. file .. "_meta.lua") do
+      for line in io.lines("lua/meta/" .. file .. ".lua") do
         local name = line:match "^function cute%.([%w_]+)%("
         if name then
           n = n + 1

@@ -1,6 +1,6 @@
 -- Files and text from outside: what is read, what is written and how, and
 -- what of it a terminal gets to see.
-local cli = require "cute.cli"
+local cli = require "cute.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
 

@@ -1,6 +1,6 @@
 -- The golden data, whole: the answers of CuTe C++ and of a real H200. The
 -- folder is that of `make golden` (CUTELUA_GOLDEN_DIR, ../shared/golden).
-local golden = require "cute.golden"
+local golden = require "spec.golden"
 local support = require "spec.support"
 
 local function run(dir)

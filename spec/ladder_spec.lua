@@ -3,8 +3,8 @@
 -- predicate shown to be needed by taking it out.
 local core = require "cute.core"
 local cute = require "cute"
-local lessonlib = require "cute.lessonlib"
-local real = require "cute.lesson"
+local lessonlib = require "cute.bench.lessonlib"
+local real = require "cute.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
 
@@ -24,7 +24,7 @@ local function rung_of(name, text, modules)
     package.loaded[module] = value or nil
   end
   local spec, message = lessonlib.script_spec("scripts/" .. name .. ".lua", nil,
-                                              "cute.lesson", "gemm", text)
+                                              "cute.bench.lesson", "gemm", text)
   for module, value in pairs(kept) do package.loaded[module] = value or nil end
   return real.rung(assert(spec, message))
 end

@@ -2,7 +2,7 @@
 -- an aligned table, progress on a terminal.
 local core = require "cute.core"
 local gpu = require "cute.gpu"
-local lesson = require "cute.lessonlib"
+local lesson = require "cute.bench.lessonlib"
 
 local measure = {clock = core.clock, stats = gpu.stats}
 

@@ -414,7 +414,7 @@ end)
 ---------------------------------------------------------------------------
 
 describe("LaTeX", function()
-  local latex = require "cute.latex"
+  local latex = require "cute.program.latex"
   local folder = (os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden")
     .. "/latex/"
 

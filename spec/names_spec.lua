@@ -2,7 +2,7 @@
 -- compared with plain Lua on edge values and random ones.
 local core = require "cute.core"
 local cute = require "cute"
-local names = require "cute.names"
+local names = require "cute.program.names"
 local arch = cute.arch
 local T = require "spec.names_support"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
 local core = require "cute.core"
-local golden = require "cute.golden"
+local golden = require "spec.golden"
 local sim = core.sim
 
 -- ---- an oracle in Lua integers, from raw bits ----

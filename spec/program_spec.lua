@@ -29,8 +29,8 @@ describe("cutelua", function()
   it("knows -e, -l, - and --", function()
     assert.equal("3\t4\n", clean {"-e", "x = 3", "-e", "print(x, 4)"})
     assert.equal("5\n", clean {"-ex = 5", "-eprint(x)"})
-    assert.equal("table\n", clean {"-l", "cute.source", "-e",
-      "print(type(_G['cute.source']))"})
+    assert.equal("table\n", clean {"-l", "cute.lang.source", "-e",
+      "print(type(_G['cute.lang.source']))"})
     assert.equal("in\t9\n", clean({"-", "9"}, {stdin = "print('in', ...)"}))
     assert.equal("s\n", clean({"--", script "print's'"}))
   end)
@@ -198,7 +198,7 @@ stage {}
     local copy = dir .. "/elsewhere"
     assert(os.execute(("cp '%s' '%s'"):format(support.program, copy)))
     local out, err, code = support.exec({copy, "-e",
-      "print(require'cute.cli'.nearest('sem', {'sim'}))"},
+      "print(require'cute.program.cli'.nearest('sem', {'sim'}))"},
       {cwd = "/", env = {LUA_PATH = "", LUA_CPATH = ""}})
     assert.equal("sim\n", out)
     assert.equal("", err)
@@ -275,7 +275,7 @@ stage {}
   end)
 
   it("has the Lua text of what was given with -e and typed", function()
-    assert.equal("print(require'cute.source'.line('=(command line)', 1))\n",
-      clean {"-e", "print(require'cute.source'.line('=(command line)', 1))"})
+    local text = "print(require'cute.lang.source'.line('=(command line)', 1))"
+    assert.equal(text .. "\n", clean {"-e", text})
   end)
 end)

@@ -1,5 +1,5 @@
-local repl = require "cute.repl"
-local source = require "cute.source"
+local repl = require "cute.program.repl"
+local source = require "cute.lang.source"
 local support = require "spec.support"
 
 describe("repl.globalize", function()

@@ -1,5 +1,5 @@
-local report = require "cute.report"
-local source = require "cute.source"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
 local support = require "spec.support"
 
 local function lines(text)
@@ -109,7 +109,7 @@ attempt to perform arithmetic on a nil value (global 'b')
   it("names functions that Lua has no name for", function()
     local text = [[
 local f = function() error "no" end
-require "cute.source".names[f] = "kernel gemm3stage"
+require "cute.lang.source".names[f] = "kernel gemm3stage"
 return (pcall(f)) or f() or 1]]
     assert.truthy(of(text):find("(t):1 in kernel gemm3stage", 1, true))
   end)

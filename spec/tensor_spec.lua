@@ -671,7 +671,7 @@ end)
 
 describe("print_tensor", function()
   it("shows rows, and matrices of further modes below each other", function()
-    local draw = require "cute.draw"
+    local draw = require "cute.program.draw"
     local t = counting(cute.make_layout({2, 3, 2}, {1, 2, 6}))
     assert.equal(table.concat({
       "ptr[i32,host] o (2,3,2):(1,2,6):",
@@ -685,7 +685,7 @@ end)
 
 describe("print_layout", function()
   it("draws the table of offsets as CuTe does", function()
-    local draw = require "cute.draw"
+    local draw = require "cute.program.draw"
     assert.equal(table.concat({
       "(2,3):(3,1)",
       "      0   1   2 ",
@@ -699,7 +699,8 @@ describe("print_layout", function()
   end)
 
   it("draws no more cells than one can look at, nor do its kin", function()
-    local draw, latex = require "cute.draw", require "cute.latex"
+    local draw = require "cute.program.draw"
+    local latex = require "cute.program.latex"
     local wide = cute.make_layout({100000, 100000})
     local function too_many(cells, name, f, ...)
       raises({name .. ": " .. cells .. " cells are too many, at most 1048576 "

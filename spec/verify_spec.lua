@@ -1,8 +1,8 @@
 -- A product is verified element by element: what rounding explains passes,
 -- what is beyond it is found wherever it stands.
 local core = require "cute.core"
-local lesson = require "cute.lesson"
-local lessonlib = require "cute.lessonlib"
+local lesson = require "cute.bench.lesson"
+local lessonlib = require "cute.bench.lessonlib"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
@@ -233,7 +233,7 @@ end)
 describe("a lesson's verification", function()
   local function rung_of(name)
     return lesson.rung(assert(lessonlib.script_spec(
-      "scripts/" .. name .. ".lua", nil, "cute.lesson", "gemm")))
+      "scripts/" .. name .. ".lua", nil, "cute.bench.lesson", "gemm")))
   end
 
   for _, name in ipairs {"gemm_base", "gemm_sm70", "gemm_simt", "gemm_tf32",
@@ -305,8 +305,8 @@ describe("a copy's verification", function()
         B[turned and {j, i} or {i, j}] = A[{i, j}]
       end)
     end)
-    require "cute.copylesson".run({[0] = "s", "--device", "sim", "--m", "40",
-      "--n", "32"}, {kernel = kernel, tile = {1, 32}, block = 32,
+    require "cute.bench.copylesson".run({[0] = "s", "--device", "sim",
+      "--m", "40", "--n", "32"}, {kernel = kernel, tile = {1, 32}, block = 32,
                      transpose = turned})
   ]]
 

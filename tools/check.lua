@@ -43,7 +43,7 @@ local function each_line(text, f)
 end
 
 local C = list "core/*/*.c core/*/*.h"
-local LUA = list("lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua "
+local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
   .. "scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
@@ -131,7 +131,8 @@ rule("integers become Dims by dim_int", C, function(path, text, complain)
 end)
 
 rule("every Lua module returns its table", list
-  "lua/cute/*.lua kernels/*.lua", function(_, text, complain)
+  "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua",
+  function(_, text, complain)
     if not text:find "\nreturn " then
       complain(1, "no return")
     end

@@ -1,4 +1,4 @@
-// The face of what lua/cute/arch.lua is made of: intrinsics, atomics, memory
+// The face of what lua/cute/arch/*.lua is made of: intrinsics, atomics, memory
 // accesses with hints, printf, assertions and inline PTX.
 #include "ir/intrin.h"
 

@@ -1,6 +1,6 @@
 // The `cutelua` program: one Lua state that has the faces and the Lua files
 // of lua/ and kernels/ in it. What is done with the command line stands in
-// lua/cute/program.lua.
+// lua/cute/program/main.lua.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static int main_protected(lua_State *L) {
   preload(L, "cute.sys", luaopen_cute_sys);
   open_embedded(L);
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "cute.program");
+  lua_pushliteral(L, "cute.program.main");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "main");
   lua_createtable(L, argc, 1);

@@ -1,5 +1,5 @@
 // Tracing: runs a Lua function as a kernel once and appends what it does to
-// an Fn. Loops and branches are lua/cute/trace.lua's, over the primitives
+// an Fn. Loops and branches are lua/cute/lang/trace.lua's, over the primitives
 // here; the line hook is hooklib.c's.
 #include "bind/trace.h"
 

@@ -14,9 +14,9 @@
 -- raises where the driver refuses, naming the kernels that may be at fault.
 -- @module cute.gpu
 
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local report = require "cute.report"
+local report = require "cute.lang.report"
 
 local gpu = {}
 

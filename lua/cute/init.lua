@@ -3,9 +3,9 @@
 -- `local cute = require "cute"`. The algebra and host tensors work anywhere;
 -- inside a function given to cute.kernel the same names append to a kernel.
 -- Modules are loaded when first used.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local namespace = require "cute.namespace"
+local namespace = require "cute.lang.namespace"
 
 local cute = {version = core.version}
 
@@ -17,21 +17,21 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are cute's own: their signatures (cute.sign).
+-- Functions of these modules are cute's own: their signatures (cute.lang.sign).
 local PARTS = {
-  ["cute.trace"] = [[
+  ["cute.lang.trace"] = [[
     range(first: number|value, limit?, step?, opts?: table)
     range_constexpr(first: number|value, limit?, step?)
     when(condition: boolean|value, f: function, g?: function)
     loop(condition: function, body: function)
     var(x: number|boolean|value, dtype?: dtype|string)]],
-  ["cute.kernel"] = [[
+  ["cute.lang.kernel"] = [[
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
-  ["cute.draw"] = [[
+  ["cute.program.draw"] = [[
     print_layout(layout: layout|tensor) print_tensor(tensor: tensor)]],
-  ["cute.explain"] = [[explain(f: function, out?: function)]],
+  ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
     pretty_str(x) size_in_bytes(dtype: dtype|tensor, layout?) coords(shape)
@@ -64,7 +64,7 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 npy = "cute.npy", cli = "cute.cli",
+                 npy = "cute.npy", cli = "cute.program.cli",
                  testing = "cute.testing", pipeline = "cute.pipeline",
                  utils = "cute.utils"}
 -- The Python DSL's names of element types.

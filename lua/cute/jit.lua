@@ -5,7 +5,7 @@
 -- are told as lines of the user's script.
 -- @module cute.jit
 
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local jit = {}

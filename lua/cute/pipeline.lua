@@ -39,7 +39,7 @@
 -- A state counts in Lua numbers, for loops that are unrolled; for a loop of the
 -- device (cute.range) it is made with {loop = true}, and counts in variables
 -- of the kernel.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
 
@@ -78,7 +78,7 @@ function pipeline.PipelineState(stages, count, index, phase, opts)
   local at = {count = count or 0, index = index or 0, phase = phase or 0}
   local s = {stages = stages}
   if opts and opts.loop then
-    local var = require "cute.trace".var
+    local var = require "cute.lang.trace".var
     s.vars = {count = var(at.count), index = var(at.index),
               phase = var(at.phase)}
   else

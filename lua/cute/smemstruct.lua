@@ -10,7 +10,7 @@
 -- A field's type may be a structure too. In a union all fields begin at 0.
 -- Fields come in the order of the list; a plain table, `{sum = cute.f32, sA =
 -- {cute.bf16, 128}}`, has none, so its fields come in the order of their names.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local structs = {}

@@ -1,8 +1,8 @@
 --- cute.testing: assertions of a kernel, conversion of tensors, timing and
 -- choosing the fastest of several ways.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local report = require "cute.report"
+local report = require "cute.lang.report"
 
 local testing = {}
 

@@ -1,6 +1,6 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local utils = {}
@@ -13,7 +13,7 @@ local utils = {}
 ---@param arch? string "sm_80", "sm_90a", ...; "sm_90a" when absent
 ---@return integer
 function utils.get_smem_capacity_in_bytes(arch)
-  return core.smem_budget(require "cute.kernel".device(
+  return core.smem_budget(require "cute.lang.kernel".device(
     "sim:" .. (arch or "sm_90a")).sm)
 end
 
@@ -318,13 +318,13 @@ end
 -- Pictures
 ---------------------------------------------------------------------------
 
---- See cute.latex.
+--- See cute.program.latex.
 function utils.print_latex(...)
-  return require "cute.latex".print_latex(...)
+  return require "cute.program.latex".print_latex(...)
 end
 
 function utils.print_latex_tv(...)
-  return require "cute.latex".print_latex_tv(...)
+  return require "cute.program.latex".print_latex_tv(...)
 end
 
 sign.class("SmemAllocator", Allocator, [[

@@ -3,8 +3,8 @@
 -- with nothing cached. A process for each number.
 local core = require "cute.core"
 local cute = require "cute"
-local lesson = require "cute.lesson"
-local lib = require "cute.lessonlib"
+local lesson = require "cute.bench.lesson"
+local lib = require "cute.bench.lessonlib"
 local measure = require "spec.measure"
 
 local ITSELF, TURNS, N = "spec/bench/scripts.lua", 5, 256
@@ -19,7 +19,8 @@ local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 -- A script's kernel with its arguments: A, B of a copy, A, B, C of a GEMM;
 -- and launch options but for the device.
 local function copy_of(script)
-  local spec = assert(lib.script_spec(script, nil, "cute.copylesson", "run"))
+  local spec = assert(lib.script_spec(script, nil, "cute.bench.copylesson",
+                                      "run"))
   local case = setmetatable(spec.cases and spec.cases[1] or {},
                             {__index = spec})
   local t = {}
@@ -33,8 +34,8 @@ local function copy_of(script)
 end
 
 local function gemm_of(script)
-  local rung = lesson.rung(assert(lib.script_spec(script, nil, "cute.lesson",
-                                                  "gemm")))
+  local rung = lesson.rung(assert(lib.script_spec(script, nil,
+    "cute.bench.lesson", "gemm")))
   local p = lesson.problem(rung, {N, N, N})
   return rung.kernel, {p.A, p.B, p.C}, {grid = rung.grid(N, N, N),
                                         block = rung.block}

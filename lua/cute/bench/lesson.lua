@@ -12,13 +12,13 @@
 --   layouts   what it takes of tn, nt, nn, tt (all)
 --   layout    which it takes if not told ("tn")
 --   tf32      the kernel cuts f32 operands to tf32; cuBLAS may round them
---   options   the script's own, as cute.cli takes them
+--   options   the script's own, as cute.program.cli takes them
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
 -- lesson.simulate and lesson.prepare.
 local core = require "cute.core"
 local cute = require "cute"
-local cli = require "cute.cli"
-local lib = require "cute.lessonlib"
+local cli = require "cute.program.cli"
+local lib = require "cute.bench.lessonlib"
 local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}

@@ -12,8 +12,8 @@
 --              one kernel, each a step from the one before; gain: in words
 local core = require "cute.core"
 local cute = require "cute"
-local cli = require "cute.cli"
-local lib = require "cute.lessonlib"
+local cli = require "cute.program.cli"
+local lib = require "cute.bench.lessonlib"
 local stop, must, say = lib.stop, lib.must, lib.say
 
 local copylesson = {}

@@ -1,6 +1,6 @@
 ---@meta cute
 -- Annotations of layouts for the Lua language server; those of IntTuples alone
--- are in tuple_meta.lua. Nothing here runs; docs/layouts.md has an example of
+-- are in tuple.lua. Nothing here runs; docs/layouts.md has an example of
 -- every function.
 -- luacheck: ignore
 error "annotations are not to be run"

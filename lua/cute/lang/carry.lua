@@ -1,7 +1,7 @@
 --- What a loop or branch carries of one local: its parts, their types, what is
 -- known of them, and the variables of the kernel that hold them.
 --
--- A slot is a place that a body may change (cute.trace); slot.name is the
+-- A slot is a place that a body may change (cute.lang.trace); slot.name is the
 -- local's name. A carry is {sig=, n=, types={}, facts={}, vars={}}: n parts of
 -- the local; those that change have a type, and become variables.
 local core = require "cute.core"

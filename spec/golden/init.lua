@@ -10,7 +10,7 @@ local core = require "cute.core"
 
 local golden = {
   ops = {},
-  modules = {"cute.golden_layout", "cute.golden_atoms"},
+  modules = {"spec.golden.layout", "spec.golden.atoms"},
   shown = 5,  -- failing lines printed in full
 }
 

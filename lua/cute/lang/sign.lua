@@ -120,7 +120,7 @@ function sign.strict(name, t, fields)
       end
     end
     table.sort(known)
-    local near = require "cute.cli".nearest(key, known)
+    local near = require "cute.program.cli".nearest(key, known)
     core.fail("unknown-name", ("a %s has no '%s'%s"):format(name, key,
       near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
       .. table.concat(known, " ") or ""))

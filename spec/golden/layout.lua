@@ -4,7 +4,7 @@
 -- argument strings are parsed, the operation is called under its CuTe name,
 -- and the answer must print as the data does and have the same table.
 local core = require "cute.core"
-local golden = require "cute.golden"
+local golden = require "spec.golden"
 local smem = require "cute.smem"
 
 local CONSTANT = {LayoutLeft = core.LayoutLeft, LayoutRight = core.LayoutRight}

@@ -1,5 +1,5 @@
 --- What the tracer learns from a Lua text: which names a line assigns.
-local source = require "cute.source"
+local source = require "cute.lang.source"
 
 local lex = {}
 

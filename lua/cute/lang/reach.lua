@@ -6,7 +6,7 @@
 -- only indexes by constant names (_ENV among them), these fields; of every
 -- table reached else, all fields. What the functions themselves assign is
 -- their own, and what a table holds is what it held when the trace was done.
-local bytecode = require "cute.bytecode"
+local bytecode = require "cute.lang.bytecode"
 
 local reach = {}
 

@@ -5,10 +5,10 @@
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local report = require "cute.report"
-local source = require "cute.source"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
 
 local kernel = {}
 
@@ -16,7 +16,7 @@ local kernel = {}
 -- Devices
 ---------------------------------------------------------------------------
 
-local Device = {__closed = true}  -- to cute.reach
+local Device = {__closed = true}  -- to cute.lang.reach
 Device.__index = Device
 Device.__tostring = function(d) return d.name end
 
@@ -88,7 +88,7 @@ end
 -- Programs: a traced kernel and what was made of it
 ---------------------------------------------------------------------------
 
-local Program = {__closed = true}  -- to cute.reach
+local Program = {__closed = true}  -- to cute.lang.reach
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
 -- list of sentences).
@@ -204,7 +204,7 @@ local function unknown(what, name, known)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
-  local near = require "cute.cli".nearest(tostring(name), names)
+  local near = require "cute.program.cli".nearest(tostring(name), names)
   core.fail("unknown-name", ("no %s '%s'%s: there %s %s")
     :format(what, tostring(name), near and " (did you mean " .. near .. "?)"
     or "", #names > 1 and "are" or "is", table.concat(names, " ")))
@@ -282,7 +282,7 @@ local function memory(x, a)
   return buffer, offset, bytes
 end
 
-local Prepared = {__closed = true}  -- to cute.reach
+local Prepared = {__closed = true}  -- to cute.lang.reach
 
 function Prepared.__index(p, k)
   local program = rawget(p, "program")
@@ -314,7 +314,7 @@ local function run_sim(p, opts)
   if found.output ~= "" and out ~= false then
     (out or io.stdout):write(found.output)
   end
-  require "cute.simreport".attach(found, p.program)
+  require "cute.lang.simreport".attach(found, p.program)
   return found
 end
 
@@ -449,7 +449,7 @@ end
 -- Kernels and calls
 ---------------------------------------------------------------------------
 
-local Kernel = {__closed = true}  -- to cute.reach
+local Kernel = {__closed = true}  -- to cute.lang.reach
 Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
@@ -467,8 +467,8 @@ local function new_program(k, args, block, overlap, numerics)
   local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
                 fmad = numerics.fmad, fastmath = numerics.fastmath,
                 few = args.n < k.takes and counted(k, args.n) or nil}
-  local fn, signature, read = require "cute.trace".run(k.name, k.func, opts,
-    table.unpack(args, 1, args.n))
+  local fn, signature, read = require "cute.lang.trace".run(k.name, k.func,
+    opts, table.unpack(args, 1, args.n))
   local program = setmetatable({fn = fn, signature = signature, read = read,
                                 info = fn:info(), texts = {}, cubins = {},
                                 held = {}, block = block, numerics = numerics},
@@ -519,7 +519,7 @@ local function numerics_of(k, opts)
           fmad = either(either(opts.fmad, k.fmad), fastmath)}
 end
 
-local Call = {__closed = true}  -- to cute.reach
+local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
 
 local function pick_device(call, opts)

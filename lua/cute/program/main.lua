@@ -1,7 +1,7 @@
 --- The command line of the `cutelua` program.
 local core = require "cute.core"
-local report = require "cute.report"
-local source = require "cute.source"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
 local sys = require "cute.sys"
 
 local program = {}
@@ -178,7 +178,7 @@ function program.main(argv)
   local code = run_steps(opt)
   if code ~= 0 and not opt.interactive then return code end
   local prompt = opt.interactive or not opt.script and #opt.steps == 0
-  local repl = prompt and require "cute.repl".new(opt)
+  local repl = prompt and require "cute.program.repl".new(opt)
   if opt.script then
     code = protected(opt, function()
       local env = repl and repl.env

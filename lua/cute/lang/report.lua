@@ -6,7 +6,7 @@
 -- they can be. `report.capture` is the message handler that sees the stack,
 -- `report.format` makes the text.
 local core = require "cute.core"
-local source = require "cute.source"
+local source = require "cute.lang.source"
 
 local report = {}
 

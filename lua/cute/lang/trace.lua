@@ -5,13 +5,13 @@
 -- head, they are set to loop variables, and the body runs again, until the set
 -- and what is known of each variable stop growing. `cute.when` and `cute.loop`
 -- do the same with what their closures assign.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local carrying = require "cute.carry"
-local bytecode = require "cute.bytecode"
-local lex = require "cute.lex"
-local reach = require "cute.reach"
-local report = require "cute.report"
+local carrying = require "cute.lang.carry"
+local bytecode = require "cute.lang.bytecode"
+local lex = require "cute.lang.lex"
+local reach = require "cute.lang.reach"
+local report = require "cute.lang.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error, within = carrying.type_error, carrying.within
@@ -722,7 +722,7 @@ end
 
 --- Traces func as kernel `name` with these arguments. opts.few: a sentence
 -- that says that there are fewer than the function has parameters.
----@return cute.Fn fn, table signature, table read what cute.reach noted
+---@return cute.Fn fn, table signature, table read what cute.lang.reach noted
 function trace.run(name, func, opts, ...)
   local before = state
   local ran, elements = {}, {n = 0}

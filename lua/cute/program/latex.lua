@@ -1,7 +1,7 @@
 --- Layouts, tiled operations and thread-value layouts as LaTeX (TikZ): the
 -- text that CuTe's print_latex writes.
 local core = require "cute.core"
-local draw = require "cute.draw"
+local draw = require "cute.program.draw"
 
 local latex = {}
 

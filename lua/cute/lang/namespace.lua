@@ -19,7 +19,7 @@ local ELSEWHERE = {
 
 local function advice(name, names)
   if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
-  local near = require "cute.cli".nearest(name, names)
+  local near = require "cute.program.cli".nearest(name, names)
   near = near and "\n  nearest: " .. near or ""
   for _, part in ipairs(LATER) do
     if name:lower():find(part, 1, true) then

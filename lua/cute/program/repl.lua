@@ -4,10 +4,10 @@
 -- becomes a global of the prompt (`repl.globalize`); inside functions and
 -- blocks a local stays one. The text of every input is kept under its chunk
 -- name "=(prompt):N", so that the tracer and reports can read it.
-local cli = require "cute.cli"
+local cli = require "cute.program.cli"
 local core = require "cute.core"
-local report = require "cute.report"
-local source = require "cute.source"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
 
 local has_sys, sys = pcall(require, "cute.sys")
 

@@ -2,7 +2,7 @@
 -- and what the simulator and the compiler say of a kernel.
 local core = require "cute.core"
 local cute = require "cute"
-local source = require "cute.source"
+local source = require "cute.lang.source"
 
 local lib = {}
 
@@ -32,7 +32,7 @@ end
 --- The simulator's report of a prepared launch, of one at fault too.
 function lib.report(run)
   local ok, message, report = run:launch {faults = "return"}
-  if not (ok or report) then require "cute.report".raise(message) end
+  if not (ok or report) then require "cute.lang.report".raise(message) end
   return ok or report
 end
 
@@ -94,7 +94,7 @@ function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 -- spec), which does not run.
 ---@param path string of the script
 ---@param words string[]? of its command line
----@param module string "cute.lesson"
+---@param module string "cute.bench.lesson"
 ---@param method string "gemm"
 ---@param text? string what stands in for the script's own text
 ---@return table? spec or nil, message
@@ -207,7 +207,7 @@ function lib.record(job, about, rows)
   if not job.opt.record then return end
   local lines = {"# " .. about}
   for i, row in ipairs(rows) do lines[i + 1] = table.concat(row, "\t") end
-  lib.must(job, require "cute.cli".output(job.opt.record,
+  lib.must(job, require "cute.program.cli".output(job.opt.record,
     table.concat(lines, "\n") .. "\n"))
 end
 
@@ -224,7 +224,9 @@ function lib.run(job, by)
   local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
                                   opt.arch)
   lib.must(job, device, why)
-  if opt.out then lib.must(job, require "cute.cli".writable(opt.out)) end
+  if opt.out then
+    lib.must(job, require "cute.program.cli".writable(opt.out))
+  end
   if not by[device.kind](job, device) then os.exit(1, true) end
 end
 

@@ -1,6 +1,6 @@
 --- cute.arch: what a thread of the device can ask and do: indices, barriers,
 -- asynchronous copies, warp-wide operations. Names are the Python DSL's.
-local sign = require "cute.sign"
+local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local arch = {}
@@ -84,8 +84,8 @@ function arch.fence_acq_rel_gpu() core.effect("fence", 1) end
 function arch.fence_acq_rel_sys() core.effect("fence", 2) end
 
 -- The rest of cute.arch, by what it is about.
-for _, part in ipairs {"cute.bits", "cute.warp", "cute.memory"} do
-  for name, f in pairs(require(part)) do arch[name] = f end
+for _, part in ipairs {"bits", "warp", "memory"} do
+  for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end
 end
 
 return sign.public("cute.arch.", arch, [[

@@ -1,7 +1,7 @@
 --- Golden checks of atoms and tiled operations: mma_atoms.jsonl,
 -- copy_atoms.jsonl, tiled.jsonl, added to cute.golden's table.
 local core = require "cute.core"
-local golden = require "cute.golden"
+local golden = require "spec.golden"
 
 -- An element type of each width.
 local BY_BITS = {[1] = core.b1, [4] = core.u4, [8] = core.u8, [16] = core.u16,

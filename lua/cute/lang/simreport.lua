@@ -10,7 +10,7 @@
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 -- tostring(report) says the faults, report:traffic() the table of lines.
 local core = require "cute.core"
-local source = require "cute.source"
+local source = require "cute.lang.source"
 
 local simreport = {}
 

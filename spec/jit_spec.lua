@@ -227,37 +227,34 @@ describe("a compile that takes long", function()
     local path = support.write(dir .. "/slow.lua", CODE:format(patience))
     local out, more = f(path)
     support.remove(dir)
-    if (out .. (more or "")):find("[no-nvrtc]", 1, true) then return nil end
     return out, more
   end
 
-  it("tells a terminal what is waited for, and what it came from", function()
+  needs_nvrtc("tells a terminal what is waited for, and what it came from",
+              function()
     local out = script(0, function(path)
       return support.terminal({{"", "> "}, {("dofile %q\n"):format(path),
         "compiled"}, {"os.exit()\n", ""}}, OFF)
     end)
-    if not out then return pending "NVRTC is not here" end
     assert.is_truthy(out:find(
       "cutelua: compiling kernel slow for sm_80 ...", 1, true), out)
     assert.is_truthy(out:find("kernel slow took %d+%.%d s to compile: %d+ "
       .. "lines of CUDA C, 1%d from slow%.lua:4, 2 from slow%.lua:5"), out)
   end)
 
-  it("tells a pipe nothing", function()
+  needs_nvrtc("tells a pipe nothing", function()
     local out, err = script(0, function(path)
       return support.run({path}, {env = OFF})
     end)
-    if not out then return pending "NVRTC is not here" end
     assert.equal("compiled\n", out)
     assert.equal("", err)
   end)
 
-  it("says nothing while it is short", function()
+  needs_nvrtc("says nothing while it is short", function()
     local out = script(60, function(path)
       return support.terminal({{"", "> "}, {("dofile %q\n"):format(path),
         "compiled"}, {"os.exit()\n", ""}}, OFF)
     end)
-    if not out then return pending "NVRTC is not here" end
     assert.is_nil(out:find("compiling kernel", 1, true), out)
     assert.is_nil(out:find("to compile", 1, true), out)
   end)

@@ -4,6 +4,7 @@
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
 local support = require "spec.support"
+local try = support.try
 local ANY, L = cute._, cute.layout
 local raises = support.raises
 
@@ -13,15 +14,6 @@ local function fail(fmt, ...)
   local t = {...}
   for i = 1, #t do t[i] = tostring(t[i]) end
   error(fmt:format(table.unpack(t)), 2)
-end
-
--- pcall whose errors must be ours.
-local function try(f, ...)
-  local ok, v = pcall(f, ...)
-  if ok then return v end
-  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
-  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
-  return nil
 end
 
 local function plain(r, depth)

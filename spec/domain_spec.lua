@@ -4,6 +4,7 @@
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
 local support = require "spec.support"
+local try = support.try
 local L, raises = cute.layout, support.raises
 
 local function fail(fmt, ...)
@@ -16,14 +17,6 @@ local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0
   for _ = 1, n do if f(r) then got = got + 1 end end
   assert.is_true(got >= at_least, ("only %d of %d"):format(got, n))
-end
-
-local function try(f, ...)
-  local ok, v = pcall(f, ...)
-  if ok then return v end
-  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
-  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
-  return nil
 end
 
 -- A layout of coordinates with `axes` modes: by axis a compact one, its modes

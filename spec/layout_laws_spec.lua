@@ -4,6 +4,7 @@
 -- out where extents and strides are traced.
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
+local try = require "spec.support".try
 local size, eval = oracle.size, oracle.eval
 
 local EXTENTS = {1, 1, 2, 2, 3, 4, 4, 5, 8}
@@ -44,14 +45,6 @@ local function expect(got, want, fmt, ...)
 end
 
 local function values(l) return oracle.table(l) end
-
-local function try(f, ...)
-  local ok, v = pcall(f, ...)
-  if ok then return v end
-  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
-  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
-  return nil
-end
 
 local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0

@@ -4,6 +4,7 @@
 -- enough cases must get through.
 local cute = require "cute"
 local oracle = require "spec.layout_oracle"
+local try = require "spec.support".try
 
 local function layout(r, depth, extents)
   local shape = r:shape(depth or 3, extents)
@@ -21,15 +22,6 @@ local function repeated(n, at_least, f)
   end
   assert.is_true(got >= at_least,
     ("only %d of %d cases were admissible"):format(got, n))
-end
-
--- pcall whose errors must be ours.
-local function try(f, ...)
-  local ok, v = pcall(f, ...)
-  if ok then return v end
-  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
-  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
-  return nil
 end
 
 local function fail(fmt, ...)

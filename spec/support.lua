@@ -97,6 +97,15 @@ function support.raises(want, f, ...)
   end
 end
 
+--- What f gives, or nil where it refuses: errors must be ours, with a kind.
+function support.try(f, ...)
+  local ok, v = pcall(f, ...)
+  if ok then return v end
+  assert.is_truthy(tostring(v):find("%[[%w-]+%]"), tostring(v))
+  assert.is_falsy(tostring(v):find("[internal]", 1, true), tostring(v))
+  return nil
+end
+
 --- Runs a command (a list of words); returns its standard output, standard
 -- error and exit code (128 + n for signal n).
 ---@param words string[]

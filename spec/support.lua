@@ -79,7 +79,7 @@ function support.message(f, ...)
   local own = type(f) == "function" and
     debug.getinfo(f, "S").source:find "_spec%.lua$" and "_spec" or ""
   local line, text = tostring(err):match(
-    "^[^\n]-spec/[%w_]+" .. own .. "%.lua:(%d+): (.*)$")
+    "^[^\n]-spec/[%w_/]+" .. own .. "%.lua:(%d+): (.*)$")
   assert.is_truthy(line, "no position in: " .. tostring(err))
   local _, more = text:gsub("\n  %u ptr%[[^\n]*", ""):gsub("\n", "")
   assert.is_true(more < 5, "more than five lines: " .. text)
@@ -161,7 +161,7 @@ function support.terminal(steps, env)
       hexadecimal(step[2]), step[3] or 0)
   end
   local out, err, code = support.exec(
-    {"python3", "spec/terminal.py", support.program},
+    {"python3", "spec/program/terminal.py", support.program},
     {stdin = table.concat(lines), env = env})
   assert(err == "", err)
   assert(not out:find("(nothing more came)", 1, true), out)

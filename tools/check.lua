@@ -150,6 +150,9 @@ do
   end
 end
 
+rule("every spec in the folder of a room", list "spec/*_spec.lua",
+  function(_, _, complain) complain(1, "belongs into a folder of spec/") end)
+
 rule("no paths of a machine", TRACKED, function(_, text, complain)
   each_line(text, function(line, n)
     for _, dir in ipairs {"work", "root", "home"} do

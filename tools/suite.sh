@@ -9,7 +9,7 @@
 #            Lua that checks how its C API is used
 #   check    the rules of the house: tools/check.lua, luacheck, -Werror
 #   memerr   a script, with allocation 1, 2, 3, ... failing
-# SPECS="spec/a_spec.lua ..." narrows all of them.
+# SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
 build=$1
 shift
 work=$build/suite
@@ -18,8 +18,8 @@ mkdir -p "$work"
 counts=$work/counts
 : >"$counts"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-specs=${SPECS:-$(ls spec/*_spec.lua)}
-program_specs="cli npy program repl report"
+specs=${SPECS:-$(ls spec/*/*_spec.lua)}
+program_specs="cute/npy lang/report program/cli program/program program/repl"
 make=${MAKE:-make}
 
 # count NAME COMMAND...: the command is one test.
@@ -114,7 +114,7 @@ run_asan() {
 run_memerr() {
   count "memerr build" clean_build "$build-memerr" \
     DEFS=-DCUTE_MEMERR "$build-memerr/cutelua"
-  for script in spec/memerr.lua spec/*_memerr.lua; do
+  for script in spec/memerr.lua spec/*/memerr.lua; do
     count "$script: every allocation fails once" lua5.4 tools/memerr.lua \
       "$build-memerr/cutelua" "$script"
   done

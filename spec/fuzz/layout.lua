@@ -23,7 +23,7 @@ if not os.execute "command -v clang >/dev/null" then
 end
 run("mkdir -p %s/layout-corpus", build)
 run("clang -std=c11 -g -O1 -Icore -fsanitize=fuzzer,address,undefined " ..
-    "-fno-sanitize-recover=undefined spec/layout_fuzz.c %s -lm -o %s/layout",
+    "-fno-sanitize-recover=undefined spec/layout/fuzz.c %s -lm -o %s/layout",
     table.concat(SOURCES, " "), build)
 run("cd %s && ./layout -max_total_time=%d -max_len=200 -timeout=10 " ..
     "-rss_limit_mb=2000 -print_final_stats=1 -verbosity=0 layout-corpus 2>&1",

@@ -3,7 +3,7 @@
 -- accepts must be right at every coordinate; an error is always allowed, but
 -- enough cases must get through.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
 
 local function layout(r, depth, extents)

@@ -38,11 +38,11 @@ end
 -- Golden texts
 ---------------------------------------------------------------------------
 
-local golden = require "spec.golden_kernels"
+local golden = require "spec.emit.golden_kernels"
 
 describe("golden text of", function()
   for name, make in pairs(golden) do
-    local path = "spec/golden_" .. name .. ".cu"
+    local path = "spec/emit/golden_" .. name .. ".cu"
     it(name, function()
       local text = make():cuda "sm_80"
       if os.getenv "CUTELUA_WRITE_GOLDEN" then support.write(path, text) end
@@ -656,7 +656,7 @@ describe("registers", function()
   end)
 
   it("stay arrays where an atom takes a pointer to them", function()
-    local text = require("spec.golden_kernels").warpmma():cuda "sm_80"
+    local text = require("spec.emit.golden_kernels").warpmma():cuda "sm_80"
     find(text, "(&tCrC[0], &tCrA[0], &tCrB[0])")
   end)
 end)

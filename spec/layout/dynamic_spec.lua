@@ -1,7 +1,7 @@
 -- Layouts with traced extents and strides: what the algebra makes of them,
 -- run with numbers, equals what it makes of the numbers.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises
 local ANY = cute._
 

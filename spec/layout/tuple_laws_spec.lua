@@ -3,7 +3,7 @@
 -- with some of their numbers traced: one thread of the simulator must come to
 -- the same values.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 
 -- ---- plain Lua ----
 

@@ -1,4 +1,4 @@
--- The GPU's face against a driver that keeps books (spec/fakecuda.c).
+-- The GPU's face against a driver that keeps books (spec/gpu/fakecuda.c).
 local support = require "spec.support"
 
 local folder
@@ -22,7 +22,7 @@ local function run(code, lost, more)
   return support.run_lua({"-e", code}, env)
 end
 
-local has_cc = support.read "spec/fakecuda.c" and
+local has_cc = support.read "spec/gpu/fakecuda.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
 if not has_cc then
@@ -35,7 +35,7 @@ describe("the GPU's face", function()
     folder = support.folder()
     local _, err, code = support.exec {
       cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
-      "spec/fakecuda.c"}
+      "spec/gpu/fakecuda.c"}
     assert.equal(0, code, err)
   end)
   teardown(function() support.remove(folder) end)
@@ -309,7 +309,7 @@ describe("a launch through a driver that fails", function()
     folder = support.folder()
     local _, err, code = support.exec {
       cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
-      "spec/fakecuda.c"}
+      "spec/gpu/fakecuda.c"}
     assert.equal(0, code, err)
   end)
   teardown(function() support.remove(folder) end)

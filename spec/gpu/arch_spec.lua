@@ -1,11 +1,11 @@
 -- Intrinsics, atomics and accesses with hints: every one compiles for the
 -- architectures that have it, and gives on a GPU what it gives on the
--- simulator, bit for bit. In the style of gpu_kernels_spec.lua.
+-- simulator, bit for bit. In the style of kernels_spec.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
-local T = require "spec.names_support"
+local T = require "spec.values"
 local arch = cute.arch
 
 -- Equal as values: any NaN is one.

@@ -1,80 +1,12 @@
--- The Python DSL's names: what there is, and what it computes. Values are
--- compared with plain Lua on edge values and random ones.
+-- Bits, products, floats and arithmetic by the Python DSL's names: compared
+-- with plain Lua on edge values and random ones.
 local core = require "cute.core"
 local cute = require "cute"
-local names = require "cute.program.names"
 local arch = cute.arch
-local T = require "spec.names_support"
+local T = require "spec.values"
 local support = require "spec.support"
 local raises, f32 = support.raises, support.f32
 
-describe("names", function()
-  it("are read from a list, counted, and left out with a reason", function()
-    local path = os.tmpname()
-    local f <close> = io.open(path, "w")
-    f:write("# a comment\ncore cute.arch popc\ncore cute prefetch\n",
-            "core cute no_such\nhopper cute.arch elect_one\n",
-            "core pipeline PipelineState\n")
-    f:flush()
-    local list = names.read(path)
-    os.remove(path)
-    assert.equal(5, #list)
-    local by, all = names.count(list, "core")
-    assert.equal(4, all.total)
-    assert.equal(2, all.have)
-    assert.same({"cute.prefetch", "cute.no_such"}, all.missing)
-    assert.equal(1, by["cute.arch"].have)
-    assert.is_truthy(names.LEFT_OUT["cute.prefetch"])
-    assert.is_nil(names.LEFT_OUT["cute.no_such"])
-    assert.is_nil((names.read "/nowhere"))
-  end)
-
-  it("exist where nobody says why not", function()
-    local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
-    local list = names.read(path)
-    if not list then return pending "the list of names is not here" end
-    local _, all = names.count(list, "core")
-    for _, full in ipairs(all.missing) do
-      assert.is_truthy(names.LEFT_OUT[full], full .. " is missing")
-    end
-    assert.is_true(all.have >= 0.95 * all.total)
-    for full in pairs(names.LEFT_OUT) do
-      local space, name = full:match "^(.*)%.([^.]+)$"
-      assert.is_nil(names.find(space, name), full .. " exists now")
-    end
-  end)
-
-  it("of atoms: all have a row or a reason, and no reason is stale", function()
-    local list = assert(names.read_atoms "tools/atom-names.txt")
-    assert.equal(2483, #list)
-    local have, missing = names.count_atoms(list)
-    local lacking = 0
-    for why, of in pairs(missing) do
-      assert.is_true(why ~= "", of[1])
-      lacking = lacking + #of
-    end
-    assert.equal(#list, have + lacking)
-    for _, family in ipairs(names.NO_ATOM) do
-      assert.is_truthy(missing[family[2]], family[1] .. " has rows now")
-    end
-    for _, n in ipairs {32, 128} do
-      local text = tostring(cute.make_copy_atom(
-        ("SM100_TMEM_LOAD_STAT_32dp32b%dx"):format(n), cute.f32))
-      assert.truthy(text:find(("ValLayoutSrc: (32,%d):(0,1)\n"):format(32 * n),
-                              1, true), text)
-      assert.truthy(text:find(("ValLayoutDst: (32,%d):(%d,1)\n"):format(n, n),
-                              1, true), text)
-    end
-    local one, none = names.count_atoms {"SM80_16x8x8_F32F16F16F32_TN",
-                                         "SM80_16x8x9_F32F16F16F32_TN"}
-    assert.equal(1, one)
-    assert.same({"SM80_16x8x9_F32F16F16F32_TN"}, none[""])
-  end)
-end)
-
----------------------------------------------------------------------------
-
--- A function of one value for those of two.
 local function single(f) return function(a) return f(a) end end
 
 -- f(x, y) on all pairs of u32 words; each result is compared as want(x, y)

@@ -2,7 +2,7 @@
 -- another layout. Each random one carries the Lua function that it stands
 -- for; what the algebra makes of it is compared with that function.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local try = support.try
 local ANY, L = cute._, cute.layout

@@ -2,7 +2,7 @@
 -- complements, divides and products whose strides are bases; all judged by
 -- evaluation.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local try = support.try
 local L, raises = cute.layout, support.raises

@@ -1,6 +1,6 @@
 -- XORed strides (F2), judged by carry-less products of their own.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local ANY, L, raises = cute._, cute.layout, support.raises
 

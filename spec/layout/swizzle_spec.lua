@@ -1,7 +1,7 @@
 -- Swizzles: the function itself, composed layouts, their slices, and the
 -- traced form, which is rewritten by what is known of the bits.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local ANY = cute._
 local raises = support.raises

@@ -1,9 +1,9 @@
 -- What the functions of layouts promise, beside composition, complement and
--- inverses (layout_property_spec): over random layouts with empty modes, zero
+-- inverses (property_spec): over random layouts with empty modes, zero
 -- and negative strides, against tables of values; the same values must come
 -- out where extents and strides are traced.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
 local size, eval = oracle.size, oracle.eval
 

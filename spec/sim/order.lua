@@ -1,6 +1,5 @@
 -- Kernels in which threads of a block hand data to one another, and what the
--- simulator finds in them over many schedules: what sim_order_spec.lua and
--- sim_meet_spec.lua share.
+-- simulator finds in them over many schedules: for order_spec.lua.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
 -- IntTuples as Lua tables. Values are checked against plain Lua over random
 -- tuples; docs/layouts.md has one example of each function.
 local cute = require "cute"
-local oracle = require "spec.layout_oracle"
+local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local raises = support.raises
 

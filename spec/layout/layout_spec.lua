@@ -1,5 +1,5 @@
 -- Layouts in Lua: notation, values, comfort, and what is refused with which
--- words. The laws of the algebra are in layout_property_spec.lua.
+-- words. The laws of the algebra are in property_spec.lua.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY, X = cute._, cute.X

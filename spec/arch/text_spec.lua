@@ -1,0 +1,112 @@
+-- printf and inline PTX: what the simulator computes and refuses, and that
+-- NVRTC takes their text.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local arch = cute.arch
+local T = require "spec.values"
+local raises = require "spec.support".raises
+local launch = T.launch
+
+local function ok(report)
+  assert.is_true(report.ok, tostring(report))
+  return report
+end
+
+describe("printf", function()
+  local function print_all(out)
+    local t = arch.thread_idx()
+    local b = arch.block_idx()
+    cute.printf("{} of %d: {} %5.2f %x%%\n", t, b, t:to(cute.f32) / 2,
+                t:to(cute.bf16), t * 17)
+    arch.sync_threads()
+    cute.printf("done {}\n", t:eq(3))
+    out[t] = t
+  end
+
+  it("writes what threads say, in their order", function()
+    local o = cute.zeros({64}, "i32")
+    local want = {}
+    for b = 0, 1 do
+      for w = 0, 1 do
+        for t = w * 32, w * 32 + 31 do
+          want[#want + 1] = ("%d of %d: %f %5.2f %x%%\n"):format(t, b, t / 2,
+            t * 1.0, t * 17)
+        end
+        for t = w * 32, w * 32 + 31 do
+          want[#want + 1] = ("done %d\n"):format(t == 3 and 1 or 0)
+        end
+      end
+    end
+    for seed = 1, 5 do
+      local r = ok(launch(print_all, {o}, {grid = 2, block = 64, seed = seed}))
+      assert.equal(table.concat(want), r.output)
+    end
+    local written = {}
+    local file = {write = function(_, text) written[#written + 1] = text end}
+    launch(print_all, {o}, {grid = 2, block = 64, output = file})
+    assert.same({table.concat(want)}, written)
+  end)
+
+  it("prints a value by its type where the conversion does not fit",
+    function()
+    local o = cute.zeros({1}, "i32")
+    local program
+    local r = ok(launch(function(_)
+      local t = arch.thread_idx()
+      cute.printf("%d %3i %.2f %lld\n", t:to(cute.f32) + 1.5, t:to(cute.u8),
+                  t + 7, t - 1)
+    end, {o}, {grid = 1, block = 1}))
+    assert.equal("1.5   0 7.00 -1\n", r.output)
+    program = cute.kernel("k", function()
+      local t = arch.thread_idx()
+      cute.printf("%d %3i %.2f %lld\n", t:to(cute.f32) + 1.5, t:to(cute.u8),
+                  t + 7, t - 1)
+    end)():trace {block = 1}
+    assert.matches('printf%("%%g %%3u %%%.2f %%d\\n"', program.source)
+  end)
+
+  it("checks its format", function()
+    local o = cute.zeros({64}, "i32")
+    raises("2 conversions and 1 value follows", launch, function(_)
+      cute.printf("{} {}\n", arch.lane_idx())
+    end, {o})
+    for _, bad in ipairs {"%s", "%*d", "%5-5d", "%..2f", "%1.2.3f", "%lllld",
+        "%------d", "%5", "%"} do
+      raises("is no conversion", launch, function(_)
+        cute.printf(bad, arch.lane_idx())
+      end, {o})
+    end
+    for _, wide in ipairs {"%999999999d", "%1000d", "%.99999999f",
+        "%-5.1234e"} do
+      raises({"a width or precision has at most three digits", "[limit]"},
+        launch, function(_) cute.printf(wide, arch.lane_idx()) end, {o})
+    end
+    raises("1 conversion and 3 values follow", launch, function(_)
+      cute.printf("%d\n", arch.thread_idx())
+    end, {o})
+    raises("gives three values: write (thread_idx())", launch, function(_)
+      cute.printf("%d\n", arch.thread_idx())
+    end, {o})
+    raises("only meaningful inside a kernel", cute.printf, "hello\n")
+  end)
+end)
+
+describe("inline PTX", function()
+  it("is refused by the simulator, and taken by NVRTC", function()
+    local o = cute.zeros({32, 4}, "i32")
+    raises("the simulator cannot execute inline PTX", launch, T.inline_ptx, {o})
+    local program = cute.kernel("k", T.inline_ptx)(o):trace {block = 32}
+    assert.is_truthy(program.source:find("max.s32 %0, %1, %2;", 1, true))
+    assert.is_truthy(program.source:find("%%laneid", 1, true))
+    return kernels.compiles(program, {"sm_90a"}) or
+      pending "NVRTC is not here"
+  end)
+
+  it("names its operands", function()
+    local o = cute.zeros({1}, "i32")
+    raises("{$r1} names no operand", launch, function(_)
+      arch.inline_ptx("mov.u32 {$w0}, {$r1};",
+        {write_only_types = {cute.i32}, read_only_args = {1}})
+    end, {o})
+  end)
+end)

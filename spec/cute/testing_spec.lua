@@ -1,0 +1,84 @@
+-- cute.testing.
+local core = require "cute.core"
+local cute = require "cute"
+local arch, testing = cute.arch, cute.testing
+local T = require "spec.values"
+local raises = require "spec.support".raises
+local launch = T.launch
+local _ = cute._
+
+describe("testing", function()
+  it("asserts, on the host and in kernels", function()
+    local O = cute.zeros({32}, "i32")
+    local function kernel(limit)
+      return function(out)
+        local t = arch.thread_idx()
+        testing.assert_(t:lt(limit), "t is small")
+        out[t] = t
+      end
+    end
+    assert.is_true(launch(kernel(32), {O}).ok)
+    local r = launch(kernel(9), {O})
+    assert.equal("assertion", r.reports[1].kind)
+    assert.equal(9, r.reports[1].thread[1])
+    assert.is_truthy(r.reports[1].message:find("t is small", 1, true))
+    testing.assert_(true)
+    raises("assertion failed: no", testing.assert_, false, "no")
+  end)
+
+  it("converts tensors", function()
+    local a, b = cute.zeros({4, 8}, "f32"), cute.zeros({4, 8}, "bf16")
+    for i = 0, 31 do a[i] = i * 1.001 end
+    assert.equal(b, testing.convert(a, b))
+    for i = 0, 31 do assert.equal(core.bf16 and a[i]:to(cute.bf16), b[i]) end
+    raises("[shape-mismatch]", testing.convert, a, cute.zeros({3}, "f32"))
+  end)
+
+  -- A prepared launch whose loop has n rounds.
+  local function looping(n)
+    local k = cute.kernel("k", function(out)
+      local s = core.cvt(0, cute.i32)
+      for i in cute.range(n) do s = s + i * arch.thread_idx() end
+      out[arch.thread_idx()] = s
+    end)
+    return cute.compile(k, cute.zeros({32}, "i32"),
+                        {grid = 1, block = 32, device = "sim"})
+  end
+
+  it("times and counts", function()
+    local few, unit = testing.benchmark(looping(4))
+    assert.equal("instructions", unit)
+    assert.is_true(testing.benchmark(looping(40)) > 2 * few)
+    local us, what = testing.benchmark(function() end, {iterations = 3})
+    assert.is_true(us >= 0)
+    assert.equal("us", what)
+    assert.equal(4, testing.get_workspace_count(1 << 20, 5, 50, 1 << 20))
+    assert.equal(15, testing.get_workspace_count(1, 5, 10, 1 << 20))
+  end)
+
+  it("finds the fastest, and keeps it", function()
+    local tried = {}
+    local best, value, made, unit = testing.tune(function(c)
+      tried[#tried + 1] = c.n .. c.x
+      if c.n == 9 then error "too odd" end
+      return looping(c.n)
+    end, {n = {9, 8, 2, 30}, x = {"a", "b"}})
+    assert.equal(8, #tried)
+    assert.equal(2, best.n)
+    assert.equal("instructions", unit)
+    assert.equal(value, made:launch().instructions)
+    raises("too odd", testing.tune, function() error "too odd" end, {n = {1}})
+    local calls = 0
+    local run = testing.autotune_jit({n = {3, 5}}, function(c, extra)
+      calls = calls + 1
+      return looping(c.n + extra)
+    end)
+    local function instructions(n) return looping(n):launch().instructions end
+    assert.equal(instructions(4), run(1).instructions)
+    assert.equal(3, calls)  -- two to choose from, and the launch
+    assert.equal(instructions(5), run(2).instructions)
+    assert.equal(4, calls)  -- both integers: one kind of argument
+  end)
+end)
+
+---------------------------------------------------------------------------

@@ -36,6 +36,16 @@ void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...) {
   abort();
 }
 
+bool why(Why *w, ErrKind kind, const char *fmt, ...) {
+  if (!w) return false;
+  va_list ap;
+  va_start(ap, fmt);
+  w->kind = kind;
+  vsnprintf(w->msg, sizeof w->msg, fmt, ap);
+  va_end(ap);
+  return false;
+}
+
 // ---- heap ----
 
 #ifdef CUTE_MEMERR

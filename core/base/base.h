@@ -30,6 +30,17 @@ typedef enum ErrKind {
 const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
+// What went wrong in the world outside (no driver, NVRTC refused, ...).
+// Functions that take a Why return false (or NULL) and fill it in; their
+// faces return nil, "msg [kind]".
+typedef struct Why {
+  ErrKind kind;
+  char msg[1400];
+} Why;
+
+// Fills w (which may be NULL) and returns false.
+bool why(Why *w, ErrKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
 // Bump allocator. Blocks live until the arena is reset or freed; nothing in
 // an arena is freed singly.
 typedef struct ArenaChunk ArenaChunk;
@@ -41,15 +52,12 @@ typedef struct Arena {
 // The context: `Ctx *cx` as first parameter means "may fail". A failure
 // calls `fail`, which never returns (a Lua face raises a Lua error), so a
 // function holds resources only in arenas or in objects owned elsewhere.
-typedef struct Fn Fn;
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;       // the owner's: a lua_State for the Lua faces
   Arena scratch;  // results of one outermost call; reset at its start
-  Fn *fn;         // the function being traced, or NULL on the host
-  uint32_t fns;   // functions traced so far
-  void *explain;  // layout steps are told to this listener, or NULL
+  struct Work *work;  // what the rooms above are at (ir/ir.h); NULL: nothing
 };
 
 // Raises kind with a printf-style message (without position; the face adds

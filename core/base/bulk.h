@@ -5,6 +5,23 @@
 
 #include "base/dtype.h"
 
+// Host memory: `count` packed elements of type t, the C side of MT_BUFFER.
+// Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) /
+// 8. A face looks at hostbuf_open before it touches the memory.
+typedef struct HostBuf {
+  DType t;
+  size_t count, bytes;
+  void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL when closed
+  void *raw;     // what base_realloc gave
+  bool closed;
+  bool defined;  // the whole buffer was written at least once (fills, copies,
+                 // strings); the simulator poisons buffers that were not
+} HostBuf;
+
+#define HOSTBUF_ALIGN 256
+
+static inline bool hostbuf_open(const HostBuf *b) { return !b->closed; }
+
 // dst[at + i] = src[from + i] for i < n, converted from type s to type t with
 // one rounding. The ranges must not overlap unless the types are equal.
 void bulk_convert(DType t, void *dst, size_t at, DType s, const void *src,

@@ -637,14 +637,14 @@ static int l_explain_begin(lua_State *L) {
   Buf *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
   luaL_setmetatable(L, "cute.explain");
-  cx->explain = b;
+  explain_to(cx, b);
   return 1;
 }
 
 static int l_explain_end(lua_State *L) {
   Ctx *cx = face_enter(L);
   Buf *b = face_checkudata(L, 1, "cute.explain");
-  if (cx->explain == b) cx->explain = NULL;
+  if (explain_on(cx) == b) explain_to(cx, NULL);
   lua_pushlstring(L, b->p ? b->p : "", b->n);
   buf_free(b);
   return 1;
@@ -653,7 +653,7 @@ static int l_explain_end(lua_State *L) {
 static int explain_gc(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Buf *b = face_checkudata(L, 1, "cute.explain");
-  if (cx->explain == b) cx->explain = NULL;
+  if (explain_on(cx) == b) explain_to(cx, NULL);
   buf_free(b);
   return 0;
 }

@@ -285,14 +285,14 @@ static bool whole_block(const Fn *fn, Dim thr) {
 // A block of fewer threads would leave part of every tile undone; one of
 // more would go past its end.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
-  const int32_t *block = cx->fn->block;
+  const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
   int64_t want = threads_of(cx, b);
   const char *what = b->kind == BOX_MMA ? "MMA" : "copy";
   const char *name = b->kind == BOX_MMA ? b->mma.atom.row->name
                                         : b->copy.atom.row->name;
   if (have == 0 || want == have) return;
-  if (want < have && !whole_block(cx->fn, thr)) return;
+  if (want < have && !whole_block(ir_fn(cx), thr)) return;
   if (want < have)
     face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
                "of %d: thread %d and those after it would get what lies "
@@ -314,7 +314,7 @@ static int tiled_get_slice(lua_State *L) {
       (dim_kind(thr) != DIM_INT && dim_kind(thr) != DIM_DYN))
     face_argerror(L, 2, "thread index");
   int64_t least = dim_static(thr) ? dim_value(thr)
-                                  : ir_fact(cx->fn, dim_getref(thr)).lo;
+                                  : ir_fact(ir_fn(cx), dim_getref(thr)).lo;
   if (least >= threads_of(cx, b) || (dim_static(thr) && least < 0))
     face_error(L, ERR_ARG, "get_slice: thread %lld%s of a tiled operation of "
                "%lld threads", (long long)least,
@@ -368,7 +368,7 @@ static int slice_retile(lua_State *L) {
 // A fragment of layout l in registers, or the layout when asked with one.
 static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
                          Layout l) {
-  if (s->layout && !cx->fn) {
+  if (s->layout && !ir_fn(cx)) {
     face_push_layout(L, l);
     return 1;
   }

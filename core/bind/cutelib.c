@@ -22,7 +22,7 @@ static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;
   if (!face_where(L, src, &line)) return;
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   ir_at(cx, fn, src, (uint32_t)line);
   vec_reserve(cx, fn->hits, fn->at + 1);
   while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
@@ -36,7 +36,7 @@ static void at_line(lua_State *L, Ctx *cx) {
 Ctx *face_enter(lua_State *L) {
   Ctx *cx = face_ctx(L);
   arena_reset(&cx->scratch);
-  if (cx->fn) at_line(L, cx);
+  if (ir_fn(cx)) at_line(L, cx);
   return cx;
 }
 
@@ -51,8 +51,11 @@ static int ctx_gc(lua_State *L) {
 }
 
 static Ctx *ctx_new(lua_State *L) {
-  Ctx *cx = lua_newuserdatauv(L, sizeof *cx, 0);
-  memset(cx, 0, sizeof *cx);
+  typedef struct Own { Ctx cx; struct Work work; } Own;
+  Own *own = lua_newuserdatauv(L, sizeof *own, 0);
+  memset(own, 0, sizeof *own);
+  Ctx *cx = &own->cx;
+  cx->work = &own->work;
   cx->fail = fail_hook;
   cx->ud = L;
   lua_createtable(L, 0, 1);

@@ -132,7 +132,7 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 #define MT_DEVBUF "cute.devbuf"  // device memory
 
 // ---- shared by the faces that handle layouts and traced values ----
-#include "base/run.h"
+#include "base/bulk.h"
 #include "tensor/tensor.h"
 
 // layoutlib.c
@@ -152,7 +152,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
   C(ge, OP_LE, true) C(eq, OP_EQ, false) C(ne, OP_NE, false)
 
 // tracelib.c: traced scalars (MT_VALUE)
-void face_push_value(lua_State *L, Ref r);           // of cx->fn
+void face_push_value(lua_State *L, Ref r);           // of the Fn being traced
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // A number, boolean or traced value as IR value of type t (DT_NONE: its own
 // type; integers i32 or i64, floats f32).

@@ -3,7 +3,6 @@
 #define CUTE_GPULIB_H
 
 #include "bind/face.h"
-#include "base/run.h"
 
 // Opens the GPU's part into the table on top of the stack.
 void gpulib_open(lua_State *L);

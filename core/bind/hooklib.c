@@ -31,7 +31,7 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   lua_rawgeti(L, -1, 1);
   Value *v = trace_value(L, -1);
   lua_pop(L, 1);
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   if (!v || v->serial != fn->serial || v->r >= fn->ins.n) return;
   const Ins *i = ir_get(fn, v->r);
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
@@ -40,7 +40,7 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
 // Names a traced value or a tensor's registers / shared memory by the local
 // that holds it.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
   if (v) {
     if (v->serial == fn->serial && v->r < fn->ins.n &&
@@ -77,7 +77,7 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
     lua_rawget(L, -2);
     const Tensor *t = face_live_tensor(L, -1);
     snprintf(full, sizeof full, "%s_%s", name, keys[k]);
-    if (t && t->mem) ir_name(cx, cx->fn, t->mem, full);
+    if (t && t->mem) ir_name(cx, ir_fn(cx), t->mem, full);
     lua_pop(L, 1);
   }
 }
@@ -145,7 +145,7 @@ static bool is_traced(lua_State *L, int idx) {
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
-  const Fn *fn = cx->fn;
+  const Fn *fn = ir_fn(cx);
   if (!name && v && v->serial == fn->serial && v->r < fn->ins.n &&
       ir_get(fn, v->r)->name)
     name = ir_str(fn, ir_get(fn, v->r)->name);
@@ -240,7 +240,7 @@ static void check_instruction(lua_State *L, lua_Debug *ar) {
   luaL_checkstack(L, LUA_MINSTACK, "hook");
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   Hook *h = lua_touserdata(L, -1);
-  if (h->cx->fn) {
+  if (ir_fn(h->cx)) {
     if (compares) check_compared(L, h->cx, ar, in);
     else if (in.op == VM_GETTABLE) check_key(L, h->cx, ar, in.b, in.c);
     else check_key(L, h->cx, ar, in.a, in.b);
@@ -343,7 +343,7 @@ static void hooklib_event(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "f", ar);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   Hook *h = lua_touserdata(L, -1);
-  if (h->cx->fn && !lua_iscfunction(L, -2)) {
+  if (ir_fn(h->cx) && !lua_iscfunction(L, -2)) {
     const void *func = lua_topointer(L, -2);
     if (func != h->skip) {
       if (func != h->func) enter_function(L, h, top + 2, ar, func);

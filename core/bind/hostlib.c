@@ -49,7 +49,7 @@ static uint64_t check_bits(lua_State *L, int idx, DType t) {
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
   HostBuf *b = hostlib_buffer(L, idx);
   size_t i = host_index(cx, L, b, t, off);
-  if (cx->fn) {
+  if (ir_fn(cx)) {
     lua_getiuservalue(L, idx, 1);
     kernlib_note(L, t->type, i);
   }
@@ -57,7 +57,7 @@ void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
 }
 
 static void check_writable(Ctx *cx, lua_State *L) {
-  if (cx->fn)
+  if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be written while a "
                "kernel is traced\n  give it to the kernel as an argument");
 }
@@ -91,7 +91,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // A new tensor over a new buffer that just holds l; pushed.
 static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
-  if (cx->fn)
+  if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
                "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
                "own");
@@ -146,7 +146,7 @@ static int l_ones(lua_State *L) {
 static int like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t;
-  if (cx->fn || !face_test_tensor(L, 1, &t)) {  // as it was before
+  if (ir_fn(cx) || !face_test_tensor(L, 1, &t)) {  // as it was before
     return face_previous(L);
   }
   DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);

@@ -13,7 +13,7 @@ enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
 
 static DType operand_type(Ctx *cx, lua_State *L, int idx) {
   Ref r;
-  return face_test_value(cx, L, idx, &r) ? ir_type(cx->fn, r) : DT_NONE;
+  return face_test_value(cx, L, idx, &r) ? ir_type(ir_fn(cx), r) : DT_NONE;
 }
 
 static IntrinId find_row(lua_State *L, const char *name, const DType *t,
@@ -180,10 +180,10 @@ static const char *own_conversion(DType t) {
 // they do not fit, and simulator and GPU have to agree. Integers become
 // floats, as in Lua; floats are no integers, and print as %g.
 static char fitting(Ctx *cx, char c, Ref *v) {
-  DType t = ir_type(cx->fn, *v);
+  DType t = ir_type(ir_fn(cx), *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (dtype_is_float(t)) return f ? c : 'g';
-  if (f) *v = ir_cvt(cx, cx->fn, DT_F64, *v);
+  if (f) *v = ir_cvt(cx, ir_fn(cx), DT_F64, *v);
   return (c == 'd' || c == 'i') && dtype_class(t) == 'U' ? 'u' : c;
 }
 
@@ -196,7 +196,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   while (*s && at < MAX_TEXT - 8) {
     if (s[0] == '{' && s[1] == '}') {
       if (k < n) {
-        const char *c = own_conversion(ir_type(cx->fn, v[k]));
+        const char *c = own_conversion(ir_type(ir_fn(cx), v[k]));
         memcpy(out + at, c, 2);
         at += 2;
       }

@@ -2,7 +2,7 @@
 // another, what the kernel sees in their place while it is traced, and where
 // their bytes are at a launch.
 #include "bind/trace.h"
-#include "base/run.h"
+#include "gpu/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +22,9 @@ static DType scalar_type(lua_State *L, int idx) {
 
 // The tensor at idx as it is on the host, also while a kernel is traced.
 static Tensor host_tensor(Ctx *cx, lua_State *L, int idx) {
-  Fn *fn = cx->fn;
-  cx->fn = NULL;
+  Fn *fn = ir_trace(cx, NULL);
   Tensor t = face_check_tensor(L, idx);
-  cx->fn = fn;
+  ir_trace(cx, fn);
   const TensorMarks *m = tensor_marks(L, idx);
   if (m && m->align) t.align = m->align;
   if (t.space == SP_HOST) tensor_check_reach(cx, layout_cosize(cx, t.l));
@@ -274,11 +273,11 @@ static uint32_t param_name(Ctx *cx, lua_State *L, int func, int i) {
     snprintf(alt, sizeof alt, "arg%d", i);
     name = alt;
   }
-  return ir_text(cx, cx->fn, name, strlen(name));
+  return ir_text(cx, ir_fn(cx), name, strlen(name));
 }
 
 static Ref new_arg(Ctx *cx, Arg a) {
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   vec_push(cx, fn->arg, a);
   Ins i = {.op = OP_ARG, .type = (uint8_t)a.type, .name = a.name,
            .imm = (int64_t)fn->arg.n - 1};
@@ -307,12 +306,13 @@ static Dim dynamic_leaf(Ctx *cx, ParamAt *p, const char *what, int leaf,
                         Dim was, int64_t div) {
   if (div == 0) return was;
   char name[96];
-  snprintf(name, sizeof name, "%s_%s%d", ir_str(cx->fn, p->name), what, leaf);
+  snprintf(name, sizeof name, "%s_%s%d", ir_str(ir_fn(cx), p->name), what,
+           leaf);
   bool shape = strcmp(what, "shape") == 0;
-  Arg a = {.name = ir_text(cx, cx->fn, name, strlen(name)),
-           .type = cx->fn->wide && !shape ? DT_I64 : DT_I32};
+  Arg a = {.name = ir_text(cx, ir_fn(cx), name, strlen(name)),
+           .type = ir_fn(cx)->wide && !shape ? DT_I64 : DT_I32};
   Ref r = new_arg(cx, a);
-  ir_assume(cx->fn, r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
+  ir_assume(ir_fn(cx), r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
   sign(p->L, p->sig, p->param, what, leaf);
   return dim_ref(r);
 }
@@ -338,7 +338,7 @@ static Layout dynamic_layout(Ctx *cx, ParamAt *p, Layout l,
 }
 
 static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   const TensorMarks *marks = tensor_marks(L, idx);
   Tensor t = host_tensor(cx, L, idx);
   Arg a = {.name = p->name, .type = t.type, .pointer = true,

@@ -43,8 +43,8 @@ static Ctx *ctx_of(lua_State *L) {
 static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
   if (!dim_dynamic(d)) return;
   Ref r = dim_getref(d);
-  if (r >= cx->fn->ins.n || ir_get(cx->fn, r)->birth > born ||
-      !ir_visible(cx->fn, r))
+  if (r >= ir_fn(cx)->ins.n || ir_get(ir_fn(cx), r)->birth > born ||
+      !ir_visible(ir_fn(cx), r))
     face_error(L, ERR_REGION, "a layout's traced extent is not known here: it "
                "was computed inside a loop or branch that has ended");
 }
@@ -52,7 +52,7 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
 // Fails unless b's traced extents can be used now.
 static void own_layout(lua_State *L, const LayoutBox *b) {
   Ctx *cx = ctx_of(L);
-  if (!cx->fn || cx->fn->serial != b->serial)
+  if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
     face_error(L, ERR_FOREIGN,
                "a layout with traced extents was used outside its kernel");
   for (const Layout *p = &b->l; p; p = layout_next(p)) {
@@ -86,8 +86,8 @@ void face_push_layout(lua_State *L, Layout l) {
   layout_copy(&b->l, l);
   if (!layout_static(l)) {
     Ctx *cx = ctx_of(L);
-    b->serial = cx->fn ? cx->fn->serial : UINT32_MAX;
-    b->born = cx->fn ? cx->fn->births : 0;
+    b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
+    b->born = ir_fn(cx) ? ir_fn(cx)->births : 0;
   }
   lua_rawgetp(L, LUA_REGISTRYINDEX, &layout_mark);
   lua_setmetatable(L, -2);
@@ -121,12 +121,12 @@ static void push_basis(lua_State *L, Dim d) {
   b->d = d;
   if (!dim_dynamic(d)) return;
   Ctx *cx = ctx_of(L);
-  b->serial = cx->fn ? cx->fn->serial : UINT32_MAX;
+  b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
 }
 
 static Dim basis_of(lua_State *L, const ConstBox *b) {
-  Ctx *cx;
-  if (b->serial && (!(cx = ctx_of(L))->fn || cx->fn->serial != b->serial))
+  const Fn *fn = b->serial ? ir_fn(ctx_of(L)) : NULL;
+  if (b->serial && (!fn || fn->serial != b->serial))
     face_error(L, ERR_FOREIGN, "a traced basis was used outside its kernel");
   return b->d;
 }
@@ -157,9 +157,9 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
     Ref r;
     if (b || laylib_box(L, idx) || !face_test_value(cx, L, idx, &r))
       return false;
-    if (!dtype_is_int(ir_type(cx->fn, r)))
+    if (!dtype_is_int(ir_type(ir_fn(cx), r)))
       face_error(L, ERR_TYPE, "an integer is needed, got a traced %s: convert "
-                 "it with :to(cute.i32)", dtype_name(ir_type(cx->fn, r)));
+                 "it with :to(cute.i32)", dtype_name(ir_type(ir_fn(cx), r)));
     *d = dim_fold(cx, r);
     return true;
   }
@@ -499,11 +499,11 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  Fn *fn = cx->fn;  // facts are shown only while they can be looked up
-  if (fn && fn->serial != b->serial) cx->fn = NULL;
+  Fn *fn = ir_fn(cx);  // facts are shown only while they can be looked up
+  if (fn && fn->serial != b->serial) ir_trace(cx, NULL);
   Buf out = {0};
   layout_print(cx, b->l, &out);
-  cx->fn = fn;
+  ir_trace(cx, fn);
   push_buf(L, &out);
   return 1;
 }

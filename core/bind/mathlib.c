@@ -49,7 +49,7 @@ static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   Operands r = veclib_operands(cx, L, lua_gettop(L), 1);
   Ref *out = NEW(cx, Ref, (size_t)(r.like ? r.like->n : 1));
   for (int64_t i = 0; i < (r.like ? r.like->n : 1); i++)
-    out[i] = ir_cvt(cx, cx->fn, t, veclib_at(&r.o[0], i));
+    out[i] = ir_cvt(cx, ir_fn(cx), t, veclib_at(&r.o[0], i));
   if (r.like) veclib_push(L, t, r.like->shape, out, r.like->n);
   else face_push_value(L, out[0]);
   return 1;
@@ -115,7 +115,7 @@ static int l_abs(lua_State *L) {
 }
 
 static Ref apply3(Ctx *cx, int how, const Ref *a) {
-  return ir_op3(cx, cx->fn, (Op)how, a[0], a[1], a[2]);
+  return ir_op3(cx, ir_fn(cx), (Op)how, a[0], a[1], a[2]);
 }
 
 // fma(a, b, c): a * b + c with one rounding.
@@ -146,9 +146,9 @@ static int l_where(lua_State *L) {
   int64_t n = like ? like->n : 1;
   Ref *out = NEW(cx, Ref, (size_t)n);
   for (int64_t i = 0; i < n; i++) {
-    Ref x = ir_cvt(cx, cx->fn, a.type, veclib_at(&a.o[0], i));
-    Ref y = ir_cvt(cx, cx->fn, a.type, veclib_at(&a.o[1], i));
-    out[i] = ir_op3(cx, cx->fn, OP_SEL, veclib_at(&c.o[0], i), x, y);
+    Ref x = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[0], i));
+    Ref y = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[1], i));
+    out[i] = ir_op3(cx, ir_fn(cx), OP_SEL, veclib_at(&c.o[0], i), x, y);
   }
   if (like) veclib_push(L, a.type, like->shape, out, n);
   else face_push_value(L, out[0]);
@@ -163,7 +163,7 @@ static int fold_bool(lua_State *L, Op op) {
                dtype_name(v->type));
   Ref acc = v->r[0];
   for (int64_t i = 1; i < v->n; i++)
-    acc = ir_op2(cx, cx->fn, op, acc, v->r[i]);
+    acc = ir_op2(cx, ir_fn(cx), op, acc, v->r[i]);
   face_push_value(L, acc);
   return 1;
 }

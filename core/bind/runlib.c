@@ -118,7 +118,7 @@ static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
 static int buffer_get(lua_State *L) {
   HostBuf *b = runlib_check_buffer(L, 1);
   size_t i = check_index(L, 2, b);
-  if (face_ctx(L)->fn) {
+  if (ir_fn(face_ctx(L))) {
     lua_pushvalue(L, 1);
     kernlib_note(L, b->t, i);
   }

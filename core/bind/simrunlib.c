@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/run.h"
 #include "sim/sim.h"
 
 // Everything a run owns, so that an error in between leaves nothing behind.

@@ -32,8 +32,8 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
     b->t.base = base;
   }
   if (tensor_traced(t)) {
-    b->serial = cx->fn ? cx->fn->serial : UINT32_MAX;
-    b->born = cx->fn ? cx->fn->births : 0;
+    b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
+    b->born = ir_fn(cx) ? ir_fn(cx)->births : 0;
   }
   luaL_setmetatable(L, MT_TENSOR);
   return b;
@@ -67,7 +67,7 @@ const Tensor *face_live_tensor(lua_State *L, int idx) {
   TensorBox *b = test_box(L, idx);
   if (!b || b->serial == 0) return b ? &b->t : NULL;
   Ctx *cx = tensorlib_ctx(L);
-  if (!cx->fn || cx->fn->serial != b->serial) return NULL;
+  if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial) return NULL;
   return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
 }
 
@@ -75,13 +75,13 @@ const Tensor *face_live_tensor(lua_State *L, int idx) {
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = tensorlib_ctx(L);
-  if (!cx->fn)
+  if (!ir_fn(cx))
     face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
                "  it stands for memory that exists only while the kernel "
                "runs");
-  if (b->serial != cx->fn->serial)
+  if (b->serial != ir_fn(cx)->serial)
     face_error(L, ERR_FOREIGN, "a tensor of another kernel was used in '%s'",
-               ir_str(cx->fn, cx->fn->name));
+               ir_str(ir_fn(cx), ir_fn(cx)->name));
   tensor_use(cx, &b->t, b->born);
 }
 
@@ -232,11 +232,11 @@ static int tensor_set(lua_State *L) {
 static int tensor_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   TensorBox *b = face_check(L, 1, MT_TENSOR, "tensor");
-  Fn *fn = cx->fn;
-  if (!fn || b->serial != fn->serial) cx->fn = NULL;
+  Fn *fn = ir_fn(cx);
+  if (!fn || b->serial != fn->serial) ir_trace(cx, NULL);
   Buf out = {0};
   tensor_print(cx, b->t, &out);
-  cx->fn = fn;
+  ir_trace(cx, fn);
   lua_pushlstring(L, out.p, out.n);
   buf_free(&out);
   return 1;

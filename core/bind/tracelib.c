@@ -129,8 +129,8 @@ static int fn_tostring(lua_State *L) {
 
 // Raises at the line of the traced boolean v, which nothing used.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, const Value *v) {
-  const Src *s = &cx->fn->src.p[ir_get(cx->fn, v->r)->src];
-  face_error_at(L, ir_str(cx->fn, s->file), (int)s->line, ERR_BOOL, "this "
+  const Src *s = &ir_fn(cx)->src.p[ir_get(ir_fn(cx), v->r)->src];
+  face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
                 "comparison was never used: a traced boolean is always true "
                 "in Lua's if, and, or, not, while\n  branch with cute.when("
                 "cond, function() ... end), choose with cute.where, combine "
@@ -152,7 +152,7 @@ static void find_unused(Ctx *cx, lua_State *L) {
 
 // A coroutine may have left a region open.
 static void find_open(Ctx *cx, lua_State *L) {
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   if (!fn->region.n) return;
   const Src *s = &fn->src.p[ir_get(fn, fn->region.p[fn->region.n - 1])->src];
   face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_LOOPEXIT,
@@ -202,8 +202,8 @@ static int run_traced(lua_State *L) {
   find_open(cx, L);
   find_unused(cx, L);
   arena_reset(&cx->scratch);
-  check_fn(cx, cx->fn);
-  mark_arguments(cx->fn);
+  check_fn(cx, ir_fn(cx));
+  mark_arguments(ir_fn(cx));
   return 0;
 }
 
@@ -252,16 +252,16 @@ static int l_trace(lua_State *L) {
   face_checktype(L, 2, LUA_TFUNCTION);
   face_checktype(L, 3, LUA_TTABLE);
   face_checktype(L, 4, LUA_TFUNCTION);
-  if (cx->fn)
+  if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
-               ir_str(cx->fn, cx->fn->name));
+               ir_str(ir_fn(cx), ir_fn(cx)->name));
   int nargs = lua_gettop(L) - 4;
   FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
   memset(box, 0, sizeof *box);
   luaL_setmetatable(L, MT_FN);
   lua_insert(L, 1);  // fn name func opts handler args...
   ir_init(cx, &box->fn, name);
-  box->fn.serial = ++cx->fns;
+  box->fn.serial = ++cx->work->fns;
   set_block(L, &box->fn, 4);
   lua_getfield(L, 4, "state");
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -275,11 +275,11 @@ static int l_trace(lua_State *L) {
   for (int i = 1; i <= nargs; i++) lua_pushvalue(L, 6 + i);
   lua_Hook hook = lua_gethook(L);
   int mask = lua_gethookmask(L), count = lua_gethookcount(L);
-  cx->fn = &box->fn;
+  ir_trace(cx, &box->fn);
   hooklib_start(L);
   int status = lua_pcall(L, nargs + 3, 0, 6);
   stop_sethook(L, hook, mask, count);
-  cx->fn = NULL;
+  ir_trace(cx, NULL);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   if (status != LUA_OK) {
@@ -293,13 +293,13 @@ static int l_trace(lua_State *L) {
 
 // hook(on): cutelua's own Lua code switches the line hook off while it works.
 static int l_hook(lua_State *L) {
-  if (face_ctx(L)->fn) hooklib_on(L, lua_toboolean(L, 1));
+  if (ir_fn(face_ctx(L))) hooklib_on(L, lua_toboolean(L, 1));
   return 0;
 }
 
 // tracing() -> false, or true and the kernel's name
 static int l_tracing(lua_State *L) {
-  const Fn *fn = face_ctx(L)->fn;
+  const Fn *fn = ir_fn(face_ctx(L));
   lua_pushboolean(L, fn != NULL);
   if (fn) lua_pushstring(L, ir_str(fn, fn->name));
   return fn ? 2 : 1;
@@ -348,7 +348,7 @@ static int l_var(lua_State *L) {
 
 static Ref check_var(Ctx *cx, lua_State *L) {
   Ref r;
-  if (!face_test_value(cx, L, 1, &r) || ir_get(cx->fn, r)->op != OP_VAR)
+  if (!face_test_value(cx, L, 1, &r) || ir_get(ir_fn(cx), r)->op != OP_VAR)
     face_argerror(L, 1, "variable");
   return r;
 }
@@ -356,9 +356,9 @@ static Ref check_var(Ctx *cx, lua_State *L) {
 static int l_vget(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref r = check_var(cx, L);
-  Ins i = {.op = OP_VGET, .type = (uint8_t)ir_type(cx->fn, r),
+  Ins i = {.op = OP_VGET, .type = (uint8_t)ir_type(ir_fn(cx), r),
            .a = {r, 0, 0}};
-  trace_push(L, cx, ir_emit(cx, cx->fn, i));
+  trace_push(L, cx, ir_emit(cx, ir_fn(cx), i));
   return 1;
 }
 
@@ -367,11 +367,12 @@ static int l_vset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref r = check_var(cx, L);
   Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
-                                       ? ir_type(cx->fn, r) : DT_NONE);
-  if (ir_type(cx->fn, v) != ir_type(cx->fn, r))
+                                       ? ir_type(ir_fn(cx), r) : DT_NONE);
+  if (ir_type(ir_fn(cx), v) != ir_type(ir_fn(cx), r))
     face_error(L, ERR_TYPE, "a variable of type %s was set to %s",
-               dtype_name(ir_type(cx->fn, r)), dtype_name(ir_type(cx->fn, v)));
-  ir_emit(cx, cx->fn, (Ins){.op = OP_VSET, .a = {r, v, 0}});
+               dtype_name(ir_type(ir_fn(cx), r)),
+               dtype_name(ir_type(ir_fn(cx), v)));
+  ir_emit(cx, ir_fn(cx), (Ins){.op = OP_VSET, .a = {r, v, 0}});
   return 0;
 }
 
@@ -588,7 +589,7 @@ static int l_dtype_of(lua_State *L) {
     return 1;
   }
   trace_own(cx, v);
-  face_push_dtype(L, ir_type(cx->fn, v->r));
+  face_push_dtype(L, ir_type(ir_fn(cx), v->r));
   return 1;
 }
 
@@ -599,9 +600,9 @@ static int l_known(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   trace_own(cx, v);
   int64_t k;
-  if (!ir_const(cx->fn, v->r, &k)) return 0;
+  if (!ir_const(ir_fn(cx), v->r, &k)) return 0;
   v->consumed = true;
-  if (ir_type(cx->fn, v->r) == DT_BOOL) lua_pushboolean(L, k != 0);
+  if (ir_type(ir_fn(cx), v->r) == DT_BOOL) lua_pushboolean(L, k != 0);
   else lua_pushinteger(L, k);
   return 1;
 }
@@ -612,7 +613,7 @@ static int l_cvt(lua_State *L) {
   DType t = face_check_dtype(L, 2);
   bool num = lua_type(L, 1) == LUA_TNUMBER;
   Ref r = face_check_value(cx, L, 1, num ? t : DT_NONE);
-  trace_push(L, cx, ir_cvt(cx, cx->fn, t, r))->consumed = true;
+  trace_push(L, cx, ir_cvt(cx, ir_fn(cx), t, r))->consumed = true;
   return 1;
 }
 

@@ -27,10 +27,11 @@ void trace_watch(lua_State *L) {
 
 Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
   Value *v = lua_newuserdatauv(L, sizeof *v, 0);
-  *v = (Value){.serial = cx->fn->serial, .birth = ir_get(cx->fn, r)->birth,
+  *v = (Value){.serial = ir_fn(cx)->serial, 
+               .birth = ir_get(ir_fn(cx), r)->birth,
                .r = r};
   luaL_setmetatable(L, MT_VALUE);
-  if (ir_type(cx->fn, r) == DT_BOOL) {
+  if (ir_type(ir_fn(cx), r) == DT_BOOL) {
     lua_pushvalue(L, -1);
     trace_watch(L);
   }
@@ -45,7 +46,7 @@ void face_push_value(lua_State *L, Ref r) {
 }
 
 void trace_own(Ctx *cx, const Value *v) {
-  const Fn *fn = cx->fn;
+  const Fn *fn = ir_fn(cx);
   if (!fn)
     ctx_fail(cx, ERR_FOREIGN, "a traced value was used outside its kernel\n"
              "  it stands for a number that exists only while the kernel "
@@ -69,9 +70,9 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
 }
 
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
-  if (!cx->fn)
+  if (!ir_fn(cx))
     face_error(L, ERR_NOTRACE, "%s is only meaningful inside a kernel", what);
-  return cx->fn;
+  return ir_fn(cx);
 }
 
 static bool int_fits(DType t, lua_Integer v) {
@@ -103,7 +104,7 @@ lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
   char text[40];
   snprintf(text, sizeof text, "%g", d);
   face_error(L, ERR_TYPE, "the number %s does not fit in %s%s",
-             d != d ? "nan" : text, dtype_name(t), face_ctx(L)->fn
+             d != d ? "nan" : text, dtype_name(t), ir_fn(face_ctx(L))
              ? ": convert the traced value with :to(cute.f32)" : "");
 }
 
@@ -130,14 +131,14 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   if (t == DT_NONE)
     t = int_fits(DT_I32, lua_tointeger(L, idx)) ? DT_I32 : DT_I64;
   if (dtype_is_float(t))
-    return ir_float(cx, cx->fn, t, (double)lua_tonumber(L, idx));
-  return ir_int(cx, cx->fn, t, face_check_fits(L, idx, t));
+    return ir_float(cx, ir_fn(cx), t, (double)lua_tonumber(L, idx));
+  return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   Ref r;
   if (face_test_value(cx, L, idx, &r)) {
-    DType s = ir_type(cx->fn, r);
+    DType s = ir_type(ir_fn(cx), r);
     if (t != DT_NONE && s != t)
       face_error(L, ERR_TYPE, "a value of type %s is needed, got %s: convert "
                  "it with :to(cute.%s)", dtype_name(t), dtype_name(s),
@@ -147,7 +148,7 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   face_tracing(cx, L, "a traced operation");
   if (lua_type(L, idx) == LUA_TNUMBER) return number_value(cx, L, idx, t);
   if (lua_type(L, idx) == LUA_TBOOLEAN && (t == DT_NONE || t == DT_BOOL))
-    return ir_int(cx, cx->fn, DT_BOOL, lua_toboolean(L, idx));
+    return ir_int(cx, ir_fn(cx), DT_BOOL, lua_toboolean(L, idx));
   face_argerror(L, idx, "number or traced value");
 }
 
@@ -159,14 +160,14 @@ static DType unify(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
   if (va && vb) {
     *a = face_check_value(cx, L, 1, DT_NONE);
     *b = face_check_value(cx, L, 2, DT_NONE);
-    DType t = dtype_common(ir_type(cx->fn, *a), ir_type(cx->fn, *b));
-    *a = ir_cvt(cx, cx->fn, t, *a);
-    *b = ir_cvt(cx, cx->fn, t, *b);
+    DType t = dtype_common(ir_type(ir_fn(cx), *a), ir_type(ir_fn(cx), *b));
+    *a = ir_cvt(cx, ir_fn(cx), t, *a);
+    *b = ir_cvt(cx, ir_fn(cx), t, *b);
     return t;
   }
   Ref *v = va ? a : b, *n = va ? b : a;
   *v = face_check_value(cx, L, va ? 1 : 2, DT_NONE);
-  DType t = ir_type(cx->fn, *v);
+  DType t = ir_type(ir_fn(cx), *v);
   *n = face_check_value(cx, L, va ? 2 : 1, t);
   return t;
 }
@@ -201,9 +202,9 @@ static int arith(lua_State *L, Op op, const char *event) {
   if ((op == OP_SHL || op == OP_SHR) && !dtype_is_int(t))
     face_error(L, ERR_TYPE, "shift of %s", dtype_name(t));
   int64_t n;
-  if ((op == OP_DIV || op == OP_MOD) && ir_const(cx->fn, b, &n) && n == 0)
+  if ((op == OP_DIV || op == OP_MOD) && ir_const(ir_fn(cx), b, &n) && n == 0)
     face_error(L, ERR_ARG, "an integer %s 0", op == OP_DIV ? "//" : "%");
-  trace_push(L, cx, ir_op2(cx, cx->fn, op, a, b));
+  trace_push(L, cx, ir_op2(cx, ir_fn(cx), op, a, b));
   return 1;
 }
 
@@ -223,8 +224,8 @@ ARITH(v_shr, OP_SHR, "__shr")
 // Operands of `/` and `^`, which give floats, as in Lua.
 static void unify_floats(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
   if (dtype_is_float(unify(cx, L, a, b))) return;
-  *a = ir_cvt(cx, cx->fn, DT_F32, *a);
-  *b = ir_cvt(cx, cx->fn, DT_F32, *b);
+  *a = ir_cvt(cx, ir_fn(cx), DT_F32, *a);
+  *b = ir_cvt(cx, ir_fn(cx), DT_F32, *b);
 }
 
 static int v_div(lua_State *L) {
@@ -232,7 +233,7 @@ static int v_div(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref a, b;
   unify_floats(cx, L, &a, &b);
-  trace_push(L, cx, ir_op2(cx, cx->fn, OP_DIV, a, b));
+  trace_push(L, cx, ir_op2(cx, ir_fn(cx), OP_DIV, a, b));
   return 1;
 }
 
@@ -241,23 +242,23 @@ static int v_pow(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref a, b;
   unify_floats(cx, L, &a, &b);
-  trace_push(L, cx, ir_math(cx, cx->fn, MF_POW, a, b));
+  trace_push(L, cx, ir_math(cx, ir_fn(cx), MF_POW, a, b));
   return 1;
 }
 
 static int v_unm(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref a = face_check_value(cx, L, 1, DT_NONE);
-  trace_push(L, cx, ir_op1(cx, cx->fn, OP_NEG, a));
+  trace_push(L, cx, ir_op1(cx, ir_fn(cx), OP_NEG, a));
   return 1;
 }
 
 static int v_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref a = face_check_value(cx, L, 1, DT_NONE);
-  if (dtype_is_float(ir_type(cx->fn, a)))
-    face_error(L, ERR_TYPE, "'~' of %s", dtype_name(ir_type(cx->fn, a)));
-  trace_push(L, cx, ir_op1(cx, cx->fn, OP_NOT, a));
+  if (dtype_is_float(ir_type(ir_fn(cx), a)))
+    face_error(L, ERR_TYPE, "'~' of %s", dtype_name(ir_type(ir_fn(cx), a)));
+  trace_push(L, cx, ir_op1(cx, ir_fn(cx), OP_NOT, a));
   return 1;
 }
 
@@ -283,7 +284,7 @@ static int compare(lua_State *L, Op op, bool swap, const char *name) {
   Ctx *cx = face_enter(L);
   Ref a, b;
   unify(cx, L, &a, &b);
-  trace_push(L, cx, ir_op2(cx, cx->fn, op, swap ? b : a, swap ? a : b));
+  trace_push(L, cx, ir_op2(cx, ir_fn(cx), op, swap ? b : a, swap ? a : b));
   return 1;
 }
 
@@ -334,7 +335,7 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  if (!cx->fn && lua_type(L, 1) == LUA_TNUMBER) {  // on the host: round
+  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // on the host: round
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));
@@ -350,7 +351,7 @@ static int v_to(lua_State *L) {
                                  ? t : DT_NONE);
   else
     a = face_check_value(cx, L, 1, DT_NONE);
-  trace_push(L, cx, ir_cvt(cx, cx->fn, t, a));
+  trace_push(L, cx, ir_cvt(cx, ir_fn(cx), t, a));
   return 1;
 }
 
@@ -358,7 +359,7 @@ static int v_bitcast(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
   Ref a = face_check_value(cx, L, 1, DT_NONE);
-  trace_push(L, cx, ir_bitcast(cx, cx->fn, t, a));
+  trace_push(L, cx, ir_bitcast(cx, ir_fn(cx), t, a));
   return 1;
 }
 
@@ -378,16 +379,16 @@ static int v_where(lua_State *L) {
     bool f = lua_isnumber(L, 1) && lua_isnumber(L, 2) &&
              !(lua_isinteger(L, 1) && lua_isinteger(L, 2));
     a = face_check_value(cx, L, 1, f ? DT_F32 : DT_NONE);
-    b = face_check_value(cx, L, 2, ir_type(cx->fn, a));
+    b = face_check_value(cx, L, 2, ir_type(ir_fn(cx), a));
   }
-  trace_push(L, cx, ir_op3(cx, cx->fn, OP_SEL, c, a, b));
+  trace_push(L, cx, ir_op3(cx, ir_fn(cx), OP_SEL, c, a, b));
   return 1;
 }
 
 static int v_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
-  const Fn *fn = cx->fn;
+  const Fn *fn = ir_fn(cx);
   if (!fn || v->serial != fn->serial || v->r >= fn->ins.n ||
       ir_get(fn, v->r)->birth != v->birth) {
     lua_pushliteral(L, "traced value (of a kernel that is done)");
@@ -414,7 +415,7 @@ static int v_index(lua_State *L) {
   if (v && k && (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)) {
     Ctx *cx = face_ctx(L);
     trace_own(cx, v);
-    face_push_dtype(L, ir_type(cx->fn, v->r));
+    face_push_dtype(L, ir_type(ir_fn(cx), v->r));
     return 1;
   }
   if (v && lua_isinteger(L, 2))
@@ -432,7 +433,7 @@ static int l_fact(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
   trace_own(cx, v);
-  Fact f = ir_fact(cx->fn, v->r);
+  Fact f = ir_fact(ir_fn(cx), v->r);
   lua_pushinteger(L, f.lo);
   lua_pushinteger(L, f.hi);
   lua_pushinteger(L, f.div);
@@ -448,7 +449,7 @@ static int l_assume(lua_State *L) {
   if (f.lo > f.hi || f.div < 0)
     face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
                (long long)f.lo, (long long)f.hi, (long long)f.div);
-  ir_assume(cx->fn, v->r, f);
+  ir_assume(ir_fn(cx), v->r, f);
   lua_pushvalue(L, 1);
   return 1;
 }

@@ -14,8 +14,8 @@ Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
   size_t rb = ((size_t)n * sizeof *r + 7) & ~(size_t)7;
   size_t words = tup_words(shape);
   Vector *v = lua_newuserdatauv(L, sizeof *v + rb + words * sizeof(Dim), 0);
-  v->serial = cx->fn->serial;
-  v->born = cx->fn->births;
+  v->serial = ir_fn(cx)->serial;
+  v->born = ir_fn(cx)->births;
   v->type = type;
   v->n = n;
   memcpy(v->r, r, (size_t)n * sizeof *r);
@@ -31,18 +31,18 @@ Vector *veclib_test(lua_State *L, int idx) {
     lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_VECTOR) : NULL;
   if (!v) return NULL;
   Ctx *cx = tensorlib_ctx(L);
-  if (!cx->fn)
+  if (!ir_fn(cx))
     face_error(L, ERR_FOREIGN, "a vector of a kernel was used outside of it");
-  if (v->serial != cx->fn->serial)
+  if (v->serial != ir_fn(cx)->serial)
     face_error(L, ERR_FOREIGN, "a vector of another kernel was used in '%s'",
-               ir_str(cx->fn, cx->fn->name));
+               ir_str(ir_fn(cx), ir_fn(cx)->name));
   for (int64_t i = 0; i < v->n; i++) {
     Ref r = v->r[i];
-    if (r < cx->fn->ins.n && ir_get(cx->fn, r)->birth > v->born)
+    if (r < ir_fn(cx)->ins.n && ir_get(ir_fn(cx), r)->birth > v->born)
       face_error(L, ERR_REGION, "a vector is left over from an earlier pass "
                  "over a loop's body\n  keep it in a local, not in a table "
                  "or a global");
-    ir_use(cx, cx->fn, r);
+    ir_use(cx, ir_fn(cx), r);
   }
   return v;
 }
@@ -89,7 +89,7 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
       a.type = dtype_common(a.type, o->v->type);
     } else if (!number[i]) {
       o->s = face_check_value(cx, L, first + i, DT_NONE);
-      a.type = dtype_common(a.type, ir_type(cx->fn, o->s));
+      a.type = dtype_common(a.type, ir_type(ir_fn(cx), o->s));
     }
   }
   for (int i = 0; i < n; i++)
@@ -98,7 +98,7 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
                   LUA_TNUMBER && !lua_isinteger(L, first + i);
       a.o[i].s = face_check_value(cx, L, first + i,
                                   wide ? DT_NONE : a.type);
-      a.type = dtype_common(a.type, ir_type(cx->fn, a.o[i].s));
+      a.type = dtype_common(a.type, ir_type(ir_fn(cx), a.o[i].s));
     }
   return a;
 }
@@ -112,28 +112,28 @@ int veclib_map(lua_State *L, Ctx *cx, const Operands *a, DType in, Apply *f,
   for (int64_t i = 0; i < n; i++) {
     Ref x[MAX_OPERANDS];
     for (int k = 0; k < a->n; k++)
-      x[k] = ir_cvt(cx, cx->fn, in, veclib_at(&a->o[k], i));
+      x[k] = ir_cvt(cx, ir_fn(cx), in, veclib_at(&a->o[k], i));
     out[i] = f(cx, how, x);
   }
   if (!a->like) {
     face_push_value(L, out[0]);
     return 1;
   }
-  DType type = n ? ir_type(cx->fn, out[0]) : in;
+  DType type = n ? ir_type(ir_fn(cx), out[0]) : in;
   veclib_push(L, type, a->like->shape, out, n);
   return 1;
 }
 
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a) {
-  return ir_op1(cx, cx->fn, (Op)how, a[0]);
+  return ir_op1(cx, ir_fn(cx), (Op)how, a[0]);
 }
 
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a) {
-  return ir_op2(cx, cx->fn, (Op)how, a[0], a[1]);
+  return ir_op2(cx, ir_fn(cx), (Op)how, a[0], a[1]);
 }
 
 Ref veclib_apply_math(Ctx *cx, int how, const Ref *a) {
-  return ir_math(cx, cx->fn, (MathFn)how, a[0],
+  return ir_math(cx, ir_fn(cx), (MathFn)how, a[0],
                  math_arity((MathFn)how) == 2 ? a[1] : 0);
 }
 
@@ -226,8 +226,8 @@ static int convert(lua_State *L, bool bitcast) {
   DType t = face_check_dtype(L, 2);
   Ref *out = NEW(cx, Ref, (size_t)v->n);
   for (int64_t i = 0; i < v->n; i++)
-    out[i] = bitcast ? ir_bitcast(cx, cx->fn, t, v->r[i])
-                     : ir_cvt(cx, cx->fn, t, v->r[i]);
+    out[i] = bitcast ? ir_bitcast(cx, ir_fn(cx), t, v->r[i])
+                     : ir_cvt(cx, ir_fn(cx), t, v->r[i]);
   veclib_push(L, t, v->shape, out, v->n);
   return 1;
 }
@@ -282,7 +282,7 @@ static int reduce_modes(lua_State *L, Ctx *cx, const Vector *v, Op op,
   for (int64_t i = 0; i < n; i++) out[i] = init;
   for (int64_t i = 0; i < v->n; i++) {
     Ref *o = &out[kept_index(v, keep, i)];
-    *o = ir_op2(cx, cx->fn, op, *o, v->r[i]);
+    *o = ir_op2(cx, ir_fn(cx), op, *o, v->r[i]);
   }
   veclib_push(L, v->type, shape, out, n);
   return 1;
@@ -298,7 +298,7 @@ static int vec_reduce(lua_State *L) {
   if (lua_istable(L, 4))
     return reduce_modes(L, cx, v, op, acc, face_check_tup(cx, L, 4));
   for (int64_t i = 0; i < v->n; i++)
-    acc = ir_op2(cx, cx->fn, op, acc, v->r[i]);
+    acc = ir_op2(cx, ir_fn(cx), op, acc, v->r[i]);
   face_push_value(L, acc);
   return 1;
 }
@@ -406,7 +406,7 @@ static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
 // full(shape, x, dtype)
 static int l_full(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (!cx->fn) {  // a host tensor
+  if (!ir_fn(cx)) {  // a host tensor
     lua_getfield(L, LUA_REGISTRYINDEX, "cute.empty");
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 3);

@@ -14,7 +14,7 @@ typedef struct Vector {
   Ref r[];
 } Vector;
 
-// Copies r and shape. Result of cx->fn.
+// Copies r and shape. Result of the function being traced.
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n);
 // NULL when it is none; an error when it cannot be used here.

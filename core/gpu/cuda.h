@@ -11,9 +11,9 @@
 #define CUTE_CUDA_H
 
 #include "gpu/cudaapi.h"
-#include "base/run.h"
+#include "base/dtype.h"
 
-struct Gpu {
+typedef struct Gpu {
   const CudaApi *api;  // NULL before gpu_init succeeded
   const CublasApi *blas_api;
   const CublasLtApi *lt_api;
@@ -32,7 +32,7 @@ struct Gpu {
   char lost[512];
   cublasHandle_t blas;  // NULL: made on next use; dies with the context
   cublasLtHandle_t lt;
-};
+} Gpu;
 
 bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds driver and device
 bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
@@ -47,6 +47,17 @@ void gpu_runs(Gpu *g, const char *who);
 bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
                 Why *w);
 
+// Device memory of one context, and closed once that died: the C side of
+// MT_DEVBUF. A face looks at devbuf_open before it touches the memory.
+typedef struct DevBuf {
+  DType t;
+  size_t count, bytes;
+  uint64_t ptr;    // CUdeviceptr; 0 when closed
+  Gpu *gpu;
+  unsigned epoch;  // of the context that owns ptr
+  bool closed;
+} DevBuf;
+bool devbuf_open(const DevBuf *b);
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 void devbuf_close(DevBuf *b);
 // Bytes [at, at + n) of b; the caller has checked the range. Synchronous.

@@ -27,16 +27,6 @@ typedef struct Dl {
   Why why;
 } Dl;
 
-bool why(Why *w, ErrKind kind, const char *fmt, ...) {
-  if (!w) return false;
-  va_list ap;
-  va_start(ap, fmt);
-  w->kind = kind;
-  vsnprintf(w->msg, sizeof w->msg, fmt, ap);
-  va_end(ap);
-  return false;
-}
-
 // ---- where to look ----
 
 static const char *env(const char *name) {

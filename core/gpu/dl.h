@@ -7,7 +7,7 @@
 #define CUTE_DL_H
 
 #include "gpu/cudaapi.h"
-#include "base/run.h"
+#include "base/base.h"
 
 // The function table of a library, or NULL with the reason in w.
 const CudaApi *dl_cuda(Why *w);          // ERR_NOGPU

@@ -2,7 +2,7 @@
 #ifndef CUTE_JIT_H
 #define CUTE_JIT_H
 
-#include "base/run.h"
+#include "base/base.h"
 
 typedef struct JitJob {
   const char *source;   // NUL-terminated CUDA C that includes nothing

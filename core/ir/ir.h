@@ -101,7 +101,7 @@ typedef struct Src {
   uint32_t line;
 } Src;
 
-struct Fn {
+typedef struct Fn {
   uint32_t serial;        // differs for every traced function
   uint32_t name;          // index into text
   int32_t block[3];       // threads, when fixed while tracing; else 0
@@ -128,7 +128,27 @@ struct Fn {
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;
+} Fn;
+
+// What a context is at work on: Ctx.work of whoever traces or explains.
+struct Work {
+  Fn *fn;        // the function being traced, or NULL on the host
+  uint32_t fns;  // functions traced so far
+  Buf *steps;    // told the steps of the algebra, or NULL (explain_say)
 };
+
+// The function being traced, or NULL on the host.
+static inline Fn *ir_fn(const Ctx *cx) {
+  return cx->work ? cx->work->fn : NULL;
+}
+
+// From now on it is fn (NULL: the host); gives what it was. The context has a
+// Work.
+static inline Fn *ir_trace(Ctx *cx, Fn *fn) {
+  Fn *was = cx->work->fn;
+  cx->work->fn = fn;
+  return was;
+}
 
 // ---- building (ctx errors: memory, type mismatch) ----
 Fn *ir_new(Ctx *cx, const char *name);
@@ -209,19 +229,5 @@ void ir_dump(Ctx *cx, const Fn *fn, Buf *out);
 void check_fn(Ctx *cx, const Fn *fn);
 // Who does i together: as its op says, or its row (never WHO_ROW).
 Who check_who(const Ins *i);
-
-// ---- a kernel made ready to run: what both back ends get ----
-typedef struct LaunchArg {
-  void *p;           // pointer arguments: host memory for the simulator
-  size_t bytes;      // size of that memory
-  uint8_t *defined;  // simulator: a bit per byte was it written? or NULL: all
-  uint64_t bits;     // scalar arguments: raw bits
-} LaunchArg;
-typedef struct Launch {
-  const Fn *fn;
-  int32_t grid[3], block[3], cluster[3];
-  const LaunchArg *arg;  // fn->arg.n of them
-  int sm;                // target: 80, 90, ...
-} Launch;
 
 #endif

@@ -195,14 +195,14 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     return l;
   }
   check_cotarget(cx, nt, cotarget);
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
                 tup_text(cx, cotarget));
   if (layout_has_basis(l)) return complement_based(cx, nt, l, cotarget);
   if (f.n == 1 && dim_is(f.d[0], 0)) {
     Flat c = coalesce_shape(cx, cotarget);
     compact_from(cx, c, (Dim){1});
-    if (cx->explain)
+    if (explain_on(cx))
       explain_say(cx, "  nothing is taken: result %s",
                   layout_text(cx, flat_layout(cx, c)));
     return flat_layout(cx, c);
@@ -228,7 +228,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
       note_fail(cx, nt, why, eg);
       return l;
     }
-    if (cx->explain) explain_gap(cx, r, gap, last);
+    if (explain_on(cx)) explain_gap(cx, r, gap, last);
     out.s[out.n] = gap;
     out.d[out.n++] = last;
     last = dim_mul(cx, r.d, r.s);
@@ -239,11 +239,11 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     out.s[out.n] = rest.s[i];
     out.d[out.n++] = rest.d[i];
   }
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "  beyond: %s of %s", layout_text(cx,
                 flat_layout(cx, rest)), tup_text(cx, cotarget));
   Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
-  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
+  if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }
 

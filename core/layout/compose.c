@@ -284,7 +284,7 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
     out = compose_leaf(cx, c->nt, p->left, (Mode){*shape, v},
                        p->used[dim_static(v) && v.w < 0]);
   if (c->nt->bad) return;
-  if (cx->explain) explain_leaf(cx, *shape, d, out);
+  if (explain_on(cx)) explain_leaf(cx, *shape, d, out);
   if (out.n > 1) tupb_open(cx, &c->shape);
   for (int i = 0; i < out.n; i++) put_mode(cx, c, out.s[i], out.d[i]);
   if (out.n > 1) tupb_close(cx, &c->shape);
@@ -371,11 +371,11 @@ Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
   c.part_of = NEW(cx, int, n + 1);
   c.out = NEW(cx, Dim, c.cap);
   c.leaf_of = NEW(cx, int, c.cap);
-  if (cx->explain) explain_compose(cx, a, b);
+  if (explain_on(cx)) explain_compose(cx, a, b);
   compose_walk(cx, &c, b.shape);
   if (nt->bad) return b;
   Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
   check_carry(cx, &c);
-  if (cx->explain) explain_say(cx, "  result %s", layout_text(cx, r));
+  if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }

@@ -39,9 +39,9 @@ Dim dim_int(Ctx *cx, int64_t v) {
 Dim dim_ref(Ref r) { return PACK(T_DYN, r); }
 
 static Fn *fn_of(Ctx *cx) {
-  if (!cx->fn)
+  if (!ir_fn(cx))
     ctx_fail(cx, ERR_FOREIGN, "a traced extent was used outside its kernel");
-  return cx->fn;
+  return ir_fn(cx);
 }
 
 Dim dim_fold(Ctx *cx, Ref r) {
@@ -416,11 +416,11 @@ Dim dim_sel(Ctx *cx, Dim p, Dim a, Dim b) {
   if (dim_static(p)) return p.w ? a : b;
   if (dim_eq(a, b)) return a;
   Ref x = dim_asref(cx, a), y = dim_asref(cx, b);
-  DType t = ir_type(cx->fn, x) == DT_I64 || ir_type(cx->fn, y) == DT_I64
+  DType t = ir_type(ir_fn(cx), x) == DT_I64 || ir_type(ir_fn(cx), y) == DT_I64
               ? DT_I64 : DT_I32;
-  return dim_fold(cx, ir_op3(cx, cx->fn, OP_SEL, dim_asref(cx, p),
-                             ir_cvt(cx, cx->fn, t, x),
-                             ir_cvt(cx, cx->fn, t, y)));
+  return dim_fold(cx, ir_op3(cx, ir_fn(cx), OP_SEL, dim_asref(cx, p),
+                             ir_cvt(cx, ir_fn(cx), t, x),
+                             ir_cvt(cx, ir_fn(cx), t, y)));
 }
 
 Dim dim_not(Ctx *cx, Dim a) {

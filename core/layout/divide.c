@@ -81,7 +81,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   Tup space = layout_has_basis(t) ? l.shape : layout_coalesce(cx, l).shape;
   Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
   return compose_in(cx, nt, l, both);
@@ -90,7 +90,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
 static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (layout_swizzle(t)) return layout_product_swizzled(cx, l, t);
   Layout free = complement_in(cx, nt, l, product_room(cx, l, t));
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "product: the tiler %s is laid over the free offsets %s",
                 layout_text(cx, t), layout_text(cx, free));
   Layout pair[2] = {l, compose_in(cx, nt, free, t)};

@@ -39,7 +39,7 @@ static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
   for (int i = 0; i < f.n; i++) {
     if (!dim_eq(f.d[i], next) || (done[i / 64] >> (i % 64) & 1)) continue;
     done[i / 64] |= (uint64_t)1 << (i % 64);
-    if (cx->explain)
+    if (explain_on(cx))
       explain_say(cx, "  offsets go on at %s: mode %s, coordinate stride %s",
                   tup_text(cx, &next),
                   layout_text(cx, layout_leaf(cx, f.s[i], f.d[i])),
@@ -56,7 +56,7 @@ static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
 Layout inverse_offsets(Ctx *cx, Layout l) {
   if (layout_has_xor(l)) return layout_leaf(cx, (Dim){1}, (Dim){0});
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "right_inverse of %s", layout_text(cx, l));
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
@@ -194,7 +194,7 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
     }
     out.s[out.n] = dim_int(cx, d.w / size.w);
     out.d[out.n++] = stride;
-    if (cx->explain)
+    if (explain_on(cx))
       explain_say(cx, "  mode %s: offsets in steps of %lld, "
                   "coordinates of stride %lld",
                   layout_text(cx, layout_leaf(cx, f.s[at[k]], d)),
@@ -234,7 +234,7 @@ static Flat left_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure) {
 static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
   bool sure = true;
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
-  if (cx->explain)
+  if (explain_on(cx))
     explain_say(cx, "left_inverse of %s", layout_text(cx, l));
   Layout r = layout_has_basis(l)
     ? inverse_of_bases(cx, nt, l, left_modes, &sure)

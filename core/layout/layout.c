@@ -412,7 +412,7 @@ Flat flat_filter(Ctx *cx, Layout l) {
 Layout layout_coalesce(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   Layout r = layout_outer(flat_layout(cx, f), l);
-  if (cx->explain && !layout_eq(l, r))
+  if (explain_on(cx) && !layout_eq(l, r))
     explain_say(cx, "coalesce %s: without nesting, extents of 1, and modes "
                 "that go on where the one before ends: %s",
                 layout_text(cx, l), layout_text(cx, r));

@@ -1,6 +1,6 @@
 // Dim, IntTuple, Swizzle, Layout. The algebra is written once, for
 // static and for traced (dynamic) extents: arithmetic on Dims folds when
-// both are static and appends to cx->fn otherwise.
+// both are static and appends to the function being traced otherwise.
 //
 // All results live in cx->scratch unless said otherwise; a face copies what
 // it keeps (layout_bytes, layout_copy).
@@ -16,7 +16,7 @@ typedef struct Dim { int64_t w; } Dim;
 typedef struct Layout Layout;
 typedef enum DimKind {
   DIM_INT,    // static integer
-  DIM_DYN,    // traced value: a Ref of cx->fn; its divisibility is a Fact
+  DIM_DYN,    // traced value: a Ref of the Fn traced; its divisibility is a Fact
   DIM_ANY,    // `_`
   DIM_BASIS,  // v@j@i: v in mode j of mode i; v static (32 bits) or a Ref; up
               // to 4 levels, < 64
@@ -421,7 +421,11 @@ const char *layout_text(Ctx *cx, Layout l);
 const char *tup_text(Ctx *cx, Tup t);
 const char *tiler_text(Ctx *cx, Tiler t);
 // Tells a step to the listener of cute.explain, if there is one. Callers
-// test cx->explain first, so that steps cost nothing otherwise.
+// test explain_on first, so that steps cost nothing otherwise.
+static inline Buf *explain_on(const Ctx *cx) { 
+  return cx->work ? cx->work->steps : NULL;
+}
+static inline void explain_to(Ctx *cx, Buf *b) { cx->work->steps = b; }
 void explain_say(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 // ---- storage ----

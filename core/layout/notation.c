@@ -9,7 +9,8 @@
 // A traced value: `?`, with its divisibility while its kernel is traced.
 static void print_dyn(Ctx *cx, Dim d, Buf *out) {
   Ref r = dim_getref(d);
-  int64_t div = cx->fn && r < cx->fn->ins.n ? ir_fact(cx->fn, r).div : 1;
+  const Fn *fn = ir_fn(cx);
+  int64_t div = fn && r < fn->ins.n ? ir_fact(fn, r).div : 1;
   if (div > 1)
     buf_printf(cx, out, "?{div=%lld}", (long long)div);
   else
@@ -129,8 +130,8 @@ const char *tiler_text(Ctx *cx, Tiler t) {
 }
 
 void explain_say(Ctx *cx, const char *fmt, ...) {
-  if (!cx->explain) return;
-  Buf *out = cx->explain;
+  Buf *out = explain_on(cx);
+  if (!out) return;
   char line[1200];
   va_list ap;
   va_start(ap, fmt);

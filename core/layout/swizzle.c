@@ -132,7 +132,7 @@ static Dim sum_of(Ctx *cx, const Ref *t, int n) {
 // x ^ ((x & yyy) >> s) as IR.
 static Dim plain_swizzle(Ctx *cx, Swizzle w, Dim x) {
   if (dim_static(x)) return dim_int(cx, swizzle_bits(w, x.w));
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   Ref r = dim_asref(cx, x);
   Ref mask = dim_asref(cx, dim_int(cx, swizzle_yyy(w)));
   Ref y = ir_index(cx, fn, OP_AND, r, mask);
@@ -144,7 +144,7 @@ static Dim plain_swizzle(Ctx *cx, Swizzle w, Dim x) {
 }
 
 static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
-  const Fn *fn = cx->fn;
+  const Fn *fn = ir_fn(cx);
   Terms ts = {.ok = true};
   collect(fn, dim_getref(x), &ts);
   int top = w.m + w.b + iabs(w.s);
@@ -178,7 +178,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   r = plain_swizzle(cx, w, dim_add(cx, r, dim_int(cx, con_in)));
   if (con_xor) {
     Dim k = dim_int(cx, swizzle_bits(w, con_xor));
-    r = dim_fold(cx, ir_index(cx, cx->fn, OP_XOR, dim_asref(cx, r),
+    r = dim_fold(cx, ir_index(cx, ir_fn(cx), OP_XOR, dim_asref(cx, r),
                               dim_asref(cx, k)));
   }
   r = dim_add(cx, r, sum_of(cx, out, nout));

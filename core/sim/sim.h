@@ -10,6 +10,20 @@
 
 #include "ir/ir.h"
 
+// A kernel made ready to run.
+typedef struct LaunchArg {
+  void *p;           // pointer arguments: host memory
+  size_t bytes;      // size of that memory
+  uint8_t *defined;  // a bit per byte: was it written? or NULL: all
+  uint64_t bits;     // scalar arguments: raw bits
+} LaunchArg;
+typedef struct Launch {
+  const Fn *fn;
+  int32_t grid[3], block[3], cluster[3];
+  const LaunchArg *arg;  // fn->arg.n of them
+  int sm;                // target: 80, 90, ...
+} Launch;
+
 // SK(id, "stable-name"): kinds of reports.
 #define SIM_KINDS(SK) \
   SK(OOB, "out-of-bounds")           /* access outside a memory object */ \

@@ -51,8 +51,8 @@ static const char *three_values(Ctx *cx, Tup coord) {
   int run = 0;
   for (size_t i = 0, n = tup_leaves(coord); i < n; i++, c++) {
     while (dim_kind(*c) == DIM_TUP) c++;
-    const Ins *s = dim_kind(*c) == DIM_DYN && cx->fn
-                     ? ir_get(cx->fn, dim_getref(*c)) : NULL;
+    const Ins *s = dim_kind(*c) == DIM_DYN && ir_fn(cx)
+                     ? ir_get(ir_fn(cx), dim_getref(*c)) : NULL;
     int64_t r = s && s->op == OP_SREG && s->imm < SR_LANE ? s->imm : -1;
     run = r < 0 ? 0 : r % 3 && r == last + 1 ? run + 1 : 1;
     if (run == 3)
@@ -177,8 +177,8 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   l = layout_linear(cx, l);
-  if (cx->fn && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
-    cx->fn->wide = true;
+  if (ir_fn(cx) && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
+    ir_fn(cx)->wide = true;
   t.l = layout_seen_through(cx, l, t.l);
   return t;
 }
@@ -412,10 +412,10 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
     if (t.mem) {  // a second name of the memory, with the other type
-      Ins m = *ir_get(cx->fn, t.mem);
+      Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;
-      t.mem = ir_emit(cx, cx->fn, m);
+      t.mem = ir_emit(cx, ir_fn(cx), m);
     }
   }
   t.type = type;
@@ -456,7 +456,7 @@ static void use_ref(Use *u, Ref r) {
   if (r == 0) return;
   u->any = true;
   if (!u->cx) return;
-  const Fn *fn = u->cx->fn;
+  const Fn *fn = ir_fn(u->cx);
   bool stale = r < fn->ins.n && ir_get(fn, r)->birth > u->born;
   if (u->quiet) {
     u->bad = u->bad || stale || !ir_visible(fn, r);
@@ -487,11 +487,11 @@ static Use use_tensor(Use u, const Tensor *t) {
 }
 
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born) {
-  if (cx->fn) use_tensor((Use){.cx = cx, .born = born}, t);
+  if (ir_fn(cx)) use_tensor((Use){.cx = cx, .born = born}, t);
 }
 
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born) {
-  if (!cx->fn) return !tensor_traced(t);
+  if (!ir_fn(cx)) return !tensor_traced(t);
   return !use_tensor((Use){.cx = cx, .born = born, .quiet = true}, t).bad;
 }
 

@@ -179,7 +179,7 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
 // One move of v contiguous elements at these offsets.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
   const Tensor *src = t[0], *dst = t[1];
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   int64_t bits = v * dtype_bits(src->type);
   bool regs = src->space == SP_RMEM && dst->space == SP_RMEM;
   if ((regs && dtype_bits(src->type) <= 64) || bits < 8 ||

@@ -89,11 +89,11 @@ static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
 
 static uint32_t layout_name(Ctx *cx, Layout l) {
   const char *s = layout_text(cx, l);
-  return ir_text(cx, cx->fn, s, strlen(s));
+  return ir_text(cx, ir_fn(cx), s, strlen(s));
 }
 
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   l = layout_linear(cx, l);
   int64_t least = layout_swizzle(l) ? 128 : 16;
   if (align == 0) align = least;
@@ -129,7 +129,7 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
     ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
              "(at most %d)\n  %s", m.count, MAX_REGS, layout_text(cx, l));
   m.layout = layout_name(cx, l);
-  m.ref = ir_mem(cx, cx->fn, m);
+  m.ref = ir_mem(cx, ir_fn(cx), m);
   return (Tensor){.space = SP_RMEM, .type = t, .mem = m.ref, .l = l,
                   .off = below, .align = 16};
 }
@@ -178,8 +178,8 @@ static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
              "value\n  %s\n  registers have no addresses: unroll with a plain "
              "Lua loop (for i = 0, n - 1 do), or keep it in shared memory",
              tensor_show(cx, t));
-  int64_t i = dim_value(o), n = ir_memof(cx->fn, t->mem)->count;
-  int from = dtype_bits(ir_memof(cx->fn, t->mem)->type);
+  int64_t i = dim_value(o), n = ir_memof(ir_fn(cx), t->mem)->count;
+  int from = dtype_bits(ir_memof(ir_fn(cx), t->mem)->type);
   if (from != dtype_bits(t->type)) n = n * from / dtype_bits(t->type);
   if (i < 0 || i >= n)
     ctx_fail(cx, ERR_REGS, "register %" PRId64 " of a fragment of %" PRId64
@@ -216,23 +216,23 @@ Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
   need_memory(cx, &t, "load");
   tensor_check_coord(cx, &t, coord);
   Ref off = offset_ref(cx, &t, element(cx, &t, coord));
-  DType mt = ir_type(cx->fn, t.mem);
-  Ref r = ir_emit(cx, cx->fn, (Ins){.op = OP_LD, .type = (uint8_t)mt,
+  DType mt = ir_type(ir_fn(cx), t.mem);
+  Ref r = ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .type = (uint8_t)mt,
                                     .a = {t.mem, off}});
-  return mt == t.type ? r : ir_bitcast(cx, cx->fn, t.type, r);
+  return mt == t.type ? r : ir_bitcast(cx, ir_fn(cx), t.type, r);
 }
 
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
   need_memory(cx, &t, "store");
   tensor_check_coord(cx, &t, coord);
-  DType vt = ir_type(cx->fn, value), mt = ir_type(cx->fn, t.mem);
+  DType vt = ir_type(ir_fn(cx), value), mt = ir_type(ir_fn(cx), t.mem);
   if (vt != t.type)
     ctx_fail(cx, ERR_TYPE, "a value of type %s stored to a tensor of %s\n"
              "  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
              dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
   Ref off = offset_ref(cx, &t, element(cx, &t, coord));
-  if (mt != vt) value = ir_bitcast(cx, cx->fn, mt, value);
-  ir_emit(cx, cx->fn, (Ins){.op = OP_ST, .a = {t.mem, off, value}});
+  if (mt != vt) value = ir_bitcast(cx, ir_fn(cx), mt, value);
+  ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {t.mem, off, value}});
 }
 
 // ---- fill ----
@@ -259,10 +259,10 @@ bool tensor_dense(Ctx *cx, Layout l) {
 void tensor_fill(Ctx *cx, Tensor t, Ref value) {
   need_memory(cx, &t, "fill");
   int64_t n = tensor_count(cx, &t, "fill");
-  DType mt = ir_type(cx->fn, t.mem);
+  DType mt = ir_type(ir_fn(cx), t.mem);
   if (t.space == SP_RMEM && mt == t.type && tensor_dense(cx, t.l)) {
     Ref off = offset_ref(cx, &t, t.off);
-    ir_emit(cx, cx->fn, (Ins){.op = OP_FILL, .a = {t.mem, off, value},
+    ir_emit(cx, ir_fn(cx), (Ins){.op = OP_FILL, .a = {t.mem, off, value},
                               .imm = n});
     return;
   }

@@ -122,8 +122,8 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
     Ins ins = {.op = (uint8_t)op, .imm = bits > 128 && !whole ? 128 : bits,
                .nx = 5,
                .flags = (uint16_t)flags};
-    ins.ext = ir_ext(cx, cx->fn, ext, 5);
-    ir_emit(cx, cx->fn, ins);
+    ins.ext = ir_ext(cx, ir_fn(cx), ext, 5);
+    ir_emit(cx, ir_fn(cx), ins);
   }
 }
 
@@ -171,8 +171,8 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   else matrix_regs(k, k->src, s, so, ext + n, row->num);
   n += load ? 1 : num;
   Ins ins = {.op = OP_MATRIX, .imm = k->a->id, .nx = n};
-  ins.ext = ir_ext(cx, cx->fn, ext, n);
-  ir_emit(cx, cx->fn, ins);
+  ins.ext = ir_ext(cx, ir_fn(cx), ext, n);
+  ir_emit(cx, ir_fn(cx), ins);
 }
 
 // Elements of word r of a fragment, one 32-bit value; and back.
@@ -189,7 +189,7 @@ static DType raw_type(DType t) {
 
 static Ref load_word(const Copy *k, uint32_t at) {
   Ctx *cx = k->cx;
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   const Tensor *t = k->src;
   int bits = dtype_bits(t->type);
   Ref word = 0;
@@ -205,7 +205,7 @@ static Ref load_word(const Copy *k, uint32_t at) {
 
 static void store_word(const Copy *k, uint32_t at, Ref word) {
   Ctx *cx = k->cx;
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   const Tensor *t = k->dst;
   int bits = dtype_bits(t->type);
   Dim zero = {0};
@@ -225,7 +225,7 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
 // places.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   uint32_t from[2], to[2];
   int num = k->a->row->num;
   if (dtype_bits(k->src->type) > 32 || dtype_bits(k->src->type) < 8)
@@ -251,8 +251,8 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   matrix_regs(k, k->dst, d, dof, ext + 1, 1);
   matrix_regs(k, k->src, s, so, ext + 3, 1);
   Ins ins = {.op = OP_MATRIX, .imm = k->a->id, .nx = 4};
-  ins.ext = ir_ext(k->cx, k->cx->fn, ext, 4);
-  ir_emit(k->cx, k->cx->fn, ins);
+  ins.ext = ir_ext(k->cx, ir_fn(k->cx), ext, 4);
+  ir_emit(k->cx, ir_fn(k->cx), ins);
 }
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
@@ -614,8 +614,8 @@ static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
     at_ = put_operand(g, &g->more[i - 4], of_b ? n : m, k, ext, at_);
   }
   Ins ins = {.op = OP_MMA, .imm = g->a->id, .nx = at_};
-  ins.ext = ir_ext(g->cx, g->cx->fn, ext, at_);
-  ir_emit(g->cx, g->cx->fn, ins);
+  ins.ext = ir_ext(g->cx, ir_fn(g->cx), ext, at_);
+  ir_emit(g->cx, ir_fn(g->cx), ins);
 }
 
 // Outer product (V,M) x (V,N) for one k, in a serpentine so that consecutive
@@ -658,12 +658,12 @@ static Ref load(const Gemm *g, const Operand *o, int64_t i, int64_t j,
                 DType t) {
   Dim zero = {0};
   Ref r = tensor_load(g->cx, element(g, o, i, j), &zero);
-  return ir_type(g->cx->fn, r) == t ? r : ir_cvt(g->cx, g->cx->fn, t, r);
+  return ir_type(ir_fn(g->cx), r) == t ? r : ir_cvt(g->cx, ir_fn(g->cx), t, r);
 }
 
 static void fma_gemm(const Gemm *g) {
   Ctx *cx = g->cx;
-  Fn *fn = cx->fn;
+  Fn *fn = ir_fn(cx);
   DType t = g->d.t->type;
   int64_t M = g->c.n[0], N = g->c.n[1], K = g->x.n[1];
   Ref *a = NEW(cx, Ref, (size_t)M), *b = NEW(cx, Ref, (size_t)N);

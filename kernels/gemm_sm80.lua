@@ -140,16 +140,13 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
 -- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles; min_blocks:
 -- on a multiprocessor, which limits the registers
----@return {kernel: any, body: function, tile: integer[], block: integer}
--- body: what the kernel does, for kernels that hand over to it
+---@return {kernel: any, tile: integer[], block: integer}
 return function(o)
   local p = setmetatable(o or {}, {__index = DEFAULT})
   assert(p.stages >= 2, "a pipeline has at least two stages")
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
-  local function body(mA, mB, mC, alpha, beta)
-    pipelined(p, mma, mA, mB, mC, alpha, beta)
-  end
   return {kernel = cute.kernel(p.name or "gemm_sm80",
-            {min_blocks = p.min_blocks}, body),
-          body = body, tile = p.tile, block = mma:size()}
+            {min_blocks = p.min_blocks}, function(mA, mB, mC, alpha, beta)
+    pipelined(p, mma, mA, mB, mC, alpha, beta)
+  end), tile = p.tile, block = mma:size()}
 end

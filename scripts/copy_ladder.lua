@@ -26,7 +26,7 @@ end
 
 for _, s in ipairs(SCRIPTS) do
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
-    lib.folder() .. s[1] .. ".lua", nil, "cute.bench.copylesson", "run"))
+    lib.folder() .. s[1] .. ".lua", "cute.bench.copylesson", "run"))
   for _, c in ipairs(spec.compare or {}) do
     add(spec, c.name, c.kernel, "another order of threads on the way out")
   end

@@ -7,6 +7,12 @@
 -- the first fragments are there: a multiprocessor takes its requests to memory
 -- in turn, and in front they would keep ldmatrix waiting (0.58 of cuBLAS at
 -- 2048 becomes 0.53).
+--
+-- What gemm_base.lua writes out is behind three names from here on. Of an
+-- operand (cute.tiles) A.load is its copy of a tile into a stage, A.fetch that
+-- of a block of fragments, A.frag; for operands of any size and order it
+-- chooses atoms and layouts, and adds predicates. C is the result: C.acc its
+-- accumulators, C.store the axpby.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
 local lesson = require "cute.bench.lesson"

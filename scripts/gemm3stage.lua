@@ -7,26 +7,10 @@
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"
-local tiles = require "cute.tiles"
 local _, X = cute._, cute.X
 
 local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 3, 8
 
--- 8 rows of 64 elements, swizzled: the 16-byte rows of an 8x8 matrix that
--- ldmatrix reads, and those that cp.async writes, lie in different banks.
--- With --rows the atom's rows are contiguous, as they are in global memory:
--- then cp.async may pass by L1 (.cg) without conflicts, and is faster.
-local rows = lesson.flag(arg, "--rows")
-local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows
-  and cute.make_layout({8, 64}, {64, 1})
-  or cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
-local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
-local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
-
-local g2s = cute.make_tiled_copy(
-  cute.make_copy_atom(rows and "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL"
-    or "SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.bf16, 128),
-  cute.make_layout({16, 8}, {8, 1}), cute.make_layout({1, 8}))
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
@@ -42,91 +26,98 @@ local function tile_of(block, m_tiles, n_tiles)
   return first + rest % height, rest // height
 end
 
--- The same for operands whose rows are not contiguous, or not in pieces of
--- 16 bytes.
-local general = gemm_sm80 {tile = {BM, BN, BK}, stages = STAGES, group = GROUP}
+-- rows: 8 rows of shared memory, swizzled in pieces of 16 bytes, so that those
+-- that ldmatrix reads together, and those that cp.async writes, lie in
+-- different banks; and the cp.async that suits them.
+local function gemm3stage(rows, cp_async)
+  local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows)
+  local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
+  local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
+  local g2s = cute.make_tiled_copy(
+    cute.make_copy_atom(cp_async, cute.bf16, 128),
+    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
 
-local gemm = cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
-  if not (tiles.has_rows(mA) and tiles.has_rows(mB)) then
-    return general.body(mA, mB, mC, alpha, beta)
-  end
-  local tid = cute.arch.thread_idx()
-  local bm, bn = tile_of(cute.arch.block_idx(),
-    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN))
-  local tiler, at = {BM, BN, BK}, {bm, bn, _}
-  local gA = cute.local_tile(mA, tiler, at, {1, X, 1})  -- (BM,BK,k)
-  local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})  -- (BN,BK,k)
-  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)  -- (BM,BK,PIPE)
-  local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)  -- (BN,BK,PIPE)
+  return cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
+    local tid = cute.arch.thread_idx()
+    local bm, bn = tile_of(cute.arch.block_idx(),
+      cute.size(mC, 0) // BM, cute.size(mC, 1) // BN)
+    local tiler, at = {BM, BN, BK}, {bm, bn, _}
+    local gA = cute.local_tile(mA, tiler, at, {1, X, 1})        -- (BM,BK,k)
+    local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})        -- (BN,BK,k)
+    local gC = cute.local_tile(mC, tiler, at, {1, 1, X})        -- (BM,BN)
+    local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128) -- (BM,BK,PIPE)
+    local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128) -- (BN,BK,PIPE)
 
-  local thr = g2s:get_slice(tid)
-  local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB)  -- (CPY,M,K,k)
-  local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)  -- (CPY,M,K,PIPE)
-  -- What of a tile lies inside of the matrix; cp.async fills up with zeros.
-  local in_A = tiles.inside(thr, mA, {BM, BK}, bm)
-  local in_B = tiles.inside(thr, mB, {BN, BK}, bn)
+    local thr = g2s:get_slice(tid)
+    local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB) -- (CPY,M,K,k)
+    local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)
+                                                             -- (CPY,M,K,PIPE)
+    local thr_mma = mma:get_slice(tid)
+    local tCgC = thr_mma:partition_C(gC)                        -- (MMA,M,N)
+    local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0))      -- (MMA,M,K)
+    local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0))      -- (MMA,N,K)
+    local tCrC = thr_mma:make_fragment_C(tCgC)                  -- (MMA,M,N)
+    tCrC:fill(0)
 
-  local thr_mma = mma:get_slice(tid)
-  local tCrA = thr_mma:partition_fragment_A(sA(_, _, 0))  -- (MMA,MMA_M,MMA_K)
-  local tCrB = thr_mma:partition_fragment_B(sB(_, _, 0))  -- (MMA,MMA_N,MMA_K)
-  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
-  local tCrC = C.acc                                      -- (MMA,MMA_M,MMA_N)
-  tCrC:fill(0)
+    local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
+    local tXsA, tXsB = thr_A:partition_S(sA), thr_B:partition_S(sB)
+                                                             -- (CPY,M,K,PIPE)
+    local tXrA, tXrB = thr_A:retile(tCrA), thr_B:retile(tCrB)   -- (CPY,M,K)
 
-  local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
-  local tXsA, tXsB = thr_A:partition_S(sA), thr_B:partition_S(sB)
-                                                          -- (CPY,M,K,PIPE)
-  local tXrA, tXrB = thr_A:retile(tCrA), thr_B:retile(tCrB)  -- (CPY,M,K)
-
-  -- Prologue: all stages but one are on their way.
-  local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
-  for stage = 0, STAGES - 2 do
-    cute.when(cute.lt(stage, k_tiles), function()
-      cute.copy(g2s, tAgA(_, _, _, stage), tAsA(_, _, _, stage), in_A(stage))
-      cute.copy(g2s, tBgB(_, _, _, stage), tBsB(_, _, _, stage), in_B(stage))
-    end)
-    cute.arch.cp_async_commit_group()
-  end
-  local k_tile_next, smem_read, smem_write = STAGES - 1, 0, STAGES - 1
-  local tXsA_p, tXsB_p = tXsA(_, _, _, 0), tXsB(_, _, _, 0)  -- (CPY,M,K)
-  cute.arch.cp_async_wait_group(STAGES - 2)
-  cute.arch.sync_threads()
-  cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
-  cute.copy(s2r_B, tXsB_p(_, _, 0), tXrB(_, _, 0))
-
-  for k_tile in cute.range(k_tiles) do
-    for kb = 0, K_BLOCKS - 1 do
-      if kb == K_BLOCKS - 1 then  -- turn to the next tile; the last one stays
-        local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
-                                 smem_write)
-        tXsA_p, tXsB_p = tXsA(_, _, _, stage), tXsB(_, _, _, stage)
-        cute.arch.cp_async_wait_group(STAGES - 2)
-        cute.arch.sync_threads()
-      end
-      local kb_next = (kb + 1) % K_BLOCKS
-      cute.copy(s2r_A, tXsA_p(_, _, kb_next), tXrA(_, _, kb_next))
-      cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
-      if kb == 0 then  -- refill the stage that was read last
-        cute.when(cute.lt(k_tile_next, k_tiles), function()
-          cute.copy(g2s, tAgA(_, _, _, k_tile_next), tAsA(_, _, _, smem_write),
-                    in_A(k_tile_next))
-          cute.copy(g2s, tBgB(_, _, _, k_tile_next), tBsB(_, _, _, smem_write),
-                    in_B(k_tile_next))
-        end)
-        cute.arch.cp_async_commit_group()
-        k_tile_next = k_tile_next + 1
-        smem_write, smem_read = smem_read, (smem_read + 1) % STAGES
-      end
-      cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
+    -- Prologue: all stages but one are on their way.
+    local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
+    for stage = 0, STAGES - 2 do
+      cute.when(cute.lt(stage, k_tiles), function()
+        cute.copy(g2s, tAgA(_, _, _, stage), tAsA(_, _, _, stage))
+        cute.copy(g2s, tBgB(_, _, _, stage), tBsB(_, _, _, stage))
+      end)
+      cute.arch.cp_async_commit_group()
     end
-  end
+    local k_tile_next, smem_read, smem_write = STAGES - 1, 0, STAGES - 1
+    local tXsA_p, tXsB_p = tXsA(_, _, _, 0), tXsB(_, _, _, 0)   -- (CPY,M,K)
+    cute.arch.cp_async_wait_group(STAGES - 2)
+    cute.arch.sync_threads()
+    cute.copy(s2r_A, tXsA_p(_, _, 0), tXrA(_, _, 0))
+    cute.copy(s2r_B, tXsB_p(_, _, 0), tXrB(_, _, 0))
 
-  C.store(alpha, beta)
-end)
+    for k_tile in cute.range(k_tiles) do
+      for kb = 0, K_BLOCKS - 1 do
+        if kb == K_BLOCKS - 1 then  -- turn to the next tile; the last stays
+          local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
+                                   smem_write)
+          tXsA_p, tXsB_p = tXsA(_, _, _, stage), tXsB(_, _, _, stage)
+          cute.arch.cp_async_wait_group(STAGES - 2)
+          cute.arch.sync_threads()
+        end
+        local kb_next = (kb + 1) % K_BLOCKS
+        cute.copy(s2r_A, tXsA_p(_, _, kb_next), tXrA(_, _, kb_next))
+        cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
+        if kb == 0 then  -- refill the stage that was read last
+          cute.when(cute.lt(k_tile_next, k_tiles), function()
+            cute.copy(g2s, tAgA(_, _, _, k_tile_next),
+                      tAsA(_, _, _, smem_write))
+            cute.copy(g2s, tBgB(_, _, _, k_tile_next),
+                      tBsB(_, _, _, smem_write))
+          end)
+          cute.arch.cp_async_commit_group()
+          k_tile_next = k_tile_next + 1
+          smem_write, smem_read = smem_read, (smem_read + 1) % STAGES
+        end
+        cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
+      end
+    end
+
+    cute.axpby(alpha or 1, tCrC, beta or 0, tCgC)
+  end)
+end
 
 lesson.gemm(arg, {
-  kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
-  options = {{"--rows", "flag", help = "contiguous rows in shared memory, "
-    .. "cp.async past L1"}},
+  kernel = gemm3stage(cute.make_layout({8, {8, 8}}, {8, {1, 64}}),
+                      "SM80_CP_ASYNC_CACHEALWAYS"),
+  variants = {{"--rows", help = "contiguous rows in shared memory, cp.async "
+    .. "past L1", kernel = gemm3stage(cute.make_layout({8, 64}, {64, 1}),
+                                      "SM80_CP_ASYNC_CACHEGLOBAL")}},
+  general = gemm_sm80 {tile = {BM, BN, BK}, stages = STAGES, group = GROUP},
+  tile = {BM, BN, BK}, block = mma:size(),
   about = "C = A B^T in bf16 with a 3-stage cp.async pipeline (sm_80).",
 })

@@ -1,48 +1,86 @@
--- Tensor cores, one stage: C = A B^T in bf16.
+-- Tensor cores, one stage: C = A B^T in bf16, and nothing hidden.
 --
 -- A block computes a 128x128 tile of C. It brings a tile of A and of B into
 -- shared memory, waits for it, multiplies it, and only then asks for the
 -- next: the tensor cores are idle while the copies are under way, and other
 -- blocks of the same multiprocessor are all that fills the gap.
+--
+-- Names say who owns what: gA is A in global memory, sA in shared memory, rA
+-- in registers; tA, tB are the parts of a thread as it copies in, tX as it
+-- loads fragments, tC as it multiplies.
 --   cutelua scripts/gemm_base.lua --help
 local cute = require "cute"
+local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"
-local tiles = require "cute.tiles"
-local _ = cute._
+local _, X = cute._, cute.X
 
 local BM, BN, BK = 128, 128, 64
+
+-- 8 rows of 64 elements, swizzled: 8 pieces of 16 bytes below each other, as
+-- ldmatrix reads them, lie in different banks, as do those of a row.
+local atom = cute.composition(cute.make_swizzle(3, 3, 3),
+                              cute.make_layout({8, 64}, {64, 1}))
+local sA_layout = cute.tile_to_shape(atom, {BM, BK})            -- (BM,BK)
+local sB_layout = cute.tile_to_shape(atom, {BN, BK})            -- (BN,BK)
+
+-- Global to shared memory: 8 threads a row, 16 bytes each, past registers.
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
+-- Four warps, 2x2, on 32x32x16 at a time.
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
+-- Shared memory to the registers in which that MMA wants A and B.
+local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
+local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
+local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 
 local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
-  local m_tiles = tiles.count(cute.size(mC, 0), BM)
-  local block = cute.arch.block_idx()
-  local bm, bn = block % m_tiles, block // m_tiles
-  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-                               at = bm, stages = 1})
-  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-                               at = bn, stages = 1})
-  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
-  C.acc:fill(0)
+  local tid = cute.arch.thread_idx()
+  local block, m_tiles = cute.arch.block_idx(), cute.size(mC, 0) // BM
+  local tiler, at = {BM, BN, BK}, {block % m_tiles, block // m_tiles, _}
+  local gA = cute.local_tile(mA, tiler, at, {1, X, 1})          -- (BM,BK,k)
+  local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})          -- (BN,BK,k)
+  local gC = cute.local_tile(mC, tiler, at, {1, 1, X})          -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 128)   -- (BM,BK)
+  local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)   -- (BN,BK)
 
-  for k_tile in cute.range(A.k_tiles) do
-    A.load(k_tile, 0)
-    B.load(k_tile, 0)
+  local thr = g2s:get_slice(tid)
+  local tAgA, tAsA = thr:partition_S(gA), thr:partition_D(sA)   -- (CPY,M,K,k)
+  local tBgB, tBsB = thr:partition_S(gB), thr:partition_D(sB)   -- (CPY,N,K,k)
+
+  local thr_mma = mma:get_slice(tid)
+  local tCgC = thr_mma:partition_C(gC)                          -- (MMA,M,N)
+  local tCrA = thr_mma:make_fragment_A(thr_mma:partition_A(sA)) -- (MMA,M,K)
+  local tCrB = thr_mma:make_fragment_B(thr_mma:partition_B(sB)) -- (MMA,N,K)
+  local tCrC = thr_mma:make_fragment_C(tCgC)                    -- (MMA,M,N)
+
+  -- The same registers, in the order in which ldmatrix fills them.
+  local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
+  local tXsA, tXrA = thr_A:partition_S(sA), thr_A:retile(tCrA)  -- (CPY,M,K)
+  local tXsB, tXrB = thr_B:partition_S(sB), thr_B:retile(tCrB)  -- (CPY,N,K)
+
+  tCrC:fill(0)
+  for k_tile in cute.range(cute.size(tAgA, 3)) do
+    cute.copy(g2s, tAgA(_, _, _, k_tile), tAsA)
+    cute.copy(g2s, tBgB(_, _, _, k_tile), tBsB)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  -- the tile is there, for all threads
-    for kb = 0, A.k_blocks - 1 do
-      A.fetch(0, kb)
-      B.fetch(0, kb)
-      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    for kb = 0, cute.size(tCrA, 2) - 1 do
+      cute.copy(s2r_A, tXsA(_, _, kb), tXrA(_, _, kb))
+      cute.copy(s2r_B, tXsB(_, _, kb), tXrB(_, _, kb))
+      cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
     end
     cute.arch.sync_threads()  -- all have read it: the next may come
   end
 
-  C.store(alpha, beta)
+  -- C = alpha A B^T + beta C
+  cute.axpby(alpha or 1, tCrC, beta or 0, tCgC)
 end)
 
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
+  general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2},
   about = "C = A B^T in bf16 on tensor cores, one tile at a time (sm_80).",
 })

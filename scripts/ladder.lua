@@ -15,14 +15,14 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- script, its words, and what it adds to the rung before it of its kind.
+-- script, its variant, and what it adds to the rung before it of its kind.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
   {"gemm_base", gain = "tensor cores, one tile at a time"},
   {"gemm2stage", gain = "the next tile under way while multiplying"},
   {"gemm_l2swizzle", gain = "blocks in an order that L2 likes"},
-  {"gemm3stage", words = {"--rows"},
+  {"gemm3stage", flag = "--rows",
    gain = "two tiles under way, fragments across tiles (--rows)"},
   {"gemm_sm80_best", gain = "128x256 tiles, C in 16-byte stores"},
   {"gemm_tf32", gain = "f32 operands cut to 19 bits"},
@@ -35,8 +35,8 @@ local RUNGS = {
 -- What a script gives to cute.bench.lesson, as a rung.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
-    lib.folder() .. entry[1] .. ".lua", entry.words, "cute.bench.lesson",
-    "gemm")))
+    lib.folder() .. entry[1] .. ".lua", "cute.bench.lesson", "gemm")),
+    entry.flag)
   rung.name, rung.gain = entry[1], entry.gain
   rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")
   return rung

@@ -1,10 +1,13 @@
---- What a GEMM script gives to cute.lesson, without running the lesson:
--- kernel, tile, block. For specs and benches.
+--- The rung of a GEMM script, without running its lesson: kernel, tile, block.
+-- For specs and benches.
+local lesson = require "cute.bench.lesson"
 local lib = require "cute.bench.lessonlib"
 
 ---@param path string
----@param ... string words of its command line that change the kernel
----@return {kernel: table, tile: integer[], block: integer}
-return function(path, ...)
-  return assert(lib.script_spec(path, {...}, "cute.bench.lesson", "gemm"))
+---@param flag? string of a variant
+---@param text? string what stands in for the script's own text
+---@return table rung
+return function(path, flag, text)
+  return lesson.rung(assert(lib.script_spec(path, "cute.bench.lesson", "gemm",
+                                            text)), flag)
 end

@@ -50,8 +50,20 @@ function algorithm.fill(t, x) t:fill(x) end
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
---- y = alpha * x + beta * y, in the common type of all, rounded to y's; with
--- beta the number 0, y is not read.
+-- y's values for beta * y; where beta turns out to be 0, zeros: y is not read
+-- then.
+local function unless_zero(beta, y)
+  if math.type(beta) then return y:load() end
+  local old = core.make_rmem_tensor(y.shape, y.dtype)
+  old:fill(0)
+  require "cute.lang.trace".when(core.ne(beta, 0), function()
+    core.autovec_copy(y, old)
+  end)
+  return old:load()
+end
+
+--- y = alpha * x + beta * y, in the common type of all, rounded to y's; y is
+-- not read where beta is 0.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value
@@ -60,7 +72,11 @@ function algorithm.clear(t) t:fill(0) end
 function algorithm.axpby(alpha, x, beta, y, pred)
   check_sizes("axpby", x, y, pred)
   local xs, old = x:load(), nil
-  if beta ~= 0 or pred then old = y:load() end
+  if pred then
+    old = y:load()
+  elseif beta ~= 0 then
+    old = unless_zero(beta, y)
+  end
   local mask = pred and pred:load()
   write(y, function(i)
     local v = xs[i]

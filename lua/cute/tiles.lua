@@ -347,14 +347,9 @@ local function guarded(C, src, dst)
   elseif C.width == 1 then
     cute.basic_copy_if(pred, src, dst)
   else
-    if not C.acc then
-    core.fail("bad-argument", "scaled: what tiles.result gave is needed, not "
-      .. core.show(C))
-  end
-  local dtype = C.tensor.element_type
-    local atom = cute.make_copy_atom("UniversalCopy", dtype,
-                                     C.width * dtype.bits)
-    cute.copy(atom, src, dst, pred)
+    local dtype = C.tensor.element_type
+    cute.copy(cute.make_copy_atom("UniversalCopy", dtype,
+                                  C.width * dtype.bits), src, dst, pred)
   end
 end
 

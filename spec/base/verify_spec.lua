@@ -2,7 +2,6 @@
 -- what is beyond it is found wherever it stands.
 local core = require "cute.core"
 local lesson = require "cute.bench.lesson"
-local lessonlib = require "cute.bench.lessonlib"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
@@ -232,8 +231,7 @@ end)
 
 describe("a lesson's verification", function()
   local function rung_of(name)
-    return lesson.rung(assert(lessonlib.script_spec(
-      "scripts/" .. name .. ".lua", nil, "cute.bench.lesson", "gemm")))
+    return require "spec.lesson" ("scripts/" .. name .. ".lua")
   end
 
   for _, name in ipairs {"gemm_base", "gemm_sm70", "gemm_simt", "gemm_tf32",

@@ -19,7 +19,7 @@ local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 -- A script's kernel with its arguments: A, B of a copy, A, B, C of a GEMM;
 -- and launch options but for the device.
 local function copy_of(script)
-  local spec = assert(lib.script_spec(script, nil, "cute.bench.copylesson",
+  local spec = assert(lib.script_spec(script, "cute.bench.copylesson",
                                       "run"))
   local case = setmetatable(spec.cases and spec.cases[1] or {},
                             {__index = spec})
@@ -34,8 +34,7 @@ local function copy_of(script)
 end
 
 local function gemm_of(script)
-  local rung = lesson.rung(assert(lib.script_spec(script, nil,
-    "cute.bench.lesson", "gemm")))
+  local rung = require "spec.lesson" (script)
   local p = lesson.problem(rung, {N, N, N})
   return rung.kernel, {p.A, p.B, p.C}, {grid = rung.grid(N, N, N),
                                         block = rung.block}

@@ -81,6 +81,26 @@ describe("algorithms", function()
     end
   end)
 
+  it("axpby reads no y times what turns out to be zero", function()
+    local k = cute.kernel("k", function(mX, mY, beta)
+      local r = cute.make_fragment_like(mX)
+      r:fill(6)
+      cute.axpby(2, mX, beta, r)
+      cute.axpby(2, mX, beta, mY)
+      mX:store(r:load() - mY:load())
+    end)
+    for _, beta in ipairs {0.0, 0.5} do
+      local x = tensor({8}, cute.f32, function(i) return i end)
+      local y = beta == 0 and cute.empty({8}, cute.f32)  -- undefined before
+        or tensor({8}, cute.f32, function() return 6 end)
+      k(x, y, beta):launch {grid = 1, block = 1, device = "sim"}
+      for i = 0, 7 do
+        assert.equal(2 * i + 6 * beta, y[i])
+        assert.equal(0, x[i])
+      end
+    end
+  end)
+
   it("fill and clear, transform of two", function()
     local x = tensor({6}, cute.i32, function(i) return i end)
     local y = tensor({6}, cute.i32, function() return 9 end)

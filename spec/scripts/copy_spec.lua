@@ -17,7 +17,7 @@ end
 
 -- What a script gives to cute.copylesson: a list of cases with all fields.
 local function cases_of(name, source)
-  local spec = assert(lessonlib.script_spec(name .. ".lua", nil,
+  local spec = assert(lessonlib.script_spec(name .. ".lua",
     "cute.bench.copylesson", "run", source or text[name]))
   local cases = {}
   for i, c in ipairs(spec.cases or {{}}) do

@@ -3,7 +3,6 @@
 -- predicate shown to be needed by taking it out.
 local core = require "cute.core"
 local cute = require "cute"
-local lessonlib = require "cute.bench.lessonlib"
 local real = require "cute.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
@@ -23,10 +22,11 @@ local function rung_of(name, text, modules)
     kept[module] = package.loaded[module] or false
     package.loaded[module] = value or nil
   end
-  local spec, message = lessonlib.script_spec("scripts/" .. name .. ".lua", nil,
-                                              "cute.bench.lesson", "gemm", text)
+  local ok, rung = pcall(require "spec.lesson", "scripts/" .. name .. ".lua",
+                         nil, text)
   for module, value in pairs(kept) do package.loaded[module] = value or nil end
-  return real.rung(assert(spec, message))
+  assert(ok, rung)
+  return rung
 end
 
 -- The report of a run, and whether C was right.
@@ -64,10 +64,27 @@ describe("the GEMM ladder", function()
 
   it("does not read C where beta is 0", function()
     local rung = rung_of "gemm_base"
-    local p = real.problem(rung, {100, 50, 30}, {alpha = 3})
-    for i = 0, 4999 do p.c[i] = 0 / 0 end
-    assert.is_true(real.simulate(rung, p, "sim:sm_80").ok)
-    assert.is_true((real.verify(rung, p)))
+    for _, size in ipairs {{100, 50, 30}, {128, 128, 64}} do
+      local p = real.problem(rung, size, {alpha = 3})
+      for i = 0, size[1] * size[2] - 1 do p.c[i] = 0 / 0 end
+      assert.is_true(real.simulate(rung, p, "sim:sm_80").ok)
+      assert.is_true((real.verify(rung, p)))
+    end
+  end)
+
+  it("gives what a page does not take to the general kernel", function()
+    for _, name in ipairs {"gemm_base", "gemm3stage"} do
+      local rung = rung_of(name)
+      for _, case in ipairs {
+        {{256, 128, 64}, own = true}, {{256, 128, 64}, layout = "tt"},
+        {{255, 128, 64}}, {{256, 129, 64}}, {{256, 128, 65}}} do
+        local r, right = run(rung, case[1], {layout = case.layout})
+        assert.is_true(r.ok and right)
+        for _, l in ipairs(r.lines) do
+          assert.equal(case.own, l.file:find(name, 1, true) and true)
+        end
+      end
+    end
   end)
 
   it("takes extents as arguments", function()
@@ -97,7 +114,7 @@ describe("the GEMM ladder", function()
   end)
 
   it("names an operand's memory by the script's local", function()
-    local rung = rung_of "gemm_base"
+    local rung = rung_of "gemm2stage"
     local p = real.problem(rung, {128, 128, 64})
     local _, prepared = real.simulate(rung, p, "sim:sm_80")
     local text = prepared.program:cuda "sm_80"
@@ -115,9 +132,11 @@ local SYNC = "cute.arch.sync_threads()"
 local COMMIT = "cute.arch.cp_async_commit_group()"
 local WAIT0 = "cute.arch.cp_async_wait_group(0)"
 local CLEAR = "C.acc:fill(0)"
+local WHOLE, RAGGED = {256, 128, 256}, {129, 129, 256}
 
 local IN_SCRIPTS = {
-  gemm_base = {{SYNC, 1}, {SYNC, 2}, {WAIT0, 1}, {COMMIT, 1}, {CLEAR, 1}},
+  gemm_base = {{SYNC, 1}, {SYNC, 2}, {WAIT0, 1}, {COMMIT, 1},
+    {"tCrC:fill(0)", 1}, size = WHOLE},
   gemm2stage = {{SYNC, 1}, {WAIT0, 1}, {COMMIT, 1}, {COMMIT, 2}, {CLEAR, 1},
     {"k_tile + 1, 1 - stage", 1, "k_tile + 1, stage"}},
   gemm_l2swizzle = {{SYNC, 1}, {WAIT0, 1}, {COMMIT, 1}, {COMMIT, 2},
@@ -153,7 +172,7 @@ describe("the ladder's faults are told:", function()
     for _, f in ipairs(faults) do
       it(title(name, f), function()
         assert_told(rung_of(name, change(text, f[1], f[2], f[3] or "")),
-                    {129, 129, 256})
+                    faults.size or RAGGED)
       end)
     end
   end
@@ -209,7 +228,7 @@ describe("the ladder's predicates are needed:", function()
     {"of C", "local pred = inside_result(C, C.width)", 1, "local pred"},
   } do
     it(f[1], function()
-      local rung = with_tiles("gemm_base", {f[2], f[3], f[4]})
+      local rung = with_tiles("gemm2stage", {f[2], f[3], f[4]})
       local told = false
       for _, size in ipairs {{127, 129, 17}, {129, 127, 72}} do
         told = told or not run(rung, size).ok

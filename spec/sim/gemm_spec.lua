@@ -1,7 +1,6 @@
 -- The three-stage GEMM on the simulator: clean and right under 50 schedules,
 -- and every wait, barrier and stage index that one can get wrong is found.
 local core = require "cute.core"
-local lessonlib = require "cute.bench.lessonlib"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
 local change = support.change
@@ -13,8 +12,7 @@ local text = support.read(SCRIPT)
 
 -- The kernel of a changed script.
 local function kernel_of(source)
-  return assert(lessonlib.script_spec("gemm3stage.lua", nil,
-    "cute.bench.lesson", "gemm", source))
+  return require "spec.lesson" ("gemm3stage.lua", nil, source)
 end
 
 local a, b = core.buffer("bf16", M * K), core.buffer("bf16", N * K)

@@ -12,7 +12,10 @@
 --   layouts   what it takes of tn, nt, nn, tt (all)
 --   layout    which it takes if not told ("tn")
 --   tf32      the kernel cuts f32 operands to tf32; cuBLAS may round them
---   options   the script's own, as cute.program.cli takes them
+--   general   {kernel =} of the same grid and block for problems that the
+--             kernel does not take: it wants whole tiles, and A and B as
+--             `layout` says
+--   variants  {{"--flag", help =, kernel =}, ...}: another kernel by a flag
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
 -- lesson.simulate and lesson.prepare.
 local core = require "cute.core"
@@ -36,7 +39,9 @@ local LAYOUTS = {"tn", "nt", "nn", "tt"}
 ---------------------------------------------------------------------------
 
 --- A rung with all its fields.
-function lesson.rung(spec)
+---@param spec table
+---@param flag? string of a variant
+function lesson.rung(spec, flag)
   local types = spec.types or {"bf16", "bf16", "bf16"}
   local full = {types = types, sums = "f32", layouts = LAYOUTS, layout = "tn",
                 tolerance = TOLERANCE[types[3]],
@@ -45,6 +50,9 @@ function lesson.rung(spec)
                   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
                 end}
   for k, v in pairs(spec) do full[k] = v end
+  for _, v in ipairs(spec.variants or {}) do
+    if v[1] == flag then full.kernel = v.kernel end
+  end
   return full
 end
 
@@ -180,6 +188,16 @@ function lesson.mark_dynamic(p, tile)
   mark(p.C, 1, tile[1], tile[2])
 end
 
+-- The kernel of a rung for a problem.
+local function kernel_of(rung, p)
+  local t = rung.tile
+  if not rung.general or p.layout == rung.layout and p.m % t[1] == 0
+      and p.n % t[2] == 0 and p.k % t[3] == 0 then
+    return rung.kernel
+  end
+  return rung.general.kernel
+end
+
 -- Arguments of the kernel for a problem.
 local function arguments(rung, p)
   if not p.alpha then return p.A, p.B, p.C end
@@ -305,7 +323,8 @@ function lesson.prepare(rung, p, device, o)
     grid = rung.grid(p.m, p.n, p.k), block = rung.block, device = device,
     seed = o and o.seed, progress = o and o.progress,
     threads = o and o.threads}
-  local run, why = cute.compile(rung.kernel, table.unpack(args, 1, args.n + 1))
+  local run, why = cute.compile(kernel_of(rung, p),
+    table.unpack(args, 1, args.n + 1))
   p.sm = run and run.device.sm
   return run, why
 end
@@ -322,6 +341,10 @@ local function say_problem(job, p)
   say("problem     C (%d,%d) %s = %sA (%d,%d) %s B (%d,%d)^T %s%s, %s",
     p.m, p.n, t[3], scale, p.m, p.k, t[1], p.n, p.k, t[2],
     p.beta and p.beta ~= 0 and (" + %g C"):format(p.beta) or "", p.layout)
+  if kernel_of(job.rung, p) ~= job.rung.kernel then
+    say("instead     of %s, kernels/%s.lua, which takes any size and order",
+      job.name, job.rung.general.kernel.name)
+  end
 end
 
 local function blocks(grid)
@@ -496,7 +519,7 @@ local function emit(job)
   data.empty, data.a, data.b = true, nil, nil
   local p = lesson.problem(job.rung, size, data)
   local arch = job.opt.arch or "sm_90a"
-  local program = job.rung.kernel(arguments(job.rung, p)):trace {
+  local program = kernel_of(job.rung, p)(arguments(job.rung, p)):trace {
     block = job.rung.block, arch = arch}
   must(job, cli.output(job.opt.output, lib.emitted(job, program, arch)))
 end
@@ -518,15 +541,6 @@ local OPTIONS = {
   {"--rounds", "int", min = 0, default = 9,
     help = "interleaved rounds of the bench on a GPU; 0: verifies only"},
 }
-
---- Is a flag among the words? For scripts whose kernel depends on one that
--- spec.options declares.
-function lesson.flag(words, name)
-  for _, word in ipairs(words) do
-    if word == name then return true end
-  end
-  return false
-end
 
 local function has(list, x)
   for _, v in ipairs(list) do if v == x then return true end end
@@ -555,12 +569,17 @@ end
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)
   local name = lib.script_name(words, "gemm")
-  local job = {name = name, rung = lesson.rung(spec)}
-  local own = spec.options or {}
-  local options = table.move(own, 1, #own, #OPTIONS + 1,
-                             {table.unpack(OPTIONS)})
+  local options, flag = {table.unpack(OPTIONS)}, nil
+  for _, v in ipairs(spec.variants or {}) do
+    options[#options + 1] = {v[1], "flag", help = v.help}
+  end
+  local job = {name = name}
   job.opt = cli.parse(words, {name = name, about = spec.about,
                               options = options, common = true})
+  for _, v in ipairs(spec.variants or {}) do
+    if job.opt[v[1]:sub(3)] then flag = v[1] end
+  end
+  job.rung = lesson.rung(spec, flag)
   check_options(job)
   function job.data()
     local o = job.opt

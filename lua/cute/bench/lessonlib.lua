@@ -93,12 +93,11 @@ function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 --- What a script gives to its lesson, the spec of require(module)[method](arg,
 -- spec), which does not run.
 ---@param path string of the script
----@param words string[]? of its command line
 ---@param module string "cute.bench.lesson"
 ---@param method string "gemm"
 ---@param text? string what stands in for the script's own text
 ---@return table? spec or nil, message
-function lib.script_spec(path, words, module, method, text)
+function lib.script_spec(path, module, method, text)
   local chunk, message
   if text then chunk, message = load(text, "@" .. path)
   else chunk, message = loadfile(path) end
@@ -106,7 +105,7 @@ function lib.script_spec(path, words, module, method, text)
   local own, kept, spec = arg, require(module), nil
   package.loaded[module] = setmetatable({
     [method] = function(_, s) spec = s end}, {__index = kept})
-  rawset(_G, "arg", {[0] = path, table.unpack(words or {})})
+  rawset(_G, "arg", {[0] = path})
   local ok, raised = pcall(chunk)
   rawset(_G, "arg", own)
   package.loaded[module] = kept

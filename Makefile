@@ -11,7 +11,8 @@ EDIT_LIB ?= -l:libedit.a -l:libbsd.a -l:libmd.a -l:libtinfo.a
 STRIP   ?= -Wl,-s
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes
 WARN    += $(if $(WERROR),-Werror)
-CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(LUA_INC) $(DEFS)
+CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(BUILD) -I$(LUA_INC) \
+             $(DEFS)
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.
@@ -32,6 +33,12 @@ $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
 $(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
+
+# The helper functions of emitted text, cut from the CUDA file that they are.
+$(BUILD)/emit/prelude.inc: core/emit/prelude.cu tools/embed.lua
+	@mkdir -p $(@D)
+	$(LUA) tools/embed.lua $@ $<
+$(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 
 # Changes when a file came or went, which no date shows.
 $(BUILD)/files: FORCE

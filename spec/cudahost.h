@@ -91,6 +91,11 @@ static inline unsigned atomicOr(unsigned *p, unsigned x) {
   *p |= x;
   return old;
 }
+static inline int atomicCAS(int *p, int compare, int x) {
+  int old = *p;
+  if (old == compare) *p = x;
+  return old;
+}
 
 #ifdef KERNEL
 // What the kernel calls its int pointers.

@@ -42,7 +42,7 @@ local function each_line(text, f)
   return n
 end
 
-local C = list "core/*/*.c core/*/*.h"
+local C = list "core/*/*.c core/*/*.h core/*/*.cu"
 local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
   .. "scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})

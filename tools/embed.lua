@@ -1,5 +1,7 @@
 -- embed.lua OUT FILE...: writes C that holds the Lua files, see program.h.
 -- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y.
+-- embed.lua OUT core/emit/prelude.cu: the blocks of that file, a line
+-- HELPER(ID, "function", "text") each.
 
 local function module_name(path)
   local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
@@ -19,6 +21,23 @@ local function c_string(text)
     end
   end
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
+end
+
+local function write(text)
+  local f <close> = assert(io.open(arg[1], "wb"))
+  assert(f:write(text))
+end
+
+if arg[2]:find "%.cu$" then
+  local f <close> = assert(io.open(arg[2], "rb"))
+  local out = {}
+  for id, text in (f:read "a" .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
+    local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%(", id)
+    out[#out + 1] = ("HELPER(%s, \"%s\",\n%s)\n")
+      :format(id:upper(), name, c_string(text))
+  end
+  write(table.concat(out))
+  return
 end
 
 local files = {}
@@ -42,5 +61,4 @@ end
 out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
   "  sizeof embedded_files / sizeof *embedded_files;\n"
 
-local f <close> = assert(io.open(arg[1], "wb"))
-assert(f:write(table.concat(out, "\n")))
+write(table.concat(out, "\n"))

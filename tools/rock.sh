@@ -7,10 +7,10 @@ rm -rf "$tree"
 mkdir -p "$tree"
 top=$(pwd)
 tree=$(cd "$tree" && pwd)
-# the build happens in a copy: luarocks leaves object files beside sources
+# the build happens in a copy, as the first one of all
 copy=$tree/source
 mkdir -p "$copy"
-cp -r core lua kernels cutelua-scm-1.rockspec "$copy"
+cp -r core lua kernels tools Makefile cutelua-scm-1.rockspec "$copy"
 cd "$copy"
 set -- luarocks --lua-version=5.4 --tree="$tree" make --deps-mode=none
 "$@" CFLAGS="-O1 -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \

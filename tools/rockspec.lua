@@ -11,30 +11,21 @@ local function list(pattern)
 end
 
 local function module_list()
-  local out = {"  modules = {", '    ["cute.core"] = {', "      sources = {"}
-  for _, path in ipairs(list "core/*/*.c") do
-    if path ~= "core/bind/main.c" and path ~= "core/bind/replib.c" then
-      out[#out + 1] = ('        "%s",'):format(path)
-    end
-  end
-  out[#out + 1] = "      },"
-  out[#out + 1] = '      incdirs = {"core"},'
-  out[#out + 1] = '      libraries = {"m", "dl", "pthread"},'
-  out[#out + 1] = "    },"
+  local out = {"    lua = {"}
   for _, path in ipairs(list
       "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua kernels/*/*.lua") do
     local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
       :gsub("%.init$", "")
-    out[#out + 1] = ('    ["%s"] =\n      "%s",'):format(name, path)
+    out[#out + 1] = ('      ["%s"] =\n        "%s",'):format(name, path)
   end
-  out[#out + 1] = "  },"
+  out[#out + 1] = "    },"
   return table.concat(out, "\n") .. "\n"
 end
 
 local f <close> = assert(io.open(PATH))
 local text = f:read "a"
-local from = text:find("  modules = {", 1, true)
-local new = text:sub(1, from - 1) .. module_list() .. "}\n"
+local from = text:find("    lua = {", 1, true)
+local new = text:sub(1, from - 1) .. module_list() .. "  },\n}\n"
 if arg[1] == "write" then
   local g <close> = assert(io.open(PATH, "w"))
   g:write(new)
@@ -44,8 +35,8 @@ else
     wrong = true
     print(("%s: %s"):format(PATH, what))
   end
-  for path in text:gmatch '"([^"\n]+%.[clua]+)"' do have[path] = true end
-  for path in new:gmatch '"([^"\n]+%.[clua]+)"' do
+  for path in text:gmatch '"([^"\n]+%.lua)"' do have[path] = true end
+  for path in new:gmatch '"([^"\n]+%.lua)"' do
     if not have[path] then complain("lacks " .. path) end
     have[path] = nil
   end

@@ -5,30 +5,30 @@
 // Names of the conversion functions of the small floats.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
-    case DT_F16: helper_need(e, H_F16_F32); return "f16_to_f32";
-    case DT_BF16: helper_need(e, H_BF16_F32); return "bf16_to_f32";
-    case DT_TF32: helper_need(e, H_TF32_F32); return "tf32_to_f32";
-    case DT_E4M3: helper_need(e, H_E4M3_F32); return "e4m3_to_f32";
-    case DT_E5M2: helper_need(e, H_E5M2_F32); return "e5m2_to_f32";
-    case DT_E2M1: helper_need(e, H_E2M1_F32); return "e2m1_to_f32";
-    case DT_E2M3: helper_need(e, H_E2M3_F32); return "e2m3_to_f32";
-    case DT_E3M2: helper_need(e, H_E3M2_F32); return "e3m2_to_f32";
-    case DT_UE8M0: helper_need(e, H_UE8M0_F32); return "ue8m0_to_f32";
+    case DT_F16: return helper_use(e, H_F16_TO_F32);
+    case DT_BF16: return helper_use(e, H_BF16_TO_F32);
+    case DT_TF32: return helper_use(e, H_TF32_TO_F32);
+    case DT_E4M3: return helper_use(e, H_E4M3_TO_F32);
+    case DT_E5M2: return helper_use(e, H_E5M2_TO_F32);
+    case DT_E2M1: return helper_use(e, H_E2M1_TO_F32);
+    case DT_E2M3: return helper_use(e, H_E2M3_TO_F32);
+    case DT_E3M2: return helper_use(e, H_E3M2_TO_F32);
+    case DT_UE8M0: return helper_use(e, H_UE8M0_TO_F32);
     default: expr_no_way(e, i, "this conversion");
   }
 }
 
 const char *convert_from_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
-    case DT_F16: helper_need(e, H_F32_F16); return "f32_to_f16";
-    case DT_BF16: helper_need(e, H_F32_BF16); return "f32_to_bf16";
-    case DT_TF32: helper_need(e, H_F32_TF32); return "f32_to_tf32";
-    case DT_E4M3: helper_need(e, H_F32_E4M3); return "f32_to_e4m3";
-    case DT_E5M2: helper_need(e, H_F32_E5M2); return "f32_to_e5m2";
-    case DT_E2M1: helper_need(e, H_F32_E2M1); return "f32_to_e2m1";
-    case DT_E2M3: helper_need(e, H_F32_E2M3); return "f32_to_e2m3";
-    case DT_E3M2: helper_need(e, H_F32_E3M2); return "f32_to_e3m2";
-    case DT_UE8M0: helper_need(e, H_F32_UE8M0); return "f32_to_ue8m0";
+    case DT_F16: return helper_use(e, H_F32_TO_F16);
+    case DT_BF16: return helper_use(e, H_F32_TO_BF16);
+    case DT_TF32: return helper_use(e, H_F32_TO_TF32);
+    case DT_E4M3: return helper_use(e, H_F32_TO_E4M3);
+    case DT_E5M2: return helper_use(e, H_F32_TO_E5M2);
+    case DT_E2M1: return helper_use(e, H_F32_TO_E2M1);
+    case DT_E2M3: return helper_use(e, H_F32_TO_E2M3);
+    case DT_E3M2: return helper_use(e, H_F32_TO_E3M2);
+    case DT_UE8M0: return helper_use(e, H_F32_TO_UE8M0);
     default: expr_no_way(e, i, "this conversion");
   }
 }
@@ -36,8 +36,7 @@ const char *convert_from_f32(Emit *e, const Ins *i, DType t) {
 static Prec cast(Emit *e, DType t, Ref r) {
   bool nibble = ir_type(e->fn, r) == DT_I4;
   expr_printf(e, "(%s)", dtype_cuda(t));
-  if (nibble) helper_need(e, H_I4);
-  if (nibble) expr_puts(e, "i4_to_int(");
+  if (nibble) expr_printf(e, "%s(", helper_use(e, H_I4_TO_INT));
   expr_val(e, r, nibble ? PR_ANY : PR_UNARY);
   if (nibble) expr_puts(e, ")");
   return PR_UNARY;
@@ -75,12 +74,11 @@ static Prec float_to_int(Emit *e, DType t, Ref r) {
 // To f16 or bf16 with one rounding, from what f32 cannot hold.
 static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
   if (t == DT_F16) {
-    helper_need(e, H_F64_F16);
-    expr_puts(e, "f64_to_f16(");
+    expr_printf(e, "%s(", helper_use(e, H_F64_TO_F16));
     expr_val(e, r, PR_ANY);
   } else {
-    helper_need(e, H_F64_ODD);
-    expr_printf(e, "%s(f64_to_odd(", convert_from_f32(e, i, t));
+    expr_printf(e, "%s(%s(", convert_from_f32(e, i, t),
+                helper_use(e, H_F64_TO_ODD));
     expr_val(e, r, PR_ANY);
     expr_puts(e, ")");
   }

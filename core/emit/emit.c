@@ -91,10 +91,11 @@ static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
   int64_t off = uses_reg(e, x[1]);
   stmt_begin(e, i);
   expr_reg_open(e, x[0], off, d, false);
-  if (raw) helper_need(e, d == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
   if (round) expr_printf(e, "%s(", convert_from_f32(e, i, d));
-  expr_puts(e, raw ? (d == DT_F16 ? "fma_f16(" : "fma_bf16(")
-                : d == DT_F64 ? "__fma_rn(" : f ? "fmaf(" : "(");
+  Helper h = d == DT_F16 ? H_FMA_F16 : H_FMA_BF16;
+  const char *fma = raw ? helper_use(e, h) : d == DT_F64 ? "__fma_rn"
+                    : f ? "fmaf" : "";
+  expr_printf(e, "%s(", fma);
   put_fma_operand(e, i, x + 2, row->a_type, raw);
   expr_puts(e, f ? ", " : " * ");
   put_fma_operand(e, i, x + 4, row->b_type, raw);

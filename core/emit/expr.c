@@ -366,9 +366,9 @@ static Prec divide(Emit *e, const Ins *i) {
                                          ir_fact(e->fn, i->a[1]).lo >= 0);
   if (plain) return infix(e, i, mod ? "%" : "/", PR_MUL, PR_MUL, PR_UNARY);
   bool wide = dtype_bits(t) > 32;
-  helper_need(e, mod ? (wide ? H_MOD_I64 : H_MOD_I32)
-                    : (wide ? H_DIV_I64 : H_DIV_I32));
-  return call(e, mod ? "floor_mod" : "floor_div", i, 2);
+  Helper h = mod ? (wide ? H_FLOOR_MOD_I64 : H_FLOOR_MOD_I32)
+                 : (wide ? H_FLOOR_DIV_I64 : H_FLOOR_DIV_I32);
+  return call(e, helper_use(e, h), i, 2);
 }
 
 static Prec int_abs(Emit *e, const Ins *i) {
@@ -426,15 +426,15 @@ static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
 // The helper of a function that the hardware approximates, or H_COUNT.
 static Helper approximation(MathFn f) {
   switch ((int)f) {
-    case MF_EX2APPROX: return H_EX2;
-    case MF_TANHAPPROX: return H_TANH;
-    case MF_RCPAPPROX: return H_RCP;
-    case MF_SINAPPROX: return H_SIN;
-    case MF_COSAPPROX: return H_COS;
-    case MF_LG2APPROX: return H_LG2;
-    case MF_SQRTAPPROX: return H_SQRT;
-    case MF_RSQRTAPPROX: return H_RSQRT;
-    case MF_DIVAPPROX: return H_DIVFULL;
+    case MF_EX2APPROX: return H_EX2_APPROX;
+    case MF_TANHAPPROX: return H_TANH_APPROX;
+    case MF_RCPAPPROX: return H_RCP_APPROX;
+    case MF_SINAPPROX: return H_SIN_APPROX;
+    case MF_COSAPPROX: return H_COS_APPROX;
+    case MF_LG2APPROX: return H_LG2_APPROX;
+    case MF_SQRTAPPROX: return H_SQRT_APPROX;
+    case MF_RSQRTAPPROX: return H_RSQRT_APPROX;
+    case MF_DIVAPPROX: return H_DIV_FULL;
     default: return H_COUNT;
   }
 }
@@ -453,8 +453,7 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
     return float_call(e, i, name, math_arity(f));
   }
   if (f64) expr_no_way(e, i, "an approximate function");
-  helper_need(e, h);
-  return float_call(e, i, helper_name(h), math_arity(f));
+  return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
 // Operands as f32 (or f64), result in the same.
@@ -472,8 +471,8 @@ static Prec float_op(Emit *e, const Ins *i) {
     case OP_FMA: return float_call(e, i, f64 ? "fma" : "fmaf", 3);
     case OP_MATH: return math_call(e, i, f64);
     case OP_MOD:
-      helper_need(e, f64 ? H_MOD_F64 : H_MOD_F32);
-      return float_call(e, i, "lua_mod", 2);
+      return float_call(
+        e, i, helper_use(e, f64 ? H_LUA_MOD_F64 : H_LUA_MOD_F32), 2);
     default: expr_no_way(e, i, op_name((Op)i->op));
   }
 }
@@ -490,10 +489,8 @@ static Prec small_float_op(Emit *e, const Ins *i) {
     else expr_printf(e, " & 0x%xu)", sign - 1);
     return PR_UNARY;
   }
-  if (i->op == OP_FMA && (t == DT_F16 || t == DT_BF16)) {
-    helper_need(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16);
-    return call(e, t == DT_F16 ? "fma_f16" : "fma_bf16", i, 3);
-  }
+  if (i->op == OP_FMA && (t == DT_F16 || t == DT_BF16))
+    return call(e, helper_use(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16), i, 3);
   expr_printf(e, "%s(", convert_from_f32(e, i, t));
   float_op(e, i);
   expr_puts(e, ")");
@@ -704,8 +701,7 @@ static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
 
 static Prec load_bits(Emit *e, const Ins *i) {
   int bits = dtype_bits((DType)i->type);
-  helper_need(e, H_LD_BITS);
-  expr_puts(e, "ld_bits(");
+  expr_printf(e, "%s(", helper_use(e, H_LD_BITS));
   put_bit(e, i->a[0], i->a[1], bits);
   expr_printf(e, ", %d)", bits);
   return PR_POST;
@@ -713,8 +709,7 @@ static Prec load_bits(Emit *e, const Ins *i) {
 
 void expr_store_bits(Emit *e, const Ins *i) {
   int bits = dtype_bits((DType)ir_get(e->fn, i->a[0])->type);
-  helper_need(e, H_ST_BITS);
-  expr_puts(e, "st_bits(");
+  expr_printf(e, "%s(", helper_use(e, H_ST_BITS));
   put_bit(e, i->a[0], i->a[1], bits);
   expr_printf(e, ", %d, ", bits);
   expr_val(e, i->a[2], PR_ANY);
@@ -744,17 +739,16 @@ static Prec special(Emit *e, const Ins *i) {
   static const char *const text[SR_COUNT] = {
     "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
     "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
-    "gridDim.y", "gridDim.z", "lane_id()", "threadIdx.x / 32", "sm_id()"};
+    "gridDim.y", "gridDim.z", NULL, "threadIdx.x / 32", NULL};
   const int32_t *b = e->fn->block;
-  if (i->imm == SR_WARP && (b[1] != 1 || b[2] != 1)) {
-    helper_need(e, H_WARP);
-    expr_puts(e, "warp_id()");
-    return PR_POST;
-  }
-  if (i->imm == SR_LANE) helper_need(e, H_LANE);
-  if (i->imm == SR_SMID) helper_need(e, H_SMID);
-  expr_puts(e, text[i->imm]);
-  return i->imm == SR_WARP ? PR_MUL : PR_POST;
+  bool flat = b[1] == 1 && b[2] == 1;
+  Helper h = i->imm == SR_LANE            ? H_LANE_ID
+             : i->imm == SR_SMID          ? H_SM_ID
+             : i->imm == SR_WARP && !flat ? H_WARP_ID
+                                          : H_COUNT;
+  if (h == H_COUNT) expr_puts(e, text[i->imm]);
+  else expr_printf(e, "%s()", helper_use(e, h));
+  return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }
 
 static Prec select(Emit *e, const Ins *i) {

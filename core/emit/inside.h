@@ -57,6 +57,14 @@ typedef struct NameCell {
   uint32_t next;  // suffix to try next
 } NameCell;
 
+// Small functions that a kernel may need, blocks of prelude.cu.
+typedef enum Helper {
+#define HELPER(id, name, text) H_##id,
+#include "emit/prelude.inc"
+#undef HELPER
+  H_COUNT
+} Helper;
+
 typedef struct Emit {
   Ctx *cx;
   const Fn *fn;
@@ -69,34 +77,19 @@ typedef struct Emit {
   bool *fresh;        // beside fn->ins: first write to a word of registers
   uint32_t temp[26];  // numbers of temporaries, by letter
   const char *count;  // counter of the loops that fill registers, or NULL
-  uint64_t helpers;   // bit set of Helper
+  bool helper[H_COUNT];  // those needed
   AtomUse *atom;
   size_t natom;
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
   size_t nintrin;
   Access **access;
   size_t naccess;
-  uint32_t async;     // which cp.async helpers (helper_async)
   NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions
   uint32_t src;       // Fn.src index of the line being written
   uint32_t told;      // the one last told in a comment
 } Emit;
-
-// Small functions that a kernel may need: HELPER(ID, needs, text) in
-// helper.c; the name stands in the text.
-typedef enum Helper {
-  H_F16_F32, H_F32_F16, H_BF16_F32, H_F32_BF16, H_F64_F16, H_F64_ODD,
-  H_PACK_F16, H_PACK_BF16, H_F32_TF32, H_TF32_F32, H_E4M3_F32, H_F32_E4M3,
-  H_E5M2_F32, H_F32_E5M2, H_E2M1_F32, H_F32_E2M1, H_E2M3_F32, H_F32_E2M3,
-  H_E3M2_F32, H_F32_E3M2, H_UE8M0_F32, H_F32_UE8M0, H_I4, H_LD_BITS,
-  H_ST_BITS, H_LD256, H_ST256, H_FMA_F16, H_FMA_BF16, H_DIV_I32, H_MOD_I32,
-  H_DIV_I64, H_MOD_I64, H_MOD_F32, H_MOD_F64, H_EX2, H_TANH, H_RCP,
-  H_SIN, H_COS, H_LG2, H_SQRT, H_RSQRT, H_DIVFULL,
-  H_ATOMIC_F16, H_ATOMIC_BF16, H_ATOMIC_MIN_F32, H_ATOMIC_MAX_F32, H_LANE,
-  H_WARP, H_SMID, H_COUNT
-} Helper;
 
 // Precedences of C, tightest last.
 typedef enum Prec {
@@ -201,11 +194,10 @@ void stmt_copy(Emit *e, Ref r);
 void stmt_async(Emit *e, Ref r);
 
 // ---- helper.c ----
-void helper_need(Emit *e, Helper h);
-const char *helper_name(Helper h);
+const char *helper_use(Emit *e, Helper h);  // its name; it is needed
 void helper_reserve(Emit *e);  // the names of all helpers
 void helper_print(Emit *e);    // appends those needed
-// Name of the cp.async helper for these bits and flags (and notes the need).
+// The cp.async helper for these bits and flags, likewise.
 const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred);
 
 // ---- atomtext.c ----

@@ -103,8 +103,8 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   expr_puts(e, " = ");
   bool half = t == DT_F16 || t == DT_BF16;
   if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
-    helper_need(e, t == DT_F16 ? H_PACK_F16 : H_PACK_BF16);
-    expr_printf(e, "pack_%s(", dtype_name(t));
+    Helper pack = t == DT_F16 ? H_PACK_F16 : H_PACK_BF16;
+    expr_printf(e, "%s(", helper_use(e, pack));
     expr_val(e, ir_get(e->fn, lo)->a[0], PR_ANY);
     expr_puts(e, ", ");
     expr_val(e, ir_get(e->fn, hi)->a[0], PR_ANY);
@@ -421,8 +421,7 @@ static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
 // 256 bits between global memory and eight words of registers.
 static void move_256(Emit *e, const Side *d, const Side *s) {
   const Side *r = d->regs ? d : s, *m = d->regs ? s : d;
-  helper_need(e, d->regs ? H_LD256 : H_ST256);
-  expr_puts(e, d->regs ? "ld_256(" : "st_256(");
+  expr_printf(e, "%s(", helper_use(e, d->regs ? H_LD_256 : H_ST_256));
   if (!d->regs) expr_pointer(e, m->mem, m->off, PR_ANY);
   expr_puts(e, d->regs ? "(unsigned *)&" : ", (const unsigned *)&");
   expr_word(e, r->mem, r->bit);

@@ -10,18 +10,11 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
     "atomicXor", "atomicExch", "atomicCAS"};
   bool add = i->imm == AT_ADD;
   bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
-  if (t == DT_F32 && i->imm == AT_MIN) {
-    helper_need(e, H_ATOMIC_MIN_F32);
-    return "atomic_min";
-  }
-  if (t == DT_F32 && i->imm == AT_MAX) {
-    helper_need(e, H_ATOMIC_MAX_F32);
-    return "atomic_max";
-  }
-  if (add && (t == DT_F16 || (t == DT_BF16 && e->sm >= 90))) {
-    helper_need(e, t == DT_F16 ? H_ATOMIC_F16 : H_ATOMIC_BF16);
-    return t == DT_F16 ? "atomic_add_f16" : "atomic_add_bf16";
-  }
+  if (t == DT_F32 && i->imm == AT_MIN) return helper_use(e, H_ATOMIC_MIN);
+  if (t == DT_F32 && i->imm == AT_MAX) return helper_use(e, H_ATOMIC_MAX);
+  if (t == DT_F16 && add) return helper_use(e, H_ATOMIC_ADD_F16);
+  if (t == DT_BF16 && add && e->sm >= 90)
+    return helper_use(e, H_ATOMIC_ADD_BF16);
   bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
             (t == DT_F32 && i->imm == AT_EXCH);
   if (!ok) expr_no_way(e, i, "this atomic");

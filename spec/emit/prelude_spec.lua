@@ -1,0 +1,76 @@
+-- core/emit/prelude.cu as a whole: what compilers make of every helper that a
+-- kernel may carry in front, and the cut that takes some of them.
+local cudahost = require "spec.cudahost"
+local cute = require "cute"
+local jit = require "cute.jit"
+local support = require "spec.support"
+
+local prelude = support.read "core/emit/prelude.cu"
+
+-- Its functions by name, in order; overloads once.
+local function functions()
+  local names = {}
+  for name in prelude:gmatch "__forceinline__ [^\n(]-([%w_]+)%(" do
+    if not names[name] then names[#names + 1] = name end
+    names[name] = true
+  end
+  return names
+end
+
+describe("the prelude", function()
+  it("compiles for every architecture, all of its functions", function()
+    -- as functions that are there although no kernel calls them
+    local text = prelude:gsub("static __device__ __forceinline__",
+                              "__device__ __noinline__")
+    for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do
+      local out, why = jit.compile(text, {arch = arch,
+        options = {"--relocatable-device-code=true"}})
+      if not out and why:find("[no-nvrtc]", 1, true) then return end
+      assert.is_truthy(out, why)
+    end
+  end)
+
+  it("is C++ for the host", function()
+    if not cudahost.compiler() then return end
+    local dir <close> = setmetatable({path = support.folder()}, {
+      __close = function(d) support.remove(d.path) end})
+    support.write(dir.path .. "/k.cc", '#include "cudahost.h"\n', prelude)
+    for _, arch in ipairs {"750", "800", "890", "1000"} do
+      local out, err = support.exec {cudahost.compiler(), "-std=c++17",
+        "-Wall", "-Wextra", "-Wno-unused-function", "-fsyntax-only", "-Ispec",
+        "-D__CUDA_ARCH__=" .. arch, dir.path .. "/k.cc"}
+      assert.equal("", err .. out)
+    end
+  end)
+
+  it("has blocks that begin with their name and end at an empty line",
+     function()
+    local blocks = 0
+    for name, text in prelude:gmatch "//: ([%l%d_]+)\n(.-\n)\n" do
+      blocks = blocks + 1
+      local called = text:match "__forceinline__ [^\n(]-([%w_]+)%("
+      assert.equal(called, name:sub(1, #called))
+      local _, opened = text:gsub("#if ", "")
+      local _, closed = text:gsub("#endif", "")
+      assert.equal(opened, closed, name)
+    end
+    assert.is_true(blocks >= #functions())
+  end)
+
+  it("gives a kernel what it uses for its target, and what that uses",
+     function()
+    local call = cute.kernel("k", function(out, x)
+      out:store(x:load():to(cute.bf16))
+    end)(cute.zeros({2}, cute.bf16), cute.zeros({2}, cute.f32))
+    local function helpers(arch)
+      local found, text = {}, call:trace {block = 1}:cuda(arch)
+      for name in text:gmatch "__forceinline__ [^\n(]-([%w_]+)%(" do
+        found[#found + 1] = name
+      end
+      assert.is_nil(text:find("__CUDA_ARCH", 1, true))
+      return table.concat(found, " ")
+    end
+    assert.equal("pack_bf16", helpers "sm_80")
+    assert.equal("f32_to_bf16 pack_bf16", helpers "sm_75")
+  end)
+end)

@@ -227,6 +227,14 @@ static Prec call(Emit *e, const char *f, const Ins *i, int n) {
   return PR_POST;
 }
 
+static Prec prefixed(Emit *e, const char *op, Ref r) {
+  expr_puts(e, op);
+  size_t at = e->out->text.n;
+  expr_val(e, r, PR_UNARY);
+  if (e->out->text.p[at] == op[0]) wrap(e, at);  // -(-x)
+  return PR_UNARY;
+}
+
 // ---- sums ----
 
 static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
@@ -283,9 +291,11 @@ static Lin lin_of(Emit *e, Ref r) {
 // The terms without the constant; nothing when there are none.
 static Prec lin_terms(Emit *e, const Lin *l) {
   if (l->n == 1 && !l->minus[0]) return expr_val(e, l->term[0], PR_ANY);
-  for (int k = 0; k < l->n; k++) {
-    expr_puts(e, l->minus[k] ? (k ? " - " : "-") : (k ? " + " : ""));
-    expr_val(e, l->term[k], l->minus[k] && !k ? PR_UNARY : PR_MUL);
+  if (l->minus[0]) prefixed(e, "-", l->term[0]);
+  else expr_val(e, l->term[0], PR_MUL);
+  for (int k = 1; k < l->n; k++) {
+    expr_puts(e, l->minus[k] ? " - " : " + ");
+    expr_val(e, l->term[k], PR_MUL);
   }
   return l->n == 1 ? PR_UNARY : PR_ADD;
 }
@@ -380,11 +390,7 @@ static Prec int_abs(Emit *e, const Ins *i) {
 }
 
 static Prec prefix(Emit *e, const Ins *i, const char *op) {
-  expr_puts(e, op);
-  size_t at = e->out->text.n;
-  expr_val(e, i->a[0], PR_UNARY);
-  if (e->out->text.p[at] == op[0]) wrap(e, at);  // -(-x)
-  return PR_UNARY;
+  return prefixed(e, op, i->a[0]);
 }
 
 static Prec int_op(Emit *e, const Ins *i) {

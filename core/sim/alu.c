@@ -96,15 +96,18 @@ static double lua_mod(double a, double b) {
   return m * b < 0 ? m + b : m;
 }
 
-// A NaN loses against a number; -0 is less than +0.
+// A NaN loses against a number (C's fmin lets a signaling one win); -0 is
+// less than +0.
 static double min_of(double a, double b) {
   if (a == b) return signbit(a) ? a : b;
-  return fmin(a, b);
+  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+  return a < b ? a : b;
 }
 
 static double max_of(double a, double b) {
   if (a == b) return signbit(a) ? b : a;
-  return fmax(a, b);
+  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+  return a > b ? a : b;
 }
 
 // In f32 where that rounds right: the operands' type is f32 or narrower. The

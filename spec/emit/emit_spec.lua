@@ -136,6 +136,17 @@ describe("emitted text", function()
       end, {block = 1}, x)))
     end)
 
+  it("takes two signs for no decrement", function()
+    local text = source(function(a)
+      local m = cute.var(a[0])
+      m.value = a[1]
+      a[2] = (a[3] & 0) - -m.value
+      a[3] = -(a[3] & 0) - -m.value - a[1]
+    end, {block = 1}, x)
+    find(text, "a[2] = -(-m);")
+    assert.is_nil(text:find "%-%-m")
+  end)
+
   it("divides plainly where nothing is negative", function()
     local text = source(function(a)
       local tid = cute.arch.thread_idx()

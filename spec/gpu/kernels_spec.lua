@@ -137,6 +137,19 @@ for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
   end)
 end
 
+-- A number and a NaN, quiet or signaling: the number.
+for t, row in pairs {
+  f64 = {64, 0x7ff0000000000001, 0x7ff8000000000000, 0xfff4000000000000},
+  f32 = {32, 0x7f800001, 0x7fc00000, 0xffa00000},
+  f16 = {16, 0x7c01, 0x7e00, 0xfd00}, bf16 = {16, 0x7f81, 0x7fc0, 0xffa0}} do
+  functions("the smaller and the larger of a NaN and a number, " .. t, t, 4,
+    function(n)
+      return {patterns(t, row[1], {row[2], row[3], row[4]}, n), normal(t, n)}
+    end, function(a, b)
+      return {cute.min(a, b), cute.max(a, b), cute.min(b, a), cute.max(b, a)}
+    end)
+end
+
 -- Relative bounds: half an ulp for the simulator, the rest is the GPU's.
 local ULP = 2.0 ^ -23
 

@@ -804,3 +804,24 @@ describe("a NaN as an integer", function()
     end)
   end
 end)
+
+describe("a NaN, quiet or signaling, and a number", function()
+  local NAN = {f64 = {0x7ff8000000000000, 0x7ff0000000000001},
+               f32 = {0x7fc00000, 0x7f800001}, f16 = {0x7e00, 0x7c01}}
+  for name, list in pairs(NAN) do
+    it("are the number in min and max of " .. name, function()
+      local t = cute[name]
+      for _, bits in ipairs(list) do
+        local y = cute.zeros({4}, t)
+        cute.kernel("k", function(a, b)
+          local number = b[0] + 2
+          local nan = a[0]:bitcast(t)
+          b[0], b[1] = cute.min(nan, number), cute.min(number, nan)
+          b[2], b[3] = cute.max(nan, number), cute.max(number, nan)
+        end)(cute.full({1}, bits, cute["u" .. t.bits]), y)
+          :launch {grid = 1, block = 1, device = "sim"}
+        for i = 0, 3 do assert.equal(2.0, y[i]) end
+      end
+    end)
+  end
+end)

@@ -1,8 +1,10 @@
 // Lua face of the layout algebra: functions on layouts, which take tensors
 // too where the operation only changes how a tensor is looked at.
-#include "bind/laylib.h"
+#include "bind/row.h"
 
 #include <string.h>
+
+#include "bind/laylib.h"
 
 // ---- making ----
 
@@ -33,39 +35,9 @@ static int l_make_layout(lua_State *L) {
   return 1;
 }
 
-static int l_ordered(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tup shape = face_check_tup(cx, L, 1);
-  Tup order = laylib_order(cx, L, 2, shape);
-  face_push_layout(L, order ? layout_ordered(cx, shape, order)
-                            : layout_compact(cx, shape));
-  return 1;
-}
-
-static int l_like(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_push_layout(L, layout_like(cx, laylib_operand(L, 1).l));
-  return 1;
-}
-
-static int l_fragment_like(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o;
-  Layout l = laylib_test_operand(L, 1, &o)
-               ? layout_fragment_like(cx, o.l)
-               : layout_compact(cx, face_check_tup(cx, L, 1));
-  face_push_layout(L, l);
-  return 1;
-}
-
-static int l_identity(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_push_layout(L, layout_identity(cx, face_check_tup(cx, L, 1)));
-  return 1;
-}
-
 // The swizzle or layout at 1 o the offset at 2 o the layout or tensor at 3.
-static int push_composed(Ctx *cx, lua_State *L) {
+static int l_composed(lua_State *L) {
+  Ctx *cx = face_enter(L);
   Dim o = {0};
   Swizzle sw;
   Layout a;
@@ -80,9 +52,6 @@ static int push_composed(Ctx *cx, lua_State *L) {
                                       ? layout_swizzled(cx, sw, o, x.l)
                                       : layout_composed(cx, a, o, x.l));
 }
-
-// make_composed_layout(swizzle or layout, offset, layout)
-static int l_composed(lua_State *L) { return push_composed(face_enter(L), L); }
 
 static int l_layout_tv(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -120,107 +89,37 @@ static int l_image_mask(lua_State *L) {
 
 // ---- looking ----
 
-// The shape of the layout, tensor or tuple at 1, by the modes after it.
-static Tup shape_arg(Ctx *cx, lua_State *L) {
-  Tup t = laylib_shape(cx, L, 1);
-  int n, *m = laylib_modes(cx, L, 2, &n);
-  for (int i = 0; i < n; i++) t = tup_get(cx, t, m[i]);
-  return t;
+static Tup same(Tup t) { return t; }
+
+static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
+  (void)cx;
+  return (int64_t)1 << sw.m;
 }
 
-static Layout layout_arg(Ctx *cx, lua_State *L) {
+// The layout that values go through last is a swizzle: that, and the rest.
+static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
+  const Outer *f = layout_last(cx, l, rest);
+  return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
+}
+
+static Swizzle get_swizzle(Ctx *cx, Layout l) {
+  Layout rest;
+  const Swizzle *sw = last_swizzle(cx, l, &rest);
+  return sw ? *sw : SWIZZLE_NONE;
+}
+
+static Layout nonswizzle(Ctx *cx, Layout l) {
+  Layout rest;
+  return last_swizzle(cx, l, &rest) ? rest : l;
+}
+
+// stride(layout, modes...)
+static int l_stride(lua_State *L) {
+  Ctx *cx = face_enter(L);
   Layout l = laylib_operand(L, 1).l;
   int n, *m = laylib_modes(cx, L, 2, &n);
   for (int i = 0; i < n; i++) l = layout_mode(cx, l, m[i]);
-  return l;
-}
-
-static int l_size(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_push_dim(L, tup_size(cx, shape_arg(cx, L)));
-  return 1;
-}
-
-static int l_rank(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  lua_pushinteger(L, tup_rank(shape_arg(cx, L)));
-  return 1;
-}
-
-static int l_depth(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  lua_pushinteger(L, tup_depth(shape_arg(cx, L)));
-  return 1;
-}
-
-static int l_shape(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, shape_arg(cx, L));
-  return 1;
-}
-
-static int l_stride(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout l = layout_arg(cx, L);
   laylib_push_any(L, laylib_stride(cx, L, l));
-  return 1;
-}
-
-static int l_cosize(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_push_dim(L, layout_cosize(cx, layout_arg(cx, L)));
-  return 1;
-}
-
-static int l_coshape(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, layout_coshape(cx, layout_arg(cx, L)));
-  return 1;
-}
-
-static int l_max_alignment(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Swizzle sw;
-  lua_pushinteger(L, laylib_test_swizzle(L, 1, &sw)
-                       ? (lua_Integer)1 << sw.m
-                       : layout_max_alignment(cx, laylib_operand(L, 1).l));
-  return 1;
-}
-
-static int l_get_swizzle(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout rest;
-  const Outer *f = layout_last(cx, laylib_operand(L, 1).l, &rest);
-  bool is = f && f->kind == OUTER_SWIZZLE;
-  laylib_push_swizzle(L, is ? f->sw : SWIZZLE_NONE);
-  return 1;
-}
-
-static int l_nonswizzle(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  Layout rest;
-  const Outer *f = layout_last(cx, o.l, &rest);
-  bool is = f && f->kind == OUTER_SWIZZLE;
-  return laylib_push_operand(L, &o, is ? rest : o.l);
-}
-
-// is_static(x): nothing traced in a layout, tensor or tuple
-static int l_is_static(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o;
-  if (laylib_test_operand(L, 1, &o))
-    lua_pushboolean(L, layout_static(o.l));
-  else
-    lua_pushboolean(L, tup_static(laylib_tree(cx, L, 1)));
-  return 1;
-}
-
-static int l_divisibility(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Dim d;
-  if (!face_test_dim(cx, L, 1, &d)) face_argerror(L, 1, "integer");
-  lua_pushinteger(L, dim_div(cx, d));
   return 1;
 }
 
@@ -239,23 +138,6 @@ static int l_crd2idx(lua_State *L) {
                    ? NULL
                    : layout_make(cx, s, face_check_tup(cx, L, 3)).stride;
   laylib_push_any(L, tup_crd2idx(cx, c, s, d));
-  return 1;
-}
-
-static int coord_of(lua_State *L, Tup (*f)(Ctx *, Layout, Tup)) {
-  Ctx *cx = face_enter(L);
-  Layout l = laylib_operand(L, 1).l;
-  laylib_push_any(L, f(cx, l, face_check_tup(cx, L, 2)));
-  return 1;
-}
-
-static int l_hier(lua_State *L) { return coord_of(L, layout_hier_coord); }
-static int l_flat(lua_State *L) { return coord_of(L, layout_flat_coord); }
-
-static int l_1d(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout l = laylib_operand(L, 1).l;
-  face_push_dim(L, layout_1d_coord(cx, l, face_check_tup(cx, L, 2)));
   return 1;
 }
 
@@ -316,6 +198,11 @@ static int l_slice_and_offset(lua_State *L) {
   return 2;
 }
 
+static Tensor offset_tensor(Ctx *cx, Tup coord, Tensor t) {
+  return tensor_domain_offset(cx, t, coord);
+}
+
+// domain_offset(coord, layout): the layout and where it begins
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup off, c = face_check_tup(cx, L, 1);
@@ -325,126 +212,19 @@ static int l_domain_offset(lua_State *L) {
   return 2;
 }
 
-// ---- one layout to another ----
-
-typedef Layout Unary(Ctx *cx, Layout l);
-typedef Layout ByProfile(Ctx *cx, Layout l, Tup by);
-
-// Of a tensor too, the layout: its values are coordinates.
-static int to_layout(lua_State *L, Unary *f) {
-  Ctx *cx = face_enter(L);
-  face_push_layout(L, f(cx, laylib_operand(L, 1).l));
-  return 1;
-}
-
-static int by_profile(lua_State *L, Unary *f, ByProfile *g) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  Layout l = lua_isnoneornil(L, 2) ? f(cx, o.l)
-                                   : g(cx, o.l, face_check_tup(cx, L, 2));
-  return laylib_push_operand(L, &o, l);
-}
-
-// coalesce(layout[, profile]), or of a shape
-static int l_coalesce(lua_State *L) {
-  int t = lua_type(L, 1);
-  if ((t == LUA_TTABLE || t == LUA_TNUMBER) && lua_isnoneornil(L, 2)) {
-    Ctx *cx = face_enter(L);
-    laylib_push_any(L, tup_coalesce(cx, face_check_tup(cx, L, 1)));
-    return 1;
-  }
-  return by_profile(L, layout_coalesce, layout_coalesce_by);
-}
-
-static int l_filter(lua_State *L) {
-  return by_profile(L, layout_filter, layout_filter_by);
-}
-
-// Swizzles are their own inverses.
-static int inverse(lua_State *L, Unary *f) {
-  ConstBox *c = laylib_const(L, 1);
-  if (!c || (c->kind != CONST_SWIZZLE && c->kind != CONST_ANY))
-    return to_layout(L, f);
+// A swizzle is its own inverse.
+static int l_first(lua_State *L) {
   lua_settop(L, 1);
-  return 1;
-}
-
-static int l_right_inverse(lua_State *L) {
-  return inverse(L, layout_right_inverse);
-}
-
-static int l_left_inverse(lua_State *L) {
-  return inverse(L, layout_left_inverse);
-}
-
-static int l_nullspace(lua_State *L) {
-  return to_layout(L, layout_nullspace);
-}
-
-static int l_coprofile(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, layout_coprofile(cx, layout_arg(cx, L)));
-  return 1;
-}
-
-// greatest_common_domain(a, b): of shapes, or those of layouts and tensors
-static int l_common_domain(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tup a = laylib_shape(cx, L, 1), b = laylib_shape(cx, L, 2);
-  face_push_layout(L, layout_greatest_common_domain(cx, a, b));
-  return 1;
-}
-
-static int l_layout_add(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout a = laylib_operand(L, 1).l, b = laylib_operand(L, 2).l;
-  face_push_layout(L, layout_add(cx, a, b));
-  return 1;
-}
-
-static int l_complement(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout l = laylib_operand(L, 1).l;
-  Tup t = lua_isnoneornil(L, 2) ? NULL : laylib_shape(cx, L, 2);
-  face_push_layout(L, layout_complement_shape(cx, l, t));
-  return 1;
-}
-
-static int l_with_shape(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  Tup s = laylib_coord(cx, L, 2);
-  return laylib_push_operand(L, &o, layout_with_shape(cx, o.l, s));
-}
-
-static int l_max_common_layout(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout a = laylib_operand(L, 1).l, b = laylib_operand(L, 2).l;
-  face_push_layout(L, layout_max_common_layout(cx, a, b));
-  return 1;
-}
-
-static int l_max_common_vector(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout a = laylib_operand(L, 1).l, b = laylib_operand(L, 2).l;
-  lua_pushinteger(L, layout_max_common_vector(cx, a, b));
-  return 1;
-}
-
-static int l_domain_distribute(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tup s = laylib_shape(cx, L, 1);
-  Dim n = dim_int(cx, laylib_int(L, 2));
-  face_push_layout(L, layout_domain_distribute(cx, s, n));
   return 1;
 }
 
 // ---- composition, divides, products ----
 
+// What is not of two layouts: with a swizzle, a tiler, or an offset between.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw, sw2;
-  if (lua_gettop(L) >= 3) return push_composed(cx, L);
+  if (lua_gettop(L) >= 3) return l_composed(L);
   if (laylib_test_swizzle(L, 1, &sw)) {
     if (laylib_test_swizzle(L, 2, &sw2)) {
       laylib_push_swizzle(L, swizzle_compose(cx, sw, sw2));
@@ -454,48 +234,10 @@ static int l_composition(lua_State *L) {
     return laylib_push_operand(L, &x, layout_swizzled(cx, sw, (Dim){0}, x.l));
   }
   Operand o = laylib_operand(L, 1);
-  if (laylib_test_swizzle(L, 2, &sw))
-    return laylib_push_operand(L, &o, layout_compose_swizzle(cx, o.l, sw));
-  Layout b;
-  if (face_test_layout(L, 2, &b))
-    return laylib_push_operand(L, &o, layout_compose(cx, o.l, b));
-  Tiler t = laylib_tiler(cx, L, 2);
-  return laylib_push_operand(L, &o, layout_compose_tiler(cx, o.l, t));
-}
-
-typedef Layout WithTiler(Ctx *cx, Layout l, Tiler t);
-
-static int with_tiler(lua_State *L, WithTiler *f) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  return laylib_push_operand(L, &o, f(cx, o.l, laylib_tiler(cx, L, 2)));
-}
-
-#define TILED(name) \
-  static int l_##name(lua_State *L) { return with_tiler(L, layout_##name); }
-TILED(logical_divide)
-TILED(zipped_divide)
-TILED(tiled_divide)
-TILED(flat_divide)
-TILED(logical_product)
-TILED(zipped_product)
-TILED(tiled_product)
-TILED(flat_product)
-TILED(tile_unzip)
-#undef TILED
-
-static int rank_product(lua_State *L, Layout (*f)(Ctx *, Layout, Layout)) {
-  Ctx *cx = face_enter(L);
-  Operand o = laylib_operand(L, 1);
-  return laylib_push_operand(L, &o, f(cx, o.l, laylib_layout(cx, L, 2)));
-}
-
-static int l_blocked_product(lua_State *L) {
-  return rank_product(L, layout_blocked_product);
-}
-
-static int l_raked_product(lua_State *L) {
-  return rank_product(L, layout_raked_product);
+  Layout l = laylib_test_swizzle(L, 2, &sw)
+               ? layout_compose_swizzle(cx, o.l, sw)
+               : layout_compose_tiler(cx, o.l, laylib_tiler(cx, L, 2));
+  return laylib_push_operand(L, &o, l);
 }
 
 static int l_tile_to_shape(lua_State *L) {
@@ -539,26 +281,6 @@ static int l_ceil_div(lua_State *L) {
 static int64_t bits_arg(lua_State *L, int idx) {
   DType t = face_test_dtype(L, idx);
   return t == DT_NONE ? laylib_int(L, idx) : dtype_bits(t);
-}
-
-static int cast(lua_State *L, Layout (*f)(Ctx *, Layout, int64_t),
-                Swizzle (*g)(Ctx *, Swizzle, int64_t)) {
-  Ctx *cx = face_enter(L);
-  Swizzle sw;
-  int64_t n = laylib_int(L, 2);
-  if (laylib_test_swizzle(L, 1, &sw))
-    laylib_push_swizzle(L, g(cx, sw, n));
-  else
-    face_push_layout(L, f(cx, face_check_layout(L, 1), n));
-  return 1;
-}
-
-static int l_upcast(lua_State *L) {
-  return cast(L, layout_upcast, swizzle_upcast);
-}
-
-static int l_downcast(lua_State *L) {
-  return cast(L, layout_downcast, swizzle_downcast);
 }
 
 // recast_layout(new, old, layout), or (layout, old, new) as in C++; widths in
@@ -622,13 +344,6 @@ static int l_parse(lua_State *L) {
   return 1;
 }
 
-// tuple{8,{8,8}}: a copy that prints in CuTe notation.
-static int l_tuple(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, laylib_tree(cx, L, 1));
-  return 1;
-}
-
 // ---- explain ----
 
 // explain_begin() -> token; explain_end(token) -> text of the steps since.
@@ -658,80 +373,85 @@ static int explain_gc(lua_State *L) {
   return 0;
 }
 
-// ---- the modes of layouts; of tuples in tuplelib.c ----
-
-static const char *const methods[] = {
-  "size", "rank", "depth", "cosize", "coshape", "get_hier_coord",
-  "get_flat_coord", "get_1d_coord", "coalesce", "filter", "filter_zeros",
-  "flatten", "unflatten", "composition", "complement", "right_inverse",
-  "left_inverse", "nullspace", "with_shape", "logical_divide",
-  "zipped_divide", "tiled_divide", "flat_divide", "logical_product",
-  "zipped_product", "tiled_product", "flat_product", "blocked_product",
-  "raked_product", "tile_to_shape", "upcast", "downcast", "get", "take",
-  "select", "group", "group_modes", "append", "prepend", "replace",
-  "max_alignment", "is_static", "get_swizzle_portion",
-  "get_nonswizzle_portion", "dice", NULL};
+static const FnRow rows[] = {
+  {"make_layout(shape, stride?, layouts...)", "", FN(l_make_layout)},
+  {"make_ordered_layout(shape, order?)", "PO>l", FN(layout_ordered)},
+  {"make_layout_like(layout)", "L>l", FN(layout_like)},
+  {"make_identity_layout(shape)", "P>l", FN(layout_identity)},
+  {"make_composed_layout(left, offset, layout)", "", FN(l_composed)},
+  {"make_layout_tv(thr, val)", "", FN(l_layout_tv)},
+  {"make_layout_image_mask(layout, coord, mode)", "", FN(l_image_mask)},
+  {"rank(x, modes...)", "H>i", FN(tup_rank)},
+  {"depth(x, modes...)", "H>i", FN(tup_depth)},
+  {"product(x, modes...)", "H>d", FN(tup_size)},
+  {"shape(x, modes...)", "H>P", FN(same)},
+  {"stride(x, modes...)", "", FN(l_stride)},
+  {"cosize(x, modes...)", "K>d", FN(layout_cosize)},
+  {"coshape(x, modes...)", "K>P", FN(layout_coshape)},
+  {"max_alignment(x)", "Z>i", FN(swizzle_alignment)},
+  {OR, "L>i", FN(layout_max_alignment)},
+  {"get_swizzle(x)", "L>Z", FN(get_swizzle)},
+  {"get_swizzle_portion(x)", "L>Z", FN(get_swizzle)},
+  {"get_nonswizzle_portion(x)", "L>L", FN(nonswizzle)},
+  {"is_static(x)", "L>Q", FN(layout_static)},
+  {OR, "R>Q", FN(tup_static)},
+  {"get_divisibility(x)", "d>i", FN(dim_div)},
+  {"crd2idx(coord, shape, stride?)", "", FN(l_crd2idx)},
+  {"get_hier_coord(layout, offset)", "LP>P", FN(layout_hier_coord)},
+  {"get_flat_coord(layout, offset)", "LP>P", FN(layout_flat_coord)},
+  {"get_1d_coord(layout, offset)", "LP>d", FN(layout_1d_coord)},
+  {"slice_(src, coord)", "", FN(l_slice)},
+  {"slice(src, coord)", "", FN(l_slice)},
+  {"dice(src, coord)", "", FN(l_dice)},
+  {"slice_and_offset(coord, layout)", "", FN(l_slice_and_offset)},
+  {"domain_offset(coord, x)", "PX>X", FN(offset_tensor)},
+  {OR, "", FN(l_domain_offset)},
+  {"coalesce(layout, profile?)", "P>P", FN(tup_coalesce)},
+  {OR, "Lp>L", FN(layout_coalesce_by)},
+  {"filter(layout, profile?)", "Lp>L", FN(layout_filter_by)},
+  {"right_inverse(layout)", "F", FN(l_first)},
+  {OR, "L>l", FN(layout_right_inverse)},
+  {"left_inverse(layout)", "F", FN(l_first)},
+  {OR, "L>l", FN(layout_left_inverse)},
+  {"nullspace(layout)", "L>l", FN(layout_nullspace)},
+  {"complement(layout, cotarget?)", "Ls>l", FN(layout_complement_shape)},
+  {"with_shape(layout, shape...)", "L*>L", FN(layout_with_shape)},
+  {"coprofile(layout, modes...)", "K>P", FN(layout_coprofile)},
+  {"layout_add(a, b)", "LL>l", FN(layout_add)},
+  {"greatest_common_domain(a, b)", "SS>l", FN(layout_greatest_common_domain)},
+  {"max_common_layout(a, b)", "LL>l", FN(layout_max_common_layout)},
+  {"max_common_vector(a, b)", "LL>i", FN(layout_max_common_vector)},
+  {"domain_distribute(shape, n)", "Si>l", FN(layout_domain_distribute)},
+  {"composition(a, b, c?)", "Ll>L", FN(layout_compose)},
+  {OR, "", FN(l_composition)},
+  {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)},
+  {"zipped_divide(layout, tiler)", "LT>L", FN(layout_zipped_divide)},
+  {"tiled_divide(layout, tiler)", "LT>L", FN(layout_tiled_divide)},
+  {"flat_divide(layout, tiler)", "LT>L", FN(layout_flat_divide)},
+  {"logical_product(layout, tiler)", "LT>L", FN(layout_logical_product)},
+  {"zipped_product(layout, tiler)", "LT>L", FN(layout_zipped_product)},
+  {"tiled_product(layout, tiler)", "LT>L", FN(layout_tiled_product)},
+  {"flat_product(layout, tiler)", "LT>L", FN(layout_flat_product)},
+  {"tile_unzip(layout, tiler)", "LT>L", FN(layout_tile_unzip)},
+  {"blocked_product(layout, t)", "LV>L", FN(layout_blocked_product)},
+  {"raked_product(layout, t)", "LV>L", FN(layout_raked_product)},
+  {"tile_to_shape(block, shape, order?)", "", FN(l_tile_to_shape)},
+  {"ceil_div(shape, tiler)", "", FN(l_ceil_div)},
+  {"upcast(layout, n)", "Zi>Z", FN(swizzle_upcast)},
+  {OR, "li>l", FN(layout_upcast)},
+  {"downcast(layout, n)", "Zi>Z", FN(swizzle_downcast)},
+  {OR, "li>l", FN(layout_downcast)},
+  {"recast_layout(new, old, layout)", "", FN(l_recast_layout)},
+  {"layout(text)", "", FN(l_layout)},
+  {"parse(text)", "", FN(l_parse)},
+  {"tuple(t)", "R>P", FN(same)},
+  {"explain_begin", "", FN(l_explain_begin)},
+  {"explain_end", "", FN(l_explain_end)},
+  LAST_ROW};
 
 void alglib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"make_layout(shape, stride?, layouts...)", l_make_layout},
-    {"make_ordered_layout(shape, order?)", l_ordered},
-    {"make_layout_like(layout)", l_like},
-    {"make_fragment_like(x, dtype?)", l_fragment_like},
-    {"make_identity_layout(shape)", l_identity},
-    {"make_composed_layout(left, offset, layout)", l_composed},
-    {"make_layout_tv(thr, val)", l_layout_tv},
-    {"make_layout_image_mask(layout, coord, mode)", l_image_mask},
-    {"size(x, modes...)", l_size}, {"rank(x, modes...)", l_rank},
-    {"depth(x, modes...)", l_depth}, {"product(x, modes...)", l_size},
-    {"shape(x, modes...)", l_shape}, {"stride(x, modes...)", l_stride},
-    {"cosize(x, modes...)", l_cosize}, {"coshape(x, modes...)", l_coshape},
-    {"max_alignment(x)", l_max_alignment}, {"get_swizzle(x)", l_get_swizzle},
-    {"get_swizzle_portion(x)", l_get_swizzle},
-    {"get_nonswizzle_portion(x)", l_nonswizzle}, {"is_static(x)", l_is_static},
-    {"get_divisibility(x)", l_divisibility},
-    {"crd2idx(coord, shape, stride?)", l_crd2idx},
-    {"get_hier_coord(layout, offset)", l_hier},
-    {"get_flat_coord(layout, offset)", l_flat},
-    {"get_1d_coord(layout, offset)", l_1d}, {"slice_(src, coord)", l_slice},
-    {"slice(src, coord)", l_slice}, {"dice(src, coord)", l_dice},
-    {"slice_and_offset(coord, layout)", l_slice_and_offset},
-    {"domain_offset(coord, x)", l_domain_offset},
-    {"coalesce(layout, profile?)", l_coalesce},
-    {"filter(layout, profile?)", l_filter},
-    {"right_inverse(layout)", l_right_inverse},
-    {"left_inverse(layout)", l_left_inverse},
-    {"nullspace(layout)", l_nullspace},
-    {"complement(layout, cotarget?)", l_complement},
-    {"with_shape(layout, shape...)", l_with_shape},
-    {"coprofile(layout, modes...)", l_coprofile},
-    {"layout_add(a, b)", l_layout_add},
-    {"greatest_common_domain(a, b)", l_common_domain},
-    {"max_common_layout(a, b)", l_max_common_layout},
-    {"max_common_vector(a, b)", l_max_common_vector},
-    {"domain_distribute(shape, n)", l_domain_distribute},
-    {"composition(a, b, c?)", l_composition},
-    {"logical_divide(layout, tiler)", l_logical_divide},
-    {"zipped_divide(layout, tiler)", l_zipped_divide},
-    {"tiled_divide(layout, tiler)", l_tiled_divide},
-    {"flat_divide(layout, tiler)", l_flat_divide},
-    {"logical_product(layout, tiler)", l_logical_product},
-    {"zipped_product(layout, tiler)", l_zipped_product},
-    {"tiled_product(layout, tiler)", l_tiled_product},
-    {"flat_product(layout, tiler)", l_flat_product},
-    {"tile_unzip(layout, tiler)", l_tile_unzip},
-    {"blocked_product(layout, t)", l_blocked_product},
-    {"raked_product(layout, t)", l_raked_product},
-    {"tile_to_shape(block, shape, order?)", l_tile_to_shape},
-    {"ceil_div(shape, tiler)", l_ceil_div}, {"upcast(layout, n)", l_upcast},
-    {"downcast(layout, n)", l_downcast},
-    {"recast_layout(new, old, layout)", l_recast_layout},
-    {"layout(text)", l_layout}, {"parse(text)", l_parse}, {"tuple(t)", l_tuple},
-    {"explain_begin", l_explain_begin}, {"explain_end", l_explain_end},
-    {NULL, NULL}};
   static const luaL_Reg explain_meta[] = {{"__gc", explain_gc}, {NULL, NULL}};
   face_newtype(L, "cute.explain", explain_meta);
   lua_pop(L, 1);
-  face_setfuncs(L, funcs);
-  laylib_methods(L, MT_LAYOUT, methods);
+  face_setrows(L, rows);
 }

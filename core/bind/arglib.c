@@ -5,15 +5,17 @@
 // that may be left out end in `?`, one in `...` takes the rest. Of a C
 // function it is the name in its luaL_Reg row, of a function of lua/cute
 // (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
-// integer|value)". Registry["cute.names"] has it by function, with the name
-// as users write it: "cute.size(...)", "tensor:store(...)"; a row without
-// parentheses is a primitive for lua/cute, and nameless.
+// integer|value)", and Registry["cute.names"] has it by function, with the
+// name as users write it: "gpu.open(...)". A C function keeps its own, with
+// "cute." or "tensor:" in front; a row without parentheses is a primitive for
+// lua/cute, and nameless.
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind/face.h"
+#include "bind/row.h"
 
 #define NAMES "cute.names"
 
@@ -55,40 +57,64 @@ static int count_params(const char *sig) {
   return n;
 }
 
-static bool is_method(const char *sig) {
+static bool has_colon(const char *sig) {
   return memchr(sig, ':', strcspn(sig, "(")) != NULL;
 }
 
 // ---- what users called ----
 
+// A public function of C: upvalue 2 of its closure.
+typedef struct Entry {
+  const char *prefix, *sig;  // "cute.", "size(x, modes...)"
+  lua_CFunction f;           // or NULL, and
+  const FnRow *rows;         // n alternatives
+  int n;
+  int most;                  // arguments, a receiver counted
+  int method;                // 1: there is one
+} Entry;
+
+static int call_entry(lua_State *L);
+
 // A public function at work.
 typedef struct Public {
   lua_Debug ar;
   int level;
-  const char *sig;
+  const char *prefix, *sig;
   char name[96];
+  bool own;         // a method by its signature: x is not in it
   bool method;      // called as x:f(...)
 } Public;
 
-// The signature of the function on top, which is popped; NULL: none.
-static const char *pop_signature(lua_State *L) {
+// The signature of the function on top, which is popped; false: none.
+static bool pop_signature(lua_State *L, const char **prefix,
+                          const char **sig) {
+  if (lua_tocfunction(L, -1) == call_entry) {
+    lua_getupvalue(L, -1, 2);
+    const Entry *e = lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    *prefix = e->prefix;
+    *sig = e->sig;
+    return strchr(e->sig, '(') != NULL;
+  }
   lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
   lua_insert(L, -2);
   lua_rawget(L, -2);
-  const char *sig = lua_tostring(L, -1);  // kept alive by the table
+  *prefix = "";
+  *sig = lua_tostring(L, -1);  // kept alive by the table
   lua_pop(L, 2);
-  return sig;
+  return *sig != NULL;
 }
 
 // The public function that the innermost code of a user called: the outermost
 // one above that code.
 static bool find_public(lua_State *L, Public *p) {
   lua_Debug ar;
+  const char *prefix, *sig;
   p->sig = NULL;
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Slnf", &ar);
-    const char *sig = pop_signature(L);
-    if (sig) {
+    if (pop_signature(L, &prefix, &sig)) {
+      p->prefix = prefix;
       p->sig = sig;
       p->ar = ar;
       p->level = level;
@@ -96,16 +122,18 @@ static bool find_public(lua_State *L, Public *p) {
     if (ar.currentline > 0 && !face_own_source(ar.source)) break;
   }
   if (!p->sig) return false;
-  int n = (int)strcspn(p->sig, "(");
   const char *what = p->ar.namewhat;
-  p->method = is_method(p->sig);
-  snprintf(p->name, sizeof p->name, "%.*s", n, p->sig);
+  p->own = p->method = strchr(p->prefix, ':') || has_colon(p->sig);
+  snprintf(p->name, sizeof p->name, "%s%.*s", p->prefix,
+           (int)strcspn(p->sig, "("), p->sig);
   if (p->method || !what || strcmp(what, "method") != 0) return true;
   p->method = true;  // cute.size as layout:size
   if (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1)) {
-    const char *base = strrchr(p->sig, '.');
-    snprintf(p->name, sizeof p->name, "%s:%.*s", face_typename(L, -1),
-             (int)(p->sig + n - base - 1), base + 1);
+    char base[sizeof p->name];
+    const char *dot = strrchr(p->name, '.');
+    snprintf(base, sizeof base, "%s", dot ? dot + 1 : p->name);
+    snprintf(p->name, sizeof p->name, "%.40s:%.50s", face_typename(L, -1),
+             base);
     lua_pop(L, 1);
   }
   return true;
@@ -115,7 +143,7 @@ static bool find_public(lua_State *L, Public *p) {
 static void usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
-  if (p->method && !is_method(p->sig)) next_param(&s, &q);  // self
+  if (p->method && !p->own) next_param(&s, &q);  // self
   size_t at = (size_t)snprintf(out, size, "%s(", p->name);
   for (int n = 0; next_param(&s, &q) && at + q.name_len + 8 < size; n++)
     at += (size_t)snprintf(out + at, size - at, "%s%.*s%s%s", n ? ", " : "",
@@ -334,26 +362,10 @@ static void too_many(lua_State *L, int level, int most, int method) {
 
 // ---- C functions ----
 
-// Behind a public C function: upvalue 1 is the Ctx, 2 this, 3 its own.
-typedef struct Row {
-  lua_CFunction f, previous;
-  int most;    // arguments, a receiver counted
-  int method;  // 1: there is one
-} Row;
-
-static int call_row(lua_State *L) {
-  const Row *r = lua_touserdata(L, lua_upvalueindex(2));
-  if (lua_gettop(L) > r->most) too_many(L, 0, r->most, r->method);
-  return r->f(L);
-}
-
-// Names the function on top of the stack.
-static void name_top(lua_State *L, const char *prefix, const char *sig) {
-  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
-  lua_pushvalue(L, -2);
-  lua_pushfstring(L, "%s%s", prefix, sig);
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
+static int call_entry(lua_State *L) {
+  const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
+  if (lua_gettop(L) > e->most) too_many(L, 0, e->most, e->method);
+  return e->f ? e->f(L) : rowlib_call(L, e->rows, e->n);
 }
 
 // Pushes "cute." or "tensor:", for the functions of the table on top.
@@ -369,60 +381,64 @@ static const char *push_prefix(lua_State *L) {
   return lua_tostring(L, -1);
 }
 
-void face_setfunc(lua_State *L, const char *sig, lua_CFunction f) {
-  int own = lua_gettop(L), table = own - 1;
-  size_t n = strcspn(sig, "(");
-  lua_pushlstring(L, sig, n);
+// Functions that are being set into the table on top.
+typedef struct Setting {
+  void *cx;
+  const char *prefix;
+  Entry *next;   // as many as there are functions, kept by the registry
+} Setting;
+
+static Setting begin_setting(lua_State *L, size_t n) {
+  Setting s;
+  s.prefix = push_prefix(L);
+  s.next = lua_newuserdatauv(L, n * sizeof *s.next, 1);
+  lua_insert(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  luaL_ref(L, LUA_REGISTRYINDEX);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  lua_pushlightuserdata(L, lua_touserdata(L, -1));
-  lua_replace(L, -2);
-  if (sig[n]) {
-    lua_pushvalue(L, table);
-    const char *prefix = push_prefix(L);
-    lua_replace(L, -2);
-    Row *r = lua_newuserdatauv(L, sizeof *r, 0);
-    *r = (Row){.f = f, .method = prefix[strlen(prefix) - 1] == ':'};
-    r->most = count_params(sig) + r->method;
-    lua_pushvalue(L, own + 2);
-    lua_insert(L, -2);
-    lua_pushvalue(L, own);
-    lua_pushcclosure(L, call_row, 3);  // name, ctx, prefix, function
-    name_top(L, prefix, sig);
-    lua_replace(L, -3);
-    lua_pop(L, 1);
+  s.cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return s;
+}
+
+static void set(lua_State *L, Setting *s, Entry e) {
+  size_t n = strcspn(e.sig, "(");
+  lua_pushlstring(L, e.sig, n);
+  lua_pushlightuserdata(L, s->cx);
+  if (!e.sig[n] && e.f) {
+    lua_pushcclosure(L, e.f, 1);
   } else {
-    lua_pushcclosure(L, f, 1);
+    e.prefix = s->prefix;
+    e.method = strchr(e.prefix, ':') != NULL;
+    e.most = e.sig[n] ? count_params(e.sig) + e.method : INT_MAX;
+    *s->next = e;
+    lua_pushlightuserdata(L, s->next++);
+    lua_pushcclosure(L, call_entry, 2);
   }
-  lua_rawset(L, table);
-  lua_settop(L, table);
+  lua_rawset(L, -3);
 }
 
 void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
-  for (; regs->name; regs++) {
-    lua_pushnil(L);
-    face_setfunc(L, regs->name, regs->func);
+  size_t n = 0;
+  while (regs[n].name) n++;
+  Setting s = begin_setting(L, n);
+  for (; regs->name; regs++)
+    set(L, &s, (Entry){.sig = regs->name, .f = regs->func});
+}
+
+void face_setrows(lua_State *L, const FnRow *rows) {
+  size_t count = 0;
+  while (rows[count].sig) count++;
+  Setting s = begin_setting(L, count);
+  while (rows->sig) {
+    int n = 0;
+    do assert(rowlib_consistent(&rows[n]));
+    while (rows[++n].sig && strcmp(rows[n].sig, OR) == 0);
+    Entry e = {.sig = rows->sig, .rows = rows, .n = n};
+    if (n == 1 && rows->shape == SHAPE_FACE) e.f = (lua_CFunction)rows->f;
+    set(L, &s, e);
+    rows += n;
   }
-}
-
-void face_extend(lua_State *L, const char *sig, lua_CFunction f) {
-  size_t n = strcspn(sig, "(");
-  lua_CFunction previous;
-  lua_pushlstring(L, sig, n);
-  lua_rawget(L, -2);
-  lua_getupvalue(L, -1, 2);
-  previous = ((Row *)lua_touserdata(L, -1))->f;
-  lua_pop(L, 2);
-  lua_pushnil(L);
-  face_setfunc(L, sig, f);
-  lua_pushlstring(L, sig, n);
-  lua_rawget(L, -2);
-  lua_getupvalue(L, -1, 2);
-  ((Row *)lua_touserdata(L, -1))->previous = previous;
-  lua_pop(L, 2);
-}
-
-int face_previous(lua_State *L) {
-  return ((Row *)lua_touserdata(L, lua_upvalueindex(2)))->previous(L);
 }
 
 // ---- types: of Lua's functions ----
@@ -494,7 +510,7 @@ static int check_call(lua_State *L) {
   const char *sig = lua_tostring(L, lua_upvalueindex(1));
   const char *s = strchr(sig, '(');
   int most = (int)lua_tointeger(L, lua_upvalueindex(2)), n = lua_gettop(L);
-  int method = is_method(sig), arg = 1;
+  int method = has_colon(sig), arg = 1;
   char want[160];
   Param q = {0};
   if (n > most) too_many(L, 1, most, method);
@@ -523,7 +539,7 @@ static int l_checker(lua_State *L) {
   const char *sig = luaL_checkstring(L, 1);
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
-  lua_pushinteger(L, count_params(sig) + is_method(sig));
+  lua_pushinteger(L, count_params(sig) + has_colon(sig));
   lua_pushvalue(L, 2);
   lua_pushcclosure(L, check_call, 3);
   return 1;
@@ -544,8 +560,10 @@ static int l_bad_argument(lua_State *L) {
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
   lua_settop(L, 2);
+  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
   lua_pushvalue(L, 1);
-  name_top(L, "", sig);
+  lua_pushstring(L, sig);
+  lua_rawset(L, -3);
   lua_settop(L, 1);
   return 1;
 }
@@ -553,8 +571,9 @@ static int l_name(lua_State *L) {
 // signature(function) -> "cute.size(layout, modes...)", or nil
 static int l_signature(lua_State *L) {
   lua_settop(L, 1);
-  const char *sig = pop_signature(L);
-  lua_pushstring(L, sig);
+  const char *prefix, *sig;
+  if (pop_signature(L, &prefix, &sig)) lua_pushfstring(L, "%s%s", prefix, sig);
+  else lua_pushnil(L);
   return 1;
 }
 

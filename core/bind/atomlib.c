@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/row.h"
 #include "bind/tensorlib.h"
 #include "tensor/tiled.h"
 
@@ -232,39 +233,25 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-static int copy_of_mma(lua_State *L, char abc) {
+// which: 'A', 'B', 'C', or 0 for that of C by atoms.
+static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   CopyAtom a = check_copy_atom(cx, L, 1);
-  const AtomBox *m = check_tiled(cx, L, 2, BOX_MMA, &thr);
-  push_copy(L, tiled_copy_of_mma(cx, a, &m->mma, abc));
+  const TiledMma *m = &check_tiled(cx, L, 2, BOX_MMA, &thr)->mma;
+  push_copy(L, which ? tiled_copy_of_mma(cx, a, m, (char)which)
+                     : tiled_copy_c_atom(cx, a, m));
   return 1;
 }
 
-static int l_make_tiled_copy_A(lua_State *L) { return copy_of_mma(L, 'A'); }
-static int l_make_tiled_copy_B(lua_State *L) { return copy_of_mma(L, 'B'); }
-static int l_make_tiled_copy_C(lua_State *L) { return copy_of_mma(L, 'C'); }
-
-static int l_make_tiled_copy_C_atom(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Dim thr;
-  CopyAtom a = check_copy_atom(cx, L, 1);
-  const AtomBox *m = check_tiled(cx, L, 2, BOX_MMA, &thr);
-  push_copy(L, tiled_copy_c_atom(cx, a, &m->mma));
-  return 1;
-}
-
-static int copy_of_copy(lua_State *L, char which) {
+static int copy_of_copy(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   CopyAtom a = check_copy_atom(cx, L, 1);
   const AtomBox *c = check_tiled(cx, L, 2, BOX_COPY, &thr);
-  push_copy(L, tiled_copy_of_copy(cx, a, &c->copy, which));
+  push_copy(L, tiled_copy_of_copy(cx, a, &c->copy, (char)which));
   return 1;
 }
-
-static int l_make_tiled_copy_S(lua_State *L) { return copy_of_copy(L, 'S'); }
-static int l_make_tiled_copy_D(lua_State *L) { return copy_of_copy(L, 'D'); }
 
 // ---- slices and partitions ----
 
@@ -330,36 +317,38 @@ static int tiled_get_slice(lua_State *L) {
   return 1;
 }
 
-static int mma_partition(lua_State *L, char which) {
+// The slice (or tiled operation) at 1 and what it takes its part of, at 2.
+static const AtomBox *check_part(Ctx *cx, lua_State *L, BoxKind kind, Dim *thr,
+                                 Subject *s) {
+  const AtomBox *b = check_tiled(cx, L, 1, kind, thr);
+  *s = check_subject(cx, L, 2);
+  return b;
+}
+
+// which: 'A', 'B', 'C' of an MMA, 'S', 'D' of a copy, here and below.
+static int mma_partition(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
-  Subject s = check_subject(cx, L, 2);
-  Tensor t = tiled_mma_partition(cx, &b->mma, which, s.t, thr);
+  Subject s;
+  const AtomBox *b = check_part(cx, L, BOX_MMA, &thr, &s);
+  Tensor t = tiled_mma_partition(cx, &b->mma, (char)which, s.t, thr);
   return push_view(L, &s, &t, 2);
 }
 
-static int slice_partition_A(lua_State *L) { return mma_partition(L, 'A'); }
-static int slice_partition_B(lua_State *L) { return mma_partition(L, 'B'); }
-static int slice_partition_C(lua_State *L) { return mma_partition(L, 'C'); }
-
-static int copy_partition(lua_State *L, char which) {
+static int copy_partition(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
-  Subject s = check_subject(cx, L, 2);
-  Tensor t = tiled_copy_partition(cx, &b->copy, which, s.t, thr);
+  Subject s;
+  const AtomBox *b = check_part(cx, L, BOX_COPY, &thr, &s);
+  Tensor t = tiled_copy_partition(cx, &b->copy, (char)which, s.t, thr);
   return push_view(L, &s, &t, 2);
 }
-
-static int slice_partition_S(lua_State *L) { return copy_partition(L, 'S'); }
-static int slice_partition_D(lua_State *L) { return copy_partition(L, 'D'); }
 
 static int slice_retile(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
-  Subject s = check_subject(cx, L, 2);
+  Subject s;
+  const AtomBox *b = check_part(cx, L, BOX_COPY, &thr, &s);
   Tensor t = s.t;
   t.l = tiled_copy_retile(cx, &b->copy, t.l);
   return push_view(L, &s, &t, 2);
@@ -378,86 +367,55 @@ static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
   return 1;
 }
 
-static int partition_fragment(lua_State *L, char which) {
+static int partition_fragment(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
-  Subject s = check_subject(cx, L, 2);
-  return push_fragment(cx, L, &s, tiled_mma_type(&b->mma.atom, which),
-                       tiled_mma_fragment(cx, &b->mma, which, s.t.l));
+  Subject s;
+  const AtomBox *b = check_part(cx, L, BOX_MMA, &thr, &s);
+  return push_fragment(cx, L, &s, tiled_mma_type(&b->mma.atom, (char)which),
+                       tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
-static int mma_partition_fragment_A(lua_State *L) {
-  return partition_fragment(L, 'A');
-}
-static int mma_partition_fragment_B(lua_State *L) {
-  return partition_fragment(L, 'B');
-}
-static int mma_partition_fragment_C(lua_State *L) {
-  return partition_fragment(L, 'C');
-}
-
-static int make_fragment(lua_State *L, char which) {
+static int make_fragment(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = test_any(cx, L, 1, BOX_MMA);
   if (!b) face_argerror(L, 1, "tiled MMA");
   Subject s = check_subject(cx, L, 2);
   const MmaAtom *a = &b->mma.atom;
-  return push_fragment(cx, L, &s, tiled_mma_type(a, which),
-                       tiled_mma_make_fragment(cx, a, which, s.t.l));
+  return push_fragment(cx, L, &s, tiled_mma_type(a, (char)which),
+                       tiled_mma_make_fragment(cx, a, (char)which, s.t.l));
 }
 
-static int mma_make_fragment_A(lua_State *L) { return make_fragment(L, 'A'); }
-static int mma_make_fragment_B(lua_State *L) { return make_fragment(L, 'B'); }
-static int mma_make_fragment_C(lua_State *L) { return make_fragment(L, 'C'); }
-
-static int partition_shape(lua_State *L, char which) {
+static int partition_shape(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
   Tup shape = face_check_tup(cx, L, 2);
-  face_push_tup(L, tiled_mma_shape(cx, &b->mma, which, shape));
+  face_push_tup(L, tiled_mma_shape(cx, &b->mma, (char)which, shape));
   return 1;
 }
 
-static int mma_partition_shape_A(lua_State *L) {
-  return partition_shape(L, 'A');
-}
-static int mma_partition_shape_B(lua_State *L) {
-  return partition_shape(L, 'B');
-}
-static int mma_partition_shape_C(lua_State *L) {
-  return partition_shape(L, 'C');
-}
-
-static int thrfrg(lua_State *L, char which) {
+static int thrfrg(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
   Layout l = laylib_layout(cx, L, 2);
-  face_push_layout(L, tiled_mma_thrfrg(cx, &b->mma, which, l));
+  face_push_layout(L, tiled_mma_thrfrg(cx, &b->mma, (char)which, l));
   return 1;
 }
 
-static int mma_thrfrg_A(lua_State *L) { return thrfrg(L, 'A'); }
-static int mma_thrfrg_B(lua_State *L) { return thrfrg(L, 'B'); }
-static int mma_thrfrg_C(lua_State *L) { return thrfrg(L, 'C'); }
-
-static int copy_tidfrg(lua_State *L, char which) {
+static int tidfrg(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
   Layout l = laylib_layout(cx, L, 2);
-  face_push_layout(L, tiled_copy_tidfrg(cx, &b->copy, which, l));
+  face_push_layout(L, tiled_copy_tidfrg(cx, &b->copy, (char)which, l));
   return 1;
 }
 
-static int copy_tidfrg_S(lua_State *L) { return copy_tidfrg(L, 'S'); }
-static int copy_tidfrg_D(lua_State *L) { return copy_tidfrg(L, 'D'); }
-
 // ---- looking ----
 
-static int tiled_size(lua_State *L) {
+int atomlib_size(lua_State *L) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
   lua_pushinteger(L, (lua_Integer)threads_of(cx, b));
@@ -648,31 +606,26 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-static int plain_copy(lua_State *L, int first, bool with_pred, bool wide) {
+// Of plain copies: with a predicate in front; by the widest moves there are.
+enum { PRED = 1, WIDE = 2 };
+
+// [pred,] src, dst
+static int plain_copy(lua_State *L, int how) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "copy");
   Tensor p;
-  const Tensor *pred = with_pred ? check_pred(L, 1, &p) : NULL;
+  int first = how & PRED ? 2 : 1;
+  const Tensor *pred = how & PRED ? check_pred(L, 1, &p) : NULL;
   Tensor src = face_check_tensor(L, first);
   Tensor dst = face_check_tensor(L, first + 1);
-  tensor_copy(cx, src, dst, pred, wide ? 128 : dtype_bits(src.type));
+  tensor_copy(cx, src, dst, pred, how & WIDE ? 128 : dtype_bits(src.type));
   return 0;
-}
-
-static int l_autovec_copy(lua_State *L) {
-  return plain_copy(L, 1, false, true);
-}
-static int l_basic_copy(lua_State *L) {
-  return plain_copy(L, 1, false, false);
-}
-static int l_basic_copy_if(lua_State *L) {
-  return plain_copy(L, 2, true, false);
 }
 
 // copy_if([atom,] pred, src, dst)
 static int l_copy_if(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (!test_any(cx, L, 1, BOX_COPY)) return plain_copy(L, 2, true, true);
+  if (!test_any(cx, L, 1, BOX_COPY)) return plain_copy(L, PRED | WIDE);
   lua_settop(L, 4);
   lua_pushvalue(L, 2);
   lua_remove(L, 2);
@@ -711,13 +664,6 @@ static int l_gemm(lua_State *L) {
   return 0;
 }
 
-// size(tiled): its threads. Anything else is for the function before.
-static int l_size(lua_State *L) {
-  if (luaL_testudata(L, 1, MT_TILED) && lua_isnoneornil(L, 2))
-    return tiled_size(L);
-  return face_previous(L);
-}
-
 // ---- the tables ----
 
 // atom_name("mma" | "copy", i): the name of atom i; nil past the last.
@@ -753,70 +699,84 @@ static int fn_warnings(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg funcs[] = {
-  {"make_mma_atom(name)", l_make_mma_atom},
-  {"make_copy_atom(name, dtype?, bits?)", l_make_copy_atom},
-  {"make_tiled_mma(atom, atom_layout?, permutation?)", l_make_tiled_mma},
-  {"make_tiled_copy(atom, thr_layout, val_layout)", l_make_tiled_copy},
-  {"make_tiled_copy_tv(atom, thr_layout, val_layout)", l_make_tiled_copy_tv},
-  {"make_cotiled_copy(atom, tv, data)", l_make_cotiled_copy},
-  {"make_tiled_copy_A(atom, mma)", l_make_tiled_copy_A},
-  {"make_tiled_copy_B(atom, mma)", l_make_tiled_copy_B},
-  {"make_tiled_copy_C(atom, mma)", l_make_tiled_copy_C},
-  {"make_tiled_copy_C_atom(atom, mma)", l_make_tiled_copy_C_atom},
-  {"make_tiled_copy_S(atom, copy)", l_make_tiled_copy_S},
-  {"make_tiled_copy_D(atom, copy)", l_make_tiled_copy_D},
-  {"copy(atom, src, dst, pred?)", l_copy},
-  {"copy_atom_call(atom, src, dst, pred?)", l_copy},
-  {"copy_if(atom?, pred, src, dst)", l_copy_if},
-  {"autovec_copy(src, dst)", l_autovec_copy},
-  {"basic_copy(src, dst)", l_basic_copy},
-  {"basic_copy_if(pred, src, dst)", l_basic_copy_if},
-  {"gemm(mma, d, a, b, c)", l_gemm}, {"mma_atom_call(mma, d, a, b, c)", l_gemm},
-  {"atom_name(table, i)", l_atom_name}, {NULL, NULL}};
+static const FnRow rows[] = {
+  {"make_mma_atom(name)", "", FN(l_make_mma_atom)},
+  {"make_copy_atom(name, dtype?, bits?)", "", FN(l_make_copy_atom)},
+  {"make_tiled_mma(atom, atom_layout?, permutation?)", "",
+   FN(l_make_tiled_mma)},
+  {"make_tiled_copy(atom, thr_layout, val_layout)", "", FN(l_make_tiled_copy)},
+  {"make_tiled_copy_tv(atom, thr_layout, val_layout)", "",
+   FN(l_make_tiled_copy_tv)},
+  {"make_cotiled_copy(atom, tv, data)", "", FN(l_make_cotiled_copy)},
+  {"make_tiled_copy_A(atom, mma)", "", NUMBERED(copy_of_mma, 'A')},
+  {"make_tiled_copy_B(atom, mma)", "", NUMBERED(copy_of_mma, 'B')},
+  {"make_tiled_copy_C(atom, mma)", "", NUMBERED(copy_of_mma, 'C')},
+  {"make_tiled_copy_C_atom(atom, mma)", "", NUMBERED(copy_of_mma, 0)},
+  {"make_tiled_copy_S(atom, copy)", "", NUMBERED(copy_of_copy, 'S')},
+  {"make_tiled_copy_D(atom, copy)", "", NUMBERED(copy_of_copy, 'D')},
+  {"copy(atom, src, dst, pred?)", "", FN(l_copy)},
+  {"copy_atom_call(atom, src, dst, pred?)", "", FN(l_copy)},
+  {"copy_if(atom?, pred, src, dst)", "", FN(l_copy_if)},
+  {"autovec_copy(src, dst)", "", NUMBERED(plain_copy, WIDE)},
+  {"basic_copy(src, dst)", "", NUMBERED(plain_copy, 0)},
+  {"basic_copy_if(pred, src, dst)", "", NUMBERED(plain_copy, PRED)},
+  {"gemm(mma, d, a, b, c)", "", FN(l_gemm)},
+  {"mma_atom_call(mma, d, a, b, c)", "", FN(l_gemm)},
+  {"atom_name(table, i)", "", FN(l_atom_name)},
+  LAST_ROW};
 
-static const luaL_Reg atom_meta[] = {
-  {"__index", box_index}, {"__tostring", box_tostring},
-  {"make_fragment_A(part)", mma_make_fragment_A},
-  {"make_fragment_B(part)", mma_make_fragment_B},
-  {"make_fragment_C(part)", mma_make_fragment_C}, {NULL, NULL}};
+static const luaL_Reg box_meta[] = {
+  {"__index", box_index}, {"__tostring", box_tostring}, {NULL, NULL}};
+
+static const FnRow atom_rows[] = {
+  {"make_fragment_A(part)", "", NUMBERED(make_fragment, 'A')},
+  {"make_fragment_B(part)", "", NUMBERED(make_fragment, 'B')},
+  {"make_fragment_C(part)", "", NUMBERED(make_fragment, 'C')},
+  LAST_ROW};
 
 // Of tiled operations and their slices alike; the kind is checked.
-static const luaL_Reg tiled_meta[] = {
-  {"size()", tiled_size}, {"get_slice(thread, yz...)", tiled_get_slice},
-  {"get_tile_size(mode)", mma_get_tile_size},
-  {"partition_shape_A(shape)", mma_partition_shape_A},
-  {"partition_shape_B(shape)", mma_partition_shape_B},
-  {"partition_shape_C(shape)", mma_partition_shape_C},
-  {"partition_fragment_A(t)", mma_partition_fragment_A},
-  {"partition_fragment_B(t)", mma_partition_fragment_B},
-  {"partition_fragment_C(t)", mma_partition_fragment_C},
-  {"thrfrg_A(layout)", mma_thrfrg_A}, {"thrfrg_B(layout)", mma_thrfrg_B},
-  {"thrfrg_C(layout)", mma_thrfrg_C}, {"tidfrg_S(layout)", copy_tidfrg_S},
-  {"tidfrg_D(layout)", copy_tidfrg_D}, {"retile(t)", slice_retile},
-  {"retile_S(t)", slice_retile}, {"retile_D(t)", slice_retile}, {NULL, NULL}};
+static const FnRow tiled_rows[] = {
+  {"size()", "", FN(atomlib_size)},
+  {"get_slice(thread, yz...)", "", FN(tiled_get_slice)},
+  {"get_tile_size(mode)", "", FN(mma_get_tile_size)},
+  {"partition_shape_A(shape)", "", NUMBERED(partition_shape, 'A')},
+  {"partition_shape_B(shape)", "", NUMBERED(partition_shape, 'B')},
+  {"partition_shape_C(shape)", "", NUMBERED(partition_shape, 'C')},
+  {"partition_fragment_A(t)", "", NUMBERED(partition_fragment, 'A')},
+  {"partition_fragment_B(t)", "", NUMBERED(partition_fragment, 'B')},
+  {"partition_fragment_C(t)", "", NUMBERED(partition_fragment, 'C')},
+  {"thrfrg_A(layout)", "", NUMBERED(thrfrg, 'A')},
+  {"thrfrg_B(layout)", "", NUMBERED(thrfrg, 'B')},
+  {"thrfrg_C(layout)", "", NUMBERED(thrfrg, 'C')},
+  {"tidfrg_S(layout)", "", NUMBERED(tidfrg, 'S')},
+  {"tidfrg_D(layout)", "", NUMBERED(tidfrg, 'D')},
+  {"retile(t)", "", FN(slice_retile)},
+  {"retile_S(t)", "", FN(slice_retile)},
+  {"retile_D(t)", "", FN(slice_retile)},
+  LAST_ROW};
 
-static const luaL_Reg slice_meta[] = {
-  {"partition_A(t)", slice_partition_A}, {"partition_B(t)", slice_partition_B},
-  {"partition_C(t)", slice_partition_C}, {"partition_S(t)", slice_partition_S},
-  {"partition_D(t)", slice_partition_D}, {NULL, NULL}};
+static const FnRow slice_rows[] = {
+  {"partition_A(t)", "", NUMBERED(mma_partition, 'A')},
+  {"partition_B(t)", "", NUMBERED(mma_partition, 'B')},
+  {"partition_C(t)", "", NUMBERED(mma_partition, 'C')},
+  {"partition_S(t)", "", NUMBERED(copy_partition, 'S')},
+  {"partition_D(t)", "", NUMBERED(copy_partition, 'D')},
+  LAST_ROW};
 
 void atomlib_open(lua_State *L) {
-  face_setfuncs(L, funcs);
-  face_extend(L, "size(x, modes...)", l_size);
   static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
                                      {"warnings", fn_warnings},
                                      {NULL, NULL}};
+  static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
+  face_setrows(L, rows);
   luaL_newmetatable(L, MT_FN);  // tracelib.c made it
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  face_newtype(L, MT_ATOM, atom_meta);
-  lua_pop(L, 1);
-  face_newtype(L, MT_TILED, atom_meta);
-  face_setfuncs(L, tiled_meta);
-  lua_pop(L, 1);
-  face_newtype(L, MT_SLICE, atom_meta);
-  face_setfuncs(L, tiled_meta);
-  face_setfuncs(L, slice_meta);
-  lua_pop(L, 1);
+  for (int i = 0; i < 3; i++) {  // each has what those before it have
+    face_newtype(L, types[i], box_meta);
+    face_setrows(L, atom_rows);
+    if (i >= 1) face_setrows(L, tiled_rows);
+    if (i >= 2) face_setrows(L, slice_rows);
+    lua_pop(L, 1);
+  }
 }

@@ -407,5 +407,6 @@ int luaopen_cute_core(lua_State *L) {
   runlib_open(L);
   simlib_open(L);
   simrunlib_open(L);
+  anylib_open(L);
   return 1;
 }

@@ -35,6 +35,7 @@ void atomlib_open(lua_State *L);
 void runlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void simrunlib_open(lua_State *L);
+void anylib_open(lua_State *L);
 
 Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).
@@ -44,13 +45,9 @@ Ctx *face_ctx(lua_State *L);
 // row's name with parameters, "size(layout, modes...)", makes a public one:
 // see arglib.c.
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// The same for one function; pops its own upvalue (OWN) from the top.
-void face_setfunc(lua_State *L, const char *sig, lua_CFunction f);
-#define OWN lua_upvalueindex(3)
-// A public function in front of the one of the same name, which it calls, with
-// the arguments as they stand, by `return face_previous(L)`.
-void face_extend(lua_State *L, const char *sig, lua_CFunction f);
-int face_previous(lua_State *L);
+// The same of rows, see row.h.
+struct FnRow;
+void face_setrows(lua_State *L, const struct FnRow *rows);
 // Makes metatable `tname` (left on the stack) with these functions; methods
 // are also reachable through __index unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);

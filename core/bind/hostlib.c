@@ -141,14 +141,10 @@ static int l_ones(lua_State *L) {
   return 1;
 }
 
-// full_like(t, x[, dtype]) on the host: compact, in the order of t's strides.
-// x is argument xi, or the number.
-static int like(lua_State *L, int xi, int number, int ti) {
+// full_like(t, x[, dtype]): compact, in the order of t's strides.
+int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
-  Tensor t;
-  if (ir_fn(cx) || !face_test_tensor(L, 1, &t)) {  // as it was before
-    return face_previous(L);
-  }
+  Tensor t = face_check_tensor(L, 1);
   DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);
   if (!xi) lua_pushinteger(L, number);
   int at = xi ? xi : lua_gettop(L);
@@ -156,16 +152,6 @@ static int like(lua_State *L, int xi, int number, int ti) {
   bulk_fill(type, b->p, 0, b->count, check_bits(L, at, type));
   b->defined = true;
   return 1;
-}
-
-static int l_full_like(lua_State *L) { return like(L, 2, 0, 3); }
-static int l_zeros_like(lua_State *L) { return like(L, 0, 0, 2); }
-static int l_ones_like(lua_State *L) { return like(L, 0, 1, 2); }
-
-void hostlib_extend(lua_State *L) {
-  face_extend(L, "full_like(x, value, dtype?)", l_full_like);
-  face_extend(L, "zeros_like(x, dtype?)", l_zeros_like);
-  face_extend(L, "ones_like(x, dtype?)", l_ones_like);
 }
 
 // The shape of nested tables: the first entry of each level tells.

@@ -72,8 +72,5 @@ int tuplelib_index(lua_State *L);
 
 void alglib_open(lua_State *L);
 void tuplelib_open(lua_State *L);
-// Method tables share functions of the module: adds cute.<name> of the table
-// at -1 to the metatable tname for every name of the list.
-void laylib_methods(lua_State *L, const char *tname, const char *const *names);
 
 #endif

@@ -1,9 +1,11 @@
 // Lua face of layouts: the layout userdata, IntTuples as tables, and the
 // small constants (`_`, X, bases, swizzles).
-#include "bind/laylib.h"
-#include "bind/tensorlib.h"
+#include "bind/row.h"
 
 #include <string.h>
+
+#include "bind/laylib.h"
+#include "bind/tensorlib.h"
 
 static const char layout_mark = 'L', const_mark = 'C', tuple_key = 'T';
 
@@ -522,13 +524,6 @@ static int layout_leq(lua_State *L) {
   return 1;
 }
 
-static int layout_lequals(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Layout a = face_check_layout(L, 1), b = face_check_layout(L, 2);
-  lua_pushboolean(L, layout_equals(cx, a, b));
-  return 1;
-}
-
 // The function that a composed layout's values go through: a swizzle or a
 // layout.
 static void push_outer(lua_State *L, const Outer *f) {
@@ -688,13 +683,6 @@ static int l_basis(lua_State *L) {
   return 1;
 }
 
-// F2(v): a stride whose multiples add up by XOR
-static int l_f2(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_push_dim(L, dim_xor(cx, laylib_int(L, 1)));
-  return 1;
-}
-
 // ScaledBasis(value, mode, ..): value@..@mode
 static int l_scaled(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -705,13 +693,6 @@ static int l_scaled(lua_State *L) {
     face_error(L, ERR_LIMIT, "a basis has at most %d levels", DIM_LEVELS);
   for (int i = 0; i < n; i++) path[i] = laylib_mode(L, i + 2);
   face_push_dim(L, dim_basis(cx, v, path, n));
-  return 1;
-}
-
-// ArithmeticTuple(i, j, ..): a tuple, which adds up with others and bases.
-static int l_arithmetic(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  laylib_push_any(L, tup_wrap(cx, laylib_coord(cx, L, 1)));
   return 1;
 }
 
@@ -784,22 +765,13 @@ static int tuple_eq(lua_State *L) {
 
 // ---- opening ----
 
-void laylib_methods(lua_State *L, const char *tname,
-                    const char *const *names) {
-  luaL_getmetatable(L, tname);
-  for (; *names; names++) {
-    lua_getfield(L, -2, *names);
-    if (lua_isnil(L, -1)) lua_pop(L, 1);
-    else lua_setfield(L, -2, *names);
-  }
-  lua_pop(L, 1);
-}
-
 static void types_open(lua_State *L) {
   static const luaL_Reg layout_meta[] = {
     {"__call", layout_call}, {"__tostring", layout_tostring},
     {"__eq", layout_leq}, {"__newindex", layout_newindex},
-    {"__concat", any_concat}, {"equals(other)", layout_lequals}, {NULL, NULL}};
+    {"__concat", any_concat}, {NULL, NULL}};
+  static const FnRow layout_rows[] = {
+    {"equals(other)", "ll>Q", FN(layout_equals)}, LAST_ROW};
   static const luaL_Reg const_meta[] = {
     {"__call", const_call}, {"__tostring", const_tostring},
     {"__eq", const_eq}, {"__mul", const_mul}, {"__add", any_add},
@@ -809,6 +781,7 @@ static void types_open(lua_State *L) {
     {"__concat", any_concat}, {"__index", tuplelib_index}, {NULL, NULL}};
   luaL_newmetatable(L, MT_LAYOUT);
   face_setfuncs(L, layout_meta);
+  face_setrows(L, layout_rows);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   lua_pushlightuserdata(L, lua_touserdata(L, -1));
   lua_remove(L, -2);
@@ -836,16 +809,20 @@ static void constants_open(lua_State *L) {
   lua_setfield(L, -2, "LayoutRight");
 }
 
+static const FnRow rows[] = {
+  {"make_swizzle(b, m, s?)", "", FN(l_swizzle)},
+  {"Swizzle(b, m, s?)", "", FN(l_swizzle)},
+  {"E(modes...)", "", FN(l_basis)},
+  {"F2(v)", "i>d", FN(dim_xor)},
+  {"ScaledBasis(value, modes...)", "", FN(l_scaled)},
+  {"ArithmeticTuple(values...)", "*>P", FN(tup_wrap)},
+  {"basis_value(e)", "", FN(l_basis_value)},
+  {"basis_get(e, t)", "", FN(l_basis_get)},
+  LAST_ROW};
+
 void layoutlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"make_swizzle(b, m, s?)", l_swizzle}, {"Swizzle(b, m, s?)", l_swizzle},
-    {"E(modes...)", l_basis}, {"F2(v)", l_f2},
-    {"ScaledBasis(value, modes...)", l_scaled},
-    {"ArithmeticTuple(values...)", l_arithmetic},
-    {"basis_value(e)", l_basis_value}, {"basis_get(e, t)", l_basis_get},
-    {NULL, NULL}};
   types_open(L);
-  face_setfuncs(L, funcs);
+  face_setrows(L, rows);
   constants_open(L);
   tuplelib_open(L);
   alglib_open(L);

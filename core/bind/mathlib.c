@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "bind/row.h"
 #include "bind/veclib.h"
 
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
@@ -10,34 +11,44 @@ static double m_rcp(double x) { return 1 / x; }
 
 static double m_div(double x, double y) { return x / y; }
 
-typedef struct MathRow {
-  const char *name;
+// The functions of one argument and of two: of users, of ir/ir.h, and that by
+// which plain Lua numbers are computed.
+#define MATHS1(F) \
+  F("sqrt(x)", SQRT, sqrt) F("rsqrt(x)", RSQRT, m_rsqrt) \
+  F("rcp(x)", RCP, m_rcp) F("exp(x)", EXP, exp) F("exp2(x)", EXP2, exp2) \
+  F("expm1(x)", EXPM1, expm1) F("log(x)", LOG, log) \
+  F("log2(x)", LOG2, log2) F("log10(x)", LOG10, log10) \
+  F("log1p(x)", LOG1P, log1p) F("sin(x)", SIN, sin) F("cos(x)", COS, cos) \
+  F("tan(x)", TAN, tan) F("asin(x)", ASIN, asin) F("acos(x)", ACOS, acos) \
+  F("atan(x)", ATAN, atan) F("sinh(x)", SINH, sinh) \
+  F("cosh(x)", COSH, cosh) F("tanh(x)", TANH, tanh) \
+  F("asinh(x)", ASINH, asinh) F("acosh(x)", ACOSH, acosh) \
+  F("atanh(x)", ATANH, atanh) F("erf(x)", ERF, erf) \
+  F("erfc(x)", ERFC, erfc) F("cbrt(x)", CBRT, cbrt) \
+  F("floor(x)", FLOOR, floor) F("ceil(x)", CEIL, ceil) \
+  F("trunc(x)", TRUNC, trunc) F("round(x)", ROUND, round) \
+  F("roundeven(x)", RINT, rint) F("ex2_approx(x)", EX2APPROX, exp2) \
+  F("tanh_approx(x)", TANHAPPROX, tanh) F("rcp_approx(x)", RCPAPPROX, m_rcp) \
+  F("sin_approx(x)", SINAPPROX, sin) F("cos_approx(x)", COSAPPROX, cos) \
+  F("lg2_approx(x)", LG2APPROX, log2) F("sqrt_approx(x)", SQRTAPPROX, sqrt) \
+  F("rsqrt_approx(x)", RSQRTAPPROX, m_rsqrt)
+#define MATHS2(F) \
+  F("pow(x, y)", POW, pow) F("atan2(x, y)", ATAN2, atan2) \
+  F("copysign(x, y)", COPYSIGN, copysign) F("fmod(x, y)", FMOD, fmod) \
+  F("div_full(x, y)", DIVAPPROX, m_div)
+
+typedef struct OfNumbers {
   double (*f1)(double);
   double (*f2)(double, double);
-} MathRow;
+} OfNumbers;
 
-// By MathFn: how plain Lua numbers are computed.
-static const MathRow maths[MF_COUNT] = {
-#define F1(id, name, f) [MF_##id] = {name, f, NULL}
-#define F2(id, name, f) [MF_##id] = {name, NULL, f}
-  F1(SQRT, "sqrt", sqrt), F1(RSQRT, "rsqrt", m_rsqrt), F1(RCP, "rcp", m_rcp),
-  F1(EXP, "exp", exp), F1(EXP2, "exp2", exp2), F1(EXPM1, "expm1", expm1),
-  F1(LOG, "log", log), F1(LOG2, "log2", log2), F1(LOG10, "log10", log10),
-  F1(LOG1P, "log1p", log1p), F1(SIN, "sin", sin), F1(COS, "cos", cos),
-  F1(TAN, "tan", tan), F1(ASIN, "asin", asin), F1(ACOS, "acos", acos),
-  F1(ATAN, "atan", atan), F1(SINH, "sinh", sinh), F1(COSH, "cosh", cosh),
-  F1(TANH, "tanh", tanh), F1(ASINH, "asinh", asinh),
-  F1(ACOSH, "acosh", acosh), F1(ATANH, "atanh", atanh), F1(ERF, "erf", erf),
-  F1(ERFC, "erfc", erfc), F1(CBRT, "cbrt", cbrt), F1(FLOOR, "floor", floor),
-  F1(CEIL, "ceil", ceil), F1(TRUNC, "trunc", trunc),
-  F1(ROUND, "round", round), F1(RINT, "roundeven", rint),
-  F2(POW, "pow", pow), F2(ATAN2, "atan2", atan2),
-  F2(COPYSIGN, "copysign", copysign), F2(FMOD, "fmod", fmod),
-  F1(EX2APPROX, "ex2_approx", exp2), F1(TANHAPPROX, "tanh_approx", tanh),
-  F1(RCPAPPROX, "rcp_approx", m_rcp), F1(SINAPPROX, "sin_approx", sin),
-  F1(COSAPPROX, "cos_approx", cos), F1(LG2APPROX, "lg2_approx", log2),
-  F1(SQRTAPPROX, "sqrt_approx", sqrt),
-  F1(RSQRTAPPROX, "rsqrt_approx", m_rsqrt), F2(DIVAPPROX, "div_full", m_div)};
+static const OfNumbers of_numbers[MF_COUNT] = {
+#define F1(sig, id, f) [MF_##id] = {f, NULL},
+#define F2(sig, id, f) [MF_##id] = {NULL, f},
+  MATHS1(F1) MATHS2(F2)
+#undef F1
+#undef F2
+};
 
 // Narrow floats compute in f32 and come back.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
@@ -55,15 +66,13 @@ static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   return 1;
 }
 
-// OWN: the MathFn.
-static int l_math(lua_State *L) {
+static int l_math(lua_State *L, int id) {
   Ctx *cx = face_enter(L);
-  MathFn f = (MathFn)lua_tointeger(L, OWN);
-  int n = math_arity(f);
-  if (veclib_any_traced(L, 1, n)) return math_traced(L, cx, f, n);
+  const OfNumbers *f = &of_numbers[id];
+  int n = math_arity((MathFn)id);
+  if (veclib_any_traced(L, 1, n)) return math_traced(L, cx, (MathFn)id, n);
   double x = face_checknum(L, 1);
-  lua_pushnumber(L, n == 1 ? maths[f].f1(x)
-                           : maths[f].f2(x, face_checknum(L, 2)));
+  lua_pushnumber(L, n == 1 ? f->f1(x) : f->f2(x, face_checknum(L, 2)));
   return 1;
 }
 
@@ -84,20 +93,15 @@ static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   veclib_map(L, cx, &o, o.type, veclib_apply2, (int)op);
 }
 
-// max(a, b, ...); of one tuple: what had the name before.
-static int pick_all(lua_State *L, Op op) {
+int mathlib_pick(lua_State *L, int op) {
   int n = lua_gettop(L);
-  if (n == 0) face_argerror(L, 1, "number, traced value or vector");
-  if (n == 1 && !veclib_any_traced(L, 1, n) && !lua_isnumber(L, 1))
-    return face_previous(L);
+  if (n == 0 || lua_isnil(L, 1))
+    face_argerror(L, 1, "number, traced value or vector");
   Ctx *cx = face_enter(L);
   lua_pushvalue(L, 1);
-  for (int i = 2; i <= n; i++) pick(L, cx, -1, i, op);
+  for (int i = 2; i <= n; i++) pick(L, cx, -1, i, (Op)op);
   return 1;
 }
-
-static int l_max(lua_State *L) { return pick_all(L, OP_MAX); }
-static int l_min(lua_State *L) { return pick_all(L, OP_MIN); }
 
 static int l_abs(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -130,12 +134,7 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b) with a vector among the operands; the scalar one, which
-// had the name before, otherwise.
-static int l_where(lua_State *L) {
-  if (!luaL_testudata(L, 1, MT_VECTOR) && !luaL_testudata(L, 2, MT_VECTOR) &&
-      !luaL_testudata(L, 3, MT_VECTOR))
-    return face_previous(L);
+int mathlib_where(lua_State *L) {
   Ctx *cx = face_enter(L);
   Operands c = veclib_operands(cx, L, 1, 1), a = veclib_operands(cx, L, 2, 2);
   if (c.type != DT_BOOL)
@@ -155,7 +154,7 @@ static int l_where(lua_State *L) {
   return 1;
 }
 
-static int fold_bool(lua_State *L, Op op) {
+static int fold_bool(lua_State *L, int op) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
   if (v->type != DT_BOOL || v->n == 0)
@@ -163,33 +162,21 @@ static int fold_bool(lua_State *L, Op op) {
                dtype_name(v->type));
   Ref acc = v->r[0];
   for (int64_t i = 1; i < v->n; i++)
-    acc = ir_op2(cx, ir_fn(cx), op, acc, v->r[i]);
+    acc = ir_op2(cx, ir_fn(cx), (Op)op, acc, v->r[i]);
   face_push_value(L, acc);
   return 1;
 }
 
-static int l_any(lua_State *L) { return fold_bool(L, OP_OR); }
-static int l_all(lua_State *L) { return fold_bool(L, OP_AND); }
-
 // ---- opening ----
 
-static void maths_open(lua_State *L) {
-  for (int f = 0; f < MF_COUNT; f++) {
-    char sig[40];
-    snprintf(sig, sizeof sig, "%s(%s)", maths[f].name,
-             maths[f].f1 ? "x" : "x, y");
-    lua_pushinteger(L, f);
-    face_setfunc(L, sig, l_math);
-  }
-}
+static const FnRow rows[] = {
+  {"abs(x)", "", FN(l_abs)},
+  {"fma(a, b, c)", "", FN(l_fma)},
+  {"any_(x)", "", NUMBERED(fold_bool, OP_OR)},
+  {"all_(x)", "", NUMBERED(fold_bool, OP_AND)},
+#define ROW(sig, id, f) {sig, "", NUMBERED(l_math, MF_##id)},
+  MATHS1(ROW) MATHS2(ROW)
+#undef ROW
+  LAST_ROW};
 
-void mathlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"abs(x)", l_abs}, {"fma(a, b, c)", l_fma}, {"any_(x)", l_any},
-    {"all_(x)", l_all}, {NULL, NULL}};
-  face_setfuncs(L, funcs);
-  maths_open(L);
-  face_extend(L, "max(x, values...)", l_max);
-  face_extend(L, "min(x, values...)", l_min);
-  face_extend(L, "where(cond, a, b)", l_where);
-}
+void mathlib_open(lua_State *L) { face_setrows(L, rows); }

@@ -1,5 +1,7 @@
 // The Lua face of tensors: t(coord) loads or slices, t[coord] reads and
 // writes, methods, and the functions that make tensors.
+#include "bind/row.h"
+
 #include <string.h>
 
 #include "ir/fold.h"
@@ -284,7 +286,8 @@ static int next_element(lua_State *L) {
 
 static int tensor_elements(lua_State *L) {
   face_check_tensor(L, 1);
-  lua_pushvalue(L, OWN);
+  lua_pushlightuserdata(L, tensorlib_ctx(L));
+  lua_pushcclosure(L, next_element, 1);
   lua_pushvalue(L, 1);
   lua_pushinteger(L, -1);
   return 3;
@@ -372,15 +375,13 @@ static int l_make_smem_tensor(lua_State *L) {
   return 1;
 }
 
-// make_fragment_like(t or layout [, dtype]): registers; of a layout without
-// a type: the layout.
-static int fragment_like(lua_State *L, bool layouts) {
+// make_fragment_like(t or layout, dtype): registers
+int tensorlib_fragment_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t;
   DType type = DT_NONE;
   bool tensor = face_test_tensor(L, 1, &t);
   if (!lua_isnoneornil(L, 2)) type = face_check_dtype(L, 2);
-  else if (!tensor && layouts) return face_previous(L);
   else if (!tensor) face_argerror(L, 1, "tensor, or a layout and a type");
   face_tracing(cx, L, "make_fragment_like");
   Layout l = tensor ? t.l : face_check_layout(L, 1);
@@ -398,33 +399,7 @@ static int l_make_identity_tensor(lua_State *L) {
   return 1;
 }
 
-static int l_make_fragment_like(lua_State *L) { return fragment_like(L, true); }
-static int l_make_rmem_tensor_like(lua_State *L) {
-  return fragment_like(L, false);
-}
-
 // ---- tiling ----
-
-static int l_local_tile(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tensor t = face_check_tensor(L, 1);
-  Tiler tiler = laylib_tiler(cx, L, 2);
-  Tup coord = face_check_tup(cx, L, 3);
-  Tup proj = lua_isnoneornil(L, 4) ? NULL : face_check_tup(cx, L, 4);
-  t = tensor_local_tile(cx, t, tiler, coord, proj);
-  tensorlib_push_view(L, &t, 1);
-  return 1;
-}
-
-static int l_outer_partition(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tensor t = face_check_tensor(L, 1);
-  Tiler tiler = laylib_tiler(cx, L, 2);
-  Tup coord = face_check_tup(cx, L, 3);
-  t = tensor_outer_partition(cx, t, tiler, coord);
-  tensorlib_push_view(L, &t, 1);
-  return 1;
-}
 
 // local_partition(t, thread layout, index [, proj])
 static int l_local_partition(lua_State *L) {
@@ -450,65 +425,40 @@ static int l_local_partition(lua_State *L) {
   return 1;
 }
 
-static int l_domain_offset(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tensor t;
-  if (!face_test_tensor(L, 2, &t)) return face_previous(L);
-  t = tensor_domain_offset(cx, t, face_check_tup(cx, L, 1));
-  tensorlib_push_view(L, &t, 2);
-  return 1;
-}
-
-static int l_recast_tensor(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Tensor t = face_check_tensor(L, 1);
-  t = tensor_recast(cx, t, face_check_dtype(L, 2));
-  tensorlib_push_view(L, &t, 1);
-  return 1;
-}
-
 // ---- opening ----
-
-// What tensors share with layouts.
-static const char *const layout_methods[] = {
-  "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
-  "flatten", "coalesce", "filter", "composition", "with_shape",
-  "logical_divide", "zipped_divide", "tiled_divide", "flat_divide", NULL};
 
 static void methods_open(lua_State *L) {
   static const luaL_Reg meta[] = {
     {"__call", tensor_call}, {"__index", tensor_index},
     {"__newindex", tensor_newindex}, {"__tostring", tensor_tostring},
     {"__add", tensor_add}, {"set(values...)", tensor_set},
-    {"fill(x)", tensor_lfill}, {NULL, NULL}};
+    {"fill(x)", tensor_lfill}, {"elements()", tensor_elements}, {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, hostlib_methods);
-  lua_pushlightuserdata(L, tensorlib_ctx(L));
-  lua_pushcclosure(L, next_element, 1);
-  face_setfunc(L, "elements()", tensor_elements);
   lua_pop(L, 1);
 }
 
+static const FnRow rows[] = {
+  {"make_tensor(iterator, layout)", "", FN(l_make_tensor)},
+  {"make_rmem_tensor(layout, dtype)", "", FN(l_make_rmem_tensor)},
+  {"make_fragment(layout, dtype)", "", FN(l_make_rmem_tensor)},
+  {"make_rmem_tensor_like(x, dtype?)", "", FN(tensorlib_fragment_like)},
+  {"make_smem_tensor(dtype, layout, alignment?)", "", FN(l_make_smem_tensor)},
+  {"make_identity_tensor(shape)", "", FN(l_make_identity_tensor)},
+  {"local_tile(tensor, tiler, coord, proj?)", "XTPp>X", FN(tensor_local_tile)},
+  {"inner_partition(tensor, tiler, coord, proj?)", "XTPp>X",
+   FN(tensor_local_tile)},
+  {"outer_partition(tensor, tiler, coord)", "XTP>X",
+   FN(tensor_outer_partition)},
+  {"local_partition(tensor, threads, index, proj?)", "",
+   FN(l_local_partition)},
+  {"recast_tensor(tensor, dtype)", "Xt>X", FN(tensor_recast)},
+  {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
+  LAST_ROW};
+
 void tensorlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"make_tensor(iterator, layout)", l_make_tensor},
-    {"make_rmem_tensor(layout, dtype)", l_make_rmem_tensor},
-    {"make_fragment(layout, dtype)", l_make_rmem_tensor},
-    {"make_rmem_tensor_like(x, dtype?)", l_make_rmem_tensor_like},
-    {"make_smem_tensor(dtype, layout, alignment?)", l_make_smem_tensor},
-    {"make_identity_tensor(shape)", l_make_identity_tensor},
-    {"local_tile(tensor, tiler, coord, proj?)", l_local_tile},
-    {"inner_partition(tensor, tiler, coord, proj?)", l_local_tile},
-    {"outer_partition(tensor, tiler, coord)", l_outer_partition},
-    {"local_partition(tensor, threads, index, proj?)", l_local_partition},
-    {"recast_tensor(tensor, dtype)", l_recast_tensor},
-    {"recast(tensor, dtype)", l_recast_tensor}, {NULL, NULL}};
   methods_open(L);
-  face_setfuncs(L, funcs);
-  face_extend(L, "make_fragment_like(x, dtype?)", l_make_fragment_like);
-  face_extend(L, "domain_offset(coord, x)", l_domain_offset);
+  face_setrows(L, rows);
   hostlib_open(L);
   veclib_open(L);
-  hostlib_extend(L);
-  laylib_methods(L, MT_TENSOR, layout_methods);
 }

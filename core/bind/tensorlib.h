@@ -30,8 +30,12 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
 // Adds the constructors and the methods.
 void hostlib_open(lua_State *L);
-// full_like and its kin make host tensors outside of kernels.
-void hostlib_extend(lua_State *L);
+// full_like and its kin make host tensors outside of kernels: x and type are
+// arguments, x 0 standing for the number.
+int hostlib_like(lua_State *L, int x, int number, int type);
 extern const luaL_Reg hostlib_methods[];
+
+int tensorlib_fragment_like(lua_State *L);  // make_fragment_like in kernels
+int atomlib_size(lua_State *L);             // threads of a tiled operation
 
 #endif

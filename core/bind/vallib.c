@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bind/veclib.h"
 #include "ir/fold.h"
 
 // ---- making and taking ----
@@ -27,7 +28,7 @@ void trace_watch(lua_State *L) {
 
 Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
   Value *v = lua_newuserdatauv(L, sizeof *v, 0);
-  *v = (Value){.serial = ir_fn(cx)->serial, 
+  *v = (Value){.serial = ir_fn(cx)->serial,
                .birth = ir_get(ir_fn(cx), r)->birth,
                .r = r};
   luaL_setmetatable(L, MT_VALUE);
@@ -363,8 +364,7 @@ static int v_bitcast(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b): a if cond, else b; scalars.
-static int v_where(lua_State *L) {
+int vallib_where(lua_State *L) {
   face_checkany(L, 3);
   if (lua_type(L, 1) == LUA_TBOOLEAN) {
     lua_pushvalue(L, lua_toboolean(L, 1) ? 2 : 3);
@@ -509,7 +509,7 @@ void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"lt(a, b)", v_lt}, {"le(a, b)", v_le}, {"gt(a, b)", v_gt},
     {"ge(a, b)", v_ge}, {"eq(a, b)", v_eq}, {"ne(a, b)", v_ne},
-    {"where(cond, a, b)", v_where}, {"fact", l_fact}, {"assume", l_assume},
+    {"fact", l_fact}, {"assume", l_assume},
     {NULL, NULL}};
   static const luaL_Reg booleans[] = {
     {"__band", b_and}, {"__bor", b_or}, {"__bxor", b_xor}, {"__bnot", b_not},

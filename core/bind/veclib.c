@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bind/row.h"
 #include "ir/fold.h"
 
 // ---- userdata ----
@@ -81,7 +82,7 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
   for (int i = 0; i < n; i++) a.o[i].v = veclib_test(L, first + i);
   face_tracing(cx, L, "an element-wise operation");
   for (int i = 0; i < n; i++) {
-    Operand *o = &a.o[i];
+    Element *o = &a.o[i];
     number[i] = !o->v && !lua_isuserdata(L, first + i);
     if (o->v) {
       if (a.like) veclib_same_shape(cx, a.like, o->v);
@@ -139,7 +140,8 @@ Ref veclib_apply_math(Ctx *cx, int how, const Ref *a) {
 
 // ---- operators ----
 
-static int arith(lua_State *L, Op op) {
+static int arith(lua_State *L, int id) {
+  Op op = (Op)id;
   Ctx *cx = face_enter(L);
   Operands a = veclib_operands(cx, L, 1, 2);
   bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
@@ -152,19 +154,6 @@ static int arith(lua_State *L, Op op) {
                ":to(cute.i32)", op_name(op));
   return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
 }
-
-#define ARITH(name, op) \
-  static int name(lua_State *L) { return arith(L, op); }
-ARITH(vec_add, OP_ADD)
-ARITH(vec_sub, OP_SUB)
-ARITH(vec_mul, OP_MUL)
-ARITH(vec_idiv, OP_DIV)
-ARITH(vec_mod, OP_MOD)
-ARITH(vec_band, OP_AND)
-ARITH(vec_bor, OP_OR)
-ARITH(vec_bxor, OP_XOR)
-ARITH(vec_shl, OP_SHL)
-ARITH(vec_shr, OP_SHR)
 
 DType veclib_float(DType t) { return dtype_is_float(t) ? t : DT_F32; }
 
@@ -194,20 +183,18 @@ static int vec_bnot(lua_State *L) {
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }
 
-static int compare(lua_State *L, Op op, bool swap) {
+enum { SWAPPED = 1 << 12 };  // beside an Op: the operands change places
+
+static int compare(lua_State *L, int how) {
   Ctx *cx = face_enter(L);
   Operands a = veclib_operands(cx, L, 1, 2);
-  if (swap) {
-    Operand o = a.o[0];
+  if (how & SWAPPED) {
+    Element o = a.o[0];
     a.o[0] = a.o[1];
     a.o[1] = o;
   }
-  return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
+  return veclib_map(L, cx, &a, a.type, veclib_apply2, how & ~SWAPPED);
 }
-
-#define COMPARE(name, op, swap) \
-  static int vec_##name(lua_State *L) { return compare(L, op, swap); }
-COMPARISONS(COMPARE)
 
 static _Noreturn void sign_error(lua_State *L, const char *sign,
                                  const char *method) {
@@ -220,7 +207,7 @@ static int vec_luaeq(lua_State *L) { sign_error(L, "==", "eq"); }
 
 // ---- methods ----
 
-static int convert(lua_State *L, bool bitcast) {
+static int convert(lua_State *L, int bitcast) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
   DType t = face_check_dtype(L, 2);
@@ -231,9 +218,6 @@ static int convert(lua_State *L, bool bitcast) {
   veclib_push(L, t, v->shape, out, v->n);
   return 1;
 }
-
-static int vec_to(lua_State *L) { return convert(L, false); }
-static int vec_bitcast(lua_State *L) { return convert(L, true); }
 
 typedef struct Reduction {
   const char *name;
@@ -426,9 +410,11 @@ static int l_full(lua_State *L) {
 // A vector shaped like a vector or tensor; x from argument xi, or a number.
 static int full_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
+  Tensor t;
+  if (!ir_fn(cx) && face_test_tensor(L, 1, &t))
+    return hostlib_like(L, xi, number, ti);
   face_tracing(cx, L, "full_like");
   const Vector *v = veclib_test(L, 1);
-  Tensor t;
   DType type = v ? v->type : DT_NONE;
   if (!v) {
     t = face_check_tensor(L, 1);
@@ -442,42 +428,57 @@ static int full_like(lua_State *L, int xi, int number, int ti) {
 }
 
 static int l_full_like(lua_State *L) { return full_like(L, 2, 0, 3); }
-static int l_zeros_like(lua_State *L) { return full_like(L, 0, 0, 2); }
-static int l_ones_like(lua_State *L) { return full_like(L, 0, 1, 2); }
+static int l_some_like(lua_State *L, int x) { return full_like(L, 0, x, 2); }
 
 // ---- opening ----
 
-static void methods_open(lua_State *L) {
-  static const luaL_Reg meta[] = {
-    {"__add", vec_add}, {"__sub", vec_sub}, {"__mul", vec_mul},
-    {"__div", vec_div}, {"__idiv", vec_idiv}, {"__mod", vec_mod},
-    {"__pow", vec_pow}, {"__unm", vec_unm}, {"__band", vec_band},
-    {"__bor", vec_bor}, {"__bxor", vec_bxor}, {"__bnot", vec_bnot},
-    {"__shl", vec_shl}, {"__shr", vec_shr}, {"__lt", vec_lualt},
-    {"__le", vec_luale}, {"__eq", vec_luaeq}, {"__len", vec_len},
-    {"__tostring", vec_tostring}, {"__index", vec_index},
-    {"__newindex", vec_newindex}, {"__call", vec_call}, {"lt(other)", vec_lt},
-    {"le(other)", vec_le}, {"gt(other)", vec_gt}, {"ge(other)", vec_ge},
-    {"eq(other)", vec_eq}, {"ne(other)", vec_ne}, {"to(dtype)", vec_to},
-    {"bitcast(dtype)", vec_bitcast}, {"reduce(op, init, modes?)", vec_reduce},
-    {NULL, NULL}};
-  static const luaL_Reg tensor[] = {
-    {"load()", tensor_load_vector}, {"store(vector)", tensor_store_vector},
-    {NULL, NULL}};
-  face_newtype(L, MT_VECTOR, meta);
-  luaL_getmetatable(L, MT_TENSOR);
-  face_setfuncs(L, tensor);
-  lua_pop(L, 2);
-}
+static const FnRow vector_rows[] = {
+  {"__add", "", NUMBERED(arith, OP_ADD)},
+  {"__sub", "", NUMBERED(arith, OP_SUB)},
+  {"__mul", "", NUMBERED(arith, OP_MUL)},
+  {"__idiv", "", NUMBERED(arith, OP_DIV)},
+  {"__mod", "", NUMBERED(arith, OP_MOD)},
+  {"__band", "", NUMBERED(arith, OP_AND)},
+  {"__bor", "", NUMBERED(arith, OP_OR)},
+  {"__bxor", "", NUMBERED(arith, OP_XOR)},
+  {"__shl", "", NUMBERED(arith, OP_SHL)},
+  {"__shr", "", NUMBERED(arith, OP_SHR)},
+  {"lt(other)", "", NUMBERED(compare, OP_LT)},
+  {"le(other)", "", NUMBERED(compare, OP_LE)},
+  {"gt(other)", "", NUMBERED(compare, OP_LT | SWAPPED)},
+  {"ge(other)", "", NUMBERED(compare, OP_LE | SWAPPED)},
+  {"eq(other)", "", NUMBERED(compare, OP_EQ)},
+  {"ne(other)", "", NUMBERED(compare, OP_NE)},
+  {"to(dtype)", "", NUMBERED(convert, false)},
+  {"bitcast(dtype)", "", NUMBERED(convert, true)},
+  {"reduce(op, init, modes?)", "", FN(vec_reduce)},
+  LAST_ROW};
+
+static const luaL_Reg vector_meta[] = {
+  {"__div", vec_div}, {"__pow", vec_pow}, {"__unm", vec_unm},
+  {"__bnot", vec_bnot}, {"__lt", vec_lualt}, {"__le", vec_luale},
+  {"__eq", vec_luaeq}, {"__len", vec_len}, {"__tostring", vec_tostring},
+  {"__index", vec_index}, {"__newindex", vec_newindex},
+  {"__call", vec_call}, {NULL, NULL}};
+
+static const luaL_Reg tensor_methods[] = {
+  {"load()", tensor_load_vector}, {"store(vector)", tensor_store_vector},
+  {NULL, NULL}};
+
+static const FnRow rows[] = {
+  {"full(shape, x, dtype?)", "", FN(l_full)},
+  {"full_like(x, value, dtype?)", "", FN(l_full_like)},
+  {"zeros_like(x, dtype?)", "", NUMBERED(l_some_like, 0)},
+  {"ones_like(x, dtype?)", "", NUMBERED(l_some_like, 1)},
+  LAST_ROW};
 
 void veclib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"full(shape, x, dtype?)", l_full},
-    {"full_like(x, value, dtype?)", l_full_like},
-    {"zeros_like(x, dtype?)", l_zeros_like},
-    {"ones_like(x, dtype?)", l_ones_like}, {NULL, NULL}};
-  methods_open(L);
-  face_setfuncs(L, funcs);
+  face_newtype(L, MT_VECTOR, vector_meta);
+  face_setrows(L, vector_rows);
+  luaL_getmetatable(L, MT_TENSOR);
+  face_setfuncs(L, tensor_methods);
+  lua_pop(L, 2);
+  face_setrows(L, rows);
   lua_getfield(L, -1, "empty");
   lua_setfield(L, LUA_REGISTRYINDEX, "cute.empty");
 }

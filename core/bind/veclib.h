@@ -21,18 +21,18 @@ Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
 Vector *veclib_test(lua_State *L, int idx);
 
 // One operand of an element-wise function: a vector, or one value for all.
-typedef struct Operand {
+typedef struct Element {
   const Vector *v;
   Ref s;
-} Operand;
+} Element;
 
-static inline Ref veclib_at(const Operand *o, int64_t i) {
+static inline Ref veclib_at(const Element *o, int64_t i) {
   return o->v ? o->v->r[i] : o->s;
 }
 
 enum { MAX_OPERANDS = 3 };
 typedef struct Operands {
-  Operand o[MAX_OPERANDS];
+  Element o[MAX_OPERANDS];
   int n;
   const Vector *like;  // whose shape the result has; NULL: a scalar
   DType type;          // common type
@@ -55,5 +55,11 @@ int veclib_map(lua_State *L, Ctx *cx, const Operands *a, DType in, Apply *f,
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how: Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);
 Ref veclib_apply_math(Ctx *cx, int how, const Ref *a);  // how: MathFn
+
+// where(cond, a, b) with a vector among them, and of scalars; max and min (op)
+// of numbers, traced values and vectors.
+int mathlib_where(lua_State *L);
+int vallib_where(lua_State *L);
+int mathlib_pick(lua_State *L, int op);
 
 #endif

@@ -384,8 +384,9 @@ int64_t layout_max_alignment(Ctx *cx, Layout l) {
   return dim_value(g);
 }
 
-Layout layout_domain_distribute(Ctx *cx, Tup shape, Dim n) {
-  if (!tup_static(shape) || !dim_static(n))
+Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
+  Dim n = dim_int(cx, parts);
+  if (!tup_static(shape))
     ctx_fail(cx, ERR_STATIC, "domain_distribute: static operands only");
   size_t k = tup_leaves(shape);
   Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};

@@ -233,8 +233,7 @@ Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
                            (long long)h->w, (long long)w->w), NULL);
   }
   Tup times = tup_ceil_div(cx, want, have);
-  Layout t = order ? layout_ordered(cx, times, order)
-                   : layout_compact(cx, times);
+  Layout t = layout_ordered(cx, times, order);
   return layout_outer(rank_product(cx, "tile_to_shape", b, t, false), block);
 }
 

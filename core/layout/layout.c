@@ -450,13 +450,10 @@ Layout layout_filter_by(Ctx *cx, Layout l, Tup by) {
   return by_profile(cx, "filter", l, by, layout_filter);
 }
 
-Layout layout_filter_zeros_by(Ctx *cx, Layout l, Tup guide) {
+Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide) {
+  if (!guide) guide = layout_stride(cx, l);
   l.shape = tup_filter_zeros(cx, guide, l.shape);
   return l;
-}
-
-Layout layout_filter_zeros(Ctx *cx, Layout l) {
-  return layout_filter_zeros_by(cx, l, layout_stride(cx, l));
 }
 
 // ---- coordinates ----

@@ -16,7 +16,7 @@ typedef struct Dim { int64_t w; } Dim;
 typedef struct Layout Layout;
 typedef enum DimKind {
   DIM_INT,    // static integer
-  DIM_DYN,    // traced value: a Ref of the Fn traced; its divisibility is a Fact
+  DIM_DYN,    // traced value: a Ref of the Fn being traced, which has its Fact
   DIM_ANY,    // `_`
   DIM_BASIS,  // v@j@i: v in mode j of mode i; v static (32 bits) or a Ref; up
               // to 4 levels, < 64
@@ -191,7 +191,7 @@ Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);       // NULL: compact
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
 // first: where to begin; NULL: 1
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
+Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);  // NULL: left to right
 // The next coordinate of shape in colexicographic order; after the last one
 // the end, where the last leaf is its extent and the others are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
@@ -235,7 +235,8 @@ Layout layout_make(Ctx *cx, Tup shape, Tup stride);   // congruent or fails
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // s:d
 Layout layout_compact(Ctx *cx, Tup shape);            // LayoutLeft
 Layout layout_compact_right(Ctx *cx, Tup shape);      // LayoutRight
-Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout
+Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout;
+                                           // order NULL: LayoutLeft
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);
@@ -273,8 +274,7 @@ Layout layout_zip(Ctx *cx, Layout l);
 Layout layout_zip_of(Ctx *cx, const Layout *l, int n);
 Layout layout_coalesce(Ctx *cx, Layout l);
 Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);  // by NULL: plain
-Layout layout_filter_zeros(Ctx *cx, Layout l);
-Layout layout_filter_zeros_by(Ctx *cx, Layout l, Tup guide);
+Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide);  // NULL: strides
 Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
 
@@ -323,7 +323,7 @@ Layout layout_nullspace(Ctx *cx, Layout l);
 Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_alignment(Ctx *cx, Layout l);
-Layout layout_domain_distribute(Ctx *cx, Tup shape, Dim n);
+Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t n);
 Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t);
@@ -422,7 +422,7 @@ const char *tup_text(Ctx *cx, Tup t);
 const char *tiler_text(Ctx *cx, Tiler t);
 // Tells a step to the listener of cute.explain, if there is one. Callers
 // test explain_on first, so that steps cost nothing otherwise.
-static inline Buf *explain_on(const Ctx *cx) { 
+static inline Buf *explain_on(const Ctx *cx) {
   return cx->work ? cx->work->steps : NULL;
 }
 static inline void explain_to(Ctx *cx, Buf *b) { cx->work->steps = b; }

@@ -719,6 +719,7 @@ static void by_order(Ctx *cx, TupB *b, Tup shape, Tup order, Order *o) {
 // A traced entry of order (a traced stride) counts as larger than all static
 // ones; several keep their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
+  if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))
     mismatch(cx, "compact_order", shape, order);
   size_t n = tup_leaves(order);

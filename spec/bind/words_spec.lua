@@ -61,8 +61,24 @@ end
 
 -- {name =, f =, signature =} of all functions that have a signature.
 local function surface()
-  local list = {}
+  local list, names = {}, {}
+  local function gather(t)
+    for _, f in pairs(t) do
+      if type(f) == "function" then names[f] = core.signature(f) end
+    end
+  end
   for f, signature in pairs(debug.getregistry()["cute.names"]) do
+    names[f] = signature
+  end
+  gather(core)
+  gather(core.value_methods)
+  for name, mt in pairs(debug.getregistry()) do
+    if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
+      and rawget(mt, "__name") == name then
+      gather(mt)
+    end
+  end
+  for f, signature in pairs(names) do
     list[#list + 1] = {f = f, signature = signature,
                        name = signature:match "^[^(]+"}
   end
@@ -361,6 +377,8 @@ describe("what is easily mistaken", function()
     says("bad argument #1 to 'layout:coalesce' (integer or tuple expected, "
       .. "got \"x\") [bad-argument]",
       function() cute.layout "8:1":coalesce "x" end)
+    says("bad argument #1 to 'layout:size' (integer expected, got \"x\") "
+      .. "[bad-argument]", function() cute.layout "8:1":size "x" end)
     says("tensor ptr[f32,host] o 1:0 - 5 has no meaning [bad-argument]",
       function() return T.iterator - 5 end)
     says("bad argument #2 to 'npy.write' (table expected, got 5) "

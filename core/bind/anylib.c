@@ -1,0 +1,57 @@
+// Functions that answer for several kinds of things, from kind to function,
+// and functions that are methods, too: each once, in the tables below.
+#include "bind/row.h"
+
+#include "bind/laylib.h"
+#include "bind/tensorlib.h"
+#include "bind/veclib.h"
+
+static const FnRow rows[] = {
+  {"size(x, modes...)", "B", FN(atomlib_size)},
+  {OR, "H>d", FN(tup_size)},
+  {"max(x, values...)", "N*", NUMBERED(mathlib_pick, OP_MAX)},
+  {OR, "A>d", FN(tup_max)},
+  {OR, "", NUMBERED(mathlib_pick, OP_MAX)},
+  {"min(x, values...)", "N*", NUMBERED(mathlib_pick, OP_MIN)},
+  {OR, "A>d", FN(tup_min)},
+  {OR, "", NUMBERED(mathlib_pick, OP_MIN)},
+  {"where(cond, a, b)", "v*", FN(mathlib_where)},
+  {OR, "Av*", FN(mathlib_where)},
+  {OR, "AAv", FN(mathlib_where)},
+  {OR, "", FN(vallib_where)},
+  {"make_fragment_like(x, dtype?)", "X*", FN(tensorlib_fragment_like)},
+  {OR, "AA", FN(tensorlib_fragment_like)},
+  {OR, "L>l", FN(layout_fragment_like)},
+  {OR, "P>l", FN(layout_compact)},
+  LAST_ROW};
+
+// Methods of layouts; those in front of tensors, too.
+static const char *const methods[] = {
+  "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
+  "flatten", "coalesce", "filter", "composition", "with_shape",
+  "logical_divide", "zipped_divide", "tiled_divide", "flat_divide",
+  "coshape", "get_hier_coord", "get_flat_coord", "get_1d_coord",
+  "filter_zeros", "unflatten", "complement", "right_inverse", "left_inverse",
+  "nullspace", "logical_product", "zipped_product", "tiled_product",
+  "flat_product", "blocked_product", "raked_product", "tile_to_shape",
+  "upcast", "downcast", "group", "append", "prepend", "replace",
+  "max_alignment", "is_static", "get_swizzle_portion",
+  "get_nonswizzle_portion", "dice"};
+enum { METHODS = sizeof methods / sizeof *methods, OF_TENSORS = 17 };
+
+// cute.<name> of the table on top becomes a method of type tname, too.
+static void set_methods(lua_State *L, const char *tname, int n) {
+  luaL_getmetatable(L, tname);
+  for (int i = 0; i < n; i++) {
+    lua_getfield(L, -2, methods[i]);
+    lua_setfield(L, -2, methods[i]);
+  }
+  lua_pop(L, 1);
+}
+
+void anylib_open(lua_State *L) {
+  face_setrows(L, rows);
+  set_methods(L, MT_LAYOUT, METHODS);
+  set_methods(L, MT_TENSOR, OF_TENSORS);
+  rowlib_open(L);
+}

@@ -1,0 +1,127 @@
+// Functions of Lua as rows: what users call it, what its arguments and its
+// result are, and the function of core/ that answers (rowlib.c converts).
+//
+//   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
+//
+// Types: a letter an argument, `>`, a letter for the result.
+//   L  layout, or tensor with one      l  layout
+//   V  layout, or tuple: compact       T  tiler
+//   S  tuple, or what has a shape      Y  the same, its modes as they are
+//   R  tuple whose leaves may be layouts
+//   P  tuple                           p  the same, or NULL
+//   s  as S, or NULL                   X  tensor
+//   d  integer, static or traced       i  integer known now
+//   m  mode    b  mode, or 0    e  mode, or -1    t  element type
+//   O  order of the tuple before it; NULL: as it stands (LayoutLeft)
+//   Z  swizzle
+// that take all that is left:
+//   *  coordinate    M  modes    H  as S, by modes    K  as L, by modes
+// of the row, not of the call:
+//   k  its number
+// and that only choose among alternatives, for faces that read for themselves:
+//   A  anything but nil   N  number, traced value, vector   v  vector
+//   B  tiled operation    F  `_` or a swizzle
+// Results: L a layout, seen as the first argument is; X a view of the tensor
+// given; l, P, d, i, Z as above; q truth (static or traced); Q the same of C.
+//
+// Rows that follow with OR for a name are alternatives: the first whose
+// letters fit the kinds of the arguments, and are as many, is taken, else the
+// last one, whose complaint is what users see.
+#ifndef CUTE_ROW_H
+#define CUTE_ROW_H
+
+#include "bind/face.h"
+
+// Name (what is given, then what is taken; `_`: without a context), what it
+// gives, the field of an argument that holds it, what it takes, and from what.
+#define SHAPES(S) \
+  S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
+  S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
+  S(L_LT, Layout, l, (Ctx *, Layout, Tiler), (cx, a[0].l, a[1].t)) \
+  S(L_LP, Layout, l, (Ctx *, Layout, Tup), (cx, a[0].l, a[1].p)) \
+  S(L_Li, Layout, l, (Ctx *, Layout, int64_t), (cx, a[0].l, a[1].i)) \
+  S(L_Lmm, Layout, l, (Ctx *, Layout, int, int), (cx, a[0].l, a[1].m, a[2].m)) \
+  S(L_LM, Layout, l, (Ctx *, Layout, const int *, int), \
+    (cx, a[0].l, a[1].modes.at, a[1].modes.n)) \
+  S(L_LmL, Layout, l, (Ctx *, Layout, int, Layout), \
+    (cx, a[0].l, a[1].m, a[2].l)) \
+  S(L_P, Layout, l, (Ctx *, Tup), (cx, a[0].p)) \
+  S(L_PP, Layout, l, (Ctx *, Tup, Tup), (cx, a[0].p, a[1].p)) \
+  S(L_Pi, Layout, l, (Ctx *, Tup, int64_t), (cx, a[0].p, a[1].i)) \
+  S(P_P, Tup, p, (Ctx *, Tup), (cx, a[0].p)) \
+  S(P_PP, Tup, p, (Ctx *, Tup, Tup), (cx, a[0].p, a[1].p)) \
+  S(P_PPP, Tup, p, (Ctx *, Tup, Tup, Tup), (cx, a[0].p, a[1].p, a[2].p)) \
+  S(P_PPk, Tup, p, (Ctx *, Tup, Tup, bool), (cx, a[0].p, a[1].p, a[2].m)) \
+  S(P_Pm, Tup, p, (Ctx *, Tup, int), (cx, a[0].p, a[1].m)) \
+  S(P_Pmm, Tup, p, (Ctx *, Tup, int, int), (cx, a[0].p, a[1].m, a[2].m)) \
+  S(P_PmP, Tup, p, (Ctx *, Tup, int, Tup), (cx, a[0].p, a[1].m, a[2].p)) \
+  S(P_PM, Tup, p, (Ctx *, Tup, const int *, int), \
+    (cx, a[0].p, a[1].modes.at, a[1].modes.n)) \
+  S(P_L, Tup, p, (Ctx *, Layout), (cx, a[0].l)) \
+  S(P_LP, Tup, p, (Ctx *, Layout, Tup), (cx, a[0].l, a[1].p)) \
+  S(d_P, Dim, d, (Ctx *, Tup), (cx, a[0].p)) \
+  S(d_PP, Dim, d, (Ctx *, Tup, Tup), (cx, a[0].p, a[1].p)) \
+  S(d_kPP, Dim, d, (Ctx *, int, Tup, Tup), (cx, a[0].m, a[1].p, a[2].p)) \
+  S(d_L, Dim, d, (Ctx *, Layout), (cx, a[0].l)) \
+  S(d_LP, Dim, d, (Ctx *, Layout, Tup), (cx, a[0].l, a[1].p)) \
+  S(d_i, Dim, d, (Ctx *, int64_t), (cx, a[0].i)) \
+  S(i_L, int64_t, i, (Ctx *, Layout), (cx, a[0].l)) \
+  S(i_LL, int64_t, i, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
+  S(i_d, int64_t, i, (Ctx *, Dim), (cx, a[0].d)) \
+  S(i_Z, int64_t, i, (Ctx *, Swizzle), (cx, a[0].z)) \
+  S(Z_L, Swizzle, z, (Ctx *, Layout), (cx, a[0].l)) \
+  S(Z_Zi, Swizzle, z, (Ctx *, Swizzle, int64_t), (cx, a[0].z, a[1].i)) \
+  S(Q_PP, bool, b, (Ctx *, Tup, Tup), (cx, a[0].p, a[1].p)) \
+  S(Q_LL, bool, b, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
+  S(P__P, Tup, p, (Tup), (a[0].p)) \
+  S(i__P, int, i, (Tup), (a[0].p)) \
+  S(Q__P, bool, b, (Tup), (a[0].p)) \
+  S(Q__PP, bool, b, (Tup, Tup), (a[0].p, a[1].p)) \
+  S(Q__L, bool, b, (Layout), (a[0].l)) \
+  S(X_XTP, Tensor, x, (Ctx *, Tensor, Tiler, Tup), \
+    (cx, a[0].x, a[1].t, a[2].p)) \
+  S(X_XTPP, Tensor, x, (Ctx *, Tensor, Tiler, Tup, Tup), \
+    (cx, a[0].x, a[1].t, a[2].p, a[3].p)) \
+  S(X_Xt, Tensor, x, (Ctx *, Tensor, DType), (cx, a[0].x, a[1].type)) \
+  S(X_PX, Tensor, x, (Ctx *, Tup, Tensor), (cx, a[0].p, a[1].x))
+
+#define DEFINE(name, type, field, takes, from) typedef type Fn_##name takes;
+SHAPES(DEFINE)
+#undef DEFINE
+
+typedef enum Shape {
+  SHAPE_FACE,      // a lua_CFunction, which reads its own arguments
+  SHAPE_NUMBERED,  // the same, told the row's number
+#define NAME(name, type, field, takes, from) SHAPE_##name,
+  SHAPES(NAME)
+#undef NAME
+} Shape;
+
+typedef int NumberedFace(lua_State *L, int number);
+typedef void AnyFn(void);
+
+typedef struct FnRow {
+  const char *sig;    // as in luaL_Reg; OR: an alternative to the row before
+  const char *types;
+  Shape shape;
+  AnyFn *f;           // called as what its shape says
+  int number;
+} FnRow;
+#define OR "|"
+#define LAST_ROW {NULL, NULL, SHAPE_FACE, NULL, 0}
+
+#define SHAPE_CASE(name, type, field, takes, from) \
+  , Fn_##name *: SHAPE_##name
+#define NUMBERED(f, number) \
+  _Generic((f), lua_CFunction: SHAPE_FACE, NumberedFace *: SHAPE_NUMBERED \
+           SHAPES(SHAPE_CASE)), (AnyFn *)(f), number
+#define FN(f) NUMBERED(f, 0)
+
+// Calls the one of n alternatives that fits: arglib.c does, which registers
+// rows (face_setrows) and checks how many arguments there are.
+int rowlib_call(lua_State *L, const FnRow *rows, int n);
+// Do the letters of a row say what its function takes and gives?
+bool rowlib_consistent(const FnRow *row);
+void rowlib_open(lua_State *L);  // after all types are open
+
+#endif

@@ -96,7 +96,16 @@ golden: setup-test
 # How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
 names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@$(BUILD)/cutelua -e 'require("cute.program.names").main()'
+	@$(BUILD)/cutelua -e 'require("spec.program.names").main()'
+
+# What of `make check` needs no build: two seconds. `make hooks` has git ask
+# for it before each commit.
+rules: setup-rules
+	@sh tools/suite.sh $(BUILD) rules
+
+hooks:
+	@d=$$(git rev-parse --git-path hooks); mkdir -p "$$d"; \
+	ln -s "$(CURDIR)/tools/pre-commit" "$$d/pre-commit"
 
 check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -158,11 +167,13 @@ setup-fuzz:
 	@sh tools/setup.sh build fuzz
 setup-asan:
 	@sh tools/setup.sh build test asan
+setup-rules:
+	@sh tools/setup.sh rules
 setup-check:
 	@sh tools/setup.sh build test check
 
 FORCE:
 
-.PHONY: all demo test gpu gpu-kit golden names check asan memerr bench ladders \
-  fuzz install clean setup-build setup-test setup-fuzz setup-asan \
-  setup-check
+.PHONY: all demo test gpu gpu-kit golden names rules hooks check asan memerr \
+  bench ladders fuzz install clean setup-build setup-test setup-fuzz \
+  setup-asan setup-rules setup-check

@@ -91,8 +91,6 @@ build = {
         "lua/cute/program/latex.lua",
       ["cute.program.main"] =
         "lua/cute/program/main.lua",
-      ["cute.program.names"] =
-        "lua/cute/program/names.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
       ["cute.smem"] =

@@ -41,9 +41,13 @@ asan() {
 fuzz() {
   need clang have clang
 }
+rules() {
+  need lua5.4 have lua5.4
+  need lua-check have luacheck
+}
 check() {
   fuzz
-  need lua-check have luacheck
+  rules
   need luarocks have luarocks
 }
 

@@ -7,7 +7,9 @@
 #   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
 #   asan     every spec, through a program built with the sanitizers and a
 #            Lua that checks how its C API is used
-#   check    the rules of the house: tools/check.lua, luacheck, -Werror
+#   rules    the rules of the house that need no build: tools/check.lua,
+#            luacheck
+#   check    the rules, -Werror under gcc and clang, the rock
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
 build=$1
@@ -120,11 +122,16 @@ run_memerr() {
   done
 }
 
-run_check() {
+run_rules() {
   lua5.4 tools/check.lua >"$work/check"
   grep -v '^counts' "$work/check"
   sed -n 's/^counts //p' "$work/check" >>"$counts"
-  count "luacheck" luacheck -q core lua kernels scripts spec tools
+  count "luacheck" luacheck -q --cache "$build/luacheck" \
+    core lua kernels scripts spec tools
+}
+
+run_check() {
+  run_rules
   count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 all
   count "luarocks make" sh tools/rock.sh "$work/rock"

@@ -116,12 +116,15 @@ return (pcall(f)) or f() or 1]]
 
   it("blames the user's line, not cutelua's own", function()
     source.add("=(u)", "local own = ...\nown()\n")
-    local own = assert(load("return function() error 'inside' end",
-      "=[cute.some]"))()
-    local user = assert(load(source.text "=(u)", "=(u)"))
-    local _, failure = xpcall(user, report.capture, own)
-    assert.equal("inside\n  (u):2 in main chunk\n   1 | local own = ...\n"
-      .. " > 2 | own()", report.format(failure))
+    for _, chunk in ipairs {"=[cute.some]", "@lua/cute/lang/some.lua",
+                            "@/usr/share/lua/5.4/cute/some.lua"} do
+      local own = assert(load("return function() error('inside', 0) end",
+                              chunk))()
+      local user = assert(load(source.text "=(u)", "=(u)"))
+      local _, failure = xpcall(user, report.capture, own)
+      assert.equal("inside\n  (u):2 in main chunk\n   1 | local own = ...\n"
+        .. " > 2 | own()", report.format(failure))
+    end
   end)
 
   it("shows the line that only the sentence names", function()

@@ -1,6 +1,6 @@
 -- The list of the Python DSL's names, and which of them there are.
 local cute = require "cute"
-local names = require "cute.program.names"
+local names = require "spec.program.names"
 
 describe("names", function()
   it("are read from a list, counted, and left out with a reason", function()

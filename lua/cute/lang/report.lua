@@ -54,11 +54,6 @@ report.suggestions = {
   ["internal"] = "please report this with the script",
 }
 
-local function is_own(src)
-  return src:find "^=%[cute" ~= nil
-    or src:find "^@cute/[^/]*$" ~= nil or src:find "^@.*/cute/[^/]*$" ~= nil
-end
-
 local function frame_name(info)
   local name = source.names[info.func]
   if name then return name end
@@ -97,7 +92,7 @@ function report.capture(err, above)
       failure.frames[#failure.frames + 1] = {
         source = info.source, short = info.short_src,
         line = info.currentline, name = frame_name(info),
-        own = is_own(info.source)}
+        own = core.own_source(info.source)}
     end
   end
   failure.traceback = debug.traceback("", 2 + above):gsub("^\n", "")

@@ -59,8 +59,6 @@ build = {
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
-      ["cute.lang.namespace"] =
-        "lua/cute/lang/namespace.lua",
       ["cute.lang.reach"] =
         "lua/cute/lang/reach.lua",
       ["cute.lang.report"] =

@@ -5,7 +5,6 @@
 -- Modules are loaded when first used.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local namespace = require "cute.lang.namespace"
 
 local cute = {version = core.version}
 
@@ -84,10 +83,10 @@ for module, text in pairs(PARTS) do
   end
 end
 
-return namespace.strict(cute, "cute", function(name)
+return sign.namespace(cute, "cute", function(name)
   if LAZY[name] then
     return sign.guard("cute." .. SIGNATURES[name], require(LAZY[name])[name])
   end
   local module = MODULES[name]
-  return module and namespace.strict(require(module), "cute." .. name)
+  return module and sign.namespace(require(module), "cute." .. name)
 end, {LAZY, MODULES})

@@ -204,7 +204,7 @@ local function unknown(what, name, known)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
-  local near = require "cute.program.cli".nearest(tostring(name), names)
+  local near = sign.nearest(tostring(name), names)
   core.fail("unknown-name", ("no %s '%s'%s: there %s %s")
     :format(what, tostring(name), near and " (did you mean " .. near .. "?)"
     or "", #names > 1 and "are" or "is", table.concat(names, " ")))

@@ -1,4 +1,5 @@
---- What the tracer learns from a Lua text: which names a line assigns.
+--- What is learned from a Lua text: its tokens, and which names a line
+-- assigns.
 local source = require "cute.lang.source"
 
 local lex = {}
@@ -39,8 +40,11 @@ local function skip_text(s, i)
   end
 end
 
--- Tokens of a Lua text: {text, line, name = true}; strings become '""'.
-local function tokens(s)
+--- Tokens of a Lua text: {text =, from =, line =, name = boolean} each, without
+-- comments; strings become '""', keywords are no names.
+---@param s string
+---@return table[]
+function lex.tokens(s)
   local out, i, line = {}, s:find "%S" or #s + 1, 1
   line = line + newlines(s, 1, i)
   while i <= #s do
@@ -52,7 +56,7 @@ local function tokens(s)
       to = i + #text
     end
     if to > #s + 1 or s:byte(i) ~= 45 or text ~= '""' then
-      out[#out + 1] = {text = text, line = line,
+      out[#out + 1] = {text = text, from = i, line = line,
                        name = name and not STOPS[name]}
     end
     local next_i = s:find("%S", to) or #s + 1
@@ -79,7 +83,7 @@ function lex.assigned(chunk)
   local text = source.text(chunk)
   local lines = {}
   if not text then return lines end
-  local t = tokens(text)
+  local t = lex.tokens(text)
   for i, tok in ipairs(t) do
     if tok.text == "=" then
       lines[tok.line] = lines[tok.line] or {}

@@ -1,5 +1,5 @@
---- The public functions of lua/cute: how many arguments each takes, and what
--- they are.
+--- The public names of lua/cute: how many arguments each function takes and
+-- what they are, and what is said of a name that is not there.
 --
 -- A module ends with the signatures of its functions:
 --
@@ -90,6 +90,45 @@ function sign.class(name, class, text, fields)
   return sign.strict(name, class, fields)
 end
 
+---------------------------------------------------------------------------
+-- Names that are not there
+---------------------------------------------------------------------------
+
+-- Edits (insert, delete, change, swap of neighbours) from a to b.
+local function distance(a, b)
+  local before, row = nil, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local new = {[0] = i}
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      new[j] = math.min(row[j] + 1, new[j - 1] + 1, row[j - 1]
+        + (same and 0 or 1))
+      if before and a:byte(i) == b:byte(j - 1)
+          and a:byte(i - 1) == b:byte(j) then
+        new[j] = math.min(new[j], before[j - 2] + 1)
+      end
+    end
+    before, row = row, new
+  end
+  return row[#b]
+end
+
+--- The name of a list that is nearest to `name`, or nil when none is near.
+---@param name string
+---@param list string[]
+---@return string?
+function sign.nearest(name, list)
+  local best, at
+  for _, candidate in ipairs(list) do
+    local d = distance(name:lower(), candidate:lower())
+    local near = d <= math.max(1, #name // 3)
+      or #name > 3 and candidate:sub(1, #name) == name
+    if near and (not best or d < best) then best, at = d, candidate end
+  end
+  return at
+end
+
 -- Is it lua/cute itself that reads a field of t? It looks for what may be
 -- absent. Level 3 is the caller of a metatable's __index.
 local function ours(t)
@@ -120,10 +159,60 @@ function sign.strict(name, t, fields)
       end
     end
     table.sort(known)
-    local near = require "cute.program.cli".nearest(key, known)
+    local near = sign.nearest(key, known)
     core.fail("unknown-name", ("a %s has no '%s'%s"):format(name, key,
       near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
       .. table.concat(known, " ") or ""))
+  end})
+end
+
+-- What the Python DSL has for Hopper and Blackwell alone, by its names.
+local LATER = {"mbarrier", "cluster", "elect_one", "warpgroup",
+  "setmaxregister", "griddepcontrol", "bulk", "dsmem", "fence_proxy",
+  "fence_view", "tma", "tmem", "tcgen05", "packed", "umma", "clc", "tensormap",
+  "sm90", "sm100", "sm103", "sm120", "hopper", "blackwell"}
+
+-- Names that stand for something else here.
+local ELSEWHERE = {
+  nvgpu = "operations of the hardware are atoms here, by their C++ names: "
+    .. "cute.make_mma_atom(\"SM80_16x8x16_F32BF16BF16F32_TN\"), "
+    .. "cute.make_copy_atom(\"SM75_U32x4_LDSM_N\", cute.bf16)",
+}
+
+local function advice(name, names)
+  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
+  local near = sign.nearest(name, names)
+  near = near and "\n  nearest: " .. near or ""
+  for _, part in ipairs(LATER) do
+    if name:lower():find(part, 1, true) then
+      return "\n  what only Hopper and Blackwell have is not there yet" .. near
+    end
+  end
+  return near
+end
+
+--- A table of names that users reach through cute, such as cute.arch: a field
+-- that is not there is an error with the nearest name.
+---@param t table
+---@param full string as users write it: "cute.arch"
+---@param load? fun(name: string): any what is made when first asked for
+---@param more? table[] tables whose keys are names that `load` knows; kept
+-- in the metatable as `lazy`, for those who look for all names
+---@return table t
+function sign.namespace(t, full, load, more)
+  return setmetatable(t, {lazy = more, __index = function(_, name)
+    local v = load and load(name)
+    if v ~= nil then
+      t[name] = v
+      return v
+    end
+    local names = {}
+    for _, from in ipairs {t, table.unpack(more or {})} do
+      for known in pairs(from) do names[#names + 1] = tostring(known) end
+    end
+    table.sort(names)
+    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
+      advice(tostring(name), names)))
   end})
 end
 

@@ -6,6 +6,7 @@
 -- name "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
+local lex = require "cute.lang.lex"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 
@@ -28,79 +29,30 @@ repl.source = source.text
 
 -- ---- locals at the prompt ----
 
--- Tokens of Lua as {kind, text, from, to}: kind is "name", "op" or "other".
-local function tokens(text)
-  local list, at = {}, 1
-  local function long_end(from)
-    local level = text:match("^%[(=*)%[", from)
-    if not level then return nil end
-    local _, to = text:find("]" .. level .. "]", from, true)
-    return to or #text
-  end
-  local function string_end(from)
-    local quote, i = text:sub(from, from), from + 1
-    while i <= #text do
-      local c = text:sub(i, i)
-      if c == quote then return i end
-      i = i + (c == "\\" and 2 or 1)
-    end
-    return #text
-  end
-  while true do
-    at = text:find("%S", at)
-    if not at then return list end
-    local to, kind
-    if text:find("^%-%-", at) then
-      to = long_end(at + 2) or (text:find("\n", at, true) or #text + 1) - 1
-    elseif text:find("^[%a_]", at) then
-      kind = "name"
-      to = select(2, text:find("^[%w_]+", at))
-    elseif text:find("^%.?%d", at) then
-      kind = "other"
-      to = select(2, text:find("^[%w_.]+", at))
-    elseif text:find("^[\"']", at) then
-      kind, to = "other", string_end(at)
-    elseif long_end(at) then
-      kind, to = "other", long_end(at)
-    else
-      kind = "op"
-      to = select(2, text:find("^[=~<>]=", at)) or at
-    end
-    if kind then
-      list[#list + 1] = {kind = kind, text = text:sub(at, to), from = at,
-        to = to}
-    end
-    at = to + 1
-  end
-end
-
 local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
   ["end"] = -1, ["until"] = -1}
 
 -- The edits for `local` at token i: {from, to, text} each; none if it has
 -- to stay (a <close> variable).
 local function local_edits(list, i)
-  local word = list[i]
-  local edits = {{word.from, word.to, (" "):rep(5)}}
-  if list[i + 1] and list[i + 1].text == "function" then return edits end
-  local last
+  local at = list[i].from
+  local edits = {{at, at + 4, (" "):rep(5)}}
+  local function text(k) return list[k] and list[k].text end
+  if text(i + 1) == "function" then return edits end
+  local last  -- where the last name, or its attribute, ends
   repeat
     i = i + 1
-    last = list[i]
-    if not last or last.kind ~= "name" then return {} end
-    if list[i + 1] and list[i + 1].text == "<" then
-      local attrib, close = list[i + 2], list[i + 3]
-      if not close or attrib.text == "close" then return {} end
-      local from, to = list[i + 1].from, close.to
-      edits[#edits + 1] = {from, to, (" "):rep(to - from + 1)}
-      i = i + 3
-      last = close
+    if not (list[i] and list[i].name) then return {} end
+    last = list[i].from + #list[i].text - 1
+    if text(i + 1) == "<" then
+      if not list[i + 3] or text(i + 2) == "close" then return {} end
+      local from = list[i + 1].from
+      last, i = list[i + 3].from, i + 3
+      edits[#edits + 1] = {from, last, (" "):rep(last - from + 1)}
     end
     i = i + 1
-  until not list[i] or list[i].text ~= ","
-  if not list[i] or list[i].text ~= "=" then
-    edits[#edits + 1] = {last.to + 1, last.to, " = nil"}
-  end
+  until text(i) ~= ","
+  if text(i) ~= "=" then edits[#edits + 1] = {last + 1, last, " = nil"} end
   return edits
 end
 
@@ -109,10 +61,10 @@ end
 ---@param text string
 ---@return string
 function repl.globalize(text)
-  local list, depth, edits = tokens(text), 0, {}
+  local list, depth, edits = lex.tokens(text), 0, {}
   for i, token in ipairs(list) do
     local before = list[i - 1] and list[i - 1].text
-    if token.kind == "name" and before ~= "." and before ~= ":" then
+    if before ~= "." and before ~= ":" then
       depth = depth + (OPENS[token.text] or 0)
       if token.text == "local" and depth == 0 then
         table.move(local_edits(list, i), 1, 9999, #edits + 1, edits)

@@ -114,9 +114,20 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
-local function pointer(bytes, f)
-  local view = core.make_tensor(bytes + f.offset, core.make_layout(f.size))
-  return core.recast_tensor(view, f.type).iterator
+-- A table of the fields: one(field) of each element type, of a structure
+-- some(field, k) the kth, in a list where there are several.
+local function each_field(self, one, some)
+  local out = {}
+  for _, f in ipairs(self.fields) do
+    if is_struct(f.type) then
+      local list = {}
+      for k = 0, f.count - 1 do list[k + 1] = some(f, k) end
+      out[f.name] = f.count == 1 and list[1] or list
+    else
+      out[f.name] = one(f)
+    end
+  end
+  return out
 end
 
 --- The fields as pointers (structures as tables of them) into bytes (an
@@ -124,19 +135,12 @@ end
 ---@param bytes table
 ---@return table
 function Struct:at(bytes)
-  local out = {}
-  for _, f in ipairs(self.fields) do
-    if is_struct(f.type) then
-      local list = {}
-      for i = 0, f.count - 1 do
-        list[i + 1] = f.type:at(bytes + (f.offset + i * f.type.size))
-      end
-      out[f.name] = f.count == 1 and list[1] or list
-    else
-      out[f.name] = pointer(bytes, f)
-    end
-  end
-  return out
+  return each_field(self, function(f)
+    local view = core.make_tensor(bytes + f.offset, core.make_layout(f.size))
+    return core.recast_tensor(view, f.type).iterator
+  end, function(f, k)
+    return f.type:at(bytes + (f.offset + k * f.type.size))
+  end)
 end
 
 --- Shared memory of the kernel being traced for one: its fields as pointers,
@@ -150,18 +154,10 @@ function Struct:allocate(align)
   if self.what == "union" then
     return self:at(arch.alloc_smem(core.u8, self.size, align))
   end
-  local out = {}
-  for i, f in ipairs(self.fields) do
-    local here = i == 1 and align or f.align
-    if is_struct(f.type) then
-      local list = {}
-      for k = 1, f.count do list[k] = f.type:allocate(here) end
-      out[f.name] = f.count == 1 and list[1] or list
-    else
-      out[f.name] = arch.alloc_smem(f.type, f.count, here)
-    end
-  end
-  return out
+  local function of(f) return f == self.fields[1] and align or f.align end
+  return each_field(self, function(f)
+    return arch.alloc_smem(f.type, f.count, of(f))
+  end, function(f) return f.type:allocate(of(f)) end)
 end
 
 sign.class("struct", Struct, [[

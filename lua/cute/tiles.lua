@@ -52,11 +52,6 @@ local function within(at, n)
   if math.type(n) and not math.type(at) then core.assume(at, 0, n - 1, 1) end
 end
 
-local function gcd(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
-end
-
 local function is_one(x) return math.type(x) == "integer" and x == 1 end
 
 -- Which mode is contiguous: 1 (K) or 0 (M, N).
@@ -73,7 +68,7 @@ end
 function tiles.vector(t, lead)
   local extent, stride = t.shape[lead + 1], t.stride[2 - lead]
   local bits = t.element_type.bits
-  return gcd(gcd(divisor(extent), divisor(stride)), 128 // bits)
+  return core.gcd(divisor(extent), divisor(stride), 128 // bits)
 end
 
 --- Has an operand contiguous rows of K in pieces of 16 bytes?
@@ -368,7 +363,7 @@ function tiles.result(t, mma, tile, at)
   if is_one(t.stride[2]) and cute.size(part, 0) % 2 == 0
     and is_one(part.stride[1][1] or part.stride[1]) then
     C.pair = 2  -- neighbours along N in one thread
-    C.width = gcd(tiles.vector(t, 1), 2)
+    C.width = core.gcd(tiles.vector(t, 1), 2)
   end
   if not (tiles.divides(tile[1], t.shape[1])
           and tiles.divides(tile[2], t.shape[2])) then

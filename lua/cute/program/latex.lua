@@ -80,9 +80,10 @@ end
 -- Thread-value layouts: who holds what of an M by N tile
 ---------------------------------------------------------------------------
 
--- A cell per element, named by the first thread and value that hold it. place
--- turns (m, n) into a node's coordinates.
-local function cells(out, tv, rows, columns, color, place)
+-- A picture of the tile whose first column is n0, or first row where it is
+-- `turned`: a cell per element, named by the first thread and value that hold
+-- it.
+local function cells(out, tv, rows, columns, color, n0, turned)
   draw.check_cells("print_latex", tv, rows, columns)
   draw.check_cells("print_latex", tv, core.size(tv, 0), core.size(tv, 1))
   local filled = {}
@@ -92,12 +93,15 @@ local function cells(out, tv, rows, columns, color, place)
       local m, n = i % rows, i // rows % columns
       if not filled[n * rows + m] then
         filled[n * rows + m] = true
-        local a, b = place(m, n)
+        local a, b = m, n + n0
+        if turned then a, b = b, a end
         out[#out + 1] = ("\\node[fill=%s] at (%d,%d) {\\shortstack{T%d \\\\ "
           .. "V%d}};\n"):format(color(tid, vid), a, b, tid, vid)
       end
     end
   end
+  if turned then grid(out, n0, 0, n0 + columns, rows)
+  else grid(out, 0, n0, rows, n0 + columns) end
 end
 
 local function mma_latex(mma, color)
@@ -111,14 +115,11 @@ local function mma_latex(mma, color)
     out[#out + 1] = ("%% Layout%s: %s\n"):format(x, tostring(tv[x]))
   end
   out[#out + 1] = HEAD
-  cells(out, tv.C, M, N, color, function(m, n) return m, n end)
-  grid(out, 0, 0, M, N)
-  cells(out, tv.A, M, K, color, function(m, k) return m, k - 1 - K end)
-  grid(out, 0, -K - 1, M, -1)
+  cells(out, tv.C, M, N, color, 0)
+  cells(out, tv.A, M, K, color, -1 - K)
   labels(out, M, function(m) return m, -K - 2 end)
   labels(out, K, function(k) return -1, k - 1 - K end)
-  cells(out, tv.B, N, K, color, function(n, k) return k - 1 - K, n end)
-  grid(out, -K - 1, 0, -1, N)
+  cells(out, tv.B, N, K, color, -1 - K, true)
   labels(out, N, function(n) return -K - 2, n end)
   labels(out, K, function(k) return k - 1 - K, -1 end)
   out[#out + 1] = TAIL
@@ -131,12 +132,10 @@ local function copy_latex(copy, color)
   local S, D = copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled
   local out = {("%% Layout S TV: %s\n%% Layout D TV: %s\n"):format(
     tostring(S), tostring(D)), HEAD}
-  cells(out, S, M, N, color, function(m, n) return m, n end)
-  grid(out, 0, 0, M, N)
+  cells(out, S, M, N, color, 0)
   labels(out, M, function(m) return m, -1 end)
   labels(out, N, function(n) return -1, n end)
-  cells(out, D, M, N, color, function(m, n) return m, n + N + 3 end)
-  grid(out, 0, N + 3, M, N + 3 + N)
+  cells(out, D, M, N, color, N + 3)
   labels(out, M, function(m) return m, N + 3 + N end)
   labels(out, N, function(n) return -1, n + N + 3 end)
   out[#out + 1] = TAIL
@@ -180,9 +179,7 @@ function latex.latex_tv_text(layout_tv, tile_mn, opts)
     M, N = core.size(tile_mn[1]), core.size(tile_mn[2])
   end
   local out = {("%% Layout TV: %s\n"):format(tostring(layout_tv)), HEAD}
-  cells(out, layout_tv, M, N, opts and opts.color or pastel,
-        function(m, n) return m, n end)
-  grid(out, 0, 0, M, N)
+  cells(out, layout_tv, M, N, opts and opts.color or pastel, 0)
   labels(out, M, function(m) return m, -1 end)
   labels(out, N, function(n) return -1, n end)
   out[#out + 1] = TAIL

@@ -135,37 +135,16 @@ local function kinds(rungs)
 end
 
 -- One kind at one size: {rung =, size =, error =, ok =, r = its result,
--- rival = cuBLAS's}, ...
-local function bench(list, n, device, opt)
-  local gpu = require "cute.gpu"
-  local p = lesson.problem(list[1], {n, n, n}, {seed = opt.seed})
-  lib.must(job, lesson.upload(list[1], p, device.dev))
-  local runs, out, rival = {}, {}, nil
-  for i, rung in ipairs(list) do
-    p.dc:memset(0xff)
-    local run = lib.must(job, lesson.prepare(rung, p, device))
-    run:launch()
-    device.dev:sync()
-    if i == 1 then
-      local blas, lt = lesson.rivals(rung, p)
-      rival = blas or lt
-    end
-    p.dc:download(p.c)
-    local ok, v, how = lesson.verify(rung, p, device.dev)
-    if not ok then
-      say("%s WRONG: %s", rung.name, lesson.what_is_wrong(v, how))
-    end
-    runs[i] = {name = rung.name, launch = run.run}
-    out[i] = {rung = rung, size = n, ok = ok, error = v.frobenius}
-  end
-  if rival then runs[#runs + 1] = {name = "cuBLAS", launch = rival} end
-  local results = lib.must(job, gpu.bench(runs, {flops = 2.0 * n * n * n,
-    rounds = opt.rounds}))
+-- rival = cuBLAS's, before = the rung before it}, ...
+local function bench(list, n, device)
+  local out = lesson.bench(job, list, {n, n, n}, device)
   for i, o in ipairs(out) do
-    o.r, o.rival = results[i], rival and results.cuBLAS
-    o.before = out[i - 1]
+    if not o.ok then
+      say("%s WRONG: %s", o.rung.name, lesson.what_is_wrong(o.verdict, o.how))
+    end
+    o.size, o.error, o.before = n, o.verdict.frobenius, out[i - 1]
+    o.rival = out.blas or out.lt
   end
-  lesson.release(p)
   return out
 end
 
@@ -207,7 +186,7 @@ local function run_gpu(rungs, device, opt)
   local rows = {HEAD}
   for _, list in ipairs(kinds(rungs)) do
     for _, n in ipairs(sizes) do
-      for _, o in ipairs(bench(list, n, device, opt)) do
+      for _, o in ipairs(bench(list, n, device)) do
         rows[#rows + 1] = gpu_row(o)
         lines[#lines + 1], bars[#bars + 1] = gpu_record(o), gpu_bar(o)
         ok = ok and o.ok
@@ -241,6 +220,7 @@ job.opt = cli.parse(arg, {
   common = {"device", "arch", "seed"},
   args = {name = "rungs", help = "names of scripts; none: all", many = true},
 })
+function job.data() return {seed = job.opt.seed} end
 local rungs = {}
 for i, entry in ipairs(chosen(job.opt.args)) do rungs[i] = load_rung(entry) end
 

@@ -83,11 +83,6 @@ local function problem(job, case, size, bare)
   return p
 end
 
-local function grid_of(c, p)
-  local bm, bn = c.tile[1], c.tile[2]
-  return ((p.m + bm - 1) // bm) * ((p.n + bn - 1) // bn)
-end
-
 -- The lesson's kernel and those that it is compared with, or all rungs.
 local function contestants(case)
   if case.rungs then return case.rungs end
@@ -130,14 +125,15 @@ local function simulate(job, device, case, p, c)
   local name = c.name
   p.b:fill(0)
   local start = core.clock()
-  local run = cute.compile(c.kernel, p.A, p.B, {grid = grid_of(c, p),
+  local grid = lib.tiles(c.tile, p.m, p.n)
+  local run = cute.compile(c.kernel, p.A, p.B, {grid = grid,
     block = c.block, device = device, seed = job.opt.seed,
     progress = lib.progress_line("simulating " .. name)})
   local traced = core.clock() - start
   local report = lib.report(run)
   local ok, how = verify(case, p)
   say("%-13s %d blocks of %d threads, %d bytes of shared memory each", name,
-    grid_of(c, p), c.block, run.program.info.smem)
+    grid, c.block, run.program.info.smem)
   say("verified    %s: %s", how, ok and "ok" or "WRONG")
   say("simulated   %.2f s (trace %.1f ms), %d instructions of warps, %s",
     report.seconds, traced * 1e3, report.instructions,
@@ -184,8 +180,8 @@ local function prepare(job, device, case, p, da, db)
   local list, oks = {}, {}
   local A, B = core.on_device(p.A, da), core.on_device(p.B, db)
   for i, c in ipairs(contestants(case)) do
-    local run = must(job, cute.compile(c.kernel, A, B, {grid = grid_of(c, p),
-      block = c.block, device = device}))
+    local run = must(job, cute.compile(c.kernel, A, B, {
+      grid = lib.tiles(c.tile, p.m, p.n), block = c.block, device = device}))
     db:memset(0xff)  -- NaN: what is not written shows
     run:launch()
     device.dev:sync()
@@ -224,24 +220,29 @@ local function bench(job, device, case, size)
   return out
 end
 
+-- TB/s cold and hot, and the driver's.
+local function speeds(o)
+  return tbps(o.p, o.r.cold), tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold),
+         tbps(o.p, o.driver.hot)
+end
+
 local function gpu_row(o)
   local row = {o.name, ("%dx%d %s"):format(o.p.m, o.p.n,
                tostring(o.case.dtype)), ("%.0f"):format(o.p.bytes / 2^21),
                o.ok and "ok" or "WRONG"}
   if not o.r then return row end
-  return {row[1], row[2], row[3], row[4],
-          tbps(o.p, o.r.cold), tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold),
-          tbps(o.p, o.driver.hot), to_driver(o.r, o.driver, "cold"),
-          to_driver(o.r, o.driver, "hot"), lib.spread(o.r.hot),
-          o.before and lib.gain(o.before, o.r) or ""}
+  row[5], row[6], row[7], row[8] = speeds(o)
+  return table.move({to_driver(o.r, o.driver, "cold"),
+    to_driver(o.r, o.driver, "hot"), lib.spread(o.r.hot),
+    o.before and lib.gain(o.before, o.r) or ""}, 1, 4, 9, row)
 end
 
--- name, size, type, MiB, TB/s cold and hot, the driver's, what it adds
+-- name, size, type, MiB, speeds, what it adds
 local function gpu_record(o)
-  return {o.name, ("%dx%d"):format(o.p.m, o.p.n), tostring(o.case.dtype),
-          ("%.0f"):format(o.p.bytes / 2^21), tbps(o.p, o.r.cold),
-          tbps(o.p, o.r.hot), tbps(o.p, o.driver.cold), tbps(o.p, o.driver.hot),
-          o.gain or ""}
+  local row = {o.name, ("%dx%d"):format(o.p.m, o.p.n), tostring(o.case.dtype),
+               ("%.0f"):format(o.p.bytes / 2^21), speeds(o)}
+  row[9] = o.gain or ""
+  return row
 end
 
 local function run_gpu(job, device)
@@ -277,12 +278,9 @@ end
 ---------------------------------------------------------------------------
 
 local function emit(job)
-  local case, arch = job.cases[1], job.opt.arch or "sm_90a"
-  local size = sizes_of(job, case, {SIM_SIZE})[1]
-  local p = problem(job, case, size, true)
-  local program = case.kernel(p.A, p.B):trace {block = case.block,
-                                               arch = arch}
-  must(job, cli.output(job.opt.output, lib.emitted(job, program, arch)))
+  local case = job.cases[1]
+  local p = problem(job, case, sizes_of(job, case, {SIM_SIZE})[1], true)
+  lib.emit(job, case.kernel(p.A, p.B), case.block)
 end
 
 local function options(spec)

@@ -17,7 +17,7 @@
 --             `layout` says
 --   variants  {{"--flag", help =, kernel =}, ...}: another kernel by a flag
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
--- lesson.simulate and lesson.prepare.
+-- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cute.program.cli"
@@ -45,10 +45,7 @@ function lesson.rung(spec, flag)
   local types = spec.types or {"bf16", "bf16", "bf16"}
   local full = {types = types, sums = "f32", layouts = LAYOUTS, layout = "tn",
                 tolerance = TOLERANCE[types[3]],
-                grid = function(m, n)
-                  local bm, bn = spec.tile[1], spec.tile[2]
-                  return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
-                end}
+                grid = function(m, n) return lib.tiles(spec.tile, m, n) end}
   for k, v in pairs(spec) do full[k] = v end
   for _, v in ipairs(spec.variants or {}) do
     if v[1] == flag then full.kernel = v.kernel end
@@ -383,47 +380,75 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
-local function upload(dev, host, tensor)
-  local b, why = dev:buffer(host)
-  if not b then return nil, why end
-  return b, core.on_device(tensor, b)
-end
-
---- Moves a problem's matrices to the GPU: buffers da, db, dc, and dd for
+-- Moves a problem's matrices to the GPU: buffers da, db, dc, and dd for
 -- cuBLAS's C. true, or nil and a message.
-function lesson.upload(rung, p, dev, o)
+local function upload(rung, p, dev, o)
   local why
-  for _, name in ipairs {"A", "B", "C"} do
-    local d = "d" .. name:lower()
-    p[d], why = upload(dev, p[name:lower()], p[name])
+  for _, name in ipairs {"a", "b", "c"} do
+    local d, big = "d" .. name, name:upper()
+    p[d], why = dev:buffer(p[name])
     if not p[d] then return nil, why end
-    p[name] = why
+    p[big] = core.on_device(p[big], p[d])
   end
   p.dd, why = dev:buffer(rung.types[3], p.m * p.n)
   if not p.dd then return nil, why end
   if not p.c0 then p.dc:memset(0xff) end  -- NaN: what is not written shows
-  if o and o.dynamic then lesson.mark_dynamic(p, rung.tile) end
+  if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
   return true
 end
 
-function lesson.release(p)
+local function release(p)
   for _, name in ipairs {"da", "db", "dc", "dd"} do
     if p[name] then p[name]:close() end
     p[name] = nil
   end
 end
 
---- cuBLAS's product of the same buffers, and the best of cublasLt's; nil
--- where it has none for these types and sizes.
-function lesson.rivals(rung, p, with_lt)
+-- cuBLAS's product of the same buffers, and the best of cublasLt's; nil where
+-- it has none for these types and sizes.
+local function rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
   local spec = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
                 layout = p.layout, tf32 = rung.tf32}
   local blas = gpu.cublas(spec)
   if blas and not pcall(blas.launch, blas) then blas = nil end
   local list = (with_lt or not blas) and gpu.cublaslt(spec) or nil
-  local lt = list and #list > 0 and gpu.best(list) or nil
-  return blas, lt
+  return blas, list and #list > 0 and gpu.best(list) or nil
+end
+
+--- Rungs of one kind at one size, on a GPU: each is verified, then all are
+-- timed in turn beside cuBLAS, if there are rounds to time.
+---@param job {opt: table, data: function} opt.rounds
+---@param with_lt? boolean beside cublasLt too, not only in cuBLAS's place
+---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;
+-- p = the problem, blas = and lt = their times}
+function lesson.bench(job, rungs, size, device, with_lt)
+  local p = lesson.problem(rungs[1], size, job.data())
+  must(job, upload(rungs[1], p, device.dev, job.opt))
+  local out, list, blas, lt = {p = p}, {}, nil, nil
+  for i, rung in ipairs(rungs) do
+    if i > 1 then p.dc:memset(0xff) end
+    local run = must(job, lesson.prepare(rung, p, device))
+    run:launch()
+    device.dev:sync()
+    if i == 1 and job.opt.rounds > 0 then
+      blas, lt = rivals(rung, p, with_lt)
+    end
+    p.dc:download(p.c)
+    local ok, verdict, how = lesson.verify(rung, p, device.dev)
+    out[i] = {rung = rung, run = run, ok = ok, verdict = verdict, how = how}
+    list[i] = {name = rung.name, launch = run.run}
+  end
+  if blas then list[#list + 1] = {name = "cuBLAS", launch = blas} end
+  if lt then list[#list + 1] = {name = "cublasLt", launch = lt} end
+  if job.opt.rounds > 0 then
+    local results = must(job, require "cute.gpu".bench(list,
+      {flops = 2.0 * p.m * p.n * p.k, rounds = job.opt.rounds}))
+    for i, o in ipairs(out) do o.r = results[i] end
+    out.blas, out.lt = blas and results.cuBLAS, lt and results.cublasLt
+  end
+  release(p)
+  return out
 end
 
 local function tflops(r, kind)
@@ -437,44 +462,19 @@ end
 local HEAD = {"size", "error", "of", "", "cold", "hot", "cuBLAS", "hot",
   "Lt best", "hot", "/cuBLAS", "hot", "/Lt", "hot", "spread"}
 
-local function bench_row(p, r)
+local function bench_row(p, o, blas, lt)
   local row = {("%dx%dx%d"):format(p.m, p.n, p.k),
-               ("%.1e"):format(p.verdict.frobenius), p.against,
-               p.ok and "ok" or "WRONG"}
-  if not r then return row end
-  local ours, blas, lt = r[1], r.cuBLAS, r.cublasLt
-  return {row[1], row[2], row[3], row[4],
-          tflops(ours, "cold"), tflops(ours, "hot"),
-          tflops(blas, "cold"), tflops(blas, "hot"),
-          tflops(lt, "cold"), tflops(lt, "hot"),
-          ratio(ours, blas, "cold"), ratio(ours, blas, "hot"),
-          ratio(ours, lt, "cold"), ratio(ours, lt, "hot"),
-          lib.spread(ours.hot)}
-end
-
-local function bench(job, device, size)
-  local gpu, rung = require "cute.gpu", job.rung
-  local p = lesson.problem(rung, size, job.data())
-  must(job, lesson.upload(rung, p, device.dev, job.opt))
-  local run = must(job, lesson.prepare(rung, p, device))
-  run:launch()
-  device.dev:sync()
-  local blas, lt
-  if job.opt.rounds > 0 then blas, lt = lesson.rivals(rung, p, true) end
-  p.dc:download(p.c)
-  p.ok, p.verdict, p.against = lesson.verify(rung, p, device.dev)
-  p.run = run
-  if job.opt.rounds == 0 then
-    lesson.release(p)
-    return p
-  end
-  local list = {{name = job.name, launch = run.run}}
-  if blas then list[#list + 1] = {name = "cuBLAS", launch = blas} end
-  if lt then list[#list + 1] = {name = "cublasLt", launch = lt} end
-  local results = must(job, gpu.bench(list,
-    {flops = 2.0 * p.m * p.n * p.k, rounds = job.opt.rounds}))
-  lesson.release(p)
-  return p, results
+               ("%.1e"):format(o.verdict.frobenius), o.how,
+               o.ok and "ok" or "WRONG"}
+  local ours = o.r
+  if not ours then return row end
+  return table.move({
+    tflops(ours, "cold"), tflops(ours, "hot"),
+    tflops(blas, "cold"), tflops(blas, "hot"),
+    tflops(lt, "cold"), tflops(lt, "hot"),
+    ratio(ours, blas, "cold"), ratio(ours, blas, "hot"),
+    ratio(ours, lt, "cold"), ratio(ours, lt, "hot"),
+    lib.spread(ours.hot)}, 1, 11, 5, row)
 end
 
 local function run_gpu(job, device)
@@ -485,20 +485,21 @@ local function run_gpu(job, device)
   for i, size in ipairs(problems(job, job.rung.sizes or GPU_SIZES)) do
     check_size(job, size, lib.host_memory(), "this machine", 2)
     check_size(job, size, device.dev:free_memory() or math.huge, "the GPU", 2)
-    local p, results = bench(job, device, size)
+    local out = lesson.bench(job, {job.rung}, size, device, true)
+    local p, o = out.p, out[1]
     if i == 1 then
       say_problem(job, p)
-      local program = p.run.program
+      local program = o.run.program
       local r = program:compile(device.arch).resources
       say("kernel      %d registers, %d bytes spilled, %d bytes of shared "
         .. "memory", r.registers, (r.spill_stores or 0)
         + (r.spill_loads or 0), program.info.smem)
     end
-    ok = p.ok and ok
-    if not p.ok then
-      say("WRONG       %s", lesson.what_is_wrong(p.verdict, p.against))
+    ok = o.ok and ok
+    if not o.ok then
+      say("WRONG       %s", lesson.what_is_wrong(o.verdict, o.how))
     end
-    rows[#rows + 1] = bench_row(p, results)
+    rows[#rows + 1] = bench_row(p, o, out.blas, out.lt)
     if ok then lib.write_out(job, p.c, p.m, p.n) end
   end
   if not bare then
@@ -518,10 +519,8 @@ local function emit(job)
   local data = job.data()
   data.empty, data.a, data.b = true, nil, nil
   local p = lesson.problem(job.rung, size, data)
-  local arch = job.opt.arch or "sm_90a"
-  local program = kernel_of(job.rung, p)(arguments(job.rung, p)):trace {
-    block = job.rung.block, arch = arch}
-  must(job, cli.output(job.opt.output, lib.emitted(job, program, arch)))
+  lib.emit(job, kernel_of(job.rung, p)(arguments(job.rung, p)),
+           job.rung.block)
 end
 
 ---------------------------------------------------------------------------
@@ -580,6 +579,7 @@ function lesson.gemm(words, spec)
     if job.opt[v[1]:sub(3)] then flag = v[1] end
   end
   job.rung = lesson.rung(spec, flag)
+  job.rung.name = name
   check_options(job)
   function job.data()
     local o = job.opt

@@ -2,6 +2,7 @@
 -- and what the simulator and the compiler say of a kernel.
 local core = require "cute.core"
 local cute = require "cute"
+local cli = require "cute.program.cli"
 local source = require "cute.lang.source"
 
 local lib = {}
@@ -178,13 +179,26 @@ function lib.print_resources(program, archs)
   end
 end
 
---- What --emit asks for: "ir", "cu", "ptx" or "cubin" of a program.
-function lib.emitted(job, program, arch)
-  local kind = job.opt.emit
-  if kind == "ir" then return core.visible(program.ir, true) end
-  if kind == "cu" then return core.visible(program:cuda(arch), true) end
-  local out, message = program:compile(arch)
-  return lib.must(job, out, message)[kind]
+--- Tiles of a matrix: a block for each.
+function lib.tiles(tile, m, n)
+  local bm, bn = tile[1], tile[2]
+  return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
+end
+
+--- Writes what --emit asks for, "ir", "cu", "ptx" or "cubin", of a call of a
+-- kernel.
+function lib.emit(job, call, block)
+  local kind, arch = job.opt.emit, job.opt.arch or "sm_90a"
+  local program = call:trace {block = block, arch = arch}
+  local text
+  if kind == "ir" then
+    text = core.visible(program.ir, true)
+  elseif kind == "cu" then
+    text = core.visible(program:cuda(arch), true)
+  else
+    text = lib.must(job, program:compile(arch))[kind]
+  end
+  lib.must(job, cli.output(job.opt.output, text))
 end
 
 --- Spread of a measurement: from its least to its greatest, of the median.
@@ -206,8 +220,7 @@ function lib.record(job, about, rows)
   if not job.opt.record then return end
   local lines = {"# " .. about}
   for i, row in ipairs(rows) do lines[i + 1] = table.concat(row, "\t") end
-  lib.must(job, require "cute.program.cli".output(job.opt.record,
-    table.concat(lines, "\n") .. "\n"))
+  lib.must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
 --- Does what the options of a script ask for: emits, or runs on the device
@@ -223,9 +236,7 @@ function lib.run(job, by)
   local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
                                   opt.arch)
   lib.must(job, device, why)
-  if opt.out then
-    lib.must(job, require "cute.program.cli".writable(opt.out))
-  end
+  if opt.out then lib.must(job, cli.writable(opt.out)) end
   if not by[device.kind](job, device) then os.exit(1, true) end
 end
 

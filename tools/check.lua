@@ -188,3 +188,4 @@ do
 end
 
 print(("counts %d %d"):format(passed, failed))
+os.exit(failed == 0)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "layout/composed.h"
+#include "layout/notation.h"
 
 // ---- making ----
 

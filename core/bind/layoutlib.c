@@ -6,6 +6,7 @@
 
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
+#include "layout/composed.h"
 
 static const char layout_mark = 'L', const_mark = 'C', tuple_key = 'T';
 

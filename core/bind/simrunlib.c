@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "layout/notation.h"
 #include "sim/sim.h"
 
 // Everything a run owns, so that an error in between leaves nothing behind.

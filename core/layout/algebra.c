@@ -1,5 +1,6 @@
 // Composition of all kinds of operands, complement, and what is made of these
 // and of inverses.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>

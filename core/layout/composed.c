@@ -1,4 +1,5 @@
 // Composed layouts: the functions that a layout's values go through.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>

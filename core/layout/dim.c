@@ -1,22 +1,18 @@
 // Dim: one extent or stride. Static ones fold here; traced ones are simplified
 // by what is known of their range and divisibility, else appended to the IR.
-#include "layout/layout.h"
+#include "layout/tuple.h"
 
-enum { T_TUP = 1, T_DYN, T_ANY, T_BASIS, T_BASISREF, T_LAYOUT,
-       T_XOR };
-  // as in layout.h
-#define TAG(d) ((int)((d).w >> 60))
-#define PACK(tag, bits) \
-  ((Dim){(int64_t)(((uint64_t)(tag) << 60) | (uint64_t)(bits))})
+#define TAGGED(t, x) \
+  ((Dim){.of = {.tag = (t), .bits = (uint64_t)(x) & ((1ull << 60) - 1)}})
 
 DimKind dim_kind(Dim d) {
-  switch (TAG(d)) {
-  case T_TUP: return DIM_TUP;
-  case T_DYN: return DIM_DYN;
-  case T_ANY: return DIM_ANY;
-  case T_BASIS: case T_BASISREF: return DIM_BASIS;
-  case T_LAYOUT: return DIM_LAYOUT;
-  case T_XOR: return DIM_XOR;
+  switch (dim_tag(d)) {
+  case TAG_TUP: return DIM_TUP;
+  case TAG_DYN: return DIM_DYN;
+  case TAG_ANY: return DIM_ANY;
+  case TAG_BASIS: case TAG_BASISREF: return DIM_BASIS;
+  case TAG_LAYOUT: return DIM_LAYOUT;
+  case TAG_XOR: return DIM_XOR;
   default: return DIM_INT;
   }
 }
@@ -36,7 +32,7 @@ Dim dim_int(Ctx *cx, int64_t v) {
   return d;
 }
 
-Dim dim_ref(Ref r) { return PACK(T_DYN, r); }
+Dim dim_ref(Ref r) { return TAGGED(TAG_DYN, r); }
 
 static Fn *fn_of(Ctx *cx) {
   if (!ir_fn(cx))
@@ -54,15 +50,15 @@ Dim dim_fold(Ctx *cx, Ref r) {
   return dim_ref(r);
 }
 
-Dim dim_any(void) { return PACK(T_ANY, 0); }
+Dim dim_any(void) { return TAGGED(TAG_ANY, 0); }
 
-Ref dim_getref(Dim d) { return (Ref)((uint64_t)d.w & 0xffffffffu); }
+Ref dim_getref(Dim d) { return (Ref)d.basis.value; }
 
-Dim dim_layout(const Layout *l) { return PACK(T_LAYOUT, (uintptr_t)l); }
+Dim dim_layout(const Layout *l) { return TAGGED(TAG_LAYOUT, (uintptr_t)l); }
 
 const Layout *dim_getlayout(Dim d) {
-  if (TAG(d) != T_LAYOUT) return NULL;
-  return (const Layout *)(uintptr_t)((uint64_t)d.w & ((1ull << 60) - 1));
+  if (dim_tag(d) != TAG_LAYOUT) return NULL;
+  return (const Layout *)(uintptr_t)d.of.bits;
 }
 
 // ---- XORed strides ----
@@ -71,47 +67,55 @@ Dim dim_xor(Ctx *cx, int64_t v) {
   if (v < 0 || v >= (int64_t)1 << 59)
     ctx_fail(cx, ERR_OVERFLOW, "an XORed stride is between 0 and 2^59, not "
              "%lld", (long long)v);
-  return v ? PACK(T_XOR, v) : (Dim){0};
+  return v ? TAGGED(TAG_XOR, v) : (Dim){0};
 }
 
 int64_t dim_xor_value(Dim d) {
-  return (int64_t)((uint64_t)d.w & ((1ull << 60) - 1));
+  return (int64_t)d.of.bits;
 }
 
-// ---- bases: value in bits 0..31, path in 32..55, levels in 56..58 ----
+// ---- bases ----
+
+enum { LEVEL_BITS = 6 };
 
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n) {
   if (n == 0) return value;
   if (n > DIM_LEVELS)
     ctx_fail(cx, ERR_LIMIT, "a basis has at most %d levels (got %d)",
              DIM_LEVELS, n);
-  uint64_t bits = (uint64_t)n << 56;
+  uint32_t modes = 0;
   for (int i = 0; i < n; i++) {
     if (path[i] < 0 || path[i] > 63)
       ctx_fail(cx, ERR_LIMIT, "a basis names modes 0 to 63 (got %d)", path[i]);
-    bits |= (uint64_t)path[i] << (32 + 6 * i);
+    modes |= (uint32_t)path[i] << (LEVEL_BITS * i);
   }
-  if (TAG(value) == T_DYN)
-    return PACK(T_BASISREF, bits | dim_getref(value));
+  Dim d = {.basis = {.path = modes & 0xffffff, .levels = (unsigned)n & 15}};
+  if (dim_tag(value) == TAG_DYN) {
+    d.basis.tag = TAG_BASISREF;
+    d.basis.value = dim_getref(value);
+    return d;
+  }
   if (!dim_static(value))
     ctx_fail(cx, ERR_ARG, "the value of a basis must be an integer");
   if (value.w != (int32_t)value.w)
     ctx_fail(cx, ERR_OVERFLOW, "basis value %lld does not fit in 32 bits",
              (long long)value.w);
-  return PACK(T_BASIS, bits | (uint32_t)value.w);
+  d.basis.tag = TAG_BASIS;
+  d.basis.value = (uint32_t)value.w;
+  return d;
 }
 
 Dim dim_basis_value(Dim d) {
-  if (TAG(d) == T_BASISREF) return dim_ref(dim_getref(d));
-  if (TAG(d) == T_BASIS) return (Dim){(int32_t)((uint64_t)d.w & 0xffffffffu)};
+  if (dim_tag(d) == TAG_BASISREF) return dim_ref(dim_getref(d));
+  if (dim_tag(d) == TAG_BASIS) return (Dim){(int32_t)d.basis.value};
   return d;
 }
 
 int dim_basis_path(Dim d, int path[DIM_LEVELS]) {
   if (dim_kind(d) != DIM_BASIS) return 0;
-  int n = (int)((uint64_t)d.w >> 56) & 7;
+  int n = d.basis.levels;
   for (int i = 0; i < n; i++)
-    path[i] = (int)((uint64_t)d.w >> (32 + 6 * i)) & 63;
+    path[i] = d.basis.path >> (LEVEL_BITS * i) & 63;
   return n;
 }
 
@@ -123,19 +127,21 @@ static Dim basis_with(Ctx *cx, Dim d, Dim value) {
 }
 
 static bool same_path(Dim a, Dim b) {
-  return (((uint64_t)a.w ^ (uint64_t)b.w) << 4 >> 36) == 0;
+  return a.basis.path == b.basis.path && a.basis.levels == b.basis.levels;
 }
 
 // ---- traced values ----
 
 Ref dim_asref(Ctx *cx, Dim d) {
-  switch (TAG(d)) {
-  case T_DYN: return dim_getref(d);
-  case T_ANY: case T_TUP: case T_BASIS: case T_BASISREF: case T_LAYOUT:
-  case T_XOR:
+  switch (dim_tag(d)) {
+  case TAG_DYN: return dim_getref(d);
+  case TAG_TUP:
+    ctx_fail(cx, ERR_ARG, "an integer is needed here, not a tuple");
+  case TAG_LAYOUT:
+    ctx_fail(cx, ERR_ARG, "an integer is needed here, not a layout");
+  case TAG_ANY: case TAG_BASIS: case TAG_BASISREF: case TAG_XOR:
     ctx_fail(cx, ERR_ARG, "an integer is needed here, not %s",
-             TAG(d) == T_TUP ? "a tuple" : TAG(d) == T_LAYOUT ? "a layout"
-             : tup_text(cx, &d));
+             tup_text(cx, &d));
   default:
     return ir_int(cx, fn_of(cx), d.w == (int32_t)d.w ? DT_I32 : DT_I64, d.w);
   }
@@ -143,11 +149,11 @@ Ref dim_asref(Ctx *cx, Dim d) {
 
 // What is known of d as an integer.
 static Fact fact_of(Ctx *cx, Dim d) {
-  if (TAG(d) == T_XOR) {
+  if (dim_tag(d) == TAG_XOR) {
     int64_t x = dim_xor_value(d);
     return (Fact){0, DIM_MAX, x & -x};
   }
-  if (TAG(d) == T_DYN || TAG(d) == T_BASISREF)
+  if (dim_tag(d) == TAG_DYN || dim_tag(d) == TAG_BASISREF)
     return ir_fact(fn_of(cx), dim_getref(d));
   int64_t v = dim_basis_value(d).w;
   return (Fact){v, v, v < 0 ? -v : v};
@@ -214,8 +220,8 @@ Dim dim_add(Ctx *cx, Dim a, Dim b) {
   }
   if (dim_is(a, 0)) return b;
   if (dim_is(b, 0)) return a;
-  if (TAG(a) == T_XOR || TAG(b) == T_XOR) {
-    if (TAG(a) != TAG(b)) bad_kind(cx, "+", a, b);
+  if (dim_tag(a) == TAG_XOR || dim_tag(b) == TAG_XOR) {
+    if (dim_tag(a) != dim_tag(b)) bad_kind(cx, "+", a, b);
     return dim_xor(cx, dim_xor_value(a) ^ dim_xor_value(b));
   }
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS) {
@@ -244,7 +250,7 @@ Dim dim_sub(Ctx *cx, Dim a, Dim b) {
 Dim dim_neg(Ctx *cx, Dim a) { return dim_mul(cx, a, (Dim){-1}); }
 
 Dim dim_abs(Ctx *cx, Dim a) {
-  if (TAG(a) == T_XOR) return a;
+  if (dim_tag(a) == TAG_XOR) return a;
   if (dim_static(a)) return a.w < 0 ? dim_int(cx, -a.w) : a;
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_abs(cx, dim_basis_value(a)));
@@ -261,8 +267,8 @@ Dim dim_mul(Ctx *cx, Dim a, Dim b) {
   }
   if (dim_is(a, 1)) return b;
   if (dim_is(b, 1)) return a;
-  if (TAG(a) == T_XOR && dim_kind(b) <= DIM_DYN) return mul_xor(cx, b, a);
-  if (TAG(b) == T_XOR && dim_kind(a) <= DIM_DYN) return mul_xor(cx, a, b);
+  if (dim_tag(a) == TAG_XOR && dim_kind(b) <= DIM_DYN) return mul_xor(cx, b, a);
+  if (dim_tag(b) == TAG_XOR && dim_kind(a) <= DIM_DYN) return mul_xor(cx, a, b);
   if (dim_kind(a) == DIM_BASIS && dim_kind(b) == DIM_BASIS)
     bad_kind(cx, "*", a, b);
   if (dim_kind(a) == DIM_BASIS)

@@ -1,5 +1,6 @@
 // Divides, products, tile_to_shape and changes of the element's width: what
 // is made of composition and complement.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 // ---- tilers ----

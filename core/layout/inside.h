@@ -3,7 +3,7 @@
 #ifndef CUTE_LAYINNER_H
 #define CUTE_LAYINNER_H
 
-#include "layout/layout.h"
+#include "layout/algebra.h"
 
 // n modes s[i]:d[i] without nesting, in scratch.
 typedef struct Flat {

@@ -1,4 +1,5 @@
 // Right and left inverses: of offsets, of coordinates, and of composed layouts.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // Layout: making, looking, moving modes about, coalescing, coordinates.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>

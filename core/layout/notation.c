@@ -1,8 +1,10 @@
 // CuTe notation: printing and parsing of dims, tuples, layouts, tilers.
-#include "layout/layout.h"
+#include "layout/notation.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "layout/composed.h"
 
 // ---- printing ----
 

@@ -1,4 +1,5 @@
 // Swizzles, and layouts under a swizzle.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>

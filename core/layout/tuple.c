@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-// A node word: tag 1, rank (12 bits), leaves (24), words (24).
-#define NODE(rank, leaves, words) \
-  ((Dim){(int64_t)((1ull << 60) | ((uint64_t)(rank) << 48) | \
-                   ((uint64_t)(leaves) << 24) | (uint64_t)(words))})
+static Dim node(size_t rank, size_t leaves, size_t words) {
+  return (Dim){.tup = {.words = words & 0xffffff, .leaves = leaves & 0xffffff,
+                       .rank = rank & 0xfff, .tag = TAG_TUP}};
+}
 
 Tup tup_get(Ctx *cx, Tup t, int i) {
   if (i < 0 || i >= tup_rank(t))
@@ -104,7 +104,7 @@ void tupb_put(Ctx *cx, TupB *b, Tup t) {
 void tupb_close(Ctx *cx, TupB *b) {
   b->nopen--;
   uint32_t at = b->open[b->nopen].at, rank = b->open[b->nopen].rank;
-  b->w[at] = NODE(rank, b->leaves - b->open[b->nopen].leaves, b->n - at);
+  b->w[at] = node(rank, b->leaves - b->open[b->nopen].leaves, b->n - at);
   count(cx, b, 0);
 }
 
@@ -126,7 +126,7 @@ Tup tup_of(Ctx *cx, const Dim *d, size_t n) {
   if (n > TUP_RANK_MAX)
     ctx_fail(cx, ERR_LIMIT, "a tuple has at most %d modes", TUP_RANK_MAX);
   Dim *w = NEW(cx, Dim, n + 1);
-  w[0] = NODE(n, n, n + 1);
+  w[0] = node(n, n, n + 1);
   if (n) memcpy(w + 1, d, n * sizeof *d);
   return w;
 }

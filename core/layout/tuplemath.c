@@ -1,6 +1,6 @@
 // IntTuple arithmetic: products, divisions, comparisons, coordinates and
 // compact strides.
-#include "layout/layout.h"
+#include "layout/tuple.h"
 
 static _Noreturn void mismatch(Ctx *cx, const char *op, Tup a, Tup b) {
   ctx_fail(cx, ERR_SHAPE, "%s: %s and %s do not match", op, tup_text(cx, a),

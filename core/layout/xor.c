@@ -1,5 +1,6 @@
 // Layouts whose strides are XORed (F2): linear functions of the bits of an
 // index. Inverses go by elimination over the field of two elements.
+#include "layout/composed.h"
 #include "layout/inside.h"
 
 bool layout_has_xor(Layout l) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/fold.h"
+#include "layout/composed.h"
 
 // ---- small helpers ----
 

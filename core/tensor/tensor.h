@@ -3,7 +3,7 @@
 #ifndef CUTE_TENSOR_H
 #define CUTE_TENSOR_H
 
-#include "layout/layout.h"
+#include "layout/algebra.h"
 
 // space SP_COORD: an identity tensor; the iterator is the coordinate tuple
 // `base` and the layout has basis strides. Others: element `off +

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/fold.h"
+#include "layout/composed.h"
 #include "tensor/tensor.h"
 
 enum { MAX_WALK = 256, SIDES = 3 };

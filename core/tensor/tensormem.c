@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/fold.h"
+#include "layout/composed.h"
 #include "tensor/tensor.h"
 
 // ---- budgets ----

@@ -1,5 +1,6 @@
 // Atoms with their layouts, and TiledMma: which thread holds which elements
 // of a tile.
+#include "layout/notation.h"
 #include "tensor/tiled.h"
 
 #include <inttypes.h>

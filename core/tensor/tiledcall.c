@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/intrin.h"
+#include "layout/composed.h"
 
 static int64_t count(Ctx *cx, Layout l, const char *what) {
   if (!tup_static(l.shape))

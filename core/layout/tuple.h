@@ -1,0 +1,128 @@
+// IntTuples: words in preorder. All results live in cx->scratch.
+//
+// A leaf is one Dim. A tuple is a node word (rank, words, leaves) followed
+// by its modes. `Tup` points at the first word of a (sub)tuple, so every
+// mode of a tuple is itself a Tup, in place.
+#ifndef CUTE_TUPLE_H
+#define CUTE_TUPLE_H
+
+#include "layout/dim.h"
+
+typedef const Dim *Tup;
+#define TUP_DEPTH_MAX 32    // nesting
+#define TUP_RANK_MAX 2047   // modes of one tuple
+#define TUP_LEAVES_MAX 16384
+
+static inline bool tup_is_leaf(Tup t) { return dim_tag(*t) != TAG_TUP; }
+static inline int tup_rank(Tup t) {        // of a leaf: 1
+  return tup_is_leaf(t) ? 1 : (int)t->tup.rank;
+}
+static inline size_t tup_words(Tup t) {    // words taken, node included
+  return tup_is_leaf(t) ? 1 : t->tup.words;
+}
+static inline size_t tup_leaves(Tup t) {
+  return tup_is_leaf(t) ? 1 : t->tup.leaves;
+}
+static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
+static inline Tup tup_next(Tup t) { return t + tup_words(t); }
+Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range
+int tup_depth(Tup t);                      // of a leaf: 0
+bool tup_has(Tup t, DimKind k);            // has a leaf of this kind
+bool tup_static(Tup t);                    // nothing traced inside
+bool tup_eq(Tup a, Tup b);                 // structurally equal
+
+// Builder: `TupB b = {0};` then open / leaf / put / close, and done, which
+// wants exactly one leaf or one closed tuple. Lives in cx->scratch.
+typedef struct TupB {
+  Dim *w;
+  size_t n, cap;
+  size_t leaves;                           // so far
+  int nopen;
+  struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
+} TupB;
+void tupb_open(Ctx *cx, TupB *b);
+void tupb_leaf(Ctx *cx, TupB *b, Dim d);
+void tupb_put(Ctx *cx, TupB *b, Tup t);    // a copy of t as next mode
+void tupb_close(Ctx *cx, TupB *b);
+Tup tupb_done(Ctx *cx, TupB *b);
+
+Tup tup_leaf(Ctx *cx, Dim d);              // the integer d
+Tup tup_int(Ctx *cx, int64_t v);
+Tup tup_of(Ctx *cx, const Dim *d, size_t n);      // flat tuple (d0,d1,..)
+Tup tup_pack(Ctx *cx, const Tup *t, int n);       // (t0,t1,..)
+Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);  // shape's profile
+void tup_collect(Tup t, Dim *leaf);        // the leaves, in order
+Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
+
+Tup tup_flatten(Ctx *cx, Tup t);           // a leaf stays a leaf
+Tup tup_flatten_to_tuple(Ctx *cx, Tup t);
+Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
+Tup tup_wrap(Ctx *cx, Tup t);
+Tup tup_unwrap(Tup t);
+Tup tup_reverse(Ctx *cx, Tup t);
+Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: to the end
+Tup tup_take(Ctx *cx, Tup t, int b, int e);
+Tup tup_select(Ctx *cx, Tup t, const int *i, int n);
+Tup tup_append(Ctx *cx, Tup t, Tup x);
+Tup tup_prepend(Ctx *cx, Tup t, Tup x);
+Tup tup_append_to(Ctx *cx, Tup t, int rank, Tup x);
+Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
+Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
+Tup tup_remove(Ctx *cx, Tup t, int i);
+Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
+Tup tup_cat(Ctx *cx, const Tup *t, int n);  // modes of all, leaves as modes
+Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
+Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
+Tup tup_slice(Ctx *cx, Tup coord, Tup t);  // entries paired with `_`
+Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the others
+
+// ---- IntTuple arithmetic (tuplemath.c) ----
+Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
+Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
+Tup tup_product_each(Ctx *cx, Tup t);      // of an integer: (integer)
+// The shape with the fewest extents: neighbours that are both static, or both
+// traced, become one.
+Tup tup_coalesce(Ctx *cx, Tup t);
+Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
+Dim tup_sum(Ctx *cx, Tup t);
+Dim tup_min(Ctx *cx, Tup t);
+Dim tup_max(Ctx *cx, Tup t);
+Dim tup_gcd(Ctx *cx, Tup t);
+bool tup_congruent(Tup a, Tup b);
+bool tup_weakly_congruent(Tup a, Tup b);
+bool tup_compatible(Ctx *cx, Tup a, Tup b);
+bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b);
+bool tup_evenly_divides(Ctx *cx, Tup shape, Tup tiler);
+Tup tup_shape_div(Ctx *cx, Tup a, Tup b);
+Tup tup_ceil_div(Ctx *cx, Tup a, Tup b);
+Tup tup_round_up(Ctx *cx, Tup a, Tup b);
+Tup tup_elem_scale(Ctx *cx, Tup a, Tup b);
+Dim tup_inner_product(Ctx *cx, Tup a, Tup b);
+Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
+// Arithmetic tuples: element-wise, missing entries count as 0.
+Tup tup_add(Ctx *cx, Tup a, Tup b);
+Tup tup_scale(Ctx *cx, Tup a, Dim s);
+Tup tup_basis_like(Ctx *cx, Tup t);        // (1@0,(1@0@1,..)): identity
+// Leaves that are bases become the tuple that they sum up to; scalars must
+// be 0 then. Without bases: the sum.
+Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
+// Comparisons; which is lex, colex or element-wise.
+typedef enum TupOrder { TUP_LEX, TUP_COLEX, TUP_ELEM } TupOrder;
+Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b);
+Dim tup_same(Ctx *cx, Tup a, Tup b);
+Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);  // NULL: compact
+Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);       // NULL: compact
+Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
+// first: where to begin; NULL: 1
+Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
+Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);  // NULL: left to right
+// The next coordinate of shape in colexicographic order; after the last one
+// the end, where the last leaf is its extent and the others are 0.
+Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
+
+// ---- in CuTe notation (notation.c) ----
+void tup_print(Ctx *cx, Tup t, Buf *out);
+void dim_print(Ctx *cx, Dim d, Buf *out);
+const char *tup_text(Ctx *cx, Tup t);      // in scratch, for messages
+
+#endif

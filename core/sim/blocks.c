@@ -235,8 +235,9 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
     .block = {(int32_t)(at % x), (int32_t)(at / x % y), (int32_t)(at / x / y)},
     .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
-  f->value[0] = a->plane % CLASSES << 8 | b->plane % CLASSES;
-  f->value[1] = (int64_t)cta_of(a);
+  f->blocks.mine = b->plane % CLASSES;
+  f->blocks.other = a->plane % CLASSES;
+  f->blocks.cta = cta_of(a);
   const uint8_t *byte = area->p + (g << area->shift);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     const Mem *m = &p->fn->mem.p[k];

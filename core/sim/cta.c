@@ -78,12 +78,13 @@ static void release(SimCta *c, SimBar *b) {
   memset(b, 0, sizeof *b);
 }
 
-static void mismatch(SimWarp *w, const SimIns *i, uint32_t src2, int64_t x,
-                     int64_t y) {
+static void mismatch(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
+                     int64_t n, int64_t others) {
   SimFault *f = simreport_fault(w, SIM_BARRIER, 0, i->src, src2, -1, 0);
   if (f) {
-    f->value[0] = x;
-    f->value[1] = y;
+    f->barrier.how = how;
+    f->barrier.n = n;
+    f->barrier.others = others;
   }
   w->cta->stop = true;
 }
@@ -96,18 +97,18 @@ void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
   int64_t need = threads ? threads : p->nthread;
   if (need < 1 || need > p->nthread ||
       (need % LANES && need != p->nthread)) {
-    mismatch(w, i, 0, need, 0);
+    mismatch(w, i, 0, BAR_ODD, need, 0);
     return;
   }
   uint32_t me = 1u << w->id;
   if (b->arrived) {
     uint32_t src2 = b->src[__builtin_ctz(b->members)];
     if (b->expected != need) {
-      mismatch(w, i, src2, need, b->expected);
+      mismatch(w, i, src2, BAR_DIFFERS, need, b->expected);
       return;
     }
     if (b->members & me) {
-      mismatch(w, i, b->src[w->id], id, -1);
+      mismatch(w, i, b->src[w->id], BAR_TWICE, id, 0);
       return;
     }
   }
@@ -143,9 +144,11 @@ static void deadlock(SimCta *c) {
     c->serial++;
     SimFault *f = simreport_fault(w, SIM_DEADLOCK, 0, w->src, src2, -1, 0);
     if (!f) continue;
-    f->value[0] = b->waiting;
-    f->value[1] = done & ~b->members;
-    f->r.offset = (int64_t)id << 32 | (int64_t)b->expected << 11 | b->arrived;
+    f->deadlock.waiting = b->waiting;
+    f->deadlock.ended = done & ~b->members;
+    f->deadlock.barrier = id;
+    f->deadlock.came = b->arrived;
+    f->deadlock.needed = b->expected;
   }
 }
 

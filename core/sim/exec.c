@@ -250,9 +250,9 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
                                 __builtin_ctz(lack ? lack : w->active),
                                 i->src, 0, -1, 0);
   if (f) {
-    f->value[0] = w->active;
-    f->value[1] = want;
-    f->r.offset = i->who == WHO_MASK;
+    f->lanes.here = w->active;
+    f->lanes.named = want;
+    f->lanes.mask = i->who == WHO_MASK;
   }
   return false;
 }
@@ -363,7 +363,7 @@ static void break_if(SimWarp *w, const SimIns *i) {
 static void runaway(SimWarp *w, const SimIns *i) {
   SimFault *f = simreport_fault(w, SIM_RUNAWAY, __builtin_ctz(w->active),
                                 i->src, 0, -1, 0);
-  if (f) f->value[0] = (int64_t)w->count;
+  if (f) f->executed = w->count;
   w->cta->stop = true;
 }
 
@@ -382,7 +382,9 @@ static void end_region(SimWarp *w, const SimIns *i) {
 static void trap(SimWarp *w, const SimIns *i) {
   uint32_t m = w->active & ~mask_of(w, i->a);
   if (!m) return;
-  simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1, i->imm);
+  SimFault *f = simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1,
+                                0);
+  if (f) f->text = (uint32_t)i->imm;
   w->cta->stop = true;
 }
 

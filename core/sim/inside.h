@@ -261,10 +261,31 @@ typedef struct SimPattern {  // the last address pattern and its answer
   int32_t x, y;
 } SimPattern;
 
+typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
+// A barrier for a number of threads that is none of whole warps, or another
+// than others use it for; or the same warp comes to it again.
+typedef enum SimMisuse { BAR_ODD, BAR_DIFFERS, BAR_TWICE } SimMisuse;
+
 typedef struct SimFault {
   SimReport r;
   uint64_t serial;         // of the warp instruction counted last
-  int64_t value[2];        // numbers that the sentence needs
+  union {                  // what its sentence needs besides, by r.kind
+    // OOB, ALIGN: elements, bytes
+    struct { bool write; int64_t size; } access;
+    // RACE, WARPRACE; flying: with a cp.async
+    struct { SimClash how; bool flying; } race;
+    // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
+    struct { int mine, other; uint64_t cta; } blocks;
+    // DIVERGENT; mask: those named are an operand
+    struct { uint32_t here, named; bool mask; } lanes;
+    // BARRIER: threads, and those of others; TWICE: n is the barrier
+    struct { SimMisuse how; int64_t n, others; } barrier;
+    // DEADLOCK: warps, the barrier, threads
+    struct { uint32_t waiting, ended; int barrier, came, needed; } deadlock;
+    uint64_t executed;     // RUNAWAY: instructions
+    int lane;              // SHUFFLE
+    uint32_t text;         // TRAP: a string of Fn, or 0
+  };
 } SimFault;
 
 // What a finished CTA hands over.

@@ -153,7 +153,7 @@ static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
     out[l] = operand(w, i, id, 0, from[l]);
     if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
-    if (f) f->value[0] = from[l];
+    if (f) f->lane = from[l];
   }
   simtaint_shuffle(w, i, from);
   for (uint32_t m = w->active; m; m &= m - 1)

@@ -50,8 +50,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
   SimFault *f = simreport_fault(x->w, kind, l, x->i->src, 0, x->m->index,
                                 x->off[l] * x->m->bits / x->m->own);
   if (!f) return;
-  f->value[0] = x->write;
-  f->value[1] = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
+  f->access.write = x->write;
+  f->access.size = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
 }
 
 // The lanes of mask whose access is in bounds and aligned.
@@ -157,17 +157,15 @@ static int64_t element_at(const Access *x, int64_t smem_byte) {
   return (smem_byte - x->m->base) * 8 / x->m->own;
 }
 
-typedef enum Clash { WAW = 1, WAR = 2, RAW = 3 } Clash;
-
-static void fault_race(Access *x, int l, Clash how, bool same_warp,
+static void fault_race(Access *x, int l, SimClash how, bool same_warp,
                        int other, uint32_t src2, uint32_t g, bool flying) {
   int64_t byte = (int64_t)g * x->w->cta->prog->gran;
   SimFault *f = simreport_fault(x->w, same_warp ? SIM_WARPRACE : SIM_RACE, l,
                                 x->i->src, src2, x->m->index,
                                 element_at(x, byte));
   if (!f) return;
-  f->value[0] = how;
-  f->value[1] = flying;
+  f->race.how = how;
+  f->race.flying = flying;
   f->r.other = other;
 }
 
@@ -209,7 +207,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
       simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
       observed(x->w, l, g, q))
     return;
-  fault_race(x, l, RAW, own, any_lane(q), q->src, g, false);
+  fault_race(x, l, CLASH_RAW, own, any_lane(q), q->src, g, false);
 }
 
 static void shadow_read(Access *x, int l, uint32_t addr) {
@@ -248,7 +246,7 @@ static void check_readers(Access *x, int l, uint32_t g, const SimGran *q) {
         simorder_before(w, l, u, r[u].lanes, r[u].clk))
       continue;
     uint32_t others = r[u].lanes & ~(u == w->id ? 1u << l : 0);
-    fault_race(x, l, WAR, u == w->id, u * LANES + __builtin_ctz(others),
+    fault_race(x, l, CLASH_WAR, u == w->id, u * LANES + __builtin_ctz(others),
                r[u].src, g, false);
   }
 }
@@ -258,14 +256,14 @@ static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                          bool same, bool strong) {
   SimWarp *w = x->w;
   if (q->flags & GF_PENDING) {
-    fault_race(x, l, WAW, q->warp == w->id, any_lane(q), q->src, g, true);
+    fault_race(x, l, CLASH_WAW, q->warp == w->id, any_lane(q), q->src, g, true);
     return;
   }
   if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
   if (strong && (q->flags & GF_STRONG)) return;
   bool own = q->warp == w->id;
   if ((own && same) || observed(w, l, g, q)) return;
-  fault_race(x, l, WAW, own, any_lane(q), q->src, g, false);
+  fault_race(x, l, CLASH_WAW, own, any_lane(q), q->src, g, false);
 }
 
 static void shadow_write(Access *x, int l, uint32_t addr, bool same,

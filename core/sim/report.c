@@ -98,7 +98,7 @@ static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
 }
 
 static const char *verb(const SimFault *f) {
-  return f->value[0] ? "write" : "read";
+  return f->access.write ? "write" : "read";
 }
 
 static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
@@ -110,14 +110,14 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, "%s outside ", verb(f));
       say_mem(t, p, f->r.mem);
       simreport_printf(t, ": element %lld", (long long)f->r.offset);
-      if (f->value[1] > 1)
+      if (f->access.size > 1)
         simreport_printf(t, " to %lld",
-                         (long long)(f->r.offset + f->value[1] - 1));
+                         (long long)(f->r.offset + f->access.size - 1));
       simreport_printf(t, " of %lld", (long long)n);
       break;
     case SIM_ALIGN:
       simreport_printf(t, "%s of %lld bytes not aligned to its width: ",
-                       verb(f), (long long)f->value[1]);
+                       verb(f), (long long)f->access.size);
       say_element(t, p, f);
       break;
     case SIM_UNINIT:
@@ -133,69 +133,74 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   }
 }
 
-// value[0]: 1 write after write, 2 write after read, 3 read after write;
-// value[1]: 1 the other one is a cp.async in flight
 static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
-    "", "write after a write", "write after a read", "read after a write"};
-  simreport_printf(t, "%s %s: ", how[f->value[0]],
+    [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
+    [CLASH_RAW] = "read after a write"};
+  simreport_printf(t, "%s %s: ", how[f->race.how],
                    f->r.kind == SIM_RACE
                      ? "by another warp with no barrier in between"
                      : "by another lane of the warp with no __syncwarp in "
                        "between");
   say_element(t, p, f);
-  if (f->value[1] == 1)
+  if (f->race.flying)
     simreport_printf(t, " (a cp.async to it is in flight)");
 }
 
-// value[0]: what the other one does << 8 | what this one does; value[1]: the
-// other's CTA
 static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const what[] = {"read", "write", "atomic read",
                                      "atomic write"};
   const int32_t *b = f->r.block, *n = p->launch->grid;
-  int64_t x = f->value[1] % n[0], y = f->value[1] / n[0];
+  int64_t at = (int64_t)f->blocks.cta, x = at % n[0], y = at / n[0];
   simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
-                   "nothing to order them: ", what[f->value[0] & 3],
-                   (int)b[0], (int)b[1], (int)b[2], what[f->value[0] >> 8 & 3],
+                   "nothing to order them: ", what[f->blocks.mine],
+                   (int)b[0], (int)b[1], (int)b[2], what[f->blocks.other],
                    (int)x, (int)(y % n[1]), (int)(y / n[1]));
   say_element(t, p, f);
 }
 
+static void say_barrier(SimText *t, const SimFault *f) {
+  long long n = (long long)f->barrier.n, others = (long long)f->barrier.others;
+  switch (f->barrier.how) {
+    case BAR_ODD:
+      simreport_printf(t, "a barrier for %lld threads, which is no number "
+                       "of whole warps of the block", n);
+      break;
+    case BAR_TWICE:
+      simreport_printf(t, "the same warp arrives twice at barrier %lld "
+                       "before it is complete", n);
+      break;
+    case BAR_DIFFERS:
+      simreport_printf(t, "a barrier for %lld threads that others use for "
+                       "%lld", n, others);
+      break;
+  }
+}
+
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
-  long long a = (long long)f->value[0], b = (long long)f->value[1];
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
-      if (f->r.offset)
-        simreport_printf(t, "lanes 0x%08llx are at an operation whose mask "
-                         "names 0x%08llx", a, b);
+      if (f->lanes.mask)
+        simreport_printf(t, "lanes 0x%08x are at an operation whose mask "
+                         "names 0x%08x", f->lanes.here, f->lanes.named);
       else
         simreport_printf(t, "%d of the warp's %d threads are at an operation "
-                         "that all must do together", __builtin_popcountll(
-                           (uint64_t)a), __builtin_popcountll((uint64_t)b));
+                         "that all must do together",
+                         __builtin_popcount(f->lanes.here),
+                         __builtin_popcount(f->lanes.named));
       break;
-    case SIM_BARRIER:
-      if (b == 0)
-        simreport_printf(t, "a barrier for %lld threads, which is no number "
-                         "of whole warps of the block", a);
-      else if (b < 0)
-        simreport_printf(t, "the same warp arrives twice at barrier %lld "
-                         "before it is complete", a);
-      else
-        simreport_printf(t, "a barrier for %lld threads that others use for "
-                         "%lld", a, b);
-      break;
+    case SIM_BARRIER: say_barrier(t, f); break;
     case SIM_RUNAWAY:
       simreport_printf(t, "a warp executed %lld instructions without coming "
-                       "to its end", a);
+                       "to its end", (long long)f->executed);
       break;
     case SIM_SHUFFLE:
-      simreport_printf(t, "shuffle reads lane %lld, which takes no part", a);
+      simreport_printf(t, "shuffle reads lane %d, which takes no part",
+                       f->lane);
       break;
     case SIM_TRAP:
       simreport_printf(t, "assertion failed");
-      if (f->r.offset > 0)
-        simreport_printf(t, ": %s", ir_str(p->fn, (uint32_t)f->r.offset));
+      if (f->text) simreport_printf(t, ": %s", ir_str(p->fn, f->text));
       break;
     case SIM_DIVZERO:
       simreport_printf(t, "the result of an integer division by zero is used");
@@ -205,8 +210,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
 }
 
 static void say_deadlock(SimText *t, const SimFault *f) {
-  uint32_t waiting = (uint32_t)f->value[0], done = (uint32_t)f->value[1];
-  int bar = (int)(f->r.offset >> 32), n = (int)(f->r.offset & 0x7fffffff);
+  uint32_t waiting = f->deadlock.waiting, ended = f->deadlock.ended;
   simreport_printf(t, "no warp can go on: %d warp%s wait%s",
                    __builtin_popcount(waiting),
                    __builtin_popcount(waiting) == 1 ? "" : "s",
@@ -218,12 +222,13 @@ static void say_deadlock(SimText *t, const SimFault *f) {
     simreport_printf(t, "%s%d", first ? "warp " : ", ", w);
     first = false;
   }
-  simreport_printf(t, ") at barrier %d, where %d threads came", bar, n & 0x7ff);
-  simreport_printf(t, " and %d are needed", n >> 11);
-  if (done)
+  simreport_printf(t, ") at barrier %d, where %d threads came and %d are "
+                   "needed", f->deadlock.barrier, f->deadlock.came,
+                   f->deadlock.needed);
+  if (ended)
     simreport_printf(t, "; %d warp%s ended without coming",
-                     __builtin_popcount(done),
-                     __builtin_popcount(done) == 1 ? "" : "s");
+                     __builtin_popcount(ended),
+                     __builtin_popcount(ended) == 1 ? "" : "s");
 }
 
 char *simreport_text(const SimProg *p, const SimFault *f) {

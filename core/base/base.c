@@ -190,6 +190,17 @@ void buf_free(Buf *b) {
 
 // ---- odds and ends ----
 
+int64_t base_gcd(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    uint64_t r = x % y;
+    x = y;
+    y = r;
+  }
+  return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
 uint64_t base_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * 1099511628211ull;

@@ -100,6 +100,22 @@ void buf_puts(Ctx *cx, Buf *b, const char *s);
 void buf_printf(Ctx *cx, Buf *b, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void buf_free(Buf *b);
 
+// Greatest common divisor, not negative; 1 where that is no int64_t.
+int64_t base_gcd(int64_t a, int64_t b);
+
+// Division that rounds down, as the language's // and %; b is not 0, and the
+// quotient wraps.
+static inline int64_t base_floor_div(int64_t a, int64_t b) {
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+static inline int64_t base_floor_mod(int64_t a, int64_t b) {
+  if (b == -1) return 0;
+  int64_t r = a % b;
+  return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
 // 64-bit FNV-1a of n bytes, continued from h (start with HASH_INIT).
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);

@@ -428,18 +428,52 @@ static int v_index(lua_State *L) {
   return 1;
 }
 
-// fact(v) -> lo, hi, div of an integer; assume(v, lo, hi, div) narrows it.
-static int l_fact(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Value *v = face_checkudata(L, 1, MT_VALUE);
-  trace_own(cx, v);
-  Fact f = ir_fact(ir_fn(cx), v->r);
-  lua_pushinteger(L, f.lo);
-  lua_pushinteger(L, f.hi);
-  lua_pushinteger(L, f.div);
-  return 3;
+// ---- facts: tables {lo=, hi=, div=}, as Fact ----
+
+static int push_fact(lua_State *L, Fact f) {
+  lua_createtable(L, 0, 3);
+  face_set_int(L, "lo", f.lo);
+  face_set_int(L, "hi", f.hi);
+  face_set_int(L, "div", f.div);
+  return 1;
 }
 
+static Fact check_fact(lua_State *L, int idx) {
+  static const char *const names[] = {"lo", "hi", "div"};
+  int64_t v[3];
+  face_checktype(L, idx, LUA_TTABLE);
+  for (int k = 0; k < 3; k++) {
+    lua_getfield(L, idx, names[k]);
+    v[k] = face_checkint(L, -1);
+    lua_pop(L, 1);
+  }
+  return (Fact){v[0], v[1], v[2]};
+}
+
+// fact(x) -> what is known of an integer, traced or not.
+static int l_fact(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  if (lua_isinteger(L, 1))
+    return push_fact(L, fact_const(lua_tointeger(L, 1)));
+  Value *v = face_checkudata(L, 1, MT_VALUE);
+  trace_own(cx, v);
+  return push_fact(L, ir_fact(ir_fn(cx), v->r));
+}
+
+static int l_fact_join(lua_State *L) {
+  return push_fact(L, fact_join(check_fact(L, 1), check_fact(L, 2)));
+}
+
+static int l_fact_widen(lua_State *L) {
+  return push_fact(L, fact_widen(check_fact(L, 1), check_fact(L, 2)));
+}
+
+static int l_fact_within(lua_State *L) {
+  lua_pushboolean(L, fact_within(check_fact(L, 1), check_fact(L, 2)));
+  return 1;
+}
+
+// assume(v, lo, hi, div): narrows what is known of v.
 static int l_assume(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -509,7 +543,8 @@ void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"lt(a, b)", v_lt}, {"le(a, b)", v_le}, {"gt(a, b)", v_gt},
     {"ge(a, b)", v_ge}, {"eq(a, b)", v_eq}, {"ne(a, b)", v_ne},
-    {"fact", l_fact}, {"assume", l_assume},
+    {"fact", l_fact}, {"assume", l_assume}, {"fact_join", l_fact_join},
+    {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
     {NULL, NULL}};
   static const luaL_Reg booleans[] = {
     {"__band", b_and}, {"__bor", b_or}, {"__bxor", b_xor}, {"__bnot", b_not},

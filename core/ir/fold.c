@@ -36,24 +36,18 @@ static int64_t type_hi(DType t) {
 
 Fact fold_full(DType t) { return (Fact){type_lo(t), type_hi(t), 1}; }
 
-static int64_t gcd64(int64_t a, int64_t b) {
-  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  while (y) {
-    uint64_t r = x % y;
-    x = y;
-    y = r;
-  }
-  return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
-static Fact fact_const(int64_t v) {
+Fact fact_const(int64_t v) {
   return (Fact){v, v, v == INT64_MIN ? 1 : v < 0 ? -v : v};
 }
 
 Fact fact_join(Fact a, Fact b) {
   return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
-                gcd64(a.div, b.div)};
+                base_gcd(a.div, b.div)};
+}
+
+Fact fact_widen(Fact a, Fact b) {
+  return (Fact){b.lo < a.lo ? INT64_MIN : a.lo, b.hi > a.hi ? INT64_MAX : a.hi,
+                base_gcd(a.div, b.div)};
 }
 
 bool fact_within(Fact a, Fact b) {
@@ -95,29 +89,19 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a % b < 0) != (b < 0));
-}
-
-static int64_t floor_mod(int64_t a, int64_t b) {
-  int64_t r = a % b;
-  return r && (r < 0) != (b < 0) ? r + b : r;
-}
-
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo != b.hi || b.lo <= 0) {
     if (a.lo >= 0 && b.lo > 0) return (Fact){0, a.hi / b.lo, 1};
     return fold_full(t);
   }
   int64_t c = b.lo;
-  return (Fact){floor_div(a.lo, c), floor_div(a.hi, c),
+  return (Fact){base_floor_div(a.lo, c), base_floor_div(a.hi, c),
                 a.div % c == 0 ? a.div / c : 1};
 }
 
 static Fact fact_mod(DType t, Fact a, Fact b) {
   if (b.lo <= 0) return fold_full(t);
-  Fact f = {0, b.hi - 1, gcd64(a.div, b.div)};
+  Fact f = {0, b.hi - 1, base_gcd(a.div, b.div)};
   if (a.lo >= 0 && a.hi < f.hi) f.hi = a.hi;
   if (f.hi < f.lo) f.hi = f.lo;
   return f;
@@ -163,19 +147,19 @@ static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   switch ((int)op) {
     case OP_ADD:
       return clip(t, (__int128)a.lo + b.lo, (__int128)a.hi + b.hi,
-                  gcd64(a.div, b.div));
+                  base_gcd(a.div, b.div));
     case OP_SUB:
       return clip(t, (__int128)a.lo - b.hi, (__int128)a.hi - b.lo,
-                  gcd64(a.div, b.div));
+                  base_gcd(a.div, b.div));
     case OP_MUL: return fact_mul(t, a, b);
     case OP_DIV: return fact_div(t, a, b);
     case OP_MOD: return fact_mod(t, a, b);
     case OP_MIN:
       return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
-                    gcd64(a.div, b.div)};
+                    base_gcd(a.div, b.div)};
     case OP_MAX:
       return (Fact){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
-                    gcd64(a.div, b.div)};
+                    base_gcd(a.div, b.div)};
     case OP_AND: case OP_OR: case OP_XOR: return fact_bits(t, op, a, b);
     case OP_SHL: case OP_SHR: return fact_shift(t, op, a, b);
     default: return fold_full(t);
@@ -186,7 +170,7 @@ Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step) {
   Fact l = ir_fact(fn, lo), h = ir_fact(fn, hi), s = ir_fact(fn, step);
   if (s.lo < 0) return fold_full(ir_type(fn, lo));
   int64_t top = h.hi > INT64_MIN ? h.hi - 1 : h.hi;
-  return (Fact){l.lo, top < l.lo ? l.lo : top, gcd64(l.div, s.div)};
+  return (Fact){l.lo, top < l.lo ? l.lo : top, base_gcd(l.div, s.div)};
 }
 
 // ---- constants ----
@@ -259,11 +243,11 @@ static bool fold_int2(Op op, DType t, int64_t x, int64_t y, int64_t *v) {
     case OP_MUL: *v = (int64_t)(a * b); break;
     case OP_DIV:
       if (y == 0 || (x == INT64_MIN && y == -1)) return false;
-      *v = u64 ? (int64_t)(a / b) : floor_div(x, y);
+      *v = u64 ? (int64_t)(a / b) : base_floor_div(x, y);
       break;
     case OP_MOD:
       if (y == 0 || (x == INT64_MIN && y == -1)) return false;
-      *v = u64 ? (int64_t)(a % b) : floor_mod(x, y);
+      *v = u64 ? (int64_t)(a % b) : base_floor_mod(x, y);
       break;
     case OP_MIN: *v = (u64 ? a < b : x < y) ? x : y; break;
     case OP_MAX: *v = (u64 ? a > b : x > y) ? x : y; break;

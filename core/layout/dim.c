@@ -279,11 +279,6 @@ Dim dim_mul(Ctx *cx, Dim a, Dim b) {
   return emit2(cx, OP_MUL, a, b);
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
-
 static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
   if (dim_is(b, 0))
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
@@ -291,7 +286,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
 
 Dim dim_quo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
-  if (dim_static(a) && dim_static(b)) return dim_int(cx, floor_div(a.w, b.w));
+  if (dim_static(a) && dim_static(b))
+    return dim_int(cx, base_floor_div(a.w, b.w));
   if (dim_is(b, 1)) return a;
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_quo(cx, dim_basis_value(a), b));
@@ -303,7 +299,7 @@ Dim dim_quo(Ctx *cx, Dim a, Dim b) {
 Dim dim_rem(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "%", a, b);
   if (dim_static(a) && dim_static(b))
-    return (Dim){a.w - floor_div(a.w, b.w) * b.w};
+    return (Dim){base_floor_mod(a.w, b.w)};
   if (dim_is(b, 1)) return (Dim){0};
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_rem(cx, dim_basis_value(a), b));
@@ -372,13 +368,7 @@ Dim dim_max(Ctx *cx, Dim a, Dim b) {
 }
 
 Dim dim_gcd(Ctx *cx, Dim a, Dim b) {
-  int64_t x = dim_div(cx, a), y = dim_div(cx, b);
-  while (y) {
-    int64_t r = x % y;
-    x = y;
-    y = r;
-  }
-  return dim_int(cx, x);
+  return dim_int(cx, base_gcd(dim_div(cx, a), dim_div(cx, b)));
 }
 
 // ---- truth ----

@@ -37,20 +37,6 @@ static uint64_t narrow(DType t, uint64_t u) {
   return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0) return -1;  // the hardware's answer
-  if (b == -1) return (int64_t)(0 - (uint64_t)a);
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a % b < 0) != (b < 0));
-}
-
-static int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == 0) return a;
-  if (b == -1) return 0;
-  int64_t r = a % b;
-  return r && (r < 0) != (b < 0) ? r + b : r;
-}
-
 static uint64_t shift(Op op, DType t, uint64_t a, uint64_t b) {
   uint64_t n = b & FULL, bits = (uint64_t)dtype_bits(t);
   if (op == OP_SHL) return n >= bits ? 0 : a << n;
@@ -66,12 +52,12 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
     case OP_SUB: return a - b;
     case OP_MUL: return a * b;
     case OP_FMA: return a * b + c;
-    case OP_DIV:
-      if (sign) return (uint64_t)floor_div(x, y);
-      return b ? a / b : UINT64_MAX;
+    case OP_DIV:  // by 0: the hardware's answers
+      if (y == 0) return UINT64_MAX;
+      return sign ? (uint64_t)base_floor_div(x, y) : a / b;
     case OP_MOD:
-      if (sign) return (uint64_t)floor_mod(x, y);
-      return b ? a % b : a;
+      if (y == 0) return a;
+      return sign ? (uint64_t)base_floor_mod(x, y) : a % b;
     case OP_MIN: return (sign ? x < y : a < b) ? a : b;
     case OP_MAX: return (sign ? x > y : a > b) ? a : b;
     case OP_NEG: return 0 - a;

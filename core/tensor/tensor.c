@@ -14,15 +14,6 @@
 
 static Dim zero(void) { return (Dim){0}; }
 
-static int64_t gcd64(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a < 0 ? -a : a;
-}
-
 bool tup_has_any(Tup t) { return tup_has(t, DIM_ANY); }
 
 const char *tensor_show(Ctx *cx, const Tensor *t) {
@@ -123,7 +114,7 @@ static int64_t align_of(Ctx *cx, DType type, Dim o) {
   if (div == 0) return 1 << 20;
   int64_t all = (int64_t)1 << 20, low = div & -div;
   if (low > all * 8) low = all * 8;
-  int64_t b = gcd64(low * bits, all * 8);
+  int64_t b = base_gcd(low * bits, all * 8);
   return b >= 8 ? b / 8 : 1;
 }
 

@@ -3,11 +3,6 @@ local core = require "cute.core"
 
 local tuple = {}
 
-local function gcd(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
-end
-
 -- The function among the first two arguments, then the other: the Python
 -- DSL has it first in some functions and last in others.
 local function callback(name, f, t)
@@ -122,9 +117,9 @@ function tuple.assume(x, lo, hi, div)
     return x
   end
   if not lo then
-    local known
-    lo, hi, known = core.fact(x)
-    div = math.max(known, 1) // gcd(known, div) * div
+    local known = core.fact(x)
+    lo, hi = known.lo, known.hi
+    div = math.max(known.div, 1) // core.gcd(known.div, div) * div
   end
   return core.assume(x, lo, hi, div)
 end

@@ -94,36 +94,6 @@ local function joint_type(slot, what, sig, a, b)
   return (wide(a) or wide(b)) and core.i64 or core.i32
 end
 
-local function gcd(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
-end
-
-local function fact_of(v)
-  if core.typename(v) == "value" then
-    local lo, hi, div = core.fact(v)
-    return {lo = lo, hi = hi, div = div}
-  end
-  return {lo = v, hi = v, div = math.abs(v)}
-end
-
-local function join(a, b)
-  return {lo = math.min(a.lo, b.lo), hi = math.max(a.hi, b.hi),
-          div = gcd(a.div, b.div)}
-end
-
-local function within(a, b)
-  return a.lo >= b.lo and a.hi <= b.hi
-    and (b.div == 0 and a.div == 0 or b.div ~= 0 and a.div % b.div == 0)
-end
-
--- Widens fact a so that b holds too: at once to the end where it grows.
-local function widen(a, b)
-  return {lo = b.lo < a.lo and math.mininteger or a.lo,
-          hi = b.hi > a.hi and math.maxinteger or a.hi,
-          div = gcd(a.div, b.div)}
-end
-
 ---------------------------------------------------------------------------
 -- Variables of one carried local
 ---------------------------------------------------------------------------
@@ -131,7 +101,9 @@ end
 local function carry_part(slot, what, carry, i, a, b)
   local t = joint_type(slot, what, carry.sig, a, b)
   carry.types[i] = t
-  if t.is_integer then carry.facts[i] = join(fact_of(a), fact_of(b)) end
+  if t.is_integer then
+    carry.facts[i] = core.fact_join(core.fact(a), core.fact(b))
+  end
 end
 
 -- What changes between two values of a local.
@@ -175,9 +147,9 @@ local function declare(slot, carry, init)
     if not carry.types[i] then goto continue end
     local name = slot.name .. (names and names[i] or part_name(carry.sig, i))
     if carry.facts[i] then
-      local f = fact_of(a[i])
-      if not within(f, carry.facts[i]) then
-        carry.facts[i] = join(f, carry.facts[i])
+      local f = core.fact(a[i])
+      if not core.fact_within(f, carry.facts[i]) then
+        carry.facts[i] = core.fact_join(f, carry.facts[i])
       end
     end
     carry.vars[i] = core.var(core.cvt(a[i], carry.types[i]), nil, name)
@@ -219,8 +191,8 @@ local function learn(slot, what, carry, head, now)
       type_error(slot, what, head, now)
     end
     local f = carry.facts[i]
-    if f and not within(fact_of(b[i]), f) then
-      carry.facts[i] = widen(f, fact_of(b[i]))
+    if f and not core.fact_within(core.fact(b[i]), f) then
+      carry.facts[i] = core.fact_widen(f, core.fact(b[i]))
       again = true
     end
     ::continue::
@@ -237,7 +209,7 @@ local function write(carry, now)
 end
 
 carrying.parts, carrying.rebuild = parts, rebuild
-carrying.type_error, carrying.within = type_error, within
+carrying.type_error = type_error
 carrying.part, carrying.new, carrying.fits = carry_part, new_carry, fits
 carrying.declare, carrying.read = declare, read
 carrying.learn, carrying.write = learn, write

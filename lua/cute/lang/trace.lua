@@ -14,7 +14,7 @@ local reach = require "cute.lang.reach"
 local report = require "cute.lang.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
-local type_error, within = carrying.type_error, carrying.within
+local type_error = carrying.type_error
 
 local trace = {}
 
@@ -527,7 +527,7 @@ local function merge(slot, what)
   for i = 1, carry.n do
     if known.types[i] ~= carry.types[i] then return true end
     local f, g = carry.facts[i], known.facts[i]
-    if f and g and not within(f, g) then return true end
+    if f and g and not core.fact_within(f, g) then return true end
   end
   slot.carry = known
   return false

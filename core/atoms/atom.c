@@ -163,7 +163,7 @@ static const struct TypeName {
   DType t;
   int bits;
 } types[] = {
-  {"GC64", "-", "f64", DT_C64, 192}, {"C64", "-", "f64", DT_C64, 128},
+  {"C64", "-", "f64", DT_C64, 128}, {"GC64", "-", "f64", DT_C64, 192},
   {"F64", "double", "f64", DT_F64, 64}, {"F32", "float", "f32", DT_F32, 32},
   {"TF32", "tfloat32_t", "tf32", DT_TF32, 32},
   {"BF16", "bfloat16_t", "bf16", DT_BF16, 16},
@@ -280,30 +280,24 @@ static const char *row_ptx(Block *b, const char *s,
   return keep(b, out);
 }
 
-// Registers of operand i (D A B C) with `values` values a thread.
-static void row_regs(AtomMma *r, int i, DType t, int values) {
-  bool desc = r->flags & AMF_GMMA && (i == 2 || (i == 1 && r->a[1] == '1'));
+// Registers of operand i (D A B C), `all` bits a thread.
+static void row_regs(AtomMma *r, int i, DType t, int all) {
+  bool desc = r->kind == MK_WGMMA &&
+              (i == 2 || (i == 1 && r->flags & AMF_SMEM_A));
   r->regs[i] = desc ? 'l' : t == DT_F32 ? 'f' : t == DT_C64 ? 'z'
                : r->bits[i] >= 64 ? 'd' : 'r';
   int bits = t == DT_C64 ? 128 : r->regs[i] == 'd' ? 64 : 32;
-  // a byte a value, half of them stored
-  bool half = i == 1 && r->flags & AMF_SPARSE && r->k == 64;
-  int all = values * (half ? 4 : r->bits[i]);
-  r->nreg[i] = (uint8_t)(desc ? 1 : r->flags & AMF_UMMA ? 0
+  r->nreg[i] = (uint8_t)(desc ? 1 : r->kind == MK_TCGEN05 ? 0
                          : all < bits ? 1 : all / bits);
 }
 
 // Scales and metadata: one 32-bit register each.
 static void row_extras(AtomMma *r) {
-  int n = r->flags & AMF_SCALE ? 2 : 0;
-  if (r->flags & AMF_SPARSE) n++;
-  if (r->flags & AMF_SPARSE && r->k == 64) r->flags |= AMF_BYTE;
-  r->nop = 4 + (r->flags & AMF_UMMA ? 0 : n);
+  r->nop = 4;
+  if (r->kind == MK_TCGEN05) return;
+  if (r->flags & AMF_SCALE) r->nop += 2;
+  if (r->flags & AMF_SPARSE) r->nop++;
   for (int i = 4; i < r->nop; i++) r->regs[i] = 'r', r->nreg[i] = 1;
-  const char *x = r->ptx ? strstr(r->ptx, "scale_vec::") : NULL;
-  if (!x) return;
-  r->vs = r->k / (x[11] - '0');
-  r->sf_type = strstr(r->ptx, ".ue4m3") ? DT_E4M3 : DT_UE8M0;
 }
 
 DType atom_mma_type(const AtomMma *a, int i) {
@@ -311,6 +305,17 @@ DType atom_mma_type(const AtomMma *a, int i) {
   if (i >= 4) return i < 6 && a->flags & AMF_SCALE ? a->sf_type : DT_U32;
   bool byte = a->flags & AMF_BYTE && (i == 1 || i == 2);
   return byte && dtype_bits(t[i]) < 8 ? DT_U8 : t[i];
+}
+
+// Places of a layout: the product of the numbers of its shape.
+static int layout_size(const char *s) {
+  int n = 1;
+  for (char *end; *s && *s != ':'; s = end) {
+    int v = (int)strtol(s, &end, 10);
+    if (end == s) end++;
+    else n *= v;
+  }
+  return n;
 }
 
 static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
@@ -330,25 +335,27 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->d_type = t[0]->t, r->a_type = t[1]->t;
   r->b_type = t[2]->t, r->c_type = t[3]->t;
   r->flags = f->flags;
-  if (strstr(name, "_SATURATE")) r->flags |= AMF_SAT;
+  r->kind = f->kind;
+  r->vs = f->vs, r->sf_type = f->sf_type;
   r->thr = keep_filled(b, f->thr, k);
   r->a = keep_filled(b, f->a, k);
   r->b = keep_filled(b, f->b, k);
   r->c = keep_filled(b, f->c, k);
-  int threads = strcmp(f->thr, "32:1") == 0 ? 32
-              : strcmp(f->thr, "128:1") == 0 ? 128 : f->thr[0] == '(' ? 8 : 1;
+  r->stored = keep_filled(b, f->stored, k);
+  int threads = layout_size(r->thr);
   int size[4] = {r->m * r->n, r->m * r->k, r->n * r->k, r->m * r->n};
   for (int i = 0; i < 4; i++) {
-    bool byte = (r->flags & AMF_BYTE && (i == 1 || i == 2)) ||
-                (r->flags & AMF_SPARSE && r->k == 64 && i == 2);
-    r->bits[i] = (uint8_t)(byte && t[i]->bits < 8 ? 8 : t[i]->bits);
-    if (i == 1 && r->flags & AMF_SPARSE) r->bits[i] /= 2;
-    row_regs(r, i, t[i]->t, size[i] / threads);
+    bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
+    int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
+    // A value of a sparse A is half a one, which CuTe counts in bits of the
+    // type even where registers hold bytes.
+    if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
+    r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
+    row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
   }
   r->ptx = row_ptx(b, f->ptx, t);
   r->sm_min = f->sm_min, r->sm_max = f->sm_max;
   r->arch_specific = f->specific;
-  r->kind = f->kind;
   row_extras(r);
 }
 
@@ -511,7 +518,7 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Pick k;
   while (walk(&w)) {
     // The tens of thousands of names of tensor memory only where meant.
-    if (mma && w.m->flags & AMF_UMMA && !strstr(s, "100")) continue;
+    if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);
       int d = distance(s, cand), at = 3;
@@ -534,7 +541,7 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
 
 static const char *type_token(DType t) {
   for (int i = 0; i < NTYPES; i++)
-    if (types[i].t == t && types[i].cute[0] != 'G') return types[i].cute;
+    if (types[i].t == t) return types[i].cute;
   return "?";
 }
 

@@ -5,7 +5,21 @@
 #include "base/base.h"
 #include "base/dtype.h"
 
-enum { CPF_GLOBAL = 1, CPF_ZFILL = 2 };  // cp.async: .cg, not .ca; zero-fill
+enum {
+  CPF_GLOBAL = 1, CPF_ZFILL = 2,  // cp.async: .cg, not .ca; zero-fill
+  CPF_PROMISED = 4  // what is traced is aligned as the atom's name says
+};
+
+// What executes an MMA: emitter, simulator and checks know these kinds, and
+// an atom of one of them is a row of its family's table.
+typedef enum MmaKind {
+  MK_FMA,           // UniversalFMA: plain C, no PTX
+  MK_DP4A, MK_DP2A, // sums of integer products
+  MK_FMA2,          // two f32 in one register
+  MK_MMA,           // mma.sync
+  MK_WGMMA,         // warpgroup, table only for now
+  MK_TCGEN05        // tensor memory accumulators, table only for now
+} MmaKind;
 
 // One MMA instruction. TV layouts in CuTe notation, (thread,value) -> linear
 // coordinate of the column-major MxK / NxK / MxN tile.
@@ -16,11 +30,12 @@ typedef struct AtomMma {
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];              // one value of D A B C takes these in registers
+  const char *stored;           // of a sparse A: of the values that are there
   // Operands are D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE): nop of them. Registers of one thread per
   // operand: 32-bit "r"/"f" or 64-bit "d"/"l", as the PTX constraint letter,
-  // or "z", a pair of doubles; nreg of them. 'l' once for A or B of a GMMA:
-  // a shared-memory descriptor.
+  // or "z", a pair of doubles; nreg of them. 'l' once for what a warpgroup
+  // reads from shared memory: a descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4
@@ -30,23 +45,27 @@ typedef struct AtomMma {
                                 // operands D, A, B, C are appended in braces
   int sm_min, sm_max;           // architectures; sm_max 0: no end
   bool arch_specific;           // needs sm_XXa
-  const char *kind;             // "fma", "dp4a", "mma.sync", "wgmma", ...;
-                                // its numbers: sim/mma.h, from types, k, flags
+  MmaKind kind;
   unsigned flags;               // AMF_*
 } AtomMma;
 enum {
-  AMF_FMA = 1,      // UniversalFMA: plain C, no PTX
-  AMF_SAT = 2,      // .satfinite
-  AMF_XORPOPC = 4, AMF_ANDPOPC = 8,
-  AMF_GMMA = 16,    // warpgroup, table only for now
-  AMF_TABLE = 32,   // described, not yet emitted or simulated
-  AMF_SPARSE = 64,  // A holds half of its values; metadata says which
-  AMF_SCALE = 128,  // block-scaled: operands SFA, SFB
-  AMF_BYTE = 256,   // A and B take a byte a value, whatever their type:
+  AMF_SAT = 1,      // .satfinite
+  AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
+  AMF_SMEM_A = 8,   // wgmma: A from shared memory, as B always is
+  AMF_TABLE = 16,   // described, not yet emitted or simulated
+  AMF_SPARSE = 32,  // A holds half of its values; metadata says which
+  AMF_SCALE = 64,   // block-scaled: operands SFA, SFB
+  AMF_BYTE = 128    // A and B take a byte a value, whatever their type:
                     // 6 bits at bit 0, 4 bits at bit 2
-  AMF_UMMA = 512,   // tensor memory accumulators, table only for now
-  AMF_THREAD = 1024 // each thread for itself
 };
+// Each thread for itself, not the warp together.
+static inline bool atom_mma_alone(const AtomMma *a) {
+  return a->kind <= MK_FMA2;
+}
+// Is it emitted and simulated, not only described?
+static inline bool atom_mma_runs(const AtomMma *a) {
+  return a->kind <= MK_MMA && !(a->flags & AMF_TABLE);
+}
 enum { ATOM_OPERANDS = 7 };
 
 // The element type that fragments of operand i (D A B C SFA SFB E) have.
@@ -62,7 +81,9 @@ typedef enum CopyOp {
   CO_CPASYNC,       // cp.async, bits; CPF_* in flags
   CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans
   CO_SHUFFLE, CO_MOVM,
-  CO_TABLE          // described, not yet emitted or simulated
+  CO_LOAD, CO_STORE, // as CO_UNIVERSAL, from or to global memory only
+  CO_BULK, CO_TABLE // described, not yet emitted or simulated: bulk copies,
+                    // and those of Blackwell's matrices and tensor memory
 } CopyOp;
 
 // One copy instruction; layouts (thread,value) -> bit, in CuTe notation.

@@ -32,16 +32,19 @@
              : "stmatrix.sync.aligned.m8n8.x" #k ".shared.b16", .sm_min = sm}
 #define BULK(n) \
   {.name = n ",{B=128|256|512|1024|2048|4096|8192|16384|32768|65536|131072}", \
-   .op = CO_TABLE, .thr = "1:0", \
+   .op = CO_BULK, .thr = "1:0", \
    SAME3(ONE("[B]")), .bits = "[B]", .sm_min = 90}
 
 const AtomCopyFam atom_copies[] = {
   {.name = "UniversalCopy<{T}>", .op = CO_UNIVERSAL, .thr = "1:0",
    SAME3(ONE("[T]")), .bits = "[T]"},
   {.name = "AutoVectorizingCopyWithAssumedAlignment<{B=8|16|32|64|128|256}>",
-   .op = CO_AUTOVEC, .thr = "1:0", SAME3("(1,1):(0,0)"), .bits = "[B]"},
-  {.name = "{DefaultCopy|AutoVectorizingCopy}", .op = CO_AUTOVEC,
-   .thr = "1:0", SAME3("(1,1):(0,0)"), .bits = "128"},
+   .op = CO_AUTOVEC, .thr = "1:0", SAME3("(1,1):(0,0)"), .bits = "[B]",
+   .flags = CPF_PROMISED},
+  {.name = "DefaultCopy", .op = CO_AUTOVEC, .thr = "1:0",
+   SAME3("(1,1):(0,0)"), .bits = "128"},
+  {.name = "AutoVectorizingCopy", .op = CO_AUTOVEC, .thr = "1:0",
+   SAME3("(1,1):(0,0)"), .bits = "128", .flags = CPF_PROMISED},
   CPA("SM80_CP_ASYNC_CACHEALWAYS", 0),
   CPA("SM80_CP_ASYNC_CACHEGLOBAL", CPF_GLOBAL),
   CPA("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", CPF_ZFILL),
@@ -71,7 +74,7 @@ const AtomCopyFam atom_copies[] = {
   BULK("SM90_TMA_LOAD{|_OP|_MULTICAST|_MULTICAST_OP}"),
   BULK("SM90_TMA_{STORE|REDUCE_ADD}"),
   BULK("SM90_BULK_COPY_{G2S|S2G}"),
-  {.name = "SM90_BULK_COPY_AUTO", .op = CO_TABLE, .thr = "1:0",
+  {.name = "SM90_BULK_COPY_AUTO", .op = CO_BULK, .thr = "1:0",
    SAME3("(1,1):(0,0)"), .bits = "1", .sm_min = 90},
   {0}};
 
@@ -96,10 +99,10 @@ const AtomCopyFam atom_copies[] = {
 
 const AtomCopyFam atom_copies_sm100[] = {
   {.name = "SM100_LOAD_256bit_CACHE_NOALLOCATION",
-   .op = CO_UNIVERSAL, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
+   .op = CO_LOAD, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
    .ptx = "ld.global.L1::no_allocate.v8.b32", .sm_min = 100},
   {.name = "SM100_STORE_256bit_CACHE_NOALLOCATION",
-   .op = CO_UNIVERSAL, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
+   .op = CO_STORE, .thr = "1:0", SAME3(ONE("256")), .bits = "256",
    .ptx = "st.global.L1::no_allocate.v8.b32", .sm_min = 100},
   WARP("SM100_{SU4|SU6}_DU8x16_x1_LDSM_N", R1, N1, N1, "32"),
   WARP("SM100_{SU4|SU6}_DU8x16_x2_LDSM_N", R2, N2, N2, "64"),

@@ -21,11 +21,14 @@ typedef struct AtomMmaFam {
                        // of A B D where a ~ stands in front;
                        // C is D's where only three are given
   const char *thr, *a, *b, *c;
+  const char *stored;  // AMF_SPARSE: the half of A that is there
   const char *ptx;     // $S shape "m16n8k16"; $D $A $B $C types as PTX has
-                       // them; $s ".satfinite" for names with _SATURATE
-  const char *kind;
+                       // them; $s ".satfinite" with AMF_SAT
+  MmaKind kind;
   short sm_min, sm_max;
   bool specific;       // needs sm_XXa
+  short vs;            // AMF_SCALE: elements of K to a scale, and its type
+  DType sf_type;
   unsigned flags;      // AMF_*
 } AtomMmaFam;
 

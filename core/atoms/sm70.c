@@ -6,20 +6,18 @@
 const AtomMmaFam atom_sm61[] = {
   {.name = "UniversalFMA<" TYPE_D ">", .shape = "1,1,1", .types = "$0 $0 $0",
    .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
-   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
+   .kind = MK_FMA},
   {.name = "UniversalFMA<" TYPE_D "," TYPE_D "," TYPE_D "," TYPE_D ">",
    .shape = "1,1,1", .types = "$0 $1 $2 $3",
    .thr = "1:0", .a = "(1,1):(0,0)", .b = "(1,1):(0,0)", .c = "(1,1):(0,0)",
-   .kind = "fma", .flags = AMF_FMA | AMF_THREAD},
+   .kind = MK_FMA},
   {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
    .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
-   .ptx = "dp4a.s32.s32", .kind = "dp4a", .sm_min = 61,
-   .flags = AMF_THREAD},
+   .ptx = "dp4a.s32.s32", .kind = MK_DP4A, .sm_min = 61},
   // Of two 16-bit factors each; the machine's dp2a takes bytes of B.
   {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
    .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
-   .ptx = "mad.lo.s32", .kind = "dp2a", .sm_min = 61,
-   .flags = AMF_THREAD},
+   .ptx = "mad.lo.s32", .kind = MK_DP2A, .sm_min = 61},
   {0}};
 
 // Eight threads, the quad pairs of a warp: lanes 4q..4q+3 and 16+4q..
@@ -32,11 +30,11 @@ const AtomMmaFam atom_sm61[] = {
   {.name = "SM70_8x8x4_F16F16F16F16_" maj, .shape = "8,8,4", \
    .types = "F16F16F16F16", .thr = QP, .a = A, .b = B, .c = C16, \
    .ptx = "mma.sync.aligned.m8n8k4." l ".f16.f16.f16.f16", \
-   .kind = "mma.sync", .sm_min = 70}, \
+   .kind = MK_MMA, .sm_min = 70}, \
   {.name = "SM70_8x8x4_F32F16F16F32_" maj, .shape = "8,8,4", \
    .types = "F32F16F16F32", .thr = QP, .a = A, .b = B, .c = C32, \
    .ptx = "mma.sync.aligned.m8n8k4." l ".f32.f16.f16.f32", \
-   .kind = "mma.sync", .sm_min = 70}
+   .kind = MK_MMA, .sm_min = 70}
 
 const AtomMmaFam atom_sm70[] = {
   VOLTA("TN", "row.col", ROW, ROW),

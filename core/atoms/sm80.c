@@ -5,7 +5,7 @@
 // neighbouring registers; then rows i+8 (m16), then the next half of K.
 #include "atoms/inside.h"
 
-#define MMA(...) {.thr = "32:1", .kind = "mma.sync", __VA_ARGS__}
+#define MMA(...) {.thr = "32:1", .kind = MK_MMA, __VA_ARGS__}
 #define PTX(maj) "mma.sync.aligned.$S." maj "$s.$D.$A.$B.$C"
 #define TN PTX("row.col")
 
@@ -46,10 +46,12 @@ const AtomMmaFam atom_sm75[] = {
 #define HALF "{F32F16F16F32|F16F16F16F16|F32BF16BF16F32}"
 #define INT8 "{S32S8S8S32|S32S8U8S32|S32U8S8S32|S32U8U8S32}"
 #define INT4 "{S32S4S4S32|S32S4U4S32|S32U4S4S32|S32U4U4S32}"
-#define SAT "_TN{|_SATURATE}"
+#define INT(name_, m, k, A, B, C, flags_) \
+  MMA(.name = name_, .shape = #m ",8," #k, .types = "$0", .a = A, .b = B, \
+      .c = C, .ptx = TN, .sm_min = 80, .flags = flags_)
 #define INTS(shape_, types_, m, k, A, B, C) \
-  MMA(.name = "SM80_" shape_ "_" types_ SAT, .shape = #m ",8," #k, \
-      .types = "$0", .a = A, .b = B, .c = C, .ptx = TN, .sm_min = 80)
+  INT("SM80_" shape_ "_" types_ "_TN", m, k, A, B, C, 0), \
+  INT("SM80_" shape_ "_" types_ "_TN_SATURATE", m, k, A, B, C, AMF_SAT)
 #define BITS(shape_, m, k, A, B, C) \
   MMA(.name = "SM80_" shape_ "_S32U1U1S32_TN_XORPOPC", \
       .shape = #m ",8," #k, .types = "S32U1U1S32", .a = A, .b = B, .c = C, \
@@ -102,7 +104,8 @@ const AtomMmaFam atom_sm89[] = {
   {0}};
 
 // GeForce Blackwell: 8, 6 and 4 bits mixed (a byte each), sparse and
-// block-scaled forms. mma.sync under another .kind.
+// block-scaled forms. The stored half of a sparse A lies as a dense A of half
+// the K does.
 #define F8F6F4 \
   "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|float_e2m1_t}"
 #define KIND(k) "mma.sync.aligned.kind::" k ".$S.row.col.$D.$A.$B.$C"
@@ -117,36 +120,36 @@ const AtomMmaFam atom_sm120[] = {
   MMA(.name = "SM120::SPARSE::SM120_SPARSE_16x8x64_TN<" F8F6F4 "," F8F6F4
               ",{float|half_t}>",
       .shape = "16,8,64", .types = "$2 $0 $1", .a = A4_K64,
-      .b = "((4,8),(4,4)):((32,1),(8,128))", .c = C16,
+      .stored = A8_K32, .b = "((4,8),(4,4)):((32,1),(8,128))", .c = C16,
       .ptx = SPKIND("f8f6f4"), .sm_min = 120, .specific = true,
-      .flags = AMF_SPARSE),
+      .flags = AMF_SPARSE | AMF_BYTE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<" F8F6F4 "," F8F6F4
               ",float,float_ue8m0_t,32>",
       .shape = "16,8,32", .types = "float $0 $1", .a = A8_K32, .b = B8_K32,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X"
              ".$S.row.col.$D.$A.$B.$C.ue8m0",
-      .flags = AMF_BYTE | AMF_SCALE),
+      .vs = 32, .sf_type = DT_UE8M0, .flags = AMF_BYTE | AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,"
               "float_e2m1_t,float,float_ue8m0_t,32>",
       .shape = "16,8,64", .types = "F32E2M1E2M1", .a = A4_K64, .b = B4_K64,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X"
              ".$S.row.col.$D.$A.$B.$C.ue8m0",
-      .flags = AMF_SCALE),
+      .vs = 32, .sf_type = DT_UE8M0, .flags = AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,"
               "float_e2m1_t,float,float_ue4m3_t,16>",
       .shape = "16,8,64", .types = "F32E2M1E2M1", .a = A4_K64, .b = B4_K64,
       .c = C16, .sm_min = 120, .specific = true,
       .ptx = "mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X"
              ".$S.row.col.$D.$A.$B.$C.ue4m3",
-      .flags = AMF_SCALE),
+      .vs = 16, .sf_type = DT_E4M3, .flags = AMF_SCALE),
   MMA(.name = "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<"
               "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>",
       .shape = "16,8,128", .types = "F32E2M1E2M1", .a = A4_K128,
-      .b = "((4,8),(8,4)):((64,1),(8,256))", .c = C16,
+      .stored = A4_K64, .b = "((4,8),(8,4)):((64,1),(8,256))", .c = C16,
       .ptx = "mma.sync.aligned.kind::mxf4nvf4.sp::ordered_metadata"
              ".block_scale.scale_vec::4X.$S.row.col.$D.$A.$B.$C.ue4m3",
-      .sm_min = 120, .specific = true,
+      .sm_min = 120, .specific = true, .vs = 32, .sf_type = DT_E4M3,
       .flags = AMF_SPARSE | AMF_SCALE),
   {0}};

@@ -6,16 +6,16 @@
 #define F64(k, A, B) \
   {.name = "SM90_16x8x" #k "_F64F64F64F64_TN", .shape = "16,8," #k, \
    .types = "F64F64F64F64", .thr = "32:1", .a = A, .b = B, .c = C16, \
-   .ptx = "mma.sync.aligned.$S.row.col.$D.$A.$B.$C", .kind = "mma.sync", \
+   .ptx = "mma.sync.aligned.$S.row.col.$D.$A.$B.$C", .kind = MK_MMA, \
    .sm_min = 90}, \
   {.name = "SM90_16x8x" #k "_C64C64C64C64_TN", .shape = "16,8," #k, \
    .types = "C64C64C64C64", .thr = "32:1", .a = A, .b = B, .c = C16, \
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
-   .kind = "mma.sync", .sm_min = 90}, \
+   .kind = MK_MMA, .sm_min = 90}, \
   {.name = "SM90_16x8x" #k "_GC64C64C64GC64_TN", .shape = "16,8," #k, \
    .types = "GC64C64C64GC64", .thr = "32:1", .a = A, .b = B, .c = C16, \
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
-   .kind = "mma.sync", .sm_min = 90, .flags = AMF_TABLE}
+   .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
 // Warpgroup: 128 threads, B (and A of SS) in shared memory; N by eights.
 #define N8 "{N=8..256+8}"
@@ -28,11 +28,13 @@
 #define ARS16 "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))"
 #define ARS32 "((4,8,4),(2,2)):((64,1,16),(8,256))"
 #define ARS8 "((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))"
-#define WG(n, k_, types_, A) \
+#define WG(n, k_, types_, A, flags_) \
   {.name = n, .shape = "64,[N]," #k_, .types = types_, .thr = "128:1", \
    .a = A, .b = BSS(k_), .c = CWG, \
-   .ptx = "wgmma.mma_async.sync.aligned.$S$s.$D.$A.$B", .kind = "wgmma", \
-   .sm_min = 90, .sm_max = 90, .specific = true, .flags = AMF_GMMA}
+   .ptx = "wgmma.mma_async.sync.aligned.$S$s.$D.$A.$B", .kind = MK_WGMMA, \
+   .sm_min = 90, .sm_max = 90, .specific = true, .flags = flags_}
+#define SS AMF_SMEM_A
+#define RS 0
 #define T16 "{F16F16F16|F32F16F16|F32BF16BF16}"
 #define T8 "{F16|F32}{E4M3E4M3|E4M3E5M2|E5M2E4M3|E5M2E5M2}"
 #define TINT "S32{S8S8|S8U8|U8S8|U8U8}"
@@ -41,14 +43,19 @@ const AtomMmaFam atom_sm90[] = {
   F64(4, "((4,8),2):((16,1),8)", "((4,8),1):((8,1),0)"),
   F64(8, "((4,8),(2,2)):((16,1),(8,64))", "((4,8),2):((8,1),32)"),
   F64(16, "((4,8),(2,4)):((16,1),(8,64))", "((4,8),4):((8,1),32)"),
-  WG("SM90_64x" N8 "x16_" T16 "_SS<" MAJOR "," MAJOR ">", 16, "$1", ASS(16)),
-  WG("SM90_64x" N8 "x16_" T16 "_RS<K," MAJOR ">", 16, "$1", ARS16),
-  WG("SM90_64x" N8 "x8_F32TF32TF32_SS_TN", 8, "F32TF32TF32", ASS(8)),
-  WG("SM90_64x" N8 "x8_F32TF32TF32_RS_TN", 8, "F32TF32TF32", ARS32),
-  WG("SM90_64x" N8 "x32_" T8 "_SS_TN", 32, "$1$2", ASS(32)),
-  WG("SM90_64x" N8 "x32_" T8 "_RS_TN", 32, "$1$2", ARS8),
-  WG("SM90_64x" NINT "x32_" TINT "_SS_TN{|_SATURATE}", 32, "S32$1", ASS(32)),
-  WG("SM90_64x" NINT "x32_" TINT "_RS_TN{|_SATURATE}", 32, "S32$1", ARS8),
+  WG("SM90_64x" N8 "x16_" T16 "_SS<" MAJOR "," MAJOR ">", 16, "$1", ASS(16),
+     SS),
+  WG("SM90_64x" N8 "x16_" T16 "_RS<K," MAJOR ">", 16, "$1", ARS16, RS),
+  WG("SM90_64x" N8 "x8_F32TF32TF32_SS_TN", 8, "F32TF32TF32", ASS(8), SS),
+  WG("SM90_64x" N8 "x8_F32TF32TF32_RS_TN", 8, "F32TF32TF32", ARS32, RS),
+  WG("SM90_64x" N8 "x32_" T8 "_SS_TN", 32, "$1$2", ASS(32), SS),
+  WG("SM90_64x" N8 "x32_" T8 "_RS_TN", 32, "$1$2", ARS8, RS),
+  WG("SM90_64x" NINT "x32_" TINT "_SS_TN", 32, "S32$1", ASS(32), SS),
+  WG("SM90_64x" NINT "x32_" TINT "_SS_TN_SATURATE", 32, "S32$1", ASS(32),
+     SS | AMF_SAT),
+  WG("SM90_64x" NINT "x32_" TINT "_RS_TN", 32, "S32$1", ARS8, RS),
+  WG("SM90_64x" NINT "x32_" TINT "_RS_TN_SATURATE", 32, "S32$1", ARS8,
+     RS | AMF_SAT),
   {0}};
 
 // Tensor memory: one thread issues for a CTA (or a pair of CTAs); a layout's
@@ -60,15 +67,15 @@ const AtomMmaFam atom_sm90[] = {
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "1:0", .a = "(1,([M]," #k ")):(0,(1,[M]))", \
    .b = "(1,([N]," #k ")):(0,(1,[N]))", .c = "(1,([M],[N])):(0,(1,[M]))", \
-   .kind = "tcgen05", .sm_min = 100, .sm_max = 103, .specific = true, \
-   .flags = AMF_UMMA | AMF_TABLE | (flags_)}
+   .kind = MK_TCGEN05, .sm_min = 100, .sm_max = 103, .specific = true, \
+   .flags = flags_}
 #define UMMA2(n, types_, k, flags_) \
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "2:1", .a = "(2,([M/2]," #k ")):([M/2],(1,[M]))", \
    .b = "(2,([N/2]," #k ")):([N/2],(1,[N]))", \
    .c = "(2,([M/2],[N])):([M/2],(1,[M]))", \
-   .kind = "tcgen05", .sm_min = 100, .sm_max = 103, .specific = true, \
-   .flags = AMF_UMMA | AMF_TABLE | (flags_)}
+   .kind = MK_TCGEN05, .sm_min = 100, .sm_max = 103, .specific = true, \
+   .flags = flags_}
 #define MN1 "{M=64|128}," N1SM ","
 #define MN2 "{M=128|256}," N2SM ","
 #define U16 "{half_t,half_t,float|bfloat16_t,bfloat16_t,float|" \
@@ -81,17 +88,16 @@ const AtomMmaFam atom_sm90[] = {
 #define UE8 "<float_e2m1_t,float_e2m1_t,float,float_ue8m0_t,"
 #define UE4 "<float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,"
 #define UMX U8 "," U8 ",float,float_ue8m0_t,"
-#define BLOCK (AMF_SCALE)
 
 const AtomMmaFam atom_sm100[] = {
   {.name = "SM100_2x1x1_F32F32F32F32", .shape = "2,1,1",
    .types = "F32F32F32F32", .thr = "1:0", .a = "(1,2):(0,1)",
    .b = "(1,1):(0,0)", .c = "(1,2):(0,1)", .ptx = "fma.rn.f32x2",
-   .kind = "fma2", .sm_min = 100, .flags = AMF_THREAD},
+   .kind = MK_FMA2, .sm_min = 100},
   {.name = "SM100_1x2x1_F32F32F32F32", .shape = "1,2,1",
    .types = "F32F32F32F32", .thr = "1:0", .a = "(1,1):(0,0)",
    .b = "(1,2):(0,1)", .c = "(1,2):(0,1)", .ptx = "fma.rn.f32x2",
-   .kind = "fma2", .sm_min = 100, .flags = AMF_THREAD},
+   .kind = MK_FMA2, .sm_min = 100},
   UMMA1("F16BF16_{SS|TS}<" U16 "," MN1 MM, "~$1", 16, 0),
   UMMA2("F16BF16_2x1SM_{SS|TS}<" U16 "," MN2 MM, "~$1", 16, 0),
   UMMA1("TF32_{SS|TS}<" UTF MN1 MM, "F32TF32TF32", 8, 0),
@@ -101,13 +107,15 @@ const AtomMmaFam atom_sm100[] = {
   UMMA1("F8F6F4_SS<" UU8 MN1 MM, "$2 $0 $1", 32, AMF_BYTE),
   UMMA2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "$2 $0 $1", 32, AMF_BYTE),
   UMMA1("MXF8F6F4_SS<" UMX "{M=128}," N1SM "," MM, "F32 $0 $1", 32,
-        AMF_BYTE | BLOCK),
+        AMF_BYTE | AMF_SCALE),
   UMMA2("MXF8F6F4_2x1SM_SS<" UMX "{M=256}," N2SM "," MM, "F32 $0 $1", 32,
-        AMF_BYTE | BLOCK),
-  UMMA1("MXF4_SS" UE8 "{M=128}," N1SM ",VS32," MM, "F32E2M1E2M1", 64, BLOCK),
+        AMF_BYTE | AMF_SCALE),
+  UMMA1("MXF4_SS" UE8 "{M=128}," N1SM ",VS32," MM, "F32E2M1E2M1", 64,
+        AMF_SCALE),
   UMMA2("MXF4_2x1SM_SS" UE8 "{M=256}," N2SM ",VS32," MM, "F32E2M1E2M1", 64,
-        BLOCK),
-  UMMA1("MXF4_SS" UE4 "{M=128}," N1SM ",VS16," MM, "F32E2M1E2M1", 64, BLOCK),
+        AMF_SCALE),
+  UMMA1("MXF4_SS" UE4 "{M=128}," N1SM ",VS16," MM, "F32E2M1E2M1", 64,
+        AMF_SCALE),
   UMMA2("MXF4_2x1SM_SS" UE4 "{M=256}," N2SM ",VS16," MM, "F32E2M1E2M1", 64,
-        BLOCK),
+        AMF_SCALE),
   {0}};

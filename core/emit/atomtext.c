@@ -91,7 +91,7 @@ static void mma_head(Emit *e, const AtomUse *u, bool separate) {
 static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
-  bool bare = strncmp(row->ptx, "dp", 2) == 0;
+  bool bare = row->kind == MK_DP4A;
   expr_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
   int at = 0, d = 0;
   for (int o = 0; o < 3; o++) {
@@ -185,10 +185,16 @@ static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
 static void print_mma(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   mma_head(e, u, separate);
-  if (row->regs[0] == 'z') print_complex(e, u, separate);
-  else if (strcmp(row->kind, "fma2") == 0) print_fma2(e, u, separate);
-  else if (strcmp(row->kind, "dp2a") == 0) print_dp2a(e, u, separate);
-  else print_plain(e, u, separate);
+  switch (row->kind) {
+    case MK_FMA2: print_fma2(e, u, separate); break;
+    case MK_DP2A: print_dp2a(e, u, separate); break;
+    case MK_DP4A: print_plain(e, u, separate); break;
+    case MK_MMA:
+      if (row->a_type == DT_C64) print_complex(e, u, separate);
+      else print_plain(e, u, separate);
+      break;
+    case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;  // never get here
+  }
   expr_puts(e, "}\n");
 }
 

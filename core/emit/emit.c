@@ -109,11 +109,11 @@ static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
 static void put_mma(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const AtomMma *row = atom_mma((int)i->imm);
-  if (row->flags & AMF_FMA) {
+  if (row->kind == MK_FMA) {
     put_fma(e, i, row);
     return;
   }
-  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA) || !row->ptx)
+  if (!atom_mma_runs(row))
     expr_no_way(e, i, row->name);
   const AtomUse *u = find_atom(e, true, i->imm);
   const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;

@@ -44,7 +44,7 @@ int64_t uses_reg(const Emit *e, uint32_t x) {
 int uses_mma_regs(const Emit *e, const Ins *i, int o) {
   const AtomMma *row = atom_mma((int)i->imm);
   (void)e;
-  return row->flags & AMF_FMA ? 1 : row->nreg[o];
+  return row->kind == MK_FMA ? 1 : row->nreg[o];
 }
 
 bool uses_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n) {
@@ -396,7 +396,7 @@ static AtomUse *atom_use(Emit *e, bool mma, int id) {
 
 static void note_mma(Emit *e, const Ins *i) {
   const AtomMma *row = atom_mma((int)i->imm);
-  if (row->flags & AMF_FMA) return;
+  if (row->kind == MK_FMA) return;
   AtomUse *u = atom_use(e, true, (int)i->imm);
   const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
   for (int o = 0; o < row->nop; o++) {
@@ -423,7 +423,7 @@ static void note_taken(Emit *e, const Ins *i) {
   const uint32_t *x = &e->fn->ext.p[i->ext];
   const AtomMma *row = i->op == OP_MMA ? atom_mma((int)i->imm) : NULL;
   const AtomCopy *copy = row ? NULL : atom_copy((int)i->imm);
-  if (row ? row->flags & AMF_FMA : copy->op == CO_MOVM) return;
+  if (row ? row->kind == MK_FMA : copy->op == CO_MOVM) return;
   if (atom_use(e, row != NULL, (int)i->imm)->refs) return;
   for (int o = 0; row && o < row->nop; x += row->nreg[o++] + 1)
     e->regs[ir_get(e->fn, x[0])->imm].taken = true;
@@ -434,7 +434,7 @@ static void note_taken(Emit *e, const Ins *i) {
 // Places of the text where instruction i touches an element of registers.
 static size_t touches(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  if (i->op == OP_MMA && atom_mma((int)i->imm)->flags & AMF_FMA) return 4;
+  if (i->op == OP_MMA && atom_mma((int)i->imm)->kind == MK_FMA) return 4;
   bool one = i->op == OP_ST || i->op == OP_LD;
   return one && ir_get(e->fn, i->a[0])->op == OP_RMEM;
 }

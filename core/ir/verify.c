@@ -150,7 +150,7 @@ Who check_who(const Ins *i) {
   if (who != WHO_ROW) return who;
   if (i->op == OP_ASK)
     return intrin_row(intrin_id(i))->class == INTRIN_M ? WHO_MASK : WHO_LANE;
-  return atom_mma((int)i->imm)->flags & AMF_THREAD ? WHO_LANE : WHO_FULL;
+  return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
 // The last operand of what lanes do together is their mask. A pure operation

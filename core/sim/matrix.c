@@ -503,10 +503,10 @@ static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
 
 void simmatrix_mma(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
-  bool alone = x->row->flags & AMF_THREAD;
+  bool alone = atom_mma_alone(x->row);
   define(w, i, x);
   if (alone) {
-    if (x->row->flags & AMF_FMA) fma_lanes(w, x);
+    if (x->row->kind == MK_FMA) fma_lanes(w, x);
     else mma_lanes(w, x);
     return;
   }

@@ -144,12 +144,6 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-// The stored half of a sparse A lies as a dense A of half the K does.
-static const char *stored_tv(const AtomMma *row) {
-  return row->k == 64 ? "((4,8),(4,2,2)):((64,1),(16,8,256))"
-                      : "((4,8),(8,2,2)):((128,1),(16,8,512))";
-}
-
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i) {
   const AtomMma *row = atom_mma((int)i->imm);
@@ -160,13 +154,11 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                    .sat = (row->flags & AMF_SAT) != 0,
                    .op = row->flags & AMF_XORPOPC ? SIMMMA_XOR
                        : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
-  if (row->flags & (AMF_GMMA | AMF_TABLE | AMF_UMMA))
-    ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
-  if (row->m > 256 || row->n > 256 || row->m * row->k > 4096 ||
+  if (!atom_mma_runs(row) || row->m * row->k > 4096 ||
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  bool own = row->flags & (AMF_THREAD | AMF_SPARSE | AMF_SCALE) ||
+  bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;  // matrix.c knows them
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
@@ -174,7 +166,7 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
   Want w = {cx, l, mem, &l->fn->ext.p[i->ext], i->nx, mi};
   mi->d = operand(&w, 0, row->c, row->d_type, row->m, row->n);
   bool half = row->flags & AMF_SPARSE;
-  mi->a = operand(&w, 1, half ? stored_tv(row) : row->a, row->a_type, row->m,
+  mi->a = operand(&w, 1, half ? row->stored : row->a, row->a_type, row->m,
                   half ? row->k / 2 : row->k);
   mi->b = operand(&w, 2, row->b, row->b_type, row->n, row->k);
   mi->c = operand(&w, 3, row->c, row->c_type, row->m, row->n);
@@ -208,8 +200,7 @@ SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
   m->num = row->num;
   m->store = row->op == CO_STSM;
   bool move = row->op == CO_MOVM;
-  if ((row->op != CO_LDSM && row->op != CO_STSM && !move) || row->num < 1 ||
-      row->num > 4 || strncmp(row->name, "SM100", 5) == 0)
+  if (row->op != CO_LDSM && row->op != CO_STSM && !move)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   if (i->nx != (uint32_t)row->num + 3)
     ctx_fail(cx, ERR_INTERNAL, "%s lacks operands", row->name);

@@ -26,16 +26,20 @@ MmaAtom mma_atom(Ctx *cx, const char *name) {
                    .c = parse(cx, r->c)};
 }
 
+static int sized(Ctx *cx, const char *name, const char *type, int bits) {
+  return atom_copy_find(arena_printf(cx, &cx->scratch, "%s<%s%d%s>", name,
+                                     type, bits, *type ? "_t" : ""));
+}
+
 // Members of the families that are chosen by bits.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
-  if (!bits) bits = strncmp(name, "SM80_CP", 7) == 0 ? 128 : dtype_bits(type);
-  id = atom_copy_find(arena_printf(cx, &cx->scratch, "%s<uint%d_t>", name,
-                                   bits));
-  if (id < 0)
-    id = atom_copy_find(arena_printf(cx, &cx->scratch, "%s<%d>", name, bits));
-  return id;
+  int wide = sized(cx, name, "uint", 128);
+  bool async = wide >= 0 && atom_copy(wide)->op == CO_CPASYNC;
+  if (!bits) bits = async ? 128 : dtype_bits(type);
+  id = sized(cx, name, "uint", bits);
+  return id >= 0 ? id : sized(cx, name, "", bits);
 }
 
 // l, (thread,value) -> bit, in values of `each` bits. The bits of a value must

@@ -367,19 +367,21 @@ static void check_operands(const Copy *k) {
       check_space(k, true, SP_RMEM);
       if (k->pred) no_pred(k);
       break;
-    case CO_TABLE:
+    case CO_BULK: case CO_TABLE:
       ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts alone: %s",
-               k->a->row->name, strstr(k->a->row->name, "TMA") ||
-               strstr(k->a->row->name, "BULK")
+               k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
                : "Blackwell's own matrix and tensor-memory copies do not "
                  "execute yet");
-    case CO_UNIVERSAL:
-      if (!k->a->row->ptx) break;
-      check_space(k, k->a->row->ptx[0] == 's', SP_GMEM);
-      check_space(k, k->a->row->ptx[0] != 's', SP_RMEM);
+    case CO_LOAD:
+      check_space(k, false, SP_GMEM);
+      check_space(k, true, SP_RMEM);
       break;
-    case CO_AUTOVEC: break;
+    case CO_STORE:
+      check_space(k, true, SP_GMEM);
+      check_space(k, false, SP_RMEM);
+      break;
+    case CO_UNIVERSAL: case CO_AUTOVEC: break;
   }
 }
 
@@ -421,7 +423,7 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
   }
   int bits = a->bits > 128 ? 128 : a->bits;
   // DefaultCopy promises nothing of what is traced
-  bool promised = a->row->name[0] == 'A';
+  bool promised = a->row->flags & CPF_PROMISED;
   if (!pred) {
     (promised ? tensor_copy_promised : tensor_copy)(cx, src, dst, NULL, bits);
     return;
@@ -685,8 +687,8 @@ static void fma_gemm(const Gemm *g) {
 }
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
-  const char *why = r->flags & AMF_GMMA ? "warpgroups do not execute yet"
-                    : r->flags & AMF_UMMA ? "tensor memory is not there yet"
+  const char *why = r->kind == MK_WGMMA ? "warpgroups do not execute yet"
+                    : r->kind == MK_TCGEN05 ? "tensor memory is not there yet"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles is no element type"
                       : NULL;
@@ -743,7 +745,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   dispatch(&g);
   check_sizes(&g);
   check_types(&g);
-  if (a->row->flags & AMF_FMA) {
+  if (a->row->kind == MK_FMA) {
     fma_gemm(&g);
     return;
   }

@@ -92,7 +92,7 @@ static DType bits_type(DType t) {
 }
 
 // Swapping floats is done on their bits (f32 can be exchanged as it is).
-static bool as_bits(int64_t kind, DType t) {
+static bool as_bits(AtomicKind kind, DType t) {
   return dtype_is_float(t) &&
          (kind == AT_CAS || (kind == AT_EXCH && t != DT_F32));
 }
@@ -101,7 +101,9 @@ static bool as_bits(int64_t kind, DType t) {
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
-  lua_Integer kind = face_checkint(L, 1);
+  const char *name = face_checkstr(L, 1);
+  AtomicKind kind = atomic_find(name);
+  if (kind == AT_COUNT) return luaL_error(L, "no atomic '%s'", name);
   Place p = check_place(cx, L, 2, DT_NONE);
   DType t = p.type;
   bool swap = as_bits(kind, t);
@@ -290,6 +292,19 @@ static int l_inline_ptx(lua_State *L) {
   return 0;
 }
 
+// hints() -> {sem = {relaxed = bits, ...}, ...}: the flags of accesses
+static int l_hints(lua_State *L) {
+  lua_createtable(L, 0, HINT_COUNT);
+  for (int f = 0; f < HINT_COUNT; f++) {
+    const HintField *h = hint_field((HintId)f);
+    lua_newtable(L);
+    for (int v = 1; v < 8 && h->value[v].name; v++)
+      face_set_int(L, h->value[v].name, v << h->shift);
+    lua_setfield(L, -2, h->name);
+  }
+  return 1;
+}
+
 // smem_budget(sm) -> bytes of shared memory that a block may have
 static int l_smem_budget(lua_State *L) {
   lua_pushinteger(L, tensor_smem_budget((int)face_checkint(L, 1)));
@@ -332,7 +347,7 @@ void intrinlib_open(lua_State *L) {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
     {"access_store", l_access_store}, {"printf(format, values...)", l_printf},
     {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
-    {"smem_budget", l_smem_budget}, {"ops", l_ops},
+    {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"ops", l_ops},
     {"intrinsics", l_intrinsics}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

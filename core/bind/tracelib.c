@@ -619,12 +619,14 @@ static int l_cvt(lua_State *L) {
 
 // ---- arch operations ----
 
+// sreg(name) -> value; names as in ir/kinds.h
 static int l_sreg(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a special register");
-  lua_Integer r = face_checkint(L, 1);
-  luaL_argcheck(L, r >= 0 && r < SR_COUNT, 1, "no such register");
-  trace_push(L, cx, ir_sreg(cx, fn, (SReg)r));
+  const char *name = face_checkstr(L, 1);
+  SReg r = sreg_find(name);
+  if (r == SR_COUNT) return luaL_error(L, "no special register '%s'", name);
+  trace_push(L, cx, ir_sreg(cx, fn, r));
   return 1;
 }
 
@@ -632,7 +634,7 @@ static int l_sreg(lua_State *L) {
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; } ops[] = {
     {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
-    {"fence", OP_FENCE}, {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
+    {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
   Fn *fn = face_tracing(cx, L, name);
@@ -648,6 +650,17 @@ static int l_effect(lua_State *L) {
   return luaL_error(L, "no effect '%s'", name);
 }
 
+// fence(for whom): "cta", "gpu", "sys".
+static int l_fence(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *name = face_checkstr(L, 1);
+  Fn *fn = face_tracing(cx, L, "a fence");
+  FenceKind k = fence_find(name);
+  if (k == FE_COUNT) return luaL_error(L, "no fence '%s'", name);
+  ir_emit(cx, fn, (Ins){.op = OP_FENCE, .imm = k});
+  return 0;
+}
+
 // ---- opening ----
 
 void tracelib_open(lua_State *L) {
@@ -660,6 +673,7 @@ void tracelib_open(lua_State *L) {
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
     {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
+    {"fence", l_fence},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},

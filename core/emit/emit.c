@@ -16,12 +16,8 @@
 
 // Temporaries: by the kind of value.
 static const char *temp_name(const Emit *e, Ref r) {
-  static const char *const regs[SR_COUNT] = {
-    "tid", "tid_y", "tid_z", "block_x", "block_y", "block_z", "threads_x",
-    "threads_y", "threads_z", "grid_x", "grid_y", "grid_z", "lane", "warp",
-    "sm"};
   const Ins *i = ir_get(e->fn, r);
-  if (i->op == OP_SREG) return regs[i->imm];
+  if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;
   if (i->op == OP_FOR) return "k";
   switch (dtype_class((DType)i->type)) {
     case 'P': return "p";
@@ -396,8 +392,6 @@ static void put_regs_decl(Emit *e, Ref r) {
 
 // Writes instruction r; returns the last one written with it.
 static Ref put(Emit *e, Ref r) {
-  static const char *const fences[] = {
-    "__threadfence_block()", "__threadfence()", "__threadfence_system()"};
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
     case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_SMEM:
@@ -436,7 +430,9 @@ static Ref put(Emit *e, Ref r) {
       expr_puts(e, ")");
       stmt_end(e);
       break;
-    case OP_FENCE: put_simple(e, i, fences[i->imm]); break;
+    case OP_FENCE:
+      put_simple(e, i, fence_row((FenceKind)i->imm)->cuda);
+      break;
     case OP_PRINTF: put_printf(e, r); break;
     case OP_ASM: ptx_asm(e, r); break;
     case OP_TRAP:

@@ -742,17 +742,13 @@ static Prec load(Emit *e, const Ins *i) {
 // ---- leaves and effects with a value ----
 
 static Prec special(Emit *e, const Ins *i) {
-  static const char *const text[SR_COUNT] = {
-    "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
-    "blockIdx.z", "blockDim.x", "blockDim.y", "blockDim.z", "gridDim.x",
-    "gridDim.y", "gridDim.z", NULL, "threadIdx.x / 32", NULL};
   const int32_t *b = e->fn->block;
   bool flat = b[1] == 1 && b[2] == 1;
   Helper h = i->imm == SR_LANE            ? H_LANE_ID
              : i->imm == SR_SMID          ? H_SM_ID
              : i->imm == SR_WARP && !flat ? H_WARP_ID
                                           : H_COUNT;
-  if (h == H_COUNT) expr_puts(e, text[i->imm]);
+  if (h == H_COUNT) expr_puts(e, sreg_row((SReg)i->imm)->cuda);
   else expr_printf(e, "%s()", helper_use(e, h));
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }

@@ -194,9 +194,6 @@ void ptx_asm(Emit *e, Ref r) {
 
 // ---- memory accesses with hints ----
 
-static const char *const atomic_op[AT_COUNT] = {
-  "add", "min", "max", "and", "or", "xor", "exch", "cas"};
-
 // Type suffix of ld, st (op NULL) and atom.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
@@ -223,10 +220,10 @@ static Access make_access(Emit *e, const Ins *i) {
   const Mem *m = ir_memof(e->fn, i->a[0]);
   DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
   bool atom = i->op == OP_ATOMIC, st = i->op == OP_ST;
-  const char *op = atom ? atomic_op[i->imm] : NULL;
+  const char *op = atom ? atomic_row((AtomicKind)i->imm)->name : NULL;
   unsigned f = i->flags;
-  const char *sem = hint_text(HINT_SEM, hint_get(f, HINT_SEM));
-  const char *scope = hint_text(HINT_SCOPE, hint_get(f, HINT_SCOPE));
+  const char *sem = hint_text(f, HINT_SEM);
+  const char *scope = hint_text(f, HINT_SCOPE);
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
   Access a = {.type = t, .smem = m->space == SP_SMEM, .atom = atom, .st = st,
@@ -235,8 +232,8 @@ static Access make_access(Emit *e, const Ins *i) {
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
     a.smem ? ".shared" : ".global",
-    a.smem ? "" : hint_text(HINT_COP, hint_get(f, HINT_COP)),
-    a.smem ? "" : hint_text(HINT_EVICT, hint_get(f, HINT_EVICT)),
+    a.smem ? "" : hint_text(f, HINT_COP),
+    a.smem ? "" : hint_text(f, HINT_EVICT),
     atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
   for (char *p = s; *p; p++)

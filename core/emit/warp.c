@@ -5,9 +5,6 @@
 
 // The function of an atomic, by kind and type.
 static const char *atomic_name(Emit *e, const Ins *i, DType t) {
-  static const char *const text[] = {
-    "atomicAdd", "atomicMin", "atomicMax", "atomicAnd", "atomicOr",
-    "atomicXor", "atomicExch", "atomicCAS"};
   bool add = i->imm == AT_ADD;
   bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
   if (t == DT_F32 && i->imm == AT_MIN) return helper_use(e, H_ATOMIC_MIN);
@@ -18,7 +15,7 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
             (t == DT_F32 && i->imm == AT_EXCH);
   if (!ok) expr_no_way(e, i, "this atomic");
-  return text[i->imm];
+  return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
 // i64 goes as u64 where only that exists: the bits are the same.

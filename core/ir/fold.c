@@ -218,15 +218,9 @@ Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
 }
 
 Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
-  static const int32_t most[] = {1024, 1024, 64};
   Ins i = {.op = OP_SREG, .type = DT_I32, .imm = r};
-  Fact f = {0, INT32_MAX, 1};
-  if (r <= SR_TID_Z) f.hi = most[r] - 1;
-  if (r >= SR_NTID_X && r <= SR_NTID_Z) f.hi = most[r - SR_NTID_X];
+  Fact f = {sreg_row(r)->least, sreg_row(r)->most, 1};
   if (r <= SR_TID_Z && fn->block[r]) f.hi = fn->block[r] - 1;
-  if (r >= SR_NTID_X && r <= SR_NCTAID_Z) f.lo = 1;
-  if (r == SR_LANE) f.hi = 31;
-  if (r == SR_WARP) f.hi = 31;
   if (r >= SR_NTID_X && r <= SR_NTID_Z && fn->block[r - SR_NTID_X])
     return ir_int(cx, fn, DT_I32, fn->block[r - SR_NTID_X]);
   return ir_cons(cx, fn, i, f);

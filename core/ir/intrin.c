@@ -198,10 +198,10 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_BFI64: return insert(a, b, c, 64);
     case IN_PRMT: return permute(a, b, c);
     case IN_LOP3: return lut3(a, b, c, imm);
-    case IN_SHFL: return funnel(a, b, c & 31, true);
-    case IN_SHFR: return funnel(a, b, c & 31, false);
-    case IN_SHFLC: return funnel(a, b, clamp32(c), true);
-    case IN_SHFRC: return funnel(a, b, clamp32(c), false);
+    case IN_FUNNEL_L: return funnel(a, b, c & 31, true);
+    case IN_FUNNEL_R: return funnel(a, b, c & 31, false);
+    case IN_FUNNEL_LC: return funnel(a, b, clamp32(c), true);
+    case IN_FUNNEL_RC: return funnel(a, b, clamp32(c), false);
     case IN_MULHI: return (uint64_t)(s32(a) * s32(b) >> 32);
     case IN_MULHIU: return a * b >> 32;
     case IN_MULHI64: return mulhi64(a, b, true);
@@ -302,24 +302,4 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
     return ir_cons(cx, fn, k, fold_full(t));
   }
   return ir_cons(cx, fn, i, fact_of(fn, id, a));
-}
-
-// ---- hints of memory accesses ----
-
-const char *hint_text(int field, unsigned value) {
-  static const char *const cop[8] = {"", ".ca", ".cg", ".cs", ".lu", ".cv",
-                                     ".wb", ".wt"};
-  static const char *const sem[8] = {"", ".relaxed", ".acquire", ".release",
-                                     ".acq_rel"};
-  static const char *const scope[8] = {"", ".cta", ".cluster", ".gpu",
-                                       ".sys"};
-  static const char *const evict[8] = {
-    "", ".L1::evict_normal", ".L1::evict_first", ".L1::evict_last",
-    ".L1::no_allocate", ".L1::evict_unchanged"};
-  switch (field) {
-    case HINT_COP: return cop[value & 7];
-    case HINT_SEM: return sem[value & 7];
-    case HINT_SCOPE: return scope[value & 7];
-    default: return evict[value & 7];
-  }
 }

@@ -45,10 +45,10 @@
      "shr.u32 n, %3, 8; bfi.b64 %0, %1, %2, p, n;}") \
   IN(PRMT, "prmt", "=:uuu", P, 0, "prmt.b32") \
   IN(LOP3, "lop3", "=:uuu", P, 0, "lop3.b32 %0, %1, %2, %3, $i;") \
-  IN(SHFL, "shf.l", "=:uuu", P, 0, "shf.l.wrap.b32") \
-  IN(SHFR, "shf.r", "=:uuu", P, 0, "shf.r.wrap.b32") \
-  IN(SHFLC, "shf.clamp_left", "=:uuu", P, 0, "shf.l.clamp.b32") \
-  IN(SHFRC, "shf.clamp_right", "=:uuu", P, 0, "shf.r.clamp.b32") \
+  IN(FUNNEL_L, "shf.l", "=:uuu", P, 0, "shf.l.wrap.b32") \
+  IN(FUNNEL_R, "shf.r", "=:uuu", P, 0, "shf.r.wrap.b32") \
+  IN(FUNNEL_LC, "shf.clamp_left", "=:uuu", P, 0, "shf.l.clamp.b32") \
+  IN(FUNNEL_RC, "shf.clamp_right", "=:uuu", P, 0, "shf.r.clamp.b32") \
   IN(MULHI, "mul_hi", "i:ii", P, 0, "__mulhi($0, $1)") \
   IN(MULHIU, "mul_hi", "u:uu", P, 0, "__umulhi($0, $1)") \
   IN(MULHI64, "mul_hi", "I:II", P, 0, "__mul64hi($0, $1)") \
@@ -204,17 +204,5 @@ static inline bool intrin_is_shuffle(IntrinId id) {
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
   return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
 }
-
-// ---- how an access to memory is to be done: Ins.flags of LD, ST, ATOMIC ----
-// Fields of 3 bits: how the caches are used, order among threads, for whom,
-// and what L1 keeps. 0 everywhere: a plain access.
-enum { HINT_COP = 0, HINT_SEM = 3, HINT_SCOPE = 6, HINT_EVICT = 9 };
-enum { SEM_RELAXED = 1, SEM_ACQUIRE, SEM_RELEASE, SEM_ACQ_REL };
-enum { SCOPE_CTA = 1, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
-static inline unsigned hint_get(unsigned flags, int field) {
-  return flags >> field & 7u;
-}
-// PTX spellings ("", ".cg", ...); NULL: no such value.
-const char *hint_text(int field, unsigned value);
 
 #endif

@@ -361,11 +361,6 @@ static void dump_const(Ctx *cx, const Ins *i, Buf *out) {
     buf_printf(cx, out, " %" PRId64, i->imm);
 }
 
-static const char *const sreg_names[] = {
-  "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
-  "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
-  "laneid", "warpid", "smid"};
-
 static void dump_mem(Ctx *cx, const Fn *fn, const Ins *i, Buf *out) {
   const Mem *m = &fn->mem.p[i->imm];
   if (m->name) buf_printf(cx, out, " %s", ir_str(fn, m->name));
@@ -382,7 +377,9 @@ static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
   dump_type(cx, i, out);
   switch ((int)i->op) {
     case OP_CONST: dump_const(cx, i, out); break;
-    case OP_SREG: buf_printf(cx, out, " %s", sreg_names[i->imm]); break;
+    case OP_SREG:
+      buf_printf(cx, out, " %s", sreg_row((SReg)i->imm)->name);
+      break;
     case OP_GMEM: case OP_SMEM: case OP_RMEM: dump_mem(cx, fn, i, out); break;
     case OP_INTRIN: case OP_ASK:
       buf_printf(cx, out, " %s", intrin_row(intrin_id(i))->name);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/dtype.h"
+#include "ir/kinds.h"
 
 typedef uint32_t Ref;  // index of an instruction; 0: none
 
@@ -15,12 +16,6 @@ typedef enum Op {
 #undef OP
   OP_COUNT
 } Op;
-
-typedef enum SReg {
-  SR_TID_X, SR_TID_Y, SR_TID_Z, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z,
-  SR_NTID_X, SR_NTID_Y, SR_NTID_Z, SR_NCTAID_X, SR_NCTAID_Y, SR_NCTAID_Z,
-  SR_LANE, SR_WARP, SR_SMID, SR_COUNT
-} SReg;
 
 // MF(id, "name", operands): float functions (OP_MATH). Approximate ones of
 // the hardware have names of their own.
@@ -47,11 +42,6 @@ typedef enum MathFn {
 #undef MF
   MF_COUNT
 } MathFn;
-
-typedef enum AtomicKind {
-  AT_ADD, AT_MIN, AT_MAX, AT_AND, AT_OR, AT_XOR, AT_EXCH, AT_CAS, AT_COUNT
-} AtomicKind;
-typedef enum FenceKind { FE_CTA, FE_GPU, FE_SYS } FenceKind;
 
 typedef struct Ins {
   uint8_t op;       // Op

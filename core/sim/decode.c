@@ -51,21 +51,25 @@ static const SimMem *mem_at(Prog *g, Ref r) {
 
 // ---- uniform values ----
 
-static bool sreg_uniform(Prog *g, int64_t s) {
-  switch ((int)s) {
-    case SR_TID_X: return g->l->block[0] == 1;
-    case SR_TID_Y: return g->l->block[1] == 1;
-    case SR_TID_Z: return g->l->block[2] == 1;
+static bool sreg_uniform(Prog *g, SReg s) {
+  switch (s) {
+    case SR_TID_X: case SR_TID_Y: case SR_TID_Z:
+      return g->l->block[s - SR_TID_X] == 1;
     case SR_LANE: return false;
-    default: return true;
+    case SR_CTAID_X: case SR_CTAID_Y: case SR_CTAID_Z:
+    case SR_NTID_X: case SR_NTID_Y: case SR_NTID_Z:
+    case SR_NCTAID_X: case SR_NCTAID_Y: case SR_NCTAID_Z:
+    case SR_WARP: case SR_SMID: case SR_COUNT:
+      break;
   }
+  return true;
 }
 
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   switch ((int)i->op) {
     case OP_CONST: case OP_ARG: return true;
-    case OP_SREG: return sreg_uniform(g, i->imm);
+    case OP_SREG: return sreg_uniform(g, (SReg)i->imm);
     case OP_LD: case OP_ATOMIC: case OP_ASK: return false;
     case OP_INTRIN:
       if (intrin_row(intrin_id(i))->class == INTRIN_L) return false;

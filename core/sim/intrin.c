@@ -207,7 +207,8 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
     case IN_BREV64: case IN_BFIND: case IN_BFINDS: case IN_BFIND64:
     case IN_BFINDS64: case IN_BFE: case IN_BFES: case IN_BFE64:
     case IN_BFES64: case IN_BFI: case IN_BFI64: case IN_PRMT: case IN_LOP3:
-    case IN_SHFL: case IN_SHFR: case IN_SHFLC: case IN_SHFRC: case IN_MULHI:
+    case IN_FUNNEL_L: case IN_FUNNEL_R: case IN_FUNNEL_LC: case IN_FUNNEL_RC:
+    case IN_MULHI:
     case IN_MULHIU: case IN_MULHI64: case IN_MULHIU64: case IN_MULWIDE:
     case IN_MULWIDEU: case IN_MULWIDE16: case IN_MULWIDEU16: case IN_MUL24:
     case IN_MUL24U: case IN_MUL24H: case IN_MUL24HU: case IN_MAD24:

@@ -492,10 +492,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 // ---- atomics ----
 
 static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
-  static const uint8_t op[AT_COUNT] = {OP_ADD, OP_MIN, OP_MAX, OP_AND, OP_OR,
-                                       OP_XOR, 0, 0};
   if (k == AT_EXCH) return v;
-  return k < AT_EXCH ? simalu_op((Op)op[k], t, old, v) : old;
+  return simalu_op((Op)atomic_row(k)->op, t, old, v);
 }
 
 // cmp: what CAS compares with.

@@ -5,33 +5,30 @@ local core = require "cute.core"
 
 local arch = {}
 
--- Places of core/ir/ir.h's SReg.
-local TID, CTAID, NTID, NCTAID = 0, 3, 6, 9
-local LANE, WARP, SMID = 12, 13, 14
-
-local function three(base)
+local function three(name)
   return function()
-    return core.sreg(base), core.sreg(base + 1), core.sreg(base + 2)
+    return core.sreg(name .. ".x"), core.sreg(name .. ".y"),
+      core.sreg(name .. ".z")
   end
 end
 
 --- Index of this thread in its block: x, y, z (each i32).
-arch.thread_idx = three(TID)
+arch.thread_idx = three "tid"
 --- Index of this block in the grid: x, y, z.
-arch.block_idx = three(CTAID)
+arch.block_idx = three "ctaid"
 --- Threads of a block: x, y, z.
-arch.block_dim = three(NTID)
+arch.block_dim = three "ntid"
 --- Blocks of the grid: x, y, z.
-arch.grid_dim = three(NCTAID)
+arch.grid_dim = three "nctaid"
 
 --- Lane of this thread in its warp, 0 to 31.
-function arch.lane_idx() return core.sreg(LANE) end
+function arch.lane_idx() return core.sreg "laneid" end
 
 --- Warp of this thread in its block (of a one-dimensional block).
-function arch.warp_idx() return core.sreg(WARP) end
+function arch.warp_idx() return core.sreg "warpid" end
 
 --- Which multiprocessor this block runs on.
-function arch.smid() return core.sreg(SMID) end
+function arch.smid() return core.sreg "smid" end
 
 --- Threads of a warp.
 arch.WARP_SIZE = 32
@@ -79,9 +76,9 @@ function arch.cp_async_wait_group(n)
 end
 
 --- Memory order for the block, the device, the system.
-function arch.fence_acq_rel_cta() core.effect("fence", 0) end
-function arch.fence_acq_rel_gpu() core.effect("fence", 1) end
-function arch.fence_acq_rel_sys() core.effect("fence", 2) end
+function arch.fence_acq_rel_cta() core.fence "cta" end
+function arch.fence_acq_rel_gpu() core.fence "gpu" end
+function arch.fence_acq_rel_sys() core.fence "sys" end
 
 -- The rest of cute.arch, by what it is about.
 for _, part in ipairs {"bits", "warp", "memory"} do

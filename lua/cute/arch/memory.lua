@@ -17,16 +17,10 @@ local core = require "cute.core"
 local memory = {}
 
 ---------------------------------------------------------------------------
--- Hints: the fields of core/ir/intrin.h
+-- Hints: the fields of core/ir/kinds.h
 ---------------------------------------------------------------------------
 
-local COP = {ca = 1, cg = 2, cs = 3, lu = 4, cv = 5, wb = 6, wt = 7}
-local FIELDS = {
-  sem = {3, {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}},
-  scope = {6, {cta = 1, cluster = 2, gpu = 3, sys = 4}},
-  level1_eviction_priority = {9, {evict_normal = 1, evict_first = 2,
-    evict_last = 3, evict_no_allocate = 4, evict_unchanged = 5}},
-}
+local FIELDS = core.hints()
 local ALLOWED = {
   load = {sem = "relaxed acquire", cop = "ca cg cs lu cv"},
   store = {sem = "relaxed release", cop = "wb cg cs wt"},
@@ -56,16 +50,16 @@ local function hints(what, opts)
       :format(what, core.typename(opts)))
   end
   for key, value in pairs(opts or {}) do
-    local field = key == "cop" and {0, COP} or FIELDS[key]
+    local field = FIELDS[key]
     local allowed = ALLOWED[what][key]
     if not field or what == "atomic" and not allowed and key ~= "scope" then
       refuse(what, "option", key, names(ALLOWED[what]) .. ", scope")
     end
-    local code = field[2][value]
-    if not code or allowed and not has(allowed, value) then
-      refuse(what, key, value, allowed or names(field[2]))
+    local bits = field[value]
+    if not bits or allowed and not has(allowed, value) then
+      refuse(what, key, value, allowed or names(field))
     end
-    flags = flags | code << field[1]
+    flags = flags | bits
   end
   if opts and opts.cop and opts.sem then
     core.fail("bad-argument", what .. ": either cop or sem, not both")
@@ -77,12 +71,9 @@ end
 -- Atomics
 ---------------------------------------------------------------------------
 
-local KINDS = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5,
-               exch = 6, cas = 7}
-
 local function atomic(kind)
   return function(ptr, value, opts)
-    return core.atomic(KINDS[kind], ptr, value, nil, hints("atomic", opts))
+    return core.atomic(kind, ptr, value, nil, hints("atomic", opts))
   end
 end
 
@@ -111,9 +102,12 @@ function memory.atomic_cas(ptr, opts)
     core.fail("bad-argument", ("atomic_cas: {cmp = x, val = y} is needed, got "
       .. "%s"):format(core.show(opts)))
   end
-  return core.atomic(KINDS.cas, ptr, opts.val, opts.cmp,
+  return core.atomic("cas", ptr, opts.val, opts.cmp,
     hints("atomic", {sem = opts.sem, scope = opts.scope}))
 end
+
+local REDUCTIONS = {add = true, min = true, max = true, ["and"] = true,
+                    ["or"] = true, xor = true}
 
 --- An atomic whose result nobody asks for: op is "add" "min" "max" "and" "or"
 -- or "xor".
@@ -122,8 +116,8 @@ end
 ---@param opts {op: string, sem: string?, scope: string?}
 function memory.red(ptr, value, opts)
   local op = opts and opts.op
-  local kind = KINDS[op and op:gsub("^u(m)", "%1")]
-  if not kind or kind > KINDS.xor then
+  local kind = op and op:gsub("^u(m)", "%1")
+  if not REDUCTIONS[kind] then
     refuse("red", "op", op, "add, min, max, and, or, xor")
   end
   core.atomic(kind, ptr, value, nil,

@@ -1,0 +1,55 @@
+// The rows of kinds.h.
+#include "ir/kinds.h"
+
+#include <string.h>
+
+#include "ir/ir.h"
+
+static const SRegRow sregs[] = {
+#define SR(id, name, cuda, temp, least, most) {name, cuda, temp, least, most},
+  SREGS(SR)
+#undef SR
+};
+
+static const AtomicRow atomics[] = {
+#define AT(id, name, cuda, op) {name, cuda, OP_##op},
+  ATOMICS(AT)
+#undef AT
+};
+
+static const FenceRow fences[] = {
+#define FE(id, name, cuda) {name, cuda},
+  FENCES(FE)
+#undef FE
+};
+
+static const HintField hints[] = {
+#define HV(id, name, ptx) {name, ptx},
+#define HF(id, shift, name, values) {name, shift, {{"", ""}, values(HV)}},
+  HINTS(HF)
+#undef HF
+#undef HV
+};
+
+const SRegRow *sreg_row(SReg r) { return &sregs[r]; }
+const AtomicRow *atomic_row(AtomicKind k) { return &atomics[k]; }
+const FenceRow *fence_row(FenceKind k) { return &fences[k]; }
+const HintField *hint_field(HintId f) { return &hints[f]; }
+
+SReg sreg_find(const char *name) {
+  int k = 0;
+  while (k < SR_COUNT && strcmp(sregs[k].name, name) != 0) k++;
+  return (SReg)k;
+}
+
+AtomicKind atomic_find(const char *name) {
+  int k = 0;
+  while (k < AT_COUNT && strcmp(atomics[k].name, name) != 0) k++;
+  return (AtomicKind)k;
+}
+
+FenceKind fence_find(const char *name) {
+  int k = 0;
+  while (k < FE_COUNT && strcmp(fences[k].name, name) != 0) k++;
+  return (FenceKind)k;
+}

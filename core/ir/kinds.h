@@ -1,0 +1,129 @@
+// The small enumerations of the IR as tables: special registers, atomics,
+// fences, hints of memory accesses. A row says all that Lua, dump, emitter and
+// simulator know of its kind by name or number.
+#ifndef CUTE_KINDS_H
+#define CUTE_KINDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// SR(ID, "name", "CUDA", "name of a temporary", least, most); CUDA is NULL
+// where a helper function asks, and of WARP for blocks of one dimension.
+#define SREGS(SR) \
+  SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
+  SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
+  SR(TID_Z, "tid.z", "threadIdx.z", "tid_z", 0, 63) \
+  SR(CTAID_X, "ctaid.x", "blockIdx.x", "block_x", 0, INT32_MAX) \
+  SR(CTAID_Y, "ctaid.y", "blockIdx.y", "block_y", 0, INT32_MAX) \
+  SR(CTAID_Z, "ctaid.z", "blockIdx.z", "block_z", 0, INT32_MAX) \
+  SR(NTID_X, "ntid.x", "blockDim.x", "threads_x", 1, 1024) \
+  SR(NTID_Y, "ntid.y", "blockDim.y", "threads_y", 1, 1024) \
+  SR(NTID_Z, "ntid.z", "blockDim.z", "threads_z", 1, 64) \
+  SR(NCTAID_X, "nctaid.x", "gridDim.x", "grid_x", 1, INT32_MAX) \
+  SR(NCTAID_Y, "nctaid.y", "gridDim.y", "grid_y", 1, INT32_MAX) \
+  SR(NCTAID_Z, "nctaid.z", "gridDim.z", "grid_z", 1, INT32_MAX) \
+  SR(LANE, "laneid", NULL, "lane", 0, 31) \
+  SR(WARP, "warpid", "threadIdx.x / 32", "warp", 0, 31) \
+  SR(SMID, "smid", NULL, "sm", 0, INT32_MAX)
+typedef enum SReg {
+#define SR(id, name, cuda, temp, least, most) SR_##id,
+  SREGS(SR)
+#undef SR
+  SR_COUNT
+} SReg;
+typedef struct SRegRow {
+  const char *name, *cuda, *temp;
+  int32_t least, most;
+} SRegRow;
+const SRegRow *sreg_row(SReg r);
+
+// AT(ID, "name in PTX", "CUDA", op): op combines what is there with the
+// operand; NOP where it is not of both.
+#define ATOMICS(AT) \
+  AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
+  AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
+  AT(OR, "or", "atomicOr", OR) AT(XOR, "xor", "atomicXor", XOR) \
+  AT(EXCH, "exch", "atomicExch", NOP) AT(CAS, "cas", "atomicCAS", NOP)
+typedef enum AtomicKind {
+#define AT(id, name, cuda, op) AT_##id,
+  ATOMICS(AT)
+#undef AT
+  AT_COUNT
+} AtomicKind;
+typedef struct AtomicRow {
+  const char *name, *cuda;
+  uint8_t op;  // Op
+} AtomicRow;
+const AtomicRow *atomic_row(AtomicKind k);
+
+// FE(ID, "for whom", "CUDA"): memory order, from fewer to more threads.
+#define FENCES(FE) \
+  FE(CTA, "cta", "__threadfence_block()") \
+  FE(GPU, "gpu", "__threadfence()") \
+  FE(SYS, "sys", "__threadfence_system()")
+typedef enum FenceKind {
+#define FE(id, name, cuda) FE_##id,
+  FENCES(FE)
+#undef FE
+  FE_COUNT
+} FenceKind;
+typedef struct FenceRow { const char *name, *cuda; } FenceRow;
+const FenceRow *fence_row(FenceKind k);
+
+// The row of a name; the COUNT of the kind when there is none.
+SReg sreg_find(const char *name);
+AtomicKind atomic_find(const char *name);
+FenceKind fence_find(const char *name);
+
+// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC: fields
+// of 3 bits, 0 everywhere in a plain access. HV(ID, "name", "PTX") from 1 on;
+// HF(ID, shift, "name", values).
+#define HINT_COPS(HV) /* how the caches are used */ \
+  HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
+  HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
+  HV(COP_WT, "wt", ".wt")
+#define HINT_SEMS(HV) /* order among threads */ \
+  HV(SEM_RELAXED, "relaxed", ".relaxed") \
+  HV(SEM_ACQUIRE, "acquire", ".acquire") \
+  HV(SEM_RELEASE, "release", ".release") \
+  HV(SEM_ACQ_REL, "acq_rel", ".acq_rel")
+#define HINT_SCOPES(HV) /* for whom */ \
+  HV(SCOPE_CTA, "cta", ".cta") HV(SCOPE_CLUSTER, "cluster", ".cluster") \
+  HV(SCOPE_GPU, "gpu", ".gpu") HV(SCOPE_SYS, "sys", ".sys")
+#define HINT_EVICTS(HV) /* what L1 keeps */ \
+  HV(EVICT_NORMAL, "evict_normal", ".L1::evict_normal") \
+  HV(EVICT_FIRST, "evict_first", ".L1::evict_first") \
+  HV(EVICT_LAST, "evict_last", ".L1::evict_last") \
+  HV(EVICT_NONE, "evict_no_allocate", ".L1::no_allocate") \
+  HV(EVICT_UNCHANGED, "evict_unchanged", ".L1::evict_unchanged")
+#define HINTS(HF) \
+  HF(COP, 0, "cop", HINT_COPS) HF(SEM, 3, "sem", HINT_SEMS) \
+  HF(SCOPE, 6, "scope", HINT_SCOPES) \
+  HF(EVICT, 9, "level1_eviction_priority", HINT_EVICTS)
+#define HV(id, name, ptx) id,
+enum { COP_NONE, HINT_COPS(HV) };
+enum { SEM_NONE, HINT_SEMS(HV) };
+enum { SCOPE_NONE, HINT_SCOPES(HV) };
+enum { EVICT_ANY, HINT_EVICTS(HV) };
+#undef HV
+typedef enum HintId {
+#define HF(id, shift, name, values) HINT_##id,
+  HINTS(HF)
+#undef HF
+  HINT_COUNT
+} HintId;
+typedef struct HintField {
+  const char *name;
+  unsigned shift;
+  struct { const char *name, *ptx; } value[8];  // NULL: none; 0: "", ""
+} HintField;
+const HintField *hint_field(HintId f);
+static inline unsigned hint_get(unsigned flags, HintId f) {
+  return flags >> hint_field(f)->shift & 7u;
+}
+// What flags say in the field, as PTX spells it: "", ".cg", ...
+static inline const char *hint_text(unsigned flags, HintId f) {
+  return hint_field(f)->value[hint_get(flags, f)].ptx;
+}
+
+#endif

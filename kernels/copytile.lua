@@ -1,23 +1,16 @@
 --- What tiled copies of a matrix of any size need: the block's tile, how wide
 -- the vectors of a row may be, and which of them lie inside.
 local cute = require "cute"
+local tiles = require "cute.tiles"
 
 local copytile = {}
-
---- Tiles along mode i of a tensor; the last one may hang over.
----@param t cute.Tensor
----@param i integer 0 or 1
----@param extent integer of a tile
-function copytile.count(t, i, extent)
-  return (cute.size(t, i) + extent - 1) // extent
-end
 
 --- The tile of this block, row by row: blocks at work at the same time share
 -- rows, so that DRAM sees long runs.
 ---@return table {bm, bn}
 function copytile.by_rows(t, tiler)
   local block = (cute.arch.block_idx())
-  local along = copytile.count(t, 1, tiler[2])
+  local along = tiles.count(cute.size(t, 1), tiler[2])
   return {block // along, block % along}
 end
 
@@ -25,7 +18,7 @@ end
 ---@return table {bm, bn}
 function copytile.by_columns(t, tiler)
   local block = (cute.arch.block_idx())
-  local down = copytile.count(t, 0, tiler[1])
+  local down = tiles.count(cute.size(t, 0), tiler[1])
   return {block % down, block // down}
 end
 

@@ -68,20 +68,14 @@ end
 
 --- x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero, up,
 -- down), ftz = true (subnormals are zero), both of f32.
----@param x any
----@param y any
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 
 --- x * y, with the options of add.
----@param x any
----@param y any
 ---@param opts? {rounding: string, ftz: boolean}
 math_.mul = rounded("mul", function(x, y) return x * y end, 2)
 
 --- x / y, a float, with the options of add.
----@param x any
----@param y any
 ---@param opts? {rounding: string, ftz: boolean}
 math_.div = rounded("div", function(x, y) return x / y end, 2)
 
@@ -167,8 +161,6 @@ end
 
 --- A float to an integer power: by squaring where n is known while tracing,
 -- by pow otherwise.
----@param x any
----@param n any
 function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
@@ -186,8 +178,6 @@ local function inverse(x, odd)
 end
 
 --- An integer to an integer power; negative powers are 0 but of 1 and -1.
----@param x any
----@param n any
 function math_.ipowi(x, n)
   if math.type(n) == "integer" then
     if n == 0 then return traced(x) and x * 0 + 1 or 1 end
@@ -237,7 +227,6 @@ sign.class("divisor", Divisor, "divmod(a: integer|value)")
 
 --- A divisor (1 or more, a number or a traced i32) prepared for dividends of
 -- 0 or more: `i // d` and `i % d` are a product and two shifts then.
----@param divisor any
 function math_.fast_divmod_create_divisor(divisor)
   local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)
   -- l = ceil(log2 d); multiplier = floor(2^32 (2^l - d) / d) + 1

@@ -290,7 +290,6 @@ end
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
----@param t any
 ---@param tile integer[] of t
 ---@param at any the tile's row index
 ---@return fun(k_tile: any, frag: any)
@@ -351,7 +350,6 @@ end
 --- This thread's part of C, and its accumulators: acc (MMA,M,N).
 -- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc).
 ---@param t any C, (M,N)
----@param mma any
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's place
 function tiles.result(t, mma, tile, at)

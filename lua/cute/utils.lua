@@ -107,7 +107,7 @@ end
 function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
   local bits = bits_of(dtype)
   local kind = swizzle_kind(major_extent(major, smem_shape_mn_k) * bits)
-  return require "cute.smem".gmma_atom(major, kind, bits), kind
+  return require "cute.smem".atom(major, kind, bits), kind
 end
 
 -- Row-major C is K-like (its second mode is contiguous).

@@ -83,15 +83,13 @@ function calls.apply_list(a)
 end
 
 for _, kind in ipairs {"GMMA", "UMMA"} do
-  local atom = kind == "GMMA" and smem.gmma_atom or smem.umma_atom
-  local stored = kind == "GMMA" and smem.gmma_swizzle or smem.umma_swizzle
-  calls[kind .. "_atom"] = function(a) return atom(a[1], a[2], a[3]) end
+  calls[kind .. "_atom"] = function(a) return smem.atom(a[1], a[2], a[3]) end
   calls[kind .. "_atom_flagged"] = function(a)
-    return core.get_nonswizzle_portion(atom(a[1], a[2], a[3]))
+    return core.get_nonswizzle_portion(smem.atom(a[1], a[2], a[3]))
   end
-  calls[kind .. "_atom_swizzle"] = function(a) return stored(a[2]) end
+  calls[kind .. "_atom_swizzle"] = function(a) return smem.swizzle(a[2]) end
   calls[kind .. "_atom_tile_to_shape"] = function(a)
-    return core.tile_to_shape(atom(a[1], a[2], a[3]), value(a[4]),
+    return core.tile_to_shape(smem.atom(a[1], a[2], a[3]), value(a[4]),
                               value(a[5]))
   end
 end

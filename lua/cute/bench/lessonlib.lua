@@ -15,8 +15,7 @@ local lib = {}
 ---@param job {name: string}
 ---@param message string
 function lib.stop(job, message)
-  io.stdout:flush()
-  io.stderr:write(core.visible(job.name .. ": " .. message, true), "\n")
+  require "cute.lang.report".tell(job.name .. ": " .. message)
   os.exit(1, true)
 end
 

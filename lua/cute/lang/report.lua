@@ -65,6 +65,13 @@ end
 -- What report.keep saw last.
 local kept
 
+--- Says a text on standard error, behind what was printed.
+---@param text string
+function report.tell(text)
+  io.stdout:flush()
+  io.stderr:write(core.visible(text, true), "\n")
+end
+
 --- Message handler for xpcall: keeps the error and the stack under it.
 ---@param err any
 ---@param above? integer functions to leave out

@@ -61,16 +61,11 @@ function program.options(argv)
   return opt
 end
 
-local function say(text)
-  io.stdout:flush()
-  io.stderr:write(core.visible(text, true), "\n")
-end
-
 -- Runs f; shows a failure. Returns an exit code.
 local function protected(opt, f, ...)
   local ok, failure = sys.call(f, report.capture, ...)
   if ok then return 0 end
-  say(report.format(failure, {prefix = "cutelua: ",
+  report.tell(report.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
   local text = type(failure) == "table" and failure.message
   return text and text:find "%f[%a]interrupted$" and 130 or 1
@@ -164,7 +159,7 @@ end
 function program.main(argv)
   local opt, message = program.options(argv)
   if not opt then
-    say("cutelua: " .. message)
+    report.tell("cutelua: " .. message)
     return 2
   end
   if opt.help then

@@ -127,7 +127,6 @@ local function show_table(t, depth)
 end
 
 --- A value as the prompt prints it.
----@param v any
 ---@return string
 function repl.show(v)
   if type(v) == "table" and not debug.getmetatable(v) then
@@ -179,18 +178,13 @@ end
 
 -- ---- the loop ----
 
-local function say(text)
-  io.stdout:flush()
-  io.stderr:write(core.visible(text, true), "\n")
-end
-
 -- Runs f under Ctrl-C; shows its failure.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, report.capture, ...))
   if not out[1] then
     self.failed = true
-    say(report.format(out[2], self.opt))
+    report.tell(report.format(out[2], self.opt))
   end
   return table.unpack(out, 1, out.n)
 end
@@ -242,7 +236,7 @@ function repl:eval(text)
   source.add(("=(prompt):%d"):format(self.count), text)
   if not f then
     self.failed = true
-    say(report.format({message = message, frames = {}}, self.opt))
+    report.tell(report.format({message = message, frames = {}}, self.opt))
     return false
   end
   local out = table.pack(self:call(f))

@@ -7,6 +7,7 @@
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"
+local tiles = require "cute.tiles"
 local _, X = cute._, cute.X
 
 local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 3, 8
@@ -16,15 +17,6 @@ local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
-
--- Blocks walk the tiles in columns of GROUP rows, so that those at work at
--- the same time share their tiles of A and B in L2.
-local function tile_of(block, m_tiles, n_tiles)
-  local first = block // (GROUP * n_tiles) * GROUP
-  local rest = block % (GROUP * n_tiles)
-  local height = cute.min(GROUP, m_tiles - first)
-  return first + rest % height, rest // height
-end
 
 -- rows: 8 rows of shared memory, swizzled in pieces of 16 bytes, so that those
 -- that ldmatrix reads together, and those that cp.async writes, lie in
@@ -39,8 +31,9 @@ local function gemm3stage(rows, cp_async)
 
   return cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
     local tid = cute.arch.thread_idx()
-    local bm, bn = tile_of(cute.arch.block_idx(),
-      cute.size(mC, 0) // BM, cute.size(mC, 1) // BN)
+    -- Blocks go down 8 tiles, then to the right, as in gemm_l2swizzle.lua.
+    local bm, bn = tiles.raster(cute.arch.block_idx(),
+      cute.size(mC, 0) // BM, cute.size(mC, 1) // BN, GROUP)
     local tiler, at = {BM, BN, BK}, {bm, bn, _}
     local gA = cute.local_tile(mA, tiler, at, {1, X, 1})        -- (BM,BK,k)
     local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})        -- (BN,BK,k)

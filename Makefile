@@ -24,7 +24,7 @@ POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua \
              kernels/*/*.lua))
 
-all: $(BUILD)/cute/core.so $(BUILD)/cutelua
+all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
 # Most of a simulated GEMM is these loops, and where they happen to begin is
 # worth 5 % of it.
@@ -63,7 +63,16 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	  -Wl,--exclude-libs,libmd.a:libtinfo.a -o $@ $(OBJ) $(POBJ) \
 	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive $(EDIT_LIB) $(LIBS)
 
--include $(OBJ:.o=.d) $(POBJ:.o=.d)
+# What only specs and golden data ask of the simulator's parts.
+UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
+           sim/tile.o sim/tile16.o base/dtype.o)
+$(BUILD)/spec/units.o: spec/sim/units.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
+$(BUILD)/spec/units.so: $(UNITS)
+	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
+
+-include $(OBJ:.o=.d) $(POBJ:.o=.d) $(BUILD)/spec/units.d
 
 # ---- what a user runs ----
 
@@ -91,7 +100,7 @@ gpu-kit: setup-test
 # The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@$(BUILD)/cutelua -e 'require("spec.golden").main()'
+	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'
 
 # How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
 names: setup-test

@@ -66,6 +66,14 @@ rule("files of at most 900 lines", CODE, function(_, text, complain)
   if n > 900 then complain(n, n .. " lines") end
 end)
 
+rule("C begins with a sentence that says what it is", list
+  "core/*/*.c core/*/*.h spec/*/*.c", function(_, text, complain)
+    local first = text:match "^// ([^\n]*\n[^\n]*\n[^\n]*)"
+    if not first or not first:find "^[%w\"'`][^#]*[.:?]" then
+      complain(1, "no sentence")
+    end
+  end)
+
 -- The rooms of core/, lowest first, and those whose headers each may include
 -- besides its own: arrows only point down. docs/hacking.md says what is where.
 local ROOMS = {

@@ -104,7 +104,7 @@ run_asan() {
   rm -f "$build-asan/cutelua"  # may have been linked with the other Lua
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
-    "$build-asan/cutelua"
+    "$build-asan/cutelua" "$build-asan/spec/units.so"
   ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1

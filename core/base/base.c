@@ -1,3 +1,4 @@
+// Arenas, growing buffers, the heap behind them, and how a failure is told.
 #define _POSIX_C_SOURCE 200809L
 #include "base/base.h"
 

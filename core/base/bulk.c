@@ -1,3 +1,4 @@
+// Arrays of elements filled, converted, turned, compared and multiplied whole.
 #define _POSIX_C_SOURCE 200809L
 #include "base/bulk.h"
 

@@ -1,3 +1,4 @@
+// Holds a product against its sum in f64, within the bound of gemmcheck.h.
 #include "base/gemmcheck.h"
 
 #include <float.h>

@@ -1,3 +1,4 @@
+// Ctrl-C and termination, held back around the calls of libraries.
 #define _POSIX_C_SOURCE 200809L
 #include "base/signals.h"
 

@@ -312,6 +312,33 @@ DType face_check_dtype(lua_State *L, int idx) {
   return t;
 }
 
+// to_bits(dtype, number) -> raw bits of the number rounded to the type
+static int l_to_bits(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  bool whole = lua_isinteger(L, 2) && dtype_is_int(t) && dtype_bits(t) == 64;
+  lua_pushinteger(L, whole ? lua_tointeger(L, 2) : (lua_Integer)
+                  dtype_from_double(t, face_checknum(L, 2)));
+  return 1;
+}
+
+// from_bits(dtype, integer) -> the value of raw bits
+static int l_from_bits(lua_State *L) {
+  DType t = face_check_dtype(L, 1);
+  int64_t u = face_checkint(L, 2);
+  double x = dtype_to_double(t, (uint64_t)u);
+  if (!dtype_is_int(t) || dtype_bits(t) > 64) lua_pushnumber(L, x);
+  else lua_pushinteger(L, dtype_bits(t) == 64 ? u : (lua_Integer)x);
+  return 1;
+}
+
+// find_dtype(name or alias) -> the element type, or nil
+static int l_find_dtype(lua_State *L) {
+  DType t = dtype_find(face_checkstr(L, 1));
+  if (t == DT_NONE) lua_pushnil(L);
+  else face_push_dtype(L, t);
+  return 1;
+}
+
 static void dtypes_open(lua_State *L) {
   static const luaL_Reg meta[] = {
     {"__tostring", dtype_tostring}, {"__index", dtype_index}, {NULL, NULL}};
@@ -370,7 +397,8 @@ void cutelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"fail", l_fail}, {"typename", l_typename},
     {"own_source", l_own_source}, {"clock", l_clock},
-    {NULL, NULL}};
+    {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},
+    {"find_dtype", l_find_dtype}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   lua_pushliteral(L, CUTE_VERSION);
   lua_setfield(L, -2, "version");
@@ -404,9 +432,10 @@ int luaopen_cute_core(lua_State *L) {
   intrinlib_open(L);
   kernlib_open(L);
   atomlib_open(L);
-  runlib_open(L);
+  buflib_open(L);
+  gpulib_open(L);
+  jitlib_open(L);
   simlib_open(L);
-  simrunlib_open(L);
   anylib_open(L);
   return 1;
 }

@@ -32,9 +32,10 @@ void tracelib_open(lua_State *L);
 void intrinlib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
-void runlib_open(lua_State *L);
+void buflib_open(lua_State *L);
+void gpulib_open(lua_State *L);
+void jitlib_open(lua_State *L);
 void simlib_open(lua_State *L);
-void simrunlib_open(lua_State *L);
 void anylib_open(lua_State *L);
 
 Ctx *face_enter(lua_State *L);

@@ -198,9 +198,15 @@ static int l_visible(lua_State *L) {
   return 1;
 }
 
+static int l_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)face_checkint(L, 1)));
+  return 1;
+}
+
 void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
-    {"file_kind", l_file_kind}, {"visible", l_visible}, {NULL, NULL}};
+    {"file_kind", l_file_kind}, {"visible", l_visible},
+    {"isatty", l_isatty}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

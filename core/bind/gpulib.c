@@ -2,7 +2,7 @@
 // launches and cuBLAS products. Where the driver refuses what is asked for (a
 // GPU, a buffer, an answer) that gives nil, message; where it refuses what is
 // done (a launch, a copy, a wait) it raises, as misuse does.
-#include "bind/gpulib.h"
+#include "bind/buflib.h"
 
 #include <string.h>
 
@@ -136,10 +136,10 @@ static int gpu_buffer(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
   Why w;
   bool copy = face_test(L, 2, MT_BUFFER) != NULL;
-  HostBuf *h = copy ? runlib_check_buffer(L, 2) : NULL;
+  HostBuf *h = copy ? buflib_check(L, 2) : NULL;
   DType t = h ? h->t : face_check_dtype(L, 2);
-  size_t count = h ? h->count : runlib_check_count(L, 3);
-  runlib_grew(L, count * (size_t)dtype_bits(t) / 8);
+  size_t count = h ? h->count : buflib_count(L, 3);
+  buflib_grew(L, count * (size_t)dtype_bits(t) / 8);
   DevBuf *b = new_devbuf(L, g, t, count, &w);
   if (!b || (h && !devbuf_upload(b, 0, h->p, h->bytes, &w)))
     return failed(L, &w);
@@ -152,7 +152,7 @@ static int devbuf_l_close(lua_State *L) {
 }
 
 static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
-  HostBuf *h = runlib_check_buffer(L, idx);
+  HostBuf *h = buflib_check(L, idx);
   if (h->t != b->t || h->count != b->count)
     face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
                dtype_name(b->t), h->count, dtype_name(h->t));
@@ -173,7 +173,7 @@ static int devbuf_l_download(lua_State *L) {
   lua_settop(L, 2);
   Why w;
   if (lua_isnil(L, 2)) {
-    runlib_new_buffer(L, b->t, b->count);
+    buflib_new(L, b->t, b->count);
     lua_replace(L, 2);
   }
   HostBuf *h = check_twin(L, b, 2);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bulk.h"
-#include "bind/gpulib.h"
+#include "bind/buflib.h"
 #include "bind/tensorlib.h"
 
 // ---- elements ----
@@ -100,7 +100,7 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
   if (!dim_static(n) || dim_value(n) < 0)
     face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",
                layout_text(cx, l));
-  HostBuf *b = runlib_new_buffer(L, type, (size_t)dim_value(n));
+  HostBuf *b = buflib_new(L, type, (size_t)dim_value(n));
   Tensor t = {.space = SP_HOST, .type = type, .l = l,
               .align = HOSTBUF_ALIGN};
   Dim below = layout_below(cx, l);

@@ -194,11 +194,6 @@ static int sys_ask(lua_State *L) {
   return 1;
 }
 
-static int sys_isatty(lua_State *L) {
-  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
-  return 1;
-}
-
 // mkdirs(path) -> true | nil, reason: the folder and those above it, for
 // this user alone.
 static int sys_mkdirs(lua_State *L) {
@@ -241,8 +236,8 @@ int luaopen_cute_sys(lua_State *L) {
     {"read", editor_read}, {"add", editor_add}, {"close", editor_close},
     {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"call", stop_call}, {"editor", sys_editor}, {"isatty", sys_isatty},
-    {"ask", sys_ask}, {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
+    {"call", stop_call}, {"editor", sys_editor}, {"ask", sys_ask},
+    {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);
   luaL_newmetatable(L, MT_EDITOR);

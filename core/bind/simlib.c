@@ -1,326 +1,363 @@
-// Lua face of the simulator's arithmetic and counting, for the golden data
-// and the specs: cute.core.sim, and the conversions to_bits, from_bits.
+// The simulator's Lua face: sim_run(fn, options) -> report.
+#include "bind/face.h"
+
 #include <string.h>
 
-#include "bind/face.h"
-#include "sim/access.h"
-#include "sim/mma.h"
+#include "layout/notation.h"
+#include "sim/sim.h"
 
-#define MAX_WORDS 8192
+// Everything a run owns, so that an error in between leaves nothing behind.
+// The context is its own: `progress` may call back into other faces, which
+// empty theirs.
+typedef struct SimBox {
+  Ctx cx;
+  SimResult *result;
+  lua_State *L;
+  int progress;       // stack index of the function, or 0
+  bool failed;        // progress raised: its error is on top of the stack
+} SimBox;
 
-// ---- arguments ----
+static void box_free(SimBox *b) {
+  sim_free(b->result);
+  b->result = NULL;
+  arena_free(&b->cx.scratch);
+}
 
-static lua_Integer field_int(lua_State *L, int idx, const char *name,
-                             lua_Integer def) {
-  lua_getfield(L, idx, name);
-  lua_Integer v = face_optint(L, -1, def);
+static int box_gc(lua_State *L) {
+  box_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+static SimBox *push_box(lua_State *L, const Ctx *cx) {
+  SimBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  b->cx.fail = cx->fail;
+  b->cx.ud = L;
+  b->L = L;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, box_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  return b;
+}
+
+static bool call_progress(void *ud, double part) {
+  SimBox *b = ud;
+  lua_State *L = b->L;
+  lua_pushvalue(L, b->progress);
+  lua_pushnumber(L, part);
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+    b->failed = true;
+    return false;
+  }
+  bool go = !lua_isboolean(L, -1) || lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return go;
+}
+
+// ---- options ----
+
+static lua_Integer opt_integer(lua_State *L, int t, const char *name) {
+  lua_getfield(L, t, name);
+  lua_Integer v = face_optint(L, -1, 0);
   lua_pop(L, 1);
   return v;
 }
 
-static bool field_bool(lua_State *L, int idx, const char *name) {
-  lua_getfield(L, idx, name);
-  bool v = lua_toboolean(L, -1);
+static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
+  lua_getfield(L, t, name);
+  if (lua_type(L, -1) != LUA_TTABLE)
+    face_error(L, ERR_ARG, "sim_run: %s is a table of three integers", name);
+  for (int k = 0; k < 3; k++) {
+    lua_rawgeti(L, -1, k + 1);
+    out[k] = (int32_t)face_optint(L, -1, 1);
+    lua_pop(L, 1);
+  }
   lua_pop(L, 1);
-  return v;
 }
 
-static DType field_dtype(lua_State *L, int idx, const char *name) {
-  lua_getfield(L, idx, name);
-  DType t = face_check_dtype(L, -1);
+static uint64_t scalar_bits(lua_State *L, int idx, DType t) {
+  if (dtype_is_float(t)) return dtype_from_double(t, face_checknum(L, idx));
+  uint64_t u = lua_isboolean(L, idx) ? (uint64_t)lua_toboolean(L, idx)
+                                     : (uint64_t)face_checkint(L, idx);
+  int bits = dtype_bits(t);
+  return bits < 64 ? u & (((uint64_t)1 << bits) - 1) : u;
+}
+
+// A buffer nobody wrote starts undefined: one bit a byte, shared by all
+// arguments in the same buffer.
+typedef struct Track {
+  HostBuf *buf;
+  uint8_t *bits;
+} Track;
+
+static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
+  if (buf->defined) return NULL;
+  for (size_t k = 0; k < *n; k++)
+    if (all[k].buf == buf) return all[k].bits;
+  uint8_t *bits = arena_zero(&b->cx, &b->cx.scratch, buf->bytes / 8 + 1);
+  all[*n] = (Track){buf, bits};
+  return all[(*n)++].bits;
+}
+
+static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
+  lua_rawgeti(L, -1, 1);
+  HostBuf *buf = luaL_testudata(L, -1, MT_BUFFER);
+  if (!buf)
+    face_error(L, ERR_ARG, "the simulator takes tensors in host memory, "
+               "not %s", face_typename(L, -1));
+  if (!hostbuf_open(buf)) face_error(L, ERR_CLOSED, "the buffer is closed");
+  lua_rawgeti(L, -2, 2);
+  lua_Integer off = face_optint(L, -1, 0);
+  lua_rawgeti(L, -3, 3);
+  lua_Integer bytes = face_optint(L, -1, (lua_Integer)buf->bytes - off);
+  lua_pop(L, 3);
+  if (off < 0 || bytes < 0 || (size_t)off > buf->bytes ||
+      (size_t)bytes > buf->bytes - (size_t)off)
+    face_error(L, ERR_ARG, "bytes %lld to %lld of a buffer of %zu",
+               (long long)off, (long long)off + (long long)bytes, buf->bytes);
+  uint8_t *bits = track(b, all, n, buf);
+  if (bits && off % 8)  // the bits start inside a byte: not tracked
+    memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
+  return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
+                     .defined = bits ? bits + off / 8 : NULL};
+}
+
+// args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
+static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
+                           Track *all, size_t *n) {
+  LaunchArg *a = arena_zero(&b->cx, &b->cx.scratch,
+                            (fn->arg.n + 1) * sizeof *a);
+  lua_getfield(L, t, "args");
+  face_checktype(L, -1, LUA_TTABLE);
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    lua_rawgeti(L, -1, (lua_Integer)k + 1);
+    if (lua_type(L, -1) != LUA_TTABLE)
+      face_error(L, ERR_LAUNCH, "kernel argument %d is missing", (int)k + 1);
+    if (fn->arg.p[k].pointer) {
+      a[k] = pointer_arg(L, b, all, n);
+    } else {
+      lua_rawgeti(L, -1, 2);
+      a[k].bits = scalar_bits(L, -1, fn->arg.p[k].type);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
   lua_pop(L, 1);
+  return a;
+}
+
+// What a kernel wrote part of counts as defined from then on.
+static void settle(const Track *all, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    for (size_t i = 0; i <= all[k].buf->bytes / 8; i++)
+      if (all[k].bits[i]) {
+        all[k].buf->defined = true;
+        break;
+      }
+}
+
+// ---- coordinates ----
+
+// Coordinates of the leaves of l at element idx; the mode of the largest
+// stride may run over. False: idx is no element of l.
+static bool leaf_coords(Layout l, const Dim *shape, size_t n, int64_t idx,
+                        int64_t *out) {
+  bool done[64] = {false};
+  if (n > 64) return false;
+  for (size_t k = 0; k < n; k++) {
+    out[k] = 0;
+    if (!dim_static(shape[k]) || !dim_static(l.stride[k])) return false;
+    if (dim_value(l.stride[k]) <= 0 || dim_is(shape[k], 1)) done[k] = true;
+  }
+  for (bool first = true;; first = false) {
+    size_t best = n;
+    for (size_t k = 0; k < n; k++)
+      if (!done[k] && (best == n || dim_value(l.stride[k]) >
+                                      dim_value(l.stride[best])))
+        best = k;
+    if (best == n) return idx == 0;
+    int64_t s = dim_value(l.stride[best]), c = idx / s;
+    int64_t most = dim_value(shape[best]) - 1;
+    if (!first && c > most) c = most;
+    out[best] = c;
+    idx -= c * s;
+    done[best] = true;
+  }
+}
+
+static Tup put_coord(Ctx *cx, Buf *b, Tup t, const int64_t *c, size_t *at) {
+  if (tup_is_leaf(t)) {
+    buf_printf(cx, b, "%lld", (long long)c[(*at)++]);
+    return t;
+  }
+  buf_puts(cx, b, "(");
+  Tup m = tup_first(t);
+  for (int k = 0; k < tup_rank(t); k++) {
+    if (k) buf_puts(cx, b, ",");
+    put_coord(cx, b, m, c, at);
+    m = tup_next(m);
+  }
+  buf_puts(cx, b, ")");
   return t;
 }
 
-// {a=, b=, c= element types, k=, arch=, wgmma=, sat=, op="xor"|"and"}
-static SimMma check_kind(lua_State *L, int idx) {
-  face_checktype(L, idx, LUA_TTABLE);
-  SimMma m = {.a = field_dtype(L, idx, "a"),
-              .b = field_dtype(L, idx, "b"),
-              .c = field_dtype(L, idx, "c"),
-              .k = (int)field_int(L, idx, "k", 0),
-              .arch = (int)field_int(L, idx, "arch", 90),
-              .wgmma = field_bool(L, idx, "wgmma"),
-              .sat = field_bool(L, idx, "sat")};
-  lua_getfield(L, idx, "op");
-  const char *op = face_optstr(L, -1, "mul");
-  m.op = strcmp(op, "xor") == 0   ? SIMMMA_XOR
-         : strcmp(op, "and") == 0 ? SIMMMA_AND
-                                  : SIMMMA_MUL;
-  lua_pop(L, 1);
-  if (!simmma_known(&m))
-    face_error(L, ERR_ARG, "no such matrix instruction: %s * %s + %s, k %d",
-               dtype_name(m.a), dtype_name(m.b), dtype_name(m.c), m.k);
-  return m;
+static int64_t unswizzle(Swizzle sw, int64_t x) {
+  int64_t bits = ((int64_t)1 << sw.b) - 1;
+  int64_t from = x & bits << (sw.m + (sw.s > 0 ? sw.s : 0));
+  if (sw.s < 0) from = x & bits << sw.m;
+  return x ^ (sw.s >= 0 ? from >> sw.s : from << -sw.s);
 }
 
-static lua_Integer element(lua_State *L, int idx, lua_Integer i) {
-  if (lua_rawgeti(L, idx, i) != LUA_TNUMBER)
-    face_error(L, ERR_ARG, "argument #%d lacks integer %d", idx, (int)i);
-  lua_Integer v = face_checkint(L, -1);
-  lua_pop(L, 1);
-  return v;
+// The coordinate of a composed layout at idx, by looking.
+static const char *found_text(Ctx *cx, Layout l, int64_t idx) {
+  int64_t n = dim_value(layout_size(cx, l));
+  for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
+    if (dim_is(layout_eval_at(cx, l, i), idx))
+      return tup_text(cx, tup_idx2crd(cx, &i, l.shape, NULL));
+  return NULL;
 }
 
-// The list at idx, n integers, in scratch.
-static uint64_t *check_words(lua_State *L, Ctx *cx, int idx, size_t n) {
-  face_checktype(L, idx, LUA_TTABLE);
-  if (n > MAX_WORDS) face_error(L, ERR_LIMIT, "at most %d words", MAX_WORDS);
-  uint64_t *w = NEW(cx, uint64_t, n + 1);
-  for (size_t i = 0; i < n; i++)
-    w[i] = (uint64_t)element(L, idx, (lua_Integer)i + 1);
-  return w;
+// Coordinate of an element in the layout that text says; NULL: it has none.
+static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
+  if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
+  Layout l = layout_parse(cx, text, strlen(text));
+  const Swizzle *sw = layout_swizzle(l);
+  if (l.outer && !sw) return found_text(cx, l, idx);
+  if (sw) idx = unswizzle(*sw, idx) - dim_value(l.offset);
+  size_t n = tup_leaves(l.shape), at = 0;
+  Dim *shape = NEW(cx, Dim, n + 1);
+  int64_t *c = NEW(cx, int64_t, n + 1);
+  tup_collect(l.shape, shape);
+  if (idx < 0 || !leaf_coords(l, shape, n, idx, c)) return NULL;
+  Buf b = {0};
+  put_coord(cx, &b, l.shape, c, &at);
+  const char *s = arena_printf(cx, &cx->scratch, "%s", b.p);
+  buf_free(&b);
+  return s;
 }
 
-static uint32_t check_mask(lua_State *L, int idx) {
-  return (uint32_t)face_optint(L, idx, 0xffffffff);
+// ---- the report ----
+
+static void set_string(lua_State *L, const char *k, const char *v) {
+  if (v && *v) face_set_str(L, k, v);
 }
 
-static void check_lanes32(lua_State *L, int idx, uint32_t addr[32]) {
-  face_checktype(L, idx, LUA_TTABLE);
-  for (int l = 0; l < 32; l++) addr[l] = (uint32_t)element(L, idx, l + 1);
-}
-
-static void check_lanes64(lua_State *L, int idx, uint64_t addr[32]) {
-  face_checktype(L, idx, LUA_TTABLE);
-  for (int l = 0; l < 32; l++) addr[l] = (uint64_t)element(L, idx, l + 1);
-}
-
-// ---- matrix instructions ----
-
-// mma_dot(kind, {a bits}, {b bits}, c bits) -> bits
-static int l_mma_dot(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  SimMma m = check_kind(L, 1);
-  uint64_t *a = check_words(L, cx, 2, (size_t)m.k);
-  uint64_t *b = check_words(L, cx, 3, (size_t)m.k);
-  uint64_t c = (uint64_t)face_checkint(L, 4);
-  lua_pushinteger(L, (lua_Integer)simmma_dot(&m, a, b, c));
-  return 1;
-}
-
-static float *widened(Ctx *cx, DType t, const uint64_t *bits, size_t n) {
-  float *x = NEW(cx, float, n + 1);
-  for (size_t i = 0; i < n; i++) x[i] = dtype_to_float(t, bits[i]);
-  return x;
-}
-
-static int16_t *int_values(Ctx *cx, DType t, const uint64_t *bits,
-                           size_t n) {
-  int16_t *x = NEW(cx, int16_t, n + 1);
-  for (size_t i = 0; i < n; i++) x[i] = (int16_t)dtype_to_double(t, bits[i]);
-  return x;
-}
-
-static double *double_values(Ctx *cx, const uint64_t *bits, size_t n) {
-  double *x = NEW(cx, double, n + 1);
-  memcpy(x, bits, n * sizeof *x);
-  return x;
-}
-
-// 32 bits a word, k of them a row.
-static uint32_t *bit_words(Ctx *cx, const uint64_t *bits, size_t n) {
-  uint32_t *x = arena_zero(cx, &cx->scratch, (n / 32 + 1) * sizeof *x);
-  for (size_t i = 0; i < n; i++)
-    x[i / 32] |= (uint32_t)(bits[i] & 1) << (i % 32);
-  return x;
-}
-
-static void tile_any(Ctx *cx, const SimMma *m, int M, int N,
-                     const uint64_t *a, const uint64_t *b, uint64_t *c) {
-  size_t na = (size_t)(M * m->k), nb = (size_t)(N * m->k);
-  size_t nc = (size_t)(M * N);
-  if (m->c == DT_F64) {
-    double *d = double_values(cx, c, nc);
-    simmma_tile_f64(m, M, N, double_values(cx, a, na),
-                    double_values(cx, b, nb), d, d);
-    memcpy(c, d, nc * sizeof *d);
-  } else if (m->c == DT_I32) {
-    int32_t *d = NEW(cx, int32_t, nc + 1);
-    for (size_t i = 0; i < nc; i++) d[i] = (int32_t)(uint32_t)c[i];
-    if (m->a == DT_B1)
-      simmma_tile_bit(m, M, N, bit_words(cx, a, na), bit_words(cx, b, nb), d,
-                      d);
-    else
-      simmma_tile_int(m, M, N, int_values(cx, m->a, a, na),
-                      int_values(cx, m->b, b, nb), d, d);
-    for (size_t i = 0; i < nc; i++) c[i] = (uint32_t)d[i];
-  } else {
-    float *d = widened(cx, m->c, c, nc);
-    simmma_tile(m, M, N, widened(cx, m->a, a, na), widened(cx, m->b, b, nb),
-                d, d);
-    for (size_t i = 0; i < nc; i++) c[i] = dtype_from_float(m->c, d[i]);
-  }
-}
-
-// mma_tile(kind, M, N, {A bits, M*k}, {B bits, N*k}, {C bits, M*N}) -> {D}
-static int l_mma_tile(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  SimMma m = check_kind(L, 1);
-  lua_Integer M = face_checkint(L, 2), N = face_checkint(L, 3);
-  if (M < 1 || N < 1 || M > 256 || N > 256)
-    face_error(L, ERR_LIMIT, "tiles of 1 to 256 rows and columns");
-  size_t nc = (size_t)(M * N);
-  uint64_t *a = check_words(L, cx, 4, (size_t)(M * m.k));
-  uint64_t *b = check_words(L, cx, 5, (size_t)(N * m.k));
-  uint64_t *c = check_words(L, cx, 6, nc);
-  tile_any(cx, &m, (int)M, (int)N, a, b, c);
-  lua_createtable(L, (int)nc, 0);
-  for (size_t i = 0; i < nc; i++) {
-    lua_pushinteger(L, (lua_Integer)c[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
-}
-
-// ---- what the hardware counts ----
-
-static int push_passes(lua_State *L, SimPasses p) {
-  lua_pushinteger(L, p.wavefronts);
-  lua_pushinteger(L, p.least);
-  return 2;
-}
-
-// A width of the given set, a bit mask: 4 | 8 | 16 for instance.
-static int check_width(lua_State *L, int idx, int allowed) {
-  lua_Integer w = face_checkint(L, idx);
-  if (w < 1 || w > 32 || (w & (w - 1)) || !(w & allowed))
-    face_error(L, ERR_ARG, "no access of %d bytes", (int)w);
-  return (int)w;
-}
-
-// shared_wavefronts("load"|"store"|"cp.async", width, {32 addresses}, mask)
-// -> wavefronts, fewest
-static int l_shared(lua_State *L) {
-  static const char *const kinds[] = {"load", "store", "cp.async", NULL};
-  uint32_t addr[32];
-  SimAccess kind = (SimAccess)luaL_checkoption(L, 1, NULL, kinds);
-  int width = check_width(L, 2, 31);
-  check_lanes32(L, 3, addr);
-  return push_passes(L, simaccess_shared(kind, width, addr,
-                                         check_mask(L, 4)));
-}
-
-// matrix_wavefronts(num, {8 * num row addresses}) -> wavefronts, fewest
-static int l_matrix(lua_State *L) {
-  uint32_t addr[32];
-  lua_Integer num = face_checkint(L, 1);
-  if (num < 1 || num > 4) face_error(L, ERR_ARG, "1 to 4 matrices");
-  face_checktype(L, 2, LUA_TTABLE);
-  for (int i = 0; i < 8 * num; i++) addr[i] = (uint32_t)element(L, 2, i + 1);
-  return push_passes(L, simaccess_matrix((int)num, addr));
-}
-
-// cpasync_cg_wavefronts({32 destinations}, {32 sources}, mask)
-static int l_cpasync_cg(lua_State *L) {
-  uint32_t dst[32];
-  uint64_t src[32];
-  check_lanes32(L, 1, dst);
-  check_lanes64(L, 2, src);
-  return push_passes(L, simaccess_cpasync_cg(dst, src, check_mask(L, 3)));
-}
-
-// global_sectors(width, {32 addresses}, mask) -> sectors
-static int l_global(lua_State *L) {
-  uint64_t addr[32];
-  int width = check_width(L, 1, 63);
-  check_lanes64(L, 2, addr);
-  lua_pushinteger(L, simaccess_global(width, addr, check_mask(L, 3)));
-  return 1;
-}
-
-// ---- conversions ----
-
-// to_bits(dtype, number) -> raw bits of the number rounded to the type
-static int l_to_bits(lua_State *L) {
-  DType t = face_check_dtype(L, 1);
-  uint64_t u;
-  if (lua_isinteger(L, 2) && dtype_is_int(t) && dtype_bits(t) == 64)
-    u = (uint64_t)lua_tointeger(L, 2);
-  else
-    u = dtype_from_double(t, face_checknum(L, 2));
-  lua_pushinteger(L, (lua_Integer)u);
-  return 1;
-}
-
-// from_bits(dtype, integer) -> the value of raw bits
-static int l_from_bits(lua_State *L) {
-  DType t = face_check_dtype(L, 1);
-  uint64_t u = (uint64_t)face_checkint(L, 2);
-  if (dtype_is_int(t) && dtype_bits(t) == 64)
-    lua_pushinteger(L, (lua_Integer)u);
-  else if (dtype_is_int(t) && dtype_bits(t) < 64)
-    lua_pushinteger(L, (lua_Integer)dtype_to_double(t, u));
-  else
-    lua_pushnumber(L, dtype_to_double(t, u));
-  return 1;
-}
-
-// float_to_bits(dtype, f32 bits) -> bits: the path that starts from f32
-static int l_float_to_bits(lua_State *L) {
-  DType t = face_check_dtype(L, 1);
-  float x = dtype_to_float(DT_F32, (uint64_t)face_checkint(L, 2));
-  lua_pushinteger(L, (lua_Integer)dtype_from_float(t, x));
-  return 1;
-}
-
-// bits_to_float(dtype, bits) -> f32 bits
-static int l_bits_to_float(lua_State *L) {
-  DType t = face_check_dtype(L, 1);
-  float x = dtype_to_float(t, (uint64_t)face_checkint(L, 2));
-  lua_pushinteger(L, (lua_Integer)dtype_from_float(DT_F32, x));
-  return 1;
-}
-
-// pack(dtype, {bits ...}) -> string, unpack(dtype, string, n) -> {bits ...}
-static int l_pack(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  DType t = face_check_dtype(L, 1);
-  face_checktype(L, 2, LUA_TTABLE);
-  size_t n = lua_rawlen(L, 2), bytes = (n * (size_t)dtype_bits(t) + 7) / 8;
-  uint64_t *w = check_words(L, cx, 2, n);
-  void *p = arena_zero(cx, &cx->scratch, bytes + 1);
-  for (size_t i = 0; i < n; i++) dtype_store(t, p, i, w[i]);
-  lua_pushlstring(L, p, bytes);
-  return 1;
-}
-
-static int l_unpack(lua_State *L) {
-  DType t = face_check_dtype(L, 1);
-  size_t len;
-  const char *s = face_checklstr(L, 2, &len);
-  lua_Integer n = face_checkint(L, 3);
-  if (n < 0 || n > MAX_WORDS ||
-      ((size_t)n * (size_t)dtype_bits(t) + 7) / 8 > len)
-    face_error(L, ERR_ARG, "the string holds fewer elements");
-  lua_createtable(L, (int)n, 0);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)dtype_load(t, s, (size_t)i));
+static void set_triple(lua_State *L, const char *k, const int32_t v[3]) {
+  lua_createtable(L, 3, 0);
+  for (int i = 0; i < 3; i++) {
+    lua_pushinteger(L, v[i]);
     lua_rawseti(L, -2, i + 1);
   }
-  return 1;
+  lua_setfield(L, -2, k);
 }
 
-// dtype(name or alias) -> the element type, or nil
-static int l_find_dtype(lua_State *L) {
-  DType t = dtype_find(face_checkstr(L, 1));
-  if (t == DT_NONE) lua_pushnil(L);
-  else face_push_dtype(L, t);
+static void set_place(lua_State *L, const Fn *fn, const char *file,
+                      const char *line, uint32_t src) {
+  if (!src) return;
+  set_string(L, file, ir_str(fn, fn->src.p[src].file));
+  face_set_int(L, line, fn->src.p[src].line);
+}
+
+static const char *mem_name(const Fn *fn, const Mem *m) {
+  const char *s = ir_str(fn, m->name);
+  if (!*s && m->space == SP_GMEM) s = ir_str(fn, fn->arg.p[m->arg].name);
+  return s;
+}
+
+static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
+                        const SimReport *r) {
+  lua_createtable(L, 0, 12);
+  set_string(L, "kind", sim_kind_name(r->kind));
+  set_string(L, "message", r->text);
+  set_place(L, fn, "file", "line", r->src);
+  set_place(L, fn, "file2", "line2", r->src2);
+  set_triple(L, "block", r->block);
+  set_triple(L, "thread", r->thread);
+  face_set_int(L, "count", (int64_t)r->count);
+  if (r->other >= 0) face_set_int(L, "other", r->other);
+  if (r->mem < 0) return;
+  const Mem *m = &fn->mem.p[r->mem];
+  set_string(L, "tensor", mem_name(fn, m));
+  face_set_int(L, "offset", r->offset);
+  const char *layout = ir_str(fn, m->layout);
+  set_string(L, "layout", layout);
+  set_string(L, "coord", coord_text(cx, layout, r->offset));
+}
+
+static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
+  const SimStat *n = &s->sum;
+  lua_createtable(L, 0, 12);
+  set_place(L, fn, "file", "line", s->src);
+  set_string(L, "op", s->op);
+  if (s->smem >= 0) set_string(L, "shared", mem_name(fn, &fn->mem.p[s->smem]));
+  if (s->gmem >= 0) set_string(L, "global", mem_name(fn, &fn->mem.p[s->gmem]));
+  face_set_int(L, "count", (int64_t)n->count);
+  face_set_int(L, "wavefronts", (int64_t)n->wavefronts);
+  face_set_int(L, "conflicts", (int64_t)(n->wavefronts - n->least));
+  face_set_int(L, "requests", (int64_t)n->requests);
+  face_set_int(L, "sectors", (int64_t)n->sectors);
+  face_set_int(L, "least_sectors", (int64_t)n->least_sectors);
+  face_set_int(L, "bytes", (int64_t)n->bytes);
+}
+
+static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
+                        const SimResult *r) {
+  lua_createtable(L, 0, 10);
+  face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
+  lua_createtable(L, (int)r->nreport, 0);
+  for (size_t k = 0; k < r->nreport; k++) {
+    push_report(L, cx, fn, &r->report[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "reports");
+  lua_createtable(L, (int)r->nline, 0);
+  for (size_t k = 0; k < r->nline; k++) {
+    push_line(L, fn, &r->line[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "lines");
+  face_set_int(L, "instructions", (int64_t)r->instructions);
+  face_set_int(L, "mmas", (int64_t)r->mmas);
+  face_set_int(L, "ctas", (int64_t)r->ctas);
+  face_set_num(L, "seconds", r->seconds);
+  face_set_bool(L, "stopped", r->stopped);
+  lua_pushlstring(L, r->output ? r->output : "", r->noutput);
+  lua_setfield(L, -2, "output");
+}
+
+// sim_run(fn, {grid=, block=, args=, sm=, seed=, threads=, reports=,
+// budget=, progress=}) -> report
+static int l_sim_run(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  face_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  SimBox *b = push_box(L, cx);
+  lua_getfield(L, 2, "progress");
+  if (!lua_isnil(L, -1)) b->progress = lua_gettop(L);
+  Launch l = {.fn = fn, .cluster = {1, 1, 1},
+              .sm = (int)opt_integer(L, 2, "sm")};
+  get_extents(L, 2, "grid", l.grid);
+  get_extents(L, 2, "block", l.block);
+  Track *all = arena_zero(&b->cx, &b->cx.scratch,
+                          (fn->arg.n + 1) * sizeof *all);
+  size_t ntrack = 0;
+  l.arg = get_args(L, b, fn, 2, all, &ntrack);
+  SimOpts o = {.seed = (uint64_t)opt_integer(L, 2, "seed"),
+               .threads = (int)opt_integer(L, 2, "threads"),
+               .max_reports = (int)opt_integer(L, 2, "reports"),
+               .budget = (uint64_t)opt_integer(L, 2, "budget"),
+               .progress = b->progress ? call_progress : NULL, .ud = b};
+  b->result = sim_run(&b->cx, &l, &o);
+  if (b->failed) return lua_error(L);
+  settle(all, ntrack);
+  push_result(L, &b->cx, fn, b->result);
+  box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }
 
 void simlib_open(lua_State *L) {
-  static const luaL_Reg conversions[] = {
-    {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},
-    {"find_dtype", l_find_dtype}, {NULL, NULL}};
-  static const luaL_Reg funcs[] = {
-    {"mma_dot", l_mma_dot}, {"mma_tile", l_mma_tile},
-    {"shared_wavefronts", l_shared}, {"matrix_wavefronts", l_matrix},
-    {"cpasync_cg_wavefronts", l_cpasync_cg}, {"global_sectors", l_global},
-    {"float_to_bits", l_float_to_bits}, {"bits_to_float", l_bits_to_float},
-    {"pack", l_pack}, {"unpack", l_unpack}, {NULL, NULL}};
-  face_setfuncs(L, conversions);
-  lua_newtable(L);
+  static const luaL_Reg funcs[] = {{"sim_run", l_sim_run}, {NULL, NULL}};
   face_setfuncs(L, funcs);
-  lua_setfield(L, -2, "sim");
 }

@@ -1,3 +1,4 @@
+// The folder of compiled kernels: entries read, believed, published, evicted.
 #define _GNU_SOURCE
 #include "gpu/cache.h"
 

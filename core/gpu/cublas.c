@@ -1,3 +1,4 @@
+// Products by cuBLAS and cublasLt: made once, run many times.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cublas.h"
 

@@ -1,3 +1,4 @@
+// The driver: a GPU's context with memory, streams, events, modules, launches.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cuda.h"
 

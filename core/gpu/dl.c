@@ -1,3 +1,4 @@
+// Finds and opens the CUDA libraries, and fills their tables of functions.
 #define _GNU_SOURCE
 #include "gpu/dl.h"
 

@@ -1,3 +1,4 @@
+// Compiles through the cache; one process at a time compiles a text.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 

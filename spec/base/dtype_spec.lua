@@ -1,7 +1,7 @@
 local core = require "cute.core"
 
 local to_bits, from_bits = core.to_bits, core.from_bits
-local sim = core.sim
+local sim = require "spec.sim.units"
 
 -- ebits, mbits, bias; top: largest finite code; inf: codes above top are
 -- infinity and NaNs; sat: conversions stop at top; nan: what NaN becomes.

@@ -16,7 +16,7 @@ local golden = {
 
 -- ---- access.jsonl ----
 
-local sim = core.sim
+local sim = require "spec.sim.units"
 local access = {}
 golden.ops.access = access
 

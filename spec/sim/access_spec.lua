@@ -1,5 +1,4 @@
-local core = require "cute.core"
-local sim = core.sim
+local sim = require "spec.sim.units"
 
 -- Addresses of 32 lanes from a function of the lane.
 local function lanes(f)

@@ -1,6 +1,7 @@
 -- Matrix atoms on the simulator: every element of D, to the bit, against the
 -- plain sum of its row and column; ldmatrix and stmatrix against a copy.
 local core = require "cute.core"
+local units = require "spec.sim.units"
 local cute = require "cute"
 local support = require "spec.support"
 local kernels = require "spec.kernels"
@@ -63,7 +64,7 @@ local function check(name, types, m, n, k, opts)
         a[l + 1] = bits(types.a, A[{i, l}])
         b[l + 1] = bits(types.b, B[{j, l}])
       end
-      local want = core.sim.mma_dot(kind, a, b, bits(types.c, C[{i, j}]))
+      local want = units.mma_dot(kind, a, b, bits(types.c, C[{i, j}]))
       local got = bits(types.d, D[{i, j}])
       if want ~= got then
         assert.equal(("D(%d,%d) = %x"):format(i, j, want),

@@ -1,6 +1,7 @@
 -- Elements below a byte and memory under another type's name: the simulator
 -- against the emitted text run on the host, and NVRTC takes it all.
 local core = require "cute.core"
+local units = require "spec.sim.units"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -129,7 +130,7 @@ local function elements(device)
         end
       end)
       for k = 0, N - 1 do
-        local bits = core.sim.float_to_bits(dtype, core.to_bits(cute.f32, f[k]))
+        local bits = units.float_to_bits(dtype, core.to_bits(cute.f32, f[k]))
         assert.equal(bits, core.to_bits(dtype, o[k]), "of " .. f[k])
       end
     end)

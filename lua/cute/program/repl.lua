@@ -285,7 +285,7 @@ end
 -- terminal 1 if anything failed.
 ---@return integer
 function repl:run()
-  local terminal = has_sys and sys.isatty(0)
+  local terminal = has_sys and core.isatty(0)
   local editor = terminal and sys.editor()
   self:preset()
   self.failed = false

@@ -1,16 +1,10 @@
-// The Lua face of host buffers, their bulk operations and the compiler. The
-// GPU's own face is gpulib.c.
-#define _POSIX_C_SOURCE 200809L
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
+// The Lua face of host buffers: their elements, whole arrays of them at once,
+// and the products that results are held against.
+#include "bind/buflib.h"
 
-#include "base/bulk.h"
-#include "gpu/dl.h"
-#include "bind/face.h"
+#include <string.h>
+
 #include "base/gemmcheck.h"
-#include "bind/gpulib.h"
-#include "gpu/jit.h"
 
 // ---- life ----
 
@@ -28,12 +22,12 @@ static void *aligned(HostBuf *b, size_t bytes) {
   return (void *)(at & ~(uintptr_t)(HOSTBUF_ALIGN - 1));
 }
 
-void runlib_grew(lua_State *L, size_t bytes) {
+void buflib_grew(lua_State *L, size_t bytes) {
   size_t kib = bytes >> 10;
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
-HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
+HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
@@ -45,7 +39,7 @@ HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
   b->closed = true;
   luaL_setmetatable(L, MT_BUFFER);
   size_t bytes = (count * bits + 7) / 8;
-  runlib_grew(L, bytes);
+  buflib_grew(L, bytes);
   void *p = aligned(b, bytes);
   if (!p) {
     lua_gc(L, LUA_GCCOLLECT);
@@ -60,13 +54,13 @@ HostBuf *runlib_new_buffer(lua_State *L, DType t, size_t count) {
   return b;
 }
 
-HostBuf *runlib_check_buffer(lua_State *L, int idx) {
+HostBuf *buflib_check(lua_State *L, int idx) {
   HostBuf *b = face_check(L, idx, MT_BUFFER, "buffer");
   if (b->closed) face_error(L, ERR_CLOSED, "the buffer was closed");
   return b;
 }
 
-size_t runlib_check_count(lua_State *L, int idx) {
+size_t buflib_count(lua_State *L, int idx) {
   int ok;
   lua_Integer n = lua_tointegerx(L, idx, &ok);
   if (!ok || n < 0) face_argerror(L, idx, "count of elements");
@@ -74,7 +68,7 @@ size_t runlib_check_count(lua_State *L, int idx) {
 }
 
 static size_t opt_count(lua_State *L, int idx, size_t def) {
-  return lua_isnoneornil(L, idx) ? def : runlib_check_count(L, idx);
+  return lua_isnoneornil(L, idx) ? def : buflib_count(L, idx);
 }
 
 // Fails unless [at, at + n) lies in 0 .. count.
@@ -92,7 +86,7 @@ static int buffer_close(lua_State *L) {
 // buffer(dtype, count): zeros, not yet `defined`.
 static int l_buffer(lua_State *L) {
   DType t = face_check_dtype(L, 1);
-  runlib_new_buffer(L, t, runlib_check_count(L, 2));
+  buflib_new(L, t, buflib_count(L, 2));
   return 1;
 }
 
@@ -116,7 +110,7 @@ static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
 }
 
 static int buffer_get(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   size_t i = check_index(L, 2, b);
   if (ir_fn(face_ctx(L))) {
     lua_pushvalue(L, 1);
@@ -127,7 +121,7 @@ static int buffer_get(lua_State *L) {
 }
 
 static int buffer_set(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   size_t i = check_index(L, 2, b);
   dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
   b->defined = true;
@@ -178,7 +172,7 @@ static int self(lua_State *L) {
 
 // b:fill(value)
 static int buffer_fill(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   bulk_fill(b->t, b->p, 0, b->count, check_element(L, 2, b->t));
   b->defined = true;
   return self(L);
@@ -186,7 +180,7 @@ static int buffer_fill(lua_State *L) {
 
 // b:fill_normal(seed [, mean [, deviation]])
 static int buffer_fill_normal(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   lua_Integer seed = face_optint(L, 2, 0);
   double mean = face_optnum(L, 3, 0), sd = face_optnum(L, 4, 1);
   bulk_normal(b->t, b->p, b->count, (uint64_t)seed, mean, sd);
@@ -196,7 +190,7 @@ static int buffer_fill_normal(lua_State *L) {
 
 // b:fill_int(seed, lo, hi)
 static int buffer_fill_int(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   lua_Integer seed = face_checkint(L, 2);
   lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
@@ -218,7 +212,7 @@ static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
 // b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
 // `at`, converted.
 static int buffer_copy(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1), *s = runlib_check_buffer(L, 2);
+  HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
   size_t at = opt_count(L, 3, 0), from = opt_count(L, 4, 0);
   check_range(L, from, 0, s->count);
   size_t n = opt_count(L, 5, s->count - from);
@@ -231,8 +225,8 @@ static int buffer_copy(lua_State *L) {
 
 // b:to(dtype): a converted copy.
 static int buffer_to(lua_State *L) {
-  HostBuf *s = runlib_check_buffer(L, 1);
-  HostBuf *b = runlib_new_buffer(L, face_check_dtype(L, 2), s->count);
+  HostBuf *s = buflib_check(L, 1);
+  HostBuf *b = buflib_new(L, face_check_dtype(L, 2), s->count);
   bulk_convert(b->t, b->p, 0, s->t, s->p, 0, s->count);
   b->defined = s->defined;
   return 1;
@@ -240,7 +234,7 @@ static int buffer_to(lua_State *L) {
 
 // b:cut(bits): clears the lowest bits of every f32.
 static int buffer_cut(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   lua_Integer bits = face_checkint(L, 2);
   if (b->t != DT_F32 || bits < 0 || bits > 23)
     face_error(L, ERR_TYPE, "0 to 23 bits of f32 can be cut, not %lld of %s",
@@ -252,13 +246,13 @@ static int buffer_cut(lua_State *L) {
 // b:transpose(rows, cols): a copy with the columns of what was row-major
 // contiguous.
 static int buffer_transpose(lua_State *L) {
-  HostBuf *s = runlib_check_buffer(L, 1);
+  HostBuf *s = buflib_check(L, 1);
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
     face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
                (long long)rows, (long long)cols, s->count);
-  HostBuf *b = runlib_new_buffer(L, s->t, s->count);
+  HostBuf *b = buflib_new(L, s->t, s->count);
   bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);
   b->defined = s->defined;
   return 1;
@@ -278,7 +272,7 @@ static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
 
 // b:bytes([at [, n]]): the raw bytes as a string.
 static int buffer_bytes(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   size_t at = opt_count(L, 2, 0), bytes;
   check_range(L, at, 0, b->count);
   size_t n = opt_count(L, 3, b->count - at);
@@ -289,7 +283,7 @@ static int buffer_bytes(lua_State *L) {
 
 // b:set_bytes(string [, at]): whole elements from raw bytes.
 static int buffer_set_bytes(lua_State *L) {
-  HostBuf *b = runlib_check_buffer(L, 1);
+  HostBuf *b = buflib_check(L, 1);
   size_t len, bytes, at = opt_count(L, 3, 0);
   const char *s = face_checklstr(L, 2, &len);
   size_t bits = (size_t)dtype_bits(b->t);
@@ -309,7 +303,7 @@ static int l_buffer_from(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     size_t n = lua_rawlen(L, 2);
     size_t count = n * 8 / (size_t)dtype_bits(t);
-    HostBuf *b = runlib_new_buffer(L, t, count);
+    HostBuf *b = buflib_new(L, t, count);
     if (b->bytes != n)
       face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", n,
                  dtype_name(t));
@@ -319,7 +313,7 @@ static int l_buffer_from(lua_State *L) {
   }
   if (!lua_istable(L, 2)) face_argerror(L, 2, "string or list of numbers");
   size_t n = (size_t)luaL_len(L, 2);
-  HostBuf *b = runlib_new_buffer(L, t, n);
+  HostBuf *b = buflib_new(L, t, n);
   for (size_t i = 0; i < n; i++) {
     lua_rawgeti(L, 2, (lua_Integer)i + 1);
     if (!lua_isnumber(L, -1) && !lua_isboolean(L, -1))
@@ -347,7 +341,7 @@ static int push_diff(lua_State *L, const BulkDiff *d) {
 }
 
 static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
-  HostBuf *b = runlib_check_buffer(L, idx);
+  HostBuf *b = buflib_check(L, idx);
   if (a->count != b->count)
     face_error(L, ERR_SHAPE, "buffers of %zu and %zu elements", a->count,
                b->count);
@@ -356,14 +350,14 @@ static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
 
 // b:diff(reference): how far apart, in any two types.
 static int buffer_diff(lua_State *L) {
-  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
   return push_diff(L, &d);
 }
 
 // b:equal(other): true, or false and the first index whose bits differ.
 static int buffer_equal(lua_State *L) {
-  HostBuf *a = runlib_check_buffer(L, 1), *b = check_peer(L, a, 2);
+  HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   if (a->t != b->t)
     face_error(L, ERR_TYPE, "%s and %s are not compared bit by bit",
                dtype_name(a->t), dtype_name(b->t));
@@ -379,7 +373,7 @@ static int buffer_equal(lua_State *L) {
 // Field `name` of the table at `idx`: {row stride, column stride}.
 static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
                          size_t rows, size_t cols) {
-  HostBuf *b = runlib_check_buffer(L, arg);
+  HostBuf *b = buflib_check(L, arg);
   BulkMat m = {b->t, b->p, {cols, 1}};
   if (lua_istable(L, opts) && lua_getfield(L, opts, name) != LUA_TNIL) {
     for (int i = 0; i < 2; i++) {
@@ -400,11 +394,11 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
 
 // gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
 static int l_gemm_reference(lua_State *L) {
-  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
-  size_t k = runlib_check_count(L, 6);
+  size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
+  size_t k = buflib_count(L, 6);
   BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
   BulkMat d = check_mat(L, 3, 7, "d", m, n);
-  HostBuf *out = runlib_check_buffer(L, 3);
+  HostBuf *out = buflib_check(L, 3);
   if (dtype_bits(d.t) < 8)
     face_error(L, ERR_TYPE, "the product is not stored as %s",
                dtype_name(d.t));
@@ -430,7 +424,7 @@ static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
     lua_pop(L, 1);
     return false;
   }
-  HostBuf *b = runlib_check_buffer(L, lua_gettop(L));
+  HostBuf *b = buflib_check(L, lua_gettop(L));
   if (b->count != m * n)
     face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
                b->count, m, n);
@@ -459,8 +453,8 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 // element of D is alpha A B^T + beta c0 as far as rounding goes; the worst one
 // (base/gemmcheck.h).
 static int l_gemm_check(lua_State *L) {
-  size_t m = runlib_check_count(L, 4), n = runlib_check_count(L, 5);
-  size_t k = runlib_check_count(L, 6);
+  size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
+  size_t k = buflib_count(L, 6);
   face_checktype(L, 7, LUA_TTABLE);
   BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
   BulkMat d = check_mat(L, 3, 7, "d", m, n), ref, c0;
@@ -484,84 +478,9 @@ static int l_gemm_check(lua_State *L) {
   return push_verdict(L, &v);
 }
 
-// ---- compiler ----
-
-#define MT_JIT "cute.jit"
-
-static int jit_gc(lua_State *L) {
-  jit_free(face_check(L, 1, MT_JIT, "compiler output"));
-  return 0;
-}
-
-static void set_bytes(lua_State *L, const char *name, const char *p,
-                      size_t n) {
-  if (!n) return;
-  lua_pushlstring(L, p, n);
-  lua_setfield(L, -2, name);
-}
-
-// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]):
-// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=}, or nil, message, log.
-// waiting: told on stderr when it takes longer than `patience` seconds.
-static int l_jit_compile(lua_State *L) {
-  uint64_t start = base_nanotime();
-  const char *options[32];
-  JitJob job = {.options = options};
-  job.source = face_checkstr(L, 1);
-  job.arch = face_checkstr(L, 2);
-  job.no_cache = lua_toboolean(L, 4);
-  job.waiting = lua_tostring(L, 5);
-  job.patience = lua_tonumber(L, 6);
-  lua_settop(L, 6);
-  lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
-  if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
-  luaL_checkstack(L, 48, "compiler options");
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_geti(L, 3, i);
-    options[job.noptions++] = face_checkstr(L, -1);
-  }
-  JitOut *out = lua_newuserdatauv(L, sizeof *out, 0);
-  memset(out, 0, sizeof *out);
-  luaL_setmetatable(L, MT_JIT);
-  Why w;
-  if (!jit_compile(&job, out, &w)) {
-    face_fail2(L, w.kind, "%s", w.msg);
-    lua_pushlstring(L, out->log, out->log_n);
-    jit_free(out);
-    return 3;
-  }
-  lua_createtable(L, 0, 8);
-  lua_pushlstring(L, out->log, out->log_n), lua_setfield(L, -2, "log");
-  set_bytes(L, "cubin", out->cubin, out->cubin_n);
-  set_bytes(L, "ptx", out->ptx, out->ptx_n);
-  set_bytes(L, "note", out->note, strlen(out->note));
-  face_set_bool(L, "cached", out->cached);
-  lua_pushfstring(L, "%d.%d", out->major, out->minor);
-  lua_setfield(L, -2, "nvrtc");
-  jit_free(out);
-  face_set_num(L, "seconds", (double)(base_nanotime() - start) * 1e-9);
-  return 1;
-}
-
-// nvrtc_version(): "13.0", or nil, message.
-static int l_nvrtc_version(lua_State *L) {
-  Why w;
-  int major, minor;
-  const NvrtcApi *api = dl_nvrtc(&w);
-  if (!api || api->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
-    return face_fail2(L, ERR_NONVRTC, "%s", api ? "no version" : w.msg);
-  lua_pushfstring(L, "%d.%d", major, minor);
-  return 1;
-}
-
-static int l_isatty(lua_State *L) {
-  lua_pushboolean(L, isatty((int)face_checkint(L, 1)));
-  return 1;
-}
-
 // ---- opening ----
 
-void runlib_open(lua_State *L) {
+void buflib_open(lua_State *L) {
   static const luaL_Reg buffer[] = {
     {"get(i)", buffer_get}, {"set(i, value)", buffer_set},
     {"fill(value)", buffer_fill},
@@ -576,17 +495,13 @@ void runlib_open(lua_State *L) {
     {"__close", buffer_close}, {"__index", buffer_index},
     {"__newindex", buffer_set}, {"__len", buffer_len},
     {"__tostring", buffer_tostring}, {NULL, NULL}};
-  static const luaL_Reg jit[] = {{"__gc", jit_gc}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
     {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
-    {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
-    {"isatty", l_isatty}, {NULL, NULL}};
+    {NULL, NULL}};
   face_newtype(L, MT_BUFFER, buffer);
-  face_newtype(L, MT_JIT, jit);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
   face_setfuncs(L, funcs);
-  gpulib_open(L);
 }

@@ -1,0 +1,15 @@
+// What other faces need of host buffers (MT_BUFFER).
+#ifndef CUTE_BUFLIB_H
+#define CUTE_BUFLIB_H
+
+#include "bind/face.h"
+
+// A new host buffer, pushed; an open one given as argument; a count >= 0.
+HostBuf *buflib_new(lua_State *L, DType t, size_t count);
+HostBuf *buflib_check(lua_State *L, int idx);
+size_t buflib_count(lua_State *L, int idx);
+
+// Tells the garbage collector of memory it cannot see.
+void buflib_grew(lua_State *L, size_t bytes);
+
+#endif

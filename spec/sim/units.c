@@ -1,0 +1,269 @@
+// For specs and golden data: the simulator's arithmetic of matrix units, what
+// it counts for an access, and conversions from and to f32, as Lua functions.
+// Loaded by spec/sim/units.lua; element types are given by name.
+#include <lua.h>
+#include <lauxlib.h>
+#include <string.h>
+
+#include "sim/access.h"
+#include "sim/mma.h"
+
+int luaopen_units(lua_State *L);
+
+// ---- arguments ----
+
+static DType check_dtype(lua_State *L, int idx) {
+  DType t = dtype_find(luaL_tolstring(L, idx, NULL));
+  lua_pop(L, 1);
+  if (t == DT_NONE) luaL_argerror(L, idx, "element type expected");
+  return t;
+}
+
+static DType field_dtype(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  DType t = check_dtype(L, lua_gettop(L));
+  lua_pop(L, 1);
+  return t;
+}
+
+static int field_int(lua_State *L, const char *name, lua_Integer def) {
+  lua_getfield(L, 1, name);
+  lua_Integer v = luaL_optinteger(L, -1, def);
+  lua_pop(L, 1);
+  return (int)v;
+}
+
+static bool field_bool(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  bool v = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+// Argument 1: {a=, b=, c= element types, k=, arch=, wgmma=, sat=,
+// op="mul"|"xor"|"and"}
+static SimMma check_kind(lua_State *L) {
+  static const char *const ops[] = {"mul", "xor", "and", NULL};
+  luaL_checktype(L, 1, LUA_TTABLE);
+  SimMma m = {.a = field_dtype(L, "a"), .b = field_dtype(L, "b"),
+              .c = field_dtype(L, "c"), .k = field_int(L, "k", 0),
+              .arch = field_int(L, "arch", 90),
+              .wgmma = field_bool(L, "wgmma"), .sat = field_bool(L, "sat")};
+  lua_getfield(L, 1, "op");
+  m.op = (SimMmaOp)luaL_checkoption(L, -1, "mul", ops);
+  lua_pop(L, 1);
+  if (!simmma_known(&m))
+    luaL_error(L, "no such matrix instruction: %s * %s + %s, k %d",
+               dtype_name(m.a), dtype_name(m.b), dtype_name(m.c), m.k);
+  return m;
+}
+
+static void *new_array(lua_State *L, size_t n, size_t size) {
+  return memset(lua_newuserdatauv(L, (n + 1) * size, 0), 0, (n + 1) * size);
+}
+
+// The list at idx, n integers, in a userdata that is pushed.
+static uint64_t *check_words(lua_State *L, int idx, size_t n) {
+  luaL_checktype(L, idx, LUA_TTABLE);
+  uint64_t *w = new_array(L, n, sizeof *w);
+  for (size_t i = 0; i < n; i++) {
+    if (lua_rawgeti(L, idx, (lua_Integer)i + 1) != LUA_TNUMBER)
+      luaL_error(L, "argument #%d lacks integer %d", idx, (int)i + 1);
+    w[i] = (uint64_t)luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+  }
+  return w;
+}
+
+static uint32_t *check_words32(lua_State *L, int idx, size_t n) {
+  uint64_t *w = check_words(L, idx, n);
+  uint32_t *x = new_array(L, n, sizeof *x);
+  for (size_t i = 0; i < n; i++) x[i] = (uint32_t)w[i];
+  return x;
+}
+
+static int push_words(lua_State *L, const uint64_t *w, size_t n) {
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_pushinteger(L, (lua_Integer)w[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static uint32_t opt_mask(lua_State *L, int idx) {
+  return (uint32_t)luaL_optinteger(L, idx, 0xffffffff);
+}
+
+// ---- matrix instructions ----
+
+// mma_dot(kind, {a bits}, {b bits}, c bits) -> bits
+static int l_mma_dot(lua_State *L) {
+  SimMma m = check_kind(L);
+  uint64_t *a = check_words(L, 2, (size_t)m.k);
+  uint64_t *b = check_words(L, 3, (size_t)m.k);
+  uint64_t c = (uint64_t)luaL_checkinteger(L, 4);
+  lua_pushinteger(L, (lua_Integer)simmma_dot(&m, a, b, c));
+  return 1;
+}
+
+// What a tile holds: n elements of t as the tile functions take them.
+static float *floats(lua_State *L, DType t, const uint64_t *bits, size_t n) {
+  float *x = new_array(L, n, sizeof *x);
+  for (size_t i = 0; i < n; i++) x[i] = dtype_to_float(t, bits[i]);
+  return x;
+}
+
+static int16_t *shorts(lua_State *L, DType t, const uint64_t *bits, size_t n) {
+  int16_t *x = new_array(L, n, sizeof *x);
+  for (size_t i = 0; i < n; i++) x[i] = (int16_t)dtype_to_double(t, bits[i]);
+  return x;
+}
+
+static double *doubles(lua_State *L, const uint64_t *bits, size_t n) {
+  double *x = new_array(L, n, sizeof *x);
+  memcpy(x, bits, n * sizeof *x);
+  return x;
+}
+
+static uint32_t *packed(lua_State *L, const uint64_t *bits, size_t n) {
+  uint32_t *x = new_array(L, n / 32, sizeof *x);
+  for (size_t i = 0; i < n; i++)
+    x[i / 32] |= (uint32_t)(bits[i] & 1) << (i % 32);
+  return x;
+}
+
+static void tile_int(lua_State *L, const SimMma *m, int M, int N,
+                     const uint64_t *a, const uint64_t *b, uint64_t *c) {
+  size_t na = (size_t)(M * m->k), nb = (size_t)(N * m->k);
+  size_t nc = (size_t)(M * N);
+  int32_t *d = new_array(L, nc, sizeof *d);
+  for (size_t i = 0; i < nc; i++) d[i] = (int32_t)(uint32_t)c[i];
+  if (m->a == DT_B1)
+    simmma_tile_bit(m, M, N, packed(L, a, na), packed(L, b, nb), d, d);
+  else
+    simmma_tile_int(m, M, N, shorts(L, m->a, a, na), shorts(L, m->b, b, nb),
+                    d, d);
+  for (size_t i = 0; i < nc; i++) c[i] = (uint32_t)d[i];
+}
+
+static void tile_any(lua_State *L, const SimMma *m, int M, int N,
+                     const uint64_t *a, const uint64_t *b, uint64_t *c) {
+  size_t na = (size_t)(M * m->k), nb = (size_t)(N * m->k);
+  size_t nc = (size_t)(M * N);
+  if (m->c == DT_F64) {
+    double *d = doubles(L, c, nc);
+    simmma_tile_f64(m, M, N, doubles(L, a, na), doubles(L, b, nb), d, d);
+    memcpy(c, d, nc * sizeof *d);
+  } else if (m->c == DT_I32) {
+    tile_int(L, m, M, N, a, b, c);
+  } else {
+    float *d = floats(L, m->c, c, nc);
+    simmma_tile(m, M, N, floats(L, m->a, a, na), floats(L, m->b, b, nb), d,
+                d);
+    for (size_t i = 0; i < nc; i++) c[i] = dtype_from_float(m->c, d[i]);
+  }
+}
+
+// mma_tile(kind, M, N, {A bits, M*k}, {B bits, N*k}, {C bits, M*N}) -> {D}
+static int l_mma_tile(lua_State *L) {
+  SimMma m = check_kind(L);
+  lua_Integer M = luaL_checkinteger(L, 2), N = luaL_checkinteger(L, 3);
+  luaL_argcheck(L, M >= 1 && M <= 256, 2, "1 to 256 rows");
+  luaL_argcheck(L, N >= 1 && N <= 256, 3, "1 to 256 columns");
+  uint64_t *a = check_words(L, 4, (size_t)(M * m.k));
+  uint64_t *b = check_words(L, 5, (size_t)(N * m.k));
+  uint64_t *c = check_words(L, 6, (size_t)(M * N));
+  tile_any(L, &m, (int)M, (int)N, a, b, c);
+  return push_words(L, c, (size_t)(M * N));
+}
+
+// ---- what the hardware counts ----
+
+static int push_passes(lua_State *L, SimPasses p) {
+  lua_pushinteger(L, p.wavefronts);
+  lua_pushinteger(L, p.least);
+  return 2;
+}
+
+// shared_wavefronts("load"|"store"|"cp.async", width, {32 addresses}, mask)
+// -> wavefronts, fewest
+static int l_shared(lua_State *L) {
+  static const char *const kinds[] = {"load", "store", "cp.async", NULL};
+  SimAccess kind = (SimAccess)luaL_checkoption(L, 1, NULL, kinds);
+  return push_passes(L, simaccess_shared(kind, (int)luaL_checkinteger(L, 2),
+                                         check_words32(L, 3, 32),
+                                         opt_mask(L, 4)));
+}
+
+// matrix_wavefronts(num, {8 * num row addresses}) -> wavefronts, fewest
+static int l_matrix(lua_State *L) {
+  lua_Integer num = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, num >= 1 && num <= 4, 1, "1 to 4 matrices");
+  return push_passes(L, simaccess_matrix((int)num,
+                                         check_words32(L, 2, 8 * (size_t)num)));
+}
+
+// cpasync_cg_wavefronts({32 destinations}, {32 sources}, mask)
+static int l_cpasync_cg(lua_State *L) {
+  return push_passes(L, simaccess_cpasync_cg(check_words32(L, 1, 32),
+                                             check_words(L, 2, 32),
+                                             opt_mask(L, 3)));
+}
+
+// global_sectors(width, {32 addresses}, mask) -> sectors
+static int l_global(lua_State *L) {
+  lua_pushinteger(L, simaccess_global((int)luaL_checkinteger(L, 1),
+                                      check_words(L, 2, 32), opt_mask(L, 3)));
+  return 1;
+}
+
+// ---- conversions ----
+
+// float_to_bits(dtype, f32 bits) -> bits: the path that starts from f32
+static int l_float_to_bits(lua_State *L) {
+  float x = bits_float((uint32_t)luaL_checkinteger(L, 2));
+  lua_pushinteger(L, (lua_Integer)dtype_from_float(check_dtype(L, 1), x));
+  return 1;
+}
+
+// bits_to_float(dtype, bits) -> f32 bits
+static int l_bits_to_float(lua_State *L) {
+  uint64_t u = (uint64_t)luaL_checkinteger(L, 2);
+  lua_pushinteger(L, float_bits(dtype_to_float(check_dtype(L, 1), u)));
+  return 1;
+}
+
+// pack(dtype, {bits ...}) -> string, unpack(dtype, string, n) -> {bits ...}
+static int l_pack(lua_State *L) {
+  DType t = check_dtype(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  size_t n = lua_rawlen(L, 2), bytes = (n * (size_t)dtype_bits(t) + 7) / 8;
+  uint64_t *w = check_words(L, 2, n);
+  void *p = new_array(L, bytes, 1);
+  for (size_t i = 0; i < n; i++) dtype_store(t, p, i, w[i]);
+  lua_pushlstring(L, p, bytes);
+  return 1;
+}
+
+static int l_unpack(lua_State *L) {
+  DType t = check_dtype(L, 1);
+  size_t len;
+  const char *s = luaL_checklstring(L, 2, &len);
+  size_t n = (size_t)luaL_checkinteger(L, 3);
+  luaL_argcheck(L, (n * (size_t)dtype_bits(t) + 7) / 8 <= len, 3, "too many");
+  uint64_t *w = new_array(L, n, sizeof *w);
+  for (size_t i = 0; i < n; i++) w[i] = dtype_load(t, s, i);
+  return push_words(L, w, n);
+}
+
+__attribute__((visibility("default"))) int luaopen_units(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"mma_dot", l_mma_dot}, {"mma_tile", l_mma_tile},
+    {"shared_wavefronts", l_shared}, {"matrix_wavefronts", l_matrix},
+    {"cpasync_cg_wavefronts", l_cpasync_cg}, {"global_sectors", l_global},
+    {"float_to_bits", l_float_to_bits}, {"bits_to_float", l_bits_to_float},
+    {"pack", l_pack}, {"unpack", l_unpack}, {NULL, NULL}};
+  luaL_newlib(L, funcs);
+  return 1;
+}

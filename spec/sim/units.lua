@@ -1,0 +1,4 @@
+--- The simulator's arithmetic and counting by itself: spec/sim/units.c, which
+-- `make all` builds. Under CUTE_BUILD, by default build.
+local path = (os.getenv "CUTE_BUILD" or "build") .. "/spec/units.so"
+return assert(package.loadlib(path, "luaopen_units"))()

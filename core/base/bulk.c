@@ -230,7 +230,7 @@ void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
 
 // ---- comparing ----
 
-void bulk_diff_add(BulkDiff *d, size_t index, double a, double b) {
+static void diff_add(BulkDiff *d, size_t index, double a, double b) {
   d->count++;
   if (isnan(a) || isnan(b)) {
     if (d->nans++ == 0) d->worst = index;
@@ -248,7 +248,7 @@ void bulk_diff_add(BulkDiff *d, size_t index, double a, double b) {
   d->sum_b += isinf(m) ? 0 : m * m;
 }
 
-void bulk_diff_end(BulkDiff *d) {
+static void diff_end(BulkDiff *d) {
   d->frobenius = d->sum_d == 0 ? 0 : sqrt(d->sum_d / d->sum_b);
   d->max_scaled = d->max_abs == 0 ? 0
                 : isinf(d->max_abs) ? INFINITY : d->max_abs / d->max_b;
@@ -265,9 +265,9 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
     size_t k = n - i < RUN ? n - i : RUN;
     load_f64(ta, a, i, k, x);
     load_f64(tb, b, i, k, y);
-    for (size_t j = 0; j < k; j++) bulk_diff_add(&d, i + j, x[j], y[j]);
+    for (size_t j = 0; j < k; j++) diff_add(&d, i + j, x[j], y[j]);
   }
-  bulk_diff_end(&d);
+  diff_end(&d);
   return d;
 }
 

@@ -57,8 +57,6 @@ typedef struct BulkDiff {
   size_t count;      // elements compared
   double sum_d, sum_b, max_b;  // running sums of squares, max |b|
 } BulkDiff;
-void bulk_diff_add(BulkDiff *d, size_t index, double a, double b);
-void bulk_diff_end(BulkDiff *d);
 BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b, size_t n);
 
 // First index where the bits differ, or n.

@@ -93,9 +93,8 @@ static int l_buffer(lua_State *L) {
 // ---- elements ----
 
 static uint64_t check_element(lua_State *L, int idx, DType t) {
-  if (lua_isboolean(L, idx))
-    return dtype_from_double(t, lua_toboolean(L, idx));
-  if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "number");
+  if (!lua_isboolean(L, idx) && lua_type(L, idx) != LUA_TNUMBER)
+    face_argerror(L, idx, "number");
   return face_number_bits(L, idx, t);
 }
 
@@ -128,24 +127,37 @@ static int buffer_set(lua_State *L) {
   return 0;
 }
 
+int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
+                 bool closed) {
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "dtype") == 0)
+    face_push_dtype(L, t);
+  else if (strcmp(k, "count") == 0)
+    lua_pushinteger(L, (lua_Integer)count);
+  else if (strcmp(k, "nbytes") == 0)
+    lua_pushinteger(L, (lua_Integer)bytes);
+  else if (strcmp(k, "closed") == 0)
+    lua_pushboolean(L, closed);
+  else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
+    face_nofield(L);
+  return 1;
+}
+
+int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
+  const char *what = face_typename(L, 1);
+  if (closed) lua_pushfstring(L, "%s (closed)", what);
+  else lua_pushfstring(L, "%s of %I %s", what, (LUAI_UACINT)count,
+                       dtype_name(t));
+  return 1;
+}
+
 // b[i] is an element, b.dtype and so on a field, else a method.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
-  const char *k = face_checkstr(L, 2);
-  if (strcmp(k, "dtype") == 0) {
-    face_push_dtype(L, b->t);
-  } else if (strcmp(k, "count") == 0) {
-    lua_pushinteger(L, (lua_Integer)b->count);
-  } else if (strcmp(k, "nbytes") == 0) {
-    lua_pushinteger(L, (lua_Integer)b->bytes);
-  } else if (strcmp(k, "defined") == 0) {
-    lua_pushboolean(L, b->defined);
-  } else if (strcmp(k, "closed") == 0) {
-    lua_pushboolean(L, b->closed);
-  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
-    face_nofield(L);
-  }
+  if (strcmp(face_checkstr(L, 2), "defined") != 0)
+    return buflib_field(L, b->t, b->count, b->bytes, b->closed);
+  lua_pushboolean(L, b->defined);
   return 1;
 }
 
@@ -157,10 +169,7 @@ static int buffer_len(lua_State *L) {
 
 static int buffer_tostring(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
-  if (b->closed) lua_pushliteral(L, "buffer (closed)");
-  else lua_pushfstring(L, "buffer of %I %s", (LUAI_UACINT)b->count,
-                       dtype_name(b->t));
-  return 1;
+  return buflib_text(L, b->t, b->count, b->closed);
 }
 
 // ---- filling and copying ----
@@ -409,14 +418,6 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-static double opt_number(lua_State *L, int opts, const char *name,
-                         double def) {
-  lua_getfield(L, opts, name);
-  double x = face_optnum(L, -1, def);
-  lua_pop(L, 1);
-  return x;
-}
-
 // A row-major (m, n) buffer in field `name` of the options; false: none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
@@ -464,11 +465,11 @@ static int l_gemm_check(lua_State *L) {
     face_error(L, ERR_TYPE, "no bound is known for sums rounded to %s",
                dtype_name(d.t));
   GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
-                 .sums = sums, .alpha = opt_number(L, 7, "alpha", 1),
-                 .beta = opt_number(L, 7, "beta", 0),
-                 .unit = opt_number(L, 7, "unit", 0x1p-24),
-                 .samples = (size_t)opt_number(L, 7, "samples", 4096),
-                 .seed = (uint64_t)opt_number(L, 7, "seed", 0)};
+                 .sums = sums, .alpha = face_get_num(L, 7, "alpha", 1),
+                 .beta = face_get_num(L, 7, "beta", 0),
+                 .unit = face_get_num(L, 7, "unit", 0x1p-24),
+                 .samples = (size_t)face_get_num(L, 7, "samples", 4096),
+                 .seed = (uint64_t)face_get_num(L, 7, "seed", 0)};
   if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
   if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
   if (m == 0 || n == 0) face_error(L, ERR_ARG, "there is nothing to check");

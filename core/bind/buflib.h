@@ -9,6 +9,12 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
 
+// Field 2 of a buffer of the host or a GPU at 1: what both have, its methods,
+// or an error; and its text.
+int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
+                 bool closed);
+int buflib_text(lua_State *L, DType t, size_t count, bool closed);
+
 // Tells the garbage collector of memory it cannot see.
 void buflib_grew(lua_State *L, size_t bytes);
 

@@ -256,6 +256,27 @@ void face_set_str(lua_State *L, const char *k, const char *v) {
   lua_setfield(L, -2, k);
 }
 
+int64_t face_get_int(lua_State *L, int t, const char *k, int64_t otherwise) {
+  lua_getfield(L, t, k);
+  int64_t v = face_optint(L, -1, otherwise);
+  lua_pop(L, 1);
+  return v;
+}
+
+double face_get_num(lua_State *L, int t, const char *k, double otherwise) {
+  lua_getfield(L, t, k);
+  double v = face_optnum(L, -1, otherwise);
+  lua_pop(L, 1);
+  return v;
+}
+
+bool face_get_bool(lua_State *L, int t, const char *k) {
+  lua_getfield(L, t, k);
+  bool v = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
 // ---- userdata ----
 
 void *face_test(lua_State *L, int idx, const char *tname) {

@@ -99,6 +99,11 @@ void face_set_num(lua_State *L, const char *k, lua_Number v);
 void face_set_bool(lua_State *L, const char *k, bool v);
 void face_set_str(lua_State *L, const char *k, const char *v);
 
+// Field k of the table at t.
+int64_t face_get_int(lua_State *L, int t, const char *k, int64_t otherwise);
+double face_get_num(lua_State *L, int t, const char *k, double otherwise);
+bool face_get_bool(lua_State *L, int t, const char *k);
+
 // Pushes the value's type as users know it ("layout", "tensor", "number").
 const char *face_typename(lua_State *L, int idx);
 // Position of the innermost user Lua function: chunk source (as in
@@ -155,8 +160,9 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // A number, boolean or traced value as IR value of type t (DT_NONE: its own
 // type; integers i32 or i64, floats f32).
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
-// The number at idx as an integer of type t, which it must fit, and as bits of
-// any type: kernels and stores of the host alike. (u32 takes -1, too.)
+// The number at idx as an integer of type t, which it must fit, and that or a
+// boolean as bits of any type: kernels and stores of the host alike. (u32
+// takes -1, too.)
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
@@ -179,8 +185,6 @@ const Tensor *face_live_tensor(lua_State *L, int idx);
 // kernlib.c: the function being traced takes element i, as type t, of the host
 // buffer on top, which is popped, as a constant.
 void kernlib_note(lua_State *L, DType t, size_t i);
-// The open host buffer behind the tensor at idx, or an error.
-HostBuf *hostlib_buffer(lua_State *L, int idx);
 
 // veclib.c (opened by tensorlib_open), mathlib.c (after vallib_open)
 void veclib_open(lua_State *L);

@@ -104,26 +104,27 @@ static int gpu_l_free(lua_State *L) {
 static DevBuf *check_devbuf(lua_State *L, int idx) {
   DevBuf *b = face_check(L, idx, MT_DEVBUF, "device buffer");
   Why w;
-  if (!gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", &w))
+  if (!gpu_usable(&b->own, "device buffer", &w))
     face_error(L, w.kind, "%s", w.msg);
   return b;
 }
 
-// A userdata of the GPU at index 1, closed as yet, which it keeps alive.
-static void *new_object(lua_State *L, size_t size) {
-  void *p = lua_newuserdatauv(L, size, 1);
-  memset(p, 0, size);
+// A handle of the GPU at index 1, closed as yet, which it keeps alive: the
+// struct of this type's metatable, which begins with a GpuOwned.
+static void *new_handle(lua_State *L, Gpu *g, size_t size, const char *tname) {
+  GpuOwned *o = lua_newuserdatauv(L, size, 2);
+  memset(o, 0, size);
+  o->gpu = g;
+  o->closed = true;
+  luaL_setmetatable(L, tname);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
-  return p;  // the caller sets `closed` and `gpu`, then the metatable
+  return o;
 }
 
 static DevBuf *new_devbuf(lua_State *L, Gpu *g, DType t, size_t count,
                           Why *w) {
-  DevBuf *b = new_object(L, sizeof *b);
-  b->closed = true;
-  b->gpu = g;
-  luaL_setmetatable(L, MT_DEVBUF);
+  DevBuf *b = new_handle(L, g, sizeof *b, MT_DEVBUF);
   if (devbuf_alloc(b, g, t, count, w)) return b;
   if (w->kind != ERR_MEMORY) return NULL;
   lua_gc(L, LUA_GCCOLLECT);
@@ -200,48 +201,31 @@ static int devbuf_l_memset(lua_State *L) {
 // d:copy(device buffer [, stream]): the driver's copy of one as large.
 static int devbuf_l_copy(lua_State *L) {
   DevBuf *b = check_devbuf(L, 1), *src = check_devbuf(L, 2);
-  if (src->bytes != b->bytes || src->gpu != b->gpu)
+  if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
     face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
-               b->bytes, b->gpu->name, src->bytes, src->gpu->name);
+               b->bytes, b->own.gpu->name, src->bytes, src->own.gpu->name);
   Why w;
   return done(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
 }
 
 static int devbuf_index(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  const char *k = face_checkstr(L, 2);
-  if (strcmp(k, "dtype") == 0) {
-    face_push_dtype(L, b->t);
-  } else if (strcmp(k, "count") == 0) {
-    lua_pushinteger(L, (lua_Integer)b->count);
-  } else if (strcmp(k, "nbytes") == 0) {
-    lua_pushinteger(L, (lua_Integer)b->bytes);
-  } else if (strcmp(k, "address") == 0) {
-    lua_pushinteger(L, (lua_Integer)b->ptr);
-  } else if (strcmp(k, "closed") == 0) {
-    lua_pushboolean(L, !devbuf_open(b));
-  } else if (luaL_getmetafield(L, 1, k) == LUA_TNIL) {
-    face_nofield(L);
-  }
+  if (strcmp(face_checkstr(L, 2), "address") != 0)
+    return buflib_field(L, b->t, b->count, b->bytes, !gpu_owns(&b->own));
+  lua_pushinteger(L, (lua_Integer)b->ptr);
   return 1;
 }
 
 static int devbuf_tostring(lua_State *L) {
   DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  if (!devbuf_open(b)) lua_pushliteral(L, "devbuf (closed)");
-  else lua_pushfstring(L, "devbuf of %I %s", (LUAI_UACINT)b->count,
-                       dtype_name(b->t));
-  return 1;
+  return buflib_text(L, b->t, b->count, !gpu_owns(&b->own));
 }
 
 // ---- streams and events ----
 
 static int gpu_stream(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
-  GpuStream *s = new_object(L, sizeof *s);
-  s->closed = true;
-  s->gpu = g;
-  luaL_setmetatable(L, MT_STREAM);
+  GpuStream *s = new_handle(L, g, sizeof *s, MT_STREAM);
   Why w;
   return gpustream_new(s, g, &w) ? 1 : failed(L, &w);
 }
@@ -259,10 +243,7 @@ static int stream_sync(lua_State *L) {
 
 static int gpu_event(lua_State *L) {
   Gpu *g = check_gpu(L, 1);
-  GpuEvent *e = new_object(L, sizeof *e);
-  e->closed = true;
-  e->gpu = g;
-  luaL_setmetatable(L, MT_EVENT);
+  GpuEvent *e = new_handle(L, g, sizeof *e, MT_EVENT);
   Why w;
   return gpuevent_new(e, g, &w) ? 1 : failed(L, &w);
 }
@@ -307,10 +288,7 @@ static int gpu_load(lua_State *L) {
   const char *name = face_checkstr(L, 3);
   if (n < 64) face_argerror(L, 2, "CUBIN");
   lua_Integer params = face_optint(L, 4, -1);
-  GpuFn *f = new_object(L, sizeof *f);
-  f->closed = true;
-  f->gpu = g;
-  luaL_setmetatable(L, MT_GPUFN);
+  GpuFn *f = new_handle(L, g, sizeof *f, MT_GPUFN);
   Why w;
   if (!gpufn_load(f, g, cubin, name, &w)) return failed(L, &w);
   if (params >= 0 && params <= MAX_ARGS) f->nparam = (int)params;
@@ -329,7 +307,7 @@ static int fn_close(lua_State *L) {
 // f:usable(): neither closed nor lost with its context.
 static int fn_usable(lua_State *L) {
   const GpuFn *f = check_kernel(L, 1);
-  lua_pushboolean(L, gpu_usable(f->gpu, f->epoch, f->closed, "kernel", NULL));
+  lua_pushboolean(L, gpu_owns(&f->own));
   return 1;
 }
 
@@ -412,11 +390,8 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
       face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
                  dtype_name(t));
     size = (size_t)dtype_bits(t) / 8;
-    bool truth = lua_isboolean(L, at + 2);
-    if (!truth) face_checknum(L, at + 2);
-    uint64_t bits = truth ? dtype_from_double(t, lua_toboolean(L, at + 2))
-                          : face_number_bits(L, at + 2, t);
-    if (to) dtype_store(t, to, 0, bits);
+    if (!lua_isboolean(L, at + 2)) face_checknum(L, at + 2);
+    if (to) dtype_store(t, to, 0, face_number_bits(L, at + 2, t));
   }
   lua_settop(L, at);
   return size;
@@ -490,7 +465,7 @@ static int fn_prepare(lua_State *L) {
     lua_rawseti(L, 4, i);
   }
   Why w;
-  if (!gpu_usable(f->gpu, f->epoch, f->closed, "kernel", &w))
+  if (!gpu_usable(&f->own, "kernel", &w))
     return failed(L, &w);
   Prepared *p = new_prepared(L, f);  // 5
   GpuLaunch *l = &p->l;
@@ -498,13 +473,11 @@ static int fn_prepare(lua_State *L) {
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);
   get_extents(L, "cluster", l->cluster, 1);
-  lua_getfield(L, 2, "smem");
-  lua_Integer smem = face_optint(L, -1, 0);
+  lua_Integer smem = face_get_int(L, 2, "smem", 0);
   if (smem < 0 || smem > INT32_MAX)
     face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
   l->smem = (unsigned)smem;
-  lua_getfield(L, 2, "pdl");
-  l->pdl = lua_toboolean(L, -1);
+  l->pdl = face_get_bool(L, 2, "pdl");
   lua_getfield(L, 2, "stream");
   l->stream = opt_stream(L, -1);
   lua_setiuservalue(L, 5, 3);
@@ -571,27 +544,22 @@ static BlasSpec check_spec(lua_State *L) {
   s.b = field_buffer(L, "B", n, k);
   s.d = field_buffer(L, "D", m, n);
   s.ta = s.a->t, s.tb = s.b->t, s.td = s.d->t;
-  lua_getfield(L, 2, "m_major");
-  s.m_major = lua_toboolean(L, -1);
-  lua_getfield(L, 2, "tf32");
-  s.tf32 = lua_toboolean(L, -1);
+  s.m_major = face_get_bool(L, 2, "m_major");
+  s.tf32 = face_get_bool(L, 2, "tf32");
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
     face_error(L, ERR_ARG, "layout is '%s', not tn, nt, nn or tt", layout);
   s.a_m = layout[0] == 'n';
   s.b_n = layout[1] == 't';
-  lua_pop(L, 3);
+  lua_pop(L, 1);
   return s;
 }
 
 // A closed product that keeps its gpu, buffers (copied from table 2, which
 // the user may change) and workspace alive.
 static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
-  BlasGemm *g = lua_newuserdatauv(L, sizeof *g, 2);
-  memset(g, 0, sizeof *g);
-  g->gpu = gpu;
-  g->closed = true;
+  BlasGemm *g = new_handle(L, gpu, sizeof *g, MT_BLAS);
   lua_createtable(L, 4, 0);
   static const char *const keep[] = {"A", "B", "D"};
   for (int i = 0; i < 3; i++) {
@@ -602,10 +570,7 @@ static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
     lua_pushvalue(L, workspace);
     lua_rawseti(L, -2, 4);
   }
-  lua_setiuservalue(L, -2, 1);
-  lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 2);
-  luaL_setmetatable(L, MT_BLAS);
   return g;
 }
 
@@ -627,13 +592,10 @@ static int gpu_cublaslt(lua_State *L) {
   BlasSpec s = check_spec(L);
   lua_settop(L, 2);
   Why w;
-  lua_getfield(L, 2, "algos");
-  lua_getfield(L, 2, "workspace");
-  lua_Integer max = face_optint(L, 3, 32);
-  lua_Integer bytes = face_optint(L, 4, 64 << 20);
+  lua_Integer max = face_get_int(L, 2, "algos", 32);
+  lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
-  lua_settop(L, 2);
   DevBuf *ws = new_devbuf(L, gpu, DT_U8, (size_t)bytes, &w);  // 3
   if (!ws) return failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];

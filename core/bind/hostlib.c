@@ -9,7 +9,8 @@
 
 // ---- elements ----
 
-HostBuf *hostlib_buffer(lua_State *L, int idx) {
+// The open host buffer behind the tensor at idx, or an error.
+static HostBuf *buffer_of(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
   HostBuf *b = face_test(L, -1, MT_BUFFER);  // the tensor keeps it alive
@@ -36,9 +37,8 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
 }
 
 static uint64_t check_bits(lua_State *L, int idx, DType t) {
-  if (lua_isboolean(L, idx))
-    return dtype_from_double(t, lua_toboolean(L, idx));
-  if (lua_type(L, idx) == LUA_TNUMBER) return face_number_bits(L, idx, t);
+  if (lua_isboolean(L, idx) || lua_type(L, idx) == LUA_TNUMBER)
+    return face_number_bits(L, idx, t);
   if (luaL_testudata(L, idx, MT_VALUE))
     face_error(L, ERR_INTRACE, "a traced value cannot be stored to a host "
                "tensor\n  give the tensor to the kernel as an argument");
@@ -47,7 +47,7 @@ static uint64_t check_bits(lua_State *L, int idx, DType t) {
 }
 
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
-  HostBuf *b = hostlib_buffer(L, idx);
+  HostBuf *b = buffer_of(L, idx);
   size_t i = host_index(cx, L, b, t, off);
   if (ir_fn(cx)) {
     lua_getiuservalue(L, idx, 1);
@@ -64,7 +64,7 @@ static void check_writable(Ctx *cx, lua_State *L) {
 
 void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value) {
-  HostBuf *b = hostlib_buffer(L, idx);
+  HostBuf *b = buffer_of(L, idx);
   check_writable(cx, L);
   size_t i = host_index(cx, L, b, t, off);
   dtype_store(t->type, b->p, i, check_bits(L, value, t->type));
@@ -79,7 +79,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
       hostlib_set(cx, L, idx, t, tensor_at(cx, *t, dim_int(cx, i)), value);
     return;
   }
-  HostBuf *b = hostlib_buffer(L, idx);
+  HostBuf *b = buffer_of(L, idx);
   check_writable(cx, L);
   size_t first = host_index(cx, L, b, t, t->off);
   host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));

@@ -395,7 +395,7 @@ static bool span_of(Ctx *cx, lua_State *L, int idx, Span *s) {
   const HostBuf *host = face_test(L, -1, MT_BUFFER);
   const DevBuf *dev = face_test(L, -1, MT_DEVBUF);
   lua_pop(L, 1);  // the tensor keeps it alive
-  bool open = host ? hostbuf_open(host) : dev && devbuf_open(dev);
+  bool open = host ? hostbuf_open(host) : dev && gpu_owns(&dev->own);
   Dim below = layout_below(cx, t.l), span = layout_cosize(cx, t.l);
   if (!open || !dim_static(t.off) || !dim_static(below) ||
       !dim_static(span) || dim_value(span) <= 0)

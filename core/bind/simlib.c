@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "layout/composed.h"
 #include "layout/notation.h"
 #include "sim/sim.h"
 
@@ -57,13 +58,6 @@ static bool call_progress(void *ud, double part) {
 
 // ---- options ----
 
-static lua_Integer opt_integer(lua_State *L, int t, const char *name) {
-  lua_getfield(L, t, name);
-  lua_Integer v = face_optint(L, -1, 0);
-  lua_pop(L, 1);
-  return v;
-}
-
 static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_getfield(L, t, name);
   if (lua_type(L, -1) != LUA_TTABLE)
@@ -74,14 +68,6 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
-}
-
-static uint64_t scalar_bits(lua_State *L, int idx, DType t) {
-  if (dtype_is_float(t)) return dtype_from_double(t, face_checknum(L, idx));
-  uint64_t u = lua_isboolean(L, idx) ? (uint64_t)lua_toboolean(L, idx)
-                                     : (uint64_t)face_checkint(L, idx);
-  int bits = dtype_bits(t);
-  return bits < 64 ? u & (((uint64_t)1 << bits) - 1) : u;
 }
 
 // A buffer nobody wrote starts undefined: one bit a byte, shared by all
@@ -138,7 +124,8 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
       a[k] = pointer_arg(L, b, all, n);
     } else {
       lua_rawgeti(L, -1, 2);
-      a[k].bits = scalar_bits(L, -1, fn->arg.p[k].type);
+      if (!lua_isboolean(L, -1)) face_checknum(L, -1);
+      a[k].bits = face_number_bits(L, -1, fn->arg.p[k].type);
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -159,15 +146,16 @@ static void settle(const Track *all, size_t n) {
 
 // ---- coordinates ----
 
-// Coordinates of the leaves of l at element idx; the mode of the largest
-// stride may run over. False: idx is no element of l.
-static bool leaf_coords(Layout l, const Dim *shape, size_t n, int64_t idx,
-                        int64_t *out) {
-  bool done[64] = {false};
-  if (n > 64) return false;
+// Coordinate of a plain layout's element at idx, the mode of the largest
+// stride first, which may run over. NULL: idx is no element of l.
+static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
+  size_t n = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
+  bool *done = arena_zero(cx, &cx->scratch, n);
+  tup_collect(l.shape, shape);
   for (size_t k = 0; k < n; k++) {
-    out[k] = 0;
-    if (!dim_static(shape[k]) || !dim_static(l.stride[k])) return false;
+    coord[k] = (Dim){0};
+    if (!dim_static(shape[k]) || !dim_static(l.stride[k])) return NULL;
     if (dim_value(l.stride[k]) <= 0 || dim_is(shape[k], 1)) done[k] = true;
   }
   for (bool first = true;; first = false) {
@@ -176,45 +164,22 @@ static bool leaf_coords(Layout l, const Dim *shape, size_t n, int64_t idx,
       if (!done[k] && (best == n || dim_value(l.stride[k]) >
                                       dim_value(l.stride[best])))
         best = k;
-    if (best == n) return idx == 0;
+    if (best == n) return idx == 0 ? tup_like(cx, l.shape, coord) : NULL;
     int64_t s = dim_value(l.stride[best]), c = idx / s;
     int64_t most = dim_value(shape[best]) - 1;
     if (!first && c > most) c = most;
-    out[best] = c;
+    coord[best] = dim_int(cx, c);
     idx -= c * s;
     done[best] = true;
   }
 }
 
-static Tup put_coord(Ctx *cx, Buf *b, Tup t, const int64_t *c, size_t *at) {
-  if (tup_is_leaf(t)) {
-    buf_printf(cx, b, "%lld", (long long)c[(*at)++]);
-    return t;
-  }
-  buf_puts(cx, b, "(");
-  Tup m = tup_first(t);
-  for (int k = 0; k < tup_rank(t); k++) {
-    if (k) buf_puts(cx, b, ",");
-    put_coord(cx, b, m, c, at);
-    m = tup_next(m);
-  }
-  buf_puts(cx, b, ")");
-  return t;
-}
-
-static int64_t unswizzle(Swizzle sw, int64_t x) {
-  int64_t bits = ((int64_t)1 << sw.b) - 1;
-  int64_t from = x & bits << (sw.m + (sw.s > 0 ? sw.s : 0));
-  if (sw.s < 0) from = x & bits << sw.m;
-  return x ^ (sw.s >= 0 ? from >> sw.s : from << -sw.s);
-}
-
-// The coordinate of a composed layout at idx, by looking.
-static const char *found_text(Ctx *cx, Layout l, int64_t idx) {
+// That of a composed layout, by looking.
+static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   int64_t n = dim_value(layout_size(cx, l));
   for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
     if (dim_is(layout_eval_at(cx, l, i), idx))
-      return tup_text(cx, tup_idx2crd(cx, &i, l.shape, NULL));
+      return tup_idx2crd(cx, &i, l.shape, NULL);
   return NULL;
 }
 
@@ -223,18 +188,10 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  if (l.outer && !sw) return found_text(cx, l, idx);
-  if (sw) idx = unswizzle(*sw, idx) - dim_value(l.offset);
-  size_t n = tup_leaves(l.shape), at = 0;
-  Dim *shape = NEW(cx, Dim, n + 1);
-  int64_t *c = NEW(cx, int64_t, n + 1);
-  tup_collect(l.shape, shape);
-  if (idx < 0 || !leaf_coords(l, shape, n, idx, c)) return NULL;
-  Buf b = {0};
-  put_coord(cx, &b, l.shape, c, &at);
-  const char *s = arena_printf(cx, &cx->scratch, "%s", b.p);
-  buf_free(&b);
-  return s;
+  if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);  // its inverse
+  Tup c = l.outer && !sw ? coord_found(cx, l, idx)
+          : idx >= 0     ? coord_at(cx, l, idx) : NULL;
+  return c ? tup_text(cx, c) : NULL;
 }
 
 // ---- the report ----
@@ -337,17 +294,17 @@ static int l_sim_run(lua_State *L) {
   lua_getfield(L, 2, "progress");
   if (!lua_isnil(L, -1)) b->progress = lua_gettop(L);
   Launch l = {.fn = fn, .cluster = {1, 1, 1},
-              .sm = (int)opt_integer(L, 2, "sm")};
+              .sm = (int)face_get_int(L, 2, "sm", 0)};
   get_extents(L, 2, "grid", l.grid);
   get_extents(L, 2, "block", l.block);
   Track *all = arena_zero(&b->cx, &b->cx.scratch,
                           (fn->arg.n + 1) * sizeof *all);
   size_t ntrack = 0;
   l.arg = get_args(L, b, fn, 2, all, &ntrack);
-  SimOpts o = {.seed = (uint64_t)opt_integer(L, 2, "seed"),
-               .threads = (int)opt_integer(L, 2, "threads"),
-               .max_reports = (int)opt_integer(L, 2, "reports"),
-               .budget = (uint64_t)opt_integer(L, 2, "budget"),
+  SimOpts o = {.seed = (uint64_t)face_get_int(L, 2, "seed", 0),
+               .threads = (int)face_get_int(L, 2, "threads", 0),
+               .max_reports = (int)face_get_int(L, 2, "reports", 0),
+               .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .progress = b->progress ? call_progress : NULL, .ud = b};
   b->result = sim_run(&b->cx, &l, &o);
   if (b->failed) return lua_error(L);

@@ -110,6 +110,8 @@ lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
 }
 
 uint64_t face_number_bits(lua_State *L, int idx, DType t) {
+  if (lua_isboolean(L, idx))
+    return dtype_from_double(t, lua_toboolean(L, idx));
   if (dtype_is_float(t)) return dtype_from_double(t, lua_tonumber(L, idx));
   uint64_t v = (uint64_t)face_check_fits(L, idx, t);
   return dtype_bits(t) < 64 ? v & (((uint64_t)1 << dtype_bits(t)) - 1) : v;

@@ -71,7 +71,7 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   if (bad != DT_NONE)
     return why(w, ERR_TYPE, "cuBLAS multiplies no %s", dtype_name(bad));
   memset(g, 0, sizeof *g);
-  g->gpu = gpu;
+  g->own = (GpuOwned){gpu, gpu->epoch, false};
   g->spec = *s;
   if (s->ta == DT_F64) {
     g->compute = CUBLAS_COMPUTE_64F;
@@ -110,9 +110,7 @@ static Operands operands(const BlasSpec *s) {
 // ---- cublasGemmEx ----
 
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w) {
-  if (!fill_in(g, gpu, spec, w) || !blas_use(gpu, w)) return false;
-  g->epoch = gpu->epoch;
-  return true;
+  return fill_in(g, gpu, spec, w) && blas_use(gpu, w);
 }
 
 static const void *at(const DevBuf *b) {
@@ -120,13 +118,13 @@ static const void *at(const DevBuf *b) {
 }
 
 static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
-  const CublasApi *api = g->gpu->blas_api;
+  const CublasApi *api = g->own.gpu->blas_api;
   const BlasSpec *p = &g->spec;
   Operands o = operands(p);
-  cublasStatus_t r = api->cublasSetStream_v2(g->gpu->blas, s);
+  cublasStatus_t r = api->cublasSetStream_v2(g->own.gpu->blas, s);
   if (r != CUBLAS_STATUS_SUCCESS) return r;
   return api->cublasGemmEx(
-    g->gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
+    g->own.gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
     o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
     data_type(o.ta), o.am ? o.m : p->k, at(o.b), data_type(o.tb),
     o.bn ? o.n : p->k, &g->zero,
@@ -137,7 +135,7 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
 // ---- cublasLt ----
 
 static bool lt_describe(BlasGemm *g, Why *w) {
-  Gpu *gpu = g->gpu;
+  Gpu *gpu = g->own.gpu;
   const CublasLtApi *api = gpu->lt_api;
   const BlasSpec *p = &g->spec;
   Operands o = operands(p);
@@ -161,7 +159,7 @@ static bool lt_describe(BlasGemm *g, Why *w) {
 }
 
 static void lt_forget(BlasGemm *g) {
-  const CublasLtApi *api = g->gpu->lt_api;
+  const CublasLtApi *api = g->own.gpu->lt_api;
   if (g->la) api->cublasLtMatrixLayoutDestroy(g->la);
   if (g->lb) api->cublasLtMatrixLayoutDestroy(g->lb);
   if (g->ld) api->cublasLtMatrixLayoutDestroy(g->ld);
@@ -196,7 +194,6 @@ bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
                  const cublasLtMatmulHeuristicResult_t *algo, Why *w) {
   if (!fill_in(g, gpu, spec, w) || !lt_use(gpu, w)) return false;
   g->lt = true;
-  g->epoch = gpu->epoch;
   g->algo = *algo;
   g->workspace = workspace;
   if (lt_describe(g, w)) return true;
@@ -209,8 +206,9 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
   Operands o = operands(p);
   const DevBuf *ws = g->workspace;
   void *d = (void *)(uintptr_t)p->d->ptr;
-  return g->gpu->lt_api->cublasLtMatmul(
-    g->gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->zero, d,
+  Gpu *gpu = g->own.gpu;
+  return gpu->lt_api->cublasLtMatmul(
+    gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->zero, d,
     g->ld, d, g->ld, &g->algo.algo, ws ? (void *)(uintptr_t)ws->ptr : NULL,
     ws ? ws->bytes : 0, s);
 }
@@ -219,25 +217,25 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
 
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   const BlasSpec *p = &g->spec;
-  if (g->closed) return why(w, ERR_CLOSED, "the cuBLAS product was closed");
-  if (!gpu_usable(g->gpu, g->epoch, false, "cuBLAS product", w) ||
-      (s && !gpu_usable(g->gpu, s->epoch, s->closed, "stream", w)))
+  Gpu *gpu = g->own.gpu;
+  if (!gpu_usable(&g->own, "cuBLAS product", w) ||
+      (s && !gpu_usable(&s->own, "stream", w)))
     return false;
-  if (!devbuf_open(p->a) || !devbuf_open(p->b) || !devbuf_open(p->d) ||
-      (g->workspace && !devbuf_open(g->workspace)))
+  if (!gpu_owns(&p->a->own) || !gpu_owns(&p->b->own) ||
+      !gpu_owns(&p->d->own) || (g->workspace && !gpu_owns(&g->workspace->own)))
     return why(w, ERR_CLOSED, "a buffer of the product was closed");
   CUstream stream = s ? s->s : NULL;
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
-  gpu_runs(g->gpu, "cuBLAS");
+  gpu_runs(gpu, "cuBLAS");
   SigHold hold;  // the first one loads kernels
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);
   signals_release(&hold);
-  return check(g->gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
+  return check(gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
 }
 
 void blas_gemm_close(BlasGemm *g) {
-  if (!g->closed && g->lt) lt_forget(g);
-  g->closed = true;
+  if (!g->own.closed && g->lt) lt_forget(g);
+  g->own.closed = true;
 }

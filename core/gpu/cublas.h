@@ -16,9 +16,8 @@ typedef struct BlasSpec {
 
 // One product with one algorithm; gemm_run is one call into the library.
 typedef struct BlasGemm {
-  Gpu *gpu;
-  unsigned epoch;
-  bool closed, lt;
+  GpuOwned own;
+  bool lt;
   BlasSpec spec;
   int compute, scale;  // cublasComputeType_t, cudaDataType
   union { float f; double d; int32_t i; } one, zero;

@@ -9,7 +9,7 @@
 #include "base/signals.h"
 
 // CU(f, (args)): calls f of g->api, checked.
-#define CU(f, args) gpu_check(g, g->api->f args, #f, w)
+#define CU(f, args) check(g, g->api->f args, #f, w)
 
 // ---- errors ----
 
@@ -57,7 +57,8 @@ static void culprits(const Gpu *g, char *out, size_t size) {
                           k < MOST ? g->ran[k] : "another");
 }
 
-bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
+// True for CUDA_SUCCESS; else names the error and drops a dead context.
+static bool check(Gpu *g, CUresult r, const char *what, Why *w) {
   if (r == CUDA_SUCCESS) return true;
   const char *name = NULL, *text = NULL;
   g->api->cuGetErrorName(r, &name);
@@ -88,7 +89,7 @@ static int attribute(Gpu *g, CUdevice_attribute a) {
 }
 
 static bool no_gpu(Gpu *g, CUresult r, const char *what, Why *w) {
-  if (gpu_check(g, r, what, w)) return true;
+  if (check(g, r, what, w)) return true;
   if (w) w->kind = ERR_NOGPU;
   return false;
 }
@@ -143,7 +144,7 @@ bool gpu_use(Gpu *g, Why *w) {
     return why(w, ERR_DRIVER, "%s and the driver lets this process use the "
                "GPU no more: start another (the simulator still runs here)",
                g->lost);
-  if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
+  if (!check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
   if (!CU(cuCtxSetCurrent, (c))) {
     g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
     return false;
@@ -177,20 +178,21 @@ bool gpu_free_memory(Gpu *g, size_t *left, Why *w) {
   return gpu_use(g, w) && CU(cuMemGetInfo_v2, (left, &total));
 }
 
-bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
-                Why *w) {
-  if (closed) return why(w, ERR_CLOSED, "the %s was closed", what);
-  if (epoch != g->epoch)
-    return why(w, ERR_CLOSED, "the %s was lost with its context: %s", what,
-               *g->lost ? g->lost : "the GPU was closed");
-  return true;
+bool gpu_usable(const GpuOwned *o, const char *what, Why *w) {
+  if (o->closed) return why(w, ERR_CLOSED, "the %s was closed", what);
+  if (gpu_owns(o)) return true;
+  return why(w, ERR_CLOSED, "the %s was lost with its context: %s", what,
+             *o->gpu->lost ? o->gpu->lost : "the GPU was closed");
+}
+
+// Closes it; true where there is something that its context still holds.
+static bool disown(GpuOwned *o) {
+  bool held = gpu_owns(o);
+  o->closed = true;
+  return held;
 }
 
 // ---- memory ----
-
-bool devbuf_open(const DevBuf *b) {
-  return !b->closed && b->epoch == b->gpu->epoch;
-}
 
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
   size_t bits = (size_t)dtype_bits(t);
@@ -209,30 +211,28 @@ bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
     }
     return false;
   }
-  *b = (DevBuf){.t = t, .count = count, .bytes = bytes, .ptr = p, .gpu = g,
-                .epoch = g->epoch};
+  *b = (DevBuf){.own = {g, g->epoch, false}, .t = t, .count = count,
+                .bytes = bytes, .ptr = p};
   return true;
 }
 
 void devbuf_close(DevBuf *b) {
-  if (b->closed) return;
-  if (devbuf_open(b)) b->gpu->api->cuMemFree_v2(b->ptr);
-  b->closed = true;
+  if (disown(&b->own)) b->own.gpu->api->cuMemFree_v2(b->ptr);
   b->ptr = 0;
 }
 
 static bool buffer_usable(const DevBuf *b, Why *w) {
-  return gpu_usable(b->gpu, b->epoch, b->closed, "device buffer", w);
+  return gpu_usable(&b->own, "device buffer", w);
 }
 
 bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w) {
-  Gpu *g = b->gpu;
+  Gpu *g = b->own.gpu;
   return buffer_usable(b, w) &&
          (n == 0 || CU(cuMemcpyHtoD_v2, (b->ptr + at, p, n)));
 }
 
 bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
-  Gpu *g = b->gpu;
+  Gpu *g = b->own.gpu;
   if (!buffer_usable(b, w)) return false;
   if (n == 0) return true;
   if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
@@ -241,14 +241,14 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
 }
 
 bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w) {
-  Gpu *g = b->gpu;
+  Gpu *g = b->own.gpu;
   return buffer_usable(b, w) &&
          CU(cuMemsetD8Async, (b->ptr, (unsigned char)byte, b->bytes,
                               s ? s->s : NULL));
 }
 
 bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
-  Gpu *g = b->gpu;
+  Gpu *g = b->own.gpu;
   return buffer_usable(b, w) &&
          CU(cuMemcpyDtoDAsync_v2, (b->ptr, src->ptr, b->bytes,
                                    s ? s->s : NULL));
@@ -259,56 +259,52 @@ bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
 bool gpustream_new(GpuStream *s, Gpu *g, Why *w) {
   CUstream h;
   if (!gpu_use(g, w) || !CU(cuStreamCreate, (&h, 0))) return false;
-  *s = (GpuStream){.gpu = g, .epoch = g->epoch, .s = h};
+  *s = (GpuStream){.own = {g, g->epoch, false}, .s = h};
   return true;
 }
 
 void gpustream_close(GpuStream *s) {
-  if (!s->closed && s->epoch == s->gpu->epoch)
-    s->gpu->api->cuStreamDestroy_v2(s->s);
-  s->closed = true;
+  if (disown(&s->own)) s->own.gpu->api->cuStreamDestroy_v2(s->s);
 }
 
 bool gpustream_sync(GpuStream *s, Why *w) {
-  Gpu *g = s->gpu;
-  return gpu_usable(g, s->epoch, s->closed, "stream", w) &&
+  Gpu *g = s->own.gpu;
+  return gpu_usable(&s->own, "stream", w) &&
          CU(cuStreamSynchronize, (s->s));
 }
 
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w) {
   CUevent h;
   if (!gpu_use(g, w) || !CU(cuEventCreate, (&h, 0))) return false;
-  *e = (GpuEvent){.gpu = g, .epoch = g->epoch, .e = h};
+  *e = (GpuEvent){.own = {g, g->epoch, false}, .e = h};
   return true;
 }
 
 void gpuevent_close(GpuEvent *e) {
-  if (!e->closed && e->epoch == e->gpu->epoch)
-    e->gpu->api->cuEventDestroy_v2(e->e);
-  e->closed = true;
+  if (disown(&e->own)) e->own.gpu->api->cuEventDestroy_v2(e->e);
 }
 
 static bool stream_usable(const GpuStream *s, Why *w) {
-  return !s || gpu_usable(s->gpu, s->epoch, s->closed, "stream", w);
+  return !s || gpu_usable(&s->own, "stream", w);
 }
 
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
-  Gpu *g = e->gpu;
-  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
+  Gpu *g = e->own.gpu;
+  return gpu_usable(&e->own, "event", w) &&
          stream_usable(s, w) && CU(cuEventRecord, (e->e, s ? s->s : NULL));
 }
 
 bool gpuevent_sync(GpuEvent *e, Why *w) {
-  Gpu *g = e->gpu;
-  return gpu_usable(g, e->epoch, e->closed, "event", w) &&
+  Gpu *g = e->own.gpu;
+  return gpu_usable(&e->own, "event", w) &&
          CU(cuEventSynchronize, (e->e));
 }
 
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w) {
-  Gpu *g = from->gpu;
+  Gpu *g = from->own.gpu;
   float f = 0;
-  if (!gpu_usable(g, from->epoch, from->closed, "event", w) ||
-      !gpu_usable(g, to->epoch, to->closed, "event", w) ||
+  if (!gpu_usable(&from->own, "event", w) ||
+      !gpu_usable(&to->own, "event", w) ||
       !CU(cuEventElapsedTime, (&f, from->e, to->e)))
     return false;
   *ms = (double)f;
@@ -319,7 +315,7 @@ bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w) {
 
 static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   int v = -1;
-  f->gpu->api->cuFuncGetAttribute(&v, a, f->fn);
+  f->own.gpu->api->cuFuncGetAttribute(&v, a, f->fn);
   return v;
 }
 
@@ -340,7 +336,7 @@ bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
     if (g->ctx) g->api->cuModuleUnload(mod);
     return false;
   }
-  *f = (GpuFn){.gpu = g, .epoch = g->epoch, .mod = mod, .fn = fn,
+  *f = (GpuFn){.own = {g, g->epoch, false}, .mod = mod, .fn = fn,
                .nparam = -1};
   snprintf(f->name, sizeof f->name, "kernel %s", name);
   f->registers = fn_attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
@@ -354,13 +350,11 @@ bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
 }
 
 void gpufn_close(GpuFn *f) {
-  if (!f->closed && f->epoch == f->gpu->epoch)
-    f->gpu->api->cuModuleUnload(f->mod);
-  f->closed = true;
+  if (disown(&f->own)) f->own.gpu->api->cuModuleUnload(f->mod);
 }
 
 int gpufn_param(const GpuFn *f, int k) {
-  const CudaApi *api = f->gpu->api;
+  const CudaApi *api = f->own.gpu->api;
   size_t offset, size;
   if (!api->cuFuncGetParamInfo) return -1;
   if (f->nparam >= 0 && k >= f->nparam) return 0;
@@ -374,8 +368,8 @@ static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 
 bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   GpuFn *f = l->fn;
-  Gpu *g = f->gpu;
-  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w)) return false;
+  Gpu *g = f->own.gpu;
+  if (!gpu_usable(&f->own, "kernel", w)) return false;
   if (volume(l->block) > (unsigned)f->max_threads)
     return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
                "at most %d", volume(l->block), f->max_threads);
@@ -413,22 +407,22 @@ static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
   }
   CUlaunchConfig c = {l->grid[0], l->grid[1], l->grid[2], l->block[0],
                       l->block[1], l->block[2], l->smem, s, a, n};
-  return l->fn->gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
+  return l->fn->own.gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
 }
 
 // What the driver says of a launch that never began.
 static bool refused(const GpuFn *f, CUresult r, bool ex, Why *w) {
   Why plain;
-  bool one = !sticky(r);  // else gpu_check names all that may be at fault
-  gpu_check(f->gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
+  bool one = !sticky(r);  // else check names all that may be at fault
+  check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);
 }
 
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   GpuFn *f = l->fn;
-  Gpu *g = f->gpu;
-  if (!gpu_usable(g, f->epoch, f->closed, "kernel", w) ||
+  Gpu *g = f->own.gpu;
+  if (!gpu_usable(&f->own, "kernel", w) ||
       !stream_usable(l->stream, w))
     return false;
   for (int i = 0; i < l->nbufs; i++)

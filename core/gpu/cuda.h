@@ -39,25 +39,30 @@ bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// True for CUDA_SUCCESS; else names the error and drops a dead context.
-bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
 // `who` ("kernel add") begins to run.
 void gpu_runs(Gpu *g, const char *who);
-// False, with the reason, when an object of `epoch` is no longer usable.
-bool gpu_usable(const Gpu *g, unsigned epoch, bool closed, const char *what,
-                Why *w);
 
-// Device memory of one context, and closed once that died: the C side of
-// MT_DEVBUF. A face looks at devbuf_open before it touches the memory.
+// What all that belongs to a context begins with: it is closed by its owner,
+// or lost with the context.
+typedef struct GpuOwned {
+  Gpu *gpu;
+  unsigned epoch;  // of the context
+  bool closed;
+} GpuOwned;
+static inline bool gpu_owns(const GpuOwned *o) {
+  return !o->closed && o->epoch == o->gpu->epoch;
+}
+// The same; if not, the reason, which names it ("stream").
+bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
+
+// Device memory: the C side of MT_DEVBUF. A face looks at gpu_owns before it
+// touches the memory.
 typedef struct DevBuf {
+  GpuOwned own;
   DType t;
   size_t count, bytes;
   uint64_t ptr;    // CUdeviceptr; 0 when closed
-  Gpu *gpu;
-  unsigned epoch;  // of the context that owns ptr
-  bool closed;
 } DevBuf;
-bool devbuf_open(const DevBuf *b);
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 void devbuf_close(DevBuf *b);
 // Bytes [at, at + n) of b; the caller has checked the range. Synchronous.
@@ -66,9 +71,7 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
 
 // A stream or an event; s == NULL is the default stream.
 typedef struct GpuStream {
-  Gpu *gpu;
-  unsigned epoch;
-  bool closed;
+  GpuOwned own;
   CUstream s;
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, Why *w);
@@ -76,9 +79,7 @@ void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
 
 typedef struct GpuEvent {
-  Gpu *gpu;
-  unsigned epoch;
-  bool closed;
+  GpuOwned own;
   CUevent e;
 } GpuEvent;
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w);
@@ -95,9 +96,7 @@ bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w);
 
 // One kernel of a module of its own.
 typedef struct GpuFn {
-  Gpu *gpu;
-  unsigned epoch;
-  bool closed;
+  GpuOwned own;
   CUmodule mod;
   CUfunction fn;
   char name[80];  // "kernel add"

@@ -161,9 +161,9 @@ local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
 local MOST_THREADS = 1024
 
 local function extents(what, v)
-  local t = type(v) == "table" and v or {v}
-  local out = {t[1], t[2] or 1, t[3] or 1}
-  for k, n in pairs(t) do
+  local list = type(v) == "table"
+  local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
+  for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and k ~= 3 then
       core.fail("bad-launch", ("%s with [%s] = %s: one to three integers of at "
         .. "least 1"):format(what, tostring(k), tostring(n)))
@@ -195,6 +195,8 @@ local LAUNCH = {
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean"}
+
+local NUMERICS = {"fmad", "fastmath"}
 
 -- Those that a prepared launch may have, or not.
 local OPTIONAL = ""
@@ -339,7 +341,9 @@ local function launch_gpu_copies(p, dev)
   local copies, why = {}, nil
   local args = pack(p.program, p.args, function(x, a)
     local buffer, offset = memory(x, a)
-    if core.typename(buffer) == "devbuf" then return {buffer, offset} end
+    if core.typename(buffer) == "devbuf" then
+      return offset == 0 and buffer or {buffer, offset}
+    end
     local copy = copies[buffer]
     if not copy then
       copy = {}
@@ -399,15 +403,31 @@ local function run_gpu(p)
   return true
 end
 
+-- What kinds of devices do differently: make a launch ready, and run it.
+local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
+               gpu = {prepare = prepare_gpu, run = run_gpu}}
+
 -- A prepared launch computes as it was compiled.
 local function check_numerics(program, opts)
-  for _, k in ipairs {"fmad", "fastmath"} do
-    local v = opts and opts[k]
-    if v ~= nil and v ~= program.numerics[k] then
+  for _, k in ipairs(opts and NUMERICS or {}) do
+    local v, was = opts[k], program.numerics[k]
+    if v ~= nil and v ~= was then
       core.fail("bad-launch", ("%s = %s: this launch was compiled with %s = %s")
-        :format(k, v, k, program.numerics[k]))
+        :format(k, v, k, was))
     end
   end
+end
+
+-- A launch whose options are known to be good.
+local function run(p, opts)
+  local faults = opts and opts.faults or p.faults
+  local name, kind = p.program.info.name, p.device.kind
+  local ok, result = pcall(KINDS[kind].run, p, opts or {})
+  if kind == "gpu" or not ok or result.ok then
+    return outcome(name, faults, ok, result)
+  end
+  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
+  return outcome(name, faults, false, fault, result)
 end
 
 --- Runs it. On a GPU: true once it is queued (host tensors: once it is done
@@ -423,14 +443,7 @@ end
 function Prepared:launch(opts)
   check_options(opts)
   check_numerics(self.program, opts)
-  local faults = opts and opts.faults or self.faults
-  local name, sim = self.program.info.name, self.device.kind == "sim"
-  local ok, result = pcall(sim and run_sim or run_gpu, self, opts or {})
-  if not (ok and sim) or result.ok then
-    return outcome(name, faults, ok, result)
-  end
-  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
-  return outcome(name, faults, false, fault, result)
+  return run(self, opts)
 end
 
 local function prepare(program, args, opts, device, block)
@@ -441,8 +454,7 @@ local function prepare(program, args, opts, device, block)
                           stream = opts.stream, progress = opts.progress,
                           output = opts.output},
                          Prepared)
-  if device.kind == "gpu" then return prepare_gpu(p) end
-  return p
+  return KINDS[device.kind].prepare(p)
 end
 
 ---------------------------------------------------------------------------
@@ -463,15 +475,16 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
-local function new_program(k, args, block, overlap, numerics)
+local function new_program(k, args, block, overlap, fmad, fastmath)
   local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
-                fmad = numerics.fmad, fastmath = numerics.fastmath,
+                fmad = fmad, fastmath = fastmath,
                 few = args.n < k.takes and counted(k, args.n) or nil}
   local fn, signature, read = require "cute.lang.trace".run(k.name, k.func,
     opts, table.unpack(args, 1, args.n))
   local program = setmetatable({fn = fn, signature = signature, read = read,
                                 info = fn:info(), texts = {}, cubins = {},
-                                held = {}, block = block, numerics = numerics},
+                                held = {}, block = block, views = {},
+                                numerics = {fmad = fmad, fastmath = fastmath}},
                                Program)
   for i = 1, args.n do  -- their addresses are in the key
     if not is_tensor(args[i]) then program.held[i] = args[i] end
@@ -486,9 +499,9 @@ end
 local MOST_PROGRAMS = 16
 
 -- The kernel's program for these arguments, with all that it read as it is.
-local function specialise(k, args, block, numerics)
-  local key = {("%s %s %s"):format(table.concat(block, "x"), numerics.fmad,
-                                   numerics.fastmath)}
+local function specialise(k, args, block, fmad, fastmath)
+  local key = {("%dx%dx%d %s %s"):format(block[1], block[2], block[3], fmad,
+                                         fastmath)}
   for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
   local overlap, overlap_key = core.param_overlaps(args)
   key[#key + 1] = overlap_key
@@ -502,21 +515,23 @@ local function specialise(k, args, block, numerics)
     end
   end
   known[MOST_PROGRAMS] = nil
-  local program = new_program(k, args, block, overlap, numerics)
+  local program = new_program(k, args, block, overlap, fmad, fastmath)
   table.insert(known, 1, program)
   return program
 end
 
--- What a launch says of float arithmetic, else its kernel; fastmath contracts
--- too, unless fmad = false says not to.
+-- The first of three that is not nil.
+local function either(a, b, c)
+  if a ~= nil then return a end
+  if b ~= nil then return b end
+  return c
+end
+
+-- What a launch says of float arithmetic, else its kernel: fmad, fastmath,
+-- which contracts too unless fmad = false says not to.
 local function numerics_of(k, opts)
-  local function either(a, b)
-    if a == nil then a = b end
-    return a
-  end
-  local fastmath = either(either(opts.fastmath, k.fastmath), false)
-  return {fastmath = fastmath,
-          fmad = either(either(opts.fmad, k.fmad), fastmath)}
+  local fastmath = either(opts.fastmath, k.fastmath, false)
+  return either(opts.fmad, k.fmad, fastmath), fastmath
 end
 
 local Call = {__closed = true}  -- to cute.lang.reach
@@ -535,9 +550,12 @@ end
 
 -- The program for an architecture; what was made of it is shared by all.
 local function view(program, arch)
-  local p = {}
+  local p = program.views[arch]
+  if p then return p end
+  p = {}
   for k, v in next, program do p[k] = v end
   p.arch = arch
+  program.views[arch] = p
   return setmetatable(p, Program)
 end
 
@@ -557,27 +575,28 @@ function Call:block(given)
   return block
 end
 
+local function traced(call, opts)
+  check_options(opts)
+  return specialise(call.kernel, call.args, call:block(opts.block),
+                    numerics_of(call.kernel, opts))
+end
+
 --- Traces (no device needed): a program with .source, .ir, .resources, those
 -- of `arch` (sm_90a when absent).
 ---@param opts {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
-  opts = opts or {}
-  check_options(opts)
-  local block = self:block(opts.block)
-  return view(specialise(self.kernel, self.args, block,
-                         numerics_of(self.kernel, opts)),
-              opts.arch or DEFAULT_ARCH)
+  return view(traced(self, opts or {}), opts and opts.arch or DEFAULT_ARCH)
 end
 
 --- Prepares a launch: everything traced, compiled and packed.
 ---@param opts {grid: any, block: any, device: string}
 function Call:compile(opts)
   opts = opts or {}
-  local program = self:trace(opts)
+  local program = traced(self, opts)
   local device, why = pick_device(self, opts)
   if not device then return nil, why end
-  program.arch = device.arch
+  program = view(program, device.arch)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)
   return prepare(program, self.args, opts, device, program.block)
@@ -587,7 +606,7 @@ end
 -- failure of the launch, too.
 function Call:launch(opts)
   local p, why = self:compile(opts)
-  if p then return p:launch(opts) end
+  if p then return run(p, opts) end
   return outcome(self.kernel.name, opts and opts.faults, false, why)
 end
 
@@ -620,7 +639,7 @@ local function check_kernel_options(name, opts)
     core.fail("bad-argument", ("kernel %s: min_blocks = %s: 1 to 32 expected")
       :format(name, tostring(n)))
   end
-  for _, k in ipairs {"fmad", "fastmath"} do
+  for _, k in ipairs(NUMERICS) do
     local v = opts and opts[k]
     if v ~= nil and type(v) ~= "boolean" then
       core.fail("bad-argument", ("kernel %s: %s = %s: true or false expected")

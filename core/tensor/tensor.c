@@ -167,6 +167,12 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
   return t;
 }
 
+bool tensor_wide(Ctx *cx, Layout l) {
+  if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
+  Dim n = layout_cosize(cx, l);
+  return dim_static(n) && dim_value(n) > INT32_MAX;
+}
+
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   l = layout_linear(cx, l);
   if (ir_fn(cx) && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ir/fold.h"
-#include "layout/composed.h"
 #include "tensor/tensor.h"
 
 // ---- budgets ----
@@ -190,12 +189,6 @@ static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
 
 int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i) {
   return register_index(cx, &t, tensor_at(cx, t, dim_int(cx, i)));
-}
-
-bool tensor_wide(Ctx *cx, Layout l) {
-  if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
-  Dim n = layout_cosize(cx, l);
-  return dim_static(n) && dim_value(n) > INT32_MAX;
 }
 
 static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {

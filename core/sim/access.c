@@ -123,6 +123,9 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr) {
 
 // ---- counting different keys ----
 
+// A set of at most 64 keys, two a lane: `used` says which places are taken. A
+// key's place is the top six bits of its product with 2^64 / golden ratio,
+// which spreads neighbours, or the next that is free.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
@@ -152,7 +155,8 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
     uint64_t turn = (dst[l] >> 4 ^ src[l] >> 4) & 7;
-    uint64_t pass = line << 32 ^ (uint64_t)(dst[l] >> 7) << 3 ^ turn;
+    uint64_t to = dst[l] >> 7;  // of 25 bits
+    uint64_t pass = line << 32 ^ to << 3 ^ turn;
     if (line != last_line) keys_add(&lines, line);
     if (pass != last_pass) keys_add(&passes, pass);
     last_line = line;

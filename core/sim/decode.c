@@ -2,6 +2,7 @@
 // each value lies, where regions jump to.
 #include "ir/intrin.h"
 #include "sim/inside.h"
+#include "sim/tables.h"
 
 #include <string.h>
 
@@ -526,13 +527,13 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   take(&g, 64, 64);  // slot 0 is nobody's
   simblocks_areas(cx, p);
   place_all_mem(&g);
-  p->value_base = take(&g, 0, 128);
+  p->value_base = take(&g, 0, SLOT);
   find_all_uniform(&g);
   find_needs(&g);
   place_values(&g);
   decode_all(&g);
   p->value_bytes = (g.top + 63) & ~63u;
-  p->ntaint = ((p->value_bytes - p->value_base) >> 7) + 1;
+  p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->gran = g.gran;
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
   p->ngran = (uint32_t)(p->smem_bytes / p->gran);

@@ -1,6 +1,7 @@
 // Tensor cores and matrix copies: registers of the warp gathered into tiles
 // by the tables of tables.c, and back.
 #include "sim/regs.h"
+#include "sim/tables.h"
 
 // 32-bit registers to and from units of registers, in every lane.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
@@ -196,7 +197,7 @@ static void untile(SimWarp *w, const SimMmaIns *x, int g, const void *from) {
 static int16_t small_int(DType t, uint8_t u) {
   switch ((int)t) {
     case DT_I8: return (int8_t)u;
-    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3: -8
     case DT_U4: return u & 15;
     default: return u;
   }

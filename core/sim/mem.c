@@ -14,8 +14,9 @@
 #include <string.h>
 
 #include "sim/access.h"
+#include "sim/tables.h"
 
-#define READ_SRC ((1u << 30) - 1)
+#define READ_SRC ((1u << 30) - 1)  // what SimRead.src holds
 
 void simmem_reset(SimCta *c) {
   const SimProg *p = c->prog;

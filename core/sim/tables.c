@@ -1,6 +1,6 @@
 // Tables of MMA and matrix-copy atoms, made from the TV layouts of their
 // rows: which value of which thread is which element of a tile.
-#include "sim/inside.h"
+#include "sim/tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,10 @@
 // read an undefined register pays for nothing (w->tainted).
 #include "ir/intrin.h"
 #include "sim/regs.h"
+#include "sim/tables.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
-  return &w->taint[(slot - w->cta->prog->value_base) >> 7];
+  return &w->taint[(slot - w->cta->prog->value_base) / SLOT];
 }
 
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {

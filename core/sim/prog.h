@@ -1,0 +1,126 @@
+// The decoded program, which is the same for all CTAs.
+#ifndef CUTE_SIMPROG_H
+#define CUTE_SIMPROG_H
+
+#include "sim/sim.h"
+
+enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16 };
+enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit ones have two
+#define FULL 0xffffffffu
+
+// How a value lies in its slot: lanes of 4 or 8 bytes, raw bits of the type
+// zero-extended (booleans 0 or 1).
+typedef enum SimClass {
+  SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
+} SimClass;
+SimClass sim_class(DType t);
+static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
+
+// A memory object as the interpreter sees it, through one of its names: a
+// recast name has elements of another size. Registers are kept in units, the
+// narrowest element of any name: unit u of lane l is at
+// base + (u * 32 + l) * size.
+typedef struct SimMem {
+  Space space;
+  DType type;
+  int bits;            // of an element
+  int own;             // bits of an element of the object itself
+  int unit, size, per; // rmem: bits and bytes of a unit, units an element
+  int64_t count;       // elements that may be touched
+  int64_t bytes;       // the same in bytes
+  int32_t index;       // into Fn.mem
+  uint32_t base;       // smem: byte offset in the CTA's shared memory;
+                       // rmem: byte offset of unit 0 in the warp's values
+  uint32_t def;        // rmem: byte offset of one lane mask a unit
+  uint8_t *p, *defined;  // gmem
+  struct SimArea *area;  // gmem: the host memory that it is a part of
+} SimMem;
+
+// One side of a move: object and slot of the offset (elements).
+typedef struct SimSide {
+  const SimMem *mem;
+  uint32_t slot;
+  bool wide;           // 64-bit offsets
+  int64_t konst;       // rmem: the first unit
+} SimSide;
+
+typedef struct SimCopy {
+  SimSide dst, src;
+  uint32_t pred;       // slot, 0: always
+  int bytes;           // a lane
+} SimCopy;
+
+typedef struct SimPrint {
+  const char *fmt;
+  uint32_t n;
+  const uint32_t *slot;
+  const uint8_t *type;
+} SimPrint;
+
+typedef struct SimIns {
+  uint8_t op;          // Op
+  uint8_t type;        // DType: of the operands where they matter (CMP, CVT)
+  uint8_t cls;         // SimClass of type
+  uint8_t to;          // DType of the result (CVT, BITCAST)
+  bool uniform;        // same in all lanes: lane 0 only is computed
+  bool spread;         // ... and then copied to all
+  bool wide;           // result has 64-bit lanes
+  uint8_t head;        // END: Op of its region; FOR: uniform bounds
+  uint8_t sem, scope;  // LD, ST, ATOMIC: order and for whom; 0: weak
+  uint8_t who;         // Who: the lanes that must do it together
+  uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
+  uint32_t d, a, b, c; // slots: byte offsets into the warp's values
+  uint32_t jump;       // index of an instruction
+  uint32_t src;        // index into Fn.src
+  uint32_t ref;        // instruction of the IR
+  int32_t stat;        // index of its statistics, or -1
+  int64_t imm;
+  const void *x;       // SimCopy, SimSide, SimMmaIns, SimMatrix, SimPrint
+} SimIns;
+
+// Values known before a warp starts.
+typedef struct SimInit {
+  uint32_t slot;
+  bool spread, wide;
+  uint8_t kind;        // OP_CONST, OP_ARG or OP_SREG
+  int64_t imm;         // bits, or SReg
+} SimInit;
+
+// Host memory that arguments share, where they overlap or are one. Accesses
+// of CTAs are kept in pages of granules (the narrowest access) made when
+// first touched; see blocks.c.
+enum { SIM_PLANES = 8 };
+typedef struct SimArea {
+  uint8_t *p;
+  size_t bytes;
+  int shift;               // log2 of a granule's bytes
+  bool written, watched;   // by the kernel; there may be races
+  uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
+} SimArea;
+
+typedef struct SimProg {
+  const Launch *launch;
+  const Fn *fn;
+  SimIns *ins;
+  uint32_t nins;
+  SimInit *init;
+  uint32_t ninit;
+  const SimMem **mem;  // of the instructions that name memory objects
+  uint32_t nstat;
+  uint32_t *stat_ref;  // IR instruction of each statistics record
+  uint32_t value_bytes;  // of one warp: registers, then values
+  uint32_t value_base, ntaint;  // first value; records of taint
+  uint32_t depth;      // deepest nesting of regions
+  int nthread, nwarp;
+  int64_t smem_bytes;
+  int gran;            // bytes of a granule: no access is narrower
+  uint32_t ngran;
+  SimArea *area;
+  int narea;
+  uint8_t *released;   // a bit a CTA: it released something to the others
+} SimProg;
+
+// Decodes into cx->scratch. Fails as sim_run does.
+SimProg *simdecode_make(Ctx *cx, const Launch *l);
+
+#endif

@@ -1,0 +1,53 @@
+// MMAs and matrix copies as decoded: who holds which element (tables.c).
+#ifndef CUTE_SIMTABLES_H
+#define CUTE_SIMTABLES_H
+
+#include "atoms/atom.h"
+#include "sim/mma.h"
+#include "sim/prog.h"
+
+// An MMA's operand: unit `reg[v]` of mem (and mem->per - 1 that follow) is
+// value v of every thread; at[v * 32 + lane] is its place in the tile,
+// row-major. Of a sparse A: of the tile of stored values.
+typedef struct SimOperand {
+  const SimMem *mem;
+  DType type;
+  int nval, size;      // values a thread; elements of the tile
+  const uint32_t *reg;
+  const uint16_t *at;
+} SimOperand;
+
+// A 32-bit register: units of mem from `unit` on.
+typedef struct SimWord {
+  const SimMem *mem;
+  uint32_t unit;
+} SimWord;
+
+typedef struct SimMmaIns {
+  const AtomMma *row;
+  SimMma m;
+  int groups;          // how many tiles a warp does at once (quad pairs: 4)
+  int threads;         // of a group
+  const uint8_t *lane; // lane[g * threads + t]
+  SimOperand d, a, b, c;
+  SimWord more[3];     // operands 4 and on: a 32-bit register each
+} SimMmaIns;
+
+typedef struct SimMatrix {
+  const AtomCopy *row;
+  bool store;          // stmatrix
+  int num;             // matrices
+  SimSide smem;
+  const SimMem *rmem;
+  SimWord from;        // movmatrix: the source
+  const uint32_t *reg; // first unit of each 32-bit register
+  const uint8_t *half; // half[(reg * 2 + h) * 32 + lane]: which 16-bit piece
+} SimMatrix;
+
+// The decoded form of an MMA or MATRIX, in cx->scratch.
+SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+                         const Ins *i);
+SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
+                            const Ins *i);
+
+#endif

@@ -2,6 +2,7 @@
 -- CuTe's fill, clear, axpby, transform, reduce. They work on registers as on
 -- shared and global memory, which is read and written as wide as it allows.
 local core = require "cute.core"
+local text = require "cute.tuple".pretty_str
 
 local algorithm = {}
 
@@ -50,6 +51,15 @@ function algorithm.fill(t, x) t:fill(x) end
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
+-- The values of t in the shape of `like`.
+local function values(t, like)
+  local all = t:load()
+  if text(t.shape) == text(like.shape) then return all end
+  local out = core.make_rmem_tensor(like.shape, t.dtype)
+  for i = 0, core.size(like) - 1 do out[i] = all[i] end
+  return out:load()
+end
+
 -- y's values for beta * y; where beta turns out to be 0, zeros: y is not read
 -- then.
 local function unless_zero(beta, y)
@@ -71,22 +81,20 @@ end
 ---@param pred? cute.Tensor booleans: where false, y stays
 function algorithm.axpby(alpha, x, beta, y, pred)
   check_sizes("axpby", x, y, pred)
-  local xs, old = x:load(), nil
+  local v, old = values(x, y), nil
   if pred then
     old = y:load()
   elseif beta ~= 0 then
     old = unless_zero(beta, y)
   end
-  local mask = pred and pred:load()
-  write(y, function(i)
-    local v = xs[i]
-    if alpha ~= 1 then v = v * alpha end
-    if beta ~= 0 then
-      v = v + (beta == 1 and old[i] or old[i] * beta)
-    end
-    if not mask then return v end
-    return core.where(mask[i], v:to(y.dtype), old[i])
-  end)
+  if alpha ~= 1 then v = v * alpha end
+  if beta ~= 0 then v = v + (beta == 1 and old or old * beta) end
+  v = v:to(y.dtype)
+  if pred then v = core.where(values(pred, y), v, old) end
+  if y.memspace == "rmem" then return y:store(v) end
+  local out = core.make_rmem_tensor(y.shape, y.dtype)
+  out:store(v)
+  core.autovec_copy(out, y)
 end
 
 --- transform(t, op): t[i] = op(t[i]); transform(a, out, op): out[i] =

@@ -69,15 +69,20 @@ describe("algorithms", function()
     local x = tensor({8}, cute.f32, function(i) return i end)
     local y = tensor({8}, cute.f32, function() return 5 end)
     local u = cute.empty({8}, cute.f32)
-    launch(function(mX, mY, mU)
+    local v = tensor({2, 4}, cute.f32, function(i) return i end)
+    local w = tensor({4, 2}, cute.f16, function(i) return 10 * i end)
+    local was = list(w)
+    launch(function(mX, mY, mU, mV, mW)
       local p = cute.make_rmem_tensor({8}, cute.Boolean)
       for i = 0, 7 do p[i] = i % 2 == 0 end
       cute.axpby(3, mX, 1, mY, p)
       cute.axpby(1, mX, 0, mU)  -- undefined before
-    end, x, y, u)
+      cute.axpby(1, mV, 1, mW)  -- the same elements in another shape
+    end, x, y, u, v, w)
     for i = 0, 7 do
       assert.equal(i % 2 == 0 and 3 * i + 5 or 5, y[i])
       assert.equal(i, u[i])
+      assert.equal(was[i + 1] + v[i], w[i])
     end
   end)
 

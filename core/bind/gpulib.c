@@ -640,51 +640,48 @@ static int gpu_cublas_version(lua_State *L) {
 
 // ---- opening ----
 
-static void newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
-  face_newtype(L, tname, regs);
-  lua_pop(L, 1);
-}
-
-void gpulib_open(lua_State *L) {
-  static const luaL_Reg gpu[] = {
+// The types of handles: those with a `close` have it as method, at the end of
+// a block and when they are collected, too.
+static const struct Handle {
+  const char *name;
+  lua_CFunction close;
+  luaL_Reg methods[13];  // and a NULL
+} handles[] = {
+  {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
     {"free_memory()", gpu_l_free}, {"buffer(dtype, count?)", gpu_buffer},
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"load(cubin, name, parameters?)", gpu_load},
     {"cublas(options)", gpu_cublas}, {"cublaslt(options)", gpu_cublaslt},
-    {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}, {NULL, NULL}};
-  static const luaL_Reg devbuf[] = {
+    {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}}},
+  {MT_DEVBUF, devbuf_l_close, {
     {"upload(buffer)", devbuf_l_upload},
     {"download(buffer?)", devbuf_l_download},
     {"memset(byte, stream?)", devbuf_l_memset},
-    {"copy(source, stream?)", devbuf_l_copy}, {"close()", devbuf_l_close},
-    {"__gc", devbuf_l_close}, {"__close", devbuf_l_close},
-    {"__index", devbuf_index}, {"__tostring", devbuf_tostring}, {NULL, NULL}};
-  static const luaL_Reg stream[] = {
-    {"sync()", stream_sync}, {"close()", stream_close}, {"__gc", stream_close},
-    {"__close", stream_close}, {NULL, NULL}};
-  static const luaL_Reg event[] = {
+    {"copy(source, stream?)", devbuf_l_copy}, {"__index", devbuf_index},
+    {"__tostring", devbuf_tostring}}},
+  {MT_STREAM, stream_close, {{"sync()", stream_sync}}},
+  {MT_EVENT, event_close, {
     {"record(stream?)", event_record}, {"sync()", event_sync},
-    {"elapsed(to)", event_elapsed}, {"close()", event_close},
-    {"__gc", event_close}, {"__close", event_close}, {NULL, NULL}};
-  static const luaL_Reg fn[] = {
+    {"elapsed(to)", event_elapsed}}},
+  {MT_GPUFN, fn_close, {
     {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
-    {"usable()", fn_usable}, {"close()", fn_close}, {"__gc", fn_close},
-    {"__close", fn_close}, {NULL, NULL}};
-  static const luaL_Reg launch[] = {
-    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n},
-    {NULL, NULL}};
-  static const luaL_Reg blas[] = {
-    {"launch(stream?)", blas_run}, {"launch_n(n, stream?)", blas_run_n},
-    {"close()", blas_close}, {"__gc", blas_close}, {"__close", blas_close},
-    {NULL, NULL}};
+    {"usable()", fn_usable}}},
+  {MT_LAUNCH, NULL, {
+    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n}}},
+  {MT_BLAS, blas_close, {
+    {"launch(stream?)", blas_run}, {"launch_n(n, stream?)", blas_run_n}}},
+};
+
+void gpulib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"gpu_open", l_gpu_open}, {NULL, NULL}};
-  newtype(L, MT_GPU, gpu);
-  newtype(L, MT_DEVBUF, devbuf);
-  newtype(L, MT_STREAM, stream);
-  newtype(L, MT_EVENT, event);
-  newtype(L, MT_GPUFN, fn);
-  newtype(L, MT_LAUNCH, launch);
-  newtype(L, MT_BLAS, blas);
+  for (size_t i = 0; i < sizeof handles / sizeof *handles; i++) {
+    const struct Handle *h = &handles[i];
+    const luaL_Reg closing[] = {{"close()", h->close}, {"__gc", h->close},
+                                {"__close", h->close}, {NULL, NULL}};
+    face_newtype(L, h->name, h->methods);
+    if (h->close) face_setfuncs(L, closing);
+    lua_pop(L, 1);
+  }
   face_setfuncs(L, funcs);
 }

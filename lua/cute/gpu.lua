@@ -20,6 +20,13 @@ local report = require "cute.lang.report"
 
 local gpu = {}
 
+-- A method of the device object, or nil, message where there is no GPU.
+local function ask(ordinal, method, ...)
+  local dev, why = core.gpu_open(ordinal)
+  if not dev then return nil, why end
+  return dev[method](dev, ...)
+end
+
 --- The device object of a GPU.
 ---@param ordinal integer|nil 0 is the first
 ---@return table|nil device
@@ -43,9 +50,7 @@ end
 ---@return table|nil
 ---@return string|nil reason
 function gpu.info(ordinal)
-  local dev, why = core.gpu_open(ordinal)
-  if not dev then return nil, why end
-  return dev:info()
+  return ask(ordinal, "info")
 end
 
 -- ---- cuBLAS ----
@@ -60,9 +65,7 @@ end
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
 ---@return string|nil message
 function gpu.cublas(t)
-  local dev, why = core.gpu_open(t.ordinal)
-  if not dev then return nil, why end
-  return dev:cublas(t)
+  return ask(t.ordinal, "cublas", t)
 end
 
 --- The same by cublasLt: a list of products, one for each algorithm that its
@@ -71,9 +74,7 @@ end
 ---@return table[]|nil products
 ---@return string|nil message
 function gpu.cublaslt(t)
-  local dev, why = core.gpu_open(t.ordinal)
-  if not dev then return nil, why end
-  return dev:cublaslt(t)
+  return ask(t.ordinal, "cublaslt", t)
 end
 
 -- ---- measuring ----

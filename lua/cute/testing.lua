@@ -52,8 +52,7 @@ local function on_simulator(x)
 end
 
 local function time_on_gpu(x, opts)
-  local gpu = require "cute.gpu"
-  local dev, message = gpu.open(opts.ordinal)
+  local dev, message = core.gpu_open(opts.ordinal)
   if not dev then return nil, message end
   local run = launcher(x)
   for _ = 1, opts.warmup_iterations or 10 do run() end

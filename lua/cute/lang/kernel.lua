@@ -421,9 +421,9 @@ end
 -- A launch whose options are known to be good.
 local function run(p, opts)
   local faults = opts and opts.faults or p.faults
-  local name, kind = p.program.info.name, p.device.kind
-  local ok, result = pcall(KINDS[kind].run, p, opts or {})
-  if kind == "gpu" or not ok or result.ok then
+  local name = p.program.info.name
+  local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {})
+  if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
   local _, fault = pcall(core.fail, "kernel-fault", tostring(result))

@@ -9,7 +9,8 @@ LUA_INC ?= /usr/include/lua5.4
 LUA_LIB ?= -l:liblua5.4.a
 EDIT_LIB ?= -l:libedit.a -l:libbsd.a -l:libmd.a -l:libtinfo.a
 STRIP   ?= -Wl,-s
-WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes
+WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
+           -Wswitch-enum
 WARN    += $(if $(WERROR),-Werror)
 CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(BUILD) -I$(LUA_INC) \
              $(DEFS)

@@ -191,6 +191,14 @@ void buf_free(Buf *b) {
 
 // ---- odds and ends ----
 
+bool base_debug(const char *what) {
+  const char *s = getenv("CUTELUA_DEBUG");
+  size_t n = strlen(what);
+  for (; s && *s; s += strcspn(s, ","), s += *s == ',')
+    if (strcspn(s, ",") == n && strncmp(s, what, n) == 0) return true;
+  return false;
+}
+
 int64_t base_gcd(int64_t a, int64_t b) {
   uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
   uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;

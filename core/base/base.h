@@ -100,6 +100,9 @@ void buf_puts(Ctx *cx, Buf *b, const char *s);
 void buf_printf(Ctx *cx, Buf *b, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void buf_free(Buf *b);
 
+// Is `what` one of the words, with commas between, of CUTELUA_DEBUG?
+bool base_debug(const char *what);
+
 // Greatest common divisor, not negative; 1 where that is no int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 

@@ -143,7 +143,7 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
 
 // Is an error of this kind about the call of one function?
 static bool of_a_call(ErrKind kind) {
-  switch (kind) {
+  switch ((int)kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
   case ERR_LIMIT: case ERR_NAME: case ERR_TYPE: case ERR_SHAPE:
   case ERR_ALIGN: case ERR_REGS: case ERR_ARCH: case ERR_STATIC:

@@ -1,6 +1,7 @@
 // The face of what lua/cute/arch/*.lua is made of: intrinsics, atomics, memory
 // accesses with hints, printf, assertions and inline PTX.
 #include "ir/intrin.h"
+#include "ir/operands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,13 +119,9 @@ static int l_atomic(lua_State *L) {
     if (cmp) cmp = ir_bitcast(cx, fn, p.type, cmp);
   }
   Ins i = {.op = OP_ATOMIC, .type = (uint8_t)p.type, .imm = kind,
-           .flags = (uint16_t)face_optint(L, 5, 0),
-           .a = {p.mem, p.off, v}};
-  if (cmp) {
-    i.ext = ir_ext(cx, fn, &cmp, 1);
-    i.nx = 1;
-  }
-  Ref r = ir_emit(cx, fn, i);
+           .flags = (uint16_t)face_optint(L, 5, 0)};
+  Ref x[4] = {p.mem, p.off, v, cmp};
+  Ref r = operands_emit(cx, fn, i, x, cmp ? 4 : 3, NULL, 0);
   face_push_value(L, swap ? ir_bitcast(cx, fn, t, r) : r);
   return 1;
 }
@@ -250,10 +247,8 @@ static int l_printf(lua_State *L) {
   }
   char out[MAX_TEXT];
   format(cx, L, s, v, n, out);
-  Ins i = {.op = OP_PRINTF, .imm = ir_text(cx, fn, out, strlen(out)),
-           .nx = (uint32_t)n};
-  i.ext = ir_ext(cx, fn, v, (uint32_t)n);
-  ir_emit(cx, fn, i);
+  Ins i = {.op = OP_PRINTF, .imm = ir_text(cx, fn, out, strlen(out))};
+  operands_emit(cx, fn, i, v, (uint32_t)n, NULL, 0);
   return 0;
 }
 
@@ -285,10 +280,9 @@ static int l_inline_ptx(lua_State *L) {
                MAX_VALUES);
   Ref v[MAX_VALUES];
   for (int k = 0; k < n; k++) v[k] = face_check_value(cx, L, 3 + k, DT_NONE);
-  Ins i = {.op = OP_ASM, .imm = ir_text(cx, fn, s, len), .nx = (uint32_t)n,
+  Ins i = {.op = OP_ASM, .imm = ir_text(cx, fn, s, len),
            .flags = (uint16_t)outs};
-  i.ext = ir_ext(cx, fn, v, (uint32_t)n);
-  ir_emit(cx, fn, i);
+  operands_emit(cx, fn, i, v, (uint32_t)n, NULL, 0);
   return 0;
 }
 
@@ -319,7 +313,7 @@ static int l_ops(lua_State *L) {
   for (int k = 0; k < OP_COUNT; k++) {
     lua_createtable(L, 0, 3);
     face_set_str(L, "name", op_name((Op)k));
-    face_set_bool(L, "effect", op_flags((Op)k) & OPF_E);
+    face_set_bool(L, "effect", k != OP_NOP && !op_pure((Op)k));
     face_set_str(L, "who", who_name(op_who((Op)k)));
     lua_rawseti(L, -2, k + 1);
   }

@@ -252,7 +252,7 @@ void face_push_dim(lua_State *L, Dim d) {
   case DIM_XOR: push_const(L, CONST_F2)->d = d; break;
   case DIM_INT: lua_pushinteger(L, dim_value(d)); break;
   case DIM_LAYOUT: face_push_layout(L, *dim_getlayout(d)); break;
-  default:
+  case DIM_ANY: case DIM_TUP:
     lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
     lua_getfield(L, -1, "_");
     lua_remove(L, -2);

@@ -29,7 +29,7 @@ static int fn_dump(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
   Buf b = {0};
-  ir_dump(cx, fn, &b);
+  dump_fn(cx, fn, &b);
   lua_pushlstring(L, b.p, b.n);
   buf_free(&b);
   return 1;
@@ -161,34 +161,6 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
-static void touch(Fn *fn, Ref mem, bool write) {
-  const Mem *m = ir_memof(fn, mem);
-  if (m->space != SP_GMEM) return;
-  if (write) fn->arg.p[m->arg].written = true;
-  else fn->arg.p[m->arg].read = true;
-}
-
-// Which pointer arguments does the kernel read and write?
-static void mark_arguments(Fn *fn) {
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    const Ins *i = ir_get(fn, r);
-    const uint32_t *x = fn->ext.p + i->ext;
-    switch ((int)i->op) {
-      case OP_LD: touch(fn, i->a[0], false); break;
-      case OP_ST: touch(fn, i->a[0], true); break;
-      case OP_ATOMIC:
-        touch(fn, i->a[0], true);
-        touch(fn, i->a[0], false);
-        break;
-      case OP_COPY: case OP_CPASYNC:
-        touch(fn, x[0], true);
-        touch(fn, x[2], false);
-        break;
-      default: break;
-    }
-  }
-}
-
 // Runs protected: upvalues none; stack: ctx, func, sig, args...
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
@@ -203,7 +175,7 @@ static int run_traced(lua_State *L) {
   find_unused(cx, L);
   arena_reset(&cx->scratch);
   check_fn(cx, ir_fn(cx));
-  mark_arguments(ir_fn(cx));
+  ir_mark_arguments(ir_fn(cx));
   return 0;
 }
 

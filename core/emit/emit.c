@@ -54,51 +54,50 @@ static const AtomUse *find_atom(const Emit *e, bool mma, int64_t id) {
   return u;
 }
 
-// Registers x[1..n] of array x[0] as arguments.
-static void put_regs(Emit *e, bool refs, const uint32_t *x, int n,
-                     const char *type) {
-  const Ins *m = ir_get(e->fn, x[0]);
+// A run of registers as arguments.
+static void put_regs(Emit *e, bool refs, const Operand *o, const char *type) {
+  const Ins *m = ir_get(e->fn, o->ref);
   const Regs *g = &e->regs[m->imm];
   bool same = strcmp(g->ctype, type) == 0;
   int64_t bits = uses_bits((DType)m->type);
-  for (int k = 0; k < (refs ? n : 1); k++) {
+  for (int k = 0; k < (refs ? o->n : 1); k++) {
     expr_puts(e, k ? ", " : "");
     if (!same) expr_printf(e, refs ? "(%s &)" : "(%s *)", type);
     if (!refs) expr_puts(e, "&");
-    expr_word(e, x[0], uses_reg(e, x[k + 1]) * bits);
+    expr_word(e, o->ref, o->reg[k] * bits);
   }
 }
 
 // An operand of a scalar FMA; small floats as f32 unless `raw`.
-static void put_fma_operand(Emit *e, const Ins *i, const uint32_t *x,
-                            DType t, bool raw) {
+static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
+                            bool raw) {
   bool small = expr_small_float(t) && !raw;
   if (small) expr_printf(e, "%s(", convert_to_f32(e, i, t));
-  expr_reg(e, x[0], uses_reg(e, x[1]), t);
+  expr_reg(e, o->ref, o->reg[0], t);
   if (small) expr_puts(e, ")");
 }
 
 static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
-  const uint32_t *x = &e->fn->ext.p[i->ext];
+  Operand o[OPERANDS];
+  operands_all(e->fn, i, o);
   DType d = row->d_type;
   bool f = dtype_is_float(d), half = d == DT_F16 || d == DT_BF16;
   bool raw = half && row->a_type == d && row->b_type == d && row->c_type == d;
   bool round = f && !raw && d != DT_F32 && d != DT_F64;
-  int64_t off = uses_reg(e, x[1]);
   stmt_begin(e, i);
-  expr_reg_open(e, x[0], off, d, false);
+  expr_reg_open(e, o[0].ref, o[0].reg[0], d, false);
   if (round) expr_printf(e, "%s(", convert_from_f32(e, i, d));
   Helper h = d == DT_F16 ? H_FMA_F16 : H_FMA_BF16;
   const char *fma = raw ? helper_use(e, h) : d == DT_F64 ? "__fma_rn"
                     : f ? "fmaf" : "";
   expr_printf(e, "%s(", fma);
-  put_fma_operand(e, i, x + 2, row->a_type, raw);
+  put_fma_operand(e, i, &o[1], row->a_type, raw);
   expr_puts(e, f ? ", " : " * ");
-  put_fma_operand(e, i, x + 4, row->b_type, raw);
+  put_fma_operand(e, i, &o[2], row->b_type, raw);
   expr_puts(e, f ? ", " : " + ");
-  put_fma_operand(e, i, x + 6, row->c_type, raw);
+  put_fma_operand(e, i, &o[3], row->c_type, raw);
   expr_puts(e, round ? "))" : ")");
-  expr_reg_close(e, x[0], off, d);
+  expr_reg_close(e, o[0].ref, o[0].reg[0], d);
   stmt_end(e);
 }
 
@@ -112,18 +111,16 @@ static void put_mma(Emit *e, Ref r) {
   if (!atom_mma_runs(row))
     expr_no_way(e, i, row->name);
   const AtomUse *u = find_atom(e, true, i->imm);
-  const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
-  const uint32_t *c = x + row->nreg[0] + row->nreg[1] + row->nreg[2] + 3;
-  bool same = memcmp(c, d, (size_t)(row->nreg[0] + 1) * sizeof *c) == 0;
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  bool same = operands_same(&o[0], &o[3]);
   stmt_begin(e, i);
   expr_printf(e, "%s%s(", atomtext_name(e, true, u->id), same ? "" : "_dabc");
-  for (int o = 0; o < row->nop; o++) {
-    if (o != 3 || !same) {
-      expr_puts(e, o ? ", " : "");
-      put_regs(e, u->refs, x, row->nreg[o],
-               atomtext_reg_type(row->regs[o], atom_mma_type(row, o)));
-    }
-    x += row->nreg[o] + 1;
+  for (int k = 0; k < n; k++) {
+    if (k == 3 && same) continue;
+    expr_puts(e, k ? ", " : "");
+    put_regs(e, u->refs, &o[k],
+             atomtext_reg_type(row->regs[k], atom_mma_type(row, k)));
   }
   expr_puts(e, ")");
   stmt_end(e);
@@ -133,23 +130,15 @@ static void put_matrix(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const AtomCopy *row = atom_copy((int)i->imm);
   const AtomUse *u = find_atom(e, false, i->imm);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  if (!n) expr_no_way(e, i, row->name);
   stmt_begin(e, i);
   expr_printf(e, "%s(", atomtext_name(e, false, u->id));
-  if (row->op == CO_LDSM) {
-    put_regs(e, u->refs, x, row->num, "unsigned");
-    expr_puts(e, ", ");
-    expr_address(e, x[row->num + 1], x[row->num + 2]);
-  } else if (row->op == CO_STSM) {
-    expr_address(e, x[0], x[1]);
-    expr_puts(e, ", ");
-    put_regs(e, u->refs, x + 2, row->num, "unsigned");
-  } else if (row->op == CO_MOVM) {
-    put_regs(e, true, x, 1, "unsigned");
-    expr_puts(e, ", ");
-    put_regs(e, true, x + 2, 1, "unsigned");
-  } else {
-    expr_no_way(e, i, row->name);
+  for (int k = 0; k < n; k++) {
+    if (k) expr_puts(e, ", ");
+    if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);
+    else put_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
   }
   expr_puts(e, ")");
   stmt_end(e);
@@ -194,14 +183,14 @@ static void put_conversion(Emit *e, const char **s, DType t) {
 
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  uint32_t k = 0;
+  uint32_t k = 0, n;
+  const Ref *x = operands_list(e->fn, i, &n);
   stmt_begin(e, i);
   expr_puts(e, "printf(\"");
   for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
     if (*s != '%') {
       expr_quoted(e, *s++);
-    } else if (s[1] == '%' || k >= i->nx) {
+    } else if (s[1] == '%' || k >= n) {
       expr_puts(e, "%%");
       s += s[1] == '%' ? 2 : 1;
     } else {
@@ -210,7 +199,7 @@ static void put_printf(Emit *e, Ref r) {
     }
   }
   expr_puts(e, "\"");
-  for (k = 0; k < i->nx; k++) {
+  for (k = 0; k < n; k++) {
     expr_puts(e, ", ");
     expr_f32(e, x[k], PR_ANY);
   }
@@ -398,12 +387,12 @@ static Ref put(Emit *e, Ref r) {
     case OP_COUNT:
       break;
     case OP_RMEM: put_regs_decl(e, r); break;
-    case OP_SREG: case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV:
-    case OP_MOD: case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS:
-    case OP_FMA: case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
-    case OP_SHL: case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
-    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
-    case OP_LD: case OP_VGET: case OP_VAR: case OP_ATOMIC: case OP_ASK:
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_SREG: case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH:
+    case OP_INTRIN: case OP_LD: case OP_VGET: case OP_VAR: case OP_ATOMIC:
+    case OP_ASK:
       put_value(e, r);
       break;
     case OP_ST: return stmt_store(e, r);

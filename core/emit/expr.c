@@ -394,7 +394,7 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
 }
 
 static Prec int_op(Emit *e, const Ins *i) {
-  switch ((int)i->op) {
+  switch ((Op)i->op) {
     case OP_ADD: case OP_SUB: return sum(e, i);
     case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
     case OP_DIV: case OP_MOD: return divide(e, i);
@@ -407,8 +407,15 @@ static Prec int_op(Emit *e, const Ins *i) {
     case OP_XOR: return bitwise(e, i, "^", PR_XOR);
     case OP_SHL: return infix(e, i, "<<", PR_SHIFT, PR_UNARY, PR_UNARY);
     case OP_SHR: return infix(e, i, ">>", PR_SHIFT, PR_UNARY, PR_UNARY);
-    default: return prefix(e, i, "~");
+    case OP_NOT: return prefix(e, i, "~");
+    case OP_FMA: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+    case OP_COUNT:
+#define OP(id, ...) case OP_##id:
+#define SCALAR(...)
+#include "ir/ops.h"
+      break;
   }
+  expr_no_way(e, i, op_name((Op)i->op));
 }
 
 // min() and max() of NVRTC take two of one type; char and short promote.
@@ -465,7 +472,8 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
 // Operands as f32 (or f64), result in the same.
 static Prec float_op(Emit *e, const Ins *i) {
   bool f64 = i->type == DT_F64;
-  switch ((int)i->op) {
+  if (i->op == OP_MATH) return math_call(e, i, f64);
+  switch ((Op)i->op) {
     case OP_ADD: return infix(e, i, "+", PR_ADD, PR_ADD, PR_MUL);
     case OP_SUB: return infix(e, i, "-", PR_ADD, PR_ADD, PR_MUL);
     case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
@@ -475,12 +483,18 @@ static Prec float_op(Emit *e, const Ins *i) {
     case OP_NEG: return prefix(e, i, "-");
     case OP_ABS: return float_call(e, i, f64 ? "fabs" : "fabsf", 1);
     case OP_FMA: return float_call(e, i, f64 ? "fma" : "fmaf", 3);
-    case OP_MATH: return math_call(e, i, f64);
     case OP_MOD:
       return float_call(
         e, i, helper_use(e, f64 ? H_LUA_MOD_F64 : H_LUA_MOD_F32), 2);
-    default: expr_no_way(e, i, op_name((Op)i->op));
+    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
+    case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
+    case OP_COUNT:
+#define OP(id, ...) case OP_##id:
+#define SCALAR(...)
+#include "ir/ops.h"
+      break;
   }
+  expr_no_way(e, i, op_name((Op)i->op));
 }
 
 // Sign bits are changed in place; the rest is computed in f32 and rounded

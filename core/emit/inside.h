@@ -6,6 +6,7 @@
 #define CUTE_EMITX_H
 
 #include "emit/emit.h"
+#include "ir/operands.h"
 
 // How an instruction appears in the text.
 typedef enum How {
@@ -108,12 +109,8 @@ typedef struct Lin {
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Registers of MMA operand `o` (0..3 as D A B C), or of a MATRIX operand.
-int uses_mma_regs(const Emit *e, const Ins *i, int o);
-// Is the operand a run of consecutive words starting at a word?
-bool uses_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n);
-// Offset in elements that an ext word of an atom operand stands for.
-int64_t uses_reg(const Emit *e, uint32_t x);
+// Is a run of registers one of consecutive words, starting at a word?
+bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // of a constant
 int uses_bits(DType t);  // that an element takes in registers
 

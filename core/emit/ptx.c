@@ -167,28 +167,28 @@ Prec ptx_value(Emit *e, const Ins *i) {
 
 void ptx_asm(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  uint32_t outs = i->flags;
+  uint32_t k = 0, outs = i->flags;
   stmt_begin(e, i);
   expr_puts(e, "asm volatile(\"");
   for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
     expr_quoted(e, *s);
   expr_puts(e, "\"");
-  for (uint32_t k = 0; k < i->nx; k++) {
-    DType t = ir_type(e->fn, x[k]);
+  Operand o;
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o); k++) {
+    DType t = ir_type(e->fn, o.ref);
     expr_puts(e, k == 0 && outs ? " : " : k == outs ? outs ? " : " : " :: "
                                                      : ", ");
-    expr_printf(e, "\"%s%c\"(", k < outs ? "+" : "", constraint(t));
-    if (k < outs) {
-      expr_puts(e, e->use[x[k]].name);
+    expr_printf(e, "\"%s%c\"(", o.written ? "+" : "", constraint(t));
+    if (o.written) {
+      expr_puts(e, e->use[o.ref].name);
     } else {
       if (t == DT_BOOL) expr_puts(e, "(int)");
-      expr_val(e, x[k], t == DT_BOOL ? PR_UNARY : PR_ANY);
+      expr_val(e, o.ref, t == DT_BOOL ? PR_UNARY : PR_ANY);
     }
     expr_puts(e, ")");
   }
-  expr_puts(e, i->nx == 0 ? " ::: \"memory\")"
-                : i->nx == outs ? " :: \"memory\")" : " : \"memory\")");
+  expr_puts(e, k == 0 ? " ::: \"memory\")"
+                : k == outs ? " :: \"memory\")" : " : \"memory\")");
   stmt_end(e);
 }
 
@@ -298,7 +298,7 @@ Prec ptx_access(Emit *e, const Ins *i) {
   if (view) expr_puts(e, ")");
   if (a.cas) {
     expr_puts(e, ", ");
-    expr_val(e, e->fn->ext.p[i->ext], PR_ANY);
+    expr_val(e, operands_ref(e->fn, i, 3), PR_ANY);
   }
   if (a.st || a.atom) {
     expr_puts(e, ", ");

@@ -218,12 +218,12 @@ typedef struct Side {
   int64_t piece;   // this piece, counted in moves from off
 } Side;
 
-static Side side_of(const Emit *e, const uint32_t *x) {
-  const Ins *m = ir_get(e->fn, x[0]);
-  Side s = {.mem = x[0], .off = x[1], .regs = m->op == OP_RMEM};
+static Side side_of(const Emit *e, const Operand *o) {
+  const Ins *m = ir_get(e->fn, o->ref);
+  Side s = {.mem = o->ref, .off = o->off, .regs = m->op == OP_RMEM};
   if (!s.regs) return s;
   s.g = &e->regs[m->imm];
-  s.bit = uses_int(e, x[1]) * uses_bits((DType)m->type);
+  s.bit = uses_int(e, o->off) * uses_bits((DType)m->type);
   return s;
 }
 
@@ -433,16 +433,18 @@ static void move_256(Emit *e, const Side *d, const Side *s) {
 
 void stmt_copy(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  Side d = side_of(e, x), s = side_of(e, x + 2);
+  Operand o[OPERANDS];
+  operands_all(e->fn, i, o);
+  Ref pred = o[2].ref;
+  Side d = side_of(e, &o[0]), s = side_of(e, &o[1]);
   d.fresh = e->fresh[r];
   bool wide = i->imm == 256;
   bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
                        (aligned(&s, i->imm) || partial(&s, i->imm)));
   stmt_begin(e, i);
-  if (x[4]) {
+  if (pred) {
     expr_puts(e, "if (");
-    expr_val(e, x[4], PR_ANY);
+    expr_val(e, pred, PR_ANY);
     expr_puts(e, fits ? ") " : ") {");
     e->depth++;
     if (!fits) stmt_newline(e), stmt_indent(e);
@@ -450,7 +452,7 @@ void stmt_copy(Emit *e, Ref r) {
   if (wide) move_256(e, &d, &s);
   else if (fits) move(e, &d, &s, i->imm);
   else move_words(e, &d, &s, i->imm);
-  if (!x[4]) return;
+  if (!pred) return;
   e->depth--;
   if (fits) return;
   stmt_indent(e);
@@ -460,21 +462,23 @@ void stmt_copy(Emit *e, Ref r) {
 
 void stmt_async(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
+  Operand o[OPERANDS];
+  operands_all(e->fn, i, o);
+  Ref pred = o[2].ref;
   bool zfill = i->flags & CPF_ZFILL;
   stmt_begin(e, i);
-  if (x[4] && !zfill) {
+  if (pred && !zfill) {
     expr_puts(e, "if (");
-    expr_val(e, x[4], PR_ANY);
+    expr_val(e, pred, PR_ANY);
     expr_puts(e, ") ");
   }
-  expr_printf(e, "%s(", helper_async(e, i->imm, i->flags, x[4] != 0));
-  expr_address(e, x[0], x[1]);
+  expr_printf(e, "%s(", helper_async(e, i->imm, i->flags, pred != 0));
+  expr_address(e, o[0].ref, o[0].off);
   expr_puts(e, ", ");
-  expr_pointer(e, x[2], x[3], PR_ANY);
-  if (x[4] && zfill) {
+  expr_pointer(e, o[1].ref, o[1].off, PR_ANY);
+  if (pred && zfill) {
     expr_puts(e, ", ");
-    expr_val(e, x[4], PR_ANY);
+    expr_val(e, pred, PR_ANY);
   }
   expr_puts(e, ")");
   stmt_end(e);

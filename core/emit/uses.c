@@ -36,64 +36,16 @@ int uses_bits(DType t) {
   return bits == 6 ? 8 : bits;
 }
 
-int64_t uses_reg(const Emit *e, uint32_t x) {
-  (void)e;
-  return x;
-}
-
-int uses_mma_regs(const Emit *e, const Ins *i, int o) {
-  const AtomMma *row = atom_mma((int)i->imm);
-  (void)e;
-  return row->kind == MK_FMA ? 1 : row->nreg[o];
-}
-
-bool uses_run_of_words(const Emit *e, Ref mem, const uint32_t *off, int n) {
-  const Ins *m = ir_get(e->fn, mem);
+bool uses_run_of_words(const Emit *e, const Operand *o) {
+  const Ins *m = ir_get(e->fn, o->ref);
   const Regs *g = &e->regs[m->imm];
   int64_t bits = uses_bits((DType)m->type);
-  for (int k = 0; k < n; k++) {
-    int64_t at = uses_reg(e, off[k]) * bits;
-    int64_t want = uses_reg(e, off[0]) * bits + k * g->wbits;
+  for (int k = 0; k < o->n; k++) {
+    int64_t at = o->reg[k] * bits;
+    int64_t want = o->reg[0] * bits + k * g->wbits;
     if (at % g->wbits || at != want) return false;
   }
   return true;
-}
-
-// ---- operands ----
-
-// Values that instruction i reads, one after the other; 0 when k is past the
-// end, UINT32_MAX for a place without a value.
-static Ref operand(const Flow *f, const Ins *i, uint32_t k) {
-  const uint32_t none = UINT32_MAX;
-  uint32_t n = (uint32_t)op_arity((Op)i->op);
-  if (k < n) return i->a[k] ? i->a[k] : none;
-  k -= n;
-  if (k >= i->nx) return 0;
-  uint32_t x = f->fn->ext.p[i->ext + k];
-  switch ((int)i->op) {
-    case OP_COPY: case OP_CPASYNC: case OP_PRINTF: case OP_ATOMIC:
-    case OP_ASM:
-      return x ? x : none;
-    case OP_MATRIX: {
-      const AtomCopy *row = atom_copy((int)i->imm);
-      bool load = row->op == CO_LDSM;
-      bool store = row->op == CO_STSM;
-      if (load && k == i->nx - 1) return x;
-      if (store && k == 1) return x;
-      if (k == 0) return x;
-      if (k == (store ? 2u : 1u + (uint32_t)row->num)) return x;
-      return none;
-    }
-    case OP_MMA: {
-      uint32_t at = 0;
-      for (int o = 0; o < atom_mma((int)i->imm)->nop; o++) {
-        if (k == at) return x;
-        at += 1 + (uint32_t)uses_mma_regs(f->e, i, o);
-      }
-      return none;
-    }
-    default: return none;
-  }
 }
 
 // ---- writes to registers and variables ----
@@ -110,42 +62,30 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// Bits that a register of an atom's destination m covers.
-static int64_t reg_bits(const Flow *f, const Ins *i, const Ins *m) {
-  char c = i->op == OP_MMA ? atom_mma((int)i->imm)->regs[0] : 'r';
-  int bits = c == 'z' ? 128 : c == 'd' || c == 'l' ? 64 : 32;
-  int wbits = f->e->regs[m->imm].wbits;
-  return bits > wbits ? bits : wbits;
-}
-
 // Calls `tell` for every write of instruction r to registers.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
+static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
+  const Ins *m = ir_get(f->fn, o->ref);
+  if (m->op != OP_RMEM) return;
+  if (o->kind == OPERAND_MEM) {
+    int64_t own = dtype_bits((DType)m->type), n = o->bits / own;
+    bool whole = n * own == o->bits;  // elements
+    tell(f, r, o->ref, uses_int(f->e, o->off),
+         whole ? n * uses_bits((DType)m->type) : o->bits);
+    return;
+  }
+  int wbits = f->e->regs[m->imm].wbits;
+  int64_t bits = o->bits > wbits ? o->bits : wbits;
+  for (int k = 0; k < o->n; k++) tell(f, r, o->ref, o->reg[k], bits);
+}
+
 static void each_write(Flow *f, Ref r, Tell tell) {
   const Ins *i = ir_get(f->fn, r);
-  const uint32_t *x = &f->fn->ext.p[i->ext];
-  int64_t bits, n = 0;
-  switch ((int)i->op) {
-    case OP_ST: case OP_FILL:
-      if (ir_get(f->fn, i->a[0])->op != OP_RMEM) break;
-      bits = uses_bits(ir_type(f->fn, i->a[0]));
-      tell(f, r, i->a[0], uses_int(f->e, i->a[1]),
-           i->op == OP_FILL ? bits * i->imm : bits);
-      break;
-    case OP_COPY:
-      if (ir_get(f->fn, x[0])->op == OP_RMEM)
-        tell(f, r, x[0], uses_int(f->e, x[1]), i->imm);
-      break;
-    case OP_MMA: n = uses_mma_regs(f->e, i, 0); break;
-    case OP_MATRIX:
-      if (atom_copy((int)i->imm)->op != CO_STSM)
-        n = atom_copy((int)i->imm)->num;
-      break;
-    default: break;
-  }
-  if (n) bits = reg_bits(f, i, ir_get(f->fn, x[0]));
-  for (int64_t k = 1; k <= n; k++)
-    tell(f, r, x[0], uses_reg(f->e, x[k]), bits);
+  Operand o;
+  if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
+  for (Operands w = operands_of(f->fn, i); operands_next(&w, &o);)
+    if (o.written) tell_write(f, r, &o, tell);
 }
 
 // Backwards: r is now the next write of these elements.
@@ -153,6 +93,14 @@ static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
   for (int64_t k = lo; k < hi; k++) f->regs[ir_get(f->fn, mem)->imm][k] = by;
+}
+
+static void note_set(Flow *f, Ref r) {
+  const Ins *i = ir_get(f->fn, r);
+  Operand o;
+  if (i->op != OP_VSET && i->op != OP_ASM) return;
+  for (Operands w = operands_of(f->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
 // Forwards: is this the first write to its word? Then a store to a part of
@@ -169,22 +117,17 @@ static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   for (; at < end; at = (at / wbits + 1) * wbits) wrote[at / wbits] = true;
 }
 
-// Instructions that a load from memory must not move past.
+// Instructions that a load from memory must not move past: by their effect,
+// with an order or past the caches, and those that write memory.
 static bool orders_memory(const Flow *f, const Ins *i) {
-  switch ((int)i->op) {
-    case OP_LD: return i->flags != 0;  // with an order, or past the caches
-    case OP_ST: case OP_COPY: {
-      Ref mem = i->op == OP_ST ? i->a[0] : f->fn->ext.p[i->ext];
-      return ir_get(f->fn, mem)->op != OP_RMEM;
-    }
-    case OP_CPASYNC: case OP_CPCOMMIT: case OP_CPWAIT: case OP_MATRIX:
-    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_ATOMIC: case OP_ASK: case OP_ASM: case OP_PRINTF: case OP_TRAP:
-    case OP_FOR: case OP_LOOP:
-    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END:
-      return true;
-    default: return false;
-  }
+  unsigned effect = op_effect((Op)i->op);
+  Operand o;
+  if (effect & EF_ORDERED) return true;
+  if (!(effect & EF_MEMORY)) return false;
+  if (i->flags) return true;
+  for (Operands w = operands_of(f->fn, i); operands_next(&w, &o);)
+    if (o.written && ir_get(f->fn, o.ref)->op != OP_RMEM) return true;
+  return false;
 }
 
 // ---- decisions ----
@@ -240,19 +183,16 @@ static bool becomes(const Flow *f, Ref r, Ref set) {
 static How decide(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   Use *u = &f->e->use[r];
-  unsigned flags = op_flags((Op)i->op);
-  switch ((int)i->op) {
-    case OP_NOP: return HOW_DEAD;
-    case OP_CONST: return u->uses ? HOW_INLINE : HOW_DEAD;
-    case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
-      return u->uses ? HOW_NAME : HOW_DEAD;
-    case OP_VGET: case OP_LD:
-      if (!u->uses) return HOW_DEAD;
-      return can_wait(f, r) ? HOW_INLINE : HOW_NAME;
-    default: break;
-  }
-  if (!(flags & OPF_P)) return HOW_NAME;
-  if (!u->uses) return HOW_DEAD;
+  unsigned effect = op_effect((Op)i->op);
+  bool reads = i->op == OP_VGET || i->op == OP_LD;
+  if (i->op == OP_NOP) return HOW_DEAD;
+  if (!u->uses && (reads || op_pure((Op)i->op) || i->op == OP_VAR))
+    return HOW_DEAD;
+  if (effect & EF_OBJECT) return u->uses ? HOW_NAME : HOW_DEAD;
+  if (i->op == OP_CONST) return HOW_INLINE;
+  if (i->op == OP_ARG) return HOW_NAME;
+  if (reads) return can_wait(f, r) ? HOW_INLINE : HOW_NAME;
+  if (!(effect & EF_PURE)) return HOW_NAME;
   if (i->op == OP_SREG) return HOW_NAME;
   if (plus_constant(f->fn, i) && !i->name) return HOW_INLINE;
   if (u->uses > 1 || u->cross) return HOW_NAME;
@@ -271,12 +211,13 @@ static void spread(Flow *f, Ref r) {
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
   if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)  // a recast view
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
-  for (uint32_t k = 0;; k++) {
-    Ref x = operand(f, i, k);
-    if (x == 0) break;
-    if (x == UINT32_MAX) continue;
-    Ref at = in ? u->last : i->op == OP_FOR && k ? f->end[r] : r;
-    use(f, x, at, in ? u->uses : 1, in && u->cross, root);
+  uint32_t n = in ? u->uses : 1;
+  Ref at = in ? u->last : r;
+  Operand o;
+  for (Operands w = operands_of(f->fn, i); operands_next(&w, &o);) {
+    if (o.ref) use(f, o.ref, at, n, in && u->cross, root);
+    if (o.kind == OPERAND_MEM) use(f, o.off, at, n, in && u->cross, root);
+    if (i->op == OP_FOR) at = f->end[r];
   }
 }
 
@@ -320,14 +261,15 @@ static void find_regions(Flow *f) {
   Ref loop = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    unsigned flags = op_flags((Op)i->op);
-    if (flags & OPF_X && n) {
+    unsigned effect = op_effect((Op)i->op);
+    bool opens = effect & EF_OPENS, closes = effect & EF_CLOSES;
+    if (closes && !opens && n) {
       Ref head = stack[--n];
       f->end[head] = r;
       if (ir_get(fn, head)->op != OP_IF) loop = f->loop[head];
     }
     f->loop[r] = loop;
-    if (flags & OPF_B) {
+    if (opens && !closes) {
       stack[n++] = r;
       if (i->op != OP_IF) loop = r;
     }
@@ -371,14 +313,12 @@ static void declare_regs(Emit *e) {
   }
 }
 
-static void note_vector(Emit *e, const Ins *i) {
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  for (int k = 0; k < 4; k += 2) {
-    const Ins *m = ir_get(e->fn, x[k]);
-    if (m->op != OP_RMEM || i->imm <= e->regs[m->imm].wbits) continue;
-    e->regs[m->imm].vector = true;
-    if (i->imm == 256) e->regs[m->imm].taken = true;
-  }
+// A move between o and o's other side that no word of registers holds.
+static void note_vector(Emit *e, const Operand *o) {
+  const Ins *m = ir_get(e->fn, o->ref);
+  if (m->op != OP_RMEM || o->bits <= e->regs[m->imm].wbits) return;
+  e->regs[m->imm].vector = true;
+  if (o->bits == 256) e->regs[m->imm].taken = true;
 }
 
 // ---- atoms ----
@@ -394,41 +334,32 @@ static AtomUse *atom_use(Emit *e, bool mma, int id) {
   return &v[e->natom++];
 }
 
-static void note_mma(Emit *e, const Ins *i) {
-  const AtomMma *row = atom_mma((int)i->imm);
-  if (row->kind == MK_FMA) return;
-  AtomUse *u = atom_use(e, true, (int)i->imm);
-  const uint32_t *x = &e->fn->ext.p[i->ext], *d = x;
-  for (int o = 0; o < row->nop; o++) {
-    int n = row->nreg[o];
-    if (!uses_run_of_words(e, x[0], x + 1, n)) u->refs = true;
-    bool same = memcmp(x, d, (size_t)(n + 1) * sizeof *x) == 0;
-    if (o == 3) *(same ? &u->same : &u->separate) = true;
-    x += n + 1;
-  }
+// Atoms that are a helper's call.
+static bool is_helper(const Ins *i) {
+  return i->op == OP_MATRIX ||
+         (i->op == OP_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
 }
 
-static void note_matrix(Emit *e, const Ins *i) {
-  const AtomCopy *row = atom_copy((int)i->imm);
-  AtomUse *u = atom_use(e, false, (int)i->imm);
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  const uint32_t *reg = row->op == CO_STSM ? x + 2 : x;
-  if (!uses_run_of_words(e, reg[0], reg + 1, row->num)) u->refs = true;
-  if (row->op == CO_LDSM) e->address[x[row->num + 1]] = true;
-  if (row->op == CO_STSM) e->address[x[0]] = true;
+static void note_atom(Emit *e, const Ins *i) {
+  if (!is_helper(i)) return;
+  AtomUse *u = atom_use(e, i->op == OP_MMA, (int)i->imm);
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  for (int k = 0; k < n; k++)
+    if (o[k].kind == OPERAND_RUN && !uses_run_of_words(e, &o[k]))
+      u->refs = true;
+  if (u->mma) *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
 }
 
 // Helpers of atoms that take pointers to registers.
 static void note_taken(Emit *e, const Ins *i) {
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  const AtomMma *row = i->op == OP_MMA ? atom_mma((int)i->imm) : NULL;
-  const AtomCopy *copy = row ? NULL : atom_copy((int)i->imm);
-  if (row ? row->kind == MK_FMA : copy->op == CO_MOVM) return;
-  if (atom_use(e, row != NULL, (int)i->imm)->refs) return;
-  for (int o = 0; row && o < row->nop; x += row->nreg[o++] + 1)
-    e->regs[ir_get(e->fn, x[0])->imm].taken = true;
-  if (!row)
-    e->regs[ir_get(e->fn, x[copy->op == CO_STSM ? 2 : 0])->imm].taken = true;
+  if (!is_helper(i)) return;
+  if (i->op == OP_MATRIX && atom_copy((int)i->imm)->op == CO_MOVM) return;
+  if (atom_use(e, i->op == OP_MMA, (int)i->imm)->refs) return;
+  Operand o;
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_RUN)
+      e->regs[ir_get(e->fn, o.ref)->imm].taken = true;
 }
 
 // Places of the text where instruction i touches an element of registers.
@@ -450,35 +381,31 @@ static void choose_scalars(Emit *e) {
     const Ins *i = ir_get(e->fn, r);
     if (e->use[r].how == HOW_DEAD) continue;
     n += touches(e, r);
-    if (i->op == OP_MMA || i->op == OP_MATRIX) note_taken(e, i);
+    note_taken(e, i);
   }
   for (size_t k = 0; k < e->fn->mem.n; k++)
     e->regs[k].scalars = n > MANY && !e->regs[k].taken;
 }
 
-static void note_pointers(Emit *e, const Ins *i) {
-  const uint32_t *x = &e->fn->ext.p[i->ext];
-  if (i->op == OP_COPY) e->pointer[x[0]] = e->pointer[x[2]] = true;
-  else if (i->op != OP_CPASYNC) e->pointer[i->a[0]] = true;
-  else e->pointer[x[2]] = true;
+// Memory is named by a pointer, but in PTX by a shared memory's address.
+static void note_memory(Emit *e, const Ins *i) {
+  bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX;
+  Operand o;
+  if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
+    if (o.kind != OPERAND_MEM) continue;
+    bool address = ptx && ir_memof(e->fn, o.ref)->space == SP_SMEM;
+    *(address ? &e->address[o.ref] : &e->pointer[o.ref]) = true;
+    if (i->op == OP_COPY) note_vector(e, &o);
+  }
 }
 
 static void note_needs(Emit *e, const Ins *i) {
-  switch ((int)i->op) {
-    case OP_LD: case OP_ST: case OP_ATOMIC:
-      note_pointers(e, i);
-      ptx_note_access(e, i);
-      break;
-    case OP_INTRIN: case OP_ASK: ptx_note(e, i); break;
-    case OP_MMA: note_mma(e, i); break;
-    case OP_MATRIX: note_matrix(e, i); break;
-    case OP_COPY: note_vector(e, i); note_pointers(e, i); break;
-    case OP_CPASYNC:
-      e->address[e->fn->ext.p[i->ext]] = true;
-      note_pointers(e, i);
-      break;
-    default: break;
-  }
+  bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  note_memory(e, i);
+  note_atom(e, i);
+  if (element) ptx_note_access(e, i);
+  if (i->op == OP_INTRIN || i->op == OP_ASK) ptx_note(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {
@@ -569,9 +496,7 @@ void uses_run(Emit *e) {
     spread(&f, r);
     each_write(&f, r, next_write);
     if (i->op == OP_ST) e->use[r].pair = other_half(&f, r);
-    if (i->op == OP_VSET) f.vset[i->a[0]] = r;
-    for (uint32_t k = 0; i->op == OP_ASM && k < i->flags; k++)
-      f.vset[e->fn->ext.p[i->ext + k]] = r;
+    note_set(&f, r);
     if (orders_memory(&f, i)) f.memory = r;
   }
   for (Ref r = 1; r < n; r++) each_write(&f, r, first_write);

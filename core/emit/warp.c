@@ -31,9 +31,9 @@ Prec warp_atomic(Emit *e, const Ins *i) {
   if (view) expr_printf(e, "(%s *)(", dtype_cuda(t));
   expr_pointer(e, i->a[0], i->a[1], PR_ADD);
   expr_puts(e, as_u64 || view ? "), " : ", ");
-  if (i->imm == AT_CAS && i->nx) {
+  if (i->imm == AT_CAS) {
     expr_puts(e, arg);
-    expr_val(e, e->fn->ext.p[i->ext], as_u64 ? PR_UNARY : PR_ANY);
+    expr_val(e, operands_ref(e->fn, i, 3), as_u64 ? PR_UNARY : PR_ANY);
     expr_puts(e, ", ");
   }
   expr_puts(e, arg);

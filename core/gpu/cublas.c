@@ -52,7 +52,7 @@ bool blas_version(Gpu *g, int *version, Why *w) {
 // ---- types ----
 
 static int data_type(DType t) {
-  switch (t) {
+  switch ((int)t) {
     case DT_F16: return CUDA_R_16F;
     case DT_BF16: return CUDA_R_16BF;
     case DT_F32: case DT_TF32: return CUDA_R_32F;

@@ -1,5 +1,6 @@
 // Folding: constants, identities, and facts (range and divisibility of
 // integers), so that index arithmetic comes out as one would write it.
+#include "ir/eval.h"
 #include "ir/fold.h"
 
 #include <math.h>
@@ -143,27 +144,24 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
+// Of an operation that is not named here, all that its type holds is known.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
-  switch ((int)op) {
-    case OP_ADD:
-      return clip(t, (__int128)a.lo + b.lo, (__int128)a.hi + b.hi,
-                  base_gcd(a.div, b.div));
-    case OP_SUB:
-      return clip(t, (__int128)a.lo - b.hi, (__int128)a.hi - b.lo,
-                  base_gcd(a.div, b.div));
-    case OP_MUL: return fact_mul(t, a, b);
-    case OP_DIV: return fact_div(t, a, b);
-    case OP_MOD: return fact_mod(t, a, b);
-    case OP_MIN:
-      return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
-                    base_gcd(a.div, b.div)};
-    case OP_MAX:
-      return (Fact){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi,
-                    base_gcd(a.div, b.div)};
-    case OP_AND: case OP_OR: case OP_XOR: return fact_bits(t, op, a, b);
-    case OP_SHL: case OP_SHR: return fact_shift(t, op, a, b);
-    default: return fold_full(t);
-  }
+  int64_t div = base_gcd(a.div, b.div);
+  if (op == OP_ADD)
+    return clip(t, (__int128)a.lo + b.lo, (__int128)a.hi + b.hi, div);
+  if (op == OP_SUB)
+    return clip(t, (__int128)a.lo - b.hi, (__int128)a.hi - b.lo, div);
+  if (op == OP_MIN)
+    return (Fact){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, div};
+  if (op == OP_MAX)
+    return (Fact){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, div};
+  if (op == OP_MUL) return fact_mul(t, a, b);
+  if (op == OP_DIV) return fact_div(t, a, b);
+  if (op == OP_MOD) return fact_mod(t, a, b);
+  if (op == OP_AND || op == OP_OR || op == OP_XOR)
+    return fact_bits(t, op, a, b);
+  if (op == OP_SHL || op == OP_SHR) return fact_shift(t, op, a, b);
+  return fold_full(t);
 }
 
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step) {
@@ -228,59 +226,21 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
 
 // ---- folding two operands ----
 
-static bool fold_int2(Op op, DType t, int64_t x, int64_t y, int64_t *v) {
-  uint64_t a = (uint64_t)x, b = (uint64_t)y;
-  bool u64 = t == DT_U64;
-  switch ((int)op) {
-    case OP_ADD: *v = (int64_t)(a + b); break;
-    case OP_SUB: *v = (int64_t)(a - b); break;
-    case OP_MUL: *v = (int64_t)(a * b); break;
-    case OP_DIV:
-      if (y == 0 || (x == INT64_MIN && y == -1)) return false;
-      *v = u64 ? (int64_t)(a / b) : base_floor_div(x, y);
-      break;
-    case OP_MOD:
-      if (y == 0 || (x == INT64_MIN && y == -1)) return false;
-      *v = u64 ? (int64_t)(a % b) : base_floor_mod(x, y);
-      break;
-    case OP_MIN: *v = (u64 ? a < b : x < y) ? x : y; break;
-    case OP_MAX: *v = (u64 ? a > b : x > y) ? x : y; break;
-    case OP_AND: *v = x & y; break;
-    case OP_OR: *v = x | y; break;
-    case OP_XOR: *v = x ^ y; break;
-    case OP_SHL:
-      if (y < 0 || y >= dtype_bits(t)) return false;
-      *v = (int64_t)(a << y);
-      break;
-    case OP_SHR:
-      if (y < 0 || y >= dtype_bits(t)) return false;
-      *v = u64 ? (int64_t)(a >> y) : x >> y;
-      break;
-    case OP_LT: *v = u64 ? a < b : x < y; break;
-    case OP_LE: *v = u64 ? a <= b : x <= y; break;
-    case OP_EQ: *v = x == y; break;
-    case OP_NE: *v = x != y; break;
-    default: return false;
-  }
+// Is the value of two integers the same wherever it is computed?
+static bool defined(Op op, DType t, int64_t x, int64_t y) {
+  if (op == OP_DIV || op == OP_MOD)
+    return y != 0 && !(x == INT64_MIN && y == -1);
+  if (op == OP_SHL || op == OP_SHR) return y >= 0 && y < dtype_bits(t);
   return true;
 }
 
+// Those of floats whose result is one rounding of the exact one.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
-  switch ((int)op) {
-    case OP_ADD: *v = x + y; break;
-    case OP_SUB: *v = x - y; break;
-    case OP_MUL: *v = x * y; break;
-    case OP_DIV: *v = x / y; break;
-    default: return false;
-  }
-  if (t == DT_F32) {  // one rounding, in f32
-    float a = (float)x, b = (float)y;
-    *v = (double)(op == OP_ADD   ? a + b
-                  : op == OP_SUB ? a - b
-                  : op == OP_MUL ? a * b
-                                 : a / b);
-  }
-  return t == DT_F32 || t == DT_F64;
+  bool rounds = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV;
+  if (!rounds || (t != DT_F32 && t != DT_F64)) return false;
+  *v = dtype_to_double(t, eval_scalar(op, t, dtype_from_double(t, x),
+                                      dtype_from_double(t, y), 0));
+  return true;
 }
 
 // Comparisons decided by ranges.
@@ -300,7 +260,7 @@ static bool commutes(Op op) {
          op == OP_NE;
 }
 
-static bool is_compare(Op op) { return op >= OP_LT && op <= OP_NE; }
+static bool is_compare(Op op) { return op_rows[op].rule == RULE_CMP; }
 
 // True when the sum or product r cannot wrap.
 static bool exact(const Fn *fn, Ref r) {
@@ -360,44 +320,43 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   return 0;
 }
 
+// a * y, looking into products and sums with a constant.
+static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
+  DType t = ir_type(fn, a);
+  Ins i = *ir_get(fn, a);
+  int64_t k;
+  if (y == 0) return ir_int(cx, fn, t, 0);
+  if (y == 1) return a;
+  bool inner = (i.op == OP_MUL || i.op == OP_ADD) && ir_const(fn, i.a[1], &k);
+  if (!inner) return 0;
+  Ref ky = ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y));
+  if (i.op == OP_MUL) return ir_op2(cx, fn, OP_MUL, i.a[0], ky);
+  Ref x = ir_op2(cx, fn, OP_MUL, i.a[0], ir_int(cx, fn, t, y));
+  return ir_op2(cx, fn, OP_ADD, x, ky);
+}
+
 // Identities with a constant on the right; 0 when there is none.
 static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
+  Fact f = ir_fact(fn, a);
   int64_t k;
-  switch ((int)op) {
-    case OP_ADD:
-      if (y == 0) return a;
-      if (i.op == OP_ADD && ir_const(fn, i.a[1], &k))
-        return ir_op2(cx, fn, OP_ADD, i.a[0],
-                      ir_int(cx, fn, t, (int64_t)((uint64_t)k + (uint64_t)y)));
-      return 0;
-    case OP_SUB:
-      return ir_op2(cx, fn, OP_ADD, a,
-                    ir_int(cx, fn, t, (int64_t)(0 - (uint64_t)y)));
-    case OP_MUL:
-      if (y == 0) return ir_int(cx, fn, t, 0);
-      if (y == 1) return a;
-      if (i.op == OP_MUL && ir_const(fn, i.a[1], &k))
-        return ir_op2(cx, fn, OP_MUL, i.a[0],
-                      ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y)));
-      if (i.op == OP_ADD && ir_const(fn, i.a[1], &k))
-        return ir_op2(
-          cx, fn, OP_ADD, ir_op2(cx, fn, OP_MUL, i.a[0], ir_int(cx, fn, t, y)),
-          ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y)));
-      return 0;
-    case OP_DIV: case OP_MOD:
-      return y > 0 && t != DT_U64 ? fold_divmod(cx, fn, op, a, y) : 0;
-    case OP_AND: {
-      Fact f = ir_fact(fn, a);
-      if (y == 0) return ir_int(cx, fn, t, 0);
-      if (f.lo >= 0 && y > 0 && (mask_of(f.hi) & ~y) == 0) return a;
-      return 0;
-    }
-    case OP_OR: case OP_XOR: return y == 0 ? a : 0;
-    case OP_SHL: case OP_SHR: return y == 0 ? a : 0;
-    default: return 0;
-  }
+  if (op == OP_MUL) return fold_product(cx, fn, a, y);
+  if (op == OP_SUB)
+    return ir_op2(cx, fn, OP_ADD, a,
+                  ir_int(cx, fn, t, (int64_t)(0 - (uint64_t)y)));
+  if (op == OP_DIV || op == OP_MOD)
+    return y > 0 && t != DT_U64 ? fold_divmod(cx, fn, op, a, y) : 0;
+  if (op == OP_AND && y == 0) return ir_int(cx, fn, t, 0);
+  if (op == OP_AND)
+    return f.lo >= 0 && y > 0 && (mask_of(f.hi) & ~y) == 0 ? a : 0;
+  bool same = op == OP_ADD || op == OP_OR || op == OP_XOR || op == OP_SHL ||
+              op == OP_SHR;
+  if (same && y == 0) return a;
+  if (op == OP_ADD && i.op == OP_ADD && ir_const(fn, i.a[1], &k))
+    return ir_op2(cx, fn, OP_ADD, i.a[0],
+                  ir_int(cx, fn, t, (int64_t)((uint64_t)k + (uint64_t)y)));
+  return 0;
 }
 
 // Sums are kept as (everything else) + constant.
@@ -413,10 +372,11 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
 
 static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ir_type(fn, a);
-  int64_t x = 0, y = 0, v;
+  int64_t x = 0, y = 0;
   bool ca = ir_const(fn, a, &x), cb = ir_const(fn, b, &y), c;
-  if (ca && cb && fold_int2(op, t, x, y, &v))
-    return ir_int(cx, fn, is_compare(op) ? DT_BOOL : t, v);
+  if (ca && cb && defined(op, t, x, y))
+    return ir_int(cx, fn, is_compare(op) ? DT_BOOL : t,
+                  (int64_t)eval_scalar(op, t, (uint64_t)x, (uint64_t)y, 0));
   if (t != DT_U64 && fold_compare(op, ir_fact(fn, a), ir_fact(fn, b), &c))
     return ir_int(cx, fn, DT_BOOL, c);
   if (a == b) {
@@ -509,10 +469,9 @@ Ref ir_op1(Ctx *cx, Fn *fn, Op op, Ref a) {
   if (op == OP_NOT && i->op == OP_NOT) return i->a[0];
   if (op == OP_NEG && i->op == OP_NEG) return i->a[0];
   if (ir_const(fn, a, &x)) {
-    if (op == OP_NEG) return ir_int(cx, fn, t, (int64_t)(0 - (uint64_t)x));
-    if (op == OP_NOT) return ir_int(cx, fn, t, t == DT_BOOL ? !x : ~x);
-    if (op == OP_ABS && x != INT64_MIN)
-      return ir_int(cx, fn, t, x < 0 ? -x : x);
+    if (op != OP_ABS || x != INT64_MIN)
+      return ir_int(cx, fn, t,
+                    (int64_t)eval_scalar(op, t, (uint64_t)x, 0, 0));
   }
   if (float_const(fn, a, &d)) {
     if (op == OP_NEG) return ir_float(cx, fn, t, -d);

@@ -1,4 +1,4 @@
-// The IR: appending, interning, hash-consing, regions, rollback, dump.
+// The IR: appending, interning, hash-consing, regions, rollback.
 // Folding and facts are fold.c's.
 #include "ir/ir.h"
 
@@ -9,56 +9,7 @@
 #include "ir/intrin.h"
 #include "ir/fold.h"
 
-// ---- the ops table ----
-
-static const char *const names[] = {
-#define OP(id, name, n, rule, flags, who, c) name,
-#include "ir/ops.h"
-#undef OP
-};
-
-static const unsigned char arities[] = {
-#define OP(id, name, n, rule, flags, who, c) n,
-#include "ir/ops.h"
-#undef OP
-};
-
-enum { P = OPF_P, E = OPF_E, B = OPF_B, M = OPF_M, X = OPF_X };
-static const unsigned char flagbits[] = {
-#define OP(id, name, n, rule, flags, who, c) flags,
-#include "ir/ops.h"
-#undef OP
-};
-
-static const unsigned char whos[] = {
-#define LANE WHO_LANE
-#define MASK WHO_MASK
-#define WARP WHO_WARP
-#define FULL WHO_FULL
-#define ROW WHO_ROW
-#define TEXT WHO_TEXT
-#define OP(id, name, n, rule, flags, who, c) who,
-#include "ir/ops.h"
-#undef OP
-};
-
-static const char *const ctexts[] = {
-#define OP(id, name, n, rule, flags, who, c) c,
-#include "ir/ops.h"
-#undef OP
-};
-
-const char *op_name(Op op) { return names[op]; }
-int op_arity(Op op) { return arities[op]; }
-unsigned op_flags(Op op) { return flagbits[op]; }
-const char *op_c(Op op) { return ctexts[op]; }
-Who op_who(Op op) { return (Who)whos[op]; }
-
-const char *who_name(Who who) {
-  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
-                                  "text"};
-  return t[who];
-}
+// ---- names ----
 
 const char *ir_space(Space s) {
   static const char *const spaces[] = {
@@ -87,12 +38,6 @@ int math_arity(MathFn f) {
 
 // ---- life ----
 
-Fn *ir_new(Ctx *cx, const char *name) {
-  Fn *fn = ctx_realloc(cx, NULL, sizeof *fn);
-  memset(fn, 0, sizeof *fn);
-  return ir_init(cx, fn, name);
-}
-
 Fn *ir_init(Ctx *cx, Fn *fn, const char *name) {
   vec_push(cx, fn->text, 0);
   buf_add(cx, &fn->chars, "", 1);
@@ -109,6 +54,7 @@ void ir_clear(Fn *fn) {
   vec_free(fn->ins);
   vec_free(fn->fact);
   vec_free(fn->ext);
+  vec_free(fn->reg);
   vec_free(fn->src);
   vec_free(fn->text);
   buf_free(&fn->chars);
@@ -120,12 +66,6 @@ void ir_clear(Fn *fn) {
   vec_free(fn->hits);
   base_free(fn->cons);
   memset(fn, 0, sizeof *fn);
-}
-
-void ir_free(Fn *fn) {
-  if (!fn) return;
-  ir_clear(fn);
-  base_free(fn);
 }
 
 // ---- text and positions ----
@@ -234,7 +174,7 @@ static void cons_put(Fn *fn, Ref r) {
 static void cons_rehash(Ctx *cx, Fn *fn) {
   size_t live = 0;
   for (size_t r = 1; r < fn->ins.n; r++)
-    live += (op_flags(fn->ins.p[r].op) & OPF_P) && ir_visible(fn, (Ref)r);
+    live += op_pure(fn->ins.p[r].op) && ir_visible(fn, (Ref)r);
   size_t cap = 256;
   while (cap < live * 4) cap *= 2;
   fn->cons = ctx_realloc(cx, fn->cons, cap * sizeof *fn->cons);
@@ -242,7 +182,7 @@ static void cons_rehash(Ctx *cx, Fn *fn) {
   fn->conscap = cap;
   fn->ncons = 0;
   for (size_t r = 1; r < fn->ins.n; r++)
-    if ((op_flags(fn->ins.p[r].op) & OPF_P) && ir_visible(fn, (Ref)r))
+    if (op_pure(fn->ins.p[r].op) && ir_visible(fn, (Ref)r))
       cons_put(fn, (Ref)r);
 }
 
@@ -264,14 +204,6 @@ Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
   for (int i = 0; i < 3; i++) ir_use(cx, fn, ins.a[i]);
   return ir_append(cx, fn, ins, fold_full((DType)ins.type));
-}
-
-uint32_t ir_ext(Ctx *cx, Fn *fn, const uint32_t *p, uint32_t n) {
-  uint32_t at = (uint32_t)fn->ext.n;
-  vec_reserve(cx, fn->ext, fn->ext.n + n);
-  if (n) memcpy(fn->ext.p + at, p, n * sizeof *p);
-  fn->ext.n += n;
-  return at;
 }
 
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
@@ -323,9 +255,9 @@ IrMark ir_mark(const Fn *fn) {
   return (IrMark){
     .serial = fn->serial, .birth = ir_get(fn, (Ref)fn->ins.n - 1)->birth,
     .scope = fn->open.p[fn->open.n - 1], .ins = (uint32_t)fn->ins.n,
-    .ext = (uint32_t)fn->ext.n, .mem = (uint32_t)fn->mem.n,
-    .region = (uint32_t)fn->region.n, .open = (uint32_t)fn->open.n,
-    .smem = fn->smem_bytes};
+    .ext = (uint32_t)fn->ext.n, .reg = (uint32_t)fn->reg.n,
+    .mem = (uint32_t)fn->mem.n, .region = (uint32_t)fn->region.n,
+    .open = (uint32_t)fn->open.n, .smem = fn->smem_bytes};
 }
 
 // Births and scopes are given once: where the last ones are the same, all
@@ -340,71 +272,12 @@ bool ir_rollback(Fn *fn, IrMark m) {
   if (!comes_from(fn, &m)) return false;
   fn->ins.n = fn->fact.n = fn->scope.n = m.ins;
   fn->ext.n = m.ext;
+  fn->reg.n = m.reg;
   fn->mem.n = m.mem;
   fn->region.n = m.region;
   fn->open.n = m.open;
   fn->smem_bytes = m.smem;
   return true;
-}
-
-// ---- dump ----
-
-static void dump_type(Ctx *cx, const Ins *i, Buf *out) {
-  if (i->type != DT_NONE) buf_printf(cx, out, " %s", dtype_name(i->type));
-}
-
-static void dump_const(Ctx *cx, const Ins *i, Buf *out) {
-  DType t = (DType)i->type;
-  if (dtype_is_float(t))
-    buf_printf(cx, out, " %.17g", dtype_to_double(t, (uint64_t)i->imm));
-  else
-    buf_printf(cx, out, " %" PRId64, i->imm);
-}
-
-static void dump_mem(Ctx *cx, const Fn *fn, const Ins *i, Buf *out) {
-  const Mem *m = &fn->mem.p[i->imm];
-  if (m->name) buf_printf(cx, out, " %s", ir_str(fn, m->name));
-  buf_printf(cx, out, " x%" PRId64 " align %" PRId64, m->count, m->align);
-  if (m->space == SP_SMEM) buf_printf(cx, out, " at %" PRId64, m->offset);
-  if (m->layout) buf_printf(cx, out, " %s", ir_str(fn, m->layout));
-}
-
-static void dump_ins(Ctx *cx, const Fn *fn, Ref r, int depth, Buf *out) {
-  const Ins *i = ir_get(fn, r);
-  buf_printf(cx, out, "%*s", 2 * depth, "");
-  if (i->type != DT_NONE) buf_printf(cx, out, "%%%u = ", r);
-  buf_puts(cx, out, op_name((Op)i->op));
-  dump_type(cx, i, out);
-  switch ((int)i->op) {
-    case OP_CONST: dump_const(cx, i, out); break;
-    case OP_SREG:
-      buf_printf(cx, out, " %s", sreg_row((SReg)i->imm)->name);
-      break;
-    case OP_GMEM: case OP_SMEM: case OP_RMEM: dump_mem(cx, fn, i, out); break;
-    case OP_INTRIN: case OP_ASK:
-      buf_printf(cx, out, " %s", intrin_row(intrin_id(i))->name);
-      if (intrin_imm(i)) buf_printf(cx, out, " #%" PRId64, intrin_imm(i));
-      break;
-    case OP_MATH:
-      buf_printf(cx, out, " %s", math_name((MathFn)i->imm));
-      break;
-    case OP_ARG: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPWAIT:
-    case OP_MMA: case OP_MATRIX: case OP_BAR: case OP_BARARRIVE:
-    case OP_ATOMIC: case OP_FENCE: case OP_ASM: case OP_PRINTF: case OP_TRAP:
-      buf_printf(cx, out, " #%" PRId64, i->imm);
-      break;
-    default: break;
-  }
-  for (int k = 0; k < 3; k++)
-    if (i->a[k]) buf_printf(cx, out, " %%%u", i->a[k]);
-  if (i->nx) buf_puts(cx, out, " (");
-  for (uint32_t k = 0; k < i->nx; k++)
-    buf_printf(cx, out, k ? " %u" : "%u", fn->ext.p[i->ext + k]);
-  if (i->nx) buf_puts(cx, out, ")");
-  if (i->flags) buf_printf(cx, out, " flags %u", i->flags);
-  if (i->name) buf_printf(cx, out, "  '%s'", ir_str(fn, i->name));
-  if (i->src) buf_printf(cx, out, "  ;%u", fn->src.p[i->src].line);
-  buf_puts(cx, out, "\n");
 }
 
 bool ir_arg_shared(const Fn *fn, size_t k) {
@@ -415,22 +288,4 @@ bool ir_arg_shared(const Fn *fn, size_t k) {
       return true;
   }
   return false;
-}
-
-void ir_dump(Ctx *cx, const Fn *fn, Buf *out) {
-  int depth = 1;
-  buf_printf(cx, out, "fn %s, %" PRId64 " bytes of shared memory\n",
-             ir_str(fn, fn->name), fn->smem_bytes);
-  for (size_t k = 0; k < fn->arg.n; k++) {
-    const Arg *a = &fn->arg.p[k];
-    buf_printf(cx, out, "  arg %zu %s%s %s%s\n", k, dtype_name(a->type),
-               a->pointer ? "*" : "", ir_str(fn, a->name),
-               ir_arg_shared(fn, k) ? " shared" : "");
-  }
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    unsigned f = op_flags(fn->ins.p[r].op);
-    if (f & (OPF_M | OPF_X)) depth--;
-    dump_ins(cx, fn, r, depth, out);
-    if (f & (OPF_B | OPF_M)) depth++;
-  }
 }

@@ -11,9 +11,8 @@
 typedef uint32_t Ref;  // index of an instruction; 0: none
 
 typedef enum Op {
-#define OP(id, name, n, rule, flags, who, c) OP_##id,
+#define OP(id, name, operands, imm, rule, effect, who) OP_##id,
 #include "ir/ops.h"
-#undef OP
   OP_COUNT
 } Op;
 
@@ -48,8 +47,9 @@ typedef struct Ins {
   uint8_t type;     // DType of the result or the memory object
   uint16_t flags;   // op's own (CPF_*; LD, ST, ATOMIC: HINT_*)
   uint32_t src;     // index into Fn.src: the script's file and line
-  Ref a[3];         // operands
-  uint32_t ext, nx; // more operands: Fn.ext.p[ext .. ext+nx)
+  Ref a[3];         // operands, and the rest of them: see operands.h
+  uint32_t ext, nx; // Fn.ext.p[ext .. ext+nx)
+  uint32_t reg;     // Fn.reg.p[reg ..)
   uint32_t name;    // index into Fn.text of the script's name for it, or 0
   uint32_t birth;   // differs for every instruction ever appended
   int64_t imm;
@@ -99,7 +99,8 @@ typedef struct Fn {
   bool fmad, fastmath;    // see fast.c
   VEC(Ins) ins;           // ins.p[0] is a NOP
   VEC(Fact) fact;         // beside ins
-  VEC(uint32_t) ext;
+  VEC(Ref) ext;
+  VEC(uint32_t) reg;      // elements that runs of registers consist of
   VEC(Src) src;           // src.p[0]: unknown
   VEC(uint32_t) text;     // offsets into chars; text.p[0]: ""
   Buf chars;
@@ -141,8 +142,6 @@ static inline Fn *ir_trace(Ctx *cx, Fn *fn) {
 }
 
 // ---- building (ctx errors: memory, type mismatch) ----
-Fn *ir_new(Ctx *cx, const char *name);
-void ir_free(Fn *fn);
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);  // interned
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
@@ -158,9 +157,9 @@ Ref ir_op3(Ctx *cx, Fn *fn, Op op, Ref a, Ref b, Ref c);  // FMA, SEL
 Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a);
 Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
-// Anything else: appends as it is.
+// Anything else: appends as it is. With more operands than Ins.a[] holds:
+// operands_emit.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
-uint32_t ir_ext(Ctx *cx, Fn *fn, const uint32_t *p, uint32_t n);
 // Memory objects; returns the Ref of GMEM/SMEM/RMEM. Fills m.ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
 // One operation on shared and global integers `a op b` in the index domain:
@@ -178,7 +177,7 @@ bool ir_visible(const Fn *fn, Ref r);
 typedef struct IrMark {
   uint32_t serial;       // the function's
   uint32_t birth, scope;  // of the last instruction, of the innermost region
-  uint32_t ins, ext, mem, region, open;
+  uint32_t ins, ext, reg, mem, region, open;
   int64_t smem;
 } IrMark;
 IrMark ir_mark(const Fn *fn);
@@ -195,24 +194,53 @@ static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
 const char *ir_space(Space s);  // "gmem"
-const char *op_name(Op op);
-int op_arity(Op op);
-unsigned op_flags(Op op);
-const char *op_c(Op op);
-// Who does an operation together: see ops.h.
+// ---- the rows of ops.h ----
+// Who does an operation together.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
-Who op_who(Op op);
+typedef enum Rule {
+  RULE_NONE, RULE_SAME, RULE_INT, RULE_FLT, RULE_CMP, RULE_SHF, RULE_SEL,
+  RULE_SET, RULE_ANY
+} Rule;
+typedef enum ImmKind {
+  IMM_NONE, IMM_RAW, IMM_ARG, IMM_MEM, IMM_TEXT, IMM_SREG, IMM_MATH,
+  IMM_INTRIN, IMM_ELEMENTS, IMM_BITS, IMM_MMA, IMM_COPY, IMM_UNROLL,
+  IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC
+} ImmKind;
+// What an operation depends on and does, as bits. EF_ORDERED: no access to
+// memory moves past it, whatever its operands are.
+enum {
+  EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_MEMORY = 16,
+  EF_ORDERED = 32, EF_OPENS = 64, EF_CLOSES = 128, EF_LATER = 256
+};
+typedef struct OpRow {
+  const char *name, *operands;
+  uint16_t effect;   // EF_*
+  uint8_t done;      // EF_LATER: the Op that waits for its end
+  uint8_t imm, rule, who;
+} OpRow;
+extern const OpRow op_rows[OP_COUNT];
+
+static inline const char *op_name(Op op) { return op_rows[op].name; }
+static inline unsigned op_effect(Op op) { return op_rows[op].effect; }
+static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
+static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // "lane"
 const char *math_name(MathFn f);
 int math_arity(MathFn f);
-enum { OPF_P = 1, OPF_E = 2, OPF_B = 4, OPF_M = 8, OPF_X = 16 };
 
-// Readable dump, one instruction a line, regions indented.
+// Notes which pointer arguments the function reads and writes.
+void ir_mark_arguments(Fn *fn);
 // May memory that argument k reads or writes change through another argument?
 bool ir_arg_shared(const Fn *fn, size_t k);
-void ir_dump(Ctx *cx, const Fn *fn, Buf *out);
+
+// dump.c: the function as text, one instruction a line, regions indented.
+void dump_fn(Ctx *cx, const Fn *fn, Buf *out);
+// Single instructions, as dump_fn has them; in cx->scratch.
+typedef struct Dump Dump;
+Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out);
+void dump_ins(Dump *d, Ref r);
 
 // verify.c: verifies types, arity, regions, visibility, register indices and
 // atom operands; fails with ERR_INTERNAL naming the instruction.

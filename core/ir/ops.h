@@ -1,91 +1,129 @@
-// Every IR operation once: OP(NAME, "name", operands, rule, flags, who,
-// "C").
+// Every IR operation once:
+//   OP(NAME, "name", "operands", imm, rule, effect, who)
+// and SCALAR(NAME, "name", "operands", rule) for those that make one value of
+// others, lane by lane, and are no more than that. Whoever includes this
+// defines OP, and SCALAR where the two are told apart.
 //
-// operands: how many of Ins.a[] are used (an optional last one may be 0).
-// rule: type of the result and demands on operands, checked by verify.c:
-//   NONE  no result                      SAME  operands and result one type
+// operands: a letter each, in their order; blanks mean nothing.
+//   v  a value         p  a boolean        l  a mask of lanes (u32)
+//   x  a variable that it reads            X  ... that it sets
+//   r  elements of a memory object that it reads, from an offset on (i32 or
+//      i64; in registers a constant);  w  ... writes;  a  ... both.
+//      .g .s .r behind it: of global, shared memory, registers only
+//   R  a run of registers that it reads: an object and, for each register,
+//      the element where that begins, a plain number;  W  ... writes
+//   ?  behind one: it may be missing
+//   *  behind one, the last: any number of them; X*: as many as Ins.flags
+//   =  as its row of intrin.h, or of the atoms, says
+// Where they stand in an Ins, and who walks over them: operands.h.
+// imm: what Ins.imm is:
+//   NONE  nothing                     RAW  a constant's bits
+//   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, of a
+//         SReg, of a MathFn           INTRIN  IntrinId | immediate << 16
+//   ELEMENTS, BITS  how many it moves, each lane; else it is one element
+//   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
+//   BARRIER  its number               GROUPS  how many may be left pending
+//   FENCE, ATOMIC  a FenceKind, an AtomicKind
+// rule: type of the result and demands on the values among the operands:
+//   NONE  no result                      SAME  values and result one type
 //   INT   SAME, integers (or pred)       FLT   SAME, floats
-//   CMP   operands one type, result pred SHF   a: integer, b: i32; type of a
-//   SEL   a pred, b and c of the type    ANY   stated by the op's comment
-// flags: P pure (hash-consed, folded)    E has an effect on memory or order
-//   B begins a region   M ends and begins one (ELSE)   X ends a region
+//   CMP   values one type, result pred   SHF   of the first, which is integer
+//   SEL   as of the values               SET   no result, values and what is
+//   ANY   stated by the op's comment           written one type
+// effect: what it depends on and does:
+//   NONE    nothing
+//   KNOWN   a value that is known before the kernel starts
+//   PURE    of its values alone: hash-consed, folded, left out when unused
+//   OBJECT  declares a memory object
+//   VAR     declares, reads or sets variables
+//   MEMORY  reads and writes what its operands say, at once
+//   MEET    the same, by lanes that meet: no access to memory moves past it
+//   ASYNC(OP)  the same, later: the thread starts it, OP waits until it is
+//           done; nothing moves past either
+//   ORDER   orders accesses to memory among threads: none moves past it
+//   ASK     what depends on other lanes or the machine; nothing moves past it
+//   ACT     what others see: text, a trap, whatever the script's PTX does
+//   OPEN, TURN, CLOSE, LEAVE  begins a region, ends one and begins another,
+//           ends one, may leave one
 // who: the threads of a warp that must do it together; where others come, or
 //   not all of them, the simulator says `divergent`:
 //   LANE  each for itself           MASK  those that its last operand names
 //   WARP  all that the warp has     FULL  all 32
 //   ROW   as its row of intrin.h or of the MMA atoms says
 //   TEXT  what the script's own text asks for: nobody looks
-// "C": CUDA spelling with $0 $1 $2 for operands where the op is plainly an
-// expression; NULL where emit/emit.c has a case of its own.
-//
+#ifndef SCALAR
+#define SCALAR(id, name, operands, rule) \
+  OP(id, name, operands, NONE, rule, PURE, LANE)
+#endif
+
 // leaves
-OP(NOP, "nop", 0, NONE, 0, LANE, NULL)    // index 0 and rolled-back places
-OP(CONST, "const", 0, ANY, P, LANE, NULL) // imm: raw bits of the type
-OP(ARG, "arg", 0, ANY, P, LANE, NULL)     // imm: index into Fn.arg; a scalar
-OP(SREG, "sreg", 0, ANY, P, LANE, NULL)   // imm: SReg; i32
-// memory objects; imm: index into Fn.mem; type: element type
-OP(GMEM, "gmem", 0, ANY, P, LANE, NULL)   // a pointer argument
-OP(SMEM, "smem", 0, ANY, E, LANE, NULL)   // shared memory of the CTA
-OP(RMEM, "rmem", 0, ANY, E, LANE, NULL)   // registers of the thread
-// arithmetic
-OP(ADD, "add", 2, SAME, P, LANE, "$0 + $1")
-OP(SUB, "sub", 2, SAME, P, LANE, "$0 - $1")
-OP(MUL, "mul", 2, SAME, P, LANE, "$0 * $1")
-OP(DIV, "div", 2, SAME, P, LANE, NULL)    // integers: floor, as in Lua
-OP(MOD, "mod", 2, SAME, P, LANE, NULL)    // integers: floor; floats: Lua's %
-OP(MIN, "min", 2, SAME, P, LANE, NULL)
-OP(MAX, "max", 2, SAME, P, LANE, NULL)
-OP(NEG, "neg", 1, SAME, P, LANE, "-$0")
-OP(ABS, "abs", 1, SAME, P, LANE, NULL)
-OP(FMA, "fma", 3, FLT, P, LANE, NULL)     // one rounding
-OP(AND, "and", 2, INT, P, LANE, "$0 & $1")
-OP(OR, "or", 2, INT, P, LANE, "$0 | $1")
-OP(XOR, "xor", 2, INT, P, LANE, "$0 ^ $1")
-OP(NOT, "not", 1, INT, P, LANE, NULL)     // pred: !, integers: ~
-OP(SHL, "shl", 2, SHF, P, LANE, "$0 << $1")
-OP(SHR, "shr", 2, SHF, P, LANE, "$0 >> $1")  // arithmetic on signed types
-OP(LT, "lt", 2, CMP, P, LANE, "$0 < $1")
-OP(LE, "le", 2, CMP, P, LANE, "$0 <= $1")
-OP(EQ, "eq", 2, CMP, P, LANE, "$0 == $1")
-OP(NE, "ne", 2, CMP, P, LANE, "$0 != $1")
-OP(SEL, "sel", 3, SEL, P, LANE, "$0 ? $1 : $2")
-OP(CVT, "cvt", 1, ANY, P, LANE, NULL)     // any type to any, see base/dtype.h
-OP(BITCAST, "bitcast", 1, ANY, P, LANE, NULL)  // same width
-OP(MATH, "math", 2, FLT, P, LANE, NULL)   // imm: MathFn; b for binary ones
-// rows of intrin.h; imm: IntrinId | immediate << 16
-OP(INTRIN, "intrin", 3, ANY, P, LANE, NULL)  // of its operands alone
-OP(ASK, "ask", 3, ANY, E, ROW, NULL)      // of the machine, other lanes
-// elements of memory objects; offsets in elements, i32 or i64; in RMEM const
-OP(LD, "ld", 2, ANY, E, LANE, NULL)       // mem off -> element
-OP(ST, "st", 3, NONE, E, LANE, NULL)      // mem off value
-OP(FILL, "fill", 3, NONE, E, LANE, NULL)  // rmem off value; imm: elements
-// vector moves; imm: bits moved per thread (8..128), contiguous on both
-// sides; ext: dst, dst off, src, src off, pred (0: always)
-OP(COPY, "copy", 0, NONE, E, LANE, NULL)
-OP(CPASYNC, "cp.async", 0, NONE, E, LANE, NULL)  // smem <- gmem; flags: CPF_*
-OP(CPCOMMIT, "cp.async.commit", 0, NONE, E, LANE, NULL)
-OP(CPWAIT, "cp.async.wait", 0, NONE, E, LANE, NULL)  // imm: groups left pending
-// atoms of the tables; imm: atom id; ext: per operand a memory object, then
-// one element offset per register (RMEM), or one offset Ref (SMEM)
-OP(MMA, "mma", 0, NONE, E, ROW, NULL)     // operands D A B C
-OP(MATRIX, "matrix", 0, NONE, E, FULL, NULL)  // ldmatrix/stmatrix: dst, src
+OP(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0, rolled-back places
+OP(CONST, "const", "", RAW, ANY, KNOWN, LANE)
+OP(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
+OP(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
+// memory objects; type: of an element
+OP(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
+OP(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
+OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
+// arithmetic; its meaning for every type is eval.c's
+SCALAR(ADD, "add", "vv", SAME)
+SCALAR(SUB, "sub", "vv", SAME)
+SCALAR(MUL, "mul", "vv", SAME)
+SCALAR(DIV, "div", "vv", SAME)  // integers: floor, as in Lua
+SCALAR(MOD, "mod", "vv", SAME)  // integers: floor; floats: Lua's %
+SCALAR(MIN, "min", "vv", SAME)
+SCALAR(MAX, "max", "vv", SAME)
+SCALAR(NEG, "neg", "v", SAME)
+SCALAR(ABS, "abs", "v", SAME)
+SCALAR(FMA, "fma", "vvv", FLT)  // one rounding
+SCALAR(AND, "and", "vv", INT)
+SCALAR(OR, "or", "vv", INT)
+SCALAR(XOR, "xor", "vv", INT)
+SCALAR(NOT, "not", "v", INT)    // pred: !, integers: ~
+SCALAR(SHL, "shl", "vv", SHF)
+SCALAR(SHR, "shr", "vv", SHF)   // arithmetic on signed types
+SCALAR(LT, "lt", "vv", CMP)
+SCALAR(LE, "le", "vv", CMP)
+SCALAR(EQ, "eq", "vv", CMP)
+SCALAR(NE, "ne", "vv", CMP)
+OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE)
+OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)  // any to any: base/dtype.h
+OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)  // same width
+OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
+// rows of intrin.h, which say their types
+OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
+OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
+// elements of memory objects
+OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)    // -> element; flags: HINT_*
+OP(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
+OP(FILL, "fill", "w.r v", ELEMENTS, SET, MEMORY, LANE)
+// vector moves of 8 to 256 bits, contiguous on both sides
+OP(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
+OP(CPASYNC, "cp.async", "w.s r.g p?", BITS, NONE, ASYNC(CPWAIT), LANE)
+OP(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
+OP(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
+// atoms of the tables: D A B C ..., and destination, source
+OP(MMA, "mma", "=", MMA, NONE, MEMORY, ROW)
+OP(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
 // order among threads
-OP(BAR, "bar.sync", 1, NONE, E, WARP, NULL)  // imm: id; a: threads (0: all)
-OP(BARARRIVE, "bar.arrive", 1, NONE, E, WARP, NULL)  // imm: id; a: threads
-OP(SYNCWARP, "syncwarp", 1, NONE, E, MASK, NULL)  // a: mask
-OP(FENCE, "fence", 0, NONE, E, LANE, NULL)  // imm: FenceKind
-OP(ATOMIC, "atomic", 3, ANY, E, LANE, NULL)  // mem off value -> old; imm: kind
-OP(PRINTF, "printf", 0, NONE, E, LANE, NULL)  // imm: Fn.text; ext: values
-// inline PTX; imm: Fn.text; ext: `flags` VARs that it writes, then values
-OP(ASM, "asm", 0, NONE, E, TEXT, NULL)
-OP(TRAP, "trap", 1, NONE, E, LANE, NULL)  // if pred is false; imm: Fn.text
-// structure; VAR is a mutable scalar
-OP(VAR, "var", 1, ANY, E, LANE, NULL)     // a: initial value
-OP(VGET, "get", 1, ANY, E, LANE, NULL)
-OP(VSET, "set", 2, NONE, E, LANE, NULL)   // var value
-OP(FOR, "for", 3, ANY, E | B, LANE, NULL) // lo hi step -> i32/i64 counter
-OP(LOOP, "loop", 0, NONE, E | B, LANE, NULL)  // for ever, until BREAKIF
-OP(BREAKIF, "break.if", 1, NONE, E, LANE, NULL)  // only directly inside LOOP
-OP(IF, "if", 1, NONE, E | B, LANE, NULL)
-OP(ELSE, "else", 0, NONE, E | M, LANE, NULL)
-OP(END, "end", 0, NONE, E | X, LANE, NULL)
+OP(BAR, "bar.sync", "v?", BARRIER, NONE, ORDER, WARP)  // v: threads
+OP(BARARRIVE, "bar.arrive", "v?", BARRIER, NONE, ORDER, WARP)
+OP(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
+OP(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
+OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
+                                                    // compares -> what was
+OP(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
+OP(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
+OP(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // if p is false
+// structure; a variable is a mutable scalar
+OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // v: initial value
+OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
+OP(VSET, "set", "Xv", NONE, SET, VAR, LANE)
+OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)  // lo hi step -> i32 or i64
+OP(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // for ever, until BREAKIF
+OP(BREAKIF, "break.if", "p", NONE, NONE, LEAVE, LANE)  // right inside LOOP
+OP(IF, "if", "p", NONE, NONE, OPEN, LANE)
+OP(ELSE, "else", "", NONE, NONE, TURN, LANE)
+OP(END, "end", "", NONE, NONE, CLOSE, LANE)
+#undef SCALAR
+#undef OP

@@ -4,23 +4,7 @@
 
 #include "atoms/atom.h"
 #include "ir/intrin.h"
-
-typedef enum Rule {
-  R_NONE, R_SAME, R_INT, R_FLT, R_CMP, R_SHF, R_SEL, R_ANY
-} Rule;
-#define NONE R_NONE
-#define SAME R_SAME
-#define INT R_INT
-#define FLT R_FLT
-#define CMP R_CMP
-#define SHF R_SHF
-#define SEL R_SEL
-#define ANY R_ANY
-static const unsigned char rules[] = {
-#define OP(id, name, n, rule, flags, who, c) rule,
-#include "ir/ops.h"
-#undef OP
-};
+#include "ir/operands.h"
 
 typedef struct Check {
   Ctx *cx;
@@ -56,83 +40,106 @@ static void same(Check *c, DType a, DType b) {
   if (a != b) bad(c, "operand types differ");
 }
 
-static void check_rule(Check *c, const Ins *i) {
-  int n = op_arity((Op)i->op);
-  DType t[3] = {DT_NONE, DT_NONE, DT_NONE};
-  for (int k = 0; k < n; k++)
-    if (i->a[k]) t[k] = type_of(c, i->a[k]);
-  DType r = (DType)i->type;
-  switch ((Rule)rules[i->op]) {
-    case R_NONE: if (r != DT_NONE) bad(c, "has a result type"); break;
-    case R_FLT: if (!dtype_is_float(r)) bad(c, "not a float"); // fall through
-    case R_SAME: case R_INT:
-      for (int k = 0; k < n; k++) if (i->a[k]) same(c, t[k], r);
-      if (rules[i->op] == R_INT && dtype_is_float(r)) bad(c, "not an integer");
-      break;
-    case R_CMP: same(c, t[0], t[1]); same(c, r, DT_BOOL); break;
-    case R_SHF: same(c, t[0], r); break;
-    case R_SEL: same(c, t[0], DT_BOOL); same(c, t[1], r); same(c, t[2], r);
-      break;
-    case R_ANY: break;
-  }
+// ---- operands ----
+
+static void check_space(Check *c, const Operand *o) {
+  type_of(c, o->ref);
+  if (!ir_is_mem(c->fn, o->ref)) bad(c, "not a memory object");
+  if (o->space != SP_HOST && ir_memof(c->fn, o->ref)->space != o->space)
+    bad(c, "memory of another kind than it works on");
 }
 
-static const Mem *mem_of(Check *c, Ref r) {
-  type_of(c, r);
-  if (!ir_is_mem(c->fn, r)) bad(c, "not a memory object");
-  return ir_memof(c->fn, r);
-}
-
-// An access of n elements at off: register indices are constants in range.
-static void check_access(Check *c, Ref mem, Ref off, int64_t n) {
-  const Mem *m = mem_of(c, mem);
-  DType t = type_of(c, off);
-  if (t != DT_I32 && t != DT_I64) bad(c, "offset is not an index");
-  if (m->space != SP_RMEM) return;
-  int64_t v;
-  if (!ir_const(c->fn, off, &v)) bad(c, "register index is not constant");
-  int64_t bits = dtype_bits(ir_type(c->fn, mem));  // a recast view has its own
-  if (v < 0 || (v + n) * bits > m->count * dtype_bits(m->type))
+// `bits` from element v of mem are within its registers.
+static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
+  const Mem *m = ir_memof(c->fn, mem);
+  int64_t at = v * dtype_bits(ir_type(c->fn, mem));  // a view has its own type
+  if (v < 0 || at + bits > m->count * dtype_bits(m->type))
     bad(c, "register index out of range");
 }
 
-static void check_copy(Check *c, const Ins *i) {
-  if (i->nx != 5) bad(c, "needs five operands");
-  const uint32_t *x = &c->fn->ext.p[i->ext];
-  for (int k = 0; k < 4; k += 2) {
-    mem_of(c, x[k]);
-    check_access(c, x[k], x[k + 1], i->imm / dtype_bits(ir_type(c->fn, x[k])));
+static void check_mem(Check *c, const Operand *o) {
+  check_space(c, o);
+  DType t = type_of(c, o->off);
+  if (t != DT_I32 && t != DT_I64) bad(c, "offset is not an index");
+  if (ir_memof(c->fn, o->ref)->space != SP_RMEM) return;
+  int64_t v;
+  if (!ir_const(c->fn, o->off, &v)) bad(c, "register index is not constant");
+  check_register(c, o->ref, v, o->bits);
+}
+
+static void check_run(Check *c, const Operand *o) {
+  check_space(c, o);
+  if (o->reg + o->n > c->fn->reg.p + c->fn->reg.n)
+    bad(c, "operands are missing");
+  for (int k = 0; k < o->n; k++)
+    check_register(c, o->ref, o->reg[k], dtype_bits(ir_type(c->fn, o->ref)));
+}
+
+static void check_operand(Check *c, const Operand *o) {
+  if (!o->ref && o->optional) return;
+  switch ((OperandKind)o->kind) {
+    case OPERAND_VALUE: type_of(c, o->ref); break;
+    case OPERAND_PRED: same(c, type_of(c, o->ref), DT_BOOL); break;
+    case OPERAND_LANES: same(c, type_of(c, o->ref), DT_U32); break;
+    case OPERAND_VAR:
+      type_of(c, o->ref);
+      if (ir_get(c->fn, o->ref)->op != OP_VAR) bad(c, "not a variable");
+      break;
+    case OPERAND_MEM: check_mem(c, o); break;
+    case OPERAND_RUN: check_run(c, o); break;
   }
-  if (x[4]) same(c, type_of(c, x[4]), DT_BOOL);
-  if (i->op != OP_CPASYNC) return;
-  if (mem_of(c, x[0])->space != SP_SMEM || mem_of(c, x[2])->space != SP_GMEM)
-    bad(c, "cp.async goes from global to shared memory");
+}
+
+// ---- types ----
+
+typedef struct Types {
+  DType value[OPERANDS];  // of values and of variables that are read
+  int n;
+  DType to;               // of what is written
+} Types;
+
+static Types check_operands(Check *c, const Ins *i) {
+  Types t = {.to = DT_NONE};
+  Operand o;
+  for (Operands w = operands_of(c->fn, i); operands_next(&w, &o);) {
+    check_operand(c, &o);
+    DType own = o.ref ? ir_type(c->fn, o.ref) : DT_NONE;
+    bool value = o.kind == OPERAND_VALUE || (o.kind == OPERAND_VAR && o.read);
+    if (o.written) t.to = own;
+    else if (value && o.ref && t.n < OPERANDS) t.value[t.n++] = own;
+  }
+  return t;
+}
+
+static void check_rule(Check *c, const Ins *i, const Types *t) {
+  DType r = (DType)i->type;
+  Rule rule = (Rule)op_rows[i->op].rule;
+  switch (rule) {
+    case RULE_NONE: if (r != DT_NONE) bad(c, "has a result type"); break;
+    case RULE_SAME: case RULE_INT: case RULE_FLT: case RULE_SEL:
+      for (int k = 0; k < t->n; k++) same(c, t->value[k], r);
+      if (rule == RULE_INT && dtype_is_float(r)) bad(c, "not an integer");
+      if (rule == RULE_FLT && !dtype_is_float(r)) bad(c, "not a float");
+      break;
+    case RULE_CMP:
+      same(c, t->value[0], t->value[1]);
+      same(c, r, DT_BOOL);
+      break;
+    case RULE_SHF: same(c, t->value[0], r); break;
+    case RULE_SET:
+      if (r != DT_NONE) bad(c, "has a result type");
+      for (int k = 0; k < t->n; k++) same(c, t->value[k], t->to);
+      break;
+    case RULE_ANY: break;
+  }
 }
 
 // What is stored has the element's type; what is swapped may have another of
 // its width.
 static void check_value(Check *c, const Ins *i) {
-  DType v = type_of(c, i->a[2]), t = ir_type(c->fn, i->a[0]);
+  DType v = ir_type(c->fn, i->a[2]), t = ir_type(c->fn, i->a[0]);
   if (dtype_bits(v) != dtype_bits(t)) bad(c, "element and value differ");
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
-}
-
-// The first operand of an atom; how many registers follow is the row's.
-static void check_atom(Check *c, const Ins *i) {
-  if (i->nx < 4) bad(c, "operands are missing");
-  mem_of(c, c->fn->ext.p[i->ext]);
-}
-
-static void check_var(Check *c, const Ins *i) {
-  type_of(c, i->a[0]);
-  if (i->op == OP_VAR) {
-    same(c, ir_type(c->fn, i->a[0]), (DType)i->type);
-    return;
-  }
-  const Ins *v = ir_get(c->fn, i->a[0]);
-  if (v->op != OP_VAR) bad(c, "not a variable");
-  if (i->op == OP_VGET) same(c, (DType)v->type, (DType)i->type);
-  else same(c, (DType)v->type, type_of(c, i->a[1]));
 }
 
 static void check_intrin(Check *c, const Ins *i) {
@@ -145,6 +152,14 @@ static void check_intrin(Check *c, const Ins *i) {
     same(c, type_of(c, i->a[k]), intrin_operand(id, k));
 }
 
+// The row that an instruction names is there.
+static void check_row(Check *c, const Ins *i) {
+  ImmKind imm = (ImmKind)op_rows[i->op].imm;
+  if (imm == IMM_INTRIN) check_intrin(c, i);
+  if (imm == IMM_MMA && !atom_mma((int)i->imm)) bad(c, "no such MMA atom");
+  if (imm == IMM_COPY && !atom_copy((int)i->imm)) bad(c, "no such copy atom");
+}
+
 Who check_who(const Ins *i) {
   Who who = op_who((Op)i->op);
   if (who != WHO_ROW) return who;
@@ -153,77 +168,33 @@ Who check_who(const Ins *i) {
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
-// The last operand of what lanes do together is their mask. A pure operation
-// is nobody else's concern: it may move to where other lanes are.
+// A pure operation is nobody else's concern: it may move to where other lanes
+// are.
 static void check_together(Check *c, const Ins *i) {
-  Who who = check_who(i);
-  if (who != WHO_LANE && op_flags((Op)i->op) & OPF_P)
+  if (check_who(i) != WHO_LANE && op_pure((Op)i->op))
     bad(c, "pure, but lanes do it together");
-  if (who != WHO_MASK) return;
-  int n = i->op == OP_ASK ? intrin_arity(intrin_id(i)) : op_arity((Op)i->op);
-  same(c, type_of(c, i->a[n - 1]), DT_U32);
 }
 
-static void check_asm(Check *c, const Ins *i) {
-  for (uint32_t k = 0; k < i->nx; k++) {
-    Ref x = c->fn->ext.p[i->ext + k];
-    type_of(c, x);
-    if (k < i->flags && ir_get(c->fn, x)->op != OP_VAR)
-      bad(c, "writes what is no variable");
-  }
-}
-
-static void check_special(Check *c, const Ins *i) {
-  int64_t n = i->imm;
-  switch ((int)i->op) {
-    case OP_LD: case OP_ST: case OP_ATOMIC:
-      check_access(c, i->a[0], i->a[1], 1);
-      if (i->op != OP_LD) check_value(c, i);
-      break;
-    case OP_FILL:
-      check_access(c, i->a[0], i->a[1], n);
-      if (mem_of(c, i->a[0])->space != SP_RMEM) bad(c, "not registers");
-      same(c, type_of(c, i->a[2]), ir_type(c->fn, i->a[0]));
-      break;
-    case OP_COPY: case OP_CPASYNC: check_copy(c, i); break;
-    case OP_MMA:
-      if (!atom_mma((int)n)) bad(c, "no such MMA atom");
-      check_atom(c, i);
-      break;
-    case OP_MATRIX:
-      if (!atom_copy((int)n)) bad(c, "no such copy atom");
-      check_atom(c, i);
-      break;
-    case OP_VAR: case OP_VGET: case OP_VSET: check_var(c, i); break;
-    case OP_INTRIN: case OP_ASK: check_intrin(c, i); break;
-    case OP_ASM: check_asm(c, i); break;
-    case OP_IF: case OP_BREAKIF: case OP_TRAP:
-      same(c, type_of(c, i->a[0]), DT_BOOL);
-      break;
-    case OP_FOR:
-      for (int k = 0; k < 3; k++) same(c, type_of(c, i->a[k]), (DType)i->type);
-      break;
-    default: break;
-  }
-}
+// ---- regions ----
 
 static void enter(Check *c) { vec_push(c->cx, c->serial, ++c->serials); }
 
 static void check_region(Check *c, const Ins *i) {
-  unsigned f = op_flags((Op)i->op);
+  unsigned f = op_effect((Op)i->op);
+  bool opens = f & EF_OPENS, closes = f & EF_CLOSES;
   if (i->op == OP_BREAKIF &&
       (!c->open.n || ir_get(c->fn, c->open.p[c->open.n - 1])->op != OP_LOOP))
     bad(c, "break.if outside a loop");
-  if (f & (OPF_M | OPF_X)) {
+  if (closes) {
     if (!c->open.n) bad(c, "no open region");
     c->serial.n--;
   }
-  if (f & OPF_X) c->open.n--;
+  if (closes && !opens) c->open.n--;
   if (i->op == OP_ELSE && ir_get(c->fn, c->open.p[c->open.n - 1])->op != OP_IF)
     bad(c, "else without if");
   c->scope[c->at] = c->serial.p[c->serial.n - 1];
-  if (f & OPF_B) vec_push(c->cx, c->open, c->at);
-  if (f & (OPF_B | OPF_M)) enter(c);
+  if (opens && !closes) vec_push(c->cx, c->open, c->at);
+  if (opens) enter(c);
   if (i->op == OP_FOR) c->scope[c->at] = c->serials;
 }
 
@@ -232,8 +203,10 @@ void check_fn(Ctx *cx, const Fn *fn) {
   enter(&c);
   for (c.at = 1; c.at < fn->ins.n; c.at++) {
     const Ins *i = ir_get(fn, c.at);
-    check_rule(&c, i);
-    check_special(&c, i);
+    check_row(&c, i);
+    Types t = check_operands(&c, i);
+    check_rule(&c, i, &t);
+    if (i->op == OP_ST || i->op == OP_ATOMIC) check_value(&c, i);
     check_together(&c, i);
     check_region(&c, i);
   }

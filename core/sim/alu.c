@@ -1,5 +1,6 @@
 // Arithmetic on raw bits as the target does it: one lane for every type,
 // all 32 lanes at once for the usual ones.
+#include "ir/eval.h"
 #include "sim/inside.h"
 
 #include <math.h>
@@ -19,156 +20,6 @@
 #endif
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
-
-// ---- integers of any width, as int64 or uint64 ----
-
-static int64_t widen(DType t, uint64_t u) {
-  switch ((int)t) {
-    case DT_I4: return (int64_t)((u & 15) ^ 8) - 8;
-    case DT_I8: return (int8_t)u;
-    case DT_I16: return (int16_t)u;
-    case DT_I32: return (int32_t)u;
-    default: return (int64_t)u;
-  }
-}
-
-static uint64_t narrow(DType t, uint64_t u) {
-  int n = dtype_bits(t);
-  return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
-}
-
-static uint64_t shift(Op op, DType t, uint64_t a, uint64_t b) {
-  uint64_t n = b & FULL, bits = (uint64_t)dtype_bits(t);
-  if (op == OP_SHL) return n >= bits ? 0 : a << n;
-  if (dtype_class(t) != 'I') return n >= bits ? 0 : a >> n;
-  return (uint64_t)(widen(t, a) >> (n >= bits ? bits - 1 : n));
-}
-
-static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
-  bool sign = dtype_class(t) == 'I';
-  int64_t x = widen(t, a), y = widen(t, b);
-  switch ((int)op) {
-    case OP_ADD: return a + b;
-    case OP_SUB: return a - b;
-    case OP_MUL: return a * b;
-    case OP_FMA: return a * b + c;
-    case OP_DIV:  // by 0: the hardware's answers
-      if (y == 0) return UINT64_MAX;
-      return sign ? (uint64_t)base_floor_div(x, y) : a / b;
-    case OP_MOD:
-      if (y == 0) return a;
-      return sign ? (uint64_t)base_floor_mod(x, y) : a % b;
-    case OP_MIN: return (sign ? x < y : a < b) ? a : b;
-    case OP_MAX: return (sign ? x > y : a > b) ? a : b;
-    case OP_NEG: return 0 - a;
-    case OP_ABS: return sign && x < 0 ? 0 - a : a;
-    case OP_AND: return a & b;
-    case OP_OR: return a | b;
-    case OP_XOR: return a ^ b;
-    case OP_NOT: return t == DT_BOOL ? !a : ~a;
-    case OP_SHL: case OP_SHR: return shift(op, t, a, b);
-    case OP_LT: return sign ? x < y : a < b;
-    case OP_LE: return sign ? x <= y : a <= b;
-    case OP_EQ: return a == b;
-    case OP_NE: return a != b;
-    default: return 0;
-  }
-}
-
-// ---- floats ----
-
-static double lua_mod(double a, double b) {
-  double m = fmod(a, b);
-  return m * b < 0 ? m + b : m;
-}
-
-// A NaN loses against a number (C's fmin lets a signaling one win); -0 is
-// less than +0.
-static double min_of(double a, double b) {
-  if (a == b) return signbit(a) ? a : b;
-  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
-  return a < b ? a : b;
-}
-
-static double max_of(double a, double b) {
-  if (a == b) return signbit(a) ? b : a;
-  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
-  return a > b ? a : b;
-}
-
-// In f32 where that rounds right: the operands' type is f32 or narrower. The
-// result of narrower types is rounded once more, which is innocuous for one
-// operation (24 >= 2 * 11 + 2); fma goes through double for the same reason.
-static float f32_op(Op op, float a, float b) {
-  switch ((int)op) {
-    case OP_ADD: return a + b;
-    case OP_SUB: return a - b;
-    case OP_MUL: return a * b;
-    case OP_DIV: return a / b;
-    case OP_MOD: {
-      float m = fmodf(a, b);
-      return m * b < 0 ? m + b : m;
-    }
-    case OP_MIN: return (float)min_of(a, b);
-    case OP_MAX: return (float)max_of(a, b);
-    default: return 0;
-  }
-}
-
-static double f64_op(Op op, double a, double b) {
-  switch ((int)op) {
-    case OP_ADD: return a + b;
-    case OP_SUB: return a - b;
-    case OP_MUL: return a * b;
-    case OP_DIV: return a / b;
-    case OP_MOD: return lua_mod(a, b);
-    case OP_MIN: return min_of(a, b);
-    case OP_MAX: return max_of(a, b);
-    default: return 0;
-  }
-}
-
-// The exact a * b + c of narrow types rounded to odd in double, so that the
-// rounding to the type is the only one.
-static double fma_odd(double a, double b, double c) {
-  double p = a * b;  // exact: at most 22 bits
-  double s = p + c;
-  if (!isfinite(s)) return s;
-  double bb = s - p;
-  double err = (p - (s - bb)) + (c - bb);
-  uint64_t u = double_bits(s);
-  if (err != 0 && !(u & 1)) {
-    bool away = (err > 0) == (s > 0);
-    u = away ? u | 1 : u - 1;
-  }
-  return bits_double(u);
-}
-
-static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
-  uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
-  if (op == OP_NEG) return a ^ sign;
-  if (op == OP_ABS) return a & ~sign;
-  if (op >= OP_LT && op <= OP_NE) {
-    double x = dtype_to_double(t, a), y = dtype_to_double(t, b);
-    if (op == OP_LT) return x < y;
-    if (op == OP_LE) return x <= y;
-    return op == OP_EQ ? x == y : x != y;
-  }
-  if (t == DT_F64) {
-    double x = bits_double(a), y = bits_double(b);
-    if (op == OP_FMA) return double_bits(fma(x, y, bits_double(c)));
-    return double_bits(f64_op(op, x, y));
-  }
-  if (t == DT_F32 || t == DT_TF32) {
-    float x = f32_of(a), y = f32_of(b);
-    if (op == OP_FMA) return float_bits(fmaf(x, y, f32_of(c)));
-    return float_bits(f32_op(op, x, y));
-  }
-  float x = dtype_to_float(t, a), y = dtype_to_float(t, b);
-  if (op == OP_FMA)
-    return dtype_from_double(t, fma_odd(x, y, dtype_to_float(t, c)));
-  return dtype_from_float(t, f32_op(op, x, y));
-}
 
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
@@ -219,43 +70,48 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
     double x = dtype_to_double(from, a);
     if (to == DT_BOOL) return x != 0;
     if (!dtype_is_float(to))  // what a NaN becomes depends on the source
-      return narrow(to, from == DT_F64 ? dtype_from_double(to, x)
+      return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
     if (from == DT_F32 && to != DT_F64) return dtype_from_float(to, f32_of(a));
     return dtype_from_double(to, x);
   }
   if (to == DT_BOOL) return a != 0;
-  int64_t x = widen(from, a);
-  if (!dtype_is_float(to)) return narrow(to, (uint64_t)x);
+  int64_t x = eval_widen(from, a);
+  if (!dtype_is_float(to)) return eval_narrow(to, (uint64_t)x);
   bool big = from == DT_U64;
   if (to == DT_F32) return float_bits(big ? (float)a : (float)x);
   return dtype_from_double(to, big ? (double)a : (double)x);
 }
 
-uint64_t simalu_op(Op op, DType t, uint64_t a, uint64_t b) {
-  if (dtype_is_float(t)) return float_op(op, t, a, b, 0);
-  return narrow(t, int_op(op, t, a, b, 0));
+static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
+  DType t = (DType)i->type;
+  if (t == DT_F32 && i->imm == MF_SQRT) return float_bits(sqrtf(f32_of(a)));
+  if (t == DT_F32 && i->imm == MF_RCP) return float_bits(1 / f32_of(a));
+  return dtype_from_double(t, math_of((MathFn)i->imm, dtype_to_double(t, a),
+                                      dtype_to_double(t, b)));
 }
 
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
-  DType t = (DType)i->type;
-  switch ((int)i->op) {
+  switch ((Op)i->op) {
     case OP_SEL: return a ? b : c;
-    case OP_CVT: return convert(t, (DType)i->to, a);
-    case OP_BITCAST: return narrow((DType)i->to, a);
+    case OP_CVT: return convert((DType)i->type, (DType)i->to, a);
+    case OP_BITCAST: return eval_narrow((DType)i->to, a);
     case OP_VAR: case OP_VGET: case OP_VSET: return a;
-    case OP_MATH:
-      if (t == DT_F32 && i->imm == MF_SQRT) return float_bits(sqrtf(f32_of(a)));
-      if (t == DT_F32 && (i->imm == MF_RCP))
-        return float_bits(1 / f32_of(a));
-      return dtype_from_double(t, math_of((MathFn)i->imm,
-                                          dtype_to_double(t, a),
-                                          dtype_to_double(t, b)));
-    default: break;
+    case OP_MATH: return math(i, a, b);
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+      return eval_scalar((Op)i->op, (DType)i->type, a, b, c);
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
+    case OP_SMEM: case OP_RMEM: case OP_INTRIN: case OP_ASK: case OP_LD:
+    case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPCOMMIT:
+    case OP_CPWAIT: case OP_MMA: case OP_MATRIX: case OP_BAR:
+    case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE: case OP_ATOMIC:
+    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_FOR: case OP_LOOP:
+    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT:
+      break;  // exec.c's
   }
-  if (dtype_is_float(t)) return float_op((Op)i->op, t, a, b, c);
-  return narrow(i->op >= OP_LT && i->op <= OP_NE ? DT_BOOL : t,
-                int_op((Op)i->op, t, a, b, c));
+  return 0;
 }
 
 // ---- 32 lanes ----

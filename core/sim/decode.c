@@ -1,6 +1,7 @@
 // Fn -> SimProg: which values are the same in all lanes of a warp, where
 // each value lies, where regions jump to.
 #include "ir/intrin.h"
+#include "ir/operands.h"
 #include "sim/inside.h"
 #include "sim/tables.h"
 
@@ -36,13 +37,12 @@ SimClass sim_class(DType t) {
   }
 }
 
+// Computed where somebody wants it.
 static bool is_pure(const Ins *i) {
-  return (op_flags((Op)i->op) & OPF_P) || i->op == OP_VGET;
+  return op_pure((Op)i->op) || i->op == OP_VGET;
 }
 
-static bool is_leaf(const Ins *i) {
-  return i->op == OP_CONST || i->op == OP_ARG || i->op == OP_SREG;
-}
+static bool is_leaf(const Ins *i) { return op_effect((Op)i->op) & EF_FIXED; }
 
 static const SimMem *mem_at(Prog *g, Ref r) {
   if (!ir_is_mem(g->fn, r))
@@ -66,21 +66,26 @@ static bool sreg_uniform(Prog *g, SReg s) {
   return true;
 }
 
+// What depends on its operands alone is the same where they are; a region,
+// where its bounds are. Nothing else is.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  switch ((int)i->op) {
-    case OP_CONST: case OP_ARG: return true;
-    case OP_SREG: return sreg_uniform(g, (SReg)i->imm);
-    case OP_LD: case OP_ATOMIC: case OP_ASK: return false;
-    case OP_INTRIN:
-      if (intrin_row(intrin_id(i))->class == INTRIN_L) return false;
-      break;
-    case OP_VAR: if (g->bad[r]) return false; break;
-    default: break;
-  }
-  for (int k = 0; k < op_arity((Op)i->op); k++)
-    if (i->a[k] && !g->uni[i->a[k]]) return false;
+  Operand o;
+  if (!(op_effect((Op)i->op) & (EF_PURE | EF_VAR | EF_OPENS))) return false;
+  if (i->op == OP_SREG) return sreg_uniform(g, (SReg)i->imm);
+  if (i->op == OP_VAR && g->bad[r]) return false;
+  if (i->op == OP_INTRIN && intrin_row(intrin_id(i))->class == INTRIN_L)
+    return false;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.ref && !g->uni[o.ref]) return false;
   return true;
+}
+
+// A VAR or LOOP differs between lanes; true: that is news.
+static bool spoil(Prog *g, Ref r) {
+  bool news = !g->bad[r];
+  g->bad[r] = true;
+  return news;
 }
 
 // One pass over the regions; true when something was found to differ.
@@ -90,29 +95,20 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
     g->uni[r] = find_uniform(g, r);
-    switch ((int)i->op) {
-      case OP_VAR: g->home[r] = div; break;
-      case OP_VSET: {
-        Ref v = i->a[0];
-        if (g->bad[v] || (g->uni[i->a[1]] && div <= g->home[v])) break;
-        changed = g->bad[v] = true;
-        break;
-      }
-      case OP_BREAKIF: {
-        Ref h = n ? open[n - 1] : 0;
-        if (g->uni[i->a[0]] || g->bad[h]) break;
-        changed = g->bad[h] = true;
-        break;
-      }
-      case OP_FOR: case OP_IF: case OP_LOOP:
-        if (i->op == OP_LOOP) g->uni[r] = !g->bad[r];
-        if (!g->uni[r]) g->home[r] = 1;
-        div += !g->uni[r];
-        open[n++] = r;
-        break;
-      case OP_END: div -= !g->uni[open[--n]]; break;
-      default: break;
+    unsigned effect = op_effect((Op)i->op);
+    bool opens = effect & EF_OPENS, closes = effect & EF_CLOSES;
+    if (i->op == OP_VAR) g->home[r] = div;
+    if (i->op == OP_VSET && !(g->uni[i->a[1]] && div <= g->home[i->a[0]]))
+      changed |= spoil(g, i->a[0]);
+    if (i->op == OP_BREAKIF && n && !g->uni[i->a[0]])
+      changed |= spoil(g, open[n - 1]);
+    if (opens && !closes) {
+      if (g->bad[r]) g->uni[r] = false;  // a LOOP
+      if (!g->uni[r]) g->home[r] = 1;
+      div += !g->uni[r];
+      open[n++] = r;
     }
+    if (closes && !opens) div -= !g->uni[open[--n]];
   }
   return changed;
 }
@@ -130,44 +126,28 @@ static void want(Prog *g, Ref r, bool lanes) {
   if (lanes) g->spread[r] = true;
 }
 
-static void want_ext(Prog *g, const Ins *i) {
-  const uint32_t *x = &g->fn->ext.p[i->ext];
-  if (i->op == OP_PRINTF) {
-    for (uint32_t k = 0; k < i->nx; k++) want(g, x[k], true);
-    return;
-  }
-  if (i->op == OP_ATOMIC && i->nx) want(g, x[0], true);
-  if (i->op == OP_COPY || i->op == OP_CPASYNC) {
-    if (mem_at(g, x[0])->space != SP_RMEM) want(g, x[1], true);
-    if (mem_at(g, x[2])->space != SP_RMEM) want(g, x[3], true);
-    if (x[4]) want(g, x[4], true);
-    return;
-  }
-  if (i->op != OP_MATRIX || atom_copy((int)i->imm)->op == CO_MOVM) return;
-  // registers follow their object; shared memory has one offset
-  if (mem_at(g, x[0])->space == SP_SMEM) want(g, x[1], true);
-  else want(g, x[i->nx - 1], true);
+// Does r read its values in all lanes?
+static bool reads_lanes(Prog *g, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op == OP_VSET || i->op == OP_BREAKIF) return !g->uni[i->a[0]];
+  if (i->op == OP_BAR || i->op == OP_BARARRIVE) return false;
+  return !g->uni[r];
 }
 
 static void want_operands(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  bool lanes = !g->uni[r];
-  switch ((int)i->op) {
-    case OP_VSET: want(g, i->a[1], !g->uni[i->a[0]]); return;
-    case OP_VGET: return;
-    case OP_LD: case OP_ST: case OP_ATOMIC: case OP_FILL:
-      if (mem_at(g, i->a[0])->space != SP_RMEM) want(g, i->a[1], true);
-      if (i->op != OP_LD) want(g, i->a[2], true);
-      want_ext(g, i);
-      return;
-    case OP_IF: case OP_BREAKIF: lanes = !g->uni[i->a[0]]; break;
-    case OP_BAR: case OP_BARARRIVE: lanes = false; break;
-    case OP_SYNCWARP: case OP_ASK: case OP_TRAP: lanes = true; break;
-    default: break;
-  }
-  want_ext(g, i);
-  for (int k = 0; k < op_arity((Op)i->op); k++)
-    if (i->a[k]) want(g, i->a[k], lanes);
+  bool lanes = reads_lanes(g, r);
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    switch ((OperandKind)o.kind) {
+      case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
+        if (o.ref) want(g, o.ref, lanes);
+        break;
+      case OPERAND_MEM:
+        if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
+        break;
+      case OPERAND_VAR: case OPERAND_RUN: break;  // have a place of their own
+    }
 }
 
 static void find_needs(Prog *g) {
@@ -186,12 +166,7 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
 }
 
 static bool has_value(const Ins *i) {
-  switch ((int)i->op) {
-    case OP_LD: case OP_ATOMIC: case OP_ASK: case OP_VAR: case OP_FOR:
-      return true;
-    case OP_GMEM: case OP_NOP: return false;
-    default: return is_pure(i);
-  }
+  return i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT);
 }
 
 static void place_init(Prog *g, Ref r) {
@@ -301,20 +276,21 @@ static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (m->space == SP_GMEM) simblocks_note(m, bytes, write);
 }
 
-static SimSide side(Prog *g, Ref mem, Ref off) {
-  SimSide s = {.mem = mem_at(g, mem), .slot = g->slot[off]};
-  s.wide = sim_wide(ir_type(g->fn, off));
+static SimSide side(Prog *g, const Operand *o) {
+  SimSide s = {.mem = mem_at(g, o->ref), .slot = g->slot[o->off]};
+  s.wide = sim_wide(ir_type(g->fn, o->off));
   if (s.mem->space != SP_RMEM) return s;
-  ir_const(g->fn, off, &s.konst);
+  ir_const(g->fn, o->off, &s.konst);
   s.konst *= s.mem->per;
   return s;
 }
 
 static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
-  const uint32_t *x = &g->fn->ext.p[i->ext];
+  Operand o[OPERANDS];
+  operands_all(g->fn, i, o);
   SimCopy *c = NEW(g->cx, SimCopy, 1);
-  *c = (SimCopy){side(g, x[0], x[1]), side(g, x[2], x[3]),
-                 x[4] ? g->slot[x[4]] : 0, (int)(i->imm / 8)};
+  *c = (SimCopy){side(g, &o[0]), side(g, &o[1]), g->slot[o[2].ref],
+                 (int)(i->imm / 8)};
   if (i->imm % 8)
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bits at once",
              (int)i->imm);
@@ -328,12 +304,15 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
 
 static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
-  *s = side(g, i->a[0], i->a[1]);
+  Operand o[OPERANDS];
+  operands_all(g->fn, i, o);
+  *s = side(g, &o[0]);
   if (s->mem->bits < 8 && i->op == OP_ATOMIC)
     ctx_fail(g->cx, ERR_ARG, "an atomic operation on elements of type %s",
              dtype_name(s->mem->type));
-  note_access(g, s->mem, (s->mem->bits + 7) / 8, i->op != OP_LD);
+  note_access(g, s->mem, (s->mem->bits + 7) / 8, o[0].written);
   d->x = s;
+  d->b = g->slot[operands_ref(g->fn, i, 3)];
   d->wide = sim_wide(s->mem->type);
   if (i->op == OP_FILL) d->imm = i->imm;
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -345,15 +324,27 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
 
 static void decode_print(Prog *g, const Ins *i, SimIns *d) {
   SimPrint *p = NEW(g->cx, SimPrint, 1);
-  uint32_t *slot = NEW(g->cx, uint32_t, i->nx + 1);
-  uint8_t *type = NEW(g->cx, uint8_t, i->nx + 1);
-  for (uint32_t k = 0; k < i->nx; k++) {
-    Ref r = g->fn->ext.p[i->ext + k];
-    slot[k] = g->slot[r];
-    type[k] = ir_get(g->fn, r)->type;
+  uint32_t n;
+  const Ref *x = operands_list(g->fn, i, &n);
+  uint32_t *slot = NEW(g->cx, uint32_t, n + 1);
+  uint8_t *type = NEW(g->cx, uint8_t, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    slot[k] = g->slot[x[k]];
+    type[k] = ir_get(g->fn, x[k])->type;
   }
-  *p = (SimPrint){ir_str(g->fn, (uint32_t)i->imm), i->nx, slot, type};
+  *p = (SimPrint){ir_str(g->fn, (uint32_t)i->imm), n, slot, type};
   d->x = p;
+}
+
+static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
+  SimMatrix *m = simtables_matrix(g->cx, g->l, g->p->mem, i);
+  Operand o;
+  d->x = m;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    if (o.kind != OPERAND_MEM) continue;
+    m->smem = side(g, &o);
+    d->stat = new_stat(g, d->ref);
+  }
 }
 
 // Regions: d is instruction number `at` of the program.
@@ -410,20 +401,17 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->to = i->type;
   d->type = i->type;
   d->wide = sim_wide((DType)i->type);
-  switch ((int)i->op) {
-    case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_CVT:
-    case OP_BITCAST:
-      d->type = (uint8_t)ir_type(g->fn, o);
-      break;
-    case OP_VSET:
-      d->type = (uint8_t)ir_type(g->fn, i->a[1]);
-      d->wide = sim_wide((DType)d->type);
-      d->uniform = g->uni[o];
-      d->a = d->b;
-      d->d = g->slot[o];
-      break;
-    case OP_IF: case OP_BREAKIF: d->uniform = g->uni[o]; break;
-    default: break;
+  if (op_rows[i->op].rule == RULE_CMP || i->op == OP_CVT ||
+      i->op == OP_BITCAST) {
+    d->type = (uint8_t)ir_type(g->fn, o);
+  } else if (i->op == OP_VSET) {
+    d->type = (uint8_t)ir_type(g->fn, i->a[1]);
+    d->wide = sim_wide((DType)d->type);
+    d->uniform = g->uni[o];
+    d->a = d->b;
+    d->d = g->slot[o];
+  } else if (i->op == OP_IF || i->op == OP_BREAKIF) {
+    d->uniform = g->uni[o];
   }
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
@@ -434,34 +422,34 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                 .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
-  switch ((int)i->op) {
+  switch ((Op)i->op) {
     case OP_COPY: case OP_CPASYNC: decode_copy(g, i, d); break;
     case OP_LD: case OP_ST: case OP_FILL: case OP_ATOMIC:
       decode_element(g, i, d);
-      d->b = i->nx ? g->slot[g->fn->ext.p[i->ext]] : 0;
       break;
     case OP_ASM:
       ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot execute inline "
                "PTX\n  it runs on a GPU; on the simulator use the functions "
                "of cute.arch", g->fn->src.p[i->src].line);
     case OP_MMA: d->x = simtables_mma(g->cx, g->l, g->p->mem, i); break;
-    case OP_MATRIX: {
-      SimMatrix *m = simtables_matrix(g->cx, g->l, g->p->mem, i);
-      const uint32_t *x = &g->fn->ext.p[i->ext];
-      d->x = m;
-      if (m->from.mem) break;
-      m->smem = m->store ? side(g, x[0], x[1])
-                         : side(g, x[i->nx - 2], x[i->nx - 1]);
-      d->stat = new_stat(g, r);
-      break;
-    }
+    case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
     case OP_PRINTF: decode_print(g, i, d); break;
     case OP_FOR: case OP_LOOP: case OP_IF: case OP_ELSE: case OP_END:
     case OP_BREAKIF:
       decode_region(g, i, d, at);
       break;
-    default: break;
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
+    case OP_ASK: case OP_VAR: case OP_VGET: case OP_VSET: case OP_CPCOMMIT:
+    case OP_CPWAIT: case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP:
+    case OP_FENCE: case OP_TRAP:
+      break;  // values and Ins.imm are all
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
+    case OP_SMEM: case OP_COUNT:
+      break;  // not part of a program
   }
 }
 

@@ -486,17 +486,13 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
     case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
-    case OP_DIV: case OP_MOD:
-      compute(w, i);
-      simtaint_divide(w, i);
-      return true;
-    case OP_ADD: case OP_SUB: case OP_MUL:
-    case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
-    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
-    case OP_SHR: case OP_LT: case OP_LE: case OP_EQ: case OP_NE: case OP_SEL:
-    case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
     case OP_VGET:
       compute(w, i);
+      if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
       return true;
   }
   return true;

@@ -12,6 +12,7 @@
 //   matrix.c    tensor cores and matrix copies
 //   taint.c     uninitialised registers
 //   cta.c       warps of a CTA: scheduling, barriers, deadlock
+//   dump.c      the program as text
 //   report.c    reports in words, statistics by line
 //   sim.c        CTAs over the host's threads
 #ifndef CUTE_SIMINSIDE_H
@@ -22,8 +23,6 @@
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
 void simalu_lanes(const SimIns *i, char *v);  // all 32
-// op(type) on raw bits, for reductions and atomics.
-uint64_t simalu_op(Op op, DType t, uint64_t a, uint64_t b);
 
 // ---- mem.c ----
 struct SimMatrix;
@@ -83,6 +82,9 @@ void simblocks_release(SimCta *c);
 typedef void (*Found)(void *ud, const SimFault *f);
 void simblocks_find(const SimProg *p, Found found, void *ud);
 void simblocks_free(SimProg *p);
+
+// ---- dump.c ----
+void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // until it waits, yields or ends

@@ -1,4 +1,5 @@
 // Intrinsics: 32 lanes of a row of ir/intrin.h.
+#include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/regs.h"
 
@@ -122,22 +123,22 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   uint32_t left = w->active;
   uint64_t r = operand(w, i, id, 0, __builtin_ctz(left));
   for (left &= left - 1; left; left &= left - 1)
-    r = simalu_op(reduction(id), intrin_operand(id, 0), r,
-                  operand(w, i, id, 0, __builtin_ctz(left)));
+    r = eval_scalar(reduction(id), intrin_operand(id, 0), r,
+                    operand(w, i, id, 0, __builtin_ctz(left)), 0);
   tell(w, i, r);
 }
 
 // The lane that lane l reads: c packs a clamp and the mask of segments.
 static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   int seg = (int)(c >> 8 & 31), clamp = (int)(c & 31);
-  int most = (l & seg) | (clamp & ~seg), least = l & seg, from;
+  int most = (l & seg) | (clamp & ~seg), least = l & seg, from = l;
   switch (kind) {
     case SH_UP:
       from = l - b;
       return from >= most ? from : l;
     case SH_DOWN: from = l + b; break;
     case SH_BFLY: from = l ^ b; break;
-    default: from = least | (b & ~seg); break;
+    case SH_IDX: from = least | (b & ~seg); break;
   }
   return from <= most ? from : l;
 }

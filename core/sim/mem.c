@@ -7,6 +7,7 @@
 //
 // A cp.async reads its source when issued; its destination is pending from
 // then until the wait that orders it, where the bytes land.
+#include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/inside.h"
 
@@ -494,7 +495,7 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
   if (k == AT_EXCH) return v;
-  return simalu_op((Op)atomic_row(k)->op, t, old, v);
+  return eval_scalar((Op)atomic_row(k)->op, t, old, v, 0);
 }
 
 // cmp: what CAS compares with.

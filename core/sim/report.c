@@ -1,4 +1,5 @@
 // Faults: counting them while a CTA runs, and saying them in words.
+#include "ir/operands.h"
 #include "sim/inside.h"
 
 #include <stdio.h>
@@ -255,29 +256,20 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
   const Fn *fn = p->fn;
   Ref m[2] = {0, 0};  // destination, source
   *smem = *gmem = -1;
-  if (i->op == OP_COPY || i->op == OP_CPASYNC) {
-    m[0] = fn->ext.p[i->ext];
-    m[1] = fn->ext.p[i->ext + 2];
-  } else if (i->op == OP_MATRIX) {
-    m[0] = fn->ext.p[i->ext];
-    m[1] = fn->ext.p[i->ext + (m[0] && ir_memof(fn, m[0])->space == SP_SMEM
-                               ? 2 : i->nx - 2)];
-  } else {
-    m[i->op == OP_LD] = i->a[0];
-  }
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_MEM || o.kind == OPERAND_RUN) m[!o.written] = o.ref;
   for (int k = 0; k < 2; k++) {
     if (!m[k]) continue;
     int32_t at = (int32_t)fn->ins.p[m[k]].imm;
     if (fn->mem.p[at].space == SP_SMEM) *smem = at;
     if (fn->mem.p[at].space == SP_GMEM) *gmem = at;
   }
-  switch ((int)i->op) {
-    case OP_CPASYNC: return "cp.async";
-    case OP_MATRIX:
-      return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
-    case OP_ATOMIC: return *smem >= 0 ? "atomic.shared" : "atomic.global";
-    default: break;
-  }
+  if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
+  if (i->op == OP_MATRIX)
+    return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
+  if (i->op == OP_ATOMIC)
+    return *smem >= 0 ? "atomic.shared" : "atomic.global";
   if (*smem >= 0 && *gmem >= 0) return "copy";
   bool store = m[0] && ir_memof(fn, m[0])->space != SP_RMEM;
   if (*smem >= 0) return store ? "st.shared" : "ld.shared";

@@ -5,6 +5,7 @@
 #include "sim/sim.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -377,9 +378,17 @@ static SimResult *result(Run *r) {
   return s;
 }
 
+static void print_program(Ctx *cx, const SimProg *p) {
+  Buf text = {0};
+  simdump_prog(cx, p, &text);
+  fwrite(text.p, 1, text.n, stderr);
+  buf_free(&text);
+}
+
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
   SimProg *prog = simdecode_make(cx, l);
+  if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   r.total = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] *

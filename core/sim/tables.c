@@ -1,5 +1,6 @@
 // Tables of MMA and matrix-copy atoms, made from the TV layouts of their
 // rows: which value of which thread is which element of a tile.
+#include "ir/operands.h"
 #include "sim/tables.h"
 
 #include <stdlib.h>
@@ -58,40 +59,23 @@ static int mode_at(const Mode *m, int i) {
 
 typedef struct Want {
   Ctx *cx;
-  const Launch *l;
   const SimMem **mem;
-  const uint32_t *x;   // operands not read yet
-  uint32_t left;
   const SimMmaIns *mi;
 } Want;
 
-static uint32_t next(Want *w) {
-  if (!w->left) ctx_fail(w->cx, ERR_INTERNAL, "an MMA lacks operands");
-  w->left--;
-  return *w->x++;
-}
-
 // Tile (rows x cols, row-major); TV coordinates are column-major.
-static SimOperand operand(Want *w, int which, const char *tv_text, DType t,
-                          int rows, int cols) {
+static SimOperand operand(const Want *w, const Operand *from,
+                          const char *tv_text, DType t, int rows, int cols) {
   Tv tv = read_tv(tv_text);
   const SimMmaIns *mi = w->mi;
   SimOperand o = {.type = t, .nval = mode_size(&tv.mode[1]),
                   .size = rows * cols};
-  Ref mem = next(w);
-  if (!ir_is_mem(w->l->fn, mem))
-    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's operand is no memory object");
-  o.mem = w->mem[mem];
-  if (o.mem->space != SP_RMEM)
-    ctx_fail(w->cx, ERR_ARG, "the simulator has no %s with operands in "
-             "shared memory yet", mi->row->name);
-  uint32_t n = mi->row->nreg[which], per = (uint32_t)o.nval / n;
+  o.mem = w->mem[from->ref];
+  uint32_t n = (uint32_t)from->n, per = (uint32_t)o.nval / n;
   uint32_t *reg = NEW(w->cx, uint32_t, (size_t)o.nval);
-  for (uint32_t r = 0; r < n; r++) {
-    uint32_t at = next(w);
+  for (uint32_t r = 0; r < n; r++)
     for (uint32_t k = 0; k < per; k++)
-      reg[r * per + k] = (at + k) * (uint32_t)o.mem->per;
-  }
+      reg[r * per + k] = (from->reg[r] + k) * (uint32_t)o.mem->per;
   for (int v = 0; v < o.nval; v++)
     if (reg[v] + (uint32_t)o.mem->per > o.mem->count)
       ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
@@ -109,16 +93,12 @@ static SimOperand operand(Want *w, int which, const char *tv_text, DType t,
   return o;
 }
 
-// Operand 4 and on.
-static SimWord word(Want *w) {
-  Ref mem = next(w);
-  if (!ir_is_mem(w->l->fn, mem))
-    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's operand is no memory object");
-  SimWord x = {.mem = w->mem[mem]};
-  x.unit = next(w) * (uint32_t)x.mem->per;
-  if (x.mem->space != SP_RMEM || x.mem->unit > 32 ||
-      x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
-    ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
+// A run of one 32-bit register.
+static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
+  SimWord x = {.mem = mem[o->ref]};
+  x.unit = o->reg[0] * (uint32_t)x.mem->per;
+  if (x.mem->unit > 32 || x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
+    ctx_fail(cx, ERR_INTERNAL, "an MMA's register is out of range");
   return x;
 }
 
@@ -163,14 +143,16 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
-  Want w = {cx, l, mem, &l->fn->ext.p[i->ext], i->nx, mi};
-  mi->d = operand(&w, 0, row->c, row->d_type, row->m, row->n);
+  Operand o[OPERANDS];
+  int n = operands_all(l->fn, i, o);
+  Want w = {cx, mem, mi};
+  mi->d = operand(&w, &o[0], row->c, row->d_type, row->m, row->n);
   bool half = row->flags & AMF_SPARSE;
-  mi->a = operand(&w, 1, half ? row->stored : row->a, row->a_type, row->m,
+  mi->a = operand(&w, &o[1], half ? row->stored : row->a, row->a_type, row->m,
                   half ? row->k / 2 : row->k);
-  mi->b = operand(&w, 2, row->b, row->b_type, row->n, row->k);
-  mi->c = operand(&w, 3, row->c, row->c_type, row->m, row->n);
-  for (int k = 4; k < row->nop; k++) mi->more[k - 4] = word(&w);
+  mi->b = operand(&w, &o[2], row->b, row->b_type, row->n, row->k);
+  mi->c = operand(&w, &o[3], row->c, row->c_type, row->m, row->n);
+  for (int k = 4; k < n; k++) mi->more[k - 4] = word(cx, mem, &o[k]);
   return mi;
 }
 
@@ -194,33 +176,27 @@ static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
 SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i) {
   const AtomCopy *row = atom_copy((int)i->imm);
-  const uint32_t *x = &l->fn->ext.p[i->ext];
   SimMatrix *m = arena_zero(cx, &cx->scratch, sizeof *m);
+  Operand o[OPERANDS];
+  int n = operands_all(l->fn, i, o);
   m->row = row;
   m->num = row->num;
   m->store = row->op == CO_STSM;
-  bool move = row->op == CO_MOVM;
-  if (row->op != CO_LDSM && row->op != CO_STSM && !move)
+  if (!n)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
-  if (i->nx != (uint32_t)row->num + 3)
-    ctx_fail(cx, ERR_INTERNAL, "%s lacks operands", row->name);
-  const uint32_t *r = m->store ? x + 2 : x;
-  if (!ir_is_mem(l->fn, r[0]))
-    ctx_fail(cx, ERR_INTERNAL, "%s: no memory object", row->name);
-  m->rmem = mem[r[0]];
-  if (m->rmem->space != SP_RMEM || m->rmem->unit > 32)
+  const Operand *r = &o[m->store];
+  m->rmem = mem[r->ref];
+  if (m->rmem->unit > 32)
     ctx_fail(cx, ERR_INTERNAL, "%s: not registers", row->name);
   int per = 32 / m->rmem->unit;
   uint32_t *reg = NEW(cx, uint32_t, (size_t)row->num);
   for (int k = 0; k < row->num; k++)
-    reg[k] = r[k + 1] * (uint32_t)m->rmem->per;
+    reg[k] = r->reg[k] * (uint32_t)m->rmem->per;
   m->reg = reg;
   for (int k = 0; k < row->num; k++)
     if (m->reg[k] + (uint32_t)per > m->rmem->count)
       ctx_fail(cx, ERR_INTERNAL, "%s: register out of range", row->name);
   m->half = halves(cx, m->store ? row->src : row->dst, row->num);
-  if (!move) return m;
-  Want w = {.cx = cx, .l = l, .mem = mem, .x = x + 2, .left = 2};
-  m->from = word(&w);
+  if (row->op == CO_MOVM) m->from = word(cx, mem, &o[1]);
   return m;
 }

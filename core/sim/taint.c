@@ -24,8 +24,9 @@ static void fault(SimWarp *w, const SimIns *i, uint32_t mask,
 }
 
 static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
+  if (!slot) return;
   SimTaint *t = taint_at(w, slot);
-  uint32_t hit = slot ? t->mask & mask : 0;
+  uint32_t hit = t->mask & mask;
   if (!hit) return;
   t->mask &= ~hit;  // told once
   fault(w, i, hit, t);
@@ -152,59 +153,67 @@ static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
   if (s->mem->space != SP_RMEM) use(w, i, s->slot, w->active);
 }
 
+// Stored, compared or printed where others see it: in registers, nobody does.
+static void use_stored(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  if (s->mem->space == SP_RMEM) return;
+  use_side(w, i, s);
+  use(w, i, i->c, w->active);
+}
+
+static void use_copy(SimWarp *w, const SimIns *i) {
+  const SimCopy *c = i->x;
+  use(w, i, c->pred, w->active);
+  use_side(w, i, &c->dst);
+  use_side(w, i, &c->src);
+}
+
+static void use_condition(SimWarp *w, const SimIns *i) {
+  if (i->uniform) return;
+  use(w, i, i->a, w->active);
+  use(w, i, i->b, w->active);
+  use(w, i, i->c, w->active);
+}
+
+static void use_printed(SimWarp *w, const SimIns *i) {
+  const SimPrint *p = i->x;
+  for (uint32_t k = 0; k < p->n; k++) use(w, i, p->slot[k], w->active);
+}
+
 void simtaint_before(SimWarp *w, const SimIns *i) {
-  const SimPrint *p;
-  switch ((int)i->op) {
+  switch ((Op)i->op) {
     case OP_LD: use_side(w, i, i->x); break;
-    case OP_ST: case OP_ATOMIC:
-      if (((const SimSide *)i->x)->mem->space == SP_RMEM) break;
-      use_side(w, i, i->x);
-      use(w, i, i->c, w->active);
-      break;
-    case OP_COPY: case OP_CPASYNC:
-      use(w, i, ((const SimCopy *)i->x)->pred, w->active);
-      use_side(w, i, &((const SimCopy *)i->x)->dst);
-      use_side(w, i, &((const SimCopy *)i->x)->src);
-      break;
+    case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
+    case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
     case OP_MATRIX:
       if (!((const SimMatrix *)i->x)->from.mem)
         use_side(w, i, &((const SimMatrix *)i->x)->smem);
       break;
-    case OP_FOR:
-      if (i->uniform) break;
-      use(w, i, i->a, w->active);
-      use(w, i, i->b, w->active);
-      use(w, i, i->c, w->active);
-      break;
-    case OP_IF: case OP_BREAKIF:
-      if (!i->uniform) use(w, i, i->a, w->active);
-      break;
+    case OP_FOR: case OP_IF: case OP_BREAKIF: use_condition(w, i); break;
     case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
     case OP_ASK: ask(w, i); break;
-    case OP_PRINTF:
-      p = i->x;
-      for (uint32_t k = 0; k < p->n; k++) use(w, i, p->slot[k], w->active);
-      break;
-    default: break;
+    case OP_PRINTF: use_printed(w, i); break;
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
+    case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
+      break;  // passes on what it reads
+    case OP_MMA: break;  // its registers are looked at where they are read
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
+    case OP_SMEM: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_BAR:
+    case OP_BARARRIVE: case OP_FENCE: case OP_ASM: case OP_LOOP: case OP_ELSE:
+    case OP_END: case OP_COUNT:
+      break;  // reads no value of a lane
   }
 }
 
 void simtaint_after(SimWarp *w, const SimIns *i) {
-  if (i->uniform) return;
-  switch ((int)i->op) {
-    case OP_LD:
-      if (((const SimSide *)i->x)->mem->space != SP_RMEM) clear(w, i);
-      break;
-    case OP_ASK:
-      if (!moves(i)) clear(w, i);
-      break;
-    case OP_ATOMIC: case OP_FOR:
-      clear(w, i);
-      break;
-    case OP_VSET: assign(w, i); break;
-    case OP_VAR: case OP_VGET: propagate(w, i); break;
-    default:
-      if (op_flags((Op)i->op) & OPF_P) propagate(w, i);
-      break;
-  }
+  unsigned effect = op_effect((Op)i->op);
+  bool element = i->op == OP_LD && ((const SimSide *)i->x)->mem->space ==
+                                     SP_RMEM;
+  if (i->uniform || element) return;  // a register's is told where it is read
+  if (i->op == OP_VSET) assign(w, i);
+  else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);
+  else if (i->d && !(i->op == OP_ASK && moves(i))) clear(w, i);
 }

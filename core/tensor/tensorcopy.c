@@ -5,6 +5,7 @@
 
 #include "ir/fold.h"
 #include "layout/composed.h"
+#include "ir/operands.h"
 #include "tensor/tensor.h"
 
 enum { MAX_WALK = 256, SIDES = 3 };
@@ -195,12 +196,10 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
     }
     return;
   }
-  uint32_t ext[5] = {dst->mem, dim_asref(cx, o[1]), src->mem,
-                     dim_asref(cx, o[0]), 0};
-  if (t[2]) ext[4] = load_at(cx, t[2], o[2]);
-  Ins i = {.op = OP_COPY, .imm = bits, .nx = 5};
-  i.ext = ir_ext(cx, fn, ext, 5);
-  ir_emit(cx, fn, i);
+  Ref x[5] = {dst->mem, dim_asref(cx, o[1]), src->mem, dim_asref(cx, o[0]), 0};
+  if (t[2]) x[4] = load_at(cx, t[2], o[2]);
+  Ins i = {.op = OP_COPY, .imm = bits};
+  operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
 
 // Every block of v elements: a mixed-radix counter over the loops.

@@ -6,6 +6,7 @@
 
 #include "ir/intrin.h"
 #include "layout/composed.h"
+#include "ir/operands.h"
 
 static int64_t count(Ctx *cx, Layout l, const char *what) {
   if (!tup_static(l.shape))
@@ -117,14 +118,11 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
                                       : k->nsrc;
   for (int64_t i = 0; i < k->nsrc; i += step) {
     Dim n = dim_int(cx, i);
-    uint32_t ext[5] = {k->dst->mem, dim_asref(cx, dim_add(cx, o[0], n)),
-                       k->src->mem, dim_asref(cx, dim_add(cx, o[1], n)),
-                       pred};
+    Ref x[5] = {k->dst->mem, dim_asref(cx, dim_add(cx, o[0], n)),
+                k->src->mem, dim_asref(cx, dim_add(cx, o[1], n)), pred};
     Ins ins = {.op = (uint8_t)op, .imm = bits > 128 && !whole ? 128 : bits,
-               .nx = 5,
                .flags = (uint16_t)flags};
-    ins.ext = ir_ext(cx, ir_fn(cx), ext, 5);
-    ir_emit(cx, ir_fn(cx), ins);
+    operands_emit(cx, ir_fn(cx), ins, x, 5, NULL, 0);
   }
 }
 
@@ -157,23 +155,19 @@ static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
 static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   const AtomCopy *row = k->a->row;
-  uint32_t ext[16];
-  uint32_t n = 0, num = (uint32_t)row->num;
+  uint32_t reg[4];
   if (k->pred) no_pred(k);
   bool load = row->op == CO_LDSM;
   Dim shared = load ? run_of(k, false, s, so, k->nsrc)
                     : run_of(k, true, d, dof, k->ndst);
-  ext[n++] = k->dst->mem;
-  if (load) matrix_regs(k, k->dst, d, dof, ext + n, row->num);
-  else ext[n] = dim_asref(cx, shared);
-  n += load ? num : 1;
-  ext[n++] = k->src->mem;
-  if (load) ext[n] = dim_asref(cx, shared);
-  else matrix_regs(k, k->src, s, so, ext + n, row->num);
-  n += load ? 1 : num;
-  Ins ins = {.op = OP_MATRIX, .imm = k->a->id, .nx = n};
-  ins.ext = ir_ext(cx, ir_fn(cx), ext, n);
-  ir_emit(cx, ir_fn(cx), ins);
+  if (load) matrix_regs(k, k->dst, d, dof, reg, row->num);
+  Ref off = dim_asref(cx, shared);
+  if (!load) matrix_regs(k, k->src, s, so, reg, row->num);
+  Ref in[3] = {k->dst->mem, k->src->mem, off};
+  Ref out[3] = {k->dst->mem, off, k->src->mem};
+  Ins ins = {.op = OP_MATRIX, .imm = k->a->id};
+  operands_emit(cx, ir_fn(cx), ins, load ? in : out, 3, reg,
+                (uint32_t)row->num);
 }
 
 // Elements of word r of a fragment, one 32-bit value; and back.
@@ -248,12 +242,12 @@ static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 // An 8x8 transpose of 16-bit values between the lanes.
 static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
-  uint32_t ext[4] = {k->dst->mem, 0, k->src->mem, 0};
-  matrix_regs(k, k->dst, d, dof, ext + 1, 1);
-  matrix_regs(k, k->src, s, so, ext + 3, 1);
-  Ins ins = {.op = OP_MATRIX, .imm = k->a->id, .nx = 4};
-  ins.ext = ir_ext(k->cx, ir_fn(k->cx), ext, 4);
-  ir_emit(k->cx, ir_fn(k->cx), ins);
+  uint32_t reg[2];
+  matrix_regs(k, k->dst, d, dof, reg, 1);
+  matrix_regs(k, k->src, s, so, reg + 1, 1);
+  Ref x[2] = {k->dst->mem, k->src->mem};
+  Ins ins = {.op = OP_MATRIX, .imm = k->a->id};
+  operands_emit(k->cx, ir_fn(k->cx), ins, x, 2, reg, 2);
 }
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
@@ -268,7 +262,10 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
       case CO_SHUFFLE: emit_shuffle(k, s, so, d, dof); break;
       case CO_MOVM: emit_movm(k, s, so, d, dof); break;
       case CO_CPASYNC: emit_move(k, OP_CPASYNC, s, so, d, dof); break;
-      default: emit_move(k, OP_COPY, s, so, d, dof);
+      case CO_UNIVERSAL: case CO_AUTOVEC: case CO_LOAD: case CO_STORE:
+      case CO_BULK: case CO_TABLE:
+        emit_move(k, OP_COPY, s, so, d, dof);
+        break;
     }
     k->atom++;
     return;
@@ -441,20 +438,20 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
 // ---- gemm ----
 
 // An operand as (V,M,K) or (V,M,N), with its registers.
-typedef struct Operand {
+typedef struct Part {
   const Tensor *t;
   char name;
   Layout v, mode[2];
   int64_t n[2];
   uint32_t reg[256];  // of V: first element of each register, from base 0
   int nreg;
-} Operand;
+} Part;
 
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  Operand d, x, y, c;   // D, A, B, C
-  Operand more[3];      // scales of A and B, metadata of A, as the atom has
+  Part d, x, y, c;   // D, A, B, C
+  Part more[3];      // scales of A and B, metadata of A, as the atom has
 } Gemm;
 
 static const char *gemm_text(const Gemm *g) {
@@ -470,7 +467,7 @@ static int rank_of(const Tensor *t) {
 
 // Which of CuTe's forms: modes[i] says which mode of the operand is V, and
 // which its two others, -1: none.
-static void set_modes(const Gemm *g, Operand *o, const int mode[3]) {
+static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
   if (l.outer)
@@ -511,7 +508,7 @@ static void dispatch(Gemm *g) {
 }
 
 static void check_sizes(const Gemm *g) {
-  const struct { const Operand *p, *q; int i, j; char m; } pair[] = {
+  const struct { const Part *p, *q; int i, j; char m; } pair[] = {
     {&g->x, &g->c, 0, 0, 'M'}, {&g->y, &g->c, 0, 1, 'N'},
     {&g->x, &g->y, 1, 1, 'K'}, {&g->d, &g->c, 0, 0, 'M'},
     {&g->d, &g->c, 1, 1, 'N'}};
@@ -522,7 +519,7 @@ static void check_sizes(const Gemm *g) {
                PRId64 " in %c%s", pair[i].m, p, pair[i].p->name, q,
                pair[i].q->name, gemm_text(g));
   }
-  const Operand *o[4] = {&g->d, &g->x, &g->y, &g->c};
+  const Part *o[4] = {&g->d, &g->x, &g->y, &g->c};
   Layout tv[4] = {g->a->c, g->a->a, g->a->b, g->a->c};
   for (int i = 0; i < 4; i++) {
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
@@ -565,7 +562,7 @@ static void check_types(const Gemm *g) {
            fit ? "\n  this atom would fit: " : "", fit ? fit : "");
 }
 
-static int64_t static_of(const Gemm *g, const Operand *o, Dim d) {
+static int64_t static_of(const Gemm *g, const Part *o, Dim d) {
   if (dim_static(d)) return dim_value(d);
   ctx_fail(g->cx, ERR_REGS, "gemm: fragment %c is indexed by a traced value; "
            "registers have no addresses: unroll with a plain Lua loop%s",
@@ -573,7 +570,7 @@ static int64_t static_of(const Gemm *g, const Operand *o, Dim d) {
 }
 
 // The registers of operand i (D A B C): first elements of V's runs.
-static void set_regs(const Gemm *g, Operand *o, int i) {
+static void set_regs(const Gemm *g, Part *o, int i) {
   const AtomMma *r = g->a->row;
   Ctx *cx = g->cx;
   if (o->t->space != SP_RMEM)
@@ -594,31 +591,36 @@ static void set_regs(const Gemm *g, Operand *o, int i) {
   }
 }
 
-static uint32_t put_operand(const Gemm *g, const Operand *o, int64_t i,
-                            int64_t j, uint32_t *ext, uint32_t n) {
+// The operands of an MMA: objects and the elements that registers begin at.
+typedef struct Parts {
+  Ref mem[OPERANDS];
+  uint32_t n, nreg, reg[4 * 256 + 3];
+} Parts;
+
+static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
+                        Parts *p) {
   Ctx *cx = g->cx;
   Dim base = dim_add(cx, o->t->off, dim_add(cx, at(cx, o->mode[0], i),
                                             at(cx, o->mode[1], j)));
   uint32_t from = (uint32_t)static_of(g, o, base);
-  ext[n++] = o->t->mem;
-  for (int r = 0; r < o->nreg; r++) ext[n++] = from + o->reg[r];
-  return n;
+  p->mem[p->n++] = o->t->mem;
+  for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
 static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
-  uint32_t ext[4 * 257 + 3 * 2], at_ = 0;
-  at_ = put_operand(g, &g->d, m, n, ext, at_);
-  at_ = put_operand(g, &g->x, m, k, ext, at_);
-  at_ = put_operand(g, &g->y, n, k, ext, at_);
-  at_ = put_operand(g, &g->c, m, n, ext, at_);
+  Parts p;
+  p.n = p.nreg = 0;
+  put_operand(g, &g->d, m, n, &p);
+  put_operand(g, &g->x, m, k, &p);
+  put_operand(g, &g->y, n, k, &p);
+  put_operand(g, &g->c, m, n, &p);
   const AtomMma *r = g->a->row;
   for (int i = 4; i < r->nop; i++) {
     bool of_b = i == 5 && r->flags & AMF_SCALE;
-    at_ = put_operand(g, &g->more[i - 4], of_b ? n : m, k, ext, at_);
+    put_operand(g, &g->more[i - 4], of_b ? n : m, k, &p);
   }
-  Ins ins = {.op = OP_MMA, .imm = g->a->id, .nx = at_};
-  ins.ext = ir_ext(g->cx, ir_fn(g->cx), ext, at_);
-  ir_emit(g->cx, ir_fn(g->cx), ins);
+  Ins ins = {.op = OP_MMA, .imm = g->a->id};
+  operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
 // Outer product (V,M) x (V,N) for one k, in a serpentine so that consecutive
@@ -648,7 +650,7 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm with plain multiply-adds ----
 
-static Tensor element(const Gemm *g, const Operand *o, int64_t i, int64_t j) {
+static Tensor element(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
   Tensor e = *o->t;
   e.off = dim_add(cx, e.off, dim_add(cx, at(cx, o->mode[0], i),
@@ -657,7 +659,7 @@ static Tensor element(const Gemm *g, const Operand *o, int64_t i, int64_t j) {
   return e;
 }
 
-static Ref load(const Gemm *g, const Operand *o, int64_t i, int64_t j,
+static Ref load(const Gemm *g, const Part *o, int64_t i, int64_t j,
                 DType t) {
   Dim zero = {0};
   Ref r = tensor_load(g->cx, element(g, o, i, j), &zero);
@@ -699,7 +701,7 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 
 // ---- scales and metadata ----
 
-// Operand 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
+// Part 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -707,9 +709,9 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   Ctx *cx = g->cx;
   bool scales = i < 2 && r->flags & AMF_SCALE;
   const char *name = what[scales ? i : 2];
-  const Operand *main = scales && i == 1 ? &g->y : &g->x;
-  Operand *o = &g->more[i];
-  *o = (Operand){.t = t, .name = main->name};
+  const Part *main = scales && i == 1 ? &g->y : &g->x;
+  Part *o = &g->more[i];
+  *o = (Part){.t = t, .name = main->name};
   DType want = atom_mma_type(r, 4 + i);
   int bits = dtype_bits(t->type);
   if (t->space != SP_RMEM ||
@@ -755,7 +757,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
              : a->row->nop == 5 ? "{A, metadata} and B"
              : a->row->nop == 6 ? "{A, scales} and {B, scales}"
                                 : "{A, scales, metadata} and {B, scales}");
-  Operand *o[4] = {&g.d, &g.x, &g.y, &g.c};
+  Part *o[4] = {&g.d, &g.x, &g.y, &g.c};
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
   for (int64_t k = 0; k < g.x.n[1]; k++) {

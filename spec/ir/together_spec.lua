@@ -32,6 +32,7 @@ end
 -- One way to do each operation: a function that prepares it outside of the
 -- branch, and gives what does it, with a mask where it takes one.
 local SAMPLES = {
+  gmem = function() return function() end end,
   smem = function() return function() smem(4) end end,
   rmem = function() return function() rmem(4):fill(0) end end,
   ld = function(x) return function() return x[arch.lane_idx()] end end,
@@ -147,7 +148,7 @@ local function try(sample, n, mask)
   local report = support.report(kernel(x):launch(opts))
   local program, ops = cute.compile(kernel, x, opts), {}
   for line in program.ir:gmatch "[^\n]+" do
-    local op = line:gsub("^%s*", ""):gsub("^%%%d+ = ", ""):match "^%S+"
+    local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
     ops[op] = (ops[op] or 0) + 1
   end
   local kinds = {}

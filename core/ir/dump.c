@@ -1,0 +1,200 @@
+// An Fn as text for people: the script's names, constants where they are
+// used, operands as what they are, regions indented.
+#include <inttypes.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ir/intrin.h"
+#include "ir/operands.h"
+
+struct Dump {
+  Ctx *cx;
+  const Fn *fn;
+  Buf *out;
+  Ref *first;     // by text: the first value of that name
+  uint32_t *mem;  // by text: the first memory object of that name, and 1
+  uint32_t src;   // told last
+  int depth;
+};
+
+#define PUT(d, ...) buf_printf((d)->cx, (d)->out, __VA_ARGS__)
+
+// ---- names ----
+
+Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out) {
+  Dump *d = arena_zero(cx, &cx->scratch, sizeof *d);
+  *d = (Dump){.cx = cx, .fn = fn, .out = out, .depth = 1};
+  d->first = arena_zero(cx, &cx->scratch, fn->text.n * sizeof(Ref));
+  d->mem = arena_zero(cx, &cx->scratch, fn->text.n * sizeof(uint32_t));
+  for (size_t k = fn->mem.n; k-- > 0;)
+    if (fn->mem.p[k].name) d->mem[fn->mem.p[k].name] = (uint32_t)k + 1;
+  for (Ref r = (Ref)fn->ins.n; r-- > 1;)
+    if (fn->ins.p[r].name && !ir_is_mem(fn, r)) d->first[fn->ins.p[r].name] = r;
+  return d;
+}
+
+// The object's name, with its number where others have the name; a recast
+// one with its type.
+static void put_object(Dump *d, Ref r) {
+  const Mem *m = ir_memof(d->fn, r);
+  uint32_t k = (uint32_t)ir_get(d->fn, r)->imm;
+  if (m->name) PUT(d, "%s", ir_str(d->fn, m->name));
+  else PUT(d, "%s%u", ir_space(m->space), k);
+  if (m->name && d->mem[m->name] != k + 1) PUT(d, ".%u", k);
+  if (m->ref != r) PUT(d, ":%s", dtype_name(ir_type(d->fn, r)));
+}
+
+static void put_const(Dump *d, const Ins *i) {
+  DType t = (DType)i->type;
+  if (dtype_is_float(t))
+    PUT(d, "%.9g", dtype_to_double(t, (uint64_t)i->imm));
+  else if (t == DT_BOOL) PUT(d, i->imm ? "true" : "false");
+  else PUT(d, "%" PRId64, i->imm);
+}
+
+static void put_value(Dump *d, Ref r) {
+  const Ins *i = ir_get(d->fn, r);
+  if (i->op == OP_CONST) put_const(d, i);
+  else if (ir_is_mem(d->fn, r)) put_object(d, r);
+  else if (!i->name) PUT(d, "%%%u", r);
+  else if (d->first[i->name] == r) PUT(d, "%s", ir_str(d->fn, i->name));
+  else PUT(d, "%s.%u", ir_str(d->fn, i->name), r);
+}
+
+// ---- operands ----
+
+// "0..3" of 0 1 2 3, "0..6 by 2" of 0 2 4 6, "0,1,8,9" of others.
+static void put_run(Dump *d, const Operand *o) {
+  uint32_t by = o->n > 1 ? o->reg[1] - o->reg[0] : 1;
+  bool even = o->n > 2;
+  for (int k = 1; k < o->n; k++) even &= o->reg[k] - o->reg[k - 1] == by;
+  if (even && (int32_t)by > 0) {
+    PUT(d, by == 1 ? "%u..%u" : "%u..%u by %u", o->reg[0], o->reg[o->n - 1],
+        by);
+    return;
+  }
+  for (int k = 0; k < o->n; k++) PUT(d, k ? ",%u" : "%u", o->reg[k]);
+}
+
+static void put_operand(Dump *d, const Operand *o) {
+  put_value(d, o->ref);
+  if (o->kind != OPERAND_MEM && o->kind != OPERAND_RUN) return;
+  PUT(d, "[");
+  if (o->kind == OPERAND_RUN) put_run(d, o);
+  else put_value(d, o->off);
+  PUT(d, "]");
+}
+
+static void put_operands(Dump *d, const Ins *i) {
+  Operand o;
+  const char *between = " ";
+  for (Operands w = operands_of(d->fn, i); operands_next(&w, &o);) {
+    if (!o.ref) continue;
+    PUT(d, "%s", between);
+    if (o.optional && o.kind == OPERAND_PRED) PUT(d, "if ");
+    put_operand(d, &o);
+    between = ", ";
+  }
+}
+
+// ---- what Ins.imm says ----
+
+static void put_text(Dump *d, const char *s) {
+  PUT(d, " \"");
+  for (; *s; s++) {
+    if (*s == '\n') PUT(d, "\\n");
+    else if (*s == '"' || *s == '\\') PUT(d, "\\%c", *s);
+    else PUT(d, "%c", *s);
+  }
+  PUT(d, "\"");
+}
+
+static void put_mem(Dump *d, const Mem *m) {
+  if (m->count >= 0) PUT(d, " x%" PRId64, m->count);
+  PUT(d, " align %" PRId64, m->align);
+  if (m->space == SP_SMEM) PUT(d, " at %" PRId64, m->offset);
+  if (m->layout) PUT(d, " %s", ir_str(d->fn, m->layout));
+}
+
+static void put_imm(Dump *d, const Ins *i) {
+  switch ((ImmKind)op_rows[i->op].imm) {
+    case IMM_NONE: break;
+    case IMM_RAW: PUT(d, " "); put_const(d, i); break;
+    case IMM_ARG: PUT(d, " #%" PRId64, i->imm); break;
+    case IMM_MEM: put_mem(d, &d->fn->mem.p[i->imm]); break;
+    case IMM_TEXT:
+      if (i->imm) put_text(d, ir_str(d->fn, (uint32_t)i->imm));
+      break;
+    case IMM_SREG: PUT(d, " %s", sreg_row((SReg)i->imm)->name); break;
+    case IMM_MATH: PUT(d, " %s", math_name((MathFn)i->imm)); break;
+    case IMM_INTRIN:
+      PUT(d, " %s", intrin_row(intrin_id(i))->name);
+      if (intrin_imm(i)) PUT(d, " #0x%" PRIx64, intrin_imm(i));
+      break;
+    case IMM_ELEMENTS: PUT(d, " %" PRId64 " elements", i->imm); break;
+    case IMM_BITS: PUT(d, " %" PRId64 " bits", i->imm); break;
+    case IMM_MMA: PUT(d, " %s", atom_mma((int)i->imm)->name); break;
+    case IMM_COPY: PUT(d, " %s", atom_copy((int)i->imm)->name); break;
+    case IMM_UNROLL:
+      if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
+      break;
+    case IMM_BARRIER: case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
+    case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
+    case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;
+  }
+}
+
+static void put_flags(Dump *d, const Ins *i) {
+  bool hints = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  for (int f = 0; hints && f < HINT_COUNT; f++)
+    PUT(d, "%s", hint_text(i->flags, (HintId)f));
+  if (i->op == OP_CPASYNC && i->flags & CPF_GLOBAL) PUT(d, ".cg");
+  if (i->op == OP_CPASYNC && i->flags & CPF_ZFILL) PUT(d, ".zfill");
+}
+
+// ---- the walk ----
+
+static void put_line(Dump *d, const Ins *i) {
+  const Src *s = &d->fn->src.p[i->src];
+  if (!i->src || i->src == d->src) return;
+  const char *file = ir_str(d->fn, s->file);
+  size_t n = strcspn(file, "\n");
+  PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)n - (*file == '@'),
+      file + (*file == '@'), s->line);
+  d->src = i->src;
+}
+
+void dump_ins(Dump *d, Ref r) {
+  const Ins *i = ir_get(d->fn, r);
+  if (i->type != DT_NONE) {
+    put_value(d, r);
+    PUT(d, " = %s ", dtype_name((DType)i->type));
+  }
+  PUT(d, "%s", op_name((Op)i->op));
+  put_flags(d, i);
+  put_imm(d, i);
+  put_operands(d, i);
+}
+
+void dump_fn(Ctx *cx, const Fn *fn, Buf *out) {
+  Dump *d = dump_new(cx, fn, out);
+  PUT(d, "fn %s, %" PRId64 " bytes of shared memory\n",
+      ir_str(fn, fn->name), fn->smem_bytes);
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    const Arg *a = &fn->arg.p[k];
+    PUT(d, "  arg %zu %s%s %s%s\n", k, dtype_name(a->type),
+        a->pointer ? "*" : "", ir_str(fn, a->name),
+        ir_arg_shared(fn, k) ? " shared" : "");
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    unsigned effect = op_effect((Op)i->op);
+    if (i->op == OP_CONST) continue;
+    if (effect & EF_CLOSES) d->depth--;
+    else put_line(d, i);
+    PUT(d, "%*s", 2 * d->depth, "");
+    dump_ins(d, r);
+    PUT(d, "\n");
+    if (effect & EF_OPENS) d->depth++;
+  }
+}

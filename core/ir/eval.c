@@ -1,0 +1,169 @@
+// What the scalars of ops.h are, for every type, as the target computes them:
+// constants are folded and lanes are simulated with the same function.
+#include "ir/eval.h"
+
+#include <math.h>
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
+
+// ---- integers of any width, as int64 or uint64 ----
+
+int64_t eval_widen(DType t, uint64_t u) {
+  switch ((int)t) {
+    case DT_I4: return (int64_t)((u & 15) ^ 8) - 8;
+    case DT_I8: return (int8_t)u;
+    case DT_I16: return (int16_t)u;
+    case DT_I32: return (int32_t)u;
+    default: return (int64_t)u;
+  }
+}
+
+uint64_t eval_narrow(DType t, uint64_t u) {
+  int n = dtype_bits(t);
+  return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
+}
+
+static uint64_t shift(Op op, DType t, uint64_t a, uint64_t b) {
+  uint64_t n = b & UINT32_MAX, bits = (uint64_t)dtype_bits(t);
+  if (op == OP_SHL) return n >= bits ? 0 : a << n;
+  if (dtype_class(t) != 'I') return n >= bits ? 0 : a >> n;
+  return (uint64_t)(eval_widen(t, a) >> (n >= bits ? bits - 1 : n));
+}
+
+static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
+  bool sign = dtype_class(t) == 'I';
+  int64_t x = eval_widen(t, a), y = eval_widen(t, b);
+  switch (op) {
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    case OP_FMA: return a * b + c;
+    case OP_DIV:  // by 0: the hardware's answers
+      if (y == 0) return UINT64_MAX;
+      return sign ? (uint64_t)base_floor_div(x, y) : a / b;
+    case OP_MOD:
+      if (y == 0) return a;
+      return sign ? (uint64_t)base_floor_mod(x, y) : a % b;
+    case OP_MIN: return (sign ? x < y : a < b) ? a : b;
+    case OP_MAX: return (sign ? x > y : a > b) ? a : b;
+    case OP_NEG: return 0 - a;
+    case OP_ABS: return sign && x < 0 ? 0 - a : a;
+    case OP_AND: return a & b;
+    case OP_OR: return a | b;
+    case OP_XOR: return a ^ b;
+    case OP_NOT: return t == DT_BOOL ? !a : ~a;
+    case OP_SHL: case OP_SHR: return shift(op, t, a, b);
+    case OP_LT: return sign ? x < y : a < b;
+    case OP_LE: return sign ? x <= y : a <= b;
+    case OP_EQ: return a == b;
+    case OP_NE: return a != b;
+    case OP_COUNT:
+#define OP(id, ...) case OP_##id:
+#define SCALAR(...)
+#include "ir/ops.h"
+      break;  // no scalar's
+  }
+  return 0;
+}
+
+// ---- floats ----
+
+// A NaN loses against a number (C's fmin lets a signaling one win); -0 is
+// less than +0.
+static double min_of(double a, double b) {
+  if (a == b) return signbit(a) ? a : b;
+  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+  return a < b ? a : b;
+}
+
+static double max_of(double a, double b) {
+  if (a == b) return signbit(a) ? b : a;
+  if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
+  return a > b ? a : b;
+}
+
+// What rounds once in T, f32 or f64. Operands may be narrower than f32: the
+// result is rounded once more, which is innocuous for one operation (24 >= 2 *
+// 11 + 2).
+#define ROUNDED(NAME, T, FMOD) \
+  static T NAME(Op op, T a, T b) { \
+    T m; \
+    if (op == OP_ADD) return a + b; \
+    if (op == OP_SUB) return a - b; \
+    if (op == OP_MUL) return a * b; \
+    if (op == OP_DIV) return a / b; \
+    if (op == OP_MIN) return (T)min_of(a, b); \
+    if (op == OP_MAX) return (T)max_of(a, b); \
+    m = FMOD(a, b);  /* Lua's % */ \
+    return m * b < 0 ? m + b : m; \
+  }
+ROUNDED(f32_op, float, fmodf)
+ROUNDED(f64_op, double, fmod)
+
+// The exact a * b + c of narrow types rounded to odd in double, so that the
+// rounding to the type is the only one.
+static double fma_odd(double a, double b, double c) {
+  double p = a * b;  // exact: at most 22 bits
+  double s = p + c;
+  if (!isfinite(s)) return s;
+  double bb = s - p;
+  double err = (p - (s - bb)) + (c - bb);
+  uint64_t u = double_bits(s);
+  if (err != 0 && !(u & 1)) {
+    bool away = (err > 0) == (s > 0);
+    u = away ? u | 1 : u - 1;
+  }
+  return bits_double(u);
+}
+
+static uint64_t fused(DType t, uint64_t a, uint64_t b, uint64_t c) {
+  if (t == DT_F64)
+    return double_bits(fma(bits_double(a), bits_double(b), bits_double(c)));
+  if (t == DT_F32 || t == DT_TF32)
+    return float_bits(fmaf(f32_of(a), f32_of(b), f32_of(c)));
+  return dtype_from_double(t, fma_odd(dtype_to_float(t, a),
+                                      dtype_to_float(t, b),
+                                      dtype_to_float(t, c)));
+}
+
+static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
+  if (t == DT_F64)
+    return double_bits(f64_op(op, bits_double(a), bits_double(b)));
+  if (t == DT_F32 || t == DT_TF32)
+    return float_bits(f32_op(op, f32_of(a), f32_of(b)));
+  return dtype_from_float(t, f32_op(op, dtype_to_float(t, a),
+                                    dtype_to_float(t, b)));
+}
+
+static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
+  switch (op) {
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
+    case OP_MIN: case OP_MAX:
+      return rounded(op, t, a, b);
+    case OP_FMA: return fused(t, a, b, c);
+    case OP_NEG: return a ^ sign;
+    case OP_ABS: return a & ~sign;
+    case OP_LT: return dtype_to_double(t, a) < dtype_to_double(t, b);
+    case OP_LE: return dtype_to_double(t, a) <= dtype_to_double(t, b);
+    case OP_EQ: return dtype_to_double(t, a) == dtype_to_double(t, b);
+    case OP_NE: return dtype_to_double(t, a) != dtype_to_double(t, b);
+    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: case OP_SHL:
+    case OP_SHR: case OP_COUNT:
+#define OP(id, ...) case OP_##id:
+#define SCALAR(...)
+#include "ir/ops.h"
+      break;  // of integers, or no scalar's
+  }
+  return 0;
+}
+
+uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
+  if (dtype_is_float(t)) return float_op(op, t, a, b, c);
+  bool test = op_rows[op].rule == RULE_CMP;
+  return eval_narrow(test ? DT_BOOL : t, int_op(op, t, a, b, c));
+}

@@ -1,0 +1,14 @@
+// Scalars on raw bits.
+#ifndef CUTE_EVAL_H
+#define CUTE_EVAL_H
+
+#include "ir/ir.h"
+
+// A SCALAR of ops.h whose operands have type t; of integers it may be given
+// what has its sign in front. A quotient by zero is the hardware's.
+uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c);
+// An integer of t as int64_t: with its sign in front, or zeros.
+int64_t eval_widen(DType t, uint64_t u);
+uint64_t eval_narrow(DType t, uint64_t u);  // the bits of t alone
+
+#endif

@@ -27,19 +27,25 @@ local function check_sizes(what, ...)
   end
 end
 
--- Writes f(i) to element i of `out`: registers at once, memory by a fragment
--- that is copied as wide as it can be.
+-- f fills registers in the shape of `out`; memory gets them as wide as it can.
 local function write(out, f)
-  local to = out
-  if out.memspace ~= "rmem" then
-    to = core.make_rmem_tensor(out.shape, out.dtype)
-  end
-  for i = 0, core.size(out) - 1 do
-    local v = f(i)
-    if type(v) ~= "number" and v.dtype ~= out.dtype then v = v:to(out.dtype) end
-    to[i] = v
-  end
-  if to ~= out then core.autovec_copy(to, out) end
+  if out.memspace == "rmem" then return f(out) end
+  local held = core.make_rmem_tensor(out.shape, out.dtype)
+  f(held)
+  core.autovec_copy(held, out)
+end
+
+-- f(i) becomes element i of `out`.
+local function write_each(out, f)
+  write(out, function(to)
+    for i = 0, core.size(out) - 1 do
+      local v = f(i)
+      if type(v) ~= "number" and v.dtype ~= out.dtype then
+        v = v:to(out.dtype)
+      end
+      to[i] = v
+    end
+  end)
 end
 
 --- Every element becomes x.
@@ -60,18 +66,6 @@ local function values(t, like)
   return out:load()
 end
 
--- y's values for beta * y; where beta turns out to be 0, zeros: y is not read
--- then.
-local function unless_zero(beta, y)
-  if math.type(beta) then return y:load() end
-  local old = core.make_rmem_tensor(y.shape, y.dtype)
-  old:fill(0)
-  require "cute.lang.trace".when(core.ne(beta, 0), function()
-    core.autovec_copy(y, old)
-  end)
-  return old:load()
-end
-
 --- y = alpha * x + beta * y, in the common type of all, rounded to y's; y is
 -- not read where beta is 0.
 ---@param alpha number|cute.Value
@@ -81,20 +75,25 @@ end
 ---@param pred? cute.Tensor booleans: where false, y stays
 function algorithm.axpby(alpha, x, beta, y, pred)
   check_sizes("axpby", x, y, pred)
-  local v, old = values(x, y), nil
-  if pred then
-    old = y:load()
-  elseif beta ~= 0 then
-    old = unless_zero(beta, y)
-  end
+  local v, known = values(x, y), math.type(beta)
   if alpha ~= 1 then v = v * alpha end
-  if beta ~= 0 then v = v + (beta == 1 and old or old * beta) end
-  v = v:to(y.dtype)
-  if pred then v = core.where(values(pred, y), v, old) end
-  if y.memspace == "rmem" then return y:store(v) end
-  local out = core.make_rmem_tensor(y.shape, y.dtype)
-  out:store(v)
-  core.autovec_copy(out, y)
+  local function assign(all)
+    write(y, function(to) to:store(all:to(y.dtype)) end)
+  end
+  local function sum(old)
+    if known and beta == 0 then return v end
+    return v + (beta == 1 and old or old * beta)
+  end
+  if pred then
+    local old = y:load()
+    assign(core.where(values(pred, y), sum(old):to(y.dtype), old))
+  elseif known then
+    assign(sum(beta ~= 0 and y:load()))
+  else
+    require "cute.lang.trace".when(core.ne(beta, 0), function()
+      assign(sum(y:load()))
+    end, function() assign(v) end)
+  end
 end
 
 --- transform(t, op): t[i] = op(t[i]); transform(a, out, op): out[i] =
@@ -115,7 +114,7 @@ function algorithm.transform(a, ...)
   check_sizes("transform", a, table.unpack(rest))
   local xs = a:load()
   local ys = rest[2] and rest[1]:load()
-  write(rest[#rest] or a, function(i)
+  write_each(rest[#rest] or a, function(i)
     if ys then return op(xs[i], ys[i]) end
     return op(xs[i])
   end)

@@ -102,6 +102,16 @@ describe("a GEMM script", function()
     end
   end)
 
+  it("says when another kernel runs than the one on its page", function()
+    for size, want in pairs {["128"] = false, ["100"] = true} do
+      local out, _, code = run("gemm3stage", "--rows", "--device", "sim",
+                               "--m", size, "--n", "128", "--k", "64")
+      assert.equal(0, code)
+      assert.equal(want, out:find("instead     of gemm3stage, "
+        .. "kernels/gemm_sm80.lua", 1, true) ~= nil)
+    end
+  end)
+
   it("runs the rungs that are named", function()
     local out, _, code = run("ladder", "gemm_base", "gemm2stage.lua",
                              "--device", "sim", "--sizes", "64,65")

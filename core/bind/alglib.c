@@ -416,7 +416,7 @@ static const FnRow rows[] = {
   {"left_inverse(layout)", "F", FN(l_first)},
   {OR, "L>l", FN(layout_left_inverse)},
   {"nullspace(layout)", "L>l", FN(layout_nullspace)},
-  {"complement(layout, cotarget?)", "Ls>l", FN(layout_complement_shape)},
+  {"complement(layout, cotarget?)", "Ls>l", FN(layout_complement)},
   {"with_shape(layout, shape...)", "L*>L", FN(layout_with_shape)},
   {"coprofile(layout, modes...)", "K>P", FN(layout_coprofile)},
   {"layout_add(a, b)", "LL>l", FN(layout_add)},

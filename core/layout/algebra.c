@@ -274,7 +274,7 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   }
 }
 
-Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget) {
+Layout layout_complement(Ctx *cx, Layout l, Tup cotarget) {
   Note nt = {.op = "complement", .a = &l, .bs = cotarget, .mode = -1};
   if (!cotarget) {
     Flat f = flat_filter(cx, layout_inner(l));
@@ -283,10 +283,6 @@ Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget) {
   Layout r = complement_in(cx, &nt, l, cotarget);
   if (l.outer) check_free(cx, &nt, l, r);
   return r;
-}
-
-Layout layout_complement(Ctx *cx, Layout l, Dim cotarget) {
-  return layout_complement_shape(cx, l, &cotarget);
 }
 
 // ---- nullspace ----

@@ -22,9 +22,7 @@ Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
 Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // a o Sw
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
-Layout layout_complement(Ctx *cx, Layout l, Dim cotarget);
-Layout layout_complement_shape(Ctx *cx, Layout l, Tup cotarget);  // NULL:
-                                                           // its cosize
+Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);  // NULL: cosize
 Layout layout_right_inverse(Ctx *cx, Layout l);
 Layout layout_left_inverse(Ctx *cx, Layout l);
 Layout layout_nullspace(Ctx *cx, Layout l);

@@ -195,7 +195,6 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
 // ---- looking ----
 
 int layout_rank(Layout l) { return tup_rank(l.shape); }
-int layout_depth(Layout l) { return tup_depth(l.shape); }
 Dim layout_size(Ctx *cx, Layout l) { return tup_size(cx, l.shape); }
 
 Layout layout_mode(Ctx *cx, Layout l, int i) {

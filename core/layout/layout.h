@@ -61,7 +61,6 @@ bool layout_equals(Ctx *cx, Layout a, Layout b);      // as functions, static
 
 Layout layout_mode(Ctx *cx, Layout l, int i);         // get
 int layout_rank(Layout l);
-int layout_depth(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);

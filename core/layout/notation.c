@@ -425,11 +425,3 @@ Layout layout_parse(Ctx *cx, const char *s, size_t n) {
     fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, no layout,");
   return r.l;
 }
-
-Tup tup_parse(Ctx *cx, const char *s, size_t n) {
-  Notation r = note_parse(cx, s, n);
-  if (r.kind != NOTE_TUP)
-    ctx_fail(cx, ERR_PARSE, "a tuple was expected, not %.*s",
-             (int)(n > 60 ? 60 : n), s);
-  return r.t;
-}

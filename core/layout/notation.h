@@ -14,6 +14,5 @@ typedef struct Notation {
 } Notation;
 Notation note_parse(Ctx *cx, const char *s, size_t n);
 Layout layout_parse(Ctx *cx, const char *s, size_t n);
-Tup tup_parse(Ctx *cx, const char *s, size_t n);
 
 #endif

@@ -101,7 +101,6 @@ Dim tup_inner_product(Ctx *cx, Tup a, Tup b);
 Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
 // Arithmetic tuples: element-wise, missing entries count as 0.
 Tup tup_add(Ctx *cx, Tup a, Tup b);
-Tup tup_scale(Ctx *cx, Tup a, Dim s);
 Tup tup_basis_like(Ctx *cx, Tup t);        // (1@0,(1@0@1,..)): identity
 // Leaves that are bases become the tuple that they sum up to; scalars must
 // be 0 then. Without bases: the sum.

@@ -232,14 +232,6 @@ Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t) {
   return mapped(cx, map_filter, guide, t);
 }
 
-Tup tup_scale(Ctx *cx, Tup a, Dim s) {
-  size_t n = tup_leaves(a);
-  Dim *d = NEW(cx, Dim, n);
-  tup_collect(a, d);
-  for (size_t i = 0; i < n; i++) d[i] = dim_mul(cx, d[i], s);
-  return tup_like(cx, a, d);
-}
-
 // ---- arithmetic tuples and bases ----
 
 static void add(Ctx *cx, TupB *b, Tup x, Tup y) {

@@ -420,11 +420,6 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
   return t;
 }
 
-int64_t tensor_alignment(Ctx *cx, Tensor t) {
-  int64_t a = align_of(cx, t.type, dim_int(cx, layout_grain(cx, t.l)));
-  return a < t.align ? a : t.align;
-}
-
 // ---- printing ----
 
 void tensor_print(Ctx *cx, Tensor t, Buf *out) {

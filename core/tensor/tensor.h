@@ -38,7 +38,6 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord);
 Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
 Tensor tensor_identity(Ctx *cx, Tup shape);
-int64_t tensor_alignment(Ctx *cx, Tensor t);  // bytes, of t's iterator
 // SP_COORD: the coordinate tuple at coord.
 Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG when coord does not have t's profile, or is static and
@@ -65,11 +64,6 @@ bool tensor_dense(Ctx *cx, Layout l);
 bool tensor_wide(Ctx *cx, Layout l);
 // The static number of elements; ERR_STATIC naming `what` otherwise.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
-// Static register index of every element: fails with ERR_REGS otherwise.
-int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i);
-// How many contiguous elements both tensors can move at once, at most
-// max_bits (alignment of both considered).
-int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits);
 // Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
                  int64_t max_bits);

@@ -148,14 +148,6 @@ static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
   return v;
 }
 
-int64_t tensor_common_vector(Ctx *cx, Tensor a, Tensor b, int64_t max_bits) {
-  int64_t n = tensor_count(cx, &a, "copy");
-  if (n != tensor_count(cx, &b, "copy")) return 1;
-  const Tensor *t[SIDES] = {&a, &b};
-  Walk w = walk(cx, t, 2, n);
-  return w.ok ? vector_of(cx, &w, t, max_bits) : 1;
-}
-
 // ---- moving ----
 
 static Dim side_offset(Ctx *cx, const Tensor *t, Dim inner) {

@@ -187,10 +187,6 @@ static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
   return i;
 }
 
-int64_t tensor_reg(Ctx *cx, Tensor t, int64_t i) {
-  return register_index(cx, &t, tensor_at(cx, t, dim_int(cx, i)));
-}
-
 static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
   if (t->space == SP_RMEM) register_index(cx, t, o);
   tensor_check_reach(cx, o);

@@ -314,7 +314,7 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 // Thread index -> place in (V,M,N,K). Indices that no atom uses (a quad pair
 // has lanes 0-3 and 16-19) go with others.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
-  Layout gaps = layout_complement_shape(cx, m->thr_vmnk, NULL);
+  Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));
   Dim shape[2] = {layout_size(cx, m->thr_vmnk), dim_int(cx, 1)};
   Dim stride[2] = {dim_int(cx, 1), dim_int(cx, 0)};

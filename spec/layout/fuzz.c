@@ -178,7 +178,7 @@ static Layout binary(Ctx *cx, int op, Layout a, Bytes *b) {
   case 8: return layout_blocked_product(cx, a, layout_from(cx, b));
   case 9: return layout_raked_product(cx, a, layout_from(cx, b));
   case 10: return layout_tile_to_shape(cx, a, tup_from(cx, b), NULL);
-  case 11: return layout_complement_shape(cx, a, tup_from(cx, b));
+  case 11: return layout_complement(cx, a, tup_from(cx, b));
   case 12: return layout_with_shape(cx, a, tup_from(cx, b));
   case 13: return layout_max_common_layout(cx, a, layout_from(cx, b));
   case 14: return layout_coalesce_by(cx, a, tup_from(cx, b));
@@ -207,7 +207,7 @@ static Layout unary(Ctx *cx, int op, Layout a, Bytes *b) {
   case 9: return layout_downcast(cx, a, 1 + byte(b) % 16);
   case 10: return layout_recast(cx, a, 1 + byte(b), 1 + byte(b));
   case 11: return layout_group(cx, a, byte(b) % 4, byte(b) % 4);
-  case 12: return layout_complement_shape(cx, a, NULL);
+  case 12: return layout_complement(cx, a, NULL);
   case 13: layout_max_alignment(cx, a); return a;
   case 14: slice(cx, b, a); return a;
   case 16: return layout_greatest_common_domain(cx, a.shape, tup_from(cx, b));
@@ -235,10 +235,10 @@ static void text(Ctx *cx, const char *s, size_t n) {
     evaluate(cx, v.l);
     layout_coalesce(cx, v.l);
     layout_right_inverse(cx, v.l);
-    layout_complement_shape(cx, v.l, NULL);
+    layout_complement(cx, v.l, NULL);
   } else if (v.kind == NOTE_TUP) {
     size_t len = strlen(tup_text(cx, v.t));
-    if (len < 390 && !tup_eq(tup_parse(cx, tup_text(cx, v.t), len), v.t))
+    if (len < 390 && !tup_eq(note_parse(cx, tup_text(cx, v.t), len).t, v.t))
       abort();
   }
 }

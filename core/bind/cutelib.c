@@ -448,6 +448,7 @@ int luaopen_cute_core(lua_State *L) {
   }
   tensorlib_open(L);
   vallib_open(L);
+  oplib_open(L);
   mathlib_open(L);
   tracelib_open(L);
   intrinlib_open(L);

@@ -36,6 +36,7 @@ void buflib_open(lua_State *L);
 void gpulib_open(lua_State *L);
 void jitlib_open(lua_State *L);
 void simlib_open(lua_State *L);
+void oplib_open(lua_State *L);  // after tensorlib_open and vallib_open
 void anylib_open(lua_State *L);
 
 Ctx *face_enter(lua_State *L);
@@ -148,11 +149,6 @@ Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
 void face_push_tup(lua_State *L, Tup t);
 void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
-
-// The comparisons of traced values: method, op, are the operands swapped?
-#define COMPARISONS(C) \
-  C(lt, OP_LT, false) C(le, OP_LE, false) C(gt, OP_LT, true) \
-  C(ge, OP_LE, true) C(eq, OP_EQ, false) C(ne, OP_NE, false)
 
 // tracelib.c: traced scalars (MT_VALUE)
 void face_push_value(lua_State *L, Ref r);           // of the Fn being traced

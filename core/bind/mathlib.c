@@ -134,9 +134,21 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-int mathlib_where(lua_State *L) {
+// where(cond, a, b): a where cond is true, else b
+static int l_where(lua_State *L) {
+  int all = 0;
+  for (int i = 1; i <= 3; i++) all |= rowlib_kind(L, i);
+  bool vector = all & KIND_VECTOR;
+  face_checkany(L, 3);
+  if (!vector && lua_isboolean(L, 1)) {
+    lua_pushvalue(L, lua_toboolean(L, 1) ? 2 : 3);
+    return 1;
+  }
   Ctx *cx = face_enter(L);
-  Operands c = veclib_operands(cx, L, 1, 1), a = veclib_operands(cx, L, 2, 2);
+  if (!vector) face_check_value(cx, L, 1, DT_BOOL);
+  Operands c = veclib_operands(cx, L, 1, 1);
+  Operands a = vector ? veclib_operands(cx, L, 2, 2)
+                      : veclib_operators(cx, L, 2, 2);
   if (c.type != DT_BOOL)
     face_error(L, ERR_TYPE, "where: the condition is of type %s, not boolean",
                dtype_name(c.type));
@@ -172,6 +184,7 @@ static int fold_bool(lua_State *L, int op) {
 static const FnRow rows[] = {
   {"abs(x)", "", FN(l_abs)},
   {"fma(a, b, c)", "", FN(l_fma)},
+  {"where(cond, a, b)", "", FN(l_where)},
   {"any_(x)", "", NUMBERED(fold_bool, OP_OR)},
   {"all_(x)", "", NUMBERED(fold_bool, OP_AND)},
 #define ROW(sig, id, f) {sig, "", NUMBERED(l_math, MF_##id)},

@@ -19,7 +19,7 @@
 // of the row, not of the call:
 //   k  its number
 // and that only choose among alternatives, for faces that read for themselves:
-//   A  anything but nil   N  number, traced value, vector   v  vector
+//   A  anything but nil   N  number, traced value, vector
 //   B  tiled operation    F  `_` or a swizzle
 // Results: L a layout, seen as the first argument is; X a view of the tensor
 // given; l, P, d, i, Z as above; q truth (static or traced); Q the same of C.
@@ -116,6 +116,21 @@ typedef struct FnRow {
   _Generic((f), lua_CFunction: SHAPE_FACE, NumberedFace *: SHAPE_NUMBERED \
            SHAPES(SHAPE_CASE)), (AnyFn *)(f), number
 #define FN(f) NUMBERED(f, 0)
+
+// Kinds of arguments, by which alternatives are told apart: bits.
+enum {
+  KIND_NONE = 1, KIND_NIL = 2, KIND_NUMBER = 4, KIND_TABLE = 8,
+  KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
+  KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
+  KIND_OTHER = 4096,
+  KIND_REST = 8192,  // of a letter: it takes all that is left
+  KIND_ABSENT = KIND_NONE | KIND_NIL,
+  KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,
+  KIND_DIM = KIND_NUMBER | KIND_ANY | KIND_BASIS | KIND_VALUE,
+  KIND_TUPLE = KIND_DIM | KIND_TABLE,
+  KIND_SHAPE = KIND_TUPLE | KIND_LAYOUT | KIND_TENSOR
+};
+int rowlib_kind(lua_State *L, int idx);
 
 // Calls the one of n alternatives that fits: arglib.c does, which registers
 // rows (face_setrows) and checks how many arguments there are.

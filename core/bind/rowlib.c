@@ -26,22 +26,10 @@ typedef union Slot {
 
 // ---- kinds of arguments ----
 
-// Bits, by what alternatives are told apart.
-enum {
-  K_NONE = 1, K_NIL = 2, K_NUMBER = 4, K_TABLE = 8, K_LAYOUT = 16,
-  K_TENSOR = 32, K_SWIZZLE = 64, K_ANY = 128, K_BASIS = 256, K_VALUE = 512,
-  K_VECTOR = 1024, K_TILED = 2048, K_OTHER = 4096,
-  K_REST = 8192,  // of a letter: it takes all that is left
-  K_ABSENT = K_NONE | K_NIL,
-  K_DIM = K_NUMBER | K_ANY | K_BASIS | K_VALUE,
-  K_TUPLE = K_DIM | K_TABLE,
-  K_SHAPE = K_TUPLE | K_LAYOUT | K_TENSOR
-};
-
 // Types whose metatables say their kind, at 1.
 static const struct { const char *name; int kind; } typed[] = {
-  {MT_TENSOR, K_TENSOR}, {MT_VALUE, K_VALUE}, {MT_VECTOR, K_VECTOR},
-  {MT_TILED, K_TILED}};
+  {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
+  {MT_TILED, KIND_TILED}};
 
 void rowlib_open(lua_State *L) {
   for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
@@ -56,48 +44,53 @@ static int kind_of_userdata(lua_State *L, int idx) {
   const ConstBox *c = laylib_const(L, idx);
   if (c)
     switch (c->kind) {
-    case CONST_ANY: case CONST_X: return K_ANY;
-    case CONST_SWIZZLE: return K_SWIZZLE;
-    case CONST_BASIS: case CONST_F2: return K_BASIS;
-    case CONST_LEFT: case CONST_RIGHT: return K_OTHER;
+    case CONST_ANY: case CONST_X: return KIND_ANY;
+    case CONST_SWIZZLE: return KIND_SWIZZLE;
+    case CONST_BASIS: case CONST_F2: return KIND_BASIS;
+    case CONST_LEFT: case CONST_RIGHT: return KIND_OTHER;
     }
-  if (!lua_getmetatable(L, idx)) return K_OTHER;
+  if (!lua_getmetatable(L, idx)) return KIND_OTHER;
   lua_rawgeti(L, -1, 1);
   int kind = (int)lua_tointeger(L, -1);
   lua_pop(L, 2);
-  return kind ? kind : K_OTHER;
+  return kind ? kind : KIND_OTHER;
 }
 
-static int kind_of(lua_State *L, int idx) {
-  if (laylib_box(L, idx)) return K_LAYOUT;
+int rowlib_kind(lua_State *L, int idx) {
+  if (laylib_box(L, idx)) return KIND_LAYOUT;
   switch (lua_type(L, idx)) {
-  case LUA_TNONE: return K_NONE;
-  case LUA_TNIL: return K_NIL;
-  case LUA_TNUMBER: return K_NUMBER;
-  case LUA_TTABLE: return K_TABLE;
+  case LUA_TNONE: return KIND_NONE;
+  case LUA_TNIL: return KIND_NIL;
+  case LUA_TNUMBER: return KIND_NUMBER;
+  case LUA_TTABLE: return KIND_TABLE;
   case LUA_TUSERDATA: return kind_of_userdata(L, idx);
-  default: return K_OTHER;
+  default: return KIND_OTHER;
   }
 }
 
-// The kinds that a letter takes, as the first alternatives need them.
+// The kinds that a letter takes.
 static const int kinds[128] = {
-  ['L'] = K_LAYOUT | K_TENSOR, ['l'] = K_LAYOUT,
-  ['K'] = K_LAYOUT | K_TENSOR | K_REST,
-  ['P'] = K_TUPLE, ['p'] = K_TUPLE | K_ABSENT, ['S'] = K_SHAPE,
-  ['i'] = K_NUMBER, ['m'] = K_NUMBER, ['X'] = K_TENSOR, ['Z'] = K_SWIZZLE,
-  ['b'] = K_NUMBER | K_ABSENT, ['e'] = K_NUMBER | K_ABSENT,
-  ['M'] = K_NUMBER | K_TABLE | K_ABSENT | K_REST, ['*'] = ~0,
-  ['A'] = ~(K_ABSENT | K_REST), ['v'] = K_VECTOR,
-  ['N'] = K_NUMBER | K_VALUE | K_VECTOR, ['B'] = K_TILED,
-  ['F'] = K_SWIZZLE | K_ANY};
+  ['L'] = KIND_LAYOUT | KIND_TENSOR, ['l'] = KIND_LAYOUT,
+  ['K'] = KIND_LAYOUT | KIND_TENSOR | KIND_REST,
+  ['V'] = KIND_TUPLE | KIND_LAYOUT, ['T'] = KIND_TUPLE | KIND_LAYOUT,
+  ['R'] = KIND_TUPLE | KIND_LAYOUT, ['S'] = KIND_SHAPE, ['Y'] = KIND_SHAPE,
+  ['H'] = KIND_SHAPE | KIND_REST, ['s'] = KIND_SHAPE | KIND_ABSENT,
+  ['P'] = KIND_TUPLE, ['p'] = KIND_TUPLE | KIND_ABSENT, ['d'] = KIND_DIM,
+  ['t'] = KIND_OTHER, ['O'] = ~0,
+  ['i'] = KIND_NUMBER, ['m'] = KIND_NUMBER, ['X'] = KIND_TENSOR,
+  ['Z'] = KIND_SWIZZLE,
+  ['b'] = KIND_NUMBER | KIND_ABSENT, ['e'] = KIND_NUMBER | KIND_ABSENT,
+  ['M'] = KIND_NUMBER | KIND_TABLE | KIND_ABSENT | KIND_REST, ['*'] = ~0,
+  ['A'] = ~(KIND_ABSENT | KIND_REST),
+  ['N'] = KIND_NUMBER | KIND_VALUE | KIND_VECTOR, ['B'] = KIND_TILED,
+  ['F'] = KIND_SWIZZLE | KIND_ANY};
 
 static bool fits(lua_State *L, const char *types) {
   int idx = 1, top = lua_gettop(L);
   for (const char *t = types; *t && *t != '>'; t++) {
     int may = kinds[(unsigned char)*t];
-    if (!(may & kind_of(L, idx++))) return false;
-    if (may & K_REST) return true;
+    if (!(may & rowlib_kind(L, idx++))) return false;
+    if (may & KIND_REST) return true;
   }
   while (idx <= top)
     if (!lua_isnil(L, idx++)) return false;

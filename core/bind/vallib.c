@@ -1,13 +1,11 @@
-// Traced scalars: operators, comparisons, conversions. Lua numbers and
-// booleans answer to the same methods, since a local may hold a number in one
-// pass and a traced value in the next.
+// Traced scalars: the userdata, numbers as values, conversions. Lua numbers
+// and booleans answer to the same methods. Operators are oplib.c's.
 #include "bind/trace.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/veclib.h"
 #include "ir/fold.h"
 
 // ---- making and taking ----
@@ -155,176 +153,8 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   face_argerror(L, idx, "number or traced value");
 }
 
-// ---- operators ----
+// ---- what has no meaning ----
 
-// Brings operands 1 and 2 to one type.
-static DType unify(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
-  Value *va = trace_value(L, 1), *vb = trace_value(L, 2);
-  if (va && vb) {
-    *a = face_check_value(cx, L, 1, DT_NONE);
-    *b = face_check_value(cx, L, 2, DT_NONE);
-    DType t = dtype_common(ir_type(ir_fn(cx), *a), ir_type(ir_fn(cx), *b));
-    *a = ir_cvt(cx, ir_fn(cx), t, *a);
-    *b = ir_cvt(cx, ir_fn(cx), t, *b);
-    return t;
-  }
-  Ref *v = va ? a : b, *n = va ? b : a;
-  *v = face_check_value(cx, L, va ? 1 : 2, DT_NONE);
-  DType t = ir_type(ir_fn(cx), *v);
-  *n = face_check_value(cx, L, va ? 2 : 1, t);
-  return t;
-}
-
-// A vector operand or a basis takes the operation over, or a table that knows
-// it.
-static bool vector_takes(lua_State *L, const char *event) {
-  for (int i = 1; i <= 2; i++) {
-    bool vector = lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
-                                           luaL_testudata(L, i, MT_CONST));
-    if (!vector && !lua_istable(L, i)) continue;
-    if (luaL_getmetafield(L, i, event) == LUA_TNIL) return false;
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return true;
-  }
-  return false;
-}
-
-static int arith(lua_State *L, Op op, const char *event) {
-  if (vector_takes(L, event)) return 1;
-  Ctx *cx = face_enter(L);
-  Ref a, b;
-  DType t = unify(cx, L, &a, &b);
-  bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
-  if (bits && dtype_is_float(t))
-    face_error(L, ERR_TYPE, "%s of %s: integers or booleans are needed",
-               op_name(op), dtype_name(t));
-  if (!bits && t == DT_BOOL)
-    face_error(L, ERR_TYPE, "%s of booleans: convert with :to(cute.i32)",
-               op_name(op));
-  if ((op == OP_SHL || op == OP_SHR) && !dtype_is_int(t))
-    face_error(L, ERR_TYPE, "shift of %s", dtype_name(t));
-  int64_t n;
-  if ((op == OP_DIV || op == OP_MOD) && ir_const(ir_fn(cx), b, &n) && n == 0)
-    face_error(L, ERR_ARG, "an integer %s 0", op == OP_DIV ? "//" : "%");
-  trace_push(L, cx, ir_op2(cx, ir_fn(cx), op, a, b));
-  return 1;
-}
-
-#define ARITH(name, op, event) \
-  static int name(lua_State *L) { return arith(L, op, event); }
-ARITH(v_add, OP_ADD, "__add")
-ARITH(v_sub, OP_SUB, "__sub")
-ARITH(v_mul, OP_MUL, "__mul")
-ARITH(v_idiv, OP_DIV, "__idiv")
-ARITH(v_mod, OP_MOD, "__mod")
-ARITH(v_band, OP_AND, "__band")
-ARITH(v_bor, OP_OR, "__bor")
-ARITH(v_bxor, OP_XOR, "__bxor")
-ARITH(v_shl, OP_SHL, "__shl")
-ARITH(v_shr, OP_SHR, "__shr")
-
-// Operands of `/` and `^`, which give floats, as in Lua.
-static void unify_floats(Ctx *cx, lua_State *L, Ref *a, Ref *b) {
-  if (dtype_is_float(unify(cx, L, a, b))) return;
-  *a = ir_cvt(cx, ir_fn(cx), DT_F32, *a);
-  *b = ir_cvt(cx, ir_fn(cx), DT_F32, *b);
-}
-
-static int v_div(lua_State *L) {
-  if (vector_takes(L, "__div")) return 1;
-  Ctx *cx = face_enter(L);
-  Ref a, b;
-  unify_floats(cx, L, &a, &b);
-  trace_push(L, cx, ir_op2(cx, ir_fn(cx), OP_DIV, a, b));
-  return 1;
-}
-
-static int v_pow(lua_State *L) {
-  if (vector_takes(L, "__pow")) return 1;
-  Ctx *cx = face_enter(L);
-  Ref a, b;
-  unify_floats(cx, L, &a, &b);
-  trace_push(L, cx, ir_math(cx, ir_fn(cx), MF_POW, a, b));
-  return 1;
-}
-
-static int v_unm(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Ref a = face_check_value(cx, L, 1, DT_NONE);
-  trace_push(L, cx, ir_op1(cx, ir_fn(cx), OP_NEG, a));
-  return 1;
-}
-
-static int v_bnot(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Ref a = face_check_value(cx, L, 1, DT_NONE);
-  if (dtype_is_float(ir_type(ir_fn(cx), a)))
-    face_error(L, ERR_TYPE, "'~' of %s", dtype_name(ir_type(ir_fn(cx), a)));
-  trace_push(L, cx, ir_op1(cx, ir_fn(cx), OP_NOT, a));
-  return 1;
-}
-
-// ---- comparisons ----
-
-static int host_compare(lua_State *L, int op, bool swap, bool negate) {
-  int a = swap ? 2 : 1, b = swap ? 1 : 2;
-  lua_pushboolean(L, lua_compare(L, a, b, op) != negate);
-  return 1;
-}
-
-static int compare(lua_State *L, Op op, bool swap, const char *name) {
-  if (vector_takes(L, name)) return 1;
-  if (!trace_value(L, 1) && !trace_value(L, 2)) {
-    face_checkany(L, 2);
-    if (op != OP_EQ && op != OP_NE) {
-      face_checknum(L, 1);
-      face_checknum(L, 2);
-    }
-    int lop = op == OP_LT ? LUA_OPLT : op == OP_LE ? LUA_OPLE : LUA_OPEQ;
-    return host_compare(L, lop, swap, op == OP_NE);
-  }
-  Ctx *cx = face_enter(L);
-  Ref a, b;
-  unify(cx, L, &a, &b);
-  trace_push(L, cx, ir_op2(cx, ir_fn(cx), op, swap ? b : a, swap ? a : b));
-  return 1;
-}
-
-#define COMPARE(name, op, swap) \
-  static int v_##name(lua_State *L) { return compare(L, op, swap, #name); }
-COMPARISONS(COMPARE)
-
-static _Noreturn void lua_compare_error(lua_State *L, const char *sign,
-                                        const char *method) {
-  lua_Debug ar;
-  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
-      strcmp(ar.what, "C") == 0) {
-    bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
-    face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need it now"
-               "\n  %s%s%s", ar.name, ours ? "use cute." : "compare with "
-               "methods such as a:lt(b)", ours ? ar.name : "",
-               ours ? "(...), or methods such as a:lt(b)" : "");
-  }
-  face_error(L, ERR_DYNAMIC, "'%s' on a traced value: Lua would need its "
-             "answer now\n  write a:%s(b), and cute.when(...) to branch on it",
-             sign, method);
-}
-static int v_lualt(lua_State *L) { lua_compare_error(L, "<", "lt"); }
-static int v_luale(lua_State *L) { lua_compare_error(L, "<=", "le"); }
-static int v_luaeq(lua_State *L) {
-  Value *a = trace_value(L, 1), *b = trace_value(L, 2);
-  if (a && b && a->serial == b->serial && a->r == b->r &&
-      a->birth == b->birth) {
-    lua_pushboolean(L, 1);
-    return 1;
-  }
-  bool vector = luaL_testudata(L, 1, MT_VECTOR) ||
-                luaL_testudata(L, 2, MT_VECTOR);
-  if ((a && b) || vector) lua_compare_error(L, "==", "eq");
-  lua_pushboolean(L, 0);  // a layout, say: it is none
-  return 1;
-}
 static int v_concat(lua_State *L) {
   face_error(L, ERR_DYNAMIC, "'..' on a traced value: it has no digits yet\n"
              "  print it from the kernel with cute.printf(...)");
@@ -363,27 +193,6 @@ static int v_bitcast(lua_State *L) {
   DType t = face_check_dtype(L, 2);
   Ref a = face_check_value(cx, L, 1, DT_NONE);
   trace_push(L, cx, ir_bitcast(cx, ir_fn(cx), t, a));
-  return 1;
-}
-
-int vallib_where(lua_State *L) {
-  face_checkany(L, 3);
-  if (lua_type(L, 1) == LUA_TBOOLEAN) {
-    lua_pushvalue(L, lua_toboolean(L, 1) ? 2 : 3);
-    return 1;
-  }
-  Ctx *cx = face_enter(L);
-  Ref c = face_check_value(cx, L, 1, DT_BOOL), a, b;
-  lua_remove(L, 1);
-  if (trace_value(L, 1) || trace_value(L, 2)) {
-    unify(cx, L, &a, &b);
-  } else {
-    bool f = lua_isnumber(L, 1) && lua_isnumber(L, 2) &&
-             !(lua_isinteger(L, 1) && lua_isinteger(L, 2));
-    a = face_check_value(cx, L, 1, f ? DT_F32 : DT_NONE);
-    b = face_check_value(cx, L, 2, ir_type(ir_fn(cx), a));
-  }
-  trace_push(L, cx, ir_op3(cx, ir_fn(cx), OP_SEL, c, a, b));
   return 1;
 }
 
@@ -493,45 +302,16 @@ static int l_assume(lua_State *L) {
 // ---- opening ----
 
 static const luaL_Reg methods[] = {
-  {"lt(other)", v_lt}, {"le(other)", v_le}, {"gt(other)", v_gt},
-  {"ge(other)", v_ge}, {"eq(other)", v_eq}, {"ne(other)", v_ne},
   {"to(dtype)", v_to}, {"bitcast(dtype)", v_bitcast}, {NULL, NULL}};
 
 static const luaL_Reg events[] = {
-  {"__add", v_add}, {"__sub", v_sub}, {"__mul", v_mul}, {"__div", v_div},
-  {"__idiv", v_idiv}, {"__mod", v_mod}, {"__pow", v_pow}, {"__unm", v_unm},
-  {"__band", v_band}, {"__bor", v_bor}, {"__bxor", v_bxor},
-  {"__shl", v_shl}, {"__shr", v_shr}, {"__bnot", v_bnot},
-  {"__lt", v_lualt}, {"__le", v_luale}, {"__eq", v_luaeq},
   {"__concat", v_concat}, {"__call", v_call}, {"__tostring", v_tostring},
   {NULL, NULL}};
 
-// Booleans of the host know & | ~ too.
-static int b_and(lua_State *L) {
-  if (trace_value(L, 1) || trace_value(L, 2)) return v_band(L);
-  lua_pushboolean(L, lua_toboolean(L, 1) && lua_toboolean(L, 2));
-  return 1;
-}
-static int b_or(lua_State *L) {
-  if (trace_value(L, 1) || trace_value(L, 2)) return v_bor(L);
-  lua_pushboolean(L, lua_toboolean(L, 1) || lua_toboolean(L, 2));
-  return 1;
-}
-static int b_xor(lua_State *L) {
-  if (trace_value(L, 1) || trace_value(L, 2)) return v_bxor(L);
-  lua_pushboolean(L, lua_toboolean(L, 1) != lua_toboolean(L, 2));
-  return 1;
-}
-static int b_not(lua_State *L) {
-  lua_pushboolean(L, !lua_toboolean(L, 1));
-  return 1;
-}
-
-// Adds __index = methods (table at idx) to the metatable of the type of the
-// value on top, making one if it has none; keeps what is there.
-static void basic_type(lua_State *L, int methods_at, const luaL_Reg *regs) {
+// Gives the type of the value on top, which is popped, the methods (table at
+// idx) and a metatable if it has none; keeps what is there.
+static void basic_type(lua_State *L, int methods_at) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
-  if (regs) face_setfuncs(L, regs);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {
     lua_pushvalue(L, methods_at);
     lua_setfield(L, -3, "__index");
@@ -543,13 +323,8 @@ static void basic_type(lua_State *L, int methods_at, const luaL_Reg *regs) {
 
 void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"lt(a, b)", v_lt}, {"le(a, b)", v_le}, {"gt(a, b)", v_gt},
-    {"ge(a, b)", v_ge}, {"eq(a, b)", v_eq}, {"ne(a, b)", v_ne},
     {"fact", l_fact}, {"assume", l_assume}, {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
-    {NULL, NULL}};
-  static const luaL_Reg booleans[] = {
-    {"__band", b_and}, {"__bor", b_or}, {"__bxor", b_xor}, {"__bnot", b_not},
     {NULL, NULL}};
   face_setfuncs(L, funcs);
   int top = lua_gettop(L);
@@ -563,9 +338,9 @@ void vallib_open(lua_State *L) {
   lua_pushcclosure(L, v_index, 2);
   lua_setfield(L, top + 2, "__index");
   lua_pushinteger(L, 0);
-  basic_type(L, top + 1, NULL);
+  basic_type(L, top + 1);
   lua_pushboolean(L, 0);
-  basic_type(L, top + 1, booleans);
+  basic_type(L, top + 1);
   lua_settop(L, top + 1);
   lua_setfield(L, top, "value_methods");
 }

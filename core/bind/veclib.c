@@ -74,15 +74,13 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
   return false;
 }
 
-// Arguments first .. first + n - 1, not yet converted to the common type;
-// numbers take the type of the traced ones.
-Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
+// `exact`: a number beside a traced scalar has to fit its type.
+static Operands operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   Operands a = {.n = n};
-  bool number[MAX_OPERANDS];
-  for (int i = 0; i < n; i++) a.o[i].v = veclib_test(L, first + i);
-  face_tracing(cx, L, "an element-wise operation");
+  bool number[MAX_OPERANDS], traced = false;
   for (int i = 0; i < n; i++) {
     Element *o = &a.o[i];
+    o->v = veclib_test(L, first + i);
     number[i] = !o->v && !lua_isuserdata(L, first + i);
     if (o->v) {
       if (a.like) veclib_same_shape(cx, a.like, o->v);
@@ -91,17 +89,27 @@ Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
     } else if (!number[i]) {
       o->s = face_check_value(cx, L, first + i, DT_NONE);
       a.type = dtype_common(a.type, ir_type(ir_fn(cx), o->s));
+      traced = true;
     }
   }
+  exact = exact && traced && !a.like;
   for (int i = 0; i < n; i++)
     if (number[i]) {
-      bool wide = !dtype_is_float(a.type) && lua_type(L, first + i) ==
+      bool wide = !exact && !dtype_is_float(a.type) && lua_type(L, first + i) ==
                   LUA_TNUMBER && !lua_isinteger(L, first + i);
       a.o[i].s = face_check_value(cx, L, first + i,
                                   wide ? DT_NONE : a.type);
       a.type = dtype_common(a.type, ir_type(ir_fn(cx), a.o[i].s));
     }
   return a;
+}
+
+Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
+  return operands(cx, L, first, n, false);
+}
+
+Operands veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
+  return operands(cx, L, first, n, true);
 }
 
 // ---- mapping ----
@@ -138,72 +146,7 @@ Ref veclib_apply_math(Ctx *cx, int how, const Ref *a) {
                  math_arity((MathFn)how) == 2 ? a[1] : 0);
 }
 
-// ---- operators ----
-
-static int arith(lua_State *L, int id) {
-  Op op = (Op)id;
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 2);
-  bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
-  bool shift = op == OP_SHL || op == OP_SHR;
-  if ((bits || shift) && dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "%s of vectors of %s: integers are needed",
-               op_name(op), dtype_name(a.type));
-  if (!bits && a.type == DT_BOOL)
-    face_error(L, ERR_TYPE, "%s of vectors of booleans: convert with "
-               ":to(cute.i32)", op_name(op));
-  return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
-}
-
 DType veclib_float(DType t) { return dtype_is_float(t) ? t : DT_F32; }
-
-static int vec_div(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 2);
-  return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply2, OP_DIV);
-}
-
-static int vec_pow(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 2);
-  return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply_math, MF_POW);
-}
-
-static int vec_unm(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 1);
-  return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NEG);
-}
-
-static int vec_bnot(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 1);
-  if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' of a vector of %s", dtype_name(a.type));
-  return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
-}
-
-enum { SWAPPED = 1 << 12 };  // beside an Op: the operands change places
-
-static int compare(lua_State *L, int how) {
-  Ctx *cx = face_enter(L);
-  Operands a = veclib_operands(cx, L, 1, 2);
-  if (how & SWAPPED) {
-    Element o = a.o[0];
-    a.o[0] = a.o[1];
-    a.o[1] = o;
-  }
-  return veclib_map(L, cx, &a, a.type, veclib_apply2, how & ~SWAPPED);
-}
-
-static _Noreturn void sign_error(lua_State *L, const char *sign,
-                                 const char *method) {
-  face_error(L, ERR_DYNAMIC, "'%s' on a vector: Lua would need its answer "
-             "now\n  write a:%s(b), and cute.where(cond, x, y)", sign, method);
-}
-static int vec_lualt(lua_State *L) { sign_error(L, "<", "lt"); }
-static int vec_luale(lua_State *L) { sign_error(L, "<=", "le"); }
-static int vec_luaeq(lua_State *L) { sign_error(L, "==", "eq"); }
 
 // ---- methods ----
 
@@ -433,33 +376,14 @@ static int l_some_like(lua_State *L, int x) { return full_like(L, 0, x, 2); }
 // ---- opening ----
 
 static const FnRow vector_rows[] = {
-  {"__add", "", NUMBERED(arith, OP_ADD)},
-  {"__sub", "", NUMBERED(arith, OP_SUB)},
-  {"__mul", "", NUMBERED(arith, OP_MUL)},
-  {"__idiv", "", NUMBERED(arith, OP_DIV)},
-  {"__mod", "", NUMBERED(arith, OP_MOD)},
-  {"__band", "", NUMBERED(arith, OP_AND)},
-  {"__bor", "", NUMBERED(arith, OP_OR)},
-  {"__bxor", "", NUMBERED(arith, OP_XOR)},
-  {"__shl", "", NUMBERED(arith, OP_SHL)},
-  {"__shr", "", NUMBERED(arith, OP_SHR)},
-  {"lt(other)", "", NUMBERED(compare, OP_LT)},
-  {"le(other)", "", NUMBERED(compare, OP_LE)},
-  {"gt(other)", "", NUMBERED(compare, OP_LT | SWAPPED)},
-  {"ge(other)", "", NUMBERED(compare, OP_LE | SWAPPED)},
-  {"eq(other)", "", NUMBERED(compare, OP_EQ)},
-  {"ne(other)", "", NUMBERED(compare, OP_NE)},
   {"to(dtype)", "", NUMBERED(convert, false)},
   {"bitcast(dtype)", "", NUMBERED(convert, true)},
   {"reduce(op, init, modes?)", "", FN(vec_reduce)},
   LAST_ROW};
 
 static const luaL_Reg vector_meta[] = {
-  {"__div", vec_div}, {"__pow", vec_pow}, {"__unm", vec_unm},
-  {"__bnot", vec_bnot}, {"__lt", vec_lualt}, {"__le", vec_luale},
-  {"__eq", vec_luaeq}, {"__len", vec_len}, {"__tostring", vec_tostring},
-  {"__index", vec_index}, {"__newindex", vec_newindex},
-  {"__call", vec_call}, {NULL, NULL}};
+  {"__len", vec_len}, {"__tostring", vec_tostring}, {"__index", vec_index},
+  {"__newindex", vec_newindex}, {"__call", vec_call}, {NULL, NULL}};
 
 static const luaL_Reg tensor_methods[] = {
   {"load()", tensor_load_vector}, {"store(vector)", tensor_store_vector},

@@ -38,9 +38,11 @@ typedef struct Operands {
   DType type;          // common type
 } Operands;
 
-// Arguments first .. first + n - 1 (n <= MAX_OPERANDS); numbers take the
-// type of the traced ones. Vectors must have one shape.
+// Arguments first .. first + n - 1 (n <= MAX_OPERANDS), not yet converted to
+// the common type. Vectors must have one shape. Numbers take the type of the
+// traced ones; those of operators have to fit it, where all are scalars.
 Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n);
+Operands veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 void veclib_same_shape(Ctx *cx, const Vector *a, const Vector *b);
 // Is any of the n arguments from `first` a vector or a traced value?
 bool veclib_any_traced(lua_State *L, int first, int n);
@@ -56,10 +58,7 @@ Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how: Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);
 Ref veclib_apply_math(Ctx *cx, int how, const Ref *a);  // how: MathFn
 
-// where(cond, a, b) with a vector among them, and of scalars; max and min (op)
-// of numbers, traced values and vectors.
-int mathlib_where(lua_State *L);
-int vallib_where(lua_State *L);
+// max and min (op) of numbers, traced values and vectors.
 int mathlib_pick(lua_State *L, int op);
 
 #endif

@@ -326,11 +326,6 @@ static int fn_attributes(lua_State *L) {
 
 // ---- prepared launches ----
 
-// Userdata: this, then nargs pointers, the buffers, the packed arguments.
-typedef struct Prepared {
-  GpuLaunch l;
-} Prepared;
-
 static void get_extents(lua_State *L, const char *name, unsigned v[3],
                         unsigned def) {
   v[0] = def;
@@ -415,8 +410,9 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
                f->nparam, n);
 }
 
-// Makes the userdata for the arguments in the list at index 3.
-static Prepared *new_prepared(lua_State *L, GpuFn *f) {
+// A launch with the arguments in the list at index 3. Behind the struct are
+// nargs pointers, the buffers, the packed arguments.
+static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;
   const DevBuf *buf;
@@ -430,21 +426,21 @@ static Prepared *new_prepared(lua_State *L, GpuFn *f) {
   }
   check_params(L, f, sizes, (int)n);
   size_t list = ((size_t)n + 1) * sizeof(void *);
-  Prepared *p = lua_newuserdatauv(L, sizeof *p + 2 * list + bytes + 16, 4);
-  memset(p, 0, sizeof *p);
-  p->l.params = (void **)(p + 1);
-  p->l.bufs = (const DevBuf **)((char *)p->l.params + list);
-  char *at = (char *)p->l.bufs + list;
+  GpuLaunch *l = lua_newuserdatauv(L, sizeof *l + 2 * list + bytes + 16, 3);
+  memset(l, 0, sizeof *l);
+  l->params = (void **)(l + 1);
+  l->bufs = (const DevBuf **)((char *)l->params + list);
+  char *at = (char *)l->bufs + list;
   at += -(uintptr_t)at & 15;
   for (lua_Integer i = 0; i < n; i++) {
     lua_geti(L, 3, i + 1);
     pack(L, i + 1, at, &buf);
-    p->l.params[i] = at;
-    if (buf) p->l.bufs[p->l.nbufs++] = buf;
+    l->params[i] = at;
+    if (buf) l->bufs[l->nbufs++] = buf;
     at += (sizes[i] + 15) & ~(size_t)15;
     lua_pop(L, 1);
   }
-  return p;
+  return l;
 }
 
 // f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =,
@@ -467,8 +463,7 @@ static int fn_prepare(lua_State *L) {
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
     return failed(L, &w);
-  Prepared *p = new_prepared(L, f);  // 5
-  GpuLaunch *l = &p->l;
+  GpuLaunch *l = new_prepared(L, f);  // 5
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);
@@ -492,17 +487,24 @@ static int fn_prepare(lua_State *L) {
   return gpulaunch_prepare(l, &w) ? 1 : failed(L, &w);
 }
 
-static int launch_run(lua_State *L) {
-  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
+// Launches n times, on the stream at `at` where there is one.
+static int launch_on(lua_State *L, int n, int at) {
+  const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
+  const GpuStream *stream = opt_stream(L, at);
+  GpuLaunch other;
+  if (stream) {
+    other = *l;
+    other.stream = stream;
+    l = &other;
+  }
   Why w;
-  return done(L, gpulaunch_run(&p->l, 1, &w), &w);
+  return done(L, gpulaunch_run(l, n, &w), &w);
 }
 
+static int launch_run(lua_State *L) { return launch_on(L, 1, 2); }
+
 static int launch_n(lua_State *L) {
-  Prepared *p = face_checkudata(L, 1, MT_LAUNCH);
-  Why w;
-  int n = (int)face_checkint(L, 2);
-  return done(L, gpulaunch_run(&p->l, n, &w), &w);
+  return launch_on(L, (int)face_checkint(L, 2), 3);
 }
 
 // ---- cuBLAS ----
@@ -612,17 +614,16 @@ static int gpu_cublaslt(lua_State *L) {
   return 1;
 }
 
-static int blas_run(lua_State *L) {
+static int blas_on(lua_State *L, int n, int at) {
   BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
   Why w;
-  return done(L, blas_gemm_run(g, opt_stream(L, 2), 1, &w), &w);
+  return done(L, blas_gemm_run(g, opt_stream(L, at), n, &w), &w);
 }
 
+static int blas_run(lua_State *L) { return blas_on(L, 1, 2); }
+
 static int blas_run_n(lua_State *L) {
-  BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
-  Why w;
-  int n = (int)face_checkint(L, 2);
-  return done(L, blas_gemm_run(g, opt_stream(L, 3), n, &w), &w);
+  return blas_on(L, (int)face_checkint(L, 2), 3);
 }
 
 static int blas_close(lua_State *L) {

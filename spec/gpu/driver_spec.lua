@@ -119,6 +119,23 @@ describe("the GPU's face", function()
     assert.equal("0.0\t-8589934592.0\t-8589934592.0\t0.0\n2.0\n", out)
   end)
 
+  it("launches on the stream that a launch is given", function()
+    local out, err = run [[
+      local f = assert(dev:load(cubin, "other"))
+      local run = assert(f:prepare {grid = 1, block = 32})
+      local s = assert(dev:stream())
+      print(run:launch(s), run:launch_n(2, s), run:launch())
+      print((message(run.launch, run, 7)))
+      s:close()
+      print((message(run.launch, run, s)))
+      print((message(run.launch_n, run, 2, s)))]]
+    assert.equal("", err)
+    assert.equal("true\ttrue\ttrue", support.lines(out)[1])
+    assert.truthy(out:find("stream expected, got 7", 1, true), out)
+    local _, closed = out:gsub("the stream was closed", "")
+    assert.equal(2, closed)
+  end)
+
   it("frees garbage before it says that memory ran out", function()
     local out, err = run [[
       for i = 1, 10 do assert(dev:buffer("u8", 600000)) end

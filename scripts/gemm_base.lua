@@ -46,8 +46,8 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
   local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 128)   -- (BN,BK)
 
   local thr = g2s:get_slice(tid)
-  local tAgA, tAsA = thr:partition_S(gA), thr:partition_D(sA)   -- (CPY,M,K,k)
-  local tBgB, tBsB = thr:partition_S(gB), thr:partition_D(sB)   -- (CPY,N,K,k)
+  local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB)   -- (CPY,M,K,k)
+  local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)   -- (CPY,M,K)
 
   local thr_mma = mma:get_slice(tid)
   local tCgC = thr_mma:partition_C(gC)                          -- (MMA,M,N)

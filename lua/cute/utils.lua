@@ -160,13 +160,7 @@ end
 ---@return cute.Layout
 utils.make_smem_layout_a = operand_layout(1)
 
---- The shared layout of operand B of a tile: (N, K, stages).
----@param tiled_mma table
----@param mma_tiler_mnk integer[]
----@param dtype cute.DType
----@param num_stages integer
----@param opts? {is_k_major: boolean} true when absent
----@return cute.Layout
+--- The same of operand B: (N, K, stages).
 utils.make_smem_layout_b = operand_layout(2)
 
 --- The shared layout of tiles of the result: (M, N, stages).

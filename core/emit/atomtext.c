@@ -47,26 +47,26 @@ static const char *reg(Emit *e, bool refs, const char *name, int k) {
 static void reg_params(Emit *e, bool refs, bool out, const char *type,
                        const char *name, int n) {
   if (!refs) {
-    expr_printf(e, "%s%s *%s", out ? "" : "const ", type, name);
+    text_printf(e, "%s%s *%s", out ? "" : "const ", type, name);
     return;
   }
   for (int k = 0; k < n; k++)
-    expr_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name,
+    text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name,
                 k);
 }
 
 // {%4, %5}, numbered from *at on; dp4a takes its own bare.
 static void reg_braces(Emit *e, int n, int *at, bool bare) {
-  expr_puts(e, bare ? "" : "{");
+  text_puts(e, bare ? "" : "{");
   for (int k = 0; k < n; k++)
-    expr_printf(e, "%s%%%d", k ? ", " : "", (*at)++);
-  expr_puts(e, bare ? "" : "}");
+    text_printf(e, "%s%%%d", k ? ", " : "", (*at)++);
+  text_puts(e, bare ? "" : "}");
 }
 
 static void reg_operands(Emit *e, bool refs, const char *mode, char c,
                          const char *name, int n, bool first) {
   for (int k = 0; k < n; k++)
-    expr_printf(e, "%s\"%s%c\"(%s)", k || !first ? ", " : "", mode, c,
+    text_printf(e, "%s\"%s%c\"(%s)", k || !first ? ", " : "", mode, c,
                 reg(e, refs, name, k));
 }
 
@@ -74,16 +74,16 @@ static void reg_operands(Emit *e, bool refs, const char *mode, char c,
 
 static void mma_head(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
-  expr_printf(e, FN "void %s%s(\n    ", atomtext_name(e, true, u->id),
+  text_printf(e, FN "void %s%s(\n    ", atomtext_name(e, true, u->id),
               separate ? "_dabc" : "");
   for (int o = 0; o < row->nop; o++) {
     if (o == 3 && !separate) continue;
-    expr_puts(e, o ? ", " : "");
+    text_puts(e, o ? ", " : "");
     reg_params(e, u->refs, o == 0,
                atomtext_reg_type(row->regs[o], atom_mma_type(row, o)),
                name_of(row, o), row->nreg[o]);
   }
-  expr_puts(e, ") {\n");
+  text_puts(e, ") {\n");
 }
 
 // D = A * B + D, or with a C of its own; then metadata and its selector, and
@@ -92,27 +92,27 @@ static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
   bool bare = row->kind == MK_DP4A;
-  expr_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
+  text_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
   int at = 0, d = 0;
   for (int o = 0; o < 3; o++) {
     reg_braces(e, n[o], &at, bare);
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
   }
   reg_braces(e, n[3], separate ? &at : &d, bare);
   int scale = row->flags & AMF_SCALE ? at : 0;
   if (row->flags & AMF_SPARSE)
-    expr_printf(e, ", %%%d, 0x0", at + (scale ? 2 : 0));
+    text_printf(e, ", %%%d, 0x0", at + (scale ? 2 : 0));
   if (scale)
-    expr_printf(e, ", {%%%d}, {0, 0}, {%%%d}, {0, 0}", scale, scale + 1);
-  expr_puts(e, ";\"\n      : ");
+    text_printf(e, ", {%%%d}, {0, 0}, {%%%d}, {0, 0}", scale, scale + 1);
+  text_puts(e, ";\"\n      : ");
   reg_operands(e, u->refs, separate ? "=" : "+", row->regs[0], "d", n[0],
                true);
-  expr_puts(e, "\n      : ");
+  text_puts(e, "\n      : ");
   for (int o = 1; o < row->nop; o++)
     if (o != 3 || separate)
       reg_operands(e, u->refs, "", row->regs[o], name_of(row, o), n[o],
                    o == 1);
-  expr_puts(e, ");\n");
+  text_puts(e, ");\n");
 }
 
 // One of the four real products of a complex one: p += a.q * b.r, where p is
@@ -122,36 +122,36 @@ static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
   int at = 0;
-  expr_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
+  text_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
   for (int o = 0; o < 4; o++) {
     reg_braces(e, n[o], &at, false);
-    expr_puts(e, o < 3 ? ", " : ";\"\n      : ");
+    text_puts(e, o < 3 ? ", " : ";\"\n      : ");
   }
   for (int k = 0; k < n[0]; k++)
-    expr_printf(e, "%s\"=d\"(%c[%d])", k ? ", " : "", p, k);
-  expr_puts(e, "\n      : ");
+    text_printf(e, "%s\"=d\"(%c[%d])", k ? ", " : "", p, k);
+  text_puts(e, "\n      : ");
   for (int k = 0; k < n[1]; k++)
-    expr_printf(e, "%s\"d\"(%s%s.%c)", k ? ", " : "", minus ? "-" : "",
+    text_printf(e, "%s\"d\"(%s%s.%c)", k ? ", " : "", minus ? "-" : "",
                 reg(e, u->refs, "a", k), q);
   for (int k = 0; k < n[2]; k++)
-    expr_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, "b", k), r);
+    text_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, "b", k), r);
   for (int k = 0; k < n[3]; k++)
-    if (c) expr_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, c, k), p);
-    else expr_printf(e, ", \"d\"(%c[%d])", p, k);
-  expr_puts(e, ");\n");
+    if (c) text_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, c, k), p);
+    else text_printf(e, ", \"d\"(%c[%d])", p, k);
+  text_puts(e, ");\n");
 }
 
 // D may share registers with A and B: it is written when all is read.
 static void print_complex(Emit *e, const AtomUse *u, bool separate) {
   const char *c = separate ? "c" : "d";
   int n = atom_mma(u->id)->nreg[0];
-  expr_printf(e, "  double x[%d], y[%d];\n", n, n);
+  text_printf(e, "  double x[%d], y[%d];\n", n, n);
   print_part(e, u, c, 'x', 'x', 'x', false);
   print_part(e, u, c, 'y', 'x', 'y', false);
   print_part(e, u, NULL, 'x', 'y', 'y', true);
   print_part(e, u, NULL, 'y', 'y', 'x', false);
   for (int k = 0; k < n; k++)
-    expr_printf(e, "  %s = make_double2(x[%d], y[%d]);\n",
+    text_printf(e, "  %s = make_double2(x[%d], y[%d]);\n",
                 reg(e, u->refs, "d", k), k, k);
 }
 
@@ -159,17 +159,17 @@ static void print_complex(Emit *e, const AtomUse *u, bool separate) {
 static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const char *c = separate ? "c" : "d";
-  expr_puts(e, "  unsigned long long x, y, z;\n");
+  text_puts(e, "  unsigned long long x, y, z;\n");
   for (int o = 1; o < 4; o++) {
     const char *name = o == 3 ? c : names[o];
-    expr_printf(e, "  asm(\"mov.b64 %%0, {%%1, %%2};\" : \"=l\"(%c) : "
+    text_printf(e, "  asm(\"mov.b64 %%0, {%%1, %%2};\" : \"=l\"(%c) : "
                 "\"f\"(%s), \"f\"(%s));\n", "xyz"[o - 1],
                 reg(e, u->refs, name, 0),
                 reg(e, u->refs, name, row->nreg[o] - 1));
   }
-  expr_printf(e, "  asm(\"%s %%0, %%1, %%2, %%0;\" : \"+l\"(z) : \"l\"(x), "
+  text_printf(e, "  asm(\"%s %%0, %%1, %%2, %%0;\" : \"+l\"(z) : \"l\"(x), "
               "\"l\"(y));\n", row->ptx);
-  expr_printf(e, "  asm(\"mov.b64 {%%0, %%1}, %%2;\" : \"=f\"(%s), \"=f\"(%s)"
+  text_printf(e, "  asm(\"mov.b64 {%%0, %%1}, %%2;\" : \"=f\"(%s), \"=f\"(%s)"
               " : \"l\"(z));\n", reg(e, u->refs, "d", 0),
               reg(e, u->refs, "d", 1));
 }
@@ -177,7 +177,7 @@ static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
 // Two 16-bit products, as C.
 static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
   const char *a = reg(e, u->refs, "a", 0), *b = reg(e, u->refs, "b", 0);
-  expr_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "
+  text_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "
               ">> 16) +\n      %s;\n", reg(e, u->refs, "d", 0), a, b, a, b,
               reg(e, u->refs, separate ? "c" : "d", 0));
 }
@@ -195,7 +195,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       break;
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;  // never get here
   }
-  expr_puts(e, "}\n");
+  text_puts(e, "}\n");
 }
 
 // ---- copies ----
@@ -204,38 +204,38 @@ static void print_matrix(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
   bool load = row->op == CO_LDSM;
   int at = load ? 0 : 1, n = row->num;
-  expr_printf(e, FN "void %s(\n    ", atomtext_name(e, false, u->id));
+  text_printf(e, FN "void %s(\n    ", atomtext_name(e, false, u->id));
   if (load) {
     reg_params(e, u->refs, true, "unsigned", "r", n);
-    expr_puts(e, ", unsigned src");
+    text_puts(e, ", unsigned src");
   } else {
-    expr_puts(e, "unsigned dst, ");
+    text_puts(e, "unsigned dst, ");
     reg_params(e, u->refs, false, "unsigned", "r", n);
   }
-  expr_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
-  if (!load) expr_puts(e, "[%0], ");
+  text_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
+  if (!load) text_puts(e, "[%0], ");
   reg_braces(e, n, &at, false);
-  if (load) expr_printf(e, ", [%%%d]", n);
-  expr_puts(e, ";\"\n      : ");
+  if (load) text_printf(e, ", [%%%d]", n);
+  text_puts(e, ";\"\n      : ");
   if (load) {
     reg_operands(e, u->refs, "=", 'r', "r", n, true);
-    expr_puts(e, "\n      : \"r\"(src)");
+    text_puts(e, "\n      : \"r\"(src)");
   } else {
-    expr_puts(e, ": \"r\"(dst)");
+    text_puts(e, ": \"r\"(dst)");
     reg_operands(e, u->refs, "", 'r', "r", n, false);
   }
-  expr_puts(e, "\n      : \"memory\");\n}\n");
+  text_puts(e, "\n      : \"memory\");\n}\n");
 }
 
 // A warp's registers rearranged among its lanes.
 static void print_movm(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
-  expr_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
+  text_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
               "  asm volatile(\"%s %%0, %%1;\" : \"=r\"(d) : \"r\"(s));\n}\n",
               atomtext_name(e, false, u->id), row->ptx);
 }
 
-void atomtext_print(Emit *e, const AtomUse *u) {
+static void print_atom(Emit *e, const AtomUse *u) {
   if (u->mma) {
     if (u->same) print_mma(e, u, false);
     if (u->separate) print_mma(e, u, true);
@@ -244,4 +244,18 @@ void atomtext_print(Emit *e, const AtomUse *u) {
   } else {
     print_matrix(e, u);
   }
+}
+
+// ---- all ----
+
+void atomtext_reserve(Emit *e) {
+  for (size_t k = 0; k < e->natom; k++) {
+    const char *name = atomtext_name(e, e->atom[k].mma, e->atom[k].id);
+    names_reserve(e, name);
+    names_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_dabc", name));
+  }
+}
+
+void atomtext_print(Emit *e) {
+  for (size_t k = 0; k < e->natom; k++) print_atom(e, &e->atom[k]);
 }

@@ -1,6 +1,6 @@
 // Conversions between element types as expressions: casts, the helpers of
 // small floats, bits as they are.
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 // Names of the conversion functions of the small floats.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
@@ -14,7 +14,7 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
     case DT_E2M3: return helper_use(e, H_E2M3_TO_F32);
     case DT_E3M2: return helper_use(e, H_E3M2_TO_F32);
     case DT_UE8M0: return helper_use(e, H_UE8M0_TO_F32);
-    default: expr_no_way(e, i, "this conversion");
+    default: text_no_way(e, i, "this conversion");
   }
 }
 
@@ -29,24 +29,24 @@ const char *convert_from_f32(Emit *e, const Ins *i, DType t) {
     case DT_E2M3: return helper_use(e, H_F32_TO_E2M3);
     case DT_E3M2: return helper_use(e, H_F32_TO_E3M2);
     case DT_UE8M0: return helper_use(e, H_F32_TO_UE8M0);
-    default: expr_no_way(e, i, "this conversion");
+    default: text_no_way(e, i, "this conversion");
   }
 }
 
 static Prec cast(Emit *e, DType t, Ref r) {
   bool nibble = ir_type(e->fn, r) == DT_I4;
-  expr_printf(e, "(%s)", dtype_cuda(t));
-  if (nibble) expr_printf(e, "%s(", helper_use(e, H_I4_TO_INT));
+  text_printf(e, "(%s)", dtype_cuda(t));
+  if (nibble) text_printf(e, "%s(", helper_use(e, H_I4_TO_INT));
   expr_val(e, r, nibble ? PR_ANY : PR_UNARY);
-  if (nibble) expr_puts(e, ")");
+  if (nibble) text_puts(e, ")");
   return PR_UNARY;
 }
 
 // To an integer below a byte: the low bits.
 static Prec cut(Emit *e, DType t, Ref r) {
-  expr_puts(e, "(unsigned char)(");
+  text_puts(e, "(unsigned char)(");
   expr_val(e, r, PR_UNARY);
-  expr_printf(e, " & 0x%x)", (1u << dtype_bits(t)) - 1);
+  text_printf(e, " & 0x%x)", (1u << dtype_bits(t)) - 1);
   return PR_UNARY;
 }
 
@@ -56,33 +56,33 @@ static Prec float_to_int(Emit *e, DType t, Ref r) {
   int bits = dtype_bits(t);
   if (bits < 32) {
     int hi = (1 << (u ? bits : bits - 1)) - 1;
-    expr_printf(e, bits < 8 ? "(%s)(min(max(" : "(%s)min(max(",
+    text_printf(e, bits < 8 ? "(%s)(min(max(" : "(%s)min(max(",
                 dtype_cuda(t));
-    expr_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
+    text_printf(e, "__%s2int_rz(", f64 ? "double" : "float");
     expr_f32(e, r, PR_ANY);
-    expr_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
-    if (bits < 8) expr_printf(e, " & 0x%x)", (1u << bits) - 1);
+    text_printf(e, "), %d), %d)", u ? 0 : -hi - 1, hi);
+    if (bits < 8) text_printf(e, " & 0x%x)", (1u << bits) - 1);
     return PR_UNARY;
   }
-  expr_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
+  text_printf(e, "__%s2%s%s_rz(", f64 ? "double" : "float", u ? "u" : "",
               bits > 32 ? "ll" : "int");
   expr_f32(e, r, PR_ANY);
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
 // To f16 or bf16 with one rounding, from what f32 cannot hold.
 static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
   if (t == DT_F16) {
-    expr_printf(e, "%s(", helper_use(e, H_F64_TO_F16));
+    text_printf(e, "%s(", helper_use(e, H_F64_TO_F16));
     expr_val(e, r, PR_ANY);
   } else {
-    expr_printf(e, "%s(%s(", convert_from_f32(e, i, t),
+    text_printf(e, "%s(%s(", convert_from_f32(e, i, t),
                 helper_use(e, H_F64_TO_ODD));
     expr_val(e, r, PR_ANY);
-    expr_puts(e, ")");
+    text_puts(e, ")");
   }
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
@@ -90,7 +90,7 @@ static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
   DType s = ir_type(e->fn, r);
   if (t == DT_F64 || t == DT_F32) {
     if (expr_small_float(s)) {
-      if (t == DT_F64) expr_puts(e, "(double)");
+      if (t == DT_F64) text_puts(e, "(double)");
       expr_f32(e, r, PR_UNARY);
       return t == DT_F64 ? PR_UNARY : PR_POST;
     }
@@ -100,10 +100,10 @@ static Prec to_float(Emit *e, const Ins *i, DType t, Ref r) {
   bool exact = f.lo >= -(1 << 24) && f.hi <= 1 << 24;
   if (s == DT_F64 || (dtype_is_int(s) && !exact))
     return wide_to_half(e, i, t, r);
-  expr_printf(e, "%s(", convert_from_f32(e, i, t));
+  text_printf(e, "%s(", convert_from_f32(e, i, t));
   if (dtype_is_float(s)) expr_f32(e, r, PR_ANY);
   else cast(e, DT_F32, r);
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
@@ -114,10 +114,10 @@ Prec convert_convert(Emit *e, const Ins *i) {
     return PR_POST;
   }
   if (t == DT_C64 || s == DT_C64 || t == DT_U128 || s == DT_U128)
-    expr_no_way(e, i, "this conversion");
+    text_no_way(e, i, "this conversion");
   if (t == DT_BOOL) {
     expr_f32(e, i->a[0], PR_REL);
-    expr_puts(e, dtype_is_float(s) ? " != 0.0f" : " != 0");
+    text_puts(e, dtype_is_float(s) ? " != 0.0f" : " != 0");
     return PR_EQ;
   }
   if (dtype_is_float(t)) return to_float(e, i, t, i->a[0]);
@@ -139,13 +139,13 @@ Prec convert_bitcast(Emit *e, const Ins *i) {
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
   if (dtype_bits(t) < dtype_bits(s)) return cut(e, t, i->a[0]);
   if (!f) {
-    expr_printf(e, "(%s)", dtype_cuda(t));
+    text_printf(e, "(%s)", dtype_cuda(t));
     expr_val(e, i->a[0], PR_UNARY);
     return PR_UNARY;
   }
-  if (t == DT_U64) expr_puts(e, "(unsigned long long)");
-  expr_printf(e, "%s(", convert_bits(s, t));
+  if (t == DT_U64) text_puts(e, "(unsigned long long)");
+  text_printf(e, "%s(", convert_bits(s, t));
   expr_val(e, i->a[0], PR_ANY);
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return t == DT_U64 ? PR_UNARY : PR_POST;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "atoms/atom.h"
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 // ---- names ----
 
@@ -31,14 +31,14 @@ static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
   if (own[strspn(own, "_")]) {  // `_` is no name
-    e->use[r].name = expr_name(e, own);
+    e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
   if (!want[1])  // a letter: numbered
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
-  e->use[r].name = expr_name(e, want);
+  e->use[r].name = names_new(e, want);
 }
 
 static const char *mem_name(const Emit *e, const Mem *m) {
@@ -61,9 +61,9 @@ static void put_regs(Emit *e, bool refs, const Operand *o, const char *type) {
   bool same = strcmp(g->ctype, type) == 0;
   int64_t bits = uses_bits((DType)m->type);
   for (int k = 0; k < (refs ? o->n : 1); k++) {
-    expr_puts(e, k ? ", " : "");
-    if (!same) expr_printf(e, refs ? "(%s &)" : "(%s *)", type);
-    if (!refs) expr_puts(e, "&");
+    text_puts(e, k ? ", " : "");
+    if (!same) text_printf(e, refs ? "(%s &)" : "(%s *)", type);
+    if (!refs) text_puts(e, "&");
     expr_word(e, o->ref, o->reg[k] * bits);
   }
 }
@@ -72,9 +72,9 @@ static void put_regs(Emit *e, bool refs, const Operand *o, const char *type) {
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
   bool small = expr_small_float(t) && !raw;
-  if (small) expr_printf(e, "%s(", convert_to_f32(e, i, t));
+  if (small) text_printf(e, "%s(", convert_to_f32(e, i, t));
   expr_reg(e, o->ref, o->reg[0], t);
-  if (small) expr_puts(e, ")");
+  if (small) text_puts(e, ")");
 }
 
 static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
@@ -84,21 +84,21 @@ static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
   bool f = dtype_is_float(d), half = d == DT_F16 || d == DT_BF16;
   bool raw = half && row->a_type == d && row->b_type == d && row->c_type == d;
   bool round = f && !raw && d != DT_F32 && d != DT_F64;
-  stmt_begin(e, i);
+  text_begin(e, i);
   expr_reg_open(e, o[0].ref, o[0].reg[0], d, false);
-  if (round) expr_printf(e, "%s(", convert_from_f32(e, i, d));
+  if (round) text_printf(e, "%s(", convert_from_f32(e, i, d));
   Helper h = d == DT_F16 ? H_FMA_F16 : H_FMA_BF16;
   const char *fma = raw ? helper_use(e, h) : d == DT_F64 ? "__fma_rn"
                     : f ? "fmaf" : "";
-  expr_printf(e, "%s(", fma);
+  text_printf(e, "%s(", fma);
   put_fma_operand(e, i, &o[1], row->a_type, raw);
-  expr_puts(e, f ? ", " : " * ");
+  text_puts(e, f ? ", " : " * ");
   put_fma_operand(e, i, &o[2], row->b_type, raw);
-  expr_puts(e, f ? ", " : " + ");
+  text_puts(e, f ? ", " : " + ");
   put_fma_operand(e, i, &o[3], row->c_type, raw);
-  expr_puts(e, round ? "))" : ")");
+  text_puts(e, round ? "))" : ")");
   expr_reg_close(e, o[0].ref, o[0].reg[0], d);
-  stmt_end(e);
+  text_end(e);
 }
 
 static void put_mma(Emit *e, Ref r) {
@@ -109,21 +109,21 @@ static void put_mma(Emit *e, Ref r) {
     return;
   }
   if (!atom_mma_runs(row))
-    expr_no_way(e, i, row->name);
+    text_no_way(e, i, row->name);
   const AtomUse *u = find_atom(e, true, i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
   bool same = operands_same(&o[0], &o[3]);
-  stmt_begin(e, i);
-  expr_printf(e, "%s%s(", atomtext_name(e, true, u->id), same ? "" : "_dabc");
+  text_begin(e, i);
+  text_printf(e, "%s%s(", atomtext_name(e, true, u->id), same ? "" : "_dabc");
   for (int k = 0; k < n; k++) {
     if (k == 3 && same) continue;
-    expr_puts(e, k ? ", " : "");
+    text_puts(e, k ? ", " : "");
     put_regs(e, u->refs, &o[k],
              atomtext_reg_type(row->regs[k], atom_mma_type(row, k)));
   }
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }
 
 static void put_matrix(Emit *e, Ref r) {
@@ -132,16 +132,16 @@ static void put_matrix(Emit *e, Ref r) {
   const AtomUse *u = find_atom(e, false, i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
-  if (!n) expr_no_way(e, i, row->name);
-  stmt_begin(e, i);
-  expr_printf(e, "%s(", atomtext_name(e, false, u->id));
+  if (!n) text_no_way(e, i, row->name);
+  text_begin(e, i);
+  text_printf(e, "%s(", atomtext_name(e, false, u->id));
   for (int k = 0; k < n; k++) {
-    if (k) expr_puts(e, ", ");
+    if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);
     else put_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
   }
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }
 
 // ---- order among threads ----
@@ -150,22 +150,22 @@ static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *what = i->op == OP_BAR ? "sync" : "arrive";
   int64_t n;
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (i->op == OP_BAR && i->imm == 0 && !i->a[0]) {
-    expr_puts(e, "__syncthreads()");
+    text_puts(e, "__syncthreads()");
   } else if (!i->a[0]) {
-    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ";\" ::: \"memory\")",
+    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ";\" ::: \"memory\")",
                 what, i->imm);
   } else if (ir_const(e->fn, i->a[0], &n)) {
-    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %" PRId64
+    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %" PRId64
                 ";\" ::: \"memory\")", what, i->imm, n);
   } else {
-    expr_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %%0;\" :: \"r\"(",
+    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %%0;\" :: \"r\"(",
                 what, i->imm);
     expr_val(e, i->a[0], PR_ANY);
-    expr_puts(e, ") : \"memory\")");
+    text_puts(e, ") : \"memory\")");
   }
-  stmt_end(e);
+  text_end(e);
 }
 
 // ---- printf ----
@@ -174,10 +174,10 @@ static void put_barrier(Emit *e, Ref r) {
 // %lld. *s is behind the '%'; left behind the conversion.
 static void put_conversion(Emit *e, const char **s, DType t) {
   const char *p = *s;
-  expr_puts(e, "%");
-  while (*p && strchr("-+ #0123456789.", *p)) expr_printf(e, "%c", *p++);
+  text_puts(e, "%");
+  while (*p && strchr("-+ #0123456789.", *p)) text_printf(e, "%c", *p++);
   bool ll = !dtype_is_float(t) && dtype_bits(t) > 32;
-  expr_printf(e, "%s%c", ll ? "ll" : "", *p++);
+  text_printf(e, "%s%c", ll ? "ll" : "", *p++);
   *s = p;
 }
 
@@ -185,34 +185,34 @@ static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t k = 0, n;
   const Ref *x = operands_list(e->fn, i, &n);
-  stmt_begin(e, i);
-  expr_puts(e, "printf(\"");
+  text_begin(e, i);
+  text_puts(e, "printf(\"");
   for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
     if (*s != '%') {
-      expr_quoted(e, *s++);
+      text_quoted(e, *s++);
     } else if (s[1] == '%' || k >= n) {
-      expr_puts(e, "%%");
+      text_puts(e, "%%");
       s += s[1] == '%' ? 2 : 1;
     } else {
       s++;
       put_conversion(e, &s, ir_type(e->fn, x[k++]));
     }
   }
-  expr_puts(e, "\"");
+  text_puts(e, "\"");
   for (k = 0; k < n; k++) {
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
     expr_f32(e, x[k], PR_ANY);
   }
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }
 
 // ---- structure ----
 
 static void put_cond(Emit *e, const char *word, Ref cond, const char *rest) {
-  expr_printf(e, "%s (", word);
+  text_printf(e, "%s (", word);
   expr_val(e, cond, PR_ANY);
-  expr_printf(e, ")%s", rest);
+  text_printf(e, ")%s", rest);
 }
 
 static void put_for(Emit *e, Ref r) {
@@ -221,48 +221,48 @@ static void put_for(Emit *e, Ref r) {
   bool known = ir_const(e->fn, i->a[2], &step);
   bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
-  stmt_begin(e, i);
+  text_begin(e, i);
   int64_t unroll = i->imm ? i->imm : e->use[r].rolled;
   if (unroll) {
-    expr_printf(e, "#pragma unroll %" PRId64, unroll);
-    stmt_newline(e);
-    stmt_indent(e);
+    text_printf(e, "#pragma unroll %" PRId64, unroll);
+    text_newline(e);
+    text_indent(e);
   }
   give_name(e, r);
   const char *k = e->use[r].name;
-  expr_printf(e, "for (%s %s = ", dtype_cuda((DType)i->type), k);
+  text_printf(e, "for (%s %s = ", dtype_cuda((DType)i->type), k);
   expr_val(e, i->a[0], PR_ANY);
-  expr_puts(e, "; ");
+  text_puts(e, "; ");
   if (!up && !down) {
     expr_val(e, i->a[2], PR_REL);
-    expr_printf(e, " > 0 ? %s < ", k);
+    text_printf(e, " > 0 ? %s < ", k);
     expr_val(e, i->a[1], PR_SHIFT);
-    expr_printf(e, " : ");
+    text_printf(e, " : ");
   }
-  expr_printf(e, "%s %s ", k, up ? "<" : ">");
+  text_printf(e, "%s %s ", k, up ? "<" : ">");
   expr_val(e, i->a[1], PR_SHIFT);
   if (known && (step == 1 || step == -1)) {
-    expr_printf(e, "; %s%s) {", step > 0 ? "++" : "--", k);
+    text_printf(e, "; %s%s) {", step > 0 ? "++" : "--", k);
   } else {
-    expr_printf(e, "; %s += ", k);
+    text_printf(e, "; %s += ", k);
     expr_val(e, i->a[2], PR_ANY);
-    expr_puts(e, ") {");
+    text_puts(e, ") {");
   }
-  stmt_newline(e);
+  text_newline(e);
   e->depth++;
 }
 
 // Is there no line between an ELSE and its END?
 static bool nothing_until_end(const Emit *e, Ref r) {
   for (r++; e->fn->ins.p[r].op != OP_END; r++)
-    if (stmt_is_line(e, r)) return false;
+    if (uses_is_line(e, r)) return false;
   return true;
 }
 
 // The BREAKIF that is the first line of the loop at r and breaks unless a
 // condition holds, or 0.
 static Ref loop_test(const Emit *e, Ref r) {
-  for (r++; !stmt_is_line(e, r);) r++;
+  for (r++; !uses_is_line(e, r);) r++;
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_BREAKIF && ir_get(e->fn, i->a[0])->op == OP_NOT &&
          e->use[i->a[0]].how == HOW_INLINE ? r : 0;
@@ -270,22 +270,22 @@ static Ref loop_test(const Emit *e, Ref r) {
 
 static Ref put_loop(Emit *e, Ref r) {
   Ref test = loop_test(e, r);
-  stmt_begin(e, ir_get(e->fn, r));
+  text_begin(e, ir_get(e->fn, r));
   if (test) {
     Ref no = ir_get(e->fn, test)->a[0];
     put_cond(e, "while", ir_get(e->fn, no)->a[0], " {");
   } else {
-    expr_puts(e, "while (true) {");
+    text_puts(e, "while (true) {");
   }
-  stmt_newline(e);
+  text_newline(e);
   e->depth++;
   return test ? test : r;
 }
 
 static void put_simple(Emit *e, const Ins *i, const char *text) {
-  stmt_begin(e, i);
-  expr_puts(e, text);
-  stmt_end(e);
+  text_begin(e, i);
+  text_puts(e, text);
+  text_end(e);
 }
 
 // Is r the variable that `set` sets, read in place?
@@ -309,24 +309,24 @@ static bool put_step(Emit *e, const Ins *set) {
                                                : -1;
   if (self < 0) return false;
   Ref other = sum->a[1 - self];
-  expr_printf(e, "%s ", e->use[set->a[0]].name);
+  text_printf(e, "%s ", e->use[set->a[0]].name);
   if (ir_const(e->fn, other, &k) && k < 0 && k > INT32_MIN && t == DT_I32) {
-    expr_printf(e, "-= %" PRId64, -k);
+    text_printf(e, "-= %" PRId64, -k);
     return true;
   }
-  expr_puts(e, "+= ");
+  text_puts(e, "+= ");
   expr_val(e, other, PR_ANY);
   return true;
 }
 
 static void put_set(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (!put_step(e, i)) {
-    expr_printf(e, "%s = ", e->use[i->a[0]].name);
+    text_printf(e, "%s = ", e->use[i->a[0]].name);
     expr_val(e, i->a[1], PR_ANY);
   }
-  stmt_end(e);
+  text_end(e);
 }
 
 // ---- values with a line of their own ----
@@ -334,28 +334,28 @@ static void put_set(Emit *e, Ref r) {
 static void put_value(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   bool var = i->op == OP_VAR;
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (e->use[r].uses) {
     give_name(e, r);
-    expr_printf(e, "%s%s %s = ", var ? "" : "const ",
+    text_printf(e, "%s%s %s = ", var ? "" : "const ",
                 dtype_cuda((DType)i->type), e->use[r].name);
   }
   if (var) expr_val(e, i->a[0], PR_ANY);
   else expr_def(e, r);
-  stmt_end(e);
+  text_end(e);
 }
 
 // `float C_acc_0, C_acc_1, ...;`
 static void put_scalars_decl(Emit *e, Ref r, const char *want) {
   const Ins *i = ir_get(e->fn, r);
   const Regs *g = &e->regs[i->imm];
-  e->use[r].name = expr_names(e, want, g->words);
-  expr_printf(e, "%s ", g->ctype);
+  e->use[r].name = names_new_run(e, want, g->words);
+  text_printf(e, "%s ", g->ctype);
   for (int64_t k = 0; k < g->words; k++) {
-    if (k) stmt_wrap(e, ",");
+    if (k) text_wrap(e, ",");
     expr_word(e, r, k * g->wbits);
   }
-  stmt_end(e);
+  text_end(e);
 }
 
 static void put_regs_decl(Emit *e, Ref r) {
@@ -366,15 +366,15 @@ static void put_regs_decl(Emit *e, Ref r) {
     return;
   }
   const Regs *g = &e->regs[i->imm];
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (g->scalars) {
     put_scalars_decl(e, r, mem_name(e, m));
     return;
   }
-  e->use[r].name = expr_name(e, mem_name(e, m));
-  expr_printf(e, "%s%s %s[%" PRId64 "]", g->vector ? "__align__(16) " : "",
+  e->use[r].name = names_new(e, mem_name(e, m));
+  text_printf(e, "%s%s %s[%" PRId64 "]", g->vector ? "__align__(16) " : "",
               g->ctype, e->use[r].name, g->words);
-  stmt_end(e);
+  text_end(e);
 }
 
 // ---- the one switch ----
@@ -404,20 +404,20 @@ static Ref put(Emit *e, Ref r) {
                        "\"memory\")");
       break;
     case OP_CPWAIT:
-      stmt_begin(e, i);
-      expr_printf(e, "asm volatile(\"cp.async.wait_group %" PRId64
+      text_begin(e, i);
+      text_printf(e, "asm volatile(\"cp.async.wait_group %" PRId64
                   ";\" ::: \"memory\")", i->imm);
-      stmt_end(e);
+      text_end(e);
       break;
     case OP_MMA: put_mma(e, r); break;
     case OP_MATRIX: put_matrix(e, r); break;
     case OP_BAR: case OP_BARARRIVE: put_barrier(e, r); break;
     case OP_SYNCWARP:
-      stmt_begin(e, i);
-      expr_puts(e, "__syncwarp(");
+      text_begin(e, i);
+      text_puts(e, "__syncwarp(");
       ptx_mask(e, i->a[0]);
-      expr_puts(e, ")");
-      stmt_end(e);
+      text_puts(e, ")");
+      text_end(e);
       break;
     case OP_FENCE:
       put_simple(e, i, fence_row((FenceKind)i->imm)->cuda);
@@ -425,32 +425,32 @@ static Ref put(Emit *e, Ref r) {
     case OP_PRINTF: put_printf(e, r); break;
     case OP_ASM: ptx_asm(e, r); break;
     case OP_TRAP:
-      stmt_begin(e, i);
-      expr_puts(e, "if (!");
+      text_begin(e, i);
+      text_puts(e, "if (!");
       expr_val(e, i->a[0], PR_POST);
-      expr_puts(e, ") __trap()");
-      stmt_end(e);
+      text_puts(e, ") __trap()");
+      text_end(e);
       break;
     case OP_VSET: put_set(e, r); break;
     case OP_FOR: put_for(e, r); break;
     case OP_LOOP: return put_loop(e, r);
     case OP_BREAKIF:
-      stmt_begin(e, i);
+      text_begin(e, i);
       put_cond(e, "if", i->a[0], " break");
-      stmt_end(e);
+      text_end(e);
       break;
     case OP_IF:
-      stmt_begin(e, i);
+      text_begin(e, i);
       put_cond(e, "if", i->a[0], " {");
-      stmt_newline(e);
+      text_newline(e);
       e->depth++;
       break;
     case OP_ELSE: case OP_END:
       if (i->op == OP_ELSE && nothing_until_end(e, r)) break;
       e->depth--;
-      stmt_indent(e);
-      expr_puts(e, i->op == OP_ELSE ? "} else {" : "}");
-      stmt_newline(e);
+      text_indent(e);
+      text_puts(e, i->op == OP_ELSE ? "} else {" : "}");
+      text_newline(e);
       e->depth += i->op == OP_ELSE;
       break;
   }
@@ -463,7 +463,7 @@ static const char **name_params(Emit *e) {
   const Fn *fn = e->fn;
   const char **names = NEW(e->cx, const char *, fn->arg.n + 1);
   for (size_t k = 0; k < fn->arg.n; k++)
-    names[k] = expr_name(e, fn->arg.p[k].name
+    names[k] = names_new(e, fn->arg.p[k].name
                                ? ir_str(fn, fn->arg.p[k].name) : "arg");
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -478,26 +478,26 @@ static const char **name_params(Emit *e) {
 static void put_param(Emit *e, size_t k, const char *name) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
-  if (!a->pointer) expr_printf(e, "%s %s", type, name);
-  else expr_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
+  if (!a->pointer) text_printf(e, "%s %s", type, name);
+  else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
                    ir_arg_shared(e->fn, k) ? "" : "__restrict__ ", name);
 }
 
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
   const int32_t *b = fn->block;
-  expr_puts(e, "extern \"C\" __global__ void");
+  text_puts(e, "extern \"C\" __global__ void");
   if (b[0] && b[1] && b[2]) {
-    expr_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
-    if (fn->min_blocks) expr_printf(e, ", %d", fn->min_blocks);
-    expr_puts(e, ")");
+    text_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
+    if (fn->min_blocks) text_printf(e, ", %d", fn->min_blocks);
+    text_puts(e, ")");
   }
-  expr_printf(e, "\n%s(", name);
+  text_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {
-    if (k) expr_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
+    if (k) text_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
     put_param(e, k, params[k]);
   }
-  expr_puts(e, ") {\n");
+  text_puts(e, ") {\n");
 }
 
 // Another type's view of a pointer argument.
@@ -507,14 +507,14 @@ static void put_gmem_view(Emit *e, Ref r) {
   const char *type = dtype_cuda((DType)i->type);
   if (strcmp(type, dtype_cuda(a->type)) == 0) return;
   const char *base = e->use[r].name;
-  e->use[r].name = expr_name(e, arena_printf(e->cx, &e->cx->scratch, "%s_%s",
+  e->use[r].name = names_new(e, arena_printf(e->cx, &e->cx->scratch, "%s_%s",
                                              base,
                                              dtype_name((DType)i->type)));
   const char *c = a->written ? "" : "const ";
-  stmt_indent(e);
-  expr_printf(e, "%s%s *const %s = (%s%s *)%s", c, type, e->use[r].name, c,
+  text_indent(e);
+  text_printf(e, "%s%s *const %s = (%s%s *)%s", c, type, e->use[r].name, c,
               type, base);
-  stmt_end(e);
+  text_end(e);
 }
 
 static void put_smem(Emit *e, Ref r) {
@@ -526,18 +526,18 @@ static void put_smem(Emit *e, Ref r) {
                         dtype_name((DType)i->type));
   bool address = e->address[r];
   e->use[r].name =
-    address ? expr_name_and(e, name, "_addr") : expr_name(e, name);
+    address ? names_new_and(e, name, "_addr") : names_new(e, name);
   if (e->pointer[r]) {
-    stmt_indent(e);
-    expr_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
-    expr_printf(e, m->offset ? "(smem + %" PRId64 ")" : "smem", m->offset);
-    stmt_end(e);
+    text_indent(e);
+    text_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
+    text_printf(e, m->offset ? "(smem + %" PRId64 ")" : "smem", m->offset);
+    text_end(e);
   }
   if (address) {
-    stmt_indent(e);
-    expr_printf(e, "const unsigned %s_addr = smem_addr", e->use[r].name);
-    if (m->offset) expr_printf(e, " + %" PRId64 "u", m->offset);
-    stmt_end(e);
+    text_indent(e);
+    text_printf(e, "const unsigned %s_addr = smem_addr", e->use[r].name);
+    if (m->offset) text_printf(e, " + %" PRId64 "u", m->offset);
+    text_end(e);
   }
 }
 
@@ -550,15 +550,15 @@ static void put_memory(Emit *e) {
     address |= e->address[r];
   }
   if (shared) {
-    stmt_indent(e);
-    expr_puts(e, "extern __shared__ __align__(1024) unsigned char smem[]");
-    stmt_end(e);
+    text_indent(e);
+    text_puts(e, "extern __shared__ __align__(1024) unsigned char smem[]");
+    text_end(e);
   }
   if (address) {
-    stmt_indent(e);
-    expr_puts(e, "const unsigned smem_addr = "
+    text_indent(e);
+    text_puts(e, "const unsigned smem_addr = "
                   "(unsigned)__cvta_generic_to_shared(smem)");
-    stmt_end(e);
+    text_end(e);
   }
   for (Ref r = 1; r < e->fn->ins.n; r++) {
     if (e->use[r].how == HOW_DEAD) continue;
@@ -583,52 +583,28 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
-// NVRTC declares these with C linkage, most of them with an `f` behind, too: a
-// local of such a name hides it, but a kernel cannot be called so.
-static const char *const declared[] = {
-  "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
-  "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",
-  "cyl_bessel_i1", "erfcinv", "erfcx", "erfinv", "exp10", "fdim", "fdivide",
-  "free", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "labs", "ldexp",
-  "lgamma", "llmax", "llmin", "llrint", "llround", "logb", "lrint", "lround",
-  "make_long1", "make_long2", "make_long3", "make_long4", "make_longlong1",
-  "make_longlong3", "make_longlong4", "make_longlong4_16a",
-  "make_longlong4_32a", "malloc", "memcpy", "memset", "modf", "nan",
-  "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf",
-  "normcdfinv", "ptrdiff_t", "rcbrt", "remainder", "remquo", "rhypot",
-  "rnorm", "rnorm3d", "rnorm4d", "scalbln", "scalbn", "sincos", "sincospi",
-  "sinpi", "tgamma", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn"};
-
-static const char *kernel_name(Emit *e) {
-  const char *name = expr_identifier(e, ir_str(e->fn, e->fn->name));
-  for (size_t k = 0; k < sizeof declared / sizeof *declared; k++) {
-    size_t n = strlen(declared[k]);
-    if (strncmp(name, declared[k], n) == 0 &&
-        (!name[n] || strcmp(name + n, "f") == 0)) {
-      name = arena_printf(e->cx, &e->cx->scratch, "%s_kernel", name);
-      break;
-    }
-  }
-  return expr_name(e, name);
-}
-
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   uses_run(&e);
+  names_reserve_words(&e);
   helper_reserve(&e);
-  const char *name = out->name = kernel_name(&e);
+  ptx_reserve(&e);
+  atomtext_reserve(&e);
+  const char *name = out->name = names_kernel(&e);
   const char **params = name_params(&e);
   put_memory(&e);
   for (Ref r = 1; r < fn->ins.n; r++)
     if (e.use[r].how == HOW_NAME) r = put(&e, r);
   e.src = 0;
-  expr_puts(&e, "}");
-  stmt_newline(&e);
+  text_puts(&e, "}");
+  text_newline(&e);
   size_t from = out->text.n;
-  expr_printf(&e, "// %s for sm_%d, by cutelua. Compile with --fmad=false.\n",
+  text_printf(&e, "// %s for sm_%d, by cutelua. Compile with --fmad=false.\n",
               name, sm);
   helper_print(&e);
+  ptx_print(&e);
+  atomtext_print(&e);
   put_head(&e, name, params);
   to_front(&e, start, from, lines);
 }

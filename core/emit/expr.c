@@ -1,172 +1,54 @@
 // Expressions: an instruction's C text, with as few parentheses as C needs
 // and as a reader wants.
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// ---- text ----
-
-void expr_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
-
-void expr_printf(Emit *e, const char *fmt, ...) {
-  char buf[512];
-  va_list ap;
-  va_start(ap, fmt);
-  int n = vsnprintf(buf, sizeof buf, fmt, ap);
-  va_end(ap);
-  if (n < 0) return;
-  size_t len = (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
-  buf_add(e->cx, &e->out->text, buf, len);
-}
-
-// Puts parentheses around what was written since `at`.
-static void wrap(Emit *e, size_t at) {
-  Buf *b = &e->out->text;
-  buf_puts(e->cx, b, "()");
-  memmove(b->p + at + 1, b->p + at, b->n - 2 - at);
-  b->p[at] = '(';
-}
-
-_Noreturn void expr_no_way(Emit *e, const Ins *i, const char *what) {
-  ctx_fail(e->cx, ERR_ARCH, "line %u: %s has no CUDA C for %s on sm_%d",
-           e->fn->src.p[i->src].line, what, dtype_name((DType)i->type),
-           e->sm);
-}
-
-// ---- names ----
-
-static size_t name_slot(const Emit *e, const char *s) {
-  size_t mask = e->namecap - 1;
-  size_t i = base_hash(HASH_INIT, s, strlen(s)) & mask;
-  while (e->names[i].s && strcmp(e->names[i].s, s) != 0) i = (i + 1) & mask;
-  return i;
-}
-
-void expr_reserve(Emit *e, const char *s) {
-  if (e->nnames * 2 >= e->namecap) {
-    NameCell *old = e->names;
-    size_t cap = e->namecap;
-    e->namecap = cap ? cap * 2 : 512;
-    e->names =
-      arena_zero(e->cx, &e->cx->scratch, e->namecap * sizeof *e->names);
-    for (size_t i = 0; i < cap; i++)
-      if (old[i].s) e->names[name_slot(e, old[i].s)] = old[i];
-  }
-  NameCell *c = &e->names[name_slot(e, s)];
-  if (!c->s) e->nnames++;
-  if (!c->s) *c = (NameCell){s, 1};
-}
-
-enum { NAME_MAX_LENGTH = 80 };
-
-// What begins with `__`, or `_` and a capital, is the compiler's.
-const char *expr_identifier(Emit *e, const char *want) {
-  char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
-                         want);
-  for (char *p = s; *p; p++) {
-    bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-              (*p >= '0' && *p <= '9') || *p == '_';
-    if (!ok) *p = '_';
-  }
-  char *name = s + 1;
-  if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
-    name += strspn(name, "_");
-  if (!name[strspn(name, "_")]) return strcpy(s, "v");
-  if (*name < '0' || *name > '9') return name;
-  *--name = '_';
-  return name;
-}
-
-const char *expr_name(Emit *e, const char *want) {
-  const char *base = expr_identifier(e, want), *s = base;
-  while (e->names[name_slot(e, s)].s) {
-    NameCell *c = &e->names[name_slot(e, base)];
-    s = arena_printf(e->cx, &e->cx->scratch, "%s_%u", base, c->next++);
-  }
-  expr_reserve(e, s);
-  return s;
-}
-
-const char *expr_name_and(Emit *e, const char *want, const char *suffix) {
-  for (;;) {
-    const char *s = expr_name(e, want);
-    char *more = arena_printf(e->cx, &e->cx->scratch, "%s%s", s, suffix);
-    if (e->names[name_slot(e, more)].s) continue;
-    expr_reserve(e, more);
-    return s;
-  }
-}
-
-static bool names_free(Emit *e, const char *base, int64_t n) {
-  for (int64_t k = 0; k < n; k++) {
-    const char *s =
-      arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base, k);
-    if (e->names[name_slot(e, s)].s) return false;
-  }
-  return true;
-}
-
-const char *expr_names(Emit *e, const char *want, int64_t n) {
-  const char *base = expr_name(e, want);
-  while (!names_free(e, base, n)) base = expr_name(e, want);
-  for (int64_t k = 0; k < n; k++)
-    expr_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_%" PRId64, base,
-                                 k));
-  return base;
-}
-
-void expr_quoted(Emit *e, char c) {
-  if (c == '"' || c == '\\' || c == '?') expr_printf(e, "\\%c", c);
-  else if (c == '\n') expr_puts(e, "\\n");
-  else if (c < 32 || c > 126) expr_printf(e, "\\%03o", (unsigned char)c);
-  else expr_printf(e, "%c", c);
-}
-
 // ---- constants ----
 
 static Prec const_f32(Emit *e, double v) {
   char s[40];
   if (isnan(v) || isinf(v)) {
-    expr_puts(e, isnan(v) ? "__int_as_float(0x7fffffff)"
+    text_puts(e, isnan(v) ? "__int_as_float(0x7fffffff)"
                   : v < 0  ? "__int_as_float(0xff800000)"
                            : "__int_as_float(0x7f800000)");
     return PR_POST;
   }
   snprintf(s, sizeof s, "%.9g", v);
-  expr_printf(e, "%s%sf", s, strpbrk(s, ".e") ? "" : ".0");
+  text_printf(e, "%s%sf", s, strpbrk(s, ".e") ? "" : ".0");
   return s[0] == '-' ? PR_UNARY : PR_POST;
 }
 
 static Prec const_f64(Emit *e, double v) {
   char s[40];
   if (isnan(v) || isinf(v)) {
-    expr_printf(e, "__longlong_as_double(0x%sll)",
+    text_printf(e, "__longlong_as_double(0x%sll)",
                 isnan(v) ? "7fffffffffffffff"
                 : v < 0  ? "fff0000000000000"
                           : "7ff0000000000000");
     return PR_POST;
   }
   snprintf(s, sizeof s, "%.17g", v);
-  expr_printf(e, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
+  text_printf(e, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
   return s[0] == '-' ? PR_UNARY : PR_POST;
 }
 
 static Prec const_int(Emit *e, DType t, int64_t v) {
   if (t == DT_I32 && v == INT32_MIN) {
-    expr_puts(e, "(-2147483647 - 1)");
+    text_puts(e, "(-2147483647 - 1)");
     return PR_POST;
   }
   if (t == DT_I64 && v == INT64_MIN) {
-    expr_puts(e, "(-9223372036854775807ll - 1)");
+    text_puts(e, "(-9223372036854775807ll - 1)");
     return PR_POST;
   }
-  if (t == DT_U32) expr_printf(e, "%uu", (unsigned)v);
-  else if (t == DT_U64) expr_printf(e, "%" PRIu64 "ull", (uint64_t)v);
-  else if (t == DT_I4) expr_printf(e, "%d", (int)(v &= 15));
-  else expr_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");
+  if (t == DT_U32) text_printf(e, "%uu", (unsigned)v);
+  else if (t == DT_U64) text_printf(e, "%" PRIu64 "ull", (uint64_t)v);
+  else if (t == DT_I4) text_printf(e, "%d", (int)(v &= 15));
+  else text_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");
   return v < 0 && dtype_class(t) == 'I' ? PR_UNARY : PR_POST;
 }
 
@@ -174,22 +56,22 @@ static Prec emit_const(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   uint64_t u = (uint64_t)i->imm;
   switch ((int)t) {
-    case DT_BOOL: expr_puts(e, u ? "true" : "false"); return PR_POST;
+    case DT_BOOL: text_puts(e, u ? "true" : "false"); return PR_POST;
     case DT_F32: return const_f32(e, dtype_to_double(t, u));
     case DT_F64: return const_f64(e, dtype_to_double(t, u));
-    case DT_TF32: expr_printf(e, "0x%08xu", (unsigned)u); return PR_POST;
+    case DT_TF32: text_printf(e, "0x%08xu", (unsigned)u); return PR_POST;
     case DT_F16: case DT_BF16: case DT_E4M3: case DT_E5M2: case DT_E2M1:
     case DT_E2M3: case DT_E3M2: case DT_UE8M0:
-      expr_printf(e, "(%s)0x%x", dtype_cuda(t), (unsigned)u);
+      text_printf(e, "(%s)0x%x", dtype_cuda(t), (unsigned)u);
       return PR_UNARY;
     case DT_U128:
-      expr_printf(e, "make_uint4(%uu, %uu, 0u, 0u)", (unsigned)u,
+      text_printf(e, "make_uint4(%uu, %uu, 0u, 0u)", (unsigned)u,
                   (unsigned)(u >> 32));
       return PR_POST;
     case DT_C64:
-      expr_puts(e, "make_double2(");
+      text_puts(e, "make_double2(");
       const_f64(e, dtype_to_double(DT_F64, u));
-      expr_puts(e, ", 0.0)");
+      text_puts(e, ", 0.0)");
       return PR_POST;
     default: return const_int(e, t, i->imm);
   }
@@ -209,33 +91,43 @@ void expr_f32(Emit *e, Ref r, Prec min) {
     expr_val(e, r, min);
   } else if (i->op == OP_CONST) {
     size_t at = e->out->text.n;
-    if (const_f32(e, dtype_to_double(t, (uint64_t)i->imm)) < min) wrap(e, at);
+    if (const_f32(e, dtype_to_double(t, (uint64_t)i->imm)) < min)
+      text_parens(e, at);
   } else {
-    expr_printf(e, "%s(", convert_to_f32(e, i, t));
+    text_printf(e, "%s(", convert_to_f32(e, i, t));
     expr_val(e, r, PR_ANY);
-    expr_puts(e, ")");
+    text_puts(e, ")");
   }
 }
 
 static Prec call(Emit *e, const char *f, const Ins *i, int n) {
-  expr_printf(e, "%s(", f);
+  text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
-    if (k) expr_puts(e, ", ");
+    if (k) text_puts(e, ", ");
     expr_val(e, i->a[k], PR_ANY);
   }
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
 static Prec prefixed(Emit *e, const char *op, Ref r) {
-  expr_puts(e, op);
+  text_puts(e, op);
   size_t at = e->out->text.n;
   expr_val(e, r, PR_UNARY);
-  if (e->out->text.p[at] == op[0]) wrap(e, at);  // -(-x)
+  if (e->out->text.p[at] == op[0]) text_parens(e, at);  // -(-x)
   return PR_UNARY;
 }
 
 // ---- sums ----
+
+// A sum of integers, taken apart: terms, and the constant that comes last.
+enum { LIN_MAX = 24 };
+typedef struct Lin {
+  Ref term[LIN_MAX];
+  bool minus[LIN_MAX];
+  int n;
+  int64_t k;
+} Lin;
 
 static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
   const Ins *i = ir_get(e->fn, r);
@@ -294,7 +186,7 @@ static Prec lin_terms(Emit *e, const Lin *l) {
   if (l->minus[0]) prefixed(e, "-", l->term[0]);
   else expr_val(e, l->term[0], PR_MUL);
   for (int k = 1; k < l->n; k++) {
-    expr_puts(e, l->minus[k] ? " - " : " + ");
+    text_puts(e, l->minus[k] ? " - " : " + ");
     expr_val(e, l->term[k], PR_MUL);
   }
   return l->n == 1 ? PR_UNARY : PR_ADD;
@@ -305,7 +197,7 @@ static Prec lin_put(Emit *e, const Lin *l, DType t) {
   if (l->minus[0] && l->k > 0) {  // 2 - x
     const_int(e, t, l->k);
     for (int k = 0; k < l->n; k++) {
-      expr_puts(e, " - ");
+      text_puts(e, " - ");
       expr_val(e, l->term[k], PR_MUL);
     }
     return PR_ADD;
@@ -313,9 +205,9 @@ static Prec lin_put(Emit *e, const Lin *l, DType t) {
   size_t at = e->out->text.n;
   Prec p = lin_terms(e, l);
   if (l->k == 0) return p;
-  if (p < PR_ADD) wrap(e, at);
+  if (p < PR_ADD) text_parens(e, at);
   bool minus = l->k < 0 && l->k != INT64_MIN && dtype_class(t) == 'I';
-  expr_puts(e, minus ? " - " : " + ");
+  text_puts(e, minus ? " - " : " + ");
   const_int(e, t, minus ? -l->k : l->k);
   return PR_ADD;
 }
@@ -331,7 +223,7 @@ static Prec sum(Emit *e, const Ins *i) {
 static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
                   Prec right) {
   expr_f32(e, i->a[0], left);
-  expr_printf(e, " %s ", op);
+  text_printf(e, " %s ", op);
   expr_f32(e, i->a[1], right);
   return p;
 }
@@ -368,7 +260,7 @@ static Prec divide(Emit *e, const Ins *i) {
   bool mod = i->op == OP_MOD;
   if (k >= 0) {
     expr_val(e, i->a[0], PR_UNARY);
-    expr_puts(e, mod ? " & " : " >> ");
+    text_puts(e, mod ? " & " : " >> ");
     const_int(e, mod ? t : DT_I32, mod ? v - 1 : k);
     return mod ? PR_AND : PR_SHIFT;
   }
@@ -415,24 +307,24 @@ static Prec int_op(Emit *e, const Ins *i) {
 #include "ir/ops.h"
       break;
   }
-  expr_no_way(e, i, op_name((Op)i->op));
+  text_no_way(e, i, op_name((Op)i->op));
 }
 
 // min() and max() of NVRTC take two of one type; char and short promote.
 static Prec small_int_op(Emit *e, const Ins *i) {
-  expr_printf(e, "(%s)", dtype_cuda((DType)i->type));
+  text_printf(e, "(%s)", dtype_cuda((DType)i->type));
   size_t at = e->out->text.n;
-  if (int_op(e, i) < PR_UNARY) wrap(e, at);
+  if (int_op(e, i) < PR_UNARY) text_parens(e, at);
   return PR_UNARY;
 }
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
-  expr_printf(e, "%s(", f);
+  text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
-    if (k) expr_puts(e, ", ");
+    if (k) text_puts(e, ", ");
     expr_f32(e, i->a[k], PR_ANY);
   }
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
@@ -457,7 +349,7 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   Helper h = approximation(f);
   char name[32];
   if (f == MF_RCP) {
-    expr_puts(e, f64 ? "1.0 / " : "1.0f / ");
+    text_puts(e, f64 ? "1.0 / " : "1.0f / ");
     expr_f32(e, i->a[0], PR_UNARY);
     return PR_MUL;
   }
@@ -465,7 +357,7 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
     snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
     return float_call(e, i, name, math_arity(f));
   }
-  if (f64) expr_no_way(e, i, "an approximate function");
+  if (f64) text_no_way(e, i, "an approximate function");
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
@@ -494,7 +386,7 @@ static Prec float_op(Emit *e, const Ins *i) {
 #include "ir/ops.h"
       break;
   }
-  expr_no_way(e, i, op_name((Op)i->op));
+  text_no_way(e, i, op_name((Op)i->op));
 }
 
 // Sign bits are changed in place; the rest is computed in f32 and rounded
@@ -503,17 +395,17 @@ static Prec small_float_op(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   unsigned sign = 1u << (dtype_bits(t) - 1);
   if (i->op == OP_NEG || i->op == OP_ABS) {
-    expr_printf(e, "(%s)(", dtype_cuda(t));
+    text_printf(e, "(%s)(", dtype_cuda(t));
     expr_val(e, i->a[0], PR_UNARY);
-    if (i->op == OP_NEG) expr_printf(e, " ^ 0x%xu)", sign);
-    else expr_printf(e, " & 0x%xu)", sign - 1);
+    if (i->op == OP_NEG) text_printf(e, " ^ 0x%xu)", sign);
+    else text_printf(e, " & 0x%xu)", sign - 1);
     return PR_UNARY;
   }
   if (i->op == OP_FMA && (t == DT_F16 || t == DT_BF16))
     return call(e, helper_use(e, t == DT_F16 ? H_FMA_F16 : H_FMA_BF16), i, 3);
-  expr_printf(e, "%s(", convert_from_f32(e, i, t));
+  text_printf(e, "%s(", convert_from_f32(e, i, t));
   float_op(e, i);
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
@@ -522,9 +414,9 @@ static Prec arith(Emit *e, const Ins *i) {
   if (t == DT_BOOL) {
     if (i->op == OP_AND || i->op == OP_OR || i->op == OP_XOR)
       return logic(e, i);
-    expr_no_way(e, i, op_name((Op)i->op));
+    text_no_way(e, i, op_name((Op)i->op));
   }
-  if (t == DT_C64 || t == DT_U128) expr_no_way(e, i, op_name((Op)i->op));
+  if (t == DT_C64 || t == DT_U128) text_no_way(e, i, op_name((Op)i->op));
   if (small_int(t)) return small_int_op(e, i);
   if (expr_small_float(t)) return small_float_op(e, i);
   return dtype_is_float(t) ? float_op(e, i) : int_op(e, i);
@@ -558,7 +450,7 @@ static Prec negation(Emit *e, const Ins *i) {
 void expr_word(Emit *e, Ref mem, int64_t bit) {
   const Ins *i = ir_get(e->fn, mem);
   const Regs *g = &e->regs[i->imm];
-  expr_printf(e, g->scalars ? "%s_%" PRId64 : "%s[%" PRId64 "]",
+  text_printf(e, g->scalars ? "%s_%" PRId64 : "%s[%" PRId64 "]",
               e->use[mem].name, bit / g->wbits);
 }
 
@@ -567,36 +459,36 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t) {
   const Regs *g = &e->regs[i->imm];
   int64_t bits = uses_bits((DType)i->type), bit = off * bits;
   if (bits > g->wbits) {
-    expr_printf(e, "*(%s *)&", dtype_cuda(t));
+    text_printf(e, "*(%s *)&", dtype_cuda(t));
     expr_word(e, mem, bit);
     return;
   }
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
-    if (f != tf) expr_printf(e, "%s(", convert_bits(g->type, t));
+    if (f != tf) text_printf(e, "%s(", convert_bits(g->type, t));
     else if (dtype_class(g->type) != dtype_class(t) && t != DT_TF32)
-      expr_printf(e, "(%s)", dtype_cuda(t));
+      text_printf(e, "(%s)", dtype_cuda(t));
     expr_word(e, mem, bit);
-    if (f != tf) expr_puts(e, ")");
+    if (f != tf) text_puts(e, ")");
     return;
   }
   int64_t shift = bit % g->wbits;
-  expr_printf(e, "(%s)", dtype_cuda(t));
+  text_printf(e, "(%s)", dtype_cuda(t));
   bool paren = shift || bits < 8;
-  if (paren) expr_puts(e, "(");
+  if (paren) text_puts(e, "(");
   expr_word(e, mem, bit);
-  if (shift) expr_printf(e, " >> %" PRId64, shift);
-  if (bits < 8) expr_printf(e, " & 0x%xu", (1u << bits) - 1);
-  if (paren) expr_puts(e, ")");
+  if (shift) text_printf(e, " >> %" PRId64, shift);
+  if (bits < 8) text_printf(e, " & 0x%xu", (1u << bits) - 1);
+  if (paren) text_puts(e, ")");
 }
 
 void expr_as_word(Emit *e, Ref r, DType t) {
   DType s = ir_type(e->fn, r);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (f) expr_printf(e, "%s(", convert_bits(s, t));
+  if (f) text_printf(e, "%s(", convert_bits(s, t));
   expr_val(e, r, PR_ANY);
-  if (f) expr_puts(e, ")");
+  if (f) text_puts(e, ")");
 }
 
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
@@ -606,26 +498,26 @@ void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh) {
   int64_t bit = off * bits;
   if (bits > g->wbits) {
     expr_reg(e, mem, off, t);
-    expr_puts(e, " = ");
+    text_puts(e, " = ");
     return;
   }
   expr_word(e, mem, bit);
-  expr_puts(e, " = ");
+  text_puts(e, " = ");
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
-    if (f != tf) expr_printf(e, "%s(", convert_bits(t, g->type));
+    if (f != tf) text_printf(e, "%s(", convert_bits(t, g->type));
     return;
   }
   unsigned mask = ((1u << bits) - 1) << (bit % 32);
   if (!fresh) {
-    expr_puts(e, "(");
+    text_puts(e, "(");
     expr_word(e, mem, bit);
-    expr_printf(e, " & 0x%08xu) | ", ~mask);
+    text_printf(e, " & 0x%08xu) | ", ~mask);
   }
-  expr_puts(e, "(unsigned)");
+  text_puts(e, "(unsigned)");
   if (dtype_class(t) == 'I')
-    expr_printf(e, "(unsigned %s)", bits == 16 ? "short" : "char");
+    text_printf(e, "(unsigned %s)", bits == 16 ? "short" : "char");
 }
 
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
@@ -636,16 +528,16 @@ void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
   if (bits == g->wbits) {
     bool f = g->type == DT_F32 || g->type == DT_F64;
     bool tf = t == DT_F32 || t == DT_F64;
-    expr_puts(e, f != tf ? ")" : "");
+    text_puts(e, f != tf ? ")" : "");
   } else if (bits < g->wbits && shift) {
-    expr_printf(e, " << %" PRId64, shift);
+    text_printf(e, " << %" PRId64, shift);
   }
 }
 
 void expr_element(Emit *e, Ref mem, Ref off) {
-  expr_printf(e, "%s[", e->use[mem].name);
+  text_printf(e, "%s[", e->use[mem].name);
   expr_val(e, off, PR_ANY);
-  expr_puts(e, "]");
+  text_puts(e, "]");
 }
 
 // ` + 3 * x / 2`: bytes of an offset in elements below a byte, which is a
@@ -653,87 +545,87 @@ void expr_element(Emit *e, Ref mem, Ref off) {
 static void put_bytes(Emit *e, Ref off, int bits) {
   int64_t k;
   if (ir_const(e->fn, off, &k)) {
-    if (k) expr_printf(e, " + %" PRId64, k * bits / 8);
+    if (k) text_printf(e, " + %" PRId64, k * bits / 8);
     return;
   }
-  expr_puts(e, " + ");
+  text_puts(e, " + ");
   expr_val(e, off, PR_MUL);
-  if (bits == 6) expr_puts(e, " * 6 / 8");
-  else expr_printf(e, " / %d", 8 / bits);
+  if (bits == 6) text_puts(e, " * 6 / 8");
+  else text_printf(e, " / %d", 8 / bits);
 }
 
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min) {
   size_t start = e->out->text.n;
   int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
-  expr_puts(e, e->use[mem].name);
+  text_puts(e, e->use[mem].name);
   if (bits < 8) {
     put_bytes(e, off, bits);
-    if (PR_ADD < min) wrap(e, start);
+    if (PR_ADD < min) text_parens(e, start);
     return;
   }
   Lin l = lin_of(e, off);
   if (l.n) {
-    expr_puts(e, " + ");
+    text_puts(e, " + ");
     size_t at = e->out->text.n;
-    if (lin_terms(e, &l) < PR_MUL) wrap(e, at);
+    if (lin_terms(e, &l) < PR_MUL) text_parens(e, at);
   }
   if (l.k)
-    expr_printf(e, " %c %" PRId64, l.k < 0 ? '-' : '+', l.k < 0 ? -l.k : l.k);
-  if ((l.n || l.k) && PR_ADD < min) wrap(e, start);
+    text_printf(e, " %c %" PRId64, l.k < 0 ? '-' : '+', l.k < 0 ? -l.k : l.k);
+  if ((l.n || l.k) && PR_ADD < min) text_parens(e, start);
 }
 
 void expr_address(Emit *e, Ref mem, Ref off) {
   const Ins *i = ir_get(e->fn, mem);
   int bits = dtype_bits((DType)i->type);
-  expr_printf(e, "%s_addr", e->use[mem].name);
+  text_printf(e, "%s_addr", e->use[mem].name);
   if (bits < 8) {
     put_bytes(e, off, bits);
     return;
   }
   Lin l = lin_of(e, off);
   if (l.n) {
-    expr_puts(e, " + ");
+    text_puts(e, " + ");
     size_t at = e->out->text.n;
     bool wide = ir_type(e->fn, off) == DT_I64;
     Prec p = lin_terms(e, &l);
-    if (wide || p < PR_MUL) wrap(e, at), p = PR_POST;
+    if (wide || p < PR_MUL) text_parens(e, at), p = PR_POST;
     if (wide) {
       buf_puts(e->cx, &e->out->text, "(unsigned)");
       Buf *b = &e->out->text;
       memmove(b->p + at + 10, b->p + at, b->n - 10 - at);
       memcpy(b->p + at, "(unsigned)", 10);
     }
-    if (bits >= 16) expr_printf(e, " * %du", bits / 8);
+    if (bits >= 16) text_printf(e, " * %du", bits / 8);
   }
   int64_t k = l.k * bits / 8;
-  if (k) expr_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+  if (k) text_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
 }
 
 // ---- elements below a byte ----
 
 // `A, x * 6ll`: where the element's bits begin.
 static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
-  expr_printf(e, "%s, ", e->use[mem].name);
+  text_printf(e, "%s, ", e->use[mem].name);
   size_t at = e->out->text.n;
-  if (expr_val(e, off, PR_ANY) < PR_MUL) wrap(e, at);
-  if (bits > 1) expr_printf(e, " * %dll", bits);
+  if (expr_val(e, off, PR_ANY) < PR_MUL) text_parens(e, at);
+  if (bits > 1) text_printf(e, " * %dll", bits);
 }
 
 static Prec load_bits(Emit *e, const Ins *i) {
   int bits = dtype_bits((DType)i->type);
-  expr_printf(e, "%s(", helper_use(e, H_LD_BITS));
+  text_printf(e, "%s(", helper_use(e, H_LD_BITS));
   put_bit(e, i->a[0], i->a[1], bits);
-  expr_printf(e, ", %d)", bits);
+  text_printf(e, ", %d)", bits);
   return PR_POST;
 }
 
 void expr_store_bits(Emit *e, const Ins *i) {
   int bits = dtype_bits((DType)ir_get(e->fn, i->a[0])->type);
-  expr_printf(e, "%s(", helper_use(e, H_ST_BITS));
+  text_printf(e, "%s(", helper_use(e, H_ST_BITS));
   put_bit(e, i->a[0], i->a[1], bits);
-  expr_printf(e, ", %d, ", bits);
+  text_printf(e, ", %d, ", bits);
   expr_val(e, i->a[2], PR_ANY);
-  expr_puts(e, ")");
+  text_puts(e, ")");
 }
 
 static Prec load(Emit *e, const Ins *i) {
@@ -746,10 +638,10 @@ static Prec load(Emit *e, const Ins *i) {
   if (dtype_bits(t) < 8) return load_bits(e, i);
   if (i->flags) return ptx_access(e, i);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
-  if (f) expr_printf(e, "%s(", convert_bits(s, t));
-  else if (t != s) expr_printf(e, "(%s)", dtype_cuda(t));
+  if (f) text_printf(e, "%s(", convert_bits(s, t));
+  else if (t != s) text_printf(e, "(%s)", dtype_cuda(t));
   expr_element(e, i->a[0], i->a[1]);
-  if (f) expr_puts(e, ")");
+  if (f) text_puts(e, ")");
   return t != s ? PR_UNARY : PR_POST;
 }
 
@@ -762,16 +654,55 @@ static Prec special(Emit *e, const Ins *i) {
              : i->imm == SR_SMID          ? H_SM_ID
              : i->imm == SR_WARP && !flat ? H_WARP_ID
                                           : H_COUNT;
-  if (h == H_COUNT) expr_puts(e, sreg_row((SReg)i->imm)->cuda);
-  else expr_printf(e, "%s()", helper_use(e, h));
+  if (h == H_COUNT) text_puts(e, sreg_row((SReg)i->imm)->cuda);
+  else text_printf(e, "%s()", helper_use(e, h));
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
+}
+
+// The function of an atomic, by kind and type.
+static const char *atomic_name(Emit *e, const Ins *i, DType t) {
+  bool add = i->imm == AT_ADD;
+  bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
+  if (t == DT_F32 && i->imm == AT_MIN) return helper_use(e, H_ATOMIC_MIN);
+  if (t == DT_F32 && i->imm == AT_MAX) return helper_use(e, H_ATOMIC_MAX);
+  if (t == DT_F16 && add) return helper_use(e, H_ATOMIC_ADD_F16);
+  if (t == DT_BF16 && add && e->sm >= 90)
+    return helper_use(e, H_ATOMIC_ADD_BF16);
+  bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
+            (t == DT_F32 && i->imm == AT_EXCH);
+  if (!ok) text_no_way(e, i, "this atomic");
+  return atomic_row((AtomicKind)i->imm)->cuda;
+}
+
+// i64 goes as u64 where only that exists: the bits are the same.
+static Prec atomic(Emit *e, const Ins *i) {
+  if (i->flags) return ptx_access(e, i);
+  DType t = ir_type(e->fn, i->a[2]);
+  bool as_u64 = t == DT_I64 && i->imm != AT_MIN && i->imm != AT_MAX;
+  const char *arg = as_u64 ? "(unsigned long long)" : "";
+  if (as_u64) text_puts(e, "(long long)");
+  bool view = !as_u64 && t != ir_type(e->fn, i->a[0]);
+  text_printf(e, "%s(%s", atomic_name(e, i, t),
+              as_u64 ? "(unsigned long long *)(" : "");
+  if (view) text_printf(e, "(%s *)(", dtype_cuda(t));
+  expr_pointer(e, i->a[0], i->a[1], PR_ADD);
+  text_puts(e, as_u64 || view ? "), " : ", ");
+  if (i->imm == AT_CAS) {
+    text_puts(e, arg);
+    expr_val(e, operands_ref(e->fn, i, 3), as_u64 ? PR_UNARY : PR_ANY);
+    text_puts(e, ", ");
+  }
+  text_puts(e, arg);
+  expr_val(e, i->a[2], as_u64 ? PR_UNARY : PR_ANY);
+  text_puts(e, ")");
+  return as_u64 ? PR_UNARY : PR_POST;
 }
 
 static Prec select(Emit *e, const Ins *i) {
   expr_val(e, i->a[0], PR_OROR);
-  expr_puts(e, " ? ");
+  text_puts(e, " ? ");
   expr_val(e, i->a[1], PR_OROR);
-  expr_puts(e, " : ");
+  text_puts(e, " : ");
   expr_val(e, i->a[2], PR_COND);
   return PR_COND;
 }
@@ -793,10 +724,10 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_BITCAST: return convert_bitcast(e, i);
     case OP_INTRIN: case OP_ASK: return ptx_value(e, i);
     case OP_LD: return load(e, i);
-    case OP_ATOMIC: return warp_atomic(e, i);
-    case OP_VGET: expr_puts(e, e->use[i->a[0]].name); return PR_POST;
+    case OP_ATOMIC: return atomic(e, i);
+    case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
-    case OP_FOR: expr_puts(e, e->use[r].name); return PR_POST;
+    case OP_FOR: text_puts(e, e->use[r].name); return PR_POST;
     case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
     case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
     case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
@@ -811,12 +742,12 @@ Prec expr_def(Emit *e, Ref r) {
 Prec expr_val(Emit *e, Ref r, Prec min) {
   const Use *u = &e->use[r];
   if (u->name) {
-    expr_puts(e, u->name);
+    text_puts(e, u->name);
     return PR_POST;
   }
   size_t at = e->out->text.n;
   Prec p = expr_def(e, r);
   if (p >= min) return p;
-  wrap(e, at);
+  text_parens(e, at);
   return PR_POST;
 }

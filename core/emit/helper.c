@@ -1,5 +1,5 @@
 // Helper functions of the emitted text: blocks of prelude.cu, of which those
-// that a kernel needs stand in front of it. And the names that it must not use.
+// that a kernel needs stand in front of it.
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,7 +95,11 @@ static void note_calls(Emit *e, const char *text, const char *own) {
   }
 }
 
-static void print_blocks(Emit *e) {
+void helper_reserve(Emit *e) {
+  for (int h = 0; h < H_COUNT; h++) names_reserve(e, blocks[h].name);
+}
+
+void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
   for (int h = H_COUNT; h-- > 0;) {  // what one calls lies above it
     if (!e->helper[h]) continue;
@@ -103,60 +107,5 @@ static void print_blocks(Emit *e) {
     note_calls(e, text[h], blocks[h].name);
   }
   for (int h = 0; h < H_COUNT; h++)
-    if (text[h]) expr_puts(e, text[h]);
-}
-
-// ---- all ----
-
-static const char *const reserved[] = {
-  "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
-  "bool", "break", "case", "catch", "char", "class", "compl", "concept",
-  "const", "consteval", "constexpr", "constinit", "const_cast", "continue",
-  "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do",
-  "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern",
-  "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
-  "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-  "operator", "or", "or_eq", "private", "protected", "public", "register",
-  "reinterpret_cast", "requires", "return", "short", "signed", "sizeof",
-  "static", "static_assert", "static_cast", "struct", "switch", "template",
-  "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
-  "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-  "wchar_t", "while", "xor", "xor_eq", "restrict", "threadIdx", "blockIdx",
-  "blockDim", "gridDim", "warpSize", "min", "max", "abs", "llabs", "printf",
-  "clock", "NULL", "smem", "smem_addr", "uint2", "uint4", "double2",
-  "longlong2", "ulonglong2", "make_int2", "make_int4", "make_float2",
-  "make_float4", "make_longlong2", "make_ulonglong2", "NV_IF_TARGET",
-  "NV_IF_ELSE_TARGET", "NV_DISPATCH_TARGET", "NV_TARGET_MINIMUM_SM_INTEGER",
-  "NV_TARGET_MINIMUM_SM_SELECTOR", "CUDARTAPI", "CUDARTAPI_CDECL",
-  "CUDART_DEVICE", "CUDART_VERSION", "NOMINMAX", "char8_t", "char16_t",
-  "char32_t", "va_start", "va_end", "va_arg", "va_copy", "va_list",
-  "size_t", "fminf", "fmaxf", "fmin", "fmax", "fmaf", "fma", "fabs", "fabsf",
-  "fmod", "fmodf", "unix", "linux", "assert", "make_uint2", "make_uint4",
-  "make_double2", "char1", "char2", "char3", "char4", "short2", "int1",
-  "int2", "int3", "int4", "float1", "float2", "float3", "float4", "dim3",
-  "std", "main", "atomicAdd", "atomicMin", "atomicMax", "atomicAnd",
-  "atomicOr", "atomicXor", "atomicExch", "atomicCAS"};
-
-void helper_reserve(Emit *e) {
-  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-    expr_reserve(e, reserved[k]);
-  for (int h = 0; h < H_COUNT; h++) expr_reserve(e, blocks[h].name);
-  for (int f = 0; f < MF_COUNT; f++) {
-    const char *m = math_name((MathFn)f);
-    if (strchr(m, '.')) continue;
-    expr_reserve(e, m);
-    expr_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%sf", m));
-  }
-  ptx_reserve(e);
-  for (size_t k = 0; k < e->natom; k++) {
-    const char *name = atomtext_name(e, e->atom[k].mma, e->atom[k].id);
-    expr_reserve(e, name);
-    expr_reserve(e, arena_printf(e->cx, &e->cx->scratch, "%s_dabc", name));
-  }
-}
-
-void helper_print(Emit *e) {
-  print_blocks(e);
-  ptx_print(e);
-  for (size_t k = 0; k < e->natom; k++) atomtext_print(e, &e->atom[k]);
+    if (text[h]) text_puts(e, text[h]);
 }

@@ -7,9 +7,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 enum { LANES = 32 };
+
+// A memory access with hints and its helper function.
+typedef struct Access {
+  DType type;
+  bool smem, atom, st, cas;
+  const char *ptx, *name;
+} Access;
 
 static bool is_call(const char *text) { return strchr(text, '$') &&
                                                !strchr(text, '%'); }
@@ -76,9 +83,9 @@ void ptx_note(Emit *e, const Ins *i) {
 
 void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->nintrin; k++)
-    expr_reserve(e, call_name(e, (IntrinId)(e->intrin[k] & 0xffff),
-                              e->intrin[k] >> 16));
-  for (size_t k = 0; k < e->naccess; k++) expr_reserve(e, e->access[k]->name);
+    names_reserve(e, call_name(e, (IntrinId)(e->intrin[k] & 0xffff),
+                               e->intrin[k] >> 16));
+  for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
 // The instruction with its operands, in the quotes of an asm statement.
@@ -86,17 +93,17 @@ static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text;
   int n = intrin_arity(id);
   if (is_plain(t)) {
-    expr_printf(e, "%s %%0", t);
-    for (int k = 1; k <= n; k++) expr_printf(e, ", %%%d", k);
-    expr_puts(e, ";");
+    text_printf(e, "%s %%0", t);
+    for (int k = 1; k <= n; k++) text_printf(e, ", %%%d", k);
+    text_puts(e, ";");
     return;
   }
   for (; *t; t++) {
     if (t[0] == '$' && t[1] == 'i') {
-      expr_printf(e, "%" PRId64, imm);
+      text_printf(e, "%" PRId64, imm);
       t++;
     } else {
-      expr_printf(e, "%c", *t);
+      text_printf(e, "%c", *t);
     }
   }
 }
@@ -106,27 +113,27 @@ static void print_helper(Emit *e, IntrinId id, int64_t imm) {
   int n = intrin_arity(id);
   bool pure = intrin_pure(id), pred = t == DT_BOOL;
   const char *ctype = pred ? "unsigned" : dtype_cuda(t);
-  expr_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
+  text_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
               call_name(e, id, imm));
   for (int k = 0; k < n; k++)
-    expr_printf(e, "%s%s %c", k ? ", " : "",
+    text_printf(e, "%s%s %c", k ? ", " : "",
                 dtype_cuda(intrin_operand(id, k)), 'a' + k);
-  expr_printf(e, ") {\n  %s r;\n  asm%s(\"", ctype, pure ? "" : " volatile");
+  text_printf(e, ") {\n  %s r;\n  asm%s(\"", ctype, pure ? "" : " volatile");
   put_ptx(e, id, imm);
-  expr_printf(e, "\"\n      : \"=%c\"(r)", constraint(t));
+  text_printf(e, "\"\n      : \"=%c\"(r)", constraint(t));
   for (int k = 0; k < n; k++) {
     DType u = intrin_operand(id, k);
-    expr_printf(e, "%s\"%c\"(%s%c)", k ? ", " : " : ", constraint(u),
+    text_printf(e, "%s\"%c\"(%s%c)", k ? ", " : " : ", constraint(u),
                 u == DT_BOOL ? "(unsigned)" : "", 'a' + k);
   }
-  expr_printf(e, ");\n  return r%s;\n}\n", pred ? " != 0" : "");
+  text_printf(e, ");\n  return r%s;\n}\n", pred ? " != 0" : "");
 }
 
 // ---- the expression ----
 
 void ptx_mask(Emit *e, Ref mask) {
   int64_t v;
-  if (ir_const(e->fn, mask, &v)) expr_printf(e, "0x%08x", (unsigned)v);
+  if (ir_const(e->fn, mask, &v)) text_printf(e, "0x%08x", (unsigned)v);
   else expr_val(e, mask, PR_ANY);
 }
 
@@ -141,9 +148,9 @@ static void put_operand(Emit *e, const Ins *i, int k) {
 static void put_call(Emit *e, const Ins *i, const char *text) {
   int width = LANES - (int)(intrin_imm(i) >> 8);
   for (const char *t = text; *t; t++) {
-    if (*t != '$') expr_printf(e, "%c", *t);
+    if (*t != '$') text_printf(e, "%c", *t);
     else if (*++t != 'w') put_operand(e, i, *t - '0');
-    else if (width < LANES) expr_printf(e, ", %d", width);
+    else if (width < LANES) text_printf(e, ", %d", width);
   }
 }
 
@@ -154,12 +161,12 @@ Prec ptx_value(Emit *e, const Ins *i) {
     put_call(e, i, text_of(id, imm));
     return PR_POST;
   }
-  expr_printf(e, "%s(", call_name(e, id, imm));
+  text_printf(e, "%s(", call_name(e, id, imm));
   for (int k = 0; k < intrin_arity(id); k++) {
-    expr_puts(e, k ? ", " : "");
+    text_puts(e, k ? ", " : "");
     put_operand(e, i, k);
   }
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 
@@ -168,28 +175,28 @@ Prec ptx_value(Emit *e, const Ins *i) {
 void ptx_asm(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t k = 0, outs = i->flags;
-  stmt_begin(e, i);
-  expr_puts(e, "asm volatile(\"");
+  text_begin(e, i);
+  text_puts(e, "asm volatile(\"");
   for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
-    expr_quoted(e, *s);
-  expr_puts(e, "\"");
+    text_quoted(e, *s);
+  text_puts(e, "\"");
   Operand o;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o); k++) {
     DType t = ir_type(e->fn, o.ref);
-    expr_puts(e, k == 0 && outs ? " : " : k == outs ? outs ? " : " : " :: "
+    text_puts(e, k == 0 && outs ? " : " : k == outs ? outs ? " : " : " :: "
                                                      : ", ");
-    expr_printf(e, "\"%s%c\"(", o.written ? "+" : "", constraint(t));
+    text_printf(e, "\"%s%c\"(", o.written ? "+" : "", constraint(t));
     if (o.written) {
-      expr_puts(e, e->use[o.ref].name);
+      text_puts(e, e->use[o.ref].name);
     } else {
-      if (t == DT_BOOL) expr_puts(e, "(int)");
+      if (t == DT_BOOL) text_puts(e, "(int)");
       expr_val(e, o.ref, t == DT_BOOL ? PR_UNARY : PR_ANY);
     }
-    expr_puts(e, ")");
+    text_puts(e, ")");
   }
-  expr_puts(e, k == 0 ? " ::: \"memory\")"
+  text_puts(e, k == 0 ? " ::: \"memory\")"
                 : k == outs ? " :: \"memory\")" : " : \"memory\")");
-  stmt_end(e);
+  text_end(e);
 }
 
 // ---- memory accesses with hints ----
@@ -207,12 +214,12 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   if (op && t == DT_F16 && strcmp(op, "add") == 0) return "noftz.f16";
   if (op && t == DT_BF16 && strcmp(op, "add") == 0 && e->sm >= 90)
     return "noftz.bf16";
-  if (arith || (op && dtype_is_float(t))) expr_no_way(e, i, op);
+  if (arith || (op && dtype_is_float(t))) text_no_way(e, i, op);
   if (bits == 8 && !op) return "u8";
   if (bits == 16 && (!op || strcmp(op, "cas") == 0)) return "b16";
   if (bits == 32) return "b32";
   if (bits == 64) return "b64";
-  expr_no_way(e, i, op ? op : "this access");
+  text_no_way(e, i, op ? op : "this access");
 }
 
 // Spelling of the access, and what its helper needs to know.
@@ -260,51 +267,51 @@ static void print_access(Emit *e, const Access *a) {
   bool small = dtype_bits(a->type) == 8;
   const char *reg = small ? "unsigned" : t;
   char c = small ? 'r' : constraint(a->type);
-  expr_printf(e, "static __device__ __forceinline__ %s %s(",
+  text_printf(e, "static __device__ __forceinline__ %s %s(",
               a->st ? "void" : t, a->name);
-  expr_printf(e, "%s%s *p", a->st || a->atom ? "" : "const ", t);
-  if (a->cas) expr_printf(e, ", %s y", t);
-  if (a->st || a->atom) expr_printf(e, ", %s x", t);
-  expr_puts(e, ") {\n");
-  if (!a->st) expr_printf(e, "  %s r;\n", reg);
-  expr_printf(e, "  asm volatile(\"%s ", a->ptx);
+  text_printf(e, "%s%s *p", a->st || a->atom ? "" : "const ", t);
+  if (a->cas) text_printf(e, ", %s y", t);
+  if (a->st || a->atom) text_printf(e, ", %s x", t);
+  text_puts(e, ") {\n");
+  if (!a->st) text_printf(e, "  %s r;\n", reg);
+  text_printf(e, "  asm volatile(\"%s ", a->ptx);
   int n = a->st ? 0 : 1;
-  if (n) expr_puts(e, "%0, ");
-  expr_printf(e, "[%%%d]", n);
-  if (a->cas) expr_printf(e, ", %%%d", ++n);
-  if (a->st || a->atom) expr_printf(e, ", %%%d", n + 1);
-  expr_puts(e, ";\"\n      :");
-  if (!a->st) expr_printf(e, " \"=%c\"(r)", c);
-  expr_printf(e, " : \"%c\"(%s(p))", a->smem ? 'r' : 'l',
+  if (n) text_puts(e, "%0, ");
+  text_printf(e, "[%%%d]", n);
+  if (a->cas) text_printf(e, ", %%%d", ++n);
+  if (a->st || a->atom) text_printf(e, ", %%%d", n + 1);
+  text_puts(e, ";\"\n      :");
+  if (!a->st) text_printf(e, " \"=%c\"(r)", c);
+  text_printf(e, " : \"%c\"(%s(p))", a->smem ? 'r' : 'l',
               a->smem ? "(unsigned)__cvta_generic_to_shared"
                        : "__cvta_generic_to_global");
-  if (a->cas) expr_printf(e, ", \"%c\"(y)", c);
+  if (a->cas) text_printf(e, ", \"%c\"(y)", c);
   if (a->st || a->atom)
-    expr_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");
-  expr_puts(e, "\n      : \"memory\");\n");
-  if (!a->st) expr_printf(e, "  return %sr;\n", small ? "(unsigned char)"
+    text_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");
+  text_puts(e, "\n      : \"memory\");\n");
+  if (!a->st) text_printf(e, "  return %sr;\n", small ? "(unsigned char)"
                                                        : "");
-  expr_puts(e, "}\n");
+  text_puts(e, "}\n");
 }
 
 // LD, ST or ATOMIC with hints as a call.
 Prec ptx_access(Emit *e, const Ins *i) {
   Access a = make_access(e, i);
   bool view = a.type != ir_type(e->fn, i->a[0]);
-  expr_printf(e, "%s(", a.name);
-  if (view) expr_printf(e, "(%s%s *)(", a.st || a.atom ? "" : "const ",
+  text_printf(e, "%s(", a.name);
+  if (view) text_printf(e, "(%s%s *)(", a.st || a.atom ? "" : "const ",
                         dtype_cuda(a.type));
   expr_pointer(e, i->a[0], i->a[1], PR_ANY);
-  if (view) expr_puts(e, ")");
+  if (view) text_puts(e, ")");
   if (a.cas) {
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
     expr_val(e, operands_ref(e->fn, i, 3), PR_ANY);
   }
   if (a.st || a.atom) {
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
     expr_val(e, i->a[2], PR_ANY);
   }
-  expr_puts(e, ")");
+  text_puts(e, ")");
   return PR_POST;
 }
 

@@ -1,72 +1,9 @@
-// Statements that move data: stores, fills, vector copies, cp.async; and how
-// a line begins and ends.
+// Statements that move data: stores, fills, vector copies, cp.async.
 #include <inttypes.h>
 #include <string.h>
 
 #include "atoms/atom.h"
-#include "emit/inside.h"
-
-enum {
-  WRAP = 66,             // lists go on in a new line behind this column
-  FILE_MAX_LENGTH = 100  // of a file's name in a comment
-};
-
-// ---- lines ----
-
-void stmt_newline(Emit *e) {
-  expr_puts(e, "\n");
-  vec_push(e->cx, e->out->lines, e->src);
-}
-
-void stmt_indent(Emit *e) { expr_printf(e, "%*s", 2 * e->depth, ""); }
-
-void stmt_end(Emit *e) {
-  expr_puts(e, ";");
-  stmt_newline(e);
-}
-
-void stmt_wrap(Emit *e, const char *s) {
-  const Buf *b = &e->out->text;
-  size_t at = b->n;
-  while (at && b->p[at - 1] != '\n') at--;
-  expr_puts(e, s);
-  if (b->n - at < WRAP) {
-    expr_puts(e, " ");
-    return;
-  }
-  stmt_newline(e);
-  stmt_indent(e);
-  expr_puts(e, "  ");
-}
-
-// "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
-static const char *short_file(const char *chunk) {
-  if (*chunk == '=') return chunk + 1;
-  if (*chunk != '@') return "chunk";
-  const char *s = strrchr(chunk, '/');
-  return s ? s + 1 : chunk + 1;
-}
-
-// Whatever a chunk is called, it stays within its comment.
-static void put_file(Emit *e, const char *s) {
-  for (int n = 0; *s && n < FILE_MAX_LENGTH; s++, n++)
-    expr_printf(e, "%c", *s < 32 || *s > 126 ? '_' : *s);
-}
-
-// Starts a statement of instruction i: its script line, when that changed.
-void stmt_begin(Emit *e, const Ins *i) {
-  e->src = i->src;
-  if (i->src && i->src != e->told) {
-    const Src *s = &e->fn->src.p[i->src];
-    stmt_indent(e);
-    expr_puts(e, "// ");
-    put_file(e, short_file(ir_str(e->fn, s->file)));
-    expr_printf(e, ":%u", s->line);
-    stmt_newline(e);
-    e->told = i->src;
-  }
-  stmt_indent(e);
-}
+#include "emit/expr.h"
 
 // ---- register stores ----
 
@@ -77,14 +14,7 @@ static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
   expr_reg_open(e, mem, off, t, fresh);
   expr_val(e, value, part ? PR_UNARY : PR_ANY);
   expr_reg_close(e, mem, off, t);
-  stmt_end(e);
-}
-
-// Is instruction r a line of its own?
-bool stmt_is_line(const Emit *e, Ref r) {
-  const Ins *i = ir_get(e->fn, r);
-  return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
-         i->op != OP_ARG;
+  text_end(e);
 }
 
 // Is r a rounding of an f32, written inside the expression?
@@ -100,30 +30,30 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
   DType t = ir_type(e->fn, lo);
   expr_word(e, i->a[0], uses_int(e, i->a[1]) * 16);
-  expr_puts(e, " = ");
+  text_puts(e, " = ");
   bool half = t == DT_F16 || t == DT_BF16;
   if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
     Helper pack = t == DT_F16 ? H_PACK_F16 : H_PACK_BF16;
-    expr_printf(e, "%s(", helper_use(e, pack));
+    text_printf(e, "%s(", helper_use(e, pack));
     expr_val(e, ir_get(e->fn, lo)->a[0], PR_ANY);
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
     expr_val(e, ir_get(e->fn, hi)->a[0], PR_ANY);
-    expr_puts(e, ")");
+    text_puts(e, ")");
   } else {
     const char *cast = dtype_class(t) == 'I' ? "(unsigned short)" : "";
-    expr_puts(e, cast);
+    text_puts(e, cast);
     expr_val(e, lo, PR_UNARY);
-    expr_printf(e, " | (unsigned)%s", cast);
+    text_printf(e, " | (unsigned)%s", cast);
     expr_val(e, hi, PR_UNARY);
-    expr_puts(e, " << 16");
+    text_puts(e, " << 16");
   }
-  stmt_end(e);
+  text_end(e);
 }
 
 // Returns the last instruction that was written.
 Ref stmt_store(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  stmt_begin(e, i);
+  text_begin(e, i);
   const Ins *m = ir_get(e->fn, i->a[0]);
   if (m->op == OP_RMEM) {
     Ref other = e->use[r].pair;
@@ -134,24 +64,24 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (i->flags) {
     ptx_access(e, i);
-    stmt_end(e);
+    text_end(e);
     return r;
   }
   DType t = ir_type(e->fn, i->a[2]);
   if (dtype_bits(t) < 8) {
     expr_store_bits(e, i);
-    stmt_end(e);
+    text_end(e);
     return r;
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
   } else {  // same width, another type
-    expr_printf(e, "*(%s *)", dtype_cuda(t));
+    text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
-  expr_puts(e, " = ");
+  text_puts(e, " = ");
   expr_val(e, i->a[2], PR_ANY);
-  stmt_end(e);
+  text_end(e);
   return r;
 }
 
@@ -163,11 +93,11 @@ static void splat(Emit *e, const Regs *g, Ref value, int bits) {
     expr_as_word(e, value, g->type);
   } else if (v->op == OP_CONST) {
     unsigned u = ((unsigned)v->imm & mask) * ones;
-    expr_printf(e, u ? "0x%08xu" : "%u", u);
+    text_printf(e, u ? "0x%08xu" : "%u", u);
   } else {
-    expr_puts(e, "(");
+    text_puts(e, "(");
     expr_val(e, value, PR_UNARY);
-    expr_printf(e, " & 0x%xu) * 0x%xu", mask, ones);
+    text_printf(e, " & 0x%xu) * 0x%xu", mask, ones);
   }
 }
 
@@ -177,10 +107,10 @@ void stmt_fill(Emit *e, Ref r) {
   const Regs *g = &e->regs[m->imm];
   int bits = uses_bits((DType)m->type);
   int64_t at = uses_int(e, i->a[1]) * bits, n = i->imm * bits;
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (at % g->wbits || n % g->wbits || bits > g->wbits) {
     for (int64_t k = 0; k < i->imm; k++) {
-      if (k) stmt_indent(e);
+      if (k) text_indent(e);
       store_reg(e, i->a[0], at / bits + k, i->a[2], false);
     }
     return;
@@ -188,22 +118,22 @@ void stmt_fill(Emit *e, Ref r) {
   int64_t first = at / g->wbits, words = n / g->wbits;
   if (words == 1 || g->scalars) {
     for (int64_t k = 0; k < words; k++) {
-      if (k) stmt_wrap(e, " =");
+      if (k) text_wrap(e, " =");
       expr_word(e, i->a[0], at + k * g->wbits);
     }
-    expr_puts(e, " = ");
+    text_puts(e, " = ");
   } else {
-    if (!e->count) e->count = expr_name(e, "j");
+    if (!e->count) e->count = names_new(e, "j");
     const char *c = e->count;
-    expr_puts(e, "#pragma unroll");
-    stmt_newline(e);
-    stmt_indent(e);
-    expr_printf(e, "for (int %s = %" PRId64 "; %s < %" PRId64 "; ++%s) "
+    text_puts(e, "#pragma unroll");
+    text_newline(e);
+    text_indent(e);
+    text_printf(e, "for (int %s = %" PRId64 "; %s < %" PRId64 "; ++%s) "
                 "%s[%s] = ", c, first, c, first + words, c,
                 e->use[i->a[0]].name, c);
   }
   splat(e, g, i->a[2], bits);
-  stmt_end(e);
+  text_end(e);
 }
 
 // ---- vector moves ----
@@ -268,48 +198,48 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   bool below = !s->regs && dtype_bits(ir_type(e->fn, s->mem)) < 8;
   bool plain = strcmp(own, type) == 0 && !below;
   if (s->cut) {
-    expr_printf(e, "((%s%s *)", src ? "const " : "", type);
+    text_printf(e, "((%s%s *)", src ? "const " : "", type);
     expr_pointer(e, s->mem, s->off, PR_UNARY);
-    expr_printf(e, ")[%" PRId64 "]", s->piece);
+    text_printf(e, ")[%" PRId64 "]", s->piece);
     return;
   }
   if (!s->regs && plain) {
     expr_element(e, s->mem, s->off);
     return;
   }
-  if (!plain) expr_printf(e, "*(%s%s *)", src ? "const " : "", type);
+  if (!plain) text_printf(e, "*(%s%s *)", src ? "const " : "", type);
   if (!s->regs) {
     expr_pointer(e, s->mem, s->off, PR_UNARY);
     return;
   }
-  if (!plain) expr_puts(e, "&");
+  if (!plain) text_puts(e, "&");
   expr_word(e, s->mem, s->bit);
 }
 
 // Part of a word of registers, as an integer.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
-  expr_printf(e, "(%s)", type);
-  if (shift) expr_puts(e, "(");
+  text_printf(e, "(%s)", type);
+  if (shift) text_puts(e, "(");
   expr_word(e, s->mem, s->bit);
-  if (shift) expr_printf(e, " >> %" PRId64 ")", shift);
+  if (shift) text_printf(e, " >> %" PRId64 ")", shift);
 }
 
 // dst's part of a word = ..., up to the value, and behind it.
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
   expr_word(e, d->mem, d->bit);
-  expr_puts(e, " = ");
+  text_puts(e, " = ");
   if (!d->fresh) {
-    expr_puts(e, "(");
+    text_puts(e, "(");
     expr_word(e, d->mem, d->bit);
-    expr_printf(e, " & 0x%08xu) | ", ~mask);
+    text_printf(e, " & 0x%08xu) | ", ~mask);
   }
-  expr_puts(e, "(unsigned)");
+  text_puts(e, "(unsigned)");
 }
 
 static void close_part(Emit *e, const Side *d) {
-  if (d->bit % 32) expr_printf(e, " << %" PRId64, d->bit % 32);
+  if (d->bit % 32) text_printf(e, " << %" PRId64, d->bit % 32);
 }
 
 // Can registers be seen as one vector of `bits`?
@@ -336,7 +266,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
     if (partial(s, bits)) put_part(e, s, type);
     else put_side(e, s, type, true);
     close_part(e, d);
-    stmt_end(e);
+    text_end(e);
     return;
   }
   int64_t w[2];
@@ -349,14 +279,14 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
     type = own[0];
   put_side(e, d, type, false);
-  expr_puts(e, " = ");
+  text_puts(e, " = ");
   if (partial(s, bits)) put_part(e, s, vector_type(e, d, s, bits));
   else if (d->regs && s->regs && w[0] == bits && w[1] == bits &&
            strcmp(own[0], own[1]) != 0)
     expr_reg(e, s->mem, s->bit / uses_bits(ir_type(e->fn, s->mem)),
              d->g->type);
   else put_side(e, s, type, true);
-  stmt_end(e);
+  text_end(e);
 }
 
 // Piece by piece, each of the width that both sides' registers allow; from
@@ -372,7 +302,7 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   d.fresh &= !back;
   int64_t n = bits / step, to = d.bit, from = s.bit;
   for (int64_t k = 0; k < n; k++) {
-    if (k) stmt_indent(e);
+    if (k) text_indent(e);
     d.piece = s.piece = back ? n - 1 - k : k;
     d.bit = to + d.piece * step;
     s.bit = from + s.piece * step;
@@ -383,29 +313,29 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
 
 // Memory to registers word by word, through a vector variable.
 static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
-  const char *type = vector_of(e, d->g->type, bits), *v = expr_name(e, "v");
-  expr_printf(e, "const %s %s = ", type, v);
+  const char *type = vector_of(e, d->g->type, bits), *v = names_new(e, "v");
+  text_printf(e, "const %s %s = ", type, v);
   put_side(e, s, type, true);
-  stmt_end(e);
-  stmt_indent(e);
+  text_end(e);
+  text_indent(e);
   for (int64_t k = 0; k < bits / d->g->wbits; k++) {
-    if (k) stmt_wrap(e, ";");
+    if (k) text_wrap(e, ";");
     expr_word(e, d->mem, d->bit + d->g->wbits * k);
-    expr_printf(e, " = %s.%c", v, "xyzw"[k]);
+    text_printf(e, " = %s.%c", v, "xyzw"[k]);
   }
-  stmt_end(e);
+  text_end(e);
 }
 
 static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_of(e, s->g->type, bits);
   put_side(e, d, type, false);
-  expr_printf(e, " = make_%s(", type);
+  text_printf(e, " = make_%s(", type);
   for (int64_t k = 0; k < bits / s->g->wbits; k++) {
-    if (k) stmt_wrap(e, ",");
+    if (k) text_wrap(e, ",");
     expr_word(e, s->mem, s->bit + s->g->wbits * k);
   }
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }
 
 // Registers that cannot be seen as one vector.
@@ -421,14 +351,14 @@ static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
 // 256 bits between global memory and eight words of registers.
 static void move_256(Emit *e, const Side *d, const Side *s) {
   const Side *r = d->regs ? d : s, *m = d->regs ? s : d;
-  expr_printf(e, "%s(", helper_use(e, d->regs ? H_LD_256 : H_ST_256));
+  text_printf(e, "%s(", helper_use(e, d->regs ? H_LD_256 : H_ST_256));
   if (!d->regs) expr_pointer(e, m->mem, m->off, PR_ANY);
-  expr_puts(e, d->regs ? "(unsigned *)&" : ", (const unsigned *)&");
+  text_puts(e, d->regs ? "(unsigned *)&" : ", (const unsigned *)&");
   expr_word(e, r->mem, r->bit);
-  if (d->regs) expr_puts(e, ", ");
+  if (d->regs) text_puts(e, ", ");
   if (d->regs) expr_pointer(e, m->mem, m->off, PR_ANY);
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }
 
 void stmt_copy(Emit *e, Ref r) {
@@ -441,13 +371,13 @@ void stmt_copy(Emit *e, Ref r) {
   bool wide = i->imm == 256;
   bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
                        (aligned(&s, i->imm) || partial(&s, i->imm)));
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (pred) {
-    expr_puts(e, "if (");
+    text_puts(e, "if (");
     expr_val(e, pred, PR_ANY);
-    expr_puts(e, fits ? ") " : ") {");
+    text_puts(e, fits ? ") " : ") {");
     e->depth++;
-    if (!fits) stmt_newline(e), stmt_indent(e);
+    if (!fits) text_newline(e), text_indent(e);
   }
   if (wide) move_256(e, &d, &s);
   else if (fits) move(e, &d, &s, i->imm);
@@ -455,9 +385,9 @@ void stmt_copy(Emit *e, Ref r) {
   if (!pred) return;
   e->depth--;
   if (fits) return;
-  stmt_indent(e);
-  expr_puts(e, "}");
-  stmt_newline(e);
+  text_indent(e);
+  text_puts(e, "}");
+  text_newline(e);
 }
 
 void stmt_async(Emit *e, Ref r) {
@@ -466,20 +396,20 @@ void stmt_async(Emit *e, Ref r) {
   operands_all(e->fn, i, o);
   Ref pred = o[2].ref;
   bool zfill = i->flags & CPF_ZFILL;
-  stmt_begin(e, i);
+  text_begin(e, i);
   if (pred && !zfill) {
-    expr_puts(e, "if (");
+    text_puts(e, "if (");
     expr_val(e, pred, PR_ANY);
-    expr_puts(e, ") ");
+    text_puts(e, ") ");
   }
-  expr_printf(e, "%s(", helper_async(e, i->imm, i->flags, pred != 0));
+  text_printf(e, "%s(", helper_async(e, i->imm, i->flags, pred != 0));
   expr_address(e, o[0].ref, o[0].off);
-  expr_puts(e, ", ");
+  text_puts(e, ", ");
   expr_pointer(e, o[1].ref, o[1].off, PR_ANY);
   if (pred && zfill) {
-    expr_puts(e, ", ");
+    text_puts(e, ", ");
     expr_val(e, pred, PR_ANY);
   }
-  expr_puts(e, ")");
-  stmt_end(e);
+  text_puts(e, ")");
+  text_end(e);
 }

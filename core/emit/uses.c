@@ -30,6 +30,13 @@ int64_t uses_int(const Emit *e, Ref r) {
   return ir_get(e->fn, r)->imm;
 }
 
+// Is instruction r a line of its own?
+bool uses_is_line(const Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
+         i->op != OP_ARG;
+}
+
 // Types of 6 bits have a byte each: they divide no register.
 int uses_bits(DType t) {
   int bits = dtype_bits(t);
@@ -245,7 +252,7 @@ static Ref other_half(const Flow *f, Ref r) {
       uses_int(e, i->a[1]) % 2 || e->regs[m->imm].type == DT_F32)
     return 0;
   Ref n = r + 1;
-  for (; n < f->fn->ins.n && !stmt_is_line(e, n); n++)
+  for (; n < f->fn->ins.n && !uses_is_line(e, n); n++)
     if (reads_stored(f, n, r)) return 0;
   if (n >= f->fn->ins.n) return 0;
   const Ins *j = ir_get(f->fn, n);

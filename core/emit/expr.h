@@ -1,0 +1,57 @@
+// Expressions: what an instruction is as C text, and how tightly it binds.
+#ifndef CUTE_EMITEXPR_H
+#define CUTE_EMITEXPR_H
+
+#include "emit/inside.h"
+
+// Precedences of C, tightest last.
+typedef enum Prec {
+  PR_ANY, PR_COND, PR_OROR, PR_ANDAND, PR_OR, PR_XOR, PR_AND, PR_EQ, PR_REL,
+  PR_SHIFT, PR_ADD, PR_MUL, PR_UNARY, PR_POST
+} Prec;
+
+
+// ---- expr.c ----
+// Writes r's text, parenthesised when it binds looser than `min`; returns how
+// it binds then.
+Prec expr_val(Emit *e, Ref r, Prec min);
+// The expression behind r (its own definition); returns its precedence.
+Prec expr_def(Emit *e, Ref r);
+// Is t kept as raw bits and computed in f32?
+bool expr_small_float(DType t);
+// A value of a small float type (or f32) as f32.
+void expr_f32(Emit *e, Ref r, Prec min);
+// Pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
+void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
+// The element itself, as an lvalue: `A[x + 64]`.
+void expr_element(Emit *e, Ref mem, Ref off);
+// 32-bit shared address of an element: `sA_addr + x * 2u + 128u`.
+void expr_address(Emit *e, Ref mem, Ref off);
+// A register element, offset in elements of mem's type, as a value of t.
+void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
+// The word of registers that holds bit `bit` of the object: `tCrA[3]`, or
+// `tCrA_3`.
+void expr_word(Emit *e, Ref mem, int64_t bit);
+// Both sides of `tCrA[3] = value`: the value goes between, binding as unary.
+// fresh: nothing else was in the word yet.
+void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
+void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
+// Value r as a word of registers of type t.
+void expr_as_word(Emit *e, Ref r, DType t);
+// A store of an element below a byte, without the semicolon.
+void expr_store_bits(Emit *e, const Ins *i);
+
+// ---- convert.c ----
+Prec convert_convert(Emit *e, const Ins *i);
+Prec convert_bitcast(Emit *e, const Ins *i);
+const char *convert_bits(DType from, DType to);  // "__float_as_uint"
+// f32 of a small float: "bf16_to_f32"; and back.
+const char *convert_to_f32(Emit *e, const Ins *i, DType t);
+const char *convert_from_f32(Emit *e, const Ins *i, DType t);
+
+// ---- ptx.c ----
+Prec ptx_value(Emit *e, const Ins *i);   // INTRIN, ASK
+Prec ptx_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
+void ptx_mask(Emit *e, Ref mask);         // of lanes
+
+#endif

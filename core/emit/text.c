@@ -1,0 +1,100 @@
+// What the text is made of: appending to it, lines, what cannot be written.
+#include "emit/inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  WRAP = 66,             // lists go on in a new line behind this column
+  FILE_MAX_LENGTH = 100  // of a file's name in a comment
+};
+
+void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
+
+void text_printf(Emit *e, const char *fmt, ...) {
+  char buf[512];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(buf, sizeof buf, fmt, ap);
+  va_end(ap);
+  if (n < 0) return;
+  size_t len = (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
+  buf_add(e->cx, &e->out->text, buf, len);
+}
+
+void text_parens(Emit *e, size_t at) {
+  Buf *b = &e->out->text;
+  buf_puts(e->cx, b, "()");
+  memmove(b->p + at + 1, b->p + at, b->n - 2 - at);
+  b->p[at] = '(';
+}
+
+void text_quoted(Emit *e, char c) {
+  if (c == '"' || c == '\\' || c == '?') text_printf(e, "\\%c", c);
+  else if (c == '\n') text_puts(e, "\\n");
+  else if (c < 32 || c > 126) text_printf(e, "\\%03o", (unsigned char)c);
+  else text_printf(e, "%c", c);
+}
+
+_Noreturn void text_no_way(Emit *e, const Ins *i, const char *what) {
+  ctx_fail(e->cx, ERR_ARCH, "line %u: %s has no CUDA C for %s on sm_%d",
+           e->fn->src.p[i->src].line, what, dtype_name((DType)i->type),
+           e->sm);
+}
+
+// ---- lines ----
+
+void text_newline(Emit *e) {
+  text_puts(e, "\n");
+  vec_push(e->cx, e->out->lines, e->src);
+}
+
+void text_indent(Emit *e) { text_printf(e, "%*s", 2 * e->depth, ""); }
+
+void text_end(Emit *e) {
+  text_puts(e, ";");
+  text_newline(e);
+}
+
+void text_wrap(Emit *e, const char *s) {
+  const Buf *b = &e->out->text;
+  size_t at = b->n;
+  while (at && b->p[at - 1] != '\n') at--;
+  text_puts(e, s);
+  if (b->n - at < WRAP) {
+    text_puts(e, " ");
+    return;
+  }
+  text_newline(e);
+  text_indent(e);
+  text_puts(e, "  ");
+}
+
+// "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
+static const char *short_file(const char *chunk) {
+  if (*chunk == '=') return chunk + 1;
+  if (*chunk != '@') return "chunk";
+  const char *s = strrchr(chunk, '/');
+  return s ? s + 1 : chunk + 1;
+}
+
+// Whatever a chunk is called, it stays within its comment.
+static void put_file(Emit *e, const char *s) {
+  for (int n = 0; *s && n < FILE_MAX_LENGTH; s++, n++)
+    text_printf(e, "%c", *s < 32 || *s > 126 ? '_' : *s);
+}
+
+// Starts a statement of instruction i: its script line, when that changed.
+void text_begin(Emit *e, const Ins *i) {
+  e->src = i->src;
+  if (i->src && i->src != e->told) {
+    const Src *s = &e->fn->src.p[i->src];
+    text_indent(e);
+    text_puts(e, "// ");
+    put_file(e, short_file(ir_str(e->fn, s->file)));
+    text_printf(e, ":%u", s->line);
+    text_newline(e);
+    e->told = i->src;
+  }
+  text_indent(e);
+}

@@ -5,6 +5,7 @@
 #include "bind/laylib.h"
 #include "bind/row.h"
 #include "bind/tensorlib.h"
+#include "tensor/preflight.h"
 #include "tensor/tiled.h"
 
 // ---- userdata ----
@@ -680,8 +681,8 @@ static int l_atom_name(lua_State *L) {
 // fn:check_arch(sm [, "sm_90a"]): raises when fn uses an atom that sm lacks.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
-  tiled_check_arch(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
-                   face_optstr(L, 3, NULL));
+  preflight_arch(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
+                 face_optstr(L, 3, NULL));
   return 0;
 }
 
@@ -691,7 +692,7 @@ static int fn_warnings(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
   for (size_t k = 0; k < fn->mem.n; k++) {
-    const char *text = tiled_fragment_warning(cx, fn, &fn->mem.p[k]);
+    const char *text = preflight_fragment(cx, fn, &fn->mem.p[k]);
     if (!text) continue;
     lua_pushstring(L, text);
     lua_rawseti(L, -2, luaL_len(L, -2) + 1);

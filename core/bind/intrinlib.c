@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bind/face.h"
+#include "tensor/preflight.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
 
@@ -301,7 +302,7 @@ static int l_hints(lua_State *L) {
 
 // smem_budget(sm) -> bytes of shared memory that a block may have
 static int l_smem_budget(lua_State *L) {
-  lua_pushinteger(L, tensor_smem_budget((int)face_checkint(L, 1)));
+  lua_pushinteger(L, preflight_budget((int)face_checkint(L, 1)));
   return 1;
 }
 

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emit/emit.h"
-#include "ir/fold.h"
 #include "bind/stop.h"
 #include "bind/veclib.h"
+#include "emit/emit.h"
+#include "ir/fold.h"
+#include "tensor/preflight.h"
 
 // ---- functions ----
 
@@ -72,7 +73,7 @@ static int fn_emit(lua_State *L) {
 static int fn_check_smem(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
-  tensor_smem_check(cx, fn, (int)face_checkint(L, 2));
+  preflight_smem(cx, fn, (int)face_checkint(L, 2));
   return 0;
 }
 

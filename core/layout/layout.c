@@ -50,6 +50,10 @@ Layout layout_leaf(Ctx *cx, Dim shape, Dim stride) {
   return plain(w, w + 1);
 }
 
+Layout layout_unit(Ctx *cx) {
+  return layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+}
+
 Layout layout_compact(Ctx *cx, Tup shape) {
   check_shape(cx, shape);
   return of_tups(cx, shape, tup_compact(cx, shape, NULL, false));

@@ -43,6 +43,7 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 // profile (`by`) work on the sub-layouts at its terminals.
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);   // congruent or fails
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // s:d
+Layout layout_unit(Ctx *cx);                          // 1:0
 Layout layout_compact(Ctx *cx, Tup shape);            // LayoutLeft
 Layout layout_compact_right(Ctx *cx, Tup shape);      // LayoutRight
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout;

@@ -81,13 +81,6 @@ void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // does not fail
 bool tensor_traced(const Tensor *t);  // does it name IR values?
 
-// ---- shared memory budgets ----
-// Bytes a CTA may have on sm_<sm>; the largest known for 0.
-int64_t tensor_smem_budget(int sm);
-// Fails with ERR_SMEM and the table of fn's shared tensors when they are
-// over the budget of sm (0: while the target is not known).
-void tensor_smem_check(Ctx *cx, const Fn *fn, int sm);
-
 // ---- what mark_layout_dynamic noted on a host tensor ----
 // By leaf of the shape: 0 static, else the divisibility of the dynamic
 // extent or stride. Static strides stay in the kernel's type.

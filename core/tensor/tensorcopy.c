@@ -8,7 +8,8 @@
 #include "ir/operands.h"
 #include "tensor/tensor.h"
 
-enum { MAX_WALK = 256, SIDES = 3 };
+enum { MAX_WALK = 256 };
+enum { SRC, DST, PRED, SIDES };
 
 // One loop of the common walk over both sides (and the predicate).
 typedef struct Loop {
@@ -79,8 +80,8 @@ static int64_t pow2_of(int64_t n) { return n & -n; }  // largest dividing n
 
 // Is loop l the next one of a contiguous run of `run` elements?
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
-  if (!dim_is(l->d[0], run) || !dim_is(l->d[1], run)) return false;
-  return w->sides < 3 || dim_is(l->d[2], 0);
+  if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
+  return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
 // Merges the contiguous loops into one at the front; the length of the run
@@ -135,10 +136,10 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;
-  int64_t v = gather_run(w, &rest), bits = dtype_bits(t[0]->type);
+  int64_t v = gather_run(w, &rest), bits = dtype_bits(t[SRC]->type);
   v = pow2_of(v);
   while (v > 1 && v * bits > max_bits) v /= 2;
-  for (int s = 0; s < 2; s++) v = side_limit(cx, w, t[s], s, rest, v);
+  for (int s = 0; s < PRED; s++) v = side_limit(cx, w, t[s], s, rest, v);
   if (v > 1) {
     Loop *l = &w->loop[0];
     l->n /= v;
@@ -157,7 +158,7 @@ static Dim side_offset(Ctx *cx, const Tensor *t, Dim inner) {
 static Ref load_at(Ctx *cx, const Tensor *t, Dim o) {
   Tensor e = *t;
   e.off = o;
-  e.l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  e.l = layout_unit(cx);
   Dim zero = {0};
   return tensor_load(cx, e, &zero);
 }
@@ -165,14 +166,14 @@ static Ref load_at(Ctx *cx, const Tensor *t, Dim o) {
 static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   Tensor e = *t;
   e.off = o;
-  e.l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  e.l = layout_unit(cx);
   Dim zero = {0};
   tensor_store(cx, e, &zero, v);
 }
 
 // One move of v contiguous elements at these offsets.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
-  const Tensor *src = t[0], *dst = t[1];
+  const Tensor *src = t[SRC], *dst = t[DST];
   Fn *fn = ir_fn(cx);
   int64_t bits = v * dtype_bits(src->type);
   bool regs = src->space == SP_RMEM && dst->space == SP_RMEM;
@@ -180,16 +181,17 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
       (bits & (bits - 1))) {
     for (int64_t i = 0; i < v; i++) {
       Dim k = dim_int(cx, i);
-      Ref x = load_at(cx, src, dim_add(cx, o[0], k));
-      Dim at = dim_add(cx, o[1], k);
-      if (t[2]) x = ir_op3(cx, fn, OP_SEL, load_at(cx, t[2], o[2]), x,
+      Ref x = load_at(cx, src, dim_add(cx, o[SRC], k));
+      Dim at = dim_add(cx, o[DST], k);
+      if (t[PRED]) x = ir_op3(cx, fn, OP_SEL, load_at(cx, t[PRED], o[PRED]), x,
                            load_at(cx, dst, at));
       store_at(cx, dst, at, x);
     }
     return;
   }
-  Ref x[5] = {dst->mem, dim_asref(cx, o[1]), src->mem, dim_asref(cx, o[0]), 0};
-  if (t[2]) x[4] = load_at(cx, t[2], o[2]);
+  Ref x[5] = {dst->mem, dim_asref(cx, o[DST]), src->mem,
+              dim_asref(cx, o[SRC]), 0};
+  if (t[PRED]) x[4] = load_at(cx, t[PRED], o[PRED]);
   Ins i = {.op = OP_COPY, .imm = bits};
   operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
@@ -217,7 +219,7 @@ static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
 static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     Dim o[SIDES] = {{0}, {0}, {0}};
-    for (int s = 0; s < (t[2] ? 3 : 2); s++)
+    for (int s = 0; s < (t[PRED] ? SIDES : PRED); s++)
       o[s] = tensor_at(cx, *t[s], dim_int(cx, i));
     move(cx, t, o, 1);
   }
@@ -226,7 +228,7 @@ static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n) {
 // ---- copy ----
 
 static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
-  const Tensor *t[2] = {a, b};
+  const Tensor *t[PRED] = {a, b};
   for (int s = 0; s < 2; s++) {
     tensor_use(cx, t[s], UINT32_MAX);
     if (t[s]->mem == 0)
@@ -253,7 +255,7 @@ static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
              pred ? "\n  predicate " : "", pred ? tensor_show(cx, pred) : "");
   if (n == 0) return;
   const Tensor *t[SIDES] = {&src, &dst, pred};
-  Walk w = walk(cx, t, pred ? 3 : 2, n);
+  Walk w = walk(cx, t, pred ? SIDES : PRED, n);
   w.promised = promised;
   if (w.ok)
     move_blocks(cx, &w, t, vector_of(cx, &w, t, max_bits));

@@ -1,64 +1,12 @@
-// Traced tensors in memory: shared and register allocation with their
-// budgets, single elements, fills.
+// Traced tensors in memory: shared and register allocation, single elements,
+// fills.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ir/fold.h"
+#include "tensor/preflight.h"
 #include "tensor/tensor.h"
-
-// ---- budgets ----
-
-int64_t tensor_smem_budget(int sm) {
-  static const struct { int sm, kb; } row[] = {
-    {70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 163},
-    {89, 99}, {90, 227}, {100, 227}, {101, 227}, {103, 227}, {110, 227},
-    {120, 99}, {121, 99}};
-  int kb = 227;
-  for (size_t i = 0; sm && i < sizeof row / sizeof *row; i++)
-    if (row[i].sm <= sm) kb = row[i].kb;
-  return (int64_t)kb * 1024;
-}
-
-static int64_t mem_bytes(const Mem *m) {
-  int64_t bits;
-  if (__builtin_mul_overflow(m->count, (int64_t)dtype_bits(m->type), &bits) ||
-      bits > INT64_MAX - 7)
-    return INT64_MAX / 8;
-  return (bits + 7) / 8;
-}
-
-static void budget_row(Ctx *cx, const Fn *fn, const Mem *m, int i, Buf *b) {
-  char name[24];
-  snprintf(name, sizeof name, "#%d", i);
-  buf_printf(cx, b, "\n  %-12s %-5s %-34s %9" PRId64 " bytes",
-             m->name ? ir_str(fn, m->name) : name, dtype_name(m->type),
-             m->layout ? ir_str(fn, m->layout) : "", mem_bytes(m));
-}
-
-void tensor_smem_check(Ctx *cx, const Fn *fn, int sm) {
-  int64_t budget = tensor_smem_budget(sm);
-  if (fn->smem_bytes <= budget) return;
-  Buf b = {0};
-  int shown = 0, n = 0;
-  for (size_t i = 0; i < fn->mem.n; i++) {
-    const Mem *m = &fn->mem.p[i];
-    if (m->space != SP_SMEM) continue;
-    if (shown < 8) budget_row(cx, fn, m, n, &b), shown++;
-    n++;
-  }
-  if (n > shown) buf_printf(cx, &b, "\n  ... and %d more", n - shown);
-  buf_printf(cx, &b, "\n  %-53s %9" PRId64 " bytes", "total, aligned",
-             fn->smem_bytes);
-  char arch[16] = "any GPU";
-  if (sm) snprintf(arch, sizeof arch, "sm_%d", sm);
-  char *rows = arena_printf(cx, &cx->scratch, "%s", b.p);
-  buf_free(&b);
-  ctx_fail(cx, ERR_SMEM, "shared memory of %" PRId64 " bytes is over the "
-           "budget of %s, %" PRId64 " bytes (%" PRId64 " KiB)%s\n  "
-           "fewer stages or a smaller tile would fit", fn->smem_bytes, arch,
-           budget, budget / 1024, rows);
-}
 
 // ---- allocation ----
 
@@ -106,10 +54,10 @@ Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
            .count = reach(cx, l, "make_smem_tensor", &below),
            .offset = (fn->smem_bytes + align - 1) / align * align,
            .layout = layout_name(cx, l)};
-  int64_t bytes = mem_bytes(&m);
+  int64_t bytes = preflight_bytes(&m);
   m.ref = ir_mem(cx, fn, m);
   fn->smem_bytes = m.offset + bytes;
-  tensor_smem_check(cx, fn, 0);
+  preflight_smem(cx, fn, 0);
   Tensor made = {.space = SP_SMEM, .type = t, .mem = m.ref, .l = l,
                  .align = align};
   return dim_is(below, 0) ? made : tensor_offset(cx, made, below);

@@ -100,15 +100,11 @@ void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 // mode of the atoms in V, or the rest modes alone.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
+
+// ---- tiledgemm.c ----
 // gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks. more:
 // scales of A and B, metadata of A, as the atom takes them.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore);
-// Fails with ERR_ARCH when fn uses an atom that sm_<sm> does not have. arch,
-// if given, says by a letter behind the number whether it may use what is of
-// one chip or family alone.
-void tiled_check_arch(Ctx *cx, const Fn *fn, int sm, const char *arch);
-// A sentence if m is a fragment that no thread's registers can hold, or NULL.
-const char *tiled_fragment_warning(Ctx *cx, const Fn *fn, const Mem *m);
 
 #endif

@@ -123,7 +123,7 @@ TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
   // 1:0 behind it gives what lies past the data stride 0
-  Layout none = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
   Layout back = layout_compose(cx, concat2(cx, data, none), coord);

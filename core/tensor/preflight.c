@@ -1,0 +1,120 @@
+// Looked at before a kernel is compiled: whether its target has what it uses,
+// and room for it.
+#include "tensor/preflight.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+
+// ---- shared memory ----
+
+int64_t preflight_budget(int sm) {
+  static const struct { int sm, kb; } row[] = {
+    {70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 163},
+    {89, 99}, {90, 227}, {100, 227}, {101, 227}, {103, 227}, {110, 227},
+    {120, 99}, {121, 99}};
+  int kb = 227;
+  for (size_t i = 0; sm && i < sizeof row / sizeof *row; i++)
+    if (row[i].sm <= sm) kb = row[i].kb;
+  return (int64_t)kb * 1024;
+}
+
+int64_t preflight_bytes(const Mem *m) {
+  int64_t bits;
+  if (__builtin_mul_overflow(m->count, (int64_t)dtype_bits(m->type), &bits) ||
+      bits > INT64_MAX - 7)
+    return INT64_MAX / 8;
+  return (bits + 7) / 8;
+}
+
+static void budget_row(Ctx *cx, const Fn *fn, const Mem *m, int i, Buf *b) {
+  char name[24];
+  snprintf(name, sizeof name, "#%d", i);
+  buf_printf(cx, b, "\n  %-12s %-5s %-34s %9" PRId64 " bytes",
+             m->name ? ir_str(fn, m->name) : name, dtype_name(m->type),
+             m->layout ? ir_str(fn, m->layout) : "", preflight_bytes(m));
+}
+
+void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
+  int64_t budget = preflight_budget(sm);
+  if (fn->smem_bytes <= budget) return;
+  Buf b = {0};
+  int shown = 0, n = 0;
+  for (size_t i = 0; i < fn->mem.n; i++) {
+    const Mem *m = &fn->mem.p[i];
+    if (m->space != SP_SMEM) continue;
+    if (shown < 8) budget_row(cx, fn, m, n, &b), shown++;
+    n++;
+  }
+  if (n > shown) buf_printf(cx, &b, "\n  ... and %d more", n - shown);
+  buf_printf(cx, &b, "\n  %-53s %9" PRId64 " bytes", "total, aligned",
+             fn->smem_bytes);
+  char arch[16] = "any GPU";
+  if (sm) snprintf(arch, sizeof arch, "sm_%d", sm);
+  char *rows = arena_printf(cx, &cx->scratch, "%s", b.p);
+  buf_free(&b);
+  ctx_fail(cx, ERR_SMEM, "shared memory of %" PRId64 " bytes is over the "
+           "budget of %s, %" PRId64 " bytes (%" PRId64 " KiB)%s\n  "
+           "fewer stages or a smaller tile would fit", fn->smem_bytes, arch,
+           budget, budget / 1024, rows);
+}
+
+// ---- registers ----
+
+const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m) {
+  enum { THREAD_REGS = 255 };
+  int bits = dtype_bits(m->type);
+  int64_t regs = (m->count * (bits == 6 ? 8 : bits) + 31) / 32;
+  if (m->space != SP_RMEM || regs <= THREAD_REGS) return NULL;
+  const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
+  return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
+                      PRId64 " %s values takes %" PRId64 " registers; a thread "
+                      "has %d, the rest spills to memory", s->line,
+                      m->name ? ir_str(fn, m->name) : "", m->name ? " " : "",
+                      ir_str(fn, m->layout), m->count, dtype_name(m->type),
+                      regs, THREAD_REGS);
+}
+
+// ---- architectures ----
+
+// The atom that instruction i executes, if it needs an architecture.
+typedef struct Need {
+  const char *name;
+  int least, most;
+  bool specific;  // of one chip or family: sm_120a, sm_120f
+} Need;
+
+static Need need_of(const Ins *i) {
+  if (i->op == OP_MMA) {
+    const AtomMma *r = atom_mma((int)i->imm);
+    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
+  } else if (i->op == OP_MATRIX) {
+    const AtomCopy *r = atom_copy((int)i->imm);
+    return (Need){r->name, r->sm_min, 0, false};
+  } else if (i->op == OP_CPASYNC) {
+    return (Need){"cp.async", 80, 0, false};
+  } else if (i->op == OP_COPY && i->imm > 128) {
+    return (Need){"a 256-bit copy", 100, 0, false};
+  }
+  return (Need){NULL, 0, 0, false};
+}
+
+void preflight_arch(Ctx *cx, const Fn *fn, int sm, const char *arch) {
+  bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
+  for (size_t i = 1; i < fn->ins.n; i++) {
+    const Ins *ins = &fn->ins.p[i];
+    Need n = need_of(ins);
+    if (!n.name) continue;
+    const Src *s = &fn->src.p[ins->src];
+    if (sm < n.least || (n.most && sm > n.most))
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
+               "sm_%d", n.name, s->line, n.least, n.most ? "its own family"
+               : "newer", sm);
+    if (n.specific && plain)
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one family of "
+               "chips: it needs sm_%da or sm_%df, the target is %s", n.name,
+               s->line, sm, sm, arch);
+  }
+}

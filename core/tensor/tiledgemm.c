@@ -1,0 +1,336 @@
+// gemm(): three tensors taken apart into the MMAs of an atom, or into
+// multiply-adds.
+#include "tensor/inside.h"
+
+#include <inttypes.h>
+
+#include "ir/operands.h"
+
+// An operand as (V,M,K) or (V,M,N), with its registers.
+typedef struct Part {
+  const Tensor *t;
+  char name;
+  Layout v, mode[2];
+  int64_t n[2];
+  uint32_t reg[256];  // of V: first element of each register, from base 0
+  int nreg;
+} Part;
+
+typedef struct Gemm {
+  Ctx *cx;
+  const MmaAtom *a;
+  Part d, x, y, c;   // D, A, B, C
+  Part more[3];      // scales of A and B, metadata of A, as the atom has
+} Gemm;
+
+static const char *gemm_text(const Gemm *g) {
+  Ctx *cx = g->cx;
+  return arena_printf(cx, &cx->scratch, "\n  D %s\n  A %s\n  B %s\n  C %s",
+                      tensor_show(cx, g->d.t), tensor_show(cx, g->x.t),
+                      tensor_show(cx, g->y.t), tensor_show(cx, g->c.t));
+}
+
+static int rank_of(const Tensor *t) {
+  return tup_is_leaf(t->l.shape) ? 1 : layout_rank(t->l);
+}
+
+// Which of CuTe's forms: modes[i] says which mode of the operand is V, and
+// which its two others, -1: none.
+static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
+  Ctx *cx = g->cx;
+  Layout l = o->t->l, m[3];
+  if (l.outer)
+    ctx_fail(cx, ERR_ARG, "gemm: operand %c is composed; copy it to a "
+             "fragment first%s", o->name, gemm_text(g));
+  for (int i = 0; i < 3; i++)
+    m[i] = mode[i] < 0 ? layout_unit(cx)
+           : tup_is_leaf(l.shape) ? l : layout_mode(cx, l, mode[i]);
+  o->v = m[0];
+  for (int i = 0; i < 2; i++) {
+    o->mode[i] = m[i + 1];
+    o->n[i] = count(cx, m[i + 1], "gemm");
+  }
+}
+
+static void dispatch(Gemm *g) {
+  // by rank of A (= B) and C: modes of A and B, modes of C and D
+  static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
+    {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
+    {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
+    {2, 2, {-1, 0, 1}, {-1, 0, 1}},     // (M,K) x (N,K) => (M,N)
+    {2, 3, {0, 1, -1}, {0, 1, 2}},      // (V,M) x (V,N) => (V,M,N)
+    {3, 3, {0, 1, 2}, {0, 1, 2}}};      // (V,M,K) x (V,N,K) => (V,M,N)
+  int ra = rank_of(g->x.t), rb = rank_of(g->y.t), rc = rank_of(g->c.t);
+  int rd = rank_of(g->d.t);
+  for (size_t i = 0; ra == rb && rc == rd && i < 5; i++) {
+    if (form[i].ab != ra || form[i].c != rc) continue;
+    set_modes(g, &g->x, form[i].mab);
+    set_modes(g, &g->y, form[i].mab);
+    set_modes(g, &g->c, form[i].mc);
+    set_modes(g, &g->d, form[i].mc);
+    return;
+  }
+  ctx_fail(g->cx, ERR_SHAPE, "gemm: no form for tensors of ranks D %d, A %d, "
+           "B %d, C %d; there are (V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N)"
+           " => (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N), (V) x "
+           "(V) => (V)%s", rd, ra, rb, rc, gemm_text(g));
+}
+
+static void check_sizes(const Gemm *g) {
+  const struct { const Part *p, *q; int i, j; char m; } pair[] = {
+    {&g->x, &g->c, 0, 0, 'M'}, {&g->y, &g->c, 0, 1, 'N'},
+    {&g->x, &g->y, 1, 1, 'K'}, {&g->d, &g->c, 0, 0, 'M'},
+    {&g->d, &g->c, 1, 1, 'N'}};
+  for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+    int64_t p = pair[i].p->n[pair[i].i], q = pair[i].q->n[pair[i].j];
+    if (p != q)
+      ctx_fail(g->cx, ERR_SHAPE, "gemm: mode %c is %" PRId64 " in %c and %"
+               PRId64 " in %c%s", pair[i].m, p, pair[i].p->name, q,
+               pair[i].q->name, gemm_text(g));
+  }
+  const Part *o[4] = {&g->d, &g->x, &g->y, &g->c};
+  Layout tv[4] = {g->a->c, g->a->a, g->a->b, g->a->c};
+  for (int i = 0; i < 4; i++) {
+    int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
+    int64_t have = count(g->cx, o[i]->v, "gemm");
+    want = atom_mma_stored(g->a->row, i, (int)want);
+    if (want != have)
+      ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c a "
+               "thread, the fragment's first mode has %" PRId64 "%s\n  make "
+               "it with partition_fragment_%c or make_fragment_%c of this "
+               "tiled MMA", g->a->row->name, want, o[i]->name, have,
+               gemm_text(g), o[i]->name == 'D' ? 'C' : o[i]->name,
+               o[i]->name == 'D' ? 'C' : o[i]->name);
+  }
+}
+
+// Narrow floats of A and B come as plain bytes where the atom takes bytes.
+static bool type_fits(const AtomMma *r, int i, DType have) {
+  DType want = atom_mma_type(r, i);
+  return want == have || (want == DT_TF32 && have == DT_F32) ||
+         (have == DT_U8 && r->flags & AMF_BYTE && (i == 1 || i == 2));
+}
+
+static void check_types(const Gemm *g) {
+  const AtomMma *r = g->a->row;
+  DType have[4] = {g->d.t->type, g->x.t->type, g->y.t->type, g->c.t->type};
+  DType want[4];
+  bool ok = true;
+  for (int i = 0; i < 4; i++) {
+    want[i] = atom_mma_type(r, i);
+    ok = ok && type_fits(r, i, have[i]);
+  }
+  if (ok) return;
+  const char *fit = atom_mma_fitting(g->cx, have[0], have[1], have[2],
+                                     have[3]);
+  ctx_fail(g->cx, ERR_TYPE, "gemm: %s computes D:%s = A:%s * B:%s + C:%s, got "
+           "D:%s A:%s B:%s C:%s%s%s%s", r->name, dtype_name(want[0]),
+           dtype_name(want[1]), dtype_name(want[2]), dtype_name(want[3]),
+           dtype_name(have[0]), dtype_name(have[1]), dtype_name(have[2]),
+           dtype_name(have[3]), gemm_text(g),
+           fit ? "\n  this atom would fit: " : "", fit ? fit : "");
+}
+
+static int64_t static_of(const Gemm *g, const Part *o, Dim d) {
+  if (dim_static(d)) return dim_value(d);
+  ctx_fail(g->cx, ERR_REGS, "gemm: fragment %c is indexed by a traced value; "
+           "registers have no addresses: unroll with a plain Lua loop%s",
+           o->name, gemm_text(g));
+}
+
+// The registers of operand i (D A B C): first elements of V's runs.
+static void set_regs(const Gemm *g, Part *o, int i) {
+  const AtomMma *r = g->a->row;
+  Ctx *cx = g->cx;
+  if (o->t->space != SP_RMEM)
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %c from registers\n  copy it to a "
+             "fragment (partition_fragment_%c) first%s", r->name, o->name,
+             o->name == 'D' ? 'C' : o->name, gemm_text(g));
+  int64_t n = count(cx, o->v, "gemm");
+  o->nreg = r->nreg[i];
+  int64_t per = n / o->nreg;  // at least one: a value fills a register or more
+  for (int64_t v = 0; v < n; v++) {
+    int64_t e = static_of(g, o, at(cx, o->v, v));
+    if (v % per == 0) o->reg[v / per] = (uint32_t)e;
+    else if (e != (int64_t)o->reg[v / per] + v % per)
+      ctx_fail(cx, ERR_SHAPE, "gemm: the values of %c are not packed in "
+               "registers: first mode %s, %" PRId64 " neighbours make a "
+               "register%s", o->name, layout_text(cx, o->v), per,
+               gemm_text(g));
+  }
+}
+
+// The operands of an MMA: objects and the elements that registers begin at.
+typedef struct Parts {
+  Ref mem[OPERANDS];
+  uint32_t n, nreg, reg[4 * 256 + 3];
+} Parts;
+
+static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
+                        Parts *p) {
+  Ctx *cx = g->cx;
+  Dim base = dim_add(cx, o->t->off, dim_add(cx, at(cx, o->mode[0], i),
+                                            at(cx, o->mode[1], j)));
+  uint32_t from = (uint32_t)static_of(g, o, base);
+  p->mem[p->n++] = o->t->mem;
+  for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
+}
+
+static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
+  Parts p;
+  p.n = p.nreg = 0;
+  put_operand(g, &g->d, m, n, &p);
+  put_operand(g, &g->x, m, k, &p);
+  put_operand(g, &g->y, n, k, &p);
+  put_operand(g, &g->c, m, n, &p);
+  const AtomMma *r = g->a->row;
+  for (int i = 4; i < r->nop; i++) {
+    bool of_b = i == 5 && r->flags & AMF_SCALE;
+    put_operand(g, &g->more[i - 4], of_b ? n : m, k, &p);
+  }
+  Ins ins = {.op = OP_MMA, .imm = g->a->id};
+  operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
+}
+
+// Outer product (V,M) x (V,N) for one k, in a serpentine so that consecutive
+// instructions share an operand's registers.
+static void outer(const Gemm *g, int64_t k) {
+  int64_t M = g->c.n[0], N = g->c.n[1];
+  const AtomMma *r = g->a->row;
+  int64_t bytes[2] = {count(g->cx, g->x.v, "gemm") * r->bits[1] / 8,
+                      count(g->cx, g->y.v, "gemm") * r->bits[2] / 8};
+  if (bytes[0] == 8 && bytes[1] == 8) {  // rows, each the other way
+    for (int64_t m = 0; m < M; m++)
+      for (int64_t n = 0; n < N; n++)
+        emit_mma(g, m, m & 1 ? N - 1 - n : n, k);
+  } else if (bytes[0] == 4 && bytes[1] == 4) {  // pairs of rows
+    for (int64_t m = 0; m < M; m += 2)
+      for (int64_t n = 0; n < N; n++) {
+        int64_t s = m & 2 ? N - 1 - n : n;
+        emit_mma(g, m, s, k);
+        if (m + 1 < M) emit_mma(g, m + 1, s, k);
+      }
+  } else {  // columns, each the other way
+    for (int64_t n = 0; n < N; n++)
+      for (int64_t m = 0; m < M; m++)
+        emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
+  }
+}
+
+// ---- gemm with plain multiply-adds ----
+
+static Tensor element(const Gemm *g, const Part *o, int64_t i, int64_t j) {
+  Ctx *cx = g->cx;
+  Tensor e = *o->t;
+  e.off = dim_add(cx, e.off, dim_add(cx, at(cx, o->mode[0], i),
+                                     at(cx, o->mode[1], j)));
+  e.l = layout_unit(cx);
+  return e;
+}
+
+static Ref load(const Gemm *g, const Part *o, int64_t i, int64_t j,
+                DType t) {
+  Dim zero = {0};
+  Ref r = tensor_load(g->cx, element(g, o, i, j), &zero);
+  return ir_type(ir_fn(g->cx), r) == t ? r : ir_cvt(g->cx, ir_fn(g->cx), t, r);
+}
+
+static void fma_gemm(const Gemm *g) {
+  Ctx *cx = g->cx;
+  Fn *fn = ir_fn(cx);
+  DType t = g->d.t->type;
+  int64_t M = g->c.n[0], N = g->c.n[1], K = g->x.n[1];
+  Ref *a = NEW(cx, Ref, (size_t)M), *b = NEW(cx, Ref, (size_t)N);
+  Dim zero = {0};
+  for (int64_t k = 0; k < K; k++) {
+    for (int64_t m = 0; m < M; m++) a[m] = load(g, &g->x, m, k, t);
+    for (int64_t n = 0; n < N; n++) b[n] = load(g, &g->y, n, k, t);
+    for (int64_t n = 0; n < N; n++)
+      for (int64_t i = 0; i < M; i++) {
+        int64_t m = n & 1 ? M - 1 - i : i;
+        Ref c = load(g, k ? &g->d : &g->c, m, n, t);
+        Ref d = dtype_is_float(t)
+          ? ir_op3(cx, fn, OP_FMA, a[m], b[n], c)
+          : ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_MUL, a[m], b[n]), c);
+        tensor_store(cx, element(g, &g->d, m, n), &zero, d);
+      }
+  }
+}
+
+static void check_executable(Ctx *cx, const AtomMma *r) {
+  const char *why = r->kind == MK_WGMMA ? "warpgroups do not execute yet"
+                    : r->kind == MK_TCGEN05 ? "tensor memory is not there yet"
+                    : r->flags & AMF_TABLE
+                      ? "its accumulator of three doubles is no element type"
+                      : NULL;
+  if (why)
+    ctx_fail(cx, ERR_ARG, "gemm: %s is described by its layouts alone: %s",
+             r->name, why);
+}
+
+// ---- scales and metadata ----
+
+// Part 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
+static void set_more(Gemm *g, int i, const Tensor *t) {
+  static const char *const what[] = {"the scales of A", "the scales of B",
+                                     "the metadata of A"};
+  const AtomMma *r = g->a->row;
+  Ctx *cx = g->cx;
+  bool scales = i < 2 && r->flags & AMF_SCALE;
+  const char *name = what[scales ? i : 2];
+  const Part *main = scales && i == 1 ? &g->y : &g->x;
+  Part *o = &g->more[i];
+  *o = (Part){.t = t, .name = main->name};
+  DType want = atom_mma_type(r, 4 + i);
+  int bits = dtype_bits(t->type);
+  if (t->space != SP_RMEM ||
+      (t->type != want && t->type != DT_U8 && t->type != DT_U32 &&
+       (scales || t->type != DT_U16)))
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %s from registers of %s or u8, got "
+             "%s", r->name, name, dtype_name(want), tensor_show(cx, t));
+  int mode[3] = {0, 1, 2};
+  if (rank_of(t) < 3) mode[2] = -1;
+  if (rank_of(t) < 2) mode[1] = -1;
+  set_modes(g, o, mode);
+  if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
+      o->n[1] != main->n[1])
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s are a fragment (V,%c,K) with one "
+             "32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got %s",
+             name, r->name, main == &g->x ? 'M' : 'N', 32 / bits, main->n[0],
+             main->n[1], tensor_show(cx, t));
+  set_regs(g, o, 4 + i);
+}
+
+void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
+                Tensor tc, const Tensor *more, int nmore) {
+  Gemm g = {.cx = cx, .a = a, .d = {.t = &d, .name = 'D'},
+            .x = {.t = &ta, .name = 'A'}, .y = {.t = &tb, .name = 'B'},
+            .c = {.t = &tc, .name = 'C'}};
+  const Tensor *t[4] = {&d, &ta, &tb, &tc};
+  check_executable(cx, a->row);
+  for (int i = 0; i < 4; i++) {
+    if (!t[i]->mem)
+      ctx_fail(cx, ERR_ARG, "gemm: operand %c is not in the kernel's memory%s",
+               "DABC"[i], gemm_text(&g));
+  }
+  dispatch(&g);
+  check_sizes(&g);
+  check_types(&g);
+  if (a->row->kind == MK_FMA) {
+    fma_gemm(&g);
+    return;
+  }
+  if (nmore != a->row->nop - 4)
+    ctx_fail(cx, ERR_ARG, "gemm: %s takes %s", a->row->name,
+             a->row->nop == 4 ? "A and B alone"
+             : a->row->nop == 5 ? "{A, metadata} and B"
+             : a->row->nop == 6 ? "{A, scales} and {B, scales}"
+                                : "{A, scales, metadata} and {B, scales}");
+  Part *o[4] = {&g.d, &g.x, &g.y, &g.c};
+  for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
+  for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
+  for (int64_t k = 0; k < g.x.n[1]; k++) {
+    outer(&g, k);
+    g.c = g.d;  // C comes in once
+  }
+}

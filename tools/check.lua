@@ -74,6 +74,19 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
+-- A header is read at one go; these are tables, or code that is included.
+local LONG_HEADERS = {
+  ["core/ir/ops.h"] = true, ["core/ir/intrin.h"] = true,
+  ["core/gpu/cudaapi.h"] = true, ["core/sim/tilebody.h"] = true,
+  ["core/bind/face.h"] = true,  -- what all faces share
+}
+
+rule("headers of at most 150 lines", list "core/*/*.h", function(path, text,
+                                                                 complain)
+  local n = each_line(text, function() end)
+  if n > 150 and not LONG_HEADERS[path] then complain(n, n .. " lines") end
+end)
+
 -- The rooms of core/, lowest first, and those whose headers each may include
 -- besides its own: arrows only point down. docs/hacking.md says what is where.
 local ROOMS = {

@@ -56,8 +56,8 @@ static const char *text_of(IntrinId id, int64_t imm) {
     "__shfl_down_sync($2, $0, $1$w)", "__shfl_xor_sync($2, $0, $1$w)"};
   if (!intrin_is_shuffle(id)) return intrin_row(id)->text;
   ShuffleKind kind = intrin_shuffle(id);
-  int64_t seg = imm >> 8, width = LANES - seg;
-  bool plain = (imm & 31) == (kind == SH_UP ? 0 : 31) &&
+  int width = LANES - intrin_segment(imm);
+  bool plain = intrin_clamp(imm) == (kind == SH_UP ? 0 : 31) &&
                (width & (width - 1)) == 0;
   return plain ? shuffles[kind] : intrin_row(id)->text;
 }
@@ -68,11 +68,11 @@ static bool needs_helper(IntrinId id, int64_t imm) {
 }
 
 void ptx_note(Emit *e, const Ins *i) {
-  const Intrin *r = intrin_row(intrin_id(i));
+  const Intrin *r = intrin_row(intrin_id(i->imm));
   if (e->sm < r->sm)
     ctx_fail(e->cx, ERR_ARCH, "line %u: %s needs sm_%d, the target is sm_%d",
              e->fn->src.p[i->src].line, r->name, r->sm, e->sm);
-  if (!needs_helper(intrin_id(i), intrin_imm(i))) return;
+  if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) return;
   for (size_t k = 0; k < e->nintrin; k++)
     if (e->intrin[k] == i->imm) return;
   int64_t *v = NEW(e->cx, int64_t, e->nintrin + 1);
@@ -83,8 +83,8 @@ void ptx_note(Emit *e, const Ins *i) {
 
 void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->nintrin; k++)
-    names_reserve(e, call_name(e, (IntrinId)(e->intrin[k] & 0xffff),
-                               e->intrin[k] >> 16));
+    names_reserve(e, call_name(e, intrin_id(e->intrin[k]),
+                               intrin_imm(e->intrin[k])));
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
@@ -138,7 +138,7 @@ void ptx_mask(Emit *e, Ref mask) {
 }
 
 static void put_operand(Emit *e, const Ins *i, int k) {
-  IntrinId id = intrin_id(i);
+  IntrinId id = intrin_id(i->imm);
   if (intrin_row(id)->class == INTRIN_M && k == intrin_arity(id) - 1)
     ptx_mask(e, i->a[k]);
   else
@@ -146,7 +146,7 @@ static void put_operand(Emit *e, const Ins *i, int k) {
 }
 
 static void put_call(Emit *e, const Ins *i, const char *text) {
-  int width = LANES - (int)(intrin_imm(i) >> 8);
+  int width = LANES - intrin_segment(intrin_imm(i->imm));
   for (const char *t = text; *t; t++) {
     if (*t != '$') text_printf(e, "%c", *t);
     else if (*++t != 'w') put_operand(e, i, *t - '0');
@@ -155,8 +155,8 @@ static void put_call(Emit *e, const Ins *i, const char *text) {
 }
 
 Prec ptx_value(Emit *e, const Ins *i) {
-  IntrinId id = intrin_id(i);
-  int64_t imm = intrin_imm(i);
+  IntrinId id = intrin_id(i->imm);
+  int64_t imm = intrin_imm(i->imm);
   if (!needs_helper(id, imm)) {
     put_call(e, i, text_of(id, imm));
     return PR_POST;
@@ -317,6 +317,6 @@ Prec ptx_access(Emit *e, const Ins *i) {
 
 void ptx_print(Emit *e) {
   for (size_t k = 0; k < e->nintrin; k++)
-    print_helper(e, (IntrinId)(e->intrin[k] & 0xffff), e->intrin[k] >> 16);
+    print_helper(e, intrin_id(e->intrin[k]), intrin_imm(e->intrin[k]));
   for (size_t k = 0; k < e->naccess; k++) print_access(e, e->access[k]);
 }

@@ -128,8 +128,8 @@ static void put_imm(Dump *d, const Ins *i) {
     case IMM_SREG: PUT(d, " %s", sreg_row((SReg)i->imm)->name); break;
     case IMM_MATH: PUT(d, " %s", math_name((MathFn)i->imm)); break;
     case IMM_INTRIN:
-      PUT(d, " %s", intrin_row(intrin_id(i))->name);
-      if (intrin_imm(i)) PUT(d, " #0x%" PRIx64, intrin_imm(i));
+      PUT(d, " %s", intrin_row(intrin_id(i->imm))->name);
+      if (intrin_imm(i->imm)) PUT(d, " #0x%" PRIx64, intrin_imm(i->imm));
       break;
     case IMM_ELEMENTS: PUT(d, " %" PRId64 " elements", i->imm); break;
     case IMM_BITS: PUT(d, " %" PRId64 " bits", i->imm); break;

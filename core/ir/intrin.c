@@ -288,7 +288,7 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   uint64_t x[3] = {0, 0, 0};
   bool pure = intrin_pure(id), all = !depends_on_state(id);
   Ins i = {.op = pure ? OP_INTRIN : OP_ASK, .type = (uint8_t)t,
-           .imm = (int64_t)id | imm << 16};
+           .imm = intrin_pack(id, imm)};
   for (int k = 0; k < n; k++) {
     ir_use(cx, fn, a[k]);
     i.a[k] = a[k];

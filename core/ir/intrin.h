@@ -184,10 +184,14 @@ DType intrin_result(IntrinId id);          // `=` is operand 0's
 // registers of the same width? DT_NONE: a plain number, which takes any.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
-static inline IntrinId intrin_id(const Ins *i) {
-  return (IntrinId)(i->imm & 0xffff);
+// Ins.imm: the row, and above 16 bits its immediate.
+static inline int64_t intrin_pack(IntrinId id, int64_t imm) {
+  return (int64_t)id | imm << 16;
 }
-static inline int64_t intrin_imm(const Ins *i) { return i->imm >> 16; }
+static inline IntrinId intrin_id(int64_t packed) {
+  return (IntrinId)(packed & 0xffff);
+}
+static inline int64_t intrin_imm(int64_t packed) { return packed >> 16; }
 
 // Appends it (folded, when it is pure and its operands are known). Operands
 // have the row's types.
@@ -196,7 +200,9 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 // A row of class P on raw bits (zero-extended): what one lane computes.
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
-// Shuffles: four kinds, each of three types.
+// Shuffles: four kinds, each of three types. Their immediate is PTX's operand
+// c: the last lane of a segment that is read (of UP: the first), and above 8
+// bits which bits of a lane's number say its segment: 32 less its width.
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {
   return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;
@@ -204,5 +210,7 @@ static inline bool intrin_is_shuffle(IntrinId id) {
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
   return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
 }
+static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
+static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
 
 #endif

@@ -39,7 +39,7 @@ const char *who_name(Who who) {
 static const char *intrin_operands(const Ins *i) {
   static const char *const each[] = {"", "v", "vv", "vvv"};
   static const char *const masked[] = {"", "l", "vl", "vvl"};
-  IntrinId id = intrin_id(i);
+  IntrinId id = intrin_id(i->imm);
   bool m = intrin_row(id)->class == INTRIN_M;
   return (m ? masked : each)[intrin_arity(id)];
 }

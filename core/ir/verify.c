@@ -143,7 +143,7 @@ static void check_value(Check *c, const Ins *i) {
 }
 
 static void check_intrin(Check *c, const Ins *i) {
-  IntrinId id = intrin_id(i);
+  IntrinId id = intrin_id(i->imm);
   if (id >= IN_COUNT) bad(c, "no such intrinsic");
   if (intrin_pure(id) != (i->op == OP_INTRIN))
     bad(c, "not this operation's intrinsic");
@@ -164,7 +164,8 @@ Who check_who(const Ins *i) {
   Who who = op_who((Op)i->op);
   if (who != WHO_ROW) return who;
   if (i->op == OP_ASK)
-    return intrin_row(intrin_id(i))->class == INTRIN_M ? WHO_MASK : WHO_LANE;
+    return intrin_row(intrin_id(i->imm))->class == INTRIN_M ? WHO_MASK
+                                                            : WHO_LANE;
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 

@@ -74,7 +74,7 @@ static bool find_uniform(Prog *g, Ref r) {
   if (!(op_effect((Op)i->op) & (EF_PURE | EF_VAR | EF_OPENS))) return false;
   if (i->op == OP_SREG) return sreg_uniform(g, (SReg)i->imm);
   if (i->op == OP_VAR && g->bad[r]) return false;
-  if (i->op == OP_INTRIN && intrin_row(intrin_id(i))->class == INTRIN_L)
+  if (i->op == OP_INTRIN && intrin_row(intrin_id(i->imm))->class == INTRIN_L)
     return false;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
     if (o.ref && !g->uni[o.ref]) return false;

@@ -128,9 +128,9 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// The lane that lane l reads: c packs a clamp and the mask of segments.
+// The lane that lane l reads.
 static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
-  int seg = (int)(c >> 8 & 31), clamp = (int)(c & 31);
+  int seg = intrin_segment(c), clamp = intrin_clamp(c);
   int most = (l & seg) | (clamp & ~seg), least = l & seg, from = l;
   switch (kind) {
     case SH_UP:
@@ -150,7 +150,7 @@ static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   int from[LANES];
   for (int l = 0; l < LANES; l++) {
     int b = (int)(operand(w, i, id, 1, l) & 31);
-    from[l] = shuffle_from(intrin_shuffle(id), l, b, i->imm >> 16) & 31;
+    from[l] = shuffle_from(intrin_shuffle(id), l, b, intrin_imm(i->imm)) & 31;
     out[l] = operand(w, i, id, 0, from[l]);
     if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
@@ -162,7 +162,7 @@ static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
 }
 
 static void together(SimWarp *w, const SimIns *i) {
-  IntrinId id = (IntrinId)(i->imm & 0xffff);
+  IntrinId id = intrin_id(i->imm);
   switch ((int)id) {
     case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
     case IN_MATCHALL64:
@@ -182,8 +182,8 @@ static void together(SimWarp *w, const SimIns *i) {
 // ---- all of them ----
 
 void simintrin_run(SimWarp *w, const SimIns *i) {
-  IntrinId id = (IntrinId)(i->imm & 0xffff);
-  int64_t imm = i->imm >> 16;
+  IntrinId id = intrin_id(i->imm);
+  int64_t imm = intrin_imm(i->imm);
   switch (id) {
     case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
       lane_masks(w, i, id);

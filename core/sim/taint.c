@@ -140,7 +140,7 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // Shuffles pass on what they move.
 static bool moves(const SimIns *i) {
-  return intrin_is_shuffle((IntrinId)(i->imm & 0xffff));
+  return intrin_is_shuffle(intrin_id(i->imm));
 }
 
 static void ask(SimWarp *w, const SimIns *i) {

@@ -183,6 +183,56 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
                layout_text(cx, *nt->a));
 }
 
+// What lies between the modes of f, in `out`; the offset where they end, or 0
+// where they overlap.
+static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
+  Dim last = {1};  // where the modes so far end
+  while (f.n) {
+    Mode r = take_least(&f);
+    Dim gap = dim_static(r.d) && dim_static(last) ? dim_int(cx, r.d.w / last.w)
+                                                  : dim_quo(cx, r.d, last);
+    if (dim_is(gap, 0)) {
+      const char *why = arena_printf(
+        cx, &cx->scratch, "the modes overlap: stride %lld lies inside the "
+        "%lld offsets taken before it", (long long)r.d.w, (long long)last.w);
+      const char *eg = nt->quiet ? NULL
+                                 : collision(cx, layout_filter(cx, l));
+      note_fail(cx, nt, why, eg);
+      return gap;
+    }
+    if (explain_on(cx)) explain_gap(cx, r, gap, last);
+    out->s[out->n] = gap;
+    out->d[out->n++] = last;
+    last = dim_mul(cx, r.d, r.s);
+  }
+  return last;
+}
+
+// Of a coalesced layout with integer strides.
+static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
+                              Tup cotarget) {
+  // A negative stride reaches the same offsets from the other end: shifted
+  // as a whole, which does not matter to what they leave free.
+  for (int i = 0; i < f.n; i++) f.d[i] = dim_abs(cx, f.d[i]);
+  size_t n = (size_t)f.n;
+  Flat out = {NEW(cx, Dim, n + tup_leaves(cotarget) + 1),
+              NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
+  Dim last = gaps(cx, nt, l, f, &out);
+  if (dim_is(last, 0)) return l;
+  Flat rest = coalesce_shape(cx, tup_ceil_div(cx, cotarget, &last));
+  compact_from(cx, rest, last);
+  for (int i = 0; i < rest.n; i++) {
+    out.s[out.n] = rest.s[i];
+    out.d[out.n++] = rest.d[i];
+  }
+  if (explain_on(cx))
+    explain_say(cx, "  beyond: %s of %s", layout_text(cx,
+                flat_layout(cx, rest)), tup_text(cx, cotarget));
+  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
+  if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
+  return r;
+}
+
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
   if (l.outer && !layout_swizzle(l)) {
@@ -209,43 +259,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
     return flat_layout(cx, c);
   }
   complement_check(cx, l, f);
-  // A negative stride reaches the same offsets from the other end: shifted
-  // as a whole, which does not matter to what they leave free.
-  for (int i = 0; i < f.n; i++) f.d[i] = dim_abs(cx, f.d[i]);
-  size_t n = (size_t)f.n;
-  Flat out = {NEW(cx, Dim, n + tup_leaves(cotarget) + 1),
-              NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
-  Dim last = {1};  // where the modes so far end
-  while (f.n) {
-    Mode r = take_least(&f);
-    Dim gap = dim_static(r.d) && dim_static(last) ? dim_int(cx, r.d.w / last.w)
-                                                  : dim_quo(cx, r.d, last);
-    if (dim_is(gap, 0)) {
-      const char *why = arena_printf(
-        cx, &cx->scratch, "the modes overlap: stride %lld lies inside the "
-        "%lld offsets taken before it", (long long)r.d.w, (long long)last.w);
-      const char *eg = nt->quiet ? NULL
-                                 : collision(cx, layout_filter(cx, l));
-      note_fail(cx, nt, why, eg);
-      return l;
-    }
-    if (explain_on(cx)) explain_gap(cx, r, gap, last);
-    out.s[out.n] = gap;
-    out.d[out.n++] = last;
-    last = dim_mul(cx, r.d, r.s);
-  }
-  Flat rest = coalesce_shape(cx, tup_ceil_div(cx, cotarget, &last));
-  compact_from(cx, rest, last);
-  for (int i = 0; i < rest.n; i++) {
-    out.s[out.n] = rest.s[i];
-    out.d[out.n++] = rest.d[i];
-  }
-  if (explain_on(cx))
-    explain_say(cx, "  beyond: %s of %s", layout_text(cx,
-                flat_layout(cx, rest)), tup_text(cx, cotarget));
-  Layout r = flat_layout(cx, flat_coalesce(cx, out, false));
-  if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
-  return r;
+  return complement_flat(cx, nt, l, f, cotarget);
 }
 
 // Does the ordered layout f, whose modes are apart, take x?

@@ -55,12 +55,16 @@ build = {
         "lua/cute/lang/bytecode.lua",
       ["cute.lang.carry"] =
         "lua/cute/lang/carry.lua",
+      ["cute.lang.fields"] =
+        "lua/cute/lang/fields.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
       ["cute.lang.reach"] =
         "lua/cute/lang/reach.lua",
+      ["cute.lang.region"] =
+        "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
       ["cute.lang.sign"] =

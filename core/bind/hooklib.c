@@ -13,6 +13,7 @@
 
 // What is known of the user's function whose line ran last: a userdata in the
 // registry, with the names that each of its lines assigns as uservalue 1.
+// Uservalue 2 is where writes to tables are noted (writelib.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
@@ -20,6 +21,9 @@ typedef struct Hook {
   int named;         // locals seen before the current line
   int line;          // the line that ran last
   bool counts;       // are instructions looked at?
+  bool notes;        // are writes to tables noted, in uservalue 2?
+  int born;          // the register that a table is being made in
+  Writers writers;
 } Hook;
 
 #define MAX_FIELDS 64  // of a table, looked at for names
@@ -231,19 +235,74 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar);
 }
 
+static void hooklib_event(lua_State *L, lua_Debug *ar);
+
+static int hook_mask(const Hook *h) {
+  return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
+}
+
+// The hook up to the instruction behind one that makes a table.
+static void hook_born(lua_State *L, lua_Debug *ar) {
+  if (ar->event != LUA_HOOKCOUNT) {  // its own line: not made yet
+    hooklib_event(L, ar);
+    return;
+  }
+  int top = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "hook");
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  const Hook *h = lua_touserdata(L, -1);
+  stop_sethook(L, hooklib_event, hook_mask(h), 1);
+  if (h->notes) {
+    lua_getiuservalue(L, -1, 2);
+    writelib_born(L, ar, h->born, top + 2);
+  }
+  lua_settop(L, top);
+  hooklib_event(L, ar);
+}
+
+// Lua's `if` and the like test a register.
+static void see_test(lua_State *L, lua_Debug *ar, VmIns in) {
+  push_register(L, ar, in.op == VM_TEST ? in.a : in.b);
+  Value *v = trace_value(L, -1);
+  if (v) v->lazy = false;
+  lua_pop(L, 1);
+}
+
+// An instruction writes a table, makes one, or calls; hook userdata at `at`.
+static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
+  lua_getiuservalue(L, at, 2);
+  if (!writelib_see(L, &h->writers, ar, in, at + 1)) return;
+  h->born = in.a;
+  stop_sethook(L, hook_born, hook_mask(h), 1);
+}
+
+// Instructions to look at, by what for.
+enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8 };
+static const uint8_t looked_at[128] = {
+  [VM_EQ] = COMPARES, [VM_EQK] = COMPARES, [VM_EQI] = COMPARES,
+  [VM_GETTABLE] = INDEXES, [VM_SETTABLE] = INDEXES | WRITES,
+  [VM_SETTABUP] = WRITES, [VM_SETI] = WRITES, [VM_SETFIELD] = WRITES,
+  [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
+  [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS};
+
 // An instruction is about to run.
 static void check_instruction(lua_State *L, lua_Debug *ar) {
   VmIns in = vmlib_at(ar);
-  bool compares = in.op == VM_EQ || in.op == VM_EQK || in.op == VM_EQI;
-  if (!compares && in.op != VM_GETTABLE && in.op != VM_SETTABLE) return;
+  int what = looked_at[in.op];
+  if (!what) return;
   int top = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "hook");
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   Hook *h = lua_touserdata(L, -1);
   if (ir_fn(h->cx)) {
-    if (compares) check_compared(L, h->cx, ar, in);
-    else if (in.op == VM_GETTABLE) check_key(L, h->cx, ar, in.b, in.c);
-    else check_key(L, h->cx, ar, in.a, in.b);
+    if (what & COMPARES) check_compared(L, h->cx, ar, in);
+    if (what & TESTS) see_test(L, ar, in);
+    if (what & INDEXES && in.op == VM_GETTABLE)
+      check_key(L, h->cx, ar, in.b, in.c);
+    if (what & INDEXES && in.op == VM_SETTABLE)
+      check_key(L, h->cx, ar, in.a, in.b);
+    lua_settop(L, top + 1);
+    if (what & WRITES && h->notes) see_write(L, h, top + 1, ar, in);
   }
   lua_settop(L, top);
 }
@@ -357,17 +416,26 @@ void hooklib_on(lua_State *L, bool on) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   const Hook *h = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  int mask = LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
-  stop_sethook(L, on ? hooklib_event : NULL, on ? mask : 0, 1);
+  stop_sethook(L, on ? hooklib_event : NULL, on ? hook_mask(h) : 0, 1);
+}
+
+void hooklib_note(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  h->notes = lua_istable(L, -2);
+  lua_insert(L, -2);
+  lua_setiuservalue(L, -2, 2);
+  lua_pop(L, 1);
 }
 
 void hooklib_start(lua_State *L) {
-  Hook *h = lua_newuserdatauv(L, sizeof *h, 1);
+  Hook *h = lua_newuserdatauv(L, sizeof *h, 2);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   *h = (Hook){.cx = lua_touserdata(L, -1)};
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "known");
   h->counts = lua_toboolean(L, -1);
+  writelib_find(L, &h->writers);
   lua_pop(L, 3);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);

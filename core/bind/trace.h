@@ -11,6 +11,7 @@ typedef struct Value {
   uint32_t serial, birth;
   Ref r;
   bool consumed;  // of booleans: did anything use it?
+  bool lazy;      // something must only if Lua's `if` has tested it
 } Value;
 
 // vallib.c
@@ -28,6 +29,8 @@ void kernlib_param(Ctx *cx, lua_State *L, int func, int sig, int param,
 // hooklib.c: the hook for lines and returns; started anew for each trace.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
+// Pops a table, in which writes to tables are noted from now on, or nil.
+void hooklib_note(lua_State *L);
 
 // Lists the traced value on top, and pops it: something must use it.
 void trace_watch(lua_State *L);
@@ -37,10 +40,25 @@ void trace_watch(lua_State *L);
 typedef struct VmIns {
   uint8_t op, a, b, c;
 } VmIns;
-enum { VM_GETTABLE = 12, VM_SETTABLE = 16, VM_EQ = 57, VM_EQK = 60,
-       VM_EQI = 61 };
+enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
+       VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_EQ = 57,
+       VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
+       VM_TAILCALL = 69 };
 VmIns vmlib_at(const lua_Debug *ar);
 void vmlib_open(lua_State *L);
+
+// writelib.c: what a region writes to tables. `writes` is the stack index of
+// the table that it is noted in.
+enum { WRITERS = 5 };
+typedef struct Writers {
+  lua_CFunction f[WRITERS];  // of Lua's library; NULL: not there
+} Writers;
+void writelib_find(lua_State *L, Writers *w);
+// An instruction that writes a table, makes one, or calls is about to run;
+// true when it makes one, of which writelib_born then has to be told.
+bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
+                  int writes);
+void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 
 // Registry: the trace's state while one is on, a table with
 //   watched: array of traced booleans, in order

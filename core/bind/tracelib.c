@@ -145,7 +145,7 @@ static void find_unused(Ctx *cx, lua_State *L) {
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
     Value *v = lua_touserdata(L, -1);
-    if (!v->consumed) unused_error(cx, L, v);
+    if (!v->consumed && !v->lazy) unused_error(cx, L, v);
     lua_pop(L, 1);
   }
   lua_pop(L, 2);
@@ -267,6 +267,13 @@ static int l_trace(lua_State *L) {
 // hook(on): cutelua's own Lua code switches the line hook off while it works.
 static int l_hook(lua_State *L) {
   if (ir_fn(face_ctx(L))) hooklib_on(L, lua_toboolean(L, 1));
+  return 0;
+}
+
+// note(writes): a table in which writes to tables are noted, or nil.
+static int l_note(lua_State *L) {
+  lua_settop(L, 1);
+  if (ir_fn(face_ctx(L))) hooklib_note(L);
   return 0;
 }
 
@@ -539,7 +546,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b): do two values stand for the same thing?
+// same(a, b): do two values stand for the same thing? Then what used one of
+// them used both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -547,8 +555,10 @@ static int l_same(lua_State *L) {
     return 1;
   }
   Value *a = trace_value(L, 1), *b = trace_value(L, 2);
-  lua_pushboolean(L, a && b && a->r == b->r && a->birth == b->birth &&
-                     a->serial == b->serial);
+  bool same = a && b && a->r == b->r && a->birth == b->birth &&
+              a->serial == b->serial;
+  if (same) a->consumed = b->consumed = a->consumed || b->consumed;
+  lua_pushboolean(L, same);
   return 1;
 }
 
@@ -563,6 +573,15 @@ static int l_dtype_of(lua_State *L) {
   }
   trace_own(cx, v);
   face_push_dtype(L, ir_type(ir_fn(cx), v->r));
+  return 1;
+}
+
+// carried(boolean) -> itself, which a loop carries: a body that only sets it
+// leaves it unused.
+static int l_carried(lua_State *L) {
+  Value *v = face_checkudata(L, 1, MT_VALUE);
+  v->lazy = true;
+  v->consumed = false;
   return 1;
 }
 
@@ -638,15 +657,16 @@ static int l_fence(lua_State *L) {
 
 void tracelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"trace", l_trace}, {"hook", l_hook}, {"tracing", l_tracing},
-    {"mark", l_mark}, {"rollback", l_rollback}, {"var", l_var},
-    {"vget", l_vget}, {"vset", l_vset}, {"open_for", l_open_for},
-    {"open_loop", l_open_loop}, {"break_unless", l_break_unless},
-    {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
+    {"trace", l_trace}, {"hook", l_hook}, {"note", l_note},
+    {"tracing", l_tracing}, {"mark", l_mark}, {"rollback", l_rollback},
+    {"var", l_var}, {"vget", l_vget}, {"vset", l_vset},
+    {"open_for", l_open_for}, {"open_loop", l_open_loop},
+    {"break_unless", l_break_unless}, {"open_if", l_open_if},
+    {"open_else", l_open_else}, {"close", l_close},
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
-    {"known", l_known}, {"sreg", l_sreg}, {"effect", l_effect},
-    {"fence", l_fence},
+    {"carried", l_carried}, {"known", l_known}, {"sreg", l_sreg},
+    {"effect", l_effect}, {"fence", l_fence},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},

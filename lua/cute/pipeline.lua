@@ -24,21 +24,20 @@
 --       pipe:producer_commit(write)
 --       write:advance()
 --     end
---     for k = 0, tiles - 1 do
+--     for k in cute.range(tiles) do
 --       pipe:consumer_wait(read)                 -- the tile k is here
 --       ...                                      -- read stage read.index
 --       pipe:consumer_release(read)
 --       read:advance()
 --       pipe:producer_acquire(write)
---       if k + 2 < tiles then ... copy tile k + 2 ... end
+--       cute.when(cute.lt(k + 2, tiles), ...)    -- copy tile k + 2
 --       pipe:producer_commit(write)              -- a group, empty at the end
 --       write:advance()
 --     end
 --     pipe:producer_tail(write)                  -- nothing is on its way now
 --
--- A state counts in Lua numbers, for loops that are unrolled; for a loop of the
--- device (cute.range) it is made with {loop = true}, and counts in variables
--- of the kernel.
+-- A state is a table of three numbers: a loop of the device carries them, as
+-- it does all fields that its body changes.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -50,18 +49,7 @@ local pipeline = {}
 ---------------------------------------------------------------------------
 
 local State = {}
-
--- Of a state for loops of the device, `vars` holds what changes.
-function State.__index(s, key)
-  local var = rawget(s, "vars") and rawget(s, "vars")[key]
-  if var then return var:get() end
-  return State[key]
-end
-
-function State.__newindex(s, key, value)
-  local var = rawget(s, "vars") and rawget(s, "vars")[key]
-  if var then var:set(value) else rawset(s, key, value) end
-end
+State.__index = State
 
 --- A place in the circular buffer: `index` of the stage, `phase` (the parity
 -- of the round, for barriers that have one), `count` of stages passed.
@@ -69,41 +57,30 @@ end
 ---@param count? any
 ---@param index? any
 ---@param phase? any
----@param opts? {loop: boolean} for a loop of the device
-function pipeline.PipelineState(stages, count, index, phase, opts)
+function pipeline.PipelineState(stages, count, index, phase)
   if math.type(stages) ~= "integer" or stages < 1 then
     core.fail("bad-argument", "PipelineState: the number of stages is a Lua "
       .. "integer of 1 or more, not " .. tostring(stages))
   end
-  local at = {count = count or 0, index = index or 0, phase = phase or 0}
-  local s = {stages = stages}
-  if opts and opts.loop then
-    local var = require "cute.lang.trace".var
-    s.vars = {count = var(at.count), index = var(at.index),
-              phase = var(at.phase)}
-  else
-    for k, v in pairs(at) do s[k] = v end
-  end
-  return setmetatable(s, State)
+  return setmetatable({stages = stages, count = count or 0,
+                       index = index or 0, phase = phase or 0}, State)
 end
 
 --- The producer begins with empty stages, so that its first round need not
 -- wait for anybody: its phase is 1.
 ---@param type "producer"|"consumer"
 ---@param stages integer
----@param opts? {loop: boolean} for a loop of the device
-function pipeline.make_pipeline_state(type, stages, opts)
+function pipeline.make_pipeline_state(type, stages)
   if type ~= "producer" and type ~= "consumer" then
     core.fail("unknown-name", ("make_pipeline_state: no user '%s' (producer, "
       .. "consumer)"):format(tostring(type)))
   end
-  return pipeline.PipelineState(stages, 0, 0, type == "producer" and 1 or 0,
-                                opts)
+  return pipeline.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
 end
 
 function State:clone()
   return pipeline.PipelineState(self.stages, self.count, self.index,
-    self.phase, {loop = rawget(self, "vars") ~= nil})
+                                self.phase)
 end
 
 -- One step of +1 or -1.
@@ -214,14 +191,12 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
----@param opts? {loop: boolean}
-function CpAsync:make_producer_state(opts)
-  return pipeline.make_pipeline_state("producer", self.num_stages, opts)
+function CpAsync:make_producer_state()
+  return pipeline.make_pipeline_state("producer", self.num_stages)
 end
 
----@param opts? {loop: boolean}
-function CpAsync:make_consumer_state(opts)
-  return pipeline.make_pipeline_state("consumer", self.num_stages, opts)
+function CpAsync:make_consumer_state()
+  return pipeline.make_pipeline_state("consumer", self.num_stages)
 end
 
 --- Waits until the stage is empty. It is: its readers met the others at the
@@ -255,10 +230,10 @@ function CpAsync:producer_tail(state)  -- luacheck: ignore state
 end
 
 sign.class("PipelineState", State,
-  "clone() advance() reverse() reset_count()", "vars")
+           "clone() advance() reverse() reset_count()")
 sign.class("NamedBarrier", Barrier, "arrive() arrive_and_wait() sync() wait()")
 sign.class("PipelineCpAsync", CpAsync, [[
-  make_producer_state(opts?: table) make_consumer_state(opts?: table)
+  make_producer_state() make_consumer_state()
   producer_acquire(state?: PipelineState) producer_commit(state?: PipelineState)
   consumer_wait(state?: PipelineState) consumer_release(state?: PipelineState)
   producer_tail(state?: PipelineState)
@@ -266,8 +241,8 @@ sign.class("PipelineCpAsync", CpAsync, [[
 
 return sign.public("pipeline.", pipeline, [[
   PipelineState(stages: integer, count?: integer|value, index?: integer|value,
-    phase?: integer|value, opts?: table)
-  make_pipeline_state(user: string, stages: integer, opts?: table)
+    phase?: integer|value)
+  make_pipeline_state(user: string, stages: integer)
   NamedBarrier(opts: table) PipelineCpAsync(opts: table)
   arrive(barrier_id: integer, num_threads: integer|value)
   arrive_and_wait(barrier_id: integer, num_threads: integer|value)

@@ -21,9 +21,8 @@ local function summing(flaw, device_loop)
       cute.make_layout({128, TILES}, {1, 128}))         -- (element, tile)
     local atom = cute.make_copy_atom(
       "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", cute.f32)
-    local mode = {loop = device_loop}
-    local write = pipe:make_producer_state(mode)
-    local read = pipe:make_consumer_state(mode)
+    local write = pipe:make_producer_state()
+    local read = pipe:make_consumer_state()
     local function fill(tile)
       cute.copy(atom, cute.local_tile(g(_, tile), {4}, {t}),
                 cute.local_tile(s(_, write.index), {4}, {t}))

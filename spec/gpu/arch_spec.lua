@@ -298,8 +298,8 @@ case {"structures and a pipeline of cp.async", block = 32, sm = 80,
                                cute.make_layout({128, 6}, {1, 128}))
     local atom = cute.make_copy_atom(
       "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", cute.f32)
-    local write = pipe:make_producer_state {loop = true}
-    local read = pipe:make_consumer_state {loop = true}
+    local write = pipe:make_producer_state()
+    local read = pipe:make_consumer_state()
     local function fill(k)
       pipe:producer_acquire(write)
       cute.when(cute.lt(k, 6), function()

@@ -393,8 +393,8 @@ describe("loops and branches carry", function()
         p = setmetatable({p[1] + 1}, {})
       end
     end, 3)
-    assert.equal("local 'p' changes from table to table in this loop "
-      .. "[loop-type-changed]", text)
+    assert.equal("local 'p' holds another table at the end of this loop than "
+      .. "at its start [loop-type-changed]", text)
     assert.equal(2, line)
     assert.equal("local 'p' changes from {a Lua integer} to {a Lua integer, "
       .. "a Lua integer} in this loop [loop-type-changed]",

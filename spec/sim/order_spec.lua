@@ -748,7 +748,7 @@ describe("named barriers", function()
         warp(0, function()
           for k in cute.range(6) do
             if empty then arch.barrier(2, 64) end
-            lines[1] = line() + 1
+            lines.writes = line() + 1
             s[lane] = k + lane
             if full then arch.barrier_arrive(1, 64) end
           end
@@ -757,13 +757,13 @@ describe("named barriers", function()
           for _ in cute.range(6) do
             if empty then arch.barrier_arrive(2, 64) end
             if full then arch.barrier(1, 64) end
-            lines[2] = line() + 1
+            lines.reads = line() + 1
             sum:set(sum:get() + s[31 - lane])
           end
           a[tid] = sum:get()
         end)
       end, 64, A)
-      return text, ("race %d %d"):format(lines[1], lines[2])
+      return text, ("race %d %d"):format(lines.writes, lines.reads)
     end
     assert.equal("", (rounds(true, true)))
     for l = 0, 31 do assert.equal(15 + 6 * (31 - l), A[32 + l]) end

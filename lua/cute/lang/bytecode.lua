@@ -8,7 +8,9 @@ local bytecode = {}
 -- The instructions that matter here; core/bind/trace.h has the same numbers.
 local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
             RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
-            GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15}
+            GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15,
+            SETI = 17, SETFIELD = 18, NEWTABLE = 19, NOT = 51, TEST = 66,
+            TESTSET = 67, CALL = 68, TAILCALL = 69}
 
 local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
   .. string.pack("=i8n", 0x5678, 370.5)
@@ -181,22 +183,40 @@ local function comparing(a, b, t)
   local c = t[a]
   t[a] = b
 end
+
+local function writing(a, b, t)
+  t.k = a
+  t[1] = a
+  bytecode.k = a
+  local c = {}
+  if a then b() end
+  c = a or b
+  c = not a
+  return t()
+end
 -- luacheck: pop
 
 --- Is this a Lua whose code and hooks are known?
 ---@return boolean
 function bytecode.known()
-  local p, q = read(straight), read(comparing)
-  if not p or not q then return false end
+  local p, q, r = read(straight), read(comparing), read(writing)
+  if not p or not q or not r then return false end
   local seen = {}
-  for op, a, b, c in instructions(q) do
-    seen[#seen + 1] = table.concat({op, a, b, c}, " ")
+  for _, f in ipairs {q, r} do
+    for op, a, b, c in instructions(f) do
+      seen[#seen + 1] = table.concat({op, a, b, c}, " ")
+    end
   end
   seen = table.concat(seen, "\n")
   for _, want in ipairs {
     ("^%d 0 1 %%d+\n"):format(OP.EQ), ("\n%d 0 132 %%d+\n"):format(OP.EQI),
     ("\n%d 0 0 %%d+\n"):format(OP.EQK), ("\n%d 3 2 0\n"):format(OP.GETTABLE),
-    ("\n%d 2 0 1\n"):format(OP.SETTABLE)} do
+    ("\n%d 2 0 1\n"):format(OP.SETTABLE),
+    ("\n%d 2 0 0\n"):format(OP.SETFIELD), ("\n%d 2 1 0\n"):format(OP.SETI),
+    ("\n%d 0 0 0\n"):format(OP.SETTABUP), ("\n%d 3 "):format(OP.NEWTABLE),
+    ("\n%d 0 "):format(OP.TEST), ("\n%d %%d 0 "):format(OP.TESTSET),
+    ("\n%d %%d 0 "):format(OP.NOT), ("\n%d 4 1 1\n"):format(OP.CALL),
+    ("\n%d 4 1 "):format(OP.TAILCALL)} do
     if not seen:find(want) then return false end
   end
   return core.vm_trial(straight, p.code)

@@ -58,15 +58,19 @@ local function kind_of(v)
 end
 
 local function type_error(slot, what, from, to)
+  local kind = slot.t and "field" or "local"
+  local advice = "convert it with :to(dtype), or use another " .. kind
   if not parts(from) or not parts(to) then
-    core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n"
-      .. "  numbers, booleans, traced values, tensors, vectors and plain "
-      .. "tables of them are carried: keep what changes in those")
-      :format(slot.name, kind_of(from), kind_of(to), what))
+    if type(from) == "table" and type(to) == "table" then
+      core.fail("loop-type-changed", ("%s '%s' holds another table at the end "
+        .. "of %s than at its start\n  change the fields of one table: they "
+        .. "are carried"):format(kind, slot.name, what))
+    end
+    advice = "numbers, booleans, traced values, tensors, vectors and plain "
+      .. "tables of them are carried: keep what changes in those"
   end
-  core.fail("loop-type-changed", ("local '%s' changes from %s to %s in %s\n  "
-    .. "convert it with :to(dtype), or use another local")
-    :format(slot.name, kind_of(from), kind_of(to), what))
+  core.fail("loop-type-changed", ("%s '%s' changes from %s to %s in %s\n  %s")
+    :format(kind, slot.name, kind_of(from), kind_of(to), what, advice))
 end
 
 local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
@@ -145,7 +149,8 @@ local function declare(slot, carry, init)
   carry.vars = {}
   for i = 1, carry.n do
     if not carry.types[i] then goto continue end
-    local name = slot.name .. (names and names[i] or part_name(carry.sig, i))
+    local name = slot.name:gsub("[^%w_]+", "_")
+      .. (names and names[i] or part_name(carry.sig, i))
     if carry.facts[i] then
       local f = core.fact(a[i])
       if not core.fact_within(f, carry.facts[i]) then
@@ -162,7 +167,9 @@ local function read(carry, init, final)
   for i = 1, carry.n do
     local v, f = carry.vars[i] and core.vget(carry.vars[i]), carry.facts[i]
     if v and f then core.assume(v, f.lo, f.hi, f.div) end
-    if v then list[i] = final and core.cvt(v, carry.types[i]) or v end
+    if v and final then v = core.cvt(v, carry.types[i]) end
+    if carry.types[i] == core.boolean then core.carried(v) end
+    if v then list[i] = v end
   end
   return (rebuild(init, list))
 end

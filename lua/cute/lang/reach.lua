@@ -16,8 +16,9 @@ local LIBRARIES = {_G = true, string = true, table = true, math = true,
 
 local fixed, modules = {}, 0
 
--- Tables that no script changes: those of cute and of Lua's libraries.
-local function fixed_tables()
+--- Tables that no script changes: those of cute and of Lua's libraries.
+---@return table<table, true>
+function reach.fixed()
   local n = 0
   for _ in next, package.loaded do n = n + 1 end
   if n == modules then return fixed end
@@ -170,7 +171,7 @@ end
 ---@param ran table<function, true> functions of the user's that ran in it
 function reach.take(func, args, ran)
   local view = setmetatable({
-    ran = ran, seen = {}, pending = {}, fixed = fixed_tables(), assigned = {},
+    ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
     upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
   ran[func] = true
   view:see(func)

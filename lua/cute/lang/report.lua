@@ -36,10 +36,10 @@ report.suggestions = {
     .. "cute.range(n), cute.min(a, b)",
   ["unused-boolean"] = "Lua's `if` cannot test a traced value: use "
     .. "cute.when(cond, function() ... end)",
-  ["loop-type-changed"] = "convert in the loop, so that the local keeps the "
-    .. "type that it had before it",
-  ["loop-table-changed"] = "keep the number in a local, or in a "
-    .. "cute.var(x)",
+  ["loop-type-changed"] = "convert in the loop, so that the local or field "
+    .. "keeps the type that it had before it",
+  ["loop-table-changed"] = "make the table with all its fields before the "
+    .. "loop or branch",
   ["loop-exit"] = "use cute.loop(cond, body), or cute.when around the rest "
     .. "of the body",
   ["runaway-trace"] = "a traced condition never ends a Lua `while`: use "

@@ -4,310 +4,23 @@
 -- change; those are the loop-carried ones. The IR is rolled back to the loop's
 -- head, they are set to loop variables, and the body runs again, until the set
 -- and what is known of each variable stop growing. `cute.when` and `cute.loop`
--- do the same with what their closures assign.
+-- do the same with what their closures assign. Fields of tables that the body
+-- writes are carried as locals are (cute.lang.fields).
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local carrying = require "cute.lang.carry"
 local bytecode = require "cute.lang.bytecode"
+local fields = require "cute.lang.fields"
 local lex = require "cute.lang.lex"
 local reach = require "cute.lang.reach"
+local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error = carrying.type_error
+local get, set = regions.get, regions.set
 
 local trace = {}
-
-local MAX_PASSES = 24
-local MAX_FIELDS = 4000  -- table fields watched per loop
-
--- What is kept while a kernel is traced: see TRACE_STATE in core/bind/trace.h.
--- memo: what loops at a source position carried before, so that the passes of
--- an outer loop do not repeat those of an inner one.
-local state
-
-local function own_source(source)
-  return source:find("^=%[cute") or source:find("lua/cute/", 1, true)
-    or source:find("lua/5.4/cute/", 1, true)
-end
-
----------------------------------------------------------------------------
--- Slots: the places a body may change
----------------------------------------------------------------------------
-
--- A slot is a local {n=, name=} of the frame, or an upvalue {f=, n=, name=}.
-local function get(slot, level)
-  if slot.f then return (select(2, debug.getupvalue(slot.f, slot.n))) end
-  return (select(2, debug.getlocal(level + 1, slot.n)))
-end
-
-local function set(slot, level, value)
-  if slot.f then
-    debug.setupvalue(slot.f, slot.n, value)
-  else
-    debug.setlocal(level + 1, slot.n, value)
-  end
-end
-
-local SENTINEL = {}
-
--- Is upvalue n of f one of the frame's own locals?
-local function aliases_local(view, f, n, name, level)
-  for _, slot in ipairs(view.slots) do
-    if not slot.f and slot.name == name then
-      local was = get(slot, level + 1)
-      set(slot, level + 1, SENTINEL)
-      local _, seen = debug.getupvalue(f, n)
-      set(slot, level + 1, was)
-      if seen == SENTINEL then return true end
-    end
-  end
-  return false
-end
-
-local function watchable(v)
-  local t = math.type(v) and "number" or core.typename(v)
-  return t == "number" or t == "value" or t == "tensor"
-end
-
--- Numbers and traced values in a table: a loop cannot carry them.
-local function watch_table(view, t, path)
-  if view.seen[t] or view.fields > MAX_FIELDS then return end
-  view.seen[t] = true
-  local fields = {}
-  for k, v in next, t do
-    view.fields = view.fields + 1
-    if watchable(v) then
-      fields[k] = v
-    elseif type(v) == "table" and view.fields < MAX_FIELDS then
-      watch_table(view, v, path .. "." .. tostring(k))
-    elseif type(v) == "function" then
-      view.pending[#view.pending + 1] = v
-    end
-  end
-  if next(fields) ~= nil then
-    view.tables[#view.tables + 1] = {t = t, path = path, fields = fields}
-  end
-end
-
-local function see(view, v, name)
-  if type(v) == "function" then
-    view.pending[#view.pending + 1] = v
-  elseif type(v) == "table" then
-    watch_table(view, v, name)
-  end
-end
-
-local function see_upvalues(view, f, level)
-  if view.seen[f] then return end
-  view.seen[f] = true
-  local info = debug.getinfo(f, "S")
-  if info.what == "C" or own_source(info.source) then return end
-  for n = 1, math.huge do
-    local name, v = debug.getupvalue(f, n)
-    if not name then break end
-    local id = debug.upvalueid(f, n)
-    if not view.seen[id] then
-      view.seen[id] = true
-      if name ~= "_ENV"
-        and not (level and aliases_local(view, f, n, name, level + 1)) then
-        view.slots[#view.slots + 1] = {f = f, n = n, name = name}
-      end
-      see(view, v, name == "_ENV" and "_G" or name)
-    end
-  end
-end
-
-local function new_view()
-  local seen = {}
-  for _, m in pairs(package.loaded) do
-    if type(m) == "table" and m ~= _G then seen[m] = true end
-  end
-  return {slots = {}, tables = {}, pending = {}, seen = seen, fields = 0}
-end
-
--- What can change: locals of the frame at `level` (nil: none), its upvalues,
--- and the upvalues of every function reached from them.
-local function collect(level, functions)
-  local view = new_view()
-  if level then
-    for n = 1, math.huge do
-      local name, v = debug.getlocal(level + 1, n)
-      if not name then break end
-      if name:sub(1, 1) ~= "(" then
-        view.slots[#view.slots + 1] = {n = n, name = name}
-        see(view, v, name)
-      end
-    end
-    view.pending[#view.pending + 1] = debug.getinfo(level + 1, "f").func
-  end
-  for _, f in ipairs(functions or {}) do
-    view.pending[#view.pending + 1] = f
-  end
-  while #view.pending > 0 do
-    see_upvalues(view, table.remove(view.pending), level and level + 1)
-  end
-  return view
-end
-
-local function check_tables(view, what)
-  local changed = {}
-  for _, w in ipairs(view.tables) do
-    for k, was in pairs(w.fields) do
-      local now = rawget(w.t, k)
-      if now ~= nil and not core.same(was, now) and watchable(now) then
-        local path = (w.path .. "." .. tostring(k)):gsub("^_G%.", "")
-        changed[#changed + 1] = path
-      end
-    end
-  end
-  table.sort(changed)  -- which is told first is the same in every process
-  if changed[1] then
-    core.fail("loop-table-changed", ("'%s' changed in %s: only locals "
-      .. "are carried\n  keep it in a local, or in cute.var(...)")
-      :format(changed[1], what))
-  end
-end
-
-local function slot_key(slot)
-  if slot.f then
-    local info = debug.getinfo(slot.f, "S")
-    return ("U%s:%d:%s"):format(info.short_src, info.linedefined, slot.name)
-  end
-  return ("L%d:%s"):format(slot.n, slot.name)
-end
-
----------------------------------------------------------------------------
--- One region traced in passes
----------------------------------------------------------------------------
-
-local Region = {}
-Region.__index = Region
-
-local function new_region(what, key, view)
-  local memo = state.memo[key] or {}
-  state.memo[key] = memo
-  return setmetatable({what = what, view = view, memo = memo, passes = 0,
-                       mark = core.mark(), watched = #state.watched}, Region)
-end
-
-function Region:start(level)
-  for _, slot in ipairs(self.view.slots) do
-    slot.init = get(slot, level + 1)
-    slot.key = slot_key(slot)
-    local carry = self.memo[slot.key]
-    if carry and carrying.fits(carry, slot.init) then
-      slot.carry = {sig = carry.sig, n = carry.n,
-                    types = table.move(carry.types, 1, carry.n, 1, {}),
-                    facts = table.move(carry.facts, 1, carry.n, 1, {})}
-    end
-  end
-end
-
--- Back to the region's head, with all locals as they were.
-function Region:rewind(level)
-  self.passes = self.passes + 1
-  if self.passes > MAX_PASSES then
-    core.fail("internal", "a loop did not settle in "
-      .. MAX_PASSES .. " passes")
-  end
-  if self.passes > 1 then
-    if not core.rollback(self.mark) then self:interleaved() end
-    for i = #state.watched, self.watched + 1, -1 do
-      state.watched[i] = nil
-    end
-  end
-  for _, slot in ipairs(self.view.slots) do
-    if slot.zeros then slot.init = rebuild(slot.form, slot.zeros) end
-    set(slot, level + 1, slot.init)
-  end
-end
-
--- An error came out of the region, and the kernel may go on (pcall): nothing
--- of it stays.
-function Region:abandon()
-  if not core.tracing() then return end
-  core.rollback(self.mark)
-  for _, slot in ipairs(self.view.slots) do
-    if slot.f then set(slot, 1, slot.init) end  -- the frame's own locals end
-  end
-  for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
-  core.hook(true)
-end
-
-function Region:__close(err)
-  if err ~= nil then self:abandon() end
-end
-
--- A coroutine switched to other code of the kernel within the region, or from
--- it: regions would no longer nest.
-function Region:interleaved()
-  core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
-    .. "let it yield outside of loops and branches of the kernel")
-    :format(self.what))
-end
-
--- The body is done.
-function Region:check_depth()
-  if core.region_depth() ~= self.depth then self:interleaved() end
-end
-
-function Region:remember()
-  for _, slot in ipairs(self.view.slots) do
-    if slot.carry then self.memo[slot.key] = slot.carry end
-  end
-end
-
--- Loops: declare variables before the region, read them at its head.
-function Region:declare()
-  for _, slot in ipairs(self.view.slots) do
-    if slot.carry then carrying.declare(slot, slot.carry, slot.init) end
-  end
-end
-
-function Region:enter(level)
-  self.depth = core.region_depth()
-  for _, slot in ipairs(self.view.slots) do
-    if slot.carry then
-      set(slot, level + 1, carrying.read(slot.carry, slot.init))
-    end
-    slot.head = get(slot, level + 1)
-  end
-end
-
--- At the body's end: true when another pass is needed.
-function Region:again(level)
-  local again = false
-  self:check_depth()
-  for _, slot in ipairs(self.view.slots) do
-    local now = get(slot, level + 1)
-    if slot.carry then
-      again = carrying.learn(slot, self.what, slot.carry, slot.head, now)
-        or again
-    elseif not core.same(slot.head, now) and slot.init ~= nil then
-      slot.carry = carrying.new(slot, self.what, slot.init, now)
-      again = true
-    end
-  end
-  check_tables(self.view, self.what)
-  return again
-end
-
-function Region:leave(level)
-  for _, slot in ipairs(self.view.slots) do
-    local now = get(slot, level + 1)
-    if slot.carry and not core.same(slot.head, now) then
-      carrying.write(slot.carry, now)
-    end
-  end
-  core.close()
-  for _, slot in ipairs(self.view.slots) do
-    if slot.carry then
-      set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
-    end
-  end
-  self:remember()
-end
 
 ---------------------------------------------------------------------------
 -- for k in cute.range(...)
@@ -319,10 +32,11 @@ Loop.__index = Loop
 -- The closing value of the generic for: called at the loop's end, whatever
 -- ends it.
 function Loop:__close(err)
-  if err ~= nil then
-    if self.region then self.region:abandon() end
-    if core.tracing() then core.hook(true) end
-  elseif not self.done then
+  if self.done then return end
+  core.hook(false)
+  if self.region then self.region:abandon() end
+  core.hook(true)
+  if err == nil then
     core.fail("loop-exit", "break, return or goto out of a traced loop: its "
       .. "body is traced once for all iterations\n  carry a flag and use "
       .. "cute.when(...), or cute.loop(cond, body) for a dynamic end")
@@ -339,8 +53,8 @@ local function next_pass(loop)
   local level = 2
   core.hook(false)
   if not loop.region then
-    local view = collect(level)
-    loop.region = new_region("this loop", loop_key(level), view)
+    local view = regions.collect(level)
+    loop.region = regions.open("this loop", loop_key(level), view)
     loop.region:start(level)
   elseif not loop.region:again(level) then
     loop.region:leave(level)
@@ -425,7 +139,8 @@ local function call_key(what)
   local info
   for level = 3, 64 do
     info = debug.getinfo(level, "Sl")
-    if not info or info.currentline > 0 and not own_source(info.source) then
+    if not info or info.currentline > 0
+      and not core.own_source(info.source) then
       break
     end
   end
@@ -456,20 +171,32 @@ local function check_idle(what, f, g)
   end
 end
 
+-- What a branch left in a slot.
+local function note_end(slot, field, now)
+  slot[field] = now
+  if not core.same(slot.init, now) then
+    slot[field .. "_parts"] = table.pack(parts(now))
+    if slot.carry then carrying.write(slot.carry, now) end
+  end
+end
+
 -- Runs one branch; notes what each slot holds at its end.
 local function branch(region, f, field)
-  for _, slot in ipairs(region.view.slots) do set(slot, 1, slot.init) end
+  fields.rewind(region.writes)
+  for _, slot in ipairs(region.view.slots) do
+    set(slot, 1, slot.init)
+    slot.head = slot.init
+  end
   core.hook(true)
   if f then run_body("cute.when", f) end
   core.hook(false)
   region:check_depth()
   for _, slot in ipairs(region.view.slots) do
-    local now = get(slot, 1)
-    slot[field] = now
-    if not core.same(slot.init, now) then
-      slot[field .. "_parts"] = table.pack(parts(now))
-      if slot.carry then carrying.write(slot.carry, now) end
-    end
+    note_end(slot, field, get(slot, 1))
+  end
+  for _, slot in ipairs(region:new_fields()) do
+    slot.yes, slot.no = slot.init, slot.init
+    note_end(slot, field, rawget(slot.t, slot.k))
   end
 end
 
@@ -519,6 +246,11 @@ local function merge(slot, what)
   local changed = not (core.same(slot.init, slot.yes)
                        and core.same(slot.init, slot.no))
   if not changed then return false end
+  local one = slot.yes
+  if one == nil then one = slot.no end
+  if slot.no == nil or slot.yes == nil then
+    regions.check_growth(slot, slot.init == nil and one or nil, what)
+  end
   if slot.init == nil and not begin_slot(slot, what) then return false end
   local carry = merge_carry(slot, what)
   local known = slot.carry
@@ -535,8 +267,8 @@ end
 
 local function trace_when(cond, f, g)
   core.hook(false)
-  local region <close> = new_region("cute.when", call_key "when ",
-                                    collect(nil, {f, g}))
+  local region <close> = regions.open("cute.when", call_key "when ",
+                                      regions.collect(nil, {f, g}))
   region:start(1)
   local again
   repeat
@@ -553,7 +285,7 @@ local function trace_when(cond, f, g)
       again = merge(slot, region.what) or again
     end
   until not again
-  check_tables(region.view, region.what)
+  region:check_tables()
   for _, slot in ipairs(region.view.slots) do
     if slot.carry then
       set(slot, 1, carrying.read(slot.carry, slot.init, true))
@@ -561,7 +293,7 @@ local function trace_when(cond, f, g)
       set(slot, 1, slot.yes)  -- using it raises: out of its region
     end
   end
-  region:remember()
+  region:finish()
   core.hook(true)
 end
 
@@ -609,18 +341,22 @@ function trace.loop(cond, body)
     return
   end
   check_idle("cute.loop", body)
-  local region <close> = new_region("cute.loop", call_key "loop ",
-                                    collect(nil, {cond, body}))
+  core.hook(false)
+  local region <close> = regions.open("cute.loop", call_key "loop ",
+                                      regions.collect(nil, {cond, body}))
   region:start(1)
   repeat
     region:rewind(1)
     region:declare()
     core.open_loop()
     region:enter(1)
+    core.hook(true)
     core.break_unless(condition(cond()))
     run_body("cute.loop", body)
+    core.hook(false)
   until not region:again(1)
   region:leave(1)
+  core.hook(true)
 end
 
 local Var = {}
@@ -683,7 +419,8 @@ local function is_known()
     known = bytecode.known()
     if not known then
       io.stderr:write("cutelua: warning: this Lua's code is not that of Lua "
-        .. "5.4: == and ~= beside traced values go unnoticed\n")
+        .. "5.4: == and ~= beside traced values go unnoticed, and what loops "
+        .. "change in tables is not carried\n")
     end
   end
   return known
@@ -724,12 +461,11 @@ end
 -- that says that there are fewer than the function has parameters.
 ---@return cute.Fn fn, table signature, table read what cute.lang.reach noted
 function trace.run(name, func, opts, ...)
-  local before = state
   local ran, elements = {}, {n = 0}
-  state = {watched = {}, lines = {}, memo = {}, ran = ran,
-           elements = elements, lex = assigned_in, known = is_known(),
-           constant = bytecode.constant}
-  opts.state = state
+  opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
+                elements = elements, lex = assigned_in, known = is_known(),
+                constant = bytecode.constant}
+  local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)
     if opts.few and type(message) == "string" and message:find "%f[%a]nil%f[%A]"
@@ -740,7 +476,7 @@ function trace.run(name, func, opts, ...)
   end
   report.keep(nil)
   local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))
-  state = before
+  regions.begin(before)
   if not result[1] then error(result[2], 0) end
   local read = reach.take(func, table.pack(...), ran)
   read.elements = elements

@@ -1,0 +1,202 @@
+--- Fields of tables that the body of a loop or branch writes.
+--
+-- While a body runs, core.note has every table copied before its first write
+-- (core/bind/writelib.c): at the end, what differs between table and copy
+-- changed, and before the next pass all is as it was. Nothing is searched for
+-- but the names of tables that did change, from what the body can reach: a
+-- table that is not found was made inside, and nobody outside knows it.
+local core = require "cute.core"
+local reach = require "cute.lang.reach"
+
+local fields = {}
+
+-- The innermost open region: {outer = that around it, writes = what it wrote
+-- in this pass}. Writes are as core.note has them: [t] = copy of t, or false
+-- for a table made inside; [i] = t.
+local top
+
+local function go_on(region)
+  top = region
+  core.note(region and region.writes)
+end
+
+local function restore(region)
+  local writes = region.writes
+  for i = #writes, 1, -1 do
+    local t, was = writes[i], writes[writes[i]]
+    for k in next, t do
+      if was[k] == nil then rawset(t, k, nil) end
+    end
+    for k, v in next, was do rawset(t, k, v) end
+  end
+  region.writes = {}
+end
+
+--- No region is open.
+function fields.reset() top = nil end
+
+--- A region opens.
+function fields.open()
+  go_on {outer = top, writes = {}}
+  return top
+end
+
+--- All tables are again as they were when the region opened.
+function fields.rewind(region)
+  restore(region)
+  go_on(region)
+end
+
+--- The region ends; what it wrote, the one around it wrote.
+function fields.close(region)
+  local outer, writes = region.outer and region.outer.writes, region.writes
+  for _, t in ipairs(outer and writes or {}) do
+    if outer[t] == nil then outer[t], outer[#outer + 1] = writes[t], t end
+  end
+  for t, was in next, outer and writes or {} do
+    if was == false then outer[t] = false end
+  end
+  go_on(region.outer)
+end
+
+--- The region ends, as do those in it, and nothing of them stays.
+function fields.abandon(region)
+  local around = top
+  while around and around ~= region do around = around.outer end
+  if not around then return end
+  while top ~= region.outer do
+    restore(top)
+    top = top.outer
+  end
+  go_on(top)
+end
+
+--- t[k] = v, without asking a metamethod.
+function fields.set(t, k, v)
+  local writes = top.writes
+  if writes[t] == nil then
+    local copy = {}
+    for name, was in next, t do copy[name] = was end
+    writes[t], writes[#writes + 1] = copy, t
+  end
+  rawset(t, k, v)
+end
+
+local ORDER = {number = 1, string = 2}
+
+-- An order of keys that is the same in every process, where there is one.
+local function before(a, b)
+  local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
+  if x ~= y or x == 3 then return x < y end
+  return a < b
+end
+
+--- What changed in this pass: {t =, k =, from =, to =} each, with
+-- `appends` where it made a list longer.
+function fields.changes()
+  local list, writes = {}, top.writes
+  for _, t in ipairs(writes) do
+    local was, keys = writes[t], {}
+    for k, v in next, was do
+      if not core.same(v, rawget(t, k)) then keys[#keys + 1] = k end
+    end
+    for k in next, t do
+      if was[k] == nil then keys[#keys + 1] = k end
+    end
+    if keys[2] ~= nil then table.sort(keys, before) end
+    for _, k in ipairs(keys) do
+      list[#list + 1] = {t = t, k = k, from = was[k], to = rawget(t, k),
+                         appends = k == #was + 1 and k > 1}
+    end
+  end
+  return list
+end
+
+---------------------------------------------------------------------------
+-- The names of tables
+---------------------------------------------------------------------------
+
+-- A place is {t =, up = place of a table that holds t under `key`} or, at its
+-- root, {t =, name =, root = what the caller knows it by}.
+local META = {}  -- the key of a metatable
+
+local function step(name, key)
+  if key == META then return ("getmetatable(%s)"):format(name) end
+  if name == "_G" and type(key) == "string" then return key end
+  if type(key) == "string" and key:find "^[%a_][%w_]*$" then
+    return name .. "." .. key
+  end
+  return ("%s[%s]"):format(name, core.show(key))
+end
+
+--- How a script would write the field k of the table at a place.
+---@param place table
+---@param k any
+---@return string
+function fields.name(place, k)
+  local name = place.up and fields.name(place.up, place.key) or place.name
+  return k == nil and name or step(name, k)
+end
+
+-- Calls see(t, key) with each table that t held at the head of the innermost
+-- region.
+local function each_inside(t, see)
+  local keys, now = {}, top.writes[t] or t
+  for k, v in next, now do
+    if type(v) == "table" or type(k) == "table" then keys[#keys + 1] = k end
+  end
+  table.sort(keys, before)
+  for _, k in ipairs(keys) do
+    if type(k) == "table" then see(k, k) end
+    if type(now[k]) == "table" then see(now[k], k) end
+  end
+  local meta = debug.getmetatable(t)
+  if type(meta) == "table" then see(meta, META) end
+end
+
+--- Where tables are found from the roots, by the shortest way.
+---@param roots table[] places
+---@param wanted table<table, true>
+---@return table<table, table> places of those that were found
+function fields.find(roots, wanted)
+  local fixed, queue, seen, found = reach.fixed(), {}, {}, {}
+  local left = 0
+  for _ in next, wanted do left = left + 1 end
+  local function add(place)
+    if seen[place.t] or fixed[place.t] and place.t ~= _G then return end
+    seen[place.t] = true
+    queue[#queue + 1] = place
+    if wanted[place.t] then
+      found[place.t], left = place, left - 1
+    end
+  end
+  for _, root in ipairs(roots) do add(root) end
+  local i = 0
+  while i < #queue and left > 0 do
+    i = i + 1
+    local up = queue[i]
+    each_inside(up.t, function(t, key)
+      add {t = t, up = up, key = key}
+    end)
+  end
+  return found
+end
+
+--- The way to a place: its root, and the keys from there on.
+function fields.way(place)
+  if not place.up then return {root = place.root} end
+  local way = fields.way(place.up)
+  way[#way + 1] = place.key
+  return way
+end
+
+--- The table that a way leads to from t, or nil.
+function fields.follow(way, t)
+  for _, key in ipairs(way) do
+    if type(t) ~= "table" then return nil end
+    if key == META then t = debug.getmetatable(t) else t = rawget(t, key) end
+  end
+  return type(t) == "table" and t or nil
+end
+
+return fields

@@ -1,0 +1,440 @@
+--- A loop or branch of a kernel, traced in passes: what its body changes is
+-- found by running it, and carried by variables of the kernel.
+--
+-- A region keeps a list of slots, the places that a body may change: locals,
+-- upvalues, fields of tables. In each pass those known to change are set to
+-- variables at its head; at its end the others are looked at.
+local core = require "cute.core"
+local carrying = require "cute.lang.carry"
+local fields = require "cute.lang.fields"
+local reach = require "cute.lang.reach"
+
+local parts, rebuild = carrying.parts, carrying.rebuild
+
+local regions = {}
+
+local MAX_PASSES = 24
+local MAX_FIELDS = 4000  -- of tables, searched for functions per loop
+
+-- What is kept while a kernel is traced: see TRACE_STATE in core/bind/trace.h.
+-- memo: what loops at a source position carried before, so that the passes of
+-- an outer loop do not repeat those of an inner one.
+local state
+
+--- Tracing begins, or one within which another kernel was traced goes on.
+---@param new table? state, nil: none is traced
+---@return table? state of before
+function regions.begin(new)
+  local before = state
+  state = new
+  if not before then fields.reset() end
+  return before
+end
+
+---------------------------------------------------------------------------
+-- Slots: the places a body may change
+---------------------------------------------------------------------------
+
+-- A slot is a local {n=, name=} of the frame, an upvalue {f=, n=, name=}, or a
+-- field {t=, k=, name="state.phase"} of a table.
+function regions.get(slot, level)
+  if slot.t then return rawget(slot.t, slot.k) end
+  if slot.f then return (select(2, debug.getupvalue(slot.f, slot.n))) end
+  return (select(2, debug.getlocal(level + 1, slot.n)))
+end
+
+function regions.set(slot, level, value)
+  if slot.t then
+    fields.set(slot.t, slot.k, value)
+  elseif slot.f then
+    debug.setupvalue(slot.f, slot.n, value)
+  else
+    debug.setlocal(level + 1, slot.n, value)
+  end
+end
+
+local get, set = regions.get, regions.set
+local SENTINEL = {}
+
+-- Is upvalue n of f one of the frame's own locals?
+local function aliases_local(view, f, n, name, level)
+  for _, slot in ipairs(view.slots) do
+    if not slot.f and slot.name == name then
+      local was = get(slot, level + 1)
+      set(slot, level + 1, SENTINEL)
+      local _, seen = debug.getupvalue(f, n)
+      set(slot, level + 1, was)
+      if seen == SENTINEL then return true end
+    end
+  end
+  return false
+end
+
+local see
+
+-- Functions in a table: what they change may change in the body.
+local function search(view, t)
+  if view.seen[t] or view.fixed[t] and t ~= _G or view.fields > MAX_FIELDS then
+    return
+  end
+  view.seen[t] = true
+  local n = 0
+  for _, v in next, t do
+    local kind = type(v)
+    if kind == "function" or kind == "table" then see(view, v) end
+    n = n + 1
+  end
+  view.fields = view.fields + n
+  local meta = debug.getmetatable(t)
+  if meta then see(view, meta) end
+end
+
+function see(view, v)
+  if type(v) == "function" then
+    view.pending[#view.pending + 1] = v
+  elseif type(v) == "table" then
+    search(view, v)
+  end
+end
+
+local function see_upvalues(view, f, level)
+  if view.seen[f] then return end
+  view.seen[f] = true
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" or core.own_source(info.source) then return end
+  for n = 1, math.huge do
+    local name, v = debug.getupvalue(f, n)
+    if not name then break end
+    local id = debug.upvalueid(f, n)
+    if not view.seen[id] then
+      view.seen[id] = true
+      if name ~= "_ENV"
+        and not (level and aliases_local(view, f, n, name, level + 1)) then
+        view.slots[#view.slots + 1] = {f = f, n = n, name = name}
+      end
+      see(view, v)
+    end
+  end
+end
+
+--- What can change: locals of the frame at `level` (nil: none), its upvalues,
+-- and the upvalues of every function reached from them.
+function regions.collect(level, functions)
+  local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
+                fixed = reach.fixed()}
+  if level then
+    for n = 1, math.huge do
+      local name, v = debug.getlocal(level + 1, n)
+      if not name then break end
+      if name:sub(1, 1) ~= "(" then
+        view.slots[#view.slots + 1] = {n = n, name = name}
+        see(view, v)
+      end
+    end
+    for n = 1, math.huge do
+      local name, v = debug.getlocal(level + 1, -n)
+      if not name then break end
+      if type(v) == "table" then
+        view.rest[#view.rest + 1] = {t = v, name = "(...)", root = -n}
+      end
+      see(view, v)
+    end
+    view.pending[#view.pending + 1] = debug.getinfo(level + 1, "f").func
+  end
+  for _, f in ipairs(functions or {}) do
+    view.pending[#view.pending + 1] = f
+  end
+  while #view.pending > 0 do
+    see_upvalues(view, table.remove(view.pending), level and level + 1)
+  end
+  return view
+end
+
+local function slot_key(slot)
+  if slot.f then
+    local info = debug.getinfo(slot.f, "S")
+    return ("U%s:%d:%s"):format(info.short_src, info.linedefined, slot.name)
+  end
+  return ("L%d:%s"):format(slot.n, slot.name)
+end
+
+-- Is a value known while tracing, with nothing of the device in it?
+local function is_known(v)
+  local sig, scalars = parts(v)
+  for _, p in ipairs(scalars or {}) do
+    if sig:find "^tensor" or core.typename(p) == "value" then return false end
+  end
+  return true
+end
+
+--- Checks a field that holds nothing at one end of a region; `now` is what it
+-- holds at its end. What Lua alone computes may be kept under a new key, but
+-- for a list, which grows once where its loop would do it each time.
+function regions.check_growth(slot, now, what)
+  if not slot.t then return end
+  if slot.init == nil and (slot.appends or not is_known(now)) then
+    core.fail("loop-table-changed", ("'%s' is new at the end of %s: fields "
+      .. "that it changes must hold something before\n  give it a value "
+      .. "before, or keep it in a local"):format(slot.name, what))
+  elseif slot.init ~= nil and now == nil then
+    core.fail("loop-table-changed", ("'%s' is gone at the end of %s: fields "
+      .. "that it changes must hold something then\n  let it keep a value of "
+      .. "its type"):format(slot.name, what))
+  end
+end
+
+---------------------------------------------------------------------------
+-- One region traced in passes
+---------------------------------------------------------------------------
+
+local Region = {}
+Region.__index = Region
+
+--- A region opens. `key` is its place in the script, by which later ones of
+-- that place know what it carried.
+---@param what string "this loop"
+---@param key string
+---@param view table from regions.collect
+function regions.open(what, key, view)
+  local memo = state.memo[key] or {ways = {}}
+  state.memo[key] = memo
+  return setmetatable({what = what, view = view, memo = memo, passes = 0,
+                       mark = core.mark(), watched = #state.watched,
+                       fields = {}, writes = fields.open()}, Region)
+end
+
+-- What was remembered of a slot, if it fits.
+function Region:recall(slot)
+  local carry = self.memo[slot.key]
+  if not carry or not carrying.fits(carry, slot.init) then return end
+  slot.carry = {sig = carry.sig, n = carry.n,
+                types = table.move(carry.types, 1, carry.n, 1, {}),
+                facts = table.move(carry.facts, 1, carry.n, 1, {})}
+end
+
+function Region:start(level)
+  for _, slot in ipairs(self.view.slots) do
+    slot.init = get(slot, level + 1)
+    slot.key = slot_key(slot)
+    self:recall(slot)
+  end
+  for _, way in ipairs(self.memo.ways) do self:recall_field(way) end
+end
+
+-- Back to the region's head, with all locals and fields as they were.
+function Region:rewind(level)
+  self.passes = self.passes + 1
+  if self.passes > MAX_PASSES then
+    core.fail("internal", "a loop did not settle in "
+      .. MAX_PASSES .. " passes")
+  end
+  if self.passes > 1 then
+    if not core.rollback(self.mark) then self:interleaved() end
+    for i = #state.watched, self.watched + 1, -1 do
+      state.watched[i] = nil
+    end
+  end
+  fields.rewind(self.writes)
+  for _, slot in ipairs(self.view.slots) do
+    if slot.zeros then slot.init = rebuild(slot.form, slot.zeros) end
+    set(slot, level + 1, slot.init)
+  end
+end
+
+-- An error came out of the region, and the kernel may go on (pcall): nothing
+-- of it stays.
+function Region:abandon()
+  if not core.tracing() then return end
+  core.rollback(self.mark)
+  fields.abandon(self.writes)
+  for _, slot in ipairs(self.view.slots) do
+    if slot.f then set(slot, 1, slot.init) end  -- the frame's own locals end
+  end
+  for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
+  core.hook(true)
+end
+
+function Region:__close(err)
+  if err ~= nil then self:abandon() end
+end
+
+-- A coroutine switched to other code of the kernel within the region, or from
+-- it: regions would no longer nest.
+function Region:interleaved()
+  core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
+    .. "let it yield outside of loops and branches of the kernel")
+    :format(self.what))
+end
+
+-- The body is done.
+function Region:check_depth()
+  if core.region_depth() ~= self.depth then self:interleaved() end
+end
+
+function Region:remember()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      if slot.way and not self.memo[slot.key] then
+        table.insert(self.memo.ways, slot.way)
+      end
+      self.memo[slot.key] = slot.carry
+    end
+  end
+end
+
+-- The region has ended.
+function Region:finish()
+  self:remember()
+  fields.close(self.writes)
+end
+
+function Region:add_field(slot, place_way)
+  local of_table = self.fields[slot.t] or {}
+  self.fields[slot.t], of_table[slot.k] = of_table, slot
+  slot.key, slot.way = place_way.root .. ":" .. slot.name, place_way
+  place_way.name, place_way.k = slot.name, slot.k
+  self.view.slots[#self.view.slots + 1] = slot
+end
+
+-- The field that a loop at this place carried before, if there is one.
+function Region:recall_field(way)
+  local t = way.root == "_G" and _G
+  for _, slot in ipairs(t and {} or self.view.slots) do
+    if slot.key == way.root then t = slot.init end
+  end
+  t = t and fields.follow(way, t)
+  if not t or self.fields[t] and self.fields[t][way.k] then return end
+  local init = rawget(t, way.k)
+  if init == nil then return end
+  local slot = {t = t, k = way.k, name = way.name, init = init, head = init}
+  self:add_field(slot, table.move(way, 1, #way, 1, {root = way.root}))
+  self:recall(slot)
+end
+
+-- Where the body can reach tables from, as it began.
+function Region:roots()
+  local roots = table.move(self.view.rest, 1, #self.view.rest, 1, {})
+  for _, slot in ipairs(self.view.slots) do
+    local v = slot.head
+    if type(v) == "table" and not slot.t then
+      roots[#roots + 1] = {t = v, name = slot.name, root = slot.key}
+    end
+  end
+  roots[#roots + 1] = {t = _G, name = "_G", root = "_G"}
+  return roots
+end
+
+-- Slots for fields that changed and had none.
+function Region:new_fields()
+  local changes, wanted, slots = {}, {}, {}
+  for _, c in ipairs(fields.changes()) do
+    local known = self.fields[c.t] and self.fields[c.t][c.k]
+    if not known then
+      changes[#changes + 1], wanted[c.t] = c, true
+    end
+  end
+  local places = changes[1] and fields.find(self:roots(), wanted)
+  for _, c in ipairs(changes) do
+    local place = places[c.t]
+    if place then
+      local slot = {t = c.t, k = c.k, name = fields.name(place, c.k),
+                    init = c.from, head = c.from}
+      slot.appends = self.loops and c.appends
+      self:add_field(slot, fields.way(place))
+      slots[#slots + 1] = slot
+    end
+  end
+  return slots
+end
+
+-- Adds a table, and the plain ones in it, to a set.
+local function add_tables(set_of, t, name)
+  if type(t) ~= "table" or set_of[t] then return end
+  set_of[t] = name
+  for _, v in next, t do add_tables(set_of, v, name) end
+end
+
+-- A local that gets another plain table is carried by what is in the tables;
+-- fields of them cannot be carried, too.
+function Region:check_tables()
+  local carried = {}
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      add_tables(carried, slot.init, slot.name)
+      add_tables(carried, slot.head, slot.name)
+    end
+  end
+  if next(carried) == nil then return end
+  for _, slot in ipairs(self.view.slots) do
+    local by = slot.t and carried[slot.t]
+    if by then
+      core.fail("loop-table-changed", ("'%s' is another table at the end of "
+        .. "%s, and '%s' of the first one changed\n  either change the fields "
+        .. "of one table, or make a new one each time")
+        :format(by, self.what, slot.name))
+    end
+  end
+end
+
+-- Loops: declare variables before the region, read them at its head.
+function Region:declare()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then carrying.declare(slot, slot.carry, slot.init) end
+  end
+end
+
+function Region:enter(level)
+  self.depth, self.loops = core.region_depth(), true
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      set(slot, level + 1, carrying.read(slot.carry, slot.init))
+    end
+    slot.head = get(slot, level + 1)
+  end
+end
+
+-- At the body's end: true when another pass is needed.
+function Region:again(level)
+  local again = false
+  self:check_depth()
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, level + 1)
+    regions.check_growth(slot, now, self.what)
+    if slot.carry then
+      again = carrying.learn(slot, self.what, slot.carry, slot.head, now)
+        or again
+    elseif not core.same(slot.head, now) and slot.init ~= nil then
+      slot.carry = carrying.new(slot, self.what, slot.init, now)
+      again = true
+    end
+  end
+  for _, slot in ipairs(self:new_fields()) do
+    local now = rawget(slot.t, slot.k)
+    regions.check_growth(slot, now, self.what)
+    if slot.init ~= nil then
+      slot.carry = carrying.new(slot, self.what, slot.init, now)
+      again = true
+    end
+  end
+  self:check_tables()
+  return again
+end
+
+function Region:leave(level)
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, level + 1)
+    if slot.carry and not core.same(slot.head, now) then
+      carrying.write(slot.carry, now)
+    end
+  end
+  core.close()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
+    end
+  end
+  self:finish()
+end
+
+
+return regions

@@ -92,6 +92,8 @@ local function step(s, by)
   s.count = s.count + by
   s.index = core.where(wraps, start, next_index)
   s.phase = core.where(wraps, phase ~ 1, phase)
+  if not math.type(s.index) then core.assume(s.index, 0, s.stages - 1, 1) end
+  if not math.type(s.phase) then core.assume(s.phase, 0, 1, 1) end
 end
 
 --- To the next stage.

@@ -254,6 +254,40 @@ describe("fields that a branch changes", function()
   end)
 end)
 
+describe("CUTELUA_DEBUG=trace", function()
+  it("tells pass by pass what became carried, and why", function()
+    local folder = support.folder()
+    finally(function() support.remove(folder) end)
+    local script = support.write(folder .. "/s.lua", [[
+local cute = require "cute"
+cute.kernel("k", function(out, n)
+  local o, sum = {at = 0}, 0
+  for k in cute.range(n) do
+    sum = sum + o.at
+    o.at = (o.at + 1) % 3
+    cute.when(k:gt(5), function() sum = 7 end)
+  end
+  out[0] = sum
+end)(cute.zeros({1}, cute.i32), 4):trace {block = 1}
+]])
+    local _, said = support.run_lua({script}, {CUTELUA_DEBUG = "x,trace"})
+    said = said:gsub("[^\n]*/s.lua", "s.lua")
+    assert.same({
+      "s.lua:4: this loop",
+      "s.lua:7: cute.when",
+      "  pass 1: upvalue 'sum' ends as 7 or 0: carried as i32 0 to 7",
+      "  pass 2: no more",
+      "  pass 1: local 'sum' changes from 0 to traced i32 'sum' (line 7): "
+        .. "carried as i32 0 to 7",
+      "  pass 1: field 'o.at' changes from 0 to 1: carried as i32 0 to 1",
+      "s.lua:7: cute.when",
+      "  pass 1: no more",
+    }, support.lines(said:match ".-pass 1: no more\n"))
+    assert.truthy(said:find("field 'o.at' may be more: i32 0 to any", 1, true))
+    assert.equal("", (select(2, support.run_lua({script}))))
+  end)
+end)
+
 describe("a table that a loop changes is refused", function()
   it("when a field's type changes", function()
     refused("field 'state.phase' changes from i32 to f32 in this loop "

@@ -8,6 +8,7 @@ local core = require "cute.core"
 local carrying = require "cute.lang.carry"
 local fields = require "cute.lang.fields"
 local reach = require "cute.lang.reach"
+local report = require "cute.lang.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 
@@ -190,6 +191,41 @@ end
 local Region = {}
 Region.__index = Region
 
+-- CUTELUA_DEBUG=trace tells what each pass found.
+local words = "," .. (os.getenv "CUTELUA_DEBUG" or "") .. ","
+local telling = words:find(",trace,", 1, true) ~= nil
+
+-- The variables of a carry: "i32 0 to 2".
+local function variables(carry)
+  local list = {}
+  for i = 1, carry.n do
+    local f = carry.facts[i]
+    local text = carry.types[i] and tostring(carry.types[i])
+    if f and (f.lo > math.mininteger or f.hi < math.maxinteger) then
+      text = ("%s %s to %s"):format(text,
+        f.lo > math.mininteger and f.lo or "any",
+        f.hi < math.maxinteger and f.hi or "any")
+    end
+    list[#list + 1] = text
+  end
+  return table.concat(list, ", ")
+end
+
+--- Tells of a slot: newly carried, since it changes from one value to another
+-- (or a branch's two ends leave them), or known better.
+function Region:tell(slot, from, to)
+  if not telling then return end
+  local line = ("  pass %d: %s '%s' "):format(self.passes,
+    slot.t and "field" or slot.f and "upvalue" or "local", slot.name)
+  if from ~= nil then
+    line = line .. (self.loops and "changes from %s to %s: carried as "
+      or "ends as %s or %s: carried as "):format(core.show(from), core.show(to))
+  else
+    line = line .. "may be more: "
+  end
+  report.tell(line .. variables(slot.carry))
+end
+
 --- A region opens. `key` is its place in the script, by which later ones of
 -- that place know what it carried.
 ---@param what string "this loop"
@@ -198,6 +234,7 @@ Region.__index = Region
 function regions.open(what, key, view)
   local memo = state.memo[key] or {ways = {}}
   state.memo[key] = memo
+  if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end
   return setmetatable({what = what, view = view, memo = memo, passes = 0,
                        mark = core.mark(), watched = #state.watched,
                        fields = {}, writes = fields.open()}, Region)
@@ -285,6 +322,7 @@ end
 -- The region has ended.
 function Region:finish()
   self:remember()
+  if telling then report.tell(("  pass %d: no more"):format(self.passes)) end
   fields.close(self.writes)
 end
 
@@ -401,10 +439,13 @@ function Region:again(level)
     local now = get(slot, level + 1)
     regions.check_growth(slot, now, self.what)
     if slot.carry then
-      again = carrying.learn(slot, self.what, slot.carry, slot.head, now)
-        or again
+      if carrying.learn(slot, self.what, slot.carry, slot.head, now) then
+        self:tell(slot)
+        again = true
+      end
     elseif not core.same(slot.head, now) and slot.init ~= nil then
       slot.carry = carrying.new(slot, self.what, slot.init, now)
+      self:tell(slot, slot.init, now)
       again = true
     end
   end
@@ -413,6 +454,7 @@ function Region:again(level)
     regions.check_growth(slot, now, self.what)
     if slot.init ~= nil then
       slot.carry = carrying.new(slot, self.what, slot.init, now)
+      self:tell(slot, slot.init, now)
       again = true
     end
   end

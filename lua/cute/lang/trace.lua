@@ -242,7 +242,8 @@ local function begin_slot(slot, what)
 end
 
 -- A slot that a branch changed: learn its carry. True: trace again.
-local function merge(slot, what)
+local function merge(region, slot)
+  local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
                        and core.same(slot.init, slot.no))
   if not changed then return false end
@@ -255,12 +256,15 @@ local function merge(slot, what)
   local carry = merge_carry(slot, what)
   local known = slot.carry
   slot.carry = carry
-  if not known then return true end
-  for i = 1, carry.n do
-    if known.types[i] ~= carry.types[i] then return true end
+  local more = not known
+  for i = 1, known and carry.n or 0 do
     local f, g = carry.facts[i], known.facts[i]
-    if f and g and not core.fact_within(f, g) then return true end
+    more = more or known.types[i] ~= carry.types[i]
+      or f and g and not core.fact_within(f, g)
   end
+  if more and known then region:tell(slot) end
+  if more and not known then region:tell(slot, slot.yes, slot.no) end
+  if more then return true end
   slot.carry = known
   return false
 end
@@ -282,7 +286,7 @@ local function trace_when(cond, f, g)
     core.close()
     again = false
     for _, slot in ipairs(region.view.slots) do
-      again = merge(slot, region.what) or again
+      again = merge(region, slot) or again
     end
   until not again
   region:check_tables()

@@ -282,7 +282,7 @@ static int l_ceil_div(lua_State *L) {
 
 static int64_t bits_arg(lua_State *L, int idx) {
   DType t = face_test_dtype(L, idx);
-  return t == DT_NONE ? laylib_int(L, idx) : dtype_bits(t);
+  return t == DT_NONE ? face_checkint(L, idx) : dtype_bits(t);
 }
 
 // recast_layout(new, old, layout), or (layout, old, new) as in C++; widths in
@@ -362,8 +362,7 @@ static int l_explain_end(lua_State *L) {
   Ctx *cx = face_enter(L);
   Buf *b = face_checkudata(L, 1, "cute.explain");
   if (explain_on(cx) == b) explain_to(cx, NULL);
-  lua_pushlstring(L, b->p ? b->p : "", b->n);
-  buf_free(b);
+  face_push_buf(L, b);
   return 1;
 }
 

@@ -450,50 +450,64 @@ static void push_perm(lua_State *L, const TiledMma *m) {
   }
 }
 
-static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
-  const MmaAtom *a = &b->mma.atom;
+// Fields that are layouts of the box.
+typedef struct Field {
+  const char *name;
+  size_t at;
+  bool tiled;  // of tiled operations alone
+} Field;
+
+static const Field mma_layouts[] = {
+  {"thr_id", offsetof(AtomBox, mma.atom.thr), false},
+  {"tv_layout_A", offsetof(AtomBox, mma.atom.a), false},
+  {"tv_layout_B", offsetof(AtomBox, mma.atom.b), false},
+  {"tv_layout_C", offsetof(AtomBox, mma.atom.c), false},
+  {"thr_layout_vmnk", offsetof(AtomBox, mma.thr_vmnk), true},
+  {NULL, 0, false}};
+
+static const Field copy_layouts[] = {
+  {"thr_id", offsetof(AtomBox, copy.atom.thr), false},
+  {"layout_src_tv", offsetof(AtomBox, copy.atom.src), false},
+  {"layout_dst_tv", offsetof(AtomBox, copy.atom.dst), false},
+  {"layout_ref_tv", offsetof(AtomBox, copy.atom.ref), false},
+  {"layout_tv_tiled", offsetof(AtomBox, copy.tv), true},
+  {NULL, 0, false}};
+
+static bool push_stored(lua_State *L, const AtomBox *b, const Field *f,
+                        const char *k) {
+  while (f->name && strcmp(f->name, k) != 0) f++;
+  if (!f->name || (f->tiled && !b->tiled)) return false;
   Layout l;
-  if (strcmp(k, "name") == 0) {
-    lua_pushstring(L, a->row->name);
-    return true;
-  } else if (strcmp(k, "shape_mnk") == 0) {
-    Dim n[3] = {dim_int(cx, a->row->m), dim_int(cx, a->row->n),
-                dim_int(cx, a->row->k)};
+  memcpy(&l, (const char *)b + f->at, sizeof l);
+  face_push_layout(L, l);
+  return true;
+}
+
+static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
+  const AtomMma *row = b->mma.atom.row;
+  if (push_stored(L, b, mma_layouts, k)) return true;
+  if (strcmp(k, "shape_mnk") == 0) {
+    Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
+                dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-    return true;
-  } else if (strcmp(k, "ptx") == 0) {  // the instruction, or nil
-    lua_pushstring(L, a->row->ptx);
-    return true;
   } else if (strcmp(k, "value_bits") == 0) {  // of D, A, B, C
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
-      lua_pushinteger(L, a->row->bits[i]);
+      lua_pushinteger(L, row->bits[i]);
       lua_rawseti(L, -2, i + 1);
     }
-    return true;
-  }
-  if (strcmp(k, "thr_id") == 0) l = a->thr;
-  else if (strcmp(k, "tv_layout_A") == 0) l = a->a;
-  else if (strcmp(k, "tv_layout_B") == 0) l = a->b;
-  else if (strcmp(k, "tv_layout_C") == 0) l = a->c;
-  else if (!b->tiled) return false;
-  else if (strcmp(k, "thr_layout_vmnk") == 0) l = b->mma.thr_vmnk;
-  else if (strcmp(k, "tv_layout_A_tiled") == 0)
-    l = tiled_mma_tv(cx, &b->mma, 'A');
-  else if (strcmp(k, "tv_layout_B_tiled") == 0)
-    l = tiled_mma_tv(cx, &b->mma, 'B');
-  else if (strcmp(k, "tv_layout_C_tiled") == 0)
-    l = tiled_mma_tv(cx, &b->mma, 'C');
-  else if (strcmp(k, "tile_size_mnk") == 0) {
+  } else if (!b->tiled) {
+    return false;
+  } else if (strncmp(k, "tv_layout_", 10) == 0 && k[10] >= 'A' &&
+             k[10] <= 'C' && strcmp(k + 11, "_tiled") == 0) {
+    face_push_layout(L, tiled_mma_tv(cx, &b->mma, k[10]));
+  } else if (strcmp(k, "tile_size_mnk") == 0) {
     push_tile(cx, L, b);
-    return true;
   } else if (strcmp(k, "permutation_mnk") == 0) {
     push_perm(L, &b->mma);
-    return true;
   } else {
     return false;
   }
-  face_push_layout(L, l);
   return true;
 }
 
@@ -508,36 +522,18 @@ static void push_tiler(lua_State *L, const TiledCopy *c) {
 
 static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
                        const char *k) {
-  const CopyAtom *a = &b->copy.atom;
   const TiledCopy *c = &b->copy;
-  Layout l;
-  if (strcmp(k, "name") == 0) {
-    lua_pushstring(L, a->row->name);
-    return true;
-  } else if (strcmp(k, "ptx") == 0) {
-    lua_pushstring(L, a->row->ptx);
-    return true;
-  } else if (strcmp(k, "value_type") == 0) {
-    face_push_dtype(L, a->type);
-    return true;
-  }
-  if (strcmp(k, "thr_id") == 0) l = a->thr;
-  else if (strcmp(k, "layout_src_tv") == 0) l = a->src;
-  else if (strcmp(k, "layout_dst_tv") == 0) l = a->dst;
-  else if (strcmp(k, "layout_ref_tv") == 0) l = a->ref;
-  else if (!b->tiled) return false;
-  else if (strcmp(k, "layout_tv_tiled") == 0) l = c->tv;
-  else if (strcmp(k, "layout_src_tv_tiled") == 0)
-    l = tiled_copy_layout(cx, c, 'S');
-  else if (strcmp(k, "layout_dst_tv_tiled") == 0)
-    l = tiled_copy_layout(cx, c, 'D');
-  else if (strcmp(k, "tiler_mn") == 0) {
+  if (push_stored(L, b, copy_layouts, k)) return true;
+  if (strcmp(k, "value_type") == 0)
+    face_push_dtype(L, c->atom.type);
+  else if (b->tiled && strcmp(k, "layout_src_tv_tiled") == 0)
+    face_push_layout(L, tiled_copy_layout(cx, c, 'S'));
+  else if (b->tiled && strcmp(k, "layout_dst_tv_tiled") == 0)
+    face_push_layout(L, tiled_copy_layout(cx, c, 'D'));
+  else if (b->tiled && strcmp(k, "tiler_mn") == 0)
     push_tiler(L, c);
-    return true;
-  } else {
+  else
     return false;
-  }
-  face_push_layout(L, l);
   return true;
 }
 
@@ -557,9 +553,13 @@ static int box_index(lua_State *L) {
   Dim thr;
   const AtomBox *b = slice_of(cx, L, 1, &thr);
   if (!b) b = check_box(L, 1);
-  bool found = b->kind == BOX_MMA ? mma_field(cx, L, b, k)
-                                  : copy_field(cx, L, b, k);
-  if (!found) face_nofield(L);
+  bool mma = b->kind == BOX_MMA;
+  if (strcmp(k, "name") == 0)
+    lua_pushstring(L, mma ? b->mma.atom.row->name : b->copy.atom.row->name);
+  else if (strcmp(k, "ptx") == 0)  // the instruction, or nil
+    lua_pushstring(L, mma ? b->mma.atom.row->ptx : b->copy.atom.row->ptx);
+  else if (!(mma ? mma_field : copy_field)(cx, L, b, k))
+    face_nofield(L);
   return 1;
 }
 
@@ -577,8 +577,7 @@ static int box_tostring(lua_State *L) {
     if (b->tiled) tiled_copy_print(cx, &b->copy, &out);
     else tiled_copy_print_atom(cx, &b->copy.atom, &out);
   }
-  lua_pushlstring(L, out.p, out.n);
-  buf_free(&out);
+  face_push_buf(L, &out);
   return 1;
 }
 

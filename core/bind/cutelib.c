@@ -13,6 +13,14 @@ Ctx *face_ctx(lua_State *L) {
   return cx;
 }
 
+Ctx *face_state(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+  Ctx *cx = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  cx->ud = L;
+  return cx;
+}
+
 // Operations of one source line that a trace may hold: far above any unrolled
 // loop that compiles, so what reaches it is a `while` that cannot end.
 #define LINE_BUDGET 131072
@@ -232,6 +240,11 @@ const char *face_typename(lua_State *L, int idx) {
     return strncmp(s, "cute.", 5) == 0 ? s + 5 : s;
   }
   return luaL_typename(L, idx);
+}
+
+void face_push_buf(lua_State *L, Buf *b) {
+  lua_pushlstring(L, b->p ? b->p : "", b->n);
+  buf_free(b);
 }
 
 // ---- fields of tables ----

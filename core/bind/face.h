@@ -42,6 +42,7 @@ void anylib_open(lua_State *L);
 Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).
 Ctx *face_ctx(lua_State *L);
+Ctx *face_state(lua_State *L);  // the same where no upvalue holds it
 
 // Sets functions into the table on top, each with the Ctx as upvalue 1. A
 // row's name with parameters, "size(layout, modes...)", makes a public one:
@@ -93,6 +94,8 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 // a terminal may show it: control characters, what reorders a line and bytes
 // that are no UTF-8 as \x1b and \u{202e}. `lines`: newlines and tabs stay.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
+
+void face_push_buf(lua_State *L, Buf *b);  // and frees it
 
 // Sets field k of the table on top.
 void face_set_int(lua_State *L, const char *k, lua_Integer v);

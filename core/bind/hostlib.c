@@ -113,11 +113,18 @@ static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
   return b;
 }
 
+// A layout, or a shape laid out with its last mode fastest.
+static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
+  Layout l;
+  return face_test_layout(L, idx, &l)
+           ? l : layout_compact_right(cx, face_check_tup(cx, L, idx));
+}
+
 // zeros(shape or layout, dtype); a shape is laid out with the last mode
 // fastest, as numpy and torch do.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Layout l = tensorlib_layout(cx, L, 1, true);
+  Layout l = check_layout(cx, L, 1);
   push_new(cx, L, face_check_dtype(L, 2), l)->defined = true;
   return 1;
 }
@@ -126,14 +133,14 @@ static int l_zeros(lua_State *L) {
 // the simulator.
 static int l_empty(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Layout l = tensorlib_layout(cx, L, 1, true);
+  Layout l = check_layout(cx, L, 1);
   push_new(cx, L, face_check_dtype(L, 2), l);
   return 1;
 }
 
 static int l_ones(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Layout l = tensorlib_layout(cx, L, 1, true);
+  Layout l = check_layout(cx, L, 1);
   DType t = face_check_dtype(L, 2);
   HostBuf *b = push_new(cx, L, t, l);
   bulk_fill(t, b->p, 0, b->count, dtype_from_double(t, 1));

@@ -56,8 +56,6 @@ Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
 // As layout_stride; fails where values go through another layout.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
-// Integers, exact ones; floats without fraction are taken too.
-int64_t laylib_int(lua_State *L, int idx);
 int laylib_mode(lua_State *L, int idx);
 // Modes from arguments first.., or from one table: {0, 2}.
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);

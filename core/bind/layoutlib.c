@@ -33,14 +33,6 @@ bool laylib_is(lua_State *L, int idx, ConstKind kind) {
   return b && b->kind == kind;
 }
 
-static Ctx *ctx_of(lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  Ctx *cx = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  cx->ud = L;
-  return cx;
-}
-
 // ---- the layout userdata ----
 
 static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
@@ -54,7 +46,7 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
 
 // Fails unless b's traced extents can be used now.
 static void own_layout(lua_State *L, const LayoutBox *b) {
-  Ctx *cx = ctx_of(L);
+  Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
     face_error(L, ERR_FOREIGN,
                "a layout with traced extents was used outside its kernel");
@@ -88,7 +80,7 @@ void face_push_layout(lua_State *L, Layout l) {
   b->serial = b->born = 0;
   layout_copy(&b->l, l);
   if (!layout_static(l)) {
-    Ctx *cx = ctx_of(L);
+    Ctx *cx = face_state(L);
     b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
     b->born = ir_fn(cx) ? ir_fn(cx)->births : 0;
   }
@@ -123,12 +115,12 @@ static void push_basis(lua_State *L, Dim d) {
   ConstBox *b = push_const(L, CONST_BASIS);
   b->d = d;
   if (!dim_dynamic(d)) return;
-  Ctx *cx = ctx_of(L);
+  Ctx *cx = face_state(L);
   b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
 }
 
 static Dim basis_of(lua_State *L, const ConstBox *b) {
-  const Fn *fn = b->serial ? ir_fn(ctx_of(L)) : NULL;
+  const Fn *fn = b->serial ? ir_fn(face_state(L)) : NULL;
   if (b->serial && (!fn || fn->serial != b->serial))
     face_error(L, ERR_FOREIGN, "a traced basis was used outside its kernel");
   return b->d;
@@ -321,16 +313,8 @@ int laylib_push_operand(lua_State *L, const Operand *o, Layout l) {
   return 1;
 }
 
-int64_t laylib_int(lua_State *L, int idx) {
-  int isnum;
-  if (lua_type(L, idx) != LUA_TNUMBER) face_argerror(L, idx, "integer");
-  lua_Integer v = lua_tointegerx(L, idx, &isnum);
-  if (!isnum) face_argerror(L, idx, "integer");
-  return v;
-}
-
 int laylib_mode(lua_State *L, int idx) {
-  int64_t v = laylib_int(L, idx);
+  int64_t v = face_checkint(L, idx);
   if (v < 0 || v > TUP_RANK_MAX)
     face_error(L, ERR_ARG, "no mode %lld: modes count from 0", (long long)v);
   return (int)v;
@@ -493,11 +477,6 @@ static int layout_call(lua_State *L) {
   return 1;
 }
 
-static void push_buf(lua_State *L, Buf *b) {
-  lua_pushlstring(L, b->p ? b->p : "", b->n);
-  buf_free(b);
-}
-
 static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
@@ -507,7 +486,7 @@ static int layout_tostring(lua_State *L) {
   Buf out = {0};
   layout_print(cx, b->l, &out);
   ir_trace(cx, fn);
-  push_buf(L, &out);
+  face_push_buf(L, &out);
   return 1;
 }
 
@@ -597,7 +576,7 @@ static int const_tostring(lua_State *L) {
   case CONST_RIGHT: lua_pushliteral(L, "LayoutRight"); return 1;
   case CONST_BASIS: case CONST_F2:
     dim_print(cx, b->d, &out);
-    push_buf(L, &out);
+    face_push_buf(L, &out);
     return 1;
   case CONST_SWIZZLE:
     lua_pushfstring(L, "Sw<%d,%d,%d>", b->sw.b, b->sw.m, b->sw.s);
@@ -674,27 +653,26 @@ static int any_add(lua_State *L) {
   return 1;
 }
 
-static int l_basis(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  int path[DIM_LEVELS], n = lua_gettop(L);
+// v in the mode that the arguments from `first` on lead to.
+static int push_in_modes(Ctx *cx, lua_State *L, Dim v, int first) {
+  int path[DIM_LEVELS], n = lua_gettop(L) - first + 1;
   if (n > DIM_LEVELS)
     face_error(L, ERR_LIMIT, "a basis has at most %d levels", DIM_LEVELS);
-  for (int i = 0; i < n; i++) path[i] = laylib_mode(L, i + 1);
-  face_push_dim(L, dim_basis(cx, (Dim){1}, path, n));
+  for (int i = 0; i < n; i++) path[i] = laylib_mode(L, first + i);
+  face_push_dim(L, dim_basis(cx, v, path, n));
   return 1;
+}
+
+static int l_basis(lua_State *L) {
+  return push_in_modes(face_enter(L), L, (Dim){1}, 1);
 }
 
 // ScaledBasis(value, mode, ..): value@..@mode
 static int l_scaled(lua_State *L) {
   Ctx *cx = face_enter(L);
-  int path[DIM_LEVELS], n = lua_gettop(L) - 1;
   Dim v;
   if (!face_test_dim(cx, L, 1, &v)) face_argerror(L, 1, "integer");
-  if (n > DIM_LEVELS)
-    face_error(L, ERR_LIMIT, "a basis has at most %d levels", DIM_LEVELS);
-  for (int i = 0; i < n; i++) path[i] = laylib_mode(L, i + 2);
-  face_push_dim(L, dim_basis(cx, v, path, n));
-  return 1;
+  return push_in_modes(cx, L, v, 2);
 }
 
 static int l_basis_value(lua_State *L) {
@@ -719,10 +697,10 @@ static int l_basis_get(lua_State *L) {
 // make_swizzle(b, m, s), or (yyy_mask, zzz_mask)
 static int l_swizzle(lua_State *L) {
   Ctx *cx = face_enter(L);
-  int64_t b = laylib_int(L, 1), m = laylib_int(L, 2);
+  int64_t b = face_checkint(L, 1), m = face_checkint(L, 2);
   laylib_push_swizzle(L, lua_isnoneornil(L, 3)
                            ? swizzle_from_masks(cx, b, m)
-                           : swizzle_make(cx, b, m, laylib_int(L, 3)));
+                           : swizzle_make(cx, b, m, face_checkint(L, 3)));
   return 1;
 }
 

@@ -122,7 +122,9 @@ static bool absent(lua_State *L, int idx) { return lua_isnoneornil(L, idx); }
 
 static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   switch (letter) {
-  case 'L': a->o = laylib_operand(L, idx); break;
+  case 'L':
+    if (!laylib_test_operand(L, idx, &a->o)) face_argerror(L, idx, "layout");
+    break;
   case 'l': a->l = face_check_layout(L, idx); break;
   case 'V': a->l = laylib_layout(cx, L, idx); break;
   case 'T': a->t = laylib_tiler(cx, L, idx); break;
@@ -135,7 +137,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   case 'A': case '*': a->p = laylib_coord(cx, L, idx); break;
   case 'O': a->p = laylib_order(cx, L, idx, a[-1].p); break;
   case 'X': a->x = face_check_tensor(L, idx); break;
-  case 'i': a->i = laylib_int(L, idx); break;
+  case 'i': a->i = face_checkint(L, idx); break;
   case 'm': a->m = laylib_mode(L, idx); break;
   case 'b': a->m = absent(L, idx) ? 0 : laylib_mode(L, idx); break;
   case 'e': a->m = absent(L, idx) ? -1 : laylib_mode(L, idx); break;

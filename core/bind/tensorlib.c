@@ -12,16 +12,8 @@
 
 static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
 
-Ctx *tensorlib_ctx(lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  Ctx *cx = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  cx->ud = L;
-  return cx;
-}
-
 static TensorBox *push_box(lua_State *L, const Tensor *t) {
-  Ctx *cx = tensorlib_ctx(L);
+  Ctx *cx = face_state(L);
   size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
   TensorBox *b =
     lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base), 2);
@@ -68,7 +60,7 @@ const Tensor *face_peek_tensor(lua_State *L, int idx) {
 const Tensor *face_live_tensor(lua_State *L, int idx) {
   TensorBox *b = test_box(L, idx);
   if (!b || b->serial == 0) return b ? &b->t : NULL;
-  Ctx *cx = tensorlib_ctx(L);
+  Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial) return NULL;
   return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
 }
@@ -76,7 +68,7 @@ const Tensor *face_live_tensor(lua_State *L, int idx) {
 // Fails unless b can be used now.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
-  Ctx *cx = tensorlib_ctx(L);
+  Ctx *cx = face_state(L);
   if (!ir_fn(cx))
     face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
                "  it stands for memory that exists only while the kernel "
@@ -120,13 +112,6 @@ Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
   }
   tupb_close(cx, &b);
   return tupb_done(cx, &b);
-}
-
-Layout tensorlib_layout(Ctx *cx, lua_State *L, int idx, bool right) {
-  Layout l;
-  if (face_test_layout(L, idx, &l)) return l;
-  Tup shape = face_check_tup(cx, L, idx);
-  return right ? layout_compact_right(cx, shape) : layout_compact(cx, shape);
 }
 
 // ---- elements ----
@@ -239,8 +224,7 @@ static int tensor_tostring(lua_State *L) {
   Buf out = {0};
   tensor_print(cx, b->t, &out);
   ir_trace(cx, fn);
-  lua_pushlstring(L, out.p, out.n);
-  buf_free(&out);
+  face_push_buf(L, &out);
   return 1;
 }
 
@@ -286,7 +270,7 @@ static int next_element(lua_State *L) {
 
 static int tensor_elements(lua_State *L) {
   face_check_tensor(L, 1);
-  lua_pushlightuserdata(L, tensorlib_ctx(L));
+  lua_pushlightuserdata(L, face_state(L));
   lua_pushcclosure(L, next_element, 1);
   lua_pushvalue(L, 1);
   lua_pushinteger(L, -1);
@@ -334,7 +318,7 @@ static int l_make_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = {.space = SP_HOST};
   Dim d;
-  Layout l = tensorlib_layout(cx, L, 2, false);
+  Layout l = laylib_layout(cx, L, 2);
   if (face_test_tensor(L, 1, &t)) {
     if (t.space != SP_COORD) check_offsets(cx, L, l);
     t = tensor_view(cx, t, l);
@@ -359,7 +343,7 @@ static int l_make_tensor(lua_State *L) {
 static int l_make_rmem_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "make_rmem_tensor");
-  Layout l = tensorlib_layout(cx, L, 1, false);
+  Layout l = laylib_layout(cx, L, 1);
   Tensor t = tensor_make_rmem(cx, face_check_dtype(L, 2), l);
   face_push_tensor(L, &t, 0);
   return 1;
@@ -369,7 +353,7 @@ static int l_make_smem_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "make_smem_tensor");
   DType type = face_check_dtype(L, 1);
-  Layout l = tensorlib_layout(cx, L, 2, false);
+  Layout l = laylib_layout(cx, L, 2);
   Tensor t = tensor_make_smem(cx, type, l, face_optint(L, 3, 0));
   face_push_tensor(L, &t, 0);
   return 1;
@@ -405,7 +389,7 @@ static int l_make_identity_tensor(lua_State *L) {
 static int l_local_partition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  Layout thr = tensorlib_layout(cx, L, 2, false);
+  Layout thr = laylib_layout(cx, L, 2);
   Dim idx;
   if (!face_test_dim(cx, L, 3, &idx)) face_argerror(L, 3, "thread index");
   if (!lua_isnoneornil(L, 4)) {

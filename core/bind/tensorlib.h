@@ -13,12 +13,8 @@ typedef struct TensorBox {
   uint32_t born;    // that Fn's births when t was made
 } TensorBox;
 
-// The context, also for those who are not face functions (hooks).
-Ctx *tensorlib_ctx(lua_State *L);
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
-// A layout, or a shape (compact; `right`: last mode fastest).
-Layout tensorlib_layout(Ctx *cx, lua_State *L, int idx, bool right);
 // Pushes a view of the tensor at src: the same buffer behind it.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 

@@ -144,7 +144,7 @@ static int l_repeat_like(lua_State *L) {
 static int l_repeat(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup x = laylib_tree(cx, L, 1);
-  int64_t n = laylib_int(L, 2);
+  int64_t n = face_checkint(L, 2);
   if (n < 0 || n > TUP_RANK_MAX)
     face_error(L, ERR_LIMIT, "repeat_as_tuple: a tuple has 0 to %d modes, not "
                "%lld", TUP_RANK_MAX, (long long)n);

@@ -38,10 +38,7 @@ Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
 }
 
 void face_push_value(lua_State *L, Ref r) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
-  Ctx *cx = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  trace_push(L, cx, r);
+  trace_push(L, face_state(L), r);
 }
 
 void trace_own(Ctx *cx, const Value *v) {

@@ -11,7 +11,7 @@
 
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n) {
-  Ctx *cx = tensorlib_ctx(L);
+  Ctx *cx = face_state(L);
   size_t rb = ((size_t)n * sizeof *r + 7) & ~(size_t)7;
   size_t words = tup_words(shape);
   Vector *v = lua_newuserdatauv(L, sizeof *v + rb + words * sizeof(Dim), 0);
@@ -31,7 +31,7 @@ Vector *veclib_test(lua_State *L, int idx) {
   Vector *v =
     lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_VECTOR) : NULL;
   if (!v) return NULL;
-  Ctx *cx = tensorlib_ctx(L);
+  Ctx *cx = face_state(L);
   if (!ir_fn(cx))
     face_error(L, ERR_FOREIGN, "a vector of a kernel was used outside of it");
   if (v->serial != ir_fn(cx)->serial)
@@ -278,8 +278,7 @@ static int vec_tostring(lua_State *L) {
   Buf out = {0};
   buf_printf(cx, &out, "vector[%s] ", dtype_name(v->type));
   tup_print(cx, v->shape, &out);
-  lua_pushlstring(L, out.p, out.n);
-  buf_free(&out);
+  face_push_buf(L, &out);
   return 1;
 }
 

@@ -88,7 +88,7 @@ static void note_calls(Emit *e, const char *text, const char *own) {
     size_t n = (size_t)(p - from);
     for (int h = 0; h < H_COUNT; h++) {
       const char *name = blocks[h].name;
-      if (strlen(name) == n && memcmp(name, from, n) == 0 &&
+      if (*name == *from && strncmp(name, from, n) == 0 && !name[n] &&
           strcmp(name, own) != 0)
         e->helper[h] = true;
     }

@@ -80,8 +80,11 @@ static const char *short_file(const char *chunk) {
 
 // Whatever a chunk is called, it stays within its comment.
 static void put_file(Emit *e, const char *s) {
-  for (int n = 0; *s && n < FILE_MAX_LENGTH; s++, n++)
-    text_printf(e, "%c", *s < 32 || *s > 126 ? '_' : *s);
+  char name[FILE_MAX_LENGTH];
+  size_t n = 0;
+  for (; s[n] && n < sizeof name; n++)
+    name[n] = s[n] < 32 || s[n] > 126 ? '_' : s[n];
+  buf_add(e->cx, &e->out->text, name, n);
 }
 
 // Starts a statement of instruction i: its script line, when that changed.

@@ -51,17 +51,35 @@ show(function(x)
              r = cute.make_rmem_tensor({2}, cute.f32), m = cute.var(x[0]),
              s = cute.make_smem_tensor(cute.f32, L {8})}
   t.again = t.s
-  local state = {at = cute.var(x[1]), by = cute.var(x[2]), up = x[3]}
+  local state = {at = x[1], by = x[2], up = x[3]}
   t.q:fill(1)
   t.r:fill(2)
   t.s[0] = t.q[0]
   for k in cute.range(10) do
-    state.at.value = state.at.value + state.by.value
-    state.by.value = state.up * 2
+    state.at, state.by = state.at + state.by, state.up * 2
     t.q[0] = t.q[0] + t.r[1]
     t.m.value = t.m.value + state.up
   end
-  x[0] = state.at.value + t.q[0] + t.m.value + t.again[0]
+  x[0] = state.at + t.q[0] + t.m.value + t.again[0]
+end)
+-- what functions in a table share, and fields of objects in one
+local function counters()
+  local a, b, c, d = 0, 0, 0, 0
+  return {up = function() a, b = a + 1, b + 2 end,
+          down = function() c, d = c - 1, d - 2 end,
+          sum = function() return a + b * 2 + c * 3 + d * 5 end}
+end
+show(function(x)
+  local count = counters()
+  local o = {left = {n = 0, m = 1}, right = {n = 2, m = 3}, both = {4, 5}}
+  for k in cute.range(10) do
+    count.up()
+    count.down()
+    table.insert(o.both, table.remove(o.both, 1) + k)
+    o.left.n, o.left.m = o.left.n + 1, o.left.m + o.right.n
+    o.right.n, o.right.m = o.right.m, o.right.n + k
+  end
+  x[0] = (count.sum() + o.left.m + o.right.m + o.both[1]):to(cute.f32)
 end)
 ]]
 

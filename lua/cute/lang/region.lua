@@ -414,8 +414,25 @@ function Region:check_tables()
   end
 end
 
+-- Puts carried upvalues in an order that is the same in every process: of
+-- functions in a table, they were found in that table's order.
+function Region:order()
+  local slots, at, carried = self.view.slots, {}, {}
+  for i, slot in ipairs(slots) do
+    if slot.carry and slot.f then
+      at[#at + 1], carried[#carried + 1] = i, slot
+    end
+  end
+  table.sort(carried, function(a, b)
+    if a.name ~= b.name then return a.name < b.name end
+    return a.key < b.key
+  end)
+  for i, slot in ipairs(carried) do slots[at[i]] = slot end
+end
+
 -- Loops: declare variables before the region, read them at its head.
 function Region:declare()
+  self:order()
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then carrying.declare(slot, slot.carry, slot.init) end
   end

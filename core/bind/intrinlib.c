@@ -171,24 +171,30 @@ static const char *conversion_letter(const char *s) {
 }
 
 // The conversion of a value that is printed as {}.
-static const char *own_conversion(DType t) {
-  if (dtype_is_float(t)) return "%f";
-  return dtype_class(t) == 'U' ? "%u" : "%d";
-}
+static char own_letter(DType t) { return dtype_is_float(t) ? 'f' : 'd'; }
 
-// The conversion for *v where c is asked for: printf's own is undefined where
-// they do not fit, and simulator and GPU have to agree. Integers become
-// floats, as in Lua; floats are no integers, and print as %g.
-static char fitting(Ctx *cx, char c, Ref *v) {
+// Puts length and letter of the conversion for *v where c is asked for:
+// printf's own is undefined where they do not fit, and simulator and GPU have
+// to agree. Integers become floats, as in Lua; floats are no integers, and
+// print as %g.
+static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   DType t = ir_type(ir_fn(cx), *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
-  if (dtype_is_float(t)) return f ? c : 'g';
-  if (f) *v = ir_cvt(cx, ir_fn(cx), DT_F64, *v);
-  return (c == 'd' || c == 'i') && dtype_class(t) == 'U' ? 'u' : c;
+  if (dtype_is_float(t)) {
+    if (!f) c = 'g';
+  } else if (f) {
+    *v = ir_cvt(cx, ir_fn(cx), DT_F64, *v);
+  } else {
+    if ((c == 'd' || c == 'i') && dtype_class(t) == 'U') c = 'u';
+    if (dtype_bits(t) > 32) out[at++] = 'l', out[at++] = 'l';
+  }
+  out[at++] = c;
+  return at;
 }
 
-// Turns {} into conversions, leaves out lengths (which follow from the types),
-// and checks how many values they want.
+// Makes C's format of s, for emitter and simulator: {} becomes a conversion,
+// lengths follow from the types (ll or none), and as many values are wanted as
+// there are.
 static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    char *out) {
   size_t at = 0;
@@ -196,9 +202,9 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   while (*s && at < MAX_TEXT - 8) {
     if (s[0] == '{' && s[1] == '}') {
       if (k < n) {
-        const char *c = own_conversion(ir_type(ir_fn(cx), v[k]));
-        memcpy(out + at, c, 2);
-        at += 2;
+        out[at++] = '%';
+        at = put_letter(cx, own_letter(ir_type(ir_fn(cx), v[k])), &v[k], out,
+                        at);
       }
       k++;
       s += 2;
@@ -215,7 +221,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    (int)(e - s + (*e != 0)), s);
       for (; s < e && at < MAX_TEXT - 8; s++)
         if (!strchr("hlqjzt", *s)) out[at++] = *s;
-      out[at++] = k < n ? fitting(cx, *e, &v[k]) : *e;
+      if (k < n) at = put_letter(cx, *e, &v[k], out, at);
       s = e + 1;
       k++;
     } else {

@@ -170,36 +170,17 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-// A conversion, which fits its value (see bind/intrinlib.c): %d of an i64 is
-// %lld. *s is behind the '%'; left behind the conversion.
-static void put_conversion(Emit *e, const char **s, DType t) {
-  const char *p = *s;
-  text_puts(e, "%");
-  while (*p && strchr("-+ #0123456789.", *p)) text_printf(e, "%c", *p++);
-  bool ll = !dtype_is_float(t) && dtype_bits(t) > 32;
-  text_printf(e, "%s%c", ll ? "ll" : "", *p++);
-  *s = p;
-}
-
+// The format is C's already: bind/intrinlib.c made it fit its values.
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  uint32_t k = 0, n;
+  uint32_t n;
   const Ref *x = operands_list(e->fn, i, &n);
   text_begin(e, i);
   text_puts(e, "printf(\"");
-  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s;) {
-    if (*s != '%') {
-      text_quoted(e, *s++);
-    } else if (s[1] == '%' || k >= n) {
-      text_puts(e, "%%");
-      s += s[1] == '%' ? 2 : 1;
-    } else {
-      s++;
-      put_conversion(e, &s, ir_type(e->fn, x[k++]));
-    }
-  }
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
+    text_quoted(e, *s);
   text_puts(e, "\"");
-  for (k = 0; k < n; k++) {
+  for (uint32_t k = 0; k < n; k++) {
     text_puts(e, ", ");
     expr_f32(e, x[k], PR_ANY);
   }

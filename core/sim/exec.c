@@ -388,23 +388,19 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cta->stop = true;
 }
 
+// One conversion, n characters at spec, which fit the type.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
-  char conv = spec[n - 1];
-  if (n > sizeof fmt - 4) return true;
-  memcpy(fmt, spec, n - 1);
-  fmt[n - 1] = '\0';
-  if (dtype_is_float(type)) {
-    snprintf(fmt + n - 1, 4, "%c", conv);
+  if (n >= sizeof fmt) return true;
+  memcpy(fmt, spec, n);
+  fmt[n] = '\0';
+  if (dtype_is_float(type))
     return simreport_printf(t, fmt, dtype_to_double(type, u));
-  }
-  int64_t v = (int64_t)u;
-  if (type == DT_I32) v = (int32_t)u;
-  else if (type == DT_I16) v = (int16_t)u;
-  else if (type == DT_I8) v = (int8_t)u;
-  snprintf(fmt + n - 1, 8, "ll%c", strchr("uxXoc", conv) ? conv : 'd');
-  return simreport_printf(t, fmt, (long long)v);
+  if (dtype_bits(type) > 32) return simreport_printf(t, fmt, (long long)u);
+  return simreport_printf(t, fmt, type == DT_I16  ? (int16_t)u
+                                  : type == DT_I8 ? (int8_t)u
+                                                  : (int)u);
 }
 
 static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
@@ -415,19 +411,13 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
     if (n && !simreport_printf(t, "%.*s", (int)n, s)) return false;
     s += n;
     if (!*s) break;
-    if (s[1] == '%') {
+    n = 1 + strcspn(s + 1, "diuxXocfFgGeEaA%") + 1;
+    if (s[n - 1] == '%') {
       if (!simreport_printf(t, "%%")) return false;
-      s += 2;
-      continue;
-    }
-    n = 1 + strspn(s + 1, "-+ #0123456789.");
-    if (!s[n]) break;
-    n++;
-    if (k < p->n) {
+    } else {
       DType type = (DType)p->type[k];
-      uint64_t u = lane_bits(w, p->slot[k], sim_wide(type), l);
+      uint64_t u = lane_bits(w, p->slot[k++], sim_wide(type), l);
       if (!print_value(t, s, n, type, u)) return false;
-      k++;
     }
     s += n;
   }

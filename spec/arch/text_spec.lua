@@ -65,6 +65,19 @@ describe("printf", function()
     assert.matches('printf%("%%g %%3u %%%.2f %%d\\n"', program.source)
   end)
 
+  it("prints bits as wide as the value", function()
+    local o = cute.zeros({1}, "i32")
+    o[0] = -1
+    local function bits(x)
+      cute.printf("%x %o %x %X %lld\n", x[0], x[0], x[0]:to(cute.u16),
+                  x[0]:to(cute.i64), x[0]:to(cute.i64))
+    end
+    local r = ok(launch(bits, {o}, {grid = 1, block = 1}))
+    assert.equal("ffffffff 37777777777 ffff FFFFFFFFFFFFFFFF -1\n", r.output)
+    local program = cute.kernel("k", bits)(o):trace {block = 1}
+    assert.matches('printf%("%%x %%o %%x %%llX %%lld\\n"', program.source)
+  end)
+
   it("checks its format", function()
     local o = cute.zeros({64}, "i32")
     raises("2 conversions and 1 value follows", launch, function(_)

@@ -96,7 +96,7 @@ local ROOMS = {
   layout = {"base", "ir"},
   tensor = {"base", "ir", "atoms", "layout"},
   emit = {"base", "ir", "atoms"},
-  sim = {"base", "ir", "atoms"},
+  sim = {"base", "ir", "atoms", "layout"},
   gpu = {"base"},
   bind = {"base", "ir", "atoms", "layout", "tensor", "emit", "sim", "gpu"},
 }

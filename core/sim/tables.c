@@ -1,43 +1,35 @@
 // Tables of MMA and matrix-copy atoms, made from the TV layouts of their
 // rows: which value of which thread is which element of a tile.
-#include "ir/operands.h"
 #include "sim/tables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-// ---- "(a,(b,c)):(d,(e,f))": the two modes of a TV layout ----
+#include "ir/operands.h"
+#include "layout/notation.h"
+
+// ---- the two modes of a TV layout ----
 
 enum { MAX_LEAVES = 12 };
 typedef struct Mode { int n; int shape[MAX_LEAVES], stride[MAX_LEAVES]; } Mode;
 typedef struct Tv { Mode mode[2]; } Tv;
 
-// Reads a tuple of rank 2 (or one integer, as mode 0); leaves go to out.
-static const char *read_tuple(const char *s, Tv *tv, bool strides) {
-  int depth = 0, mode = 0, n[2] = {0, 0};
-  for (; *s && (*s != ':' || strides); s++) {
-    if (*s == '(') depth++;
-    else if (*s == ')') depth--;
-    else if (*s == ',') mode += depth == 1;
-    else if (*s == '-' || (*s >= '0' && *s <= '9')) {
-      char *end;
-      int v = (int)strtol(s, &end, 10);
-      Mode *m = &tv->mode[mode ? 1 : 0];
-      int *k = &n[mode ? 1 : 0];
-      if (*k < MAX_LEAVES) (strides ? m->stride : m->shape)[(*k)++] = v;
-      s = end - 1;
-    }
+static Mode read_mode(Ctx *cx, Layout l) {
+  Layout f = layout_flatten(cx, l);
+  Mode m = {.n = (int)tup_leaves(f.shape)};
+  if (m.n > MAX_LEAVES)
+    ctx_fail(cx, ERR_INTERNAL, "an atom's layout has %d modes", m.n);
+  Tup s = tup_first(f.shape);
+  for (int k = 0; k < m.n; k++, s = tup_next(s)) {
+    m.shape[k] = (int)dim_value(*s);
+    m.stride[k] = (int)dim_value(f.stride[k]);
   }
-  for (int k = 0; k < 2; k++)
-    if (!strides) tv->mode[k].n = n[k];
-  return s;
+  return m;
 }
 
-static Tv read_tv(const char *s) {
-  Tv tv = {0};
-  s = read_tuple(s, &tv, false);
-  if (*s == ':') read_tuple(s + 1, &tv, true);
-  return tv;
+static Tv read_tv(Ctx *cx, const char *s) {
+  Layout l = layout_parse(cx, s, strlen(s));
+  return (Tv){{read_mode(cx, layout_mode(cx, l, 0)),
+               read_mode(cx, layout_mode(cx, l, 1))}};
 }
 
 static int mode_size(const Mode *m) {
@@ -66,7 +58,7 @@ typedef struct Want {
 // Tile (rows x cols, row-major); TV coordinates are column-major.
 static SimOperand operand(const Want *w, const Operand *from,
                           const char *tv_text, DType t, int rows, int cols) {
-  Tv tv = read_tv(tv_text);
+  Tv tv = read_tv(w->cx, tv_text);
   const SimMmaIns *mi = w->mi;
   SimOperand o = {.type = t, .nval = mode_size(&tv.mode[1]),
                   .size = rows * cols};
@@ -103,13 +95,8 @@ static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
 }
 
 static void find_lanes(Ctx *cx, SimMmaIns *mi) {
-  Tv thr = read_tv(mi->row->thr);
-  const Mode *m = &thr.mode[0];
-  Mode flat = *m;  // ThrID may be written as a tuple of rank 2
-  for (int k = 0; k < thr.mode[1].n; k++) {
-    flat.shape[flat.n] = thr.mode[1].shape[k];
-    flat.stride[flat.n++] = thr.mode[1].stride[k];
-  }
+  const char *id = mi->row->thr;
+  Mode flat = read_mode(cx, layout_parse(cx, id, strlen(id)));
   mi->threads = mode_size(&flat);
   if (LANES % mi->threads)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s (%d threads) yet",
@@ -161,7 +148,7 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
 // The register side, (thread,bit) -> bit: which 16-bit piece of the matrices
 // is half h of register r of each thread.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
-  Tv tv = read_tv(tv_text);
+  Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);
   int threads = mode_size(&tv.mode[0]);
   for (int r = 0; r < num * 2; r++)

@@ -5,6 +5,7 @@
 #include "bind/laylib.h"
 #include "bind/row.h"
 #include "bind/tensorlib.h"
+#include "ir/target.h"
 #include "tensor/preflight.h"
 #include "tensor/tiled.h"
 
@@ -677,11 +678,11 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// fn:check_arch(sm [, "sm_90a"]): raises when fn uses an atom that sm lacks.
+// fn:check_arch(sm [, "sm_90a"]): raises when fn uses what sm lacks.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
-  preflight_arch(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
-                 face_optstr(L, 3, NULL));
+  target_check(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
+               face_optstr(L, 3, NULL));
   return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bind/face.h"
-#include "tensor/preflight.h"
+#include "ir/target.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
 
@@ -308,7 +308,34 @@ static int l_hints(lua_State *L) {
 
 // smem_budget(sm) -> bytes of shared memory that a block may have
 static int l_smem_budget(lua_State *L) {
-  lua_pushinteger(L, preflight_budget((int)face_checkint(L, 1)));
+  lua_pushinteger(L, target_smem((int)face_checkint(L, 1)));
+  return 1;
+}
+
+// has(sm, feature) -> boolean; features as in ir/target.h
+static int l_has(lua_State *L) {
+  int sm = (int)face_checkint(L, 1);
+  const char *name = face_checkstr(L, 2);
+  Feature f = target_find(name);
+  if (f == FT_COUNT) return luaL_error(L, "no feature '%s'", name);
+  lua_pushboolean(L, target_has(sm, f));
+  return 1;
+}
+
+// archs() -> {"sm_70", ..., sm_70 = 70, ...}: the targets, oldest first
+static int l_archs(lua_State *L) {
+  lua_newtable(L);
+  lua_Integer n = 0;
+  const Target *t;
+  for (int i = 0; (t = target_row(i)) != NULL; i++)
+    for (int k = -1; k < (int)strlen(t->specific); k++) {
+      char one[2] = {k < 0 ? '\0' : t->specific[k], '\0'};
+      lua_pushfstring(L, "sm_%d%s", t->sm, one);
+      lua_pushvalue(L, -1);
+      lua_rawseti(L, -3, ++n);
+      lua_pushinteger(L, t->sm);
+      lua_rawset(L, -3);
+    }
   return 1;
 }
 
@@ -348,7 +375,8 @@ void intrinlib_open(lua_State *L) {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
     {"access_store", l_access_store}, {"printf(format, values...)", l_printf},
     {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
-    {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"ops", l_ops},
+    {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
+    {"archs", l_archs}, {"ops", l_ops},
     {"intrinsics", l_intrinsics}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/target.h"
+
 // ---- constants ----
 
 static Prec const_f32(Emit *e, double v) {
@@ -666,7 +668,7 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   if (t == DT_F32 && i->imm == AT_MIN) return helper_use(e, H_ATOMIC_MIN);
   if (t == DT_F32 && i->imm == AT_MAX) return helper_use(e, H_ATOMIC_MAX);
   if (t == DT_F16 && add) return helper_use(e, H_ATOMIC_ADD_F16);
-  if (t == DT_BF16 && add && e->sm >= 90)
+  if (t == DT_BF16 && add && target_has(e->sm, FT_ATOMIC_BF16))
     return helper_use(e, H_ATOMIC_ADD_BF16);
   bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
             (t == DT_F32 && i->imm == AT_EXCH);

@@ -24,9 +24,6 @@ const char *helper_use(Emit *e, Helper h) {
 }
 
 const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred) {
-  if (e->sm < 80)
-    ctx_fail(e->cx, ERR_ARCH, "cp.async needs sm_80, the target is sm_%d",
-             e->sm);
   if (bits != 32 && bits != 64 && bits != 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
              bits);

@@ -2,6 +2,7 @@
 // place, those that are PTX get a helper function; inline PTX of the script;
 // memory accesses with hints.
 #include "ir/intrin.h"
+#include "ir/target.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -68,10 +69,6 @@ static bool needs_helper(IntrinId id, int64_t imm) {
 }
 
 void ptx_note(Emit *e, const Ins *i) {
-  const Intrin *r = intrin_row(intrin_id(i->imm));
-  if (e->sm < r->sm)
-    ctx_fail(e->cx, ERR_ARCH, "line %u: %s needs sm_%d, the target is sm_%d",
-             e->fn->src.p[i->src].line, r->name, r->sm, e->sm);
   if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) return;
   for (size_t k = 0; k < e->nintrin; k++)
     if (e->intrin[k] == i->imm) return;
@@ -212,7 +209,8 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   if (arith && dtype_is_int(t) && bits == 64)
     return t == DT_I64 && op[0] == 'm' ? "s64" : "u64";
   if (op && t == DT_F16 && strcmp(op, "add") == 0) return "noftz.f16";
-  if (op && t == DT_BF16 && strcmp(op, "add") == 0 && e->sm >= 90)
+  if (op && t == DT_BF16 && strcmp(op, "add") == 0 &&
+      target_has(e->sm, FT_ATOMIC_BF16))
     return "noftz.bf16";
   if (arith || (op && dtype_is_float(t))) text_no_way(e, i, op);
   if (bits == 8 && !op) return "u8";

@@ -1,25 +1,12 @@
-// Looked at before a kernel is compiled: whether its target has what it uses,
-// and room for it.
+// Looked at before a kernel is compiled: whether its target has room for it.
 #include "tensor/preflight.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "atoms/atom.h"
+#include "ir/target.h"
 
 // ---- shared memory ----
-
-int64_t preflight_budget(int sm) {
-  static const struct { int sm, kb; } row[] = {
-    {70, 96}, {72, 96}, {75, 64}, {80, 163}, {86, 99}, {87, 163}, {88, 163},
-    {89, 99}, {90, 227}, {100, 227}, {101, 227}, {103, 227}, {110, 227},
-    {120, 99}, {121, 99}};
-  int kb = 227;
-  for (size_t i = 0; sm && i < sizeof row / sizeof *row; i++)
-    if (row[i].sm <= sm) kb = row[i].kb;
-  return (int64_t)kb * 1024;
-}
 
 int64_t preflight_bytes(const Mem *m) {
   int64_t bits;
@@ -38,7 +25,7 @@ static void budget_row(Ctx *cx, const Fn *fn, const Mem *m, int i, Buf *b) {
 }
 
 void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
-  int64_t budget = preflight_budget(sm);
+  int64_t budget = target_smem(sm);
   if (fn->smem_bytes <= budget) return;
   Buf b = {0};
   int shown = 0, n = 0;
@@ -75,46 +62,4 @@ const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m) {
                       m->name ? ir_str(fn, m->name) : "", m->name ? " " : "",
                       ir_str(fn, m->layout), m->count, dtype_name(m->type),
                       regs, THREAD_REGS);
-}
-
-// ---- architectures ----
-
-// The atom that instruction i executes, if it needs an architecture.
-typedef struct Need {
-  const char *name;
-  int least, most;
-  bool specific;  // of one chip or family: sm_120a, sm_120f
-} Need;
-
-static Need need_of(const Ins *i) {
-  if (i->op == OP_MMA) {
-    const AtomMma *r = atom_mma((int)i->imm);
-    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
-  } else if (i->op == OP_MATRIX) {
-    const AtomCopy *r = atom_copy((int)i->imm);
-    return (Need){r->name, r->sm_min, 0, false};
-  } else if (i->op == OP_CPASYNC) {
-    return (Need){"cp.async", 80, 0, false};
-  } else if (i->op == OP_COPY && i->imm > 128) {
-    return (Need){"a 256-bit copy", 100, 0, false};
-  }
-  return (Need){NULL, 0, 0, false};
-}
-
-void preflight_arch(Ctx *cx, const Fn *fn, int sm, const char *arch) {
-  bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
-  for (size_t i = 1; i < fn->ins.n; i++) {
-    const Ins *ins = &fn->ins.p[i];
-    Need n = need_of(ins);
-    if (!n.name) continue;
-    const Src *s = &fn->src.p[ins->src];
-    if (sm < n.least || (n.most && sm > n.most))
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
-               "sm_%d", n.name, s->line, n.least, n.most ? "its own family"
-               : "newer", sm);
-    if (n.specific && plain)
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one family of "
-               "chips: it needs sm_%da or sm_%df, the target is %s", n.name,
-               s->line, sm, sm, arch);
-  }
 }

@@ -179,9 +179,10 @@ end
 -- ldmatrix moves 8x8 matrices of 16 bits: elements of K at most 4 bytes wide
 -- when K is contiguous, and 16 bits only when it transposes.
 local function fetch_atom(dtype, lead, arch)
-  if arch >= 75 and lead == 1 and dtype.bits <= 32 then
+  local matrices = core.has(arch, "ldmatrix")
+  if matrices and lead == 1 and dtype.bits <= 32 then
     return cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype)
-  elseif arch >= 75 and lead == 0 and dtype.bits == 16 then
+  elseif matrices and lead == 0 and dtype.bits == 16 then
     return cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)
   end
   return cute.make_copy_atom("UniversalCopy", dtype, dtype.bits)
@@ -198,8 +199,8 @@ local function way_in(t, s, o, lead, turned)
   local width = tiles.vector(t, lead)
   local halves = turned and o.halves and width > 1
   if turned and not halves then width = 1 end
-  local atom, async = copy_atom(t.element_type, width,
-                                (o.arch or 80) >= 80 and not halves)
+  local can = core.has(o.arch or 80, "cp.async")
+  local atom, async = copy_atom(t.element_type, width, can and not halves)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
     turned and 8)  -- 4 runs of 8 elements hit all banks
   local thr = g2s:get_slice(cute.arch.thread_idx())
@@ -250,7 +251,8 @@ function tiles.operand(t, o)
   local lead = leading(t)
   -- Only 16-bit elements are transposed on their way to the fragments; the
   -- others are turned on their way into shared memory, one at a time.
-  local s_lead = o.lead or dtype.bits == 16 and arch >= 75 and lead or 1
+  local s_lead = o.lead
+    or dtype.bits == 16 and core.has(arch, "ldmatrix") and lead or 1
   local turned = s_lead ~= lead
   local s = cute.make_smem_tensor(dtype, o.plain and s_lead == 0
     and plain_layout(dtype.bits, o.tile, o.stages, turned)

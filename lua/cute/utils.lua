@@ -226,7 +226,7 @@ function utils.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
   opts = opts or {}
   local sm = tonumber((opts.arch or "sm_90a"):match "%d+")
   local name
-  if sm < 90 then
+  if not core.has(sm, "wgmma") then
     if a_leading_mode ~= "K" or b_leading_mode ~= "K" then
       core.fail("type-mismatch", "warp-wide MMAs take K-major operands")
     end

@@ -337,7 +337,7 @@ describe("names", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.aggr_smem_size()
     end)
-    raises("aggr_smem_size needs sm_90", function()
+    raises("needs sm_90 or newer, the target is sm_80", function()
       k(cute.zeros({1}, "i32")):trace {block = 1}:cuda "sm_80"
     end)
   end)

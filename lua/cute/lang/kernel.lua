@@ -22,15 +22,7 @@ Device.__tostring = function(d) return d.name end
 
 local DEFAULT_ARCH = "sm_90a"
 
--- What there is, oldest first; a and f name the features of one chip and of
--- one family.
-local ARCHS = {}
-for arch in ([[sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a
-  sm_100 sm_100a sm_100f sm_103 sm_103a sm_103f sm_110 sm_110a sm_110f
-  sm_120 sm_120a sm_120f sm_121 sm_121a sm_121f]]):gmatch "%S+" do
-  ARCHS[#ARCHS + 1] = arch
-  ARCHS[arch] = tonumber(arch:match "%d+")
-end
+local ARCHS = core.archs()
 
 local function sm_of(arch)
   if not ARCHS[arch] then

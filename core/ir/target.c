@@ -1,0 +1,84 @@
+// Targets and what they have: see target.h.
+#include "ir/target.h"
+
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ir/intrin.h"
+
+static const Target targets[] = {
+#define TG(sm, kb, specific) {sm, kb, specific},
+  TARGETS(TG)
+#undef TG
+};
+enum { NTARGETS = sizeof targets / sizeof *targets };
+
+const Target *target_row(int i) { return i < NTARGETS ? &targets[i] : NULL; }
+
+int64_t target_smem(int sm) {
+  int kb = 227;
+  for (int i = 0; sm && i < NTARGETS; i++)
+    if (targets[i].sm <= sm) kb = targets[i].kb;
+  return (int64_t)kb * 1024;
+}
+
+// What an instruction needs; name NULL: nothing.
+typedef struct Need {
+  const char *name;
+  int least, most;  // most 0: no end
+  bool specific;    // of one chip or family: sm_120a, sm_120f
+} Need;
+
+static const Need features[] = {
+#define FT(id, name, least, most) {name, least, most, false},
+  FEATURES(FT)
+#undef FT
+};
+
+static bool meets(int sm, const Need *n) {
+  return sm >= n->least && (!n->most || sm <= n->most);
+}
+
+bool target_has(int sm, Feature f) { return meets(sm, &features[f]); }
+
+Feature target_find(const char *name) {
+  int k = 0;
+  while (k < FT_COUNT && strcmp(features[k].name, name) != 0) k++;
+  return (Feature)k;
+}
+
+static Need need_of(const Ins *i) {
+  if (i->op == OP_MMA) {
+    const AtomMma *r = atom_mma((int)i->imm);
+    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
+  } else if (i->op == OP_MATRIX) {
+    const AtomCopy *r = atom_copy((int)i->imm);
+    return (Need){r->name, r->sm_min, 0, false};
+  } else if (i->op == OP_INTRIN || i->op == OP_ASK) {
+    const Intrin *r = intrin_row(intrin_id(i->imm));
+    return (Need){r->name, r->sm, 0, false};
+  } else if (i->op == OP_CPASYNC) {
+    return features[FT_CPASYNC];
+  } else if (i->op == OP_COPY && i->imm > 128) {
+    return features[FT_COPY256];
+  }
+  return (Need){NULL, 0, 0, false};
+}
+
+void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
+  bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    Need n = need_of(i);
+    if (!n.name) continue;
+    uint32_t line = fn->src.p[i->src].line;
+    if (!meets(sm, &n))
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
+               "sm_%d", n.name, line, n.least, n.most ? "its own family"
+               : "newer", sm);
+    if (n.specific && plain)
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one family of "
+               "chips: it needs sm_%da or sm_%df, the target is %s", n.name,
+               line, sm, sm, arch);
+  }
+}

@@ -16,10 +16,11 @@ typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  char letter[CHOICES];  // 0: none
-  long value[CHOICES];
+  char letter[CHOICES];  // of {N=...}; 'T': a type; 0: none
+  long value[CHOICES];   // the number, or the type's bits
 } Pick;
 
+// The alternatives of {T}.
 static const char TYPE_NAMES[] =
   "uint8_t|int8_t|uint16_t|int16_t|half_t|bfloat16_t|uint32_t|int32_t|int|"
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
@@ -377,6 +378,9 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 }
 
 // ---- ids ----
+
+// An id counts names: those of the families before, and then the choices of
+// its own, the last one fastest (pick_index, expand).
 
 // Rows made so far, by id: a cache of constants, the same whoever fills it.
 static _Atomic(Block *) made[2][IDS];

@@ -115,7 +115,9 @@ static int64_t mask_of(int64_t hi) {
   return (int64_t)m;
 }
 
-static int64_t low_bits(int64_t div) {  // largest power of two in div
+// The largest power of two in div; every one is in 0, and this the largest
+// that is positive.
+static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
 
@@ -304,13 +306,14 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   if (i.op == OP_ADD && exact(fn, x)) {
     for (int s = 0; s < 2; s++) {
       Ref a = i.a[s], b = i.a[1 - s];
-      if (!divides(c, ir_fact(fn, a).div)) continue;
+      if (!divides(c, ir_fact(fn, a).div)) continue;  // c divides a: a/c + b/c
       if (op == OP_MOD) return ir_op2(cx, fn, OP_MOD, b, ir_int(cx, fn, t, c));
       Ref ct = ir_int(cx, fn, t, c);
       return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_DIV, a, ct),
                     ir_op2(cx, fn, OP_DIV, b, ct));
     }
   }
+  // (y/k)/c = y/(k*c) and (y%k)%c = y%c where c divides k
   if (i.op == OP_DIV && op == OP_DIV && ir_const(fn, i.a[1], &k) && k > 0 &&
       k <= INT32_MAX && c <= INT32_MAX && (t == DT_I64 || k * c <= INT32_MAX))
     return ir_op2(cx, fn, OP_DIV, i.a[0], ir_int(cx, fn, t, k * c));
@@ -409,19 +412,22 @@ static DType worker(DType t) {
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
 }
 
+// What a is shifted by, as 32 bits.
+static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
+  int bits = dtype_bits(ir_type(fn, a));
+  int64_t by;
+  if (ir_const(fn, b, &by) && (by < 0 || by >= bits))
+    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: by 0 to %d",
+             (long long)by, dtype_name(ir_type(fn, a)), bits - 1);
+  return dtype_bits(ir_type(fn, b)) > 32 ? ir_cvt(cx, fn, DT_I32, b) : b;
+}
+
 Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   ir_use(cx, fn, a);
   ir_use(cx, fn, b);
   bool shift = op == OP_SHL || op == OP_SHR;
-  int64_t by;
-  if (shift && ir_const(fn, b, &by) &&
-      (by < 0 || by >= dtype_bits(ir_type(fn, a))))
-    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: by 0 to %d",
-             (long long)by, dtype_name(ir_type(fn, a)),
-             dtype_bits(ir_type(fn, a)) - 1);
-  if (shift && dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
-  if (!shift) want_same(cx, fn, op, a, b);
-  else if (dtype_bits(ir_type(fn, b)) > 32) b = ir_cvt(cx, fn, DT_I32, b);
+  if (shift) b = shift_by(cx, fn, a, b);
+  else want_same(cx, fn, op, a, b);
   DType t = ir_type(fn, a), in = worker(t);
   if (in != t) {
     Ref x = ir_cvt(cx, fn, in, a), y = shift ? b : ir_cvt(cx, fn, in, b);
@@ -430,8 +436,9 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   bool ints = !dtype_is_float(t);
   int64_t v;
-  if (commutes(op) && (ints ? ir_const(fn, a, &v) && !ir_const(fn, b, &v)
-                            : false)) {
+  // A constant goes to the right, where the rules look for one; floats have
+  // no such rules, and stay as the script has them.
+  if (ints && commutes(op) && ir_const(fn, a, &v) && !ir_const(fn, b, &v)) {
     Ref s = a;
     a = b;
     b = s;

@@ -62,7 +62,8 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
     case IN_TOTSMEM: return total;
     case IN_AGGSMEM: return total + RESERVED;
     case IN_WARPID: return (uint64_t)w->id;
-    default: return w->count;
+    case IN_ACTIVE: return w->active;
+    default: return w->count;  // clocks
   }
 }
 
@@ -183,45 +184,13 @@ static void together(SimWarp *w, const SimIns *i) {
 
 void simintrin_run(SimWarp *w, const SimIns *i) {
   IntrinId id = intrin_id(i->imm);
-  int64_t imm = intrin_imm(i->imm);
-  switch (id) {
-    case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
-      lane_masks(w, i, id);
-      return;
-    case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
-    case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID: case IN_CLOCK:
-    case IN_CLOCK64: case IN_TIMER: case IN_TIMERLO:
-      fill(w, i, machine(w, id));
-      return;
-    case IN_ACTIVE: fill(w, i, w->active); return;
-    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
-    case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
-    case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
-    case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
-    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
-    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
-    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-    case IN_SHUFBFLYF:
-      simexec_groups(w, i, together);
-      return;
-    case IN_POPC: case IN_POPC64: case IN_CLZ: case IN_CLZ64: case IN_BREV:
-    case IN_BREV64: case IN_BFIND: case IN_BFINDS: case IN_BFIND64:
-    case IN_BFINDS64: case IN_BFE: case IN_BFES: case IN_BFE64:
-    case IN_BFES64: case IN_BFI: case IN_BFI64: case IN_PRMT: case IN_LOP3:
-    case IN_FUNNEL_L: case IN_FUNNEL_R: case IN_FUNNEL_LC: case IN_FUNNEL_RC:
-    case IN_MULHI:
-    case IN_MULHIU: case IN_MULHI64: case IN_MULHIU64: case IN_MULWIDE:
-    case IN_MULWIDEU: case IN_MULWIDE16: case IN_MULWIDEU16: case IN_MUL24:
-    case IN_MUL24U: case IN_MUL24H: case IN_MUL24HU: case IN_MAD24:
-    case IN_MAD24U: case IN_MAD24H: case IN_MAD24HU: case IN_FMAXN:
-    case IN_FMINN: case IN_FMAXA: case IN_FMINA: case IN_FMAXNA:
-    case IN_FMINNA: case IN_TF32RNA:
-    case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
-    case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
-    case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
-    case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
-      by_lane(w, i, id, imm);
-      return;
-    case IN_COUNT: return;
+  switch ((IntrinClass)intrin_row(id)->class) {
+    case INTRIN_P:
+      if (intrin_arity(id)) by_lane(w, i, id, intrin_imm(i->imm));
+      else fill(w, i, machine(w, id));
+      break;
+    case INTRIN_L: lane_masks(w, i, id); break;
+    case INTRIN_A: fill(w, i, machine(w, id)); break;
+    case INTRIN_M: simexec_groups(w, i, together); break;
   }
 }

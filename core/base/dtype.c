@@ -207,6 +207,32 @@ static uint64_t low_bits(uint64_t u, int bits) {
   return bits >= 64 ? u : u & ((1ull << bits) - 1);
 }
 
+// Bits of a number that is less than all of int64_t; else 0.
+static int short_bits(DType t) {
+  if (t == DT_BOOL) return 1;
+  return dtype_is_int(t) && dtype_bits(t) < 64 ? dtype_bits(t) : 0;
+}
+
+int64_t dtype_least(DType t) {
+  int bits = short_bits(t);
+  if (!bits) return INT64_MIN;
+  return dtype_class(t) == 'I' ? -((int64_t)1 << (bits - 1)) : 0;
+}
+
+int64_t dtype_most(DType t) {
+  int bits = short_bits(t);
+  if (!bits) return INT64_MAX;
+  return ((int64_t)1 << (dtype_class(t) == 'I' ? bits - 1 : bits)) - 1;
+}
+
+int64_t dtype_int(DType t, uint64_t u) {
+  int bits = short_bits(t);
+  if (t == DT_BOOL) return u != 0;
+  if (!bits) return (int64_t)u;
+  return dtype_class(t) == 'I' ? sign_extend(u, bits)
+                               : (int64_t)low_bits(u, bits);
+}
+
 // Toward zero, saturating; x is no NaN.
 static uint64_t to_integer(DType t, double x) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);

@@ -81,6 +81,12 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
+// The numbers that an integer type or a boolean holds, and the one that raw
+// bits are; of u64 and of what is no integer: all of int64_t, the bits.
+int64_t dtype_least(DType t);
+int64_t dtype_most(DType t);
+int64_t dtype_int(DType t, uint64_t u);
+
 // Type that values of types a and b meet in: the wider; a float wins over an
 // integer, anything over a boolean or DT_NONE; f16 with bf16 is f32.
 DType dtype_common(DType a, DType b);

@@ -71,19 +71,10 @@ Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
   return ir_fn(cx);
 }
 
+// u32 takes the bits of negative numbers, too.
 static bool int_fits(DType t, lua_Integer v) {
-  switch ((int)t) {
-    case DT_I8: return v >= INT8_MIN && v <= INT8_MAX;
-    case DT_U8: return v >= 0 && v <= UINT8_MAX;
-    case DT_I16: return v >= INT16_MIN && v <= INT16_MAX;
-    case DT_U16: return v >= 0 && v <= UINT16_MAX;
-    case DT_I32: return v >= INT32_MIN && v <= INT32_MAX;
-    case DT_U32: return v >= INT32_MIN && v <= UINT32_MAX;
-    case DT_I4: return v >= -8 && v <= 7;
-    case DT_U4: return v >= 0 && v <= 15;
-    case DT_BOOL: case DT_B1: return v == 0 || v == 1;
-    default: return true;
-  }
+  int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
+  return v >= least && v <= dtype_most(t);
 }
 
 lua_Integer face_check_fits(lua_State *L, int idx, DType t) {

@@ -8,34 +8,7 @@
 
 // ---- facts ----
 
-static int64_t type_lo(DType t) {
-  switch ((int)t) {
-    case DT_I4: return -8;
-    case DT_B1: case DT_U4: return 0;
-    case DT_I8: return INT8_MIN;
-    case DT_I16: return INT16_MIN;
-    case DT_I32: return INT32_MIN;
-    case DT_U8: case DT_U16: case DT_U32: case DT_BOOL: return 0;
-    default: return INT64_MIN;  // u64 is treated as unknown
-  }
-}
-
-static int64_t type_hi(DType t) {
-  switch ((int)t) {
-    case DT_BOOL: case DT_B1: return 1;
-    case DT_I4: return 7;
-    case DT_U4: return 15;
-    case DT_I8: return INT8_MAX;
-    case DT_U8: return UINT8_MAX;
-    case DT_I16: return INT16_MAX;
-    case DT_U16: return UINT16_MAX;
-    case DT_I32: return INT32_MAX;
-    case DT_U32: return UINT32_MAX;
-    default: return INT64_MAX;
-  }
-}
-
-Fact fold_full(DType t) { return (Fact){type_lo(t), type_hi(t), 1}; }
+Fact fold_full(DType t) { return (Fact){dtype_least(t), dtype_most(t), 1}; }
 
 Fact fact_const(int64_t v) {
   return (Fact){v, v, v == INT64_MIN ? 1 : v < 0 ? -v : v};
@@ -67,14 +40,14 @@ void ir_assume(Fn *fn, Ref r, Fact f) {
 // it does not happen. Unsigned results wrap, and say nothing beyond powers of
 // two then.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
-  bool out = lo < type_lo(t) || hi > type_hi(t);
+  bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
     int64_t p = div & -div;
-    return (Fact){type_lo(t), type_hi(t), p > 0 ? p : 1};
+    return (Fact){dtype_least(t), dtype_most(t), p > 0 ? p : 1};
   }
-  if (lo < type_lo(t)) lo = type_lo(t);
-  if (hi > type_hi(t)) hi = type_hi(t);
-  if (lo > hi) lo = type_lo(t), hi = type_hi(t);
+  if (lo < dtype_least(t)) lo = dtype_least(t);
+  if (hi > dtype_most(t)) hi = dtype_most(t);
+  if (lo > hi) lo = dtype_least(t), hi = dtype_most(t);
   return (Fact){(int64_t)lo, (int64_t)hi, div};
 }
 
@@ -129,12 +102,12 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
       return (Fact){0, a.hi < b.hi ? a.hi : b.hi, z};
     if (b.lo >= 0) return (Fact){0, b.hi, z};
     if (a.lo >= 0) return (Fact){0, a.hi, z};
-    return (Fact){type_lo(t), type_hi(t), z};
+    return (Fact){dtype_least(t), dtype_most(t), z};
   }
   int64_t z = za < zb ? za : zb;
   if (a.lo >= 0 && b.lo >= 0)
     return (Fact){0, mask_of(a.hi) | mask_of(b.hi), z};
-  return (Fact){type_lo(t), type_hi(t), z};
+  return (Fact){dtype_least(t), dtype_most(t), z};
 }
 
 static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
@@ -189,24 +162,8 @@ static bool float_const(const Fn *fn, Ref r, double *v) {
   return true;
 }
 
-static int64_t wrap(DType t, int64_t v) {
-  switch ((int)t) {
-    case DT_BOOL: return v != 0;
-    case DT_B1: return v & 1;
-    case DT_U4: return v & 15;
-    case DT_I4: return ((v & 15) ^ 8) - 8;
-    case DT_I8: return (int8_t)v;
-    case DT_U8: return (uint8_t)v;
-    case DT_I16: return (int16_t)v;
-    case DT_U16: return (uint16_t)v;
-    case DT_I32: return (int32_t)v;
-    case DT_U32: return (uint32_t)v;
-    default: return v;
-  }
-}
-
 Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
-  v = wrap(t, v);
+  v = dtype_int(t, (uint64_t)v);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t, .imm = v};
   return ir_cons(cx, fn, i, fact_const(v));
 }
@@ -279,7 +236,7 @@ static bool exact(const Fn *fn, Ref r) {
   } else {
     return false;
   }
-  return lo >= type_lo((DType)i->type) && hi <= type_hi((DType)i->type);
+  return lo >= dtype_least((DType)i->type) && hi <= dtype_most((DType)i->type);
 }
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
@@ -488,7 +445,7 @@ Ref ir_op1(Ctx *cx, Fn *fn, Op op, Ref a) {
     g = clip(t, -(__int128)f.hi, -(__int128)f.lo, f.div);
   if (op == OP_ABS && dtype_is_int(t)) {
     if (f.lo >= 0) return a;
-    if (f.lo > type_lo(t))
+    if (f.lo > dtype_least(t))
       g = (Fact){0, f.hi > -f.lo ? f.hi : -f.lo, f.div};
   }
   Ins ins = {.op = (uint8_t)op, .type = (uint8_t)t, .a = {a, 0, 0}};

@@ -398,9 +398,7 @@ static bool print_value(SimText *t, const char *spec, size_t n, DType type,
   if (dtype_is_float(type))
     return simreport_printf(t, fmt, dtype_to_double(type, u));
   if (dtype_bits(type) > 32) return simreport_printf(t, fmt, (long long)u);
-  return simreport_printf(t, fmt, type == DT_I16  ? (int16_t)u
-                                  : type == DT_I8 ? (int8_t)u
-                                                  : (int)u);
+  return simreport_printf(t, fmt, (int)dtype_int(type, u));
 }
 
 static bool print_lane(SimWarp *w, const SimPrint *p, int l) {

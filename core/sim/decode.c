@@ -22,6 +22,7 @@ typedef struct Prog {
   uint32_t nhead;
   uint32_t top;      // bytes of values so far
   int gran;
+  const SimMmaIns *mma;  // the last one
 } Prog;
 
 SimClass sim_class(DType t) {
@@ -431,7 +432,9 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot execute inline "
                "PTX\n  it runs on a GPU; on the simulator use the functions "
                "of cute.arch", g->fn->src.p[i->src].line);
-    case OP_MMA: d->x = simtables_mma(g->cx, g->l, g->p->mem, i); break;
+    case OP_MMA:
+      d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
+      break;
     case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
     case OP_PRINTF: decode_print(g, i, d); break;

@@ -49,29 +49,14 @@ static int mode_at(const Mode *m, int i) {
 
 // ---- MMA ----
 
-typedef struct Want {
-  Ctx *cx;
-  const SimMem **mem;
-  const SimMmaIns *mi;
-} Want;
-
-// Tile (rows x cols, row-major); TV coordinates are column-major.
-static SimOperand operand(const Want *w, const Operand *from,
-                          const char *tv_text, DType t, int rows, int cols) {
-  Tv tv = read_tv(w->cx, tv_text);
-  const SimMmaIns *mi = w->mi;
+// What of an operand is the atom's: a tile (rows x cols, row-major) and which
+// of its elements each lane has; TV coordinates are column-major.
+static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
+                          DType t, int rows, int cols) {
+  Tv tv = read_tv(cx, tv_text);
   SimOperand o = {.type = t, .nval = mode_size(&tv.mode[1]),
                   .size = rows * cols};
-  o.mem = w->mem[from->ref];
-  uint32_t n = (uint32_t)from->n, per = (uint32_t)o.nval / n;
-  uint32_t *reg = NEW(w->cx, uint32_t, (size_t)o.nval);
-  for (uint32_t r = 0; r < n; r++)
-    for (uint32_t k = 0; k < per; k++)
-      reg[r * per + k] = (from->reg[r] + k) * (uint32_t)o.mem->per;
-  for (int v = 0; v < o.nval; v++)
-    if (reg[v] + (uint32_t)o.mem->per > o.mem->count)
-      ctx_fail(w->cx, ERR_INTERNAL, "an MMA's register is out of range");
-  uint16_t *at = arena_zero(w->cx, &w->cx->scratch,
+  uint16_t *at = arena_zero(cx, &cx->scratch,
                             (size_t)o.nval * LANES * sizeof *at);
   for (int g = 0; g < mi->groups; g++)
     for (int th = 0; th < mi->threads; th++)
@@ -80,9 +65,23 @@ static SimOperand operand(const Want *w, const Operand *from,
         int place = c % rows * cols + c / rows;
         at[v * LANES + mi->lane[g * mi->threads + th]] = (uint16_t)place;
       }
-  o.reg = reg;
   o.at = at;
   return o;
+}
+
+// The registers that an instruction has it in.
+static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
+                          SimOperand *o) {
+  o->mem = mem[from->ref];
+  uint32_t n = (uint32_t)from->n, per = (uint32_t)o->nval / n;
+  uint32_t *reg = NEW(cx, uint32_t, (size_t)o->nval);
+  for (uint32_t r = 0; r < n; r++)
+    for (uint32_t k = 0; k < per; k++)
+      reg[r * per + k] = (from->reg[r] + k) * (uint32_t)o->mem->per;
+  for (int v = 0; v < o->nval; v++)
+    if (reg[v] + (uint32_t)o->mem->per > o->mem->count)
+      ctx_fail(cx, ERR_INTERNAL, "an MMA's register is out of range");
+  o->reg = reg;
 }
 
 // A run of one 32-bit register.
@@ -111,13 +110,11 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
-                         const Ins *i) {
-  const AtomMma *row = atom_mma((int)i->imm);
-  SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
+// What is the atom's, on sm_<sm>.
+static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
-                   .k = row->k, .arch = l->sm,
+                   .k = row->k, .arch = sm,
                    .sat = (row->flags & AMF_SAT) != 0,
                    .op = row->flags & AMF_XORPOPC ? SIMMMA_XOR
                        : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
@@ -128,17 +125,25 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;  // matrix.c knows them
   if (!own && !simmma_known(&mi->m))
-    ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
-             l->sm);
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
+  bool half = row->flags & AMF_SPARSE;
+  mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
+  mi->a = tile_of(cx, mi, half ? row->stored : row->a, row->a_type, row->m,
+                  half ? row->k / 2 : row->k);
+  mi->b = tile_of(cx, mi, row->b, row->b_type, row->n, row->k);
+  mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
+}
+
+SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+                         const Ins *i, const SimMmaIns *last) {
+  const AtomMma *row = atom_mma((int)i->imm);
+  SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
+  if (last && last->row == row) *mi = *last;
+  else describe(cx, row, l->sm, mi);
+  SimOperand *main[4] = {&mi->d, &mi->a, &mi->b, &mi->c};
   Operand o[OPERANDS];
   int n = operands_all(l->fn, i, o);
-  Want w = {cx, mem, mi};
-  mi->d = operand(&w, &o[0], row->c, row->d_type, row->m, row->n);
-  bool half = row->flags & AMF_SPARSE;
-  mi->a = operand(&w, &o[1], half ? row->stored : row->a, row->a_type, row->m,
-                  half ? row->k / 2 : row->k);
-  mi->b = operand(&w, &o[2], row->b, row->b_type, row->n, row->k);
-  mi->c = operand(&w, &o[3], row->c, row->c_type, row->m, row->n);
+  for (int k = 0; k < 4; k++) set_registers(cx, mem, &o[k], main[k]);
   for (int k = 4; k < n; k++) mi->more[k - 4] = word(cx, mem, &o[k]);
   return mi;
 }

@@ -44,9 +44,10 @@ typedef struct SimMatrix {
   const uint8_t *half; // half[(reg * 2 + h) * 32 + lane]: which 16-bit piece
 } SimMatrix;
 
-// The decoded form of an MMA or MATRIX, in cx->scratch.
+// The decoded form of an MMA or MATRIX, in cx->scratch. last: an MMA decoded
+// before, or NULL; one of the same atom shares its tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
-                         const Ins *i);
+                         const Ins *i, const SimMmaIns *last);
 SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i);
 

@@ -328,21 +328,16 @@ static const AtomBox *check_part(Ctx *cx, lua_State *L, BoxKind kind, Dim *thr,
 }
 
 // which: 'A', 'B', 'C' of an MMA, 'S', 'D' of a copy, here and below.
-static int mma_partition(lua_State *L, int which) {
-  Ctx *cx = face_enter(L);
-  Dim thr;
-  Subject s;
-  const AtomBox *b = check_part(cx, L, BOX_MMA, &thr, &s);
-  Tensor t = tiled_mma_partition(cx, &b->mma, (char)which, s.t, thr);
-  return push_view(L, &s, &t, 2);
-}
+static BoxKind kind_of(int which) { return which <= 'C' ? BOX_MMA : BOX_COPY; }
 
-static int copy_partition(lua_State *L, int which) {
+static int partition(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   Subject s;
-  const AtomBox *b = check_part(cx, L, BOX_COPY, &thr, &s);
-  Tensor t = tiled_copy_partition(cx, &b->copy, (char)which, s.t, thr);
+  const AtomBox *b = check_part(cx, L, kind_of(which), &thr, &s);
+  Tensor t = b->kind == BOX_MMA
+    ? tiled_mma_partition(cx, &b->mma, (char)which, s.t, thr)
+    : tiled_copy_partition(cx, &b->copy, (char)which, s.t, thr);
   return push_view(L, &s, &t, 2);
 }
 
@@ -400,18 +395,11 @@ static int partition_shape(lua_State *L, int which) {
 static int thrfrg(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), &thr);
   Layout l = laylib_layout(cx, L, 2);
-  face_push_layout(L, tiled_mma_thrfrg(cx, &b->mma, (char)which, l));
-  return 1;
-}
-
-static int tidfrg(lua_State *L, int which) {
-  Ctx *cx = face_enter(L);
-  Dim thr;
-  const AtomBox *b = check_tiled(cx, L, 1, BOX_COPY, &thr);
-  Layout l = laylib_layout(cx, L, 2);
-  face_push_layout(L, tiled_copy_tidfrg(cx, &b->copy, (char)which, l));
+  face_push_layout(L, b->kind == BOX_MMA
+    ? tiled_mma_thrfrg(cx, &b->mma, (char)which, l)
+    : tiled_copy_tidfrg(cx, &b->copy, (char)which, l));
   return 1;
 }
 
@@ -749,19 +737,19 @@ static const FnRow tiled_rows[] = {
   {"thrfrg_A(layout)", "", NUMBERED(thrfrg, 'A')},
   {"thrfrg_B(layout)", "", NUMBERED(thrfrg, 'B')},
   {"thrfrg_C(layout)", "", NUMBERED(thrfrg, 'C')},
-  {"tidfrg_S(layout)", "", NUMBERED(tidfrg, 'S')},
-  {"tidfrg_D(layout)", "", NUMBERED(tidfrg, 'D')},
+  {"tidfrg_S(layout)", "", NUMBERED(thrfrg, 'S')},
+  {"tidfrg_D(layout)", "", NUMBERED(thrfrg, 'D')},
   {"retile(t)", "", FN(slice_retile)},
   {"retile_S(t)", "", FN(slice_retile)},
   {"retile_D(t)", "", FN(slice_retile)},
   LAST_ROW};
 
 static const FnRow slice_rows[] = {
-  {"partition_A(t)", "", NUMBERED(mma_partition, 'A')},
-  {"partition_B(t)", "", NUMBERED(mma_partition, 'B')},
-  {"partition_C(t)", "", NUMBERED(mma_partition, 'C')},
-  {"partition_S(t)", "", NUMBERED(copy_partition, 'S')},
-  {"partition_D(t)", "", NUMBERED(copy_partition, 'D')},
+  {"partition_A(t)", "", NUMBERED(partition, 'A')},
+  {"partition_B(t)", "", NUMBERED(partition, 'B')},
+  {"partition_C(t)", "", NUMBERED(partition, 'C')},
+  {"partition_S(t)", "", NUMBERED(partition, 'S')},
+  {"partition_D(t)", "", NUMBERED(partition, 'D')},
   LAST_ROW};
 
 void atomlib_open(lua_State *L) {

@@ -167,6 +167,26 @@ describe("fields that a loop changes", function()
     end, 3, {x = 0}))
   end)
 
+  it("of a module that the body alone names", function()
+    package.loaded.carried = {count = 0}
+    finally(function() package.loaded.carried = nil end)
+    assert.same({10}, run(1, function(out, n)
+      require "carried".count = 0
+      for k in cute.range(n) do
+        require "carried".count = require "carried".count + k
+      end
+      out[0] = require "carried".count
+    end, 5))
+    refused([[field 'require "carried".count' changes from i32 to f32 in ]]
+      .. "this loop [loop-type-changed]\n  convert it with :to(dtype), or use "
+      .. "another field", function(_, n)
+        require "carried".count = n
+        for _ in cute.range(n) do
+          require "carried".count = n:to(cute.f32)
+        end
+      end, 5)
+  end)
+
   it("in cute.loop, and are seen by what it asks", function()
     assert.same({8}, run(1, function(out, n)
       local o = {x = 1}

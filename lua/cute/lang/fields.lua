@@ -117,7 +117,8 @@ end
 ---------------------------------------------------------------------------
 
 -- A place is {t =, up = place of a table that holds t under `key`} or, at its
--- root, {t =, name =, root = what the caller knows it by}.
+-- root, {t =, name =, root = what the caller knows it by, fixed = is it always
+-- that table?}.
 local META = {}  -- the key of a metatable
 
 local function step(name, key)
@@ -182,9 +183,12 @@ function fields.find(roots, wanted)
   return found
 end
 
---- The way to a place: its root, and the keys from there on.
+--- The way to a place: its root (and `from`, the table that it always is), and
+-- the keys from there on.
 function fields.way(place)
-  if not place.up then return {root = place.root} end
+  if not place.up then
+    return {root = place.root, from = place.fixed and place.t or nil}
+  end
   local way = fields.way(place.up)
   way[#way + 1] = place.key
   return way

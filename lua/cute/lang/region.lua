@@ -336,7 +336,7 @@ end
 
 -- The field that a loop at this place carried before, if there is one.
 function Region:recall_field(way)
-  local t = way.root == "_G" and _G
+  local t = way.from
   for _, slot in ipairs(t and {} or self.view.slots) do
     if slot.key == way.root then t = slot.init end
   end
@@ -345,7 +345,8 @@ function Region:recall_field(way)
   local init = rawget(t, way.k)
   if init == nil then return end
   local slot = {t = t, k = way.k, name = way.name, init = init, head = init}
-  self:add_field(slot, table.move(way, 1, #way, 1, {root = way.root}))
+  self:add_field(slot, table.move(way, 1, #way, 1,
+                                  {root = way.root, from = way.from}))
   self:recall(slot)
 end
 
@@ -358,7 +359,17 @@ function Region:roots()
       roots[#roots + 1] = {t = v, name = slot.name, root = slot.key}
     end
   end
-  roots[#roots + 1] = {t = _G, name = "_G", root = "_G"}
+  roots[#roots + 1] = {t = _G, name = "_G", root = "_G", fixed = true}
+  local names = {}
+  for name, m in next, package.loaded do
+    if type(m) == "table" and m ~= _G then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local text = ("require %q"):format(name)
+    roots[#roots + 1] = {t = package.loaded[name], name = text, root = text,
+                         fixed = true}
+  end
   return roots
 end
 

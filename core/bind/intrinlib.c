@@ -356,7 +356,7 @@ static int l_ops(lua_State *L) {
 
 // intrinsics() -> {{name=, signature=, class=, sm=}, ...}: rows of ir/intrin.h
 static int l_intrinsics(lua_State *L) {
-  static const char *const classes[] = {"", "P", "L", "A", "M"};
+  static const char *const classes[] = {"", "P", "K", "L", "A", "M"};
   lua_createtable(L, IN_COUNT, 0);
   for (int k = 0; k < IN_COUNT; k++) {
     const Intrin *r = intrin_row((IntrinId)k);

@@ -730,11 +730,11 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
     case OP_FOR: text_puts(e, e->use[r].name); return PR_POST;
-    case OP_NOP: case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC:
-    case OP_CPCOMMIT: case OP_CPWAIT: case OP_MMA: case OP_MATRIX:
-    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_VSET: case OP_LOOP:
-    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT:
+    case OP_COUNT:
+#define OP(...)
+#define DO(id, ...) case OP_##id:
+#define SCALAR(...)
+#include "ir/ops.h"
       break;
   }
   ctx_fail(e->cx, ERR_INTERNAL, "instruction %%%u (%s) has no value", r,

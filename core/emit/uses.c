@@ -90,7 +90,7 @@ static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
 static void each_write(Flow *f, Ref r, Tell tell) {
   const Ins *i = ir_get(f->fn, r);
   Operand o;
-  if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
+  if (!(op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))) return;
   for (Operands w = operands_of(f->fn, i); operands_next(&w, &o);)
     if (o.written) tell_write(f, r, &o, tell);
 }

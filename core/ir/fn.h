@@ -29,7 +29,15 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1; 0 for the constant 0
 } Fact;
 
-typedef enum Space { SP_HOST, SP_GMEM, SP_SMEM, SP_RMEM, SP_COORD } Space;
+// SP(ID, "name", OP): spaces, and the op that declares an object there.
+#define SPACES(SP) \
+  SP(HOST, "host", NOP) SP(GMEM, "gmem", GMEM) SP(SMEM, "smem", SMEM) \
+  SP(RMEM, "rmem", RMEM) SP(COORD, "coord", NOP)
+typedef enum Space {
+#define SP(id, name, op) SP_##id,
+  SPACES(SP)
+#undef SP
+} Space;
 
 // A memory object. `count` elements (-1: unknown, bounded by the argument's
 // buffer); smem: byte offset in the CTA's dynamic shared memory.

@@ -9,6 +9,7 @@
 
 static const Intrin rows[IN_COUNT] = {
 #define P INTRIN_P
+#define K INTRIN_K
 #define L INTRIN_L
 #define A INTRIN_A
 #define M INTRIN_M
@@ -17,6 +18,7 @@ static const Intrin rows[IN_COUNT] = {
 #undef IN
 #undef M
 #undef A
+#undef K
 #undef L
 #undef P
 };
@@ -229,19 +231,16 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
     case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
       return directed(id, a, b, c);
-    case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
-    case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
-    case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID: case IN_CLOCK:
-    case IN_CLOCK64: case IN_TIMER: case IN_TIMERLO: case IN_ACTIVE:
-    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL:
-    case IN_MATCHALL64: case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI:
-    case IN_VOTEBALLOT: case IN_REDADD: case IN_REDMIN: case IN_REDMINU:
-    case IN_REDMAX: case IN_REDMAXU: case IN_REDAND: case IN_REDOR:
-    case IN_REDXOR: case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF:
-    case IN_SHUFUP: case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN:
-    case IN_SHUFDOWNI: case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-    case IN_SHUFBFLYF: case IN_COUNT:
-      break;  // more than one lane's operands
+    case IN_COUNT:
+#define IN(id, name, sig, class, sm, text) NOT_##class(id)
+#define NOT_P(id)
+#define NOT_K(id) case IN_##id:
+#define NOT_L NOT_K
+#define NOT_A NOT_K
+#define NOT_M NOT_K
+    INTRINS(IN)
+#undef IN
+      break;  // not of its operands alone
   }
   return 0;
 }
@@ -280,13 +279,11 @@ static bool known(const Fn *fn, Ref r, uint64_t *v) {
   return true;
 }
 
-static bool depends_on_state(IntrinId id) { return intrin_arity(id) == 0; }
-
 Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   DType t = intrin_result(id);
   int n = intrin_arity(id);
   uint64_t x[3] = {0, 0, 0};
-  bool pure = intrin_pure(id), all = !depends_on_state(id);
+  bool pure = intrin_pure(id), all = intrin_row(id)->class == INTRIN_P;
   Ins i = {.op = pure ? OP_INTRIN : OP_ASK, .type = (uint8_t)t,
            .imm = intrin_pack(id, imm)};
   for (int k = 0; k < n; k++) {

@@ -10,6 +10,7 @@
 //   before it was converted to its letter.
 // class: what it depends on, and who must be there:
 //   P  pure: its operands alone
+//   K  pure: a number of the machine or the launch
 //   L  pure, but differs between lanes even where its operands do not
 //   A  asks the state of thread, warp or machine, each lane for itself
 //   M  what lanes do together: the last operand is a mask that names them
@@ -96,15 +97,15 @@
   IN(LMLT, "lanemask_lt", "u:", L, 0, "mov.u32 %0, %%lanemask_lt;") \
   IN(LMGE, "lanemask_ge", "u:", L, 0, "mov.u32 %0, %%lanemask_ge;") \
   IN(LMGT, "lanemask_gt", "u:", L, 0, "mov.u32 %0, %%lanemask_gt;") \
-  IN(NSMID, "nsmid", "i:", P, 0, "mov.u32 %0, %%nsmid;") \
-  IN(NWARPID, "nwarpid", "i:", P, 0, "mov.u32 %0, %%nwarpid;") \
-  IN(GRIDID, "gridid", "i:", P, 0, "{.reg .b64 x; mov.u64 x, %%gridid; " \
+  IN(NSMID, "nsmid", "i:", K, 0, "mov.u32 %0, %%nsmid;") \
+  IN(NWARPID, "nwarpid", "i:", K, 0, "mov.u32 %0, %%nwarpid;") \
+  IN(GRIDID, "gridid", "i:", K, 0, "{.reg .b64 x; mov.u64 x, %%gridid; " \
      "cvt.u32.u64 %0, x;}") \
-  IN(DYNSMEM, "dynamic_smem_size", "i:", P, 0, \
+  IN(DYNSMEM, "dynamic_smem_size", "i:", K, 0, \
      "mov.u32 %0, %%dynamic_smem_size;") \
-  IN(TOTSMEM, "total_smem_size", "i:", P, 0, \
+  IN(TOTSMEM, "total_smem_size", "i:", K, 0, \
      "mov.u32 %0, %%total_smem_size;") \
-  IN(AGGSMEM, "aggr_smem_size", "i:", P, 90, \
+  IN(AGGSMEM, "aggr_smem_size", "i:", K, 90, \
      "mov.u32 %0, %%aggr_smem_size;") \
   IN(WARPID, "physical_warp_id", "i:", A, 0, "mov.u32 %0, %%warpid;") \
   IN(CLOCK, "clock", "i:", A, 0, "mov.u32 %0, %%clock;") \
@@ -166,7 +167,7 @@ typedef enum IntrinId {
 } IntrinId;
 
 typedef enum IntrinClass {
-  INTRIN_P = 1, INTRIN_L, INTRIN_A, INTRIN_M
+  INTRIN_P = 1, INTRIN_K, INTRIN_L, INTRIN_A, INTRIN_M
 } IntrinClass;
 typedef struct Intrin {
   const char *name, *sig, *text;

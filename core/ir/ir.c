@@ -13,8 +13,10 @@
 
 const char *ir_space(Space s) {
   static const char *const spaces[] = {
-    [SP_HOST] = "host", [SP_GMEM] = "gmem", [SP_SMEM] = "smem",
-    [SP_RMEM] = "rmem", [SP_COORD] = "coord"};
+#define SP(id, name, op) name,
+    SPACES(SP)
+#undef SP
+  };
   return spaces[s];
 }
 
@@ -208,7 +210,10 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
 
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
   static const uint8_t op[] = {
-    [SP_GMEM] = OP_GMEM, [SP_SMEM] = OP_SMEM, [SP_RMEM] = OP_RMEM};
+#define SP(id, name, op) OP_##op,
+    SPACES(SP)
+#undef SP
+  };
   Ins ins = {.op = op[m.space], .type = (uint8_t)m.type, .name = m.name,
              .imm = (int64_t)fn->mem.n};
   vec_reserve(cx, fn->mem, fn->mem.n + 1);
@@ -218,8 +223,7 @@ Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
 }
 
 bool ir_is_mem(const Fn *fn, Ref r) {
-  uint8_t op = ir_get(fn, r)->op;
-  return op == OP_GMEM || op == OP_SMEM || op == OP_RMEM;
+  return op_effect((Op)ir_get(fn, r)->op) & EF_OBJECT;
 }
 
 // ---- regions ----

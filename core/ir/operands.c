@@ -116,6 +116,20 @@ static void take_run(Operands *w, Operand *o) {
   w->reg += (uint32_t)o->n;
 }
 
+// What a letter says, but for the space.
+static const Operand letters['x' + 1] = {
+  ['v'] = {.kind = OPERAND_VALUE},
+  ['p'] = {.kind = OPERAND_PRED},
+  ['l'] = {.kind = OPERAND_LANES},
+  ['x'] = {.kind = OPERAND_VAR, .read = true},
+  ['X'] = {.kind = OPERAND_VAR, .written = true},
+  ['r'] = {.kind = OPERAND_MEM, .read = true},
+  ['w'] = {.kind = OPERAND_MEM, .written = true},
+  ['a'] = {.kind = OPERAND_MEM, .read = true, .written = true},
+  ['R'] = {.kind = OPERAND_RUN, .read = true},
+  ['W'] = {.kind = OPERAND_RUN, .written = true},
+};
+
 // Is one more of a list the next operand? Goes past lists that are over.
 static bool listed(Operands *w) {
   for (; *w->sig && w->sig[1] == '*'; w->sig += 2)
@@ -126,17 +140,8 @@ static bool listed(Operands *w) {
 bool operands_next(Operands *w, Operand *o) {
   while (*w->sig == ' ') w->sig++;
   bool list = listed(w);
-  char c = *w->sig;
-  if (!c) return false;
-  *o = (Operand){.space = SP_HOST};
-  o->read = c == 'r' || c == 'a' || c == 'R' || c == 'x';
-  o->written = c == 'w' || c == 'a' || c == 'W' || c == 'X';
-  o->kind = c == 'v'                         ? OPERAND_VALUE
-            : c == 'p'                       ? OPERAND_PRED
-            : c == 'l'                       ? OPERAND_LANES
-            : c == 'x' || c == 'X'           ? OPERAND_VAR
-            : c == 'R' || c == 'W'           ? OPERAND_RUN
-                                             : OPERAND_MEM;
+  if (!*w->sig) return false;
+  *o = letters[(unsigned char)*w->sig];
   if (list) {
     o->ref = w->fn->ext.p[w->i->ext + w->list++];
     return true;

@@ -1,8 +1,11 @@
 // Every IR operation once:
 //   OP(NAME, "name", "operands", imm, rule, effect, who)
-// and SCALAR(NAME, "name", "operands", rule) for those that make one value of
-// others, lane by lane, and are no more than that. Whoever includes this
-// defines OP, and SCALAR where the two are told apart.
+//   LEAF(...)  the same, of what is there before the first instruction
+//   DO(...)  the same, without a result
+//   SCALAR(NAME, "name", "operands", rule)  one value of others, lane by lane,
+//            and no more than that
+// Whoever includes this defines OP, and the others where they are told apart:
+// as `case OP_##id:` they are the cases that a switch has for all.
 //
 // operands: a letter each, in their order; blanks mean nothing.
 //   v  a value         p  a boolean        l  a mask of lanes (u32)
@@ -36,6 +39,7 @@
 //   PURE    of its values alone: hash-consed, folded, left out when unused
 //   OBJECT  declares a memory object
 //   VAR     declares, reads or sets variables
+//   REGS    reads and writes the registers that its operands say
 //   MEMORY  reads and writes what its operands say, at once
 //   MEET    the same, by lanes that meet: no access to memory moves past it
 //   ASYNC(OP)  the same, later: the thread starts it, OP waits until it is
@@ -51,19 +55,25 @@
 //   WARP  all that the warp has     FULL  all 32
 //   ROW   as its row of intrin.h or of the MMA atoms says
 //   TEXT  what the script's own text asks for: nobody looks
+#ifndef LEAF
+#define LEAF(...) OP(__VA_ARGS__)
+#endif
+#ifndef DO
+#define DO(...) OP(__VA_ARGS__)
+#endif
 #ifndef SCALAR
 #define SCALAR(id, name, operands, rule) \
   OP(id, name, operands, NONE, rule, PURE, LANE)
 #endif
 
 // leaves
-OP(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0, rolled-back places
-OP(CONST, "const", "", RAW, ANY, KNOWN, LANE)
-OP(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
-OP(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
+DO(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0, rolled-back places
+LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
+LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
+LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
 // memory objects; type: of an element
-OP(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
-OP(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
+LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
+LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
@@ -95,35 +105,37 @@ OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
 OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
 // elements of memory objects
 OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)    // -> element; flags: HINT_*
-OP(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
-OP(FILL, "fill", "w.r v", ELEMENTS, SET, MEMORY, LANE)
+DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
+DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
 // vector moves of 8 to 256 bits, contiguous on both sides
-OP(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
-OP(CPASYNC, "cp.async", "w.s r.g p?", BITS, NONE, ASYNC(CPWAIT), LANE)
-OP(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
-OP(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
+DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
+DO(CPASYNC, "cp.async", "w.s r.g p?", BITS, NONE, ASYNC(CPWAIT), LANE)
+DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
+DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
 // atoms of the tables: D A B C ..., and destination, source
-OP(MMA, "mma", "=", MMA, NONE, MEMORY, ROW)
-OP(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
+DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
+DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
 // order among threads
-OP(BAR, "bar.sync", "v?", BARRIER, NONE, ORDER, WARP)  // v: threads
-OP(BARARRIVE, "bar.arrive", "v?", BARRIER, NONE, ORDER, WARP)
-OP(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
-OP(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
+DO(BAR, "bar.sync", "v?", BARRIER, NONE, ORDER, WARP)  // v: threads
+DO(BARARRIVE, "bar.arrive", "v?", BARRIER, NONE, ORDER, WARP)
+DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
+DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
                                                     // compares -> what was
-OP(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
-OP(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
-OP(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // if p is false
+DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
+DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
+DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // if p is false
 // structure; a variable is a mutable scalar
 OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // v: initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
-OP(VSET, "set", "Xv", NONE, SET, VAR, LANE)
+DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
 OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)  // lo hi step -> i32 or i64
-OP(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // for ever, until BREAKIF
-OP(BREAKIF, "break.if", "p", NONE, NONE, LEAVE, LANE)  // right inside LOOP
-OP(IF, "if", "p", NONE, NONE, OPEN, LANE)
-OP(ELSE, "else", "", NONE, NONE, TURN, LANE)
-OP(END, "end", "", NONE, NONE, CLOSE, LANE)
+DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // for ever, until BREAKIF
+DO(BREAKIF, "break.if", "p", NONE, NONE, LEAVE, LANE)  // right inside LOOP
+DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
+DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
+DO(END, "end", "", NONE, NONE, CLOSE, LANE)
 #undef SCALAR
+#undef DO
+#undef LEAF
 #undef OP

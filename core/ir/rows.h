@@ -26,8 +26,9 @@ typedef enum ImmKind {
 // What an operation depends on and does, as bits. EF_ORDERED: no access to
 // memory moves past it, whatever its operands are.
 enum {
-  EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_MEMORY = 16,
-  EF_ORDERED = 32, EF_OPENS = 64, EF_CLOSES = 128, EF_LATER = 256
+  EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
+  EF_MEMORY = 32, EF_ORDERED = 64, EF_OPENS = 128, EF_CLOSES = 256,
+  EF_LATER = 512
 };
 typedef struct OpRow {
   const char *name, *operands;

@@ -71,8 +71,10 @@ static void check_run(Check *c, const Operand *o) {
   check_space(c, o);
   if (o->reg + o->n > c->fn->reg.p + c->fn->reg.n)
     bad(c, "operands are missing");
+  uint32_t last = 0;
   for (int k = 0; k < o->n; k++)
-    check_register(c, o->ref, o->reg[k], dtype_bits(ir_type(c->fn, o->ref)));
+    if (o->reg[k] > last) last = o->reg[k];
+  check_register(c, o->ref, last, dtype_bits(ir_type(c->fn, o->ref)));
 }
 
 static void check_operand(Check *c, const Operand *o) {

@@ -92,26 +92,13 @@ static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
 }
 
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
-  switch ((Op)i->op) {
-    case OP_SEL: return a ? b : c;
-    case OP_CVT: return convert((DType)i->type, (DType)i->to, a);
-    case OP_BITCAST: return eval_narrow((DType)i->to, a);
-    case OP_VAR: case OP_VGET: case OP_VSET: return a;
-    case OP_MATH: return math(i, a, b);
-#define OP(...)
-#define SCALAR(id, ...) case OP_##id:
-#include "ir/ops.h"
-      return eval_scalar((Op)i->op, (DType)i->type, a, b, c);
-    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
-    case OP_SMEM: case OP_RMEM: case OP_INTRIN: case OP_ASK: case OP_LD:
-    case OP_ST: case OP_FILL: case OP_COPY: case OP_CPASYNC: case OP_CPCOMMIT:
-    case OP_CPWAIT: case OP_MMA: case OP_MATRIX: case OP_BAR:
-    case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE: case OP_ATOMIC:
-    case OP_PRINTF: case OP_ASM: case OP_TRAP: case OP_FOR: case OP_LOOP:
-    case OP_BREAKIF: case OP_IF: case OP_ELSE: case OP_END: case OP_COUNT:
-      break;  // exec.c's
-  }
-  return 0;
+  DType t = (DType)i->type;
+  if (i->op == OP_SEL) return a ? b : c;
+  if (i->op == OP_CVT) return convert(t, (DType)i->to, a);
+  if (i->op == OP_BITCAST) return eval_narrow((DType)i->to, a);
+  if (i->op == OP_MATH) return math(i, a, b);
+  if (op_effect((Op)i->op) & EF_VAR) return a;
+  return eval_scalar((Op)i->op, t, a, b, c);
 }
 
 // ---- 32 lanes ----

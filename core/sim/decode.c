@@ -450,15 +450,18 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_CPWAIT: case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP:
     case OP_FENCE: case OP_TRAP:
       break;  // values and Ins.imm are all
-    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
-    case OP_SMEM: case OP_COUNT:
+#define OP(...)
+#define LEAF(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_NOP: case OP_COUNT:
       break;  // not part of a program
   }
 }
 
 static bool skipped(Prog *g, Ref r, const Ins *i) {
-  if (is_leaf(i) || i->op == OP_GMEM || i->op == OP_SMEM || i->op == OP_NOP ||
-      (i->op == OP_RMEM && g->fn->mem.p[i->imm].ref != r))
+  bool object = op_effect((Op)i->op) & EF_OBJECT;
+  bool view = object && g->fn->mem.p[i->imm].ref != r;
+  if (is_leaf(i) || i->op == OP_NOP || (object && i->op != OP_RMEM) || view)
     return true;
   return is_pure(i) && !g->need[r];
 }

@@ -471,7 +471,9 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_ELSE: go_else(w, i); return true;
     case OP_END: end_region(w, i); return true;
     case OP_NOP: end_warp(w, i); return false;
-    case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM: case OP_SMEM:
+#define OP(...)
+#define LEAF(id, ...) case OP_##id:
+#include "ir/ops.h"
     case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)

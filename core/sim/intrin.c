@@ -63,7 +63,9 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
     case IN_AGGSMEM: return total + RESERVED;
     case IN_WARPID: return (uint64_t)w->id;
     case IN_ACTIVE: return w->active;
-    default: return w->count;  // clocks
+    case IN_CLOCK: case IN_CLOCK64: case IN_TIMER: case IN_TIMERLO:
+      return w->count;
+    default: return 0;
   }
 }
 
@@ -184,13 +186,11 @@ static void together(SimWarp *w, const SimIns *i) {
 
 void simintrin_run(SimWarp *w, const SimIns *i) {
   IntrinId id = intrin_id(i->imm);
+  int64_t imm = intrin_imm(i->imm);
   switch ((IntrinClass)intrin_row(id)->class) {
-    case INTRIN_P:
-      if (intrin_arity(id)) by_lane(w, i, id, intrin_imm(i->imm));
-      else fill(w, i, machine(w, id));
-      break;
+    case INTRIN_P: by_lane(w, i, id, imm); break;
     case INTRIN_L: lane_masks(w, i, id); break;
-    case INTRIN_A: fill(w, i, machine(w, id)); break;
+    case INTRIN_K: case INTRIN_A: fill(w, i, machine(w, id)); break;
     case INTRIN_M: simexec_groups(w, i, together); break;
   }
 }

@@ -200,8 +200,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
       break;  // passes on what it reads
     case OP_MMA: break;  // its registers are looked at where they are read
-    case OP_NOP: case OP_CONST: case OP_ARG: case OP_SREG: case OP_GMEM:
-    case OP_SMEM: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_BAR:
+#define OP(...)
+#define LEAF(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_BAR:
     case OP_BARARRIVE: case OP_FENCE: case OP_ASM: case OP_LOOP: case OP_ELSE:
     case OP_END: case OP_COUNT:
       break;  // reads no value of a lane

@@ -234,7 +234,7 @@ describe("an intrinsic", function()
     local who = class == "M" and "mask" or "lane"
     it(("%s (%s) is done by: %s"):format(row.name, row.signature, who),
       function()
-        assert.is_truthy(class:find "^[PLAM]$")
+        assert.is_truthy(class:find "^[PKLAM]$")
         local function sample()
           local list = operands(row, letters)
           return function(mask)

@@ -151,6 +151,15 @@ rule("integers become Dims by dim_int", C, function(path, text, complain)
   end)
 end)
 
+-- A new operation is found by -Wswitch-enum where there is no cast.
+rule("switches over operations are not cast", C, function(_, text, complain)
+  each_line(text, function(line, n)
+    if line:find "switch %(%(int%)[%w_.>%-]*op%)" then
+      complain(n, line:match "switch.*")
+    end
+  end)
+end)
+
 rule("every Lua module returns its table", list
   "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua",
   function(_, text, complain)

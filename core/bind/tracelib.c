@@ -212,6 +212,7 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
   fn->fmad = lua_toboolean(L, -1);
   lua_getfield(L, opts, "fastmath");
   fn->fastmath = lua_toboolean(L, -1);
+  fn->tell = base_debug("trace");
   lua_pop(L, 3);
 }
 

@@ -1,7 +1,19 @@
 // What a kernel's options make of float arithmetic while it is traced, so that
 // both back ends compute the same: fmad contracts a product and a sum into
 // one FMA, fastmath takes the hardware's approximations.
+#include <stdio.h>
+
 #include "ir/fold.h"
+
+// CUTELUA_DEBUG=trace tells what became of what the script wrote.
+static Ref tell(const Fn *fn, const char *from, Ref to) {
+  const Ins *i = ir_get(fn, to);
+  if (to && fn->tell)
+    fprintf(stderr, "line %u: %s becomes %s\n", fn->src.p[fn->at].line, from,
+            i->op == OP_MATH ? math_name((MathFn)i->imm)
+                             : op_name((Op)i->op));
+  return to;
+}
 
 static bool contracts(DType t) {
   return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
@@ -22,9 +34,9 @@ static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
 
 Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   if (fn->fmad && (op == OP_ADD || op == OP_SUB))
-    return contract(cx, fn, op, a, b);
+    return tell(fn, op_name(op), contract(cx, fn, op, a, b));
   if (fn->fastmath && op == OP_DIV && ir_type(fn, a) == DT_F32)
-    return ir_math(cx, fn, MF_DIVAPPROX, a, b);
+    return tell(fn, op_name(op), ir_math(cx, fn, MF_DIVAPPROX, a, b));
   return 0;
 }
 
@@ -32,8 +44,7 @@ static Ref scaled(Ctx *cx, Fn *fn, Ref a, double by) {
   return ir_op2(cx, fn, OP_MUL, a, ir_float(cx, fn, DT_F32, by));
 }
 
-Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
-  if (!fn->fastmath || ir_type(fn, a) != DT_F32) return 0;
+static Ref approximate(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   switch ((int)f) {
     case MF_SQRT: return ir_math(cx, fn, MF_SQRTAPPROX, a, 0);
     case MF_RSQRT: return ir_math(cx, fn, MF_RSQRTAPPROX, a, 0);
@@ -60,4 +71,9 @@ Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
       return ir_math(cx, fn, MF_EX2APPROX, a, 0);
     default: return 0;
   }
+}
+
+Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
+  if (!fn->fastmath || ir_type(fn, a) != DT_F32) return 0;
+  return tell(fn, math_name(f), approximate(cx, fn, f, a, b));
 }

@@ -74,6 +74,7 @@ typedef struct Fn {
   int32_t block[3];       // threads, when fixed while tracing; else 0
   int32_t min_blocks;     // __launch_bounds__' second argument, or 0
   bool fmad, fastmath;    // see fast.c
+  bool tell;              // on standard error, what passes change
   VEC(Ins) ins;           // ins.p[0] is a NOP
   VEC(Fact) fact;         // beside ins
   VEC(Ref) ext;

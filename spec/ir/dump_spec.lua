@@ -2,6 +2,7 @@
 local cute = require "cute"
 local arch = cute.arch
 local L = cute.make_layout
+local support = require "spec.support"
 
 local function ir(f, ...)
   local t = {}
@@ -92,5 +93,37 @@ describe("the dump", function()
                            "fence gpu\n", "math exp2"} do
       assert.truthy(text:find(word, 1, true), word .. "\n" .. text)
     end
+  end)
+end)
+
+describe("CUTELUA_DEBUG", function()
+  local function said(words)
+    local folder = support.folder()
+    finally(function() support.remove(folder) end)
+    local script = support.write(folder .. "/s.lua", [[
+local cute = require "cute"
+cute.kernel("k", function(x)
+  local i = cute.arch.thread_idx()
+  x[i] = cute.exp2(x[i] * 3.0 + 1.0)
+end)(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32,
+  device = "sim", fmad = true, fastmath = true}
+]])
+    return (select(2, support.run_lua({script}, {CUTELUA_DEBUG = words})))
+  end
+
+  it("=sim prints the program that the simulator runs", function()
+    local text = said "trace,sim"
+    assert.truthy(text:find("sim k: 1 warps", 1, true), text)
+    assert.truthy(text:find "%-%- line 4\n +0  v%d+ +%%%d+ = f32 ld x%[i%]\n",
+                  text)
+    assert.truthy(text:find " +%d+ +exit\n$", text)
+  end)
+
+  it("=trace tells what fmad and fastmath change", function()
+    local text = said "trace"
+    assert.truthy(text:find("line 4: add becomes fma\n", 1, true), text)
+    assert.truthy(text:find("line 4: exp2 becomes ex2.approx\n", 1, true), text)
+    assert.is_nil(text:find("sim k", 1, true))
+    assert.equal("", said "")
   end)
 end)

@@ -222,24 +222,28 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// What is not of two layouts: with a swizzle, a tiler, or an offset between.
+// Of two layouts, most often: so these are looked at first.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
+  Operand o;
+  Layout b;
   Swizzle sw, sw2;
   if (lua_gettop(L) >= 3) return l_composed(L);
+  if (laylib_test_operand(L, 1, &o) && face_test_layout(L, 2, &b))
+    return laylib_push_operand(L, &o, layout_compose(cx, o.l, b));
   if (laylib_test_swizzle(L, 1, &sw)) {
     if (laylib_test_swizzle(L, 2, &sw2)) {
       laylib_push_swizzle(L, swizzle_compose(cx, sw, sw2));
       return 1;
     }
-    Operand x = laylib_operand(L, 2);
-    return laylib_push_operand(L, &x, layout_swizzled(cx, sw, (Dim){0}, x.l));
+    o = laylib_operand(L, 2);
+    return laylib_push_operand(L, &o, layout_swizzled(cx, sw, (Dim){0}, o.l));
   }
-  Operand o = laylib_operand(L, 1);
-  Layout l = laylib_test_swizzle(L, 2, &sw)
-               ? layout_compose_swizzle(cx, o.l, sw)
-               : layout_compose_tiler(cx, o.l, laylib_tiler(cx, L, 2));
-  return laylib_push_operand(L, &o, l);
+  o = laylib_operand(L, 1);
+  b = laylib_test_swizzle(L, 2, &sw)
+        ? layout_compose_swizzle(cx, o.l, sw)
+        : layout_compose_tiler(cx, o.l, laylib_tiler(cx, L, 2));
+  return laylib_push_operand(L, &o, b);
 }
 
 static int l_tile_to_shape(lua_State *L) {
@@ -423,8 +427,7 @@ static const FnRow rows[] = {
   {"max_common_layout(a, b)", "LL>l", FN(layout_max_common_layout)},
   {"max_common_vector(a, b)", "LL>i", FN(layout_max_common_vector)},
   {"domain_distribute(shape, n)", "Si>l", FN(layout_domain_distribute)},
-  {"composition(a, b, c?)", "Ll>L", FN(layout_compose)},
-  {OR, "", FN(l_composition)},
+  {"composition(a, b, c?)", "", FN(l_composition)},
   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)},
   {"zipped_divide(layout, tiler)", "LT>L", FN(layout_zipped_divide)},
   {"tiled_divide(layout, tiler)", "LT>L", FN(layout_tiled_divide)},

@@ -131,6 +131,13 @@ static void lanes_slow(const SimIns *i, char *v) {
   for (int l = 0; l < LANES; l++) d[l] = (TD)(expr); \
   (void)b; \
   return; }
+#define FMA3(TD, fma_of) { \
+  TD *d = (TD *)(void *)(v + i->d); \
+  const TD *a = (const TD *)(const void *)(v + i->a); \
+  const TD *b = (const TD *)(const void *)(v + i->b); \
+  const TD *c = (const TD *)(const void *)(v + i->c); \
+  for (int l = 0; l < LANES; l++) d[l] = fma_of(a[l], b[l], c[l]); \
+  return; }
 #define INT2(OPN, expr) \
   case KEY(OPN, SC_I32): case KEY(OPN, SC_U32): \
     EACH(uint32_t, uint32_t, expr) \
@@ -205,6 +212,8 @@ void simalu_lanes(const SimIns *i, char *v) {
     INT2(OP_MUL, a[l] * b[l])
     FLT2(OP_MUL, a[l] * b[l])
     FLT2(OP_DIV, a[l] / b[l])
+    case KEY(OP_FMA, SC_F32): FMA3(float, fmaf)
+    case KEY(OP_FMA, SC_F64): FMA3(double, fma)
     MIN2(OP_MIN, a[l] < b[l] ? a[l] : b[l])
     MIN2(OP_MAX, a[l] > b[l] ? a[l] : b[l])
     INT2(OP_NEG, 0 - a[l])

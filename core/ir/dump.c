@@ -157,10 +157,10 @@ static void put_flags(Dump *d, const Ins *i) {
 static void put_line(Dump *d, const Ins *i) {
   const Src *s = &d->fn->src.p[i->src];
   if (!i->src || i->src == d->src) return;
-  const char *file = ir_str(d->fn, s->file);
-  size_t n = strcspn(file, "\n");
-  PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)n - (*file == '@'),
-      file + (*file == '@'), s->line);
+  const char *file = ir_str(d->fn, s->file);  // Lua's name of the chunk
+  file = *file == '@' || *file == '=' ? file + 1 : "chunk";
+  PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)strcspn(file, "\n"), file,
+      s->line);
   d->src = i->src;
 }
 

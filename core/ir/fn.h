@@ -29,12 +29,14 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1; 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", OP): spaces, and the op that declares an object there.
+// SP(ID, "name", "word", OP): spaces, the word of reports, and the op that
+// declares an object there.
 #define SPACES(SP) \
-  SP(HOST, "host", NOP) SP(GMEM, "gmem", GMEM) SP(SMEM, "smem", SMEM) \
-  SP(RMEM, "rmem", RMEM) SP(COORD, "coord", NOP)
+  SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
+  SP(SMEM, "smem", "shared", SMEM) SP(RMEM, "rmem", "register", RMEM) \
+  SP(COORD, "coord", "coordinate", NOP)
 typedef enum Space {
-#define SP(id, name, op) SP_##id,
+#define SP(id, name, word, op) SP_##id,
   SPACES(SP)
 #undef SP
 } Space;

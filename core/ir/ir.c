@@ -13,11 +13,20 @@
 
 const char *ir_space(Space s) {
   static const char *const spaces[] = {
-#define SP(id, name, op) name,
+#define SP(id, name, word, op) name,
     SPACES(SP)
 #undef SP
   };
   return spaces[s];
+}
+
+const char *ir_space_word(Space s) {
+  static const char *const words[] = {
+#define SP(id, name, word, op) word,
+    SPACES(SP)
+#undef SP
+  };
+  return words[s];
 }
 
 const char *math_name(MathFn f) {
@@ -210,7 +219,7 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
 
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
   static const uint8_t op[] = {
-#define SP(id, name, op) OP_##op,
+#define SP(id, name, word, op) OP_##op,
     SPACES(SP)
 #undef SP
   };

@@ -76,7 +76,8 @@ bool ir_is_mem(const Fn *fn, Ref r);
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
-const char *ir_space(Space s);  // "gmem"
+const char *ir_space(Space s);       // "gmem"
+const char *ir_space_word(Space s);  // "global"
 
 // Notes which pointer arguments the function reads and writes.
 void ir_mark_arguments(Fn *fn);

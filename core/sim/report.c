@@ -77,11 +77,6 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-static const char *space_name(Space s) {
-  if (s == SP_SMEM) return "shared";
-  return s == SP_GMEM ? "global" : "register";
-}
-
 // "shared tensor 'sA' (bf16, 24576 elements)"
 static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
@@ -89,7 +84,7 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   const char *name = ir_str(p->fn, m->name);
   if (!*name && m->space == SP_GMEM)
     name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
-  simreport_printf(t, "%s tensor", space_name(m->space));
+  simreport_printf(t, "%s tensor", ir_space_word(m->space));
   if (*name) simreport_printf(t, " '%s'", name);
 }
 

@@ -283,6 +283,7 @@ static const uint8_t looked_at[128] = {
   [VM_GETTABLE] = INDEXES, [VM_SETTABLE] = INDEXES | WRITES,
   [VM_SETTABUP] = WRITES, [VM_SETI] = WRITES, [VM_SETFIELD] = WRITES,
   [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
+  [VM_TFORPREP] = WRITES, [VM_TFORCALL] = WRITES,
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS};
 
 // An instruction is about to run.

@@ -43,15 +43,16 @@ typedef struct VmIns {
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_EQ = 57,
        VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
-       VM_TAILCALL = 69 };
+       VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76 };
 VmIns vmlib_at(const lua_Debug *ar);
 void vmlib_open(lua_State *L);
 
-// writelib.c: what a region writes to tables. `writes` is the stack index of
-// the table that it is noted in.
+// writelib.c: what a region changes of Lua: tables, coroutines. `writes` is
+// the stack index of the table that it is noted in.
 enum { WRITERS = 5 };
-typedef struct Writers {
-  lua_CFunction f[WRITERS];  // of Lua's library; NULL: not there
+typedef struct Writers {     // functions of Lua's library; NULL: not there
+  lua_CFunction f[WRITERS];
+  lua_CFunction resume, wrapped;  // wrapped: what coroutine.wrap gives
 } Writers;
 void writelib_find(lua_State *L, Writers *w);
 // An instruction that writes a table, makes one, or calls is about to run;

@@ -5,6 +5,7 @@
 // What is noted, and where core.note says, is a table
 //   [t] = a copy of t, made before its first write; false: t was made inside
 //   [i] = the tables that have a copy, in the order of their first writes
+//   [coroutine] = true: it began inside
 #include "bind/trace.h"
 
 #define MAX_CHAIN 100  // of __newindex; Lua's own limit is higher
@@ -46,13 +47,43 @@ static void push_register(lua_State *L, lua_Debug *ar, int reg) {
   if (!lua_getlocal(L, ar, reg + 1)) lua_pushnil(L);
 }
 
-// A function is about to be called: one that writes a table?
+// What is on top is resumed, if it is a coroutine. Where it is cannot be
+// copied: one that goes on in a body would do so from pass to pass. Pops it.
+static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
+  lua_State *co = lua_tothread(L, -1);
+  if (!co || lua_rawget(L, writes) != LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pop(L, 1);
+  if (lua_status(co) == LUA_YIELD) {
+    lua_getinfo(L, "Sl", ar);
+    face_error_at(L, ar->source, ar->currentline, ERR_LOOPEXIT,
+                  "a coroutine that began outside of this traced loop or "
+                  "branch goes on in it\n  make it inside, or take before "
+                  "what it gives");
+  }
+  lua_pushthread(co);
+  lua_xmove(co, L, 1);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, writes);
+}
+
+// A function is about to be called: one that writes a table, or that lets a
+// coroutine go on?
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
   push_register(L, ar, reg);
   lua_CFunction f = lua_tocfunction(L, -1);
+  if (f && f == w->wrapped && lua_getupvalue(L, -1, 1))
+    note_resume(L, ar, writes);
   lua_pop(L, 1);
   if (!f) return;
+  if (f == w->resume) {
+    push_register(L, ar, reg + 1);
+    note_resume(L, ar, writes);
+    return;
+  }
   for (int i = 0; i < WRITERS; i++) {
     if (f != w->f[i]) continue;
     push_register(L, ar, reg + 1);
@@ -67,7 +98,8 @@ bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                   int writes) {
   switch (in.op) {
     case VM_NEWTABLE: return true;
-    case VM_CALL: case VM_TAILCALL:
+    case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
+    case VM_TFORPREP:  // makes the first call, too
       note_call(L, w, ar, in.a, writes);
       return false;
     case VM_SETTABUP:
@@ -101,5 +133,18 @@ void writelib_find(lua_State *L, Writers *w) {
   lua_pushglobaltable(L);
   lua_getfield(L, -1, "rawset");
   w->f[WRITERS - 1] = lua_tocfunction(L, -1);
-  lua_pop(L, 4);
+  lua_pop(L, 3);
+  lua_getfield(L, -1, "coroutine");
+  w->resume = w->wrapped = NULL;
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "resume");
+    w->resume = lua_tocfunction(L, -1);
+    if (lua_getfield(L, -2, "wrap") == LUA_TFUNCTION) {
+      lua_pushvalue(L, -2);
+      if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+        w->wrapped = lua_tocfunction(L, -1);
+    }
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 2);
 }

@@ -455,14 +455,70 @@ describe("a coroutine of a kernel", function()
   end)
 
   it("may not interleave one with another", function()
+    local goes_on = "a coroutine that began outside of this traced loop or "
+      .. "branch goes on in it [loop-exit]"
     assert.truthy(refused(function(out, n)
       local co = coroutine.wrap(function()
         for k in cute.range(n) do coroutine.yield(k) end
       end)
       co()
       for _ in cute.range(n) do co() end
-    end, 5):find("a coroutine switched out of this loop before its end "
-      .. "[loop-exit]", 1, true))
+    end, 5):find(goes_on, 1, true))
+  end)
+
+  local function numbers()
+    return coroutine.wrap(function()
+      for i = 1, 4 do coroutine.yield(i) end
+    end)
+  end
+
+  it("may begin and end in a loop's body, and go on around loops", function()
+    assert.same({50}, run(1, function(out, n)
+      local s = 0
+      for _ in cute.range(n) do
+        for x in numbers() do s = s + x end
+      end
+      out[0] = s
+    end, 5))
+    assert.same({50}, run(1, function(out, n)
+      local s = 0
+      for x in numbers() do
+        for _ in cute.range(n) do s = s + x end
+      end
+      out[0] = s
+    end, 5))
+  end)
+
+  it("may not give a body what it gave another pass of it", function()
+    local function goes_on(f)
+      return refused(f, 5):match "a coroutine that [^\n]*"
+    end
+    local left = "a coroutine that began in %s has not come to its end with "
+      .. "it [loop-exit]"
+    local before = "a coroutine that began outside of this traced loop or "
+      .. "branch goes on in it [loop-exit]"
+    assert.equal(left:format "this loop", goes_on(function(out, n)
+      local next_of, s = numbers(), 0
+      for _ in cute.range(n) do s = s + next_of() end
+      out[0] = s
+    end))
+    assert.equal(before, goes_on(function(out, n)
+      local next_of, s = numbers(), numbers()()
+      next_of()
+      for _ in cute.range(n) do s = s + next_of() end
+      out[0] = s
+    end))
+    assert.equal(left:format "this loop", goes_on(function(out, n)
+      local co = coroutine.create(function() coroutine.yield(1) end)
+      for _ in cute.range(n) do
+        out[0] = select(2, coroutine.resume(co))
+      end
+    end))
+    assert.equal(left:format "cute.when", goes_on(function(out, n)
+      local next_of, s = numbers(), 0
+      cute.when(n:lt(9), function() s = s + next_of() end)
+      out[0] = s
+    end))
   end)
 end)
 

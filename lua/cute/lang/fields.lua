@@ -12,7 +12,7 @@ local fields = {}
 
 -- The innermost open region: {outer = that around it, writes = what it wrote
 -- in this pass}. Writes are as core.note has them: [t] = copy of t, or false
--- for a table made inside; [i] = t.
+-- for a table made inside; [i] = t; [co] = true for a coroutine that began.
 local top
 
 local function go_on(region)
@@ -89,6 +89,17 @@ local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
   return a < b
+end
+
+--- Has a coroutine that began in this pass not come to its end?
+---@return boolean
+function fields.suspended()
+  for co in next, top.writes do
+    if type(co) == "thread" and coroutine.status(co) == "suspended" then
+      return true
+    end
+  end
+  return false
 end
 
 --- What changed in this pass: {t =, k =, from =, to =} each, with

@@ -375,6 +375,11 @@ end
 
 -- Slots for fields that changed and had none.
 function Region:new_fields()
+  if fields.suspended() then
+    core.fail("loop-exit", ("a coroutine that began in %s has not come to its "
+      .. "end with it\n  let it end there, or take before what it gives")
+      :format(self.what))
+  end
   local changes, wanted, slots = {}, {}, {}
   for _, c in ipairs(fields.changes()) do
     local known = self.fields[c.t] and self.fields[c.t][c.k]

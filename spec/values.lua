@@ -1,4 +1,5 @@
 -- What the specs of names share: inputs, launches, a function run over lists.
+local assert = require "luassert"
 local cute = require "cute"
 local specs = require "spec.support"
 
@@ -33,6 +34,28 @@ function support.launch(f, tensors, opts)
                output = false}
   for name, value in pairs(opts or {}) do all[name] = value end
   return specs.report(cute.kernel("k", f)(table.unpack(tensors)):launch(all))
+end
+
+--- A launch's report, which reports nothing.
+function support.ok(report)
+  assert.is_true(report.ok, tostring(report))
+  return report
+end
+
+--- What a launch reports first.
+function support.first_fault(report)
+  assert.is_false(report.ok)
+  return report.reports[1]
+end
+
+--- n integers of at most mask / 2: a tensor of i32, and a list from 0 on.
+function support.random_words(n, mask)
+  local t, list = cute.zeros({n}, "i32"), {}
+  for i = 0, n - 1 do
+    list[i] = (support.random() & mask) - mask // 2
+    t[i] = list[i]
+  end
+  return t, list
 end
 
 --- A kernel of one warp: row t of `out` gets max(t, 5), t + 1, 2 t, and t of

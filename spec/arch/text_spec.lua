@@ -5,12 +5,7 @@ local kernels = require "spec.kernels"
 local arch = cute.arch
 local T = require "spec.values"
 local raises = require "spec.support".raises
-local launch = T.launch
-
-local function ok(report)
-  assert.is_true(report.ok, tostring(report))
-  return report
-end
+local launch, ok = T.launch, T.ok
 
 describe("printf", function()
   local function print_all(out)

@@ -5,26 +5,8 @@ local cute = require "cute"
 local arch = cute.arch
 local T = require "spec.values"
 local raises = require "spec.support".raises
-local launch = T.launch
-
-local function ok(report)
-  assert.is_true(report.ok, tostring(report))
-  return report
-end
-
-local function first_fault(report)
-  assert.is_false(report.ok)
-  return report.reports[1]
-end
-
-local function random_words(n, mask)
-  local t, list = cute.zeros({n}, "i32"), {}
-  for i = 0, n - 1 do
-    list[i] = (T.random() & mask) - mask // 2
-    t[i] = list[i]
-  end
-  return t, list
-end
+local launch, ok, first_fault, random_words =
+  T.launch, T.ok, T.first_fault, T.random_words
 
 describe("lanes", function()
   it("have masks", function()

@@ -45,6 +45,8 @@ end
 function Gen:chance(percent) return self:r(100) <= percent end
 function Gen:pick(list) return list[self:r(#list)] end
 
+random.Gen = Gen
+
 ---------------------------------------------------------------------------
 -- Expressions: text, and for signed integers the magnitude that it stays
 -- within

@@ -416,6 +416,12 @@ static int l_typename(lua_State *L) {
   return 1;
 }
 
+// debugs(word): is it one of CUTELUA_DEBUG?
+static int l_debugs(lua_State *L) {
+  lua_pushboolean(L, base_debug(face_checkstr(L, 1)));
+  return 1;
+}
+
 // own_source(source of a chunk): is it of lua/cute?
 static int l_own_source(lua_State *L) {
   lua_pushboolean(L, face_own_source(face_checkstr(L, 1)));
@@ -430,7 +436,7 @@ static int l_clock(lua_State *L) {
 void cutelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"fail", l_fail}, {"typename", l_typename},
-    {"own_source", l_own_source}, {"clock", l_clock},
+    {"own_source", l_own_source}, {"debugs", l_debugs}, {"clock", l_clock},
     {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},
     {"find_dtype", l_find_dtype}, {NULL, NULL}};
   face_setfuncs(L, funcs);

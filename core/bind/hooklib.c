@@ -125,14 +125,6 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
 
 // ---- what Lua does not let through ----
 
-// What is at stack index `reg` of the running function, from 0 on, is pushed.
-// Its name when it is a local, else NULL.
-static const char *push_register(lua_State *L, lua_Debug *ar, int reg) {
-  const char *name = lua_getlocal(L, ar, reg + 1);
-  if (!name) lua_pushnil(L);
-  return name && name[0] != '(' ? name : NULL;
-}
-
 // Does a value stand for one of the device: a scalar, a vector, a cute.var (a
 // table with its variable at 1)?
 static bool is_traced(lua_State *L, int idx) {
@@ -202,10 +194,10 @@ static bool is_for_device(lua_State *L, int traced, int idx) {
 
 // `==` or `~=` is about to be done.
 static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
-  const char *name = push_register(L, ar, in.a);
+  const char *name = vmlib_register(L, ar, in.a);
   int traced = lua_gettop(L), other = traced + 1;
   if (in.op == VM_EQ) {
-    const char *name_b = push_register(L, ar, in.b);
+    const char *name_b = vmlib_register(L, ar, in.b);
     if (!is_traced(L, traced)) {
       name = name_b;
       traced = other;
@@ -221,10 +213,10 @@ static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
 // A table is about to be indexed by a register.
 static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                       int key) {
-  const char *name = push_register(L, ar, key);
+  const char *name = vmlib_register(L, ar, key);
   int at = lua_gettop(L);
   if (!is_traced(L, at)) return;
-  const char *base = push_register(L, ar, table);
+  const char *base = vmlib_register(L, ar, table);
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
     return;
   const char *what = say_traced(L, cx, name, at);
@@ -262,7 +254,7 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 
 // Lua's `if` and the like test a register.
 static void see_test(lua_State *L, lua_Debug *ar, VmIns in) {
-  push_register(L, ar, in.op == VM_TEST ? in.a : in.b);
+  vmlib_register(L, ar, in.op == VM_TEST ? in.a : in.b);
   Value *v = trace_value(L, -1);
   if (v) v->lazy = false;
   lua_pop(L, 1);

@@ -45,6 +45,9 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
        VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76 };
 VmIns vmlib_at(const lua_Debug *ar);
+// Pushes what is at stack index `reg` of the running function, from 0 on. Its
+// name when it is a local, else NULL.
+const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg);
 void vmlib_open(lua_State *L);
 
 // writelib.c: what a region changes of Lua: tables, coroutines. `writes` is

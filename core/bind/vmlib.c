@@ -22,6 +22,12 @@ VmIns vmlib_at(const lua_Debug *ar) {
                  .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24)};
 }
 
+const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
+  const char *name = lua_getlocal(L, ar, reg + 1);
+  if (!name) lua_pushnil(L);
+  return name && name[0] != '(' ? name : NULL;
+}
+
 // ---- the trial ----
 
 #define TRIAL_MAX 64

@@ -1,12 +1,15 @@
-// Which tables the body of a loop or branch writes, and what they held before:
-// the hook for counts comes here with every instruction that writes a table,
-// makes one, or calls what Lua's library writes tables with.
+// Which tables the body of a loop or branch writes, and what they held before;
+// which coroutines it begins. The hook for counts comes here with every
+// instruction that writes a table, makes one, or calls what may be a function
+// of Lua's library that writes one or lets a coroutine go on.
 //
 // What is noted, and where core.note says, is a table
 //   [t] = a copy of t, made before its first write; false: t was made inside
 //   [i] = the tables that have a copy, in the order of their first writes
 //   [coroutine] = true: it began inside
 #include "bind/trace.h"
+
+#include <lualib.h>
 
 #define MAX_CHAIN 100  // of __newindex; Lua's own limit is higher
 
@@ -43,16 +46,13 @@ static void note_target(lua_State *L, int writes) {
   lua_settop(L, top);
 }
 
-static void push_register(lua_State *L, lua_Debug *ar, int reg) {
-  if (!lua_getlocal(L, ar, reg + 1)) lua_pushnil(L);
-}
-
 // What is on top is resumed, if it is a coroutine. Where it is cannot be
 // copied: one that goes on in a body would do so from pass to pass. Pops it.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
+  lua_pushvalue(L, -1);
   if (!co || lua_rawget(L, writes) != LUA_TNIL) {
-    lua_pop(L, 1);
+    lua_pop(L, 2);
     return;
   }
   lua_pop(L, 1);
@@ -63,8 +63,6 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
                   "branch goes on in it\n  make it inside, or take before "
                   "what it gives");
   }
-  lua_pushthread(co);
-  lua_xmove(co, L, 1);
   lua_pushboolean(L, 1);
   lua_rawset(L, writes);
 }
@@ -73,22 +71,22 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
 // coroutine go on?
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
-  push_register(L, ar, reg);
+  vmlib_register(L, ar, reg);
   lua_CFunction f = lua_tocfunction(L, -1);
   if (f && f == w->wrapped && lua_getupvalue(L, -1, 1))
     note_resume(L, ar, writes);
   lua_pop(L, 1);
   if (!f) return;
   if (f == w->resume) {
-    push_register(L, ar, reg + 1);
+    vmlib_register(L, ar, reg + 1);
     note_resume(L, ar, writes);
     return;
   }
   for (int i = 0; i < WRITERS; i++) {
     if (f != w->f[i]) continue;
-    push_register(L, ar, reg + 1);
+    vmlib_register(L, ar, reg + 1);
     note_target(L, writes);
-    push_register(L, ar, reg + 5);  // where table.move moves to
+    vmlib_register(L, ar, reg + 5);  // where table.move moves to
     note_target(L, writes);
     return;
   }
@@ -106,45 +104,49 @@ bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
       lua_getinfo(L, "f", ar);
       if (!lua_getupvalue(L, -1, in.a + 1)) lua_pushnil(L);
       break;
-    default: push_register(L, ar, in.a);
+    default: vmlib_register(L, ar, in.a);
   }
   note_target(L, writes);
   return false;
 }
 
 void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
-  push_register(L, ar, reg);
+  vmlib_register(L, ar, reg);
   if (lua_istable(L, -1)) {
     lua_pushboolean(L, 0);
     lua_rawset(L, writes);
   }
 }
 
-void writelib_find(lua_State *L, Writers *w) {
-  static const char *const names[] = {"insert", "remove", "sort", "move"};
+// Pushes what the library `lib` has under a name, or nil.
+static void push_member(lua_State *L, const char *lib, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  lua_getfield(L, -1, "table");
-  for (int i = 0; i < WRITERS - 1; i++) {
-    if (lua_istable(L, -1)) lua_getfield(L, -1, names[i]);
-    else lua_pushnil(L);
-    w->f[i] = lua_tocfunction(L, -1);
-    lua_pop(L, 1);
+  lua_getfield(L, -1, lib);
+  if (lua_istable(L, -1)) lua_getfield(L, -1, name);
+  else lua_pushnil(L);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+static lua_CFunction pop_function(lua_State *L) {
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
+void writelib_find(lua_State *L, Writers *w) {
+  static const struct { const char *lib, *name; } writers[WRITERS] = {
+    {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
+    {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "move"},
+    {LUA_GNAME, "rawset"}};
+  for (int i = 0; i < WRITERS; i++) {
+    push_member(L, writers[i].lib, writers[i].name);
+    w->f[i] = pop_function(L);
   }
-  lua_pushglobaltable(L);
-  lua_getfield(L, -1, "rawset");
-  w->f[WRITERS - 1] = lua_tocfunction(L, -1);
-  lua_pop(L, 3);
-  lua_getfield(L, -1, "coroutine");
-  w->resume = w->wrapped = NULL;
-  if (lua_istable(L, -1)) {
-    lua_getfield(L, -1, "resume");
-    w->resume = lua_tocfunction(L, -1);
-    if (lua_getfield(L, -2, "wrap") == LUA_TFUNCTION) {
-      lua_pushvalue(L, -2);
-      if (lua_pcall(L, 1, 1, 0) == LUA_OK)
-        w->wrapped = lua_tocfunction(L, -1);
-    }
-    lua_pop(L, 2);
-  }
-  lua_pop(L, 2);
+  push_member(L, LUA_COLIBNAME, "resume");
+  w->resume = pop_function(L);
+  push_member(L, LUA_COLIBNAME, "wrap");
+  lua_pushvalue(L, -1);  // of any function: all are wrapped by one
+  w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
+  lua_pop(L, 1);
 }

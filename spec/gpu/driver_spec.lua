@@ -30,14 +30,16 @@ if not has_cc then
   return
 end
 
+local function build_driver()
+  folder = support.folder()
+  local _, err, code = support.exec {
+    cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
+    "spec/gpu/fakecuda.c"}
+  assert.equal(0, code, err)
+end
+
 describe("the GPU's face", function()
-  setup(function()
-    folder = support.folder()
-    local _, err, code = support.exec {
-      cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
-      "spec/gpu/fakecuda.c"}
-    assert.equal(0, code, err)
-  end)
+  setup(build_driver)
   teardown(function() support.remove(folder) end)
 
   it("gives every handle back once, closed or left to the end", function()
@@ -322,13 +324,7 @@ describe("a launch through a driver that fails", function()
     local opts = {grid = 1, block = 32, device = "gpu"}
   ]]
 
-  setup(function()
-    folder = support.folder()
-    local _, err, code = support.exec {
-      cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
-      "spec/gpu/fakecuda.c"}
-    assert.equal(0, code, err)
-  end)
+  setup(build_driver)
   teardown(function() support.remove(folder) end)
 
   it("raises, or gives nil and the message, naming kernel and call", function()

@@ -2,6 +2,7 @@
 -- the simulator, where what its bodies change is carried, and on the host,
 -- where numbers are plain and loops are Lua's.
 local cute = require "cute"
+local random = require "spec.random"
 
 local PRELUDE = [[
 local cute = require "cute"
@@ -26,19 +27,8 @@ local function each(n, f) for k in cute.range(n) do f(k) end end
 local outside = Node.new(1, 2)
 ]]
 
-local Gen = {}
+local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen
-
-function Gen:r(n)
-  local s = self.state
-  s = s ~ s << 13
-  s = s ~ s >> 7
-  s = s ~ s << 17
-  self.state = s
-  return (s >> 11) % n + 1
-end
-
-function Gen:pick(list) return list[self:r(#list)] end
 
 function Gen:node() return self:pick(self.nodes) end
 

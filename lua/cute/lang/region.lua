@@ -192,8 +192,7 @@ local Region = {}
 Region.__index = Region
 
 -- CUTELUA_DEBUG=trace tells what each pass found.
-local words = "," .. (os.getenv "CUTELUA_DEBUG" or "") .. ","
-local telling = words:find(",trace,", 1, true) ~= nil
+local telling = core.debugs "trace"
 
 -- The variables of a carry: "i32 0 to 2".
 local function variables(carry)
@@ -303,9 +302,14 @@ function Region:interleaved()
     :format(self.what))
 end
 
--- The body is done.
-function Region:check_depth()
+-- The body is done, and with it all that it began.
+function Region:check_body()
   if core.region_depth() ~= self.depth then self:interleaved() end
+  if fields.suspended() then
+    core.fail("loop-exit", ("a coroutine that began in %s has not come to its "
+      .. "end with it\n  let it end there, or take before what it gives")
+      :format(self.what))
+  end
 end
 
 function Region:remember()
@@ -375,11 +379,6 @@ end
 
 -- Slots for fields that changed and had none.
 function Region:new_fields()
-  if fields.suspended() then
-    core.fail("loop-exit", ("a coroutine that began in %s has not come to its "
-      .. "end with it\n  let it end there, or take before what it gives")
-      :format(self.what))
-  end
   local changes, wanted, slots = {}, {}, {}
   for _, c in ipairs(fields.changes()) do
     local known = self.fields[c.t] and self.fields[c.t][c.k]
@@ -467,7 +466,7 @@ end
 -- At the body's end: true when another pass is needed.
 function Region:again(level)
   local again = false
-  self:check_depth()
+  self:check_body()
   for _, slot in ipairs(self.view.slots) do
     local now = get(slot, level + 1)
     regions.check_growth(slot, now, self.what)
@@ -510,6 +509,5 @@ function Region:leave(level)
   end
   self:finish()
 end
-
 
 return regions

@@ -190,7 +190,7 @@ local function branch(region, f, field)
   core.hook(true)
   if f then run_body("cute.when", f) end
   core.hook(false)
-  region:check_depth()
+  region:check_body()
   for _, slot in ipairs(region.view.slots) do
     note_end(slot, field, get(slot, 1))
   end

@@ -49,7 +49,7 @@ static int l_composed(lua_State *L) {
   if (!face_test_dim(cx, L, 2, &o) ||
       (dim_kind(o) != DIM_INT && dim_kind(o) != DIM_DYN))
     face_argerror(L, 2, "offset");
-  Operand x = laylib_operand(L, 3);
+  LayoutOperand x = laylib_operand(L, 3);
   return laylib_push_operand(L, &x, swizzled
                                       ? layout_swizzled(cx, sw, o, x.l)
                                       : layout_composed(cx, a, o, x.l));
@@ -130,7 +130,7 @@ static int l_stride(lua_State *L) {
 static int l_crd2idx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup c = face_check_tup(cx, L, 1);
-  Operand o;
+  LayoutOperand o;
   if (laylib_test_operand(L, 2, &o)) {
     laylib_push_any(L, layout_eval_tup(cx, o.l, c));
     return 1;
@@ -144,7 +144,7 @@ static int l_crd2idx(lua_State *L) {
 }
 
 static bool is_source(lua_State *L, int idx) {
-  Operand o;
+  LayoutOperand o;
   return laylib_test_operand(L, idx, &o);
 }
 
@@ -163,7 +163,7 @@ static int l_slice(lua_State *L) {
   int src;
   Tup c, off;
   slice_args(cx, L, &src, &c);
-  Operand o;
+  LayoutOperand o;
   if (!laylib_test_operand(L, src, &o)) {
     laylib_push_any(L, tup_slice(cx, c, face_check_tup(cx, L, src)));
   } else if (o.tensor) {
@@ -181,7 +181,7 @@ static int l_dice(lua_State *L) {
   int src;
   Tup c;
   slice_args(cx, L, &src, &c);
-  Operand o;
+  LayoutOperand o;
   if (laylib_test_operand(L, src, &o))
     return laylib_push_operand(L, &o, layout_dice(cx, o.l, c));
   laylib_push_any(L, tup_dice(cx, c, face_check_tup(cx, L, src)));
@@ -225,7 +225,7 @@ static int l_first(lua_State *L) {
 // Of two layouts, most often: so these are looked at first.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
+  LayoutOperand o;
   Layout b;
   Swizzle sw, sw2;
   if (lua_gettop(L) >= 3) return l_composed(L);

@@ -38,14 +38,14 @@ void laylib_push_any(lua_State *L, Tup t);
 void laylib_set_tuple(lua_State *L);  // the table at -1 prints as a tuple
 
 // What most functions take first: a layout, or a tensor with one.
-typedef struct Operand {
+typedef struct LayoutOperand {
   Layout l;
   Tensor t;
   int tensor;   // stack index, or 0
-} Operand;
-bool laylib_test_operand(lua_State *L, int idx, Operand *o);
-Operand laylib_operand(lua_State *L, int idx);
-int laylib_push_operand(lua_State *L, const Operand *o, Layout l);  // 1
+} LayoutOperand;
+bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
+LayoutOperand laylib_operand(lua_State *L, int idx);
+int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);  // 1
 // A tuple, or the shape of a layout or tensor; a layout, or a compact one of
 // a tuple.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);

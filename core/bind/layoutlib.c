@@ -286,7 +286,7 @@ void laylib_push_truth(lua_State *L, Dim d) {
 
 // ---- arguments ----
 
-bool laylib_test_operand(lua_State *L, int idx, Operand *o) {
+bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o) {
   o->tensor = 0;
   if (face_test_layout(L, idx, &o->l)) return true;
   if (lua_type(L, idx) != LUA_TUSERDATA || laylib_const(L, idx) ||
@@ -297,13 +297,13 @@ bool laylib_test_operand(lua_State *L, int idx, Operand *o) {
   return true;
 }
 
-Operand laylib_operand(lua_State *L, int idx) {
-  Operand o;
+LayoutOperand laylib_operand(lua_State *L, int idx) {
+  LayoutOperand o;
   if (!laylib_test_operand(L, idx, &o)) face_argerror(L, idx, "layout");
   return o;
 }
 
-int laylib_push_operand(lua_State *L, const Operand *o, Layout l) {
+int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l) {
   if (!o->tensor) {
     face_push_layout(L, l);
     return 1;

@@ -52,12 +52,12 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 
 // Narrow floats compute in f32 and come back.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
-  Operands a = veclib_operands(cx, L, 1, n);
+  Elements a = veclib_operands(cx, L, 1, n);
   DType t = veclib_float(a.type);
   if (t == DT_F32 || t == DT_F64)
     return veclib_map(L, cx, &a, t, veclib_apply_math, (int)f);
   veclib_map(L, cx, &a, DT_F32, veclib_apply_math, (int)f);
-  Operands r = veclib_operands(cx, L, lua_gettop(L), 1);
+  Elements r = veclib_operands(cx, L, lua_gettop(L), 1);
   Ref *out = NEW(cx, Ref, (size_t)(r.like ? r.like->n : 1));
   for (int64_t i = 0; i < (r.like ? r.like->n : 1); i++)
     out[i] = ir_cvt(cx, ir_fn(cx), t, veclib_at(&r.o[0], i));
@@ -89,7 +89,7 @@ static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   }
   lua_pushvalue(L, a);
   lua_pushvalue(L, b);
-  Operands o = veclib_operands(cx, L, lua_gettop(L) - 1, 2);
+  Elements o = veclib_operands(cx, L, lua_gettop(L) - 1, 2);
   veclib_map(L, cx, &o, o.type, veclib_apply2, (int)op);
 }
 
@@ -106,7 +106,7 @@ int mathlib_pick(lua_State *L, int op) {
 static int l_abs(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (veclib_any_traced(L, 1, 1)) {
-    Operands a = veclib_operands(cx, L, 1, 1);
+    Elements a = veclib_operands(cx, L, 1, 1);
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
@@ -126,7 +126,7 @@ static Ref apply3(Ctx *cx, int how, const Ref *a) {
 static int l_fma(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (veclib_any_traced(L, 1, 3)) {
-    Operands a = veclib_operands(cx, L, 1, 3);
+    Elements a = veclib_operands(cx, L, 1, 3);
     return veclib_map(L, cx, &a, veclib_float(a.type), apply3, OP_FMA);
   }
   lua_pushnumber(L, fma(face_checknum(L, 1), face_checknum(L, 2),
@@ -146,8 +146,8 @@ static int l_where(lua_State *L) {
   }
   Ctx *cx = face_enter(L);
   if (!vector) face_check_value(cx, L, 1, DT_BOOL);
-  Operands c = veclib_operands(cx, L, 1, 1);
-  Operands a = vector ? veclib_operands(cx, L, 2, 2)
+  Elements c = veclib_operands(cx, L, 1, 1);
+  Elements a = vector ? veclib_operands(cx, L, 2, 2)
                       : veclib_operators(cx, L, 2, 2);
   if (c.type != DT_BOOL)
     face_error(L, ERR_TYPE, "where: the condition is of type %s, not boolean",

@@ -56,7 +56,7 @@ static int arithmetic(lua_State *L, int sign) {
   Op op = signs[sign].op;
   if (other_takes(L, signs[sign].name)) return 1;
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 2);
+  Elements a = veclib_operators(cx, L, 1, 2);
   const char *many = a.like ? "vectors of " : "";
   bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
   bool shift = op == OP_SHL || op == OP_SHR;
@@ -77,26 +77,26 @@ static int arithmetic(lua_State *L, int sign) {
 static int op_div(lua_State *L) {
   if (other_takes(L, "__div")) return 1;
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 2);
+  Elements a = veclib_operators(cx, L, 1, 2);
   return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply2, OP_DIV);
 }
 
 static int op_pow(lua_State *L) {
   if (other_takes(L, "__pow")) return 1;
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 2);
+  Elements a = veclib_operators(cx, L, 1, 2);
   return veclib_map(L, cx, &a, veclib_float(a.type), veclib_apply_math, MF_POW);
 }
 
 static int op_unm(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 1);
+  Elements a = veclib_operators(cx, L, 1, 1);
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NEG);
 }
 
 static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 1);
+  Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
     face_error(L, ERR_TYPE, "'~' of %s%s", a.like ? "a vector of " : "",
                dtype_name(a.type));
@@ -122,7 +122,7 @@ static int compare(lua_State *L, int sign) {
   if (other_takes(L, s->name)) return 1;
   if (!veclib_any_traced(L, 1, 2)) return compare_numbers(L, s);
   Ctx *cx = face_enter(L);
-  Operands a = veclib_operators(cx, L, 1, 2);
+  Elements a = veclib_operators(cx, L, 1, 2);
   if (s->swap) {
     Element o = a.o[0];
     a.o[0] = a.o[1];

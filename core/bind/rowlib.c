@@ -10,7 +10,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  Operand o;  // begins with its layout
+  LayoutOperand o;  // begins with its layout
   Layout l;
   Tiler t;
   Tup p;
@@ -114,7 +114,7 @@ static void take_modes(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
 }
 
 static Tup modes_of(Ctx *cx, lua_State *L, int idx) {
-  Operand o;
+  LayoutOperand o;
   return laylib_test_operand(L, idx, &o) ? o.l.shape : laylib_tree(cx, L, idx);
 }
 

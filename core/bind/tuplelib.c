@@ -9,7 +9,7 @@
 // ---- arguments ----
 
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx) {
-  Operand o;
+  LayoutOperand o;
   return laylib_test_operand(L, idx, &o)
            ? o.l.shape
            : tup_shape(cx, laylib_tree(cx, L, idx));
@@ -75,7 +75,7 @@ static int l_get(lua_State *L) {
 // append(x, e[, rank]): with a rank, e as often as it takes
 static int extend(lua_State *L, int front) {
   Ctx *cx = face_enter(L);
-  Operand o;
+  LayoutOperand o;
   bool ranked = !lua_isnoneornil(L, 3);
   int rank = ranked ? laylib_mode(L, 3) : 0;
   if (laylib_test_operand(L, 1, &o)) {
@@ -99,7 +99,7 @@ static int extend(lua_State *L, int front) {
 // zip(a, b, ..), zip{a, b, ..}, zip(layout), zip(layout, layout, ..)
 static int l_zip(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
+  LayoutOperand o;
   int n = lua_gettop(L);
   if (laylib_test_operand(L, 1, &o)) {
     Layout *l = NEW(cx, Layout, (size_t)n);
@@ -231,7 +231,7 @@ static Dim compare(Ctx *cx, int how, Tup a, Tup b) {
 static int l_is_major(lua_State *L) {
   Ctx *cx = face_enter(L);
   int mode = laylib_mode(L, 1);
-  Operand o;
+  LayoutOperand o;
   Tup d = laylib_test_operand(L, 2, &o) ? laylib_stride(cx, L, o.l)
                                         : face_check_tup(cx, L, 2);
   Tup m = tup_get(cx, d, mode);
@@ -244,7 +244,7 @@ static int l_is_major(lua_State *L) {
 // element), or nil
 static int l_leading_dim(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Operand o;
+  LayoutOperand o;
   Tup s, d;
   if (laylib_test_operand(L, 1, &o)) {
     s = o.l.shape;

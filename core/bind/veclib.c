@@ -75,8 +75,8 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
 }
 
 // `exact`: a number beside a traced scalar has to fit its type.
-static Operands operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
-  Operands a = {.n = n};
+static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
+  Elements a = {.n = n};
   bool number[MAX_OPERANDS], traced = false;
   for (int i = 0; i < n; i++) {
     Element *o = &a.o[i];
@@ -104,17 +104,17 @@ static Operands operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   return a;
 }
 
-Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
+Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n) {
   return operands(cx, L, first, n, false);
 }
 
-Operands veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
+Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
   return operands(cx, L, first, n, true);
 }
 
 // ---- mapping ----
 
-int veclib_map(lua_State *L, Ctx *cx, const Operands *a, DType in, Apply *f,
+int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how) {
   int64_t n = a->like ? a->like->n : 1;
   Ref *out = NEW(cx, Ref, (size_t)n);

@@ -31,18 +31,18 @@ static inline Ref veclib_at(const Element *o, int64_t i) {
 }
 
 enum { MAX_OPERANDS = 3 };
-typedef struct Operands {
+typedef struct Elements {
   Element o[MAX_OPERANDS];
   int n;
   const Vector *like;  // whose shape the result has; NULL: a scalar
   DType type;          // common type
-} Operands;
+} Elements;
 
 // Arguments first .. first + n - 1 (n <= MAX_OPERANDS), not yet converted to
 // the common type. Vectors must have one shape. Numbers take the type of the
 // traced ones; those of operators have to fit it, where all are scalars.
-Operands veclib_operands(Ctx *cx, lua_State *L, int first, int n);
-Operands veclib_operators(Ctx *cx, lua_State *L, int first, int n);
+Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
+Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 void veclib_same_shape(Ctx *cx, const Vector *a, const Vector *b);
 // Is any of the n arguments from `first` a vector or a traced value?
 bool veclib_any_traced(lua_State *L, int first, int n);
@@ -52,7 +52,7 @@ DType veclib_float(DType t);
 
 // Pushes f over the operands, each brought to type `in` first; returns 1.
 typedef Ref Apply(Ctx *cx, int how, const Ref *a);
-int veclib_map(lua_State *L, Ctx *cx, const Operands *a, DType in, Apply *f,
+int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how);
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how: Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);

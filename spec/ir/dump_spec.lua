@@ -42,6 +42,14 @@ describe("the dump", function()
     assert.truthy(text:find("st x%[at%.%d+%], 2\n"), text)
   end)
 
+  it("names a chunk by its file, by its name, or as a chunk", function()
+    for name, shown in pairs {["@dir/a.lua"] = "dir/a.lua",
+        ["=[inside]"] = "[inside]", ["x[0] = 1 -- code"] = "chunk"} do
+      local text = ir(load("local x = ...\nx[0] = 1", name), 64)
+      assert.truthy(text:find("  -- " .. shown .. ":2\n", 1, true), text)
+    end
+  end)
+
   it("tells a line of the script once, where it changes", function()
     local text = ir(function(x)
       x[0] = x[1] + x[2]

@@ -2,7 +2,6 @@
 #include "tensor/tiled.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static Layout leaf1(Ctx *cx, Dim n) {
   return layout_leaf(cx, n, dim_int(cx, !dim_is(n, 1)));
@@ -211,32 +210,8 @@ Layout tiled_copy_layout(Ctx *cx, const TiledCopy *c, char which) {
   return layout_take(cx, t, 0, 2);
 }
 
-static void check_divides(Ctx *cx, const TiledCopy *c, char which, Layout l) {
-  if (tup_is_leaf(l.shape) || layout_rank(l) < c->ntiler) return;
-  for (int i = 0; i < c->ntiler; i++) {
-    Dim have = layout_size(cx, layout_mode(cx, layout_inner(l), i));
-    Dim want = layout_cosize(cx, c->tiler[i]);
-    if (c->tiler_int[i]) want = layout_size(cx, c->tiler[i]);
-    if (!dim_static(have) || !dim_static(want)) continue;
-    if (dim_value(have) % dim_value(want) == 0) continue;
-    Buf b = {0};
-    tiled_copy_print(cx, c, &b);
-    char *text = arena_printf(cx, &cx->scratch, "%.*s",
-                              (int)strcspn(strchr(b.p, '\n') + 1, "\n"),
-                              strchr(b.p, '\n') + 1);
-    buf_free(&b);
-    ctx_fail(cx, ERR_SHAPE, "partition_%c: the tile of the copy does not "
-             "divide the tensor in mode %d: %" PRId64 " is no multiple of %"
-             PRId64 "\n  tensor %s\n%s  (%s)\n  a tensor tile that is a "
-             "multiple, or fewer threads or values along mode %d, would fit",
-             which, i, dim_value(have), dim_value(want), layout_text(cx, l),
-             text, c->atom.row->name, i);
-  }
-}
-
 Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
                             Dim thr) {
-  check_divides(cx, c, which, t.l);
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {

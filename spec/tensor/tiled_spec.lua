@@ -399,14 +399,72 @@ describe("copy", function()
     assert.equal("misaligned", r.reports[1].kind)
   end)
 
-  it("refuses tensors that the tiler does not divide", function()
-    local c = cute.make_tiled_copy(
-      cute.make_copy_atom("UniversalCopy", cute.bf16, 128),
-      cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
-    raises({"does not divide the tensor in mode 0: 40 is no multiple of 16",
-            "(40,64):(64,1)", "(16,64)", "[shape-mismatch]"}, function()
-      c:get_slice(0):partition_S(cute.make_layout({40, 64}, {64, 1}))
+  it("rounds up what the tile of a copy does not divide", function()
+    local R = math.random
+    math.randomseed(5)
+    local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
+    -- Do the parts of all threads hold what is inside once, where it lies?
+    local function covers(shape, thr, val)
+      local l = cute.make_layout(shape)
+      local M, N = cute.size(l, 0), cute.size(l, 1)
+      local c = cute.make_tiled_copy(atom,
+        cute.make_layout(thr, {thr[2], 1}), cute.make_layout(val))
+      local offsets = cute.make_tensor(0, l)
+      local crd, seen = cute.make_identity_tensor {M, N}, {}
+      for t = 0, thr[1] * thr[2] - 1 do
+        local p = c:get_slice(t):partition_S(offsets)
+        local q = c:get_slice(t):partition_D(crd)
+        assert.equal(cute.size(q), cute.size(p))
+        for i = 0, cute.size(q) - 1 do
+          local at = q(i)
+          if at[1] < M and at[2] < N then
+            assert.equal(at[1] + at[2] * M, p(i))
+            seen[p(i)] = (seen[p(i)] or 0) + 1
+          end
+        end
+      end
+      for i = 0, M * N - 1 do assert.equal(1, seen[i]) end
+    end
+    for _ = 1, 60 do
+      covers({R(40), R(40)}, {1 << R(0, 3), 1 << R(0, 3)},
+             {R(4), 1 << R(0, 3)})
+    end
+    covers({{4, 5}, {8, 3}}, {4, 4}, {2, 4})
+    raises({"extent 16 is not divisible by extent 5", "[inadmissible]"},
+      function()
+        local c = cute.make_tiled_copy(atom, cute.make_layout {16, 1},
+                                      cute.make_layout {1, 1})
+        c:get_slice(0):partition_S(cute.make_layout({{5, 3}, 8},
+                                                    {{1, 10}, 100}))
+      end)
+  end)
+
+  it("tells what an overhang without predicates reaches", function()
+    local M, N = 40, 50
+    local tiled = cute.make_tiled_copy(
+      cute.make_copy_atom("UniversalCopy", cute.f32, 32),
+      cute.make_layout({4, 8}, {8, 1}), cute.make_layout {4, 2})
+    local A = tensor({M, N}, cute.f32, function(i) return i end)
+    local B = tensor({M, N}, cute.f32, function() return -1 end)
+    local copy = cute.kernel("ragged", function(mA, mB, guarded)
+      local thr = tiled:get_slice(cute.arch.thread_idx())
+      local from, to = thr:partition_S(mA), thr:partition_D(mB)
+      local crd = thr:partition_S(cute.make_identity_tensor {M, N})
+      local pred = cute.make_rmem_tensor(crd.shape, cute.boolean)
+      for i = 0, cute.size(pred) - 1 do
+        pred[i] = cute.elem_less(crd(i), {M, N})
+      end
+      cute.basic_copy_if(pred, from, to)
+      if not guarded then cute.autovec_copy(from, to) end
     end)
+    copy(A, B, true):launch {grid = 1, block = 32, device = "sim"}
+    for i = 0, M * N - 1 do assert.equal(A(i), B(i)) end
+    local r = support.report(copy(A, B, false):launch {grid = 1, block = 32,
+      device = "sim", faults = "return"})
+    assert.equal("out-of-bounds", r.reports[1].kind)
+  end)
+
+  it("refuses tensors that the tiler of an MMA does not divide", function()
     local mma = cute.make_tiled_mma(BF16, {2, 2, 1}, {32, 32, 16})
     raises({"partition_B", "in mode 1 (K): 24 is no multiple of 16",
             "[shape-mismatch]"}, function()

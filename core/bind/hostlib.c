@@ -287,10 +287,10 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-static void check_options(lua_State *L, const char *const *keys) {
-  if (lua_isnoneornil(L, 2)) return;
-  face_checktype(L, 2, LUA_TTABLE);
-  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+void tensorlib_check_options(lua_State *L, int idx, const char *const *keys) {
+  if (lua_isnoneornil(L, idx)) return;
+  face_checktype(L, idx, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     int i = 0;
     while (keys[i] && strcmp(keys[i], k) != 0) i++;
@@ -336,7 +336,7 @@ static int tensor_mark_layout(lua_State *L) {
                                      "stride_divisibility", NULL};
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  check_options(L, keys);
+  tensorlib_check_options(L, 2, keys);
   TensorMarks *m = edit_marks(L, &t);
   Leaves v = leaves_of(&t);
   TensorMarks now = {.n = v.n, .align = m->align};
@@ -366,7 +366,7 @@ static int tensor_mark_compact(lua_State *L) {
   static const char *const keys[] = {"mode", "divisibility", NULL};
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  check_options(L, keys);
+  tensorlib_check_options(L, 2, keys);
   TensorMarks *m = edit_marks(L, &t);
   Leaves v = leaves_of(&t);
   int64_t mode = option_of(L, "mode", 0, -1);

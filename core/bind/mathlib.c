@@ -58,12 +58,10 @@ static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
     return veclib_map(L, cx, &a, t, veclib_apply_math, (int)f);
   veclib_map(L, cx, &a, DT_F32, veclib_apply_math, (int)f);
   Elements r = veclib_operands(cx, L, lua_gettop(L), 1);
-  Ref *out = NEW(cx, Ref, (size_t)(r.like ? r.like->n : 1));
-  for (int64_t i = 0; i < (r.like ? r.like->n : 1); i++)
+  Ref *out = NEW(cx, Ref, (size_t)r.count);
+  for (int64_t i = 0; i < r.count; i++)
     out[i] = ir_cvt(cx, ir_fn(cx), t, veclib_at(&r.o[0], i));
-  if (r.like) veclib_push(L, t, r.like->shape, out, r.like->n);
-  else face_push_value(L, out[0]);
-  return 1;
+  return veclib_result(L, &r, t, out);
 }
 
 static int l_math(lua_State *L, int id) {
@@ -152,18 +150,14 @@ static int l_where(lua_State *L) {
   if (c.type != DT_BOOL)
     face_error(L, ERR_TYPE, "where: the condition is of type %s, not boolean",
                dtype_name(c.type));
-  if (c.like && a.like) veclib_same_shape(cx, c.like, a.like);
-  const Vector *like = a.like ? a.like : c.like;
-  int64_t n = like ? like->n : 1;
-  Ref *out = NEW(cx, Ref, (size_t)n);
-  for (int64_t i = 0; i < n; i++) {
+  veclib_join(cx, &c, &a);
+  Ref *out = NEW(cx, Ref, (size_t)a.count);
+  for (int64_t i = 0; i < a.count; i++) {
     Ref x = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[0], i));
     Ref y = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[1], i));
     out[i] = ir_op3(cx, ir_fn(cx), OP_SEL, veclib_at(&c.o[0], i), x, y);
   }
-  if (like) veclib_push(L, a.type, like->shape, out, n);
-  else face_push_value(L, out[0]);
-  return 1;
+  return veclib_result(L, &a, a.type, out);
 }
 
 static int fold_bool(lua_State *L, int op) {

@@ -57,17 +57,18 @@ static int arithmetic(lua_State *L, int sign) {
   if (other_takes(L, signs[sign].name)) return 1;
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 2);
-  const char *many = a.like ? "vectors of " : "";
+  const char *many = a.shape ? "vectors of " : "";
   bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
   bool shift = op == OP_SHL || op == OP_SHR;
   if ((bits || shift) && dtype_is_float(a.type))
     face_error(L, ERR_TYPE, "%s of %s%s: integers %sare needed", op_name(op),
-               many, dtype_name(a.type), bits && !a.like ? "or booleans " : "");
+               many, dtype_name(a.type),
+               bits && !a.shape ? "or booleans " : "");
   if (!bits && a.type == DT_BOOL)
     face_error(L, ERR_TYPE, "%s of %sbooleans: convert with :to(cute.i32)",
                op_name(op), many);
   int64_t n;
-  if ((op == OP_DIV || op == OP_MOD) && !a.o[1].v &&
+  if ((op == OP_DIV || op == OP_MOD) && !a.o[1].r &&
       ir_const(ir_fn(cx), a.o[1].s, &n) && n == 0)
     face_error(L, ERR_ARG, "an integer %s 0", op == OP_DIV ? "//" : "%");
   return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
@@ -98,7 +99,7 @@ static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' of %s%s", a.like ? "a vector of " : "",
+    face_error(L, ERR_TYPE, "'~' of %s%s", a.shape ? "a vector of " : "",
                dtype_name(a.type));
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }

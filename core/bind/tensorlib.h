@@ -15,6 +15,8 @@ typedef struct TensorBox {
 
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
+// The options table at idx, if there is one, has these keys only.
+void tensorlib_check_options(lua_State *L, int idx, const char *const *keys);
 // Pushes a view of the tensor at src: the same buffer behind it.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 

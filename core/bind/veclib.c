@@ -7,6 +7,8 @@
 #include "bind/row.h"
 #include "ir/fold.h"
 
+enum { MAX_ELEMENTS = 4096 };
+
 // ---- userdata ----
 
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
@@ -56,13 +58,51 @@ Vector *veclib_check(lua_State *L, int idx) {
 
 // ---- operands ----
 
-void veclib_same_shape(Ctx *cx, const Vector *a, const Vector *b) {
-  if (a->n == b->n && (tup_eq(a->shape, b->shape) ||
-                       tup_compatible(cx, a->shape, b->shape) ||
-                       tup_compatible(cx, b->shape, a->shape)))
-    return;
-  ctx_fail(cx, ERR_SHAPE, "vectors of shape %s and %s do not go together",
-           tup_text(cx, a->shape), tup_text(cx, b->shape));
+static int64_t check_count(Ctx *cx, Tup shape) {
+  if (!tup_static(shape) || tup_has_any(shape))
+    ctx_fail(cx, ERR_STATIC, "a vector needs a static shape, got %s",
+             tup_text(cx, shape));
+  int64_t n = dim_value(tup_size(cx, shape));
+  if (n < 0 || n > MAX_ELEMENTS)
+    ctx_fail(cx, ERR_LIMIT, "a vector of %lld elements (at most %d)",
+             (long long)n, MAX_ELEMENTS);
+  return n;
+}
+
+static Tup common_shape(Ctx *cx, Tup a, Tup b) {
+  if (!a || !b || tup_eq(a, b)) return a ? a : b;
+  Tup t = tup_broadcast(cx, a, b);
+  if (!t)
+    ctx_fail(cx, ERR_SHAPE, "vectors of shape %s and %s do not go together\n"
+             "  modes have to be equal, or 1 in one of them; what is missing "
+             "at the end is 1", tup_text(cx, a), tup_text(cx, b));
+  return t;
+}
+
+// The elements r of shape `from` for each coordinate of `shape`.
+static const Ref *broadcast(Ctx *cx, const Ref *r, Tup from, Tup shape) {
+  if (tup_eq(from, shape)) return r;
+  Layout l = layout_broadcast(cx, from, shape);
+  int64_t n = check_count(cx, shape);
+  Ref *out = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = r[dim_value(layout_eval_at(cx, l, dim_int(cx, i)))];
+  return out;
+}
+
+static void reshape(Ctx *cx, Elements *a, Tup shape) {
+  for (int i = 0; i < a->n; i++)
+    if (a->o[i].r)
+      a->o[i].r = broadcast(cx, a->o[i].r, a->shape, shape);
+  a->shape = shape;
+  a->count = check_count(cx, shape);
+}
+
+void veclib_join(Ctx *cx, Elements *a, Elements *b) {
+  Tup shape = common_shape(cx, a->shape, b->shape);
+  if (!shape) return;
+  reshape(cx, a, shape);
+  reshape(cx, b, shape);
 }
 
 // Is any of the n arguments from `first` a vector or traced?
@@ -76,23 +116,26 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
 
 // `exact`: a number beside a traced scalar has to fit its type.
 static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
-  Elements a = {.n = n};
+  Elements a = {.n = n, .count = 1};
+  const Vector *v[MAX_OPERANDS];
   bool number[MAX_OPERANDS], traced = false;
   for (int i = 0; i < n; i++) {
     Element *o = &a.o[i];
-    o->v = veclib_test(L, first + i);
-    number[i] = !o->v && !lua_isuserdata(L, first + i);
-    if (o->v) {
-      if (a.like) veclib_same_shape(cx, a.like, o->v);
-      else a.like = o->v;
-      a.type = dtype_common(a.type, o->v->type);
+    v[i] = veclib_test(L, first + i);
+    number[i] = !v[i] && !lua_isuserdata(L, first + i);
+    if (v[i]) {
+      a.shape = common_shape(cx, a.shape, v[i]->shape);
+      a.type = dtype_common(a.type, v[i]->type);
     } else if (!number[i]) {
       o->s = face_check_value(cx, L, first + i, DT_NONE);
       a.type = dtype_common(a.type, ir_type(ir_fn(cx), o->s));
       traced = true;
     }
   }
-  exact = exact && traced && !a.like;
+  if (a.shape) a.count = check_count(cx, a.shape);
+  for (int i = 0; i < n; i++)
+    if (v[i]) a.o[i].r = broadcast(cx, v[i]->r, v[i]->shape, a.shape);
+  exact = exact && traced && !a.shape;
   for (int i = 0; i < n; i++)
     if (number[i]) {
       bool wide = !exact && !dtype_is_float(a.type) && lua_type(L, first + i) ==
@@ -112,25 +155,32 @@ Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
   return operands(cx, L, first, n, true);
 }
 
+// The shape at idx: a tuple, or a layout's.
+static Tup check_shape(Ctx *cx, lua_State *L, int idx) {
+  Layout l;
+  Tup t = face_test_layout(L, idx, &l) ? l.shape : face_check_tup(cx, L, idx);
+  check_count(cx, t);
+  return layout_compact(cx, t).shape;
+}
+
 // ---- mapping ----
+
+int veclib_result(lua_State *L, const Elements *a, DType type, const Ref *r) {
+  if (a->shape) veclib_push(L, type, a->shape, r, a->count);
+  else face_push_value(L, r[0]);
+  return 1;
+}
 
 int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how) {
-  int64_t n = a->like ? a->like->n : 1;
-  Ref *out = NEW(cx, Ref, (size_t)n);
-  for (int64_t i = 0; i < n; i++) {
+  Ref *out = NEW(cx, Ref, (size_t)a->count);
+  for (int64_t i = 0; i < a->count; i++) {
     Ref x[MAX_OPERANDS];
     for (int k = 0; k < a->n; k++)
       x[k] = ir_cvt(cx, ir_fn(cx), in, veclib_at(&a->o[k], i));
     out[i] = f(cx, how, x);
   }
-  if (!a->like) {
-    face_push_value(L, out[0]);
-    return 1;
-  }
-  DType type = n ? ir_type(ir_fn(cx), out[0]) : in;
-  veclib_push(L, type, a->like->shape, out, n);
-  return 1;
+  return veclib_result(L, a, a->count ? ir_type(ir_fn(cx), out[0]) : in, out);
 }
 
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a) {
@@ -178,73 +228,122 @@ static Op check_reduction(lua_State *L, int idx) {
              s ? s : face_typename(L, idx));
 }
 
-// Which element of the result element i goes to: the modes that keep marks
-// with `_` make up its coordinate.
-static int64_t kept_index(const Vector *v, Tup keep, int64_t i) {
-  int64_t at = 0, scale = 1;
-  Tup s = tup_first(v->shape), k = tup_first(keep);
-  for (int n = tup_rank(v->shape); n-- > 0;
-       s = tup_next(s), k = tup_next(k)) {
-    int64_t extent = 1;
-    size_t words = tup_words(s);
-    for (size_t w = 0; w < words; w++)
-      if (dim_static(s[w])) extent *= dim_value(s[w]);
-    if (dim_kind(*k) == DIM_ANY) {
-      at += i % extent * scale;
-      scale *= extent;
-    }
-    i /= extent;
-  }
-  return at;
+// shape with the modes that the profile reduces as 1.
+static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
+  if (tup_is_leaf(profile))
+    return dim_kind(*profile) == DIM_ANY ? shape : tup_int(cx, 1);
+  TupB b = {0};
+  tupb_open(cx, &b);
+  Tup p = tup_first(profile), s = tup_first(shape);
+  for (int n = tup_rank(profile); n-- > 0; p = tup_next(p), s = tup_next(s))
+    tupb_put(cx, &b, kept_shape(cx, p, s));
+  tupb_close(cx, &b);
+  return tupb_done(cx, &b);
 }
 
-static int reduce_modes(lua_State *L, Ctx *cx, const Vector *v, Op op,
-                        Ref init, Tup keep) {
-  if (tup_rank(keep) != tup_rank(v->shape))
-    face_error(L, ERR_SHAPE, "the reduction profile %s does not fit the shape "
-               "%s", tup_text(cx, keep), tup_text(cx, v->shape));
-  Tup shape = tup_slice(cx, keep, v->shape);
-  int64_t n = dim_value(tup_size(cx, shape));
-  Ref *out = NEW(cx, Ref, (size_t)n);
-  for (int64_t i = 0; i < n; i++) out[i] = init;
-  for (int64_t i = 0; i < v->n; i++) {
-    Ref *o = &out[kept_index(v, keep, i)];
-    *o = ir_op2(cx, ir_fn(cx), op, *o, v->r[i]);
-  }
-  veclib_push(L, v->type, shape, out, n);
-  return 1;
-}
-
-// reduce(op, init [, profile]): a scalar; with a profile such as {_, 1} the
-// modes marked `_` stay. In order, from init.
+// reduce(op, init [, profile [, {keep = true}]]): a scalar; with a profile
+// such as {_, 1} the modes marked `_` stay. In order, from init.
 static int vec_reduce(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
   Op op = check_reduction(L, 2);
-  Ref acc = face_check_value(cx, L, 3, v->type);
-  if (lua_istable(L, 4))
-    return reduce_modes(L, cx, v, op, acc, face_check_tup(cx, L, 4));
-  for (int64_t i = 0; i < v->n; i++)
-    acc = ir_op2(cx, ir_fn(cx), op, acc, v->r[i]);
-  face_push_value(L, acc);
+  Ref init = face_check_value(cx, L, 3, v->type);
+  static const char *const options[] = {"keep", NULL};
+  tensorlib_check_options(L, 5, options);
+  bool keep = lua_istable(L, 5) && face_get_bool(L, 5, "keep");
+  Tup profile = lua_isnoneornil(L, 4) ? tup_int(cx, 0)
+                                      : face_check_tup(cx, L, 4);
+  if (!tup_weakly_congruent(profile, v->shape))
+    face_error(L, ERR_SHAPE, "the reduction profile %s does not fit the shape "
+               "%s", tup_text(cx, profile), tup_text(cx, v->shape));
+  Tup kept = kept_shape(cx, profile, v->shape);
+  Layout at = layout_broadcast(cx, kept, v->shape);
+  int64_t n = dim_value(tup_size(cx, kept));
+  Ref *out = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++) out[i] = init;
+  for (int64_t i = 0; i < v->n; i++) {
+    Ref *o = &out[dim_value(layout_eval_at(cx, at, dim_int(cx, i)))];
+    *o = ir_op2(cx, ir_fn(cx), op, *o, v->r[i]);
+  }
+  bool scalar = tup_is_leaf(profile) && dim_kind(*profile) != DIM_ANY;
+  if (scalar && !keep) face_push_value(L, out[0]);
+  else veclib_push(L, v->type, keep ? kept : tup_slice(cx, profile, v->shape),
+                   out, n);
   return 1;
 }
 
-// Element at a static coordinate: v[i], v(i, j).
+// ---- shapes ----
+
+static int vec_broadcast_to(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Vector *v = veclib_check(L, 1);
+  Tup to = check_shape(cx, L, 2);
+  int64_t n = check_count(cx, to);
+  Tup t = tup_broadcast(cx, v->shape, to);
+  if (!t || dim_value(tup_size(cx, t)) != n)
+    face_error(L, ERR_SHAPE, "a vector of shape %s is not broadcast to %s\n  "
+               "its modes have to be equal to those, or 1; what is missing at "
+               "the end is 1", tup_text(cx, v->shape), tup_text(cx, to));
+  veclib_push(L, v->type, to, broadcast(cx, v->r, v->shape, t), n);
+  return 1;
+}
+
+static int vec_reshape(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Vector *v = veclib_check(L, 1);
+  Tup to = check_shape(cx, L, 2);
+  if (dim_value(tup_size(cx, to)) != v->n)
+    face_error(L, ERR_SHAPE, "a vector of shape %s has %lld elements, which "
+               "%s does not hold", tup_text(cx, v->shape), (long long)v->n,
+               tup_text(cx, to));
+  veclib_push(L, v->type, to, v->r, v->n);
+  return 1;
+}
+
+// broadcast(x...): vectors brought to one shape, what is none as it is.
+static int l_broadcast(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int n = lua_gettop(L);
+  Tup shape = NULL;
+  for (int i = 1; i <= n; i++) {
+    const Vector *v = veclib_test(L, i);
+    if (v) shape = common_shape(cx, shape, v->shape);
+  }
+  int64_t count = shape ? check_count(cx, shape) : 0;
+  for (int i = 1; i <= n; i++) {
+    const Vector *v = veclib_test(L, i);
+    if (!v) continue;
+    veclib_push(L, v->type, shape, broadcast(cx, v->r, v->shape, shape),
+                count);
+    lua_replace(L, i);
+  }
+  return n;
+}
+
+// v[i], v(i, j): an element at a static coordinate; with `_` in it the vector
+// of those that are left.
 static int vec_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
   Tup c = tensorlib_coord(cx, L, 2);
   Layout l = layout_compact(cx, v->shape);
-  if (!tup_static(c) || tup_has_any(c))
+  if (!tup_static(c))
     face_error(L, ERR_REGS, "a vector is indexed by numbers that are known "
                "while tracing, not %s\n  unroll with a plain Lua loop, or "
                "store it to a tensor", tup_text(cx, c));
-  int64_t i = dim_value(layout_eval(cx, l, c));
-  if (i < 0 || i >= v->n)
-    face_error(L, ERR_ARG, "coordinate %s is outside of the vector's shape "
-               "%s", tup_text(cx, c), tup_text(cx, v->shape));
-  face_push_value(L, v->r[i]);
+  tensor_check_index(cx, v->shape, c);
+  if (!tup_has_any(c)) {
+    face_push_value(L, v->r[dim_value(layout_eval(cx, l, c))]);
+    return 1;
+  }
+  Dim o;
+  l = layout_slice(cx, l, c, &o);
+  int64_t n = dim_value(layout_size(cx, l));
+  Ref *out = NEW(cx, Ref, (size_t)n);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = v->r[dim_value(o) +
+                  dim_value(layout_eval_at(cx, l, dim_int(cx, i)))];
+  veclib_push(L, v->type, l.shape, out, n);
   return 1;
 }
 
@@ -316,13 +415,7 @@ static int tensor_store_vector(lua_State *L) {
 // ---- making ----
 
 static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
-  if (!tup_static(shape))
-    face_error(L, ERR_STATIC, "a vector needs a static shape, got %s",
-               tup_text(cx, shape));
-  int64_t n = dim_value(tup_size(cx, shape));
-  if (n < 0 || n > 4096)
-    face_error(L, ERR_LIMIT, "a vector of %lld elements (at most 4096)",
-               (long long)n);
+  int64_t n = check_count(cx, shape);
   Ref *r = NEW(cx, Ref, (size_t)n);
   for (int64_t i = 0; i < n; i++) r[i] = x;
   veclib_push(L, t, shape, r, n);
@@ -343,8 +436,7 @@ static int l_full(lua_State *L) {
     lua_call(L, 2, 1);
     return 1;
   }
-  Layout l;
-  Tup shape = face_test_layout(L, 1, &l) ? l.shape : face_check_tup(cx, L, 1);
+  Tup shape = check_shape(cx, L, 1);
   DType t = face_check_dtype(L, 3);
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
 }
@@ -377,7 +469,9 @@ static int l_some_like(lua_State *L, int x) { return full_like(L, 0, x, 2); }
 static const FnRow vector_rows[] = {
   {"to(dtype)", "", NUMBERED(convert, false)},
   {"bitcast(dtype)", "", NUMBERED(convert, true)},
-  {"reduce(op, init, modes?)", "", FN(vec_reduce)},
+  {"reduce(op, init, modes?, options?)", "", FN(vec_reduce)},
+  {"broadcast_to(shape)", "", FN(vec_broadcast_to)},
+  {"reshape(shape)", "", FN(vec_reshape)},
   LAST_ROW};
 
 static const luaL_Reg vector_meta[] = {
@@ -393,6 +487,7 @@ static const FnRow rows[] = {
   {"full_like(x, value, dtype?)", "", FN(l_full_like)},
   {"zeros_like(x, dtype?)", "", NUMBERED(l_some_like, 0)},
   {"ones_like(x, dtype?)", "", NUMBERED(l_some_like, 1)},
+  {"broadcast", "", FN(l_broadcast)},
   LAST_ROW};
 
 void veclib_open(lua_State *L) {

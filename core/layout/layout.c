@@ -105,6 +105,32 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
+// Strides of shape's leaves from d on, under which they lead to the elements
+// of `from`, which are scale apart; all 0 where that is NULL.
+static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
+  bool leaf = from && tup_is_leaf(from);
+  if (tup_is_leaf(shape)) {
+    *d = leaf && !dim_is(*from, 1) ? scale : dim_int(cx, 0);
+    return d + 1;
+  }
+  bool whole = leaf && dim_eq(*from, tup_size(cx, shape));
+  int rank = from ? tup_rank(from) : 0;
+  Tup s = tup_first(shape), f = from ? tup_first(from) : NULL;
+  for (int i = 0, n = tup_rank(shape); i < n; i++, s = tup_next(s)) {
+    Tup part = whole ? s : i < rank ? f : NULL;
+    d = spread(cx, part, s, scale, d);
+    if (part) scale = dim_mul(cx, scale, tup_size(cx, part));
+    if (i < rank) f = tup_next(f);
+  }
+  return d;
+}
+
+Layout layout_broadcast(Ctx *cx, Tup from, Tup shape) {
+  Dim *d = NEW(cx, Dim, tup_leaves(shape));
+  spread(cx, from, shape, dim_int(cx, 1), d);
+  return layout_make(cx, shape, tup_like(cx, shape, d));
+}
+
 Layout layout_concat(Ctx *cx, const Layout *l, int n) {
   TupB b = {0};
   size_t leaves = 0;

@@ -51,6 +51,9 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout;
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);
+// From coordinates of `shape`, which `from` broadcasts to, to the elements of
+// `from` in colexicographic order.
+Layout layout_broadcast(Ctx *cx, Tup from, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain ones
 Tup layout_stride(Ctx *cx, Layout l);                 // as an IntTuple
 Layout layout_inner(Layout l);                        // the plain right side

@@ -93,6 +93,10 @@ bool tup_weakly_congruent(Tup a, Tup b);
 bool tup_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_evenly_divides(Ctx *cx, Tup shape, Tup tiler);
+// The shape that element-wise operations on a and b have, as in the Python
+// DSL: modes that one lacks at its end are 1, and 1 goes with any mode. An
+// integer goes with a tuple of that size, too. NULL where they do not fit.
+Tup tup_broadcast(Ctx *cx, Tup a, Tup b);
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b);
 Tup tup_ceil_div(Ctx *cx, Tup a, Tup b);
 Tup tup_round_up(Ctx *cx, Tup a, Tup b);

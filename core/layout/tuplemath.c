@@ -366,6 +366,32 @@ bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b) {
   return all_pairs(cx, a, b, tup_rank(a), tup_weakly_compatible);
 }
 
+static Tup broadcast_modes(Ctx *cx, Tup a, Tup b) {
+  TupB t = {0};
+  tupb_open(cx, &t);
+  int na = tup_rank(a), nb = tup_rank(b);
+  Tup x = tup_first(a), y = tup_first(b);
+  for (int i = 0; i < na || i < nb; i++) {
+    Tup m = i >= na ? y : i >= nb ? x : tup_broadcast(cx, x, y);
+    if (!m) return NULL;
+    tupb_put(cx, &t, m);
+    if (i < na) x = tup_next(x);
+    if (i < nb) y = tup_next(y);
+  }
+  tupb_close(cx, &t);
+  return tupb_done(cx, &t);
+}
+
+Tup tup_broadcast(Ctx *cx, Tup a, Tup b) {
+  if (tup_is_leaf(a) && dim_is(*a, 1)) return b;
+  if (tup_is_leaf(b) && dim_is(*b, 1)) return a;
+  if (tup_is_leaf(a) && tup_is_leaf(b)) return dim_eq(*a, *b) ? a : NULL;
+  Tup t = broadcast_modes(cx, a, b);
+  if (t) return t;
+  if (tup_is_leaf(a)) return tup_compatible(cx, a, b) ? b : NULL;
+  return tup_is_leaf(b) && tup_compatible(cx, b, a) ? a : NULL;
+}
+
 static bool divides(Ctx *cx, Tup tiler, Tup shape) {
   if (!tup_is_leaf(tiler)) {
     if (tup_rank(tiler) > tup_rank(shape)) return false;

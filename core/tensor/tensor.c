@@ -28,7 +28,8 @@ const char *tensor_show(Ctx *cx, const Tensor *t) {
 // ---- checking coordinates ----
 
 typedef struct Check {
-  const Tensor *t;
+  const Tensor *t;  // NULL: a vector's
+  Tup shape;
   Tup coord;
   int mode;  // top-level mode, -1: the whole tensor
 } Check;
@@ -60,9 +61,10 @@ static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why) {
   const char *mode = "";
   if (k->mode >= 0)
     mode = arena_printf(cx, &cx->scratch, " in mode %d", k->mode);
-  ctx_fail(cx, ERR_ARG, "coordinate %s of the tensor %s%s\n  %s%s",
-           tup_text(cx, k->coord), why, mode, tensor_show(cx, k->t),
-           three_values(cx, k->coord));
+  const char *of = k->t ? tensor_show(cx, k->t) : tup_text(cx, k->shape);
+  ctx_fail(cx, ERR_ARG, "coordinate %s of the %s %s%s\n  %s%s%s",
+           tup_text(cx, k->coord), k->t ? "tensor" : "vector", why, mode,
+           k->t ? "" : "its shape is ", of, three_values(cx, k->coord));
 }
 
 static void check_leaf(Ctx *cx, const Check *k, Tup shape, Dim c) {
@@ -98,8 +100,13 @@ static void check_coord(Ctx *cx, Check *k, Tup shape, Tup coord) {
 }
 
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
-  Check k = {t, coord, -1};
+  Check k = {t, t->l.shape, coord, -1};
   check_coord(cx, &k, t->l.shape, coord);
+}
+
+void tensor_check_index(Ctx *cx, Tup shape, Tup coord) {
+  Check k = {NULL, shape, coord, -1};
+  check_coord(cx, &k, shape, coord);
 }
 
 // ---- moving the iterator ----

@@ -43,6 +43,7 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG when coord does not have t's profile, or is static and
 // outside of it. `_` is allowed anywhere.
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
+void tensor_check_index(Ctx *cx, Tup shape, Tup coord);  // of a vector
 bool tup_has_any(Tup coord);  // does it hold `_`?
 
 // ---- traced memory ----

@@ -25,9 +25,9 @@ end
 
 local MODES = {rz = true, rp = true, rm = true}
 
--- Elements of a vector one by one, scalars once.
+-- Elements of vectors one by one, scalars once.
 local function each(f, ...)
-  local args, like = {...}, nil
+  local args, like = {core.broadcast(...)}, nil
   for _, x in ipairs(args) do
     if core.typename(x) == "vector" then like = x end
   end

@@ -106,6 +106,40 @@ function cute.zeros_like(t, dtype) end
 ---@return cute.Tensor
 function cute.ones_like(t, dtype) end
 
+---@class cute.Vector: values of the kernel with a shape; t:load() gives one
+---@field shape cute.Tuple
+---@field dtype cute.DType
+local Vector = {}
+
+---Converts every element.
+---@param dtype cute.DType
+---@return cute.Vector
+function Vector:to(dtype) end
+
+---The bits of every element as one of a type as wide.
+---@param dtype cute.DType
+---@return cute.Vector
+function Vector:bitcast(dtype) end
+
+---Folds its elements, in order from init. A profile such as `{_, 1}` keeps the
+---modes with `_`, at any depth; `keep` keeps the others, too, with extent 1.
+---@param op "add"|"mul"|"max"|"min"|"and"|"or"
+---@param init cute.Int|number
+---@param profile? cute.Coord
+---@param options? {keep: boolean}
+---@return cute.Vector|cute.Int scalar without a profile
+function Vector:reduce(op, init, profile, options) end
+
+---Repeats modes of extent 1, and those that it lacks at its end.
+---@param shape cute.Tuple|cute.Layout
+---@return cute.Vector
+function Vector:broadcast_to(shape) end
+
+---The same elements in the same (colexicographic) order.
+---@param shape cute.Tuple|cute.Layout
+---@return cute.Vector
+function Vector:reshape(shape) end
+
 ---The tile at a coordinate; `_` in it keeps the tiles as a mode.
 ---@param t cute.Tensor
 ---@param tiler cute.Tiler by mode, or one layout over the whole tensor

@@ -123,6 +123,14 @@ describe("annotations", function()
     local n = 0
     local own = {Layout = cute.make_layout(8),
                  Tensor = cute.zeros({8}, cute.f32)}
+    cute.kernel("k", function()
+      local v, methods = cute.full(8, 0, cute.f32), {}
+      for _, name in ipairs {"to", "bitcast", "reduce", "broadcast_to",
+                             "reshape"} do
+        methods[name] = v[name]
+      end
+      own.Vector = methods
+    end)():trace {block = 1}
     for _, file in ipairs {"layout", "tuple", "tensor"} do
       for line in io.lines("lua/meta/" .. file .. ".lua") do
         local name = line:match "^function cute%.([%w_]+)%("

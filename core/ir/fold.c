@@ -105,9 +105,13 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
     return (Fact){dtype_least(t), dtype_most(t), z};
   }
   int64_t z = za < zb ? za : zb;
-  if (a.lo >= 0 && b.lo >= 0)
-    return (Fact){0, mask_of(a.hi) | mask_of(b.hi), z};
-  return (Fact){dtype_least(t), dtype_most(t), z};
+  if (a.lo < 0 || b.lo < 0)
+    return (Fact){dtype_least(t), dtype_most(t), z};
+  // what one can have changes no higher bits of the other
+  int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
+  int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
+  int64_t least = (a.lo & ~mb) > (b.lo & ~ma) ? a.lo & ~mb : b.lo & ~ma;
+  return (Fact){least, most, z};
 }
 
 static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
@@ -316,10 +320,20 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   if (op == OP_ADD && i.op == OP_ADD && ir_const(fn, i.a[1], &k))
     return ir_op2(cx, fn, OP_ADD, i.a[0],
                   ir_int(cx, fn, t, (int64_t)((uint64_t)k + (uint64_t)y)));
+  if (op == OP_XOR && i.op == OP_XOR && ir_const(fn, i.a[1], &k))
+    return ir_op2(cx, fn, OP_XOR, i.a[0], ir_int(cx, fn, t, k ^ y));
   return 0;
 }
 
-// Sums are kept as (everything else) + constant.
+// (x ^ c) + b is (x + b) ^ c where no bit of b is below c's highest: then the
+// places of a swizzled tile are one sum, XORed with constants.
+static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
+  int64_t c;
+  return x.op == OP_XOR && ir_const(fn, x.a[1], &c) && c >= 0 &&
+         low_bits(ir_fact(fn, b).div) > c;
+}
+
+// Sums are kept as (everything else ^ constant) + constant.
 static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -327,6 +341,10 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
     return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_ADD, x.a[0], b), x.a[1]);
   if (y.op == OP_ADD && ir_const(fn, y.a[1], &k))
     return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_ADD, a, y.a[0]), y.a[1]);
+  if (leaves_sum(fn, x, b))
+    return ir_op2(cx, fn, OP_XOR, ir_op2(cx, fn, OP_ADD, x.a[0], b), x.a[1]);
+  if (leaves_sum(fn, y, a))
+    return ir_op2(cx, fn, OP_XOR, ir_op2(cx, fn, OP_ADD, a, y.a[0]), y.a[1]);
   return 0;
 }
 

@@ -230,6 +230,26 @@ describe("emitted text", function()
     end, {block = 32}, x), "long long")
   end)
 
+  it("sums up a swizzled place once, and XORs it with constants", function()
+    local rows = cute.composition(cute.make_swizzle(3, 3, 3),
+                                  cute.make_layout({8, 64}, {64, 1}))
+    local text = body(source(function(o, n)
+      local s = cute.make_smem_tensor(cute.i32,
+        cute.tile_to_shape(rows, {32, 64, 3}), 128)
+      local tid = cute.arch.thread_idx()
+      for k in cute.range(n) do
+        for j = 0, 2 do o[j] = s[{tid, 16 * j + 2, k % 3}] end
+      end
+    end, {block = 32}, x, 5))
+    assert.same({
+      "const int i1 = (i0 ^ ((i0 & 448) >> 3)) + (tid >> 3) * 512 + "
+        .. "k_1 % 3 * 2048;",
+      "o[0] = s[i1 + 2];",
+      "o[1] = s[(i1 ^ 16) + 2];",
+      "o[2] = s[(i1 ^ 32) + 2];",
+    }, table.move(text, #text - 4, #text - 1, 1, {}))
+  end)
+
   it("rounds two neighbours to bf16 in one instruction", function()
     local h = cute.zeros({64}, cute.bf16)
     local text = source(function(a, b)

@@ -37,22 +37,36 @@ static int l_make_layout(lua_State *L) {
   return 1;
 }
 
-// The swizzle or layout at 1 o the offset at 2 o the layout or tensor at 3.
+// The offset at idx: an integer, or coordinates.
+static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
+  Dim d;
+  if (!lua_istable(L, idx) && !face_test_dim(cx, L, idx, &d))
+    face_argerror(L, idx, "offset");
+  Tup o = face_check_tup(cx, L, idx);
+  for (size_t i = 0, n = tup_words(o); i < n; i++)
+    if (tup_is_leaf(o + i) && dim_kind(o[i]) != DIM_INT &&
+        dim_kind(o[i]) != DIM_DYN)
+      face_argerror(L, idx, "offset");
+  return o;
+}
+
+// The swizzle, layout or function at 1 o the offset at 2 o the layout or
+// tensor at 3; 4: options of a function.
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Dim o = {0};
-  Swizzle sw;
-  Layout a;
-  bool swizzled = laylib_test_swizzle(L, 1, &sw);
-  if (!swizzled && !face_test_layout(L, 1, &a))
-    face_argerror(L, 1, "swizzle or layout");
-  if (!face_test_dim(cx, L, 2, &o) ||
-      (dim_kind(o) != DIM_INT && dim_kind(o) != DIM_DYN))
-    face_argerror(L, 2, "offset");
+  Outer f = {.kind = OUTER_LAYOUT};
+  lua_settop(L, 4);
+  if (laylib_test_swizzle(L, 1, &f.sw)) f.kind = OUTER_SWIZZLE;
+  else if (lua_isfunction(L, 1)) f.kind = OUTER_FN;
+  else if (!face_test_layout(L, 1, &f.l))
+    face_argerror(L, 1, "swizzle, layout or function");
+  Tup o = offset_arg(cx, L, 2);
   LayoutOperand x = laylib_operand(L, 3);
-  return laylib_push_operand(L, &x, swizzled
-                                      ? layout_swizzled(cx, sw, o, x.l)
-                                      : layout_composed(cx, a, o, x.l));
+  if (f.kind == OUTER_FN) f.fn = leftlib_make(L, 1, 4);
+  else if (!lua_isnoneornil(L, 4)) face_argerror(L, 4, "nothing");
+  if (f.kind == OUTER_SWIZZLE && tup_is_leaf(o))
+    return laylib_push_operand(L, &x, layout_swizzled(cx, f.sw, *o, x.l));
+  return laylib_push_operand(L, &x, layout_led(cx, f, o, x.l));
 }
 
 static int l_layout_tv(lua_State *L) {
@@ -383,7 +397,7 @@ static const FnRow rows[] = {
   {"make_ordered_layout(shape, order?)", "PO>l", FN(layout_ordered)},
   {"make_layout_like(layout)", "L>l", FN(layout_like)},
   {"make_identity_layout(shape)", "P>l", FN(layout_identity)},
-  {"make_composed_layout(left, offset, layout)", "", FN(l_composed)},
+  {"make_composed_layout(left, offset, layout, options?)", "", FN(l_composed)},
   {"make_layout_tv(thr, val)", "", FN(l_layout_tv)},
   {"make_layout_image_mask(layout, coord, mode)", "", FN(l_image_mask)},
   {"rank(x, modes...)", "H>i", FN(tup_rank)},

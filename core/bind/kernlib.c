@@ -9,6 +9,7 @@
 
 #include "ir/fold.h"
 #include "bind/laylib.h"
+#include "layout/composed.h"
 
 // ---- what an argument is to a kernel ----
 
@@ -20,6 +21,20 @@ static DType scalar_type(lua_State *L, int idx) {
   return v == (int32_t)v ? DT_I32 : DT_I64;
 }
 
+// Elements from the first on that the tensor at idx may reach: where a
+// function leads is not known before, so the rest of its memory.
+static Dim span_of(Ctx *cx, lua_State *L, int idx, const Tensor *t) {
+  if (!layout_has_fn(t->l)) return layout_cosize(cx, t->l);
+  lua_getiuservalue(L, idx, 1);
+  const HostBuf *host = face_test(L, -1, MT_BUFFER);
+  const DevBuf *dev = face_test(L, -1, MT_DEVBUF);
+  lua_pop(L, 1);  // the tensor keeps it alive
+  int bits = dtype_bits(t->type);
+  size_t n = host ? host->bytes * 8 / (size_t)bits
+             : dev ? dev->bytes * 8 / (size_t)bits : 0;
+  return dim_sub(cx, dim_int(cx, (int64_t)n), t->off);
+}
+
 // The tensor at idx as it is on the host, also while a kernel is traced.
 static Tensor host_tensor(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_trace(cx, NULL);
@@ -27,13 +42,17 @@ static Tensor host_tensor(Ctx *cx, lua_State *L, int idx) {
   ir_trace(cx, fn);
   const TensorMarks *m = tensor_marks(L, idx);
   if (m && m->align) t.align = m->align;
-  if (t.space == SP_HOST) tensor_check_reach(cx, layout_cosize(cx, t.l));
+  if (t.space == SP_HOST) tensor_check_reach(cx, span_of(cx, L, idx, &t));
   return t;
 }
 
 // ---- the key of a specialisation ----
 
 static void key_layout(Ctx *cx, Layout l, const TensorMarks *m, Buf *b) {
+  for (const Outer *f = l.outer; f; f = f->l.outer)
+    if (f->kind == OUTER_FN)
+      buf_printf(cx, b, "%p/%d/%lld ", f->fn->id, f->fn->mode,
+                 (long long)f->fn->run);
   if (!m) {
     layout_print(cx, l, b);
     return;
@@ -81,8 +100,13 @@ static int l_param_key(lua_State *L) {
     lua_pushfstring(L, "%I:", (LUAI_UACINT)lua_rawlen(L, 1));
     lua_pushvalue(L, 1);
     lua_concat(L, 2);
-  } else if (lua_isboolean(L, 1) || luaL_testudata(L, 1, MT_LAYOUT) ||
-             luaL_testudata(L, 1, MT_DTYPE) || laylib_const(L, 1)) {
+  } else if (luaL_testudata(L, 1, MT_LAYOUT)) {
+    Buf b = {0};
+    key_layout(cx, face_check_layout(L, 1), NULL, &b);
+    lua_pushlstring(L, b.p, b.n);
+    buf_free(&b);
+  } else if (lua_isboolean(L, 1) || luaL_testudata(L, 1, MT_DTYPE) ||
+             laylib_const(L, 1)) {
     luaL_tolstring(L, 1, NULL);
   } else {
     lua_pushfstring(L, "%p", lua_topointer(L, 1));
@@ -349,9 +373,10 @@ static void push_tensor_param(Ctx *cx, lua_State *L, ParamAt *p, int idx) {
   if (tensor_wide(cx, t.l)) fn->wide = true;
   if (marks) t.l = dynamic_layout(cx, p, t.l, marks);
   Buf text = {0};
-  layout_print(cx, t.l, &text);
+  buf_puts(cx, &text, "");
+  if (!layout_has_fn(t.l)) layout_print(cx, t.l, &text);
   Mem m = {.space = SP_GMEM, .type = t.type, .align = a.align, .arg = arg,
-           .count = marks ? -1 : dim_value(layout_cosize(cx, t.l)),
+           .count = marks ? -1 : dim_value(span_of(cx, L, idx, &t)),
            .name = p->name,
            .layout = ir_text(cx, fn, text.p, text.n)};
   buf_free(&text);
@@ -386,7 +411,7 @@ typedef struct Span {
 } Span;
 
 // False: x is no tensor with bytes in open memory.
-static bool span_of(Ctx *cx, lua_State *L, int idx, Span *s) {
+static bool bits_of(Ctx *cx, lua_State *L, int idx, Span *s) {
   Tensor t;
   if (!luaL_testudata(L, idx, MT_TENSOR) || !face_test_tensor(L, idx, &t) ||
       t.space != SP_HOST)
@@ -396,7 +421,8 @@ static bool span_of(Ctx *cx, lua_State *L, int idx, Span *s) {
   const DevBuf *dev = face_test(L, -1, MT_DEVBUF);
   lua_pop(L, 1);  // the tensor keeps it alive
   bool open = host ? hostbuf_open(host) : dev && gpu_owns(&dev->own);
-  Dim below = layout_below(cx, t.l), span = layout_cosize(cx, t.l);
+  Dim below = {0}, span = span_of(cx, L, idx, &t);
+  if (!layout_has_fn(t.l)) below = layout_below(cx, t.l);
   if (!open || !dim_static(t.off) || !dim_static(below) ||
       !dim_static(span) || dim_value(span) <= 0)
     return false;
@@ -437,7 +463,7 @@ static int l_param_overlaps(lua_State *L) {
   for (size_t i = 1; i <= n; i++) {
     lua_rawgeti(L, 1, (lua_Integer)i);
     s[spans].param = i;
-    if (span_of(cx, L, lua_gettop(L), &s[spans])) spans++;
+    if (bits_of(cx, L, lua_gettop(L), &s[spans])) spans++;
     lua_pop(L, 1);
   }
   if (!group_spans(s, spans, group)) return 0;
@@ -477,7 +503,7 @@ static int l_param_memory(lua_State *L) {
   Tensor t = host_tensor(cx, L, 1);
   if (t.space != SP_HOST)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
-  if (!dim_is(layout_below(cx, t.l), 0))
+  if (!layout_has_fn(t.l) && !dim_is(layout_below(cx, t.l), 0))
     face_error(L, ERR_ARG, "a tensor with negative strides cannot be given to "
                "a kernel\n  %s\n  give it with strides >= 0; the kernel can "
                "turn it: make_tensor(A.iterator + n, layout)", tensor_show(
@@ -488,8 +514,8 @@ static int l_param_memory(lua_State *L) {
                "given to a kernel\n  %s\n  give the whole one; the kernel can "
                "move: make_tensor(A.iterator + n, layout)",
                tensor_show(cx, &t));
+  Dim span = span_of(cx, L, 1, &t);
   lua_getiuservalue(L, 1, 1);
-  Dim span = layout_cosize(cx, t.l);
   lua_pushinteger(L, dim_value(t.off) * bits / 8);
   lua_pushinteger(L, (dim_value(span) * bits + 7) / 8);
   return 3;

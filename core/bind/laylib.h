@@ -65,6 +65,15 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // LayoutRight that of shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
+// leftlib.c: Lua functions that layouts go through. make: of the function at
+// f, with the options at opts or none; pushes what holds it.
+const LayoutFn *leftlib_make(lua_State *L, int f, int opts);
+void leftlib_push(lua_State *L, const LayoutFn *fn);  // the Lua function
+int leftlib_count(Layout l);  // of its functions
+// The userdata on top holds them, in its uservalues from `first` on.
+void leftlib_hold(lua_State *L, Layout l, int first);
+void leftlib_open(lua_State *L);
+
 // t[k] where the table of a tuple has no k: nil, but an error below 1.
 int tuplelib_index(lua_State *L);
 

@@ -56,6 +56,8 @@ static void own_layout(lua_State *L, const LayoutBox *b) {
     n = tup_leaves(p->shape);
     for (size_t i = 0; i < n; i++) use_ref(L, cx, p->stride[i], b->born);
     use_ref(L, cx, p->offset, b->born);
+    n = p->at ? tup_words(p->at) : 0;
+    for (size_t i = 0; i < n; i++) use_ref(L, cx, p->at[i], b->born);
   }
 }
 
@@ -75,7 +77,9 @@ Layout face_check_layout(lua_State *L, int idx) {
 
 void face_push_layout(lua_State *L, Layout l) {
   size_t head = offsetof(LayoutBox, l);
-  LayoutBox *b = lua_newuserdatauv(L, head + layout_bytes(l), 0);
+  LayoutBox *b = lua_newuserdatauv(L, head + layout_bytes(l),
+                                   leftlib_count(l));
+  leftlib_hold(L, l, 1);
   b->mark = &layout_mark;
   b->serial = b->born = 0;
   layout_copy(&b->l, l);
@@ -504,16 +508,18 @@ static int layout_leq(lua_State *L) {
   return 1;
 }
 
-// The function that a composed layout's values go through: a swizzle or a
-// layout.
+// The function that a composed layout's values go through: a swizzle, a
+// layout or a Lua function.
 static void push_outer(lua_State *L, const Outer *f) {
-  if (f->kind == OUTER_LAYOUT)
+  if (f->kind == OUTER_FN && !f->l.outer)
+    leftlib_push(L, f->fn);
+  else if (f->kind == OUTER_LAYOUT)
     face_push_layout(L, f->l);
   else if (!f->l.outer)
     laylib_push_swizzle(L, f->sw);
   else
-    face_error(L, ERR_ARG, "the left side is a layout after a swizzle, "
-               "without a shape of its own: no value stands for it");
+    face_error(L, ERR_ARG, "the left side is a layout after a swizzle or a "
+               "function, without a shape of its own: no value stands for it");
 }
 
 static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
@@ -525,7 +531,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   } else if (strcmp(k, "layout") == 0) {
     lua_pushvalue(L, 1);
   } else if (strcmp(k, "offset") == 0) {
-    face_push_dim(L, l.offset);
+    laylib_push_any(L, l.at ? l.at : &l.offset);
   } else if (strcmp(k, "swizzle") == 0) {
     const Swizzle *sw = layout_swizzle(l);
     if (sw) laylib_push_swizzle(L, *sw);
@@ -803,6 +809,7 @@ void layoutlib_open(lua_State *L) {
   types_open(L);
   face_setrows(L, rows);
   constants_open(L);
+  leftlib_open(L);
   tuplelib_open(L);
   alglib_open(L);
 }

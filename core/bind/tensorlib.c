@@ -7,6 +7,7 @@
 #include "ir/fold.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
+#include "layout/composed.h"
 
 // ---- userdata ----
 
@@ -16,7 +17,9 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
   Ctx *cx = face_state(L);
   size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
   TensorBox *b =
-    lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base), 2);
+    lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base),
+                      2 + leftlib_count(t->l));
+  leftlib_hold(L, t->l, 3);
   b->t = *t;
   b->serial = 0;
   b->t.l = layout_copy(b + 1, t->l);
@@ -280,7 +283,7 @@ static int tensor_elements(lua_State *L) {
 // ---- making ----
 
 static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
-  if (layout_has_basis(l))
+  if (layout_has_basis(l) && !l.outer)
     face_error(L, ERR_ARG, "make_tensor: %s gives coordinates, not offsets "
                "into memory", layout_text(cx, l));
 }
@@ -288,6 +291,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
+  if (layout_has_fn(l)) return l;  // each access is looked at
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
     face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "

@@ -420,7 +420,7 @@ static int l_depth(lua_State *L) {
 
 // A layout of its own in scratch, with where its dynamic leaves are.
 typedef struct Leaves {
-  Layout l;
+  Layout *l;
   Dim **dyn;
   size_t n;
 } Leaves;
@@ -428,39 +428,39 @@ typedef struct Leaves {
 static Leaves dynamic_leaves(Ctx *cx, Layout l) {
   size_t bytes = layout_bytes(l);
   Leaves v = {.dyn = NEW(cx, Dim *, bytes / sizeof(Dim))};
-  v.l = layout_copy(NEW(cx, Dim, bytes / sizeof(Dim)), l);
-  for (const Layout *p = &v.l; p; p = layout_next(p)) {
+  v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
+  layout_copy(v.l, l);
+  for (const Layout *p = v.l; p; p = layout_next(p)) {
     Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // own words
     for (size_t i = 0, n = tup_words(shape); i < n; i++)
       if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
     for (size_t i = 0, n = tup_leaves(shape); i < n; i++)
       if (dim_kind(stride[i]) == DIM_DYN) v.dyn[v.n++] = &stride[i];
     Layout *own = (Layout *)p;
-    if (p != &v.l && p->outer) v.dyn[v.n++] = &own->offset;
+    Dim *at = (Dim *)p->at;
+    for (size_t i = 0, n = at ? tup_words(at) : 0; i < n; i++)
+      if (tup_is_leaf(at + i)) v.dyn[v.n++] = &at[i];
+    if (p->outer && !at) v.dyn[v.n++] = &own->offset;
   }
   return v;
 }
 
 // Pushes what two tensors that differ only in scalars have in common, and a
-// table of those scalars: offset, offset in the swizzle, dynamic leaves.
+// table of those scalars: offset, dynamic leaves, offsets in what the layout
+// goes through.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   Leaves v = dynamic_leaves(cx, t->l);
   lua_createtable(L, 2 + (int)v.n, 0);
   int n = 0;
   face_push_dim(L, t->off);
   lua_rawseti(L, -2, ++n);
-  if (t->l.outer) {
-    face_push_dim(L, t->l.offset);
-    lua_rawseti(L, -2, ++n);
-  }
   for (size_t i = 0; i < v.n; i++) {
     face_push_dim(L, *v.dyn[i]);
     lua_rawseti(L, -2, ++n);
     *v.dyn[i] = dim_any();
   }
-  v.l.offset = dim_int(cx, 0);
   Buf b = {0};
-  layout_print(cx, v.l, &b);
+  layout_print(cx, *v.l, &b);
   lua_pushfstring(L, "tensor %d %s of memory %d, %s", (int)t->space,
                   dtype_name(t->type), (int)t->mem, b.p);
   buf_free(&b);
@@ -525,9 +525,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   Tensor t = *face_peek_tensor(L, 1);
   Leaves v = dynamic_leaves(cx, t.l);
   t.off = next_dim(cx, L, at);
-  if (t.l.outer) v.l.offset = next_dim(cx, L, at);
   for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
-  t.l = v.l;
+  t.l = *v.l;
   face_push_tensor(L, &t, 0);
 }
 

@@ -303,7 +303,8 @@ Layout layout_complement(Ctx *cx, Layout l, Tup cotarget) {
 
 Layout layout_nullspace(Ctx *cx, Layout l) {
   for (const Layout *p = &l; p; p = layout_next(p))
-    if (!dim_is(p->offset, 0)) return layout_leaf(cx, (Dim){1}, (Dim){0});
+    if (!dim_is(p->offset, 0) || p->at)
+      return layout_leaf(cx, (Dim){1}, (Dim){0});
   Flat f = flat_of(cx, l);
   Flat out = {NEW(cx, Dim, (size_t)f.n + 1), NEW(cx, Dim, (size_t)f.n + 1), 0};
   Dim *pre = flat_prefix(cx, f);
@@ -332,6 +333,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 // Elements that what l goes through keeps contiguous, wherever they begin.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
+  l.at = NULL;
   return layout_grain(cx, l);
 }
 

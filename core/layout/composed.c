@@ -6,12 +6,25 @@
 
 // ---- making ----
 
-// l with its values led on: f(offset + l).
-static Layout lead(Ctx *cx, Layout l, Dim offset, const Outer *f) {
+Layout layout_with_offset(Layout l, Tup offset) {
+  bool leaf = tup_is_leaf(offset);
+  l.offset = leaf ? *offset : (Dim){0};
+  l.at = leaf ? NULL : offset;
+  return l;
+}
+
+// l with its values led on: f(offset + l). Coordinates always have an origin,
+// so that what is sliced in a loop has one before and after.
+static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
-    l.offset = offset;
+    if (layout_has_basis(l) && dim_is(*offset, 0))
+      offset = layout_coprofile(cx, l);
+    else if (!tup_is_leaf(offset) && !layout_has_basis(l) &&
+             !dim_is(layout_size(cx, l), 1))
+      ctx_fail(cx, ERR_INADMISSIBLE, "the offset %s is of coordinates, %s "
+               "gives integers", tup_text(cx, offset), layout_text(cx, l));
     l.outer = f;
-    return l;
+    return layout_with_offset(l, offset);
   }
   Outer *own = NEW(cx, Outer, 1);
   *own = *l.outer;
@@ -25,22 +38,38 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
   return layout_after_swizzle(cx, sw, offset, l);
 }
 
+static const Dim unit[2] = {{1}, {0}};
+
+Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
+  Outer *own = NEW(cx, Outer, 1);
+  *own = f;
+  if (f.kind != OUTER_LAYOUT)
+    own->l = (Layout){.shape = unit, .stride = unit + 1};
+  return lead(cx, l, offset, own);
+}
+
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
-  static const Dim unit[2] = {{1}, {0}};
-  Outer *f = NEW(cx, Outer, 1);
-  *f = (Outer){.kind = OUTER_SWIZZLE, .sw = sw,
-               .l = {.shape = unit, .stride = unit + 1}};
-  return lead(cx, l, offset, f);
+  return layout_led(cx, (Outer){.kind = OUTER_SWIZZLE, .sw = sw}, &offset, l);
 }
 
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l) {
-  Outer *f = NEW(cx, Outer, 1);
-  *f = (Outer){.kind = OUTER_LAYOUT, .l = a};
-  return lead(cx, l, offset, f);
+  return layout_led(cx, (Outer){.kind = OUTER_LAYOUT, .l = a}, &offset, l);
 }
 
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like) {
-  return like.outer ? lead(cx, l, like.offset, like.outer) : l;
+  if (!like.outer) return l;
+  return lead(cx, l, like.at ? like.at : &like.offset, like.outer);
+}
+
+bool layout_has_fn(Layout l) {
+  for (const Outer *f = l.outer; f; f = f->l.outer)
+    if (f->kind == OUTER_FN) return true;
+  return false;
+}
+
+Layout layout_indexed(Ctx *cx, Layout l) {
+  if (!l.outer || !layout_has_basis(l)) return l;
+  return layout_composed(cx, l, (Dim){0}, layout_compact(cx, l.shape));
 }
 
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest) {
@@ -59,7 +88,8 @@ const Outer *layout_last(Ctx *cx, Layout l, Layout *rest) {
 
 // ---- values ----
 
-static Tup shifted(Ctx *cx, Layout l, Tup x) {
+Tup layout_shifted(Ctx *cx, Layout l, Tup x) {
+  if (l.at) return tup_add(cx, l.at, x);
   if (dim_is(l.offset, 0)) return x;
   if (!tup_is_leaf(x))
     ctx_fail(cx, ERR_INADMISSIBLE, "the offset %s cannot be added to "
@@ -77,10 +107,12 @@ static Tup as_coord(Ctx *cx, Tup x, Tup shape) {
 Tup layout_through(Ctx *cx, Layout l, Tup x) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
-    x = shifted(cx, l, x);
+    x = layout_shifted(cx, l, x);
     if (f->kind == OUTER_LAYOUT)
       x = tup_crd2idx(cx, as_coord(cx, x, f->l.shape), f->l.shape,
                       f->l.stride);
+    else if (f->kind == OUTER_FN)
+      x = f->fn->call(cx, f->fn, x);
     else if (tup_is_leaf(x))
       x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));
     else
@@ -108,9 +140,12 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
     ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^20 elements: %s",
              layout_text(cx, l));
   for (int64_t i = 0; i < n; i++) {
-    int64_t x = dim_value(layout_eval_at(cx, l, dim_int(cx, i)));
-    if (i == 0 || x < *lo) *lo = x;
-    if (i == 0 || x > *hi) *hi = x;
+    Dim x = layout_eval_at(cx, l, dim_int(cx, i));
+    if (!dim_static(x))
+      ctx_fail(cx, ERR_STATIC, "%s gives traced offsets: how far they reach is "
+               "not known", layout_text(cx, l));
+    if (i == 0 || x.w < *lo) *lo = x.w;
+    if (i == 0 || x.w > *hi) *hi = x.w;
   }
 }
 
@@ -144,6 +179,8 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
+    if (l.at && f->kind == OUTER_LAYOUT)  // coordinates of f->l
+      m = dim_value(layout_size(cx, f->l)) - 1;
     m = f->kind == OUTER_LAYOUT
           ? bound_of(cx, layout_inner(f->l), m)
           : m | (2 * swizzle_zzz(f->sw) - 1);
@@ -172,14 +209,66 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
   return g;
 }
 
+// Runs along the mode that the path names which the left side f keeps: they
+// begin at multiples of their length, wherever the other modes are.
+static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
+  if (f->kind == OUTER_FN)
+    return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;
+  if (f->kind != OUTER_LAYOUT) return 1;
+  Layout l = layout_inner(f->l), whole = l;
+  for (int i = 0; i < n; i++) {
+    if (path[i] >= layout_rank(l)) return 1;
+    l = layout_mode(cx, l, path[i]);
+  }
+  int64_t g = plain_grain(cx, l);
+  size_t own = tup_leaves(l.shape), all = tup_leaves(whole.shape);
+  size_t first = (size_t)(l.stride - whole.stride);
+  for (size_t i = 0; i < all; i++)
+    if (i < first || i >= first + own)
+      g = least(g, low_bit(dim_div(cx, whole.stride[i])));
+  return g;
+}
+
+// Runs of 1-D coordinates of l, whose values are coordinates, that what these
+// go through keeps.
+static int64_t coord_grain(Ctx *cx, Layout l) {
+  if (!l.outer) return 1;
+  Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);
+  int path[DIM_LEVELS], other[DIM_LEVELS], n = dim_basis_path(f.d[0], path);
+  if (dim_kind(f.d[0]) != DIM_BASIS || !dim_is(dim_basis_value(f.d[0]), 1))
+    return 1;
+  int64_t g = grain_along(cx, l.outer, path, n);
+  Tup at = l.at;
+  for (int i = 0; i < n && at && !tup_is_leaf(at); i++)
+    at = path[i] < tup_rank(at) ? tup_get(cx, at, path[i]) : NULL;
+  if (at) g = least(g, tup_is_leaf(at) ? low_bit(dim_div(cx, *at)) : 1);
+  if (f.n > 1) g = least(g, low_bit(dim_div(cx, f.s[0])));
+  for (int i = 1; i < f.n; i++) {
+    int m = dim_basis_path(f.d[i], other), k = 0;
+    while (k < n && k < m && path[k] == other[k]) k++;
+    if (k == n || k == m)  // it goes along the same mode
+      g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
+  }
+  return g;
+}
+
 int64_t layout_grain(Ctx *cx, Layout l) {
   int64_t g = GRAIN_MAX;
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     g = least(g, low_bit(dim_div(cx, l.offset)));
-    if (f->kind == OUTER_LAYOUT) g = least(g, plain_grain(cx, layout_inner(
-                                                            f->l)));
-    else if (f->sw.b) g = least(g, (int64_t)1 << f->sw.m);
+    if (l.at) return 1;
+    if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
+      g = least(g, coord_grain(cx, f->l));
+      l = f->l;  // with what it goes through
+      if (!l.outer) return 1;
+    } else if (f->kind == OUTER_LAYOUT) {
+      g = least(g, plain_grain(cx, layout_inner(f->l)));
+    } else if (f->kind == OUTER_FN) {
+      g = least(g, f->fn->mode < 0 ? low_bit(f->fn->run) : 1);
+    } else if (f->sw.b) {
+      g = least(g, (int64_t)1 << f->sw.m);
+    }
   }
   return g;
 }
@@ -200,12 +289,7 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   *offset = tup_int(cx, 0);
   Layout rest = layout_outer(part, l);
   if (all_any(coord)) return rest;
-  if (!tup_is_leaf(x))
-    ctx_fail(cx, ERR_INADMISSIBLE, "a slice at %s of coordinates that go "
-             "through another function: %s", tup_text(cx, coord),
-             layout_text(cx, l));
-  if (layout_swizzle(l))
+  if (layout_swizzle(l) && tup_is_leaf(x))
     return layout_slice_swizzled(cx, l, rest, *x, offset);
-  rest.offset = dim_add(cx, l.offset, *x);
-  return rest;
+  return layout_with_offset(rest, layout_shifted(cx, l, x));
 }

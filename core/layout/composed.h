@@ -29,8 +29,17 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l);
                                            // the same, whatever sw
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
+// f (of a layout: its l) o offset o l; the offset an integer, or coordinates
+// where these are what l gives.
+Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
+Layout layout_with_offset(Layout l, Tup offset);
+bool layout_has_fn(Layout l);  // does it go through a function?
+// The same function of 1-D coordinates: its right side gives integers, where
+// it gave coordinates that go on through a function.
+Layout layout_indexed(Ctx *cx, Layout l);
 // l seen through what like goes through: its outer function and offset.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
+Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // x from l's offset on
 // What becomes of x, a value of l's right side.
 Tup layout_through(Ctx *cx, Layout l, Tup x);
 Dim layout_through_dim(Ctx *cx, Layout l, Dim x);

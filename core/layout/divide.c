@@ -334,6 +334,9 @@ static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
 static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;
+  if (f->kind == OUTER_FN || l.at)
+    note_fail(cx, nt, "a function, or coordinates, know of no other width of "
+              "elements", NULL);
   if (up && dim_div(cx, l.offset) % n != 0)
     note_fail(cx, nt, "the offset is not divisible", NULL);
   l.offset = up ? dim_quo(cx, l.offset, dim_int(cx, n))

@@ -253,6 +253,9 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   Layout rest;
   Dim back = {0};
   const Outer *f = layout_last(cx, l, &rest);
+  if (f->kind == OUTER_FN || rest.at)
+    note_fail(cx, nt, "nothing leads back through a function or coordinates",
+              NULL);
   for (const Layout *p = &l; p->outer; p = layout_next(p))
     back = dim_neg(cx, p->offset);
   Layout in = inverse_of(cx, nt, rest, left);

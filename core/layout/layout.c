@@ -161,6 +161,7 @@ Layout layout_inner(Layout l) { return plain(l.shape, l.stride); }
 
 Layout layout_outer(Layout l, Layout like) {
   l.offset = like.offset;
+  l.at = like.at;
   l.outer = like.outer;
   return l;
 }
@@ -173,6 +174,8 @@ bool layout_static(Layout l) {
     for (size_t i = 0; i < w; i++)
       if (dim_dynamic(p->shape[i])) return false;
     if (dim_dynamic(p->offset)) return false;
+    for (size_t i = 0; p->at && i < tup_words(p->at); i++)
+      if (dim_dynamic(p->at[i])) return false;
   }
   return true;
 }
@@ -189,10 +192,16 @@ bool layout_eq(Layout a, Layout b) {
   if (!tup_eq(a.shape, b.shape) || !a.outer != !b.outer) return false;
   if (memcmp(a.stride, b.stride, tup_leaves(a.shape) * sizeof(Dim)) != 0)
     return false;
-  if (!a.outer || a.outer == b.outer) return dim_eq(a.offset, b.offset);
+  if (!dim_eq(a.offset, b.offset) || !a.at != !b.at) return false;
+  if (a.at && !tup_eq(a.at, b.at)) return false;
   const Outer *f = a.outer, *g = b.outer;
-  return dim_eq(a.offset, b.offset) && f->kind == g->kind &&
-         memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
+  if (f == g) return true;
+  if (f->kind != g->kind) return false;
+  if (f->kind == OUTER_FN && (f->fn->id != g->fn->id ||
+                              f->fn->mode != g->fn->mode ||
+                              f->fn->run != g->fn->run))
+    return false;
+  return memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
 // Do values go by more than sums and a swizzle: are they to be looked at?
@@ -268,8 +277,9 @@ Dim layout_cosize(Ctx *cx, Layout l) {
 
 Dim layout_reach(Ctx *cx, Layout l) {
   if (!l.outer && !layout_has_xor(l)) return layout_cosize(cx, l);
-  int64_t lo, hi = layout_static(l) ? layout_bound(cx, l) : 0;
-  if (!layout_static(l) || dim_value(layout_size(cx, l)) <= LOOK_MAX)
+  bool bound = layout_static(l) && !layout_has_fn(l);
+  int64_t lo, hi = bound ? layout_bound(cx, l) : 0;
+  if (!bound || dim_value(layout_size(cx, l)) <= LOOK_MAX)
     layout_range(cx, l, &lo, &hi);
   return dim_int(cx, hi + 1);
 }
@@ -530,19 +540,17 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   Tup x = tup_crd2idx(cx, coord, l.shape, l.stride);
   *offset = x;
   if (!l.outer) return l;
-  if (!tup_is_leaf(x))
-    ctx_fail(cx, ERR_INADMISSIBLE, "domain_offset at %s of coordinates that "
-             "go through another function: %s", tup_text(cx, coord),
-             layout_text(cx, l));
   *offset = tup_int(cx, 0);
-  l.offset = dim_add(cx, l.offset, *x);
-  return l;
+  return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
 // The value of l's right side that becomes x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
+  if (f->kind == OUTER_FN || l.at)
+    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: nothing leads "
+             "back through %s", layout_text(cx, l));
   x = before(cx, f->l, x);
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
@@ -554,7 +562,7 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
 
 // The coordinate that a compact layout has at offset x.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
-  if (layout_has_basis(l))
+  if (layout_has_basis(l) && !l.outer)
     ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
              "coordinates, not offsets; left_inverse leads back from them",
              layout_text(cx, l));
@@ -579,7 +587,8 @@ Dim layout_1d_coord(Ctx *cx, Layout l, Tup x) {
 // ---- storage ----
 
 static size_t own_bytes(Layout l) {
-  return (tup_words(l.shape) + tup_leaves(l.shape)) * sizeof(Dim);
+  size_t at = l.at ? tup_words(l.at) : 0;
+  return (tup_words(l.shape) + tup_leaves(l.shape) + at) * sizeof(Dim);
 }
 
 size_t layout_bytes(Layout l) {
@@ -597,7 +606,12 @@ static char *put_words(Layout *l, char *mem) {
   if (k) memcpy(w + n, l->stride, k * sizeof *w);
   l->shape = w;
   l->stride = w + n;
-  return (char *)(w + n + k);
+  w += n + k;
+  if (!l->at) return (char *)w;
+  size_t a = tup_words(l->at);
+  memcpy(w, l->at, a * sizeof *w);
+  l->at = w;
+  return (char *)(w + a);
 }
 
 Layout layout_copy(void *mem, Layout l) {

@@ -17,16 +17,31 @@ struct Layout {
   Tup shape;
   const Dim *stride;
   Dim offset;                 // composed only, else 0
+  Tup at;                     // where its values are coordinates: what is
+                              // added to them; else NULL
   const struct Outer *outer;  // NULL: a plain layout
 };
 
-// The left side of a composed layout: a swizzle, or a layout. The offset and
-// the outer function of `l` say where the values go on: Sw o 3 o A o 2 o B is
-// the layout B, offset 2, whose outer is A, offset 3, whose outer is Sw.
+// A function of the user's: from an integer, or coordinates, to an offset (or
+// further coordinates).
+typedef struct LayoutFn {
+  Tup (*call)(Ctx *cx, const struct LayoutFn *f, Tup x);
+  const void *id;             // two of one id and run are the same
+  const char *name;
+  int mode;                   // of x, -1: x is an integer. Along it
+  int64_t run;                // this many neighbours, from a multiple of it
+                              // on, are neighbours, too, from a multiple on
+} LayoutFn;
+
+// The left side of a composed layout: a swizzle, a layout or a function. The
+// offset and the outer function of `l` say where the values go on:
+// Sw o 3 o A o 2 o B is the layout B, offset 2, whose outer is A, offset 3,
+// whose outer is Sw.
 typedef struct Outer {
-  enum { OUTER_SWIZZLE, OUTER_LAYOUT } kind;
+  enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
-  Layout l;                   // of a swizzle: 1:0
+  const LayoutFn *fn;
+  Layout l;                   // 1:0 but for OUTER_LAYOUT
 } Outer;
 
 // The layouts that values go through, from the inside out: l itself first.

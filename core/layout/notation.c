@@ -74,10 +74,12 @@ static void print_outer(Ctx *cx, Layout l, Buf *out) {
   print_outer(cx, f->l, out);
   if (f->kind == OUTER_LAYOUT)
     layout_print(cx, layout_inner(f->l), out);
+  else if (f->kind == OUTER_FN)
+    buf_puts(cx, out, f->fn->name);
   else
     buf_printf(cx, out, "Sw<%d,%d,%d>", f->sw.b, f->sw.m, f->sw.s);
   buf_puts(cx, out, " o ");
-  dim_print(cx, l.offset, out);
+  tup_print(cx, l.at ? l.at : &l.offset, out);
   buf_puts(cx, out, " o ");
 }
 
@@ -369,9 +371,16 @@ static Notation function(Parser *p) {
   return begins(p, "Sw<") || begins(p, "S<") ? swizzle(p) : atom_layout(p);
 }
 
-static Layout under(Ctx *cx, Notation f, Dim offset, Layout l) {
-  return f.kind == NOTE_SWIZZLE ? layout_after_swizzle(cx, f.sw, offset, l)
-                                : layout_composed(cx, f.l, offset, l);
+static bool all_integers(Tup t) {
+  for (size_t i = 0, n = tup_words(t); i < n; i++)
+    if (tup_is_leaf(t + i) && !dim_static(t[i])) return false;
+  return true;
+}
+
+static Layout under(Ctx *cx, Notation f, Tup offset, Layout l) {
+  Outer own = {.kind = f.kind == NOTE_SWIZZLE ? OUTER_SWIZZLE : OUTER_LAYOUT,
+               .sw = f.sw, .l = f.l};
+  return layout_led(cx, own, offset, l);
 }
 
 // A function, alone or followed by "o [offset o] function" any number of
@@ -386,11 +395,13 @@ static Notation entry(Parser *p) {
   peek(p);
   const char *start = p->at;
   Notation x = entry(p);
-  Dim offset = {0};
+  Dim zero = {0};
+  Tup offset = &zero;
+  const char *first = start;
   if (peek(p) == 'o') {
-    if (x.kind != NOTE_TUP || !tup_is_leaf(x.t) || !dim_static(*x.t))
+    if (x.kind != NOTE_TUP || !all_integers(x.t))
       fail_at(p, ERR_PARSE, start, "expected an integer as offset");
-    offset = *x.t;
+    offset = x.t;
     p->at++;
     peek(p);
     start = p->at;
@@ -400,6 +411,8 @@ static Notation entry(Parser *p) {
   if (x.kind == NOTE_TUP) bad(p, "':' and a stride");
   if (x.kind == NOTE_SWIZZLE) bad(p, "'o' and a layout");
   if (x.kind != NOTE_LAYOUT) fail_at(p, ERR_PARSE, start, "expected a layout");
+  if (!tup_is_leaf(offset) && (x.l.outer || !layout_has_basis(x.l)))
+    fail_at(p, ERR_PARSE, first, "expected an integer as offset");
   x.l = under(p->cx, f, offset, x.l);
   return x;
 }

@@ -146,7 +146,8 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   if (t.space == SP_COORD)
     t.base = tup_add(cx, t.base, tup_from_terms(cx, &o, 1));
   else if (t.l.outer)
-    t.l.offset = dim_add(cx, t.l.offset, o);
+    t.l = layout_with_offset(t.l, layout_shifted(cx, t.l, tup_from_terms(
+                                                   cx, &o, 1)));
   else
     t = advance(cx, t, o);
   return t;
@@ -175,6 +176,7 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
+  if (layout_has_fn(l)) return false;  // its own arithmetic decides
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
   return dim_static(n) && dim_value(n) > INT32_MAX;
@@ -480,6 +482,7 @@ static Use use_tensor(Use u, const Tensor *t) {
   if (t->base) use_dims(&u, t->base, tup_words(t->base));
   for (const Layout *p = &t->l; p; p = layout_next(p)) {
     use_dims(&u, &p->offset, 1);
+    if (p->at) use_dims(&u, p->at, tup_words(p->at));
     use_dims(&u, p->shape, tup_words(p->shape));
     use_dims(&u, p->stride, tup_leaves(p->shape));
   }

@@ -254,6 +254,8 @@ static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
              tensor_show(cx, &src), tensor_show(cx, &dst),
              pred ? "\n  predicate " : "", pred ? tensor_show(cx, pred) : "");
   if (n == 0) return;
+  src.l = layout_indexed(cx, src.l);
+  dst.l = layout_indexed(cx, dst.l);
   const Tensor *t[SIDES] = {&src, &dst, pred};
   Walk w = walk(cx, t, pred ? SIDES : PRED, n);
   w.promised = promised;

@@ -391,6 +391,8 @@ static void set_pred(Copy *k, const Tensor *pred) {
 
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred) {
+  src.l = layout_indexed(cx, src.l);
+  dst.l = layout_indexed(cx, dst.l);
   Copy k = {.cx = cx, .a = a, .src = &src, .dst = &dst};
   k.nsrc = count(cx, layout_mode(cx, a->src, 1), "copy");
   k.ndst = count(cx, layout_mode(cx, a->dst, 1), "copy");

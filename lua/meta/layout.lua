@@ -41,9 +41,9 @@ local cute = {}
 ---@class cute.Layout
 ---@field shape cute.Tuple
 ---@field stride cute.Tuple not where values go through another layout
----@field offset cute.Int of a composed layout, else 0
+---@field offset cute.Tuple of a composed layout, else 0
 ---@field swizzle cute.Swizzle? of a layout that goes through one swizzle alone
----@field inner cute.Swizzle|cute.Layout|nil left side of a composed layout
+---@field inner cute.Swizzle|cute.Layout|function|nil left side, if composed
 ---@field outer cute.Layout right side of a composed layout; itself of others
 ---@field is_composed boolean
 ---@overload fun(...: cute.Coord): any
@@ -119,11 +119,14 @@ function cute.make_fragment_like(l) end
 function cute.make_identity_layout(shape) end
 
 ---left o offset o l: its value at c is left(offset + l(c)).
----@param left cute.Swizzle|cute.Layout composed ones too
----@param offset cute.Int
+---@param left cute.Swizzle|cute.Layout|fun(...): cute.Int a Lua function gets
+---an integer, or each mode of coordinates
+---@param offset cute.Tuple an integer, or coordinates where l gives these
 ---@param l cute.Shaped
+---@param options? {vector: integer|integer[]} of a function: how many
+---neighbours, from a multiple on, are so in memory (by mode)
 ---@return cute.Shaped
-function cute.make_composed_layout(left, offset, l) end
+function cute.make_composed_layout(left, offset, l, options) end
 
 ---Tile shape, and (thread,value) -> coordinate in it.
 ---@param thr cute.Layout

@@ -27,6 +27,10 @@ build = {
         "kernels/copytile.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
+      ["kernels.rows"] =
+        "kernels/rows.lua",
+      ["kernels.softmax"] =
+        "kernels/softmax.lua",
       ["cute.algorithm"] =
         "lua/cute/algorithm.lua",
       ["cute.arch.bits"] =
@@ -41,6 +45,8 @@ build = {
         "lua/cute/bench/chart.lua",
       ["cute.bench.copylesson"] =
         "lua/cute/bench/copylesson.lua",
+      ["cute.bench.harness"] =
+        "lua/cute/bench/harness.lua",
       ["cute.bench.lesson"] =
         "lua/cute/bench/lesson.lua",
       ["cute.bench.lessonlib"] =

@@ -1,4 +1,4 @@
--- The examples of docs/layouts.md and docs/kernels.md give what the pages say.
+-- The examples of the pages of docs/ give what the pages say.
 local cute = require "cute"
 local source = require "cute.lang.source"
 
@@ -77,6 +77,22 @@ describe("docs/kernels.md", function()
         arch.atomic_add arch.fence_acq_rel_gpu arch.cp_async_commit_group
         arch.cp_async_wait_group arch.inline_ptx]]):gmatch "%S+" do
       assert.is_truthy(text:find("cute." .. name, 1, true), name)
+    end
+  end)
+end)
+
+describe("docs/library.md", function()
+  check "docs/library.md"
+
+  it("names every kernel", function()
+    local page <close> = assert(io.open "docs/library.md")
+    local text = page:read "a"
+    local list <close> = io.popen "ls kernels/*.lua"
+    local shared = {copytile = true, rows = true}  -- what kernels are made of
+    for path in list:lines() do
+      local name = path:match "([%w_]+)%.lua$"
+      assert.is_true(shared[name]
+        or text:find("`" .. name .. "`", 1, true) ~= nil, name)
     end
   end)
 end)

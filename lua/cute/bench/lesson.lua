@@ -362,11 +362,7 @@ local function run_sim(job, device)
     local traced = core.clock() - start
     local report = lib.report(run)
     ok = say_verified(rung, p) and ok
-    ok = report.ok and ok
-    say("simulated   %.2f s (trace %.1f ms), %s", report.seconds,
-      traced * 1e3, report.ok and "nothing to report"
-        or #report.reports .. " faults:")
-    if not report.ok then say("%s", tostring(report)) end
+    ok = lib.say_simulated(report, traced) and ok
     say("smem        %d bytes a block", run.program.info.smem)
     lib.print_resources(run.program, rung.archs or {"sm_80", "sm_90a"})
     say("traffic")

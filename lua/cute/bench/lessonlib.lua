@@ -160,6 +160,19 @@ function lib.traffic_table(report)
   return rows
 end
 
+--- Says what a run on the simulator was, and what it reports; whether that is
+-- nothing.
+---@param report table
+---@param traced? number seconds
+function lib.say_simulated(report, traced)
+  local how = traced and (" (trace %.1f ms)"):format(traced * 1e3) or ""
+  lib.say("simulated   %.2f s%s, %d instructions of warps, %s", report.seconds,
+    how, report.instructions,
+    report.ok and "nothing to report" or #report.reports .. " faults:")
+  if not report.ok then lib.say("%s", tostring(report)) end
+  return report.ok
+end
+
 --- Registers and spills of a program for these architectures.
 function lib.print_resources(program, archs)
   for _, arch in ipairs(archs) do

@@ -1,0 +1,33 @@
+-- Softmax of rows: a row stays in registers between its maximum, its sum and
+-- its end.
+--
+-- Memory is all that it costs, so a row is read once and written once. Each
+-- thread holds a few vectors of it; the threads of a warp agree on a maximum
+-- by shuffles, and each warp takes its exponentials of its own: then the warps
+-- of a row meet once, not twice, and hand each other maximum and sum together.
+--   cutelua scripts/softmax.lua --help
+local cute = require "cute"
+local softmax = require "kernels.softmax"
+
+require "cute.bench.harness".run(arg, {
+  about = "Softmax along the rows of a matrix.",
+  dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
+  dtypes = {"bf16", "f16", "f32"},
+  sim = {{16, 1000}},
+  gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}, {4096, 65536}},
+  operands = function(p)
+    return {{"x", {p.rows, p.n}}, {"y", {p.rows, p.n}, out = true}}
+  end,
+  make = function(p) return softmax {dtype = cute[p.dtype], n = p.n} end,
+  pieces = function(p) return p.rows end,
+  reference = function(p, row)
+    local x, y, most, sum = p.x, {}, -math.huge, 0
+    for i = 0, p.n - 1 do most = math.max(most, x[row * p.n + i]) end
+    for i = 1, p.n do
+      y[i] = math.exp(x[row * p.n + i - 1] - most)
+      sum = sum + y[i]
+    end
+    for i = 1, p.n do y[i] = y[i] / sum end
+    return {y = y}
+  end,
+})

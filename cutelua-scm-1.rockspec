@@ -67,6 +67,8 @@ build = {
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
+      ["cute.lang.printing"] =
+        "lua/cute/lang/printing.lua",
       ["cute.lang.reach"] =
         "lua/cute/lang/reach.lua",
       ["cute.lang.region"] =

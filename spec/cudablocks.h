@@ -176,6 +176,9 @@ static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
                              bfloat_value(c)));
 }
 
+// What kernels print.
+#define printf(...) fprintf(stderr, __VA_ARGS__)
+
 // ---- launching ----
 
 // What it is called with: pointers, and pointers to the scalars.

@@ -89,9 +89,11 @@ local function main_of(runs)
   return table.concat(out)
 end
 
---- What the kernels leave in the memory of their arguments.
+--- What the kernels leave in the memory of their arguments, and what they
+-- print.
 ---@param runs HostRun[]
 ---@return string[][] bytes of each argument of each kernel
+---@return string printed
 function cudahost.run(runs)
   local text, input = {'#include "cudablocks.h"\n'}, {}
   for i, run in ipairs(runs) do
@@ -117,7 +119,7 @@ function cudahost.run(runs)
       at = at + #bytes
     end
   end
-  return results
+  return results, err
 end
 
 return cudahost

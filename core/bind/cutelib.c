@@ -471,6 +471,7 @@ int luaopen_cute_core(lua_State *L) {
   mathlib_open(L);
   tracelib_open(L);
   intrinlib_open(L);
+  printlib_open(L);
   kernlib_open(L);
   atomlib_open(L);
   buflib_open(L);

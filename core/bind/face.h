@@ -30,6 +30,7 @@ void tensorlib_open(lua_State *L);
 void vallib_open(lua_State *L);
 void tracelib_open(lua_State *L);
 void intrinlib_open(lua_State *L);
+void printlib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void buflib_open(lua_State *L);

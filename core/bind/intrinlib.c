@@ -1,5 +1,5 @@
 // The face of what lua/cute/arch/*.lua is made of: intrinsics, atomics, memory
-// accesses with hints, printf, assertions and inline PTX.
+// accesses with hints, assertions and inline PTX.
 #include "ir/intrin.h"
 #include "ir/operands.h"
 
@@ -9,7 +9,7 @@
 #include "bind/face.h"
 #include "ir/target.h"
 
-enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
+enum { MAX_VALUES = 32 };
 
 // ---- intrinsics ----
 
@@ -151,113 +151,7 @@ static int l_access_store(lua_State *L) {
   return 0;
 }
 
-// ---- printf ----
-
-// At most n characters of those in set.
-static size_t span(const char *s, const char *set, size_t n) {
-  size_t k = strspn(s, set);
-  return k < n ? k : n;
-}
-
-// Where a conversion's letter stands, behind its %: flags, a width and a
-// precision of at most three digits, a length. What is more than that ends up
-// as the letter, which it is not.
-static const char *conversion_letter(const char *s) {
-  static const char digits[] = "0123456789";
-  s += span(s, "-+ #0", 5);
-  s += span(s, digits, 3);
-  if (*s == '.') s += 1 + span(s + 1, digits, 3);
-  return s + span(s, "hlqjzt", 2);
-}
-
-// The conversion of a value that is printed as {}.
-static char own_letter(DType t) { return dtype_is_float(t) ? 'f' : 'd'; }
-
-// Puts length and letter of the conversion for *v where c is asked for:
-// printf's own is undefined where they do not fit, and simulator and GPU have
-// to agree. Integers become floats, as in Lua; floats are no integers, and
-// print as %g.
-static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
-  DType t = ir_type(ir_fn(cx), *v);
-  bool f = strchr("eEfFgGaA", c) != NULL;
-  if (dtype_is_float(t)) {
-    if (!f) c = 'g';
-  } else if (f) {
-    *v = ir_cvt(cx, ir_fn(cx), DT_F64, *v);
-  } else {
-    if ((c == 'd' || c == 'i') && dtype_class(t) == 'U') c = 'u';
-    if (dtype_bits(t) > 32) out[at++] = 'l', out[at++] = 'l';
-  }
-  out[at++] = c;
-  return at;
-}
-
-// Makes C's format of s, for emitter and simulator: {} becomes a conversion,
-// lengths follow from the types (ll or none), and as many values are wanted as
-// there are.
-static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
-                   char *out) {
-  size_t at = 0;
-  int k = 0;
-  while (*s && at < MAX_TEXT - 8) {
-    if (s[0] == '{' && s[1] == '}') {
-      if (k < n) {
-        out[at++] = '%';
-        at = put_letter(cx, own_letter(ir_type(ir_fn(cx), v[k])), &v[k], out,
-                        at);
-      }
-      k++;
-      s += 2;
-    } else if (s[0] == '%' && s[1] == '%') {
-      out[at++] = *s++;
-      out[at++] = *s++;
-    } else if (s[0] == '%') {
-      const char *e = conversion_letter(s + 1);
-      if (*e && strchr("0123456789", *e))
-        face_error(L, ERR_LIMIT, "printf: '%.*s...': a width or precision has "
-                   "at most three digits", (int)(e - s + 1), s);
-      if (!*e || !strchr("diuxXocfFgGeEaA", *e))
-        face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
-                   (int)(e - s + (*e != 0)), s);
-      for (; s < e && at < MAX_TEXT - 8; s++)
-        if (!strchr("hlqjzt", *s)) out[at++] = *s;
-      if (k < n) at = put_letter(cx, *e, &v[k], out, at);
-      s = e + 1;
-      k++;
-    } else {
-      out[at++] = *s++;
-    }
-  }
-  out[at] = '\0';
-  if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
-  if (k != n)
-    face_error(L, ERR_ARG, "printf: the format has %d conversion%s and %d "
-               "value%s follow%s%s", k, k == 1 ? "" : "s", n,
-               n == 1 ? "" : "s", n == 1 ? "s" : "",
-               n > k ? "\n  a last thread_idx() gives three values: write "
-               "(thread_idx())" : "");
-}
-
-// printf(format, values...)
-static int l_printf(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Fn *fn = face_tracing(cx, L, "cute.printf");
-  const char *s = face_checkstr(L, 1);
-  int n = lua_gettop(L) - 1;
-  if (n > MAX_VALUES)
-    face_error(L, ERR_LIMIT, "printf of %d values (at most %d)", n,
-               MAX_VALUES);
-  Ref v[MAX_VALUES];
-  for (int k = 0; k < n; k++) {
-    v[k] = face_check_value(cx, L, 2 + k, DT_NONE);
-    if (ir_type(fn, v[k]) == DT_BOOL) v[k] = ir_cvt(cx, fn, DT_I32, v[k]);
-  }
-  char out[MAX_TEXT];
-  format(cx, L, s, v, n, out);
-  Ins i = {.op = OP_PRINTF, .imm = ir_text(cx, fn, out, strlen(out))};
-  operands_emit(cx, fn, i, v, (uint32_t)n, NULL, 0);
-  return 0;
-}
+// ---- assertions ----
 
 // trap(condition, text): stops the kernel where the condition is false.
 static int l_trap(lua_State *L) {
@@ -373,8 +267,8 @@ static int l_intrinsics(lua_State *L) {
 void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
-    {"access_store", l_access_store}, {"printf(format, values...)", l_printf},
-    {"trap", l_trap}, {"inline_ptx", l_inline_ptx},
+    {"access_store", l_access_store}, {"trap", l_trap},
+    {"inline_ptx", l_inline_ptx},
     {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
     {"archs", l_archs}, {"ops", l_ops},
     {"intrinsics", l_intrinsics}, {NULL, NULL}};

@@ -170,19 +170,32 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-// The format is C's already: bind/intrinlib.c made it fit its values.
+// A string literal goes on in the next line.
+static void put_line_break(Emit *e) {
+  text_puts(e, "\"");
+  text_newline(e);
+  text_indent(e);
+  text_puts(e, "  \"");
+}
+
+// The format is C's already: bind/printlib.c made it fit its values.
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t n;
   const Ref *x = operands_list(e->fn, i, &n);
   text_begin(e, i);
   text_puts(e, "printf(\"");
-  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++)
+  for (const char *s = ir_str(e->fn, (uint32_t)i->imm); *s; s++) {
     text_quoted(e, *s);
+    if (*s == '\n' && s[1]) put_line_break(e);
+  }
   text_puts(e, "\"");
   for (uint32_t k = 0; k < n; k++) {
-    text_puts(e, ", ");
-    expr_f32(e, x[k], PR_ANY);
+    text_wrap(e, ",");
+    bool word = ir_type(e->fn, x[k]) == DT_BOOL;
+    if (word) expr_val(e, x[k], PR_OROR);
+    else expr_f32(e, x[k], PR_ANY);
+    text_puts(e, word ? " ? \"true\" : \"false\"" : "");
   }
   text_puts(e, ")");
   text_end(e);

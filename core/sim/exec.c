@@ -395,6 +395,7 @@ static bool print_value(SimText *t, const char *spec, size_t n, DType type,
   if (n >= sizeof fmt) return true;
   memcpy(fmt, spec, n);
   fmt[n] = '\0';
+  if (type == DT_BOOL) return simreport_printf(t, fmt, u ? "true" : "false");
   if (dtype_is_float(type))
     return simreport_printf(t, fmt, dtype_to_double(type, u));
   if (dtype_bits(type) > 32) return simreport_printf(t, fmt, (long long)u);
@@ -409,7 +410,7 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
     if (n && !simreport_printf(t, "%.*s", (int)n, s)) return false;
     s += n;
     if (!*s) break;
-    n = 1 + strcspn(s + 1, "diuxXocfFgGeEaA%") + 1;
+    n = 1 + strcspn(s + 1, "diuxXocsfFgGeEaA%") + 1;
     if (s[n - 1] == '%') {
       if (!simreport_printf(t, "%%")) return false;
     } else {

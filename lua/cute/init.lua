@@ -29,7 +29,10 @@ local PARTS = {
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
   ["cute.program.draw"] = [[
-    print_layout(layout: layout|tensor) print_tensor(tensor: tensor)]],
+    print_layout(layout: layout|tensor)]],
+  ["cute.lang.printing"] = [[
+    printf(format: string, values...) print_tensor(tensor: tensor,
+    opts?: table)]],
   ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)

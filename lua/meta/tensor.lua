@@ -182,9 +182,24 @@ function cute.recast_tensor(t, dtype) end
 ---@return cute.Tensor
 function cute.on_device(t, memory) end
 
----Prints all elements; in colour on a terminal.
+---Who prints in a kernel, and how much.
+---@class cute.PrintOptions
+---@field limit? integer elements
+---@field when? boolean|cute.Value
+---@field thread? cute.Int|table an index, or up to three
+---@field block? cute.Int|table
+
+---Prints all elements: on the host, in colour on a terminal; in a kernel on
+---the device.
 ---@param t cute.Tensor
-function cute.print_tensor(t) end
+---@param opts? cute.PrintOptions in a kernel
+function cute.print_tensor(t, opts) end
+
+---Prints on the device: `{}` by the value's type, or C's conversions. A last
+---table with names is cute.PrintOptions.
+---@param format string
+---@param ... any scalars, vectors, tensors, layouts, nested tables, strings
+function cute.printf(format, ...) end
 
 ---x, known to be divisible by div; a plain integer is checked.
 ---@param x cute.Int

@@ -92,7 +92,7 @@ end
 
 -- One element, as wide as all of its kind.
 local function cell(v)
-  if math.type(v) == "integer" then return ("%5d"):format(v) end
+  if math.type(v) == "integer" then return (" %4d"):format(v) end
   if math.type(v) == "float" then return (" %10.2e"):format(v) end
   if type(v) == "table" then return (" %9s"):format(tostring(v)) end
   return (" %5s"):format(tostring(v))

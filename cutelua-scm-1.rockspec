@@ -39,6 +39,7 @@ build = {
         "lua/cute/arch/init.lua",
       ["cute.arch.memory"] =
         "lua/cute/arch/memory.lua",
+        "lua/cute/arch/packed.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
       ["cute.bench.chart"] =

@@ -77,8 +77,7 @@ static const char *text_for(Emit *e, const char *s) {
 
 static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-// Notes what other helpers the text of one calls.
-static void note_calls(Emit *e, const char *text, const char *own) {
+void helper_note(Emit *e, const char *text, const char *own) {
   for (const char *p = text; (p = strchr(p, '(')); p++) {
     const char *from = p;
     while (from > text && in_name(from[-1])) from--;
@@ -101,7 +100,7 @@ void helper_print(Emit *e) {
   for (int h = H_COUNT; h-- > 0;) {  // what one calls lies above it
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);
-    note_calls(e, text[h], blocks[h].name);
+    helper_note(e, text[h], blocks[h].name);
   }
   for (int h = 0; h < H_COUNT; h++)
     if (text[h]) text_puts(e, text[h]);

@@ -118,6 +118,8 @@ void stmt_async(Emit *e, Ref r);
 
 // ---- helper.c ----
 const char *helper_use(Emit *e, Helper h);  // its name; it is needed
+// Those that text calls, but for the one called `own`, are needed.
+void helper_note(Emit *e, const char *text, const char *own);
 void helper_reserve(Emit *e);  // the names of all helpers
 void helper_print(Emit *e);    // appends those needed
 // The cp.async helper for these bits and flags, likewise.

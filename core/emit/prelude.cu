@@ -90,6 +90,43 @@ static __device__ __forceinline__ unsigned pack_bf16(float lo, float hi) {
 }
 #endif
 
+//: add_bf16x2
+static __device__ __forceinline__ unsigned add_bf16x2(unsigned a, unsigned b) {
+  unsigned r;
+#if __CUDA_ARCH__ >= 900
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+  // a * 1 + b: the product is exact
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(r) : "r"(a), "r"(0x3f803f80u), "r"(b));
+#endif
+  return r;
+}
+
+//: sub_bf16x2
+static __device__ __forceinline__ unsigned sub_bf16x2(unsigned a, unsigned b) {
+  unsigned r;
+#if __CUDA_ARCH__ >= 900
+  asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(r) : "r"(b), "r"(0xbf80bf80u), "r"(a));
+#endif
+  return r;
+}
+
+//: mul_bf16x2
+static __device__ __forceinline__ unsigned mul_bf16x2(unsigned a, unsigned b) {
+  unsigned r;
+#if __CUDA_ARCH__ >= 900
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(r) : "r"(a), "r"(b), "r"(0x80008000u));
+#endif
+  return r;
+}
+
 //: f32_to_tf32
 static __device__ __forceinline__ unsigned f32_to_tf32(float x) {
   unsigned u = __float_as_uint(x), a = u & 0x7fffffffu;

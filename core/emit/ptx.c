@@ -69,7 +69,10 @@ static bool needs_helper(IntrinId id, int64_t imm) {
 }
 
 void ptx_note(Emit *e, const Ins *i) {
-  if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) return;
+  if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) {
+    helper_note(e, intrin_row(intrin_id(i->imm))->text, "");
+    return;
+  }
   for (size_t k = 0; k < e->nintrin; k++)
     if (e->intrin[k] == i->imm) return;
   int64_t *v = NEW(e->cx, int64_t, e->nintrin + 1);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/eval.h"
 #include "ir/fold.h"
 
 static const Intrin rows[IN_COUNT] = {
@@ -176,6 +177,20 @@ static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   return f != f ? 0x7fffffffu : float_bits(f);
 }
 
+// The same operation on both halves of the operands, elements of type t.
+static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
+  int n = dtype_bits(t);
+  uint64_t m = ((uint64_t)1 << n) - 1;
+  return eval_scalar(op, t, a & m, b & m, c & m) |
+         eval_scalar(op, t, a >> n & m, b >> n & m, c >> n & m) << n;
+}
+
+// Two f32, rounded to t.
+static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
+  return dtype_from_float(t, bits_float((uint32_t)lo)) |
+         dtype_from_float(t, bits_float((uint32_t)hi)) << 16;
+}
+
 static uint64_t low(IntrinId id, uint64_t u) {
   int n = dtype_bits(intrin_result(id));
   return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
@@ -231,6 +246,24 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:
     case IN_FMARM: case IN_SQRTRM: case IN_RCPRM:
       return directed(id, a, b, c);
+    case IN_ADDBF2: return halves(OP_ADD, DT_BF16, a, b, c);
+    case IN_SUBBF2: return halves(OP_SUB, DT_BF16, a, b, c);
+    case IN_MULBF2: return halves(OP_MUL, DT_BF16, a, b, c);
+    case IN_MINBF2: return halves(OP_MIN, DT_BF16, a, b, c);
+    case IN_MAXBF2: return halves(OP_MAX, DT_BF16, a, b, c);
+    case IN_FMABF2: return halves(OP_FMA, DT_BF16, a, b, c);
+    case IN_ADDF162: return halves(OP_ADD, DT_F16, a, b, c);
+    case IN_SUBF162: return halves(OP_SUB, DT_F16, a, b, c);
+    case IN_MULF162: return halves(OP_MUL, DT_F16, a, b, c);
+    case IN_MINF162: return halves(OP_MIN, DT_F16, a, b, c);
+    case IN_MAXF162: return halves(OP_MAX, DT_F16, a, b, c);
+    case IN_FMAF162: return halves(OP_FMA, DT_F16, a, b, c);
+    case IN_ADDF322: return halves(OP_ADD, DT_F32, a, b, c);
+    case IN_SUBF322: return halves(OP_SUB, DT_F32, a, b, c);
+    case IN_MULF322: return halves(OP_MUL, DT_F32, a, b, c);
+    case IN_FMAF322: return halves(OP_FMA, DT_F32, a, b, c);
+    case IN_PACKBF2: return rounded2(DT_BF16, a, b);
+    case IN_PACKF162: return rounded2(DT_F16, a, b);
     case IN_COUNT:
 #define IN(id, name, sig, class, sm, text) NOT_##class(id)
 #define NOT_P(id)

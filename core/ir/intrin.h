@@ -92,6 +92,26 @@
   IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
   IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
   IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
+  /* two floats of 16 bits in a word, each as ops.h has the scalar's */ \
+  IN(ADDBF2, "add.bf16x2", "=:uu", P, 80, "add_bf16x2($0, $1)") \
+  IN(SUBBF2, "sub.bf16x2", "=:uu", P, 80, "sub_bf16x2($0, $1)") \
+  IN(MULBF2, "mul.bf16x2", "=:uu", P, 80, "mul_bf16x2($0, $1)") \
+  IN(MINBF2, "min.bf16x2", "=:uu", P, 80, "min.bf16x2") \
+  IN(MAXBF2, "max.bf16x2", "=:uu", P, 80, "max.bf16x2") \
+  IN(FMABF2, "fma.bf16x2", "=:uuu", P, 80, "fma.rn.bf16x2") \
+  IN(ADDF162, "add.f16x2", "=:uu", P, 0, "add.rn.f16x2") \
+  IN(SUBF162, "sub.f16x2", "=:uu", P, 0, "sub.rn.f16x2") \
+  IN(MULF162, "mul.f16x2", "=:uu", P, 0, "mul.rn.f16x2") \
+  IN(MINF162, "min.f16x2", "=:uu", P, 80, "min.f16x2") \
+  IN(MAXF162, "max.f16x2", "=:uu", P, 80, "max.f16x2") \
+  IN(FMAF162, "fma.f16x2", "=:uuu", P, 0, "fma.rn.f16x2") \
+  IN(PACKBF2, "cvt.bf16x2", "u:ff", P, 0, "pack_bf16($0, $1)") \
+  IN(PACKF162, "cvt.f16x2", "u:ff", P, 0, "pack_f16($0, $1)") \
+  /* two f32 in 64 bits */ \
+  IN(ADDF322, "add.f32x2", "=:UU", P, 100, "add.rn.f32x2") \
+  IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \
+  IN(MULF322, "mul.f32x2", "=:UU", P, 100, "mul.rn.f32x2") \
+  IN(FMAF322, "fma.f32x2", "=:UUU", P, 100, "fma.rn.f32x2") \
   IN(LMEQ, "lanemask_eq", "u:", L, 0, "mov.u32 %0, %%lanemask_eq;") \
   IN(LMLE, "lanemask_le", "u:", L, 0, "mov.u32 %0, %%lanemask_le;") \
   IN(LMLT, "lanemask_lt", "u:", L, 0, "mov.u32 %0, %%lanemask_lt;") \

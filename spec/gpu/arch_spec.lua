@@ -69,6 +69,29 @@ for _, t in ipairs {"u32", "i32"} do
   end)
 end
 
+for _, t in ipairs {"bf16", "f16"} do
+  rows("pairs of " .. t, "u32", "u32", 20, function(a, b)
+    local r = {}
+    for _, op in ipairs {"add", "sub", "mul"} do
+      r[#r + 1] = arch[op .. "_packed_" .. t .. "x2"](a, b)
+    end
+    r[4] = arch["fma_packed_" .. t .. "x2"](a, b, a ~ b << 7)
+    for _, words in ipairs {
+      {arch["cvt_i4x8_to_" .. t .. "x8"](a)},
+      {arch["cvt_u4x8_to_" .. t .. "x8"](a, 5)},
+      {arch["cvt_i8x4_to_" .. t .. "x4"](b)},
+      {arch["cvt_u8x4_to_" .. t .. "x4"](b)},
+      {core.intrin("cvt." .. t .. "x2", 0, a:bitcast(cute.f32),
+                   b:bitcast(cute.f32)),
+       core.intrin("min." .. t .. "x2", 0, a, b),
+       core.intrin("max." .. t .. "x2", 0, a, b)}} do
+      for _, w in ipairs(words) do r[#r + 1] = w end
+    end
+    r[20] = arch["fma_packed_" .. t .. "x2"](a, b, {1, -2})
+    return r
+  end)
+end
+
 for _, t in ipairs {"u64", "i64"} do
   rows("bits of " .. t, "u64", "u64", 9, function(a, b)
     a, b = a:to(cute[t]), b:to(cute[t])

@@ -81,7 +81,7 @@ function arch.fence_acq_rel_gpu() core.fence "gpu" end
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 -- The rest of cute.arch, by what it is about.
-for _, part in ipairs {"bits", "warp", "memory"} do
+for _, part in ipairs {"bits", "warp", "memory", "packed"} do
   for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end
 end
 

@@ -1,0 +1,276 @@
+--- cute.arch, several narrow numbers in one register: arithmetic on two floats
+-- at once, and integers of 4 and 8 bits as floats, by the bits of floats that
+-- are known (magic numbers) rather than by conversions, which are slow.
+--
+-- What packed functions take is packed words (u32: two of 16 bits, the first
+-- one in the low half; four of 8; eight of 4 bits), pairs {x, y}, or vectors
+-- of elements, and they give the same: words one by one, the first elements
+-- first. All results are exact, or rounded to nearest even once. A pair beside
+-- a word, such as {s, s}, is one; so is a Lua integer.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local packed = {}
+
+local function is_word(x)
+  return core.typename(x) == "value" and x.dtype == core.u32
+end
+
+local function is_vector(x) return core.typename(x) == "vector" end
+
+local function bad(name, want, x)
+  core.fail("bad-argument", ("%s: %s expected, got %s"):format(name, want,
+    core.typename(x) == "value" and "a value of type " .. x.dtype.name
+      or core.typename(x)))
+end
+
+-- The low n bits of x, as u32.
+local function word_of(x, n)
+  local unsigned = n == 16 and core.u16 or core.u8
+  if x.dtype.is_float then return x:bitcast(unsigned):to(core.u32) end
+  return x:to(core.u32) & ((1 << n) - 1)
+end
+
+-- Element k of n bits of a word, as a value of type t.
+local function element(w, k, n, t)
+  local unsigned = n == 16 and core.u16 or core.u8
+  return (w >> (k * n)):to(unsigned):bitcast(t)
+end
+
+-- The elements of a vector of n bits each from `at` on as a word; behind its
+-- end there are zeros.
+local function word_at(v, at, n)
+  local w
+  for k = 0, math.min(32 // n, #v - at) - 1 do
+    local x = word_of(v[at + k], n)
+    w = w and w | x << (k * n) or x
+  end
+  return w
+end
+
+-- The elements of v, of `from` bits each, in words that f turns into words of
+-- elements of type t: as a vector.
+local function each_word(v, from, t, f)
+  local out = core.make_rmem_tensor(v.shape, t)
+  local n, to = t.bits, 0
+  for at = 0, #v - 1, 32 // from do
+    for _, w in ipairs {f(word_at(v, at, from))} do
+      for k = 0, 32 // n - 1 do
+        if to < #v then out[to] = n == 32 and w or element(w, k, n, t) end
+        to = to + 1
+      end
+    end
+    to = at + 32 // from
+  end
+  return out:load()
+end
+
+---------------------------------------------------------------------------
+-- Arithmetic on pairs
+---------------------------------------------------------------------------
+
+-- A pair of values of type t as one register.
+local function join(name, pair, t)
+  local wide = t.bits == 32 and core.u64 or core.u32
+  local w
+  for k = 1, 2 do
+    local x = core.cvt(pair[k], t)
+    if x.dtype ~= t then bad(name, "a pair of " .. t.name, x) end
+    local bits = x:bitcast(t.bits == 32 and core.u32 or core.u16):to(wide)
+    w = w and w | bits << t.bits or bits
+  end
+  return w
+end
+
+local function split(w, t)
+  local narrow = t.bits == 32 and core.u32 or core.u16
+  return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
+end
+
+-- op_packed_<type>x2: of vectors it is what op is of each element.
+local function arithmetic(op, count, plain, t)
+  local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
+  packed[name] = function(...)
+    local args, vector, word = {...}, false, false
+    for k = 1, count do
+      vector = vector or is_vector(args[k])
+      word = word or is_word(args[k])
+    end
+    if vector and t ~= core.f32 then return plain(...) end
+    for k = 1, count do
+      local x = args[k]
+      if type(x) == "table" then
+        args[k] = join(name, x, t)
+      elseif t == core.f32 or not is_word(x) and math.type(x) ~= "integer" then
+        bad(name, ("a pair {x, y} of %s%s"):format(t.name, t ~= core.f32
+          and ", a word (u32), or a vector" or ""), x)
+      end
+    end
+    local w = core.intrin(row .. "x2", 0, table.unpack(args, 1, count))
+    return word and w or split(w, t)
+  end
+end
+
+local OPS = {
+  add = {2, function(a, b) return a + b end},
+  sub = {2, function(a, b) return a - b end},
+  mul = {2, function(a, b) return a * b end},
+  fma = {3, function(a, b, c) return core.fma(a, b, c) end},
+}
+for _, t in ipairs {core.bf16, core.f16, core.f32} do
+  for op, row in pairs(OPS) do arithmetic(op, row[1], row[2], t) end
+end
+
+--- Two f32, or the elements of a vector of f32, as bf16.
+---@param src any a pair {x, y} or a vector
+---@return any word of a pair, vector of a vector
+function packed.cvt_f32x2_bf16x2(src)
+  if is_vector(src) then return src:to(core.bf16) end
+  if type(src) ~= "table" then
+    bad("cvt_f32x2_bf16x2", "a pair {x, y} or a vector of f32", src)
+  end
+  return core.intrin("cvt.bf16x2", 0, core.cvt(src[1], core.f32),
+                     core.cvt(src[2], core.f32))
+end
+
+---------------------------------------------------------------------------
+-- Integers as floats
+---------------------------------------------------------------------------
+
+-- (a & b) | c and (a & b) ~ c as tables of lop3.
+local AND_OR, AND_XOR = 0xea, 0x6a
+
+local function twice(x) return x << 16 | x end
+
+-- Floats of type t whose last bit is 1: `magic` is the least of them, and a
+-- whole number n below 16 (bf16) or 1024 (f16) in its low bits adds n.
+local MAGIC = {
+  bf16 = {bits = 0x4300, value = 128.0}, f16 = {bits = 0x6400, value = 1024.0}}
+
+-- The bits of a float, of which the type is bf16 or f16.
+local function float_bits(t, x)
+  if t == core.bf16 then return string.unpack("<I4", string.pack("<f", x)) >> 16
+  end
+  local m, e = math.abs(x), 15
+  while m >= 2 do m, e = m / 2, e + 1 end
+  while m < 1 do m, e = m * 2, e - 1 end
+  return (x < 0 and 0x8000 or 0) | e << 10 | math.tointeger((m - 1) * 1024)
+end
+
+-- The eight nibbles of w, less `zero`, as four words of type t. Signed ones
+-- are taken with their sign turned, 8 more than they are.
+local function nibbles(w, t, signed, zero)
+  local magic = MAGIC[t.name]
+  local less = magic.value + (signed and 8 or 0) + zero
+  local high = w >> 4
+  local out = {}
+  for k = 0, 3 do  -- byte k of w and of w >> 4: nibbles 2k and 2k + 1
+    local x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
+    x = core.intrin("lop3", signed and AND_XOR or AND_OR, x, 0x000f000f,
+                    twice(magic.bits | (signed and 8 or 0)))
+    out[k + 1] = core.intrin("add." .. t.name .. "x2", 0, x,
+                             twice(float_bits(t, -less)))
+  end
+  return table.unpack(out)
+end
+
+-- The four bytes of w as f32.
+local function bytes_f32(w, signed)
+  if signed then w = w ~ 0x80808080 end
+  local less = 8388608.0 + (signed and 128 or 0)
+  local out = {}
+  for k = 0, 3 do
+    local x = core.intrin("prmt", 0, w, 0x4b000000, 0x7440 + k)
+    out[k + 1] = x:bitcast(core.f32) - less
+  end
+  return table.unpack(out)
+end
+
+-- The four bytes of w as two words of type t.
+local function bytes(w, t, signed)
+  if t == core.f16 then
+    if signed then w = w ~ 0x80808080 end
+    local less = twice(float_bits(t, signed and -1152.0 or -1024.0))
+    local x = core.intrin("prmt", 0, w, 0x64646464, 0x4140)
+    local y = core.intrin("prmt", 0, w, 0x64646464, 0x4342)
+    return core.intrin("add.f16x2", 0, x, less),
+      core.intrin("add.f16x2", 0, y, less)
+  end
+  local a, b, c, d = bytes_f32(w, signed)
+  return core.intrin("cvt.bf16x2", 0, a, b), core.intrin("cvt.bf16x2", 0, c, d)
+end
+
+-- A conversion of `per` elements in a word, or of a vector of a multiple.
+local function conversion(name, from, per, t, f)
+  local words = per * t.bits // 32
+  packed[name] = function(x, ...)
+    if is_word(x) then return table.unpack({f(x, ...)}, 1, words) end
+    if not is_vector(x) or x.dtype.bits ~= from or #x % per ~= 0 then
+      bad(name, ("a word (u32), or a vector of %d i%d or a multiple of that")
+        :format(per, from), x)
+    end
+    local more = {...}
+    return each_word(x, from, t, function(w)
+      return f(w, table.unpack(more))
+    end)
+  end
+end
+
+local function check_zero(zero)
+  zero = zero or 0
+  if math.type(zero) == "integer" and zero >= 0 and zero < 16 then
+    return zero
+  end
+  core.fail("bad-argument", "the zero point is a Lua integer of 0 to 15, not "
+    .. tostring(zero) .. "\n  subtract a traced one with sub_packed_bf16x2")
+end
+
+-- cvt_i4x8_to_bf16x8(x, zero?): x less zero; and so on.
+for _, t in ipairs {core.bf16, core.f16} do
+  for _, sort in ipairs {"i", "u"} do
+    local function four(w, zero)
+      return nibbles(w, t, sort == "i", check_zero(zero))
+    end
+    local function eight(w) return bytes(w, t, sort == "i") end
+    local name = "cvt_" .. sort .. "%dx%d_to_" .. t.name .. "x%d"
+    for _, per in ipairs {2, 4, 8} do
+      conversion(name:format(4, per, per), 4, per, t, four)
+    end
+    for _, per in ipairs {2, 4} do
+      conversion(name:format(8, per, per), 8, per, t, eight)
+    end
+  end
+end
+for _, per in ipairs {2, 4} do
+  conversion(("cvt_i8x%d_to_f32x%d"):format(per, per), 8, per, core.f32,
+    function(w) return bytes_f32(w, true) end)
+  conversion(("cvt_u8x%d_to_f32x%d"):format(per, per), 8, per, core.f32,
+    function(w) return bytes_f32(w, false) end)
+end
+
+local i4_bf16 = packed.cvt_i4x2_to_bf16x2
+local i8_bf16 = packed.cvt_i8x2_to_bf16x2
+
+--- A vector of i4, of i8, as bf16; an element.
+function packed.cvt_i4_bf16_intrinsic(x)
+  return #x % 2 == 0 and i4_bf16(x) or x:to(core.bf16)
+end
+function packed.cvt_i8_bf16_intrinsic(x)
+  return #x % 2 == 0 and i8_bf16(x) or x:to(core.bf16)
+end
+function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
+function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
+
+-- Their signatures follow from their names.
+local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
+                    "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
+                    "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",
+                    "cvt_f32x2_bf16x2(src: table|vector)"}
+for name in pairs(packed) do
+  local form = name:find "^fma" and "a, b, c" or name:find "packed" and "a, b"
+    or name:find "^cvt_[iu]4x" and "x: value|vector, zero?"
+    or name:find "^cvt_[iu]8x" and "x: value|vector"
+  if form then signatures[#signatures + 1] = name .. "(" .. form .. ")" end
+end
+
+return sign.public("cute.arch.", packed, table.concat(signatures, " "))

@@ -32,14 +32,15 @@ local function json(x)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
--- One argument of a compiled kernel: {"x"}, an operand's memory, or
+-- The arguments of a compiled kernel: {"x"}, an operand's memory, or
 -- {"f32", value}.
-local function argument(l, program, i)
-  local s, a = program.signature[i], program.info.args[i]
-  local x = l.args[s.param]
-  if s.what == "pointer" then return {l.names[s.param]} end
-  return {a.dtype.name, s.what == "scalar" and x
-    or core.param_leaf(x, s.what, s.leaf)}
+local function arguments(l)
+  local out = {}
+  for i, v in ipairs(core.launch_values(l.args)) do
+    out[i] = core.typename(v[1]) == "dtype" and {v[1].name, v[2]}
+      or {l.names[v.argument]}
+  end
+  return out
 end
 
 local function three(x)
@@ -53,9 +54,8 @@ local function launch(l, path, arch)
   local made = lib.must(job, program:compile(arch))
   local f <close> = assert(io.open(path, "wb"))
   assert(f:write(made.cubin))
-  local args = {}
-  for i = 1, #program.signature do args[i] = argument(l, program, i) end
-  return {cubin = path, name = select(3, program:cuda(arch)), args = args,
+  return {cubin = path, name = select(3, program:cuda(arch)),
+          args = arguments(l),
           grid = three(l.grid), block = three(l.block),
           smem = program.info.smem, registers = made.resources.registers}
 end

@@ -477,6 +477,8 @@ int luaopen_cute_core(lua_State *L) {
   buflib_open(L);
   gpulib_open(L);
   jitlib_open(L);
+  launchlib_open(L);
+  symlib_open(L);
   simlib_open(L);
   anylib_open(L);
   return 1;

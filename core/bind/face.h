@@ -36,6 +36,8 @@ void atomlib_open(lua_State *L);
 void buflib_open(lua_State *L);
 void gpulib_open(lua_State *L);
 void jitlib_open(lua_State *L);
+void launchlib_open(lua_State *L);
+void symlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void oplib_open(lua_State *L);  // after tensorlib_open and vallib_open
 void anylib_open(lua_State *L);
@@ -138,6 +140,8 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 #define MT_FN "cute.fn"          // a traced function (IR)
 #define MT_BUFFER "cute.buffer"  // host memory
 #define MT_DEVBUF "cute.devbuf"  // device memory
+#define MT_STREAM "cute.stream"
+#define MT_LAUNCH "cute.launch"
 
 // ---- shared by the faces that handle layouts and traced values ----
 #include "base/bulk.h"

@@ -12,12 +12,10 @@
 
 #define MT_GPU "cute.gpu"
 #define MT_GPUFN "cute.gpufn"
-#define MT_LAUNCH "cute.launch"
-#define MT_STREAM "cute.stream"
 #define MT_EVENT "cute.event"
 #define MT_BLAS "cute.blas"
 
-#define MAX_ARGS 64  // of a kernel
+#define MAX_ARGS 1024  // of a kernel
 #define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
 
 static int failed(lua_State *L, const Why *w) {

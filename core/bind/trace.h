@@ -20,11 +20,9 @@ Value *trace_value(lua_State *L, int idx);  // NULL when it is none
 // Fails unless v belongs to the function being traced and is not stale.
 void trace_own(Ctx *cx, const Value *v);
 
-// kernlib.c: replaces argument number `param` of the kernel function at
-// stack index func, which is at idx, by what the kernel sees, and adds to the
-// signature at sig.
-void kernlib_param(Ctx *cx, lua_State *L, int func, int sig, int param,
-                   int idx);
+// kernlib.c: replaces the n arguments of the kernel function at stack index
+// func, which are from `first` on, by what the kernel sees.
+void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
 // hooklib.c: the hook for lines and returns; started anew for each trace.
 void hooklib_start(lua_State *L);

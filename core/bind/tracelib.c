@@ -162,14 +162,12 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
-// Runs protected: upvalues none; stack: ctx, func, sig, args...
+// Runs protected: upvalues none; stack: ctx, func, args...
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
-  int n = lua_gettop(L) - 3;
-  luaL_checkstack(L, n + LUA_MINSTACK, "kernel arguments");
-  for (int i = 1; i <= n; i++) kernlib_param(cx, L, 2, 3, i, 3 + i);
-  lua_pushvalue(L, 2);
-  for (int i = 1; i <= n; i++) lua_pushvalue(L, 3 + i);
+  int n = lua_gettop(L) - 2;
+  luaL_checkstack(L, LUA_MINSTACK, "kernel arguments");
+  kernlib_see_arguments(cx, L, 2, 3, n);
   lua_call(L, n, 0);
   cx->ud = L;
   find_open(cx, L);
@@ -180,16 +178,14 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// opts.overlap: a number for each parameter (see param_overlaps).
-static void set_overlap(lua_State *L, Fn *fn, int sig, int opts) {
+// opts.overlap: a number for each argument (see kind).
+static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
-    lua_rawgeti(L, sig, (lua_Integer)k + 1);
-    lua_getfield(L, -1, "param");
-    lua_rawget(L, -3);
+    lua_rawgeti(L, -1, (lua_Integer)k + 1);
     if (fn->arg.p[k].pointer)
       fn->arg.p[k].overlap = (int32_t)lua_tointeger(L, -1);
-    lua_pop(L, 2);
+    lua_pop(L, 1);
   }
   lua_pop(L, 1);
 }
@@ -216,7 +212,7 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 3);
 }
 
-// trace(name, func, opts, handler, args...) -> fn, signature. opts: block =
+// trace(name, func, opts, handler, args...) -> fn. opts: block =
 // {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table kept as
 // TRACE_STATE). A failure is passed through handler (message -> message) and
 // raised anew.
@@ -239,19 +235,16 @@ static int l_trace(lua_State *L) {
   set_block(L, &box->fn, 4);
   lua_getfield(L, 4, "state");
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
-  lua_newtable(L);
-  lua_insert(L, 2);  // fn sig name func opts handler args...
   luaL_checkstack(L, nargs + LUA_MINSTACK, "kernel arguments");
   lua_pushcfunction(L, run_traced);
   lua_pushlightuserdata(L, cx);
-  lua_pushvalue(L, 4);
-  lua_pushvalue(L, 2);
-  for (int i = 1; i <= nargs; i++) lua_pushvalue(L, 6 + i);
+  lua_pushvalue(L, 3);
+  for (int i = 1; i <= nargs; i++) lua_pushvalue(L, 5 + i);
   lua_Hook hook = lua_gethook(L);
   int mask = lua_gethookmask(L), count = lua_gethookcount(L);
   ir_trace(cx, &box->fn);
   hooklib_start(L);
-  int status = lua_pcall(L, nargs + 3, 0, 6);
+  int status = lua_pcall(L, nargs + 2, 0, 5);
   stop_sethook(L, hook, mask, count);
   ir_trace(cx, NULL);
   lua_pushnil(L);
@@ -260,9 +253,9 @@ static int l_trace(lua_State *L) {
     ir_clear(&box->fn);
     return lua_error(L);
   }
-  set_overlap(L, &box->fn, 2, 5);
-  lua_settop(L, 2);
-  return 2;
+  set_overlap(L, &box->fn, 4);
+  lua_settop(L, 1);
+  return 1;
 }
 
 // hook(on): cutelua's own Lua code switches the line hook off while it works.

@@ -90,7 +90,11 @@ typedef struct TensorMarks {
   int n;  // leaves of the layout
   int64_t shape[TENSOR_MAX_MARKS];
   int64_t stride[TENSOR_MAX_MARKS];
-  int64_t align;  // assumed_align in bytes; 0: the default of 16
+  int64_t align;  // assumed_align in bytes; 0: that of its memory
+  bool symbolic;  // it has no memory, and dynamic leaves are `_`
+  bool wide;      // of a symbolic one: do offsets need 64 bits?
+  // Those of one number are equal; 0: none.
+  uint32_t shape_symbol[TENSOR_MAX_MARKS], stride_symbol[TENSOR_MAX_MARKS];
 } TensorMarks;
 
 #endif

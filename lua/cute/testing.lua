@@ -172,11 +172,7 @@ end
 function testing.autotune_jit(params, make, opts)
   opts = opts or {}
   local kept = {}
-  local key = opts.key or function(...)
-    local parts = {}
-    for i, x in ipairs {...} do parts[i] = core.param_key(x) end
-    return table.concat(parts, "|")
-  end
+  local key = opts.key or core.kind_text
   return function(...)
     local k, args = key(...), table.pack(...)
     kept[k] = kept[k] or testing.tune(function(config)

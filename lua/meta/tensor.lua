@@ -56,6 +56,11 @@ function Tensor:mark_compact_shape_dynamic(opts) end
 ---@return cute.Tensor
 function cute.make_tensor(iterator, layout) end
 
+---In the arguments of a kernel: x as it is, a constant of the program.
+---@param x any a number, which Lua knows in the kernel then, or a table
+---@return any
+function cute.constexpr(x) end
+
 ---Coordinates of a shape: element c is c.
 ---@param shape cute.Tuple|cute.Layout
 ---@return cute.Tensor

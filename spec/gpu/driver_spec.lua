@@ -408,7 +408,7 @@ describe("a launch through a driver that fails", function()
       for _, case in ipairs {{15, d}, {16, d}, {0, e}} do
         local other = cute.make_tensor(X.iterator + case[1],
                                        cute.make_layout {16})
-        print((core.param_overlaps {core.on_device(low, d),
+        print(select(4, core.kind {core.on_device(low, d),
           core.on_device(other, case[2]), n = 2}) ~= nil)
       end]])
     assert.equal("", err)

@@ -98,10 +98,11 @@ describe("a changed", function()
   end)
 
   it("argument: a table's field, a function's upvalue", function()
-    local c, n = {v = 1, in_it = {v = 2}}, 3
+    local c, n = {v = 1.0, in_it = {v = 2.0}}, 3.0
     follows(function(t, g) return t.v * 100 + t.in_it.v * 10 + g() end, {
-      {nothing, 123.0}, {function() c.v = 4 end, 423.0},
-      {function() c.in_it.v = 5 end, 453.0}, {function() n = 6 end, 456.0}},
+      {nothing, 123.0, traced = 1}, {function() c.v = 4.0 end, 423.0},
+      {function() c.in_it.v = 5.0 end, 453.0, traced = 1},
+      {function() n = 6.0 end, 456.0, traced = 2}},
       c, function() return n end)
   end)
 

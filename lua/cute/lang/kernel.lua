@@ -247,35 +247,6 @@ local function check_options(opts)
   end
 end
 
-local function is_tensor(x) return core.typename(x) == "tensor" end
-
--- Values of the kernel's arguments, by the program's signature. pointer(x, i)
--- gives what a tensor argument becomes.
-local function pack(program, args, pointer)
-  local out = {}
-  for i, s in ipairs(program.signature) do
-    local x, a = args[s.param], program.info.args[i]
-    if s.what == "pointer" then
-      out[i] = pointer(x, a)
-    elseif s.what == "scalar" then
-      out[i] = {a.dtype, x}
-    else
-      out[i] = {a.dtype, core.param_leaf(x, s.what, s.leaf)}
-    end
-  end
-  return out
-end
-
-local function memory(x, a)
-  local buffer, offset, bytes = core.param_memory(x)
-  if offset % a.align ~= 0 then
-    core.fail("misaligned", ("argument '%s' starts %d bytes into its buffer, "
-      .. "and the kernel assumes %d-byte alignment"):format(a.name, offset,
-      a.align))
-  end
-  return buffer, offset, bytes
-end
-
 local Prepared = {__closed = true}  -- to cute.lang.reach
 
 function Prepared.__index(p, k)
@@ -292,13 +263,9 @@ end
 -- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
 local function stoppable() end
 
-local function run_sim(p, opts)
-  local args = pack(p.program, p.args, function(x, a)
-    local buffer, offset, bytes = memory(x, a)
-    return {buffer, offset, bytes}
-  end)
+local function run_sim(p, opts, values, grid)
   local found = core.sim_run(p.program.fn, {
-    grid = p.grid, block = p.block, args = args, sm = p.device.sm,
+    grid = grid, block = p.block, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget,
     progress = opts.progress or p.progress or stoppable})
@@ -329,24 +296,24 @@ end
 
 -- A device tensor's buffer as it is; a host tensor's is copied for the
 -- launch, and back after it if the kernel writes it.
-local function launch_gpu_copies(p, dev)
-  local copies, why = {}, nil
-  local args = pack(p.program, p.args, function(x, a)
-    local buffer, offset = memory(x, a)
-    if core.typename(buffer) == "devbuf" then
-      return offset == 0 and buffer or {buffer, offset}
+local function gpu_values(p, dev, values)
+  local args, copies, why = {}, {}, nil
+  for i, v in ipairs(values) do
+    local buffer, offset = v[1], v[2]
+    args[i] = v
+    if core.typename(buffer) == "buffer" then
+      local copy = copies[buffer]
+      if not copy then
+        copy = {}
+        local message
+        copy.buffer, message = dev:buffer(buffer.dtype, buffer.count)
+        why = why or message
+        copies[buffer] = copy
+      end
+      copy.written = copy.written or p.program.info.args[i].written
+      args[i] = {copy.buffer, offset}
     end
-    local copy = copies[buffer]
-    if not copy then
-      copy = {}
-      local message
-      copy.buffer, message = dev:buffer(buffer.dtype, buffer.count)
-      why = why or message
-      copies[buffer] = copy
-    end
-    copy.written = copy.written or a.written
-    return {copy.buffer, offset}
-  end)
+  end
   if why then return nil, why end
   return args, copies
 end
@@ -360,20 +327,37 @@ local function load_gpu(program, dev)
   local f = compiled.loaded[dev]
   if f and f:usable() then return f end
   f, message = dev:load(compiled.cubin, select(3, program:cuda()),
-                        #program.signature)
+                        #program.info.args)
   compiled.loaded[dev] = f
   return f, message
 end
 
-local function prepare_gpu(p)
-  local dev = p.device.dev
-  local f, message = load_gpu(p.program, dev)
+-- A launch of p's kernel on its GPU, with these values.
+local function gpu_launch(p, args, grid)
+  local f, message = load_gpu(p.program, p.device.dev)
   if not f then return nil, message end
-  local args, copies = launch_gpu_copies(p, dev)
+  return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
+                    smem = p.program.info.smem, stream = p.stream}
+end
+
+-- Numbers and addresses of 0, for a launch that is always given others.
+local function no_values(program)
+  local args = {}
+  for i, a in ipairs(program.info.args) do
+    args[i] = {a.pointer and core.u64 or a.dtype, 0}
+  end
+  return args
+end
+
+local function prepare_gpu(p)
+  if not p.values then
+    local run, message = gpu_launch(p, no_values(p.program))
+    p.run = run
+    return run and p, message
+  end
+  local args, copies = gpu_values(p, p.device.dev, p.values)
   if not args then return nil, copies end
-  local run
-  run, message = f:prepare {args = args, grid = p.grid, block = p.block,
-                            smem = p.program.info.smem, stream = p.stream}
+  local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
   if not next(copies) then  -- the usual case: one call
@@ -386,10 +370,26 @@ local function prepare_gpu(p)
   return p
 end
 
-local function run_gpu(p)
-  for buffer, copy in pairs(p.copies) do copy.buffer:upload(buffer) end
-  p.run:launch()
-  for buffer, copy in pairs(p.copies) do
+-- Leaves with the program what core.launch_known needs.
+local function keep_launch(p)
+  local launches, device = p.program.launches, p.device
+  if device.kind == "gpu" and not next(p.copies) then
+    launches[device] = gpu_launch(p, no_values(p.program))
+  end
+end
+
+local function run_gpu(p, _, values, grid)
+  local launch, copies = p.run, p.copies
+  if values ~= p.values or grid ~= p.grid then
+    local args, message
+    args, copies = gpu_values(p, p.device.dev, values)
+    if not args then report.raise(copies) end
+    launch, message = gpu_launch(p, args, grid)
+    if not launch then report.raise(message) end
+  end
+  for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
+  launch:launch()
+  for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
   return true
@@ -410,11 +410,21 @@ local function check_numerics(program, opts)
   end
 end
 
--- A launch whose options are known to be good.
-local function run(p, opts)
+-- A launch whose options are known to be good, with values and a grid of its
+-- own or p's.
+local function run(p, opts, values, grid)
   local faults = opts and opts.faults or p.faults
   local name = p.program.info.name
-  local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {})
+  values, grid = values or p.values, grid or p.grid
+  if not values then
+    core.fail("bad-launch", ("kernel %s was compiled for symbolic arguments: "
+      .. "launch it with others, run(X, ...)"):format(name))
+  elseif not grid then
+    core.fail("bad-launch", ("kernel %s was compiled without a grid: launch "
+      .. "it with one, run(X, ..., {grid = n})"):format(name))
+  end
+  local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
+                           grid)
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
@@ -435,12 +445,39 @@ end
 function Prepared:launch(opts)
   check_options(opts)
   check_numerics(self.program, opts)
-  return run(self, opts)
+  return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
-local function prepare(program, args, opts, device, block)
-  local p = setmetatable({program = program, args = args, device = device,
-                          block = block, grid = extents("grid", opts.grid),
+local function is_options(x)
+  return type(x) == "table" and getmetatable(x) == nil
+    and (x.grid or x.block or x.device or x.arch) ~= nil
+end
+
+-- What a prepared launch does where it is more than a call of the driver.
+local function launch_with(p, ...)
+  local n, opts = select("#", ...), nil
+  local args = {...}
+  if n == p.kind.arguments + 1 and type(args[n]) == "table" then
+    n, opts = n - 1, args[n]
+  end
+  check_options(opts)
+  check_numerics(p.program, opts)
+  local values = core.launch_fit(p.kind, table.unpack(args, 1, n))
+  return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
+end
+
+--- Runs it with other arguments of the same kinds; behind them there may be
+-- options, as launch has them.
+function Prepared.__call(p, ...)
+  if core.launch_again(p, ...) then return true end
+  return launch_with(p, ...)
+end
+
+local function prepare(program, kind, values, opts, device)
+  local grid = (opts.grid or not kind.symbolic) and extents("grid", opts.grid)
+  local p = setmetatable({program = program, kind = kind, device = device,
+                          values = values, block = program.block,
+                          grid = grid or nil,
                           seed = opts.seed, threads = opts.threads,
                           faults = opts.faults, budget = opts.budget,
                           stream = opts.stream, progress = opts.progress,
@@ -467,49 +504,61 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
-local function new_program(k, args, block, overlap, fmad, fastmath)
-  local opts = {block = block, min_blocks = k.min_blocks, overlap = overlap,
-                fmad = fmad, fastmath = fastmath,
-                few = args.n < k.takes and counted(k, args.n) or nil}
-  local fn, signature, read = require "cute.lang.trace".run(k.name, k.func,
-    opts, table.unpack(args, 1, args.n))
-  local program = setmetatable({fn = fn, signature = signature, read = read,
-                                info = fn:info(), texts = {}, cubins = {},
-                                held = {}, block = block, views = {},
-                                numerics = {fmad = fmad, fastmath = fastmath}},
-                               Program)
-  for i = 1, args.n do  -- their addresses are in the key
-    if not is_tensor(args[i]) then program.held[i] = args[i] end
+-- The first parameter that is nil, in words; nil where there is none.
+local function missing(k, args)
+  if args.n < k.takes then
+    return counted(k, args.n) .. ": the missing ones are nil"
   end
+  for i = 1, k.takes do
+    if args[i] == nil then
+      return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
+        debug.getlocal(k.func, i) or "?")
+    end
+  end
+end
+
+local function new_program(k, args, kind, opts)
+  opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
+  opts.numbers, opts.in_table = kind.numbers, kind.in_table
+  local fn, read = require "cute.lang.trace".run(k.name, k.func, opts,
+    table.unpack(args, 1, args.n))
+  local program = setmetatable({
+    fn = fn, kind = kind, read = read, info = fn:info(), texts = {},
+    cubins = {}, launches = {}, block = opts.block, views = {},
+    numerics = {fmad = opts.fmad, fastmath = opts.fastmath}}, Program)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
   end
   return program
 end
 
--- Of one key: what the traces read may change from launch to launch.
+-- Of one kind: what the traces read may change from launch to launch.
 local MOST_PROGRAMS = 16
 
--- The kernel's program for these arguments, with all that it read as it is.
+local function numerics_number(fmad, fastmath)
+  return (fmad and 1 or 0) | (fastmath and 2 or 0)
+end
+
+-- The block and numerics of a launch in a number (core/bind/launchlib.c).
+local function launch_number(block, fmad, fastmath)
+  return block[1] | block[2] << 11 | block[3] << 22
+    | numerics_number(fmad, fastmath) << 32
+end
+
+-- The kernel's program for these arguments, with all that it read as it is;
+-- the kind of these.
 local function specialise(k, args, block, fmad, fastmath)
-  local key = {("%dx%dx%d %s %s"):format(block[1], block[2], block[3], fmad,
-                                         fastmath)}
-  for i = 1, args.n do key[i + 1] = core.param_key(args[i]) end
-  local overlap, overlap_key = core.param_overlaps(args)
-  key[#key + 1] = overlap_key
-  key = table.concat(key, "|")
-  local known = k.programs[key] or {}
-  k.programs[key] = known
-  for i, program in ipairs(known) do
-    if core.unchanged(program.read) then
-      if i > 1 then table.insert(known, 1, table.remove(known, i)) end
-      return program
-    end
-  end
+  local launch = launch_number(block, fmad, fastmath)
+  local kind, hash, held, overlap = core.kind(args, launch)
+  local program = core.find_program(k.programs, args, launch)
+  if program then return program, kind end
+  local known = k.programs[hash] or {}
+  k.programs[hash] = known
+  program = new_program(k, args, kind, {block = block, overlap = overlap,
+    fmad = fmad, fastmath = fastmath, held = held})
   known[MOST_PROGRAMS] = nil
-  local program = new_program(k, args, block, overlap, fmad, fastmath)
   table.insert(known, 1, program)
-  return program
+  return program, kind
 end
 
 -- The first of three that is not nil.
@@ -529,13 +578,11 @@ end
 local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
 
-local function pick_device(call, opts)
+-- The GPU where some memory is there.
+local function pick_device(values, opts)
   if opts.device then return kernel.device(opts.device, opts.arch) end
-  for i = 1, call.args.n do
-    local x = call.args[i]
-    if is_tensor(x) and core.typename((core.param_memory(x))) == "devbuf" then
-      return kernel.device "gpu"
-    end
+  for _, v in ipairs(values or {}) do
+    if core.typename(v[1]) == "devbuf" then return kernel.device "gpu" end
   end
   return kernel.device("auto", opts.arch)
 end
@@ -569,7 +616,7 @@ end
 
 local function traced(call, opts)
   check_options(opts)
-  return specialise(call.kernel, call.args, call:block(opts.block),
+  return specialise(call.kernel, call, call:block(opts.block),
                     numerics_of(call.kernel, opts))
 end
 
@@ -578,47 +625,47 @@ end
 ---@param opts {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
-  return view(traced(self, opts or {}), opts and opts.arch or DEFAULT_ARCH)
+  return view((traced(self, opts or {})), opts and opts.arch or DEFAULT_ARCH)
 end
 
 --- Prepares a launch: everything traced, compiled and packed.
 ---@param opts {grid: any, block: any, device: string}
 function Call:compile(opts)
   opts = opts or {}
-  local program = traced(self, opts)
-  local device, why = pick_device(self, opts)
+  local program, kind = traced(self, opts)
+  local values = not kind.symbolic and core.launch_values(self) or nil
+  local device, why = pick_device(values, opts)
   if not device then return nil, why end
   program = view(program, device.arch)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)
-  return prepare(program, self.args, opts, device, program.block)
+  return prepare(program, kind, values, opts, device)
 end
 
 --- Traces, compiles and runs: see Prepared:launch. No GPU or no compiler is a
 -- failure of the launch, too.
 function Call:launch(opts)
+  if core.launch_known(self, opts, Device, opened) then return true end
   local p, why = self:compile(opts)
-  if p then return run(p, opts) end
-  return outcome(self.kernel.name, opts and opts.faults, false, why)
+  if not p then
+    return outcome(self.kernel.name, opts and opts.faults, false, why)
+  end
+  keep_launch(p)
+  return run(p, opts)
 end
 
-local function call(k, args)
+function Kernel:__call(...)
+  local call = {kernel = self, n = select("#", ...), ...}
   local tracing, outer = core.tracing()
   if tracing then
     core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'\n  "
-      .. "call a plain Lua function instead"):format(k.name, outer))
+      .. "call a plain Lua function instead"):format(self.name, outer))
   end
-  if args.n > k.most then core.fail("bad-launch", counted(k, args.n)) end
-  for i = 1, args.n do
-    if args[i] == nil then
-      core.fail("bad-argument", ("kernel %s: argument %d is nil")
-        :format(k.name, i))
-    end
+  if call.n > self.most then
+    core.fail("bad-launch", counted(self, call.n))
   end
-  return setmetatable({kernel = k, args = args}, Call)
+  return setmetatable(call, Call)
 end
-
-function Kernel:__call(...) return call(self, table.pack(...)) end
 
 local KERNEL = {block = true, min_blocks = true, fmad = true, fastmath = true}
 
@@ -660,7 +707,9 @@ function kernel.kernel(name, opts, func)
   check_kernel_options(name, opts)
   source.names[func] = "kernel " .. name
   local u = debug.getinfo(func, "u")
+  local fmad, fastmath = numerics_of(opts or {}, {})
   return setmetatable({name = name, func = func, programs = {},
+                       numerics = numerics_number(fmad, fastmath),
                        takes = u.nparams,
                        most = u.isvararg and math.huge or u.nparams,
                        block = opts and opts.block,
@@ -677,22 +726,16 @@ sign.class("call", Call, [[
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared, "launch(opts?)",
-  "run copies launch_n program " .. OPTIONAL)
-
-local function is_options(x)
-  return type(x) == "table" and getmetatable(x) == nil
-    and (x.grid or x.block or x.device or x.arch) ~= nil
-end
+  "run copies launch_n program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with
 -- grid, block, device, arch, seed are the launch's options.
 function kernel.compile(k, ...)
-  local args = table.pack(...)
-  local opts = {}
-  if is_options(args[args.n]) then
-    opts, args.n = args[args.n], args.n - 1
-  end
-  return call(k, args):compile(opts)
+  local n = select("#", ...)
+  local opts = n > 0 and select(n, ...)
+  if not is_options(opts) then return k(...):compile {} end
+  local args = {...}
+  return k(table.unpack(args, 1, n - 1)):compile(opts)
 end
 
 return kernel

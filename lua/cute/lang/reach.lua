@@ -165,17 +165,17 @@ function View:settle()
   return {upvalues = list, keys = self.keys, tables = self.tables}
 end
 
---- What a trace of func with these arguments could read, for core.unchanged.
+--- What a trace of func could read, for core.unchanged.
 ---@param func function
----@param args table
+---@param held any[] what arguments are or hold as it is: functions, classes
 ---@param ran table<function, true> functions of the user's that ran in it
-function reach.take(func, args, ran)
+function reach.take(func, held, ran)
   local view = setmetatable({
     ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
     upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
   ran[func] = true
   view:see(func)
-  for i = 1, args.n do view:see(args[i]) end
+  for _, v in ipairs(held) do view:see(v) end
   view:go()
   view:others()
   return view:settle()

@@ -461,9 +461,18 @@ local function explain(message)
   return message
 end
 
---- Traces func as kernel `name` with these arguments. opts.few: a sentence
--- that says that there are fewer than the function has parameters.
----@return cute.Fn fn, table signature, table read what cute.lang.reach noted
+-- Does a message tell of a traced number that Lua had to know? It may be that
+-- of an argument; in a table numbers look like constants.
+local function is_static(message, in_table)
+  return message:find "%[needs%-static%]" or message:find "got traced "
+    or message:find "= traced .- expected" or message:find "got cute%.value"
+    or in_table and message:find "%[traced%-in%-lua%]"
+end
+
+--- Traces func as kernel `name` with these arguments. opts.missing: a
+-- sentence that says which are nil; opts.numbers: are there numbers among
+-- them? opts.in_table: in tables? opts.held: see reach.take.
+---@return cute.Fn fn, table read what cute.lang.reach noted
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
@@ -472,19 +481,24 @@ function trace.run(name, func, opts, ...)
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)
-    if opts.few and type(message) == "string" and message:find "%f[%a]nil%f[%A]"
-    then
-      message = message .. "\n  " .. opts.few .. ": the missing ones are nil"
+    if opts.missing and type(message) == "string"
+      and message:find "%f[%a]nil%f[%A]" then
+      message = message .. "\n  " .. opts.missing
+    end
+    if opts.numbers and type(message) == "string"
+      and is_static(message, opts.in_table) then
+      message = message .. "\n  an argument that Lua has to know is given as "
+        .. "cute.constexpr(n)"
     end
     return report.keep(message, name)
   end
   report.keep(nil)
-  local result = table.pack(pcall(core.trace, name, func, opts, handler, ...))
+  local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
   regions.begin(before)
-  if not result[1] then error(result[2], 0) end
-  local read = reach.take(func, table.pack(...), ran)
+  if not ok then error(fn, 0) end
+  local read = reach.take(func, opts.held, ran)
   read.elements = elements
-  return result[2], result[3], read
+  return fn, read
 end
 
 return trace

@@ -1,0 +1,416 @@
+// Does a launch with other arguments fit a program? Numbers may be others,
+// memory may lie elsewhere, extents and strides that are dynamic may be what
+// they are declared to be; else the message says which argument differs.
+#include "bind/kind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bind/laylib.h"
+
+// Two lists of words, side by side.
+typedef struct Fit {
+  Ctx *cx;
+  const KindBox *k;
+  const uint64_t *given, *want;  // what is next
+  const Leaf *leaf;              // of what is given
+  Leaf *out;
+  size_t n;
+  int argument, depth;
+  const uint64_t *key[KIND_DEPTH];
+} Fit;
+
+// ---- in words ----
+
+// A plain layout in words; `wide` strides have 64 bits in the kernel.
+typedef struct View {
+  size_t n, leaves;
+  const uint64_t *shape, *stride, *shape_div, *stride_div;  // div NULL: static
+} View;
+
+static Dim dim_of(uint64_t word) {
+  Dim d;
+  memcpy(&d, &word, sizeof d);
+  return d;
+}
+
+// The layout at *at, which is moved behind it.
+static View view(const uint64_t **at, bool dynamic) {
+  View v = {.n = (size_t)**at, .shape = *at + 1};
+  for (size_t i = 0; i < v.n; i++)
+    v.leaves += dim_kind(dim_of(v.shape[i])) != DIM_TUP;
+  v.stride = v.shape + v.n;
+  if (dynamic) {
+    v.shape_div = v.stride + v.leaves;
+    v.stride_div = v.shape_div + v.leaves;
+  }
+  *at = v.stride + v.leaves * (dynamic ? 3 : 1);
+  return v;
+}
+
+static size_t string_words(uint64_t head) { return (KIND_MORE(head) + 7) / 8; }
+
+static void print_string(Fit *f, const uint64_t *at, Buf *b) {
+  int n = (int)KIND_MORE(*at);
+  buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
+}
+
+static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
+  Dim d = dim_of(word);
+  if (div > 1) buf_printf(f->cx, b, "?{div=%lld}", (long long)div);
+  else if (div) buf_puts(f->cx, b, "?");
+  else buf_puts(f->cx, b, tup_text(f->cx, &d));
+}
+
+// A tuple with the profile of v's shape; *at counts words, *leaf leaves.
+static void print_tuple(Fit *f, const View *v, const uint64_t *words,
+                        const uint64_t *div, size_t *at, size_t *leaf,
+                        Buf *b) {
+  Dim d = dim_of(v->shape[(*at)++]);
+  if (dim_kind(d) != DIM_TUP) {
+    uint64_t word = words ? words[*leaf] : (uint64_t)d.w;
+    print_dim(f, word, div ? div[*leaf] : 0, b);
+    ++*leaf;
+    return;
+  }
+  buf_puts(f->cx, b, "(");
+  for (int i = 0; i < (int)d.tup.rank; i++) {
+    if (i) buf_puts(f->cx, b, ",");
+    print_tuple(f, v, words, div, at, leaf, b);
+  }
+  buf_puts(f->cx, b, ")");
+}
+
+static void print_layout(Fit *f, const uint64_t *at, uint64_t flags, Buf *b) {
+  if (flags & KIND_COMPOSED) {
+    print_string(f, at, b);
+    return;
+  }
+  View v = view(&at, flags & KIND_DYNAMIC);
+  size_t word = 0, leaf = 0;
+  print_tuple(f, &v, NULL, v.shape_div, &word, &leaf, b);
+  buf_puts(f->cx, b, ":");
+  word = leaf = 0;
+  print_tuple(f, &v, v.stride, v.stride_div, &word, &leaf, b);
+}
+
+static void print_tensor(Fit *f, const uint64_t *at, Buf *b) {
+  uint64_t flags = KIND_MORE(*at);
+  int64_t align = (int64_t)at[1];
+  at += 2;
+  if (flags & KIND_COORD) {
+    buf_puts(f->cx, b, "the coordinates ");
+    print_string(f, at, b);
+    buf_puts(f->cx, b, " o ");
+    at += 1 + string_words(*at);
+    print_layout(f, at, flags, b);
+    return;
+  }
+  buf_printf(f->cx, b, "a tensor of %s, ", dtype_name((DType)(flags & 255)));
+  print_layout(f, at, flags, b);
+  buf_printf(f->cx, b, ", aligned to %lld bytes%s", (long long)align,
+             flags & KIND_WIDE ? ", with offsets of 64 bits" : "");
+}
+
+static void print_value(Fit *f, const uint64_t *at, Buf *b) {
+  Ctx *cx = f->cx;
+  size_t more = KIND_MORE(*at);
+  double x;
+  switch (KIND_TAG(*at)) {
+  case KIND_NIL: buf_puts(cx, b, "nil"); break;
+  case KIND_FALSE: buf_puts(cx, b, "false"); break;
+  case KIND_TRUE: buf_puts(cx, b, "true"); break;
+  case KIND_NUMBER:
+    buf_printf(cx, b, "a number (%s)", dtype_name((DType)more));
+    break;
+  case KIND_INT:
+    buf_printf(cx, b, "the constant %lld", (long long)at[1]);
+    break;
+  case KIND_FLOAT:
+    memcpy(&x, at + 1, sizeof x);
+    buf_printf(cx, b, "the constant %.17g", x);
+    break;
+  case KIND_STRING:
+    buf_puts(cx, b, "'");
+    print_string(f, at, b);
+    buf_puts(cx, b, "'");
+    break;
+  case KIND_DTYPE: buf_puts(cx, b, dtype_name((DType)more)); break;
+  case KIND_CONST: buf_puts(cx, b, "a constant of cute's"); break;
+  case KIND_OBJECT: buf_printf(cx, b, "object 0x%llx",
+                               (unsigned long long)at[1]); break;
+  case KIND_TABLE:
+    buf_printf(cx, b, "a table of %zu field%s", more, more == 1 ? "" : "s");
+    break;
+  case KIND_SAME: buf_puts(cx, b, "a table that is there before"); break;
+  case KIND_LAYOUT:
+    buf_puts(cx, b, "the layout ");
+    print_layout(f, at + 1, more, b);
+    break;
+  case KIND_TENSOR: print_tensor(f, at, b); break;
+  case KIND_OVERLAP: break;
+  }
+}
+
+// ---- where ----
+
+static void print_path(Fit *f, Buf *b) {
+  if (f->k->name) buf_printf(f->cx, b, "kernel %s: ", f->k->name);
+  buf_printf(f->cx, b, "argument %d", f->argument);
+  for (int i = 0; i < f->depth; i++) {
+    const uint64_t *k = f->key[i];
+    if (KIND_TAG(*k) == KIND_STRING) {
+      buf_puts(f->cx, b, ".");
+      print_string(f, k, b);
+    } else if (KIND_TAG(*k) == KIND_INT) {
+      buf_printf(f->cx, b, "[%lld]", (long long)k[1]);
+    } else {
+      buf_puts(f->cx, b, KIND_TAG(*k) == KIND_TRUE ? "[true]" : "[false]");
+    }
+  }
+}
+
+static const char *kept(Fit *f, Buf *b) {
+  const char *s = arena_printf(f->cx, &f->cx->scratch, "%s", b->p);
+  buf_free(b);
+  return s;
+}
+
+static const char *text_of(Fit *f, const uint64_t *at) {
+  Buf b = {0};
+  print_value(f, at, &b);
+  return kept(f, &b);
+}
+
+static const char *path_of(Fit *f) {
+  Buf b = {0};
+  print_path(f, &b);
+  return kept(f, &b);
+}
+
+static _Noreturn void differ(Fit *f, const uint64_t *given,
+                             const uint64_t *want, const char *more) {
+  ctx_fail(f->cx, ERR_LAUNCH, "%s is %s; this launch takes %s%s",
+           path_of(f), text_of(f, given), text_of(f, want), more);
+}
+
+// ---- numbers ----
+
+static void take(Fit *f, Leaf l) { f->out[f->n++] = l; }
+
+static void fit_number(Fit *f) {
+  DType want = (DType)KIND_MORE(*f->want), given = DT_NONE;
+  if (KIND_TAG(*f->given) == KIND_NUMBER) given = (DType)KIND_MORE(*f->given);
+  if (given != want && !(given == DT_I32 && want == DT_I64))
+    differ(f, f->given, f->want, "");
+  Leaf l = *f->leaf++;
+  if (given != want) l.bits = (uint64_t)l.number;
+  l.type = want;
+  take(f, l);
+  f->given++, f->want++;
+}
+
+// ---- layouts ----
+
+// The numbers of a layout that is given, dynamic ones from its leaves.
+static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
+  for (size_t i = 0, leaf = 0; i < v->n; i++) {
+    Dim d = dim_of(v->shape[i]);
+    if (dim_kind(d) == DIM_TUP) continue;
+    if (v->shape_div && v->shape_div[leaf]) d.w = f->leaf++->number;
+    shape[leaf++] = d;
+  }
+  for (size_t i = 0; i < v->leaves; i++) {
+    stride[i] = dim_of(v->stride[i]);
+    if (v->stride_div && v->stride_div[i]) stride[i].w = f->leaf++->number;
+  }
+}
+
+// A dynamic number of a layout becomes a leaf; false: it cannot be it.
+static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
+  int64_t v = d.w;
+  if (!dim_static(d) || v % div || v < least ||
+      (type == DT_I32 && v != (int32_t)v))
+    return false;
+  take(f, (Leaf){.type = type, .number = v, .argument = f->argument,
+                 .bits = type == DT_I32 ? (uint32_t)v : (uint64_t)v});
+  return true;
+}
+
+// The layouts behind two heads; false where they differ.
+static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
+  if ((given ^ want) & KIND_COMPOSED) return false;
+  if (given & KIND_COMPOSED) {
+    size_t n = 1 + string_words(*f->given);
+    if (*f->given != *f->want ||
+        memcmp(f->given, f->want, n * sizeof *f->given) != 0)
+      return false;
+    f->given += n, f->want += n;
+    return true;
+  }
+  View g = view(&f->given, given & KIND_DYNAMIC);
+  View v = view(&f->want, want & KIND_DYNAMIC);
+  if (g.n != v.n || g.leaves != v.leaves) return false;
+  Dim *shape = NEW(f->cx, Dim, g.leaves), *stride = NEW(f->cx, Dim, g.leaves);
+  DType type = want & KIND_WIDE ? DT_I64 : DT_I32;
+  given_numbers(f, &g, shape, stride);
+  for (size_t i = 0, leaf = 0; i < v.n; i++) {
+    bool tup = dim_kind(dim_of(v.shape[i])) == DIM_TUP;
+    bool dynamic = !tup && v.shape_div && v.shape_div[leaf];
+    Dim d = tup ? dim_of(g.shape[i]) : shape[leaf];
+    int64_t div = dynamic ? (int64_t)v.shape_div[leaf] : 0;
+    if (dynamic ? !take_number(f, d, div, DT_I32, 1)
+                : d.w != (int64_t)v.shape[i])
+      return false;
+    leaf += !tup;
+  }
+  for (size_t i = 0; i < v.leaves; i++) {
+    int64_t div = v.stride_div ? (int64_t)v.stride_div[i] : 0;
+    if (div ? !take_number(f, stride[i], div, type, INT64_MIN)
+            : stride[i].w != (int64_t)v.stride[i])
+      return false;
+  }
+  return true;
+}
+
+static void fit_tensor(Fit *f) {
+  const uint64_t *given = f->given, *want = f->want;
+  uint64_t g = KIND_MORE(*given), v = KIND_MORE(*want);
+  uint64_t must = 255 | KIND_COORD | KIND_COMPOSED;
+  if (KIND_TAG(*given) != KIND_TENSOR || ((g ^ v) & must))
+    differ(f, given, want, "");
+  if (g & ~v & KIND_WIDE)
+    differ(f, given, want, "\n  cute.sym_int(64) declares strides of tensors "
+           "that reach beyond 2^31 elements");
+  f->given += 2, f->want += 2;
+  if (v & KIND_COORD) {
+    size_t n = 1 + string_words(*f->want);
+    if (*f->given != *f->want ||
+        memcmp(f->given, f->want, n * sizeof *f->want) != 0)
+      differ(f, given, want, "");
+    f->given += n, f->want += n;
+  } else {
+    Leaf l = *f->leaf++;
+    int64_t align = (int64_t)want[1], bits = dtype_bits(l.type);
+    int64_t at = l.host || l.dev ? dim_value(l.t->off) * bits : 0;
+    bool known = (int64_t)given[1] >= align;
+    if (!known && (l.t->l.outer || at % (8 * align)))
+      differ(f, given, want, "");
+    take(f, l);
+  }
+  if (!fit_layout(f, g, v)) differ(f, given, want, "");
+}
+
+// ---- tables ----
+
+static size_t key_words(const uint64_t *k) {
+  KindTag tag = KIND_TAG(*k);
+  return tag == KIND_STRING ? 1 + string_words(*k) : tag == KIND_INT ? 2 : 1;
+}
+
+static void fit_value(Fit *f);
+
+static void fit_table(Fit *f) {
+  const uint64_t *given = f->given, *want = f->want;
+  if (*given != *want) differ(f, given, want, "");
+  if (given[1] != want[1])
+    ctx_fail(f->cx, ERR_LAUNCH, "%s has another metatable than where "
+             "this launch was compiled", path_of(f));
+  f->given += 2, f->want += 2;
+  size_t n = KIND_MORE(*want);
+  f->depth++;
+  for (size_t i = 0; i < n; i++) {
+    size_t k = key_words(f->want);
+    f->key[f->depth - 1] = f->given;
+    if (key_words(f->given) != k ||
+        memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
+      const char *is = path_of(f);
+      f->key[f->depth - 1] = f->want;
+      ctx_fail(f->cx, ERR_LAUNCH, "%s is there; this launch takes %s", is,
+               path_of(f));
+    }
+    f->given += k, f->want += k;
+    fit_value(f);
+  }
+  f->depth--;
+}
+
+// ---- all ----
+
+// "kernel k: ", in scratch.
+static const char *of_kernel(Ctx *cx, const KindBox *k) {
+  return k->name ? arena_printf(cx, &cx->scratch, "kernel %s: ", k->name) : "";
+}
+
+static size_t constant_words(const uint64_t *at) {
+  switch ((int)KIND_TAG(*at)) {
+  case KIND_INT: case KIND_FLOAT: case KIND_OBJECT: return 2;
+  case KIND_STRING: return 1 + string_words(*at);
+  case KIND_CONST: return 3;
+  default: return 1;
+  }
+}
+
+static void fit_value(Fit *f) {
+  const uint64_t *given = f->given, *want = f->want;
+  switch ((int)KIND_TAG(*want)) {
+  case KIND_NUMBER: fit_number(f); return;
+  case KIND_TABLE: fit_table(f); return;
+  case KIND_TENSOR: fit_tensor(f); return;
+  case KIND_LAYOUT:
+    if (KIND_TAG(*given) != KIND_LAYOUT ||
+        (KIND_MORE(*given) & ~KIND_MORE(*want) & KIND_WIDE))
+      differ(f, given, want, "");
+    f->given++, f->want++;
+    if (!fit_layout(f, KIND_MORE(*given), KIND_MORE(*want)))
+      differ(f, given, want, "");
+    return;
+  }
+  size_t n = constant_words(want);
+  if (*given != *want || memcmp(given, want, n * sizeof *want) != 0)
+    differ(f, given, want, "");
+  f->given += n, f->want += n;
+}
+
+// The program keeps what it read over a store to memory that is no other's.
+static void check_overlap(Ctx *cx, const KindBox *k, const Leaf *l) {
+  int *group = NEW(cx, int, k->nleaf + 1);
+  if (!kind_overlaps(cx, l, k->nleaf, group)) return;
+  for (size_t i = 0; i < k->nleaf; i++)
+    for (size_t j = 0; j < i; j++)
+      if (group[i] && group[i] == group[j] &&
+          (!k->group[i] || k->group[i] != k->group[j]))
+        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, "
+                 "which those of this launch's compilation did not",
+                 of_kernel(cx, k), l[j].argument, l[i].argument);
+}
+
+static void check_symbols(Ctx *cx, const KindBox *k, const Leaf *l) {
+  for (size_t i = 0; i < k->nleaf; i++)
+    for (size_t j = 0; k->symbol[i] && j < i; j++)
+      if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number)
+        ctx_fail(cx, ERR_LAUNCH, "%sone cute.sym_int is %lld in argument "
+                 "%d and %lld in argument %d", of_kernel(cx, k),
+                 (long long)l[j].number, l[j].argument,
+                 (long long)l[i].number, l[i].argument);
+}
+
+const Leaf *kind_fit(const Walk *w, const KindBox *k) {
+  if (w->argument != k->arguments)
+    ctx_fail(w->cx, ERR_LAUNCH, "%sthis launch takes %d argument%s, got %d",
+             of_kernel(w->cx, k), k->arguments,
+             k->arguments == 1 ? "" : "s", w->argument);
+  const Leaf *leaf = w->leaf;
+  if (w->n != k->n || memcmp(w->w, k->w, k->n * sizeof *k->w) != 0) {
+    Fit f = {.cx = w->cx, .k = k, .given = w->w + 1, .want = k->w + 1,
+             .leaf = w->leaf, .out = NEW(w->cx, Leaf, k->nleaf + 1)};
+    while (f.argument < k->arguments) {
+      f.argument++;
+      fit_value(&f);
+    }
+    leaf = f.out;
+    check_overlap(w->cx, k, leaf);
+  }
+  if (k->symbolic) check_symbols(w->cx, k, leaf);
+  return leaf;
+}

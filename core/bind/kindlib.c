@@ -1,0 +1,602 @@
+// A walk over the arguments of a launch, which may be tables of tables: what
+// of them is part of a program becomes words, what a launch hands over leaves.
+// While a kernel is traced the walk puts in their place what the kernel sees.
+#include "bind/trace.h"
+#include "bind/kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bind/laylib.h"
+#include "layout/composed.h"
+
+// ---- growing in scratch ----
+
+static void *grow(Ctx *cx, const void *p, size_t n, size_t *cap, size_t size) {
+  if (n < *cap) return (void *)p;
+  *cap = *cap ? 2 * *cap : 32;
+  void *more = arena_alloc(cx, &cx->scratch, *cap * size);
+  if (n) memcpy(more, p, n * size);
+  return more;
+}
+
+static void put(Walk *w, uint64_t x) {
+  w->w = grow(w->cx, w->w, w->n, &w->cap, sizeof *w->w);
+  w->w[w->n++] = x;
+}
+
+static void put_bytes(Walk *w, const void *p, size_t n) {
+  const char *s = p;
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t x = 0;
+    memcpy(&x, s + i, n - i < 8 ? n - i : 8);
+    put(w, x);
+  }
+}
+
+static void put_string(Walk *w, const char *s, size_t n) {
+  put(w, KIND_HEAD(KIND_STRING, n));
+  put_bytes(w, s, n);
+}
+
+static Leaf *add_leaf(Walk *w, DType type) {
+  if (w->nleaf == KIND_LEAVES)
+    face_error(w->L, ERR_LIMIT, "%s: a kernel takes at most %d "
+               "tensors, numbers and dynamic extents\n  numbers that never "
+               "change, as a table: cute.constexpr(t)", kind_path(w),
+               KIND_LEAVES);
+  w->leaf = grow(w->cx, w->leaf, w->nleaf, &w->leafcap, sizeof *w->leaf);
+  Leaf *l = &w->leaf[w->nleaf++];
+  *l = (Leaf){.type = type, .argument = w->argument, .place = w->nleaf};
+  return l;
+}
+
+// Pops what words name by its address: it has to stay.
+static void hold(Walk *w) {
+  if (!w->hold) lua_pop(w->L, 1);
+  else
+    lua_rawseti(w->L, w->hold, (lua_Integer)lua_rawlen(w->L, w->hold) + 1);
+}
+
+static void put_object(Walk *w, int idx) {
+  put(w, (uint64_t)(uintptr_t)lua_topointer(w->L, idx));
+  lua_pushvalue(w->L, idx);
+  hold(w);
+}
+
+// ---- numbers ----
+
+static void see_number(Walk *w, int idx, DType type) {
+  w->numbers = true;
+  if (w->depth) w->in_table = true;
+  if (!w->func) return;
+  kernlib_see_number(w, type);
+  lua_replace(w->L, idx);
+}
+
+static void walk_number(Walk *w, int idx) {
+  int64_t v = lua_isinteger(w->L, idx) ? lua_tointeger(w->L, idx) : 0;
+  DType type = !lua_isinteger(w->L, idx) ? DT_F32
+               : v == (int32_t)v ? DT_I32 : DT_I64;
+  put(w, KIND_HEAD(KIND_NUMBER, type));
+  Leaf *l = add_leaf(w, type);
+  l->number = v;
+  l->bits = face_number_bits(w->L, idx, type);
+  see_number(w, idx, type);
+}
+
+static void walk_symbol(Walk *w, int idx) {
+  const Symbol *s = lua_touserdata(w->L, idx);
+  put(w, KIND_HEAD(KIND_NUMBER, s->type));
+  add_leaf(w, s->type)->symbol = s->id;
+  w->symbolic = true;
+  see_number(w, idx, s->type);
+}
+
+// ---- layouts and tensors ----
+
+// A composed layout as text; the functions that it goes through are held by
+// the object at idx, in its uservalues from `first` on.
+static void put_composed(Walk *w, Layout l, int idx, int first) {
+  Buf b = {0};
+  for (const Outer *f = l.outer; f; f = f->l.outer) {
+    if (f->kind != OUTER_FN) continue;
+    buf_printf(w->cx, &b, "%p/%d/%lld ", f->fn->id, f->fn->mode,
+               (long long)f->fn->run);
+    lua_getiuservalue(w->L, idx, first++);
+    hold(w);
+  }
+  layout_print(w->cx, l, &b);
+  put_string(w, b.p, b.n);
+  buf_free(&b);
+}
+
+static void put_layout(Walk *w, Layout l, const TensorMarks *m) {
+  size_t n = tup_words(l.shape), leaves = tup_leaves(l.shape), leaf = 0;
+  put(w, n);
+  for (size_t i = 0; i < n; i++) {
+    bool tup = dim_kind(l.shape[i]) == DIM_TUP;
+    put(w, m && !tup && m->shape[leaf] ? 0 : (uint64_t)l.shape[i].w);
+    leaf += !tup;
+  }
+  for (size_t i = 0; i < leaves; i++)
+    put(w, m && m->stride[i] ? 0 : (uint64_t)l.stride[i].w);
+  for (size_t i = 0; m && i < leaves; i++) put(w, (uint64_t)m->shape[i]);
+  for (size_t i = 0; m && i < leaves; i++) put(w, (uint64_t)m->stride[i]);
+}
+
+static void add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
+  Leaf *leaf = add_leaf(w, type);
+  leaf->symbol = symbol;
+  leaf->number = dim_static(d) ? dim_value(d) : 0;
+  leaf->bits = type == DT_I32 ? (uint32_t)leaf->number
+                              : (uint64_t)leaf->number;
+}
+
+// Leaves of the dynamic extents, then of the strides.
+static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
+  if (!m) return;
+  Dim leaf[TENSOR_MAX_MARKS];
+  tup_collect(l.shape, leaf);
+  for (int i = 0; i < m->n; i++)
+    if (m->shape[i]) add_extent(w, leaf[i], m->shape_symbol[i], DT_I32);
+  for (int i = 0; i < m->n; i++)
+    if (m->stride[i])
+      add_extent(w, l.stride[i], m->stride_symbol[i], wide ? DT_I64 : DT_I32);
+}
+
+static void walk_layout(Walk *w, int idx) {
+  Layout l = face_check_layout(w->L, idx);
+  const TensorMarks *m = l.outer ? NULL : tensor_marks(w->L, idx);
+  bool wide = m && tensor_wide(w->cx, l);
+  put(w, KIND_HEAD(KIND_LAYOUT, (wide ? KIND_WIDE : 0)
+                   | (m ? KIND_DYNAMIC : 0) | (l.outer ? KIND_COMPOSED : 0)));
+  if (l.outer) put_composed(w, l, idx, 1);
+  else put_layout(w, l, m);
+  add_extents(w, l, m, wide);
+  if (!w->func || !m) return;
+  kernlib_see_layout(w, l, m, wide);
+  lua_replace(w->L, idx);
+}
+
+// The tensor at idx as it is on the host, also while a kernel is traced.
+static Tensor host_tensor(Walk *w, int idx, const TensorMarks *m) {
+  Ctx *cx = w->cx;
+  Fn *fn = ir_trace(cx, NULL);
+  Tensor t = face_check_tensor(w->L, idx);
+  ir_trace(cx, fn);
+  if (m && m->align) t.align = m->align;
+  return t;
+}
+
+// Elements from t's first on: where a function leads is not known before.
+static int64_t rest_of(const Leaf *l, const Tensor *t) {
+  size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
+  return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
+         - dim_value(t->off);
+}
+
+static Leaf *add_memory(Walk *w, int idx, const Tensor *t,
+                        const TensorMarks *m) {
+  Leaf *l = add_leaf(w, t->type);
+  l->pointer = true;
+  l->t = face_peek_tensor(w->L, idx);
+  lua_getiuservalue(w->L, idx, 1);
+  l->host = face_test(w->L, -1, MT_BUFFER);
+  l->dev = l->host ? NULL : face_test(w->L, -1, MT_DEVBUF);
+  if (w->buffers) lua_rawseti(w->L, w->buffers, (lua_Integer)w->nleaf);
+  else lua_pop(w->L, 1);  // the tensor keeps it alive
+  if (m && m->symbolic) {
+    w->symbolic = true;
+    return l;
+  }
+  if (layout_has_fn(t->l)) {
+    l->after = rest_of(l, t);
+    return l;
+  }
+  l->before = dim_value(layout_below(w->cx, t->l));
+  Dim after = layout_cosize(w->cx, t->l);
+  tensor_check_reach(w->cx, after);
+  l->after = dim_value(after);
+  return l;
+}
+
+static void walk_tensor(Walk *w, int idx) {
+  const TensorMarks *m = tensor_marks(w->L, idx);
+  Tensor t = host_tensor(w, idx, m);
+  bool coord = t.space == SP_COORD, wide = false;
+  int64_t count = 0;
+  if (!coord) {
+    const Leaf *l = add_memory(w, idx, &t, m);
+    count = l->after;
+    wide = m && m->symbolic ? m->wide
+           : t.l.outer ? tensor_wide(w->cx, t.l) : l->after > INT32_MAX;
+  }
+  put(w, KIND_HEAD(KIND_TENSOR, t.type | (coord ? KIND_COORD : 0)
+                   | (wide ? KIND_WIDE : 0) | (m ? KIND_DYNAMIC : 0)
+                   | (t.l.outer ? KIND_COMPOSED : 0)));
+  put(w, (uint64_t)t.align);
+  if (coord) {
+    const char *base = tup_text(w->cx, t.base);
+    put_string(w, base, strlen(base));
+  }
+  if (t.l.outer) put_composed(w, t.l, idx, 3);
+  else put_layout(w, t.l, m);
+  add_extents(w, t.l, m, wide);
+  if (!w->func || coord) return;
+  kernlib_see_tensor(w, t, m, wide, count);
+  lua_replace(w->L, idx);
+}
+
+// ---- tables ----
+
+// A table that is its own, not to be copied: it is a constant.
+static bool is_closed(Walk *w, int idx) {
+  lua_State *L = w->L;
+  if (!lua_getmetatable(L, idx)) return false;
+  lua_pushliteral(L, "__closed");
+  bool closed = lua_rawget(L, -2) != LUA_TNIL;
+  lua_pop(L, 2);
+  return closed;
+}
+
+static void put_metatable(Walk *w, int idx) {
+  static const char *const refused[] = {"__gc", "__close", "__mode"};
+  lua_State *L = w->L;
+  if (!lua_getmetatable(L, idx)) {
+    put(w, 0);
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    lua_pushstring(L, refused[i]);
+    if (lua_rawget(L, -2) != LUA_TNIL)
+      face_error(L, ERR_ARG, "%s has a metatable with %s: the kernel "
+                 "would get a copy of it\n  give what the kernel needs of it",
+                 kind_path(w), refused[i]);
+    lua_pop(L, 1);
+  }
+  put_object(w, lua_gettop(L));
+  lua_pop(L, 1);
+}
+
+// A key, and where it is on the stack.
+typedef struct Key {
+  const char *s;  // NULL: an integer, or a boolean as one
+  size_t n;
+  lua_Integer i;
+  int at;
+  bool boolean;
+} Key;
+
+static int key_order(const void *pa, const void *pb) {
+  const Key *a = pa, *b = pb;
+  if (a->boolean != b->boolean) return a->boolean - b->boolean;
+  if (!a->s != !b->s) return a->s ? 1 : -1;
+  if (!a->s) return a->i < b->i ? -1 : a->i > b->i;
+  size_t n = a->n < b->n ? a->n : b->n;
+  int order = memcmp(a->s, b->s, n);
+  return order ? order : a->n < b->n ? -1 : a->n > b->n;
+}
+
+static Key key_at(Walk *w, int at) {
+  lua_State *L = w->L;
+  Key k = {.at = at};
+  switch (lua_type(L, at)) {
+  case LUA_TSTRING: k.s = lua_tolstring(L, at, &k.n); break;
+  case LUA_TBOOLEAN: k.i = lua_toboolean(L, at), k.boolean = true; break;
+  default:
+    k.i = lua_tointeger(L, at);
+    if (!lua_isinteger(L, at))
+      face_error(L, ERR_ARG, "%s has the key %s: strings, integers "
+                 "and booleans are keys of what a kernel takes", kind_path(w),
+                 face_show(L, at));
+  }
+  return k;
+}
+
+// Pushes the keys of the table at idx; gives them in the order that is the
+// same in every process.
+static Key *push_keys(Walk *w, int idx, size_t *n) {
+  lua_State *L = w->L;
+  Key *keys = NULL;
+  size_t cap = 0;
+  bool sorted = true;
+  *n = 0;
+  for (lua_pushnil(L); lua_next(L, idx);) {
+    lua_pop(L, 1);
+    luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+    keys = grow(w->cx, keys, *n, &cap, sizeof *keys);
+    keys[(*n)++] = key_at(w, lua_gettop(L));
+    if (*n > 1 && key_order(&keys[*n - 2], &keys[*n - 1]) > 0) sorted = false;
+    lua_pushvalue(L, -1);
+  }
+  if (!sorted) qsort(keys, *n, sizeof *keys, key_order);
+  return keys;
+}
+
+static void walk(Walk *w, int idx);
+
+static void walk_field(Walk *w, int idx, const Key *k, int copy) {
+  lua_State *L = w->L;
+  if (k->s) put_string(w, k->s, k->n);
+  else if (k->boolean) put(w, KIND_HEAD(k->i ? KIND_TRUE : KIND_FALSE, 0));
+  else put(w, KIND_HEAD(KIND_INT, 0)), put(w, (uint64_t)k->i);
+  lua_pushvalue(L, k->at);
+  if (copy) lua_pushvalue(L, -1);
+  lua_rawget(L, idx);
+  w->open[w->depth - 1].key = k->at;
+  walk(w, lua_gettop(L));
+  if (copy) lua_rawset(L, copy);
+  else lua_pop(L, 1);
+}
+
+// Has this table been met? Then it is the same one again.
+static bool met(Walk *w, int idx, const void *p) {
+  for (int i = 0; i < w->depth; i++)
+    if (w->open[i].table == p)
+      face_error(w->L, ERR_ARG, "%s is a table that holds it: what a "
+                 "kernel takes has an end", kind_path(w));
+  for (size_t i = 0; i < w->ntable; i++) {
+    if (w->table[i] != p) continue;
+    put(w, KIND_HEAD(KIND_SAME, i));
+    if (w->func) {
+      lua_rawgeti(w->L, w->copies, (lua_Integer)i + 1);
+      lua_replace(w->L, idx);
+    }
+    return true;
+  }
+  return false;
+}
+
+static void walk_table(Walk *w, int idx) {
+  lua_State *L = w->L;
+  const void *p = lua_topointer(L, idx);
+  if (is_closed(w, idx)) {
+    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put_object(w, idx);
+    return;
+  }
+  if (met(w, idx, p)) return;
+  if (w->depth == KIND_DEPTH)
+    face_error(L, ERR_LIMIT, "%s: tables that a kernel takes nest at "
+               "most %d deep", kind_path(w), KIND_DEPTH);
+  size_t n;
+  int top = lua_gettop(L), copy = 0;
+  w->table = grow(w->cx, w->table, w->ntable, &w->tablecap, sizeof *w->table);
+  w->table[w->ntable++] = p;
+  Key *keys = push_keys(w, idx, &n);
+  put(w, KIND_HEAD(KIND_TABLE, n));
+  put_metatable(w, idx);
+  if (w->func) {
+    lua_newtable(L);
+    copy = lua_gettop(L);
+    lua_pushvalue(L, copy);
+    lua_rawseti(L, w->copies, (lua_Integer)w->ntable);
+  }
+  w->open[w->depth++].table = p;
+  for (size_t i = 0; i < n; i++) walk_field(w, idx, &keys[i], copy);
+  w->depth--;
+  if (copy) {
+    if (lua_getmetatable(L, idx)) lua_setmetatable(L, copy);
+    lua_pushvalue(L, copy);
+    lua_replace(L, idx);
+  }
+  lua_settop(L, top);
+}
+
+// ---- the rest ----
+
+static _Noreturn void refuse(Walk *w, int idx) {
+  static const char *const advice[][2] = {
+    {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
+    {"value", "\n  it belongs to another kernel"},
+    {"vector", "\n  it belongs to another kernel"}};
+  const char *type = face_typename(w->L, idx), *more = "";
+  for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
+    if (strcmp(type, advice[i][0]) == 0) more = advice[i][1];
+  face_error(w->L, ERR_ARG, "%s is a %s, which no kernel takes%s",
+             kind_path(w), type, more);
+}
+
+// cute._, bases, swizzles: values, told by what they hold.
+static void put_const(Walk *w, const ConstBox *c) {
+  uint64_t sw = 0;
+  memcpy(&sw, &c->sw, sizeof c->sw);
+  put(w, KIND_HEAD(KIND_CONST, c->kind));
+  put(w, (uint64_t)c->d.w);
+  put(w, sw);
+}
+
+static void walk_userdata(Walk *w, int idx) {
+  static const char *const objects[] = {MT_ATOM, MT_TILED, "cute.slice",
+                                        MT_BUFFER};
+  lua_State *L = w->L;
+  const ConstBox *c = laylib_const(L, idx);
+  DType type = face_test_dtype(L, idx);
+  if (c) {
+    put_const(w, c);
+  } else if (type != DT_NONE) {
+    put(w, KIND_HEAD(KIND_DTYPE, type));
+  } else if (luaL_testudata(L, idx, MT_SYMBOL)) {
+    walk_symbol(w, idx);
+  } else {
+    size_t i = 0, n = sizeof objects / sizeof *objects;
+    while (i < n && !luaL_testudata(L, idx, objects[i])) i++;
+    if (i == n) refuse(w, idx);
+    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put_object(w, idx);
+  }
+}
+
+// What stands in a cute.constexpr: numbers, and tables as they are.
+static void walk_constant(Walk *w, int idx) {
+  lua_State *L = w->L;
+  lua_getiuservalue(L, idx, 1);
+  int at = lua_gettop(L);
+  if (lua_type(L, at) == LUA_TNUMBER) {
+    uint64_t bits;
+    lua_Integer i = lua_tointeger(L, at);
+    lua_Number x = lua_tonumber(L, at);
+    bool whole = lua_isinteger(L, at);
+    memcpy(&bits, whole ? (void *)&i : (void *)&x, sizeof bits);
+    put(w, KIND_HEAD(whole ? KIND_INT : KIND_FLOAT, 0));
+    put(w, bits);
+  } else if (lua_istable(L, at) || luaL_testudata(L, at, MT_TENSOR)) {
+    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put_object(w, at);
+  } else {
+    walk(w, at);
+  }
+  if (w->func) lua_replace(L, idx);
+  else lua_pop(L, 1);
+}
+
+// The value at idx, an argument or in one.
+static void walk(Walk *w, int idx) {
+  lua_State *L = w->L;
+  size_t n;
+  const char *s;
+  switch (lua_type(L, idx)) {
+  case LUA_TNUMBER: walk_number(w, idx); break;
+  case LUA_TNIL: put(w, KIND_HEAD(KIND_NIL, 0)); break;
+  case LUA_TBOOLEAN:
+    put(w, KIND_HEAD(lua_toboolean(L, idx) ? KIND_TRUE : KIND_FALSE, 0));
+    break;
+  case LUA_TSTRING:
+    s = lua_tolstring(L, idx, &n);
+    put_string(w, s, n);
+    break;
+  case LUA_TTABLE: walk_table(w, idx); break;
+  case LUA_TFUNCTION:
+    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put_object(w, idx);
+    break;
+  case LUA_TUSERDATA:
+    if (face_peek_tensor(L, idx)) walk_tensor(w, idx);
+    else if (laylib_box(L, idx)) walk_layout(w, idx);
+    else if (luaL_testudata(L, idx, MT_CONSTEXPR)) walk_constant(w, idx);
+    else walk_userdata(w, idx);
+    break;
+  case LUA_TLIGHTUSERDATA: walk_userdata(w, idx); break;
+  default: refuse(w, idx);
+  }
+}
+
+Walk kind_begin(Ctx *cx, lua_State *L, uint64_t launch) {
+  Walk w = {.cx = cx, .L = L};
+  put(&w, launch);
+  return w;
+}
+
+void kind_add(Walk *w, int idx) {
+  luaL_checkstack(w->L, LUA_MINSTACK, "arguments of a kernel");
+  w->argument++;
+  walk(w, idx);
+}
+
+uint64_t kind_end(Walk *w) {
+  int *group = NEW(w->cx, int, w->nleaf + 1);
+  if (kind_overlaps(w->cx, w->leaf, w->nleaf, group)) {
+    put(w, KIND_HEAD(KIND_OVERLAP, 0));
+    put_bytes(w, group, w->nleaf * sizeof *group);
+  }
+  uint64_t h = HASH_INIT;
+  for (size_t i = 0; i < w->n; i++) {
+    h = (h ^ w->w[i]) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+// ---- where a place is ----
+
+const char *kind_path(const Walk *w) {
+  Buf b = {0};
+  if (w->name) buf_printf(w->cx, &b, "kernel %s: ", w->name);
+  buf_printf(w->cx, &b, "argument %d", w->argument);
+  for (int i = 0; i < w->depth; i++) {
+    int at = w->open[i].key;
+    size_t n;
+    const char *s = lua_type(w->L, at) == LUA_TSTRING
+                      ? lua_tolstring(w->L, at, &n) : NULL;
+    if (s && *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
+                          "WXYZ_0123456789") == n && (*s < '0' || *s > '9'))
+      buf_printf(w->cx, &b, ".%s", s);
+    else
+      buf_printf(w->cx, &b, "[%s]", face_show(w->L, at));
+  }
+  const char *text = arena_printf(w->cx, &w->cx->scratch, "%s", b.p);
+  buf_free(&b);
+  return text;
+}
+
+// ---- memory ----
+
+// Bits [from, to) of the host's or a GPU's memory that a leaf spans.
+typedef struct Span {
+  uint64_t from, to;
+  size_t leaf;
+} Span;
+
+// False: it is no tensor with elements in open memory.
+static bool span_of(const Leaf *l, Span *s) {
+  if (!l->pointer) return false;
+  if (!l->host && !l->dev) {  // two of one symbolic tensor are one
+    *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
+                s->leaf};
+    return true;
+  }
+  bool open = l->host ? hostbuf_open(l->host) : gpu_owns(&l->dev->own);
+  if (!open || l->after <= 0 || !dim_static(l->t->off)) return false;
+  uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p : l->dev->ptr;
+  uint64_t bits = (uint64_t)dtype_bits(l->type);
+  int64_t off = dim_value(l->t->off);
+  s->from = base * 8 + (uint64_t)(off - l->before) * bits;
+  s->to = base * 8 + (uint64_t)(off + l->after) * bits;
+  return true;
+}
+
+// Numbers the spans that overlap, one number for all that are connected;
+// gives the count of numbers.
+static int group_spans(const Span *s, size_t n, int *group) {
+  int groups = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < i; j++) {
+      if (s[i].from >= s[j].to || s[j].from >= s[i].to) continue;
+      int *a = &group[s[i].leaf], *b = &group[s[j].leaf], old = *a;
+      if (!*b) *b = *a ? *a : ++groups;
+      for (size_t k = 0; old && k < n; k++)
+        if (group[s[k].leaf] == old) group[s[k].leaf] = *b;
+      *a = *b;
+    }
+  return groups;
+}
+
+bool kind_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group) {
+  Span *s = NEW(cx, Span, n + 1);
+  size_t spans = 0;
+  memset(group, 0, n * sizeof *group);
+  for (size_t i = 0; i < n; i++) {
+    s[spans].leaf = i;
+    if (span_of(&l[i], &s[spans])) spans++;
+  }
+  return group_spans(s, spans, group) > 0;
+}
+
+LeafMemory kind_memory(Ctx *cx, const Leaf *l) {
+  const Tensor *t = l->t;
+  int64_t bits = dtype_bits(t->type);
+  if (!l->host && !l->dev)
+    ctx_fail(cx, ERR_ARG, "the tensor has no memory of the host or a GPU");
+  if (l->before)
+    ctx_fail(cx, ERR_ARG, "a tensor with negative strides cannot be given to "
+             "a kernel\n  %s\n  give it with strides >= 0; the kernel can "
+             "turn it: make_tensor(A.iterator + n, layout)",
+             tensor_show(cx, t));
+  if (dim_value(t->off) * bits % 8)
+    ctx_fail(cx, ERR_ALIGN, "a tensor that starts inside a byte cannot be "
+             "given to a kernel\n  %s\n  give the whole one; the kernel can "
+             "move: make_tensor(A.iterator + n, layout)", tensor_show(cx, t));
+  return (LeafMemory){dim_value(t->off) * bits / 8,
+                      (l->after * bits + 7) / 8};
+}

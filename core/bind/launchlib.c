@@ -1,0 +1,405 @@
+// Launches whose program is there: a call of a kernel finds it by the kind of
+// its arguments and by what its trace read, a prepared launch has it. On a GPU
+// either is one call of the driver, and nothing is allocated for it.
+#include "bind/trace.h"
+#include "bind/kind.h"
+
+#include <limits.h>
+#include <string.h>
+
+// ---- arguments ----
+
+// Replaces the table on top by its field.
+static int pop_field(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  int type = lua_rawget(L, -2);
+  lua_remove(L, -2);
+  return type;
+}
+
+// The name of the kernel that the call at idx is of; NULL: it is none.
+static const char *name_of(lua_State *L, int idx) {
+  const char *name = NULL;
+  lua_pushvalue(L, idx);
+  if (pop_field(L, "kernel") == LUA_TTABLE && pop_field(L, "name"))
+    name = lua_tostring(L, -1);  // kept by the kernel
+  lua_pop(L, 1);
+  return name;
+}
+
+// Walks over the arguments in the list or call at idx, {..., n =, kernel =}.
+static void walk_list(Walk *w, int idx) {
+  lua_State *L = w->L;
+  w->name = name_of(L, idx);
+  lua_pushliteral(L, "n");
+  lua_rawget(L, idx);
+  lua_Integer n = face_checkint(L, -1);
+  lua_pop(L, 1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, idx, i);
+    kind_add(w, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+}
+
+// Pushes what a launch hands over as a list: {buffer, byte offset, bytes} or
+// {dtype, number}, with argument = its number; of the buffers there is a list
+// at `buffers`.
+static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
+                        int buffers) {
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_createtable(L, 3, 1);
+    face_set_int(L, "argument", l[i].argument);
+    if (l[i].pointer) {
+      LeafMemory m = kind_memory(cx, &l[i]);
+      lua_rawgeti(L, buffers, (lua_Integer)l[i].place);
+      lua_rawseti(L, -2, 1);
+      lua_pushinteger(L, m.offset);
+      lua_rawseti(L, -2, 2);
+      lua_pushinteger(L, m.bytes);
+      lua_rawseti(L, -2, 3);
+    } else {
+      face_push_dtype(L, l[i].type);
+      lua_rawseti(L, -2, 1);
+      face_push_bits(L, l[i].type, l[i].bits);
+      lua_rawseti(L, -2, 2);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+// launch_values{arguments, n =} -> what their launch hands over: see above
+static int l_launch_values(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  Walk w = kind_begin(cx, L, 0);
+  w.buffers = 2;
+  walk_list(&w, 1);
+  push_values(L, cx, w.leaf, w.nleaf, 2);
+  return 1;
+}
+
+// launch_fit(kind, arguments...) -> the same for a program of that kind;
+// raises where they do not fit it.
+static int l_launch_fit(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const KindBox *k = kind_box(L, 1);
+  int n = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+  lua_newtable(L);
+  Walk w = kind_begin(cx, L, k->w[0]);
+  w.buffers = n + 1;
+  for (int i = 2; i <= n; i++) kind_add(&w, i);
+  kind_end(&w);
+  const Leaf *leaf = kind_fit(&w, k);
+  push_values(L, cx, leaf, k->nleaf, n + 1);
+  return 1;
+}
+
+// ---- kinds that are kept ----
+
+// kind({arguments, n =}, launch) -> kind, hash, list of what it names by
+// address, and where memory of some is that of others: their numbers as a
+// list (0: alone, else alike for all that are connected). The kind keeps what
+// it names alive. launch: an integer for what else the program is for.
+static int l_kind(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 1, LUA_TTABLE);
+  lua_Integer launch = face_optint(L, 2, 0);
+  lua_settop(L, 2);
+  lua_newtable(L);  // 3
+  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  w.hold = 3;
+  walk_list(&w, 1);
+  uint64_t hash = kind_end(&w);
+  size_t words = w.n * sizeof *w.w;
+  size_t each = sizeof(uint32_t) + sizeof(int);
+  KindBox *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
+  *k = (KindBox){.name = w.name, .arguments = w.argument, .n = w.n,
+                 .symbolic = w.symbolic, .numbers = w.numbers,
+                 .in_table = w.in_table, .nleaf = w.nleaf};
+  k->w = memcpy(k + 1, w.w, words);
+  k->symbol = (uint32_t *)(void *)((char *)k->w + words);
+  k->group = (int *)(void *)(k->symbol + w.nleaf);
+  for (size_t i = 0; i < w.nleaf; i++) k->symbol[i] = w.leaf[i].symbol;
+  bool overlap = kind_overlaps(cx, w.leaf, w.nleaf, k->group);
+  luaL_setmetatable(L, MT_KIND);
+  lua_pushvalue(L, 3);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushinteger(L, (lua_Integer)hash);
+  lua_pushvalue(L, 3);
+  if (!overlap) return 3;
+  lua_createtable(L, (int)w.nleaf, 0);
+  for (size_t i = 0; i < w.nleaf; i++) {
+    lua_pushinteger(L, k->group[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 4;
+}
+
+// kind_text(arguments...) -> the same for arguments of one kind alone
+static int l_kind_text(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int n = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+  Walk w = kind_begin(cx, L, 0);
+  for (int i = 1; i <= n; i++) kind_add(&w, i);
+  kind_end(&w);
+  lua_pushlstring(L, (const char *)w.w, w.n * sizeof *w.w);
+  return 1;
+}
+
+// kind.symbolic: is some argument not there yet? kind.numbers: are there
+// numbers, in_table: in tables? kind.arguments: their count.
+static int kind_index(lua_State *L) {
+  const KindBox *k = kind_box(L, 1);
+  const char *name = face_checkstr(L, 2);
+  if (strcmp(name, "symbolic") == 0) lua_pushboolean(L, k->symbolic);
+  else if (strcmp(name, "numbers") == 0) lua_pushboolean(L, k->numbers);
+  else if (strcmp(name, "in_table") == 0) lua_pushboolean(L, k->in_table);
+  else if (strcmp(name, "arguments") == 0) lua_pushinteger(L, k->arguments);
+  else return 0;
+  return 1;
+}
+
+// ---- finding programs ----
+
+// Pushes the program of this kind among those of the table at `programs`, by
+// hash, with all that its trace read as it was; false: none, nothing. It
+// becomes the first of its list.
+static bool find_program(const Walk *w, uint64_t hash, int programs) {
+  lua_State *L = w->L;
+  int list = lua_gettop(L) + 1;
+  bool found = lua_rawgeti(L, programs, (lua_Integer)hash) == LUA_TTABLE;
+  lua_Integer n = found ? (lua_Integer)lua_rawlen(L, list) : 0;
+  found = false;
+  for (lua_Integer i = 1; i <= n && !found; i++, lua_settop(L, list + found)) {
+    lua_rawgeti(L, list, i);
+    lua_pushliteral(L, "kind");
+    lua_rawget(L, -2);
+    const KindBox *k = face_test(L, -1, MT_KIND);
+    if (!k || k->n != w->n || memcmp(k->w, w->w, w->n * sizeof *w->w) != 0)
+      continue;
+    lua_pushliteral(L, "read");
+    lua_rawget(L, list + 1);
+    if (!kernlib_unchanged(L, lua_gettop(L))) continue;
+    found = true;
+    for (lua_Integer j = i; j > 1; j--) {
+      lua_rawgeti(L, list, j - 1);
+      lua_rawseti(L, list, j);
+    }
+    lua_pushvalue(L, list + 1);
+    lua_rawseti(L, list, 1);
+  }
+  lua_remove(L, list);
+  return found;
+}
+
+// find_program(programs, {arguments, n =}, launch) -> program or nil
+static int l_find_program(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 1, LUA_TTABLE);
+  face_checktype(L, 2, LUA_TTABLE);
+  Walk w = kind_begin(cx, L, (uint64_t)face_checkint(L, 3));
+  walk_list(&w, 2);
+  return find_program(&w, kind_end(&w), 1);
+}
+
+// ---- launch options ----
+
+// What a plain launch says. Whatever else there is, or is wrong, Lua looks at.
+typedef struct Plain {
+  unsigned grid[3], block[3];  // grid[0], block[0] = 0: not said
+  int device;                  // stack index, or 0
+  const GpuStream *stream;
+} Plain;
+
+// The value on top as extents; all but a grid or block as it should be: false.
+static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
+  static const lua_Integer most[2][3] = {{1024, 1024, 64},
+                                         {INT_MAX, 65535, 65535}};
+  lua_Integer n[3] = {lua_tointeger(L, -1), 1, 1};
+  if (lua_istable(L, -1)) {
+    n[0] = 0;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+      lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+      if (k < 1 || k > 3 || !lua_isinteger(L, -1)) {
+        lua_pop(L, 2);
+        return false;
+      }
+      n[k - 1] = lua_tointeger(L, -1);
+    }
+  } else if (!lua_isinteger(L, -1)) {
+    return false;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (n[i] < 1 || n[i] > most[grid][i]) return false;
+    v[i] = (unsigned)n[i];
+  }
+  return grid || n[0] * n[1] * n[2] <= 1024;
+}
+
+// Options at idx (nil: none); false: not plain. A device is left on the stack.
+static bool plain_options(lua_State *L, int idx, Plain *p) {
+  if (lua_isnoneornil(L, idx)) return true;
+  if (!lua_istable(L, idx)) return false;
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    bool good = false;
+    if (strcmp(k, "grid") == 0) {
+      good = plain_extents(L, p->grid, true);
+    } else if (strcmp(k, "block") == 0) {
+      good = plain_extents(L, p->block, false);
+    } else if (strcmp(k, "device") == 0) {
+      lua_pushvalue(L, -1);
+      lua_insert(L, idx + 1);
+      p->device = idx + 1;
+      good = true;
+    } else if (strcmp(k, "stream") == 0) {
+      p->stream = face_test(L, -1, MT_STREAM);
+      good = p->stream != NULL;
+    }
+    if (!good) {
+      lua_pop(L, 2);
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- launching ----
+
+// Runs `l` with these leaves; false where some memory is not a GPU's.
+static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
+                       size_t n) {
+  uint64_t *value = NEW(cx, uint64_t, n + 1);
+  l.params = NEW(cx, void *, n + 1);
+  l.bufs = NEW(cx, const DevBuf *, n + 1);
+  l.nbufs = 0;
+  for (size_t i = 0; i < n; i++) {
+    l.params[i] = &value[i];
+    value[i] = leaf[i].bits;
+    if (!leaf[i].pointer) continue;
+    if (leaf[i].host) return false;
+    LeafMemory m = kind_memory(cx, &leaf[i]);
+    value[i] = leaf[i].dev->ptr + (uint64_t)m.offset;
+    l.bufs[l.nbufs++] = leaf[i].dev;
+  }
+  Why why;
+  if (!gpulaunch_run(&l, 1, &why)) face_error(L, why.kind, "%s", why.msg);
+  return true;
+}
+
+// Is there a kernel that this can launch?
+static bool can_launch(const GpuLaunch *l) {
+  return l && gpu_owns(&l->fn->own);
+}
+
+static bool on_gpu(const Walk *w) {
+  for (size_t i = 0; i < w->nleaf; i++)
+    if (w->leaf[i].dev) return true;
+  return false;
+}
+
+// The block and numerics of a launch as one number; -1: not to be said here.
+static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
+  unsigned own[3] = {0};
+  lua_pushvalue(L, kernel);
+  if (pop_field(L, "block") != LUA_TNIL && !plain_extents(L, own, false))
+    return -1;
+  lua_pop(L, 1);
+  const unsigned *b = p->block[0] ? p->block : own;
+  if (!b[0] || (own[0] && memcmp(own, b, sizeof own) != 0)) return -1;
+  lua_pushvalue(L, kernel);
+  pop_field(L, "numerics");
+  lua_Integer numerics = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return b[0] | (lua_Integer)b[1] << 11 | (lua_Integer)b[2] << 22 |
+         numerics << 32;
+}
+
+// launch_known(call, options, Device, gpu) -> true: launched. Nothing: it is
+// no plain launch on a GPU of a program that is there. call: {arguments, n =,
+// kernel =}; Device: the metatable of devices; gpu: the one that was opened.
+static int l_launch_known(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Plain p = {.device = 0};
+  lua_settop(L, 4);
+  lua_rotate(L, 2, -1);  // call Device gpu options [device]
+  if (!lua_istable(L, 1) || !plain_options(L, 4, &p) || !p.grid[0]) return 0;
+  if (p.device && (!lua_getmetatable(L, p.device) ||
+                   !lua_rawequal(L, -1, 2)))
+    return 0;
+  lua_settop(L, 4 + (p.device != 0));
+  lua_pushvalue(L, 1);
+  if (pop_field(L, "kernel") != LUA_TTABLE) return 0;
+  int kernel = lua_gettop(L);
+  lua_Integer launch = launch_number(L, kernel, &p);
+  if (launch < 0) return 0;
+  lua_settop(L, kernel);
+  if (pop_field(L, "programs") != LUA_TTABLE) return 0;
+  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  walk_list(&w, 1);
+  if (!find_program(&w, kind_end(&w), kernel)) return 0;
+  if (pop_field(L, "launches") != LUA_TTABLE) return 0;
+  if (!p.device && !on_gpu(&w)) return 0;
+  lua_pushvalue(L, p.device ? p.device : 3);
+  if (lua_isnil(L, -1)) return 0;
+  lua_rawget(L, -2);
+  const GpuLaunch *known = face_test(L, -1, MT_LAUNCH);
+  if (!can_launch(known)) return 0;
+  GpuLaunch l = *known;
+  memcpy(l.grid, p.grid, sizeof l.grid);
+  l.stream = p.stream;
+  if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// launch_again(prepared, arguments...) -> true: launched on its GPU. Nothing:
+// Lua has to look. A last table with grid, stream are the launch's options.
+static int l_launch_again(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  int n = lua_gettop(L);
+  luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+  if (!lua_istable(L, 1)) return 0;
+  lua_pushvalue(L, 1);
+  pop_field(L, "run");
+  const GpuLaunch *known = face_test(L, -1, MT_LAUNCH);
+  lua_pushvalue(L, 1);
+  pop_field(L, "kind");
+  const KindBox *k = face_test(L, -1, MT_KIND);
+  lua_pushvalue(L, 1);
+  bool plain = pop_field(L, "faults") == LUA_TNIL;
+  if (!plain || !k || !can_launch(known)) return 0;
+  GpuLaunch l = *known;
+  if (n == k->arguments + 2) {
+    Plain p = {.device = 0};
+    if (!plain_options(L, n, &p) || p.device || p.block[0]) return 0;
+    if (p.grid[0]) memcpy(l.grid, p.grid, sizeof l.grid);
+    if (p.stream) l.stream = p.stream;
+    n--;
+  }
+  Walk w = kind_begin(cx, L, k->w[0]);
+  for (int i = 2; i <= n; i++) kind_add(&w, i);
+  kind_end(&w);
+  if (!l.grid[0] || n != k->arguments + 1) return 0;
+  if (!run_leaves(L, cx, l, kind_fit(&w, k), k->nleaf)) return 0;
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+void launchlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"kind", l_kind}, {"kind_text", l_kind_text},
+    {"find_program", l_find_program}, {"launch_values", l_launch_values},
+    {"launch_fit", l_launch_fit}, {"launch_known", l_launch_known},
+    {"launch_again", l_launch_again}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {{"__index", kind_index}, {NULL, NULL}};
+  face_newtype(L, MT_KIND, meta);
+  lua_pop(L, 1);
+  face_setfuncs(L, funcs);
+}

@@ -359,7 +359,6 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
     snprintf(name, sizeof name, "%s%s", math_name(f), f64 ? "" : "f");
     return float_call(e, i, name, math_arity(f));
   }
-  if (f64) text_no_way(e, i, "an approximate function");
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 

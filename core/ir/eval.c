@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "base/approx.h"
+
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -166,4 +168,19 @@ uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   if (dtype_is_float(t)) return float_op(op, t, a, b, c);
   bool test = op_rows[op].rule == RULE_CMP;
   return eval_narrow(test ? DT_BOOL : t, int_op(op, t, a, b, c));
+}
+
+uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y) {
+  switch ((int)f) {
+    case MF_EX2APPROX: return approx_ex2(x, false);
+    case MF_LG2APPROX: return approx_lg2(x, false);
+    case MF_RCPAPPROX: return approx_rcp(x, false);
+    case MF_SQRTAPPROX: return approx_sqrt(x, false);
+    case MF_RSQRTAPPROX: return approx_rsqrt(x, false);
+    case MF_SINAPPROX: return approx_sin(x);
+    case MF_COSAPPROX: return approx_cos(x);
+    case MF_TANHAPPROX: return approx_tanh(x);
+    case MF_DIVAPPROX: return approx_div(x, y);
+    default: return 0;
+  }
 }

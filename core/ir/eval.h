@@ -9,6 +9,8 @@
 uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c);
 // An integer of t as int64_t: with its sign in front, or zeros.
 int64_t eval_widen(DType t, uint64_t u);
+// A function of MATHS (rows.h) that the hardware approximates, of f32.
+uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y);
 uint64_t eval_narrow(DType t, uint64_t u);  // the bits of t alone
 
 #endif

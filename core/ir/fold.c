@@ -499,6 +499,9 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   if (!dtype_is_float(t))
     ctx_fail(cx, ERR_TYPE, "%s of %s: a float is needed", math_name(f),
              dtype_name(t));
+  if (math_is_approx(f) && t != DT_F32)
+    ctx_fail(cx, ERR_TYPE, "%s of %s: it takes f32", math_name(f),
+             dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
   double d;  // a power that one product is: rounded once, and far cheaper
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))

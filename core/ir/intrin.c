@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/approx.h"
 #include "ir/eval.h"
 #include "ir/fold.h"
 
@@ -191,6 +192,11 @@ static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
          dtype_from_float(t, bits_float((uint32_t)hi)) << 16;
 }
 
+// Of each half of a word.
+static uint64_t both(uint32_t (*f)(uint32_t x), uint64_t a) {
+  return f((uint32_t)a & 0xffff) | (uint64_t)f((uint32_t)a >> 16) << 16;
+}
+
 static uint64_t low(IntrinId id, uint64_t u) {
   int n = dtype_bits(intrin_result(id));
   return n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
@@ -241,6 +247,17 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_FMAXNA: return pick(a, b, true, true, true);
     case IN_FMINNA: return pick(a, b, false, true, true);
     case IN_TF32RNA: return tf32_away(a);
+    case IN_EX2FTZ: return approx_ex2((uint32_t)a, true);
+    case IN_LG2FTZ: return approx_lg2((uint32_t)a, true);
+    case IN_RCPFTZ: return approx_rcp((uint32_t)a, true);
+    case IN_SQRTFTZ: return approx_sqrt((uint32_t)a, true);
+    case IN_RSQRTFTZ: return approx_rsqrt((uint32_t)a, true);
+    case IN_SINFTZ: return approx_sin((uint32_t)a);
+    case IN_COSFTZ: return approx_cos((uint32_t)a);
+    case IN_EX2H2: return both(approx_ex2_f16, a);
+    case IN_EX2B2: return both(approx_ex2_bf16, a);
+    case IN_TANHH2: return both(approx_tanh_f16, a);
+    case IN_TANHB2: return both(approx_tanh_bf16, a);
     case IN_ADDRZ: case IN_MULRZ: case IN_DIVRZ: case IN_FMARZ: case IN_SQRTRZ:
     case IN_RCPRZ: case IN_ADDRP: case IN_MULRP: case IN_DIVRP: case IN_FMARP:
     case IN_SQRTRP: case IN_RCPRP: case IN_ADDRM: case IN_MULRM: case IN_DIVRM:

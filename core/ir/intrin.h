@@ -112,6 +112,18 @@
   IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \
   IN(MULF322, "mul.f32x2", "=:UU", P, 100, "mul.rn.f32x2") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, 100, "fma.rn.f32x2") \
+  /* approximate functions; those of f32 with subnormals are OP_MATH's */ \
+  IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, 0, "ex2.approx.ftz.f32") \
+  IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, 0, "lg2.approx.ftz.f32") \
+  IN(RCPFTZ, "rcp.approx.ftz.f32", "f:f", P, 0, "rcp.approx.ftz.f32") \
+  IN(SQRTFTZ, "sqrt.approx.ftz.f32", "f:f", P, 0, "sqrt.approx.ftz.f32") \
+  IN(RSQRTFTZ, "rsqrt.approx.ftz.f32", "f:f", P, 0, "rsqrt.approx.ftz.f32") \
+  IN(SINFTZ, "sin.approx.ftz.f32", "f:f", P, 0, "sin.approx.ftz.f32") \
+  IN(COSFTZ, "cos.approx.ftz.f32", "f:f", P, 0, "cos.approx.ftz.f32") \
+  IN(EX2H2, "ex2.approx.f16x2", "u:u", P, 75, "ex2.approx.f16x2") \
+  IN(EX2B2, "ex2.approx.ftz.bf16x2", "u:u", P, 90, "ex2.approx.ftz.bf16x2") \
+  IN(TANHH2, "tanh.approx.f16x2", "u:u", P, 75, "tanh.approx.f16x2") \
+  IN(TANHB2, "tanh.approx.bf16x2", "u:u", P, 90, "tanh.approx.bf16x2") \
   IN(LMEQ, "lanemask_eq", "u:", L, 0, "mov.u32 %0, %%lanemask_eq;") \
   IN(LMLE, "lanemask_le", "u:", L, 0, "mov.u32 %0, %%lanemask_le;") \
   IN(LMLT, "lanemask_lt", "u:", L, 0, "mov.u32 %0, %%lanemask_lt;") \

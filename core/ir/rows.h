@@ -45,7 +45,7 @@ static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // "lane"
 
 // MF(id, "name", operands): float functions (OP_MATH). Approximate ones of
-// the hardware have names of their own.
+// the hardware, of f32 alone, have names of their own and stand last.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
   MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \
@@ -71,5 +71,6 @@ typedef enum MathFn {
 } MathFn;
 const char *math_name(MathFn f);
 int math_arity(MathFn f);
+static inline bool math_is_approx(MathFn f) { return f >= MF_EX2APPROX; }
 
 #endif

@@ -23,25 +23,25 @@ static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
-    case MF_SQRT: case MF_SQRTAPPROX: return sqrt(x);
-    case MF_RSQRT: case MF_RSQRTAPPROX: return 1 / sqrt(x);
-    case MF_RCP: case MF_RCPAPPROX: return 1 / x;
+    case MF_SQRT: return sqrt(x);
+    case MF_RSQRT: return 1 / sqrt(x);
+    case MF_RCP: return 1 / x;
     case MF_EXP: return exp(x);
-    case MF_EXP2: case MF_EX2APPROX: return exp2(x);
+    case MF_EXP2: return exp2(x);
     case MF_EXPM1: return expm1(x);
     case MF_LOG: return log(x);
-    case MF_LOG2: case MF_LG2APPROX: return log2(x);
+    case MF_LOG2: return log2(x);
     case MF_LOG10: return log10(x);
     case MF_LOG1P: return log1p(x);
-    case MF_SIN: case MF_SINAPPROX: return sin(x);
-    case MF_COS: case MF_COSAPPROX: return cos(x);
+    case MF_SIN: return sin(x);
+    case MF_COS: return cos(x);
     case MF_TAN: return tan(x);
     case MF_ASIN: return asin(x);
     case MF_ACOS: return acos(x);
     case MF_ATAN: return atan(x);
     case MF_SINH: return sinh(x);
     case MF_COSH: return cosh(x);
-    case MF_TANH: case MF_TANHAPPROX: return tanh(x);
+    case MF_TANH: return tanh(x);
     case MF_ASINH: return asinh(x);
     case MF_ACOSH: return acosh(x);
     case MF_ATANH: return atanh(x);
@@ -57,8 +57,11 @@ static double math_of(MathFn f, double x, double y) {
     case MF_ATAN2: return atan2(x, y);
     case MF_COPYSIGN: return copysign(x, y);
     case MF_FMOD: return fmod(x, y);
-    case MF_DIVAPPROX: return x / y;
-    case MF_COUNT: break;
+    case MF_EX2APPROX: case MF_TANHAPPROX: case MF_RCPAPPROX:
+    case MF_SINAPPROX: case MF_COSAPPROX: case MF_LG2APPROX:
+    case MF_SQRTAPPROX: case MF_RSQRTAPPROX: case MF_DIVAPPROX:
+    case MF_COUNT:
+      break;
   }
   return 0;
 }
@@ -85,6 +88,8 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
 
 static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
+  if (math_is_approx((MathFn)i->imm))
+    return eval_approx((MathFn)i->imm, (uint32_t)a, (uint32_t)b);
   if (t == DT_F32 && i->imm == MF_SQRT) return float_bits(sqrtf(f32_of(a)));
   if (t == DT_F32 && i->imm == MF_RCP) return float_bits(1 / f32_of(a));
   return dtype_from_double(t, math_of((MathFn)i->imm, dtype_to_double(t, a),
@@ -230,6 +235,8 @@ void simalu_lanes(const SimIns *i, char *v) {
     case KEY(OP_NE, SC_PRED): EACH(uint32_t, uint32_t, a[l] != b[l])
     default: break;
   }
+  if (i->op == OP_MATH && math_is_approx((MathFn)i->imm))
+    EACH(uint32_t, uint32_t, eval_approx((MathFn)i->imm, a[l], b[l]))
   if (i->op == OP_SEL) {
     lanes_select(i, v);
     return;

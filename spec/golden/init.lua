@@ -10,7 +10,7 @@ local core = require "cute.core"
 
 local golden = {
   ops = {},
-  modules = {"spec.golden.layout", "spec.golden.atoms"},
+  modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx"},
   shown = 5,  -- failing lines printed in full
 }
 
@@ -202,29 +202,44 @@ local function print_table(rows, out)
   end
 end
 
---- Where the data is: CUTELUA_GOLDEN_DIR, or ../shared/golden.
-function golden.folder()
-  return os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden"
+-- Where the data is: variables that name a folder, and what they are without.
+local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
+                 {"CUTELUA_GOLDEN_APPROX_DIR", "../shared/golden-approx"}}
+
+-- The folders that have data; of those that a variable names, all.
+local function folders()
+  local list, missing = {}, {}
+  for _, f in ipairs(FOLDERS) do
+    local named = os.getenv(f[1])
+    local dir = named or f[2]
+    if named or #files_of(dir) > 0 then list[#list + 1] = dir
+    else missing[#missing + 1] = dir end
+  end
+  return #list > 0 and list or missing
 end
 
---- Runs every *.jsonl file of a folder and prints a table, the first failing
+--- Runs every *.jsonl file of folders and prints a table, the first failing
 -- lines in full, and last "N passed, N failed". Cases without a check, and
 -- those that the data marks as inconsistent, are in neither number.
----@param dir? string folder, golden.folder() by default
+---@param dirs? string|string[] by default those of the variables
+-- CUTELUA_GOLDEN_DIR and CUTELUA_GOLDEN_APPROX_DIR
 ---@param out? fun(line: string) print by default
 ---@return table? counts {passed=, failed=, not_run=, flagged=, rows=}
 ---@return string? message when there is no such data
-function golden.run(dir, out)
-  dir, out = dir or golden.folder(), out or print
+function golden.run(dirs, out)
+  dirs, out = dirs or folders(), out or print
+  if type(dirs) == "string" then dirs = {dirs} end
   load_modules()
-  local files = files_of(dir)
-  if #files == 0 then
-    return nil, ("no golden data (*.jsonl) in %s"):format(dir)
-  end
   local rows, failures = {}, {count = 0}
-  for _, file in ipairs(files) do
-    for _, row in ipairs(run_file(dir, file, failures)) do
-      rows[#rows + 1] = row
+  for _, dir in ipairs(dirs) do
+    local files = files_of(dir)
+    if #files == 0 then
+      return nil, ("no golden data (*.jsonl) in %s"):format(dir)
+    end
+    for _, file in ipairs(files) do
+      for _, row in ipairs(run_file(dir, file, failures)) do
+        rows[#rows + 1] = row
+      end
     end
   end
   local sum = {passed = 0, failed = 0, not_run = 0, flagged = 0, rows = rows}
@@ -245,9 +260,9 @@ function golden.run(dir, out)
 end
 
 --- `make golden`: runs the data and ends the process, 0 when nothing failed.
----@param dir? string
-function golden.main(dir)
-  local sum, message = golden.run(dir)
+---@param dirs? string|string[]
+function golden.main(dirs)
+  local sum, message = golden.run(dirs)
   if not sum then
     io.stderr:write(message, "\n")
     os.exit(1, true)

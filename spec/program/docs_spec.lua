@@ -81,6 +81,8 @@ describe("docs/kernels.md", function()
   end)
 end)
 
+describe("docs/simulator.md", function() check "docs/simulator.md" end)
+
 describe("docs/library.md", function()
   check "docs/library.md"
 

@@ -256,6 +256,32 @@ function bits.fma_bf16(a, b, c) return core.fma(a, b, c) end
 --- 1 / x of the special function unit: within an ulp.
 function bits.rcp_approx(x) return core.rcp_approx(x) end
 
+local APPROX = {["tanh.approx.f32"] = core.tanh_approx}
+for _, name in ipairs {"ex2", "lg2", "rcp", "sqrt", "rsqrt", "sin", "cos"} do
+  local ftz = name .. ".approx.ftz.f32"
+  APPROX[name .. ".approx.f32"] = core[name .. "_approx"]
+  APPROX[ftz] = function(x) return intrin(ftz, x) end
+end
+for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
+                       "tanh.approx.f16x2", "tanh.approx.bf16x2"} do
+  APPROX[name] = function(x) return intrin(name, x) end
+end
+
+--- An approximate function by its PTX name: ex2, lg2, rcp, sqrt, rsqrt, sin or
+-- cos with .approx.f32 or .approx.ftz.f32, tanh.approx.f32 (x is an f32);
+-- ex2.approx.f16x2, ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and .bf16x2 (x is
+-- a u32 that holds two). The simulator gives the same bits as an H200.
+---@param instruction string "ex2.approx.ftz.f32"
+---@param x any
+function bits.approx(instruction, x)
+  local f = APPROX[instruction]
+  if not f then
+    core.fail("bad-argument", ("no approximate function %q; ex2.approx.f32 " ..
+                               "is one"):format(instruction))
+  end
+  return f(x)
+end
+
 --- f32 to bf16, to nearest even.
 function bits.cvt_f32_bf16(x) return f32(x):to(core.bf16) end
 
@@ -322,7 +348,8 @@ return sign.public("cute.arch.", bits, [[
   fmin(a: number|value, b: number|value, opts?: table)
   fma_f16(a: number|value, b: number|value, c: number|value)
   fma_bf16(a: number|value, b: number|value, c: number|value)
-  rcp_approx(x: number|value) cvt_f32_bf16(x: number|value)
+  rcp_approx(x: number|value)
+  approx(instruction: string, x: number|value) cvt_f32_bf16(x: number|value)
   cvt_f32_tf32(x: number|value)
   clock() clock64() globaltimer() globaltimer_lo() gridid() nsmid() nwarpid()
   physical_warp_id() dynamic_smem_size() total_smem_size() aggr_smem_size()

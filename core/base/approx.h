@@ -1,0 +1,30 @@
+// The approximate functions of the special function unit, bit for bit as an
+// H200 computes them (docs/simulator.md has the rule and its proof).
+#ifndef CUTE_APPROX_H
+#define CUTE_APPROX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// PTX's {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 on the bits of an
+// f32; with `ftz`, the instruction of that name, which takes and gives zeros
+// of the same sign for subnormals. A NaN is 0x7fffffff.
+uint32_t approx_ex2(uint32_t x, bool ftz);
+uint32_t approx_lg2(uint32_t x, bool ftz);
+uint32_t approx_rcp(uint32_t x, bool ftz);
+uint32_t approx_sqrt(uint32_t x, bool ftz);
+uint32_t approx_rsqrt(uint32_t x, bool ftz);
+uint32_t approx_sin(uint32_t x);  // .ftz makes no difference
+uint32_t approx_cos(uint32_t x);
+uint32_t approx_tanh(uint32_t x);
+
+// div.full.f32
+uint32_t approx_div(uint32_t x, uint32_t y);
+
+// ex2.approx.f16, ex2.approx.ftz.bf16, tanh.approx.f16 and .bf16 on 16 bits.
+uint32_t approx_ex2_f16(uint32_t x);
+uint32_t approx_ex2_bf16(uint32_t x);
+uint32_t approx_tanh_f16(uint32_t x);
+uint32_t approx_tanh_bf16(uint32_t x);
+
+#endif

@@ -23,6 +23,8 @@ build = {
   install = {
     lib = {["cute.core"] = "build/cute/core.so"},
     lua = {
+      ["kernels.conv2d"] =
+        "kernels/conv2d.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
       ["kernels.gemm_sm80"] =
@@ -39,6 +41,7 @@ build = {
         "lua/cute/arch/init.lua",
       ["cute.arch.memory"] =
         "lua/cute/arch/memory.lua",
+      ["cute.arch.packed"] =
         "lua/cute/arch/packed.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",

@@ -6,9 +6,20 @@
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
 -- A (M,K), B (N,K) and C (M,N) in any order of their modes, of any size and
--- alignment: see cute.tiles. cp.async fills `stages` tiles of shared
+-- alignment, modes nested or through a function (im2col): see cute.tiles.
+-- Batches are a third mode, (M,K,L); operands without one, of extent 1 or of
+-- stride 0 there are the same for all. cp.async fills `stages` tiles of shared
 -- memory in turn; within a tile, the fragments of the next block of K are
 -- loaded while one is multiplied.
+--
+-- An epilogue says what becomes of the sums, and takes what else the kernel is
+-- called with; part.load(t) is what another matrix, or a vector for each
+-- column, has where the sums are:
+--
+--     epilogue = function(acc, part, bias, residual)
+--       return cute.max(acc + part.load(bias), 0) + part.load(residual)
+--     end
+--     k.kernel(A, B, C, bias, residual):launch { ... }
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -16,9 +27,9 @@ local _ = cute._
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
 -- stores; turned around they leave in 16-byte ones, whole rows at a time. The
 -- memory is that of B's stages, once all threads have read them.
-local function store_rows(C, mma, tile, at, stages, alpha, beta)
+local function store_rows(C, mma, tile, at, stages, finish)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
-  local out = tiles.scaled(C, alpha, beta, C.acc)
+  local out = finish(C, C.acc)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(stages.iterator,
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
@@ -95,15 +106,16 @@ local function main_loop(mma, A, B, C, stages)
   end
 end
 
-local function pipelined(o, mma, mA, mB, mC, alpha, beta)
+-- finish(C[, like]): the fragment that leaves; valid: see tiles.inside, of A.
+local function pipelined(o, mma, mA, mB, mC, finish, valid)
   local BM, BN, BK = table.unpack(o.tile)
   local stages = o.stages
-  local bm, bn = tiles.raster(cute.arch.block_idx(),
+  local bm, bn = tiles.raster((cute.arch.block_idx()),
     tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
     o.group or 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves})
+    slots = o.slots, plain = o.plain, halves = o.halves, valid = valid})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves})
@@ -122,9 +134,9 @@ local function pipelined(o, mma, mA, mB, mC, alpha, beta)
   if o.rows and tiles.has_rows(mC) and B.k_leads
     and mB.element_type == mC.element_type
     and cute.cosize(B.smem.layout) >= BM * BN then
-    store_rows(C, mma, o.tile, {bm, bn}, B.smem, alpha, beta)
+    store_rows(C, mma, o.tile, {bm, bn}, B.smem, finish)
   else
-    C.store(alpha, beta)
+    C.put(finish(C))
   end
 end
 
@@ -132,21 +144,57 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
---- A kernel of (A, B, C [, alpha, beta]) and what its launch needs.
+-- The matrices that this block works on, by z, if there are batches.
+local function of_batch(...)
+  local at, out = select(3, cute.arch.block_idx()), {}
+  for i, t in ipairs {...} do out[i] = tiles.batch(t, at) end
+  return table.unpack(out)
+end
+
+-- What leaves: alpha and beta, or the epilogue with what it takes.
+local function finisher(o, ...)
+  local more = table.pack(...)
+  if not o.epilogue then
+    local alpha, beta = ...
+    return function(C, like) return tiles.scaled(C, alpha, beta, like) end
+  end
+  local function apply(acc, C)
+    local load = C.load
+    local part = {crd = C.crd, load = function(t) return load(of_batch(t)) end}
+    return o.epilogue(acc, part, table.unpack(more, 1, more.n))
+  end
+  return function(C, like) return tiles.applied(C, apply, like) end
+end
+
+--- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
+-- of (acc, part, ...), and what its launch needs. run(A, B, C, valid, ...) is
+-- what a block of it does, for kernels of one's own; valid: of A, see
+-- tiles.inside.
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
--- rows: boolean?, piece: integer?, fetch: any?, lead: integer?,
--- slots: integer?, plain: boolean?, halves: boolean?, min_blocks: integer?}
+-- rows: boolean?, epilogue: function?, piece: integer?, fetch: any?,
+-- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
+-- min_blocks: integer?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
 -- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles; min_blocks:
 -- on a multiprocessor, which limits the registers
----@return {kernel: any, tile: integer[], block: integer}
+---@return {kernel: any, run: function, grid: function, tile: integer[],
+-- block: integer}
 return function(o)
   local p = setmetatable(o or {}, {__index = DEFAULT})
   assert(p.stages >= 2, "a pipeline has at least two stages")
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
-  return {kernel = cute.kernel(p.name or "gemm_sm80",
-            {min_blocks = p.min_blocks}, function(mA, mB, mC, alpha, beta)
-    pipelined(p, mma, mA, mB, mC, alpha, beta)
-  end), tile = p.tile, block = mma:size()}
+  local gemm = {tile = p.tile, block = mma:size()}
+  function gemm.grid(m, n, batches)
+    return {tiles.count(m, p.tile[1]) * tiles.count(n, p.tile[2]), 1,
+            batches or 1}
+  end
+  function gemm.run(mA, mB, mC, valid, ...)
+    local finish = finisher(p, ...)
+    mA, mB, mC = of_batch(mA, mB, mC)
+    pipelined(p, mma, mA, mB, mC, finish, valid)
+  end
+  gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},
+    function(mA, mB, mC, ...) gemm.run(mA, mB, mC, nil, ...) end)
+  return gemm
 end

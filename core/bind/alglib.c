@@ -397,6 +397,7 @@ static const FnRow rows[] = {
   {"make_ordered_layout(shape, order?)", "PO>l", FN(layout_ordered)},
   {"make_layout_like(layout)", "L>l", FN(layout_like)},
   {"make_identity_layout(shape)", "P>l", FN(layout_identity)},
+  {"run_along", "Lm>i", FN(layout_run_along)},
   {"make_composed_layout(left, offset, layout, options?)", "", FN(l_composed)},
   {"make_layout_tv(thr, val)", "", FN(l_layout_tv)},
   {"make_layout_image_mask(layout, coord, mode)", "", FN(l_image_mask)},

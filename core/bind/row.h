@@ -67,6 +67,7 @@
   S(d_i, Dim, d, (Ctx *, int64_t), (cx, a[0].i)) \
   S(i_L, int64_t, i, (Ctx *, Layout), (cx, a[0].l)) \
   S(i_LL, int64_t, i, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
+  S(i_Lm, int64_t, i, (Ctx *, Layout, int), (cx, a[0].l, a[1].m)) \
   S(i_d, int64_t, i, (Ctx *, Dim), (cx, a[0].d)) \
   S(i_Z, int64_t, i, (Ctx *, Swizzle), (cx, a[0].z)) \
   S(Z_L, Swizzle, z, (Ctx *, Layout), (cx, a[0].l)) \

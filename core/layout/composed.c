@@ -273,6 +273,14 @@ int64_t layout_grain(Ctx *cx, Layout l) {
   return g;
 }
 
+int64_t layout_run_along(Ctx *cx, Layout l, int mode) {
+  Layout own = layout_mode(cx, l, mode);
+  int64_t end = low_bit(dim_div(cx, layout_size(cx, own)));
+  if (l.outer) return least(end, layout_grain(cx, layout_indexed(cx, own)));
+  Outer f = {.kind = OUTER_LAYOUT, .l = l};
+  return least(end, grain_along(cx, &f, &mode, 1));
+}
+
 // ---- slices ----
 
 static bool all_any(Tup c) {

@@ -53,6 +53,10 @@ int64_t layout_grain(Ctx *cx, Layout l);
 // The least and the largest value of a static layout, by looking at all of
 // them (ERR_LIMIT beyond 2^20).
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
+// Runs of so many neighbours along mode i of l, from a multiple on, are
+// neighbours in memory, from a multiple on, whatever the other modes are, and
+// end where the mode ends.
+int64_t layout_run_along(Ctx *cx, Layout l, int mode);
 // No value of a static layout is beyond this in magnitude.
 int64_t layout_bound(Ctx *cx, Layout l);
 

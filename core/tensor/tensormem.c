@@ -98,8 +98,10 @@ static bool strides_tie(Ctx *cx, Layout l) {
 // Modes of equal strides (of a matrix of one column) would share registers
 // under CuTe's order by strides; here each element has its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
-  Layout f = layout_fragment_like(cx, l);
-  if (strides_tie(cx, f)) f = layout_compact(cx, l.shape);
+  Layout f = l;
+  bool coords = l.outer && layout_has_basis(l);  // no order
+  if (!coords) f = layout_fragment_like(cx, l);
+  if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
   return tensor_make_rmem(cx, t, f);
 }
 

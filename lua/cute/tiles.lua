@@ -7,11 +7,12 @@
 --     A.load(k_tile, stage)       -- global to shared memory, zeros outside
 --     A.fetch(stage, k_block)     -- shared memory to A.frag(_, _, k_block)
 --
--- An operand is (M,K) or (N,K). What its layout says decides, while tracing:
--- the order of shared memory (K or M contiguous, as in global memory), the
--- widest copy that rows and extents allow (16 bytes and cp.async at best,
--- single elements through registers at worst), and whether tiles may cross an
--- edge: where extents are multiples of the tile no predicate is left.
+-- An operand is (M,K) or (N,K); modes may be nested, or go through a function
+-- (tiles.matrix). What its layout says decides, while tracing: the order of
+-- shared memory (K or M contiguous, as in global memory), the widest copy that
+-- rows and extents allow (16 bytes and cp.async at best, single elements
+-- through registers at worst), and whether tiles may cross an edge: where
+-- extents are multiples of the tile no predicate is left.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 local cute = require "cute"
@@ -54,11 +55,37 @@ end
 
 local function is_one(x) return math.type(x) == "integer" and x == 1 end
 
+local function is_plain(t) return not t.layout.is_composed end
+
+--- The same tensor as a matrix of two modes that are integers: those of an
+-- im2col view, ((Q,P,N),(C,S,R)), count as one each. Its layout goes through
+-- the nested one then.
+function tiles.matrix(t)
+  local shape = t.shape
+  if type(shape[1]) ~= "table" and type(shape[2]) ~= "table" then return t end
+  return cute.make_tensor(t.iterator, cute.make_composed_layout(t.layout,
+    {0, 0}, cute.make_identity_layout {cute.size(t, 0), cute.size(t, 1)}))
+end
+
+--- One matrix of a batch (M,K,L); what has no third mode, or one of extent 1,
+-- is the same for all.
+function tiles.batch(t, l)
+  if cute.rank(t) < 3 then return t end
+  if is_one(t.shape[3]) then l = 0 end
+  return t(_, _, l)
+end
+
 -- Which mode is contiguous: 1 (K) or 0 (M, N).
 local function leading(t)
+  if not is_plain(t) then
+    return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
+  end
   local stride = t.stride
   if is_one(stride[2]) then return 1 end
   if is_one(stride[1]) then return 0 end
+  for i = 2, 1, -1 do  -- one element is contiguous
+    if is_one(t.shape[i]) then return i - 1 end
+  end
   error(("operand %s: neither its rows nor its columns are contiguous")
     :format(tostring(t)), 3)
 end
@@ -66,14 +93,17 @@ end
 --- Elements of a contiguous run that start at multiples of their length: the
 -- widest access, at most 128 bits.
 function tiles.vector(t, lead)
-  local extent, stride = t.shape[lead + 1], t.stride[2 - lead]
   local bits = t.element_type.bits
+  if not is_plain(t) then
+    return core.gcd(core.run_along(t, lead), 128 // bits)
+  end
+  local extent, stride = t.shape[lead + 1], t.stride[2 - lead]
   return core.gcd(divisor(extent), divisor(stride), 128 // bits)
 end
 
 --- Has an operand contiguous rows of K in pieces of 16 bytes?
 function tiles.has_rows(t)
-  return is_one(t.stride[2])
+  return (not is_plain(t) or is_one(t.stride[2]))
     and tiles.vector(t, 1) * t.element_type.bits == 128
 end
 
@@ -149,11 +179,12 @@ end
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K)
 ---@param at any the tile's row index
-function tiles.inside(thr, t, tile, at)
+---@param valid? fun(m, k): boolean|cute.Value which elements of t there are
+function tiles.inside(thr, t, tile, at, valid)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
   local cols = not tiles.divides(tile[2], K)
-  if not (rows or cols) then return function() end end
+  if not (rows or cols or valid) then return function() end end
   local crd = thr:partition_S(cute.local_tile(
     cute.make_identity_tensor {M, K}, tile, {at, _}))       -- (CPY,M,K,k)
   local shape = {cute.size(crd, 1), cute.size(crd, 2)}
@@ -165,6 +196,7 @@ function tiles.inside(thr, t, tile, at)
         local ok = true
         if rows then ok = cute.lt(c[1], M) end
         if cols then ok = ok & cute.lt(c[2], K) end
+        if valid then ok = ok & valid(c[1], c[2]) end
         p[{i, j}] = ok
       end
     end
@@ -203,9 +235,9 @@ local function way_in(t, s, o, lead, turned)
   local atom, async = copy_atom(t.element_type, width, can and not halves)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
     turned and 8)  -- 4 runs of 8 elements hit all banks
-  local thr = g2s:get_slice(cute.arch.thread_idx())
+  local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
-  local inside = tiles.inside(thr, t, o.tile, o.at)
+  local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
   local way = {k_tiles = cute.size(src, 3), halves = halves}
   if async then
     function way.load(k_tile, stage)
@@ -236,8 +268,10 @@ end
 -- to registers, and put(stage).
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
--- stages: integer, arch: integer?, atom: any?, piece: any?, lead: integer?,
--- slots: integer?, plain: boolean?, halves: boolean?}
+-- stages: integer, thread: any?, valid: function?, arch: integer?,
+-- atom: any?, piece: any?, lead: integer?, slots: integer?, plain: boolean?,
+-- halves: boolean?}
+-- thread: this one's index among those of the MMA; valid: of tiles.inside;
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
 -- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
 -- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
@@ -246,6 +280,9 @@ end
 -- halves: what is turned comes in vectors through registers, by take and put,
 -- not an element a cp.async.
 function tiles.operand(t, o)
+  t = tiles.matrix(t)
+  o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
+                   {__index = o})
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
   local lead = leading(t)
@@ -260,7 +297,7 @@ function tiles.operand(t, o)
     128)                                                      -- (BM,BK,PIPE)
   local A = way_in(t, s, o, lead, turned)
 
-  local tid, mma = cute.arch.thread_idx(), o.of
+  local tid, mma = o.thread, o.of
   local s2r = cute["make_tiled_copy_" .. o.which](
     o.atom or fetch_atom(dtype, s_lead, arch), mma)
   local thr, slice = s2r:get_slice(tid), mma:get_slice(tid)
@@ -335,6 +372,16 @@ local function inside_result(C, width)
   return pred
 end
 
+-- Neighbours along N in one thread that one access may move (`pair`: by the
+-- partition, `width`: by t's rows, too), of t's part (MMA,M,N).
+local function neighbours(t, part)
+  if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
+    or not is_one(part.stride[1][1] or part.stride[1]) then
+    return 1, 1
+  end
+  return 2, core.gcd(tiles.vector(t, 1), 2)
+end
+
 -- Moves what lies inside of C between a fragment and memory.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
@@ -349,28 +396,51 @@ local function guarded(C, src, dst)
   end
 end
 
+-- A vector's elements, for each column the same; a matrix as it is.
+local function as_matrix(t, M)
+  if cute.rank(t) > 1 then return tiles.matrix(t) end
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
+end
+
 --- This thread's part of C, and its accumulators: acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc).
+-- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc),
+-- put(r) a fragment. load(t) gives what another matrix (M,N), or a vector (N),
+-- has where the accumulators are, as a vector (MMA,M,N) of their type; 0
+-- outside.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's place
-function tiles.result(t, mma, tile, at)
+---@param thread? any this one's index among those of the MMA
+function tiles.result(t, mma, tile, at, thread)
+  t = tiles.matrix(t)
   for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
-  local slice = mma:get_slice(cute.arch.thread_idx())
+  local slice = mma:get_slice(thread or (cute.arch.thread_idx()))
   local part = slice:partition_C(cute.local_tile(t, tile, at))  -- (MMA,M,N)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
-  local C = {tensor = t, part = part, acc = acc, width = 1, pair = 1}
-  if is_one(t.stride[2]) and cute.size(part, 0) % 2 == 0
-    and is_one(part.stride[1][1] or part.stride[1]) then
-    C.pair = 2  -- neighbours along N in one thread
-    C.width = core.gcd(tiles.vector(t, 1), 2)
+  local C = {tensor = t, part = part, acc = acc, like = part}
+  -- where an extent of 1 has stride 0, `part` says no order
+  if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
+    C.like = acc
   end
+  C.pair, C.width = neighbours(t, part)
   if not (tiles.divides(tile[1], t.shape[1])
           and tiles.divides(tile[2], t.shape[2])) then
     C.crd = slice:partition_C(cute.local_tile(
       cute.make_identity_tensor(t.shape), tile, at))            -- (MMA,M,N)
   end
   function C.store(alpha, beta) tiles.store(C, alpha, beta) end
+  function C.put(fragment) guarded(C, fragment, part) end
+  function C.load(x)
+    x = as_matrix(x, t.shape[1])
+    local from = slice:partition_C(cute.local_tile(x, tile, at))
+    local r = cute.make_rmem_tensor(acc.shape, x.element_type)
+    local X = {tensor = x, crd = C.crd, acc = acc}
+    X.pair, X.width = neighbours(x, from)
+    if C.crd then r:fill(0) end
+    guarded(X, from, r)
+    return r:load():to(acc.element_type)
+  end
   return C
 end
 
@@ -382,7 +452,7 @@ function tiles.scaled(C, alpha, beta, like)
       .. core.show(C))
   end
   local dtype = C.tensor.element_type
-  local out = cute.make_fragment_like(like or C.part, dtype)
+  local out = cute.make_fragment_like(like or C.like, dtype)
   if alpha == nil then
     out:store(C.acc:load():to(dtype))
     return out
@@ -395,6 +465,15 @@ function tiles.scaled(C, alpha, beta, like)
   end, function()
     out:store((C.acc:load() * alpha):to(dtype))
   end)
+  return out
+end
+
+--- What f makes of the accumulators of tiles.result, a vector (MMA,M,N), and
+-- of C itself (its load, crd), in C's type.
+---@param like? any as for tiles.scaled
+function tiles.applied(C, f, like)
+  local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
+  out:store(f(C.acc:load(), C):to(C.tensor.element_type))
   return out
 end
 
@@ -426,10 +505,12 @@ return sign.public("tiles.", tiles, [[
   vector(t: tensor, lead: integer) has_rows(t: tensor)
   smem_layout(bits: integer, tile: table, stages: integer, lead: integer,
     piece?: integer)
-  inside(thr: slice, t: tensor, tile: table, at)
+  matrix(t: tensor) batch(t: tensor, l: integer|value)
+  inside(thr: slice, t: tensor, tile: table, at, valid?: function)
   operand(t: tensor, options: table)
   loader(part: tensor, thr: slice, which: string, t: tensor, tile: table, at)
-  result(t: tensor, mma: tiled, tile: table, at: table)
+  result(t: tensor, mma: tiled, tile: table, at: table, thread?)
+  applied(C: table, f: function, like?: tensor)
   scaled(C: table, alpha?: number|value, beta?: number|value, like?: tensor)
   store(C: table, alpha?: number|value, beta?: number|value)
   raster(block: integer|value, m_tiles: integer|value, n_tiles: integer|value,

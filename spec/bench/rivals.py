@@ -63,6 +63,19 @@ def softmax(t):
     return {"PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
 
 
+@entry("scripts/conv2d.lua", [(n, 56, 56, 128, 128) for n in (32, 64, 128)] +
+       [(32, 28, 28, 256, 256), (32, 14, 14, 512, 512)], ("bf16", "f16"))
+def conv2d(t):
+    # channels last, as they lie
+    x, f = (a.permute(0, 3, 1, 2) for a in (t.x, t.f))
+    torch.backends.cudnn.benchmark = True
+
+    def cudnn():
+        y = F.conv2d(x, f, padding=f.shape[2] // 2)
+        return y.permute(0, 2, 3, 1)
+    return {"cuDNN": cudnn}
+
+
 # ---------------------------------------------------------------------------
 # A lesson's kernels on PyTorch's stream
 # ---------------------------------------------------------------------------

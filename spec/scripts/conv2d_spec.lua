@@ -1,0 +1,212 @@
+-- Convolution on the simulator against its definition: strides, padding,
+-- dilation, ragged and tiny sizes; and each predicate, wait and barrier shown
+-- to be needed by taking it out.
+local core = require "cute.core"
+local cute = require "cute"
+local harness = require "cute.bench.harness"
+local lessonlib = require "cute.bench.lessonlib"
+local conv2d = require "kernels.conv2d"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+local read, change = support.read, support.change
+
+local DEVICE = "sim:sm_90a"
+
+-- A buffer's tensor, row-major, of whole numbers from -2 to 2, and its list.
+local function numbers(dtype, seed, ...)
+  local shape, n = {...}, 1
+  for _, extent in ipairs(shape) do n = n * extent end
+  local b = core.buffer(dtype, n):fill_int(seed, -2, 2)
+  local list = {}
+  for i = 0, n - 1 do list[i] = b[i] end
+  return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight)), list
+end
+
+local function pair(x) return type(x) == "table" and x or {x, x} end
+
+-- y at a pixel and filter, by the definition.
+local function defined(c, x, w, n, p, q, k)
+  local stride, pad, step = pair(c.stride or 1), pair(c.padding or 0),
+                            pair(c.dilation or 1)
+  local sum = 0
+  for r = 0, c.R - 1 do
+    for s = 0, c.S - 1 do
+      local i = p * stride[1] + r * step[1] - pad[1]
+      local j = q * stride[2] + s * step[2] - pad[2]
+      if i >= 0 and i < c.H and j >= 0 and j < c.W then
+        local at = ((n * c.H + i) * c.W + j) * c.C
+        local tap = ((k * c.R + r) * c.S + s) * c.C
+        for ch = 0, c.C - 1 do sum = sum + x[at + ch] * w[tap + ch] end
+      end
+    end
+  end
+  return sum
+end
+
+-- A case's tensors, its launch and whether y is right.
+local function problem(c, make)
+  local o = {tile = {64, 64, 32}, atoms = {2, 2, 1},
+             permutation = {32, 32, 16}, stride = c.stride,
+             padding = c.padding, dilation = c.dilation, rows = c.rows,
+             mma = c.dtype == "f16" and "SM80_16x8x16_F32F16F16F32_TN" or nil}
+  local dtype = c.dtype or "bf16"
+  local X, x = numbers(dtype, 1, c.N, c.H, c.W, c.C)
+  local W, w = numbers(dtype, 2, c.K, c.R, c.S, c.C)
+  local conv = (make or conv2d)(o)
+  local Y = cute.empty(conv.shape(X, W), c.rows and cute[dtype] or cute.f32)
+  if c.dynamic then
+    for _, t in ipairs {X, W, Y} do
+      t:mark_layout_dynamic {leading_dim = 3,
+        divisibility = {1, 1, 1, t.shape[4] & -t.shape[4]},
+        stride_divisibility = t.shape[4] & -t.shape[4]}
+    end
+  end
+  local function launch(seed)
+    return support.report(conv.kernel(X, W, Y):launch {grid = conv.grid(Y),
+      block = conv.block, device = DEVICE, seed = seed, faults = "return"})
+  end
+  local function right()
+    local s = Y.shape
+    for i = 0, cute.size(Y) - 1 do
+      local n, p, q, k = i % s[1], i // s[1] % s[2],
+        i // (s[1] * s[2]) % s[3], i // (s[1] * s[2] * s[3])
+      if defined(c, x, w, n, p, q, k) ~= Y(n, p, q, k) then return false end
+    end
+    return true
+  end
+  return launch, right, conv, {X, W, Y}
+end
+
+local CASES = {
+  {N = 2, H = 7, W = 6, C = 32, K = 24, R = 3, S = 3, padding = 1},
+  {N = 1, H = 9, W = 8, C = 16, K = 72, R = 3, S = 3, padding = 1, stride = 2,
+   rows = true},
+  {N = 2, H = 6, W = 7, C = 8, K = 16, R = 2, S = 3},
+  {N = 1, H = 9, W = 11, C = 8, K = 5, R = 3, S = 2, padding = {2, 1},
+   stride = {1, 2}, dilation = {2, 3}},
+  {N = 1, H = 5, W = 4, C = 5, K = 9, R = 3, S = 3, padding = 2},
+  {N = 3, H = 4, W = 5, C = 64, K = 64, R = 1, S = 1, rows = true,
+   dtype = "f16"},
+  {N = 2, H = 3, W = 3, C = 2, K = 3, R = 5, S = 5, padding = 2},
+  {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
+  {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
+  {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,
+   dynamic = true},
+}
+
+describe("conv2d", function()
+  for _, c in ipairs(CASES) do
+    local what = ("%dx%dx%dx%d with %dx%dx%d%s%s"):format(c.N, c.H, c.W, c.C,
+      c.K, c.R, c.S, c.stride and ", strided" or "",
+      c.dynamic and ", extents as arguments" or "")
+    it("is right: " .. what, function()
+      local launch, right = problem(c)
+      local r = launch(7)
+      assert.is_true(r.ok, tostring(r))
+      assert.is_true(right())
+    end)
+  end
+
+  it("takes an epilogue", function()
+    local x, xs = numbers("bf16", 1, 1, 5, 6, 8)
+    local w, ws = numbers("bf16", 2, 16, 3, 3, 8)
+    local bias = numbers("f32", 3, 16)
+    local conv = conv2d {padding = 1, tile = {64, 64, 32},
+      epilogue = function(acc, part, b)
+        return cute.max(acc + part.load(b), 0)
+      end}
+    local y = cute.empty(conv.shape(x, w), cute.f32)
+    conv.kernel(x, w, y, bias):launch {grid = conv.grid(y),
+      block = conv.block, device = DEVICE}
+    local c = {H = 5, W = 6, C = 8, R = 3, S = 3, padding = 1}
+    for p = 0, 4 do
+      for q = 0, 5 do
+        for k = 0, 15 do
+          assert.equal(math.max(defined(c, xs, ws, 0, p, q, k) + bias(k), 0),
+                       y(0, p, q, k))
+        end
+      end
+    end
+  end)
+
+  -- The lesson at its sizes on the simulator, at some on a GPU.
+  local function lesson(size, o, device)
+    local spec = lessonlib.script_spec("scripts/conv2d.lua",
+                                       "cute.bench.harness", "run")
+    local p = harness.problem(spec, size or spec.sim[1], o)
+    local ok, reports, wrong = harness.try(p, device)
+    assert.is_true(ok, wrong or tostring(reports[1]))
+  end
+
+  it("is a lesson", function()
+    lesson(nil, nil, DEVICE)
+    lesson({2, 7, 5, 24, 20}, {dtype = "f16", opt = {taps = 2, stride = 2,
+                                                    padding = 1}}, DEVICE)
+  end)
+
+  it("is right on a GPU #gpu", function()
+    for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
+                           {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1}} do
+      for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
+                            {dilation = 2, padding = 2}} do
+        lesson(size, {opt = opt}, "gpu")
+      end
+    end
+  end)
+
+  it("copies 16 bytes at a time, and divides outside of its loop", function()
+    local conv = conv2d {padding = 1, rows = true}
+    local x = cute.empty({4, 56, 56, 128}, cute.bf16)
+    local w = cute.empty({128, 3, 3, 128}, cute.bf16)
+    local y = cute.empty(conv.shape(x, w), cute.bf16)
+    local p = conv.kernel(x, w, y):trace {block = conv.block, arch = "sm_90a"}
+    local loop = p.source:match "for %(int k_tile.*"
+    assert.is_truthy(loop:find("cp_async_cg16_zfill", 1, true))
+    assert.is_nil(loop:find("[/%%] 56"))
+    local made = kernels.compiled(p, "sm_90a")
+    if made then assert.equal(0, made.resources.spill_stores) end
+  end)
+end)
+
+describe("conv2d's faults are told:", function()
+  local SYNC, WAIT = "cute.arch.sync_threads()",
+                     "cute.arch.cp_async_wait_group(stages - 2)"
+  local COMMIT = "cute.arch.cp_async_commit_group()"
+  local function loaded(path, f)
+    return assert(load(change(read(path), f[1], f[2], f[3] or ""),
+                       "@" .. path))()
+  end
+  -- conv2d with a changed text of its own, or of gemm_sm80's.
+  local function changed(path, f)
+    if path == "kernels/conv2d.lua" then return loaded(path, f) end
+    local kept = package.loaded["kernels.gemm_sm80"]
+    package.loaded["kernels.gemm_sm80"] = loaded(path, f)
+    local conv = loaded("kernels/conv2d.lua", {"", 1})
+    package.loaded["kernels.gemm_sm80"] = kept
+    return conv
+  end
+  -- 4 tiles of K: the last is in the stage that C goes through
+  local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
+                rows = true}
+  for path, faults in pairs {
+    ["kernels/gemm_sm80.lua"] = {
+      {WAIT, 1}, {WAIT, 2}, {SYNC, 1}, {SYNC, 2}, {SYNC, 3}, {SYNC, 4},
+      {COMMIT, 1}, {COMMIT, 2}, {"C.acc:fill(0)", 1}},
+    ["kernels/conv2d.lua"] = {
+      {"  return A, function", 1, "  if true then return A end\n"
+        .. "  return A, function"},
+      {"cute.lt(i:to(cute.u32), x.shape[2])", 1, "true"},
+      {"& cute.lt(j:to(cute.u32), x.shape[3])", 1}}} do
+    for _, f in ipairs(faults) do
+      it(("%s (%d) %s"):format(f[1], f[2], f[3] and "changed" or "left out"),
+        function()
+          local launch = problem(CASE, changed(path, f))
+          for seed = 1, 2 do
+            local r = launch(seed)
+            assert.is_false(r.ok)
+            assert.is_true(#r.reports > 0)
+          end
+        end)
+    end
+  end
+end)

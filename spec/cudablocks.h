@@ -93,6 +93,66 @@ static inline int __all_sync(unsigned m, int p) {
 }
 static inline int ptx_laneid() { return self & 31; }
 
+// ---- memory ----
+
+// Addresses of shared memory begin at a number that is none of an index.
+enum { SMEM_AT = 1024 };
+static inline size_t __cvta_generic_to_shared(const void *p) {
+  return (size_t)((const unsigned char *)p - host_smem) + SMEM_AT;
+}
+static inline unsigned ptx_at(unsigned address, int n) {
+  return address + (unsigned)n;
+}
+static inline const void *ptx_at(const void *p, int n) {
+  return (const char *)p + n;
+}
+static inline unsigned char *shared(unsigned address, unsigned align) {
+  if (address % align || address - SMEM_AT >= sizeof host_smem) exit(2);
+  return host_smem + (address - SMEM_AT);
+}
+
+// Copies are done at once.
+static inline void ptx_cp_async_commit_group() {}
+static inline void ptx_cp_async_wait_group(int) {}
+static inline void copy_async(unsigned to, const void *from, int n, int own) {
+  if ((size_t)from % (unsigned)n) exit(2);
+  unsigned char *p = shared(to, (unsigned)n);
+  memset(p, 0, (size_t)n);
+  memcpy(p, from, (size_t)own);
+}
+static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
+                                                 int n, int own) {
+  copy_async(to, from, n, own);
+}
+static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
+                                                 int n) {
+  copy_async(to, from, n, n);
+}
+
+// Lane 8 k + r has the address of row r of matrix k; lane l gets two elements
+// of row l / 4.
+static void matrices(unsigned **r, int n, unsigned src, bool turned) {
+  give(src);
+  int l = self & 31;
+  for (int k = 0; k < n; k++) {
+    unsigned short x[2];
+    for (int j = 0; j < 2; j++) {
+      int row = turned ? l % 4 * 2 + j : l / 4;
+      int column = turned ? l / 4 : l % 4 * 2 + j;
+      memcpy(&x[j], shared(of_lane<unsigned>(8 * k + row), 16) + 2 * column, 2);
+    }
+    *r[k] = (unsigned)x[1] << 16 | x[0];
+  }
+}
+#define LDMATRIX(name, turned) \
+  static void ptx_ldmatrix_sync_aligned_m8n8_##name##shared_b16( \
+      unsigned &a, unsigned &b, unsigned &c, unsigned &d, unsigned src) { \
+    unsigned *r[] = {&a, &b, &c, &d}; \
+    matrices(r, 4, src, turned); \
+  }
+LDMATRIX(x4_, false)
+LDMATRIX(x4_trans_, true)
+
 // One thread runs at a time.
 template <class T, class U> static T atomicAdd(T *p, U x) {
   T old = *p;

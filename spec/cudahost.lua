@@ -22,16 +22,22 @@ end
 -- Inline PTX
 ---------------------------------------------------------------------------
 
--- An operand of the instruction as C: %1 is the asm's second, %%laneid a
--- special register, all else a number.
+-- An operand of the instruction as C: %1 is the asm's second, [%1 + %2] an
+-- address, %%laneid a special register, all else a number.
 local function operand(word, values)
-  local n = word:match "^%[?%%(%d+)%]?$"
+  local n, k = word:match "^%[%%(%d+) %+ %%(%d+)%]$"
+  if n then
+    return ("ptx_at(%s, %s)"):format(values[tonumber(n) + 1],
+                                     values[tonumber(k) + 1])
+  end
+  n = word:match "^%[?%%(%d+)%]?$"
   if n then return values[tonumber(n) + 1] end
   local special = word:match "^%%%%([%w_]+)$"
   return special and ("ptx_%s()"):format(special) or word
 end
 
--- asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r = ptx_cvt_f32_f16(x).
+-- asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r = ptx_cvt_f32_f16(x);
+-- several results, and none, are arguments.
 local function call(args)
   local ptx, rest = "", args
   while true do
@@ -41,15 +47,19 @@ local function call(args)
   end
   local values = {}
   for value in rest:gmatch '"[=+]?%l"(%b())' do values[#values + 1] = value end
-  local name, list = ptx:match "^%s*([%w%._]+)%s*([^;{}]*);%s*$"
-  assert(name, "no function for this PTX: " .. ptx)
+  local name, list = ptx:match "^%s*([%w%._]+)%s*([^;]*);%s*$"
+  assert(name and not list:find("[{}]", list:match "^{[^{}]*}()"),
+         "no function for this PTX: " .. ptx)
   local words = {}
-  for word in list:gmatch "[^,%s]+" do
+  for word in list:gsub("[{}]", ""):gmatch "%s*([^,]+)" do
     words[#words + 1] = operand(word, values)
   end
   if name == "mov.u32" then return ("%s = %s"):format(words[1], words[2]) end
-  return ("%s = ptx_%s(%s)"):format(words[1], name:gsub("%.", "_"),
-    table.concat(words, ", ", 2))
+  local f = "ptx_" .. name:gsub("[%.:]+", "_")
+  if name:find "^cp%.async" or list:find "^{" then
+    return ("%s(%s)"):format(f, table.concat(words, ", "))
+  end
+  return ("%s = %s(%s)"):format(words[1], f, table.concat(words, ", ", 2))
 end
 
 -- The text of kernel k as C++ for the host, in a namespace of its own.

@@ -203,8 +203,9 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
 static void print_matrix(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
   bool load = row->op == CO_LDSM;
-  int at = load ? 0 : 1, n = row->num;
-  text_printf(e, FN "void %s(\n    ", atomtext_name(e, false, u->id));
+  int at = load ? 0 : 2, n = row->num;
+  text_printf(e, "template <int at = 0>  // bytes beyond %s\n" FN "void %s(\n"
+              "    ", load ? "src" : "dst", atomtext_name(e, false, u->id));
   if (load) {
     reg_params(e, u->refs, true, "unsigned", "r", n);
     text_puts(e, ", unsigned src");
@@ -213,15 +214,15 @@ static void print_matrix(Emit *e, const AtomUse *u) {
     reg_params(e, u->refs, false, "unsigned", "r", n);
   }
   text_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
-  if (!load) text_puts(e, "[%0], ");
+  if (!load) text_puts(e, "[%0 + %1], ");
   reg_braces(e, n, &at, false);
-  if (load) text_printf(e, ", [%%%d]", n);
+  if (load) text_printf(e, ", [%%%d + %%%d]", n, n + 1);
   text_puts(e, ";\"\n      : ");
   if (load) {
     reg_operands(e, u->refs, "=", 'r', "r", n, true);
-    text_puts(e, "\n      : \"r\"(src)");
+    text_puts(e, "\n      : \"r\"(src), \"n\"(at)");
   } else {
-    text_puts(e, ": \"r\"(dst)");
+    text_puts(e, ": \"r\"(dst), \"n\"(at)");
     reg_operands(e, u->refs, "", 'r', "r", n, false);
   }
   text_puts(e, "\n      : \"memory\");\n}\n");

@@ -134,7 +134,13 @@ static void put_matrix(Emit *e, Ref r) {
   int n = operands_all(e->fn, i, o);
   if (!n) text_no_way(e, i, row->name);
   text_begin(e, i);
-  text_printf(e, "%s(", atomtext_name(e, false, u->id));
+  text_puts(e, atomtext_name(e, false, u->id));
+  for (int k = 0; k < n; k++) {
+    int64_t at = o[k].kind != OPERAND_MEM
+                   ? 0 : expr_beyond(e, o[k].ref, o[k].off);
+    if (at) text_printf(e, "<%" PRId64 ">", at);
+  }
+  text_puts(e, "(");
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);

@@ -123,7 +123,7 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 // ---- sums ----
 
 // A sum of integers, taken apart: terms, and the constant that comes last.
-enum { LIN_MAX = 24 };
+enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
   bool minus[LIN_MAX];
@@ -555,24 +555,48 @@ static void put_bytes(Emit *e, Ref off, int bits) {
   else text_printf(e, " / %d", 8 / bits);
 }
 
+// Pointer to mem's element l.
+static void put_pointer(Emit *e, Ref mem, const Lin *l, Prec min) {
+  size_t start = e->out->text.n;
+  text_puts(e, e->use[mem].name);
+  if (l->n) {
+    text_puts(e, " + ");
+    size_t at = e->out->text.n;
+    if (lin_terms(e, l) < PR_MUL) text_parens(e, at);
+  }
+  if (l->k)
+    text_printf(e, " %c %" PRId64, l->k < 0 ? '-' : '+',
+                l->k < 0 ? -l->k : l->k);
+  if ((l->n || l->k) && PR_ADD < min) text_parens(e, start);
+}
+
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min) {
   size_t start = e->out->text.n;
   int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
-  text_puts(e, e->use[mem].name);
   if (bits < 8) {
+    text_puts(e, e->use[mem].name);
     put_bytes(e, off, bits);
     if (PR_ADD < min) text_parens(e, start);
     return;
   }
   Lin l = lin_of(e, off);
-  if (l.n) {
-    text_puts(e, " + ");
-    size_t at = e->out->text.n;
-    if (lin_terms(e, &l) < PR_MUL) text_parens(e, at);
+  put_pointer(e, mem, &l, min);
+}
+
+int64_t expr_beyond(Emit *e, Ref mem, Ref off) {
+  int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
+  int64_t k = bits < 8 ? 0 : lin_of(e, off).k;
+  return k > -MOST_BEYOND && k < MOST_BEYOND ? k * (bits / 8) : 0;
+}
+
+void expr_base(Emit *e, Ref mem, Ref off) {
+  if (!expr_beyond(e, mem, off)) {
+    expr_pointer(e, mem, off, PR_ANY);
+    return;
   }
-  if (l.k)
-    text_printf(e, " %c %" PRId64, l.k < 0 ? '-' : '+', l.k < 0 ? -l.k : l.k);
-  if ((l.n || l.k) && PR_ADD < min) text_parens(e, start);
+  Lin l = lin_of(e, off);
+  l.k = 0;
+  put_pointer(e, mem, &l, PR_ANY);
 }
 
 void expr_address(Emit *e, Ref mem, Ref off) {
@@ -584,22 +608,19 @@ void expr_address(Emit *e, Ref mem, Ref off) {
     return;
   }
   Lin l = lin_of(e, off);
-  if (l.n) {
-    text_puts(e, " + ");
-    size_t at = e->out->text.n;
-    bool wide = ir_type(e->fn, off) == DT_I64;
-    Prec p = lin_terms(e, &l);
-    if (wide || p < PR_MUL) text_parens(e, at), p = PR_POST;
-    if (wide) {
-      buf_puts(e->cx, &e->out->text, "(unsigned)");
-      Buf *b = &e->out->text;
-      memmove(b->p + at + 10, b->p + at, b->n - 10 - at);
-      memcpy(b->p + at, "(unsigned)", 10);
-    }
-    if (bits >= 16) text_printf(e, " * %du", bits / 8);
+  if (!l.n) return;
+  text_puts(e, " + ");
+  size_t at = e->out->text.n;
+  bool wide = ir_type(e->fn, off) == DT_I64;
+  Prec p = lin_terms(e, &l);
+  if (wide || p < PR_MUL) text_parens(e, at);
+  if (wide) {
+    buf_puts(e->cx, &e->out->text, "(unsigned)");
+    Buf *b = &e->out->text;
+    memmove(b->p + at + 10, b->p + at, b->n - 10 - at);
+    memcpy(b->p + at, "(unsigned)", 10);
   }
-  int64_t k = l.k * bits / 8;
-  if (k) text_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+  if (bits >= 16) text_printf(e, " * %du", bits / 8);
 }
 
 // ---- elements below a byte ----

@@ -25,7 +25,11 @@ void expr_f32(Emit *e, Ref r, Prec min);
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // The element itself, as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-// 32-bit shared address of an element: `sA_addr + x * 2u + 128u`.
+// What an instruction takes as a constant beside a register is left out of
+// an element's pointer, `A + x`, and of its 32-bit shared address,
+// `sA_addr + x * 2u`: so many bytes.
+int64_t expr_beyond(Emit *e, Ref mem, Ref off);
+void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
 // A register element, offset in elements of mem's type, as a value of t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);

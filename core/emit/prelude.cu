@@ -592,57 +592,65 @@ static __device__ __forceinline__ int sm_id() {
 // ---- cp.async ----
 
 //: cp_async_ca4
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca4(
     unsigned dst, const void *src) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
-      :: "r"(dst), "l"(src) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %2], [%1 + %3], 4;"
+      :: "r"(dst), "l"(src), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_ca8
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca8(
     unsigned dst, const void *src) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
-      :: "r"(dst), "l"(src) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %2], [%1 + %3], 8;"
+      :: "r"(dst), "l"(src), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_ca16
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca16(
     unsigned dst, const void *src) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-      :: "r"(dst), "l"(src) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %2], [%1 + %3], 16;"
+      :: "r"(dst), "l"(src), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_cg16
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_cg16(
     unsigned dst, const void *src) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-      :: "r"(dst), "l"(src) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;"
+      :: "r"(dst), "l"(src), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_ca4_zfill
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca4_zfill(
     unsigned dst, const void *src, bool p) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-      :: "r"(dst), "l"(src), "r"(p ? 4 : 0) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %3], [%1 + %4], 4, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? 4 : 0), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_ca8_zfill
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca8_zfill(
     unsigned dst, const void *src, bool p) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;"
-      :: "r"(dst), "l"(src), "r"(p ? 8 : 0) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %3], [%1 + %4], 8, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? 8 : 0), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_ca16_zfill
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_ca16_zfill(
     unsigned dst, const void *src, bool p) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;"
-      :: "r"(dst), "l"(src), "r"(p ? 16 : 0) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0 + %3], [%1 + %4], 16, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? 16 : 0), "n"(to), "n"(from) : "memory");
 }
 
 //: cp_async_cg16_zfill
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_cg16_zfill(
     unsigned dst, const void *src, bool p) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-      :: "r"(dst), "l"(src), "r"(p ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %4], 16, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? 16 : 0), "n"(to), "n"(from) : "memory");
 }

@@ -402,10 +402,15 @@ void stmt_async(Emit *e, Ref r) {
     expr_val(e, pred, PR_ANY);
     text_puts(e, ") ");
   }
-  text_printf(e, "%s(", helper_async(e, i->imm, i->flags, pred != 0));
+  text_puts(e, helper_async(e, i->imm, i->flags, pred != 0));
+  int64_t to = expr_beyond(e, o[0].ref, o[0].off);
+  int64_t from = expr_beyond(e, o[1].ref, o[1].off);
+  if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
+  else if (to) text_printf(e, "<%" PRId64 ">", to);
+  text_puts(e, "(");
   expr_address(e, o[0].ref, o[0].off);
   text_puts(e, ", ");
-  expr_pointer(e, o[1].ref, o[1].off, PR_ANY);
+  expr_base(e, o[1].ref, o[1].off);
   if (pred && zfill) {
     text_puts(e, ", ");
     expr_val(e, pred, PR_ANY);

@@ -110,8 +110,7 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   // what one can have changes no higher bits of the other
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
-  int64_t least = (a.lo & ~mb) > (b.lo & ~ma) ? a.lo & ~mb : b.lo & ~ma;
-  return (Fact){least, most, z};
+  return (Fact){0, most, z};
 }
 
 static Fact fact_shift(DType t, Op op, Fact a, Fact b) {

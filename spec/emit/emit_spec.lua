@@ -250,6 +250,32 @@ describe("emitted text", function()
     }, table.move(text, #text - 4, #text - 1, 1, {}))
   end)
 
+  it("leaves what is constant of an address to the instruction", function()
+    local function copies(step)
+      local text = source(function(a)
+        local s = cute.make_smem_tensor(cute.bf16,
+          cute.make_layout({32, 16}, {16, 1}), 128)
+        local g = cute.make_tensor(a.iterator,
+          cute.make_layout({32, 16}, {step, 1}))
+        local copy = cute.make_tiled_copy(
+          cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
+          cute.make_layout({16, 2}, {2, 1}), cute.make_layout {1, 8})
+        local thr = copy:get_slice(cute.arch.thread_idx())
+        cute.copy(copy, thr:partition_S(g), thr:partition_D(s))
+      end, {block = 32}, cute.zeros({64}, cute.bf16))
+      local lines = body(text)
+      return table.move(lines, #lines - 1, #lines, 1, {})
+    end
+    assert.same({"cp_async_ca16(s_addr + i0 * 2u, a + i0);",
+                 "cp_async_ca16<512, 512>(s_addr + i0 * 2u, a + i0);"},
+                copies(16))
+    assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
+                 copies(-16)[2])
+    assert.equal(  -- no 32 bits
+      "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
+      copies(1 << 30)[2])
+  end)
+
   it("rounds two neighbours to bf16 in one instruction", function()
     local h = cute.zeros({64}, cute.bf16)
     local text = source(function(a, b)

@@ -1,8 +1,9 @@
 // warpmma for sm_80, by cutelua. Compile with --fmad=false.
+template <int to = 0, int from = 0>  // bytes beyond dst and src
 static __device__ __forceinline__ void cp_async_cg16(
     unsigned dst, const void *src) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-      :: "r"(dst), "l"(src) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;"
+      :: "r"(dst), "l"(src), "n"(to), "n"(from) : "memory");
 }
 static __device__ __forceinline__ void SM80_16x8x16_F32BF16BF16F32_TN(
     float *d, const unsigned *a, const unsigned *b) {
@@ -11,12 +12,13 @@ static __device__ __forceinline__ void SM80_16x8x16_F32BF16BF16F32_TN(
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+template <int at = 0>  // bytes beyond src
 static __device__ __forceinline__ void SM75_U32x4_LDSM_N(
     unsigned *r, unsigned src) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
-      "{%0, %1, %2, %3}, [%4];"
+      "{%0, %1, %2, %3}, [%4 + %5];"
       : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(src)
+      : "r"(src), "n"(at)
       : "memory");
 }
 extern "C" __global__ void __launch_bounds__(32)

@@ -1,0 +1,49 @@
+-- Random walks over tensors (spec/places.lua): plain Lua, which computes no
+-- offset, against the simulator and the emitted text as a program of the host.
+-- `make fuzz` runs as many as there is time for.
+local cudahost = require "spec.cudahost"
+local places = require "spec.places"
+
+local function programs(first, last)
+  local list = {}
+  for seed = first, last do list[#list + 1] = places.program(seed) end
+  return list
+end
+
+describe("random places", function()
+  it("are the same in plain Lua, the simulator and the text", function()
+    if not cudahost.compiler() then return pending "no C++ compiler" end
+    local list = programs(1, 30)
+    for i, wrong in ipairs(places.host(list)) do
+      assert.is_false(wrong, ("seed %d: %s\n%s"):format(list[i].seed,
+        tostring(wrong), list[i].text))
+    end
+  end)
+
+  it("are found wrong where the text is", function()
+    if not cudahost.compiler() then return pending "no C++ compiler" end
+    local sound = cudahost.run
+    finally(function() cudahost.run = sound end)
+    function cudahost.run(runs)  -- one that takes no constants beside addresses
+      for _, run in ipairs(runs) do
+        run.text = run.text:gsub("(_%w+)<[%d, -]+>%(", "%1(")
+      end
+      return sound(runs)
+    end
+    local found = 0
+    for _, wrong in ipairs(places.host(programs(1, 12))) do
+      found = found + (wrong and wrong:find "the text has" and 1 or 0)
+    end
+    assert.is_true(found > 2)
+  end)
+
+  it("have all that a tensor is walked with", function()
+    local all = {}
+    for i, p in ipairs(programs(1, 30)) do all[i] = p.text end
+    local text = table.concat(all)
+    for _, what in ipairs {"matrix%(", "eight%(", "true%)", "make_swizzle",
+                           "x%[{", "w%[{", "when%("} do
+      assert.is_truthy(text:find(what), what)
+    end
+  end)
+end)

@@ -134,9 +134,9 @@ case("threads and blocks by their coordinates", {
     local bx, by = arch.block_idx()
     local x, y, z = arch.thread_idx()
     cute.printf("{} {}\n", {bx, by}, {x, y, z},
-                {thread = {3, 1, 2}, block = {1, 1}})
+                {thread = {3, 1, 2}, block = {1, 0}})
     cute.printf("{} {}\n", {bx, by}, {x, y, z}, {thread = 2, block = 1})
-    cute.printf("{}\n", {x, y, z}, {thread = {x, 1, 1}, block = 0})
+    cute.printf("{}\n", {x, y, z}, {thread = {x, 1, 1}, block = 1})
   end})
 
 --- The call of a case.

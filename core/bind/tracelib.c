@@ -96,6 +96,10 @@ static int fn_info(lua_State *L) {
   face_set_str(L, "name", ir_str(fn, fn->name));
   face_set_int(L, "smem", fn->smem_bytes);
   face_set_int(L, "instructions", (lua_Integer)fn->ins.n - 1);
+  bool prints = false;
+  for (Ref r = 1; r < fn->ins.n; r++)
+    prints |= ir_get(fn, r)->op == OP_PRINTF;
+  face_set_bool(L, "prints", prints);
   lua_createtable(L, (int)fn->arg.n, 0);
   for (size_t i = 0; i < fn->arg.n; i++) {
     const Arg *a = &fn->arg.p[i];
@@ -376,11 +380,29 @@ static int l_open_loop(lua_State *L) {
   return 0;
 }
 
+// open_once(): a region that break_if may leave
+static int l_open_once(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  ir_open(cx, face_tracing(cx, L, "cute.func"), (Ins){.op = OP_ONCE});
+  return 0;
+}
+
 static int l_break_unless(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.loop");
   Ref c = ir_op1(cx, fn, OP_NOT, face_check_value(cx, L, 1, DT_BOOL));
-  ir_emit(cx, fn, (Ins){.op = OP_BREAKIF, .a = {c, 0, 0}});
+  ir_emit(cx, fn, (Ins){.op = OP_BREAKIF, .a = {c, 0, 0}, .imm = 1});
+  return 0;
+}
+
+// leave_if(condition, regions): leaves so many; nil: the kernel.
+static int l_leave_if(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "cute.break_if");
+  Ref c = face_check_value(cx, L, 1, DT_BOOL);
+  int64_t levels = face_optint(L, 2, 0);
+  ir_emit(cx, fn, (Ins){.op = levels ? OP_BREAKIF : OP_EXITIF,
+                        .a = {c, 0, 0}, .imm = levels});
   return 0;
 }
 
@@ -654,8 +676,9 @@ void tracelib_open(lua_State *L) {
     {"tracing", l_tracing}, {"mark", l_mark}, {"rollback", l_rollback},
     {"var", l_var}, {"vget", l_vget}, {"vset", l_vset},
     {"open_for", l_open_for}, {"open_loop", l_open_loop},
-    {"break_unless", l_break_unless}, {"open_if", l_open_if},
-    {"open_else", l_open_else}, {"close", l_close},
+    {"open_once", l_open_once},
+    {"break_unless", l_break_unless}, {"leave_if", l_leave_if},
+    {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
     {"carried", l_carried}, {"known", l_known}, {"sreg", l_sreg},

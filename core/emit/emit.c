@@ -215,6 +215,11 @@ static void put_cond(Emit *e, const char *word, Ref cond, const char *rest) {
   text_printf(e, ")%s", rest);
 }
 
+static void put_open(Emit *e, Ref r) {
+  e->open[e->nopen++] = r;
+  e->depth++;
+}
+
 static void put_for(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   int64_t step = 0;
@@ -249,7 +254,7 @@ static void put_for(Emit *e, Ref r) {
     text_puts(e, ") {");
   }
   text_newline(e);
-  e->depth++;
+  put_open(e, r);
 }
 
 // Is there no line between an ELSE and its END?
@@ -264,7 +269,8 @@ static bool nothing_until_end(const Emit *e, Ref r) {
 static Ref loop_test(const Emit *e, Ref r) {
   for (r++; !uses_is_line(e, r);) r++;
   const Ins *i = ir_get(e->fn, r);
-  return i->op == OP_BREAKIF && ir_get(e->fn, i->a[0])->op == OP_NOT &&
+  return i->op == OP_BREAKIF && i->imm == 1 &&
+         ir_get(e->fn, i->a[0])->op == OP_NOT &&
          e->use[i->a[0]].how == HOW_INLINE ? r : 0;
 }
 
@@ -278,8 +284,33 @@ static Ref put_loop(Emit *e, Ref r) {
     text_puts(e, "while (true) {");
   }
   text_newline(e);
-  e->depth++;
+  put_open(e, r);
   return test ? test : r;
+}
+
+// `if (p) break;`, `goto done;` or `return;`
+static void put_leave(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  Ref out = e->use[r].leaves;
+  int64_t always = 0;
+  if (out && !e->use[out].label) e->use[out].label = names_new(e, "done");
+  text_begin(e, i);
+  if (!ir_const(e->fn, i->a[0], &always)) put_cond(e, "if", i->a[0], " ");
+  if (out) text_printf(e, "goto %s", e->use[out].label);
+  else text_puts(e, i->op == OP_EXITIF ? "return" : "break");
+  text_end(e);
+}
+
+static void put_end(Emit *e) {
+  Ref head = e->open[--e->nopen];
+  const char *label = e->use[head].label;
+  e->depth--;
+  text_indent(e);
+  text_puts(e, ir_get(e->fn, head)->op == OP_ONCE ? "} while (false);" : "}");
+  text_newline(e);
+  if (!label) return;
+  text_printf(e, "%*s%s:;", 2 * e->depth, "", label);
+  text_newline(e);
 }
 
 static void put_simple(Emit *e, const Ins *i, const char *text) {
@@ -434,25 +465,28 @@ static Ref put(Emit *e, Ref r) {
     case OP_VSET: put_set(e, r); break;
     case OP_FOR: put_for(e, r); break;
     case OP_LOOP: return put_loop(e, r);
-    case OP_BREAKIF:
+    case OP_ONCE:
       text_begin(e, i);
-      put_cond(e, "if", i->a[0], " break");
-      text_end(e);
+      text_puts(e, "do {");
+      text_newline(e);
+      put_open(e, r);
       break;
+    case OP_BREAKIF: case OP_EXITIF: put_leave(e, r); break;
     case OP_IF:
       text_begin(e, i);
       put_cond(e, "if", i->a[0], " {");
       text_newline(e);
-      e->depth++;
+      put_open(e, r);
       break;
-    case OP_ELSE: case OP_END:
-      if (i->op == OP_ELSE && nothing_until_end(e, r)) break;
+    case OP_ELSE:
+      if (nothing_until_end(e, r)) break;
       e->depth--;
       text_indent(e);
-      text_puts(e, i->op == OP_ELSE ? "} else {" : "}");
+      text_puts(e, "} else {");
       text_newline(e);
-      e->depth += i->op == OP_ELSE;
+      e->depth++;
       break;
+    case OP_END: put_end(e); break;
   }
   return r;
 }
@@ -586,6 +620,7 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
+  e.open = NEW(cx, Ref, fn->ins.n);
   uses_run(&e);
   names_reserve_words(&e);
   helper_reserve(&e);

@@ -22,6 +22,8 @@ typedef struct Use {
   uint8_t how;       // How
   bool cross;        // needed in another loop than its own
   bool rolled;       // a loop: the compiler is not to unroll it
+  Ref leaves;        // BREAKIF: the region that C's break does not leave, or 0
+  const char *label;  // a region: behind its end, for a goto
   const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
 } Use;
 
@@ -71,6 +73,8 @@ typedef struct Emit {
   size_t nintrin;
   struct Access **access;
   size_t naccess;
+  Ref *open;          // heads of the regions that are open
+  size_t nopen;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions

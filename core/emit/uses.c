@@ -261,6 +261,19 @@ static Ref other_half(const Flow *f, Ref r) {
   return ok ? n : 0;
 }
 
+static bool is_loop(const Ins *i) {
+  return i->op == OP_FOR || i->op == OP_LOOP;
+}
+
+// The region that r leaves; C's break leaves the innermost one that is no
+// branch.
+static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
+  size_t left = (size_t)ir_get(f->fn, r)->imm;
+  for (size_t k = 1; k < left; k++)
+    if (ir_get(f->fn, open[n - k])->op != OP_IF)
+      f->e->use[r].leaves = open[n - left];
+}
+
 static void find_regions(Flow *f) {
   const Fn *fn = f->fn;
   Ref *stack = NEW(f->e->cx, Ref, fn->ins.n + 1);
@@ -273,13 +286,14 @@ static void find_regions(Flow *f) {
     if (closes && !opens && n) {
       Ref head = stack[--n];
       f->end[head] = r;
-      if (ir_get(fn, head)->op != OP_IF) loop = f->loop[head];
+      if (is_loop(ir_get(fn, head))) loop = f->loop[head];
     }
     f->loop[r] = loop;
     if (opens && !closes) {
       stack[n++] = r;
-      if (i->op != OP_IF) loop = r;
+      if (is_loop(i)) loop = r;
     }
+    if (i->op == OP_BREAKIF) note_leave(f, r, stack, n);
   }
 }
 

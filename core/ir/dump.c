@@ -141,6 +141,9 @@ static void put_imm(Dump *d, const Ins *i) {
     case IMM_BARRIER: case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
     case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;
+    case IMM_LEVELS:
+      if (i->imm > 1) PUT(d, " %" PRId64 " regions", i->imm);
+      break;
   }
 }
 

@@ -27,6 +27,7 @@
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
 //   BARRIER  its number               GROUPS  how many may be left pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
+//   LEVELS  how many regions it leaves, the innermost first
 // rule: type of the result and demands on the values among the operands:
 //   NONE  no result                      SAME  values and result one type
 //   INT   SAME, integers (or pred)       FLT   SAME, floats
@@ -48,7 +49,7 @@
 //   ASK     what depends on other lanes or the machine; nothing moves past it
 //   ACT     what others see: text, a trap, whatever the script's PTX does
 //   OPEN, TURN, CLOSE, LEAVE  begins a region, ends one and begins another,
-//           ends one, may leave one
+//           ends one, may leave some
 // who: the threads of a warp that must do it together; where others come, or
 //   not all of them, the simulator says `divergent`:
 //   LANE  each for itself           MASK  those that its last operand names
@@ -131,7 +132,9 @@ OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
 OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)  // lo hi step -> i32 or i64
 DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // for ever, until BREAKIF
-DO(BREAKIF, "break.if", "p", NONE, NONE, LEAVE, LANE)  // right inside LOOP
+DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)   // what BREAKIF may leave
+DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)  // FOR, LOOP, ONCE
+DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // the thread ends
 DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
 DO(END, "end", "", NONE, NONE, CLOSE, LANE)

@@ -182,12 +182,18 @@ static void check_together(Check *c, const Ins *i) {
 
 static void enter(Check *c) { vec_push(c->cx, c->serial, ++c->serials); }
 
+// What a break leaves is there, and no branch.
+static void check_leave(Check *c, const Ins *i) {
+  if (i->imm < 1 || (uint64_t)i->imm > c->open.n)
+    bad(c, "break.if of regions that are not there");
+  Op op = (Op)ir_get(c->fn, c->open.p[c->open.n - (size_t)i->imm])->op;
+  if (op == OP_IF) bad(c, "break.if out of a branch alone");
+}
+
 static void check_region(Check *c, const Ins *i) {
   unsigned f = op_effect((Op)i->op);
   bool opens = f & EF_OPENS, closes = f & EF_CLOSES;
-  if (i->op == OP_BREAKIF &&
-      (!c->open.n || ir_get(c->fn, c->open.p[c->open.n - 1])->op != OP_LOOP))
-    bad(c, "break.if outside a loop");
+  if (i->op == OP_BREAKIF) check_leave(c, i);
   if (closes) {
     if (!c->open.n) bad(c, "no open region");
     c->serial.n--;

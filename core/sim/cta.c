@@ -51,7 +51,7 @@ static void init_warp(SimCta *c, int id) {
   w->cta = c;
   w->id = id;
   w->state = SW_RUN;
-  w->pc = w->depth = w->src = 0;
+  w->pc = w->depth = w->src = w->gone = 0;
   w->valid = threads >= LANES ? FULL : (1u << threads) - 1;
   w->active = w->valid;
   w->clk = 1;

@@ -13,7 +13,7 @@ typedef struct Prog {
   const Fn *fn;
   SimProg *p;
   bool *uni;         // same in all lanes
-  bool *bad;         // VAR or LOOP: found to differ between lanes
+  bool *bad;         // VAR, or region: found to differ between lanes
   bool *need;        // somebody reads it
   bool *spread;      // ... in all lanes
   uint32_t *slot;
@@ -82,11 +82,19 @@ static bool find_uniform(Prog *g, Ref r) {
   return true;
 }
 
-// A VAR or LOOP differs between lanes; true: that is news.
+// A VAR or a region differs between lanes; true: that is news.
 static bool spoil(Prog *g, Ref r) {
   bool news = !g->bad[r];
   g->bad[r] = true;
   return news;
+}
+
+// Do some lanes leave the region `left` levels up, and others not?
+static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
+                        uint32_t n) {
+  bool one = g->uni[i->a[0]];
+  for (uint32_t k = 1; k < (uint64_t)i->imm; k++) one &= g->uni[open[n - k]];
+  return !one;
 }
 
 // One pass over the regions; true when something was found to differ.
@@ -101,10 +109,10 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_VAR) g->home[r] = div;
     if (i->op == OP_VSET && !(g->uni[i->a[1]] && div <= g->home[i->a[0]]))
       changed |= spoil(g, i->a[0]);
-    if (i->op == OP_BREAKIF && n && !g->uni[i->a[0]])
-      changed |= spoil(g, open[n - 1]);
+    if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
+      changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      if (g->bad[r]) g->uni[r] = false;  // a LOOP
+      if (g->bad[r]) g->uni[r] = false;  // lanes leave it, others stay
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
       open[n++] = r;
@@ -130,7 +138,8 @@ static void want(Prog *g, Ref r, bool lanes) {
 // Does r read its values in all lanes?
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  if (i->op == OP_VSET || i->op == OP_BREAKIF) return !g->uni[i->a[0]];
+  if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
+    return !g->uni[i->a[0]];
   if (i->op == OP_BAR || i->op == OP_BARARRIVE) return false;
   return !g->uni[r];
 }
@@ -351,10 +360,6 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 // Regions: d is instruction number `at` of the program.
 static void decode_region(Prog *g, const Ins *i, SimIns *d, uint32_t at) {
   SimIns *prog = g->p->ins;
-  if (i->op == OP_BREAKIF) {
-    d->jump = g->head[g->nhead - 1];  // its LOOP, mended at the end
-    return;
-  }
   if (i->op == OP_ELSE) {
     prog[g->head[g->nhead - 1]].jump = at;
     d->uniform = prog[g->head[g->nhead - 1]].uniform;
@@ -384,12 +389,6 @@ static void decode_region(Prog *g, const Ins *i, SimIns *d, uint32_t at) {
     d->uniform = f->uniform;
     d->spread = f->spread;
     d->stat = -1;
-  } else {
-    for (uint32_t k = h + 1; k < at; k++)
-      if (prog[k].op == OP_BREAKIF && prog[k].jump == h && !prog[k].imm) {
-        prog[k].jump = at + 1;
-        prog[k].imm = 1;
-      }
   }
 }
 
@@ -411,7 +410,7 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
     d->uniform = g->uni[o];
     d->a = d->b;
     d->d = g->slot[o];
-  } else if (i->op == OP_IF || i->op == OP_BREAKIF) {
+  } else if (i->op == OP_IF || i->op == OP_BREAKIF || i->op == OP_EXITIF) {
     d->uniform = g->uni[o];
   }
   d->cls = (uint8_t)sim_class((DType)d->type);
@@ -447,8 +446,8 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
     case OP_PRINTF: decode_print(g, i, d); break;
-    case OP_FOR: case OP_LOOP: case OP_IF: case OP_ELSE: case OP_END:
-    case OP_BREAKIF:
+    case OP_FOR: case OP_LOOP: case OP_ONCE: case OP_IF: case OP_ELSE:
+    case OP_END:
       decode_region(g, i, d, at);
       break;
 #define OP(...)
@@ -457,7 +456,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_ASK: case OP_VAR: case OP_VGET: case OP_VSET: case OP_CPCOMMIT:
     case OP_CPWAIT: case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP:
-    case OP_FENCE: case OP_TRAP:
+    case OP_FENCE: case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // values and Ins.imm are all
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:

@@ -252,6 +252,7 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   if (f) {
     f->lanes.here = w->active;
     f->lanes.named = want;
+    f->lanes.gone = w->gone & want;
     f->lanes.mask = i->who == WHO_MASK;
   }
   return false;
@@ -295,8 +296,39 @@ static uint32_t for_lanes(SimWarp *w, const SimIns *i) {
   return m;
 }
 
-static void push(SimWarp *w, uint32_t other) {
-  w->frame[w->depth++] = (SimFrame){w->active, other};
+static void push(SimWarp *w, const SimIns *i, uint32_t other) {
+  uint32_t head = (uint32_t)(i - w->cta->prog->ins);
+  w->frame[w->depth++] = (SimFrame){w->active, other, head};
+}
+
+static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
+
+// No lane is left here: on to where some are, behind the regions that are
+// empty now, or in the other half of a branch.
+static void find_lanes(SimWarp *w) {
+  const SimIns *prog = w->cta->prog->ins;
+  while (!w->active && w->depth) {
+    const SimFrame *f = &w->frame[w->depth - 1];
+    const SimIns *head = &prog[f->head];
+    w->pc = head->jump;
+    if (head->op == OP_IF) {
+      if (f->other) return;  // its ELSE, or END, comes next
+      if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
+      w->pc++;
+    }
+    pop(w);
+  }
+  if (!w->active) w->pc = w->cta->prog->nins;
+}
+
+// The lanes where it holds leave so many regions: they are in none of the
+// inner ones any more.
+static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
+  uint32_t out = condition(w, i) & w->active;
+  if (i->op == OP_EXITIF) w->gone |= out;
+  w->active &= ~out;
+  for (uint32_t k = 1; k < levels; k++) w->frame[w->depth - k].mask &= ~out;
+  if (!w->active) find_lanes(w);
 }
 
 static void begin_for(SimWarp *w, const SimIns *i) {
@@ -314,7 +346,7 @@ static void begin_for(SimWarp *w, const SimIns *i) {
     w->pc = i->jump;
     return;
   }
-  push(w, 0);
+  push(w, i, 0);
   w->active &= m;
 }
 
@@ -337,27 +369,22 @@ static void end_for(SimWarp *w, const SimIns *i) {
     w->active &= m;
     w->pc = i->jump;
   } else {
-    w->active = w->frame[--w->depth].mask;
+    pop(w);
   }
 }
 
 static void begin_if(SimWarp *w, const SimIns *i) {
   uint32_t m = condition(w, i) & w->active;
-  push(w, w->active & ~m);
+  push(w, i, w->active & ~m);
   w->active = m;
   if (!m) w->pc = i->jump;
 }
 
 static void go_else(SimWarp *w, const SimIns *i) {
-  w->active = w->frame[w->depth - 1].other;
+  SimFrame *f = &w->frame[w->depth - 1];
+  w->active = f->other;
+  f->other = 0;
   if (!w->active) w->pc = i->jump;
-}
-
-static void break_if(SimWarp *w, const SimIns *i) {
-  w->active &= ~condition(w, i);
-  if (w->active) return;
-  w->active = w->frame[--w->depth].mask;
-  w->pc = i->jump;
 }
 
 static void runaway(SimWarp *w, const SimIns *i) {
@@ -368,8 +395,9 @@ static void runaway(SimWarp *w, const SimIns *i) {
 }
 
 static void end_region(SimWarp *w, const SimIns *i) {
-  if (i->head == OP_IF) {
-    w->active = w->frame[--w->depth].mask;
+  if (i->head == OP_IF || i->head == OP_ONCE) {
+    pop(w);
+    if (!w->active) find_lanes(w);
     return;
   }
   if (i->head == OP_FOR) end_for(w, i);
@@ -466,8 +494,9 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_RMEM: declare_registers(w, i->x); return true;
     case OP_VSET: set_var(w, i); return true;
     case OP_FOR: begin_for(w, i); return true;
-    case OP_LOOP: push(w, 0); return true;
-    case OP_BREAKIF: break_if(w, i); return true;
+    case OP_LOOP: case OP_ONCE: push(w, i, 0); return true;
+    case OP_BREAKIF: leave_if(w, i, (uint32_t)i->imm); return true;
+    case OP_EXITIF: leave_if(w, i, w->depth + 1); return true;
     case OP_IF: begin_if(w, i); return true;
     case OP_ELSE: go_else(w, i); return true;
     case OP_END: end_region(w, i); return true;

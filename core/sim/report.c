@@ -184,6 +184,10 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                          "that all must do together",
                          __builtin_popcount(f->lanes.here),
                          __builtin_popcount(f->lanes.named));
+      if (f->lanes.gone)
+        simreport_printf(t, "; %d ha%s returned",
+                         __builtin_popcount(f->lanes.gone),
+                         __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
       break;
     case SIM_BARRIER: say_barrier(t, f); break;
     case SIM_RUNAWAY:

@@ -22,8 +22,8 @@ typedef struct SimFault {
     struct { SimClash how; bool flying; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; uint64_t cta; } blocks;
-    // DIVERGENT; mask: those named are an operand
-    struct { uint32_t here, named; bool mask; } lanes;
+    // DIVERGENT; gone: left the kernel; mask: those named are an operand
+    struct { uint32_t here, named, gone; bool mask; } lanes;
     // BARRIER: threads, and those of others; TWICE: n is the barrier
     struct { SimMisuse how; int64_t n, others; } barrier;
     // DEADLOCK: warps, the barrier, threads

@@ -27,7 +27,11 @@ typedef struct SimBatch {  // one cp.async instruction on its way
   uint8_t data[LANES][16];
 } SimBatch;
 
-typedef struct SimFrame { uint32_t mask, other; } SimFrame;
+typedef struct SimFrame {  // of an open region
+  uint32_t mask;           // lanes that are here when it ends
+  uint32_t other;          // a branch: those that its other half is for
+  uint32_t head;           // the instruction that opened it
+} SimFrame;
 
 typedef struct SimTaint {  // lanes in which a value is undefined, and the
   uint32_t mask, src;      // read of registers where that came from
@@ -45,6 +49,7 @@ struct SimWarp {
   int id;
   SimState state;
   uint32_t pc, active, valid;
+  uint32_t gone;           // lanes that left the kernel before its end
   uint32_t clk;            // epoch of memory order, see order.c
   uint32_t depth;
   SimFrame *frame;

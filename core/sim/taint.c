@@ -189,7 +189,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
       if (!((const SimMatrix *)i->x)->from.mem)
         use_side(w, i, &((const SimMatrix *)i->x)->smem);
       break;
-    case OP_FOR: case OP_IF: case OP_BREAKIF: use_condition(w, i); break;
+    case OP_FOR: case OP_IF: case OP_BREAKIF: case OP_EXITIF:
+      use_condition(w, i);
+      break;
     case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
     case OP_ASK: ask(w, i); break;
     case OP_PRINTF: use_printed(w, i); break;
@@ -204,8 +206,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_BAR:
-    case OP_BARARRIVE: case OP_FENCE: case OP_ASM: case OP_LOOP: case OP_ELSE:
-    case OP_END: case OP_COUNT:
+    case OP_BARARRIVE: case OP_FENCE: case OP_ASM: case OP_LOOP: case OP_ONCE:
+    case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane
   }
 }

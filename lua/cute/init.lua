@@ -23,6 +23,8 @@ local PARTS = {
     range_constexpr(first: number|value, limit?, step?)
     when(condition: boolean|value, f: function, g?: function)
     loop(condition: function, body: function)
+    break_if(condition: boolean|value) func(f: function)
+    return_if(condition: boolean|value, values...)
     var(x: number|boolean|value, dtype?: dtype|string)]],
   ["cute.lang.kernel"] = [[
     kernel(name: string|function, opts?: table|function, func?: function)

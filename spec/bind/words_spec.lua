@@ -11,7 +11,7 @@ local kinds = core.error_kinds
 -- of their signature.
 local FREE = {
   ["modes..."] = "modes to go down to, or modes of a basis",
-  ["values..."] = "a list of operands, of a coordinate, or to print",
+  ["values..."] = "a list of operands, of a coordinate, to print, to return",
   ["tuples..."] = "a list of tuples",
   ["tuple..."] = "a tuple, or its entries",
   ["shape..."] = "a shape, or its extents",

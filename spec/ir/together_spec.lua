@@ -114,6 +114,17 @@ local SAMPLES = {
         function() x[201] = 1 end)
     end
   end,
+  once = function(x)
+    return function()
+      cute.func(function()
+        cute.return_if(x[200]:eq(3))
+        x[201] = 1
+      end)()
+    end
+  end,
+  ["exit.if"] = function(x)
+    return function() cute.return_if(x[200]:eq(3)) end
+  end,
 }
 SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]

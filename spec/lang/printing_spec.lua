@@ -183,8 +183,8 @@ describe("printf", function()
 
   it("prints for the threads and blocks that are named", function()
     local c = printing.cases[#printing.cases]
-    assert.equal("(0,1,1)\n(1,1,1)\n(2,1,1)\n(3,1,1)\n(1,0) (2,0,0)\n"
-      .. "(1,1) (3,1,2)\n", printing.run(c, "sim"))
+    assert.equal("(1,0) (3,1,2)\n(1,0) (2,0,0)\n(0,1,1)\n(1,1,1)\n"
+      .. "(2,1,1)\n(3,1,1)\n", printing.run(c, "sim"))
   end)
 
   it("keeps the lines of a lane together", function()

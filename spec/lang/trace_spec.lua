@@ -166,8 +166,8 @@ describe("cute.range", function()
 
   it("refuses break, and return", function()
     local expected = "break, return or goto out of a traced loop: its body is "
-      .. "traced once for all iterations [loop-exit]\n  carry a flag and use "
-      .. "cute.when(...), or cute.loop(cond, body) for a dynamic end"
+      .. "traced once for all iterations [loop-exit]\n  "
+      .. "cute.break_if(condition) leaves it where the condition holds"
     assert.equal(expected, (message(function()
       for k in cute.range(4) do
         if k then break end
@@ -247,8 +247,8 @@ describe("cute.when", function()
     function()
     local out = cute.zeros({1}, cute.i32)
     local skips = "a function with nothing but `return` leaves only itself, "
-      .. "not the kernel [bad-argument]\n  put what these threads should not "
-      .. "do into a function: cute.when(~condition, function() ... end)"
+      .. "not the kernel [bad-argument]\n  cute.return_if(condition) leaves "
+      .. "the kernel, cute.break_if(condition) a loop"
     local given = "the function returned a value, which nothing takes "
       .. "[bad-argument]\n  assign it to a local of the kernel: locals come "
       .. "out of it"

@@ -69,7 +69,9 @@ describe("docs/kernels.md", function()
   it("has an example of every function of the language", function()
     local text, count = code_of "docs/kernels.md"
     assert.is_true(count > 20, count)
-    for name in ([[kernel compile range when loop var where
+    for name in ([[kernel compile range when loop var where break_if
+        return_if func
+        print_tensor
         printf copy gemm make_smem_tensor make_rmem_tensor local_tile
         local_partition make_identity_tensor elem_less make_copy_atom
         make_tiled_copy make_tiled_mma arch.thread_idx arch.block_idx

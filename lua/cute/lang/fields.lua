@@ -82,6 +82,34 @@ function fields.set(t, k, v)
   rawset(t, k, v)
 end
 
+--- f(), to which what was written since `region` opened, in it and in those
+-- in it, is that of the innermost region.
+---@param region table
+---@param f function
+function fields.since(region, f)
+  local inner, around, merged = top, {}, {}
+  local at = top
+  while at ~= region do
+    table.insert(around, 1, at)
+    at = at.outer
+  end
+  for t, was in next, region.writes do merged[t] = was end
+  for _, part in ipairs(around) do
+    for _, t in ipairs(part.writes) do
+      if merged[t] == nil then
+        merged[t], merged[#merged + 1] = part.writes[t], t
+      end
+    end
+    for t, was in next, part.writes do
+      if was == false and merged[t] == nil then merged[t] = false end
+    end
+  end
+  top = {outer = region.outer, writes = merged}
+  local result = f()
+  top = inner
+  return result
+end
+
 local ORDER = {number = 1, string = 2}
 
 -- An order of keys that is the same in every process, where there is one.

@@ -360,7 +360,7 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  if not next(copies) then  -- the usual case: one call
+  if not next(copies) and not p.program.info.prints then  -- one call
     local launch, faults = run.launch, p.faults
     p.launch = function(_, opts)
       if opts or faults then return Prepared.launch(p, opts) end
@@ -392,6 +392,7 @@ local function run_gpu(p, _, values, grid)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
+  if p.program.info.prints then p.device.dev:sync() end  -- its text is there
   return true
 end
 
@@ -433,11 +434,12 @@ local function run(p, opts, values, grid)
 end
 
 --- Runs it. On a GPU: true once it is queued (host tensors: once it is done
--- and they are written). On the simulator: its report. A kernel at fault, and a
--- driver that refuses, raise; with faults = "return" they give nil, a message
--- and the simulator's report. (What a GPU has only queued may fail in a later
--- statement, which names the kernels that ran.) What a kernel prints goes to
--- `output` (a file; standard output when absent, nowhere when false).
+-- and they are written; where the kernel prints: once it has). On the
+-- simulator: its report. A kernel at fault, and a driver that refuses, raise;
+-- with faults = "return" they give nil, a message and the simulator's report.
+-- (What a GPU has only queued may fail in a later statement, which names the
+-- kernels that ran.) What a kernel prints goes to `output` (a file; standard
+-- output when absent, nowhere when false).
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message

@@ -11,6 +11,7 @@ local reach = require "cute.lang.reach"
 local report = require "cute.lang.report"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
+local type_error = carrying.type_error
 
 local regions = {}
 
@@ -90,9 +91,12 @@ local function search(view, t)
   if meta then see(view, meta) end
 end
 
+--- What cute.func made of functions: [helper] = function.
+regions.helpers = setmetatable({}, {__mode = "k"})
+
 function see(view, v)
   if type(v) == "function" then
-    view.pending[#view.pending + 1] = v
+    view.pending[#view.pending + 1] = regions.helpers[v] or v
   elseif type(v) == "table" then
     search(view, v)
   end
@@ -234,9 +238,19 @@ function regions.open(what, key, view)
   local memo = state.memo[key] or {ways = {}}
   state.memo[key] = memo
   if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end
-  return setmetatable({what = what, view = view, memo = memo, passes = 0,
-                       mark = core.mark(), watched = #state.watched,
-                       fields = {}, writes = fields.open()}, Region)
+  state.open = setmetatable({what = what, view = view, memo = memo, passes = 0,
+                             mark = core.mark(), watched = #state.watched,
+                             fields = {}, writes = fields.open(),
+                             outer = state.open}, Region)
+  return state.open
+end
+
+--- The innermost open region that one can leave: a loop, or a helper.
+---@return table?
+function regions.innermost()
+  local region = state.open
+  while region and not region.leavable do region = region.outer end
+  return region
 end
 
 -- What was remembered of a slot, if it fits.
@@ -260,6 +274,7 @@ end
 -- Back to the region's head, with all locals and fields as they were.
 function Region:rewind(level)
   self.passes = self.passes + 1
+  self.more, self.exits = false, 0
   if self.passes > MAX_PASSES then
     core.fail("internal", "a loop did not settle in "
       .. MAX_PASSES .. " passes")
@@ -287,6 +302,7 @@ function Region:abandon()
     if slot.f then set(slot, 1, slot.init) end  -- the frame's own locals end
   end
   for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
+  state.open = self.outer
   core.hook(true)
 end
 
@@ -328,6 +344,7 @@ function Region:finish()
   self:remember()
   if telling then report.tell(("  pass %d: no more"):format(self.passes)) end
   fields.close(self.writes)
+  state.open = self.outer
 end
 
 function Region:add_field(slot, place_way)
@@ -463,9 +480,66 @@ function Region:enter(level)
   end
 end
 
+-- The level of the frame that a traced `for` runs in, for its caller.
+local function frame_of(loop)
+  for level = 2, math.huge do
+    if not debug.getinfo(level, "l") then break end
+    for n = 1, math.huge do
+      local name, v = debug.getlocal(level, n)
+      if not name then break end
+      if rawequal(v, loop) and name == "(for state)" then return level - 1 end
+    end
+  end
+  core.fail("loop-exit", "cute.break_if in a coroutine that began in the loop"
+    .. "\n  leave the loop where it stands")
+end
+
+-- What a slot holds where lanes leave: true when it has to be written. The
+-- pass is void (self.more) when that was not known.
+function Region:learn_exit(slot, now)
+  regions.check_growth(slot, now, self.what)
+  if slot.carry then
+    if carrying.learn(slot, self.what, slot.carry, slot.head, now) then
+      self.more = true
+      self:tell(slot)
+    end
+  elseif not core.same(slot.head, now) and slot.init ~= nil then
+    slot.carry, self.more = carrying.new(slot, self.what, slot.init, now), true
+    self:tell(slot, slot.init, now)
+  end
+  return slot.carry and not core.same(slot.head, now)
+end
+
+--- Lanes leave the region where cond holds: what has changed by now is what
+-- comes out of it. A helper's results are those given.
+---@param cond boolean|cute.Value
+---@param results? table packed
+function Region:leave_if(cond, results)
+  local level = self.loop and frame_of(self.loop) or 1
+  self.exits = self.exits + 1
+  fields.since(self.writes, function() return self:new_fields() end)
+  local sets = {}
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, level)
+    if self:learn_exit(slot, now) then sets[#sets + 1] = {slot, now} end
+  end
+  for i = 1, results and results.n or 0 do
+    local slot = self:result(i, results)
+    if self:learn_result(slot, results[i]) then
+      sets[#sets + 1] = {slot, results[i]}
+    end
+  end
+  local levels = core.region_depth() - self.depth + 1
+  if self.more or not sets[1] then return core.leave_if(cond, levels) end
+  if cond ~= true then core.open_if(cond) end
+  for _, s in ipairs(sets) do carrying.write(s[1].carry, s[2]) end
+  core.leave_if(true, levels + (cond == true and 0 or 1))
+  if cond ~= true then core.close() end
+end
+
 -- At the body's end: true when another pass is needed.
 function Region:again(level)
-  local again = false
+  local again = self.more
   self:check_body()
   for _, slot in ipairs(self.view.slots) do
     local now = get(slot, level + 1)
@@ -508,6 +582,134 @@ function Region:leave(level)
     end
   end
   self:finish()
+end
+
+---------------------------------------------------------------------------
+-- A helper that lanes leave early: cute.func
+---------------------------------------------------------------------------
+
+-- A slot for result i, of as many as the first way out gave.
+function Region:result(i, results)
+  if self.results.n == nil then self.results.n = results.n end
+  if self.results.n ~= results.n then
+    core.fail("bad-argument", ("a function returns %d values here and %d "
+      .. "there\n  cute.return_if(condition, values...) gives what its return "
+      .. "does"):format(self.results.n, results.n))
+  end
+  self.results[i] = self.results[i] or {name = "result " .. i}
+  return self.results[i]
+end
+
+-- Begins to carry a result, of which `one` is an example.
+local function carry_result(slot, one)
+  local sig, list = parts(one)
+  for k, p in ipairs(list) do
+    list[k] = core.dtype_of(p) == core.boolean and false or 0
+  end
+  slot.form, slot.zeros = one, list
+  slot.carry = {sig = sig, n = #list, types = {}, facts = {}}
+end
+
+-- One way's result: true when it has to be written. What cannot be carried is
+-- the same on all ways.
+function Region:learn_result(slot, now)
+  if slot.known or not parts(now) then
+    if slot.known and not rawequal(slot.value, now) or slot.carry then
+      type_error(slot, self.what, slot.carry and slot.form or slot.value, now)
+    end
+    slot.known, slot.value = true, now
+    return false
+  end
+  if not slot.carry then
+    self.more = true
+    if is_known(now) then  -- numbers take the type of what is traced, later
+      slot.numbers = slot.numbers or {}
+      table.insert(slot.numbers, now)
+      return false
+    end
+    carry_result(slot, now)
+  end
+  if self.more then slot.init = rebuild(slot.form, slot.zeros) end
+  if carrying.learn(slot, self.what, slot.carry, slot.init, now) then
+    self.more = true
+  end
+  return not core.same(slot.init, now)
+end
+
+-- The pass is over: what numbers say of results.
+local function learn_numbers(region)
+  for _, slot in ipairs(region.results) do
+    local numbers = slot.numbers or {}
+    slot.numbers = nil
+    for _, now in ipairs(numbers) do
+      if slot.known then type_error(slot, region.what, slot.value, now) end
+      if not slot.carry then carry_result(slot, now) end
+      region:learn_result(slot, now)
+    end
+  end
+end
+
+--- A pass over a helper begins, all as it was before.
+function Region:begin_once()
+  self:rewind(1)
+  self:declare()
+  for _, slot in ipairs(self.results) do
+    if slot.carry then
+      slot.init = rebuild(slot.form, slot.zeros)
+      carrying.declare(slot, slot.carry, slot.init)
+    end
+  end
+  core.open_once()
+  self.depth = core.region_depth()
+  for _, slot in ipairs(self.view.slots) do slot.head = slot.init end
+end
+
+--- The helper came to its end, with these results: true when another pass is
+-- needed.
+---@param results table packed
+---@return boolean
+function Region:end_once(results)
+  self:check_body()
+  self:new_fields()
+  local sets = {}
+  for _, slot in ipairs(self.view.slots) do
+    local now = get(slot, 1)
+    if self:learn_exit(slot, now) then sets[#sets + 1] = {slot, now} end
+  end
+  for i = 1, math.max(results.n, self.results.n or 0) do
+    local slot = self:result(i, results)
+    if self:learn_result(slot, results[i]) then
+      sets[#sets + 1] = {slot, results[i]}
+    end
+  end
+  self:check_tables()
+  if self.more then
+    learn_numbers(self)
+    return true
+  end
+  for _, s in ipairs(sets) do carrying.write(s[1].carry, s[2]) end
+  core.close()
+  return false
+end
+
+--- The region of a helper has ended; its results.
+---@return any ...
+function Region:finish_once()
+  for _, slot in ipairs(self.view.slots) do
+    if slot.carry then
+      set(slot, 1, carrying.read(slot.carry, slot.init, true))
+    end
+  end
+  local out = {n = self.results.n or 0}
+  for i = 1, out.n do
+    local slot = self.results[i]
+    out[i] = slot.value
+    if slot.carry then
+      out[i] = carrying.read(slot.carry, slot.init, true)
+    end
+  end
+  self:finish()
+  return table.unpack(out, 1, out.n)
 end
 
 return regions

@@ -38,8 +38,8 @@ function Loop:__close(err)
   core.hook(true)
   if err == nil then
     core.fail("loop-exit", "break, return or goto out of a traced loop: its "
-      .. "body is traced once for all iterations\n  carry a flag and use "
-      .. "cute.when(...), or cute.loop(cond, body) for a dynamic end")
+      .. "body is traced once for all iterations\n  cute.break_if(condition) "
+      .. "leaves it where the condition holds")
   end
 end
 
@@ -55,6 +55,7 @@ local function next_pass(loop)
   if not loop.region then
     local view = regions.collect(level)
     loop.region = regions.open("this loop", loop_key(level), view)
+    loop.region.leavable, loop.region.loop = "loop", loop
     loop.region:start(level)
   elseif not loop.region:again(level) then
     loop.region:leave(level)
@@ -162,9 +163,8 @@ local function check_idle(what, f, g)
   if g then other = bytecode.idle(g) end
   if idle == "return" or other == "return" then
     core.fail("bad-argument", ("%s: a function with nothing but `return` "
-      .. "leaves only itself, not the kernel\n  put what these threads should "
-      .. "not do into a function: cute.when(~condition, function() ... end)")
-      :format(what))
+      .. "leaves only itself, not the kernel\n  cute.return_if(condition) "
+      .. "leaves the kernel, cute.break_if(condition) a loop"):format(what))
   elseif idle and other and what == "cute.when" then
     core.fail("bad-argument", "cute.when: the function is empty: nothing "
       .. "depends on the condition")
@@ -348,6 +348,7 @@ function trace.loop(cond, body)
   core.hook(false)
   local region <close> = regions.open("cute.loop", call_key "loop ",
                                       regions.collect(nil, {cond, body}))
+  region.leavable = "loop"
   region:start(1)
   repeat
     region:rewind(1)
@@ -361,6 +362,125 @@ function trace.loop(cond, body)
   until not region:again(1)
   region:leave(1)
   core.hook(true)
+end
+
+---------------------------------------------------------------------------
+-- Leaving loops, helpers and the kernel
+---------------------------------------------------------------------------
+
+-- A condition to leave by: true, a traced boolean, or nil where it never holds.
+local function leaving(what, cond)
+  local v = cond
+  if core.typename(v) == "value" and core.dtype_of(v) == core.boolean then
+    local known = core.known(v)
+    if known == nil then return v end
+    v = known
+  end
+  if type(v) ~= "boolean" then
+    core.fail("type-mismatch", ("%s: the condition is %s, not a boolean")
+      :format(what, core.typename(v) == "value" and tostring(core.dtype_of(v))
+      or core.typename(v)))
+  end
+  return v or nil
+end
+
+--- Leaves the innermost traced loop where the condition holds. What has been
+-- assigned by then is what the loop leaves behind.
+---@param cond boolean|cute.Value
+function trace.break_if(cond)
+  local region = core.tracing() and regions.innermost()
+  if not region or region.leavable ~= "loop" then
+    core.fail("loop-exit", ("cute.break_if(%s): there is no loop of the kernel "
+      .. "here (cute.range, cute.loop)"):format(core.show(cond)))
+  end
+  cond = leaving("cute.break_if", cond)
+  if cond == nil then return end
+  core.hook(false)
+  region:leave_if(cond)
+  core.hook(true)
+end
+
+local Left = {}  -- metatable of what leaves a helper that runs on the host
+local on_host = 0  -- helpers that do
+
+--- Leaves the function of cute.func where the condition holds, with these
+-- results; outside of one, the kernel: such a thread does nothing more.
+---@param cond boolean|cute.Value
+---@param ... any
+function trace.return_if(cond, ...)
+  cond = leaving("cute.return_if", cond)
+  if cond == nil then return end
+  if not core.tracing() then
+    if on_host == 0 then
+      core.fail("not-tracing", "cute.return_if is only meaningful inside a "
+        .. "kernel, or in a function of cute.func")
+    end
+    error(setmetatable(table.pack(...), Left), 0)
+  end
+  local region = regions.innermost()
+  while region and region.leavable ~= "func" do region = region.outer end
+  if region then
+    core.hook(false)
+    region:leave_if(cond, table.pack(...))
+    core.hook(true)
+    return
+  end
+  if select("#", ...) > 0 then
+    core.fail("bad-argument", "cute.return_if: a kernel returns nothing\n  a "
+      .. "function that returns early is made by cute.func(function(...) ... "
+      .. "end)")
+  end
+  core.leave_if(cond)
+end
+
+local function call_on_host(f, ...)
+  on_host = on_host + 1
+  local result = table.pack(pcall(f, ...))
+  on_host = on_host - 1
+  if not result[1] then
+    result = result[2]
+    if getmetatable(result) ~= Left then error(result, 0) end
+    return table.unpack(result, 1, result.n)
+  end
+  return table.unpack(result, 2, result.n)
+end
+
+local function call_traced(f, ...)
+  local args = table.pack(...)
+  core.hook(false)
+  local region <close> = regions.open("cute.func", call_key "func ",
+                                      regions.collect(nil, {f}))
+  region.leavable, region.results = "func", {}
+  region:start(1)
+  local results
+  repeat
+    region:begin_once()
+    core.hook(true)
+    results = table.pack(f(table.unpack(args, 1, args.n)))
+    core.hook(false)
+    if region.exits == 0 then  -- a function like any other
+      region:rewind(1)
+      region:finish()
+      core.hook(true)
+      return f(table.unpack(args, 1, args.n))
+    end
+  until not region:end_once(results)
+  results = table.pack(region:finish_once())
+  core.hook(true)
+  return table.unpack(results, 1, results.n)
+end
+
+--- A function from which cute.return_if(condition, results...) returns early,
+-- where the condition holds. What it assigns outside of itself comes out of it.
+---@param f function
+---@return function
+function trace.func(f)
+  local function helper(...)
+    if not core.tracing() then return call_on_host(f, ...) end
+    return call_traced(f, ...)
+  end
+  regions.helpers[helper] = f
+  return helper
 end
 
 local Var = {}

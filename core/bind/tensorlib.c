@@ -177,8 +177,7 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   } else if (strcmp(k, "memspace") == 0) {
     lua_pushstring(L, ir_space(t.space));
   } else if (strcmp(k, "iterator") == 0) {
-    Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
-    t.l = layout_outer(one, t.l);
+    t = tensor_iterator(cx, t);
     tensorlib_push_view(L, &t, 1);
   } else {
     return false;

@@ -540,6 +540,7 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   Tensor t = *face_peek_tensor(L, 1);
   Leaves v = dynamic_leaves(cx, t.l);
   t.off = next_dim(cx, L, at);
+  if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
   for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
   t.l = *v.l;
   face_push_tensor(L, &t, 0);

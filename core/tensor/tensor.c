@@ -142,7 +142,44 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
+// What is known of t's place when its iterator has moved by x of layout l,
+// and by o outside of what is left of it. A swizzle is the same again at
+// multiples of its period.
+static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
+  Origin p = t.origin;
+  const Swizzle *sw = layout_swizzle(l);
+  if (!sw) {
+    if (p.kind != ORIGIN_LAYOUT && !dim_is(o, 0)) p.kind = ORIGIN_LOST;
+    return p;
+  }
+  int64_t period = swizzle_yyy(*sw) | swizzle_zzz(*sw);
+  period = period ? (int64_t)2 << (63 - __builtin_clzll((uint64_t)period)) : 1;
+  bool same = layout_swizzle(t.l) && dim_div(cx, o) % period == 0;
+  if (p.kind == ORIGIN_LAYOUT && same) return p;
+  if (!dim_static(*x) || (p.kind == ORIGIN_LAYOUT && !dim_static(l.offset)))
+    p.kind = ORIGIN_LOST;
+  else if (p.kind == ORIGIN_LAYOUT)
+    p = (Origin){ORIGIN_SWIZZLED, *sw, l.offset.w + x->w, t.off};
+  else
+    p.at += x->w;
+  return p;
+}
+
+Tensor tensor_iterator(Ctx *cx, Tensor t) {
+  Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  if (t.origin.kind != ORIGIN_SWIZZLED) {
+    t.l = layout_outer(one, t.l);
+    return t;
+  }
+  t.off = t.origin.off;
+  t.l = layout_after_swizzle(cx, t.origin.sw, dim_int(cx, t.origin.at), one);
+  t.origin.kind = ORIGIN_LAYOUT;
+  return t;
+}
+
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
+  if (t.origin.kind != ORIGIN_LAYOUT && !dim_is(o, 0))
+    t.origin.kind = ORIGIN_LOST;
   if (t.space == SP_COORD)
     t.base = tup_add(cx, t.base, tup_from_terms(cx, &o, 1));
   else if (t.l.outer)
@@ -165,6 +202,8 @@ static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   }
   Dim o;
   t.l = layout_slice(cx, l, coord, &o);
+  if (layout_swizzle(l) || t.origin.kind != ORIGIN_LAYOUT)
+    t.origin = moved(cx, t, l, tup_crd2idx(cx, coord, l.shape, l.stride), o);
   return advance(cx, t, o);
 }
 
@@ -186,6 +225,10 @@ Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   l = layout_linear(cx, l);
   if (ir_fn(cx) && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
     ir_fn(cx)->wide = true;
+  if (t.origin.kind == ORIGIN_LOST && !dim_is(layout_size(cx, l), 1))
+    ctx_fail(cx, ERR_ARG, "make_tensor: where the iterator is in its swizzled "
+             "tensor is not known any more\n  %s\n  take the whole tensor's "
+             "iterator, + an offset", tensor_show(cx, &t));
   t.l = layout_seen_through(cx, l, t.l);
   return t;
 }
@@ -196,7 +239,11 @@ Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord) {
 
 Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
   Tup o;
+  Layout was = t.l;
   t.l = layout_domain_offset(cx, t.l, coord, &o);
+  if (t.origin.kind != ORIGIN_LAYOUT)
+    t.origin = moved(cx, t, was, tup_crd2idx(cx, coord, was.shape, was.stride),
+                    layout_swizzle(was) ? (Dim){0} : *o);
   if (t.space == SP_COORD) {
     t.base = tup_add(cx, t.base, o);
     return t;
@@ -408,6 +455,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
   if (t.space == SP_COORD)
     ctx_fail(cx, ERR_TYPE, "recast_tensor of a coordinate tensor");
   if (from != to) {
+    if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
     Dim was = dim_int(cx, from), is = dim_int(cx, to);
     t.l = layout_recast(cx, t.l, from, to);
     if (!dim_is(t.off, 0)) {

@@ -5,6 +5,17 @@
 
 #include "layout/algebra.h"
 
+// Where the iterator of a slice of a swizzled tensor is, in the whole of it:
+// element off + sw(at). The slice's layout alone has lost that where it became
+// plain, or has a part of the offset outside of its swizzle.
+typedef struct Origin {
+  // ORIGIN_LAYOUT: where the layout says
+  enum { ORIGIN_LAYOUT, ORIGIN_SWIZZLED, ORIGIN_LOST } kind;
+  Swizzle sw;
+  int64_t at;
+  Dim off;
+} Origin;
+
 // space SP_COORD: an identity tensor; the iterator is the coordinate tuple
 // `base` and the layout has basis strides. Others: element `off +
 // layout(c)` of memory object `mem` (traced) or of the face's host buffer.
@@ -16,12 +27,16 @@ typedef struct Tensor {
   Dim off;         // elements
   Tup base;        // SP_COORD: counting tuple, else NULL
   Layout l;
+  Origin origin;
   int64_t align;   // bytes the iterator (mem + off) is known to be aligned to
 } Tensor;
 
 // ---- views (no IR beyond index arithmetic) ----
 Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
 Tensor tensor_with_layout(Tensor t, Layout l);
+// t's iterator, of one element: it goes through t's swizzle, by where it is in
+// the tensor that t is a slice of.
+Tensor tensor_iterator(Ctx *cx, Tensor t);
 // make_tensor(iterator of t, l): a plain l is read through t's swizzle.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Fails when o elements are farther than memory can be.

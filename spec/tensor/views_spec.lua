@@ -221,6 +221,92 @@ describe("negative strides", function()
   end)
 end)
 
+-- A pointer to swizzled memory swizzles by where it points: element k from it
+-- is sw(place + k) of the memory, whatever slice it was taken from.
+describe("the iterator of a swizzled tensor", function()
+  local R = math.random
+  local raw = cute.zeros({512}, cute.i32)
+  for i = 0, 511 do raw[i] = i end
+
+  -- A swizzled tensor of 16 x 16 over raw.
+  local function swizzled()
+    local sw = cute.make_swizzle(R(1, 3), R(0, 2), R(3, 4))
+    local stride = R(2) == 1 and {16, 1} or {1, 16}
+    return sw, cute.make_tensor(raw.iterator, cute.composition(sw,
+      cute.make_layout({16, 16}, stride))), stride
+  end
+
+  it("reads a new layout from there, on the host", function()
+    math.randomseed(11)
+    local decayed = 0
+    for _ = 1, 400 do
+      local sw, t, stride = swizzled()
+      local at, v = 0, t
+      for _ = 1, R(0, 2) do  -- tiles of a tile: the swizzle stays, in part
+        local n = 1 << R(1, 3)
+        local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
+        if cute.size(v, 0) < 16 then break end
+        v = cute.local_tile(v, {n, n}, c)
+        at = at + (c[1] * stride[1] + c[2] * stride[2]) * n
+      end
+      if R(2) == 1 then  -- and a row of it
+        local i = R(0, cute.size(v, 0) - 1)
+        if i == 0 or v.layout.is_composed then
+          v, at = v(i, ANY), at + i * stride[1]
+        end
+      end
+      if not v.layout.is_composed then decayed = decayed + 1 end
+      local n, by = R(0, 5), R(1, 9)
+      local it = v.iterator
+      if R(2) == 1 then it, at = it + n, at + n end
+      local got = cute.make_tensor(it, cute.make_layout({4, 3}, {by, 40}))
+      for i = 0, 3 do
+        for j = 0, 2 do
+          assert.equal(sw(at + i * by + j * 40), got(i, j))
+        end
+      end
+    end
+    assert.is_true(decayed > 20)
+  end)
+
+  it("and in kernels, at traced places", function()
+    math.randomseed(12)
+    for _ = 1, 20 do
+      local sw, t, stride = swizzled()
+      local out = cute.zeros({16, 4}, cute.i32)
+      cute.kernel("places", function(mT, mOut, k)
+        local i = cute.arch.thread_idx()
+        local l = cute.make_layout({2, 3}, {5, 33})
+        mOut[{i, 0}] = cute.make_tensor(mT(i % 8, ANY).iterator, l)(1, 2)
+        mOut[{i, 1}] = cute.make_tensor(mT(3, ANY).iterator + i, l)(1, 1)
+        local tile = cute.local_tile(mT, {4, 4}, {k, 1})
+        mOut[{i, 2}] = cute.make_tensor(tile.iterator, l)(i % 2, i % 3)
+        mOut[{i, 3}] = cute.make_tensor(
+          cute.local_tile(mT, {4, 8}, {2, 1}).iterator, l)(i % 2, i % 3)
+      end)(t, out, 2):launch {grid = 1, block = 16, device = "sim"}
+      for i = 0, 15 do
+        local l = i % 2 * 5 + i % 3 * 33
+        assert.same({sw(i % 8 * stride[1] + 71), sw(3 * stride[1] + i + 38),
+                     sw(8 * stride[1] + 4 * stride[2] + l),
+                     sw(8 * stride[1] + 8 * stride[2] + l)},
+                    {out(i, 0), out(i, 1), out(i, 2), out(i, 3)})
+      end
+    end
+  end)
+
+  it("is refused where its place is not known", function()
+    local t = cute.make_tensor(raw.iterator, cute.composition(
+      cute.make_swizzle(2, 0, 3), cute.make_layout({8, 8}, {8, 1})))
+    local row = t(3, ANY)
+    assert.is_false(row.layout.is_composed)
+    local it = cute.local_tile(row, {2}, {1}).iterator
+    assert.equal(24 ~ 3 ~ 2, it(0))  -- one element is where it is
+    raises("where the iterator is in its swizzled tensor is not known any more",
+           cute.make_tensor, it, L "4:1")
+    assert.equal(26 ~ 3, cute.make_tensor(t.iterator + 26, L "4:1")(0))
+  end)
+end)
+
 describe("what is nearly right", function()
   local X = numbered {8, 4}
 

@@ -23,12 +23,22 @@ build = {
   install = {
     lib = {["cute.core"] = "build/cute/core.so"},
     lua = {
+      ["kernels.argmax"] =
+        "kernels/argmax.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
+      ["kernels.elementwise"] =
+        "kernels/elementwise.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
+      ["kernels.norm"] =
+        "kernels/norm.lua",
+      ["kernels.reduce"] =
+        "kernels/reduce.lua",
+      ["kernels.rope"] =
+        "kernels/rope.lua",
       ["kernels.rows"] =
         "kernels/rows.lua",
       ["kernels.softmax"] =

@@ -2,17 +2,23 @@
 -- piece of work (softmax, norms, sums along rows).
 --
 -- A row belongs to `threads` neighbours, a power of two; `rows` rows to a
--- block. Of its row a thread has `steps` vectors of `width` elements, vector s
--- of thread t at (s * threads + t) * width: (W,S). Rows that are longer than
--- `steps` vectors of all threads are walked in `chunks` of so many.
+-- block. It is cut into `chunks`; of each a thread has `steps` vectors of
+-- `width` elements, vector s of thread t at (s * threads + t) * width: (W,S).
+-- Where the elements are between the passes over a row depends on its length:
+--   held    one chunk, in registers
+--   staged  in shared memory, where cp.async puts them; each thread reads what
+--           it asked for itself, so no barrier is needed
+--   walked  nowhere: each pass reads the row again
+local core = require "cute.core"
 local cute = require "cute"
 local _ = cute._
 
 local rows = {}
-local Plan = {}
-Plan.__index = Plan
+local Plan, Source = {}, {}
+Plan.__index, Source.__index = Plan, Source
 
-local WARP = 32
+local WARP, MOST = 32, 1024
+local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -23,22 +29,29 @@ local function widest(bits, n)
   return width
 end
 
---- How rows of n elements are spread. `values`: of a row that a thread may
--- hold (32); `threads`, `block`: in place of what follows from it; `most`: the
--- largest number of threads for a row (1024); persistent: blocks walk the rows.
----@param o {n: integer, dtype: any, values: integer?, threads: integer?,
--- block: integer?, most: integer?, persistent: boolean?}
----@return table
-function rows.plan(o)
-  local p = setmetatable({n = o.n, persistent = o.persistent}, Plan)
-  p.width = widest(o.dtype.bits, o.n)
-  local vectors, values = up(o.n, p.width), o.values or 32
-  local steps = math.max(1, values // p.width)
-  p.threads = o.threads or 1
-  while not o.threads and p.threads < (o.most or 1024)
-      and p.threads * steps < vectors do
-    p.threads = p.threads * 2
+---------------------------------------------------------------------------
+-- Plans
+---------------------------------------------------------------------------
+
+-- Threads of a row, a power of two: few vectors each, and enough for all.
+local function threads_for(vectors, steps)
+  local threads = 1
+  while threads < MOST and threads * steps < vectors do
+    threads = threads * 2
   end
+  return threads
+end
+
+-- Bytes of shared memory for the chunks of a staged plan.
+local function stage_bytes(p, o)
+  return p.chunks * p.steps * p.block * p.width * (o.dtype.bits // 8)
+    * (o.sources or 1)
+end
+
+-- The numbers of a plan whose threads hold `steps` vectors of a chunk.
+local function spread(p, o, steps)
+  local vectors = up(o.n, p.width)
+  p.threads = o.threads or threads_for(vectors, steps)
   p.steps = math.min(steps, up(vectors, p.threads))
   p.chunks = up(vectors, p.steps * p.threads)
   p.block = math.max(p.threads, o.block or 128)
@@ -46,29 +59,40 @@ function rows.plan(o)
   return p
 end
 
---- Blocks for m rows: all, or with persistent ones `resident`.
+--- How rows of n elements are spread over threads. What is best on an H200
+-- follows from n, `dtype` and `sources`, how many rows a kernel reads more than
+-- once; to be told in its place: `values` of a chunk for a thread, `threads` of
+-- a row, `block`, staged (true or false), `min_blocks` on a multiprocessor, and
+-- `smem`, its bytes of shared memory where it is none of sm_90;
+-- persistent: blocks walk the rows, and stage the next one while they write.
+---@param o {n: integer, dtype: any, sources: integer?, values: integer?,
+-- threads: integer?, block: integer?, staged: boolean?, min_blocks: integer?,
+-- smem: integer?, persistent: boolean?}
+---@return table
+function rows.plan(o)
+  local p = setmetatable({n = o.n, persistent = o.persistent,
+                          min_blocks = o.min_blocks}, Plan)
+  p.width = widest(o.dtype.bits, o.n)
+  local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
+  spread(p, o, steps)
+  local smem = o.smem or SMEM
+  local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
+  if o.staged == nil then p.staged = p.chunks > 1 and can
+  else p.staged = o.staged and p.width * o.dtype.bits >= 32 end
+  if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem then
+    p.min_blocks = p.min_blocks or 2  -- at most 32 registers a thread
+  elseif p.chunks > 1 and not p.staged and not o.values then
+    spread(p, o, 2 * steps)
+  end
+  return p
+end
+
+--- Blocks for m rows: all, or of persistent ones `resident`.
 ---@param m integer
 ---@param resident? integer
 function Plan:grid(m, resident)
   local tiles = up(m, self.rows)
   return self.persistent and math.min(tiles, resident or tiles) or tiles
-end
-
---- Calls f(row, inside, turn) for each row of this thread, of m: inside says
--- whether it is one, nil that it is. Blocks that walk take turns.
-function Plan:each(m, f)
-  local block, mine = (cute.arch.block_idx()), self:row()
-  if not self.persistent then
-    local row = block * self.rows + mine
-    return f(row, self.rows > 1 and cute.lt(row, m) or nil)
-  end
-  local turn = 0
-  for tile in cute.range(block, (m + self.rows - 1) // self.rows,
-                         (cute.arch.grid_dim())) do
-    local row = tile * self.rows + mine
-    f(row, self.rows > 1 and cute.lt(row, m) or nil, turn)
-    turn = 1 - turn
-  end
 end
 
 --- Which of the block's rows is this thread's; its place in the row.
@@ -82,59 +106,210 @@ function Plan:lane()
   return (cute.arch.thread_idx()) % self.threads
 end
 
+--- Calls f(at) for each row of this thread, of m: at.row, at.inside (whether it
+-- is one; nil: it is), at.turn (0 or 1 in turn, of blocks that walk). `sources`
+-- are what f reads.
+---@param m any
+---@param sources table[]
+---@param f function
+function Plan:each(m, sources, f)
+  local block, mine = (cute.arch.block_idx()), self:row()
+  local function place(tile)
+    local row = tile * self.rows + mine
+    return {row = row, inside = self.rows > 1 and cute.lt(row, m) or nil,
+            seen = {}, held = {}}
+  end
+  local function open(at)
+    for _, s in ipairs(sources) do s:open(at) end
+    return at
+  end
+  if not self.persistent then return f(open(place(block))) end
+  local turn, tiles = 0, up(m, self.rows)
+  local grid = (cute.arch.grid_dim())
+  if self.staged then open(place(block)) end
+  for tile in cute.range(block, tiles, grid) do
+    local at = place(tile)
+    at.turn = turn
+    if self.staged then
+      at.next = place(tile + grid)
+      at.next.inside = at.next.inside or cute.lt(tile + grid, tiles)
+    else
+      open(at)
+    end
+    f(at)
+    turn = 1 - turn
+  end
+end
+
+--- Calls f(chunk) for each chunk of a row; f() where there is one.
+function Plan:chunk(f)
+  if self.chunks == 1 then return f() end
+  if self.staged then
+    for chunk = 0, self.chunks - 1 do f(chunk) end
+  else
+    for chunk in cute.range(self.chunks) do f(chunk) end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Vectors
+---------------------------------------------------------------------------
+
 --- This thread's vectors of a row, (W,S), of chunk `chunk`. `t` is (M,N), or
 -- (N) where there is no row.
 function Plan:part(t, row, chunk)
   local of = row and t(row, _) or t
-  local at = (self:lane() + (chunk or 0) * (self.steps * self.threads))
-    * self.width
-  return cute.make_tensor(of.iterator + at, cute.make_layout(
+  return cute.make_tensor(of.iterator + self:index(0, chunk), cute.make_layout(
     {self.width, self.steps}, {1, self.threads * self.width}))
 end
 
--- Which vectors lie inside of the row: (1,S), or nil where all do.
+--- The row's element that this thread's vector s of a chunk begins with.
+function Plan:index(s, chunk)
+  local of_chunk = (chunk or 0) * (self.threads * self.steps)
+  return (self:lane() + s * self.threads + of_chunk) * self.width
+end
+
+--- Does the row have that vector? nil: it has, of all threads.
+function Plan:has(s, chunk)
+  local last = math.type(chunk or 0) and chunk or self.chunks - 1
+  local reach = ((last or 0) * self.steps + s + 1) * self.threads * self.width
+  if reach <= self.n then return nil end
+  return cute.lt(self:index(s, chunk), self.n)
+end
+
+-- Which vectors of a row lie inside of it: (1,S), or nil where all do.
 function Plan:inside(inside, chunk)
-  local reach = self.threads * self.width * self.steps
-  if not inside and reach * self.chunks == self.n then return nil end
-  local pred = cute.make_rmem_tensor({1, self.steps}, cute.boolean)
+  local list, all = {}, not inside
   for s = 0, self.steps - 1 do
-    local ok = inside or true
-    local last = (self.chunks - 1) * reach + (s + 1) * self.threads * self.width
-    if last > self.n then
-      local at = (self:lane() + s * self.threads) * self.width
-      ok = cute.lt(at + (chunk or 0) * reach, self.n)
-      if inside then ok = ok & inside end
-    end
-    pred[{0, s}] = ok
+    local has = self:has(s, chunk)
+    all = all and not has
+    list[s] = has and inside and has & inside or has or inside or true
   end
+  if all then return nil end
+  local pred = cute.make_rmem_tensor({1, self.steps}, cute.boolean)
+  for s = 0, self.steps - 1 do pred[{0, s}] = list[s] end
   return pred
 end
 
-local function atom(t, width)
-  return cute.make_copy_atom("UniversalCopy", t.element_type,
-                             width * t.element_type.bits)
+function Plan:fragment(dtype)
+  return cute.make_rmem_tensor({self.width, self.steps}, dtype)
 end
 
---- This thread's elements of a row as a vector (W,S) of its type; `other` where
--- there are none.
-function Plan:load(t, row, inside, other, chunk)
-  local part, pred = self:part(t, row, chunk), self:inside(inside, chunk)
-  local held = cute.make_rmem_tensor({self.width, self.steps}, t.element_type)
-  if pred then
-    held:fill(other)
-    cute.copy(atom(t, self.width), part, held, {pred = pred})
-  else
-    cute.copy(atom(t, self.width), part, held)
+-- Copies the vectors that lie inside.
+local function copy(plan, from, to, pred, name)
+  local t = from.element_type
+  cute.copy(cute.make_copy_atom(name or "UniversalCopy", t,
+    plan.width * t.bits), from, to, pred and {pred = pred})
+end
+
+local function to_registers(plan, from, pred, other)
+  local held = plan:fragment(from.element_type)
+  if pred then held:fill(other) end
+  copy(plan, from, held, pred)
+  return held:load()
+end
+
+--- This thread's elements of a row (of `t` itself without one) as a vector
+-- (W,S) of its type; `other` where there are none.
+function Plan:load(t, at, other, chunk)
+  return to_registers(self, self:part(t, at and at.row, chunk),
+                      self:inside(at and at.inside, chunk), other)
+end
+
+--- Stores a vector (W,S), rounded to t's type, to a row.
+function Plan:store(t, at, vector, chunk)
+  local held = self:fragment(t.element_type)
+  held:store(vector:to(t.element_type))
+  copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
+end
+
+--- A vector (W,S) with `other` where the row has no element.
+function Plan:only(vector, other, chunk)
+  local pred = self:inside(nil, chunk)
+  if not pred then return vector end
+  local held = self:fragment(vector.dtype)
+  for s = 0, self.steps - 1 do
+    for w = 0, self.width - 1 do
+      held[{w, s}] = cute.where(pred[{0, s}], vector[{w, s}], other)
+    end
   end
   return held:load()
 end
 
---- Stores a vector (W,S), rounded to t's type, to a row.
-function Plan:store(t, row, inside, vector, chunk)
-  local part, pred = self:part(t, row, chunk), self:inside(inside, chunk)
-  local held = cute.make_rmem_tensor({self.width, self.steps}, t.element_type)
-  held:store(vector:to(t.element_type))
-  cute.copy(atom(t, self.width), held, part, pred and {pred = pred})
+--- Runs f in one thread of each row that is one.
+function Plan:first(at, f)
+  local first = cute.eq(self:lane(), 0)
+  cute.when(at.inside and first & at.inside or first, f)
+end
+
+---------------------------------------------------------------------------
+-- Sources: rows that are read more than once
+---------------------------------------------------------------------------
+
+--- Rows of tensors, to be read chunk by chunk: source:get(at, chunk[, "last"])
+-- is an f32 vector (W,S), `other` where there are no elements. All sources of
+-- a kernel are made at once, in one list.
+---@param tensors any[]
+---@param other number
+---@return table[]
+function Plan:sources(tensors, other)
+  local list = {}
+  for i, t in ipairs(tensors) do
+    local s = setmetatable({plan = self, t = t, other = other, place = i,
+                            all = list}, Source)
+    if self.staged then
+      s.slots = cute.make_smem_tensor(t.element_type, cute.make_layout(
+        {self.width, self.steps, self.block, self.chunks},
+        {1, self.width * self.block, self.width,
+         self.width * self.block * self.steps}), 128)      -- (W,S,THR,CHUNK)
+    end
+    list[i] = s
+  end
+  return list
+end
+
+function Source:slot(chunk)
+  return self.slots(_, _, (cute.arch.thread_idx()), chunk)
+end
+
+-- Asks for a chunk of a row: a group of copies for all sources together.
+function Source:ask(at, chunk)
+  local plan, t = self.plan, self.t
+  local wide = plan.width * t.element_type.bits == 128
+  copy(plan, plan:part(t, at.row, chunk), self:slot(chunk),
+    plan:inside(at.inside, chunk),
+    wide and "SM80_CP_ASYNC_CACHEGLOBAL" or "SM80_CP_ASYNC_CACHEALWAYS")
+  if self.place == #self.all then cute.arch.cp_async_commit_group() end
+end
+
+-- Asks for a row, where its sources are staged or held.
+function Source:open(at)
+  local plan = self.plan
+  if plan.staged then
+    if self.place < #self.all then return end
+    for chunk = 0, plan.chunks - 1 do
+      for _, s in ipairs(self.all) do s:ask(at, chunk) end
+    end
+  elseif plan.chunks == 1 then
+    at.held[self] = plan:load(self.t, at, self.other)
+  end
+end
+
+function Source:get(at, chunk, last)
+  local plan = self.plan
+  if at.held[self] then return at.held[self]:to(cute.f32) end
+  if not plan.staged then
+    return plan:load(self.t, at, self.other, chunk):to(cute.f32)
+  end
+  chunk = chunk or 0
+  if not at.seen[chunk] then
+    at.seen[chunk] = true
+    cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)
+  end
+  local v = to_registers(plan, self:slot(chunk),
+                         plan:inside(at.inside, chunk), self.other)
+  if last and at.next then self:ask(at.next, chunk) end
+  return v:to(cute.f32)
 end
 
 ---------------------------------------------------------------------------
@@ -161,17 +336,15 @@ end
 function Plan:exchange(values, turn)
   local warps = self.threads // WARP
   if warps <= 1 then return values, 1 end
-  local all = self.rows * warps
-  local s = cute.make_smem_tensor(values[1].dtype, cute.make_layout(
-    {#values, all, turn and 2 or 1}, {all, 1, #values * all}))
-  local at = turn or 0
-  local tid = (cute.arch.thread_idx())
+  local tid, at, s = (cute.arch.thread_idx()), turn or 0, {}
+  local shape = cute.make_layout({self.rows * warps, turn and 2 or 1})
+  for i, v in ipairs(values) do s[i] = cute.make_smem_tensor(v.dtype, shape) end
   cute.when(cute.eq(tid % WARP, 0), function()
-    for i, v in ipairs(values) do s[{i - 1, tid // WARP, at}] = v end
+    for i, v in ipairs(values) do s[i][{tid // WARP, at}] = v end
   end)
   cute.arch.sync_threads()
   local out, from = {}, self:row() * warps + tid % warps
-  for i in ipairs(values) do out[i] = s[{i - 1, from, at}] end
+  for i in ipairs(values) do out[i] = s[i][{from, at}] end
   return out, warps
 end
 
@@ -188,8 +361,8 @@ function rows.check(plan, ...)
   for i, t in ipairs {...} do
     local n, stride = t.shape[#t.shape], t.stride[#t.stride]
     if n ~= plan.n or stride ~= 1 and n ~= 1 then
-      error(("operand %d is %s, and rows of %d elements side by side are "
-        .. "needed [bad-argument]"):format(i, tostring(t.layout), plan.n), 0)
+      core.fail("bad-argument", ("operand %d is %s, and rows of %d elements "
+        .. "side by side are needed"):format(i, tostring(t.layout), plan.n))
     end
   end
 end

@@ -10,7 +10,6 @@ local rows = require "kernels.rows"
 
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
-local NUMERICS = {fastmath = true, fmad = false}
 
 -- What is taken from exponents: a maximum of nothing but -inf is none. It is
 -- rounded once, and the same everywhere: hence no sum that becomes an FMA by
@@ -30,59 +29,55 @@ end
 -- The row in registers: each warp's exponentials are of its own maximum, so
 -- that the row's warps meet once.
 local function held(plan, X, Y)
-  plan:each(X.shape[1], function(row, inside, turn)
-    local x = plan:load(X, row, inside, LEAST):to(cute.f32)        -- (W,S)
+  local sources = plan:sources({X}, LEAST)
+  plan:each(X.shape[1], sources, function(at)
+    local x = sources[1]:get(at, nil, "last")                      -- (W,S)
     local m = plan:warp(rows.fold(x, "max", LEAST), cute.max) * LOG2E
     local e = cute.exp2(cute.fma(x, LOG2E, -base(m)))
     local most, s = of_row(plan, m, plan:warp(rows.fold(e, "add", 0),
-                                              rows.add), turn)
-    plan:store(Y, row, inside, e * (cute.exp2(m - base(most)) / s))
+                                              rows.add), at.turn)
+    plan:store(Y, at, e * (cute.exp2(m - base(most)) / s))
   end)
 end
 
--- The row in pieces, read twice.
-local function walked(plan, X, Y)
-  plan:each(X.shape[1], function(row, inside, turn)
+-- The row in pieces: maximum and sum go along together.
+local function pieces(plan, X, Y)
+  local sources = plan:sources({X}, LEAST)
+  plan:each(X.shape[1], sources, function(at)
     local m, s = cute.var(LEAST, cute.f32), cute.var(0, cute.f32)
-    for chunk in cute.range(plan.chunks) do
-      local x = plan:load(X, row, inside, LEAST, chunk):to(cute.f32)
+    plan:chunk(function(chunk)
+      local x = sources[1]:get(at, chunk)
       local most = cute.max(m.value, rows.fold(x, "max", LEAST) * LOG2E)
       s.value = s.value * cute.exp2(m.value - base(most))
         + rows.fold(cute.exp2(cute.fma(x, LOG2E, -base(most))), "add", 0)
       m.value = most
-    end
+    end)
     local most = plan:warp(m.value, cute.max)
     local sum = plan:warp(s.value * cute.exp2(m.value - base(most)), rows.add)
-    most, sum = of_row(plan, most, sum, turn)
-    for chunk in cute.range(plan.chunks) do
-      local x = plan:load(X, row, inside, LEAST, chunk):to(cute.f32)
+    most, sum = of_row(plan, most, sum, at.turn)
+    plan:chunk(function(chunk)
+      local x = sources[1]:get(at, chunk, "last")
       local e = cute.exp2(cute.fma(x, LOG2E, -base(most)))
-      plan:store(Y, row, inside, e * (1 / sum), chunk)
-    end
+      plan:store(Y, at, e * (1 / sum), chunk)
+    end)
   end)
 end
 
 -- dX = Y (dY - sum(Y dY)).
 local function backward(plan, Y, dY, dX)
-  plan:each(Y.shape[1], function(row, inside, turn)
-    local function load(t, chunk)
-      return plan:load(t, row, inside, 0, chunk):to(cute.f32)
-    end
-    if plan.chunks == 1 then
-      local y, dy = load(Y), load(dY)
-      local dot = plan:reduce(rows.fold(y * dy, "add", 0), rows.add, turn)
-      return plan:store(dX, row, inside, y * (dy - dot))
-    end
+  local sources = plan:sources({Y, dY}, 0)
+  local y, dy = sources[1], sources[2]
+  plan:each(Y.shape[1], sources, function(at)
     local sum = cute.var(0, cute.f32)
-    for chunk in cute.range(plan.chunks) do
+    plan:chunk(function(chunk)
       sum.value = sum.value
-        + rows.fold(load(Y, chunk) * load(dY, chunk), "add", 0)
-    end
-    local dot = plan:reduce(sum.value, rows.add, turn)
-    for chunk in cute.range(plan.chunks) do
-      plan:store(dX, row, inside, load(Y, chunk) * (load(dY, chunk) - dot),
-                 chunk)
-    end
+        + rows.fold(y:get(at, chunk) * dy:get(at, chunk), "add", 0)
+    end)
+    local dot = plan:reduce(sum.value, rows.add, at.turn)
+    plan:chunk(function(chunk)
+      plan:store(dX, at,
+        y:get(at, chunk, "last") * (dy:get(at, chunk, "last") - dot), chunk)
+    end)
   end)
 end
 
@@ -92,14 +87,16 @@ end
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua
 ---@return {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  local plan = rows.plan(o)
+  local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
+                                      {__index = o}))
   local name = o.backward and "softmax_backward" or "softmax"
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
-          kernel = cute.kernel(name, NUMERICS, function(...)
+          kernel = cute.kernel(name, {fastmath = true, fmad = false,
+            min_blocks = plan.min_blocks}, function(...)
     rows.check(plan, ...)
     if o.backward then backward(plan, ...)
-    elseif plan.chunks > 1 then walked(plan, ...)
+    elseif plan.chunks > 1 then pieces(plan, ...)
     else held(plan, ...) end
   end)}
 end

@@ -1,0 +1,221 @@
+--- Reductions: of a whole tensor, and along the rows of a matrix.
+--
+--     local k = reduce.all {op = "sum", dtype = cute.f32, n = 1 << 20}
+--     k.kernel(X, Y, Parts, Tickets):launch {grid = k.grid, block = k.block}
+--     local k = reduce.rows {op = "max", dtype = cute.bf16, n = 4096}
+--     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
+--     local k = reduce.columns {op = "sum", dtype = cute.f32, m = 64, n = 4096}
+--     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
+--
+-- op: "sum" "max" "min" "prod", or a table {of = function(a, b), init = x,
+-- map = function(x)}: `of` of f32 vectors and values, in any order, with
+-- init among them; `map`, if any, of what is loaded. X is of any type, Y is
+-- f32 or another float; numbers are f32 in between.
+--
+-- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which holds 0, and
+-- does so again afterwards: the block that is last adds up what each block
+-- left, in the order of the blocks. So the same numbers give the same sum.
+local core = require "cute.core"
+local cute = require "cute"
+local rows = require "kernels.rows"
+
+local reduce = {}
+
+local OPS = {
+  sum = {of = function(a, b) return a + b end, init = 0},
+  prod = {of = function(a, b) return a * b end, init = 1},
+  max = {of = cute.max, init = -math.huge},
+  min = {of = cute.min, init = math.huge},
+}
+
+local function op_of(o)
+  local op = OPS[o.op] or o.op
+  if type(op) ~= "table" then
+    core.fail("unknown-name", ("reduce: no op '%s': sum, max, min, prod, or a "
+      .. "table {of =, init =}"):format(tostring(o.op)))
+  end
+  return op
+end
+
+-- The elements of a vector, folded pair by pair.
+local function fold(op, vector)
+  local list = {}
+  for i = 0, #vector - 1 do list[i + 1] = vector[i] end
+  while #list > 1 do
+    local half = {}
+    for i = 1, #list, 2 do
+      half[#half + 1] = list[i + 1] and op.of(list[i], list[i + 1]) or list[i]
+    end
+    list = half
+  end
+  return list[1]
+end
+
+local function mapped(op, vector)
+  vector = vector:to(cute.f32)
+  return op.map and op.map(vector) or vector
+end
+
+---------------------------------------------------------------------------
+-- Along rows
+---------------------------------------------------------------------------
+
+--- Y (M) of the rows of X (M,N).
+---@param o {op: any, n: integer, dtype: any} and what kernels/rows.lua takes
+function reduce.rows(o)
+  local op, plan = op_of(o), rows.plan(o)
+  return {plan = plan, block = plan.block,
+          grid = function(m) return plan:grid(m, o.resident) end,
+          kernel = cute.kernel("reduce_rows", function(X, Y)
+    rows.check(plan, X)
+    local sources = plan:sources({X}, 0)
+    plan:each(X.shape[1], sources, function(at)
+      local v = plan:fragment(cute.f32)
+      v:fill(op.init)
+      plan:chunk(function(chunk)
+        local x = mapped(op, sources[1]:get(at, chunk, "last"))
+        v:store(op.of(v:load(), plan:only(x, op.init, chunk)))
+      end)
+      local all = plan:reduce(fold(op, v:load()), op.of, at.turn)
+      plan:first(at, function() Y[at.row] = all:to(Y.element_type) end)
+    end)
+  end)}
+end
+
+---------------------------------------------------------------------------
+-- Of all
+---------------------------------------------------------------------------
+
+local STEPS, BLOCK = 8, 512
+local SPREAD = 132  -- blocks that a GPU should get, at least
+
+-- A block's share: vectors of all threads, `steps` at a time.
+local function share(o, op, X, width)
+  local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
+  local reach, x = o.block * width, X.iterator
+  local acc = cute.make_rmem_tensor({width, o.steps}, cute.f32)
+  acc:fill(op.init)
+  local tile = reach * o.steps
+  local function vectors(at, layout)
+    local held = cute.make_rmem_tensor(layout.shape, X.element_type)
+    cute.autovec_copy(cute.make_tensor(x + at, layout), held)
+    return mapped(op, held:load())
+  end
+  for t in cute.range(block, o.n // tile, o.grid) do
+    acc:store(op.of(acc:load(), vectors(t * tile + tid * width,
+      cute.make_layout({width, o.steps}, {1, reach}))))
+  end
+  local value = fold(op, acc:load())
+  local rest = o.n - o.n % tile  -- what fills no tile, an element a thread
+  local most = o.n - rest
+  if most > 0 then
+    local v = cute.var(value)
+    for i in cute.range(rest + block * o.block + tid, o.n,
+                        o.grid * o.block) do
+      local one = X.iterator + i
+      local e = cute.make_tensor(one, cute.make_layout({1}))[0]:to(cute.f32)
+      v.value = op.of(v.value, op.map and op.map(e) or e)
+    end
+    value = v.value
+  end
+  return value
+end
+
+-- The last of the blocks folds what all left.
+local function last_of(o, plan, op, Y, Parts, Tickets, value)
+  local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
+  local last = cute.make_smem_tensor(cute.i32, cute.make_layout({1}))
+  cute.when(cute.eq(tid, 0), function()
+    cute.arch.store(Parts.iterator + block, value)
+    local ticket = cute.arch.atomic_add(Tickets.iterator, 1,
+      {sem = "acq_rel", scope = "gpu"})
+    last[0] = cute.where(cute.eq(ticket, o.grid - 1), 1, 0)
+  end)
+  cute.arch.sync_threads()
+  cute.when(cute.eq(last[0], 1), function()
+    local v = cute.var(op.init, cute.f32)
+    for i in cute.range(tid, o.grid, o.block) do
+      v.value = op.of(v.value, Parts[i])
+    end
+    local all = plan:reduce(v.value, op.of)
+    cute.when(cute.eq(tid, 0), function()
+      Y[0] = all:to(Y.element_type)
+      Tickets[0] = 0
+    end)
+  end)
+end
+
+--- Y (1) of all n elements of X, which lie side by side, in any shape.
+---@param o {op: any, n: integer, dtype: any, grid: integer?, block: integer?,
+-- steps: integer?}
+function reduce.all(o)
+  local op = op_of(o)
+  local width = 128 // o.dtype.bits
+  local p = {n = o.n, block = o.block or BLOCK, steps = o.steps or STEPS}
+  local tiles = (o.n + p.block * width * p.steps - 1)
+    // (p.block * width * p.steps)
+  p.grid = math.min(o.grid or 132 * (2048 // p.block), tiles)
+  local plan = rows.plan {n = p.block * width, dtype = o.dtype,
+                          threads = p.block}
+  return {grid = p.grid, block = p.block,
+          kernel = cute.kernel("reduce_all", function(X, Y, Parts, Tickets)
+    local value = plan:reduce(share(p, op, X, width), op.of)
+    last_of(p, plan, op, Y, Parts, Tickets, value)
+  end)}
+end
+
+---------------------------------------------------------------------------
+-- Along columns
+---------------------------------------------------------------------------
+
+-- Elements of a lane: as many as 16 bytes hold, if there are blocks enough.
+local function columns_width(o)
+  local width = 128 // o.dtype.bits
+  while o.n % width ~= 0 or width > 1 and o.n < 32 * width * SPREAD do
+    width = width // 2
+  end
+  return width
+end
+
+--- Y (N) of the columns of X (M,N): each lane walks down its columns; warps of
+-- a block share the rows.
+---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
+function reduce.columns(o)
+  local op = op_of(o)
+  local warps = o.warps or math.max(1, math.min(32, o.m // 4))
+  local width = columns_width(o)
+  local columns = 32 * width
+  return {grid = (o.n + columns - 1) // columns, block = warps * 32,
+          kernel = cute.kernel("reduce_columns", function(X, Y)
+    local tid = (cute.arch.thread_idx())
+    local warp, lane = tid // 32, tid % 32
+    local at = ((cute.arch.block_idx()) * 32 + lane) * width
+    local layout = cute.make_layout({width})
+    local acc = cute.make_rmem_tensor({width}, cute.f32)
+    acc:fill(op.init)
+    cute.when(cute.lt(at, o.n), function()
+      for row in cute.range(warp, o.m, warps, {unroll = 8}) do
+        local held = cute.make_rmem_tensor({width}, X.element_type)
+        cute.autovec_copy(cute.make_tensor(X.iterator + (row * o.n + at),
+                                           layout), held)
+        acc:store(op.of(acc:load(), mapped(op, held:load())))
+      end
+    end)
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(
+      {width, 32, warps}), 16)
+    cute.autovec_copy(acc, s(cute._, lane, warp))
+    cute.arch.sync_threads()
+    cute.when(cute.eq(warp, 0) & cute.lt(at, o.n), function()
+      for w = 1, warps - 1 do
+        local held = cute.make_rmem_tensor({width}, cute.f32)
+        cute.autovec_copy(s(cute._, lane, w), held)
+        acc:store(op.of(acc:load(), held:load()))
+      end
+      local out = cute.make_rmem_tensor({width}, Y.element_type)
+      out:store(acc:load():to(Y.element_type))
+      cute.autovec_copy(out, cute.make_tensor(Y.iterator + at, layout))
+    end)
+  end)}
+end
+
+return reduce

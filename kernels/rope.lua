@@ -1,0 +1,81 @@
+--- Rotary position embedding: pairs of elements of each head, turned by angles
+-- that grow with the position.
+--
+--     local k = rope {dtype = cute.bf16, m = tokens, heads = 32, d = 128,
+--                     positions = 4096}
+--     k.kernel(X, Cos, Sin, Y):launch {grid = k.grid, block = k.block}
+--
+-- X and Y are (M,H,D), row-major, Cos and Sin (positions, D/2) of f32 or of
+-- X's type; token m is at position m % positions, or with at = true at P[m],
+-- i32, the kernel's last argument. Element i is paired with i + D/2, or with
+-- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse =
+-- true turns back, which is the gradient.
+local core = require "cute.core"
+local cute = require "cute"
+
+local function vector(t, at, width)
+  local v = cute.make_tensor(t.iterator + at, cute.make_layout({width}))
+  local held = cute.make_rmem_tensor({width}, t.element_type)
+  cute.autovec_copy(v, held)
+  return held:load():to(cute.f32)
+end
+
+local function put(t, at, value)
+  local width = #value
+  local held = cute.make_rmem_tensor({width}, t.element_type)
+  held:store(value:to(t.element_type))
+  cute.autovec_copy(held, cute.make_tensor(t.iterator + at,
+                                           cute.make_layout({width})))
+end
+
+-- `width` pairs of the halves: element j and j + D/2.
+local function halves(o, X, Y, from, j, width, c, s)
+  local a = vector(X, from + j, width)
+  local b = vector(X, from + j + o.d // 2, width)
+  put(Y, from + j, a * c - b * s)
+  put(Y, from + j + o.d // 2, b * c + a * s)
+end
+
+-- `width` pairs of neighbours, from pair j on.
+local function neighbours(_, X, Y, from, j, width, c, s)
+  local x = vector(X, from + 2 * j, 2 * width)
+  local y = cute.make_rmem_tensor({2 * width}, cute.f32)
+  for i = 0, width - 1 do
+    local a, b = x[2 * i], x[2 * i + 1]
+    y[2 * i] = a * c[i] - b * s[i]
+    y[2 * i + 1] = b * c[i] + a * s[i]
+  end
+  put(Y, from + 2 * j, y:load())
+end
+
+--- A kernel of (X, Cos, Sin, Y[, P]) and what its launch needs.
+---@param o {dtype: any, m: integer, heads: integer, d: integer,
+-- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
+-- block: integer?}
+return function(o)
+  local pairs_of = o.d // 2
+  if o.d % 2 ~= 0 then
+    core.fail("bad-argument", ("rope: heads of %d elements are no pairs")
+      :format(o.d))
+  end
+  local width = 128 // o.dtype.bits // (o.interleaved and 2 or 1)
+  while pairs_of % width ~= 0 do width = width // 2 end
+  local along, block = pairs_of // width, o.block or 256
+  local total = o.m * o.heads * along
+  local turn = o.interleaved and neighbours or halves
+  return {grid = (total + block - 1) // block, block = block,
+          kernel = cute.kernel("rope", {fmad = true},
+                               function(X, Cos, Sin, Y, P)
+    local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
+    local function body()
+      local j, head = i % along * width, i // along
+      local token = head // o.heads
+      local place = P and P[token] or token % o.positions
+      local c = vector(Cos, place * pairs_of + j, width)
+      local s = vector(Sin, place * pairs_of + j, width)
+      turn(o, X, Y, head * o.d, j, width, c, o.inverse and -s or s)
+    end
+    if total % block == 0 then body()
+    else cute.when(cute.lt(i, total), body) end
+  end)}
+end

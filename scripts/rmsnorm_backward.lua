@@ -1,0 +1,61 @@
+-- RMSNorm backward: dx of every row, and dw, a sum over all rows.
+--
+-- A row's gradient needs one sum along the row, dw one down each column. Each
+-- block walks its share of the rows and keeps its columns' sums in registers,
+-- so that x and dy are read once for both; what the blocks leave, some hundred
+-- rows of f32, a second kernel adds up, always in the same order.
+--   cutelua scripts/rmsnorm_backward.lua --help
+local cute = require "cute"
+local norm = require "kernels.norm"
+local reduce = require "kernels.reduce"
+
+-- The launches for a problem: made once, they say how large `part` is.
+local function launches(p)
+  local dtype = cute[p.dtype]
+  local k = norm.rms_backward {dtype = dtype, n = p.n, weight = true}
+  local parts = k.parts(p.rows)
+  local sums = reduce.columns {op = "sum", m = parts, n = p.n,
+                               dtype = cute.f32}
+  return parts, {
+    {kernel = k.kernel, grid = k.grid, block = k.block,
+     args = {"x", "w", "dy", "rstd", "dx", "part"}},
+    {kernel = sums.kernel, grid = sums.grid, block = sums.block,
+     args = {"part", "dw"}}}
+end
+
+require "cute.bench.harness".run(arg, {
+  about = "RMSNorm backward: dx and dw.",
+  dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
+  dtypes = {"bf16", "f16", "f32"},
+  sim = {{16, 1000}},
+  gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}},
+  operands = function(p)
+    local parts = launches(p)
+    return {{"x", {p.rows, p.n}}, {"w", {p.n}}, {"dy", {p.rows, p.n}},
+            {"rstd", {p.rows}, dtype = "f32"},
+            {"dx", {p.rows, p.n}, out = true},
+            {"dw", {p.n}, dtype = "f32", out = true},
+            {"part", {parts, p.n}, dtype = "f32", scratch = true}}
+  end,
+  make = function(p) return (select(2, launches(p))) end,
+  pieces = function(p) return p.rows end,
+  look = 1 << 18,
+  tolerance = {f32 = 1e-4, f16 = 2e-3, bf16 = 8e-3},
+  -- row i of dx, and for some of them column i of dw
+  reference = function(p, i)
+    local n, x, dy, rstd, mean, dx = p.n, p.x, p.dy, p.rstd[i], 0, {}
+    for k = i * n, i * n + n - 1 do
+      mean = mean + dy[k] * p.w[k - i * n] * x[k] * rstd / n
+    end
+    for k = 0, n - 1 do
+      local at = i * n + k
+      dx[k + 1] = rstd * (dy[at] * p.w[k] - x[at] * rstd * mean)
+    end
+    if i >= n or i >= 8 and i % 16 ~= 0 then return {dx = dx} end
+    local dw = 0
+    for r = 0, p.rows - 1 do
+      dw = dw + dy[r * n + i] * x[r * n + i] * p.rstd[r]
+    end
+    return {dx = dx, dw = {dw, at = i}}
+  end,
+})

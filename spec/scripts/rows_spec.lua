@@ -1,0 +1,400 @@
+-- Kernels along rows (softmax, norms, argmax, reductions, rope): right at tiny,
+-- ragged and long rows, however they are spread over threads, with nothing to
+-- report; every barrier, wait and predicate found when it is taken out; NVRTC
+-- takes the text.
+local core = require "cute.core"
+local cute = require "cute"
+local harness = require "cute.bench.harness"
+local kernels = require "spec.kernels"
+local rows = require "spec.rows"
+local support = require "spec.support"
+
+local function words(o)
+  local list = {}
+  for k, v in pairs(o) do list[#list + 1] = ("%s = %s"):format(k, v) end
+  table.sort(list)
+  return "{" .. table.concat(list, ", ") .. "}"
+end
+
+-- f(...) raises an error of a kind, with this text.
+local function refused(text, f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  assert.truthy(tostring(err):find(text, 1, true), err)
+  assert.truthy(tostring(err):find "%[[%l-]+%]", err)
+end
+
+-- A kernel with these options is right at these sizes.
+local function check(name, o, sizes, dtypes, device)
+  for _, size in ipairs(sizes) do
+    for _, dtype in ipairs(dtypes or {"bf16"}) do
+      local p = harness.problem(rows[name](o), size, {dtype = dtype})
+      local ok, reports, wrong = harness.try(p, device or "sim:sm_80")
+      assert.is_true(ok, ("%s %s %s %s: %s\n%s"):format(name, words(o),
+        harness.size(p), dtype, tostring(wrong), tostring(reports[1])))
+    end
+  end
+end
+
+-- Ways of spreading rows over threads: {options of a maker, sizes}.
+local TINY = {{5, 1}, {7, 6}, {130, 8}}
+local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
+local WAYS = {
+  {{}, TINY}, {{}, SOME},
+  {{threads = 64, values = 8}, {{3, 2056}}},            -- walked
+  {{staged = true, values = 8, threads = 64}, {{9, 1000}, {2, 4096}}},
+  {{persistent = true, resident = 2}, {{9, 1000}, {7, 6}}},
+  {{persistent = true, resident = 2, staged = true, values = 8, threads = 32},
+   {{9, 1000}, {21, 72}}},
+  {{persistent = true, resident = 2, staged = true, values = 8, threads = 256},
+   {{5, 4096}}},
+}
+
+local function every_way(name, more)
+  for i, way in ipairs(WAYS) do
+    local o = {}
+    for k, v in pairs(more or {}) do o[k] = v end
+    for k, v in pairs(way[1]) do o[k] = v end
+    check(name, o, way[2], {({"bf16", "f32", "f16"})[i % 3 + 1]})
+  end
+end
+
+local SQUARES = {
+  of = function(a, b) return a + b end, init = 0,
+  map = function(x) return x * x end, plain = function(x) return x * x end}
+
+-- Backward ways: sums over rows need them all in registers, or staged.
+local BACKWARD = {
+  {{resident = 2}, {{9, 1000}, {7, 6}, {5, 1024}}},
+  {{staged = true, values = 8, threads = 64, resident = 2},
+   {{9, 1000}, {21, 72}, {3, 2048}}},
+  {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
+}
+
+local function check_backward(layer, bias, device)
+  for _, way in ipairs(BACKWARD) do
+    for _, residual in ipairs {false, true} do
+      check("norm", setmetatable({backward = true, layer = layer,
+        residual = residual, bias = way[1].weight == nil and bias}, {
+        __index = function(_, k)
+          if way[1][k] ~= nil then return way[1][k] end
+          if k == "weight" then return true end
+        end}), way[2], nil, device)
+    end
+  end
+end
+
+-- What is run on a GPU, too; here only NVRTC sees it.
+local BOTH = {"sm_80", "sm_90a"}
+local LARGE = {
+  {"softmax", {}, {3, 8192}}, {"softmax", {}, {33, 1000}, BOTH},
+  {"softmax", {}, {2, 70001}}, {"softmax", {}, {300, 65536}},
+  {"softmax", {staged = true, values = 8, threads = 512, persistent = true,
+               resident = 3}, {7, 32768}, BOTH},
+  {"softmax_backward", {}, {9, 4096}},
+  {"norm", {weight = true, bias = true, layer = true, residual = true,
+            save = true}, {9, 5000}},
+  {"norm", {weight = true}, {5, 65536}},
+  {"norm", {weight = true, backward = true, resident = 3}, {64, 4096}},
+  {"argmax", {}, {9, 5000}}, {"reduce", {op = "sum"}, {9, 5000}},
+  {"reduce", {op = "max", along = "columns"}, {300, 520}},
+  {"reduce", {op = "sum", along = "all", fill = {-3, 3}}, {301, 5001}, BOTH},
+  {"rope", {}, {64, 4, 128, 32}}, {"rope", {interleaved = true}, {5, 3, 64, 4}},
+}
+
+describe("kernels along rows", function()
+  it("softmax is right however rows are spread", function()
+    every_way "softmax"
+    check("softmax", {}, {{9, 1000}, {2, 40001}}, {"f16"})
+  end)
+
+  it("softmax takes infinities and large numbers", function()
+    local function fill(b)
+      for i = 0, #b - 1 do
+        b[i] = i % 5 == 0 and -math.huge or i % 7 == 0 and -1000 or i % 97
+      end
+      for i = 0, 299 do b[i] = -math.huge end  -- warps of a row, and a row
+      return b
+    end
+    for _, o in ipairs {{}, {threads = 64}, {threads = 64, values = 8},
+                        {threads = 64, values = 8, staged = true}} do
+      o.fill = fill
+      local p = harness.problem(rows.softmax(o), {3, 512}, {dtype = "f32"})
+      assert.is_true((harness.try(p, "sim")), words(o))
+      p = harness.problem(rows.softmax(o), {3, 256}, {dtype = "f32"})
+      local ok, reports = harness.try(p, "sim")
+      assert.is_true(reports[1].ok)
+      assert.is_true(ok, words(o))
+      for i = 0, 255 do assert.is_true(p.y[i] ~= p.y[i]) end
+    end
+  end)
+
+  it("softmax backward is right however rows are spread", function()
+    every_way "softmax_backward"
+  end)
+
+  it("norms are right however rows are spread", function()
+    every_way("norm", {weight = true})
+    every_way("norm", {weight = true, bias = true, layer = true})
+    for _, layer in ipairs {false, true} do
+      check("norm", {layer = layer}, {{9, 1000}})
+      check("norm", {layer = layer, weight = true, residual = true,
+                     save = true}, {{9, 1000}, {1, 40001}})
+    end
+  end)
+
+  it("norms backward are right, their sums over rows too", function()
+    check_backward(false)
+    check_backward(true, true)
+  end)
+
+  it("norms backward say when rows are too long for sums on the way",
+    function()
+      local norm = require "kernels.norm"
+      refused("rows of 100000 elements are too long", norm.rms_backward,
+        {n = 100000, dtype = cute.f32, weight = true})
+    end)
+
+  it("argmax finds the first of the largest, and NaN", function()
+    every_way("argmax", {fill = {-3, 3}})
+    every_way("argmax", {smallest = true})
+    local function fill(b)
+      for i = 0, #b - 1 do b[i] = i % 2 == 0 and -0.0 or 0.0 end
+      b[1003] = 0 / 0
+      b[1017] = 0 / 0
+      return b
+    end
+    check("argmax", {fill = fill}, {{4, 500}})
+    check("argmax", {fill = fill, smallest = true}, {{4, 500}})
+  end)
+
+  it("reductions are right, of rows, columns and all", function()
+    for _, op in ipairs {"sum", "max", "min", SQUARES} do
+      check("reduce", {op = op}, {{9, 1000}, {3, 1}},
+            {"f32", "bf16", "i32"})
+      check("reduce", {op = op, along = "columns"}, {{9, 1000}, {300, 7}})
+      check("reduce", {op = op, along = "all"}, {{9, 1000}, {1, 1}, {1, 3}})
+      check("reduce", {op = op, along = "all", block = 64, steps = 2, grid = 3},
+            {{9, 1001}})
+    end
+    check("reduce", {op = "prod", fill = {1, 2}}, {{3, 20}})
+    every_way("reduce", {op = "sum"})
+    refused("no op 'mean'", require "kernels.reduce".rows,
+            {op = "mean", n = 8, dtype = cute.f32})
+  end)
+
+  it("the same numbers give the same sum", function()
+    local lesson = rows.reduce {op = "sum", along = "all", block = 64,
+                                grid = 5, fill = "normal"}
+    lesson.tolerance = {f32 = 1}
+    local first
+    for seed = 0, 7 do
+      local p = harness.problem(lesson, {7, 1000}, {dtype = "f32"})
+      assert.is_true((harness.try(p, "sim", {seed = seed})))
+      first = first or p.y:bytes()
+      assert.equal(first, p.y:bytes())
+    end
+  end)
+
+  it("rope turns halves and neighbours, to and fro", function()
+    for _, o in ipairs {{}, {interleaved = true}, {inverse = true},
+                        {at = true}} do
+      check("rope", o, {{3, 2, 128, 3}, {5, 3, 6, 4}, {33, 1, 2, 7},
+                        {10, 4, 80, 7}})
+    end
+  end)
+
+  it("refuse rows of another length, and columns", function()
+    local k = require "kernels.softmax" {n = 64, dtype = cute.f32}
+    for _, x in ipairs {cute.zeros({4, 32}, cute.f32),
+        cute.zeros(cute.make_layout({4, 64}, {1, 4}), cute.f32)} do
+      refused("rows of 64 elements side by side", function()
+        k.kernel(x, x):launch {grid = 4, block = k.block, device = "sim"}
+      end)
+    end
+  end)
+
+  it("are what NVRTC takes", function()
+    for _, c in ipairs(LARGE) do
+      local p = harness.problem(rows[c[1]](c[2]), c[3], {dtype = "bf16",
+                                                         bare = true})
+      local l = harness.launches(p, p.spec.make)[1]
+      local program = l.kernel(table.unpack(l.args, 1, l.args.n)):trace {
+        block = l.block}
+      if not kernels.compiles(program, c[4] or {"sm_90a"}) then return end
+    end
+  end)
+
+  it("are right on a GPU #gpu", function()
+    for _, c in ipairs(LARGE) do
+      check(c[1], c[2], {c[3]}, nil, "gpu")
+    end
+    check_backward(false, nil, "gpu")
+    check_backward(true, true, "gpu")
+  end)
+end)
+
+describe("kernels along rows tell", function()
+  -- A module of kernels/ with the nth `from` replaced in kernels/FILE.lua.
+  local function changed(module, file, from, to, nth)
+    local text = support.change(support.read("kernels/" .. file .. ".lua"),
+                                from, nth or 1, to)
+    local path = "kernels." .. file
+    local kept = package.loaded[path]
+    local made = assert(load(text, "@" .. file .. ".lua"))()
+    if module == file then return made end
+    package.loaded[path] = made
+    local source = support.read("kernels/" .. module .. ".lua")
+    local out = assert(load(source, "@" .. module .. ".lua"))()
+    package.loaded[path] = kept
+    return out
+  end
+
+  local function caught(kinds, name, maker, o, size)
+    for seed = 0, 5 do
+      local p = harness.problem(rows[name](o, maker), size, {dtype = "bf16",
+                                                             seed = seed})
+      local _, reports = harness.try(p, "sim:sm_80", {seed = seed})
+      for _, r in ipairs(reports[1].reports) do
+        if kinds[r.kind] then return true end
+      end
+    end
+    return false
+  end
+
+  local STAGED = {staged = true, values = 8, threads = 64}
+  local WALKS = {persistent = true, resident = 2, threads = 64, values = 16}
+  local RACE = {race = true, ["block-race"] = true, uninitialised = true}
+  local OUT = {["out-of-bounds"] = true, uninitialised = true}
+  local FLIGHT = {["async-in-flight"] = true}
+
+  -- what, module, file, text, what stands in its place, options, size, kinds
+  local CASES = {
+    {"softmax", "softmax", "rows", "cute.arch.sync_threads()", "",
+     {threads = 64}, {4, 512}, RACE},
+    {"softmax", "softmax", "rows", "turn = 1 - turn", "", WALKS, {9, 1000},
+     RACE},
+    {"softmax", "softmax", "rows",
+     "cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)", "", STAGED,
+     {4, 1024}, FLIGHT},
+    {"softmax", "softmax", "rows",
+     "cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)",
+     "cute.arch.cp_async_wait_group(plan.chunks - chunk)", STAGED,
+     {4, 1024}, FLIGHT},
+    {"softmax", "softmax", "rows", "to, pred and {pred = pred})", "to)",
+     {}, {3, 1000}, OUT},
+    {"softmax", "softmax", "rows", "to, pred and {pred = pred})", "to)",
+     STAGED, {3, 1000}, OUT},
+    {"norm", "norm", "rows", "cute.arch.sync_threads()", "",
+     {threads = 64}, {4, 512}, RACE},
+    {"argmax", "argmax", "rows", "cute.arch.sync_threads()", "",
+     {threads = 64}, {4, 512}, RACE},
+    {"reduce", "reduce", "rows", "cute.when(at.inside and first & at.inside "
+     .. "or first, f)", "cute.when(first, f)", {op = "sum"}, {3, 64}, OUT},
+    {"reduce", "reduce", "reduce", "cute.arch.sync_threads()", "",
+     {op = "sum", along = "all", block = 64}, {4, 512}, RACE},
+    {"reduce", "reduce", "reduce", '{sem = "acq_rel", scope = "gpu"}',
+     '{sem = "relaxed", scope = "gpu"}',
+     {op = "sum", along = "all", block = 64, steps = 1}, {4, 512}, RACE},
+    {"reduce", "reduce", "reduce", "o.n // tile, o.grid)",
+     "o.n // tile + 1, o.grid)",
+     {op = "sum", along = "all", block = 64}, {4, 500}, OUT},
+    {"reduce", "reduce", "reduce", "cute.arch.sync_threads()", "", 2,
+     {op = "sum", along = "columns"}, {40, 512}, RACE},
+    {"reduce", "reduce", "reduce", "cute.when(cute.lt(at, o.n), function()",
+     "cute.when(cute.lt(at, o.n + 8), function()",
+     {op = "sum", along = "columns"}, {40, 504}, OUT},
+    {"rope", "rope", "rope", "if total % block == 0 then body()",
+     "if true then body()", {}, {3, 2, 64, 3}, OUT},
+  }
+
+  for _, c in ipairs(CASES) do
+    local nth = math.type(c[6]) and table.remove(c, 6) or 1
+    it(("%s without %s (%s)"):format(c[1], c[4], words(c[6])), function()
+      assert.is_true(caught(c[8], c[1],
+        changed(c[2], c[3], c[4], c[5], nth), c[6], c[7]))
+    end)
+  end
+end)
+
+describe("elementwise", function()
+  local elementwise = require "kernels.elementwise"
+
+  local function run(o, sizes, dtypes)
+    for _, n in ipairs(sizes) do
+      local k = elementwise(setmetatable({n = n}, {__index = o}))
+      local args, list = {}, {}
+      for i, t in ipairs(dtypes) do
+        args[i] = core.buffer(t, n):fill_int(i, -9, 9)
+        list[i] = cute.make_tensor(args[i], cute.make_layout {n})
+      end
+      for i = 1, o.scalars or 0 do list[#list + 1] = o.values[i] end
+      local report = k.kernel(table.unpack(list)):launch {grid = k.grid,
+        block = k.block, device = "sim:sm_80"}
+      assert.is_true(report.ok)
+      for i = 0, n - 1 do
+        if not o.right(args, i) then error("element " .. i .. " of " .. n) end
+      end
+    end
+  end
+
+  local SIZES = {1, 7, 8, 100, 4096, 5001}
+
+  it("computes a function of tensors of several types and scalars", function()
+    run({f = function(a, b, s) return a * s + b, a end, scalars = 1,
+         values = {2.0}, inputs = {cute.bf16, cute.f32},
+         outputs = {cute.f32, cute.f16}, right = function(t, i)
+      return t[1][i] * 2 + t[2][i] == t[3][i] and t[1][i] == t[4][i]
+    end}, SIZES, {"bf16", "f32", "f32", "f16"})
+  end)
+
+  it("takes integers and several vectors a thread", function()
+    for steps = 1, 4 do
+      run({f = function(a, b) return a * 3 - b end, steps = steps, block = 64,
+           inputs = {cute.i32, cute.i32}, right = function(t, i)
+        return t[1][i] * 3 - t[2][i] == t[3][i]
+      end}, {4096, 5001, 3}, {"i32", "i32", "i32"})
+    end
+  end)
+
+  it("tells a missing predicate", function()
+    local text = support.change(support.read "kernels/elementwise.lua",
+      "cute.le(at + width, o.n)", 1, "cute.le(at, o.n)")
+    local k = assert(load(text))() {f = function(a) return a end, n = 1000,
+                                    inputs = {cute.f32}}
+    local x, y = cute.zeros({1000}, cute.f32), cute.zeros({1000}, cute.f32)
+    local r = support.report(k.kernel(x, y):launch {grid = k.grid,
+      block = k.block, device = "sim", faults = "return"})
+    assert.equal("out-of-bounds", r.reports[1].kind)
+  end)
+
+  it("refuses tensors whose elements lie in another order", function()
+    local k = elementwise {f = function(a) return a end, n = 12,
+                           inputs = {cute.f32}}
+    local x = cute.zeros({3, 4}, cute.f32)
+    for _, y in ipairs {cute.zeros({4, 4}, cute.f32),
+        cute.zeros(cute.make_layout({3, 4}, {1, 3}), cute.f32)} do
+      refused("12 elements side by side", function()
+        k.kernel(x, y):launch {grid = 1, block = k.block, device = "sim"}
+      end)
+    end
+  end)
+end)
+
+describe("the lessons of rows and elements", function()
+  it("verify, count and say so", function()
+    for _, w in ipairs {
+      {"softmax", "--n", "520"}, {"rmsnorm", "--dtype", "f32"},
+      {"rmsnorm_backward", "--rows", "40"}, {"elementwise", "--f", "silu"},
+      {"elementwise", "--dtype", "f16", "--n", "33"},
+      {"reduce", "--n", "5001"}} do
+      w[1] = "scripts/" .. w[1] .. ".lua"
+      table.move({"--device", "sim"}, 1, 2, #w + 1, w)
+      local out, err, code = support.run(w)
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.truthy(out:find("verified .-: ok"), out)
+      assert.truthy(out:find("nothing to report", 1, true), out)
+    end
+  end)
+end)

@@ -87,7 +87,7 @@ local function leaf(g, t)
     local v = g:pick(found)
     if v.kind == "local" then return v.name, v.bound end
     if v.kind == "var" then return v.name .. ".value", v.bound end
-    return ("%s[%d]"):format(v.name, g:r(v.n) - 1), v.bound
+    return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
   if not g.args[t] then  -- of another type that is there
@@ -315,6 +315,12 @@ local function of_kind(g, kind, t)
   return #list > 0 and g:pick(list) or nil
 end
 
+--- The index of one of a fragment's registers, traced now and then.
+function Gen:register(v)
+  if self:chance(80) then return tostring(self:r(v.n) - 1) end
+  return ("%s & %d"):format(self:expr("i32", 1), v.n - 1)
+end
+
 local STATEMENTS = {}
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
@@ -363,10 +369,10 @@ end
 
 function STATEMENTS.new_fragment(g, out)
   local t = g:pick(NAMES)
-  local v = declare(g, "frag", t, g:pick {1, 2, 4, 4, 8})
+  local v = declare(g, "frag", t, g:pick {1, 2, 4, 4, 8, 16})
   put(out, "local %s = cute.make_rmem_tensor({%d}, cute.%s)", v.name, v.n, t)
   local k = g:r(3)
-  if k == 1 or not g.args[t] then
+  if k == 1 or not g.args[t] or v.n > IN then
     put(out, "%s:fill(%s)", v.name, g:value(t))
   elseif k == 2 then
     put(out, "cute.autovec_copy(cute.local_tile(x_%s, {%d}, {0}), %s)", t,
@@ -381,7 +387,7 @@ end
 local function write_fragment(g, v)
   local k = g:r(8)
   if k <= 3 then
-    return ("%s[%d] = %s"):format(v.name, g:r(v.n) - 1, g:value(v.type))
+    return ("%s[%s] = %s"):format(v.name, g:register(v), g:value(v.type))
   elseif k == 4 then
     return ("%s:fill(%s)"):format(v.name, g:value(v.type))
   elseif k == 5 and v.n >= 4 then
@@ -402,8 +408,8 @@ local function write_fragment(g, v)
   end
   local w = of_kind(g, "frag", v.type)
   if w.n ~= v.n or w == v then
-    return ("%s[%d] = %s[%d]"):format(v.name, g:r(v.n) - 1, v.name,
-      g:r(v.n) - 1)
+    return ("%s[%s] = %s[%s]"):format(v.name, g:register(v), v.name,
+      g:register(v))
   end
   return ("cute.autovec_copy(%s, %s)"):format(w.name, v.name)
 end

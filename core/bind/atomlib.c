@@ -679,8 +679,10 @@ static int fn_warnings(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
-  for (size_t k = 0; k < fn->mem.n; k++) {
-    const char *text = preflight_fragment(cx, fn, &fn->mem.p[k]);
+  for (size_t k = 0; k < 2 * fn->mem.n; k++) {
+    const Mem *m = &fn->mem.p[k / 2];
+    const char *text = k % 2 ? preflight_indexed(cx, fn, m)
+                             : preflight_fragment(cx, fn, m);
     if (!text) continue;
     lua_pushstring(L, text);
     lua_rawseti(L, -2, luaL_len(L, -2) + 1);

@@ -320,18 +320,28 @@ static int l_broadcast(lua_State *L) {
   return n;
 }
 
-// v[i], v(i, j): an element at a static coordinate; with `_` in it the vector
+// By way of a fragment.
+static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
+                          Tup c) {
+  if (tup_has_any(c))
+    face_error(L, ERR_REGS, "a vector is sliced by numbers that are known "
+               "while tracing, not %s\n  unroll with a plain Lua loop, or "
+               "slice a fragment: r:store(v)", tup_text(cx, c));
+  Tensor r = tensor_make_rmem(cx, v->type, l);
+  tensor_store_all(cx, r, v->r);
+  face_push_value(L, tensor_load(cx, r, c));
+  return 1;
+}
+
+// v[i], v(i, j): an element at a coordinate; with `_` in it the vector
 // of those that are left.
 static int vec_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
   Tup c = tensorlib_coord(cx, L, 2);
   Layout l = layout_compact(cx, v->shape);
-  if (!tup_static(c))
-    face_error(L, ERR_REGS, "a vector is indexed by numbers that are known "
-               "while tracing, not %s\n  unroll with a plain Lua loop, or "
-               "store it to a tensor", tup_text(cx, c));
   tensor_check_index(cx, v->shape, c);
+  if (!tup_static(c)) return traced_element(L, cx, v, l, c);
   if (!tup_has_any(c)) {
     face_push_value(L, v->r[dim_value(layout_eval(cx, l, c))]);
     return 1;

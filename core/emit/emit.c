@@ -422,12 +422,13 @@ static Ref put(Emit *e, Ref r) {
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_SREG: case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH:
-    case OP_INTRIN: case OP_LD: case OP_VGET: case OP_VAR: case OP_ATOMIC:
-    case OP_ASK:
+    case OP_INTRIN: case OP_LD: case OP_PICK: case OP_VGET: case OP_VAR:
+    case OP_ATOMIC: case OP_ASK:
       put_value(e, r);
       break;
     case OP_ST: return stmt_store(e, r);
     case OP_FILL: stmt_fill(e, r); break;
+    case OP_PUT: stmt_put(e, r); break;
     case OP_COPY: stmt_copy(e, r); break;
     case OP_CPASYNC: stmt_async(e, r); break;
     case OP_CPCOMMIT:

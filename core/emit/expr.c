@@ -667,6 +667,48 @@ static Prec load(Emit *e, const Ins *i) {
   return t != s ? PR_UNARY : PR_POST;
 }
 
+// ---- registers at a traced index ----
+
+// Where to choose among i's registers: a pointer to words and the index; of
+// parts of words, their bits behind it. Elements wider than words have
+// pointers of their own type.
+void expr_choice(Emit *e, const Ins *i, Ref which) {
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  const Regs *g = &e->regs[m->imm];
+  int64_t bits = uses_bits((DType)m->type);
+  int64_t bit = uses_int(e, i->a[1]) * bits, word = bit / g->wbits;
+  int64_t skip = bits < g->wbits ? bit % g->wbits / bits : 0;
+  bool few = i->imm <= PICK_SELECTS;
+  if (bits > g->wbits) text_printf(e, "(%s *)", dtype_cuda((DType)m->type));
+  if (word) text_printf(e, "&%s[%" PRId64 "]", e->use[i->a[0]].name, word);
+  else text_puts(e, e->use[i->a[0]].name);
+  int64_t per = bits < g->wbits ? g->wbits / bits : 1;
+  if (few)
+    text_printf(e, ", %" PRId64, (skip + i->imm + per - 1) / per);
+  text_puts(e, ", ");
+  expr_val(e, which, skip ? PR_ADD : PR_ANY);
+  if (skip) text_printf(e, " + %" PRId64, skip);
+  if (bits < g->wbits) text_printf(e, ", %" PRId64, bits);
+}
+
+static Prec pick(Emit *e, const Ins *i) {
+  static const Helper choice[2][2] = {{H_LOCAL_REGISTER, H_LOCAL_PART},
+                                      {H_PICK_REGISTER, H_PICK_PART}};
+  DType t = (DType)i->type;
+  const Regs *g = &e->regs[ir_get(e->fn, i->a[0])->imm];
+  int bits = uses_bits(t);
+  bool few = i->imm <= PICK_SELECTS, part = bits < g->wbits;
+  DType w = bits > g->wbits ? t : g->type;
+  bool f = !part && (w == DT_F32 || w == DT_F64) !=
+                      (t == DT_F32 || t == DT_F64);
+  if (f) text_printf(e, "%s(", convert_bits(w, t));
+  else if (part) text_printf(e, "(%s)", dtype_cuda(t));
+  text_printf(e, "%s(", helper_use(e, choice[few][part]));
+  expr_choice(e, i, i->a[2]);
+  text_puts(e, f ? "))" : ")");
+  return part ? PR_UNARY : PR_POST;
+}
+
 // ---- leaves and effects with a value ----
 
 static Prec special(Emit *e, const Ins *i) {
@@ -746,6 +788,7 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_BITCAST: return convert_bitcast(e, i);
     case OP_INTRIN: case OP_ASK: return ptx_value(e, i);
     case OP_LD: return load(e, i);
+    case OP_PICK: return pick(e, i);
     case OP_ATOMIC: return atomic(e, i);
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:

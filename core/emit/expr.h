@@ -25,6 +25,7 @@ void expr_f32(Emit *e, Ref r, Prec min);
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // The element itself, as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
+void expr_choice(Emit *e, const Ins *i, Ref which);  // of PICK and PUT
 // What an instruction takes as a constant beside a register is left out of
 // an element's pointer, `A + x`, and of its 32-bit shared address,
 // `sA_addr + x * 2u`: so many bytes.

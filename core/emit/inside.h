@@ -117,6 +117,7 @@ const char *names_kernel(Emit *e);           // of the function itself
 // ---- stmt.c ----
 Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written
 void stmt_fill(Emit *e, Ref r);
+void stmt_put(Emit *e, Ref r);
 void stmt_copy(Emit *e, Ref r);
 void stmt_async(Emit *e, Ref r);
 

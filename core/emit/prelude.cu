@@ -139,6 +139,68 @@ static __device__ __forceinline__ float tf32_to_f32(unsigned x) {
   return __uint_as_float(x & 0xffffe000u);
 }
 
+// ---- registers at a traced index ----
+//
+// Of few, by selects: i is one of n. Of more, in memory of the thread. Parts
+// have so many bits of a word.
+
+//: pick_register
+template <class T>
+static __device__ __forceinline__ T pick_register(const T *r, int n, int i) {
+  T x = r[0];
+#pragma unroll
+  for (int k = 1; k < n; k++) x = i == k ? r[k] : x;
+  return x;
+}
+
+//: put_register
+template <class T, class U>
+static __device__ __forceinline__ void put_register(T *r, int n, int i, U x) {
+#pragma unroll
+  for (int k = 0; k < n; k++) r[k] = i == k ? x : r[k];
+}
+
+//: local_register
+template <class T>
+static __device__ __forceinline__ T local_register(const T *r, int i) {
+  return r[i];
+}
+
+//: put_local
+template <class T, class U>
+static __device__ __forceinline__ void put_local(T *r, int i, U x) {
+  r[i] = x;
+}
+
+//: pick_part
+static __device__ __forceinline__ unsigned pick_part(
+    const unsigned *r, int n, int i, unsigned bits) {
+  unsigned per = 32 / bits, x = pick_register(r, n, (int)(i / per));
+  return x >> i % per * bits & ((1u << bits) - 1u);
+}
+
+//: put_part
+static __device__ __forceinline__ void put_part(
+    unsigned *r, int n, int i, unsigned bits, unsigned x) {
+  unsigned per = 32 / bits, s = i % per * bits, m = (1u << bits) - 1u;
+  unsigned w = pick_register(r, n, (int)(i / per));
+  put_register(r, n, (int)(i / per), (w & ~(m << s)) | (x & m) << s);
+}
+
+//: local_part
+static __device__ __forceinline__ unsigned local_part(
+    const unsigned *r, int i, unsigned bits) {
+  unsigned per = 32 / bits;
+  return r[i / per] >> i % per * bits & ((1u << bits) - 1u);
+}
+
+//: put_local_part
+static __device__ __forceinline__ void put_local_part(
+    unsigned *r, int i, unsigned bits, unsigned x) {
+  unsigned per = 32 / bits, s = i % per * bits, m = (1u << bits) - 1u;
+  r[i / per] = (r[i / per] & ~(m << s)) | (x & m) << s;
+}
+
 // ---- 8-bit floats ----
 //
 // In C where the target has no cvt for them. To f32: the code's bits placed as

@@ -136,6 +136,24 @@ void stmt_fill(Emit *e, Ref r) {
   text_end(e);
 }
 
+void stmt_put(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  const Regs *g = &e->regs[m->imm];
+  int bits = uses_bits((DType)m->type);
+  bool few = i->imm <= PICK_SELECTS, part = bits < g->wbits;
+  static const Helper put[2][2] = {{H_PUT_LOCAL, H_PUT_LOCAL_PART},
+                                   {H_PUT_REGISTER, H_PUT_PART}};
+  text_begin(e, i);
+  text_printf(e, "%s(", helper_use(e, put[few][part]));
+  expr_choice(e, i, operands_ref(e->fn, i, 3));
+  text_puts(e, ", ");
+  if (part) expr_val(e, i->a[2], PR_ANY);
+  else expr_as_word(e, i->a[2], bits > g->wbits ? (DType)m->type : g->type);
+  text_puts(e, ")");
+  text_end(e);
+}
+
 // ---- vector moves ----
 
 typedef struct Side {

@@ -193,7 +193,8 @@ static How decide(Flow *f, Ref r) {
   unsigned effect = op_effect((Op)i->op);
   bool reads = i->op == OP_VGET || i->op == OP_LD;
   if (i->op == OP_NOP) return HOW_DEAD;
-  if (!u->uses && (reads || op_pure((Op)i->op) || i->op == OP_VAR))
+  if (!u->uses && (reads || op_pure((Op)i->op) || i->op == OP_VAR ||
+                   i->op == OP_PICK))
     return HOW_DEAD;
   if (effect & EF_OBJECT) return u->uses ? HOW_NAME : HOW_DEAD;
   if (i->op == OP_CONST) return HOW_INLINE;
@@ -372,8 +373,10 @@ static void note_atom(Emit *e, const Ins *i) {
   if (u->mma) *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
 }
 
-// Helpers of atoms that take pointers to registers.
+// Helpers of atoms that take pointers to registers, and traced indices.
 static void note_taken(Emit *e, const Ins *i) {
+  if (i->op == OP_PICK || i->op == OP_PUT)
+    e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
   if (!is_helper(i)) return;
   if (i->op == OP_MATRIX && atom_copy((int)i->imm)->op == CO_MOVM) return;
   if (atom_use(e, i->op == OP_MMA, (int)i->imm)->refs) return;

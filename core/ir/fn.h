@@ -55,6 +55,10 @@ typedef struct Mem {
   uint32_t layout;   // index into Fn.text: layout as printed, for reports
 } Mem;
 
+// PICK and PUT among at most so many registers choose by selects; with more
+// the fragment lies in memory of the thread.
+enum { PICK_SELECTS = 8 };
+
 typedef struct Arg {
   uint32_t name;     // index into Fn.text
   DType type;        // of the scalar, or of the pointee

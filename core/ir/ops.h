@@ -108,6 +108,10 @@ OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
 OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)    // -> element; flags: HINT_*
 DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
 DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
+// one of so many elements of registers, which one is known only now; beyond
+// them is a fault. PUT: the value, which
+OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
+DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
 // vector moves of 8 to 256 bits, contiguous on both sides
 DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
 DO(CPASYNC, "cp.async", "w.s r.g p?", BITS, NONE, ASYNC(CPWAIT), LANE)

@@ -215,7 +215,8 @@ void check_fn(Ctx *cx, const Fn *fn) {
     check_row(&c, i);
     Types t = check_operands(&c, i);
     check_rule(&c, i, &t);
-    if (i->op == OP_ST || i->op == OP_ATOMIC) check_value(&c, i);
+    if (i->op == OP_ST || i->op == OP_ATOMIC || i->op == OP_PUT)
+      check_value(&c, i);
     check_together(&c, i);
     check_region(&c, i);
   }

@@ -433,7 +433,8 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
   switch ((Op)i->op) {
     case OP_COPY: case OP_CPASYNC: decode_copy(g, i, d); break;
-    case OP_LD: case OP_ST: case OP_FILL: case OP_ATOMIC:
+    case OP_LD: case OP_ST: case OP_FILL: case OP_PICK: case OP_PUT:
+    case OP_ATOMIC:
       decode_element(g, i, d);
       break;
     case OP_ASM:

@@ -89,6 +89,58 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
+// Unit 0 of the register that lane l chooses of i's, at `which`; -1, and a
+// fault, when it is none of them.
+static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
+  const SimSide *s = i->x;
+  const SimMem *m = s->mem;
+  int64_t at = index_at(w, which, false, l);
+  int64_t unit = s->konst + at * m->per;
+  if (at >= 0 && at < i->imm) return unit;
+  SimFault *f = simreport_fault(w, SIM_OOB, l, i->src, 0, m->index,
+                                unit * m->unit / m->own);
+  if (f) {
+    f->access.write = i->op == OP_PUT;
+    f->access.size = 1;
+    f->access.which = at;
+    f->access.most = i->imm;
+  }
+  return -1;
+}
+
+static void pick(SimWarp *w, const SimIns *i) {
+  const SimMem *m = ((const SimSide *)i->x)->mem;
+  uint32_t lack = 0;
+  int64_t first = 0;  // the unit that the first lane lacks
+  for (int l = 0; l < LANES; l++) {
+    int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
+    uint64_t u = 0;
+    for (int k = 0; at >= 0 && k < m->per; k++) {
+      u |= rmem_get(rmem_at(w, m, at + k), m->size, l) << (k * m->unit);
+      if (rmem_def(w, m)[at + k] >> l & 1) continue;
+      if (!lack) first = at + k;
+      lack |= 1u << l;
+    }
+    set_lane(w, i->d, i->wide, l, u);
+  }
+  simtaint_pick(w, i, m, first, lack);
+}
+
+static void put(SimWarp *w, const SimIns *i) {
+  const SimMem *m = ((const SimSide *)i->x)->mem;
+  uint32_t bad = simtaint_mask(w, i->c);
+  for (int l = 0; l < LANES; l++) {
+    int64_t at = w->active >> l & 1 ? chosen(w, i, i->b, l) : -1;
+    uint64_t u = lane_bits(w, i->c, i->wide, l);
+    for (int k = 0; at >= 0 && k < m->per; k++) {
+      uint32_t *def = rmem_def(w, m) + at + k;
+      *def = (*def & ~(1u << l)) | (~bad & 1u << l);
+      rmem_put(rmem_at(w, m, at + k), m->size, l,
+               u >> (k * m->unit) & unit_mask(m));
+    }
+  }
+}
+
 static uint64_t packed_get(const uint8_t *buf, const SimMem *m, int k) {
   uint64_t u = 0;
   if (m->unit < 8) return (uint64_t)buf[k * m->unit / 8] >>
@@ -477,6 +529,8 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_LD: load(w, i); return !i->sem;  // it may poll
     case OP_ST: store(w, i); return true;
     case OP_FILL: store_register(w, i, i->x, i->imm); return true;
+    case OP_PICK: pick(w, i); return true;
+    case OP_PUT: put(w, i); return true;
     case OP_COPY: copy(w, i); return true;
     case OP_CPASYNC: simmem_cpasync(w, i); return true;
     case OP_CPCOMMIT: simmem_commit(w); return true;

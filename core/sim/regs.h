@@ -78,6 +78,10 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
 // i loads registers into its value.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
+// i picks registers into its value; unit `at` is the first that is undefined
+// in a lane of `lack`.
+void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
+                   uint32_t lack);
 // Lanes in which a value is undefined.
 void simtaint_divide(SimWarp *w, const SimIns *i);  // after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);

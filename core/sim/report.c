@@ -105,6 +105,11 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_OOB:
       simreport_printf(t, "%s outside ", verb(f));
       say_mem(t, p, f->r.mem);
+      if (f->access.most) {
+        simreport_printf(t, ": index %lld of %lld", (long long)f->access.which,
+                         (long long)f->access.most);
+        break;
+      }
       simreport_printf(t, ": element %lld", (long long)f->r.offset);
       if (f->access.size > 1)
         simreport_printf(t, " to %lld",

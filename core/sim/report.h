@@ -16,8 +16,8 @@ typedef struct SimFault {
   SimReport r;
   uint64_t serial;         // of the warp instruction counted last
   union {                  // what its sentence needs besides, by r.kind
-    // OOB, ALIGN: elements, bytes
-    struct { bool write; int64_t size; } access;
+    // OOB, ALIGN: elements, bytes; which of so many registers
+    struct { bool write; int64_t size, which, most; } access;
     // RACE, WARPRACE; flying: with a cp.async
     struct { SimClash how; bool flying; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA

@@ -51,15 +51,19 @@ static void begin(SimWarp *w) {
   w->tainted = true;
 }
 
-void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
-  const SimMem *m = s->mem;
-  uint32_t lack = 0;
-  for (int k = 0; k < m->per; k++)
-    lack |= w->active & ~rmem_def(w, m)[s->konst + k];
+void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
+                   uint32_t lack) {
   if (!lack && !w->tainted) return;
   begin(w);
   *taint_at(w, i->d) = (SimTaint){
-    lack, i->src, m->index, (uint32_t)(s->konst * m->unit / m->own)};
+    lack, i->src, m->index, (uint32_t)(at * m->unit / m->own)};
+}
+
+void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
+  uint32_t lack = 0;
+  for (int k = 0; k < s->mem->per; k++)
+    lack |= w->active & ~rmem_def(w, s->mem)[s->konst + k];
+  simtaint_pick(w, i, s->mem, s->konst, lack);
 }
 
 // ---- values ----
@@ -183,6 +187,8 @@ static void use_printed(SimWarp *w, const SimIns *i) {
 void simtaint_before(SimWarp *w, const SimIns *i) {
   switch ((Op)i->op) {
     case OP_LD: use_side(w, i, i->x); break;
+    case OP_PICK: use(w, i, i->c, w->active); break;
+    case OP_PUT: use(w, i, i->b, w->active); break;
     case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
     case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
     case OP_MATRIX:
@@ -214,8 +220,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 
 void simtaint_after(SimWarp *w, const SimIns *i) {
   unsigned effect = op_effect((Op)i->op);
-  bool element = i->op == OP_LD && ((const SimSide *)i->x)->mem->space ==
-                                     SP_RMEM;
+  bool element = i->op == OP_PICK ||
+                 (i->op == OP_LD &&
+                  ((const SimSide *)i->x)->mem->space == SP_RMEM);
   if (i->uniform || element) return;  // a register's is told where it is read
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

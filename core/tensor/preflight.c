@@ -50,6 +50,31 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 
 // ---- registers ----
 
+// The instruction that chooses among too many of m's registers, or 0.
+static Ref chooses(const Fn *fn, const Mem *m) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if ((i->op == OP_PICK || i->op == OP_PUT) && i->imm > PICK_SELECTS &&
+        ir_memof(fn, i->a[0]) == m)
+      return r;
+  }
+  return 0;
+}
+
+const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m) {
+  Ref r = m->space == SP_RMEM ? chooses(fn, m) : 0;
+  if (!r) return NULL;
+  const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
+  return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
+                      PRId64 " %s values lies in local memory: line %u chooses "
+                      "among %" PRId64 " of them by a traced index (at most %d "
+                      "are chosen by selects)", s->line,
+                      m->name ? ir_str(fn, m->name) : "", m->name ? " " : "",
+                      ir_str(fn, m->layout), m->count, dtype_name(m->type),
+                      fn->src.p[ir_get(fn, r)->src].line, ir_get(fn, r)->imm,
+                      PICK_SELECTS);
+}
+
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m) {
   enum { THREAD_REGS = 255 };
   int bits = dtype_bits(m->type);

@@ -11,5 +11,8 @@ int64_t preflight_bytes(const Mem *m);  // that its elements take
 void preflight_smem(Ctx *cx, const Fn *fn, int sm);
 // A sentence if m is a fragment that no thread's registers can hold, or NULL.
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
+// A sentence if m is a fragment with so many registers at traced indices that
+// it lies in memory, or NULL.
+const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 
 #endif

@@ -177,7 +177,9 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
   Fn *fn = ir_fn(cx);
   int64_t bits = v * dtype_bits(src->type);
   bool regs = src->space == SP_RMEM && dst->space == SP_RMEM;
-  if ((regs && dtype_bits(src->type) <= 64) || bits < 8 ||
+  bool traced = (src->space == SP_RMEM && !dim_static(o[SRC])) ||
+                (dst->space == SP_RMEM && !dim_static(o[DST]));
+  if (traced || (regs && dtype_bits(src->type) <= 64) || bits < 8 ||
       (bits & (bits - 1))) {
     for (int64_t i = 0; i < v; i++) {
       Dim k = dim_int(cx, i);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/fold.h"
+#include "ir/operands.h"
 #include "tensor/preflight.h"
 #include "tensor/tensor.h"
 
@@ -122,15 +123,19 @@ Dim tensor_at(Ctx *cx, Tensor t, Dim i) {
   return dim_add(cx, t.off, layout_eval_at(cx, t.l, i));
 }
 
+static int64_t register_count(Ctx *cx, const Tensor *t) {
+  const Mem *m = ir_memof(ir_fn(cx), t->mem);
+  int own = dtype_bits(m->type), bits = dtype_bits(t->type);
+  return own == bits ? m->count : m->count * own / bits;
+}
+
 static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
   if (!dim_static(o))
     ctx_fail(cx, ERR_REGS, "a register fragment was indexed by a traced "
              "value\n  %s\n  registers have no addresses: unroll with a plain "
              "Lua loop (for i = 0, n - 1 do), or keep it in shared memory",
              tensor_show(cx, t));
-  int64_t i = dim_value(o), n = ir_memof(ir_fn(cx), t->mem)->count;
-  int from = dtype_bits(ir_memof(ir_fn(cx), t->mem)->type);
-  if (from != dtype_bits(t->type)) n = n * from / dtype_bits(t->type);
+  int64_t i = dim_value(o), n = register_count(cx, t);
   if (i < 0 || i >= n)
     ctx_fail(cx, ERR_REGS, "register %" PRId64 " of a fragment of %" PRId64
              "\n  %s", i, n, tensor_show(cx, t));
@@ -141,6 +146,109 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
   if (t->space == SP_RMEM) register_index(cx, t, o);
   tensor_check_reach(cx, o);
   return dim_asref(cx, o);
+}
+
+// ---- registers at a traced index ----
+
+// What a traced coordinate of a fragment may mean: one of n registers of mem,
+// `step` apart from the first on; `at` says which.
+typedef struct Span {
+  Ref mem;
+  int64_t first, n, step;
+  Dim at;
+} Span;
+
+// coord with `_` for what is traced.
+static void put_open(Ctx *cx, TupB *b, Tup coord) {
+  if (tup_is_leaf(coord)) {
+    tupb_leaf(cx, b, dim_static(*coord) ? *coord : dim_any());
+    return;
+  }
+  tupb_open(cx, b);
+  Tup c = tup_first(coord);
+  for (int n = tup_rank(coord); n-- > 0; c = tup_next(c)) put_open(cx, b, c);
+  tupb_close(cx, b);
+}
+
+static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
+  Span s = {.mem = t->mem, .n = register_count(cx, t), .step = 1,
+            .at = element(cx, t, coord)};
+  TupB b = {0};
+  Dim base;
+  put_open(cx, &b, coord);
+  Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
+  base = dim_add(cx, t->off, base);
+  if (!dim_static(base)) return s;  // of a slice at a traced coordinate
+  s.first = dim_value(base) - dim_value(layout_below(cx, l));
+  s.n = dim_value(layout_cosize(cx, l));
+  register_index(cx, t, dim_int(cx, s.first));
+  register_index(cx, t, dim_int(cx, s.first + s.n - 1));
+  s.at = dim_sub(cx, s.at, dim_int(cx, s.first));
+  l = layout_coalesce(cx, l);
+  if (tup_is_leaf(l.shape) && dim_value(*l.stride) > 1) {
+    s.step = dim_value(*l.stride);
+    s.n = dim_value(*l.shape);
+    s.at = dim_quo(cx, s.at, dim_int(cx, s.step));
+  }
+  return s;
+}
+
+static Ref register_load(Ctx *cx, Ref mem, int64_t at) {
+  Ref off = ir_int(cx, ir_fn(cx), DT_I32, at);
+  return ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .a = {mem, off},
+                              .type = (uint8_t)ir_type(ir_fn(cx), mem)});
+}
+
+static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
+  Ref off = ir_int(cx, ir_fn(cx), DT_I32, at);
+  ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
+}
+
+// A few registers that are apart, side by side in a fragment of their own;
+// else s spans what lies between them, too.
+static Span gathered(Ctx *cx, const Tensor *t, Span s) {
+  if (s.step == 1) return s;
+  if (s.n > PICK_SELECTS) {
+    s.at = dim_mul(cx, s.at, dim_int(cx, s.step));
+    s.n = (s.n - 1) * s.step + 1;
+    s.step = 1;
+    return s;
+  }
+  DType type = ir_type(ir_fn(cx), t->mem);
+  Layout l = layout_leaf(cx, dim_int(cx, s.n), dim_int(cx, 1));
+  Span g = {.mem = tensor_make_rmem(cx, type, l).mem, .n = s.n, .step = 1,
+            .at = s.at};
+  for (int64_t k = 0; k < s.n; k++)
+    register_store(cx, g.mem, k,
+                   register_load(cx, s.mem, s.first + k * s.step));
+  return g;
+}
+
+static Ref choose(Ctx *cx, const Span *s, Ref value) {
+  Fn *fn = ir_fn(cx);
+  Ref at = ir_cvt(cx, fn, DT_I32, dim_asref(cx, s->at));
+  Ref x[4] = {s->mem, ir_int(cx, fn, DT_I32, s->first), value ? value : at,
+              at};
+  Ins i = {.op = value ? OP_PUT : OP_PICK, .imm = s->n};
+  if (!value) i.type = (uint8_t)ir_type(fn, s->mem);
+  return operands_emit(cx, fn, i, x, value ? 4 : 3, NULL, 0);
+}
+
+static bool traced_register(Ctx *cx, const Tensor *t, Tup coord) {
+  return t->space == SP_RMEM && !dim_static(element(cx, t, coord));
+}
+
+static Ref pick_register(Ctx *cx, const Tensor *t, Tup coord) {
+  Span s = gathered(cx, t, span_of(cx, t, coord));
+  return choose(cx, &s, 0);
+}
+
+static void put_register(Ctx *cx, const Tensor *t, Tup coord, Ref value) {
+  Span s = span_of(cx, t, coord), g = gathered(cx, t, s);
+  choose(cx, &g, value);
+  for (int64_t k = 0; g.mem != s.mem && k < s.n; k++)
+    register_store(cx, s.mem, s.first + k * s.step,
+                   register_load(cx, g.mem, k));
 }
 
 // ---- single elements ----
@@ -155,10 +263,15 @@ static void need_memory(Ctx *cx, const Tensor *t, const char *what) {
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
   need_memory(cx, &t, "load");
   tensor_check_coord(cx, &t, coord);
-  Ref off = offset_ref(cx, &t, element(cx, &t, coord));
   DType mt = ir_type(ir_fn(cx), t.mem);
-  Ref r = ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .type = (uint8_t)mt,
-                                    .a = {t.mem, off}});
+  Ref r;
+  if (traced_register(cx, &t, coord)) {
+    r = pick_register(cx, &t, coord);
+  } else {
+    Ref off = offset_ref(cx, &t, element(cx, &t, coord));
+    r = ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .type = (uint8_t)mt,
+                                     .a = {t.mem, off}});
+  }
   return mt == t.type ? r : ir_bitcast(cx, ir_fn(cx), t.type, r);
 }
 
@@ -170,8 +283,12 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
     ctx_fail(cx, ERR_TYPE, "a value of type %s stored to a tensor of %s\n"
              "  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
              dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
-  Ref off = offset_ref(cx, &t, element(cx, &t, coord));
   if (mt != vt) value = ir_bitcast(cx, ir_fn(cx), mt, value);
+  if (traced_register(cx, &t, coord)) {
+    put_register(cx, &t, coord, value);
+    return;
+  }
+  Ref off = offset_ref(cx, &t, element(cx, &t, coord));
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {t.mem, off, value}});
 }
 
@@ -200,7 +317,8 @@ void tensor_fill(Ctx *cx, Tensor t, Ref value) {
   need_memory(cx, &t, "fill");
   int64_t n = tensor_count(cx, &t, "fill");
   DType mt = ir_type(ir_fn(cx), t.mem);
-  if (t.space == SP_RMEM && mt == t.type && tensor_dense(cx, t.l)) {
+  if (t.space == SP_RMEM && mt == t.type && dim_static(t.off) &&
+      tensor_dense(cx, t.l)) {
     Ref off = offset_ref(cx, &t, t.off);
     ir_emit(cx, ir_fn(cx), (Ins){.op = OP_FILL, .a = {t.mem, off, value},
                               .imm = n});

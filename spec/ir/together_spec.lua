@@ -41,6 +41,15 @@ local SAMPLES = {
     local r = rmem(4)
     return function() r:fill(arch.lane_idx()) end
   end,
+  pick = function()
+    local r = rmem(4)
+    r:fill(0)
+    return function() return r[arch.lane_idx() % 4] end
+  end,
+  put = function()
+    local r = rmem(4)
+    return function() r[arch.lane_idx() % 4] = 1 end
+  end,
   copy = function(x)
     local r = rmem(4)
     return function()

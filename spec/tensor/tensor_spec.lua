@@ -551,17 +551,6 @@ describe("traced tensors", function()
     end
   end)
 
-  it("refuse traced indices of registers", function()
-    raises("[register-index]", ir, function()
-      local r = cute.make_rmem_tensor({32}, cute.f32)
-      return r[cute.arch.thread_idx()]
-    end)
-    raises("unroll with a plain Lua loop", ir, function()
-      local r = cute.make_rmem_tensor({4, 8}, cute.f32)
-      r:set(0, cute.arch.thread_idx(), 1.0)
-    end)
-  end)
-
   it("take values of their own type only", function()
     raises("[type-mismatch]", ir, function()
       local r = cute.make_rmem_tensor({4}, cute.bf16)

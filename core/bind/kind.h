@@ -72,7 +72,7 @@ typedef struct Walk {
   size_t n, cap, nleaf, leafcap;
   const void **table;      // those met so far
   size_t ntable, tablecap;
-  const char *name;        // the kernel's, or NULL
+  int call;                // stack index of {arguments, kernel =}, or 0
   int argument;            // number of the one at work
   int depth;               // tables that are open
   struct { const void *table; int key; } open[KIND_DEPTH];
@@ -90,8 +90,10 @@ typedef struct Walk {
 // Begins a walk; `launch` says what else the program is for.
 Walk kind_begin(Ctx *cx, lua_State *L, uint64_t launch);
 void kind_add(Walk *w, int idx);  // the next argument, at a stack index
-// No more arguments: gives the hash of all.
-uint64_t kind_end(Walk *w);
+void kind_end(Walk *w);           // no more arguments
+uint64_t kind_hash(const Walk *w);
+// The name of the kernel that the call at a stack index is of, or NULL.
+const char *kind_name(lua_State *L, int call);
 // Byte offset and bytes of a leaf's memory; fails where a kernel cannot have
 // it. (Whether the buffer is open its user asks.)
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/tensorlib.h"
 #include "layout/composed.h"
 
 // ---- growing in scratch ----
@@ -159,12 +160,15 @@ static void walk_layout(Walk *w, int idx) {
   lua_replace(w->L, idx);
 }
 
-// The tensor at idx as it is on the host, also while a kernel is traced.
-static Tensor host_tensor(Walk *w, int idx, const TensorMarks *m) {
-  Ctx *cx = w->cx;
-  Fn *fn = ir_trace(cx, NULL);
-  Tensor t = face_check_tensor(w->L, idx);
-  ir_trace(cx, fn);
+// The tensor as it is on the host, also while a kernel is traced.
+static Tensor host_tensor(Walk *w, int idx, const TensorBox *b,
+                          const TensorMarks *m) {
+  Tensor t = b->t;
+  if (b->serial) {  // of a kernel: an error
+    Fn *fn = ir_trace(w->cx, NULL);
+    t = face_check_tensor(w->L, idx);
+    ir_trace(w->cx, fn);
+  }
   if (m && m->align) t.align = m->align;
   return t;
 }
@@ -176,38 +180,58 @@ static int64_t rest_of(const Leaf *l, const Tensor *t) {
          - dim_value(t->off);
 }
 
-static Leaf *add_memory(Walk *w, int idx, const Tensor *t,
+// How far a plain static layout reaches, where that is quickly told.
+static bool quick_reach(Layout l, Leaf *leaf) {
+  int64_t most = INT32_MAX, before = 0, after = 1;
+  const Dim *stride = l.stride;
+  for (size_t i = 0, n = tup_words(l.shape); i < n; i++) {
+    Dim s = l.shape[i];
+    if (!tup_is_leaf(&s)) continue;
+    Dim d = *stride++;
+    if (s.w < 1 || s.w > most || d.w < -most || d.w > most) return false;
+    int64_t far = (s.w - 1) * d.w;
+    if (far < 0) before -= far;
+    else after += far;
+    if (before > most * most / 2 || after > most * most / 2) return false;
+  }
+  leaf->before = before;
+  leaf->after = after;
+  return true;
+}
+
+static void set_reach(Walk *w, Leaf *l, const Tensor *t) {
+  if (layout_has_fn(t->l)) {
+    l->after = rest_of(l, t);
+  } else if (t->l.outer || !quick_reach(t->l, l)) {
+    l->before = dim_value(layout_below(w->cx, t->l));
+    l->after = dim_value(layout_cosize(w->cx, t->l));
+  }
+  tensor_check_reach(w->cx, dim_int(w->cx, l->after));
+}
+
+static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
                         const TensorMarks *m) {
   Leaf *l = add_leaf(w, t->type);
   l->pointer = true;
-  l->t = face_peek_tensor(w->L, idx);
-  lua_getiuservalue(w->L, idx, 1);
-  l->host = face_test(w->L, -1, MT_BUFFER);
-  l->dev = l->host ? NULL : face_test(w->L, -1, MT_DEVBUF);
-  if (w->buffers) lua_rawseti(w->L, w->buffers, (lua_Integer)w->nleaf);
-  else lua_pop(w->L, 1);  // the tensor keeps it alive
-  if (m && m->symbolic) {
-    w->symbolic = true;
-    return l;
+  l->t = &b->t;
+  l->host = b->host;
+  l->dev = b->dev;
+  if (w->buffers) {
+    lua_getiuservalue(w->L, idx, 1);
+    lua_rawseti(w->L, w->buffers, (lua_Integer)w->nleaf);
   }
-  if (layout_has_fn(t->l)) {
-    l->after = rest_of(l, t);
-    return l;
-  }
-  l->before = dim_value(layout_below(w->cx, t->l));
-  Dim after = layout_cosize(w->cx, t->l);
-  tensor_check_reach(w->cx, after);
-  l->after = dim_value(after);
+  if (m && m->symbolic) w->symbolic = true;
+  else set_reach(w, l, t);
   return l;
 }
 
-static void walk_tensor(Walk *w, int idx) {
+static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   const TensorMarks *m = tensor_marks(w->L, idx);
-  Tensor t = host_tensor(w, idx, m);
+  Tensor t = host_tensor(w, idx, b, m);
   bool coord = t.space == SP_COORD, wide = false;
   int64_t count = 0;
   if (!coord) {
-    const Leaf *l = add_memory(w, idx, &t, m);
+    const Leaf *l = add_memory(w, idx, &t, b, m);
     count = l->after;
     wide = m && m->symbolic ? m->wide
            : t.l.outer ? tensor_wide(w->cx, t.l) : l->after > INT32_MAX;
@@ -441,7 +465,7 @@ static void walk_constant(Walk *w, int idx) {
     memcpy(&bits, whole ? (void *)&i : (void *)&x, sizeof bits);
     put(w, KIND_HEAD(whole ? KIND_INT : KIND_FLOAT, 0));
     put(w, bits);
-  } else if (lua_istable(L, at) || luaL_testudata(L, at, MT_TENSOR)) {
+  } else if (lua_istable(L, at) || tensorlib_box(L, at)) {
     put(w, KIND_HEAD(KIND_OBJECT, 0));
     put_object(w, at);
   } else {
@@ -456,6 +480,7 @@ static void walk(Walk *w, int idx) {
   lua_State *L = w->L;
   size_t n;
   const char *s;
+  const TensorBox *box;
   switch (lua_type(L, idx)) {
   case LUA_TNUMBER: walk_number(w, idx); break;
   case LUA_TNIL: put(w, KIND_HEAD(KIND_NIL, 0)); break;
@@ -472,7 +497,7 @@ static void walk(Walk *w, int idx) {
     put_object(w, idx);
     break;
   case LUA_TUSERDATA:
-    if (face_peek_tensor(L, idx)) walk_tensor(w, idx);
+    if ((box = tensorlib_box(L, idx))) walk_tensor(w, idx, box);
     else if (laylib_box(L, idx)) walk_layout(w, idx);
     else if (luaL_testudata(L, idx, MT_CONSTEXPR)) walk_constant(w, idx);
     else walk_userdata(w, idx);
@@ -494,12 +519,15 @@ void kind_add(Walk *w, int idx) {
   walk(w, idx);
 }
 
-uint64_t kind_end(Walk *w) {
+void kind_end(Walk *w) {
   int *group = NEW(w->cx, int, w->nleaf + 1);
   if (kind_overlaps(w->cx, w->leaf, w->nleaf, group)) {
     put(w, KIND_HEAD(KIND_OVERLAP, 0));
     put_bytes(w, group, w->nleaf * sizeof *group);
   }
+}
+
+uint64_t kind_hash(const Walk *w) {
   uint64_t h = HASH_INIT;
   for (size_t i = 0; i < w->n; i++) {
     h = (h ^ w->w[i]) * 0x9e3779b97f4a7c15ull;
@@ -510,9 +538,25 @@ uint64_t kind_end(Walk *w) {
 
 // ---- where a place is ----
 
+const char *kind_name(lua_State *L, int call) {
+  static const char *const fields[] = {"kernel", "name"};
+  const char *name = NULL;
+  lua_pushvalue(L, call);
+  for (int i = 0; i < 2 && lua_istable(L, -1); i++) {
+    lua_pushstring(L, fields[i]);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+  }
+  if (lua_type(L, -1) == LUA_TSTRING)
+    name = lua_tostring(L, -1);  // kept by the kernel
+  lua_pop(L, 1);
+  return name;
+}
+
 const char *kind_path(const Walk *w) {
   Buf b = {0};
-  if (w->name) buf_printf(w->cx, &b, "kernel %s: ", w->name);
+  const char *name = w->call ? kind_name(w->L, w->call) : NULL;
+  if (name) buf_printf(w->cx, &b, "kernel %s: ", name);
   buf_printf(w->cx, &b, "argument %d", w->argument);
   for (int i = 0; i < w->depth; i++) {
     int at = w->open[i].key;

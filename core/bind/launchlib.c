@@ -17,20 +17,10 @@ static int pop_field(lua_State *L, const char *name) {
   return type;
 }
 
-// The name of the kernel that the call at idx is of; NULL: it is none.
-static const char *name_of(lua_State *L, int idx) {
-  const char *name = NULL;
-  lua_pushvalue(L, idx);
-  if (pop_field(L, "kernel") == LUA_TTABLE && pop_field(L, "name"))
-    name = lua_tostring(L, -1);  // kept by the kernel
-  lua_pop(L, 1);
-  return name;
-}
-
 // Walks over the arguments in the list or call at idx, {..., n =, kernel =}.
 static void walk_list(Walk *w, int idx) {
   lua_State *L = w->L;
-  w->name = name_of(L, idx);
+  w->call = idx;
   lua_pushliteral(L, "n");
   lua_rawget(L, idx);
   lua_Integer n = face_checkint(L, -1);
@@ -114,11 +104,12 @@ static int l_kind(lua_State *L) {
   Walk w = kind_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
-  uint64_t hash = kind_end(&w);
+  kind_end(&w);
+  uint64_t hash = kind_hash(&w);
   size_t words = w.n * sizeof *w.w;
   size_t each = sizeof(uint32_t) + sizeof(int);
   KindBox *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
-  *k = (KindBox){.name = w.name, .arguments = w.argument, .n = w.n,
+  *k = (KindBox){.name = kind_name(L, 1), .arguments = w.argument, .n = w.n,
                  .symbolic = w.symbolic, .numbers = w.numbers,
                  .in_table = w.in_table, .nleaf = w.nleaf};
   k->w = memcpy(k + 1, w.w, words);
@@ -170,8 +161,10 @@ static int kind_index(lua_State *L) {
 // Pushes the program of this kind among those of the table at `programs`, by
 // hash, with all that its trace read as it was; false: none, nothing. It
 // becomes the first of its list.
-static bool find_program(const Walk *w, uint64_t hash, int programs) {
+static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
+  kind_end(w);
+  uint64_t hash = kind_hash(w);
   int list = lua_gettop(L) + 1;
   bool found = lua_rawgeti(L, programs, (lua_Integer)hash) == LUA_TTABLE;
   lua_Integer n = found ? (lua_Integer)lua_rawlen(L, list) : 0;
@@ -205,7 +198,7 @@ static int l_find_program(lua_State *L) {
   face_checktype(L, 2, LUA_TTABLE);
   Walk w = kind_begin(cx, L, (uint64_t)face_checkint(L, 3));
   walk_list(&w, 2);
-  return find_program(&w, kind_end(&w), 1);
+  return find_program(&w, 1);
 }
 
 // ---- launch options ----
@@ -343,7 +336,7 @@ static int l_launch_known(lua_State *L) {
   if (pop_field(L, "programs") != LUA_TTABLE) return 0;
   Walk w = kind_begin(cx, L, (uint64_t)launch);
   walk_list(&w, 1);
-  if (!find_program(&w, kind_end(&w), kernel)) return 0;
+  if (!find_program(&w, kernel)) return 0;
   if (pop_field(L, "launches") != LUA_TTABLE) return 0;
   if (!p.device && !on_gpu(&w)) return 0;
   lua_pushvalue(L, p.device ? p.device : 3);
@@ -359,23 +352,14 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// launch_again(prepared, arguments...) -> true: launched on its GPU. Nothing:
-// Lua has to look. A last table with grid, stream are the launch's options.
-static int l_launch_again(lua_State *L) {
+// Runs arguments 2.. with the launch and kind in the upvalues; see launcher.
+static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
+  GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
+  const KindBox *k = lua_touserdata(L, lua_upvalueindex(3));
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
-  if (!lua_istable(L, 1)) return 0;
-  lua_pushvalue(L, 1);
-  pop_field(L, "run");
-  const GpuLaunch *known = face_test(L, -1, MT_LAUNCH);
-  lua_pushvalue(L, 1);
-  pop_field(L, "kind");
-  const KindBox *k = face_test(L, -1, MT_KIND);
-  lua_pushvalue(L, 1);
-  bool plain = pop_field(L, "faults") == LUA_TNIL;
-  if (!plain || !k || !can_launch(known)) return 0;
-  GpuLaunch l = *known;
+  if (!can_launch(&l)) return 0;
   if (n == k->arguments + 2) {
     Plain p = {.device = 0};
     if (!plain_options(L, n, &p) || p.device || p.block[0]) return 0;
@@ -392,12 +376,26 @@ static int l_launch_again(lua_State *L) {
   return 1;
 }
 
+// launcher(launch, kind) -> f(prepared, arguments...) -> true: launched on its
+// GPU, with arguments that fit the kind. Nothing: Lua has to look. A last
+// table with grid, stream are the launch's options.
+static int l_launcher(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_check(L, 1, MT_LAUNCH, "launch");
+  kind_box(L, 2);
+  lua_pushlightuserdata(L, cx);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_pushcclosure(L, launch_again, 3);
+  return 1;
+}
+
 void launchlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"kind", l_kind}, {"kind_text", l_kind_text},
     {"find_program", l_find_program}, {"launch_values", l_launch_values},
     {"launch_fit", l_launch_fit}, {"launch_known", l_launch_known},
-    {"launch_again", l_launch_again}, {NULL, NULL}};
+    {"launcher", l_launcher}, {NULL, NULL}};
   static const luaL_Reg meta[] = {{"__index", kind_index}, {NULL, NULL}};
   face_newtype(L, MT_KIND, meta);
   lua_pop(L, 1);

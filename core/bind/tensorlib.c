@@ -11,6 +11,8 @@
 
 // ---- userdata ----
 
+static const char tensor_mark = 'T';
+
 static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
 
 static TensorBox *push_box(lua_State *L, const Tensor *t) {
@@ -20,7 +22,10 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
     lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base),
                       2 + leftlib_count(t->l));
   leftlib_hold(L, t->l, 3);
+  b->mark = &tensor_mark;
   b->t = *t;
+  b->host = NULL;
+  b->dev = NULL;
   b->serial = 0;
   b->t.l = layout_copy(b + 1, t->l);
   if (t->base) {
@@ -38,30 +43,37 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
 
 void face_push_tensor(lua_State *L, const Tensor *t, int owner) {
   if (owner) owner = lua_absindex(L, owner);
-  push_box(L, t);
+  TensorBox *b = push_box(L, t);
   if (!owner) return;
+  b->host = face_test(L, owner, MT_BUFFER);
+  if (!b->host) b->dev = face_test(L, owner, MT_DEVBUF);
   lua_pushvalue(L, owner);
   lua_setiuservalue(L, -2, 1);
 }
 
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src) {
   src = lua_absindex(L, src);
-  push_box(L, t);
+  TensorBox *b = push_box(L, t);
+  const TensorBox *from = tensorlib_box(L, src);
+  if (from) b->host = from->host, b->dev = from->dev;
   lua_getiuservalue(L, src, 1);
   lua_setiuservalue(L, -2, 1);
 }
 
-static TensorBox *test_box(lua_State *L, int idx) {
-  return lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_TENSOR) : NULL;
+TensorBox *tensorlib_box(lua_State *L, int idx) {
+  TensorBox *b = lua_touserdata(L, idx);
+  if (!b || lua_rawlen(L, idx) < sizeof *b || b->mark != &tensor_mark)
+    return NULL;
+  return b;
 }
 
 const Tensor *face_peek_tensor(lua_State *L, int idx) {
-  TensorBox *b = test_box(L, idx);
+  TensorBox *b = tensorlib_box(L, idx);
   return b ? &b->t : NULL;
 }
 
 const Tensor *face_live_tensor(lua_State *L, int idx) {
-  TensorBox *b = test_box(L, idx);
+  TensorBox *b = tensorlib_box(L, idx);
   if (!b || b->serial == 0) return b ? &b->t : NULL;
   Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial) return NULL;
@@ -83,7 +95,7 @@ static void own_box(lua_State *L, const TensorBox *b) {
 }
 
 bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
-  TensorBox *b = test_box(L, idx);
+  TensorBox *b = tensorlib_box(L, idx);
   if (!b) return false;
   own_box(L, b);
   *t = b->t;
@@ -233,7 +245,7 @@ static int tensor_tostring(lua_State *L) {
 // iterator + n
 static int tensor_add(lua_State *L) {
   Ctx *cx = face_enter(L);
-  int at = test_box(L, 1) ? 1 : 2;
+  int at = tensorlib_box(L, 1) ? 1 : 2;
   Tensor t = face_check_tensor(L, at);
   Dim o;
   if (!face_test_dim(cx, L, 3 - at, &o))

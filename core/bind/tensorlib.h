@@ -6,13 +6,17 @@
 #include "bind/face.h"
 
 // What a tensor userdata holds, in one block with the layout's words behind
-// it. Uservalue 1: the host buffer; 2: TensorMarks or nil.
+// it. Uservalue 1: the host or device buffer; 2: TensorMarks or nil.
 typedef struct TensorBox {
+  const void *mark;  // tells the type, as that of a LayoutBox does
   Tensor t;
+  const HostBuf *host;        // that buffer, or NULL
+  const struct DevBuf *dev;   // that one, or NULL
   uint32_t serial;  // of the Fn whose values t names; 0: none
   uint32_t born;    // that Fn's births when t was made
 } TensorBox;
 
+TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // The options table at idx, if there is one, has these keys only.

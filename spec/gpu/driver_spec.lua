@@ -431,3 +431,133 @@ describe("a launch through a driver that fails", function()
       .. "found .*%[no%-gpu%]$"), out)
   end)
 end)
+
+-- The driver's axpy is y = a x + far, whatever this kernel's text says; all in
+-- units of 2^40, so that far has 64 bits.
+describe("a launch of what is known", function()
+  local KERNEL = [[
+    local cute = require "cute"
+    local traced, shift = 0, 0
+    local axpy = cute.kernel("axpy", function(y, x, a, n, far)
+      traced = traced + 1
+      y[n] = x[shift] * a + far:to(cute.f32)
+    end)
+    local function tensor(n, value)
+      local t = cute.full({n}, value, cute.f32)
+      return core.on_device(t, assert(dev:buffer((core.param_memory(t)))))
+    end
+    local function get(t)
+      return core.param_memory(t):download()[1] / 2^40
+    end
+    local device = cute.device "gpu"
+    local opts = {grid = 1, block = 32, device = device}
+    local far, one = 1 << 40, 2.0^40
+    local X, Y, Z = tensor(8, 3), tensor(8, 1), tensor(8, 100)
+  ]]
+
+  setup(build_driver)
+  teardown(function() support.remove(folder) end)
+
+  -- What the code prints, line by line.
+  local function check(code, want, more)
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. code, nil, more)
+    assert.equal("", err)
+    assert.same(want, support.lines(out))
+  end
+
+  it("gives the driver these arguments, of one trace", function()
+    check([[
+      for i = 1, 3 do
+        axpy(Y, X, i * one, 8, far):launch(opts)
+        axpy(Z, X, 10 * i * one, 8, far):launch {grid = {i, 2}, block = {32}}
+        print(get(Y), get(Z), traced)
+      end
+      axpy(Y, X, 1, 8, far):launch(opts)
+      print(traced)
+      axpy(Y, Y, 1.0, 8, far):launch(opts)
+      print(traced)
+      axpy(Y, X, 1.0, 8, far):launch {grid = 1, block = 16, device = device}
+      axpy(Y, X, 1.0, 8, far):launch {grid = 1, block = 32, fmad = true}
+      print(traced)
+      shift = 1
+      axpy(Y, X, 1.0, 8, far):launch(opts)
+      print(traced)]], {"4.0\t31.0\t1", "7.0\t61.0\t1", "10.0\t91.0\t1",
+                        "2", "3", "5", "6"})
+  end)
+
+  it("takes a prepared launch's other arguments, of the GPU or the host",
+     function()
+    check([[
+      local run = assert(cute.compile(axpy, Y, X, 2 * one, 8, far, opts))
+      run(Z, X, one, 8, far)
+      print(get(Z))
+      run(Z, Y, one, 8, far, {grid = {2, 3}, stream = dev:stream()})
+      print(get(Z))
+      run:launch()
+      print(get(Y))
+      local x, y = cute.full({8}, 3, cute.f32), cute.full({8}, 5, cute.f32)
+      run(y, x, 3 * one, 8, far)
+      print(y[2] / one, traced)
+      local own = assert(cute.compile(axpy, y, x, one, 8, far, opts))
+      own:launch()
+      print(y[2] / one)
+      own(Y, x, one, 8, far)
+      own(y, X, 2 * one, 8, 5)
+      print(y[2] / one, get(Y), traced)
+      print(message(run, Z, X, 1, 8, far))
+      print(message(run, Z, X, 1.0, 8))
+      print(message(run, Z, Z, 1.0, 8, far))
+      print(message(run, Z, X, 1.0, 8, far, {grid = 0}))
+      core.param_memory(X):close()
+      print(message(run, Z, X, 1.0, 8, far))
+      print(message(function()
+        return axpy(Z, X, 1.0, 8, far):launch(opts)
+      end))]], {
+      "4.0", "2.0", "7.0", "10.0\t1", "4.0", "6.0\t4.0\t1",
+      "kernel axpy: argument 3 is a number (i32); this launch takes a number "
+        .. "(f32) [bad-launch]",
+      "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
+      "kernel axpy: arguments 1 and 2 share memory, which those of this "
+        .. "launch's compilation did not [bad-launch]",
+      "grid of 0: one to three integers of at least 1 [bad-launch]",
+      "the device buffer was closed [closed]",
+      "call:launch: the device buffer was closed [closed]"})
+  end)
+
+  it("makes no garbage of its own", function()
+    check([[
+      local run = assert(cute.compile(axpy, Y, X, 2.0, 8, far, opts))
+      local function bytes(f)
+        for _ = 1, 3 do f() end
+        collectgarbage()
+        collectgarbage "stop"
+        local before = collectgarbage "count"
+        for _ = 1, 100 do f() end
+        local made = (collectgarbage "count" - before) * 10.24
+        collectgarbage "restart"
+        return made
+      end
+      print(bytes(function() run(Y, X, 2.0, 8, far) end) < 10)
+      local list = {Y, X, a = {2.0}}
+      local nested = cute.kernel("nested", function(l) l[1][0] = l.a[1] end)
+      local again = assert(cute.compile(nested, list, opts))
+      print(bytes(function() again(list) end) < 10)
+      print(bytes(function() axpy(Y, X, 2.0, 8, far):launch(opts) end) < 350)
+      ]], {"true", "true", "true"})
+  end)
+
+  it("is loaded anew where the context was lost", function()
+    check([[
+      local bad = cute.kernel("bad", function(y) y[0] = 1 end)
+      axpy(Y, X, 1.0, 8, far):launch(opts)
+      axpy(Y, X, 1.0, 8, far):launch(opts)
+      bad(Y):launch(opts)
+      print(message(dev.sync, dev))
+      X, Y = tensor(8, 3), tensor(8, 1)
+      for _ = 1, 2 do axpy(Y, X, 2 * one, 8, far):launch(opts) end
+      print(get(Y), traced)]], {"kernel axpy or kernel bad: "
+      .. "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context "
+      .. "was destroyed and its buffers are closed [driver-error]", "7.0\t1"})
+  end)
+end)

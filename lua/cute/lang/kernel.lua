@@ -352,8 +352,9 @@ end
 local function prepare_gpu(p)
   if not p.values then
     local run, message = gpu_launch(p, no_values(p.program))
-    p.run = run
-    return run and p, message
+    if not run then return nil, message end
+    p.launcher = p.grid and not p.faults and core.launcher(run, p.kind)
+    return p
   end
   local args, copies = gpu_values(p, p.device.dev, p.values)
   if not args then return nil, copies end
@@ -362,6 +363,7 @@ local function prepare_gpu(p)
   p.run, p.copies = run, copies
   if not next(copies) and not p.program.info.prints then  -- one call
     local launch, faults = run.launch, p.faults
+    p.launcher = not faults and core.launcher(run, p.kind)
     p.launch = function(_, opts)
       if opts or faults then return Prepared.launch(p, opts) end
       return launch(run)
@@ -471,7 +473,8 @@ end
 --- Runs it with other arguments of the same kinds; behind them there may be
 -- options, as launch has them.
 function Prepared.__call(p, ...)
-  if core.launch_again(p, ...) then return true end
+  local known = rawget(p, "launcher")
+  if known and known(p, ...) then return true end
   return launch_with(p, ...)
 end
 
@@ -644,17 +647,22 @@ function Call:compile(opts)
   return prepare(program, kind, values, opts, device)
 end
 
---- Traces, compiles and runs: see Prepared:launch. No GPU or no compiler is a
--- failure of the launch, too.
-function Call:launch(opts)
-  if core.launch_known(self, opts, Device, opened) then return true end
-  local p, why = self:compile(opts)
+local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
+  local p, why = call:compile(opts)
   if not p then
-    return outcome(self.kernel.name, opts and opts.faults, false, why)
+    return outcome(call.kernel.name, opts and opts.faults, false, why)
   end
   keep_launch(p)
   return run(p, opts)
+end, Call)
+
+--- Traces, compiles and runs: see Prepared:launch. No GPU or no compiler is a
+-- failure of the launch, too.
+function Call.launch(call, ...)
+  if core.launch_known(call, (...), Device, opened) then return true end
+  return launch_anew(call, ...)
 end
+core.name(Call.launch, "call:launch(opts?)")
 
 function Kernel:__call(...)
   local call = {kernel = self, n = select("#", ...), ...}
@@ -723,7 +731,7 @@ end
 sign.strict("device", Device, "dev info")
 sign.strict("kernel", Kernel, "block min_blocks")
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) launch(opts?) block(given?)
+  trace(opts?) compile(opts?) block(given?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)

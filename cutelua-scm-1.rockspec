@@ -121,6 +121,8 @@ build = {
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.symbolic"] =
+        "lua/cute/symbolic.lua",
       ["cute.testing"] =
         "lua/cute/testing.lua",
       ["cute.tiles"] =

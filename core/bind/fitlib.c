@@ -266,9 +266,12 @@ static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   }
   for (size_t i = 0; i < v.leaves; i++) {
     int64_t div = v.stride_div ? (int64_t)v.stride_div[i] : 0;
-    if (div ? !take_number(f, stride[i], div, type, INT64_MIN)
-            : stride[i].w != (int64_t)v.stride[i])
+    bool any = dim_is(shape[i], 1);
+    if (!div && !any && stride[i].w != (int64_t)v.stride[i]) return false;
+    if (div && !take_number(f, any ? dim_int(f->cx, 0) : stride[i], div, type,
+                            INT64_MIN))
       return false;
+    if (div) f->out[f->n - 1].free = any;
   }
   return true;
 }
@@ -388,7 +391,8 @@ static void check_overlap(Ctx *cx, const KindBox *k, const Leaf *l) {
 static void check_symbols(Ctx *cx, const KindBox *k, const Leaf *l) {
   for (size_t i = 0; i < k->nleaf; i++)
     for (size_t j = 0; k->symbol[i] && j < i; j++)
-      if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number)
+      if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number &&
+          !l[i].free && !l[j].free)
         ctx_fail(cx, ERR_LAUNCH, "%sone cute.sym_int is %lld in argument "
                  "%d and %lld in argument %d", of_kernel(cx, k),
                  (long long)l[j].number, l[j].argument,

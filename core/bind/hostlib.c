@@ -5,6 +5,7 @@
 
 #include "base/bulk.h"
 #include "bind/buflib.h"
+#include "bind/laylib.h"
 #include "bind/tensorlib.h"
 
 // ---- elements ----
@@ -230,7 +231,8 @@ const TensorMarks *tensor_marks(lua_State *L, int idx) {
 // The tensor's marks, made (all static) when it has none.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
-  if (t->space != SP_HOST || t->l.outer || !layout_static(t->l))
+  bool has = t->space == SP_HOST || t->space == SP_COORD;
+  if (!has || t->l.outer || !layout_static(t->l))
     face_error(L, ERR_ARG, "only a host tensor with a plain layout can be "
                "marked dynamic");
   if (n > TENSOR_MAX_MARKS)
@@ -257,7 +259,8 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    v.stride[i] = dim_value(t->l.stride[i]);
+    Dim d = t->l.stride[i];  // those of coordinates stay
+    v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;
 }
@@ -329,13 +332,22 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
+// What is to be marked: the tensor at 1, or a copy of the layout there.
+static Tensor check_subject(lua_State *L) {
+  if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
+  Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};
+  laylib_push_markable(L, t.l);
+  lua_replace(L, 1);
+  return t;
+}
+
 // mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
 // every extent and every stride but the leading one (1) become dynamic.
-static int tensor_mark_layout(lua_State *L) {
+int hostlib_mark_layout(lua_State *L) {
   static const char *const keys[] = {"leading_dim", "divisibility",
                                      "stride_divisibility", NULL};
   face_enter(L);
-  Tensor t = face_check_tensor(L, 1);
+  Tensor t = check_subject(L);
   tensorlib_check_options(L, 2, keys);
   TensorMarks *m = edit_marks(L, &t);
   Leaves v = leaves_of(&t);
@@ -389,7 +401,7 @@ static int tensor_mark_compact(lua_State *L) {
 }
 
 const luaL_Reg hostlib_methods[] = {
-  {"mark_layout_dynamic(opts?)", tensor_mark_layout},
+  {"mark_layout_dynamic(opts?)", hostlib_mark_layout},
   {"mark_compact_shape_dynamic(opts)", tensor_mark_compact}, {NULL, NULL}};
 
 void hostlib_open(lua_State *L) {

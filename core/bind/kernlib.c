@@ -264,6 +264,11 @@ void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
                         bool wide, int64_t count) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
+  if (t.space == SP_COORD) {
+    t.l = dynamic_layout(w, t.l, m, wide);
+    face_push_tensor(w->L, &t, 0);
+    return;
+  }
   Arg a = {.name = leaf_name(w, NULL, 0), .type = t.type, .pointer = true,
            .align = t.align};
   vec_push(cx, fn->arg, a);

@@ -45,6 +45,7 @@ enum KindFlags { KIND_COORD = 1 << 8, KIND_WIDE = 1 << 9,
 typedef struct Leaf {
   DType type;
   bool pointer;
+  bool free;               // the stride of one element: any would do
   int argument;            // number of the argument it is in
   size_t place;            // number of the leaf, from 1 on
   uint32_t symbol;         // of a number: its cute.sym_int, 0: none

@@ -126,12 +126,13 @@ static void put_layout(Walk *w, Layout l, const TensorMarks *m) {
   for (size_t i = 0; m && i < leaves; i++) put(w, (uint64_t)m->stride[i]);
 }
 
-static void add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
+static Leaf *add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
   Leaf *leaf = add_leaf(w, type);
   leaf->symbol = symbol;
   leaf->number = dim_static(d) ? dim_value(d) : 0;
   leaf->bits = type == DT_I32 ? (uint32_t)leaf->number
                               : (uint64_t)leaf->number;
+  return leaf;
 }
 
 // Leaves of the dynamic extents, then of the strides.
@@ -143,7 +144,8 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
     if (m->shape[i]) add_extent(w, leaf[i], m->shape_symbol[i], DT_I32);
   for (int i = 0; i < m->n; i++)
     if (m->stride[i])
-      add_extent(w, l.stride[i], m->stride_symbol[i], wide ? DT_I64 : DT_I32);
+      add_extent(w, l.stride[i], m->stride_symbol[i], wide ? DT_I64 : DT_I32)
+        ->free = dim_is(leaf[i], 1);
 }
 
 static void walk_layout(Walk *w, int idx) {
@@ -247,7 +249,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   if (t.l.outer) put_composed(w, t.l, idx, 3);
   else put_layout(w, t.l, m);
   add_extents(w, t.l, m, wide);
-  if (!w->func || coord) return;
+  if (!w->func || (coord && !m)) return;
   kernlib_see_tensor(w, t, m, wide, count);
   lua_replace(w->L, idx);
 }

@@ -376,13 +376,15 @@ static int launch_again(lua_State *L) {
   return 1;
 }
 
-// launcher(launch, kind) -> f(prepared, arguments...) -> true: launched on its
-// GPU, with arguments that fit the kind. Nothing: Lua has to look. A last
-// table with grid, stream are the launch's options.
+// launcher(launch, kind, grid) -> f(prepared, arguments...) -> true: launched
+// on its GPU, with arguments that fit the kind. Nothing: Lua has to look. A
+// last table with grid, stream are the launch's options; grid = false: each
+// launch has to say it.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
-  face_check(L, 1, MT_LAUNCH, "launch");
+  GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");
   kind_box(L, 2);
+  if (!lua_toboolean(L, 3)) l->grid[0] = 0;
   lua_pushlightuserdata(L, cx);
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);

@@ -29,6 +29,8 @@ typedef struct ConstBox {
 ConstBox *laylib_const(lua_State *L, int idx);  // NULL: none
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
 LayoutBox *laylib_box(lua_State *L, int idx);   // unchecked traced extents
+// A plain layout with room for marks, as tensors have it: uservalue 2.
+void laylib_push_markable(lua_State *L, Layout l);
 void laylib_push_swizzle(lua_State *L, Swizzle sw);
 bool laylib_test_swizzle(lua_State *L, int idx, Swizzle *sw);
 void laylib_push_truth(lua_State *L, Dim d);    // boolean or traced predicate

@@ -75,10 +75,9 @@ Layout face_check_layout(lua_State *L, int idx) {
   return l;
 }
 
-void face_push_layout(lua_State *L, Layout l) {
+static void push_layout(lua_State *L, Layout l, int uservalues) {
   size_t head = offsetof(LayoutBox, l);
-  LayoutBox *b = lua_newuserdatauv(L, head + layout_bytes(l),
-                                   leftlib_count(l));
+  LayoutBox *b = lua_newuserdatauv(L, head + layout_bytes(l), uservalues);
   leftlib_hold(L, l, 1);
   b->mark = &layout_mark;
   b->serial = b->born = 0;
@@ -91,6 +90,12 @@ void face_push_layout(lua_State *L, Layout l) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &layout_mark);
   lua_setmetatable(L, -2);
 }
+
+void face_push_layout(lua_State *L, Layout l) {
+  push_layout(L, l, leftlib_count(l));
+}
+
+void laylib_push_markable(lua_State *L, Layout l) { push_layout(L, l, 2); }
 
 // ---- constants ----
 
@@ -754,7 +759,8 @@ static void types_open(lua_State *L) {
   static const luaL_Reg layout_meta[] = {
     {"__call", layout_call}, {"__tostring", layout_tostring},
     {"__eq", layout_leq}, {"__newindex", layout_newindex},
-    {"__concat", any_concat}, {NULL, NULL}};
+    {"__concat", any_concat},
+    {"mark_layout_dynamic(opts?)", hostlib_mark_layout}, {NULL, NULL}};
   static const FnRow layout_rows[] = {
     {"equals(other)", "ll>Q", FN(layout_equals)}, LAST_ROW};
   static const luaL_Reg const_meta[] = {

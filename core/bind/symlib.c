@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/tensorlib.h"
 
 // ---- constants ----
 
@@ -42,6 +43,95 @@ static int constexpr_tostring(lua_State *L) {
   return 1;
 }
 
+// ---- symbols ----
+
+// symbol(id, bits, divides): those of one id are one number.
+static int l_symbol(lua_State *L) {
+  face_enter(L);
+  Symbol s = {.id = (uint32_t)face_checkint(L, 1),
+              .type = face_checkint(L, 2) == 64 ? DT_I64 : DT_I32,
+              .divides = face_checkint(L, 3)};
+  *(Symbol *)lua_newuserdatauv(L, sizeof s, 0) = s;
+  luaL_setmetatable(L, MT_SYMBOL);
+  return 1;
+}
+
+static int symbol_index(lua_State *L) {
+  const Symbol *s = face_check(L, 1, MT_SYMBOL, "symbol");
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "id") == 0) lua_pushinteger(L, s->id);
+  else if (strcmp(k, "width") == 0) lua_pushinteger(L, dtype_bits(s->type));
+  else if (strcmp(k, "divisibility") == 0) lua_pushinteger(L, s->divides);
+  else face_nofield(L);
+  return 1;
+}
+
+static int symbol_tostring(lua_State *L) {
+  const Symbol *s = face_check(L, 1, MT_SYMBOL, "symbol");
+  if (s->divides > 1) lua_pushfstring(L, "?{div=%I}", (LUAI_UACINT)s->divides);
+  else lua_pushliteral(L, "?");
+  return 1;
+}
+
+// ---- symbolic tensors ----
+
+static int64_t entry(lua_State *L, const char *list, int i) {
+  lua_getfield(L, 4, list);
+  face_checktype(L, -1, LUA_TTABLE);
+  lua_rawgeti(L, -1, i + 1);
+  int64_t v = face_checkint(L, -1);
+  lua_pop(L, 2);
+  return v;
+}
+
+static void read_marks(lua_State *L, TensorMarks *m, int n) {
+  *m = (TensorMarks){.n = n, .symbolic = true};
+  m->align = face_get_int(L, 4, "align", 1);
+  m->wide = face_get_bool(L, 4, "wide");
+  for (int i = 0; i < n; i++) {
+    m->shape[i] = entry(L, "shape", i);
+    m->stride[i] = entry(L, "stride", i);
+    m->shape_symbol[i] = (uint32_t)entry(L, "shape_symbol", i);
+    m->stride_symbol[i] = (uint32_t)entry(L, "stride_symbol", i);
+  }
+}
+
+// Dynamic leaves are `_`: nobody takes them for numbers.
+static void hide_numbers(Tensor *t, const TensorMarks *m) {
+  Dim *shape = (Dim *)t->l.shape, *stride = (Dim *)t->l.stride;  // its own
+  for (size_t i = 0, leaf = 0, n = tup_words(shape); i < n; i++) {
+    if (!tup_is_leaf(shape + i)) continue;
+    if (m->shape[leaf]) shape[i] = dim_any();
+    if (m->stride[leaf]) stride[leaf] = dim_any();
+    leaf++;
+  }
+}
+
+// symbolic_tensor(dtype, shape, stride, {shape = {...}, ...}): lists by leaf
+// of what divides the dynamic ones, 0 where they are static, and of symbols;
+// align, wide.
+static int l_symbolic_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_settop(L, 4);
+  face_checktype(L, 4, LUA_TTABLE);
+  Layout l = layout_make(cx, face_check_tup(cx, L, 2),
+                         face_check_tup(cx, L, 3));
+  size_t n = tup_leaves(l.shape);
+  if (n > TENSOR_MAX_MARKS)
+    face_error(L, ERR_LIMIT, "a symbolic tensor of more than %d modes",
+               TENSOR_MAX_MARKS);
+  Tensor t = {.space = SP_HOST, .type = face_check_dtype(L, 1), .l = l,
+              .off = dim_int(cx, 0)};
+  TensorMarks m;
+  read_marks(L, &m, (int)n);
+  t.align = m.align;
+  face_push_tensor(L, &t, 0);
+  hide_numbers(&tensorlib_box(L, -1)->t, &m);
+  *(TensorMarks *)lua_newuserdatauv(L, sizeof m, 0) = m;
+  lua_setiuservalue(L, -2, 2);
+  return 1;
+}
+
 // ---- opening ----
 
 void symlib_open(lua_State *L) {
@@ -49,10 +139,12 @@ void symlib_open(lua_State *L) {
     {"__index", constexpr_index}, {"__tostring", constexpr_tostring},
     {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"constexpr(x)", l_constexpr}, {NULL, NULL}};
-  static const luaL_Reg none[] = {{NULL, NULL}};
+    {"constexpr(x)", l_constexpr}, {"symbol", l_symbol},
+    {"symbolic_tensor", l_symbolic_tensor}, {NULL, NULL}};
+  static const luaL_Reg symbol[] = {
+    {"__index", symbol_index}, {"__tostring", symbol_tostring}, {NULL, NULL}};
   face_newtype(L, MT_CONSTEXPR, constant);
-  face_newtype(L, MT_SYMBOL, none);
+  face_newtype(L, MT_SYMBOL, symbol);
   lua_pop(L, 2);
   face_setfuncs(L, funcs);
 }

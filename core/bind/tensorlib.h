@@ -35,6 +35,7 @@ void hostlib_open(lua_State *L);
 // full_like and its kin make host tensors outside of kernels: x and type are
 // arguments, x 0 standing for the number.
 int hostlib_like(lua_State *L, int x, int number, int type);
+int hostlib_mark_layout(lua_State *L);  // of tensors and layouts
 extern const luaL_Reg hostlib_methods[];
 
 int tensorlib_fragment_like(lua_State *L);  // make_fragment_like in kernels

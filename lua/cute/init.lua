@@ -52,6 +52,12 @@ local PARTS = {
     fpowi(x: number|value|vector, n: integer|value)
     ipowi(x: integer|value|vector, n: integer|value)
     fast_divmod_create_divisor(divisor: integer|value)]],
+  ["cute.symbolic"] = [[
+    sym_int(width?: integer|table, opts?: table)
+    sym_int32(divisibility?: integer) sym_int64(divisibility?: integer)
+    make_fake_tensor(dtype: dtype|string, shape, stride, opts?: table)
+    make_fake_compact_tensor(dtype: dtype|string, shape, opts?: table)
+    symbolic(declaration: table)]],
   ["cute.smemstruct"] = [[struct(fields: table) union(fields: table)]],
   ["cute.algorithm"] = [[
     fill(tensor: tensor, x) clear(tensor: tensor)

@@ -525,6 +525,30 @@ describe("a launch of what is known", function()
       "call:launch: the device buffer was closed [closed]"})
   end)
 
+  it("takes tensors where it was compiled without, and the grid then",
+     function()
+    check([[
+      local S = cute.symbolic {dtype = cute.f32, shape = {8}}
+      local T = cute.symbolic {dtype = cute.f32, shape = {8}}
+      local run = assert(cute.compile(axpy, S, T, 1.0, 8, far,
+                                      {block = 32, device = device}))
+      run(Y, X, 2 * one, 8, far, {grid = 3})
+      print(get(Y))
+      print(message(run, Y, X, one, 8, far))
+      print(message(run, Y, tensor(9, 1), one, 8, far, {grid = 1}))
+      print(message(run.launch, run))
+      local y = cute.full({8}, 5, cute.f32)
+      run(y, X, 3 * one, 8, far, {grid = 3})
+      print(y[1] / one)]], {"7.0",
+      "kernel axpy was compiled without a grid: launch it with one, run(X, "
+        .. "..., {grid = n}) [bad-launch]",
+      "kernel axpy: argument 2 is a tensor of f32, (9):(1), aligned to 256 "
+        .. "bytes; this launch takes a tensor of f32, (8):(1), aligned to 4 "
+        .. "bytes [bad-launch]",
+      "kernel axpy was compiled for symbolic arguments: "
+        .. "launch it with others, run(X, ...) [bad-launch]", "10.0"})
+  end)
+
   it("makes no garbage of its own", function()
     check([[
       local run = assert(cute.compile(axpy, Y, X, 2.0, 8, far, opts))

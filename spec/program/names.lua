@@ -12,10 +12,6 @@ local names = {}
 --- Names that are left out, and what to do instead.
 names.LEFT_OUT = {
   ["cute.prefetch"] = "prefetches by TMA: comes with Hopper's copies",
-  ["cute.sym_int"] = "extents become dynamic by t:mark_layout_dynamic{...}, "
-    .. "which states their divisibility; no call takes symbols",
-  ["cute.sym_int32"] = "as cute.sym_int",
-  ["cute.sym_int64"] = "as cute.sym_int",
   ["cute.testing.CuptiProfiler"] = "cute.testing.benchmark times by events, "
     .. "the simulator counts; no profiler library is opened",
   ["utils.compute_smem_layout"] = "of Blackwell's mixed-input GEMM (tensor "

@@ -353,7 +353,7 @@ local function prepare_gpu(p)
   if not p.values then
     local run, message = gpu_launch(p, no_values(p.program))
     if not run then return nil, message end
-    p.launcher = p.grid and not p.faults and core.launcher(run, p.kind)
+    p.launcher = not p.faults and core.launcher(run, p.kind, p.grid)
     return p
   end
   local args, copies = gpu_values(p, p.device.dev, p.values)
@@ -363,7 +363,7 @@ local function prepare_gpu(p)
   p.run, p.copies = run, copies
   if not next(copies) and not p.program.info.prints then  -- one call
     local launch, faults = run.launch, p.faults
-    p.launcher = not faults and core.launcher(run, p.kind)
+    p.launcher = not faults and core.launcher(run, p.kind, true)
     p.launch = function(_, opts)
       if opts or faults then return Prepared.launch(p, opts) end
       return launch(run)

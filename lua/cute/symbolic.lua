@@ -1,0 +1,257 @@
+--- Symbolic arguments: what a kernel is compiled for where no data are there.
+--
+--     local X = cute.symbolic {dtype = cute.bf16, shape = {"m", "k%8"},
+--                              align = 16}
+--     local run = cute.compile(k, X, 1.0, {block = 128})
+--     run(x, 2.0, {grid = n})     -- x: any bf16 tensor that is as declared
+--
+-- An extent or stride is an integer, or a symbol: cute.sym_int(), or a name
+-- such as "m", with what divides it behind a `%`. One symbol is one number,
+-- wherever it stands among the arguments of a launch.
+local core = require "cute.core"
+
+local symbolic = {}
+
+local ids, named = 0, {}
+
+local function new_symbol(width, divisibility)
+  ids = ids + 1
+  return core.symbol(ids, width, divisibility)
+end
+
+local function check_divisibility(d)
+  if d ~= nil and (math.type(d) ~= "integer" or d < 1) then
+    core.fail("bad-argument", ("divisibility = %s: an integer of at least 1 "
+      .. "is needed"):format(core.show(d)))
+  end
+  return d or 1
+end
+
+--- An integer that each launch tells, of 32 or 64 bits: an extent, a stride,
+-- or an argument.
+---@param width? integer|table 32 (the default) or 64
+---@param opts? {divisibility: integer} what divides it
+function symbolic.sym_int(width, opts)
+  if type(width) == "table" then width, opts = nil, width end
+  width = width or 32
+  if width ~= 32 and width ~= 64 then
+    core.fail("bad-argument", ("sym_int of %s bits: 32 or 64"):format(
+      core.show(width)))
+  end
+  for k in pairs(opts or {}) do
+    if k ~= "divisibility" then
+      core.fail("unknown-name", "sym_int has no option " .. core.show(k))
+    end
+  end
+  return new_symbol(width, check_divisibility(opts and opts.divisibility))
+end
+
+---@param divisibility? integer
+function symbolic.sym_int32(divisibility)
+  return new_symbol(32, check_divisibility(divisibility))
+end
+
+---@param divisibility? integer
+function symbolic.sym_int64(divisibility)
+  return new_symbol(64, check_divisibility(divisibility))
+end
+
+---------------------------------------------------------------------------
+-- Extents and strides
+---------------------------------------------------------------------------
+
+-- One of them: {n = integer} or {div =, id =, wide =}.
+local function leaf(what, x)
+  if math.type(x) == "integer" then
+    if x < (what == "shape" and 1 or 0) then
+      core.fail("bad-argument", ("symbolic tensor: %d in its %s"):format(x,
+        what))
+    end
+    return {n = x, div = x}
+  elseif core.typename(x) == "symbol" then
+    return {div = x.divisibility, id = x.id, wide = x.width == 64}
+  end
+  local name, div = tostring(x):match "^(%a[%w_]*)%%?(%d*)$"
+  if type(x) ~= "string" or not name or x:find "%%$" then
+    core.fail("bad-argument", ("symbolic tensor: %s in its %s: an integer, "
+      .. "cute.sym_int(), or a name such as \"m\" or \"m%%8\""):format(
+      core.show(x), what))
+  end
+  named[name] = named[name] or symbolic.sym_int()
+  return {id = named[name].id, div = check_divisibility(math.tointeger(div))}
+end
+
+-- The leaves of nested tables are added to a list.
+local function collect(what, x, list)
+  if type(x) ~= "table" then
+    list[#list + 1] = leaf(what, x)
+  else
+    for _, v in ipairs(x) do collect(what, v, list) end
+  end
+  return list
+end
+
+-- Nested tables like x, with a number for each leaf.
+local function numbers(x, list, at)
+  if type(x) ~= "table" then
+    at[1] = at[1] + 1
+    local l = list[at[1]]
+    return l.n or l.div
+  end
+  local out = {}
+  for i, v in ipairs(x) do out[i] = numbers(v, list, at) end
+  return out
+end
+
+local function times(a, b)
+  if a.n == 1 then return b end
+  if b.n == 1 then return a end
+  return {n = a.n and b.n and a.n * b.n, div = a.div * b.div,
+          wide = a.wide or b.wide}
+end
+
+-- Compact strides, those of the leaves with the least order first.
+local function compact(shape, order)
+  local at, stride, step = {}, {}, {n = 1, div = 1}
+  for i = 1, #shape do at[i] = i end
+  table.sort(at, function(a, b) return order[a] < order[b] end)
+  for _, i in ipairs(at) do
+    stride[i] = step
+    step = times(step, shape[i])
+  end
+  return stride
+end
+
+local function flat(x, list)
+  if type(x) ~= "table" then
+    list[#list + 1] = x
+  else
+    for _, v in ipairs(x) do flat(v, list) end
+  end
+  return list
+end
+
+local function check_order(given, n)
+  local order, seen = flat(given, {}), {}
+  for _, o in ipairs(order) do seen[o] = true end
+  for i = 0, n - 1 do
+    if #order ~= n or not seen[i] then
+      core.fail("bad-argument", ("stride_order = %s: 0 to %d, one for each "
+        .. "mode"):format(core.show(given), n - 1))
+    end
+  end
+  return order
+end
+
+---------------------------------------------------------------------------
+-- Tensors
+---------------------------------------------------------------------------
+
+local function list_of(leaves, field)
+  local out = {}
+  for i, l in ipairs(leaves) do out[i] = not l.n and l[field] or 0 end
+  return out
+end
+
+local function check_align(dtype, align)
+  local least = math.max(1, dtype.bits // 8)
+  if align == nil then return least end
+  if math.type(align) ~= "integer" or align < least or align & (align - 1) ~= 0
+    or align > 256 then
+    core.fail("bad-argument", ("an alignment of %s bytes: a power of two, %d to"
+      .. " 256"):format(core.show(align), least))
+  end
+  return align
+end
+
+-- As a tuple: tensors have those.
+local function tuple(x) return type(x) == "table" and x or {x} end
+
+-- d: dtype, shape, stride or order, align, wide
+local function make(d)
+  d.shape, d.stride = tuple(d.shape), d.stride and tuple(d.stride)
+  local shape = collect("shape", d.shape, {})
+  local stride = d.stride and collect("stride", d.stride, {})
+    or compact(shape, d.order)
+  local wide = d.wide or false
+  for _, list in ipairs {shape, stride} do
+    for _, l in ipairs(list) do wide = wide or l.wide or false end
+  end
+  return core.symbolic_tensor(d.dtype, numbers(d.shape, shape, {0}),
+    numbers(d.stride or d.shape, stride, {0}), {
+      shape = list_of(shape, "div"), stride = list_of(stride, "div"),
+      shape_symbol = list_of(shape, "id"),
+      stride_symbol = list_of(stride, "id"),
+      align = check_align(d.dtype, d.align), wide = wide})
+end
+
+local function type_of(dtype)
+  local t = type(dtype) == "string" and core[dtype] or dtype
+  if core.typename(t) ~= "dtype" then
+    core.fail("bad-argument", ("symbolic tensor: no element type %s"):format(
+      core.show(dtype)))
+  end
+  return t
+end
+
+local function check_names(what, given, known)
+  for name in pairs(given or {}) do
+    if not known[name] then
+      core.fail("unknown-name", ("%s has no option %s"):format(what,
+        core.show(name)))
+    end
+  end
+  local space = given and given.memspace
+  if space ~= nil and space ~= "gmem" then
+    core.fail("bad-argument", ("%s: memspace = %s: tensors that are arguments "
+      .. "lie in gmem"):format(what, core.show(space)))
+  end
+  return given or {}
+end
+
+--- A tensor without data, of these extents and strides.
+---@param dtype cute.DType|string
+---@param shape any
+---@param stride any
+---@param opts? {assumed_align: integer, memspace: string}
+function symbolic.make_fake_tensor(dtype, shape, stride, opts)
+  opts = check_names("make_fake_tensor", opts,
+                     {assumed_align = true, memspace = true})
+  return make {dtype = type_of(dtype), shape = shape, stride = stride,
+               align = opts.assumed_align}
+end
+
+--- One that is compact: in the order of `stride_order` (mode 0 fastest when
+-- absent). Its strides have 32 bits unless use_32bit_stride = false.
+---@param dtype cute.DType|string
+---@param shape any
+---@param opts? {stride_order: integer[], assumed_align: integer,
+-- use_32bit_stride: boolean, memspace: string}
+function symbolic.make_fake_compact_tensor(dtype, shape, opts)
+  opts = check_names("make_fake_compact_tensor", opts, {stride_order = true,
+    assumed_align = true, use_32bit_stride = true, memspace = true})
+  local n, order = #flat(shape, {}), nil
+  if opts.stride_order then order = check_order(opts.stride_order, n) end
+  if not order then
+    order = {}
+    for i = 1, n do order[i] = i - 1 end
+  end
+  return make {dtype = type_of(dtype), shape = shape, order = order,
+               align = opts.assumed_align,
+               wide = opts.use_32bit_stride == false}
+end
+
+--- A tensor without data: {dtype =, shape =, stride =, align =}. Without a
+-- stride it is compact with its last mode fastest, as cute.zeros makes them;
+-- without align (bytes) its elements are aligned.
+---@param d {dtype: cute.DType|string, shape: any, stride: any, align: integer}
+function symbolic.symbolic(d)
+  check_names("cute.symbolic", d, {dtype = true, shape = true, stride = true,
+                                   align = true})
+  local order, n = {}, #flat(d.shape, {})
+  for i = 1, n do order[i] = n - i end
+  return make {dtype = type_of(d.dtype), shape = d.shape, stride = d.stride,
+               order = order, align = d.align}
+end
+
+return symbolic

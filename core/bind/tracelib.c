@@ -638,7 +638,7 @@ static int l_sreg(lua_State *L) {
   return 1;
 }
 
-// effect(op, imm[, a[, b]]): operations without a result.
+// effect(op, imm[, a[, b]]): operations without a result; nil: no operand.
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; } ops[] = {
     {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
@@ -650,8 +650,9 @@ static int l_effect(lua_State *L) {
     if (strcmp(ops[k].name, name) != 0) continue;
     Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0)};
     DType t = op_who(ops[k].op) == WHO_MASK ? DT_U32 : DT_I32;
-    if (!lua_isnoneornil(L, 3))
-      i.a[0] = ir_cvt(cx, fn, t, face_check_value(cx, L, 3, t));
+    for (int n = 0; n < 2; n++)
+      if (!lua_isnoneornil(L, 3 + n))
+        i.a[n] = ir_cvt(cx, fn, t, face_check_value(cx, L, 3 + n, t));
     ir_emit(cx, fn, i);
     return 0;
   }

@@ -152,25 +152,35 @@ static void put_matrix(Emit *e, Ref r) {
 
 // ---- order among threads ----
 
+// `%0` for a traced operand of a barrier, whose number is in *n then.
+static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
+  if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
+  else text_printf(e, "%%%d", (*n)++);
+}
+
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const char *what = i->op == OP_BAR ? "sync" : "arrive";
-  int64_t n;
+  const Ref x[2] = {i->a[1], i->a[0]};  // as PTX has them: number, threads
+  int n = 0;
+  int64_t k;
   text_begin(e, i);
-  if (i->op == OP_BAR && i->imm == 0 && !i->a[0]) {
+  if (i->op == OP_BAR && i->imm == 0 && !x[0] && !x[1]) {
     text_puts(e, "__syncthreads()");
-  } else if (!i->a[0]) {
-    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ";\" ::: \"memory\")",
-                what, i->imm);
-  } else if (ir_const(e->fn, i->a[0], &n)) {
-    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %" PRId64
-                ";\" ::: \"memory\")", what, i->imm, n);
-  } else {
-    text_printf(e, "asm volatile(\"bar.%s %" PRId64 ", %%0;\" :: \"r\"(",
-                what, i->imm);
-    expr_val(e, i->a[0], PR_ANY);
-    text_puts(e, ") : \"memory\")");
+    text_end(e);
+    return;
   }
+  text_printf(e, "asm volatile(\"bar.%s ", i->op == OP_BAR ? "sync" : "arrive");
+  put_bar_operand(e, x[0], i->imm, &n);
+  if (x[1]) text_puts(e, ", ");
+  if (x[1]) put_bar_operand(e, x[1], 0, &n);
+  text_puts(e, n ? ";\" :: " : ";\" ::");
+  for (int at = 0, put = 0; at < 2; at++) {
+    if (!x[at] || ir_const(e->fn, x[at], &k)) continue;
+    text_puts(e, put++ ? ", \"r\"(" : "\"r\"(");
+    expr_val(e, x[at], PR_ANY);
+    text_puts(e, ")");
+  }
+  text_puts(e, n ? " : \"memory\")" : ": \"memory\")");
   text_end(e);
 }
 

@@ -138,7 +138,11 @@ static void put_imm(Dump *d, const Ins *i) {
     case IMM_UNROLL:
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
-    case IMM_BARRIER: case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
+    case IMM_BARRIER:
+      if (i->a[1]) break;  // it is traced
+      PUT(d, " #%" PRId64, i->imm);
+      break;
+    case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
     case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;
     case IMM_LEVELS:

@@ -121,8 +121,9 @@ DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
 DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
 DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
 // order among threads
-DO(BAR, "bar.sync", "v?", BARRIER, NONE, ORDER, WARP)  // v: threads
-DO(BARARRIVE, "bar.arrive", "v?", BARRIER, NONE, ORDER, WARP)
+// threads; the number, where it is traced
+DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
+DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS

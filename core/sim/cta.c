@@ -78,37 +78,42 @@ static void release(SimCta *c, SimBar *b) {
   memset(b, 0, sizeof *b);
 }
 
-static void mismatch(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
-                     int64_t n, int64_t others) {
+void simcta_misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
+                   int64_t id, int64_t n, int64_t others) {
   SimFault *f = simreport_fault(w, SIM_BARRIER, 0, i->src, src2, -1, 0);
   if (f) {
     f->barrier.how = how;
+    f->barrier.id = id;
     f->barrier.n = n;
     f->barrier.others = others;
   }
   w->cta->stop = true;
 }
 
-void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
+void simcta_arrive(SimWarp *w, const SimIns *i, int64_t id, int64_t threads,
                    bool wait) {
   SimCta *c = w->cta;
   const SimProg *p = c->prog;
-  SimBar *b = &c->bar[id & (MAX_BARS - 1)];
+  if (id < 0 || id >= MAX_BARS) {
+    simcta_misuse(w, i, 0, BAR_RANGE, id, 0, 0);
+    return;
+  }
+  SimBar *b = &c->bar[id];
   int64_t need = threads ? threads : p->nthread;
   if (need < 1 || need > p->nthread ||
       (need % LANES && need != p->nthread)) {
-    mismatch(w, i, 0, BAR_ODD, need, 0);
+    simcta_misuse(w, i, 0, BAR_ODD, id, need, 0);
     return;
   }
   uint32_t me = 1u << w->id;
   if (b->arrived) {
     uint32_t src2 = b->src[__builtin_ctz(b->members)];
     if (b->expected != need) {
-      mismatch(w, i, src2, BAR_DIFFERS, need, b->expected);
+      simcta_misuse(w, i, src2, BAR_DIFFERS, id, need, b->expected);
       return;
     }
     if (b->members & me) {
-      mismatch(w, i, b->src[w->id], BAR_TWICE, id, 0);
+      simcta_misuse(w, i, b->src[w->id], BAR_TWICE, id, 0, 0);
       return;
     }
   }
@@ -120,7 +125,7 @@ void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
   if (wait) {
     b->waiting |= me;
     w->state = SW_BARRIER;
-    w->bar = id & (MAX_BARS - 1);
+    w->bar = (int)id;
     w->src = i->src;
   }
   if (b->arrived >= b->expected) release(c, b);

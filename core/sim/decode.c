@@ -135,12 +135,17 @@ static void want(Prog *g, Ref r, bool lanes) {
   if (lanes) g->spread[r] = true;
 }
 
+// Are number and threads of a barrier the same for all lanes?
+static bool bar_uniform(Prog *g, const Ins *i) {
+  return (!i->a[0] || g->uni[i->a[0]]) && (!i->a[1] || g->uni[i->a[1]]);
+}
+
 // Does r read its values in all lanes?
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
     return !g->uni[i->a[0]];
-  if (i->op == OP_BAR || i->op == OP_BARARRIVE) return false;
+  if (i->op == OP_BAR || i->op == OP_BARARRIVE) return !bar_uniform(g, i);
   return !g->uni[r];
 }
 
@@ -446,6 +451,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       break;
     case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
+    case OP_BAR: case OP_BARARRIVE: d->uniform = bar_uniform(g, i); break;
     case OP_PRINTF: decode_print(g, i, d); break;
     case OP_FOR: case OP_LOOP: case OP_ONCE: case OP_IF: case OP_ELSE:
     case OP_END:
@@ -456,7 +462,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_ASK: case OP_VAR: case OP_VGET: case OP_VSET: case OP_CPCOMMIT:
-    case OP_CPWAIT: case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP:
+    case OP_CPWAIT: case OP_SYNCWARP:
     case OP_FENCE: case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // values and Ins.imm are all
 #define OP(...)

@@ -512,8 +512,18 @@ static void print(SimWarp *w, const SimIns *i) {
 }
 
 static void barrier(SimWarp *w, const SimIns *i, bool wait) {
-  int64_t n = i->a ? index_at(w, i->a, false, 0) : 0;
-  simcta_arrive(w, i, (int)i->imm, n, wait);
+  int first = i->uniform ? 0 : __builtin_ctz(w->active);
+  int64_t n = i->a ? index_at(w, i->a, false, first) : 0;
+  int64_t id = i->b ? index_at(w, i->b, false, first) : i->imm;
+  for (int l = first; !i->uniform && l < LANES; l++) {
+    if (!(w->active >> l & 1)) continue;
+    int64_t its = i->b ? index_at(w, i->b, false, l) : id;
+    if (its == id && (!i->a || index_at(w, i->a, false, l) == n)) continue;
+    simcta_misuse(w, i, 0, its == id ? BAR_LANES_COUNT : BAR_LANES, id,
+                  its == id ? index_at(w, i->a, false, l) : its, n);
+    return;
+  }
+  simcta_arrive(w, i, id, n, wait);
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {

@@ -91,7 +91,10 @@ void simexec_warp(SimWarp *w);          // until it waits, yields or ends
 
 // ---- cta.c ----
 void simcta_run(SimCta *c);
-void simcta_arrive(SimWarp *w, const SimIns *i, int id, int64_t threads,
+void simcta_arrive(SimWarp *w, const SimIns *i, int64_t id, int64_t threads,
                    bool wait);
+// A fault of barrier `id`; n and others as report.h has them.
+void simcta_misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
+                   int64_t id, int64_t n, int64_t others);
 
 #endif

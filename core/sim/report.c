@@ -162,6 +162,7 @@ static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
 
 static void say_barrier(SimText *t, const SimFault *f) {
   long long n = (long long)f->barrier.n, others = (long long)f->barrier.others;
+  long long id = (long long)f->barrier.id;
   switch (f->barrier.how) {
     case BAR_ODD:
       simreport_printf(t, "a barrier for %lld threads, which is no number "
@@ -169,11 +170,24 @@ static void say_barrier(SimText *t, const SimFault *f) {
       break;
     case BAR_TWICE:
       simreport_printf(t, "the same warp arrives twice at barrier %lld "
-                       "before it is complete", n);
+                       "before it is complete", id);
+      break;
+    case BAR_RANGE:
+      simreport_printf(t, "barrier %lld: there are 0 to %d", id, MAX_BARS - 1);
+      break;
+    case BAR_LANES:
+      simreport_printf(t, "lanes of a warp are at barriers %lld and %lld", id,
+                       n);
+      break;
+    case BAR_LANES_COUNT:
+      simreport_printf(t, "lanes of a warp are at a barrier for %lld threads "
+                       "and for %lld", others, n);
       break;
     case BAR_DIFFERS:
       simreport_printf(t, "a barrier for %lld threads that others use for "
                        "%lld", n, others);
+      if (id == 0)
+        simreport_printf(t, " (number 0 is that of sync_threads)");
       break;
   }
 }

@@ -9,8 +9,11 @@ bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
 // A barrier for a number of threads that is none of whole warps, or another
-// than others use it for; or the same warp comes to it again.
-typedef enum SimMisuse { BAR_ODD, BAR_DIFFERS, BAR_TWICE } SimMisuse;
+// than others use it for; the same warp comes to it again; a number that no
+// barrier has; lanes of a warp that name other barriers, or other counts.
+typedef enum SimMisuse {
+  BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT
+} SimMisuse;
 
 typedef struct SimFault {
   SimReport r;
@@ -24,8 +27,9 @@ typedef struct SimFault {
     struct { int mine, other; uint64_t cta; } blocks;
     // DIVERGENT; gone: left the kernel; mask: those named are an operand
     struct { uint32_t here, named, gone; bool mask; } lanes;
-    // BARRIER: threads, and those of others; TWICE: n is the barrier
-    struct { SimMisuse how; int64_t n, others; } barrier;
+    // BARRIER: its number; threads, and those of others; LANES: n is what
+    // another lane names; LANES_COUNT: threads of two lanes
+    struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: warps, the barrier, threads
     struct { uint32_t waiting, ended; int barrier, came, needed; } deadlock;
     uint64_t executed;     // RUNAWAY: instructions

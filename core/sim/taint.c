@@ -199,6 +199,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
       use_condition(w, i);
       break;
     case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
+    case OP_BAR: case OP_BARARRIVE: use_condition(w, i); break;
     case OP_ASK: ask(w, i); break;
     case OP_PRINTF: use_printed(w, i); break;
 #define OP(...)
@@ -211,9 +212,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_BAR:
-    case OP_BARARRIVE: case OP_FENCE: case OP_ASM: case OP_LOOP: case OP_ONCE:
-    case OP_ELSE: case OP_END: case OP_COUNT:
+    case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
+    case OP_ASM: case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END:
+    case OP_COUNT:
       break;  // reads no value of a lane
   }
 }

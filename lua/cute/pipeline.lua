@@ -117,11 +117,12 @@ end
 local Barrier = {}
 Barrier.__index = Barrier
 
---- Barrier `barrier_id` (1 to 15) of `num_threads` threads.
----@param opts {barrier_id: integer, num_threads: integer}
+--- Barrier `barrier_id` (1 to 15, or traced) of `num_threads` threads.
+---@param opts {barrier_id: integer|cute.Value, num_threads: integer}
 function pipeline.NamedBarrier(opts)
   local id, n = opts.barrier_id, opts.num_threads
-  if math.type(id) ~= "integer" or id < 0 or id > 15 then
+  if core.typename(id) ~= "value"
+    and (math.type(id) ~= "integer" or id < 0 or id > 15) then
     core.fail("bad-argument", ("NamedBarrier: id %s is not in 0 to 15")
       :format(tostring(id)))
   end
@@ -145,26 +146,26 @@ Barrier.sync = Barrier.arrive_and_wait
 
 --- A named barrier knows arrivals only: there is no waiting without one.
 function Barrier:wait()
-  core.fail("bad-argument", ("barrier %d: a named barrier has no wait of its "
+  core.fail("bad-argument", ("barrier %s: a named barrier has no wait of its "
     .. "own\n  those who wait call arrive_and_wait(), and are counted in "
-    .. "num_threads"):format(self.barrier_id))
+    .. "num_threads"):format(tostring(self.barrier_id)))
 end
 
 --- The same without an object.
----@param barrier_id integer
+---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function pipeline.arrive(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads)
 end
 
----@param barrier_id integer
+---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function pipeline.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
 end
 
 --- The whole block meets.
----@param barrier_id? integer 0 when absent
+---@param barrier_id? integer|cute.Value 0 when absent
 function pipeline.sync(barrier_id) arch.barrier(barrier_id or 0) end
 
 --- See NamedBarrier:wait.
@@ -246,7 +247,7 @@ return sign.public("pipeline.", pipeline, [[
     phase?: integer|value)
   make_pipeline_state(user: string, stages: integer)
   NamedBarrier(opts: table) PipelineCpAsync(opts: table)
-  arrive(barrier_id: integer, num_threads: integer|value)
-  arrive_and_wait(barrier_id: integer, num_threads: integer|value)
-  sync(barrier_id?: integer) wait()
+  arrive(barrier_id: integer|value, num_threads: integer|value)
+  arrive_and_wait(barrier_id: integer|value, num_threads: integer|value)
+  sync(barrier_id?: integer|value) wait()
 ]])

@@ -304,6 +304,24 @@ case {"shared atomics, loads and stores with hints", block = 64, sm = 80,
     arch.store(h.iterator + t, byte:to(cute.bf16), {cop = "wt"})
   end}
 
+case {"barriers by traced numbers", block = 128, grid = 2, sm = 75,
+  make = function() return {cute.zeros({256}, "i32")} end,
+  kernel = function(o)
+    local tid = arch.thread_idx()
+    local own = cute.local_tile(o, {128}, {(arch.block_idx())})
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout {128})
+    local pair = arch.warp_idx() // 2
+    for k in cute.range(6) do
+      s[tid] = tid * 3 + k
+      arch.barrier(pair * 7 + k + 1, 64)
+      own[tid] = own[tid] * 5 + s[tid ~ 32]
+      arch.barrier(pair * 7 + k + 2, 64)
+    end
+    cute.return_if(pair:eq((arch.block_idx())))
+    arch.barrier(pair + 1, 64)
+    own[tid] = own[tid] + 1
+  end}
+
 case {"structures and a pipeline of cp.async", block = 32, sm = 80,
   make = function()
     local x = {}

@@ -36,23 +36,44 @@ arch.WARP_SIZE = 32
 --- All threads of the block meet (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
---- A named barrier: `threads` of them meet at barrier id (1 to 15).
----@param id integer
----@param threads? integer multiple of 32; all of the block when absent
-function arch.barrier(id, threads)
-  if math.type(id) ~= "integer" or id < 0 or id > 15 then
-    core.fail("bad-argument", ("barrier: id %s is not in 0 to 15")
-      :format(tostring(id)))
+-- Number of a barrier: one of 0 to 15, or traced; as core.effect takes it.
+local function check_id(what, id)
+  local lo, hi = id, id
+  if core.typename(id) == "value" then
+    local known = core.known(id)
+    if known == nil then
+      local fact = core.fact(id)
+      lo, hi = fact.lo, fact.hi
+    else
+      id, lo, hi = known, known, known
+    end
   end
-  core.effect("bar", id, threads)
+  if not math.type(lo) or lo > 15 or hi < 0 then
+    core.fail("bad-argument", ("%s: id %s is not in 0 to 15"):format(what,
+      math.type(id) and tostring(id) or ("%s to %s"):format(lo, hi)))
+  end
+  if math.type(id) then return id, nil end
+  return 0, id
+end
+
+--- A named barrier: `threads` of them meet at barrier id (1 to 15; 0 is that of
+-- sync_threads). A traced id is the same for all lanes of a warp.
+---@param id any integer
+---@param threads? any multiple of 32; all of the block when absent
+function arch.barrier(id, threads)
+  local number, traced = check_id("barrier", id)
+  core.effect("bar", number, threads, traced)
 end
 
 --- Arrives at a named barrier without waiting there.
+---@param id any integer
+---@param threads any multiple of 32, of all that arrive or wait
 function arch.barrier_arrive(id, threads)
   if not threads then
     core.fail("bad-argument", "barrier_arrive needs the number of threads")
   end
-  core.effect("bar_arrive", id, threads)
+  local number, traced = check_id("barrier_arrive", id)
+  core.effect("bar_arrive", number, threads, traced)
 end
 
 --- The lanes of the warp meet (__syncwarp).
@@ -88,8 +109,8 @@ end
 return sign.public("cute.arch.", arch, [[
   thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
   sync_threads() sync_warp(mask?: integer|value)
-  barrier(id: integer, threads?: integer|value)
-  barrier_arrive(id: integer, threads: integer|value)
+  barrier(id: integer|value, threads?: integer|value)
+  barrier_arrive(id: integer|value, threads: integer|value)
   cp_async_commit_group() cp_async_wait_group(n)
   fence_acq_rel_cta() fence_acq_rel_gpu() fence_acq_rel_sys()
 ]])

@@ -2,6 +2,7 @@
 // alike: the float functions of ir/ir.h, max, min, where and their kin.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bind/row.h"
 #include "bind/veclib.h"
@@ -12,18 +13,21 @@ static double m_rcp(double x) { return 1 / x; }
 
 // The functions of one argument and of two: of users, of ir/ir.h, and that by
 // which plain Lua numbers are computed (NULL: as the hardware does it in f32).
+// OPT(name): those whose calls may say {fastmath = ...}.
+#define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
-  F("sqrt(x)", SQRT, sqrt) F("rsqrt(x)", RSQRT, m_rsqrt) \
-  F("rcp(x)", RCP, m_rcp) F("exp(x)", EXP, exp) F("exp2(x)", EXP2, exp2) \
-  F("expm1(x)", EXPM1, expm1) F("log(x)", LOG, log) \
-  F("log2(x)", LOG2, log2) F("log10(x)", LOG10, log10) \
-  F("log1p(x)", LOG1P, log1p) F("sin(x)", SIN, sin) F("cos(x)", COS, cos) \
-  F("tan(x)", TAN, tan) F("asin(x)", ASIN, asin) F("acos(x)", ACOS, acos) \
-  F("atan(x)", ATAN, atan) F("sinh(x)", SINH, sinh) \
-  F("cosh(x)", COSH, cosh) F("tanh(x)", TANH, tanh) \
-  F("asinh(x)", ASINH, asinh) F("acosh(x)", ACOSH, acosh) \
-  F("atanh(x)", ATANH, atanh) F("erf(x)", ERF, erf) \
-  F("erfc(x)", ERFC, erfc) F("cbrt(x)", CBRT, cbrt) \
+  F(OPT("sqrt"), SQRT, sqrt) F(OPT("rsqrt"), RSQRT, m_rsqrt) \
+  F(OPT("rcp"), RCP, m_rcp) F(OPT("exp"), EXP, exp) \
+  F(OPT("exp2"), EXP2, exp2) F(OPT("expm1"), EXPM1, expm1) \
+  F(OPT("log"), LOG, log) F(OPT("log2"), LOG2, log2) \
+  F(OPT("log10"), LOG10, log10) F(OPT("log1p"), LOG1P, log1p) \
+  F(OPT("sin"), SIN, sin) F(OPT("cos"), COS, cos) F(OPT("tan"), TAN, tan) \
+  F(OPT("asin"), ASIN, asin) F(OPT("acos"), ACOS, acos) \
+  F(OPT("atan"), ATAN, atan) F(OPT("sinh"), SINH, sinh) \
+  F(OPT("cosh"), COSH, cosh) F(OPT("tanh"), TANH, tanh) \
+  F(OPT("asinh"), ASINH, asinh) F(OPT("acosh"), ACOSH, acosh) \
+  F(OPT("atanh"), ATANH, atanh) F(OPT("erf"), ERF, erf) \
+  F(OPT("erfc"), ERFC, erfc) F(OPT("cbrt"), CBRT, cbrt) \
   F("floor(x)", FLOOR, floor) F("ceil(x)", CEIL, ceil) \
   F("trunc(x)", TRUNC, trunc) F("round(x)", ROUND, round) \
   F("roundeven(x)", RINT, rint) F("ex2_approx(x)", EX2APPROX, NULL) \
@@ -32,7 +36,7 @@ static double m_rcp(double x) { return 1 / x; }
   F("lg2_approx(x)", LG2APPROX, NULL) F("sqrt_approx(x)", SQRTAPPROX, NULL) \
   F("rsqrt_approx(x)", RSQRTAPPROX, NULL)
 #define MATHS2(F) \
-  F("pow(x, y)", POW, pow) F("atan2(x, y)", ATAN2, atan2) \
+  F("pow(x, y, opts?)", POW, pow) F("atan2(x, y, opts?)", ATAN2, atan2) \
   F("copysign(x, y)", COPYSIGN, copysign) F("fmod(x, y)", FMOD, fmod) \
   F("div_full(x, y)", DIVAPPROX, NULL)
 
@@ -49,13 +53,41 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 #undef F2
 };
 
+// {fastmath = true} at idx: for this call, whatever the kernel says.
+static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
+  if (lua_isnoneornil(L, idx)) return otherwise;
+  face_checktype(L, idx, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    const char *name =
+      lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (strcmp(name, "fastmath") != 0)
+      face_error(L, ERR_NAME, "a function has no option %s: there is fastmath",
+                 face_show(L, -2));
+    if (!lua_isboolean(L, -1))
+      face_error(L, ERR_ARG, "fastmath = %s: a boolean is needed",
+                 face_show(L, -1));
+    otherwise = lua_toboolean(L, -1);
+  }
+  return otherwise;
+}
+
+static int map_math(lua_State *L, Ctx *cx, const Elements *a, DType t,
+                    MathFn f, bool fast) {
+  Fn *fn = ir_fn(cx);
+  bool was = fn->fastmath;
+  fn->fastmath = fast;
+  int n = veclib_map(L, cx, a, t, veclib_apply_math, (int)f);
+  fn->fastmath = was;
+  return n;
+}
+
 // Narrow floats compute in f32 and come back.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   Elements a = veclib_operands(cx, L, 1, n);
+  bool fast = check_fastmath(L, n + 1, ir_fn(cx)->fastmath);
   DType t = veclib_float(a.type);
-  if (t == DT_F32 || t == DT_F64)
-    return veclib_map(L, cx, &a, t, veclib_apply_math, (int)f);
-  veclib_map(L, cx, &a, DT_F32, veclib_apply_math, (int)f);
+  if (t == DT_F32 || t == DT_F64) return map_math(L, cx, &a, t, f, fast);
+  map_math(L, cx, &a, DT_F32, f, fast);
   Elements r = veclib_operands(cx, L, lua_gettop(L), 1);
   Ref *out = NEW(cx, Ref, (size_t)r.count);
   for (int64_t i = 0; i < r.count; i++)
@@ -68,6 +100,7 @@ static int l_math(lua_State *L, int id) {
   const OfNumbers *f = &of_numbers[id];
   int n = math_arity((MathFn)id);
   if (veclib_any_traced(L, 1, n)) return math_traced(L, cx, (MathFn)id, n);
+  check_fastmath(L, n + 1, false);
   double x = face_checknum(L, 1), y = n == 1 ? 0 : face_checknum(L, 2);
   if (math_is_approx((MathFn)id))
     lua_pushnumber(L, bits_float(eval_approx((MathFn)id, float_bits((float)x),

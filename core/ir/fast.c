@@ -52,6 +52,7 @@ static Ref approximate(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     case MF_SIN: return ir_math(cx, fn, MF_SINAPPROX, a, 0);
     case MF_COS: return ir_math(cx, fn, MF_COSAPPROX, a, 0);
     case MF_EXP2: return ir_math(cx, fn, MF_EX2APPROX, a, 0);
+    case MF_TANH: return ir_math(cx, fn, MF_TANHAPPROX, a, 0);
     case MF_LOG2: return ir_math(cx, fn, MF_LG2APPROX, a, 0);
     case MF_EXP:  // 2^(x log2 e)
       a = scaled(cx, fn, a, 1.4426950408889634);

@@ -46,7 +46,8 @@ local PARTS = {
     mul(x: number|value|vector, y: number|value|vector, opts?: table)
     div(x: number|value|vector, y: number|value|vector, opts?: table)
     rem(x: number|value|vector, y: number|value|vector)
-    neg(x: number|value|vector) absf(x) absi(x) clamp(x, lo, hi) sincos(x)
+    neg(x: number|value|vector) absf(x) absi(x) clamp(x, lo, hi)
+    sincos(x, opts?: table)
     isnan(x: number|value|vector) isinf(x: number|value|vector)
     isfinite(x: number|value|vector) isnormal(x: number|value|vector)
     fpowi(x: number|value|vector, n: integer|value)
@@ -77,6 +78,12 @@ local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
                  npy = "cute.npy", cli = "cute.program.cli",
                  testing = "cute.testing", pipeline = "cute.pipeline",
                  utils = "cute.utils"}
+-- What cute.math has, by the Python DSL's names.
+local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
+  ceil clamp copysign cos cosh div erf erfc exp exp2 expm1 floor fma fmod
+  fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
+  neg pow rcp rem round roundeven rsqrt sin sincos sinh sqrt sub tan tanh
+  trunc]]
 -- The Python DSL's names of element types.
 local TYPES = {
   Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",
@@ -97,6 +104,11 @@ end
 return sign.namespace(cute, "cute", function(name)
   if LAZY[name] then
     return sign.guard("cute." .. SIGNATURES[name], require(LAZY[name])[name])
+  end
+  if name == "math" then
+    local functions = {}
+    for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
+    return sign.namespace(functions, "cute.math")
   end
   local module = MODULES[name]
   return module and sign.namespace(require(module), "cute." .. name)

@@ -43,6 +43,16 @@ local function each(f, ...)
   return out:load()
 end
 
+-- Is it f32 that is computed, as far as types are known?
+local function is_f32(args)
+  local found = false
+  for _, x in ipairs(args) do
+    if traced(x) and x.dtype ~= core.f32 then return false end
+    found = found or traced(x)
+  end
+  return found
+end
+
 -- op(x...) with options rounding ("rn" "rz" "rp" "rm") and ftz, both of f32.
 local function rounded(name, plain, count)
   return function(...)
@@ -54,9 +64,15 @@ local function rounded(name, plain, count)
       core.fail("unknown-name", ("%s: no rounding '%s' (rn, rz, rp, rm)")
         :format(name, tostring(mode)))
     end
+    if opts.fastmath and name ~= "div" then
+      core.fail("unknown-name", name .. ": no option 'fastmath': there are "
+        .. "rounding and ftz")
+    end
     if opts.ftz then for i = 1, count do args[i] = flush(args[i]) end end
     local r
-    if mode == "rn" then
+    if mode == "rn" and opts.fastmath and is_f32(args) then
+      r = core.div_full(args[1], args[2])
+    elseif mode == "rn" then
       r = plain(table.unpack(args, 1, count))
     else
       r = each(function(...) return core.intrin(name .. "." .. mode, 0, ...)
@@ -75,8 +91,8 @@ math_.add = rounded("add", function(x, y) return x + y end, 2)
 ---@param opts? {rounding: string, ftz: boolean}
 math_.mul = rounded("mul", function(x, y) return x * y end, 2)
 
---- x / y, a float, with the options of add.
----@param opts? {rounding: string, ftz: boolean}
+--- x / y, a float, with the options of add; fastmath = true: by div.full.
+---@param opts? {rounding: string, ftz: boolean, fastmath: boolean}
 math_.div = rounded("div", function(x, y) return x / y end, 2)
 
 --- x - y.
@@ -103,7 +119,8 @@ math_.absi = core.abs
 function math_.clamp(x, lo, hi) return core.max(core.min(x, hi), lo) end
 
 --- sin(x), cos(x).
-function math_.sincos(x) return core.sin(x), core.cos(x) end
+---@param opts? {fastmath: boolean}
+function math_.sincos(x, opts) return core.sin(x, opts), core.cos(x, opts) end
 
 ---------------------------------------------------------------------------
 -- Classes of floats

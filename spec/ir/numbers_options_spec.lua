@@ -114,6 +114,10 @@ local FAST = {
   {"lg2_approx", cute.log10, function(x) return math.log(x, 10) end},
   {"sin_approx", cute.sin, math.sin}, {"cos_approx", cute.cos, math.cos},
   {"sin_approx", cute.tan, math.tan},
+  {"tanh_approx", cute.tanh, function(x)
+    local e = math.exp(2 * x)
+    return (e - 1) / (e + 1)
+  end},
   {"ex2_approx", function(x) return cute.pow(x, 2.5) end,
     function(x) return x ^ 2.5 end}}
 
@@ -157,6 +161,7 @@ describe("fastmath", function()
         local want, got = f[3](x[t]), y[t * #FAST + i - 1]
         local size = math.max(1, math.abs(want))
         if f[2] == cute.tan then size = (1 + size) ^ 2 end  -- a quotient
+        if f[2] == cute.tanh then size = 2.0 ^ 3.6 end
         assert.is_true(math.abs(got - want) <= 2.0 ^ -20.5 * size,
           ("%s of %s: %s, not %s"):format(f[1], x[t], got, want))
       end

@@ -17,7 +17,6 @@
 -- adds them up, always in the same order.
 --
 -- Sums are f32. The variance is that of differences from the mean.
-local core = require "cute.core"
 local cute = require "cute"
 local rows = require "kernels.rows"
 
@@ -137,7 +136,7 @@ local function gradient(plan, a, at, x, dy, w, add)
   end)
   plan:chunk(function(chunk)
     local xhat, d, g = both(chunk, "last")
-    if add then add(chunk or 0, d * xhat, d) end
+    if add then add(chunk, d * xhat, d) end
     g = g - xhat * gx_mean
     if mean then g = g - g_mean end
     g = g * rstd
@@ -146,21 +145,33 @@ local function gradient(plan, a, at, x, dy, w, add)
   end)
 end
 
--- Sums over the rows of this thread, a fragment (W,S) for each chunk.
-local function accumulators(plan)
+-- Sums over the rows of this thread, which end in a row of Part: add(chunk,
+-- vector), and leave() at the end. In registers, or where these are too few in
+-- Part itself.
+local function sums_in(plan, Part, row)
+  local at = {row = row}
+  if not plan:fits() then
+    plan:chunk(function(chunk)
+      local zero = plan:fragment(cute.f32)
+      zero:fill(0)
+      plan:store(Part, at, zero:load(), chunk)
+    end)
+    return {leave = function() end, add = function(chunk, v)
+      plan:store(Part, at, plan:load(Part, at, 0, chunk) + v, chunk)
+    end}
+  end
   local list = {}
   for chunk = 0, plan.chunks - 1 do
     list[chunk] = plan:fragment(cute.f32)
     list[chunk]:fill(0)
   end
-  return list
-end
-
--- Writes sums to a row of Part.
-local function leave(plan, Part, row, sums)
-  for chunk = 0, plan.chunks - 1 do
-    plan:store(Part, {row = row}, sums[chunk]:load(), chunk)
-  end
+  return {add = function(chunk, v)
+    list[chunk or 0]:store(list[chunk or 0]:load() + v)
+  end, leave = function()
+    for chunk = 0, plan.chunks - 1 do
+      plan:store(Part, at, list[chunk]:load(), chunk)
+    end
+  end}
 end
 
 local function backward(plan, a, bias)
@@ -168,36 +179,54 @@ local function backward(plan, a, bias)
   local function w(chunk)
     return (kept or plan:load(a.W, nil, 0, chunk)):to(cute.f32)
   end
-  local dw = a.Part and accumulators(plan)
-  local db = bias and accumulators(plan)
+  local mine = (cute.arch.block_idx()) * plan.rows + plan:row()
+  local dw = a.Part and sums_in(plan, a.Part, mine)
+  local db = bias and sums_in(plan, a.Part,
+    mine + (cute.arch.grid_dim()) * plan.rows)
   local sources = plan:sources({a.X, a.dY}, 0)
   plan:each(a.X.shape[1], sources, function(at)
     gradient(plan, a, at, sources[1], sources[2], a.W and w, dw and
       function(chunk, dyx, dy)
-        dw[chunk]:store(dw[chunk]:load() + dyx)
-        if db then db[chunk]:store(db[chunk]:load() + dy) end
+        dw.add(chunk, dyx)
+        if db then db.add(chunk, dy) end
       end)
   end)
-  if not dw then return end
-  local row = (cute.arch.block_idx()) * plan.rows + plan:row()
-  leave(plan, a.Part, row, dw)
-  if db then
-    leave(plan, a.Part, row + (cute.arch.grid_dim()) * plan.rows, db)
+  if dw then dw.leave() end
+  if db then db.leave() end
+end
+
+-- How rows are spread whose sums down the columns are kept, too: blocks walk,
+-- and have about 48 KiB of rows on their way to each multiprocessor.
+local SMS, ON_THE_WAY = 132, 48 << 10
+
+local function walking(o)
+  local threads = 1
+  while threads < 1024
+      and o.n > threads * (threads < 256 and 16 or 32) do
+    threads = threads * 2
   end
+  local plan = rows.plan(setmetatable({
+    persistent = true, staged = true, threads = o.threads or threads,
+    values = o.values or 128 // o.dtype.bits, block = o.block or 64,
+    sources = 2, min_blocks = o.min_blocks or 1}, {__index = o}))
+  if not plan.staged then  -- elements too narrow for copies, or rows too long
+    plan = rows.plan(setmetatable({persistent = true, sources = 2,
+      staged = false}, {__index = o}))
+  end
+  local bytes = plan.rows * o.n * 2 * (o.dtype.bits // 8)
+  local blocks = (ON_THE_WAY + bytes // 2) // bytes
+  return plan, SMS * math.max(1, math.min(blocks, 1024 // plan.block))
 end
 
 local function backward_maker(layer)
   return function(o)
     local sums = o.weight or o.bias
-    local plan = rows.plan(setmetatable({persistent = sums or o.persistent},
-                                        {__index = o}))
-    if sums and plan.chunks > 1 and not plan.staged then
-      core.fail("limit", ("norm: rows of %d elements are too long for sums of "
-        .. "dW on the way"):format(o.n))
-    end
+    local plan, resident
+    if sums then plan, resident = walking(o)
+    else plan = rows.plan(setmetatable({sources = 2}, {__index = o})) end
     local args = names {"X", true, "W", o.weight, "dY", true, "Mean", layer,
       "Rstd", true, "dH", o.residual, "dX", true, "Part", sums}
-    local function grid(m) return plan:grid(m, o.resident or 264) end
+    local function grid(m) return plan:grid(m, o.resident or resident) end
     return {plan = plan, block = plan.block, args = args, grid = grid,
             parts = function(m) return grid(m) * plan.rows end,
             kernel = cute.kernel(layer and "layernorm_backward"

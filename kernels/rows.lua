@@ -17,7 +17,7 @@ local rows = {}
 local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
-local WARP, MOST = 32, 1024
+local WARP, MOST, KEPT = 32, 1024, 1 << 14
 local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
@@ -77,14 +77,18 @@ function rows.plan(o)
   spread(p, o, steps)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
-  if o.staged == nil then p.staged = p.chunks > 1 and can
-  else p.staged = o.staged and p.width * o.dtype.bits >= 32 end
+  p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem then
     p.min_blocks = p.min_blocks or 2  -- at most 32 registers a thread
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
   end
   return p
+end
+
+--- Can the threads of a row keep a sum for each of its elements in registers?
+function Plan:fits()
+  return (self.chunks == 1 or self.staged) and self.n <= KEPT
 end
 
 --- Blocks for m rows: all, or of persistent ones `resident`.

@@ -117,6 +117,16 @@ case("what else there is", {
     cute.printf("all {}\n", tid)
   end})
 
+case("layouts through functions", {
+  args = {tensor("i32", cute.make_layout {64})}, block = 4,
+  kernel = function(x)
+    local tid = arch.thread_idx()
+    local g = cute.make_composed_layout(function(i, j) return i * 8 + j * 2 end,
+      {tid, 1}, cute.make_identity_layout {2, 3})
+    cute.printf("{} {}\n", g, cute.make_tensor(x.iterator, g),
+                {when = tid:gt(1)})
+  end})
+
 case("more than a printf of the device takes", {
   args = {tensor("i32", cute.make_layout {40})}, block = 8,
   kernel = function(x)

@@ -134,7 +134,8 @@ static void add_outer(lua_State *L, Layout l) {
   if (!f) return;
   add_outer(L, f->l);
   if (f->kind == OUTER_LAYOUT) add_plain(L, f->l);
-  add_words(L, &l.offset, 1);
+  if (l.at) add_words(L, l.at, tup_words(l.at));
+  else add_words(L, &l.offset, 1);
 }
 
 // traced_numbers(layout or tensor) -> those that its text has as `?`, in

@@ -181,6 +181,16 @@ describe("printf", function()
     end, {t}))
   end)
 
+  it("prints where a layout's function begins", function()
+    local text
+    for _, c in ipairs(printing.cases) do
+      if c.name:find "functions" then text = printing.run(c, "sim") end
+    end
+    assert.same({"f o (2,1) o (2,3):(1@0,1@1) [[18, 20, 22], [26, 28, 30]]",
+                 "f o (3,1) o (2,3):(1@0,1@1) [[26, 28, 30], [34, 36, 38]]"},
+                lines((text:gsub("<[^>]*>", ""))))
+  end)
+
   it("prints for the threads and blocks that are named", function()
     local c = printing.cases[#printing.cases]
     assert.equal("(1,0) (3,1,2)\n(1,0) (2,0,0)\n(0,1,1)\n(1,1,1)\n"

@@ -470,6 +470,13 @@ function STATEMENTS.when(g, out)
   end
 end
 
+-- make() in one more of such regions.
+local function inside(g, what, make)
+  g[what] = g[what] + 1
+  make()
+  g[what] = g[what] - 1
+end
+
 function STATEMENTS.range(g, out, uniform)
   g.count = g.count + 1
   local k = "k" .. g.count
@@ -482,7 +489,11 @@ function STATEMENTS.range(g, out, uniform)
     step:format(limit)), "end", function(b)
     g.scope[#g.scope + 1] = {name = k, kind = "local", type = "i32",
                              bound = 8, fixed = true}
-    g:statements(b, g:r(4), uniform and fixed)
+    if uniform and fixed then  -- it may have barriers: nobody leaves it
+      g:statements(b, g:r(4), true)
+    else
+      inside(g, "loops", function() g:statements(b, g:r(4)) end)
+    end
   end)
 end
 
@@ -497,8 +508,25 @@ function STATEMENTS.loop(g, out)
   out[#out + 1] = block(g, ("cute.loop(function() return %s:lt(5) & %s end, "
     .. "function()"):format(n, g:bool(1)), "end)", function(b)
     put(b, "%s = %s + 1", n, n)
-    lines(g)(b)
+    inside(g, "loops", function() lines(g)(b) end)
   end)
+end
+
+-- A helper, which is called where it stands.
+function STATEMENTS.helper(g, out)
+  local loops = g.loops
+  g.loops = 0  -- it leaves none of those around it
+  inside(g, "helpers", function()
+    out[#out + 1] = block(g, "cute.func(function()", "end)()", lines(g))
+  end)
+  g.loops = loops
+end
+
+-- Some threads leave the loop, or the helper, that they are in.
+function STATEMENTS.leave(g, out)
+  local name = (g.loops == 0 or g.helpers > 0 and g:chance(40)) and "return_if"
+    or "break_if"
+  put(out, "cute.%s(%s)", name, g:bool(g:r(2)))
 end
 
 -- ---- what needs all threads ----
@@ -550,7 +578,7 @@ local SIMPLE = {STATEMENTS.new_local, STATEMENTS.new_local, STATEMENTS.assign,
   STATEMENTS.output, STATEMENTS.output, STATEMENTS.store_fragment,
   STATEMENTS.atomic}
 local BLOCKS = {STATEMENTS.when, STATEMENTS.when, STATEMENTS.range,
-  STATEMENTS.range, STATEMENTS.unrolled, STATEMENTS.loop}
+  STATEMENTS.range, STATEMENTS.unrolled, STATEMENTS.loop, STATEMENTS.helper}
 local WARP = {TOGETHER.shared, TOGETHER.shuffle, TOGETHER.vote}
 
 --- n statements; `uniform`: all threads of the block come here.
@@ -561,6 +589,8 @@ function Gen:statements(out, n, uniform)
       self:pick(BLOCKS)(self, out, uniform)
     elseif k <= 26 and uniform then
       self:pick(WARP)(self, out)
+    elseif k <= 26 and self.loops + self.helpers > 0 then
+      STATEMENTS.leave(self, out)
     else
       self:pick(SIMPLE)(self, out)
     end
@@ -603,7 +633,7 @@ end
 function random.program(seed)
   local g = setmetatable({state = seed * 0x9e3779b97f4a7c15 | 1, scope = {},
                           marks = {}, count = 0, args = {}, types = {},
-                          depth = 3}, Gen)
+                          loops = 0, helpers = 0, depth = 3}, Gen)
   for _ = 1, 8 do g:r(2) end
   g.depth = g:r(3)
   for _, t in ipairs {"i32", g:pick(NAMES), g:pick(NAMES), g:pick(NAMES)} do

@@ -244,6 +244,14 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
+// Is b below what every multiple of a lies apart, counted round c? Then a + b
+// is in the same multiple of c as a.
+static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
+  Fact f = ir_fact(fn, b);
+  int64_t step = base_gcd(ir_fact(fn, a).div, c);
+  return f.lo >= 0 && f.hi < step;
+}
+
 // x / c and x % c for a constant c > 0, looking into sums and products.
 // Returns 0 when nothing better is known.
 static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
@@ -266,6 +274,10 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   if (i.op == OP_ADD && exact(fn, x)) {
     for (int s = 0; s < 2; s++) {
       Ref a = i.a[s], b = i.a[1 - s];
+      if (below_step(fn, a, b, c)) {  // (a+b)/c = a/c; (a+b)%c = a%c + b
+        Ref r = ir_op2(cx, fn, op, a, ir_int(cx, fn, t, c));
+        return op == OP_DIV ? r : ir_op2(cx, fn, OP_ADD, r, b);
+      }
       if (!divides(c, ir_fact(fn, a).div)) continue;  // c divides a: a/c + b/c
       if (op == OP_MOD) return ir_op2(cx, fn, OP_MOD, b, ir_int(cx, fn, t, c));
       Ref ct = ir_int(cx, fn, t, c);

@@ -156,6 +156,11 @@ local function tiled_copy(atom, tile, threads, lead, width, most)
   local along = math.min(tile[lead + 1] // width, threads, most or threads)
   local across = math.min(threads // along, tile[2 - lead])
   along = math.max(along, threads // across)
+  if tile[lead + 1] % (along * width) ~= 0 or tile[2 - lead] % across ~= 0 then
+    core.fail("shape-mismatch", ("a tile of %d x %d elements cannot be shared "
+      .. "out to %d threads: %d x %d of them with %d each do not divide it")
+      :format(tile[lead + 1], tile[2 - lead], threads, along, across, width))
+  end
   if lead == 1 then
     return cute.make_tiled_copy(atom,
       cute.make_layout({across, along}, {along, 1}),

@@ -155,6 +155,33 @@ describe("emitted text", function()
     find(text, "tid / 6 + tid % 6 + floor_div(a[tid], 6)")
   end)
 
+  it("divides a multiple without what is below its step", function()
+    local y = cute.zeros({4096}, cute.i32)
+    find(source(function(a)
+      local tid = cute.arch.thread_idx()
+      a[tid] = (a[0] * 64 + tid) // 192
+    end, {block = 64}, y), "floor_div(a[0], 3)")
+    -- and not one that reaches it: all remainders, below 0 too
+    for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
+      local m, c = case[1], case[2]
+      for _, n in ipairs {4, 6, 64, 65} do
+        cute.kernel("rest", function(a)
+          local t = cute.arch.thread_idx()
+          for x in cute.range(-7, 8) do
+            local v = x * m + t
+            a[(x + 7) * n + t] = v // c * 10000 + (v % c)
+          end
+        end)(y):launch {grid = 1, block = n, device = "sim"}
+        for x = -7, 7 do
+          for t = 0, n - 1 do
+            local v = x * m + t
+            assert.equal(v // c * 10000 + v % c, y((x + 7) * n + t))
+          end
+        end
+      end
+    end
+  end)
+
   it("reads a variable late, but not after it changed", function()
     assert.same({
       "int n = a[0];",

@@ -215,6 +215,20 @@ describe("gemm_sm80's operands", function()
 end)
 
 describe("cute.tiles", function()
+  it("refuses threads that do not divide a tile", function()
+    local gemm = gemm_sm80 {tile = {192, 128, 64}, atoms = {3, 2, 1},
+                            permutation = {48, 32, 16}}
+    local A, B = cute.empty({192, 64}, cute.bf16),
+                 cute.empty({128, 64}, cute.bf16)
+    local ok, err = pcall(function()
+      gemm.kernel(A, B, cute.empty({192, 128}, cute.bf16))
+        :trace {block = gemm.block}
+    end)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find("a tile of 64 x 128 elements cannot "
+      .. "be shared out to 192 threads", 1, true), err)
+  end)
+
   -- Two groups of warps, each with a tile and stages of its own.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64

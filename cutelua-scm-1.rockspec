@@ -31,8 +31,12 @@ build = {
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
         "kernels/elementwise.lua",
+      ["kernels.gemm_grouped"] =
+        "kernels/gemm_grouped.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
+      ["kernels.gemm_splitk"] =
+        "kernels/gemm_splitk.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
       ["kernels.reduce"] =

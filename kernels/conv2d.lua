@@ -82,7 +82,7 @@ return function(options)
       s, d = y.shape, y.stride
       local C = matrix(y, {{s[3], s[2], s[1]}, s[4]},
                        {{d[3], d[2], d[1]}, d[4]})
-      gemm.run(A, B, C, valid, ...)
+      gemm.run(A, B, C, {valid = valid}, ...)
     end)
   return conv
 end

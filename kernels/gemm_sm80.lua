@@ -106,19 +106,24 @@ local function main_loop(mma, A, B, C, stages)
   end
 end
 
--- finish(C[, like]): the fragment that leaves; valid: see tiles.inside, of A.
-local function pipelined(o, mma, mA, mB, mC, finish, valid)
+-- finish(C[, like]): the fragment that leaves; way: of gemm.run.
+local function pipelined(o, mma, mA, mB, mC, finish, way)
   local BM, BN, BK = table.unpack(o.tile)
-  local stages = o.stages
-  local bm, bn = tiles.raster((cute.arch.block_idx()),
-    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN),
-    o.group or 8)
+  local stages, block = o.stages, (cute.arch.block_idx())
+  local bm, bn
+  if way.at then bm, bn = table.unpack(way.at)
+  else
+    bm, bn = tiles.raster(block, tiles.count(cute.size(mC, 0), BM),
+      tiles.count(cute.size(mC, 1), BN), o.group or 8)
+  end
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves, valid = valid})
+    slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
+    from = way.from, k_tiles = way.k_tiles})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves})
+    slots = o.slots, plain = o.plain, halves = o.halves, from = way.from,
+    k_tiles = way.k_tiles})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
 
@@ -131,13 +136,16 @@ local function pipelined(o, mma, mA, mB, mC, finish, valid)
   end
   main_loop(mma, A, B, C, stages)
 
-  if o.rows and tiles.has_rows(mC) and B.k_leads
-    and mB.element_type == mC.element_type
-    and cute.cosize(B.smem.layout) >= BM * BN then
-    store_rows(C, mma, o.tile, {bm, bn}, B.smem, finish)
-  else
-    C.put(finish(C))
+  local function leave()
+    if o.rows and tiles.has_rows(mC) and B.k_leads
+      and mB.element_type == mC.element_type
+      and cute.cosize(B.smem.layout) >= BM * BN then
+      store_rows(C, mma, o.tile, {bm, bn}, B.smem, finish)
+    else
+      C.put(finish(C))
+    end
   end
+  if way.meet then cute.when(way.meet(C, block), leave) else leave() end
 end
 
 local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
@@ -167,9 +175,11 @@ local function finisher(o, ...)
 end
 
 --- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
--- of (acc, part, ...), and what its launch needs. run(A, B, C, valid, ...) is
--- what a block of it does, for kernels of one's own; valid: of A, see
--- tiles.inside.
+-- of (acc, part, ...), and what its launch needs. run(A, B, C, way, ...) is
+-- what a block of it does, for kernels of one's own. way: {valid = which
+-- elements of A there are (tiles.inside), at = the tile {bm, bn}, from =,
+-- k_tiles = the tiles of K, meet = function(C, block): what happens before C
+-- leaves, and whether this block writes it}.
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, piece: integer?, fetch: any?,
@@ -189,10 +199,10 @@ return function(o)
     return {tiles.count(m, p.tile[1]) * tiles.count(n, p.tile[2]), 1,
             batches or 1}
   end
-  function gemm.run(mA, mB, mC, valid, ...)
+  function gemm.run(mA, mB, mC, way, ...)
     local finish = finisher(p, ...)
     mA, mB, mC = of_batch(mA, mB, mC)
-    pipelined(p, mma, mA, mB, mC, finish, valid)
+    pipelined(p, mma, mA, mB, mC, finish, way or {})
   end
   gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},
     function(mA, mB, mC, ...) gemm.run(mA, mB, mC, nil, ...) end)

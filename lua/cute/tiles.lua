@@ -243,20 +243,21 @@ local function way_in(t, s, o, lead, turned)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
-  local way = {k_tiles = cute.size(src, 3), halves = halves}
+  local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = halves}
+  local function from(k_tile) return o.from and o.from + k_tile or k_tile end
   if async then
     function way.load(k_tile, stage)
-      cute.copy(g2s, src(_, _, _, k_tile), dst(_, _, _, stage),
-                inside(k_tile))
+      cute.copy(g2s, src(_, _, _, from(k_tile)), dst(_, _, _, stage),
+                inside(from(k_tile)))
     end
     return way
   end
   -- what is between global and shared memory
   local held = cute.make_fragment_like(src(_, _, _, 0))       -- (CPY,M,K)
   function way.take(k_tile)
-    local pred = inside(k_tile)
+    local pred = inside(from(k_tile))
     if pred then held:fill(0) end
-    cute.copy(g2s, src(_, _, _, k_tile), held, pred)
+    cute.copy(g2s, src(_, _, _, from(k_tile)), held, pred)
   end
   function way.put(stage) cute.autovec_copy(held, dst(_, _, _, stage)) end
   function way.load(k_tile, stage)
@@ -273,10 +274,11 @@ end
 -- to registers, and put(stage).
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
--- stages: integer, thread: any?, valid: function?, arch: integer?,
--- atom: any?, piece: any?, lead: integer?, slots: integer?, plain: boolean?,
--- halves: boolean?}
--- thread: this one's index among those of the MMA; valid: of tiles.inside;
+-- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
+-- arch: integer?, atom: any?, piece: any?, lead: integer?, slots: integer?,
+-- plain: boolean?, halves: boolean?}
+-- from, k_tiles: the first tile of K, and how many (all); thread: this one's
+-- index among those of the MMA; valid: of tiles.inside;
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
 -- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
 -- memory in any case, 1 for K; slots: fragments for so many blocks of K, in

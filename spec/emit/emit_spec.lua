@@ -167,15 +167,15 @@ describe("emitted text", function()
       for _, n in ipairs {4, 6, 64, 65} do
         cute.kernel("rest", function(a)
           local t = cute.arch.thread_idx()
-          for x in cute.range(-7, 8) do
-            local v = x * m + t
-            a[(x + 7) * n + t] = v // c * 10000 + (v % c)
+          for u in cute.range(-7, 8) do
+            local v = u * m + t
+            a[(u + 7) * n + t] = v // c * 10000 + (v % c)
           end
         end)(y):launch {grid = 1, block = n, device = "sim"}
-        for x = -7, 7 do
+        for u = -7, 7 do
           for t = 0, n - 1 do
-            local v = x * m + t
-            assert.equal(v // c * 10000 + v % c, y((x + 7) * n + t))
+            local v = u * m + t
+            assert.equal(v // c * 10000 + v % c, y((u + 7) * n + t))
           end
         end
       end

@@ -160,8 +160,11 @@ static void print_path(Fit *f, Buf *b) {
   for (int i = 0; i < f->depth; i++) {
     const uint64_t *k = f->key[i];
     if (KIND_TAG(*k) == KIND_STRING) {
-      buf_puts(f->cx, b, ".");
+      const char *text = (const char *)(k + 1);
+      bool name = kind_is_name(text, KIND_MORE(*k));
+      buf_puts(f->cx, b, name ? "." : "[\"");
       print_string(f, k, b);
+      if (!name) buf_puts(f->cx, b, "\"]");
     } else if (KIND_TAG(*k) == KIND_INT) {
       buf_printf(f->cx, b, "[%lld]", (long long)k[1]);
     } else {

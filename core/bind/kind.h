@@ -131,6 +131,7 @@ bool kernlib_unchanged(lua_State *L, int idx);
 // The leaves that a program of this kind is handed for these arguments; an
 // error that names the argument that does not fit.
 const Leaf *kind_fit(const Walk *w, const KindBox *k);
+bool kind_is_name(const char *s, size_t n);  // as a field is written: t.name
 const char *kind_path(const Walk *w);  // "kernel k: argument 2.scale[3]"
 
 #endif

@@ -555,6 +555,14 @@ const char *kind_name(lua_State *L, int call) {
   return name;
 }
 
+bool kind_is_name(const char *s, size_t n) {
+  size_t good = 0;
+  while (good < n && (s[good] == '_' || (s[good] >= '0' && s[good] <= '9') ||
+                      ((s[good] | 32) >= 'a' && (s[good] | 32) <= 'z')))
+    good++;
+  return n > 0 && good == n && (*s < '0' || *s > '9');
+}
+
 const char *kind_path(const Walk *w) {
   Buf b = {0};
   const char *name = w->call ? kind_name(w->L, w->call) : NULL;
@@ -565,8 +573,7 @@ const char *kind_path(const Walk *w) {
     size_t n;
     const char *s = lua_type(w->L, at) == LUA_TSTRING
                       ? lua_tolstring(w->L, at, &n) : NULL;
-    if (s && *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
-                          "WXYZ_0123456789") == n && (*s < '0' || *s > '9'))
+    if (s && kind_is_name(s, n))
       buf_printf(w->cx, &b, ".%s", s);
     else
       buf_printf(w->cx, &b, "[%s]", face_show(w->L, at));

@@ -109,7 +109,7 @@ static int l_kind(lua_State *L) {
   size_t words = w.n * sizeof *w.w;
   size_t each = sizeof(uint32_t) + sizeof(int);
   KindBox *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
-  *k = (KindBox){.name = kind_name(L, 1), .arguments = w.argument, .n = w.n,
+  *k = (KindBox){.arguments = w.argument, .n = w.n,
                  .symbolic = w.symbolic, .numbers = w.numbers,
                  .in_table = w.in_table, .nleaf = w.nleaf};
   k->w = memcpy(k + 1, w.w, words);
@@ -120,6 +120,10 @@ static int l_kind(lua_State *L) {
   luaL_setmetatable(L, MT_KIND);
   lua_pushvalue(L, 3);
   lua_setiuservalue(L, -2, 1);
+  if (kind_name(L, 1)) {  // kept as what words name is
+    k->name = lua_pushstring(L, kind_name(L, 1));
+    lua_rawseti(L, 3, (lua_Integer)lua_rawlen(L, 3) + 1);
+  }
   lua_pushinteger(L, (lua_Integer)hash);
   lua_pushvalue(L, 3);
   if (!overlap) return 3;
@@ -207,8 +211,12 @@ static int l_find_program(lua_State *L) {
 typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] = 0: not said
   int device;                  // stack index, or 0
+  bool gpu;                    // it is the GPU that was opened
+  int fmad, fastmath;          // -1: not said
   const GpuStream *stream;
 } Plain;
+
+#define PLAIN {.fmad = -1, .fastmath = -1}
 
 // The value on top as extents; all but a grid or block as it should be: false.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
@@ -235,27 +243,42 @@ static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   return grid || n[0] * n[1] * n[2] <= 1024;
 }
 
+// The value on top as a device: that of an object goes below the options, at
+// idx + 1.
+static bool plain_device(lua_State *L, int idx, Plain *p) {
+  if (lua_type(L, -1) == LUA_TSTRING) {
+    const char *s = lua_tostring(L, -1);
+    p->gpu = strcmp(s, "gpu") == 0 || strcmp(s, "auto") == 0;
+    return p->gpu;
+  }
+  lua_pushvalue(L, -1);
+  lua_insert(L, idx + 1);
+  p->device = idx + 1;
+  return lua_istable(L, -1);
+}
+
+// Option k, whose value is on top.
+static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
+  if (strcmp(k, "grid") == 0) return plain_extents(L, p->grid, true);
+  if (strcmp(k, "block") == 0) return plain_extents(L, p->block, false);
+  if (strcmp(k, "device") == 0) return plain_device(L, idx, p);
+  if (strcmp(k, "stream") == 0) {
+    p->stream = face_test(L, -1, MT_STREAM);
+    return p->stream != NULL;
+  }
+  int *flag = strcmp(k, "fmad") == 0 ? &p->fmad
+              : strcmp(k, "fastmath") == 0 ? &p->fastmath : NULL;
+  if (flag) *flag = lua_toboolean(L, -1);
+  return flag && lua_isboolean(L, -1);
+}
+
 // Options at idx (nil: none); false: not plain. A device is left on the stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    bool good = false;
-    if (strcmp(k, "grid") == 0) {
-      good = plain_extents(L, p->grid, true);
-    } else if (strcmp(k, "block") == 0) {
-      good = plain_extents(L, p->block, false);
-    } else if (strcmp(k, "device") == 0) {
-      lua_pushvalue(L, -1);
-      lua_insert(L, idx + 1);
-      p->device = idx + 1;
-      good = true;
-    } else if (strcmp(k, "stream") == 0) {
-      p->stream = face_test(L, -1, MT_STREAM);
-      good = p->stream != NULL;
-    }
-    if (!good) {
+    if (!plain_option(L, idx, k, p)) {
       lua_pop(L, 2);
       return false;
     }
@@ -297,6 +320,23 @@ static bool on_gpu(const Walk *w) {
   return false;
 }
 
+// A boolean of the kernel, or what there is without one.
+static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
+  lua_pushvalue(L, kernel);
+  bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return flag;
+}
+
+// fmad and fastmath as two bits: what the launch says, else its kernel; what
+// is fast contracts, too, where nobody says otherwise.
+static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
+  bool fast = p->fastmath >= 0 ? p->fastmath
+                               : own_flag(L, kernel, "fastmath", false);
+  bool fmad = p->fmad >= 0 ? p->fmad : own_flag(L, kernel, "fmad", fast);
+  return fmad | fast << 1;
+}
+
 // The block and numerics of a launch as one number; -1: not to be said here.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
@@ -306,12 +346,8 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   lua_pop(L, 1);
   const unsigned *b = p->block[0] ? p->block : own;
   if (!b[0] || (own[0] && memcmp(own, b, sizeof own) != 0)) return -1;
-  lua_pushvalue(L, kernel);
-  pop_field(L, "numerics");
-  lua_Integer numerics = lua_tointeger(L, -1);
-  lua_pop(L, 1);
   return b[0] | (lua_Integer)b[1] << 11 | (lua_Integer)b[2] << 22 |
-         numerics << 32;
+         numerics(L, kernel, p) << 32;
 }
 
 // launch_known(call, options, Device, gpu) -> true: launched. Nothing: it is
@@ -319,7 +355,7 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
 // kernel =}; Device: the metatable of devices; gpu: the one that was opened.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
-  Plain p = {.device = 0};
+  Plain p = PLAIN;
   lua_settop(L, 4);
   lua_rotate(L, 2, -1);  // call Device gpu options [device]
   if (!lua_istable(L, 1) || !plain_options(L, 4, &p) || !p.grid[0]) return 0;
@@ -338,7 +374,7 @@ static int l_launch_known(lua_State *L) {
   walk_list(&w, 1);
   if (!find_program(&w, kernel)) return 0;
   if (pop_field(L, "launches") != LUA_TTABLE) return 0;
-  if (!p.device && !on_gpu(&w)) return 0;
+  if (!p.device && !p.gpu && !on_gpu(&w)) return 0;
   lua_pushvalue(L, p.device ? p.device : 3);
   if (lua_isnil(L, -1)) return 0;
   lua_rawget(L, -2);
@@ -361,8 +397,10 @@ static int launch_again(lua_State *L) {
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
   if (!can_launch(&l)) return 0;
   if (n == k->arguments + 2) {
-    Plain p = {.device = 0};
-    if (!plain_options(L, n, &p) || p.device || p.block[0]) return 0;
+    Plain p = PLAIN;
+    if (!plain_options(L, n, &p) || p.device || p.gpu || p.block[0] ||
+        p.fmad >= 0 || p.fastmath >= 0)
+      return 0;
     if (p.grid[0]) memcpy(l.grid, p.grid, sizeof l.grid);
     if (p.stream) l.stream = p.stream;
     n--;

@@ -567,8 +567,10 @@ describe("a launch of what is known", function()
       local nested = cute.kernel("nested", function(l) l[1][0] = l.a[1] end)
       local again = assert(cute.compile(nested, list, opts))
       print(bytes(function() again(list) end) < 10)
-      print(bytes(function() axpy(Y, X, 2.0, 8, far):launch(opts) end) < 350)
-      ]], {"true", "true", "true"})
+      for _, o in ipairs {opts, {grid = 1, block = 32, device = "gpu"},
+                          {grid = {1, 2}, block = {32}, fastmath = true}} do
+        print(bytes(function() axpy(Y, X, 2.0, 8, far):launch(o) end) < 350)
+      end]], {"true", "true", "true", "true", "true"})
   end)
 
   it("is loaded anew where the context was lost", function()

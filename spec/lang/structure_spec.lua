@@ -4,6 +4,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"
+local kernels = require "spec.kernels"
 local random = require "spec.random"
 local support = require "spec.support"
 local message = support.message
@@ -128,6 +129,51 @@ local function check_same(given, got, rows, twin)
   end
 end
 
+-- An order of keys that is the same everywhere: that of messages.
+local RANK = {number = 1, string = 2, boolean = 3}
+local function before(a, b)
+  local x, y = RANK[type(a)], RANK[type(b)]
+  if x ~= y then return x < y end
+  if x == 3 then return not a and b end
+  return a < b
+end
+
+-- Where a field is first found, as messages name it.
+local function path_to(t, wanted, key, path, seen)
+  if seen[t] then return nil end
+  seen[t] = true
+  local keys = {}
+  for k in next, t do keys[#keys + 1] = k end
+  table.sort(keys, before)
+  for _, k in ipairs(keys) do
+    local is_name = type(k) == "string" and k:find "^[%a_][%w_]*$"
+    local here = path .. (is_name and "." .. k
+      or ("[%s]"):format(type(k) == "string" and '"' .. k .. '"' or k))
+    if t == wanted and k == key then return here end
+    local found = type(t[k]) == "table" and path_to(t[k], wanted, key, here,
+                                                    seen)
+    if found then return found end
+  end
+end
+
+-- A leaf of another kind, a field more or less: run(t, out) says where.
+local function check_refused(g, t, rows, run, out)
+  local leaves = {}
+  each_leaf(t, rows, function(from, key)
+    leaves[#leaves + 1] = {from, key}
+  end, {})
+  if #leaves == 0 then return end
+  local from, key = table.unpack(g:pick(leaves))
+  local was = from[key]
+  rawset(from, key, type(was) == "string" and 1 or "another")
+  local where = "kernel k: argument 1" .. path_to(t, from, key, "", {})
+  local said = message(run, t, out)
+  assert.equal(where .. " is ", said:sub(1, #where + 4))
+  rawset(from, key, nil)
+  assert.truthy(message(run, t, out):find("a table of", 1, true))
+  rawset(from, key, was)
+end
+
 local function bytes_of(values)
   local list = {}
   for i, v in ipairs(values) do
@@ -156,7 +202,8 @@ end
 
 local function run_case(seed)
   local rows, its = {}, {}
-  local t = structure(setmetatable({state = seed}, random.Gen), 1, {}, rows)
+  local g = setmetatable({state = seed}, random.Gen)
+  local t = structure(g, 1, {}, rows)
   local like = clone(t, rows, its, {})
   local traced, got = 0, nil
   local out = cute.zeros({1}, cute.i32)
@@ -184,8 +231,11 @@ local function run_case(seed)
     assert.is_true(run(t, out).ok)
     assert.equal(want(), out[0], "seed " .. seed)
   end
+  check_refused(g, t, rows, run, out)
   assert.equal(1, traced, "seed " .. seed)
-  return {text = k(t, out):trace({block = 1}).source, grid = 1, block = 1,
+  local program = k(t, out):trace {block = 1}
+  if seed % 16 == 0 then kernels.compiles(program, {"sm_80", "sm_90a"}) end
+  return {text = program.source, grid = 1, block = 1,
           args = bytes_of(core.launch_values {t, out, n = 2}), want = out[0]}
 end
 

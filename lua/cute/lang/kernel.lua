@@ -540,14 +540,10 @@ end
 -- Of one kind: what the traces read may change from launch to launch.
 local MOST_PROGRAMS = 16
 
-local function numerics_number(fmad, fastmath)
-  return (fmad and 1 or 0) | (fastmath and 2 or 0)
-end
-
 -- The block and numerics of a launch in a number (core/bind/launchlib.c).
 local function launch_number(block, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
-    | numerics_number(fmad, fastmath) << 32
+    | (fmad and 1 or 0) << 32 | (fastmath and 1 or 0) << 33
 end
 
 -- The kernel's program for these arguments, with all that it read as it is;
@@ -717,9 +713,7 @@ function kernel.kernel(name, opts, func)
   check_kernel_options(name, opts)
   source.names[func] = "kernel " .. name
   local u = debug.getinfo(func, "u")
-  local fmad, fastmath = numerics_of(opts or {}, {})
   return setmetatable({name = name, func = func, programs = {},
-                       numerics = numerics_number(fmad, fastmath),
                        takes = u.nparams,
                        most = u.isvararg and math.huge or u.nparams,
                        block = opts and opts.block,

@@ -394,7 +394,7 @@ static void walk_table(Walk *w, int idx) {
   put(w, KIND_HEAD(KIND_TABLE, n));
   put_metatable(w, idx);
   if (w->func) {
-    lua_newtable(L);
+    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // of the same length
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
     lua_rawseti(L, w->copies, (lua_Integer)w->ntable);

@@ -15,7 +15,7 @@ local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {}
+local Struct = {__closed = true}  -- to cute.lang.reach: never written to
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end

@@ -54,6 +54,12 @@ local Layout = {}
 ---@return boolean
 function Layout:equals(other) end
 
+---A copy whose extents, and strides other than the leading one, are dynamic
+---where it is an argument of a kernel.
+---@param opts? {leading_dim: integer, divisibility: any}
+---@return cute.Layout
+function Layout:mark_layout_dynamic(opts) end
+
 ---`F9`: a stride whose multiples are carry-less and add up by XOR.
 ---@param v integer
 ---@return cute.Constant

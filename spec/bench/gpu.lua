@@ -57,6 +57,9 @@ end, 200), "us")
 t:add("the same on a stream", host_us(function(n)
   streamed.run:launch_n(n)
 end, 200), "us")
+t:add("run(x, y, 32, 2.0), other arguments", host_us(function(n)
+  for _ = 1, n do run(gx, gy, 32, 2.0) end
+end, 200), "us", 3)
 t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
   for _ = 1, n do
     k(gx, gy, 32, 2.0):launch {grid = 1, block = 32, device = device}

@@ -300,6 +300,24 @@ describe("a structure of arguments", function()
     assert.equal(3, top)
   end)
 
+  it("keeps the length of its lists; what cute made is as it is", function()
+    local o = cute.zeros({2}, cute.i32)
+    local Storage = cute.struct {{"a", cute.f32, 8}, {"b", cute.i32, 4}}
+    local tile = cute.local_tile(cute.make_identity_tensor {8, 8}, {2, 4},
+                                 {3, 1})
+    cute.kernel("k", function(list, t, out)
+      assert.equal(4, #list)
+      assert.equal(Storage, t.storage)
+      local s = cute.utils.SmemAllocator():allocate(t.storage)
+      cute.make_tensor(s.b, cute.make_layout {4})[3] = list[4]
+      local at = t.tile[{1, 2}]
+      out[0] = cute.make_tensor(s.b, cute.make_layout {4})[3] + list[1]
+      out[1] = at[1] * 10 + at[2]
+    end)({1, nil, nil, 4}, {storage = Storage, tile = tile}, o):launch {
+      grid = 1, block = 1, device = "sim"}
+    assert.same({5, 76}, {o[0], o[1]})
+  end)
+
   it("in a constexpr is the table itself, and watched", function()
     local c = {n = 2}
     local traced = 0

@@ -239,6 +239,29 @@ static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
 // What kernels print.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
+// Two at once, by the same function of each.
+#define BOTH(t, value, bits, name, expression) \
+  static inline unsigned ptx_##name##_##t##x2(unsigned a, unsigned b) { \
+    unsigned r = 0; \
+    for (int s = 0; s < 32; s += 16) { \
+      double x = value((half_t)(a >> s)), y = value((half_t)(b >> s)); \
+      r |= (unsigned)bits(expression) << s; \
+    } \
+    return r; \
+  }
+#define LESS(x, y) (x < y || (x == y && signbit(x)) || y != y)
+#define PACKED(t, value, bits) \
+  BOTH(t, value, bits, add_rn, x + y) BOTH(t, value, bits, sub_rn, x - y) \
+  BOTH(t, value, bits, mul_rn, x * y) \
+  BOTH(t, value, bits, min, LESS(x, y) ? x : y) \
+  BOTH(t, value, bits, max, x != x || LESS(x, y) && y == y ? y : x) \
+  static inline unsigned ptx_fma_rn_##t##x2(unsigned a, unsigned b, \
+                                            unsigned c) { \
+    return ptx_fma_rn_##t(a, b, c) | \
+           (unsigned)ptx_fma_rn_##t(a >> 16, b >> 16, c >> 16) << 16; \
+  }
+PACKED(f16, half_value, half_bits) PACKED(bf16, bfloat_value, bfloat_bits)
+
 // ---- launching ----
 
 // What it is called with: pointers, and pointers to the scalars.

@@ -2,6 +2,8 @@
 // small floats, bits as they are.
 #include "emit/expr.h"
 
+#include <string.h>
+
 // Names of the conversion functions of the small floats.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
@@ -137,6 +139,8 @@ const char *convert_bits(DType from, DType to) {
 Prec convert_bitcast(Emit *e, const Ins *i) {
   DType t = (DType)i->type, s = ir_type(e->fn, i->a[0]);
   bool f = (t == DT_F32 || t == DT_F64) != (s == DT_F32 || s == DT_F64);
+  if (strcmp(dtype_cuda(t), dtype_cuda(s)) == 0)
+    return expr_val(e, i->a[0], PR_ANY);
   if (dtype_bits(t) < dtype_bits(s)) return cut(e, t, i->a[0]);
   if (!f) {
     text_printf(e, "(%s)", dtype_cuda(t));

@@ -629,6 +629,7 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
 }
 
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
+  fn = pairs_run(cx, fn, sm);
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);

@@ -47,7 +47,8 @@ static Prec const_int(Emit *e, DType t, int64_t v) {
     text_puts(e, "(-9223372036854775807ll - 1)");
     return PR_POST;
   }
-  if (t == DT_U32) text_printf(e, "%uu", (unsigned)v);
+  if (t == DT_U32)
+    text_printf(e, v >> 16 ? "0x%xu" : "%uu", (unsigned)v);
   else if (t == DT_U64) text_printf(e, "%" PRIu64 "ull", (uint64_t)v);
   else if (t == DT_I4) text_printf(e, "%d", (int)(v &= 15));
   else text_printf(e, "%" PRId64 "%s", v, t == DT_I64 ? "ll" : "");

@@ -1,0 +1,320 @@
+// Two operations on 16-bit floats as one: where elements 2k and 2k + 1 of
+// fragments go through the same operation, the text has add.bf16x2 and its
+// kin. The function is written anew for the emitter alone: what the packed
+// instructions give is bit for bit what ops.h says of each element (f32, then
+// one rounding; NaN is 0x7fff), which an H200 was asked for all pairs.
+//
+// Values pair up from the loads: two halves of a word that are loaded are a
+// word, so are the results of one operation on such pairs, and constants or
+// one value for both go along. Users that want one half take it out of the
+// word. What nothing needs in the end is left out by uses.c as ever.
+#include <string.h>
+
+#include "emit/inside.h"
+#include "ir/fold.h"
+#include "ir/intrin.h"
+
+enum { OPEN = 32 };  // operations that wait for their other half
+
+// Where a half of a word was last loaded, or stored.
+typedef struct Half {
+  Ref r;
+  uint32_t version, epoch;
+} Half;
+
+typedef struct Pairs {
+  Ctx *cx;
+  const Fn *from;
+  Fn *to;
+  size_t cap;          // of to->ins and to->fact
+  Ref *at;             // of a Ref of from: the one that stands for it
+  Ref *lower;          // of an upper half: its lower one; 0: of none
+  Ref *word;           // ... the word, of to
+  Ref *view;           // of from->mem: its name as words
+  uint32_t *written, *touched;  // of from->mem: accesses so far
+  Half **loaded;       // of from->mem: each element
+  Half *stored;        // of from->mem: the last store to a lower half
+  uint32_t epoch;      // of regions
+  Ref open[OPEN];      // single operations of this epoch, a ring
+  uint32_t nopen;
+  uint32_t found;      // pairs of operations
+} Pairs;
+
+static bool half(DType t) { return t == DT_BF16 || t == DT_F16; }
+
+// ---- the new function ----
+
+static Ref add(Pairs *p, Ins i, Fact f) {
+  Fn *to = p->to;
+  if (to->ins.n == p->cap) {
+    p->cap = 2 * p->cap + 64;
+    Ins *ins = NEW(p->cx, Ins, p->cap);
+    Fact *fact = NEW(p->cx, Fact, p->cap);
+    if (to->ins.n) {
+      memcpy(ins, to->ins.p, to->ins.n * sizeof *ins);
+      memcpy(fact, to->fact.p, to->ins.n * sizeof *fact);
+    }
+    to->ins.p = ins;
+    to->fact.p = fact;
+  }
+  to->ins.p[to->ins.n] = i;
+  to->fact.p[to->ins.n] = f;
+  to->fact.n = to->ins.n + 1;
+  return (Ref)to->ins.n++;
+}
+
+// One of an operation that `by` asks for.
+static Ref make(Pairs *p, const Ins *by, Op op, DType t, Ref a, Ref b) {
+  Ins i = {.op = (uint8_t)op, .type = (uint8_t)t, .src = by->src,
+           .a = {a, b, 0}};
+  return add(p, i, fold_full(t));
+}
+
+static Ref constant(Pairs *p, const Ins *by, DType t, int64_t v) {
+  Ins i = {.op = OP_CONST, .type = (uint8_t)t, .src = by->src, .imm = v};
+  return add(p, i, fact_const(v));
+}
+
+static void copy_ins(Pairs *p, Ref r) {
+  Ins i = *ir_get(p->from, r);
+  for (int k = 0; k < 3; k++) i.a[k] = p->at[i.a[k]];
+  for (uint32_t k = 0; k < i.nx; k++)
+    p->to->ext.p[i.ext + k] = p->at[p->from->ext.p[i.ext + k]];
+  p->at[r] = add(p, i, ir_fact(p->from, r));
+  if (!ir_is_mem(p->from, r)) return;
+  if (p->from->mem.p[i.imm].ref == r) p->to->mem.p[i.imm].ref = p->at[r];
+  if (i.op != OP_RMEM || !half((DType)i.type) || p->view[i.imm]) return;
+  i.type = DT_U32;
+  i.name = 0;
+  p->view[i.imm] = add(p, i, fold_full(DT_U32));
+}
+
+// ---- pairs of values ----
+
+static void note_pair(Pairs *p, Ref lo, Ref hi, Ref word) {
+  p->lower[hi] = lo;
+  p->word[hi] = word;
+}
+
+// Do two operands, a lower and an upper one, make a word? `pair`: of a pair.
+static bool together(const Pairs *p, Ref lo, Ref hi, bool *pair) {
+  bool both = ir_get(p->from, lo)->op == OP_CONST &&
+              ir_get(p->from, hi)->op == OP_CONST;
+  if (lo == hi || both) return true;
+  *pair = true;
+  return p->lower[hi] == lo;
+}
+
+static Ref word_of(Pairs *p, const Ins *by, Ref lo, Ref hi) {
+  const Ins *x = ir_get(p->from, lo), *y = ir_get(p->from, hi);
+  if (x->op == OP_CONST && y->op == OP_CONST)
+    return constant(p, by, DT_U32, (x->imm & 0xffff) | (y->imm & 0xffff) << 16);
+  if (lo != hi) return p->word[hi];
+  Ref u = make(p, by, OP_BITCAST, DT_U16, p->at[lo], 0);
+  u = make(p, by, OP_CVT, DT_U32, u, 0);
+  return make(p, by, OP_MUL, DT_U32, u, constant(p, by, DT_U32, 0x10001));
+}
+
+static Ref half_of(Pairs *p, const Ins *by, Ref word, bool upper) {
+  if (upper)
+    word = make(p, by, OP_SHR, DT_U32, word, constant(p, by, DT_U32, 16));
+  word = make(p, by, OP_CVT, DT_U16, word, 0);
+  return make(p, by, OP_BITCAST, (DType)by->type, word, 0);
+}
+
+// ---- operations ----
+
+static int packed_row(const Ins *i) {
+  static const struct { Op op; IntrinId of[2]; } rows[] = {
+    {OP_ADD, {IN_ADDF162, IN_ADDBF2}}, {OP_SUB, {IN_SUBF162, IN_SUBBF2}},
+    {OP_MUL, {IN_MULF162, IN_MULBF2}}, {OP_MIN, {IN_MINF162, IN_MINBF2}},
+    {OP_MAX, {IN_MAXF162, IN_MAXBF2}}, {OP_FMA, {IN_FMAF162, IN_FMABF2}}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    if (rows[k].op == (Op)i->op) return (int)rows[k].of[i->type == DT_BF16];
+  return -1;
+}
+
+static bool packs(const Ins *i) {
+  return half((DType)i->type) &&
+         (packed_row(i) >= 0 || i->op == OP_NEG || i->op == OP_ABS);
+}
+
+static Ref packed(Pairs *p, const Ins *lo, const Ins *hi) {
+  Ref x[3] = {0, 0, 0};
+  for (int k = 0; k < 3 && lo->a[k]; k++)
+    x[k] = word_of(p, hi, lo->a[k], hi->a[k]);
+  if (hi->op == OP_NEG)
+    return make(p, hi, OP_XOR, DT_U32, x[0],
+                constant(p, hi, DT_U32, 0x80008000));
+  if (hi->op == OP_ABS)
+    return make(p, hi, OP_AND, DT_U32, x[0],
+                constant(p, hi, DT_U32, 0x7fff7fff));
+  Ins i = {.op = OP_INTRIN, .type = DT_U32, .src = hi->src,
+           .a = {x[0], x[1], x[2]},
+           .imm = intrin_pack((IntrinId)packed_row(hi), 0)};
+  return add(p, i, fold_full(DT_U32));
+}
+
+static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
+  if (lo->op != hi->op || lo->type != hi->type) return false;
+  bool pair = false;
+  for (int k = 0; k < 3 && lo->a[k]; k++)
+    if (!together(p, lo->a[k], hi->a[k], &pair)) return false;
+  return pair;
+}
+
+// An operation on a half: with the one on the other half it is one on words.
+static void pair_operation(Pairs *p, Ref r) {
+  const Ins *i = ir_get(p->from, r);
+  for (uint32_t k = 0; k < OPEN; k++) {
+    Ref q = p->open[k];
+    const Ins *j = ir_get(p->from, q);
+    bool lower = q && halves_of_one(p, j, i);
+    if (!lower && !(q && halves_of_one(p, i, j))) continue;
+    Ref lo = lower ? q : r, hi = lower ? r : q;
+    Ref w = packed(p, ir_get(p->from, lo), ir_get(p->from, hi));
+    note_pair(p, lo, hi, w);
+    p->at[lo] = half_of(p, i, w, false);
+    p->at[hi] = half_of(p, i, w, true);
+    p->open[k] = 0;
+    p->found++;
+    return;
+  }
+  p->open[p->nopen++ % OPEN] = r;
+}
+
+// Conversions of one line, one behind the other; of use where the pair is.
+static void pair_conversion(Pairs *p, Ref r) {
+  const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
+  if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||
+      ir_type(p->from, j->a[0]) != DT_F32 || p->lower[r - 1])
+    return;
+  Ins w = {.op = OP_INTRIN, .type = DT_U32, .src = i->src,
+           .a = {p->at[j->a[0]], p->at[i->a[0]]},
+           .imm = intrin_pack(i->type == DT_BF16 ? IN_PACKBF2 : IN_PACKF162,
+                              0)};
+  note_pair(p, r - 1, r, add(p, w, fold_full(DT_U32)));
+}
+
+// ---- registers ----
+
+// The element that a load or store of halves names, or -1.
+static int64_t element(const Pairs *p, const Ins *i) {
+  const Ins *m = ir_get(p->from, i->a[0]);
+  int64_t v;
+  if (m->op != OP_RMEM || !half((DType)m->type) || !p->view[m->imm] ||
+      !ir_const(p->from, i->a[1], &v))
+    return -1;
+  return v;
+}
+
+static Ref word_at(Pairs *p, const Ins *by, int64_t element, Ref value) {
+  Ref off = constant(p, by, DT_I32, element / 2);
+  Ref mem = p->view[ir_get(p->from, by->a[0])->imm];
+  Ins i = {.op = value ? OP_ST : OP_LD, .type = value ? DT_NONE : DT_U32,
+           .src = by->src, .a = {mem, off, value}};
+  return add(p, i, fold_full(DT_U32));
+}
+
+static void pair_load(Pairs *p, Ref r) {
+  const Ins *i = ir_get(p->from, r);
+  int64_t e = element(p, i);
+  if (e < 0 || i->type != ir_type(p->from, i->a[0])) return;
+  int64_t m = ir_get(p->from, i->a[0])->imm;
+  Half *mine = &p->loaded[m][e], *other = &p->loaded[m][e ^ 1];
+  *mine = (Half){r, p->written[m], p->epoch};
+  if (!other->r || other->version != mine->version ||
+      other->epoch != p->epoch || ir_type(p->from, other->r) != i->type)
+    return;
+  Ref lo = e & 1 ? other->r : r, hi = e & 1 ? r : other->r;
+  if (p->lower[hi]) return;
+  note_pair(p, lo, hi, word_at(p, i, e, 0));
+}
+
+// A store to an upper half behind that to the lower one: one of the word.
+static void pair_store(Pairs *p, Ref r) {
+  const Ins *i = ir_get(p->from, r);
+  int64_t e = element(p, i);
+  if (e < 0) return;
+  int64_t m = ir_get(p->from, i->a[0])->imm;
+  Half *last = &p->stored[m];
+  const Ins *j = ir_get(p->from, last->r);
+  if (!(e & 1)) {
+    *last = (Half){r, p->touched[m] + 1, p->epoch};
+    return;
+  }
+  if (!last->r || last->version != p->touched[m] || last->epoch != p->epoch ||
+      element(p, j) != e - 1 || p->lower[i->a[2]] != j->a[2])
+    return;
+  p->to->ins.p[p->at[last->r]].op = OP_NOP;
+  p->to->ins.p[p->at[r]].op = OP_NOP;
+  word_at(p, i, e, p->word[i->a[2]]);
+}
+
+// What i does to registers.
+static void note_accesses(Pairs *p, const Ins *i) {
+  Operand o;
+  if (!(op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))) return;
+  for (Operands w = operands_of(p->from, i); operands_next(&w, &o);) {
+    if (o.kind != OPERAND_MEM && o.kind != OPERAND_RUN) continue;
+    int64_t m = ir_get(p->from, o.ref)->imm;
+    p->touched[m]++;
+    p->written[m] += o.written;
+  }
+}
+
+// ---- the walk ----
+
+static void step(Pairs *p, Ref r) {
+  const Ins *i = ir_get(p->from, r);
+  copy_ins(p, r);
+  if (op_effect((Op)i->op) & (EF_OPENS | EF_CLOSES) || i->op == OP_BREAKIF) {
+    p->epoch++;
+    memset(p->open, 0, sizeof p->open);
+  }
+  if (i->op == OP_ST) pair_store(p, r);
+  note_accesses(p, i);
+  if (i->op == OP_LD) pair_load(p, r);
+  else if (packs(i)) pair_operation(p, r);
+  else if (i->op == OP_CVT && half((DType)i->type) &&
+           ir_type(p->from, i->a[0]) == DT_F32)
+    pair_conversion(p, r);
+}
+
+static bool any_packs(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (packs(ir_get(fn, r))) return true;
+  return false;
+}
+
+static void *zeroes(Ctx *cx, size_t n, size_t size) {
+  return arena_zero(cx, &cx->scratch, (n + 1) * size);
+}
+
+const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm) {
+  if (sm < 80 || !any_packs(fn)) return fn;
+  size_t n = fn->ins.n, mems = fn->mem.n;
+  Pairs p = {.cx = cx, .from = fn, .to = zeroes(cx, 1, sizeof(Fn))};
+  *p.to = *fn;
+  p.to->ins.p = NULL;
+  p.to->ins.n = 0;
+  p.to->ext.p = zeroes(cx, fn->ext.n, sizeof(Ref));
+  p.to->mem.p = zeroes(cx, mems, sizeof(Mem));
+  if (mems) memcpy(p.to->mem.p, fn->mem.p, mems * sizeof(Mem));
+  p.at = zeroes(cx, n, sizeof *p.at);
+  p.lower = zeroes(cx, n, sizeof *p.lower);
+  p.word = zeroes(cx, n, sizeof *p.word);
+  p.view = zeroes(cx, mems, sizeof *p.view);
+  p.written = zeroes(cx, mems, sizeof *p.written);
+  p.touched = zeroes(cx, mems, sizeof *p.touched);
+  p.stored = zeroes(cx, mems, sizeof *p.stored);
+  p.loaded = zeroes(cx, mems, sizeof *p.loaded);
+  for (size_t k = 0; k < mems; k++)
+    if (fn->mem.p[k].space == SP_RMEM)
+      p.loaded[k] = zeroes(cx, (size_t)(fn->mem.p[k].count *
+                                        dtype_bits(fn->mem.p[k].type) / 16) +
+                                 1, sizeof **p.loaded);
+  add(&p, *ir_get(fn, 0), ir_fact(fn, 0));
+  for (Ref r = 1; r < n; r++) step(&p, r);
+  return p.found ? p.to : fn;
+}

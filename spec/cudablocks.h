@@ -262,6 +262,40 @@ static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
   }
 PACKED(f16, half_value, half_bits) PACKED(bf16, bfloat_value, bfloat_bits)
 
+// Floats of 8 bits with m of mantissa, by looking at all of them.
+static double quarter_value(unsigned code, int m) {
+  int bias = m == 3 ? 7 : 15, e = code >> m & (m == 3 ? 15 : 31);
+  unsigned f = code & ((1u << m) - 1), c = code & 0x7f;
+  double a = e ? ldexp((1 << m) + f, e - bias - m) : ldexp(f, 1 - bias - m);
+  if (m == 3 ? c == 0x7f : c > 0x7c) a = NAN;
+  if (m == 2 && c == 0x7c) a = INFINITY;
+  return code & 0x80 ? -a : a;
+}
+static unsigned quarter_bits(double x, int m) {
+  unsigned best = 0, most = m == 3 ? 0x7e : 0x7b;
+  if (x != x) return 0x7f;
+  for (unsigned c = 1; c <= most; c++) {
+    double was = fabs(fabs(x) - quarter_value(best, m));
+    double is = fabs(fabs(x) - quarter_value(c, m));
+    if (is < was || (is == was && !(c & 1))) best = c;
+  }
+  if (fabs(x) > quarter_value(most, m)) best = most;
+  return best | (signbit(x) ? 0x80 : 0);
+}
+#define QUARTER(t, m) \
+  static inline unsigned ptx_cvt_rn_f16x2_##t##x2(half_t x) { \
+    return half_bits(quarter_value(x & 255, m)) | \
+           (unsigned)half_bits(quarter_value(x >> 8, m)) << 16; \
+  } \
+  static inline half_t ptx_cvt_rn_satfinite_##t##x2_f32(float hi, float lo) { \
+    return quarter_bits(lo, m) | quarter_bits(hi, m) << 8; \
+  } \
+  static inline half_t ptx_cvt_rn_satfinite_##t##x2_f16x2(unsigned x) { \
+    return ptx_cvt_rn_satfinite_##t##x2_f32( \
+      (float)half_value((half_t)(x >> 16)), (float)half_value((half_t)x)); \
+  }
+QUARTER(e4m3, 3) QUARTER(e5m2, 2)
+
 // ---- launching ----
 
 // What it is called with: pointers, and pointers to the scalars.

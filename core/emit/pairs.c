@@ -1,8 +1,9 @@
 // Two operations on 16-bit floats as one: where elements 2k and 2k + 1 of
 // fragments go through the same operation, the text has add.bf16x2 and its
-// kin. The function is written anew for the emitter alone: what the packed
-// instructions give is bit for bit what ops.h says of each element (f32, then
-// one rounding; NaN is 0x7fff), which an H200 was asked for all pairs.
+// kin, and conversions of 8-bit floats come in pairs. The function is written
+// anew for the emitter alone: what the packed instructions give is bit for bit
+// what ops.h says of each element (f32, then one rounding; NaN is 0x7fff),
+// which an H200 was asked for all pairs.
 //
 // Values pair up from the loads: two halves of a word that are loaded are a
 // word, so are the results of one operation on such pairs, and constants or
@@ -37,10 +38,17 @@ typedef struct Pairs {
   uint32_t epoch;      // of regions
   Ref open[OPEN];      // single operations of this epoch, a ring
   uint32_t nopen;
-  uint32_t found;      // pairs of operations
+  uint32_t found;      // pairs of use
+  bool quarters;       // the target converts 8 bits
 } Pairs;
 
 static bool half(DType t) { return t == DT_BF16 || t == DT_F16; }
+static bool quarter(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
+
+// What two elements of t are kept as; DT_NONE: they are no pair.
+static DType word_type(DType t) {
+  return half(t) ? DT_U32 : quarter(t) ? DT_U16 : DT_NONE;
+}
 
 // ---- the new function ----
 
@@ -83,10 +91,11 @@ static void copy_ins(Pairs *p, Ref r) {
   p->at[r] = add(p, i, ir_fact(p->from, r));
   if (!ir_is_mem(p->from, r)) return;
   if (p->from->mem.p[i.imm].ref == r) p->to->mem.p[i.imm].ref = p->at[r];
-  if (i.op != OP_RMEM || !half((DType)i.type) || p->view[i.imm]) return;
-  i.type = DT_U32;
+  DType words = word_type((DType)i.type);
+  if (i.op != OP_RMEM || !words || p->view[i.imm]) return;
+  i.type = (uint8_t)words;
   i.name = 0;
-  p->view[i.imm] = add(p, i, fold_full(DT_U32));
+  p->view[i.imm] = add(p, i, fold_full(words));
 }
 
 // ---- pairs of values ----
@@ -115,11 +124,27 @@ static Ref word_of(Pairs *p, const Ins *by, Ref lo, Ref hi) {
   return make(p, by, OP_MUL, DT_U32, u, constant(p, by, DT_U32, 0x10001));
 }
 
-static Ref half_of(Pairs *p, const Ins *by, Ref word, bool upper) {
+static Ref half_of(Pairs *p, const Ins *by, DType t, Ref word, bool upper) {
   if (upper)
     word = make(p, by, OP_SHR, DT_U32, word, constant(p, by, DT_U32, 16));
   word = make(p, by, OP_CVT, DT_U16, word, 0);
-  return make(p, by, OP_BITCAST, (DType)by->type, word, 0);
+  return make(p, by, OP_BITCAST, t, word, 0);
+}
+
+static Ref intrinsic(Pairs *p, const Ins *by, IntrinId id, Ref a, Ref b,
+                     Ref c) {
+  DType t = intrin_result(id);
+  Ins i = {.op = OP_INTRIN, .type = (uint8_t)t, .src = by->src,
+           .a = {a, b, c}, .imm = intrin_pack(id, 0)};
+  return add(p, i, fold_full(t));
+}
+
+// lo and hi, a pair w, are taken out of it from now on.
+static void replace(Pairs *p, const Ins *by, Ref lo, Ref hi, Ref w) {
+  note_pair(p, lo, hi, w);
+  p->at[lo] = half_of(p, by, (DType)by->type, w, false);
+  p->at[hi] = half_of(p, by, (DType)by->type, w, true);
+  p->found++;
 }
 
 // ---- operations ----
@@ -149,10 +174,7 @@ static Ref packed(Pairs *p, const Ins *lo, const Ins *hi) {
   if (hi->op == OP_ABS)
     return make(p, hi, OP_AND, DT_U32, x[0],
                 constant(p, hi, DT_U32, 0x7fff7fff));
-  Ins i = {.op = OP_INTRIN, .type = DT_U32, .src = hi->src,
-           .a = {x[0], x[1], x[2]},
-           .imm = intrin_pack((IntrinId)packed_row(hi), 0)};
-  return add(p, i, fold_full(DT_U32));
+  return intrinsic(p, hi, (IntrinId)packed_row(hi), x[0], x[1], x[2]);
 }
 
 static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
@@ -172,37 +194,88 @@ static void pair_operation(Pairs *p, Ref r) {
     bool lower = q && halves_of_one(p, j, i);
     if (!lower && !(q && halves_of_one(p, i, j))) continue;
     Ref lo = lower ? q : r, hi = lower ? r : q;
-    Ref w = packed(p, ir_get(p->from, lo), ir_get(p->from, hi));
-    note_pair(p, lo, hi, w);
-    p->at[lo] = half_of(p, i, w, false);
-    p->at[hi] = half_of(p, i, w, true);
+    replace(p, i, lo, hi, packed(p, ir_get(p->from, lo),
+                                 ir_get(p->from, hi)));
     p->open[k] = 0;
-    p->found++;
     return;
   }
   p->open[p->nopen++ % OPEN] = r;
 }
 
-// Conversions of one line, one behind the other; of use where the pair is.
+// ---- conversions ----
+
+// Two f32 as a pair of t.
+static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
+  IntrinId id = t == DT_BF16   ? IN_PACKBF2
+                : t == DT_F16  ? IN_PACKF162
+                : t == DT_E4M3 ? IN_PACKE4M3 : IN_PACKE5M2;
+  return intrinsic(p, by, id, lo, hi, 0);
+}
+
+// From 8 bits by way of f16, which holds them all.
+static void from_quarters(Pairs *p, Ref lo, Ref hi) {
+  const Ins *i = ir_get(p->from, hi);
+  DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
+  Ref h = intrinsic(p, i, s == DT_E4M3 ? IN_E4M3F16 : IN_E5M2F16,
+                    p->word[i->a[0]], 0, 0), x[2];
+  if (t == DT_F16) {
+    replace(p, i, lo, hi, h);
+    return;
+  }
+  for (int k = 0; k < 2; k++)
+    x[k] = make(p, i, OP_CVT, DT_F32, half_of(p, i, DT_F16, h, k), 0);
+  if (t == DT_BF16) {
+    replace(p, i, lo, hi, rounded(p, i, t, x[0], x[1]));
+    return;
+  }
+  p->at[lo] = x[0];
+  p->at[hi] = x[1];
+  p->found++;
+}
+
+// Of use where the pair is: others have the single ones.
+static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
+  const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
+  DType t = (DType)i->type;
+  if (quarter(t) && s == DT_F16 && p->lower[i->a[0]] == j->a[0]) {
+    note_pair(p, lo, hi, intrinsic(p, i, t == DT_E4M3 ? IN_F16E4M3
+                                         : IN_F16E5M2, p->word[i->a[0]], 0, 0));
+    return;
+  }
+  Ref x = p->at[j->a[0]], y = p->at[i->a[0]];
+  if (s != DT_F32) {
+    x = make(p, i, OP_CVT, DT_F32, x, 0);
+    y = make(p, i, OP_CVT, DT_F32, y, 0);
+  }
+  note_pair(p, lo, hi, rounded(p, i, t, x, y));
+}
+
+// Conversions of one line, one behind the other.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||
-      ir_type(p->from, j->a[0]) != DT_F32 || p->lower[r - 1])
+      p->lower[r - 1])
     return;
-  Ins w = {.op = OP_INTRIN, .type = DT_U32, .src = i->src,
-           .a = {p->at[j->a[0]], p->at[i->a[0]]},
-           .imm = intrin_pack(i->type == DT_BF16 ? IN_PACKBF2 : IN_PACKF162,
-                              0)};
-  note_pair(p, r - 1, r, add(p, w, fold_full(DT_U32)));
+  DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
+  if (ir_type(p->from, j->a[0]) != s || !(quarter(t) || half(t) ||
+                                         t == DT_F32))
+    return;
+  if (quarter(s)) {
+    if (p->quarters && !quarter(t) && p->lower[i->a[0]] == j->a[0])
+      from_quarters(p, r - 1, r);
+  } else if (half(t) ? s == DT_F32
+                     : quarter(t) && p->quarters && (half(s) || s == DT_F32)) {
+    to_narrow(p, r - 1, r, s);
+  }
 }
 
 // ---- registers ----
 
-// The element that a load or store of halves names, or -1.
+// The element that a load or store of what pairs up names, or -1.
 static int64_t element(const Pairs *p, const Ins *i) {
   const Ins *m = ir_get(p->from, i->a[0]);
   int64_t v;
-  if (m->op != OP_RMEM || !half((DType)m->type) || !p->view[m->imm] ||
+  if (m->op != OP_RMEM || !word_type((DType)m->type) || !p->view[m->imm] ||
       !ir_const(p->from, i->a[1], &v))
     return -1;
   return v;
@@ -211,9 +284,10 @@ static int64_t element(const Pairs *p, const Ins *i) {
 static Ref word_at(Pairs *p, const Ins *by, int64_t element, Ref value) {
   Ref off = constant(p, by, DT_I32, element / 2);
   Ref mem = p->view[ir_get(p->from, by->a[0])->imm];
-  Ins i = {.op = value ? OP_ST : OP_LD, .type = value ? DT_NONE : DT_U32,
+  DType t = ir_type(p->to, mem);
+  Ins i = {.op = value ? OP_ST : OP_LD, .type = value ? DT_NONE : (uint8_t)t,
            .src = by->src, .a = {mem, off, value}};
-  return add(p, i, fold_full(DT_U32));
+  return add(p, i, fold_full(t));
 }
 
 static void pair_load(Pairs *p, Ref r) {
@@ -249,6 +323,7 @@ static void pair_store(Pairs *p, Ref r) {
   p->to->ins.p[p->at[last->r]].op = OP_NOP;
   p->to->ins.p[p->at[r]].op = OP_NOP;
   word_at(p, i, e, p->word[i->a[2]]);
+  p->found += quarter(ir_type(p->from, i->a[0]));
 }
 
 // What i does to registers.
@@ -276,14 +351,16 @@ static void step(Pairs *p, Ref r) {
   note_accesses(p, i);
   if (i->op == OP_LD) pair_load(p, r);
   else if (packs(i)) pair_operation(p, r);
-  else if (i->op == OP_CVT && half((DType)i->type) &&
-           ir_type(p->from, i->a[0]) == DT_F32)
-    pair_conversion(p, r);
+  else if (i->op == OP_CVT) pair_conversion(p, r);
 }
 
 static bool any_packs(const Fn *fn) {
-  for (Ref r = 1; r < fn->ins.n; r++)
-    if (packs(ir_get(fn, r))) return true;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (packs(i) || (i->op == OP_CVT && (quarter((DType)i->type) ||
+                                         quarter(ir_type(fn, i->a[0])))))
+      return true;
+  }
   return false;
 }
 
@@ -294,7 +371,8 @@ static void *zeroes(Ctx *cx, size_t n, size_t size) {
 const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm) {
   if (sm < 80 || !any_packs(fn)) return fn;
   size_t n = fn->ins.n, mems = fn->mem.n;
-  Pairs p = {.cx = cx, .from = fn, .to = zeroes(cx, 1, sizeof(Fn))};
+  Pairs p = {.cx = cx, .from = fn, .to = zeroes(cx, 1, sizeof(Fn)),
+             .quarters = sm >= 89};
   *p.to = *fn;
   p.to->ins.p = NULL;
   p.to->ins.n = 0;
@@ -312,7 +390,7 @@ const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm) {
   for (size_t k = 0; k < mems; k++)
     if (fn->mem.p[k].space == SP_RMEM)
       p.loaded[k] = zeroes(cx, (size_t)(fn->mem.p[k].count *
-                                        dtype_bits(fn->mem.p[k].type) / 16) +
+                                        dtype_bits(fn->mem.p[k].type) / 8) +
                                  1, sizeof **p.loaded);
   add(&p, *ir_get(fn, 0), ir_fact(fn, 0));
   for (Ref r = 1; r < n; r++) step(&p, r);

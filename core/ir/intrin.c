@@ -189,7 +189,15 @@ static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 // Two f32, rounded to t.
 static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
   return dtype_from_float(t, bits_float((uint32_t)lo)) |
-         dtype_from_float(t, bits_float((uint32_t)hi)) << 16;
+         dtype_from_float(t, bits_float((uint32_t)hi)) << dtype_bits(t);
+}
+
+// Two elements of type s, as type t.
+static uint64_t converted2(DType t, DType s, uint64_t x) {
+  int n = dtype_bits(s);
+  uint64_t lo = x & (((uint64_t)1 << n) - 1), hi = x >> n;
+  return rounded2(t, float_bits(dtype_to_float(s, lo)),
+                  float_bits(dtype_to_float(s, hi)));
 }
 
 // Of each half of a word.
@@ -281,6 +289,12 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_FMAF322: return halves(OP_FMA, DT_F32, a, b, c);
     case IN_PACKBF2: return rounded2(DT_BF16, a, b);
     case IN_PACKF162: return rounded2(DT_F16, a, b);
+    case IN_PACKE4M3: return rounded2(DT_E4M3, a, b);
+    case IN_PACKE5M2: return rounded2(DT_E5M2, a, b);
+    case IN_E4M3F16: return converted2(DT_F16, DT_E4M3, a);
+    case IN_E5M2F16: return converted2(DT_F16, DT_E5M2, a);
+    case IN_F16E4M3: return converted2(DT_E4M3, DT_F16, a);
+    case IN_F16E5M2: return converted2(DT_E5M2, DT_F16, a);
     case IN_COUNT:
 #define IN(id, name, sig, class, sm, text) NOT_##class(id)
 #define NOT_P(id)

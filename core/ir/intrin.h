@@ -107,6 +107,17 @@
   IN(FMAF162, "fma.f16x2", "=:uuu", P, 0, "fma.rn.f16x2") \
   IN(PACKBF2, "cvt.bf16x2", "u:ff", P, 0, "pack_bf16($0, $1)") \
   IN(PACKF162, "cvt.f16x2", "u:ff", P, 0, "pack_f16($0, $1)") \
+  /* two floats of 8 bits in the low half of a word */ \
+  IN(E4M3F16, "cvt.f16x2.e4m3x2", "u:w", P, 89, "cvt.rn.f16x2.e4m3x2") \
+  IN(E5M2F16, "cvt.f16x2.e5m2x2", "u:w", P, 89, "cvt.rn.f16x2.e5m2x2") \
+  IN(F16E4M3, "cvt.e4m3x2.f16x2", "w:u", P, 89, \
+     "cvt.rn.satfinite.e4m3x2.f16x2") \
+  IN(F16E5M2, "cvt.e5m2x2.f16x2", "w:u", P, 89, \
+     "cvt.rn.satfinite.e5m2x2.f16x2") \
+  IN(PACKE4M3, "cvt.e4m3x2", "w:ff", P, 89, \
+     "cvt.rn.satfinite.e4m3x2.f32 %0, %2, %1;") \
+  IN(PACKE5M2, "cvt.e5m2x2", "w:ff", P, 89, \
+     "cvt.rn.satfinite.e5m2x2.f32 %0, %2, %1;") \
   /* two f32 in 64 bits */ \
   IN(ADDF322, "add.f32x2", "=:UU", P, 100, "add.rn.f32x2") \
   IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \

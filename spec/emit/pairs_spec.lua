@@ -59,6 +59,18 @@ local UNARY = {
   function(v) return -v end,
   function(v) return cute.abs(v) end,
   function(v) return v:to(cute.f32):to(v.dtype) end,
+  function(v) return v:to(cute.e4m3):to(v.dtype) end,
+  function(v)
+    return (v:to(cute.f32) * 3):to(cute.e5m2):to(cute.f32):to(v.dtype)
+  end,
+  function(v)
+    local r = cute.make_rmem_tensor({8}, cute.e4m3)
+    r:store(v:to(cute.e4m3))
+    r[3] = r[5]
+    local q = cute.make_rmem_tensor({8}, cute.e5m2)
+    q:store(r:load():to(cute.f32):to(cute.e5m2))
+    return q:load():to(cute.f16):to(v.dtype) + r[1]:to(v.dtype)
+  end,
   function(v) return v:reshape {2, 4} * v[3] end,
   function(v) return v + v(1) end,
   function(v)
@@ -185,6 +197,24 @@ describe("pairs of 16-bit floats", function()
     end, "bf16")
     assert.equal(4, count(s, "add_bf16x2%(r[%w_]*%[%d%], 0x3f803f80u%)"), s)
     assert.equal(4, count(s, "mul_bf16x2%("), s)
+  end)
+
+  it("of 8 bits are converted as one", function()
+    local function f(t)
+      return function(a)
+        local r = cute.make_rmem_tensor({8}, t)
+        r:store((a:to(cute.f32) * 2):to(t))
+        return r:load():to(cute.f16) + a
+      end
+    end
+    for _, t in ipairs {"e4m3", "e5m2"} do
+      local s = text(f(cute[t]), "f16")
+      assert.equal(4, count(s, "cvt_" .. t .. "x2"), s)
+      assert.equal(4, count(s, "cvt_rn_f16x2_" .. t .. "x2%("), s)
+      assert.equal(4, count(s, "add_rn_f16x2%("), s)
+      assert.is_nil(s:find(t .. "_to_f32", 1, true))
+    end
+    assert.is_nil(text(f(cute.e4m3), "f16", "sm_80"):find("x2_e4m3", 1, true))
   end)
 
   it("are taken apart where one half is asked for", function()

@@ -239,6 +239,9 @@ static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
 // What kernels print.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
+// Within 2 ulp of this, which rounding to bf16 does not see.
+static inline float ptx_div_full_f32(float x, float y) { return x / y; }
+
 // Two at once, by the same function of each.
 #define BOTH(t, value, bits, name, expression) \
   static inline unsigned ptx_##name##_##t##x2(unsigned a, unsigned b) { \

@@ -68,13 +68,10 @@ typedef struct Emit {
   const char *count;  // counter of the loops that fill registers, or NULL
   bool helper[H_COUNT];  // those needed
   AtomUse *atom;
-  size_t natom;
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
-  size_t nintrin;
   struct Access **access;
-  size_t naccess;
   Ref *open;          // heads of the regions that are open
-  size_t nopen;
+  size_t natom, nintrin, naccess, nopen;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions

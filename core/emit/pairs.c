@@ -39,7 +39,7 @@ typedef struct Pairs {
   Ref open[OPEN];      // single operations of this epoch, a ring
   uint32_t nopen;
   uint32_t found;      // pairs of use
-  bool quarters;       // the target converts 8 bits
+  int sm;
 } Pairs;
 
 static bool half(DType t) { return t == DT_BF16 || t == DT_F16; }
@@ -160,12 +160,41 @@ static int packed_row(const Ins *i) {
 }
 
 static bool packs(const Ins *i) {
-  return half((DType)i->type) &&
-         (packed_row(i) >= 0 || i->op == OP_NEG || i->op == OP_ABS);
+  return half((DType)i->type) && (packed_row(i) >= 0 || i->op == OP_NEG ||
+                                  i->op == OP_ABS || i->op == OP_DIV);
+}
+
+static Ref as_f32(Pairs *p, const Ins *by, Ref r) {
+  const Ins *i = ir_get(p->from, r);
+  if (i->op != OP_CONST) return make(p, by, OP_CVT, DT_F32, p->at[r], 0);
+  float x = dtype_to_float((DType)i->type, (uint64_t)i->imm);
+  return constant(p, by, DT_F32, (int64_t)float_bits(x));
+}
+
+// Two f32 as a pair of t.
+static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
+  IntrinId id = t == DT_BF16   ? IN_PACKBF2
+                : t == DT_F16  ? IN_PACKF162
+                : t == DT_E4M3 ? IN_PACKE4M3 : IN_PACKE5M2;
+  return intrinsic(p, by, id, lo, hi, 0);
+}
+
+// A quotient of bf16 has the bits of div.full's, rounded (that of f16 has
+// not): an H200 was asked for all operands.
+static Ref divided(Pairs *p, const Ins *i) {
+  Ref x = as_f32(p, i, i->a[0]), y = as_f32(p, i, i->a[1]);
+  bool full = i->type == DT_BF16 && p->sm == 90;
+  Ref q = make(p, i, full ? OP_MATH : OP_DIV, DT_F32, x, y);
+  if (full) p->to->ins.p[q].imm = MF_DIVAPPROX;
+  return q;
 }
 
 static Ref packed(Pairs *p, const Ins *lo, const Ins *hi) {
   Ref x[3] = {0, 0, 0};
+  if (hi->op == OP_DIV) {
+    Ref q = divided(p, lo);
+    return rounded(p, hi, (DType)hi->type, q, divided(p, hi));
+  }
   for (int k = 0; k < 3 && lo->a[k]; k++)
     x[k] = word_of(p, hi, lo->a[k], hi->a[k]);
   if (hi->op == OP_NEG)
@@ -203,14 +232,6 @@ static void pair_operation(Pairs *p, Ref r) {
 }
 
 // ---- conversions ----
-
-// Two f32 as a pair of t.
-static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
-  IntrinId id = t == DT_BF16   ? IN_PACKBF2
-                : t == DT_F16  ? IN_PACKF162
-                : t == DT_E4M3 ? IN_PACKE4M3 : IN_PACKE5M2;
-  return intrinsic(p, by, id, lo, hi, 0);
-}
 
 // From 8 bits by way of f16, which holds them all.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
@@ -257,14 +278,15 @@ static void pair_conversion(Pairs *p, Ref r) {
       p->lower[r - 1])
     return;
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
+  bool quarters = p->sm >= 89;  // are there instructions for 8 bits?
   if (ir_type(p->from, j->a[0]) != s || !(quarter(t) || half(t) ||
                                          t == DT_F32))
     return;
   if (quarter(s)) {
-    if (p->quarters && !quarter(t) && p->lower[i->a[0]] == j->a[0])
+    if (quarters && !quarter(t) && p->lower[i->a[0]] == j->a[0])
       from_quarters(p, r - 1, r);
   } else if (half(t) ? s == DT_F32
-                     : quarter(t) && p->quarters && (half(s) || s == DT_F32)) {
+                     : quarter(t) && quarters && (half(s) || s == DT_F32)) {
     to_narrow(p, r - 1, r, s);
   }
 }
@@ -372,7 +394,7 @@ const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm) {
   if (sm < 80 || !any_packs(fn)) return fn;
   size_t n = fn->ins.n, mems = fn->mem.n;
   Pairs p = {.cx = cx, .from = fn, .to = zeroes(cx, 1, sizeof(Fn)),
-             .quarters = sm >= 89};
+             .sm = sm};
   *p.to = *fn;
   p.to->ins.p = NULL;
   p.to->ins.n = 0;

@@ -1,6 +1,7 @@
 -- Narrow numbers packed in registers: pairs of 16-bit floats against f32
 -- arithmetic and one rounding in plain Lua, integers of 4 and 8 bits as floats
 -- for all their values.
+local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -149,6 +150,96 @@ describe("pairs of 16-bit floats", function()
            {grid = 1, block = 32, device = "sim:sm_90a"})
     kernels.compiles(call:trace {block = 32, arch = "sm_100a"}, {"sm_100a"})
   end)
+end)
+
+---------------------------------------------------------------------------
+-- Floats of 8 bits
+---------------------------------------------------------------------------
+
+local QUARTERS = {e4m3 = {mantissa = 3, bias = 7, most = 0x7e},
+                  e5m2 = {mantissa = 2, bias = 15, most = 0x7b}}
+
+-- The value of a code without its sign; nil: a NaN.
+local function quarter(f, code)
+  if code > f.most then
+    return f.mantissa == 2 and code == 0x7c and math.huge or nil
+  end
+  local e, m = code >> f.mantissa, code & (1 << f.mantissa) - 1
+  if e == 0 then return m * 2.0 ^ (1 - f.bias - f.mantissa) end
+  return (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
+end
+
+-- To nearest even of all finite codes.
+local function nearest(f, x)
+  if x ~= x then return 0x7f end
+  local sign = (x < 0 or 1 / x < 0) and 0x80 or 0
+  x = math.abs(x)
+  local lo, hi = 0, f.most
+  if x >= quarter(f, hi) then return sign | hi end
+  while hi - lo > 1 do
+    local mid = (lo + hi) // 2
+    if quarter(f, mid) <= x then lo = mid else hi = mid end
+  end
+  local below, above = x - quarter(f, lo), quarter(f, hi) - x
+  local up = above < below or above == below and lo & 1 == 1
+  return sign | (up and hi or lo)
+end
+
+describe("pairs of 8-bit floats", function()
+  for name, f in pairs(QUARTERS) do
+    it("of " .. name .. " are f16 for all codes", function()
+      local codes = {}
+      for i = 0, 255 do codes[i + 1] = i | (i * 37 + 11 & 255) << 8 end
+      local got = T.map({codes}, function(x)
+        return {core.intrin("cvt.f16x2." .. name .. "x2", 0,
+                            x:to(cute.u16))}
+      end, "u32", "u32")[1]
+      for i, pair in ipairs(codes) do
+        for k = 0, 1 do
+          local code = pair >> (8 * k) & 255
+          local x = quarter(f, code & 127)
+          local want = x and encode(FORMATS.f16, code > 127 and -x or x)
+            or 0x7fff
+          assert.equal(want, got[i] >> (16 * k) & 0xffff)
+        end
+      end
+    end)
+
+    it("of " .. name .. " are rounded of all f16, and of f32", function()
+      local halves, floats = {}, {}
+      for i = 1, 32768 do
+        halves[i] = (i - 1) | (i * 40503 + 77 & 0xffff) << 16
+        floats[i] = T.random() & 0xffffffff
+      end
+      for i = 1, 2048 do  -- around what two codes lie apart
+        local x = quarter(f, i % f.most) or 1
+        x = (x + quarter(f, i % f.most + 1)) / 2
+        local bits = string.unpack("<I4", string.pack("<f", x))
+        floats[i] = bits + i % 3 - 1 | (i & 4) << 29
+      end
+      local got = T.map({halves, floats}, function(h, u)
+        return {
+          core.intrin("cvt." .. name .. "x2.f16x2", 0, h):to(cute.u32),
+          core.intrin("cvt." .. name .. "x2", 0, u:bitcast(cute.f32),
+                      (u ~ 0x80000000):bitcast(cute.f32)):to(cute.u32)}
+      end, "u32", "u32")
+      for i, h in ipairs(halves) do
+        local lo = nearest(f, decode(FORMATS.f16, h & 0xffff))
+        local hi = nearest(f, decode(FORMATS.f16, h >> 16))
+        if got[1][i] ~= lo | hi << 8 then
+          error(("%s of %08x: %04x, not %04x"):format(name, h, got[1][i],
+            lo | hi << 8))
+        end
+        local x = string.unpack("<f", string.pack("<I4", floats[i]))
+        lo = nearest(f, x)
+        hi = nearest(f, -x)
+        if got[2][i] ~= lo | hi << 8 then
+          error(("%s of %a: %04x, not %04x"):format(name, x, got[2][i],
+            lo | hi << 8))
+        end
+      end
+    end)
+  end
 end)
 
 ---------------------------------------------------------------------------

@@ -199,6 +199,16 @@ describe("pairs of 16-bit floats", function()
     assert.equal(4, count(s, "mul_bf16x2%("), s)
   end)
 
+  it("are divided in f32 and rounded as one", function()
+    local function f(a, b) return a / b end
+    local s = text(f, "bf16")
+    assert.equal(4, count(s, "pack_bf16%(div_full%("), s)
+    s = text(f, "f16")  -- where div.full may differ in the last bit
+    assert.equal(4, count(s, "pack_f16%("), s)
+    assert.is_nil(s:find("div_full", 1, true))
+    assert.is_nil(text(f, "bf16", "sm_80"):find("div_full", 1, true))
+  end)
+
   it("of 8 bits are converted as one", function()
     local function f(t)
       return function(a)

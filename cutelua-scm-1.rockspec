@@ -25,12 +25,16 @@ build = {
     lua = {
       ["kernels.argmax"] =
         "kernels/argmax.lua",
+      ["kernels.attention"] =
+        "kernels/attention.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
         "kernels/elementwise.lua",
+      ["kernels.flash"] =
+        "kernels/flash.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_sm80"] =

@@ -124,7 +124,7 @@ end
 ---@param piece? integer bytes that stay together: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
   local unit = (piece or 16) * 8 // bits            -- elements of a piece
-  local run = math.min(tile[lead + 1], 1024 // bits)  -- 128 bytes at most
+  local run = core.gcd(tile[lead + 1], 1024 // bits)  -- 128 bytes at most
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})

@@ -25,6 +25,7 @@ import types
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ENTRIES = []
 FLUSH_BYTES = 256 << 20
@@ -50,6 +51,23 @@ def compiled(f):
 # ---------------------------------------------------------------------------
 # Entries
 # ---------------------------------------------------------------------------
+
+HEADS = [(1, 16384, 16384, 2048 // d, 2048 // d, d) for d in (64, 128, 256)]
+
+
+@entry("scripts/attention.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)])
+def attention(t):
+    q, k, v = (x.transpose(1, 2) for x in (t.q, t.k, t.v))
+
+    def by(backend):
+        def f():
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(
+                    q, k, v).transpose(1, 2)
+        return f
+    return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
+            "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
+
 
 ROWS = [(1 << 18, 1024), (1 << 17, 2048), (1 << 16, 4096), (1 << 15, 8192),
         (1 << 14, 16384), (1 << 13, 32768), (1 << 12, 65536)]

@@ -1,0 +1,147 @@
+--- Attention on mma.sync: O = softmax(scale Q K^T) V, and the logarithm of
+-- each row's sum (FlashAttention 2).
+--
+--     local k = attention {head = 128, causal = true}
+--     k.kernel(Q, K, V, O, LSE, scale):launch {
+--       grid = k.grid(S, H, B), block = k.block}
+--
+-- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
+-- contiguous; LSE (B,H,S) of f32. H is a multiple of G: heads share keys. The
+-- last of the S rows stands at the last of the T keys.
+--
+-- A block has a tile of rows. Its scores of a tile of keys stay in registers,
+-- where they become powers and then the left operand of the product with V,
+-- while cp.async brings the next keys.
+local core = require "cute.core"
+local cute = require "cute"
+local flash = require "kernels.flash"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+-- The loop over tiles of keys, from the last on, for a tile of rows from `row`
+-- on. V comes while the scores are computed, the next K while they are used.
+local function walk(o, team, sight, row, Q, K, V, state, acc)
+  local BM, BN = o.tile[1], o.tile[2]
+  local arch = cute.arch
+  local first, last, from, to = sight:blocks(row, BM, BN)
+  local places = team:places(BM, BN)
+  cute.when(cute.gt(last, first), function() K.load(last - 1, 0) end)
+  arch.cp_async_commit_group()
+  if o.held then
+    arch.cp_async_wait_group(0)
+    arch.sync_threads()
+    Q.hold()
+  end
+  for kb in cute.range(last - 1, first - 1, -1) do
+    arch.cp_async_wait_group(0)
+    arch.sync_threads()
+    V.load(kb, 0)
+    arch.cp_async_commit_group()
+    local s = team:zeros(BM, BN)
+    K.times(0, s, Q.block)
+    arch.cp_async_wait_group(0)
+    arch.sync_threads()
+    cute.when(cute.gt(kb, first), function() K.load(kb - 1, 0, true) end)
+    arch.cp_async_commit_group()
+    if to then
+      cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
+        sight:hide(s, places, row, kb * BN, -math.huge)
+      end)
+    end
+    V.times(0, acc, state:take(s, acc, team.dtype))
+  end
+  if not o.held then
+    cute.when(cute.le(last, first), function()  -- Q is still on its way
+      arch.cp_async_wait_group(0)
+      arch.sync_threads()
+    end)
+  end
+end
+
+local function forward(o, mQ, mK, mV, mO, mL, scale)
+  local BM, BN, D = o.tile[1], o.tile[2], o.head
+  local bm, h, b = cute.arch.block_idx()
+  local S = cute.size(mQ, 1)
+  if o.right then bm = tiles.count(S, BM) - 1 - bm end  -- longest rows first
+  local g = h // (cute.size(mQ, 2) // cute.size(mK, 2))
+  local mQh, mOh = mQ(b, _, h, _), mO(b, _, h, _)             -- (S,D)
+  local mKg, mVg = mK(b, _, g, _), mV(b, _, g, _)             -- (T,D)
+
+  local team = flash.team(mQ.element_type, o.warps)
+  local sK, sV = team:tile(BN, D, 1), team:tile(BN, D, 1)     -- (BN,D,1)
+  local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
+  local Q, K, V = {}, {}, {}
+  Q.load = team:rows(mQh, sQ)
+  Q.block, Q.hold = team:left(sQ(_, _, 0), o.held)
+  K.load, K.times = team:rows(mKg, sK), team:times(sK)
+  V.load, V.times = team:rows(mVg, sV), team:times(flash.turned(sV), true)
+
+  local acc = team:zeros(BM, D)                               -- (MMA,M,N)
+  local sight = flash.sight(S, cute.size(mK, 1), o.left, o.right)
+  local hidden = (o.left or o.right
+    or not tiles.divides(BN, cute.size(mK, 1))) and true
+  local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
+                              hidden)
+  Q.load(bm, 0)
+  walk(o, team, sight, bm * BM, Q, K, V, state, acc)
+
+  local logs = state:finish(acc)
+  team:store(acc, sQ(_, _, 0), mOh, bm)
+  local places, lse = team:places(BM, D), mL(b, h, _)
+  cute.when(cute.eq(places(0, 0)[2], 0), function()
+    for i = 0, state.rows - 1 do
+      local row = bm * BM + places(i, 0)[1]
+      cute.when(cute.lt(row, S), function() lse[row] = logs[i] end)
+    end
+  end)
+end
+
+-- By the size of a head: the tile of rows and keys, the warps, and whether Q
+-- stays in registers.
+local DEFAULT = {
+  [32] = {{128, 64}, 4, true}, [64] = {{128, 64}, 4, true},
+  [96] = {{128, 64}, 4}, [128] = {{128, 64}, 4},
+  [192] = {{128, 64}, 8, true}, [256] = {{128, 64}, 8, true},
+}
+
+local function checked(o)
+  local known = DEFAULT[o.head]
+  if not known then
+    core.fail("bad-argument", ("attention: a head of %s; 32, 64, 96, 128, "
+      .. "192 or 256 is needed"):format(core.show(o.head)))
+  end
+  local p = {head = o.head, tile = o.tile or known[1],
+             warps = o.warps or known[2], held = known[3]}
+  if o.held ~= nil then p.held = o.held end
+  for i = 1, o.window and 2 or 0 do
+    local w = o.window[i] or nil
+    if w and (math.type(w) ~= "integer" or w < 0) then
+      core.fail("bad-argument", ("attention: a window of %s keys; an integer "
+        .. "of 0 or more, or false, is needed"):format(core.show(w)))
+    end
+    p[i == 1 and "left" or "right"] = w
+  end
+  if o.causal then p.right = 0 end
+  return p
+end
+
+--- A kernel of (Q, K, V, O, LSE, scale) and what its launch needs.
+---@param o {head: integer, causal: boolean?, window: any[]?, name: string?,
+-- tile: integer[]?, warps: integer?, held: boolean?}
+-- causal: a row sees the keys up to its own place; window: {left, right}, so
+-- many keys before and behind it, where false sees all; held: Q stays in
+-- registers
+---@return {kernel: any, tile: integer[], block: integer, grid: function}
+-- grid(S, H, B)
+return function(o)
+  local p = checked(o)
+  return {
+    kernel = cute.kernel(o.name or "attention",
+      {block = 32 * p.warps, fastmath = true},
+      function(Q, K, V, O, LSE, scale)
+        forward(p, Q, K, V, O, LSE, scale)
+      end),
+    tile = p.tile, block = 32 * p.warps,
+    grid = function(S, H, B) return {tiles.count(S, p.tile[1]), H, B} end,
+  }
+end

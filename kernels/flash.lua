@@ -1,0 +1,334 @@
+--- What the attention kernels share: tiles of rows of D elements in shared
+-- memory, products of them on mma.sync, and which keys a row sees.
+--
+--     local team = flash.team(cute.bf16, 4)   -- 4 warps, 16 rows at a time
+--     local sK = team:tile(64, D, 2)                          -- (64,D,PIPE)
+--     local load = team:rows(K, sK)           -- rows of K (T,D)
+--     load(block, stage)
+--     local scores = team:times(sK)
+--     scores(stage, s, take_Q)                -- s += Q K^T
+--
+-- A product's left operand is a function that gives block k of its fragment,
+-- (MMA,M). Its rows are spread over the warps, so that each row's sums are
+-- found by the four lanes of a quad.
+local core = require "cute.core"
+local cute = require "cute"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local flash = {}
+
+flash.LOG2E = 1.4426950408889634
+
+---------------------------------------------------------------------------
+-- Accumulators
+---------------------------------------------------------------------------
+
+--- Accumulators (MMA,M,N) by rows and columns: ((2,M),(2,N)).
+function flash.by_rows(acc)
+  local modes = cute.select(cute.flatten(acc.layout), 1, 2, 0, 3)
+  return cute.make_tensor(acc.iterator,
+                          cute.group(cute.group(modes, 0, 2), 1, 3))
+end
+
+--- Accumulators (MMA,M,N) as they are, in the registers where they lie, the
+-- left operand of a product along their columns: block k of (MMA,M,N/2).
+function flash.left_operand(acc)
+  local M, N = cute.size(acc, 1), cute.size(acc, 2)
+  local view = cute.make_tensor(acc.iterator, cute.make_layout(
+    {{2, 2, 2}, M, N // 2}, {{1, 2, 4 * M}, 4, 8 * M}))
+  return function(k) return view(_, _, k) end
+end
+
+--- f over the values of a quad of lanes, which hold a row together.
+function flash.quad(f, x)
+  x = f(x, cute.arch.shuffle_sync_bfly(x, 2))
+  return f(x, cute.arch.shuffle_sync_bfly(x, 1))
+end
+
+---------------------------------------------------------------------------
+-- Tiles of rows
+---------------------------------------------------------------------------
+
+local Team = {}
+Team.__index = Team
+
+local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
+             f16 = "SM80_16x8x16_F32F16F16F32_TN"}
+
+--- The warps of a block, which share out the rows of a tile.
+function flash.team(dtype, warps)
+  if not MMA[dtype.name] then
+    core.fail("bad-argument", ("attention of %s: bf16 or f16 is needed")
+      :format(dtype.name))
+  end
+  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
+                                  {16 * warps, 16, 16})
+  local tid = cute.arch.thread_idx()
+  return setmetatable({dtype = dtype, mma = mma, tid = tid,
+    thr = mma:get_slice(tid), threads = 32 * warps,
+    ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype),
+    ldsm_t = cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)}, Team)
+end
+
+--- Shared memory for `stages` tiles: (rows,D,PIPE).
+function Team:tile(rows, D, stages)
+  return cute.make_smem_tensor(self.dtype, tiles.smem_layout(
+    self.dtype.bits, {rows, D}, stages, 1), 128)
+end
+
+--- The same memory, turned: (D,rows,PIPE).
+function flash.turned(s)
+  local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
+  return cute.composition(s, cute.make_layout({D, rows, stages},
+                                              {rows, 1, rows * D}))
+end
+
+-- All threads on a tile of rows of D, 16 bytes each and at most 128 of a row.
+function Team:copy(name, D)
+  local along = core.gcd(D, 64) // 8
+  return cute.make_tiled_copy(cute.make_copy_atom(name, self.dtype, 128),
+    cute.make_layout({self.threads // along, along}, {along, 1}),
+    cute.make_layout {1, 8})
+end
+
+--- How tiles of a matrix X (S,D) come into shared memory, by cp.async:
+-- load(block, stage[, inner]); zeros behind the last row. inner: all rows of
+-- this block are known to exist.
+function Team:rows(X, s)
+  local rows, D = cute.size(s, 0), cute.size(s, 1)
+  local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
+  local thr = g2s:get_slice(self.tid)
+  local src = thr:partition_S(cute.local_tile(X, {rows, D}, {_, 0}))
+  local dst = thr:partition_D(s)                           -- (CPY,M,K,..)
+  return function(block, stage, inner)
+    local inside = tiles.inside(thr, X, {rows, D}, block)
+    cute.copy(g2s, src(_, _, _, block), dst(_, _, _, stage),
+              not inner and inside(0) or nil)
+  end
+end
+
+--- Accumulators of a product of so many rows and columns: zeros.
+function Team:zeros(M, N)
+  local acc = self.thr:partition_fragment_C(cute.make_identity_tensor {M, N})
+  acc:fill(0)
+  return acc
+end
+
+--- Row and column, in a tile of M and N, of this thread's accumulators.
+function Team:places(M, N)
+  return flash.by_rows(self.thr:partition_C(
+    cute.make_identity_tensor {M, N}))
+end
+
+--- A left operand that comes from shared memory (M,K) block by block; held:
+-- it is loaded once, by `load`, and stays in registers.
+function Team:left(s, held)
+  local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
+  local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
+  local from, to = thr:partition_S(s), thr:retile(frag)       -- (CPY,M,K)
+  local function fetch(k) cute.copy(self.ldsm, from(_, _, k), to(_, _, k)) end
+  local function load()
+    if held then for k = 0, cute.size(frag, 2) - 1 do fetch(k) end end
+  end
+  return function(k)
+    if not held then fetch(k) end
+    return frag(_, _, k)
+  end, load
+end
+
+--- Products with tiles s (N,K,PIPE): f(stage, acc, A) adds A(k) s^T to acc.
+-- turned: of memory that flash.turned turned, where N is contiguous. The
+-- fragment of the next 16 of K comes while one is multiplied.
+function Team:times(s, turned)
+  local atom = turned and self.ldsm_t or self.ldsm
+  local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
+  local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
+  local block = cute.local_tile(s(_, _, 0), {cute.size(s, 0), 16}, {0, 0})
+  local frag, to = {}, {}
+  for i = 0, 1 do
+    frag[i] = self.thr:partition_fragment_B(block)            -- (MMA,N,1)
+    to[i] = thr:retile(frag[i])                               -- (CPY,N,1)
+  end
+  local steps = cute.size(from, 2)
+  return function(stage, acc, A)
+    local function fetch(k)
+      cute.copy(atom, from(_, _, k, stage), to[k % 2](_, _, 0))
+      return A(k)
+    end
+    local now = fetch(0)
+    for k = 0, steps - 1 do
+      local next_ = k + 1 < steps and fetch(k + 1)
+      cute.gemm(self.mma, acc, now, frag[k % 2](_, _, 0), acc)
+      now = next_
+    end
+  end
+end
+
+--- Accumulators as rows of X (S,D), through shared memory s (rows,D) which
+-- nobody else uses any more: 16 bytes a thread.
+function Team:store(acc, s, X, block)
+  local rows, D = cute.size(s, 0), cute.size(s, 1)
+  local out = cute.make_fragment_like(acc, self.dtype)
+  out:store(acc:load():to(self.dtype))
+  local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
+  local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
+  cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
+  cute.arch.sync_threads()
+  local s2g = self:copy("UniversalCopy", D)
+  local thr = s2g:get_slice(self.tid)
+  local src = thr:partition_S(s)
+  local dst = thr:partition_D(cute.local_tile(X, {rows, D}, {block, 0}))
+  local inside = tiles.inside(thr, X, {rows, D}, block)
+  local r = cute.make_fragment_like(src)
+  cute.copy(s2g, src, r)
+  cute.copy(s2g, r, dst, inside(0))
+end
+
+---------------------------------------------------------------------------
+-- Who sees whom
+---------------------------------------------------------------------------
+
+local Sight = {}
+Sight.__index = Sight
+
+--- Row i of S sees the columns from i + T - S - left to i + T - S + right of
+-- T; a side that is nil sees all.
+function flash.sight(S, T, left, right)
+  return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
+end
+
+--- Of the rows from `row` on, M of them: the blocks of N columns that any
+-- sees, first and behind the last, and among these the ones that all see
+-- whole. The third and fourth are nil where that is all.
+function Sight:blocks(row, M, N)
+  local first, last = 0, tiles.count(self.T, N)
+  local from, to = 0, last
+  local ragged = not tiles.divides(N, self.T)
+  if ragged then to = self.T // N end
+  if self.right then
+    local sees = row + (self.off + self.right + 1)
+    last = cute.min(last, cute.ceil_div(cute.max(sees + (M - 1), 0), N))
+    to = cute.min(to, cute.max(sees, 0) // N)
+  end
+  if self.left then
+    local sees = row + (self.off - self.left)
+    first = cute.max(sees, 0) // N
+    from = cute.ceil_div(cute.max(sees + (M - 1), 0), N)
+  end
+  if not (ragged or self.left or self.right) then return first, last end
+  return first, last, from, to
+end
+
+--- What a tile's rows from `row` on do not see of columns from `col` on
+-- becomes x.
+function Sight:hide(s, places, row, col, x)
+  local all = flash.by_rows(s)
+  for i = 0, cute.size(all, 0) - 1 do
+    local at = row + places(i, 0)[1] + (self.off - col)
+    local to = self.T - col
+    if self.right then to = cute.min(to, at + (self.right + 1)) end
+    for j = 0, cute.size(all, 1) - 1 do
+      local c = places(i, j)[2]
+      local seen = cute.lt(c, to)
+      if self.left then seen = seen & cute.ge(c, at - self.left) end
+      all[{i, j}] = cute.where(seen, all(i, j), x)
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Softmax, a block of columns at a time
+---------------------------------------------------------------------------
+
+-- Results below 2^-126 as zero: an instruction less for each score.
+local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
+
+local Softmax = {}
+Softmax.__index = Softmax
+
+-- How far, in powers of 2, scores may rise above what they are counted from
+-- before all that was summed is scaled down to them.
+local RISE = 8
+
+--- The state of a thread's rows: what powers are counted from (the largest
+-- score but for RISE), and their sum. The power of a score s is 2^(c s - top).
+---@param rows integer
+---@param c any
+---@param hidden boolean scores may be -inf
+function flash.softmax(rows, c, hidden)
+  local top = cute.make_rmem_tensor({rows}, cute.f32)
+  local sum = cute.make_rmem_tensor({rows}, cute.f32)
+  top:fill(-math.huge)
+  sum:fill(0)
+  return setmetatable({rows = rows, c = c, hidden = hidden, top = top,
+                       sum = sum}, Softmax)
+end
+
+-- Scales sums and acc down to the maxima of scores s, if any rose.
+function Softmax:rise(s, acc)
+  local sr, ar = flash.by_rows(s), flash.by_rows(acc)
+  local best, rose = {}, nil
+  for i = 0, self.rows - 1 do
+    local m = sr(i, 0)
+    for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
+    best[i] = flash.quad(cute.max, m)
+    local more = cute.gt(cute.fma(best[i], self.c, -self.top[i]), RISE)
+    rose = rose and rose | more or more
+  end
+  cute.when(cute.arch.vote_any_sync(rose), function()
+    for i = 0, self.rows - 1 do
+      local m = cute.max(self.top[i], best[i] * self.c)
+      local fix = exp2(self.top[i] - m)
+      if self.hidden then
+        fix = cute.where(cute.eq(m, -math.huge), 1.0, fix)  -- nothing yet
+      end
+      self.top[i] = m
+      self.sum[i] = self.sum[i] * fix
+      for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
+    end
+  end)
+end
+
+--- Takes scores s (MMA,M,N) up: gives their powers in the operands' type, as a
+-- left operand, block by block; acc is what earlier powers were summed to.
+function Softmax:take(s, acc, dtype)
+  self:rise(s, acc)
+  local sr, base = flash.by_rows(s), {}
+  for i = 0, self.rows - 1 do
+    base[i] = self.top[i]
+    if self.hidden then  -- no inf - inf
+      base[i] = cute.where(cute.eq(base[i], -math.huge), 0.0, base[i])
+    end
+  end
+  local p = cute.make_fragment_like(s, dtype)
+  local pr, left = flash.by_rows(p), flash.left_operand(p)
+  return function(k)
+    for i = 0, self.rows - 1 do
+      for j = 4 * k, 4 * k + 3 do
+        local x = exp2(cute.fma(sr(i, j), self.c, -base[i]))
+        pr[{i, j}] = x:to(dtype)
+        self.sum[i] = self.sum[i] + x
+      end
+    end
+    return left(k)
+  end
+end
+
+--- Divides acc by the sums; gives the logarithm of each row's sum. Rows that
+-- saw nothing: zeros, and -inf.
+function Softmax:finish(acc)
+  local ar, logs = flash.by_rows(acc), {}
+  for i = 0, self.rows - 1 do
+    local sum = flash.quad(cute.add, self.sum[i])
+    local some = self.hidden and cute.gt(sum, 0)
+    local r = 1 / sum
+    if some then r = cute.where(some, r, 0.0) end
+    for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
+    logs[i] = (self.top[i] + cute.log2(sum)) / flash.LOG2E
+    if some then logs[i] = cute.where(some, logs[i], -math.huge) end
+  end
+  return logs
+end
+
+return flash

@@ -1,0 +1,139 @@
+--- What specs of attention share: problems, and attention and its gradients in
+-- plain Lua, in double precision.
+local core = require "cute.core"
+local cute = require "cute"
+
+local attention = {}
+
+-- A tensor of this shape, and its elements as a list from 0 on.
+local function normal(shape, dtype, seed)
+  local t = cute.zeros(shape, dtype)
+  local b = core.param_memory(t):fill_normal(seed)
+  local list = {}
+  for i = 0, #b - 1 do list[i] = b[i] end
+  return t, list
+end
+
+--- Tensors of a problem: Q, O, dO (b,s,h,d), K, V (b,t,g,d), LSE (b,h,s); and
+-- the elements of those that are given.
+---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
+-- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
+function attention.problem(o)
+  local p = {b = o.b or 1, s = o.s, t = o.t or o.s, h = o.h or 1,
+             g = o.g or o.h or 1, d = o.d, left = o.left, right = o.right,
+             scale = 1 / math.sqrt(o.d), dtype = o.dtype or cute.bf16}
+  local rows, keys = {p.b, p.s, p.h, p.d}, {p.b, p.t, p.g, p.d}
+  local seed = o.seed or 1
+  p.Q, p.q = normal(rows, p.dtype, seed)
+  p.K, p.k = normal(keys, p.dtype, seed + 1)
+  p.V, p.v = normal(keys, p.dtype, seed + 2)
+  p.dO, p.go = normal(rows, p.dtype, seed + 3)
+  p.O = cute.full(rows, 0 / 0, p.dtype)
+  p.LSE = cute.full({p.b, p.h, p.s}, 0 / 0, cute.f32)
+  return p
+end
+
+-- Which keys row i sees: first and last.
+local function sees(p, i)
+  local at = i + p.t - p.s
+  return math.max(0, p.left and at - p.left or 0),
+         math.min(p.t - 1, p.right and at + p.right or p.t - 1)
+end
+
+-- Offset of row s of head h, of n heads, in batch b of `rows` rows.
+local function place(p, rows, n, b, s, h)
+  return ((b * rows + s) * n + h) * p.d
+end
+
+local function dot(x, at, y, from, d)
+  local sum = 0.0
+  for i = 0, d - 1 do sum = sum + x[at + i] * y[from + i] end
+  return sum
+end
+
+local function add(to, at, w, x, from, d)
+  for i = 0, d - 1 do to[at + i] = to[at + i] + w * x[from + i] end
+end
+
+local function zeros(n)
+  local list = {}
+  for i = 0, n - 1 do list[i] = 0.0 end
+  return list
+end
+
+-- For each row f(its number, its offset, weights, the first and last key that
+-- it sees, offset of a key, lse).
+local function each_row(p, f)
+  local d = p.d
+  for b = 0, p.b - 1 do
+    for h = 0, p.h - 1 do
+      local g = h // (p.h // p.g)
+      local function key(j) return place(p, p.t, p.g, b, j, g) end
+      for i = 0, p.s - 1 do
+        local at, first, last = place(p, p.s, p.h, b, i, h), sees(p, i)
+        local most, w, sum = -math.huge, {}, 0.0
+        for j = first, last do
+          w[j] = dot(p.q, at, p.k, key(j), d) * p.scale
+          most = math.max(most, w[j])
+        end
+        for j = first, last do
+          w[j] = math.exp(w[j] - most)
+          sum = sum + w[j]
+        end
+        for j = first, last do w[j] = w[j] / sum end
+        f((b * p.h + h) * p.s + i, at, w, first, last, key,
+          most + math.log(sum))
+      end
+    end
+  end
+end
+
+--- O and LSE, as lists from 0 on in the order of the tensors.
+function attention.forward(p)
+  local o, lse = zeros(#p.q + 1), {}
+  each_row(p, function(r, at, w, first, last, key, log)
+    lse[r] = log
+    for j = first, last do add(o, at, w[j], p.v, key(j), p.d) end
+  end)
+  return o, lse
+end
+
+--- The gradients of sum(O dO) by Q, K and V.
+function attention.backward(p)
+  local dq, dk, dv = zeros(#p.q + 1), zeros(#p.k + 1), zeros(#p.k + 1)
+  each_row(p, function(_, at, w, first, last, key)
+    local dp, mean = {}, 0.0
+    for j = first, last do
+      dp[j] = dot(p.go, at, p.v, key(j), p.d)
+      mean = mean + w[j] * dp[j]
+      add(dv, key(j), w[j], p.go, at, p.d)
+    end
+    for j = first, last do
+      local ds = w[j] * (dp[j] - mean) * p.scale
+      add(dq, at, ds, p.k, key(j), p.d)
+      add(dk, key(j), ds, p.q, at, p.d)
+    end
+  end)
+  return dq, dk, dv
+end
+
+--- How far a tensor is from a list: the root of the mean square of the
+-- difference, in parts of that of the list; and the largest of an element.
+-- Infinities must be equal; a NaN makes both infinite.
+function attention.distance(t, want)
+  local b = core.param_memory(t)
+  local off, all, most = 0.0, 0.0, 0.0
+  for i = 0, #want do
+    local got, x = b[i], want[i]
+    if got ~= x then
+      local e = math.abs(got - x)
+      if e ~= e or e == math.huge then return math.huge, math.huge end
+      off, most = off + e * e, math.max(most, e)
+    end
+    if math.abs(x) < math.huge then all = all + x * x end
+  end
+  if off == 0 then return 0, 0 end
+  return math.sqrt(off / all), most / math.sqrt(all / (#want + 1))
+end
+
+return attention

@@ -1,0 +1,183 @@
+-- Attention on the simulator: every size of head, both types, masks, shared
+-- heads, ragged and tiny sizes, against plain Lua; and each barrier, wait and
+-- predicate shown to be needed by taking it out.
+local cute = require "cute"
+local attention = require "kernels.attention"
+local compiled = require "spec.kernels".compiled
+local oracle = require "spec.attention"
+local support = require "spec.support"
+
+local BOUND = {bf16 = {6e-3, 3e-2}, f16 = {8e-4, 4e-3}}
+
+-- Runs a problem with a maker: the report.
+local function run(make, o, seed)
+  local p = oracle.problem(o)
+  local k = make {head = p.d, causal = o.causal,
+                  window = (p.left or o.window) and {p.left, p.right} or nil}
+  local r = support.report(
+    k.kernel(p.Q, p.K, p.V, p.O, p.LSE, p.scale):launch {
+      grid = k.grid(p.s, p.h, p.b), block = k.block, device = "sim:sm_80",
+      faults = "return", seed = seed})
+  return r, p
+end
+
+local function check(o)
+  local what = ("s=%d t=%d h=%d g=%d d=%d"):format(o.s, o.t or o.s, o.h or 1,
+    o.g or o.h or 1, o.d)
+  if o.causal then o.right = 0 end
+  local r, p = run(attention, o, o.seed)
+  assert.is_true(r.ok, what .. "\n" .. tostring(r))
+  local out, lse = oracle.forward(p)
+  local mean, most = oracle.distance(p.O, out)
+  local bound = BOUND[p.dtype.name]
+  assert.is_true(mean < bound[1] and most < bound[2],
+    ("%s: %g, %g"):format(what, mean, most))
+  assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6, what)
+  return r
+end
+
+describe("attention", function()
+  for _, d in ipairs {32, 64, 96, 128, 192, 256} do
+    it("is right with heads of " .. d, function()
+      check {s = 100, t = 130, d = d, causal = true, dtype = cute.f16}
+      check {s = 128, t = 128, d = d, h = 2, g = 1}
+    end)
+  end
+
+  it("is right at any size", function()
+    for i, c in ipairs {{1, 1}, {1, 300}, {2, 64}, {129, 1}, {65, 63},
+                        {200, 72}, {64, 200}} do
+      check {s = c[1], t = c[2], d = 32, seed = i}
+      check {s = c[1], t = c[2], d = 64, causal = true, seed = i}
+    end
+  end)
+
+  it("takes batches, and heads that share keys", function()
+    check {b = 2, s = 40, t = 70, h = 4, g = 2, d = 32, causal = true}
+    check {b = 2, s = 70, t = 40, h = 3, g = 1, d = 32}
+  end)
+
+  it("takes windows", function()
+    for _, w in ipairs {{0, 0}, {20, 0}, {100, 30}, {300, 0}, {nil, 70}} do
+      check {s = 200, t = 230, d = 32, left = w[1], right = w[2],
+             window = true}
+    end
+  end)
+
+  it("gives zeros and -inf to rows that see nothing", function()
+    local _, p = run(attention, {s = 140, t = 70, d = 64, causal = true,
+                                 right = 0})
+    for i = 0, 69 do
+      assert.equal(-math.huge, p.LSE(0, 0, i))
+      for j = 0, 63 do assert.equal(0, p.O(0, i, 0, j)) end
+    end
+    assert.is_true(p.LSE(0, 0, 70) > -math.huge)
+  end)
+
+  it("takes extents as arguments", function()
+    local k = attention {head = 64, causal = true}
+    for _, size in ipairs {{64, 64}, {100, 130}, {3, 200}} do
+      local p = oracle.problem {s = size[1], t = size[2], d = 64, h = 2,
+                                right = 0}
+      local function dynamic(t)
+        return t:mark_layout_dynamic {leading_dim = 3,
+                                      divisibility = {1, 1, 1, 64}}
+      end
+      local r = k.kernel(dynamic(p.Q), dynamic(p.K), dynamic(p.V),
+        dynamic(p.O), p.LSE:mark_layout_dynamic(), p.scale):launch {
+          grid = k.grid(p.s, p.h, p.b), block = k.block, device = "sim"}
+      assert.is_true(r.ok)
+      assert.is_true(oracle.distance(p.O, (oracle.forward(p))) < 6e-3)
+    end
+  end)
+
+  it("has no bank conflict", function()
+    for _, d in ipairs {32, 64, 96, 128, 192, 256} do
+      local r = check {s = 128, t = 64, d = d}
+      for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
+    end
+  end)
+
+  it("keeps in registers what it can", function()
+    for _, d in ipairs {64, 128} do
+      local p = oracle.problem {s = 256, d = d}
+      local k = attention {head = d}
+      local program = k.kernel(p.Q, p.K, p.V, p.O, p.LSE, 1.0):trace {
+        block = k.block}
+      for _, arch in ipairs {"sm_80", "sm_90a"} do
+        local c = compiled(program, arch)
+        if c then
+          assert.is_true(c.resources.spill_stores <= (d < 128 and 0 or 32),
+            ("%d on %s: %d"):format(d, arch, c.resources.spill_stores))
+        end
+      end
+    end
+  end)
+
+  it("refuses what it has no tile for", function()
+    for _, o in ipairs {{head = 80}, {}, {head = 64, window = {-1, 0}},
+                        {head = 64, window = {1.5}}} do
+      assert.has_error(function() attention(o) end)
+    end
+    local p = oracle.problem {s = 64, d = 64, dtype = cute.f32}
+    local k = attention {head = 64}
+    assert.has_error(function()
+      k.kernel(p.Q, p.K, p.V, p.O, p.LSE, 1.0):trace {block = k.block}
+    end)
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Faults
+---------------------------------------------------------------------------
+
+local TEXT = {attention = support.read "kernels/attention.lua",
+              flash = support.read "kernels/flash.lua"}
+
+-- The maker, of texts one of which is changed.
+local function changed(name, from, nth, to)
+  local kept = package.loaded["kernels.flash"]
+  local function module(file)
+    local text = TEXT[file]
+    if file == name then text = support.change(text, from, nth, to or "") end
+    return assert(load(text, "@kernels/" .. file .. ".lua"))()
+  end
+  package.loaded["kernels.flash"] = module "flash"
+  local ok, make = pcall(module, "attention")
+  package.loaded["kernels.flash"] = kept
+  return assert(ok and make, make)
+end
+
+local WAIT, SYNC = "cp_async_wait_group(0)", "sync_threads()"
+local COMMIT = "cp_async_commit_group()"
+local FAULTS = {
+  {"attention", "arch." .. COMMIT, 1}, {"attention", "arch." .. COMMIT, 2},
+  {"attention", "arch." .. COMMIT, 3},
+  {"attention", "arch." .. WAIT, 1}, {"attention", "arch." .. SYNC, 1},
+  {"attention", "arch." .. WAIT, 2}, {"attention", "arch." .. SYNC, 2},
+  {"attention", "arch." .. WAIT, 3}, {"attention", "arch." .. SYNC, 3},
+  {"attention", "arch." .. WAIT, 4, s = 300, t = 64},
+  {"attention", "arch." .. SYNC, 4, s = 300, t = 64},
+  {"attention", "cute.when(cute.gt(kb, first),", 1, "cute.when(true,"},
+  {"attention", "cute.when(cute.lt(row, S),", 1, "cute.when(true,"},
+  {"flash", "cute.arch." .. SYNC, 1},
+  {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
+  {"flash", "r, dst, inside(0))", 1, "r, dst)"},
+  {"flash", "acc:fill(0)", 1},
+}
+
+describe("attention's faults are told:", function()
+  for _, f in ipairs(FAULTS) do
+    it(("%s: %s (%d)%s"):format(f[1], f[2], f[3],
+      f[4] and " is " .. f[4] or " left out"), function()
+      local make = changed(f[1], f[2], f[3], f[4])
+      local told = 0
+      for _, d in ipairs {64, 128} do
+        local r = run(make, {s = f.s or 130, t = f.t or 200, d = d,
+                             right = f.s and 0, window = f.s}, d)
+        if not r.ok then told = told + 1 end
+      end
+      assert.is_true(told > 0)
+    end)
+  end
+end)

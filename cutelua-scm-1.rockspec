@@ -27,6 +27,10 @@ build = {
         "kernels/argmax.lua",
       ["kernels.attention"] =
         "kernels/attention.lua",
+      ["kernels.attention_bwd"] =
+        "kernels/attention_bwd.lua",
+      ["kernels.attention_decode"] =
+        "kernels/attention_decode.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =

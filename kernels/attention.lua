@@ -7,12 +7,14 @@
 --
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
 -- contiguous; LSE (B,H,S) of f32. H is a multiple of G: heads share keys. The
--- last of the S rows stands at the last of the T keys.
+-- last of the S rows stands at the last of the T keys. Sequences of different
+-- lengths lie behind each other, Q and O (total,H,D), LSE (H,total), and two
+-- more arguments of B + 1 i32 say where: sequence b of Q ends where b + 1
+-- begins, at q_ends[b + 1], that of K and V at k_ends[b + 1].
 --
 -- A block has a tile of rows. Its scores of a tile of keys stay in registers,
 -- where they become powers and then the left operand of the product with V,
 -- while cp.async brings the next keys.
-local core = require "cute.core"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -58,14 +60,15 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
   end
 end
 
-local function forward(o, mQ, mK, mV, mO, mL, scale)
+local function forward(o, mQ, mK, mV, mO, mL, scale, q_ends, k_ends)
   local BM, BN, D = o.tile[1], o.tile[2], o.head
-  local bm, h, b = cute.arch.block_idx()
-  local S = cute.size(mQ, 1)
-  if o.right then bm = tiles.count(S, BM) - 1 - bm end  -- longest rows first
-  local g = h // (cute.size(mQ, 2) // cute.size(mK, 2))
-  local mQh, mOh = mQ(b, _, h, _), mO(b, _, h, _)             -- (S,D)
-  local mKg, mVg = mK(b, _, g, _), mV(b, _, g, _)             -- (T,D)
+  local h, b = select(2, cute.arch.block_idx())
+  local g = h // flash.group(mQ, mK)
+  local mQh, mOh = flash.head(mQ, b, h, q_ends), flash.head(mO, b, h, q_ends)
+  local mKg, mVg = flash.head(mK, b, g, k_ends), flash.head(mV, b, g, k_ends)
+  local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
+  -- (S,D), (T,D); the longest rows first
+  local bm = flash.place(S, BM, o.right, q_ends)
 
   local team = flash.team(mQ.element_type, o.warps)
   local sK, sV = team:tile(BN, D, 1), team:tile(BN, D, 1)     -- (BN,D,1)
@@ -77,9 +80,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale)
   V.load, V.times = team:rows(mVg, sV), team:times(flash.turned(sV), true)
 
   local acc = team:zeros(BM, D)                               -- (MMA,M,N)
-  local sight = flash.sight(S, cute.size(mK, 1), o.left, o.right)
-  local hidden = (o.left or o.right
-    or not tiles.divides(BN, cute.size(mK, 1))) and true
+  local sight = flash.sight(S, T, o.left, o.right)
+  local hidden = o.left or o.right or not tiles.divides(BN, T)
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
                               hidden)
   Q.load(bm, 0)
@@ -87,7 +89,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale)
 
   local logs = state:finish(acc)
   team:store(acc, sQ(_, _, 0), mOh, bm)
-  local places, lse = team:places(BM, D), mL(b, h, _)
+  local places, lse = team:places(BM, D), flash.numbers(mL, b, h, q_ends)
   cute.when(cute.eq(places(0, 0)[2], 0), function()
     for i = 0, state.rows - 1 do
       local row = bm * BM + places(i, 0)[1]
@@ -101,46 +103,24 @@ end
 local DEFAULT = {
   [32] = {{128, 64}, 4, true}, [64] = {{128, 64}, 4, true},
   [96] = {{128, 64}, 4}, [128] = {{128, 64}, 4},
-  [192] = {{128, 64}, 8, true}, [256] = {{128, 64}, 8, true},
+  [192] = {{128, 64}, 8, true}, [256] = {{128, 32}, 8, true},
 }
 
-local function checked(o)
-  local known = DEFAULT[o.head]
-  if not known then
-    core.fail("bad-argument", ("attention: a head of %s; 32, 64, 96, 128, "
-      .. "192 or 256 is needed"):format(core.show(o.head)))
-  end
-  local p = {head = o.head, tile = o.tile or known[1],
-             warps = o.warps or known[2], held = known[3]}
-  if o.held ~= nil then p.held = o.held end
-  for i = 1, o.window and 2 or 0 do
-    local w = o.window[i] or nil
-    if w and (math.type(w) ~= "integer" or w < 0) then
-      core.fail("bad-argument", ("attention: a window of %s keys; an integer "
-        .. "of 0 or more, or false, is needed"):format(core.show(w)))
-    end
-    p[i == 1 and "left" or "right"] = w
-  end
-  if o.causal then p.right = 0 end
-  return p
-end
-
---- A kernel of (Q, K, V, O, LSE, scale) and what its launch needs.
+--- A kernel of (Q, K, V, O, LSE, scale[, q_ends, k_ends]) and what its launch
+-- needs.
 ---@param o {head: integer, causal: boolean?, window: any[]?, name: string?,
 -- tile: integer[]?, warps: integer?, held: boolean?}
 -- causal: a row sees the keys up to its own place; window: {left, right}, so
 -- many keys before and behind it, where false sees all; held: Q stays in
 -- registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
--- grid(S, H, B)
+-- grid(S, H, B); of sequences S is the longest
 return function(o)
-  local p = checked(o)
+  local p = flash.options("attention", o, DEFAULT)
   return {
     kernel = cute.kernel(o.name or "attention",
       {block = 32 * p.warps, fastmath = true},
-      function(Q, K, V, O, LSE, scale)
-        forward(p, Q, K, V, O, LSE, scale)
-      end),
+      function(...) forward(p, ...) end),
     tile = p.tile, block = 32 * p.warps,
     grid = function(S, H, B) return {tiles.count(S, p.tile[1]), H, B} end,
   }

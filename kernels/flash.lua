@@ -20,6 +20,36 @@ local flash = {}
 
 flash.LOG2E = 1.4426950408889634
 
+--- 2^x, results below 2^-126 as zero: that saves an instruction for each score.
+function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
+
+---------------------------------------------------------------------------
+-- Options
+---------------------------------------------------------------------------
+
+--- What the kernels ask a maker for: head, tile, warps, left and right (see
+-- flash.sight), held. known: {tile, warps, held} by the size of a head.
+function flash.options(what, o, known)
+  local k = known[o.head]
+  if not k then
+    core.fail("bad-argument", ("%s: a head of %s; 32, 64, 96, 128, 192 or "
+      .. "256 is needed"):format(what, core.show(o.head)))
+  end
+  local p = {head = o.head, tile = o.tile or k[1], warps = o.warps or k[2],
+             held = k[3]}
+  if o.held ~= nil then p.held = o.held end
+  for i, side in ipairs {"left", "right"} do
+    local w = o.window and o.window[i] or nil
+    if w and (math.type(w) ~= "integer" or w < 0) then
+      core.fail("bad-argument", ("%s: a window of %s keys; an integer of 0 or "
+        .. "more, or false, is needed"):format(what, core.show(w)))
+    end
+    p[side] = w
+  end
+  if o.causal then p.right = 0 end
+  return p
+end
+
 ---------------------------------------------------------------------------
 -- Accumulators
 ---------------------------------------------------------------------------
@@ -82,6 +112,44 @@ function flash.turned(s)
   local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
   return cute.composition(s, cute.make_layout({D, rows, stages},
                                               {rows, 1, rows * D}))
+end
+
+--- `count` rows of x, a matrix (S,D) or numbers (S), from row `first` on.
+function flash.section(x, first, count)
+  local matrix = cute.rank(x) == 2
+  local from = cute.domain_offset(matrix and {first, 0} or {first}, x)
+  return cute.make_tensor(from.iterator, cute.make_layout(
+    matrix and {count, cute.size(x, 1)} or {count}, x.stride))
+end
+
+local function sequence(x, b, ends)
+  if not ends then return x end
+  return flash.section(x, ends[b], ends[b + 1] - ends[b])
+end
+
+--- Head h of sequence b: (S,D) of t (B,S,H,D); where `ends` says where
+-- sequences begin and end, of t (total,H,D).
+function flash.head(t, b, h, ends)
+  return sequence(ends and t(_, h, _) or t(b, _, h, _), b, ends)
+end
+
+--- The same of numbers of rows: (S) of t (B,H,S), or of (H,total).
+function flash.numbers(t, b, h, ends)
+  return sequence(ends and t(h, _) or t(b, h, _), b, ends)
+end
+
+--- How many heads of Q have one of K.
+function flash.group(Q, K)
+  local mode = cute.rank(Q) - 2
+  return cute.size(Q, mode) // cute.size(K, mode)
+end
+
+--- This block's tile of a sequence of S rows; from the last on, if turned.
+-- A block behind the last one leaves the kernel.
+function flash.place(S, M, turned, ends)
+  local at = cute.arch.block_idx()
+  if ends then cute.return_if(cute.ge(at * M, S)) end
+  return turned and tiles.count(S, M) - 1 - at or at
 end
 
 -- All threads on a tile of rows of D, 16 bytes each and at most 128 of a row.
@@ -241,9 +309,6 @@ end
 -- Softmax, a block of columns at a time
 ---------------------------------------------------------------------------
 
--- Results below 2^-126 as zero: an instruction less for each score.
-local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
-
 local Softmax = {}
 Softmax.__index = Softmax
 
@@ -279,7 +344,7 @@ function Softmax:rise(s, acc)
   cute.when(cute.arch.vote_any_sync(rose), function()
     for i = 0, self.rows - 1 do
       local m = cute.max(self.top[i], best[i] * self.c)
-      local fix = exp2(self.top[i] - m)
+      local fix = flash.exp2(self.top[i] - m)
       if self.hidden then
         fix = cute.where(cute.eq(m, -math.huge), 1.0, fix)  -- nothing yet
       end
@@ -306,7 +371,7 @@ function Softmax:take(s, acc, dtype)
   return function(k)
     for i = 0, self.rows - 1 do
       for j = 4 * k, 4 * k + 3 do
-        local x = exp2(cute.fma(sr(i, j), self.c, -base[i]))
+        local x = flash.exp2(cute.fma(sr(i, j), self.c, -base[i]))
         pr[{i, j}] = x:to(dtype)
         self.sum[i] = self.sum[i] + x
       end

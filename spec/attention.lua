@@ -2,8 +2,36 @@
 -- plain Lua, in double precision.
 local core = require "cute.core"
 local cute = require "cute"
+local support = require "spec.support"
 
 local attention = {}
+
+-- What flash.lua's users load.
+local FLASH = "kernels.flash"
+local text = {}
+
+--- A maker of kernels/`user`.lua, where the nth `from` in the text of
+-- kernels/`file`.lua, itself or flash, is `to`.
+function attention.changed(user, file, from, nth, to)
+  local function module(name)
+    local path = ("kernels/%s.lua"):format(name)
+    text[name] = text[name] or support.read(path)
+    local t = text[name]
+    if name == file then t = support.change(t, from, nth, to or "") end
+    return assert(load(t, "@" .. path))()
+  end
+  local kept = package.loaded[FLASH]
+  package.loaded[FLASH] = module "flash"
+  local ok, make = pcall(module, user)
+  package.loaded[FLASH] = kept
+  return assert(ok and make, make)
+end
+
+--- What a change of a text was, to read.
+function attention.title(f)
+  return ("%s: %s (%d)%s"):format(f[1], f[2], f[3],
+                                  f[4] and " is " .. f[4] or " left out")
+end
 
 -- A tensor of this shape, and its elements as a list from 0 on.
 local function normal(shape, dtype, seed)
@@ -14,8 +42,8 @@ local function normal(shape, dtype, seed)
   return t, list
 end
 
---- Tensors of a problem: Q, O, dO (b,s,h,d), K, V (b,t,g,d), LSE (b,h,s); and
--- the elements of those that are given.
+--- Tensors of a problem: Q, O, dO, dQ (b,s,h,d), K, V, dK, dV (b,t,g,d), LSE
+-- and delta (b,h,s); and the elements of those that are given.
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
 -- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
 function attention.problem(o)
@@ -28,6 +56,9 @@ function attention.problem(o)
   p.K, p.k = normal(keys, p.dtype, seed + 1)
   p.V, p.v = normal(keys, p.dtype, seed + 2)
   p.dO, p.go = normal(rows, p.dtype, seed + 3)
+  p.dQ, p.dK = cute.full(rows, 0 / 0, p.dtype), cute.full(keys, 0 / 0, p.dtype)
+  p.dV = cute.full(keys, 0 / 0, p.dtype)
+  p.delta = cute.full({p.b, p.h, p.s}, 0 / 0, cute.f32)
   p.O = cute.full(rows, 0 / 0, p.dtype)
   p.LSE = cute.full({p.b, p.h, p.s}, 0 / 0, cute.f32)
   return p

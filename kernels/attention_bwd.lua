@@ -1,0 +1,290 @@
+--- The gradients of attention on mma.sync, of the forward in
+-- kernels/attention.lua: kernels that are all called with the same arguments,
+-- one after the other.
+--
+--     for _, k in ipairs(attention_bwd {head = 128, causal = true}) do
+--       k.kernel(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale):launch {
+--         grid = k.grid(S, T, H, G, B), block = k.block}
+--     end
+--
+-- Q, O, dO, dQ (B,S,H,D), K, V, dK, dV (B,T,G,D), LSE and delta (B,H,S) of
+-- f32. delta comes first: each row's sum of O dO. With P the weights, then
+-- dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q.
+--
+-- A block has a tile of keys and walks over the rows that see it, or a tile of
+-- rows and walks over keys. Both compute the weights once more, the former
+-- turned, so that they lie in registers as the left operand of what they are
+-- summed into. Nothing is added by atomics: results are the same each time.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+---------------------------------------------------------------------------
+-- delta
+---------------------------------------------------------------------------
+
+local ROWS = 32  -- of a block of the first kernel, four lanes each
+
+local function sums(a)
+  local tid = cute.arch.thread_idx()
+  local block, h, b = cute.arch.block_idx()
+  local row, lane = block * ROWS + tid // 4, tid % 4
+  local O = flash.head(a.O, b, h, a.q_ends)                   -- (S,D)
+  local dO = flash.head(a.dO, b, h, a.q_ends)
+  cute.when(cute.lt(row, cute.size(O, 0)), function()
+    local function vectors(t)
+      return cute.zipped_divide(t(row, _), {8})               -- (8,D/8)
+    end
+    local o, g, sum = vectors(O), vectors(dO), 0.0
+    for i = 0, cute.size(o, 1) // 4 - 1 do
+      local function part(t)
+        return t(_, i * 4 + lane):load():to(cute.f32)
+      end
+      sum = sum + (part(o) * part(g)):reduce("add", 0.0)
+    end
+    local mask = 0xf << (cute.arch.lane_idx() // 4 * 4)
+    for j = 1, 2 do
+      sum = sum + cute.arch.shuffle_sync_bfly(sum, j, 32, mask)
+    end
+    cute.when(cute.eq(lane, 0), function()
+      flash.numbers(a.delta, b, h, a.q_ends)[row] = sum
+    end)
+  end)
+end
+
+---------------------------------------------------------------------------
+-- Weights and what they are multiplied with
+---------------------------------------------------------------------------
+
+-- Numbers of rows (LSE, delta) come into shared memory (N,PIPE) a tile at a
+-- time; zeros behind the last.
+local function numbers(team, x, s)
+  local n = cute.size(s, 0)
+  local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
+                                   32)
+  local from = cute.local_tile(x, {n}, {_})                   -- (N,k)
+  local src = cute.local_partition(from, cute.make_layout {n}, team.tid)
+  local dst = cute.local_partition(s, cute.make_layout {n}, team.tid)
+  return function(block, stage)
+    cute.when(cute.lt(team.tid, n), function()
+      local inside = cute.make_rmem_tensor({1}, cute.Boolean)
+      inside[0] = cute.lt(block * n + team.tid, cute.size(x))
+      cute.copy(atom, src(_, block), dst(_, stage), inside)
+    end)
+  end
+end
+
+-- A row's logarithm as exp2 takes it; rows that saw nothing have weights of 0
+-- for what is hidden.
+local function in_bits(lse)
+  return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
+end
+
+-- s becomes the weights P, dp, where it is asked for, dS: lse(i, j) and
+-- delta(i, j) are those of row and column (i, j) of a thread.
+local function weigh(s, dp, c, lse, delta)
+  local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
+  for i = 0, cute.size(sr, 0) - 1 do
+    for j = 0, cute.size(sr, 1) - 1 do
+      local w = flash.exp2(cute.fma(sr(i, j), c, -lse(i, j)))
+      sr[{i, j}] = w
+      if dp then pr[{i, j}] = w * (pr(i, j) - delta(i, j)) end
+    end
+  end
+end
+
+-- Accumulators rounded, as a left operand.
+local function left(acc, dtype)
+  local narrow = cute.make_fragment_like(acc, dtype)
+  narrow:store(acc:load():to(dtype))
+  return flash.left_operand(narrow)
+end
+
+-- Of a tile of rows: their numbers, which stay in registers.
+local function held_numbers(row, places, S, lse, delta)
+  local n = cute.size(places, 0)
+  local l = cute.make_rmem_tensor({n}, cute.f32)
+  local d = cute.make_rmem_tensor({n}, cute.f32)
+  l:fill(0)
+  d:fill(0)
+  for i = 0, n - 1 do
+    local at = row + places(i, 0)[1]
+    cute.when(cute.lt(at, S), function()
+      l[i], d[i] = in_bits(lse[at]), delta[at]
+    end)
+  end
+  return function(i) return l[i] end, function(i) return d[i] end
+end
+
+-- Of tiles of rows that pass by: from shared memory, by column.
+local function passing_numbers(places, sL, sD, stage)
+  local l, d = {}, {}
+  for j = 0, cute.size(places, 1) - 1 do
+    local at = places(0, j)[2]
+    l[j], d[j] = in_bits(sL(at, stage)), sD(at, stage)
+  end
+  return function(_, j) return l[j] end, function(_, j) return d[j] end
+end
+
+---------------------------------------------------------------------------
+-- Both walks
+---------------------------------------------------------------------------
+
+-- The tile X, Z of this block (Q and dO, or K and V) meets tiles Y, W of the
+-- others (K and V, or Q and dO): scores X Y^T, weights' gradients Z W^T. What
+-- they add to dX is dS Y; to dZ, of keys only, P W.
+local function walk(o, team, t, c)
+  local BM, BN, arch = o.tile[1], o.tile[2], cute.arch
+  local first, last, from, to = t.sight:blocks(t.row, BM, BN)
+  local places = team:places(BM, BN)
+  local function load(block, stage, inner)
+    for _, f in ipairs(t.loads) do f(block, stage, inner) end
+  end
+  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
+  arch.cp_async_commit_group()
+  local stage = 0
+  for kb in cute.range(last - 1, first - 1, -1) do
+    arch.cp_async_wait_group(0)
+    arch.sync_threads()
+    cute.when(cute.gt(kb, first), function()
+      load(kb - 1, 1 - stage, true)
+    end)
+    arch.cp_async_commit_group()
+    local s, dp = team:zeros(BM, BN), t.dX and team:zeros(BM, BN)
+    t.Y.times(stage, s, t.X.block)
+    if dp then t.W.times(stage, dp, t.Z.block) end
+    if to then
+      cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
+        t.sight:hide(s, places, t.row, kb * BN, -math.huge)
+      end)
+    end
+    weigh(s, dp, c, t.numbers(places, stage))
+    if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
+    if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
+    stage = 1 - stage
+  end
+end
+
+-- Shared memory and products that both walks have.
+local function frame(o, dtype)
+  local team = flash.team(dtype, o.warps)
+  local BM, BN, D = o.tile[1], o.tile[2], o.head
+  local t = {sX = team:tile(BM, D, 1), sZ = team:tile(BM, D, 1),
+             sY = team:tile(BN, D, 2), sW = team:tile(BN, D, 2),
+             X = {}, Z = {}, Y = {}, W = {}}
+  t.X.block, t.Z.block = team:left(t.sX(_, _, 0)), team:left(t.sZ(_, _, 0))
+  t.Y.times, t.W.times = team:times(t.sY), team:times(t.sW)
+  t.Y.turned = team:times(flash.turned(t.sY), true)
+  t.W.turned = team:times(flash.turned(t.sW), true)
+  return team, t
+end
+
+local function finish()
+  cute.arch.cp_async_wait_group(0)  -- where the walk had no step
+  cute.arch.sync_threads()
+end
+
+local function of_rows(o, a)
+  local h, b = select(2, cute.arch.block_idx())
+  local g = h // flash.group(a.Q, a.K)
+  local function row(t) return flash.head(t, b, h, a.q_ends) end
+  local function key(t) return flash.head(t, b, g, a.k_ends) end
+  local Q, K = row(a.Q), key(a.K)
+  local S, BM = cute.size(Q, 0), o.tile[1]
+  local bm = flash.place(S, BM, o.right, a.q_ends)
+  local team, t = frame(o, Q.element_type)
+  t.row, t.sight = bm * BM, flash.sight(S, cute.size(K, 0), o.left, o.right)
+  team:rows(Q, t.sX)(bm, 0)
+  team:rows(row(a.dO), t.sZ)(bm, 0)
+  t.loads = {team:rows(K, t.sY), team:rows(key(a.V), t.sW)}
+  t.dX = team:zeros(BM, o.head)
+  local lse, delta = held_numbers(t.row, team:places(BM, o.tile[2]), S,
+    flash.numbers(a.LSE, b, h, a.q_ends),
+    flash.numbers(a.delta, b, h, a.q_ends))
+  function t.numbers() return lse, delta end
+  walk(o, team, t, a.scale * flash.LOG2E)
+  finish()
+  t.dX:store(t.dX:load() * a.scale)
+  team:store(t.dX, t.sX(_, _, 0), row(a.dQ), bm)
+end
+
+local function of_keys(o, a)
+  local g, b = select(2, cute.arch.block_idx())
+  local heads = flash.group(a.Q, a.K)
+  local function key(t) return flash.head(t, b, g, a.k_ends) end
+  local K, BM = key(a.K), o.tile[1]
+  local bm = flash.place(cute.size(K, 0), BM, o.left, a.k_ends)
+  local team, t = frame(o, K.element_type)
+  t.row = bm * BM
+  team:rows(K, t.sX)(bm, 0)
+  team:rows(key(a.V), t.sZ)(bm, 0)
+  if o.keys then t.dX = team:zeros(BM, o.head) end
+  if o.values then t.dZ = team:zeros(BM, o.head) end
+  local pipe = cute.make_layout {o.tile[2], 2}
+  local sL = cute.make_smem_tensor(cute.f32, pipe)            -- (BN,PIPE)
+  local sD = cute.make_smem_tensor(cute.f32, pipe)            -- (BN,PIPE)
+  function t.numbers(places, stage)
+    return passing_numbers(places, sL, sD, stage)
+  end
+  for r in cute.range(heads) do
+    local h = g * heads + r
+    local function row(x) return flash.head(x, b, h, a.q_ends) end
+    local function number(x) return flash.numbers(x, b, h, a.q_ends) end
+    local Q = row(a.Q)
+    cute.arch.sync_threads()  -- what the head before left is free
+    t.sight = flash.sight(cute.size(K, 0), cute.size(Q, 0), o.right, o.left)
+    t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
+               numbers(team, number(a.LSE), sL),
+               numbers(team, number(a.delta), sD)}
+    walk(o, team, t, a.scale * flash.LOG2E)
+  end
+  finish()
+  if t.dX then
+    t.dX:store(t.dX:load() * a.scale)
+    team:store(t.dX, t.sX(_, _, 0), key(a.dK), bm)
+  end
+  if t.dZ then team:store(t.dZ, t.sZ(_, _, 0), key(a.dV), bm) end
+end
+
+-- By the size of a head: tile and warps. From 192 on dK and dV have a kernel
+-- each, for lack of registers.
+local DEFAULT = {
+  [32] = {{128, 64}, 8}, [64] = {{128, 64}, 8}, [96] = {{64, 64}, 4},
+  [128] = {{64, 64}, 4}, [192] = {{64, 32}, 4}, [256] = {{64, 32}, 4},
+}
+
+--- The kernels, in the order in which they run; grid(S, T, H, G, B).
+---@param o {head: integer, causal: boolean?, window: any[]?, tile: integer[]?,
+-- warps: integer?} as for kernels/attention.lua
+---@return {kernel: any, block: integer, grid: function}[]
+return function(o)
+  local p = flash.options("attention_bwd", o, DEFAULT)
+  local function made(name, f, fields, block, grid)
+    local mine = setmetatable(fields, {__index = p})
+    return {kernel = cute.kernel(name, {block = block, fastmath = true},
+      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, q_ends, k_ends)
+        f(mine, {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, scale = scale,
+                 delta = delta, dQ = dQ, dK = dK, dV = dV, q_ends = q_ends,
+                 k_ends = k_ends})
+      end), block = block, grid = grid}
+  end
+  local threads = 32 * p.warps
+  local function keys(name, fields)
+    return made(name, of_keys, fields, threads, function(_, T, _, G, B)
+      return {tiles.count(T, p.tile[1]), G, B}
+    end)
+  end
+  local list = {
+    made("attention_delta", function(_, a) sums(a) end, {}, 4 * ROWS,
+      function(S, _, H, _, B) return {tiles.count(S, ROWS), H, B} end),
+    made("attention_dq", of_rows, {}, threads,
+      function(S, _, H, _, B) return {tiles.count(S, p.tile[1]), H, B} end)}
+  if o.head < 192 then
+    list[3] = keys("attention_dkv", {keys = true, values = true})
+  else
+    list[3] = keys("attention_dk", {keys = true})
+    list[4] = keys("attention_dv", {values = true})
+  end
+  return list
+end

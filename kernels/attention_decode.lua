@@ -1,0 +1,152 @@
+--- Attention of one query to many keys, on mma.sync: the keys of a head are
+-- split among blocks, and a second kernel puts their results together.
+--
+--     local k = attention_decode {head = 128, group = 8}
+--     local n = k.splits(T, G, B)
+--     -- parts (n,B,H,D) and logs (n,B,H) of f32
+--     for _, l in ipairs(k) do
+--       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths):launch {
+--         grid = l.grid(n, H, B), block = l.block}
+--     end
+--
+-- Q and O (B,1,H,D), K and V (B,T,G,D) of bf16 or f16, LSE (B,H,1) of f32;
+-- lengths (B) of i32, or nil: of the T keys, those that a batch has.
+--
+-- A block is a warp: the rows of its tile are the `group` heads that share
+-- keys, so that these are read once. All that takes time is reading them.
+local core = require "cute.core"
+local cute = require "cute"
+local flash = require "kernels.flash"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+-- This block's tiles of keys: first, and behind the last.
+local function share(T, N)
+  local split = cute.arch.block_idx()
+  local all = cute.ceil_div(T, N)
+  local each = cute.ceil_div(all, (cute.arch.grid_dim()))
+  return split * each, cute.min(split * each + each, all)
+end
+
+local function walk(o, team, T, Q, K, V, state, acc)
+  local BM, BN, arch = o.tile[1], o.tile[2], cute.arch
+  local first, last = share(T, BN)
+  local sight, places = flash.sight(BM, T), team:places(BM, BN)
+  local function load(kb, stage, inner)
+    K.load(kb, stage, inner)
+    V.load(kb, stage, inner)
+  end
+  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
+  arch.cp_async_commit_group()
+  local stage = 0
+  for kb in cute.range(last - 1, first - 1, -1) do
+    arch.cp_async_wait_group(0)
+    arch.sync_warp()
+    cute.when(cute.gt(kb, first), function()
+      load(kb - 1, 1 - stage, true)
+    end)
+    arch.cp_async_commit_group()
+    local s = team:zeros(BM, BN)
+    K.times(stage, s, Q.block)
+    cute.when(cute.gt((kb + 1) * BN, T), function()
+      sight:hide(s, places, 0, kb * BN, -math.huge)
+    end)
+    V.times(stage, acc, state:take(s, acc, team.dtype))
+    stage = 1 - stage
+  end
+  arch.cp_async_wait_group(0)
+end
+
+local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)
+  local BM, BN, D, all = o.tile[1], o.tile[2], o.head, cute._
+  local split, g, b = cute.arch.block_idx()
+  local R, T = o.group, lengths and lengths[b] or cute.size(mK, 1)
+  local function heads(t) return flash.section(t, g * R, R) end  -- (R,D)
+  local function keys(t) return flash.section(t(b, all, g, all), 0, T) end
+
+  local team = flash.team(mQ.element_type, 1)
+  local sK, sV = team:tile(BN, D, 2), team:tile(BN, D, 2)     -- (BN,D,PIPE)
+  local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
+  local Q, K, V = {}, {}, {}
+  Q.block = team:left(sQ(all, all, 0))
+  K.load, K.times = team:rows(keys(mK), sK), team:times(sK)
+  V.load, V.times = team:rows(keys(mV), sV),
+                    team:times(flash.turned(sV), true)
+  local acc = team:zeros(BM, D)                               -- (MMA,M,N)
+  local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E, true)
+  team:rows(heads(mQ(b, 0, all, all)), sQ)(0, 0)
+  walk(o, team, T, Q, K, V, state, acc)
+
+  local logs, places = state:finish(acc), team:places(BM, D)
+  local out, rows = heads(mParts(split, b, all, all)), flash.by_rows(acc)
+  for i = 0, state.rows - 1 do
+    local row = places(i, 0)[1]
+    cute.when(cute.lt(row, R), function()
+      for j = 0, cute.size(rows, 1) - 1 do
+        out[{row, places(i, j)[2]}] = rows(i, j)
+      end
+      cute.when(cute.eq(places(i, 0)[2], 0), function()
+        mLogs[{split, b, g * R + row}] = logs[i]
+      end)
+    end)
+  end
+end
+
+-- A thread an element of a row: results of the splits, weighed by their sums.
+local function together(_, _, _, _, mO, mL, mParts, mLogs)
+  local d, all = cute.arch.thread_idx(), cute._
+  local h, b = cute.arch.block_idx()
+  local parts, logs = mParts(all, b, h, d), mLogs(all, b, h)  -- (n)
+  local n, top = cute.size(logs), -math.huge
+  for i in cute.range(n) do top = cute.max(top, logs[i]) end
+  local base, sum, x = cute.where(cute.eq(top, -math.huge), 0.0, top), 0.0, 0.0
+  for i in cute.range(n) do
+    local w = flash.exp2((logs[i] - base) * flash.LOG2E)
+    sum = sum + w
+    x = x + w * parts[i]
+  end
+  local some = cute.gt(sum, 0)
+  mO[{b, 0, h, d}] = cute.where(some, x / sum, 0.0):to(mO.element_type)
+  cute.when(cute.eq(d, 0), function()
+    mL[{b, h, 0}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
+                               -math.huge)
+  end)
+end
+
+-- The tile of heads and keys by the size of a head; one warp.
+local DEFAULT = {
+  [32] = {{16, 64}, 1}, [64] = {{16, 64}, 1}, [96] = {{16, 64}, 1},
+  [128] = {{16, 64}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
+}
+
+local BLOCKS = 4 * 132  -- that keep a large GPU busy
+
+--- Both kernels, in the order in which they run, with grid(n, H, B), and
+-- splits(T, G, B): how many parts are worth while.
+---@param o {head: integer, group: integer?, tile: integer[]?}
+-- group: heads of Q for each of K and V, 1 when absent; tile: {any, keys}
+return function(o)
+  local p = flash.options("attention_decode", o, DEFAULT)
+  p.group = o.group or 1
+  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
+    core.fail("bad-argument", ("attention_decode: a group of %s heads; 1 to "
+      .. "64 can be together"):format(core.show(p.group)))
+  end
+  p.tile = {(p.group + 15) // 16 * 16, p.tile[2]}
+  local function made(name, f, block, grid)
+    return {kernel = cute.kernel(name, {block = block, fastmath = true},
+              function(...) f(p, ...) end), block = block, grid = grid}
+  end
+  return {
+    made("attention_part", part, 32, function(n, H, B)
+      return {n, tiles.count(H, p.group), B}
+    end),
+    made("attention_together", together, p.head, function(_, H, B)
+      return {H, B}
+    end),
+    splits = function(T, G, B)
+      local most = (T + 2 * p.tile[2] - 1) // (2 * p.tile[2])
+      return math.max(1, math.min(most, BLOCKS // (G * B)))
+    end,
+  }
+end

@@ -1,0 +1,110 @@
+-- Attention of one query on the simulator: heads that share keys in one tile,
+-- keys split among blocks, lengths, against plain Lua; and each wait and
+-- predicate shown to be needed by taking it out.
+local cute = require "cute"
+local decode = require "kernels.attention_decode"
+local oracle = require "spec.attention"
+local support = require "spec.support"
+
+-- Runs a problem in n parts: the report that is at fault, or the last.
+local function run(make, p, n, lengths, seed)
+  local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
+  local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)
+  local report
+  for _, k in ipairs(make {head = p.d, group = p.h // p.g}) do
+    report = support.report(k.kernel(p.Q, p.K, p.V, p.O, p.LSE, parts, logs,
+      p.scale, lengths):launch {grid = k.grid(n, p.h, p.b), block = k.block,
+      device = "sim:sm_80", faults = "return", seed = seed})
+    if not report.ok then return report end
+  end
+  return report
+end
+
+local function check(o)
+  local p = oracle.problem(o)
+  local r = run(decode, p, o.n, nil, o.n)
+  assert.is_true(r.ok, tostring(r))
+  local out, lse = oracle.forward(p)
+  assert.is_true(oracle.distance(p.O, out) < 6e-3)
+  assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6)
+end
+
+describe("attention of one query", function()
+  for _, d in ipairs {32, 64, 96, 128, 192, 256} do
+    it("is right with heads of " .. d, function()
+      check {s = 1, t = 200, d = d, h = 4, g = 1, n = 2}
+    end)
+  end
+
+  it("is right in any number of parts, of any size", function()
+    for _, c in ipairs {{1, 1}, {1, 3}, {64, 1}, {300, 5}, {300, 9}} do
+      check {s = 1, t = c[1], d = 32, n = c[2], h = 2, g = 2}
+    end
+  end)
+
+  it("takes up to 64 heads together, and batches", function()
+    check {b = 2, s = 1, t = 100, d = 32, h = 40, g = 2, n = 2}
+    check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
+  end)
+
+  it("takes lengths, and does not look behind them", function()
+    local lengths = {130, 1, 64}
+    local p = oracle.problem {b = 3, s = 1, t = 200, d = 64, h = 2, g = 1}
+    for b, n in ipairs(lengths) do
+      for j = n, 199 do
+        for d = 0, 63 do
+          p.K[{b - 1, j, 0, d}], p.V[{b - 1, j, 0, d}] = 0 / 0, 0 / 0
+        end
+      end
+    end
+    assert.is_true(run(decode, p, 3, cute.tensor(lengths, cute.i32)).ok)
+    for b, n in ipairs(lengths) do
+      local one = setmetatable({b = 1, q = {}, k = {}, v = {}, t = n},
+                               {__index = p})
+      for i = 0, 2 * 64 - 1 do one.q[i] = p.q[(b - 1) * 128 + i] end
+      for i = 0, n * 64 - 1 do
+        one.k[i], one.v[i] = p.k[(b - 1) * 200 * 64 + i],
+                             p.v[(b - 1) * 200 * 64 + i]
+      end
+      local out = oracle.forward(one)
+      local got = cute.zeros({2, 64}, cute.bf16)
+      for h = 0, 1 do
+        for d = 0, 63 do got[{h, d}] = p.O(b - 1, 0, h, d) end
+      end
+      assert.is_true(oracle.distance(got, out) < 6e-3)
+    end
+  end)
+
+  it("says how many parts are worth while", function()
+    local k = decode {head = 128, group = 4}
+    assert.equal(1, k.splits(100, 8, 1))
+    assert.equal(66, k.splits(65536, 8, 1))
+    assert.equal(1, k.splits(65536, 8, 128))
+  end)
+
+  it("refuses groups that it has no tile for", function()
+    for _, group in ipairs {0, 65, 1.5} do
+      assert.has_error(function() decode {head = 64, group = group} end)
+    end
+  end)
+end)
+
+local WAIT, COMMIT = "arch.cp_async_wait_group(0)",
+                     "arch.cp_async_commit_group()"
+local OWN = "attention_decode"
+local FAULTS = {
+  {OWN, COMMIT, 1}, {OWN, COMMIT, 2}, {OWN, WAIT, 1},
+  {OWN, "cute.when(cute.gt(kb, first),", 1, "cute.when(true,"},
+  {OWN, "cute.when(cute.lt(row, R),", 1, "cute.when(true,"},
+  {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
+}
+
+describe("faults of attention of one query are told:", function()
+  for _, f in ipairs(FAULTS) do
+    it(oracle.title(f), function()
+      local make = oracle.changed(OWN, table.unpack(f, 1, 4))
+      local p = oracle.problem {s = 1, t = 300, d = 32, h = 3, g = 1}
+      assert.is_false(run(make, p, 2, nil, 4).ok)
+    end)
+  end
+end)

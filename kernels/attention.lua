@@ -9,8 +9,8 @@
 -- contiguous; LSE (B,H,S) of f32. H is a multiple of G: heads share keys. The
 -- last of the S rows stands at the last of the T keys. Sequences of different
 -- lengths lie behind each other, Q and O (total,H,D), LSE (H,total), and two
--- more arguments of B + 1 i32 say where: sequence b of Q ends where b + 1
--- begins, at q_ends[b + 1], that of K and V at k_ends[b + 1].
+-- more arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), say where:
+-- sequence b of Q is its rows from cu_q[b] to cu_q[b + 1].
 --
 -- A block has a tile of rows. Its scores of a tile of keys stay in registers,
 -- where they become powers and then the left operand of the product with V,
@@ -60,15 +60,15 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
   end
 end
 
-local function forward(o, mQ, mK, mV, mO, mL, scale, q_ends, k_ends)
+local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   local BM, BN, D = o.tile[1], o.tile[2], o.head
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(mQ, mK)
-  local mQh, mOh = flash.head(mQ, b, h, q_ends), flash.head(mO, b, h, q_ends)
-  local mKg, mVg = flash.head(mK, b, g, k_ends), flash.head(mV, b, g, k_ends)
+  local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
+  local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
   -- (S,D), (T,D); the longest rows first
-  local bm = flash.place(S, BM, o.right, q_ends)
+  local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)
   local sK, sV = team:tile(BN, D, 1), team:tile(BN, D, 1)     -- (BN,D,1)
@@ -89,7 +89,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, q_ends, k_ends)
 
   local logs = state:finish(acc)
   team:store(acc, sQ(_, _, 0), mOh, bm)
-  local places, lse = team:places(BM, D), flash.numbers(mL, b, h, q_ends)
+  local places, lse = team:places(BM, D), flash.numbers(mL, b, h, cu_q)
   cute.when(cute.eq(places(0, 0)[2], 0), function()
     for i = 0, state.rows - 1 do
       local row = bm * BM + places(i, 0)[1]
@@ -106,7 +106,7 @@ local DEFAULT = {
   [192] = {{128, 64}, 8, true}, [256] = {{128, 32}, 8, true},
 }
 
---- A kernel of (Q, K, V, O, LSE, scale[, q_ends, k_ends]) and what its launch
+--- A kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and what its launch
 -- needs.
 ---@param o {head: integer, causal: boolean?, window: any[]?, name: string?,
 -- tile: integer[]?, warps: integer?, held: boolean?}

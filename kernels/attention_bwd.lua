@@ -30,8 +30,8 @@ local function sums(a)
   local tid = cute.arch.thread_idx()
   local block, h, b = cute.arch.block_idx()
   local row, lane = block * ROWS + tid // 4, tid % 4
-  local O = flash.head(a.O, b, h, a.q_ends)                   -- (S,D)
-  local dO = flash.head(a.dO, b, h, a.q_ends)
+  local O = flash.head(a.O, b, h, a.cu_q)                   -- (S,D)
+  local dO = flash.head(a.dO, b, h, a.cu_q)
   cute.when(cute.lt(row, cute.size(O, 0)), function()
     local function vectors(t)
       return cute.zipped_divide(t(row, _), {8})               -- (8,D/8)
@@ -48,7 +48,7 @@ local function sums(a)
       sum = sum + cute.arch.shuffle_sync_bfly(sum, j, 32, mask)
     end
     cute.when(cute.eq(lane, 0), function()
-      flash.numbers(a.delta, b, h, a.q_ends)[row] = sum
+      flash.numbers(a.delta, b, h, a.cu_q)[row] = sum
     end)
   end)
 end
@@ -188,11 +188,11 @@ end
 local function of_rows(o, a)
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(a.Q, a.K)
-  local function row(t) return flash.head(t, b, h, a.q_ends) end
-  local function key(t) return flash.head(t, b, g, a.k_ends) end
+  local function row(t) return flash.head(t, b, h, a.cu_q) end
+  local function key(t) return flash.head(t, b, g, a.cu_k) end
   local Q, K = row(a.Q), key(a.K)
   local S, BM = cute.size(Q, 0), o.tile[1]
-  local bm = flash.place(S, BM, o.right, a.q_ends)
+  local bm = flash.place(S, BM, o.right, a.cu_q)
   local team, t = frame(o, Q.element_type)
   t.row, t.sight = bm * BM, flash.sight(S, cute.size(K, 0), o.left, o.right)
   team:rows(Q, t.sX)(bm, 0)
@@ -200,8 +200,8 @@ local function of_rows(o, a)
   t.loads = {team:rows(K, t.sY), team:rows(key(a.V), t.sW)}
   t.dX = team:zeros(BM, o.head)
   local lse, delta = held_numbers(t.row, team:places(BM, o.tile[2]), S,
-    flash.numbers(a.LSE, b, h, a.q_ends),
-    flash.numbers(a.delta, b, h, a.q_ends))
+    flash.numbers(a.LSE, b, h, a.cu_q),
+    flash.numbers(a.delta, b, h, a.cu_q))
   function t.numbers() return lse, delta end
   walk(o, team, t, a.scale * flash.LOG2E)
   finish()
@@ -212,9 +212,9 @@ end
 local function of_keys(o, a)
   local g, b = select(2, cute.arch.block_idx())
   local heads = flash.group(a.Q, a.K)
-  local function key(t) return flash.head(t, b, g, a.k_ends) end
+  local function key(t) return flash.head(t, b, g, a.cu_k) end
   local K, BM = key(a.K), o.tile[1]
-  local bm = flash.place(cute.size(K, 0), BM, o.left, a.k_ends)
+  local bm = flash.place(cute.size(K, 0), BM, o.left, a.cu_k)
   local team, t = frame(o, K.element_type)
   t.row = bm * BM
   team:rows(K, t.sX)(bm, 0)
@@ -229,8 +229,8 @@ local function of_keys(o, a)
   end
   for r in cute.range(heads) do
     local h = g * heads + r
-    local function row(x) return flash.head(x, b, h, a.q_ends) end
-    local function number(x) return flash.numbers(x, b, h, a.q_ends) end
+    local function row(x) return flash.head(x, b, h, a.cu_q) end
+    local function number(x) return flash.numbers(x, b, h, a.cu_q) end
     local Q = row(a.Q)
     cute.arch.sync_threads()  -- what the head before left is free
     t.sight = flash.sight(cute.size(K, 0), cute.size(Q, 0), o.right, o.left)
@@ -250,8 +250,8 @@ end
 -- By the size of a head: tile and warps. From 192 on dK and dV have a kernel
 -- each, for lack of registers.
 local DEFAULT = {
-  [32] = {{128, 64}, 8}, [64] = {{128, 64}, 8}, [96] = {{64, 64}, 4},
-  [128] = {{64, 64}, 4}, [192] = {{64, 32}, 4}, [256] = {{64, 32}, 4},
+  [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
+  [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},
 }
 
 --- The kernels, in the order in which they run; grid(S, T, H, G, B).
@@ -263,10 +263,10 @@ return function(o)
   local function made(name, f, fields, block, grid)
     local mine = setmetatable(fields, {__index = p})
     return {kernel = cute.kernel(name, {block = block, fastmath = true},
-      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, q_ends, k_ends)
+      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k)
         f(mine, {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, scale = scale,
-                 delta = delta, dQ = dQ, dK = dK, dV = dV, q_ends = q_ends,
-                 k_ends = k_ends})
+                 delta = delta, dQ = dQ, dK = dK, dV = dV, cu_q = cu_q,
+                 cu_k = cu_k})
       end), block = block, grid = grid}
   end
   local threads = 32 * p.warps

@@ -122,20 +122,20 @@ function flash.section(x, first, count)
     matrix and {count, cute.size(x, 1)} or {count}, x.stride))
 end
 
-local function sequence(x, b, ends)
-  if not ends then return x end
-  return flash.section(x, ends[b], ends[b + 1] - ends[b])
+local function sequence(x, b, cu)
+  if not cu then return x end
+  return flash.section(x, cu[b], cu[b + 1] - cu[b])
 end
 
---- Head h of sequence b: (S,D) of t (B,S,H,D); where `ends` says where
+--- Head h of sequence b: (S,D) of t (B,S,H,D); where `cu` says where
 -- sequences begin and end, of t (total,H,D).
-function flash.head(t, b, h, ends)
-  return sequence(ends and t(_, h, _) or t(b, _, h, _), b, ends)
+function flash.head(t, b, h, cu)
+  return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
 end
 
 --- The same of numbers of rows: (S) of t (B,H,S), or of (H,total).
-function flash.numbers(t, b, h, ends)
-  return sequence(ends and t(h, _) or t(b, h, _), b, ends)
+function flash.numbers(t, b, h, cu)
+  return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
 
 --- How many heads of Q have one of K.
@@ -146,9 +146,9 @@ end
 
 --- This block's tile of a sequence of S rows; from the last on, if turned.
 -- A block behind the last one leaves the kernel.
-function flash.place(S, M, turned, ends)
+function flash.place(S, M, turned, cu)
   local at = cute.arch.block_idx()
-  if ends then cute.return_if(cute.ge(at * M, S)) end
+  if cu then cute.return_if(cute.ge(at * M, S)) end
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
@@ -316,17 +316,20 @@ Softmax.__index = Softmax
 -- before all that was summed is scaled down to them.
 local RISE = 8
 
+-- Where nothing was seen yet: any score rises above it, -inf does not.
+local NOTHING = 2.0 ^ 126
+
 --- The state of a thread's rows: what powers are counted from (the largest
--- score but for RISE), and their sum. The power of a score s is 2^(c s - top).
+-- score but for RISE), and their sum. The power of a score s is 2^(c s + low).
 ---@param rows integer
 ---@param c any
----@param hidden boolean scores may be -inf
+---@param hidden boolean a row may see nothing
 function flash.softmax(rows, c, hidden)
-  local top = cute.make_rmem_tensor({rows}, cute.f32)
+  local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
-  top:fill(-math.huge)
+  low:fill(NOTHING)
   sum:fill(0)
-  return setmetatable({rows = rows, c = c, hidden = hidden, top = top,
+  return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
                        sum = sum}, Softmax)
 end
 
@@ -338,17 +341,14 @@ function Softmax:rise(s, acc)
     local m = sr(i, 0)
     for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
     best[i] = flash.quad(cute.max, m)
-    local more = cute.gt(cute.fma(best[i], self.c, -self.top[i]), RISE)
+    local more = cute.gt(cute.fma(best[i], self.c, self.low[i]), RISE)
     rose = rose and rose | more or more
   end
   cute.when(cute.arch.vote_any_sync(rose), function()
     for i = 0, self.rows - 1 do
-      local m = cute.max(self.top[i], best[i] * self.c)
-      local fix = flash.exp2(self.top[i] - m)
-      if self.hidden then
-        fix = cute.where(cute.eq(m, -math.huge), 1.0, fix)  -- nothing yet
-      end
-      self.top[i] = m
+      local low = cute.min(self.low[i], -(best[i] * self.c))
+      local fix = flash.exp2(low - self.low[i])
+      self.low[i] = low
       self.sum[i] = self.sum[i] * fix
       for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
     end
@@ -359,19 +359,13 @@ end
 -- left operand, block by block; acc is what earlier powers were summed to.
 function Softmax:take(s, acc, dtype)
   self:rise(s, acc)
-  local sr, base = flash.by_rows(s), {}
-  for i = 0, self.rows - 1 do
-    base[i] = self.top[i]
-    if self.hidden then  -- no inf - inf
-      base[i] = cute.where(cute.eq(base[i], -math.huge), 0.0, base[i])
-    end
-  end
+  local sr = flash.by_rows(s)
   local p = cute.make_fragment_like(s, dtype)
   local pr, left = flash.by_rows(p), flash.left_operand(p)
   return function(k)
     for i = 0, self.rows - 1 do
       for j = 4 * k, 4 * k + 3 do
-        local x = flash.exp2(cute.fma(sr(i, j), self.c, -base[i]))
+        local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
         pr[{i, j}] = x:to(dtype)
         self.sum[i] = self.sum[i] + x
       end
@@ -390,7 +384,7 @@ function Softmax:finish(acc)
     local r = 1 / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
-    logs[i] = (self.top[i] + cute.log2(sum)) / flash.LOG2E
+    logs[i] = (cute.log2(sum) - self.low[i]) / flash.LOG2E
     if some then logs[i] = cute.where(some, logs[i], -math.huge) end
   end
   return logs

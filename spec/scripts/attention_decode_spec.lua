@@ -77,7 +77,7 @@ describe("attention of one query", function()
 
   it("says how many parts are worth while", function()
     local k = decode {head = 128, group = 4}
-    assert.equal(1, k.splits(100, 8, 1))
+    assert.equal(2, k.splits(100, 8, 1))
     assert.equal(66, k.splits(65536, 8, 1))
     assert.equal(1, k.splits(65536, 8, 128))
   end)

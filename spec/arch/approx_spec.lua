@@ -4,6 +4,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
 local T = require "spec.values"
+local softmax = require "kernels.softmax"
 local arch = cute.arch
 
 -- Of each instruction, a sum over 2^17 words and the sum over all 2^32, of
@@ -78,6 +79,29 @@ describe("approximate functions", function()
     sample "gpu"
     for _, row in ipairs(SUMS) do
       assert.equal(row[3], sum_of(row[1], 1 << 20, 1 << 12, 1, "gpu"), row[1])
+    end
+  end)
+end)
+
+-- Bytes of the softmax of m rows of normally distributed numbers.
+local function softmax_of(dtype, m, n, device)
+  local x, y = core.buffer(dtype, m * n), core.buffer(dtype, m * n)
+  x:fill_normal(n)
+  local rows = cute.make_layout({m, n}, cute.LayoutRight)
+  local k = softmax {dtype = dtype, n = n}
+  k.kernel(cute.make_tensor(x, rows), cute.make_tensor(y, rows)):launch {
+    grid = k.grid(m), block = k.block, device = device}
+  return y:bytes()
+end
+
+describe("softmax", function()
+  it("is the same, bit for bit, in the simulator and on a GPU #gpu", function()
+    for _, n in ipairs {1, 77, 1024, 20000} do
+      for _, t in ipairs {"f32", "bf16", "f16"} do
+        assert.is_true(softmax_of(cute[t], 12, n, "sim:sm_90a")
+                       == softmax_of(cute[t], 12, n, "gpu"),
+                       t .. " " .. n)
+      end
     end
   end)
 end)

@@ -37,10 +37,8 @@ local function op_of(o)
   return op
 end
 
--- The elements of a vector, folded pair by pair.
-local function fold(op, vector)
-  local list = {}
-  for i = 0, #vector - 1 do list[i + 1] = vector[i] end
+-- A list folded pair by pair.
+local function folded(op, list)
   while #list > 1 do
     local half = {}
     for i = 1, #list, 2 do
@@ -49,6 +47,13 @@ local function fold(op, vector)
     list = half
   end
   return list[1]
+end
+
+-- The elements of a vector, folded.
+local function fold(op, vector)
+  local list = {}
+  for i = 0, #vector - 1 do list[i + 1] = vector[i] end
+  return folded(op, list)
 end
 
 local function mapped(op, vector)
@@ -89,21 +94,24 @@ end
 local STEPS, BLOCK = 8, 512
 local SPREAD = 132  -- blocks that a GPU should get, at least
 
--- A block's share: vectors of all threads, `steps` at a time.
+-- A block's share: `steps` vectors of each thread are asked for at once, folded
+-- into one, and that into the thread's.
 local function share(o, op, X, width)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local reach, x = o.block * width, X.iterator
-  local acc = cute.make_rmem_tensor({width, o.steps}, cute.f32)
+  local acc = cute.make_rmem_tensor({width}, cute.f32)
   acc:fill(op.init)
   local tile = reach * o.steps
-  local function vectors(at, layout)
-    local held = cute.make_rmem_tensor(layout.shape, X.element_type)
-    cute.autovec_copy(cute.make_tensor(x + at, layout), held)
-    return mapped(op, held:load())
-  end
+  local layout = cute.make_layout({width, o.steps}, {1, reach})
   for t in cute.range(block, o.n // tile, o.grid) do
-    acc:store(op.of(acc:load(), vectors(t * tile + tid * width,
-      cute.make_layout({width, o.steps}, {1, reach}))))
+    local held = cute.make_rmem_tensor({width, o.steps}, X.element_type)
+    cute.autovec_copy(cute.make_tensor(x + (t * tile + tid * width), layout),
+                      held)
+    local list = {}
+    for s = 0, o.steps - 1 do
+      list[s + 1] = mapped(op, held(cute._, s):load())
+    end
+    acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = fold(op, acc:load())
   local rest = o.n - o.n % tile  -- what fills no tile, an element a thread

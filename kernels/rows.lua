@@ -66,20 +66,21 @@ end
 -- `smem`, its bytes of shared memory where it is none of sm_90;
 -- persistent: blocks walk the rows, and stage the next one while they write.
 ---@param o {n: integer, dtype: any, sources: integer?, values: integer?,
--- threads: integer?, block: integer?, staged: boolean?, min_blocks: integer?,
+-- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?}
 ---@return table
 function rows.plan(o)
   local p = setmetatable({n = o.n, persistent = o.persistent,
-                          min_blocks = o.min_blocks}, Plan)
+                          min_blocks = o.min_blocks or nil}, Plan)
   p.width = widest(o.dtype.bits, o.n)
   local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
   spread(p, o, steps)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
-  if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem then
-    p.min_blocks = p.min_blocks or 2  -- at most 32 registers a thread
+  if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
+      and o.min_blocks == nil then
+    p.min_blocks = 2  -- at most 32 registers a thread
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
   end

@@ -303,11 +303,14 @@ def measure(contestants, o):
     return times
 
 
-def table(rows):
-    width = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+WIDTHS = (34, 18, 9, 7, 8, 8, 9, 7, 13)
+
+
+def say(rows):
     for r in rows:
-        print("  ".join(c.ljust(w) if i < 2 else c.rjust(w)
-                        for i, (c, w) in enumerate(zip(r, width))).rstrip())
+        print(" ".join(c.ljust(w) if i < 2 else c.rjust(w)
+                       for i, (c, w) in enumerate(zip(r, WIDTHS))).rstrip(),
+              flush=True)
 
 
 def copy_of(nbytes, device):
@@ -364,8 +367,8 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, "
           f"cuDNN {torch.backends.cudnn.version()}, medians of {o.rounds} "
           "rounds; TB/s or TFLOP/s; the last two: their time over ours")
-    rows = [["kernel", "", "ms hot", "spread", "hot", "cold", "/ours hot",
-             "cold", "error"]]
+    say([["kernel", "", "ms hot", "spread", "hot", "cold", "/ours hot", "cold",
+          "error"]])
     good = True
     for e in ENTRIES:
         if o.names and e.name not in o.names:
@@ -375,12 +378,12 @@ def main():
             for size in sizes:
                 try:
                     more, ok = compete(e, size, dtype, o)
-                    rows, good = rows + more, good and ok
+                    say(more)
+                    good = good and ok
                 except RuntimeError as why:
                     print(f"  {e.name} {size} {dtype}: {why}")
                     good = False
                 torch.cuda.empty_cache()
-    table(rows)
     raise SystemExit(0 if good else 1)
 
 

@@ -24,6 +24,20 @@ static bool rounds_f32(const Emit *e, Ref r, DType t) {
          ir_type(e->fn, i->a[0]) == DT_F32;
 }
 
+// Are lo and hi the halves of one word of registers, read in place?
+static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
+  const Ins *x = ir_get(e->fn, lo), *y = ir_get(e->fn, hi);
+  if (x->op != OP_LD || y->op != OP_LD || x->a[0] != y->a[0] ||
+      e->use[lo].how != HOW_INLINE || e->use[hi].how != HOW_INLINE)
+    return false;
+  const Ins *m = ir_get(e->fn, x->a[0]);
+  if (m->op != OP_RMEM || dtype_bits((DType)m->type) != 16 ||
+      e->regs[m->imm].type != DT_U32)
+    return false;
+  int64_t at = uses_int(e, x->a[1]);
+  return at % 2 == 0 && uses_int(e, y->a[1]) == at + 1;
+}
+
 // Both halves of a word at once; one conversion where both are rounded.
 static void store_pair(Emit *e, Ref r, Ref r2) {
   const Ins *i = ir_get(e->fn, r);
@@ -32,7 +46,10 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   expr_word(e, i->a[0], uses_int(e, i->a[1]) * 16);
   text_puts(e, " = ");
   bool half = t == DT_F16 || t == DT_BF16;
-  if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
+  const Ins *from = ir_get(e->fn, lo);
+  if (halves_of_word(e, lo, hi)) {
+    expr_word(e, from->a[0], uses_int(e, from->a[1]) * 16);
+  } else if (half && rounds_f32(e, lo, t) && rounds_f32(e, hi, t)) {
     Helper pack = t == DT_F16 ? H_PACK_F16 : H_PACK_BF16;
     text_printf(e, "%s(", helper_use(e, pack));
     expr_val(e, ir_get(e->fn, lo)->a[0], PR_ANY);

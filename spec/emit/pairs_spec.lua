@@ -199,6 +199,17 @@ describe("pairs of 16-bit floats", function()
     assert.equal(4, count(s, "mul_bf16x2%("), s)
   end)
 
+  it("move as words where nothing is computed", function()
+    local s = text(function(a)
+      local r = cute.make_rmem_tensor({8}, a.dtype)
+      r:store(a)
+      r[3] = 1
+      return r:load()
+    end, "f16")
+    assert.equal(8, count(s, "r_%d%[%d%] = r[_%d]*%[%d%];"), s)
+    assert.is_nil(s:find(">> 16", 1, true))
+  end)
+
   it("are divided in f32 and rounded as one", function()
     local function f(a, b) return a / b end
     local s = text(f, "bf16")

@@ -31,12 +31,6 @@ local function word_of(x, n)
   return x:to(core.u32) & ((1 << n) - 1)
 end
 
--- Element k of n bits of a word, as a value of type t.
-local function element(w, k, n, t)
-  local unsigned = n == 16 and core.u16 or core.u8
-  return (w >> (k * n)):to(unsigned):bitcast(t)
-end
-
 -- The elements of a vector of n bits each from `at` on as a word; behind its
 -- end there are zeros.
 local function word_at(v, at, n)
@@ -51,18 +45,16 @@ end
 -- The elements of v, of `from` bits each, in words that f turns into words of
 -- elements of type t: as a vector.
 local function each_word(v, from, t, f)
-  local out = core.make_rmem_tensor(v.shape, t)
-  local n, to = t.bits, 0
-  for at = 0, #v - 1, 32 // from do
-    for _, w in ipairs {f(word_at(v, at, from))} do
-      for k = 0, 32 // n - 1 do
-        if to < #v then out[to] = n == 32 and w or element(w, k, n, t) end
-        to = to + 1
-      end
+  local per, n = 32 // from, #v
+  local out = core.make_rmem_tensor({(n + per - 1) // per * per}, t)
+  local words = core.recast_tensor(out, core.u32)
+  for at = 0, n - 1, per do
+    for k, w in ipairs {f(word_at(v, at, from))} do
+      words[at * t.bits // 32 + k - 1] = t.bits == 32 and w:bitcast(core.u32)
+        or w
     end
-    to = at + 32 // from
   end
-  return out:load()
+  return core.make_tensor(out.iterator, {n}):load():reshape(v.shape)
 end
 
 ---------------------------------------------------------------------------

@@ -176,6 +176,44 @@ describe("a tensor through a Lua function, in a kernel", function()
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.i32, 128))
   end)
 
+  it("is copied as wide as its place and strides allow", function()
+    local rows, widths = {2, 0, 3, 1}, {}
+    local X, out = counting(128), cute.zeros({8}, cute.i32)
+    for at = 0, 8 do
+      local k = cute.kernel("place", function(mX, mOut)
+        local x = cute.make_tensor(mX.iterator, gather(rows, 32, 8))
+        local part = cute.local_tile(cute.domain_offset({1, at}, x), {1, 8},
+                                     {0, 0})
+        cute.autovec_copy(part(0, _), mOut)
+      end)(X, out)
+      k:launch {grid = 1, block = 1, device = DEVICE}
+      for j = 0, 7 do assert.equal(rows[2] * 32 + at + j, out(j)) end
+      local text = k:trace({block = 1}).source
+      widths[at + 1] = text:find "const int4 %*" and 4
+        or text:find "const int2 %*" and 2 or 1
+    end
+    assert.same({4, 1, 2, 1, 4, 1, 2, 1, 4}, widths)
+    -- pairs with a gap between, and a row that goes on in the next
+    for _, case in ipairs {{"(2,4):(1@1,3@1)", 1}, {"(2,4):(1@1,6@1)", 2},
+                           {"(4,2):(1@1,1@0)", 4}, {"(4,2):(2@1,1@0)", 1},
+                           {"(4,2):(1@0,4@1)", 1}} do
+      local k = cute.kernel("strides", function(mX, mOut)
+        cute.autovec_copy(cute.make_tensor(mX.iterator,
+          cute.make_composed_layout(function(i, j) return i * 32 + j end, 0,
+            cute.layout(case[1]), {vector = {1, 8}})), mOut)
+      end)(X, out)
+      k:launch {grid = 1, block = 1, device = DEVICE}
+      local crd = cute.layout(case[1])
+      for i = 0, 7 do
+        local c = crd(i)
+        assert.equal((c[1] or 0) * 32 + (c[2] or 0), out(i))
+      end
+      local text = k:trace({block = 1}).source
+      assert.equal(case[2], text:find "const int4 %*" and 4
+        or text:find "const int2 %*" and 2 or 1, case[1])
+    end
+  end)
+
   it("is carried by loops, and scatters", function()
     local K, rows = 8, {2, 0, 3, 1}
     local out, sums = cute.zeros({4 * K}, cute.i32), cute.zeros({4}, cute.i32)

@@ -88,6 +88,7 @@ local CASES = {
   {N = 3, H = 4, W = 5, C = 64, K = 64, R = 1, S = 1, rows = true,
    dtype = "f16"},
   {N = 2, H = 3, W = 3, C = 2, K = 3, R = 5, S = 5, padding = 2},
+  {N = 1, H = 6, W = 5, C = 8, K = 8, R = 6, S = 7, padding = 3},
   {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
   {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
   {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,

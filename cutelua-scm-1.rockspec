@@ -45,6 +45,8 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
+      ["kernels.histogram"] =
+        "kernels/histogram.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
       ["kernels.reduce"] =
@@ -53,8 +55,14 @@ build = {
         "kernels/rope.lua",
       ["kernels.rows"] =
         "kernels/rows.lua",
+      ["kernels.scan"] =
+        "kernels/scan.lua",
+      ["kernels.selective_scan"] =
+        "kernels/selective_scan.lua",
       ["kernels.softmax"] =
         "kernels/softmax.lua",
+      ["kernels.topk"] =
+        "kernels/topk.lua",
       ["cute.algorithm"] =
         "lua/cute/algorithm.lua",
       ["cute.arch.bits"] =

@@ -22,8 +22,12 @@ local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Elements of the widest access that cuts rows of n without a rest.
-local function widest(bits, n)
+--- Elements of the widest access, of at most 16 bytes, that cuts rows of n
+-- elements of so many bits without a rest.
+---@param bits integer
+---@param n integer
+---@return integer
+function rows.widest(bits, n)
   local width = 128 // bits
   while n % width ~= 0 do width = width // 2 end
   return width
@@ -72,7 +76,7 @@ end
 function rows.plan(o)
   local p = setmetatable({n = o.n, persistent = o.persistent,
                           min_blocks = o.min_blocks or nil}, Plan)
-  p.width = widest(o.dtype.bits, o.n)
+  p.width = rows.widest(o.dtype.bits, o.n)
   local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
   spread(p, o, steps)
   local smem = o.smem or SMEM

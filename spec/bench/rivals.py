@@ -131,6 +131,20 @@ def silu(t):
     return {"PyTorch": lambda: F.silu(t.x), "torch.compile": lambda: g(t.x)}
 
 
+@entry("scripts/scan.lua", ROWS[1:4] + ROWS[6:], ("f32", "bf16"), tolerance=1e-2)
+def scan(t):
+    def f(x):
+        return torch.cumsum(x, -1)
+    g = compiled(f)
+    return {"PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
+
+
+@entry("scripts/topk.lua", [(1 << 16, 1024), (1 << 14, 8192)], ("bf16", "f32"))
+def topk(t):
+    # of equal elements any may be named: places are not compared
+    return {"PyTorch": lambda: (torch.topk(t.x, t.y.shape[-1], -1)[0], None)}
+
+
 @entry("scripts/reduce.lua", [(1 << 30,)], ("f32", "bf16"), tolerance=1e-3)
 def total(t):
     def f(x):

@@ -1,0 +1,103 @@
+--- How often each value, or each class of values, is there.
+--
+--     local k = histogram {dtype = cute.u8, n = 1000000, bins = 256}
+--     k.kernel(X, H):launch {grid = k.grid, block = k.block}
+--
+-- X has N elements side by side. H (bins), i32, is added to. `bin`, a Lua
+-- function of an element, gives the index of its bin; what has none among the
+-- bins is not counted.
+--
+-- Blocks count in shared memory, in `copies` tables, of which neighbouring
+-- warps take different ones, and add their tables to H in the end.
+local core = require "cute.core"
+local cute = require "cute"
+local rows = require "kernels.rows"
+
+local WARP = 32
+
+local function up(a, b) return (a + b - 1) // b end
+
+-- Clears or adds up the tables: f(bin) for each bin of this thread.
+local function each_bin(h, count, f)
+  for first = 0, count - 1, h.block do
+    local b = (cute.arch.thread_idx()) + first
+    if first + h.block <= count then f(b)
+    else cute.when(cute.lt(b, count), function() f(b) end) end
+  end
+end
+
+local function count(h, X, H)
+  local tid = (cute.arch.thread_idx())
+  local vectors = h.n // h.width
+  local tables = cute.make_smem_tensor(cute.i32,
+                                       cute.make_layout {h.bins, h.copies})
+  each_bin(h, h.bins * h.copies, function(b) tables[b] = 0 end)
+  cute.arch.sync_threads()
+  local mine = tables.iterator + tid // WARP % h.copies * h.bins
+  local atom = cute.make_copy_atom("UniversalCopy", X.element_type,
+                                   h.width * X.element_type.bits)
+  local v = cute.make_layout {h.width}
+  for first in cute.range((cute.arch.block_idx()) * h.reach, vectors,
+                          (cute.arch.grid_dim()) * h.reach) do
+    -- All of them are asked for before the first is looked at.
+    local held, there = {}, {}
+    for s = 1, h.steps do
+      local at = first + tid + (s - 1) * h.block
+      held[s] = cute.make_rmem_tensor({h.width}, X.element_type)
+      there[s] = cute.lt(at, vectors)
+      cute.when(there[s], function()
+        cute.copy(atom, cute.make_tensor(X.iterator + at * h.width, v), held[s])
+      end)
+    end
+    for s = 1, h.steps do
+      cute.when(there[s], function()
+        for i = 0, h.width - 1 do
+          local b = h.bin(held[s][i]):to(cute.i32)
+          cute.when(cute.ge(b, 0) & cute.lt(b, h.bins), function()
+            cute.arch.red(mine + b, 1, {op = "add", scope = "cta"})
+          end)
+        end
+      end)
+    end
+  end
+  cute.arch.sync_threads()
+  each_bin(h, h.bins, function(b)
+    local sum = tables[{b, 0}]
+    for c = 1, h.copies - 1 do sum = sum + tables[{b, c}] end
+    cute.when(cute.ne(sum, 0), function()
+      cute.arch.red(H.iterator + b, sum, {op = "add"})
+    end)
+  end)
+end
+
+local function check(h, X, H)
+  local x, b = cute.coalesce(X.layout), cute.coalesce(H.layout)
+  if cute.size(x) ~= h.n or not cute.is_major(0, x.stride) and h.n > 1 then
+    core.fail("bad-argument", ("histogram: X is %s, and %d elements side by "
+      .. "side are needed"):format(tostring(X.layout), h.n))
+  elseif cute.size(b) ~= h.bins or H.element_type ~= cute.i32 then
+    core.fail("bad-argument", ("histogram: H is %s of %s, and %d of i32 are "
+      .. "needed"):format(tostring(H.layout), H.element_type.name, h.bins))
+  end
+end
+
+--- A kernel of (X, H) and what its launch needs.
+---@param o {n: integer, dtype: any, bins: integer, bin: function?,
+-- copies: integer?, steps: integer?, block: integer?, grid: integer?}
+-- bin: of an element (a traced value) its bin, the element's value when absent;
+-- copies: tables of a block (8, or as many as 32 KiB hold); steps: vectors of
+-- a thread under way at once (4); grid: blocks (528 at most)
+---@return {kernel: any, grid: integer, block: integer}
+return function(o)
+  local h = {n = o.n, bins = o.bins, block = o.block or 256,
+    steps = o.steps or 4, width = rows.widest(o.dtype.bits, o.n),
+    bin = o.bin or function(x) return x end,
+    copies = o.copies or math.max(1, math.min(8, 8192 // o.bins))}
+  h.reach = h.block * h.steps
+  return {block = h.block,
+    grid = math.min(o.grid or 528, up(h.n // h.width, h.reach)),
+    kernel = cute.kernel("histogram", function(X, H)
+      check(h, X, H)
+      count(h, X, H)
+    end)}
+end

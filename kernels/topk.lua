@@ -1,0 +1,203 @@
+--- The k largest (or smallest) elements of each row, in order, and their place.
+--
+--     local k = topk {dtype = cute.bf16, n = 4096, k = 8}
+--     k.kernel(X, Y, I):launch {grid = k.grid(m), block = k.block}
+--
+-- X is (M,N), Y (M,k) of X's type, I (M,k) i32; k up to 64. Of equal elements
+-- the first counts as larger (with smallest = true: as smaller). NaN is larger
+-- than all numbers.
+--
+-- A warp keeps the best 32 or 64 that it has seen, sorted over its lanes, and
+-- merges 32 elements into them when one of those is better than the k-th: on
+-- random data that happens k log(n / k) times. Several warps may share a row,
+-- and merge what they have in the end.
+local core = require "cute.core"
+local cute = require "cute"
+local rows = require "kernels.rows"
+
+local WARP = 32
+
+local Top = {}
+Top.__index = Top
+
+---------------------------------------------------------------------------
+-- Keys: an element and its place as one number, larger if better, never 0
+---------------------------------------------------------------------------
+
+function Top:key(x, at)
+  local word = self.bits == 16 and cute.u16 or cute.u32
+  local bits, top = (x + 0.0):bitcast(word), 1 << (self.bits - 1)
+  local negative = cute.ne(bits & top, 0)
+  local all = (1 << self.bits) - 1
+  local ordered = cute.where(negative, bits ~ all, bits | top)
+  ordered = cute.where(cute.ne(x, x), all, ordered)
+  if self.smallest then ordered = ordered ~ all end
+  local key = ordered:to(self.type) << self.bits
+  return key | (all - at:to(self.type))
+end
+
+function Top:place(key)
+  local all = (1 << self.bits) - 1
+  return (all - (key & all)):to(cute.i32)
+end
+
+---------------------------------------------------------------------------
+-- Bitonic sorting over the lanes of a warp
+---------------------------------------------------------------------------
+
+-- One step: of two lanes d apart, who takes the larger.
+local function exchange(x, d, larger)
+  local y = cute.arch.shuffle_sync_bfly(x, d)
+  return cute.where(cute.eq(larger, cute.gt(y, x)), y, x)
+end
+
+local function bit(lane, d) return cute.eq(lane & d, 0) end
+
+-- A bitonic sequence, made descending.
+local function merged(x, lane)
+  for _, d in ipairs {16, 8, 4, 2, 1} do x = exchange(x, d, bit(lane, d)) end
+  return x
+end
+
+-- Any sequence, made ascending.
+local function ascending(x, lane)
+  local n = 2
+  while n <= WARP do
+    local d = n // 2
+    while d > 0 do
+      local up = n < WARP and bit(lane, n) or true
+      x = exchange(x, d, cute.ne(bit(lane, d), up))
+      d = d // 2
+    end
+    n = n * 2
+  end
+  return x
+end
+
+-- Takes 32 keys, ascending over the lanes, into the list: what is too much
+-- falls off its end. List r has the r-th 32, each descending.
+function Top:take(list, keys, lane)
+  local m = merged(cute.max(list[self.lists], keys), lane)
+  for r = self.lists - 1, 1, -1 do
+    local turned = cute.arch.shuffle_sync_bfly(m, WARP - 1)
+    local more, less = cute.max(list[r], turned), cute.min(list[r], turned)
+    list[r + 1], m = merged(less, lane), merged(more, lane)
+  end
+  list[1] = m
+end
+
+-- The k-th key so far: what is not better than it is of no use.
+function Top:bar(list)
+  return cute.arch.shuffle_sync(list[(self.k - 1) // WARP + 1],
+                                (self.k - 1) % WARP)
+end
+
+---------------------------------------------------------------------------
+-- The kernel
+---------------------------------------------------------------------------
+
+-- The best of vectors first, first + step, ... of a row.
+function Top:search(x, list, lane, first, step)
+  local none = list[1]
+  local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
+                                   self.width * x.element_type.bits)
+  local of_warp = self.width * WARP
+  local state = {bar = none}
+  for chunk in cute.range(first, (self.n + of_warp - 1) // of_warp, step) do
+    local at = chunk * of_warp + lane * self.width
+    local held = cute.make_rmem_tensor({self.width}, x.element_type)
+    local inside = cute.lt(at, self.n)
+    cute.when(inside, function()
+      cute.copy(atom, cute.make_tensor(x.iterator + at,
+                                       cute.make_layout {self.width}), held)
+    end, function() held:fill(0) end)
+    local keys, best = {}, none
+    for w = 0, self.width - 1 do
+      keys[w] = cute.where(inside, self:key(held[w], at + w), 0)
+      best = cute.max(best, keys[w])
+    end
+    local bar = state.bar
+    cute.when(cute.arch.vote_any_sync(cute.gt(best, bar)), function()
+      for w = 0, self.width - 1 do
+        local better = cute.gt(keys[w], self:bar(list))
+        cute.when(cute.arch.vote_any_sync(better), function()
+          self:take(list, ascending(cute.where(better, keys[w], 0), lane), lane)
+        end)
+      end
+      state.bar = self:bar(list)
+    end)
+  end
+end
+
+-- What the row's other warps found, for its first one.
+function Top:gather(list, lane, warp)
+  local found = cute.make_smem_tensor(self.type, cute.make_layout(
+    {WARP, self.lists, self.block // WARP}))
+  for r = 1, self.lists do found[{lane, r - 1, warp}] = list[r] end
+  cute.arch.sync_threads()
+  cute.when(cute.eq(warp % self.warps, 0), function()
+    for other in cute.range(1, self.warps) do
+      for r = 1, self.lists do
+        self:take(list, found[{WARP - 1 - lane, r - 1, warp + other}], lane)
+      end
+    end
+  end)
+end
+
+function Top:run(X, Y, I)
+  local tid = (cute.arch.thread_idx())
+  local lane, warp = tid % WARP, tid // WARP
+  local row = (cute.arch.block_idx()) * self.rows + warp // self.warps
+  local none = (lane * 0):to(self.type)
+  local list = {}
+  for r = 1, self.lists do list[r] = none end
+  local there = cute.lt(row, X.shape[1])
+  cute.when(there, function()
+    self:search(X(row, cute._), list, lane, warp % self.warps, self.warps)
+  end)
+  if self.warps > 1 then self:gather(list, lane, warp) end
+  cute.when(there & cute.eq(warp % self.warps, 0), function()
+    for r = 1, self.lists do
+      local j = lane + (r - 1) * WARP
+      cute.when(cute.lt(j, self.k), function()
+        local at = self:place(list[r])
+        Y[{row, j}], I[{row, j}] = X[{row, at}], at
+      end)
+    end
+  end)
+end
+
+--- A kernel of (X, Y, I) and what its launch needs.
+---@param o {n: integer, dtype: any, k: integer, smallest: boolean?,
+-- warps: integer?, block: integer?}
+-- dtype: bf16, f16 (n up to 65535) or f32; warps: of a row (as many as have
+-- 1024 elements each, at most 8); block: threads (128)
+---@return {kernel: any, grid: fun(m: integer): integer, block: integer}
+return function(o)
+  local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
+    bits = o.dtype.bits, width = rows.widest(o.dtype.bits, o.n)}, Top)
+  local function need(ok, what, x)
+    if not ok then
+      core.fail("bad-argument", ("topk: %s, not %s"):format(what, tostring(x)))
+    end
+  end
+  need(o.dtype.is_float and (t.bits == 16 or t.bits == 32),
+       "elements are bf16, f16 or f32", o.dtype.name)
+  need(o.k >= 1 and o.k <= 64 and o.k <= o.n,
+       ("k is from 1 to 64, and at most n = %d"):format(o.n), o.k)
+  need(t.bits == 32 or o.n < 65536,
+       "rows of 16-bit elements have at most 65535", o.n)
+  t.type, t.lists = t.bits == 16 and cute.u32 or cute.u64, o.k > WARP and 2 or 1
+  t.warps = o.warps or 1
+  while not o.warps and t.warps < 8 and t.warps * 2048 <= o.n do
+    t.warps = t.warps * 2
+  end
+  t.block = math.max(t.warps * WARP, o.block or 128)
+  t.rows = t.block // WARP // t.warps
+  return {block = t.block,
+    grid = function(m) return (m + t.rows - 1) // t.rows end,
+    kernel = cute.kernel("topk", function(X, Y, I)
+      rows.check(t, X)
+      t:run(X, Y, I)
+    end)}
+end

@@ -1,0 +1,56 @@
+-- Running sums along rows, and of one long row in a single pass.
+--
+-- A row is read once and written once. Lanes and warps of a block hand each
+-- other their sums; one row alone is for all blocks at once: each says its
+-- total in a word of memory as soon as it has it, and looks back until it
+-- meets one that knows all before it. That nobody waits in vain is because
+-- blocks take their tiles by a counter, not by their number.
+--   cutelua scripts/scan.lua --help
+local cute = require "cute"
+local scan = require "kernels.scan"
+
+local PIECE = 4096
+
+-- The sum of a row's elements before piece i, by its pieces' sums.
+local function before(p, row, i)
+  p.sums = p.sums or {}
+  local sums = p.sums[row] or {[0] = 0}
+  p.sums[row] = sums
+  for k = #sums + 1, i do
+    local sum, at = sums[k - 1], row * p.n + (k - 1) * PIECE
+    for j = at, at + PIECE - 1 do sum = sum + p.x[j] end
+    sums[k] = sum
+  end
+  return sums[i]
+end
+
+require "cute.bench.harness".run(arg, {
+  about = "Running sums along rows (one row: by all blocks in one pass).",
+  dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
+  dtypes = {"f32", "bf16", "f16", "i32"},
+  sim = {{5, 3000}, {1, 20001}},
+  gpu = {{262144, 1024}, {32768, 8192}, {4096, 65536}, {1, 1 << 26}},
+  operands = function(p)
+    local list = {{"x", {p.rows, p.n}}, {"y", {p.rows, p.n}, out = true}}
+    if p.rows == 1 then
+      list[3] = {"state", {1 << 20}, dtype = "u64", fill = "zero",
+                 scratch = true}
+    end
+    return list
+  end,
+  make = function(p)
+    return scan {dtype = cute[p.dtype], n = p.n, one_pass = p.rows == 1}
+  end,
+  pieces = function(p) return p.rows * ((p.n + PIECE - 1) // PIECE) end,
+  reference = function(p, i)
+    local pieces = (p.n + PIECE - 1) // PIECE
+    local row, piece = i // pieces, i % pieces
+    local y = {at = row * p.n + piece * PIECE}
+    local sum = before(p, row, piece)
+    for k = 1, math.min(PIECE, p.n - piece * PIECE) do
+      sum = sum + p.x[y.at + k - 1]
+      y[k] = sum
+    end
+    return {y = y}
+  end,
+})

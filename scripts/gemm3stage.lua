@@ -82,9 +82,6 @@ local function gemm3stage(rows, cp_async)
           cute.arch.cp_async_wait_group(STAGES - 2)
           cute.arch.sync_threads()
         end
-        local kb_next = (kb + 1) % K_BLOCKS
-        cute.copy(s2r_A, tXsA_p(_, _, kb_next), tXrA(_, _, kb_next))
-        cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
         if kb == 0 then  -- refill the stage that was read last
           cute.when(cute.lt(k_tile_next, k_tiles), function()
             cute.copy(g2s, tAgA(_, _, _, k_tile_next),
@@ -96,6 +93,9 @@ local function gemm3stage(rows, cp_async)
           k_tile_next = k_tile_next + 1
           smem_write, smem_read = smem_read, (smem_read + 1) % STAGES
         end
+        local kb_next = (kb + 1) % K_BLOCKS
+        cute.copy(s2r_A, tXsA_p(_, _, kb_next), tXrA(_, _, kb_next))
+        cute.copy(s2r_B, tXsB_p(_, _, kb_next), tXrB(_, _, kb_next))
         cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
       end
     end

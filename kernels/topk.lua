@@ -7,10 +7,10 @@
 -- the first counts as larger (with smallest = true: as smaller). NaN is larger
 -- than all numbers.
 --
--- A warp keeps the best 32 or 64 that it has seen, sorted over its lanes, and
--- merges 32 elements into them when one of those is better than the k-th: on
--- random data that happens k log(n / k) times. Several warps may share a row,
--- and merge what they have in the end.
+-- A warp keeps the best 32 or 64 that it has seen, sorted over its lanes. What
+-- is better than the k-th of them waits in a queue, and 32 at a time are sorted
+-- and merged: on random data k log(n / k) elements of a row come that far.
+-- Several warps may share a row, and merge what they have in the end.
 local core = require "cute.core"
 local cute = require "cute"
 local rows = require "kernels.rows"
@@ -96,14 +96,53 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
+-- Keys that wait to be taken, of a warp: {count, slots}.
+function Top:queue(warp)
+  local slots = cute.make_smem_tensor(self.type, cute.make_layout(
+    {2 * WARP, self.block // WARP}))
+  return {count = 0, slots = slots(cute._, warp)}
+end
+
+-- Puts the keys that are better than the bar into the queue, and takes 32 of
+-- them as soon as there are so many. The whole warp comes here.
+function Top:offer(queue, list, state, key, lane)
+  local better = cute.gt(key, state.bar)
+  local who = cute.arch.vote_ballot_sync(better)
+  cute.when(cute.ne(who, 0), function()
+    local before = cute.arch.popc(who & cute.arch.lanemask_lt()):to(cute.i32)
+    cute.when(better, function() queue.slots[queue.count + before] = key end)
+    queue.count = queue.count + cute.arch.popc(who):to(cute.i32)
+    cute.when(cute.ge(queue.count, WARP), function()
+      cute.arch.sync_warp()
+      self:take(list, ascending(queue.slots[lane], lane), lane)
+      queue.count, state.bar = queue.count - WARP, self:bar(list)
+      cute.when(cute.lt(lane, queue.count), function()
+        queue.slots[lane] = queue.slots[lane + WARP]
+      end)
+      cute.arch.sync_warp()
+    end)
+  end)
+end
+
+-- Takes what waits.
+function Top:drain(queue, list, lane)
+  cute.arch.sync_warp()
+  local key = cute.var(list[1] * 0, self.type)
+  cute.when(cute.lt(lane, queue.count), function()
+    key.value = queue.slots[lane]
+  end)
+  self:take(list, ascending(key.value, lane), lane)
+end
+
 -- The best of vectors first, first + step, ... of a row.
-function Top:search(x, list, lane, first, step)
-  local none = list[1]
+function Top:search(x, list, lane, warp)
+  local none, first = list[1], warp % self.warps
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)
   local of_warp = self.width * WARP
-  local state = {bar = none}
-  for chunk in cute.range(first, (self.n + of_warp - 1) // of_warp, step) do
+  local queue, state = self:queue(warp), {bar = none}
+  for chunk in cute.range(first, (self.n + of_warp - 1) // of_warp,
+                          self.warps) do
     local at = chunk * of_warp + lane * self.width
     local held = cute.make_rmem_tensor({self.width}, x.element_type)
     local inside = cute.lt(at, self.n)
@@ -116,17 +155,13 @@ function Top:search(x, list, lane, first, step)
       keys[w] = cute.where(inside, self:key(held[w], at + w), 0)
       best = cute.max(best, keys[w])
     end
-    local bar = state.bar
-    cute.when(cute.arch.vote_any_sync(cute.gt(best, bar)), function()
+    cute.when(cute.arch.vote_any_sync(cute.gt(best, state.bar)), function()
       for w = 0, self.width - 1 do
-        local better = cute.gt(keys[w], self:bar(list))
-        cute.when(cute.arch.vote_any_sync(better), function()
-          self:take(list, ascending(cute.where(better, keys[w], 0), lane), lane)
-        end)
+        self:offer(queue, list, state, keys[w], lane)
       end
-      state.bar = self:bar(list)
     end)
   end
+  self:drain(queue, list, lane)
 end
 
 -- What the row's other warps found, for its first one.
@@ -153,7 +188,7 @@ function Top:run(X, Y, I)
   for r = 1, self.lists do list[r] = none end
   local there = cute.lt(row, X.shape[1])
   cute.when(there, function()
-    self:search(X(row, cute._), list, lane, warp % self.warps, self.warps)
+    self:search(X(row, cute._), list, lane, warp)
   end)
   if self.warps > 1 then self:gather(list, lane, warp) end
   cute.when(there & cute.eq(warp % self.warps, 0), function()

@@ -440,3 +440,38 @@ describe("a boolean that a loop carries", function()
     end, 4)
   end)
 end)
+
+describe("branches that stand in many copies", function()
+  -- What one copy leaves bounds what the next one begins with, not what the
+  -- same copy leaves in the next pass.
+  it("settle when each changes what the one before it changed", function()
+    local function body(out, at, when, range)
+      local q, n = {n = 0}, 0
+      for k in range(4) do
+        when(at(k * 5 % 7, 2), function()
+          for w = 1, 8 do
+            when(at((k * 8 + w) * 7 % 12, w), function()
+              q.n, n = q.n + 1, n - 3
+              when(at(q.n, 2), function() q.n = q.n - 3 end)
+            end)
+          end
+        end)
+      end
+      out[0], out[1] = q.n, n
+    end
+    local want = {}
+    body(want, function(a, b) return a > b end, function(c, f)
+      if c then f() end
+    end, function(n)
+      local k = -1
+      return function()
+        k = k + 1
+        if k < n then return k end
+      end
+    end)
+    assert.same({want[0], want[1]}, run(2, function(out)
+      body(out, cute.gt, cute.when, cute.range)
+    end))
+    assert.is_true(want[1] < -9)
+  end)
+end)

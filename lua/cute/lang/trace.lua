@@ -258,14 +258,13 @@ local function merge(region, slot)
   slot.carry = carry
   local more = not known
   for i = 1, known and carry.n or 0 do
-    local f, g = carry.facts[i], known.facts[i]
     more = more or known.types[i] ~= carry.types[i]
-      or f and g and not core.fact_within(f, g)
   end
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  slot.carry = known
+  -- What was remembered of another time here bounds nothing.
+  slot.carry, known.facts = known, carry.facts
   return false
 end
 

@@ -85,6 +85,8 @@ build = {
         "lua/cute/bench/lesson.lua",
       ["cute.bench.lessonlib"] =
         "lua/cute/bench/lessonlib.lua",
+      ["cute.bench.oracle"] =
+        "lua/cute/bench/oracle.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute"] =

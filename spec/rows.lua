@@ -2,6 +2,7 @@
 -- plain Lua: for specs. Every entry is a function of a maker's options that
 -- gives a lesson; the last argument, if any, stands in for the kernel's module.
 local cute = require "cute"
+local lib = require "cute.bench.lessonlib"
 
 local rows = {}
 
@@ -26,18 +27,17 @@ local function lesson(fields)
   return fields
 end
 
--- ---- softmax ----
-
-local function softmax_row(x)
-  local y, most, sum = {}, -math.huge, 0
-  for _, v in ipairs(x) do most = math.max(most, v) end
-  for i, v in ipairs(x) do
-    y[i] = math.exp(v - most)
-    sum = sum + y[i]
+-- The reference of scripts/`name`.lua, with a maker's options as its own.
+local function reference(name, o)
+  local f = assert(lib.script_spec(("scripts/%s.lua"):format(name),
+    "cute.bench.harness", "run")).reference
+  return function(p, i)
+    p.opt = o
+    return f(p, i)
   end
-  for i = 1, #x do y[i] = y[i] / sum end
-  return y
 end
+
+-- ---- softmax ----
 
 --- Softmax; o.fill: what X holds.
 function rows.softmax(o, maker)
@@ -48,9 +48,7 @@ function rows.softmax(o, maker)
       return {{"x", {p.m, p.n}, fill = o.fill},
               {"y", {p.m, p.n}, out = true}}
     end,
-    reference = function(p, i)
-      return {y = softmax_row(row_of(p.x, i, p.n))}
-    end}
+    reference = reference("softmax", o)}
 end
 
 function rows.softmax_backward(o, maker)
@@ -63,12 +61,7 @@ function rows.softmax_backward(o, maker)
               {"dx", {p.m, p.n}, out = true}}
     end,
     tolerance = {bf16 = 8e-3, f16 = 2e-3, f32 = 3e-5},
-    reference = function(p, i)
-      local y, dy, dot = row_of(p.y, i, p.n), row_of(p.dy, i, p.n), 0
-      for k = 1, p.n do dot = dot + y[k] * dy[k] end
-      for k = 1, p.n do y[k] = y[k] * (dy[k] - dot) end
-      return {dx = y}
-    end}
+    reference = reference("softmax_backward", o)}
 end
 
 -- ---- norms ----
@@ -189,16 +182,7 @@ function rows.argmax(o, maker)
       return {{"x", {p.m, p.n}, fill = o.fill},
               {"i", {p.m}, dtype = "i32", out = true}}
     end,
-    reference = function(p, i)
-      local best, at
-      for k, v in ipairs(row_of(p.x, i, p.n)) do
-        if o.smallest then v = -v end
-        if not best or v > best or v ~= v and best == best then
-          best, at = v, k - 1
-        end
-      end
-      return {i = {at}}
-    end}
+    reference = reference("argmax", o)}
 end
 
 local PLAIN = {
@@ -281,19 +265,7 @@ function rows.rope(o, maker)
                 or nil}
     end,
     pieces = function(p) return p.m * p.h end,
-    reference = function(p, i)
-      local half, y = p.d // 2, {}
-      local place = o.at and p.at[i // p.h] or i // p.h % p.q
-      for j = 0, half - 1 do
-        local a, b = j, j + half
-        if o.interleaved then a, b = 2 * j, 2 * j + 1 end
-        local c, s = p.c[place * half + j], p.s[place * half + j]
-        if o.inverse then s = -s end
-        local u, v = p.x[i * p.d + a], p.x[i * p.d + b]
-        y[a + 1], y[b + 1] = u * c - v * s, v * c + u * s
-      end
-      return {y = y}
-    end}
+    reference = reference("rope", o)}
 end
 
 return rows

@@ -2,6 +2,8 @@
 """Lessons beside PyTorch, torch.compile and cuDNN, on a GPU, in one process.
 
     python3 spec/bench/rivals.py [--cutelua build/cutelua] [NAME...]
+    python3 spec/bench/rivals.py --list
+    python3 spec/bench/rivals.py --budget 10     # all of them, in minutes
 
 The kernels of a lesson (tools/launches.lua writes them) are launched through
 the driver on PyTorch's stream, with PyTorch's tensors. Results are compared
@@ -11,7 +13,8 @@ the next, round by round. A claim is a ratio of one such run.
 A lesson is entered below by @entry: a function of its operands, by name, that
 gives its rivals by name. Each is a function without arguments that returns the
 lesson's results in their order (one, or a tuple; None where it has no such
-result). The first one is the oracle.
+result). The first one is the oracle; by the name None it is not measured. An
+entry may write to its operands, but for the results, before it returns.
 """
 import argparse
 import ctypes
@@ -21,6 +24,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 import types
 
 import torch
@@ -69,6 +73,46 @@ def attention(t):
             "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
 
 
+@entry("scripts/attention_backward.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)],
+       tolerance=2e-2)
+def attention_backward(t):
+    q, k, v, o, dout = (x.transpose(1, 2) for x in (t.q, t.k, t.v, t.o, t.dout))
+    # what the forward gives: o and lse are operands here
+    out, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v)[:2]
+    o.copy_(out)
+    t.lse.copy_(lse.reshape(t.lse.shape))
+    args = [x.detach().requires_grad_() for x in (q, k, v)]
+
+    def by(backend):
+        def f():
+            if not kept:  # the forward, once
+                with torch.enable_grad(), sdpa_kernel(backend):
+                    kept.append(F.scaled_dot_product_attention(*args))
+            return tuple(x.transpose(1, 2) for x in torch.autograd.grad(
+                kept[0], args, dout, retain_graph=True))
+        kept = []
+        return f
+    return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
+            "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
+
+
+@entry("scripts/attention_decode.lua", [(16, 8192, 32, 8, 128),
+                                        (64, 4096, 32, 32, 128),
+                                        (1, 65536, 32, 8, 128)])
+def attention_decode(t):
+    q, k, v = (x.transpose(1, 2) for x in (t.q, t.k, t.v))
+
+    def by(backend):
+        def f():
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(
+                    q, k, v, enable_gqa=q.shape[1] != k.shape[1]
+                ).transpose(1, 2), None
+        return f
+    return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
+            "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
+
+
 ROWS = [(1 << 18, 1024), (1 << 17, 2048), (1 << 16, 4096), (1 << 15, 8192),
         (1 << 14, 16384), (1 << 13, 32768), (1 << 12, 65536)]
 
@@ -79,6 +123,18 @@ def softmax(t):
         return torch.softmax(x, -1)
     g = compiled(f)
     return {"PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
+
+
+@entry("scripts/softmax_backward.lua", ROWS[:4], tolerance=8e-3)
+def softmax_backward(t):
+    def f(y, dy):
+        g = y.float() * dy.float()
+        return (g - y.float() * g.sum(-1, keepdim=True)).to(y.dtype)
+    g = compiled(f)
+    t.y.copy_(torch.softmax(t.y, -1))
+    return {"PyTorch": lambda: torch.ops.aten._softmax_backward_data(
+                t.dy, t.y, -1, t.y.dtype),
+            "torch.compile": lambda: g(t.y, t.dy)}
 
 
 @entry("scripts/conv2d.lua", [(n, 56, 56, 128, 128) for n in (32, 64, 128)] +
@@ -100,6 +156,15 @@ def rmsnorm(t):
         return F.rms_norm(x, (x.shape[-1],), w, 1e-6)
     g = compiled(f)
     return {"PyTorch": lambda: f(t.x, t.w), "torch.compile": lambda: g(t.x, t.w)}
+
+
+@entry("scripts/layernorm.lua", ROWS)
+def layernorm(t):
+    def f(x, w, b):
+        return F.layer_norm(x, (x.shape[-1],), w, b, 1e-5)
+    g = compiled(f)
+    return {"PyTorch": lambda: f(t.x, t.w, t.b),
+            "torch.compile": lambda: g(t.x, t.w, t.b)}
 
 
 @entry("scripts/rmsnorm_backward.lua", [(r // 2, n) for r, n in ROWS[:5]])
@@ -143,6 +208,88 @@ def scan(t):
 def topk(t):
     # of equal elements any may be named: places are not compared
     return {"PyTorch": lambda: (torch.topk(t.x, t.y.shape[-1], -1)[0], None)}
+
+
+@entry("scripts/argmax.lua", ROWS, ("bf16", "f32"), tolerance=1e-9)
+def argmax(t):
+    def f(x):
+        return torch.argmax(x, -1)  # the first of equals
+    g = compiled(f)
+    return {"PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
+
+
+@entry("scripts/histogram.lua", [(1 << 28,)], ("u8",))
+def histogram(t):
+    return {"bincount": lambda: torch.bincount(t.x, minlength=256),
+            "histc": lambda: torch.histc(t.x, 256, 0, 255)}
+
+
+@entry("scripts/rope.lua", [(1 << 16, 32, 128, 4096), (1 << 16, 64, 64, 8192)])
+def rope(t):
+    places = torch.arange(t.c.shape[0], device=t.c.device)[:, None]
+    half = t.c.shape[1]
+    angles = places * 10000.0 ** (-torch.arange(half, device=t.c.device) / half)
+    t.c.copy_(angles.cos())
+    t.s.copy_(angles.sin())
+
+    def f(x, c, s):
+        m, h, d = x.shape
+        a, b = x.view(-1, c.shape[0], h, d).float().chunk(2, -1)
+        c, s = c[:, None, :], s[:, None, :]
+        return torch.cat((a * c - b * s, b * c + a * s), -1).to(x.dtype).view(
+            m, h, d)
+    g = compiled(f)
+    return {"PyTorch": lambda: f(t.x, t.c, t.s),
+            "torch.compile": lambda: g(t.x, t.c, t.s)}
+
+
+@entry("scripts/selective_scan.lua", [(8, 2048, 4096)], tolerance=1e-2)
+def selective_scan(t):
+    def f():  # step by step: too slow to be a rival
+        h, ys = t.h0.clone(), []
+        for i in range(t.u.shape[-1]):
+            u = t.u[:, :, i].float()
+            dt = F.softplus(t.delta[:, :, i].float() + t.bias)
+            h = (torch.exp(dt[:, :, None] * t.A) * h
+                 + (dt * u)[:, :, None] * t.B[:, None, :, i].float())
+            y = (h * t.C[:, None, :, i].float()).sum(-1) + t.D * u
+            ys.append((y * F.silu(t.z[:, :, i].float())).to(t.u.dtype))
+        return torch.stack(ys, -1), h
+    return {None: f}
+
+
+@entry("scripts/gemm_splitk.lua", [(512, 512, 16384), (1024, 512, 8192),
+                                   (128, 4096, 8192)])
+def gemm_splitk(t):
+    return {"cuBLAS": lambda: t.a @ t.b.T}
+
+
+@entry("scripts/gemm_grouped.lua", [(8, 16384, 4096, 4096),
+                                    (64, 16384, 2048, 2048)])
+def gemm_grouped(t):
+    groups, m = t.size[:2]
+    last = [m * g * (g + 1) // (groups * (groups + 1)) for g in range(groups)]
+    last[-1] = m
+    t.ends.copy_(torch.tensor(last, dtype=torch.int32))
+    b = t.b.transpose(1, 2)
+
+    def each():
+        c = torch.empty_like(t.c)
+        for g, end in enumerate(last):
+            first = last[g - 1] if g else 0
+            torch.mm(t.a[first:end], b[g], out=c[first:end])
+        return c
+    return {"cuBLAS, one by one": each,
+            "grouped_mm": lambda: torch._grouped_mm(t.a, b, offs=t.ends)}
+
+
+@entry("scripts/gemm_epilogue.lua", [(8192, 8192, 4096), (4096, 14336, 4096)])
+def gemm_epilogue(t):
+    def f(a, b, bias, residual):
+        return F.gelu(F.linear(a, b, bias), approximate="tanh") + residual
+    g = compiled(f)
+    args = (t.a, t.b, t.bias, t.residual)
+    return {"PyTorch": lambda: f(*args), "torch.compile": lambda: g(*args)}
 
 
 @entry("scripts/reduce.lua", [(1 << 30,)], ("f32", "bf16"), tolerance=1e-3)
@@ -273,6 +420,8 @@ def check(e, dtype, run, tensors, made, rivals):
             if a is not None and b is not None and error(a, b) > 4 * most:
                 print(f"  {e.name}: {name} differs from the oracle by "
                       f"{error(a, b):.1e}")
+    if wants is None:
+        raise RuntimeError("none of its rivals runs: nothing to compare with")
     for n in names:
         tensors[n].copy_(was[n])
     run()
@@ -295,11 +444,14 @@ def ms(f, n):
 
 
 def measure(contestants, o):
-    """{name: (hot ms of each round, cold ms of each round)}"""
+    """{name: (hot ms of each round, cold ms of each round)}; after two rounds
+    the budget of the entry may end it."""
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=o.device)
     times = {name: ([], []) for name in contestants}
     names = list(contestants)
     for r in range(o.rounds):
+        if r >= 2 and time.monotonic() > o.deadline:
+            break
         turn = names[r // 2 % len(names):] + names[:r // 2 % len(names)]
         for name in turn if r % 2 == 0 else reversed(turn):
             f, total, n = contestants[name], 0.0, 1
@@ -345,6 +497,7 @@ def compete(e, size, dtype, o):
     contestants = {"cutelua": run, **rivals}
     if e.copy and not flops:
         contestants["device copy"] = copy_of(made["bytes"], o.device)
+    contestants.pop(None, None)
     times = measure(contestants, o)
     med = {n: [statistics.median(x) for x in times[n]] for n in times}
     rows = []
@@ -361,6 +514,16 @@ def compete(e, size, dtype, o):
     return rows, ok
 
 
+def chosen(o):
+    return [e for e in ENTRIES if not o.names or e.name in o.names]
+
+
+def listing(o):
+    for e in chosen(o):
+        print(f"{e.name:20} {e.script:30} {' '.join(e.dtypes):9}",
+              " ".join("x".join(map(str, x)) for x in e.sizes))
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(
         os.path.abspath(__file__))))
@@ -370,9 +533,17 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--warm", type=float, default=60, help="ms")
     p.add_argument("--hot", type=float, default=50, help="ms")
+    p.add_argument("--budget", type=float, default=math.inf,
+                   help="seconds for an entry: then it takes no further size")
+    p.add_argument("--list", action="store_true", help="what there is")
     p.add_argument("--dtype")
     p.add_argument("--size", help="such as 4096x1024, in place of an entry's")
     o = p.parse_args()
+    for name in o.names:
+        if name not in [e.name for e in ENTRIES]:
+            p.error(f"no entry {name}; --list names them")
+    if o.list:
+        return listing(o)
     o.root, o.device = root, torch.device("cuda")
     torch.zeros(1, device=o.device)  # the context that all share
     o.cuda = ctypes.CDLL("libcuda.so.1")
@@ -384,20 +555,23 @@ def main():
     say([["kernel", "", "ms hot", "spread", "hot", "cold", "/ours hot", "cold",
           "error"]])
     good = True
-    for e in ENTRIES:
-        if o.names and e.name not in o.names:
-            continue
+    for e in chosen(o):
         sizes = [tuple(map(int, o.size.split("x")))] if o.size else e.sizes
-        for dtype in [o.dtype] if o.dtype else e.dtypes:
-            for size in sizes:
-                try:
-                    more, ok = compete(e, size, dtype, o)
-                    say(more)
-                    good = good and ok
-                except RuntimeError as why:
-                    print(f"  {e.name} {size} {dtype}: {why}")
-                    good = False
-                torch.cuda.empty_cache()
+        problems = [(d, x) for x in sizes
+                    for d in ([o.dtype] if o.dtype else e.dtypes)]
+        o.deadline = time.monotonic() + o.budget
+        for i, (dtype, size) in enumerate(problems):
+            if i > 0 and time.monotonic() > o.deadline:
+                print(f"  {e.name}: {len(problems) - i} more left out")
+                break
+            try:
+                more, ok = compete(e, size, dtype, o)
+                say(more)
+                good = good and ok
+            except RuntimeError as why:
+                print(f"  {e.name} {size} {dtype}: {why}")
+                good = False
+            torch.cuda.empty_cache()
     raise SystemExit(0 if good else 1)
 
 

@@ -27,7 +27,8 @@
 --              unless `fill` is given; scratch: out, and not part of `bytes`
 --   make       {kernel =, grid =, block =, args =} for a problem, or a list of
 --              such launches. grid: a number, a list, or a function of the
---              extents; args: names of operands and values (all operands)
+--              extents; args: names of operands, {name, function(tensor)} for
+--              views of them, and values (all operands)
 --   reference  what piece i of the results is: {name = list}; a list begins at
 --              element i * #list of its operand, or at `list.at`. p.was has
 --              what an operand that is filled and a result held before
@@ -280,10 +281,15 @@ function harness.launches(p, make)
   for i, o in ipairs(p.operands) do all[i] = o.name end
   local out = {}
   for i, l in ipairs(list) do
-    local args, names = {n = 0}, l.args or all
-    for k = 1, names.n or #names do
-      local t = type(names[k]) == "string" and p.tensors[names[k]]
-      args[k], args.n = t or names[k], k
+    local args, names, given = {n = 0}, {}, l.args or all
+    for k = 1, given.n or #given do
+      local name, view = given[k], nil
+      if type(name) == "table" and type(name[2]) == "function" then
+        name, view = name[1], name[2]
+      end
+      local t = type(name) == "string" and p.tensors[name]
+      names[k], args.n = name, k
+      args[k] = t and view and view(t) or t or name
     end
     local grid = l.grid
     if type(grid) == "function" then grid = grid(table.unpack(p.size)) end

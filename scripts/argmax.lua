@@ -1,0 +1,37 @@
+-- Where the largest element of each row is: two numbers that travel together.
+--
+-- A maximum alone is one instruction; its place must go along with it through
+-- every exchange of lanes and warps. Numbers become integers that are ordered
+-- as they are, so that NaN (above all) and -0 (as 0) cost no branch, and of
+-- equal ones the smaller place wins: the same answer however a row is spread.
+--   cutelua scripts/argmax.lua --help
+local cute = require "cute"
+local argmax = require "kernels.argmax"
+
+require "cute.bench.harness".run(arg, {
+  about = "Where the largest (or smallest) element of each row is.",
+  dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
+  dtypes = {"bf16", "f16", "f32"},
+  options = {{"--smallest", "flag", help = "the smallest one"}},
+  sim = {{16, 1000}},
+  gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}, {4096, 65536}},
+  operands = function(p)
+    return {{"x", {p.rows, p.n}}, {"i", {p.rows}, dtype = "i32", out = true}}
+  end,
+  make = function(p)
+    return argmax {dtype = cute[p.dtype], n = p.n, smallest = p.opt.smallest}
+  end,
+  pieces = function(p) return p.rows end,
+  look = 1 << 9,  -- rows
+  reference = function(p, row)
+    local best, at
+    for k = 0, p.n - 1 do
+      local v = p.x[row * p.n + k]
+      if p.opt.smallest then v = -v end
+      if not best or v > best or v ~= v and best == best then
+        best, at = v, k
+      end
+    end
+    return {i = {at}}
+  end,
+})

@@ -1,0 +1,48 @@
+-- Attention of one query a sequence, as it is when text is generated.
+--
+-- There is next to nothing to compute: reading the keys and values is all. One
+-- block for each head would leave most of a GPU idle, so the keys of a head are
+-- split among blocks, each of which ends with a sum and how large its powers
+-- are; a second kernel puts these together. Heads that share keys are rows of
+-- one tile, so that what they share is read once.
+--   cutelua scripts/attention_decode.lua --help
+local oracle = require "cute.bench.oracle"
+local decode = require "kernels.attention_decode"
+
+-- The kernels, and in how many parts the keys are split.
+local function made(p)
+  local k = decode {head = p.d, group = p.h // p.g}
+  return k, k.splits(p.t, p.g, p.b)
+end
+
+require "cute.bench.harness".run(arg, {
+  about = "Attention of one query to many keys.",
+  dims = {{"b", "sequences"}, {"t", "keys"}, {"h", "heads of q"},
+          {"g", "heads of k and v, a divisor of h"},
+          {"d", "elements of a head: 32, 64, 96, 128, 192, 256"}},
+  dtypes = {"bf16", "f16"},
+  sim = {{2, 300, 4, 2, 64}},
+  gpu = {{1, 65536, 32, 8, 128}, {16, 8192, 32, 8, 128},
+         {64, 4096, 32, 32, 128}},
+  operands = function(p)
+    local q, k, _, n = {p.b, 1, p.h, p.d}, {p.b, p.t, p.g, p.d}, made(p)
+    return {{"q", q}, {"k", k}, {"v", k}, {"o", q, out = true},
+            {"lse", {p.b, p.h, 1}, dtype = "f32", out = true},
+            {"parts", {n, p.b, p.h, p.d}, dtype = "f32", scratch = true},
+            {"logs", {n, p.b, p.h}, dtype = "f32", scratch = true}}
+  end,
+  make = function(p)
+    local k, n = made(p)
+    local launches = {}
+    for i, l in ipairs(k) do
+      launches[i] = {kernel = l.kernel, grid = l.grid(n, p.h, p.b),
+        block = l.block, args = {"q", "k", "v", "o", "lse", "parts", "logs",
+                                 1 / math.sqrt(p.d)}}
+    end
+    return launches
+  end,
+  pieces = function(p) return p.b * p.h end,
+  look = 1 << 10,
+  tolerance = {bf16 = 2e-2, f16 = 3e-3, f32 = 1e-5},
+  reference = function(p, i) return oracle.attention(p, i) end,
+})

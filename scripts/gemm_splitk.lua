@@ -1,0 +1,46 @@
+-- A GEMM of few tiles and a long K: K shared out to several blocks.
+--
+-- A product of 512x512 has 16 tiles, and a GPU a hundred multiprocessors more.
+-- Here blocks sum a part of K each; the last one of a tile, which a counter
+-- tells, adds the parts up, always in the same order: the result is the same
+-- each time, whoever comes last. It takes no second kernel, and the counters
+-- are at 0 again for the next launch.
+--   cutelua scripts/gemm_splitk.lua --help
+local cute = require "cute"
+local oracle = require "cute.bench.oracle"
+local gemm_splitk = require "kernels.gemm_splitk"
+
+local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
+             f16 = "SM80_16x8x16_F32F16F16F32_TN"}
+
+-- As many parts as tiles leave multiprocessors.
+local function made(p)
+  local tiles = ((p.m + 127) // 128) * ((p.n + 127) // 128)
+  local splits = p.opt.splits or math.max(2, math.min(16, 132 // tiles))
+  return gemm_splitk {splits = splits, mma = MMA[p.dtype], rows = true}
+end
+
+require "cute.bench.harness".run(arg, {
+  about = "C = A B^T, K shared out to several blocks.",
+  dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
+          {"k", "columns of A and B"}},
+  dtypes = {"bf16", "f16"},
+  options = {{"--splits", "int", min = 1, max = 64, help = "parts of K"}},
+  sim = {{136, 72, 400}},
+  gpu = {{512, 512, 16384}, {1024, 512, 8192}, {128, 4096, 8192}},
+  operands = function(p)
+    local work, turns = made(p).scratch(p.m, p.n)
+    return {{"a", {p.m, p.k}}, {"b", {p.n, p.k}}, {"c", {p.m, p.n}, out = true},
+            {"work", {cute.size(work)}, dtype = "f32", scratch = true},
+            {"turns", {cute.size(turns)}, dtype = "i32", fill = "zero",
+             scratch = true}}
+  end,
+  make = function(p)
+    local k = made(p)
+    return {kernel = k.kernel, grid = k.grid(p.m, p.n, p.k), block = k.block}
+  end,
+  flops = function(p) return 2.0 * p.m * p.n * p.k end,
+  look = 1 << 10,
+  pieces = function(p) return oracle.pieces(p.m, p.n) end,
+  reference = function(p, i) return {c = oracle.product(p, i)} end,
+})

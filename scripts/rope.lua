@@ -1,0 +1,60 @@
+-- Rotary position embedding: pairs of each head's elements, turned by angles
+-- that grow with the token's position.
+--
+-- A thread turns a vector of pairs: 16 bytes from either half of a head (or of
+-- neighbours, --interleaved), and the angles' cosines and sines. These are a
+-- small table that all heads share, so they come from the caches; which vector
+-- is whose is arithmetic with numbers that are known when it is traced.
+--   cutelua scripts/rope.lua --help
+local cute = require "cute"
+local rope = require "kernels.rope"
+
+-- f(angle) of every position and pair.
+local function table_of(p, f)
+  local half = p.d // 2
+  return function(b)
+    for i = 0, #b - 1 do b[i] = f(i // half * 10000.0 ^ -(i % half / half)) end
+    return b
+  end
+end
+
+require "cute.bench.harness".run(arg, {
+  about = "Rotary position embedding of heads.",
+  dims = {{"m", "tokens"}, {"h", "heads"}, {"d", "elements of a head"},
+          {"q", "positions; token i is at i % q"}},
+  dtypes = {"bf16", "f16", "f32"},
+  options = {{"--interleaved", "flag", help = "pairs of neighbours"},
+             {"--inverse", "flag", help = "turns back"},
+             {"--at", "flag", help = "a list says each token's position"}},
+  sim = {{60, 4, 64, 40}},
+  gpu = {{65536, 32, 128, 4096}, {65536, 64, 64, 8192}},
+  operands = function(p)
+    local all, angles = {p.m, p.h, p.d}, {p.q, p.d // 2}
+    return {{"x", all},
+            {"c", angles, dtype = "f32", fill = table_of(p, math.cos)},
+            {"s", angles, dtype = "f32", fill = table_of(p, math.sin)},
+            {"y", all, out = true},
+            p.opt.at and {"at", {p.m}, dtype = "i32", fill = {0, p.q - 1}}
+              or nil}
+  end,
+  make = function(p)
+    return rope {dtype = cute[p.dtype], m = p.m, heads = p.h, d = p.d,
+                 positions = p.q, interleaved = p.opt.interleaved,
+                 inverse = p.opt.inverse, at = p.opt.at}
+  end,
+  pieces = function(p) return p.m * p.h end,
+  reference = function(p, i)
+    local half, y = p.d // 2, {}
+    local token = i // p.h
+    local place = p.at and p.at[token] or token % p.q
+    for j = 0, half - 1 do
+      local a, b = j, j + half
+      if p.opt.interleaved then a, b = 2 * j, 2 * j + 1 end
+      local c, s = p.c[place * half + j], p.s[place * half + j]
+      if p.opt.inverse then s = -s end
+      local u, v = p.x[i * p.d + a], p.x[i * p.d + b]
+      y[a + 1], y[b + 1] = u * c - v * s, v * c + u * s
+    end
+    return {y = y}
+  end,
+})

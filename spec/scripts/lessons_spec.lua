@@ -1,0 +1,104 @@
+-- Lessons of the library's kernels: right on the simulator with every type and
+-- option, with nothing to report; a wrong element of any result is told; NVRTC
+-- takes what runs on a GPU, and other programs get it.
+local harness = require "cute.bench.harness"
+local kernels = require "spec.kernels"
+local lib = require "cute.bench.lessonlib"
+local support = require "spec.support"
+
+local DEVICE = "sim:sm_90a"
+
+-- name, further problems: {size, dtype, options}
+local LESSONS = {
+  {"layernorm", {{3, 77}, "f32"}}, {"softmax_backward", {{3, 77}, "f16"}},
+  {"argmax", {{5, 33}, "f32", {smallest = true}}},
+  {"rope", {{7, 3, 12, 5}, "f32", {interleaved = true}},
+           {{7, 2, 16, 5}, "f16", {inverse = true}},
+           {{9, 2, 16, 5}, "bf16", {at = true}}},
+  {"attention", {{2, 33, 40, 4, 2, 32}, "f16", {causal = true}}},
+  {"attention_backward", {{2, 20, 30, 4, 2, 32}, "f16", {causal = true}},
+                         {{1, 9, 7, 1, 1, 192}, "bf16"}},
+  {"attention_decode", {{1, 50, 3, 1, 32}, "f16"}},
+  {"gemm_splitk", {{65, 40, 200}, "f16", {splits = 3}}},
+  {"gemm_grouped", {{3, 70, 33, 40}, "f16"}},
+  {"gemm_epilogue", {{65, 33, 40}, "f16"}},
+}
+
+local function spec_of(name)
+  return assert(lib.script_spec("scripts/" .. name .. ".lua",
+                                "cute.bench.harness", "run"))
+end
+
+-- The first element of each result, made wrong, is found.
+local function finds_what_is_wrong(p)
+  for _, o in ipairs(p.operands) do
+    if o.out and not o.scratch then
+      local b = p[o.name]
+      local was = b[0]
+      b[0] = was + 1 + math.abs(was)
+      local right, _, wrong = harness.verify(p)
+      assert.is_false(right, o.name)
+      assert.truthy(wrong:find("^" .. o.name .. "%(0"), wrong)
+      b[0] = was
+    end
+  end
+end
+
+describe("the lesson", function()
+  for _, l in ipairs(LESSONS) do
+    local name = l[1]
+    it(name .. " is right, and sees what is not", function()
+      local spec = spec_of(name)
+      for i, c in ipairs {{spec.sim[1], spec.dtypes[1]},
+                          table.unpack(l, 2)} do
+        local p = harness.problem(spec, c[1], {dtype = c[2], opt = c[3]})
+        local ok, reports, wrong = harness.try(p, DEVICE)
+        assert.is_true(ok, wrong or tostring(reports[#reports]))
+        if i == 1 then finds_what_is_wrong(p) end
+      end
+    end)
+
+    it(name .. " is what NVRTC takes", function()
+      local spec = spec_of(name)
+      local p = harness.problem(spec, spec.sim[1], {bare = true})
+      for _, r in ipairs(harness.launches(p, spec.make)) do
+        local program = r.kernel(table.unpack(r.args, 1, r.args.n)):trace {
+          block = r.block}
+        if not kernels.compiles(program, {"sm_90a"}) then return end
+      end
+    end)
+
+    it(name .. " is right on a GPU #gpu", function()
+      local spec = spec_of(name)
+      local p = harness.problem(spec, spec.sim[1])
+      local ok, _, wrong = harness.try(p, "gpu")
+      assert.is_true(ok, wrong)
+    end)
+  end
+end)
+
+describe("lessons of the library", function()
+  it("say what they did", function()
+    local out, err, code = support.run {"scripts/gemm_grouped.lua",
+                                        "--device", "sim", "--m", "70"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.truthy(out:find("verified .-: ok"), out)
+  end)
+
+  it("name an operand whose view a kernel takes", function()
+    local p = harness.problem(spec_of "gemm_grouped", {2, 64, 32, 16})
+    local l = harness.launches(p, p.spec.make)[1]
+    assert.same({"a", "b", "c", "ends"}, l.names)
+    assert.same({32, 16, 2}, {table.unpack(l.args[2].shape)})
+    assert.same({2, 32, 16}, {table.unpack(p.tensors.b.shape)})
+  end)
+
+  it("are entries that compete with others", function()
+    local text = support.read "spec/bench/rivals.py"
+    for _, l in ipairs(LESSONS) do
+      assert.truthy(text:find(('@entry("scripts/%s.lua"'):format(l[1]), 1,
+                              true), l[1])
+    end
+  end)
+end)

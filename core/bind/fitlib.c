@@ -50,6 +50,7 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (KIND_MORE(head) + 7) / 8; }
 
+// Up to a 0, behind which is what has no name.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)KIND_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -193,8 +194,10 @@ static const char *path_of(Fit *f) {
 
 static _Noreturn void differ(Fit *f, const uint64_t *given,
                              const uint64_t *want, const char *more) {
-  ctx_fail(f->cx, ERR_LAUNCH, "%s is %s; this launch takes %s%s",
-           path_of(f), text_of(f, given), text_of(f, want), more);
+  const char *is = text_of(f, given), *takes = text_of(f, want);
+  ctx_fail(f->cx, ERR_LAUNCH, "%s is %s; this launch takes %s%s%s",
+           path_of(f), is, strcmp(is, takes) ? "" : "another one: ", takes,
+           more);
 }
 
 // ---- numbers ----

@@ -96,10 +96,12 @@ static void walk_symbol(Walk *w, int idx) {
 
 // ---- layouts and tensors ----
 
-// A composed layout as text; the functions that it goes through are held by
-// the object at idx, in its uservalues from `first` on.
+// A composed layout as text and, behind a 0, which functions it goes through;
+// these are held by the object at idx, in its uservalues from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
+  layout_print(w->cx, l, &b);
+  buf_add(w->cx, &b, "", 1);
   for (const Outer *f = l.outer; f; f = f->l.outer) {
     if (f->kind != OUTER_FN) continue;
     buf_printf(w->cx, &b, "%p/%d/%lld ", f->fn->id, f->fn->mode,
@@ -107,7 +109,6 @@ static void put_composed(Walk *w, Layout l, int idx, int first) {
     lua_getiuservalue(w->L, idx, first++);
     hold(w);
   }
-  layout_print(w->cx, l, &b);
   put_string(w, b.p, b.n);
   buf_free(&b);
 }

@@ -12,6 +12,7 @@ local core = require "cute.core"
 
 local symbolic = {}
 
+local DEEPEST = 32  -- as tuples may be
 local ids, named = 0, {}
 
 local function new_symbol(width, divisibility)
@@ -78,16 +79,34 @@ local function leaf(what, x)
       core.show(x), what))
   end
   named[name] = named[name] or symbolic.sym_int()
-  return {id = named[name].id, div = check_divisibility(math.tointeger(div))}
+  div = div ~= "" and (math.tointeger(div) or div) or nil
+  return {id = named[name].id, div = check_divisibility(div)}
 end
 
 -- The leaves of nested tables are added to a list.
-local function collect(what, x, list)
+local function flat(x, list, depth)
+  if x == nil then core.fail("bad-argument", "a shape is needed, got nil") end
   if type(x) ~= "table" then
-    list[#list + 1] = leaf(what, x)
-  else
-    for _, v in ipairs(x) do collect(what, v, list) end
+    list[#list + 1] = x
+    return list
   end
+  if depth > DEEPEST then
+    core.fail("limit", ("tuples nest at most %d deep"):format(DEEPEST))
+  end
+  for k in next, x do
+    if math.type(k) ~= "integer" or k < 1 or k > #x or x[k - 1] == nil
+      and k > 1 then
+      core.fail("bad-argument", ("%s is no tuple: a list is needed, of "
+        .. "integers and names"):format(core.show(x)))
+    end
+  end
+  for _, v in ipairs(x) do flat(v, list, depth + 1) end
+  return list
+end
+
+local function collect(what, x)
+  local list = flat(x, {}, 0)
+  for i, v in ipairs(list) do list[i] = leaf(what, v) end
   return list
 end
 
@@ -122,18 +141,9 @@ local function compact(shape, order)
   return stride
 end
 
-local function flat(x, list)
-  if type(x) ~= "table" then
-    list[#list + 1] = x
-  else
-    for _, v in ipairs(x) do flat(v, list) end
-  end
-  return list
-end
-
 local function check_order(given, n)
-  local order, seen = flat(given, {}), {}
-  for _, o in ipairs(order) do seen[o] = true end
+  local order, seen = flat(given, {}, 0), {}
+  for _, o in ipairs(order) do seen[math.tointeger(o) or false] = true end
   for i = 0, n - 1 do
     if #order ~= n or not seen[i] then
       core.fail("bad-argument", ("stride_order = %s: 0 to %d, one for each "
@@ -170,8 +180,8 @@ local function tuple(x) return type(x) == "table" and x or {x} end
 -- d: dtype, shape, stride or order, align, wide
 local function make(d)
   d.shape, d.stride = tuple(d.shape), d.stride and tuple(d.stride)
-  local shape = collect("shape", d.shape, {})
-  local stride = d.stride and collect("stride", d.stride, {})
+  local shape = collect("shape", d.shape)
+  local stride = d.stride and collect("stride", d.stride)
     or compact(shape, d.order)
   local wide = d.wide or false
   for _, list in ipairs {shape, stride} do
@@ -230,7 +240,7 @@ end
 function symbolic.make_fake_compact_tensor(dtype, shape, opts)
   opts = check_names("make_fake_compact_tensor", opts, {stride_order = true,
     assumed_align = true, use_32bit_stride = true, memspace = true})
-  local n, order = #flat(shape, {}), nil
+  local n, order = #flat(shape, {}, 0), nil
   if opts.stride_order then order = check_order(opts.stride_order, n) end
   if not order then
     order = {}
@@ -248,7 +258,7 @@ end
 function symbolic.symbolic(d)
   check_names("cute.symbolic", d, {dtype = true, shape = true, stride = true,
                                    align = true})
-  local order, n = {}, #flat(d.shape, {})
+  local order, n = {}, #flat(d.shape, {}, 0)
   for i = 1, n do order[i] = n - i end
   return make {dtype = type_of(d.dtype), shape = d.shape, stride = d.stride,
                order = order, align = d.align}

@@ -44,6 +44,28 @@ local function sorted_lines(text)
   return list
 end
 
+describe("who prints", function()
+  it("may be nobody, as is known while tracing", function()
+    for _, who in ipairs {{thread = {0, 5}}, {thread = 0, block = -1},
+                          {thread = {0, 0, -1}}, {block = {0, 1}}} do
+      assert.equal("", printed(function()
+        who.when = arch.lane_idx():lt(7)
+        cute.printf("{}\n", (arch.thread_idx()), who)
+      end, {}, {block = 32}))
+    end
+    assert.equal("3\n", printed(function()
+      cute.printf("{}\n", (arch.thread_idx()), {thread = {3, 0, 0}})
+    end, {}, {block = 32}))
+  end)
+
+  it("writes Lua's integers as wide as a traced one", function()
+    assert.equal((" "):rep(299) .. "5|" .. (" "):rep(299) .. "0",
+      printed(function()
+        cute.printf("%300d|%300d", 5, (arch.thread_idx()))
+      end))
+  end)
+end)
+
 describe("print_tensor in a kernel", function()
   for name, value in pairs(printing.types) do
     it("shows what the host's shows: " .. name, function()
@@ -259,6 +281,16 @@ describe("printf", function()
     fails("2 conversions and 1 value follows", function(x)
       cute.printf("{} {}\n", x, {limit = 2})
     end)
+    fails("printf: a function is nothing to print", function(_)
+      cute.printf("{}\n", {1, {function() return 5 end}})
+    end)
+    fails("printf: tables nest at most 32 deep", function(_)
+      local list = {}
+      list[1] = list
+      cute.printf("{}\n", list)
+    end)
+    fails("a width or precision has at most three digits [limit]",
+          function(_) cute.printf("%1234d\n", 5) end)
     raises("are for tensors of a kernel", cute.print_tensor, t, {limit = 3})
     raises("only meaningful inside a kernel", cute.printf, "{}\n", t)
   end)

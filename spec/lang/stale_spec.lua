@@ -106,6 +106,23 @@ describe("a changed", function()
       c, function() return n end)
   end)
 
+  it("function that answers for a field", function()
+    for i = 1, 2 do
+      local scale = 2
+      local t = setmetatable({}, {__index = function() return scale end})
+      local x = i == 1 and t or setmetatable({}, {__index = t})
+      follows(function() return x.factor end, {
+        {nothing, 2.0, traced = 1}, {function() scale = 3 end, 3.0},
+        {function()
+          getmetatable(t).__index = function() return scale * 10 end
+        end, 30.0},
+        {function() scale = 4 end, 40.0},
+        {function()
+          setmetatable(t, {__index = function() return scale + 1 end})
+        end, 5.0}})
+    end
+  end)
+
   it("class: a method, a field behind __index, the metatable", function()
     local Class = {factor = 2}
     Class.__index = Class

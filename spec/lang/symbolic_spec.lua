@@ -5,6 +5,7 @@ local jit = require "cute.jit"
 local support = require "spec.support"
 local message = support.message
 
+local NAN = 0 / 0
 local SIM = {grid = 1, block = 32, device = "sim"}
 
 local function options(more)
@@ -230,6 +231,29 @@ describe("a kernel compiled for symbolic tensors", function()
       ["cute.make_fake_tensor: memspace = \"smem\": tensors that are arguments "
         .. "lie in gmem [bad-argument]"] = function()
         cute.make_fake_tensor(cute.f32, {4}, {1}, {memspace = "smem"})
+      end,
+      ["cute.make_fake_compact_tensor: stride_order = {" .. tostring(NAN)
+        .. ", 0}: 0 to 1, one "
+        .. "for each mode [bad-argument]"] = function()
+        cute.make_fake_compact_tensor(cute.f32, {4, 4},
+                                      {stride_order = {NAN, 0}})
+      end,
+      ["cute.symbolic: a shape is needed, got nil [bad-argument]"] =
+        function() cute.symbolic {dtype = cute.f32} end,
+      ["cute.symbolic: {nil, 4} is no tuple: a list is needed, of integers and "
+        .. "names [bad-argument]"] =
+        function() cute.symbolic {dtype = cute.f32, shape = {nil, 4}} end,
+      ["cute.make_fake_tensor: {m = 4} is no tuple: a list is needed, of "
+        .. "integers and names [bad-argument]"] =
+        function() cute.make_fake_tensor(cute.f32, {4}, {m = 4}) end,
+      ["cute.symbolic: tuples nest at most 32 deep [limit]"] = function()
+        local shape = {4}
+        shape[2] = shape
+        cute.symbolic {dtype = cute.f32, shape = shape}
+      end,
+      ["cute.symbolic: divisibility = \"99999999999999999999\": an integer of "
+        .. "at least 1 is needed [bad-argument]"] = function()
+        cute.symbolic {dtype = cute.f32, shape = {"n%99999999999999999999"}}
       end,
       ["cute.sym_int of 16 bits: 32 or 64 [bad-argument]"] =
         function() cute.sym_int(16) end} do

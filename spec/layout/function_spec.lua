@@ -319,4 +319,24 @@ describe("a tensor through a Lua function, in a kernel", function()
       for j = 0, C * S * R - 1 do assert.equal(f(m, j), out(m, j)) end
     end
   end)
+
+  it("is of another kind where the function is another", function()
+    local k = cute.kernel("k", function(t, o) o[0] = t[1] end)
+    local o = cute.zeros({1}, cute.i32)
+    local function of(scale)
+      return cute.make_tensor(counting(8).iterator, cute.make_composed_layout(
+        function(i) return i * scale end, 0, cute.make_layout {4}))
+    end
+    local one, two = of(1), of(2)
+    local run = cute.compile(k, two, o,
+                             {grid = 1, block = 1, device = DEVICE})
+    run(two, o)
+    assert.equal(2, o(0))
+    local text = support.message(run, one, o)
+    local is, takes = text:match("^kernel k: argument 1 is (.-); this launch "
+      .. "takes another one: (.*) %[bad%-launch%]$")
+    assert.equal(is, takes)
+    assert.matches("^a tensor of i32, f<function_spec%.lua:%d+> o 0 o "
+      .. "%(4%):%(1%), aligned to %d+ bytes$", is)
+  end)
 end)

@@ -12,6 +12,7 @@ local MOST_TEXT = 3000   -- bytes of its format that are given
 local UNROLLED = 64      -- elements of memory that are no loop
 local BY_TYPE = "%\1"    -- see core/bind/printlib.c
 local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024  -- elements, unless it is said
+local DEEPEST = 32       -- tables in tables
 
 ---------------------------------------------------------------------------
 -- Options
@@ -30,8 +31,8 @@ end
 local function both(a, b)
   if a == true then return b end
   if b == true then return a end
-  if a == false or b == false then return false end
-  return a & b
+  if type(a) == "boolean" then a, b = b, a end
+  return plain(a & b)  -- of a traced one even with false: it was used
 end
 
 -- thread = n, or {x, y, z}: is this that one? Dimensions of one thread are
@@ -186,7 +187,7 @@ end
 
 local function scalar(out, x, conversion)
   local kind = core.typename(x)
-  if math.type(x) == "integer" and conversion:find "^%%%d*d$" then
+  if math.type(x) == "integer" and conversion:find "^%%%d?%d?d$" then
     say(out, conversion:format(x))
   elseif kind == "value" or kind == "number" and conversion ~= BY_TYPE then
     put(out, conversion, x)
@@ -275,16 +276,26 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
-local function tuple_piece(out, t, conversion, limit)
+-- What the user gave. Functions that pieces have are those that load.
+local function user_piece(out, x, conversion, limit, depth)
+  if type(x) == "function" or depth > DEEPEST then
+    core.fail("bad-argument", "printf: " .. (depth > DEEPEST
+      and ("tables nest at most %d deep"):format(DEEPEST)
+      or "a function is nothing to print: print what it returns"))
+  end
+  piece(out, x, conversion, limit, depth)
+end
+
+local function tuple_piece(out, t, conversion, limit, depth)
   say(out, "(")
   for i = 1, #t do
     if i > 1 then say(out, ",") end
-    piece(out, t[i], conversion, limit)
+    user_piece(out, t[i], conversion, limit, (depth or 0) + 1)
   end
   say(out, ")")
 end
 
-function piece(out, x, conversion, limit)
+function piece(out, x, conversion, limit, depth)
   local kind = core.typename(x)
   if kind == "tensor" then
     tensor_piece(out, x, conversion, limit)
@@ -295,7 +306,7 @@ function piece(out, x, conversion, limit)
   elseif kind == "function" then
     put(out, conversion, x)
   elseif type(x) == "table" then
-    tuple_piece(out, x, conversion, limit)
+    tuple_piece(out, x, conversion, limit, depth)
   else
     scalar(out, x, conversion)
   end
@@ -322,7 +333,7 @@ local function format_pieces(format, values, limit)
       if k <= values.n then
         local of_type = word and (word == "{}" or
           core.typename(values[k]) ~= "value")
-        piece(out, values[k], of_type and BY_TYPE or conversion, limit)
+        user_piece(out, values[k], of_type and BY_TYPE or conversion, limit, 0)
       end
     end
     at = at + #(conversion or "{")

@@ -73,12 +73,14 @@ function View:table(t)
   self:see(meta)
 end
 
--- t[k] without asking any function, as core.unchanged does.
+-- t[k] without asking any function, as core.unchanged does; the function that
+-- answers instead, and whose __index it is.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
     local meta = v == nil and debug.getmetatable(t)
     local up = meta and rawget(meta, "__index")
+    if type(up) == "function" then return nil, up, meta end
     if type(up) ~= "table" then return v end
     t = up
   end
@@ -88,9 +90,14 @@ function View:fields(t, keys)
   if self.fixed[t] and t ~= _G then return end
   for k, only_read in next, keys do
     if only_read then
-      local v = field(t, k)
+      local v, asked, meta = field(t, k)
       append(self.keys, t, k, v)
       self:see(v)
+      if asked then
+        append(self.keys, meta, "__index", asked)
+        self:see(asked)
+        self:see(t)  -- it may get another metatable
+      end
     end
   end
 end

@@ -41,12 +41,16 @@ build = {
         "kernels/flash.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
+      ["kernels.gemm_int4"] =
+        "kernels/gemm_int4.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
+      ["kernels.meet"] =
+        "kernels/meet.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
       ["kernels.reduce"] =

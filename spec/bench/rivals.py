@@ -150,6 +150,20 @@ def conv2d(t):
     return {"cuDNN": cudnn}
 
 
+@entry("scripts/gemm_int4.lua", [(m, n, n) for n in (4096, 8192)
+                                 for m in (1, 16, 32, 64)], ("bf16", "f16"))
+def gemm_int4(t):
+    # words of a fragment (16,16): columns, rows by 8, pairs of columns
+    e = torch.arange(8, dtype=torch.int32, device=t.w.device)
+    q = t.w[..., None] >> (4 * (e // 2) + 16 * (e % 2)) & 15
+    n, k = t.w.shape[:2]
+    q = q.reshape(n, k, 8, 4, 4, 2, 2, 2).permute(0, 6, 2, 1, 4, 5, 3, 7)
+    q = q.reshape(16 * n, 64 * k) - 8
+    s = t.s.T.repeat_interleave(64 * k // t.s.shape[0], 1)
+    w = (q * s.float()).to(t.a.dtype)
+    return {"cuBLAS, 16-bit": lambda: t.a @ w.T}
+
+
 @entry("scripts/rmsnorm.lua", ROWS)
 def rmsnorm(t):
     def f(x, w):

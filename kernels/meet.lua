@@ -1,0 +1,51 @@
+--- Sums of several blocks, put together by the last one to come.
+--
+-- Each leaves its fragment in `work` and counts itself in `turns`; the last
+-- one adds them up in the order of z, so that results do not depend on who
+-- that was. It leaves the count at 0 for the next launch.
+local cute = require "cute"
+local _ = cute._
+
+-- The threads' fragments in `work`: (V, threads, splits, tiles), in pieces of
+-- 16 bytes that lie side by side for neighbouring threads.
+local function all_sums(work, V, threads, splits)
+  return cute.make_tensor(work.iterator, cute.make_layout(
+    {{4, V // 4}, threads, splits, cute.size(work) // (V * threads * splits)},
+    {{1, 4 * threads}, 4, V * threads, V * threads * splits}))
+end
+
+--- Gathers the sums of tile `at` in acc; true in the block that has all.
+---@param acc any a fragment
+---@param o {work: any, turns: any, at: any, splits: integer,
+-- threads: integer, of: any?}
+-- work: f32, as many as all fragments of all blocks have; turns: i32, one for
+-- each tile; threads: that have fragments, the first of the block; of: whether
+-- this is one of them, where not all are
+return function(acc, o)
+  local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
+  local sums = cute.coalesce(acc)
+  local W = all_sums(o.work, cute.size(acc), o.threads, o.splits)
+  local at, turns = o.at, o.turns
+  local function mine(f) if o.of then cute.when(o.of, f) else f() end end
+  mine(function() cute.autovec_copy(sums, W(_, tid, z, at)) end)
+  local turn = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
+  cute.arch.sync_threads()
+  cute.when(cute.eq(tid, 0), function()  -- what all wrote, and others did
+    turn[0] = cute.arch.atomic_add(turns.iterator + at, 1,
+                                   {sem = "acq_rel", scope = "gpu"})
+  end)
+  cute.arch.sync_threads()
+  local last = cute.eq(turn[0], o.splits - 1)
+  cute.when(last, function()
+    mine(function()
+      sums:fill(0)
+      for other in cute.range(o.splits) do
+        local part = cute.make_fragment_like(sums)
+        cute.autovec_copy(W(_, tid, other, at), part)
+        sums:store(sums:load() + part:load())
+      end
+    end)
+    cute.when(cute.eq(tid, 0), function() turns[at] = 0 end)
+  end)
+  return last
+end

@@ -1,0 +1,87 @@
+-- 4-bit weights: C = A W^T at a quarter of the bytes.
+--
+-- A few rows of A times a large W take as long as W takes to be read, so that
+-- it lies in memory as the tensor cores will want it: a thread's 16 bytes are
+-- its part of four fragments in a row along K. cp.async puts them where this
+-- thread alone reads them again, four tiles ahead; eight weights of a word are
+-- floats after 11 instructions, their bits put into those of 128 (bf16) or
+-- 1024 (f16). A group's scale multiplies its sum, not its weights. Blocks
+-- share out K, for few columns are few tiles.
+--   cutelua scripts/gemm_int4.lua --help
+local gemm_int4 = require "kernels.gemm_int4"
+
+local function made(p)
+  local o = p.opt
+  local warps = (o.along or o.across) and {o.across or 4, o.along or 2}
+  local group = o.group or 128
+  return gemm_int4 {m = p.m, n = p.n, k = p.k, group = group > 0 and group
+    or nil, zeros = o.zeros, warps = warps, rows = o.rows,
+    columns = o.columns, slice = o.slice, stages = o.stages,
+    splits = o.splits, min_blocks = o.blocks}
+end
+
+-- Rows of scales of a problem.
+local function groups(p)
+  local group = p.opt.group or 128
+  return group > 0 and p.k // group or 1
+end
+
+local RUN = 16  -- elements of C that are looked at together
+
+require "cute.bench.harness".run(arg, {
+  about = "C = A W^T of 16-bit floats and 4-bit weights.",
+  dims = {{"m", "rows of A"}, {"n", "columns of C, a multiple of 16"},
+          {"k", "columns of A, a multiple of 64"}},
+  dtypes = {"bf16", "f16"},
+  options = {
+    {"--group", "int", min = 0, help = "weights along K that share a scale "
+      .. "(128); 0: all of a column"},
+    {"--zeros", "flag", help = "zero points beside the scales"},
+    {"--rows", "int", min = 8, help = "of A in a tile"},
+    {"--columns", "int", min = 1, help = "blocks of 16 columns a warp (2)"},
+    {"--across", "int", min = 1, help = "warps along N"},
+    {"--along", "int", min = 1, help = "warps along K"},
+    {"--slice", "int", min = 64, help = "of K in a tile, a warp (128)"},
+    {"--stages", "int", min = 2, help = "tiles on their way (4)"},
+    {"--splits", "int", min = 1, help = "blocks that share K"},
+    {"--blocks", "int", min = 1, help = "of a multiprocessor at least"}},
+  sim = {{16, 128, 256}},
+  gpu = {{16, 4096, 4096}, {16, 8192, 8192}, {64, 8192, 8192}},
+  operands = function(p)
+    local k = made(p)
+    p.made = k
+    local work, turns = k.scratch(p.m)
+    local words = {p.n // 16, p.k // 64, 32, 4}
+    local list = {{"a", {p.m, p.k}},
+      {"w", words, dtype = "i32", fill = {-1 << 31, (1 << 31) - 1}},
+      {"s", {groups(p), p.n}}}
+    if p.opt.zeros then
+      list[4] = {"z", {groups(p), p.n}, dtype = "u8", fill = {0, 15}}
+    end
+    list[#list + 1] = {"c", {p.m, p.n}, out = true}
+    list[#list + 1] = {"work", {work.shape[1]}, dtype = "f32", scratch = true}
+    list[#list + 1] = {"turns", {turns.shape[1]}, dtype = "i32",
+                       scratch = true, fill = "zero"}
+    return list
+  end,
+  make = function(p)
+    return {kernel = p.made.kernel, grid = p.made.grid(p.m),
+            block = p.made.block}
+  end,
+  look = 1 << 10,
+  pieces = function(p) return p.m * p.n // RUN end,
+  reference = function(p, i)
+    local row, c = i * RUN // p.n, {}
+    local each = p.k // groups(p)
+    for j = 0, RUN - 1 do
+      local col, sum = i * RUN % p.n + j, 0
+      for k = 0, p.k - 1 do
+        local at = k // each * p.n + col
+        sum = sum + p.a[row * p.k + k] * p.s[at]
+          * (gemm_int4.weight(p.w, p.k, col, k) - (p.z and p.z[at] or 8))
+      end
+      c[j + 1] = sum
+    end
+    return {c = c}
+  end,
+})

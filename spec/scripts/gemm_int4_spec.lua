@@ -1,0 +1,232 @@
+-- 4-bit weights: gemm_int4 at few and many rows, all groups, with zero points,
+-- against sums on the host, for equality; packing; every barrier, wait and
+-- predicate shown to be needed; NVRTC takes the text.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_int4 = require "kernels.gemm_int4"
+local harness = require "cute.bench.harness"
+local kernels = require "spec.kernels"
+local lessonlib = require "cute.bench.lessonlib"
+local support = require "spec.support"
+
+local DEVICE = "sim:sm_80"
+
+-- A matrix of whole numbers.
+local function numbers(dtype, seed, lo, hi, rows, cols)
+  return kernels.row_major(
+    core.buffer(dtype, rows * cols):fill_int(seed, lo, hi), rows, cols)
+end
+
+-- Powers of two, of all signs: products with them are exact.
+local function scales(dtype, rows, cols)
+  return kernels.tensor({rows, cols}, dtype, function(i)
+    return (i % 5 == 0 and -1 or 1) * 2.0 ^ (i % 3 - 1)
+  end)
+end
+
+-- A problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C, ...}:
+-- launch(seed, device) and check(), whether C is right.
+local function problem(o, make)
+  local M, N, K = o[1], o[2], o[3]
+  local dtype = o.dtype or cute.bf16
+  local G = o.group and K // o.group or 1
+  local k = (make or gemm_int4)(setmetatable({m = M, n = N, k = K},
+                                             {__index = o}))
+  local A, q = numbers(dtype, 1, -3, 3, M, K), numbers("u8", 2, 0, 15, N, K)
+  local S = scales(dtype, G, N)
+  local Z = o.zeros and numbers("u8", 3, 0, 15, G, N)
+  local C = cute.zeros({M, N}, o.out or cute.f32)
+  local work, turns = k.scratch(M)
+  local args = {A, gemm_int4.pack(q), S}
+  if Z then args[4] = Z end
+  for _, t in ipairs {C, work, turns} do args[#args + 1] = t end
+  local p = {C = C, made = k, turns = turns}
+  function p.launch(seed, device)
+    return k.kernel(table.unpack(args)):launch {grid = k.grid(M),
+      block = k.block, device = device or DEVICE, seed = seed,
+      faults = "return"}
+  end
+  function p.check()
+    local each, want = K // G, cute.zeros({1}, o.out or cute.f32)
+    for i = 0, M - 1 do
+      local a = {}
+      for j = 0, K - 1 do a[j] = A(i, j) end
+      for n = 0, N - 1 do
+        local sum = 0
+        for j = 0, K - 1 do
+          local g = j // each
+          sum = sum + a[j] * (q(n, j) - (Z and Z(g, n) or 8)) * S(g, n)
+        end
+        want[0] = sum
+        if want(0) ~= C(i, n) then return false, i, n, want(0), C(i, n) end
+      end
+    end
+    return true
+  end
+  return p
+end
+
+local function words(o)
+  local list = {}
+  for k, v in pairs(o) do
+    list[#list + 1] = ("%s = %s"):format(k, core.show(v))
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local F16, BF16 = cute.f16, cute.bf16
+local CASES = {
+  {1, 64, 128, group = 128, out = BF16}, {5, 80, 192, group = 64, zeros = true},
+  {16, 192, 512, group = 32, dtype = F16, out = F16},
+  {16, 256, 256, zeros = true, splits = 1},
+  {33, 64, 320, group = 32, zeros = true, dtype = F16},
+  {70, 144, 128, group = 128, splits = 3},
+  {16, 64, 512, group = 256, slice = 64, warps = {2, 4}, columns = 1},
+  {16, 64, 512, group = 16, warps = {1, 2}, columns = 4, stages = 2},
+  {9, 64, 512, group = 128, rows = 8, stages = 3, warps = {4, 1}},
+}
+
+describe("gemm_int4", function()
+  for _, o in ipairs(CASES) do
+    it("is right: " .. words(o), function()
+      local p = problem(o)
+      for seed = 1, 2 do  -- the counts begin at 0 again
+        local report = support.report(p.launch(seed))
+        assert.is_true(report.ok, tostring(report))
+        assert.is_true(p.check())
+        p.C:fill(-1)
+      end
+    end)
+  end
+
+  it("packs weights so that each is found", function()
+    local q = numbers("u8", 5, 0, 15, 32, 128)
+    local W = core.param_memory(gemm_int4.pack(q))
+    local f = core.param_memory(gemm_int4.pack(q, 32, 128))
+    assert.equal(W:bytes(), f:bytes())
+    for n = 0, 31 do
+      for k = 0, 127 do
+        assert.equal(q(n, k), gemm_int4.weight(W, 128, n, k))
+      end
+    end
+  end)
+
+  it("refuses what it cannot do", function()
+    local function refused(text, f, ...)
+      local ok, err = pcall(f, ...)
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(text, 1, true), err)
+    end
+    refused("weights (8,64); (N,K) must be multiples of (16,64)",
+            gemm_int4.pack, cute.zeros({8, 64}, cute.u8))
+    refused("weight (3,5) is 16, not 0 to 15", gemm_int4.pack,
+            function(n, k) return n == 3 and k == 5 and 16 or 0 end, 16, 64)
+    refused("n = 72 and k = 128 must be multiples of 16 and 64", gemm_int4,
+            {n = 72, k = 128})
+    refused("groups of 96 of K = 192", gemm_int4,
+            {n = 64, k = 192, group = 96})
+  end)
+
+  local lesson = lessonlib.script_spec("scripts/gemm_int4.lua",
+                                       "cute.bench.harness", "run")
+  local function run(size, o, device)
+    local p = harness.problem(lesson, size, o)
+    local ok, reports, wrong = harness.try(p, device)
+    assert.is_true(ok, wrong or tostring(reports[1]))
+    return p
+  end
+
+  it("is a lesson", function()
+    run(lesson.sim[1], nil, DEVICE)
+    run({5, 64, 192}, {dtype = "f16", opt = {group = 0, zeros = true}}, DEVICE)
+  end)
+
+  local LARGE = {{{16, 4096, 4096}, {}}, {{1, 4096, 4096}, {zeros = true}},
+                 {{16, 8192, 8192}, {group = 32}}, {{64, 4096, 4096}, {}},
+                 {{64, 4096, 4096}, {zeros = true, group = 32}}}
+
+  it("is what NVRTC takes, in registers", function()
+    for i, arch in pairs {"sm_80", "sm_90a", [5] = "sm_90a"} do
+      local p = harness.problem(lesson, LARGE[i][1], {opt = LARGE[i][2],
+        bare = true, dtype = i == 2 and "f16" or "bf16"})
+      local l = harness.launches(p, lesson.make)[1]
+      local made = kernels.compiled(l.kernel(table.unpack(l.args)):trace {
+        block = l.block, arch = arch}, arch)
+      if not made then return end
+      assert.equal(0, made.resources.spill_stores)
+    end
+  end)
+
+  it("keeps the multiprocessors of a large GPU busy", function()
+    local function blocks(o)
+      local g = gemm_int4(o).grid(o.m)
+      return g[1] * g[3]
+    end
+    for _, n in ipairs {4096, 5120, 8192} do
+      local all = blocks {m = 16, n = n, k = n, group = 128}
+      assert.is_true(all >= 120 and all <= 132, tostring(all))
+    end
+  end)
+
+  it("equals the simulator on a GPU #gpu", function()
+    local device = assert(cute.device "gpu")
+    for _, o in ipairs(CASES) do
+      local p = problem(o)
+      p.launch(1, device)
+      assert.is_true(p.check())
+    end
+    for _, c in ipairs(LARGE) do run(c[1], {opt = c[2]}, device) end
+  end)
+end)
+
+describe("gemm_int4's faults are told:", function()
+  -- The kernel with a changed text, of its own or of another file's.
+  local function changed(f)
+    local path = "kernels/" .. (f.file or "gemm_int4") .. ".lua"
+    local text = support.change(support.read(path), f[1], f.nth or 1, f[2])
+    local made = assert(load(text, "@" .. path))()
+    if not f.file then return made end
+    local name = "kernels." .. f.file
+    local kept = package.loaded[name]
+    package.loaded[name] = made
+    made = dofile "kernels/gemm_int4.lua"
+    package.loaded[name] = kept
+    return made
+  end
+
+  local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2}
+  local WHOLE = {16, 128, 512, group = 128, splits = 1}
+  local SYNC = "cute.arch.sync_threads()"
+  local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
+  for _, f in ipairs {
+    {SYNC, ""}, {SYNC, "", nth = 2}, {WAIT, ""},
+    {WAIT, "cute.arch.cp_async_wait_group(stages - 1)"},
+    {"cute.arch.cp_async_commit_group()", ""},
+    {"units + u, stage), pred)", "units + u, stage))"},
+    {"{row, col}), pred)", "{row, col}))"},
+    {"cute.lt(first + row, t.shape[1])", "cute.ge(row, 0)"},
+    {"cute.lt(bn * across + col, t.shape[2] // width)", "cute.ge(col, 0)"},
+    {"cute.lt(row, rows) &", "cute.ge(row, 0) &"},
+    {"& cute.lt(col, along)", ""},
+    {"cute.lt(at.tid + v, rows * across)", "cute.ge(at.tid, 0)"},
+    {"cute.when(cute.lt(k, k_tiles), function()",
+     "cute.when(cute.ge(k, 0), function()", of = WHOLE},
+    {"local leave = cute.eq(at.k, 0)", "local leave = cute.ge(at.k, 0)"},
+    {"cute.when(cute.gt(at.k, 0)", "cute.when(cute.ge(at.k, 0)"},
+    {"C.acc:fill(0)", ""}, {"b.part:fill(0)", ""},
+    {"if o.of then", "if false then", file = "meet"},
+    {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
+     file = "meet"},
+    {SYNC, "", file = "meet", nth = 2},
+  } do
+    it(("%s -> %s"):format(f[1], f[2]), function()
+      local make, told = changed(f), false
+      for seed = 1, 3 do
+        local p = problem(f.of or RAGGED, make)
+        told = told or not support.report(p.launch(seed)).ok or not p.check()
+      end
+      assert.is_true(told)
+    end)
+  end
+end)

@@ -6,6 +6,7 @@
 -- X is (M,N), I (M) of i32 or i64. Of equal elements the first counts, and a
 -- NaN is larger (with smallest = true: smaller) than all numbers.
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local NONE = -1 << 31
@@ -39,12 +40,14 @@ end
 -- kernels/rows.lua takes
 return function(o)
   local plan = rows.plan(o)
+  local name = o.smallest and "argmin" or "argmax"
+  check.need(o.dtype.is_float and o.dtype.bits <= 32, name,
+    "elements are floats of at most 32 bits, not %s", o.dtype.name)
   local worst = o.smallest and math.huge or -math.huge
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
-          kernel = cute.kernel(o.smallest and "argmin" or "argmax",
-                               function(X, I)
-    rows.check(plan, X)
+          kernel = cute.kernel(name, function(X, I)
+    rows.check(plan, name, X)
     local sources = plan:sources({X}, worst)
     plan:each(X.shape[1], sources, function(at)
       local best, where = cute.var(NONE, cute.i32), cute.var(0, cute.i32)

@@ -61,6 +61,7 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
 end
 
 local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
+  flash.check("attention", o.head, {Q = mQ, K = mK, V = mV, O = mO})
   local BM, BN, D = o.tile[1], o.tile[2], o.head
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(mQ, mK)

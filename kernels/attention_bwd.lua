@@ -16,6 +16,7 @@
 -- turned, so that they lie in registers as the left operand of what they are
 -- summed into. Nothing is added by atomics: results are the same each time.
 local cute = require "cute"
+local check = require "kernels.check"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -260,10 +261,15 @@ local DEFAULT = {
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
   local p = flash.options("attention_bwd", o, DEFAULT)
+  check.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
+    "tiles of %d columns; at most a thread each, %d, are possible", p.tile[2],
+    32 * p.warps)
   local function made(name, f, fields, block, grid)
     local mine = setmetatable(fields, {__index = p})
     return {kernel = cute.kernel(name, {block = block, fastmath = true},
       function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k)
+        flash.check("attention_bwd", p.head, {Q = Q, K = K, V = V, O = O,
+          dO = dO, dQ = dQ, dK = dK, dV = dV})
         f(mine, {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, scale = scale,
                  delta = delta, dQ = dQ, dK = dK, dV = dV, cu_q = cu_q,
                  cu_k = cu_k})

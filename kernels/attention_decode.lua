@@ -58,6 +58,7 @@ local function walk(o, team, T, Q, K, V, state, acc)
 end
 
 local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)
+  flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
   local BM, BN, D, all = o.tile[1], o.tile[2], o.head, cute._
   local split, g, b = cute.arch.block_idx()
   local R, T = o.group, lengths and lengths[b] or cute.size(mK, 1)
@@ -126,7 +127,8 @@ local BLOCKS = 4 * 132  -- that keep a large GPU busy
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each of K and V, 1 when absent; tile: {any, keys}
 return function(o)
-  local p = flash.options("attention_decode", o, DEFAULT)
+  local p = flash.options("attention_decode", setmetatable(
+    {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
   p.group = o.group or 1
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
     core.fail("bad-argument", ("attention_decode: a group of %s heads; 1 to "

@@ -10,6 +10,7 @@
 -- (c,s,r) of a filter: a layout of nested modes, where elements of x come up
 -- R S times; what pads x is left out by a predicate. B is w and C is y.
 local cute = require "cute"
+local check = require "kernels.check"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
 -- Along rows and columns.
@@ -64,6 +65,9 @@ return function(options)
       local reach = o.dilation[i] * (w.shape[i + 1] - 1) + 1
       out[i + 1] = (x.shape[i + 1] + 2 * o.padding[i] - reach) // o.stride[i]
         + 1
+      check.need(not math.type(out[i + 1]) or out[i + 1] > 0, "conv2d",
+        "filters of (%s,%s) do not fit into (%s,%s)", w.shape[2], w.shape[3],
+        x.shape[2], x.shape[3])
     end
     return out
   end
@@ -75,6 +79,11 @@ return function(options)
 
   conv.kernel = cute.kernel(o.name or "conv2d", {min_blocks = o.min_blocks},
     function(x, w, y, ...)
+      check.same("conv2d", "C of x", x.shape[4], "of w", w.shape[4])
+      for i, extent in ipairs(conv.shape(x, w)) do
+        check.same("conv2d", "extent " .. i .. " of y", y.shape[i],
+                   "to be", extent)
+      end
       local A, valid = im2col(o, x, w, y)
       local s, d = w.shape, w.stride
       local B = matrix(w, {s[1], {s[4], s[3], s[2]}},

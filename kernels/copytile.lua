@@ -2,6 +2,7 @@
 -- the vectors of a row may be, and which of them lie inside.
 local cute = require "cute"
 local tiles = require "cute.tiles"
+local check = require "kernels.check"
 
 local copytile = {}
 
@@ -27,9 +28,7 @@ end
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)
-  local bits = 128
-  while n * dtype.width % bits ~= 0 do bits = bits // 2 end
-  return bits
+  return check.widest(dtype.width, n) * dtype.width
 end
 
 --- The asynchronous copy atom for rows of n elements: cp.async past L1 where

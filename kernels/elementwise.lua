@@ -10,8 +10,8 @@
 -- narrower float, then the scalars; it gives a vector for each result, which
 -- is rounded to the result's type. Vectors compute element by element, with
 -- each other and with scalars.
-local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 
 -- Vectors of `width` elements of a thread: {t, width, where it begins}.
 local function vector(t, at, width)
@@ -34,7 +34,10 @@ local function compute(o, inputs, scalars, at, width)
   local args = {}
   for i, t in ipairs(inputs) do args[i] = widened(load(t, at, width)) end
   for i = 1, o.scalars do args[#inputs + i] = scalars[i] end
-  return {o.f(table.unpack(args, 1, #inputs + o.scalars))}
+  local results = {o.f(table.unpack(args, 1, #inputs + o.scalars))}
+  check.need(#results == #o.outputs, "elementwise",
+    "f gave %d results, not %d", #results, #o.outputs)
+  return results
 end
 
 local function store(outputs, results, at, width)
@@ -77,20 +80,7 @@ local function body(o, inputs, outputs, scalars)
   end
 end
 
--- n elements side by side, the last mode fastest.
-local function check(i, t, n)
-  local d, shape, stride = 1, core.flatten(t.shape), core.flatten(t.stride)
-  if not shape[1] then shape, stride = {shape}, {stride} end
-  for k = #shape, 1, -1 do
-    if shape[k] ~= 1 and stride[k] ~= d then d = -1 end
-    d = d * shape[k]
-  end
-  if d ~= n then
-    core.fail("bad-argument", ("elementwise: operand %d is %s, and %d elements "
-      .. "side by side are needed"):format(i, tostring(t.layout), n))
-  end
-end
-
+-- Elements that the narrowest type has in 16 bytes.
 local function widest(o)
   local bits = 128
   for _, list in ipairs {o.inputs, o.outputs} do
@@ -107,6 +97,9 @@ end
 -- a thread
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
+  check.given("elementwise", o, "n")
+  check.integers("elementwise", o, {"block"}, 1, 1024)
+  check.integers("elementwise", o, {"steps", "width"}, 1, 1024)
   local p = setmetatable({outputs = o.outputs or {o.inputs[1]},
     scalars = o.scalars or 0, block = o.block or 128}, {__index = o})
   p.width = o.width or widest(p)
@@ -118,8 +111,7 @@ return function(o)
       local args = {...}
       local ins, outs, more = #p.inputs, #p.outputs, {}
       for i = 1, ins + outs do
-        local t = args[i]
-        check(i, t, o.n)
+        check.dense("elementwise", i, args[i], o.n)
       end
       table.move(args, ins + outs + 1, #args, 1, more)
       body(p, {table.unpack(args, 1, ins)},

@@ -14,6 +14,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local tiles = require "cute.tiles"
+local check = require "kernels.check"
 local _ = cute._
 
 local flash = {}
@@ -37,6 +38,11 @@ function flash.options(what, o, known)
   end
   local p = {head = o.head, tile = o.tile or k[1], warps = o.warps or k[2],
              held = k[3]}
+  check.integers(what, p, {"warps"}, 1, 32)
+  local M, N = p.tile[1], p.tile[2]
+  check.need(M % (16 * p.warps) == 0 and N % 16 == 0 and M > 0 and N > 0, what,
+    "tile = {%s, %s}; multiples of %d (16 for each warp) and 16 are needed",
+    M, N, 16 * p.warps)
   if o.held ~= nil then p.held = o.held end
   for i, side in ipairs {"left", "right"} do
     local w = o.window and o.window[i] or nil
@@ -48,6 +54,24 @@ function flash.options(what, o, known)
   end
   if o.causal then p.right = 0 end
   return p
+end
+
+--- Operands, by name, have rows of `head` elements side by side; heads of Q
+-- share those of K, so many each where `group` says it.
+function flash.check(what, head, operands, group)
+  for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
+    local t = operands[name] or operands.Q
+    local rank = cute.rank(t)
+    check.same(what, "a head", head, "a row of " .. name, t.shape[rank])
+    check.same(what, "the stride in a row of " .. name, t.stride[rank],
+               "to be", 1)
+  end
+  local h = operands.Q.shape[cute.rank(operands.Q) - 1]
+  local g = operands.K.shape[cute.rank(operands.K) - 1]
+  if not (math.type(h) and math.type(g)) then return end
+  check.need(h % g == 0 and (not group or h == group * g), what,
+    "%d heads of Q share %d of K; %s is needed", h, g,
+    group and group .. " for each" or "a multiple")
 end
 
 ---------------------------------------------------------------------------

@@ -22,6 +22,7 @@
 --     k.kernel(A, B, C, bias, residual):launch { ... }
 local cute = require "cute"
 local tiles = require "cute.tiles"
+local check = require "kernels.check"
 local _ = cute._
 
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
@@ -191,8 +192,9 @@ end
 ---@return {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer}
 return function(o)
-  local p = setmetatable(o or {}, {__index = DEFAULT})
-  assert(p.stages >= 2, "a pipeline has at least two stages")
+  local p = setmetatable({}, {__index = DEFAULT})
+  for k, v in pairs(o or {}) do p[k] = v end
+  check.integers("gemm_sm80", p, {"stages"}, 2, 32)
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size()}
   function gemm.grid(m, n, batches)

@@ -11,6 +11,7 @@
 -- in the order of z, so that results do not depend on who was last, and goes
 -- on as gemm_sm80 does. It leaves the count at 0 for the next launch.
 local cute = require "cute"
+local check = require "kernels.check"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
@@ -22,6 +23,7 @@ local tiles = require "cute.tiles"
 return function(o)
   local p = {splits = 4, name = "gemm_splitk"}
   for k, v in pairs(o or {}) do p[k] = v end
+  check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
   local gemm = gemm_sm80(p)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block}

@@ -9,9 +9,8 @@
 --
 -- Blocks count in shared memory, in `copies` tables, of which neighbouring
 -- warps take different ones, and add their tables to H in the end.
-local core = require "cute.core"
 local cute = require "cute"
-local rows = require "kernels.rows"
+local check = require "kernels.check"
 
 local WARP = 32
 
@@ -24,6 +23,12 @@ local function each_bin(h, count, f)
     if first + h.block <= count then f(b)
     else cute.when(cute.lt(b, count), function() f(b) end) end
   end
+end
+
+-- A bin's index as it is compared: what is no i32 has no bin, nor has a NaN.
+local function wide(b)
+  if b.dtype.bits >= 32 then return b end
+  return b:to(b.dtype.is_float and cute.f32 or cute.i32)
 end
 
 local function count(h, X, H)
@@ -52,9 +57,10 @@ local function count(h, X, H)
     for s = 1, h.steps do
       cute.when(there[s], function()
         for i = 0, h.width - 1 do
-          local b = h.bin(held[s][i]):to(cute.i32)
+          local b = wide(h.bin(held[s][i]))
           cute.when(cute.ge(b, 0) & cute.lt(b, h.bins), function()
-            cute.arch.red(mine + b, 1, {op = "add", scope = "cta"})
+            cute.arch.red(mine + b:to(cute.i32), 1,
+                          {op = "add", scope = "cta"})
           end)
         end
       end)
@@ -70,17 +76,6 @@ local function count(h, X, H)
   end)
 end
 
-local function check(h, X, H)
-  local x, b = cute.coalesce(X.layout), cute.coalesce(H.layout)
-  if cute.size(x) ~= h.n or not cute.is_major(0, x.stride) and h.n > 1 then
-    core.fail("bad-argument", ("histogram: X is %s, and %d elements side by "
-      .. "side are needed"):format(tostring(X.layout), h.n))
-  elseif cute.size(b) ~= h.bins or H.element_type ~= cute.i32 then
-    core.fail("bad-argument", ("histogram: H is %s of %s, and %d of i32 are "
-      .. "needed"):format(tostring(H.layout), H.element_type.name, h.bins))
-  end
-end
-
 --- A kernel of (X, H) and what its launch needs.
 ---@param o {n: integer, dtype: any, bins: integer, bin: function?,
 -- copies: integer?, steps: integer?, block: integer?, grid: integer?}
@@ -89,15 +84,21 @@ end
 -- a thread under way at once (4); grid: blocks (528 at most)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
+  check.given("histogram", o, "n", "dtype", "bins")
+  check.integers("histogram", o, {"block"}, WARP, 1024)
+  check.integers("histogram", o, {"steps", "copies", "grid"}, 1, 1 << 20)
   local h = {n = o.n, bins = o.bins, block = o.block or 256,
-    steps = o.steps or 4, width = rows.widest(o.dtype.bits, o.n),
+    steps = o.steps or 4, width = check.widest(o.dtype.bits, o.n),
     bin = o.bin or function(x) return x end,
     copies = o.copies or math.max(1, math.min(8, 8192 // o.bins))}
   h.reach = h.block * h.steps
   return {block = h.block,
     grid = math.min(o.grid or 528, up(h.n // h.width, h.reach)),
     kernel = cute.kernel("histogram", function(X, H)
-      check(h, X, H)
+      check.dense("histogram", "X", X, h.n)
+      check.dense("histogram", "H", H, h.bins)
+      check.need(H.element_type == cute.i32, "histogram",
+        "H is of %s, and i32 is needed", H.element_type.name)
       count(h, X, H)
     end)}
 end

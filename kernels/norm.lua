@@ -18,6 +18,7 @@
 --
 -- Sums are f32. The variance is that of differences from the mean.
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local norm = {}
@@ -31,9 +32,19 @@ local function names(list)
   return out
 end
 
-local function by_name(list, ...)
-  local t = {}
-  for i, name in ipairs(list) do t[name] = (select(i, ...)) end
+-- Which of them are rows, or one row.
+local ROWS = {X = true, R = true, W = true, B = true, Y = true, H = true,
+              dY = true, dH = true, dX = true, Part = true}
+
+local function by_name(what, plan, list, ...)
+  check.need(select("#", ...) == #list, what, "%s are needed, not %d operands",
+             table.concat(list, ", "), select("#", ...))
+  local t, of_rows = {}, {}
+  for i, name in ipairs(list) do
+    t[name] = (select(i, ...))
+    if ROWS[name] then of_rows[#of_rows + 1] = t[name] end
+  end
+  rows.check(plan, what, table.unpack(of_rows))
   return t
 end
 
@@ -105,15 +116,16 @@ end
 
 local function maker(layer)
   return function(o)
-    local plan = spread(o)
+    local plan, name = spread(o), layer and "layernorm" or "rmsnorm"
     local args = names {"X", true, "R", o.residual, "W", o.weight, "B", o.bias,
       "Y", true, "H", o.residual, "Mean", o.save and layer, "Rstd", o.save,
       "eps", true}
     return {plan = plan, block = plan.block, args = args,
             grid = function(m) return plan:grid(m, o.resident) end,
-            kernel = cute.kernel(layer and "layernorm" or "rmsnorm", {
-              fastmath = true, min_blocks = plan.min_blocks},
-              function(...) forward(plan, layer, by_name(args, ...)) end)}
+            kernel = cute.kernel(name, {
+              fastmath = true, min_blocks = plan.min_blocks}, function(...)
+              forward(plan, layer, by_name(name, plan, args, ...))
+            end)}
   end
 end
 
@@ -234,6 +246,7 @@ end
 local function backward_maker(layer)
   return function(o)
     local sums = o.weight or o.bias
+    local name = layer and "layernorm_backward" or "rmsnorm_backward"
     local plan, resident
     if sums then plan, resident = walking(o)
     else plan = rows.plan(setmetatable({sources = 2}, {__index = o})) end
@@ -242,10 +255,9 @@ local function backward_maker(layer)
     local function grid(m) return plan:grid(m, o.resident or resident) end
     return {plan = plan, block = plan.block, args = args, grid = grid,
             parts = function(m) return grid(m) * plan.rows end,
-            kernel = cute.kernel(layer and "layernorm_backward"
-              or "rmsnorm_backward", {
+            kernel = cute.kernel(name, {
               fastmath = true, min_blocks = plan.min_blocks}, function(...)
-      backward(plan, by_name(args, ...), o.bias)
+      backward(plan, by_name(name, plan, args, ...), o.bias)
     end)}
   end
 end

@@ -17,6 +17,7 @@
 -- left, in the order of the blocks. So the same numbers give the same sum.
 local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local reduce = {}
@@ -72,7 +73,7 @@ function reduce.rows(o)
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
           kernel = cute.kernel("reduce_rows", function(X, Y)
-    rows.check(plan, X)
+    rows.check(plan, "reduce", X)
     local sources = plan:sources({X}, 0)
     plan:each(X.shape[1], sources, function(at)
       local v = plan:fragment(cute.f32)
@@ -158,6 +159,9 @@ end
 -- steps: integer?}
 function reduce.all(o)
   local op = op_of(o)
+  check.given("reduce", o, "n", "dtype")
+  check.integers("reduce", o, {"block"}, 32, 1024, "power")
+  check.integers("reduce", o, {"steps", "grid"}, 1, 1 << 20)
   local width = 128 // o.dtype.bits
   local p = {n = o.n, block = o.block or BLOCK, steps = o.steps or STEPS}
   local tiles = (o.n + p.block * width * p.steps - 1)
@@ -167,6 +171,10 @@ function reduce.all(o)
                           threads = p.block}
   return {grid = p.grid, block = p.block,
           kernel = cute.kernel("reduce_all", function(X, Y, Parts, Tickets)
+    check.dense("reduce", "X", X, o.n)
+    local parts = cute.size(Parts)
+    check.need(not math.type(parts) or parts >= p.grid, "reduce",
+      "Parts has %s elements, and the grid %d blocks", parts, p.grid)
     local value = plan:reduce(share(p, op, X, width), op.of)
     last_of(p, plan, op, Y, Parts, Tickets, value)
   end)}
@@ -190,11 +198,15 @@ end
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
   local op = op_of(o)
+  check.given("reduce", o, "m", "n", "dtype")
+  check.integers("reduce", o, {"warps"}, 1, 32)
   local warps = o.warps or math.max(1, math.min(32, o.m // 4))
   local width = columns_width(o)
   local columns = 32 * width
   return {grid = (o.n + columns - 1) // columns, block = warps * 32,
           kernel = cute.kernel("reduce_columns", function(X, Y)
+    check.dense("reduce", "X", X, o.m * o.n)
+    check.dense("reduce", "Y", Y, o.n)
     local tid = (cute.arch.thread_idx())
     local warp, lane = tid // 32, tid % 32
     local at = ((cute.arch.block_idx()) * 32 + lane) * width

@@ -10,8 +10,8 @@
 -- i32, the kernel's last argument. Element i is paired with i + D/2, or with
 -- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse =
 -- true turns back, which is the gradient.
-local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 
 local function vector(t, at, width)
   local v = cute.make_tensor(t.iterator + at, cute.make_layout({width}))
@@ -53,19 +53,23 @@ end
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?}
 return function(o)
+  check.given("rope", o, "dtype", "m", "heads", "d", "positions")
+  check.integers("rope", o, {"block"}, 1, 1024)
+  check.need(o.d % 2 == 0, "rope", "heads of %d elements are no pairs", o.d)
   local pairs_of = o.d // 2
-  if o.d % 2 ~= 0 then
-    core.fail("bad-argument", ("rope: heads of %d elements are no pairs")
-      :format(o.d))
-  end
-  local width = 128 // o.dtype.bits // (o.interleaved and 2 or 1)
-  while pairs_of % width ~= 0 do width = width // 2 end
+  local width = check.widest(o.dtype.bits * (o.interleaved and 2 or 1),
+                             pairs_of)
   local along, block = pairs_of // width, o.block or 256
   local total = o.m * o.heads * along
   local turn = o.interleaved and neighbours or halves
   return {grid = (total + block - 1) // block, block = block,
           kernel = cute.kernel("rope", {fmad = true},
                                function(X, Cos, Sin, Y, P)
+    check.dense("rope", "X", X, o.m * o.heads * o.d)
+    check.dense("rope", "Cos", Cos, o.positions * pairs_of)
+    check.dense("rope", "Sin", Sin, o.positions * pairs_of)
+    check.dense("rope", "Y", Y, o.m * o.heads * o.d)
+    check.need(not o.at == not P, "rope", "P goes with at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
     local function body()
       local j, head = i % along * width, i // along

@@ -11,6 +11,7 @@
 --   walked  nowhere: each pass reads the row again
 local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 local _ = cute._
 
 local rows = {}
@@ -21,17 +22,6 @@ local WARP, MOST, KEPT = 32, 1024, 1 << 14
 local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
-
---- Elements of the widest access, of at most 16 bytes, that cuts rows of n
--- elements of so many bits without a rest.
----@param bits integer
----@param n integer
----@return integer
-function rows.widest(bits, n)
-  local width = 128 // bits
-  while n % width ~= 0 do width = width // 2 end
-  return width
-end
 
 ---------------------------------------------------------------------------
 -- Plans
@@ -66,17 +56,24 @@ end
 --- How rows of n elements are spread over threads. What is best on an H200
 -- follows from n, `dtype` and `sources`, how many rows a kernel reads more than
 -- once; to be told in its place: `values` of a chunk for a thread, `threads` of
--- a row, `block`, staged (true or false), `min_blocks` on a multiprocessor, and
--- `smem`, its bytes of shared memory where it is none of sm_90;
+-- a row, `block`, `width` of its vectors (where rows begin at any element: 1),
+-- staged (true or false), `min_blocks` on a multiprocessor, and `smem`, its
+-- bytes of shared memory where it is none of sm_90;
 -- persistent: blocks walk the rows, and stage the next one while they write.
 ---@param o {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
--- smem: integer?, persistent: boolean?}
+-- smem: integer?, persistent: boolean?, width: integer?}
 ---@return table
 function rows.plan(o)
+  check.given("rows", o, "n", "dtype")
+  check.integers("rows", o, {"threads"}, 1, MOST, "power")
+  check.integers("rows", o, {"block"}, WARP, MOST, "power")
+  check.integers("rows", o, {"values"}, 1, MOST)
+  local widest = check.widest(o.dtype.bits, o.n)
+  check.integers("rows", o, {"width"}, 1, widest, "power")
   local p = setmetatable({n = o.n, persistent = o.persistent,
                           min_blocks = o.min_blocks or nil}, Plan)
-  p.width = rows.widest(o.dtype.bits, o.n)
+  p.width = o.width or widest
   local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
   spread(p, o, steps)
   local smem = o.smem or SMEM
@@ -365,14 +362,24 @@ end
 
 function rows.add(a, b) return a + b end
 
---- Two tensors of rows are row-major and n wide.
-function rows.check(plan, ...)
-  for i, t in ipairs {...} do
-    local n, stride = t.shape[#t.shape], t.stride[#t.stride]
-    if n ~= plan.n or stride ~= 1 and n ~= 1 then
-      core.fail("bad-argument", ("operand %d is %s, and rows of %d elements "
-        .. "side by side are needed"):format(i, tostring(t.layout), plan.n))
-    end
+--- Tensors of rows, or of one row, are row-major and n wide, their rows apart
+-- by whole vectors.
+---@param plan {n: integer, width: integer}
+---@param what string the kernel
+function rows.check(plan, what, ...)
+  for i = 1, select("#", ...) do
+    local t = select(i, ...)
+    check.need(core.typename(t) == "tensor", what,
+      "operand %d is %s; a tensor is needed", i, core.show(t))
+    local rank = #t.shape
+    local n, stride = t.shape[rank], t.stride[rank]
+    local apart = rank > 1 and t.shape[1] ~= 1 and t.stride[1] or 0
+    check.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
+      .. "%s, and rows of %d elements side by side are needed", i,
+      tostring(t.layout), plan.n)
+    check.need(not math.type(apart) or apart % plan.width == 0, what,
+      "operand %d is %s, and rows a multiple of %d elements apart are needed",
+      i, tostring(t.layout), plan.width)
   end
 end
 

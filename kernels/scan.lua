@@ -15,8 +15,8 @@
 -- Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
 -- `state` is zero before the first launch, and then serves any launches that
 -- come one after the other. Sums of floats are rounded as blocks come by.
-local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local WARP = 32
@@ -139,20 +139,11 @@ end
 -- Rows
 ---------------------------------------------------------------------------
 
-local function check(s, n, ...)
-  for i, t in ipairs {...} do
-    local rank = #t.shape
-    if t.shape[rank] ~= n or t.stride[rank] ~= 1 and n ~= 1
-      or rank == 2 and t.stride[1] % s.width ~= 0 then
-      core.fail("bad-argument", ("scan: operand %d is %s, and rows of %d "
-        .. "elements side by side are needed, a multiple of %d apart")
-        :format(i, tostring(t.layout), n, s.width))
-    end
-  end
-end
-
 local function by_rows(s, X, Y)
-  check(s, s.n, X, Y)
+  check.need(cute.rank(X) == 2 and cute.rank(Y) == 2, "scan",
+    "matrices are needed, not %s and %s", tostring(X.layout),
+    tostring(Y.layout))
+  rows.check(s, "scan", X, Y)
   local row = (cute.arch.block_idx())
   local x, y = X(row, cute._), Y(row, cute._)
   local carry, turn, f = s.none, 0, s.op.f
@@ -243,7 +234,8 @@ end
 
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
-  check(s, n, X, Y)
+  check.dense("scan", "X", X, n)
+  check.dense("scan", "Y", Y, n)
   local at, round = take(state)
   local first = at * s.tile
   local r, before, all = s:tile_of(s:load(X, first, n - first))
@@ -283,14 +275,14 @@ end
 -- states: integer}
 return function(o)
   local op = OPS[o.op or "add"]
-  local function need(ok, what)
-    if not ok then core.fail("bad-argument", "scan: " .. what) end
-  end
-  need(op, "op is add, mul, max or min, not " .. tostring(o.op))
+  check.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
+  check.given("scan", o, "n", "dtype")
+  check.integers("scan", o, {"block"}, WARP, 1024, "power")
+  check.integers("scan", o, {"values"}, 1, 1024)
   local s = setmetatable({n = o.n, op = op, exclusive = o.exclusive,
-    type = accumulator(o.dtype), width = rows.widest(o.dtype.bits, o.n)}, Scan)
-  need(not o.one_pass or s.type.bits == 32,
-       "one pass is for sums of 32 bits, not of " .. s.type.name)
+    type = accumulator(o.dtype), width = check.widest(o.dtype.bits, o.n)}, Scan)
+  check.need(not o.one_pass or s.type.bits == 32, "scan",
+    "one pass is for sums of 32 bits, not of %s", s.type.name)
   s.none = op.none(s.type)
   s.steps = math.max(1, (o.values or o.one_pass and 32 or 16) // s.width)
   local most = o.block or not o.one_pass and o.n > 8192 and 512 or 256

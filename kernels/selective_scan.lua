@@ -14,9 +14,8 @@
 -- `lanes` threads share a channel, a few states each, and walk through time;
 -- tiles of time come by cp.async, the next one while one is computed. (Gu and
 -- Dao, Mamba, 2023, section 3.3.)
-local core = require "cute.core"
 local cute = require "cute"
-local widest = require "kernels.rows".widest
+local check = require "kernels.check"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -36,7 +35,7 @@ Scan.__index = Scan
 -- a column of pieces do not meet.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
-  local width = math.min(widest(dtype.bits, t.shape[2]), T // self.lanes)
+  local width = math.min(check.widest(dtype.bits, t.shape[2]), T // self.lanes)
   local along = T // width
   local across = self.block // along
   rows = (rows + across - 1) // across * across
@@ -65,7 +64,7 @@ end
 -- A tile of y (rows,time) from shared memory, by rows.
 function Scan:write(y, smem, at)
   local T, dtype = self.time, y.element_type
-  local width = math.min(widest(dtype.bits, y.shape[2]), T // self.lanes)
+  local width = math.min(check.widest(dtype.bits, y.shape[2]), T // self.lanes)
   local along = T // width
   local copy = cute.make_tiled_copy(
     cute.make_copy_atom("UniversalCopy", dtype, width * dtype.bits),
@@ -299,10 +298,15 @@ return function(o)
     softplus = o.softplus, lanes = o.lanes or 4, channels = o.channels or 32,
     time = o.time or 32, stages = 2}, Scan)
   local lanes = s.lanes
-  if s.states % lanes ~= 0 or lanes & (lanes - 1) ~= 0 or lanes > 4 then
-    core.fail("bad-argument", ("selective_scan: 1, 2 or 4 lanes that divide "
-      .. "the %d states are needed, not %d"):format(s.states, s.lanes))
-  end
+  check.given("selective_scan", s, "dtype", "states")
+  check.integers("selective_scan", s, {"channels", "time"}, 4, 256, "power")
+  check.need(s.states % lanes == 0 and lanes & (lanes - 1) == 0 and lanes <= 4,
+    "selective_scan", "1, 2 or 4 lanes that divide the %d states are needed, "
+    .. "not %d", s.states, lanes)
+  check.need(s.channels * lanes >= math.max(s.time, WARP)
+    and s.channels * lanes <= 1024, "selective_scan",
+    "%d threads for %d channels and %d steps; as many as steps, and 32 to 1024 "
+    .. "are needed", s.channels * lanes, s.channels, s.time)
   s.each_lane = s.states // s.lanes
   s.block = s.channels * s.lanes
   return {block = s.block,

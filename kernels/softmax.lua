@@ -6,6 +6,7 @@
 -- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel is
 -- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32.
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local LOG2E = math.log(math.exp(1), 2)
@@ -94,7 +95,10 @@ return function(o)
           grid = function(m) return plan:grid(m, o.resident) end,
           kernel = cute.kernel(name, {fastmath = true, fmad = false,
             min_blocks = plan.min_blocks}, function(...)
-    rows.check(plan, ...)
+    local what, got = o.backward and "Y, dY, dX" or "X, Y", select("#", ...)
+    check.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "
+      .. "operands", what, got)
+    rows.check(plan, name, ...)
     if o.backward then backward(plan, ...)
     elseif plan.chunks > 1 then pieces(plan, ...)
     else held(plan, ...) end

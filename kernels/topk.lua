@@ -11,8 +11,8 @@
 -- is better than the k-th of them waits in a queue, and 32 at a time are sorted
 -- and merged: on random data k log(n / k) elements of a row come that far.
 -- Several warps may share a row, and merge what they have in the end.
-local core = require "cute.core"
 local cute = require "cute"
+local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local WARP = 32
@@ -209,19 +209,17 @@ end
 -- 1024 elements each, at most 8); block: threads (128)
 ---@return {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
+  check.given("topk", o, "n", "dtype", "k")
+  check.integers("topk", o, {"warps"}, 1, 32, "power")
+  check.integers("topk", o, {"block"}, WARP, 1024, "power")
   local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
-    bits = o.dtype.bits, width = rows.widest(o.dtype.bits, o.n)}, Top)
-  local function need(ok, what, x)
-    if not ok then
-      core.fail("bad-argument", ("topk: %s, not %s"):format(what, tostring(x)))
-    end
-  end
-  need(o.dtype.is_float and (t.bits == 16 or t.bits == 32),
-       "elements are bf16, f16 or f32", o.dtype.name)
-  need(o.k >= 1 and o.k <= 64 and o.k <= o.n,
-       ("k is from 1 to 64, and at most n = %d"):format(o.n), o.k)
-  need(t.bits == 32 or o.n < 65536,
-       "rows of 16-bit elements have at most 65535", o.n)
+    bits = o.dtype.bits, width = check.widest(o.dtype.bits, o.n)}, Top)
+  check.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
+    "elements are bf16, f16 or f32, not %s", o.dtype.name)
+  check.need(o.k <= 64 and o.k <= o.n, "topk",
+    "k is from 1 to 64, and at most n = %d, not %d", o.n, o.k)
+  check.need(t.bits == 32 or o.n < 65536, "topk",
+    "rows of 16-bit elements have at most 65535, not %d", o.n)
   t.type, t.lists = t.bits == 16 and cute.u32 or cute.u64, o.k > WARP and 2 or 1
   t.warps = o.warps or 1
   while not o.warps and t.warps < 8 and t.warps * 2048 <= o.n do
@@ -232,7 +230,9 @@ return function(o)
   return {block = t.block,
     grid = function(m) return (m + t.rows - 1) // t.rows end,
     kernel = cute.kernel("topk", function(X, Y, I)
-      rows.check(t, X)
+      rows.check(t, "topk", X)
+      check.same("topk", "k", o.k, "a row of Y", Y.shape[2])
+      check.same("topk", "k", o.k, "a row of I", I.shape[2])
       t:run(X, Y, I)
     end)}
 end

@@ -97,6 +97,23 @@ bool face_own_source(const char *src) {
          (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
 }
 
+// Of the name of a chunk, what those beside it begin with, too: "@kernels/" of
+// a file, "=[kernels." of an embedded one; 0: it has no such place.
+static size_t folder_length(const char *src) {
+  if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
+  const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
+  return end ? (size_t)(end - src) + 1 : 0;
+}
+
+// Is a chunk one of the kernels that come with the program or a rock, or does
+// it lie beside `caller` (NULL: nothing does)?
+static bool is_library(const char *src, const char *caller) {
+  if (strncmp(src, "=[kernels.", 10) == 0) return true;
+  if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
+  size_t n = caller ? folder_length(caller) : 0;
+  return n > 0 && strncmp(src, caller, n) == 0;
+}
+
 // The innermost Lua function that is not ours; false: none.
 static bool user_frame(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
@@ -104,6 +121,18 @@ static bool user_frame(lua_State *L, lua_Debug *ar) {
     if (ar->currentline > 0 && !face_own_source(ar->source)) return true;
   }
   return false;
+}
+
+// The function that an error is told of: the innermost that is of no library;
+// of `caller`'s own where there is no other.
+static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
+  for (int level = 0; lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    if (ar->currentline > 0 && !face_own_source(ar->source) &&
+        !is_library(ar->source, caller))
+      return true;
+  }
+  return user_frame(L, ar);
 }
 
 bool face_where(lua_State *L, char src[512], int *line) {
@@ -114,9 +143,9 @@ bool face_where(lua_State *L, char src[512], int *line) {
   return true;
 }
 
-static void push_where(lua_State *L) {
+static void push_where(lua_State *L, const char *caller) {
   lua_Debug ar;
-  if (user_frame(L, &ar))
+  if (blamed_frame(L, &ar, caller))
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
   else
     lua_pushliteral(L, "");
@@ -203,7 +232,7 @@ void face_error(lua_State *L, ErrKind kind, const char *fmt, ...) {
   va_end(ap);
   luaL_checkstack(L, 16, "error message");
   push_named(L, kind, msg);
-  push_where(L);
+  push_where(L, NULL);
   raise_kinded(L, kind, lua_tostring(L, -2));
 }
 
@@ -400,13 +429,19 @@ static void kinds_open(lua_State *L) {
   lua_setfield(L, -2, "error_kinds");
 }
 
-// fail(kind, message): raises from Lua modules as the C faces do.
+// fail(kind, message): raises from Lua modules as the C faces do. Who calls it
+// is a library: the error is at the line that called into its folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);
+  lua_Debug ar;
+  bool known = lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar);
   for (int k = 0; k < ERR_COUNT; k++)
-    if (strcmp(err_name((ErrKind)k), kind) == 0)
-      face_error(L, (ErrKind)k, "%s", msg);
+    if (strcmp(err_name((ErrKind)k), kind) == 0) {
+      push_named(L, (ErrKind)k, msg);
+      push_where(L, known ? ar.source : NULL);
+      raise_kinded(L, (ErrKind)k, lua_tostring(L, -2));
+    }
   return luaL_error(L, "no error kind '%s'", kind);
 }
 

@@ -92,8 +92,8 @@ describe("docs/library.md", function()
     local page <close> = assert(io.open "docs/library.md")
     local text = page:read "a"
     local list <close> = io.popen "ls kernels/*.lua"
-    local shared = {copytile = true, flash = true, meet = true,  -- parts
-                    rows = true}
+    local shared = {check = true, copytile = true, flash = true, meet = true,
+                    rows = true}  -- parts
     for path in list:lines() do
       local name = path:match "([%w_]+)%.lua$"
       assert.is_true(shared[name]

@@ -315,7 +315,7 @@ describe("histograms", function()
     refused("64 elements side by side", function()
       k.kernel(cute.zeros({32}, cute.u8), h):launch {grid = 1, block = k.block}
     end)
-    refused("9 of i32 are needed", function()
+    refused("9 elements side by side", function()
       k.kernel(x, cute.zeros({8}, cute.i32)):launch {grid = 1, block = k.block}
     end)
   end)

@@ -1,0 +1,83 @@
+--- What makers of kernels ask of their options and operands: an error names the
+-- kernel, what it got and what is needed.
+local core = require "cute.core"
+
+local check = {}
+
+--- Fails with "what: text" unless ok.
+---@param ok any
+---@param what string the kernel
+---@param text string a format, of ...
+function check.need(ok, what, text, ...)
+  if not ok then core.fail("bad-argument", what .. ": " .. text:format(...)) end
+end
+
+--- Options that are told are integers from `least` to `most`; with
+-- kind = "power" powers of two.
+---@param what string
+---@param o table
+---@param names string[]
+---@param least integer
+---@param most integer
+---@param kind? string
+function check.integers(what, o, names, least, most, kind)
+  for _, name in ipairs(names) do
+    local x = o[name]
+    check.need(x == nil or math.type(x) == "integer" and x >= least
+      and x <= most and (kind ~= "power" or x & (x - 1) == 0), what,
+      "%s = %s; %s from %d to %d is needed", name, core.show(x),
+      kind == "power" and "a power of two" or "an integer", least, most)
+  end
+end
+
+--- Options that a kernel is not without: `dtype` a type, the others extents.
+---@param what string
+---@param o table
+function check.given(what, o, ...)
+  for _, name in ipairs {...} do
+    local x = o[name]
+    if name == "dtype" then
+      check.need(core.typename(x) == "dtype", what,
+        "dtype = %s; a type is needed, such as cute.bf16", core.show(x))
+    else
+      check.need(math.type(x) == "integer" and x >= 1, what,
+        "%s = %s; an integer of 1 or more is needed", name, core.show(x))
+    end
+  end
+end
+
+--- Operand i has n elements side by side, the last mode fastest; extents that
+-- are known at run time only are believed.
+---@param what string
+---@param i any a number, or a name
+---@param t any
+---@param n integer
+function check.dense(what, i, t, n)
+  check.need(core.typename(t) == "tensor", what,
+    "operand %s is %s; a tensor is needed", i, core.show(t))
+  local d = 1
+  local shape, stride = core.flatten(t.shape), core.flatten(t.stride)
+  if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
+  for k = #shape, 1, -1 do
+    if not (math.type(shape[k]) and math.type(stride[k])) then return end
+    if shape[k] ~= 1 and stride[k] ~= d then d = -1 end
+    d = d * shape[k]
+  end
+  check.need(d == n, what, "operand %s is %s, and %d elements side by side "
+    .. "are needed", i, tostring(t.layout), n)
+end
+
+--- Two extents, of a name each, are the same where both are known.
+function check.same(what, name, a, other, b)
+  if not (math.type(a) and math.type(b)) then return end
+  check.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
+end
+
+--- Elements of the widest access, of at most 16 bytes, that cuts rows of n
+-- elements of so many bits without a rest.
+---@param bits integer
+---@param n integer
+---@return integer
+function check.widest(bits, n) return core.gcd(128 // bits, n) end
+
+return check

@@ -1,0 +1,178 @@
+-- Kernels of the library given what they cannot do: the error names the option
+-- or operand and the script's line; what they can do at the edge is right.
+local cute = require "cute"
+local support = require "spec.support"
+
+local Z = cute.zeros
+
+-- What each line of a script gives; the error of a line names this line.
+local function lines_refused(head, cases)
+  for _, c in ipairs(cases) do
+    local text, want = head .. "\n\n" .. c[1], c[2]
+    local ok, err = pcall(assert(load(text, "=script")))
+    assert.is_false(ok, c[1])
+    local _, newlines = head:gsub("\n", "")
+    local place = ("script:%d: "):format(newlines + 3)
+    assert.equal(place .. want .. " [bad-argument]",
+                 tostring(err):match "^[^\n]*", c[1])
+  end
+end
+
+local HEAD = [[
+local cute = require "cute"
+local Z, f32, bf16 = cute.zeros, cute.f32, cute.bf16
+local function view(shape, stride, t)
+  return cute.make_tensor(Z({4096}, t or f32).iterator,
+                          cute.make_layout(shape, stride))
+end
+local function of(name) return require("kernels." .. name) end
+local function go(k, ...)
+  return k.kernel(...):launch {grid = 1, block = k.block, device = "sim"}
+end
+]]
+
+local function dense(i, layout, n)
+  return ("operand %s is %s, and %d elements side by side are needed")
+    :format(i, layout, n)
+end
+
+describe("a kernel of the library", function()
+  it("says which option is wrong", function()
+    lines_refused(HEAD, {
+      {"of 'softmax' {n = 9, dtype = f32, threads = 3}",
+       "rows: threads = 3; a power of two from 1 to 1024 is needed"},
+      {"of 'softmax' {n = 9, dtype = f32, block = 100}",
+       "rows: block = 100; a power of two from 32 to 1024 is needed"},
+      {"of 'norm'.rms {n = 0, dtype = f32}",
+       "rows: n = 0; an integer of 1 or more is needed"},
+      {"of 'argmax' {n = 9}",
+       "rows: dtype = nil; a type is needed, such as cute.bf16"},
+      {"of 'softmax' {n = 9, dtype = bf16, width = 2}",
+       "rows: width = 2; a power of two from 1 to 1 is needed"},
+      {"of 'argmax' {n = 9, dtype = cute.f64}",
+       "argmax: elements are floats of at most 32 bits, not f64"},
+      {"of 'topk' {n = 9, k = 3, dtype = f32, warps = 3}",
+       "topk: warps = 3; a power of two from 1 to 32 is needed"},
+      {"of 'topk' {n = 9, k = 3, dtype = f32, block = 100}",
+       "topk: block = 100; a power of two from 32 to 1024 is needed"},
+      {"of 'scan' {n = 9, dtype = f32, block = 4096}",
+       "scan: block = 4096; a power of two from 32 to 1024 is needed"},
+      {"of 'reduce'.all {op = 'sum', n = 9, dtype = f32, block = 96}",
+       "reduce: block = 96; a power of two from 32 to 1024 is needed"},
+      {"of 'gemm_sm80' {stages = 1}",
+       "gemm_sm80: stages = 1; an integer from 2 to 32 is needed"},
+      {"of 'attention' {head = 32, warps = 3}",
+       "attention: tile = {128, 64}; multiples of 48 (16 for each warp) and "
+       .. "16 are needed"},
+      {"of 'attention_bwd' {head = 32, tile = {16, 64}, warps = 1}",
+       "attention_bwd: tiles of 64 columns; at most a thread each, 32, are "
+       .. "possible"},
+      {"of 'selective_scan' {dtype = f32, time = 20}",
+       "selective_scan: time = 20; a power of two from 4 to 256 is needed"},
+      {"of 'selective_scan' {dtype = f32, channels = 4, lanes = 1}",
+       "selective_scan: 4 threads for 4 channels and 32 steps; as many as "
+       .. "steps, and 32 to 1024 are needed"},
+      {"of 'conv2d' {}.shape(Z({1, 2, 2, 8}, bf16), Z({8, 3, 3, 8}, bf16))",
+       "conv2d: filters of (3,3) do not fit into (2,2)"}})
+  end)
+
+  it("says which operand is wrong", function()
+    local made = HEAD .. [[
+local soft = of "softmax" {n = 64, dtype = bf16}
+local rms = of "norm".rms {n = 64, dtype = f32, weight = true}
+local all = of "reduce".all {op = "sum", n = 64, dtype = f32}
+local columns = of "reduce".columns {op = "sum", m = 4, n = 6, dtype = f32}
+local rope = of "rope" {dtype = f32, m = 2, heads = 2, d = 8, positions = 4}
+local hist = of "histogram" {n = 64, bins = 4, dtype = cute.u8}
+local scan = of "scan" {n = 64, dtype = f32, one_pass = true}
+local att = of "attention" {head = 32}
+local conv = of "conv2d" {}
+local topk = of "topk" {n = 64, k = 3, dtype = f32}
+local same = of "elementwise" {f = function() end, n = 64, inputs = {f32}}
+local x, y, c = Z({64}, f32), Z({1}, f32), Z({4, 4}, f32)
+local q = Z({1, 5, 3, 32}, bf16)
+]]
+    lines_refused(made, {
+      {"go(soft, view({3, 64}, {65, 1}, bf16), Z({3, 64}, bf16))",
+       "softmax: operand 1 is (3,64):(65,1), and rows a multiple of 8 "
+       .. "elements apart are needed"},
+      {"go(soft, Z({3, 64}, bf16))",
+       "softmax: X, Y are needed, not 1 operands"},
+      {"go(rms, Z({3, 64}, f32), Z({8}, f32), Z({3, 64}, f32), 1e-5)",
+       "rmsnorm: operand 2 is (8):(1), and rows of 64 elements side by side "
+       .. "are needed"},
+      {"go(rms, Z({3, 64}, f32), x, Z({3, 64}, f32))",
+       "rmsnorm: X, W, Y, eps are needed, not 3 operands"},
+      {"go(all, view({64}, {2}), y, y, Z({1}, cute.u32))",
+       "reduce: " .. dense("X", "(64):(2)", 64)},
+      {"go(all, Z({80}, f32), y, y, Z({1}, cute.u32))",
+       "reduce: " .. dense("X", "(80):(1)", 64)},
+      {"go(columns, view({4, 6}, {9, 1}), Z({6}, f32))",
+       "reduce: " .. dense("X", "(4,6):(9,1)", 24)},
+      {"go(rope, Z({2, 2, 16}, f32), c, c, Z({2, 2, 16}, f32))",
+       "rope: " .. dense("X", "(2,2,16):(32,16,1)", 32)},
+      {"go(hist, Z({64}, cute.u8), view({4}, {2}, cute.i32))",
+       "histogram: " .. dense("H", "(4):(2)", 4)},
+      {"go(scan, Z({2, 64}, f32), x, Z({9}, cute.u64))",
+       "scan: " .. dense("X", "(2,64):(64,1)", 64)},
+      {"go(topk, Z({3, 64}, f32), Z({3, 2}, f32), Z({3, 3}, cute.i32))",
+       "topk: k is 3, and a row of Y 2"},
+      {"go(same, x, x)", "elementwise: f gave 0 results, not 1"},
+      {"go(att, q, Z({1, 5, 2, 32}, bf16), Z({1, 5, 2, 32}, bf16), q, "
+       .. "Z({1, 3, 5}, f32), 1.0)",
+       "attention: 3 heads of Q share 2 of K; a multiple is needed"},
+      {"local w = Z({1, 5, 3, 64}, bf16) go(att, w, w, w, w, "
+       .. "Z({1, 3, 5}, f32), 1.0)",
+       "attention: a head is 32, and a row of Q 64"},
+      {"go(conv, Z({1, 4, 4, 8}, bf16), Z({8, 3, 3, 16}, bf16), "
+       .. "Z({1, 2, 2, 8}, bf16))",
+       "conv2d: C of x is 8, and of w 16"}})
+  end)
+
+  it("is not blamed for what cute refuses of its operands", function()
+    local _, err = support.run {"-e", [[local cute = require "cute"
+local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 4}
+local x = cute.make_tensor(cute.zeros({80}, cute.u8).iterator + 1,
+                           cute.make_layout {64})
+k.kernel(x, cute.zeros({4}, cute.i32)):launch {grid = 1, block = k.block}]]}
+    assert.truthy(err:find("aligned to 1 [misaligned]", 1, true), err)
+    assert.truthy(err:find("\n  (command line):5 in main chunk\n", 1, true),
+                  err)
+  end)
+
+  it("leaves the table of its options alone", function()
+    local o = {}
+    require "kernels.gemm_sm80"(o)
+    assert.is_nil(getmetatable(o))
+    assert.is_nil(next(o))
+  end)
+
+  it("takes rows that begin anywhere, with width = 1", function()
+    for _, n in ipairs {64, 9000} do
+      local k = require "kernels.softmax" {dtype = cute.bf16, n = n, width = 1}
+      local x = cute.make_tensor(Z({3 * n + 9}, cute.bf16).iterator + 1,
+                                 cute.make_layout({3, n}, {n + 1, 1}))
+      local y = Z({3, n}, cute.f32)
+      local r = support.report(k.kernel(x, y):launch {grid = k.grid(3),
+        block = k.block, device = "sim"})
+      assert.is_true(r.ok)
+      assert.near(1 / n, y(2, n - 1), 1e-6 / n)
+    end
+  end)
+
+  it("counts what is no number of a bin nowhere", function()
+    local function counts(t, list, bins)
+      local k = require "kernels.histogram" {dtype = t, n = #list, bins = bins}
+      local h, out = Z({bins}, cute.i32), {}
+      k.kernel(cute.tensor(list, t), h):launch {grid = k.grid,
+        block = k.block, device = "sim"}
+      for i = 1, bins do out[i] = h(i - 1) end
+      return table.concat(out, " ")
+    end
+    assert.equal("0 1 0", counts(cute.i64, {1 << 32, 1, -1 << 33}, 3))
+    assert.equal("0 0 1 0", counts(cute.f32,
+      {0 / 0, -0.5, 2.5, 1e30, -math.huge}, 4))
+    assert.equal("1 0 0", counts(cute.bf16, {0 / 0, 0, -0.5}, 3))
+    assert.equal("2", counts(cute.u8, {255, 7, 255}, 256):sub(-1))
+  end)
+end)

@@ -6,11 +6,12 @@
 --       grid = k.grid(S, H, B), block = k.block}
 --
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
--- contiguous; LSE (B,H,S) of f32. H is a multiple of G: heads share keys. The
--- last of the S rows stands at the last of the T keys. Sequences of different
--- lengths lie behind each other, Q and O (total,H,D), LSE (H,total), and two
--- more arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), say where:
--- sequence b of Q is its rows from cu_q[b] to cu_q[b + 1].
+-- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G:
+-- heads share keys. The last of the S rows stands at the last of the T keys.
+-- Sequences of different lengths lie behind each other, Q and O (total,H,D),
+-- LSE (H,total), and two more arguments, cu_q and cu_k (B + 1 of i32,
+-- "cu_seqlens"), say where: sequence b of Q is its rows from cu_q[b] to
+-- cu_q[b + 1].
 --
 -- A block has a tile of rows. Its scores of a tile of keys stay in registers,
 -- where they become powers and then the left operand of the product with V,

@@ -169,7 +169,12 @@ local function finisher(o, ...)
   end
   local function apply(acc, C)
     local load = C.load
-    local part = {crd = C.crd, load = function(t) return load(of_batch(t)) end}
+    local part = {crd = C.crd, load = function(t)
+      t = of_batch(t)
+      check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
+                 t.shape[cute.rank(t)])
+      return load(t)
+    end}
     return o.epilogue(acc, part, table.unpack(more, 1, more.n))
   end
   return function(C, like) return tiles.applied(C, apply, like) end
@@ -204,6 +209,10 @@ return function(o)
   function gemm.run(mA, mB, mC, way, ...)
     local finish = finisher(p, ...)
     mA, mB, mC = of_batch(mA, mB, mC)
+    local a, b, c = mA.shape, mB.shape, mC.shape
+    check.same("gemm_sm80", "M of A", a[1], "of C", c[1])
+    check.same("gemm_sm80", "N of B", b[1], "of C", c[2])
+    check.same("gemm_sm80", "K of A", a[2], "of B", b[2])
     pipelined(p, mma, mA, mB, mC, finish, way or {})
   end
   gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},

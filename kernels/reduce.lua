@@ -10,7 +10,7 @@
 -- op: "sum" "max" "min" "prod", or a table {of = function(a, b), init = x,
 -- map = function(x)}: `of` of f32 vectors and values, in any order, with
 -- init among them; `map`, if any, of what is loaded. X is of any type, Y is
--- f32 or another float; numbers are f32 in between.
+-- f32 or another float; numbers are f32 in between. max and min pass NaNs by.
 --
 -- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which holds 0, and
 -- does so again afterwards: the block that is last adds up what each block

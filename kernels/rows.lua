@@ -373,11 +373,12 @@ function rows.check(plan, what, ...)
       "operand %d is %s; a tensor is needed", i, core.show(t))
     local rank = #t.shape
     local n, stride = t.shape[rank], t.stride[rank]
-    local apart = rank > 1 and t.shape[1] ~= 1 and t.stride[1] or 0
+    local m, apart = t.shape[1], rank > 1 and t.stride[1] or 0
+    local one = math.type(m) and m == 1
     check.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
       .. "%s, and rows of %d elements side by side are needed", i,
       tostring(t.layout), plan.n)
-    check.need(not math.type(apart) or apart % plan.width == 0, what,
+    check.need(one or not math.type(apart) or apart % plan.width == 0, what,
       "operand %d is %s, and rows a multiple of %d elements apart are needed",
       i, tostring(t.layout), plan.width)
   end

@@ -4,7 +4,9 @@
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel is
--- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32.
+-- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. Finite numbers
+-- are taken up to 2.3e38 (they are scaled by log2 e first): what is to count
+-- for nothing is -inf.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"

@@ -86,8 +86,8 @@ local function leading(t)
   for i = 2, 1, -1 do  -- one element is contiguous
     if is_one(t.shape[i]) then return i - 1 end
   end
-  error(("operand %s: neither its rows nor its columns are contiguous")
-    :format(tostring(t)), 3)
+  core.fail("bad-argument", ("operand %s: neither its rows nor its columns "
+    .. "are contiguous"):format(tostring(t)))
 end
 
 --- Elements of a contiguous run that start at multiples of their length: the

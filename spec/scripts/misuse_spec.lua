@@ -88,6 +88,8 @@ local scan = of "scan" {n = 64, dtype = f32, one_pass = true}
 local att = of "attention" {head = 32}
 local conv = of "conv2d" {}
 local topk = of "topk" {n = 64, k = 3, dtype = f32}
+local gemm, K9 = of "gemm_sm80" {}, Z({5, 9}, bf16)
+local a, b = Z({3, 8}, bf16), Z({5, 8}, bf16)
 local same = of "elementwise" {f = function() end, n = 64, inputs = {f32}}
 local x, y, c = Z({64}, f32), Z({1}, f32), Z({4, 4}, f32)
 local q = Z({1, 5, 3, 32}, bf16)
@@ -117,6 +119,13 @@ local q = Z({1, 5, 3, 32}, bf16)
        "scan: " .. dense("X", "(2,64):(64,1)", 64)},
       {"go(topk, Z({3, 64}, f32), Z({3, 2}, f32), Z({3, 3}, cute.i32))",
        "topk: k is 3, and a row of Y 2"},
+      {"go(gemm, a, K9, Z({3, 5}, f32))",
+       "gemm_sm80: K of A is 8, and of B 9"},
+      {"go(gemm, a, b, Z({3, 6}, f32))",
+       "gemm_sm80: N of B is 5, and of C 6"},
+      {"go(of 'gemm_sm80' {epilogue = function(acc, part, v) return acc + "
+       .. "part.load(v) end}, a, b, Z({3, 5}, f32), Z({4}, f32))",
+       "gemm_sm80: N is 5, and an epilogue loads of 4"},
       {"go(same, x, x)", "elementwise: f gave 0 results, not 1"},
       {"go(att, q, Z({1, 5, 2, 32}, bf16), Z({1, 5, 2, 32}, bf16), q, "
        .. "Z({1, 3, 5}, f32), 1.0)",
@@ -138,6 +147,19 @@ k.kernel(x, cute.zeros({4}, cute.i32)):launch {grid = 1, block = k.block}]]}
     assert.truthy(err:find("aligned to 1 [misaligned]", 1, true), err)
     assert.truthy(err:find("\n  (command line):5 in main chunk\n", 1, true),
                   err)
+  end)
+
+  it("believes what only a launch knows", function()
+    local function of(n) return {dtype = cute.f32, n = n} end
+    local x = cute.symbolic {dtype = cute.f32, shape = {"m", 64},
+                             stride = {"s%4", 1}, align = 16}
+    for _, name in ipairs {"softmax", "scan"} do
+      local k = require("kernels." .. name)(of(64))
+      assert.equal(name, k.kernel(x, x):trace {block = k.block}.info.name)
+    end
+    local k = require "kernels.norm".rms(of(64))
+    assert.equal("rmsnorm",
+      k.kernel(x, x, 1e-5):trace {block = k.block}.info.name)
   end)
 
   it("leaves the table of its options alone", function()

@@ -4,6 +4,7 @@
 #include "bind/kind.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "bind/laylib.h"
@@ -129,7 +130,8 @@ static void print_value(Fit *f, const uint64_t *at, Buf *b) {
     break;
   case KIND_FLOAT:
     memcpy(&x, at + 1, sizeof x);
-    buf_printf(cx, b, "the constant %.17g", x);
+    buf_printf(cx, b, "the constant %.17g%s", x, x == floor(x) &&
+               fabs(x) < 1e15 ? ".0" : "");
     break;
   case KIND_STRING:
     buf_puts(cx, b, "'");

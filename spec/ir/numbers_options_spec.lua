@@ -222,4 +222,29 @@ describe("options of numbers", function()
     support.raises({"fmad = false: this launch was compiled with fmad = true",
                     "[bad-launch]"}, launch.launch, launch, {fmad = false})
   end)
+
+  it("and so are its block, device and architecture", function()
+    local x = vector {1}
+    local launch = cute.compile(k, x, {grid = 1, block = {8, 2},
+                                       device = "sim:sm_80"})
+    launch:launch {block = {8, 2}, device = "sim", arch = "sm_80"}
+    launch(x, {block = {8, 2, 1}, device = "sim:sm_80"})
+    launch:launch {device = "auto"}
+    launch:launch {device = cute.device "sim:sm_80"}
+    for want, opts in pairs {
+      ["block = 16 x 1 x 1: this launch was compiled with block = 8 x 2 x 1"]
+        = {block = 16},
+      ["device = gpu: this launch was compiled with device = sim"]
+        = {device = "gpu"},
+      ["device = sim:sm_90a: this launch was compiled with device = sim:sm_80"]
+        = {device = "sim:sm_90a"},
+      ["this launch was compiled with device = simulator (sm_80)"]
+        = {device = cute.device "sim"},
+      ["arch = sm_90a: this launch was compiled with arch = sm_80"]
+        = {arch = "sm_90a"},
+      ["block of 0: one to three integers of at least 1"] = {block = 0}} do
+      support.raises({want, "[bad-launch]"}, launch.launch, launch, opts)
+      support.raises({want, "[bad-launch]"}, launch, x, opts)
+    end
+  end)
 end)

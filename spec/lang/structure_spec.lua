@@ -392,4 +392,17 @@ describe("a structure of arguments", function()
       k({n = cute.constexpr(4)}, x):trace {block = 1}
     end
   end)
+
+  it("tells a constant's type where that is what differs", function()
+    local k = cute.kernel("k", function(o, n) o[0] = n end)
+    local o = cute.zeros({1}, cute.f32)
+    local run = cute.compile(k, o, cute.constexpr(2),
+                             {grid = 1, block = 1, device = "sim"})
+    for text, n in pairs {["2.0"] = 2.0, ["-1.5"] = -1.5, inf = math.huge,
+                          ["1e+17"] = 1e17} do
+      assert.equal(("kernel k: argument 2 is the constant %s; this launch takes"
+        .. " the constant 2 [bad-launch]"):format(text),
+        (message(run, o, cute.constexpr(n))))
+    end
+  end)
 end)

@@ -402,13 +402,29 @@ end
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- A prepared launch computes as it was compiled.
-local function check_numerics(program, opts)
-  for _, k in ipairs(opts and NUMERICS or {}) do
-    local v, was = opts[k], program.numerics[k]
-    if v ~= nil and v ~= was then
+-- What a prepared launch was compiled for, of these options, as text; nil: any
+-- value is good.
+local function compiled_for(p, k, v)
+  local device = p.device
+  if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
+  elseif k == "block" then return table.concat(p.block, " x ")
+  elseif k == "arch" then return device.kind == "sim" and device.arch or nil
+  elseif k == "device" and type(v) == "table" then
+    return tostring(device)
+  elseif k == "device" and v ~= "auto" then
+    return v:find ":" and device.kind .. ":" .. device.arch or device.kind
+  end
+end
+
+-- A prepared launch is what it was compiled for.
+local function check_compiled(p, opts)
+  for k, v in pairs(opts or {}) do
+    local was = compiled_for(p, k, v)
+    local text = k == "block" and table.concat(extents(k, v), " x ")
+      or tostring(v)
+    if was and was ~= text then
       core.fail("bad-launch", ("%s = %s: this launch was compiled with %s = %s")
-        :format(k, v, k, was))
+        :format(k, text, k, was))
     end
   end
 end
@@ -448,7 +464,7 @@ end
 ---@return table? report
 function Prepared:launch(opts)
   check_options(opts)
-  check_numerics(self.program, opts)
+  check_compiled(self, opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
@@ -465,7 +481,7 @@ local function launch_with(p, ...)
     n, opts = n - 1, args[n]
   end
   check_options(opts)
-  check_numerics(p.program, opts)
+  check_compiled(p, opts)
   local values = core.launch_fit(p.kind, table.unpack(args, 1, n))
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end

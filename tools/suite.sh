@@ -134,6 +134,8 @@ run_check() {
   run_rules
   count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 all
+  count "spec/layout/fuzz.c" cc -std=c11 -fsyntax-only -Icore -Wall -Wextra \
+    -Werror spec/layout/fuzz.c
   count "luarocks make" sh tools/rock.sh "$work/rock"
 }
 

@@ -5,6 +5,9 @@
 //
 // Built and run by spec/fuzz/layout.lua (`make fuzz`).
 #include "layout/inside.h"
+#include "layout/algebra.h"
+#include "layout/composed.h"
+#include "layout/notation.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -213,7 +216,7 @@ static Layout unary(Ctx *cx, int op, Layout a, Bytes *b) {
   case 16: return layout_greatest_common_domain(cx, a.shape, tup_from(cx, b));
   case 17: sum(cx, a, layout_from(cx, b)); return a;
   case 15: return layout_mode(cx, a, byte(b) % 4);
-  default: return layout_domain_distribute(cx, a.shape, (Dim){1 + byte(b)});
+  default: return layout_domain_distribute(cx, a.shape, 1 + byte(b));
   }
 }
 

@@ -424,8 +424,8 @@ def check(e, dtype, run, tensors, made, rivals):
     for name, f in list(rivals.items()):
         try:
             out = f()
-        except (RuntimeError, AttributeError) as why:
-            print(f"  {e.name}: {name}: {str(why).splitlines()[0]}")
+        except Exception as why:  # whatever a rival raises: the others go on
+            print(f"  {e.name}: {name}: {(str(why) or repr(why)).splitlines()[0]}")
             del rivals[name]
             continue
         out = out if isinstance(out, (tuple, list)) else (out,)
@@ -583,8 +583,8 @@ def main():
                 more, ok = compete(e, size, dtype, o)
                 say(more)
                 good = good and ok
-            except RuntimeError as why:
-                print(f"  {e.name} {size} {dtype}: {why}")
+            except Exception as why:
+                print(f"  {e.name} {size} {dtype}: {why!r}")
                 good = False
             torch.cuda.empty_cache()
     raise SystemExit(0 if good else 1)

@@ -96,17 +96,18 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Keys that wait to be taken, of a warp: {count, slots}.
-function Top:queue(warp)
+-- Keys of a warp that wait to be taken: {count, slots, bar}. bar: the k-th key
+-- so far; what is not better is of no use.
+function Top:queue(warp, none)
   local slots = cute.make_smem_tensor(self.type, cute.make_layout(
     {2 * WARP, self.block // WARP}))
-  return {count = 0, slots = slots(cute._, warp)}
+  return {count = 0, slots = slots(cute._, warp), bar = none}
 end
 
 -- Puts the keys that are better than the bar into the queue, and takes 32 of
 -- them as soon as there are so many. The whole warp comes here.
-function Top:offer(queue, list, state, key, lane)
-  local better = cute.gt(key, state.bar)
+function Top:offer(queue, list, key, lane)
+  local better = cute.gt(key, queue.bar)
   local who = cute.arch.vote_ballot_sync(better)
   cute.when(cute.ne(who, 0), function()
     local before = cute.arch.popc(who & cute.arch.lanemask_lt()):to(cute.i32)
@@ -115,7 +116,7 @@ function Top:offer(queue, list, state, key, lane)
     cute.when(cute.ge(queue.count, WARP), function()
       cute.arch.sync_warp()
       self:take(list, ascending(queue.slots[lane], lane), lane)
-      queue.count, state.bar = queue.count - WARP, self:bar(list)
+      queue.count, queue.bar = queue.count - WARP, self:bar(list)
       cute.when(cute.lt(lane, queue.count), function()
         queue.slots[lane] = queue.slots[lane + WARP]
       end)
@@ -134,14 +135,14 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- The best of vectors first, first + step, ... of a row.
+-- The best of a row, of which the row's warps take vectors in turn.
 function Top:search(x, list, lane, warp)
-  local none, first = list[1], warp % self.warps
+  local none = list[1]
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)
   local of_warp = self.width * WARP
-  local queue, state = self:queue(warp), {bar = none}
-  for chunk in cute.range(first, (self.n + of_warp - 1) // of_warp,
+  local queue = self:queue(warp, none)
+  for chunk in cute.range(warp % self.warps, (self.n + of_warp - 1) // of_warp,
                           self.warps) do
     local at = chunk * of_warp + lane * self.width
     local held = cute.make_rmem_tensor({self.width}, x.element_type)
@@ -155,9 +156,9 @@ function Top:search(x, list, lane, warp)
       keys[w] = cute.where(inside, self:key(held[w], at + w), 0)
       best = cute.max(best, keys[w])
     end
-    cute.when(cute.arch.vote_any_sync(cute.gt(best, state.bar)), function()
+    cute.when(cute.arch.vote_any_sync(cute.gt(best, queue.bar)), function()
       for w = 0, self.width - 1 do
-        self:offer(queue, list, state, keys[w], lane)
+        self:offer(queue, list, keys[w], lane)
       end
     end)
   end

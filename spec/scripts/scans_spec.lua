@@ -404,6 +404,8 @@ describe("scans and selections tell", function()
     {"scan", "scan", "held, part, pred and {pred = pred})", 1, "held, part)",
      {}, {3, 1000}, "f32", OUT},
     {"topk", "topk", SYNC, 1, "", {k = 8, warps = 4}, {3, 900}, "f32", RACE},
+    {"topk", "topk", "cute.arch.sync_warp()", 1, "", {k = 8}, {3, 3000},
+     "f32", {["warp-race"] = true}},
     {"topk", "topk", "cute.when(inside, function()", 1,
      "cute.when(true, function()", {k = 8}, {3, 900}, "f32", OUT},
     {"topk", "topk", "cute.when(there & cute.eq(warp % self.warps, 0), "

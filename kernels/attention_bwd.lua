@@ -136,22 +136,13 @@ end
 -- others (K and V, or Q and dO): scores X Y^T, weights' gradients Z W^T. What
 -- they add to dX is dS Y; to dZ, of keys only, P W.
 local function walk(o, team, t, c)
-  local BM, BN, arch = o.tile[1], o.tile[2], cute.arch
+  local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
   local places = team:places(BM, BN)
   local function load(block, stage, inner)
     for _, f in ipairs(t.loads) do f(block, stage, inner) end
   end
-  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
-  arch.cp_async_commit_group()
-  local stage = 0
-  for kb in cute.range(last - 1, first - 1, -1) do
-    arch.cp_async_wait_group(0)
-    arch.sync_threads()
-    cute.when(cute.gt(kb, first), function()
-      load(kb - 1, 1 - stage, true)
-    end)
-    arch.cp_async_commit_group()
+  flash.walk(first, last, load, cute.arch.sync_threads, function(kb, stage)
     local s, dp = team:zeros(BM, BN), t.dX and team:zeros(BM, BN)
     t.Y.times(stage, s, t.X.block)
     if dp then t.W.times(stage, dp, t.Z.block) end
@@ -163,8 +154,7 @@ local function walk(o, team, t, c)
     weigh(s, dp, c, t.numbers(places, stage))
     if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
     if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
-    stage = 1 - stage
-  end
+  end)
 end
 
 -- Shared memory and products that both walks have.

@@ -29,32 +29,22 @@ local function share(T, N)
 end
 
 local function walk(o, team, T, Q, K, V, state, acc)
-  local BM, BN, arch = o.tile[1], o.tile[2], cute.arch
+  local BM, BN = o.tile[1], o.tile[2]
   local first, last = share(T, BN)
   local sight, places = flash.sight(BM, T), team:places(BM, BN)
   local function load(kb, stage, inner)
     K.load(kb, stage, inner)
     V.load(kb, stage, inner)
   end
-  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
-  arch.cp_async_commit_group()
-  local stage = 0
-  for kb in cute.range(last - 1, first - 1, -1) do
-    arch.cp_async_wait_group(0)
-    arch.sync_warp()
-    cute.when(cute.gt(kb, first), function()
-      load(kb - 1, 1 - stage, true)
-    end)
-    arch.cp_async_commit_group()
+  flash.walk(first, last, load, cute.arch.sync_warp, function(kb, stage)
     local s = team:zeros(BM, BN)
     K.times(stage, s, Q.block)
     cute.when(cute.gt((kb + 1) * BN, T), function()
       sight:hide(s, places, 0, kb * BN, -math.huge)
     end)
     V.times(stage, acc, state:take(s, acc, team.dtype))
-    stage = 1 - stage
-  end
-  arch.cp_async_wait_group(0)
+  end)
+  cute.arch.cp_async_wait_group(0)
 end
 
 local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)

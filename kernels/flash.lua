@@ -200,6 +200,26 @@ function Team:rows(X, s)
   end
 end
 
+--- Tiles last - 1 down to first, through two stages of shared memory: the next
+-- one is under way while one is worked on. load(tile, stage, inner) asks for
+-- one, inner: it is not the last; meet() joins those who share the stages.
+---@param f fun(tile: any, stage: any)
+function flash.walk(first, last, load, meet, f)
+  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
+  cute.arch.cp_async_commit_group()
+  local stage = 0
+  for tile in cute.range(last - 1, first - 1, -1) do
+    cute.arch.cp_async_wait_group(0)
+    meet()
+    cute.when(cute.gt(tile, first), function()
+      load(tile - 1, 1 - stage, true)
+    end)
+    cute.arch.cp_async_commit_group()
+    f(tile, stage)
+    stage = 1 - stage
+  end
+end
+
 --- Accumulators of a product of so many rows and columns: zeros.
 function Team:zeros(M, N)
   local acc = self.thr:partition_fragment_C(cute.make_identity_tensor {M, N})

@@ -89,12 +89,12 @@ describe("attention of one query", function()
   end)
 end)
 
-local WAIT, COMMIT = "arch.cp_async_wait_group(0)",
-                     "arch.cp_async_commit_group()"
+local WAIT, COMMIT = "cute.arch.cp_async_wait_group(0)",
+                     "cute.arch.cp_async_commit_group()"
 local OWN = "attention_decode"
 local FAULTS = {
-  {OWN, COMMIT, 1}, {OWN, COMMIT, 2}, {OWN, WAIT, 1},
-  {OWN, "cute.when(cute.gt(kb, first),", 1, "cute.when(true,"},
+  {"flash", COMMIT, 1}, {"flash", COMMIT, 2}, {"flash", WAIT, 1},
+  {"flash", "cute.when(cute.gt(tile, first),", 1, "cute.when(true,"},
   {OWN, "cute.when(cute.lt(row, R),", 1, "cute.when(true,"},
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }

@@ -154,20 +154,21 @@ end)
 -- Faults
 ---------------------------------------------------------------------------
 
-local WAIT, SYNC = "arch.cp_async_wait_group(0)", "arch.sync_threads()"
-local COMMIT = "arch.cp_async_commit_group()"
+local WAIT = "cute.arch.cp_async_wait_group(0)"
+local SYNC = "cute.arch.sync_threads()"
+local COMMIT = "cute.arch.cp_async_commit_group()"
 local OWN = "attention_bwd"
 local FAULTS = {
-  {OWN, COMMIT, 1}, {OWN, COMMIT, 2}, {OWN, WAIT, 1}, {OWN, SYNC, 1},
-  {OWN, "cute." .. SYNC, 1, far = true}, {OWN, "cute." .. WAIT, 1, far = true},
-  {OWN, "cute." .. SYNC, 2},
-  {OWN, "cute.when(cute.gt(kb, first),", 1, "cute.when(true,"},
+  {"flash", COMMIT, 1}, {"flash", COMMIT, 2}, {"flash", WAIT, 1},
+  {OWN, "cute.arch.sync_threads,", 1, "function() end,"},
+  {OWN, SYNC, 1, far = true}, {OWN, WAIT, 1, far = true}, {OWN, SYNC, 2},
+  {"flash", "cute.when(cute.gt(tile, first),", 1, "cute.when(true,"},
   {OWN, "cute.when(cute.lt(at, S),", 1, "cute.when(true,"},
   {OWN, "cute.when(cute.lt(row, cute.size(O, 0)),", 1, "cute.when(true,"},
   {OWN, "dst(_, stage), inside)", 1, "dst(_, stage))"},
   {OWN, "cute.when(cute.lt(team.tid, n),", 1, "cute.when(true,"},
   {"flash", "acc:fill(0)", 1},
-  {"flash", "cute." .. SYNC, 1},
+  {"flash", SYNC, 1},
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }
 

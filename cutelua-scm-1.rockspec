@@ -111,6 +111,8 @@ build = {
         "lua/cute/lang/lex.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
+      ["cute.lang.raw"] =
+        "lua/cute/lang/raw.lua",
       ["cute.lang.reach"] =
         "lua/cute/lang/reach.lua",
       ["cute.lang.region"] =

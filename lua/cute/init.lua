@@ -30,6 +30,7 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
+  ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.program.draw"] = [[
     print_layout(layout: layout|tensor)]],
   ["cute.lang.printing"] = [[

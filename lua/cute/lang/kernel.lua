@@ -152,7 +152,10 @@ local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64}}
 local MOST_THREADS = 1024
 
-local function extents(what, v)
+--- One to three extents of a grid or block, checked.
+---@param what string "grid" "block"
+---@param v integer|integer[]
+function kernel.extents(what, v)
   local list = type(v) == "table"
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
@@ -181,6 +184,8 @@ local function extents(what, v)
   return out
 end
 
+local extents = kernel.extents
+
 -- What launch, compile and trace know, and what each may be.
 local LAUNCH = {
   grid = "integer table", block = "integer table", device = "string table",
@@ -194,7 +199,7 @@ local NUMERICS = {"fmad", "fastmath"}
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
-local function unknown(what, name, known)
+function kernel.unknown(what, name, known)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
@@ -203,6 +208,8 @@ local function unknown(what, name, known)
     :format(what, tostring(name), near and " (did you mean " .. near .. "?)"
     or "", #names > 1 and "are" or "is", table.concat(names, " ")))
 end
+
+local unknown = kernel.unknown
 
 -- What a type alone does not say of an option's value; false: it is good.
 local function is_odd(name, value)
@@ -221,23 +228,27 @@ local function is_odd(name, value)
   end
 end
 
-local function check_options(opts)
+--- Refuses options that are not known, or of another type.
+---@param opts? table
+---@param known? table<string, string> types by name; a launch's when absent
+function kernel.check_options(opts, known)
+  known = known or LAUNCH
   if opts ~= nil and type(opts) ~= "table" then
     core.fail("bad-argument", "launch options are a table such as {grid = 8, "
       .. "block = 128}, not " .. core.show(opts))
   end
   for name, value in pairs(opts or {}) do
-    local known = LAUNCH[name]
-    if not known then unknown("launch option", name, LAUNCH) end
+    local types = known[name]
+    if not types then unknown("launch option", name, known) end
     local t = math.type(value) or type(value)
-    if t == "integer" and value < 0 and name ~= "seed" and known == t then
+    if t == "integer" and value < 0 and name ~= "seed" and types == t then
       core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
         :format(name, value))
-    elseif name ~= "grid" and name ~= "block" and not known:find(t, 1, true)
+    elseif name ~= "grid" and name ~= "block" and not types:find(t, 1, true)
     then
       core.fail("bad-launch", ("%s of %s: %s is needed")
         :format(name, tostring(value),
-        known == "integer" and "an integer" or "a " .. known:gsub(" ", " or ")))
+        types == "integer" and "an integer" or "a " .. types:gsub(" ", " or ")))
     end
     local want = is_odd(name, value)
     if want then
@@ -246,6 +257,8 @@ local function check_options(opts)
     end
   end
 end
+
+local check_options = kernel.check_options
 
 local Prepared = {__closed = true}  -- to cute.lang.reach
 
@@ -294,9 +307,13 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
--- A device tensor's buffer as it is; a host tensor's is copied for the
--- launch, and back after it if the kernel writes it.
-local function gpu_values(p, dev, values)
+--- Arguments for the driver: a device tensor's buffer as it is; a host
+-- tensor's is copied for the launch, and back after it if the kernel writes
+-- argument i.
+---@param dev table
+---@param values table[]
+---@param written fun(i: integer): boolean
+function kernel.gpu_values(dev, values, written)
   local args, copies, why = {}, {}, nil
   for i, v in ipairs(values) do
     local buffer, offset = v[1], v[2]
@@ -310,12 +327,18 @@ local function gpu_values(p, dev, values)
         why = why or message
         copies[buffer] = copy
       end
-      copy.written = copy.written or p.program.info.args[i].written
+      copy.written = copy.written or written(i)
       args[i] = {copy.buffer, offset}
     end
   end
   if why then return nil, why end
   return args, copies
+end
+
+local function gpu_values(p, values)
+  return kernel.gpu_values(p.device.dev, values, function(i)
+    return p.program.info.args[i].written
+  end)
 end
 
 -- The program's kernel on a GPU, loaded once: its module stays until the
@@ -356,7 +379,7 @@ local function prepare_gpu(p)
     p.launcher = not p.faults and core.launcher(run, p.kind, p.grid)
     return p
   end
-  local args, copies = gpu_values(p, p.device.dev, p.values)
+  local args, copies = gpu_values(p, p.values)
   if not args then return nil, copies end
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
@@ -384,7 +407,7 @@ local function run_gpu(p, _, values, grid)
   local launch, copies = p.run, p.copies
   if values ~= p.values or grid ~= p.grid then
     local args, message
-    args, copies = gpu_values(p, p.device.dev, values)
+    args, copies = gpu_values(p, values)
     if not args then report.raise(copies) end
     launch, message = gpu_launch(p, args, grid)
     if not launch then report.raise(message) end

@@ -1,0 +1,300 @@
+--- Kernels that are CUDA C of the user's own: compiled, cached and launched as
+-- traced ones are, on a GPU only.
+--
+--     local add = cute.raw_kernel([[
+--     extern "C" __global__ void add(const float *x, float *y, int n) {
+--       int i = blockIdx.x * blockDim.x + threadIdx.x;
+--       if (i < n) y[i] += x[i];
+--     }]])
+--     add(X, Y, 1000):launch {grid = 8, block = 128}
+--     local run = add(X, Y, 1000):compile {grid = 8, block = 128}
+--     run:launch()
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+
+local raw = {}
+
+---------------------------------------------------------------------------
+-- Parameters
+---------------------------------------------------------------------------
+
+-- Types of numbers, without the words int and signed.
+local C_TYPES = {
+  [""] = "i32", bool = "bool", char = "i8", short = "i16", long = "i64",
+  ["long long"] = "i64", float = "f32", double = "f64", unsigned = "u32",
+  ["unsigned char"] = "u8", ["unsigned short"] = "u16",
+  ["unsigned long"] = "u64", ["unsigned long long"] = "u64", size_t = "u64",
+  int8_t = "i8", uint8_t = "u8", int16_t = "i16", uint16_t = "u16",
+  int32_t = "i32", uint32_t = "u32", int64_t = "i64", uint64_t = "u64",
+}
+local TYPE_WORD = {int = true, signed = true}
+for name in pairs(C_TYPES) do
+  for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
+end
+
+local function without_comments(text)
+  return (text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " "))
+end
+
+-- {pointer =, written =, dtype =, text =} of one declaration.
+local function parameter(text)
+  local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
+  if text:find("*", 1, true) then
+    p.pointer, p.written = true, not text:match "^[^*]*%f[%w_]const%f[^%w_]"
+    return p
+  end
+  local words, number = {}, false
+  for word in text:gmatch "[%w_]+" do
+    if TYPE_WORD[word] then number = true end
+    if TYPE_WORD[word] and word ~= "int" and word ~= "signed" then
+      words[#words + 1] = word
+    end
+  end
+  local name = number and C_TYPES[table.concat(words, " ")]
+  p.dtype = name and core.find_dtype(name) or nil
+  return p
+end
+
+-- The list between the parentheses that text begins with, cut at its commas.
+local function split(list)
+  local parts, depth, from = {}, 0, 1
+  for at, c in list:gmatch "()([(),<>])" do
+    if c == "(" or c == "<" then depth = depth + 1
+    elseif c == ")" or c == ">" then depth = depth - 1
+    elseif depth == 0 then
+      parts[#parts + 1], from = list:sub(from, at - 1), at + 1
+    end
+  end
+  local last = list:sub(from)
+  if last:find "%S" and not last:match "^%s*void%s*$" then
+    parts[#parts + 1] = last
+  end
+  return parts
+end
+
+-- Names and parameter lists of the kernels in a text, in their order.
+local function kernels_of(text)
+  local list = {}
+  text = without_comments(text)
+  for head, args in text:gmatch "__global__([^;{}]-)(%b())%s*{" do
+    local name = head:match "([%a_][%w_]*)%s*$"
+    if name then list[#list + 1] = {name = name, args = args:sub(2, -2)} end
+  end
+  return list
+end
+
+local function find_kernel(text, name)
+  local list, names = kernels_of(text), {}
+  for i, k in ipairs(list) do
+    if not name or k.name == name then return k end
+    names[i] = k.name
+  end
+  core.fail("bad-argument", #list == 0
+    and "raw_kernel: no __global__ function stands in the text"
+    or ("raw_kernel: no kernel '%s' stands in the text: there %s %s")
+      :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
+end
+
+-- The argument of parameter i as the driver's launch takes it.
+local function value_of(k, i, v)
+  local p, kind = k.params[i], core.typename(v)
+  local function wrong(what)
+    core.fail("bad-argument", ("kernel %s: argument %d is %s, the parameter "
+      .. "`%s` takes %s"):format(k.name, i, core.show(v), p.text, what))
+  end
+  if p.pointer then
+    if kind == "tensor" then
+      local memory, offset = core.param_memory(v)
+      return {memory, offset}
+    elseif kind == "buffer" or kind == "devbuf" then
+      return {v, 0}
+    end
+    wrong "a tensor or a buffer"
+  elseif p.dtype then
+    if type(v) ~= "number" and type(v) ~= "boolean" then wrong "a number" end
+    return {p.dtype, v}
+  elseif type(v) ~= "string"
+    and not (type(v) == "table" and core.typename(v[1]) == "dtype") then
+    wrong "its bytes as a string, or {element type, number}"
+  end
+  return v
+end
+
+---------------------------------------------------------------------------
+-- Launching
+---------------------------------------------------------------------------
+
+-- What a launch may be given.
+local LAUNCH = {grid = "integer table", block = "integer table",
+                smem = "integer", cluster = "integer table", pdl = "boolean",
+                device = "string table", arch = "string", faults = "string",
+                stream = "userdata table"}
+
+local Prepared = {__closed = true}  -- to cute.lang.reach
+Prepared.__index = Prepared
+
+function Prepared.__tostring(p)
+  return ("raw kernel %s on %s"):format(p.kernel.name, p.device.name)
+end
+
+--- Runs it: true once it is queued (host tensors: once it is done and they are
+-- written).
+---@param stream? table
+---@return true
+function Prepared:launch(stream)
+  for buffer, copy in pairs(self.copies) do copy.buffer:upload(buffer) end
+  self.run:launch(stream)
+  for buffer, copy in pairs(self.copies) do
+    if copy.written then copy.buffer:download(buffer) end
+  end
+  return true
+end
+
+--- n launches, one behind the other, with the memory of the GPU as it is.
+---@param n integer
+---@param stream? table
+---@return true
+function Prepared:launch_n(n, stream) return self.run:launch_n(n, stream) end
+
+local Call = {__closed = true}  -- to cute.lang.reach
+Call.__index = Call
+
+-- On a GPU, always.
+local function gpu_of(k, opts)
+  local device, why = kernel.device(opts.device or "gpu", opts.arch)
+  if device and device.kind ~= "gpu" then
+    core.fail("bad-launch", ("kernel %s is CUDA C of your own, which only a "
+      .. "GPU can run: the simulator runs traced kernels"):format(k.name))
+  end
+  return device, why
+end
+
+local function loaded(k, device)
+  local compiled, message = k:compile(device.arch)
+  if not compiled then return nil, message end
+  local f = k.loaded[device.dev]
+  if f and f:usable() then return f end
+  f, message = device.dev:load(compiled.cubin, k.name, #k.params)
+  k.loaded[device.dev] = f
+  return f, message
+end
+
+--- Prepares a launch: compiled, loaded and packed. smem: bytes of dynamic
+-- shared memory.
+---@param opts {grid: any, block: any, smem: integer, cluster: any,
+-- pdl: boolean, stream: table, device: any}
+---@return table? prepared
+---@return string? message
+function Call:compile(opts)
+  opts = opts or {}
+  local k = self.kernel
+  kernel.check_options(opts, LAUNCH)
+  local device, why = gpu_of(k, opts)
+  if not device then return nil, why end
+  local f
+  f, why = loaded(k, device)
+  if not f then return nil, why end
+  local args, copies = kernel.gpu_values(device.dev, self.values,
+    function(i) return k.params[i].written end)
+  if not args then return nil, copies end
+  local run
+  run, why = f:prepare {
+    args = args, grid = kernel.extents("grid", opts.grid),
+    block = kernel.extents("block", opts.block or k.block),
+    smem = opts.smem or k.smem, cluster = opts.cluster, pdl = opts.pdl,
+    stream = opts.stream}
+  if not run then return nil, why end
+  return setmetatable({kernel = k, device = device, run = run,
+                       copies = copies}, Prepared)
+end
+
+--- Compiles and runs: see prepared:launch. No GPU or no compiler is a failure
+-- of the launch, too: it raises, or gives nil, message with faults = "return".
+---@param opts table as compile has them
+---@return true?
+---@return string? message
+function Call:launch(opts)
+  local p, why = self:compile(opts)
+  if p then return p:launch() end
+  if opts and opts.faults == "return" then return nil, why end
+  report.raise(why)
+end
+
+local Raw = {__closed = true}  -- to cute.lang.reach
+Raw.__index = Raw
+
+function Raw.__tostring(k) return "raw kernel " .. k.name end
+
+function Raw.__call(k, ...)
+  local n, values = select("#", ...), {}
+  local tracing, outer = core.tracing()
+  if tracing then
+    core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'")
+      :format(k.name, outer))
+  end
+  if n ~= #k.params then
+    local names = {}
+    for i, p in ipairs(k.params) do names[i] = p.text end
+    core.fail("bad-launch", ("kernel %s takes %d argument%s (%s), got %d")
+      :format(k.name, #names, #names == 1 and "" or "s",
+      table.concat(names, ", "), n))
+  end
+  for i = 1, n do values[i] = value_of(k, i, (select(i, ...))) end
+  return setmetatable({kernel = k, values = values}, Call)
+end
+
+--- Compiles the text for an architecture, on a machine without GPU, too.
+---@param arch string "sm_90a"
+---@return cute.Compiled? with cubin, resources, warnings, log
+---@return string? message
+function Raw:compile(arch)
+  local made = self.cubins[arch]
+  if made then return made end
+  local message
+  made, message = require "cute.jit".compile(self.source, {
+    arch = arch, name = self.name, options = self.options})
+  self.cubins[arch] = made
+  return made, message
+end
+
+local OPTIONS = {name = "string", options = "table", block = "integer table",
+                 smem = "integer"}
+
+--- A kernel of CUDA C that includes nothing. Its parameters are read off the
+-- text: tensors or buffers for pointers (host ones are copied to the GPU for a
+-- launch, and back where the pointee is not const), numbers for C's types of
+-- numbers, and for all others the bytes as a string, or {element type, number}.
+---@param text string
+---@param opts? table name = of the kernel (the first of the text when absent),
+-- options = further ones of NVRTC, block = threads, smem = bytes of dynamic
+-- shared memory
+---@return table kernel called with arguments; kernel:compile(arch)
+function raw.raw_kernel(text, opts)
+  for k, v in pairs(opts or {}) do
+    local t = math.type(v) or type(v)
+    if not OPTIONS[k] then kernel.unknown("raw_kernel option", k, OPTIONS) end
+    if not OPTIONS[k]:find(t, 1, true) then
+      core.fail("bad-argument", ("raw_kernel: %s = %s: %s is needed"):format(
+        k, core.show(v), (OPTIONS[k]:gsub(" ", " or "))))
+    end
+  end
+  opts = opts or {}
+  local found = find_kernel(text, opts.name)
+  local params = {}
+  for i, part in ipairs(split(found.args)) do params[i] = parameter(part) end
+  return setmetatable({source = text, name = found.name, params = params,
+                       options = opts.options, block = opts.block,
+                       smem = opts.smem, cubins = {}, loaded = {}}, Raw)
+end
+
+sign.class("raw call", Call, "launch(opts?: table) compile(opts?: table)",
+           "kernel values")
+sign.class("raw kernel", Raw, "compile(arch: string)",
+           "source name params options block smem cubins loaded")
+sign.class("prepared raw kernel", Prepared, [[
+  launch(stream?) launch_n(n: integer, stream?)
+]], "kernel device run copies")
+
+return raw

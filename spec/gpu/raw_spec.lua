@@ -1,0 +1,138 @@
+-- Kernels of CUDA C that the user wrote.
+local core = require "cute.core"
+local cute = require "cute"
+local jit = require "cute.jit"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+
+local ADD = [[
+typedef unsigned u32;
+struct Pair { int a, b; };  // what `/* __global__ void no(int) {` is not
+extern "C" __global__ void __launch_bounds__(128, 1)
+add(const float *__restrict__ x, float *y, int n, const struct Pair p) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + p.a * p.b;
+}
+extern "C" __global__ void none(void) {}
+extern "C" __global__ void each(signed char a, const unsigned long long b,
+    bool c, double d, unsigned e, u32 f, float (*g)[4], size_t const h) {}
+]]
+
+local function types(k)
+  local list = {}
+  for i, p in ipairs(k.params) do
+    list[i] = p.pointer and (p.written and "*" or "const *")
+      or tostring(p.dtype)
+  end
+  return table.concat(list, " ")
+end
+
+describe("raw kernels", function()
+  it("read their parameters off the text", function()
+    assert.equal("const * * i32 nil", types(cute.raw_kernel(ADD)))
+    assert.equal("", types(cute.raw_kernel(ADD, {name = "none"})))
+    assert.equal("i8 u64 boolean f64 u32 nil * u64",
+                 types(cute.raw_kernel(ADD, {name = "each"})))
+    assert.equal("raw kernel add", tostring(cute.raw_kernel(ADD)))
+  end)
+
+  it("compile without a GPU, for each architecture once", function()
+    if not jit.version() then return pending "no NVRTC" end
+    local k = cute.raw_kernel(ADD, {name = "each"})
+    for _, arch in ipairs {"sm_80", "sm_90a"} do
+      local out = assert(k:compile(arch))
+      assert.equal("\x7fELF", out.cubin:sub(1, 4))
+      assert.equal(out, k:compile(arch))
+    end
+    local ok, message = cute.raw_kernel "__global__ void k(int a) { b = a; }"
+      :compile "sm_80"
+    assert.is_nil(ok)
+    assert.truthy(message:find("kernel 'k' does not compile for sm_80: k.cu:1: "
+      .. "error", 1, true), message)
+  end)
+
+  it("say what is wrong with what they are given", function()
+    local k, X = cute.raw_kernel(ADD), cute.zeros({4}, cute.f32)
+    local pair = ("\0"):rep(8)
+    support.raises("raw_kernel: no __global__ function stands in the text "
+      .. "[bad-argument]", function() cute.raw_kernel "int f() {}" end)
+    support.raises("raw_kernel: no kernel 'sub' stands in the text: there are "
+      .. "add, none, each [bad-argument]",
+      function() cute.raw_kernel(ADD, {name = "sub"}) end)
+    support.raises("no raw_kernel option 'nmae' (did you mean name?)",
+      function() cute.raw_kernel(ADD, {nmae = "add"}) end)
+    support.raises("raw_kernel: smem = 1.5: integer is needed",
+      function() cute.raw_kernel(ADD, {smem = 1.5}) end)
+    support.raises("kernel add takes 4 arguments (const float *__restrict__ x, "
+      .. "float *y, int n, const struct Pair p), got 2 [bad-launch]",
+      function() k(X, X) end)
+    support.raises("kernel add: argument 2 is 3, the parameter `float *y` "
+      .. "takes a tensor or a buffer [bad-argument]",
+      function() k(X, 3, 4, pair) end)
+    support.raises("kernel add: argument 3 is tensor ptr[f32,host] o (4):(1), "
+      .. "the parameter `int n` takes a number",
+      function() k(X, X, X, pair) end)
+    support.raises("kernel add: argument 4 is 1, the parameter `const struct "
+      .. "Pair p` takes its bytes as a string, or {element type, number}",
+      function() k(X, X, 4, 1) end)
+    support.raises("kernel add is CUDA C of your own, which only a GPU can "
+      .. "run: the simulator runs traced kernels [bad-launch]", function()
+      k(X, X, 4, pair):launch {grid = 1, block = 32, device = "sim"}
+    end)
+    support.raises("no launch option 'budget'", function()
+      k(X, X, 4, pair):launch {grid = 1, block = 32, budget = 1}
+    end)
+    if not cute.device "gpu" then
+      local ok, why = k(X, X, 4, pair):launch {grid = 1, faults = "return"}
+      assert.is_nil(ok)
+      assert.truthy(why:find "%[no%-gpu%]", why)
+    end
+  end)
+end)
+
+local CLUSTER = [[
+extern "C" __global__ void ranks(unsigned *out) {
+  unsigned r, n;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
+  extern __shared__ unsigned s[];
+  s[blockDim.x - 1 - threadIdx.x] = r + 10 * n;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = s[threadIdx.x];
+}]]
+
+describe("raw kernels on a GPU #gpu", function()
+  local function iota(n, scale)
+    return kernels.tensor({n}, cute.f32, function(i) return scale * i end)
+  end
+
+  it("write host tensors back, all but const ones", function()
+    local k, X, Y = cute.raw_kernel(ADD), iota(100, 1), iota(100, 0)
+    assert.is_true(k(X, Y, 99, string.pack("<i4i4", 3, 5)):launch {
+      grid = 4, block = 32})
+    for i = 0, 99 do
+      assert.equal(i, X[i])
+      assert.equal(i < 99 and i + 15 or 0, Y[i])
+    end
+  end)
+
+  it("work on memory of the GPU, many times", function()
+    local device = assert(cute.device "gpu")
+    local x = cute.zeros({64}, cute.u32)
+    local b = assert(device.dev:buffer((core.param_memory(x))))
+    local k = cute.raw_kernel(CLUSTER, {block = 32, smem = 128})
+    local run = assert(k(core.on_device(x, b)):compile {
+      grid = 2, cluster = 2, pdl = true})
+    assert.is_true(run:launch())
+    run:launch_n(3)
+    b:download((core.param_memory(x)))
+    for i = 0, 63 do assert.equal(20 + i // 32, x[i]) end
+  end)
+
+  it("are refused arguments of the wrong size", function()
+    support.raises("kernel argument 4 has 8 bytes, not 4", function()
+      cute.raw_kernel(ADD)(iota(4, 1), iota(4, 1), 4, {cute.u32, 1}):launch {
+        grid = 1, block = 32}
+    end)
+  end)
+end)

@@ -98,8 +98,8 @@ gpu-kit: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/kit.sh $(BUILD)
 
-# The data of CUTELUA_GOLDEN_DIR and CUTELUA_GOLDEN_APPROX_DIR, by default
-# ../shared/golden and ../shared/golden-approx.
+# The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden, and of the
+# folders golden-approx and golden-hopper beside it.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'

@@ -514,6 +514,7 @@ int luaopen_cute_core(lua_State *L) {
   jitlib_open(L);
   launchlib_open(L);
   symlib_open(L);
+  tmalib_open(L);
   simlib_open(L);
   anylib_open(L);
   return 1;

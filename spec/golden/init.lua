@@ -10,7 +10,8 @@ local core = require "cute.core"
 
 local golden = {
   ops = {},
-  modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx"},
+  modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
+             "spec.golden.tensormap"},
   shown = 5,  -- failing lines printed in full
 }
 
@@ -202,16 +203,23 @@ local function print_table(rows, out)
   end
 end
 
--- Where the data is: variables that name a folder, and what they are without.
+-- Where the data is: in the folder that a variable names, else here, else
+-- beside the first one's.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
-                 {"CUTELUA_GOLDEN_APPROX_DIR", "../shared/golden-approx"}}
+                 {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
+                 {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"}}
+
+local function beside(dir, name)
+  return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
+end
 
 -- The folders that have data; of those that a variable names, all.
 local function folders()
   local list, missing = {}, {}
+  local first = os.getenv(FOLDERS[1][1]) or FOLDERS[1][2]
   for _, f in ipairs(FOLDERS) do
     local named = os.getenv(f[1])
-    local dir = named or f[2]
+    local dir = named or f[2] or beside(first, f.beside)
     if named or #files_of(dir) > 0 then list[#list + 1] = dir
     else missing[#missing + 1] = dir end
   end
@@ -222,7 +230,7 @@ end
 -- lines in full, and last "N passed, N failed". Cases without a check, and
 -- those that the data marks as inconsistent, are in neither number.
 ---@param dirs? string|string[] by default those of the variables
--- CUTELUA_GOLDEN_DIR and CUTELUA_GOLDEN_APPROX_DIR
+-- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR
 ---@param out? fun(line: string) print by default
 ---@return table? counts {passed=, failed=, not_run=, flagged=, rows=}
 ---@return string? message when there is no such data

@@ -1,0 +1,241 @@
+// Tensor maps: what the driver demands of their parameters, and its encoding.
+#include "base/tensormap.h"
+
+#include <inttypes.h>
+
+static const struct {
+  DType dtype;
+  int bytes, bits;
+  char cls;
+} types[] = {
+#define TT(id, dtype, bytes, bits, cls) {DT_##dtype, bytes, bits, cls},
+  TENSORMAP_TYPES(TT)
+#undef TT
+};
+
+TensorMapType tensormap_type(DType t) {
+  switch ((int)t) {
+  case DT_NONE: return TMT_COUNT;
+  case DT_I8: case DT_E4M3: case DT_E5M2: case DT_UE8M0: return TMT_U8;
+  case DT_I16: return TMT_U16;
+  default: break;
+  }
+  int k = 0;
+  while (k < TMT_COUNT && types[k].dtype != t) k++;
+  return (TensorMapType)k;
+}
+
+static int64_t element_bytes(const TensorMap *m) {
+  return types[m->type].bytes;
+}
+
+static int64_t row_bytes(const TensorMap *m) {
+  return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
+}
+
+// Spatial modes, and how many bits each of their corners has.
+static int corners(const TensorMap *m) { return (int)m->rank - 2; }
+static int corner_bits(const TensorMap *m) {
+  static const int bits[] = {16, 8, 5};
+  return bits[corners(m) - 1];
+}
+
+// What the driver takes for the bytes of a copy: it rounds down where a step
+// leaves part of one.
+static int64_t encoded_bytes(const TensorMap *m) {
+  if (m->im2col) return row_bytes(m) * m->pixels;
+  int64_t n = element_bytes(m);
+  for (int i = 0; i < m->rank; i++) n *= m->box[i] / m->step[i];
+  return n;
+}
+
+int64_t tensormap_bytes(const TensorMap *m) {
+  if (m->im2col) return row_bytes(m) * m->pixels;
+  int64_t n = element_bytes(m);
+  for (int i = 0; i < m->rank; i++)
+    n *= (m->box[i] + m->step[i] - 1) / m->step[i];
+  return n;
+}
+
+// ---- the rules ----
+
+static bool among(Why *w, const char *what, int64_t v, int64_t least,
+                  int64_t most, const char *words) {
+  if (v >= least && v <= most) return true;
+  return why(w, ERR_ARG, "tensor map: %s %" PRId64 ": there are %" PRId64
+             " to %" PRId64 " (%s)", what, v, least, most, words);
+}
+
+static bool check_choices(const TensorMap *m, Why *w) {
+  return among(w, "element type", m->type, 0, TMT_COUNT - 1,
+               "u8 u16 u32 i32 u64 i64 f16 f32 f64 bf16 f32.ftz tf32 "
+               "tf32.ftz") &&
+         among(w, "interleave", m->interleave, 0, 2, "none, 16, 32 bytes") &&
+         among(w, "swizzle", m->swizzle, 0, 3, "none, 32, 64, 128 bytes") &&
+         among(w, "L2 promotion", m->l2, 0, 3, "none, 64, 128, 256 bytes") &&
+         among(w, "fill", m->fill, 0, 1, "zeros, NaN") &&
+         among(w, "rank", m->rank, 1, TENSORMAP_RANK, "modes of a tensor");
+}
+
+static bool check_rank(const TensorMap *m, Why *w) {
+  if (m->rank >= 3 || (!m->im2col && !m->interleave)) return true;
+  return why(w, ERR_SHAPE, "tensor map: %s takes tensors of 3 modes or more, "
+             "this one has %" PRId64, m->im2col ? "im2col" : "an interleave",
+             m->rank);
+}
+
+// Addresses and strides are multiples of so many bytes.
+static int64_t grain(const TensorMap *m) {
+  return m->interleave == TENSORMAP_32B ? 32 : 16;
+}
+
+static bool check_memory(const TensorMap *m, Why *w) {
+  int64_t g = grain(m);
+  if (m->address % (uint64_t)g)
+    return why(w, ERR_ALIGN, "tensor map: the address 0x%" PRIx64 " is no "
+               "multiple of %" PRId64 " bytes", m->address, g);
+  for (int i = 0; i < m->rank; i++)
+    if (m->extent[i] < 1 || m->extent[i] > (int64_t)1 << 32)
+      return why(w, ERR_LIMIT, "tensor map: mode %d has %" PRId64 " elements: "
+                 "1 to 2^32 can be told", i, m->extent[i]);
+  for (int i = 1; i < m->rank; i++) {
+    int64_t s = m->stride[i - 1];
+    if (s % g)
+      return why(w, ERR_ALIGN, "tensor map: the stride of mode %d, %" PRId64
+                 " bytes, is no multiple of %" PRId64, i, s, g);
+    if (s < 0 || s >= (int64_t)1 << 40)
+      return why(w, ERR_LIMIT, "tensor map: the stride of mode %d, %" PRId64
+                 " bytes: 0 to 2^40 - 1 can be told", i, s);
+  }
+  for (int i = 0; i < m->rank; i++)
+    if (m->step[i] < 1 || m->step[i] > 8)
+      return why(w, ERR_LIMIT, "tensor map: the element stride of mode %d, %"
+                 PRId64 ": 1 to 8 can be told", i, m->step[i]);
+  if (m->fill == TENSORMAP_NAN && types[m->type].cls == 'I')
+    return why(w, ERR_TYPE, "tensor map: NaN fills floats, the elements are "
+               "integers");
+  return true;
+}
+
+static bool check_box(const TensorMap *m, Why *w) {
+  for (int i = 0; i < m->rank; i++)
+    if (m->box[i] < 1 || m->box[i] > 256)
+      return why(w, ERR_LIMIT, "tensor map: the box has %" PRId64 " elements "
+                 "of mode %d: a copy takes 1 to 256", m->box[i], i);
+  return true;
+}
+
+static bool check_corner(const TensorMap *m, const char *which, int i,
+                         int64_t v, Why *w) {
+  int64_t half = (int64_t)1 << (corner_bits(m) - 1);
+  if (v >= -half && v < half) return true;
+  return why(w, ERR_LIMIT, "tensor map: the %s corner of spatial mode %d, %"
+             PRId64 ": with %d of them -%" PRId64 " to %" PRId64
+             " can be told", which, i, v, corners(m), half, half - 1);
+}
+
+// With an interleave the driver counts spatial modes from mode 0 on, and
+// extents in 32 bits.
+static bool check_im2col(const TensorMap *m, Why *w) {
+  if (m->channels < 1 || m->channels > 256)
+    return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "
+               "1 to 256", m->channels);
+  if (m->pixels < 1 || m->pixels > 1024)
+    return why(w, ERR_LIMIT, "tensor map: %" PRId64 " pixels: a copy takes 1 "
+               "to 1024", m->pixels);
+  for (int i = 0; i < corners(m); i++) {
+    if (!check_corner(m, "lower", i, m->lower[i], w) ||
+        !check_corner(m, "upper", i, m->upper[i], w))
+      return false;
+    int64_t n = (uint32_t)m->extent[i + !m->interleave];
+    if (n + m->upper[i] - m->lower[i] < 1)
+      return why(w, ERR_SHAPE, "tensor map: corners %" PRId64 " and %" PRId64
+                 " leave nothing of the %" PRId64 " elements of spatial mode "
+                 "%d", m->lower[i], m->upper[i], n, i);
+  }
+  return true;
+}
+
+// Shared memory that a block may have.
+enum { MOST_BYTES = 227 * 1024 };
+
+static bool check_rows(const TensorMap *m, Why *w) {
+  int64_t row = row_bytes(m), span = 16 << m->swizzle;
+  if (row % 16)
+    return why(w, ERR_ALIGN, "tensor map: rows of the box are %" PRId64
+               " bytes: multiples of 16 are copied", row);
+  if (m->swizzle && !m->interleave && row > span)
+    return why(w, ERR_SHAPE, "tensor map: rows of the box are %" PRId64
+               " bytes: a swizzle of %" PRId64 " bytes takes no longer ones",
+               row, span);
+  if (encoded_bytes(m) > MOST_BYTES)
+    return why(w, ERR_SMEM, "tensor map: the box has %" PRId64 " bytes: "
+               "shared memory has %d", encoded_bytes(m), MOST_BYTES);
+  return true;
+}
+
+bool tensormap_check(const TensorMap *m, Why *w) {
+  return check_choices(m, w) && check_rank(m, w) && check_memory(m, w) &&
+         (m->im2col ? check_im2col(m, w) : check_box(m, w)) &&
+         check_rows(m, w);
+}
+
+// ---- the encoding ----
+
+// Bits [at, at + bits) of the whole, which are 0; none crosses a word.
+static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
+  uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
+  words[at / 64] |= ((uint64_t)v & mask) << at % 64;
+}
+
+// Bits 64 to 82: what kind of map it is.
+static void encode_kind(const TensorMap *m, uint64_t *words) {
+  set(words, 64, 1, m->im2col);
+  set(words, 68, 3, m->rank - 1);
+  set(words, 71, 4, types[m->type].bits);
+  set(words, 75, 2, m->interleave);
+  set(words, 77, 2, m->swizzle);
+  set(words, 79, 1, m->fill);
+  set(words, 80, 1, types[m->type].cls == 'T');
+  set(words, 81, 2, m->l2);
+}
+
+// Strides stand as 32 bits of their units of 16 bytes from bit 96 on, 4 more
+// bits of each from 224 on; extents from 256 on; steps from 416 on.
+static void encode_tensor(const TensorMap *m, uint64_t *words) {
+  for (int i = 0; i < m->rank - 1; i++) {
+    set(words, 96 + 32 * i, 32, m->stride[i] >> 4);
+    set(words, 224 + 4 * i, 4, m->stride[i] >> 36);
+  }
+  for (int i = 0; i < m->rank; i++) {
+    set(words, 256 + 32 * i, 32, m->extent[i] - 1);
+    set(words, 416 + 3 * i, 3, m->step[i] - 1);
+  }
+}
+
+// The box from bit 440 on, a byte a mode; of im2col the channels there, the
+// corners behind it and the pixels in 480.
+static void encode_box(const TensorMap *m, uint64_t *words) {
+  if (!m->im2col) {
+    for (int i = 0; i < m->rank; i++)
+      set(words, 440 + 8 * i, 8, m->box[i] - 1);
+    return;
+  }
+  int bits = corner_bits(m);
+  set(words, 440, 8, m->channels - 1);
+  for (int i = 0; i < corners(m); i++) {
+    set(words, 448 + bits * i, bits, m->lower[i]);
+    set(words, 464 + bits * i, bits, m->upper[i]);
+  }
+  set(words, 480, 10, m->pixels - 1);
+}
+
+void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
+  for (int i = 0; i < TENSORMAP_WORDS; i++) words[i] = 0;
+  words[0] = m->address;
+  encode_kind(m, words);
+  encode_tensor(m, words);
+  encode_box(m, words);
+  set(words, 512, 32, encoded_bytes(m));
+  set(words, 576, 32, m->swizzle ? 0x80 << m->swizzle : 0x10);
+}

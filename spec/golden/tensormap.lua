@@ -1,0 +1,33 @@
+--- The golden data of tensor maps, tensormap.jsonl: what a driver answers to
+-- the parameters, and its 128 bytes.
+local core = require "cute.core"
+local golden = require "spec.golden"
+
+-- The parameters of a line as core.encode_tensor_map takes them.
+local function parameters(case)
+  local p = {im2col = case.op == "im2col", type = case.type, rank = case.rank,
+             address = tonumber(case.address, 16), extent = case.dims,
+             stride = case.strides, step = case.elem_strides,
+             interleave = case.interleave, swizzle = case.swizzle,
+             l2 = case.l2, fill = case.oob}
+  for _, k in ipairs {"box", "lower", "upper", "channels", "pixels"} do
+    p[k] = case[k]
+  end
+  return p
+end
+
+local function hex(words)
+  return (("%016x"):rep(16)):format(table.unpack(words))
+end
+
+local function check(case)
+  local ok, got = pcall(core.encode_tensor_map, parameters(case))
+  if not ok and not got:find "tensor map: " then error(got, 0) end
+  if case.result ~= 0 then return not ok, "accepted" end
+  if not ok then return false, got end
+  return hex(got) == case.words, hex(got)
+end
+
+golden.ops.tensormap = {tiled = check, im2col = check}
+
+return golden

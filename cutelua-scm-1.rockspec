@@ -73,8 +73,12 @@ build = {
         "lua/cute/algorithm.lua",
       ["cute.arch.bits"] =
         "lua/cute/arch/bits.lua",
+      ["cute.arch.cluster"] =
+        "lua/cute/arch/cluster.lua",
       ["cute.arch"] =
         "lua/cute/arch/init.lua",
+      ["cute.arch.mbarrier"] =
+        "lua/cute/arch/mbarrier.lua",
       ["cute.arch.memory"] =
         "lua/cute/arch/memory.lua",
       ["cute.arch.packed"] =

@@ -79,6 +79,7 @@ local LONG_HEADERS = {
   ["core/ir/ops.h"] = true, ["core/ir/intrin.h"] = true,
   ["core/gpu/cudaapi.h"] = true, ["core/sim/tilebody.h"] = true,
   ["core/base/approxrows.h"] = true,
+  ["core/ir/kinds.h"] = true,  -- tables
   ["core/bind/face.h"] = true,  -- what all faces share
 }
 

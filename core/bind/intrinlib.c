@@ -151,6 +151,51 @@ static int l_access_store(lua_State *L) {
   return 0;
 }
 
+// ---- mbarriers ----
+
+// The barrier at idx: 64 bits of shared memory.
+static Place check_mbarrier(Ctx *cx, lua_State *L, int idx) {
+  Place p = check_place(cx, L, idx, DT_NONE);
+  if (dtype_is_int(p.type) && dtype_bits(p.type) == 64 &&
+      ir_memof(ir_fn(cx), p.mem)->space == SP_SMEM)
+    return p;
+  Tensor x = face_check_tensor(L, idx);
+  face_error(L, ERR_ARG, "an mbarrier is an i64 in shared memory, got\n  %s\n"
+             "  cute.arch.alloc_smem(cute.i64, n) has room for n of them",
+             tensor_show(cx, &x));
+}
+
+// mbarrier(op, pointer, hints, count, bytes or parity[, CTA of the cluster])
+// -> of "try_wait" and "test_wait" whether it was complete
+static int l_mbarrier(lua_State *L) {
+  static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
+    {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
+    {"expect_tx", OP_MBARTX, 0},
+    {"arrive_and_expect_tx", OP_MBARTX, MBF_ARRIVE}, {"wait", OP_MBARWAIT, 0},
+    {"try_wait", OP_MBARTRY, 0}, {"test_wait", OP_MBARTRY, MBF_TEST},
+    {"cp_async", OP_MBARCPASYNC, 0},
+    {"cp_async_noinc", OP_MBARCPASYNC, MBF_NOINC}};
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "an mbarrier");
+  const char *name = face_checkstr(L, 1);
+  size_t k = 0, n = sizeof ops / sizeof *ops;
+  while (k < n && strcmp(ops[k].name, name) != 0) k++;
+  if (k == n) return luaL_error(L, "no mbarrier operation '%s'", name);
+  Place p = check_mbarrier(cx, L, 2);
+  Ins i = {.op = (uint8_t)ops[k].op, .flags = ops[k].flags};
+  i.flags |= (uint16_t)face_checkint(L, 3);
+  if (i.op == OP_MBARTRY) i.type = DT_BOOL;
+  Ref x[4] = {p.mem, p.off, 0, 0};
+  for (int v = 0; v < 2; v++)
+    if (!lua_isnoneornil(L, 4 + v))
+      x[2 + v] = ir_cvt(cx, fn, DT_I32,
+                        face_check_value(cx, L, 4 + v, DT_I32));
+  Ref r = operands_emit(cx, fn, i, x, x[3] ? 4 : x[2] ? 3 : 2, NULL, 0);
+  if (i.op != OP_MBARTRY) return 0;
+  face_push_value(L, r);
+  return 1;
+}
+
 // ---- assertions ----
 
 // trap(condition, text): stops the kernel where the condition is false.
@@ -268,6 +313,7 @@ void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
     {"access_store", l_access_store}, {"trap", l_trap},
+    {"mbarrier", l_mbarrier},
     {"inline_ptx", l_inline_ptx},
     {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
     {"archs", l_archs}, {"ops", l_ops},

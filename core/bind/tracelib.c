@@ -640,15 +640,27 @@ static int l_sreg(lua_State *L) {
 
 // effect(op, imm[, a[, b]]): operations without a result; nil: no operand.
 static int l_effect(lua_State *L) {
-  static const struct { const char *name; Op op; } ops[] = {
-    {"bar", OP_BAR}, {"bar_arrive", OP_BARARRIVE}, {"syncwarp", OP_SYNCWARP},
-    {"cp_commit", OP_CPCOMMIT}, {"cp_wait", OP_CPWAIT}};
+  static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
+    {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
+    {"syncwarp", OP_SYNCWARP, 0}, {"cp_commit", OP_CPCOMMIT, 0},
+    {"cp_wait", OP_CPWAIT, 0},
+    {"cluster_arrive", OP_CLUSTERARRIVE, 0},
+    {"cluster_arrive_relaxed", OP_CLUSTERARRIVE, CLF_RELAXED},
+    {"cluster_arrive_unaligned", OP_CLUSTERARRIVE, CLF_UNALIGNED},
+    {"cluster_arrive_relaxed_unaligned", OP_CLUSTERARRIVE,
+     CLF_RELAXED | CLF_UNALIGNED},
+    {"cluster_wait", OP_CLUSTERWAIT, 0},
+    {"cluster_wait_unaligned", OP_CLUSTERWAIT, CLF_UNALIGNED},
+    {"setmaxnreg_inc", OP_SETMAXNREG, RGF_INC},
+    {"setmaxnreg_dec", OP_SETMAXNREG, 0},
+    {"grid_wait", OP_GRIDWAIT, 0}, {"grid_launch", OP_GRIDLAUNCH, 0}};
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
   Fn *fn = face_tracing(cx, L, name);
   for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
     if (strcmp(ops[k].name, name) != 0) continue;
-    Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0)};
+    Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0),
+             .flags = ops[k].flags};
     DType t = op_who(ops[k].op) == WHO_MASK ? DT_U32 : DT_I32;
     for (int n = 0; n < 2; n++)
       if (!lua_isnoneornil(L, 3 + n))
@@ -659,7 +671,7 @@ static int l_effect(lua_State *L) {
   return luaL_error(L, "no effect '%s'", name);
 }
 
-// fence(for whom): "cta", "gpu", "sys".
+// fence(name): a row of FENCES, "cta", "async" ...
 static int l_fence(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);

@@ -152,6 +152,35 @@ static void put_matrix(Emit *e, Ref r) {
 
 // ---- order among threads ----
 
+static void put_simple(Emit *e, const Ins *i, const char *text) {
+  text_begin(e, i);
+  text_puts(e, text);
+  text_end(e);
+}
+
+// An instruction without operands.
+static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
+  text_begin(e, i);
+  text_printf(e, "asm volatile(\"%s;\" ::: \"memory\")", ptx);
+  text_end(e);
+}
+
+static void put_fence(Emit *e, const Ins *i) {
+  const char *text = fence_row((FenceKind)i->imm)->text;
+  if (strchr(text, '(')) put_simple(e, i, text);
+  else put_ptx(e, i, text);
+}
+
+static void put_cluster(Emit *e, const Ins *i) {
+  bool arrive = i->op == OP_CLUSTERARRIVE;
+  put_ptx(e, i, arena_printf(e->cx, &e->cx->scratch, "barrier.cluster.%s%s%s",
+                             arrive ? "arrive" : "wait",
+                             !arrive ? ".acquire"
+                             : i->flags & CLF_RELAXED ? ".relaxed"
+                                                      : ".release",
+                             i->flags & CLF_UNALIGNED ? "" : ".aligned"));
+}
+
 // `%0` for a traced operand of a barrier, whose number is in *n then.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
@@ -323,12 +352,6 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-static void put_simple(Emit *e, const Ins *i, const char *text) {
-  text_begin(e, i);
-  text_puts(e, text);
-  text_end(e);
-}
-
 // Is r the variable that `set` sets, read in place?
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
@@ -433,7 +456,7 @@ static Ref put(Emit *e, Ref r) {
 #include "ir/ops.h"
     case OP_SREG: case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH:
     case OP_INTRIN: case OP_LD: case OP_PICK: case OP_VGET: case OP_VAR:
-    case OP_ATOMIC: case OP_ASK:
+    case OP_ATOMIC: case OP_ASK: case OP_MBARTRY:
       put_value(e, r);
       break;
     case OP_ST: return stmt_store(e, r);
@@ -441,15 +464,27 @@ static Ref put(Emit *e, Ref r) {
     case OP_PUT: stmt_put(e, r); break;
     case OP_COPY: stmt_copy(e, r); break;
     case OP_CPASYNC: stmt_async(e, r); break;
-    case OP_CPCOMMIT:
-      put_simple(e, i, "asm volatile(\"cp.async.commit_group;\" ::: "
-                       "\"memory\")");
-      break;
-    case OP_CPWAIT:
+    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARCPASYNC:
       text_begin(e, i);
-      text_printf(e, "asm volatile(\"cp.async.wait_group %" PRId64
-                  ";\" ::: \"memory\")", i->imm);
+      mbar_call(e, i);
       text_end(e);
+      break;
+    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: put_cluster(e, i); break;
+    case OP_SETMAXNREG:
+      put_ptx(e, i, arena_printf(e->cx, &e->cx->scratch,
+                                 "setmaxnreg.%s.sync.aligned.u32 %d",
+                                 i->flags & RGF_INC ? "inc" : "dec",
+                                 (int)i->imm));
+      break;
+    case OP_GRIDWAIT: put_ptx(e, i, "griddepcontrol.wait"); break;
+    case OP_GRIDLAUNCH:
+      put_ptx(e, i, "griddepcontrol.launch_dependents");
+      break;
+    case OP_CPCOMMIT: put_ptx(e, i, "cp.async.commit_group"); break;
+    case OP_CPWAIT:
+      put_ptx(e, i, arena_printf(e->cx, &e->cx->scratch,
+                                 "cp.async.wait_group %d", (int)i->imm));
       break;
     case OP_MMA: put_mma(e, r); break;
     case OP_MATRIX: put_matrix(e, r); break;
@@ -461,9 +496,7 @@ static Ref put(Emit *e, Ref r) {
       text_puts(e, ")");
       text_end(e);
       break;
-    case OP_FENCE:
-      put_simple(e, i, fence_row((FenceKind)i->imm)->cuda);
-      break;
+    case OP_FENCE: put_fence(e, i); break;
     case OP_PRINTF: put_printf(e, r); break;
     case OP_ASM: ptx_asm(e, r); break;
     case OP_TRAP:
@@ -530,13 +563,15 @@ static void put_param(Emit *e, size_t k, const char *name) {
 
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
-  const int32_t *b = fn->block;
+  const int32_t *b = fn->block, *c = fn->cluster;
   text_puts(e, "extern \"C\" __global__ void");
   if (b[0] && b[1] && b[2]) {
     text_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
     if (fn->min_blocks) text_printf(e, ", %d", fn->min_blocks);
     text_puts(e, ")");
   }
+  if (c[0] && c[0] * c[1] * c[2] > 1)
+    text_printf(e, " __cluster_dims__(%d, %d, %d)", c[0], c[1], c[2]);
   text_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {
     if (k) text_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
@@ -637,6 +672,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   names_reserve_words(&e);
   helper_reserve(&e);
   ptx_reserve(&e);
+  mbar_reserve(&e);
   atomtext_reserve(&e);
   const char *name = out->name = names_kernel(&e);
   const char **params = name_params(&e);
@@ -651,6 +687,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
               name, sm);
   helper_print(&e);
   ptx_print(&e);
+  mbar_print(&e);
   atomtext_print(&e);
   put_head(&e, name, params);
   to_front(&e, start, from, lines);

@@ -624,6 +624,12 @@ void expr_address(Emit *e, Ref mem, Ref off) {
   if (bits >= 16) text_printf(e, " * %du", bits / 8);
 }
 
+void expr_place(Emit *e, Ref mem, Ref off) {
+  int64_t k = expr_beyond(e, mem, off);
+  expr_address(e, mem, off);
+  if (k) text_printf(e, " %c %" PRId64 "u", k < 0 ? '-' : '+', k < 0 ? -k : k);
+}
+
 // ---- elements below a byte ----
 
 // `A, x * 6ll`: where the element's bits begin.
@@ -719,8 +725,10 @@ static Prec special(Emit *e, const Ins *i) {
              : i->imm == SR_SMID          ? H_SM_ID
              : i->imm == SR_WARP && !flat ? H_WARP_ID
                                           : H_COUNT;
-  if (h == H_COUNT) text_puts(e, sreg_row((SReg)i->imm)->cuda);
-  else text_printf(e, "%s()", helper_use(e, h));
+  const char *cuda = sreg_row((SReg)i->imm)->cuda;
+  if (h != H_COUNT) text_printf(e, "%s()", helper_use(e, h));
+  else if (cuda) text_puts(e, cuda);
+  else text_printf(e, "%s()", ptx_sreg(e, (SReg)i->imm));
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }
 
@@ -791,6 +799,7 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_LD: return load(e, i);
     case OP_PICK: return pick(e, i);
     case OP_ATOMIC: return atomic(e, i);
+    case OP_MBARTRY: mbar_call(e, i); return PR_POST;
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_GMEM: case OP_SMEM: case OP_RMEM: case OP_VAR:
     case OP_FOR: text_puts(e, e->use[r].name); return PR_POST;

@@ -10,7 +10,6 @@ typedef enum Prec {
   PR_SHIFT, PR_ADD, PR_MUL, PR_UNARY, PR_POST
 } Prec;
 
-
 // ---- expr.c ----
 // Writes r's text, parenthesised when it binds looser than `min`; returns how
 // it binds then.
@@ -32,6 +31,7 @@ void expr_choice(Emit *e, const Ins *i, Ref which);  // of PICK and PUT
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
+void expr_place(Emit *e, Ref mem, Ref off);  // the address, with that
 // A register element, offset in elements of mem's type, as a value of t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // The word of registers that holds bit `bit` of the object: `tCrA[3]`, or
@@ -55,8 +55,23 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
 // ---- ptx.c ----
+// What is used, noted before anything is written; names; helpers.
+void ptx_note(Emit *e, const Ins *i);
+void ptx_note_access(Emit *e, const Ins *i);
+void ptx_reserve(Emit *e);
+void ptx_print(Emit *e);
+void ptx_asm(Emit *e, Ref r);  // ASM, a statement
 Prec ptx_value(Emit *e, const Ins *i);   // INTRIN, ASK
 Prec ptx_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
 void ptx_mask(Emit *e, Ref mask);         // of lanes
+// Name of the function that reads a special register which CUDA has none for.
+const char *ptx_sreg(Emit *e, SReg r);
+
+// ---- mbar.c ----
+bool mbar_is(const Ins *i);             // an operation on an mbarrier
+void mbar_note(Emit *e, const Ins *i);  // before anything is written
+void mbar_reserve(Emit *e);
+void mbar_print(Emit *e);
+void mbar_call(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
 
 #endif

@@ -69,9 +69,11 @@ typedef struct Emit {
   bool helper[H_COUNT];  // those needed
   AtomUse *atom;
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
+  bool sreg[SR_COUNT];  // special registers that need one
+  struct MbarCall *mbar;
   struct Access **access;
   Ref *open;          // heads of the regions that are open
-  size_t natom, nintrin, naccess, nopen;
+  size_t natom, nintrin, naccess, nmbar, nopen;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions
@@ -131,14 +133,6 @@ void helper_reserve(Emit *e);  // the names of all helpers
 void helper_print(Emit *e);    // appends those needed
 // The cp.async helper for these bits and flags, likewise.
 const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred);
-
-// ---- ptx.c ----
-void ptx_asm(Emit *e, Ref r);            // ASM, a statement
-// What is used, noted before anything is written; names; helpers.
-void ptx_note(Emit *e, const Ins *i);
-void ptx_note_access(Emit *e, const Ins *i);
-void ptx_reserve(Emit *e);
-void ptx_print(Emit *e);
 
 // ---- atomtext.c ----
 const char *atomtext_name(Emit *e, bool mma, int id);  // of its helper

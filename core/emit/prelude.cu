@@ -716,3 +716,68 @@ static __device__ __forceinline__ void cp_async_cg16_zfill(
   asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %4], 16, %2;"
       :: "r"(dst), "l"(src), "r"(p ? 16 : 0), "n"(to), "n"(from) : "memory");
 }
+
+// ---- mbarriers ----
+
+//: mbar_init
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void mbar_init(
+    unsigned bar, unsigned count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+      :: "r"(bar), "r"(count) : "memory");
+}
+#endif
+
+//: mbar_wait
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void mbar_wait(
+    unsigned bar, unsigned parity) {
+  asm volatile("{ .reg .pred p;\n"
+      "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+      "@p bra DONE;\n"
+      "bra WAIT;\n"
+      "DONE: }" :: "r"(bar), "r"(parity) : "memory");
+}
+#endif
+
+//: mbar_try_wait
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ bool mbar_try_wait(
+    unsigned bar, unsigned parity) {
+  unsigned r;
+  asm volatile("{ .reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p; }"
+      : "=r"(r) : "r"(bar), "r"(parity) : "memory");
+  return r != 0;
+}
+#endif
+
+//: mbar_test_wait
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ bool mbar_test_wait(
+    unsigned bar, unsigned parity) {
+  unsigned r;
+  asm volatile("{ .reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p; }"
+      : "=r"(r) : "r"(bar), "r"(parity) : "memory");
+  return r != 0;
+}
+#endif
+
+//: mbar_cp_async
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];"
+      :: "r"(bar) : "memory");
+}
+#endif
+
+//: mbar_cp_async_noinc
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void mbar_cp_async_noinc(unsigned bar) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
+      :: "r"(bar) : "memory");
+}
+#endif

@@ -68,7 +68,26 @@ static bool needs_helper(IntrinId id, int64_t imm) {
   return !is_call(t) && !strchr(t, '(');
 }
 
+// ---- special registers of PTX ----
+
+const char *ptx_sreg(Emit *e, SReg r) {
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", sreg_row(r)->name);
+  for (char *p = s; *p; p++)
+    if (*p == '.') *p = '_';
+  return s;
+}
+
+static void print_sreg(Emit *e, SReg r) {
+  text_printf(e, "static __device__ __forceinline__ int %s() {\n  int r;\n"
+              "  asm(\"mov.u32 %%0, %%%%%s;\" : \"=r\"(r));\n"
+              "  return r;\n}\n", ptx_sreg(e, r), sreg_row(r)->name);
+}
+
 void ptx_note(Emit *e, const Ins *i) {
+  if (i->op == OP_SREG) {
+    e->sreg[i->imm] = i->imm >= SR_CLUSTERID_X;
+    return;
+  }
   if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) {
     helper_note(e, intrin_row(intrin_id(i->imm))->text, "");
     return;
@@ -82,6 +101,8 @@ void ptx_note(Emit *e, const Ins *i) {
 }
 
 void ptx_reserve(Emit *e) {
+  for (int r = 0; r < SR_COUNT; r++)
+    if (e->sreg[r]) names_reserve(e, ptx_sreg(e, (SReg)r));
   for (size_t k = 0; k < e->nintrin; k++)
     names_reserve(e, call_name(e, intrin_id(e->intrin[k]),
                                intrin_imm(e->intrin[k])));
@@ -317,6 +338,8 @@ Prec ptx_access(Emit *e, const Ins *i) {
 }
 
 void ptx_print(Emit *e) {
+  for (int r = 0; r < SR_COUNT; r++)
+    if (e->sreg[r]) print_sreg(e, (SReg)r);
   for (size_t k = 0; k < e->nintrin; k++)
     print_helper(e, intrin_id(e->intrin[k]), intrin_imm(e->intrin[k]));
   for (size_t k = 0; k < e->naccess; k++) print_access(e, e->access[k]);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "atoms/atom.h"
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 enum {
   MAX_WEIGHT = 14,  // expressions in one statement
@@ -413,7 +413,7 @@ static void choose_scalars(Emit *e) {
 
 // Memory is named by a pointer, but in PTX by a shared memory's address.
 static void note_memory(Emit *e, const Ins *i) {
-  bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX;
+  bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i);
   Operand o;
   if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
@@ -429,7 +429,9 @@ static void note_needs(Emit *e, const Ins *i) {
   note_memory(e, i);
   note_atom(e, i);
   if (element) ptx_note_access(e, i);
-  if (i->op == OP_INTRIN || i->op == OP_ASK) ptx_note(e, i);
+  if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
+    ptx_note(e, i);
+  if (mbar_is(i)) mbar_note(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {

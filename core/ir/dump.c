@@ -143,6 +143,7 @@ static void put_imm(Dump *d, const Ins *i) {
       PUT(d, " #%" PRId64, i->imm);
       break;
     case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
+    case IMM_REGISTERS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
     case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;
     case IMM_LEVELS:
@@ -152,11 +153,19 @@ static void put_imm(Dump *d, const Ins *i) {
 }
 
 static void put_flags(Dump *d, const Ins *i) {
-  bool hints = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  bool mbar = i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
+  bool hints = mbar || i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  bool cluster = i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT;
   for (int f = 0; hints && f < HINT_COUNT; f++)
     PUT(d, "%s", hint_text(i->flags, (HintId)f));
   if (i->op == OP_CPASYNC && i->flags & CPF_GLOBAL) PUT(d, ".cg");
   if (i->op == OP_CPASYNC && i->flags & CPF_ZFILL) PUT(d, ".zfill");
+  if (mbar && i->flags & MBF_ARRIVE) PUT(d, ".arrive");
+  if (mbar && i->flags & MBF_TEST) PUT(d, ".test");
+  if (mbar && i->flags & MBF_NOINC) PUT(d, ".noinc");
+  if (cluster && i->flags & CLF_RELAXED) PUT(d, ".relaxed");
+  if (cluster && !(i->flags & CLF_UNALIGNED)) PUT(d, ".aligned");
+  if (i->op == OP_SETMAXNREG) PUT(d, i->flags & RGF_INC ? ".inc" : ".dec");
 }
 
 // ---- the walk ----

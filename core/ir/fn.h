@@ -14,7 +14,7 @@ typedef uint32_t Ref;  // index of an instruction; 0: none
 typedef struct Ins {
   uint8_t op;       // Op
   uint8_t type;     // DType of the result or the memory object
-  uint16_t flags;   // op's own (CPF_*; LD, ST, ATOMIC: HINT_*)
+  uint16_t flags;   // op's own (CPF_*, HINT_*: kinds.h)
   uint32_t src;     // index into Fn.src: the script's file and line
   Ref a[3];         // operands, and the rest of them: see operands.h
   uint32_t ext, nx; // Fn.ext.p[ext .. ext+nx)
@@ -78,6 +78,7 @@ typedef struct Fn {
   uint32_t serial;        // differs for every traced function
   uint32_t name;          // index into text
   int32_t block[3];       // threads, when fixed while tracing; else 0
+  int32_t cluster[3];     // blocks of a cluster, likewise
   int32_t min_blocks;     // __launch_bounds__' second argument, or 0
   bool fmad, fastmath;    // see fast.c
   bool tell;              // on standard error, what passes change

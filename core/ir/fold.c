@@ -177,12 +177,30 @@ Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   return ir_cons(cx, fn, i, fold_full(t));
 }
 
+// What a special register is in clusters of these extents, or -1.
+static int64_t cluster_known(const int32_t c[3], SReg r) {
+  if (!c[0]) return -1;
+  if (r >= SR_CLUSTER_NCTAID_X && r <= SR_CLUSTER_NCTAID_Z)
+    return c[r - SR_CLUSTER_NCTAID_X];
+  if (r >= SR_CLUSTER_CTAID_X && r <= SR_CLUSTER_CTAID_Z)
+    return c[r - SR_CLUSTER_CTAID_X] == 1 ? 0 : -1;
+  int64_t all = (int64_t)c[0] * c[1] * c[2];
+  if (r == SR_CLUSTER_NCTARANK) return all;
+  return r == SR_CLUSTER_CTARANK && all == 1 ? 0 : -1;
+}
+
 Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
   Ins i = {.op = OP_SREG, .type = DT_I32, .imm = r};
   Fact f = {sreg_row(r)->least, sreg_row(r)->most, 1};
   if (r <= SR_TID_Z && fn->block[r]) f.hi = fn->block[r] - 1;
   if (r >= SR_NTID_X && r <= SR_NTID_Z && fn->block[r - SR_NTID_X])
     return ir_int(cx, fn, DT_I32, fn->block[r - SR_NTID_X]);
+  const int32_t *c = fn->cluster;
+  int64_t known = cluster_known(c, r);
+  if (known >= 0) return ir_int(cx, fn, DT_I32, known);
+  if (c[0] && r >= SR_CLUSTER_CTAID_X && r <= SR_CLUSTER_CTAID_Z)
+    f.hi = c[r - SR_CLUSTER_CTAID_X] - 1;
+  if (c[0] && r == SR_CLUSTER_CTARANK) f.hi = c[0] * c[1] * c[2] - 1;
   return ir_cons(cx, fn, i, f);
 }
 

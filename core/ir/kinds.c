@@ -18,7 +18,7 @@ static const AtomicRow atomics[] = {
 };
 
 static const FenceRow fences[] = {
-#define FE(id, name, cuda) {name, cuda},
+#define FE(id, name, sm, text) {name, sm, text},
   FENCES(FE)
 #undef FE
 };

@@ -4,11 +4,13 @@
 #ifndef CUTE_KINDS_H
 #define CUTE_KINDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // SR(ID, "name", "CUDA", "name of a temporary", least, most); CUDA is NULL
-// where a helper function asks, and of WARP for blocks of one dimension.
+// where a helper function asks, and of WARP for blocks of one dimension. From
+// CLUSTERID_X on those of clusters, which sm_90 has.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
   SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
@@ -24,7 +26,17 @@
   SR(NCTAID_Z, "nctaid.z", "gridDim.z", "grid_z", 1, INT32_MAX) \
   SR(LANE, "laneid", NULL, "lane", 0, 31) \
   SR(WARP, "warpid", "threadIdx.x / 32", "warp", 0, 31) \
-  SR(SMID, "smid", NULL, "sm", 0, INT32_MAX)
+  SR(SMID, "smid", NULL, "sm", 0, INT32_MAX) \
+  SR_XYZ(SR, CLUSTERID, "clusterid", "cluster", 0, INT32_MAX) \
+  SR_XYZ(SR, NCLUSTERID, "nclusterid", "clusters", 1, INT32_MAX) \
+  SR_XYZ(SR, CLUSTER_CTAID, "cluster_ctaid", "cta", 0, 15) \
+  SR_XYZ(SR, CLUSTER_NCTAID, "cluster_nctaid", "ctas", 1, 16) \
+  SR(CLUSTER_CTARANK, "cluster_ctarank", NULL, "rank", 0, 15) \
+  SR(CLUSTER_NCTARANK, "cluster_nctarank", NULL, "ranks", 1, 16)
+#define SR_XYZ(SR, id, name, temp, least, most) \
+  SR(id##_X, name ".x", NULL, temp "_x", least, most) \
+  SR(id##_Y, name ".y", NULL, temp "_y", least, most) \
+  SR(id##_Z, name ".z", NULL, temp "_z", least, most)
 typedef enum SReg {
 #define SR(id, name, cuda, temp, least, most) SR_##id,
   SREGS(SR)
@@ -56,28 +68,44 @@ typedef struct AtomicRow {
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "for whom", "CUDA"): memory order, from fewer to more threads.
+// FE(ID, "name", first sm, "CUDA or PTX"): order of memory for others, from
+// fewer to more threads; behind SYS, what is ordered with another proxy or
+// for one kind of user.
 #define FENCES(FE) \
-  FE(CTA, "cta", "__threadfence_block()") \
-  FE(GPU, "gpu", "__threadfence()") \
-  FE(SYS, "sys", "__threadfence_system()")
+  FE(CTA, "cta", 0, "__threadfence_block()") \
+  FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
+  FE(GPU, "gpu", 0, "__threadfence()") \
+  FE(SYS, "sys", 0, "__threadfence_system()") \
+  FE(MBARINIT, "mbarrier_init", 90, "fence.mbarrier_init.release.cluster") \
+  FE(ALIAS, "alias", 70, "fence.proxy.alias") \
+  FE(ASYNC, "async", 90, "fence.proxy.async") \
+  FE(ASYNC_GLOBAL, "async.global", 90, "fence.proxy.async.global") \
+  FE(ASYNC_CTA, "async.shared::cta", 90, "fence.proxy.async.shared::cta") \
+  FE(ASYNC_CLUSTER, "async.shared::cluster", 90, \
+     "fence.proxy.async.shared::cluster")
 typedef enum FenceKind {
-#define FE(id, name, cuda) FE_##id,
+#define FE(id, name, sm, text) FE_##id,
   FENCES(FE)
 #undef FE
   FE_COUNT
 } FenceKind;
-typedef struct FenceRow { const char *name, *cuda; } FenceRow;
+typedef struct FenceRow {
+  const char *name;
+  int sm;
+  const char *text;
+} FenceRow;
 const FenceRow *fence_row(FenceKind k);
+// Does it order memory among threads, and not proxies?
+static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
 // The row of a name; the COUNT of the kind when there is none.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC: fields
-// of 3 bits, 0 everywhere in a plain access. HV(ID, "name", "PTX") from 1 on;
-// HF(ID, shift, "name", values).
+// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC, MBAR*:
+// fields of 3 bits, 0 everywhere in a plain access. HV(ID, "name", "PTX") from
+// 1 on; HF(ID, shift, "name", values).
 #define HINT_COPS(HV) /* how the caches are used */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -121,6 +149,13 @@ const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
+// Ins.flags of some: MBARTX arrives, too; MBARTRY does not wait for a while;
+// MBARCPASYNC is one of the arrivals that the barrier counts. CLUSTERARRIVE
+// orders nothing; it or CLUSTERWAIT is not by all of a warp. SETMAXNREG takes
+// registers, else gives them back.
+enum { MBF_ARRIVE = 1 << 12, MBF_TEST = 1 << 13, MBF_NOINC = 1 << 14 };
+enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
+enum { RGF_INC = 1 };
 // What flags say in the field, as PTX spells it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {
   return hint_field(f)->value[hint_get(flags, f)].ptx;

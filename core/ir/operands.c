@@ -83,7 +83,7 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
     case IMM_NONE: case IMM_RAW: case IMM_ARG: case IMM_MEM: case IMM_TEXT:
     case IMM_SREG: case IMM_MATH: case IMM_INTRIN: case IMM_MMA:
     case IMM_UNROLL: case IMM_BARRIER: case IMM_GROUPS: case IMM_FENCE:
-    case IMM_ATOMIC: case IMM_LEVELS:
+    case IMM_ATOMIC: case IMM_REGISTERS: case IMM_LEVELS:
       break;
   }
   return bits;

@@ -27,6 +27,7 @@
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
 //   BARRIER  its number               GROUPS  how many may be left pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
+//   REGISTERS  how many a thread may have from now on
 //   LEVELS  how many regions it leaves, the innermost first
 // rule: type of the result and demands on the values among the operands:
 //   NONE  no result                      SAME  values and result one type
@@ -42,7 +43,8 @@
 //   VAR     declares, reads or sets variables
 //   REGS    reads and writes the registers that its operands say
 //   MEMORY  reads and writes what its operands say, at once
-//   MEET    the same, by lanes that meet: no access to memory moves past it
+//   MEET    the same, where lanes or threads meet: no access to memory moves
+//           past it
 //   ASYNC(OP)  the same, later: the thread starts it, OP waits until it is
 //           done; nothing moves past either
 //   ORDER   orders accesses to memory among threads: none moves past it
@@ -54,7 +56,7 @@
 //   not all of them, the simulator says `divergent`:
 //   LANE  each for itself           MASK  those that its last operand names
 //   WARP  all that the warp has     FULL  all 32
-//   ROW   as its row of intrin.h or of the MMA atoms says
+//   ROW   as its row of intrin.h or of the MMA atoms says, or its flags
 //   TEXT  what the script's own text asks for: nobody looks
 #ifndef LEAF
 #define LEAF(...) OP(__VA_ARGS__)
@@ -126,6 +128,27 @@ DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
 DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
+// mbarriers: elements of 64 bits in shared memory. They count arrivals and
+// bytes, phase by phase; a phase is named by its parity. flags: HINT_*, MBF_*;
+// the CTA of the cluster whose barrier it is (missing: its own)
+DO(MBARINIT, "mbarrier.init", "w.s v", NONE, NONE, MEET, LANE)  // arrivals
+DO(MBARARRIVE, "mbarrier.arrive", "a.s vv?", NONE, NONE, MEET, LANE)  // so
+                                                    // many at once; CTA
+DO(MBARTX, "mbarrier.expect_tx", "a.s vv?", NONE, NONE, MEET, LANE)  // bytes;
+                                                    // CTA
+DO(MBARWAIT, "mbarrier.wait", "r.s v", NONE, NONE, MEET, LANE)  // parity
+OP(MBARTRY, "mbarrier.try_wait", "r.s v", NONE, ANY, MEET, LANE)  // parity
+                                                    // -> was it complete?
+// arrives when what the thread's cp.async copied is there
+DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "a.s", NONE, NONE, MEET, LANE)
+// threads of a cluster; flags: CLF_*
+DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
+DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
+// registers that a warpgroup takes from its block or gives back; flags: RGF_*
+DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
+// kernels that overlap: waits for those before; those behind may start
+DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
+DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
                                                     // compares -> what was
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)

@@ -30,7 +30,7 @@ typedef struct Need {
 } Need;
 
 static const Need features[] = {
-#define FT(id, name, least, most) {name, least, most, false},
+#define FT(id, name, least, most, specific) {name, least, most, specific},
   FEATURES(FT)
 #undef FT
 };
@@ -61,8 +61,27 @@ static Need need_of(const Ins *i) {
     return features[FT_CPASYNC];
   } else if (i->op == OP_COPY && i->imm > 128) {
     return features[FT_COPY256];
+  } else if (i->op == OP_FENCE) {
+    const FenceRow *r = fence_row((FenceKind)i->imm);
+    return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false};
+  } else if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X) {
+    return features[FT_CLUSTER];
+  } else if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC) {
+    return features[FT_MBARRIER];
+  } else if (i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT) {
+    return features[FT_CLUSTER];
+  } else if (i->op == OP_GRIDWAIT || i->op == OP_GRIDLAUNCH) {
+    return features[FT_DEPENDENTS];
+  } else if (i->op == OP_SETMAXNREG) {
+    return features[FT_SETMAXNREG];
   }
   return (Need){NULL, 0, 0, false};
+}
+
+static bool has_family(int sm) {
+  for (int i = 0; i < NTARGETS; i++)
+    if (targets[i].sm == sm) return strchr(targets[i].specific, 'f') != NULL;
+  return false;
 }
 
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
@@ -77,8 +96,11 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
                "sm_%d", n.name, line, n.least, n.most ? "its own family"
                : "newer", sm);
     if (n.specific && plain)
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one family of "
-               "chips: it needs sm_%da or sm_%df, the target is %s", n.name,
-               line, sm, sm, arch);
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one %s: it needs "
+               "%s, the target is %s", n.name, line,
+               has_family(sm) ? "family of chips" : "chip",
+               has_family(sm)
+                 ? arena_printf(cx, &cx->scratch, "sm_%da or sm_%df", sm, sm)
+                 : arena_printf(cx, &cx->scratch, "sm_%da", sm), arch);
   }
 }

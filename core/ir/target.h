@@ -22,14 +22,19 @@ const Target *target_row(int i);  // NULL past the last
 // has for 0.
 int64_t target_smem(int sm);
 
-// FT(ID, "name", first sm, last sm or 0): what is no row of its own. Atoms and
-// intrinsics say in their rows what they need.
+// FT(ID, "name", first sm, last sm or 0, of one chip or family): what is no row
+// of its own. Atoms, intrinsics and fences say in their rows what they need.
 #define FEATURES(FT) \
-  FT(LDMATRIX, "ldmatrix", 75, 0) FT(CPASYNC, "cp.async", 80, 0) \
-  FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0) \
-  FT(WGMMA, "wgmma", 90, 90) FT(COPY256, "a 256-bit copy", 100, 0)
+  FT(LDMATRIX, "ldmatrix", 75, 0, false) \
+  FT(CPASYNC, "cp.async", 80, 0, false) \
+  FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
+  FT(MBARRIER, "an mbarrier", 90, 0, false) \
+  FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
+  FT(DEPENDENTS, "griddepcontrol", 90, 0, false) \
+  FT(SETMAXNREG, "setmaxnreg", 90, 0, true) \
+  FT(WGMMA, "wgmma", 90, 90, true) FT(COPY256, "a 256-bit copy", 100, 0, false)
 typedef enum Feature {
-#define FT(id, name, least, most) FT_##id,
+#define FT(id, name, least, most, specific) FT_##id,
   FEATURES(FT)
 #undef FT
   FT_COUNT

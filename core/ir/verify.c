@@ -144,6 +144,14 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
+// An mbarrier has 64 bits; how many, which parity and CTA are i32.
+static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
+  DType m = ir_type(c->fn, i->a[0]);
+  if (dtype_bits(m) != 64 || !dtype_is_int(m)) bad(c, "no mbarrier");
+  for (int k = 0; k < t->n; k++) same(c, t->value[k], DT_I32);
+  if (i->op == OP_MBARTRY) same(c, (DType)i->type, DT_BOOL);
+}
+
 static void check_intrin(Check *c, const Ins *i) {
   IntrinId id = intrin_id(i->imm);
   if (id >= IN_COUNT) bad(c, "no such intrinsic");
@@ -168,6 +176,8 @@ Who check_who(const Ins *i) {
   if (i->op == OP_ASK)
     return intrin_row(intrin_id(i->imm))->class == INTRIN_M ? WHO_MASK
                                                             : WHO_LANE;
+  if (i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT)
+    return i->flags & CLF_UNALIGNED ? WHO_LANE : WHO_WARP;
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
@@ -217,6 +227,8 @@ void check_fn(Ctx *cx, const Fn *fn) {
     check_rule(&c, i, &t);
     if (i->op == OP_ST || i->op == OP_ATOMIC || i->op == OP_PUT)
       check_value(&c, i);
+    if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC)
+      check_mbarrier(&c, i, &t);
     check_together(&c, i);
     check_region(&c, i);
   }

@@ -10,6 +10,7 @@ static uint64_t sreg_of(const SimWarp *w, int64_t s, int l) {
   const Launch *k = c->prog->launch;
   int t = w->id * LANES + l;
   int nx = k->block[0], ny = k->block[1];
+  const int32_t *m = k->cluster;
   switch ((SReg)s) {
     case SR_TID_X: return (uint64_t)(t % nx);
     case SR_TID_Y: return (uint64_t)(t / nx % ny);
@@ -23,6 +24,21 @@ static uint64_t sreg_of(const SimWarp *w, int64_t s, int l) {
     case SR_LANE: return (uint64_t)l;
     case SR_WARP: return (uint64_t)w->id;
     case SR_SMID: return c->index & 127;
+    case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
+      return (uint64_t)(c->id[s - SR_CLUSTERID_X] / m[s - SR_CLUSTERID_X]);
+    case SR_NCLUSTERID_X: case SR_NCLUSTERID_Y: case SR_NCLUSTERID_Z:
+      return (uint64_t)(k->grid[s - SR_NCLUSTERID_X] /
+                        m[s - SR_NCLUSTERID_X]);
+    case SR_CLUSTER_CTAID_X: case SR_CLUSTER_CTAID_Y: case SR_CLUSTER_CTAID_Z:
+      return (uint64_t)(c->id[s - SR_CLUSTER_CTAID_X] %
+                        m[s - SR_CLUSTER_CTAID_X]);
+    case SR_CLUSTER_NCTAID_X: case SR_CLUSTER_NCTAID_Y:
+    case SR_CLUSTER_NCTAID_Z:
+      return (uint64_t)m[s - SR_CLUSTER_NCTAID_X];
+    case SR_CLUSTER_CTARANK:
+      return (uint64_t)(c->id[0] % m[0] + m[0] * (c->id[1] % m[1] +
+                        m[1] * (c->id[2] % m[2])));
+    case SR_CLUSTER_NCTARANK: return (uint64_t)(m[0] * m[1] * m[2]);
     case SR_COUNT: break;
   }
   return 0;

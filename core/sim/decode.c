@@ -61,7 +61,13 @@ static bool sreg_uniform(Prog *g, SReg s) {
     case SR_CTAID_X: case SR_CTAID_Y: case SR_CTAID_Z:
     case SR_NTID_X: case SR_NTID_Y: case SR_NTID_Z:
     case SR_NCTAID_X: case SR_NCTAID_Y: case SR_NCTAID_Z:
-    case SR_WARP: case SR_SMID: case SR_COUNT:
+    case SR_WARP: case SR_SMID:
+    case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
+    case SR_NCLUSTERID_X: case SR_NCLUSTERID_Y: case SR_NCLUSTERID_Z:
+    case SR_CLUSTER_CTAID_X: case SR_CLUSTER_CTAID_Y: case SR_CLUSTER_CTAID_Z:
+    case SR_CLUSTER_NCTAID_X: case SR_CLUSTER_NCTAID_Y:
+    case SR_CLUSTER_NCTAID_Z: case SR_CLUSTER_CTARANK:
+    case SR_CLUSTER_NCTARANK: case SR_COUNT:
       break;
   }
   return true;
@@ -430,6 +436,11 @@ static int64_t what_of(const Ins *i) {
   return i->imm;
 }
 
+static _Noreturn void not_yet(Prog *g, const Ins *i) {
+  ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot yet do %s",
+           g->fn->src.p[i->src].line, op_name((Op)i->op));
+}
+
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
                 .imm = what_of(i), .uniform = g->uni[r],
@@ -446,6 +457,14 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot execute inline "
                "PTX\n  it runs on a GPU; on the simulator use the functions "
                "of cute.arch", g->fn->src.p[i->src].line);
+    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARTRY: case OP_MBARCPASYNC: case OP_CLUSTERARRIVE:
+    case OP_CLUSTERWAIT: case OP_SETMAXNREG: case OP_GRIDWAIT:
+    case OP_GRIDLAUNCH:
+      not_yet(g, i);
+    case OP_FENCE:
+      if (!fence_is_order((FenceKind)i->imm)) not_yet(g, i);
+      break;
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
@@ -463,7 +482,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_ASK: case OP_VAR: case OP_VGET: case OP_VSET: case OP_CPCOMMIT:
     case OP_CPWAIT: case OP_SYNCWARP:
-    case OP_FENCE: case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
+    case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // values and Ins.imm are all
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:

@@ -568,7 +568,10 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ASM: case OP_COUNT:
+    case OP_ASM: case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX:
+    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARCPASYNC:
+    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:

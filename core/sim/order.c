@@ -294,7 +294,7 @@ void simorder_fence(SimWarp *w, int kind) {
   for (uint32_t m = w->active & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
   w->pending &= ~w->active;
-  if (kind > FE_CTA) {
+  if (kind > FE_CLUSTER) {  // a cluster is one CTA
     w->late |= w->unfenced & w->active;
     w->unfenced &= ~w->active;
     w->sent |= w->active;

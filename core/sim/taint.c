@@ -213,7 +213,11 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
-    case OP_ASM: case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END:
+    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARTRY: case OP_MBARCPASYNC: case OP_CLUSTERARRIVE:
+    case OP_CLUSTERWAIT: case OP_SETMAXNREG: case OP_GRIDWAIT:
+    case OP_GRIDLAUNCH: case OP_ASM:
+    case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END:
     case OP_COUNT:
       break;  // reads no value of a lane
   }

@@ -29,6 +29,25 @@ local function fragments(name)
   return mma, a, b, c
 end
 
+-- A barrier of so many arrivals as the warp has lanes, and what f does with it.
+local function with_barrier(f)
+  return function()
+    local bar = smem(1, cute.i64).iterator
+    cute.when(arch.lane_idx():eq(0), function()
+      arch.mbarrier_init(bar, 32)
+    end)
+    arch.sync_warp()
+    return function() f(bar) end
+  end
+end
+
+-- What the simulator says that it cannot do.
+local NOT_YET = {}
+for name in ([[ mbarrier.init mbarrier.arrive mbarrier.expect_tx mbarrier.wait
+    mbarrier.try_wait cp.async.mbarrier.arrive cluster.arrive cluster.wait
+    setmaxnreg griddepcontrol.wait griddepcontrol.launch_dependents
+    ]]):gmatch "%S+" do NOT_YET[name] = true end
+
 -- One way to do each operation: a function that prepares it outside of the
 -- branch, and gives what does it, with a mask where it takes one.
 local SAMPLES = {
@@ -134,6 +153,29 @@ local SAMPLES = {
   ["exit.if"] = function(x)
     return function() cute.return_if(x[200]:eq(3)) end
   end,
+  ["mbarrier.init"] = function()
+    local bar = smem(1, cute.i64).iterator
+    return function() arch.mbarrier_init(bar, 1) end
+  end,
+  ["mbarrier.arrive"] = with_barrier(arch.mbarrier_arrive),
+  ["mbarrier.expect_tx"] = with_barrier(function(bar)
+    arch.mbarrier_expect_tx(bar, 0)
+  end),
+  ["mbarrier.wait"] = with_barrier(function(bar)
+    arch.mbarrier_wait(bar, 1)
+  end),
+  ["mbarrier.try_wait"] = with_barrier(function(bar)
+    cute.var(arch.mbarrier_try_wait(bar, 1))
+  end),
+  ["cp.async.mbarrier.arrive"] = with_barrier(
+    arch.cp_async_mbarrier_arrive_noinc),
+  setmaxnreg = function()
+    return function() arch.setmaxregister_decrease(24) end
+  end,
+  ["griddepcontrol.wait"] = function() return arch.griddepcontrol_wait end,
+  ["griddepcontrol.launch_dependents"] = function()
+    return arch.griddepcontrol_launch_dependents
+  end,
 }
 SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]
@@ -150,6 +192,24 @@ local ROWS = {
       return function() cute.gemm(mma, c, a, b, c) end
     end},
   ask = {},
+  ["cluster.arrive"] = {
+    warp = function() return arch.cluster_arrive end,
+    lane = function()
+      return function() arch.cluster_arrive {aligned = false} end
+    end},
+  ["cluster.wait"] = {
+    warp = function()
+      return function()
+        arch.cluster_arrive()
+        arch.cluster_wait()
+      end
+    end,
+    lane = function()
+      return function()
+        arch.cluster_arrive {aligned = false}
+        arch.cluster_wait {aligned = false}
+      end
+    end},
 }
 
 -- What the simulator finds when lanes 0 to n - 1 do it; the operations of its
@@ -205,6 +265,13 @@ describe("an operation", function()
           try(function() return function() arch.inline_ptx("bar.sync 0;") end
           end, 32)
         end)
+      end)
+    elseif NOT_YET[name] then
+      it(name .. " is not the simulator's yet", function()
+        local all = ROWS[name] or {SAMPLES[name]}
+        for _, sample in pairs(all) do
+          support.raises("the simulator cannot yet do ", try, sample, 32)
+        end
       end)
     elseif op.effect and who == "row" then
       it(name .. " is done as its row says", function()

@@ -134,7 +134,7 @@ describe("cutelua", function()
     local function says(text)
       return select(2, support.run {"-e", "require 'cute'." .. text})
     end
-    for _, text in ipairs {"arch.mbarrier_init(1)", "arch.cluster_idx()",
+    for _, text in ipairs {"arch.tmem_xyzzy()", "arch.clc_response()",
       "pipeline.PipelineTmaAsync {}", "utils.TmemAllocator()"} do
       assert.truthy(says(text):find("what only Hopper and Blackwell have is "
         .. "not there yet", 1, true), text)

@@ -96,13 +96,42 @@ function arch.cp_async_wait_group(n)
   core.effect("cp_wait", n)
 end
 
---- Memory order for the block, the device, the system.
+--- Memory order for the block, the cluster (sm_90), the device, the system.
 function arch.fence_acq_rel_cta() core.fence "cta" end
+function arch.fence_acq_rel_cluster() core.fence "cluster" end
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
+local PROXIES = {alias = true, async = true, ["async.global"] = true,
+                 ["async.shared"] = true}
+
+--- Orders what this thread did through one proxy before what it, or those that
+-- it synchronises with, do through another: generic accesses and those of TMA
+-- and wgmma ("async", or of one space "async.global", "async.shared"; sm_90),
+-- or through another address ("alias").
+---@param kind "alias"|"async"|"async.global"|"async.shared"
+---@param space? "cta"|"cluster" of "async.shared": "cta" when absent
+function arch.fence_proxy(kind, space)
+  if not PROXIES[kind] then
+    core.fail("unknown-name", ("fence_proxy: no kind '%s' (alias, async, "
+      .. "async.global, async.shared)"):format(kind))
+  end
+  if space and (kind ~= "async.shared" or space ~= "cta"
+                and space ~= "cluster") then
+    core.fail("bad-argument", ("fence_proxy: space '%s' (cta, cluster) of "
+      .. "'%s': only async.shared has one"):format(space, kind))
+  end
+  core.fence(kind == "async.shared" and kind .. "::" .. (space or "cta")
+             or kind)
+end
+
+--- What this thread wrote to shared memory, TMA and wgmma may read after it:
+-- fence_proxy("async.shared").
+function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
+
 -- The rest of cute.arch, by what it is about.
-for _, part in ipairs {"bits", "warp", "memory", "packed"} do
+for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",
+                       "cluster"} do
   for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end
 end
 
@@ -112,5 +141,7 @@ return sign.public("cute.arch.", arch, [[
   barrier(id: integer|value, threads?: integer|value)
   barrier_arrive(id: integer|value, threads: integer|value)
   cp_async_commit_group() cp_async_wait_group(n)
-  fence_acq_rel_cta() fence_acq_rel_gpu() fence_acq_rel_sys()
+  fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()
+  fence_acq_rel_sys() fence_proxy(kind: string, space?: string)
+  fence_view_async_shared()
 ]])

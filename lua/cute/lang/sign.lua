@@ -167,10 +167,9 @@ function sign.strict(name, t, fields)
 end
 
 -- What the Python DSL has for Hopper and Blackwell alone, by its names.
-local LATER = {"mbarrier", "cluster", "elect_one", "warpgroup",
-  "setmaxregister", "griddepcontrol", "bulk", "dsmem", "fence_proxy",
-  "fence_view", "tma", "tmem", "tcgen05", "packed", "umma", "clc", "tensormap",
-  "sm90", "sm100", "sm103", "sm120", "hopper", "blackwell"}
+local LATER = {"elect_one", "warpgroup", "bulk", "dsmem", "tma", "tmem",
+  "tcgen05", "packed", "umma", "clc", "tensormap", "sm90", "sm100", "sm103",
+  "sm120", "hopper", "blackwell"}
 
 -- Names that stand for something else here.
 local ELSEWHERE = {

@@ -1,0 +1,118 @@
+--- cute.arch, clusters and what else sm_90 brought: blocks that run together,
+-- registers that warpgroups pass on, kernels that overlap.
+--
+-- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
+-- blocks; without it each block is a cluster of its own.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local cluster = {}
+
+local function three(name)
+  return function()
+    return core.sreg(name .. ".x"), core.sreg(name .. ".y"),
+      core.sreg(name .. ".z")
+  end
+end
+
+--- Index of this cluster in the grid: x, y, z (each i32).
+cluster.cluster_idx = three "clusterid"
+--- Clusters of the grid: x, y, z.
+cluster.cluster_dim = three "nclusterid"
+--- Index of this block in its cluster: x, y, z.
+cluster.block_in_cluster_idx = three "cluster_ctaid"
+--- Blocks of a cluster: x, y, z.
+cluster.block_in_cluster_dim = three "cluster_nctaid"
+
+--- Number of this block in its cluster, its rank: x + X * (y + Y * z).
+function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
+
+--- Blocks of a cluster, all of them.
+function cluster.cluster_size() return core.sreg "cluster_nctarank" end
+
+local function aligned(what, opts)
+  for key, value in pairs(opts or {}) do
+    if key ~= "aligned" or type(value) ~= "boolean" then
+      core.fail("unknown-name", ("%s: no option %s = %s (aligned = false)")
+        :format(what, tostring(key), tostring(value)))
+    end
+  end
+  return opts and opts.aligned == false and "_unaligned" or ""
+end
+
+--- Arrives at the barrier of the cluster, which all threads of all its blocks
+-- do; what they did before is seen by those that waited for it. opts: aligned =
+-- false where not all lanes of a warp come together.
+---@param opts? {aligned: boolean}
+function cluster.cluster_arrive(opts)
+  core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
+end
+
+--- The same, but orders nothing; fence what matters before it.
+---@param opts? {aligned: boolean}
+function cluster.cluster_arrive_relaxed(opts)
+  core.effect("cluster_arrive_relaxed"
+    .. aligned("cluster_arrive_relaxed", opts), 0)
+end
+
+--- Waits until all threads of the cluster arrived.
+---@param opts? {aligned: boolean}
+function cluster.cluster_wait(opts)
+  core.effect("cluster_wait" .. aligned("cluster_wait", opts), 0)
+end
+
+---------------------------------------------------------------------------
+-- Registers (sm_90a)
+---------------------------------------------------------------------------
+
+local function registers(what, n)
+  if n < 24 or n > 256 or n % 8 ~= 0 then
+    core.fail("bad-argument", ("%s: %d registers: a multiple of 8 from 24 to "
+      .. "256 is needed"):format(what, n))
+  end
+  return n
+end
+
+--- Each thread of this warpgroup may have so many registers from now on, more
+-- than before: waits until others gave them back.
+---@param reg_count integer a multiple of 8, 24 to 256
+function cluster.setmaxregister_increase(reg_count)
+  core.effect("setmaxnreg_inc", registers("setmaxregister_increase",
+                                          reg_count))
+end
+
+--- The same, fewer than before.
+---@param reg_count integer a multiple of 8, 24 to 256
+function cluster.setmaxregister_decrease(reg_count)
+  core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",
+                                          reg_count))
+end
+
+--- The older names of setmaxregister_increase and _decrease.
+cluster.warpgroup_reg_alloc = cluster.setmaxregister_increase
+cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
+
+---------------------------------------------------------------------------
+-- Kernels that overlap (`launch {pdl = true}`)
+---------------------------------------------------------------------------
+
+--- Waits until the kernels before this one in its stream are done and what
+-- they wrote is there; before it nothing of theirs may be touched.
+function cluster.griddepcontrol_wait() core.effect("grid_wait", 0) end
+
+--- The kernel behind this one may start, when all blocks have said so.
+function cluster.griddepcontrol_launch_dependents()
+  core.effect("grid_launch", 0)
+end
+
+return sign.public("cute.arch.", cluster, [[
+  cluster_idx() cluster_dim() block_in_cluster_idx() block_in_cluster_dim()
+  block_idx_in_cluster() cluster_size()
+  cluster_arrive(opts?: table) cluster_arrive_relaxed(opts?: table)
+  cluster_wait(opts?: table)
+  setmaxregister_increase(reg_count: integer)
+  setmaxregister_decrease(reg_count: integer)
+  warpgroup_reg_alloc(reg_count: integer)
+  warpgroup_reg_dealloc(reg_count: integer)
+  griddepcontrol_wait() griddepcontrol_launch_dependents()
+]])

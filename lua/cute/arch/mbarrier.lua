@@ -1,0 +1,181 @@
+--- cute.arch, mbarriers (sm_90): barriers in shared memory that count arrivals
+-- of threads and bytes of asynchronous copies, phase by phase.
+--
+--     local full = cute.arch.alloc_smem(cute.i64, STAGES)
+--     cute.when(tid:eq(0), function()
+--       for s = 0, STAGES - 1 do cute.arch.mbarrier_init(full + s, 1) end
+--       cute.arch.mbarrier_init_fence()
+--     end)
+--     cute.arch.sync_threads()
+--
+-- A phase ends when as many arrived as mbarrier_init said and all expected
+-- bytes came; then the next begins. Who waits names a phase by its parity: 0
+-- of the first, 1 of the second, 0 of the third. Waiting for the phase before
+-- the one at work goes through at once, so for parity 1 on a fresh barrier.
+--
+-- A barrier is a pointer to an i64 in shared memory, `full + stage`;
+-- peer_cta_rank_in_cluster names the one at the same place in another block of
+-- the cluster. opts, of what arrives:
+--   relaxed  true: orders nothing before it
+--   scope    for whom it orders: "cta", "cluster"
+-- Without them it is the instruction's plain form, which is fastest and enough
+-- to hand back what was only read.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local mbarrier = {}
+
+local HINTS = core.hints()
+
+local function order(what, opts)
+  local flags = 0
+  for key, value in pairs(opts or {}) do
+    if key == "relaxed" and type(value) == "boolean" then
+      flags = flags | (value and HINTS.sem.relaxed or 0)
+    elseif key == "scope" and (value == "cta" or value == "cluster") then
+      flags = flags | HINTS.scope[value]
+    else
+      core.fail("unknown-name", ("%s: no option %s = %s (relaxed = true, "
+        .. "scope = \"cta\" or \"cluster\")"):format(what, tostring(key),
+        tostring(value)))
+    end
+  end
+  return flags
+end
+
+-- A count of at least `least` and at most what the barrier holds.
+local MOST = (1 << 20) - 1
+
+local function counted(what, thing, n, least)
+  if math.type(n) and (math.type(n) ~= "integer" or n < least or n > MOST) then
+    core.fail("bad-argument", ("%s: %s of %s: %d to %d is needed")
+      :format(what, thing, tostring(n), least, MOST))
+  end
+  return n
+end
+
+local function rank_of(what, rank)
+  if math.type(rank) and (rank < 0 or rank > 15) then
+    core.fail("bad-argument", ("%s: block %s of a cluster: 0 to 15 is needed")
+      :format(what, tostring(rank)))
+  end
+  return rank
+end
+
+--- Makes a barrier: `cnt` arrivals end a phase. By one thread, before
+-- mbarrier_init_fence and a barrier of all that use it.
+---@param mbar_ptr table
+---@param cnt any integer
+function mbarrier.mbarrier_init(mbar_ptr, cnt)
+  core.mbarrier("init", mbar_ptr, 0, counted("mbarrier_init", "a count", cnt,
+                                             1))
+end
+
+--- What mbarrier_init made is seen by the cluster and by TMA, after a barrier
+-- of theirs.
+function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
+
+--- Arrives, `arrive_count` times at once.
+---@param mbar_ptr table
+---@param peer_cta_rank_in_cluster? any integer
+---@param arrive_count? any integer, 1 when absent
+---@param opts? {relaxed: boolean, scope: string}
+function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
+                                  arrive_count, opts)
+  local what = "mbarrier_arrive"
+  core.mbarrier("arrive", mbar_ptr, order(what, opts),
+    counted(what, "a count", arrive_count or 1, 1),
+    rank_of(what, peer_cta_rank_in_cluster))
+end
+
+--- Expects so many more bytes in this phase, and arrives.
+---@param mbar_ptr table
+---@param bytes any integer
+---@param peer_cta_rank_in_cluster? any integer
+---@param opts? {relaxed: boolean, scope: string}
+function mbarrier.mbarrier_arrive_and_expect_tx(mbar_ptr, bytes,
+                                                peer_cta_rank_in_cluster, opts)
+  local what = "mbarrier_arrive_and_expect_tx"
+  core.mbarrier("arrive_and_expect_tx", mbar_ptr, order(what, opts),
+    counted(what, "bytes", bytes, 0), rank_of(what, peer_cta_rank_in_cluster))
+end
+
+--- Expects so many more bytes in this phase, without arriving.
+---@param mbar_ptr table
+---@param bytes any integer
+---@param peer_cta_rank_in_cluster? any integer
+---@param opts? {scope: string}
+function mbarrier.mbarrier_expect_tx(mbar_ptr, bytes, peer_cta_rank_in_cluster,
+                                     opts)
+  local what = "mbarrier_expect_tx"
+  core.mbarrier("expect_tx", mbar_ptr, order(what, opts),
+    counted(what, "bytes", bytes, 0), rank_of(what, peer_cta_rank_in_cluster))
+end
+
+local function parity(what, phase)
+  if math.type(phase) and phase ~= 0 and phase ~= 1 then
+    core.fail("bad-argument", ("%s: parity %s of a phase: 0 or 1 is needed")
+      :format(what, tostring(phase)))
+  end
+  return phase
+end
+
+--- Waits until the phase of that parity is complete.
+---@param mbar_ptr table
+---@param phase any 0 or 1
+function mbarrier.mbarrier_wait(mbar_ptr, phase)
+  core.mbarrier("wait", mbar_ptr, 0, parity("mbarrier_wait", phase))
+end
+
+--- Is the phase of that parity complete? Waits a while for it (a boolean).
+---@param mbar_ptr table
+---@param phase any 0 or 1
+function mbarrier.mbarrier_try_wait(mbar_ptr, phase)
+  return core.mbarrier("try_wait", mbar_ptr, 0,
+                       parity("mbarrier_try_wait", phase))
+end
+
+--- Is the phase of that parity complete, now?
+---@param mbar_ptr table
+---@param phase any 0 or 1
+function mbarrier.mbarrier_test_wait(mbar_ptr, phase)
+  return core.mbarrier("test_wait", mbar_ptr, 0,
+                       parity("mbarrier_test_wait", phase))
+end
+
+--- mbarrier_try_wait where `cond` holds, true elsewhere.
+---@param cond any a boolean
+---@param mbar_ptr table
+---@param phase any 0 or 1
+function mbarrier.mbarrier_conditional_try_wait(cond, mbar_ptr, phase)
+  if cond == true then return mbarrier.mbarrier_try_wait(mbar_ptr, phase) end
+  if cond == false then return core.cvt(true, core.boolean) end
+  local done = core.var(core.cvt(true, core.boolean))
+  require "cute.lang.trace".when(cond, function()
+    core.vset(done, mbarrier.mbarrier_try_wait(mbar_ptr, phase))
+  end)
+  return core.vget(done)
+end
+
+--- Arrives when the cp.async copies that this thread made so far are there:
+-- one of the arrivals that the barrier counts.
+---@param mbar_ptr table
+function mbarrier.cp_async_mbarrier_arrive_noinc(mbar_ptr)
+  core.mbarrier("cp_async_noinc", mbar_ptr, 0)
+end
+
+return sign.public("cute.arch.", mbarrier, [[
+  mbarrier_init(mbar_ptr: tensor, cnt: integer|value) mbarrier_init_fence()
+  mbarrier_arrive(mbar_ptr: tensor, peer_cta_rank_in_cluster?: integer|value,
+    arrive_count?: integer|value, opts?: table)
+  mbarrier_arrive_and_expect_tx(mbar_ptr: tensor, bytes: integer|value,
+    peer_cta_rank_in_cluster?: integer|value, opts?: table)
+  mbarrier_expect_tx(mbar_ptr: tensor, bytes: integer|value,
+    peer_cta_rank_in_cluster?: integer|value, opts?: table)
+  mbarrier_wait(mbar_ptr: tensor, phase: integer|value)
+  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value)
+  mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value)
+  mbarrier_conditional_try_wait(cond: boolean|value, mbar_ptr: tensor,
+    phase: integer|value)
+  cp_async_mbarrier_arrive_noinc(mbar_ptr: tensor)
+]])

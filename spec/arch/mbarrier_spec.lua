@@ -1,0 +1,201 @@
+-- mbarriers, barriers of clusters, fences of proxies, registers and kernels
+-- that overlap: each as the dump has it, as text, compiled for sm_90a and
+-- refused where it is not.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local raises = require "spec.support".raises
+local arch = cute.arch
+
+-- What a call is in the dump, and the line of the text that does it.
+local CASES = {
+  {function(bar) arch.mbarrier_init(bar, 7) end,
+   "mbarrier.init bar[2], 7", "mbar_init(bar_addr + 16u, 7);",
+   "mbarrier.init.shared::cta.b64 [%0], %1;"},
+  {function(bar) arch.mbarrier_arrive(bar) end,
+   "mbarrier.arrive bar[2], 1", "mbar_arrive(bar_addr + 16u);",
+   "mbarrier.arrive.shared::cta.b64 _, [%0];"},
+  {function(bar, tid) arch.mbarrier_arrive(bar, nil, tid + 1) end,
+   "mbarrier.arrive bar[2], %%d", "mbar_arrive(bar_addr + 16u, tid + 1);",
+   "mbarrier.arrive.shared::cta.b64 _, [%0], %1;"},
+  {function(bar) arch.mbarrier_arrive(bar, nil, 1, {relaxed = true}) end,
+   "mbarrier.arrive.relaxed bar[2], 1",
+   "mbar_arrive_relaxed_cta(bar_addr + 16u);",
+   "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];"},
+  {function(bar, tid) arch.mbarrier_arrive(bar, tid) end,
+   "mbarrier.arrive bar[2], 1, tid", "mbar_arrive_remote(bar_addr + 16u, tid);",
+   "mbarrier.arrive.shared::cluster.b64 _, [there]; }"},
+  {function(bar, tid) arch.mbarrier_arrive(bar, tid, 2,
+                                           {scope = "cluster"}) end,
+   "mbarrier.arrive.cluster bar[2], 2, tid",
+   "mbar_arrive_release_cluster_remote(bar_addr + 16u, 2, tid);",
+   "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there], %1; }"},
+  {function(bar) arch.mbarrier_arrive_and_expect_tx(bar, 512) end,
+   "mbarrier.expect_tx.arrive bar[2], 512",
+   "mbar_arrive_expect_tx(bar_addr + 16u, 512);",
+   "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"},
+  {function(bar, tid) arch.mbarrier_arrive_and_expect_tx(bar, 512, tid) end,
+   "mbarrier.expect_tx.arrive bar[2], 512, tid",
+   "mbar_arrive_expect_tx_remote(bar_addr + 16u, 512, tid);",
+   "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [there], %1; }"},
+  {function(bar) arch.mbarrier_expect_tx(bar, 64) end,
+   "mbarrier.expect_tx bar[2], 64", "mbar_expect_tx(bar_addr + 16u, 64);",
+   "mbarrier.expect_tx.shared::cta.b64 [%0], %1;"},
+  {function(bar) arch.mbarrier_expect_tx(bar, 64, 1, {scope = "cluster"}) end,
+   "mbarrier.expect_tx.cluster bar[2], 64, 1",
+   "mbar_expect_tx_relaxed_cluster_remote(bar_addr + 16u, 64, 1);",
+   "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [there], %1; }"},
+  {function(bar, tid) arch.mbarrier_wait(bar, tid & 1) end,
+   "mbarrier.wait bar[2], %%d", "mbar_wait(bar_addr + 16u, tid & 1);",
+   "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;"},
+  {function(bar, _, o)
+     o[0] = cute.where(arch.mbarrier_try_wait(bar, 1), 1, 0)
+   end,
+   "boolean mbarrier.try_wait bar[2], 1", "mbar_try_wait(bar_addr + 16u, 1);",
+   "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"},
+  {function(bar, _, o)
+     o[0] = cute.where(arch.mbarrier_test_wait(bar, 0), 1, 0)
+   end,
+   "boolean mbarrier.try_wait.test bar[2], 0",
+   "mbar_test_wait(bar_addr + 16u, 0);",
+   "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;"},
+  {function(bar) arch.cp_async_mbarrier_arrive_noinc(bar) end,
+   "cp.async.mbarrier.arrive.noinc bar[2]",
+   "mbar_cp_async_noinc(bar_addr + 16u);",
+   "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"},
+  {function() arch.mbarrier_init_fence() end, "fence mbarrier_init",
+   'asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");'},
+  {function() arch.fence_acq_rel_cluster() end, "fence cluster",
+   'asm volatile("fence.acq_rel.cluster;" ::: "memory");'},
+  {function() arch.fence_view_async_shared() end, "fence async.shared::cta",
+   'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'},
+  {function() arch.fence_proxy("async.shared", "cluster") end,
+   "fence async.shared::cluster",
+   'asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");'},
+  {function() arch.fence_proxy "async" end, "fence async\n",
+   'asm volatile("fence.proxy.async;" ::: "memory");'},
+  {function() arch.fence_proxy "async.global" end, "fence async.global",
+   'asm volatile("fence.proxy.async.global;" ::: "memory");'},
+  {function() arch.fence_proxy "alias" end, "fence alias",
+   'asm volatile("fence.proxy.alias;" ::: "memory");', sm = 70},
+  {function() arch.cluster_arrive() end, "cluster.arrive.aligned",
+   'asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");'},
+  {function() arch.cluster_arrive {aligned = false} end, "cluster.arrive\n",
+   'asm volatile("barrier.cluster.arrive.release;" ::: "memory");'},
+  {function() arch.cluster_arrive_relaxed() end,
+   "cluster.arrive.relaxed.aligned",
+   'asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");'},
+  {function() arch.cluster_wait() end, "cluster.wait.aligned",
+   'asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");'},
+  {function() arch.cluster_wait {aligned = false} end, "cluster.wait\n",
+   'asm volatile("barrier.cluster.wait.acquire;" ::: "memory");'},
+  {function() arch.setmaxregister_decrease(40) end, "setmaxnreg.dec #40",
+   'asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");',
+   specific = true},
+  {function() arch.setmaxregister_increase(232) end, "setmaxnreg.inc #232",
+   'asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");',
+   specific = true},
+  {function() arch.warpgroup_reg_dealloc(24) end, "setmaxnreg.dec #24",
+   "24;", specific = true},
+  {function() arch.warpgroup_reg_alloc(240) end, "setmaxnreg.inc #240",
+   "240;", specific = true},
+  {function() arch.griddepcontrol_wait() end, "griddepcontrol.wait",
+   'asm volatile("griddepcontrol.wait;" ::: "memory");'},
+  {function() arch.griddepcontrol_launch_dependents() end,
+   "griddepcontrol.launch_dependents",
+   'asm volatile("griddepcontrol.launch_dependents;" ::: "memory");'},
+}
+
+-- Indices of clusters, in the order of their functions.
+local function indices(o)
+  local list = {arch.block_idx_in_cluster(), arch.cluster_size()}
+  for _, f in ipairs {arch.cluster_idx, arch.cluster_dim,
+                      arch.block_in_cluster_idx, arch.block_in_cluster_dim} do
+    for _, v in ipairs {f()} do list[#list + 1] = v end
+  end
+  for k, v in ipairs(list) do o[k - 1] = v end
+end
+CASES[#CASES + 1] = {function(_, _, o) indices(o) end, "sreg cluster_ctarank",
+  "cluster_nctaid_z()", "mov.u32 %0, %%clusterid.y;"}
+
+local function trace(f)
+  return cute.kernel("k", function(o)
+    local tid = arch.thread_idx()
+    local bar = arch.alloc_smem(cute.i64, 4)
+    f(bar + 2, tid, o)
+    o[tid] = tid
+  end)(cute.zeros({128}, cute.i32)):trace {block = 128}
+end
+
+describe("on Hopper", function()
+  for k, c in ipairs(CASES) do
+    it(("%d: %s"):format(k, (c[2]:gsub("%s", " "))), function()
+      local program = trace(c[1])
+      assert.truthy(program.ir:gsub("%%%d+", "%%%%d"):find(c[2], 1, true),
+                    program.ir)
+      for n = 3, #c do
+        assert.truthy(program.source:find(c[n], 1, true), program.source)
+      end
+      local good = c.specific and {"sm_90a", "sm_100a"}
+        or {"sm_90", "sm_90a", "sm_120"}
+      if not kernels.compiles(program, good) then return end
+    end)
+
+    it(("%d is refused elsewhere"):format(k), function()
+      local program = trace(c[1])
+      if c.specific then
+        raises("is a feature of one chip: it needs sm_90a, the target is "
+          .. "sm_90", program.cuda, program, "sm_90")
+      end
+      if c.sm then return end
+      raises("needs sm_90 or newer, the target is sm_89", program.cuda,
+             program, "sm_89")
+    end)
+  end
+
+  it("says what is wrong, with the values", function()
+    local function bad(message, f)
+      raises(message, trace, f)
+    end
+    bad("mbarrier_init: a count of 0: 1 to 1048575 is needed",
+        function(bar) arch.mbarrier_init(bar, 0) end)
+    bad("mbarrier_arrive: block 16 of a cluster: 0 to 15 is needed",
+        function(bar) arch.mbarrier_arrive(bar, 16) end)
+    bad("no option release = true", function(bar)
+      arch.mbarrier_arrive(bar, 1, 1, {release = true})
+    end)
+    bad("mbarrier_wait: parity 2 of a phase: 0 or 1 is needed",
+        function(bar) arch.mbarrier_wait(bar, 2) end)
+    bad("an mbarrier is an i64 in shared memory, got", function()
+      arch.mbarrier_init(arch.alloc_smem(cute.i32, 1), 1)
+    end)
+    bad("an mbarrier is an i64 in shared memory, got", function(_, _, o)
+      arch.mbarrier_init(cute.recast_ptr(o.iterator, nil, cute.i64), 1)
+    end)
+    bad("setmaxregister_increase: 100 registers: a multiple of 8 from 24 to "
+      .. "256 is needed", function() arch.setmaxregister_increase(100) end)
+    bad("cluster_wait: no option align = true (aligned = false)",
+        function() arch.cluster_wait {align = true} end)
+    bad("fence_proxy: no kind 'tensor'", function()
+      arch.fence_proxy "tensor"
+    end)
+  end)
+
+  it("waits where a condition holds", function()
+    local text = trace(function(bar, tid)
+      local done = arch.mbarrier_conditional_try_wait(tid:lt(32), bar, 0)
+      cute.when(~done, function() arch.mbarrier_wait(bar, 0) end)
+    end).source
+    assert.truthy(text:find([[
+  bool p0 = true;
+  if (tid < 32) {
+    const bool p1 = mbar_try_wait(bar_addr + 16u, 0);
+    p0 = p1;
+  }
+]], 1, true), text)
+    assert.truthy(text:find([[
+  if (!p0) {
+    mbar_wait(bar_addr + 16u, 0);
+  }
+]], 1, true), text)
+  end)
+end)

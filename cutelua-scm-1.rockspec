@@ -151,6 +151,8 @@ build = {
         "lua/cute/program/main.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
+      ["cute.schedule"] =
+        "lua/cute/schedule.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =

@@ -1,5 +1,6 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
--- chosen by types, what the hardware is, layouts as LaTeX.
+-- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
+-- cute.schedule's.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -330,6 +331,8 @@ sign.class("SmemAllocator", Allocator, [[
 sign.class("HardwareInfo", Info, [[
   get_l2_cache_size_in_bytes() get_device_multiprocessor_count() get_arch()
 ]])
+
+for name, f in pairs(require "cute.schedule") do utils[name] = f end
 
 return sign.public("utils.", utils, [[
   get_smem_capacity_in_bytes(arch?: string)

@@ -283,7 +283,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   lua_setfield(L, -2, "output");
 }
 
-// sim_run(fn, {grid=, block=, args=, sm=, seed=, threads=, reports=,
+// sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=}) -> report
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -297,6 +297,8 @@ static int l_sim_run(lua_State *L) {
               .sm = (int)face_get_int(L, 2, "sm", 0)};
   get_extents(L, 2, "grid", l.grid);
   get_extents(L, 2, "block", l.block);
+  if (lua_getfield(L, 2, "cluster") != LUA_TNIL)
+    get_extents(L, 2, "cluster", l.cluster);
   Track *all = arena_zero(&b->cx, &b->cx.scratch,
                           (fn->arg.n + 1) * sizeof *all);
   size_t ntrack = 0;

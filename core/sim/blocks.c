@@ -13,7 +13,8 @@
 // ordered where one released something for the GPU and the other acquired;
 // which of its accesses a release covers, and who saw it, is not followed: an
 // access after an acquire of its thread (SimWarp.late) never races with those
-// of a CTA that released.
+// of a CTA that released. CTAs of one cluster, which have barriers of their
+// own, are not compared.
 #include "ir/intrin.h"
 #include "sim/inside.h"
 
@@ -75,9 +76,8 @@ void simblocks_note(const SimMem *m, int bytes, bool write) {
 }
 
 void simblocks_start(Ctx *cx, SimProg *p) {
-  const int32_t *grid = p->launch->grid;
-  uint64_t n = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
-  if (n == 1 || n > MAX_CTA) return;
+  uint64_t n = p->nunit * (uint64_t)p->ncta;
+  if (p->nunit == 1 || n > MAX_CTA) return;
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     if (!a->written) continue;
@@ -110,7 +110,7 @@ void simblocks_free(SimProg *p) {
 
 // ---- accesses ----
 
-static uint64_t *make_page(SimCta *c, uint64_t **at) {
+static uint64_t *make_page(SimCluster *c, uint64_t **at) {
   uint64_t *none = NULL, *p = base_realloc(NULL, PAGE * sizeof *p);
   if (!p) {
     c->oom = c->stop = true;
@@ -125,7 +125,7 @@ static uint64_t *make_page(SimCta *c, uint64_t **at) {
 }
 
 // The page at *at, made by whoever comes first; NULL: out of memory.
-static inline uint64_t *page(SimCta *c, uint64_t **at) {
+static inline uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *p = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   return p ? p : make_page(c, at);
 }
@@ -152,7 +152,7 @@ static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   return cta(new) == cta(x) ? old : x;
 }
 
-static inline void keep(SimCta *c, const SimArea *a, int plane, size_t g,
+static inline void keep(SimCluster *c, const SimArea *a, int plane, size_t g,
                         uint64_t x) {
   uint64_t *first = page(c, &a->first[plane][g / PAGE]);
   uint64_t rest = first ? put(first + g % PAGE, x, false) : 0;
@@ -176,13 +176,14 @@ static uint64_t digest(const uint8_t *data, int n) {
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   const SimArea *a = m->area;
   bool strong = i->sem && i->scope >= SCOPE_GPU;
   bool atomic = i->op == OP_ATOMIC;
   int plane = (data || atomic ? WRITE : READ) + (strong ? 2 : 0);
   int size = 1 << a->shift, n = bytes >> a->shift;
-  uint64_t x = (c->index + 1) << CTA_AT | (uint64_t)w->id << (THREAD_AT + 5) |
+  uint64_t x = (w->cta->number + 1) << CTA_AT |
+               (uint64_t)w->in << (THREAD_AT + 5) |
                (i->src < MAX_SRC ? (uint64_t)i->src << SRC_AT : 0) |
                (atomic ? MANY : 0);
   for (; mask; mask &= mask - 1) {
@@ -196,11 +197,11 @@ void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
   }
 }
 
-void simblocks_release(SimCta *c) {
-  uint8_t *bits = c->prog->released;
+void simblocks_release(const SimWarp *w) {
+  uint8_t *bits = w->cluster->prog->released;
+  uint64_t k = w->cta->number;
   if (bits)
-    __atomic_fetch_or(&bits[c->index / 8], (uint8_t)(1u << c->index % 8),
-                      __ATOMIC_RELAXED);
+    __atomic_fetch_or(&bits[k / 8], (uint8_t)(1u << k % 8), __ATOMIC_RELAXED);
 }
 
 // ---- what was found ----
@@ -219,25 +220,25 @@ static bool sent(const SimProg *p, const Side *s) {
 }
 
 static bool race(const SimProg *p, const Side *a, const Side *b) {
-  if (cta_of(a) == cta_of(b)) return false;
+  uint64_t n = (uint64_t)p->ncta;
+  if (cta_of(a) / n == cta_of(b) / n) return false;
   return !(b->plane >= CLASSES && sent(p, a)) &&
          !(a->plane >= CLASSES && sent(p, b));
 }
 
 static void fault(const SimProg *p, const SimArea *area, size_t g,
                   const Side *a, const Side *b, SimFault *f) {
-  const int32_t *n = p->launch->grid, *t = p->launch->block;
-  uint64_t at = cta_of(b), x = (uint64_t)n[0], y = (uint64_t)n[1];
+  const int32_t *t = p->launch->block;
   int l = thread_of(b);
   memset(f, 0, sizeof *f);
   f->r = (SimReport){
     .kind = SIM_BLOCKRACE, .count = 1, .mem = -1,
     .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
-    .block = {(int32_t)(at % x), (int32_t)(at / x % y), (int32_t)(at / x / y)},
     .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
   f->blocks.mine = b->plane % CLASSES;
   f->blocks.other = a->plane % CLASSES;
-  f->blocks.cta = cta_of(a);
+  simcluster_place(p, cta_of(b), f->r.block);
+  simcluster_place(p, cta_of(a), f->blocks.cta);
   const uint8_t *byte = area->p + (g << area->shift);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     const Mem *m = &p->fn->mem.p[k];

@@ -516,6 +516,30 @@ static void decode_all(Prog *g) {
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
+static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
+  const int32_t *n = l->cluster;
+  int64_t ctas = 1;
+  for (int k = 0; k < 3; k++) {
+    if (n[k] < 1 || l->grid[k] % n[k])
+      ctx_fail(cx, ERR_LAUNCH, "clusters of (%d,%d,%d) blocks do not divide a "
+               "grid of (%d,%d,%d)", n[0], n[1], n[2], l->grid[0], l->grid[1],
+               l->grid[2]);
+    ctas *= n[k];
+    if (ctas > MAX_CTAS)
+      ctx_fail(cx, ERR_LAUNCH, "a cluster of (%d,%d,%d) blocks; at most %d",
+               n[0], n[1], n[2], MAX_CTAS);
+  }
+  if (ctas * warps > MAX_ALL)
+    ctx_fail(cx, ERR_LAUNCH, "a cluster of %lld warps; the simulator runs at "
+             "most %d", (long long)(ctas * warps), MAX_ALL);
+}
+
+static uint64_t clusters(const Launch *l) {
+  uint64_t n = 1;
+  for (int k = 0; k < 3; k++) n *= (uint64_t)(l->grid[k] / l->cluster[k]);
+  return n;
+}
+
 static void check_launch(Ctx *cx, const Launch *l) {
   int64_t n = 1;
   for (int k = 0; k < 3; k++) {
@@ -534,6 +558,7 @@ static void check_launch(Ctx *cx, const Launch *l) {
   if (n > LANES * MAX_WARPS)
     ctx_fail(cx, ERR_LAUNCH, "a block of %lld threads; at most %d",
              (long long)n, LANES * MAX_WARPS);
+  check_cluster(cx, l, (n + LANES - 1) / LANES);
 }
 
 SimProg *simdecode_make(Ctx *cx, const Launch *l) {
@@ -552,6 +577,9 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->fn = fn;
   p->nthread = l->block[0] * l->block[1] * l->block[2];
   p->nwarp = (p->nthread + LANES - 1) / LANES;
+  p->ncta = l->cluster[0] * l->cluster[1] * l->cluster[2];
+  p->nall = p->nactor = p->ncta * p->nwarp;
+  p->nunit = clusters(l);
   take(&g, 64, 64);  // slot 0 is nobody's
   simblocks_areas(cx, p);
   place_all_mem(&g);

@@ -313,7 +313,7 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
 // Is the warp here? Without it, nothing after a barrier means anything.
 static bool all_here(SimWarp *w, const SimIns *i) {
   if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
-  if (i->who == WHO_WARP) w->cta->stop = true;
+  if (i->who == WHO_WARP) w->cluster->stop = true;
   return false;
 }
 
@@ -349,7 +349,7 @@ static uint32_t for_lanes(SimWarp *w, const SimIns *i) {
 }
 
 static void push(SimWarp *w, const SimIns *i, uint32_t other) {
-  uint32_t head = (uint32_t)(i - w->cta->prog->ins);
+  uint32_t head = (uint32_t)(i - w->cluster->prog->ins);
   w->frame[w->depth++] = (SimFrame){w->active, other, head};
 }
 
@@ -358,7 +358,7 @@ static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 // No lane is left here: on to where some are, behind the regions that are
 // empty now, or in the other half of a branch.
 static void find_lanes(SimWarp *w) {
-  const SimIns *prog = w->cta->prog->ins;
+  const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
     const SimFrame *f = &w->frame[w->depth - 1];
     const SimIns *head = &prog[f->head];
@@ -370,7 +370,7 @@ static void find_lanes(SimWarp *w) {
     }
     pop(w);
   }
-  if (!w->active) w->pc = w->cta->prog->nins;
+  if (!w->active) w->pc = w->cluster->prog->nins;
 }
 
 // The lanes where it holds leave so many regions: they are in none of the
@@ -443,7 +443,7 @@ static void runaway(SimWarp *w, const SimIns *i) {
   SimFault *f = simreport_fault(w, SIM_RUNAWAY, __builtin_ctz(w->active),
                                 i->src, 0, -1, 0);
   if (f) f->executed = w->count;
-  w->cta->stop = true;
+  w->cluster->stop = true;
 }
 
 static void end_region(SimWarp *w, const SimIns *i) {
@@ -454,7 +454,7 @@ static void end_region(SimWarp *w, const SimIns *i) {
   }
   if (i->head == OP_FOR) end_for(w, i);
   else w->pc = i->jump;
-  if (w->count > w->cta->budget) runaway(w, i);
+  if (w->count > w->cluster->budget) runaway(w, i);
 }
 
 // ---- the rest ----
@@ -465,7 +465,7 @@ static void trap(SimWarp *w, const SimIns *i) {
   SimFault *f = simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1,
                                 0);
   if (f) f->text = (uint32_t)i->imm;
-  w->cta->stop = true;
+  w->cluster->stop = true;
 }
 
 // One conversion, n characters at spec, which fit the type.
@@ -508,7 +508,7 @@ static void print(SimWarp *w, const SimIns *i) {
   if (w->text.n > MOST) return;
   for (int l = 0; l < LANES; l++)
     if (w->active >> l & 1 && !print_lane(w, i->x, l))
-      w->cta->oom = w->cta->stop = true;
+      w->cluster->oom = w->cluster->stop = true;
 }
 
 static void barrier(SimWarp *w, const SimIns *i, bool wait) {
@@ -519,11 +519,11 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
     if (!(w->active >> l & 1)) continue;
     int64_t its = i->b ? index_at(w, i->b, false, l) : id;
     if (its == id && (!i->a || index_at(w, i->a, false, l) == n)) continue;
-    simcta_misuse(w, i, 0, its == id ? BAR_LANES_COUNT : BAR_LANES, id,
+    simcluster_misuse(w, i, 0, its == id ? BAR_LANES_COUNT : BAR_LANES, id,
                   its == id ? index_at(w, i->a, false, l) : its, n);
     return;
   }
-  simcta_arrive(w, i, id, n, wait);
+  simcluster_arrive(w, i, id, n, wait);
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {
@@ -587,7 +587,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 
 void simexec_warp(SimWarp *w) {
   enum { SLICE = 1 << 16 };  // a warp that polls lets others run
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
     const SimIns *i = &prog[w->pc++];

@@ -1,20 +1,21 @@
-// Inside the simulator: a decoded program (prog.h) and the state of a CTA
+// Inside the simulator: a decoded program (prog.h) and the state of a cluster
 // (state.h), and what the files do with them.
 //
 //   decode.c    Fn -> SimProg: uniform values, slots, jump targets
 //   tables.c    tables of MMA and matrix-copy atoms from their TV layouts
 //   alu.c       arithmetic, one lane or 32
-//   mem.c       shared and global memory with shadow state, cp.async
-//   order.c     what is ordered before what inside a CTA
+//   mem.c       shared and global memory, cp.async
+//   shadow.c    who wrote and read shared memory (shadow.h)
+//   order.c     what is ordered before what inside a cluster
 //   blocks.c    races between CTAs in global memory
 //   exec.c      the interpreter: one warp until it must wait
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
 //   taint.c     uninitialised registers
-//   cta.c       warps of a CTA: scheduling, barriers, deadlock
+//   cluster.c   warps of a cluster: scheduling, barriers, deadlock
 //   dump.c      the program as text
 //   report.c    reports in words, statistics by line
-//   sim.c        CTAs over the host's threads
+//   sim.c        clusters over the host's threads
 #ifndef CUTE_SIMINSIDE_H
 #define CUTE_SIMINSIDE_H
 
@@ -48,22 +49,25 @@ void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
 void simmem_wait(SimWarp *w, uint32_t pending);
-void simmem_reset(SimCta *c);           // for the next CTA
+void simmem_reset(SimCluster *c);       // for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 
 // ---- order.c ----
 // The lanes of mask meet: what any of them did is ordered before all of them.
 void simorder_meet(SimWarp *w, uint32_t mask);
-void simorder_arrive(SimWarp *w, SimBar *b, bool wait);
-void simorder_leave(SimWarp *w, const SimBar *b);
-// Is what lanes of warp u did in epoch clk ordered before lane l?
+// The lanes of mask leave what is ordered before them, and what they did, for
+// others to take.
+void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
+void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
+void simorder_forget(const SimCluster *c, SimPast *p);
+// Is what lanes of actor u did in epoch clk ordered before lane l?
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
 // Lane l reads, or writes, with an order at granule g (-1: global memory).
 // keep: what this write replaces was released by its thread, or read by it.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 void simorder_fence(SimWarp *w, int kind);
-void simorder_reset(SimCta *c);
+void simorder_reset(SimCluster *c);
 
 // ---- blocks.c ----
 // Finds the areas of all pointer arguments; notes an access to one of them;
@@ -77,7 +81,7 @@ void simblocks_start(Ctx *cx, SimProg *p);
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride);
-void simblocks_release(SimCta *c);
+void simblocks_release(const SimWarp *w);
 // All races, in order of places.
 typedef void (*Found)(void *ud, const SimFault *f);
 void simblocks_find(const SimProg *p, Found found, void *ud);
@@ -89,12 +93,17 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // until it waits, yields or ends
 
-// ---- cta.c ----
-void simcta_run(SimCta *c);
-void simcta_arrive(SimWarp *w, const SimIns *i, int64_t id, int64_t threads,
-                   bool wait);
+// ---- cluster.c ----
+// Makes the CTAs of a cluster that has warps; false: out of memory.
+bool simcluster_init(SimCluster *c);
+void simcluster_free(SimCluster *c);
+void simcluster_run(SimCluster *c, uint64_t index);
+// Where CTA number k, in the order of clusters, is in the grid.
+void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
+void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
+                       int64_t threads, bool wait);
 // A fault of barrier `id`; n and others as report.h has them.
-void simcta_misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
-                   int64_t id, int64_t n, int64_t others);
+void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
+                       SimMisuse how, int64_t id, int64_t n, int64_t others);
 
 #endif

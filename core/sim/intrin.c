@@ -50,7 +50,7 @@ static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
 
 // A machine of the simulator: one warp's clock counts its instructions.
 static uint64_t machine(const SimWarp *w, IntrinId id) {
-  const SimProg *p = w->cta->prog;
+  const SimProg *p = w->cluster->prog;
   enum { UNIT = 128, RESERVED = 1024 };  // bytes of shared memory
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;

@@ -109,7 +109,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
 enum { TILE = 4096 };  // elements of the largest operand
 
 // Room for a tile of A, B, C, or (3) of one operand's raw elements.
-static void *room(SimWarp *w, int k) { return w->cta->tile + k * 2 * TILE; }
+static void *room(SimWarp *w, int k) { return w->cluster->tile + k * 2 * TILE; }
 
 // One value of the lanes of a group to its places in a tile, and back, for
 // elements of SIZE bytes.
@@ -512,7 +512,7 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
     return;
   }
   simorder_meet(w, w->active);
-  w->cta->mmas++;
+  w->cluster->mmas++;
   DType a = x->row->a_type;
   if (x->row->flags & (AMF_SPARSE | AMF_SCALE)) {
     mma_special(w, i, x);

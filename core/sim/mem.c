@@ -1,15 +1,11 @@
-// Shared and global memory with shadow state.
-//
-// Shared memory keeps, for each granule (the narrowest access of the kernel),
-// the last write, and the last read of every warp since. An access must be
-// ordered (order.c) after the last write, a write after those reads too,
-// unless both are strong: atomics, and loads and stores with an order.
+// Accesses to shared and global memory: bounds, statistics, bytes; what
+// others may do at the same time is shadow.c's.
 //
 // A cp.async reads its source when issued; its destination is pending from
 // then until the wait that orders it, where the bytes land.
 #include "ir/eval.h"
 #include "ir/intrin.h"
-#include "sim/inside.h"
+#include "sim/shadow.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -17,12 +13,10 @@
 #include "sim/access.h"
 #include "sim/tables.h"
 
-#define READ_SRC ((1u << 30) - 1)  // what SimRead.src holds
-
-void simmem_reset(SimCta *c) {
+void simmem_reset(SimCluster *c) {
   const SimProg *p = c->prog;
-  memset(c->smem, 0xff, (size_t)p->smem_bytes);
-  memset(c->gran, 0, p->ngran * sizeof *c->gran);
+  memset(c->smem, 0xff, (size_t)p->ncta * (size_t)p->smem_bytes);
+  shadow_reset(c);
   simorder_reset(c);
 }
 
@@ -37,16 +31,6 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 }
 
 // ---- bounds and alignment ----
-
-typedef struct Access {
-  SimWarp *w;
-  const SimIns *i;
-  const SimMem *m;
-  const int64_t *off;     // elements
-  int64_t at[LANES];      // bytes from the object's first element
-  int bytes;
-  bool write;
-} Access;
 
 static void fault_place(Access *x, SimKind kind, int l) {
   SimFault *f = simreport_fault(x->w, kind, l, x->i->src, 0, x->m->index,
@@ -97,7 +81,7 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
 }
 
 static void count_shared(Access *x, uint32_t mask, int matrix) {
-  SimCta *c = x->w->cta;
+  SimCluster *c = x->w->cluster;
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2];
   uint32_t rel[LANES];
@@ -123,7 +107,7 @@ static int global_sectors(const Access *x, uint32_t mask) {
 }
 
 static void count_global(Access *x, uint32_t mask) {
-  SimCta *c = x->w->cta;
+  SimCluster *c = x->w->cluster;
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
@@ -143,7 +127,7 @@ static void count_global(Access *x, uint32_t mask) {
 
 static void count(Access *x, uint32_t mask, bool whole) {
   if (x->i->stat < 0) return;
-  SimStat *s = &x->w->cta->out->stat[x->i->stat];
+  SimStat *s = &x->w->cluster->out->stat[x->i->stat];
   if (whole) {
     s->count++;
     s->bytes += (uint64_t)(lane_count(mask) * x->bytes);
@@ -151,143 +135,6 @@ static void count(Access *x, uint32_t mask, bool whole) {
   if (!mask) return;
   if (x->m->space == SP_SMEM) count_shared(x, mask, 0);
   else count_global(x, mask);
-}
-
-// ---- shadow of shared memory ----
-
-static int64_t element_at(const Access *x, int64_t smem_byte) {
-  return (smem_byte - x->m->base) * 8 / x->m->own;
-}
-
-static void fault_race(Access *x, int l, SimClash how, bool same_warp,
-                       int other, uint32_t src2, uint32_t g, bool flying) {
-  int64_t byte = (int64_t)g * x->w->cta->prog->gran;
-  SimFault *f = simreport_fault(x->w, same_warp ? SIM_WARPRACE : SIM_RACE, l,
-                                x->i->src, src2, x->m->index,
-                                element_at(x, byte));
-  if (!f) return;
-  f->race.how = how;
-  f->race.flying = flying;
-  f->r.other = other;
-}
-
-static int any_lane(const SimGran *q) {
-  return q->warp * LANES + (q->lanes ? __builtin_ctz(q->lanes) : 0);
-}
-
-// The last write of granule g, a strong one, is ordered before lane l where a
-// strong read is that saw it.
-static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
-  const SimRead *r = &w->cta->read[g * (uint32_t)w->cta->prog->nwarp];
-  if (!(q->flags & GF_STRONG)) return false;
-  for (uint32_t left = q->readers; left; left &= left - 1) {
-    int u = __builtin_ctz(left);
-    if (!r[u].strong) continue;
-    for (uint32_t m = r[u].lanes; m; m &= m - 1)
-      if (simorder_before(w, l, u, m & -m, r[u].clk)) return true;
-  }
-  return false;
-}
-
-static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
-  if (q->flags & GF_PENDING) {
-    int64_t byte = (int64_t)g * x->w->cta->prog->gran;
-    SimFault *f = simreport_fault(x->w, SIM_INFLIGHT, l, x->i->src, q->src,
-                                  x->m->index, element_at(x, byte));
-    if (f) f->r.other = any_lane(q);
-    return;
-  }
-  if (!(q->flags & GF_DEFINED)) {
-    int64_t byte = (int64_t)g * x->w->cta->prog->gran;
-    simreport_fault(x->w, SIM_UNINIT, l, x->i->src, 0, x->m->index,
-                    element_at(x, byte));
-    return;
-  }
-  bool own = q->warp == x->w->id;
-  if (own && (q->lanes >> l & 1)) return;  // wrote the same value itself
-  if ((x->i->sem && q->flags & GF_STRONG) ||
-      simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
-      observed(x->w, l, g, q))
-    return;
-  fault_race(x, l, CLASH_RAW, own, any_lane(q), q->src, g, false);
-}
-
-static void shadow_read(Access *x, int l, uint32_t addr) {
-  SimWarp *w = x->w;
-  SimCta *c = w->cta;
-  uint32_t g = addr / (uint32_t)c->prog->gran;
-  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
-  uint32_t nwarp = (uint32_t)c->prog->nwarp;
-  bool strong = x->i->sem != 0;
-  for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
-        q->clk > w->vc[q->warp])
-      read_slow(x, l, g, q);
-    SimRead *r = &c->read[g * nwarp + (uint32_t)w->id];
-    if (!(q->readers >> w->id & 1)) *r = (SimRead){0};
-    q->readers |= 1u << w->id;
-    if (strong) r->strong = 1;
-    if (strong && r->weak) continue;
-    if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
-    r->weak = !strong;
-    r->clk = w->clk;
-    r->src = x->i->src & READ_SRC;
-    r->lanes |= 1u << l;
-  }
-}
-
-// Reads since the last write that are not ordered before this write.
-static void check_readers(Access *x, int l, uint32_t g, const SimGran *q) {
-  SimWarp *w = x->w;
-  SimCta *c = w->cta;
-  const SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp];
-  for (uint32_t left = q->readers; left; left &= left - 1) {
-    int u = __builtin_ctz(left);
-    if (r[u].clk <= w->vc[u] || (x->i->sem && !r[u].weak) ||
-        simorder_before(w, l, u, r[u].lanes, r[u].clk))
-      continue;
-    uint32_t others = r[u].lanes & ~(u == w->id ? 1u << l : 0);
-    fault_race(x, l, CLASH_WAR, u == w->id, u * LANES + __builtin_ctz(others),
-               r[u].src, g, false);
-  }
-}
-
-// `same`: the bytes that lie there are those being written now.
-static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
-                         bool same, bool strong) {
-  SimWarp *w = x->w;
-  if (q->flags & GF_PENDING) {
-    fault_race(x, l, CLASH_WAW, q->warp == w->id, any_lane(q), q->src, g, true);
-    return;
-  }
-  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
-  if (strong && (q->flags & GF_STRONG)) return;
-  bool own = q->warp == w->id;
-  if ((own && same) || observed(w, l, g, q)) return;
-  fault_race(x, l, CLASH_WAW, own, any_lane(q), q->src, g, false);
-}
-
-static void shadow_write(Access *x, int l, uint32_t addr, bool same,
-                         uint8_t flags) {
-  SimWarp *w = x->w;
-  SimCta *c = w->cta;
-  uint32_t g = addr / (uint32_t)c->prog->gran;
-  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
-  for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
-      check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
-    if (q->readers) check_readers(x, l, g, q);
-    bool join = q->warp == w->id && q->clk == w->clk && same &&
-                !(flags & GF_PENDING);
-    q->lanes = (join ? q->lanes : 0) | 1u << l;
-    q->readers = 0;
-    q->warp = (uint8_t)w->id;
-    q->clk = w->clk;
-    q->src = x->i->src;
-    q->flags = flags;
-  }
 }
 
 // ---- moving bytes ----
@@ -341,14 +188,14 @@ static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
 }
 
 static int64_t granule(const Access *x, uint32_t addr) {
-  return addr / (uint32_t)x->w->cta->prog->gran;
+  return addr / (uint32_t)x->w->cluster->prog->gran;
 }
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
-  const uint8_t *smem = x->w->cta->smem;
+  const uint8_t *smem = x->w->cluster->smem;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    uint32_t addr = x->m->base + (uint32_t)x->at[l];
+    uint32_t addr = shadow_address(x, l);
     shadow_read(x, l, addr);
     copy_bytes(buf[l], smem + addr, x->bytes);
     if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
@@ -372,12 +219,12 @@ static bool own_release(const SimWarp *w, int l, const SimGran *g) {
 }
 
 static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
-  SimCta *c = x->w->cta;
+  SimCluster *c = x->w->cluster;
   uint8_t *smem = c->smem;
   bool strong = x->i->sem != 0;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    uint32_t addr = x->m->base + (uint32_t)x->at[l];
+    uint32_t addr = shadow_address(x, l);
     bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
     int64_t g = granule(x, addr);
     bool keep = strong && own_release(x->w, l, &c->gran[g]);
@@ -448,9 +295,9 @@ static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   const SimMem *m = x->m;
   uint8_t *p = m->p + x->at[l];
   if (m->space == SP_SMEM) {
-    uint32_t addr = m->base + (uint32_t)x->at[l];
+    uint32_t addr = shadow_address(x, l);
     shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
-    p = x->w->cta->smem + addr;
+    p = x->w->cluster->smem + addr;
   } else if (m->defined) {
     set_defined(m->defined, x->at[l], 1);
   }
@@ -483,7 +330,7 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
               .write = x->store};
   uint32_t rows = x->num == 4 ? FULL : (1u << x->num * 8) - 1;
   uint32_t mask = check(&a, rows);
-  SimStat *s = &w->cta->out->stat[i->stat];
+  SimStat *s = &w->cluster->out->stat[i->stat];
   s->count++;
   s->bytes += (uint64_t)lane_count(mask) * 16;
   if (mask == rows) count_shared(&a, mask, x->num);
@@ -502,13 +349,13 @@ static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
 static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
-  SimCta *c = x->w->cta;
-  uint8_t *p = m->space == SP_SMEM ? c->smem + m->base + x->at[l]
+  SimCluster *c = x->w->cluster;
+  uint8_t *p = m->space == SP_SMEM ? c->smem + shadow_address(x, l)
                                    : m->p + x->at[l];
   int64_t g = -1;
   bool keep = false;
   if (m->space == SP_SMEM) {
-    uint32_t addr = m->base + (uint32_t)x->at[l];
+    uint32_t addr = shadow_address(x, l);
     g = granule(x, addr);
     SimGran *q = &c->gran[g];
     keep = q->flags & GF_RELEASED;
@@ -542,7 +389,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
               .bytes = s->mem->bits / 8};
   uint32_t mask = check(&x, w->active);
   count(&x, mask, true);
-  if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cta->lock);
+  if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
   if (watched(s->mem))
     simblocks_access(w, i, s->mem, mask, x.at, x.bytes, NULL, 0);
   for (int l = 0; l < LANES; l++) {
@@ -554,7 +401,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
     atomic_lane(&x, l, v, cmp, &old);
     memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
   }
-  if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cta->lock);
+  if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cluster->lock);
   if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
@@ -571,7 +418,7 @@ static SimBatch *new_batch(SimWarp *w) {
       size_t cap = w->cap ? w->cap * 2 : 32;
       SimBatch *b = base_realloc(w->batch, cap * sizeof *b);
       if (!b) {
-        w->cta->oom = w->cta->stop = true;
+        w->cluster->oom = w->cluster->stop = true;
         return NULL;
       }
       w->batch = b;
@@ -583,7 +430,7 @@ static SimBatch *new_batch(SimWarp *w) {
 
 static void count_cpasync(Access *d, const Access *s, uint32_t mask,
                           uint32_t read) {
-  SimStat *st = &d->w->cta->out->stat[d->i->stat];
+  SimStat *st = &d->w->cluster->out->stat[d->i->stat];
   st->count++;
   st->bytes += (uint64_t)(lane_count(mask) * d->bytes);
   if (mask && (d->i->imm & CPF_GLOBAL) && d->bytes == 16 && read == mask) {
@@ -628,7 +475,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   b->bytes = (uint32_t)c->bytes;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    b->dst[l] = d.m->base + (uint32_t)d.at[l];
+    b->dst[l] = shadow_address(&d, l);
     shadow_write(&d, l, b->dst[l], false, GF_PENDING);
   }
 }
@@ -647,17 +494,12 @@ void simmem_commit(SimWarp *w) {
 }
 
 static void land(SimWarp *w, SimBatch *b, int l) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   uint32_t g = b->dst[l] / (uint32_t)c->prog->gran;
   uint32_t n = b->bytes / (uint32_t)c->prog->gran;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
   for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    q->flags = GF_DEFINED;
-    q->warp = (uint8_t)w->id;
-    q->lanes = 1u << l;
-    q->clk = w->clk;
-    q->src = b->src;
+    shadow_set(c, g, w->id, 1u << l, w->clk, b->src, GF_DEFINED);
   }
 }
 

@@ -1,11 +1,12 @@
-// What is ordered before what inside a CTA: barriers, meetings of lanes,
+// What is ordered before what inside a cluster: barriers, meetings of lanes,
 // release and acquire, fences. The PTX memory model's causality order.
 //
-// Threads count epochs, the same number for all lanes of a warp (w->clk).
-// What is ordered before every lane of w stands in w->vc, an epoch a warp:
-// barriers and meetings of whole warps need no more. What single threads
-// know beyond that stands in rows: an epoch for every thread of the CTA, and
-// a last word that is set where the thread acquired from another CTA. Rows
+// Threads count epochs, the same number for all lanes of a warp (w->clk); so
+// do actors that are no threads, which stand behind the warps. What is
+// ordered before every lane of w stands in w->vc, an epoch an actor: barriers
+// and meetings of whole warps need no more. What single threads know beyond
+// that stands in rows: an epoch for every thread and every other actor, and a
+// last word that is set where the thread acquired from another cluster. Rows
 // are made when a kernel first releases, fences, or lets part of a warp meet.
 //
 //   seen     what is ordered before the lane, beyond w->vc (w->level: one row
@@ -13,9 +14,9 @@
 //   pending  what the values of relaxed reads carried: seen after a fence
 //   fenced   what was ordered before the lane's last fence: released by any
 //            strong write that follows
-//   barriers, and the locations that hold a released value
+//   barriers (SimPast), and the locations that hold a released value
 //
-// Global memory is one location here: values go through other CTAs, too.
+// Global memory is one location here: values go through other clusters, too.
 #include "ir/intrin.h"
 #include "sim/inside.h"
 
@@ -23,22 +24,28 @@
 
 enum { SEEN, PENDING, FENCED, KINDS };
 
-static size_t threads(const SimCta *c) {
-  return (size_t)c->prog->nwarp * LANES;
+static size_t threads(const SimCluster *c) {
+  return (size_t)c->prog->nall * LANES;
 }
 
-static size_t words(const SimProg *p) {
-  return (size_t)p->nwarp * LANES + 1;
+// Words of a row but the last; the one of actor u, of its lane 0.
+static size_t epochs(const SimProg *p) {
+  return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
 
-// Rows of the threads by kind, of the barriers, of global memory, and one to
-// work in.
-static uint32_t *row(SimCta *c, size_t k) {
+static size_t word(const SimProg *p, int u) {
+  return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
+}
+
+static size_t words(const SimProg *p) { return epochs(p) + 1; }
+
+// Rows of the threads by kind, of global memory, and one to work in.
+static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
 
 static uint32_t *lane_row(SimWarp *w, int kind, int l) {
-  return row(w->cta, (size_t)kind * threads(w->cta) +
+  return row(w->cluster, (size_t)kind * threads(w->cluster) +
                        (size_t)(w->id * LANES + l));
 }
 
@@ -46,73 +53,84 @@ static uint32_t *seen_row(SimWarp *w, int l) {
   return lane_row(w, SEEN, w->level ? 0 : l);
 }
 
-static uint32_t *bar_row(SimCta *c, size_t id) {
-  return row(c, KINDS * threads(c) + id);
+static uint32_t *global_row(SimCluster *c) {
+  return row(c, KINDS * threads(c));
 }
 
-static uint32_t *global_row(SimCta *c) { return bar_row(c, MAX_BARS); }
-static uint32_t *work_row(SimCta *c) { return bar_row(c, MAX_BARS + 1); }
+static uint32_t *work_row(SimCluster *c) {
+  return row(c, KINDS * threads(c) + 1);
+}
 
-static bool no_memory(SimCta *c) {
+static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
   return false;
 }
 
-static bool make_rows(SimCta *c) {
+static bool make_rows(SimCluster *c) {
   if (c->row) return true;
-  size_t n = KINDS * threads(c) + MAX_BARS + 2;
+  size_t n = KINDS * threads(c) + 2;
   c->row = base_realloc(NULL, n * words(c->prog) * sizeof *c->row);
   return c->row || no_memory(c);
 }
 
 // ---- rows ----
 
-static void copy(const SimCta *c, uint32_t *to, const uint32_t *from) {
+static void copy(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   memcpy(to, from, words(c->prog) * sizeof *to);
 }
 
-static void join(const SimCta *c, uint32_t *to, const uint32_t *from) {
+static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   size_t n = words(c->prog);
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
 // Joins `from` to a row that holds something only if `some`.
-static void add(const SimCta *c, uint32_t *to, bool some,
+static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
   else copy(c, to, from);
 }
 
-// Does vc, an epoch a warp, say all that the row does?
-static bool within(const SimCta *c, const uint32_t *r, const uint32_t *vc) {
+// Does vc, an epoch an actor, say all that the row does?
+static bool within(const SimCluster *c, const uint32_t *r,
+                   const uint32_t *vc) {
+  const SimProg *p = c->prog;
   uint32_t more = 0;
-  for (int u = 0; u < c->prog->nwarp; u++)
+  for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) more |= r[u * LANES + k] > vc[u];
+  for (int u = p->nall; u < p->nactor; u++) more |= r[word(p, u)] > vc[u];
   return !more;
+}
+
+// A row that says what vc does.
+static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
+  for (int u = 0; u < p->nall; u++)
+    for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
+  for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
 }
 
 // All that is ordered before lane l, its own accesses included.
 static void view(SimWarp *w, int l, uint32_t *out) {
-  SimCta *c = w->cta;
-  for (int u = 0; u < c->prog->nwarp; u++)
-    for (int k = 0; k < LANES; k++) out[u * LANES + k] = w->vc[u];
-  out[threads(c)] = 0;
+  SimCluster *c = w->cluster;
+  size_t last = epochs(c->prog);
+  spread(c->prog, w->vc, out);
+  out[last] = 0;
   if (w->seen >> l & 1) join(c, out, seen_row(w, l));
   out[w->id * LANES + l] = w->clk;
-  out[threads(c)] |= w->late >> l & 1;
+  out[last] |= w->late >> l & 1;
 }
 
 // A row for every lane again.
 static void expand(SimWarp *w) {
   if (w->seen && w->level)
     for (int l = 1; l < LANES; l++)
-      copy(w->cta, lane_row(w, SEEN, l), lane_row(w, SEEN, 0));
+      copy(w->cluster, lane_row(w, SEEN, l), lane_row(w, SEEN, 0));
   w->level = false;
 }
 
 static void acquire(SimWarp *w, int l, const uint32_t *r) {
-  SimCta *c = w->cta;
-  if (r[threads(c)]) w->late |= 1u << l;
+  SimCluster *c = w->cluster;
+  if (r[epochs(c->prog)]) w->late |= 1u << l;
   if (within(c, r, w->vc)) return;
   expand(w);
   add(c, lane_row(w, SEEN, l), w->seen >> l & 1, r);
@@ -121,14 +139,17 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
 
 // What all lanes of warp u are known to, the warp is.
 static void settle(SimWarp *w) {
-  const SimCta *c = w->cta;
+  const SimCluster *c = w->cluster;
+  const SimProg *p = c->prog;
   const uint32_t *r = lane_row(w, SEEN, 0);
-  for (int u = 0; u < c->prog->nwarp; u++) {
+  for (int u = 0; u < p->nall; u++) {
     uint32_t valid = c->warp[u].valid, least = UINT32_MAX;
     for (int k = 0; k < LANES; k++)
       if (valid >> k & 1 && r[u * LANES + k] < least) least = r[u * LANES + k];
     if (least > w->vc[u]) w->vc[u] = least;
   }
+  for (int u = p->nall; u < p->nactor; u++)
+    if (r[word(p, u)] > w->vc[u]) w->vc[u] = r[word(p, u)];
   w->level = true;
   w->seen = within(c, r, w->vc) ? 0 : FULL;
 }
@@ -140,13 +161,13 @@ static void gather(SimWarp *w, uint32_t mask, int to) {
   uint32_t *r = lane_row(w, SEEN, to);
   bool some = w->seen >> to & 1;
   for (uint32_t m = w->seen & mask & ~(1u << to); m; m &= m - 1) {
-    add(w->cta, r, some, lane_row(w, SEEN, __builtin_ctz(m)));
+    add(w->cluster, r, some, lane_row(w, SEEN, __builtin_ctz(m)));
     some = true;
   }
 }
 
 static void meet_part(SimWarp *w, uint32_t mask) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   if (!mask || !make_rows(c)) return;
   int first = __builtin_ctz(mask);
   expand(w);
@@ -174,30 +195,74 @@ void simorder_meet(SimWarp *w, uint32_t mask) {
   settle(w);
 }
 
-void simorder_arrive(SimWarp *w, SimBar *b, bool wait) {
-  SimCta *c = w->cta;
-  if (wait) simorder_meet(w, w->valid);
-  for (int u = 0; u < c->prog->nwarp; u++)
-    if (w->vc[u] > b->vc[u]) b->vc[u] = w->vc[u];
-  b->late |= w->late != 0;
-  for (uint32_t m = w->level ? w->seen & 1 : w->seen; m; m &= m - 1) {
-    add(c, bar_row(c, (size_t)(b - c->bar)), b->rows,
-        lane_row(w, SEEN, __builtin_ctz(m)));
-    b->rows = true;
-  }
-  if (!wait) b->vc[w->id] = w->clk++;
+// ---- what is left for others to take ----
+
+static bool make_past(SimCluster *c, SimPast *p) {
+  if (!p->row) p->row = base_realloc(NULL, words(c->prog) * sizeof *p->row);
+  return p->row || no_memory(c);
 }
 
-void simorder_leave(SimWarp *w, const SimBar *b) {
-  SimCta *c = w->cta;
-  for (int u = 0; u < c->prog->nwarp; u++)
-    if (b->vc[u] > w->vc[u]) w->vc[u] = b->vc[u];
-  if (b->late) w->late = FULL;
-  if (!b->rows && !w->seen) return;
-  if (b->rows)
-    add(c, lane_row(w, SEEN, 0), w->seen & 1,
-        bar_row(c, (size_t)(b - c->bar)));
+static void add_past(SimCluster *c, SimPast *to, const uint32_t *from) {
+  if (!make_past(c, to)) return;
+  add(c, to->row, to->rows, from);
+  to->rows = true;
+}
+
+static void join_clocks(const SimProg *p, uint32_t *to, const uint32_t *from) {
+  for (int u = 0; u < p->nactor; u++)
+    if (from[u] > to[u]) to[u] = from[u];
+}
+
+// What lanes of mask did themselves, in this epoch and before.
+static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
+  SimCluster *c = w->cluster;
+  if (!make_past(c, to)) return;
+  if (!to->rows) memset(to->row, 0, words(c->prog) * sizeof *to->row);
+  to->rows = true;
+  for (; mask; mask &= mask - 1)
+    to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
+}
+
+void simorder_give(SimWarp *w, uint32_t mask, SimPast *to) {
+  SimCluster *c = w->cluster;
+  join_clocks(c->prog, to->vc, w->vc);
+  to->late |= (w->late & mask) != 0;
+  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  for (; seen; seen &= seen - 1)
+    add_past(c, to, lane_row(w, SEEN, __builtin_ctz(seen)));
+  if (mask == w->valid) to->vc[w->id] = w->clk;
+  else give_own(w, mask, to);
+  w->clk++;
+}
+
+// Lanes that are not the whole warp.
+static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
+  SimCluster *c = w->cluster;
+  if (!make_rows(c)) return;
+  uint32_t *r = work_row(c);
+  spread(c->prog, from->vc, r);
+  r[epochs(c->prog)] = from->late;
+  if (from->rows) join(c, r, from->row);
+  for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
+}
+
+void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
+  SimCluster *c = w->cluster;
+  if (mask != w->valid || (w->seen && !w->level)) {
+    take_part(w, mask, from);
+    return;
+  }
+  join_clocks(c->prog, w->vc, from->vc);
+  if (from->late) w->late = FULL;
+  if (!from->rows && !w->seen) return;
+  if (!make_rows(c)) return;
+  if (from->rows) add(c, lane_row(w, SEEN, 0), w->seen & 1, from->row);
   settle(w);
+}
+
+void simorder_forget(const SimCluster *c, SimPast *p) {
+  memset(p->vc, 0, (size_t)c->prog->nactor * sizeof *p->vc);
+  p->rows = p->late = false;
 }
 
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
@@ -205,7 +270,7 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
   if (u == w->id) lanes &= ~(1u << l);
   if (!lanes) return true;
   if (!(w->seen >> l & 1)) return false;
-  const uint32_t *r = seen_row(w, l) + u * LANES;
+  const uint32_t *r = seen_row(w, l) + word(w->cluster->prog, u);
   for (; lanes; lanes &= lanes - 1)
     if (r[__builtin_ctz(lanes)] < clk) return false;
   return true;
@@ -219,13 +284,14 @@ static bool wide(const SimIns *i) {
 }
 
 // The row of granule g's location; NULL: there is none. Makes it.
-static uint32_t *location(SimCta *c, int64_t g, bool make) {
+static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (g < 0) return global_row(c);
   if (!c->place) {
-    c->place = base_realloc(NULL, c->prog->ngran * sizeof *c->place);
+    size_t all = (size_t)c->prog->ncta * c->prog->ngran * sizeof *c->place;
+    c->place = base_realloc(NULL, all);
     if (!c->place) return no_memory(c), NULL;
-    memset(c->place, 0, c->prog->ngran * sizeof *c->place);
+    memset(c->place, 0, all);
   }
   size_t n = words(c->prog);
   if (!c->place[g] && make) {
@@ -242,7 +308,7 @@ static uint32_t *location(SimCta *c, int64_t g, bool make) {
 }
 
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
   if (g < 0 && wide(i)) {
@@ -265,20 +331,20 @@ void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
 // What a strong write of lane l releases; NULL: nothing.
 static const uint32_t *released(SimWarp *w, const SimIns *i, int l) {
   if (i->sem >= SEM_RELEASE) {
-    if (!make_rows(w->cta)) return NULL;
-    view(w, l, work_row(w->cta));
-    return work_row(w->cta);
+    if (!make_rows(w->cluster)) return NULL;
+    view(w, l, work_row(w->cluster));
+    return work_row(w->cluster);
   }
   return w->fenced >> l & 1 ? lane_row(w, FENCED, l) : NULL;
 }
 
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
                     bool keep) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   const uint32_t *r = released(w, i, l);
   if (g < 0) {
     if (wide(i) && (i->sem >= SEM_RELEASE || w->sent >> l & 1))
-      simblocks_release(c);
+      simblocks_release(w);
     if (r) add(c, global_row(c), c->global, r);
     c->global |= r != NULL;
     return;
@@ -289,12 +355,12 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 }
 
 void simorder_fence(SimWarp *w, int kind) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
   for (uint32_t m = w->active & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
   w->pending &= ~w->active;
-  if (kind > FE_CLUSTER) {  // a cluster is one CTA
+  if (kind > FE_CLUSTER) {
     w->late |= w->unfenced & w->active;
     w->unfenced &= ~w->active;
     w->sent |= w->active;
@@ -305,8 +371,9 @@ void simorder_fence(SimWarp *w, int kind) {
   w->clk++;
 }
 
-void simorder_reset(SimCta *c) {
-  if (c->nplace) memset(c->place, 0, c->prog->ngran * sizeof *c->place);
+void simorder_reset(SimCluster *c) {
+  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
+  if (c->nplace) memset(c->place, 0, n * sizeof *c->place);
   c->nplace = 0;
   c->global = false;
 }

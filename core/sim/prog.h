@@ -1,10 +1,12 @@
-// The decoded program, which is the same for all CTAs.
+// The decoded program, which is the same for all clusters.
 #ifndef CUTE_SIMPROG_H
 #define CUTE_SIMPROG_H
 
 #include "sim/sim.h"
 
-enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16 };
+// Warps and barriers of a CTA, CTAs and warps of a cluster.
+enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
+       MAX_ALL = 256 };
 enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit ones have two
 #define FULL 0xffffffffu
 
@@ -29,6 +31,7 @@ typedef struct SimMem {
   int64_t count;       // elements that may be touched
   int64_t bytes;       // the same in bytes
   int32_t index;       // into Fn.mem
+  uint32_t rank;       // smem: slot of the CTA whose it is; 0: its own
   uint32_t base;       // smem: byte offset in the CTA's shared memory;
                        // rmem: byte offset of unit 0 in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
@@ -111,13 +114,16 @@ typedef struct SimProg {
   uint32_t value_bytes;  // of one warp: registers, then values
   uint32_t value_base, ntaint;  // first value; records of taint
   uint32_t depth;      // deepest nesting of regions
-  int nthread, nwarp;
-  int64_t smem_bytes;
+  int nthread, nwarp;  // of a CTA
+  int ncta, nall;      // CTAs of a cluster, and their warps
+  int nactor;          // whoever has epochs, see order.c: warps first
+  uint64_t nunit;      // clusters of the grid
+  int64_t smem_bytes;  // of a CTA
   int gran;            // bytes of a granule: no access is narrower
-  uint32_t ngran;
+  uint32_t ngran;      // of a CTA
   SimArea *area;
   int narea;
-  uint8_t *released;   // a bit a CTA: it released something to the others
+  uint8_t *released;   // a bit a CTA, by number: it released something
 } SimProg;
 
 // Decodes into cx->scratch. Fails as sim_run does.

@@ -1,4 +1,4 @@
-// Faults: counting them while a CTA runs, and saying them in words.
+// Faults: counting them while a cluster runs, and saying them in words.
 #include "ir/operands.h"
 #include "sim/inside.h"
 
@@ -31,7 +31,7 @@ static bool same_fault(const SimReport *r, SimKind kind, uint32_t src,
 // NULL: this fault is known already (it was counted), or there are too many.
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset) {
-  SimCta *c = w->cta;
+  SimCluster *c = w->cluster;
   SimOut *o = c->out;
   for (uint32_t k = 0; k < o->nfault; k++) {
     SimFault *f = &o->fault[k];
@@ -48,8 +48,8 @@ SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
   memset(f, 0, sizeof *f);
   f->r = (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
                      .src2 = src2, .count = 1, .other = -1};
-  memcpy(f->r.block, c->id, sizeof f->r.block);
-  thread_at(c->prog, w->id * LANES + (lane < 0 ? 0 : lane), f->r.thread);
+  memcpy(f->r.block, w->cta->id, sizeof f->r.block);
+  thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
   f->serial = c->serial;
   return f;
 }
@@ -151,12 +151,11 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
 static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const what[] = {"read", "write", "atomic read",
                                      "atomic write"};
-  const int32_t *b = f->r.block, *n = p->launch->grid;
-  int64_t at = (int64_t)f->blocks.cta, x = at % n[0], y = at / n[0];
+  const int32_t *b = f->r.block, *o = f->blocks.cta;
   simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
                    "nothing to order them: ", what[f->blocks.mine],
                    (int)b[0], (int)b[1], (int)b[2], what[f->blocks.other],
-                   (int)x, (int)(y % n[1]), (int)(y / n[1]));
+                   (int)o[0], (int)o[1], (int)o[2]);
   say_element(t, p, f);
 }
 

@@ -24,7 +24,7 @@ typedef struct SimFault {
     // RACE, WARPRACE; flying: with a cp.async
     struct { SimClash how; bool flying; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
-    struct { int mine, other; uint64_t cta; } blocks;
+    struct { int mine, other; int32_t cta[3]; } blocks;
     // DIVERGENT; gone: left the kernel; mask: those named are an operand
     struct { uint32_t here, named, gone; bool mask; } lanes;
     // BARRIER: its number; threads, and those of others; LANES: n is what

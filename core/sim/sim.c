@@ -1,6 +1,6 @@
-// CTAs over the host's threads. Each finished CTA hands over what it found;
-// that is merged in order of CTAs, so that reports do not depend on how many
-// threads there were.
+// Clusters over the host's threads (without clusters: CTAs). Each finished one
+// hands over what it found; that is merged in their order, so that reports do
+// not depend on how many threads there were.
 #define _POSIX_C_SOURCE 200809L
 #include "sim/sim.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
-#include "sim/inside.h"
+#include "sim/shadow.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * 4096 * 8 };
 
@@ -18,8 +18,8 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t total;         // CTAs
-  uint64_t begun, merged; // CTAs handed out; CTAs merged, in order
+  uint64_t total;         // clusters
+  uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
   SimOut *done;           // finished, waiting for an earlier one
   pthread_mutex_t lock, atomics;
@@ -33,12 +33,12 @@ typedef struct Run {
 
 typedef struct Worker {
   Run *run;
-  SimCta cta;
+  SimCluster cluster;
   pthread_t thread;
   bool main;
 } Worker;
 
-// ---- what a CTA hands over ----
+// ---- what a cluster hands over ----
 
 static void out_free(SimOut *o) {
   if (!o) return;
@@ -48,7 +48,7 @@ static void out_free(SimOut *o) {
 
 static size_t round16(size_t n) { return (n + 15) & ~(size_t)15; }
 
-static SimOut *out_new(const Run *r, uint64_t cta) {
+static SimOut *out_new(const Run *r, uint64_t cluster) {
   size_t head = round16(sizeof(SimOut));
   size_t faults = round16((size_t)r->max_reports * sizeof(SimFault));
   size_t n = head + faults + r->prog->nstat * sizeof(SimStat);
@@ -56,7 +56,7 @@ static SimOut *out_new(const Run *r, uint64_t cta) {
   if (!p) return NULL;
   memset(p, 0, n);
   SimOut *o = (SimOut *)(void *)p;
-  o->cta = cta;
+  o->cluster = cluster;
   o->fault = (SimFault *)(void *)(p + head);
   o->stat = (SimStat *)(void *)(p + head + faults);
   return o;
@@ -64,7 +64,7 @@ static SimOut *out_new(const Run *r, uint64_t cta) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // CTAs look at it
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // clusters look at it
 }
 
 static void merge_fault(void *run, const SimFault *f) {
@@ -110,10 +110,10 @@ static void merge(Run *r, SimOut *o) {
 // Takes o over and merges all that is next in order. Under the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
-  while (*at && (*at)->cta < o->cta) at = &(*at)->next;
+  while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
   o->next = *at;
   *at = o;
-  while (r->done && r->done->cta == r->merged && !r->stop) {
+  while (r->done && r->done->cluster == r->merged && !r->stop) {
     SimOut *first = r->done;
     r->done = first->next;
     merge(r, first);
@@ -124,13 +124,13 @@ static void hand_over(Run *r, SimOut *o) {
 
 // ---- workers ----
 
-static bool next_cta(Run *r, uint64_t *cta) {
+static bool next_cluster(Run *r, uint64_t *cluster) {
   pthread_mutex_lock(&r->lock);
   while (!r->stop && !r->oom && r->begun < r->total &&
          r->begun >= r->merged + AHEAD)
     pthread_cond_wait(&r->moved, &r->lock);
   bool go = !r->stop && !r->oom && r->begun < r->total;
-  if (go) *cta = r->begun++;
+  if (go) *cluster = r->begun++;
   pthread_mutex_unlock(&r->lock);
   return go;
 }
@@ -142,24 +142,18 @@ static void fail_memory(Run *r) {
   pthread_mutex_unlock(&r->lock);
 }
 
-static void run_cta(Worker *w, uint64_t index) {
+static void run_cluster(Worker *w, uint64_t index) {
   Run *r = w->run;
-  SimCta *c = &w->cta;
-  const int32_t *grid = r->prog->launch->grid;
+  SimCluster *c = &w->cluster;
   SimOut *o = out_new(r, index);
   if (!o) {
     fail_memory(r);
     return;
   }
-  uint64_t x = (uint64_t)grid[0], y = (uint64_t)grid[1];
-  c->index = index;
-  c->id[0] = (int32_t)(index % x);
-  c->id[1] = (int32_t)(index / x % y);
-  c->id[2] = (int32_t)(index / x / y);
   c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
   c->serial = 1;
   c->out = o;
-  simcta_run(c);
+  simcluster_run(c, index);
   if (c->oom) fail_memory(r);
   pthread_mutex_lock(&r->lock);
   hand_over(r, o);
@@ -182,28 +176,28 @@ static void report_progress(void *p) {
 
 static void *work(void *p) {
   Worker *w = p;
-  uint64_t cta;
-  while (next_cta(w->run, &cta)) {
-    run_cta(w, cta);
+  uint64_t index;
+  while (next_cluster(w->run, &index)) {
+    run_cluster(w, index);
     if (w->main) report_progress(w->run);
   }
   return NULL;
 }
 
 static void worker_free(Worker *w) {
-  SimCta *c = &w->cta;
+  SimCluster *c = &w->cluster;
   if (c->warp)
-    for (int k = 0; k < c->prog->nwarp; k++) {
+    for (int k = 0; k < c->prog->nall; k++) {
       base_free(c->warp[k].frame);
       base_free(c->warp[k].v);
       base_free(c->warp[k].batch);
       base_free(c->warp[k].taint);
       base_free(c->warp[k].text.p);
     }
+  simcluster_free(c);
   base_free(c->warp);
   base_free(c->smem);
-  base_free(c->gran);
-  base_free(c->read);
+  shadow_free(c);
   base_free(c->row);
   base_free(c->place);
   base_free(c->location);
@@ -213,8 +207,8 @@ static void worker_free(Worker *w) {
 
 static bool worker_init(Worker *w, Run *r) {
   const SimProg *p = r->prog;
-  SimCta *c = &w->cta;
-  size_t n = (size_t)p->nwarp;
+  SimCluster *c = &w->cluster;
+  size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   w->run = r;
   c->prog = p;
   c->budget = r->opts->budget ? r->opts->budget : 100000000;
@@ -232,11 +226,12 @@ static bool worker_init(Worker *w, Run *r) {
     memset(c->warp[k].v, 0, p->value_bytes);
   }
   size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;
-  c->smem = base_realloc(NULL, (size_t)p->smem_bytes);
-  c->gran = base_realloc(NULL, p->ngran * sizeof *c->gran);
+  c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
+  c->gran = base_realloc(NULL, ctas * p->ngran * sizeof *c->gran);
   c->read = base_realloc(NULL, p->ngran * n * sizeof *c->read);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
+  if (!simcluster_init(c)) return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->gran && c->read && c->pattern && c->tile;
 }
@@ -270,8 +265,8 @@ static bool run_all(Run *r) {
   for (int k = 0; k < n && ok; k++) ok = worker_init(&w[k], r);
   if (ok) {
     w[0].main = true;
-    w[0].cta.tick = report_progress;
-    w[0].cta.tick_ud = r;
+    w[0].cluster.tick = report_progress;
+    w[0].cluster.tick_ud = r;
     started = start_workers(w, n);
     work(&w[0]);
     for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
@@ -370,7 +365,7 @@ static SimResult *result(Run *r) {
   for (uint32_t k = 0; k < r->prog->nstat; k++) add_line(r, s, k);
   s->instructions = r->instructions;
   s->mmas = r->mmas;
-  s->ctas = r->merged;
+  s->ctas = r->merged * (uint64_t)r->prog->ncta;
   s->stopped = r->stopped;
   s->output = r->text.p;
   s->noutput = r->text.n;
@@ -391,8 +386,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  r.total = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] *
-            (uint64_t)l->grid[2];
+  r.total = prog->nunit;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
   r.stat = arena_zero(cx, &cx->scratch, r.prog->nstat * sizeof *r.stat);

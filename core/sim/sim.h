@@ -1,8 +1,9 @@
 // Executes a Launch on the CPU, stricter than the hardware.
 //
 // Each warp is a 32-lane vector machine with its own program counter and
-// divergence mask; warps of a CTA are scheduled cooperatively in an order
-// that a seed permutes; CTAs are spread over threads of the host. What is
+// divergence mask; warps of a cluster (of a CTA where there are none) are
+// scheduled cooperatively in an order that a seed permutes; clusters are spread
+// over threads of the host. What is
 // wrong with a kernel is collected in reports, it is never a failure of
 // sim_run. Sees the IR and the atom tables only.
 #ifndef CUTE_SIM_H

@@ -1,21 +1,30 @@
-// The state of a CTA and of its warps while they run.
+// The state of a cluster, of its CTAs and their warps while they run. Threads
+// of a cluster see each other's shared memory: here it is one piece, CTA k's
+// from k * SimProg.smem_bytes on. Without clusters a CTA is one of its own.
 #ifndef CUTE_SIMSTATE_H
 #define CUTE_SIMSTATE_H
 
 #include "sim/report.h"
 
 // STRONG: written by an atomic or with an order; RELEASED: and what that
-// carries is kept.
-enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8 };
+// carries is kept. FAR: read from elsewhere, too.
+enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
+       GF_FAR = 16 };
 typedef struct SimGran {   // the last write, and who read since
   uint32_t clk, src, lanes;
-  uint32_t readers;        // warps
-  uint8_t warp, flags;
+  uint32_t readers;        // warps of its CTA
+  uint16_t warp;           // of the cluster
+  uint8_t flags;
 } SimGran;
 typedef struct SimRead {   // of one warp: its last reads since the write,
   uint32_t clk, lanes;     // weak ones where there are any
   uint32_t src : 30, weak : 1, strong : 1;  // kinds of reads since the write
 } SimRead;
+typedef struct SimFar {    // reads by an actor of no warp of the CTA
+  uint32_t next;
+  int actor;
+  SimRead read;
+} SimFar;
 
 typedef struct SimBatch {  // one cp.async instruction on its way
   uint32_t mask;           // lanes still in flight
@@ -44,9 +53,12 @@ typedef enum SimState {
 } SimState;
 
 typedef struct SimCta SimCta;
+typedef struct SimCluster SimCluster;
 struct SimWarp {
+  SimCluster *cluster;
   SimCta *cta;
-  int id;
+  int id, in;              // number in the cluster, in its CTA
+  uint32_t home;           // its CTA's first byte of shared memory
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that left the kernel before its end
@@ -57,7 +69,7 @@ struct SimWarp {
   uint64_t count;          // instructions executed
   uint32_t src;            // where it waits or ended
   int bar;                 // barrier it waits at
-  uint32_t vc[MAX_WARPS];  // what is ordered before all lanes; order.c:
+  uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, fenced;  // lanes whose rows hold something
   bool level;              // ... all lanes the same
   uint32_t late;           // lanes after an acquire from other CTAs
@@ -70,13 +82,24 @@ struct SimWarp {
   SimText text;            // printed
 };
 
+// What is ordered before those who come to take it.
+typedef struct SimPast {
+  uint32_t *vc, *row;      // row: NULL until needed
+  bool rows, late;         // its row holds something; see SimWarp
+} SimPast;
+
 typedef struct SimBar {
   int expected, arrived;   // threads; arrived 0: idle
-  uint32_t members, waiting;  // warps
+  uint32_t members, waiting;  // warps of the CTA
   uint32_t src[MAX_WARPS];
-  uint32_t vc[MAX_WARPS];
-  bool rows, late;         // its row holds something; see SimWarp
+  SimPast past;
 } SimBar;
+
+struct SimCta {
+  uint64_t number;         // in the order of clusters; in the grid where a
+  int32_t id[3];           // cluster is one CTA
+  SimBar bar[MAX_BARS];
+};
 
 typedef struct SimPattern {  // the last address pattern and its answer
   uint32_t mask;
@@ -84,10 +107,10 @@ typedef struct SimPattern {  // the last address pattern and its answer
   int32_t x, y;
 } SimPattern;
 
-// What a finished CTA hands over.
+// What a finished cluster hands over.
 typedef struct SimOut {
   struct SimOut *next;
-  uint64_t cta;
+  uint64_t cluster;
   SimFault *fault;
   uint32_t nfault;
   SimStat *stat;
@@ -95,18 +118,19 @@ typedef struct SimOut {
   SimText text;            // printed
 } SimOut;
 
-struct SimCta {
+struct SimCluster {
   const SimProg *prog;
-  uint64_t index;
-  int32_t id[3];
   uint64_t rng, serial, budget, mmas;
-  bool stop, oom;          // stop: nothing more to learn of this CTA
+  bool stop, oom;          // stop: nothing more to learn of this cluster
   int max_reports;
-  SimWarp *warp;
-  SimBar bar[MAX_BARS];
+  SimWarp *warp;           // of all CTAs, CTA by CTA
+  SimCta *cta;
+  uint32_t *clocks;        // of the warps, then of the barriers
   uint8_t *smem;
   SimGran *gran;
-  SimRead *read;           // (granule, warp): where a reader is
+  SimRead *read;           // (granule, warp of its CTA): where a reader is
+  SimFar *far;             // shadow.c: from 1 on; those of a granule begin at
+  uint32_t *farat, nfar, maxfar, farfree;  // farat; NULL until needed
   uint32_t *row, *place, *location;  // order.c: NULL until needed
   uint32_t nplace, maxplace;
   bool global;             // something was released to global memory

@@ -9,7 +9,7 @@
 #include "sim/tables.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
-  return &w->taint[(slot - w->cta->prog->value_base) / SLOT];
+  return &w->taint[(slot - w->cluster->prog->value_base) / SLOT];
 }
 
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {
@@ -47,7 +47,7 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 
 static void begin(SimWarp *w) {
   if (w->tainted) return;
-  memset(w->taint, 0, w->cta->prog->ntaint * sizeof *w->taint);
+  memset(w->taint, 0, w->cluster->prog->ntaint * sizeof *w->taint);
   w->tainted = true;
 }
 

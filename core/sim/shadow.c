@@ -1,0 +1,262 @@
+// What reads and writes of shared memory leave behind, and what is wrong with
+// the next ones.
+#include "sim/shadow.h"
+
+#include <string.h>
+
+#define READ_SRC ((1u << 30) - 1)  // what SimRead.src holds
+
+// ---- readers ----
+
+// Reads by warps of other CTAs and by agents are few: they stand in a list, of
+// granules where somebody did (GF_FAR).
+static bool no_memory(SimCluster *c) {
+  c->oom = c->stop = true;
+  return false;
+}
+
+static bool make_far(SimCluster *c) {
+  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
+  if (!c->farat) {
+    c->farat = base_realloc(NULL, n * sizeof *c->farat);
+    if (!c->farat) return no_memory(c);
+  }
+  if (c->farfree || c->nfar + 1 < c->maxfar) return true;
+  uint32_t cap = c->maxfar ? c->maxfar * 2 : 256;
+  SimFar *p = base_realloc(c->far, cap * sizeof *p);
+  if (!p) return no_memory(c);
+  c->far = p;
+  c->maxfar = cap;
+  return true;
+}
+
+// The reads of an actor among those of granule g in the list; NULL: out of
+// memory.
+static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
+  SimGran *q = &c->gran[g];
+  if (!make_far(c)) return NULL;
+  if (!(q->flags & GF_FAR)) c->farat[g] = 0;
+  q->flags |= GF_FAR;
+  for (uint32_t k = c->farat[g]; k; k = c->far[k].next)
+    if (c->far[k].actor == actor) return &c->far[k].read;
+  uint32_t k = c->farfree;
+  if (k) c->farfree = c->far[k].next;
+  else k = ++c->nfar;
+  c->far[k] = (SimFar){.next = c->farat[g], .actor = actor};
+  c->farat[g] = k;
+  return &c->far[k].read;
+}
+
+static void drop_far(SimCluster *c, uint32_t g) {
+  uint32_t last = c->farat[g];
+  while (c->far[last].next) last = c->far[last].next;
+  c->far[last].next = c->farfree;
+  c->farfree = c->farat[g];
+}
+
+// All who read granule g since it was written.
+typedef struct Readers {
+  const SimCluster *c;
+  const SimRead *row, *read;  // read: of `actor`
+  uint32_t left, far;
+  int first, actor;
+} Readers;
+
+static Readers readers_of(const SimCluster *c, uint32_t g) {
+  const SimProg *p = c->prog;
+  const SimGran *q = &c->gran[g];
+  return (Readers){.c = c, .row = &c->read[g * (uint32_t)p->nwarp],
+                   .left = q->readers,
+                   .far = q->flags & GF_FAR ? c->farat[g] : 0,
+                   .first = (int)(g / p->ngran) * p->nwarp};
+}
+
+static bool next_reader(Readers *r) {
+  if (r->left) {
+    int u = __builtin_ctz(r->left);
+    r->left &= r->left - 1;
+    r->actor = r->first + u;
+    r->read = &r->row[u];
+    return true;
+  }
+  if (!r->far) return false;
+  const SimFar *f = &r->c->far[r->far];
+  r->far = f->next;
+  r->actor = f->actor;
+  r->read = &f->read;
+  return true;
+}
+
+// ---- faults ----
+
+// The element of the object that x accesses at granule g.
+static int64_t element_at(const Access *x, uint32_t g) {
+  const SimProg *p = x->w->cluster->prog;
+  int64_t byte = (int64_t)(g % p->ngran) * p->gran;
+  return (byte - x->m->base) * 8 / x->m->own;
+}
+
+// A thread of actor u, in its block; -1: it is none.
+static int thread_of(const SimProg *p, int u, uint32_t lanes) {
+  if (u >= p->nall) return -1;
+  return u % p->nwarp * LANES + (lanes ? __builtin_ctz(lanes) : 0);
+}
+
+static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
+                          uint32_t g) {
+  return simreport_fault(x->w, kind, l, x->i->src, src2, x->m->index,
+                         element_at(x, g));
+}
+
+static void fault_race(Access *x, int l, SimClash how, int actor,
+                       uint32_t lanes, uint32_t src2, uint32_t g,
+                       bool flying) {
+  bool same_warp = actor == x->w->id;
+  SimFault *f = fault_at(x, same_warp ? SIM_WARPRACE : SIM_RACE, l, src2, g);
+  if (!f) return;
+  f->race.how = how;
+  f->race.flying = flying;
+  f->r.other = thread_of(x->w->cluster->prog, actor, lanes);
+}
+
+// ---- reads ----
+
+// The last write of granule g, a strong one, is ordered before lane l where a
+// strong read is that saw it.
+static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
+  if (!(q->flags & GF_STRONG)) return false;
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    if (!r.read->strong) continue;
+    for (uint32_t m = r.read->lanes; m; m &= m - 1)
+      if (simorder_before(w, l, r.actor, m & -m, r.read->clk)) return true;
+  }
+  return false;
+}
+
+static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (q->flags & GF_PENDING) {
+    SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
+    if (f) f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+    return;
+  }
+  if (!(q->flags & GF_DEFINED)) {
+    fault_at(x, SIM_UNINIT, l, 0, g);
+    return;
+  }
+  bool own = q->warp == x->w->id;
+  if (own && (q->lanes >> l & 1)) return;  // wrote the same value itself
+  if ((x->i->sem && q->flags & GF_STRONG) ||
+      simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
+      observed(x->w, l, g, q))
+    return;
+  fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
+}
+
+// Where the reads of granule g by a warp of its CTA stand.
+static inline SimRead *near_read(const SimWarp *w, SimGran *q, uint32_t g) {
+  const SimCluster *c = w->cluster;
+  SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp + (uint32_t)w->in];
+  if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
+  q->readers |= 1u << w->in;
+  return r;
+}
+
+// Does x reach the memory of another CTA?
+static bool is_far(const Access *x, int l) {
+  return x->m->rank && x->home[l] != x->w->home;
+}
+
+void shadow_read(Access *x, int l, uint32_t addr) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  uint32_t g = addr / (uint32_t)c->prog->gran;
+  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  bool strong = x->i->sem != 0, far = is_far(x, l);
+  const uint32_t *vc = w->vc;
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+        q->clk > vc[q->warp])
+      read_slow(x, l, g, q);
+    SimRead *r = far ? far_read(c, g, w->id) : near_read(w, q, g);
+    if (!r) return;
+    if (strong) r->strong = 1;
+    if (strong && r->weak) continue;
+    if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
+    r->weak = !strong;
+    r->clk = w->clk;
+    r->src = x->i->src & READ_SRC;
+    r->lanes |= 1u << l;
+  }
+}
+
+// ---- writes ----
+
+// Reads since the last write that are not ordered before this write.
+static void check_readers(Access *x, int l, uint32_t g) {
+  SimWarp *w = x->w;
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    const SimRead *d = r.read;
+    if (d->clk <= w->vc[r.actor] || (x->i->sem && !d->weak) ||
+        simorder_before(w, l, r.actor, d->lanes, d->clk))
+      continue;
+    uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
+    fault_race(x, l, CLASH_WAR, r.actor, others, d->src, g, false);
+  }
+}
+
+static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
+                         bool same, bool strong) {
+  SimWarp *w = x->w;
+  if (q->flags & GF_PENDING) {
+    fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
+    return;
+  }
+  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
+  if (strong && (q->flags & GF_STRONG)) return;
+  bool own = q->warp == w->id;
+  if ((own && same) || observed(w, l, g, q)) return;
+  fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
+}
+
+void shadow_set(SimCluster *c, uint32_t g, int actor, uint32_t lanes,
+                uint32_t clk, uint32_t src, uint8_t flags) {
+  SimGran *q = &c->gran[g];
+  if (q->flags & GF_FAR) drop_far(c, g);
+  q->clk = clk;
+  q->src = src;
+  q->lanes = lanes;
+  q->readers = 0;
+  q->warp = (uint16_t)actor;
+  q->flags = flags;
+}
+
+void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  uint32_t g = addr / (uint32_t)c->prog->gran;
+  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
+      check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
+    if (q->readers || q->flags & GF_FAR) check_readers(x, l, g);
+    bool join = q->warp == w->id && q->clk == w->clk && same &&
+                !(flags & GF_PENDING);
+    uint32_t lanes = (join ? q->lanes : 0) | 1u << l;
+    shadow_set(c, g, w->id, lanes, w->clk, x->i->src, flags);
+  }
+}
+
+void shadow_reset(SimCluster *c) {
+  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
+  memset(c->gran, 0, n * sizeof *c->gran);
+  c->nfar = c->farfree = 0;
+}
+
+void shadow_free(SimCluster *c) {
+  base_free(c->gran);
+  base_free(c->read);
+  base_free(c->far);
+  base_free(c->farat);
+}

@@ -248,21 +248,27 @@ static void init_cta(SimCluster *c, int k, uint64_t index) {
   for (int id = 0; id < MAX_BARS; id++) forget(c, &a->bar[id]);
 }
 
-void simcluster_run(SimCluster *c, uint64_t index) {
+void simcluster_begin(SimCluster *c, uint64_t index) {
   simmem_reset(c);
   c->stop = false;
   c->mmas = 0;
   for (int k = 0; k < c->prog->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < c->prog->nall; k++) init_warp(c, k);
+  c->told = c->tick ? base_nanotime() : 0;
+}
+
+bool simcluster_run(SimCluster *c) {
+  enum { PATIENCE = 256 };  // polls before others have their turn
   SimWarp *w;
-  uint64_t told = c->tick ? base_nanotime() : 0;
+  c->polls = 0;
   for (int n = 0; !c->stop && (w = pick(c)); n++) {
+    if (c->polls > PATIENCE) return false;
     simexec_warp(w);
     if (n % 16) continue;
     if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
-    if (c->tick && base_nanotime() - told > 50000000) {
+    if (c->tick && base_nanotime() - c->told > 50000000) {
       c->tick(c->tick_ud);
-      told = base_nanotime();
+      c->told = base_nanotime();
     }
   }
   bool waiting = false;
@@ -273,4 +279,5 @@ void simcluster_run(SimCluster *c, uint64_t index) {
   c->out->mmas += c->mmas;
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
+  return true;
 }

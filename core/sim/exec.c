@@ -532,11 +532,18 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   w->count--;
 }
 
+// Loads with an order may be such a wait for others.
+static bool polls(SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  w->cluster->polls += i->sem && s->mem->space == SP_GMEM;
+  return i->sem;
+}
+
 // One instruction; false: another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
   if (i->who > WHO_MASK && !all_here(w, i)) return true;
   switch ((Op)i->op) {
-    case OP_LD: load(w, i); return !i->sem;  // it may poll
+    case OP_LD: load(w, i); return !polls(w, i);
     case OP_ST: store(w, i); return true;
     case OP_FILL: store_register(w, i, i->x, i->imm); return true;
     case OP_PICK: pick(w, i); return true;

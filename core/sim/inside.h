@@ -97,7 +97,8 @@ void simexec_warp(SimWarp *w);          // until it waits, yields or ends
 // Makes the CTAs of a cluster that has warps; false: out of memory.
 bool simcluster_init(SimCluster *c);
 void simcluster_free(SimCluster *c);
-void simcluster_run(SimCluster *c, uint64_t index);
+void simcluster_begin(SimCluster *c, uint64_t index);
+bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
 // Where CTA number k, in the order of clusters, is in the grid.
 void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
 void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,

@@ -376,6 +376,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
                  : *old == cmp ? v : *old;
   memcpy(p, &new, (size_t)x->bytes);
+  c->polls += g < 0 && new == *old;
   if (kind != AT_CAS || *old == cmp) simorder_write(x->w, x->i, l, g, keep);
   else if (keep) c->gran[g].flags |= GF_RELEASED;
 }

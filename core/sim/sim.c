@@ -12,7 +12,9 @@
 #include "base/signals.h"
 #include "sim/shadow.h"
 
-enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * 4096 * 8 };
+// BESIDE: clusters that a worker runs by turns where they wait for each other.
+enum { MAX_THREADS = 256, AHEAD = 1024, BESIDE = 32,
+       TILE_BYTES = 4 * 4096 * 8 };
 
 typedef struct Run {
   const SimProg *prog;
@@ -33,7 +35,8 @@ typedef struct Run {
 
 typedef struct Worker {
   Run *run;
-  SimCluster cluster;
+  SimCluster *cluster[BESIDE];  // made when first needed
+  int live;                     // of these have begun
   pthread_t thread;
   bool main;
 } Worker;
@@ -122,44 +125,6 @@ static void hand_over(Run *r, SimOut *o) {
   pthread_cond_broadcast(&r->moved);
 }
 
-// ---- workers ----
-
-static bool next_cluster(Run *r, uint64_t *cluster) {
-  pthread_mutex_lock(&r->lock);
-  while (!r->stop && !r->oom && r->begun < r->total &&
-         r->begun >= r->merged + AHEAD)
-    pthread_cond_wait(&r->moved, &r->lock);
-  bool go = !r->stop && !r->oom && r->begun < r->total;
-  if (go) *cluster = r->begun++;
-  pthread_mutex_unlock(&r->lock);
-  return go;
-}
-
-static void fail_memory(Run *r) {
-  pthread_mutex_lock(&r->lock);
-  r->oom = true;
-  pthread_cond_broadcast(&r->moved);
-  pthread_mutex_unlock(&r->lock);
-}
-
-static void run_cluster(Worker *w, uint64_t index) {
-  Run *r = w->run;
-  SimCluster *c = &w->cluster;
-  SimOut *o = out_new(r, index);
-  if (!o) {
-    fail_memory(r);
-    return;
-  }
-  c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
-  c->serial = 1;
-  c->out = o;
-  simcluster_run(c, index);
-  if (c->oom) fail_memory(r);
-  pthread_mutex_lock(&r->lock);
-  hand_over(r, o);
-  pthread_mutex_unlock(&r->lock);
-}
-
 static void report_progress(void *p) {
   Run *r = p;
   if (!r->opts->progress) return;
@@ -174,18 +139,10 @@ static void report_progress(void *p) {
   pthread_mutex_unlock(&r->lock);
 }
 
-static void *work(void *p) {
-  Worker *w = p;
-  uint64_t index;
-  while (next_cluster(w->run, &index)) {
-    run_cluster(w, index);
-    if (w->main) report_progress(w->run);
-  }
-  return NULL;
-}
+// ---- the memory of a cluster ----
 
-static void worker_free(Worker *w) {
-  SimCluster *c = &w->cluster;
+static void cluster_free(SimCluster *c) {
+  if (!c) return;
   if (c->warp)
     for (int k = 0; k < c->prog->nall; k++) {
       base_free(c->warp[k].frame);
@@ -203,13 +160,12 @@ static void worker_free(Worker *w) {
   base_free(c->location);
   base_free(c->pattern);
   base_free(c->tile);
+  base_free(c);
 }
 
-static bool worker_init(Worker *w, Run *r) {
+static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
-  SimCluster *c = &w->cluster;
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
-  w->run = r;
   c->prog = p;
   c->budget = r->opts->budget ? r->opts->budget : 100000000;
   c->max_reports = r->max_reports;
@@ -234,6 +190,99 @@ static bool worker_init(Worker *w, Run *r) {
   if (!simcluster_init(c)) return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->gran && c->read && c->pattern && c->tile;
+}
+
+static SimCluster *cluster_new(const Worker *w) {
+  SimCluster *c = base_realloc(NULL, sizeof *c);
+  if (!c) return NULL;
+  memset(c, 0, sizeof *c);
+  if (w->main) {
+    c->tick = report_progress;
+    c->tick_ud = w->run;
+  }
+  if (cluster_init(c, w->run)) return c;
+  cluster_free(c);
+  return NULL;
+}
+
+// ---- workers ----
+
+// wait: until there is room for another one.
+static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
+  pthread_mutex_lock(&r->lock);
+  while (wait && !r->stop && !r->oom && r->begun < r->total &&
+         r->begun >= r->merged + AHEAD)
+    pthread_cond_wait(&r->moved, &r->lock);
+  bool go = !r->stop && !r->oom && r->begun < r->total &&
+            r->begun < r->merged + AHEAD;
+  if (go) *cluster = r->begun++;
+  pthread_mutex_unlock(&r->lock);
+  return go;
+}
+
+static void fail_memory(Run *r) {
+  pthread_mutex_lock(&r->lock);
+  r->oom = true;
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
+  pthread_cond_broadcast(&r->moved);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static bool begin(Run *r, SimCluster *c, uint64_t index) {
+  SimOut *o = out_new(r, index);
+  if (!o) return false;
+  c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
+  c->serial = 1;
+  c->out = o;
+  simcluster_begin(c, index);
+  return true;
+}
+
+// Another cluster for a worker; false: there is none, or no room for it.
+static bool another(Worker *w) {
+  Run *r = w->run;
+  uint64_t index;
+  if (w->live == BESIDE || !next_cluster(r, &index, !w->live)) return false;
+  SimCluster **c = &w->cluster[w->live];
+  if (!*c) *c = cluster_new(w);
+  if (!*c || !begin(r, *c, index)) {
+    fail_memory(r);
+    return false;
+  }
+  w->live++;
+  return true;
+}
+
+static void finish(Worker *w, int k) {
+  Run *r = w->run;
+  SimCluster *c = w->cluster[k];
+  w->cluster[k] = w->cluster[--w->live];
+  w->cluster[w->live] = c;
+  if (c->oom) fail_memory(r);
+  pthread_mutex_lock(&r->lock);
+  hand_over(r, c->out);
+  pthread_mutex_unlock(&r->lock);
+}
+
+// Clusters one after the other; where one waits for others, these have a turn.
+static void *work(void *p) {
+  Worker *w = p;
+  for (int k = 0;;) {
+    if (k == w->live && !another(w)) {
+      if (k == 0) return NULL;
+      k = 0;
+    }
+    if (!simcluster_run(w->cluster[k])) {
+      k++;
+      continue;
+    }
+    finish(w, k);
+    if (w->main) report_progress(w->run);
+  }
+}
+
+static void worker_free(Worker *w) {
+  for (int k = 0; k < BESIDE; k++) cluster_free(w->cluster[k]);
 }
 
 static int thread_count(const Run *r) {
@@ -261,20 +310,15 @@ static bool run_all(Run *r) {
   Worker *w = base_realloc(NULL, (size_t)n * sizeof *w);
   if (!w) return false;
   memset(w, 0, (size_t)n * sizeof *w);
-  bool ok = true;
-  for (int k = 0; k < n && ok; k++) ok = worker_init(&w[k], r);
-  if (ok) {
-    w[0].main = true;
-    w[0].cluster.tick = report_progress;
-    w[0].cluster.tick_ud = r;
-    started = start_workers(w, n);
-    work(&w[0]);
-    for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
-    if (!r->stop) report_progress(r);  // all done
-  }
+  for (int k = 0; k < n; k++) w[k].run = r;
+  w[0].main = true;
+  started = start_workers(w, n);
+  work(&w[0]);
+  for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
+  if (!r->stop) report_progress(r);  // all done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);
-  return ok && !r->oom;
+  return !r->oom;
 }
 
 // ---- the result ----

@@ -121,6 +121,8 @@ typedef struct SimOut {
 struct SimCluster {
   const SimProg *prog;
   uint64_t rng, serial, budget, mmas;
+  uint64_t told;           // when tick was called
+  int polls;               // global memory asked and unchanged, this turn
   bool stop, oom;          // stop: nothing more to learn of this cluster
   int max_reports;
   SimWarp *warp;           // of all CTAs, CTA by CTA

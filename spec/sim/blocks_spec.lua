@@ -354,3 +354,69 @@ describe("handing over between blocks", function()
     assert.equal(("block-race %d %d a"):format(lines[2], lines[1]), text)
   end)
 end)
+
+describe("blocks that wait for each other", function()
+  local gpu = {sem = "relaxed", scope = "gpu"}
+  local WAYS = {
+    load = function(at) return arch.load(at, nil, gpu) end,
+    exch = function(at) return arch.atomic_exch(at, 0) end,
+    cas = function(at) return arch.atomic_cas(at, {cmp = 7, val = 0}) end,
+  }
+
+  -- Every block says 7 to the next one, and the last one to the first.
+  local function ring(take)
+    return function(said, heard)
+      local b, n = arch.block_idx(), arch.grid_dim()
+      cute.when(cute.eq(arch.thread_idx(), 0), function()
+        arch.store(said.iterator + (b + 1) % n, 7, gpu)
+        local v = cute.var(0)
+        cute.loop(function() return cute.ne(v.value, 7) end, function()
+          v.value = take(said.iterator + b)
+        end)
+        heard[b] = v.value + b
+      end)
+    end
+  end
+
+  for name, take in pairs(WAYS) do
+    it("go on, by " .. name, function()
+      for _, n in ipairs {2, 5, 32} do
+        local heard = zeros(n)
+        for _, threads in ipairs {1, 2, 3} do
+          local r = cute.kernel("ring", ring(take))(zeros(n), heard):launch {
+            grid = n, block = 64, threads = threads, device = "sim"}
+          assert.is_true(r.ok)
+          for b = 0, n - 1 do assert.equal(7 + b, heard(b)) end
+        end
+      end
+    end)
+  end
+
+  it("a few of many at a time", function()
+    local n = 3000
+    local said, sum = zeros(n), zeros(n)
+    cute.kernel("pairs", function(a, out)
+      local b = arch.block_idx()
+      arch.store(a.iterator + b, b + 1, gpu)
+      local v = cute.var(0)
+      cute.loop(function() return cute.eq(v.value, 0) end, function()
+        v.value = arch.load(a.iterator + (b ~ 1), nil, gpu)
+      end)
+      out[b] = v.value + b
+    end)(said, sum):launch {grid = n, block = 1, device = "sim"}
+    for b = 0, n - 1 do assert.equal((b ~ 1) + 1 + b, sum(b)) end
+  end)
+
+  it("in vain, until the budget ends", function()
+    for threads = 1, 2 do
+      local r = support.report(cute.kernel("vain", function(a)
+        cute.loop(function()
+          return cute.eq(arch.load(a.iterator, nil, gpu), 0)
+        end, function() end)
+        a[arch.block_idx() + 1] = 1
+      end)(zeros(4)):launch {grid = 3, block = 32, threads = threads,
+        device = "sim", faults = "return", budget = 100000})
+      assert.equal("runaway", r.reports[1].kind)
+    end
+  end)
+end)

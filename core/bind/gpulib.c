@@ -505,6 +505,17 @@ static int launch_n(lua_State *L) {
   return launch_on(L, (int)face_checkint(L, 2), 3);
 }
 
+// launch:max_active_clusters() -> how many of its clusters the GPU holds at a
+// time
+static int launch_clusters(lua_State *L) {
+  int n = 0;
+  Why w;
+  if (!gpulaunch_clusters(face_checkudata(L, 1, MT_LAUNCH), &n, &w))
+    return failed(L, &w);
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 // ---- cuBLAS ----
 
 // Device buffer in field `name` of table 2, of at least rows*cols elements.
@@ -667,7 +678,8 @@ static const struct Handle {
     {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
     {"usable()", fn_usable}}},
   {MT_LAUNCH, NULL, {
-    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n}}},
+    {"launch(stream?)", launch_run}, {"launch_n(n, stream?)", launch_n},
+    {"max_active_clusters()", launch_clusters}}},
   {MT_BLAS, blas_close, {
     {"launch(stream?)", blas_run}, {"launch_n(n, stream?)", blas_run_n}}},
 };

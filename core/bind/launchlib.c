@@ -210,13 +210,14 @@ static int l_find_program(lua_State *L) {
 // What a plain launch says. Whatever else there is, or is wrong, Lua looks at.
 typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] = 0: not said
+  unsigned cluster[3];         // cluster[0] = 0: not said
   int device;                  // stack index, or 0
   bool gpu;                    // it is the GPU that was opened
-  int fmad, fastmath;          // -1: not said
+  int fmad, fastmath, pdl;     // -1: not said
   const GpuStream *stream;
 } Plain;
 
-#define PLAIN {.fmad = -1, .fastmath = -1}
+#define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
 // The value on top as extents; all but a grid or block as it should be: false.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
@@ -266,8 +267,12 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
     p->stream = face_test(L, -1, MT_STREAM);
     return p->stream != NULL;
   }
+  if (strcmp(k, "cluster") == 0)
+    return plain_extents(L, p->cluster, true) &&
+           p->cluster[0] * (uint64_t)p->cluster[1] * p->cluster[2] <= 16;
   int *flag = strcmp(k, "fmad") == 0 ? &p->fmad
-              : strcmp(k, "fastmath") == 0 ? &p->fastmath : NULL;
+              : strcmp(k, "fastmath") == 0 ? &p->fastmath
+              : strcmp(k, "pdl") == 0 ? &p->pdl : NULL;
   if (flag) *flag = lua_toboolean(L, -1);
   return flag && lua_isboolean(L, -1);
 }
@@ -337,7 +342,15 @@ static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   return fmad | fast << 1;
 }
 
-// The block and numerics of a launch as one number; -1: not to be said here.
+// Is the grid one of whole clusters?
+static bool whole_clusters(const GpuLaunch *l) {
+  for (int i = 0; i < 3; i++)
+    if (l->grid[i] % l->cluster[i]) return false;
+  return true;
+}
+
+// The block, cluster and numerics of a launch as one number; -1: not to be
+// said here.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -346,8 +359,11 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   lua_pop(L, 1);
   const unsigned *b = p->block[0] ? p->block : own;
   if (!b[0] || (own[0] && memcmp(own, b, sizeof own) != 0)) return -1;
+  static const unsigned alone[3] = {1, 1, 1};
+  const unsigned *c = p->cluster[0] ? p->cluster : alone;
   return b[0] | (lua_Integer)b[1] << 11 | (lua_Integer)b[2] << 22 |
-         numerics(L, kernel, p) << 32;
+         numerics(L, kernel, p) << 32 | (lua_Integer)c[0] << 34 |
+         (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
 // launch_known(call, options, Device, gpu) -> true: launched. Nothing: it is
@@ -383,6 +399,8 @@ static int l_launch_known(lua_State *L) {
   GpuLaunch l = *known;
   memcpy(l.grid, p.grid, sizeof l.grid);
   l.stream = p.stream;
+  l.pdl = p.pdl > 0;
+  if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
   if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;
@@ -399,7 +417,7 @@ static int launch_again(lua_State *L) {
   if (n == k->arguments + 2) {
     Plain p = PLAIN;
     if (!plain_options(L, n, &p) || p.device || p.gpu || p.block[0] ||
-        p.fmad >= 0 || p.fastmath >= 0)
+        p.fmad >= 0 || p.fastmath >= 0 || p.pdl >= 0 || p.cluster[0])
       return 0;
     if (p.grid[0]) memcpy(l.grid, p.grid, sizeof l.grid);
     if (p.stream) l.stream = p.stream;
@@ -408,7 +426,7 @@ static int launch_again(lua_State *L) {
   Walk w = kind_begin(cx, L, k->w[0]);
   for (int i = 2; i <= n; i++) kind_add(&w, i);
   kind_end(&w);
-  if (!l.grid[0] || n != k->arguments + 1) return 0;
+  if (!l.grid[0] || n != k->arguments + 1 || !whole_clusters(&l)) return 0;
   if (!run_leaves(L, cx, l, kind_fit(&w, k), k->nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;

@@ -284,7 +284,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 }
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
-// budget=, progress=}) -> report
+// budget=, progress=, pdl=}) -> report. cluster: where the trace did not fix it
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -293,8 +293,10 @@ static int l_sim_run(lua_State *L) {
   SimBox *b = push_box(L, cx);
   lua_getfield(L, 2, "progress");
   if (!lua_isnil(L, -1)) b->progress = lua_gettop(L);
-  Launch l = {.fn = fn, .cluster = {1, 1, 1},
-              .sm = (int)face_get_int(L, 2, "sm", 0)};
+  Launch l = {.fn = fn, .sm = (int)face_get_int(L, 2, "sm", 0),
+              .pdl = face_get_bool(L, 2, "pdl")};
+  for (int k = 0; k < 3; k++)
+    l.cluster[k] = fn->cluster[k] ? fn->cluster[k] : 1;
   get_extents(L, 2, "grid", l.grid);
   get_extents(L, 2, "block", l.block);
   if (lua_getfield(L, 2, "cluster") != LUA_TNIL)

@@ -194,18 +194,25 @@ static void set_overlap(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 1);
 }
 
-static void set_block(lua_State *L, Fn *fn, int opts) {
-  if (!lua_istable(L, opts)) return;
-  if (lua_getfield(L, opts, "block") == LUA_TTABLE)
+// The extents `name` of the options, where they are said.
+static void set_extents(lua_State *L, int opts, const char *name,
+                        int32_t out[3]) {
+  if (lua_getfield(L, opts, name) == LUA_TTABLE)
     for (int i = 0; i < 3; i++) {
       lua_rawgeti(L, -1, i + 1);
       lua_Integer n = lua_isnil(L, -1) ? 1 : face_checkint(L, -1);
       if (n < 1 || n > 1024)
-        face_error(L, ERR_LAUNCH, "a block of %lld threads", (long long)n);
-      fn->block[i] = (int32_t)n;
+        face_error(L, ERR_LAUNCH, "a %s of %lld", name, (long long)n);
+      out[i] = (int32_t)n;
       lua_pop(L, 1);
     }
   lua_pop(L, 1);
+}
+
+static void set_options(lua_State *L, Fn *fn, int opts) {
+  if (!lua_istable(L, opts)) return;
+  set_extents(L, opts, "block", fn->block);
+  set_extents(L, opts, "cluster", fn->cluster);
   lua_getfield(L, opts, "min_blocks");
   fn->min_blocks = (int32_t)face_optint(L, -1, 0);
   lua_getfield(L, opts, "fmad");
@@ -217,9 +224,9 @@ static void set_block(lua_State *L, Fn *fn, int opts) {
 }
 
 // trace(name, func, opts, handler, args...) -> fn. opts: block =
-// {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table kept as
-// TRACE_STATE). A failure is passed through handler (message -> message) and
-// raised anew.
+// {x, y, z}, cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap, state
+// (the table kept as TRACE_STATE). A failure is passed through handler
+// (message -> message) and raised anew.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -236,7 +243,7 @@ static int l_trace(lua_State *L) {
   lua_insert(L, 1);  // fn name func opts handler args...
   ir_init(cx, &box->fn, name);
   box->fn.serial = ++cx->work->fns;
-  set_block(L, &box->fn, 4);
+  set_options(L, &box->fn, 4);
   lua_getfield(L, 4, "state");
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   luaL_checkstack(L, nargs + LUA_MINSTACK, "kernel arguments");

@@ -391,11 +391,13 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   return true;
 }
 
-static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
-  CUlaunchAttribute a[2];
-  memset(a, 0, sizeof a);
+// The launch as the driver takes it; a: room for its attributes. Blocks alone
+// are said to be clusters of one where `all`.
+static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
+                                CUlaunchAttribute a[2]) {
   unsigned n = 0;
-  if (volume(l->cluster) > 1) {
+  memset(a, 0, 2 * sizeof *a);
+  if (all || volume(l->cluster) > 1) {
     a[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     a[n].value.clusterDim.x = l->cluster[0];
     a[n].value.clusterDim.y = l->cluster[1];
@@ -405,9 +407,25 @@ static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
     a[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     a[n++].value.programmaticStreamSerializationAllowed = 1;
   }
-  CUlaunchConfig c = {l->grid[0], l->grid[1], l->grid[2], l->block[0],
-                      l->block[1], l->block[2], l->smem, s, a, n};
+  return (CUlaunchConfig){l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                          l->block[1], l->block[2], l->smem, s, a, n};
+}
+
+static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
+  CUlaunchAttribute a[2];
+  CUlaunchConfig c = config_of(l, s, false, a);
   return l->fn->own.gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
+}
+
+bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
+  GpuFn *f = l->fn;
+  Gpu *g = f->own.gpu;
+  CUlaunchAttribute a[2];
+  CUlaunchConfig c = config_of(l, NULL, true, a);
+  if (!gpu_usable(&f->own, "kernel", w)) return false;
+  if (!g->api->cuOccupancyMaxActiveClusters)
+    return why(w, ERR_DRIVER, "this driver does not know of clusters");
+  return CU(cuOccupancyMaxActiveClusters, (n, f->fn, &c));
 }
 
 // What the driver says of a launch that never began.

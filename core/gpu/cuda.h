@@ -125,5 +125,7 @@ typedef struct GpuLaunch {
 // Opts in to dynamic shared memory over 48 KiB, checks the limits.
 bool gpulaunch_prepare(GpuLaunch *l, Why *w);
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
+// Clusters of such a launch that the GPU can hold at a time.
+bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif

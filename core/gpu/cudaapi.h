@@ -161,6 +161,8 @@ typedef struct {
      unsigned, CUstream, void **, void **)) \
   G(CUresult, cuLaunchKernelEx, \
     (const CUlaunchConfig *, CUfunction, void **, void **)) \
+  G(CUresult, cuOccupancyMaxActiveClusters, \
+    (int *, CUfunction, const CUlaunchConfig *)) \
   G(CUresult, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))
 
 #define NVRTC_FUNCTIONS(F, G) \

@@ -197,6 +197,11 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
     return ir_int(cx, fn, DT_I32, fn->block[r - SR_NTID_X]);
   const int32_t *c = fn->cluster;
   int64_t known = cluster_known(c, r);
+  if (r >= SR_CLUSTERID_X && r <= SR_CLUSTERID_Z && c[r - SR_CLUSTERID_X] == 1)
+    return ir_sreg(cx, fn, SR_CTAID_X + (r - SR_CLUSTERID_X));
+  if (r >= SR_NCLUSTERID_X && r <= SR_NCLUSTERID_Z &&
+      c[r - SR_NCLUSTERID_X] == 1)
+    return ir_sreg(cx, fn, SR_NCTAID_X + (r - SR_NCLUSTERID_X));
   if (known >= 0) return ir_int(cx, fn, DT_I32, known);
   if (c[0] && r >= SR_CLUSTER_CTAID_X && r <= SR_CLUSTER_CTAID_Z)
     f.hi = c[r - SR_CLUSTER_CTAID_X] - 1;

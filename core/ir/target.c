@@ -85,6 +85,11 @@ static bool has_family(int sm) {
 }
 
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
+  const int32_t *c = fn->cluster;
+  if (c[0] * c[1] * c[2] > 1 && !target_has(sm, FT_CLUSTER))
+    ctx_fail(cx, ERR_ARCH, "a cluster of %d blocks needs sm_%d or newer, the "
+             "target is sm_%d", c[0] * c[1] * c[2], features[FT_CLUSTER].least,
+             sm);
   bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);

@@ -23,6 +23,7 @@ typedef struct Launch {
   int32_t grid[3], block[3], cluster[3];
   const LaunchArg *arg;  // fn->arg.n of them
   int sm;                // target: 80, 90, ...
+  bool pdl;              // may begin before the launch in front of it is done
 } Launch;
 
 // SK(id, "stable-name"): kinds of reports.

@@ -297,12 +297,36 @@ Info.__index = Info
 function utils.HardwareInfo(device_id)
   local info, message = require "cute.gpu".info(device_id or 0)
   if not info then return nil, message end
-  return setmetatable({info = info}, Info)
+  return setmetatable({info = info, device = device_id or 0}, Info)
 end
 
 function Info:get_l2_cache_size_in_bytes() return self.info.l2 end
 function Info:get_device_multiprocessor_count() return self.info.sms end
 function Info:get_arch() return self.info.arch end
+
+--- Clusters of so many blocks that the GPU holds at a time, when each block
+-- has a multiprocessor to itself; nil, message where it has no such clusters.
+---@param cluster_size integer blocks, 1 to 16
+---@return integer?
+---@return string? message
+function Info:get_max_active_clusters(cluster_size)
+  local cluster = require "cute.lang.kernel".cluster(cluster_size)
+  local dev, why = require "cute.gpu".open(self.device)
+  if not dev then return nil, why end
+  local made
+  made, why = require "cute.jit".compile(
+    'extern "C" __global__ void empty() {}',
+    {arch = self.info.arch, name = "empty"})
+  if not made then return nil, why end
+  local f
+  f, why = dev:load(made.cubin, "empty")
+  if not f then return nil, why end
+  local run
+  run, why = f:prepare {grid = cluster, block = 128, cluster = cluster,
+                        smem = self.info.smem}
+  if not run then return nil, why end
+  return run:max_active_clusters()
+end
 
 function Info:__tostring()
   return ("%s (%s): %d multiprocessors"):format(self.info.name,
@@ -330,6 +354,7 @@ sign.class("SmemAllocator", Allocator, [[
 ]])
 sign.class("HardwareInfo", Info, [[
   get_l2_cache_size_in_bytes() get_device_multiprocessor_count() get_arch()
+  get_max_active_clusters(cluster_size: integer)
 ]])
 
 for name, f in pairs(require "cute.schedule") do utils[name] = f end

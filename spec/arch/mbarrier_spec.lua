@@ -105,17 +105,19 @@ local CASES = {
    'asm volatile("griddepcontrol.launch_dependents;" ::: "memory");'},
 }
 
--- Indices of clusters, in the order of their functions.
-local function indices(o)
-  local list = {arch.block_idx_in_cluster(), arch.cluster_size()}
-  for _, f in ipairs {arch.cluster_idx, arch.cluster_dim,
-                      arch.block_in_cluster_idx, arch.block_in_cluster_dim} do
-    for _, v in ipairs {f()} do list[#list + 1] = v end
+for _, c in ipairs {
+  {arch.block_idx_in_cluster, "cluster_ctarank"},
+  {arch.cluster_idx, "clusterid.x", "clusterid.y", "clusterid.z"},
+  {arch.cluster_dim, "nclusterid.x", "nclusterid.y", "nclusterid.z"},
+  {arch.block_in_cluster_idx, "cluster_ctaid.x", "cluster_ctaid.y",
+   "cluster_ctaid.z"}} do
+  for k = 2, #c do
+    CASES[#CASES + 1] = {
+      function(_, _, o) o[0] = (select(k - 1, c[1]())) end,
+      "i32 sreg " .. c[k], c[k]:gsub("%.", "_") .. "()",
+      "mov.u32 %0, %%" .. c[k] .. ";"}
   end
-  for k, v in ipairs(list) do o[k - 1] = v end
 end
-CASES[#CASES + 1] = {function(_, _, o) indices(o) end, "sreg cluster_ctarank",
-  "cluster_nctaid_z()", "mov.u32 %0, %%clusterid.y;"}
 
 local function trace(f)
   return cute.kernel("k", function(o)
@@ -123,7 +125,8 @@ local function trace(f)
     local bar = arch.alloc_smem(cute.i64, 4)
     f(bar + 2, tid, o)
     o[tid] = tid
-  end)(cute.zeros({128}, cute.i32)):trace {block = 128}
+  end)(cute.zeros({128}, cute.i32)):trace {
+      block = 128, cluster = {2, 2, 2}}
 end
 
 describe("on Hopper", function()

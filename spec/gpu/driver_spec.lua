@@ -30,11 +30,11 @@ if not has_cc then
   return
 end
 
-local function build_driver()
+local function build_driver(flag)
   folder = support.folder()
   local _, err, code = support.exec {
-    cc, "-shared", "-fPIC", "-Icore", "-o", folder .. "/libcuda.so.1",
-    "spec/gpu/fakecuda.c"}
+    cc, "-shared", "-fPIC", "-Icore", type(flag) == "string" and flag or "-g",
+    "-o", folder .. "/libcuda.so.1", "spec/gpu/fakecuda.c"}
   assert.equal(0, code, err)
 end
 
@@ -585,5 +585,61 @@ describe("a launch of what is known", function()
       print(get(Y), traced)]], {"kernel axpy or kernel bad: "
       .. "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context "
       .. "was destroyed and its buffers are closed [driver-error]", "7.0\t1"})
+  end)
+end)
+
+describe("a launch in clusters", function()
+  setup(function() build_driver "-DFAKE_CLUSTERS" end)
+  teardown(function() support.remove(folder) end)
+
+  local KERNEL = [[
+    local cute = require "cute"
+    local k = cute.kernel("k", function(x) x[0] = cute.arch.cluster_size() end)
+    local b = assert(dev:buffer("i32", 8))
+    local X = core.on_device(cute.zeros({8}, "i32"), b)
+    local function opts(t) t.block, t.device = 32, "gpu" return t end
+  ]]
+
+  it("says its extents, also when the program is known", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local _, err = run(KERNEL .. [[
+      for _ = 1, 2 do
+        k(X):launch(opts {grid = {4, 2}, cluster = {2, 2}})
+        k(X):launch(opts {grid = 16, cluster = 16})
+        k(X):launch(opts {grid = 3, pdl = true})
+        k(X):launch(opts {grid = 3, pdl = false})
+        k(X):launch(opts {grid = 6, cluster = 3, pdl = true})
+      end]])
+    local each = "k: grid 4 2 1, clusters of 4\n%s" ..
+      "k: grid 16 1 1, clusters of 16\nk: grid 3 1 1, clusters of 1, pdl\n" ..
+      "k: grid 6 1 1, clusters of 3, pdl\n"
+    -- more than 8 blocks need leave, each time a launch is made ready
+    assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
+  end)
+
+  it("is prepared once, for its clusters", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      local go = cute.compile(k, X, opts {grid = 4, cluster = 2, pdl = true})
+      go(X)
+      go:launch()
+      go(X, {grid = 6})
+      print(message(go, X, {grid = 5}))
+      print(message(go, X, {cluster = 4}))
+      print(message(go, X, {pdl = false}))
+      print(message(function() k(X):launch(opts {grid = 5, cluster = 2}) end))
+      local f = assert(dev:load(cubin, "any"))
+      print(f:prepare({grid = 4, block = 32, cluster = 4})
+        :max_active_clusters())]])
+    assert.equal("k: grid 4 1 1, clusters of 2, pdl\n" ..
+      "k: grid 4 1 1, clusters of 2, pdl\n" ..
+      "k: grid 6 1 1, clusters of 2, pdl\n", err)
+    assert.equal("a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: 5 is " ..
+      "no multiple of 2 along x [bad-launch]\n" ..
+      "cluster = 4 x 1 x 1: this launch was compiled with cluster = " ..
+      "2 x 1 x 1 [bad-launch]\n" ..
+      "pdl = false: this launch was compiled with pdl = true [bad-launch]\n" ..
+      "call:launch: a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: " ..
+      "5 is no multiple of 2 along x [bad-launch]\n27\n", out)
   end)
 end)

@@ -9,6 +9,7 @@
 // element of an axpy.
 //   FAKE_LOST  no other context after a fault
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
+// Built with FAKE_CLUSTERS it is one of sm_90.
 //   FAKE_SAY   buffers and copies are told on standard error
 // At the end of the process it writes what is still held, if anything.
 #include <stdio.h>
@@ -89,6 +90,10 @@ CUresult cuDeviceGetName(char *s, int n, CUdevice d) {
 }
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
   (void)d;
+#ifdef FAKE_CLUSTERS
+  if (a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) return *v = 9, 0;
+  if (a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) return *v = 108, 0;
+#endif
   *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
      : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 166912
      : 0;
@@ -233,3 +238,31 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     y[i] = *(float *)p[2] * x[i] + (float)*(long long *)p[4];
   return 0;
 }
+
+#ifdef FAKE_CLUSTERS
+// Tells what it was asked for; a multiprocessor holds a block.
+static int blocks(const CUlaunchConfig *c) {
+  int n = 1;
+  for (unsigned i = 0; i < c->numAttrs; i++)
+    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      n = (int)(c->attrs[i].value.clusterDim.x *
+                c->attrs[i].value.clusterDim.y *
+                c->attrs[i].value.clusterDim.z);
+  return n;
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
+                          void **extra) {
+  fprintf(stderr, "%s: grid %u %u %u, clusters of %d%s\n", find(f)->name,
+          c->gridDimX, c->gridDimY, c->gridDimZ, blocks(c),
+          c->attrs[c->numAttrs - 1].id ==
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            ? ", pdl" : "");
+  return (void)p, (void)extra, 0;
+}
+CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,
+                                      const CUlaunchConfig *c) {
+  int sms = 0;
+  cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+  return find(f), *n = sms / blocks(c), 0;
+}
+#endif

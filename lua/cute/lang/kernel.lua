@@ -149,11 +149,12 @@ end
 
 -- The most that the hardware takes along x, y, z, and of threads in a block.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
-              block = {math.huge, math.huge, 64}}
-local MOST_THREADS = 1024
+              block = {math.huge, math.huge, 64},
+              cluster = {math.huge, math.huge, math.huge}}
+local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 
---- One to three extents of a grid or block, checked.
----@param what string "grid" "block"
+--- One to three extents of a grid, block or cluster, checked.
+---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
   local list = type(v) == "table"
@@ -176,19 +177,37 @@ function kernel.extents(what, v)
         out[i], ("xyz"):sub(i, i), MOST[what][i]))
     end
   end
-  local threads = 1.0 * out[1] * out[2] * out[3]
-  if what == "block" and threads > MOST_THREADS then
-    core.fail("bad-launch", ("a block of %.0f threads; at most %d")
-      :format(threads, MOST_THREADS))
+  local all, most = 1.0 * out[1] * out[2] * out[3], ALL[what]
+  if most and all > most[1] then
+    core.fail("bad-launch", ("a %s of %.0f %s; at most %d")
+      :format(what, all, most[2], most[1]))
   end
   return out
 end
 
 local extents = kernel.extents
 
+--- The extents of a cluster, which divide those of the grid (nil: not known
+-- yet). More than 8 blocks not every GPU of sm_90 has; it is asked.
+---@param cluster? integer|integer[] 1 when absent
+---@param grid? integer[]
+---@return integer[]
+function kernel.cluster(cluster, grid)
+  cluster = extents("cluster", cluster or 1)
+  for i = 1, grid and 3 or 0 do
+    if grid[i] % cluster[i] ~= 0 then
+      core.fail("bad-launch", ("a grid of %s blocks in clusters of %s: %d is "
+        .. "no multiple of %d along %s"):format(table.concat(grid, " x "),
+        table.concat(cluster, " x "), grid[i], cluster[i], ("xyz"):sub(i, i)))
+    end
+  end
+  return cluster
+end
+
 -- What launch, compile and trace know, and what each may be.
 local LAUNCH = {
-  grid = "integer table", block = "integer table", device = "string table",
+  grid = "integer table", block = "integer table", cluster = "integer table",
+  pdl = "boolean", device = "string table",
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean"}
@@ -244,7 +263,7 @@ function kernel.check_options(opts, known)
     if t == "integer" and value < 0 and name ~= "seed" and types == t then
       core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
         :format(name, value))
-    elseif name ~= "grid" and name ~= "block" and not types:find(t, 1, true)
+    elseif not MOST[name] and not types:find(t, 1, true)
     then
       core.fail("bad-launch", ("%s of %s: %s is needed")
         :format(name, tostring(value),
@@ -278,7 +297,7 @@ local function stoppable() end
 
 local function run_sim(p, opts, values, grid)
   local found = core.sim_run(p.program.fn, {
-    grid = grid, block = p.block, args = values, sm = p.device.sm,
+    grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget,
     progress = opts.progress or p.progress or stoppable})
@@ -360,6 +379,7 @@ local function gpu_launch(p, args, grid)
   local f, message = load_gpu(p.program, p.device.dev)
   if not f then return nil, message end
   return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
+                    cluster = p.program.cluster, pdl = p.pdl,
                     smem = p.program.info.smem, stream = p.stream}
 end
 
@@ -430,7 +450,9 @@ local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
-  elseif k == "block" then return table.concat(p.block, " x ")
+  elseif k == "pdl" then return tostring(p.pdl or false)
+  elseif k == "block" or k == "cluster" then
+    return table.concat(p.program[k], " x ")
   elseif k == "arch" then return device.kind == "sim" and device.arch or nil
   elseif k == "device" and type(v) == "table" then
     return tostring(device)
@@ -443,8 +465,8 @@ end
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
-    local text = k == "block" and table.concat(extents(k, v), " x ")
-      or tostring(v)
+    local text = (k == "block" or k == "cluster")
+      and table.concat(extents(k, v), " x ") or tostring(v)
     if was and was ~= text then
       core.fail("bad-launch", ("%s = %s: this launch was compiled with %s = %s")
         :format(k, text, k, was))
@@ -465,6 +487,7 @@ local function run(p, opts, values, grid)
     core.fail("bad-launch", ("kernel %s was compiled without a grid: launch "
       .. "it with one, run(X, ..., {grid = n})"):format(name))
   end
+  kernel.cluster(p.program.cluster, grid)
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
                            grid)
   if not ok or result == true or result.ok then
@@ -519,13 +542,18 @@ end
 
 local function prepare(program, kind, values, opts, device)
   local grid = (opts.grid or not kind.symbolic) and extents("grid", opts.grid)
+  kernel.cluster(program.cluster, grid)
+  if opts.pdl and not core.has(device.sm, "griddepcontrol") then
+    core.fail("wrong-arch", ("pdl = true needs sm_90 or newer, the target is "
+      .. "%s"):format(device.arch))
+  end
   local p = setmetatable({program = program, kind = kind, device = device,
                           values = values, block = program.block,
                           grid = grid or nil,
                           seed = opts.seed, threads = opts.threads,
                           faults = opts.faults, budget = opts.budget,
                           stream = opts.stream, progress = opts.progress,
-                          output = opts.output},
+                          output = opts.output, pdl = opts.pdl},
                          Prepared)
   return KINDS[device.kind].prepare(p)
 end
@@ -568,7 +596,8 @@ local function new_program(k, args, kind, opts)
     table.unpack(args, 1, args.n))
   local program = setmetatable({
     fn = fn, kind = kind, read = read, info = fn:info(), texts = {},
-    cubins = {}, launches = {}, block = opts.block, views = {},
+    cubins = {}, launches = {}, block = opts.block, cluster = opts.cluster,
+    views = {},
     numerics = {fmad = opts.fmad, fastmath = opts.fastmath}}, Program)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
@@ -579,23 +608,25 @@ end
 -- Of one kind: what the traces read may change from launch to launch.
 local MOST_PROGRAMS = 16
 
--- The block and numerics of a launch in a number (core/bind/launchlib.c).
-local function launch_number(block, fmad, fastmath)
+-- The block, cluster and numerics of a launch in a number
+-- (core/bind/launchlib.c).
+local function launch_number(block, cluster, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
     | (fmad and 1 or 0) << 32 | (fastmath and 1 or 0) << 33
+    | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
 -- The kernel's program for these arguments, with all that it read as it is;
 -- the kind of these.
-local function specialise(k, args, block, fmad, fastmath)
-  local launch = launch_number(block, fmad, fastmath)
+local function specialise(k, args, block, cluster, fmad, fastmath)
+  local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
   local program = core.find_program(k.programs, args, launch)
   if program then return program, kind end
   local known = k.programs[hash] or {}
   k.programs[hash] = known
-  program = new_program(k, args, kind, {block = block, overlap = overlap,
-    fmad = fmad, fastmath = fastmath, held = held})
+  program = new_program(k, args, kind, {block = block, cluster = cluster,
+    overlap = overlap, fmad = fmad, fastmath = fastmath, held = held})
   known[MOST_PROGRAMS] = nil
   table.insert(known, 1, program)
   return program, kind
@@ -657,6 +688,7 @@ end
 local function traced(call, opts)
   check_options(opts)
   return specialise(call.kernel, call, call:block(opts.block),
+                    kernel.cluster(opts.cluster),
                     numerics_of(call.kernel, opts))
 end
 

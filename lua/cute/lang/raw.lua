@@ -200,10 +200,12 @@ function Call:compile(opts)
     function(i) return k.params[i].written end)
   if not args then return nil, copies end
   local run
+  local grid = kernel.extents("grid", opts.grid)
   run, why = f:prepare {
-    args = args, grid = kernel.extents("grid", opts.grid),
+    args = args, grid = grid,
     block = kernel.extents("block", opts.block or k.block),
-    smem = opts.smem or k.smem, cluster = opts.cluster, pdl = opts.pdl,
+    smem = opts.smem or k.smem, cluster = kernel.cluster(opts.cluster, grid),
+    pdl = opts.pdl,
     stream = opts.stream}
   if not run then return nil, why end
   return setmetatable({kernel = k, device = device, run = run,

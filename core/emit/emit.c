@@ -551,14 +551,33 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
+// Does a load read what the kernel also writes?
+static bool reads_back(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    Operand o;
+    if (i->op != OP_LD && i->op != OP_COPY) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      const Ins *m = ir_get(fn, o.ref);
+      if (o.kind == OPERAND_MEM && o.read && m->op == OP_GMEM &&
+          fn->arg.p[fn->mem.p[m->imm].arg].written)
+        return true;
+    }
+  }
+  return false;
+}
+
 // __restrict__ lets the compiler keep what it has read over a store through
-// another pointer, and read constants past the coherent caches.
+// another pointer, and read constants past the coherent caches. NVRTC 13 makes
+// of `p ? constant[i] : written[j]` one such load, ahead of the stores to
+// written[j], unless the constants' pointer goes without.
 static void put_param(Emit *e, size_t k, const char *name) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
+  bool plain = ir_arg_shared(e->fn, k) || (!a->written && reads_back(e->fn));
   if (!a->pointer) text_printf(e, "%s %s", type, name);
   else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
-                   ir_arg_shared(e->fn, k) ? "" : "__restrict__ ", name);
+                   plain ? "" : "__restrict__ ", name);
 }
 
 static void put_head(Emit *e, const char *name, const char **params) {

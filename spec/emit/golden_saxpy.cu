@@ -1,7 +1,7 @@
 // saxpy for sm_80, by cutelua. Compile with --fmad=false.
 extern "C" __global__ void __launch_bounds__(128)
 saxpy(float a,
-      const float *__restrict__ mX,
+      const float *mX,
       float *__restrict__ mY,
       int n) {
   // golden_kernels.lua:11

@@ -14,8 +14,11 @@ add(const float *__restrict__ x, float *y, int n, const struct Pair p) {
   if (i < n) y[i] = x[i] + p.a * p.b;
 }
 extern "C" __global__ void none(void) {}
+typedef const unsigned   short
+  *u16p; typedef unsigned long long int u64;
 extern "C" __global__ void each(signed char a, const unsigned long long b,
-    bool c, double d, unsigned e, u32 f, float (*g)[4], size_t const h) {}
+    bool c, double d, unsigned e, u32 f, float (*g)[4], size_t const h,
+    const u64 i, struct Pair j) {}
 ]]
 
 local function types(k)
@@ -31,7 +34,7 @@ describe("raw kernels", function()
   it("read their parameters off the text", function()
     assert.equal("const * * i32 nil", types(cute.raw_kernel(ADD)))
     assert.equal("", types(cute.raw_kernel(ADD, {name = "none"})))
-    assert.equal("i8 u64 boolean f64 u32 nil * u64",
+    assert.equal("i8 u64 boolean f64 u32 u32 * u64 u64 nil",
                  types(cute.raw_kernel(ADD, {name = "each"})))
     assert.equal("raw kernel add", tostring(cute.raw_kernel(ADD)))
   end)

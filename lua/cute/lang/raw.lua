@@ -29,7 +29,8 @@ local C_TYPES = {
   int8_t = "i8", uint8_t = "u8", int16_t = "i16", uint16_t = "u16",
   int32_t = "i32", uint32_t = "u32", int64_t = "i64", uint64_t = "u64",
 }
-local TYPE_WORD = {int = true, signed = true}
+-- Words that these are made of: true; those that add nothing: false.
+local TYPE_WORD = {int = false, signed = false}
 for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
@@ -38,22 +39,37 @@ local function without_comments(text)
   return (text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " "))
 end
 
+-- The element type of a declaration without pointers, or nil; its last word
+-- may be the parameter's name. typedefs: of the text, name -> declaration.
+local function number_type(text, typedefs)
+  local words, number = {}, false
+  for word in text:gmatch "[%w_]+" do
+    local own = typedefs[word]
+    if own then return number_type(own, {}) end
+    local known = TYPE_WORD[word]
+    number = number or known ~= nil
+    if known then words[#words + 1] = word end
+  end
+  local name = number and C_TYPES[table.concat(words, " ")]
+  return name and core.find_dtype(name) or nil
+end
+
+local function typedefs_of(text)
+  local list = {}
+  for declaration, name in text:gmatch "typedef%s+([%w_%s]-)%s([%w_]+)%s*;" do
+    list[name] = declaration
+  end
+  return list
+end
+
 -- {pointer =, written =, dtype =, text =} of one declaration.
-local function parameter(text)
+local function parameter(text, typedefs)
   local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
   if text:find("*", 1, true) then
     p.pointer, p.written = true, not text:match "^[^*]*%f[%w_]const%f[^%w_]"
     return p
   end
-  local words, number = {}, false
-  for word in text:gmatch "[%w_]+" do
-    if TYPE_WORD[word] then number = true end
-    if TYPE_WORD[word] and word ~= "int" and word ~= "signed" then
-      words[#words + 1] = word
-    end
-  end
-  local name = number and C_TYPES[table.concat(words, " ")]
-  p.dtype = name and core.find_dtype(name) or nil
+  p.dtype = number_type(text, typedefs)
   return p
 end
 
@@ -284,8 +300,10 @@ function raw.raw_kernel(text, opts)
   end
   opts = opts or {}
   local found = find_kernel(text, opts.name)
-  local params = {}
-  for i, part in ipairs(split(found.args)) do params[i] = parameter(part) end
+  local params, typedefs = {}, typedefs_of(without_comments(text))
+  for i, part in ipairs(split(found.args)) do
+    params[i] = parameter(part, typedefs)
+  end
   return setmetatable({source = text, name = found.name, params = params,
                        options = opts.options, block = opts.block,
                        smem = opts.smem, cubins = {}, loaded = {}}, Raw)

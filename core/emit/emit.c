@@ -266,7 +266,9 @@ static void put_for(Emit *e, Ref r) {
   bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   text_begin(e, i);
-  int64_t unroll = i->imm ? i->imm : e->use[r].rolled;
+  int64_t unroll = i->imm ? i->imm : e->use[r].rolled, limit;
+  // ptxas 13 loses passes of what it unrolls by itself down to a negated limit
+  if (!unroll && !up && !ir_const(e->fn, i->a[1], &limit)) unroll = 1;
   if (unroll) {
     text_printf(e, "#pragma unroll %" PRId64, unroll);
     text_newline(e);

@@ -67,6 +67,20 @@ describe("what NVRTC gets wrong", function()
     end
   end)
 
+  it("is not asked for: loops down that ptxas unrolls", function()
+    local function pragma(first, limit, step)
+      local text = cute.kernel("k", function(x)
+        local n = limit or arch.thread_idx()
+        for i in cute.range(first, n, step) do x[i] = 1.0 end
+      end)(cute.zeros({99}, cute.f32)):trace {block = 32}.source
+      return text:match "#pragma unroll[^\n]*"
+    end
+    assert.equal("#pragma unroll 1", pragma(9, nil, -1))
+    assert.equal("#pragma unroll 1", pragma(40, nil, -2))
+    assert.is_nil(pragma(9, -90, -1))
+    assert.is_nil(pragma(0, nil, 1))
+  end)
+
   for name, kernel in pairs(CASES) do
     it(("is right on the card: %s #gpu"):format(name), function()
       assert.same(results(kernel, "sim"), results(kernel, "gpu"))

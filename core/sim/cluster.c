@@ -1,7 +1,11 @@
 // The warps of a cluster: initial values, scheduling, barriers, deadlock.
-#include "sim/inside.h"
+#include "sim/async.h"
+#include "sim/mbar.h"
 
 #include <string.h>
+
+// Somebody's last access to a CTA's memory.
+struct SimReach { uint32_t clk, lanes, src; };
 
 // ---- beginning ----
 
@@ -68,7 +72,7 @@ static void init_warp(SimCluster *c, int id) {
   w->id = id;
   w->in = id % p->nwarp;
   w->home = (uint32_t)rank * (uint32_t)p->smem_bytes;
-  w->vc = c->clocks + (size_t)id * (size_t)p->nactor;
+  w->vc = c->clocks + (size_t)id * (size_t)(p->nactor + p->nall);
   int threads = p->nthread - w->in * LANES;
   w->state = SW_RUN;
   w->pc = w->depth = w->src = w->gone = 0;
@@ -82,7 +86,14 @@ static void init_warp(SimCluster *c, int id) {
   w->seen = w->pending = w->fenced = 0;
   w->late = w->unfenced = w->sent = 0;
   w->level = false;
-  memset(w->vc, 0, (size_t)p->nactor * sizeof *w->vc);
+  w->proxied = w->vc + p->nactor;
+  memset(w->vc, 0, (size_t)(p->nactor + p->nall) * sizeof *w->vc);
+  w->batches = 0;
+  w->issued = w->met = w->came = w->wider = 0;
+  w->refused = w->polling = false;
+  w->registers = p->registers;
+  memset(w->groups, 0, sizeof w->groups);
+  memset(w->fence, 0, sizeof w->fence);
   memset(w->committed, 0, sizeof w->committed);
   init_values(w);
 }
@@ -101,15 +112,19 @@ void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]) {
 bool simcluster_init(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->nactor, bars = (size_t)p->ncta * MAX_BARS;
+  size_t warps = (size_t)p->nall, each = n + warps;
   c->cta = base_realloc(NULL, (size_t)p->ncta * sizeof *c->cta);
   if (!c->cta) return false;
   memset(c->cta, 0, (size_t)p->ncta * sizeof *c->cta);
-  size_t warps = (size_t)p->nall;
-  c->clocks = base_realloc(NULL, (warps + bars) * n * sizeof *c->clocks);
-  if (!c->clocks) return false;
-  for (size_t k = 0; k < bars; k++)
-    c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc =
-      c->clocks + (warps + k) * n;
+  size_t all = warps * each + (bars + 2) * n;
+  c->clocks = base_realloc(NULL, all * sizeof *c->clocks);
+  c->reach = base_realloc(NULL, (size_t)p->ncta * warps * sizeof *c->reach);
+  if (!c->clocks || !c->reach) return false;
+  uint32_t *vc = c->clocks + warps * each;
+  for (size_t k = 0; k < bars; k++, vc += n)
+    c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc = vc;
+  c->open.vc = vc;
+  c->done.vc = vc + n;
   return true;
 }
 
@@ -117,8 +132,11 @@ void simcluster_free(SimCluster *c) {
   for (int k = 0; c->cta && k < c->prog->ncta; k++)
     for (int id = 0; id < MAX_BARS; id++)
       base_free(c->cta[k].bar[id].past.row);
+  base_free(c->open.row);
+  base_free(c->done.row);
   base_free(c->cta);
   base_free(c->clocks);
+  base_free(c->reach);
 }
 
 // ---- barriers ----
@@ -193,6 +211,157 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   if (b->arrived >= b->expected) release(c, w->cta, b);
 }
 
+// ---- the cluster's barrier ----
+
+static void cluster_fault(SimWarp *w, const SimIns *i, SimMisuse how) {
+  simcluster_misuse(w, i, 0, how, 0, 0, 0);
+}
+
+// Lanes that are still to come to the barrier.
+static uint32_t missing(const SimWarp *w) {
+  if (w->state == SW_DONE) return 0;
+  return w->valid & ~w->gone & ~w->came;
+}
+
+// When all came, or left: the next round.
+static void look(SimCluster *c) {
+  const SimProg *p = c->prog;
+  for (int k = 0; k < p->nall; k++)
+    if (missing(&c->warp[k])) return;
+  SimPast was = c->done;
+  c->done = c->open;
+  c->open = was;
+  simorder_forget(c, &c->open);
+  simmbar_share(c, ++c->met);
+  c->meets = false;
+  c->vain = 0;
+  for (int k = 0; k < p->nall; k++)
+    if (c->warp[k].state == SW_CLUSTER) c->warp[k].state = SW_RUN;
+}
+
+void simcluster_left(SimCluster *c) {
+  if (c->meets) look(c);
+}
+
+void simcluster_meet(SimWarp *w, const SimIns *i) {
+  SimCluster *c = w->cluster;
+  if (w->came & w->active) {
+    cluster_fault(w, i, BAR_TWICE_CLUSTER);
+    return;
+  }
+  w->came |= w->active;
+  if (i->flags & CLF_RELAXED) simorder_give_fenced(w, w->active, &c->open);
+  else simorder_give(w, w->active, &c->open);
+  c->meets = true;
+  w->src = i->src;
+  look(c);
+}
+
+bool simcluster_wait(SimWarp *w, const SimIns *i) {
+  SimCluster *c = w->cluster;
+  if (w->active & ~w->came) {
+    cluster_fault(w, i, BAR_UNCAME_CLUSTER);
+    return true;
+  }
+  if (w->met == c->met) {
+    w->state = SW_CLUSTER;
+    w->src = i->src;
+    return false;
+  }
+  simorder_take(w, w->active, &c->done);
+  w->came &= ~w->active;
+  if (!w->came) w->met = c->met;
+  return true;
+}
+
+// ---- memory of other CTAs ----
+
+static bool is_gone(const SimCluster *c, int rank) {
+  const SimWarp *w = &c->warp[rank * c->prog->nwarp];
+  for (int k = 0; k < c->prog->nwarp; k++)
+    if (w[k].state != SW_DONE) return false;
+  return true;
+}
+
+static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
+                      bool landed) {
+  SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
+  if (!f) return;
+  memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
+  f->gone.landed = landed;
+}
+
+void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
+                      bool keep) {
+  SimCluster *c = w->cluster;
+  if (is_gone(c, rank)) tell_gone(w, i->src, l, rank, false);
+  if (!keep) return;
+  SimReach *r = &c->reach[rank * c->prog->nall + w->id];
+  if (r->clk != w->clk) r->lanes = 0;
+  r->clk = w->clk;
+  r->lanes |= 1u << l;
+  r->src = i->src;
+}
+
+// Does a thread of that CTA know what an actor did?
+static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
+                  uint32_t clk) {
+  SimWarp *w = &c->warp[rank * c->prog->nwarp];
+  for (int k = 0; k < c->prog->nwarp; k++, w++)
+    for (int l = 0; l < LANES; l++) {
+      if (simorder_before(w, l, u, lanes, clk)) return true;
+      if (!w->seen) break;
+    }
+  return false;
+}
+
+// Was a CTA's memory still to be used when it ended?
+static void check_ends(SimCluster *c) {
+  const SimProg *p = c->prog;
+  for (int k = 0; k < p->ncta * p->nall && p->ncta > 1; k++) {
+    const SimReach *r = &c->reach[k];
+    SimWarp *w = &c->warp[k % p->nall];
+    int rank = k / p->nall;
+    if (r->clk && !knows(c, rank, w->id, r->lanes, r->clk))
+      tell_gone(w, r->src, __builtin_ctz(r->lanes), rank, false);
+  }
+  for (int k = 0; k < c->nmbar; k++) {
+    const SimMbar *b = &c->mbar[k];
+    int rank = (int)(b->at / p->smem_bytes);
+    if (!b->landed || knows(c, rank, simmbar_actor(c, b), 1, b->landed))
+      continue;
+    if (b->moved || !knows(c, rank, b->lander, 1u << b->lane, b->left))
+      tell_gone(&c->warp[b->lander], b->land, b->lane, rank, b->moved);
+  }
+}
+
+// ---- registers ----
+
+bool simcluster_registers(SimWarp *w, const SimIns *i) {
+  int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
+  bool more = i->flags & RGF_INC;
+  if (more ? n < w->registers : n > w->registers) {
+    SimFault *f = simreport_fault(w, SIM_REGISTERS, 0, i->src, 0, -1, 0);
+    if (f) {
+      f->registers.had = w->registers;
+      f->registers.wanted = n;
+    }
+    return true;
+  }
+  w->src = i->src;
+  w->wanted = n;
+  if (n - w->registers > *pool) {
+    w->state = SW_REGISTERS;
+    return false;
+  }
+  *pool -= n - w->registers;
+  w->registers = n;
+  SimWarp *all = w - w->in;
+  for (int k = 0; k < w->cluster->prog->nwarp; k++)
+    if (all[k].state == SW_REGISTERS) all[k].state = SW_RUN;
+  return true;
+}
+
 // ---- scheduling ----
 
 // Warps of a CTA that wait at one of its barriers.
@@ -210,6 +379,7 @@ static void stuck(SimCluster *c, SimCta *a, int id) {
   c->serial++;
   SimFault *f = simreport_fault(w, SIM_DEADLOCK, 0, w->src, src2, -1, 0);
   if (!f) return;
+  f->deadlock.how = STUCK_BARRIER;
   f->deadlock.waiting = b->waiting;
   f->deadlock.ended = done & ~b->members;
   f->deadlock.barrier = id;
@@ -217,10 +387,94 @@ static void stuck(SimCluster *c, SimCta *a, int id) {
   f->deadlock.needed = b->expected;
 }
 
+// Is u stuck as w is, and at the same thing?
+static bool same_place(const SimWarp *w, const SimWarp *u) {
+  if (u->cta != w->cta) return false;
+  if (w->state == SW_RUN || w->state == SW_MBAR)
+    return (u->state == SW_MBAR || (u->state == SW_RUN && u->polling)) &&
+           u->mbar == w->mbar;
+  return u->state == w->state;
+}
+
+// What warp w waits for, and who does with it.
+static SimFault *stuck_at(SimWarp *w, SimStuck how, int32_t mem,
+                          int64_t element) {
+  SimCluster *c = w->cluster;
+  const SimWarp *u = w - w->in;
+  uint32_t src2 = 0, waiting = 0, done = 0;
+  for (int k = 0; k < c->prog->nwarp; k++, u++) {
+    if (u->state == SW_DONE) done |= 1u << k;
+    if (!same_place(w, u)) continue;
+    waiting |= 1u << k;
+    if (u->src != w->src) src2 = u->src;
+  }
+  c->serial++;
+  SimFault *f = simreport_fault(w, SIM_DEADLOCK, 0, w->src, src2, mem,
+                                element);
+  if (!f) return NULL;
+  f->deadlock.how = how;
+  f->deadlock.waiting = waiting;
+  f->deadlock.ended = done;
+  return f;
+}
+
+static void stuck_at_mbarrier(SimWarp *w) {
+  SimCluster *c = w->cluster;
+  const SimMbar *b = &c->mbar[w->mbar];
+  SimFault *f = stuck_at(w, STUCK_MBAR, b->mem, b->element);
+  if (!f) return;
+  f->deadlock.barrier = b->phase;
+  f->deadlock.came = b->missing;
+  f->deadlock.needed = b->expected;
+  f->deadlock.bytes = b->bytes;
+}
+
+static void stuck_at_cluster(SimWarp *w) {
+  SimCluster *c = w->cluster;
+  SimFault *f = stuck_at(w, STUCK_CLUSTER, -1, 0);
+  if (!f) return;
+  for (int k = 0; k < c->prog->nall; k++)
+    f->deadlock.came += __builtin_popcount(missing(&c->warp[k]));
+  f->deadlock.needed = c->prog->nthread * c->prog->ncta;
+}
+
+static void stuck_at_registers(SimWarp *w) {
+  SimFault *f = stuck_at(w, STUCK_REGISTERS, -1, 0);
+  if (!f) return;
+  f->deadlock.came = w->cta->pool[w->in % 4];
+  f->deadlock.needed = w->wanted;
+  f->deadlock.bytes = w->registers;
+}
+
+// The first of its CTA that is stuck there.
+static bool is_first(const SimWarp *w) {
+  for (const SimWarp *u = w - w->in; u < w; u++)
+    if (same_place(w, u)) return false;
+  return true;
+}
+
 static void deadlock(SimCluster *c) {
   for (int k = 0; k < c->prog->ncta; k++)
     for (int id = 0; id < MAX_BARS; id++)
       if (c->cta[k].bar[id].waiting) stuck(c, &c->cta[k], id);
+  for (int k = 0; k < c->prog->nall; k++) {
+    SimWarp *w = &c->warp[k];
+    if (w->state == SW_BARRIER || w->state == SW_DONE || !is_first(w))
+      continue;
+    if (w->state == SW_CLUSTER) stuck_at_cluster(w);
+    else if (w->state == SW_REGISTERS) stuck_at_registers(w);
+    else if (w->state == SW_MBAR || w->polling) stuck_at_mbarrier(w);
+  }
+}
+
+// Do all that could run ask for a phase in vain, for long?
+static bool in_vain(SimCluster *c) {
+  enum { MANY = 10000 };
+  if (c->vain < MANY) return false;
+  c->vain = 0;
+  for (int k = 0; k < c->prog->nall; k++)
+    if (c->warp[k].state == SW_RUN && !c->warp[k].polling) return false;
+  return !c->landing;
 }
 
 // The warp that runs next, by chance; NULL: none can.
@@ -246,22 +500,39 @@ static void init_cta(SimCluster *c, int k, uint64_t index) {
   a->number = index * (uint64_t)c->prog->ncta + (uint64_t)k;
   simcluster_place(c->prog, a->number, a->id);
   for (int id = 0; id < MAX_BARS; id++) forget(c, &a->bar[id]);
+  memset(a->pool, 0, sizeof a->pool);
 }
 
 void simcluster_begin(SimCluster *c, uint64_t index) {
+  const SimProg *p = c->prog;
   simmem_reset(c);
-  c->stop = false;
-  c->mmas = 0;
-  for (int k = 0; k < c->prog->ncta; k++) init_cta(c, k, index);
-  for (int k = 0; k < c->prog->nall; k++) init_warp(c, k);
+  simmbar_reset(c);
+  simasync_reset(c);
+  c->stop = c->meets = false;
+  c->mmas = c->vain = 0;
+  c->met = 0;
+  for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
+  for (int k = 0; k < p->nall; k++) init_warp(c, k);
+  simorder_forget(c, &c->open);
+  simorder_forget(c, &c->done);
+  memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
   c->told = c->tick ? base_nanotime() : 0;
+}
+
+// The warp that runs next; NULL: nobody can go on.
+static SimWarp *next(SimCluster *c) {
+  SimWarp *w;
+  if (c->landing) simasync_chance(c);
+  if (in_vain(c)) return NULL;
+  while (!(w = pick(c)) && simasync_press(c)) {}
+  return w;
 }
 
 bool simcluster_run(SimCluster *c) {
   enum { PATIENCE = 256 };  // polls before others have their turn
   SimWarp *w;
   c->polls = 0;
-  for (int n = 0; !c->stop && (w = pick(c)); n++) {
+  for (int n = 0; !c->stop && (w = next(c)); n++) {
     if (c->polls > PATIENCE) return false;
     simexec_warp(w);
     if (n % 16) continue;
@@ -274,10 +545,12 @@ bool simcluster_run(SimCluster *c) {
   bool waiting = false;
   for (int k = 0; k < c->prog->nall; k++) {
     c->out->instructions += c->warp[k].count;
-    waiting |= c->warp[k].state == SW_BARRIER;
+    waiting |= c->warp[k].state != SW_DONE;
   }
   c->out->mmas += c->mmas;
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
+  if (!waiting && !c->stop) check_ends(c);
+  simasync_end(c);
   return true;
 }

@@ -343,6 +343,25 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }
 
+// The barrier, as another CTA has it where the last operand says so; a count,
+// bytes or a parity is operand c.
+static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
+  SimSide *s = NEW(g->cx, SimSide, 1);
+  Operand o[OPERANDS];
+  operands_all(g->fn, i, o);
+  *s = side(g, &o[0]);
+  Ref rank = operands_ref(g->fn, i, 3);
+  if (rank) {
+    SimMem *m = NEW(g->cx, SimMem, 1);
+    *m = *s->mem;
+    m->rank = g->slot[rank];
+    s->mem = m;
+  }
+  d->x = s;
+  d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
+  d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
+}
+
 static void decode_print(Prog *g, const Ins *i, SimIns *d) {
   SimPrint *p = NEW(g->cx, SimPrint, 1);
   uint32_t n;
@@ -436,14 +455,9 @@ static int64_t what_of(const Ins *i) {
   return i->imm;
 }
 
-static _Noreturn void not_yet(Prog *g, const Ins *i) {
-  ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot yet do %s",
-           g->fn->src.p[i->src].line, op_name((Op)i->op));
-}
-
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
-                .imm = what_of(i), .uniform = g->uni[r],
+                .imm = what_of(i), .flags = i->flags, .uniform = g->uni[r],
                 .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
@@ -458,12 +472,8 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                "PTX\n  it runs on a GPU; on the simulator use the functions "
                "of cute.arch", g->fn->src.p[i->src].line);
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
-    case OP_MBARTRY: case OP_MBARCPASYNC: case OP_CLUSTERARRIVE:
-    case OP_CLUSTERWAIT: case OP_SETMAXNREG: case OP_GRIDWAIT:
-    case OP_GRIDLAUNCH:
-      not_yet(g, i);
-    case OP_FENCE:
-      if (!fence_is_order((FenceKind)i->imm)) not_yet(g, i);
+    case OP_MBARTRY: case OP_MBARCPASYNC:
+      decode_mbarrier(g, i, d);
       break;
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
@@ -482,8 +492,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_ASK: case OP_VAR: case OP_VGET: case OP_VSET: case OP_CPCOMMIT:
     case OP_CPWAIT: case OP_SYNCWARP:
+    case OP_FENCE: case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT:
+    case OP_SETMAXNREG: case OP_GRIDWAIT: case OP_GRIDLAUNCH:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // values and Ins.imm are all
+      break;  // values, Ins.imm and flags are all
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -534,6 +546,29 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
              "most %d", (long long)(ctas * warps), MAX_ALL);
 }
 
+// Registers of a thread when its kernel uses setmaxnreg: as many as fit. Warps
+// are dealt to the quarters of an SM, and allocated 8 a thread.
+static int registers_of(const SimProg *p) {
+  int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
+  int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
+  return n > 256 ? 256 : n & ~7;
+}
+
+// mbarriers: elements of what is made one, so many that there may be.
+static void count_actors(SimProg *p, const Fn *fn) {
+  enum { MOST = 128 };  // a CTA
+  int64_t n = 0;
+  bool agents = false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
+    if (i->op == OP_SETMAXNREG) p->registers = registers_of(p);
+    if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
+  }
+  p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
+  p->nactor = p->nall * (agents ? 2 : 1) + p->nmbar;
+}
+
 static uint64_t clusters(const Launch *l) {
   uint64_t n = 1;
   for (int k = 0; k < 3; k++) n *= (uint64_t)(l->grid[k] / l->cluster[k]);
@@ -578,7 +613,8 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nthread = l->block[0] * l->block[1] * l->block[2];
   p->nwarp = (p->nthread + LANES - 1) / LANES;
   p->ncta = l->cluster[0] * l->cluster[1] * l->cluster[2];
-  p->nall = p->nactor = p->ncta * p->nwarp;
+  p->nall = p->ncta * p->nwarp;
+  count_actors(p, l->fn);
   p->nunit = clusters(l);
   take(&g, 64, 64);  // slot 0 is nobody's
   simblocks_areas(cx, p);

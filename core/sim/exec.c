@@ -1,4 +1,5 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
+#include "sim/mbar.h"
 #include "sim/regs.h"
 
 #include <inttypes.h>
@@ -377,7 +378,10 @@ static void find_lanes(SimWarp *w) {
 // inner ones any more.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
-  if (i->op == OP_EXITIF) w->gone |= out;
+  if (i->op == OP_EXITIF) {
+    w->gone |= out;
+    simcluster_left(w->cluster);
+  }
   w->active &= ~out;
   for (uint32_t k = 1; k < levels; k++) w->frame[w->depth - k].mask &= ~out;
   if (!w->active) find_lanes(w);
@@ -530,6 +534,15 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   w->state = SW_DONE;
   w->src = i->src;
   w->count--;
+  simcluster_left(w->cluster);
+}
+
+// What a warp could not do yet it does once more when it may run; false: later.
+static bool again(SimWarp *w, bool done) {
+  if (done) return true;
+  w->pc--;
+  w->count--;
+  return false;
 }
 
 // Loads with an order may be such a wait for others.
@@ -557,6 +570,16 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
     case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
+    case OP_MBARINIT: simmbar_init(w, i); return true;
+    case OP_MBARARRIVE: simmbar_arrive(w, i); return false;
+    case OP_MBARTX: simmbar_expect(w, i); return false;
+    case OP_MBARWAIT: return again(w, simmbar_wait(w, i));
+    case OP_MBARTRY: simmbar_try(w, i); return false;
+    case OP_MBARCPASYNC: simmbar_cpasync(w, i); return true;
+    case OP_CLUSTERARRIVE: simcluster_meet(w, i); return false;
+    case OP_CLUSTERWAIT: return again(w, simcluster_wait(w, i));
+    case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
     case OP_ATOMIC: simmem_atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
@@ -575,10 +598,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ASM: case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX:
-    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARCPASYNC:
-    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_COUNT:
+    case OP_ASM: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
@@ -596,6 +616,7 @@ void simexec_warp(SimWarp *w) {
   enum { SLICE = 1 << 16 };  // a warp that polls lets others run
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
+  w->polling = false;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
     const SimIns *i = &prog[w->pc++];
     c->serial++;

@@ -6,6 +6,8 @@
 //   alu.c       arithmetic, one lane or 32
 //   mem.c       shared and global memory, cp.async
 //   shadow.c    who wrote and read shared memory (shadow.h)
+//   mbar.c      mbarriers
+//   async.c     what other agents do (async.h)
 //   order.c     what is ordered before what inside a cluster
 //   blocks.c    races between CTAs in global memory
 //   exec.c      the interpreter: one warp until it must wait
@@ -27,6 +29,10 @@ void simalu_lanes(const SimIns *i, char *v);  // all 32
 
 // ---- mem.c ----
 struct SimMatrix;
+struct Access;
+// The lanes of mask whose access is in bounds and aligned; sets x->at, and
+// x->home where the object is another CTA's.
+uint32_t simmem_check(struct Access *x, uint32_t mask);
 typedef uint8_t SimLaneBuf[LANES][32];
 // Loads `bytes` of each lane in mask at off (elements of mem) into buf; gives
 // the lanes that got data. Faults are reported, statistics counted.
@@ -48,6 +54,10 @@ void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
+// What lanes of mask copied in the first `upto` instructions is there; an
+// actor says so, in that epoch.
+void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
+                 uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCluster *c);       // for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
@@ -61,6 +71,11 @@ void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
 // Is what lanes of actor u did in epoch clk ordered before lane l?
+// The agents' part of simorder_give; what lanes fenced for the cluster.
+void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
+void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
+// The lanes of mask know what an actor that is no warp did until that epoch.
+void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
 // Lane l reads, or writes, with an order at granule g (-1: global memory).
 // keep: what this write replaces was released by its thread, or read by it.
@@ -99,6 +114,17 @@ bool simcluster_init(SimCluster *c);
 void simcluster_free(SimCluster *c);
 void simcluster_begin(SimCluster *c, uint64_t index);
 bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
+// The cluster's barrier: wait is false when w must (SW_CLUSTER).
+void simcluster_meet(SimWarp *w, const SimIns *i);
+bool simcluster_wait(SimWarp *w, const SimIns *i);
+// Lanes of w left the kernel, or all of them.
+void simcluster_left(SimCluster *c);
+// Lane l reaches shared memory of that CTA; keep: what is left behind must be
+// known there before it ends.
+void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
+                      bool keep);
+// setmaxnreg: false when w must wait (SW_REGISTERS).
+bool simcluster_registers(SimWarp *w, const SimIns *i);
 // Where CTA number k, in the order of clusters, is in the grid.
 void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
 void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,

@@ -40,9 +40,35 @@ static void fault_place(Access *x, SimKind kind, int l) {
   f->access.size = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
 }
 
+// Whose memory the lanes reach: that of a CTA of the cluster.
+static uint32_t find_home(Access *x, uint32_t mask) {
+  SimWarp *w = x->w;
+  const SimProg *p = w->cluster->prog;
+  const int32_t *rank = (const int32_t *)(const void *)(w->v + x->m->rank);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (rank[l] < 0 || rank[l] >= p->ncta) {
+      SimFault *f = simreport_fault(w, SIM_OOB, l, x->i->src, 0, x->m->index,
+                                    x->off[l] * x->m->bits / x->m->own);
+      if (f) {
+        f->access.write = x->write;
+        f->access.rank = rank[l];
+        f->access.ranks = p->ncta;
+      }
+      mask &= ~(1u << l);
+      continue;
+    }
+    x->home[l] = (uint32_t)rank[l] * (uint32_t)p->smem_bytes;
+    if (x->home[l] != w->home)
+      simcluster_reach(w, x->i, l, rank[l], !x->barrier);
+  }
+  return mask;
+}
+
 // The lanes of mask whose access is in bounds and aligned.
-static uint32_t check(Access *x, uint32_t mask) {
+uint32_t simmem_check(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
+  if (m->rank) mask = find_home(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t base = m->space == SP_SMEM ? m->base : 0;
   uint32_t wrong = 0;
@@ -206,7 +232,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
                      SimLaneBuf buf) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes};
-  mask = check(&x, mask);
+  mask = simmem_check(&x, mask);
   count(&x, mask, true);
   if (m->space == SP_SMEM) read_shared(&x, mask, buf);
   else read_global(&x, mask, buf[0], sizeof buf[0]);
@@ -253,7 +279,7 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
                   SimLaneBuf buf) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes,
               .write = true};
-  mask = check(&x, mask);
+  mask = simmem_check(&x, mask);
   count(&x, mask, true);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
@@ -272,7 +298,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
   SimLaneBuf buf;
   uint32_t two = 0;  // lanes whose element goes on in the next byte
-  mask = check(&x, mask);
+  mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
     if (m->space == SP_SMEM) read_shared(&x, mask, buf);
@@ -310,7 +336,7 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        const uint32_t *value) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1, .write = true};
   unsigned all = (1u << m->bits) - 1;
-  mask = check(&x, mask);
+  mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
@@ -329,7 +355,7 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
   Access a = {.w = w, .i = i, .m = x->smem.mem, .off = off, .bytes = 16,
               .write = x->store};
   uint32_t rows = x->num == 4 ? FULL : (1u << x->num * 8) - 1;
-  uint32_t mask = check(&a, rows);
+  uint32_t mask = simmem_check(&a, rows);
   SimStat *s = &w->cluster->out->stat[i->stat];
   s->count++;
   s->bytes += (uint64_t)lane_count(mask) * 16;
@@ -388,7 +414,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   simmem_offsets(w, s, off);
   Access x = {.w = w, .i = i, .m = s->mem, .off = off, .write = true,
               .bytes = s->mem->bits / 8};
-  uint32_t mask = check(&x, w->active);
+  uint32_t mask = simmem_check(&x, w->active);
   count(&x, mask, true);
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
   if (watched(s->mem))
@@ -407,6 +433,18 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 }
 
 // ---- cp.async ----
+
+// One cp.async instruction on its way.
+struct SimBatch {
+  uint32_t mask;           // lanes still in flight
+  uint32_t open;           // lanes that did not commit it yet
+  uint32_t src;
+  uint32_t bytes;
+  uint64_t number;
+  uint32_t group[LANES];
+  uint32_t dst[LANES];     // byte offset in shared memory
+  uint8_t data[LANES][16];
+};
 
 static SimBatch *new_batch(SimWarp *w) {
   if (w->end == w->cap) {
@@ -466,12 +504,13 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   Access d = {.w = w, .i = i, .m = c->dst.mem, .off = to, .bytes = c->bytes,
               .write = true};
   memset(b->data, 0, sizeof b->data);
-  read = check(&s, read);
+  read = simmem_check(&s, read);
   if (read) count_global(&s, read);
   read_global(&s, read, b->data[0], sizeof b->data[0]);
-  mask = check(&d, mask);
+  mask = simmem_check(&d, mask);
   count_cpasync(&d, &s, mask, read);
   b->mask = b->open = mask;
+  b->number = w->batches++;
   b->src = i->src;
   b->bytes = (uint32_t)c->bytes;
   for (int l = 0; l < LANES; l++) {
@@ -494,14 +533,20 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-static void land(SimWarp *w, SimBatch *b, int l) {
+static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
+                 uint32_t clk) {
   SimCluster *c = w->cluster;
   uint32_t g = b->dst[l] / (uint32_t)c->prog->gran;
   uint32_t n = b->bytes / (uint32_t)c->prog->gran;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
   for (uint32_t k = 0; k < n; k++, g++) {
-    shadow_set(c, g, w->id, 1u << l, w->clk, b->src, GF_DEFINED);
+    shadow_set(c, g, actor, lanes, clk, b->src, GF_DEFINED);
   }
+}
+
+static void forget_landed(SimWarp *w) {
+  while (w->first < w->end && !w->batch[w->first].mask) w->first++;
+  if (w->first == w->end) w->first = w->end = 0;
 }
 
 void simmem_wait(SimWarp *w, uint32_t pending) {
@@ -511,10 +556,21 @@ void simmem_wait(SimWarp *w, uint32_t pending) {
     for (; m; m &= m - 1) {
       int l = __builtin_ctz(m);
       if (b->group[l] + (uint64_t)pending >= w->committed[l]) continue;
-      land(w, b, l);
+      land(w, b, l, w->id, 1u << l, w->clk);
       b->mask &= ~(1u << l);
     }
   }
-  while (w->first < w->end && !w->batch[w->first].mask) w->first++;
-  if (w->first == w->end) w->first = w->end = 0;
+  forget_landed(w);
+}
+
+void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
+                 uint32_t epoch) {
+  for (size_t k = w->first; k < w->end; k++) {
+    SimBatch *b = &w->batch[k];
+    if (b->number >= upto) break;
+    for (uint32_t m = b->mask & mask; m; m &= m - 1)
+      land(w, b, __builtin_ctz(m), actor, 1, epoch);
+    b->mask &= ~mask;
+  }
+  forget_landed(w);
 }

@@ -18,7 +18,8 @@
 //
 // Global memory is one location here: values go through other clusters, too.
 #include "ir/intrin.h"
-#include "sim/inside.h"
+#include "sim/mbar.h"
+#include "sim/shadow.h"
 
 #include <string.h>
 
@@ -235,6 +236,41 @@ void simorder_give(SimWarp *w, uint32_t mask, SimPast *to) {
   w->clk++;
 }
 
+void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
+  SimCluster *c = w->cluster;
+  const SimProg *p = c->prog;
+  if (!make_rows(c)) return;
+  uint32_t *r = work_row(c);
+  for (int u = p->nall; u < p->nactor; u++)
+    if (w->vc[u] > to->vc[u]) to->vc[u] = w->vc[u];
+  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  for (; seen; seen &= seen - 1) {
+    copy(c, r, lane_row(w, SEEN, __builtin_ctz(seen)));
+    memset(r, 0, threads(c) * sizeof *r);
+    r[epochs(p)] = 0;
+    add_past(c, to, r);
+  }
+}
+
+void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to) {
+  for (uint32_t m = mask & w->fenced & w->wider; m; m &= m - 1)
+    add_past(w->cluster, to, lane_row(w, FENCED, __builtin_ctz(m)));
+}
+
+void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
+  SimCluster *c = w->cluster;
+  if (epoch <= w->vc[actor]) return;
+  if (mask == w->valid) {
+    w->vc[actor] = epoch;
+    return;
+  }
+  if (!make_rows(c)) return;
+  uint32_t *r = work_row(c);
+  memset(r, 0, words(c->prog) * sizeof *r);
+  r[word(c->prog, actor)] = epoch;
+  for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
+}
+
 // Lanes that are not the whole warp.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
@@ -354,8 +390,24 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) c->gran[g].flags |= GF_RELEASED;
 }
 
+// Between the proxies of threads and agents: what is ordered before these
+// lanes, and what they did.
+static void fence_proxy(SimWarp *w) {
+  for (int u = 0; u < w->cluster->prog->nall; u++)
+    if (w->vc[u] > w->proxied[u]) w->proxied[u] = w->vc[u];
+  for (uint32_t m = w->active; m; m &= m - 1)
+    w->fence[__builtin_ctz(m)] = w->clk;
+  w->clk++;
+}
+
 void simorder_fence(SimWarp *w, int kind) {
   SimCluster *c = w->cluster;
+  if (!fence_is_order((FenceKind)kind)) {
+    if (kind == FE_ALIAS) return;
+    simmbar_fence(w);
+    if (kind != FE_MBARINIT && kind != FE_ASYNC_GLOBAL) fence_proxy(w);
+    return;
+  }
   if (!make_rows(c)) return;
   for (uint32_t m = w->active & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
@@ -368,6 +420,8 @@ void simorder_fence(SimWarp *w, int kind) {
   for (uint32_t m = w->active; m; m &= m - 1)
     view(w, __builtin_ctz(m), lane_row(w, FENCED, __builtin_ctz(m)));
   w->fenced |= w->active;
+  w->wider &= ~w->active;
+  if (kind >= FE_CLUSTER) w->wider |= w->active;
   w->clk++;
 }
 

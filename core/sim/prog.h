@@ -69,7 +69,8 @@ typedef struct SimIns {
   bool spread;         // ... and then copied to all
   bool wide;           // result has 64-bit lanes
   uint8_t head;        // END: Op of its region; FOR: uniform bounds
-  uint8_t sem, scope;  // LD, ST, ATOMIC: order and for whom; 0: weak
+  uint16_t flags;      // Ins.flags
+  uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: order, for whom; 0: weak
   uint8_t who;         // Who: the lanes that must do it together
   uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
@@ -116,7 +117,10 @@ typedef struct SimProg {
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // of a CTA
   int ncta, nall;      // CTAs of a cluster, and their warps
-  int nactor;          // whoever has epochs, see order.c: warps first
+  int registers;       // of a thread at first, where setmaxnreg is used
+  int nmbar;           // mbarriers that there may be
+  int nactor;          // whoever has epochs (order.c): warps, an agent of
+                       // each warp, mbarriers
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
   int gran;            // bytes of a granule: no access is narrower

@@ -105,6 +105,11 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_OOB:
       simreport_printf(t, "%s outside ", verb(f));
       say_mem(t, p, f->r.mem);
+      if (f->access.ranks) {
+        simreport_printf(t, ": block %d of a cluster of %d", f->access.rank,
+                         f->access.ranks);
+        break;
+      }
       if (f->access.most) {
         simreport_printf(t, ": index %lld of %lld", (long long)f->access.which,
                          (long long)f->access.most);
@@ -139,7 +144,10 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
   simreport_printf(t, "%s %s: ", how[f->race.how],
-                   f->r.kind == SIM_RACE
+                   f->race.proxy
+                     ? "by a bulk copy or wgmma with no fence_proxy(\"async\") "
+                       "between the thread's access and it"
+                   : f->r.kind == SIM_RACE
                      ? "by another warp with no barrier in between"
                      : "by another lane of the warp with no __syncwarp in "
                        "between");
@@ -170,6 +178,14 @@ static void say_barrier(SimText *t, const SimFault *f) {
     case BAR_TWICE:
       simreport_printf(t, "the same warp arrives twice at barrier %lld "
                        "before it is complete", id);
+      break;
+    case BAR_TWICE_CLUSTER:
+      simreport_printf(t, "a thread arrives twice at the cluster's barrier "
+                       "with no cluster_wait in between");
+      break;
+    case BAR_UNCAME_CLUSTER:
+      simreport_printf(t, "a thread waits at the cluster's barrier without "
+                       "having arrived");
       break;
     case BAR_RANGE:
       simreport_printf(t, "barrier %lld: there are 0 to %d", id, MAX_BARS - 1);
@@ -208,6 +224,12 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                          __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
       break;
     case SIM_BARRIER: say_barrier(t, f); break;
+    case SIM_REGISTERS:
+      simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
+                       f->registers.had < f->registers.wanted
+                         ? "decreases" : "increases", f->registers.had,
+                       f->registers.wanted);
+      break;
     case SIM_RUNAWAY:
       simreport_printf(t, "a warp executed %lld instructions without coming "
                        "to its end", (long long)f->executed);
@@ -227,7 +249,125 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   }
 }
 
-static void say_deadlock(SimText *t, const SimFault *f) {
+// "2 bytes", "1 arrival".
+static void say_count(SimText *t, int64_t n, const char *what) {
+  simreport_printf(t, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
+}
+
+// "mbarrier 'full'[2]"
+static void say_mbarrier(SimText *t, const SimProg *p, const SimFault *f) {
+  const Mem *m = &p->fn->mem.p[f->r.mem];
+  const char *name = ir_str(p->fn, m->name);
+  simreport_printf(t, "mbarrier ");
+  if (*name) simreport_printf(t, "'%s'", name);
+  simreport_printf(t, "[%lld]", (long long)f->r.offset);
+}
+
+static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
+  long long n = (long long)f->mbar.n;
+  say_mbarrier(t, p, f);
+  switch (f->mbar.how) {
+    case MBAR_NONE:
+      simreport_printf(t, " is used, but nobody made it with mbarrier_init");
+      break;
+    case MBAR_UNORDERED:
+      simreport_printf(t, " is used with nothing that orders its "
+                       "mbarrier_init before: sync_threads() for the block, "
+                       "mbarrier_init_fence() and the cluster's barrier for "
+                       "a cluster");
+      break;
+    case MBAR_UNFENCED:
+      simreport_printf(t, " is handed to a bulk copy with no "
+                       "mbarrier_init_fence() after its mbarrier_init");
+      break;
+    case MBAR_TWICE:
+      simreport_printf(t, " is made a second time, for ");
+      say_count(t, n, "arrival");
+      break;
+    case MBAR_COUNT:
+      simreport_printf(t, " is made for %lld arrivals; 1 to %d can be", n,
+                       (1 << 20) - 1);
+      break;
+    case MBAR_MANY:
+      simreport_printf(t, " is one too many: the simulator has room for %lld "
+                       "of a cluster", n);
+      break;
+    case MBAR_OVER:
+      simreport_printf(t, " takes ");
+      say_count(t, n, "arrival");
+      simreport_printf(t, " a phase; ");
+      say_count(t, f->mbar.came, "arrival");
+      simreport_printf(t, " come%s where %lld %s lacking",
+                       f->mbar.came == 1 ? "s" : " at once",
+                       (long long)f->mbar.missing,
+                       f->mbar.missing == 1 ? "is" : "are");
+      if (!f->mbar.missing && f->mbar.bytes) {
+        simreport_printf(t, " (but ");
+        say_count(t, f->mbar.bytes, "byte");
+        simreport_printf(t, ")");
+      }
+      break;
+    case MBAR_BYTES:
+      simreport_printf(t, " expects %lld bytes; at most %d can be",
+                       (long long)f->mbar.bytes, (1 << 20) - 1);
+      break;
+  }
+}
+
+static void say_gone(SimText *t, const SimFault *f) {
+  const int32_t *b = f->gone.cta;
+  if (f->gone.landed)
+    simreport_printf(t, "block (%d,%d,%d) may end before what is copied to or "
+                     "from its shared memory: none of its threads waits for "
+                     "it", (int)b[0], (int)b[1], (int)b[2]);
+  else
+    simreport_printf(t, "shared memory of block (%d,%d,%d), which may have "
+                     "ended: none of its threads waits for this", (int)b[0],
+                     (int)b[1], (int)b[2]);
+}
+
+static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
+  long long phase = (long long)f->deadlock.barrier;
+  switch (f->deadlock.how) {
+    case STUCK_BARRIER:
+      simreport_printf(t, "barrier %lld, where %lld threads came and %lld are "
+                       "needed", phase, (long long)f->deadlock.came,
+                       (long long)f->deadlock.needed);
+      break;
+    case STUCK_MBAR:
+      say_mbarrier(t, p, f);
+      simreport_printf(t, " for the end of phase %lld (parity %lld), which "
+                       "lacks ", phase, phase & 1);
+      if (f->deadlock.came || !f->deadlock.bytes)
+        simreport_printf(t, "%lld of ", (long long)f->deadlock.came);
+      if (f->deadlock.came || !f->deadlock.bytes)
+        say_count(t, f->deadlock.needed, "arrival");
+      if (f->deadlock.bytes > 0) {
+        if (f->deadlock.came) simreport_printf(t, " and ");
+        say_count(t, f->deadlock.bytes, "byte");
+      } else if (f->deadlock.bytes < 0) {
+        if (f->deadlock.came) simreport_printf(t, "; ");
+        else simreport_printf(t, "nothing; ");
+        say_count(t, -f->deadlock.bytes, "byte");
+        simreport_printf(t, " came that nobody expected");
+      }
+      break;
+    case STUCK_CLUSTER:
+      simreport_printf(t, "the cluster's barrier, to which %lld of %lld "
+                       "threads did not come", (long long)f->deadlock.came,
+                       (long long)f->deadlock.needed);
+      break;
+    case STUCK_REGISTERS:
+      simreport_printf(t, "setmaxnreg for %lld registers a thread: they have "
+                       "%lld, and others gave back %lld a thread",
+                       (long long)f->deadlock.needed,
+                       (long long)f->deadlock.bytes,
+                       (long long)f->deadlock.came);
+      break;
+  }
+}
+
+static void say_deadlock(SimText *t, const SimProg *p, const SimFault *f) {
   uint32_t waiting = f->deadlock.waiting, ended = f->deadlock.ended;
   simreport_printf(t, "no warp can go on: %d warp%s wait%s",
                    __builtin_popcount(waiting),
@@ -240,9 +380,8 @@ static void say_deadlock(SimText *t, const SimFault *f) {
     simreport_printf(t, "%s%d", first ? "warp " : ", ", w);
     first = false;
   }
-  simreport_printf(t, ") at barrier %d, where %d threads came and %d are "
-                   "needed", f->deadlock.barrier, f->deadlock.came,
-                   f->deadlock.needed);
+  simreport_printf(t, ") at ");
+  say_stuck(t, p, f);
   if (ended)
     simreport_printf(t, "; %d warp%s ended without coming",
                      __builtin_popcount(ended),
@@ -257,8 +396,11 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
     case SIM_BLOCKRACE: say_block_race(&t, p, f); break;
-    case SIM_DEADLOCK: say_deadlock(&t, f); break;
-    case SIM_DIVERGENT: case SIM_BARRIER: case SIM_RUNAWAY: case SIM_SHUFFLE:
+    case SIM_DEADLOCK: say_deadlock(&t, p, f); break;
+    case SIM_MBARRIER: say_wrong(&t, p, f); break;
+    case SIM_EXIT: say_gone(&t, f); break;
+    case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_BARRIER:
+    case SIM_RUNAWAY: case SIM_SHUFFLE:
     case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
       say_order(&t, p, f);
       break;

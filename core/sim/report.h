@@ -10,19 +10,35 @@ bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
 // A barrier for a number of threads that is none of whole warps, or another
 // than others use it for; the same warp comes to it again; a number that no
-// barrier has; lanes of a warp that name other barriers, or other counts.
+// barrier has; lanes of a warp that name other barriers, or other counts; the
+// cluster's barrier: arrives twice, waits without having arrived.
 typedef enum SimMisuse {
-  BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT
+  BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
+  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER
 } SimMisuse;
+
+// An mbarrier that was never made; not before this, for this thread; not for
+// agents; a second time; with a count of none or too many; beyond all that
+// there is room for; more arrivals or bytes than it takes.
+typedef enum SimWrong {
+  MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
+  MBAR_OVER, MBAR_BYTES
+} SimWrong;
+// What a warp waits for that does not come.
+typedef enum SimStuck {
+  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS
+} SimStuck;
 
 typedef struct SimFault {
   SimReport r;
   uint64_t serial;         // of the warp instruction counted last
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
-    struct { bool write; int64_t size, which, most; } access;
-    // RACE, WARPRACE; flying: with a cp.async
-    struct { SimClash how; bool flying; } race;
+    // or another CTA's of which there are so many (0: that is not it)
+    struct { bool write; int64_t size, which, most; int rank, ranks; } access;
+    // RACE, WARPRACE; flying: with a cp.async; proxy: an agent with a thread,
+    // for want of a fence between their proxies
+    struct { SimClash how; bool flying, proxy; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; int32_t cta[3]; } blocks;
     // DIVERGENT; gone: left the kernel; mask: those named are an operand
@@ -30,8 +46,20 @@ typedef struct SimFault {
     // BARRIER: its number; threads, and those of others; LANES: n is what
     // another lane names; LANES_COUNT: threads of two lanes
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK: warps, the barrier, threads
-    struct { uint32_t waiting, ended; int barrier, came, needed; } deadlock;
+    // DEADLOCK: warps of the CTA, what they wait for: a barrier, threads; an
+    // mbarrier, arrivals, bytes; the cluster's barrier; registers
+    struct {
+      SimStuck how;
+      uint32_t waiting, ended;
+      int64_t barrier, came, needed, bytes;
+    } deadlock;
+    // MBARRIER: a count, or bytes expected; OVER: so many at once, and what
+    // the phase lacked
+    struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
+    // EXIT: the CTA that is gone; a barrier of its own: nobody waited there
+    struct { int32_t cta[3]; bool landed; } gone;
+    // REGISTERS: had, asked for
+    struct { int had, wanted; } registers;
     uint64_t executed;     // RUNAWAY: instructions
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0

@@ -133,6 +133,32 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
+// Did a thread write granule g with no fence between its proxy and the agents',
+// neither its own nor one of x->w behind it?
+static bool lacks_fence(const Access *x, int l, const SimGran *q) {
+  SimWarp *w = x->w;
+  if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
+      q->warp >= w->cluster->prog->nall || q->clk <= w->proxied[q->warp])
+    return false;
+  const SimWarp *u = &w->cluster->warp[q->warp];
+  for (uint32_t m = q->lanes; m; m &= m - 1) {
+    int k = __builtin_ctz(m);
+    if (u->fence[k] < q->clk ||
+        !simorder_before(w, l, q->warp, m & -m, u->fence[k]))
+      return true;
+  }
+  return false;
+}
+
+static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (!lacks_fence(x, l, q)) return;
+  SimFault *f = fault_at(x, SIM_RACE, l, q->src, g);
+  if (!f) return;
+  f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
+  f->race.proxy = true;
+  f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
@@ -190,6 +216,24 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   }
 }
 
+void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  uint32_t g = addr / (uint32_t)c->prog->gran;
+  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  for (uint32_t k = 0; k < n; k++, g++) {
+    SimGran *q = &c->gran[g];
+    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+        q->clk > w->vc[q->warp])
+      read_slow(x, l, g, q);
+    check_proxy(x, l, g, q);
+    SimRead *r = far_read(c, g, actor);
+    if (!r) return;
+    *r = (SimRead){.clk = epoch, .lanes = 1, .src = x->i->src & READ_SRC,
+                   .weak = 1};
+  }
+}
+
 // ---- writes ----
 
 // Reads since the last write that are not ordered before this write.
@@ -240,6 +284,7 @@ void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
     SimGran *q = &c->gran[g];
     if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
       check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
+    if (x->agent) check_proxy(x, l, g, q);
     if (q->readers || q->flags & GF_FAR) check_readers(x, l, g);
     bool join = q->warp == w->id && q->clk == w->clk && same &&
                 !(flags & GF_PENDING);

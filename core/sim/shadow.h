@@ -7,6 +7,27 @@
 
 #include "sim/inside.h"
 
+// STRONG: written by an atomic or with an order; RELEASED: and what that
+// carries is kept. FAR: read from elsewhere, too. AGENT: written through the
+// proxy of agents.
+enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
+       GF_FAR = 16, GF_AGENT = 32 };
+struct SimGran {   // the last write, and who read since
+  uint32_t clk, src, lanes;
+  uint32_t readers;        // warps of its CTA
+  uint16_t warp;           // of the cluster
+  uint8_t flags;
+};
+struct SimRead {   // of one warp: its last reads since the write,
+  uint32_t clk, lanes;     // weak ones where there are any
+  uint32_t src : 30, weak : 1, strong : 1;  // kinds of reads since the write
+};
+struct SimFar {    // reads by an actor of no warp of the CTA
+  uint32_t next;
+  int actor;
+  SimRead read;
+};
+
 // An access of lanes of a warp to elements of m.
 typedef struct Access {
   SimWarp *w;
@@ -17,6 +38,8 @@ typedef struct Access {
   uint32_t home[LANES];   // where m->rank says: first byte of that CTA's
   int bytes;
   bool write;
+  bool agent;             // through the proxy of agents
+  bool barrier;           // an mbarrier: who waited there knows of it
 } Access;
 
 static inline uint32_t shadow_address(const Access *x, int l) {
@@ -28,6 +51,8 @@ static inline uint32_t shadow_address(const Access *x, int l) {
 // there are those being written now; flags: of the granules from now on.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
+// An agent begins to read for lane l: an actor does, until that epoch.
+void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
 // Granule g was written by an actor, and nobody read it since.
 void shadow_set(SimCluster *c, uint32_t g, int actor, uint32_t lanes,
                 uint32_t clk, uint32_t src, uint8_t flags);

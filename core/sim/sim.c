@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "sim/async.h"
+#include "sim/mbar.h"
 #include "sim/shadow.h"
 
 // BESIDE: clusters that a worker runs by turns where they wait for each other.
@@ -155,6 +157,8 @@ static void cluster_free(SimCluster *c) {
   base_free(c->warp);
   base_free(c->smem);
   shadow_free(c);
+  simmbar_free(c);
+  simasync_free(c);
   base_free(c->row);
   base_free(c->place);
   base_free(c->location);

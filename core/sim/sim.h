@@ -36,6 +36,9 @@ typedef struct Launch {
   SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \
   SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
   SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
+  SK(MBARRIER, "mbarrier")           /* misuse of an mbarrier */ \
+  SK(EXIT, "exited-block")           /* its memory is used after its end */ \
+  SK(REGISTERS, "registers")         /* misuse of setmaxnreg */ \
   SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
   SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \

@@ -1,40 +1,9 @@
-// The state of a cluster, of its CTAs and their warps while they run. Threads
-// of a cluster see each other's shared memory: here it is one piece, CTA k's
-// from k * SimProg.smem_bytes on. Without clusters a CTA is one of its own.
+// The state of a cluster, its CTAs and their warps while they run. Its shared
+// memory is one piece, CTA k's from k * SimProg.smem_bytes on.
 #ifndef CUTE_SIMSTATE_H
 #define CUTE_SIMSTATE_H
 
 #include "sim/report.h"
-
-// STRONG: written by an atomic or with an order; RELEASED: and what that
-// carries is kept. FAR: read from elsewhere, too.
-enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
-       GF_FAR = 16 };
-typedef struct SimGran {   // the last write, and who read since
-  uint32_t clk, src, lanes;
-  uint32_t readers;        // warps of its CTA
-  uint16_t warp;           // of the cluster
-  uint8_t flags;
-} SimGran;
-typedef struct SimRead {   // of one warp: its last reads since the write,
-  uint32_t clk, lanes;     // weak ones where there are any
-  uint32_t src : 30, weak : 1, strong : 1;  // kinds of reads since the write
-} SimRead;
-typedef struct SimFar {    // reads by an actor of no warp of the CTA
-  uint32_t next;
-  int actor;
-  SimRead read;
-} SimFar;
-
-typedef struct SimBatch {  // one cp.async instruction on its way
-  uint32_t mask;           // lanes still in flight
-  uint32_t open;           // lanes that did not commit it yet
-  uint32_t src;
-  uint32_t bytes;
-  uint32_t group[LANES];
-  uint32_t dst[LANES];     // byte offset in shared memory
-  uint8_t data[LANES][16];
-} SimBatch;
 
 typedef struct SimFrame {  // of an open region
   uint32_t mask;           // lanes that are here when it ends
@@ -49,11 +18,22 @@ typedef struct SimTaint {  // lanes in which a value is undefined, and the
 } SimTaint;
 
 typedef enum SimState {
-  SW_RUN, SW_BARRIER, SW_DONE
+  SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_DONE
 } SimState;
 
+// How what an agent does ends: it completes bytes at an mbarrier, or those who
+// started it wait for the group that it is in.
+typedef enum SimBy { BY_MBAR, BY_BULK, BY_WGMMA, BY_COUNT } SimBy;
+
 typedef struct SimCta SimCta;
-typedef struct SimCluster SimCluster;
+typedef struct SimCluster SimCluster;  // without clusters: of one CTA
+typedef struct SimBatch SimBatch;  // mem.c
+typedef struct SimReach SimReach;  // cluster.c
+typedef struct SimGran SimGran;    // shadow.h
+typedef struct SimRead SimRead;
+typedef struct SimFar SimFar;
+typedef struct SimMbar SimMbar;    // mbar.h
+typedef struct SimAsync SimAsync;  // async.h
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -68,7 +48,9 @@ struct SimWarp {
   char *v;                 // values
   uint64_t count;          // instructions executed
   uint32_t src;            // where it waits or ended
-  int bar;                 // barrier it waits at
+  int bar;                 // barrier it waits at; mbarrier, of that parity
+  int mbar, parity;
+  bool refused, polling;   // its last try_wait was false by chance; at all
   uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, fenced;  // lanes whose rows hold something
   bool level;              // ... all lanes the same
@@ -77,7 +59,15 @@ struct SimWarp {
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;
-  bool tainted;            // an undefined register was read: see taint.c
+  uint64_t batches;        // ever made
+  uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
+  uint32_t issued;         // epoch of its agent
+  uint32_t fence[LANES];   // epoch of each lane's last proxy fence
+  uint32_t *proxied;       // of each warp's writes, what this one fenced
+  uint32_t met, came;      // the cluster's barrier: times through; lanes there
+  uint32_t wider;          // lanes after a fence for the cluster or more
+  int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
+  bool tainted;            // an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot
   SimText text;            // printed
 };
@@ -99,6 +89,7 @@ struct SimCta {
   uint64_t number;         // in the order of clusters; in the grid where a
   int32_t id[3];           // cluster is one CTA
   SimBar bar[MAX_BARS];
+  int pool[4];             // registers a lane that each quarter has left
 };
 
 typedef struct SimPattern {  // the last address pattern and its answer
@@ -133,6 +124,17 @@ struct SimCluster {
   SimRead *read;           // (granule, warp of its CTA): where a reader is
   SimFar *far;             // shadow.c: from 1 on; those of a granule begin at
   uint32_t *farat, nfar, maxfar, farfree;  // farat; NULL until needed
+  SimMbar *mbar;           // mbar.c; NULL until needed
+  uint16_t *mbarat;        // which is at an address / 8, from 1 on
+  uint32_t *mbarclocks;
+  int nmbar;
+  uint64_t vain;           // try_waits in vain, since something happened
+  SimAsync **async;        // in flight; `landing` of them end at an mbarrier
+  size_t nasync, maxasync, landing;
+  SimPast open, done;      // of the cluster's barrier
+  uint32_t met;            // times that all came
+  bool meets;              // somebody came
+  SimReach *reach;    // (CTA, warp): its last access there
   uint32_t *row, *place, *location;  // order.c: NULL until needed
   uint32_t nplace, maxplace;
   bool global;             // something was released to global memory

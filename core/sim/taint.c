@@ -190,6 +190,11 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_PICK: use(w, i, i->c, w->active); break;
     case OP_PUT: use(w, i, i->b, w->active); break;
     case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
+    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARTRY: case OP_MBARCPASYNC:
+      use_stored(w, i);
+      use(w, i, ((const SimSide *)i->x)->mem->rank, w->active);
+      break;
     case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
     case OP_MATRIX:
       if (!((const SimMatrix *)i->x)->from.mem)
@@ -213,12 +218,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
-    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
-    case OP_MBARTRY: case OP_MBARCPASYNC: case OP_CLUSTERARRIVE:
-    case OP_CLUSTERWAIT: case OP_SETMAXNREG: case OP_GRIDWAIT:
-    case OP_GRIDLAUNCH: case OP_ASM:
-    case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END:
-    case OP_COUNT:
+    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_ASM:
+    case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane
   }
 }

@@ -35,9 +35,14 @@ local ADVICE = {
     .. "name those that come in its mask, where it has one",
   ["inactive-lane"] = "read lanes of the mask only: a narrower width, or a "
     .. "mask with more lanes",
+  ["exited-block"] = "let the block wait for it, or meet the cluster once more "
+    .. "(cluster_arrive, cluster_wait) before it ends",
+  ["registers"] = "setmaxregister_decrease gives registers back, "
+    .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",
-  ["deadlock"] = "some threads never come to the barrier that others wait at",
+  ["deadlock"] = "some threads, or bytes, never come to the barrier that "
+    .. "others wait at",
   ["division-by-zero"] = "keep the divisor from being 0, or choose with "
     .. "cute.where what is used",
   ["runaway"] = "does the loop end? otherwise raise the budget option",

@@ -1,0 +1,231 @@
+// Operations that other agents carry out: bulk copies, wgmma, st.async,
+// cp.async that arrives at an mbarrier. A thread starts one; it is done at the
+// latest moment that the program allows: when somebody waits for it and nobody
+// else can go on, or by chance (ends at an mbarrier), or at the thread's own
+// wait for its group.
+//
+// Until then what it writes is pending in the shadow, and what it reads was
+// read by an actor whose epoch is known to those only who waited: a write that
+// comes before is a race like any other.
+#include "sim/async.h"
+#include "sim/mbar.h"
+#include "sim/shadow.h"
+
+#include <string.h>
+
+// ---- the list ----
+
+static void drop(SimCluster *c, size_t k) {
+  SimAsync *a = c->async[k];
+  c->async[k] = c->async[--c->nasync];
+  c->landing -= a->by == BY_MBAR;
+  base_free(a->span);
+  base_free(a);
+}
+
+void simasync_reset(SimCluster *c) {
+  while (c->nasync) drop(c, c->nasync - 1);
+}
+
+void simasync_free(SimCluster *c) {
+  simasync_reset(c);
+  base_free(c->async);
+}
+
+static void *no_memory(SimCluster *c) {
+  c->oom = c->stop = true;
+  return NULL;
+}
+
+SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
+                         SimRun *run, size_t data) {
+  SimCluster *c = w->cluster;
+  if (c->nasync == c->maxasync) {
+    size_t cap = c->maxasync ? c->maxasync * 2 : 32;
+    SimAsync **p = base_realloc(c->async, cap * sizeof *p);
+    if (!p) return no_memory(c);
+    c->async = p;
+    c->maxasync = cap;
+  }
+  SimAsync *a = base_realloc(NULL, sizeof *a + data);
+  if (!a) return no_memory(c);
+  memset(a, 0, sizeof *a + data);
+  *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = by, .run = run,
+                  .data = a + 1, .open = true, .actor = c->prog->nall + w->id};
+  if (by != BY_MBAR) a->epoch = ++w->issued;
+  c->async[c->nasync++] = a;
+  c->landing += by == BY_MBAR;
+  return a;
+}
+
+// ---- what it reads and writes ----
+
+static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
+  return (Access){.w = a->w, .i = a->i, .m = m, .bytes = (int)bytes,
+                  .agent = !a->generic};
+}
+
+void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
+                    uint32_t bytes) {
+  Access x = access_of(a, m, bytes);
+  int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
+  uint32_t epoch = a->mbar ? simmbar_epoch(a->mbar) : a->epoch;
+  shadow_lend(&x, a->lane < 0 ? 0 : a->lane, addr, actor, epoch);
+}
+
+void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
+                     uint32_t bytes) {
+  Access x = access_of(a, m, bytes);
+  SimSpan *p = base_realloc(a->span, (a->nspan + 1) * sizeof *p);
+  if (!p) {
+    no_memory(a->w->cluster);
+    return;
+  }
+  a->span = p;
+  p[a->nspan++] = (SimSpan){addr, bytes};
+  x.write = true;
+  shadow_write(&x, a->lane < 0 ? 0 : a->lane, addr, false, GF_PENDING);
+}
+
+// ---- its end ----
+
+static void fetch(SimAsync *a) {
+  if (!a->fetched) a->run(a, ASYNC_FETCH);
+  a->fetched = true;
+}
+
+// What it wrote is there, by the actor that says so.
+static void settle(SimAsync *a, int actor, uint32_t epoch) {
+  SimCluster *c = a->w->cluster;
+  uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
+  uint32_t gran = (uint32_t)c->prog->gran;
+  for (size_t k = 0; k < a->nspan; k++)
+    for (uint32_t at = 0; at < a->span[k].bytes; at += gran)
+      shadow_set(c, (a->span[k].addr + at) / gran, actor, 1, epoch, a->i->src,
+                 flags);
+}
+
+static void land(SimCluster *c, size_t k) {
+  SimAsync *a = c->async[k];
+  SimMbar *b = a->mbar;
+  fetch(a);
+  a->run(a, ASYNC_DELIVER);
+  settle(a, simmbar_actor(c, b), simmbar_epoch(b));
+  if (a->nspan)
+    simmbar_land(b, a->w, a->lane < 0 ? 0 : a->lane, a->i->src, true);
+  uint32_t bytes = a->bytes;
+  drop(c, k);
+  c->vain = 0;
+  simmbar_complete(c, b, bytes);
+}
+
+// Does a warp wait for what this one completes?
+static bool awaited(const SimCluster *c, const SimAsync *a) {
+  for (int k = 0; k < c->prog->nall; k++)
+    if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
+        &c->mbar[c->warp[k].mbar] == a->mbar)
+      return true;
+  return false;
+}
+
+// One of those that end at an mbarrier and, if `wanted`, are waited for.
+static bool land_any(SimCluster *c, bool wanted) {
+  size_t n = 0, pick = 0;
+  for (size_t k = 0; k < c->nasync; k++) {
+    const SimAsync *a = c->async[k];
+    if (a->by != BY_MBAR || (wanted && !awaited(c, a))) continue;
+    if (base_random(&c->rng) % ++n == 0) pick = k;
+  }
+  if (n) land(c, pick);
+  return n > 0;
+}
+
+void simasync_chance(SimCluster *c) {
+  if (c->landing && base_random(&c->rng) % 16 == 0) land_any(c, false);
+}
+
+bool simasync_press(SimCluster *c) {
+  return c->landing && (land_any(c, true) || land_any(c, false));
+}
+
+// ---- groups ----
+
+void simasync_commit(SimWarp *w, SimBy by) {
+  SimCluster *c = w->cluster;
+  for (size_t k = 0; k < c->nasync; k++) {
+    SimAsync *a = c->async[k];
+    if (a->w != w || a->by != by || !a->open) continue;
+    if (a->lane >= 0 && !(w->active >> a->lane & 1)) continue;
+    a->open = false;
+    a->group = w->groups[by][a->lane < 0 ? 0 : a->lane];
+  }
+  for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
+}
+
+// The others of one operation that several warps started read with it.
+static void fetch_all(SimAsync *a) {
+  SimCluster *c = a->w->cluster;
+  for (size_t k = 0; k < c->nasync; k++) {
+    SimAsync *o = c->async[k];
+    if (o->by == a->by && o->actor == a->actor && o->epoch == a->epoch)
+      fetch(o);
+  }
+}
+
+void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
+  SimCluster *c = w->cluster;
+  for (size_t k = 0; k < c->nasync;) {
+    SimAsync *a = c->async[k];
+    int l = a->lane < 0 ? 0 : a->lane;
+    bool mine = a->w == w && a->by == by && !a->open &&
+                (a->lane < 0 || w->active >> l & 1) &&
+                a->group + (uint64_t)pending < w->groups[by][l];
+    if (!mine) {
+      k++;
+      continue;
+    }
+    fetch_all(a);
+    simorder_learn(w, a->lane < 0 ? w->active : 1u << l, a->actor, a->epoch);
+    if (read) {
+      k++;
+      continue;
+    }
+    a->run(a, ASYNC_DELIVER);
+    settle(a, w->id, w->clk);
+    // others move up: their order does not matter, a group's ends at once
+    drop(c, k);
+  }
+}
+
+// ---- the end of the cluster ----
+
+// Does it end at another CTA's mbarrier?
+static bool is_far(const SimAsync *a) {
+  int64_t size = a->w->cluster->prog->smem_bytes;
+  return a->mbar && a->mbar->at / size != a->w->home / size;
+}
+
+static void tell_held(SimAsync *a) {
+  SimCluster *c = a->w->cluster;
+  int64_t size = c->prog->smem_bytes;
+  int64_t at = a->nspan ? a->span[0].addr : a->mbar ? a->mbar->at : a->w->home;
+  SimFault *f = simreport_fault(a->w, SIM_EXIT, a->lane, a->i->src, 0, -1, 0);
+  if (!f) return;
+  memcpy(f->gone.cta, c->cta[at / size].id, sizeof f->gone.cta);
+  f->gone.landed = true;
+}
+
+void simasync_end(SimCluster *c) {
+  while (c->nasync) {
+    SimAsync *a = c->async[0];
+    bool held = a->by == BY_MBAR ? a->nspan > 0 || is_far(a)
+                                 : a->by == BY_BULK && !a->fetched;
+    if (held && !c->stop)
+      tell_held(a);
+    if (!c->stop && a->by == BY_BULK) {
+      fetch(a);
+      a->run(a, ASYNC_DELIVER);
+    }
+    drop(c, 0);
+  }
+}

@@ -1,0 +1,65 @@
+// Operations that other agents carry out (async.c): how whoever starts one
+// says what it reads, what it writes and what its end is.
+//
+//   SimAsync *a = simasync_start(w, i, lane, BY_MBAR, run, sizeof *data);
+//   if (!a) return;                       // out of memory
+//   a->mbar = simmbar_for(w, i, lane, m, addr, true);  // of BY_MBAR, which
+//   a->bytes = n;                                      // may be NULL: faulted
+//   simasync_reads(a, src, at, n);        // ranges of shared memory
+//   simasync_writes(a, dst, at, n);
+//
+// run(a, ASYNC_FETCH) then reads the sources into a->data, and
+// run(a, ASYNC_DELIVER) writes the bytes to where they go, both once, as late
+// as the program allows.
+#ifndef CUTE_SIMASYNC_H
+#define CUTE_SIMASYNC_H
+
+#include "sim/inside.h"
+
+typedef enum SimStage { ASYNC_FETCH, ASYNC_DELIVER } SimStage;
+typedef void SimRun(SimAsync *a, SimStage stage);
+typedef struct SimSpan { uint32_t addr, bytes; } SimSpan;
+struct SimAsync {
+  SimWarp *w;
+  const SimIns *i;
+  int lane;                // who started it; -1: the warp
+  uint8_t by;              // SimBy
+  bool open;               // no group yet
+  bool fetched;            // sources were read
+  bool generic;            // its accesses are a thread's: set before them
+  uint32_t group;
+  int actor;               // who reads the sources, until which epoch
+  uint32_t epoch;
+  SimMbar *mbar;           // BY_MBAR: completes so many bytes there
+  uint32_t bytes;
+  SimRun *run;
+  void *data;
+  SimSpan *span;           // pending until its end
+  size_t nspan;
+};
+
+// A new one of warp w at i, started by a lane (-1: the warp as a whole), with
+// so many zeroed bytes at a->data; NULL: out of memory.
+// BY_MBAR: it ends when it completes a->bytes at a->mbar, which is set next.
+// BY_BULK, BY_WGMMA: it ends with its group, and is one of `w->issued`.
+SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
+                         SimRun *run, size_t data);
+// It reads, or writes, so many bytes of m (for reports) from address addr of
+// the cluster's shared memory on: what is wrong with that now is told.
+void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
+                    uint32_t bytes);
+void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
+                     uint32_t bytes);
+// The active lanes' open ones are a group; all groups but the last `pending`
+// end, or (read) have read their sources.
+void simasync_commit(SimWarp *w, SimBy by);
+void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
+
+// ---- the scheduler's ----
+void simasync_chance(SimCluster *c);  // perhaps one lands
+bool simasync_press(SimCluster *c);   // nobody can go on: one lands, if any
+void simasync_end(SimCluster *c);     // all warps are done
+void simasync_reset(SimCluster *c);
+void simasync_free(SimCluster *c);
+
+#endif

@@ -1,0 +1,391 @@
+// mbarriers: phases that end when as many arrived as the barrier counts and
+// all expected bytes came. What those who arrive release, those who wait for
+// the phase acquire; of bytes that agents move, that they are there (order.c
+// knows each barrier as an actor, whose epochs are its phases).
+//
+// Barriers live in shared memory, where mbarrier.init makes them; the state is
+// here, found by the address.
+#include "ir/intrin.h"
+#include "sim/async.h"
+#include "sim/mbar.h"
+#include "sim/regs.h"
+#include "sim/shadow.h"
+
+enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
+
+// ---- barriers ----
+
+static bool no_memory(SimCluster *c) {
+  c->oom = c->stop = true;
+  return false;
+}
+
+SimMbar *simmbar_at(const SimCluster *c, uint32_t addr) {
+  uint16_t k = c->mbarat ? c->mbarat[addr / 8] : 0;
+  return k ? &c->mbar[k - 1] : NULL;
+}
+
+static int actor_of(const SimCluster *c, const SimMbar *b) {
+  return c->prog->nactor - c->prog->nmbar + (int)(b - c->mbar);
+}
+
+static bool make_table(SimCluster *c) {
+  const SimProg *p = c->prog;
+  size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
+  size_t m = (size_t)p->nmbar, clocks = 2 * m * (size_t)p->nactor;
+  if (c->mbarat) return true;
+  c->mbarat = base_realloc(NULL, n * sizeof *c->mbarat);
+  c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
+  c->mbarclocks = base_realloc(NULL, clocks * sizeof *c->mbarclocks);
+  if (!c->mbarat || !c->mbar || !c->mbarclocks) return no_memory(c);
+  memset(c->mbarat, 0, n * sizeof *c->mbarat);
+  memset(c->mbar, 0, m * sizeof *c->mbar);
+  for (size_t k = 0; k < m; k++) {
+    c->mbar[k].open.vc = c->mbarclocks + 2 * k * (size_t)p->nactor;
+    c->mbar[k].done.vc = c->mbar[k].open.vc + p->nactor;
+  }
+  return true;
+}
+
+void simmbar_reset(SimCluster *c) {
+  for (int k = 0; k < c->nmbar; k++) c->mbarat[c->mbar[k].at / 8] = 0;
+  c->nmbar = 0;
+}
+
+void simmbar_free(SimCluster *c) {
+  for (int k = 0; c->mbar && k < c->prog->nmbar; k++) {
+    base_free(c->mbar[k].open.row);
+    base_free(c->mbar[k].done.row);
+  }
+  base_free(c->mbar);
+  base_free(c->mbarat);
+  base_free(c->mbarclocks);
+}
+
+// ---- faults ----
+
+static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
+                       const SimMem *m, int64_t off, SimWrong how) {
+  SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
+                                off * m->bits / m->own);
+  if (f) f->mbar.how = how;
+  w->cluster->stop = true;  // what follows is not what anybody meant
+  return f;
+}
+
+// n arrivals at once, more than b's phase lacks.
+static void over(SimFault *f, const SimMbar *b, int64_t n) {
+  f->mbar.how = MBAR_OVER;
+  f->mbar.n = b->expected;
+  f->mbar.came = n;
+  f->mbar.missing = b->missing;
+  f->mbar.bytes = b->bytes;
+}
+
+// ---- phases ----
+
+static void end_phase(SimCluster *c, SimMbar *b) {
+  SimPast was = b->done;
+  b->done = b->open;
+  b->open = was;
+  simorder_forget(c, &b->open);
+  b->phase++;
+  b->missing = b->expected;
+  b->done.vc[actor_of(c, b)] = b->phase;
+  c->vain = 0;
+  for (int k = 0; k < c->prog->nall; k++) {
+    SimWarp *w = &c->warp[k];
+    if (w->state == SW_MBAR && w->mbar == b - c->mbar) w->state = SW_RUN;
+  }
+}
+
+static void look(SimCluster *c, SimMbar *b) {
+  if (!b->missing && !b->bytes) end_phase(c, b);
+}
+
+void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
+  b->bytes -= bytes;
+  look(c, b);
+}
+
+uint32_t simmbar_epoch(const SimMbar *b) { return b->phase + 1; }
+int simmbar_actor(const SimCluster *c, const SimMbar *b) {
+  return actor_of(c, b);
+}
+
+// ---- what lanes do ----
+
+// Lanes that are at one barrier, with one amount.
+typedef struct Group {
+  SimMbar *b;
+  uint32_t mask;
+  int64_t amount;   // arrivals, bytes, or a parity
+  bool far;         // of another CTA
+} Group;
+
+// An instruction at barriers: the lanes whose address is good.
+typedef struct Visit {
+  Access x;
+  int64_t off[LANES];
+  uint32_t left;
+} Visit;
+
+static void visit(Visit *v, SimWarp *w, const SimIns *i) {
+  const SimSide *s = i->x;
+  v->x = (Access){.w = w, .i = i, .m = s->mem, .off = v->off, .bytes = 8,
+                  .write = true, .barrier = true};
+  simmem_offsets(w, s, v->off);
+  v->left = simmem_check(&v->x, w->active);
+}
+
+static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
+  const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
+  return i->c ? p[l] : 1;
+}
+
+// Was b, element off of m, made, and is that ordered before lane l?
+static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                     int64_t off, const SimMbar *b) {
+  if (!b) {
+    fault(w, i, l, 0, m, off, MBAR_NONE);
+    return false;
+  }
+  if (b->shared && w->met >= b->shared) return true;
+  if (simorder_before(w, l, b->warp, b->lanes, b->clk)) return true;
+  fault(w, i, l, b->src, m, off, MBAR_UNORDERED);
+  return false;
+}
+
+SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                     uint32_t addr, bool proxy) {
+  int64_t size = w->cluster->prog->smem_bytes;
+  int64_t off = ((int64_t)addr % size - m->base) * 8 / m->bits;
+  SimMbar *b = simmbar_at(w->cluster, addr);
+  if (!is_known(w, i, l, m, off, b)) return NULL;
+  if (proxy && !b->fenced) {
+    fault(w, i, l, b->src, m, off, MBAR_UNFENCED);
+    return NULL;
+  }
+  return b;
+}
+
+void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
+                  bool moved) {
+  b->landed = b->phase + 1;
+  b->land = src;
+  b->lander = w->id;
+  b->left = w->clk;
+  b->lane = lane;
+  b->moved = moved;
+}
+
+// The next lanes that are at one barrier; false: there are none.
+static bool next_group(Visit *v, Group *g) {
+  SimWarp *w = v->x.w;
+  if (!v->left || w->cluster->stop) return false;
+  int first = __builtin_ctz(v->left);
+  uint32_t addr = shadow_address(&v->x, first);
+  *g = (Group){.b = simmbar_at(w->cluster, addr),
+               .amount = amount(w, v->x.i, first)};
+  g->far = addr / w->cluster->prog->smem_bytes !=
+           w->home / w->cluster->prog->smem_bytes;
+  for (uint32_t m = v->left; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (shadow_address(&v->x, l) == addr && amount(w, v->x.i, l) == g->amount)
+      g->mask |= 1u << l;
+  }
+  v->left &= ~g->mask;
+  for (uint32_t m = g->mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (!is_known(w, v->x.i, l, v->x.m, v->off[l], g->b)) return false;
+  }
+  return true;
+}
+
+void simmbar_init(SimWarp *w, const SimIns *i) {
+  SimCluster *c = w->cluster;
+  Visit v;
+  visit(&v, w, i);
+  for (; v.left && !c->stop && make_table(c); v.left &= v.left - 1) {
+    int l = __builtin_ctz(v.left);
+    uint32_t addr = shadow_address(&v.x, l);
+    int64_t n = amount(w, i, l);
+    SimMbar *old = simmbar_at(c, addr);
+    if (old || n < 1 || n > MAX_COUNT || c->nmbar == c->prog->nmbar) {
+      SimFault *f = fault(w, i, l, old ? old->src : 0, v.x.m, v.off[l],
+                          old ? MBAR_TWICE
+                          : n < 1 || n > MAX_COUNT ? MBAR_COUNT : MBAR_MANY);
+      if (f) f->mbar.n = old || n < 1 || n > MAX_COUNT ? n : c->prog->nmbar;
+      return;
+    }
+    SimMbar *b = &c->mbar[c->nmbar++];
+    c->mbarat[addr / 8] = (uint16_t)c->nmbar;
+    simorder_forget(c, &b->open);
+    simorder_forget(c, &b->done);
+    *b = (SimMbar){.at = addr, .mem = v.x.m->index, .open = b->open,
+                   .element = v.off[l] * v.x.m->bits / v.x.m->own,
+                   .expected = (uint32_t)n, .missing = (uint32_t)n,
+                   .warp = w->id, .lanes = 1u << l, .clk = w->clk,
+                   .src = i->src, .done = b->done};
+  }
+}
+
+// fence.mbarrier_init, or of the async proxy: others may use what these lanes
+// made, once they met.
+void simmbar_fence(SimWarp *w) {
+  SimCluster *c = w->cluster;
+  for (int k = 0; k < c->nmbar; k++)
+    if (c->mbar[k].warp == w->id && c->mbar[k].lanes & w->active)
+      c->mbar[k].fenced = true;
+}
+
+// All of the cluster met, for the `met`-th time.
+void simmbar_share(SimCluster *c, uint32_t met) {
+  for (int k = 0; k < c->nmbar; k++)
+    if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
+}
+
+// Whose release an arrival is: of the thread, unless it is relaxed, or at
+// another CTA's barrier but for its own CTA; then of agents alone.
+static void release(SimWarp *w, const SimIns *i, const Group *g) {
+  if (i->sem == SEM_RELAXED) return;
+  if (g->far && i->scope < SCOPE_CLUSTER)
+    simorder_give_agents(w, g->mask, &g->b->open);
+  else simorder_give(w, g->mask, &g->b->open);
+}
+
+// Arrivals of one instruction are all of one phase.
+static void arrive(Visit *v, const Group *g, int64_t each) {
+  SimCluster *c = v->x.w->cluster;
+  SimMbar *b = g->b;
+  int64_t n = each * __builtin_popcount(g->mask);
+  if (g->far)
+    simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
+  release(v->x.w, v->x.i, g);
+  if (n <= b->missing) {
+    b->missing -= (uint32_t)n;
+    look(c, b);
+    return;
+  }
+  int l = __builtin_ctz(g->mask);
+  SimFault *f = fault(v->x.w, v->x.i, l, b->src, v->x.m, v->off[l], MBAR_OVER);
+  if (f) over(f, b, n);
+}
+
+void simmbar_arrive(SimWarp *w, const SimIns *i) {
+  Visit v;
+  Group g;
+  visit(&v, w, i);
+  while (next_group(&v, &g)) arrive(&v, &g, g.amount);
+}
+
+void simmbar_expect(SimWarp *w, const SimIns *i) {
+  Visit v;
+  Group g;
+  visit(&v, w, i);
+  while (next_group(&v, &g)) {
+    SimMbar *b = g.b;
+    int l = __builtin_ctz(g.mask);
+    b->bytes += g.amount * __builtin_popcount(g.mask);
+    if (b->bytes < -MAX_COUNT || b->bytes > MAX_COUNT) {
+      SimFault *f = fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BYTES);
+      if (f) f->mbar.bytes = b->bytes;
+    } else if (i->flags & MBF_ARRIVE) {
+      arrive(&v, &g, 1);
+    } else {
+      look(w->cluster, b);
+    }
+  }
+}
+
+// Is the phase of that parity over?
+static bool is_over(const Group *g) {
+  return (g->b->phase & 1) != (g->amount & 1);
+}
+
+static void acquire(SimWarp *w, const Group *g) {
+  if (g->b->phase) simorder_take(w, g->mask, &g->b->done);
+}
+
+bool simmbar_wait(SimWarp *w, const SimIns *i) {
+  Visit v;
+  Group g;
+  visit(&v, w, i);
+  uint32_t all = v.left;
+  while (next_group(&v, &g)) {
+    if (is_over(&g)) continue;
+    w->state = SW_MBAR;
+    w->mbar = (int)(g.b - w->cluster->mbar);
+    w->parity = (int)(g.amount & 1);
+    w->src = i->src;
+    return false;
+  }
+  v.left = all;
+  while (next_group(&v, &g)) acquire(w, &g);
+  return true;
+}
+
+void simmbar_try(SimWarp *w, const SimIns *i) {
+  SimCluster *c = w->cluster;
+  Visit v;
+  Group g;
+  uint32_t yes = 0;
+  visit(&v, w, i);
+  bool refuse = !w->refused && base_random(&c->rng) % 4 == 0;
+  w->refused = refuse;
+  while (next_group(&v, &g)) {
+    if (refuse || !is_over(&g)) {
+      w->mbar = (int)(g.b - c->mbar);
+      w->parity = (int)(g.amount & 1);
+      continue;
+    }
+    acquire(w, &g);
+    yes |= g.mask;
+  }
+  for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, yes >> l & 1);
+  w->polling = yes != w->active;
+  w->src = i->src;
+  if (w->polling) c->vain++;
+}
+
+// ---- cp.async ----
+
+// What lanes of a warp copied until then arrives.
+typedef struct Landing {
+  uint64_t upto;
+  uint32_t mask;
+  SimMbar *b;
+} Landing;
+
+static void land(SimAsync *a, SimStage stage) {
+  const Landing *d = a->data;
+  SimCluster *c = a->w->cluster;
+  SimMbar *b = d->b;
+  uint32_t n = (uint32_t)__builtin_popcount(d->mask);
+  if (stage != ASYNC_DELIVER) return;
+  simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
+  if (n <= b->missing) {
+    b->missing -= n;
+    return;  // simmbar_complete looks at it
+  }
+  SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
+                                b->mem, b->element);
+  if (f) over(f, b, n);
+  c->stop = true;
+}
+
+void simmbar_cpasync(SimWarp *w, const SimIns *i) {
+  Visit v;
+  Group g;
+  visit(&v, w, i);
+  while (next_group(&v, &g)) {
+    if (!(i->flags & MBF_NOINC))
+      g.b->missing += (uint32_t)__builtin_popcount(g.mask);
+    SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, land,
+                                 sizeof(Landing));
+    if (!a) return;
+    *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
+    a->mbar = g.b;
+    a->generic = true;
+  }
+}

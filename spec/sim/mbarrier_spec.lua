@@ -1,0 +1,312 @@
+-- mbarriers in the simulator: what hands over by them is clean on every
+-- schedule, and with any one piece left out or wrong the fault is told, with
+-- its lines.
+local cute = require "cute"
+local support = require "spec.support"
+local arch = cute.arch
+
+local SEEDS = 5
+
+local function line() return debug.getinfo(2, "l").currentline end
+
+local function launch(f, opts, ...)
+  local all = {grid = 1, block = 64, device = "sim:sm_90a", output = false,
+               faults = "return"}
+  for name, value in pairs(opts) do all[name] = value end
+  return support.report(cute.kernel("k", f)(...):launch(all))
+end
+
+-- What is found over the seeds: all that any of them finds, each once, and how
+-- many of them find something.
+local function found(f, opts, ...)
+  local list, some = {}, 0
+  for seed = 1, SEEDS do
+    opts.seed = seed
+    local report = launch(f, opts, ...)
+    if not report.ok then some = some + 1 end
+    for _, r in ipairs(report.reports) do
+      local text = ("%d %s: %s"):format(r.line, r.kind, r.message)
+      if not list[text] then list[#list + 1] = text end
+      list[text] = true
+    end
+  end
+  table.sort(list)
+  return table.concat(list, "\n"), some
+end
+
+local function clean(f, opts, ...)
+  assert.equal("", (found(f, opts, ...)))
+end
+
+---------------------------------------------------------------------------
+-- A ring of stages between two warps
+---------------------------------------------------------------------------
+
+local STAGES, ROUNDS = 3, 8
+local at = {}  -- lines of the ring
+
+-- Waits by asking: `ask` is try_wait or test_wait.
+local function asking(ask)
+  return function(bar, parity)
+    local done = cute.var(ask(bar, parity))
+    cute.loop(function() return ~done:get() end, function()
+      done:set(ask(bar, parity))
+    end)
+  end
+end
+
+-- o: what is left out, or otherwise.
+local function ring(o)
+  local wait = o.wait or arch.mbarrier_wait
+  local function one_lane(bar, lane)
+    if not o.no_sync_warp then arch.sync_warp() end
+    at.release = line() + 1
+    cute.when(lane:eq(0), function() arch.mbarrier_arrive(bar) end)
+  end
+  local function produce(s, full, empty, lane)
+    for k in cute.range(o.rounds or ROUNDS) do
+      local stage, turn = k % STAGES, k // STAGES % 2
+      at.empty = line() + 1
+      if not o.no_empty then wait(empty + stage, 1 - turn) end
+      at.store = line() + 1
+      s[{lane, stage}] = lane * 10 + k
+      at.arrive = line() + 2
+      if o.one then one_lane(full + stage, lane)
+      else arch.mbarrier_arrive(full + stage, nil, o.times) end
+    end
+  end
+  local function consume(s, full, empty, lane, out)
+    local sum = 0
+    for k in cute.range(ROUNDS) do
+      local stage, turn = k % STAGES, k // STAGES % 2
+      local parity = o.wrong and 1 - turn or o.first and 0 or turn
+      at.full = line() + 1
+      wait(full + stage, parity)
+      at.load = line() + 1
+      sum = sum + s[{31 - lane, stage}]
+      if not o.keep then one_lane(empty + stage, lane) end
+    end
+    out[lane] = sum
+  end
+  return function(out)
+    local lane = arch.lane_idx()
+    local full = arch.alloc_smem(cute.i64, STAGES)
+    local empty = arch.alloc_smem(cute.i64, STAGES)
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout({32, STAGES}))
+    cute.when(arch.thread_idx():eq(0), function()
+      for k = 0, STAGES - 1 do
+        at.init = line() + 1
+        arch.mbarrier_init(full + k, o.count or o.one and 1 or 32)
+        arch.mbarrier_init(empty + k, 1)
+      end
+      at.again = line() + 1
+      if o.again then arch.mbarrier_init(full, 7) end
+    end)
+    if not o.no_sync then arch.sync_threads() end
+    cute.when(arch.warp_idx():eq(0), function()
+      produce(s, full, empty, lane)
+    end, function()
+      consume(s, full, empty, lane, out)
+    end)
+  end
+end
+
+local function try(o) return found(ring(o), {}, cute.zeros({32}, cute.i32)) end
+
+describe("an mbarrier", function()
+  it("hands over and back", function()
+    for _, o in ipairs {{}, {one = true}, {wait = asking(
+        arch.mbarrier_try_wait)}, {wait = asking(arch.mbarrier_test_wait),
+        one = true}} do
+      local t = cute.zeros({32}, cute.i32)
+      clean(ring(o), {}, t)
+      for l = 0, 31 do
+        assert.equal(ROUNDS * 10 * (31 - l) + ROUNDS * (ROUNDS - 1) // 2, t(l))
+      end
+    end
+  end)
+
+  it("orders what all lanes did only if they met the one that arrives",
+    function()
+    local text, some = try {one = true, no_sync_warp = true}
+    assert.equal(SEEDS, some)
+    assert.matches(("%d race: read after a write"):format(at.load), text)
+    assert.matches(("%d race: write after a read"):format(at.store), text)
+    text, some = try {no_sync_warp = true}
+    assert.equal(SEEDS, some)
+    assert.not_matches("read after a write", text)
+    assert.matches(("%d race: write after a read"):format(at.store), text)
+  end)
+
+  it("must be waited for before its stage is written again", function()
+    local text, some = try {no_empty = true}
+    assert.equal(SEEDS, some)
+    assert.matches(("%d race: write after a read"):format(at.store), text)
+  end)
+
+  it("explains a wait for the wrong parity", function()
+    local text, some = try {wrong = true}
+    assert.equal(SEEDS, some)
+    assert.matches(("%d uninitialised"):format(at.load), text)
+    assert.matches(("%d deadlock: no warp can go on: 1 warp waits %%(warp 1%%) "
+      .. "at mbarrier 'full'%%[0%%] for the end of phase 0 %%(parity 0%%), "
+      .. "which lacks 32 of 32 arrivals"):format(at.full), text)
+  end)
+
+  it("explains a wait for the first phase that is right only by luck",
+    function()
+    local text, some = try {first = true, wait = asking(
+      arch.mbarrier_try_wait)}
+    assert.equal(SEEDS, some)
+    assert.matches("mbarrier 'full'%[0%] for the end of phase 2 %(parity 0%)",
+      text)
+  end)
+
+  it("explains arrivals that are missing, and who has ended", function()
+    local text, some = try {count = 33}
+    assert.equal(SEEDS, some)
+    assert.equal(([[
+%d deadlock: no warp can go on: 1 warp waits (warp 0) at mbarrier 'empty'[0] ]]
+      .. [[for the end of phase 0 (parity 0), which lacks 1 of 1 arrival
+%d deadlock: no warp can go on: 1 warp waits (warp 1) at mbarrier 'full'[0] ]]
+      .. [[for the end of phase 0 (parity 0), which lacks 1 of 33 arrivals]])
+      :format(at.empty, at.full), text)
+    text = try {rounds = 4}
+    assert.equal(("%d deadlock: no warp can go on: 1 warp waits (warp 1) at "
+      .. "mbarrier 'full'[1] for the end of phase 1 (parity 1), which lacks 32 "
+      .. "of 32 arrivals; 1 warp ended without coming"):format(at.full), text)
+    text = try {keep = true}
+    assert.equal(([[
+%d deadlock: no warp can go on: 1 warp waits (warp 0) at mbarrier 'empty'[0] ]]
+      .. [[for the end of phase 0 (parity 0), which lacks 1 of 1 arrival
+%d deadlock: no warp can go on: 1 warp waits (warp 1) at mbarrier 'full'[0] ]]
+      .. [[for the end of phase 1 (parity 1), which lacks 32 of 32 arrivals]])
+      :format(at.empty, at.full), text)
+  end)
+
+  it("explains the same where threads ask in a loop", function()
+    local text, some = try {rounds = 4, wait = asking(arch.mbarrier_test_wait)}
+    assert.equal(SEEDS, some)
+    assert.matches("mbarrier 'full'%[1%] for the end of phase 1 %(parity 1%)",
+      text)
+  end)
+
+  it("takes no more arrivals than it was made for", function()
+    local text, some = try {count = 31}
+    assert.equal(SEEDS, some)
+    assert.equal(("%d mbarrier: mbarrier 'full'[0] takes 31 arrivals a phase; "
+      .. "32 arrivals come at once where 31 are lacking"):format(at.arrive),
+      text)
+    text = try {count = 1}
+    assert.matches("takes 1 arrival a phase; 32 arrivals come at once where 1 "
+      .. "is lacking", text)
+    text = try {times = 2}
+    assert.matches("takes 32 arrivals a phase; 64 arrivals come at once where "
+      .. "32 are lacking", text)
+  end)
+
+  it("is made once, by one thread, before others use it", function()
+    local text, some = try {again = true}
+    assert.equal(SEEDS, some)
+    assert.equal(("%d mbarrier: mbarrier 'full'[0] is made a second time, for "
+      .. "7 arrivals"):format(at.again), text)
+    text, some = try {no_sync = true}
+    assert.equal(SEEDS, some)
+    assert.matches("%[0%] is used with nothing that orders its mbarrier_init "
+      .. "before", text)
+    for told in text:gmatch "[^\n]+" do
+      assert.truthy(told:find("is used with nothing that orders", 1, true)
+        or told:find("is used, but nobody made it", 1, true), told)
+    end
+    local report = launch(function(_, n)
+      arch.mbarrier_init(arch.alloc_smem(cute.i64, 32) + arch.lane_idx(), n)
+    end, {block = 32}, cute.zeros({1}, cute.i32), 0)
+    assert.matches("is made for 0 arrivals; 1 to 1048575 can be",
+      report.reports[1].message)
+  end)
+
+  it("is bounded like other shared memory", function()
+    local report = launch(function(_, n)
+      local bar = arch.alloc_smem(cute.i64, 2)
+      arch.mbarrier_init(bar + n, 1)
+    end, {block = 1}, cute.zeros({1}, cute.i32), 2)
+    assert.equal("out-of-bounds", report.reports[1].kind)
+  end)
+
+  it("counts bytes, and says how many are missing", function()
+    local function expects(first, second)
+      return found(function(_)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        cute.when(arch.thread_idx():eq(0), function()
+          arch.mbarrier_init(bar, 2)
+          arch.mbarrier_arrive_and_expect_tx(bar, first)
+          if second then arch.mbarrier_expect_tx(bar, second) end
+          arch.mbarrier_arrive(bar)
+        end)
+        arch.sync_threads()
+        arch.mbarrier_wait(bar, 0)
+      end, {}, cute.zeros({1}, cute.i32))
+    end
+    assert.equal("", (expects(0)))
+    assert.matches("2 warps wait %(warp 0, 1%) at mbarrier 'bar'%[0%] for the "
+      .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
+    assert.matches("which lacks 4160 bytes", expects(4096, 64))
+    assert.matches("expects 1048576 bytes; at most 1048575 can be",
+      expects(1048575, 1))
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- cp.async
+---------------------------------------------------------------------------
+
+describe("cp.async that arrives at an mbarrier", function()
+  -- Warp 0 copies, warp 1 reads; `count` arrivals.
+  local function copies(arrive, count)
+    return function(x, out)
+      local tid, lane = arch.thread_idx(), arch.lane_idx()
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {128}, 16)
+      local g2s = cute.make_tiled_copy(
+        cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.i32, 128),
+        cute.make_layout {32}, cute.make_layout {4})
+      cute.when(tid:eq(0), function() arch.mbarrier_init(bar, count) end)
+      arch.sync_threads()
+      cute.when(arch.warp_idx():eq(0), function()
+        local thr = g2s:get_slice(lane)
+        cute.copy(g2s, thr:partition_S(x), thr:partition_D(s))
+        arrive(bar)
+      end, function()
+        arch.mbarrier_wait(bar, 0)
+        for k = 0, 3 do out[lane * 4 + k] = s[127 - lane * 4 - k] end
+      end)
+    end
+  end
+
+  it("hands over what was copied", function()
+    local x, y = cute.zeros({128}, cute.i32), cute.zeros({128}, cute.i32)
+    for i = 0, 127 do x[i] = i * 3 end
+    clean(copies(arch.cp_async_mbarrier_arrive_noinc, 32), {}, x, y)
+    for i = 0, 127 do assert.equal((127 - i) * 3, y(i)) end
+  end)
+
+  it("does not, where the thread arrives itself", function()
+    local x, y = cute.ones({128}, cute.i32), cute.zeros({128}, cute.i32)
+    local text, some = found(copies(function(bar) arch.mbarrier_arrive(bar) end,
+                                    32), {}, x, y)
+    assert.equal(SEEDS, some)
+    assert.matches("async%-in%-flight", text)
+  end)
+
+  it("counts each lane", function()
+    local x, y = cute.ones({128}, cute.i32), cute.zeros({128}, cute.i32)
+    local text = found(copies(function(bar)
+      cute.when(arch.lane_idx():lt(31), function()
+        arch.cp_async_mbarrier_arrive_noinc(bar)
+      end)
+    end, 32), {}, x, y)
+    assert.matches("which lacks 1 of 32 arrivals", text)
+    text = found(copies(arch.cp_async_mbarrier_arrive_noinc, 31), {}, x, y)
+    assert.matches("takes 31 arrivals a phase", text)
+  end)
+end)

@@ -135,6 +135,12 @@ build = {
         "lua/cute/math.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
+      ["cute.pipe.stages"] =
+        "lua/cute/pipe/stages.lua",
+      ["cute.pipe.state"] =
+        "lua/cute/pipe/state.lua",
+      ["cute.pipe.sync"] =
+        "lua/cute/pipe/sync.lua",
       ["cute.pipeline"] =
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =

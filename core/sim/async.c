@@ -128,6 +128,16 @@ static bool awaited(const SimCluster *c, const SimAsync *a) {
   return false;
 }
 
+// The one that lands before k can.
+static size_t first_turn(const SimCluster *c, size_t k) {
+  const SimAsync *a = c->async[k];
+  for (size_t j = 0; a->turn && j < c->nasync; j++) {
+    const SimAsync *o = c->async[j];
+    if (o->w == a->w && o->turn && o->turn < c->async[k]->turn) k = j;
+  }
+  return k;
+}
+
 // One of those that end at an mbarrier and, if `wanted`, are waited for.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
@@ -136,7 +146,7 @@ static bool land_any(SimCluster *c, bool wanted) {
     if (a->by != BY_MBAR || (wanted && !awaited(c, a))) continue;
     if (base_random(&c->rng) % ++n == 0) pick = k;
   }
-  if (n) land(c, pick);
+  if (n) land(c, first_turn(c, pick));
   return n > 0;
 }
 

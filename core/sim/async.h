@@ -30,6 +30,8 @@ struct SimAsync {
   uint32_t group;
   int actor;               // who reads the sources, until which epoch
   uint32_t epoch;
+  uint64_t turn;           // BY_MBAR: those of its warp that have one land in
+                           // their order; 0: in any
   SimMbar *mbar;           // BY_MBAR: completes so many bytes there
   uint32_t bytes;
   SimRun *run;

@@ -386,6 +386,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     if (!a) return;
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
+    a->turn = w->batches + 1;  // what it says is there was copied before it
     a->generic = true;
   }
 }

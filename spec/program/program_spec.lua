@@ -135,7 +135,7 @@ describe("cutelua", function()
       return select(2, support.run {"-e", "require 'cute'." .. text})
     end
     for _, text in ipairs {"arch.tmem_xyzzy()", "arch.clc_response()",
-      "pipeline.PipelineTmaAsync {}", "utils.TmemAllocator()"} do
+      "pipeline.PipelineTmaUmma {}", "utils.TmemAllocator()"} do
       assert.truthy(says(text):find("what only Hopper and Blackwell have is "
         .. "not there yet", 1, true), text)
     end

@@ -1,0 +1,535 @@
+--- cute.pipeline, part: rings of stages between those who fill them and those
+-- who read them, by what tells that a stage is full or empty.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local arch = require "cute.arch"
+local states = require "cute.pipe.state"
+local sync = require "cute.pipe.sync"
+
+local stages = {}
+
+local function trace() return require "cute.lang.trace" end
+
+local function count_of(what, opts, least)
+  local n = opts.num_stages
+  if math.type(n) ~= "integer" or n < least then
+    core.fail("bad-argument", ("%s: num_stages is a Lua integer of %d or more, "
+      .. "not %s"):format(what, least, core.show(n)))
+  end
+  return n
+end
+
+local function known(what, opts, names)
+  for name in pairs(opts) do
+    if not (" " .. names .. " "):find(" " .. tostring(name) .. " ", 1, true)
+    then
+      core.fail("unknown-name", ("%s: no option '%s': there are %s"):format(
+        what, tostring(name), names))
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- PipelineCpAsync: groups of cp.async and a barrier of the block
+---------------------------------------------------------------------------
+
+local CpAsync = {}
+CpAsync.__index = CpAsync
+
+--- A pipeline of num_stages stages that all threads of the block (or those of
+-- `barrier`, a NamedBarrier) fill by cp.async and read. (With producers and
+-- consumers of their own: PipelineAsync {cp_async = true}.)
+---@param opts {num_stages: integer, barrier: table?}
+function stages.PipelineCpAsync(opts)
+  return setmetatable({num_stages = count_of("PipelineCpAsync", opts, 2),
+                       barrier = opts.barrier}, CpAsync)
+end
+
+local function meet(p)
+  if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
+end
+
+function CpAsync:make_producer_state()
+  return states.make_pipeline_state("producer", self.num_stages)
+end
+
+function CpAsync:make_consumer_state()
+  return states.make_pipeline_state("consumer", self.num_stages)
+end
+
+--- Waits until the stage is empty. It is: its readers met the others at the
+-- consumer_wait that came after their reading (see consumer_release).
+function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
+
+--- The copies started since the last commit are this stage's: one group.
+function CpAsync:producer_commit(state)  -- luacheck: ignore self state
+  arch.cp_async_commit_group()
+end
+
+--- Waits until the stage is full for all: with num_stages - 1 groups committed
+-- ahead of the reader, num_stages - 2 may be on their way when the oldest has
+-- landed; then all threads meet, so that each sees the others' copies.
+--
+-- This barrier says too that all have read the stage before, which is the one
+-- that the next copies go to: a pipeline whose producer fills stages
+-- num_stages - 1 ahead needs no second barrier.
+function CpAsync:consumer_wait(state)  -- luacheck: ignore state
+  arch.cp_async_wait_group(self.num_stages - 2)
+  meet(self)
+end
+
+--- The stage was read. Nothing to tell: the next consumer_wait tells it.
+function CpAsync:consumer_release(state) end  -- luacheck: ignore self state
+
+--- Waits for all that is on its way: before shared memory is used anew.
+function CpAsync:producer_tail(state)  -- luacheck: ignore state
+  arch.cp_async_wait_group(0)
+  meet(self)
+end
+
+---------------------------------------------------------------------------
+-- PipelineAsync, PipelineTmaAsync: two mbarriers a stage
+---------------------------------------------------------------------------
+
+local Async = {}
+Async.__index = Async
+
+local OPTIONS = "num_stages producer_group consumer_group barrier_storage "
+  .. "defer_sync"
+
+local function group_of(what, opts, name)
+  local g = opts[name]
+  if type(g) ~= "table" or g.agent == nil then
+    core.fail("bad-argument", ("%s: %s is a CooperativeGroup, not %s"):format(
+      what, name, core.show(g)))
+  end
+  return g
+end
+
+-- Blocks of the cluster that fill stages of each other, this one among them:
+-- those of its row and of its column.
+local function peers_of(cluster)
+  return cluster and cluster[1] + cluster[2] - 1 or 1
+end
+
+local function cluster_of(what, opts)
+  local c = opts.cluster_shape_mn
+  if c == nil then return nil end
+  if type(c) ~= "table" or math.type(c[1]) ~= "integer"
+    or math.type(c[2]) ~= "integer" or c[1] < 1 or c[2] < 1
+    or c[1] * c[2] > 16 then
+    core.fail("bad-argument", ("%s: cluster_shape_mn = %s: {m, n} is needed, "
+      .. "at most 16 blocks"):format(what, core.show(c)))
+  end
+  return c[1] * c[2] > 1 and {c[1], c[2]} or nil
+end
+
+local function make(what, opts, class, cluster)
+  local n = count_of(what, opts, 1)
+  local from = group_of(what, opts, "producer_group")
+  local to = group_of(what, opts, "consumer_group")
+  local storage = opts.barrier_storage or arch.alloc_smem(core.i64, 2 * n)
+  local p = setmetatable({
+    num_stages = n, producer_group = from, consumer_group = to,
+    cluster = cluster, cp_async = opts.cp_async, tx_count = opts.tx_count,
+    full = sync.MbarrierArray {num_stages = n, storage = storage,
+                               arrivals = from.size},
+    empty = sync.MbarrierArray {num_stages = n, storage = storage + n,
+                                arrivals = to.size * peers_of(cluster)},
+  }, class)
+  if not opts.defer_sync then sync.agent_sync(cluster ~= nil) end
+  return p
+end
+
+--- Stages that some threads of a block fill and others read, by any means that
+-- are done when they arrive: with cp_async = true by cp.async copies, which
+-- arrive when they are there.
+--
+-- A group's threads all call its functions; where its agent is Warp, one lane
+-- arrives for the warp, whose lanes have met before (arch.sync_warp).
+---@param opts {num_stages: integer, producer_group: table,
+-- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
+-- cp_async: boolean?}
+-- barrier_storage: 2 * num_stages i64 of shared memory; with defer_sync the
+-- caller does agent_sync before the first use
+function stages.PipelineAsync(opts)
+  known("PipelineAsync", opts, OPTIONS .. " cp_async")
+  return make("PipelineAsync", opts, Async)
+end
+
+function Async:make_producer_state()
+  return states.make_pipeline_state("producer", self.num_stages)
+end
+
+function Async:make_consumer_state()
+  return states.make_pipeline_state("consumer", self.num_stages)
+end
+
+-- Waits, unless a try_wait said already that there is nothing to wait for.
+local function wait_unless(token, array, state)
+  if token == nil then return array:wait(state.index, state.phase) end
+  trace().when(token, function() end, function()
+    array:wait(state.index, state.phase)
+  end)
+end
+
+-- f by all of a group's threads, or by one lane of each of its warps.
+local function by(group, f)
+  if group.agent == "thread" then return f() end
+  trace().when(arch.lane_idx():eq(0), f)
+end
+
+--- Waits until the stage is empty. token: what producer_try_acquire gave.
+function Async:producer_acquire(state, token)
+  wait_unless(token, self.empty, state)
+end
+
+--- Is the stage empty? Waits for a while.
+function Async:producer_try_acquire(state)
+  return self.empty:try_wait(state.index, state.phase)
+end
+
+--- The stage was filled.
+function Async:producer_commit(state)
+  if self.cp_async then return self.full:arrive_cp_async(state.index) end
+  by(self.producer_group, function() self.full:arrive(state.index) end)
+end
+
+--- Waits until the stage is full. token: what consumer_try_wait gave.
+function Async:consumer_wait(state, token)
+  wait_unless(token, self.full, state)
+end
+
+--- Is the stage full? Waits for a while.
+function Async:consumer_try_wait(state)
+  return self.full:try_wait(state.index, state.phase)
+end
+
+--- The stage was read.
+function Async:consumer_release(state)
+  by(self.consumer_group, function() self.empty:arrive(state.index) end)
+end
+
+--- The mbarrier that is waited for when the stage is filled: what copies of
+-- TMA complete.
+function Async:producer_get_barrier(state)
+  return self.full:get_barrier(state.index)
+end
+
+--- Waits until all stages are empty again, so that nobody arrives here after
+-- the block is gone. `state` is where the next tile would go; it moves on.
+function Async:producer_tail(state)
+  for _ = 1, self.num_stages do
+    self:producer_acquire(state)
+    state:advance()
+  end
+end
+
+local Tma = {}
+Tma.__index = Tma
+
+--- Stages that one thread fills by TMA: tx_count bytes each, of this block's
+-- own copies and of those that blocks of its cluster multicast to it.
+--
+-- consumer_group are those of this block; a cluster {m, n}, whose blocks copy
+-- A to their row and B to their column, has each block's readers tell all
+-- whose copies go there. A consumer_group of threads arrives once a thread and
+-- block of those, one of warps by a lane a block.
+---@param opts {num_stages: integer, producer_group: table,
+-- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
+-- barrier_storage: table?, defer_sync: boolean?}
+function stages.PipelineTmaAsync(opts)
+  local what = "PipelineTmaAsync"
+  known(what, opts, OPTIONS .. " tx_count cluster_shape_mn")
+  local bytes = opts.tx_count
+  if math.type(bytes) ~= "integer" or bytes < 1 or bytes >= 1 << 20 then
+    core.fail("bad-argument", ("%s: tx_count = %s: bytes of a stage, 1 to %d")
+      :format(what, core.show(bytes), (1 << 20) - 1))
+  end
+  return make(what, opts, Tma, cluster_of(what, opts))
+end
+
+--- Waits until the stage is empty in all blocks that it is filled in, and
+-- expects its bytes.
+function Tma:producer_acquire(state, token)
+  wait_unless(token, self.empty, state)
+  self.full:arrive_and_expect_tx(state.index, self.tx_count)
+end
+
+--- The stage is filled when its bytes are there: nothing to tell.
+function Tma:producer_commit(state) end  -- luacheck: ignore self state
+
+-- The rank of the block's i-th peer: those of its row (n differs), then those
+-- of its column but itself.
+local function peer(cluster, i)
+  local m, n = arch.block_in_cluster_idx()
+  local rows, columns = cluster[1], cluster[2]
+  if rows == 1 then return i end  -- the ranks of a row follow each other
+  if columns == 1 then return i end
+  local j = i - columns
+  local other = core.where(core.lt(j, m), j, j + 1)
+  return core.where(core.lt(i, columns), m + rows * i, other + rows * n)
+end
+
+--- The stage was read: told to all blocks that fill it here.
+function Tma:consumer_release(state)
+  local cluster, index = self.cluster, state.index
+  if not cluster then return Async.consumer_release(self, state) end
+  if self.consumer_group.agent == "thread" then
+    for i = 0, peers_of(cluster) - 1 do
+      self.empty:arrive(index, peer(cluster, i))
+    end
+    return
+  end
+  local lane = arch.lane_idx()
+  trace().when(lane:lt(peers_of(cluster)), function()
+    self.empty:arrive(index, peer(cluster, lane))
+  end)
+end
+
+--- Waits until all stages are empty again. The last one's bytes were never
+-- expected: only the readers are waited for.
+function Tma:producer_tail(state)
+  for _ = 1, self.num_stages do
+    self.empty:wait(state.index, state.phase)
+    state:advance()
+  end
+end
+
+---------------------------------------------------------------------------
+-- PipelineTmaStore: groups of TMA stores
+---------------------------------------------------------------------------
+
+local TmaStore = {}
+TmaStore.__index = TmaStore
+
+--- num_stages buffers of shared memory that one thread, always the same,
+-- stores by TMA. What it waits for concerns that thread alone: the others meet
+-- it at a barrier.
+---@param opts {num_stages: integer}
+function stages.PipelineTmaStore(opts)
+  known("PipelineTmaStore", opts, "num_stages")
+  return setmetatable({num_stages = count_of("PipelineTmaStore", opts, 1)},
+                      TmaStore)
+end
+
+--- Waits until the oldest buffer was read, so that it may be filled anew.
+function TmaStore:producer_acquire()
+  arch.cp_async_bulk_wait_group(self.num_stages - 1, true)
+end
+
+--- The stores since the last commit are this buffer's: one group.
+function TmaStore:producer_commit()  -- luacheck: ignore self
+  arch.cp_async_bulk_commit_group()
+end
+
+--- Waits until all buffers were read: before shared memory goes.
+function TmaStore:producer_tail()  -- luacheck: ignore self
+  arch.cp_async_bulk_wait_group(0, true)
+end
+
+---------------------------------------------------------------------------
+-- PipelineOrder: groups take turns
+---------------------------------------------------------------------------
+
+local Order = {}
+Order.__index = Order
+
+--- `length` groups of threads that do `depth` things each in turns: group 0
+-- first, then group 1 ... Each group makes one with its own group_id (which
+-- may be traced), on the same storage; `group` says who arrives.
+---@param opts {depth: integer, length: integer, group_id: any,
+-- producer_group: table, barrier_storage: table?, defer_sync: boolean?}
+-- barrier_storage: depth * length i64 of shared memory
+function stages.PipelineOrder(opts)
+  known("PipelineOrder", opts, "depth length group_id producer_group "
+    .. "barrier_storage defer_sync")
+  local depth, length = opts.depth or 1, opts.length
+  for _, name in ipairs {"depth", "length"} do
+    local n = name == "depth" and depth or length
+    if math.type(n) ~= "integer" or n < 1 then
+      core.fail("bad-argument", ("PipelineOrder: %s = %s: an integer of 1 or "
+        .. "more is needed"):format(name, core.show(n)))
+    end
+  end
+  local group = group_of("PipelineOrder", opts, "producer_group")
+  local id = opts.group_id
+  local state = states.PipelineState(depth, 0, 0,
+    math.type(id) and (id == 0 and 1 or 0) or core.where(id:eq(0), 1, 0))
+  local array = sync.MbarrierArray {num_stages = depth * length,
+    storage = opts.barrier_storage, arrivals = group.size}
+  if not opts.defer_sync then sync.agent_sync() end
+  return setmetatable({depth = depth, length = length, group_id = id,
+                       producer_group = group, array = array, state = state},
+                      Order)
+end
+
+local function place(o, id) return o.state.index * o.length + id end
+
+--- Waits for this group's turn.
+function Order:wait() self.array:wait(place(self, self.group_id),
+                                      self.state.phase) end
+
+--- The next group's turn; this one's next thing is the one to wait for.
+function Order:arrive()
+  local id, last = self.group_id, self.length - 1
+  local after
+  if math.type(id) then after = id == last and 0 or id + 1
+  else after = core.where(id:eq(last), 0, id + 1) end
+  by(self.producer_group, function() self.array:arrive(place(self, after)) end)
+  self.state:advance()
+end
+
+---------------------------------------------------------------------------
+-- Producers and consumers: a pipeline and the place in it
+---------------------------------------------------------------------------
+
+local Handle = {}
+Handle.__index = Handle
+
+-- A stage that is held: its index, count and, to be filled, its mbarrier.
+local function handle(pipe, state, barrier)
+  return setmetatable({pipe = pipe, state = state, index = state.index,
+                       count = state.count, barrier = barrier}, Handle)
+end
+
+--- The stage was filled.
+function Handle:commit() self.pipe:producer_commit(self.state) end
+--- The stage was read.
+function Handle:release() self.pipe:consumer_release(self.state) end
+
+local Producer = {}
+Producer.__index = Producer
+local Consumer = {}
+Consumer.__index = Consumer
+
+local function producer(pipe)
+  return setmetatable({pipe = pipe, state = pipe:make_producer_state()},
+                      Producer)
+end
+
+local function consumer(pipe)
+  return setmetatable({pipe = pipe, state = pipe:make_consumer_state()},
+                      Consumer)
+end
+
+--- Who fills the stages, from the first on.
+function Async:make_producer() return producer(self) end
+--- Who reads the stages, from the first on.
+function Async:make_consumer() return consumer(self) end
+--- Both.
+function Async:make_participants() return producer(self), consumer(self) end
+
+--- Waits until the next stage is empty: a handle with index, count, barrier
+-- and commit().
+---@param token? any of try_acquire
+function Producer:acquire(token)
+  self.pipe:producer_acquire(self.state, token)
+  return handle(self.pipe, self.state:clone(),
+                self.pipe:producer_get_barrier(self.state))
+end
+
+--- The same, and on to the stage behind it.
+---@param token? any of try_acquire
+function Producer:acquire_and_advance(token)
+  local h = self:acquire(token)
+  self.state:advance()
+  return h
+end
+
+function Producer:try_acquire()
+  return self.pipe:producer_try_acquire(self.state)
+end
+
+--- The stage was filled: that of a handle, or the present one.
+---@param h? table
+function Producer:commit(h)
+  self.pipe:producer_commit(h and h.state or self.state)
+end
+
+---@param count? integer|cute.Value
+function Producer:advance(count) self.state:advance(count) end
+--- Waits until all stages are empty: at the end.
+function Producer:tail() self.pipe:producer_tail(self.state) end
+--- Another with a state of its own.
+function Producer:clone()
+  return setmetatable({pipe = self.pipe, state = self.state:clone()}, Producer)
+end
+function Producer:reset() self.state:reset_count() end
+
+--- Waits until the next stage is full: a handle with index, count, release().
+---@param token? any of try_wait
+function Consumer:wait(token)
+  self.pipe:consumer_wait(self.state, token)
+  return handle(self.pipe, self.state:clone())
+end
+
+--- The same, and on to the stage behind it.
+---@param token? any of try_wait
+function Consumer:wait_and_advance(token)
+  local h = self:wait(token)
+  self.state:advance()
+  return h
+end
+
+function Consumer:try_wait() return self.pipe:consumer_try_wait(self.state) end
+
+--- The stage was read: that of a handle, or the present one.
+---@param h? table
+function Consumer:release(h)
+  self.pipe:consumer_release(h and h.state or self.state)
+end
+
+---@param count? integer|cute.Value
+function Consumer:advance(count) self.state:advance(count) end
+function Consumer:clone()
+  return setmetatable({pipe = self.pipe, state = self.state:clone()}, Consumer)
+end
+function Consumer:reset() self.state:reset_count() end
+
+---------------------------------------------------------------------------
+
+sign.class("PipelineCpAsync", CpAsync, [[
+  make_producer_state() make_consumer_state()
+  producer_acquire(state?: PipelineState) producer_commit(state?: PipelineState)
+  consumer_wait(state?: PipelineState) consumer_release(state?: PipelineState)
+  producer_tail(state?: PipelineState)
+]], "barrier")
+
+local ASYNC = [[
+  make_producer_state() make_consumer_state()
+  producer_acquire(state: PipelineState, token?: boolean|value)
+  producer_try_acquire(state: PipelineState)
+  consumer_wait(state: PipelineState, token?: boolean|value)
+  consumer_try_wait(state: PipelineState)
+  producer_get_barrier(state: PipelineState)
+  producer_commit(state: PipelineState)
+  consumer_release(state: PipelineState) producer_tail(state: PipelineState)
+  make_producer() make_consumer() make_participants()
+]]
+for name, f in pairs(Async) do  -- what they have in common
+  if Tma[name] == nil then Tma[name] = f end
+end
+local ABSENT = "cluster cp_async tx_count"
+sign.class("PipelineAsync", Async, ASYNC, ABSENT)
+sign.class("PipelineTmaAsync", Tma, ASYNC, ABSENT)
+sign.class("PipelineTmaStore", TmaStore,
+           "producer_acquire() producer_commit() producer_tail()")
+sign.class("PipelineOrder", Order, "wait() arrive()")
+sign.class("PipelineHandle", Handle, "commit() release()", "barrier")
+sign.class("PipelineProducer", Producer, [[
+  acquire(token?: boolean|value) acquire_and_advance(token?: boolean|value)
+  try_acquire() commit(handle?: PipelineHandle) advance(count?: integer|value)
+  tail() clone() reset()
+]])
+sign.class("PipelineConsumer", Consumer, [[
+  wait(token?: boolean|value) wait_and_advance(token?: boolean|value)
+  try_wait() release(handle?: PipelineHandle) advance(count?: integer|value)
+  clone() reset()
+]])
+
+return sign.public("pipeline.", stages, [[
+  PipelineCpAsync(opts: table) PipelineAsync(opts: table)
+  PipelineTmaAsync(opts: table) PipelineTmaStore(opts: table)
+  PipelineOrder(opts: table)
+]])

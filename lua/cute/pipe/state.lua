@@ -1,0 +1,95 @@
+--- cute.pipeline, part: which stage of a ring, in which round.
+--
+-- A state is a table of three numbers: a loop of the device carries them, as
+-- it does all fields that its body changes.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local states = {}
+
+local State = {}
+State.__index = State
+
+--- A place in the circular buffer: `index` of the stage, `phase` (the parity
+-- of the round, for barriers that have one), `count` of stages passed.
+---@param stages integer
+---@param count? any
+---@param index? any
+---@param phase? any
+function states.PipelineState(stages, count, index, phase)
+  if math.type(stages) ~= "integer" or stages < 1 then
+    core.fail("bad-argument", "PipelineState: the number of stages is a Lua "
+      .. "integer of 1 or more, not " .. tostring(stages))
+  end
+  return setmetatable({stages = stages, count = count or 0,
+                       index = index or 0, phase = phase or 0}, State)
+end
+
+--- The producer begins with empty stages, so that its first round need not
+-- wait for anybody: its phase is 1.
+---@param type "producer"|"consumer"
+---@param stages integer
+function states.make_pipeline_state(type, stages)
+  if type ~= "producer" and type ~= "consumer" then
+    core.fail("unknown-name", ("make_pipeline_state: no user '%s' (producer, "
+      .. "consumer)"):format(tostring(type)))
+  end
+  return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
+end
+
+function State:clone()
+  return states.PipelineState(self.stages, self.count, self.index, self.phase)
+end
+
+local function known_range(s)
+  if not math.type(s.index) then core.assume(s.index, 0, s.stages - 1, 1) end
+  if not math.type(s.phase) then core.assume(s.phase, 0, 1, 1) end
+end
+
+-- One step of +1 or -1.
+local function step(s, by)
+  local next_index, phase = s.index + by, s.phase
+  local edge = by > 0 and s.stages or -1
+  local start = by > 0 and 0 or s.stages - 1
+  local wraps = core.eq(next_index, edge)
+  s.count = s.count + by
+  s.index = core.where(wraps, start, next_index)
+  s.phase = core.where(wraps, phase ~ 1, phase)
+  known_range(s)
+end
+
+--- To the next stage; with a count, so many stages on: past those that others
+-- use.
+---@param count? integer|cute.Value 0 or more
+function State:advance(count)
+  if count == nil or count == 1 then return step(self, 1) end
+  if math.type(count) and (math.type(count) ~= "integer" or count < 0) then
+    core.fail("bad-argument", ("advance: %s stages"):format(tostring(count)))
+  end
+  local place = self.index + count
+  local rounds = place // self.stages
+  self.count = self.count + count
+  self.index = place - rounds * self.stages
+  self.phase = (self.phase ~ rounds) & 1
+  known_range(self)
+end
+
+--- Back to the stage before.
+function State:reverse() step(self, -1) end
+
+--- Counts from 0 again; stage and phase stay.
+function State:reset_count() self.count = 0 end
+
+function State:__tostring()
+  return ("stage %s of %d, phase %s, count %s"):format(tostring(self.index),
+    self.stages, tostring(self.phase), tostring(self.count))
+end
+
+sign.class("PipelineState", State,
+  "clone() advance(count?: integer|value) reverse() reset_count()")
+
+return sign.public("pipeline.", states, [[
+  PipelineState(stages: integer, count?: integer|value, index?: integer|value,
+    phase?: integer|value)
+  make_pipeline_state(user: string, stages: integer)
+]])

@@ -1,0 +1,220 @@
+--- cute.pipeline, part: what threads meet at: named barriers, arrays of
+-- mbarriers, groups of TMA stores; and who they are.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local arch = require "cute.arch"
+
+local sync = {}
+
+---------------------------------------------------------------------------
+-- NamedBarrier: some of the block's warps meet
+---------------------------------------------------------------------------
+
+local Barrier = {}
+Barrier.__index = Barrier
+
+--- Barrier `barrier_id` (1 to 15, or traced) of `num_threads` threads.
+---@param opts {barrier_id: integer|cute.Value, num_threads: integer}
+function sync.NamedBarrier(opts)
+  local id, n = opts.barrier_id, opts.num_threads
+  if core.typename(id) ~= "value"
+    and (math.type(id) ~= "integer" or id < 0 or id > 15) then
+    core.fail("bad-argument", ("NamedBarrier: id %s is not in 0 to 15")
+      :format(tostring(id)))
+  end
+  if math.type(n) ~= "integer" or n < 32 or n % 32 ~= 0 then
+    core.fail("bad-argument", ("NamedBarrier: %s threads are no whole warps")
+      :format(tostring(n)))
+  end
+  return setmetatable({barrier_id = id, num_threads = n}, Barrier)
+end
+
+--- Arrives without waiting; another call of this thread, or others, wait.
+function Barrier:arrive()
+  arch.barrier_arrive(self.barrier_id, self.num_threads)
+end
+
+--- Arrives and waits until all have.
+function Barrier:arrive_and_wait()
+  arch.barrier(self.barrier_id, self.num_threads)
+end
+Barrier.sync = Barrier.arrive_and_wait
+
+--- A named barrier knows arrivals only: there is no waiting without one.
+function Barrier:wait()
+  core.fail("bad-argument", ("barrier %s: a named barrier has no wait of its "
+    .. "own\n  those who wait call arrive_and_wait(), and are counted in "
+    .. "num_threads"):format(tostring(self.barrier_id)))
+end
+
+--- The same without an object.
+---@param barrier_id integer|cute.Value
+---@param num_threads integer
+function sync.arrive(barrier_id, num_threads)
+  arch.barrier_arrive(barrier_id, num_threads)
+end
+
+---@param barrier_id integer|cute.Value
+---@param num_threads integer
+function sync.arrive_and_wait(barrier_id, num_threads)
+  arch.barrier(barrier_id, num_threads)
+end
+
+--- The whole block meets.
+---@param barrier_id? integer|cute.Value 0 when absent
+function sync.sync(barrier_id) arch.barrier(barrier_id or 0) end
+
+--- See NamedBarrier:wait.
+function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
+
+---------------------------------------------------------------------------
+-- Who arrives
+---------------------------------------------------------------------------
+
+--- What arrives once: each thread, or one lane for its warp.
+sync.Agent = {Thread = "thread", Warp = "warp"}
+
+local Group = {}
+Group.__index = Group
+
+--- `size` threads or warps of a block that do one thing together: as many
+-- arrivals at a barrier of theirs.
+---@param agent "thread"|"warp" of pipeline.Agent
+---@param size? integer 1 when absent
+function sync.CooperativeGroup(agent, size)
+  size = size or 1
+  if agent ~= "thread" and agent ~= "warp" then
+    core.fail("unknown-name", ("CooperativeGroup: no agent '%s' (Agent.Thread, "
+      .. "Agent.Warp)"):format(tostring(agent)))
+  end
+  if math.type(size) ~= "integer" or size < 1 or size > 1024 then
+    core.fail("bad-argument", ("CooperativeGroup: a size of %s: 1 to 1024 is "
+      .. "needed"):format(tostring(size)))
+  end
+  return setmetatable({agent = agent, size = size}, Group)
+end
+
+function Group:__tostring()
+  return ("%d %s%s"):format(self.size, self.agent, self.size > 1 and "s" or "")
+end
+
+-- Is this the block's first thread?
+local function first_thread()
+  local x, y, z = arch.thread_idx()
+  return x:eq(0) & y:eq(0) & z:eq(0)
+end
+
+--- Between the making of barriers and their use, first half: barriers of a
+-- cluster are seen by its other blocks. `cluster` says whether there is one.
+---@param cluster? boolean
+---@param is_relaxed? boolean after mbarrier_init_fence nothing else needs order
+function sync.pipeline_init_arrive(cluster, is_relaxed)
+  if not cluster then return end
+  if is_relaxed == false then arch.cluster_arrive()
+  else arch.cluster_arrive_relaxed() end
+end
+
+--- The second half: the cluster, or the block, has met.
+---@param cluster? boolean
+function sync.pipeline_init_wait(cluster)
+  if cluster then arch.cluster_wait() else arch.sync_threads() end
+end
+
+--- Both at once.
+---@param cluster? boolean
+function sync.agent_sync(cluster)
+  sync.pipeline_init_arrive(cluster)
+  sync.pipeline_init_wait(cluster)
+end
+
+---------------------------------------------------------------------------
+-- MbarrierArray
+---------------------------------------------------------------------------
+
+local Array = {}
+Array.__index = Array
+
+--- One mbarrier a stage, in which a phase ends after `arrivals`, and all bytes
+-- that were expected. The block's first thread makes them; nobody may use them
+-- before agent_sync.
+---@param opts {num_stages: integer, arrivals: integer, storage: table?}
+-- storage: a pointer to num_stages i64 of shared memory
+function sync.MbarrierArray(opts)
+  local n = opts.num_stages
+  local storage = opts.storage or arch.alloc_smem(core.i64, n)
+  require "cute.lang.trace".when(first_thread(), function()
+    for stage = 0, n - 1 do
+      arch.mbarrier_init(storage + stage, opts.arrivals)
+    end
+    arch.mbarrier_init_fence()
+  end)
+  return setmetatable({storage = storage, num_stages = n,
+                       arrivals = opts.arrivals}, Array)
+end
+
+--- The mbarrier of a stage, a pointer.
+---@param index integer|cute.Value
+function Array:get_barrier(index) return self.storage + index end
+
+--- Arrives; in another block of the cluster with its rank.
+---@param index integer|cute.Value
+---@param rank? integer|cute.Value
+function Array:arrive(index, rank)
+  arch.mbarrier_arrive(self.storage + index, rank)
+end
+
+--- Arrives, and expects so many bytes.
+---@param index integer|cute.Value
+---@param bytes integer|cute.Value
+function Array:arrive_and_expect_tx(index, bytes)
+  arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
+end
+
+--- Arrives when the cp.async copies that this thread began are there.
+---@param index integer|cute.Value
+function Array:arrive_cp_async(index)
+  arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
+end
+
+--- Waits until the phase of that parity is over.
+---@param index integer|cute.Value
+---@param phase integer|cute.Value
+function Array:wait(index, phase)
+  arch.mbarrier_wait(self.storage + index, phase)
+end
+
+--- Is it over? Waits for a while.
+---@param index integer|cute.Value
+---@param phase integer|cute.Value
+function Array:try_wait(index, phase)
+  return arch.mbarrier_try_wait(self.storage + index, phase)
+end
+
+--- Is it over, now?
+---@param index integer|cute.Value
+---@param phase integer|cute.Value
+function Array:test_wait(index, phase)
+  return arch.mbarrier_test_wait(self.storage + index, phase)
+end
+
+sign.class("NamedBarrier", Barrier, "arrive() arrive_and_wait() sync() wait()")
+sign.class("CooperativeGroup", Group, "")
+sign.class("MbarrierArray", Array, [[
+  get_barrier(index: integer|value)
+  arrive(index: integer|value, rank?: integer|value)
+  arrive_and_expect_tx(index: integer|value, bytes: integer|value)
+  arrive_cp_async(index: integer|value)
+  wait(index: integer|value, phase: integer|value)
+  try_wait(index: integer|value, phase: integer|value)
+  test_wait(index: integer|value, phase: integer|value)
+]])
+
+return sign.public("pipeline.", sync, [[
+  NamedBarrier(opts: table) MbarrierArray(opts: table)
+  CooperativeGroup(agent: string, size?: integer)
+  arrive(barrier_id: integer|value, num_threads: integer|value)
+  arrive_and_wait(barrier_id: integer|value, num_threads: integer|value)
+  sync(barrier_id?: integer|value) wait()
+  pipeline_init_arrive(cluster?: boolean, is_relaxed?: boolean)
+  pipeline_init_wait(cluster?: boolean) agent_sync(cluster?: boolean)
+]])

@@ -1,0 +1,213 @@
+-- cute.pipeline on mbarriers: what goes through rings of stages between warps
+-- with roles of their own, in any schedule; turns; what leaving a step out
+-- does. TMA's part is in copies' specs.
+local core = require "cute.core"
+local cute = require "cute"
+local arch = cute.arch
+local pipeline = cute.pipeline
+local T = require "spec.values"
+local raises = require "spec.support".raises
+local _ = cute._
+
+local TILES, STAGES, SEEDS = 7, 3, 6
+local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+-- One warp writes tiles of 64 numbers, two others sum what they read: each
+-- thread of those another element. by: how the stage is filled; flaw: a step
+-- that is left out; handles: through producer and consumer objects.
+local function summing(by, flaw, handles)
+  return function(A, O)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32,
+      cute.make_layout({64, STAGES}, {1, 64}), 16)
+    local agent = by == "warps" and Agent.Warp or Agent.Thread
+    local pipe = pipeline.PipelineAsync {
+      num_stages = STAGES, cp_async = by == "cp.async" or nil,
+      producer_group = Group(agent, by == "warps" and 1 or 32),
+      consumer_group = Group(agent, by == "warps" and 2 or 64)}
+    local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
+                                     cute.f32)
+    local function fill(k, stage)
+      local from = cute.make_tensor(A.iterator + k * 64, cute.make_layout(64))
+      if by == "cp.async" then
+        cute.copy(atom, cute.local_tile(from, {2}, {tid}),
+                  cute.local_tile(s(_, stage), {2}, {tid}))
+      else
+        s[{tid, stage}] = from[tid]
+        s[{tid + 32, stage}] = from[tid + 32]
+      end
+      if by == "warps" then arch.sync_warp() end
+    end
+    local function produce()
+      if handles then
+        local p = pipe:make_producer()
+        for k in cute.range(TILES) do
+          local h = p:acquire_and_advance()
+          fill(k, h.index)
+          h:commit()
+        end
+        return p:tail()
+      end
+      local write = pipe:make_producer_state()
+      for k in cute.range(TILES) do
+        if flaw ~= "acquire" then pipe:producer_acquire(write) end
+        fill(k, write.index)
+        if flaw ~= "commit" then pipe:producer_commit(write) end
+        write:advance()
+      end
+      if flaw ~= "acquire" then pipe:producer_tail(write) end
+    end
+    local function consume()
+      local sum, me = core.cvt(0.0, cute.f32), (tid * 7 + 5) % 64
+      local c = handles and pipe:make_consumer()
+      local read = pipe:make_consumer_state()
+      for _ in cute.range(TILES) do
+        if handles then
+          local h = c:wait_and_advance(c:try_wait())
+          sum = sum + s[{me, h.index}]
+          h:release()
+        else
+          if flaw ~= "wait" then
+            pipe:consumer_wait(read, pipe:consumer_try_wait(read))
+          end
+          sum = sum + s[{me, read.index}]
+          if by == "warps" then arch.sync_warp() end
+          if flaw ~= "release" then pipe:consumer_release(read) end
+          read:advance()
+        end
+      end
+      O[tid - 32] = sum
+    end
+    cute.when(tid:lt(32), produce, consume)
+  end
+end
+
+local function summed(seed, ...)
+  local A, O = cute.zeros({64 * TILES}, "f32"), cute.zeros({64}, "f32")
+  for i = 0, 64 * TILES - 1 do A[i] = i * 31 % 97 end
+  local r = T.launch(summing(...), {A, O}, {seed = seed, block = 96})
+  return r, A, O
+end
+
+describe("PipelineAsync", function()
+  for _, by in ipairs {"threads", "warps", "cp.async"} do
+    it("moves tiles between warps, by " .. by, function()
+      for seed = 1, SEEDS do
+        local r, A, O = summed(seed, by, nil, seed % 2 == 0 and by ~= "warps")
+        assert.is_true(r.ok, tostring(r))
+        for t = 0, 63 do
+          local want = 0
+          for k = 0, TILES - 1 do
+            want = want + A[k * 64 + ((t + 32) * 7 + 5) % 64]
+          end
+          assert.equal(want * 1.0, O[t])
+        end
+      end
+    end)
+  end
+
+  for flaw, kind in pairs {acquire = "race", wait = "race uninitialised",
+                           commit = "deadlock", release = "deadlock"} do
+    it("is found out without " .. flaw, function()
+      local found = 0
+      for seed = 1, SEEDS do
+        local r = summed(seed, "threads", flaw)
+        if not r.ok then
+          found = found + 1
+          assert.is_truthy(kind:find(r.reports[1].kind, 1, true),
+                           tostring(r))
+        end
+      end
+      assert.equal(SEEDS, found)
+    end)
+  end
+end)
+
+describe("PipelineOrder", function()
+  it("lets groups take turns", function()
+    for _, depth in ipairs {1, 2} do
+      for seed = 1, SEEDS do
+        local log = cute.zeros({64}, cute.i32)
+        local count = cute.zeros({1}, cute.i32)
+        local r = T.launch(function(L, C)
+          local group = arch.warp_idx()
+          local order = pipeline.PipelineOrder {
+            depth = depth, length = 3, group_id = group,
+            producer_group = Group(Agent.Warp)}
+          local lane = arch.lane_idx()
+          for _ in cute.range(4) do
+            for part = 0, depth - 1 do
+              order:wait()
+              cute.when(lane:eq(0), function()
+                local at = arch.atomic_add(C.iterator, 1)
+                L[at] = group * 10 + part
+              end)
+              arch.sync_warp()
+              order:arrive()
+            end
+          end
+        end, {log, count}, {seed = seed, block = 96})
+        T.ok(r)
+        -- each part goes round the groups in their order
+        local nth = {}
+        for i = 0, 12 * depth - 1 do
+          local group, part = log[i] // 10, log[i] % 10
+          nth[part] = nth[part] or 0
+          assert.equal(nth[part] % 3, group)
+          nth[part] = nth[part] + 1
+        end
+        for part = 0, depth - 1 do assert.equal(12, nth[part]) end
+      end
+    end
+  end)
+end)
+
+describe("pipelines", function()
+  it("skip stages that others use", function()
+    for _, traced in ipairs {false, true} do
+      local O = cute.zeros({3, 24}, cute.i32)
+      T.ok(T.launch(function(out)
+        local s = pipeline.make_pipeline_state("producer", 5)
+        for i = 0, 23 do
+          local n = traced and arch.thread_idx() * 0 + i % 8 or i % 8
+          s:advance(n)
+          cute.when(arch.thread_idx():eq(0), function()
+            out[{0, i}], out[{1, i}], out[{2, i}] = s.index, s.phase, s.count
+          end)
+        end
+      end, {O}))
+      local count = 0
+      for i = 0, 23 do
+        count = count + i % 8
+        assert.equal(count % 5, O[{0, i}])
+        assert.equal(1 ~ count // 5 & 1, O[{1, i}])
+        assert.equal(count, O[{2, i}])
+      end
+    end
+  end)
+
+  it("say what they are not given", function()
+    T.ok(T.launch(function()
+      local one = Group(Agent.Thread)
+      raises("PipelineAsync: no option 'stages'", pipeline.PipelineAsync,
+             {stages = 2})
+      raises("num_stages is a Lua integer of 1 or more", pipeline.PipelineAsync,
+             {producer_group = one})
+      raises("PipelineAsync: producer_group is a CooperativeGroup, not 1",
+             pipeline.PipelineAsync, {num_stages = 1, producer_group = 1})
+      raises("tx_count = 0: bytes of a stage", pipeline.PipelineTmaAsync,
+             {num_stages = 1, producer_group = one, consumer_group = one,
+              tx_count = 0})
+      raises("cluster_shape_mn = {4, 8}: {m, n} is needed, at most 16 blocks",
+             pipeline.PipelineTmaAsync,
+             {num_stages = 1, producer_group = one, consumer_group = one,
+              tx_count = 8, cluster_shape_mn = {4, 8}})
+      raises("PipelineOrder: length = nil", pipeline.PipelineOrder, {depth = 1})
+      raises("no agent 'Thread'", pipeline.CooperativeGroup, "Thread")
+      raises("a size of 0", pipeline.CooperativeGroup, "warp", 0)
+      raises("advance: -1 stages", function()
+        pipeline.PipelineState(2):advance(-1)
+      end)
+    end, {}))
+  end)
+end)

@@ -15,19 +15,23 @@
 --
 -- Weights are the 16 rows of mma.sync, rows of A its 8 columns. A packed word
 -- is what a thread has of a 16x16 block, 16 bytes of four such blocks along K:
--- cp.async brings them to where the same thread reads them, and only A and the
--- scales are shared. Warps along K, and blocks (z), share out the sum.
+-- cp.async brings them to where the same thread reads them. Warps share out K,
+-- each with tiles of A and scales of its own, and go on without the others;
+-- what they share are their sums, in the end. Blocks of threads are as wide as
+-- makes one for each multiprocessor; with fewer columns they share K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
 local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
+local utils = require "cute.utils"
 local _ = cute._
 
 local UNIT = 64  -- of K, in a thread's 16 bytes
 local AND_OR = 0xea
 
--- Numbers of these in whose low bits a nibble is added: 128, and 1024.
-local MAGIC = {bf16 = 0x4300, f16 = 0x6400}
+-- Numbers to which a nibble is added by putting it into bits 0 to 3 of their
+-- low half, or 4 to 7: 128; 1024 and 64.
+local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
 -- Weights of the host
@@ -105,33 +109,33 @@ end
 local function weights(p, W, at, bn)
   local units, MT = p.slice // UNIT, p.columns
   W = cute.recast_tensor(W, cute.u32)
+  -- each thread's own pieces of 16 bytes; then its sums (join)
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
-    {4, p.block, MT * units, p.stages},
-    {1, 4, 4 * p.block, 4 * p.block * MT * units}), 128)
+    {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
                                    128)
   local rows, along = W.shape[1], W.shape[2]
-  local ragged = not (tiles.divides(p.tile[1] // 16, rows)
-    and tiles.divides(p.tile[3] // UNIT, along))
-  local out = {}
+  local out = {pieces = s}
+  local function piece(stage, i, u)
+    return s(_, at.tid, (stage * MT + i) * units + u)
+  end
   function out.load(k_tile, stage)
     for i = 0, MT - 1 do
       local row = (bn * MT + i) * p.warps[1] + at.n
       for u = 0, units - 1 do
-        local col = (k_tile * p.warps[2] + at.k) * units + u
+        local col = k_tile * units + u
         local pred
-        if ragged then
+        if p.ragged then
           pred = cute.make_rmem_tensor({1}, cute.Boolean)
           pred[0] = cute.lt(row, rows) & cute.lt(col, along)
         end
-        vector_copy(atom, W(row, col, at.lane, _),
-                    s(_, at.tid, i * units + u, stage), pred)
+        vector_copy(atom, W(row, col, at.lane, _), piece(stage, i, u), pred)
       end
     end
   end
   function out.words(stage, i, u)
     local r = cute.make_rmem_tensor({4}, cute.u32)
-    cute.autovec_copy(s(_, at.tid, i * units + u, stage), r)
+    cute.autovec_copy(piece(stage, i, u), r)
     return r
   end
   return out
@@ -140,28 +144,31 @@ end
 -- Scales or zero points: load(k_tile, stage), and get(stage, group), those of
 -- the rows of this thread's accumulators: ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
-  local BN, rows = p.tile[1], p.groups
+  local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
-    {rows, BN, p.stages}, {BN, 1, rows * BN}), 128)
+    {rows, BN, p.stages * p.warps[2]}, {BN, 1, rows * BN}), 128)
   local width = 128 // t.element_type.bits
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across = BN // width
   local out = {}
   function out.load(k_tile, stage)
-    local first = p.group and k_tile * p.tile[3] // p.group or 0
-    for v = 0, rows * across - 1, p.block do
-      local row, col = (at.tid + v) // across, (at.tid + v) % across
-      local pred = cute.make_rmem_tensor({1}, cute.Boolean)
-      pred[0] = cute.lt(first + row, t.shape[1])
-        & cute.lt(bn * across + col, t.shape[2] // width)
+    local first = p.group and k_tile * p.slice // p.group or 0
+    for v = 0, rows * across - 1, side do
+      local row, col = (at.side + v) // across, (at.side + v) % across
+      local pred
+      if p.ragged then
+        pred = cute.make_rmem_tensor({1}, cute.Boolean)
+        pred[0] = cute.lt(first + row, t.shape[1])
+          & cute.lt(bn * across + col, t.shape[2] // width)
+      end
       local function copy()
         vector_copy(atom,
           cute.local_tile(t, {1, width}, {first + row, bn * across + col}),
           cute.local_tile(s(_, _, stage), {1, width}, {row, col}), pred)
       end
-      if v + p.block <= rows * across then copy()
-      else cute.when(cute.lt(at.tid + v, rows * across), copy) end
+      if v + side <= rows * across then copy()
+      else cute.when(cute.lt(at.side + v, rows * across), copy) end
     end
   end
   function out.get(stage, group)
@@ -177,15 +184,29 @@ local function by_groups(p, t, at, bn, slice)
   return out
 end
 
+-- Both halves of a word.
+local function twice(x) return x * 0x10001 end
+
+-- What is taken from a weight's number: its base and zero point.
+local function zero_of(z, h, dtype)
+  local at = dtype == cute.f16 and 4 * h or 0
+  return twice(z << at | BASES[dtype.name][h])
+end
+
 -- The fragment of eight weights in word w, less the zeros of their two rows.
-local function dequantise(w, frag, low, high, dtype)
+-- Bits 4 to 7 of a bf16 are not all of its fraction: as f16 they move down.
+local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
-  local magic = MAGIC[dtype.name] * 0x10001
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
   for k = 0, 3 do
-    local x = cute.arch.lop3(k == 0 and w or w >> 4 * k, 0x000f000f, magic,
-                             AND_OR)
-    words[k] = less(x, k % 2 == 0 and low or high)
+    local h = k % 2
+    if k == 2 then w = w >> 8 end
+    local x = cute.arch.lop3(w, twice(0xf << 4 * h),
+                             twice(BASES[dtype.name][h]), AND_OR)
+    if h == 1 and dtype == cute.bf16 then  -- 3.5 + q / 32: 3.5 + q / 512
+      x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
+    end
+    words[k] = less(x, zeros[h])
   end
 end
 
@@ -198,84 +219,105 @@ local function multiply(p, b, acc, stage)
   local dtype, steps = b.dtype, p.run // 16
   local per = UNIT // 16
   local frag = cute.make_rmem_tensor({{2, 2, 2}, p.columns}, dtype)
-  local words, group, zeros = {}, nil, nil
+  local words, zeros = {}, nil
   for step = 0, p.slice // 16 - 1 do
     local q = step // steps
     if step % steps == 0 then
       b.part:fill(0)
-      group = p.groups == 1 and 0
-        or (b.at.k * p.slice + q * p.run) // p.group
-      zeros = b.Z and b.Z.get(stage, group)
+      zeros = b.Z and b.Z.get(b.slot(stage), q)
     end
-    local x = b.A(stage, step)
+    b.A.fetch(b.slot(stage), step)
+    local x = b.A.block(step)
     for i = 0, p.columns - 1 do
       if step % per == 0 then words[i] = b.W.words(stage, i, step // per) end
       local zero = {}
       for h = 0, 1 do
-        local z = zeros and zeros[{{0, h}, i, 0}]:to(cute.u32) or 8
-        zero[h] = (z | MAGIC[dtype.name]) * 0x10001
+        zero[h] = zero_of(zeros and zeros[{{0, h}, i, 0}]:to(cute.u32) or 8, h,
+                          dtype)
       end
-      dequantise(words[i][step % per], frag(_, i), zero[0], zero[1], dtype)
+      dequantise(words[i][step % per], frag(_, i), zero, dtype)
     end
     cute.gemm(b.mma, b.part, frag, x, b.part)
     if step % steps == steps - 1 then
-      local s = b.S.get(stage, group):load():to(cute.f32)
+      local s = b.S.get(b.slot(stage), q):load():to(cute.f32)
       acc:store(cute.fma(b.part:load(), s, acc:load()))
     end
   end
 end
 
--- The rows of A: load(k_tile, stage), and a function of stage and step (16 of
--- K) that gives the fragment of this warp's part.
-local function rows_of(p, mA, mma, at, bm, first, k_tiles)
-  local BM, BK = p.tile[2], p.tile[3]
-  local dtype = mA.element_type
-  local all = cute.make_tiled_mma(p.atom(dtype),
-                                  {p.warps[1] * p.warps[2], 1, 1})
-  local A = tiles.operand(mA, {of = all, which = "B", tile = {BM, BK}, at = bm,
-    stages = p.stages, from = first, k_tiles = k_tiles,
-    atom = cute.make_copy_atom("UniversalCopy", dtype, 16)})  -- not fetched
-  local s2r = cute.make_tiled_copy_B(cute.make_copy_atom(BM % 16 == 0
-    and "SM75_U32x4_LDSM_N" or "SM75_U32x2_LDSM_N", dtype), mma)
-  local thr = s2r:get_slice(at.side)
-  local function fetch(stage, step)
-    local s = cute.local_tile(A.smem(_, _, stage), {BM, p.slice}, {0, at.k})
-    local from = thr:partition_S(s)
-    local frag = mma:get_slice(at.side):partition_fragment_B(
-      cute.local_tile(s, {BM, 16}, {0, 0}))
-    cute.copy(s2r, from(_, _, step), thr:retile(frag)(_, _, 0))
-    return frag(_, _, 0)
+-- The rows of A, of each part of K in stages of its own. Warps may have tiles
+-- behind the last one.
+local function rows_of(p, mA, mma, at, bm)
+  local function valid(_, k) return cute.lt(k, p.k) end
+  return tiles.operand(mA, {of = mma, which = "B", thread = at.side,
+    valid = p.k % p.tile[3] ~= 0 and valid or nil,
+    tile = {p.tile[2], p.slice}, at = bm, stages = p.stages * p.warps[2],
+    slots = 1, atom = cute.make_copy_atom(p.tile[2] % 16 == 0
+      and "SM75_U32x4_LDSM_N" or "SM75_U32x2_LDSM_N", mA.element_type)})
+end
+
+-- Sums of warps along K, shared out among them: `out` is a fragment of fewer
+-- mma.
+local function join(p, sums, pieces, at, out, wm, wn)
+  if p.warps[2] == 1 then
+    out:store(sums:load())
+    return
   end
-  return A, fetch
-end
-
--- Sums of warps along K, in those of the first.
-local function join(p, acc, at)
-  if p.warps[2] == 1 then return end
-  local side, V = 32 * p.warps[1], cute.size(acc)
-  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(
-    {{4, V // 4}, side, p.warps[2] - 1},
-    {{1, 4 * side}, 4, V * side}), 128)
-  local mine = cute.coalesce(acc)
-  cute.when(cute.gt(at.k, 0), function()
-    cute.autovec_copy(mine, s(_, at.side, at.k - 1))
-  end)
-  cute.arch.sync_threads()
-  cute.when(cute.eq(at.k, 0), function()
-    for w = 0, p.warps[2] - 2 do
-      local part = cute.make_fragment_like(mine)
-      cute.autovec_copy(s(_, at.side, w), part)
-      mine:store(mine:load() + part:load())
+  local side, MT, NT = 32 * p.warps[1], cute.size(sums, 1), cute.size(sums, 2)
+  local s = cute.recast_tensor(pieces, cute.f32)
+  for j = 0, NT - 1 do
+    for i = 0, MT - 1 do
+      cute.autovec_copy(cute.coalesce(sums(_, i, j)), s(_, at.tid, j * MT + i))
     end
-  end)
+  end
+  cute.arch.sync_threads()
+  local function reduce()
+    for j = 0, NT // wn - 1 do
+      for i = 0, MT // wm - 1 do
+        local parts = {}
+        for w = 0, p.warps[2] - 1 do
+          parts[w] = cute.make_rmem_tensor({4}, cute.f32)
+          cute.autovec_copy(s(_, w * side + at.side, (j * wn + at.k // wm) * MT
+            + i * wm + at.k % wm), parts[w])
+        end
+        local sum = parts[0]:load()
+        for w = 1, p.warps[2] - 1 do sum = sum + parts[w]:load() end
+        cute.coalesce(out(_, i, j)):store(sum)
+      end
+    end
+  end
+  if wm * wn == p.warps[2] then reduce()
+  else cute.when(cute.lt(at.k, wm * wn), reduce) end
 end
 
--- This block's tiles of K: the first, and how many; and how many blocks share.
+-- This block's tiles of K: the first, and how many.
 local function share(p)
-  local all = tiles.count(p.k, p.tile[3])
-  local each = tiles.count(all, p.splits)
+  local all, each = tiles.count(p.k, p.tile[3]), p.each
   local first = select(3, cute.arch.block_idx()) * each
-  return first, p.splits == 1 and all or cute.min(all - first, each)
+  return first, all % each == 0 and each or cute.min(all - first, each)
+end
+
+-- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Without
+-- more tiles than stages all of them are under way before the first is used.
+local function walk(p, at, k_tiles, load, use)
+  local stages, more = p.stages, p.each > p.stages
+  local ahead = more and stages - 1 or stages
+  for stage = 0, ahead - 1 do load(stage, stage) end
+  local stage, write = 0, ahead
+  for k in cute.range(k_tiles) do
+    cute.arch.cp_async_wait_group(ahead - 1)
+    if p.warps[1] == 1 then cute.arch.sync_warp()
+    elseif p.warps[2] == 1 then cute.arch.sync_threads()
+    else cute.arch.barrier(1 + at.k, 32 * p.warps[1]) end
+    if more then
+      load(k + ahead, write)
+      use(stage)
+      stage, write = (stage + 1) % stages, stage
+    else
+      cute.arch.cp_async_commit_group()
+      use(k)
+    end
+  end
 end
 
 local function body(p, mA, mW, mS, mZ, mC, work, turns)
@@ -288,43 +330,46 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns)
     {16 * p.warps[1], BM % 16 == 0 and 16 or 8, 16})
   local slice = mma:get_slice(at.side)
   local first, k_tiles = share(p)
-  local A, fetch = rows_of(p, mA, mma, at, bm, first, k_tiles)
   local W = weights(p, mW, at, bn)
+  local A = rows_of(p, mA, mma, at, bm)
   local S = by_groups(p, mS, at, bn, slice)
   local Z = mZ and by_groups(p, mZ, at, bn, slice)
   local turned = cute.make_tensor(mC.iterator, cute.make_layout(
     {mC.shape[2], mC.shape[1]}, {mC.stride[2], mC.stride[1]}))
-  local C = tiles.result(turned, mma, {BN, BM}, {bn, bm}, at.side)
-  C.acc:fill(0)
+  local sums = slice:make_fragment_C(slice:partition_C(
+    cute.local_tile(turned, {BN, BM}, {bn, bm})))
+  sums:fill(0)
 
+  local function slot(stage) return at.k * stages + stage end
   local function load(k, stage)
     cute.when(cute.lt(k, k_tiles), function()
-      A.load(k, stage)
-      W.load(first + k, stage)
-      S.load(first + k, stage)
-      if Z then Z.load(first + k, stage) end
+      local tile = (first + k) * p.warps[2] + at.k
+      W.load(tile, stage)
+      A.load(tile, slot(stage))
+      S.load(tile, slot(stage))
+      if Z then Z.load(tile, slot(stage)) end
     end)
     cute.arch.cp_async_commit_group()
   end
-  for stage = 0, stages - 2 do load(stage, stage) end
-  local parts = {mma = mma, dtype = dtype, at = at, A = fetch, W = W, S = S,
-                 Z = Z, part = cute.make_fragment_like(C.acc)}
-  local stage, write = 0, stages - 1
-  for k in cute.range(k_tiles) do
-    cute.arch.cp_async_wait_group(stages - 2)
-    cute.arch.sync_threads()
-    load(k + stages - 1, write)
-    multiply(p, parts, C.acc, stage)
-    stage, write = (stage + 1) % stages, stage
-  end
+  local parts = {mma = mma, dtype = dtype, at = at, A = A, W = W, S = S,
+                 Z = Z, part = cute.make_fragment_like(sums), slot = slot}
+  walk(p, at, k_tiles, load, function(stage)
+    multiply(p, parts, sums, stage)
+  end)
 
-  join(p, C.acc, at)
-  local leave = cute.eq(at.k, 0)
+  local wm = core.gcd(p.columns, p.warps[2])
+  local wn = core.gcd(BM // 8, p.warps[2] // wm)
+  local out = cute.make_tiled_mma(p.atom(dtype), {p.warps[1] * wm, wn, 1})
+  local C = tiles.result(turned, out, {BN, BM}, {bn, bm}, at.tid % out:size())
+  join(p, sums, W.pieces, at, C.acc, wm, wn)
+  local leave = wm * wn < p.warps[2] and cute.lt(at.k, wm * wn)
   if p.splits > 1 then
-    leave = leave & meet(C.acc, {work = work, turns = turns, at = block,
-      splits = p.splits, threads = 32 * p.warps[1], of = leave})
+    local last = meet(C.acc, {work = work, turns = turns, at = block,
+      splits = p.splits, threads = out:size(), of = leave or nil})
+    leave = leave and leave & last or last
   end
-  cute.when(leave, function() C.store() end)
+  if leave then cute.when(leave, function() C.store() end)
+  else C.store() end
 end
 
 ---------------------------------------------------------------------------
@@ -332,6 +377,7 @@ end
 ---------------------------------------------------------------------------
 
 local BLOCKS = 132  -- that keep a large GPU busy
+local WARPS = 8     -- of a block
 
 local function check(p)
   local function bad(what, ...)
@@ -346,27 +392,73 @@ local function check(p)
     bad("groups of %d of K = %d; powers of two from 16 on that divide it", g,
         p.k)
   end
+  if p.warps[1] > 1 and p.warps[2] > 15 then
+    bad("warps = {%d, %d}: at most 15 along K, each with a barrier",
+        p.warps[1], p.warps[2])
+  end
+end
+
+-- The smallest number of warps along N, and blocks of 16 columns for each, so
+-- that all blocks of threads run at once, or in few rounds; registers have room
+-- for 128 sums, and each thread loads 16 bytes of a tile of A.
+local function spread(o, m, rows)
+  local all = tiles.count(o.n, 16) * tiles.count(m, rows)
+  local most, widest = math.min(7, 128 // rows), math.min(8, rows // 4)
+  local rounds = tiles.count(all, BLOCKS * most * widest)
+  local each = tiles.count(all, BLOCKS * rounds)
+  local across = 1
+  while each > across * most do across = 2 * across end
+  across = o.warps and o.warps[1] or across
+  return across, o.columns or tiles.count(each, across)
+end
+
+-- Shared memory of so many stages.
+local function bytes(p, stages)
+  local sums = p.tile[1] * p.tile[2] * p.warps[2] * 4
+  local scales = p.tile[1] * p.groups * p.warps[2] * (p.zeros and 3 or 2)
+  return math.max(p.tile[1] * p.tile[3] // 2 * stages, sums)
+    + (p.tile[2] * p.tile[3] * 2 + scales) * stages
+end
+
+-- Tiles of `slice` along K, as many stages as there is room for.
+local function stage(p, o, slice)
+  local room = utils.get_smem_capacity_in_bytes(o.arch) - 512
+  local along = o.warps and o.warps[2] or math.max(1, WARPS // p.warps[1])
+  while not o.warps and along > 1 and slice * along > p.k do
+    along = along // 2
+  end
+  p.slice, p.warps[2] = slice, along
+  p.tile[3] = slice * along
+  p.run = math.min(p.group or slice, slice)
+  p.groups = p.group and math.max(1, slice // p.group) or 1
+  local all = tiles.count(p.k, p.tile[3])
+  p.each = tiles.count(all, math.min(all, p.splits))
+  p.stages = o.stages or 8
+  while not o.stages and p.stages > 1 and bytes(p, p.stages) > room do
+    p.stages = p.stages - 1
+  end
+  p.stages = math.min(p.stages, p.each)
+  return p.stages > 1 or p.each == 1
 end
 
 -- How a problem is spread over warps and blocks.
 local function plan(o)
   local m = o.m or 16
   local rows = o.rows or m <= 8 and 8 or m <= 16 and 16 or m <= 32 and 32 or 64
+  local across, columns = spread(o, m, rows)
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
-             zeros = o.zeros, m = m, stages = o.stages or 4,
-             warps = o.warps or rows <= 16 and {4, 2}
-               or {rows == 32 and 4 or 8, 1},
-             columns = o.columns or rows <= 32 and 2 or 1,
-             slice = o.slice or 128}
-  p.tile = {16 * p.columns * p.warps[1], rows, p.slice * p.warps[2]}
+             zeros = o.zeros, m = m, warps = {across}, columns = columns,
+             tile = {16 * columns * across, rows}}
+  local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
+  p.splits = o.splits or math.max(1, BLOCKS // blocks)
+  if not stage(p, o, o.slice or math.min(128, o.k)) and not o.slice then
+    stage(p, o, UNIT)
+  end
+  p.stages = math.max(p.stages, math.min(2, p.each))
   p.block = 32 * p.warps[1] * p.warps[2]
   check(p)
-  p.run = math.min(p.group or p.slice, p.slice)
-  p.groups = p.group and math.max(1, p.tile[3] // p.group) or 1
-  local all = tiles.count(p.k, p.tile[3])
-  local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
-  local splits = o.splits or math.max(1, BLOCKS // blocks)
-  p.splits = tiles.count(all, tiles.count(all, math.min(all, splits)))
+  p.splits = tiles.count(tiles.count(p.k, p.tile[3]), p.each)
+  p.ragged = p.n % p.tile[1] ~= 0 or p.k % p.tile[3] ~= 0
   function p.atom(dtype)
     return dtype == cute.f16 and "SM80_16x8x16_F32F16F16F32_TN"
       or "SM80_16x8x16_F32BF16BF16F32_TN"
@@ -391,10 +483,11 @@ end
 ---@param o {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, name: string?,
--- min_blocks: integer?}
+-- arch: string?, min_blocks: integer?}
 -- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
--- that a warp multiplies of a tile; splits: blocks that share K
+-- that a warp multiplies of a tile; splits: blocks that share K; arch: whose
+-- shared memory the stages may fill (sm_90a)
 return setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   local function blocks(m)

@@ -39,7 +39,7 @@ return function(acc, o)
   cute.when(last, function()
     mine(function()
       sums:fill(0)
-      for other in cute.range(o.splits) do
+      for other in cute.range(0, o.splits, 1, {unroll = 4}) do
         local part = cute.make_fragment_like(sums)
         cute.autovec_copy(W(_, tid, other, at), part)
         sums:store(sums:load() + part:load())

@@ -3,10 +3,11 @@
 -- A few rows of A times a large W take as long as W takes to be read, so that
 -- it lies in memory as the tensor cores will want it: a thread's 16 bytes are
 -- its part of four fragments in a row along K. cp.async puts them where this
--- thread alone reads them again, four tiles ahead; eight weights of a word are
--- floats after 11 instructions, their bits put into those of 128 (bf16) or
--- 1024 (f16). A group's scale multiplies its sum, not its weights. Blocks
--- share out K, for few columns are few tiles.
+-- thread alone reads them again, as many tiles ahead as shared memory holds;
+-- eight weights of a word are floats after 9 instructions (f16; 11 of bf16),
+-- their bits put into those of 1024 and 64, or 128. A group's scale multiplies
+-- its sum, not its weights. Warps share out K, and wait for one another only
+-- to add up their sums.
 --   cutelua scripts/gemm_int4.lua --help
 local gemm_int4 = require "kernels.gemm_int4"
 
@@ -38,11 +39,11 @@ require "cute.bench.harness".run(arg, {
       .. "(128); 0: all of a column"},
     {"--zeros", "flag", help = "zero points beside the scales"},
     {"--rows", "int", min = 8, help = "of A in a tile"},
-    {"--columns", "int", min = 1, help = "blocks of 16 columns a warp (2)"},
+    {"--columns", "int", min = 1, help = "blocks of 16 columns a warp"},
     {"--across", "int", min = 1, help = "warps along N"},
     {"--along", "int", min = 1, help = "warps along K"},
     {"--slice", "int", min = 64, help = "of K in a tile, a warp (128)"},
-    {"--stages", "int", min = 2, help = "tiles on their way (4)"},
+    {"--stages", "int", min = 2, help = "tiles on their way"},
     {"--splits", "int", min = 1, help = "blocks that share K"},
     {"--blocks", "int", min = 1, help = "of a multiprocessor at least"}},
   sim = {{16, 128, 256}},

@@ -77,14 +77,16 @@ end
 
 local F16, BF16 = cute.f16, cute.bf16
 local CASES = {
-  {1, 64, 128, group = 128, out = BF16}, {5, 80, 192, group = 64, zeros = true},
+  {1, 64, 128, group = 128, out = BF16}, {5, 80, 192, group = 64, zeros = true,
+   warps = {4, 2}, columns = 2},
   {16, 192, 512, group = 32, dtype = F16, out = F16},
   {16, 256, 256, zeros = true, splits = 1},
-  {33, 64, 320, group = 32, zeros = true, dtype = F16},
+  {33, 64, 320, group = 32, zeros = true, dtype = F16, columns = 2},
   {70, 144, 128, group = 128, splits = 3},
   {16, 64, 512, group = 256, slice = 64, warps = {2, 4}, columns = 1},
   {16, 64, 512, group = 16, warps = {1, 2}, columns = 4, stages = 2},
   {9, 64, 512, group = 128, rows = 8, stages = 3, warps = {4, 1}},
+  {16, 48, 1152, group = 64, columns = 3, warps = {1, 4}, stages = 2},
 }
 
 describe("gemm_int4", function()
@@ -142,7 +144,8 @@ describe("gemm_int4", function()
     run({5, 64, 192}, {dtype = "f16", opt = {group = 0, zeros = true}}, DEVICE)
   end)
 
-  local LARGE = {{{16, 4096, 4096}, {}}, {{1, 4096, 4096}, {zeros = true}},
+  local LARGE = {{{16, 4096, 4096}, {stages = 3}},
+                 {{1, 4096, 4096}, {zeros = true}},
                  {{16, 8192, 8192}, {group = 32}}, {{64, 4096, 4096}, {}},
                  {{64, 4096, 4096}, {zeros = true, group = 32}}}
 
@@ -163,9 +166,11 @@ describe("gemm_int4", function()
       local g = gemm_int4(o).grid(o.m)
       return g[1] * g[3]
     end
-    for _, n in ipairs {4096, 5120, 8192} do
-      local all = blocks {m = 16, n = n, k = n, group = 128}
-      assert.is_true(all >= 120 and all <= 132, tostring(all))
+    for _, m in ipairs {1, 16} do
+      for _, n in ipairs {4096, 6144, 8192, 10240, 13824, 28672} do
+        local all = blocks {m = m, n = n, k = 4096, group = 128}
+        assert.is_true(all >= 120 and all <= 132, tostring(all))
+      end
     end
   end)
 
@@ -195,27 +200,37 @@ describe("gemm_int4's faults are told:", function()
     return made
   end
 
-  local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2}
-  local WHOLE = {16, 128, 512, group = 128, splits = 1}
+  local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
+                  warps = {4, 2}, columns = 2}
+  local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},
+                 columns = 1, rows = 8, slice = 64, stages = 2}
+  local ACROSS = {16, 128, 512, group = 128, splits = 1, warps = {4, 1},
+                  stages = 2}
+  local ALL = {16, 64, 512, group = 128, splits = 1, warps = {4, 1}}
   local SYNC = "cute.arch.sync_threads()"
-  local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
+  local WAIT = "cute.arch.cp_async_wait_group(ahead - 1)"
   for _, f in ipairs {
-    {SYNC, ""}, {SYNC, "", nth = 2}, {WAIT, ""},
-    {WAIT, "cute.arch.cp_async_wait_group(stages - 1)"},
-    {"cute.arch.cp_async_commit_group()", ""},
-    {"units + u, stage), pred)", "units + u, stage))"},
+    {SYNC, ""}, {SYNC, "", nth = 2, of = ACROSS},
+    {"cute.arch.sync_warp()", "", of = ALONG},
+    {"cute.arch.barrier(1 + at.k, 32 * p.warps[1])", ""},
+    {WAIT, ""}, {WAIT, "cute.arch.cp_async_wait_group(ahead)", of = ALONG},
+    {"cute.arch.cp_async_commit_group()", "", of = ALL},
+    {"cute.arch.cp_async_commit_group()", "", nth = 2, of = ALONG},
+    {"piece(stage, i, u), pred)", "piece(stage, i, u))"},
     {"{row, col}), pred)", "{row, col}))"},
     {"cute.lt(first + row, t.shape[1])", "cute.ge(row, 0)"},
     {"cute.lt(bn * across + col, t.shape[2] // width)", "cute.ge(col, 0)"},
     {"cute.lt(row, rows) &", "cute.ge(row, 0) &"},
     {"& cute.lt(col, along)", ""},
-    {"cute.lt(at.tid + v, rows * across)", "cute.ge(at.tid, 0)"},
+    {"cute.lt(k, p.k)", "cute.ge(k, 0)", of = {1, 16, 192, slice = 64,
+     warps = {1, 2}}},
+    {"cute.lt(at.side + v, rows * across)", "cute.ge(at.side, 0)"},
     {"cute.when(cute.lt(k, k_tiles), function()",
-     "cute.when(cute.ge(k, 0), function()", of = WHOLE},
-    {"local leave = cute.eq(at.k, 0)", "local leave = cute.ge(at.k, 0)"},
-    {"cute.when(cute.gt(at.k, 0)", "cute.when(cute.ge(at.k, 0)"},
-    {"C.acc:fill(0)", ""}, {"b.part:fill(0)", ""},
-    {"if o.of then", "if false then", file = "meet"},
+     "cute.when(cute.ge(k, 0), function()", of = ACROSS},
+    {"cute.when(cute.lt(at.k, wm * wn), reduce)", "reduce()", of = ALONG},
+    {"and cute.lt(at.k, wm * wn)", "and cute.ge(at.k, 0)", of = ALONG},
+    {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
+    {"if o.of then", "if false then", file = "meet", of = ALONG},
     {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
      file = "meet"},
     {SYNC, "", file = "meet", nth = 2},

@@ -86,9 +86,56 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
   return all[(*n)++].bits;
 }
 
+// ---- the launch in front ----
+
+// Its buffers, which it reads or writes (SIM_READ, SIM_WRITTEN), weakly: a
+// table of the registry.
+static const char FRONT = 0;
+
+static uint8_t front_of(lua_State *L, int buf) {
+  uint8_t how = 0;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
+    lua_pushvalue(L, buf);
+    lua_rawget(L, -2);
+    how = (uint8_t)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return how;
+}
+
+// Now it is the launch of fn, options at t.
+static void set_front(lua_State *L, const Fn *fn, int t) {
+  lua_createtable(L, 0, (int)fn->arg.n);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_getfield(L, t, "args");
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    const Arg *a = &fn->arg.p[k];
+    if (!a->pointer) continue;
+    lua_rawgeti(L, -1, (lua_Integer)k + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, -5);
+    int how = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    how |= (a->read ? SIM_READ : 0) | (a->written ? SIM_WRITTEN : 0);
+    lua_pushinteger(L, how);
+    lua_rawset(L, -5);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
+}
+
+// ---- arguments ----
+
 static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   lua_rawgeti(L, -1, 1);
   HostBuf *buf = luaL_testudata(L, -1, MT_BUFFER);
+  uint8_t before = buf ? front_of(L, lua_gettop(L)) : 0;
   if (!buf)
     face_error(L, ERR_ARG, "the simulator takes tensors in host memory, "
                "not %s", face_typename(L, -1));
@@ -106,7 +153,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   if (bits && off % 8)  // the bits start inside a byte: not tracked
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
-                     .defined = bits ? bits + off / 8 : NULL};
+                     .defined = bits ? bits + off / 8 : NULL,
+                     .before = before};
 }
 
 // args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
@@ -313,6 +361,7 @@ static int l_sim_run(lua_State *L) {
   b->result = sim_run(&b->cx, &l, &o);
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
+  set_front(L, fn, 2);
   push_result(L, &b->cx, fn, b->result);
   box_free(b);  // megabytes, of which the collector does not know
   return 1;

@@ -315,9 +315,26 @@ static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
   return false;
 }
 
-// Was a CTA's memory still to be used when it ended?
+// Threads arrived at a barrier, and nobody waited there.
+static void tell_left(SimCluster *c, int rank, int id) {
+  const SimBar *b = &c->cta[rank].bar[id];
+  int k = __builtin_ctz(b->members);
+  SimFault *f = simreport_fault(&c->warp[rank * c->prog->nwarp + k],
+                                SIM_BARRIER, 0, b->src[k], 0, -1, 0);
+  if (!f) return;
+  f->barrier.how = BAR_LEFT;
+  f->barrier.id = id;
+  f->barrier.n = b->arrived;
+  f->barrier.others = b->expected;
+}
+
+// What is left when all have ended: arrivals for nobody, and memory of CTAs
+// that others were still to use.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
+  for (int k = 0; k < p->ncta; k++)
+    for (int id = 0; id < MAX_BARS; id++)
+      if (c->cta[k].bar[id].arrived) tell_left(c, k, id);
   for (int k = 0; k < p->ncta * p->nall && p->ncta > 1; k++) {
     const SimReach *r = &c->reach[k];
     SimWarp *w = &c->warp[k % p->nall];

@@ -262,6 +262,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     const LaunchArg *a = &g->l->arg[m->arg];
     s->p = a->p;
     s->defined = a->defined;
+    s->before = g->l->pdl ? a->before : 0;
     s->area = simblocks_area(g->p, m->arg);
     int64_t most = (int64_t)(a->bytes * 8) / s->bits;
     if (s->count < 0 || s->count > most) s->count = most;
@@ -555,8 +556,9 @@ static int registers_of(const SimProg *p) {
 }
 
 // mbarriers: elements of what is made one, so many that there may be.
-static void count_actors(SimProg *p, const Fn *fn) {
+static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // a CTA
+  const Fn *fn = l->fn;
   int64_t n = 0;
   bool agents = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -566,7 +568,9 @@ static void count_actors(SimProg *p, const Fn *fn) {
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
-  p->nactor = p->nall * (agents ? 2 : 1) + p->nmbar;
+  p->nactor = p->nall * (agents ? 2 : 1);
+  if (l->pdl) p->before = p->nactor++;
+  p->nactor += p->nmbar;
 }
 
 static uint64_t clusters(const Launch *l) {
@@ -614,7 +618,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nwarp = (p->nthread + LANES - 1) / LANES;
   p->ncta = l->cluster[0] * l->cluster[1] * l->cluster[2];
   p->nall = p->ncta * p->nwarp;
-  count_actors(p, l->fn);
+  count_actors(p, l);
   p->nunit = clusters(l);
   take(&g, 64, 64);  // slot 0 is nobody's
   simblocks_areas(cx, p);

@@ -537,6 +537,12 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simcluster_left(w->cluster);
 }
 
+// The launch in front is done, as far as these lanes know.
+static void wait_before(SimWarp *w) {
+  int actor = w->cluster->prog->before;
+  if (actor) simorder_learn(w, w->active, actor, 1);
+}
+
 // What a warp could not do yet it does once more when it may run; false: later.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
@@ -579,7 +585,8 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CLUSTERARRIVE: simcluster_meet(w, i); return false;
     case OP_CLUSTERWAIT: return again(w, simcluster_wait(w, i));
     case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: return true;
+    case OP_GRIDWAIT: wait_before(w); return true;
+    case OP_GRIDLAUNCH: return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
     case OP_ATOMIC: simmem_atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;

@@ -33,6 +33,10 @@ struct Access;
 // The lanes of mask whose access is in bounds and aligned; sets x->at, and
 // x->home where the object is another CTA's.
 uint32_t simmem_check(struct Access *x, uint32_t mask);
+// Lane l, or an agent for it, reads or writes global memory: is the launch in
+// front done with it?
+void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                    int64_t element, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
 // Loads `bytes` of each lane in mask at off (elements of mem) into buf; gives
 // the lanes that got data. Faults are reported, statistics counted.

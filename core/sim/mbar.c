@@ -32,7 +32,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
-  size_t m = (size_t)p->nmbar, clocks = 2 * m * (size_t)p->nactor;
+  size_t m = (size_t)p->nmbar, clocks = 4 * m * (size_t)p->nactor;
   if (c->mbarat) return true;
   c->mbarat = base_realloc(NULL, n * sizeof *c->mbarat);
   c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
@@ -41,8 +41,11 @@ static bool make_table(SimCluster *c) {
   memset(c->mbarat, 0, n * sizeof *c->mbarat);
   memset(c->mbar, 0, m * sizeof *c->mbar);
   for (size_t k = 0; k < m; k++) {
-    c->mbar[k].open.vc = c->mbarclocks + 2 * k * (size_t)p->nactor;
-    c->mbar[k].done.vc = c->mbar[k].open.vc + p->nactor;
+    SimMbar *b = &c->mbar[k];
+    b->open.vc = c->mbarclocks + 4 * k * (size_t)p->nactor;
+    b->done.vc = b->open.vc + p->nactor;
+    b->far_open.vc = b->done.vc + p->nactor;
+    b->far_done.vc = b->far_open.vc + p->nactor;
   }
   return true;
 }
@@ -56,6 +59,8 @@ void simmbar_free(SimCluster *c) {
   for (int k = 0; c->mbar && k < c->prog->nmbar; k++) {
     base_free(c->mbar[k].open.row);
     base_free(c->mbar[k].done.row);
+    base_free(c->mbar[k].far_open.row);
+    base_free(c->mbar[k].far_done.row);
   }
   base_free(c->mbar);
   base_free(c->mbarat);
@@ -84,11 +89,16 @@ static void over(SimFault *f, const SimMbar *b, int64_t n) {
 
 // ---- phases ----
 
+static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
+  SimPast was = *done;
+  *done = *open;
+  *open = was;
+  simorder_forget(c, open);
+}
+
 static void end_phase(SimCluster *c, SimMbar *b) {
-  SimPast was = b->done;
-  b->done = b->open;
-  b->open = was;
-  simorder_forget(c, &b->open);
+  hand_on(c, &b->open, &b->done);
+  if (c->prog->ncta > 1) hand_on(c, &b->far_open, &b->far_done);
   b->phase++;
   b->missing = b->expected;
   b->done.vc[actor_of(c, b)] = b->phase;
@@ -220,9 +230,10 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
     }
     SimMbar *b = &c->mbar[c->nmbar++];
     c->mbarat[addr / 8] = (uint16_t)c->nmbar;
-    simorder_forget(c, &b->open);
-    simorder_forget(c, &b->done);
+    SimPast *past[] = {&b->open, &b->done, &b->far_open, &b->far_done};
+    for (int q = 0; q < 4; q++) simorder_forget(c, past[q]);
     *b = (SimMbar){.at = addr, .mem = v.x.m->index, .open = b->open,
+                   .far_open = b->far_open, .far_done = b->far_done,
                    .element = v.off[l] * v.x.m->bits / v.x.m->own,
                    .expected = (uint32_t)n, .missing = (uint32_t)n,
                    .warp = w->id, .lanes = 1u << l, .clk = w->clk,
@@ -249,9 +260,12 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 // another CTA's barrier but for its own CTA; then of agents alone.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) return;
-  if (g->far && i->scope < SCOPE_CLUSTER)
-    simorder_give_agents(w, g->mask, &g->b->open);
-  else simorder_give(w, g->mask, &g->b->open);
+  if (!g->far) {
+    simorder_give(w, g->mask, &g->b->open);
+    return;
+  }
+  simorder_give_agents(w, g->mask, &g->b->open);
+  if (i->scope >= SCOPE_CLUSTER) simorder_give(w, g->mask, &g->b->far_open);
 }
 
 // Arrivals of one instruction are all of one phase.
@@ -303,8 +317,11 @@ static bool is_over(const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-static void acquire(SimWarp *w, const Group *g) {
-  if (g->b->phase) simorder_take(w, g->mask, &g->b->done);
+static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
+  if (!g->b->phase) return;
+  simorder_take(w, g->mask, &g->b->done);
+  if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
+    simorder_take(w, g->mask, &g->b->far_done);
 }
 
 bool simmbar_wait(SimWarp *w, const SimIns *i) {
@@ -321,7 +338,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
     return false;
   }
   v.left = all;
-  while (next_group(&v, &g)) acquire(w, &g);
+  while (next_group(&v, &g)) acquire(w, i, &g);
   return true;
 }
 
@@ -339,7 +356,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
       w->parity = (int)(g.amount & 1);
       continue;
     }
-    acquire(w, &g);
+    acquire(w, i, &g);
     yes |= g.mask;
   }
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, yes >> l & 1);

@@ -21,7 +21,9 @@ struct SimMbar {
   int lander, lane;        // CTAs came last; where, who, its own epoch
   uint32_t left;
   bool moved;              // ... an agent, and it wrote
-  SimPast open, done;      // what this phase, and the last one, releases
+  // What this phase, and the last one, releases: to those who wait; and what
+  // threads of other CTAs do to those only who wait for the cluster.
+  SimPast open, done, far_open, far_done;
 };
 
 // One instruction of lanes of w. wait: false when it must wait (SW_MBAR).

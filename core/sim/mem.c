@@ -65,10 +65,29 @@ static uint32_t find_home(Access *x, uint32_t mask) {
   return mask;
 }
 
+void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                    int64_t element, bool write) {
+  if (!m->before || (!write && m->before == SIM_READ) ||
+      simorder_before(w, l, w->cluster->prog->before, 1, 1))
+    return;
+  SimFault *f = simreport_fault(w, SIM_DEPENDENT, l, i->src, 0, m->index,
+                                element);
+  if (f) f->access.write = write;
+}
+
+static void check_before(Access *x, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    simmem_depends(x->w, x->i, l, x->m, x->off[l] * x->m->bits / x->m->own,
+                   x->write);
+  }
+}
+
 // The lanes of mask whose access is in bounds and aligned.
 uint32_t simmem_check(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->rank) mask = find_home(x, mask);
+  if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t base = m->space == SP_SMEM ? m->base : 0;
   uint32_t wrong = 0;

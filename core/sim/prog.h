@@ -36,6 +36,7 @@ typedef struct SimMem {
                        // rmem: byte offset of unit 0 in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
   uint8_t *p, *defined;  // gmem
+  uint8_t before;      // gmem: what the launch in front does with it
   struct SimArea *area;  // gmem: the host memory that it is a part of
 } SimMem;
 
@@ -119,8 +120,9 @@ typedef struct SimProg {
   int ncta, nall;      // CTAs of a cluster, and their warps
   int registers;       // of a thread at first, where setmaxnreg is used
   int nmbar;           // mbarriers that there may be
+  int before;          // the actor that is the launch in front; 0: done
   int nactor;          // whoever has epochs (order.c): warps, an agent of
-                       // each warp, mbarriers
+                       // each warp, that launch, mbarriers
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
   int gran;            // bytes of a granule: no access is narrower

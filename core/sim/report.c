@@ -130,6 +130,12 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, "read of uninitialised memory: ");
       say_element(t, p, f);
       break;
+    case SIM_DEPENDENT:
+      simreport_printf(t, "%s of what the launch before this one %s, with no "
+                       "griddepcontrol_wait() in between: ", verb(f),
+                       m && m->before & SIM_WRITTEN ? "writes" : "reads");
+      say_element(t, p, f);
+      break;
     case SIM_INFLIGHT:
       simreport_printf(t, "read of shared memory while a cp.async to it is "
                        "in flight (wait missing): ");
@@ -178,6 +184,11 @@ static void say_barrier(SimText *t, const SimFault *f) {
     case BAR_TWICE:
       simreport_printf(t, "the same warp arrives twice at barrier %lld "
                        "before it is complete", id);
+      break;
+    case BAR_LEFT:
+      simreport_printf(t, "the block ends with %lld of %lld threads at barrier "
+                       "%lld: nobody waits for those who arrived", n, others,
+                       id);
       break;
     case BAR_TWICE_CLUSTER:
       simreport_printf(t, "a thread arrives twice at the cluster's barrier "
@@ -392,6 +403,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
   SimText t = {0};
   switch (f->r.kind) {
     case SIM_OOB: case SIM_ALIGN: case SIM_UNINIT: case SIM_INFLIGHT:
+    case SIM_DEPENDENT:
       say_memory(&t, p, f);
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;

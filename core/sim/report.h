@@ -11,10 +11,11 @@ typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
 // A barrier for a number of threads that is none of whole warps, or another
 // than others use it for; the same warp comes to it again; a number that no
 // barrier has; lanes of a warp that name other barriers, or other counts; the
-// cluster's barrier: arrives twice, waits without having arrived.
+// cluster's barrier: arrives twice, waits without having arrived. LEFT: n came
+// when the block ended, of those it is for.
 typedef enum SimMisuse {
   BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
-  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER
+  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT
 } SimMisuse;
 
 // An mbarrier that was never made; not before this, for this thread; not for

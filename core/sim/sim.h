@@ -12,11 +12,13 @@
 #include "ir/ir.h"
 
 // A kernel made ready to run.
+enum { SIM_READ = 1, SIM_WRITTEN = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer arguments: host memory
   size_t bytes;      // size of that memory
   uint8_t *defined;  // a bit per byte: was it written? or NULL: all
   uint64_t bits;     // scalar arguments: raw bits
+  uint8_t before;    // SIM_READ, SIM_WRITTEN: by the launch in front
 } LaunchArg;
 typedef struct Launch {
   const Fn *fn;
@@ -43,6 +45,7 @@ typedef struct Launch {
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
   SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \
   SK(SHUFFLE, "inactive-lane")       /* shuffle from a lane not there */ \
+  SK(DEPENDENT, "dependent-launch")   /* used before the wait for others */ \
   SK(TRAP, "assertion")              /* the kernel's own assertion */ \
   SK(DIVZERO, "division-by-zero")    /* of integers; its result is used */
 typedef enum SimKind {

@@ -26,7 +26,7 @@ end
 local function launch(opts, f, ...)
   cute.kernel("k", f)(...):launch {grid = opts.grid or 1,
     block = opts.block or 32, cluster = opts.cluster,
-    budget = opts.budget, device = "sim"}
+    pdl = opts.pdl, budget = opts.budget, device = "sim"}
 end
 
 local function run(x, ...)

@@ -43,6 +43,8 @@ local ADVICE = {
     .. "of threads and come once",
   ["deadlock"] = "some threads, or bytes, never come to the barrier that "
     .. "others wait at",
+  ["dependent-launch"] = "cute.arch.griddepcontrol_wait() before the first "
+    .. "access to memory that the launches share",
   ["division-by-zero"] = "keep the divisor from being 0, or choose with "
     .. "cute.where what is used",
   ["runaway"] = "does the loop end? otherwise raise the budget option",

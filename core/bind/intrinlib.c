@@ -72,7 +72,7 @@ typedef struct Place {
 // where that is given.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
-  if (x.space != SP_GMEM && x.space != SP_SMEM)
+  if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)
     face_error(L, ERR_ARG, "a pointer to global or shared memory is needed, "
                "got\n  %s", tensor_show(cx, &x));
   Dim off = tensor_at(cx, x, dim_int(cx, 0));
@@ -196,6 +196,62 @@ static int l_mbarrier(lua_State *L) {
   return 1;
 }
 
+// ---- shared memory of other CTAs ----
+
+static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
+  return ir_cvt(cx, ir_fn(cx), DT_I32, face_check_value(cx, L, idx, DT_I32));
+}
+
+// peer(tensor in shared memory, rank) -> the same of that CTA of the cluster
+static int l_peer(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "map_dsmem_ptr");
+  Tensor t = face_check_tensor(L, 1);
+  if (t.space != SP_SMEM)
+    face_error(L, ERR_ARG, "a pointer to shared memory is needed, got\n  %s",
+               tensor_show(cx, &t));
+  t.mem = tensor_make_peer(cx, t.mem, check_rank(cx, L, 2));
+  t.space = SP_DSMEM;
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+// st_async(destination, mbarrier, rank, values...): 1, 2 or 4 of one type.
+static int l_st_async(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "store_async_dsmem");
+  Place d = check_place(cx, L, 1, DT_NONE);
+  Place b = check_mbarrier(cx, L, 2);
+  int n = lua_gettop(L) - 3;
+  int64_t bits = (int64_t)n * dtype_bits(d.type);
+  Tensor x = face_check_tensor(L, 1);
+  if (ir_memof(fn, d.mem)->space != SP_SMEM)
+    face_error(L, ERR_ARG, "the destination is a pointer to shared memory, "
+               "got\n  %s", tensor_show(cx, &x));
+  if ((dtype_bits(d.type) != 32 && dtype_bits(d.type) != 64) ||
+      (n != 1 && n != 2 && n != 4) || bits > 128)
+    face_error(L, ERR_TYPE, "%d values of %s: 1, 2 or 4 of 32 bits, or 1 or 2 "
+               "of 64, are stored at once", n, dtype_name(d.type));
+  int64_t all = x.align;
+  while (all > 1 && dim_div(cx, x.off) * dtype_bits(d.type) % (all * 8))
+    all /= 2;
+  if (all * 8 < bits)
+    face_error(L, ERR_ALIGN, "%d bytes at once need a destination on a "
+               "multiple of them, got one on a multiple of %d\n  %s",
+               (int)bits / 8, (int)all, tensor_show(cx, &x));
+  Ref r[9] = {d.mem, d.off, b.mem, b.off, check_rank(cx, L, 3)};
+  for (int k = 0; k < n; k++) {
+    r[5 + k] = face_check_value(cx, L, 4 + k, d.type);
+    if (ir_type(fn, r[5 + k]) != d.type)
+      face_error(L, ERR_TYPE, "a value of type %s is stored as %s: convert it "
+                 "with :to", dtype_name(ir_type(fn, r[5 + k])),
+                 dtype_name(d.type));
+  }
+  Ins i = {.op = OP_STASYNC, .imm = bits};
+  operands_emit(cx, fn, i, r, 5 + (uint32_t)n, NULL, 0);
+  return 0;
+}
+
 // ---- assertions ----
 
 // trap(condition, text): stops the kernel where the condition is false.
@@ -313,7 +369,7 @@ void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
     {"access_store", l_access_store}, {"trap", l_trap},
-    {"mbarrier", l_mbarrier},
+    {"mbarrier", l_mbarrier}, {"peer", l_peer}, {"st_async", l_st_async},
     {"inline_ptx", l_inline_ptx},
     {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
     {"archs", l_archs}, {"ops", l_ops},

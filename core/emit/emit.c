@@ -43,7 +43,10 @@ static void give_name(Emit *e, Ref r) {
 
 static const char *mem_name(const Emit *e, const Mem *m) {
   if (m->name) return ir_str(e->fn, m->name);
-  return m->space == SP_RMEM ? "r" : m->space == SP_SMEM ? "s" : "g";
+  return m->space == SP_RMEM    ? "r"
+         : m->space == SP_SMEM  ? "s"
+         : m->space == SP_DSMEM ? "peer"
+                                : "g";
 }
 
 // ---- atoms ----
@@ -443,6 +446,30 @@ static void put_regs_decl(Emit *e, Ref r) {
   text_end(e);
 }
 
+// A pointer to the object as another CTA has it; a second name points there
+// with another type.
+static void put_peer(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  const char *type = dtype_cuda((DType)i->type), *name = mem_name(e, m);
+  bool view = m->ref != r;
+  if (view)
+    name = arena_printf(e->cx, &e->cx->scratch, "%s_%s", name,
+                        dtype_name((DType)i->type));
+  e->use[r].name = names_new(e, name);
+  text_begin(e, i);
+  text_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
+  if (view) {
+    text_puts(e, e->use[m->ref].name);
+  } else {
+    text_printf(e, "%s(%s, ", helper_use(e, H_MAP_SHARED),
+                e->use[i->a[0]].name);
+    expr_val(e, i->a[1], PR_ANY);
+    text_puts(e, ")");
+  }
+  text_end(e);
+}
+
 // ---- the one switch ----
 
 // Writes instruction r; returns the last one written with it.
@@ -453,6 +480,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_COUNT:
       break;
     case OP_RMEM: put_regs_decl(e, r); break;
+    case OP_DSMEM: put_peer(e, r); break;
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -467,7 +495,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_COPY: stmt_copy(e, r); break;
     case OP_CPASYNC: stmt_async(e, r); break;
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
-    case OP_MBARCPASYNC:
+    case OP_MBARCPASYNC: case OP_STASYNC:
       text_begin(e, i);
       mbar_call(e, i);
       text_end(e);

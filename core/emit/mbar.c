@@ -1,7 +1,7 @@
 // mbarriers: what they do as calls of small functions. Those for which one
-// form is enough are blocks of prelude.cu; those that arrive, or say what
-// bytes to expect, are written here: for this CTA's barrier or that of another
-// CTA of the cluster, with what order.
+// form is enough are blocks of prelude.cu; those that arrive, expect bytes or
+// wait are written here: for this CTA's barrier or that of another CTA of the
+// cluster, with what order. And stores that they count, of several types.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -10,10 +10,12 @@ struct MbarCall {
   Op op;
   unsigned flags;
   bool many, far;  // operands: another count than 1; a CTA's rank
+  DType type;      // STASYNC: of its `values`
+  int values;
 };
 
 bool mbar_is(const Ins *i) {
-  return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
+  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
 }
 
 // ---- forms ----
@@ -24,19 +26,26 @@ static bool arrives_once(const Emit *e, const Ins *i) {
 }
 
 static struct MbarCall form_of(const Emit *e, const Ins *i) {
-  return (struct MbarCall){(Op)i->op, i->flags, !arrives_once(e, i),
-                           operands_ref(e->fn, i, 3) != 0};
+  if (i->op == OP_STASYNC) {
+    DType t = ir_type(e->fn, operands_ref(e->fn, i, 5));
+    return (struct MbarCall){.op = OP_STASYNC, .type = t,
+                             .values = (int)i->imm / dtype_bits(t)};
+  }
+  return (struct MbarCall){.op = (Op)i->op, .flags = i->flags,
+                           .many = !arrives_once(e, i),
+                           .far = operands_ref(e->fn, i, 3) != 0};
 }
 
 // What stands in the prelude; H_COUNT: it is written here.
 static Helper block_of(const struct MbarCall *m) {
   if (m->op == OP_MBARINIT) return H_MBAR_INIT;
-  if (m->op == OP_MBARWAIT) return H_MBAR_WAIT;
-  if (m->op == OP_MBARTRY)
-    return m->flags & MBF_TEST ? H_MBAR_TEST_WAIT : H_MBAR_TRY_WAIT;
   if (m->op == OP_MBARCPASYNC)
     return m->flags & MBF_NOINC ? H_MBAR_CP_ASYNC_NOINC : H_MBAR_CP_ASYNC;
   return H_COUNT;
+}
+
+static bool waits(const struct MbarCall *m) {
+  return m->op == OP_MBARWAIT || m->op == OP_MBARTRY;
 }
 
 // ".relaxed.cluster"; "" where nothing was asked for.
@@ -45,13 +54,19 @@ static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *scope = hint_text(m->flags, HINT_SCOPE);
   bool arrives = m->op == OP_MBARARRIVE || m->flags & MBF_ARRIVE;
   if (!*sem && !*scope) return "";
-  if (!*sem) sem = arrives ? ".release" : ".relaxed";
+  if (!*sem) sem = waits(m) ? ".acquire" : arrives ? ".release" : ".relaxed";
   if (!*scope) scope = m->far ? ".cluster" : ".cta";
   return arena_printf(e->cx, &e->cx->scratch, "%s%s", sem, scope);
 }
 
 static const char *name_of(Emit *e, const struct MbarCall *m) {
-  const char *what = m->op == OP_MBARARRIVE ? "arrive"
+  if (m->op == OP_STASYNC)
+    return arena_printf(e->cx, &e->cx->scratch, "st_async_%sx%d",
+                        dtype_name(m->type), m->values);
+  const char *what = m->op == OP_MBARWAIT     ? "wait"
+                     : m->flags & MBF_TEST    ? "test_wait"
+                     : m->op == OP_MBARTRY    ? "try_wait"
+                     : m->op == OP_MBARARRIVE ? "arrive"
                      : m->flags & MBF_ARRIVE ? "arrive_expect_tx"
                                              : "expect_tx";
   char *s = arena_printf(e->cx, &e->cx->scratch, "mbar_%s%s%s", what,
@@ -65,7 +80,7 @@ static const char *name_of(Emit *e, const struct MbarCall *m) {
 
 static bool same_form(const struct MbarCall *a, const struct MbarCall *b) {
   return a->op == b->op && a->flags == b->flags && a->many == b->many &&
-         a->far == b->far;
+         a->far == b->far && a->type == b->type && a->values == b->values;
 }
 
 void mbar_note(Emit *e, const Ins *i) {
@@ -114,17 +129,79 @@ static void print_one(Emit *e, const struct MbarCall *m) {
               m->far ? ", \"r\"(rank)" : "");
 }
 
+// Until the phase is complete, or whether it is.
+static void print_wait(Emit *e, const struct MbarCall *m) {
+  bool loop = m->op == OP_MBARWAIT;
+  text_printf(e, "static __device__ __forceinline__ %s %s(\n"
+              "    unsigned bar, unsigned parity) {\n%s"
+              "  asm volatile(\"{ .reg .pred p;\\n\"\n"
+              "      \"%smbarrier.%s_wait.parity%s.shared::cta.b64 "
+              "p, [%%%d], %%%d;\\n\"\n", loop ? "void" : "bool",
+              name_of(e, m), loop ? "" : "  unsigned r;\n",
+              loop ? "WAIT: " : "", m->flags & MBF_TEST ? "test" : "try",
+              order_of(e, m), !loop, 1 + !loop);
+  text_puts(e, loop ? "      \"@p bra DONE;\\n\"\n"
+                      "      \"bra WAIT;\\n\"\n      \"DONE: }\" :"
+                    : "      \"selp.u32 %0, 1, 0, p; }\"\n"
+                      "      : \"=r\"(r) ");
+  text_printf(e, ": \"r\"(bar), \"r\"(parity) : \"memory\");\n%s}\n",
+              loop ? "" : "  return r != 0;\n");
+}
+
+// Both addresses as this CTA has them.
+static void print_store(Emit *e, const struct MbarCall *m) {
+  const char *type = dtype_cuda(m->type);
+  bool f = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
+  text_printf(e, "static __device__ __forceinline__ void %s(\n"
+              "    unsigned dst, unsigned bar, unsigned rank", name_of(e, m));
+  for (int k = 0; k < m->values; k++)
+    text_printf(e, ",%s%s %c", k ? " " : "\n    ", type, 'a' + k);
+  text_puts(e, ") {\n  asm volatile(\"{ .reg .b32 to, count;\\n\"\n"
+            "      \"mapa.shared::cluster.u32 to, %0, %2;\\n\"\n"
+            "      \"mapa.shared::cluster.u32 count, %1, %2;\\n\"\n"
+            "      \"st.async.weak.shared::cluster"
+            ".mbarrier::complete_tx::bytes\"\n      \"");
+  if (m->values > 1) text_printf(e, ".v%d", m->values);
+  text_printf(e, ".%c%d [to], {", f ? 'f' : 'b', wide ? 64 : 32);
+  for (int k = 0; k < m->values; k++)
+    text_printf(e, "%s%%%d", k ? ", " : "", 3 + k);
+  text_puts(e, "}, [count]; }\"\n      :: \"r\"(dst), \"r\"(bar), "
+            "\"r\"(rank)");
+  for (int k = 0; k < m->values; k++)
+    text_printf(e, ", \"%c\"(%c)", f ? wide ? 'd' : 'f' : wide ? 'l' : 'r',
+                'a' + k);
+  text_puts(e, "\n      : \"memory\");\n}\n");
+}
+
 void mbar_print(Emit *e) {
-  for (size_t k = 0; k < e->nmbar; k++) print_one(e, &e->mbar[k]);
+  for (size_t k = 0; k < e->nmbar; k++)
+    if (e->mbar[k].op == OP_STASYNC) print_store(e, &e->mbar[k]);
+    else if (waits(&e->mbar[k])) print_wait(e, &e->mbar[k]);
+    else print_one(e, &e->mbar[k]);
+}
+
+// What is stored where, what counts it, in which CTA, the values.
+static void call_store(Emit *e, const Ins *i) {
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  for (int k = 0; k < n && o[k].ref; k++) {
+    text_puts(e, k ? ", " : "");
+    if (k < 2) expr_place(e, o[k].ref, o[k].off);
+    else expr_val(e, o[k].ref, PR_ANY);
+  }
 }
 
 void mbar_call(Emit *e, const Ins *i) {
   struct MbarCall m = form_of(e, i);
   Helper h = block_of(&m);
-  Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
   text_printf(e, "%s(", h == H_COUNT ? name_of(e, &m) : helper_use(e, h));
-  expr_place(e, i->a[0], i->a[1]);
-  if (count && m.many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
-  if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
+  if (i->op == OP_STASYNC) {
+    call_store(e, i);
+  } else {
+    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
+    expr_place(e, i->a[0], i->a[1]);
+    if (count && m.many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
+    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
+  }
   text_puts(e, ")");
 }

@@ -728,44 +728,6 @@ static __device__ __forceinline__ void mbar_init(
 }
 #endif
 
-//: mbar_wait
-#if __CUDA_ARCH__ >= 900
-static __device__ __forceinline__ void mbar_wait(
-    unsigned bar, unsigned parity) {
-  asm volatile("{ .reg .pred p;\n"
-      "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-      "@p bra DONE;\n"
-      "bra WAIT;\n"
-      "DONE: }" :: "r"(bar), "r"(parity) : "memory");
-}
-#endif
-
-//: mbar_try_wait
-#if __CUDA_ARCH__ >= 900
-static __device__ __forceinline__ bool mbar_try_wait(
-    unsigned bar, unsigned parity) {
-  unsigned r;
-  asm volatile("{ .reg .pred p;\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, p; }"
-      : "=r"(r) : "r"(bar), "r"(parity) : "memory");
-  return r != 0;
-}
-#endif
-
-//: mbar_test_wait
-#if __CUDA_ARCH__ >= 900
-static __device__ __forceinline__ bool mbar_test_wait(
-    unsigned bar, unsigned parity) {
-  unsigned r;
-  asm volatile("{ .reg .pred p;\n"
-      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, p; }"
-      : "=r"(r) : "r"(bar), "r"(parity) : "memory");
-  return r != 0;
-}
-#endif
-
 //: mbar_cp_async
 #if __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {
@@ -779,5 +741,15 @@ static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {
 static __device__ __forceinline__ void mbar_cp_async_noinc(unsigned bar) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
       :: "r"(bar) : "memory");
+}
+#endif
+
+//: map_shared
+// Where another CTA of the cluster has what this one has at p.
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void *map_shared(const void *p, int rank) {
+  void *r;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(r) : "l"(p), "r"(rank));
+  return r;
 }
 #endif

@@ -15,7 +15,7 @@ enum { LANES = 32 };
 // A memory access with hints and its helper function.
 typedef struct Access {
   DType type;
-  bool smem, atom, st, cas;
+  bool smem, peer, atom, st, cas;
   const char *ptx, *name;
 } Access;
 
@@ -255,14 +255,15 @@ static Access make_access(Emit *e, const Ins *i) {
   const char *scope = hint_text(f, HINT_SCOPE);
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
-  Access a = {.type = t, .smem = m->space == SP_SMEM, .atom = atom, .st = st,
+  Access a = {.type = t, .smem = m->space == SP_SMEM,
+              .peer = m->space == SP_DSMEM, .atom = atom, .st = st,
               .cas = atom && i->imm == AT_CAS};
   a.ptx = arena_printf(
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
-    a.smem ? ".shared" : ".global",
-    a.smem ? "" : hint_text(f, HINT_COP),
-    a.smem ? "" : hint_text(f, HINT_EVICT),
+    a.smem ? ".shared" : a.peer ? "" : ".global",
+    a.smem || a.peer ? "" : hint_text(f, HINT_COP),
+    a.smem || a.peer ? "" : hint_text(f, HINT_EVICT),
     atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
   for (char *p = s; *p; p++)
@@ -304,9 +305,10 @@ static void print_access(Emit *e, const Access *a) {
   if (a->st || a->atom) text_printf(e, ", %%%d", n + 1);
   text_puts(e, ";\"\n      :");
   if (!a->st) text_printf(e, " \"=%c\"(r)", c);
-  text_printf(e, " : \"%c\"(%s(p))", a->smem ? 'r' : 'l',
-              a->smem ? "(unsigned)__cvta_generic_to_shared"
-                       : "__cvta_generic_to_global");
+  text_printf(e, " : \"%c\"(%s)", a->smem ? 'r' : 'l',
+              a->smem   ? "(unsigned)__cvta_generic_to_shared(p)"
+              : a->peer ? "p"
+                        : "__cvta_generic_to_global(p)");
   if (a->cas) text_printf(e, ", \"%c\"(y)", c);
   if (a->st || a->atom)
     text_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");

@@ -33,8 +33,8 @@ int64_t uses_int(const Emit *e, Ref r) {
 // Is instruction r a line of its own?
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  return e->use[r].how == HOW_NAME && !ir_is_mem(e->fn, r) &&
-         i->op != OP_ARG;
+  return e->use[r].how == HOW_NAME && i->op != OP_ARG &&
+         (i->op == OP_DSMEM || !ir_is_mem(e->fn, r));
 }
 
 // Types of 6 bits have a byte each: they divide no register.
@@ -414,6 +414,7 @@ static void choose_scalars(Emit *e) {
 // Memory is named by a pointer, but in PTX by a shared memory's address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i);
+  if (i->op == OP_DSMEM) e->pointer[i->a[0]] = true;
   Operand o;
   if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {

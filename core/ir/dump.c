@@ -112,7 +112,8 @@ static void put_text(Dump *d, const char *s) {
 static void put_mem(Dump *d, const Mem *m) {
   if (m->count >= 0) PUT(d, " x%" PRId64, m->count);
   PUT(d, " align %" PRId64, m->align);
-  if (m->space == SP_SMEM) PUT(d, " at %" PRId64, m->offset);
+  if (m->space == SP_SMEM || m->space == SP_DSMEM)
+    PUT(d, " at %" PRId64, m->offset);
   if (m->layout) PUT(d, " %s", ir_str(d->fn, m->layout));
 }
 

@@ -34,7 +34,8 @@ typedef struct Fact {
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
   SP(SMEM, "smem", "shared", SMEM) SP(RMEM, "rmem", "register", RMEM) \
-  SP(COORD, "coord", "coordinate", NOP)
+  SP(COORD, "coord", "coordinate", NOP) \
+  SP(DSMEM, "dsmem", "distributed shared", DSMEM)
 typedef enum Space {
 #define SP(id, name, word, op) SP_##id,
   SPACES(SP)
@@ -42,14 +43,14 @@ typedef enum Space {
 } Space;
 
 // A memory object. `count` elements (-1: unknown, bounded by the argument's
-// buffer); smem: byte offset in the CTA's dynamic shared memory.
+// buffer); smem, dsmem: byte offset in a CTA's dynamic shared memory.
 typedef struct Mem {
   Ref ref;
   Space space;
   DType type;
   int64_t count;
   int64_t align;     // bytes the base is aligned to
-  int64_t offset;    // SP_SMEM: byte offset
+  int64_t offset;    // SP_SMEM, SP_DSMEM: byte offset
   int32_t arg;       // SP_GMEM: index into Fn.arg
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: layout as printed, for reports

@@ -168,6 +168,8 @@
      "setp.ne.u32 p, %1, 0; vote.sync.uni.pred q, p, %2; " \
      "selp.u32 %0, 1, 0, q;}") \
   IN(VOTEBALLOT, "vote.ballot", "u:pu", M, 0, "__ballot_sync($1, $0)") \
+  IN(ELECT, "elect", "p:u", M, 90, "{.reg .pred p; " \
+     "elect.sync _|p, %1; selp.u32 %0, 1, 0, p;}") \
   IN(REDADD, "redux.add", "=:uu", M, 80, "__reduce_add_sync($1, $0)") \
   IN(REDMIN, "redux.min", "i:iu", M, 80, "__reduce_min_sync($1, $0)") \
   IN(REDMINU, "redux.min", "u:uu", M, 80, "__reduce_min_sync($1, $0)") \

@@ -217,14 +217,18 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
   return ir_append(cx, fn, ins, fold_full((DType)ins.type));
 }
 
-Ref ir_mem(Ctx *cx, Fn *fn, Mem m) {
+Ref ir_mem(Ctx *cx, Fn *fn, Mem m) { return ir_mem_of(cx, fn, m, 0, 0); }
+
+Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
   static const uint8_t op[] = {
 #define SP(id, name, word, op) OP_##op,
     SPACES(SP)
 #undef SP
   };
   Ins ins = {.op = op[m.space], .type = (uint8_t)m.type, .name = m.name,
-             .imm = (int64_t)fn->mem.n};
+             .a = {object, rank, 0}, .imm = (int64_t)fn->mem.n};
+  ir_use(cx, fn, object);
+  ir_use(cx, fn, rank);
   vec_reserve(cx, fn->mem, fn->mem.n + 1);
   m.ref = ir_append(cx, fn, ins, fold_full(m.type));
   fn->mem.p[fn->mem.n++] = m;

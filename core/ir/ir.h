@@ -43,8 +43,10 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
 // Anything else: appends as it is. With more operands than Ins.a[] holds:
 // operands_emit.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
-// Memory objects; returns the Ref of GMEM/SMEM/RMEM. Fills m.ref.
+// Memory objects; returns the Ref that declares it. Fills m.ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
+// DSMEM: a shared object as the CTA of that rank has it.
+Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // One operation on shared and global integers `a op b` in the index domain:
 // types are unified (i64 if either is).
 Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);

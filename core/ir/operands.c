@@ -99,13 +99,18 @@ Operands operands_of(const Fn *fn, const Ins *i) {
 
 static Ref take(Operands *w) { return operands_ref(w->fn, w->i, w->ref++); }
 
-static void take_mem(Operands *w, Operand *o) {
-  o->ref = take(w);
-  o->off = take(w);
-  o->bits = moved(w->fn, w->i, o->ref);
+// `.g`, `.s` or `.r` behind a letter.
+static void take_space(Operands *w, Operand *o) {
   if (*w->sig != '.') return;
   o->space = w->sig[1] == 'g' ? SP_GMEM : w->sig[1] == 's' ? SP_SMEM : SP_RMEM;
   w->sig += 2;
+}
+
+static void take_mem(Operands *w, Operand *o) {
+  o->ref = take(w);
+  o->off = take(w);
+  o->bits = o->barrier ? 64 : moved(w->fn, w->i, o->ref);
+  take_space(w, o);
 }
 
 static void take_run(Operands *w, Operand *o) {
@@ -126,6 +131,9 @@ static const Operand letters['x' + 1] = {
   ['r'] = {.kind = OPERAND_MEM, .read = true},
   ['w'] = {.kind = OPERAND_MEM, .written = true},
   ['a'] = {.kind = OPERAND_MEM, .read = true, .written = true},
+  ['b'] = {.kind = OPERAND_MEM, .space = SP_SMEM, .read = true,
+           .written = true, .barrier = true},
+  ['o'] = {.kind = OPERAND_OBJECT},
   ['R'] = {.kind = OPERAND_RUN, .read = true},
   ['W'] = {.kind = OPERAND_RUN, .written = true},
 };
@@ -150,6 +158,7 @@ bool operands_next(Operands *w, Operand *o) {
   if (o->kind == OPERAND_RUN) take_run(w, o);
   else if (o->kind == OPERAND_MEM) take_mem(w, o);
   else o->ref = take(w);
+  if (o->kind == OPERAND_OBJECT) take_space(w, o);
   if (*w->sig == '?') o->optional = *w->sig++;
   return true;
 }

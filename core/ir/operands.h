@@ -18,6 +18,7 @@ typedef enum OperandKind {
   OPERAND_LANES,    // ref, a mask of lanes
   OPERAND_VAR,      // ref, a VAR
   OPERAND_MEM,      // `bits` of object ref from element `off` on
+  OPERAND_OBJECT,   // object ref
   OPERAND_RUN       // n registers of `bits` each, of object ref
 } OperandKind;
 
@@ -26,6 +27,7 @@ typedef struct Operand {
   uint8_t space;        // MEM, RUN: Space that the op wants, SP_HOST: any
   bool read, written;   // VAR, MEM, RUN
   bool optional;
+  bool barrier;         // MEM: it is an mbarrier
   int n;                // RUN
   Ref ref;              // 0: an optional one that is missing
   Ref off;              // MEM: a value

@@ -13,6 +13,8 @@
 //   r  elements of a memory object that it reads, from an offset on (i32 or
 //      i64; in registers a constant);  w  ... writes;  a  ... both.
 //      .g .s .r behind it: of global, shared memory, registers only
+//   b  an mbarrier: an element of 64 bits of shared memory
+//   o  a memory object as a whole
 //   R  a run of registers that it reads: an object and, for each register,
 //      the element where that begins, a plain number;  W  ... writes
 //   ?  behind one: it may be missing
@@ -77,6 +79,8 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
 // memory objects; type: of an element
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
+// the same of another CTA of the cluster: an object, the CTA's rank
+OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
@@ -128,19 +132,21 @@ DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
 DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
-// mbarriers: elements of 64 bits in shared memory. They count arrivals and
-// bytes, phase by phase; a phase is named by its parity. flags: HINT_*, MBF_*;
-// the CTA of the cluster whose barrier it is (missing: its own)
-DO(MBARINIT, "mbarrier.init", "w.s v", NONE, NONE, MEET, LANE)  // arrivals
-DO(MBARARRIVE, "mbarrier.arrive", "a.s vv?", NONE, NONE, MEET, LANE)  // so
-                                                    // many at once; CTA
-DO(MBARTX, "mbarrier.expect_tx", "a.s vv?", NONE, NONE, MEET, LANE)  // bytes;
-                                                    // CTA
-DO(MBARWAIT, "mbarrier.wait", "r.s v", NONE, NONE, MEET, LANE)  // parity
-OP(MBARTRY, "mbarrier.try_wait", "r.s v", NONE, ANY, MEET, LANE)  // parity
-                                                    // -> was it complete?
+// mbarriers count arrivals and bytes, phase by phase; a phase is named by its
+// parity. flags: HINT_*, MBF_*; the CTA of the cluster whose barrier it is
+// (missing: its own)
+DO(MBARINIT, "mbarrier.init", "bv", NONE, NONE, MEET, LANE)  // arrivals
+DO(MBARARRIVE, "mbarrier.arrive", "bvv?", NONE, NONE, MEET, LANE)  // so many
+                                                    // at once; CTA
+DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
+DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)  // parity
+OP(MBARTRY, "mbarrier.try_wait", "bv", NONE, ANY, MEET, LANE)  // parity -> was
+                                                    // it complete?
 // arrives when what the thread's cp.async copied is there
-DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "a.s", NONE, NONE, MEET, LANE)
+DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
+// 1, 2 or 4 values to shared memory of a CTA (the first value), at the place
+// that is written; its mbarrier counts their bytes
+DO(STASYNC, "st.async", "w.s bv vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // threads of a cluster; flags: CLF_*
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)

@@ -68,7 +68,8 @@ static Need need_of(const Ins *i) {
     return features[FT_CLUSTER];
   } else if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC) {
     return features[FT_MBARRIER];
-  } else if (i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT) {
+  } else if (i->op == OP_STASYNC || i->op == OP_DSMEM ||
+             i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT) {
     return features[FT_CLUSTER];
   } else if (i->op == OP_GRIDWAIT || i->op == OP_GRIDLAUNCH) {
     return features[FT_DEPENDENTS];

@@ -59,7 +59,9 @@ static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
 
 static void check_mem(Check *c, const Operand *o) {
   check_space(c, o);
-  DType t = type_of(c, o->off);
+  DType t = type_of(c, o->off), own = ir_type(c->fn, o->ref);
+  if (o->barrier && !(dtype_is_int(own) && dtype_bits(own) == 64))
+    bad(c, "no mbarrier");
   if (t != DT_I32 && t != DT_I64) bad(c, "offset is not an index");
   if (ir_memof(c->fn, o->ref)->space != SP_RMEM) return;
   int64_t v;
@@ -87,6 +89,7 @@ static void check_operand(Check *c, const Operand *o) {
       type_of(c, o->ref);
       if (ir_get(c->fn, o->ref)->op != OP_VAR) bad(c, "not a variable");
       break;
+    case OPERAND_OBJECT: check_space(c, o); break;
     case OPERAND_MEM: check_mem(c, o); break;
     case OPERAND_RUN: check_run(c, o); break;
   }
@@ -144,12 +147,18 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
-// An mbarrier has 64 bits; how many, which parity and CTA are i32.
+// How many, which parity and CTA are i32.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
-  DType m = ir_type(c->fn, i->a[0]);
-  if (dtype_bits(m) != 64 || !dtype_is_int(m)) bad(c, "no mbarrier");
   for (int k = 0; k < t->n; k++) same(c, t->value[k], DT_I32);
   if (i->op == OP_MBARTRY) same(c, (DType)i->type, DT_BOOL);
+}
+
+// The CTA, and values of one type that fill the bits.
+static void check_stasync(Check *c, const Ins *i, const Types *t) {
+  same(c, t->value[0], DT_I32);
+  for (int k = 1; k < t->n; k++) same(c, t->value[k], t->value[1]);
+  if (i->imm != (t->n - 1) * dtype_bits(t->value[1]))
+    bad(c, "other bits than those of its values");
 }
 
 static void check_intrin(Check *c, const Ins *i) {
@@ -229,6 +238,8 @@ void check_fn(Ctx *cx, const Fn *fn) {
       check_value(&c, i);
     if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC)
       check_mbarrier(&c, i, &t);
+    if (i->op == OP_STASYNC) check_stasync(&c, i, &t);
+    if (i->op == OP_DSMEM) same(&c, t.value[0], DT_I32);
     check_together(&c, i);
     check_region(&c, i);
   }

@@ -51,6 +51,11 @@ static const SimMem *mem_at(Prog *g, Ref r) {
   return g->p->mem[r];
 }
 
+static _Noreturn void not_yet(Prog *g, const Ins *i) {
+  ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot yet do %s",
+           g->fn->src.p[i->src].line, op_name((Op)i->op));
+}
+
 // ---- uniform values ----
 
 static bool sreg_uniform(Prog *g, SReg s) {
@@ -167,7 +172,8 @@ static void want_operands(Prog *g, Ref r) {
       case OPERAND_MEM:
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
-      case OPERAND_VAR: case OPERAND_RUN: break;  // have a place of their own
+      case OPERAND_VAR: case OPERAND_RUN: case OPERAND_OBJECT:
+        break;  // have a place of their own
     }
 }
 
@@ -238,6 +244,7 @@ static int *find_units(Prog *g) {
 static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   const Ins *i = ir_get(g->fn, r);
   const Mem *m = &g->fn->mem.p[i->imm];
+  if (m->space == SP_DSMEM) not_yet(g, i);
   *s = (SimMem){.space = m->space, .type = (DType)i->type,
                 .count = m->count, .own = dtype_bits(m->type),
                 .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm};
@@ -476,6 +483,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_MBARTRY: case OP_MBARCPASYNC:
       decode_mbarrier(g, i, d);
       break;
+    case OP_STASYNC: not_yet(g, i);
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
@@ -500,7 +508,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_NOP: case OP_COUNT:
+    case OP_NOP: case OP_DSMEM: case OP_COUNT:
       break;  // not part of a program
   }
 }

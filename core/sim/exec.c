@@ -605,7 +605,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ASM: case OP_COUNT:
+    case OP_ASM: case OP_STASYNC: case OP_DSMEM: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:

@@ -111,6 +111,17 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
+// Which lane it is nobody may know: one of the middle.
+static void elect(SimWarp *w, const SimIns *i) {
+  uint32_t left = w->active;
+  for (int n = __builtin_popcount(left) / 2; n > 0; n--) left &= left - 1;
+  int one = __builtin_ctz(left);
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    set_lane(w, i->d, i->wide, l, l == one);
+  }
+}
+
 static Op reduction(IntrinId id) {
   switch ((int)id) {
     case IN_REDMIN: case IN_REDMINU: return OP_MIN;
@@ -174,6 +185,7 @@ static void together(SimWarp *w, const SimIns *i) {
     case IN_VOTEANY: case IN_VOTEALL: case IN_VOTEUNI: case IN_VOTEBALLOT:
       vote(w, i, id);
       return;
+    case IN_ELECT: elect(w, i); return;
     case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
     case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
       reduce(w, i, id);

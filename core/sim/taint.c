@@ -219,7 +219,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_ASM:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_STASYNC: case OP_DSMEM:
+    case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane
   }

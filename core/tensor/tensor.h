@@ -64,6 +64,8 @@ bool tup_has_any(Tup coord);  // does it hold `_`?
 // ---- traced memory ----
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
+// DSMEM: a shared object as the CTA of that rank (an i32) has it.
+Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank);
 // make_fragment_like: compact, in the order of l's strides.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 // Element i's offset in memory object elements: off + layout(i).

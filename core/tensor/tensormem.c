@@ -64,6 +64,18 @@ Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align) {
   return dim_is(below, 0) ? made : tensor_offset(cx, made, below);
 }
 
+Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
+  Fn *fn = ir_fn(cx);
+  const Ins *i = ir_get(fn, mem);
+  Mem m = *ir_memof(fn, mem);
+  int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
+  m.space = SP_DSMEM;
+  m.name = m.layout = 0;
+  m.count = m.count * own / bits;  // of the type it is known by here
+  m.type = (DType)i->type;
+  return ir_mem_of(cx, fn, m, mem, rank);
+}
+
 enum { MAX_REGS = 4096 };  // elements of one fragment
 
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {

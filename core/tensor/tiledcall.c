@@ -31,7 +31,7 @@ typedef struct Copy {
 
 static const char *const spaces[] = {
   "host memory", "global memory", "shared memory", "registers",
-  "coordinates"};
+  "coordinates", "another block's shared memory"};
 
 static const char *pair_text(const Copy *k) {
   return arena_printf(k->cx, &k->cx->scratch,

@@ -47,6 +47,10 @@ local CASES = {
   {function(bar, tid) arch.mbarrier_wait(bar, tid & 1) end,
    "mbarrier.wait bar[2], %%d", "mbar_wait(bar_addr + 16u, tid & 1);",
    "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;"},
+  {function(bar) arch.mbarrier_wait(bar, 0, {scope = "cluster"}) end,
+   "mbarrier.wait.cluster bar[2], 0",
+   "mbar_wait_acquire_cluster(bar_addr + 16u, 0);",
+   "WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0],"},
   {function(bar, _, o)
      o[0] = cute.where(arch.mbarrier_try_wait(bar, 1), 1, 0)
    end,
@@ -62,6 +66,29 @@ local CASES = {
    "cp.async.mbarrier.arrive.noinc bar[2]",
    "mbar_cp_async_noinc(bar_addr + 16u);",
    "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"},
+  {function(bar, tid)
+     arch.store_async_dsmem(cute.recast_ptr(bar, nil, cute.f32), {1.0, 2.0},
+                            bar, tid & 1)
+   end, "st.async 64 bits bar:f32[4], bar[2], %%d, 1, 2",
+   "st_async_f32x2(bar_f32_addr + 16u, bar_addr + 16u, tid & 1, 1.0f, 2.0f);",
+   ".v2.f32 [to], {%3, %4}, [count]; }"},
+  {function(bar, tid)
+     arch.store_async_dsmem(bar, 5, bar, tid & 1)
+   end, "st.async 64 bits bar[2], bar[2], %%d, 5",
+   "st_async_i64x1(bar_addr + 16u, bar_addr + 16u, tid & 1, 5ll);",
+   ".b64 [to], {%3}, [count]; }"},
+  {function(bar, tid, o)
+     local peer = arch.map_dsmem_ptr(bar, tid & 1)
+     o[0] = arch.load(peer + 1):to(cute.i32)
+     arch.store(cute.recast_ptr(peer, nil, cute.i32) + 1, 7)
+     arch.store(peer, 6, {sem = "release", scope = "cluster"})
+   end, "peer = i64 dsmem x4 align 16 at 0 bar, %%d",
+   "long long *const peer = (long long *)map_shared(bar, i0);",
+   "o[0] = (int)peer[3];", "int *const peer_i32 = (int *)peer;",
+   "peer_i32[5] = 7;", "st_release_cluster_b64(peer + 2, 6ll);",
+   "st.release.cluster.b64 [%0], %1;"},
+  {function(_, _, o) o[0] = cute.where(arch.elect_one(), 1, 0) end,
+   "boolean ask elect", "elect_u32(0xffffffff)", "elect.sync _|p, %1;"},
   {function() arch.mbarrier_init_fence() end, "fence mbarrier_init",
    'asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");'},
   {function() arch.fence_acq_rel_cluster() end, "fence cluster",

@@ -62,6 +62,38 @@ function cluster.cluster_wait(opts)
 end
 
 ---------------------------------------------------------------------------
+-- Shared memory of other blocks of the cluster
+---------------------------------------------------------------------------
+
+--- The pointer at which block `cta_rank_in_cluster` has what this one has at
+-- `smem_ptr`: to be loaded from, stored to, copied, as other memory. That block
+-- must be there (cluster_arrive, cluster_wait) from before until after.
+---@param smem_ptr table
+---@param cta_rank_in_cluster any integer
+function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
+  return core.peer(smem_ptr, cta_rank_in_cluster)
+end
+
+--- Stores `value` to shared memory of block `peer_cta_rank` (pointers are this
+-- block's own), later; the mbarrier there counts its bytes. Several values, a
+-- list or a vector, go at once: 2 or 4 of 32 bits, 2 of 64.
+---@param smem_ptr table
+---@param value any
+---@param mbar_ptr table
+---@param peer_cta_rank any integer
+function cluster.store_async_dsmem(smem_ptr, value, mbar_ptr, peer_cta_rank)
+  local kind = core.typename(value)
+  if kind == "vector" then
+    local list = {}
+    for k = 1, #value do list[k] = value[k - 1] end
+    value = list
+  elseif kind ~= "table" then
+    value = {value}
+  end
+  core.st_async(smem_ptr, mbar_ptr, peer_cta_rank, table.unpack(value))
+end
+
+---------------------------------------------------------------------------
 -- Registers (sm_90a)
 ---------------------------------------------------------------------------
 
@@ -110,6 +142,9 @@ return sign.public("cute.arch.", cluster, [[
   block_idx_in_cluster() cluster_size()
   cluster_arrive(opts?: table) cluster_arrive_relaxed(opts?: table)
   cluster_wait(opts?: table)
+  map_dsmem_ptr(smem_ptr: tensor, cta_rank_in_cluster: integer|value)
+  store_async_dsmem(smem_ptr: tensor, value: number|value|vector|table,
+    mbar_ptr: tensor, peer_cta_rank: integer|value)
   setmaxregister_increase(reg_count: integer)
   setmaxregister_decrease(reg_count: integer)
   warpgroup_reg_alloc(reg_count: integer)

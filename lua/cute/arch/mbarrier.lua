@@ -19,7 +19,8 @@
 --   relaxed  true: orders nothing before it
 --   scope    for whom it orders: "cta", "cluster"
 -- Without them it is the instruction's plain form, which is fastest and enough
--- to hand back what was only read.
+-- to hand back what was only read. Who waits for what threads of other blocks
+-- wrote says {scope = "cluster"} as they do.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -27,10 +28,10 @@ local mbarrier = {}
 
 local HINTS = core.hints()
 
-local function order(what, opts)
+local function order(what, opts, waits)
   local flags = 0
   for key, value in pairs(opts or {}) do
-    if key == "relaxed" and type(value) == "boolean" then
+    if key == "relaxed" and not waits and type(value) == "boolean" then
       flags = flags | (value and HINTS.sem.relaxed or 0)
     elseif key == "scope" and (value == "cta" or value == "cluster") then
       flags = flags | HINTS.scope[value]
@@ -123,24 +124,31 @@ end
 --- Waits until the phase of that parity is complete.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1
-function mbarrier.mbarrier_wait(mbar_ptr, phase)
-  core.mbarrier("wait", mbar_ptr, 0, parity("mbarrier_wait", phase))
+---@param opts? {scope: string}
+function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
+  local what = "mbarrier_wait"
+  core.mbarrier("wait", mbar_ptr, order(what, opts, true),
+                parity(what, phase))
 end
 
 --- Is the phase of that parity complete? Waits a while for it (a boolean).
 ---@param mbar_ptr table
 ---@param phase any 0 or 1
-function mbarrier.mbarrier_try_wait(mbar_ptr, phase)
-  return core.mbarrier("try_wait", mbar_ptr, 0,
-                       parity("mbarrier_try_wait", phase))
+---@param opts? {scope: string}
+function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
+  local what = "mbarrier_try_wait"
+  return core.mbarrier("try_wait", mbar_ptr, order(what, opts, true),
+                       parity(what, phase))
 end
 
 --- Is the phase of that parity complete, now?
 ---@param mbar_ptr table
 ---@param phase any 0 or 1
-function mbarrier.mbarrier_test_wait(mbar_ptr, phase)
-  return core.mbarrier("test_wait", mbar_ptr, 0,
-                       parity("mbarrier_test_wait", phase))
+---@param opts? {scope: string}
+function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
+  local what = "mbarrier_test_wait"
+  return core.mbarrier("test_wait", mbar_ptr, order(what, opts, true),
+                       parity(what, phase))
 end
 
 --- mbarrier_try_wait where `cond` holds, true elsewhere.
@@ -172,9 +180,9 @@ return sign.public("cute.arch.", mbarrier, [[
     peer_cta_rank_in_cluster?: integer|value, opts?: table)
   mbarrier_expect_tx(mbar_ptr: tensor, bytes: integer|value,
     peer_cta_rank_in_cluster?: integer|value, opts?: table)
-  mbarrier_wait(mbar_ptr: tensor, phase: integer|value)
-  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value)
-  mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value)
+  mbarrier_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
+  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
+  mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
   mbarrier_conditional_try_wait(cond: boolean|value, mbar_ptr: tensor,
     phase: integer|value)
   cp_async_mbarrier_arrive_noinc(mbar_ptr: tensor)

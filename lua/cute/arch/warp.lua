@@ -46,6 +46,11 @@ function warp.vote_sync_op(pred, kind, mask)
   return intrin("vote." .. kind, pred, mask or FULL)
 end
 
+--- True on one lane of the warp, which the hardware chooses (sm_90):
+-- `cute.when(cute.arch.elect_one(), function() ... end)`.
+---@param mask? any lanes that take part
+function warp.elect_one(mask) return intrin("elect", mask or FULL) end
+
 local function vote(kind)
   return function(pred, mask) return warp.vote_sync_op(pred, kind, mask) end
 end
@@ -245,6 +250,7 @@ return sign.public("cute.arch.", warp, [[
   activemask() lanemask_lt() lanemask_le() lanemask_eq() lanemask_ge()
   lanemask_gt()
   vote_sync_op(pred: boolean|value, kind: string, mask?: integer|value)
+  elect_one(mask?: integer|value)
   vote_any_sync(pred: boolean|value, mask?: integer|value)
   vote_all_sync(pred: boolean|value, mask?: integer|value)
   vote_uni_sync(pred: boolean|value, mask?: integer|value)

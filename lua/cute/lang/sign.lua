@@ -167,7 +167,7 @@ function sign.strict(name, t, fields)
 end
 
 -- What the Python DSL has for Hopper and Blackwell alone, by its names.
-local LATER = {"elect_one", "warpgroup", "bulk", "dsmem", "tma", "tmem",
+local LATER = {"warpgroup", "bulk", "tma", "tmem",
   "tcgen05", "packed", "umma", "clc", "tensormap", "sm90", "sm100", "sm103",
   "sm120", "hopper", "blackwell"}
 

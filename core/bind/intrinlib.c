@@ -153,16 +153,35 @@ static int l_access_store(lua_State *L) {
 
 // ---- mbarriers ----
 
-// The barrier at idx: 64 bits of shared memory.
-static Place check_mbarrier(Ctx *cx, lua_State *L, int idx) {
+// The barrier at idx: 64 bits of shared memory, where it may be `far` of
+// another CTA's.
+static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
+  Space space = ir_memof(ir_fn(cx), p.mem)->space;
   if (dtype_is_int(p.type) && dtype_bits(p.type) == 64 &&
-      ir_memof(ir_fn(cx), p.mem)->space == SP_SMEM)
+      (space == SP_SMEM || (far && space == SP_DSMEM)))
     return p;
   Tensor x = face_check_tensor(L, idx);
-  face_error(L, ERR_ARG, "an mbarrier is an i64 in shared memory, got\n  %s\n"
-             "  cute.arch.alloc_smem(cute.i64, n) has room for n of them",
-             tensor_show(cx, &x));
+  face_error(L, ERR_ARG, "an mbarrier is an i64 in %sshared memory, got\n"
+             "  %s\n  cute.arch.alloc_smem(cute.i64, n) has room for n of "
+             "them", far ? "" : "this block's ", tensor_show(cx, &x));
+}
+
+// Of a barrier in another CTA's memory: it becomes this CTA's own at that
+// place; gives the rank of the CTA, 0 where it is this one's.
+static Ref take_peer(Ctx *cx, Place *p) {
+  Fn *fn = ir_fn(cx);
+  const Ins *i = ir_get(fn, p->mem);
+  if (i->op != OP_DSMEM) return 0;
+  Ref rank = i->a[1];
+  Ins own = *ir_get(fn, i->a[0]);
+  p->mem = i->a[0];
+  if (own.type != p->type) {  // known there by another type
+    own.type = (uint8_t)p->type;
+    own.src = 0;
+    p->mem = ir_emit(cx, fn, own);
+  }
+  return rank;
 }
 
 // mbarrier(op, pointer, hints, count, bytes or parity[, CTA of the cluster])
@@ -181,8 +200,10 @@ static int l_mbarrier(lua_State *L) {
   size_t k = 0, n = sizeof ops / sizeof *ops;
   while (k < n && strcmp(ops[k].name, name) != 0) k++;
   if (k == n) return luaL_error(L, "no mbarrier operation '%s'", name);
-  Place p = check_mbarrier(cx, L, 2);
   Ins i = {.op = (uint8_t)ops[k].op, .flags = ops[k].flags};
+  bool far = i.op == OP_MBARARRIVE || i.op == OP_MBARTX;
+  Place p = check_mbarrier(cx, L, 2, far);
+  Ref rank = take_peer(cx, &p);
   i.flags |= (uint16_t)face_checkint(L, 3);
   if (i.op == OP_MBARTRY) i.type = DT_BOOL;
   Ref x[4] = {p.mem, p.off, 0, 0};
@@ -190,6 +211,10 @@ static int l_mbarrier(lua_State *L) {
     if (!lua_isnoneornil(L, 4 + v))
       x[2 + v] = ir_cvt(cx, fn, DT_I32,
                         face_check_value(cx, L, 4 + v, DT_I32));
+  if (rank && x[3])
+    face_error(L, ERR_ARG, "the barrier is in another block's memory "
+               "already: it takes no rank");
+  if (rank) x[3] = rank;
   Ref r = operands_emit(cx, fn, i, x, x[3] ? 4 : x[2] ? 3 : 2, NULL, 0);
   if (i.op != OP_MBARTRY) return 0;
   face_push_value(L, r);
@@ -221,7 +246,7 @@ static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store_async_dsmem");
   Place d = check_place(cx, L, 1, DT_NONE);
-  Place b = check_mbarrier(cx, L, 2);
+  Place b = check_mbarrier(cx, L, 2, false);
   int n = lua_gettop(L) - 3;
   int64_t bits = (int64_t)n * dtype_bits(d.type);
   Tensor x = face_check_tensor(L, 1);

@@ -610,13 +610,22 @@ static void put_param(Emit *e, size_t k, const char *name) {
                    plain ? "" : "__restrict__ ", name);
 }
 
+// Blocks that a multiprocessor shall hold, 0: nobody says. Where warpgroups
+// pass on registers the compiler has to know how many there are to begin with.
+static int blocks_of(const Fn *fn) {
+  if (fn->min_blocks) return fn->min_blocks;
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op == OP_SETMAXNREG) return 1;
+  return 0;
+}
+
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
   const int32_t *b = fn->block, *c = fn->cluster;
   text_puts(e, "extern \"C\" __global__ void");
   if (b[0] && b[1] && b[2]) {
     text_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
-    if (fn->min_blocks) text_printf(e, ", %d", fn->min_blocks);
+    if (blocks_of(fn)) text_printf(e, ", %d", blocks_of(fn));
     text_puts(e, ")");
   }
   if (c[0] && c[0] * c[1] * c[2] > 1)

@@ -24,6 +24,15 @@ local CASES = {
   {function(bar, tid) arch.mbarrier_arrive(bar, tid) end,
    "mbarrier.arrive bar[2], 1, tid", "mbar_arrive_remote(bar_addr + 16u, tid);",
    "mbarrier.arrive.shared::cluster.b64 _, [there]; }"},
+  {function(bar, tid)
+     arch.mbarrier_arrive(arch.map_dsmem_ptr(bar, tid & 1))
+     local words = arch.alloc_smem(cute.i32, 8)
+     local there = cute.recast_ptr(arch.map_dsmem_ptr(words, tid & 1), nil,
+                                   cute.i64)
+     arch.mbarrier_expect_tx(there + 1, 16)
+   end, "mbarrier.arrive bar[2], 1, %%d",
+   "mbar_arrive_remote(bar_addr + 16u, i0);",
+   "mbar_expect_tx_remote(words_i64_addr + 8u, 16, i0);"},
   {function(bar, tid) arch.mbarrier_arrive(bar, tid, 2,
                                            {scope = "cluster"}) end,
    "mbarrier.arrive.cluster bar[2], 2, tid",
@@ -195,10 +204,19 @@ describe("on Hopper", function()
     end)
     bad("mbarrier_wait: parity 2 of a phase: 0 or 1 is needed",
         function(bar) arch.mbarrier_wait(bar, 2) end)
-    bad("an mbarrier is an i64 in shared memory, got", function()
+    bad("an mbarrier is an i64 in this block's shared memory, got", function()
       arch.mbarrier_init(arch.alloc_smem(cute.i32, 1), 1)
     end)
-    bad("an mbarrier is an i64 in shared memory, got", function(_, _, o)
+    bad("an mbarrier is an i64 in this block's shared memory, got",
+        function(bar, tid)
+      arch.mbarrier_wait(arch.map_dsmem_ptr(bar, tid & 1), 0)
+    end)
+    bad("the barrier is in another block's memory already",
+        function(bar, tid)
+      arch.mbarrier_arrive(arch.map_dsmem_ptr(bar, tid & 1), 1)
+    end)
+    bad("an mbarrier is an i64 in this block's shared memory, got",
+        function(_, _, o)
       arch.mbarrier_init(cute.recast_ptr(o.iterator, nil, cute.i64), 1)
     end)
     bad("setmaxregister_increase: 100 registers: a multiple of 8 from 24 to "
@@ -208,6 +226,25 @@ describe("on Hopper", function()
     bad("fence_proxy: no kind 'tensor'", function()
       arch.fence_proxy "tensor"
     end)
+  end)
+
+  it("has as many registers to pass on as a block can have", function()
+    local function bounds(min_blocks)
+      local k = cute.kernel("k", {min_blocks = min_blocks}, function(o)
+        local tid = arch.thread_idx()
+        cute.when((tid // 128):eq(0), function()
+          arch.setmaxregister_decrease(40)
+        end, function() arch.setmaxregister_increase(232) end)
+        o[tid] = 1
+      end)
+      return k(cute.zeros({384}, cute.i32)):trace {block = 384}
+    end
+    assert.truthy(bounds(nil).source:find("__launch_bounds__(384, 1)", 1, true))
+    assert.truthy(bounds(2).source:find("__launch_bounds__(384, 2)", 1, true))
+    local made = kernels.compiled(bounds(nil), "sm_90a")
+    if not made then return pending "needs NVRTC" end
+    assert.equal(168, made.resources.registers)
+    assert.is_nil(made.log:find "setmaxnreg")
   end)
 
   it("waits where a condition holds", function()

@@ -153,6 +153,20 @@ static int l_access_store(lua_State *L) {
 
 // ---- mbarriers ----
 
+// A block of the cluster: its rank.
+static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
+  Fn *fn = ir_fn(cx);
+  const int32_t *c = fn->cluster;
+  Ref r = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, idx, DT_I32));
+  Fact f = ir_fact(fn, r);
+  int n = c[0] * c[1] * c[2];
+  if (n && (f.lo >= n || f.hi < 0))
+    face_error(L, ERR_ARG, "block %lld of a cluster of %d\n  a launch says how "
+               "many there are: cluster = {2, 1, 1}",
+               (long long)(f.lo >= n ? f.lo : f.hi), n);
+  return r;
+}
+
 // The barrier at idx: 64 bits of shared memory, where it may be `far` of
 // another CTA's.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
@@ -207,10 +221,9 @@ static int l_mbarrier(lua_State *L) {
   i.flags |= (uint16_t)face_checkint(L, 3);
   if (i.op == OP_MBARTRY) i.type = DT_BOOL;
   Ref x[4] = {p.mem, p.off, 0, 0};
-  for (int v = 0; v < 2; v++)
-    if (!lua_isnoneornil(L, 4 + v))
-      x[2 + v] = ir_cvt(cx, fn, DT_I32,
-                        face_check_value(cx, L, 4 + v, DT_I32));
+  if (!lua_isnoneornil(L, 4))
+    x[2] = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 4, DT_I32));
+  if (!lua_isnoneornil(L, 5)) x[3] = check_rank(cx, L, 5);
   if (rank && x[3])
     face_error(L, ERR_ARG, "the barrier is in another block's memory "
                "already: it takes no rank");
@@ -222,10 +235,6 @@ static int l_mbarrier(lua_State *L) {
 }
 
 // ---- shared memory of other CTAs ----
-
-static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
-  return ir_cvt(cx, ir_fn(cx), DT_I32, face_check_value(cx, L, idx, DT_I32));
-}
 
 // peer(tensor in shared memory, rank) -> the same of that CTA of the cluster
 static int l_peer(lua_State *L) {

@@ -649,6 +649,8 @@ static int l_sreg(lua_State *L) {
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
+    {"bar_unaligned", OP_BAR, BRF_UNALIGNED},
+    {"bar_arrive_unaligned", OP_BARARRIVE, BRF_UNALIGNED},
     {"syncwarp", OP_SYNCWARP, 0}, {"cp_commit", OP_CPCOMMIT, 0},
     {"cp_wait", OP_CPWAIT, 0},
     {"cluster_arrive", OP_CLUSTERARRIVE, 0},

@@ -196,12 +196,14 @@ static void put_barrier(Emit *e, Ref r) {
   int n = 0;
   int64_t k;
   text_begin(e, i);
-  if (i->op == OP_BAR && i->imm == 0 && !x[0] && !x[1]) {
+  bool apart = i->flags & BRF_UNALIGNED;
+  if (i->op == OP_BAR && i->imm == 0 && !x[0] && !x[1] && !apart) {
     text_puts(e, "__syncthreads()");
     text_end(e);
     return;
   }
-  text_printf(e, "asm volatile(\"bar.%s ", i->op == OP_BAR ? "sync" : "arrive");
+  text_printf(e, "asm volatile(\"%s.%s ", apart ? "barrier" : "bar",
+              i->op == OP_BAR ? "sync" : "arrive");
   put_bar_operand(e, x[0], i->imm, &n);
   if (x[1]) text_puts(e, ", ");
   if (x[1]) put_bar_operand(e, x[1], 0, &n);

@@ -166,6 +166,8 @@ static void put_flags(Dump *d, const Ins *i) {
   if (mbar && i->flags & MBF_NOINC) PUT(d, ".noinc");
   if (cluster && i->flags & CLF_RELAXED) PUT(d, ".relaxed");
   if (cluster && !(i->flags & CLF_UNALIGNED)) PUT(d, ".aligned");
+  bool bar = i->op == OP_BAR || i->op == OP_BARARRIVE;
+  if (bar && i->flags & BRF_UNALIGNED) PUT(d, ".unaligned");
   if (i->op == OP_SETMAXNREG) PUT(d, i->flags & RGF_INC ? ".inc" : ".dec");
 }
 

@@ -151,10 +151,12 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 }
 // Ins.flags of some: MBARTX arrives, too; MBARTRY does not wait for a while;
 // MBARCPASYNC is one of the arrivals that the barrier counts. CLUSTERARRIVE
-// orders nothing; it or CLUSTERWAIT is not by all of a warp. SETMAXNREG takes
-// registers, else gives them back.
+// orders nothing; it or CLUSTERWAIT is not by all of a warp. Lanes come to BAR,
+// BARARRIVE one by one (here all at once). SETMAXNREG takes registers, else
+// gives them back.
 enum { MBF_ARRIVE = 1 << 12, MBF_TEST = 1 << 13, MBF_NOINC = 1 << 14 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
+enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
 // What flags say in the field, as PTX spells it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {

@@ -124,6 +124,16 @@ local CASES = {
    'asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");'},
   {function() arch.cluster_wait {aligned = false} end, "cluster.wait\n",
    'asm volatile("barrier.cluster.wait.acquire;" ::: "memory");'},
+  {function() arch.barrier(3, 64, {aligned = false}) end,
+   "bar.sync.unaligned #3 64",
+   'asm volatile("barrier.sync 3, 64;" ::: "memory");', sm = 70},
+  {function(_, tid)
+     arch.barrier_arrive(3 + tid // 64, 64, {aligned = false})
+   end, "bar.arrive.unaligned 64, %%d",
+   'asm volatile("barrier.arrive %0, 64;" :: "r"(', sm = 70},
+  {function() arch.barrier(0, nil, {aligned = false}) end,
+   "bar.sync.unaligned #0", 'asm volatile("barrier.sync 0;" ::: "memory");',
+   sm = 70},
   {function() arch.setmaxregister_decrease(40) end, "setmaxnreg.dec #40",
    'asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");',
    specific = true},
@@ -197,8 +207,12 @@ describe("on Hopper", function()
     end
     bad("mbarrier_init: a count of 0: 1 to 1048575 is needed",
         function(bar) arch.mbarrier_init(bar, 0) end)
-    bad("mbarrier_arrive: block 16 of a cluster: 0 to 15 is needed",
-        function(bar) arch.mbarrier_arrive(bar, 16) end)
+    bad("mbarrier_arrive: block 8 of a cluster of 8 [bad-argument]",
+        function(bar) arch.mbarrier_arrive(bar, 8) end)
+    bad("map_dsmem_ptr: block -1 of a cluster of 8 [bad-argument]",
+        function(bar, tid) arch.map_dsmem_ptr(bar, -1 - tid) end)
+    bad("store_async_dsmem: block 9 of a cluster of 8 [bad-argument]",
+        function(bar, tid) arch.store_async_dsmem(bar, 1, bar, tid + 9) end)
     bad("no option release = true", function(bar)
       arch.mbarrier_arrive(bar, 1, 1, {release = true})
     end)
@@ -223,6 +237,9 @@ describe("on Hopper", function()
       .. "256 is needed", function() arch.setmaxregister_increase(100) end)
     bad("cluster_wait: no option align = true (aligned = false)",
         function() arch.cluster_wait {align = true} end)
+    bad("barrier: no option aligned = 1", function()
+      arch.barrier(1, 64, {aligned = 1})
+    end)
     bad("fence_proxy: no kind 'tensor'", function()
       arch.fence_proxy "tensor"
     end)

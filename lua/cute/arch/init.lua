@@ -56,24 +56,39 @@ local function check_id(what, id)
   return 0, id
 end
 
+-- "" or "_unaligned", of the options of a barrier.
+local function apart(what, opts)
+  for key, value in pairs(opts or {}) do
+    if key ~= "aligned" or type(value) ~= "boolean" then
+      core.fail("unknown-name", ("%s: no option %s = %s (aligned = false)")
+        :format(what, tostring(key), tostring(value)))
+    end
+  end
+  return opts and opts.aligned == false and "_unaligned" or ""
+end
+
 --- A named barrier: `threads` of them meet at barrier id (1 to 15; 0 is that of
--- sync_threads). A traced id is the same for all lanes of a warp.
+-- sync_threads). A traced id is the same for all lanes of a warp. opts: aligned
+-- = false where a compiler may let lanes of a warp come one by one; all come.
 ---@param id any integer
 ---@param threads? any multiple of 32; all of the block when absent
-function arch.barrier(id, threads)
+---@param opts? {aligned: boolean}
+function arch.barrier(id, threads, opts)
   local number, traced = check_id("barrier", id)
-  core.effect("bar", number, threads, traced)
+  core.effect("bar" .. apart("barrier", opts), number, threads, traced)
 end
 
 --- Arrives at a named barrier without waiting there.
 ---@param id any integer
 ---@param threads any multiple of 32, of all that arrive or wait
-function arch.barrier_arrive(id, threads)
+---@param opts? {aligned: boolean}
+function arch.barrier_arrive(id, threads, opts)
   if not threads then
     core.fail("bad-argument", "barrier_arrive needs the number of threads")
   end
   local number, traced = check_id("barrier_arrive", id)
-  core.effect("bar_arrive", number, threads, traced)
+  core.effect("bar_arrive" .. apart("barrier_arrive", opts), number, threads,
+              traced)
 end
 
 --- The lanes of the warp meet (__syncwarp).
@@ -138,8 +153,8 @@ end
 return sign.public("cute.arch.", arch, [[
   thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
   sync_threads() sync_warp(mask?: integer|value)
-  barrier(id: integer|value, threads?: integer|value)
-  barrier_arrive(id: integer|value, threads: integer|value)
+  barrier(id: integer|value, threads?: integer|value, opts?: table)
+  barrier_arrive(id: integer|value, threads: integer|value, opts?: table)
   cp_async_commit_group() cp_async_wait_group(n)
   fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()
   fence_acq_rel_sys() fence_proxy(kind: string, space?: string)

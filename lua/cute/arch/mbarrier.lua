@@ -55,14 +55,6 @@ local function counted(what, thing, n, least)
   return n
 end
 
-local function rank_of(what, rank)
-  if math.type(rank) and (rank < 0 or rank > 15) then
-    core.fail("bad-argument", ("%s: block %s of a cluster: 0 to 15 is needed")
-      :format(what, tostring(rank)))
-  end
-  return rank
-end
-
 --- Makes a barrier: `cnt` arrivals end a phase. By one thread, before
 -- mbarrier_init_fence and a barrier of all that use it.
 ---@param mbar_ptr table
@@ -86,7 +78,7 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
   local what = "mbarrier_arrive"
   core.mbarrier("arrive", mbar_ptr, order(what, opts),
     counted(what, "a count", arrive_count or 1, 1),
-    rank_of(what, peer_cta_rank_in_cluster))
+    peer_cta_rank_in_cluster)
 end
 
 --- Expects so many more bytes in this phase, and arrives.
@@ -98,7 +90,7 @@ function mbarrier.mbarrier_arrive_and_expect_tx(mbar_ptr, bytes,
                                                 peer_cta_rank_in_cluster, opts)
   local what = "mbarrier_arrive_and_expect_tx"
   core.mbarrier("arrive_and_expect_tx", mbar_ptr, order(what, opts),
-    counted(what, "bytes", bytes, 0), rank_of(what, peer_cta_rank_in_cluster))
+    counted(what, "bytes", bytes, 0), peer_cta_rank_in_cluster)
 end
 
 --- Expects so many more bytes in this phase, without arriving.
@@ -110,7 +102,7 @@ function mbarrier.mbarrier_expect_tx(mbar_ptr, bytes, peer_cta_rank_in_cluster,
                                      opts)
   local what = "mbarrier_expect_tx"
   core.mbarrier("expect_tx", mbar_ptr, order(what, opts),
-    counted(what, "bytes", bytes, 0), rank_of(what, peer_cta_rank_in_cluster))
+    counted(what, "bytes", bytes, 0), peer_cta_rank_in_cluster)
 end
 
 local function parity(what, phase)

@@ -40,6 +40,17 @@ function Barrier:arrive_and_wait()
 end
 Barrier.sync = Barrier.arrive_and_wait
 
+--- The same where lanes of a warp may come one by one.
+function Barrier:arrive_unaligned()
+  arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
+end
+
+--- Arrives and waits, as PTX has it: arrive_and_wait where lanes of a warp may
+-- come one by one.
+function Barrier:wait_unaligned()
+  arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
+end
+
 --- A named barrier knows arrivals only: there is no waiting without one.
 function Barrier:wait()
   core.fail("bad-argument", ("barrier %s: a named barrier has no wait of its "
@@ -58,6 +69,19 @@ end
 ---@param num_threads integer
 function sync.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
+end
+
+--- See NamedBarrier:arrive_unaligned and wait_unaligned.
+---@param barrier_id integer|cute.Value
+---@param num_threads integer
+function sync.arrive_unaligned(barrier_id, num_threads)
+  arch.barrier_arrive(barrier_id, num_threads, {aligned = false})
+end
+
+---@param barrier_id integer|cute.Value
+---@param num_threads integer
+function sync.wait_unaligned(barrier_id, num_threads)
+  arch.barrier(barrier_id, num_threads, {aligned = false})
 end
 
 --- The whole block meets.
@@ -197,7 +221,9 @@ function Array:test_wait(index, phase)
   return arch.mbarrier_test_wait(self.storage + index, phase)
 end
 
-sign.class("NamedBarrier", Barrier, "arrive() arrive_and_wait() sync() wait()")
+sign.class("NamedBarrier", Barrier, [[
+  arrive() arrive_and_wait() sync() wait() arrive_unaligned() wait_unaligned()
+]])
 sign.class("CooperativeGroup", Group, "")
 sign.class("MbarrierArray", Array, [[
   get_barrier(index: integer|value)
@@ -214,6 +240,8 @@ return sign.public("pipeline.", sync, [[
   CooperativeGroup(agent: string, size?: integer)
   arrive(barrier_id: integer|value, num_threads: integer|value)
   arrive_and_wait(barrier_id: integer|value, num_threads: integer|value)
+  arrive_unaligned(barrier_id: integer|value, num_threads: integer|value)
+  wait_unaligned(barrier_id: integer|value, num_threads: integer|value)
   sync(barrier_id?: integer|value) wait()
   pipeline_init_arrive(cluster?: boolean, is_relaxed?: boolean)
   pipeline_init_wait(cluster?: boolean) agent_sync(cluster?: boolean)

@@ -8,7 +8,8 @@
 -- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K), of any size. Of the product that it
 -- is, A is x with a row for each pixel (q,p,n) of y and a column for each tap
 -- (c,s,r) of a filter: a layout of nested modes, where elements of x come up
--- R S times; what pads x is left out by a predicate. B is w and C is y.
+-- R S times, which is why they go through L1; what pads x is left out by
+-- predicates, a bit for each row and tap. B is w and C is y.
 local cute = require "cute"
 local check = require "kernels.check"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -19,31 +20,88 @@ local function pair(x, default)
   return {x or default, x or default}
 end
 
--- Modes that are one in memory are one in the layout.
-local function matrix(t, shape, stride)
-  return cute.make_tensor(t.iterator,
-    cute.coalesce(cute.make_layout(shape, stride), {1, 1}))
+-- A matrix whose rows are one mode where they are one in memory.
+local function matrix(iterator, shape, stride)
+  return cute.make_tensor(iterator, cute.make_layout(
+    cute.coalesce(cute.make_layout(shape[1], stride[1])),
+    cute.make_layout(shape[2], stride[2])))
 end
 
--- x as A (M,K), and which of its elements there are (nil: all).
+-- The columns of A and of B, (C,S,R). Where tiles divide C they are in tiles,
+-- (BK,(S,R,C/BK)): the taps of the same channels follow each other, which L1
+-- has still got, and a tile's place is counted, not divided.
+local function columns(BK, shape, stride)
+  local C, S, R = table.unpack(shape)
+  local c, s, r = table.unpack(stride)
+  if not math.type(C) or C % BK ~= 0 then return shape, stride end
+  return {BK, {S, R, C // BK}}, {c, {s, r, c * BK}}
+end
+
+-- Is all of x, but its edges, read by more than one tap of so many?
+local function read_again(o, taps)
+  return o.stride[1] == 1 and o.stride[2] == 1
+    and not (math.type(taps) and taps == 1)
+end
+
+-- Which of the places at[i] + t * step lie inside of an extent: a function of
+-- the tap t, with bit i - 1 for place i. Where the bits of all taps fit into a
+-- word they are found once.
+local function inside(at, taps, step, extent)
+  local function bits(t)
+    local word = 0
+    for i, x in ipairs(at) do
+      local there = cute.lt((x + t * step):to(cute.u32), extent)  -- -1 is large
+      word = word | cute.where(there, 1 << i - 1, 0)
+    end
+    return word
+  end
+  if not taps or taps * #at > 31 then return bits end
+  local all = 0
+  for t = 0, taps - 1 do all = all | bits(t) << t * #at end
+  return function(t) return all >> t * #at end
+end
+
+-- Which elements of A there are, of some rows: a function of a column, or of
+-- the place of a tile, and of the row's number.
+local function valid_of(o, x, w, y)
+  local P, Q = y.shape[2], y.shape[3]
+  local R, S, C = w.shape[2], w.shape[3], w.shape[4]
+  local stride, step, pad = o.stride, o.dilation, o.padding
+  local taps = math.type(R) and math.type(S) and math.max(R, S)
+  local some = math.max(31 // (taps or 1), 1)  -- rows of a word
+  return function(rows)
+    local words = {}
+    for first = 1, #rows, some do
+      local p, q = {}, {}
+      for i = 1, math.min(some, #rows - first + 1) do
+        local m = rows[first + i - 1]
+        p[i] = m // Q % P * stride[1] - pad[1]
+        q[i] = m % Q * stride[2] - pad[2]
+      end
+      words[#words + 1] = {down = inside(p, taps, step[1], x.shape[2]),
+                           across = inside(q, taps, step[2], x.shape[3])}
+    end
+    return function(k, i)
+      local tile = type(k) == "table"
+      local s = tile and k[1] or k // C % S
+      local r = tile and k[2] or k // (C * S)
+      local word = words[(i - 1) // some + 1]
+      return cute.ne(word.down(r) & word.across(s) & 1 << (i - 1) % some, 0)
+    end
+  end
+end
+
+-- x as A (M,K), from where its padding begins.
 local function im2col(o, x, w, y)
   local N, P, Q = table.unpack(y.shape)
   local _, R, S, C = table.unpack(w.shape)
   local image, row, column, channel = table.unpack(x.stride)
   local stride, step, pad = o.stride, o.dilation, o.padding
-  local A = cute.make_tensor(x.iterator + row * -pad[1] + column * -pad[2],
-    cute.make_layout({{Q, P, N}, {C, S, R}},
-      {{column * stride[2], row * stride[1], image},
-       {channel, column * step[2], row * step[1]}}))
-  if pad[1] == 0 and pad[2] == 0 then return A end
-  return A, function(m, k)
-    local p, r = m // Q % P, k // (C * S)
-    local q, s = m % Q, k // C % S
-    local i = p * stride[1] + r * step[1] - pad[1]
-    local j = q * stride[2] + s * step[2] - pad[2]
-    return cute.lt(i:to(cute.u32), x.shape[2])  -- below 0 is large
-      & cute.lt(j:to(cute.u32), x.shape[3])
-  end
+  local shape, strides = columns(o.BK, {C, S, R},
+    {channel, column * step[2], row * step[1]})
+  return matrix(x.iterator + row * -pad[1] + column * -pad[2],
+    {{Q, P, N}, shape},
+    {{column * stride[2], row * stride[1], image}, strides})
 end
 
 --- A kernel of (x, w, y), or of (x, w, y, ...) with an epilogue, and what its
@@ -57,6 +115,7 @@ return function(options)
   o.stride, o.padding = pair(o.stride, 1), pair(o.padding, 0)
   o.dilation = pair(o.dilation, 1)
   local gemm = gemm_sm80(o)
+  o.BK = gemm.tile[3]
   local conv = {block = gemm.block}
 
   function conv.shape(x, w)
@@ -84,14 +143,17 @@ return function(options)
         check.same("conv2d", "extent " .. i .. " of y", y.shape[i],
                    "to be", extent)
       end
-      local A, valid = im2col(o, x, w, y)
       local s, d = w.shape, w.stride
-      local B = matrix(w, {s[1], {s[4], s[3], s[2]}},
-                       {d[1], {d[4], d[3], d[2]}})
+      local shape, strides = columns(o.BK, {s[4], s[3], s[2]},
+                                     {d[4], d[3], d[2]})
+      local B = matrix(w.iterator, {s[1], shape}, {d[1], strides})
+      local padded = o.padding[1] ~= 0 or o.padding[2] ~= 0
+      local way = {valid = padded and valid_of(o, x, w, y) or nil,
+                   cached = read_again(o, s[2]) or read_again(o, s[3])}
       s, d = y.shape, y.stride
-      local C = matrix(y, {{s[3], s[2], s[1]}, s[4]},
+      local C = matrix(y.iterator, {{s[3], s[2], s[1]}, s[4]},
                        {{d[3], d[2], d[1]}, d[4]})
-      gemm.run(A, B, C, {valid = valid}, ...)
+      gemm.run(im2col(o, x, w, y), B, C, way, ...)
     end)
   return conv
 end

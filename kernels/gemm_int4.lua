@@ -248,7 +248,9 @@ end
 -- The rows of A, of each part of K in stages of its own. Warps may have tiles
 -- behind the last one.
 local function rows_of(p, mA, mma, at, bm)
-  local function valid(_, k) return cute.lt(k, p.k) end
+  local function valid()
+    return function(k) return cute.lt(k, p.k) end
+  end
   return tiles.operand(mA, {of = mma, which = "B", thread = at.side,
     valid = p.k % p.tile[3] ~= 0 and valid or nil,
     tile = {p.tile[2], p.slice}, at = bm, stages = p.stages * p.warps[2],

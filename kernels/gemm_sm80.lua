@@ -25,9 +25,16 @@ local tiles = require "cute.tiles"
 local check = require "kernels.check"
 local _ = cute._
 
+-- The stages of X, if a tile of C fits there in rows.
+local function room_in(X, C, size)
+  local s = X.smem
+  return X.k_leads and s.element_type == C.tensor.element_type
+    and cute.cosize(s.layout) >= size and s
+end
+
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
 -- stores; turned around they leave in 16-byte ones, whole rows at a time. The
--- memory is that of B's stages, once all threads have read them.
+-- memory is that of an operand's stages, once all threads have read them.
 local function store_rows(C, mma, tile, at, stages, finish)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local out = finish(C, C.acc)
@@ -55,30 +62,29 @@ local function store_rows(C, mma, tile, at, stages, finish)
   cute.copy(s2g, r, dst, inside(at[2]))
 end
 
--- Asks for tile k of the operands: cp.async into its stage, or loads into
+-- Asks for tile k of an operand: cp.async into its stage, or loads into
 -- registers, for arrived() to put there.
-local function ask(operands, k, stage)
-  cute.when(cute.lt(k, operands[1].k_tiles), function()
-    for _, X in ipairs(operands) do
-      if X.halves then X.take(k) else X.load(k, stage) end
-    end
+local function ask(X, walk, k, stage)
+  cute.when(walk.has(k), function()
+    if X.halves then X.take(k) else X.load(k, stage) end
   end)
-  cute.arch.cp_async_commit_group()
 end
 
-local function arrived(operands, k, stage)
+local function arrived(operands, walk, k, stage)
   if not (operands[1].halves or operands[2].halves) then return end
-  cute.when(cute.lt(k, operands[1].k_tiles), function()
+  cute.when(walk.has(k), function()
     for _, X in ipairs(operands) do
       if X.halves then X.put(stage) end
     end
   end)
 end
 
--- The loop over tiles, blocks of K unrolled. Stages: `at` is multiplied, `read`
--- comes next, `write` is free.
-local function main_loop(mma, A, B, C, stages)
-  local next_tile, at, read, write = stages - 1, 0, 0, stages - 1
+-- The loop over tiles, blocks of K unrolled, from the first tile k that was not
+-- asked for. Stages: `at` is multiplied, `read` comes next, `write` is free. A
+-- and B are asked for between blocks, one after the other, for fetches queue
+-- behind the copies before them; at once what goes through registers.
+local function main_loop(mma, A, B, C, stages, walk, k)
+  local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
   cute.arch.sync_threads()
   A.fetch(at, 0)
@@ -86,11 +92,15 @@ local function main_loop(mma, A, B, C, stages)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
+  local function early(kb)  -- before the last one waits
+    return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
+  end
+  local ask_a, ask_b = early(1), early(2)
   for k_tile in cute.range(A.k_tiles) do
     local asked  -- the stage that this pass fills
     for kb = 0, last do
       if kb == last then  -- on to the next tile; behind the last, the same
-        arrived({A, B}, next_tile - 1, asked)
+        arrived({A, B}, walk, k, asked)
         at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
         cute.arch.cp_async_wait_group(stages - 2)
         cute.arch.sync_threads()
@@ -98,12 +108,16 @@ local function main_loop(mma, A, B, C, stages)
       A.fetch(at, (kb + 1) % A.k_blocks)
       B.fetch(at, (kb + 1) % A.k_blocks)
       if kb == 0 then
-        ask({A, B}, next_tile, write)
-        asked, next_tile = write, next_tile + 1
-        write, read = read, (read + 1) % stages
+        asked, write, read = write, read, (read + 1) % stages
+      end
+      if kb == ask_a then ask(A, walk, k, asked) end
+      if kb == ask_b then
+        ask(B, walk, k, asked)
+        cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
     end
+    k = walk.next(k)
   end
 end
 
@@ -120,7 +134,7 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
-    from = way.from, k_tiles = way.k_tiles})
+    cached = way.cached, from = way.from, k_tiles = way.k_tiles})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, from = way.from,
@@ -128,23 +142,23 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
 
+  local walk = tiles.walk(A, B)
+  local k = walk.first
   for stage = 0, stages - 2 do
-    cute.when(cute.lt(stage, A.k_tiles), function()
-      A.load(stage, stage)
-      B.load(stage, stage)
+    cute.when(walk.has(k), function()
+      A.load(k, stage)
+      B.load(k, stage)
     end)
     cute.arch.cp_async_commit_group()
+    k = walk.next(k)
   end
-  main_loop(mma, A, B, C, stages)
+  main_loop(mma, A, B, C, stages, walk, k)
 
+  local room = o.rows and tiles.has_rows(mC)
+    and (room_in(B, C, BM * BN) or room_in(A, C, BM * BN))
   local function leave()
-    if o.rows and tiles.has_rows(mC) and B.k_leads
-      and mB.element_type == mC.element_type
-      and cute.cosize(B.smem.layout) >= BM * BN then
-      store_rows(C, mma, o.tile, {bm, bn}, B.smem, finish)
-    else
-      C.put(finish(C))
-    end
+    if room then store_rows(C, mma, o.tile, {bm, bn}, room, finish)
+    else C.put(finish(C)) end
   end
   if way.meet then cute.when(way.meet(C, block), leave) else leave() end
 end
@@ -183,9 +197,9 @@ end
 --- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
 -- of (acc, part, ...), and what its launch needs. run(A, B, C, way, ...) is
 -- what a block of it does, for kernels of one's own. way: {valid = which
--- elements of A there are (tiles.inside), at = the tile {bm, bn}, from =,
--- k_tiles = the tiles of K, meet = function(C, block): what happens before C
--- leaves, and whether this block writes it}.
+-- elements of A there are (tiles.inside), cached = A goes through L1, at = the
+-- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):
+-- what happens before C leaves, and whether this block writes it}.
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, piece: integer?, fetch: any?,

@@ -4,7 +4,8 @@
 -- what stands there in the input is at strides, ((Q,P,N),(C,S,R)), so a GEMM
 -- reads it in place. A tap outside of the input is a 0 that cp.async fills in
 -- where its predicate is false. With C a multiple of the tile's columns, a tile
--- has one tap, and its rows are runs of memory as a plain operand's are.
+-- has one tap, and its rows are runs of memory as a plain operand's are; taps
+-- of the same channels follow each other while L1 has what they share.
 --   cutelua scripts/conv2d.lua --help
 local conv2d = require "kernels.conv2d"
 
@@ -17,6 +18,11 @@ local function of(p)
   return taps, {stride = o.stride or 1, dilation = o.dilation or 1,
                 padding = o.padding or taps // 2}
 end
+
+-- Where there are enough of them, twice for 132 multiprocessors, and more than
+-- one tap: larger tiles, which read a fourth less.
+local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
+               permutation = {64, 32, 16}}
 
 -- Rows and columns of the output.
 local function out(p)
@@ -46,8 +52,12 @@ require "cute.bench.harness".run(arg, {
             {"y", {p.n, P, Q, p.k}, out = true}}
   end,
   make = function(p)
-    local _, o = of(p)
+    local taps, o = of(p)
+    local P, Q = out(p)
     o.mma, o.rows = MMA[p.dtype], true
+    if taps > 1 and p.n * P * Q * p.k >= 2 * 132 * 256 * 128 then
+      for k, v in pairs(LARGE) do o[k] = v end
+    end
     local conv = conv2d(o)
     return {kernel = conv.kernel, grid = conv.grid(p.tensors.y),
             block = conv.block}

@@ -57,14 +57,63 @@ local function is_one(x) return math.type(x) == "integer" and x == 1 end
 
 local function is_plain(t) return not t.layout.is_composed end
 
+local function zeros(shape)
+  if type(shape) ~= "table" then return 0 end
+  local out = {}
+  for i, x in ipairs(shape) do out[i] = zeros(x) end
+  return out
+end
+
 --- The same tensor as a matrix of two modes that are integers: those of an
 -- im2col view, ((Q,P,N),(C,S,R)), count as one each. Its layout goes through
--- the nested one then.
+-- the nested one then. A third mode stays as it is.
 function tiles.matrix(t)
   local shape = t.shape
   if type(shape[1]) ~= "table" and type(shape[2]) ~= "table" then return t end
+  local whole = {cute.size(t, 0), cute.size(t, 1), shape[3]}
   return cute.make_tensor(t.iterator, cute.make_composed_layout(t.layout,
-    {0, 0}, cute.make_identity_layout {cute.size(t, 0), cute.size(t, 1)}))
+    zeros(whole), cute.make_identity_layout(whole)))
+end
+
+-- An operand (M,(BK,k)), whose K is in tiles, as (M,BK,k); others as they are.
+local function in_tiles(t, BK)
+  local K, stride = t.shape[2], is_plain(t) and t.stride
+  if not stride or type(K) ~= "table" or #K ~= 2 or K[1] ~= BK then
+    return t
+  end
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
+end
+
+-- The place after k in a shape, the first coordinate fastest; the last one
+-- only grows.
+local function after(k, shape)
+  if type(shape) ~= "table" then return k + 1 end
+  local out, up = {}, 1
+  for i, extent in ipairs(shape) do
+    local x = k[i] + up
+    local full = i < #shape and cute.eq(x, extent)
+    out[i], up = cute.where(full, 0, x), cute.where(full, 1, 0)
+  end
+  return out
+end
+
+--- The way through the tiles of K of two operands: the first, next(k), and
+-- has(k), which is false behind the last. Tiles are numbers, or coordinates
+-- where both operands have the same.
+function tiles.walk(A, B)
+  local a, b = A.k_shape, B.k_shape
+  local same = type(a) == "table" and type(b) == "table" and #a == #b
+  for i = 1, same and #a or 0 do
+    same = same and type(a[i]) ~= "table" and core.same(a[i], b[i])
+  end
+  local shape = same and a or A.k_tiles
+  return {first = zeros(shape),
+    next = function(k) return after(k, shape) end,
+    has = function(k)
+      if same then return cute.lt(k[#k], shape[#shape]) end
+      return cute.lt(k, shape)
+    end}
 end
 
 --- One matrix of a batch (M,K,L); what has no third mode, or one of extent 1,
@@ -97,8 +146,11 @@ function tiles.vector(t, lead)
   if not is_plain(t) then
     return core.gcd(core.run_along(t, lead), 128 // bits)
   end
-  local extent, stride = t.shape[lead + 1], t.stride[2 - lead]
-  return core.gcd(divisor(extent), divisor(stride), 128 // bits)
+  local unit = core.gcd(divisor(t.shape[lead + 1]),
+                        divisor(t.stride[2 - lead]), 128 // bits)
+  local tiled = t.stride[3] and cute.flatten_to_tuple(t.stride[3]) or {}
+  for _, stride in ipairs(tiled) do unit = core.gcd(unit, divisor(stride)) end
+  return unit
 end
 
 --- Has an operand contiguous rows of K in pieces of 16 bytes?
@@ -170,39 +222,51 @@ local function tiled_copy(atom, tile, threads, lead, width, most)
                               cute.make_layout {width, 1})
 end
 
-local function copy_atom(dtype, width, async)
+local function copy_atom(dtype, width, async, cached)
   local bits = width * dtype.bits
   if not async or bits < 32 then
     return cute.make_copy_atom("UniversalCopy", dtype, bits), false
   end
-  return cute.make_copy_atom(bits == 128 and "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL"
-    or "SM80_CP_ASYNC_CACHEALWAYS_ZFILL", dtype, bits), true
+  local through = bits == 128 and not cached and "GLOBAL" or "ALWAYS"
+  return cute.make_copy_atom("SM80_CP_ASYNC_CACHE" .. through .. "_ZFILL",
+                             dtype, bits), true
+end
+
+-- The tiles at a place of t: (BM,BK,k).
+local function tiles_of(t, tile, at)
+  return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
 --- Which pieces of a tile of t lie inside: a function of the tile's K index
 -- that gives a predicate tensor for cute.copy, or nil where all always do.
 ---@param thr any this thread's slice of the copy
----@param t any the operand, (M,K)
+---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
----@param valid? fun(m, k): boolean|cute.Value which elements of t there are
+---@param valid? fun(rows: any[]): fun(k: any, i: integer): boolean|cute.Value
+-- which elements of t there are: of some rows, the i-th at a column k, or in a
+-- tile k
 function tiles.inside(thr, t, tile, at, valid)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
   local cols = not tiles.divides(tile[2], K)
   if not (rows or cols or valid) then return function() end end
-  local crd = thr:partition_S(cute.local_tile(
-    cute.make_identity_tensor {M, K}, tile, {at, _}))       -- (CPY,M,K,k)
+  local crd = thr:partition_S(tiles_of(cute.make_identity_tensor(t.shape),
+                                       tile, at))           -- (CPY,M,K,k)
   local shape = {cute.size(crd, 1), cute.size(crd, 2)}
+  local m = {}
+  for i = 1, shape[1] do m[i] = crd(0, i - 1, 0, zeros(crd.shape[4]))[1] end
+  local there = valid and valid(m)
   return function(k_tile)
     local p = cute.make_rmem_tensor(shape, cute.Boolean)    -- (M,K)
     for j = 0, shape[2] - 1 do
-      for i = 0, shape[1] - 1 do
-        local c = crd(0, i, j, k_tile)
+      local c = crd(0, 0, j, k_tile)
+      local k = c[3] or c[2]
+      for i, row in ipairs(m) do
         local ok = true
-        if rows then ok = cute.lt(c[1], M) end
+        if rows then ok = cute.lt(row, M) end
         if cols then ok = ok & cute.lt(c[2], K) end
-        if valid then ok = ok & valid(c[1], c[2]) end
-        p[{i, j}] = ok
+        if valid then ok = ok & there(k, i) end
+        p[{i - 1, j}] = ok
       end
     end
     return p
@@ -232,18 +296,20 @@ end
 -- The way of t's tiles into shared memory s: load(k_tile, stage), and, where
 -- they go through registers, its halves take(k_tile) and put(stage).
 local function way_in(t, s, o, lead, turned)
-  local g = cute.local_tile(t, o.tile, {o.at, _})             -- (BM,BK,k)
+  local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local width = tiles.vector(t, lead)
   local halves = turned and o.halves and width > 1
   if turned and not halves then width = 1 end
   local can = core.has(o.arch or 80, "cp.async")
-  local atom, async = copy_atom(t.element_type, width, can and not halves)
+  local atom, async = copy_atom(t.element_type, width, can and not halves,
+                                o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
     turned and 8)  -- 4 runs of 8 elements hit all banks
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
-  local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = halves}
+  local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = halves,
+               k_shape = o.k_tiles or g.shape[3]}
   local function from(k_tile) return o.from and o.from + k_tile or k_tile end
   if async then
     function way.load(k_tile, stage)
@@ -271,14 +337,16 @@ end
 -- (the steps of fetch along K), load(k_tile, stage), fetch(stage, k_block),
 -- and what that fetched: block(k_block), which is frag(_, _, k_block) where a
 -- fetch brings what one MMA takes. Without cp.async load is take(k_tile),
--- to registers, and put(stage).
+-- to registers, and put(stage). Where K is (BK,k), a tile may be named by its
+-- coordinates in k, of which there are k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
--- arch: integer?, atom: any?, piece: any?, lead: integer?, slots: integer?,
--- plain: boolean?, halves: boolean?}
+-- cached: boolean?, arch: integer?, atom: any?, piece: any?, lead: integer?,
+-- slots: integer?, plain: boolean?, halves: boolean?}
 -- from, k_tiles: the first tile of K, and how many (all); thread: this one's
--- index among those of the MMA; valid: of tiles.inside;
+-- index among those of the MMA; valid: of tiles.inside; cached: through L1,
+-- for what is read again soon;
 -- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
 -- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
 -- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
@@ -287,7 +355,7 @@ end
 -- halves: what is turned comes in vectors through registers, by take and put,
 -- not an element a cp.async.
 function tiles.operand(t, o)
-  t = tiles.matrix(t)
+  t = tiles.matrix(in_tiles(t, o.tile[2]))
   o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
                    {__index = o})
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
@@ -512,6 +580,7 @@ return sign.public("tiles.", tiles, [[
   vector(t: tensor, lead: integer) has_rows(t: tensor)
   smem_layout(bits: integer, tile: table, stages: integer, lead: integer,
     piece?: integer)
+  walk(A: table, B: table)
   matrix(t: tensor) batch(t: tensor, l: integer|value)
   inside(thr: slice, t: tensor, tile: table, at, valid?: function)
   operand(t: tensor, options: table)

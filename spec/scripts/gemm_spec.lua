@@ -191,6 +191,90 @@ describe("gemm_sm80's operands", function()
     assert.is_truthy(source:find("cp_async_cg16_zfill", 1, true))
   end)
 
+  -- Matrices whose K is (32,k): tiles of a row of K elements, of which k has
+  -- strides of its own.
+  for what, c in pairs {
+    ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
+                             {{2, 3, 2}, {192, 64, 32}}},
+    ["of A"] = {{{3, 2}, {64, 32}}}, ["of B"] = {nil, {{3, 2}, {64, 32}}},
+    ["others for A than for B"] = {{{2, 3}, {96, 32}}, {{3, 2}, {64, 32}}},
+    ["by a number"] = {{4, 32}, {4, 32}},
+    ["by nested ones"] = {{{{2, 2}, 3}, {{96, 192}, 32}},
+                          {{{2, 2}, 3}, {{96, 192}, 32}}}} do
+    it("may have K in tiles, " .. what, function()
+      local M, N, K = 70, 40, 32 * cute.size((c[1] or c[2])[1])
+      local function operand(rows, k, seed)
+        local x = numbers({rows, K}, seed)
+        if not k then return x end
+        return cute.make_tensor(x.iterator, cute.make_layout(
+          {rows, {32, k[1]}}, {K, {1, k[2]}}))
+      end
+      local A, B = operand(M, c[1], 1), operand(N, c[2], 2)
+      local C = cute.zeros({M, N}, cute.f32)
+      local gemm = small {}
+      launch(gemm, gemm.grid(M, N), A, B, C)
+      check(C, function(i, j) return product(A, B, i, j) end)
+      local source = gemm.kernel(A, B, C):trace({block = gemm.block}).source
+      assert.is_truthy(source:find("cp_async_cg16", 1, true))
+      if what == "the same for both" then
+        local loop = source:match "for %(int k_tile.*"
+        assert.is_nil(loop:gsub("%% 3;", "", 1):find " [/%%] ")  -- of stages
+      end
+    end)
+  end
+
+  it("are read no wider than the tiles of K are aligned", function()
+    local M, N = 64, 64
+    local x, w = numbers({M * 100}, 1), numbers({N * 100}, 2)
+    local function view(t)
+      return cute.make_tensor(t.iterator, cute.make_layout(
+        {M, {32, 2}}, {96, {1, 34}}))
+    end
+    local A, B, C = view(x), view(w), cute.zeros({M, N}, cute.f32)
+    local gemm = small {}
+    launch(gemm, gemm.grid(M, N), A, B, C)
+    check(C, function(i, j) return product(A, B, i, j) end)
+  end)
+
+  -- What the text of the main loop does, in order: fetches, products, copies
+  -- of A and of B, the wait.
+  local function passes(tile)
+    local gemm = gemm_sm80 {tile = tile}
+    local p = gemm.kernel(cute.empty({256, 512}, cute.bf16),
+      cute.empty({256, 512}, cute.bf16), cute.empty({256, 256}, cute.f32))
+      :trace {block = gemm.block}
+    local loop, out = p.source:match "for %(int k_tile.-\n  }\n", {}
+    for line in loop:gmatch "[^\n]+" do
+      local what = line:find "LDSM_N" and "fetch" or line:find "_TN%(" and "mma"
+        or line:find "wait_group" and "wait"
+        or line:match "cp_async_cg16.-%(([AB])_smem"
+      if what and out[#out] ~= what then out[#out + 1] = what end
+    end
+    return table.concat(out, " ")
+  end
+
+  it("are asked for between blocks of K", function()
+    assert.equal("fetch mma fetch A mma fetch B mma wait fetch mma",
+                 passes {128, 128, 64})
+    assert.equal("fetch A B mma wait fetch mma", passes {128, 128, 32})
+  end)
+
+  it("lend C their stages, whichever have the room", function()
+    local M, N, K = 256, 64, 96
+    for _, tile in ipairs {{128, 32, 32}, {32, 128, 32}, {64, 64, 32}} do
+      local A, B = numbers({M, K}, 1), numbers({N * 2, K}, 2)
+      local C = cute.zeros({M, N * 2}, cute.bf16)
+      local gemm = small {tile = tile, stages = 2, rows = true}
+      launch(gemm, gemm.grid(M, N * 2), A, B, C)
+      check(C, function(i, j)
+        return cute.tensor({product(A, B, i, j)}, cute.bf16)(0)
+      end)
+      local source = gemm.kernel(A, B, C):trace({block = gemm.block}).source
+      assert.is_truthy(source:find("*(uint4 *)(mC + ", 1, true))
+      assert.is_nil(source:find("*(unsigned *)(mC + ", 1, true))
+    end
+  end)
+
   it("may go through a function, of either order", function()
     local M, N, K, rows = 70, 40, 32, {}
     for i = 0, M - 1 do rows[i] = i * 13 % M end
@@ -215,6 +299,21 @@ describe("gemm_sm80's operands", function()
 end)
 
 describe("cute.tiles", function()
+  it("walk through tiles by coordinates", function()
+    for _, shape in ipairs {5, {5}, {2, 3, 2}, {1, 4, 1}, {3, 1, 2}} do
+      local X = {k_shape = shape, k_tiles = cute.size(shape)}
+      local walk = tiles.walk(X, X)
+      local k = walk.first
+      for i = 0, cute.size(shape) - 1 do
+        assert.same(type(shape) == "table"
+          and cute.idx2crd(i, shape) or i, k)
+        assert.is_true(walk.has(k))
+        k = walk.next(k)
+      end
+      assert.is_false(walk.has(k))
+    end
+  end)
+
   it("refuses threads that do not divide a tile", function()
     local gemm = gemm_sm80 {tile = {192, 128, 64}, atoms = {3, 2, 1},
                             permutation = {48, 32, 16}}

@@ -148,8 +148,9 @@ local IN_SCRIPTS = {
 local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
 local IN_SM80 = {
   {WAIT, 1}, {WAIT, 2}, {SYNC, 3}, {SYNC, 4}, {COMMIT, 1}, {COMMIT, 2},
-  {CLEAR, 1}, {"next_tile, write)", 1, "next_tile, read)"},
-  {"read = read, (read + 1) % stages", 1, "read = read, read"},
+  {CLEAR, 1}, {"asked, write, read = write", 1, "asked, write, read = read"},
+  {"read, (read + 1) % stages", 1, "read, read"},
+  {"walk.has(k)", 1, "true"},
 }
 
 -- What a change of a text was, to read.
@@ -198,7 +199,7 @@ describe("the ladder's faults are told:", function()
   end
   for _, f in ipairs {
     {"X.put(stage)", 1}, {"arrived({A, B}", 1, "ipairs({A, B}"},
-    {"next_tile - 1, asked", 1, "next_tile - 1, read"}} do
+    {"walk, k, asked", 1, "walk, k, read"}} do
     it(title("sgemm, operands turned,", f), function()
       local rung = with_sm80("sgemm", f)
       local r = run(rung, {128, 128, 64}, {layout = "tn"})
@@ -220,7 +221,7 @@ describe("the ladder's predicates are needed:", function()
     return rung_of(name, nil, {["cute.tiles"] = module})
   end
   for _, f in ipairs {
-    {"rows of A and B", "if rows then ok = cute.lt(c[1], M) end", 1, ""},
+    {"rows of A and B", "if rows then ok = cute.lt(row, M) end", 1, ""},
     {"columns of A and B", "if cols then ok = ok & cute.lt(c[2], K) end", 1,
      ""},
     {"of a tile through registers", "held, pred)", 1, "held)"},

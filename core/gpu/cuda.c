@@ -429,8 +429,14 @@ bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
 }
 
 // What the driver says of a launch that never began.
-static bool refused(const GpuFn *f, CUresult r, bool ex, Why *w) {
+static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
+  const GpuFn *f = l->fn;
   Why plain;
+  if (r == CUDA_ERROR_INVALID_CLUSTER_SIZE)
+    return why(w, ERR_LAUNCH, "%s: %s has no room for a cluster of %u blocks "
+               "of %u threads with %u bytes of shared memory each", f->name,
+               f->own.gpu->name, volume(l->cluster), volume(l->block),
+               l->smem + (unsigned)f->smem_static);
   bool one = !sticky(r);  // else check names all that may be at fault
   check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
@@ -453,7 +459,7 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
       : g->api->cuLaunchKernel(f->fn, l->grid[0], l->grid[1], l->grid[2],
                                l->block[0], l->block[1], l->block[2], l->smem,
                                s, l->params, NULL);
-    if (r != CUDA_SUCCESS) return refused(f, r, ex, w);
+    if (r != CUDA_SUCCESS) return refused(l, r, ex, w);
   }
   return true;
 }

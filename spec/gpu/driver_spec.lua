@@ -628,6 +628,8 @@ describe("a launch in clusters", function()
       print(message(go, X, {cluster = 4}))
       print(message(go, X, {pdl = false}))
       print(message(function() k(X):launch(opts {grid = 5, cluster = 2}) end))
+      print(message(function() k(X):launch {grid = 16, block = 256,
+        cluster = 8, device = "gpu"} end))
       local f = assert(dev:load(cubin, "any"))
       print(f:prepare({grid = 4, block = 32, cluster = 4})
         :max_active_clusters())]])
@@ -640,6 +642,8 @@ describe("a launch in clusters", function()
       "2 x 1 x 1 [bad-launch]\n" ..
       "pdl = false: this launch was compiled with pdl = true [bad-launch]\n" ..
       "call:launch: a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: " ..
-      "5 is no multiple of 2 along x [bad-launch]\n27\n", out)
+      "5 is no multiple of 2 along x [bad-launch]\n" ..
+      "kernel k: Fake has no room for a cluster of 8 blocks of 256 threads " ..
+      "with 0 bytes of shared memory each [bad-launch]\n27\n", out)
   end)
 end)

@@ -240,7 +240,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 
 #ifdef FAKE_CLUSTERS
-// Tells what it was asked for; a multiprocessor holds a block.
+// Tells what it was asked for; a multiprocessor holds a block, but none of 256
+// threads in a cluster.
 static int blocks(const CUlaunchConfig *c) {
   int n = 1;
   for (unsigned i = 0; i < c->numAttrs; i++)
@@ -252,6 +253,7 @@ static int blocks(const CUlaunchConfig *c) {
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
                           void **extra) {
+  if (c->blockDimX == 256) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   fprintf(stderr, "%s: grid %u %u %u, clusters of %d%s\n", find(f)->name,
           c->gridDimX, c->gridDimY, c->gridDimZ, blocks(c),
           c->attrs[c->numAttrs - 1].id ==

@@ -135,6 +135,10 @@ build = {
         "lua/cute/math.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
+      ["cute.nvgpu"] =
+        "lua/cute/nvgpu/init.lua",
+      ["cute.nvgpu.warpgroup"] =
+        "lua/cute/nvgpu/warpgroup.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

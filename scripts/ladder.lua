@@ -25,6 +25,7 @@ local RUNGS = {
   {"gemm3stage", flag = "--rows",
    gain = "two tiles under way, fragments across tiles (--rows)"},
   {"gemm_sm80_best", gain = "128x256 tiles, C in 16-byte stores"},
+  {"gemm_wgmma", gain = "a warpgroup's MMA reads shared memory itself"},
   {"gemm_tf32", gain = "f32 operands cut to 19 bits"},
   {"gemm_f64", gain = "double precision"},
   {"gemm_int8", gain = "integers, exact"},

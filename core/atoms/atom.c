@@ -292,6 +292,14 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
+// The majors in a warpgroup's name, "..._SS<K,MN>"; K without any.
+static void row_majors(AtomMma *r) {
+  const char *s = strchr(r->name, '<');
+  if (r->kind != MK_WGMMA || !s) return;
+  r->mn_major[0] = s[1] == 'M';
+  r->mn_major[1] = strchr(s, ',')[1] == 'M';
+}
+
 // Scales and metadata: one 32-bit register each.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
@@ -358,6 +366,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->sm_min = f->sm_min, r->sm_max = f->sm_max;
   r->arch_specific = f->specific;
   row_extras(r);
+  row_majors(r);
 }
 
 static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,

@@ -17,7 +17,7 @@ typedef enum MmaKind {
   MK_DP4A, MK_DP2A, // sums of integer products
   MK_FMA2,          // two f32 in one register
   MK_MMA,           // mma.sync
-  MK_WGMMA,         // warpgroup, table only for now
+  MK_WGMMA,         // wgmma.mma_async of a warpgroup
   MK_TCGEN05        // tensor memory accumulators, table only for now
 } MmaKind;
 
@@ -43,6 +43,7 @@ typedef struct AtomMma {
   int vs;                       // elements of K that one scale is for
   const char *ptx;              // "mma.sync.aligned...": instruction text;
                                 // operands D, A, B, C are appended in braces
+  bool mn_major[2];             // wgmma: is A, is B in shared memory so?
   int sm_min, sm_max;           // architectures; sm_max 0: no end
   bool arch_specific;           // needs sm_XXa
   MmaKind kind;
@@ -64,7 +65,7 @@ static inline bool atom_mma_alone(const AtomMma *a) {
 }
 // Is it emitted and simulated, not only described?
 static inline bool atom_mma_runs(const AtomMma *a) {
-  return a->kind <= MK_MMA && !(a->flags & AMF_TABLE);
+  return a->kind <= MK_WGMMA && !(a->flags & AMF_TABLE);
 }
 enum { ATOM_OPERANDS = 7 };
 

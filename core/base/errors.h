@@ -11,6 +11,8 @@ ERR(SHAPE, "shape-mismatch", "shapes or extents do not fit together")
 ERR(ALIGN, "misaligned", "an address or layout misses the alignment needed")
 ERR(SMEM, "smem-budget", "shared memory over the architecture's budget")
 ERR(REGS, "register-index", "a register fragment needs constant indices")
+ERR(FLIGHT, "in-flight",
+    "registers of a warpgroup's MMA are used while it is on its way")
 ERR(ARCH, "wrong-arch", "the target architecture lacks this")
 ERR(STATIC, "needs-static", "a value must be known while tracing")
 ERR(DYNAMIC, "traced-in-lua", "Lua used a traced value as if it were a number")

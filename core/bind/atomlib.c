@@ -5,6 +5,7 @@
 #include "bind/laylib.h"
 #include "bind/row.h"
 #include "bind/tensorlib.h"
+#include "bind/trace.h"
 #include "ir/target.h"
 #include "tensor/preflight.h"
 #include "tensor/tiled.h"
@@ -161,7 +162,7 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
 static int l_make_mma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   AtomBox b = {.kind = BOX_MMA};
-  b.mma.atom = mma_atom(cx, face_checkstr(L, 1));
+  b.mma.atom = check_mma_atom(cx, L, 1);
   push_box(L, b);
   return 1;
 }
@@ -373,12 +374,30 @@ static int partition_fragment(lua_State *L, int which) {
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
+// The tensor of descriptors of a partition in shared memory; of a layout, that
+// of the descriptors and their bits beyond the address.
+static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
+                            const Subject *s) {
+  uint64_t bits = 0;
+  if (s->layout) {
+    face_push_layout(L, gmma_layout(cx, a, (char)which, s->t.l, &bits));
+    lua_pushinteger(L, (lua_Integer)bits);
+    return 2;
+  }
+  face_tracing(cx, L, "a fragment of descriptors");
+  Tensor t = gmma_fragment(cx, a, (char)which, s->t);
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
 static int make_fragment(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = test_any(cx, L, 1, BOX_MMA);
   if (!b) face_argerror(L, 1, "tiled MMA");
   Subject s = check_subject(cx, L, 2);
   const MmaAtom *a = &b->mma.atom;
+  if (gmma_from_shared(a, (char)which))
+    return push_descriptors(cx, L, a, which, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(a, (char)which),
                        tiled_mma_make_fragment(cx, a, (char)which, s.t.l));
 }
@@ -401,6 +420,80 @@ static int thrfrg(lua_State *L, int which) {
     ? tiled_mma_thrfrg(cx, &b->mma, (char)which, l)
     : tiled_copy_tidfrg(cx, &b->copy, (char)which, l));
   return 1;
+}
+
+// ---- fields of a warpgroup's MMA ----
+
+// ACCUMULATE, whether products are added to the accumulators that are there,
+// is kept for the trace: TRACE_STATE.accumulate[number], the numbers in
+// TRACE_STATE.tiled[tiled MMA]. So loops and branches see that it changes.
+
+// Pushes that list, and the number of the tiled MMA (or slice) at idx, which
+// has one from now on.
+static lua_Integer push_accumulate(lua_State *L, int idx) {
+  idx = lua_absindex(L, idx);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "accumulate");
+  lua_getfield(L, -2, "tiled");
+  lua_remove(L, -3);
+  if (luaL_testudata(L, idx, MT_SLICE)) lua_getiuservalue(L, idx, 1);
+  else lua_pushvalue(L, idx);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, -3) == LUA_TNIL) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, -4) + 1;
+    lua_pushboolean(L, 1);
+    lua_rawseti(L, -5, n);
+    lua_pop(L, 1);
+    lua_pushinteger(L, n);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pop(L, 3);
+  return n;
+}
+
+static void check_field(Ctx *cx, lua_State *L) {
+  Dim thr;
+  const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  const char *k = face_checkstr(L, 2);
+  if (b->mma.atom.row->kind != MK_WGMMA || strcmp(k, "ACCUMULATE") != 0)
+    face_error(L, ERR_NAME, "%s has no field '%s'\n  a warpgroup's MMA has "
+               "ACCUMULATE (cute.nvgpu.warpgroup.Field)",
+               b->mma.atom.row->name, k);
+  face_tracing(cx, L, "a field of a tiled MMA");
+}
+
+static int mma_set(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  check_field(cx, L);
+  lua_settop(L, 3);
+  face_check_value(cx, L, 3, DT_BOOL);
+  lua_Integer n = push_accumulate(L, 1);
+  hooklib_wrote(L, -1);
+  lua_pushvalue(L, 3);
+  lua_rawseti(L, -2, n);
+  return 0;
+}
+
+static int mma_get(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  check_field(cx, L);
+  lua_rawgeti(L, -1, push_accumulate(L, 1));
+  return 1;
+}
+
+// What the tiled MMA at idx is to do with its accumulators; 0: add to them.
+static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
+  bool set = luaL_testudata(L, idx, MT_TILED) ||
+             luaL_testudata(L, idx, MT_SLICE);
+  if (!set) return 0;
+  lua_rawgeti(L, -1, push_accumulate(L, idx));
+  Ref r = lua_isboolean(L, -1) && lua_toboolean(L, -1)
+    ? 0 : face_check_value(cx, L, -1, DT_BOOL);
+  lua_pop(L, 2);
+  return r;
 }
 
 // ---- looking ----
@@ -649,7 +742,8 @@ static int l_gemm(lua_State *L) {
   if (na > 0) more[n++] = ma[0];
   if (nb > 0) more[n++] = mb[0];
   if (na > 1) more[n++] = ma[1];
-  tiled_gemm(cx, &a, d, ta, tb, tc, more, n);
+  Ref add = a.row->kind == MK_WGMMA ? accumulates(cx, L, 1) : 0;
+  tiled_gemm(cx, &a, d, ta, tb, tc, more, n, add);
   return 0;
 }
 
@@ -730,6 +824,8 @@ static const FnRow tiled_rows[] = {
   {"size()", "", FN(atomlib_size)},
   {"get_slice(thread, yz...)", "", FN(tiled_get_slice)},
   {"get_tile_size(mode)", "", FN(mma_get_tile_size)},
+  {"set(field, value)", "", FN(mma_set)},
+  {"get(field)", "", FN(mma_get)},
   {"partition_shape_A(shape)", "", NUMBERED(partition_shape, 'A')},
   {"partition_shape_B(shape)", "", NUMBERED(partition_shape, 'B')},
   {"partition_shape_C(shape)", "", NUMBERED(partition_shape, 'C')},

@@ -421,6 +421,17 @@ void hooklib_note(lua_State *L) {
   lua_pop(L, 1);
 }
 
+void hooklib_wrote(lua_State *L, int idx) {
+  lua_pushvalue(L, idx);
+  int t = lua_gettop(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  const Hook *h = lua_touserdata(L, -1);
+  lua_getiuservalue(L, -1, 2);
+  lua_pushvalue(L, t);
+  if (h->notes) writelib_note(L, t + 2);
+  lua_settop(L, t - 1);
+}
+
 void hooklib_start(lua_State *L) {
   Hook *h = lua_newuserdatauv(L, sizeof *h, 2);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");

@@ -29,6 +29,8 @@ void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
 // Pops a table, in which writes to tables are noted from now on, or nil.
 void hooklib_note(lua_State *L);
+// The table at idx is about to be written, by C.
+void hooklib_wrote(lua_State *L, int idx);
 
 // Lists the traced value on top, and pops it: something must use it.
 void trace_watch(lua_State *L);
@@ -61,6 +63,8 @@ void writelib_find(lua_State *L, Writers *w);
 bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                   int writes);
 void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes);
+// The table on top is about to be written. Pops it.
+void writelib_note(lua_State *L, int writes);
 
 // Registry: the trace's state while one is on, a table with
 //   watched: array of traced booleans, in order
@@ -68,6 +72,7 @@ void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 //   lex: function(chunk source), which gives the latter
 //   ran: {[function of the user's that ran] = true}
 //   elements: of host buffers that were read, {n = , ...}: see kernlib.c
+//   accumulate, tiled: fields of tiled MMAs, see atomlib.c
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
 #define TRACE_STATE "cute.trace"

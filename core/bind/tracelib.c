@@ -10,6 +10,7 @@
 #include "bind/veclib.h"
 #include "emit/emit.h"
 #include "ir/fold.h"
+#include "ir/flight.h"
 #include "tensor/preflight.h"
 
 // ---- functions ----
@@ -166,6 +167,31 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
+// Registers that a warpgroup's MMA has are left alone until its wait_group.
+static void check_flight(Ctx *cx, lua_State *L) {
+  const Fn *fn = ir_fn(cx);
+  Flight f = flight_run(cx, fn, NULL, NULL);
+  if (!f.kind) return;
+  const Src *s = &fn->src.p[ir_get(fn, f.at)->src];
+  unsigned line = f.other ? fn->src.p[ir_get(fn, f.other)->src].line : 0;
+  const char *name = ir_str(fn, fn->mem.p[f.mem].name);
+  char what[128], when[64] = "at its beginning";
+  snprintf(what, sizeof what, "register %d of %s", (int)f.elem,
+           *name ? name : "a fragment");
+  if (line) snprintf(when, sizeof when, "used in line %u", line);
+  if (f.kind == FLIGHT_FENCE)
+    face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "no fence "
+                  "is between this MMA and %s, %s\n  cute.nvgpu.warpgroup."
+                  "fence() goes in front of the first MMA, and behind every "
+                  "other use of what it has", what, when);
+  face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "%s is %s "
+                "while the MMA of line %u is still on its way\n  commit it "
+                "with cute.nvgpu.warpgroup.commit_group() and let "
+                "wait_group(0), or that of the groups committed since, go "
+                "before", what,
+                f.kind == FLIGHT_READ ? "used" : "written", line);
+}
+
 // Runs protected: upvalues none; stack: ctx, func, args...
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
@@ -178,6 +204,7 @@ static int run_traced(lua_State *L) {
   find_unused(cx, L);
   arena_reset(&cx->scratch);
   check_fn(cx, ir_fn(cx));
+  check_flight(cx, L);
   ir_mark_arguments(ir_fn(cx));
   return 0;
 }
@@ -662,7 +689,9 @@ static int l_effect(lua_State *L) {
     {"cluster_wait_unaligned", OP_CLUSTERWAIT, CLF_UNALIGNED},
     {"setmaxnreg_inc", OP_SETMAXNREG, RGF_INC},
     {"setmaxnreg_dec", OP_SETMAXNREG, 0},
-    {"grid_wait", OP_GRIDWAIT, 0}, {"grid_launch", OP_GRIDLAUNCH, 0}};
+    {"grid_wait", OP_GRIDWAIT, 0}, {"grid_launch", OP_GRIDLAUNCH, 0},
+    {"wgmma_fence", OP_WGFENCE, 0}, {"wgmma_commit", OP_WGCOMMIT, 0},
+    {"wgmma_wait", OP_WGWAIT, 0}};
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
   Fn *fn = face_tracing(cx, L, name);

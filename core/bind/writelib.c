@@ -35,6 +35,11 @@ static void note(lua_State *L, int writes) {
   lua_rawseti(L, writes, (lua_Integer)lua_rawlen(L, writes) + 1);
 }
 
+void writelib_note(lua_State *L, int writes) {
+  note(L, writes);
+  lua_pop(L, 1);
+}
+
 // The same for what is on top, if it is a table, and for those that its
 // __newindex leads to. Pops it.
 static void note_target(lua_State *L, int writes) {

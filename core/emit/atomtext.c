@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "atoms/atom.h"
-#include "emit/inside.h"
+#include "emit/wgmma.h"
 
 #define FN "static __device__ __forceinline__ "
 
@@ -15,6 +15,8 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
               (*p >= '0' && *p <= '9');
     if (!ok) *p = '_';
   }
+  size_t n = strlen(s);
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // a name's `>`
   return s;
 }
 
@@ -193,7 +195,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(e, u, separate);
       else print_plain(e, u, separate);
       break;
-    case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;  // never get here
+    case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;  // not printed here
   }
   text_puts(e, "}\n");
 }
@@ -237,7 +239,9 @@ static void print_movm(Emit *e, const AtomUse *u) {
 }
 
 static void print_atom(Emit *e, const AtomUse *u) {
-  if (u->mma) {
+  if (u->mma && atom_mma(u->id)->kind == MK_WGMMA) {
+    wgmma_helper(e, u);
+  } else if (u->mma) {
     if (u->same) print_mma(e, u, false);
     if (u->separate) print_mma(e, u, true);
   } else if (atom_copy(u->id)->op == CO_MOVM) {

@@ -11,6 +11,7 @@
 
 #include "atoms/atom.h"
 #include "emit/expr.h"
+#include "emit/wgmma.h"
 
 // ---- names ----
 
@@ -51,14 +52,8 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-static const AtomUse *find_atom(const Emit *e, bool mma, int64_t id) {
-  const AtomUse *u = e->atom;
-  while (u->mma != mma || u->id != id) u++;
-  return u;
-}
-
 // A run of registers as arguments.
-static void put_regs(Emit *e, bool refs, const Operand *o, const char *type) {
+void emit_regs(Emit *e, bool refs, const Operand *o, const char *type) {
   const Ins *m = ir_get(e->fn, o->ref);
   const Regs *g = &e->regs[m->imm];
   bool same = strcmp(g->ctype, type) == 0;
@@ -113,7 +108,7 @@ static void put_mma(Emit *e, Ref r) {
   }
   if (!atom_mma_runs(row))
     text_no_way(e, i, row->name);
-  const AtomUse *u = find_atom(e, true, i->imm);
+  const AtomUse *u = uses_atom(e, true, i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
   bool same = operands_same(&o[0], &o[3]);
@@ -122,7 +117,7 @@ static void put_mma(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k == 3 && same) continue;
     text_puts(e, k ? ", " : "");
-    put_regs(e, u->refs, &o[k],
+    emit_regs(e, u->refs, &o[k],
              atomtext_reg_type(row->regs[k], atom_mma_type(row, k)));
   }
   text_puts(e, ")");
@@ -132,7 +127,7 @@ static void put_mma(Emit *e, Ref r) {
 static void put_matrix(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const AtomCopy *row = atom_copy((int)i->imm);
-  const AtomUse *u = find_atom(e, false, i->imm);
+  const AtomUse *u = uses_atom(e, false, i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
   if (!n) text_no_way(e, i, row->name);
@@ -147,7 +142,7 @@ static void put_matrix(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);
-    else put_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
+    else emit_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
   }
   text_puts(e, ")");
   text_end(e);
@@ -479,7 +474,7 @@ static Ref put(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
     case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_SMEM:
-    case OP_COUNT:
+    case OP_DESC: case OP_COUNT:
       break;
     case OP_RMEM: put_regs_decl(e, r); break;
     case OP_DSMEM: put_peer(e, r); break;
@@ -519,6 +514,10 @@ static Ref put(Emit *e, Ref r) {
                                  "cp.async.wait_group %d", (int)i->imm));
       break;
     case OP_MMA: put_mma(e, r); break;
+    case OP_WGMMA: wgmma_mma(e, r); break;
+    case OP_WGFENCE: put_ptx(e, i, "wgmma.fence.sync.aligned"); break;
+    case OP_WGCOMMIT: put_ptx(e, i, "wgmma.commit_group.sync.aligned"); break;
+    case OP_WGWAIT: wgmma_wait(e, r); break;
     case OP_MATRIX: put_matrix(e, r); break;
     case OP_BAR: case OP_BARARRIVE: put_barrier(e, r); break;
     case OP_SYNCWARP:
@@ -705,6 +704,9 @@ static void put_memory(Emit *e) {
     if (e->fn->ins.p[r].op == OP_GMEM) put_gmem_view(e, r);
     if (e->fn->ins.p[r].op == OP_SMEM) put_smem(e, r);
   }
+  for (Ref r = 1; r < e->fn->ins.n; r++)
+    if (e->use[r].how != HOW_DEAD && e->fn->ins.p[r].op == OP_DESC)
+      wgmma_descriptor(e, r);
 }
 
 // Moves what stands behind `from` in front of it, down to `to`.
@@ -729,11 +731,13 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);
   uses_run(&e);
+  wgmma_note(&e);
   names_reserve_words(&e);
   helper_reserve(&e);
   ptx_reserve(&e);
   mbar_reserve(&e);
   atomtext_reserve(&e);
+  wgmma_reserve(&e);
   const char *name = out->name = names_kernel(&e);
   const char **params = name_params(&e);
   put_memory(&e);
@@ -749,6 +753,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   ptx_print(&e);
   mbar_print(&e);
   atomtext_print(&e);
+  wgmma_print(&e);
   put_head(&e, name, params);
   to_front(&e, start, from, lines);
 }

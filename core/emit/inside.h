@@ -72,8 +72,9 @@ typedef struct Emit {
   bool sreg[SR_COUNT];  // special registers that need one
   struct MbarCall *mbar;
   struct Access **access;
+  struct Retire *retire;  // wgmma.h
   Ref *open;          // heads of the regions that are open
-  size_t natom, nintrin, naccess, nmbar, nopen;
+  size_t natom, nintrin, naccess, nmbar, nopen, nretire;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions
@@ -92,6 +93,7 @@ void uses_run(Emit *e);
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // of a constant
 int uses_bits(DType t);  // that an element takes in registers
+const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id);
 bool uses_is_line(const Emit *e, Ref r);  // has r a line of its own?
 
 // ---- text.c ----
@@ -117,6 +119,10 @@ const char *names_new_and(Emit *e, const char *want, const char *suffix);
 // A name such that name_0 to name_(n-1) are unique identifiers.
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 const char *names_kernel(Emit *e);           // of the function itself
+
+// ---- emit.c ----
+// A run of registers as arguments of this type.
+void emit_regs(Emit *e, bool refs, const Operand *o, const char *type);
 
 // ---- stmt.c ----
 Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written

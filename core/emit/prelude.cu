@@ -753,3 +753,12 @@ static __device__ __forceinline__ void *map_shared(const void *p, int rank) {
   return r;
 }
 #endif
+
+// ---- warpgroups ----
+
+//: smem_desc
+// What lies at a shared address as wgmma reads it: 16 bytes are one.
+static __device__ __forceinline__ unsigned long long smem_desc(
+    unsigned addr, unsigned long long bits) {
+  return bits | (addr & 0x3ffffu) >> 4;
+}

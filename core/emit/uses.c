@@ -23,6 +23,7 @@ typedef struct Flow {
   Ref *vset;        // of a VAR: its next VSET after the walk's place
   Ref **regs;       // of a register array: next write of each element
   bool **wrote;     // of a register array: was this word written yet?
+  bool *read;       // of a VAR: is it ever?
   Ref memory;       // next instruction that touches or orders memory
 } Flow;
 
@@ -33,7 +34,7 @@ int64_t uses_int(const Emit *e, Ref r) {
 // Is instruction r a line of its own?
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  return e->use[r].how == HOW_NAME && i->op != OP_ARG &&
+  return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
          (i->op == OP_DSMEM || !ir_is_mem(e->fn, r));
 }
 
@@ -192,7 +193,8 @@ static How decide(Flow *f, Ref r) {
   Use *u = &f->e->use[r];
   unsigned effect = op_effect((Op)i->op);
   bool reads = i->op == OP_VGET || i->op == OP_LD;
-  if (i->op == OP_NOP) return HOW_DEAD;
+  if (i->op == OP_NOP || (i->op == OP_VSET && !f->read[i->a[0]]))
+    return HOW_DEAD;
   if (!u->uses && (reads || op_pure((Op)i->op) || i->op == OP_VAR ||
                    i->op == OP_PICK))
     return HOW_DEAD;
@@ -201,7 +203,7 @@ static How decide(Flow *f, Ref r) {
   if (i->op == OP_ARG) return HOW_NAME;
   if (reads) return can_wait(f, r) ? HOW_INLINE : HOW_NAME;
   if (!(effect & EF_PURE)) return HOW_NAME;
-  if (i->op == OP_SREG) return HOW_NAME;
+  if (i->op == OP_SREG || i->op == OP_DESC) return HOW_NAME;
   if (plus_constant(f->fn, i) && !i->name) return HOW_INLINE;
   if (u->uses > 1 || u->cross) return HOW_NAME;
   if (i->name && !becomes(f, r, u->root)) return HOW_NAME;
@@ -298,6 +300,23 @@ static void find_regions(Flow *f) {
   }
 }
 
+// Variables whose value somebody needs: of others, what a loop carries out of
+// a body that only sets them.
+static void find_read(Flow *f) {
+  const Fn *fn = f->fn;
+  bool *needed = NEW(f->e->cx, bool, fn->ins.n);
+  memset(needed, 0, fn->ins.n);
+  Operand o;
+  for (Ref r = (Ref)fn->ins.n; r-- > 1;) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_VGET) f->read[i->a[0]] |= needed[r];
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      needed[o.ref] = true;
+      if (o.kind == OPERAND_MEM) needed[o.off] = true;
+    }
+  }
+}
+
 // ---- register arrays ----
 
 // The narrowest and widest element of all names of each array.
@@ -356,21 +375,28 @@ static AtomUse *atom_use(Emit *e, bool mma, int id) {
   return &v[e->natom++];
 }
 
+const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id) {
+  const AtomUse *u = e->atom;
+  while (u->mma != mma || u->id != id) u++;
+  return u;
+}
+
 // Atoms that are a helper's call.
 static bool is_helper(const Ins *i) {
-  return i->op == OP_MATRIX ||
+  return i->op == OP_MATRIX || i->op == OP_WGMMA ||
          (i->op == OP_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
 }
 
 static void note_atom(Emit *e, const Ins *i) {
   if (!is_helper(i)) return;
-  AtomUse *u = atom_use(e, i->op == OP_MMA, (int)i->imm);
+  AtomUse *u = atom_use(e, i->op != OP_MATRIX, (int)i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
   for (int k = 0; k < n; k++)
     if (o[k].kind == OPERAND_RUN && !uses_run_of_words(e, &o[k]))
       u->refs = true;
-  if (u->mma) *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
+  if (i->op == OP_MMA)
+    *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
 }
 
 // Helpers of atoms that take pointers to registers, and traced indices.
@@ -379,7 +405,7 @@ static void note_taken(Emit *e, const Ins *i) {
     e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
   if (!is_helper(i)) return;
   if (i->op == OP_MATRIX && atom_copy((int)i->imm)->op == CO_MOVM) return;
-  if (atom_use(e, i->op == OP_MMA, (int)i->imm)->refs) return;
+  if (atom_use(e, i->op != OP_MATRIX, (int)i->imm)->refs) return;
   Operand o;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
     if (o.kind == OPERAND_RUN)
@@ -429,6 +455,7 @@ static void note_needs(Emit *e, const Ins *i) {
   bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   note_memory(e, i);
   note_atom(e, i);
+  if (i->op == OP_DESC) e->address[i->a[0]] = true;
   if (element) ptx_note_access(e, i);
   if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
     ptx_note(e, i);
@@ -491,6 +518,7 @@ static Flow new_flow(Emit *e) {
   f.loop = zeroes(e, n, sizeof *f.loop);
   f.end = zeroes(e, n, sizeof *f.end);
   f.vset = zeroes(e, n, sizeof *f.vset);
+  f.read = zeroes(e, n, sizeof *f.read);
   f.regs = zeroes(e, fn->mem.n, sizeof *f.regs);
   f.wrote = zeroes(e, fn->mem.n, sizeof *f.wrote);
   for (size_t k = 0; k < n; k++) f.vset[k] = (Ref)n;
@@ -514,6 +542,7 @@ void uses_run(Emit *e) {
   declare_regs(e);
   Flow f = new_flow(e);
   find_regions(&f);
+  find_read(&f);
   for (Ref r = (Ref)n; r-- > 1;) {
     const Ins *i = ir_get(e->fn, r);
     How how = decide(&f, r);

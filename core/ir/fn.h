@@ -35,7 +35,8 @@ typedef struct Fact {
   SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
   SP(SMEM, "smem", "shared", SMEM) SP(RMEM, "rmem", "register", RMEM) \
   SP(COORD, "coord", "coordinate", NOP) \
-  SP(DSMEM, "dsmem", "distributed shared", DSMEM)
+  SP(DSMEM, "dsmem", "distributed shared", DSMEM) \
+  SP(DESC, "desc", "descriptor", NOP)
 typedef enum Space {
 #define SP(id, name, word, op) SP_##id,
   SPACES(SP)

@@ -47,6 +47,8 @@ static const char *intrin_operands(const Ins *i) {
 static const char *row_operands(const Ins *i) {
   static const char *const mma[] = {"", "W", "WR", "WRR", "WRRR", "WRRRR",
                                     "WRRRRR", "WRRRRRR"};
+  if (i->op == OP_WGMMA)
+    return atom_mma((int)i->imm)->flags & AMF_SMEM_A ? "Wvvp" : "WRvp";
   if (i->op == OP_MMA) return mma[atom_mma((int)i->imm)->nop];
   if (i->op != OP_MATRIX) return intrin_operands(i);
   switch (atom_copy((int)i->imm)->op) {
@@ -63,7 +65,7 @@ static const char *row_operands(const Ins *i) {
 // Run number k of an atom: how many registers, and the bits of one.
 static void run_of(const Ins *i, int k, Operand *o) {
   o->bits = 32;
-  if (i->op != OP_MMA) {
+  if (op_rows[i->op].imm != IMM_MMA) {
     o->n = atom_copy((int)i->imm)->num;
     return;
   }

@@ -82,6 +82,9 @@ LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 // the same of another CTA of the cluster: an object, the CTA's rank
 OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
+// of a shared object: the 64 bits by which wgmma reads a matrix that begins
+// there, imm those beyond the address; 16 bytes further on is one more
+LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
@@ -126,6 +129,11 @@ DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
 // atoms of the tables: D A B C ..., and destination, source
 DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
 DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
+// a warpgroup's: D, A (registers or a DESC), B (a DESC), whether D comes in
+DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
+DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
+DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
+DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
 // order among threads
 // threads; the number, where it is traced
 DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)

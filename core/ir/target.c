@@ -48,7 +48,7 @@ Feature target_find(const char *name) {
 }
 
 static Need need_of(const Ins *i) {
-  if (i->op == OP_MMA) {
+  if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
     return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
   } else if (i->op == OP_MATRIX) {
@@ -57,6 +57,11 @@ static Need need_of(const Ins *i) {
   } else if (i->op == OP_INTRIN || i->op == OP_ASK) {
     const Intrin *r = intrin_row(intrin_id(i->imm));
     return (Need){r->name, r->sm, 0, false};
+  } else if (i->op == OP_WGFENCE || i->op == OP_WGCOMMIT ||
+             i->op == OP_WGWAIT) {
+    Need n = features[FT_WGMMA];
+    n.specific = true;
+    return n;
   } else if (i->op == OP_CPASYNC) {
     return features[FT_CPASYNC];
   } else if (i->op == OP_COPY && i->imm > 128) {

@@ -1,6 +1,7 @@
 // The warps of a cluster: initial values, scheduling, barriers, deadlock.
 #include "sim/async.h"
 #include "sim/mbar.h"
+#include "sim/wgmma.h"
 
 #include <string.h>
 
@@ -89,11 +90,11 @@ static void init_warp(SimCluster *c, int id) {
   w->proxied = w->vc + p->nactor;
   memset(w->vc, 0, (size_t)(p->nactor + p->nall) * sizeof *w->vc);
   w->batches = 0;
-  w->issued = w->met = w->came = w->wider = 0;
+  w->issued = w->teamwork = w->met = w->came = w->wider = 0;
   w->refused = w->polling = false;
   w->registers = p->registers;
   memset(w->groups, 0, sizeof w->groups);
-  memset(w->fence, 0, sizeof w->fence);
+  w->nfence = 0;
   memset(w->committed, 0, sizeof w->committed);
   init_values(w);
 }
@@ -410,6 +411,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (w->state == SW_RUN || w->state == SW_MBAR)
     return (u->state == SW_MBAR || (u->state == SW_RUN && u->polling)) &&
            u->mbar == w->mbar;
+  if (w->state == SW_TEAM && w->in / 4 != u->in / 4) return false;
   return u->state == w->state;
 }
 
@@ -463,6 +465,11 @@ static void stuck_at_registers(SimWarp *w) {
   f->deadlock.bytes = w->registers;
 }
 
+static void stuck_at_team(SimWarp *w) {
+  SimFault *f = stuck_at(w, STUCK_TEAM, -1, 0);
+  if (f) f->deadlock.came = simwgmma_lacks(w);
+}
+
 // The first of its CTA that is stuck there.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
@@ -480,6 +487,7 @@ static void deadlock(SimCluster *c) {
       continue;
     if (w->state == SW_CLUSTER) stuck_at_cluster(w);
     else if (w->state == SW_REGISTERS) stuck_at_registers(w);
+    else if (w->state == SW_TEAM) stuck_at_team(w);
     else if (w->state == SW_MBAR || w->polling) stuck_at_mbarrier(w);
   }
 }
@@ -525,6 +533,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simmem_reset(c);
   simmbar_reset(c);
   simasync_reset(c);
+  simwgmma_reset(c);
   c->stop = c->meets = false;
   c->mmas = c->vain = 0;
   c->met = 0;
@@ -568,6 +577,7 @@ bool simcluster_run(SimCluster *c) {
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
+  if (!waiting && !c->stop) simwgmma_end(c);
   simasync_end(c);
   return true;
 }

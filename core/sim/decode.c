@@ -202,6 +202,7 @@ static void place_init(Prog *g, Ref r) {
   int bits = dtype_bits((DType)i->type);
   uint64_t v = (uint64_t)i->imm;
   if (i->op == OP_ARG) v = g->l->arg[i->imm].bits;
+  if (i->op == OP_DESC) v |= (uint64_t)ir_memof(g->fn, i->a[0])->offset >> 4;
   if (i->op != OP_SREG && bits < 64) v &= ((uint64_t)1 << bits) - 1;
   *n = (SimInit){.slot = g->slot[r], .wide = sim_wide((DType)i->type),
                  .spread = g->spread[r] || !g->uni[r], .kind = i->op,
@@ -487,6 +488,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
+    case OP_WGMMA:
+      d->x = g->mma = simtables_wgmma(g->cx, g->l, g->p->mem, g->slot, i,
+                                      g->mma);
+      break;
     case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
     case OP_BAR: case OP_BARARRIVE: d->uniform = bar_uniform(g, i); break;
@@ -503,6 +508,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_CPWAIT: case OP_SYNCWARP:
     case OP_FENCE: case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT:
     case OP_SETMAXNREG: case OP_GRIDWAIT: case OP_GRIDLAUNCH:
+    case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // values, Ins.imm and flags are all
 #define OP(...)
@@ -573,10 +579,12 @@ static void count_actors(SimProg *p, const Launch *l) {
     const Ins *i = ir_get(fn, r);
     agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
     if (i->op == OP_SETMAXNREG) p->registers = registers_of(p);
+    if (i->op == OP_WGMMA || i->op == OP_WGCOMMIT || i->op == OP_WGWAIT)
+      p->nteam = p->ncta * ((p->nwarp + 3) / 4);
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
-  p->nactor = p->nall * (agents ? 2 : 1);
+  p->nactor = p->nall * (agents ? 2 : 1) + p->nteam;
   if (l->pdl) p->before = p->nactor++;
   p->nactor += p->nmbar;
 }

@@ -1,6 +1,7 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
 #include "sim/mbar.h"
 #include "sim/regs.h"
+#include "sim/wgmma.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -572,6 +573,10 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CPCOMMIT: simmem_commit(w); return true;
     case OP_CPWAIT: simmem_wait(w, (uint32_t)i->imm); return false;
     case OP_MMA: simmatrix_mma(w, i); return true;
+    case OP_WGMMA: simwgmma_issue(w, i); return true;
+    case OP_WGFENCE: return true;
+    case OP_WGCOMMIT: simwgmma_commit(w); return true;
+    case OP_WGWAIT: if (!simwgmma_wait(w, i)) w->pc--; return false;
     case OP_MATRIX: simmatrix_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;

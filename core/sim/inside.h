@@ -13,6 +13,7 @@
 //   exec.c      the interpreter: one warp until it must wait
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
+//   wgmma.c     those of a warpgroup
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers, deadlock
 //   dump.c      the program as text

@@ -109,7 +109,11 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
 enum { TILE = 4096 };  // elements of the largest operand
 
 // Room for a tile of A, B, C, or (3) of one operand's raw elements.
-static void *room(SimWarp *w, int k) { return w->cluster->tile + k * 2 * TILE; }
+void *simmatrix_room(SimWarp *w, int k) {
+  return w->cluster->tile + k * 2 * TILE;
+}
+
+static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 
 // One value of the lanes of a group to its places in a tile, and back, for
 // elements of SIZE bytes.
@@ -144,7 +148,7 @@ static int value_size(const SimOperand *o) {
 }
 
 // Registers of group g to a row-major tile of raw elements.
-static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
+void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, void *to) {
   char *tile = to;
   const uint8_t *lane = x->lane + g * x->threads;
@@ -169,7 +173,8 @@ static void tile_raw(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-static void untile(SimWarp *w, const SimMmaIns *x, int g, const void *from) {
+void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
+                       const void *from) {
   const char *tile = from;
   const SimOperand *o = &x->d;
   const uint8_t *lane = x->lane + g * x->threads;
@@ -204,7 +209,7 @@ static int16_t small_int(DType t, uint8_t u) {
 }
 
 // Accumulators: raw tile to the type simmma works in, and back, in place.
-static void widen_f16(float *tile, int n) {
+void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
     memcpy(&u, (char *)tile + k * 2, 2);
@@ -212,7 +217,7 @@ static void widen_f16(float *tile, int n) {
   }
 }
 
-static void narrow_f16(float *tile, int n) {
+void simmatrix_narrow_f16(float *tile, int n) {
   for (int k = 0; k < n; k++) {
     uint16_t u = (uint16_t)dtype_from_float(DT_F16, tile[k]);
     memcpy((char *)tile + k * 2, &u, 2);
@@ -222,7 +227,7 @@ static void narrow_f16(float *tile, int n) {
 static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                        const SimOperand *o, float *out) {
   char *raw = room(w, 3);
-  tile_raw(w, x, o, g, raw);
+  simmatrix_gather(w, x, o, g, raw);
   int bits = dtype_bits(o->type);
   if (bits >= 8) {
     simmma_widen(o->type, raw, (size_t)o->size, out);
@@ -240,18 +245,18 @@ static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
   int m = x->row->m, n = x->row->n;
   float_tile(w, x, g, &x->a, a);
   float_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, c);
+  simmatrix_gather(w, x, &x->c, g, c);
   bool half = x->row->d_type == DT_F16;
-  if (half) widen_f16(c, m * n);
+  if (half) simmatrix_widen_f16(c, m * n);
   simmma_tile(&x->m, m, n, a, b, c, c);
-  if (half) narrow_f16(c, m * n);
-  untile(w, x, g, c);
+  if (half) simmatrix_narrow_f16(c, m * n);
+  simmatrix_scatter(w, x, g, c);
 }
 
 static void int_tile(SimWarp *w, const SimMmaIns *x, int g,
                      const SimOperand *o, int16_t *out) {
   char *raw = room(w, 3);
-  tile_raw(w, x, o, g, raw);
+  simmatrix_gather(w, x, o, g, raw);
   for (int k = 0; k < o->size; k++)
     out[k] = small_int(o->type, (uint8_t)raw[k]);
 }
@@ -261,15 +266,15 @@ static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
   int32_t *c = room(w, 2);
   int_tile(w, x, g, &x->a, a);
   int_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, c);
+  simmatrix_gather(w, x, &x->c, g, c);
   simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, c);
+  simmatrix_scatter(w, x, g, c);
 }
 
 static void bit_tile(SimWarp *w, const SimMmaIns *x, int g,
                      const SimOperand *o, uint32_t *out) {
   char *raw = room(w, 3);
-  tile_raw(w, x, o, g, raw);
+  simmatrix_gather(w, x, o, g, raw);
   memset(out, 0, (size_t)o->size / 8);
   for (int k = 0; k < o->size; k++)
     out[k / 32] |= (uint32_t)(raw[k] & 1) << (k % 32);
@@ -280,18 +285,18 @@ static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
   int32_t *c = room(w, 2);
   bit_tile(w, x, g, &x->a, a);
   bit_tile(w, x, g, &x->b, b);
-  tile_raw(w, x, &x->c, g, c);
+  simmatrix_gather(w, x, &x->c, g, c);
   simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, c);
+  simmatrix_scatter(w, x, g, c);
 }
 
 static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
-  tile_raw(w, x, &x->a, g, a);
-  tile_raw(w, x, &x->b, g, b);
-  tile_raw(w, x, &x->c, g, c);
+  simmatrix_gather(w, x, &x->a, g, a);
+  simmatrix_gather(w, x, &x->b, g, b);
+  simmatrix_gather(w, x, &x->c, g, c);
   simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
-  untile(w, x, g, c);
+  simmatrix_scatter(w, x, g, c);
 }
 
 // Complex numbers of doubles: four instructions on their parts.
@@ -301,9 +306,9 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
   int M = x->row->m, N = x->row->n, K = x->row->k;
   SimMma one = x->m;
   one.a = one.b = one.c = DT_F64;
-  tile_raw(w, x, &x->a, g, a);
-  tile_raw(w, x, &x->b, g, b);
-  tile_raw(w, x, &x->c, g, c);
+  simmatrix_gather(w, x, &x->a, g, a);
+  simmatrix_gather(w, x, &x->b, g, b);
+  simmatrix_gather(w, x, &x->c, g, c);
   static const int parts[4][3] = {{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {1, 1, 0}};
   for (int i = 0; i < M * N; i++)
     for (int p = 0; p < 4; p++) {
@@ -315,7 +320,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
       }
       simmma_tile_f64(&one, 1, 1, ra, rb, d, d);
     }
-  untile(w, x, g, c);
+  simmatrix_scatter(w, x, g, c);
 }
 
 // ---- block-scaled and sparse ----
@@ -347,9 +352,9 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   int stored = sparse ? r->k / 2 : r->k, n = r->n;
   float_tile(w, x, 0, &x->a, a);
   float_tile(w, x, 0, &x->b, b);
-  tile_raw(w, x, &x->c, 0, c);
+  simmatrix_gather(w, x, &x->c, 0, c);
   bool half = r->d_type == DT_F16;
-  if (half) widen_f16(c, r->m * n);
+  if (half) simmatrix_widen_f16(c, r->m * n);
   if (scale) get_word(w, ins, &x->more[0], 0x33333333, sa);
   if (scale) get_word(w, ins, &x->more[1], 0x11111111, sb);
   if (sparse) get_word(w, ins, &x->more[scale ? 2 : 0], FULL, e);
@@ -364,8 +369,8 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
     if (scale) row_scales(x, sb, i % n, q.sb);
     c[i] = simmma_scaled(&q, a + i / n * stored, row, c[i]);
   }
-  if (half) narrow_f16(c, r->m * n);
-  untile(w, x, 0, c);
+  if (half) simmatrix_narrow_f16(c, r->m * n);
+  simmatrix_scatter(w, x, 0, c);
 }
 
 // dp4a, dp2a, packed multiply-adds: every lane its own tile.

@@ -395,9 +395,9 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 static void fence_proxy(SimWarp *w) {
   for (int u = 0; u < w->cluster->prog->nall; u++)
     if (w->vc[u] > w->proxied[u]) w->proxied[u] = w->vc[u];
-  for (uint32_t m = w->active; m; m &= m - 1)
-    w->fence[__builtin_ctz(m)] = w->clk;
-  w->clk++;
+  uint32_t k = w->nfence++ % FENCES;
+  w->fence[k].clk = w->clk++;
+  w->fence[k].lanes = w->active;
 }
 
 void simorder_fence(SimWarp *w, int kind) {

@@ -121,8 +121,9 @@ typedef struct SimProg {
   int registers;       // of a thread at first, where setmaxnreg is used
   int nmbar;           // mbarriers that there may be
   int before;          // the actor that is the launch in front; 0: done
+  int nteam;           // warpgroups, where they multiply
   int nactor;          // whoever has epochs (order.c): warps, an agent of
-                       // each warp, that launch, mbarriers
+                       // each warp, those of warpgroups, that launch, mbarriers
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
   int gran;            // bytes of a granule: no access is narrower

@@ -153,6 +153,8 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
                    f->race.proxy
                      ? "by a bulk copy or wgmma with no fence_proxy(\"async\") "
                        "between the thread's access and it"
+                   : f->race.agent
+                     ? "by a bulk copy or wgmma whose end was not waited for"
                    : f->r.kind == SIM_RACE
                      ? "by another warp with no barrier in between"
                      : "by another lane of the warp with no __syncwarp in "
@@ -218,6 +220,32 @@ static void say_barrier(SimText *t, const SimFault *f) {
   }
 }
 
+static void say_team(SimText *t, const SimFault *f) {
+  int first = f->team.warp & ~3;
+  switch (f->team.how) {
+    case TEAM_LANES:
+      simreport_printf(t, "lanes of a warp name different operands of a "
+                       "warpgroup's MMA: descriptors and ACCUMULATE are the "
+                       "same for all 128 threads");
+      break;
+    case TEAM_DIFFERS:
+      simreport_printf(t, "warp %d issues another MMA than others of its "
+                       "warpgroup (warps %d to %d), or with other descriptors "
+                       "or ACCUMULATE", f->team.warp, first, first + 3);
+      break;
+    case TEAM_SHORT:
+      simreport_printf(t, "a warpgroup's MMA by warp %d of a block of %d "
+                       "warps: warps %d to %d do it together", f->team.warp,
+                       f->team.warps, first, first + 3);
+      break;
+    case TEAM_LACKS:
+      simreport_printf(t, "warp %d ended without the MMA that others of its "
+                       "warpgroup (warps %d to %d) issued", f->team.warp,
+                       first, first + 3);
+      break;
+  }
+}
+
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
@@ -235,6 +263,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                          __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
       break;
     case SIM_BARRIER: say_barrier(t, f); break;
+    case SIM_WARPGROUP: say_team(t, f); break;
     case SIM_REGISTERS:
       simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
                        f->registers.had < f->registers.wanted
@@ -375,6 +404,10 @@ static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
                        (long long)f->deadlock.bytes,
                        (long long)f->deadlock.came);
       break;
+    case STUCK_TEAM:
+      simreport_printf(t, "an MMA of their warpgroup that warp %lld has not "
+                       "issued", (long long)f->deadlock.came);
+      break;
   }
 }
 
@@ -411,7 +444,8 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_DEADLOCK: say_deadlock(&t, p, f); break;
     case SIM_MBARRIER: say_wrong(&t, p, f); break;
     case SIM_EXIT: say_gone(&t, f); break;
-    case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_BARRIER:
+    case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
+    case SIM_BARRIER:
     case SIM_RUNAWAY: case SIM_SHUFFLE:
     case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
       say_order(&t, p, f);

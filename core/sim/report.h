@@ -27,8 +27,13 @@ typedef enum SimWrong {
 } SimWrong;
 // What a warp waits for that does not come.
 typedef enum SimStuck {
-  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS
+  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM
 } SimStuck;
+// A warpgroup's MMA by lanes, or warps, that name other operands; in a block
+// without all of its warps; not by all of them.
+typedef enum SimTeamwork {
+  TEAM_LANES, TEAM_DIFFERS, TEAM_SHORT, TEAM_LACKS
+} SimTeamwork;
 
 typedef struct SimFault {
   SimReport r;
@@ -39,7 +44,8 @@ typedef struct SimFault {
     struct { bool write; int64_t size, which, most; int rank, ranks; } access;
     // RACE, WARPRACE; flying: with a cp.async; proxy: an agent with a thread,
     // for want of a fence between their proxies
-    struct { SimClash how; bool flying, proxy; } race;
+    // agent: with one of these that nobody here waited for
+    struct { SimClash how; bool flying, proxy, agent; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; int32_t cta[3]; } blocks;
     // DIVERGENT; gone: left the kernel; mask: those named are an operand
@@ -61,11 +67,24 @@ typedef struct SimFault {
     struct { int32_t cta[3]; bool landed; } gone;
     // REGISTERS: had, asked for
     struct { int had, wanted; } registers;
+    // WARPGROUP: the warp of its CTA, how many that has
+    struct { SimTeamwork how; int warp, warps; } team;
     uint64_t executed;     // RUNAWAY: instructions
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0
   };
 } SimFault;
+
+// What a finished cluster hands over.
+typedef struct SimOut {
+  struct SimOut *next;
+  uint64_t cluster;
+  SimFault *fault;
+  uint32_t nfault;
+  SimStat *stat;
+  uint64_t instructions, mmas;
+  SimText text;            // printed
+} SimOut;
 
 typedef struct SimWarp SimWarp;
 // Counts a fault; lane -1: none in particular.

@@ -116,6 +116,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   if (!f) return;
   f->race.how = how;
   f->race.flying = flying;
+  f->race.agent = actor >= x->w->cluster->prog->nall;
   f->r.other = thread_of(x->w->cluster->prog, actor, lanes);
 }
 
@@ -133,6 +134,18 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
+// Did lane k of warp u fence, behind epoch clk, before lane l of w? It may have
+// fenced again since.
+static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
+                       uint32_t clk) {
+  uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
+  for (uint32_t f = 0; f < n; f++)
+    if (u->fence[f].lanes >> k & 1 && u->fence[f].clk >= clk &&
+        simorder_before(w, l, u->id, 1u << k, u->fence[f].clk))
+      return true;
+  return false;
+}
+
 // Did a thread write granule g with no fence between its proxy and the agents',
 // neither its own nor one of x->w behind it?
 static bool lacks_fence(const Access *x, int l, const SimGran *q) {
@@ -141,12 +154,8 @@ static bool lacks_fence(const Access *x, int l, const SimGran *q) {
       q->warp >= w->cluster->prog->nall || q->clk <= w->proxied[q->warp])
     return false;
   const SimWarp *u = &w->cluster->warp[q->warp];
-  for (uint32_t m = q->lanes; m; m &= m - 1) {
-    int k = __builtin_ctz(m);
-    if (u->fence[k] < q->clk ||
-        !simorder_before(w, l, q->warp, m & -m, u->fence[k]))
-      return true;
-  }
+  for (uint32_t m = q->lanes; m; m &= m - 1)
+    if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk)) return true;
   return false;
 }
 

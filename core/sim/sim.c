@@ -13,6 +13,7 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
+#include "sim/wgmma.h"
 
 // BESIDE: clusters that a worker runs by turns where they wait for each other.
 enum { MAX_THREADS = 256, AHEAD = 1024, BESIDE = 32,
@@ -159,6 +160,7 @@ static void cluster_free(SimCluster *c) {
   shadow_free(c);
   simmbar_free(c);
   simasync_free(c);
+  simwgmma_free(c);
   base_free(c->row);
   base_free(c->place);
   base_free(c->location);
@@ -191,7 +193,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->read = base_realloc(NULL, p->ngran * n * sizeof *c->read);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
-  if (!simcluster_init(c)) return false;
+  if (!simcluster_init(c) || !simwgmma_init(c)) return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->gran && c->read && c->pattern && c->tile;
 }

@@ -42,6 +42,7 @@ typedef struct Launch {
   SK(EXIT, "exited-block")           /* its memory is used after its end */ \
   SK(REGISTERS, "registers")         /* misuse of setmaxnreg */ \
   SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
+  SK(WARPGROUP, "warpgroup-mismatch") /* its warps disagree about an MMA */ \
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
   SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \
   SK(SHUFFLE, "inactive-lane")       /* shuffle from a lane not there */ \

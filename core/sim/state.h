@@ -18,12 +18,14 @@ typedef struct SimTaint {  // lanes in which a value is undefined, and the
 } SimTaint;
 
 typedef enum SimState {
-  SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_DONE
+  SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_DONE
 } SimState;
 
 // How what an agent does ends: it completes bytes at an mbarrier, or those who
 // started it wait for the group that it is in.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_WGMMA, BY_COUNT } SimBy;
+
+enum { FENCES = 16 };
 
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;  // without clusters: of one CTA
@@ -34,6 +36,7 @@ typedef struct SimRead SimRead;
 typedef struct SimFar SimFar;
 typedef struct SimMbar SimMbar;    // mbar.h
 typedef struct SimAsync SimAsync;  // async.h
+typedef struct SimTeam SimTeam;    // wgmma.c
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -62,7 +65,9 @@ struct SimWarp {
   uint64_t batches;        // ever made
   uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
   uint32_t issued;         // epoch of its agent
-  uint32_t fence[LANES];   // epoch of each lane's last proxy fence
+  uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
+  struct { uint32_t clk, lanes; } fence[FENCES];  // its last proxy fences:
+  uint32_t nfence;         // number k is fence[k % FENCES]
   uint32_t *proxied;       // of each warp's writes, what this one fenced
   uint32_t met, came;      // the cluster's barrier: times through; lanes there
   uint32_t wider;          // lanes after a fence for the cluster or more
@@ -98,17 +103,6 @@ typedef struct SimPattern {  // the last address pattern and its answer
   int32_t x, y;
 } SimPattern;
 
-// What a finished cluster hands over.
-typedef struct SimOut {
-  struct SimOut *next;
-  uint64_t cluster;
-  SimFault *fault;
-  uint32_t nfault;
-  SimStat *stat;
-  uint64_t instructions, mmas;
-  SimText text;            // printed
-} SimOut;
-
 struct SimCluster {
   const SimProg *prog;
   uint64_t rng, serial, budget, mmas;
@@ -129,6 +123,7 @@ struct SimCluster {
   uint32_t *mbarclocks;
   int nmbar;
   uint64_t vain;           // try_waits in vain, since something happened
+  SimTeam *team;           // of each warpgroup; NULL: they multiply nothing
   SimAsync **async;        // in flight; `landing` of them end at an mbarrier
   size_t nasync, maxasync, landing;
   SimPast open, done;      // of the cluster's barrier

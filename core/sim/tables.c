@@ -148,6 +148,57 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
   return mi;
 }
 
+// ---- a warpgroup's ----
+
+// What its descriptors may lie in.
+static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
+                        SimMmaIns *mi) {
+  const Fn *fn = l->fn;
+  mi->smem = NEW(cx, const SimMem *, fn->mem.n + 1);
+  for (size_t k = 0; k < fn->mem.n; k++)
+    if (fn->mem.p[k].space == SP_SMEM)
+      mi->smem[mi->nsmem++] = mem[fn->mem.p[k].ref];
+}
+
+// The first warp's rows of a tile are its first ones, and others hold theirs
+// alike.
+static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
+                           const AtomMma *row, SimMmaIns *mi) {
+  mi->row = row;
+  mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
+                   .k = row->k, .arch = l->sm, .wgmma = true,
+                   .sat = (row->flags & AMF_SAT) != 0};
+  if (!simmma_known(&mi->m))
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
+             l->sm);
+  uint8_t *lane = NEW(cx, uint8_t, LANES);
+  for (int k = 0; k < LANES; k++) lane[k] = (uint8_t)k;
+  mi->groups = 1, mi->threads = LANES, mi->lane = lane;
+  mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
+  mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
+  if (!(row->flags & AMF_SMEM_A))
+    mi->a = tile_of(cx, mi, row->a, row->a_type, row->m, row->k);
+  find_shared(cx, l, mem, mi);
+}
+
+SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
+                           const uint32_t *slot, const Ins *i,
+                           const SimMmaIns *last) {
+  const AtomMma *row = atom_mma((int)i->imm);
+  SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
+  if (last && last->row == row) *mi = *last;
+  else describe_group(cx, l, mem, row, mi);
+  Operand o[OPERANDS];
+  operands_all(l->fn, i, o);
+  set_registers(cx, mem, &o[0], &mi->d);
+  set_registers(cx, mem, &o[0], &mi->c);
+  if (o[1].kind == OPERAND_RUN) set_registers(cx, mem, &o[1], &mi->a);
+  mi->desc[0] = o[1].kind == OPERAND_RUN ? 0 : slot[o[1].ref];
+  mi->desc[1] = slot[o[2].ref];
+  mi->add = slot[o[3].ref];
+  return mi;
+}
+
 // ---- ldmatrix, stmatrix, movmatrix ----
 
 // The register side, (thread,bit) -> bit: which 16-bit piece of the matrices

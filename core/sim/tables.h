@@ -3,8 +3,8 @@
 #define CUTE_SIMTABLES_H
 
 #include "atoms/atom.h"
+#include "sim/inside.h"
 #include "sim/mma.h"
-#include "sim/prog.h"
 
 // An MMA's operand: unit `reg[v]` of mem (and mem->per - 1 that follow) is
 // value v of every thread; at[v * 32 + lane] is its place in the tile,
@@ -30,6 +30,11 @@ typedef struct SimMmaIns {
   int threads;         // of a group
   const uint8_t *lane; // lane[g * threads + t]
   SimOperand d, a, b, c;
+  // wgmma: d, a and c are a warp's 16 rows; slots of the descriptors of A (0:
+  // it is in registers) and of B, and of whether to add.
+  uint32_t desc[2], add;
+  const SimMem **smem;  // the objects of shared memory
+  int nsmem;
   SimWord more[3];     // operands 4 and on: a 32-bit register each
 } SimMmaIns;
 
@@ -48,7 +53,22 @@ typedef struct SimMatrix {
 // before, or NULL; one of the same atom shares its tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
+SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
+                           const uint32_t *slot, const Ins *i,
+                           const SimMmaIns *last);
 SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i);
+
+// ---- matrix.c: tiles of registers, row-major, raw elements ----
+// Scratch of 32 KB: 0 to 3.
+void *simmatrix_room(SimWarp *w, int k);
+// Group g's part of an operand, and of D.
+void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
+                      int g, void *to);
+void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
+                       const void *from);
+// f16 in place to f32, and back.
+void simmatrix_widen_f16(float *tile, int n);
+void simmatrix_narrow_f16(float *tile, int n);
 
 #endif

@@ -213,14 +213,15 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
       break;  // passes on what it reads
-    case OP_MMA: break;  // its registers are looked at where they are read
+    case OP_MMA: case OP_WGMMA:
+      break;  // its registers are looked at where they are read
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
     case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_STASYNC: case OP_DSMEM:
-    case OP_ASM:
+    case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane
   }

@@ -452,8 +452,9 @@ Tensor tensor_identity(Ctx *cx, Tup shape) {
 
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
   int from = dtype_bits(t.type), to = dtype_bits(type);
-  if (t.space == SP_COORD)
-    ctx_fail(cx, ERR_TYPE, "recast_tensor of a coordinate tensor");
+  if (t.space == SP_COORD || t.space == SP_DESC)
+    ctx_fail(cx, ERR_TYPE, "recast_tensor of a %s tensor",
+             ir_space_word(t.space));
   if (from != to) {
     if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
     Dim was = dim_int(cx, from), is = dim_int(cx, to);

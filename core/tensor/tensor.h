@@ -17,8 +17,10 @@ typedef struct Origin {
 } Origin;
 
 // space SP_COORD: an identity tensor; the iterator is the coordinate tuple
-// `base` and the layout has basis strides. Others: element `off +
-// layout(c)` of memory object `mem` (traced) or of the face's host buffer.
+// `base` and the layout has basis strides. SP_DESC: descriptor `mem + off +
+// layout(c)` of a warpgroup's operand of this type, in units of 16 bytes; mem
+// is a DESC. Others: element `off + layout(c)` of memory object `mem` (traced)
+// or of the face's host buffer.
 // A swizzled layout keeps its own offset: element off + sw(o + inner(c)).
 typedef struct Tensor {
   Space space;
@@ -30,6 +32,11 @@ typedef struct Tensor {
   Origin origin;
   int64_t align;   // bytes the iterator (mem + off) is known to be aligned to
 } Tensor;
+
+// Has it elements in the memory of a kernel?
+static inline bool tensor_in_kernel(const Tensor *t) {
+  return t->mem && t->space != SP_DESC;
+}
 
 // ---- views (no IR beyond index arithmetic) ----
 Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);

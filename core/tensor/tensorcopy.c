@@ -233,7 +233,7 @@ static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
   const Tensor *t[PRED] = {a, b};
   for (int s = 0; s < 2; s++) {
     tensor_use(cx, t[s], UINT32_MAX);
-    if (t[s]->mem == 0)
+    if (!tensor_in_kernel(t[s]))
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory\n  %s",
                s ? "destination" : "source", tensor_show(cx, t[s]));
   }

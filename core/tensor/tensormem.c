@@ -267,7 +267,7 @@ static void put_register(Ctx *cx, const Tensor *t, Tup coord, Ref value) {
 
 static void need_memory(Ctx *cx, const Tensor *t, const char *what) {
   tensor_use(cx, t, UINT32_MAX);
-  if (t->mem == 0)
+  if (!tensor_in_kernel(t))
     ctx_fail(cx, ERR_ARG, "%s: the tensor is not in the kernel's memory\n  %s",
              what, tensor_show(cx, t));
 }

@@ -75,6 +75,17 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which);
 void tiled_mma_print(Ctx *cx, const TiledMma *m, Buf *out);
 void tiled_mma_print_atom(Ctx *cx, const MmaAtom *a, Buf *out);
 
+// ---- gmma.c ----
+// Does a warpgroup's MMA read this operand through descriptors?
+bool gmma_from_shared(const MmaAtom *a, char which);
+// Of a partition (V,Rest...) in shared memory: the layout of its descriptors
+// (1,Rest...), in units of 16 bytes, and the bits of one beyond its address.
+// ERR_SHAPE where what an instruction reads is not canonical.
+Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
+                   uint64_t *desc);
+// make_fragment_A, _B: the tensor of descriptors (SP_DESC).
+Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
+
 // ---- tiledcopy.c ----
 TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val);
 // make_tiled_copy_impl: a TV layout on a tile given by mode.
@@ -103,8 +114,9 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
 
 // ---- tiledgemm.c ----
 // gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks. more:
-// scales of A and B, metadata of A, as the atom takes them.
+// scales of A and B, metadata of A, as the atom takes them. accumulate: a
+// predicate, whether a warpgroup's first products are added to C; 0: they are.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
-                Tensor tc, const Tensor *more, int nmore);
+                Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 
 #endif

@@ -325,7 +325,7 @@ static void check_operands(const Copy *k) {
   Ctx *cx = k->cx;
   const Tensor *t[2] = {k->src, k->dst};
   for (int i = 0; i < 2; i++)
-    if (!t[i]->mem)
+    if (!tensor_in_kernel(t[i]))
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory%s",
                i ? "destination" : "source", pair_text(k));
   check_copy_types(k);

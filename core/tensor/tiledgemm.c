@@ -19,6 +19,7 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
+  Ref accumulate;    // of a warpgroup: is C added?
   Part d, x, y, c;   // D, A, B, C
   Part more[3];      // scales of A and B, metadata of A, as the atom has
 } Gemm;
@@ -91,6 +92,7 @@ static void check_sizes(const Gemm *g) {
   const Part *o[4] = {&g->d, &g->x, &g->y, &g->c};
   Layout tv[4] = {g->a->c, g->a->a, g->a->b, g->a->c};
   for (int i = 0; i < 4; i++) {
+    if (o[i]->t->space == SP_DESC) continue;
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
     int64_t have = count(g->cx, o[i]->v, "gemm");
     want = atom_mma_stored(g->a->row, i, (int)want);
@@ -176,6 +178,38 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
+// The descriptor of what lies so many units behind desc.
+static Ref beyond(Ctx *cx, Ref desc, Dim units) {
+  Fn *fn = ir_fn(cx);
+  if (dim_is(units, 0)) return desc;
+  return ir_op2(cx, fn, OP_ADD, desc,
+                ir_cvt(cx, fn, DT_U64, dim_asref(cx, units)));
+}
+
+// What a warpgroup reads at (i,j) of an operand in shared memory; the traced
+// part of the way there is one for all.
+static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
+  Ctx *cx = g->cx;
+  Dim first = o->t->off;
+  Dim then = dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j));
+  if (dim_static(first)) first = dim_add(cx, first, then), then.w = 0;
+  return beyond(cx, beyond(cx, o->t->mem, first), then);
+}
+
+static void emit_wgmma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
+  Ctx *cx = g->cx;
+  Parts p;
+  p.n = p.nreg = 0;
+  put_operand(g, &g->d, m, n, &p);
+  if (g->x.t->space == SP_DESC) p.mem[p.n++] = descriptor(g, &g->x, m, k);
+  else put_operand(g, &g->x, m, k, &p);
+  p.mem[p.n++] = descriptor(g, &g->y, n, k);
+  p.mem[p.n++] = g->accumulate ? g->accumulate
+                               : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
+  Ins ins = {.op = OP_WGMMA, .imm = g->a->id};
+  operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
+}
+
 static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   Parts p;
   p.n = p.nreg = 0;
@@ -214,6 +248,37 @@ static void outer(const Gemm *g, int64_t k) {
     for (int64_t n = 0; n < N; n++)
       for (int64_t m = 0; m < M; m++)
         emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
+  }
+}
+
+// ---- gemm of a warpgroup ----
+
+// D is C, and what is read from shared memory is a tensor of descriptors.
+static void check_warpgroup(const Gemm *g) {
+  const Part *o[2] = {&g->x, &g->y};
+  Ctx *cx = g->cx;
+  for (int i = 0; i < 2; i++) {
+    bool shared = gmma_from_shared(g->a, o[i]->name);
+    if (shared == (o[i]->t->space == SP_DESC)) continue;
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %c from %s%s\n  make_fragment_%c "
+             "of its partition makes that", g->a->row->name, o[i]->name,
+             shared ? "shared memory, through descriptors" : "registers",
+             gemm_text(g), o[i]->name);
+  }
+  bool same = g->d.t->mem == g->c.t->mem && dim_eq(g->d.t->off, g->c.t->off) &&
+              layout_eq(g->d.t->l, g->c.t->l);
+  if (!same)
+    ctx_fail(cx, ERR_ARG, "gemm: a warpgroup adds to its accumulators: D and "
+             "C are one fragment%s", gemm_text(g));
+}
+
+static void warpgroup_gemm(Gemm *g) {
+  set_regs(g, &g->d, 0);
+  if (g->x.t->space != SP_DESC) set_regs(g, &g->x, 1);
+  for (int64_t k = 0; k < g->x.n[1]; k++) {
+    for (int64_t n = 0; n < g->c.n[1]; n++)
+      for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
+    g->accumulate = 0;  // C is left out once
   }
 }
 
@@ -258,8 +323,7 @@ static void fma_gemm(const Gemm *g) {
 }
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
-  const char *why = r->kind == MK_WGMMA ? "warpgroups do not execute yet"
-                    : r->kind == MK_TCGEN05 ? "tensor memory is not there yet"
+  const char *why = r->kind == MK_TCGEN05 ? "tensor memory is not there yet"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles is no element type"
                       : NULL;
@@ -302,8 +366,9 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
 }
 
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
-                Tensor tc, const Tensor *more, int nmore) {
-  Gemm g = {.cx = cx, .a = a, .d = {.t = &d, .name = 'D'},
+                Tensor tc, const Tensor *more, int nmore, Ref accumulate) {
+  Gemm g = {.cx = cx, .a = a, .accumulate = accumulate,
+            .d = {.t = &d, .name = 'D'},
             .x = {.t = &ta, .name = 'A'}, .y = {.t = &tb, .name = 'B'},
             .c = {.t = &tc, .name = 'C'}};
   const Tensor *t[4] = {&d, &ta, &tb, &tc};
@@ -313,11 +378,13 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
       ctx_fail(cx, ERR_ARG, "gemm: operand %c is not in the kernel's memory%s",
                "DABC"[i], gemm_text(&g));
   }
+  if (a->row->kind == MK_WGMMA) check_warpgroup(&g);
   dispatch(&g);
   check_sizes(&g);
   check_types(&g);
-  if (a->row->kind == MK_FMA) {
-    fma_gemm(&g);
+  if (a->row->kind == MK_FMA || a->row->kind == MK_WGMMA) {
+    if (a->row->kind == MK_FMA) fma_gemm(&g);
+    else warpgroup_gemm(&g);
     return;
   }
   if (nmore != a->row->nop - 4)

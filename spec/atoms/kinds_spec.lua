@@ -508,8 +508,6 @@ describe("atoms that are tables alone", function()
         end)():trace {block = 128}
       end)
     end
-    refused("SM90_64x64x16_F32F16F16_SS<K,K>", "warpgroups")
-    refused("SM90_64x64x16_F32F16F16_RS<K,K>", "warpgroups")
     refused("SM80_8x8x4_GC64C64C64GC64_TN", "its accumulator of three")
     refused("SM100_MMA_TF32_SS<tfloat32_t,tfloat32_t,float,64,8,K,K>",
             "tensor memory")

@@ -9,7 +9,8 @@ local measure = require "spec.measure"
 
 local ITSELF, TURNS, N = "spec/bench/scripts.lua", 5, 256
 local GEMMS = {"gemm_simt", "sgemm", "gemm_base", "gemm2stage",
-  "gemm_l2swizzle", "gemm3stage", "gemm_sm80_best", "gemm_tf32", "gemm_f64",
+  "gemm_l2swizzle", "gemm3stage", "gemm_sm80_best", "gemm_wgmma",
+  "gemm_tf32", "gemm_f64",
   "gemm_int8", "gemm_fp8_sm89", "gemm_sm70"}
 local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "copy_tile", "transpose"}

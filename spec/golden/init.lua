@@ -11,7 +11,8 @@ local core = require "cute.core"
 local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
-             "spec.golden.tensormap"},
+             "spec.golden.tensormap",
+             "spec.golden.gmma"},
   shown = 5,  -- failing lines printed in full
 }
 

@@ -6,12 +6,13 @@ local load_script = require "spec.lesson"
 
 local RUNGS = {
   "gemm_simt", "sgemm", "gemm_base", "gemm2stage", "gemm_l2swizzle",
-  "gemm3stage", "gemm_sm80_best", "gemm_int8", "gemm_fp8_sm89", "gemm_tf32",
-  "gemm_f64",
+  "gemm3stage", "gemm_sm80_best", "gemm_wgmma", "gemm_int8", "gemm_fp8_sm89",
+  "gemm_tf32", "gemm_f64",
 }
 
 -- Whole tiles, 16-byte rows, and the scalar path.
-local SIZES = {{256, 256, 256}, {136, 264, 80}, {17, 129, 127}, {1, 2, 129},
+local SIZES = {{256, 256, 256}, {128, 384, 448}, {136, 264, 80},
+               {17, 129, 127}, {1, 2, 129},
                {129, 1, 17}, {127, 17, 1}, {2, 127, 2}}
 
 describe("the GEMM ladder on a GPU #gpu", function()

@@ -29,6 +29,30 @@ local function fragments(name)
   return mma, a, b, c
 end
 
+-- A tile of a warpgroup's MMA, its shared memory written, its registers fenced.
+local function warpgroup()
+  local wg = cute.nvgpu.warpgroup
+  local mma = cute.make_tiled_mma(
+    wg.MmaF16BF16Op("bf16", "f32", {64, 8, 16}, "SMEM"))
+  local s = cute.make_smem_tensor(cute.bf16, cute.tile_to_shape(
+    wg.make_smem_layout_atom("K_INTER", "bf16"), {64, 16}), 1024)
+  local tid = arch.thread_idx()
+  local thr = mma:get_slice(tid)
+  for k = 0, 7 do s[{k * 8 + tid // 16, tid % 16}] = 1 end
+  arch.sync_threads()
+  local a = mma:make_fragment_A(thr:partition_A(s))
+  local b = mma:make_fragment_B(thr:partition_B(cute.local_tile(s, {8, 16},
+                                                                {0, 0})))
+  local acc = thr:partition_fragment_C(cute.make_layout {64, 8})
+  wg.fence()
+  mma:set("ACCUMULATE", false)
+  return wg, function() cute.gemm(mma, acc, a, b, acc) end
+end
+
+-- Threads of a block, where a warp does not do.
+local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
+               ["wgmma.wait_group"] = 128}
+
 -- A barrier of so many arrivals as the warp has lanes, and what f does with it.
 local function with_barrier(f)
   return function()
@@ -172,6 +196,13 @@ local SAMPLES = {
   end,
   ["cp.async.mbarrier.arrive"] = with_barrier(
     arch.cp_async_mbarrier_arrive_noinc),
+  wgmma = function() return (select(2, warpgroup())) end,
+  ["wgmma.fence"] = function() return warpgroup().fence end,
+  ["wgmma.commit_group"] = function() return warpgroup().commit_group end,
+  ["wgmma.wait_group"] = function()
+    local wg = warpgroup()
+    return function() wg.wait_group(0) end
+  end,
   setmaxnreg = function()
     return function() arch.setmaxregister_decrease(24) end
   end,
@@ -218,7 +249,7 @@ for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 
 -- What the simulator finds when lanes 0 to n - 1 do it; the operations of its
 -- IR.
-local function try(sample, n, mask)
+local function try(sample, n, mask, block)
   local kernel = cute.kernel("k", function(x)
     local act = sample(x)
     if n == 32 then act(mask) else
@@ -227,8 +258,8 @@ local function try(sample, n, mask)
     x[0] = 1
   end)
   local x = cute.zeros({256}, "i32")
-  local opts = {grid = 1, block = 32, device = "sim:sm_90a", faults = "return",
-                output = false}
+  local opts = {grid = 1, block = block or 32, device = "sim:sm_90a",
+                faults = "return", output = false}
   local report = support.report(kernel(x):launch(opts))
   local program, ops = cute.compile(kernel, x, opts), {}
   for line in program.ir:gmatch "[^\n]+" do
@@ -245,9 +276,10 @@ end
 
 local function demands(who, sample, what)
   local function kinds(n, mask)
-    local found = try(sample, n, mask)
+    local found = try(sample, n, mask, BLOCK[what])
     found["uninitialised"] = nil  -- registers of what was left out
     found["warp-race"] = nil      -- all lanes write one place
+    found["race"] = nil
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")
@@ -288,7 +320,7 @@ describe("an operation", function()
     elseif op.effect then
       it(("%s is done by: %s"):format(name, who), function()
         local sample = assert(SAMPLES[name], "no sample of " .. name)
-        local _, ops = try(sample, 32)
+        local _, ops = try(sample, 32, nil, BLOCK[name])
         assert.is_truthy(ops[name], "the sample makes no " .. name)
         assert.is_truthy(({lane = 1, mask = 1, warp = 1, full = 1})[who])
         demands(who, sample, name)

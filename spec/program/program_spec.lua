@@ -139,10 +139,12 @@ describe("cutelua", function()
       assert.truthy(says(text):find("what only Hopper and Blackwell have is "
         .. "not there yet", 1, true), text)
     end
-    assert.truthy(says "nvgpu.warp.MmaF16BF16Op(1)":find("cute has no 'nvgpu' "
-      .. "[unknown-name]", 1, true))
-    assert.truthy(says "nvgpu.tcgen05.x()":find("atoms here, by their C++ "
-      .. "names", 1, true))
+    local text = says "nvgpu.warp.MmaF16BF16Op(1)"
+    assert.truthy(text:find("cute.nvgpu has no 'warp' [unknown-name]", 1,
+                            true))
+    assert.truthy(text:find("atoms here, by their C++ names", 1, true))
+    assert.truthy(says "nvgpu.tcgen05.x()":find("only Hopper and Blackwell",
+                                                1, true))
   end)
 
   it("shows a mistake with its line and neighbours", function()

@@ -9,8 +9,8 @@ local read, change = support.read, support.change
 
 local RUNGS = {
   "gemm_simt", "sgemm", "gemm_base", "gemm2stage", "gemm_l2swizzle",
-  "gemm3stage", "gemm_sm80_best", "gemm_sm70", "gemm_int8", "gemm_fp8_sm89",
-  "gemm_tf32", "gemm_f64",
+  "gemm3stage", "gemm_sm80_best", "gemm_wgmma", "gemm_sm70", "gemm_int8",
+  "gemm_fp8_sm89", "gemm_tf32", "gemm_f64",
 }
 
 -- A rung of a script's text, with modules of changed text in between.
@@ -141,6 +141,13 @@ local IN_SCRIPTS = {
     {"k_tile + 1, 1 - stage", 1, "k_tile + 1, stage"}},
   gemm_l2swizzle = {{SYNC, 1}, {WAIT0, 1}, {COMMIT, 1}, {COMMIT, 2},
     {CLEAR, 1}},
+  gemm_wgmma = {{SYNC, 1}, {"cute.arch.cp_async_wait_group(STAGES - 2)", 1},
+    {COMMIT, 1}, {"cute.arch.fence_view_async_shared()", 1},
+    {"warpgroup.wait_group(1)", 1},
+    {"warpgroup.wait_group(1)", 1, "warpgroup.wait_group(2)"},
+    {"% STAGES, read", 1, "% STAGES, write"},
+    {"k_tile + STAGES - 1, write", 1, "k_tile + STAGES - 1, read"},
+    size = {256, 128, 512}},
   gemm_sm70 = {{SYNC, 1}, {SYNC, 2}, {SYNC, 3}, {CLEAR, 1}},
   gemm_simt = {{CLEAR, 1}},
 }

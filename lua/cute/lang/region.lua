@@ -380,6 +380,8 @@ function Region:roots()
       roots[#roots + 1] = {t = v, name = slot.name, root = slot.key}
     end
   end
+  roots[#roots + 1] = {t = state.accumulate, name = "ACCUMULATE",
+                       root = "ACCUMULATE", fixed = true}
   roots[#roots + 1] = {t = _G, name = "_G", root = "_G", fixed = true}
   local names = {}
   for name, m in next, package.loaded do

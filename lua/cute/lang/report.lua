@@ -31,6 +31,8 @@ report.suggestions = {
   ["smem-budget"] = "use fewer stages or a smaller tile",
   ["register-index"] = "index fragments with loop numbers of a plain "
     .. "`for i = 0, n do`, which unrolls",
+  ["in-flight"] = "warpgroup.fence(), the MMAs, commit_group(), "
+    .. "wait_group(0): only then are their registers anybody's",
   ["wrong-arch"] = "choose another atom, or another --arch",
   ["traced-in-lua"] = "use the cute function: a:lt(b), cute.when(cond, f), "
     .. "cute.range(n), cute.min(a, b)",

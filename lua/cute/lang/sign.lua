@@ -173,7 +173,7 @@ local LATER = {"warpgroup", "bulk", "tma", "tmem",
 
 -- Names that stand for something else here.
 local ELSEWHERE = {
-  nvgpu = "operations of the hardware are atoms here, by their C++ names: "
+  warp = "operations of warps are atoms here, by their C++ names: "
     .. "cute.make_mma_atom(\"SM80_16x8x16_F32BF16BF16F32_TN\"), "
     .. "cute.make_copy_atom(\"SM75_U32x4_LDSM_N\", cute.bf16)",
 }

@@ -41,6 +41,8 @@ local ADVICE = {
     .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",
+  ["warpgroup-mismatch"] = "all 128 threads of a warpgroup come to each of "
+    .. "its MMAs, with the same operands: descriptors by make_warp_uniform",
   ["deadlock"] = "some threads, or bytes, never come to the barrier that "
     .. "others wait at",
   ["dependent-launch"] = "cute.arch.griddepcontrol_wait() before the first "
@@ -49,6 +51,21 @@ local ADVICE = {
     .. "cute.where what is used",
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
+
+-- Races with agents, by what is said of them.
+local AGENTS = {
+  {"no fence_proxy", "put cute.arch.fence_view_async_shared() behind the "
+    .. "writes, by the threads that write, and a barrier behind that"},
+  {"not waited for", "wait before that: warpgroup.wait_group(n) with a "
+    .. "smaller n, or the mbarrier or group that ends the copy"},
+}
+
+local function advice(r)
+  for _, a in ipairs(AGENTS) do
+    if r.kind == "race" and r.message:find(a[1], 1, true) then return a[2] end
+  end
+  return ADVICE[r.kind]
+end
 
 --- What the second line is, by kind.
 local OTHER = {["async-in-flight"] = "the cp.async",
@@ -83,7 +100,8 @@ function simreport.fault(r)
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
   text[#text + 1] = ("    first in block %s, thread %s%s")
     :format(triple(r.block), triple(r.thread), times)
-  if ADVICE[r.kind] then text[#text + 1] = "    " .. ADVICE[r.kind] end
+  local what_to_do = advice(r)
+  if what_to_do then text[#text + 1] = "    " .. what_to_do end
   return core.visible(table.concat(text, "\n"), true)
 end
 

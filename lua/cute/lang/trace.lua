@@ -595,6 +595,7 @@ end
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
+                accumulate = {}, tiled = {},
                 elements = elements, lex = assigned_in, known = is_known(),
                 constant = bytecode.constant}
   local before = regions.begin(opts.state)

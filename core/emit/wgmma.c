@@ -1,0 +1,220 @@
+// A warpgroup's MMA: its statement and helper, descriptors, and the wait,
+// behind which its accumulators are read.
+//
+// The compiler takes an asm statement to be done when the next one begins. So
+// the registers of a wgmma are named once more behind the wait that ends it,
+// by an empty statement: what reads them cannot move before that.
+#include <stdio.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "emit/expr.h"
+#include "emit/wgmma.h"
+#include "ir/flight.h"
+
+#define FN "static __device__ __forceinline__ "
+
+// ---- what is used, before anything is written ----
+
+static Operand accumulators(const Emit *e, Ref mma) {
+  Operands w = operands_of(e->fn, ir_get(e->fn, mma));
+  Operand o = {0};
+  operands_next(&w, &o);
+  return o;
+}
+
+static void note_done(void *ud, Ref wait, Ref mma) {
+  Emit *e = ud;
+  Operand o = accumulators(e, mma);
+  for (size_t k = 0; k < e->nretire; k++) {
+    const Retire *r = &e->retire[k];
+    Operand p = accumulators(e, r->mma);
+    if (r->wait == wait && operands_same(&o, &p)) return;
+  }
+  Retire *v = NEW(e->cx, Retire, e->nretire + 1);
+  if (e->nretire) memcpy(v, e->retire, e->nretire * sizeof *v);
+  v[e->nretire++] = (Retire){wait, mma};
+  e->retire = v;
+}
+
+void wgmma_note(Emit *e) {
+  flight_run(e->cx, e->fn, note_done, e);
+}
+
+// ---- statements ----
+
+void wgmma_mma(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomUse *u = uses_atom(e, true, i->imm);
+  const AtomMma *row = atom_mma(u->id);
+  Operand o;
+  int run = 0, n = 0;
+  text_begin(e, i);
+  text_printf(e, "%s(", atomtext_name(e, true, u->id));
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o); n++) {
+    text_puts(e, n ? ", " : "");
+    if (o.kind != OPERAND_RUN) {
+      expr_val(e, o.ref, PR_ANY);
+      continue;
+    }
+    emit_regs(e, u->refs, &o, atomtext_reg_type(row->regs[run],
+                                                atom_mma_type(row, run)));
+    run++;
+  }
+  text_puts(e, ")");
+  text_end(e);
+}
+
+// "wgmma_retire_f32x64": of n registers with this constraint.
+static const char *retire_name(Emit *e, const AtomMma *row) {
+  const char *type = row->regs[0] == 'f' ? "f32"
+                     : row->d_type == DT_I32 ? "s32" : "u32";
+  return arena_printf(e->cx, &e->cx->scratch, "wgmma_retire_%sx%d", type,
+                      row->nreg[0]);
+}
+
+void wgmma_wait(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  text_begin(e, i);
+  text_printf(e, "asm volatile(\"wgmma.wait_group.sync.aligned %d;\" ::: "
+              "\"memory\")", (int)i->imm);
+  text_end(e);
+  for (size_t k = 0; k < e->nretire; k++) {
+    if (e->retire[k].wait != r) continue;
+    const Ins *mma = ir_get(e->fn, e->retire[k].mma);
+    const AtomMma *row = atom_mma((int)mma->imm);
+    Operand o = accumulators(e, e->retire[k].mma);
+    text_indent(e);
+    text_printf(e, "%s(", retire_name(e, row));
+    emit_regs(e, uses_atom(e, true, mma->imm)->refs, &o,
+              atomtext_reg_type(row->regs[0], row->d_type));
+    text_puts(e, ")");
+    text_end(e);
+  }
+}
+
+// `const unsigned long long tCrA = smem_desc(sA_addr, ...);`
+void wgmma_descriptor(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
+  for (Ref k = 1; k < r; k++) {  // the same one of another region
+    const Ins *j = ir_get(e->fn, k);
+    if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||
+        j->imm != i->imm)
+      continue;
+    e->use[r].name = e->use[k].name;
+    return;
+  }
+  if (!*own) own = arena_printf(e->cx, &e->cx->scratch, "%s_desc", of);
+  e->use[r].name = names_new(e, own);
+  text_indent(e);
+  text_printf(e, "const unsigned long long %s =", e->use[r].name);
+  text_newline(e);
+  text_printf(e, "      %s(%s_addr, 0x%016llxull)", helper_use(e, H_SMEM_DESC),
+              of, (unsigned long long)i->imm);
+  text_end(e);
+}
+
+// ---- helpers ----
+
+// One piece of a list; after the last one nothing follows. A list goes on in
+// a new line, which begins with `line`, behind column 66.
+static void put_piece(Emit *e, size_t *from, const char *s, bool last,
+                      const char *line) {
+  text_puts(e, s);
+  if (last) return;
+  text_puts(e, ",");
+  bool full = e->out->text.n - *from > 66;
+  text_puts(e, full ? line : " ");
+  if (full) *from = e->out->text.n;
+}
+
+// {%4, %5} inside a string, numbered from *at on.
+static void put_braces(Emit *e, int n, int *at) {
+  size_t from = e->out->text.n;
+  text_puts(e, "{");
+  for (int k = 0; k < n; k++)
+    put_piece(e, &from, arena_printf(e->cx, &e->cx->scratch, "%%%d", (*at)++),
+              k + 1 == n, " \"\n      \"");
+  text_puts(e, "}");
+}
+
+static void put_constraints(Emit *e, bool refs, const char *mode, char c,
+                            const char *name, int n) {
+  const char *each = refs ? "\"%s%c\"(%s%d)" : "\"%s%c\"(%s[%d])";
+  size_t from = e->out->text.n;
+  for (int k = 0; k < n; k++)
+    put_piece(e, &from, arena_printf(e->cx, &e->cx->scratch, each, mode, c,
+                                     name, k),
+              k + 1 == n, "\n        ");
+}
+
+static void put_params(Emit *e, bool refs, const char *type, const char *name,
+                       int n, bool out) {
+  if (!refs) text_printf(e, "%s%s *%s", out ? "" : "const ", type, name);
+  for (int k = 0; refs && k < n; k++)
+    text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name, k);
+}
+
+// What follows the descriptors: that of D, no signs changed, majors.
+static const char *tail(Emit *e, const AtomMma *row) {
+  bool shared = row->flags & AMF_SMEM_A;
+  if (dtype_is_int(row->d_type)) return "p";
+  if (row->k != 16) return "p, 1, 1";
+  if (!shared) return row->mn_major[1] ? "p, 1, 1, 1" : "p, 1, 1, 0";
+  return arena_printf(e->cx, &e->cx->scratch, "p, 1, 1, %d, %d",
+                      row->mn_major[0], row->mn_major[1]);
+}
+
+void wgmma_helper(Emit *e, const AtomUse *u) {
+  const AtomMma *row = atom_mma(u->id);
+  bool shared = row->flags & AMF_SMEM_A;
+  int d = row->nreg[0], a = row->nreg[1], at = 0;
+  text_printf(e, FN "void %s(\n    ", atomtext_name(e, true, u->id));
+  put_params(e, u->refs, atomtext_reg_type(row->regs[0], row->d_type), "d", d,
+             true);
+  text_puts(e, ", ");
+  if (shared) text_puts(e, "unsigned long long a");
+  else put_params(e, u->refs, "unsigned", "a", a, false);
+  text_printf(e, ", unsigned long long b,\n    unsigned accumulate) {\n"
+              "  asm volatile(\n"
+              "      \"{ .reg .pred p; setp.ne.b32 p, %%%d, 0;\\n\"\n"
+              "      \"%s \"\n      \"", d + a + 1, row->ptx);
+  put_braces(e, d, &at);
+  text_puts(e, ", ");
+  if (shared) text_printf(e, "%%%d", at++);
+  else put_braces(e, a, &at);
+  text_printf(e, ", %%%d, %s; }\"\n      : ", at, tail(e, row));
+  put_constraints(e, u->refs, "+", row->regs[0], "d", d);
+  text_puts(e, "\n      : ");
+  if (shared) text_puts(e, "\"l\"(a)");
+  else put_constraints(e, u->refs, "", row->regs[1], "a", a);
+  text_puts(e, ", \"l\"(b), \"r\"(accumulate));\n}\n");
+}
+
+// One for each type and number of accumulators.
+void wgmma_print(Emit *e) {
+  for (size_t k = 0; k < e->nretire; k++) {
+    const Ins *i = ir_get(e->fn, e->retire[k].mma);
+    const AtomMma *row = atom_mma((int)i->imm);
+    const char *name = retire_name(e, row);
+    bool refs = uses_atom(e, true, i->imm)->refs, told = false;
+    for (size_t j = 0; j < k && !told; j++)
+      told = strcmp(name, retire_name(e, atom_mma((int)ir_get(
+                            e->fn, e->retire[j].mma)->imm))) == 0;
+    if (told) continue;
+    text_printf(e, "// behind the wait: no use of these can move before it\n"
+                FN "void %s(", name);
+    put_params(e, refs, atomtext_reg_type(row->regs[0], row->d_type), "d",
+               row->nreg[0], true);
+    text_puts(e, ") {\n  asm volatile(\"\"\n      : ");
+    put_constraints(e, refs, "+", row->regs[0], "d", row->nreg[0]);
+    text_puts(e, " :: \"memory\");\n}\n");
+  }
+}
+
+void wgmma_reserve(Emit *e) {
+  for (size_t k = 0; k < e->nretire; k++)
+    names_reserve(e, retire_name(e, atom_mma((int)ir_get(
+                                   e->fn, e->retire[k].mma)->imm)));
+}

@@ -1,0 +1,381 @@
+// A warpgroup's MMAs. Four warps issue one together; it goes on by itself
+// until one of them waits for its group, and is computed then: nobody can tell
+// sooner. Its registers are nobody's before that (ir/flight.h). A and B are
+// read from shared memory as the hardware does, where the descriptors say: in
+// pieces of 16 bytes, whose address goes through the swizzle.
+//
+// Each warpgroup has an agent, whose epoch is the number of MMAs: it reads
+// shared memory in the epoch of an MMA, and who waited for that knows of it.
+#include "sim/wgmma.h"
+
+#include "sim/regs.h"
+#include "sim/shadow.h"
+#include "sim/tables.h"
+
+enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
+
+// An MMA on its way.
+typedef struct Job {
+  const SimIns *i;
+  uint64_t desc[2];  // of A (0: registers) and B
+  bool add;          // to the accumulators that are there
+} Job;
+
+struct SimTeam {
+  Job *job;               // those from `done` on
+  size_t njob, cap;
+  uint32_t done;          // MMAs that ended
+  uint32_t issued[WARPS];
+  uint32_t closed[WARPS][GROUPS];  // issued when its last groups were closed
+};
+
+// ---- the warpgroups of a cluster ----
+
+static int per_cta(const SimProg *p) { return (p->nwarp + WARPS - 1) / WARPS; }
+
+bool simwgmma_init(SimCluster *c) {
+  size_t n = (size_t)c->prog->nteam * sizeof *c->team;
+  c->team = n ? base_realloc(NULL, n) : NULL;
+  if (c->team) memset(c->team, 0, n);
+  return !n || c->team;
+}
+
+void simwgmma_free(SimCluster *c) {
+  for (int k = 0; c->team && k < c->prog->nteam; k++)
+    base_free(c->team[k].job);
+  base_free(c->team);
+}
+
+void simwgmma_reset(SimCluster *c) {
+  for (int k = 0; k < c->prog->nteam; k++) {
+    SimTeam *t = &c->team[k];
+    *t = (SimTeam){.job = t->job, .cap = t->cap};
+  }
+}
+
+static int number(const SimWarp *w) {
+  const SimCluster *c = w->cluster;
+  return (int)(w->cta - c->cta) * per_cta(c->prog) + w->in / WARPS;
+}
+
+static SimTeam *team_of(const SimWarp *w) {
+  return &w->cluster->team[number(w)];
+}
+
+// Its first warp, and the agent.
+static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
+
+static int actor_of(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  return 2 * p->nall + number(w);
+}
+
+// ---- descriptors ----
+
+typedef struct Place {
+  uint32_t start, lead, stride;  // bytes
+  uint32_t w;                    // pieces that the swizzle spans
+} Place;
+
+static Place place_of(uint64_t desc) {
+  static const uint8_t span[4] = {1, 8, 4, 2};
+  return (Place){.start = (uint32_t)(desc & 0x3fff) * PIECE,
+                 .lead = (uint32_t)(desc >> 16 & 0x3fff) * PIECE,
+                 .stride = (uint32_t)(desc >> 32 & 0x3fff) * PIECE,
+                 .w = span[desc >> 62]};
+}
+
+static uint32_t swizzled(const Place *p, uint32_t at) {
+  return at ^ (at >> 7 & (p->w - 1)) << 4;
+}
+
+// K contiguous: piece c of row r.
+static uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
+  uint32_t lead = p->w > 1 ? PIECE : p->lead;
+  return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
+                       c * lead);
+}
+
+// Rows contiguous: rows 8u to 8u + 7 of column k.
+static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
+  uint32_t at = k % 8 * p->w * PIECE;
+  if (p->w > 1)
+    at += u % p->w * PIECE + u / p->w * p->lead + k / 8 * p->stride;
+  else
+    at += u * p->stride + k / 8 * p->lead;
+  return swizzled(p, p->start + at);
+}
+
+// Calls `see` with the pieces of rows [first, first + rows) of an operand, in
+// the order in which they lie in a tile.
+typedef void See(void *ud, uint32_t at);
+
+static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
+                       int rows, See *see, void *ud) {
+  Place p = place_of(desc);
+  if (!x->row->mn_major[which]) {
+    for (int r = first; r < first + rows; r++)
+      for (uint32_t c = 0; c < 2; c++)
+        see(ud, piece_of_row(&p, (uint32_t)r, c));
+    return;
+  }
+  for (int u = first / 8; u < (first + rows) / 8; u++)
+    for (int k = 0; k < x->row->k; k++)
+      see(ud, piece_of_column(&p, (uint32_t)u, (uint32_t)k));
+}
+
+// ---- reading, when it is issued ----
+
+typedef struct Lend {
+  Access x;
+  const SimMmaIns *mma;
+  int actor;
+  uint32_t epoch;
+} Lend;
+
+// The object of shared memory that byte `at` is in; NULL: none.
+static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
+  for (int k = 0; k < x->nsmem; k++) {
+    const SimMem *m = x->smem[k];
+    if (at >= m->base && at + PIECE <= m->base + m->bytes) return m;
+  }
+  return NULL;
+}
+
+static void lend_piece(void *ud, uint32_t at) {
+  Lend *l = ud;
+  SimWarp *w = l->x.w;
+  const SimMem *m = l->x.m;
+  if (!m || at < m->base || at + PIECE > m->base + m->bytes)
+    m = l->x.m = object_at(l->mma, at);
+  if (m) {
+    shadow_lend(&l->x, 0, w->home + at, l->actor, l->epoch);
+    return;
+  }
+  SimFault *f = simreport_fault(w, SIM_OOB, 0, l->x.i->src, 0,
+                                l->mma->smem[0]->index, at);
+  if (f) f->access.size = PIECE;
+}
+
+// What this warp has a part in: its rows of A, and B.
+static void lend(SimWarp *w, const Job *j, uint32_t epoch) {
+  const SimMmaIns *x = j->i->x;
+  Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
+            .actor = actor_of(w), .epoch = epoch};
+  if (j->desc[0])
+    each_piece(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
+  each_piece(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
+}
+
+// ---- computing, when it is waited for ----
+
+typedef struct Load {
+  const uint8_t *smem;
+  int64_t bytes;
+  char *to;
+  int k, n;           // columns: K, pieces so far; 0: rows
+} Load;
+
+static void load_piece(void *ud, uint32_t at) {
+  Load *l = ud;
+  uint16_t piece[PIECE / 2] = {0};
+  if (at + PIECE <= l->bytes) memcpy(piece, l->smem + at, PIECE);
+  int n = l->n++;
+  if (!l->k) {
+    memcpy(l->to + n * PIECE, piece, PIECE);
+    return;
+  }
+  char *to = l->to + (n / l->k * 8 * l->k + n % l->k) * 2;
+  for (int r = 0; r < 8; r++) memcpy(to + r * l->k * 2, &piece[r], 2);
+}
+
+static void load_rows(const SimWarp *w, const Job *j, int which, int rows,
+                      char *to) {
+  const SimMmaIns *x = j->i->x;
+  Load l = {.smem = w->cluster->smem + w->home, .to = to,
+            .bytes = w->cluster->prog->smem_bytes,
+            .k = x->row->mn_major[which] ? x->row->k : 0};
+  int first = which == 0 ? w->in % WARPS * ROWS : 0;
+  each_piece(x, which, j->desc[which], first, rows, load_piece, &l);
+}
+
+static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
+                  void *out) {
+  if (dtype_is_int(x->row->d_type)) {
+    const uint8_t *u = raw;
+    for (int k = 0; k < n; k++)
+      ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
+  } else {
+    simmma_widen(t, raw, (size_t)n, out);
+  }
+}
+
+// A warp's rows; b: B as numbers.
+static void compute(SimWarp *w, const Job *j, const void *b) {
+  const SimMmaIns *x = j->i->x;
+  const AtomMma *row = x->row;
+  void *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
+  char *raw = simmatrix_room(w, 3);
+  if (j->desc[0]) load_rows(w, j, 0, ROWS, raw);
+  else simmatrix_gather(w, x, &x->a, 0, raw);
+  widen(x, row->a_type, raw, ROWS * row->k, a);
+  int n = ROWS * row->n;
+  bool half = row->d_type == DT_F16;
+  if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
+  else memset(c, 0, (size_t)n * 4);
+  if (half && j->add) simmatrix_widen_f16(c, n);
+  if (dtype_is_int(row->d_type))
+    simmma_tile_int(&x->m, ROWS, row->n, a, b, c, c);
+  else
+    simmma_tile(&x->m, ROWS, row->n, a, b, c, c);
+  if (half) simmatrix_narrow_f16(c, n);
+  simmatrix_scatter(w, x, 0, c);
+}
+
+static void run(SimWarp *first, const Job *j) {
+  const SimMmaIns *x = j->i->x;
+  char *raw = simmatrix_room(first, 3);
+  void *b = simmatrix_room(first, 1);
+  load_rows(first, j, 1, x->row->n, raw);
+  widen(x, x->row->b_type, raw, x->row->n * x->row->k, b);
+  for (int k = 0; k < WARPS; k++) compute(&first[k], j, b);
+}
+
+// ---- issue ----
+
+// Registers that are read must be defined; accumulators are from now on.
+static void define(SimWarp *w, const Job *j) {
+  const SimMmaIns *x = j->i->x;
+  const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
+  for (int k = 0; k < 2; k++)
+    for (int v = 0; o[k] && v < o[k]->nval; v++)
+      for (int u = 0; u < o[k]->mem->per; u++)
+        simtaint_registers(w, j->i, o[k]->mem, o[k]->reg[v] + (uint32_t)u,
+                           FULL);
+  for (int v = 0; v < x->d.nval; v++)
+    for (int u = 0; u < x->d.mem->per; u++)
+      rmem_def(w, x->d.mem)[x->d.reg[v] + (uint32_t)u] = FULL;
+}
+
+static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimTeamwork how,
+                   int warp) {
+  SimFault *f = simreport_fault(w, SIM_WARPGROUP, 0, i->src, src2, -1, 0);
+  if (f) {
+    f->team.how = how;
+    f->team.warp = warp;
+    f->team.warps = w->cluster->prog->nwarp;
+  }
+  w->cluster->stop = true;
+}
+
+// One value for all lanes: what lane 0 has.
+static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
+                      uint64_t *u) {
+  *u = lane_bits(w, slot, wide, 0);
+  for (int l = 1; l < LANES; l++) {
+    if (lane_bits(w, slot, wide, l) == *u) continue;
+    misuse(w, i, 0, TEAM_LANES, w->in);
+    return false;
+  }
+  return true;
+}
+
+static Job *new_job(SimCluster *c, SimTeam *t) {
+  if (t->njob == t->cap) {
+    size_t cap = t->cap ? t->cap * 2 : 16;
+    Job *p = base_realloc(t->job, cap * sizeof *p);
+    if (!p) {
+      c->oom = c->stop = true;
+      return NULL;
+    }
+    t->job = p;
+    t->cap = cap;
+  }
+  return &t->job[t->njob++];
+}
+
+void simwgmma_issue(SimWarp *w, const SimIns *i) {
+  const SimMmaIns *x = i->x;
+  SimCluster *c = w->cluster;
+  int me = w->in % WARPS;
+  uint64_t add = 0;
+  Job now = {.i = i}, *j;
+  if ((w->in / WARPS + 1) * WARPS * LANES > c->prog->nthread) {
+    misuse(w, i, 0, TEAM_SHORT, w->in);
+    return;
+  }
+  for (int k = 0; k < 2; k++)
+    if (x->desc[k] && !one_value(w, i, x->desc[k], true, &now.desc[k])) return;
+  if (!one_value(w, i, x->add, false, &add)) return;
+  now.add = add != 0;
+  SimTeam *t = team_of(w);
+  uint32_t n = t->issued[me]++ - t->done;  // its place in the list
+  if (n == t->njob) {
+    if (!(j = new_job(c, t))) return;
+    *j = now;
+  } else {
+    j = &t->job[n];
+    if (j->i != i || j->desc[0] != now.desc[0] || j->desc[1] != now.desc[1] ||
+        j->add != now.add) {
+      misuse(w, i, j->i->src, TEAM_DIFFERS, w->in);
+      return;
+    }
+  }
+  c->mmas++;
+  lend(w, j, t->done + n + 1);
+  define(w, j);
+  SimWarp *all = first_of(w);
+  for (int k = 0; k < WARPS; k++)
+    if (all[k].state == SW_TEAM) all[k].state = SW_RUN;
+}
+
+void simwgmma_commit(SimWarp *w) {
+  SimTeam *t = team_of(w);
+  int me = w->in % WARPS;
+  t->closed[me][w->teamwork++ % GROUPS] = t->issued[me];
+}
+
+// A warp that has not issued the first n MMAs, or -1.
+static int laggard(const SimTeam *t, uint32_t n) {
+  for (int k = 0; k < WARPS; k++)
+    if (t->issued[k] < n) return k;
+  return -1;
+}
+
+bool simwgmma_wait(SimWarp *w, const SimIns *i) {
+  SimTeam *t = team_of(w);
+  uint32_t pending = (uint32_t)i->imm;
+  if (w->teamwork <= pending) return true;
+  uint32_t n = t->closed[w->in % WARPS][(w->teamwork - 1 - pending) % GROUPS];
+  if (!n) return true;
+  if (laggard(t, n) >= 0) {
+    w->state = SW_TEAM;
+    w->src = i->src;
+    return false;
+  }
+  size_t some = n > t->done ? n - t->done : 0;
+  for (size_t k = 0; k < some; k++) run(first_of(w), &t->job[k]);
+  if (some)
+    memmove(t->job, t->job + some, (t->njob - some) * sizeof *t->job);
+  t->njob -= some;
+  t->done += (uint32_t)some;
+  simorder_learn(w, w->valid, actor_of(w), n);
+  return true;
+}
+
+int simwgmma_lacks(const SimWarp *w) {
+  const SimTeam *t = team_of(w);
+  return w->in / WARPS * WARPS + laggard(t, t->issued[w->in % WARPS]);
+}
+
+// Warps that came to an MMA, and others of their warpgroup that did not.
+void simwgmma_end(SimCluster *c) {
+  for (int k = 0; k < c->prog->nteam; k++) {
+    const SimTeam *t = &c->team[k];
+    int late = laggard(t, t->done + (uint32_t)t->njob);
+    if (!t->njob || late < 0) continue;
+    int n = per_cta(c->prog);
+    SimWarp *w = &c->warp[k / n * c->prog->nwarp + k % n * WARPS + late];
+    misuse(w, t->job[t->issued[late] - t->done].i, 0, TEAM_LACKS, w->in);
+  }
+}

@@ -1,0 +1,18 @@
+// The MMAs of warpgroups (wgmma.c).
+#ifndef CUTE_SIMWGMMA_H
+#define CUTE_SIMWGMMA_H
+
+#include "sim/inside.h"
+
+bool simwgmma_init(SimCluster *c);   // false: out of memory
+void simwgmma_free(SimCluster *c);
+void simwgmma_reset(SimCluster *c);  // for the next cluster
+void simwgmma_issue(SimWarp *w, const SimIns *i);
+void simwgmma_commit(SimWarp *w);
+// False: others of the warpgroup have not issued what it waits for; it comes
+// back when one does (SW_TEAM).
+bool simwgmma_wait(SimWarp *w, const SimIns *i);
+int simwgmma_lacks(const SimWarp *w);  // the warp of its CTA that w waits for
+void simwgmma_end(SimCluster *c);    // all warps are done, or stuck
+
+#endif

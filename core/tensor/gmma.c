@@ -1,0 +1,188 @@
+// What a warpgroup's MMA reads from shared memory: canonical layouts, and the
+// descriptors that stand for them.
+//
+// An operand of one instruction is MN x K elements, 32 bytes along K, or (MN
+// contiguous) 16 elements. In units of 16 bytes, W = 1 without a swizzle, and
+// 2, 4, 8 with those of 32, 64, 128 bytes, the canonical layouts are
+//   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
+//   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
+//                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
+// The swizzle is one of addresses: Sw<log2 W,4,3> of bytes.
+#include <inttypes.h>
+
+#include "ir/fold.h"
+#include "tensor/inside.h"
+
+// An operand as it lies in memory: elements, not swizzled yet.
+typedef struct Shared {
+  Ctx *cx;
+  const MmaAtom *a;
+  char which;
+  Layout part;          // (V,Rest...)
+  int bits, unit;       // of an element; elements in 16 bytes
+  int w;                // W
+  bool mn;              // MN contiguous
+  int rows, cols;       // MN, K
+  Layout row, col;      // where these lie
+} Shared;
+
+_Noreturn static void refuse(const Shared *o, const char *why) {
+  bool a = o->which == 'A';
+  ctx_fail(o->cx, ERR_SHAPE, "make_fragment_%c: %s\n  %s reads %s as %d x %d "
+           "elements of %d bits, %s contiguous\n  from %s\n  tile_to_shape of "
+           "cute.nvgpu.warpgroup.make_smem_layout_atom(%s_SW128, ...) is "
+           "canonical", o->which, why, o->a->row->name, a ? "A" : "B", o->rows,
+           o->cols, o->bits, o->mn ? a ? "M" : "N" : "K",
+           layout_text(o->cx, o->part), o->mn ? "MN" : "K");
+}
+
+// W of the swizzle; bits of it at least move 16 bytes that stay together.
+static int span_of(const Shared *o) {
+  const Swizzle *s = layout_swizzle(o->part);
+  if (!o->part.outer) return 1;
+  int shift = 0;
+  while (8 << shift < o->bits) shift++;
+  if (s && s->b == 0) return 1;
+  if (s && s->b <= 3 && s->m + shift == 4 && s->s == 3) return 1 << s->b;
+  refuse(o, arena_printf(o->cx, &o->cx->scratch, "the swizzle is none of "
+                         "Sw<0..3,%d,3>, those of %d-bit elements that the "
+                         "instruction knows", 4 - shift, o->bits));
+}
+
+static int64_t row_at(const Shared *o, int64_t r) {
+  return dim_value(at(o->cx, o->row, r));
+}
+
+static int64_t col_at(const Shared *o, int64_t c) {
+  return dim_value(at(o->cx, o->col, c));
+}
+
+// Row r, or column c if it is not 0, lies `have` elements behind the first
+// one, in a canonical layout `want`.
+static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
+                 int64_t want) {
+  if (have == want) return;
+  Ctx *cx = o->cx;
+  refuse(o, arena_printf(cx, &cx->scratch, "the layout is not canonical: "
+                         "element (%" PRId64 ",%" PRId64 ") lies %" PRId64
+                         " elements behind the first, not %" PRId64, r, c,
+                         have, want));
+}
+
+// Every index of one mode, n of them: runs of `run` neighbours `step` apart,
+// each of those `far` behind the one before.
+static void check_mode(const Shared *o, bool col, int n, int run,
+                       int64_t step, int64_t far) {
+  for (int i = 0; i < n; i++)
+    same(o, col ? 0 : i, col ? i : 0, col ? col_at(o, i) : row_at(o, i),
+         i % run * step + i / run * far);
+}
+
+// How far group 1 of `run` neighbours of a mode is from group 0, in elements.
+static int64_t far_of(const Shared *o, bool col, int n, int run) {
+  if (n % run)
+    refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are no multiple "
+                           "of the %d that lie together", n,
+                           col ? "columns" : "rows", run));
+  return n == run ? 0 : col ? col_at(o, run) : row_at(o, run);
+}
+
+// A distance in units of 16 bytes, as a field of 14 bits.
+static uint64_t field(const Shared *o, int64_t elements) {
+  int64_t units = elements / o->unit;
+  if (elements % o->unit || units < 0 || units >= 1 << 14)
+    refuse(o, arena_printf(o->cx, &o->cx->scratch, "a distance of %" PRId64
+                           " elements is no multiple of 16 bytes below 256 "
+                           "KB", elements));
+  return (uint64_t)units;
+}
+
+static uint64_t describe(const Shared *o) {
+  static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
+  int span = o->w * o->unit;  // elements of a row of the swizzle
+  int64_t lead, stride;
+  if (!o->mn) {
+    stride = far_of(o, false, o->rows, 8);
+    lead = far_of(o, true, o->cols, o->unit);
+    check_mode(o, false, o->rows, 8, span, stride);
+    check_mode(o, true, o->cols, o->unit, 1, o->w > 1 ? o->unit : lead);
+  } else {
+    int64_t rows = far_of(o, false, o->rows, span);
+    int64_t cols = far_of(o, true, o->cols, 8);
+    check_mode(o, false, o->rows, span, 1, rows);
+    check_mode(o, true, o->cols, 8, span, cols);
+    lead = o->w > 1 ? rows : cols;
+    stride = o->w > 1 ? cols : rows;
+  }
+  return field(o, lead) << 16 | field(o, stride) << 32 |
+         (uint64_t)type[o->w] << 62;
+}
+
+Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
+                   uint64_t *desc) {
+  const AtomMma *r = a->row;
+  int k = which != 'A';
+  Shared o = {.cx = cx, .a = a, .which = which, .part = part,
+                .bits = r->bits[k + 1], .mn = r->mn_major[k],
+                .rows = k ? r->n : r->m, .cols = r->k};
+  o.unit = 128 / o.bits;
+  Layout in = layout_inner(part), v = layout_rank(part) < 3
+    ? layout_unit(cx) : layout_mode(cx, in, 0);
+  if (layout_rank(v) != 2 || count(cx, v, "make_fragment") != o.rows * o.cols)
+    refuse(&o, arena_printf(cx, &cx->scratch, "this is no partition (V,%c,K) "
+                            "of it", k ? 'N' : 'M'));
+  if (!layout_static(v))
+    ctx_fail(cx, ERR_STATIC, "make_fragment_%c needs a static layout of what "
+             "one instruction reads, got %s", which, layout_text(cx, part));
+  o.row = layout_mode(cx, v, 0), o.col = layout_mode(cx, v, 1);
+  o.w = span_of(&o);
+  *desc = describe(&o);
+  Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  return layout_replace(cx, layout_recast(cx, in, o.bits, 128), 0, one);
+}
+
+// ---- in a kernel ----
+
+// The pattern of W units times 8 rows that a swizzle repeats with.
+static int64_t pattern(Layout l) {
+  const Swizzle *s = layout_swizzle(l);
+  return s && s->b ? 128 << s->b : 16;
+}
+
+Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
+  Fn *fn = ir_fn(cx);
+  const AtomMma *r = a->row;
+  DType want = atom_mma_type(r, which == 'A' ? 1 : 2);
+  if (t.space != SP_SMEM)
+    ctx_fail(cx, ERR_ARG, "make_fragment_%c: %s reads %c from shared memory, "
+             "got %s", which, r->name, which, tensor_show(cx, &t));
+  if (t.type != want && !(want == DT_TF32 && t.type == DT_F32))
+    ctx_fail(cx, ERR_TYPE, "make_fragment_%c: %s reads %s, got %s", which,
+             r->name, dtype_name(want), tensor_show(cx, &t));
+  Ins d = {.op = OP_DESC, .type = DT_U64};
+  uint64_t bits = 0;
+  Layout l = gmma_layout(cx, a, which, t.l, &bits);
+  const Mem *m = ir_memof(fn, t.mem);
+  int64_t each = dtype_bits(want), whole = pattern(t.l);
+  if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))
+    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the swizzle of addresses wants "
+             "tiles at multiples of %" PRId64 " bytes\n  %s\n  make_smem_tensor"
+             "(dtype, layout, %" PRId64 ") begins at one", which, whole,
+             tensor_show(cx, &t), whole);
+  Dim off = dim_add(cx, t.off, t.l.offset);
+  if (dim_div(cx, off) * each % 128)
+    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the offset is no multiple of "
+             "16 bytes\n  %s", which, tensor_show(cx, &t));
+  d.imm = (int64_t)bits;
+  d.a[0] = m->ref;
+  ir_use(cx, fn, m->ref);
+  return (Tensor){.space = SP_DESC, .type = t.type, .l = l, .align = 16,
+                  .mem = ir_cons(cx, fn, d, fold_full(DT_U64)),
+                  .off = dim_quo(cx, off, dim_int(cx, 128 / each))};
+}
+
+bool gmma_from_shared(const MmaAtom *a, char which) {
+  const AtomMma *r = a->row;
+  return r->kind == MK_WGMMA &&
+         (which == 'B' || (which == 'A' && r->flags & AMF_SMEM_A));
+}

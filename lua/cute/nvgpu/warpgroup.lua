@@ -1,0 +1,203 @@
+--- cute.nvgpu.warpgroup: matrix multiply-adds of a warpgroup, four warps whose
+-- first one's number is a multiple of four (wgmma of sm_90a).
+--
+-- Such an MMA reads B, and A where a_src says so, from shared memory through
+-- descriptors: tiled_mma:make_fragment_A(partition) is a tensor of them. It
+-- goes on by itself:
+--
+--     warpgroup.fence()           -- registers are as the MMAs find them
+--     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
+--     cute.gemm(tiled_mma, acc, tCrA(_, _, kb, stage), tCrB(_, _, kb, stage),
+--               acc)
+--     warpgroup.commit_group()
+--     warpgroup.wait_group(0)     -- acc may be read, shared memory written
+--
+-- ACCUMULATE is true when a kernel begins; of a gemm over several blocks of K
+-- it is for the first. Shared memory that threads wrote is read after
+-- cute.arch.fence_view_async_shared() by the writers and a barrier.
+local core = require "cute.core"
+local sign = require "cute.lang.sign"
+local smem = require "cute.smem"
+
+local warpgroup = {}
+
+local function dtype_of(x)
+  return type(x) == "string" and core.find_dtype(x)
+    or type(x) ~= "string" and x
+    or core.fail("unknown-name", ("no element type '%s'"):format(x))
+end
+
+local function enum(names)
+  local t = {}
+  for name in names:gmatch "%S+" do t[name] = name end
+  return t
+end
+
+warpgroup.OperandMajorMode = enum "MN K"
+warpgroup.OperandSource = enum "RMEM SMEM"
+warpgroup.Field = enum "ACCUMULATE"
+--- The canonical layouts: which mode is contiguous, and the bytes that the
+-- swizzle spans (INTER: 16, no swizzle).
+warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
+  K_INTER K_SW32 K_SW64 K_SW128]]
+
+--- The least tile of a canonical layout of shared memory, for
+-- cute.tile_to_shape. Its memory begins at a multiple of 8 spans: 1024 bytes
+-- of SW128, 512 of SW64, 256 of SW32.
+---@param kind string of SmemLayoutAtomKind
+---@param element_type cute.DType
+---@return cute.Layout (rows,k)
+function warpgroup.make_smem_layout_atom(kind, element_type)
+  local major, swizzle = kind:match "^(%u+)_(%u+%d*)$"
+  if not warpgroup.SmemLayoutAtomKind[kind] then
+    core.fail("unknown-name", ("no shared-memory layout '%s' (%s)"):format(
+      kind, "K_ or MN_ and INTER, SW32, SW64, SW128"))
+  end
+  return smem.atom(major, swizzle, dtype_of(element_type).bits)
+end
+
+-- ---- operations ----
+
+local TOKEN = {bf16 = "BF16", f16 = "F16", f32 = "F32", tf32 = "TF32",
+               e4m3 = "E4M3", e5m2 = "E5M2", i8 = "S8", u8 = "U8",
+               i32 = "S32"}
+
+local function refuse(op, text, ...)
+  core.fail("bad-argument", ("%s: "):format(op) .. text:format(...))
+end
+
+local function one_of(op, what, dtype, names)
+  local name = tostring(dtype_of(dtype))
+  if not (" " .. names .. " "):find(" " .. name .. " ", 1, true) then
+    refuse(op, "%s is %s; it may be %s", what, name,
+           (names:gsub(" ", ", ")))
+  end
+  return TOKEN[name]
+end
+
+-- N of an instruction's shape (64,N,K).
+local function width(op, shape, k)
+  local m, n = shape[1], shape[2]
+  if m ~= 64 or math.type(n) ~= "integer" or n % 8 ~= 0 or n < 8 or n > 256
+    or (shape[3] or k) ~= k then
+    refuse(op, "no instruction of shape %s: M is 64, N a multiple of 8 up to "
+      .. "256, K %d", core.show(shape), k)
+  end
+  return n
+end
+
+-- "SS<K,MN>", "RS<K,K>"; without majors where only K is possible.
+local function source(op, a_src, a_major, b_major, only_k)
+  a_major, b_major = a_major or "K", b_major or "K"
+  if a_src ~= "SMEM" and a_src ~= "RMEM" then
+    refuse(op, "A comes from SMEM or RMEM, not %s", core.show(a_src))
+  end
+  for _, major in ipairs {a_major, b_major} do
+    if major ~= "K" and major ~= "MN" then
+      refuse(op, "the major is K or MN, not %s", core.show(major))
+    end
+  end
+  if only_k and (a_major ~= "K" or b_major ~= "K") then
+    refuse(op, "operands of this type are K-major")
+  end
+  if a_src == "RMEM" and a_major ~= "K" then
+    refuse(op, "A in registers is K-major")
+  end
+  local letters = a_src == "SMEM" and "SS" or "RS"
+  if only_k then return letters .. "_TN" end
+  return ("%s<%s,%s>"):format(letters, a_major, b_major)
+end
+
+local function atom(n, k, types, how)
+  return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
+end
+
+--- f16 or bf16, K 16; sums of bf16 are f32.
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType f32, or f16 for f16
+---@param instruction_shape integer[] {64, N, 16}
+---@param a_src string of OperandSource
+---@param a_major_mode? string of OperandMajorMode, K when absent
+---@param b_major_mode? string
+---@return cute.MmaAtom for cute.make_tiled_mma
+function warpgroup.MmaF16BF16Op(ab_dtype, acc_dtype, instruction_shape, a_src,
+                                a_major_mode, b_major_mode)
+  local op = "MmaF16BF16Op"
+  local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
+  local acc = one_of(op, "the accumulators' type", acc_dtype,
+                     ab == "BF16" and "f32" or "f32 f16")
+  return atom(width(op, instruction_shape, 16), 16, acc .. ab .. ab,
+              source(op, a_src, a_major_mode, b_major_mode))
+end
+
+--- e4m3 and e5m2 in all pairs, K 32, K-major; sums are f32 or f16.
+---@return cute.MmaAtom
+function warpgroup.MmaF8Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
+                           a_src, a_major_mode, b_major_mode)
+  local op = "MmaF8Op"
+  local a = one_of(op, "A's type", a_dtype, "e4m3 e5m2")
+  local b = one_of(op, "B's type", b_dtype, "e4m3 e5m2")
+  local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
+  return atom(width(op, instruction_shape, 32), 32, acc .. a .. b,
+              source(op, a_src, a_major_mode, b_major_mode, true))
+end
+
+--- i8 and u8 in all pairs, K 32, K-major; sums are i32. N is 8, 24 or a
+-- multiple of 16.
+---@return cute.MmaAtom
+function warpgroup.MmaI8Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
+                           a_src, a_major_mode, b_major_mode)
+  local op = "MmaI8Op"
+  local a = one_of(op, "A's type", a_dtype, "i8 u8")
+  local b = one_of(op, "B's type", b_dtype, "i8 u8")
+  local acc = one_of(op, "the accumulators' type", acc_dtype, "i32")
+  local n = width(op, instruction_shape, 32)
+  if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
+    refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
+  end
+  return atom(n, 32, acc .. a .. b,
+              source(op, a_src, a_major_mode, b_major_mode, true))
+end
+
+--- tf32, K 8, K-major; sums are f32. Shared memory may hold f32.
+---@return cute.MmaAtom
+function warpgroup.MmaTF32Op(instruction_shape, a_src)
+  local op = "MmaTF32Op"
+  return atom(width(op, instruction_shape, 8), 8, "F32TF32TF32",
+              source(op, a_src, nil, nil, true))
+end
+
+-- ---- order ----
+
+--- In front of the first MMA, and behind each other use of registers that an
+-- MMA has next: it then finds them as they are.
+function warpgroup.fence() core.effect "wgmma_fence" end
+
+--- Closes a group of the MMAs issued so far.
+function warpgroup.commit_group() core.effect "wgmma_commit" end
+
+--- Waits until at most `group` of the warpgroup's groups are on their way. Of
+-- the others, accumulators may be read and operands written.
+---@param group integer
+function warpgroup.wait_group(group)
+  if math.type(group) ~= "integer" or group < 0 or group > 7 then
+    core.fail("needs-static", ("wait_group: the number of pending groups is "
+      .. "a Lua integer of 0 to 7, not %s"):format(core.show(group)))
+  end
+  core.effect("wgmma_wait", group)
+end
+
+return sign.public("cute.nvgpu.warpgroup.", warpgroup, [[
+  make_smem_layout_atom(kind: string, element_type: dtype|string)
+  MmaF16BF16Op(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, a_src: string, a_major_mode?: string,
+    b_major_mode?: string)
+  MmaF8Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaI8Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaTF32Op(instruction_shape: table, a_src: string)
+  fence() commit_group() wait_group(group)
+]])

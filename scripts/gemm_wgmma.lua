@@ -1,0 +1,89 @@
+-- A warpgroup's MMA: C = A B^T in bf16 on Hopper's tensor cores, without TMA.
+--
+-- mma.sync takes its operands from registers, so every byte of shared memory
+-- goes through ldmatrix, and warps that multiply have no time to load. wgmma
+-- reads A and B from shared memory itself, by descriptors, and a warpgroup of
+-- four warps starts 64x128x16 products with one instruction that returns at
+-- once: while the tensor cores work on tile k, the same threads ask for tile
+-- k + STAGES - 1. Half of the registers are accumulators, none is an operand.
+--
+-- The layouts that wgmma reads are its own (8 rows of 128 bytes, swizzled by
+-- address); cp.async writes them as any other. It writes as threads do, and
+-- wgmma reads as another agent: fence_view_async_shared stands between.
+--   cutelua scripts/gemm_wgmma.lua --help
+local cute = require "cute"
+local gemm_sm80 = require "kernels.gemm_sm80"
+local lesson = require "cute.bench.lesson"
+local tiles = require "cute.tiles"
+local warpgroup = cute.nvgpu.warpgroup
+local _, X = cute._, cute.X
+
+local BM, BN, BK, STAGES = 128, 128, 64, 3
+
+-- 64 elements of K are the 128 bytes of a swizzled row.
+local atom = warpgroup.make_smem_layout_atom(
+  warpgroup.SmemLayoutAtomKind.K_SW128, cute.bf16)
+local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
+local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
+-- One warpgroup, 64x128x16 at a time; A and B from shared memory.
+local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
+  {64, BN, 16}, warpgroup.OperandSource.SMEM))
+
+local gemm = cute.kernel("gemm_wgmma", function(mA, mB, mC, alpha, beta)
+  local tid = cute.arch.thread_idx()
+  local bm, bn = tiles.raster(cute.arch.block_idx(), cute.size(mC, 0) // BM,
+                              cute.size(mC, 1) // BN, 8)
+  local tiler, at = {BM, BN, BK}, {bm, bn, _}
+  local gA = cute.local_tile(mA, tiler, at, {1, X, 1})          -- (BM,BK,k)
+  local gB = cute.local_tile(mB, tiler, at, {X, 1, 1})          -- (BN,BK,k)
+  local gC = cute.local_tile(mC, tiler, at, {1, 1, X})          -- (BM,BN)
+  local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 1024)
+  local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 1024)
+
+  local thr = g2s:get_slice(tid)
+  local tAgA, tBgB = thr:partition_S(gA), thr:partition_S(gB)   -- (CPY,M,K,k)
+  local tAsA, tBsB = thr:partition_D(sA), thr:partition_D(sB)   -- (..,PIPE)
+
+  local thr_mma = mma:get_slice(tid)
+  local tCrA = mma:make_fragment_A(thr_mma:partition_A(sA))     -- descriptors:
+  local tCrB = mma:make_fragment_B(thr_mma:partition_B(sB))     -- (1,M,K,PIPE)
+  local tCgC = thr_mma:partition_C(gC)                          -- (MMA,M,N)
+  local acc = mma:make_fragment_C(tCgC)
+
+  local k_tiles = cute.size(tAgA, 3)
+  local function load(k_tile, stage)
+    cute.when(cute.lt(k_tile, k_tiles), function()
+      cute.copy(g2s, tAgA(_, _, _, k_tile), tAsA(_, _, _, stage))
+      cute.copy(g2s, tBgB(_, _, _, k_tile), tBsB(_, _, _, stage))
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+
+  for stage = 0, STAGES - 2 do load(stage, stage) end
+  local read, write = 0, STAGES - 1
+  for k_tile in cute.range(k_tiles) do
+    cute.arch.cp_async_wait_group(STAGES - 2)
+    cute.arch.fence_view_async_shared()
+    cute.arch.sync_threads()  -- tile k is there, and wgmma may read it
+    warpgroup.fence()
+    mma:set(warpgroup.Field.ACCUMULATE, cute.gt(k_tile, 0))
+    cute.gemm(mma, acc, tCrA(_, _, _, read), tCrB(_, _, _, read), acc)
+    warpgroup.commit_group()
+    warpgroup.wait_group(1)   -- tile k - 1 was read: its stage is free
+    load(k_tile + STAGES - 1, write)
+    read, write = (read + 1) % STAGES, read
+  end
+  warpgroup.wait_group(0)
+
+  -- C = alpha A B^T + beta C
+  cute.axpby(alpha or 1, acc, beta or 0, tCgC)
+end)
+
+lesson.gemm(arg, {
+  kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
+  general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2}, archs = {"sm_90a"},
+  about = "C = A B^T in bf16 by one warpgroup's wgmma, no TMA (sm_90a).",
+})

@@ -1,0 +1,196 @@
+-- A warpgroup's MMA in the simulator: every family against the tensor cores'
+-- rules, element by element.
+local specs = require "spec.warpgroup"
+
+describe("a warpgroup's MMA", function()
+  for _, c in ipairs(specs.cases) do
+    it("computes " .. specs.name(c), function()
+      local A, B, D = specs.operands(c)
+      local want = specs.reference(c, A, B, D)
+      local expected = {}
+      for m = 0, D.shape[1] - 1, 7 do
+        for n = m % 3, c.n - 1, 5 do
+          expected[#expected + 1] = {m, n, want(m, n)}
+        end
+      end
+      local kernel, threads = specs.kernel(c)
+      local report = kernel(A, B, D):launch {
+        grid = 1, block = threads, device = "sim:sm_90a", faults = "return"}
+      assert.is_true(report.ok, tostring(report))
+      local got = specs.raw(D)
+      for _, e in ipairs(expected) do
+        assert.equal(e[3], got[{e[1], e[2]}], ("(%d,%d)"):format(e[1], e[2]))
+      end
+    end)
+  end
+end)
+
+-- ---- what is told ----
+
+local cute = require "cute"
+local values = require "spec.values"
+local warpgroup = cute.nvgpu.warpgroup
+local _ = cute._
+
+-- Two stages of one tile; f(what there is) is a kernel of `block` threads.
+local mma = cute.make_tiled_mma(
+  warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
+
+local function launch(f, opts)
+  opts = opts or {}
+  local layout = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
+    "bf16"), {64, 64, 2})
+  return values.launch(function(mD)
+    local tid = cute.arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.bf16, layout, 1024)
+    local thr = mma:get_slice(tid % 128)
+    local t = {s = s, tid = tid, warp = cute.arch.warp_idx()}
+    t.a = mma:make_fragment_A(thr:partition_A(s))
+    t.b = mma:make_fragment_B(thr:partition_B(s))
+    t.acc = thr:partition_fragment_C(cute.make_layout {64, 64})
+    t.store = function() cute.autovec_copy(t.acc, thr:partition_C(mD)) end
+    function t.fill(stage, x)
+      for k = 0, 64 * 64 // (opts.block or 128) - 1 do
+        local e = k * (opts.block or 128) + tid
+        s[{e // 64, e % 64, stage}] = x or 1
+      end
+    end
+    function t.ready()
+      cute.arch.fence_view_async_shared()
+      cute.arch.sync_threads()
+      warpgroup.fence()
+      mma:set("ACCUMULATE", false)
+    end
+    function t.gemm(stage)
+      cute.gemm(mma, t.acc, t.a(_, _, _, stage), t.b(_, _, _, stage), t.acc)
+    end
+    f(t)
+  end, {cute.zeros({64, 64}, "f32")},
+  {block = opts.block or 128, device = "sim:sm_90a", seed = opts.seed})
+end
+
+-- Told in each of a few schedules; the message, and both lines' distance.
+local function told(kind, text, f, opts)
+  for seed = 1, 3 do
+    opts = opts or {}
+    opts.seed = seed
+    local r = values.first_fault(launch(f, opts))
+    assert.equal(kind, r.kind, r.message)
+    assert.truthy(r.message:find(text, 1, true), r.message)
+    assert.is_number(r.line)
+  end
+end
+
+describe("a warpgroup's MMA in the simulator", function()
+  it("is done at its wait, not before", function()
+    values.ok(launch(function(t)
+      t.fill(0) t.fill(1)
+      t.ready()
+      t.gemm(0) warpgroup.commit_group()
+      t.gemm(1) warpgroup.commit_group()
+      warpgroup.wait_group(1)
+      t.fill(0, 2)             -- read: free again
+      warpgroup.wait_group(0)
+      t.store()
+    end))
+  end)
+
+  it("tells a stage that is overwritten while it is read", function()
+    local text = "write after a read by a bulk copy or wgmma whose end was "
+      .. "not waited for: element "
+    told("race", text, function(t)
+      t.fill(0)
+      t.ready()
+      t.gemm(0) warpgroup.commit_group()
+      t.fill(0, 2)
+      warpgroup.wait_group(0)
+    end)
+    told("race", text, function(t)   -- the wrong group is waited for
+      t.fill(0) t.fill(1)
+      t.ready()
+      t.gemm(0) warpgroup.commit_group()
+      t.gemm(1) warpgroup.commit_group()
+      warpgroup.wait_group(1)
+      cute.arch.sync_threads()
+      t.fill(1, 2)
+      warpgroup.wait_group(0)
+    end)
+    told("race", " after a ", function(t)   -- by the other warpgroup
+      t.fill(0)
+      t.ready()
+      cute.when(t.tid:lt(128), function()
+        t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+      end, function()
+        cute.when(t.tid:eq(128), function() t.s[{0, 0, 0}] = 3 end)
+      end)
+    end, {block = 256})
+  end)
+
+  it("tells what was written behind its back", function()
+    told("race", "with no fence_proxy(\"async\") between the thread's access",
+      function(t)
+        t.fill(0)
+        cute.arch.sync_threads()
+        warpgroup.fence()
+        mma:set("ACCUMULATE", false)
+        t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+      end)
+    told("race", "read after a write by ", function(t)
+      t.fill(0)
+      cute.arch.fence_view_async_shared()
+      warpgroup.fence()
+      mma:set("ACCUMULATE", false)
+      t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+    end)
+    told("uninitialised", "of shared tensor", function(t)
+      t.ready()
+      t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+    end)
+    told("uninitialised", "of register tensor", function(t)
+      t.fill(0)
+      t.ready()
+      mma:set("ACCUMULATE", true)
+      t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+    end)
+  end)
+
+  it("wants a warpgroup: all four warps, one operation", function()
+    told("warpgroup-mismatch", "lanes of a warp name different operands",
+      function(t)
+        t.fill(0)
+        t.ready()
+        mma:set("ACCUMULATE", t.tid:lt(16))
+        t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+      end)
+    told("warpgroup-mismatch", "issues another MMA than others of its "
+      .. "warpgroup (warps 0 to 3), or with other descriptors", function(t)
+        t.fill(0) t.fill(1)
+        t.ready()
+        t.gemm(t.warp % 2) warpgroup.commit_group() warpgroup.wait_group(0)
+      end)
+    told("warpgroup-mismatch", "ended without the MMA that others",
+      function(t)
+        t.fill(0)
+        t.ready()
+        cute.when(t.warp:lt(3), function()
+          t.gemm(0) warpgroup.commit_group()
+        end)
+      end)
+    told("deadlock", "an MMA of their warpgroup that warp 3 has not issued",
+      function(t)
+        t.fill(0)
+        t.ready()
+        cute.when(t.warp:lt(3), function()
+          t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
+        end)
+      end)
+    told("warpgroup-mismatch", " of a block of 6 warps: warps 4 to 7",
+      function(t)
+        t.fill(0) t.fill(1)
+        t.ready()
+        cute.when(t.tid:ge(128), function()
+          t.gemm(0) warpgroup.commit_group()
+        end)
+      end, {block = 192})
+  end)
+end)

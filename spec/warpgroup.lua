@@ -23,7 +23,7 @@ end
 function specs.name(c)
   return ("%s x %s -> %s, 64x%d, A in %s %s, B %s, %s"):format(c.a,
     c.b or c.a, c.acc or "f32", c.n, c.src or "SMEM", c.a_major or "K",
-    c.b_major or "K", c.swizzle or "SW128")
+    c.b_major or "K", (c.swizzle or "SW128") .. (c.ldsm and ", ldmatrix" or ""))
 end
 
 --- K of a case: rows of 128 bytes.
@@ -59,19 +59,34 @@ function specs.kernel(c)
       mA.element_type, mA.shape[1], k, c.a_major), 1024)
     local sB = cute.make_smem_tensor(mB.element_type, smem_layout(c,
       mB.element_type, c.n, k, c.b_major), 1024)
-    if shared then fill(mA, sA, mA.shape[1]) end
+    if shared or c.ldsm then fill(mA, sA, mA.shape[1]) end
     fill(mB, sB, c.n)
     local tCrA = mma:make_fragment_A(thr:partition_A(shared and sA or mA))
     local tCrB = mma:make_fragment_B(thr:partition_B(sB))
     local tCgD = thr:partition_C(mD)
     local acc = mma:make_fragment_C(tCgD)
     if c.add then cute.autovec_copy(tCgD, acc) end
-    if not shared then cute.autovec_copy(thr:partition_A(mA), tCrA) end
+    if not (shared or c.ldsm) then
+      cute.autovec_copy(thr:partition_A(mA), tCrA)
+    end
     cute.arch.fence_view_async_shared()
     cute.arch.sync_threads()
+    if c.ldsm then
+      local s2r = cute.make_tiled_copy_A(cute.make_copy_atom(
+        "SM75_U32x4_LDSM_N", mA.element_type), mma)
+      local from = s2r:get_slice(tid)
+      cute.copy(s2r, from:partition_S(sA), from:retile(tCrA))
+    end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
-    cute.gemm(mma, acc, tCrA, tCrB, acc)
+    if c.slices then  -- (V,M) x (V,N), a block of K each
+      for kb = 0, cute.size(tCrA, 2) - 1 do
+        cute.gemm(mma, acc, tCrA(_, _, kb), tCrB(_, _, kb), acc)
+        mma:set(warpgroup.Field.ACCUMULATE, true)
+      end
+    else
+      cute.gemm(mma, acc, tCrA, tCrB, acc)
+    end
     warpgroup.commit_group()
     warpgroup.wait_group(0)
     cute.autovec_copy(acc, tCgD)
@@ -147,6 +162,10 @@ specs.cases = {
    swizzle = "SW64", groups = 2},
   {a = "bf16", acc = "f32", n = 72, swizzle = "INTER", a_major = "MN"},
   {a = "bf16", acc = "f32", n = 200, src = "RMEM", groups = 2, add = true},
+  {a = "bf16", acc = "f32", n = 104, src = "RMEM", ldsm = true, groups = 2},
+  {a = "f16", acc = "f16", n = 16, src = "RMEM", ldsm = true, b_major = "MN",
+   swizzle = "SW32", slices = true},
+  {a = "bf16", acc = "f32", n = 248, slices = true, add = true, groups = 2},
   {a = "tf32", n = 64},
   {a = "tf32", n = 200, swizzle = "SW64", add = true},
   {a = "tf32", n = 8, src = "RMEM", swizzle = "SW32"},

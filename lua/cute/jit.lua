@@ -24,6 +24,8 @@ local jit = {}
 ---@field ptx string
 ---@field log string          with script lines
 ---@field warnings string[]   lines of the log that ask for attention
+---@field losses string[]     what of it makes the kernel slow: MMAs of a
+--   warpgroup that wait for each other (C7510 and its kin), spills
 ---@field resources cute.Resources of the kernel `name`, or of the first
 ---@field kernels table<string, cute.Resources>
 ---@field cached boolean      from the disk cache
@@ -132,6 +134,35 @@ local function warnings(log)
   return list
 end
 
+-- ptxas names no line for MMAs of a warpgroup that it lets wait for each other
+-- (C7510 to C7519), or has no registers for (C7602): here, the first one's.
+local function with_wgmma_lines(source, log)
+  local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
+  if not log:find(WGMMA) then return log end
+  local n, at = 0, nil
+  for line in source:gmatch "([^\n]*)\n" do
+    n = n + 1
+    at = at or line:find "^%s+SM90_64x%d+x%d+_" and n
+  end
+  return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
+end
+
+local MOST_SPILLED = 100  -- bytes: a few that nobody notices
+
+local function losses(out, name)
+  local list = {}
+  for _, line in ipairs(out.warnings) do
+    if line:find "%(C7[56]%d%d%)" then list[#list + 1] = line end
+  end
+  local r = out.resources
+  local spilled = (r.spill_stores or 0) + (r.spill_loads or 0)
+  if spilled > MOST_SPILLED then
+    list[#list + 1] = ("kernel %s spills %d bytes of registers a thread to "
+      .. "memory (%d registers)"):format(name, spilled, r.registers or 0)
+  end
+  return list
+end
+
 local warned = false
 
 local function warn_once(note)
@@ -224,14 +255,16 @@ function jit.compile(source, opts)
   end
   if not out then
     log = with_source_lines(source, opts, log)
+    log = log and with_wgmma_lines(source, log)
     return failure(message, log, opts, name)
   end
   if out.note then warn_once(out.note) end
   local first
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}
-  out.log = jit.map_log(out.log, name, opts.lines)
+  out.log = jit.map_log(with_wgmma_lines(source, out.log), name, opts.lines)
   out.warnings = warnings(out.log)
+  out.losses = losses(out, name)
   out.arch = opts.arch
   return out
 end

@@ -3,6 +3,7 @@
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local specs = require "spec.warpgroup"
+local support = require "spec.support"
 
 local function compile(c)
   local A, B, D = specs.operands(c)
@@ -20,6 +21,7 @@ describe("the text of a warpgroup's MMA", function()
         return
       end
       assert.same({}, out.warnings)
+      assert.same({}, out.losses)
       assert.equal(0, out.resources.spill_stores)
     end)
   end
@@ -36,5 +38,47 @@ describe("the text of a warpgroup's MMA", function()
       .. "tCrA + 2ull, tCrB + 2ull, true);\n", 1, true), text)
     assert.truthy(text:find("wgmma.wait_group.sync.aligned 0;\" ::: "
       .. "\"memory\");\n  wgmma_retire_f32x32(&acc[0]);\n", 1, true), text)
+  end)
+
+  it("that has not enough registers is told at its line", function()
+    local dir = support.folder()
+    support.write(dir .. "/big.lua", [[
+local cute = require "cute"
+local warpgroup = cute.nvgpu.warpgroup
+local mma = cute.make_tiled_mma(
+  warpgroup.MmaF16BF16Op("bf16", "f32", {64, 256, 16}, "SMEM"))
+local s_layout = cute.tile_to_shape(
+  warpgroup.make_smem_layout_atom("K_SW128", "bf16"), {256, 64})
+local big = cute.kernel("big", function(mD, n)
+  local s = cute.make_smem_tensor(cute.bf16, s_layout, 1024)
+  local thr = mma:get_slice(cute.arch.thread_idx())
+  local a = mma:make_fragment_A(thr:partition_A(s))
+  local b = mma:make_fragment_B(thr:partition_B(s))
+  local acc = mma:make_fragment_C(thr:partition_C(mD))  -- 512 registers
+  for _ in cute.range(n) do
+    warpgroup.fence()
+    cute.gemm(mma, acc, a, b, acc)
+    warpgroup.commit_group()
+    warpgroup.wait_group(1)
+  end
+  warpgroup.wait_group(0)
+  cute.autovec_copy(acc, thr:partition_C(mD))
+end)
+local program = cute.compile(big, cute.zeros({256, 256}, "f32"), 4,
+  {grid = 1, block = 128, device = "sim:sm_90a"}).program
+local out, why = program:compile "sm_90a"
+if not out then print(why) return end
+print(#out.losses)
+for _, text in ipairs(out.losses) do print(text) end
+]])
+    local out, err = support.run {dir .. "/big.lua"}
+    support.remove(dir)
+    if out:find("[no-nvrtc]", 1, true) then
+      pending "no NVRTC"
+      return
+    end
+    assert.truthy(out:find("^2\nbig.lua:15: %(C751%d%) "), out .. err)
+    assert.truthy(out:find("\nkernel big spills %d+ bytes of registers"), out)
+    assert.truthy(err:find("warning: big.lua:15: (C751", 1, true), err)
   end)
 end)

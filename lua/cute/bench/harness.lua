@@ -383,7 +383,7 @@ local function simulate(job, device, p, c)
   say("verified    %s: %s", wrong or how, ok and "ok" or "WRONG")
   for i, r in ipairs(reports) do
     ok = lib.say_simulated(r, i == 1 and traced) and ok
-    lib.print_resources(runs[i].run.program, {"sm_80", "sm_90a"})
+    ok = lib.print_resources(runs[i].run.program, {"sm_80", "sm_90a"}) and ok
     lib.print_table(lib.traffic_table(r), "  ")
   end
   return ok, counts(p, c.name, reports)

@@ -364,7 +364,8 @@ local function run_sim(job, device)
     ok = say_verified(rung, p) and ok
     ok = lib.say_simulated(report, traced) and ok
     say("smem        %d bytes a block", run.program.info.smem)
-    lib.print_resources(run.program, rung.archs or {"sm_80", "sm_90a"})
+    local archs = rung.archs or {"sm_80", "sm_90a"}
+    ok = lib.print_resources(run.program, archs) and ok
     say("traffic")
     lib.print_table(lib.traffic_table(report), "  ")
     if ok then lib.write_out(job, p.c, p.m, p.n) end
@@ -486,10 +487,12 @@ local function run_gpu(job, device)
     if i == 1 then
       say_problem(job, p)
       local program = o.run.program
-      local r = program:compile(device.arch).resources
+      local compiled = program:compile(device.arch)
+      local r = compiled.resources
       say("kernel      %d registers, %d bytes spilled, %d bytes of shared "
         .. "memory", r.registers, (r.spill_stores or 0)
         + (r.spill_loads or 0), program.info.smem)
+      ok = lib.check_compiled(compiled) and ok
     end
     ok = o.ok and ok
     if not o.ok then

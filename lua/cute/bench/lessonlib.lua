@@ -173,8 +173,16 @@ function lib.say_simulated(report, traced)
   return report.ok
 end
 
---- Registers and spills of a program for these architectures.
+--- Is a compiled kernel as fast as it should be? Prints what is not so.
+function lib.check_compiled(out)
+  for _, text in ipairs(out.losses) do lib.say("SLOW        %s", text) end
+  return #out.losses == 0
+end
+
+--- Registers and spills of a program for these architectures; false: more of
+-- them than a kernel of ours may have.
 function lib.print_resources(program, archs)
+  local ok = true
   for _, arch in ipairs(archs) do
     local out, why = program:compile(arch)
     if not out then
@@ -183,12 +191,14 @@ function lib.print_resources(program, archs)
       else
         lib.say("%-11s %s", arch, why)
       end
-      return
+      return ok
     end
     local r = out.resources
     lib.say("%-11s %d registers, %d bytes spilled", arch, r.registers or 0,
       (r.spill_stores or 0) + (r.spill_loads or 0))
+    ok = lib.check_compiled(out) and ok
   end
+  return ok
 end
 
 --- Tiles of a matrix: a block for each.

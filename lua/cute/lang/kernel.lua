@@ -139,6 +139,9 @@ function Program:compile(arch)
   made, message = require "cute.jit".compile(text, {
     arch = arch, name = name, lines = lines, options = OPTIONS})
   if not made then return nil, message end
+  for _, loss in ipairs(made.losses) do
+    io.stderr:write("cutelua: warning: ", loss, "\n")
+  end
   self.cubins[arch] = made
   return made
 end

@@ -65,6 +65,8 @@ build = {
         "kernels/scan.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
+      ["kernels.share"] =
+        "kernels/share.lua",
       ["kernels.softmax"] =
         "kernels/softmax.lua",
       ["kernels.topk"] =

@@ -13,13 +13,16 @@
 -- Backward (norm.rms_backward, norm.layer_backward) of X (h of above), W, dY,
 -- Mean, Rstd, dH (residual = true: what comes to h past the norm), dX, and with
 -- weight = true Part, (k.parts(m), N) or with bias = true twice as many rows,
--- f32: sums of dW, then of dB, over the rows that one block walked. norm.sums
--- adds them up, always in the same order.
+-- f32: sums of dW, then of dB, over the rows that one block walked. Columns of
+-- kernels/reduce.lua add them up, always in the same order. Where k.states(m)
+-- is not 0 (rows of more than 16384 elements) the last argument is State, so
+-- many words of u64: 0 before the first launch, and left so by each.
 --
 -- Sums are f32. The variance is that of differences from the mean.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
+local share = require "kernels.share"
 
 local norm = {}
 
@@ -57,66 +60,128 @@ local function centred(plan, h, mean, chunk)
   return plan:only(h - mean, 0, chunk)
 end
 
-local function scaled(plan, a, y, chunk)
-  if a.W then y = y * plan:load(a.W, nil, 0, chunk):to(cute.f32) end
-  if a.B then y = y + plan:load(a.B, nil, 0, chunk):to(cute.f32) end
+-- W and B of a chunk.
+local function weights(plan, a, chunk)
+  return {W = a.W and plan:load(a.W, nil, 0, chunk),
+          B = a.B and plan:load(a.B, nil, 0, chunk)}
+end
+
+local function scaled(y, by)
+  if by.W then y = y * by.W:to(cute.f32) end
+  if by.B then y = y + by.B:to(cute.f32) end
   return y
 end
 
--- The mean of f(chunk), vectors, over all elements of a row.
-local function mean_of(plan, at, f)
+-- x / n, 0 where there are none.
+local function over(n, x)
+  return type(n) == "number" and x * (1 / n) or x / cute.max(n, 1)
+end
+
+-- Sets of numbers in one pass (Chan, Golub and LeVeque, 1979): how many they
+-- are, `n`, their mean, and `m2`, the sum of the squares of their differences
+-- from it. No digits are lost where the mean is large.
+
+-- A thread's set of a row: m2 by differences from its first number.
+local function set_of(plan, h)
+  local first = h(0)[{0, 0}]
+  local sum, squares = cute.var(0, cute.f32), cute.var(0, cute.f32)
+  plan:chunk(function(chunk)
+    local d = centred(plan, h(chunk), first, chunk)
+    sum.value = sum.value + rows.fold(d, "add", 0)
+    squares.value = squares.value + rows.fold(d * d, "add", 0)
+  end)
+  local n = plan:count()
+  local mean = over(n, sum.value)
+  return {n = n, mean = first + mean, m2 = squares.value - sum.value * mean}
+end
+
+-- A set of a lane each, together n numbers; add(x): a sum over the lanes.
+local function united(set, n, add)
+  local mean = over(n, add(set.mean * set.n))
+  local d = set.mean - mean
+  return {n = n, mean = mean, m2 = add(set.m2 + d * d * set.n)}
+end
+
+-- The threads' sets of a row as one.
+local function set_of_row(plan, at, set)
+  local function add(x) return plan:warp(x, rows.add) end
+  local fixed = type(set.n) == "number"
+  local s = united(set, fixed and set.n * plan:lanes() or add(set.n), add)
+  local all, warps = plan:exchange({s.mean, s.m2, not fixed and s.n or nil},
+                                   at.turn)
+  if warps == 1 then return s end
+  return united({n = all[3] or s.n, mean = all[1], m2 = all[2]}, plan.n,
+    function(x) return cute.arch.warp_reduction(x, rows.add, warps) end)
+end
+
+-- This thread's sum of the squares of a row.
+local function squares_of(plan, h)
   local sum = cute.var(0, cute.f32)
   plan:chunk(function(chunk)
-    sum.value = sum.value + rows.fold(f(chunk), "add", 0)
+    local x = h(chunk)
+    sum.value = sum.value + rows.fold(x * x, "add", 0)
   end)
-  return plan:reduce(sum.value, rows.add, at.turn) * (1 / plan.n)
+  return sum.value
 end
 
 local function forward(plan, layer, a)
   local sources = plan:sources({a.X, a.R}, 0)
-  local function h(at, chunk, last)
-    local x = sources[1]:get(at, chunk, last)
-    return a.R and x + sources[2]:get(at, chunk, last) or x
-  end
   plan:each(a.X.shape[1], sources, function(at)
-    local mean = layer and mean_of(plan, at, function(chunk)
-      return h(at, chunk)
-    end)
-    local rstd = cute.rsqrt(mean_of(plan, at, function(chunk)
-      local x = h(at, chunk)
-      if layer then x = centred(plan, x, mean, chunk) end
-      return x * x
-    end) + a.eps)
+    local function h(chunk, last)
+      local x = sources[1]:get(at, chunk, last)
+      return a.R and x + sources[2]:get(at, chunk, last) or x
+    end
+    local own = layer and set_of(plan, h) or squares_of(plan, h)
+    -- of a staged row, the first ones are asked for before the threads meet
+    local early = plan.staged and weights(plan, a, 0)
+    local mean, square
+    if layer then
+      local set = set_of_row(plan, at, own)
+      mean, square = set.mean, set.m2
+    else
+      square = plan:sums({own}, at.turn)[1]
+    end
+    local rstd = cute.rsqrt(square * (1 / plan.n) + a.eps)
     plan:first(at, function()
       if a.Mean then a.Mean[at.row] = mean end
       if a.Rstd then a.Rstd[at.row] = rstd end
     end)
     plan:chunk(function(chunk)
-      local x = h(at, chunk, "last")
+      local x = h(chunk, "last")
       if a.H then plan:store(a.H, at, x, chunk) end
       if layer then x = x - mean end
-      plan:store(a.Y, at, scaled(plan, a, x * rstd, chunk), chunk)
+      local by = early and (chunk or 0) == 0 and early
+        or weights(plan, a, chunk)
+      plan:store(a.Y, at, scaled(x * rstd, by), chunk)
     end)
   end)
 end
 
--- Rows that are staged want half as many threads as a softmax does, which has
--- more to compute: 0.97 of a copy instead of 0.95 at 32768 elements of bf16.
-local function spread(o)
+-- How rows are spread, otherwise than those of a softmax, which has more to
+-- compute. On an H200, bf16: staged ones of 32768 with half as many threads
+-- (RMSNorm 0.97 of a copy instead of 0.95); LayerNorm stages from 8192 on
+-- (16384: 0.99 instead of 0.61), and where there is room for one block of 1024
+-- threads takes twice as many elements at a time (65536: 0.96 instead of 0.94).
+local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
     return rows.plan(setmetatable(more, {__index = o}))
   end
   local p = plan {}
-  if p.min_blocks == 2 and not (o.min_blocks or o.threads) then
-    p = plan {threads = 512, min_blocks = false}
+  if o.threads or o.min_blocks then return p end
+  if p.min_blocks == 2 then
+    return plan {threads = 512, min_blocks = false}
+  elseif layer and p.chunks == 1 and p.threads >= 512 then
+    return plan {threads = p.threads // 2}
+  elseif layer and p.staged and p.block == 1024 and not o.values then
+    return plan {values = 512 // o.dtype.bits}
   end
   return p
 end
 
 local function maker(layer)
   return function(o)
-    local plan, name = spread(o), layer and "layernorm" or "rmsnorm"
+    local plan, name = spread(o, layer), layer and "layernorm" or "rmsnorm"
     local args = names {"X", true, "R", o.residual, "W", o.weight, "B", o.bias,
       "Y", true, "H", o.residual, "Mean", o.save and layer, "Rstd", o.save,
       "eps", true}
@@ -139,35 +204,46 @@ norm.layer = maker(true)
 -- Backward
 ---------------------------------------------------------------------------
 
--- The gradient of a row: with g = dY w and xhat the normalised row,
--- dX = rstd (g - mean(g) - xhat mean(g xhat)), without mean(g) for rms.
--- add(chunk, dy xhat, dy) takes what the row adds to dW and dB.
-local function gradient(plan, a, at, x, dy, w, add)
-  local row = at.inside and cute.where(at.inside, at.row, 0) or at.row
-  local rstd = a.Rstd[row]
-  local mean = a.Mean and a.Mean[row]
-  local function both(chunk, last)
-    local xhat = x:get(at, chunk, last)
-    if mean then xhat = centred(plan, xhat, mean, chunk) end
-    local d = dy:get(at, chunk, last)
-    return xhat * rstd, d, w and d * w(chunk) or d
+-- The gradients of rows: with g = dY w and xhat = (x - mean) rstd,
+-- dX = rstd (g - mean(g) - xhat mean(g xhat)), rms without both means of layer.
+-- add(chunk, dy xhat, dy) takes what a row adds to dW and dB.
+local function gradients(plan, a, w, add)
+  local sources = plan:sources({a.X, a.dY}, 0)
+  local function of(t, at)
+    return t and t[at.inside and cute.where(at.inside, at.row, 0) or at.row]
   end
-  local g_mean = mean and mean_of(plan, at, function(chunk)
-    return (select(3, both(chunk)))
-  end)
-  local gx_mean = mean_of(plan, at, function(chunk)
-    local xhat, _, g = both(chunk)
-    return g * xhat
-  end)
-  plan:chunk(function(chunk)
-    local xhat, d, g = both(chunk, "last")
-    if add then add(chunk, d * xhat, d) end
-    g = g - xhat * gx_mean
-    if mean then g = g - g_mean end
-    g = g * rstd
-    if a.dH then g = g + plan:load(a.dH, at, 0, chunk):to(cute.f32) end
-    plan:store(a.dX, at, g, chunk)
-  end)
+  -- x - mean, dY and g of a chunk.
+  local function operands(at, mean, chunk, last)
+    local x = sources[1]:get(at, chunk, last)
+    if mean then x = centred(plan, x, mean, chunk) end
+    local d = sources[2]:get(at, chunk, last)
+    return x, d, w and d * w(chunk) or d
+  end
+  local function part(at)
+    local rstd, mean = of(a.Rstd, at), of(a.Mean, at)
+    local gx, g_sum = cute.var(0, cute.f32), cute.var(0, cute.f32)
+    plan:chunk(function(chunk)
+      local x, _, g = operands(at, mean, chunk)
+      gx.value = gx.value + rows.fold(g * x, "add", 0)
+      if mean then g_sum.value = g_sum.value + rows.fold(g, "add", 0) end
+    end)
+    return {gx.value * rstd, mean and g_sum.value}
+  end
+  local function use(at, sums)
+    local rstd, mean = of(a.Rstd, at), of(a.Mean, at)
+    local gx_mean = sums[1] * (1 / plan.n)
+    plan:chunk(function(chunk)
+      local x, d, g = operands(at, mean, chunk, "last")
+      local xhat = x * rstd
+      if add then add(chunk, d * xhat, d) end
+      g = g - xhat * gx_mean
+      if mean then g = g - sums[2] * (1 / plan.n) end
+      g = g * rstd
+      if a.dH then g = g + plan:load(a.dH, at, 0, chunk):to(cute.f32) end
+      plan:store(a.dX, at, g, chunk)
+    end)
+  end
+  share.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
 -- Sums over the rows of this thread, which end in a row of Part: add(chunk,
@@ -200,47 +276,58 @@ local function sums_in(plan, Part, row)
 end
 
 local function backward(plan, a, bias)
+  plan = share.join(plan, a.State)
   local kept = a.W and plan.chunks == 1 and plan:load(a.W, nil, 0)
   local function w(chunk)
     return (kept or plan:load(a.W, nil, 0, chunk)):to(cute.f32)
   end
-  local mine = (cute.arch.block_idx()) * plan.rows + plan:row()
+  local mine, at_once = plan:walk()
   local dw = a.Part and sums_in(plan, a.Part, mine)
-  local db = bias and sums_in(plan, a.Part,
-    mine + (cute.arch.grid_dim()) * plan.rows)
-  local sources = plan:sources({a.X, a.dY}, 0)
-  plan:each(a.X.shape[1], sources, function(at)
-    gradient(plan, a, at, sources[1], sources[2], a.W and w, dw and
-      function(chunk, dyx, dy)
-        dw.add(chunk, dyx)
-        if db then db.add(chunk, dy) end
-      end)
+  local db = bias and sums_in(plan, a.Part, mine + at_once)
+  gradients(plan, a, a.W and w, dw and function(chunk, dyx, dy)
+    dw.add(chunk, dyx)
+    if db then db.add(chunk, dy) end
   end)
   if dw then dw.leave() end
   if db then db.leave() end
 end
 
 -- How rows are spread whose sums down the columns are kept, too: blocks walk,
--- and have about 48 KiB of rows on their way to each multiprocessor.
-local SMS, ON_THE_WAY = 132, 48 << 10
+-- and have about 48 KiB of rows on their way to each multiprocessor. Rows of
+-- more elements than a block has sums for are shared by several, 32 KiB each.
+local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
+
+local function blocks_for(o)
+  local bits = o.dtype.bits
+  local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
+  local narrow = check.widest(bits, o.n) * bits < 32  -- than a copy
+  if o.n <= rows.KEPT or narrow or blocks > share.MOST then return 1 end
+  return blocks
+end
 
 local function walking(o)
+  local function plan(more)
+    more.persistent, more.sources = true, 2
+    more.min_blocks = o.min_blocks or false
+    return rows.plan(setmetatable(more, {__index = o}))
+  end
+  local width, shared = 128 // o.dtype.bits, o.blocks or blocks_for(o)
+  if shared > 1 then
+    return plan {staged = true, values = o.values or width, blocks = shared,
+      threads = o.threads or 512}, SMS
+  end
   local threads = 1
   while threads < 1024
       and o.n > threads * (threads < 256 and 16 or 32) do
     threads = threads * 2
   end
-  local plan = rows.plan(setmetatable({
-    persistent = true, staged = true, threads = o.threads or threads,
-    values = o.values or 128 // o.dtype.bits, block = o.block or 64,
-    sources = 2, min_blocks = o.min_blocks or false}, {__index = o}))
-  if not plan.staged then  -- elements too narrow for copies, or rows too long
-    plan = rows.plan(setmetatable({persistent = true, sources = 2,
-      staged = false}, {__index = o}))
-  end
-  local bytes = plan.rows * o.n * 2 * (o.dtype.bits // 8)
+  local p = plan {staged = true, threads = o.threads or threads,
+                  values = o.values or width, block = o.block or 64}
+  -- elements too narrow for copies, or rows too long
+  if not p.staged then p = plan {staged = false} end
+  local bytes = p.rows * o.n * 2 * (o.dtype.bits // 8)
   local blocks = (ON_THE_WAY + bytes // 2) // bytes
-  return plan, SMS * math.max(1, math.min(blocks, 1024 // plan.block))
+  return p, SMS * math.max(1, math.min(blocks, 1024 // p.block))
 end
 
 local function backward_maker(layer)
@@ -251,10 +338,14 @@ local function backward_maker(layer)
     if sums then plan, resident = walking(o)
     else plan = rows.plan(setmetatable({sources = 2}, {__index = o})) end
     local args = names {"X", true, "W", o.weight, "dY", true, "Mean", layer,
-      "Rstd", true, "dH", o.residual, "dX", true, "Part", sums}
+      "Rstd", true, "dH", o.residual, "dX", true, "Part", sums,
+      "State", plan.blocks > 1}
     local function grid(m) return plan:grid(m, o.resident or resident) end
     return {plan = plan, block = plan.block, args = args, grid = grid,
-            parts = function(m) return grid(m) * plan.rows end,
+            parts = function(m) return grid(m) // plan.blocks * plan.rows end,
+            states = function(m)
+              return share.states(plan, m, layer and 2 or 1)
+            end,
             kernel = cute.kernel(name, {
               fastmath = true, min_blocks = plan.min_blocks}, function(...)
       backward(plan, by_name(name, plan, args, ...), o.bias)

@@ -9,6 +9,7 @@
 --   staged  in shared memory, where cp.async puts them; each thread reads what
 --           it asked for itself, so no barrier is needed
 --   walked  nowhere: each pass reads the row again
+-- Several blocks may share a row: kernels/share.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
@@ -18,7 +19,8 @@ local rows = {}
 local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
-local WARP, MOST, KEPT = 32, 1024, 1 << 14
+local WARP, MOST = 32, 1024
+rows.KEPT = 1 << 14  -- elements of a row of which a block can keep sums
 local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
@@ -39,16 +41,17 @@ end
 -- Bytes of shared memory for the chunks of a staged plan.
 local function stage_bytes(p, o)
   return p.chunks * p.steps * p.block * p.width * (o.dtype.bits // 8)
-    * (o.sources or 1)
+    * (o.sources or 1) * p.stages
 end
 
 -- The numbers of a plan whose threads hold `steps` vectors of a chunk.
 local function spread(p, o, steps)
   local vectors = up(o.n, p.width)
-  p.threads = o.threads or threads_for(vectors, steps)
-  p.steps = math.min(steps, up(vectors, p.threads))
-  p.chunks = up(vectors, p.steps * p.threads)
-  p.block = math.max(p.threads, o.block or 128)
+  p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)
+  p.all = p.threads * p.blocks  -- of a row
+  p.steps = math.min(steps, up(vectors, p.all))
+  p.chunks = up(vectors, p.steps * p.all)
+  p.block = p.blocks > 1 and p.threads or math.max(p.threads, o.block or 128)
   p.rows = p.block // p.threads
   return p
 end
@@ -59,26 +62,36 @@ end
 -- a row, `block`, `width` of its vectors (where rows begin at any element: 1),
 -- staged (true or false), `min_blocks` on a multiprocessor, and `smem`, its
 -- bytes of shared memory where it is none of sm_90;
--- persistent: blocks walk the rows, and stage the next one while they write.
+-- persistent: blocks walk the rows, and stage the next one while they write;
+-- `blocks` that share a row (1), each with `threads` of its own and some of
+-- `stages` rows (2).
 ---@param o {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
--- smem: integer?, persistent: boolean?, width: integer?}
+-- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
+-- stages: integer?}
 ---@return table
 function rows.plan(o)
   check.given("rows", o, "n", "dtype")
   check.integers("rows", o, {"threads"}, 1, MOST, "power")
   check.integers("rows", o, {"block"}, WARP, MOST, "power")
   check.integers("rows", o, {"values"}, 1, MOST)
+  check.integers("rows", o, {"blocks"}, 1, WARP)
+  check.integers("rows", o, {"stages"}, 2, 8)
   local widest = check.widest(o.dtype.bits, o.n)
   check.integers("rows", o, {"width"}, 1, widest, "power")
   local p = setmetatable({n = o.n, persistent = o.persistent,
-                          min_blocks = o.min_blocks or nil}, Plan)
+    blocks = o.blocks or 1, min_blocks = o.min_blocks or nil}, Plan)
+  p.stages = p.blocks > 1 and (o.stages or 2) or 1
   p.width = o.width or widest
   local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
   spread(p, o, steps)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
+  check.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
+    "rows", "rows of %d elements of %s cannot be shared by %d blocks of %d "
+    .. "threads with %d stages", o.n, tostring(o.dtype), p.blocks,
+    p.threads, p.stages)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
     p.min_blocks = 2  -- at most 32 registers a thread
@@ -90,7 +103,8 @@ end
 
 --- Can the threads of a row keep a sum for each of its elements in registers?
 function Plan:fits()
-  return (self.chunks == 1 or self.staged) and self.n <= KEPT
+  return (self.chunks == 1 or self.staged)
+    and self.n <= rows.KEPT * self.blocks
 end
 
 --- Blocks for m rows: all, or of persistent ones `resident`.
@@ -98,7 +112,15 @@ end
 ---@param resident? integer
 function Plan:grid(m, resident)
   local tiles = up(m, self.rows)
-  return self.persistent and math.min(tiles, resident or tiles) or tiles
+  local most = resident and math.max(1, resident // self.blocks) or tiles
+  return (self.persistent and math.min(tiles, most) or tiles) * self.blocks
+end
+
+--- The first row of this thread, and how many rows all blocks take at once.
+function Plan:walk()
+  if self.blocks > 1 then return self.first, self.walking end
+  return (cute.arch.block_idx()) * self.rows + self:row(),
+    (cute.arch.grid_dim()) * self.rows
 end
 
 --- Which of the block's rows is this thread's; its place in the row.
@@ -108,8 +130,9 @@ function Plan:row()
 end
 
 function Plan:lane()
-  if self.rows == 1 then return (cute.arch.thread_idx()) end
-  return (cute.arch.thread_idx()) % self.threads
+  local tid = (cute.arch.thread_idx())
+  if self.blocks > 1 then return self.piece * self.threads + tid end
+  return self.rows == 1 and tid or tid % self.threads
 end
 
 --- Calls f(at) for each row of this thread, of m: at.row, at.inside (whether it
@@ -166,21 +189,29 @@ end
 function Plan:part(t, row, chunk)
   local of = row and t(row, _) or t
   return cute.make_tensor(of.iterator + self:index(0, chunk), cute.make_layout(
-    {self.width, self.steps}, {1, self.threads * self.width}))
+    {self.width, self.steps}, {1, self.all * self.width}))
 end
 
 --- The row's element that this thread's vector s of a chunk begins with.
 function Plan:index(s, chunk)
-  local of_chunk = (chunk or 0) * (self.threads * self.steps)
-  return (self:lane() + s * self.threads + of_chunk) * self.width
+  local of_chunk = (chunk or 0) * (self.all * self.steps)
+  return (self:lane() + s * self.all + of_chunk) * self.width
 end
 
 --- Does the row have that vector? nil: it has, of all threads.
 function Plan:has(s, chunk)
   local last = math.type(chunk or 0) and chunk or self.chunks - 1
-  local reach = ((last or 0) * self.steps + s + 1) * self.threads * self.width
+  local reach = ((last or 0) * self.steps + s + 1) * self.all * self.width
   if reach <= self.n then return nil end
   return cute.lt(self:index(s, chunk), self.n)
+end
+
+--- How many elements of a row this thread has.
+function Plan:count()
+  local vectors = self.n // self.width
+  if vectors % self.all == 0 then return vectors // self.all * self.width end
+  return ((vectors + self.all - 1 - self:lane()) // self.all * self.width)
+    :to(cute.f32)
 end
 
 -- Which vectors of a row lie inside of it: (1,S), or nil where all do.
@@ -264,25 +295,26 @@ function Plan:sources(tensors, other)
     local s = setmetatable({plan = self, t = t, other = other, place = i,
                             all = list}, Source)
     if self.staged then
+      local step = self.width * self.block
       s.slots = cute.make_smem_tensor(t.element_type, cute.make_layout(
-        {self.width, self.steps, self.block, self.chunks},
-        {1, self.width * self.block, self.width,
-         self.width * self.block * self.steps}), 128)      -- (W,S,THR,CHUNK)
+        {self.width, self.steps, self.block, self.chunks, self.stages},
+        {1, step, self.width, step * self.steps,
+         step * self.steps * self.chunks}), 128)  -- (W,S,THR,CHUNK,STAGE)
     end
     list[i] = s
   end
   return list
 end
 
-function Source:slot(chunk)
-  return self.slots(_, _, (cute.arch.thread_idx()), chunk)
+function Source:slot(at, chunk)
+  return self.slots(_, _, (cute.arch.thread_idx()), chunk, at.slot or 0)
 end
 
 -- Asks for a chunk of a row: a group of copies for all sources together.
 function Source:ask(at, chunk)
   local plan, t = self.plan, self.t
   local wide = plan.width * t.element_type.bits == 128
-  copy(plan, plan:part(t, at.row, chunk), self:slot(chunk),
+  copy(plan, plan:part(t, at.row, chunk), self:slot(at, chunk),
     plan:inside(at.inside, chunk),
     wide and "SM80_CP_ASYNC_CACHEGLOBAL" or "SM80_CP_ASYNC_CACHEALWAYS")
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
@@ -308,11 +340,13 @@ function Source:get(at, chunk, last)
     return plan:load(self.t, at, self.other, chunk):to(cute.f32)
   end
   chunk = chunk or 0
-  if not at.seen[chunk] then
+  if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)
+    local later = math.max(0, plan.stages - 2)  -- rows that may still come
+    local groups = later * plan.chunks + plan.chunks - 1 - chunk
+    cute.arch.cp_async_wait_group(groups)
   end
-  local v = to_registers(plan, self:slot(chunk),
+  local v = to_registers(plan, self:slot(at, chunk),
                          plan:inside(at.inside, chunk), self.other)
   if last and at.next then self:ask(at.next, chunk) end
   return v:to(cute.f32)
@@ -328,9 +362,11 @@ function rows.fold(vector, op, init)
   return vector:reduce(op, init, {_, 1}):reduce(op, init)
 end
 
---- f over the lanes of a warp that share a row.
+--- How many lanes of a warp share a row; f over these.
+function Plan:lanes() return math.min(self.threads, WARP) end
+
 function Plan:warp(value, f)
-  return cute.arch.warp_reduction(value, f, math.min(self.threads, WARP))
+  return cute.arch.warp_reduction(value, f, self:lanes())
 end
 
 --- Values of each warp of a row, handed to all its threads: of warp
@@ -361,6 +397,18 @@ function Plan:reduce(value, f, turn)
 end
 
 function rows.add(a, b) return a + b end
+
+--- Sums over all threads of a row; all get them.
+---@param values any[] of this thread
+function Plan:sums(values, turn)
+  local parts = {}
+  for i, v in ipairs(values) do parts[i] = self:warp(v, rows.add) end
+  local out, warps = self:exchange(parts, turn)
+  for i, v in ipairs(out) do
+    out[i] = cute.arch.warp_reduction(v, rows.add, warps)
+  end
+  return out
+end
 
 --- Tensors of rows, or of one row, are row-major and n wide, their rows apart
 -- by whole vectors.

@@ -3,25 +3,29 @@
 -- A row's gradient needs one sum along the row, dw one down each column. Each
 -- block walks its share of the rows and keeps its columns' sums in registers,
 -- so that x and dy are read once for both; what the blocks leave, some hundred
--- rows of f32, a second kernel adds up, always in the same order. 0.93 to 0.99
--- of the driver's copy on an H200, rows of 1024 to 16384.
+-- rows of f32, a second kernel adds up, always in the same order. A row of more
+-- elements than a block has registers for belongs to several, which tell each
+-- other their sums along it. 0.93 to 0.99 of the driver's copy on an H200, rows
+-- of 1024 to 65536.
 --   cutelua scripts/rmsnorm_backward.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"
 local reduce = require "kernels.reduce"
 
--- The launches for a problem: made once, they say how large `part` is.
+-- The launches for a problem: made once, they say how large `part` and `state`
+-- are.
 local function launches(p)
   local dtype = cute[p.dtype]
   local k = norm.rms_backward {dtype = dtype, n = p.n, weight = true}
   local parts = k.parts(p.rows)
   local sums = reduce.columns {op = "sum", m = parts, n = p.n,
                                dtype = cute.f32}
-  return parts, {
+  return {
     {kernel = k.kernel, grid = k.grid, block = k.block,
-     args = {"x", "w", "dy", "rstd", "dx", "part"}},
+     args = {"x", "w", "dy", "rstd", "dx", "part",
+             k.states(p.rows) > 0 and "state" or nil}},
     {kernel = sums.kernel, grid = sums.grid, block = sums.block,
-     args = {"part", "dw"}}}
+     args = {"part", "dw"}}}, parts, k.states(p.rows)
 end
 
 require "cute.bench.harness".run(arg, {
@@ -29,16 +33,18 @@ require "cute.bench.harness".run(arg, {
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},
   sim = {{16, 1000}},
-  gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}},
+  gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}, {4096, 65536}},
   operands = function(p)
-    local parts = launches(p)
+    local _, parts, states = launches(p)
     return {{"x", {p.rows, p.n}}, {"w", {p.n}}, {"dy", {p.rows, p.n}},
             {"rstd", {p.rows}, dtype = "f32"},
             {"dx", {p.rows, p.n}, out = true},
             {"dw", {p.n}, dtype = "f32", out = true},
-            {"part", {parts, p.n}, dtype = "f32", scratch = true}}
+            {"part", {parts, p.n}, dtype = "f32", scratch = true},
+            states > 0 and {"state", {states}, dtype = "u64", fill = "zero",
+                            scratch = true} or nil}
   end,
-  make = function(p) return (select(2, launches(p))) end,
+  make = function(p) return (launches(p)) end,
   pieces = function(p) return p.rows end,
   look = 1 << 18,
   tolerance = {f32 = 1e-4, f16 = 2e-3, bf16 = 8e-3},

@@ -72,15 +72,16 @@ local function norm_operands(p, o)
   local back, k = o.backward, p.made
   local parts = k.parts and {k.parts(p.m) * (o.bias and 2 or 1), p.n}
   local of = {
-    X = {all}, R = {all}, W = {one}, B = {one}, Y = {all, true},
-    H = {all, true}, Mean = {some, not back, "f32"},
+    X = {all, false, nil, o.fill}, R = {all}, W = {one}, B = {one},
+    Y = {all, true}, H = {all, true}, Mean = {some, not back, "f32"},
     Rstd = {some, not back, "f32"}, dY = {all}, dH = {all}, dX = {all, true},
-    Part = {parts, true, "f32"}}
+    Part = {parts, true, "f32"},
+    State = {k.states and {k.states(p.m)}, true, "u64", "zero"}}
   local list = {}
   for _, name in ipairs(k.args) do
     local d = of[name]
     if d then
-      list[#list + 1] = {name, d[1], out = d[2], dtype = d[3]}
+      list[#list + 1] = {name, d[1], out = d[2], dtype = d[3], fill = d[4]}
     end
   end
   return list
@@ -147,13 +148,14 @@ local function parts_of(p, o)
   return want
 end
 
---- A norm: o.layer, o.backward, and the maker's options.
+--- A norm: o.layer, o.backward, o.fill (what X holds), o.tolerance, and the
+-- maker's options.
 function rows.norm(o, module)
   local norm = module or require "kernels.norm"
   local maker = norm[(o.layer and "layer" or "rms")
     .. (o.backward and "_backward" or "")]
   return lesson {
-    tolerance = {bf16 = 8e-3, f16 = 2e-3, f32 = 1e-4},
+    tolerance = o.tolerance or {bf16 = 8e-3, f16 = 2e-3, f32 = 1e-4},
     operands = function(p)
       p.made = maker(options(o, {dtype = cute[p.dtype], n = p.n}))
       return norm_operands(p, o)
@@ -166,7 +168,12 @@ function rows.norm(o, module)
     end,
     reference = function(p, i)
       if not o.backward then return forward_row(p, o, i) end
-      return {dX = (backward_row(p, o, i)),
+      local state
+      if i == 0 and p.State then  -- is left as it was
+        state = {at = 0}
+        for k = 1, #p.State do state[k] = 0 end
+      end
+      return {dX = (backward_row(p, o, i)), State = state,
               Part = i == 0 and p.Part and parts_of(p, o) or nil}
     end}
 end

@@ -191,7 +191,7 @@ def layernorm(t):
             "torch.compile": lambda: g(t.x, t.w, t.b)}
 
 
-@entry("scripts/rmsnorm_backward.lua", [(r // 2, n) for r, n in ROWS[:5]])
+@entry("scripts/rmsnorm_backward.lua", [(r // 2, n) for r, n in ROWS])
 def rmsnorm_backward(t):
     def f(x, w, dy, rstd):
         xhat = x.float() * rstd[:, None]
@@ -220,12 +220,14 @@ def silu(t):
     return {"PyTorch": lambda: F.silu(t.x), "torch.compile": lambda: g(t.x)}
 
 
-@entry("scripts/scan.lua", ROWS[1:4] + ROWS[6:], ("f32", "bf16"), tolerance=1e-2)
+@entry("scripts/scan.lua", ROWS[1:4] + ROWS[6:], ("f32", "bf16"))
 def scan(t):
     def f(x):
         return torch.cumsum(x, -1)
     g = compiled(f)
-    return {"PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
+    # PyTorch sums bf16 in bf16: no oracle
+    return {None: lambda: f(t.x.double()).to(t.x.dtype),
+            "PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
 
 
 @entry("scripts/topk.lua", [(1 << 16, 1024), (1 << 14, 8192)], ("bf16", "f32"))
@@ -331,7 +333,8 @@ def total(t):
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
           "f64": torch.float64, "i32": torch.int32, "i64": torch.int64,
-          "u32": torch.uint32, "i16": torch.int16, "u16": torch.uint16,
+          "u32": torch.uint32, "u64": torch.uint64,
+          "i16": torch.int16, "u16": torch.uint16,
           "i8": torch.int8, "u8": torch.uint8, "boolean": torch.uint8,
           "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double,

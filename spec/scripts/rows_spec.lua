@@ -71,6 +71,10 @@ local BACKWARD = {
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},  -- sums in Part
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
+  -- rows that blocks share
+  {{blocks = 2, threads = 64, stages = 2, resident = 4}, {{9, 1000}, {2, 16}}},
+  {{blocks = 3, threads = 64, resident = 7}, {{11, 3080}}},
+  {{blocks = 8, threads = 64, stages = 4, resident = 1}, {{6, 4096}}},
 }
 
 local function check_backward(layer, bias, device)
@@ -98,6 +102,9 @@ local LARGE = {
             save = true}, {9, 5000}},
   {"norm", {weight = true}, {5, 65536}},
   {"norm", {weight = true, backward = true, resident = 3}, {64, 4096}},
+  {"norm", {weight = true, backward = true, resident = 6}, {9, 33000}},
+  {"norm", {weight = true, bias = true, layer = true, backward = true,
+            residual = true, resident = 12}, {9, 65536}},
   {"argmax", {}, {9, 5000}}, {"reduce", {op = "sum"}, {9, 5000}},
   {"reduce", {op = "max", along = "columns"}, {300, 520}},
   {"reduce", {op = "sum", along = "all", fill = {-3, 3}}, {301, 5001}, BOTH},
@@ -142,6 +149,20 @@ describe("kernels along rows", function()
       check("norm", {layer = layer}, {{9, 1000}})
       check("norm", {layer = layer, weight = true, residual = true,
                      save = true}, {{9, 1000}, {1, 40001}})
+    end
+  end)
+
+  it("layernorm keeps its digits where the mean is large", function()
+    local function fill(b)
+      for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
+      b[0] = -30000  -- the first element of a thread
+      return b
+    end
+    for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},
+                          {threads = 64, values = 4, staged = true}} do
+      check("norm", setmetatable({layer = true, fill = fill,
+        tolerance = {f32 = 5e-3}}, {__index = way}), {{3, 1000}, {2, 333}},
+        {"f32"})
     end
   end)
 
@@ -197,6 +218,18 @@ describe("kernels along rows", function()
       check("rope", o, {{3, 2, 128, 3}, {5, 3, 6, 4}, {33, 1, 2, 7},
                         {10, 4, 80, 7}})
     end
+  end)
+
+  it("refuse to share rows that blocks cannot", function()
+    local norm = require "kernels.norm"
+    for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
+                        {blocks = 2, n = 1 << 20}} do
+      o.n, o.dtype, o.weight = o.n or 1024, cute.bf16, true
+      refused(("rows of %d elements of bf16 cannot be shared by 2 blocks")
+        :format(o.n), norm.rms_backward, o)
+    end
+    refused("blocks = 33; an integer from 1 to 32", norm.rms_backward,
+            {blocks = 33, n = 1024, dtype = cute.bf16, weight = true})
   end)
 
   it("refuse rows of another length, and columns", function()
@@ -261,7 +294,8 @@ describe("kernels along rows tell", function()
     for seed = 0, 5 do
       local p = harness.problem(rows[name](o, maker), size, {dtype = "bf16",
                                                              seed = seed})
-      local _, reports = harness.try(p, "sim:sm_80", {seed = seed})
+      local ok, reports = harness.try(p, "sim:sm_80", {seed = seed})
+      if kinds.wrong and not ok then return true end
       for _, r in ipairs(reports[1].reports) do
         if kinds[r.kind] then return true end
       end
@@ -274,6 +308,8 @@ describe("kernels along rows tell", function()
   local RACE = {race = true, ["block-race"] = true, uninitialised = true}
   local OUT = {["out-of-bounds"] = true, uninitialised = true}
   local FLIGHT = {["async-in-flight"] = true}
+  local SHARED = {backward = true, weight = true, blocks = 2, threads = 64,
+                  stages = 3, resident = 4}
 
   -- what, module, file, text, what stands in its place, options, size, kinds
   local CASES = {
@@ -282,11 +318,11 @@ describe("kernels along rows tell", function()
     {"softmax", "softmax", "rows", "turn = 1 - turn", "", WALKS, {9, 1000},
      RACE},
     {"softmax", "softmax", "rows",
-     "cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)", "", STAGED,
+     "cute.arch.cp_async_wait_group(groups)", "", STAGED,
      {4, 1024}, FLIGHT},
     {"softmax", "softmax", "rows",
-     "cute.arch.cp_async_wait_group(plan.chunks - 1 - chunk)",
-     "cute.arch.cp_async_wait_group(plan.chunks - chunk)", STAGED,
+     "cute.arch.cp_async_wait_group(groups)",
+     "cute.arch.cp_async_wait_group(groups + 1)", STAGED,
      {4, 1024}, FLIGHT},
     {"softmax", "softmax", "rows", "to, pred and {pred = pred})", "to)",
      {}, {3, 1000}, OUT},
@@ -297,6 +333,24 @@ describe("kernels along rows tell", function()
     {"norm", "norm", "norm",
      "at.inside and cute.where(at.inside, at.row, 0) or at.row", "at.row",
      {backward = true}, {3, 64}, OUT},
+    {"norm", "norm", "share", "cute.arch.sync_threads()", "", SHARED,
+     {9, 1024}, RACE},
+    {"norm", "norm", "share", "| SAID, RELAXED)", "| SAID)", SHARED,
+     {9, 1024}, RACE},
+    {"norm", "norm", "share", "% plan.stages, 1 - turn", "% plan.stages, turn",
+     SHARED, {9, 1024}, RACE},
+    {"norm", "norm", "share", "(slot + 1) % plan.stages", "slot", SHARED,
+     {9, 1024}, {wrong = true}},
+    {"norm", "norm", "share", "cute.eq(w.var.value, 0)", "false", SHARED,
+     {9, 1024}, {wrong = true}},
+    {"norm", "norm", "share", "cute.eq(at, blocks - 1)", "false", SHARED,
+     {9, 1024}, {wrong = true}},
+    {"norm", "norm", "share", "there & cute.lt(tid, WARP)",
+     "(there | cute.ge(tid, 0)) & cute.lt(tid, WARP)", SHARED, {9, 1024}, OUT},
+    {"norm", "norm", "share", "at.inside = cute.lt(row, m)", "", SHARED,
+     {9, 1024}, OUT},
+    {"norm", "norm", "rows", "plan.stages - 2", "plan.stages - 1", SHARED,
+     {9, 1024}, FLIGHT},
     {"argmax", "argmax", "rows", "cute.arch.sync_threads()", "",
      {threads = 64}, {4, 512}, RACE},
     {"reduce", "reduce", "rows", "cute.when(at.inside and first & at.inside "
@@ -396,6 +450,7 @@ describe("the lessons of rows and elements", function()
     for _, w in ipairs {
       {"softmax", "--n", "520"}, {"rmsnorm", "--dtype", "f32"},
       {"rmsnorm_backward", "--rows", "40"}, {"elementwise", "--f", "silu"},
+      {"rmsnorm_backward", "--rows", "7", "--n", "33000"},
       {"elementwise", "--dtype", "f16", "--n", "33"},
       {"reduce", "--n", "5001"}} do
       w[1] = "scripts/" .. w[1] .. ".lua"

@@ -59,5 +59,28 @@ end)(cute.zeros({1}, cute.i32)):launch {grid = 2, block = 64, device = "sim",
   threads = 1, faults = "return"})
 assert(report.reports[1].kind == "block-race")
 
+-- Blocks of a cluster that send to each other.
+report = select(3, cute.kernel("send", function(o)
+  local arch, tid = cute.arch, cute.arch.thread_idx()
+  local rank, bar = arch.block_idx_in_cluster(), arch.alloc_smem(cute.i64, 1)
+  local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
+  cute.when(tid:eq(0), function()
+    arch.mbarrier_init(bar, 1)
+    arch.mbarrier_init_fence()
+    arch.mbarrier_arrive_and_expect_tx(bar, 256)
+  end)
+  arch.cluster_arrive_relaxed()
+  arch.cluster_wait()
+  arch.store_async_dsmem(s.iterator + tid, tid, bar, 1 - rank)
+  arch.mbarrier_wait(bar, 0)
+  o[arch.block_idx() * 64 + tid] = s[63 - tid]
+  arch.cluster_arrive()
+  arch.cluster_wait()
+  s[tid] = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 1 - rank),
+    s.layout)[tid]
+end)(cute.zeros({128}, cute.i32)):launch {grid = 2, cluster = 2, block = 64,
+  device = "sim:sm_90a", threads = 1, faults = "return"})
+assert(report.reports[1].kind == "race")
+
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)

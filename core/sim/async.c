@@ -1,8 +1,8 @@
-// Operations that other agents carry out: bulk copies, wgmma, st.async,
-// cp.async that arrives at an mbarrier. A thread starts one; it is done at the
-// latest moment that the program allows: when somebody waits for it and nobody
-// else can go on, or by chance (ends at an mbarrier), or at the thread's own
-// wait for its group.
+// Operations that other agents carry out: bulk copies, st.async, cp.async that
+// arrives at an mbarrier. A thread starts one; it is done at the latest moment
+// that the program allows: when somebody waits for it and nobody else can go
+// on, or by chance (ends at an mbarrier), or at the thread's own wait for its
+// group.
 //
 // Until then what it writes is pending in the shadow, and what it reads was
 // read by an actor whose epoch is known to those only who waited: a write that
@@ -70,7 +70,7 @@ void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
   Access x = access_of(a, m, bytes);
   int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
   uint32_t epoch = a->mbar ? simmbar_epoch(a->mbar) : a->epoch;
-  shadow_lend(&x, a->lane < 0 ? 0 : a->lane, addr, actor, epoch);
+  shadow_lend(&x, a->lane, addr, actor, epoch);
 }
 
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -84,7 +84,7 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
   a->span = p;
   p[a->nspan++] = (SimSpan){addr, bytes};
   x.write = true;
-  shadow_write(&x, a->lane < 0 ? 0 : a->lane, addr, false, GF_PENDING);
+  shadow_write(&x, a->lane, addr, false, GF_PENDING);
 }
 
 // ---- its end ----
@@ -112,7 +112,7 @@ static void land(SimCluster *c, size_t k) {
   a->run(a, ASYNC_DELIVER);
   settle(a, simmbar_actor(c, b), simmbar_epoch(b));
   if (a->nspan)
-    simmbar_land(b, a->w, a->lane < 0 ? 0 : a->lane, a->i->src, true);
+    simmbar_land(b, a->w, a->lane, a->i->src, true);
   uint32_t bytes = a->bytes;
   drop(c, k);
   c->vain = 0;
@@ -165,37 +165,27 @@ void simasync_commit(SimWarp *w, SimBy by) {
   for (size_t k = 0; k < c->nasync; k++) {
     SimAsync *a = c->async[k];
     if (a->w != w || a->by != by || !a->open) continue;
-    if (a->lane >= 0 && !(w->active >> a->lane & 1)) continue;
+    if (!(w->active >> a->lane & 1)) continue;
     a->open = false;
-    a->group = w->groups[by][a->lane < 0 ? 0 : a->lane];
+    a->group = w->groups[by][a->lane];
   }
   for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
-}
-
-// The others of one operation that several warps started read with it.
-static void fetch_all(SimAsync *a) {
-  SimCluster *c = a->w->cluster;
-  for (size_t k = 0; k < c->nasync; k++) {
-    SimAsync *o = c->async[k];
-    if (o->by == a->by && o->actor == a->actor && o->epoch == a->epoch)
-      fetch(o);
-  }
 }
 
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
   SimCluster *c = w->cluster;
   for (size_t k = 0; k < c->nasync;) {
     SimAsync *a = c->async[k];
-    int l = a->lane < 0 ? 0 : a->lane;
+    int l = a->lane;
     bool mine = a->w == w && a->by == by && !a->open &&
-                (a->lane < 0 || w->active >> l & 1) &&
+                w->active >> l & 1 &&
                 a->group + (uint64_t)pending < w->groups[by][l];
     if (!mine) {
       k++;
       continue;
     }
-    fetch_all(a);
-    simorder_learn(w, a->lane < 0 ? w->active : 1u << l, a->actor, a->epoch);
+    fetch(a);
+    simorder_learn(w, 1u << l, a->actor, a->epoch);
     if (read) {
       k++;
       continue;

@@ -22,7 +22,7 @@ typedef struct SimSpan { uint32_t addr, bytes; } SimSpan;
 struct SimAsync {
   SimWarp *w;
   const SimIns *i;
-  int lane;                // who started it; -1: the warp
+  int lane;                // who started it
   uint8_t by;              // SimBy
   bool open;               // no group yet
   bool fetched;            // sources were read
@@ -40,10 +40,10 @@ struct SimAsync {
   size_t nspan;
 };
 
-// A new one of warp w at i, started by a lane (-1: the warp as a whole), with
-// so many zeroed bytes at a->data; NULL: out of memory.
+// A new one of warp w at i, started by a lane, with so many zeroed bytes at
+// a->data; NULL: out of memory.
 // BY_MBAR: it ends when it completes a->bytes at a->mbar, which is set next.
-// BY_BULK, BY_WGMMA: it ends with its group, and is one of `w->issued`.
+// BY_BULK: it ends with its group, and is one of `w->issued`.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // It reads, or writes, so many bytes of m (for reports) from address addr of

@@ -90,7 +90,8 @@ static void init_warp(SimCluster *c, int id) {
   w->proxied = w->vc + p->nactor;
   memset(w->vc, 0, (size_t)(p->nactor + p->nall) * sizeof *w->vc);
   w->batches = 0;
-  w->issued = w->teamwork = w->met = w->came = w->wider = 0;
+  w->issued = w->teamwork = w->wider = w->fresh = 0;
+  w->met = w->came = w->passed = 0;
   w->refused = w->polling = false;
   w->registers = p->registers;
   memset(w->groups, 0, sizeof w->groups);
@@ -236,8 +237,12 @@ static void look(SimCluster *c) {
   simmbar_share(c, ++c->met);
   c->meets = false;
   c->vain = 0;
-  for (int k = 0; k < p->nall; k++)
-    if (c->warp[k].state == SW_CLUSTER) c->warp[k].state = SW_RUN;
+  for (int k = 0; k < p->nall; k++) {
+    SimWarp *w = &c->warp[k];
+    w->passed |= w->came;
+    w->came = 0;
+    if (w->state == SW_CLUSTER) w->state = SW_RUN;
+  }
 }
 
 void simcluster_left(SimCluster *c) {
@@ -246,7 +251,7 @@ void simcluster_left(SimCluster *c) {
 
 void simcluster_meet(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
-  if (w->came & w->active) {
+  if ((w->came | w->passed) & w->active) {
     cluster_fault(w, i, BAR_TWICE_CLUSTER);
     return;
   }
@@ -260,18 +265,18 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
 
 bool simcluster_wait(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
-  if (w->active & ~w->came) {
+  if (w->active & ~(w->came | w->passed)) {
     cluster_fault(w, i, BAR_UNCAME_CLUSTER);
     return true;
   }
-  if (w->met == c->met) {
+  if (w->active & w->came) {
     w->state = SW_CLUSTER;
     w->src = i->src;
     return false;
   }
   simorder_take(w, w->active, &c->done);
-  w->came &= ~w->active;
-  if (!w->came) w->met = c->met;
+  w->passed &= ~w->active;
+  w->met = c->met;
   return true;
 }
 

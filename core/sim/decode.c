@@ -51,11 +51,6 @@ static const SimMem *mem_at(Prog *g, Ref r) {
   return g->p->mem[r];
 }
 
-static _Noreturn void not_yet(Prog *g, const Ins *i) {
-  ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot yet do %s",
-           g->fn->src.p[i->src].line, op_name((Op)i->op));
-}
-
 // ---- uniform values ----
 
 static bool sreg_uniform(Prog *g, SReg s) {
@@ -245,8 +240,8 @@ static int *find_units(Prog *g) {
 static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   const Ins *i = ir_get(g->fn, r);
   const Mem *m = &g->fn->mem.p[i->imm];
-  if (m->space == SP_DSMEM) not_yet(g, i);
-  *s = (SimMem){.space = m->space, .type = (DType)i->type,
+  bool peer = m->space == SP_DSMEM;
+  *s = (SimMem){.space = peer ? SP_SMEM : m->space, .type = (DType)i->type,
                 .count = m->count, .own = dtype_bits(m->type),
                 .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm};
   if (m->space == SP_RMEM) {
@@ -264,7 +259,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     return;
   }
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
-  if (m->space == SP_SMEM) {
+  if (s->space == SP_SMEM) {
     s->base = (uint32_t)m->offset;
   } else {
     const LaunchArg *a = &g->l->arg[m->arg];
@@ -287,6 +282,23 @@ static void place_all_mem(Prog *g) {
     SimMem *m = NEW(g->cx, SimMem, 1);
     place_mem(g, r, m, unit[g->fn->ins.p[r].imm]);
     g->p->mem[r] = m;
+  }
+}
+
+// The object as the CTA of that rank has it.
+static const SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
+  SimMem *m = NEW(g->cx, SimMem, 1);
+  *m = *own;
+  m->rank = g->slot[rank];
+  return m;
+}
+
+// Of objects of other CTAs: the value that says which.
+static void place_ranks(Prog *g) {
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    if (i->op != OP_DSMEM) continue;
+    g->p->mem[r] = peer_of(g, g->p->mem[r], i->a[1]);
   }
 }
 
@@ -352,6 +364,21 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }
 
+static void decode_send(Prog *g, const Ins *i, SimIns *d) {
+  SimSend *s = NEW(g->cx, SimSend, 1);
+  Operand o[OPERANDS];
+  int n = operands_all(g->fn, i, o);
+  *s = (SimSend){.dst = side(g, &o[0]), .bar = side(g, &o[1]),
+                 .bytes = (int)(i->imm / 8)};
+  s->dst.mem = peer_of(g, s->dst.mem, o[2].ref);
+  s->bar.mem = peer_of(g, s->bar.mem, o[2].ref);
+  s->wide = sim_wide(ir_type(g->fn, o[3].ref));
+  for (int k = 3; k < n && o[k].ref; k++)
+    s->value[s->n++] = g->slot[o[k].ref];
+  note_access(g, s->dst.mem, s->bytes, true);
+  d->x = s;
+}
+
 // The barrier, as another CTA has it where the last operand says so; a count,
 // bytes or a parity is operand c.
 static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
@@ -360,12 +387,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   operands_all(g->fn, i, o);
   *s = side(g, &o[0]);
   Ref rank = operands_ref(g->fn, i, 3);
-  if (rank) {
-    SimMem *m = NEW(g->cx, SimMem, 1);
-    *m = *s->mem;
-    m->rank = g->slot[rank];
-    s->mem = m;
-  }
+  if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
@@ -484,7 +506,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_MBARTRY: case OP_MBARCPASYNC:
       decode_mbarrier(g, i, d);
       break;
-    case OP_STASYNC: not_yet(g, i);
+    case OP_STASYNC: decode_send(g, i, d); break;
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
@@ -643,10 +665,12 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   find_all_uniform(&g);
   find_needs(&g);
   place_values(&g);
+  place_ranks(&g);
   decode_all(&g);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->gran = g.gran;
+  p->shift = __builtin_ctz((unsigned)p->gran);
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
   p->ngran = (uint32_t)(p->smem_bytes / p->gran);
   simblocks_start(cx, p);

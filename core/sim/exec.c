@@ -587,6 +587,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_MBARWAIT: return again(w, simmbar_wait(w, i));
     case OP_MBARTRY: simmbar_try(w, i); return false;
     case OP_MBARCPASYNC: simmbar_cpasync(w, i); return true;
+    case OP_STASYNC: simsend_run(w, i); return true;
     case OP_CLUSTERARRIVE: simcluster_meet(w, i); return false;
     case OP_CLUSTERWAIT: return again(w, simcluster_wait(w, i));
     case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
@@ -610,7 +611,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ASM: case OP_STASYNC: case OP_DSMEM: case OP_COUNT:
+    case OP_ASM: case OP_DSMEM: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:

@@ -8,6 +8,7 @@
 //   shadow.c    who wrote and read shared memory (shadow.h)
 //   mbar.c      mbarriers
 //   async.c     what other agents do (async.h)
+//   send.c      st.async
 //   order.c     what is ordered before what inside a cluster
 //   blocks.c    races between CTAs in global memory
 //   exec.c      the interpreter: one warp until it must wait
@@ -66,6 +67,9 @@ void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
 void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCluster *c);       // for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
+
+// ---- send.c ----
+void simsend_run(SimWarp *w, const SimIns *i);
 
 // ---- order.c ----
 // The lanes of mask meet: what any of them did is ordered before all of them.

@@ -32,21 +32,20 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
-  size_t m = (size_t)p->nmbar, clocks = 4 * m * (size_t)p->nactor;
-  if (c->mbarat) return true;
-  c->mbarat = base_realloc(NULL, n * sizeof *c->mbarat);
-  c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
-  c->mbarclocks = base_realloc(NULL, clocks * sizeof *c->mbarclocks);
-  if (!c->mbarat || !c->mbar || !c->mbarclocks) return no_memory(c);
+  size_t m = (size_t)p->nmbar, each = (size_t)p->nactor;
+  if (c->mbar) return true;
+  if (!c->mbarat) c->mbarat = base_realloc(NULL, n * sizeof *c->mbarat);
+  if (!c->mbarat) return no_memory(c);
   memset(c->mbarat, 0, n * sizeof *c->mbarat);
+  c->mbarclocks = base_realloc(c->mbarclocks,
+                               PASTS * m * each * sizeof *c->mbarclocks);
+  if (!c->mbarclocks) return no_memory(c);
+  c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
+  if (!c->mbar) return no_memory(c);
   memset(c->mbar, 0, m * sizeof *c->mbar);
-  for (size_t k = 0; k < m; k++) {
-    SimMbar *b = &c->mbar[k];
-    b->open.vc = c->mbarclocks + 4 * k * (size_t)p->nactor;
-    b->done.vc = b->open.vc + p->nactor;
-    b->far_open.vc = b->done.vc + p->nactor;
-    b->far_done.vc = b->far_open.vc + p->nactor;
-  }
+  for (size_t k = 0; k < m; k++)
+    for (size_t q = 0; q < PASTS; q++)
+      c->mbar[k].past[q].vc = c->mbarclocks + (PASTS * k + q) * each;
   return true;
 }
 
@@ -56,12 +55,8 @@ void simmbar_reset(SimCluster *c) {
 }
 
 void simmbar_free(SimCluster *c) {
-  for (int k = 0; c->mbar && k < c->prog->nmbar; k++) {
-    base_free(c->mbar[k].open.row);
-    base_free(c->mbar[k].done.row);
-    base_free(c->mbar[k].far_open.row);
-    base_free(c->mbar[k].far_done.row);
-  }
+  for (int k = 0; c->mbar && k < c->prog->nmbar; k++)
+    for (int q = 0; q < PASTS; q++) base_free(c->mbar[k].past[q].row);
   base_free(c->mbar);
   base_free(c->mbarat);
   base_free(c->mbarclocks);
@@ -97,11 +92,11 @@ static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
 }
 
 static void end_phase(SimCluster *c, SimMbar *b) {
-  hand_on(c, &b->open, &b->done);
-  if (c->prog->ncta > 1) hand_on(c, &b->far_open, &b->far_done);
+  hand_on(c, &b->past[OPEN], &b->past[DONE]);
+  if (c->prog->ncta > 1) hand_on(c, &b->past[FAR_OPEN], &b->past[FAR_DONE]);
   b->phase++;
   b->missing = b->expected;
-  b->done.vc[actor_of(c, b)] = b->phase;
+  b->past[DONE].vc[actor_of(c, b)] = b->phase;
   c->vain = 0;
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
@@ -230,14 +225,15 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
     }
     SimMbar *b = &c->mbar[c->nmbar++];
     c->mbarat[addr / 8] = (uint16_t)c->nmbar;
-    SimPast *past[] = {&b->open, &b->done, &b->far_open, &b->far_done};
-    for (int q = 0; q < 4; q++) simorder_forget(c, past[q]);
-    *b = (SimMbar){.at = addr, .mem = v.x.m->index, .open = b->open,
-                   .far_open = b->far_open, .far_done = b->far_done,
+    SimPast past[PASTS];
+    for (int q = 0; q < PASTS; q++) simorder_forget(c, &b->past[q]);
+    memcpy(past, b->past, sizeof past);
+    *b = (SimMbar){.at = addr, .mem = v.x.m->index,
                    .element = v.off[l] * v.x.m->bits / v.x.m->own,
                    .expected = (uint32_t)n, .missing = (uint32_t)n,
                    .warp = w->id, .lanes = 1u << l, .clk = w->clk,
-                   .src = i->src, .done = b->done};
+                   .src = i->src};
+    memcpy(b->past, past, sizeof past);
   }
 }
 
@@ -261,11 +257,12 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) return;
   if (!g->far) {
-    simorder_give(w, g->mask, &g->b->open);
+    simorder_give(w, g->mask, &g->b->past[OPEN]);
     return;
   }
-  simorder_give_agents(w, g->mask, &g->b->open);
-  if (i->scope >= SCOPE_CLUSTER) simorder_give(w, g->mask, &g->b->far_open);
+  simorder_give_agents(w, g->mask, &g->b->past[OPEN]);
+  if (i->scope >= SCOPE_CLUSTER)
+    simorder_give(w, g->mask, &g->b->past[FAR_OPEN]);
 }
 
 // Arrivals of one instruction are all of one phase.
@@ -319,9 +316,9 @@ static bool is_over(const Group *g) {
 
 static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
   if (!g->b->phase) return;
-  simorder_take(w, g->mask, &g->b->done);
+  simorder_take(w, g->mask, &g->b->past[DONE]);
   if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
-    simorder_take(w, g->mask, &g->b->far_done);
+    simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
 bool simmbar_wait(SimWarp *w, const SimIns *i) {
@@ -333,7 +330,6 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
     if (is_over(&g)) continue;
     w->state = SW_MBAR;
     w->mbar = (int)(g.b - w->cluster->mbar);
-    w->parity = (int)(g.amount & 1);
     w->src = i->src;
     return false;
   }
@@ -353,8 +349,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     if (refuse || !is_over(&g)) {
       w->mbar = (int)(g.b - c->mbar);
-      w->parity = (int)(g.amount & 1);
-      continue;
+        continue;
     }
     acquire(w, i, &g);
     yes |= g.mask;

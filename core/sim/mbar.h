@@ -5,6 +5,10 @@
 
 #include "sim/inside.h"
 
+// What this phase releases, and what the last one did; FAR: what threads of
+// other CTAs do, to those who wait for the cluster.
+enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
+
 // One of them.
 struct SimMbar {
   uint32_t at;             // byte of the cluster's shared memory
@@ -21,9 +25,7 @@ struct SimMbar {
   int lander, lane;        // CTAs came last; where, who, its own epoch
   uint32_t left;
   bool moved;              // ... an agent, and it wrote
-  // What this phase, and the last one, releases: to those who wait; and what
-  // threads of other CTAs do to those only who wait for the cluster.
-  SimPast open, done, far_open, far_done;
+  SimPast past[PASTS];     // what is released
 };
 
 // One instruction of lanes of w. wait: false when it must wait (SW_MBAR).

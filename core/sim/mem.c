@@ -233,7 +233,7 @@ static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
 }
 
 static int64_t granule(const Access *x, uint32_t addr) {
-  return addr / (uint32_t)x->w->cluster->prog->gran;
+  return addr >> x->w->cluster->prog->shift;
 }
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
@@ -555,8 +555,8 @@ void simmem_commit(SimWarp *w) {
 static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
                  uint32_t clk) {
   SimCluster *c = w->cluster;
-  uint32_t g = b->dst[l] / (uint32_t)c->prog->gran;
-  uint32_t n = b->bytes / (uint32_t)c->prog->gran;
+  uint32_t g = b->dst[l] >> c->prog->shift;
+  uint32_t n = b->bytes >> c->prog->shift;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
   for (uint32_t k = 0; k < n; k++, g++) {
     shadow_set(c, g, actor, lanes, clk, b->src, GF_DEFINED);

@@ -133,6 +133,7 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
   SimCluster *c = w->cluster;
   if (r[epochs(c->prog)]) w->late |= 1u << l;
   if (within(c, r, w->vc)) return;
+  w->fresh &= ~(1u << l);
   expand(w);
   add(c, lane_row(w, SEEN, l), w->seen >> l & 1, r);
   w->seen |= 1u << l;
@@ -185,6 +186,7 @@ static void meet_part(SimWarp *w, uint32_t mask) {
 }
 
 void simorder_meet(SimWarp *w, uint32_t mask) {
+  w->fresh &= ~mask;
   if (mask != w->valid) {
     meet_part(w, mask);
     return;
@@ -289,6 +291,7 @@ void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
     return;
   }
   join_clocks(c->prog, w->vc, from->vc);
+  w->fresh = 0;
   if (from->late) w->late = FULL;
   if (!from->rows && !w->seen) return;
   if (!make_rows(c)) return;
@@ -398,6 +401,7 @@ static void fence_proxy(SimWarp *w) {
   uint32_t k = w->nfence++ % FENCES;
   w->fence[k].clk = w->clk++;
   w->fence[k].lanes = w->active;
+  w->fresh |= w->active;
 }
 
 void simorder_fence(SimWarp *w, int kind) {

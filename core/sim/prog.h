@@ -54,6 +54,14 @@ typedef struct SimCopy {
   int bytes;           // a lane
 } SimCopy;
 
+// st.async: n values of 4 or 8 bytes, and the mbarrier.
+typedef struct SimSend {
+  SimSide dst, bar;
+  int n, bytes;
+  bool wide;
+  uint32_t value[4];
+} SimSend;
+
 typedef struct SimPrint {
   const char *fmt;
   uint32_t n;
@@ -126,7 +134,7 @@ typedef struct SimProg {
                        // each warp, those of warpgroups, that launch, mbarriers
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
-  int gran;            // bytes of a granule: no access is narrower
+  int gran, shift;     // bytes of a granule: no access is narrower; log2
   uint32_t ngran;      // of a CTA
   SimArea *area;
   int narea;

@@ -467,7 +467,8 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
   for (int k = 0; k < 2; k++) {
     if (!m[k]) continue;
     int32_t at = (int32_t)fn->ins.p[m[k]].imm;
-    if (fn->mem.p[at].space == SP_SMEM) *smem = at;
+    if (fn->mem.p[at].space == SP_SMEM || fn->mem.p[at].space == SP_DSMEM)
+      *smem = at;
     if (fn->mem.p[at].space == SP_GMEM) *gmem = at;
   }
   if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);

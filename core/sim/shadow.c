@@ -47,7 +47,7 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
   return &c->far[k].read;
 }
 
-static void drop_far(SimCluster *c, uint32_t g) {
+void shadow_drop(SimCluster *c, uint32_t g) {
   uint32_t last = c->farat[g];
   while (c->far[last].next) last = c->far[last].next;
   c->far[last].next = c->farfree;
@@ -153,6 +153,7 @@ static bool lacks_fence(const Access *x, int l, const SimGran *q) {
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
       q->warp >= w->cluster->prog->nall || q->clk <= w->proxied[q->warp])
     return false;
+  if (q->warp != w->id && w->fresh >> l & 1) return false;
   const SimWarp *u = &w->cluster->warp[q->warp];
   for (uint32_t m = q->lanes; m; m &= m - 1)
     if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk)) return true;
@@ -204,8 +205,8 @@ static bool is_far(const Access *x, int l) {
 void shadow_read(Access *x, int l, uint32_t addr) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  uint32_t g = addr / (uint32_t)c->prog->gran;
-  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  uint32_t g = addr >> c->prog->shift;
+  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
   bool strong = x->i->sem != 0, far = is_far(x, l);
   const uint32_t *vc = w->vc;
   for (uint32_t k = 0; k < n; k++, g++) {
@@ -228,8 +229,8 @@ void shadow_read(Access *x, int l, uint32_t addr) {
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  uint32_t g = addr / (uint32_t)c->prog->gran;
-  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  uint32_t g = addr >> c->prog->shift;
+  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
   for (uint32_t k = 0; k < n; k++, g++) {
     SimGran *q = &c->gran[g];
     if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
@@ -272,23 +273,11 @@ static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
 }
 
-void shadow_set(SimCluster *c, uint32_t g, int actor, uint32_t lanes,
-                uint32_t clk, uint32_t src, uint8_t flags) {
-  SimGran *q = &c->gran[g];
-  if (q->flags & GF_FAR) drop_far(c, g);
-  q->clk = clk;
-  q->src = src;
-  q->lanes = lanes;
-  q->readers = 0;
-  q->warp = (uint16_t)actor;
-  q->flags = flags;
-}
-
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  uint32_t g = addr / (uint32_t)c->prog->gran;
-  uint32_t n = (uint32_t)(x->bytes / c->prog->gran);
+  uint32_t g = addr >> c->prog->shift;
+  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
   for (uint32_t k = 0; k < n; k++, g++) {
     SimGran *q = &c->gran[g];
     if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))

@@ -53,9 +53,21 @@ void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
 // An agent begins to read for lane l: an actor does, until that epoch.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
+// Forgets who read granule g from elsewhere (GF_FAR).
+void shadow_drop(SimCluster *c, uint32_t g);
 // Granule g was written by an actor, and nobody read it since.
-void shadow_set(SimCluster *c, uint32_t g, int actor, uint32_t lanes,
-                uint32_t clk, uint32_t src, uint8_t flags);
+static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
+                              uint32_t lanes, uint32_t clk, uint32_t src,
+                              uint8_t flags) {
+  SimGran *q = &c->gran[g];
+  if (q->flags & GF_FAR) shadow_drop(c, g);
+  q->clk = clk;
+  q->src = src;
+  q->lanes = lanes;
+  q->readers = 0;
+  q->warp = (uint16_t)actor;
+  q->flags = flags;
+}
 void shadow_reset(SimCluster *c);
 void shadow_free(SimCluster *c);
 

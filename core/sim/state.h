@@ -23,7 +23,7 @@ typedef enum SimState {
 
 // How what an agent does ends: it completes bytes at an mbarrier, or those who
 // started it wait for the group that it is in.
-typedef enum SimBy { BY_MBAR, BY_BULK, BY_WGMMA, BY_COUNT } SimBy;
+typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
 enum { FENCES = 16 };
 
@@ -50,9 +50,8 @@ struct SimWarp {
   SimFrame *frame;
   char *v;                 // values
   uint64_t count;          // instructions executed
-  uint32_t src;            // where it waits or ended
-  int bar;                 // barrier it waits at; mbarrier, of that parity
-  int mbar, parity;
+  uint32_t src;            // where it waits
+  int bar, mbar;           // barrier, mbarrier that it waits at
   bool refused, polling;   // its last try_wait was false by chance; at all
   uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, fenced;  // lanes whose rows hold something
@@ -69,8 +68,9 @@ struct SimWarp {
   struct { uint32_t clk, lanes; } fence[FENCES];  // its last proxy fences:
   uint32_t nfence;         // number k is fence[k % FENCES]
   uint32_t *proxied;       // of each warp's writes, what this one fenced
-  uint32_t met, came;      // the cluster's barrier: times through; lanes there
-  uint32_t wider;          // lanes after a fence for the cluster or more
+  uint32_t met, came, passed;  // the cluster: times; lanes there, and through
+  uint32_t wider, fresh;   // lanes after a fence for the cluster or more; that
+                           // learnt nothing since their proxy fence
   int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
   bool tainted;            // an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot

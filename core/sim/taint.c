@@ -154,7 +154,9 @@ static void ask(SimWarp *w, const SimIns *i) {
 }
 
 static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
-  if (s->mem->space != SP_RMEM) use(w, i, s->slot, w->active);
+  if (s->mem->space == SP_RMEM) return;
+  use(w, i, s->slot, w->active);
+  use(w, i, s->mem->rank, w->active);
 }
 
 // Stored, compared or printed where others see it: in registers, nobody does.
@@ -170,6 +172,14 @@ static void use_copy(SimWarp *w, const SimIns *i) {
   use(w, i, c->pred, w->active);
   use_side(w, i, &c->dst);
   use_side(w, i, &c->src);
+}
+
+static void use_sent(SimWarp *w, const SimIns *i) {
+  const SimSend *s = i->x;
+  use_side(w, i, &s->dst);
+  use_side(w, i, &s->bar);
+  use(w, i, s->dst.mem->rank, w->active);
+  for (int k = 0; k < s->n; k++) use(w, i, s->value[k], w->active);
 }
 
 static void use_condition(SimWarp *w, const SimIns *i) {
@@ -193,9 +203,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARTRY: case OP_MBARCPASYNC:
       use_stored(w, i);
-      use(w, i, ((const SimSide *)i->x)->mem->rank, w->active);
       break;
     case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
+    case OP_STASYNC: use_sent(w, i); break;
     case OP_MATRIX:
       if (!((const SimMatrix *)i->x)->from.mem)
         use_side(w, i, &((const SimMatrix *)i->x)->smem);
@@ -220,8 +230,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_STASYNC: case OP_DSMEM:
-    case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_DSMEM: case OP_WGFENCE:
+    case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane
   }

@@ -194,6 +194,245 @@ describe("a cluster", function()
     assert.equal("race", report.reports[1].kind)
     assert.same({0, 1, 0}, report.reports[1].block)
   end)
+
+  it("race with blocks of other clusters in global memory", function()
+    local o = cute.zeros({1}, cute.i32)
+    local report = launch(function(out)
+      local x, y = arch.block_idx()
+      out[0] = x + 10 * y
+    end, {grid = {2, 6}, cluster = {2, 3}, block = 32}, o)
+    assert.equal(1, #report.reports)
+    local y1, y2 = report.reports[1].message:match(
+      "block %(%d,(%d),0%) and write by block %(%d,(%d),0%)")
+    assert.is_true(y1 // 3 ~= y2 // 3, report.reports[1].message)
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Shared memory of other blocks
+---------------------------------------------------------------------------
+
+describe("shared memory of another block", function()
+  local function meet(relaxed)
+    if relaxed then arch.cluster_arrive_relaxed() else arch.cluster_arrive() end
+    arch.cluster_wait()
+  end
+
+  -- Every thread writes to the next block and reads what the one before wrote.
+  local function exchange(o)
+    return function(out)
+      local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+      local ranks, n = arch.cluster_size(), arch.block_dim()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
+      local peer = cute.make_tensor(
+        arch.map_dsmem_ptr(s.iterator, (rank + 1) % ranks), s.layout)
+      if not o.no_first then meet() end
+      peer[tid] = rank * 100 + tid
+      if o.fence then o.fence() end
+      if not o.no_meet then meet(o.relaxed) end
+      out[arch.block_idx() * n + tid] = s[n - 1 - tid]
+    end
+  end
+
+  it("is written", function()
+    for ranks = 1, 5 do
+      for _, n in ipairs {1, 31, 64} do
+        local o = cute.zeros({2 * ranks * n}, cute.i32)
+        clean(exchange {}, {grid = 2 * ranks, cluster = ranks, block = n}, o)
+        for b = 0, 2 * ranks - 1 do
+          for t = 0, n - 1 do
+            assert.equal((b + ranks - 1) % ranks * 100 + n - 1 - t,
+                         o(b * n + t))
+          end
+        end
+      end
+    end
+  end)
+
+  it("is ordered by the cluster's barrier, unless that is relaxed", function()
+    local o = cute.zeros({256}, cute.i32)
+    local text, some = found(exchange {no_meet = true}, {}, o)
+    assert.equal(SEEDS, some)
+    assert.matches("uninitialised: read", text)
+    text, some = found(exchange {relaxed = true}, {}, o)
+    assert.equal(SEEDS, some)
+    assert.matches("race: read after a write", text)
+    assert.matches("exited%-block: ", text)
+    clean(exchange {relaxed = true, fence = arch.fence_acq_rel_cluster}, {}, o)
+    clean(exchange {relaxed = true, fence = arch.fence_acq_rel_gpu}, {}, o)
+    text = found(exchange {relaxed = true, fence = arch.fence_acq_rel_cta}, {},
+                 o)
+    assert.matches("race: read after a write", text)
+  end)
+
+  it("is read while its block is there", function()
+    local function read(last)
+      return function(out)
+        local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
+        local peer = arch.map_dsmem_ptr(s.iterator, 1 - rank)
+        s[tid] = rank * 100 + tid
+        meet()
+        out[arch.block_idx() * 64 + tid] =
+          cute.make_tensor(peer, s.layout)[63 - tid]
+        if last then meet() end
+      end
+    end
+    local o = cute.zeros({256}, cute.i32)
+    clean(read(true), {}, o)
+    for i = 0, 255 do
+      assert.equal((1 - i // 64 % 2) * 100 + 63 - i % 64, o(i))
+    end
+    tells("exited%-block: shared memory of block", read(false), {}, o)
+  end)
+
+  it("is overwritten after others read it only in order", function()
+    local function again(ordered)
+      return function(out)
+        local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
+        local peer = cute.make_tensor(
+          arch.map_dsmem_ptr(s.iterator, 1 - rank), s.layout)
+        s[tid] = tid
+        meet()
+        out[tid] = peer[tid]
+        if ordered then meet() end
+        s[tid] = 7
+        meet()
+      end
+    end
+    local o = cute.zeros({64}, cute.i32)
+    clean(again(true), {grid = 2}, o)
+    tells("race: %w+ after a %w+ by another warp", again(false), {grid = 2}, o)
+  end)
+
+  it("adds up by atomics", function()
+    local o = cute.zeros({4}, cute.i32)
+    clean(function(out)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
+      cute.when(arch.thread_idx():eq(0), function() s[0] = 0 end)
+      meet()
+      arch.atomic_add(arch.map_dsmem_ptr(s.iterator, 0), arch.lane_idx())
+      meet()
+      cute.when(arch.thread_idx():eq(0), function()
+        out[arch.block_idx()] = s[0]
+      end)
+    end, {grid = 4, cluster = 4}, o)
+    assert.equal(4 * 2 * 496, o(0))
+    assert.equal(0, o(1))
+  end)
+
+  -- Block 0 writes to block 1 and arrives there.
+  local function handed(arrives, waits)
+    return function(out)
+      local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {32})
+      cute.when(lane:eq(0), function()
+        arch.mbarrier_init(bar, 32)
+        arch.mbarrier_init_fence()
+      end)
+      meet(true)
+      cute.when(rank:eq(0), function()
+        local peer = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 1),
+                                      s.layout)
+        peer[lane] = lane
+        arch.mbarrier_arrive(bar, 1, 1, arrives)
+      end, function()
+        arch.mbarrier_wait(bar, 0, waits)
+        out[lane] = s[31 - lane]
+      end)
+    end
+  end
+
+  it("is handed over by arrivals for the cluster, not for the block", function()
+    local CTA, CLUSTER = {scope = "cta"}, {scope = "cluster"}
+    local opts = {grid = 2, block = 32}
+    local o = cute.zeros({32}, cute.i32)
+    clean(handed(CLUSTER, CLUSTER), opts, o)
+    for l = 0, 31 do assert.equal(31 - l, o(l)) end
+    for _, case in ipairs {{CTA, CLUSTER}, {nil, CLUSTER}, {CLUSTER, CTA},
+        {CLUSTER}, {{relaxed = true, scope = "cluster"}, CLUSTER}} do
+      local text, some = found(handed(case[1], case[2]), opts, o)
+      assert.equal(SEEDS, some)
+      assert.matches("race: read after a write", text)
+    end
+  end)
+end)
+
+describe("st.async", function()
+  -- Half of each block's threads send what they have to the other block's
+  -- other half. o: what is otherwise.
+  local function send(o)
+    return function(x, out)
+      local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout {256}, 16)
+      cute.when(tid:eq(0), function()
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        if not o.late then
+          arch.mbarrier_arrive_and_expect_tx(bar, o.bytes or 1024)
+        end
+      end)
+      arch.cluster_arrive_relaxed()
+      arch.cluster_wait()
+      local v = {}
+      for k = 0, 3 do v[k + 1] = x[(rank * 64 + tid) * 4 + k] end
+      arch.store_async_dsmem(s.iterator + tid * 4, v, bar, 1 - rank)
+      if o.late then
+        cute.when(tid:eq(0), function()
+          arch.mbarrier_arrive_and_expect_tx(bar, 1024)
+        end)
+      end
+      if not o.no_wait then arch.mbarrier_wait(bar, 0) end
+      if o.clobber then s[tid * 4] = 0.0 end
+      if o.unread then return end
+      for k = 0, 3 do out[(rank * 64 + tid) * 4 + k] = s[255 - tid * 4 - k] end
+    end
+  end
+  local function data()
+    local x = cute.zeros({512}, cute.f32)
+    for i = 0, 511 do x[i] = i * 0.5 end
+    return x, cute.zeros({512}, cute.f32)
+  end
+
+  it("brings values and their bytes, before or after they are expected",
+    function()
+    for _, o in ipairs {{}, {late = true}} do
+      local x, y = data()
+      clean(send(o), {grid = 2}, x, y)
+      for r = 0, 1 do
+        for i = 0, 255 do
+          assert.equal((1 - r) * 128 + (255 - i) * 0.5, y(r * 256 + i))
+        end
+      end
+    end
+  end)
+
+  it("is in flight until somebody waits", function()
+    local x, y = data()
+    local text, some = found(send {no_wait = true}, {grid = 2}, x, y)
+    assert.equal(SEEDS, some)
+    assert.matches("async%-in%-flight", text)
+    text, some = found(send {no_wait = true, unread = true}, {grid = 2}, x, y)
+    assert.equal(SEEDS, some)
+    assert.matches("exited%-block: ", text)
+    text, some = found(send {no_wait = true, unread = true, clobber = true},
+                       {grid = 2}, x, y)
+    assert.equal(SEEDS, some)
+    assert.matches("race: write after a write", text)
+  end)
+
+  it("must be expected to the byte", function()
+    local x, y = data()
+    local text, some = found(send {bytes = 1040}, {grid = 2}, x, y)
+    assert.equal(SEEDS, some)
+    assert.matches("2 warps wait %(warp 0, 1%) at mbarrier 'bar'%[0%] for the "
+      .. "end of phase 0 %(parity 0%), which lacks 16 bytes", text)
+    text = found(send {bytes = 512}, {grid = 2}, x, y)
+    assert.matches("async%-in%-flight", text)
+  end)
 end)
 
 ---------------------------------------------------------------------------
@@ -283,6 +522,34 @@ describe("a launch that may begin before the one in front is done", function()
     local z = cute.zeros({64}, cute.i32)
     assert.is_true(launch(copy(false), {grid = 1, cluster = 1, pdl = true}, x,
       z).ok)
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- A buffer used again and again
+---------------------------------------------------------------------------
+
+describe("a staging buffer in a loop", function()
+  local function loop(o)
+    return function(out)
+      local tid = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
+      for k in cute.range(4) do
+        s[tid] = tid + k
+        arch.barrier(1, 64)
+        cute.when(arch.warp_idx():eq(0), function()
+          out[tid] = out[tid] + s[tid] + s[63 - tid]
+        end)
+        if not o.once then arch.barrier(2, 64) end
+      end
+    end
+  end
+
+  it("needs a barrier behind its last use, too", function()
+    local opts, o = {grid = 1, cluster = 1}, cute.zeros({32}, cute.i32)
+    clean(loop {}, opts, o)
+    tells("^%d+ race: %w+ after a %w+ by another warp", loop {once = true},
+          opts, o)
   end)
 end)
 

@@ -58,14 +58,15 @@ end
 -- o: what is left out, or otherwise.
 local function ring(o)
   local wait = o.wait or arch.mbarrier_wait
+  local stages, rounds = o.stages or STAGES, o.of or ROUNDS
   local function one_lane(bar, lane)
     if not o.no_sync_warp then arch.sync_warp() end
     at.release = line() + 1
     cute.when(lane:eq(0), function() arch.mbarrier_arrive(bar) end)
   end
   local function produce(s, full, empty, lane)
-    for k in cute.range(o.rounds or ROUNDS) do
-      local stage, turn = k % STAGES, k // STAGES % 2
+    for k in cute.range(o.rounds or rounds) do
+      local stage, turn = k % stages, k // stages % 2
       at.empty = line() + 1
       if not o.no_empty then wait(empty + stage, 1 - turn) end
       at.store = line() + 1
@@ -77,8 +78,8 @@ local function ring(o)
   end
   local function consume(s, full, empty, lane, out)
     local sum = 0
-    for k in cute.range(ROUNDS) do
-      local stage, turn = k % STAGES, k // STAGES % 2
+    for k in cute.range(rounds) do
+      local stage, turn = k % stages, k // stages % 2
       local parity = o.wrong and 1 - turn or o.first and 0 or turn
       at.full = line() + 1
       wait(full + stage, parity)
@@ -90,11 +91,11 @@ local function ring(o)
   end
   return function(out)
     local lane = arch.lane_idx()
-    local full = arch.alloc_smem(cute.i64, STAGES)
-    local empty = arch.alloc_smem(cute.i64, STAGES)
-    local s = cute.make_smem_tensor(cute.i32, cute.make_layout({32, STAGES}))
+    local full = arch.alloc_smem(cute.i64, stages)
+    local empty = arch.alloc_smem(cute.i64, stages)
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout({32, stages}))
     cute.when(arch.thread_idx():eq(0), function()
-      for k = 0, STAGES - 1 do
+      for k = 0, stages - 1 do
         at.init = line() + 1
         arch.mbarrier_init(full + k, o.count or o.one and 1 or 32)
         arch.mbarrier_init(empty + k, 1)
@@ -123,6 +124,16 @@ describe("an mbarrier", function()
       for l = 0, 31 do
         assert.equal(ROUNDS * 10 * (31 - l) + ROUNDS * (ROUNDS - 1) // 2, t(l))
       end
+    end
+  end)
+
+  it("does so for any number of stages and rounds", function()
+    for _, case in ipairs {{1, 0}, {1, 1}, {1, 7}, {2, 1}, {2, 2}, {2, 5},
+        {3, 2}, {3, 13}, {4, 4}, {4, 9}, {5, 3}, {7, 29}} do
+      local stages, rounds = table.unpack(case)
+      local t = cute.zeros({32}, cute.i32)
+      clean(ring {stages = stages, of = rounds, one = rounds % 2 == 0}, {}, t)
+      assert.equal(rounds * 310 + rounds * (rounds - 1) // 2, t(0))
     end
   end)
 
@@ -234,11 +245,11 @@ describe("an mbarrier", function()
   end)
 
   it("counts bytes, and says how many are missing", function()
-    local function expects(first, second)
+    local function expects(first, second, count)
       return found(function(_)
         local bar = arch.alloc_smem(cute.i64, 1)
         cute.when(arch.thread_idx():eq(0), function()
-          arch.mbarrier_init(bar, 2)
+          arch.mbarrier_init(bar, count or 2)
           arch.mbarrier_arrive_and_expect_tx(bar, first)
           if second then arch.mbarrier_expect_tx(bar, second) end
           arch.mbarrier_arrive(bar)
@@ -251,6 +262,8 @@ describe("an mbarrier", function()
     assert.matches("2 warps wait %(warp 0, 1%) at mbarrier 'bar'%[0%] for the "
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
+    assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
+      expects(4096, nil, 4096))  -- the bytes taken for the count
     assert.matches("expects 1048576 bytes; at most 1048575 can be",
       expects(1048575, 1))
   end)

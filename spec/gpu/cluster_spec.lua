@@ -306,14 +306,7 @@ end
 describe("a kernel of sm_90 can", function()
   for name, check in pairs(CASES) do
     it(name .. " #gpu", function() check "gpu" end)
-    it(name, function()
-      local ok, why = pcall(check, "sim:sm_90a")
-      if ok then return end
-      if tostring(why):find("the simulator cannot yet", 1, true) then
-        return pending "needs more of the simulator"
-      end
-      error(why, 0)
-    end)
+    it(name, function() check "sim:sm_90a" end)
   end
 end)
 

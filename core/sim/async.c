@@ -98,11 +98,12 @@ static void fetch(SimAsync *a) {
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
-  uint32_t gran = (uint32_t)c->prog->gran;
-  for (size_t k = 0; k < a->nspan; k++)
-    for (uint32_t at = 0; at < a->span[k].bytes; at += gran)
-      shadow_set(c, (a->span[k].addr + at) / gran, actor, 1, epoch, a->i->src,
-                 flags);
+  int shift = c->prog->shift;
+  for (size_t k = 0; k < a->nspan; k++) {
+    uint32_t g = a->span[k].addr >> shift, n = a->span[k].bytes >> shift;
+    for (uint32_t at = 0; at < n; at++)
+      shadow_set(c, g + at, actor, 1, epoch, a->i->src, flags);
+  }
 }
 
 static void land(SimCluster *c, size_t k) {

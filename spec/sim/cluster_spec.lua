@@ -13,15 +13,16 @@ local function launch(f, opts, ...)
   local all = {grid = 4, cluster = 2, block = 64, device = "sim:sm_90a",
                output = false, faults = "return"}
   for name, value in pairs(opts) do all[name] = value end
-  return support.report(cute.kernel("k", f)(...):launch(all))
+  local kernel = type(f) == "function" and cute.kernel("k", f) or f
+  return support.report(kernel(...):launch(all))
 end
 
 -- What is found over the seeds, each thing once, and how many find something.
 local function found(f, opts, ...)
-  local list, some = {}, 0
+  local list, some, kernel = {}, 0, cute.kernel("k", f)
   for seed = 1, SEEDS do
     opts.seed = seed
-    local report = launch(f, opts, ...)
+    local report = launch(kernel, opts, ...)
     if not report.ok then some = some + 1 end
     for _, r in ipairs(report.reports) do
       local text = ("%d %s: %s"):format(r.line, r.kind, r.message)

@@ -13,16 +13,17 @@ local function launch(f, opts, ...)
   local all = {grid = 1, block = 64, device = "sim:sm_90a", output = false,
                faults = "return"}
   for name, value in pairs(opts) do all[name] = value end
-  return support.report(cute.kernel("k", f)(...):launch(all))
+  local kernel = type(f) == "function" and cute.kernel("k", f) or f
+  return support.report(kernel(...):launch(all))
 end
 
 -- What is found over the seeds: all that any of them finds, each once, and how
 -- many of them find something.
 local function found(f, opts, ...)
-  local list, some = {}, 0
+  local list, some, kernel = {}, 0, cute.kernel("k", f)
   for seed = 1, SEEDS do
     opts.seed = seed
-    local report = launch(f, opts, ...)
+    local report = launch(kernel, opts, ...)
     if not report.ok then some = some + 1 end
     for _, r in ipairs(report.reports) do
       local text = ("%d %s: %s"):format(r.line, r.kind, r.message)
@@ -246,7 +247,7 @@ describe("an mbarrier", function()
 
   it("counts bytes, and says how many are missing", function()
     local function expects(first, second, count)
-      return found(function(_)
+      return (found(function(_)
         local bar = arch.alloc_smem(cute.i64, 1)
         cute.when(arch.thread_idx():eq(0), function()
           arch.mbarrier_init(bar, count or 2)
@@ -256,9 +257,9 @@ describe("an mbarrier", function()
         end)
         arch.sync_threads()
         arch.mbarrier_wait(bar, 0)
-      end, {}, cute.zeros({1}, cute.i32))
+      end, {}, cute.zeros({1}, cute.i32)))
     end
-    assert.equal("", (expects(0)))
+    assert.equal("", expects(0))
     assert.matches("2 warps wait %(warp 0, 1%) at mbarrier 'bar'%[0%] for the "
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))

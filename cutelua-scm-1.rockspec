@@ -137,6 +137,8 @@ build = {
         "lua/cute/math.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
+      ["cute.nvgpu.cpasync"] =
+        "lua/cute/nvgpu/cpasync.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
       ["cute.nvgpu.warpgroup"] =

@@ -91,6 +91,9 @@ static int64_t grain(const TensorMap *m) {
 
 static bool check_memory(const TensorMap *m, Why *w) {
   int64_t g = grain(m);
+  if (m->address >> 57)
+    return why(w, ERR_LIMIT, "tensor map: the address 0x%" PRIx64 " has more "
+               "than 57 bits", m->address);
   if (m->address % (uint64_t)g)
     return why(w, ERR_ALIGN, "tensor map: the address 0x%" PRIx64 " is no "
                "multiple of %" PRId64 " bytes", m->address, g);
@@ -135,7 +138,7 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
 }
 
 // With an interleave the driver counts spatial modes from mode 0 on, and
-// extents in 32 bits.
+// what the corners leave in 32 bits.
 static bool check_im2col(const TensorMap *m, Why *w) {
   if (m->channels < 1 || m->channels > 256)
     return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "
@@ -147,8 +150,8 @@ static bool check_im2col(const TensorMap *m, Why *w) {
     if (!check_corner(m, "lower", i, m->lower[i], w) ||
         !check_corner(m, "upper", i, m->upper[i], w))
       return false;
-    int64_t n = (uint32_t)m->extent[i + !m->interleave];
-    if (n + m->upper[i] - m->lower[i] < 1)
+    int64_t n = m->extent[i + !m->interleave];
+    if ((int32_t)(uint32_t)(n + m->upper[i] - m->lower[i]) < 1)
       return why(w, ERR_SHAPE, "tensor map: corners %" PRId64 " and %" PRId64
                  " leave nothing of the %" PRId64 " elements of spatial mode "
                  "%d", m->lower[i], m->upper[i], n, i);
@@ -156,8 +159,8 @@ static bool check_im2col(const TensorMap *m, Why *w) {
   return true;
 }
 
-// Shared memory that a block may have.
-enum { MOST_BYTES = 227 * 1024 };
+// Shared memory that a multiprocessor has.
+enum { MOST_BYTES = 228 * 1024 };
 
 static bool check_rows(const TensorMap *m, Why *w) {
   int64_t row = row_bytes(m), span = 16 << m->swizzle;

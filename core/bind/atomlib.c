@@ -5,6 +5,7 @@
 #include "bind/laylib.h"
 #include "bind/row.h"
 #include "bind/tensorlib.h"
+#include "bind/tma.h"
 #include "bind/trace.h"
 #include "ir/target.h"
 #include "tensor/preflight.h"
@@ -170,6 +171,7 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
+  if (lua_istable(L, 1)) return tmalib_bulk_atom(L);
   const char *name = face_checkstr(L, 1);
   DType t = face_check_dtype(L, 2);
   if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");
@@ -679,6 +681,7 @@ static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
 
 // copy(atom, src, dst [, pred])
 static int l_copy(lua_State *L) {
+  if (tmalib_box(L, 1)) return tmalib_copy(L);
   Ctx *cx = face_enter(L);
   CopyAtom a = check_copy_atom(cx, L, 1);
   face_tracing(cx, L, "copy");

@@ -151,6 +151,7 @@ static void print_value(Fit *f, const uint64_t *at, Buf *b) {
     print_layout(f, at + 1, more, b);
     break;
   case KIND_TENSOR: print_tensor(f, at, b); break;
+  case KIND_TMA: buf_puts(cx, b, "a TMA atom"); break;
   case KIND_OVERLAP: break;
   }
 }
@@ -312,6 +313,16 @@ static void fit_tensor(Fit *f) {
   if (!fit_layout(f, g, v)) differ(f, given, want, "");
 }
 
+static void fit_tma(Fit *f) {
+  size_t n = 1 + string_words(*f->want);
+  if (*f->given != *f->want ||
+      memcmp(f->given, f->want, n * sizeof *f->want) != 0)
+    differ(f, f->given, f->want, "\n  of the same operation, type, box and "
+           "swizzle, with its modes in the same order");
+  take(f, *f->leaf++);
+  f->given += n, f->want += n;
+}
+
 // ---- tables ----
 
 static size_t key_words(const uint64_t *k) {
@@ -368,6 +379,7 @@ static void fit_value(Fit *f) {
   case KIND_NUMBER: fit_number(f); return;
   case KIND_TABLE: fit_table(f); return;
   case KIND_TENSOR: fit_tensor(f); return;
+  case KIND_TMA: fit_tma(f); return;
   case KIND_LAYOUT:
     if (KIND_TAG(*given) != KIND_LAYOUT ||
         (KIND_MORE(*given) & ~KIND_MORE(*want) & KIND_WIDE))

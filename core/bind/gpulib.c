@@ -3,6 +3,7 @@
 // GPU, a buffer, an answer) that gives nil, message; where it refuses what is
 // done (a launch, a copy, a wait) it raises, as misuse does.
 #include "bind/buflib.h"
+#include "bind/tma.h"
 
 #include <string.h>
 
@@ -350,9 +351,25 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   lua_pop(L, 1);
 }
 
+// Packs the address p, or the tensor map of the atom in field `tma` of the
+// table at idx for a tensor there; its size.
+static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
+  lua_getfield(L, idx, "tma");
+  const TmaBox *b = tmalib_box(L, -1);
+  uint64_t words[TENSORMAP_WORDS] = {p};
+  if (b && to) {
+    lua_getiuservalue(L, -1, 1);
+    Tensor t = face_check_tensor(L, -1);
+    tmalib_encode(face_state(L), &b->a, &t, p, words);
+  }
+  size_t n = b ? sizeof words : sizeof p;
+  if (to) memcpy(to, words, n);
+  return n;
+}
+
 // An argument on top of the stack: its size; with `to`, packs it. A device
-// buffer (its address), {buffer, byte offset}, {dtype, number} or a string of
-// raw bytes. A buffer is stored at *buf.
+// buffer (its address), {buffer, byte offset, tma =}, {dtype, number} or a
+// string of raw bytes. A buffer is stored at *buf.
 static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
@@ -376,7 +393,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
   if (face_test(L, at + 1, MT_DEVBUF)) {
     *buf = check_devbuf(L, at + 1);
     uint64_t p = (*buf)->ptr + (uint64_t)face_checkint(L, at + 2);
-    if (to) memcpy(to, &p, 8);
+    size = pack_address(L, at, p, to);
   } else {
     DType t = face_check_dtype(L, at + 1);
     if (dtype_bits(t) % 8 || dtype_bits(t) > 64)
@@ -513,6 +530,41 @@ static int launch_clusters(lua_State *L) {
   if (!gpulaunch_clusters(face_checkudata(L, 1, MT_LAUNCH), &n, &w))
     return failed(L, &w);
   lua_pushinteger(L, n);
+  return 1;
+}
+
+// ---- tensor maps ----
+
+// driver_tensor_map(parameters) -> the words that the driver makes of those
+// of a tiled map; nil where it refuses.
+static int l_driver_tensor_map(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_checktype(L, 1, LUA_TTABLE);
+  Why w;
+  const CudaApi *api = dl_cuda(&w);
+  if (!api) return failed(L, &w);
+  if (!api->cuTensorMapEncodeTiled)
+    return face_fail2(L, ERR_DRIVER, "this driver makes no tensor maps");
+  TensorMap m;
+  tmalib_parameters(L, &m);
+  enum { N = TENSORMAP_RANK };
+  cuuint64_t extent[N], stride[N] = {0};
+  cuuint32_t box[N], step[N];
+  for (int i = 0; i < N; i++) {
+    extent[i] = (cuuint64_t)m.extent[i];
+    if (i < N - 1) stride[i] = (cuuint64_t)m.stride[i];
+    box[i] = (cuuint32_t)m.box[i];
+    step[i] = (cuuint32_t)m.step[i];
+  }
+  char *p = arena_alloc(cx, &cx->scratch, 2 * sizeof(CUtensorMap));
+  CUtensorMap *out = (CUtensorMap *)(void *)(p + (-(uintptr_t)p & 63));
+  if (api->cuTensorMapEncodeTiled(
+        out, (CUtensorMapDataType)m.type, (cuuint32_t)m.rank,
+        (void *)(uintptr_t)m.address, extent, stride, box, step,
+        (CUtensorMapInterleave)m.interleave, (CUtensorMapSwizzle)m.swizzle,
+        (CUtensorMapL2promotion)m.l2, (CUtensorMapFloatOOBfill)m.fill))
+    return 0;
+  tmalib_push_words(L, (const uint64_t *)out);
   return 1;
 }
 
@@ -685,7 +737,9 @@ static const struct Handle {
 };
 
 void gpulib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"gpu_open", l_gpu_open}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"gpu_open", l_gpu_open}, {"driver_tensor_map", l_driver_tensor_map},
+    {NULL, NULL}};
   for (size_t i = 0; i < sizeof handles / sizeof *handles; i++) {
     const struct Handle *h = &handles[i];
     const luaL_Reg closing[] = {{"close()", h->close}, {"__gc", h->close},

@@ -7,6 +7,7 @@
 
 #include "ir/fold.h"
 #include "bind/laylib.h"
+#include "bind/tma.h"
 #include "layout/composed.h"
 
 // ---- does a program still stand? ----
@@ -285,6 +286,32 @@ void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
   Tensor k = {.space = SP_GMEM, .type = t.type, .mem = ir_mem(cx, fn, mem),
               .off = dim_int(cx, 0), .l = t.l, .align = a.align};
   face_push_tensor(w->L, &k, 0);
+}
+
+// What of a box a dump tells.
+static const char *box_text(Ctx *cx, const TensorMap *m) {
+  Buf b = {0};
+  for (int i = 0; i < m->rank; i++)
+    buf_printf(cx, &b, "%s%d", i ? "," : "box (", (int)m->box[i]);
+  buf_puts(cx, &b, ")");
+  if (m->swizzle) buf_printf(cx, &b, " swizzle %d", 16 << m->swizzle);
+  const char *s = arena_printf(cx, &cx->scratch, "%s", b.p);
+  buf_free(&b);
+  return s;
+}
+
+void kernlib_see_tma(const Walk *w, const TmaBox *b) {
+  Ctx *cx = w->cx;
+  Fn *fn = ir_fn(cx);
+  Arg a = {.name = leaf_name(w, NULL, 0), .type = b->a.type, .pointer = true,
+           .map = true, .align = 64};
+  vec_push(cx, fn->arg, a);
+  const char *text = box_text(cx, &b->a.map);
+  Mem m = {.space = SP_TMAP, .type = a.type, .align = 64, .count = -1,
+           .arg = (int32_t)fn->arg.n - 1, .name = a.name,
+           .layout = ir_text(cx, fn, text, strlen(text))};
+  m.ref = ir_mem(cx, fn, m);
+  tmalib_push_traced(w->L, b, &m);
 }
 
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {

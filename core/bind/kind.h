@@ -26,6 +26,7 @@ typedef enum KindTag {
   KIND_SAME,     // more: which of the tables so far
   KIND_LAYOUT,   // more: KindFlags; layout
   KIND_TENSOR,   // more: DType, KindFlags; align, layout; leaves
+  KIND_TMA,      // more: bytes; these, of a TMA atom, padded; a leaf
   KIND_OVERLAP   // at the end: the group of each leaf
 } KindTag;
 enum KindFlags { KIND_COORD = 1 << 8, KIND_WIDE = 1 << 9,
@@ -52,6 +53,7 @@ typedef struct Leaf {
   int64_t number;          // where it is an integer
   uint64_t bits;
   const Tensor *t;         // of a pointer: in its userdata
+  const struct TmaBox *tma;  // the pointer is that of its tensor map; or NULL
   const HostBuf *host;     // one of them; neither: symbolic
   const DevBuf *dev;
   int64_t before, after;   // elements that its layout reaches to
@@ -80,7 +82,8 @@ typedef struct Walk {
   int hold;                // stack index of a list for what words name by
                            // address, or 0
   int buffers;             // that of a list for those behind pointers, by
-                           // the leaf's number from 1 on; or 0
+                           // the leaf's number from 1 on, of TMA atoms by
+                           // its negative; or 0
   int func;                // the kernel's function: its arguments become what
   int copies;              // it sees, copies of tables in a list here; or 0
   bool symbolic;           // some leaf has no memory or number
@@ -124,6 +127,7 @@ void kernlib_see_layout(const Walk *w, Layout l, const TensorMarks *m,
 // count: elements of the memory behind it.
 void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
                         bool wide, int64_t count);
+void kernlib_see_tma(const Walk *w, const struct TmaBox *b);
 // Is all that cute.lang.reach noted, in the table at idx, as it was?
 bool kernlib_unchanged(lua_State *L, int idx);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/tma.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
 
@@ -255,6 +256,32 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   lua_replace(w->L, idx);
 }
 
+// What a TMA atom does is part of the program; where its tensor lies, its
+// extents and strides, a launch tells.
+static void walk_tma(Walk *w, int idx, const TmaBox *b) {
+  if (b->a.runs) {  // it is told by itself
+    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put_object(w, idx);
+    return;
+  }
+  put(w, KIND_HEAD(KIND_TMA, sizeof b->a));
+  put_bytes(w, &b->a, sizeof b->a);
+  lua_getiuservalue(w->L, idx, 1);
+  int at = lua_gettop(w->L);
+  const TensorBox *x = tensorlib_box(w->L, at);
+  const TensorMarks *m = tensor_marks(w->L, at);
+  Tensor t = host_tensor(w, at, x, m);
+  add_memory(w, at, &t, x, m)->tma = b;
+  lua_pop(w->L, 1);
+  if (w->buffers) {
+    lua_pushvalue(w->L, idx);
+    lua_rawseti(w->L, w->buffers, -(lua_Integer)w->nleaf);
+  }
+  if (!w->func) return;
+  kernlib_see_tma(w, b);
+  lua_replace(w->L, idx);
+}
+
 // ---- tables ----
 
 // A table that is its own, not to be copied: it is a constant.
@@ -446,6 +473,8 @@ static void walk_userdata(Walk *w, int idx) {
     put(w, KIND_HEAD(KIND_DTYPE, type));
   } else if (luaL_testudata(L, idx, MT_SYMBOL)) {
     walk_symbol(w, idx);
+  } else if (tmalib_box(L, idx)) {
+    walk_tma(w, idx, tmalib_box(L, idx));
   } else {
     size_t i = 0, n = sizeof objects / sizeof *objects;
     while (i < n && !luaL_testudata(L, idx, objects[i])) i++;

@@ -3,6 +3,7 @@
 // either is one call of the driver, and nothing is allocated for it.
 #include "bind/trace.h"
 #include "bind/kind.h"
+#include "bind/tma.h"
 
 #include <limits.h>
 #include <string.h>
@@ -32,9 +33,9 @@ static void walk_list(Walk *w, int idx) {
   }
 }
 
-// Pushes what a launch hands over as a list: {buffer, byte offset, bytes} or
-// {dtype, number}, with argument = its number; of the buffers there is a list
-// at `buffers`.
+// Pushes what a launch hands over as a list: {buffer, byte offset, bytes} (and
+// tma = atom, whose tensor map tells of it) or {dtype, number}, with argument =
+// its number; of the buffers there is a list at `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
   lua_createtable(L, (int)n, 0);
@@ -49,6 +50,8 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
       lua_rawseti(L, -2, 2);
       lua_pushinteger(L, m.bytes);
       lua_rawseti(L, -2, 3);
+      lua_rawgeti(L, buffers, -(lua_Integer)l[i].place);
+      lua_setfield(L, -2, "tma");
     } else {
       face_push_dtype(L, l[i].type);
       lua_rawseti(L, -2, 1);
@@ -293,6 +296,15 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // ---- launching ----
 
+// The words of a leaf on the GPU: its address, or its tensor map.
+static void *pack_memory(Ctx *cx, const Leaf *leaf) {
+  uint64_t at = leaf->dev->ptr + (uint64_t)kind_memory(cx, leaf).offset;
+  uint64_t *w = NEW(cx, uint64_t, leaf->tma ? TENSORMAP_WORDS : 1);
+  if (leaf->tma) tmalib_encode(cx, &leaf->tma->a, leaf->t, at, w);
+  else *w = at;
+  return w;
+}
+
 // Runs `l` with these leaves; false where some memory is not a GPU's.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
@@ -305,8 +317,7 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
     value[i] = leaf[i].bits;
     if (!leaf[i].pointer) continue;
     if (leaf[i].host) return false;
-    LeafMemory m = kind_memory(cx, &leaf[i]);
-    value[i] = leaf[i].dev->ptr + (uint64_t)m.offset;
+    l.params[i] = pack_memory(cx, &leaf[i]);
     l.bufs[l.nbufs++] = leaf[i].dev;
   }
   Why why;

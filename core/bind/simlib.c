@@ -1,5 +1,5 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
-#include "bind/face.h"
+#include "bind/tma.h"
 
 #include <string.h>
 
@@ -157,6 +157,21 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                      .before = before};
 }
 
+// The tensor map of the argument on top, whose memory is at p.
+static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
+  lua_getfield(L, -1, "tma");
+  const TmaBox *t = tmalib_box(L, -1);
+  if (!t) face_error(L, ERR_LAUNCH, "a tensor map is missing");
+  lua_getiuservalue(L, -1, 1);
+  Tensor x = face_check_tensor(L, -1);
+  uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
+  tmalib_encode(&b->cx, &t->a, &x, at, words);  // is it one?
+  TensorMap *m = NEW(&b->cx, TensorMap, 1);
+  *m = tma_map(&b->cx, &t->a, &x, at);
+  lua_pop(L, 2);
+  return m;
+}
+
 // args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
 static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
                            Track *all, size_t *n) {
@@ -170,6 +185,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
       face_error(L, ERR_LAUNCH, "kernel argument %d is missing", (int)k + 1);
     if (fn->arg.p[k].pointer) {
       a[k] = pointer_arg(L, b, all, n);
+      if (fn->arg.p[k].map) a[k].map = map_arg(L, b, a[k].p);
     } else {
       lua_rawgeti(L, -1, 2);
       if (!lua_isboolean(L, -1)) face_checknum(L, -1);

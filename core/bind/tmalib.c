@@ -1,7 +1,10 @@
-// The Lua face of tensor maps.
-#include "bind/face.h"
+// The Lua face of tensor maps and of the copy atoms that go through them.
+#include "bind/tma.h"
 
-#include "base/tensormap.h"
+#include <string.h>
+
+#include "bind/row.h"
+#include "bind/tensorlib.h"
 
 // ---- parameters by the driver's numbers ----
 
@@ -15,24 +18,33 @@ static void read_list(lua_State *L, const char *k, int64_t *out, int n) {
   lua_pop(L, 1);
 }
 
-static TensorMap read_parameters(lua_State *L) {
-  TensorMap m = {.type = face_get_int(L, 1, "type", 0),
-                 .rank = face_get_int(L, 1, "rank", 0),
-                 .address = (uint64_t)face_get_int(L, 1, "address", 0),
-                 .interleave = face_get_int(L, 1, "interleave", 0),
-                 .swizzle = face_get_int(L, 1, "swizzle", 0),
-                 .l2 = face_get_int(L, 1, "l2", 0),
-                 .fill = face_get_int(L, 1, "fill", 0),
-                 .channels = face_get_int(L, 1, "channels", 0),
-                 .pixels = face_get_int(L, 1, "pixels", 0),
-                 .im2col = face_get_bool(L, 1, "im2col")};
-  read_list(L, "extent", m.extent, TENSORMAP_RANK);
-  read_list(L, "stride", m.stride, TENSORMAP_RANK - 1);
-  read_list(L, "box", m.box, TENSORMAP_RANK);
-  read_list(L, "step", m.step, TENSORMAP_RANK);
-  read_list(L, "lower", m.lower, TENSORMAP_RANK - 2);
-  read_list(L, "upper", m.upper, TENSORMAP_RANK - 2);
-  return m;
+void tmalib_parameters(lua_State *L, TensorMap *m) {
+  memset(m, 0, sizeof *m);
+  m->im2col = face_get_bool(L, 1, "im2col");
+  m->type = face_get_int(L, 1, "type", 0);
+  m->rank = face_get_int(L, 1, "rank", 0);
+  m->address = (uint64_t)face_get_int(L, 1, "address", 0);
+  m->interleave = face_get_int(L, 1, "interleave", 0);
+  m->swizzle = face_get_int(L, 1, "swizzle", 0);
+  m->l2 = face_get_int(L, 1, "l2", 0);
+  m->fill = face_get_int(L, 1, "fill", 0);
+  m->channels = face_get_int(L, 1, "channels", 0);
+  m->pixels = face_get_int(L, 1, "pixels", 0);
+  for (int i = 0; i < TENSORMAP_RANK; i++) m->step[i] = 1;
+  read_list(L, "extent", m->extent, TENSORMAP_RANK);
+  read_list(L, "stride", m->stride, TENSORMAP_RANK - 1);
+  read_list(L, "box", m->box, TENSORMAP_RANK);
+  read_list(L, "step", m->step, TENSORMAP_RANK);
+  read_list(L, "lower", m->lower, TENSORMAP_RANK - 2);
+  read_list(L, "upper", m->upper, TENSORMAP_RANK - 2);
+}
+
+void tmalib_push_words(lua_State *L, const uint64_t *words) {
+  lua_createtable(L, TENSORMAP_WORDS, 0);
+  for (int i = 0; i < TENSORMAP_WORDS; i++) {
+    lua_pushinteger(L, (lua_Integer)words[i]);
+    lua_seti(L, -2, i + 1);
+  }
 }
 
 // encode_tensor_map(parameters) -> its 16 words; the fields are those of
@@ -40,21 +52,295 @@ static TensorMap read_parameters(lua_State *L) {
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
-  TensorMap m = read_parameters(L);
+  TensorMap m;
+  tmalib_parameters(L, &m);
   uint64_t words[TENSORMAP_WORDS];
   Why why;
   if (!tensormap_check(&m, &why)) face_error(L, why.kind, "%s", why.msg);
   tensormap_encode(&m, words);
-  lua_createtable(L, TENSORMAP_WORDS, 0);
-  for (int i = 0; i < TENSORMAP_WORDS; i++) {
-    lua_pushinteger(L, (lua_Integer)words[i]);
-    lua_seti(L, -2, i + 1);
+  tmalib_push_words(L, words);
+  return 1;
+}
+
+// ---- atoms ----
+
+TmaBox *tmalib_box(lua_State *L, int idx) {
+  return luaL_testudata(L, idx, MT_TMA);
+}
+
+static TmaBox *check_atom(lua_State *L, int idx) {
+  return face_check(L, idx, MT_TMA, "TMA atom");
+}
+
+static void push_atom(lua_State *L, const TmaAtom *a) {
+  TmaBox *b = lua_newuserdatauv(L, sizeof *b, 1);
+  memcpy(&b->a, a, sizeof *a);
+  luaL_setmetatable(L, MT_TMA);
+}
+
+void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m) {
+  Ctx *cx = face_state(L);
+  Tensor t = {.space = SP_TMAP, .type = m->type, .mem = m->ref,
+              .off = dim_int(cx, 0), .l = layout_unit(cx), .align = m->align};
+  push_atom(L, &b->a);
+  tmalib_box(L, -1)->a.ref = m->ref;
+  face_push_tensor(L, &t, 0);
+  lua_setiuservalue(L, -2, 1);
+}
+
+// The atom at idx where it may be used: in the kernel that was given it.
+static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
+  const TmaBox *b = check_atom(L, idx);
+  if (b->a.runs) return &b->a;
+  if (!b->a.ref)
+    face_error(L, ERR_ARG, "%s: a TMA atom is an argument of the kernel: give "
+               "it, and the coordinate tensor, at the launch", what);
+  lua_getiuservalue(L, idx, 1);
+  face_check_tensor(L, -1);  // of this kernel
+  lua_pop(L, 1);
+  return &b->a;
+}
+
+void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
+                   uint64_t address, uint64_t words[TENSORMAP_WORDS]) {
+  TensorMap m = tma_map(cx, a, t, address);
+  Why why;
+  if (!tensormap_check(&m, &why))
+    ctx_fail(cx, why.kind, "%s\n  %s", why.msg, tensor_show(cx, t));
+  tensormap_encode(&m, words);
+}
+
+// ---- making ----
+
+static void read_leaves(lua_State *L, TmaAtom *a) {
+  int64_t leaf[TENSORMAP_RANK] = {0};
+  read_list(L, "leaf", leaf, TENSORMAP_RANK);
+  for (int i = 0; i < TENSORMAP_RANK; i++)
+    a->leaf[i] = i < a->map.rank ? (int8_t)leaf[i] : -1;
+}
+
+static uint16_t read_flags(lua_State *L) {
+  unsigned flags = face_get_bool(L, 1, "im2col") ? BKF_IM2COL : 0;
+  lua_getfield(L, 1, "reduction");
+  if (!lua_isnil(L, -1))
+    flags |= BKF_REDUCES | (unsigned)atomic_find(face_checkstr(L, -1));
+  lua_pop(L, 1);
+  return (uint16_t)flags;
+}
+
+// tma_atom{tensor =, store =, reduction =, multicast =, ctas =, values =,
+// tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =, lower =,
+// upper =, step =, channels =, pixels =}: fields of TmaAtom and TensorMap.
+static int l_tma_atom(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "tensor");
+  Tensor t = face_check_tensor(L, 2);
+  TmaAtom a;
+  memset(&a, 0, sizeof a);  // it is compared by its bytes
+  a.type = t.type;
+  a.store = face_get_bool(L, 1, "store");
+  a.multicast = face_get_bool(L, 1, "multicast");
+  a.flags = read_flags(L);
+  a.ctas = (int)face_get_int(L, 1, "ctas", 1);
+  a.values = face_get_int(L, 1, "values", 1);
+  a.tile = face_get_int(L, 1, "tile", 1);
+  tmalib_parameters(L, &a.map);
+  a.map.type = tensormap_type(t.type);
+  if (a.map.type == TMT_COUNT)
+    face_error(L, ERR_TYPE, "a tensor map has no element type %s\n  recast "
+               "the tensor: cute.recast_tensor(t, cute.u8)",
+               dtype_name(t.type));
+  read_leaves(L, &a);
+  uint64_t words[TENSORMAP_WORDS];
+  int64_t at = dim_value(t.off) * dtype_bits(t.type) / 8;
+  tmalib_encode(cx, &a, &t, (uint64_t)at, words);
+  push_atom(L, &a);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
+int tmalib_bulk_atom(lua_State *L) {
+  static const char *const names[] = {"", "G2S", "S2G", "S2S"};
+  TmaAtom a;
+  memset(&a, 0, sizeof a);
+  a.type = face_check_dtype(L, 2);
+  a.ctas = 1;
+  lua_getfield(L, 1, "runs");
+  const char *runs = face_optstr(L, -1, "");
+  for (uint8_t k = 1; k < 4; k++)
+    if (strcmp(runs, names[k]) == 0) a.runs = k;
+  if (!a.runs)
+    face_error(L, ERR_ARG, "make_copy_atom: %s is no operation of runs; a tile "
+               "by TMA: make_tiled_tma_atom", face_show(L, 1));
+  a.multicast = face_get_bool(L, 1, "multicast");
+  push_atom(L, &a);
+  return 1;
+}
+
+// tma_leaves(tensor): of each leaf of its layout {extent, stride, is it 1 at
+// every launch?}, in their order.
+static int l_tma_leaves(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  const TensorMarks *m = tensor_marks(L, 1);
+  size_t n = tup_leaves(t.l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(t.l.shape, shape);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_createtable(L, 0, 3);
+    face_set_int(L, "extent", dim_value(shape[i]));
+    face_set_int(L, "stride", dim_value(t.l.stride[i]));
+    face_set_bool(L, "unit", dim_is(shape[i], 1) && !(m && m->shape[i]));
+    lua_seti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
 }
 
+// tma_coordinates(tensor, layout, zeros): the tensor of coordinates whose
+// layout is that, with the extents that are dynamic of the tensor.
+static int l_tma_coordinates(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const TensorMarks *m = tensor_marks(L, 1);
+  Tensor t = {.space = SP_COORD, .type = DT_I32, .align = 1,
+              .l = face_check_layout(L, 2), .base = face_check_tup(cx, L, 3)};
+  face_push_tensor(L, &t, 0);
+  if (!m) return 1;
+  TensorMarks *own = lua_newuserdatauv(L, sizeof *own, 0);
+  *own = *m;
+  memset(own->stride, 0, sizeof own->stride);
+  memset(own->stride_symbol, 0, sizeof own->stride_symbol);
+  lua_setiuservalue(L, -2, 2);
+  return 1;
+}
+
+// ---- looking ----
+
+// tma_words(atom, address): the words of its map for the tensor there.
+static int l_tma_words(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const TmaBox *b = check_atom(L, 1);
+  uint64_t words[TENSORMAP_WORDS];
+  lua_getiuservalue(L, 1, 1);
+  Tensor t = face_check_tensor(L, -1);
+  tmalib_encode(cx, &b->a, &t, (uint64_t)face_checkint(L, 2), words);
+  tmalib_push_words(L, words);
+  return 1;
+}
+
+static void push_box(lua_State *L, const TensorMap *m) {
+  lua_createtable(L, (int)m->rank, 0);
+  for (int i = 0; i < m->rank; i++) {
+    lua_pushinteger(L, m->box[i]);
+    lua_seti(L, -2, i + 1);
+  }
+}
+
+static int atom_index(lua_State *L) {
+  const TmaAtom *a = &check_atom(L, 1)->a;
+  const char *k = face_checkstr(L, 2);
+  if (strcmp(k, "tx_bytes") == 0) lua_pushinteger(L, tma_bytes(a));
+  else if (strcmp(k, "values") == 0) lua_pushinteger(L, a->values);
+  else if (strcmp(k, "num_multicast") == 0) lua_pushinteger(L, a->ctas);
+  else if (strcmp(k, "swizzle") == 0)
+    lua_pushinteger(L, a->map.swizzle ? 16 << a->map.swizzle : 0);
+  else if (strcmp(k, "box") == 0) push_box(L, &a->map);
+  else if (strcmp(k, "value_type") == 0) face_push_dtype(L, a->type);
+  else face_nofield(L);
+  return 1;
+}
+
+static const char *atom_word(const TmaAtom *a) {
+  if (a->runs == TMA_S2S) return "copy to another CTA";
+  if (a->runs == TMA_S2G || (a->store && !(a->flags & BKF_REDUCES)))
+    return "store";
+  return a->store ? "reduction" : "load";
+}
+
+static int atom_tostring(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  const TmaAtom *a = &check_atom(L, 1)->a;
+  Buf b = {0};
+  buf_printf(cx, &b, "%s %s of %s", a->runs ? "bulk" : "TMA", atom_word(a),
+             dtype_name(a->type));
+  if (!a->runs) buf_puts(cx, &b, ", box (");
+  for (int i = 0; i < a->map.rank; i++)
+    buf_printf(cx, &b, "%s%d", i ? "," : "", (int)a->map.box[i]);
+  if (!a->runs) buf_puts(cx, &b, ")");
+  if (a->map.swizzle)
+    buf_printf(cx, &b, ", swizzle %d B", 16 << a->map.swizzle);
+  if (a->ctas > 1) buf_printf(cx, &b, ", %d CTAs", a->ctas);
+  face_push_buf(L, &b);
+  return 1;
+}
+
+// ---- copies ----
+
+// The mbarrier in field k of the table at 4.
+static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
+  if (lua_getfield(L, 4, k) == LUA_TNIL) return;
+  Tensor t = face_check_tensor(L, -1);
+  if (t.space != SP_SMEM || dtype_bits(t.type) != 64 || !dtype_is_int(t.type))
+    face_error(L, ERR_ARG, "copy: %s is an mbarrier, an i64 in shared memory, "
+               "got\n  %s", k, tensor_show(cx, &t));
+  o->bar = t.mem;
+  o->bar_off = dim_asref(cx, tensor_at(cx, t, dim_int(cx, 0)));
+}
+
+static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
+  Ref r = 0;
+  if (lua_getfield(L, 4, k) != LUA_TNIL)
+    r = ir_cvt(cx, ir_fn(cx), type, face_check_value(cx, L, -1, type));
+  lua_pop(L, 1);
+  return r;
+}
+
+static const char *const box_options[] = {"tma_bar_ptr", "mcast_mask",
+                                          "cache_policy", NULL};
+static const char *const run_options[] = {"mbar_ptr", "mcast_mask", "cta_rank",
+                                          "cache_policy", NULL};
+
+int tmalib_copy(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "copy");
+  lua_settop(L, 4);
+  const TmaAtom *a = check_traced(L, 1, "copy");
+  Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3);
+  TmaCall o = {0};
+  if (!lua_isnil(L, 4)) {
+    tensorlib_check_options(L, 4, a->runs ? run_options : box_options);
+    read_barrier(cx, L, a->runs ? "mbar_ptr" : "tma_bar_ptr", &o);
+    o.mask = read_value(cx, L, "mcast_mask", DT_I32);
+    o.policy = read_value(cx, L, "cache_policy", DT_I64);
+    o.rank = read_value(cx, L, "cta_rank", DT_I32);
+  }
+  (a->runs ? tma_copy_runs : tma_copy)(cx, a, src, dst, &o);
+  return 0;
+}
+
+// tma_prefetch(atom[, coordinates]): into L2; without them the map itself.
+static int l_tma_prefetch(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "prefetch");
+  const TmaAtom *a = check_traced(L, 1, "prefetch");
+  Tensor t;
+  bool boxes = !lua_isnoneornil(L, 2);
+  if (boxes) t = face_check_tensor(L, 2);
+  tma_prefetch(cx, a, boxes ? &t : NULL, 0);
+  return 0;
+}
+
 void tmalib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"encode_tensor_map", l_encode_tensor_map}, {NULL, NULL}};
+    {"encode_tensor_map", l_encode_tensor_map}, {"tma_atom", l_tma_atom},
+    {"tma_leaves", l_tma_leaves}, {"tma_coordinates", l_tma_coordinates},
+    {"tma_words", l_tma_words}, {"tma_prefetch", l_tma_prefetch},
+    {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+    {"__index", atom_index}, {"__tostring", atom_tostring}, {NULL, NULL}};
+  face_newtype(L, MT_TMA, meta);
+  lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }

@@ -109,6 +109,7 @@ static int fn_info(lua_State *L) {
     face_push_dtype(L, a->type);
     lua_setfield(L, -2, "dtype");
     face_set_bool(L, "pointer", a->pointer);
+    face_set_bool(L, "map", a->map);
     face_set_bool(L, "written", a->written);
     face_set_bool(L, "shared", ir_arg_shared(fn, i));
     face_set_int(L, "align", a->align);
@@ -679,7 +680,8 @@ static int l_effect(lua_State *L) {
     {"bar_unaligned", OP_BAR, BRF_UNALIGNED},
     {"bar_arrive_unaligned", OP_BARARRIVE, BRF_UNALIGNED},
     {"syncwarp", OP_SYNCWARP, 0}, {"cp_commit", OP_CPCOMMIT, 0},
-    {"cp_wait", OP_CPWAIT, 0},
+    {"cp_wait", OP_CPWAIT, 0}, {"bulk_commit", OP_BULKCOMMIT, 0},
+    {"bulk_wait", OP_BULKWAIT, 0}, {"bulk_wait_read", OP_BULKWAIT, BKF_READ},
     {"cluster_arrive", OP_CLUSTERARRIVE, 0},
     {"cluster_arrive_relaxed", OP_CLUSTERARRIVE, CLF_RELAXED},
     {"cluster_arrive_unaligned", OP_CLUSTERARRIVE, CLF_UNALIGNED},

@@ -473,8 +473,8 @@ static void put_peer(Emit *e, Ref r) {
 static Ref put(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
-    case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_SMEM:
-    case OP_DESC: case OP_COUNT:
+    case OP_NOP: case OP_CONST: case OP_ARG: case OP_GMEM: case OP_TMAP:
+    case OP_SMEM: case OP_DESC: case OP_COUNT:
       break;
     case OP_RMEM: put_regs_decl(e, r); break;
     case OP_DSMEM: put_peer(e, r); break;
@@ -496,6 +496,19 @@ static Ref put(Emit *e, Ref r) {
       text_begin(e, i);
       mbar_call(e, i);
       text_end(e);
+      break;
+    case OP_TMALOAD: case OP_TMASTORE: case OP_TMAPREFETCH: case OP_BULKLOAD:
+    case OP_BULKSTORE: case OP_BULKSEND:
+      text_begin(e, i);
+      bulk_call(e, i);
+      text_end(e);
+      break;
+    case OP_BULKCOMMIT: put_ptx(e, i, "cp.async.bulk.commit_group"); break;
+    case OP_BULKWAIT:
+      put_ptx(e, i, arena_printf(e->cx, &e->cx->scratch,
+                                 "cp.async.bulk.wait_group%s %d",
+                                 i->flags & BKF_READ ? ".read" : "",
+                                 (int)i->imm));
       break;
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: put_cluster(e, i); break;
     case OP_SETMAXNREG:
@@ -577,7 +590,8 @@ static const char **name_params(Emit *e) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_ARG) e->use[r].name = names[i->imm];
-    if (i->op == OP_GMEM) e->use[r].name = names[fn->mem.p[i->imm].arg];
+    if (i->op == OP_GMEM || i->op == OP_TMAP)
+      e->use[r].name = names[fn->mem.p[i->imm].arg];
   }
   return names;
 }
@@ -606,7 +620,8 @@ static void put_param(Emit *e, size_t k, const char *name) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
   bool plain = ir_arg_shared(e->fn, k) || (!a->written && reads_back(e->fn));
-  if (!a->pointer) text_printf(e, "%s %s", type, name);
+  if (a->map) text_printf(e, "const __grid_constant__ TensorMap %s", name);
+  else if (!a->pointer) text_printf(e, "%s %s", type, name);
   else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
                    plain ? "" : "__restrict__ ", name);
 }
@@ -736,6 +751,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   helper_reserve(&e);
   ptx_reserve(&e);
   mbar_reserve(&e);
+  bulk_reserve(&e);
   atomtext_reserve(&e);
   wgmma_reserve(&e);
   const char *name = out->name = names_kernel(&e);
@@ -752,6 +768,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   helper_print(&e);
   ptx_print(&e);
   mbar_print(&e);
+  bulk_print(&e);
   atomtext_print(&e);
   wgmma_print(&e);
   put_head(&e, name, params);

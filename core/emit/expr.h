@@ -67,6 +67,13 @@ void ptx_mask(Emit *e, Ref mask);         // of lanes
 // Name of the function that reads a special register which CUDA has none for.
 const char *ptx_sreg(Emit *e, SReg r);
 
+// ---- bulk.c ----
+bool bulk_is(const Ins *i);             // a bulk copy
+void bulk_note(Emit *e, const Ins *i);  // as those of mbar.c
+void bulk_reserve(Emit *e);
+void bulk_print(Emit *e);
+void bulk_call(Emit *e, const Ins *i);
+
 // ---- mbar.c ----
 bool mbar_is(const Ins *i);             // an operation on an mbarrier
 void mbar_note(Emit *e, const Ins *i);  // before anything is written

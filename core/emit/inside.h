@@ -71,10 +71,11 @@ typedef struct Emit {
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
   bool sreg[SR_COUNT];  // special registers that need one
   struct MbarCall *mbar;
+  struct BulkCall *bulk;
   struct Access **access;
   struct Retire *retire;  // wgmma.h
   Ref *open;          // heads of the regions that are open
-  size_t natom, nintrin, naccess, nmbar, nopen, nretire;
+  size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
   int depth;          // of regions

@@ -439,7 +439,8 @@ static void choose_scalars(Emit *e) {
 
 // Memory is named by a pointer, but in PTX by a shared memory's address.
 static void note_memory(Emit *e, const Ins *i) {
-  bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i);
+  bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
+             bulk_is(i);
   if (i->op == OP_DSMEM) e->pointer[i->a[0]] = true;
   Operand o;
   if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
@@ -460,6 +461,7 @@ static void note_needs(Emit *e, const Ins *i) {
   if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
     ptx_note(e, i);
   if (mbar_is(i)) mbar_note(e, i);
+  if (bulk_is(i)) bulk_note(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {

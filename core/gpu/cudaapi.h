@@ -19,6 +19,11 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef int CUdevice_attribute, CUfunction_attribute;
+typedef unsigned cuuint32_t;
+typedef uint64_t cuuint64_t;
+typedef struct { _Alignas(64) cuuint64_t opaque[16]; } CUtensorMap;
+typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle,
+  CUtensorMapL2promotion, CUtensorMapFloatOOBfill;
 typedef struct CUlaunchAttribute {
   int id, pad;
   union {
@@ -164,7 +169,12 @@ typedef struct {
     (const CUlaunchConfig *, CUfunction, void **, void **)) \
   G(CUresult, cuOccupancyMaxActiveClusters, \
     (int *, CUfunction, const CUlaunchConfig *)) \
-  G(CUresult, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))
+  G(CUresult, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
+  G(CUresult, cuTensorMapEncodeTiled, \
+    (CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, \
+     const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, \
+     const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, \
+     CUtensorMapL2promotion, CUtensorMapFloatOOBfill))
 
 #define NVRTC_FUNCTIONS(F, G) \
   F(nvrtcResult, nvrtcVersion, (int *, int *)) \
@@ -257,6 +267,8 @@ CUBLASLT_FUNCTIONS(F, F)
 #undef F
 _Static_assert(sizeof(CUresult) == 4 && sizeof(CUdevice) == 4, "int");
 _Static_assert(sizeof(CUdeviceptr) == 8, "CUdeviceptr");
+_Static_assert(sizeof(CUtensorMap) == 128, "CUtensorMap");
+_Static_assert(sizeof(CUtensorMapDataType) == 4, "CUtensorMapDataType");
 _Static_assert(sizeof(CUdevice_attribute) == 4, "CUdevice_attribute");
 _Static_assert(sizeof(CUfunction_attribute) == 4, "CUfunction_attribute");
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");

@@ -168,6 +168,11 @@ static void put_flags(Dump *d, const Ins *i) {
   if (cluster && !(i->flags & CLF_UNALIGNED)) PUT(d, ".aligned");
   bool bar = i->op == OP_BAR || i->op == OP_BARARRIVE;
   if (bar && i->flags & BRF_UNALIGNED) PUT(d, ".unaligned");
+  bool bulk = i->op >= OP_TMALOAD && i->op <= OP_BULKWAIT;
+  if (bulk && i->flags & BKF_REDUCES)
+    PUT(d, ".%s", atomic_row((AtomicKind)(i->flags & BKF_ATOMIC))->name);
+  if (bulk && i->flags & BKF_IM2COL) PUT(d, ".im2col");
+  if (bulk && i->flags & BKF_READ) PUT(d, ".read");
   if (i->op == OP_SETMAXNREG) PUT(d, i->flags & RGF_INC ? ".inc" : ".dec");
 }
 

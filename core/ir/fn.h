@@ -36,7 +36,8 @@ typedef struct Fact {
   SP(SMEM, "smem", "shared", SMEM) SP(RMEM, "rmem", "register", RMEM) \
   SP(COORD, "coord", "coordinate", NOP) \
   SP(DSMEM, "dsmem", "distributed shared", DSMEM) \
-  SP(DESC, "desc", "descriptor", NOP)
+  SP(DESC, "desc", "descriptor", NOP) \
+  SP(TMAP, "tmap", "global", TMAP)
 typedef enum Space {
 #define SP(id, name, word, op) SP_##id,
   SPACES(SP)
@@ -52,7 +53,7 @@ typedef struct Mem {
   int64_t count;
   int64_t align;     // bytes the base is aligned to
   int64_t offset;    // SP_SMEM, SP_DSMEM: byte offset
-  int32_t arg;       // SP_GMEM: index into Fn.arg
+  int32_t arg;       // SP_GMEM, SP_TMAP: index into Fn.arg
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: layout as printed, for reports
 } Mem;
@@ -65,6 +66,7 @@ typedef struct Arg {
   uint32_t name;     // index into Fn.text
   DType type;        // of the scalar, or of the pointee
   bool pointer;
+  bool map;          // of these: it is told by a tensor map
   bool written, read;
   int32_t overlap;   // pointers: those of one number share memory at the
                      // launches that this was traced for; 0: alone

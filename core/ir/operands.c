@@ -136,6 +136,8 @@ static const Operand letters['x' + 1] = {
   ['b'] = {.kind = OPERAND_MEM, .space = SP_SMEM, .read = true,
            .written = true, .barrier = true},
   ['o'] = {.kind = OPERAND_OBJECT},
+  ['m'] = {.kind = OPERAND_MAP, .read = true},
+  ['M'] = {.kind = OPERAND_MAP, .written = true},
   ['R'] = {.kind = OPERAND_RUN, .read = true},
   ['W'] = {.kind = OPERAND_RUN, .written = true},
 };
@@ -189,9 +191,9 @@ void ir_mark_arguments(Fn *fn) {
     const Ins *i = ir_get(fn, r);
     if (!(op_effect((Op)i->op) & EF_MEMORY)) continue;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-      if (o.kind != OPERAND_MEM) continue;
+      if (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP) continue;
       const Mem *m = ir_memof(fn, o.ref);
-      if (m->space != SP_GMEM) continue;
+      if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
       fn->arg.p[m->arg].written |= o.written;
       fn->arg.p[m->arg].read |= o.read;
     }

@@ -10,7 +10,7 @@
 
 #include "ir/ir.h"
 
-enum { OPERANDS = 7 };  // at most, but for lists
+enum { OPERANDS = 13 };  // at most, but for lists
 
 typedef enum OperandKind {
   OPERAND_VALUE,    // ref, of the type that the op's rule asks for
@@ -19,13 +19,14 @@ typedef enum OperandKind {
   OPERAND_VAR,      // ref, a VAR
   OPERAND_MEM,      // `bits` of object ref from element `off` on
   OPERAND_OBJECT,   // object ref
+  OPERAND_MAP,      // ref, a TMAP
   OPERAND_RUN       // n registers of `bits` each, of object ref
 } OperandKind;
 
 typedef struct Operand {
   uint8_t kind;         // OperandKind
   uint8_t space;        // MEM, RUN: Space that the op wants, SP_HOST: any
-  bool read, written;   // VAR, MEM, RUN
+  bool read, written;   // VAR, MEM, MAP, RUN
   bool optional;
   bool barrier;         // MEM: it is an mbarrier
   int n;                // RUN

@@ -15,6 +15,7 @@
 //      .g .s .r behind it: of global, shared memory, registers only
 //   b  an mbarrier: an element of 64 bits of shared memory
 //   o  a memory object as a whole
+//   m  a tensor map through which it reads, M  ... writes
 //   R  a run of registers that it reads: an object and, for each register,
 //      the element where that begins, a plain number;  W  ... writes
 //   ?  behind one: it may be missing
@@ -85,6 +86,7 @@ OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // of a shared object: the 64 bits by which wgmma reads a matrix that begins
 // there, imm those beyond the address; 16 bytes further on is one more
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
+LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
@@ -163,6 +165,25 @@ DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
 // kernels that overlap: waits for those before; those behind may start
 DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
+// bulk copies, carried out through the async proxy; flags: BKF_*. Boxes of a
+// tensor map at coordinates, mode 0 first, behind them the offsets of im2col.
+// Of loads: the mbarrier that is told of their bytes, the CTAs of the cluster
+// that get them (a mask; missing: this one), a cache policy; of stores the
+// latter
+DO(TMALOAD, "tma.load", "w.s m b v?v? vv?v?v?v?v?v?v?", BITS, NONE,
+   ASYNC(MBARWAIT), LANE)
+DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
+   ASYNC(BULKWAIT), LANE)
+// into L2; without coordinates the map itself
+DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
+   LANE)
+DO(BULKLOAD, "bulk.load", "w.s r.g b v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
+// into shared memory of a CTA of the cluster, whose mbarrier is told: its rank
+DO(BULKSEND, "bulk.send", "w.s r.s b v", BITS, NONE, ASYNC(MBARWAIT), LANE)
+// groups of a thread's stores; waits until at most so many are pending
+DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
+DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
                                                     // compares -> what was
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)

@@ -73,6 +73,8 @@ static Need need_of(const Ins *i) {
     return features[FT_CLUSTER];
   } else if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC) {
     return features[FT_MBARRIER];
+  } else if (i->op >= OP_TMALOAD && i->op <= OP_BULKWAIT) {
+    return features[FT_TMA];
   } else if (i->op == OP_STASYNC || i->op == OP_DSMEM ||
              i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT) {
     return features[FT_CLUSTER];

@@ -29,6 +29,7 @@ int64_t target_smem(int sm);
   FT(CPASYNC, "cp.async", 80, 0, false) \
   FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
   FT(MBARRIER, "an mbarrier", 90, 0, false) \
+  FT(TMA, "a bulk copy", 90, 0, false) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
   FT(DEPENDENTS, "griddepcontrol", 90, 0, false) \
   FT(SETMAXNREG, "setmaxnreg", 90, 0, true) \

@@ -84,7 +84,8 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
   a->span = p;
   p[a->nspan++] = (SimSpan){addr, bytes};
   x.write = true;
-  shadow_write(&x, a->lane, addr, false, GF_PENDING);
+  shadow_write(&x, a->lane, addr, false,
+               GF_PENDING | (a->generic ? 0 : GF_AGENT));
 }
 
 // ---- its end ----

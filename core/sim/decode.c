@@ -2,7 +2,7 @@
 // each value lies, where regions jump to.
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "sim/inside.h"
+#include "sim/bulk.h"
 #include "sim/tables.h"
 
 #include <string.h>
@@ -167,7 +167,7 @@ static void want_operands(Prog *g, Ref r) {
       case OPERAND_MEM:
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
-      case OPERAND_VAR: case OPERAND_RUN: case OPERAND_OBJECT:
+      case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
         break;  // have a place of their own
     }
 }
@@ -393,6 +393,51 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
 }
 
+// Bytes that the tensor's part of a box is a multiple of.
+static int box_unit(const TensorMap *m, int bits) {
+  int unit = 16;
+  while (m->extent[0] * bits / 8 % unit) unit /= 2;
+  return unit;
+}
+
+// In the order of ops.h.
+static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
+  Operand o[OPERANDS];
+  int n = operands_all(g->fn, i, o), k = 0;
+  bool map = i->op == OP_TMALOAD || i->op == OP_TMASTORE;
+  bool store = i->op == OP_TMASTORE || i->op == OP_BULKSTORE;
+  bool send = i->op == OP_BULKSEND;
+  SimBulk *b = arena_zero(g->cx, &g->cx->scratch, sizeof *b);
+  b->bytes = (int)(i->imm / 8);
+  b->flags = i->flags;
+  if (i->flags & BKF_IM2COL)
+    ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot do im2col",
+             g->fn->src.p[i->src].line);
+  if (!store && !send) b->shared = side(g, &o[k++]);
+  Ref other = o[k].ref;
+  if (!map) b->plain = side(g, &o[k]);
+  k++;
+  if (store || send) b->shared = side(g, &o[k++]);
+  if (!store) b->bar = side(g, &o[k++]);
+  if (send) b->rank = g->slot[o[k++].ref];
+  else if (!store) b->mask = g->slot[o[k++].ref];
+  if (!send) {
+    b->global = mem_at(g, other);
+    k++;  // the cache policy
+  }
+  if (map) {
+    b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
+    for (; k < n && o[k].ref; k++) b->at[b->modes++] = g->slot[o[k].ref];
+  }
+  note_access(g, b->shared.mem, 16, !store);
+  if (send) note_access(g, b->plain.mem, 16, true);
+  else
+    simblocks_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
+                   store);
+  d->x = b;
+  d->stat = new_stat(g, d->ref);
+}
+
 static void decode_print(Prog *g, const Ins *i, SimIns *d) {
   SimPrint *p = NEW(g->cx, SimPrint, 1);
   uint32_t n;
@@ -507,6 +552,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       decode_mbarrier(g, i, d);
       break;
     case OP_STASYNC: decode_send(g, i, d); break;
+    case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
+    case OP_BULKSEND:
+      decode_bulk(g, i, d);
+      break;
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
@@ -531,6 +580,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_FENCE: case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT:
     case OP_SETMAXNREG: case OP_GRIDWAIT: case OP_GRIDLAUNCH:
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
+    case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // values, Ins.imm and flags are all
 #define OP(...)

@@ -1,4 +1,6 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
+#include "sim/async.h"
+#include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/wgmma.h"
@@ -593,6 +595,15 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
     case OP_GRIDWAIT: wait_before(w); return true;
     case OP_GRIDLAUNCH: return true;
+    case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
+    case OP_BULKSEND:
+      simbulk_run(w, i);
+      return true;
+    case OP_TMAPREFETCH: return true;
+    case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
+    case OP_BULKWAIT:
+      simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
+      return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
     case OP_ATOMIC: simmem_atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;

@@ -305,6 +305,47 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   if (i->sem >= SEM_RELEASE) w->clk++;  // what follows is not released
 }
 
+// ---- agents ----
+
+static void told_uninit(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
+                        int64_t at) {
+  simreport_fault(w, SIM_UNINIT, lane, i->src, 0, m->index, at * 8 / m->own);
+}
+
+void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
+                      int64_t at, int n) {
+  int64_t all[LANES];
+  all[lane] = at;
+  if (watched(m))
+    simblocks_access(w, i, m, 1u << lane, all, n, NULL, 0);
+  if (m->defined && !all_defined(m->defined, at, n))
+    told_uninit(w, i, m, lane, at);
+}
+
+void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
+                 int64_t at, int n, const uint8_t *data) {
+  SimIns as = *i;
+  int64_t all[LANES];
+  all[lane] = at;
+  if (!data) {  // as an atomic does it
+    as.op = OP_ATOMIC;
+    as.sem = SEM_RELAXED;
+    as.scope = SCOPE_GPU;
+    if (m->defined && !all_defined(m->defined, at, n))
+      told_uninit(w, i, m, lane, at);
+  }
+  if (watched(m)) simblocks_access(w, &as, m, 1u << lane, all, n, data, 0);
+  if (m->defined) set_defined(m->defined, at, n);
+}
+
+int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane) {
+  int64_t off[LANES];
+  simmem_offsets(w, s, off);
+  Access x = {.w = w, .i = i, .m = s->mem, .off = off, .bytes = 8,
+              .write = true, .barrier = true};
+  return simmem_check(&x, 1u << lane) ? x.at[lane] : -1;
+}
+
 // ---- elements below a byte ----
 
 // The bytes of an element: the first holds its low bits from bit `shift` on.

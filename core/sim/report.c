@@ -137,8 +137,9 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_INFLIGHT:
-      simreport_printf(t, "read of shared memory while a cp.async to it is "
-                       "in flight (wait missing): ");
+      simreport_printf(t, "read of shared memory while %s to it is in flight "
+                       "(wait missing): ",
+                       f->access.agent ? "a bulk copy" : "a cp.async");
       say_element(t, p, f);
       break;
     default: break;
@@ -160,7 +161,7 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
                      : "by another lane of the warp with no __syncwarp in "
                        "between");
   say_element(t, p, f);
-  if (f->race.flying)
+  if (f->race.flying && !f->race.agent)
     simreport_printf(t, " (a cp.async to it is in flight)");
 }
 
@@ -463,14 +464,17 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
   *smem = *gmem = -1;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
-    if (o.kind == OPERAND_MEM || o.kind == OPERAND_RUN) m[!o.written] = o.ref;
+    if ((o.kind == OPERAND_MEM || o.kind == OPERAND_RUN ||
+         o.kind == OPERAND_MAP) && !m[!o.written])
+      m[!o.written] = o.ref;
   for (int k = 0; k < 2; k++) {
     if (!m[k]) continue;
     int32_t at = (int32_t)fn->ins.p[m[k]].imm;
-    if (fn->mem.p[at].space == SP_SMEM || fn->mem.p[at].space == SP_DSMEM)
-      *smem = at;
-    if (fn->mem.p[at].space == SP_GMEM) *gmem = at;
+    Space space = fn->mem.p[at].space;
+    if (space == SP_SMEM || space == SP_DSMEM) *smem = at;
+    if (space == SP_GMEM || space == SP_TMAP) *gmem = at;
   }
+  if (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND) return op_name((Op)i->op);
   if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
   if (i->op == OP_MATRIX)
     return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";

@@ -41,10 +41,15 @@ typedef struct SimFault {
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
     // or another CTA's of which there are so many (0: that is not it)
-    struct { bool write; int64_t size, which, most; int rank, ranks; } access;
+    // INFLIGHT: an agent's
+    struct {
+      bool write, agent;
+      int64_t size, which, most;
+      int rank, ranks;
+    } access;
     // RACE, WARPRACE; flying: with a cp.async; proxy: an agent with a thread,
-    // for want of a fence between their proxies
-    // agent: with one of these that nobody here waited for
+    // for want of a fence between their proxies; agent: with one of these that
+    // nobody here waited for
     struct { SimClash how; bool flying, proxy, agent; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; int32_t cta[3]; } blocks;

@@ -116,7 +116,8 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   if (!f) return;
   f->race.how = how;
   f->race.flying = flying;
-  f->race.agent = actor >= x->w->cluster->prog->nall;
+  f->race.agent = actor >= x->w->cluster->prog->nall ||
+                  (flying && x->w->cluster->gran[g].flags & GF_AGENT);
   f->r.other = thread_of(x->w->cluster->prog, actor, lanes);
 }
 
@@ -172,6 +173,7 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
+    if (f) f->access.agent = q->flags & GF_AGENT;
     if (f) f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
     return;
   }

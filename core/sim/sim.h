@@ -9,6 +9,7 @@
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
+#include "base/tensormap.h"
 #include "ir/ir.h"
 
 // A kernel made ready to run.
@@ -17,6 +18,7 @@ typedef struct LaunchArg {
   void *p;           // pointer arguments: host memory
   size_t bytes;      // size of that memory
   uint8_t *defined;  // a bit per byte: was it written? or NULL: all
+  const TensorMap *map;  // those that a tensor map tells of
   uint64_t bits;     // scalar arguments: raw bits
   uint8_t before;    // SIM_READ, SIM_WRITTEN: by the launch in front
 } LaunchArg;

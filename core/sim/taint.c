@@ -5,6 +5,7 @@
 // an address, a condition, or stored outside registers. A warp that never
 // read an undefined register pays for nothing (w->tainted).
 #include "ir/intrin.h"
+#include "sim/bulk.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
 
@@ -182,6 +183,16 @@ static void use_sent(SimWarp *w, const SimIns *i) {
   for (int k = 0; k < s->n; k++) use(w, i, s->value[k], w->active);
 }
 
+static void use_bulk(SimWarp *w, const SimIns *i) {
+  const SimBulk *b = i->x;
+  const SimSide *s[] = {&b->shared, &b->plain, &b->bar};
+  for (int k = 0; k < 3; k++)
+    if (s[k]->mem) use_side(w, i, s[k]);
+  use(w, i, b->mask, w->active);
+  use(w, i, b->rank, w->active);
+  for (int k = 0; k < b->modes; k++) use(w, i, b->at[k], w->active);
+}
+
 static void use_condition(SimWarp *w, const SimIns *i) {
   if (i->uniform) return;
   use(w, i, i->a, w->active);
@@ -203,6 +214,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARTRY: case OP_MBARCPASYNC:
       use_stored(w, i);
+      break;
+    case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
+    case OP_BULKSEND:
+      use_bulk(w, i);
       break;
     case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
     case OP_STASYNC: use_sent(w, i); break;
@@ -229,6 +244,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
+    case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
     case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_DSMEM: case OP_WGFENCE:
     case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:

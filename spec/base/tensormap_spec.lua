@@ -41,6 +41,8 @@ local RULES = {
     "the address 0x108 is no multiple of 16 bytes [misaligned]"},
   {tiled {address = 0x110, interleave = 2},
     "the address 0x110 is no multiple of 32 bytes [misaligned]"},
+  {tiled {address = 1 << 57},
+    "the address 0x200000000000000 has more than 57 bits [limit]"},
   {tiled {extent = {100, 0, 30}},
     "mode 1 has 0 elements: 1 to 2^32 can be told [limit]"},
   {tiled {extent = {100, 64, (1 << 32) + 1}},
@@ -60,7 +62,7 @@ local RULES = {
   {tiled {box = {72, 32, 2}}, "rows of the box are 144 bytes: a swizzle of "
     .. "128 bytes takes no longer ones [shape-mismatch]"},
   {tiled {box = {64, 256, 9}}, "the box has 294912 bytes: shared memory has "
-    .. "232448 [smem-budget]"},
+    .. "233472 [smem-budget]"},
   {im2col {channels = 257},
     "257 channels: a copy takes 1 to 256 [limit]"},
   {im2col {pixels = 1025}, "1025 pixels: a copy takes 1 to 1024 [limit]"},
@@ -70,6 +72,8 @@ local RULES = {
     .. "with 2 of them -128 to 127 can be told [limit]"},
   {im2col {lower = {7, 0}, upper = {-7, 0}}, "corners 7 and -7 leave nothing "
     .. "of the 14 elements of spatial mode 0 [shape-mismatch]"},
+  {im2col {extent = {64, 1 << 31, 12, 8}}, "corners -1 and 1 leave nothing "
+    .. "of the 2147483648 elements of spatial mode 0 [shape-mismatch]"},
 }
 
 -- Parameters and a driver's words, of which the last six are 0.
@@ -97,6 +101,8 @@ describe("a tensor map", function()
   it("is what the driver's rules allow", function()
     for _, fields in ipairs {tiled {}, im2col {}, tiled {fill = 1},
                              tiled {stride = {0, (1 << 40) - 16}},
+                             tiled {address = (1 << 57) - 16},
+                             tiled {swizzle = 0, box = {256, 228, 2}},
                              tiled {interleave = 1, box = {72, 32, 2}},
                              im2col {lower = {7, 0}, upper = {-6, 0}}} do
       assert.equal(16, #core.encode_tensor_map(fields))

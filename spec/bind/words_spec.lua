@@ -27,7 +27,8 @@ local FREE = {
 
 -- Modules that scripts require, and fields of cute that are such.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
-  "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles"}
+  "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles",
+  "cute.nvgpu", "cute.nvgpu.cpasync"}
 -- Types whose methods only lua/cute calls.
 local PRIMITIVE = {["cute.editor"] = true, ["cute.fn"] = true}
 

@@ -100,15 +100,31 @@ end
 --- Closes a group of the cp.async copies issued so far.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
+local function check_groups(what, n)
+  if math.type(n) ~= "integer" or n < 0 then
+    core.fail("needs-static", ("%s: the number of pending groups is a Lua "
+      .. "integer of 0 or more, not %s"):format(what, core.show(n)))
+  end
+end
+
 --- Waits until at most n of this thread's cp.async groups are pending.
 ---@param n integer
 function arch.cp_async_wait_group(n)
-  if math.type(n) ~= "integer" or n < 0 then
-    core.fail("needs-static", ("cp_async_wait_group: the number of "
-      .. "pending groups is a Lua integer of 0 or more, not %s")
-      :format(core.show(n)))
-  end
+  check_groups("cp_async_wait_group", n)
   core.effect("cp_wait", n)
+end
+
+--- Closes a group of the bulk stores (TMA) that this thread issued so far.
+function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
+
+--- Waits until at most n of this thread's groups of bulk stores are pending;
+-- with `read` only until they have read shared memory, which may be written
+-- anew then.
+---@param n integer
+---@param read? boolean
+function arch.cp_async_bulk_wait_group(n, read)
+  check_groups("cp_async_bulk_wait_group", n)
+  core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
 --- Memory order for the block, the cluster (sm_90), the device, the system.
@@ -156,6 +172,7 @@ return sign.public("cute.arch.", arch, [[
   barrier(id: integer|value, threads?: integer|value, opts?: table)
   barrier_arrive(id: integer|value, threads: integer|value, opts?: table)
   cp_async_commit_group() cp_async_wait_group(n)
+  cp_async_bulk_commit_group() cp_async_bulk_wait_group(n, read?: boolean)
   fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()
   fence_acq_rel_sys() fence_proxy(kind: string, space?: string)
   fence_view_async_shared()

@@ -4,6 +4,9 @@
 --
 -- runs a kernel of (A, B) in cute.bench.harness. Further fields:
 --   dtype      of the elements (cute.bf16)
+--   args       what the kernel takes, as harness's make has it (A, B)
+--   cluster    blocks of a cluster
+--   grid       function(m, n), where tiles do not say
 --   transpose  B (N,M) is A (M,N) transposed
 --   compare    {{name =, kernel =}, ...}: run and timed beside it
 --   cases      {{fields that differ}, ...}: one lesson for each, by `dtype`
@@ -44,7 +47,10 @@ end
 -- A kernel's launch: `by` has what `of` has not.
 local function launch(of, by)
   return {kernel = of.kernel, block = of.block or by.block,
-          grid = function(m, n) return lib.tiles(of.tile or by.tile, m, n) end}
+          args = of.args or by.args, cluster = of.cluster or by.cluster,
+          grid = of.grid or by.grid or function(m, n)
+            return lib.tiles(of.tile or by.tile, m, n)
+          end}
 end
 
 -- The case of a lesson for a type, its fields over the lesson's.

@@ -25,10 +25,10 @@
 --              row-major. fill: "normal", "zero", {lo, hi} (whole numbers) or
 --              function(buffer, seed); out: a result, which nothing fills
 --              unless `fill` is given; scratch: out, and not part of `bytes`
---   make       {kernel =, grid =, block =, args =} for a problem, or a list of
---              such launches. grid: a number, a list, or a function of the
---              extents; args: names of operands, {name, function(tensor)} for
---              views of them, and values (all operands)
+--   make       {kernel =, grid =, block =, cluster =, args =} for a problem,
+--              or a list of such launches. grid: a number, a list, or a
+--              function of the extents; args: names of operands, {name,
+--              function(tensor)} for views of them, and values (all operands)
 --   reference  what piece i of the results is: {name = list}; a list begins at
 --              element i * #list of its operand, or at `list.at`. p.was has
 --              what an operand that is filled and a result held before
@@ -270,7 +270,8 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- The launches of a contestant: {kernel =, grid =, block =, args = {...}}.
+--- The launches of a contestant: {kernel =, grid =, block =, cluster =, args =
+-- {...}}.
 ---@param p table
 ---@param make function
 ---@return table[]
@@ -293,8 +294,8 @@ function harness.launches(p, make)
     end
     local grid = l.grid
     if type(grid) == "function" then grid = grid(table.unpack(p.size)) end
-    out[i] = {kernel = l.kernel, grid = grid, block = l.block, args = args,
-              names = names}
+    out[i] = {kernel = l.kernel, grid = grid, block = l.block,
+              cluster = l.cluster, args = args, names = names}
   end
   return out
 end
@@ -304,9 +305,9 @@ local function prepare(p, make, device, o)
   local runs = {}
   for i, l in ipairs(harness.launches(p, make)) do
     local args = table.move(l.args, 1, l.args.n, 1, {})
-    args[l.args.n + 1] = {grid = l.grid, block = l.block, device = device,
-      seed = o and o.seed, threads = o and o.threads,
-      progress = o and o.progress}
+    args[l.args.n + 1] = {grid = l.grid, block = l.block,
+      cluster = l.cluster, device = device, seed = o and o.seed,
+      threads = o and o.threads, progress = o and o.progress}
     local run, why = cute.compile(l.kernel,
       table.unpack(args, 1, l.args.n + 1))
     if not run then return nil, why end
@@ -617,7 +618,8 @@ local function emit(job)
   local p = problems(job, "sim", true)()
   local first = harness.launches(p, contestants(job.spec, job.name)[1].make)
   local l = first[1]
-  lib.emit(job, l.kernel(table.unpack(l.args, 1, l.args.n)), l.block)
+  lib.emit(job, l.kernel(table.unpack(l.args, 1, l.args.n)), l.block,
+           l.cluster)
 end
 
 local function options(spec)

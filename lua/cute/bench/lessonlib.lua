@@ -184,19 +184,21 @@ end
 function lib.print_resources(program, archs)
   local ok = true
   for _, arch in ipairs(archs) do
-    local out, why = program:compile(arch)
-    if not out then
+    local can, out, why = pcall(program.compile, program, arch)
+    if not can and not out:find("[wrong-arch]", 1, true) then error(out, 0) end
+    if can and not out then
       if why:find("[no-nvrtc]", 1, true) then
         lib.say("registers   unknown: NVRTC was not found")
       else
         lib.say("%-11s %s", arch, why)
       end
       return ok
+    elseif can then
+      local r = out.resources
+      lib.say("%-11s %d registers, %d bytes spilled", arch, r.registers or 0,
+        (r.spill_stores or 0) + (r.spill_loads or 0))
+      ok = lib.check_compiled(out) and ok
     end
-    local r = out.resources
-    lib.say("%-11s %d registers, %d bytes spilled", arch, r.registers or 0,
-      (r.spill_stores or 0) + (r.spill_loads or 0))
-    ok = lib.check_compiled(out) and ok
   end
   return ok
 end
@@ -209,9 +211,9 @@ end
 
 --- Writes what --emit asks for, "ir", "cu", "ptx" or "cubin", of a call of a
 -- kernel.
-function lib.emit(job, call, block)
+function lib.emit(job, call, block, cluster)
   local kind, arch = job.opt.emit, job.opt.arch or "sm_90a"
-  local program = call:trace {block = block, arch = arch}
+  local program = call:trace {block = block, cluster = cluster, arch = arch}
   local text
   if kind == "ir" then
     text = core.visible(program.ir, true)

@@ -350,7 +350,7 @@ function kernel.gpu_values(dev, values, written)
         copies[buffer] = copy
       end
       copy.written = copy.written or written(i)
-      args[i] = {copy.buffer, offset}
+      args[i] = {copy.buffer, offset, tma = v.tma}
     end
   end
   if why then return nil, why end
@@ -390,7 +390,8 @@ end
 local function no_values(program)
   local args = {}
   for i, a in ipairs(program.info.args) do
-    args[i] = {a.pointer and core.u64 or a.dtype, 0}
+    args[i] = a.map and ("\0"):rep(128)
+      or {a.pointer and core.u64 or a.dtype, 0}
   end
   return args
 end

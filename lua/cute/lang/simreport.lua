@@ -52,17 +52,27 @@ local ADVICE = {
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
 
--- Races with agents, by what is said of them.
-local AGENTS = {
-  {"no fence_proxy", "put cute.arch.fence_view_async_shared() behind the "
-    .. "writes, by the threads that write, and a barrier behind that"},
-  {"not waited for", "wait before that: warpgroup.wait_group(n) with a "
-    .. "smaller n, or the mbarrier or group that ends the copy"},
+--- The same where the message has more to say: kind, pattern, advice, and what
+-- the second line is.
+local SPECIAL = {
+  {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
+    .. "wrote, then meet at a barrier"},
+  {"race", "not waited for", "wait for it (by its mbarrier, "
+    .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
+  {"warp-race", "not waited for", "let one lane start it, "
+    .. "cute.when(tid:eq(0), ...), or wait between the two"},
+  {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
+    "the copy"},
+  {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
+    .. "boxes, whatever of them lies outside: expect all that come"},
 }
 
-local function advice(r)
-  for _, a in ipairs(AGENTS) do
-    if r.kind == "race" and r.message:find(a[1], 1, true) then return a[2] end
+-- Advice, and what the second line is.
+local function words_on(r)
+  for _, s in ipairs(SPECIAL) do
+    if r.kind == s[1] and r.message:find(s[2]) then
+      return s[3], s[4]
+    end
   end
   return ADVICE[r.kind]
 end
@@ -86,6 +96,7 @@ end
 ---@return string
 function simreport.fault(r)
   local place = at(r.file, r.line)
+  local advice, second = words_on(r)
   local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
                                      r.kind)}
   if r.coord then
@@ -93,15 +104,14 @@ function simreport.fault(r)
   end
   local other = at(r.file2, r.line2)
   if other then
-    local what = OTHER[r.kind] or "the other"
+    local what = second or OTHER[r.kind] or "the other"
     text[#text + 1] = ("    %s: %s%s"):format(what, other, r.other
       and (", thread %d"):format(r.other) or "")
   end
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
   text[#text + 1] = ("    first in block %s, thread %s%s")
     :format(triple(r.block), triple(r.thread), times)
-  local what_to_do = advice(r)
-  if what_to_do then text[#text + 1] = "    " .. what_to_do end
+  if advice then text[#text + 1] = "    " .. advice end
   return core.visible(table.concat(text, "\n"), true)
 end
 

@@ -1,0 +1,300 @@
+// Bulk copies: boxes of tensor maps and runs of bytes, each as the call of a
+// small function that is written for what the kernel asks of it.
+#include "emit/expr.h"
+
+#include <string.h>
+
+struct BulkCall {
+  Op op;
+  unsigned flags;
+  int modes, offsets;  // of a box; of those im2col's
+  bool mask, policy;
+};
+
+bool bulk_is(const Ins *i) {
+  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
+}
+
+// ---- operands ----
+
+typedef struct Parts {
+  Operand o[OPERANDS];
+  const Operand *map, *to, *from, *bar;  // NULL: it has none
+  Ref mask, policy, rank;
+  int first, modes;  // coordinates among the operands
+} Parts;
+
+// In the order of ops.h.
+static void find_parts(const Emit *e, const Ins *i, Parts *p) {
+  memset(p, 0, sizeof *p);
+  int n = operands_all(e->fn, i, p->o), k = 0;
+  if (i->op == OP_TMASTORE || i->op == OP_TMAPREFETCH) p->map = &p->o[k++];
+  if (i->op != OP_TMASTORE && i->op != OP_TMAPREFETCH) p->to = &p->o[k++];
+  if (i->op == OP_BULKSTORE || i->op == OP_TMASTORE ||
+      i->op == OP_BULKLOAD || i->op == OP_BULKSEND)
+    p->from = &p->o[k++];
+  if (i->op == OP_TMALOAD) p->map = &p->o[k++];
+  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD || i->op == OP_BULKSEND)
+    p->bar = &p->o[k++];
+  if (i->op == OP_BULKSEND) p->rank = p->o[k++].ref;
+  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD) p->mask = p->o[k++].ref;
+  if (i->op != OP_BULKSEND) p->policy = p->o[k++].ref;
+  p->first = k;
+  while (k < n && p->o[k].ref) k++;
+  p->modes = k - p->first;
+}
+
+// ---- forms ----
+
+// Coordinates c and offsets of im2col, of c - 2 modes, follow each other.
+static struct BulkCall form_of(const Emit *e, const Ins *i) {
+  Parts p;
+  find_parts(e, i, &p);
+  struct BulkCall m = {.op = (Op)i->op, .flags = i->flags, .modes = p.modes,
+                       .mask = p.mask, .policy = p.policy};
+  if (i->op == OP_TMALOAD && i->flags & BKF_IM2COL) {
+    m.offsets = p.modes / 2 - 1;
+    m.modes -= m.offsets;
+  }
+  return m;
+}
+
+static const char *reduction(const struct BulkCall *m) {
+  return atomic_row((AtomicKind)(m->flags & BKF_ATOMIC))->name;
+}
+
+static const char *name_of(Emit *e, const struct BulkCall *m) {
+  static const char *const names[] = {
+    [OP_TMALOAD - OP_TMALOAD] = "tma_load",
+    [OP_TMASTORE - OP_TMALOAD] = "tma_store",
+    [OP_TMAPREFETCH - OP_TMALOAD] = "tma_prefetch",
+    [OP_BULKLOAD - OP_TMALOAD] = "bulk_load",
+    [OP_BULKSTORE - OP_TMALOAD] = "bulk_store",
+    [OP_BULKSEND - OP_TMALOAD] = "bulk_send"};
+  bool reduces = m->flags & BKF_REDUCES;
+  char *modes = "";
+  if (m->modes)
+    modes = arena_printf(e->cx, &e->cx->scratch, "_%dd", m->modes);
+  return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s",
+                      reduces ? "tma_reduce_" : names[m->op - OP_TMALOAD],
+                      reduces ? reduction(m) : "",
+                      m->flags & BKF_IM2COL ? "_im2col" : "", modes,
+                      m->mask ? "_multicast" : "", m->policy ? "_hint" : "");
+}
+
+static bool same_form(const struct BulkCall *a, const struct BulkCall *b) {
+  return a->op == b->op && a->flags == b->flags && a->modes == b->modes &&
+         a->mask == b->mask && a->policy == b->policy;
+}
+
+void bulk_note(Emit *e, const Ins *i) {
+  struct BulkCall m = form_of(e, i);
+  for (size_t k = 0; k < e->nbulk; k++)
+    if (same_form(&e->bulk[k], &m)) return;
+  struct BulkCall *v = NEW(e->cx, struct BulkCall, e->nbulk + 1);
+  if (e->nbulk) memcpy(v, e->bulk, e->nbulk * sizeof *v);
+  v[e->nbulk++] = m;
+  e->bulk = v;
+}
+
+void bulk_reserve(Emit *e) {
+  names_reserve(e, "TensorMap");
+  for (size_t k = 0; k < e->nbulk; k++)
+    names_reserve(e, name_of(e, &e->bulk[k]));
+}
+
+// ---- the functions ----
+
+// One function: its parameters, and the operands %0, %1 ... of its PTX.
+typedef struct Asm {
+  Emit *e;
+  Buf params, in;
+  int n;
+} Asm;
+
+static int operand(Asm *a, const char *type, const char *name, char letter) {
+  Ctx *cx = a->e->cx;
+  buf_printf(cx, &a->params, "%s%s%s", a->n ? ", " : "", type, name);
+  buf_printf(cx, &a->in, "%s\"%c\"(%s)", a->n ? ", " : "", letter, name);
+  return a->n++;
+}
+
+static int address(Asm *a, const char *name) {
+  return operand(a, "unsigned ", name, 'r');
+}
+
+static int map_of(Asm *a) {
+  return operand(a, "const TensorMap *", "map", 'l');
+}
+
+// ", {%2, %3}": coordinates, or im2col's offsets.
+static const char *list_of(Asm *a, int n, char c) {
+  Buf b = {0};
+  Ctx *cx = a->e->cx;
+  for (int k = 0; k < n; k++) {
+    char name[4] = {c, (char)('0' + k), 0};
+    int at = c == 'c' ? operand(a, "int ", name, 'r')
+                      : operand(a, "unsigned short ", name, 'h');
+    buf_printf(cx, &b, "%s%%%d", k ? ", " : ", {", at);
+  }
+  if (n) buf_puts(cx, &b, "}");
+  const char *s = arena_printf(cx, &cx->scratch, "%s", n ? b.p : "");
+  buf_free(&b);
+  return s;
+}
+
+// What stands behind the operands: the mask, the policy.
+static const char *tail_of(Asm *a, const struct BulkCall *m) {
+  Ctx *cx = a->e->cx;
+  const char *s = "";
+  if (m->mask)
+    s = arena_printf(cx, &cx->scratch, ", %%%d",
+                     operand(a, "unsigned short ", "ctas", 'h'));
+  if (m->policy)
+    s = arena_printf(cx, &cx->scratch, "%s, %%%d", s,
+                     operand(a, "unsigned long long ", "policy", 'l'));
+  return s;
+}
+
+static void function(Asm *a, const struct BulkCall *m, const char *ptx) {
+  Emit *e = a->e;
+  const char *name = name_of(e, m);
+  const char *head = "static __device__ __forceinline__ void ";
+  bool fits = strlen(head) + strlen(name) + a->params.n + 4 <= 80;
+  text_printf(e, "%s%s(%s%s) {\n  asm volatile(%s\n      :: %s : \"memory\");"
+              "\n}\n", head, name, fits ? "" : "\n    ", a->params.p, ptx,
+              a->in.p);
+  buf_free(&a->params);
+  buf_free(&a->in);
+}
+
+#define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
+
+static const char *hint_of(const struct BulkCall *m) {
+  return m->policy ? ".L2::cache_hint" : "";
+}
+
+static void print_tma_load(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int dst = address(a, "dst"), map = map_of(a);
+  int bar = address(a, "bar");
+  const char *c = list_of(a, m->modes, 'c');
+  const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
+  function(a, m, PTX(e, "\"cp.async.bulk.tensor.%dd.shared::cluster.global%s\""
+    "\n      \".mbarrier::complete_tx::bytes%s%s\"\n"
+    "      \" [%%%d], [%%%d%s], [%%%d]%s%s;\"", m->modes,
+    m->flags & BKF_IM2COL ? ".im2col" : "",
+    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, bar, w, t));
+}
+
+static void print_tma_store(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int map = map_of(a), src = address(a, "src");
+  const char *c = list_of(a, m->modes, 'c'), *t = tail_of(a, m);
+  bool reduces = m->flags & BKF_REDUCES;
+  function(a, m, PTX(e, "\"cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s"
+    "%s\"\n      \".bulk_group%s [%%%d%s], [%%%d]%s;\"",
+    reduces ? ".reduce" : "", m->modes, reduces ? "." : "",
+    reduces ? reduction(m) : "",
+    m->flags & BKF_IM2COL ? ".im2col_no_offs" : ".tile", hint_of(m), map, c,
+    src, t));
+}
+
+static void print_prefetch(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int map = map_of(a);
+  if (!m->modes) {
+    function(a, m, PTX(e, "\"prefetch.tensormap [%%%d];\"", map));
+    return;
+  }
+  const char *c = list_of(a, m->modes, 'c'), *t = tail_of(a, m);
+  function(a, m, PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.tile"
+                     "%s [%%%d%s]%s;\"", m->modes, hint_of(m), map, c, t));
+}
+
+static void print_load(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int dst = address(a, "dst"), src = operand(a, "const void *", "src", 'l');
+  int n = address(a, "bytes"), bar = address(a, "bar");
+  const char *t = tail_of(a, m);
+  function(a, m, PTX(e, "\"cp.async.bulk.shared::cluster.global\"\n"
+    "      \".mbarrier::complete_tx::bytes%s%s\"\n"
+    "      \" [%%%d], [%%%d], %%%d, [%%%d]%s;\"",
+    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, src, n, bar, t));
+}
+
+static void print_store(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int dst = operand(a, "void *", "dst", 'l'), src = address(a, "src");
+  int n = address(a, "bytes");
+  const char *t = tail_of(a, m);
+  function(a, m, PTX(e, "\"cp.async.bulk.global.shared::cta.bulk_group%s\"\n"
+    "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t));
+}
+
+// The places of another CTA are at the same addresses there.
+static void print_send(Asm *a, const struct BulkCall *m) {
+  Emit *e = a->e;
+  int dst = address(a, "dst"), src = address(a, "src");
+  int n = address(a, "bytes"), bar = address(a, "bar");
+  int rank = address(a, "rank");
+  function(a, m, PTX(e, "\"{ .reg .b32 to, told;\\n\"\n"
+    "      \"mapa.shared::cluster.u32 to, %%%d, %%%d;\\n\"\n"
+    "      \"mapa.shared::cluster.u32 told, %%%d, %%%d;\\n\"\n"
+    "      \"cp.async.bulk.shared::cluster.shared::cta\"\n"
+    "      \".mbarrier::complete_tx::bytes [to], [%%%d], %%%d, [told]; }\"",
+    dst, rank, bar, rank, src, n));
+}
+
+static void print_one(Emit *e, const struct BulkCall *m) {
+  static void (*const print[])(Asm *a, const struct BulkCall *m) = {
+    [OP_TMALOAD - OP_TMALOAD] = print_tma_load,
+    [OP_TMASTORE - OP_TMALOAD] = print_tma_store,
+    [OP_TMAPREFETCH - OP_TMALOAD] = print_prefetch,
+    [OP_BULKLOAD - OP_TMALOAD] = print_load,
+    [OP_BULKSTORE - OP_TMALOAD] = print_store,
+    [OP_BULKSEND - OP_TMALOAD] = print_send};
+  Asm a = {.e = e};
+  print[m->op - OP_TMALOAD](&a, m);
+}
+
+void bulk_print(Emit *e) {
+  bool maps = false;
+  for (size_t k = 0; k < e->fn->arg.n; k++) maps |= e->fn->arg.p[k].map;
+  if (maps)
+    text_puts(e, "struct __align__(64) TensorMap {\n"
+                 "  unsigned long long words[16];\n};\n");
+  for (size_t k = 0; k < e->nbulk; k++) print_one(e, &e->bulk[k]);
+}
+
+// ---- a call ----
+
+static void put_place(Emit *e, const Operand *o) {
+  if (ir_memof(e->fn, o->ref)->space == SP_SMEM) expr_place(e, o->ref, o->off);
+  else expr_pointer(e, o->ref, o->off, PR_ANY);
+}
+
+static void put_value(Emit *e, Ref r) {
+  text_puts(e, ", ");
+  expr_val(e, r, PR_ANY);
+}
+
+// The order of parameters is that of print_one's functions.
+void bulk_call(Emit *e, const Ins *i) {
+  struct BulkCall m = form_of(e, i);
+  Parts p;
+  find_parts(e, i, &p);
+  bool bytes = i->op >= OP_BULKLOAD, map_first = !p.to;
+  text_printf(e, "%s(", name_of(e, &m));
+  if (map_first) text_printf(e, "&%s", e->use[p.map->ref].name);
+  else put_place(e, p.to);
+  if (p.map && !map_first) text_printf(e, ", &%s", e->use[p.map->ref].name);
+  if (p.from) text_puts(e, ", "), put_place(e, p.from);
+  if (bytes) text_printf(e, ", %d", (int)(i->imm / 8));
+  if (p.bar) text_puts(e, ", "), put_place(e, p.bar);
+  if (p.rank) put_value(e, p.rank);
+  for (int k = 0; k < p.modes; k++) put_value(e, p.o[p.first + k].ref);
+  if (p.mask) put_value(e, p.mask);
+  if (p.policy) put_value(e, p.policy);
+  text_puts(e, ")");
+}

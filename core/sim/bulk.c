@@ -1,0 +1,304 @@
+// Bulk copies (TMA): a lane starts one, an agent carries it out. Boxes of a
+// tensor map are read and written row by row, what lies outside of the tensor
+// as zeros or not at all; in shared memory their bytes stand as the map's
+// swizzle has them.
+#include "ir/eval.h"
+#include "sim/async.h"
+#include "sim/bulk.h"
+#include "sim/mbar.h"
+#include "sim/shadow.h"
+
+#include <pthread.h>
+#include <string.h>
+
+// One of them, of the bytes behind it.
+typedef struct Copy {
+  const SimBulk *b;
+  uint32_t shared;          // first byte in the cluster's shared memory
+  uint32_t to;              // BULKSEND: where they go
+  int64_t global;           // without a map: first byte of the object
+  int64_t at[TENSORMAP_RANK];  // coordinates
+} Copy;
+
+static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
+
+// ---- boxes ----
+
+// A run of a box along mode 0, and the part of it that the tensor has: bytes
+// from the box's first on, of these the first inside, how many, and where.
+typedef struct Run {
+  int64_t at, skip, n, global;
+} Run;
+
+static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
+
+// Run number r of the box; n is 0 where none of it is inside.
+static Run run_at(const Copy *k, int64_t r) {
+  const TensorMap *m = k->b->map;
+  int64_t size = element_bytes(k->b), from = k->at[0], to = from + m->box[0];
+  Run run = {.at = r * m->box[0] * size};
+  int64_t where = 0;
+  for (int i = 1; i < m->rank; i++) {
+    int64_t c = k->at[i] + r % m->box[i];
+    if (c < 0 || c >= m->extent[i]) return run;
+    where += c * m->stride[i - 1];
+    r /= m->box[i];
+  }
+  if (from < 0) from = 0;
+  if (to > m->extent[0]) to = m->extent[0];
+  if (from >= to) return run;
+  run.skip = (from - k->at[0]) * size;
+  run.n = (to - from) * size;
+  run.global = where + from * size;
+  return run;
+}
+
+static int64_t runs_of(const Copy *k) {
+  const TensorMap *m = k->b->map;
+  int64_t n = 1;
+  if (!m) return 1;
+  for (int i = 1; i < m->rank; i++) n *= m->box[i];
+  return n;
+}
+
+// The runs of a copy without a map are one.
+static Run run_of(const Copy *k, int64_t r) {
+  if (k->b->map) return run_at(k, r);
+  return (Run){.n = k->b->bytes, .global = k->global};
+}
+
+// Where 16 bytes of a box stand that would be at addr, of a CTA, without a
+// swizzle.
+static uint32_t place(const SimBulk *b, uint32_t addr) {
+  uint32_t bits = b->map ? (1u << b->map->swizzle) - 1 : 0;
+  return addr ^ ((addr >> 7 & bits) << 4);
+}
+
+static void move_shared(Copy *k, SimCluster *c, bool in) {
+  uint8_t *data = bytes_of(k);
+  uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
+  uint8_t *cta = c->smem + k->shared - from;
+  for (uint32_t at = 0; at < (uint32_t)k->b->bytes; at += 16) {
+    uint8_t *p = cta + place(k->b, from + at);
+    memcpy(in ? p : data + at, in ? data + at : p, 16);
+  }
+}
+
+// ---- global memory ----
+
+// What lies outside is read as.
+static void fill(Copy *k) {
+  uint8_t *p = bytes_of(k);
+  const SimBulk *b = k->b;
+  memset(p, 0, (size_t)b->bytes);
+  if (!b->map || b->map->fill == TENSORMAP_ZEROS) return;
+  int64_t size = element_bytes(b);
+  memset(p, 0xff, (size_t)b->bytes);
+  for (int64_t at = size - 1; at < b->bytes; at += size) p[at] = 0x7f;
+}
+
+static void read_global(Copy *k) {
+  fill(k);
+  for (int64_t r = 0; r < runs_of(k); r++) {
+    Run run = run_of(k, r);
+    memcpy(bytes_of(k) + run.at + run.skip, k->b->global->p + run.global,
+           (size_t)run.n);
+  }
+}
+
+static void combine(const SimBulk *b, uint8_t *p, const uint8_t *x,
+                    int64_t n) {
+  Op op = (Op)atomic_row((AtomicKind)(b->flags & BKF_ATOMIC))->op;
+  int64_t size = element_bytes(b);
+  for (int64_t at = 0; at < n; at += size) {
+    uint64_t old = 0, v = 0;
+    memcpy(&old, p + at, (size_t)size);
+    memcpy(&v, x + at, (size_t)size);
+    v = eval_scalar(op, b->global->type, old, v, 0);
+    memcpy(p + at, &v, (size_t)size);
+  }
+}
+
+static void write_global(SimAsync *a, Copy *k) {
+  const SimBulk *b = k->b;
+  const SimMem *m = b->global;
+  pthread_mutex_t *lock = a->w->cluster->lock;
+  bool reduces = b->flags & BKF_REDUCES;
+  if (reduces) pthread_mutex_lock(lock);
+  for (int64_t r = 0; r < runs_of(k); r++) {
+    Run run = run_of(k, r);
+    const uint8_t *from = bytes_of(k) + run.at + run.skip;
+    if (!run.n) continue;
+    simmem_bulk(a->w, a->i, m, a->lane, run.global, (int)run.n,
+                reduces ? NULL : from);
+    if (reduces) combine(b, m->p + run.global, from, run.n);
+    else memcpy(m->p + run.global, from, (size_t)run.n);
+  }
+  if (reduces) pthread_mutex_unlock(lock);
+}
+
+// ---- what the agent does ----
+
+static void load(SimAsync *a, SimStage stage) {
+  Copy *k = a->data;
+  if (stage == ASYNC_FETCH) read_global(k);
+  else move_shared(k, a->w->cluster, true);
+}
+
+static void store(SimAsync *a, SimStage stage) {
+  Copy *k = a->data;
+  if (stage == ASYNC_FETCH) move_shared(k, a->w->cluster, false);
+  else write_global(a, k);
+}
+
+static void send(SimAsync *a, SimStage stage) {
+  Copy *k = a->data;
+  if (stage == ASYNC_DELIVER) k->shared = k->to;
+  move_shared(k, a->w->cluster, stage == ASYNC_DELIVER);
+}
+
+// ---- what a lane starts ----
+
+static int64_t value(const SimWarp *w, uint32_t slot, int l) {
+  int32_t v;
+  memcpy(&v, w->v + slot + l * 4, sizeof v);
+  return v;
+}
+
+// Byte of the object that lane l names; -1: it or what follows is outside or
+// not on a multiple of 16, which is told.
+static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
+                       int bytes, bool write) {
+  int64_t off[LANES];
+  simmem_offsets(w, s, off);
+  Access x = {.w = w, .i = i, .m = s->mem, .off = off, .bytes = 16,
+              .write = write};
+  if (!simmem_check(&x, 1u << l)) return -1;
+  int64_t first = x.at[l];
+  off[l] += (bytes - 16) * 8 / s->mem->bits;
+  return bytes == 16 || simmem_check(&x, 1u << l) ? first : -1;
+}
+
+static SimAsync *start(SimWarp *w, const SimIns *i, int l, SimBy by,
+                       SimRun *run, Copy from) {
+  size_t n = sizeof from + (size_t)from.b->bytes;
+  SimAsync *a = simasync_start(w, i, l, by, run, n);
+  if (a) memcpy(a->data, &from, sizeof from);
+  return a;
+}
+
+static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
+  const SimBulk *b = i->x;
+  Copy k = {.b = b};
+  k.shared = w->home + b->shared.mem->base + (uint32_t)shared;
+  for (int c = 0; c < b->modes; c++) k.at[c] = value(w, b->at[c], l);
+  return k;
+}
+
+// Reads of the source are told when it starts.
+static void see_source(SimWarp *w, const SimIns *i, int l, const Copy *k) {
+  const SimMem *m = k->b->global;
+  for (int64_t r = 0; r < runs_of(k); r++) {
+    Run run = run_of(k, r);
+    if (run.n) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
+  }
+}
+
+// The copy of one CTA's; the mbarrier there is told.
+static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
+                    uint32_t bar) {
+  const SimBulk *b = k.b;
+  uint32_t home = (uint32_t)rank * (uint32_t)w->cluster->prog->smem_bytes;
+  k.shared += home - w->home;
+  SimAsync *a = start(w, i, l, BY_MBAR, load, k);
+  if (!a) return;
+  a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
+  a->bytes = (uint32_t)b->bytes;
+  if (home != w->home) simcluster_reach(w, i, l, rank, false);
+  if (a->mbar) simasync_writes(a, b->shared.mem, k.shared, a->bytes);
+}
+
+static void tell_rank(SimWarp *w, const SimIns *i, int l, int rank) {
+  const SimBulk *b = i->x;
+  SimFault *f = simreport_fault(w, SIM_OOB, l, i->src, 0,
+                                b->shared.mem->index, 0);
+  if (!f) return;
+  f->access.write = true;
+  f->access.rank = rank;
+  f->access.ranks = w->cluster->prog->ncta;
+}
+
+static void start_load(SimWarp *w, const SimIns *i, int l) {
+  const SimBulk *b = i->x;
+  int64_t to = byte_at(w, i, &b->shared, l, b->bytes, true);
+  int64_t bar = simmem_byte(w, i, &b->bar, l);
+  if (to < 0) return;
+  Copy k = copy_of(w, i, l, to);
+  if (!b->map) {
+    k.global = byte_at(w, i, &b->plain, l, b->bytes, false);
+    if (k.global < 0) return;
+  }
+  see_source(w, i, l, &k);
+  uint32_t own = (uint32_t)(w->cta - w->cluster->cta);
+  uint32_t mask = b->mask ? (uint32_t)value(w, b->mask, l) : 1u << own;
+  for (int rank = 0; mask && !w->cluster->stop; rank++, mask >>= 1) {
+    if (!(mask & 1)) continue;
+    if (rank >= w->cluster->prog->ncta) {
+      tell_rank(w, i, l, rank);
+      return;
+    }
+    load_to(w, i, l, k, rank, (uint32_t)(b->bar.mem->base + bar));
+  }
+}
+
+static void start_store(SimWarp *w, const SimIns *i, int l) {
+  const SimBulk *b = i->x;
+  int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
+  if (from < 0) return;
+  Copy k = copy_of(w, i, l, from);
+  if (!b->map) {
+    k.global = byte_at(w, i, &b->plain, l, b->bytes, true);
+    if (k.global < 0) return;
+  }
+  SimAsync *a = start(w, i, l, BY_BULK, store, k);
+  if (a) simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);
+}
+
+static void start_send(SimWarp *w, const SimIns *i, int l) {
+  const SimBulk *b = i->x;
+  const SimProg *p = w->cluster->prog;
+  int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
+  int64_t to = byte_at(w, i, &b->plain, l, b->bytes, true);
+  int64_t bar = simmem_byte(w, i, &b->bar, l);
+  int64_t rank = value(w, b->rank, l);
+  if (from < 0 || to < 0) return;
+  if (rank < 0 || rank >= p->ncta) {
+    tell_rank(w, i, l, (int)rank);
+    return;
+  }
+  Copy k = copy_of(w, i, l, from);
+  uint32_t home = (uint32_t)rank * (uint32_t)p->smem_bytes;
+  k.to = home + b->plain.mem->base + (uint32_t)to;
+  SimAsync *a = start(w, i, l, BY_MBAR, send, k);
+  if (!a) return;
+  a->mbar = simmbar_for(w, i, l, b->bar.mem,
+                        home + (uint32_t)(b->bar.mem->base + bar), true);
+  a->bytes = (uint32_t)b->bytes;
+  if (home != w->home) simcluster_reach(w, i, l, (int)rank, false);
+  if (!a->mbar) return;
+  simasync_reads(a, b->shared.mem, k.shared, a->bytes);
+  simasync_writes(a, b->plain.mem, k.to, a->bytes);
+}
+
+void simbulk_run(SimWarp *w, const SimIns *i) {
+  SimStat *s = &w->cluster->out->stat[i->stat];
+  const SimBulk *b = i->x;
+  s->count++;
+  for (uint32_t m = w->active; m && !w->cluster->stop; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    s->bytes += (uint64_t)b->bytes;
+    if (i->op == OP_BULKSEND) start_send(w, i, l);
+    else if (b->bar.mem) start_load(w, i, l);
+    else start_store(w, i, l);
+  }
+}

@@ -1,0 +1,22 @@
+// Bulk copies as they are decoded, and their execution (bulk.c).
+#ifndef CUTE_SIMBULK_H
+#define CUTE_SIMBULK_H
+
+#include "sim/inside.h"
+
+typedef struct SimBulk {
+  SimSide shared;          // of this CTA
+  SimSide plain;           // without a map: the other side
+  SimSide bar;             // of loads: the mbarrier
+  const TensorMap *map;    // NULL: a run of bytes
+  const SimMem *global;    // the tensor; NULL: the other side is shared, too
+  uint32_t mask, rank;     // slots; 0: none
+  uint32_t at[TENSORMAP_RANK];  // those of the coordinates
+  int modes, bytes;        // of a copy
+  unsigned flags;          // BKF_*
+} SimBulk;
+
+// TMALOAD .. BULKSEND, lane by lane.
+void simbulk_run(SimWarp *w, const SimIns *i);
+
+#endif

@@ -1,0 +1,291 @@
+// Copies through tensor maps: two partitioned tensors as one instruction a
+// box.
+#include "tensor/tma.h"
+
+#include <inttypes.h>
+
+#include "ir/operands.h"
+#include "layout/composed.h"
+#include "tensor/inside.h"
+
+TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
+                  uint64_t address) {
+  TensorMap m = a->map;
+  size_t n = tup_leaves(t->l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(t->l.shape, shape);
+  m.address = address;
+  for (int i = 0; i < m.rank; i++) {
+    int k = a->leaf[i];
+    m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
+    if (i == 0) continue;
+    // one element may have any stride: one that every map takes
+    int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
+    m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
+  }
+  return m;
+}
+
+// ---- the two sides ----
+
+typedef struct Boxes {
+  Ctx *cx;
+  const TmaAtom *a;
+  const Tensor *global, *shared;  // shared: NULL of a prefetch
+  int64_t n;                      // of boxes
+} Boxes;
+
+static const char *pair_text(const Boxes *b) {
+  const char *g = tensor_show(b->cx, b->global);
+  if (!b->shared) return arena_printf(b->cx, &b->cx->scratch, "\n  %s", g);
+  return arena_printf(b->cx, &b->cx->scratch, "\n  shared memory %s\n  "
+                      "coordinates   %s", tensor_show(b->cx, b->shared), g);
+}
+
+_Noreturn static void not_partitioned(const Boxes *b, const char *what,
+                                      int64_t n) {
+  ctx_fail(b->cx, ERR_SHAPE, "copy: %s %" PRId64 " values, boxes of this atom "
+           "have %" PRId64 "%s\n  cute.nvgpu.cpasync.tma_partition makes both "
+           "of a tile in shared memory and of one of the coordinate tensor",
+           what, n, b->a->values, pair_text(b));
+}
+
+static void check_space(const Boxes *b, const Tensor *t, Space want,
+                        bool first) {
+  if (t->space == want) return;
+  const char *need = want == SP_SMEM ? "a tensor in shared memory"
+                                     : "the coordinate tensor that came with "
+                                       "the atom";
+  ctx_fail(b->cx, ERR_TYPE, "copy: the %s of a TMA %s is %s, not\n  %s",
+           first ? "source" : "destination", b->a->store ? "store" : "load",
+           need, tensor_show(b->cx, t));
+}
+
+static void check_shared(const Boxes *b) {
+  Ctx *cx = b->cx;
+  const Tensor *t = b->shared;
+  if (t->type != b->a->type)
+    ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, shared memory holds %s%s",
+             dtype_name(b->a->type), dtype_name(t->type), pair_text(b));
+  Layout l = layout_coalesce(cx, layout_inner(t->l));
+  Tup first = tup_first(l.shape);
+  int64_t run = dim_is(l.stride[0], 1) ? dim_value(*first) : 1;
+  if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
+}
+
+static void check_boxes(Boxes *b) {
+  Ctx *cx = b->cx;
+  int64_t n = count(cx, layout_inner(b->global->l), "copy");
+  if (n % b->a->values) not_partitioned(b, "the coordinates are of", n);
+  b->n = n / b->a->values;
+  if (!b->shared) return;
+  int64_t have = count(cx, layout_inner(b->shared->l), "copy");
+  if (have != n)
+    ctx_fail(cx, ERR_SHAPE, "copy: %" PRId64 " values in shared memory, "
+             "coordinates of %" PRId64 "%s", have, n, pair_text(b));
+  check_shared(b);
+}
+
+// ---- one box ----
+
+// Where value i of t lies, and what of `need` bytes its place is known to be a
+// multiple of.
+static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
+                    int64_t *known) {
+  Dim x = at(cx, layout_inner(t->l), i);
+  Dim o = dim_add(cx, t->off, layout_through_dim(cx, t->l, x));
+  int64_t bytes = dim_div(cx, o) * dtype_bits(t->type) / 8;
+  *known = base_gcd(base_gcd(bytes, need),
+                    ir_memof(ir_fn(cx), t->mem)->align);
+  return o;
+}
+
+// Where box i lies in shared memory.
+static Dim shared_at(const Boxes *b, int64_t i) {
+  Ctx *cx = b->cx;
+  const Tensor *t = b->shared;
+  int64_t need = tma_pattern(b->a), known;
+  Dim o = place_of(cx, t, i * b->a->values, need, &known);
+  if (known < need)
+    ctx_fail(cx, ERR_ALIGN, "copy: a TMA box with %s lies at multiples of %"
+             PRId64 " bytes of shared memory, this one is known to lie at "
+             "multiples of %" PRId64 "%s\n  make_smem_tensor(dtype, layout, %"
+             PRId64 ")", b->a->map.swizzle ? "this swizzle" : "no swizzle",
+             need, known, pair_text(b), need);
+  return o;
+}
+
+// Appends the coordinates of box i, mode 0 first.
+static int coordinates(const Boxes *b, int64_t i, Ref *out) {
+  Ctx *cx = b->cx;
+  Fn *fn = ir_fn(cx);
+  Tup c = tensor_coord(cx, *b->global, tup_int(cx, i * b->a->values));
+  int n = (int)tup_leaves(c);
+  Dim *leaf = NEW(cx, Dim, (size_t)n);
+  tup_collect(c, leaf);
+  if (n != b->a->map.rank)
+    ctx_fail(cx, ERR_SHAPE, "copy: coordinates of %d modes, the tensor map has "
+             "%d%s\n  take the coordinate tensor that came with the atom", n,
+             (int)b->a->map.rank, pair_text(b));
+  for (int k = 0; k < n; k++)
+    out[k] = ir_cvt(cx, fn, DT_I32, dim_asref(cx, leaf[k]));
+  return n;
+}
+
+static void emit_box(const Boxes *b, const TmaCall *o, int64_t i) {
+  const TmaAtom *a = b->a;
+  Ctx *cx = b->cx;
+  Ref x[OPERANDS + 2];
+  uint32_t n = 0;
+  Ins ins = {.op = a->store ? OP_TMASTORE : OP_TMALOAD, .flags = a->flags};
+  ins.imm = a->values / a->ctas * dtype_bits(a->type);
+  Ref place[2] = {b->shared->mem, dim_asref(cx, shared_at(b, i))};
+  if (a->store) {
+    x[n++] = a->ref;
+    x[n++] = place[0], x[n++] = place[1];
+  } else {
+    x[n++] = place[0], x[n++] = place[1];
+    x[n++] = a->ref;
+    x[n++] = o->bar, x[n++] = o->bar_off;
+    x[n++] = o->mask;
+  }
+  x[n++] = o->policy;
+  n += (uint32_t)coordinates(b, i, x + n);
+  operands_emit(cx, ir_fn(cx), ins, x, n, NULL, 0);
+}
+
+// ---- copies ----
+
+static void check_call(Ctx *cx, const TmaAtom *a, const TmaCall *o) {
+  if (a->store && (o->bar || o->mask))
+    ctx_fail(cx, ERR_ARG, "copy: a TMA store takes no %s\n  wait for its "
+             "group: cp_async_bulk_commit_group, cp_async_bulk_wait_group",
+             o->bar ? "tma_bar_ptr" : "mcast_mask");
+  if (a->store) return;
+  if (!o->bar)
+    ctx_fail(cx, ERR_ARG, "copy: a TMA load needs tma_bar_ptr, the mbarrier "
+             "that is told of its bytes\n  cute.copy(atom, src, dst, "
+             "{tma_bar_ptr = bar + stage})");
+  if (a->multicast != (o->mask != 0))
+    ctx_fail(cx, ERR_ARG, a->multicast
+             ? "copy: a multicast needs mcast_mask, the CTAs of the cluster "
+               "that get the tile\n  create_tma_multicast_mask makes it"
+             : "copy: mcast_mask goes with CopyBulkTensorTileG2SMulticastOp "
+               "alone");
+}
+
+void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
+              const TmaCall *o) {
+  Boxes b = {.cx = cx, .a = a, .global = a->store ? &dst : &src,
+             .shared = a->store ? &src : &dst};
+  check_space(&b, &src, a->store ? SP_SMEM : SP_COORD, true);
+  check_space(&b, &dst, a->store ? SP_COORD : SP_SMEM, false);
+  check_call(cx, a, o);
+  check_boxes(&b);
+  for (int64_t i = 0; i < b.n; i++) emit_box(&b, o, i);
+}
+
+// ---- runs without a map ----
+
+static const char *sides_text(Ctx *cx, const Tensor *t[2]) {
+  return arena_printf(cx, &cx->scratch, "\n  source      %s\n  destination %s",
+                      tensor_show(cx, t[0]), tensor_show(cx, t[1]));
+}
+
+// Values of the first mode, which is contiguous.
+static int64_t run_of(Ctx *cx, const Tensor *t[2], int side) {
+  Layout l = layout_inner(t[side]->l);
+  Layout v = layout_rank(l) > 1 ? layout_mode(cx, l, 0) : l;
+  int64_t n = count(cx, v, "copy");
+  v = layout_coalesce(cx, v);
+  if (n > 1 && !(tup_is_leaf(v.shape) && dim_is(v.stride[0], 1)))
+    ctx_fail(cx, ERR_SHAPE, "copy: a bulk copy moves contiguous values, the "
+             "first mode of the %s is %s%s\n  cpasync.group_bulk_copy_modes "
+             "makes one mode of what is contiguous on both sides",
+             side ? "destination" : "source", layout_text(cx, v),
+             sides_text(cx, t));
+  return n;
+}
+
+static void check_runs(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
+                       const TmaCall *o) {
+  Space want[2] = {a->runs == TMA_G2S ? SP_GMEM : SP_SMEM,
+                   a->runs == TMA_S2G ? SP_GMEM : SP_SMEM};
+  for (int i = 0; i < 2; i++) {
+    if (t[i]->space != want[i])
+      ctx_fail(cx, ERR_TYPE, "copy: the %s of this bulk copy is a tensor in %s "
+               "memory%s", i ? "destination" : "source",
+               want[i] == SP_GMEM ? "global" : "shared", sides_text(cx, t));
+    if (t[i]->type != a->type)
+      ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, the %s holds %s%s",
+               dtype_name(a->type), i ? "destination" : "source",
+               dtype_name(t[i]->type), sides_text(cx, t));
+  }
+  bool bar = a->runs != TMA_S2G;
+  if (bar != (o->bar != 0))
+    ctx_fail(cx, ERR_ARG, bar
+             ? "copy: this bulk copy needs mbar_ptr, the mbarrier that is told "
+               "of its bytes"
+             : "copy: a bulk store takes no mbar_ptr\n  wait for its group: "
+               "cp_async_bulk_commit_group, cp_async_bulk_wait_group");
+  if (a->multicast != (o->mask != 0) || (a->runs == TMA_S2S) != (o->rank != 0))
+    ctx_fail(cx, ERR_ARG, a->runs == TMA_S2S
+             ? "copy: cta_rank, the CTA that gets the bytes, is missing"
+             : a->multicast ? "copy: a multicast needs mcast_mask"
+                            : "copy: mcast_mask goes with a multicast, "
+                              "cta_rank with CopyBulkS2SOp alone");
+}
+
+static void emit_run(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
+                     const TmaCall *o, int64_t i, int64_t n) {
+  static const uint8_t op[] = {OP_NOP, OP_BULKLOAD, OP_BULKSTORE, OP_BULKSEND};
+  Ref x[OPERANDS];
+  uint32_t k = 0;
+  int64_t bits = n * dtype_bits(a->type);
+  for (int side = 1; side >= 0; side--) {
+    int64_t known;
+    Dim at = place_of(cx, t[side], i * n, 16, &known);
+    if (known < 16 || bits % 128)
+      ctx_fail(cx, ERR_ALIGN, "copy: bulk copies move multiples of 16 bytes "
+               "at such addresses; these are %" PRId64 " bytes%s%s", bits / 8,
+               known < 16 ? ", and a place is not known to be one" : "",
+               sides_text(cx, t));
+    x[k++] = t[side]->mem;
+    x[k++] = dim_asref(cx, at);
+  }
+  if (a->runs != TMA_S2G) x[k++] = o->bar, x[k++] = o->bar_off;
+  if (a->runs == TMA_G2S) x[k++] = o->mask;
+  x[k++] = a->runs == TMA_S2S ? o->rank : o->policy;
+  Ins ins = {.op = op[a->runs], .imm = bits};
+  operands_emit(cx, ir_fn(cx), ins, x, k, NULL, 0);
+}
+
+void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
+                   const TmaCall *o) {
+  const Tensor *t[2] = {&src, &dst};
+  check_runs(cx, a, t, o);
+  int64_t n = run_of(cx, t, 0), m = run_of(cx, t, 1);
+  int64_t all = count(cx, layout_inner(src.l), "copy");
+  if (n != m || all != count(cx, layout_inner(dst.l), "copy"))
+    ctx_fail(cx, ERR_SHAPE, "copy: the first modes have %" PRId64 " and %"
+             PRId64 " values%s", n, m, sides_text(cx, t));
+  for (int64_t i = 0; i < all / n; i++) emit_run(cx, a, t, o, i, n);
+}
+
+// ---- prefetches ----
+
+void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
+  Boxes b = {.cx = cx, .a = a, .global = src};
+  Ref x[OPERANDS] = {a->ref, policy};
+  Ins ins = {.op = OP_TMAPREFETCH};
+  if (src) {
+    check_space(&b, src, SP_COORD, true);
+    check_boxes(&b);
+  } else {
+    operands_emit(cx, ir_fn(cx), ins, x, 2, NULL, 0);
+  }
+  for (int64_t i = 0; i < b.n; i++) {
+    uint32_t n = 2 + (uint32_t)coordinates(&b, i, x + 2);
+    operands_emit(cx, ir_fn(cx), ins, x, n, NULL, 0);
+  }
+}

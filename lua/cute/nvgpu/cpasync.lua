@@ -1,0 +1,400 @@
+--- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90), which one thread starts
+-- and another unit carries out: TMA, through a tensor map of the tensor in
+-- global memory. An atom and the tensor's coordinates are made on the host and
+-- given to the kernel, which copies tiles with them:
+--
+--     local op = cpasync.CopyBulkTensorTileG2SOp()
+--     local atom, coords = cpasync.make_tiled_tma_atom(op, A, sA_layout,
+--                                                      {BM, BK})
+--     -- in the kernel, of atom and coords:
+--     local gA = cute.local_tile(coords, {BM, BK}, {bm, _})     -- (BM,BK,k)
+--     local tAsA, tAgA = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+--       cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
+--     cute.when(tid:eq(0), function()
+--       cute.arch.mbarrier_arrive_and_expect_tx(bar, atom.tx_bytes)
+--       cute.copy(atom, tAgA(_, k), tAsA(_, stage), {tma_bar_ptr = bar})
+--     end)
+--
+-- A copy is made by each thread that comes there: let one do it. What of a
+-- tile lies outside of the tensor is read as zeros and not written; its bytes
+-- count all the same. A load tells its mbarrier of the bytes that came; of
+-- stores the thread waits for their groups, and what they copy was written
+-- before a cute.arch.fence_view_async_shared() of the writers and a barrier.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local cpasync = {}
+
+---------------------------------------------------------------------------
+-- Operations
+---------------------------------------------------------------------------
+
+local Op = {__closed = true}  -- to cute.lang.reach
+Op.__index = Op
+function Op.__tostring(op) return op.name end
+
+local function op_of(fields) return setmetatable(fields, Op) end
+
+--- Boxes from global to shared memory.
+function cpasync.CopyBulkTensorTileG2SOp()
+  return op_of {name = "CopyBulkTensorTileG2SOp"}
+end
+
+--- The same, into the shared memory of all CTAs of a mask.
+function cpasync.CopyBulkTensorTileG2SMulticastOp()
+  return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
+end
+
+--- Boxes from shared to global memory.
+function cpasync.CopyBulkTensorTileS2GOp()
+  return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
+end
+
+--- What can be done to what is there.
+cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
+                         OR = "or", XOR = "xor"}
+
+--- The same, combined with what is there.
+---@param reduction_kind? string one of ReductionKind, "add" when absent
+function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
+  local kind = reduction_kind or "add"
+  if cpasync.ReductionKind[kind:upper()] ~= kind then
+    core.fail("unknown-name", ("CopyReduceBulkTensorTileS2GOp: no reduction "
+      .. "'%s' (add min max and or xor)"):format(kind))
+  end
+  return op_of {name = "CopyReduceBulkTensorTileS2GOp", store = true,
+                reduction = kind}
+end
+
+--- Runs of bytes without a tensor map, contiguous on both sides, for
+-- cute.make_copy_atom(op, dtype). Loads and copies to another CTA take
+-- mbar_ptr, which is told of the bytes, the latter cta_rank:
+--     cute.copy(atom, src, dst, {mbar_ptr = bar})
+function cpasync.CopyBulkG2SOp()
+  return op_of {name = "CopyBulkG2SOp", runs = "G2S"}
+end
+
+--- The same, into the shared memory of all CTAs of a mask (mcast_mask).
+function cpasync.CopyBulkG2SMulticastOp()
+  return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
+                multicast = true}
+end
+
+--- From shared to global memory.
+function cpasync.CopyBulkS2GOp()
+  return op_of {name = "CopyBulkS2GOp", runs = "S2G"}
+end
+
+--- To the shared memory of another CTA (cta_rank), whose mbarrier is told.
+function cpasync.CopyBulkS2SOp()
+  return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
+end
+
+--- Both tensors with one first mode of all that is contiguous on both sides.
+---@param src table
+---@param dst table
+---@return table src, table dst
+function cpasync.group_bulk_copy_modes(src, dst)
+  local n = core.max_common_vector(src.layout, dst.layout)
+  local function grouped(t)
+    return core.make_tensor(t.iterator, core.logical_divide(
+      core.coalesce(t.layout), n))
+  end
+  return grouped(src), grouped(dst)
+end
+
+---------------------------------------------------------------------------
+-- Making atoms
+---------------------------------------------------------------------------
+
+local WHAT = "make_tiled_tma_atom"
+
+local function fail(kind, text, ...)
+  core.fail(kind, WHAT .. ": " .. text:format(...))
+end
+
+-- Leaves of a layout: extents, and strides as text ("1@0", "64").
+local function leaves(layout)
+  local shape = core.flatten_to_tuple(core.shape(layout))
+  local stride = core.flatten_to_tuple(core.stride(layout))
+  return shape, stride
+end
+
+-- The number of the swizzle that TMA makes of 16 << n bytes a row, n = 0: none.
+local function swizzle_of(layout, dtype)
+  local swizzle = core.get_swizzle_portion(layout)
+  local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
+  bits, base, shift = tonumber(bits), tonumber(base), tonumber(shift)
+  if not bits or bits == 0 then return 0 end
+  if bits > 3 or shift ~= 3 or (dtype.bits << base) ~= 128 then
+    local fits = {}
+    for n = 1, 3 do
+      local m = 0
+      while dtype.bits << m < 128 do m = m + 1 end
+      fits[n] = ("Sw<%d,%d,3>"):format(n, m)
+    end
+    fail("inadmissible", "%s of %s is no swizzle of TMA's: there are %s "
+      .. "(32, 64, 128 bytes)", swizzle, dtype, table.concat(fits, ", "))
+  end
+  return bits
+end
+
+-- The tile in the order of its places in shared memory, as coordinates of the
+-- tensor: (extent, basis) of each run, the contiguous one first.
+local function runs_of(gmem, smem, tiler)
+  local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
+                                tiler)
+  local size = core.size(tile)
+  if size ~= core.size(smem) then
+    fail("shape-mismatch", "the tiler %s has %d elements, the layout in shared "
+      .. "memory %d (%s)\n  give that of one stage", core.show(tiler), size,
+      core.size(smem), smem)
+  end
+  local inverse = core.right_inverse(smem)
+  if core.size(inverse) ~= size then
+    fail("inadmissible", "%s leaves gaps: TMA fills shared memory without any",
+      smem)
+  end
+  return leaves(core.coalesce(core.composition(tile, inverse)))
+end
+
+-- Modes of the map: {leaf = of the tensor's layout, box = extent}, those of
+-- the box first; the elements that one box has.
+local function modes_of(gmem, smem, tiler)
+  local shape, stride = runs_of(gmem, smem, tiler)
+  local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
+  local tensor = core.tma_leaves(gmem)
+  local number, modes, values = {}, {}, 1
+  for i, e in ipairs(basis) do number[tostring(e)] = i end
+  for i, n in ipairs(shape) do
+    local leaf = number[tostring(stride[i])]
+    if n > 1 then
+      if not leaf then break end  -- further boxes
+      local box = n
+      if n > 256 then
+        box = 256
+        if n % 256 ~= 0 then
+          fail("limit", "%d elements of mode %d lie one behind the other in "
+            .. "shared memory: a box takes 256, or a tile whole boxes", n,
+            leaf - 1)
+        end
+      end
+      modes[#modes + 1] = {leaf = leaf, box = box}
+      number[tostring(stride[i])] = nil
+      values = values * box
+      if box < n then break end
+    end
+  end
+  for i, e in ipairs(basis) do
+    local t = tensor[i]
+    if number[tostring(e)] and not t.unit and t.stride ~= 0 then
+      modes[#modes + 1] = {leaf = i, box = 1}
+    end
+  end
+  return modes, values, tensor
+end
+
+-- A tensor of one element a row has no contiguous mode of its own.
+local function check_modes(gmem, modes, tensor)
+  if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
+  if #modes > 5 then
+    fail("limit", "%s has %d modes: a tensor map has 5\n  group_modes those "
+      .. "that lie one behind the other", gmem, #modes)
+  end
+  local first = tensor[modes[1].leaf]
+  if first.stride ~= 1 and first.extent ~= 1 then
+    local best = 1
+    for i, t in ipairs(tensor) do if t.stride == 1 then best = i end end
+    fail("inadmissible", "shared memory runs along mode %d of the tensor, "
+      .. "whose stride is %d: TMA copies runs that are contiguous on both "
+      .. "sides\n  a layout of shared memory that runs along mode %d would "
+      .. "fit", modes[1].leaf - 1, first.stride, best - 1)
+  end
+end
+
+-- Each CTA copies its part of a box: the last modes are cut.
+local function cut(modes, ctas)
+  local left, i = ctas, #modes
+  while left > 1 do
+    local m = modes[i]
+    if not m or m.box % left ~= 0 and left % m.box ~= 0 then
+      fail("shape-mismatch", "%d CTAs cannot share a box of %s elements", ctas,
+        m and m.box or 1)
+    end
+    m.box, left = math.max(m.box // left, 1), math.max(left // m.box, 1)
+    i = i - 1
+  end
+end
+
+local function check_slices(values, ctas, dtype, swizzle)
+  local bytes, pattern = values // ctas * dtype.bits // 8,
+    swizzle == 0 and 128 or 128 << swizzle
+  if ctas > 1 and bytes % pattern ~= 0 then
+    fail("misaligned", "each of %d CTAs copies %d bytes of a box: with %s they "
+      .. "are multiples of %d", ctas, bytes, swizzle == 0 and "no swizzle"
+      or ("a swizzle of %d bytes"):format(16 << swizzle), pattern)
+  end
+end
+
+-- Layout of the tensor's coordinates in the map.
+local function coordinates(gmem, modes)
+  local shape = core.shape(gmem)
+  local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
+  for i = 1, #flat do flat[i] = 0 end
+  for j, m in ipairs(modes) do
+    flat[m.leaf], zeros[j] = core.E(j - 1), 0
+  end
+  return core.tma_coordinates(gmem, core.make_layout(shape,
+    core.unflatten(flat, shape)), zeros)
+end
+
+local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
+                 oob_fill = {zeros = 0, nan = 1}}
+
+local function check_options(opts)
+  for k, v in pairs(opts) do
+    if not OPTIONS[k] or not OPTIONS[k][v] then
+      fail("unknown-name", "no option %s = %s (l2_promotion = 0, 64, 128, 256; "
+        .. "oob_fill = \"zeros\", \"nan\")", tostring(k), tostring(v))
+    end
+  end
+end
+
+--- An atom for tiles of a tensor, and the tensor of its coordinates: both are
+-- arguments of the kernel. The swizzle is that of the layout; the box is what
+-- of a tile lies in order on both sides, the whole tile several boxes. With
+-- num_multicast CTAs of a cluster share a tile, each loading its part for all.
+-- opts: l2_promotion, oob_fill = "nan" (of floats).
+---@param op table
+---@param gmem_tensor table a host tensor, contiguous along one mode
+---@param smem_layout table of one stage
+---@param cta_tiler any the tile, {BM, BK}
+---@param num_multicast? integer
+---@param opts? {l2_promotion: integer, oob_fill: string}
+---@return table atom, table coordinates
+function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
+                                     num_multicast, opts)
+  opts = opts or {}
+  if getmetatable(op) ~= Op or op.runs then
+    fail("bad-argument", "an operation such as CopyBulkTensorTileG2SOp() is "
+      .. "needed, got %s", core.show(op))
+  end
+  check_options(opts)
+  local ctas, dtype = num_multicast or 1, gmem_tensor.dtype
+  if ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
+    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
+      .. "CopyBulkTensorTileG2SMulticastOp", ctas)
+  end
+  local swizzle = swizzle_of(smem_layout, dtype)
+  local smem = core.get_nonswizzle_portion(smem_layout)
+  local modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler)
+  check_modes(gmem_tensor, modes, tensor)
+  check_slices(values, ctas, dtype, swizzle)
+  local coords = coordinates(gmem_tensor, modes)
+  cut(modes, ctas)
+  local box, leaf = {}, {}
+  for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
+  return core.tma_atom {
+    tensor = gmem_tensor, store = op.store, reduction = op.reduction,
+    multicast = op.multicast, ctas = ctas, values = values,
+    tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
+    swizzle = swizzle,
+    l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
+    fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
+end
+
+---------------------------------------------------------------------------
+-- In kernels
+---------------------------------------------------------------------------
+
+-- t's first mode as ((TMA,TMA_Iter)), by the places in shared memory.
+local function by_place(t, order)
+  local tiler = {order}
+  for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
+  return core.make_tensor(t.iterator, core.coalesce(
+    core.composition(t.layout, tiler), {{1, 1}}))
+end
+
+--- The tile in shared memory and that of the coordinates as an atom copies
+-- them: ((TMA,TMA_Iter),Rest...) of both. Of both the first mode is the tile
+-- (cute.group_modes). cta_coord of cta_layout is this CTA among those that
+-- share it.
+---@param atom table
+---@param cta_coord any
+---@param cta_layout any
+---@param smem_tensor table
+---@param gmem_tensor table
+---@return table smem, table gmem
+function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
+                               gmem_tensor)
+  local tile = core.get_nonswizzle_portion(
+    core.get(smem_tensor.layout, 0))
+  local inverse = core.right_inverse(tile)
+  local size = core.size(smem_tensor, 0)
+  if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
+    core.fail("shape-mismatch", ("tma_partition: the tile has %s elements in "
+      .. "shared memory, %s of coordinates\n  %s\n  %s\n  group_modes makes "
+      .. "one mode of a tile's"):format(core.show(size),
+      core.show(core.size(gmem_tensor, 0)), smem_tensor, gmem_tensor))
+  end
+  local order = core.logical_divide(inverse, atom.values)
+  local s, g = by_place(smem_tensor, order), by_place(gmem_tensor, order)
+  if atom.num_multicast == 1 then return s, g end
+  local ctas = core.make_layout(cta_layout)
+  if core.cosize(ctas) ~= atom.num_multicast then
+    core.fail("shape-mismatch", ("tma_partition: %s are not the %d CTAs that "
+      .. "share tiles of %s"):format(ctas, atom.num_multicast, atom))
+  end
+  local part = ctas(cta_coord) * (atom.values // atom.num_multicast)
+  local function shifted(t)
+    local at = {{part, 0}}
+    for i = 2, core.rank(t) do at[i] = 0 end
+    return core.domain_offset(at, t)
+  end
+  return shifted(s), shifted(g)
+end
+
+--- The mask of the CTAs along mode `mcast_mode` of the cluster that are where
+-- cta_coord_vmnk is in the others.
+---@param cta_layout_vmnk table
+---@param cta_coord_vmnk any
+---@param mcast_mode integer
+---@return any mask
+function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
+                                           mcast_mode)
+  local n, at, mask = core.rank(cta_layout_vmnk), {}, 0
+  if mcast_mode < 0 or mcast_mode >= n then
+    core.fail("bad-argument", ("create_tma_multicast_mask: mode %d of %s")
+      :format(mcast_mode, cta_layout_vmnk))
+  end
+  for i = 1, n do at[i] = i == mcast_mode + 1 and 0 or cta_coord_vmnk[i] end
+  local along = core.get(cta_layout_vmnk, mcast_mode)
+  for i = 0, core.size(along) - 1 do mask = mask | 1 << along(i) end
+  local from = cta_layout_vmnk(table.unpack(at))
+  return math.type(from) and mask << from or core.cvt(mask, core.i32) << from
+end
+
+--- Fetches an atom's tensor map, which its first copy would wait for.
+---@param tma_atom table
+function cpasync.prefetch_descriptor(tma_atom) core.tma_prefetch(tma_atom) end
+
+--- Fetches boxes of a coordinate tensor into L2.
+---@param tma_atom table
+---@param gmem_tensor table
+function cpasync.prefetch(tma_atom, gmem_tensor)
+  core.tma_prefetch(tma_atom, gmem_tensor)
+end
+
+return sign.public("cute.nvgpu.cpasync.", cpasync, [[
+  CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
+  CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
+  CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
+  group_bulk_copy_modes(src: tensor, dst: tensor)
+  make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
+    num_multicast?: integer, opts?: table)
+  tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
+    gmem_tensor: tensor)
+  create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,
+    mcast_mode: integer)
+  prefetch_descriptor(tma_atom) prefetch(tma_atom, gmem_tensor: tensor)
+]])

@@ -1,0 +1,220 @@
+-- TMA on the simulator: what is loaded and stored, and the mistakes that can be
+-- made, each named with its lines.
+local cute = require "cute"
+local support = require "spec.support"
+local tma = require "spec.tma"
+
+local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
+local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
+  cpasync.CopyBulkTensorTileS2GOp()
+local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
+local TILE = {32, 16}  -- of f32: 2048 bytes
+
+-- The report of a launch of f(it) with tile 0 of a tensor; of a multicast two
+-- CTAs share it. it: atom, ts, tg, bar, s, out, tid.
+local function report(op, f, seed)
+  local ctas = op == MULTICAST and 2 or 1
+  local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
+  local atom, coords = cpasync.make_tiled_tma_atom(op, x,
+    cute.make_layout(TILE), TILE, ctas)
+  local out = cute.zeros({512}, cute.f32)
+  local k = cute.kernel("k", function(a, c, o)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(TILE), 128)
+    local bar = arch.alloc_smem(cute.i64, 1)
+    cute.when(tid:eq(0), function()
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+    end)
+    arch.sync_threads()
+    local ts, tg = cpasync.tma_partition(a,
+      ctas > 1 and arch.block_idx_in_cluster() or 0, cute.make_layout(ctas),
+      cute.group_modes(s, 0, 2), cute.zipped_divide(c, TILE))
+    f {atom = a, ts = ts, tg = tg, bar = bar, s = s, out = o, tid = tid}
+  end)
+  local r = support.report(k(atom, coords, out):launch {
+    grid = ctas, block = 64, cluster = ctas, device = "sim",
+    faults = "return", seed = seed or 1})
+  return r, out
+end
+
+-- Loads block `tile`, expecting so many bytes.
+local function load(bytes, tile, wait)
+  return function(x)
+    cute.when(x.tid:eq(0), function()
+      arch.mbarrier_arrive_and_expect_tx(x.bar, bytes or x.atom.tx_bytes)
+      cute.copy(x.atom, x.tg(_, tile or 0), x.ts, {tma_bar_ptr = x.bar})
+    end)
+    if wait ~= false then arch.mbarrier_wait(x.bar, 0) end
+    x.out[x.tid] = x.s(x.tid % 32, x.tid // 32)
+  end
+end
+
+-- Stores tile 0 with or without the fence, the wait, one more write.
+local function store(opts)
+  return function(x)
+    for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end
+    if opts.fence ~= false then arch.fence_view_async_shared() end
+    if opts.sync ~= false then arch.sync_threads() end
+    cute.when(x.tid:eq(0), function()
+      cute.copy(x.atom, x.ts, x.tg(_, 0))
+      if opts.commit ~= false then arch.cp_async_bulk_commit_group() end
+      if opts.wait ~= false then arch.cp_async_bulk_wait_group(0, true) end
+    end)
+    if opts.again then
+      arch.sync_threads()
+      x.s[x.tid] = 2.0
+    end
+  end
+end
+
+local function multicast(mask)
+  return function(x)
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    cute.when(x.tid:eq(0), function()
+      arch.mbarrier_arrive_and_expect_tx(x.bar, x.atom.tx_bytes)
+      cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,
+                                          mcast_mask = mask})
+    end)
+    arch.mbarrier_wait(x.bar, 0)
+    cute.when(arch.block_idx():eq(0), function()
+      x.out[x.tid] = x.s(x.tid % 32, x.tid // 32)
+    end)
+    arch.cluster_arrive()
+    arch.cluster_wait()
+  end
+end
+
+-- The line of this file that holds a text, for the nth time.
+local function line(text, n)
+  local k = 0
+  for l in io.lines "spec/sim/tma_spec.lua" do
+    k = k + 1
+    if l:find(text, 1, true) then
+      n = (n or 1) - 1
+      if n == 0 then return k end
+    end
+  end
+end
+
+-- {what it is, operation, kernel, kind, words of the message, line, other
+-- line, words of the advice}
+local MISTAKES = {
+  {"expects too many bytes", LOAD, load(4096), "deadlock",
+   "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "
+   .. "(parity 0), which lacks 2048 bytes", "arch.mbarrier_wait(x.bar, 0)", nil,
+   "tx_bytes of its atom"},
+  {"expects too few bytes", LOAD, load(1024), "deadlock",
+   "which lacks nothing; 1024 bytes came that nobody expected",
+   "arch.mbarrier_wait(x.bar, 0)", nil, "expect all that come"},
+  {"expects of a ragged tile what lies inside", LOAD, load(8 * 16 * 4, 1),
+   "deadlock", "1536 bytes came that nobody expected",
+   "arch.mbarrier_wait(x.bar, 0)", nil, "whatever of them lies outside"},
+  {"reads before the copy is there", LOAD, load(nil, 0, false),
+   "async-in-flight", "read of shared memory while a bulk copy to it is in "
+   .. "flight (wait missing)", "x.out[x.tid] = x.s(x.tid",
+   "cute.copy(x.atom, x.tg(_, tile", "wait for its mbarrier"},
+  {"starts it in all lanes", LOAD, function(x)
+     cute.when(x.tid:lt(32), function()
+       cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})
+     end)
+   end, "warp-race", "write after a write by a bulk copy or wgmma whose end "
+   .. "was not waited for: element 0 of shared tensor 's'",
+   "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
+   "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
+   "let one lane start it"},
+  {"stores without a fence of the proxies", STORE, store {fence = false},
+   "race", "read after a write by a bulk copy or wgmma with no "
+   .. "fence_proxy(\"async\") between the thread's access and it",
+   "cute.copy(x.atom, x.ts, x.tg(_, 0))", "x.s[x.tid + 64 * i] = 1.0",
+   "call fence_view_async_shared()"},
+  {"stores before a barrier", STORE, store {sync = false}, "race",
+   "read after a write", "cute.copy(x.atom, x.ts, x.tg(_, 0))",
+   "x.s[x.tid + 64 * i] = 1.0"},
+  {"writes what a store still reads", STORE, store {wait = false,
+                                                   again = true},
+   "race", "write after a read by a bulk copy or wgmma whose end was not "
+   .. "waited for",
+   "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))",
+   "cp_async_bulk_wait_group"},
+  {"waits for a group that was not closed", STORE, store {commit = false,
+                                                          again = true},
+   "race", "write after a read by a bulk copy or wgmma whose end was not "
+   .. "waited for",
+   "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))"},
+  {"ends while a store reads", STORE, store {wait = false}, "exited-block",
+   "block (0,0,0) may end before what is copied to or from its shared memory",
+   "cute.copy(x.atom, x.ts, x.tg(_, 0))"},
+  {"gives a multicast to too few CTAs", MULTICAST, multicast(1), "deadlock",
+   "at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 2048 "
+   .. "bytes", "arch.mbarrier_wait(x.bar, 0)"},
+  {"gives a multicast to a CTA that is not there", MULTICAST, multicast(7),
+   "out-of-bounds", "write outside shared tensor 's': block 2 of a cluster of "
+   .. "2", "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
+}
+
+-- Is it one of the report's faults?
+local function found(r, case)
+  for _, f in ipairs(r.reports) do
+    if f.kind == case[4] and f.message:find(case[5], 1, true) then
+      local at, other = false, case[7] == nil
+      for n = 1, 2 do
+        at = at or f.line == line(case[6], n)
+        other = other or f.line2 == line(case[7], n)
+      end
+      return at and other
+    end
+  end
+end
+
+describe("TMA in the simulator", function()
+  tma.suite(it, function(wrong, first) assert.equal(0, wrong, first) end,
+            "sim")
+
+  it("finds nothing where nothing is wrong, by any schedule", function()
+    for seed = 1, 8 do
+      for _, good in ipairs {{LOAD, load()}, {LOAD, load(nil, 3)},
+                             {STORE, store {}}, {STORE, store {again = true}},
+                             {MULTICAST, multicast(3)}} do
+        local r = report(good[1], good[2], seed)
+        assert.is_true(r.ok, tostring(r))
+      end
+    end
+  end)
+
+  for _, case in ipairs(MISTAKES) do
+    it("tells who " .. case[1], function()
+      for seed = 1, 4 do
+        local r = report(case[2], case[3], seed)
+        assert.is_true(found(r, case), tostring(r))
+        if case[8] then
+          assert.truthy(tostring(r):find(case[8], 1, true), tostring(r))
+        end
+      end
+    end)
+  end
+
+  it("counts what it moves, by lines", function()
+    local r = report(LOAD, load())
+    local bytes
+    for _, l in ipairs(r.lines) do
+      if l.op == "tma.load" then bytes = l.bytes end
+    end
+    assert.equal(2048, bytes)
+  end)
+
+  it("takes no tensor whose memory was closed", function()
+    local buffer = cute.buffer("f32", 512)
+    local x = cute.make_tensor(buffer, cute.make_layout {32, 16})
+    local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
+      cute.make_layout(TILE), TILE)
+    local k = cute.kernel("k", function(a) cpasync.prefetch_descriptor(a) end)
+    k(atom):launch {grid = 1, block = 32, device = "sim"}
+    buffer:close()
+    support.raises("closed", function()
+      k(atom):launch {grid = 1, block = 32, device = "sim"}
+    end)
+    assert.truthy(coords)
+  end)
+end)

@@ -1,0 +1,328 @@
+-- TMA atoms: box, swizzle and coordinates from the layouts; copies as the dump
+-- has them, as text, compiled for sm_90a; and what cannot be.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local raises = require "spec.support".raises
+local tma = require "spec.tma"
+
+local cpasync, _ = cute.nvgpu.cpasync, cute._
+local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
+  cpasync.CopyBulkTensorTileS2GOp()
+local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
+
+local function matrix(m, n, dtype, order)
+  return cute.make_tensor(cute.empty({m * n}, dtype or cute.bf16).iterator,
+    cute.make_layout({m, n}, order or cute.LayoutRight))
+end
+
+-- The canonical layout of rows of 128 bytes.
+local function sw128(bm, bk, stages)
+  local atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
+    cute.make_layout({8, 64}, {64, 1}))
+  return cute.tile_to_shape(atom, stages and {bm, bk, stages} or {bm, bk})
+end
+
+local function made(...)
+  local atom, coords = cpasync.make_tiled_tma_atom(...)
+  return tostring(atom) .. " | " .. tostring(coords) .. " | "
+    .. atom.tx_bytes
+end
+
+describe("a TMA atom", function()
+  it("takes box, swizzle and order of modes from the layouts", function()
+    local A, At = matrix(512, 256), matrix(512, 256, nil, cute.LayoutLeft)
+    assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
+      .. "(0,0) o (512,256):(1@1,1@0) | 16384",
+      made(LOAD, A, sw128(128, 64), {128, 64}))
+    -- two boxes of 64 along K
+    assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
+      .. "(0,0) o (512,256):(1@1,1@0) | 32768",
+      made(LOAD, A, sw128(128, 128), {128, 128}))
+    assert.equal("TMA store of bf16, box (32,16) | "
+      .. "(0,0) o (512,256):(1@1,1@0) | 1024",
+      made(STORE, A, cute.make_layout({16, 32}, {32, 1}), {16, 32}))
+    assert.equal("TMA load of bf16, box (128,64) | "
+      .. "(0,0) o (512,256):(1@0,1@1) | 16384",
+      made(LOAD, At, cute.make_layout {128, 64}, {128, 64}))
+    assert.equal("TMA load of bf16, box (64,32), swizzle 128 B, 4 CTAs | "
+      .. "(0,0) o (512,256):(1@1,1@0) | 16384",
+      made(MULTICAST, A, sw128(128, 64), {128, 64}, 4))
+    local x = tma.tensor({64, 32, 6}, cute.f32)
+    assert.equal("TMA reduction of f32, box (32,16,1), swizzle 128 B | "
+      .. "(0,0,0) o (64,32,6):(1@0,1@1,1@2) | 2048",
+      made(cpasync.CopyReduceBulkTensorTileS2GOp "max", x,
+        cute.make_composed_layout(cute.make_swizzle(3, 2, 3), 0,
+          cute.make_layout {32, 16}), {32, 16}))
+  end)
+
+  it("is made for the operands of a GEMM", function()
+    local nvgpu, C = cute.nvgpu, matrix(512, 384)
+    local tiler, cluster = {128, 64, 32}, {1, 2, 4, 1}
+    local function rows(m, k)
+      return cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0,
+        cute.make_layout({m, k}, {k, 1}))
+    end
+    local function box(make, op, t, layout)
+      return tostring((make(op, t, layout, tiler, false, cluster)))
+    end
+    assert.equal("TMA load of bf16, box (32,32), swizzle 64 B, 4 CTAs",
+      box(nvgpu.make_tiled_tma_atom_A, MULTICAST, matrix(512, 256),
+          rows(128, 32)))
+    assert.equal("TMA load of bf16, box (32,32), swizzle 64 B, 2 CTAs",
+      box(nvgpu.make_tiled_tma_atom_B, MULTICAST, matrix(384, 256),
+          rows(64, 32)))
+    assert.equal("TMA store of bf16, box (64,128)",
+      tostring((nvgpu.make_tiled_tma_atom_C(STORE, C,
+        cute.make_layout({128, 64}, {64, 1}), tiler, false))))
+  end)
+
+  it("says what a layout would have to be", function()
+    local A, make = matrix(512, 256), cpasync.make_tiled_tma_atom
+    raises("make_tiled_tma_atom: the tiler {128, 64} has 8192 elements, the "
+      .. "layout in shared memory 24576 (((8,16),(64,1),(1,3)):((64,512),(1,0),"
+      .. "(0,8192))) [shape-mismatch]\n  give that of one stage", function()
+        make(LOAD, A, sw128(128, 64, 3), {128, 64})
+      end)
+    raises("make_tiled_tma_atom: shared memory runs along mode 0 of the "
+      .. "tensor, whose stride is 256: TMA copies runs that are contiguous on "
+      .. "both sides [inadmissible]\n  a layout of shared memory that runs "
+      .. "along mode 1 would fit", function()
+        make(LOAD, A, cute.make_layout {128, 64}, {128, 64})
+      end)
+    raises("make_tiled_tma_atom: Sw<2,4,3> of bf16 is no swizzle of TMA's: "
+      .. "there are Sw<1,3,3>, Sw<2,3,3>, Sw<3,3,3> (32, 64, 128 bytes) "
+      .. "[inadmissible]", function()
+        make(LOAD, A, cute.make_composed_layout(cute.make_swizzle(2, 4, 3), 0,
+          cute.make_layout({128, 64}, {64, 1})), {128, 64})
+      end)
+    raises("tensor map: rows of the box are 256 bytes: a swizzle of 128 bytes "
+      .. "takes no longer ones [shape-mismatch]\n", function()
+        make(LOAD, A, cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
+          cute.make_layout({64, 128}, {128, 1})), {64, 128})
+      end)
+    raises("make_tiled_tma_atom: (128,64):(65,1) leaves gaps: TMA fills "
+      .. "shared memory without any [inadmissible]", function()
+        make(LOAD, A, cute.make_layout({128, 64}, {65, 1}), {128, 64})
+      end)
+    raises("tensor map: the stride of mode 1, 510 bytes, is no multiple of 16",
+      function() make(LOAD, matrix(512, 255), sw128(128, 64), {128, 64}) end)
+    raises("make_tiled_tma_atom: each of 2 CTAs copies 6272 bytes of a box: "
+      .. "with a swizzle of 128 bytes they are multiples of 1024 [misaligned]",
+      function()
+        make(MULTICAST, A, cute.make_composed_layout(cute.make_swizzle(3, 3,
+          3), 0, cute.make_layout({98, 64}, {64, 1})), {98, 64}, 2)
+      end)
+    raises("make_tiled_tma_atom: num_multicast of 2: 1 to 16 CTAs share tiles "
+      .. "of CopyBulkTensorTileG2SMulticastOp [bad-argument]", function()
+        make(LOAD, A, sw128(128, 64), {128, 64}, 2)
+      end)
+    raises("a tensor map has no element type i4 [type-mismatch]\n", function()
+      make(LOAD, matrix(64, 64, cute.i4), cute.make_ordered_layout({64, 64},
+        {1, 0}), {64, 64})
+    end)
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Copies
+---------------------------------------------------------------------------
+
+-- What a call is in the dump, the line of the text that does it, and PTX.
+local CASES = {
+  {LOAD, function(atom, s, g, bar)
+     cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar})
+   end, "tma.load 131072 bits s[8192], atom, bar[0], 192, 0",
+   "tma_load_2d(s_addr + 16384u, &atom, bar_addr, 192, 0);",
+   ".mbarrier::complete_tx::bytes\"\n      \" [%0], [%1, {%3, %4}], [%2];"},
+  {MULTICAST, function(atom, s, g, bar)
+     cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar, mcast_mask = 3,
+               cache_policy = 0x12f0000000000000})
+   end, "tma.load 131072 bits s[8192], atom, bar[0], 3, ",
+   "tma_load_2d_multicast_hint(s_addr + 16384u, &atom, bar_addr, 192, 0, 3, ",
+   ".multicast::cluster.L2::cache_hint\"\n      "
+   .. "\" [%0], [%1, {%3, %4}], [%2], %5, %6;"},
+  {STORE, function(atom, s, g) cute.copy(atom, s(_, 0), g(_, 2)) end,
+   "tma.store atom, s[0], 128, 0",
+   "tma_store_2d(&atom, s_addr, 128, 0);",
+   "cp.async.bulk.tensor.2d.global.shared::cta.tile\"\n      "
+   .. "\".bulk_group [%0, {%2, %3}], [%1];"},
+  {cpasync.CopyReduceBulkTensorTileS2GOp "min",
+   function(atom, s, g) cute.copy(atom, s(_, 0), g(_, 2)) end,
+   "tma.store.min 131072 bits atom, s[0], 128, 0",
+   "tma_reduce_min_2d(&atom, s_addr, 128, 0);",
+   "cp.reduce.async.bulk.tensor.2d.global.shared::cta.min.tile"},
+  {LOAD, function(atom) cpasync.prefetch_descriptor(atom) end,
+   "tma.prefetch atom\n", "tma_prefetch(&atom);", "prefetch.tensormap [%0];"},
+  {LOAD, function(atom, _, g) cpasync.prefetch(atom, g(cute._, 1)) end,
+   "tma.prefetch atom, 64, 0", "tma_prefetch_2d(&atom, 64, 0);",
+   "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];"},
+  {STORE, function() cute.arch.cp_async_bulk_commit_group() end,
+   "bulk.commit\n", 'asm volatile("cp.async.bulk.commit_group;"', ""},
+  {STORE, function() cute.arch.cp_async_bulk_wait_group(2, true) end,
+   "bulk.wait.read #2\n", 'asm volatile("cp.async.bulk.wait_group.read 2;"',
+   ""},
+}
+
+-- A kernel that does f with tile 0 of a matrix, in stages of shared memory.
+local function kernel_of(f)
+  return cute.kernel("k", function(atom, coords)
+    local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
+    local bar = cute.arch.alloc_smem(cute.i64, 1)
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2),
+      cute.group_modes(cute.local_tile(coords, {128, 64}, {0, _}), 0, 2))
+    f(atom, ts, tg, bar, s)
+  end)
+end
+
+local function traced(op, f, arch)
+  local atom, coords = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
+    sw128(128, 64), {128, 64})
+  return kernel_of(f)(atom, coords):trace {block = 32, arch = arch}
+end
+
+describe("a TMA copy", function()
+  it("is dumped, written and compiled", function()
+    for _, case in ipairs(CASES) do
+      local p = traced(case[1], case[2])
+      local ir, text = p.ir:gsub("tma.store 131072 bits", "tma.store"), p.source
+      assert.truthy(ir:find(case[3], 1, true), ir)
+      assert.truthy(text:find(case[4], 1, true), text)
+      assert.truthy(text:find(case[5], 1, true), text)
+      kernels.compiles(p, "sm_90a")
+    end
+  end)
+
+  it("is refused where the target has none", function()
+    raises("a bulk copy (line ", function()
+      local _ = traced(CASES[1][1], CASES[1][2], "sm_80").source
+    end)
+  end)
+
+  it("names what is missing or wrong", function()
+    local function wrong(text, op, f)
+      raises(text, function() traced(op, f) end)
+    end
+    wrong("copy: a TMA load needs tma_bar_ptr, the mbarrier that is told of "
+      .. "its bytes [bad-argument]\n  cute.copy(atom, src, dst, {tma_bar_ptr = "
+      .. "bar + stage})", LOAD,
+      function(atom, s, g) cute.copy(atom, g(_, 0), s(_, 0)) end)
+    wrong("copy: a multicast needs mcast_mask, the CTAs of the cluster that "
+      .. "get the tile [bad-argument]\n", MULTICAST, function(atom, s, g, bar)
+        cute.copy(atom, g(_, 0), s(_, 0), {tma_bar_ptr = bar})
+      end)
+    wrong("copy: a TMA store takes no tma_bar_ptr [bad-argument]\n", STORE,
+      function(atom, s, g, bar)
+        cute.copy(atom, s(_, 0), g(_, 0), {tma_bar_ptr = bar})
+      end)
+    wrong("copy: the source of a TMA store is a tensor in shared memory, not",
+      STORE, function(atom, s, g) cute.copy(atom, g(_, 0), s(_, 0)) end)
+    wrong("copy: the coordinates are of 64 values, boxes of this atom have "
+      .. "8192 [shape-mismatch]\n", LOAD, function(atom, s, _, bar)
+        local row = cute.make_tensor({0, 0}, cute.make_layout({64, 1},
+          {cute.E(0), cute.E(1)}))
+        cute.copy(atom, row, s(cute._, 0), {tma_bar_ptr = bar})
+      end)
+    wrong("copy: a TMA box with this swizzle lies at multiples of 1024 bytes "
+      .. "of shared memory, this one is known to lie at multiples of 128 "
+      .. "[misaligned]\n",
+      LOAD, function(atom, _, g, bar)
+        local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64), 128)
+        local ts = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
+        cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
+      end)
+    local atom = cpasync.make_tiled_tma_atom(LOAD, matrix(512, 256),
+      sw128(128, 64), {128, 64})
+    wrong("copy: a TMA atom is an argument of the kernel: give it, and the "
+      .. "coordinate tensor, at the launch [bad-argument]", LOAD,
+      function(_, s, g, bar)
+        cute.copy(atom, g(cute._, 0), s(cute._, 0), {tma_bar_ptr = bar})
+      end)
+  end)
+
+  it("of runs is written without a map", function()
+    local x = cute.zeros({64, 40}, cute.f32)
+    local row = cute.make_layout {40}
+    local function trace(f)
+      return cute.kernel("k", function(a)
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout {40}, 128)
+        f(a, s, cute.arch.alloc_smem(cute.i64, 1))
+      end)(x):trace {block = 32}
+    end
+    local function atom(op) return cute.make_copy_atom(op, cute.f32) end
+    local load, sent = atom(cpasync.CopyBulkG2SOp()),
+      atom(cpasync.CopyBulkS2SOp())
+    local cases = {
+      {function(a, s, bar) cute.copy(load, a(2, _), s, {mbar_ptr = bar}) end,
+       "bulk.load 1280 bits s[0], a[80], bar[0]",
+       "bulk_load(s_addr, a + 80, 160, s_addr + 160u);",
+       "cp.async.bulk.shared::cluster.global"},
+      {function(a, s)
+         cute.copy(atom(cpasync.CopyBulkS2GOp()), s, a(2, _))
+       end, "bulk.store 1280 bits a[80], s[0]",
+       "bulk_store(a + 80, s_addr, 160);",
+       "cp.async.bulk.global.shared::cta.bulk_group"},
+      {function(_, s, bar)
+         cute.copy(sent, s, s, {mbar_ptr = bar, cta_rank = 1})
+       end, "bulk.send 1280 bits s[0], s[0], bar[0], 1",
+       "bulk_send(s_addr, s_addr, 160, ", "mapa.shared::cluster.u32 to, %0"}}
+    for _, case in ipairs(cases) do
+      local p = trace(case[1])
+      local text = p.source:gsub("bar_addr", "s_addr + 160u")
+      assert.truthy(p.ir:find(case[2], 1, true), p.ir)
+      assert.truthy(text:find(case[3], 1, true), text)
+      assert.truthy(text:find(case[4], 1, true), text)
+      kernels.compiles(p, "sm_90a")
+    end
+    raises("copy: this bulk copy needs mbar_ptr, the mbarrier that is told of "
+      .. "its bytes [bad-argument]", function()
+        trace(function(a, s) cute.copy(load, a(2, _), s) end)
+      end)
+    raises("copy: bulk copies move multiples of 16 bytes at such addresses; "
+      .. "these are 152 bytes [misaligned]", function()
+        trace(function(a, s, bar)
+          cute.copy(load, cute.make_tensor(a.iterator, cute.make_layout {38}),
+            cute.make_tensor(s.iterator, cute.make_layout {38}),
+            {mbar_ptr = bar})
+        end)
+      end)
+    raises("copy: a bulk copy moves contiguous values, the first mode of the "
+      .. "source is 40:40 [shape-mismatch]", function()
+        trace(function(a, s, bar)
+          cute.copy(load, cute.make_tensor(a.iterator,
+            cute.make_layout({40}, {40})), s, {mbar_ptr = bar})
+        end)
+      end)
+    assert.equal("bulk load of f32", tostring(load))
+    assert.equal(40, cute.size(row))
+  end)
+
+  it("makes masks of a multicast", function()
+    local ctas = cute.make_layout {1, 4, 2, 1}
+    local mask = cpasync.create_tma_multicast_mask
+    assert.equal(0x0f, mask(ctas, {0, 1, 0, 0}, 1))
+    assert.equal(0xf0, mask(ctas, {0, 1, 1, 0}, 1))
+    assert.equal(0x22, mask(ctas, {0, 1, 1, 0}, 2))
+    assert.same({0x22, 0x11, 0x88}, kernels.run(3, function(out)
+      for i, at in ipairs {1, 0, 3} do
+        local m = cute.var(at)
+        out[i - 1] = mask(ctas, {0, m:get(), 0, 0}, 2)
+      end
+    end))
+  end)
+
+  it("is of one program for all tensors of an extent that is dynamic",
+    function()
+      local function args(m)
+        local A = matrix(m, 256):mark_compact_shape_dynamic {mode = 0}
+        local atom, coords = cpasync.make_tiled_tma_atom(LOAD, A,
+          sw128(128, 64), {128, 64})
+        return atom, coords
+      end
+      local k = kernel_of(CASES[1][2])
+      local one = k(args(512)):trace {block = 32}
+      assert.equal(one.source, k(args(640)):trace {block = 32}.source)
+      assert.equal(one.fn, k(args(640)):trace {block = 32}.fn)
+    end)
+end)

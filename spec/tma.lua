@@ -1,0 +1,353 @@
+--- What specs share about TMA: kernels that copy tiles through tensor maps,
+-- and what they should give, element by element.
+local cute = require "cute"
+
+local tma = {}
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+tma.THREADS = 128
+
+-- The tile in shared memory as places 0, 1, ... of its colexicographic order.
+local function flat(s) return cute.group_modes(s, 0, cute.rank(s)) end
+
+-- One box of a tensor of coordinates, and how many there are.
+local function tiles_of(coords, tile)
+  return cute.zipped_divide(coords, tile)
+end
+
+-- One thread makes the mbarrier; all wait for a phase of it.
+local function barrier(count)
+  local bar = cute.arch.alloc_smem(cute.i64, 1)
+  cute.when(cute.arch.thread_idx():eq(0), function()
+    cute.arch.mbarrier_init(bar, count)
+    cute.arch.mbarrier_init_fence()
+  end)
+  cute.arch.sync_threads()
+  return bar
+end
+
+--- Loads tile number block into shared memory and writes it, in the order of
+-- the tile, to out(_, block). The function of a kernel of (atom, coords, out).
+---@param tile integer[]
+---@param layout table of the tile in shared memory
+function tma.load(tile, layout)
+  return function(atom, coords, out)
+    local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
+    local s = cute.make_smem_tensor(out.dtype, layout, 1024)
+    local bar = barrier(1)
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1), flat(s),
+                                         tiles_of(coords, tile))
+    cute.when(tid:eq(0), function()
+      cpasync.prefetch_descriptor(atom)
+      cute.arch.mbarrier_arrive_and_expect_tx(bar, atom.tx_bytes)
+      cute.copy(atom, tg(_, block), ts, {tma_bar_ptr = bar})
+    end)
+    cute.arch.mbarrier_wait(bar, 0)
+    for i in cute.range(tid, cute.size(layout), tma.THREADS) do
+      out[{i, block}] = s(i)
+    end
+  end
+end
+
+--- Loads the tile of each cluster of two, of which either CTA fetches a half
+-- for both, and writes it to out(_, cluster, rank).
+function tma.multicast(tile, layout, mask)
+  return function(atom, coords, out)
+    local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
+    local rank = cute.arch.block_idx_in_cluster()
+    local s = cute.make_smem_tensor(out.dtype, layout, 1024)
+    local bar = barrier(1)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    local ts, tg = cpasync.tma_partition(atom, rank, cute.make_layout(2),
+      flat(s), tiles_of(coords, tile))
+    cute.when(tid:eq(0), function()
+      cute.arch.mbarrier_arrive_and_expect_tx(bar, atom.tx_bytes)
+      cute.copy(atom, tg(_, block // 2), ts,
+                {tma_bar_ptr = bar, mcast_mask = mask or 3})
+    end)
+    cute.arch.mbarrier_wait(bar, 0)
+    for i in cute.range(tid, cute.size(layout), tma.THREADS) do
+      out[{i, block // 2, rank}] = s(i)
+    end
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+  end
+end
+
+--- The other way: from(_, block) goes through shared memory to tile `block`.
+function tma.store(tile, layout, fence)
+  return function(atom, coords, from)
+    local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
+    local s = cute.make_smem_tensor(from.dtype, layout, 1024)
+    for i in cute.range(tid, cute.size(layout), tma.THREADS) do
+      s[i] = from(i, block)
+    end
+    if fence ~= false then cute.arch.fence_view_async_shared() end
+    cute.arch.sync_threads()
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1), flat(s),
+                                         tiles_of(coords, tile))
+    cute.when(tid:eq(0), function()
+      cute.copy(atom, ts, tg(_, block))
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0)
+    end)
+  end
+end
+
+-- f(coordinate, place in the tile, block) for all elements of all tiles, the
+-- first mode fastest; coordinates may lie outside.
+local function each(shape, tile, f)
+  local at, c, block = {}, {}, 0
+  local function inside(j, place, step)
+    if j > #shape then return f(c, place, block) end
+    for k = 0, tile[j] - 1 do
+      c[j] = at[j] + k
+      inside(j + 1, place + k * step, step * tile[j])
+    end
+  end
+  local function blocks(i)
+    if i == 0 then
+      inside(1, 0, 1)
+      block = block + 1
+      return
+    end
+    for from = 0, shape[i] - 1, tile[i] do
+      at[i] = from
+      blocks(i - 1)
+    end
+  end
+  blocks(#shape)
+end
+
+--- {shape, tile} that ranks 1 to 5 are tried with: whole tiles, ragged ones.
+tma.CASES = {
+  {{512}, {128}}, {{200}, {64}}, {{64, 48}, {32, 16}}, {{72, 45}, {32, 16}},
+  {{64, 10, 6}, {32, 4, 3}}, {{40, 7, 5}, {16, 4, 2}},
+  {{24, 5, 4, 3}, {16, 2, 2, 2}}, {{24, 5, 3, 2, 3}, {16, 2, 2, 1, 2}},
+}
+
+function tma.blocks(shape, tile)
+  local n = 1
+  for i = 1, #shape do n = n * ((shape[i] + tile[i] - 1) // tile[i]) end
+  return n
+end
+
+--- A tensor of this shape, mode 0 contiguous, rows at multiples of 16 bytes.
+function tma.tensor(shape, dtype, f)
+  local stride, n, pad = {}, 1, 128 // dtype.bits
+  for i, extent in ipairs(shape) do
+    stride[i] = n
+    n = n * extent
+    if i == 1 and #shape > 1 then n = (n + pad - 1) // pad * pad end
+  end
+  local buffer = cute.zeros({n}, dtype)
+  local t = cute.make_tensor(buffer.iterator, cute.make_layout(shape, stride))
+  if f then for i = 0, cute.size(t) - 1 do t[i] = f(i) end end
+  return t
+end
+
+local function inside(c, shape)
+  for i, x in ipairs(c) do if x >= shape[i] then return false end end
+  return true
+end
+
+--- How many elements of `out` are not what a load of x gives, and the first.
+function tma.load_faults(x, out, shape, tile)
+  local wrong, first = 0, nil
+  each(shape, tile, function(c, place, block)
+    local want = inside(c, shape) and x(table.unpack(c)) or 0
+    if out[{place, block}] ~= want then
+      wrong = wrong + 1
+      first = first or ("%s of block %d: %s, not %s"):format(
+        table.concat(c, ","), block, out[{place, block}], want)
+    end
+  end)
+  return wrong, first
+end
+
+--- The same of a store to y, where it held `was`; combined by f.
+function tma.store_faults(y, from, shape, tile, f)
+  local wrong, first = 0, nil
+  each(shape, tile, function(c, place, block)
+    if not inside(c, shape) then return end
+    local want = f(c, from[{place, block}])
+    local got = y(table.unpack(c))
+    if got ~= want then
+      wrong = wrong + 1
+      first = first or ("%s of block %d: %s, not %s"):format(
+        table.concat(c, ","), block, got, want)
+    end
+  end)
+  return wrong, first
+end
+
+--- Runs of bytes without a map: rows of a matrix go into shared memory, to the
+-- other CTA of the cluster, and out again.
+---@param n integer of f32 in a row
+---@param rows integer of a block
+function tma.runs(n, rows)
+  local load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
+  local send = cute.make_copy_atom(cpasync.CopyBulkS2SOp(), cute.f32)
+  local store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
+  return function(x, y)
+    local tid, block = cute.arch.thread_idx(), (cute.arch.block_idx())
+    local rank = cute.arch.block_idx_in_cluster()
+    local layout = cute.make_layout {n, rows}
+    local a = cute.make_smem_tensor(cute.f32, layout, 128)
+    local b = cute.make_smem_tensor(cute.f32, layout, 128)
+    local came, sent = barrier(1), barrier(1)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    cute.when(tid:eq(0), function()
+      cute.arch.mbarrier_arrive_and_expect_tx(came, 4 * n * rows)
+      cute.arch.mbarrier_arrive_and_expect_tx(sent, 4 * n * rows)
+      cute.copy(load, cute.local_tile(x, {n, rows}, {0, block}), a,
+                {mbar_ptr = came})
+      cute.arch.mbarrier_wait(came, 0)
+      local from, to = cpasync.group_bulk_copy_modes(a, b)
+      cute.copy(send, from, to, {mbar_ptr = sent, cta_rank = 1 - rank})
+      cute.arch.mbarrier_wait(sent, 0)
+      cute.copy(store, b, cute.local_tile(y, {n, rows}, {0, block}))
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0)
+    end)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+  end
+end
+
+---------------------------------------------------------------------------
+-- Whole launches
+---------------------------------------------------------------------------
+
+--- A layout of shared memory whose rows of 16 << bits bytes are swizzled.
+function tma.swizzled(tile, dtype, bits)
+  local base = 0
+  while dtype.bits << base < 128 do base = base + 1 end
+  return cute.make_composed_layout(cute.make_swizzle(bits, base, 3), 0,
+                                   cute.make_layout(tile))
+end
+
+-- 0 and nil, or how many elements are wrong and the first.
+function tma.try_load(shape, tile, layout, dtype, device)
+  local x = tma.tensor(shape, dtype, function(i) return i % 101 + 1 end)
+  local atom, coords = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileG2SOp(), x, layout, tile)
+  local blocks = tma.blocks(shape, tile)
+  local out = cute.zeros({cute.size(layout), blocks}, dtype)
+  cute.kernel("load", tma.load(tile, layout))(atom, coords, out):launch {
+    grid = blocks, block = tma.THREADS, device = device}
+  return tma.load_faults(x, out, shape, tile)
+end
+
+-- What is there becomes f(what was there, what is stored).
+function tma.try_store(shape, tile, layout, dtype, op, f, device)
+  local function seven(i) return i % 7 end
+  local y, was = tma.tensor(shape, dtype, seven), tma.tensor(shape, dtype,
+                                                             seven)
+  local atom, coords = cpasync.make_tiled_tma_atom(op, y, layout, tile)
+  local blocks = tma.blocks(shape, tile)
+  local from = cute.zeros({cute.size(layout), blocks}, dtype)
+  for i = 0, cute.size(from) - 1 do from[i] = i % 50 end
+  cute.kernel("store", tma.store(tile, layout))(atom, coords, from):launch {
+    grid = blocks, block = tma.THREADS, device = device}
+  return tma.store_faults(y, from, shape, tile, function(c, x)
+    return f(was(table.unpack(c)), x)
+  end)
+end
+
+function tma.try_multicast(shape, tile, dtype, device)
+  local layout = tma.swizzled(tile, dtype, 3)
+  local x = tma.tensor(shape, dtype, function(i) return i % 101 + 1 end)
+  local atom, coords = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileG2SMulticastOp(), x, layout, tile, 2)
+  local blocks = tma.blocks(shape, tile)
+  local out = cute.zeros({cute.size(layout), blocks, 2}, dtype)
+  cute.kernel("multicast", tma.multicast(tile, layout))(atom, coords, out)
+    :launch {grid = 2 * blocks, block = tma.THREADS, cluster = 2,
+             device = device}
+  local wrong, first = 0, nil
+  for cta = 0, 1 do
+    local n, at = tma.load_faults(x, out(cute._, cute._, cta), shape, tile)
+    wrong, first = wrong + n, first or at
+  end
+  return wrong, first
+end
+
+-- Blocks of pairs change places.
+function tma.try_runs(device)
+  local n, rows, blocks = 64, 3, 4
+  local function made(f)
+    local t = cute.make_tensor(cute.zeros({80 * rows * blocks}, cute.f32)
+      .iterator, cute.make_layout({n, rows * blocks}, {1, 80}))
+    if f then for i = 0, cute.size(t) - 1 do t[i] = f(i) end end
+    return t
+  end
+  local x, y = made(function(i) return i end), made()
+  cute.kernel("runs", tma.runs(n, rows))(x, y):launch {grid = blocks,
+    block = 32, cluster = 2, device = device}
+  local wrong = 0
+  for j = 0, rows * blocks - 1 do
+    for i = 0, n - 1 do
+      local from = (j // rows ~ 1) * rows + j % rows
+      if y(i, j) ~= x(i, from) then wrong = wrong + 1 end
+    end
+  end
+  return wrong
+end
+
+--- All of it, as tests of a suite on a device.
+---@param it function busted's
+---@param check fun(wrong: integer, first: string)
+---@param device string
+function tma.suite(it, check, device)
+  it("loads tiles of 1 to 5 modes, zeros beyond the edges", function()
+    for _, case in ipairs(tma.CASES) do
+      for _, dtype in ipairs {cute.f32, cute.bf16, cute.u8} do
+        local shape, tile = table.unpack(case)
+        check(tma.try_load(shape, tile, cute.make_layout(tile), dtype, device))
+      end
+    end
+  end)
+
+  it("swizzles as the layouts do", function()
+    for bits = 1, 3 do
+      for _, dtype in ipairs {cute.f32, cute.bf16, cute.i8} do
+        local tile = {(16 << bits) * 8 // dtype.bits, 24}
+        check(tma.try_load({100, 45}, tile, tma.swizzled(tile, dtype, bits),
+                           dtype, device))
+      end
+    end
+  end)
+
+  it("stores tiles, and combines them with what is there", function()
+    for _, case in ipairs(tma.CASES) do
+      local shape, tile = table.unpack(case)
+      local layout = cute.make_layout(tile)
+      check(tma.try_store(shape, tile, layout, cute.f32,
+        cpasync.CopyBulkTensorTileS2GOp(), function(_, x) return x end,
+        device))
+      check(tma.try_store(shape, tile, layout, cute.f32,
+        cpasync.CopyReduceBulkTensorTileS2GOp(),
+        function(was, x) return was + x end, device))
+    end
+    for kind, f in pairs {min = math.min, max = math.max,
+                          xor = function(a, b) return a ~ b end} do
+      local tile = {32, 16}
+      check(tma.try_store({72, 45}, tile, tma.swizzled(tile, cute.u32, 3),
+        cute.u32, cpasync.CopyReduceBulkTensorTileS2GOp(kind), f, device))
+    end
+  end)
+
+  it("shares tiles among the CTAs of a cluster", function()
+    check(tma.try_multicast({200, 100}, {64, 32}, cute.bf16, device))
+  end)
+
+  it("moves runs of bytes without a map", function()
+    check(tma.try_runs(device))
+  end)
+end
+
+return tma

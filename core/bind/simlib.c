@@ -301,7 +301,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));
   face_set_int(L, "offset", r->offset);
-  const char *layout = ir_str(fn, m->layout);
+  const char *layout = m->space == SP_TMAP ? "" : ir_str(fn, m->layout);
   set_string(L, "layout", layout);
   set_string(L, "coord", coord_text(cx, layout, r->offset));
 }

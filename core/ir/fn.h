@@ -55,7 +55,8 @@ typedef struct Mem {
   int64_t offset;    // SP_SMEM, SP_DSMEM: byte offset
   int32_t arg;       // SP_GMEM, SP_TMAP: index into Fn.arg
   uint32_t name;     // index into Fn.text, 0: none
-  uint32_t layout;   // index into Fn.text: layout as printed, for reports
+  uint32_t layout;   // index into Fn.text: layout as printed, for reports; of
+                     // SP_TMAP its box
 } Mem;
 
 // PICK and PUT among at most so many registers choose by selects; with more

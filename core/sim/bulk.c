@@ -195,12 +195,18 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   return k;
 }
 
-// Reads of the source are told when it starts.
-static void see_source(SimWarp *w, const SimIns *i, int l, const Copy *k) {
+// What it needs of global memory is looked at when it starts.
+static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
+                       bool write) {
   const SimMem *m = k->b->global;
+  bool told = false;  // once a copy will do
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
-    if (run.n) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
+    if (!run.n) continue;
+    if (!told)
+      simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
+    told = true;
+    if (!write) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
   }
 }
 
@@ -238,7 +244,7 @@ static void start_load(SimWarp *w, const SimIns *i, int l) {
     k.global = byte_at(w, i, &b->plain, l, b->bytes, false);
     if (k.global < 0) return;
   }
-  see_source(w, i, l, &k);
+  see_global(w, i, l, &k, false);
   uint32_t own = (uint32_t)(w->cta - w->cluster->cta);
   uint32_t mask = b->mask ? (uint32_t)value(w, b->mask, l) : 1u << own;
   for (int rank = 0; mask && !w->cluster->stop; rank++, mask >>= 1) {
@@ -260,6 +266,7 @@ static void start_store(SimWarp *w, const SimIns *i, int l) {
     k.global = byte_at(w, i, &b->plain, l, b->bytes, true);
     if (k.global < 0) return;
   }
+  see_global(w, i, l, &k, true);
   SimAsync *a = start(w, i, l, BY_BULK, store, k);
   if (a) simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);
 }

@@ -204,6 +204,31 @@ describe("TMA in the simulator", function()
     assert.equal(2048, bytes)
   end)
 
+  it("waits for the launch before it", function()
+    local x = tma.tensor({32, 16}, cute.f32)
+    local out = cute.zeros({512}, cute.f32)
+    local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
+      cute.make_layout(TILE), TILE)
+    local fill = cute.kernel("fill", function(t)
+      for i = 0, 15 do t[{(arch.thread_idx()), i}] = 1.0 end
+    end)
+    local function copy(wait)
+      return cute.kernel("copy", function(a, c, o)
+        if wait then arch.griddepcontrol_wait() end
+        tma.load(TILE, cute.make_layout(TILE))(a, c, cute.make_tensor(
+          o.iterator, cute.make_layout {512, 1}))
+      end)(atom, coords, out)
+    end
+    local function launch(wait)
+      fill(x):launch {grid = 1, block = 32, device = "sim"}
+      return support.report(copy(wait):launch {grid = 1, block = tma.THREADS,
+        device = "sim", pdl = true, faults = "return"})
+    end
+    assert.is_true(launch(true).ok)
+    local r = launch(false)
+    assert.equal("dependent-launch", r.reports[1].kind, tostring(r))
+  end)
+
   it("takes no tensor whose memory was closed", function()
     local buffer = cute.buffer("f32", 512)
     local x = cute.make_tensor(buffer, cute.make_layout {32, 16})

@@ -67,9 +67,8 @@ void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCluster *c);       // for the next cluster
-// An agent reads, or writes, n bytes of global memory from byte `at` of m on,
-// for a lane: seen by other CTAs, and whether they were written. data: what it
-// writes; NULL: combined with what is there.
+// An agent reads, or writes, n bytes of global memory from byte `at` of m on
+// for a lane. data: what it writes; NULL: combined with what is there.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,

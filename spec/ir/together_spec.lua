@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
-local arch = cute.arch
+local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
 local HALF = 8            -- lanes that take the branch
 local NAMED = (1 << HALF) - 1
@@ -62,6 +62,66 @@ local function with_barrier(f)
     end)
     arch.sync_warp()
     return function() f(bar) end
+  end
+end
+
+-- What a TMA operation does with a box of four elements a lane: f(atom, shared
+-- memory, coordinates, barrier), each the lane's own. x goes to ATOMS[sample]
+-- for what the kernel takes beside it.
+local ATOMS = {}
+
+local function with_box(op, f)
+  local function sample(_, atom, coords)
+    local lane = arch.lane_idx()
+    local s = cute.make_smem_tensor(cute.i32,
+      cute.make_layout({4, 32}, {1, 32}), 128)
+    local bars = smem(32, cute.i64).iterator
+    s(cute._, lane):fill(0)
+    arch.mbarrier_init(bars + lane, 1)
+    arch.fence_view_async_shared()
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1), s,
+      cute.zipped_divide(coords, {4}))
+    return function()
+      f(atom, ts(cute._, lane), tg(cute._, lane + 32), bars + lane)
+    end
+  end
+  ATOMS[sample] = function(x)
+    return cpasync.make_tiled_tma_atom(op(), x, cute.make_layout {4}, {4})
+  end
+  return sample
+end
+
+local load_box = with_box(cpasync.CopyBulkTensorTileG2SOp,
+  function(atom, ts, tg, bar)
+    arch.mbarrier_arrive_and_expect_tx(bar, atom.tx_bytes)
+    cute.copy(atom, tg, ts, {tma_bar_ptr = bar})
+    arch.mbarrier_wait(bar, 0)
+  end)
+
+local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
+  function(atom, ts, tg)
+    cute.copy(atom, ts, tg)
+    arch.cp_async_bulk_commit_group()
+    arch.cp_async_bulk_wait_group(0)
+  end)
+
+-- The same without tensor maps, between x and shared memory.
+local function with_run(op, f)
+  return function(x)
+    local lane = arch.lane_idx()
+    local function pieces()
+      return cute.make_smem_tensor(cute.i32, cute.make_layout {4, 32}, 16)
+    end
+    local s, t, bars = pieces(), pieces(), smem(32, cute.i64).iterator
+    s(cute._, lane):fill(0)
+    arch.mbarrier_init(bars + lane, 1)
+    arch.fence_view_async_shared()
+    local atom = cute.make_copy_atom(op(), cute.i32)
+    local boxes = cute.zipped_divide(x, {4})
+    return function()
+      f(atom, s(cute._, lane), boxes(cute._, lane + 32), bars + lane,
+        t(cute._, lane))
+    end
   end
 end
 
@@ -200,6 +260,26 @@ local SAMPLES = {
     local wg = warpgroup()
     return function() wg.wait_group(0) end
   end,
+  tmap = load_box, ["tma.load"] = load_box, ["tma.store"] = store_box,
+  ["bulk.commit"] = store_box, ["bulk.wait"] = store_box,
+  ["tma.prefetch"] = with_box(cpasync.CopyBulkTensorTileG2SOp,
+    function(atom, _, tg) cpasync.prefetch(atom, tg) end),
+  ["bulk.load"] = with_run(cpasync.CopyBulkG2SOp, function(atom, s, g, bar)
+    arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    cute.copy(atom, g, s, {mbar_ptr = bar})
+    arch.mbarrier_wait(bar, 0)
+  end),
+  ["bulk.store"] = with_run(cpasync.CopyBulkS2GOp, function(atom, s, g)
+    cute.copy(atom, s, g)
+    arch.cp_async_bulk_commit_group()
+    arch.cp_async_bulk_wait_group(0)
+  end),
+  ["bulk.send"] = with_run(cpasync.CopyBulkS2SOp,
+    function(atom, s, _, bar, t)
+      arch.mbarrier_arrive_and_expect_tx(bar, 16)
+      cute.copy(atom, s, t, {mbar_ptr = bar, cta_rank = 0})
+      arch.mbarrier_wait(bar, 0)
+    end),
   setmaxnreg = function()
     return function() arch.setmaxregister_decrease(24) end
   end,
@@ -247,8 +327,8 @@ for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 -- What the simulator finds when lanes 0 to n - 1 do it; the operations of its
 -- IR.
 local function try(sample, n, mask, block)
-  local kernel = cute.kernel("k", function(x)
-    local act = sample(x)
+  local kernel = cute.kernel("k", function(x, ...)
+    local act = sample(x, ...)
     if n == 32 then act(mask) else
       cute.when(arch.lane_idx():lt(n), function() act(mask) end)
     end
@@ -257,8 +337,11 @@ local function try(sample, n, mask, block)
   local x = cute.zeros({256}, "i32")
   local opts = {grid = 1, block = block or 32, device = "sim:sm_90a",
                 faults = "return", output = false}
-  local report = support.report(kernel(x):launch(opts))
-  local program, ops = cute.compile(kernel, x, opts), {}
+  local args = ATOMS[sample] and table.pack(x, ATOMS[sample](x)) or {x, n = 1}
+  args[args.n + 1] = opts
+  local report = support.report(kernel(table.unpack(args, 1, args.n)):launch(
+    opts))
+  local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
     while not NAMES[op] and op:find "%." do  -- without its flags

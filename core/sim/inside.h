@@ -67,14 +67,6 @@ void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCluster *c);       // for the next cluster
-// An agent reads, or writes, n bytes of global memory from byte `at` of m on
-// for a lane. data: what it writes; NULL: combined with what is there.
-void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
-                      int64_t at, int n);
-void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
-                 int64_t at, int n, const uint8_t *data);
-// Byte of its object that a lane's mbarrier is; -1: it is told what is wrong.
-int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane);
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 
 // ---- send.c ----

@@ -5,6 +5,7 @@
 // then until the wait that orders it, where the bytes land.
 #include "ir/eval.h"
 #include "ir/intrin.h"
+#include "sim/bulk.h"
 #include "sim/shadow.h"
 
 #include <pthread.h>

@@ -82,5 +82,35 @@ end)(cute.zeros({128}, cute.i32)):launch {grid = 2, cluster = 2, block = 64,
   device = "sim:sm_90a", threads = 1, faults = "return"})
 assert(report.reports[1].kind == "race")
 
+-- A warpgroup's MMA, by a loop that carries its field.
+local warpgroup = cute.nvgpu.warpgroup
+local mma = cute.make_tiled_mma(
+  warpgroup.MmaF16BF16Op("bf16", "f32", {64, 8, 16}, "SMEM"))
+local wgmma = cute.kernel("wgmma", function(mD)
+  local tid = cute.arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.bf16, cute.tile_to_shape(
+    warpgroup.make_smem_layout_atom("K_INTER", "bf16"), {64, 16}), 1024)
+  for i = 0, 7 do s[{i * 8 + tid // 16, tid % 16}] = 1 end
+  cute.arch.fence_view_async_shared()
+  cute.arch.sync_threads()
+  local thr = mma:get_slice(tid)
+  local a = mma:make_fragment_A(thr:partition_A(s))
+  local rows = cute.local_tile(s, {8, 16}, {0, 0})
+  local d = mma:make_fragment_B(thr:partition_B(rows))
+  local acc = thr:partition_fragment_C(mD)
+  mma:set(warpgroup.Field.ACCUMULATE, false)
+  for _ in cute.range(2) do
+    warpgroup.fence()
+    cute.gemm(mma, acc, a, d, acc)
+    mma:set(warpgroup.Field.ACCUMULATE, true)
+    warpgroup.commit_group()
+    warpgroup.wait_group(0)
+  end
+  cute.autovec_copy(acc, thr:partition_C(mD))
+end)
+local D = cute.zeros({64, 8}, cute.f32)
+wgmma(D):launch {grid = 1, block = 128, device = "sim:sm_90a", threads = 1}
+assert(D[{7, 3}] == 32)
+
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)

@@ -120,7 +120,11 @@ static void put_mem(Dump *d, const Mem *m) {
 static void put_imm(Dump *d, const Ins *i) {
   switch ((ImmKind)op_rows[i->op].imm) {
     case IMM_NONE: break;
-    case IMM_RAW: PUT(d, " "); put_const(d, i); break;
+    case IMM_RAW:
+      PUT(d, " ");
+      if (i->op == OP_DESC) PUT(d, "0x%016" PRIx64, (uint64_t)i->imm);
+      else put_const(d, i);
+      break;
     case IMM_ARG: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_MEM: put_mem(d, &d->fn->mem.p[i->imm]); break;
     case IMM_TEXT:

@@ -188,6 +188,13 @@ static void plain(Walk *w, Ref r) {
 
 // ---- regions ----
 
+static void leave(Walk *w, const Ins *i) {
+  int64_t always = -1;  // not known
+  ir_const(w->fn, i->a[0], &always);
+  if (always != 0) leave_to(w, &w->open[w->nopen - (size_t)i->imm]);
+  if (always == 1) w->gone = true;
+}
+
 static Ref region(Walk *w, Ref head);
 
 // From r on, up to END or ELSE of the region it is in; returns that.
@@ -199,7 +206,7 @@ static Ref body(Walk *w, Ref r) {
     if (effect & EF_OPENS) {
       r = region(w, r);
     } else if (i->op == OP_BREAKIF) {
-      leave_to(w, &w->open[w->nopen - (size_t)i->imm]);
+      leave(w, i);
     } else {
       plain(w, r);
     }

@@ -338,6 +338,7 @@ describe("gemm of a warpgroup", function()
   it("is sm_90a's alone", function()
     local program = trace(function(t)
       warpgroup.fence() t.gemm() warpgroup.commit_group()
+      warpgroup.wait_group(0)
     end)
     for _, arch in ipairs {"sm_80", "sm_90", "sm_100a"} do
       raises("[wrong-arch]", program.cuda, program, arch)

@@ -239,6 +239,7 @@ void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
         q->clk > w->vc[q->warp])
       read_slow(x, l, g, q);
     check_proxy(x, l, g, q);
+    if (actor < 0) continue;
     SimRead *r = far_read(c, g, actor);
     if (!r) return;
     *r = (SimRead){.clk = epoch, .lanes = 1, .src = x->i->src & READ_SRC,

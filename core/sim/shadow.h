@@ -51,7 +51,8 @@ static inline uint32_t shadow_address(const Access *x, int l) {
 // there are those being written now; flags: of the granules from now on.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
-// An agent begins to read for lane l: an actor does, until that epoch.
+// An agent begins to read for lane l: an actor does, until that epoch. Actor
+// -1: it did for another lane already, and for this one, too.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
 // Forgets who read granule g from elsewhere (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);

@@ -157,13 +157,14 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// What this warp has a part in: its rows of A, and B.
-static void lend(SimWarp *w, const Job *j, uint32_t epoch) {
+// What this warp has a part in: its rows of A, and B; is it the first one?
+static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
             .actor = actor_of(w), .epoch = epoch};
   if (j->desc[0])
     each_piece(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
+  if (!first) l.actor = -1;
   each_piece(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
 }
 
@@ -310,7 +311,8 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
   now.add = add != 0;
   SimTeam *t = team_of(w);
   uint32_t n = t->issued[me]++ - t->done;  // its place in the list
-  if (n == t->njob) {
+  bool first = n == t->njob;
+  if (first) {
     if (!(j = new_job(c, t))) return;
     *j = now;
   } else {
@@ -322,7 +324,7 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
     }
   }
   c->mmas++;
-  lend(w, j, t->done + n + 1);
+  lend(w, j, t->done + n + 1, first);
   define(w, j);
   SimWarp *all = first_of(w);
   for (int k = 0; k < WARPS; k++)

@@ -152,7 +152,9 @@ local function walk(block, states, wrong)
       end
     elseif kind == "if" then
       for i = 2, 3 do
-        for state in pairs(walk(st[i], states, wrong)) do after[state] = true end
+        for state in pairs(walk(st[i], states, wrong)) do
+          after[state] = true
+        end
       end
     else
       local from, news = {}, true

@@ -405,7 +405,8 @@ end
 -- for 128 sums, and each thread loads 16 bytes of a tile of A.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
-  local most, widest = math.min(7, 128 // rows), math.min(8, rows // 4)
+  local most = math.min(7, 128 // rows)
+  local widest = math.min(8, rows * (o.slice or 128) // 256)
   local rounds = tiles.count(all, BLOCKS * most * widest)
   local each = tiles.count(all, BLOCKS * rounds)
   local across = 1

@@ -167,7 +167,7 @@ describe("gemm_int4", function()
       return g[1] * g[3]
     end
     for _, m in ipairs {1, 16} do
-      for _, n in ipairs {4096, 6144, 8192, 10240, 13824, 28672} do
+      for _, n in ipairs {4096, 6144, 8192, 10240, 13824, 57344} do
         local all = blocks {m = m, n = n, k = 4096, group = 128}
         assert.is_true(all >= 120 and all <= 132, tostring(all))
       end

@@ -8,30 +8,37 @@
 local copylesson = require "cute.bench.copylesson"
 local lib = require "cute.bench.lessonlib"
 
--- script, and what it adds to the one before it.
-local SCRIPTS = {
-  {"copy_basic", "an element a thread, through shared memory"},
-  {"copy_vector", "16 bytes a thread"},
-  {"copy_async", "past the registers on the way in"},
-  {"copy_swizzled", "no bank conflicts"},
-  {"copy_tile", "no shared memory, a vector a thread"},
+-- Script, its kernel's name or that of one it is compared with, and what this
+-- adds to the one before it.
+local RUNGS = {
+  {"copy_basic", "copy_basic", "an element a thread, through shared memory"},
+  {"copy_vector", "copy_vector", "16 bytes a thread"},
+  {"copy_async", "copy_async", "past the registers on the way in"},
+  {"copy_swizzled", "unswizzled", "another order of threads on the way out"},
+  {"copy_swizzled", "copy_swizzled", "no bank conflicts"},
+  {"copy_tile", "copy_tile", "no shared memory, a vector a thread"},
+  {"copy_tma", "copy_tma", "no thread touches a byte: TMA in, TMA out"},
+  {"copy_tma", "multicast", "two blocks of a cluster share what is loaded"},
 }
 
-local rungs = {}
-
-local function add(spec, name, kernel, gain)
-  rungs[#rungs + 1] = {name = name, kernel = kernel, tile = spec.tile,
-                       block = spec.block, gain = gain}
-end
-
-for _, s in ipairs(SCRIPTS) do
+-- A rung: what the case says, or else its lesson.
+local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
-    lib.folder() .. s[1] .. ".lua", "cute.bench.copylesson", "run"))
+    lib.folder() .. script .. ".lua", "cute.bench.copylesson", "run"))
+  local out = {name = name, gain = gain}
+  local case = spec
   for _, c in ipairs(spec.compare or {}) do
-    add(spec, c.name, c.kernel, "another order of threads on the way out")
+    if c.name == name then case = c end
   end
-  add(spec, s[1], spec.kernel, s[2])
+  for _, field in ipairs {"kernel", "tile", "block", "args", "cluster", "grid",
+                          "refuses", "instead"} do
+    out[field] = case[field] or spec[field]
+  end
+  return out
 end
+
+local rungs = {}
+for i, r in ipairs(RUNGS) do rungs[i] = rung(table.unpack(r)) end
 
 copylesson.run(arg, {
   rungs = rungs, about = "All rungs of the copy ladder in one table.",

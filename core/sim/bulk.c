@@ -195,19 +195,24 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   return k;
 }
 
-// What it needs of global memory is looked at when it starts.
+// What it needs of global memory is looked at, and counted, when it starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->b->global;
-  bool told = false;  // once a copy will do
+  SimStat *s = &w->cluster->out->stat[i->stat];
+  int64_t bytes = 0;
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!told)
+    if (!bytes)  // told once a copy
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
-    told = true;
+    bytes += run.n;
+    s->sectors += (uint64_t)((run.global + run.n - 1) / 32 - run.global / 32) +
+                  1;
     if (!write) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
   }
+  s->requests++;
+  s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
 // The copy of one CTA's; the mbarrier there is told.

@@ -7,11 +7,17 @@
 --   args       what the kernel takes, as harness's make has it (A, B)
 --   cluster    blocks of a cluster
 --   grid       function(m, n), where tiles do not say
+--   refuses    function(p) -> why the kernel cannot copy p, in one sentence
+--   instead    {name, case that copies p then}
 --   transpose  B (N,M) is A (M,N) transposed
 --   compare    {{name =, kernel =}, ...}: run and timed beside it
 --   cases      {{fields that differ}, ...}: one lesson for each, by `dtype`
 --   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: in place of
 --              one kernel, each a step from the one before; gain: in words
+--
+--     copylesson.lesson(spec)
+--
+-- is what the harness runs.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cute.bench.harness"
@@ -44,8 +50,15 @@ local function operands(transpose)
   end
 end
 
--- A kernel's launch: `by` has what `of` has not.
-local function launch(of, by)
+-- A kernel's launch for p: `by` has what `of` has not.
+local function launch(of, by, p)
+  local refuses = of.refuses or by.refuses
+  local why = refuses and refuses(p)
+  if why then
+    local instead = of.instead or by.instead
+    lib.say("%s copies instead: %s", instead[1], why)
+    of, by = instead[2], instead[2]
+  end
   return {kernel = of.kernel, block = of.block or by.block,
           args = of.args or by.args, cluster = of.cluster or by.cluster,
           grid = of.grid or by.grid or function(m, n)
@@ -72,10 +85,31 @@ local function others(spec, field)
   for i, c in ipairs(list) do
     out[i] = {name = c.name, gain = c.gain, make = function(p)
       local case = case_of(spec, p.dtype)
-      return launch(case[field][i], case)
+      return launch(case[field][i], case, p)
     end}
   end
   return out
+end
+
+--- The harness's lesson for a copy script.
+---@param spec table see above
+---@return table
+function copylesson.lesson(spec)
+  local dtypes = {}
+  for i, case in ipairs(spec.cases or {{dtype = spec.dtype or cute.bf16}}) do
+    dtypes[i] = tostring(case.dtype)
+  end
+  return {
+    about = spec.about, from_file = not spec.rungs, dtypes = dtypes,
+    every = true, dims = {{"m", "rows of A"}, {"n", "columns of A"}},
+    sim = {{256, 256}}, gpu = spec.transpose and TRANSPOSE_SIZES or COPY_SIZES,
+    operands = operands(spec.transpose), verify = verify(spec.transpose),
+    make = function(p)
+      local case = case_of(spec, p.dtype)
+      return launch(case, case, p)
+    end,
+    compare = others(spec, "compare"), rungs = others(spec, "rungs"),
+  }
 end
 
 --- Runs a copy script with the words of its command line. Leaves with exit
@@ -83,21 +117,7 @@ end
 ---@param words string[]
 ---@param spec table see above
 function copylesson.run(words, spec)
-  local dtypes = {}
-  for i, case in ipairs(spec.cases or {{dtype = spec.dtype or cute.bf16}}) do
-    dtypes[i] = tostring(case.dtype)
-  end
-  harness.run(words, {
-    about = spec.about, from_file = not spec.rungs, dtypes = dtypes,
-    every = true, dims = {{"m", "rows of A"}, {"n", "columns of A"}},
-    sim = {{256, 256}}, gpu = spec.transpose and TRANSPOSE_SIZES or COPY_SIZES,
-    operands = operands(spec.transpose), verify = verify(spec.transpose),
-    make = function(p)
-      local case = case_of(spec, p.dtype)
-      return launch(case, case)
-    end,
-    compare = others(spec, "compare"), rungs = others(spec, "rungs"),
-  })
+  harness.run(words, copylesson.lesson(spec))
 end
 
 return copylesson

@@ -15,7 +15,8 @@
 --     })
 --
 -- A problem p has the extents by the names of `dims`, `dtype`, `opt` (the
--- options), and the operands' buffers by their names. Fields of a lesson:
+-- options), `sm` (90: of the device, where it is known), and the operands'
+-- buffers by their names. Fields of a lesson:
 --   dims       options of extents, and what they are
 --   dtypes     choices of --dtype; runs take the first without it, with
 --              every = true all of them
@@ -125,12 +126,13 @@ end
 ---@param spec table see above
 ---@param size integer[] one for each of spec.dims
 ---@param o? {dtype: string?, seed: integer?, opt: table?, bare: boolean?,
--- free: number?, job: table?} bare: nobody looks at the elements
+-- job: table?, sm: integer?} bare: nobody looks at the elements
 ---@return table p
 function harness.problem(spec, size, o)
   o = o or {}
   local p = {size = size, opt = o.opt or {}, seed = o.seed or 0, was = {},
-             dtype = o.dtype or spec.dtypes[1], tensors = {}, spec = spec}
+             dtype = o.dtype or spec.dtypes[1], tensors = {}, spec = spec,
+             sm = o.sm}
   for i, d in ipairs(spec.dims) do p[d[1]] = size[i] end
   p.operands = operands(spec, p)
   local held, moved = bytes_in_all(p)
@@ -550,8 +552,9 @@ local function sizes_of(job, default)
   return told and {size} or default
 end
 
--- Problems of the run on a kind of device, one after the other.
-local function problems(job, kind, bare)
+-- Problems of the run on a kind of device, one after the other; without a
+-- device their elements are nobody's.
+local function problems(job, kind, device)
   local spec, opt = job.spec, job.opt
   local names = opt.dtype and {opt.dtype}
     or spec.every and spec.dtypes or {spec.dtypes[1]}
@@ -562,14 +565,14 @@ local function problems(job, kind, bare)
                        names[(i - 1) // #sizes + 1]
     if not name then return nil end
     return harness.problem(spec, size, {dtype = name, seed = opt.seed,
-      opt = setmetatable({file = job.file}, {__index = opt}), bare = bare,
-      job = job})
+      opt = setmetatable({file = job.file}, {__index = opt}),
+      bare = not device, sm = device and device.sm, job = job})
   end
 end
 
 local function run_sim(job, device)
   local ok, rows = true, {}
-  for p in problems(job, "sim") do
+  for p in problems(job, "sim", device) do
     say_problem(p, device)
     for _, c in ipairs(contestants(job.spec, job.name)) do
       local good, row = simulate(job, device, p, c)
@@ -601,7 +604,7 @@ local function run_gpu(job, device)
   local about = ("%s, driver for CUDA %s"):format(tostring(device),
     tostring(device.info.cuda))
   say("device      %s", about)
-  for p in problems(job, "gpu") do
+  for p in problems(job, "gpu", device) do
     for _, o in ipairs(bench(job, device, p, contestants(spec, job.name))) do
       rows[#rows + 1] = gpu_row(o)
       if o.r then lines[#lines + 1] = gpu_record(o) end
@@ -615,7 +618,7 @@ local function run_gpu(job, device)
 end
 
 local function emit(job)
-  local p = problems(job, "sim", true)()
+  local p = problems(job, "sim")()
   local first = harness.launches(p, contestants(job.spec, job.name)[1].make)
   local l = first[1]
   lib.emit(job, l.kernel(table.unpack(l.args, 1, l.args.n)), l.block,

@@ -422,7 +422,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
 
 // What warp w waits for, and who does with it.
 static SimFault *stuck_at(SimWarp *w, SimStuck how, int32_t mem,
-                          int64_t element) {
+                          int64_t element, uint64_t state) {
   SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in;
   uint32_t src2 = 0, waiting = 0, done = 0;
@@ -433,8 +433,8 @@ static SimFault *stuck_at(SimWarp *w, SimStuck how, int32_t mem,
     if (u->src != w->src) src2 = u->src;
   }
   c->serial++;
-  SimFault *f = simreport_fault(w, SIM_DEADLOCK, 0, w->src, src2, mem,
-                                element);
+  SimFault *f = simreport_state(w, SIM_DEADLOCK, 0, w->src, src2, mem,
+                                element, state);
   if (!f) return NULL;
   f->deadlock.how = how;
   f->deadlock.waiting = waiting;
@@ -445,7 +445,9 @@ static SimFault *stuck_at(SimWarp *w, SimStuck how, int32_t mem,
 static void stuck_at_mbarrier(SimWarp *w) {
   SimCluster *c = w->cluster;
   const SimMbar *b = &c->mbar[w->mbar];
-  SimFault *f = stuck_at(w, STUCK_MBAR, b->mem, b->element);
+  uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
+                   (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
+  SimFault *f = stuck_at(w, STUCK_MBAR, b->mem, b->element, state);
   if (!f) return;
   f->deadlock.barrier = b->phase;
   f->deadlock.came = b->missing;
@@ -455,7 +457,7 @@ static void stuck_at_mbarrier(SimWarp *w) {
 
 static void stuck_at_cluster(SimWarp *w) {
   SimCluster *c = w->cluster;
-  SimFault *f = stuck_at(w, STUCK_CLUSTER, -1, 0);
+  SimFault *f = stuck_at(w, STUCK_CLUSTER, -1, 0, 0);
   if (!f) return;
   for (int k = 0; k < c->prog->nall; k++)
     f->deadlock.came += __builtin_popcount(missing(&c->warp[k]));
@@ -463,7 +465,7 @@ static void stuck_at_cluster(SimWarp *w) {
 }
 
 static void stuck_at_registers(SimWarp *w) {
-  SimFault *f = stuck_at(w, STUCK_REGISTERS, -1, 0);
+  SimFault *f = stuck_at(w, STUCK_REGISTERS, -1, 0, 0);
   if (!f) return;
   f->deadlock.came = w->cta->pool[w->in % 4];
   f->deadlock.needed = w->wanted;
@@ -471,7 +473,7 @@ static void stuck_at_registers(SimWarp *w) {
 }
 
 static void stuck_at_team(SimWarp *w) {
-  SimFault *f = stuck_at(w, STUCK_TEAM, -1, 0);
+  SimFault *f = stuck_at(w, STUCK_TEAM, -1, 0, 0);
   if (f) f->deadlock.came = simwgmma_lacks(w);
 }
 

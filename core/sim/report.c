@@ -24,18 +24,24 @@ static void thread_at(const SimProg *p, int linear, int32_t out[3]) {
 }
 
 static bool same_fault(const SimReport *r, SimKind kind, uint32_t src,
-                       uint32_t src2, int32_t mem) {
-  return r->kind == kind && r->src == src && r->src2 == src2 && r->mem == mem;
+                       uint32_t src2, int32_t mem, uint64_t state) {
+  return r->kind == kind && r->src == src && r->src2 == src2 &&
+         r->mem == mem && r->state == state;
 }
 
-// NULL: this fault is known already (it was counted), or there are too many.
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset) {
+  return simreport_state(w, kind, lane, src, src2, mem, offset, 0);
+}
+
+SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                          uint32_t src2, int32_t mem, int64_t offset,
+                          uint64_t state) {
   SimCluster *c = w->cluster;
   SimOut *o = c->out;
   for (uint32_t k = 0; k < o->nfault; k++) {
     SimFault *f = &o->fault[k];
-    if (!same_fault(&f->r, kind, src, src2, mem)) continue;
+    if (!same_fault(&f->r, kind, src, src2, mem, state)) continue;
     if (f->serial != c->serial) f->r.count++;
     f->serial = c->serial;
     return NULL;
@@ -47,7 +53,7 @@ SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
   SimFault *f = &o->fault[o->nfault++];
   memset(f, 0, sizeof *f);
   f->r = (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
-                     .src2 = src2, .count = 1, .other = -1};
+                     .src2 = src2, .count = 1, .other = -1, .state = state};
   memcpy(f->r.block, w->cta->id, sizeof f->r.block);
   thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
   f->serial = c->serial;

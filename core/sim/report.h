@@ -92,7 +92,11 @@ typedef struct SimOut {
 } SimOut;
 
 typedef struct SimWarp SimWarp;
-// Counts a fault; lane -1: none in particular.
+// Counts a fault; lane -1: none in particular. NULL: it is known, or there are
+// too many.
+SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                          uint32_t src2, int32_t mem, int64_t offset,
+                          uint64_t state);
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
 // The sentence of a fault, base_realloc'd; NULL when out of memory.

@@ -78,7 +78,8 @@ static void merge_fault(void *run, const SimFault *f) {
   for (uint32_t k = 0; k < r->nfault; k++) {
     SimReport *a = &r->fault[k].r;
     if (a->kind != f->r.kind || a->src != f->r.src ||
-        a->src2 != f->r.src2 || a->mem != f->r.mem)
+        a->src2 != f->r.src2 || a->mem != f->r.mem ||
+        a->state != f->r.state)
       continue;
     a->count += f->r.count;
     return;

@@ -59,8 +59,8 @@ typedef enum SimKind {
 } SimKind;
 const char *sim_kind_name(SimKind k);
 
-// One distinct fault: (kind, lines, memory object); the first occurrence is
-// described, `count` tells how many warp instructions met it.
+// One distinct fault: (kind, lines, memory object, state); the first occurrence
+// is described, `count` tells how many warp instructions met it.
 typedef struct SimReport {
   SimKind kind;
   int32_t mem;         // index into Fn.mem, or -1
@@ -71,6 +71,7 @@ typedef struct SimReport {
                        // (warp of it where the lane is unknown), or -1
   uint32_t src, src2;  // Fn.src of this and of the other access, or 0
   uint64_t count;
+  uint64_t state;      // of what a deadlock is at: others are other faults
   char *text;          // one sentence without file names: "line N" is left
                        // to src and src2
 } SimReport;

@@ -10,8 +10,8 @@
 --     local state = cute.zeros({k.states}, cute.u64)
 --     k.kernel(X, Y, state):launch {grid = k.grid(), block = k.block}
 --
--- scans N elements, one row, by all blocks at once: each reads its tile, says
--- its total, looks back at what those before it said, and writes (Merrill and
+-- scans N elements, one row, by all blocks at once: each reads its tiles, says
+-- their totals, looks back at what others said, and writes (after Merrill and
 -- Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
 -- `state` is zero before the first launch, and then serves any launches that
 -- come one after the other. Sums of floats are rounded as blocks come by.
@@ -20,6 +20,7 @@ local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local WARP = 32
+local HELD = 16384  -- elements of a multiprocessor, in one pass
 
 local OPS = {
   add = {f = function(a, b) return a + b end, none = function() return 0 end},
@@ -72,7 +73,7 @@ function Scan:load(t, first, left)
   local pred = self:inside(at, left)
   if pred then held:fill(self.op.none(t.element_type)) end
   cute.copy(self:atom(t), part, held, pred and {pred = pred})
-  return held:load():to(self.type)
+  return held:load()
 end
 
 function Scan:store(t, first, left, x)
@@ -100,11 +101,11 @@ function Scan:lanes(x, width)
 end
 
 -- The tile's vectors (W,S), each element with all that come before it in this
--- warp; what comes before the warp in the block, and of all the block.
-function Scan:tile_of(x, turn)
-  local f, tid = self.op.f, (cute.arch.thread_idx())
+-- warp; and what all of the warp come to.
+function Scan:warp_of(x)
+  local f = self.op.f
   local r = cute.make_rmem_tensor({self.width, self.steps}, self.type)
-  r:store(x)
+  r:store(x:to(self.type))
   local sum = self.none
   for s = 0, self.steps - 1 do
     for v = 1, self.width - 1 do r[{v, s}] = f(r[{v - 1, s}], r[{v, s}]) end
@@ -118,21 +119,32 @@ function Scan:tile_of(x, turn)
     end
     sum = f(sum, cute.arch.shuffle_sync(all, WARP - 1))
   end
-  local warps = self.block // WARP
-  if warps == 1 then return r, self.none, sum end
-  local sums = cute.make_smem_tensor(self.type,
-                                     cute.make_layout({warps, 2}))
+  return r, sum
+end
+
+-- Of the warps' sums: what comes before this warp, and all of the block. Two
+-- tiles with no other barrier in between take turns.
+function Scan:block_of(sum, turn)
+  local tid, warps = (cute.arch.thread_idx()), self.block // WARP
+  if warps == 1 then return self.none, sum end
+  local sums = cute.make_smem_tensor(self.type, cute.make_layout({warps, 2}))
   cute.when(cute.eq(tid % WARP, 0), function()
     sums[{tid // WARP, turn or 0}] = sum
   end)
   cute.arch.sync_threads()
   local all, before = self:lanes(sums[{tid % warps, turn or 0}], warps)
-  return r, cute.arch.shuffle_sync(before, tid // WARP),
+  return cute.arch.shuffle_sync(before, tid // WARP),
     cute.arch.shuffle_sync(all, warps - 1)
 end
 
-local function put_before(f, before, r)
-  for i = 0, cute.size(r) - 1 do r[i] = f(before, r[i]) end
+-- Of a tile: the vectors, what comes before the warp, and all.
+function Scan:tile_of(x, turn)
+  local r, sum = self:warp_of(x)
+  return r, self:block_of(sum, turn)
+end
+
+local function put_before(f, before, r, to)
+  for i = 0, cute.size(r) - 1 do (to or r)[i] = f(before, r[i]) end
 end
 
 ---------------------------------------------------------------------------
@@ -153,7 +165,7 @@ local function by_rows(s, X, Y)
     put_before(f, before, r)
     return s:store(y, 0, s.n, r)
   end
-  local ahead = cute.make_rmem_tensor({s.width, s.steps}, s.type)
+  local ahead = cute.make_rmem_tensor({s.width, s.steps}, x.element_type)
   ahead:store(next)
   for first in cute.range(0, s.n, s.tile) do
     local now = ahead:load()
@@ -171,91 +183,113 @@ end
 -- One pass
 ---------------------------------------------------------------------------
 
--- Words of `state`: the next tile to be taken, with the round (the number of
--- the launch) above 32 bits; tiles that are done; and one for each tile: 2
--- round + (0: its total, 1: of all up to it) above 32 bits of value. In the
--- order in which tiles are taken, a block's predecessors have begun.
-local FIRST = 2
+-- Words of `state`: the number of the next tile, with that of the launches
+-- before this one above 32 bits; and one for each tile, the launch (its round)
+-- above 32 bits of the total. Blocks draw their tiles in order, so those before
+-- a tile have begun, whichever blocks there is room for. A block asks for all
+-- tiles from its own last one on: of those before it knows the sum.
+local FIRST = 1
+local AHEAD = 2  -- tiles that a block has drawn and not begun with
+local BLOCKS = 1024  -- more than there is room for at once
+local RELAXED = {sem = "relaxed", scope = "gpu"}
 
-local function word(round, whole, x)
-  local high = (round * 2 + whole):to(cute.u64)
-  return high << 32 | x:bitcast(cute.u32):to(cute.u64)
-end
-
-local function take(state)
-  local taken = cute.make_smem_tensor(cute.u64, cute.make_layout {1})
-  cute.when(cute.eq((cute.arch.thread_idx()), 0), function()
-    taken[0] = cute.arch.atomic_add(state.iterator, 1)
+-- The next tile. The last that is drawn, behind all tiles, begins a new round.
+local function draw(state, tiles)
+  local drawn = cute.arch.atomic_add(state.iterator, 1)
+  local last = tiles + AHEAD * (cute.arch.grid_dim()) - 1
+  cute.when(cute.eq(drawn:to(cute.u32), last), function()
+    cute.arch.store(state.iterator, ((drawn >> 32) + 1) << 32, RELAXED)
   end)
-  cute.arch.sync_threads()
-  return taken[0]:to(cute.i32), (taken[0] >> 32):to(cute.u32) + 1
+  return drawn:to(cute.i32), (drawn >> 32):to(cute.u32) + 1
 end
 
--- The last block begins a new round; by then all tiles have been taken.
-local function leave(state, tiles, round)
-  local order = {sem = "relaxed", scope = "gpu"}
-  local done = cute.arch.atomic_add(state.iterator + 1, 1)
-  cute.when(cute.eq(done, tiles - 1), function()
-    cute.arch.store(state.iterator + 1, 0, order)
-    cute.arch.store(state.iterator, round:to(cute.u64) << 32, order)
-  end)
+local function say(state, at, round, x)
+  local high = round:to(cute.u64) << 32
+  cute.arch.store(state.iterator + FIRST + at,
+    high | x:bitcast(cute.u32):to(cute.u64), RELAXED)
 end
 
--- What comes before tile `at`: a warp looks at 32 words at a time, waits until
--- all of them say something, and is done at the first that has all before it.
-function Scan:look_back(state, at, round)
-  local f, lane = self.op.f, cute.arch.lane_idx()
-  local before, from, done = self.none, at - 1 - lane, false
-  cute.loop(function() return cute.eq(done, false) end, function()
-    local high, value = round * 0, self.none
-    cute.loop(function()
-      return cute.arch.vote_any_sync((high // 2):ne(round))
-    end, function()
-      local outside = cute.lt(from, 0)
-      local w = cute.arch.load(state.iterator + cute.max(from, 0) + FIRST, nil,
-                               {sem = "relaxed", scope = "gpu"})
-      high = cute.where(outside, round * 2 + 1, (w >> 32):to(cute.u32))
-      value = cute.where(outside, self.none,
-                         w:to(cute.u32):bitcast(self.type))
+-- The word of tile i, or where i is not before `at`, some other one.
+local function ask(state, i, at)
+  return cute.arch.load(state.iterator + FIRST + cute.max(cute.min(i, at), 0),
+                        nil, RELAXED)
+end
+
+-- What tiles `from` to `at` - 1 come to. Thread t asks for tiles from + t,
+-- from + t + block ..., and has asked for the first: `word`.
+function Scan:between(state, from, at, round, word)
+  local f, tid, sum = self.op.f, (cute.arch.thread_idx()), self.none
+  local i, warps = from + tid, self.block // WARP
+  cute.loop(function() return cute.lt(i, at) end, function()
+    cute.when((word >> 32):to(cute.u32):eq(round), function()
+      sum = f(sum, word:to(cute.u32):bitcast(self.type))
+      i = i + self.block
     end)
-    local whole = cute.arch.vote_ballot_sync((high % 2):eq(1))
-    local first = cute.arch.clz(cute.arch.brev(whole))  -- 32: none
-    value = cute.where(cute.le(lane, first), value, self.none)
-    -- The furthest comes first.
-    for _, d in ipairs {1, 2, 4, 8, 16} do
-      local far = cute.arch.shuffle_sync_down(value, d)
-      value = cute.where(cute.lt(lane + d, WARP), f(far, value), value)
-    end
-    before = f(cute.arch.shuffle_sync(value, 0), before)
-    from, done = from - WARP, whole:ne(0)
+    cute.when(cute.lt(i, at), function() word = ask(state, i, at) end)
   end)
-  return before
+  for _, d in ipairs {1, 2, 4, 8, 16} do
+    sum = f(sum, cute.arch.shuffle_sync_bfly(sum, d))
+  end
+  local sums = cute.make_smem_tensor(self.type, cute.make_layout {warps})
+  cute.when(cute.eq(tid % WARP, 0), function() sums[tid // WARP] = sum end)
+  cute.arch.sync_threads()
+  sum = sums[0]
+  for w = 1, warps - 1 do sum = f(sum, sums[w]) end
+  return sum
 end
 
+-- Three tiles are under way: `last` is said and not written, `at` comes from
+-- memory, `next` is drawn. When a tile has come its total is said at once, the
+-- next one is asked for, and then the last one written: by now all others have
+-- said what comes before it, so that nobody waits.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
   check.dense("scan", "X", X, n)
   check.dense("scan", "Y", Y, n)
-  local at, round = take(state)
-  local first = at * s.tile
-  local r, before, all = s:tile_of(s:load(X, first, n - first))
-  local earlier = cute.make_smem_tensor(s.type, cute.make_layout {1})
-  cute.when(cute.lt(tid, WARP), function()
-    local mine = state.iterator + at + FIRST
-    local order = {sem = "relaxed", scope = "gpu"}
-    cute.when(cute.eq(tid, 0) & cute.gt(at, 0), function()
-      cute.arch.store(mine, word(round, 0, all), order)
-    end)
-    local b = s:look_back(state, at, round)
-    cute.when(cute.eq(tid, 0), function()
-      cute.arch.store(mine, word(round, 1, f(b, all)), order)
-      earlier[0] = b
-      leave(state, up(n, s.tile), round)
-    end)
+  local tiles = up(n, s.tile)
+  local drawn = cute.make_smem_tensor(cute.i32, cute.make_layout {AHEAD})
+  local begun = cute.make_smem_tensor(cute.u32, cute.make_layout {1})
+  cute.when(cute.eq(tid, 0), function()
+    for i = 0, AHEAD - 1 do drawn[i], begun[0] = draw(state, tiles) end
   end)
   cute.arch.sync_threads()
-  put_before(f, f(earlier[0], before), r)
-  s:store(Y, first, n - first, r)
+  local at, next, round = drawn[0], drawn[1], begun[0]
+
+  local coming = cute.make_rmem_tensor({s.width, s.steps}, X.element_type)
+  local function fetch(i)
+    cute.when(cute.lt(i, tiles), function()
+      coming:store(s:load(X, i * s.tile, n - i * s.tile))
+    end)
+  end
+  coming:fill(0)
+  fetch(at)
+
+  local held = cute.make_rmem_tensor({s.width, s.steps}, s.type)
+  local last, from, sum = -1, 0, s.none  -- sum: of all tiles before `from`
+  local function finish(word)
+    sum = f(sum, s:between(state, from, last, round, word))
+    cute.when(cute.ge(last, 0), function()
+      put_before(f, sum, held)
+      s:store(Y, last * s.tile, n - last * s.tile, held)
+      from = last
+    end)
+  end
+  held:fill(0)
+  cute.loop(function() return cute.lt(at, tiles) end, function()
+    local word, new = ask(state, from + tid, last), cute.var(0, cute.i32)
+    cute.when(cute.eq(tid, 0), function() new.value = draw(state, tiles) end)
+    local r, of_warp = s:warp_of(coming:load())
+    local before, all = s:block_of(of_warp)
+    cute.when(cute.eq(tid, 0), function()
+      say(state, at, round, all)
+      drawn[0] = new.value
+    end)
+    fetch(next)
+    finish(word)
+    put_before(f, before, r, held)
+    last, at, next = at, next, drawn[0]
+  end)
+  finish(ask(state, from + tid, last))
 end
 
 local function accumulator(t)
@@ -270,31 +304,37 @@ end
 -- one_pass: boolean?, values: integer?, block: integer?}
 -- dtype: the widest of the operands; n: elements of a row; op: "add" "mul"
 -- "max" "min"; exclusive: Y[j] has what comes before X[j]; values: elements of
--- a thread (16, in one pass 32); block: threads, a power of two
+-- a thread (16); block: threads, a power of two, in one pass at least 64 (512)
 ---@return {kernel: any, grid: fun(m: integer?): integer, block: integer,
--- states: integer}
+-- states: integer?}
 return function(o)
   local op = OPS[o.op or "add"]
   check.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
   check.given("scan", o, "n", "dtype")
-  check.integers("scan", o, {"block"}, WARP, 1024, "power")
+  local least = o.one_pass and 2 * WARP or WARP
+  check.integers("scan", o, {"block"}, least, 1024, "power")
   check.integers("scan", o, {"values"}, 1, 1024)
   local s = setmetatable({n = o.n, op = op, exclusive = o.exclusive,
     type = accumulator(o.dtype), width = check.widest(o.dtype.bits, o.n)}, Scan)
   check.need(not o.one_pass or s.type.bits == 32, "scan",
     "one pass is for sums of 32 bits, not of %s", s.type.name)
   s.none = op.none(s.type)
-  s.steps = math.max(1, (o.values or o.one_pass and 32 or 16) // s.width)
-  local most = o.block or not o.one_pass and o.n > 8192 and 512 or 256
-  s.block = WARP
+  s.steps = math.max(1, (o.values or 16) // s.width)
+  local most = o.block or o.n > 8192 and 512 or 256
+  s.block = least
   while s.block < most and s.block * s.steps * s.width < o.n do
     s.block = s.block * 2
   end
   s.tile = s.block * s.steps * s.width
-  local tiles = up(o.n, s.tile)
+  if not o.one_pass then
+    return {block = s.block, grid = function(m) return m end,
+      kernel = cute.kernel("scan", function(X, Y) by_rows(s, X, Y) end)}
+  end
+  local tiles, held = up(o.n, s.tile), HELD
+  if s.width * o.dtype.bits < 128 then held = HELD // 2 end  -- predicates
   return {block = s.block, states = tiles + FIRST,
-    grid = function(m) return o.one_pass and tiles or m end,
-    kernel = cute.kernel("scan", function(...)
-      if o.one_pass then one_pass(s, ...) else by_rows(s, ...) end
-    end)}
+    grid = function() return math.min(tiles, BLOCKS) end,
+    kernel = cute.kernel("scan", {block = s.block,
+      min_blocks = math.max(1, math.min(held // s.tile, 1024 // s.block))},
+      function(X, Y, state) one_pass(s, X, Y, state) end)}
 end

@@ -11,16 +11,19 @@
 -- h1 (batch, channels, states), the states before and after. A, D, bias, h0, h1
 -- are f32; z, D, bias, h0, h1 may be nil.
 --
--- `lanes` threads share a channel, a few states each, and walk through time;
--- tiles of time come by cp.async, the next one while one is computed. (Gu and
+-- `lanes` threads share a channel, a few states each, and walk through time by
+-- groups of four steps a lane. Each lane makes dt and dt u of its own four and
+-- finishes their y; in between all of them go through all steps of the group.
+-- Tiles of time come by cp.async, the next one while one is computed. (Gu and
 -- Dao, Mamba, 2023, section 3.3.)
 local cute = require "cute"
 local check = require "kernels.check"
 local tiles = require "cute.tiles"
 local _ = cute._
 
-local WARP = 32
-local LOG2E = math.log(math.exp(1), 2)
+local WARP, STEPS = 32, 4
+local THREADS = 512  -- of a multiprocessor, with 128 registers each
+local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}
 Scan.__index = Scan
@@ -61,24 +64,65 @@ function Scan:input(t, rows, at)
   end}
 end
 
--- A tile of y (rows,time) from shared memory, by rows.
-function Scan:write(y, smem, at)
-  local T, dtype = self.time, y.element_type
-  local width = math.min(check.widest(dtype.bits, y.shape[2]), T // self.lanes)
-  local along = T // width
-  local copy = cute.make_tiled_copy(
-    cute.make_copy_atom("UniversalCopy", dtype, width * dtype.bits),
-    cute.make_layout({self.block // along, along}, {along, 1}),
-    cute.make_layout {1, width})
-  local thr = copy:get_slice((cute.arch.thread_idx()))
-  local dst = thr:partition_D(cute.local_tile(y, {self.channels, T}, {at, _}))
-  local src = thr:partition_S(smem)
-  local inside = tiles.inside(thr, y, {self.channels, T}, at)
-  local held = cute.make_fragment_like(src)
-  return function(k)
-    cute.autovec_copy(src, held)
-    cute.copy(copy, held, dst(_, _, _, k), inside(k))
+-- f32 in shared memory, (rows,time), rows a piece apart as well.
+local function wide(rows, time)
+  return cute.make_smem_tensor(cute.f32, cute.make_layout({rows, time},
+    {time + STEPS, 1}), 16)
+end
+
+-- Four steps of t, (rows,time), in shared memory.
+local function steps_of(t, row, time)
+  return cute.make_tensor(t(row, _).iterator + time, cute.make_layout {STEPS})
+end
+
+-- They are read as f32.
+local function read(t, row, time)
+  local r = cute.make_rmem_tensor({STEPS}, t.element_type)
+  cute.autovec_copy(steps_of(t, row, time), r)
+  return r:load():to(cute.f32)
+end
+
+local function write(t, row, time, v)
+  local r = cute.make_rmem_tensor({STEPS}, t.element_type)
+  for j = 0, STEPS - 1 do r[j] = v[j] end
+  cute.autovec_copy(r, steps_of(t, row, time))
+end
+
+-- Calls f(row, time) for each four steps of a tile that are this thread's.
+function Scan:each(rows, f)
+  local along = self.time // STEPS
+  local all = rows * along
+  for first = 0, all - 1, self.block do
+    local e = (cute.arch.thread_idx()) + first
+    local function one() f(e // along, e % along * STEPS) end
+    if first + self.block <= all then one()
+    else cute.when(cute.lt(e, all), one) end
   end
+end
+
+-- B and C of a tile as f32, for all channels of the block.
+function Scan:widen(g, stage)
+  self:each(self.states, function(n, t)
+    write(g.wide.B, n, t, read(g.B.smem(_, _, stage), n, t))
+    write(g.wide.C, n, t, read(g.C.smem(_, _, stage), n, t))
+  end)
+end
+
+-- This thread's four steps of y, (channels,time), at `time`.
+local function store(g, time, v)
+  local y, dtype = g.y, g.y.element_type
+  local width = math.min(check.widest(dtype.bits, y.shape[2]), STEPS)
+  local parts = STEPS // width
+  local held = cute.make_rmem_tensor({width, parts}, dtype)
+  local pred = cute.make_rmem_tensor({1, parts}, cute.boolean)
+  for j = 0, STEPS - 1 do held[j] = v[j]:to(dtype) end
+  for i = 0, parts - 1 do
+    pred[{0, i}] = cute.lt(g.at, y.shape[1])
+      & cute.lt(time + i * width, y.shape[2])
+  end
+  cute.copy(cute.make_copy_atom("UniversalCopy", dtype, width * dtype.bits),
+    held, cute.make_tensor(y(g.at, _).iterator + time,
+      cute.make_layout {width, parts}), {pred = pred})
 end
 
 ---------------------------------------------------------------------------
@@ -88,9 +132,10 @@ end
 -- Subnormals count as zero here: each exponential is one instruction then.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
-local function softplus(x)
-  local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + exp2(x * LOG2E))
-  return cute.where(cute.gt(x, 20), x, grown * (1 / LOG2E))
+-- log2(1 + 2^x): softplus of x ln 2, over ln 2.
+local function softplus2(x)
+  local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + exp2(x))
+  return cute.where(cute.gt(x, 30), x, grown)
 end
 
 local function silu(x)
@@ -111,88 +156,67 @@ local function spread_sum(v, lanes, lane, apart)
     end
     n, d = half, d // 2
   end
-  return v, n
+  return v
 end
 
--- A tile of f32 in shared memory, (rows,time), its rows a piece apart.
-function Scan:wide(rows)
-  return cute.make_smem_tensor(cute.f32, cute.make_layout(
-    {rows, self.time}, {self.time + 4, 1}), 16)
+-- log2(e) dt, dt u and u of this lane's four steps, from t on in the tile;
+-- time that has ended, `left` steps from the tile's beginning, adds nothing.
+function Scan:prepare(g, t, left, stage)
+  local delta = read(g.delta.smem(_, _, stage), g.c, t)
+  local u = read(g.u.smem(_, _, stage), g.c, t)
+  local dt, du = {}, {}
+  for j = 0, STEPS - 1 do
+    local x = delta[j] * LOG2E
+    if self.softplus then x = softplus2(x + g.bias) end
+    dt[j] = cute.where(cute.lt(t + j, left), x, 0)
+    du[j] = dt[j] * LN2 * u[j]
+  end
+  return dt, du, u
 end
 
--- Calls f(row, time) for each place of a tile that is this thread's.
-function Scan:each(rows, f)
-  local all = rows * self.time
-  for first = 0, all - 1, self.block do
-    local e = (cute.arch.thread_idx()) + first
-    local function one() f(e // self.time, e % self.time) end
-    if first + self.block <= all then one()
-    else cute.when(cute.lt(e, all), one) end
+-- Four steps of this thread's states from time t on: its part of their y goes
+-- behind what y holds.
+function Scan:advance(g, dt, du, t, stage, y)
+  local first = #y
+  for i = 0, self.each_lane - 1 do
+    local n, h = i * self.lanes + g.lane, g.h
+    local function of(name)
+      return read(g.wide[name] or g[name].smem(_, _, stage), n, t)
+    end
+    local B, C = of "B", of "C"
+    for j = 0, STEPS - 1 do
+      h[i] = cute.fma(exp2(dt[j] * g.A[i]), h[i], du[j] * B[j])
+      local k = first + j + 1
+      y[k] = y[k] and cute.fma(C[j], h[i], y[k]) or C[j] * h[i]
+    end
   end
 end
 
--- dt and dt u of tile k. Time that has ended adds nothing.
-function Scan:prepare(g, k, stage)
-  self:each(self.channels, function(c, t)
-    local x = g.delta.smem[{c, t, stage}]:to(cute.f32)
-    if self.softplus then
-      x = softplus(x + g.bias[c])
-    end
-    x = cute.where(cute.lt(k * self.time + t, g.length), x, 0)
-    g.dt[{c, t}] = x
-    g.du[{c, t}] = x * g.u.smem[{c, t, stage}]:to(cute.f32)
-  end)
-  if self.dtype == cute.f32 then return end
-  self:each(self.states, function(n, t)
-    g.wideB[{n, t}] = g.B.smem[{n, t, stage}]:to(cute.f32)
-    g.wideC[{n, t}] = g.C.smem[{n, t, stage}]:to(cute.f32)
-  end)
-end
-
--- Four of f32 at (row, time).
-local function four(t, row, time)
-  local r = cute.make_rmem_tensor({4}, cute.f32)
-  cute.autovec_copy(cute.make_tensor(t(row, _).iterator + time,
-                                     cute.make_layout {4}), r)
-  return r
-end
-
--- Four steps of this thread's states from time t on: y of the times that it is
--- left with, {value...}, and which is the first.
-function Scan:steps(g, h, t, stage)
-  local dt, du = four(g.dt, g.c, t), four(g.du, g.c, t)
-  local B, C, y = {}, {}, {}
-  for i = 1, self.each_lane do
-    local n = (i - 1) * self.lanes + g.lane
-    if self.dtype == cute.f32 then
-      B[i] = four(g.B.smem(_, _, stage), n, t)
-      C[i] = four(g.C.smem(_, _, stage), n, t)
+function Scan:compute(g, k, stage)
+  local lanes, begin = self.lanes, k * self.time
+  for t in cute.range(0, self.time, STEPS * lanes) do
+    local own, y = t + STEPS * g.lane, {}
+    local dt, du, u = self:prepare(g, own, g.length - begin, stage)
+    if lanes == 1 then
+      self:advance(g, dt, du, t, stage, y)
     else
-      B[i], C[i] = four(g.wideB, n, t), four(g.wideC, n, t)
-    end
-  end
-  for j = 0, 3 do
-    for i = 1, self.each_lane do
-      h[i - 1] = cute.fma(exp2(dt[j] * g.A[i - 1]), h[i - 1], du[j] * B[i][j])
-      y[j + 1] = y[j + 1] and cute.fma(C[i][j], h[i - 1], y[j + 1])
-        or C[i][j] * h[i - 1]
-    end
-  end
-  local sums, n = spread_sum(y, self.lanes, g.lane, WARP // self.lanes)
-  return sums, t + g.lane * n, n
-end
-
-function Scan:compute(g, h, stage)
-  for t in cute.range(0, self.time, 4, {unroll = 2}) do
-    local sums, first, n = self:steps(g, h, t, stage)
-    for i = 1, n do
-      local at, v = first + i - 1, sums[i]
-      if g.D then v = v + g.D * g.u.smem[{g.c, at, stage}]:to(cute.f32) end
-      if g.z then
-        v = v * silu(g.z.smem[{g.c, at, stage}]:to(cute.f32))
+      write(g.dt, g.c, own, dt)
+      write(g.du, g.c, own, du)
+      cute.arch.sync_warp()
+      for s = 0, lanes - 1 do
+        local at = t + STEPS * s
+        self:advance(g, read(g.dt, g.c, at), read(g.du, g.c, at), at, stage, y)
       end
-      g.y[{g.c, at}] = v:to(g.y.element_type)
+      y = spread_sum(y, lanes, g.lane, WARP // lanes)
     end
+    local z, out = g.z and read(g.z.smem(_, _, stage), g.c, own), {}
+    for j = 0, STEPS - 1 do
+      local v = y[j + 1]
+      if g.D then v = v + g.D * u[j] end
+      if z then v = v * silu(z[j]) end
+      out[j] = v
+    end
+    store(g, begin + own, out)
   end
 end
 
@@ -200,7 +224,7 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- A channel's numbers, of a list (channels), 0 behind its end.
+-- A channel's number, of a list (channels), 0 behind its end.
 local function of_channel(t, at)
   local out = cute.var(0, cute.f32)
   cute.when(cute.lt(at, cute.size(t)), function() out.value = t[at] end)
@@ -218,41 +242,33 @@ end
 
 function Scan:run(u, delta, A, B, C, y, more)
   local of, batch = cute.arch.block_idx()
-  local tid, T = (cute.arch.thread_idx()), self.time
+  local tid, T, lanes = (cute.arch.thread_idx()), self.time, self.lanes
   -- Neighbours in the warp are channels: they read the same B and C.
-  local apart = WARP // self.lanes
+  local apart = WARP // lanes
   local function tile(t)
     return self:input(t(batch, _, _), self.channels, of)
   end
   local function states(t) return self:input(t(batch, _, _), self.states, 0) end
   local g = {u = tile(u), delta = tile(delta), z = more.z and tile(more.z),
-    B = states(B), C = states(C), length = u.shape[3],
+    B = states(B), C = states(C), y = y(batch, _, _), length = u.shape[3],
     lane = tid % WARP // apart, c = tid // WARP * apart + tid % apart,
-    dt = self:wide(self.channels), du = self:wide(self.channels),
-    A = cute.make_rmem_tensor({self.each_lane}, cute.f32)}
+    A = cute.make_rmem_tensor({self.each_lane}, cute.f32),
+    h = cute.make_rmem_tensor({self.each_lane}, cute.f32), wide = {}}
+  g.at = of * self.channels + g.c
   if self.dtype ~= cute.f32 then
-    g.wideB, g.wideC = self:wide(self.states), self:wide(self.states)
+    g.wide.B, g.wide.C = wide(self.states, T), wide(self.states, T)
   end
-  local at, h = of * self.channels + g.c, cute.make_rmem_tensor(
-    {self.each_lane}, cute.f32)
-  g.D = more.D and of_channel(more.D, at)
-  g.y = cute.make_smem_tensor(self.dtype, cute.make_layout({self.channels, T},
-    {T + 128 // self.dtype.bits, 1}), 16)
-  if self.softplus then
-    g.bias = cute.make_smem_tensor(cute.f32, cute.make_layout {self.channels})
-    cute.when(cute.lt(tid, self.channels), function()
-      g.bias[tid] = more.bias
-        and of_channel(more.bias, of * self.channels + tid) or 0
-    end)
+  if lanes > 1 then
+    g.dt, g.du = wide(self.channels, T), wide(self.channels, T)
   end
+  g.D = more.D and of_channel(more.D, g.at)
+  g.bias = more.bias and of_channel(more.bias, g.at) * LOG2E or 0
   g.A:fill(0)
-  self:states_of(A, at, g.lane, function(i, c, n)
-    g.A[i] = A[{c, n}] * LOG2E
-  end)
-  h:fill(0)
+  self:states_of(A, g.at, g.lane, function(i, c, n) g.A[i] = A[{c, n}] end)
+  g.h:fill(0)
   if more.h0 then
-    self:states_of(more.h0(batch, _, _), at, g.lane, function(i, c, n)
-      h[i] = more.h0[{batch, c, n}]
+    self:states_of(more.h0(batch, _, _), g.at, g.lane, function(i, c, n)
+      g.h[i] = more.h0[{batch, c, n}]
     end)
   end
 
@@ -261,7 +277,6 @@ function Scan:run(u, delta, A, B, C, y, more)
       if g[name] then g[name].load(k, stage) end
     end
   end
-  local write = self:write(y(batch, _, _), g.y, of)
   local count, stage = (g.length + T - 1) // T, 0
   load(0, 0)
   cute.arch.cp_async_commit_group()
@@ -270,16 +285,16 @@ function Scan:run(u, delta, A, B, C, y, more)
     cute.arch.sync_threads()
     cute.when(cute.lt(k + 1, count), function() load(k + 1, 1 - stage) end)
     cute.arch.cp_async_commit_group()
-    self:prepare(g, k, stage)
-    cute.arch.sync_threads()
-    self:compute(g, h, stage)
-    cute.arch.sync_threads()
-    write(k)
+    if g.wide.B then
+      self:widen(g, stage)
+      cute.arch.sync_threads()
+    end
+    self:compute(g, k, stage)
     stage = 1 - stage
   end
   if more.h1 then
-    self:states_of(more.h1(batch, _, _), at, g.lane, function(i, c, n)
-      more.h1[{batch, c, n}] = h[i]
+    self:states_of(more.h1(batch, _, _), g.at, g.lane, function(i, c, n)
+      more.h1[{batch, c, n}] = g.h[i]
     end)
   end
 end
@@ -303,6 +318,9 @@ return function(o)
   check.need(s.states % lanes == 0 and lanes & (lanes - 1) == 0 and lanes <= 4,
     "selective_scan", "1, 2 or 4 lanes that divide the %d states are needed, "
     .. "not %d", s.states, lanes)
+  check.need(s.time >= STEPS * lanes, "selective_scan",
+    "tiles of %d steps for %d lanes; at least %d are needed", s.time, lanes,
+    STEPS * lanes)
   check.need(s.channels * lanes >= math.max(s.time, WARP)
     and s.channels * lanes <= 1024, "selective_scan",
     "%d threads for %d channels and %d steps; as many as steps, and 32 to 1024 "
@@ -313,7 +331,8 @@ return function(o)
     grid = function(batch, channels)
       return {(channels + s.channels - 1) // s.channels, batch}
     end,
-    kernel = cute.kernel("selective_scan", {fmad = true},
+    kernel = cute.kernel("selective_scan", {fmad = true, block = s.block,
+      min_blocks = math.max(1, THREADS // s.block)},
       function(u, delta, A, B, C, y, z, D, bias, h0, h1)
         s:run(u, delta, A, B, C, y,
               {z = z, D = D, bias = bias, h0 = h0, h1 = h1})

@@ -224,20 +224,20 @@ describe("running sums", function()
     end
     check("scan", {one_pass = true, exclusive = true}, {{1, 40000}}, {"f32"})
     check("scan", {one_pass = true, op = "max", fill = {-9999, 9999},
-                   block = 32, values = 4}, {{1, 9000}}, {"i32"}, "sim",
+                   block = 64, values = 4}, {{1, 9000}}, {"i32"}, "sim",
           {threads = 2})
-    -- One state serves kernels of different tiles.
+    -- One state serves kernels of different tiles, and any number of blocks.
     local state = cute.zeros({3000}, cute.u64)
     local x = cute.full({9000}, 1, cute.i32)
     for round = 1, 4 do
       local k = require "kernels.scan" {dtype = cute.i32, n = 9000,
-        one_pass = true, block = 32 << round % 3, values = 4}
+        one_pass = true, block = 64 << round % 3, values = 4}
       local y = cute.zeros({9000}, cute.i32)
-      assert.is_true(k.kernel(x, y, state):launch({grid = k.grid(),
-        block = k.block, device = "sim", seed = round}).ok)
+      assert.is_true(k.kernel(x, y, state):launch({
+        grid = ({k.grid(), 1, 3, 2 * k.grid()})[round], block = k.block,
+        device = "sim", seed = round}).ok)
       for _, i in ipairs {0, 1, 4321, 8999} do assert.equal(i + 1, y(i)) end
       assert.equal(round << 32, state(0))
-      assert.equal(0, state(1))
     end
   end)
 
@@ -245,6 +245,8 @@ describe("running sums", function()
     local scan = require "kernels.scan"
     refused("op is add, mul, max or min, not sub", scan,
             {dtype = cute.f32, n = 8, op = "sub"})
+    refused("block = 32; a power of two from 64 to 1024 is needed", scan,
+            {dtype = cute.f32, n = 8, one_pass = true, block = 32})
     refused("one pass is for sums of 32 bits, not of f64", scan,
             {dtype = cute.f64, n = 8, one_pass = true})
     local k = scan {dtype = cute.f32, n = 64}
@@ -361,9 +363,12 @@ describe("the selective scan", function()
     end
   end)
 
-  it("refuses lanes that do not divide the states", function()
+  it("refuses lanes that do not divide the states, and short tiles", function()
+    local selective_scan = require "kernels.selective_scan"
     refused("1, 2 or 4 lanes that divide the 6 states are needed, not 4",
-            require "kernels.selective_scan", {dtype = cute.f32, states = 6})
+            selective_scan, {dtype = cute.f32, states = 6})
+    refused("tiles of 8 steps for 4 lanes; at least 16 are needed",
+            selective_scan, {dtype = cute.f32, states = 8, time = 8})
   end)
 end)
 
@@ -416,14 +421,15 @@ describe("scans and selections tell", function()
     {"histogram", "histogram", "cute.lt(at, vectors)", 1,
      "cute.le(at, vectors)", {bins = 100}, {9999}, "u8", OUT},
     {"mamba", "selective_scan", SYNC, 1, "", {}, {1, 33, 100}, "f32", RACE},
-    {"mamba", "selective_scan", SYNC, 2, "", {}, {1, 33, 100}, "f32", RACE},
-    {"mamba", "selective_scan", SYNC, 3, "", {}, {1, 33, 100}, "f32", RACE},
+    {"mamba", "selective_scan", SYNC, 2, "", {}, {1, 33, 100}, "bf16", RACE},
+    {"mamba", "selective_scan", "cute.arch.sync_warp()", 1, "", {},
+     {1, 33, 100}, "f32", {["warp-race"] = true}},
     {"mamba", "selective_scan", "cute.arch.cp_async_wait_group(0)", 1, "", {},
      {1, 33, 100}, "f32", FLIGHT},
     {"mamba", "selective_scan", "src(_, _, _, k), to, pred)", 1,
      "src(_, _, _, k), to)", {}, {1, 33, 100}, "f32", OUT},
-    {"mamba", "selective_scan", "dst(_, _, _, k), inside(k))", 1,
-     "dst(_, _, _, k))", {}, {1, 33, 100}, "f32", OUT},
+    {"mamba", "selective_scan", "{width, parts}), {pred = pred})", 1,
+     "{width, parts}))", {}, {1, 33, 100}, "f32", OUT},
   }
 
   for _, c in ipairs(CASES) do

@@ -47,6 +47,8 @@ build = {
         "kernels/gemm_int4.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
+      ["kernels.gemm_sm90"] =
+        "kernels/gemm_sm90.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =

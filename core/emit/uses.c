@@ -300,19 +300,33 @@ static void find_regions(Flow *f) {
   }
 }
 
+// Is it there for its result alone?
+static bool for_its_result(const Ins *i) {
+  return op_pure((Op)i->op) || i->op == OP_VGET || i->op == OP_VAR ||
+         i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
+}
+
 // Variables whose value somebody needs: of others, what a loop carries out of
-// a body that only sets them.
+// a body that only sets them, and hands on to the next that nobody reads.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
-  bool *needed = NEW(f->e->cx, bool, fn->ins.n);
+  bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;
   memset(needed, 0, fn->ins.n);
   Operand o;
-  for (Ref r = (Ref)fn->ins.n; r-- > 1;) {
-    const Ins *i = ir_get(fn, r);
-    if (i->op == OP_VGET) f->read[i->a[0]] |= needed[r];
-    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-      needed[o.ref] = true;
-      if (o.kind == OPERAND_MEM) needed[o.off] = true;
+  while (again) {
+    again = false;
+    for (Ref r = (Ref)fn->ins.n; r-- > 1;) {
+      const Ins *i = ir_get(fn, r);
+      if (i->op == OP_VSET ? !f->read[i->a[0]]
+                           : for_its_result(i) && !needed[r])
+        continue;
+      for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+        bool read = o.kind != OPERAND_VAR || i->op != OP_VSET;
+        if (read && o.kind == OPERAND_VAR && !f->read[o.ref])
+          f->read[o.ref] = again = true;
+        needed[o.ref] |= read;
+        if (o.kind == OPERAND_MEM) needed[o.off] = true;
+      }
     }
   }
 }

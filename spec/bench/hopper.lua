@@ -7,6 +7,7 @@
 -- gemm_sm90_*.cu, whose first line says how they are launched.
 local core = require "cute.core"
 local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
 local gpu = require "cute.gpu"
 
 local device, why = cute.device "gpu"
@@ -23,16 +24,32 @@ for i = 1, #arg, 2 do
   options[name] = arg[i + 1]
 end
 
--- M, N, K; the text for it; that with programmatic dependent launch.
+local SMALL = {tile = {64, 32, 128}, stages = 4, consumers = 1}
+local PING = {tile = {128, 128, 64}, stages = 6, schedule = "pingpong",
+              swizzle = 16}
+local WIDE = {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
+local LARGE = {tile = {256, 208, 64}, stages = 3, cluster = {1, 2},
+               epi_stages = 1}
+
+-- M, N, K; our choices (kernels/gemm_sm90.lua); the text for it; that with
+-- programmatic dependent launch.
 local SHAPES = {
-  {512, 512, 512, "512_cold", pdl = "512"},
-  {1024, 1024, 1024, "1024", pdl = "1024"},
-  {2048, 2048, 2048, "2048_nopdl", pdl = "2048"},
-  {4096, 4096, 4096, "4096"}, {8192, 1024, 8192, "4096"},
-  {8192, 8192, 8192, "8192"}, {16384, 16384, 16384, "16384"},
-  {4096, 11008, 4096, "4096x11008x4096"},
-  {4096, 4096, 128, "4096x4096x128", pdl = "4096x4096x128"},
-  {128, 8192, 8192, "128x8192x8192", pdl = "128x8192x8192"},
+  {512, 512, 512, "512_cold", ours = SMALL, pdl = "512"},
+  {1024, 1024, 1024, "1024",
+   ours = {tile = {64, 128, 64}, stages = 8, consumers = 1}, pdl = "1024"},
+  {2048, 2048, 2048, "2048_nopdl", ours = PING, pdl = "2048"},
+  {4096, 4096, 4096, "4096", ours = WIDE},
+  {8192, 1024, 8192, "4096", ours = WIDE},
+  {8192, 8192, 8192, "8192", ours = LARGE},
+  {16384, 16384, 16384, "16384",
+   ours = {tile = {256, 208, 64}, stages = 3, epi_stages = 1}},
+  {4096, 11008, 4096, "4096x11008x4096",
+   ours = {tile = {256, 200, 64}, stages = 3, cluster = {1, 2},
+           epi_stages = 1}},
+  {4096, 4096, 128, "4096x4096x128", ours = PING, pdl = "4096x4096x128"},
+  {128, 8192, 8192, "128x8192x8192",
+   ours = {tile = {128, 128, 64}, stages = 5, split = 2, epi_stages = 1},
+   pdl = "128x8192x8192"},
 }
 
 ---------------------------------------------------------------------------
@@ -125,6 +142,21 @@ local function by_text(name, m, n, k, A, B, D, pdl)
       pdl = pdl and says.PDL == 1})
 end
 
+-- A matrix of the GPU's memory, its first mode contiguous or its second.
+local function tensor(rows, columns, buffer, first)
+  local layout = cute.make_layout({rows, columns},
+                                  first and {1, rows} or {columns, 1})
+  return core.on_device(cute.make_tensor(core.buffer("bf16", rows * columns),
+                                         layout), buffer)
+end
+
+local function by_ours(choices, m, n, k, A, B, D, pdl)
+  local all = {d_major = "m", pdl = pdl}
+  for name, v in pairs(choices) do all[name] = v end
+  return assert(gemm_sm90(all).prepare(tensor(m, k, A), tensor(n, k, B),
+    tensor(m, n, D, true), {device = "gpu", sms = device.info.sms}))
+end
+
 ---------------------------------------------------------------------------
 
 local function machine()
@@ -158,6 +190,12 @@ local function contestants(shape, A, B)
     local run = which and by_text(which, m, n, k, A, B, result(name), pdl)
     if run then list[#list + 1] = {name = name, launch = run} end
   end
+  local function ours(name, pdl)
+    list[#list + 1] = {name = name,
+      launch = by_ours(shape.ours, m, n, k, A, B, result(name), pdl)}
+  end
+  ours "ours"
+  if shape.pdl then ours("ours, PDL", true) end
   text("text", shape[4])
   text("text, PDL", shape.pdl, true)
   return list, D

@@ -16,6 +16,10 @@
 --             kernel does not take: it wants whole tiles, and A and B as
 --             `layout` says
 --   variants  {{"--flag", help =, kernel =}, ...}: another kernel by a flag
+--   arguments function(A, B, C, alpha, beta): the kernel's, where they are not
+--             these (TMA atoms); takes, function(A, B, C): false where general
+--             has to do it
+--   cluster   of a launch
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
@@ -187,9 +191,10 @@ end
 
 -- The kernel of a rung for a problem.
 local function kernel_of(rung, p)
-  local t = rung.tile
-  if not rung.general or p.layout == rung.layout and p.m % t[1] == 0
-      and p.n % t[2] == 0 and p.k % t[3] == 0 then
+  local t, takes = rung.tile, rung.takes
+  local fits = takes and takes(p.A, p.B, p.C)
+    or not takes and p.m % t[1] == 0 and p.n % t[2] == 0 and p.k % t[3] == 0
+  if not rung.general or p.layout == rung.layout and fits then
     return rung.kernel
   end
   return rung.general.kernel
@@ -197,11 +202,23 @@ end
 
 -- Arguments of the kernel for a problem.
 local function arguments(rung, p)
-  if not p.alpha then return p.A, p.B, p.C end
   local function scalar(x)
-    return rung.sums == "i32" and math.tointeger(x) or x + 0.0
+    return x and (rung.sums == "i32" and math.tointeger(x) or x + 0.0)
   end
+  local own = rung.arguments and kernel_of(rung, p) == rung.kernel
+    and rung.arguments
+  if own then return own(p.A, p.B, p.C, scalar(p.alpha), scalar(p.beta)) end
+  if not p.alpha then return p.A, p.B, p.C end
   return p.A, p.B, p.C, scalar(p.alpha), scalar(p.beta)
+end
+
+-- Grid, block and cluster of its launch.
+local function shape_of(rung, p)
+  local general = rung.general
+  if general and kernel_of(rung, p) ~= rung.kernel and rung.arguments then
+    return general.grid(p.m, p.n), general.block
+  end
+  return rung.grid(p.m, p.n, p.k), rung.block, rung.cluster
 end
 
 ---------------------------------------------------------------------------
@@ -316,8 +333,9 @@ end
 --- A prepared launch of a rung for a problem.
 function lesson.prepare(rung, p, device, o)
   local args = table.pack(arguments(rung, p))
+  local grid, block, cluster = shape_of(rung, p)
   args[args.n + 1] = {
-    grid = rung.grid(p.m, p.n, p.k), block = rung.block, device = device,
+    grid = grid, block = block, cluster = cluster, device = device,
     seed = o and o.seed, progress = o and o.progress,
     threads = o and o.threads}
   local run, why = cute.compile(kernel_of(rung, p),
@@ -345,7 +363,8 @@ local function say_problem(job, p)
 end
 
 local function blocks(grid)
-  return type(grid) == "table" and grid[1] * (grid[2] or 1) or grid
+  return type(grid) == "table" and grid[1] * (grid[2] or 1) * (grid[3] or 1)
+    or grid
 end
 
 local function run_sim(job, device)
@@ -354,8 +373,9 @@ local function run_sim(job, device)
     check_size(job, size, lib.host_memory(), "this machine", 3)
     local p = lesson.problem(rung, size, job.data())
     say_problem(job, p)
+    local grid, block = shape_of(rung, p)
     say("device      %s, %d blocks of %d threads", tostring(device),
-      blocks(rung.grid(p.m, p.n, p.k)), rung.block)
+      blocks(grid), block)
     local start = core.clock()
     local run = lesson.prepare(rung, p, device, {seed = job.opt.seed,
       progress = lib.progress_line "simulating"})
@@ -518,8 +538,8 @@ local function emit(job)
   local data = job.data()
   data.empty, data.a, data.b = true, nil, nil
   local p = lesson.problem(job.rung, size, data)
-  lib.emit(job, kernel_of(job.rung, p)(arguments(job.rung, p)),
-           job.rung.block)
+  local _, block, cluster = shape_of(job.rung, p)
+  lib.emit(job, kernel_of(job.rung, p)(arguments(job.rung, p)), block, cluster)
 end
 
 ---------------------------------------------------------------------------

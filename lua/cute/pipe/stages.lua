@@ -205,10 +205,12 @@ function Async:consumer_try_wait(state)
   return self.full:try_wait(state.index, state.phase)
 end
 
---- The stage was read.
-function Async:consumer_release(state)
-  by(self.consumer_group, function() self.empty:arrive(state.index) end)
+local function release(p, state)
+  by(p.consumer_group, function() p.empty:arrive(state.index) end)
 end
+
+--- The stage was read.
+function Async:consumer_release(state) release(self, state) end
 
 --- The mbarrier that is waited for when the stage is filled: what copies of
 -- TMA complete.
@@ -274,7 +276,7 @@ end
 --- The stage was read: told to all blocks that fill it here.
 function Tma:consumer_release(state)
   local cluster, index = self.cluster, state.index
-  if not cluster then return Async.consumer_release(self, state) end
+  if not cluster then return release(self, state) end
   if self.consumer_group.agent == "thread" then
     for i = 0, peers_of(cluster) - 1 do
       self.empty:arrive(index, peer(cluster, i))

@@ -1,0 +1,533 @@
+--- A GEMM for Hopper: D = A B^T by TMA and wgmma, in blocks that stay.
+--
+--     local gemm = gemm_sm90 {tile = {128, 256, 64}, stages = 4,
+--                             cluster = {2, 1}}
+--     local run = gemm.prepare(A, B, D, {device = "gpu"})
+--     run:launch()
+--
+-- A (M,K) and B (N,K) have K contiguous, D (M,N) either mode; rows begin at
+-- multiples of 16 bytes, which TMA asks for. Any M, N, K. dtype is the type of
+-- all three, a_dtype, b_dtype and d_dtype that of one: bf16 and f16; e4m3 and
+-- e5m2; f32, multiplied as tf32; i8 and u8, with sums and D of i32. BK is 128
+-- bytes, or more of them.
+--
+-- One thread, the producer, asks for tiles of A and B along K and is far ahead;
+-- warpgroups, the consumers, multiply what has come. Between them is a ring of
+-- `stages` tiles (cute.pipeline). A cluster's blocks work side by side: each
+-- loads its part of what they share for all of them.
+--
+--   schedule "cooperative": the consumers share a tile, 64 rows each in turn
+--            "pingpong": each has a tile of its own; while one multiplies the
+--            other writes its result. Tiles follow each other in the ring.
+--
+-- split = 2: two blocks of a cluster have a half of K each, for few tiles and
+-- much K. Each sends half of its sums to the other and stores half of the tile;
+-- a block has one tile.
+--
+-- Tensor cores keep sums of 8-bit floats with fewer bits than f32 has: with
+-- promote = n these are added to others, in f32, every n tiles along K.
+--
+-- Sums leave through shared memory: stmatrix puts them into `epi_stages`
+-- buffers of 64 rows a warpgroup, from which TMA stores them while the next are
+-- converted.
+local cute = require "cute"
+local core = require "cute.core"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
+local pipeline, utils = cute.pipeline, cute.utils
+local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+local WARPGROUP = 128
+
+---------------------------------------------------------------------------
+-- What is chosen
+---------------------------------------------------------------------------
+
+local DEFAULTS = {
+  tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, consumers = 2,
+  schedule = "cooperative", dtype = cute.bf16,
+  epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
+  d_major = "n", split = 1,
+}
+
+-- Registers of a thread: all have the same when there is one producer warp;
+-- past this many sums the producers are a warpgroup that gives its own away.
+local function registers(o)
+  local sums = o.tile[1] // (o.pingpong and 1 or o.consumers) * o.tile[2]
+    // WARPGROUP * (o.promote and 2 or 1)
+  if sums <= 128 then return nil end
+  return {producer = 24, consumer = 240}
+end
+
+local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
+                 b_dtype = true, d_dtype = true, promote = true}
+
+local function complete(given)
+  local o = {}
+  for k, v in pairs(DEFAULTS) do o[k] = v end
+  for k, v in pairs(given) do
+    if o[k] == nil and not FURTHER[k] then
+      core.fail("unknown-name", ("gemm_sm90: no option '%s'"):format(k))
+    end
+    o[k] = v
+  end
+  o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
+  o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
+    and cute.i32 or cute.bf16) or o.dtype
+  o.pingpong = o.schedule == "pingpong"
+  o.registers = registers(o)
+  o.producer_threads = o.registers and WARPGROUP or 32
+  o.block = o.consumers * WARPGROUP + o.producer_threads
+  o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  o.columns = o.tile[2] // o.split  -- that a block stores
+  if o.split ~= 1 and (o.split ~= 2 or o.cluster[1] * o.cluster[2] > 1
+      or o.pingpong) then
+    core.fail("bad-argument", "gemm_sm90: split is 1 or, without clusters and "
+      .. "turns, 2")
+  end
+  -- columns that leave at once: rows of 128 bytes of D
+  local run = 1024 // o.d_dtype.bits
+  while o.d_major == "n" and o.columns % run ~= 0 do run = run // 2 end
+  if o.d_major == "m" and o.columns % run ~= 0 then run = o.columns end
+  o.epi = o.epi or {64, run}
+  -- buffers go round: those of a tile are whole rounds
+  local stores = o.rows // 64 * (o.columns // o.epi[2])
+  while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
+  return o
+end
+
+-- Layout of an operand's stages, (rows,K,stage): rows of 128 bytes, swizzled.
+local function stages_layout(o, rows, dtype)
+  local span = 1024 // dtype.bits
+  local kind = o.tile[3] % span == 0 and "K_SW128" or "K_SW64"
+  local atom = warpgroup.make_smem_layout_atom(kind, dtype)
+  return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
+end
+
+-- Layout of the buffers that sums leave through, (64,columns,buffer,consumer).
+local function epi_layout(o)
+  local bits = o.d_dtype.bits
+  local kinds = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
+                 [256] = "SW32", [128] = "INTER"}
+  local kind
+  if o.d_major == "m" then kind = "MN_" .. kinds[64 * bits]
+  else kind = "K_" .. kinds[math.min(o.epi[2] * bits, 1024)] end
+  local atom = warpgroup.make_smem_layout_atom(kind, o.d_dtype)
+  return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], o.epi_stages,
+                                   o.consumers}, {0, 1, 2, 3})
+end
+
+---------------------------------------------------------------------------
+-- The kernel
+---------------------------------------------------------------------------
+
+local function stage_of(layout) return layout(_, _, 0) end
+
+-- Tiles of this block, in the order in which clusters take them.
+local function tiles_of(o, tiles_m, tiles_n)
+  local x, y, z = cute.arch.block_idx()
+  if o.split > 1 then x, y = 0, 0 end
+  return utils.StaticPersistentTileScheduler(
+    utils.PersistentTileSchedulerParams({tiles_m, tiles_n, 1},
+      {o.cluster[1], o.cluster[2], 1},
+      {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m}),
+    {x, y, z})
+end
+
+-- f for each tile of this block: one where K is split.
+local function each_tile(o, work, f)
+  if o.split > 1 then return f() end
+  cute.loop(function() return work:is_valid() end, f)
+end
+
+-- One thread: asks for A and B of each tile, along K.
+local function produce(o, pipe, loads, work, first_k, k_tiles)
+  local write = pipe:make_producer_state()
+  each_tile(o, work, function()
+    local at = work:get_current_work().tile_idx
+    local from = {}
+    for i, X in ipairs(loads) do from[i] = X.gmem(_, at[i], _) end
+    for k in cute.range(k_tiles) do
+      pipe:producer_acquire(write)
+      local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
+      for i, X in ipairs(loads) do
+        how.mcast_mask = X.mask
+        cute.copy(X.atom, from[i](_, first_k + k), X.smem(_, write.index), how)
+      end
+      write:advance()
+    end
+    work:advance_to_next_work()
+  end)
+  pipe:producer_tail(write)
+end
+
+-- Products of one tile: acc = A B^T. The stage before is given back when the
+-- products behind it are under way. issued() is called when all are.
+local function multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
+  local before = read:clone()
+  for k in cute.range(k_tiles) do
+    pipe:consumer_wait(read)
+    warpgroup.fence()
+    mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
+    cute.gemm(mma, acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
+              acc)
+    warpgroup.commit_group()
+    warpgroup.wait_group(1)
+    cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)
+    before.index = read.index
+    read:advance()
+  end
+  issued()
+  warpgroup.wait_group(0)
+  pipe:consumer_release(before)
+end
+
+-- The sums of a tile. run(n, issued) multiplies n tiles along K; with `promote`
+-- so many at once, whose sums are added to others.
+local function product(run, acc, k_tiles, promote, issued)
+  if not promote then
+    run(k_tiles, issued)
+    return acc
+  end
+  local sums = cute.make_fragment_like(acc)
+  sums:fill(0)
+  for i in cute.range(tiles.count(k_tiles, promote)) do
+    run(cute.min(promote, k_tiles - i * promote), function() end)
+    sums:store(sums:load() + acc:load())
+  end
+  issued()
+  return sums
+end
+
+-- What leaves of the sums of 64 rows and o.epi[2] columns at tile `at` of
+-- those: alpha D' + beta D, or what the epilogue makes of them.
+local function finish(o, out, sums, at, part)
+  local function place()
+    return tiles.result(out.D, out.mma, o.epi, at, out.thread)
+  end
+  if o.epilogue then
+    sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
+  elseif out.alpha then
+    cute.when(cute.ne(out.beta, 0), function()
+      local was = place().load(out.D)
+      part:store((sums * out.alpha + was * out.beta):to(o.d_dtype))
+    end, function() part:store((sums * out.alpha):to(o.d_dtype)) end)
+    return
+  end
+  part:store(sums:to(o.d_dtype))
+end
+
+-- Sums of a tile to D: 64 rows and o.epi[2] columns at a time.
+local function store(o, out, acc, at, barrier)
+  local part, columns = out.part, o.epi[2]
+  local values, parts = 64 * columns // WARPGROUP, o.columns // columns
+  for i = 0, o.rows // 64 - 1 do
+    for j = 0, parts - 1 do
+      local place = {at[1] * (o.tile[1] // 64) + out.row(i),
+                     (at[2] * o.split + out.half) * parts + j}
+      local buffer = (i * parts + j) % o.epi_stages
+      cute.when(out.leader, function() out.pipe:producer_acquire() end)
+      barrier:arrive_and_wait()
+      local sums = cute.make_tensor(acc.iterator + (i * parts + j) * values,
+                                    part.layout)
+      finish(o, out, sums:load(), place, part)
+      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+      cute.arch.fence_view_async_shared()
+      barrier:arrive_and_wait()
+      local inside = core.lt(place[1], out.count[1])
+        & core.lt(place[2], out.count[2])
+      cute.when(out.leader, function()
+        cute.when(inside, function()
+          cute.copy(out.atom, out.tma(_, buffer, out.group),
+                    out.gmem(_, place[1], place[2]))
+        end)
+        out.pipe:producer_commit()
+      end)
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- K in two halves
+---------------------------------------------------------------------------
+
+-- What one block of a pair gets from the other: half of a tile's sums, and the
+-- mbarrier that counts their bytes.
+local function make_mail(o)
+  local sums = o.tile[1] * o.columns
+  local mail = cute.arch.alloc_smem(o.acc, sums, 16)
+  local came = cute.arch.alloc_smem(cute.i64, 1)
+  cute.when(cute.arch.thread_idx():eq(0), function()
+    cute.arch.mbarrier_init(came, 1)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.mbarrier_arrive_and_expect_tx(came, sums * o.acc.bits // 8)
+  end)
+  return {sums = mail, came = came}
+end
+
+-- The sums of this block's half of the columns, of both halves of K.
+local function exchange(o, mail, acc, half)
+  local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
+  local all = o.tile[2] * 64 // WARPGROUP           -- of 64 rows, a thread's
+  local n = all // 2
+  local own = cute.make_rmem_tensor({n, o.rows // 64}, o.acc)
+  local first = cute.eq(half, 0)
+  local function place(i, v) return ((i * n + v) // 4 * threads + tid) * 4 end
+  for i = 0, o.rows // 64 - 1 do
+    for v = 0, n - 1, 4 do
+      local send = {}
+      for e = 0, 3 do
+        local low, high = acc[i * all + v + e], acc[i * all + n + v + e]
+        send[e + 1] = cute.where(first, high, low)
+        own[{v + e, i}] = cute.where(first, low, high)
+      end
+      cute.arch.store_async_dsmem(mail.sums + place(i, v), send, mail.came,
+                                  1 - half)
+    end
+  end
+  cute.arch.mbarrier_wait(mail.came, 0)
+  for i = 0, o.rows // 64 - 1 do
+    for v = 0, n - 1, 4 do
+      local got = cute.make_rmem_tensor({4}, o.acc)
+      cute.autovec_copy(cute.make_tensor(mail.sums + place(i, v),
+                                         cute.make_layout(4)), got)
+      for e = 0, 3 do own[{v + e, i}] = own[{v + e, i}] + got[e] end
+    end
+  end
+  return own
+end
+
+-- The multiplication of n columns.
+local function op_of(o, n)
+  local a, b = o.a_dtype, o.b_dtype
+  if a.bits == 32 then return warpgroup.MmaTF32Op({64, n, 8}, "SMEM") end
+  if a.bits == 16 then
+    return warpgroup.MmaF16BF16Op(a, o.acc, {64, n, 16}, "SMEM")
+  end
+  local make = a.is_integer and warpgroup.MmaI8Op or warpgroup.MmaF8Op
+  return make(a, b, o.acc, {64, n, 32}, "SMEM")
+end
+
+-- stmatrix of four 8x8 matrices, or of two where 16 columns are no part; of
+-- wider numbers pairs, or what lies alone.
+local function store_atom(o)
+  if o.d_dtype.bits ~= 16 then
+    return cute.make_copy_atom("UniversalCopy", o.d_dtype,
+                               o.d_dtype.bits * (o.d_major == "m" and 1 or 2))
+  end
+  local x = o.epi[2] % 16 == 0 and 2 or 1
+  local name = o.d_major == "m" and ("SM90_U16x%d_STSM_T"):format(4 * x)
+    or ("SM90_U32x%d_STSM_N"):format(2 * x)
+  return cute.make_copy_atom(name, o.d_dtype)
+end
+
+local function build(o)
+  local bm, bn, bk = table.unpack(o.tile)
+  local consumers, cluster = o.consumers, o.cluster
+  local groups = o.pingpong and 1 or consumers  -- that share a tile
+  local layout_a = stages_layout(o, bm, o.a_dtype)
+  local layout_b = stages_layout(o, bn, o.b_dtype)
+  local layout_d = epi_layout(o)
+  local mma = cute.make_tiled_mma(op_of(o, bn),
+                                  cute.make_layout {groups, 1, 1})
+  local epi_mma = cute.make_tiled_mma(op_of(o, o.epi[2]))
+  local vmnk = cute.make_layout {1, cluster[1], cluster[2], 1}
+
+  local function kernel(tma_a, cA, tma_b, cB, tma_d, cD, tiles_m, tiles_n,
+                        k_tiles, D, alpha, beta, ...)
+    local more = table.pack(...)
+    local tid = cute.arch.thread_idx()
+    local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    cute.when(tid:eq(consumers * WARPGROUP), function()
+      for _, atom in ipairs {tma_a, tma_b, tma_d} do
+        cpasync.prefetch_descriptor(atom)
+      end
+    end)
+    if o.pdl then
+      cute.arch.griddepcontrol_launch_dependents()
+      cute.arch.griddepcontrol_wait()
+    end
+    local sA = cute.make_smem_tensor(o.a_dtype, layout_a, 1024)
+    local sB = cute.make_smem_tensor(o.b_dtype, layout_b, 1024)
+    local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
+    local pipe = pipeline.PipelineTmaAsync {
+      num_stages = o.stages, tx_count = tma_a.tx_bytes + tma_b.tx_bytes,
+      producer_group = Group(Agent.Thread),
+      consumer_group = Group(Agent.Warp, 4 * groups),
+      cluster_shape_mn = cluster}
+    local order = o.pingpong and pipeline.PipelineOrder {
+      depth = 1, length = consumers, group_id = warp // 4,
+      producer_group = Group(Agent.Warp, 4)}
+    local work = tiles_of(o, tiles_m, tiles_n)
+    local m, n = cute.arch.block_in_cluster_idx()
+    local half, first_k, mail = 0, 0, nil
+    if o.split > 1 then
+      half, mail = m, make_mail(o)
+      local some = k_tiles // 2
+      first_k, k_tiles = half * some,
+        cute.where(cute.eq(half, 0), some, k_tiles - some)
+      pipeline.agent_sync(true)
+    end
+
+    local function load_of(atom, coords, s, rows, shared_by, place, mode)
+      local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
+      local tile, from = cpasync.tma_partition(atom,
+        shared_by > 1 and place or 0, cute.make_layout(shared_by),
+        cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+      return {atom = atom, smem = tile, gmem = from,
+              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
+                {0, m, n, 0}, mode) or nil}
+    end
+
+    cute.when(warp:ge(4 * consumers), function()
+      if o.registers then
+        cute.arch.setmaxregister_decrease(o.registers.producer)
+      end
+      cute.when(tid:eq(consumers * WARPGROUP), function()
+        produce(o, pipe, {
+          load_of(tma_a, cA, sA, bm, cluster[2], n, 2),
+          load_of(tma_b, cB, sB, bn, cluster[1], m, 1)}, work, first_k,
+          k_tiles)
+      end)
+    end, function()
+      if o.registers then
+        cute.arch.setmaxregister_increase(o.registers.consumer)
+      end
+      local group = warp // 4
+      local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
+      local tCrA = mma:make_fragment_A(thr:partition_A(sA))
+      local tCrB = mma:make_fragment_B(thr:partition_B(sB))
+      local acc = cute.make_rmem_tensor(mma:partition_shape_C {bm, bn}, o.acc)
+      local read = pipe:make_consumer_state()
+      local atom = store_atom(o)
+      local r2s = cute.make_tiled_copy_C(atom, epi_mma)
+      local slice = r2s:get_slice(tid % WARPGROUP)
+      local part = cute.make_rmem_tensor(epi_mma:partition_shape_C(o.epi),
+                                         o.d_dtype)
+      local gD = cute.local_tile(cD, o.epi, {_, _})          -- (64,EN,m,n)
+      local tma, gmem = cpasync.tma_partition(tma_d, 0, cute.make_layout(1),
+        cute.group_modes(sD, 0, 2), cute.group_modes(gD, 0, 2))
+      local out = {
+        part = part, r2s = r2s, retiled = slice:retile(part),
+        smem = slice:partition_D(sD), group = group,
+        tma = tma, gmem = gmem, atom = tma_d,
+        count = {cute.size(gD, 2), cute.size(gD, 3)},
+        half = half, leader = (tid % WARPGROUP):eq(0), thread = tid % WARPGROUP,
+        mma = epi_mma, D = D, alpha = alpha, beta = beta, more = more,
+        pipe = pipeline.PipelineTmaStore {num_stages = o.epi_stages},
+        -- wgmma's 64 rows i of a warpgroup, in those of the tile
+        row = function(i)
+          return o.pingpong and i or i * consumers + group
+        end}
+      local barrier = pipeline.NamedBarrier {barrier_id = group + 1,
+                                             num_threads = WARPGROUP}
+      if o.pingpong then
+        work:advance_to_next_work(group)
+        read:advance(group * k_tiles)
+      end
+      each_tile(o, work, function()
+        if order then order:wait() end
+        local sums = product(function(count, issued)
+          multiply(mma, pipe, read, acc, tCrA, tCrB, count, issued)
+        end, acc, k_tiles, o.promote, function()
+          if order then order:arrive() end
+        end)
+        if mail then sums = exchange(o, mail, sums, half) end
+        store(o, out, sums, work:get_current_work().tile_idx, barrier)
+        work:advance_to_next_work(o.pingpong and consumers or 1)
+        if o.pingpong then read:advance((consumers - 1) * k_tiles) end
+      end)
+      cute.when(out.leader, function() out.pipe:producer_tail() end)
+    end)
+  end
+  return kernel, layout_a, layout_b, layout_d
+end
+
+---------------------------------------------------------------------------
+
+--- A GEMM with these choices; see above. Fields: kernel, block, cluster,
+-- atoms(A, B, D), arguments(A, B, D), grid(m, n), prepare(A, B, D, opts).
+---@param given table
+local function gemm_sm90(given)
+  local o = complete(given)
+  local bm, bn, bk = table.unpack(o.tile)
+  local f, layout_a, layout_b, layout_d = build(o)
+  local self = {block = o.block, options = o,
+                cluster = {o.cluster[1] * o.split, o.cluster[2], 1}}
+  self.kernel = cute.kernel(given.name or "gemm_sm90", {block = o.block,
+                                                        min_blocks = 1}, f)
+
+  --- TMA atoms and coordinates of A, B, D.
+  function self.atoms(A, B, D)
+    local function load(X, layout, rows, ctas)
+      local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
+        or cpasync.CopyBulkTensorTileG2SOp()
+      return cpasync.make_tiled_tma_atom(kind, X, stage_of(layout), {rows, bk},
+                                         ctas)
+    end
+    local a, cA = load(A, layout_a, bm, o.cluster[2])
+    local b, cB = load(B, layout_b, bn, o.cluster[1])
+    local d, cD = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileS2GOp(), D, layout_d(_, _, 0, 0), o.epi)
+    return a, cA, b, cB, d, cD
+  end
+
+  local function count(m, n)
+    return (m + bm - 1) // bm, (n + bn - 1) // bn
+  end
+
+  --- All arguments of the kernel: for D = A B^T, with alpha for
+  -- D = alpha A B^T + beta D; more are the epilogue's.
+  function self.arguments(A, B, D, alpha, beta, ...)
+    local m, n = count(D.shape[1], D.shape[2])
+    local k = (A.shape[2] + bk - 1) // bk
+    if k < o.split then
+      core.fail("bad-argument", ("gemm_sm90: K of %d is one tile of %d, which "
+        .. "cannot be split"):format(A.shape[2], bk))
+    end
+    local list = table.pack(self.atoms(A, B, D))
+    list[7], list[8], list[9], list.n = m, n, k, 9
+    if not alpha and not o.epilogue then return list end
+    list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
+    list.n = 12 + select("#", ...)
+    table.move({...}, 1, select("#", ...), 13, list)
+    return list
+  end
+
+  --- Does TMA take these? Rows at multiples of 16 bytes, K contiguous.
+  function self.takes(A, B, D)
+    local function rows(t, lead)
+      local stride = t.stride[3 - lead]
+      return t.stride[lead] == 1 and stride * t.element_type.bits % 128 == 0
+    end
+    return rows(A, 2) and rows(B, 2) and rows(D, o.d_major == "n" and 2 or 1)
+  end
+
+  --- The grid for a result of (m,n), with `sms` multiprocessors.
+  function self.grid(m, n, sms)
+    local tm, tn = count(m, n)
+    if o.split > 1 then return {o.split, 1, tm * tn} end
+    local params = utils.PersistentTileSchedulerParams({tm, tn, 1},
+                                                       self.cluster)
+    return params:get_grid_shape(math.max(
+      (sms or 132) // (o.cluster[1] * o.cluster[2]), 1))
+  end
+
+  --- A launch made ready; opts: those of a launch, alpha, beta, sms.
+  function self.prepare(A, B, D, opts)
+    opts = opts or {}
+    local args = self.arguments(A, B, D, opts.alpha, opts.beta)
+    local all = {grid = self.grid(D.shape[1], D.shape[2],
+                                  opts.sms),
+                 cluster = self.cluster, pdl = o.pdl or nil}
+    for k, v in pairs(opts) do all[k] = v end
+    all.sms, all.alpha, all.beta = nil, nil, nil
+    return self.kernel(table.unpack(args, 1, args.n)):compile(all)
+  end
+  return self
+end
+
+return gemm_sm90

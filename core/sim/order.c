@@ -396,7 +396,7 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 // Between the proxies of threads and agents: what is ordered before these
 // lanes, and what they did.
 static void fence_proxy(SimWarp *w) {
-  for (int u = 0; u < w->cluster->prog->nall; u++)
+  for (int u = 0; u < w->cluster->prog->nactor; u++)
     if (w->vc[u] > w->proxied[u]) w->proxied[u] = w->vc[u];
   uint32_t k = w->nfence++ % FENCES;
   w->fence[k].clk = w->clk++;

@@ -152,9 +152,10 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 static bool lacks_fence(const Access *x, int l, const SimGran *q) {
   SimWarp *w = x->w;
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
-      q->warp >= w->cluster->prog->nall || q->clk <= w->proxied[q->warp])
+      q->clk <= w->proxied[q->warp])
     return false;
   if (q->warp != w->id && w->fresh >> l & 1) return false;
+  if (q->warp >= w->cluster->prog->nall) return true;
   const SimWarp *u = &w->cluster->warp[q->warp];
   for (uint32_t m = q->lanes; m; m &= m - 1)
     if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk)) return true;

@@ -67,7 +67,7 @@ struct SimWarp {
   uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
   struct { uint32_t clk, lanes; } fence[FENCES];  // its last proxy fences:
   uint32_t nfence;         // number k is fence[k % FENCES]
-  uint32_t *proxied;       // of each warp's writes, what this one fenced
+  uint32_t *proxied;       // of each actor's writes, what this one fenced
   uint32_t met, came, passed;  // the cluster: times; lanes there, and through
   uint32_t wider, fresh;   // lanes after a fence for the cluster or more; that
                            // learnt nothing since their proxy fence

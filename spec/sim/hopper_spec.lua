@@ -232,3 +232,68 @@ describe("a GEMM of Hopper's parts", function()
     tells({only_block = true}, "^mbarrier: mbarrier 'r_%w+'%[%d%] is used")
   end)
 end)
+
+---------------------------------------------------------------------------
+-- cp.async is no agent with a proxy of its own
+---------------------------------------------------------------------------
+
+describe("what cp.async brought to an mbarrier", function()
+  local TILE = {32, 4}
+
+  -- Warp 0 copies, a thread of warp 1 stores it by TMA.
+  local function pass(fence)
+    return function(x, store, coords)
+      local lane = arch.lane_idx()
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout(TILE), 128)
+      local flat = cute.make_tensor(s.iterator, cute.make_layout {128})
+      local ts, tg = cpasync.tma_partition(store, 0, cute.make_layout(1),
+        cute.group_modes(s, 0, 2), cute.zipped_divide(coords, TILE))
+      cute.when(arch.thread_idx():eq(0), function()
+        arch.mbarrier_init(bar, 32)
+        arch.mbarrier_init_fence()
+      end)
+      arch.sync_threads()
+      cute.when(arch.warp_idx():eq(0), function()
+        local g2s = cute.make_tiled_copy(
+          cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
+          cute.make_layout {32}, cute.make_layout {4})
+        local thr = g2s:get_slice(lane)
+        cute.copy(g2s, thr:partition_S(x), thr:partition_D(flat))
+        arch.cp_async_mbarrier_arrive_noinc(bar)
+      end, function()
+        cute.when(arch.elect_one(), function()
+          arch.mbarrier_wait(bar, 0)
+          if fence then arch.fence_view_async_shared() end
+          cute.copy(store, ts, tg(_, 0))
+          arch.cp_async_bulk_commit_group()
+          arch.cp_async_bulk_wait_group(0)
+        end)
+      end)
+    end
+  end
+
+  it("needs a fence before an agent reads it", function()
+    local x, y = cute.zeros({128}, cute.f32), cute.zeros(TILE, cute.f32)
+    for i = 0, 127 do x[i] = i end
+    local store, coords = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileS2GOp(),
+      cute.make_tensor(y.iterator, cute.make_layout(TILE)),
+      cute.make_layout(TILE), TILE)
+    for seed = 1, 4 do
+      local function run(fence)
+        return support.report(cute.kernel("k", pass(fence))(x, store, coords)
+          :launch {grid = 1, block = 64, device = "sim:sm_90a", seed = seed,
+                   faults = "return"})
+      end
+      local report = run(true)
+      assert.is_true(report.ok, tostring(report))
+      report = run(false)
+      assert.equal("race", report.reports[1].kind)
+      assert.matches("read after a write by a bulk copy or wgmma with no "
+        .. "fence_proxy", report.reports[1].message)
+    end
+    local flat = cute.make_tensor(y.iterator, cute.make_layout {128})
+    for i = 0, 127 do assert.equal(i, flat(i)) end
+  end)
+end)

@@ -1,0 +1,114 @@
+--- What specs share about kernels/gemm_sm90: choices and sizes, small whole
+-- numbers, sums on the host.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
+
+local hopper = {}
+
+--- A matrix whose rows (or, m_major, columns) begin at multiples of 16 bytes.
+function hopper.matrix(rows, cols, seed, dtype, m_major)
+  local t = core.find_dtype(tostring(dtype or "bf16"))
+  local lead = (m_major and rows or cols) + 15 & ~15
+  local b = core.buffer(t, (m_major and cols or rows) * lead)
+  if seed then b:fill_int(seed, t == core.u8 and 0 or -3, 3)
+  elseif t.is_integer then b:fill(77)
+  else b:fill(0 / 0) end
+  return cute.make_tensor(b, cute.make_layout({rows, cols},
+    m_major and {1, lead} or {lead, 1}))
+end
+
+--- A B^T, by row.
+function hopper.product(A, B)
+  local m, n, k = A.shape[1], B.shape[1], A.shape[2]
+  local function packed(t)
+    local f = core.buffer("f32", t.shape[1] * k)
+    for i = 0, t.shape[1] - 1 do
+      for j = 0, k - 1 do f[i * k + j] = t(i, j) end
+    end
+    return f
+  end
+  local ref = core.gemm_reference(packed(A), packed(B),
+                                  core.buffer("f64", m * n), m, n, k)
+  return function(i, j) return ref[i * n + j] end
+end
+
+--- The first element that is not what f says, in words.
+function hopper.differs(D, want)
+  for i = 0, D.shape[1] - 1 do
+    for j = 0, D.shape[2] - 1 do
+      if D(i, j) ~= want(i, j) then
+        return ("(%d,%d) is %s, not %s"):format(i, j, D(i, j), want(i, j))
+      end
+    end
+  end
+end
+
+local cell = core.buffer("bf16", 1)
+--- bf16's nearest number.
+function hopper.rounded(x)
+  cell[0] = x
+  return cell[0]
+end
+
+hopper.PING = {tile = {128, 128, 64}, stages = 3, schedule = "pingpong"}
+--- Choices of kernels/gemm_sm90: every schedule, cluster, order and type.
+hopper.CASES = {
+  {"cooperative", {stages = 3}},
+  {"one consumer", {tile = {64, 32, 128}, consumers = 1, d_major = "m"}},
+  {"a cluster of 2 x 1", {tile = {128, 256, 64}, cluster = {2, 1}, stages = 3}},
+  {"a cluster of 1 x 2", {tile = {128, 64, 64}, cluster = {1, 2}, stages = 2,
+                          d_major = "m"}},
+  {"a cluster of 2 x 2", {tile = {128, 64, 64}, cluster = {2, 2}, stages = 2}},
+  {"turns", hopper.PING},
+  {"turns in a cluster", {tile = {64, 64, 64}, stages = 4, cluster = {1, 2},
+                          schedule = "pingpong", d_major = "m"}},
+  {"registers passed on", {tile = {256, 208, 64}, stages = 3, epi_stages = 1,
+                           cluster = {1, 2}, d_major = "m"}},
+  {"K in halves", {tile = {128, 128, 64}, stages = 3, split = 2}},
+  {"f16", {tile = {64, 64, 64}, consumers = 1, dtype = cute.f16}},
+  {"e4m3", {tile = {128, 64, 128}, dtype = cute.e4m3, d_dtype = cute.f32}},
+  {"e5m2 x e4m3, promoted", {tile = {64, 64, 128}, consumers = 1, promote = 2,
+    a_dtype = cute.e5m2, b_dtype = cute.e4m3, d_dtype = cute.f32}},
+  {"tf32", {tile = {128, 64, 32}, dtype = cute.f32, d_major = "m"}},
+  {"i8", {tile = {128, 64, 128}, dtype = cute.i8, schedule = "pingpong",
+          stages = 3}},
+  {"u8 x i8", {tile = {64, 96, 128}, consumers = 1, a_dtype = cute.u8,
+               b_dtype = cute.i8}},
+}
+
+--- 12 sizes; which of them a case runs goes round, so that all are met.
+hopper.SIZES = {
+  {128, 128, 128}, {200, 104, 264}, {1, 1, 128}, {257, 129, 72},
+  {64, 300, 130}, {300, 64, 65}, {129, 257, 200}, {511, 40, 128},
+  {40, 511, 136}, {320, 320, 70}, {127, 255, 129}, {256, 16, 512},
+}
+
+--- What is wrong with choice `number` at three of the sizes; nil: nothing.
+---@param number integer of CASES
+---@param device string
+---@return string?
+function hopper.wrong(number, device)
+  local given = hopper.CASES[number][2]
+  local g = gemm_sm90(given)
+  local o = g.options
+  for i = 1, 3 do
+    local sizes = hopper.SIZES
+    local m, n, k = table.unpack(sizes[(number * 3 + i * 5) % #sizes + 1])
+    if k <= 64 * (given.split or 1) then k = 136 end
+    local A = hopper.matrix(m, k, i, o.a_dtype)
+    local B = hopper.matrix(n, k, i + 9, o.b_dtype)
+    local D = hopper.matrix(m, n, nil, o.d_dtype, given.d_major == "m")
+    local ok, why = g.prepare(A, B, D, {device = device, sms = 4,
+      seed = i}):launch {faults = "return"}
+    if not ok then return why end
+    local want = hopper.product(A, B)
+    local wrong = hopper.differs(D, function(x, y)
+      return o.d_dtype == cute.bf16 and hopper.rounded(want(x, y))
+        or want(x, y)
+    end)
+    if wrong then return ("%dx%dx%d: %s"):format(m, n, k, wrong) end
+  end
+end
+
+return hopper

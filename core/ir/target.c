@@ -47,6 +47,20 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
+// Operations, from the first to the last of ops.h, that need a feature.
+static const struct { Op first, last; Feature feature; } families[] = {
+  {OP_CPASYNC, OP_CPASYNC, FT_CPASYNC},
+  {OP_MBARINIT, OP_MBARCPASYNC, FT_MBARRIER},
+  {OP_TMALOAD, OP_BULKWAIT, FT_TMA},
+  {OP_DSMEM, OP_DSMEM, FT_CLUSTER},
+  {OP_STASYNC, OP_STASYNC, FT_CLUSTER},
+  {OP_CLUSTERARRIVE, OP_CLUSTERWAIT, FT_CLUSTER},
+  {OP_GRIDWAIT, OP_GRIDLAUNCH, FT_DEPENDENTS},
+  {OP_SETMAXNREG, OP_SETMAXNREG, FT_SETMAXNREG},
+  {OP_WGFENCE, OP_WGWAIT, FT_WGMMA},
+};
+
+// By the row that the instruction names, by what it moves or asks, by itself.
 static Need need_of(const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
@@ -57,32 +71,16 @@ static Need need_of(const Ins *i) {
   } else if (i->op == OP_INTRIN || i->op == OP_ASK) {
     const Intrin *r = intrin_row(intrin_id(i->imm));
     return (Need){r->name, r->sm, 0, false};
-  } else if (i->op == OP_WGFENCE || i->op == OP_WGCOMMIT ||
-             i->op == OP_WGWAIT) {
-    Need n = features[FT_WGMMA];
-    n.specific = true;
-    return n;
-  } else if (i->op == OP_CPASYNC) {
-    return features[FT_CPASYNC];
-  } else if (i->op == OP_COPY && i->imm > 128) {
-    return features[FT_COPY256];
   } else if (i->op == OP_FENCE) {
     const FenceRow *r = fence_row((FenceKind)i->imm);
     return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false};
-  } else if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X) {
-    return features[FT_CLUSTER];
-  } else if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC) {
-    return features[FT_MBARRIER];
-  } else if (i->op >= OP_TMALOAD && i->op <= OP_BULKWAIT) {
-    return features[FT_TMA];
-  } else if (i->op == OP_STASYNC || i->op == OP_DSMEM ||
-             i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT) {
-    return features[FT_CLUSTER];
-  } else if (i->op == OP_GRIDWAIT || i->op == OP_GRIDLAUNCH) {
-    return features[FT_DEPENDENTS];
-  } else if (i->op == OP_SETMAXNREG) {
-    return features[FT_SETMAXNREG];
   }
+  if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
+  if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
+    return features[FT_CLUSTER];
+  for (size_t k = 0; k < sizeof families / sizeof *families; k++)
+    if (i->op >= families[k].first && i->op <= families[k].last)
+      return features[families[k].feature];
   return (Need){NULL, 0, 0, false};
 }
 

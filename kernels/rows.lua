@@ -131,7 +131,11 @@ end
 
 function Plan:lane()
   local tid = (cute.arch.thread_idx())
-  if self.blocks > 1 then return self.piece * self.threads + tid end
+  if self.blocks > 1 then
+    check.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
+      .. "of this kernel", self.blocks)
+    return self.piece * self.threads + tid
+  end
   return self.rows == 1 and tid or tid % self.threads
 end
 

@@ -230,6 +230,13 @@ describe("kernels along rows", function()
     end
     refused("blocks = 33; an integer from 1 to 32", norm.rms_backward,
             {blocks = 33, n = 1024, dtype = cute.bf16, weight = true})
+    local k = require "kernels.softmax" {n = 1024, dtype = cute.f32, blocks = 2,
+      staged = true, persistent = true, threads = 64}
+    local x = cute.zeros({4, 1024}, cute.f32)
+    refused("blocks = 2: blocks do not share the rows of this kernel",
+      function()
+        k.kernel(x, x):launch {grid = 2, block = k.block, device = "sim"}
+      end)
   end)
 
   it("refuse rows of another length, and columns", function()

@@ -62,10 +62,10 @@ assert(report.reports[1].kind == "block-race")
 -- Blocks that wait for each other.
 report = cute.kernel("pair", function(o)
   local arch, gpu = cute.arch, {sem = "relaxed", scope = "gpu"}
-  local b = arch.block_idx()
-  arch.store(o.iterator + b, 1, gpu)
+  local at = arch.block_idx()
+  arch.store(o.iterator + at, 1, gpu)
   cute.loop(function()
-    return arch.load(o.iterator + (1 - b), nil, gpu):eq(0)
+    return arch.load(o.iterator + (1 - at), nil, gpu):eq(0)
   end, function() end)
 end)(cute.zeros({2}, cute.i32)):launch {grid = 2, block = 1, device = "sim",
   threads = 1}

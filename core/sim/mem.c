@@ -301,8 +301,11 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
+  bool whole = i->sem && m->space == SP_GMEM;  // no atomic in the midst of it
+  if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
+  if (whole) pthread_mutex_unlock(w->cluster->lock);
   if (i->sem >= SEM_RELEASE) w->clk++;  // what follows is not released
 }
 

@@ -407,6 +407,30 @@ describe("blocks that wait for each other", function()
     for b = 0, n - 1 do assert.equal((b ~ 1) + 1 + b, sum(b)) end
   end)
 
+  it("no word is lost between a store and an atomic", function()
+    local n = 20000
+    local words = zeros(2 * n)
+    local r = cute.kernel("words", function(a)
+      local b = arch.block_idx()
+      local function wait(at)
+        local v = cute.var(0)
+        cute.loop(function() return cute.eq(v.value, 0) end, function()
+          v.value = arch.atomic_exch(a.iterator + at, 0)
+        end)
+      end
+      for i in cute.range(n) do
+        cute.when(b:eq(0), function()
+          arch.store(a.iterator + 2 * i, 1, gpu)
+          wait(2 * i + 1)
+        end, function()
+          wait(2 * i)
+          arch.store(a.iterator + 2 * i + 1, 1, gpu)
+        end)
+      end
+    end)(words):launch {grid = 2, block = 1, device = "sim", threads = 2}
+    assert.is_true(r.ok)
+  end)
+
   it("in vain, until the budget ends", function()
     for threads = 1, 2 do
       local r = support.report(cute.kernel("vain", function(a)

@@ -28,6 +28,7 @@ local _ = cute._
 
 local UNIT = 64  -- of K, in a thread's 16 bytes
 local AND_OR = 0xea
+local AHEAD = 3  -- tiles under way, where each has a stage of its own
 
 -- Numbers to which a nibble is added by putting it into bits 0 to 3 of their
 -- low half, or 4 to 7: 128; 1024 and 64.
@@ -299,26 +300,35 @@ local function share(p)
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
--- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Without
--- more tiles than stages all of them are under way before the first is used.
+-- Waits until all but `pending` groups of copies have landed, those of the
+-- other warps with the same part of K, too.
+local function landed(p, at, pending)
+  cute.arch.cp_async_wait_group(pending)
+  if p.warps[1] == 1 then cute.arch.sync_warp()
+  elseif p.warps[2] == 1 then cute.arch.sync_threads()
+  else cute.arch.barrier(1 + at.k, 32 * p.warps[1]) end
+end
+
+-- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
+-- have a stage each, and no loop.
 local function walk(p, at, k_tiles, load, use)
-  local stages, more = p.stages, p.each > p.stages
-  local ahead = more and stages - 1 or stages
-  for stage = 0, ahead - 1 do load(stage, stage) end
-  local stage, write = 0, ahead
-  for k in cute.range(k_tiles) do
-    cute.arch.cp_async_wait_group(ahead - 1)
-    if p.warps[1] == 1 then cute.arch.sync_warp()
-    elseif p.warps[2] == 1 then cute.arch.sync_threads()
-    else cute.arch.barrier(1 + at.k, 32 * p.warps[1]) end
-    if more then
-      load(k + ahead, write)
-      use(stage)
-      stage, write = (stage + 1) % stages, stage
-    else
-      cute.arch.cp_async_commit_group()
+  local few = math.type(k_tiles) and k_tiles <= p.stages
+  local ahead = few and math.min(AHEAD, k_tiles) or p.stages - 1
+  for k = 0, ahead - 1 do load(k, k) end
+  if few then
+    for k = 0, k_tiles - 1 do
+      landed(p, at, math.min(ahead, k_tiles - k) - 1)
+      if k + ahead < k_tiles then load(k + ahead, k + ahead) end
       use(k)
     end
+    return
+  end
+  local stage, write = 0, ahead
+  for k in cute.range(k_tiles) do
+    landed(p, at, ahead - 1)
+    load(k + ahead, write)
+    use(stage)
+    stage, write = (stage + 1) % p.stages, stage
   end
 end
 

@@ -208,14 +208,15 @@ describe("gemm_int4's faults are told:", function()
                   stages = 2}
   local ALL = {16, 64, 512, group = 128, splits = 1, warps = {4, 1}}
   local SYNC = "cute.arch.sync_threads()"
-  local WAIT = "cute.arch.cp_async_wait_group(ahead - 1)"
+  local WAIT = "landed(p, at, ahead - 1)"
   for _, f in ipairs {
     {SYNC, ""}, {SYNC, "", nth = 2, of = ACROSS},
     {"cute.arch.sync_warp()", "", of = ALONG},
     {"cute.arch.barrier(1 + at.k, 32 * p.warps[1])", ""},
-    {WAIT, ""}, {WAIT, "cute.arch.cp_async_wait_group(ahead)", of = ALONG},
+    {WAIT, "", of = ALONG}, {WAIT, "landed(p, at, ahead)", of = ALONG},
+    {"k_tiles - k) - 1)", "k_tiles - k))", of = ALL},
     {"cute.arch.cp_async_commit_group()", "", of = ALL},
-    {"cute.arch.cp_async_commit_group()", "", nth = 2, of = ALONG},
+    {"cute.arch.cp_async_commit_group()", "", of = ALONG},
     {"piece(stage, i, u), pred)", "piece(stage, i, u))"},
     {"{row, col}), pred)", "{row, col}))"},
     {"cute.lt(first + row, t.shape[1])", "cute.ge(row, 0)"},

@@ -143,8 +143,8 @@ function Scan:tile_of(x, turn)
   return r, self:block_of(sum, turn)
 end
 
-local function put_before(f, before, r, to)
-  for i = 0, cute.size(r) - 1 do (to or r)[i] = f(before, r[i]) end
+local function put_before(f, before, r)
+  for i = 0, cute.size(r) - 1 do r[i] = f(before, r[i]) end
 end
 
 ---------------------------------------------------------------------------
@@ -187,10 +187,10 @@ end
 -- before this one above 32 bits; and one for each tile, the launch (its round)
 -- above 32 bits of the total. Blocks draw their tiles in order, so those before
 -- a tile have begun, whichever blocks there is room for. A block asks for all
--- tiles from its own last one on: of those before it knows the sum.
+-- tiles since its own last one: up to there it knows the sum.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block has drawn and not begun with
-local BLOCKS = 1024  -- more than there is room for at once
+local ROOM = 132  -- multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
 -- The next tile. The last that is drawn, behind all tiles, begins a new round.
@@ -209,24 +209,19 @@ local function say(state, at, round, x)
     high | x:bitcast(cute.u32):to(cute.u64), RELAXED)
 end
 
--- The word of tile i, or where i is not before `at`, some other one.
-local function ask(state, i, at)
-  return cute.arch.load(state.iterator + FIRST + cute.max(cute.min(i, at), 0),
-                        nil, RELAXED)
-end
-
--- What tiles `from` to `at` - 1 come to. Thread t asks for tiles from + t,
--- from + t + block ..., and has asked for the first: `word`.
-function Scan:between(state, from, at, round, word)
+-- What tiles `from` to `at` - 1 come to, when all of them have said it.
+function Scan:between(state, from, at, round)
   local f, tid, sum = self.op.f, (cute.arch.thread_idx()), self.none
-  local i, warps = from + tid, self.block // WARP
-  cute.loop(function() return cute.lt(i, at) end, function()
-    cute.when((word >> 32):to(cute.u32):eq(round), function()
-      sum = f(sum, word:to(cute.u32):bitcast(self.type))
-      i = i + self.block
+  local warps = self.block // WARP
+  for i in cute.range(from + tid, at, self.block) do
+    local high, value = round * 0, self.none
+    cute.loop(function() return high:ne(round) end, function()
+      local word = cute.arch.load(state.iterator + FIRST + i, nil, RELAXED)
+      high = (word >> 32):to(cute.u32)
+      value = word:to(cute.u32):bitcast(self.type)
     end)
-    cute.when(cute.lt(i, at), function() word = ask(state, i, at) end)
-  end)
+    sum = f(sum, value)
+  end
   for _, d in ipairs {1, 2, 4, 8, 16} do
     sum = f(sum, cute.arch.shuffle_sync_bfly(sum, d))
   end
@@ -265,31 +260,31 @@ local function one_pass(s, X, Y, state)
   fetch(at)
 
   local held = cute.make_rmem_tensor({s.width, s.steps}, s.type)
-  local last, from, sum = -1, 0, s.none  -- sum: of all tiles before `from`
-  local function finish(word)
-    sum = f(sum, s:between(state, from, last, round, word))
+  local last, last_before, last_all = -1, s.none, s.none
+  local from, sum = 0, s.none  -- of all tiles before `from`
+  local function finish()
+    local earlier = f(sum, s:between(state, from, last, round))
+    put_before(f, f(earlier, last_before), held)
     cute.when(cute.ge(last, 0), function()
-      put_before(f, sum, held)
       s:store(Y, last * s.tile, n - last * s.tile, held)
-      from = last
     end)
+    from, sum = last + 1, f(earlier, last_all)
   end
   held:fill(0)
   cute.loop(function() return cute.lt(at, tiles) end, function()
-    local word, new = ask(state, from + tid, last), cute.var(0, cute.i32)
-    cute.when(cute.eq(tid, 0), function() new.value = draw(state, tiles) end)
     local r, of_warp = s:warp_of(coming:load())
     local before, all = s:block_of(of_warp)
     cute.when(cute.eq(tid, 0), function()
       say(state, at, round, all)
-      drawn[0] = new.value
+      drawn[0] = draw(state, tiles)
     end)
     fetch(next)
-    finish(word)
-    put_before(f, before, r, held)
-    last, at, next = at, next, drawn[0]
+    finish()
+    held:store(r:load())
+    last, last_before, last_all = at, before, all
+    at, next = next, drawn[0]
   end)
-  finish(ask(state, from + tid, last))
+  finish()
 end
 
 local function accumulator(t)
@@ -332,9 +327,9 @@ return function(o)
   end
   local tiles, held = up(o.n, s.tile), HELD
   if s.width * o.dtype.bits < 128 then held = HELD // 2 end  -- predicates
+  local blocks = math.max(1, math.min(held // s.tile, 1024 // s.block))
   return {block = s.block, states = tiles + FIRST,
-    grid = function() return math.min(tiles, BLOCKS) end,
-    kernel = cute.kernel("scan", {block = s.block,
-      min_blocks = math.max(1, math.min(held // s.tile, 1024 // s.block))},
+    grid = function() return math.min(tiles, ROOM * blocks) end,
+    kernel = cute.kernel("scan", {block = s.block, min_blocks = blocks},
       function(X, Y, state) one_pass(s, X, Y, state) end)}
 end

@@ -170,6 +170,9 @@ static void find_open(Ctx *cx, lua_State *L) {
 
 // Registers that a warpgroup's MMA has are left alone until its wait_group.
 static void check_flight(Ctx *cx, lua_State *L) {
+  static const char *const how[] = {
+    [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
+    [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
   const Fn *fn = ir_fn(cx);
   Flight f = flight_run(cx, fn, NULL, NULL);
   if (!f.kind) return;
@@ -190,7 +193,7 @@ static void check_flight(Ctx *cx, lua_State *L) {
                 "with cute.nvgpu.warpgroup.commit_group() and let "
                 "wait_group(0), or that of the groups committed since, go "
                 "before", what,
-                f.kind == FLIGHT_READ ? "used" : "written", line);
+                how[f.kind], line);
 }
 
 // Runs protected: upvalues none; stack: ctx, func, args...

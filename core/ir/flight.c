@@ -124,6 +124,13 @@ static void use_operand(Walk *w, Ref r, const Operand *o) {
     use(w, r, o->ref, o->reg[k], o->bits, o->written);
 }
 
+// MMAs of one shape follow each other on the same accumulators.
+static bool other_shape(const Walk *w, Ref r, Ref by) {
+  const AtomMma *a = atom_mma((int)ir_get(w->fn, r)->imm);
+  const AtomMma *b = atom_mma((int)ir_get(w->fn, by)->imm);
+  return a->n != b->n || a->k != b->k;
+}
+
 static void issue_run(Walk *w, Ref r, const Operand *o) {
   for (int k = 0; k < o->n; k++) {
     int64_t lo, hi;
@@ -135,6 +142,8 @@ static void issue_run(Walk *w, Ref r, const Operand *o) {
         found(w, FLIGHT_WRITE, r, c->by, o->ref, lo);
       if (!o->written && c->writes)
         found(w, FLIGHT_READ, r, c->by, o->ref, lo);
+      if (o->written && c->writes && other_shape(w, r, c->by))
+        found(w, FLIGHT_SHAPE, r, c->by, o->ref, lo);
       *(o->written ? &c->writes : &c->reads) = 1;
       c->by = r;
     }

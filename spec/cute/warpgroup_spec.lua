@@ -210,6 +210,28 @@ describe("registers in flight", function()
     end)
   end)
 
+  it("are accumulated into by MMAs of one shape", function()
+    local function mixed(type, wait)
+      local op = type == "e4m3" and W.MmaF8Op(type, type, "f32", {64, 64},
+        "SMEM") or W.MmaF16BF16Op(type, "f32", {64, 64}, "SMEM")
+      local other = cute.make_tiled_mma(op)
+      return function(t)
+        local s = cute.make_smem_tensor(cute[type], cute.tile_to_shape(
+          W.make_smem_layout_atom("K_SW128", type), {64, 128}), 1024)
+        W.fence() t.gemm()
+        if wait then W.commit_group() W.wait_group(0) end
+        local thr = other:get_slice(cute.arch.thread_idx())
+        cute.gemm(other, t.acc, other:make_fragment_A(thr:partition_A(s)),
+          other:make_fragment_B(thr:partition_B(s)), t.acc)
+        W.commit_group() W.wait_group(0)
+      end
+    end
+    refuses("register 0 of t_acc is accumulated into by an MMA of another "
+      .. "shape while the MMA of line ", mixed "e4m3")
+    trace(mixed("e4m3", true))
+    trace(mixed "f16")
+  end)
+
   it("hold A as long, where it comes from registers", function()
     local rs = cute.make_tiled_mma(
       W.MmaF16BF16Op("bf16", "f32", {64, 64}, "RMEM"))

@@ -175,6 +175,8 @@ build = {
         "lua/cute/smemstruct.lua",
       ["cute.symbolic"] =
         "lua/cute/symbolic.lua",
+      ["cute.tensormaps"] =
+        "lua/cute/tensormaps.lua",
       ["cute.testing"] =
         "lua/cute/testing.lua",
       ["cute.tiles"] =

@@ -1,5 +1,6 @@
 --- What specs share about TMA: kernels that copy tiles through tensor maps,
 -- and what they should give, element by element.
+local core = require "cute.core"
 local cute = require "cute"
 
 local tma = {}
@@ -218,6 +219,69 @@ function tma.runs(n, rows)
   end
 end
 
+-- Groups of rows of a matrix with `ld` elements of f32 a row: where each
+-- begins, how many rows it has and how many of their elements are its own.
+local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
+
+--- A block copies a group, of y to z, by tensor maps that it makes: one in
+-- shared memory and out of it, one where it stays.
+---@param opts table what to leave out: release, publish, acquire
+function tma.groups(opts)
+  local tile, ld = {32, 16}, 32
+  return function(load, mY, store, mZ, y, z, groups, maps)
+    local tid, g = cute.arch.thread_idx(), cute.arch.block_idx()
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(tile), 128)
+    local map = cute.make_smem_tensor(cute.i64, cute.make_layout(16), 128)
+    local from, to = maps(g, 0, _), maps(g, 1, _)
+    local bar = barrier(1)
+    local function group(t)
+      return cute.make_tensor(t.iterator + groups(0, g), cute.make_layout(
+        {groups(2, g), groups(1, g)}, {1, ld}))
+    end
+    if opts.mode then
+      local maker = cute.utils.TensorMapManager(opts.mode, 128)
+      local here = opts.mode == "SMEM" and map
+      local other = here and cute.make_smem_tensor(cute.i64,
+        cute.make_layout(16), 128)
+      from, to = maker:get_tensormap_ptr(from), maker:get_tensormap_ptr(to)
+      maker:init_tensormap_from_atom(load, here or from, 1)
+      maker:init_tensormap_from_atom(store, other or to, 1)
+      maker:fence_tensormap_initialization()
+      cute.arch.sync_threads()
+      maker:update_tensormap({group(y), group(z)}, {load, store}, {from, to},
+                             2, here and {here, other} or nil)
+    else cute.when(cute.arch.warp_idx():eq(0), function()
+      cute.when(tid:eq(0), function()
+        cpasync.copy_tensormap(load, map)
+        cpasync.update_tma_descriptor(load, group(y), map)
+        cpasync.copy_tensormap(store, to)
+        cpasync.update_tma_descriptor(store, group(z), to)
+        if opts.release ~= false then cpasync.fence_tma_desc_release() end
+      end)
+      cute.arch.sync_warp()
+      cpasync.cp_fence_tma_desc_release(from, map)
+    end) end
+    cute.arch.sync_threads()
+    local function part(atom, coords)
+      return cpasync.tma_partition(atom, 0, cute.make_layout(1), flat(s),
+                                   tiles_of(coords, tile))
+    end
+    local ts, tg = part(load, mY)
+    local us, ug = part(store, mZ)
+    cute.when(tid:eq(0), function()
+      if opts.acquire ~= false then cpasync.fence_tma_desc_acquire(from) end
+      cpasync.fence_tma_desc_acquire(to)
+      cute.arch.mbarrier_arrive_and_expect_tx(bar, load.tx_bytes)
+      cute.copy(load, tg(_, 0), ts, {tma_bar_ptr = bar, tma_desc_ptr = from})
+      if opts.early then cpasync.copy_tensormap(load, from) end
+      cute.arch.mbarrier_wait(bar, 0)
+      cute.copy(store, us, ug(_, 0), {tma_desc_ptr = to})
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0)
+    end)
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Whole launches
 ---------------------------------------------------------------------------
@@ -298,6 +362,49 @@ function tma.try_runs(device)
   return wrong
 end
 
+-- Runs tma.groups: how many elements are wrong, and what launch() gave.
+function tma.try_groups(opts, launch)
+  local n = 2048
+  local y, z = cute.zeros({n}, cute.f32), cute.zeros({n}, cute.f32)
+  local want, list = {}, cute.zeros({3, #GROUPS}, cute.i32)
+  for i = 0, n - 1 do y[i], want[i] = i + 1, 0 end
+  for g, group in ipairs(GROUPS) do
+    for k = 1, 3 do list[{k - 1, g - 1}] = group[k] end
+    for row = 0, group[2] - 1 do
+      for i = group[1] + 32 * row, group[1] + 32 * row + group[3] - 1 do
+        want[i] = i + 1
+      end
+    end
+  end
+  local tile = {32, 16}
+  local function made(op, t)  -- of no group: only boxes are taken
+    return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
+      cute.make_layout(tile)), cute.make_layout(tile), tile)
+  end
+  local load, mY = made(cpasync.CopyBulkTensorTileG2SOp, y)
+  local store, mZ = made(cpasync.CopyBulkTensorTileS2GOp, z)
+  local maps = cute.zeros({#GROUPS, 2, 16}, cute.i64)
+  local o = {grid = #GROUPS, block = tma.THREADS}
+  for k, v in pairs(launch) do o[k] = v end
+  local r = table.pack(cute.kernel("groups", tma.groups(opts))(load, mY, store,
+    mZ, y, z, list, maps):launch(o))
+  local wrong = 0
+  for g, group in ipairs(GROUPS) do  -- the maps are those that a host makes
+    for side = 0, 1 do
+      local words = core.encode_tensor_map {type = 7, rank = 2, box = tile,
+        address = maps(g - 1, side, 0), extent = {group[3], group[2]},
+        stride = {128}, l2 = 2}
+      for k = 1, 16 do
+        if maps(g - 1, side, k - 1) ~= words[k] then wrong = wrong + 1 end
+      end
+    end
+  end
+  for i = 0, n - 1 do
+    if z[i] ~= want[i] then wrong = wrong + 1 end
+  end
+  return wrong, table.unpack(r, 1, r.n)
+end
+
 --- All of it, as tests of a suite on a device.
 ---@param it function busted's
 ---@param check fun(wrong: integer, first: string)
@@ -347,6 +454,12 @@ function tma.suite(it, check, device)
 
   it("moves runs of bytes without a map", function()
     check(tma.try_runs(device))
+  end)
+
+  it("goes by tensor maps that a kernel makes", function()
+    for _, mode in ipairs {false, "SMEM", "GMEM"} do
+      check((tma.try_groups({mode = mode}, {device = device})))
+    end
   end)
 end
 

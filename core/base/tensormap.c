@@ -242,3 +242,33 @@ void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
   set(words, 512, 32, encoded_bytes(m));
   set(words, 576, 32, m->swizzle ? 0x80 << m->swizzle : 0x10);
 }
+
+// ---- maps that are there ----
+
+static int64_t get(const uint64_t words[TENSORMAP_WORDS], int at, int bits) {
+  return (int64_t)(words[at / 64] >> at % 64 & (((uint64_t)1 << bits) - 1));
+}
+
+static void put(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
+  words[at / 64] &= ~((((uint64_t)1 << bits) - 1) << at % 64);
+  set(words, at, bits, v);
+}
+
+void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m) {
+  m->address = words[0];
+  for (int i = 0; i < TENSORMAP_RANK; i++)
+    m->extent[i] = get(words, 256 + 32 * i, 32) + 1;
+  for (int i = 0; i < TENSORMAP_RANK - 1; i++)
+    m->stride[i] = get(words, 96 + 32 * i, 32) << 4 |
+                   get(words, 224 + 4 * i, 4) << 36;
+}
+
+void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
+  words[0] = m->address;
+  for (int i = 0; i < TENSORMAP_RANK; i++)
+    put(words, 256 + 32 * i, 32, m->extent[i] - 1);
+  for (int i = 0; i < TENSORMAP_RANK - 1; i++) {
+    put(words, 96 + 32 * i, 32, m->stride[i] >> 4);
+    put(words, 224 + 4 * i, 4, m->stride[i] >> 36);
+  }
+}

@@ -52,6 +52,10 @@ typedef struct TensorMap {
 bool tensormap_check(const TensorMap *m, Why *w);
 // The bytes of one that passed tensormap_check, as words in memory order.
 void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
+// What the words tell of a tensor, of all TENSORMAP_RANK modes: address,
+// extents and strides; and the words with another.
+void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
+void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 // Bytes of shared memory that one copy fills or reads.
 int64_t tensormap_bytes(const TensorMap *m);
 

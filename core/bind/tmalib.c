@@ -5,6 +5,7 @@
 
 #include "bind/row.h"
 #include "bind/tensorlib.h"
+#include "ir/operands.h"
 
 // ---- parameters by the driver's numbers ----
 
@@ -297,8 +298,32 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-static const char *const box_options[] = {"tma_bar_ptr", "mcast_mask",
-                                          "cache_policy", NULL};
+// 16 elements side by side, or a pointer.
+static bool is_run(Ctx *cx, const Tensor *t) {
+  Layout l = layout_coalesce(cx, t->l);
+  return dim_is(layout_size(cx, l), 1) ||
+         (dim_is(layout_size(cx, l), 16) && tup_leaves(l.shape) == 1 &&
+          dim_is(l.stride[0], 1));
+}
+
+// A tensor map in memory: 16 elements of 64 bits.
+static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
+  Tensor t = face_check_tensor(L, idx);
+  bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
+  if (!memory || dtype_bits(t.type) != 64 || !dtype_is_int(t.type) ||
+      !is_run(cx, &t))
+    face_error(L, ERR_ARG, "a tensor map is 16 elements of i64 in global or "
+               "shared memory, got\n  %s", tensor_show(cx, &t));
+  Dim at = tensor_at(cx, t, dim_int(cx, 0));
+  if (dim_div(cx, at) % 16 ||
+      (t.space == SP_SMEM && ir_memof(ir_fn(cx), t.mem)->align % 128))
+    face_error(L, ERR_ALIGN, "a tensor map lies at a multiple of 128 bytes, "
+               "which this is not known to\n  %s", tensor_show(cx, &t));
+  return (MapPlace){t.mem, dim_asref(cx, at)};
+}
+
+static const char *const box_options[] = {
+  "tma_bar_ptr", "mcast_mask", "cache_policy", "tma_desc_ptr", NULL};
 static const char *const run_options[] = {"mbar_ptr", "mcast_mask", "cta_rank",
                                           "cache_policy", NULL};
 
@@ -316,7 +341,49 @@ int tmalib_copy(lua_State *L) {
     o.policy = read_value(cx, L, "cache_policy", DT_I64);
     o.rank = read_value(cx, L, "cta_rank", DT_I32);
   }
-  (a->runs ? tma_copy_runs : tma_copy)(cx, a, src, dst, &o);
+  TmaAtom at = *a;
+  if (!lua_isnil(L, 4) && lua_getfield(L, 4, "tma_desc_ptr") != LUA_TNIL) {
+    int top = lua_gettop(L);
+    if (face_check_tensor(L, top).space != SP_GMEM)
+      face_error(L, ERR_ARG, "copy: tma_desc_ptr is a tensor map in global "
+                 "memory: cp_fence_tma_desc_release() brings it there");
+    MapPlace p = check_map(cx, L, top);
+    at.ref = ir_map_at(cx, ir_fn(cx), p.mem, p.off, a->ref);
+  }
+  (a->runs ? tma_copy_runs : tma_copy)(cx, &at, src, dst, &o);
+  return 0;
+}
+
+// ---- tensor maps in memory ----
+
+// tma_map(operation, place[, atom or place[, tensor]]): "copy" of the atom's,
+// "update" to the tensor, "acquire", "publish" what stands in shared memory.
+static int l_tma_map(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "a tensor map");
+  const char *what = face_checkstr(L, 1);
+  MapPlace p = check_map(cx, L, 2);
+  if (strcmp(what, "copy") == 0) {
+    tma_map_copy(cx, check_traced(L, 3, "copy_tensormap"), p);
+  } else if (strcmp(what, "update") == 0) {
+    const TmaAtom *a = check_traced(L, 3, "update_tma_descriptor");
+    Tensor t = face_check_tensor(L, 4);
+    if (t.space != SP_GMEM || t.type != a->type)
+      face_error(L, ERR_ARG, "update_tma_descriptor: a tensor of %s in global "
+                 "memory is needed, got\n  %s", dtype_name(a->type),
+                 tensor_show(cx, &t));
+    tma_map_update(cx, a, &t, p);
+  } else {
+    bool publish = strcmp(what, "publish") == 0;
+    MapPlace from = publish ? check_map(cx, L, 3) : p;
+    if (publish && (face_check_tensor(L, 2).space != SP_GMEM ||
+                    face_check_tensor(L, 3).space != SP_SMEM))
+      face_error(L, ERR_ARG, "cp_fence_tma_desc_release: it goes from shared "
+                 "to global memory");
+    Ref x[4] = {p.mem, p.off, from.mem, from.off};
+    Ins ins = {.op = publish ? OP_MAPPUBLISH : OP_MAPACQUIRE};
+    operands_emit(cx, fn, ins, x, publish ? 4 : 2, NULL, 0);
+  }
   return 0;
 }
 
@@ -337,6 +404,7 @@ void tmalib_open(lua_State *L) {
     {"encode_tensor_map", l_encode_tensor_map}, {"tma_atom", l_tma_atom},
     {"tma_leaves", l_tma_leaves}, {"tma_coordinates", l_tma_coordinates},
     {"tma_words", l_tma_words}, {"tma_prefetch", l_tma_prefetch},
+    {"tma_map", l_tma_map},
     {NULL, NULL}};
   static const luaL_Reg meta[] = {
     {"__index", atom_index}, {"__tostring", atom_tostring}, {NULL, NULL}};

@@ -267,6 +267,57 @@ void bulk_print(Emit *e) {
   for (size_t k = 0; k < e->nbulk; k++) print_one(e, &e->bulk[k]);
 }
 
+// ---- tensor maps in memory ----
+
+bool bulk_is_map(const Ins *i) {
+  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
+}
+
+static Helper map_helper(const Ins *i) {
+  static const Helper helpers[] = {
+    [OP_MAPCOPY - OP_MAPCOPY] = H_MAP_COPY,
+    [OP_MAPADDRESS - OP_MAPCOPY] = H_MAP_ADDRESS,
+    [OP_MAPSET - OP_MAPCOPY] = H_MAP_EXTENT,
+    [OP_MAPACQUIRE - OP_MAPCOPY] = H_MAP_ACQUIRE,
+    [OP_MAPPUBLISH - OP_MAPCOPY] = H_MAP_PUBLISH};
+  if (i->op == OP_MAPSET && i->flags & TMF_STRIDE) return H_MAP_STRIDE;
+  return helpers[i->op - OP_MAPCOPY];
+}
+
+void bulk_note_map(Emit *e, const Ins *i) { helper_use(e, map_helper(i)); }
+
+static void put_map(Emit *e, Ref map) {
+  if (ir_get(e->fn, map)->op == OP_TMAP) text_puts(e, "&");
+  text_puts(e, e->use[map].name);
+}
+
+void bulk_call_map(Emit *e, const Ins *i) {
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  text_puts(e, helper_use(e, map_helper(i)));
+  if (i->op == OP_MAPSET) text_printf(e, "<%d>", (int)i->imm);
+  text_puts(e, "(");
+  for (int k = 0; k < n; k++) {
+    if (k) text_puts(e, ", ");
+    if (o[k].kind == OPERAND_MAP) put_map(e, o[k].ref);
+    else if (o[k].kind == OPERAND_MEM)
+      expr_pointer(e, o[k].ref, o[k].off, PR_ANY);
+    else expr_val(e, o[k].ref, PR_ANY);
+  }
+  text_puts(e, ")");
+}
+
+void bulk_map_at(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = ir_memof(e->fn, r);
+  e->use[r].name = names_new(e, m->name ? ir_str(e->fn, m->name) : "map");
+  text_begin(e, i);
+  text_printf(e, "const TensorMap *const %s = (const TensorMap *)",
+              e->use[r].name);
+  expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
+  text_end(e);
+}
+
 // ---- a call ----
 
 static void put_place(Emit *e, const Operand *o) {
@@ -286,9 +337,9 @@ void bulk_call(Emit *e, const Ins *i) {
   find_parts(e, i, &p);
   bool bytes = i->op >= OP_BULKLOAD, map_first = !p.to;
   text_printf(e, "%s(", name_of(e, &m));
-  if (map_first) text_printf(e, "&%s", e->use[p.map->ref].name);
+  if (map_first) put_map(e, p.map->ref);
   else put_place(e, p.to);
-  if (p.map && !map_first) text_printf(e, ", &%s", e->use[p.map->ref].name);
+  if (p.map && !map_first) text_puts(e, ", "), put_map(e, p.map->ref);
   if (p.from) text_puts(e, ", "), put_place(e, p.from);
   if (bytes) text_printf(e, ", %d", (int)(i->imm / 8));
   if (p.bar) text_puts(e, ", "), put_place(e, p.bar);

@@ -478,6 +478,13 @@ static Ref put(Emit *e, Ref r) {
       break;
     case OP_RMEM: put_regs_decl(e, r); break;
     case OP_DSMEM: put_peer(e, r); break;
+    case OP_TMAPAT: bulk_map_at(e, r); break;
+    case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
+    case OP_MAPPUBLISH:
+      text_begin(e, i);
+      bulk_call_map(e, i);
+      text_end(e);
+      break;
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"

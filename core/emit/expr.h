@@ -73,6 +73,10 @@ void bulk_note(Emit *e, const Ins *i);  // as those of mbar.c
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
+bool bulk_is_map(const Ins *i);  // an operation on a tensor map in memory
+void bulk_note_map(Emit *e, const Ins *i);
+void bulk_call_map(Emit *e, const Ins *i);
+void bulk_map_at(Emit *e, Ref r);  // TMAPAT, a statement
 
 // ---- mbar.c ----
 bool mbar_is(const Ins *i);             // an operation on an mbarrier

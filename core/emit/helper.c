@@ -50,6 +50,8 @@ static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
     return sm * 10 >= arch;
+  if (sscanf(line, "#if __CUDA_ARCH__ == %d", &arch) == 1)
+    return sm * 10 == arch;
   return sm < 100 ? 0 : -1;
 }
 

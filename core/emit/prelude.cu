@@ -719,6 +719,60 @@ static __device__ __forceinline__ void cp_async_cg16_zfill(
 
 // ---- mbarriers ----
 
+//: map_copy
+static __device__ __forceinline__ void map_copy(void *dst, const void *map) {
+  for (int k = 0; k < 16; ++k)
+    ((unsigned long long *)dst)[k] = ((const unsigned long long *)map)[k];
+}
+
+//: map_address
+#if __CUDA_ARCH__ == 900
+static __device__ __forceinline__ void map_address(
+    void *map, const void *tensor) {
+  asm volatile("tensormap.replace.tile.global_address.b1024.b64 [%0], %1;"
+      :: "l"(map), "l"(tensor) : "memory");
+}
+#endif
+
+//: map_extent
+#if __CUDA_ARCH__ == 900
+template <int mode>
+static __device__ __forceinline__ void map_extent(void *map, unsigned n) {
+  asm volatile("tensormap.replace.tile.global_dim.b1024.b32 [%0], %2, %1;"
+      :: "l"(map), "r"(n), "n"(mode) : "memory");
+}
+#endif
+
+//: map_stride
+#if __CUDA_ARCH__ == 900
+template <int mode>
+static __device__ __forceinline__ void map_stride(
+    void *map, unsigned long long bytes) {
+  asm volatile("tensormap.replace.tile.global_stride.b1024.b64 [%0], %2, %1;"
+      :: "l"(map), "l"(bytes), "n"(mode - 1) : "memory");
+}
+#endif
+
+//: map_acquire
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void map_acquire(const void *map) {
+  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
+      :: "l"(map) : "memory");
+}
+#endif
+
+//: map_publish
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void map_publish(
+    void *dst, const void *src) {
+  unsigned long long from;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(from) : "l"(src));
+  asm volatile("tensormap.cp_fenceproxy.global.shared::cta"
+      ".tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
+      :: "l"(dst), "r"((unsigned)from) : "memory");
+}
+#endif
+
 //: mbar_init
 #if __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void mbar_init(

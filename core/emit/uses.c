@@ -35,7 +35,7 @@ int64_t uses_int(const Emit *e, Ref r) {
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
-         (i->op == OP_DSMEM || !ir_is_mem(e->fn, r));
+         (i->op == OP_DSMEM || i->op == OP_TMAPAT || !ir_is_mem(e->fn, r));
 }
 
 // Types of 6 bits have a byte each: they divide no register.
@@ -455,7 +455,7 @@ static void choose_scalars(Emit *e) {
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
              bulk_is(i);
-  if (i->op == OP_DSMEM) e->pointer[i->a[0]] = true;
+  if (i->op == OP_DSMEM || i->op == OP_TMAPAT) e->pointer[i->a[0]] = true;
   Operand o;
   if (!(op_effect((Op)i->op) & EF_MEMORY)) return;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
@@ -476,6 +476,7 @@ static void note_needs(Emit *e, const Ins *i) {
     ptx_note(e, i);
   if (mbar_is(i)) mbar_note(e, i);
   if (bulk_is(i)) bulk_note(e, i);
+  if (bulk_is_map(i)) bulk_note_map(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {

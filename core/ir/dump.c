@@ -149,6 +149,10 @@ static void put_imm(Dump *d, const Ins *i) {
       break;
     case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_REGISTERS: PUT(d, " #%" PRId64, i->imm); break;
+    case IMM_MODE:
+      PUT(d, " %s of mode %" PRId64, i->flags & TMF_STRIDE ? "stride"
+                                                           : "extent", i->imm);
+      break;
     case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
     case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;
     case IMM_LEVELS:

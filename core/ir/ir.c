@@ -219,6 +219,17 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
 
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) { return ir_mem_of(cx, fn, m, 0, 0); }
 
+Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map) {
+  Mem m = *ir_memof(fn, map);
+  Ins ins = {.op = OP_TMAPAT, .type = (uint8_t)m.type, .name = m.name,
+             .a = {object, offset, map}, .imm = (int64_t)fn->mem.n};
+  for (int k = 0; k < 3; k++) ir_use(cx, fn, ins.a[k]);
+  vec_reserve(cx, fn->mem, fn->mem.n + 1);
+  m.ref = ir_append(cx, fn, ins, fold_full(m.type));
+  fn->mem.p[fn->mem.n++] = m;
+  return m.ref;
+}
+
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
   static const uint8_t op[] = {
 #define SP(id, name, word, op) OP_##op,

@@ -47,6 +47,8 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
 // DSMEM: a shared object as the CTA of that rank has it.
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
+// TMAPAT: a tensor map of boxes as `map` has them, in memory of object.
+Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // One operation on shared and global integers `a op b` in the index domain:
 // types are unified (i64 if either is).
 Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);

@@ -77,6 +77,8 @@ const AtomicRow *atomic_row(AtomicKind k);
   FE(GPU, "gpu", 0, "__threadfence()") \
   FE(SYS, "sys", 0, "__threadfence_system()") \
   FE(MBARINIT, "mbarrier_init", 90, "fence.mbarrier_init.release.cluster") \
+  FE(TENSORMAP, "tensormap", 90, \
+     "fence.proxy.tensormap::generic.release.gpu") \
   FE(ALIAS, "alias", 70, "fence.proxy.alias") \
   FE(ASYNC, "async", 90, "fence.proxy.async") \
   FE(ASYNC_GLOBAL, "async.global", 90, "fence.proxy.async.global") \
@@ -161,6 +163,7 @@ enum { RGF_INC = 1 };
 // TMALOAD, TMASTORE: of a map of im2col. TMASTORE, BULKSTORE: what is there is
 // combined with what comes, by the AtomicKind of the lowest bits. BULKWAIT:
 // until the sources were read.
+enum { TMF_STRIDE = 1 };  // of MAPSET
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
 // What flags say in the field, as PTX spells it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {

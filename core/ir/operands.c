@@ -85,7 +85,7 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
     case IMM_NONE: case IMM_RAW: case IMM_ARG: case IMM_MEM: case IMM_TEXT:
     case IMM_SREG: case IMM_MATH: case IMM_INTRIN: case IMM_MMA:
     case IMM_UNROLL: case IMM_BARRIER: case IMM_GROUPS: case IMM_FENCE:
-    case IMM_ATOMIC: case IMM_REGISTERS: case IMM_LEVELS:
+    case IMM_ATOMIC: case IMM_REGISTERS: case IMM_MODE: case IMM_LEVELS:
       break;
   }
   return bits;
@@ -111,7 +111,7 @@ static void take_space(Operands *w, Operand *o) {
 static void take_mem(Operands *w, Operand *o) {
   o->ref = take(w);
   o->off = take(w);
-  o->bits = o->barrier ? 64 : moved(w->fn, w->i, o->ref);
+  o->bits = o->barrier ? 64 : o->map ? 1024 : moved(w->fn, w->i, o->ref);
   take_space(w, o);
 }
 
@@ -136,6 +136,8 @@ static const Operand letters['x' + 1] = {
   ['b'] = {.kind = OPERAND_MEM, .space = SP_SMEM, .read = true,
            .written = true, .barrier = true},
   ['o'] = {.kind = OPERAND_OBJECT},
+  ['d'] = {.kind = OPERAND_MEM, .read = true, .map = true},
+  ['D'] = {.kind = OPERAND_MEM, .read = true, .written = true, .map = true},
   ['m'] = {.kind = OPERAND_MAP, .read = true},
   ['M'] = {.kind = OPERAND_MAP, .written = true},
   ['R'] = {.kind = OPERAND_RUN, .read = true},

@@ -19,7 +19,7 @@ typedef enum OperandKind {
   OPERAND_VAR,      // ref, a VAR
   OPERAND_MEM,      // `bits` of object ref from element `off` on
   OPERAND_OBJECT,   // object ref
-  OPERAND_MAP,      // ref, a TMAP
+  OPERAND_MAP,      // ref, a TMAP or TMAPAT
   OPERAND_RUN       // n registers of `bits` each, of object ref
 } OperandKind;
 
@@ -28,7 +28,7 @@ typedef struct Operand {
   uint8_t space;        // MEM, RUN: Space that the op wants, SP_HOST: any
   bool read, written;   // VAR, MEM, MAP, RUN
   bool optional;
-  bool barrier;         // MEM: it is an mbarrier
+  bool barrier, map;    // MEM: it is an mbarrier, a tensor map
   int n;                // RUN
   Ref ref;              // 0: an optional one that is missing
   Ref off;              // MEM: a value

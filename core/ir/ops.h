@@ -15,6 +15,7 @@
 //      .g .s .r behind it: of global, shared memory, registers only
 //   b  an mbarrier: an element of 64 bits of shared memory
 //   o  a memory object as a whole
+//   d  a tensor map in memory, 1024 bits that it reads, D  ... writes
 //   m  a tensor map through which it reads, M  ... writes
 //   R  a run of registers that it reads: an object and, for each register,
 //      the element where that begins, a plain number;  W  ... writes
@@ -30,7 +31,7 @@
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
 //   BARRIER  its number               GROUPS  how many may be left pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
-//   REGISTERS  how many a thread may have from now on
+//   REGISTERS  how many a thread may have from now on    MODE  of a tensor
 //   LEVELS  how many regions it leaves, the innermost first
 // rule: type of the result and demands on the values among the operands:
 //   NONE  no result                      SAME  values and result one type
@@ -87,6 +88,9 @@ OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // there, imm those beyond the address; 16 bytes further on is one more
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
+// one that stands in memory, 16 elements of 64 bits; it tells of boxes as the
+// argument does
+OP(TMAPAT, "tmap.at", "d m", MEM, ANY, OBJECT, LANE)
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
@@ -184,6 +188,15 @@ DO(BULKSEND, "bulk.send", "w.s r.s b v", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // groups of a thread's stores; waits until at most so many are pending
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
+// tensor maps in memory: an argument's is copied there, told of another
+// tensor, which others may read and write then, and another extent or stride
+// (in bytes) of mode imm (flag: TMF_STRIDE); agents see what a fence released
+// and they acquire, or a warp copies out of shared memory
+DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
+DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
+DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)
+DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE)
+DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL)
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
                                                     // compares -> what was
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)

@@ -21,7 +21,8 @@ typedef enum Rule {
 typedef enum ImmKind {
   IMM_NONE, IMM_RAW, IMM_ARG, IMM_MEM, IMM_TEXT, IMM_SREG, IMM_MATH,
   IMM_INTRIN, IMM_ELEMENTS, IMM_BITS, IMM_MMA, IMM_COPY, IMM_UNROLL,
-  IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC, IMM_REGISTERS, IMM_LEVELS
+  IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC, IMM_REGISTERS, IMM_MODE,
+  IMM_LEVELS
 } ImmKind;
 // What an operation depends on and does, as bits. EF_ORDERED: no access to
 // memory moves past it, whatever its operands are.

@@ -30,6 +30,7 @@ int64_t target_smem(int sm);
   FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
   FT(MBARRIER, "an mbarrier", 90, 0, false) \
   FT(TMA, "a bulk copy", 90, 0, false) \
+  FT(TENSORMAP, "tensormap.replace", 90, 90, true) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
   FT(DEPENDENTS, "griddepcontrol", 90, 0, false) \
   FT(SETMAXNREG, "setmaxnreg", 90, 0, true) \

@@ -93,7 +93,7 @@ static void check_operand(Check *c, const Operand *o) {
     case OPERAND_MEM: check_mem(c, o); break;
     case OPERAND_MAP:
       type_of(c, o->ref);
-      if (ir_get(c->fn, o->ref)->op != OP_TMAP) bad(c, "not a tensor map");
+      if (ir_memof(c->fn, o->ref)->space != SP_TMAP) bad(c, "not a tensor map");
       break;
     case OPERAND_RUN: check_run(c, o); break;
   }

@@ -14,9 +14,10 @@
 // One of them, of the bytes behind it.
 typedef struct Copy {
   const SimBulk *b;
+  SimMapped m;
   uint32_t shared;          // first byte in the cluster's shared memory
   uint32_t to;              // BULKSEND: where they go
-  int64_t global;           // without a map: first byte of the object
+  int64_t global;           // first byte of the object
   int64_t at[TENSORMAP_RANK];  // coordinates
 } Copy;
 
@@ -34,7 +35,7 @@ static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
 // Run number r of the box; n is 0 where none of it is inside.
 static Run run_at(const Copy *k, int64_t r) {
-  const TensorMap *m = k->b->map;
+  const TensorMap *m = &k->m.map;
   int64_t size = element_bytes(k->b), from = k->at[0], to = from + m->box[0];
   Run run = {.at = r * m->box[0] * size};
   int64_t where = 0;
@@ -49,14 +50,14 @@ static Run run_at(const Copy *k, int64_t r) {
   if (from >= to) return run;
   run.skip = (from - k->at[0]) * size;
   run.n = (to - from) * size;
-  run.global = where + from * size;
+  run.global = k->global + where + from * size;
   return run;
 }
 
 static int64_t runs_of(const Copy *k) {
-  const TensorMap *m = k->b->map;
+  const TensorMap *m = &k->m.map;
   int64_t n = 1;
-  if (!m) return 1;
+  if (!k->b->map) return 1;
   for (int i = 1; i < m->rank; i++) n *= m->box[i];
   return n;
 }
@@ -101,7 +102,7 @@ static void read_global(Copy *k) {
   fill(k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
-    memcpy(bytes_of(k) + run.at + run.skip, k->b->global->p + run.global,
+    memcpy(bytes_of(k) + run.at + run.skip, k->m.tensor->p + run.global,
            (size_t)run.n);
   }
 }
@@ -121,7 +122,7 @@ static void combine(const SimBulk *b, uint8_t *p, const uint8_t *x,
 
 static void write_global(SimAsync *a, Copy *k) {
   const SimBulk *b = k->b;
-  const SimMem *m = b->global;
+  const SimMem *m = k->m.tensor;
   pthread_mutex_t *lock = a->w->cluster->lock;
   bool reduces = b->flags & BKF_REDUCES;
   if (reduces) pthread_mutex_lock(lock);
@@ -139,16 +140,28 @@ static void write_global(SimAsync *a, Copy *k) {
 
 // ---- what the agent does ----
 
+static void still_mapped(SimAsync *a, const Copy *k) {
+  if (k->b->place.mem) simmaps_still(a, &k->b->place, &k->m);
+}
+
 static void load(SimAsync *a, SimStage stage) {
   Copy *k = a->data;
-  if (stage == ASYNC_FETCH) read_global(k);
-  else move_shared(k, a->w->cluster, true);
+  if (stage == ASYNC_FETCH) {
+    still_mapped(a, k);
+    read_global(k);
+  } else {
+    move_shared(k, a->w->cluster, true);
+  }
 }
 
 static void store(SimAsync *a, SimStage stage) {
   Copy *k = a->data;
-  if (stage == ASYNC_FETCH) move_shared(k, a->w->cluster, false);
-  else write_global(a, k);
+  if (stage == ASYNC_FETCH) {
+    move_shared(k, a->w->cluster, false);
+  } else {
+    still_mapped(a, k);
+    write_global(a, k);
+  }
 }
 
 static void send(SimAsync *a, SimStage stage) {
@@ -192,13 +205,28 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   Copy k = {.b = b};
   k.shared = w->home + b->shared.mem->base + (uint32_t)shared;
   for (int c = 0; c < b->modes; c++) k.at[c] = value(w, b->at[c], l);
+  k.m.tensor = b->global;
+  if (b->map) k.m.map = *b->map;
   return k;
+}
+
+// Which bytes of global memory it is about; false: it is told what is wrong.
+static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
+                        bool write) {
+  const SimBulk *b = k->b;
+  if (!b->map) k->global = byte_at(w, i, &b->plain, l, b->bytes, write);
+  else if (b->place.mem) {
+    if (!simmaps_take(w, i, l, &b->place, &k->m, element_bytes(b)))
+      return false;
+    k->global = k->m.first;
+  }
+  return k->global >= 0;
 }
 
 // What it needs of global memory is looked at, and counted, when it starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
-  const SimMem *m = k->b->global;
+  const SimMem *m = k->m.tensor;
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t bytes = 0;
   for (int64_t r = 0; r < runs_of(k); r++) {
@@ -245,10 +273,7 @@ static void start_load(SimWarp *w, const SimIns *i, int l) {
   int64_t bar = simmem_byte(w, i, &b->bar, l);
   if (to < 0) return;
   Copy k = copy_of(w, i, l, to);
-  if (!b->map) {
-    k.global = byte_at(w, i, &b->plain, l, b->bytes, false);
-    if (k.global < 0) return;
-  }
+  if (!find_global(w, i, l, &k, false)) return;
   see_global(w, i, l, &k, false);
   uint32_t own = (uint32_t)(w->cta - w->cluster->cta);
   uint32_t mask = b->mask ? (uint32_t)value(w, b->mask, l) : 1u << own;
@@ -267,10 +292,7 @@ static void start_store(SimWarp *w, const SimIns *i, int l) {
   int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
   if (from < 0) return;
   Copy k = copy_of(w, i, l, from);
-  if (!b->map) {
-    k.global = byte_at(w, i, &b->plain, l, b->bytes, true);
-    if (k.global < 0) return;
-  }
+  if (!find_global(w, i, l, &k, true)) return;
   see_global(w, i, l, &k, true);
   SimAsync *a = start(w, i, l, BY_BULK, store, k);
   if (a) simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);

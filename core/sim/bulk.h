@@ -1,4 +1,5 @@
-// Bulk copies as they are decoded, and their execution (bulk.c).
+// Bulk copies as they are decoded, and their execution (bulk.c); tensor maps
+// that kernels make (maps.c).
 #ifndef CUTE_SIMBULK_H
 #define CUTE_SIMBULK_H
 
@@ -9,6 +10,7 @@ typedef struct SimBulk {
   SimSide plain;           // without a map: the other side
   SimSide bar;             // of loads: the mbarrier
   const TensorMap *map;    // NULL: a run of bytes
+  SimSide place;           // where a map like it stands in memory, if any
   const SimMem *global;    // the tensor; NULL: the other side is shared, too
   uint32_t mask, rank;     // slots; 0: none
   uint32_t at[TENSORMAP_RANK];  // those of the coordinates
@@ -18,6 +20,36 @@ typedef struct SimBulk {
 
 // TMALOAD .. BULKSEND, lane by lane.
 void simbulk_run(SimWarp *w, const SimIns *i);
+
+// ---- maps.c ----
+struct SimAsync;
+// MAPCOPY .. MAPPUBLISH: dst; what is published, or the tensor (src); of
+// MAPCOPY the map; MAPSET: the slot of its value.
+typedef struct SimMapOp {
+  SimSide dst, src;
+  const TensorMap *map;
+  uint32_t value;
+  bool wide, stride;
+  int mode;
+} SimMapOp;
+// The map of a copy, which may stand in memory at `at`.
+typedef struct SimMapped {
+  TensorMap map;
+  const SimMem *tensor;    // where it tells of, from byte `first` on
+  int64_t first;
+  const uint8_t *at;
+  uint64_t words[TENSORMAP_WORDS];
+} SimMapped;
+void simmaps_run(SimWarp *w, const SimIns *i);
+void simmaps_release(SimCluster *c);   // fence.proxy.tensormap
+void simmaps_reset(SimCluster *c);
+void simmaps_free(SimCluster *c);
+// Takes the map that stands at s for lane l, of boxes as t->map has them, of
+// elements of so many bytes; false: there is none, which is told.
+bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
+                  SimMapped *t, int64_t size);
+// Is it still there as it was? Else that is told.
+void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c, for these ----
 // An agent reads, or writes, n bytes of global memory from byte `at` of m on

@@ -1,5 +1,6 @@
 // The warps of a cluster: initial values, scheduling, barriers, deadlock.
 #include "sim/async.h"
+#include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/wgmma.h"
 
@@ -540,6 +541,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simmem_reset(c);
   simmbar_reset(c);
   simasync_reset(c);
+  simmaps_reset(c);
   simwgmma_reset(c);
   c->stop = c->meets = false;
   c->mmas = c->vain = 0;

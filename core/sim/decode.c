@@ -426,7 +426,13 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
     k++;  // the cache policy
   }
   if (map) {
+    const Ins *at = ir_get(g->fn, other);
     b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
+    if (at->op == OP_TMAPAT) {
+      Operand p[OPERANDS];
+      operands_all(g->fn, at, p);
+      b->place = side(g, &p[0]);
+    }
     for (; k < n && o[k].ref; k++) b->at[b->modes++] = g->slot[o[k].ref];
   }
   note_access(g, b->shared.mem, 16, !store);
@@ -435,6 +441,30 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
     simblocks_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
                    store);
   d->x = b;
+  d->stat = new_stat(g, d->ref);
+}
+
+static void decode_map(Prog *g, const Ins *i, SimIns *d) {
+  Operand o[OPERANDS];
+  operands_all(g->fn, i, o);
+  SimMapOp *m = arena_zero(g->cx, &g->cx->scratch, sizeof *m);
+  m->dst = side(g, &o[0]);
+  m->mode = (int)i->imm;
+  m->stride = i->flags & TMF_STRIDE;
+  if (i->op == OP_MAPCOPY) {
+    m->src.mem = mem_at(g, o[1].ref);
+    m->map = g->l->arg[ir_memof(g->fn, o[1].ref)->arg].map;
+  } else if (i->op == OP_MAPSET) {
+    m->value = g->slot[o[1].ref];
+    m->wide = sim_wide(ir_type(g->fn, o[1].ref));
+  } else if (i->op != OP_MAPACQUIRE) {
+    m->src = side(g, &o[1]);
+  }
+  note_access(g, m->dst.mem, 8, true);
+  if (i->op == OP_MAPPUBLISH) note_access(g, m->src.mem, 8, false);
+  if (i->op == OP_MAPADDRESS)
+    simblocks_note(m->src.mem, m->src.mem->bits / 8, true);
+  d->x = m;
   d->stat = new_stat(g, d->ref);
 }
 
@@ -556,6 +586,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_BULKSEND:
       decode_bulk(g, i, d);
       break;
+    case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
+    case OP_MAPPUBLISH:
+      decode_map(g, i, d);
+      break;
     case OP_MMA:
       d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
@@ -586,7 +620,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_NOP: case OP_DSMEM: case OP_COUNT:
+    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
       break;  // not part of a program
   }
 }

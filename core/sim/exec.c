@@ -600,6 +600,10 @@ static bool step(SimWarp *w, const SimIns *i) {
       simbulk_run(w, i);
       return true;
     case OP_TMAPREFETCH: return true;
+    case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
+    case OP_MAPPUBLISH:
+      simmaps_run(w, i);
+      return true;
     case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
     case OP_BULKWAIT:
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
@@ -622,7 +626,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ASM: case OP_DSMEM: case OP_COUNT:
+    case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:

@@ -18,6 +18,7 @@
 //
 // Global memory is one location here: values go through other clusters, too.
 #include "ir/intrin.h"
+#include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
 
@@ -408,6 +409,10 @@ void simorder_fence(SimWarp *w, int kind) {
   SimCluster *c = w->cluster;
   if (!fence_is_order((FenceKind)kind)) {
     if (kind == FE_ALIAS) return;
+    if (kind == FE_TENSORMAP) {
+      simmaps_release(c);
+      return;
+    }
     simmbar_fence(w);
     if (kind != FE_MBARINIT && kind != FE_ASYNC_GLOBAL) fence_proxy(w);
     return;

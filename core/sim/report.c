@@ -152,6 +152,17 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   }
 }
 
+static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
+  static const char *const how[] = {
+    [MAP_NONE] = "there is no tensor map of such boxes",
+    [MAP_BEYOND] = "this tensor map tells of more than its tensor has",
+    [MAP_UNRELEASED] = "this tensor map was changed and not released since",
+    [MAP_UNACQUIRED] = "this tensor map was changed and not acquired since",
+    [MAP_CHANGED] = "this tensor map changes while a copy by it is in flight"};
+  simreport_printf(t, "%s: ", how[f->map.how]);
+  say_element(t, p, f);
+}
+
 static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
@@ -448,6 +459,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
     case SIM_BLOCKRACE: say_block_race(&t, p, f); break;
+    case SIM_TENSORMAP: say_map(&t, p, f); break;
     case SIM_DEADLOCK: say_deadlock(&t, p, f); break;
     case SIM_MBARRIER: say_wrong(&t, p, f); break;
     case SIM_EXIT: say_gone(&t, f); break;

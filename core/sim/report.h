@@ -25,6 +25,11 @@ typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
   MBAR_OVER, MBAR_BYTES
 } SimWrong;
+// A tensor map in memory that is none; that tells of more than there is; whose
+// change nobody released, or acquired; that changes while a copy needs it.
+typedef enum SimMapWrong {
+  MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_CHANGED
+} SimMapWrong;
 // What a warp waits for that does not come.
 typedef enum SimStuck {
   STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM
@@ -70,6 +75,7 @@ typedef struct SimFault {
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT: the CTA that is gone; a barrier of its own: nobody waited there
     struct { int32_t cta[3]; bool landed; } gone;
+    struct { SimMapWrong how; } map;
     // REGISTERS: had, asked for
     struct { int had, wanted; } registers;
     // WARPGROUP: the warp of its CTA, how many that has

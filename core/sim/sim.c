@@ -11,6 +11,7 @@
 
 #include "base/signals.h"
 #include "sim/async.h"
+#include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
@@ -161,6 +162,7 @@ static void cluster_free(SimCluster *c) {
   shadow_free(c);
   simmbar_free(c);
   simasync_free(c);
+  simmaps_free(c);
   simwgmma_free(c);
   base_free(c->row);
   base_free(c->place);

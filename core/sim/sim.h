@@ -41,6 +41,7 @@ typedef struct Launch {
   SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
   SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
   SK(MBARRIER, "mbarrier")           /* misuse of an mbarrier */ \
+  SK(TENSORMAP, "tensor-map")        /* one that a kernel made is not so */ \
   SK(EXIT, "exited-block")           /* its memory is used after its end */ \
   SK(REGISTERS, "registers")         /* misuse of setmaxnreg */ \
   SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \

@@ -193,6 +193,13 @@ static void use_bulk(SimWarp *w, const SimIns *i) {
   for (int k = 0; k < b->modes; k++) use(w, i, b->at[k], w->active);
 }
 
+static void use_map(SimWarp *w, const SimIns *i) {
+  const SimMapOp *o = i->x;
+  use_side(w, i, &o->dst);
+  if (o->src.mem && o->src.mem->space != SP_TMAP) use_side(w, i, &o->src);
+  use(w, i, o->value, w->active);
+}
+
 static void use_condition(SimWarp *w, const SimIns *i) {
   if (i->uniform) return;
   use(w, i, i->a, w->active);
@@ -218,6 +225,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
     case OP_BULKSEND:
       use_bulk(w, i);
+      break;
+    case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
+    case OP_MAPPUBLISH:
+      use_map(w, i);
       break;
     case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
     case OP_STASYNC: use_sent(w, i); break;
@@ -246,7 +257,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_DSMEM: case OP_WGFENCE:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_DSMEM: case OP_TMAPAT:
+    case OP_WGFENCE:
     case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
       break;  // reads no value of a lane

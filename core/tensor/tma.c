@@ -272,6 +272,38 @@ void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
   for (int64_t i = 0; i < all / n; i++) emit_run(cx, a, t, o, i, n);
 }
 
+// ---- tensor maps in memory ----
+
+void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p) {
+  Ref x[3] = {p.mem, p.off, a->ref};
+  operands_emit(cx, ir_fn(cx), (Ins){.op = OP_MAPCOPY}, x, 3, NULL, 0);
+}
+
+static void set_mode(Ctx *cx, MapPlace p, int mode, unsigned flags, Ref v) {
+  Ref x[3] = {p.mem, p.off, v};
+  Ins ins = {.op = OP_MAPSET, .flags = (uint16_t)flags, .imm = mode};
+  operands_emit(cx, ir_fn(cx), ins, x, 3, NULL, 0);
+}
+
+void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p) {
+  Fn *fn = ir_fn(cx);
+  size_t n = tup_leaves(t->l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(t->l.shape, shape);
+  Ref x[4] = {p.mem, p.off, t->mem, dim_asref(cx, t->off)};
+  operands_emit(cx, fn, (Ins){.op = OP_MAPADDRESS}, x, 4, NULL, 0);
+  for (int i = 0; i < a->map.rank; i++) {
+    int k = a->leaf[i];
+    if (k < 0) continue;
+    set_mode(cx, p, i, 0, ir_cvt(cx, fn, DT_I32, dim_asref(cx, shape[k])));
+    if (i == 0) continue;
+    Ref bytes = ir_op2(cx, fn, OP_MUL,
+      ir_cvt(cx, fn, DT_I64, dim_asref(cx, t->l.stride[k])),
+      ir_int(cx, fn, DT_I64, dtype_bits(a->type) / 8));
+    set_mode(cx, p, i, TMF_STRIDE, bytes);
+  }
+}
+
 // ---- prefetches ----
 
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {

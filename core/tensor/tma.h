@@ -54,6 +54,11 @@ void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
 // for each of the rest.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
+// ---- tensor maps in memory, 16 elements of 64 bits at a place ----
+typedef struct MapPlace { Ref mem, off; } MapPlace;
+void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
+// It tells of tensor t (SP_GMEM) from now on, whose leaves are as the atom's.
+void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
 // prefetch(): the boxes of a tensor of coordinates into L2; NULL: the map.
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
 

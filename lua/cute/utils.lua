@@ -1,6 +1,6 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
--- cute.schedule's.
+-- cute.schedule's, what makes tensor maps in kernels cute.tensormaps's.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -357,7 +357,9 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for name, f in pairs(require "cute.schedule") do utils[name] = f end
+for _, part in ipairs {"cute.schedule", "cute.tensormaps"} do
+  for name, f in pairs(require(part)) do utils[name] = f end
+end
 
 return sign.public("utils.", utils, [[
   get_smem_capacity_in_bytes(arch?: string)

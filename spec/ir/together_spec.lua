@@ -105,6 +105,55 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
+-- What is done with a tensor map of the lane's own, a copy of the atom's.
+local function with_map(f)
+  local function sample(x, atom)
+    local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)
+    local map = maps(cute._, arch.lane_idx())
+    cpasync.copy_tensormap(atom, map)
+    return function() f(atom, map, x) end
+  end
+  ATOMS[sample] = ATOMS[load_box]
+  return sample
+end
+
+-- Copies go through one in global memory.
+local function by_map(x, atom, coords)
+  local map = cute.make_tensor(cute.recast_tensor(x, cute.i64).iterator,
+                               cute.make_layout(16))
+  cute.when(arch.lane_idx():eq(0), function()
+    cpasync.copy_tensormap(atom, map)
+    cpasync.fence_tma_desc_release()
+    cpasync.fence_tma_desc_acquire(map)
+  end)
+  arch.sync_warp()
+  local bars = smem(32, cute.i64).iterator + arch.lane_idx()
+  local s = cute.make_smem_tensor(cute.i32, cute.make_layout({4, 32}, {1, 32}),
+                                  128)
+  arch.mbarrier_init(bars, 1)
+  arch.fence_view_async_shared()
+  local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1), s,
+    cute.zipped_divide(coords, {4}))
+  return function()
+    arch.mbarrier_arrive_and_expect_tx(bars, atom.tx_bytes)
+    cute.copy(atom, tg(cute._, 60), ts(cute._, arch.lane_idx()),
+              {tma_bar_ptr = bars, tma_desc_ptr = map})
+    arch.mbarrier_wait(bars, 0)
+  end
+end
+ATOMS[by_map] = ATOMS[load_box]
+
+local function publish(x, atom)
+  local map = cute.make_smem_tensor(cute.i64, cute.make_layout(16), 128)
+  cute.when(arch.lane_idx():eq(0), function()
+    cpasync.copy_tensormap(atom, map)
+  end)
+  arch.sync_warp()
+  local to = cute.recast_tensor(x, cute.i64).iterator
+  return function() cpasync.cp_fence_tma_desc_release(to, map) end
+end
+ATOMS[publish] = ATOMS[load_box]
+
 -- The same without tensor maps, between x and shared memory.
 local function with_run(op, f)
   return function(x)
@@ -264,6 +313,16 @@ local SAMPLES = {
   ["bulk.commit"] = store_box, ["bulk.wait"] = store_box,
   ["tma.prefetch"] = with_box(cpasync.CopyBulkTensorTileG2SOp,
     function(atom, _, tg) cpasync.prefetch(atom, tg) end),
+  ["tmap.at"] = by_map, ["tmap.publish"] = publish,
+  ["tmap.copy"] = with_map(function(atom, map)
+    cpasync.copy_tensormap(atom, map)
+  end),
+  ["tmap.address"] = with_map(function(atom, map, x)
+    cpasync.update_tma_descriptor(atom, x, map)
+  end),
+  ["tmap.acquire"] = with_map(function(_, map)
+    cpasync.fence_tma_desc_acquire(map)
+  end),
   ["bulk.load"] = with_run(cpasync.CopyBulkG2SOp, function(atom, s, g, bar)
     arch.mbarrier_arrive_and_expect_tx(bar, 16)
     cute.copy(atom, g, s, {mbar_ptr = bar})
@@ -290,6 +349,7 @@ local SAMPLES = {
 }
 SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]
+SAMPLES["tmap.set"] = SAMPLES["tmap.address"]
 
 -- By what is said of them elsewhere: the atoms' tables and intrin.h.
 local ROWS = {

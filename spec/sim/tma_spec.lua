@@ -195,6 +195,71 @@ describe("TMA in the simulator", function()
     end)
   end
 
+  it("tells what is wrong with a tensor map that a kernel makes", function()
+    local function says(opts)
+      local r = support.report(select(2, tma.try_groups(opts, {
+        device = "sim", faults = "return"})))
+      if r.ok then return "nothing" end
+      assert.equal("tensor-map", r.reports[1].kind)
+      return tostring(r)
+    end
+    assert.equal("nothing", says {})
+    for _, case in ipairs {
+      {{release = false}, "this tensor map was changed and not released since: "
+       .. "element 16 of global tensor 'maps'",
+       "fence_tma_desc_release() in the thread"},
+      {{acquire = false}, "this tensor map was changed and not acquired since: "
+       .. "element 0 of global tensor 'maps'",
+       "fence_tma_desc_acquire() in the thread"},
+      {{early = true}, "this tensor map changes while a copy by it is in "
+       .. "flight: element 0 of global tensor 'maps'",
+       "wait for the copies by it"}} do
+      local text = says(case[1])
+      assert.truthy(text:find(case[2], 1, true), text)
+      assert.truthy(text:find(case[3], 1, true), text)
+    end
+  end)
+
+  it("takes no other numbers for a tensor map", function()
+    local x = tma.tensor({32, 16}, cute.f32)
+    local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
+      cute.make_layout(TILE), TILE)
+    local function says(change)
+      local maps = cute.zeros({16}, cute.i64)
+      local k = cute.kernel("k", function(a, c, y, m)
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(TILE), 128)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, 2), cute.zipped_divide(c, TILE))
+        cute.when(arch.thread_idx():eq(0), function()
+          arch.mbarrier_init(bar, 1)
+          arch.mbarrier_init_fence()
+          change(a, y, m)
+          cpasync.fence_tma_desc_release()
+          cpasync.fence_tma_desc_acquire(m)
+          arch.mbarrier_arrive_and_expect_tx(bar, a.tx_bytes)
+          cute.copy(a, tg(_, 0), ts, {tma_bar_ptr = bar, tma_desc_ptr = m})
+          arch.mbarrier_wait(bar, 0)
+        end)
+      end)
+      return tostring(support.report(k(atom, coords, x, maps):launch {grid = 1,
+        block = 32, device = "sim", faults = "return"}))
+    end
+    assert.truthy(says(function(a, _, m) cpasync.copy_tensormap(a, m) end)
+      :find "nothing to report")
+    assert.truthy(says(function() end):find("there is no tensor map of such "
+      .. "boxes: element 0 of global tensor 'm'", 1, true))
+    assert.truthy(says(function(a, _, m)
+      cpasync.copy_tensormap(a, m)
+      m[7] = m[7] + 1
+    end):find("there is no tensor map of such boxes", 1, true))
+    assert.truthy(says(function(a, y, m)
+      cpasync.copy_tensormap(a, m)
+      cpasync.update_tma_descriptor(a, cute.make_tensor(y.iterator + 4,
+        cute.make_layout {32, 16}), m)
+    end):find("this tensor map tells of more than its tensor has", 1, true))
+  end)
+
   it("counts what it moves, by lines", function()
     local r = report(LOAD, load())
     local bytes

@@ -298,6 +298,77 @@ describe("a TMA copy", function()
     assert.equal(40, cute.size(row))
   end)
 
+  it("goes by maps in memory, which are told of other tensors", function()
+    local x = matrix(32, 32)
+    local tile = {16, 32}
+    local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
+      cute.make_ordered_layout(tile, {1, 0}), tile)
+    local maps = cute.zeros({4, 16}, cute.i64)
+    local function trace(f, block)
+      return cute.kernel("k", function(a, c, y, m)
+        f(a, y, m, function(map)
+          local s = cute.make_smem_tensor(cute.bf16,
+            cute.make_ordered_layout(tile, {1, 0}), 128)
+          local bar = cute.arch.alloc_smem(cute.i64, 1)
+          local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+            cute.group_modes(s, 0, 2), cute.zipped_divide(c, tile))
+          cute.copy(a, tg(_, 1), ts, {tma_bar_ptr = bar, tma_desc_ptr = map})
+        end)
+      end)(atom, coords, x, maps):trace {block = block or 32}
+    end
+    local program = trace(function(a, y, m, copy)
+      local map = cute.make_smem_tensor(cute.i64, cute.make_layout(16), 128)
+      cpasync.copy_tensormap(a, map)
+      cpasync.update_tma_descriptor(a, y, map)
+      cpasync.fence_tma_desc_release()
+      cpasync.cp_fence_tma_desc_release(m(1, _), map)
+      cpasync.fence_tma_desc_acquire(m(1, _))
+      copy(m(1, _))
+    end)
+    for _, text in ipairs {"map_copy(map, &a);", "map_address(map, y);",
+      "map_extent<0>(map, 32);", "map_stride<1>(map, 64ll);",
+      "fence.proxy.tensormap::generic.release.gpu;",
+      "map_publish(m + 16, map);", "map_acquire(m + 16);",
+      "const TensorMap *const a_1 = (const TensorMap *)(m + 16);",
+      "tma_load_2d(s_addr, a_1, bar_addr, 0, 16);"} do
+      assert.truthy(program.source:find(text, 1, true), program.source)
+    end
+    kernels.compiles(program, {"sm_90a"})
+    raises(") is a feature of one chip: it needs "
+      .. "sm_90a, the target is sm_90 [wrong-arch]", function()
+        program:compile "sm_90"
+      end)
+    raises("copy: tma_desc_ptr is a tensor map in global memory", function()
+      trace(function(_, _, _, copy)
+        copy(cute.make_smem_tensor(cute.i64, cute.make_layout(16), 128))
+      end)
+    end)
+    for _, place in ipairs {
+      function() return cute.make_smem_tensor(cute.i64, cute.make_layout(16),
+                                              64) end,
+      function(m) return m.iterator + 8 end} do
+      raises("a tensor map lies at a multiple of 128 bytes", function()
+        trace(function(a, _, m) cpasync.copy_tensormap(a, place(m)) end)
+      end)
+    end
+    for _, place in ipairs {
+      function(m) return cute.recast_tensor(m, cute.i32) end,
+      function(m) return m(_, 0) end,
+      function() return cute.make_rmem_tensor({16}, cute.i64) end} do
+      raises("a tensor map is 16 elements of i64 in global or shared memory",
+        function()
+          trace(function(a, _, m) cpasync.copy_tensormap(a, place(m)) end)
+        end)
+    end
+    raises("update_tma_descriptor: a tensor of bf16 in global memory is "
+      .. "needed", function()
+        trace(function(a, y, m)
+          cpasync.update_tma_descriptor(a, cute.recast_tensor(y, cute.f16),
+                                        m(0, _))
+        end)
+      end)
+  end)
+
   it("makes masks of a multicast", function()
     local ctas = cute.make_layout {1, 4, 2, 1}
     local mask = cpasync.create_tma_multicast_mask

@@ -168,7 +168,7 @@ end
 
 -- What the Python DSL has for Hopper and Blackwell alone, by its names.
 local LATER = {"warpgroup", "bulk", "tma", "tmem",
-  "tcgen05", "packed", "umma", "clc", "tensormap", "sm90", "sm100", "sm103",
+  "tcgen05", "packed", "umma", "clc", "sm90", "sm100", "sm103",
   "sm120", "hopper", "blackwell"}
 
 -- Names that stand for something else here.

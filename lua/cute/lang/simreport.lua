@@ -63,6 +63,14 @@ local SPECIAL = {
     .. "cute.when(tid:eq(0), ...), or wait between the two"},
   {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
     "the copy"},
+  {"tensor-map", "not released", "fence_tma_desc_release() in the thread that "
+    .. "changed it, or cp_fence_tma_desc_release() from shared memory"},
+  {"tensor-map", "not acquired", "fence_tma_desc_acquire() in the thread that "
+    .. "copies, behind a barrier"},
+  {"tensor-map", "in flight", "wait for the copies by it, then change it"},
+  {"tensor-map", "more than", "the tensor that update_tma_descriptor was given "
+    .. "must lie in its buffer"},
+  {"tensor-map", "no tensor map", "copy_tensormap() of this atom first"},
   {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
     .. "boxes, whatever of them lies outside: expect all that come"},
 }

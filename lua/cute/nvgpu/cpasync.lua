@@ -385,6 +385,45 @@ function cpasync.prefetch(tma_atom, gmem_tensor)
   core.tma_prefetch(tma_atom, gmem_tensor)
 end
 
+---------------------------------------------------------------------------
+-- Tensor maps that the kernel makes
+---------------------------------------------------------------------------
+
+--- Copies an atom's tensor map to memory: 16 elements of i64 at a multiple of
+-- 128 bytes, in shared or global memory. Copies take it from there with
+-- tma_desc_ptr = tensormap_ptr, boxes and swizzle being the atom's.
+---@param tma_atom table
+---@param tensormap_ptr table
+function cpasync.copy_tensormap(tma_atom, tensormap_ptr)
+  core.tma_map("copy", tensormap_ptr, tma_atom)
+end
+
+--- What stands there tells of another tensor from now on, with the modes of
+-- the atom's: where it lies, its extents and strides.
+---@param tma_atom table
+---@param gmem_tensor table
+---@param tma_desc_ptr table
+function cpasync.update_tma_descriptor(tma_atom, gmem_tensor, tma_desc_ptr)
+  core.tma_map("update", tma_desc_ptr, tma_atom, gmem_tensor)
+end
+
+--- What was written to tensor maps before is seen by who acquires them.
+function cpasync.fence_tma_desc_release() core.fence "tensormap" end
+
+--- Copies through the tensor map there see what its writer released.
+---@param tma_desc_ptr table
+function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
+  core.tma_map("acquire", tma_desc_ptr)
+end
+
+--- A warp copies a tensor map from shared to global memory, and releases it.
+---@param tma_desc_global_ptr table
+---@param tma_desc_shared_ptr table
+function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,
+                                           tma_desc_shared_ptr)
+  core.tma_map("publish", tma_desc_global_ptr, tma_desc_shared_ptr)
+end
+
 return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
   CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
@@ -397,4 +436,9 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,
     mcast_mode: integer)
   prefetch_descriptor(tma_atom) prefetch(tma_atom, gmem_tensor: tensor)
+  copy_tensormap(tma_atom, tensormap_ptr: tensor)
+  update_tma_descriptor(tma_atom, gmem_tensor: tensor, tma_desc_ptr: tensor)
+  fence_tma_desc_release() fence_tma_desc_acquire(tma_desc_ptr: tensor)
+  cp_fence_tma_desc_release(tma_desc_global_ptr: tensor,
+    tma_desc_shared_ptr: tensor)
 ]])

@@ -1,0 +1,115 @@
+--- cute.utils.TensorMapManager: tensor maps that a kernel makes, one for each
+-- tensor that it meets, as grouped work needs them.
+--
+--     local maps = cute.utils.TensorMapManager("SMEM", 128)
+--     local ptr = maps:get_tensormap_ptr(tensormaps(block, _))
+--     maps:init_tensormap_from_atom(load, smem_map, 0)
+--     maps:fence_tensormap_initialization()
+--     maps:update_tensormap({tensor}, {load}, {ptr}, 0, {smem_map})
+--     maps:fence_tensormap_update(ptr)      -- in the thread that copies
+--     cute.copy(load, tAgA, tAsA, {tma_bar_ptr = bar, tma_desc_ptr = ptr})
+local arch = require "cute.arch"
+local core = require "cute.core"
+local cpasync = require "cute.nvgpu.cpasync"
+local sign = require "cute.lang.sign"
+
+local tensormaps = {}
+
+local BYTES = 128
+
+local function when(...) require "cute.lang.trace".when(...) end
+
+--- Where maps change: where they stand, or in shared memory before they go
+-- there.
+tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
+
+local Manager = {}
+Manager.__index = Manager
+
+--- What makes and changes tensor maps.
+---@param tensormap_update_mode string of TensorMapUpdateMode
+---@param bytes_per_tensormap integer 128
+function tensormaps.TensorMapManager(tensormap_update_mode,
+                                     bytes_per_tensormap)
+  if not tensormaps.TensorMapUpdateMode[tensormap_update_mode] then
+    core.fail("unknown-name", ("TensorMapManager: no mode %s: SMEM or GMEM")
+      :format(core.show(tensormap_update_mode)))
+  end
+  if bytes_per_tensormap ~= BYTES then
+    core.fail("bad-argument", ("TensorMapManager: a tensor map has %d bytes, "
+      .. "not %s"):format(BYTES, core.show(bytes_per_tensormap)))
+  end
+  return setmetatable({in_smem = tensormap_update_mode == "SMEM"}, Manager)
+end
+
+-- f in one thread of a warp.
+local function by_one(f)
+  when(arch.elect_one(), f)
+end
+
+--- The tensor map that begins at a pointer.
+---@param ptr table to i64
+function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
+  return core.make_tensor(ptr.iterator or ptr,
+    core.make_layout(BYTES * 8 // ptr.element_type.bits))
+end
+
+--- A warp copies an atom's map there.
+---@param copy_atom table
+---@param dst_ptr table in global memory, of the mode SMEM in shared memory
+---@param warp_id integer
+function Manager:init_tensormap_from_atom(copy_atom, dst_ptr, warp_id)
+  when(arch.warp_idx():eq(warp_id), function()
+    by_one(function() cpasync.copy_tensormap(copy_atom, dst_ptr) end)
+  end)
+  return self
+end
+
+--- Maps that stand in global memory are released.
+function Manager:fence_tensormap_initialization()
+  if not self.in_smem then cpasync.fence_tma_desc_release() end
+end
+
+--- What a warp made of a map is acquired.
+---@param tensormap_ptr table in global memory
+function Manager:fence_tensormap_update(tensormap_ptr)
+  cpasync.fence_tma_desc_acquire(tensormap_ptr)
+  return self
+end
+
+--- A warp tells each map of a tensor, and releases it.
+---@param tensor_gmem table[] tensors
+---@param tma_copy_atom table[] the maps' atoms
+---@param tensormap_gmem_ptr table[] where they stand
+---@param warp_id integer
+---@param tensormap_smem_ptr? table[] in the mode SMEM: where they change
+function Manager:update_tensormap(tensor_gmem, tma_copy_atom,
+                                  tensormap_gmem_ptr, warp_id,
+                                  tensormap_smem_ptr)
+  local at = self.in_smem and tensormap_smem_ptr or tensormap_gmem_ptr
+  when(arch.warp_idx():eq(warp_id), function()
+    by_one(function()
+      for i, t in ipairs(tensor_gmem) do
+        cpasync.update_tma_descriptor(tma_copy_atom[i], t, at[i])
+      end
+      if not self.in_smem then cpasync.fence_tma_desc_release() end
+    end)
+    arch.sync_warp()
+    for i, ptr in ipairs(self.in_smem and tensormap_gmem_ptr or {}) do
+      cpasync.cp_fence_tma_desc_release(ptr, at[i])
+    end
+  end)
+end
+
+sign.class("TensorMapManager", Manager, [[
+  get_tensormap_ptr(ptr: tensor)
+  init_tensormap_from_atom(copy_atom, dst_ptr: tensor, warp_id: integer)
+  fence_tensormap_initialization()
+  fence_tensormap_update(tensormap_ptr: tensor)
+  update_tensormap(tensor_gmem: table, tma_copy_atom: table,
+    tensormap_gmem_ptr: table, warp_id: integer, tensormap_smem_ptr?: table)
+]])
+
+return sign.public("utils.", tensormaps, [[
+  TensorMapManager(tensormap_update_mode: string, bytes_per_tensormap: integer)
+]])

@@ -149,9 +149,10 @@ ladders: setup-build
 	  $$x scripts/copy_ladder.lua --record $$m/copy.tsv; \
 	  $$x scripts/transpose.lua --record $$m/transpose.tsv; \
 	  $$x scripts/ladder.lua gemm_base gemm2stage gemm_l2swizzle gemm3stage \
-	    gemm_sm80_best gemm_wgmma gemm_tma gemm_ws \
-	    gemm_hopper --sizes 2048,4096,8192,16384 \
+	    gemm_sm80_best --sizes 2048,4096,8192,16384 \
 	    --record $$m/gemm_bf16.tsv; \
+	  $$x scripts/ladder.lua gemm_sm80_best gemm_wgmma gemm_tma gemm_ws \
+	    gemm_hopper --sizes 2048,4096,8192 --record $$m/gemm_hopper.tsv; \
 	  $$x scripts/ladder.lua gemm_simt sgemm gemm_tf32 gemm_f64 gemm_int8 \
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua

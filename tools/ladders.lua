@@ -173,6 +173,11 @@ do
   draw("ladders_gemm.svg", rows, {title = "bf16 GEMM, " .. about,
                                   rival = "cuBLAS"})
   out[#out + 1] = "![ratio to cuBLAS](ladders_gemm.svg)\n"
+  rows, about = results("gemm", "gemm_hopper.tsv")
+  gpu_table(out, rows, "On, with what Hopper has; " .. about, o)
+  draw("ladders_hopper.svg", rows, {title = "bf16 GEMM on Hopper, " .. about,
+                                    rival = "cuBLAS"})
+  out[#out + 1] = "![ratio to cuBLAS](ladders_hopper.svg)\n"
   local others, same = results("gemm", "gemm_other.tsv")
   gpu_table(out, others, same, {rival = "cuBLAS", size = "size"})
   sim_table(out, "gemm_sim.tsv", "What each asks of memory, as the @ counts "

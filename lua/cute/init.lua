@@ -67,6 +67,8 @@ local PARTS = {
       pred?: tensor)
     transform(tensor: tensor, more...: tensor|function)
     reduce(tensor: tensor, init: number|value, op?: function)]],
+  ["cute.nvgpu.cpasync"] = [[
+    prefetch(tma_atom, gmem_tensor: tensor)]],
   ["cute.pointer"] = [[
     make_ptr(dtype: dtype|string, value: integer|buffer|tensor,
       memspace?: string)

@@ -11,7 +11,6 @@ local names = {}
 
 --- Names that are left out, and what to do instead.
 names.LEFT_OUT = {
-  ["cute.prefetch"] = "prefetches by TMA: comes with Hopper's copies",
   ["cute.testing.CuptiProfiler"] = "cute.testing.benchmark times by events, "
     .. "the simulator counts; no profiler library is opened",
   ["pipeline.PipelineTmaMultiConsumersAsync"] = "its consumers are products "
@@ -82,10 +81,10 @@ end
 names.NO_ATOM = {
   {"^SM90::GMMA::SPARSE::", "sparse products of warpgroups: come with "
     .. "Hopper's"},
-  {"::PREFETCH$", "prefetches in bulk: come with Hopper's copies"},
+  {"::PREFETCH$", "prefetches: cute.prefetch of a load's atom"},
   {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: comes with convolutions"},
-  {"^SM90_TMA_STORE_PTR$", "a store by a descriptor in memory: comes with "
-    .. "Hopper's copies"},
+  {"^SM90_TMA_STORE_PTR$", "a store by a map in memory: SM90_TMA_STORE with "
+    .. "tma_desc_ptr"},
   {"^SM100_TMA_", "TMA of two SMs, gathers and scatters: come with "
     .. "Blackwell's"},
   {"^SM100_MMA_.*_SPARSE$", "sparse products in tensor memory: come with "

@@ -6,8 +6,9 @@ describe("names", function()
   it("are read from a list, counted, and left out with a reason", function()
     local path = os.tmpname()
     local f <close> = io.open(path, "w")
-    f:write("# a comment\ncore cute.arch popc\ncore cute prefetch\n",
-            "core cute no_such\nhopper cute.arch elect_one\n",
+    f:write("# a comment\ncore cute.arch popc\n",
+            "core cute.testing CuptiProfiler\ncore cute no_such\n",
+            "hopper cute.arch elect_one\n",
             "core pipeline PipelineState\n")
     f:flush()
     local list = names.read(path)
@@ -16,9 +17,9 @@ describe("names", function()
     local by, all = names.count(list, "core")
     assert.equal(4, all.total)
     assert.equal(2, all.have)
-    assert.same({"cute.prefetch", "cute.no_such"}, all.missing)
+    assert.same({"cute.testing.CuptiProfiler", "cute.no_such"}, all.missing)
     assert.equal(1, by["cute.arch"].have)
-    assert.is_truthy(names.LEFT_OUT["cute.prefetch"])
+    assert.is_truthy(names.LEFT_OUT["cute.testing.CuptiProfiler"])
     assert.is_nil(names.LEFT_OUT["cute.no_such"])
     assert.is_nil((names.read "/nowhere"))
   end)

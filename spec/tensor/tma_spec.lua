@@ -153,7 +153,7 @@ local CASES = {
    "cp.reduce.async.bulk.tensor.2d.global.shared::cta.min.tile"},
   {LOAD, function(atom) cpasync.prefetch_descriptor(atom) end,
    "tma.prefetch atom\n", "tma_prefetch(&atom);", "prefetch.tensormap [%0];"},
-  {LOAD, function(atom, _, g) cpasync.prefetch(atom, g(cute._, 1)) end,
+  {LOAD, function(atom, _, g) cute.prefetch(atom, g(cute._, 1)) end,
    "tma.prefetch atom, 64, 0", "tma_prefetch_2d(&atom, 64, 0);",
    "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];"},
   {STORE, function() cute.arch.cp_async_bulk_commit_group() end,

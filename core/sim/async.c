@@ -50,8 +50,9 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   SimAsync *a = base_realloc(NULL, sizeof *a + data);
   if (!a) return no_memory(c);
   memset(a, 0, sizeof *a + data);
-  *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = by, .run = run,
-                  .data = a + 1, .open = true, .actor = c->prog->nall + w->id};
+  *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = (uint8_t)by,
+                  .run = run, .data = a + 1, .open = true,
+                  .actor = c->prog->nall + w->id};
   if (by != BY_MBAR) a->epoch = ++w->issued;
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;

@@ -103,6 +103,10 @@ build = {
         "lua/cute/bench/oracle.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
+      ["cute.grouped"] =
+        "lua/cute/grouped.lua",
+      ["cute.hopper"] =
+        "lua/cute/hopper.lua",
       ["cute"] =
         "lua/cute/init.lua",
       ["cute.jit"] =

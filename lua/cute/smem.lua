@@ -43,4 +43,26 @@ function smem.atom(major, kind, bits)
   return core.composition(sw, core.upcast(l, bits))
 end
 
+--- The kind with the widest swizzle that a contiguous extent fills.
+---@param bits integer the extent's
+---@return string kind
+function smem.widest(bits)
+  for _, kind in ipairs {"SW128", "SW64", "SW32", "INTER"} do
+    if bits > 0 and bits % KINDS[kind].bits == 0 then return kind end
+  end
+  core.fail("shape-mismatch", ("a contiguous extent of %d bits is no "
+    .. "multiple of 128"):format(bits))
+end
+
+-- Of matrices whose second mode is contiguous, and of those whose first is.
+local MAJOR = {row = "K", col = "MN"}
+
+--- The major of a layout "row" or "col".
+---@param layout string
+---@return "K"|"MN"
+function smem.major(layout)
+  return MAJOR[layout] or core.fail("unknown-name", ("no layout '%s' (row or "
+    .. "col)"):format(tostring(layout)))
+end
+
 return smem

@@ -3,6 +3,8 @@
 -- cute.schedule's, what makes tensor maps in kernels cute.tensormaps's.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local hopper = require "cute.hopper"
+local smem = require "cute.smem"
 
 local utils = {}
 
@@ -89,16 +91,6 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
--- The widest swizzle that the contiguous extent fills.
-local function swizzle_kind(bits)
-  for _, kind in ipairs {{1024, "SW128"}, {512, "SW64"}, {256, "SW32"}} do
-    if bits % kind[1] == 0 then return kind[2] end
-  end
-  if bits % 128 == 0 then return "INTER" end
-  core.fail("shape-mismatch", ("a contiguous extent of %d bits is no "
-    .. "multiple of 128"):format(bits))
-end
-
 --- The layout atom for an operand whose contiguous mode is `major`, and the
 -- name of its swizzle: the widest that the extent allows.
 ---@param major "K"|"MN"
@@ -107,17 +99,8 @@ end
 ---@return cute.Layout atom, string kind
 function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
   local bits = bits_of(dtype)
-  local kind = swizzle_kind(major_extent(major, smem_shape_mn_k) * bits)
-  return require "cute.smem".atom(major, kind, bits), kind
-end
-
--- Row-major C is K-like (its second mode is contiguous).
-local MAJOR_OF = {row = "K", col = "MN"}
-
-local function epi_major(layout)
-  if MAJOR_OF[layout] then return MAJOR_OF[layout] end
-  core.fail("unknown-name", ("no layout '%s' (row or col)"):format(
-    tostring(layout)))
+  local kind = smem.widest(major_extent(major, smem_shape_mn_k) * bits)
+  return smem.atom(major, kind, bits), kind
 end
 
 --- The layout atom for a tile of the result.
@@ -126,7 +109,7 @@ end
 ---@param epi_tile integer[] {M, N}
 ---@return cute.Layout atom, string kind
 function utils.get_smem_layout_atom_epi(layout, dtype, epi_tile)
-  return utils.get_smem_layout_atom_ab(epi_major(layout), dtype, epi_tile)
+  return utils.get_smem_layout_atom_ab(smem.major(layout), dtype, epi_tile)
 end
 
 --- (M or N, K, stages): the atom repeated over a tile and its stages.
@@ -171,7 +154,7 @@ utils.make_smem_layout_b = operand_layout(2)
 ---@param epi_stage integer
 ---@return cute.Layout
 function utils.make_smem_layout_epi(dtype, layout, epi_tile, epi_stage)
-  return utils.make_smem_layout(epi_major(layout), epi_tile, dtype, epi_stage)
+  return utils.make_smem_layout(smem.major(layout), epi_tile, dtype, epi_stage)
 end
 
 ---------------------------------------------------------------------------
@@ -198,18 +181,6 @@ local function warp_atom(a, b, acc)
                                               s)
 end
 
-local function warpgroup_atom(a, b, a_major, b_major, acc, n, source)
-  local k = 256 // a.bits
-  local name = ("SM90_64x%dx%d_%s%s%s_%s"):format(n, k, short(acc), short(a),
-    short(b), source == "rmem" and "RS" or "SS")
-  if a.bits == 16 then return ("%s<%s,%s>"):format(name, a_major, b_major) end
-  if a_major ~= "K" or b_major ~= "K" then
-    core.fail("type-mismatch", ("operands of %s are K-major for warpgroups")
-      :format(tostring(a)))
-  end
-  return name .. "_TN"
-end
-
 --- A TiledMMA for these types: warpgroup instructions of sm_90, or with
 -- opts.arch = "sm_80" the warp-wide ones (whose operands are K-major).
 ---@param a_dtype cute.DType
@@ -226,53 +197,21 @@ function utils.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
                                       atom_layout_mnk, tiler_mn, opts)
   opts = opts or {}
   local sm = tonumber((opts.arch or "sm_90a"):match "%d+")
-  local name
-  if not core.has(sm, "wgmma") then
-    if a_leading_mode ~= "K" or b_leading_mode ~= "K" then
-      core.fail("type-mismatch", "warp-wide MMAs take K-major operands")
-    end
-    name = warp_atom(a_dtype, b_dtype, acc_dtype)
-  else
-    name = warpgroup_atom(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
-                          acc_dtype, tiler_mn[2], opts.a_source or "smem")
+  if core.has(sm, "wgmma") then
+    return hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
+      b_leading_mode, acc_dtype, atom_layout_mnk, tiler_mn,
+      (opts.a_source or "smem"):upper())
   end
-  return core.make_tiled_mma(core.make_mma_atom(name), atom_layout_mnk)
+  if a_leading_mode ~= "K" or b_leading_mode ~= "K" then
+    core.fail("type-mismatch", "warp-wide MMAs take K-major operands")
+  end
+  return core.make_tiled_mma(core.make_mma_atom(
+    warp_atom(a_dtype, b_dtype, acc_dtype)), atom_layout_mnk)
 end
 
---- The atom that stores accumulators to shared memory: stmatrix for 16-bit
--- results (transposed where the first mode is contiguous), else elements.
----@param layout_d "row"|"col"
----@param elem_ty_d cute.DType
----@param elem_ty_acc? cute.DType
----@return table copy_atom
-function utils.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
-  local major = epi_major(layout_d)
-  if elem_ty_acc and elem_ty_acc.bits < elem_ty_d.bits then
-    core.fail("type-mismatch", ("%s is stored from the narrower %s"):format(
-      tostring(elem_ty_d), tostring(elem_ty_acc)))
-  end
-  if elem_ty_d.bits == 16 then
-    return core.make_copy_atom(major == "K" and "SM90_U32x4_STSM_N"
-      or "SM90_U16x8_STSM_T", elem_ty_d)
-  end
-  return core.make_copy_atom("UniversalCopy", elem_ty_d)
-end
-
---- The tile in which a Hopper GEMM writes its result, unless one is given.
----@param tile_shape_mnk integer[]
----@param element_type cute.DType
----@param is_cooperative? boolean two warpgroups share a tile
----@param epi_tile_override? integer[]
----@return integer[]
-function utils.compute_tile_shape_or_override(tile_shape_mnk, element_type,
-                                              is_cooperative,
-                                              epi_tile_override)
-  if epi_tile_override then return epi_tile_override end
-  local m, n = is_cooperative and 128 or 64, 32
-  if not is_cooperative and bits_of(element_type) == 8 then n = 64 end
-  return {math.min(m, core.size(tile_shape_mnk[1])),
-          math.min(n, core.size(tile_shape_mnk[2]))}
-end
+--- See hopper_helpers.
+utils.get_smem_store_op = hopper.get_smem_store_op
+utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
 --- Copies a tile as a block: each thread its part of both tensors.
 ---@param tiled_copy table
@@ -281,6 +220,138 @@ end
 function utils.block_copy(tiled_copy, src, dst)
   local thread = tiled_copy:get_slice((require "cute.arch".thread_idx()))
   core.copy(tiled_copy, thread:partition_S(src), thread:partition_D(dst))
+end
+
+---------------------------------------------------------------------------
+-- TMA and epilogues of a GEMM
+---------------------------------------------------------------------------
+
+local function whole(what, n)
+  if math.type(n) == "integer" and n >= 1 then return n end
+  core.fail("bad-argument", ("%s is an integer of 1 or more, not %s"):format(
+    what, core.show(n)))
+end
+
+--- The TMA operation that loads an operand: multicast or not.
+---@param mcast boolean
+---@param use_2cta_instrs? boolean Blackwell's pairs of CTAs: an error here
+---@param is_b? boolean the operand that such a pair would share
+---@return table op of cute.nvgpu.cpasync
+function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
+  if use_2cta_instrs and is_b then
+    core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
+      .. "come with Blackwell's")
+  end
+  local cpasync = require "cute.nvgpu.cpasync"
+  return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp()
+    or cpasync.CopyBulkTensorTileG2SOp()
+end
+
+-- A is the same for the CTAs along N of a cluster, B for those along M.
+local function operand_op(shared)
+  return function(cluster_shape_mnk, atom_thr_id)
+    local ctas = atom_thr_id and core.size(atom_thr_id) or 1
+    for i, name in ipairs {"M", "N"} do
+      whole("a cluster's " .. name, cluster_shape_mnk[i])
+    end
+    return utils.get_tma_atom_kind(cluster_shape_mnk[shared] > 1, ctas == 2,
+                                   true)
+  end
+end
+
+--- The TMA operation that loads A for a cluster {M, N, K}: multicast where CTAs
+-- lie along N. atom_thr_id: a layout of the CTAs of an MMA, one on Hopper.
+---@param cluster_shape_mnk integer[]
+---@param atom_thr_id? cute.Layout
+---@return table op
+utils.cluster_shape_to_tma_atom_A = operand_op(2)
+
+--- The same of B: multicast where CTAs lie along M.
+utils.cluster_shape_to_tma_atom_B = operand_op(1)
+
+--- Is M of an MMA's tile 64 or 128 a CTA, and do clusters have whole pairs of
+-- CTAs where pairs share one?
+---@param mma_tiler_mnk integer[]
+---@param cluster_shape_mn integer[]
+---@param use_2cta_instrs? boolean
+---@return boolean
+function utils.is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk,
+                                                    cluster_shape_mn,
+                                                    use_2cta_instrs)
+  local ctas = use_2cta_instrs and 2 or 1
+  local m = whole("the tile's M", mma_tiler_mnk[1])
+  return whole("the cluster's M", cluster_shape_mn[1]) % ctas == 0
+    and (m == 64 * ctas or m == 128 * ctas)
+end
+
+-- Are rows of the contiguous mode multiples of TMA's 16 bytes?
+local function rows_fit(problem, name, modes)
+  local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
+  if core.typename(dtype) ~= "dtype" then
+    core.fail("bad-argument", ("is_valid_tensor_alignment: %s_dtype is a type, "
+      .. "not %s"):format(name, core.show(dtype)))
+  end
+  if major ~= modes[1] and major ~= modes[2] then
+    core.fail("unknown-name", ("is_valid_tensor_alignment: %s_major is '%s' or "
+      .. "'%s', not %s"):format(name, modes[1], modes[2], core.show(major)))
+  end
+  return whole(major:upper(), problem[major]) * dtype.bits % 128 == 0
+end
+
+--- Can TMA read A (M,K), B (N,K) and write C (M,N), each contiguous along the
+-- mode that is its major: "m", "n" or "k"? Rows are then multiples of 16 bytes.
+---@param problem {m: integer, n: integer, k: integer, a_dtype: cute.DType,
+-- b_dtype: cute.DType, c_dtype: cute.DType, a_major: string, b_major: string,
+-- c_major: string}
+---@return boolean
+function utils.is_valid_tensor_alignment(problem)
+  local a = rows_fit(problem, "a", {"m", "k"})
+  local b = rows_fit(problem, "b", {"n", "k"})
+  return rows_fit(problem, "c", {"m", "n"}) and a and b
+end
+
+--- How sums leave to shared memory: the tiled copy, the registers that it
+-- reads and the part of sC that it writes, of thread tidx.
+---@param tiled_mma table what made the sums
+---@param tRS_rC table the sums in registers, of sC's type
+---@param tidx integer|cute.Value
+---@param sC table (EM,EN,stages...) in shared memory
+---@param layout_c "row"|"col" of sC
+---@return table tiled_copy_r2s, table tRS_rC, table tRS_sC
+function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
+                                              layout_c)
+  local r2s = core.make_tiled_copy_C(
+    utils.get_smem_store_op(layout_c, sC.element_type), tiled_mma)
+  local thread = r2s:get_slice(tidx)
+  return r2s, thread:retile(tRS_rC), thread:partition_D(sC)
+end
+
+--- How a result leaves to global memory in tiles epi_tile: with a TMA atom its
+-- parts of sC and of gC, the atom's coordinates, ((TMA,TMA_Iter),rest...); with
+-- a TiledCopy, thread tidx's registers of one tile and its parts of gC,
+-- (CPY,CPY_M,CPY_N,rest...).
+---@param tidx integer|cute.Value
+---@param atom table a TMA atom for stores, or a TiledCopy
+---@param gC table (M,N,...)
+---@param epi_tile any {EM, EN}
+---@param sC? table (EM,EN,stages...), for TMA
+---@return table atom, table source, table destination
+function utils.epilog_gmem_copy_and_partition(tidx, atom, gC, epi_tile, sC)
+  local tiles = core.flat_divide(gC, epi_tile)     -- (EM,EN,m,n,...)
+  if core.typename(atom) == "tiled" then
+    local part = atom:get_slice(tidx):partition_D(tiles)
+    local first = {core._, core._, core._}
+    for i = 4, core.rank(part) do first[i] = 0 end
+    return atom, core.make_fragment_like(part(table.unpack(first))), part
+  end
+  if not sC then
+    core.fail("bad-argument", "epilog_gmem_copy_and_partition: TMA stores from "
+      .. "shared memory: sC is nil")
+  end
+  local s, g = require "cute.nvgpu.cpasync".tma_partition(atom, 0,
+    core.make_layout(1), core.group_modes(sC, 0, 2),
+    core.group_modes(tiles, 0, 2))
+  return atom, s, g
 end
 
 ---------------------------------------------------------------------------
@@ -357,9 +428,15 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for _, part in ipairs {"cute.schedule", "cute.tensormaps"} do
+for _, part in ipairs {"cute.schedule", "cute.grouped", "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end
+for _, name in ipairs {"get_smem_layout_atom", "get_smem_store_op",
+                       "make_smem_layout_a", "make_smem_layout_b",
+                       "make_smem_layout_epi", "make_trivial_tiled_mma"} do
+  utils["sm90_" .. name] = hopper[name]
+end
+utils.hopper_helpers = sign.namespace(hopper, "cute.utils.hopper_helpers")
 
 return sign.public("utils.", utils, [[
   get_smem_capacity_in_bytes(arch?: string)
@@ -380,10 +457,17 @@ return sign.public("utils.", utils, [[
   make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
     b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
     tiler_mn: table, opts?: table)
-  get_smem_store_op(layout_d: string, elem_ty_d: dtype, elem_ty_acc?: dtype)
-  compute_tile_shape_or_override(tile_shape_mnk: table, element_type: dtype,
-    is_cooperative?: boolean, epi_tile_override?: table)
   block_copy(tiled_copy: tiled, src: tensor, dst: tensor)
+  get_tma_atom_kind(mcast: boolean, use_2cta_instrs?: boolean, is_b?: boolean)
+  cluster_shape_to_tma_atom_A(cluster_shape_mnk: table, atom_thr_id?: layout)
+  cluster_shape_to_tma_atom_B(cluster_shape_mnk: table, atom_thr_id?: layout)
+  is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk: table,
+    cluster_shape_mn: table, use_2cta_instrs?: boolean)
+  is_valid_tensor_alignment(problem: table)
+  epilog_smem_copy_and_partition(tiled_mma: tiled, tRS_rC: tensor,
+    tidx: integer|value, sC: tensor, layout_c: string)
+  epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
+    gC: tensor, epi_tile, sC?: tensor)
   print_latex(x, opts?: table)
   print_latex_tv(layout_tv: layout, tile_mn, opts?: table)
 ]])

@@ -28,7 +28,7 @@ local FREE = {
 -- Modules that scripts require, and fields of cute that are such.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles",
-  "cute.nvgpu", "cute.nvgpu.cpasync"}
+  "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper"}
 -- Types whose methods only lua/cute calls.
 local PRIMITIVE = {["cute.editor"] = true, ["cute.fn"] = true}
 

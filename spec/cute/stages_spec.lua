@@ -162,6 +162,85 @@ describe("PipelineOrder", function()
   end)
 end)
 
+describe("PipelineProducer and PipelineConsumer", function()
+  -- One warp writes, one reads; the second half through others, which go on at
+  -- the state where the first ones left off.
+  it("go on where a state is", function()
+    for seed = 1, SEEDS do
+      local O = cute.zeros({32}, cute.i32)
+      T.ok(T.launch(function(out)
+        local lane = arch.lane_idx()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout {32, 3})
+        local pipe = pipeline.PipelineAsync {num_stages = 3,
+          producer_group = Group(Agent.Thread, 32),
+          consumer_group = Group(Agent.Thread, 32),
+          barrier_storage = pipeline.alloc_reserved_mbarrier(3)}
+        cute.when(arch.warp_idx():eq(0), function()
+          local state = pipe:make_producer_state()
+          local function fill(p, k)
+            local h = p:acquire_and_advance()
+            s[{lane, h.index}] = lane * k
+            h:commit()
+          end
+          local p = pipeline.PipelineProducer(pipe, state)
+          for k = 1, 4 do fill(p, k) end
+          local q = pipeline.PipelineProducer(pipe, state:clone())
+          for k = 5, 8 do fill(q, k) end
+          q:tail()
+        end, function()
+          local state, sum = pipe:make_consumer_state(), core.cvt(0, core.i32)
+          local function take(c)
+            local h = c:wait_and_advance()
+            sum = sum * 2 + s[{31 - lane, h.index}]
+            h:release()
+          end
+          local c = pipeline.PipelineConsumer(pipe, state)
+          for _ = 1, 4 do take(c) end
+          local d = pipeline.PipelineConsumer(pipe, state)
+          for _ = 1, 4 do take(d) end
+          out[lane] = sum
+        end)
+      end, {O}, {seed = seed, block = 64}))
+      for lane = 0, 31 do
+        local want = 0
+        for k = 1, 8 do want = want * 2 + (31 - lane) * k end
+        assert.equal(want, O[lane])
+      end
+    end
+  end)
+end)
+
+describe("SyncObject", function()
+  it("is what classes of the user's own are made of", function()
+    local log = {}
+    local Mine = setmetatable({__name = "Mine"},
+                              {__index = pipeline.SyncObject})
+    Mine.__index = Mine
+    function Mine.arrive(_, x) log[#log + 1] = "arrive " .. x end
+    function Mine.wait(_, x) log[#log + 1] = "wait " .. x end
+    local mine = setmetatable({}, Mine)
+    mine:arrive_and_wait(7)
+    assert.same({"arrive 7", "wait 7"}, log)
+    assert.is_nil(mine:get_barrier())
+    raises("a Mine has no arrive_and_drop()", mine.arrive_and_drop, mine)
+    raises("a Other has no wait()", pipeline.SyncObject.wait,
+           setmetatable({}, {__name = "Other"}))
+  end)
+
+  it("is what barriers are", function()
+    assert.equal(3, pipeline.NamedBarrier {barrier_id = 3, num_threads = 32}
+      :get_barrier())
+    assert.is_nil(pipeline.TmaStoreFence(2):get_barrier())
+    T.ok(T.launch(function()
+      local array = pipeline.MbarrierArray {num_stages = 2, arrivals = 64}
+      arch.sync_threads()
+      array:arrive_and_wait(1, 0)
+      raises("a MbarrierArray has no arrive_and_drop()", array.arrive_and_drop,
+             array)
+    end, {}, {block = 64}))
+  end)
+end)
+
 describe("pipelines", function()
   it("skip stages that others use", function()
     for _, traced in ipairs {false, true} do
@@ -202,6 +281,9 @@ describe("pipelines", function()
              pipeline.PipelineTmaAsync,
              {num_stages = 1, producer_group = one, consumer_group = one,
               tx_count = 8, cluster_shape_mn = {4, 8}})
+      raises("TmaStoreFence: 0 buffers", pipeline.TmaStoreFence, 0)
+      raises("0 stages of 2 mbarriers: 1 to 1024 of each can be",
+             pipeline.alloc_reserved_mbarrier, 0)
       raises("PipelineOrder: length = nil", pipeline.PipelineOrder, {depth = 1})
       raises("no agent 'Thread'", pipeline.CooperativeGroup, "Thread")
       raises("a size of 0", pipeline.CooperativeGroup, "warp", 0)

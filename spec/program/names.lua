@@ -9,8 +9,17 @@ local cute = require "cute"
 
 local names = {}
 
+local IM2COL = "TMA that unfolds images is no operation of the IR yet"
+local UNDOCUMENTED = "no documentation says what it computes"
+
 --- Names that are left out, and what to do instead.
 names.LEFT_OUT = {
+  ["cute.nvgpu.make_im2col_tma_atom_A"] = IM2COL,
+  ["cute.nvgpu.cpasync.make_im2col_tma_atom"] = IM2COL,
+  ["pipeline.compute_k_tile"] = UNDOCUMENTED,
+  ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
+  ["utils.compute_epilogue_tile_shape"] = "of Blackwell's epilogue from tensor "
+    .. "memory; Hopper's is compute_tile_shape_or_override",
   ["cute.testing.CuptiProfiler"] = "cute.testing.benchmark times by events, "
     .. "the simulator counts; no profiler library is opened",
   ["pipeline.PipelineTmaMultiConsumersAsync"] = "its consumers are products "
@@ -196,7 +205,7 @@ local function print_names(list, when)
 end
 
 --- Prints the coverage; the exit code is 1 below 95% of the DSL's names, or
--- when one that Hopper is not needed for is missing without a reason.
+-- when one is missing without a reason.
 function names.main()
   local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
   local list, message = names.read(path)
@@ -205,13 +214,13 @@ function names.main()
     os.exit(1, true)
   end
   local core_all, unexplained = print_names(list, "core")
-  local hopper_all = print_names(list, "hopper")
+  local hopper_all, unexplained_too = print_names(list, "hopper")
   print(("%d of %d names (%.1f%%)"):format(core_all.have, core_all.total,
     100 * core_all.have / core_all.total))
   print(("%d of %d names of Hopper"):format(hopper_all.have,
                                             hopper_all.total))
   local atoms = print_atoms()
   os.exit(core_all.have >= 0.95 * core_all.total and unexplained == 0
-          and atoms, true)
+          and unexplained_too == 0 and atoms, true)
 end
 return names

@@ -128,7 +128,7 @@ local function make(what, opts, class, cluster)
   local n = count_of(what, opts, 1)
   local from = group_of(what, opts, "producer_group")
   local to = group_of(what, opts, "consumer_group")
-  local storage = opts.barrier_storage or arch.alloc_smem(core.i64, 2 * n)
+  local storage = opts.barrier_storage or sync.alloc_reserved_mbarrier(n)
   local p = setmetatable({
     num_stages = n, producer_group = from, consumer_group = to,
     cluster = cluster, cp_async = opts.cp_async, tx_count = opts.tx_count,
@@ -311,24 +311,19 @@ TmaStore.__index = TmaStore
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
   known("PipelineTmaStore", opts, "num_stages")
-  return setmetatable({num_stages = count_of("PipelineTmaStore", opts, 1)},
+  local n = count_of("PipelineTmaStore", opts, 1)
+  return setmetatable({num_stages = n, fence = sync.TmaStoreFence(n)},
                       TmaStore)
 end
 
 --- Waits until the oldest buffer was read, so that it may be filled anew.
-function TmaStore:producer_acquire()
-  arch.cp_async_bulk_wait_group(self.num_stages - 1, true)
-end
+function TmaStore:producer_acquire() self.fence:wait() end
 
 --- The stores since the last commit are this buffer's: one group.
-function TmaStore:producer_commit()  -- luacheck: ignore self
-  arch.cp_async_bulk_commit_group()
-end
+function TmaStore:producer_commit() self.fence:arrive() end
 
 --- Waits until all buffers were read: before shared memory goes.
-function TmaStore:producer_tail()  -- luacheck: ignore self
-  arch.cp_async_bulk_wait_group(0, true)
-end
+function TmaStore:producer_tail() self.fence:tail() end
 
 ---------------------------------------------------------------------------
 -- PipelineOrder: groups take turns
@@ -405,22 +400,34 @@ Producer.__index = Producer
 local Consumer = {}
 Consumer.__index = Consumer
 
-local function producer(pipe)
-  return setmetatable({pipe = pipe, state = pipe:make_producer_state()},
+--- Who fills the stages of a pipeline, from `state` on: from the first when
+-- absent.
+---@param pipeline table
+---@param state? table of make_pipeline_state
+function stages.PipelineProducer(pipeline, state)
+  return setmetatable({pipe = pipeline,
+                       state = state or pipeline:make_producer_state()},
                       Producer)
 end
 
-local function consumer(pipe)
-  return setmetatable({pipe = pipe, state = pipe:make_consumer_state()},
+--- Who reads the stages of a pipeline, from `state` on: from the first when
+-- absent.
+---@param pipeline table
+---@param state? table of make_pipeline_state
+function stages.PipelineConsumer(pipeline, state)
+  return setmetatable({pipe = pipeline,
+                       state = state or pipeline:make_consumer_state()},
                       Consumer)
 end
 
---- Who fills the stages, from the first on.
-function Async:make_producer() return producer(self) end
---- Who reads the stages, from the first on.
-function Async:make_consumer() return consumer(self) end
+--- See PipelineProducer.
+function Async:make_producer() return stages.PipelineProducer(self) end
+--- See PipelineConsumer.
+function Async:make_consumer() return stages.PipelineConsumer(self) end
 --- Both.
-function Async:make_participants() return producer(self), consumer(self) end
+function Async:make_participants()
+  return self:make_producer(), self:make_consumer()
+end
 
 --- Waits until the next stage is empty: a handle with index, count, barrier
 -- and commit().
@@ -455,7 +462,7 @@ function Producer:advance(count) self.state:advance(count) end
 function Producer:tail() self.pipe:producer_tail(self.state) end
 --- Another with a state of its own.
 function Producer:clone()
-  return setmetatable({pipe = self.pipe, state = self.state:clone()}, Producer)
+  return stages.PipelineProducer(self.pipe, self.state:clone())
 end
 function Producer:reset() self.state:reset_count() end
 
@@ -485,7 +492,7 @@ end
 ---@param count? integer|cute.Value
 function Consumer:advance(count) self.state:advance(count) end
 function Consumer:clone()
-  return setmetatable({pipe = self.pipe, state = self.state:clone()}, Consumer)
+  return stages.PipelineConsumer(self.pipe, self.state:clone())
 end
 function Consumer:reset() self.state:reset_count() end
 
@@ -534,4 +541,8 @@ return sign.public("pipeline.", stages, [[
   PipelineCpAsync(opts: table) PipelineAsync(opts: table)
   PipelineTmaAsync(opts: table) PipelineTmaStore(opts: table)
   PipelineOrder(opts: table)
+  PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync,
+    state?: PipelineState)
+  PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync,
+    state?: PipelineState)
 ]])

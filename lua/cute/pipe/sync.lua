@@ -7,6 +7,47 @@ local arch = require "cute.arch"
 local sync = {}
 
 ---------------------------------------------------------------------------
+-- SyncObject: what all of them can be asked
+---------------------------------------------------------------------------
+
+local SyncObject = {}
+SyncObject.__index = SyncObject
+
+local function lacks(object, what, why)
+  core.fail("bad-argument", ("a %s has no %s%s"):format(
+    getmetatable(object).__name or "SyncObject", what, why or ""))
+end
+
+--- Tells that this thread, or its agent, has come.
+function SyncObject:arrive() lacks(self, "arrive()") end
+
+--- Waits until all have come.
+function SyncObject:wait() lacks(self, "wait()") end
+
+--- Both. The arguments are those of arrive and wait.
+function SyncObject:arrive_and_wait(...)
+  self:arrive(...)
+  self:wait(...)
+end
+
+--- Arrives, and is not counted from then on.
+function SyncObject:arrive_and_drop()
+  lacks(self, "arrive_and_drop()", ": all that are counted arrive each time")
+end
+
+--- What it is to the hardware: an mbarrier's pointer, a named barrier's
+-- number, or nil.
+function SyncObject:get_barrier() end  -- luacheck: ignore self
+
+-- The methods that a class has not are SyncObject's.
+local function inherit(class)
+  for name, f in pairs(SyncObject) do
+    if class[name] == nil then class[name] = f end
+  end
+  return class
+end
+
+---------------------------------------------------------------------------
 -- NamedBarrier: some of the block's warps meet
 ---------------------------------------------------------------------------
 
@@ -57,6 +98,8 @@ function Barrier:wait()
     .. "own\n  those who wait call arrive_and_wait(), and are counted in "
     .. "num_threads"):format(tostring(self.barrier_id)))
 end
+
+function Barrier:get_barrier() return self.barrier_id end
 
 --- The same without an object.
 ---@param barrier_id integer|cute.Value
@@ -158,6 +201,26 @@ end
 local Array = {}
 Array.__index = Array
 
+--- How an mbarrier lies in memory: 8 bytes, as the hardware has it.
+sync.MbarrierLayout = {V0 = "v0"}
+
+--- Shared memory for the mbarriers of a pipeline: a pointer to num_stages *
+-- multiplier i64. It is what pipelines without barrier_storage take.
+---@param num_stages integer
+---@param multiplier? integer mbarriers a stage: 2, full and empty, when absent
+---@return table pointer
+function sync.alloc_reserved_mbarrier(num_stages, multiplier)
+  multiplier = multiplier or 2
+  for _, n in ipairs {num_stages, multiplier} do
+    if n < 1 or n > 1024 then
+      core.fail("bad-argument", ("alloc_reserved_mbarrier: %d stages of %d "
+        .. "mbarriers: 1 to 1024 of each can be"):format(num_stages,
+        multiplier))
+    end
+  end
+  return arch.alloc_smem(core.i64, num_stages * multiplier)
+end
+
 --- One mbarrier a stage, in which a phase ends after `arrivals`, and all bytes
 -- that were expected. The block's first thread makes them; nobody may use them
 -- before agent_sync.
@@ -165,7 +228,7 @@ Array.__index = Array
 -- storage: a pointer to num_stages i64 of shared memory
 function sync.MbarrierArray(opts)
   local n = opts.num_stages
-  local storage = opts.storage or arch.alloc_smem(core.i64, n)
+  local storage = opts.storage or sync.alloc_reserved_mbarrier(n, 1)
   require "cute.lang.trace".when(first_thread(), function()
     for stage = 0, n - 1 do
       arch.mbarrier_init(storage + stage, opts.arrivals)
@@ -221,12 +284,63 @@ function Array:test_wait(index, phase)
   return arch.mbarrier_test_wait(self.storage + index, phase)
 end
 
-sign.class("NamedBarrier", Barrier, [[
+--- Arrives in this block, and waits until the phase of that parity is over.
+---@param index integer|cute.Value
+---@param phase integer|cute.Value
+function Array:arrive_and_wait(index, phase)
+  self:arrive(index)
+  self:wait(index, phase)
+end
+
+---------------------------------------------------------------------------
+-- TmaStoreFence: groups of TMA stores
+---------------------------------------------------------------------------
+
+local Fence = {}
+Fence.__index = Fence
+
+--- What the thread that stores num_stages buffers by TMA waits for. The stores
+-- since it last arrived are a group, that of one buffer.
+---@param num_stages integer
+function sync.TmaStoreFence(num_stages)
+  if num_stages < 1 then
+    core.fail("bad-argument", ("TmaStoreFence: %d buffers; 1 or more can be")
+      :format(num_stages))
+  end
+  return setmetatable({num_stages = num_stages}, Fence)
+end
+
+--- Closes a group.
+function Fence:arrive()  -- luacheck: ignore self
+  arch.cp_async_bulk_commit_group()
+end
+
+--- Waits until the oldest buffer was read, so that it may be filled anew.
+function Fence:wait()
+  arch.cp_async_bulk_wait_group(self.num_stages - 1, true)
+end
+
+--- Waits until all buffers were read: before shared memory goes.
+function Fence:tail()  -- luacheck: ignore self
+  arch.cp_async_bulk_wait_group(0, true)
+end
+
+--- The class of what threads meet at. A class of the user's own whose
+-- metatable has it as __index has the methods that it does not define.
+sync.SyncObject = SyncObject
+
+for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end
+
+local BASE = " arrive_and_drop() get_barrier()"
+sign.class("NamedBarrier", Barrier, BASE .. [[
   arrive() arrive_and_wait() sync() wait() arrive_unaligned() wait_unaligned()
 ]])
+sign.class("TmaStoreFence", Fence,
+           BASE .. " arrive() wait() arrive_and_wait() tail()")
 sign.class("CooperativeGroup", Group, "")
 sign.class("MbarrierArray", Array, [[
-  get_barrier(index: integer|value)
+  get_barrier(index: integer|value) arrive_and_drop()
+  arrive_and_wait(index: integer|value, phase: integer|value)
   arrive(index: integer|value, rank?: integer|value)
   arrive_and_expect_tx(index: integer|value, bytes: integer|value)
   arrive_cp_async(index: integer|value)
@@ -237,6 +351,8 @@ sign.class("MbarrierArray", Array, [[
 
 return sign.public("pipeline.", sync, [[
   NamedBarrier(opts: table) MbarrierArray(opts: table)
+  TmaStoreFence(num_stages: integer)
+  alloc_reserved_mbarrier(num_stages: integer, multiplier?: integer)
   CooperativeGroup(agent: string, size?: integer)
   arrive(barrier_id: integer|value, num_threads: integer|value)
   arrive_and_wait(barrier_id: integer|value, num_threads: integer|value)

@@ -1,0 +1,392 @@
+--- cute.utils, tile schedulers of several problems in one launch, whose extents
+-- the kernel reads: grouped GEMMs.
+--
+-- Groups with extents of their own, (G,4) numbers of i32: M, N, K and L = 1 of
+-- each. Places of all groups are numbered one behind the other; a cluster walks
+-- through every C-th of them and finds group and tile of each:
+--
+--     local params = utils.PersistentTileSchedulerParams(
+--       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
+--     local tiles = utils.StaticPersistentGroupTileScheduler(params, nil, nil,
+--       {CM * BM, CN * BN, BK}, utils.create_initial_search_state(), G, shapes)
+--     cute.loop(function() return tiles:is_valid() end, function()
+--       local at = tiles:get_current_work().group_search_result
+--       ... -- tile at.cta_tile_idx_m, at.cta_tile_idx_n of group at.group_idx
+--       tiles:advance_to_next_work()
+--     end)
+--
+-- Groups that lie one behind the other along one mode, with offsets where each
+-- begins: contiguous_group_search. Nobody knows on the host how many tiles they
+-- are: StaticPersistentRuntimeTileScheduler walks without an end.
+--
+-- A search goes on where the one before ended, and is done by each thread by
+-- itself: places are asked for in rising order.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local arch = require "cute.arch"
+local schedule = require "cute.schedule"
+
+local grouped = {}
+
+local function trace() return require "cute.lang.trace" end
+
+local function ceil_div(a, b) return (a + (b - 1)) // b end
+
+-- n integers of 1 or more.
+local function extents(what, t, n)
+  for i = 1, n do
+    if math.type(t[i]) ~= "integer" or t[i] < 1 then
+      core.fail("bad-argument", ("%s = %s: %d integers of 1 or more are needed")
+        :format(what, core.show(t), n))
+    end
+  end
+  return t
+end
+
+---------------------------------------------------------------------------
+-- A walk without an end
+---------------------------------------------------------------------------
+
+local Runtime = {}
+Runtime.__index = Runtime
+
+--- Every grid-th place of a plane whose extent in clusters is known along one
+-- mode, the inner one, along which places follow each other; along the other
+-- mode it has no end. There is always a next place: the kernel sees when there
+-- is no work.
+---@param params table of PersistentTileSchedulerParams
+---@param block_idx? any[] this launch's when absent
+---@param grid_dim? any[]
+---@param inner_mode? integer 0 (M) or 1 (N), 1 when absent
+function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
+                                                      grid_dim, inner_mode)
+  inner_mode = inner_mode or 1
+  if inner_mode ~= 0 and inner_mode ~= 1 then
+    core.fail("bad-argument", ("inner_mode of %d: 0 (M) or 1 (N)"):format(
+      inner_mode))
+  end
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  return setmetatable({params = params, inner_mode = inner_mode,
+    num_persistent_clusters = grid_dim[3],
+    current_work_linear_idx = block_idx[3], num_tiles_executed = 0}, Runtime)
+end
+
+--- The present place: tile_idx = {m, n, 0} in clusters, is_valid_tile = true.
+function Runtime:get_current_work()
+  local inner = self.params.clusters[self.inner_mode + 1]
+  local i = self.current_work_linear_idx
+  local outer = inner == 1 and i or i // inner
+  local at = {outer, outer, 0}
+  at[self.inner_mode + 1] = inner == 1 and 0 or i - outer * inner
+  return schedule.WorkTileInfo(at, true)
+end
+
+--- The first one.
+function Runtime:initial_work_tile_info() return self:get_current_work() end
+
+--- To the next place; with a count, so many further.
+---@param advance_count? integer|cute.Value
+function Runtime:advance_to_next_work(advance_count)
+  local n = advance_count or 1
+  self.current_work_linear_idx = self.current_work_linear_idx
+    + n * self.num_persistent_clusters
+  self.num_tiles_executed = self.num_tiles_executed + n
+end
+
+---------------------------------------------------------------------------
+-- Groups with extents of their own
+---------------------------------------------------------------------------
+
+local State = {}
+State.__index = State
+
+--- Where a search goes on: groups that were counted, places before the last of
+-- these and through it. A loop of the device carries it.
+---@param start_group_idx integer|cute.Value
+---@param tile_count_prev_group integer|cute.Value
+---@param tile_count_searched integer|cute.Value
+function grouped.GroupedGemmGroupSearchState(start_group_idx,
+                                             tile_count_prev_group,
+                                             tile_count_searched)
+  return setmetatable({start_group_idx = start_group_idx,
+                       tile_count_prev_group = tile_count_prev_group,
+                       tile_count_searched = tile_count_searched}, State)
+end
+
+--- In front of all groups.
+function grouped.create_initial_search_state()
+  return grouped.GroupedGemmGroupSearchState(0, 0, 0)
+end
+
+local Result = {}
+Result.__index = Result
+
+--- A tile of a group: which group, which tile of it, the group's extents, and
+-- tiles along K.
+---@param group_idx any
+---@param cta_tile_idx_m any
+---@param cta_tile_idx_n any
+---@param problem_shape_m any
+---@param problem_shape_n any
+---@param problem_shape_k any
+---@param cta_tile_count_k any
+function grouped.GroupSearchResult(group_idx, cta_tile_idx_m, cta_tile_idx_n,
+                                   problem_shape_m, problem_shape_n,
+                                   problem_shape_k, cta_tile_count_k)
+  return setmetatable({group_idx = group_idx, cta_tile_idx_m = cta_tile_idx_m,
+    cta_tile_idx_n = cta_tile_idx_n, problem_shape_m = problem_shape_m,
+    problem_shape_n = problem_shape_n, problem_shape_k = problem_shape_k,
+    cta_tile_count_k = cta_tile_count_k}, Result)
+end
+
+--- A WorkTileInfo with the tile's group.
+---@param tile_idx any[]
+---@param is_valid_tile any
+---@param group_search_result table
+function grouped.GroupedWorkTileInfo(tile_idx, is_valid_tile,
+                                     group_search_result)
+  local work = schedule.WorkTileInfo(tile_idx, is_valid_tile)
+  work.group_search_result = group_search_result
+  return work
+end
+
+local Helper = {}
+Helper.__index = Helper
+
+--- Finds the groups of places.
+---@param group_count integer|cute.Value
+---@param tile_sched_params table of PersistentTileSchedulerParams: the shape of
+-- clusters, and the order of a group's places
+---@param cluster_tile_shape_mnk integer[] what a cluster works on at once
+---@param search_state table of create_initial_search_state
+function grouped.GroupedGemmTileSchedulerHelper(group_count, tile_sched_params,
+                                                cluster_tile_shape_mnk,
+                                                search_state)
+  return setmetatable({group_count = group_count, params = tile_sched_params,
+    tile = extents("cluster_tile_shape_mnk", cluster_tile_shape_mnk, 3),
+    state = search_state}, Helper)
+end
+
+-- Clusters along M and N of a group.
+local function clusters_of(h, shapes, group)
+  return ceil_div(shapes[{group, 0}], h.tile[1]),
+         ceil_div(shapes[{group, 1}], h.tile[2])
+end
+
+-- Counts groups until place i is among them: the last one's index.
+local function search(h, i, shapes)
+  local s = h.state
+  for group in trace().range(s.start_group_idx, h.group_count) do
+    trace().break_if(core.lt(i, s.tile_count_searched))
+    local m, n = clusters_of(h, shapes, group)
+    s.tile_count_prev_group = s.tile_count_searched
+    s.tile_count_searched = s.tile_count_searched + m * n
+    s.start_group_idx = group + 1
+  end
+  return s.start_group_idx - 1
+end
+
+--- The tile of cta_tile_coord = {m, n, i}: that of CTA (m,n) of the cluster at
+-- place i. Behind the last group's places the result means nothing.
+---@param cta_tile_coord any[]
+---@param problem_shape_mnkl table (G,4) of i32
+---@return table of GroupSearchResult
+function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
+  local i, p = cta_tile_coord[3], self.params
+  local group = search(self, i, problem_shape_mnkl)
+  local m, n = clusters_of(self, problem_shape_mnkl, group)
+  local at = schedule.StaticPersistentTileScheduler(
+    schedule.PersistentTileSchedulerParams({core.max(m, 1), core.max(n, 1)},
+      nil, {swizzle_size = p.swizzle_size, raster_along_m = p.raster_along_m}),
+    {0, 0, i - self.state.tile_count_prev_group}, {1, 1, 1})
+    :get_current_work().tile_idx
+  local k = problem_shape_mnkl[{group, 2}]
+  return grouped.GroupSearchResult(group,
+    at[1] * p.cluster_shape[1] + cta_tile_coord[1],
+    at[2] * p.cluster_shape[2] + cta_tile_coord[2],
+    problem_shape_mnkl[{group, 0}], problem_shape_mnkl[{group, 1}], k,
+    ceil_div(k, self.tile[3]))
+end
+
+--- Tiles along K of the group at place cta_tile_coord[3], and the group: for
+-- those who need not know which tile it is.
+---@param cta_tile_coord any[]
+---@param problem_shape_mnkl table (G,4) of i32
+---@return any count, any group_idx
+function Helper:search_cluster_tile_count_k(cta_tile_coord, problem_shape_mnkl)
+  local group = search(self, cta_tile_coord[3], problem_shape_mnkl)
+  return ceil_div(problem_shape_mnkl[{group, 2}], self.tile[3]), group
+end
+
+local Group = {}
+Group.__index = Group
+
+--- The tiles of this block in all groups: a StaticPersistentTileScheduler of
+-- all their places (params: the cluster's shape along M and N, and along L the
+-- clusters of all groups together) that knows groups.
+---@param params table of PersistentTileSchedulerParams
+---@param block_idx? any[] this launch's when absent
+---@param grid_dim? any[]
+---@param cluster_tile_shape_mnk integer[]
+---@param initial_search_state table of create_initial_search_state
+---@param group_count integer|cute.Value
+---@param problem_shape_mnkl table (G,4) of i32
+function grouped.StaticPersistentGroupTileScheduler(params, block_idx, grid_dim,
+                                                    cluster_tile_shape_mnk,
+                                                    initial_search_state,
+                                                    group_count,
+                                                    problem_shape_mnkl)
+  return setmetatable({
+    walk = schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim),
+    helper = grouped.GroupedGemmTileSchedulerHelper(group_count, params,
+      cluster_tile_shape_mnk, initial_search_state),
+    problem_shape_mnkl = problem_shape_mnkl}, Group)
+end
+
+--- Is there a tile at the present place?
+function Group:is_valid() return self.walk:is_valid() end
+
+--- See GroupedGemmTileSchedulerHelper.
+---@param cta_tile_coord any[]
+---@return table of GroupSearchResult
+function Group:delinearize_z(cta_tile_coord)
+  return self.helper:delinearize_z(cta_tile_coord, self.problem_shape_mnkl)
+end
+
+--- The tile at the present place: tile_idx = {m, n, place} with the CTA's place
+-- in its cluster, is_valid_tile, group_search_result.
+function Group:get_current_work()
+  local work = self.walk:get_current_work()
+  return grouped.GroupedWorkTileInfo(work.tile_idx, work.valid,
+                                     self:delinearize_z(work.tile_idx))
+end
+
+--- The first one.
+function Group:initial_work_tile_info() return self:get_current_work() end
+
+--- To the next place; with a count, so many further.
+---@param advance_count? integer|cute.Value
+function Group:advance_to_next_work(advance_count)
+  self.walk:advance_to_next_work(advance_count)
+end
+
+---------------------------------------------------------------------------
+-- Groups one behind the other
+---------------------------------------------------------------------------
+
+local Contiguous = {}
+Contiguous.__index = Contiguous
+
+--- In front of all groups. Of the last one that was counted: cur_group_idx
+-- (from 1 on; behind all groups one more than these), where it begins and ends
+-- along the mode (cur_offset, cur_boundary), places before it and through it
+-- (last_tile_count, cur_tile_count); cur_start: where the place that was
+-- searched begins along the mode.
+function grouped.create_initial_contiguous_group_search_state()
+  return setmetatable({cur_group_idx = 0, cur_offset = 0, cur_boundary = 0,
+                       last_tile_count = 0, cur_tile_count = 0, cur_start = 0},
+                      Contiguous)
+end
+
+--- Finds the group of place linear_idx along the mode that groups share; the
+-- state is what it found. With cur_group_idx > group_count there is none.
+---@param cluster_tile_shape_mnk integer[] what a cluster works on at once
+---@param group_count integer|cute.Value
+---@param linear_idx integer|cute.Value
+---@param search_state table of create_initial_contiguous_group_search_state
+---@param cumsum table group_count + 1 numbers of i32: 0, and where each ends
+---@param search_mode integer 0 (M), 1 (N)
+---@return table search_state
+function grouped.contiguous_group_search(cluster_tile_shape_mnk, group_count,
+                                         linear_idx, search_state, cumsum,
+                                         search_mode)
+  local s = search_state
+  if search_mode ~= 0 and search_mode ~= 1 then
+    core.fail("bad-argument", ("search_mode of %d: 0 (M) or 1 (N)"):format(
+      search_mode))
+  end
+  local tile = extents("cluster_tile_shape_mnk", cluster_tile_shape_mnk,
+                       3)[search_mode + 1]
+  for group in trace().range(s.cur_group_idx + 1, group_count + 1) do
+    trace().break_if(core.lt(linear_idx, s.cur_tile_count))
+    s.cur_group_idx, s.cur_offset = group, s.cur_boundary
+    s.cur_boundary = cumsum[group]
+    s.last_tile_count = s.cur_tile_count
+    s.cur_tile_count = s.cur_tile_count
+      + ceil_div(s.cur_boundary - s.cur_offset, tile)
+  end
+  s.cur_group_idx = core.where(core.ge(linear_idx, s.cur_tile_count),
+                               group_count + 1, s.cur_group_idx)
+  s.cur_start = s.cur_offset + (linear_idx - s.last_tile_count) * tile
+  return s
+end
+
+local ContiguousWork = {}
+
+-- Asked for, it is computed, as a WorkTileInfo's.
+function ContiguousWork.__index(work, name)
+  if name ~= "is_valid_tile" then return nil end
+  return core.lt(work.group_idx, work.group_count)
+end
+
+--- A tile that one warp found and told others through shared memory, in four
+-- numbers: cta_coord_m, the tile along M; coord_n, where it begins along N;
+-- group_idx, from 0 on; distance_to_boundary, how much of the group is left
+-- from there. is_valid_tile is whether there is such a group.
+---@param group_count integer|cute.Value
+---@param sTile_info table four numbers of i32
+---@return table
+function grouped.make_contiguous_group_work_tile_info(group_count, sTile_info)
+  if core.size(sTile_info) ~= 4 then
+    core.fail("shape-mismatch", ("make_contiguous_group_work_tile_info: %s has "
+      .. "%s numbers, not 4"):format(core.show(sTile_info),
+      core.show(core.size(sTile_info))))
+  end
+  return setmetatable({group_count = group_count, cta_coord_m = sTile_info[0],
+    coord_n = sTile_info[1], group_idx = sTile_info[2],
+    distance_to_boundary = sTile_info[3]}, ContiguousWork)
+end
+
+local WALK = [[
+  get_current_work() initial_work_tile_info()
+  advance_to_next_work(advance_count?: integer|value)
+]]
+sign.class("StaticPersistentRuntimeTileScheduler", Runtime, WALK)
+sign.class("StaticPersistentGroupTileScheduler", Group, WALK
+  .. " is_valid() delinearize_z(cta_tile_coord: table)")
+sign.class("GroupedGemmGroupSearchState", State, "")
+sign.class("GroupSearchResult", Result, "")
+sign.class("GroupedGemmTileSchedulerHelper", Helper, [[
+  delinearize_z(cta_tile_coord: table, problem_shape_mnkl: tensor)
+  search_cluster_tile_count_k(cta_tile_coord: table, problem_shape_mnkl: tensor)
+]])
+sign.class("ContiguousGroupSearchState", Contiguous, "")
+
+return sign.public("utils.", grouped, [[
+  StaticPersistentRuntimeTileScheduler(params: PersistentTileSchedulerParams,
+    block_idx?: table, grid_dim?: table, inner_mode?: integer)
+  GroupedGemmGroupSearchState(start_group_idx: integer|value,
+    tile_count_prev_group: integer|value, tile_count_searched: integer|value)
+  create_initial_search_state()
+  GroupSearchResult(group_idx: integer|value, cta_tile_idx_m: integer|value,
+    cta_tile_idx_n: integer|value, problem_shape_m: integer|value,
+    problem_shape_n: integer|value, problem_shape_k: integer|value,
+    cta_tile_count_k: integer|value)
+  GroupedWorkTileInfo(tile_idx: table, is_valid_tile: boolean|value|function,
+    group_search_result: GroupSearchResult)
+  GroupedGemmTileSchedulerHelper(group_count: integer|value,
+    tile_sched_params: PersistentTileSchedulerParams,
+    cluster_tile_shape_mnk: table, search_state: GroupedGemmGroupSearchState)
+  StaticPersistentGroupTileScheduler(params: PersistentTileSchedulerParams,
+    block_idx?: table, grid_dim?: table, cluster_tile_shape_mnk: table,
+    initial_search_state: GroupedGemmGroupSearchState,
+    group_count: integer|value, problem_shape_mnkl: tensor)
+  create_initial_contiguous_group_search_state()
+  contiguous_group_search(cluster_tile_shape_mnk: table,
+    group_count: integer|value, linear_idx: integer|value,
+    search_state: ContiguousGroupSearchState, cumsum: tensor,
+    search_mode: integer)
+  make_contiguous_group_work_tile_info(group_count: integer|value,
+    sTile_info: tensor)
+]])

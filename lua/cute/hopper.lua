@@ -1,0 +1,193 @@
+--- cute.utils.hopper_helpers: what a GEMM for Hopper (sm_90a) needs of shared
+-- memory and of its multiply-adds, chosen by types and tiles. The same
+-- functions are cute.utils' own with sm90_ in front.
+--
+-- "row" is a matrix whose second mode is contiguous, "col" one whose first is:
+-- A is (M,K), B (N,K), C (M,N), so that row-major operands are K-major.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local smem = require "cute.smem"
+local warpgroup = require "cute.nvgpu.warpgroup"
+
+local hopper = {}
+
+local function dtype_of(x) return type(x) == "string" and core[x] or x end
+
+-- The extents of a tile: n integers of 1 or more.
+local function extents(what, tile, n)
+  local list = {}
+  for i = 1, n do
+    local size = tile[i] ~= nil and core.size(tile[i])
+    if math.type(size) ~= "integer" or size < 1 then
+      core.fail("bad-argument", ("%s = %s: %d extents of 1 or more are needed")
+        :format(what, core.show(tile), n))
+    end
+    list[i] = size
+  end
+  return list
+end
+
+---------------------------------------------------------------------------
+-- Shared memory
+---------------------------------------------------------------------------
+
+--- The least tile of a canonical layout: see cute.nvgpu.warpgroup.
+hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
+
+--- The kind of a layout's atom, with the widest swizzle that the contiguous
+-- extent fills: for make_smem_layout_atom.
+---@param layout "row"|"col"
+---@param element_type cute.DType
+---@param major_mode_size integer elements of the contiguous mode
+---@return string kind "K_SW128", "MN_SW32" ...
+function hopper.get_smem_layout_atom(layout, element_type, major_mode_size)
+  return smem.major(layout) .. "_"
+    .. smem.widest(major_mode_size * dtype_of(element_type).bits)
+end
+
+-- The atom of a layout over a shape (rows,columns,...), along its contiguous
+-- mode first unless an order is given.
+local function layout_of(layout, dtype, shape, order)
+  local along = smem.major(layout) == "K" and 2 or 1
+  local atom = warpgroup.make_smem_layout_atom(
+    hopper.get_smem_layout_atom(layout, dtype, core.size(shape[along])), dtype)
+  return core.tile_to_shape(atom, shape,
+    order or along == 2 and {0, 1, 2} or {1, 0, 2})
+end
+
+local function check_stages(n)
+  if n >= 1 then return n end
+  core.fail("bad-argument", ("%d stages: 1 or more are needed"):format(n))
+end
+
+local function operand_layout(mode)
+  return function(layout, mma_tiler_mnk, dtype, num_stages)
+    local tile = extents("mma_tiler_mnk", mma_tiler_mnk, 3)
+    return layout_of(layout, dtype,
+                     {tile[mode], tile[3], check_stages(num_stages)})
+  end
+end
+
+--- The shared layout of A's stages, (M,K,stages).
+---@param a_layout "row"|"col"
+---@param mma_tiler_mnk integer[]
+---@param a_dtype cute.DType
+---@param num_stages integer
+---@return cute.Layout
+hopper.make_smem_layout_a = operand_layout(1)
+
+--- The same of B, (N,K,stages).
+hopper.make_smem_layout_b = operand_layout(2)
+
+--- The shared layout of the buffers that a result leaves through,
+-- (M,N,stages).
+---@param epi_dtype cute.DType
+---@param epi_layout "row"|"col"
+---@param epi_tile integer[] {M, N}
+---@param epi_stage integer
+---@param smem_trg_shape? any the shape instead
+---@param smem_order? integer[] the order of its modes instead
+---@return cute.Layout
+function hopper.make_smem_layout_epi(epi_dtype, epi_layout, epi_tile,
+                                     epi_stage, smem_trg_shape, smem_order)
+  local tile = extents("epi_tile", epi_tile, 2)
+  return layout_of(epi_layout, epi_dtype, smem_trg_shape
+    or {tile[1], tile[2], check_stages(epi_stage)}, smem_order)
+end
+
+---------------------------------------------------------------------------
+-- Atoms
+---------------------------------------------------------------------------
+
+-- The instruction for n columns.
+local function mma_op(a, b, acc, n, source, a_major, b_major)
+  if a.bits == 16 then
+    if a ~= b then
+      core.fail("type-mismatch", ("A is %s, B %s: of 16 bits both are of one "
+        .. "type"):format(tostring(a), tostring(b)))
+    end
+    return warpgroup.MmaF16BF16Op(a, acc, {64, n, 16}, source, a_major, b_major)
+  end
+  if a.bits == 32 then
+    if a ~= b or acc ~= core.f32 or a_major ~= "K" or b_major ~= "K" then
+      core.fail("type-mismatch", ("A is %s and %s-major, B %s and %s-major, "
+        .. "sums are %s: tf32 takes two K-major operands, and sums are f32")
+        :format(tostring(a), a_major, tostring(b), b_major, tostring(acc)))
+    end
+    return warpgroup.MmaTF32Op({64, n, 8}, source)
+  end
+  local make = a.is_integer and warpgroup.MmaI8Op or warpgroup.MmaF8Op
+  return make(a, b, acc, {64, n, 32}, source, a_major, b_major)
+end
+
+--- A TiledMMA of a warpgroup's multiply-adds for these types.
+---@param a_dtype cute.DType
+---@param b_dtype cute.DType
+---@param a_leading_mode "K"|"MN" the contiguous mode
+---@param b_leading_mode "K"|"MN"
+---@param acc_dtype cute.DType
+---@param atom_layout_mnk integer[] warpgroups along M, N, K
+---@param tiler_mn integer[] {M, N}; N is that of the instruction
+---@param a_source? string of warpgroup.OperandSource, "SMEM" when absent
+---@return table tiled_mma
+function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
+                                       b_leading_mode, acc_dtype,
+                                       atom_layout_mnk, tiler_mn, a_source)
+  local n = extents("tiler_mn", tiler_mn, 2)[2]
+  return core.make_tiled_mma(mma_op(a_dtype, b_dtype, acc_dtype, n,
+    a_source or "SMEM", a_leading_mode, b_leading_mode),
+    extents("atom_layout_mnk", atom_layout_mnk, 3))
+end
+
+--- The atom that stores accumulators to shared memory: stmatrix for 16-bit
+-- results (transposed where the first mode is contiguous), else elements.
+---@param layout_d "row"|"col"
+---@param elem_ty_d cute.DType
+---@param elem_ty_acc? cute.DType
+---@return table copy_atom
+function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
+  local major = smem.major(layout_d)
+  if elem_ty_acc and elem_ty_acc.bits < elem_ty_d.bits then
+    core.fail("type-mismatch", ("%s is stored from the narrower %s"):format(
+      tostring(elem_ty_d), tostring(elem_ty_acc)))
+  end
+  if elem_ty_d.bits == 16 then
+    return core.make_copy_atom(major == "K" and "SM90_U32x4_STSM_N"
+      or "SM90_U16x8_STSM_T", elem_ty_d)
+  end
+  return core.make_copy_atom("UniversalCopy", elem_ty_d)
+end
+
+--- The tile in which a GEMM writes its result, unless one is given.
+---@param tile_shape_mnk integer[]
+---@param element_type cute.DType
+---@param is_cooperative? boolean two warpgroups share a tile
+---@param epi_tile_override? integer[]
+---@return integer[]
+function hopper.compute_tile_shape_or_override(tile_shape_mnk, element_type,
+                                               is_cooperative,
+                                               epi_tile_override)
+  if epi_tile_override then return epi_tile_override end
+  local tile = extents("tile_shape_mnk", tile_shape_mnk, 2)
+  local m, n = is_cooperative and 128 or 64, 32
+  if not is_cooperative and element_type.bits == 8 then n = 64 end
+  return {math.min(m, tile[1]), math.min(n, tile[2])}
+end
+
+return sign.public("utils.hopper_helpers.", hopper, [[
+  get_smem_layout_atom(layout: string, element_type: dtype|string,
+    major_mode_size: integer)
+  make_smem_layout_a(a_layout: string, mma_tiler_mnk: table,
+    a_dtype: dtype|string, num_stages: integer)
+  make_smem_layout_b(b_layout: string, mma_tiler_mnk: table,
+    b_dtype: dtype|string, num_stages: integer)
+  make_smem_layout_epi(epi_dtype: dtype|string, epi_layout: string,
+    epi_tile: table, epi_stage: integer, smem_trg_shape?: table,
+    smem_order?: table)
+  make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
+    b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
+    tiler_mn: table, a_source?: string)
+  get_smem_store_op(layout_d: string, elem_ty_d: dtype, elem_ty_acc?: dtype)
+  compute_tile_shape_or_override(tile_shape_mnk: table, element_type: dtype,
+    is_cooperative?: boolean, epi_tile_override?: table)
+]])

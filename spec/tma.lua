@@ -219,6 +219,58 @@ function tma.runs(n, rows)
   end
 end
 
+-- Convolutions: extents (C,W,..,N); by spatial mode the padding before and
+-- behind, stride, filter, dilation; the tile.
+tma.UNFOLDED = {
+  {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
+  {{64, 10, 7, 3}, {1, 1}, {1, 1}, {1, 1}, {3, 3}, {1, 1}, {32, 32}},
+  {{32, 12, 11, 2}, {2, 1}, {1, 3}, {2, 3}, {3, 2}, {2, 1}, {16, 32}},
+  {{32, 6, 5, 4, 2}, {1, 0, 1}, {0, 1, 1}, {1, 2, 1}, {2, 2, 3}, {1, 1, 1},
+   {24, 16}},
+}
+
+-- How many elements of a loaded matrix are wrong.
+function tma.try_unfold(case, dtype, layout, device)
+  local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
+  local n, lower, upper = #filter, {}, {}
+  for i = 1, n do
+    lower[i], upper[i] = -before[i], behind[i] - (filter[i] - 1) * apart[i]
+  end
+  local x = tma.tensor(shape, dtype, function(i) return i % 113 + 1 end)
+  local atom, coords = cpasync.make_im2col_tma_atom(
+    cpasync.CopyBulkTensorIm2ColG2SOp(), x, layout, tile, lower, upper, before,
+    behind, stride, nil, apart)
+  local m, k = cute.size(coords, 0), cute.size(coords, 1)
+  local down, along = (m + tile[1] - 1) // tile[1], k // tile[2]
+  local out = cute.zeros({cute.size(layout), down * along}, dtype)
+  cute.kernel("unfold", tma.load(tile, layout))(atom, coords, out):launch {
+    grid = down * along, block = tma.THREADS, device = device}
+  local wrong, first = 0, nil
+  for block = 0, down * along - 1 do
+    for j = 0, tile[1] * tile[2] - 1 do
+      local pixel = block % down * tile[1] + j % tile[1]
+      local rest = block // down * tile[2] + j // tile[1]
+      local at, within = {rest % shape[1]}, true
+      rest = rest // shape[1]
+      for i = 1, n do
+        local places = (shape[i + 1] + upper[i] - lower[i] - 1) // stride[i] + 1
+        at[i + 1] = lower[i] + pixel % places * stride[i]
+          + rest % filter[i] * apart[i]
+        within = within and at[i + 1] >= 0 and at[i + 1] < shape[i + 1]
+        pixel, rest = pixel // places, rest // filter[i]
+      end
+      at[n + 2] = pixel
+      local want = within and pixel < shape[n + 2] and x(table.unpack(at)) or 0
+      if out(j, block) ~= want then
+        wrong = wrong + 1
+        first = first or ("%s: value %d of block %d is %s, not %s"):format(
+          table.concat(at, ","), j, block, out(j, block), want)
+      end
+    end
+  end
+  return wrong, first
+end
+
 -- Groups of rows of a matrix with `ld` elements of f32 a row: where each
 -- begins, how many rows it has and how many of their elements are its own.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
@@ -454,6 +506,18 @@ function tma.suite(it, check, device)
 
   it("moves runs of bytes without a map", function()
     check(tma.try_runs(device))
+  end)
+
+  it("unfolds images", function()
+    for _, case in ipairs(tma.UNFOLDED) do
+      local tile = case[7]
+      local rows = cute.make_layout(tile, cute.LayoutRight)
+      check(tma.try_unfold(case, cute.f32, rows, device))
+      check(tma.try_unfold(case, cute.bf16, rows, device))
+    end
+    check(tma.try_unfold(tma.UNFOLDED[2], cute.f32, cute.make_composed_layout(
+      cute.make_swizzle(3, 2, 3), 0, cute.make_layout({32, 32}, {32, 1})),
+      device))
   end)
 
   it("goes by tensor maps that a kernel makes", function()

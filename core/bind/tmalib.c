@@ -120,6 +120,12 @@ static void read_leaves(lua_State *L, TmaAtom *a) {
     a->leaf[i] = i < a->map.rank ? (int8_t)leaf[i] : -1;
 }
 
+static void read_spatial(lua_State *L, const char *k, int32_t *out) {
+  int64_t v[TENSORMAP_RANK - 2] = {0};
+  read_list(L, k, v, TENSORMAP_RANK - 2);
+  for (int i = 0; i < TENSORMAP_RANK - 2; i++) out[i] = (int32_t)v[i];
+}
+
 static uint16_t read_flags(lua_State *L) {
   unsigned flags = face_get_bool(L, 1, "im2col") ? BKF_IM2COL : 0;
   lua_getfield(L, 1, "reduction");
@@ -153,6 +159,9 @@ static int l_tma_atom(lua_State *L) {
                "the tensor: cute.recast_tensor(t, cute.u8)",
                dtype_name(t.type));
   read_leaves(L, &a);
+  read_spatial(L, "out", a.out);
+  read_spatial(L, "dilation", a.dilation);
+  read_spatial(L, "first", a.first);
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t.off) * dtype_bits(t.type) / 8;
   tmalib_encode(cx, &a, &t, (uint64_t)at, words);
@@ -231,10 +240,20 @@ static int l_tma_words(lua_State *L) {
   return 1;
 }
 
+// Extents of a box; of im2col its channels and pixels.
+static int box_of(const TensorMap *m, int64_t *box) {
+  int n = m->im2col ? 2 : (int)m->rank;
+  for (int i = 0; i < n; i++) box[i] = m->box[i];
+  if (m->im2col) box[0] = m->channels, box[1] = m->pixels;
+  return n;
+}
+
 static void push_box(lua_State *L, const TensorMap *m) {
-  lua_createtable(L, (int)m->rank, 0);
-  for (int i = 0; i < m->rank; i++) {
-    lua_pushinteger(L, m->box[i]);
+  int64_t box[TENSORMAP_RANK];
+  int n = box_of(m, box);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushinteger(L, box[i]);
     lua_seti(L, -2, i + 1);
   }
 }
@@ -266,10 +285,11 @@ static int atom_tostring(lua_State *L) {
   Buf b = {0};
   buf_printf(cx, &b, "%s %s of %s", a->runs ? "bulk" : "TMA", atom_word(a),
              dtype_name(a->type));
-  if (!a->runs) buf_puts(cx, &b, ", box (");
-  for (int i = 0; i < a->map.rank; i++)
-    buf_printf(cx, &b, "%s%d", i ? "," : "", (int)a->map.box[i]);
-  if (!a->runs) buf_puts(cx, &b, ")");
+  int64_t box[TENSORMAP_RANK];
+  int n = a->runs ? 0 : box_of(&a->map, box);
+  for (int i = 0; i < n; i++)
+    buf_printf(cx, &b, "%s%d", i ? "," : ", box (", (int)box[i]);
+  if (n) buf_printf(cx, &b, ")%s", a->map.im2col ? " by im2col" : "");
   if (a->map.swizzle)
     buf_printf(cx, &b, ", swizzle %d B", 16 << a->map.swizzle);
   if (a->ctas > 1) buf_printf(cx, &b, ", %d CTAs", a->ctas);
@@ -368,6 +388,9 @@ static int l_tma_map(lua_State *L) {
   } else if (strcmp(what, "update") == 0) {
     const TmaAtom *a = check_traced(L, 3, "update_tma_descriptor");
     Tensor t = face_check_tensor(L, 4);
+    if (a->flags & BKF_IM2COL)
+      face_error(L, ERR_ARG, "update_tma_descriptor: maps of im2col stay as "
+                 "they are");
     if (t.space != SP_GMEM || t.type != a->type)
       face_error(L, ERR_ARG, "update_tma_descriptor: a tensor of %s in global "
                  "memory is needed, got\n  %s", dtype_name(a->type),

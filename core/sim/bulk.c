@@ -18,7 +18,7 @@ typedef struct Copy {
   uint32_t shared;          // first byte in the cluster's shared memory
   uint32_t to;              // BULKSEND: where they go
   int64_t global;           // first byte of the object
-  int64_t at[TENSORMAP_RANK];  // coordinates
+  int64_t at[2 * TENSORMAP_RANK];  // coordinates, offsets of im2col
 } Copy;
 
 static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
@@ -33,17 +33,38 @@ typedef struct Run {
 
 static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
+// Coordinate i, from 1 on, of run r, of which the modes before take their part.
+static int64_t coordinate(const Copy *k, int i, int64_t *r) {
+  const TensorMap *m = &k->m.map;
+  int64_t n = m->box[i], c;
+  if (!m->im2col) {
+    c = k->at[i] + *r % n;
+    *r /= n;
+    return c;
+  }
+  // pixels go on from the first one, row by row of where the filter fits
+  if (i == m->rank - 1) return k->at[i] + *r;
+  int64_t low = m->lower[i - 1], step = m->step[i];
+  n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
+  c = (k->at[i] - low) / step + *r;
+  *r = c / n;
+  return low + c % n * step + k->at[m->rank + i - 1];
+}
+
+static int64_t row_of(const TensorMap *m) {
+  return m->im2col ? m->channels : m->box[0];
+}
+
 // Run number r of the box; n is 0 where none of it is inside.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
-  int64_t size = element_bytes(k->b), from = k->at[0], to = from + m->box[0];
-  Run run = {.at = r * m->box[0] * size};
+  int64_t size = element_bytes(k->b), from = k->at[0], to = from + row_of(m);
+  Run run = {.at = r * row_of(m) * size};
   int64_t where = 0;
   for (int i = 1; i < m->rank; i++) {
-    int64_t c = k->at[i] + r % m->box[i];
+    int64_t c = coordinate(k, i, &r);
     if (c < 0 || c >= m->extent[i]) return run;
     where += c * m->stride[i - 1];
-    r /= m->box[i];
   }
   if (from < 0) from = 0;
   if (to > m->extent[0]) to = m->extent[0];
@@ -58,6 +79,7 @@ static int64_t runs_of(const Copy *k) {
   const TensorMap *m = &k->m.map;
   int64_t n = 1;
   if (!k->b->map) return 1;
+  if (m->im2col) return m->pixels;
   for (int i = 1; i < m->rank; i++) n *= m->box[i];
   return n;
 }

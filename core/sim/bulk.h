@@ -13,7 +13,7 @@ typedef struct SimBulk {
   SimSide place;           // where a map like it stands in memory, if any
   const SimMem *global;    // the tensor; NULL: the other side is shared, too
   uint32_t mask, rank;     // slots; 0: none
-  uint32_t at[TENSORMAP_RANK];  // those of the coordinates
+  uint32_t at[2 * TENSORMAP_RANK];  // of the coordinates, im2col's offsets
   int modes, bytes;        // of a copy
   unsigned flags;          // BKF_*
 } SimBulk;

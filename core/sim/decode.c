@@ -410,9 +410,6 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   SimBulk *b = arena_zero(g->cx, &g->cx->scratch, sizeof *b);
   b->bytes = (int)(i->imm / 8);
   b->flags = i->flags;
-  if (i->flags & BKF_IM2COL)
-    ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot do im2col",
-             g->fn->src.p[i->src].line);
   if (!store && !send) b->shared = side(g, &o[k++]);
   Ref other = o[k].ref;
   if (!map) b->plain = side(g, &o[k]);

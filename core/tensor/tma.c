@@ -115,6 +115,30 @@ static Dim shared_at(const Boxes *b, int64_t i) {
   return o;
 }
 
+// Coordinates (channel, pixel of the result, place in the filter ...) as those
+// of the tensor, mode 0 first, and the offsets of the filter.
+static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
+  Ctx *cx = b->cx;
+  const TmaAtom *a = b->a;
+  int spatial = (int)a->map.rank - 2;
+  Dim x[TENSORMAP_RANK * 2], pixel = leaf[1];
+  x[0] = leaf[0];
+  for (int k = 0; k < spatial; k++) {
+    Dim n = dim_int(cx, a->out[k]);
+    x[k + 1] = dim_add(cx, dim_int(cx, a->map.lower[k]),
+                       dim_mul(cx, dim_rem(cx, pixel, n),
+                               dim_int(cx, a->map.step[k + 1])));
+    pixel = dim_quo(cx, pixel, n);
+    x[spatial + 2 + k] = dim_add(cx, dim_int(cx, a->first[k]),
+                                 dim_mul(cx, leaf[k + 2],
+                                         dim_int(cx, a->dilation[k])));
+  }
+  x[spatial + 1] = pixel;
+  for (int k = 0; k < 2 * spatial + 2; k++)
+    out[k] = ir_cvt(cx, ir_fn(cx), DT_I32, dim_asref(cx, x[k]));
+  return 2 * spatial + 2;
+}
+
 // Appends the coordinates of box i, mode 0 first.
 static int coordinates(const Boxes *b, int64_t i, Ref *out) {
   Ctx *cx = b->cx;
@@ -127,6 +151,7 @@ static int coordinates(const Boxes *b, int64_t i, Ref *out) {
     ctx_fail(cx, ERR_SHAPE, "copy: coordinates of %d modes, the tensor map has "
              "%d%s\n  take the coordinate tensor that came with the atom", n,
              (int)b->a->map.rank, pair_text(b));
+  if (b->a->flags & BKF_IM2COL) return unfolded(b, leaf, out);
   for (int k = 0; k < n; k++)
     out[k] = ir_cvt(cx, fn, DT_I32, dim_asref(cx, leaf[k]));
   return n;
@@ -307,6 +332,9 @@ void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p) {
 // ---- prefetches ----
 
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
+  if (src && a->flags & BKF_IM2COL)
+    ctx_fail(cx, ERR_ARG, "prefetch: boxes of im2col are loaded, not fetched "
+             "before");
   Boxes b = {.cx = cx, .a = a, .global = src};
   Ref x[OPERANDS] = {a->ref, policy};
   Ins ins = {.op = OP_TMAPREFETCH};

@@ -21,6 +21,10 @@ typedef struct TmaAtom {
   int64_t tile;        // elements of a CTA's tile
   TensorMap map;       // but for what the launch's tensor says
   int8_t leaf[TENSORMAP_RANK];  // of its layout, that mode i is; -1: none
+  // im2col, by spatial mode: pixels of the result, and how far apart and from
+  // where on its filter reads
+  int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
+    first[TENSORMAP_RANK - 2];
   Ref ref;             // in a kernel: the TMAP
 } TmaAtom;
 

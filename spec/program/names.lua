@@ -9,13 +9,10 @@ local cute = require "cute"
 
 local names = {}
 
-local IM2COL = "TMA that unfolds images is no operation of the IR yet"
 local UNDOCUMENTED = "no documentation says what it computes"
 
 --- Names that are left out, and what to do instead.
 names.LEFT_OUT = {
-  ["cute.nvgpu.make_im2col_tma_atom_A"] = IM2COL,
-  ["cute.nvgpu.cpasync.make_im2col_tma_atom"] = IM2COL,
   ["pipeline.compute_k_tile"] = UNDOCUMENTED,
   ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
   ["utils.compute_epilogue_tile_shape"] = "of Blackwell's epilogue from tensor "
@@ -91,7 +88,8 @@ names.NO_ATOM = {
   {"^SM90::GMMA::SPARSE::", "sparse products of warpgroups: come with "
     .. "Hopper's"},
   {"::PREFETCH$", "prefetches: cute.prefetch of a load's atom"},
-  {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: comes with convolutions"},
+  {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: "
+    .. "cpasync.make_im2col_tma_atom"},
   {"^SM90_TMA_STORE_PTR$", "a store by a map in memory: SM90_TMA_STORE with "
     .. "tma_desc_ptr"},
   {"^SM100_TMA_", "TMA of two SMs, gathers and scatters: come with "

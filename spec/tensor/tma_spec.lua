@@ -369,6 +369,81 @@ describe("a TMA copy", function()
       end)
   end)
 
+  it("unfolds images for convolutions", function()
+    local x = tma.tensor({64, 10, 7, 3}, cute.bf16)  -- (C,W,H,N)
+    local IM2COL = cpasync.CopyBulkTensorIm2ColG2SOp()
+    local function made_of(tile, layout, ...)
+      return cpasync.make_im2col_tma_atom(IM2COL, x,
+        layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
+    end
+    -- a filter of 3 x 3, a pixel around
+    local atom, coords = made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1},
+                                 {1, 1}, {1, 1})
+    assert.equal("TMA load of bf16, box (64,32) by im2col, swizzle 128 B",
+                 tostring(atom))
+    assert.equal("(0,0,0,0) o (210,(64,3,3)):(1@1,(1@0,1@2,1@3))",
+                 tostring(coords))
+    assert.equal(4096, atom.tx_bytes)
+    local program = cute.kernel("k", function(a, c)
+      local s = cute.make_smem_tensor(cute.bf16, sw128(32, 64), 1024)
+      local bar = cute.arch.alloc_smem(cute.i64, 1)
+      local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+        cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 64}))
+      cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar})
+    end)(atom, coords):trace {block = 32}
+    -- pixel 96 is (6,2) of image 1, the filter's place (2,1)
+    assert.truthy(program.source:find("tma_load_im2col_4d(s_addr, &a, "
+      .. "bar_addr, 0, 5, 1, 1, 2, 1);", 1, true), program.source)
+    kernels.compiles(program, {"sm_90", "sm_90a"})
+    local stepped = select(2, made_of({8, 32}, nil, {0, 0}, {-2, -1}, {0, 0},
+                                      {0, 0}, {2, 3}, nil, {2, 1}))
+    assert.equal("(0,0,0,0) o (24,(64,2,2)):(1@1,(1@0,1@2,1@3))",
+                 tostring(stepped))
+    local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, x,
+      cute.make_layout({8, 32}, cute.LayoutRight), {8, 64, 32}, false, {2, 3},
+      {1, 2}, {0, 1}, {3, 2}, {1, 2}))
+    -- h: 7 + 1 - 1 in steps of 3; w: 10 + 1 + 2 - 4 in steps of 2
+    assert.equal("(0,0,0,0) o (45,(64,3,2)):(1@1,(1@0,1@2,1@3))",
+                 tostring(same))
+    local function refuses(text, ...)
+      local args = table.pack(...)
+      raises(text, function() made_of(table.unpack(args, 1, args.n)) end)
+    end
+    refuses("make_im2col_tma_atom: lower_corner_whd: 2 whole numbers are "
+      .. "needed (w, h, d), got {0} [bad-argument]", {8, 32}, nil, {0},
+      {0, 0})
+    refuses("make_im2col_tma_atom: tiles of 48 channels do not divide the 64 "
+      .. "of the image [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
+    refuses("of a tile all pixels lie one behind the other in shared memory",
+      {8, 32}, cute.make_layout {8, 32}, {0, 0}, {0, 0})
+    refuses("spatial mode 1: 1 places of the filter at 0 pixels "
+      .. "[shape-mismatch]", {8, 32}, nil, {0, 4}, {0, -3})
+    refuses("tensor map: the upper corner of spatial mode 0, 200",
+      {8, 32}, nil, {0, 0}, {200, 0})
+    local function kernel(f)
+      return cute.kernel("k", f)(atom, coords, x, cute.zeros({16}, cute.i64))
+        :trace {block = 32}
+    end
+    raises("update_tma_descriptor: maps of im2col stay as they are", function()
+      kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
+    end)
+    raises("prefetch: boxes of im2col are loaded", function()
+      kernel(function(a, c, ...) cute.prefetch(a, c) return ... end)
+    end)
+    raises("an image has modes (C,W,N) to (C,W,H,D,N)", function()
+      cpasync.make_im2col_tma_atom(IM2COL, matrix(8, 8),
+        cute.make_layout {8, 8}, {8, 8}, {}, {})
+    end)
+    raises("CopyBulkTensorIm2ColG2SOp() is needed", function()
+      cpasync.make_im2col_tma_atom(LOAD, x, cute.make_layout {8, 8}, {8, 8},
+                                   {}, {})
+    end)
+    raises("an operation such as CopyBulkTensorTileG2SOp() is needed",
+      function()
+        cpasync.make_tiled_tma_atom(IM2COL, x, cute.make_layout {8, 8}, {8, 8})
+      end)
+  end)
+
   it("makes masks of a multicast", function()
     local ctas = cute.make_layout {1, 4, 2, 1}
     local mask = cpasync.create_tma_multicast_mask

@@ -85,6 +85,11 @@ function cpasync.CopyBulkS2GOp()
   return op_of {name = "CopyBulkS2GOp", runs = "S2G"}
 end
 
+--- Loads of a convolution's operand: make_im2col_tma_atom.
+function cpasync.CopyBulkTensorIm2ColG2SOp()
+  return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
+end
+
 --- To the shared memory of another CTA (cta_rank), whose mbarrier is told.
 function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
@@ -107,10 +112,10 @@ end
 -- Making atoms
 ---------------------------------------------------------------------------
 
-local WHAT = "make_tiled_tma_atom"
+local maker  -- the function that is called
 
 local function fail(kind, text, ...)
-  core.fail(kind, WHAT .. ": " .. text:format(...))
+  core.fail(kind, maker .. ": " .. text:format(...))
 end
 
 -- Leaves of a layout: extents, and strides as text ("1@0", "64").
@@ -274,8 +279,8 @@ end
 ---@return table atom, table coordinates
 function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
                                      num_multicast, opts)
-  opts = opts or {}
-  if getmetatable(op) ~= Op or op.runs then
+  maker, opts = "make_tiled_tma_atom", opts or {}
+  if getmetatable(op) ~= Op or op.runs or op.im2col then
     fail("bad-argument", "an operation such as CopyBulkTensorTileG2SOp() is "
       .. "needed, got %s", core.show(op))
   end
@@ -301,6 +306,105 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     swizzle = swizzle,
     l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
     fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
+end
+
+---------------------------------------------------------------------------
+-- Images unfolded: a convolution's operand as a matrix
+---------------------------------------------------------------------------
+
+-- n numbers of a list of {w, h, d}, or of what stands for a missing one.
+local function spatial(name, list, n, default)
+  local out = {}
+  for i = 1, n do
+    out[i] = list and list[i] or default
+    if math.type(out[i]) ~= "integer" then
+      fail("bad-argument", "%s: %d whole numbers are needed (w, h, d), got %s",
+        name, n, core.show(list))
+    end
+  end
+  return out
+end
+
+-- Channels and pixels that lie in order in shared memory.
+local function box_of_pixels(coords, smem, tiler)
+  local shape, stride = runs_of(coords, smem, tiler)
+  local channels, pixels = shape[1], shape[2] or 1
+  if tostring(stride[1]) ~= "1@0@1" or (stride[2]
+      and tostring(stride[2]) ~= "1@0") or pixels ~= core.size(tiler[1]) then
+    fail("inadmissible", "%s: of a tile all pixels lie one behind the other in "
+      .. "shared memory, each with its channels", smem)
+  end
+  return channels, pixels
+end
+
+--- An atom that loads tiles (pixels,K) of the matrix that a convolution
+-- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)): element (m,k) is that
+-- of channel c of the image, where place (s,r,t) of the filter lies when the
+-- result's pixel is m; zero outside. The image has modes (C,W,N), (C,W,H,N) or
+-- (C,W,H,D,N). The filter's corner goes from lower_corner on, every stride
+-- pixels, to upper_corner behind the image's last; its extents follow from
+-- upper_padding, which is upper_corner and the rest of the filter.
+---@param op table CopyBulkTensorIm2ColG2SOp()
+---@param gmem_tensor table a host tensor, contiguous along C
+---@param smem_layout table of one stage
+---@param cta_tiler table {pixels, channels}
+---@param lower_corner_whd integer[]
+---@param upper_corner_whd integer[]
+---@param lower_padding_whd? integer[] -lower_corner
+---@param upper_padding_whd? integer[] upper_corner: a filter of one place
+---@param stride_whd? integer[] 1
+---@param lower_srt? integer[] 0: the filter's first place
+---@param stride_srt? integer[] 1: how far apart its places are
+---@param num_multicast? integer 1
+---@return table atom, table coordinates
+function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
+    lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd,
+    stride_whd, lower_srt, stride_srt, num_multicast)
+  maker = "make_im2col_tma_atom"
+  local image, dtype = core.tma_leaves(gmem_tensor), gmem_tensor.dtype
+  local n = #image - 2
+  if getmetatable(op) ~= Op or not op.im2col or (num_multicast or 1) ~= 1 then
+    fail("bad-argument", "CopyBulkTensorIm2ColG2SOp() is needed, of one CTA")
+  elseif n < 1 or n > 3 then
+    fail("shape-mismatch", "an image has modes (C,W,N) to (C,W,H,D,N), this "
+      .. "tensor is %s", gmem_tensor)
+  end
+  local lower = spatial("lower_corner_whd", lower_corner_whd, n)
+  local upper = spatial("upper_corner_whd", upper_corner_whd, n)
+  local padding = spatial("upper_padding_whd", upper_padding_whd or upper, n)
+  spatial("lower_padding_whd", lower_padding_whd, n, 0)
+  local stride = spatial("stride_whd", stride_whd, n, 1)
+  local apart = spatial("stride_srt", stride_srt, n, 1)
+  local pixels, leaf, step = image[#image].extent, {0}, {1}
+  local filter, places, out = {image[1].extent}, {core.E(0)}, {}
+  for i = 1, n do
+    out[i] = (image[i + 1].extent + upper[i] - lower[i] - 1) // stride[i] + 1
+    pixels, leaf[i + 1], step[i + 1] = pixels * out[i], i, stride[i]
+    filter[i + 1] = (padding[i] - upper[i]) // apart[i] + 1
+    places[i + 1] = core.E(i + 1)
+    if out[i] < 1 or filter[i + 1] < 1 then
+      fail("shape-mismatch", "spatial mode %d: %d places of the filter at %d "
+        .. "pixels", i - 1, filter[i + 1], out[i])
+    end
+  end
+  leaf[n + 2], step[n + 2] = n + 1, 1
+  local zeros = {}
+  for i = 1, n + 2 do zeros[i] = 0 end
+  local coords = core.tma_coordinates(gmem_tensor, core.make_layout(
+    {pixels, filter}, {core.E(1), places}), zeros)
+  local channels, box = box_of_pixels(coords,
+    core.get_nonswizzle_portion(smem_layout), cta_tiler)
+  if image[1].extent % core.size(cta_tiler[2]) ~= 0 then
+    fail("shape-mismatch", "tiles of %d channels do not divide the %d of the "
+      .. "image", core.size(cta_tiler[2]), image[1].extent)
+  end
+  return core.tma_atom {
+    tensor = gmem_tensor, im2col = true, ctas = 1, values = channels * box,
+    tile = core.size(smem_layout), rank = n + 2, leaf = leaf, step = step,
+    lower = lower, upper = upper, channels = channels, pixels = box, out = out,
+    dilation = apart, first = spatial("lower_srt", lower_srt, n, 0),
+    swizzle = swizzle_of(smem_layout, dtype), l2 = OPTIONS.l2_promotion[128],
+    fill = 0}, coords
 end
 
 ---------------------------------------------------------------------------
@@ -428,9 +532,14 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
   CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
+  CopyBulkTensorIm2ColG2SOp()
   group_bulk_copy_modes(src: tensor, dst: tensor)
   make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
     num_multicast?: integer, opts?: table)
+  make_im2col_tma_atom(op, gmem_tensor: tensor, smem_layout: layout,
+    cta_tiler: table, lower_corner_whd: table, upper_corner_whd: table,
+    lower_padding_whd?: table, upper_padding_whd?: table, stride_whd?: table,
+    lower_srt?: table, stride_srt?: table, num_multicast?: integer)
   tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
     gmem_tensor: tensor)
   create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,

@@ -28,7 +28,38 @@ nvgpu.make_tiled_tma_atom_A = atom_of(1, 3, 3)
 nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
+-- {d, h, w}, {h, w} or {w} the other way round, by f.
+local function reversed(list, f)
+  local out, n = {}, #list
+  for i = 1, n do out[i] = f(n + 1 - i) end
+  return out
+end
+
+--- cpasync.make_im2col_tma_atom for the operand (M,K) of a convolution: a
+-- filter of so many places in each spatial mode, which reads `dilation` pixels
+-- apart and goes on by `stride` over an image with padding. All lists are
+-- {d, h, w}, {h, w} or {w}, as the image has them.
+function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
+    mma_tiler_mnk, _, filter_trs, upper_padding_dhw, lower_padding_dhw,
+    stride_dhw, dilation_dhw, cluster_shape_vmnk)
+  local function of(list) return function(i) return list[i] end end
+  return nvgpu.cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout,
+    {mma_tiler_mnk[1], mma_tiler_mnk[3]},
+    reversed(filter_trs, function(i) return -lower_padding_dhw[i] end),
+    reversed(filter_trs, function(i)
+      return upper_padding_dhw[i] - (filter_trs[i] - 1) * dilation_dhw[i]
+    end), reversed(filter_trs, of(lower_padding_dhw)),
+    reversed(filter_trs, of(upper_padding_dhw)),
+    reversed(filter_trs, of(stride_dhw)), nil,
+    reversed(filter_trs, of(dilation_dhw)),
+    cluster_shape_vmnk and core.size(cluster_shape_vmnk[3]) or 1)
+end
+
 return sign.public("cute.nvgpu.", nvgpu, [[
+  make_im2col_tma_atom_A(op, gmem_tensor: tensor, smem_layout: layout,
+    mma_tiler_mnk: table, tiled_mma, filter_trs: table,
+    upper_padding_dhw: table, lower_padding_dhw: table, stride_dhw: table,
+    dilation_dhw: table, cluster_shape_vmnk?: table)
   make_tiled_tma_atom_A(op, gmem_tensor: tensor, smem_layout: layout,
     mma_tiler_mnk: table, tiled_mma, cluster_shape_vmnk?: table)
   make_tiled_tma_atom_B(op, gmem_tensor: tensor, smem_layout: layout,

@@ -1,9 +1,9 @@
 -- LayerNorm of rows: y = (x - mean) / sqrt(variance + eps) * w + b.
 --
--- The variance as mean(x^2) - mean^2 needs one pass, and loses all digits where
--- the mean is large. With the row in registers a second sum, of squares of
--- differences from the mean, reads nothing again: the threads of a row meet
--- twice, and memory is still all that it costs.
+-- The variance as mean(x^2) - mean^2 loses all digits where the mean is large.
+-- Each thread sums differences from its first number, and their squares; the
+-- threads' means and squares are then united, which loses none. One pass, in
+-- which memory is still all that it costs.
 --   cutelua scripts/layernorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

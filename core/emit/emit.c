@@ -623,10 +623,10 @@ static bool reads_back(const Fn *fn) {
 // another pointer, and read constants past the coherent caches. NVRTC 13 makes
 // of `p ? constant[i] : written[j]` one such load, ahead of the stores to
 // written[j], unless the constants' pointer goes without.
-static void put_param(Emit *e, size_t k, const char *name) {
+static void put_param(Emit *e, size_t k, const char *name, bool back) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
-  bool plain = ir_arg_shared(e->fn, k) || (!a->written && reads_back(e->fn));
+  bool plain = ir_arg_shared(e->fn, k) || (!a->written && back);
   if (a->map) text_printf(e, "const __grid_constant__ TensorMap %s", name);
   else if (!a->pointer) text_printf(e, "%s %s", type, name);
   else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,
@@ -645,6 +645,7 @@ static int blocks_of(const Fn *fn) {
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
   const int32_t *b = fn->block, *c = fn->cluster;
+  bool back = reads_back(fn);
   text_puts(e, "extern \"C\" __global__ void");
   if (b[0] && b[1] && b[2]) {
     text_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
@@ -656,7 +657,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
   text_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {
     if (k) text_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
-    put_param(e, k, params[k]);
+    put_param(e, k, params[k], back);
   }
   text_puts(e, ") {\n");
 }

@@ -1,6 +1,7 @@
 -- Tile schedulers of grouped problems, against lists made by plain loops.
 local core = require "cute.core"
 local cute = require "cute"
+local brute = require "spec.raster".brute
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local arch, utils = cute.arch, cute.utils
@@ -11,20 +12,6 @@ local function numbers(list)
   local t = cute.zeros({#list}, cute.i32)
   for i, n in ipairs(list) do t[i - 1] = n end
   return t
-end
-
--- {m, n} of a group's clusters in their order.
-local function brute(cm, cn, size, along_m)
-  local list = {}
-  local fast, slow = along_m and cn or cm, along_m and cm or cn
-  for first = 0, fast - 1, size do
-    for y = 0, slow - 1 do
-      for x = first, math.min(first + size, fast) - 1 do
-        list[#list + 1] = along_m and {y, x} or {x, y}
-      end
-    end
-  end
-  return list
 end
 
 -- Groups of a case, (G,4).

@@ -1,6 +1,7 @@
 -- Tile schedulers: every tile once, in the order that was asked for.
 local core = require "cute.core"
 local cute = require "cute"
+local brute = require "spec.raster".brute
 local arch = cute.arch
 local support = require "spec.support"
 local utils = cute.utils
@@ -37,20 +38,6 @@ local function run(tiles, cluster, opts, most, traced)
   return count, place, function(x, y, z)
     return x + (m + 3) * (y + (n + 3) * z)
   end
-end
-
--- The cluster places of a plane in their order, {m, n}.
-local function brute(cm, cn, size, along_m)
-  local list = {}
-  local fast, slow = along_m and cn or cm, along_m and cm or cn
-  for first = 0, fast - 1, size do
-    for y = 0, slow - 1 do
-      for x = first, math.min(first + size, fast) - 1 do
-        list[#list + 1] = along_m and {y, x} or {x, y}
-      end
-    end
-  end
-  return list
 end
 
 describe("tile schedulers", function()

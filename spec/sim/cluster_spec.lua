@@ -2,37 +2,15 @@
 -- at each other's mbarriers, their end; and what else sm_90 brought: registers
 -- that warps pass on, launches that overlap, named barriers of roles.
 local cute = require "cute"
+local seeds = require "spec.seeds"
 local support = require "spec.support"
 local arch = cute.arch
 
-local SEEDS = 5
+local SEEDS = seeds.COUNT
 
 local function line() return debug.getinfo(2, "l").currentline end
 
-local function launch(f, opts, ...)
-  local all = {grid = 4, cluster = 2, block = 64, device = "sim:sm_90a",
-               output = false, faults = "return"}
-  for name, value in pairs(opts) do all[name] = value end
-  local kernel = type(f) == "function" and cute.kernel("k", f) or f
-  return support.report(kernel(...):launch(all))
-end
-
--- What is found over the seeds, each thing once, and how many find something.
-local function found(f, opts, ...)
-  local list, some, kernel = {}, 0, cute.kernel("k", f)
-  for seed = 1, SEEDS do
-    opts.seed = seed
-    local report = launch(kernel, opts, ...)
-    if not report.ok then some = some + 1 end
-    for _, r in ipairs(report.reports) do
-      local text = ("%d %s: %s"):format(r.line, r.kind, r.message)
-      if not list[text] then list[#list + 1] = text end
-      list[text] = true
-    end
-  end
-  table.sort(list)
-  return table.concat(list, "\n"), some
-end
+local launch, found = seeds.with {grid = 4, cluster = 2, block = 64}
 
 -- Every seed tells what matches, and nothing does not match.
 local function tells(pattern, f, opts, ...)

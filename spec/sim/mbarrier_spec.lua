@@ -2,38 +2,14 @@
 -- schedule, and with any one piece left out or wrong the fault is told, with
 -- its lines.
 local cute = require "cute"
-local support = require "spec.support"
+local seeds = require "spec.seeds"
 local arch = cute.arch
 
-local SEEDS = 5
+local SEEDS = seeds.COUNT
 
 local function line() return debug.getinfo(2, "l").currentline end
 
-local function launch(f, opts, ...)
-  local all = {grid = 1, block = 64, device = "sim:sm_90a", output = false,
-               faults = "return"}
-  for name, value in pairs(opts) do all[name] = value end
-  local kernel = type(f) == "function" and cute.kernel("k", f) or f
-  return support.report(kernel(...):launch(all))
-end
-
--- What is found over the seeds: all that any of them finds, each once, and how
--- many of them find something.
-local function found(f, opts, ...)
-  local list, some, kernel = {}, 0, cute.kernel("k", f)
-  for seed = 1, SEEDS do
-    opts.seed = seed
-    local report = launch(kernel, opts, ...)
-    if not report.ok then some = some + 1 end
-    for _, r in ipairs(report.reports) do
-      local text = ("%d %s: %s"):format(r.line, r.kind, r.message)
-      if not list[text] then list[#list + 1] = text end
-      list[text] = true
-    end
-  end
-  table.sort(list)
-  return table.concat(list, "\n"), some
-end
+local launch, found = seeds.with {grid = 1, block = 64}
 
 local function clean(f, opts, ...)
   assert.equal("", (found(f, opts, ...)))

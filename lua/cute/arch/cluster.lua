@@ -2,27 +2,12 @@
 -- registers that warpgroups pass on, kernels that overlap.
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
--- blocks; without it each block is a cluster of its own.
+-- blocks; without it each block is a cluster of its own. Its indices stand with
+-- those of blocks (cute.arch).
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local cluster = {}
-
-local function three(name)
-  return function()
-    return core.sreg(name .. ".x"), core.sreg(name .. ".y"),
-      core.sreg(name .. ".z")
-  end
-end
-
---- Index of this cluster in the grid: x, y, z (each i32).
-cluster.cluster_idx = three "clusterid"
---- Clusters of the grid: x, y, z.
-cluster.cluster_dim = three "nclusterid"
---- Index of this block in its cluster: x, y, z.
-cluster.block_in_cluster_idx = three "cluster_ctaid"
---- Blocks of a cluster: x, y, z.
-cluster.block_in_cluster_dim = three "cluster_nctaid"
 
 --- Number of this block in its cluster, its rank: x + X * (y + Y * z).
 function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
@@ -138,7 +123,6 @@ function cluster.griddepcontrol_launch_dependents()
 end
 
 return sign.public("cute.arch.", cluster, [[
-  cluster_idx() cluster_dim() block_in_cluster_idx() block_in_cluster_dim()
   block_idx_in_cluster() cluster_size()
   cluster_arrive(opts?: table) cluster_arrive_relaxed(opts?: table)
   cluster_wait(opts?: table)

@@ -20,6 +20,14 @@ arch.block_idx = three "ctaid"
 arch.block_dim = three "ntid"
 --- Blocks of the grid: x, y, z.
 arch.grid_dim = three "nctaid"
+--- Index of this cluster in the grid: x, y, z (each i32).
+arch.cluster_idx = three "clusterid"
+--- Clusters of the grid: x, y, z.
+arch.cluster_dim = three "nclusterid"
+--- Index of this block in its cluster: x, y, z.
+arch.block_in_cluster_idx = three "cluster_ctaid"
+--- Blocks of a cluster: x, y, z.
+arch.block_in_cluster_dim = three "cluster_nctaid"
 
 --- Lane of this thread in its warp, 0 to 31.
 function arch.lane_idx() return core.sreg "laneid" end
@@ -168,6 +176,7 @@ end
 
 return sign.public("cute.arch.", arch, [[
   thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
+  cluster_idx() cluster_dim() block_in_cluster_idx() block_in_cluster_dim()
   sync_threads() sync_warp(mask?: integer|value)
   barrier(id: integer|value, threads?: integer|value, opts?: table)
   barrier_arrive(id: integer|value, threads: integer|value, opts?: table)

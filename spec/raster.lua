@@ -1,0 +1,19 @@
+--- The order of tile schedulers, by plain loops.
+local raster = {}
+
+--- The cluster places of cm x cn clusters in their order, {m, n}: groups of
+-- `size` along one mode, walked along the other, which is M with along_m.
+function raster.brute(cm, cn, size, along_m)
+  local list = {}
+  local fast, slow = along_m and cn or cm, along_m and cm or cn
+  for first = 0, fast - 1, size do
+    for y = 0, slow - 1 do
+      for x = first, math.min(first + size, fast) - 1 do
+        list[#list + 1] = along_m and {y, x} or {x, y}
+      end
+    end
+  end
+  return list
+end
+
+return raster

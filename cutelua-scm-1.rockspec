@@ -49,6 +49,8 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
+      ["kernels.gemm_sm90_choice"] =
+        "kernels/gemm_sm90_choice.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =

@@ -33,6 +33,7 @@
 local cute = require "cute"
 local core = require "cute.core"
 local tiles = require "cute.tiles"
+local choice = require "kernels.gemm_sm90_choice"
 local _ = cute._
 
 local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
@@ -448,10 +449,66 @@ end
 
 ---------------------------------------------------------------------------
 
---- A GEMM with these choices; see above. Fields: kernel, block, cluster,
--- atoms(A, B, D), arguments(A, B, D), grid(m, n), prepare(A, B, D, opts).
----@param given table
-local function gemm_sm90(given)
+local gemm_sm90 = {}
+
+-- Shared memory that choices take besides their stages, and of a stage.
+local function room(o)
+  local buffers = o.epi[1] * o.epi[2] * o.epi_stages * o.consumers
+    * o.d_dtype.bits // 8
+  local mail = o.split > 1 and o.tile[1] * o.columns * o.acc.bits // 8 or 0
+  local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
+    * o.tile[3] // 8
+  return 1024 + buffers + mail, stage
+end
+
+local SHARED = 227 * 1024  -- bytes that a block can have
+local SUMS = 208           -- of a thread: more leave no registers
+
+--- The choices that can be for a product of (m,k) and (n,k), the best by rule
+-- first: {options =, seconds =, waves =} each, options as gemm_sm90 takes them.
+---@param m integer
+---@param n integer
+---@param k integer
+---@param o? table options that all of them have (dtype, d_major, epilogue ...),
+-- and sms: multiprocessors, 132 when absent
+---@return table[]
+function gemm_sm90.candidates(m, n, k, o)
+  local fixed, sms, list = {}, 132, {}
+  for name, v in pairs(o or {}) do
+    if name == "sms" then sms = v else fixed[name] = v end
+  end
+  local bits = (fixed.a_dtype or fixed.dtype or DEFAULTS.dtype).bits
+  for _, options in ipairs(choice.list(fixed, bits)) do
+    local full = complete(options)
+    local rest, stage = room(full)
+    local stages = math.min((SHARED - rest) // stage, 8)
+    local sums = full.rows * full.tile[2] // WARPGROUP
+      * (full.promote and 2 or 1)
+    if stages >= 2 and sums <= SUMS
+      and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
+      and k > (full.split - 1) * full.tile[3] then
+      local seconds, waves = choice.time(full, m, n, k, sms)
+      options.stages = stages
+      list[#list + 1] = {options = options, seconds = seconds, waves = waves,
+                         at = #list}
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.seconds < b.seconds or a.seconds == b.seconds and a.at < b.at
+  end)
+  return list
+end
+
+--- The choices that gemm_sm90 should have for a product: the first of the
+-- candidates, and all of them.
+---@return table options
+---@return table[] candidates
+function gemm_sm90.choose(m, n, k, o)
+  local list = gemm_sm90.candidates(m, n, k, o)
+  return list[1].options, list
+end
+
+local function make(given)
   local o = complete(given)
   local bm, bn, bk = table.unpack(o.tile)
   local f, layout_a, layout_b, layout_d = build(o)
@@ -530,4 +587,9 @@ local function gemm_sm90(given)
   return self
 end
 
-return gemm_sm90
+--- gemm_sm90(options): a GEMM with these choices; see above. Fields: kernel,
+-- block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m, n),
+-- prepare(A, B, D, opts).
+return setmetatable(gemm_sm90, {__call = function(_, given)
+  return make(given)
+end})

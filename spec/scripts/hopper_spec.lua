@@ -67,6 +67,69 @@ describe("gemm_sm90 on the simulator", function()
   end)
 end)
 
+describe("gemm_sm90's rule", function()
+  local function said(o)
+    local c = o.cluster and ("%dx%d"):format(o.cluster[1], o.cluster[2])
+    return ("%dx%d %s"):format(o.tile[1], o.tile[2], c or o.schedule
+      or o.split or "-")
+  end
+  local fastest = {  -- as measured on an H200 (docs/performance.md)
+    {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
+    {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
+    {8192, 8192, 8192, "256x208 1x2"}, {16384, 16384, 16384, "256x208 1x2"},
+    {4096, 11008, 4096, "256x200 1x2"}, {4096, 4096, 128, "128x128 pingpong"},
+    {128, 8192, 8192, "128x128 2"},
+  }
+
+  it("chooses what was fastest", function()
+    for _, s in ipairs(fastest) do
+      local o = gemm_sm90.choose(s[1], s[2], s[3], {d_major = "m"})
+      assert.equal(s[4], said(o), ("%dx%dx%d"):format(s[1], s[2], s[3]))
+      assert.equal("m", o.d_major)
+    end
+  end)
+
+  it("gives candidates that fit, the best first", function()
+    for _, o in ipairs {{}, {dtype = cute.e4m3, promote = 4},
+                        {dtype = cute.f32, d_major = "m"}, {dtype = cute.i8},
+                        {sms = 20, pdl = true}} do
+      local list = gemm_sm90.candidates(300, 200, 64, o)
+      assert.is_true(#list > 3)
+      for i, c in ipairs(list) do
+        assert.is_true(i == 1 or list[i - 1].seconds <= c.seconds)
+        assert.equal(o.dtype, c.options.dtype)
+        assert.is_nil(c.options.sms)
+        local full = gemm_sm90(c.options).options
+        assert.is_true(full.rows * full.tile[2] // 128
+          * (o.promote and 2 or 1) <= 208)
+        assert.is_true(c.options.stages >= 2)
+      end
+    end
+    -- one wave of 20 clusters of two needs twice that many multiprocessors
+    local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
+    for _, x in ipairs(c) do
+      if said(x.options) == "128x256 2x1" then
+        assert.equal(1.0, x.waves)
+        return
+      end
+    end
+    error "no cluster of 2 x 1"
+  end)
+
+  it("is right where it chooses", function()
+    for i, s in ipairs {{200, 72, 136}, {70, 520, 72}, {130, 264, 520}} do
+      local m, n, k = table.unpack(s)
+      local A, B, D = matrix(m, k, i), matrix(n, k, i + 5), matrix(m, n)
+      gemm_sm90(gemm_sm90.choose(m, n, k, {sms = 6})).prepare(A, B, D,
+        {device = DEVICE, sms = 6}):launch()
+      local want = product(A, B)
+      assert.is_nil(differs(D, function(x, y)
+        return rounded(want(x, y))
+      end))
+    end
+  end)
+end)
+
 describe("the Hopper rung", function()
   for _, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper"} do
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. name ..

@@ -1,0 +1,104 @@
+--- Which choices of kernels/gemm_sm90 suit a product: what is tried, and how
+-- long each will take, by a rule.
+--
+-- A product is bound by one of four things; where two are near they add up:
+--
+--   cycles  waves of tiles: each a step for every tile along K, which the
+--           tensor cores need or shared memory's filling, and an epilogue that
+--           nothing covers, unless warpgroups take turns
+--   energy  a card at its power limit runs at the clock that this leaves: an
+--           operation costs what the tensor cores take, and its share of what
+--           is brought to shared memory and through L2
+--   memory  A, B and D once
+--   launch  what begins and ends each kernel
+--
+-- Constants are those of an H200 (docs/performance.md has what they were
+-- fitted to); what is compared is time on one card, so others rank alike.
+local choice = {}
+
+local CLOCK = 1.85e9     -- without a power limit
+local FMAS = 2048        -- of 16 bits, a cycle and multiprocessor
+local FILL = 64          -- bytes into shared memory, a cycle
+local MEMORY = 4.2e12    -- bytes a second
+local LAUNCH = 2.2e-6    -- begin and end of a kernel
+local FIRST = 1500       -- cycles until the first tiles are there
+local CLUSTER = 0.5e-6   -- clusters begin together
+local EXCHANGE = 3000    -- cycles until two halves of K have met
+-- seconds of an operation at the power limit, and of each part of it by what
+-- a tile's step brings: elements by operation
+local ENERGY, BY_SMEM, BY_L2 = 1.17e-15, 1.6e-14, 1.3e-14
+
+-- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
+local TILES = {
+  {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
+  {64, 128, consumers = 1},
+  {128, 128, schedule = "pingpong", swizzle = 16},
+  {128, 128}, {128, 128, split = 2, epi_stages = 1},
+  {128, 256}, {128, 256, cluster = {2, 1}},
+  {256, 128, cluster = {1, 2}},
+  {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
+  {256, 200, epi_stages = 1}, {256, 200, cluster = {1, 2}, epi_stages = 1},
+  {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
+}
+
+--- Choices that gemm_sm90 takes, less stages, for types as in `o`.
+---@param o table dtype, a_dtype ...: handed on
+---@param bits integer of an element of A and B
+---@return table[]
+function choice.list(o, bits)
+  local list = {}
+  for i, t in ipairs(TILES) do
+    local c = {}
+    for name, v in pairs(o) do c[name] = v end
+    for name, v in pairs(t) do
+      if type(name) == "string" and name ~= "deep" then c[name] = v end
+    end
+    c.tile = {t[1], t[2], 1024 // bits * (t.deep or 1)}
+    list[i] = c
+  end
+  return list
+end
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Of bounds that hold at once: the largest, and a little of the others.
+local function together(...)
+  local sum = 0
+  for _, t in ipairs {...} do sum = sum + t ^ 6 end
+  return sum ^ (1 / 6)
+end
+
+--- Seconds of a product with complete options `o` (options of gemm_sm90), on
+-- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
+---@return number seconds
+---@return number waves
+function choice.time(o, m, n, k, sms)
+  local bm, bn, bk = table.unpack(o.tile)
+  local bits, wide = o.a_dtype.bits, o.d_dtype.bits
+  local cm, cn = o.cluster[1], o.cluster[2]
+  local tiles_m, tiles_n = ceil_div(m, bm), ceil_div(n, bn)
+  local slots = sms // (cm * cn * o.split)
+  local waves = ceil_div(tiles_m, cm) * ceil_div(tiles_n, cn) / slots
+  local steps = ceil_div(ceil_div(k, bk), o.split)
+
+  local step = math.max(bm * bn * bk / FMAS * bits / 16,
+                        (bm + bn) * bk * bits / 8 / FILL)
+  local epilogue = bm * bn // o.split / 16
+  local tile = o.pingpong and math.max(steps * step, epilogue)
+    or steps * step + epilogue
+  local cycles = FIRST + math.ceil(waves) * tile
+    + (o.pingpong and epilogue or o.split > 1 and EXCHANGE or 0)
+
+  local whole = math.min(waves / math.ceil(waves), 1)
+  local by_smem = (1 / bm + 1 / bn) * bits / 16
+  local by_l2 = (1 / bm / cn + 1 / bn / cm) * bits / 16
+  local energy = 2.0 * m * n * k * (ENERGY * bits / 16
+    + BY_SMEM * by_smem + BY_L2 * by_l2) / whole ^ 0.5
+
+  local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / MEMORY
+  local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)
+  if cm * cn > 1 then seconds = seconds + CLUSTER end
+  return seconds, waves
+end
+
+return choice

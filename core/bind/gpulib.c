@@ -585,6 +585,20 @@ static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
+// The same of one f32, or NULL where there is none: what 8-bit floats are
+// multiplied by.
+static const DevBuf *field_scale(lua_State *L, const char *name, DType t) {
+  if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
+  lua_pop(L, 1);
+  const DevBuf *b = field_buffer(L, name, 1, 1);
+  if (b->t != DT_F32)
+    face_error(L, ERR_TYPE, "%s is of %s, not of f32", name, dtype_name(b->t));
+  if (dtype_bits(t) != 8 || !dtype_is_float(t))
+    face_error(L, ERR_TYPE, "%s: only 8-bit floats are scaled, not %s", name,
+               dtype_name(t));
+  return b;
+}
+
 static int field_extent(lua_State *L, const char *name) {
   lua_getfield(L, 2, name);
   lua_Integer v = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
@@ -609,6 +623,9 @@ static BlasSpec check_spec(lua_State *L) {
   s.ta = s.a->t, s.tb = s.b->t, s.td = s.d->t;
   s.m_major = face_get_bool(L, 2, "m_major");
   s.tf32 = face_get_bool(L, 2, "tf32");
+  s.scale_a = field_scale(L, "scale_A", s.ta);
+  s.scale_b = field_scale(L, "scale_B", s.tb);
+  s.fast_accum = face_get_bool(L, 2, "fast_accum");
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
@@ -623,15 +640,16 @@ static BlasSpec check_spec(lua_State *L) {
 // the user may change) and workspace alive.
 static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
   BlasGemm *g = new_handle(L, gpu, sizeof *g, MT_BLAS);
-  lua_createtable(L, 4, 0);
-  static const char *const keep[] = {"A", "B", "D"};
-  for (int i = 0; i < 3; i++) {
+  static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B"};
+  enum { N = sizeof keep / sizeof *keep };
+  lua_createtable(L, N + 1, 0);
+  for (int i = 0; i < N; i++) {
     lua_getfield(L, 2, keep[i]);
     lua_rawseti(L, -2, i + 1);
   }
   if (workspace) {
     lua_pushvalue(L, workspace);
-    lua_rawseti(L, -2, 4);
+    lua_rawseti(L, -2, N + 1);
   }
   lua_setiuservalue(L, -2, 2);
   return g;
@@ -648,8 +666,9 @@ static int gpu_cublas(lua_State *L) {
 
 #define MAX_ALGOS 64
 
-// gpu:cublaslt{... like cublas, algos = 32, workspace = bytes}: a list of
-// products, one for each algorithm that the heuristics propose.
+// gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, algos = 32,
+// workspace = bytes}: a list of products, one for each algorithm that the
+// heuristics propose.
 static int gpu_cublaslt(lua_State *L) {
   Gpu *gpu = check_gpu(L, 1);
   BlasSpec s = check_spec(L);

@@ -65,6 +65,26 @@ static int data_type(DType t) {
   }
 }
 
+static bool is_8bit_float(DType t) {
+  return dtype_is_float(t) && dtype_bits(t) == 8;
+}
+
+// What a library says no to.
+static bool no_such(const BlasSpec *p, bool lt, Why *w) {
+  char layout[] = {p->a_m ? 'n' : 't', p->b_n ? 't' : 'n', 0};
+  const char *more = "";
+  if (!lt && (is_8bit_float(p->ta) || is_8bit_float(p->tb)))
+    more = ": 8-bit floats are cublasLt's";
+  else if (dtype_bits(p->ta) == 8)
+    more = ": of bytes it takes tn, with runs of whole 16 bytes";
+  return why(w, ERR_DRIVER,
+             "%s has no algorithm for %s (%d,%d)%s = %s (%d,%d) times %s "
+             "(%d,%d) transposed, layout %s%s",
+             lt ? "cublasLt" : "cublasGemmEx", dtype_name(p->td), p->m, p->n,
+             p->m_major ? ", M contiguous," : "", dtype_name(p->ta), p->m,
+             p->k, dtype_name(p->tb), p->n, p->k, layout, more);
+}
+
 static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   DType bad = data_type(s->ta) < 0 ? s->ta : data_type(s->tb) < 0 ? s->tb
             : data_type(s->td) < 0 ? s->td : DT_NONE;
@@ -95,7 +115,7 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
 // the other way round without. D with M contiguous is op(A) * op(B); with N
 // contiguous it is its transpose, so A and B change places.
 typedef struct Operands {
-  const DevBuf *a, *b;
+  const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;
   int m, n;
   bool am, bn;  // M of a, N of b contiguous
@@ -103,13 +123,17 @@ typedef struct Operands {
 
 static Operands operands(const BlasSpec *s) {
   if (s->m_major)
-    return (Operands){s->a, s->b, s->ta, s->tb, s->m, s->n, s->a_m, s->b_n};
-  return (Operands){s->b, s->a, s->tb, s->ta, s->n, s->m, s->b_n, s->a_m};
+    return (Operands){s->a, s->b, s->scale_a, s->scale_b, s->ta, s->tb,
+                      s->m, s->n, s->a_m, s->b_n};
+  return (Operands){s->b, s->a, s->scale_b, s->scale_a, s->tb, s->ta,
+                    s->n, s->m, s->b_n, s->a_m};
 }
 
 // ---- cublasGemmEx ----
 
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w) {
+  if (is_8bit_float(spec->ta) || is_8bit_float(spec->tb))
+    return no_such(spec, false, w);
   return fill_in(g, gpu, spec, w) && blas_use(gpu, w);
 }
 
@@ -134,6 +158,19 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
 
 // ---- cublasLt ----
 
+static bool lt_attribute(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
+                         const void *p, size_t n, Why *w) {
+  Gpu *gpu = g->own.gpu;
+  return check(gpu, gpu->lt_api->cublasLtMatmulDescSetAttribute(g->desc, name,
+               p, n), "cublasLtMatmulDescSetAttribute", w);
+}
+
+static bool lt_scale(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
+                     const DevBuf *b, Why *w) {
+  const void *p = b ? at(b) : NULL;
+  return !b || lt_attribute(g, name, &p, sizeof p, w);
+}
+
 static bool lt_describe(BlasGemm *g, Why *w) {
   Gpu *gpu = g->own.gpu;
   const CublasLtApi *api = gpu->lt_api;
@@ -141,13 +178,16 @@ static bool lt_describe(BlasGemm *g, Why *w) {
   Operands o = operands(p);
   int32_t opa = o.am ? CUBLAS_OP_N : CUBLAS_OP_T;
   int32_t opb = o.bn ? CUBLAS_OP_T : CUBLAS_OP_N;
+  int8_t fast = 1;
 #define LT(f, args) check(gpu, api->f args, #f, w)
   uint64_t k = (uint64_t)p->k, m = (uint64_t)o.m, n = (uint64_t)o.n;
   return LT(cublasLtMatmulDescCreate, (&g->desc, g->compute, g->scale)) &&
-         LT(cublasLtMatmulDescSetAttribute,
-            (g->desc, CUBLASLT_MATMUL_DESC_TRANSA, &opa, sizeof opa)) &&
-         LT(cublasLtMatmulDescSetAttribute,
-            (g->desc, CUBLASLT_MATMUL_DESC_TRANSB, &opb, sizeof opb)) &&
+         lt_attribute(g, CUBLASLT_MATMUL_DESC_TRANSA, &opa, sizeof opa, w) &&
+         lt_attribute(g, CUBLASLT_MATMUL_DESC_TRANSB, &opb, sizeof opb, w) &&
+         lt_scale(g, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.scale_a, w) &&
+         lt_scale(g, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.scale_b, w) &&
+         (!p->fast_accum || lt_attribute(g, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                         &fast, sizeof fast, w)) &&
          LT(cublasLtMatrixLayoutCreate,
             (&g->la, data_type(o.ta), o.am ? m : k, o.am ? k : m,
              o.am ? o.m : p->k)) &&
@@ -180,10 +220,14 @@ int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
             LT(cublasLtMatmulPreferenceCreate, (&pref)) &&
             LT(cublasLtMatmulPreferenceSetAttribute,
                (pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
-                sizeof bytes)) &&
-            LT(cublasLtMatmulAlgoGetHeuristic,
-               (gpu->lt, g.desc, g.la, g.lb, g.ld, g.ld, pref, max, algos,
-                &found));
+                sizeof bytes));
+  if (ok) {
+    cublasStatus_t r = api->cublasLtMatmulAlgoGetHeuristic(
+      gpu->lt, g.desc, g.la, g.lb, g.ld, g.ld, pref, max, algos, &found);
+    bool none = r == CUBLAS_STATUS_NOT_SUPPORTED || (r == 0 && found == 0);
+    ok = none ? no_such(spec, true, w)
+              : check(gpu, r, "cublasLtMatmulAlgoGetHeuristic", w);
+  }
   if (pref) api->cublasLtMatmulPreferenceDestroy(pref);
   lt_forget(&g);
   return ok ? found : -1;
@@ -222,7 +266,9 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
       (s && !gpu_usable(&s->own, "stream", w)))
     return false;
   if (!gpu_owns(&p->a->own) || !gpu_owns(&p->b->own) ||
-      !gpu_owns(&p->d->own) || (g->workspace && !gpu_owns(&g->workspace->own)))
+      !gpu_owns(&p->d->own) || (g->workspace && !gpu_owns(&g->workspace->own))
+      || (p->scale_a && !gpu_owns(&p->scale_a->own))
+      || (p->scale_b && !gpu_owns(&p->scale_b->own)))
     return why(w, ERR_CLOSED, "a buffer of the product was closed");
   CUstream stream = s ? s->s : NULL;
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
@@ -232,6 +278,8 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);
   signals_release(&hold);
+  if (r == CUBLAS_STATUS_NOT_SUPPORTED)
+    return no_such(p, g->lt, w);
   return check(gpu, r, g->lt ? "cublasLtMatmul" : "cublasGemmEx", w);
 }
 

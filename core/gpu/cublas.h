@@ -12,6 +12,10 @@ typedef struct BlasSpec {
   bool m_major;   // D has M contiguous (else N)
   bool a_m, b_n;  // A has M, B has N contiguous (else K)
   const DevBuf *a, *b, *d;
+  // cublasLt, 8-bit floats: one f32 that A, that B is multiplied by (or NULL);
+  // sums are left to the tensor cores, which keep fewer bits than f32 has
+  const DevBuf *scale_a, *scale_b;
+  bool fast_accum;
 } BlasSpec;
 
 // One product with one algorithm; gemm_run is one call into the library.

@@ -60,7 +60,8 @@ end
 -- layout: "tn" (the default), "nt", "nn" or "tt", as BLAS names them: A (M,K)
 -- has K contiguous with t and M with n, B (N,K) has K contiguous with n and N
 -- with t. D has N contiguous, or M with m_major = true. The types are those of
--- the buffers; tf32 = true lets f32 operands be rounded.
+-- the buffers: floats of 16 to 64 bits, or i8 with D of i32 (exact); tf32 =
+-- true lets f32 operands be rounded. 8-bit floats are cublasLt's.
 ---@param t table m, n, k, A, B, D, layout, m_major, tf32, ordinal
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
 ---@return string|nil message
@@ -70,8 +71,14 @@ end
 
 --- The same by cublasLt: a list of products, one for each algorithm that its
 --- heuristics propose, most promising first.
----@param t table as for gpu.cublas; algos = 32, workspace = 64 MiB
----@return table[]|nil products
+--
+-- e4m3 and e5m2 too (not e5m2 with e5m2), in "tn", extents multiples of 16:
+-- scale_A and scale_B are buffers of one f32 that A and B are multiplied by;
+-- sums of f32 unless fast_accum = true leaves them to the tensor cores, which
+-- keep fewer bits.
+---@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false,
+--   algos = 32, workspace = 64 MiB
+---@return table[]|nil products nil where it has no algorithm
 ---@return string|nil message
 function gpu.cublaslt(t)
   return ask(t.ordinal, "cublaslt", t)

@@ -1,0 +1,109 @@
+-- How cuBLAS and cublasLt are asked for products, by libraries that only tell
+-- it (spec/gpu/fakeblas.c).
+local support = require "spec.support"
+
+local cc = os.getenv "CC" or "cc"
+local has_cc = support.read "spec/gpu/fakeblas.c" and
+  select(3, support.exec {cc, "--version"}) == 0
+
+describe("a product of cuBLAS", function()
+  if not has_cc then return pending "needs a C compiler" end
+  local folder
+
+  setup(function()
+    folder = support.folder()
+    for name, source in pairs {cuda = "fakecuda", cublas = "fakeblas",
+                               cublasLt = "fakeblas"} do
+      local _, err, code = support.exec {cc, "-shared", "-fPIC", "-Icore",
+        "-o", ("%s/lib%s.so.%d"):format(folder, name, name == "cuda" and 1
+        or 13), ("spec/gpu/%s.c"):format(source)}
+      assert.equal(0, code, err)
+    end
+  end)
+  teardown(function() support.remove(folder) end)
+
+  -- What a product of (32,64) and (48,64) says; `fields` of its table.
+  local function asked(how, types, fields, algos)
+    local a, b, d = types:match "(%w+) (%w+) (%w+)"
+    local out, err = support.run_lua({"-e", ([[
+      local gpu = require "cute.gpu"
+      local core = require "cute.core"
+      local dev = assert(gpu.open())
+      local function one(x)
+        local b = core.buffer("f32", 1)
+        b[0] = x
+        return assert(dev:buffer(b))
+      end
+      local t = {m = 32, n = 48, k = 64, A = dev:buffer("%s", 32 * 64),
+                 B = dev:buffer("%s", 48 * 64), D = dev:buffer("%s", 32 * 48),
+                 workspace = 4096, %s}
+      local can, list, why = pcall(gpu.%s, t)
+      if not can or not list then
+        print((tostring(why or list):gsub("^.-:%%d+: ", "")))
+      else
+        local ok, why = pcall(function()
+          return (type(list) == "table" and list[1] or list):launch()
+        end)
+        if not ok then print((why:gsub("^.-:%%d+: ", ""))) end
+      end
+    ]]):format(a, b, d, fields or "", how)}, {LD_LIBRARY_PATH = folder,
+      CUTELUA_NO_CUDA = "0", FAKE_ALGOS = algos})
+    return (out .. err):gsub("\n$", "")
+  end
+
+  it("of 8-bit floats is cublasLt's, with K contiguous", function()
+    local product = "product sums 68 factors 0\n  attribute 3 = 1\n" ..
+      "  attribute 4 = 0\n%s" ..
+      "  type 28 64x48 leading 64\n  type 29 64x32 leading 64\n" ..
+      "  type 14 48x32 leading 48\n"
+    assert.equal((product:format "" ):rep(2) .. "multiplied",
+      (asked("cublaslt", "e5m2 e4m3 bf16")))
+    -- D = A B^T with N contiguous is B A^T: the factors change places, too
+    local more = "  attribute 17 = the float 8\n" ..
+      "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
+    assert.equal(product:format(more):rep(2) .. "multiplied",
+      (asked("cublaslt", "e5m2 e4m3 bf16",
+             "scale_A = one(0.5), scale_B = one(8), fast_accum = true")))
+    assert.truthy(asked("cublaslt", "e4m3 e4m3 bf16",
+      "scale_A = one(0.5), m_major = true"):find(
+      "  attribute 17 = the float 0.5\n  type", 1, true))
+  end)
+
+  it("of integers sums in i32, exactly", function()
+    assert.equal("gemm 10 48x32x64 types 3 3 10 leading 64 64 48 sums 72",
+      (asked("cublas", "i8 i8 i32")))
+    assert.truthy(asked("cublaslt", "i8 i8 i32"):find(
+      "^product sums 72 factors 10\n"))
+  end)
+
+  it("that there is not is named", function()
+    local no = " has no algorithm for %s (32,48) = %s (32,64) times %s " ..
+      "(48,64) transposed, layout %s%s [driver-error]"
+    local bytes = ": of bytes it takes tn, with runs of whole 16 bytes"
+    local function says(library, d, a, b, layout, more)
+      return library .. no:format(d, a, b, layout, more)
+    end
+    assert.equal(says("cublasGemmEx", "bf16", "e4m3", "e5m2", "tn",
+      ": 8-bit floats are cublasLt's"),
+      (asked("cublas", "e4m3 e5m2 bf16")))
+    assert.equal(says("cublasGemmEx", "i32", "i8", "i8", "tt", bytes),
+      (asked("cublas", "i8 i8 i32", "layout = 'tt'")))
+    local lt = asked("cublaslt", "bf16 bf16 f32", "layout = 'nt'", 0)
+    assert.equal(says("cublasLt", "f32", "bf16", "bf16", "nt", ""),
+      lt:match "cublasLt has[^\n]*")
+    assert.truthy(asked("cublaslt", "e5m2 e5m2 bf16", nil, 0):find(
+      says("cublasLt", "bf16", "e5m2", "e5m2", "tn", bytes), 1, true))
+  end)
+
+  it("has factors of one f32 each, for 8-bit floats only", function()
+    assert.equal("gpu.cublaslt: scale_A is of f64, not of f32 " ..
+      "[type-mismatch]", (asked("cublaslt", "e4m3 e4m3 bf16",
+      "scale_A = dev:buffer('f64', 1)")))
+    assert.equal("gpu.cublaslt: scale_B: only 8-bit floats are scaled, " ..
+      "not bf16 [type-mismatch]",
+      (asked("cublaslt", "bf16 bf16 bf16", "scale_B = one(2)")))
+    assert.equal("gpu.cublaslt: scale_A is a number, not a device buffer " ..
+      "[bad-argument]",
+      (asked("cublaslt", "e4m3 e4m3 bf16", "scale_A = 2")))
+  end)
+end)

@@ -25,7 +25,9 @@
 -- a block has one tile.
 --
 -- Tensor cores keep sums of 8-bit floats with fewer bits than f32 has: with
--- promote = n these are added to others, in f32, every n tiles along K.
+-- promote = n these are added to others, in f32, every n tiles along K, those
+-- of 64 rows at a time. While one warpgroup adds, the other multiplies; with
+-- turns nobody does.
 --
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
 -- buffers of 64 rows a warpgroup, from which TMA stores them while the next are
@@ -53,12 +55,20 @@ local DEFAULTS = {
   d_major = "n", split = 1,
 }
 
+-- Sums that a thread holds: of its tile and, where these are added to others,
+-- of 64 rows more.
+local function sums_of(o)
+  local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
+end
+
 -- Registers of a thread: all have the same when there is one producer warp;
 -- past this many sums the producers are a warpgroup that gives its own away.
+-- It spills a few with 24.
 local function registers(o)
-  local sums = o.tile[1] // (o.pingpong and 1 or o.consumers) * o.tile[2]
-    // WARPGROUP * (o.promote and 2 or 1)
+  local sums = sums_of(o)
   if sums <= 128 then return nil end
+  if sums <= 200 or o.promote then return {producer = 40, consumer = 232} end
   return {producer = 24, consumer = 240}
 end
 
@@ -186,20 +196,40 @@ local function multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   pipe:consumer_release(before)
 end
 
--- The sums of a tile. run(n, issued) multiplies n tiles along K; with `promote`
--- so many at once, whose sums are added to others.
-local function product(run, acc, k_tiles, promote, issued)
-  if not promote then
-    run(k_tiles, issued)
-    return acc
-  end
-  local sums = cute.make_fragment_like(acc)
+-- The same in sums of f32, to which acc, that of 64 rows of each warpgroup, is
+-- added every `promote` tiles along K. tCrA is a list of such rows.
+local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
+  local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)
   sums:fill(0)
-  for i in cute.range(tiles.count(k_tiles, promote)) do
-    run(cute.min(promote, k_tiles - i * promote), function() end)
-    sums:store(sums:load() + acc:load())
+  local function each(count, f)
+    if o.promote == 1 then return f(0) end
+    for k in cute.range(count) do f(k) end
   end
-  issued()
+  for at in cute.range(tiles.count(k_tiles, o.promote)) do
+    local count = cute.min(o.promote, k_tiles - at * o.promote)
+    for i, rows in ipairs(tCrA) do
+      local from = read:clone()
+      each(count, function(k)
+        pipe:consumer_wait(from)
+        warpgroup.fence()
+        mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
+        cute.gemm(mma, acc, rows(_, _, _, from.index),
+                  tCrB(_, _, _, from.index), acc)
+        warpgroup.commit_group()
+        from:advance()
+      end)
+      warpgroup.wait_group(0)
+      if i == #tCrA then
+        each(count, function()
+          pipe:consumer_release(read)
+          read:advance()
+        end)
+      end
+      local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
+                                    acc.layout)
+      part:store(part:load() + acc:load())
+    end
+  end
   return sums
 end
 
@@ -399,9 +429,14 @@ local function build(o)
       end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      local tCrA = mma:make_fragment_A(thr:partition_A(sA))
+      local rows = o.promote and 64 * groups or bm  -- multiplied at once
+      local tCrA = {}
+      for i = 1, bm // rows do
+        tCrA[i] = mma:make_fragment_A(thr:partition_A(
+          cute.local_tile(sA, {rows, bk}, {i - 1, 0})))
+      end
       local tCrB = mma:make_fragment_B(thr:partition_B(sB))
-      local acc = cute.make_rmem_tensor(mma:partition_shape_C {bm, bn}, o.acc)
+      local acc = cute.make_rmem_tensor(mma:partition_shape_C {rows, bn}, o.acc)
       local read = pipe:make_consumer_state()
       local atom = store_atom(o)
       local r2s = cute.make_tiled_copy_C(atom, epi_mma)
@@ -431,11 +466,16 @@ local function build(o)
       end
       each_tile(o, work, function()
         if order then order:wait() end
-        local sums = product(function(count, issued)
-          multiply(mma, pipe, read, acc, tCrA, tCrB, count, issued)
-        end, acc, k_tiles, o.promote, function()
+        local function issued()
           if order then order:arrive() end
-        end)
+        end
+        local sums = acc
+        if o.promote then
+          sums = multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
+          issued()
+        else
+          multiply(mma, pipe, read, acc, tCrA[1], tCrB, k_tiles, issued)
+        end
         if mail then sums = exchange(o, mail, sums, half) end
         store(o, out, sums, work:get_current_work().tile_idx, barrier)
         work:advance_to_next_work(o.pingpong and consumers or 1)
@@ -462,7 +502,7 @@ local function room(o)
 end
 
 local SHARED = 227 * 1024  -- bytes that a block can have
-local SUMS = 208           -- of a thread: more leave no registers
+local SUMS = 216           -- of a thread: more leave no registers
 
 --- The choices that can be for a product of (m,k) and (n,k), the best by rule
 -- first: {options =, seconds =, waves =} each, options as gemm_sm90 takes them.
@@ -482,9 +522,7 @@ function gemm_sm90.candidates(m, n, k, o)
     local full = complete(options)
     local rest, stage = room(full)
     local stages = math.min((SHARED - rest) // stage, 8)
-    local sums = full.rows * full.tile[2] // WARPGROUP
-      * (full.promote and 2 or 1)
-    if stages >= 2 and sums <= SUMS
+    if stages >= 2 and sums_of(full) <= SUMS
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       local seconds, waves = choice.time(full, m, n, k, sms)

@@ -70,6 +70,8 @@ hopper.CASES = {
   {"e4m3", {tile = {128, 64, 128}, dtype = cute.e4m3, d_dtype = cute.f32}},
   {"e5m2 x e4m3, promoted", {tile = {64, 64, 128}, consumers = 1, promote = 2,
     a_dtype = cute.e5m2, b_dtype = cute.e4m3, d_dtype = cute.f32}},
+  {"e4m3, promoted by halves of a warpgroup's rows", {tile = {256, 64, 128},
+    stages = 3, dtype = cute.e4m3, promote = 1, cluster = {1, 2}}},
   {"tf32", {tile = {128, 64, 32}, dtype = cute.f32, d_major = "m"}},
   {"i8", {tile = {128, 64, 128}, dtype = cute.i8, schedule = "pingpong",
           stages = 3}},

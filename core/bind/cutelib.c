@@ -117,8 +117,10 @@ static bool is_library(const char *src, const char *caller) {
 // The innermost Lua function that is not ours; false: none.
 static bool user_frame(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
-    lua_getinfo(L, "Sl", ar);
-    if (ar->currentline > 0 && !face_own_source(ar->source)) return true;
+    lua_getinfo(L, "S", ar);
+    if (face_own_source(ar->source)) continue;
+    lua_getinfo(L, "l", ar);
+    if (ar->currentline > 0) return true;
   }
   return false;
 }
@@ -138,7 +140,9 @@ static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
 bool face_where(lua_State *L, char src[512], int *line) {
   lua_Debug ar;
   if (!user_frame(L, &ar)) return false;
-  snprintf(src, 512, "%s", ar.source);
+  size_t n = ar.srclen < 511 ? ar.srclen : 511;
+  memcpy(src, ar.source, n);
+  src[n] = '\0';
   *line = ar.currentline;
   return true;
 }
@@ -463,6 +467,30 @@ static int l_own_source(lua_State *L) {
   return 1;
 }
 
+// script_line() -> source of the chunk, line: of the innermost Lua function
+// that is not ours; nothing where there is none.
+static int l_script_line(lua_State *L) {
+  lua_Debug ar;
+  if (!user_frame(L, &ar)) return 0;
+  lua_pushstring(L, ar.source);
+  lua_pushinteger(L, ar.currentline);
+  return 2;
+}
+
+// own_chunk(f) -> the source of a function of lua/cute; nil: it is another Lua
+// function, false: one of C.
+static int l_own_chunk(lua_State *L) {
+  lua_Debug ar;
+  face_checktype(L, 1, LUA_TFUNCTION);
+  bool c = lua_iscfunction(L, 1);
+  lua_settop(L, 1);
+  lua_getinfo(L, ">S", &ar);
+  if (c) lua_pushboolean(L, false);
+  else if (face_own_source(ar.source)) lua_pushstring(L, ar.source);
+  else lua_pushnil(L);
+  return 1;
+}
+
 static int l_clock(lua_State *L) {
   lua_pushnumber(L, (double)base_nanotime() * 1e-9);
   return 1;
@@ -471,7 +499,8 @@ static int l_clock(lua_State *L) {
 void cutelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"fail", l_fail}, {"typename", l_typename},
-    {"own_source", l_own_source}, {"debugs", l_debugs}, {"clock", l_clock},
+    {"own_source", l_own_source}, {"own_chunk", l_own_chunk},
+    {"script_line", l_script_line}, {"debugs", l_debugs}, {"clock", l_clock},
     {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},
     {"find_dtype", l_find_dtype}, {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -141,7 +141,14 @@ function schedule.WorkTileInfo(tile_idx, is_valid_tile)
 end
 
 local Static = {}
-Static.__index = Static
+
+-- How many tiles were gone through is computed where it is asked for: loops
+-- have less to carry.
+function Static.__index(tiles, name)
+  if name ~= "num_tiles_executed" then return Static[name] end
+  return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
+    // tiles.num_persistent_clusters
+end
 
 --- The tiles of this block: every grid-th cluster place. block_idx and
 -- grid_dim, three numbers each, are this launch's when absent.
@@ -153,8 +160,9 @@ function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
   grid_dim = grid_dim or {arch.grid_dim()}
   return setmetatable({params = params, num_persistent_clusters = grid_dim[3],
                        current_work_linear_idx = block_idx[3],
-                       cta_id_in_cluster = {block_idx[1], block_idx[2]},
-                       num_tiles_executed = 0}, Static)
+                       first_work_linear_idx = block_idx[3],
+                       cta_id_in_cluster = {block_idx[1], block_idx[2]}},
+                      Static)
 end
 
 --- Is there a tile at the present place?
@@ -182,10 +190,8 @@ function Static:initial_work_tile_info() return self:get_current_work() end
 --- To the next place; with a count, so many further.
 ---@param advance_count? integer|cute.Value
 function Static:advance_to_next_work(advance_count)
-  local n = advance_count or 1
   self.current_work_linear_idx = self.current_work_linear_idx
-    + n * self.num_persistent_clusters
-  self.num_tiles_executed = self.num_tiles_executed + n
+    + (advance_count or 1) * self.num_persistent_clusters
 end
 
 ---------------------------------------------------------------------------

@@ -76,6 +76,23 @@ describe("tile schedulers", function()
       end)
   end
 
+  it("say how many tiles they have gone through", function()
+    local o = cute.zeros({9}, cute.i32)
+    cute.kernel("k", function(out)
+      local walk = utils.StaticPersistentTileScheduler(
+        utils.PersistentTileSchedulerParams({3, 5, 1}, {1, 1, 1}))
+      local _, _, block = arch.block_idx()
+      cute.loop(function() return walk:is_valid() end, function()
+        out[block * 3] = walk.num_tiles_executed
+        walk:advance_to_next_work()
+      end)
+      out[block * 3 + 1] = walk.num_tiles_executed
+      walk:advance_to_next_work(4)
+      out[block * 3 + 2] = walk.num_tiles_executed
+    end)(o):launch {grid = {1, 1, 2}, block = 1, device = "sim"}
+    assert.same({7, 8, 12, 6, 7, 11}, {o[0], o[1], o[2], o[3], o[4], o[5]})
+  end)
+
   it("follow Hilbert's curve through rectangles", function()
     for _, extents in ipairs {{1, 1}, {4, 4}, {8, 8}, {5, 7}, {7, 5}, {13, 2},
                               {1, 9}, {12, 6}, {16, 33}} do

@@ -197,6 +197,27 @@ describe("fields that a loop changes", function()
     end, 5))
   end)
 
+  it("in loops and branches of cute's own files", function()
+    local count = load([[
+      local cute = ...
+      local last = {k = 0}
+      return function(n)
+        local all, odd = 0, 0
+        local function add(x) all = all + x end
+        cute.loop(function() return cute.lt(all, n) end, function()
+          add(2)
+          cute.when(cute.eq(all & 2, 2), function()
+            odd, last.k = odd + 1, all
+          end)
+        end)
+        for k in cute.range(n) do add(k) end
+        return all, odd, last.k
+      end]], "=[cute.counting]")(cute)
+    assert.same({16, 2, 6}, run(3, function(out, n)
+      out[0], out[1], out[2] = count(n)
+    end, 5))
+  end)
+
   it("by pipeline states, with no word about it", function()
     assert.same({1, 0, 4, 1, 0}, run(5, function(out, n)
       local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
@@ -438,6 +459,38 @@ describe("a boolean that a loop carries", function()
       cute.when(n:lt(3), function() o.found = n:gt(1) end)
       out[0] = not o.found and 1 or 2
     end, 4)
+  end)
+end)
+
+describe("bodies in bodies", function()
+  -- What one in depth carried is known when those around it run again.
+  it("run once or twice more for each level, and not twice as often", function()
+    local level = {}
+    function level.range(_, f) for _ in cute.range(2) do f() end end
+    function level.when(n, f) cute.when(n:gt(1), f) end
+    function level.loop(n, f)
+      local i = 0
+      cute.loop(function() return cute.lt(i, n) end, function()
+        f()
+        i = i + 1
+      end)
+    end
+    for _, name in ipairs {"range", "when", "loop"} do
+      local ran <close> = io.tmpfile()
+      local function nest(depth, n, f)
+        if depth == 0 then return f() end
+        level[name](n, function() nest(depth - 1, n, f) end)
+      end
+      cute.kernel("k", function(out)
+        local x, y = 0, 0
+        nest(8, out[0], function()
+          ran:write "."
+          x, y = x + 1, y + x
+        end)
+        out[0] = x + y
+      end)(cute.zeros({1}, cute.i32)):trace {block = 1}
+      assert.is_true(ran:seek "end" <= 20, name)
+    end
   end)
 end)
 

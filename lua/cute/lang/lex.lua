@@ -1,7 +1,5 @@
 --- What is learned from a Lua text: its tokens, and which names a line
 -- assigns.
-local source = require "cute.lang.source"
-
 local lex = {}
 
 local STOPS = {}
@@ -66,31 +64,48 @@ function lex.tokens(s)
   return out
 end
 
--- Names before the `=` at t[i]: the variables that a statement assigns.
-local function assigned(t, i, names)
+-- Adds the names in front of an `=`, "local a, b ": the variables that it
+-- assigns.
+local function add_assigned(before, names)
+  local back, i = before:reverse(), 1
   repeat
-    i = i - 1
-    if not (t[i] and t[i].name) then return end
-    names[#names + 1] = t[i].text
-    i = i - 1
-  until not t[i] or t[i].text ~= ","
+    local name, to = back:match("^%s*([%w_]+)%s*()", i)
+    name = name and name:reverse()
+    if not name or STOPS[name] or name:find "^%d" then return end
+    names[#names + 1], i = name, to + 1
+  until back:byte(i - 1) ~= 44  -- a comma
 end
 
---- The names that each line of a chunk assigns, {[line] = {name, ...}}: values
--- are called by them. Lines without are absent.
----@param chunk string chunk source as in lua_Debug
-function lex.assigned(chunk)
-  local text = source.text(chunk)
-  local lines = {}
-  if not text then return lines end
-  local t = lex.tokens(text)
-  for i, tok in ipairs(t) do
-    if tok.text == "=" then
-      lines[tok.line] = lines[tok.line] or {}
-      assigned(t, i, lines[tok.line])
+--- The names that each line of a text assigns, {[line] = {name, ...}}: values
+-- are called by them. Lines without are absent. A trace reads all of the text,
+-- so that only characters of interest are looked at.
+---@param s string
+---@return table<integer, string[]>
+function lex.assigned(s)
+  local lines, line, i = {}, 1, 1
+  local before, from = "", 1  -- what is in front: before, and s from `from` on
+  while true do
+    local at = s:find("[\n=%-\"'%[<>~]", i)
+    if not at then return lines end
+    local c = s:byte(at)
+    i = at + 1
+    if c == 10 then
+      line = line + 1
+    elseif c == 61 or c == 60 or c == 62 or c == 126 then  -- = < > ~
+      if s:byte(i) == 61 then
+        i = i + 1
+      elseif c == 61 then
+        lines[line] = lines[line] or {}
+        add_assigned(before .. s:sub(from, at - 1), lines[line])
+      end
+      before, from = "", i
+    else
+      local to = skip_text(s, at)
+      before = to and c == 45 and before .. s:sub(from, at - 1) .. " " or ""
+      if to then line, i = line + newlines(s, at, to), to end
+      from = i
     end
   end
-  return lines
 end
 
 return lex

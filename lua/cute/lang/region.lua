@@ -105,8 +105,8 @@ end
 local function see_upvalues(view, f, level)
   if view.seen[f] then return end
   view.seen[f] = true
-  local info = debug.getinfo(f, "S")
-  if info.what == "C" or core.own_source(info.source) then return end
+  local own = core.own_chunk(f)
+  if own ~= nil and not view.chunks[own] then return end
   for n = 1, math.huge do
     local name, v = debug.getupvalue(f, n)
     if not name then break end
@@ -122,11 +122,12 @@ local function see_upvalues(view, f, level)
   end
 end
 
---- What can change: locals of the frame at `level` (nil: none), its upvalues,
--- and the upvalues of every function reached from them.
+--- What can change: locals of the frame at `level`, or the upvalues of these
+-- functions; the upvalues of every function reached from there. Of lua/cute
+-- functions are looked at where one of their file is a body.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
-                fixed = reach.fixed()}
+                chunks = {}, fixed = reach.fixed()}
   if level then
     for n = 1, math.huge do
       local name, v = debug.getlocal(level + 1, n)
@@ -144,9 +145,10 @@ function regions.collect(level, functions)
       end
       see(view, v)
     end
-    view.pending[#view.pending + 1] = debug.getinfo(level + 1, "f").func
+    functions = {debug.getinfo(level + 1, "f").func}
   end
-  for _, f in ipairs(functions or {}) do
+  for _, f in ipairs(functions) do
+    view.chunks[core.own_chunk(f) or 0] = true
     view.pending[#view.pending + 1] = f
   end
   while #view.pending > 0 do
@@ -155,12 +157,17 @@ function regions.collect(level, functions)
   return view
 end
 
-local function slot_key(slot)
+-- What a slot is known by from one pass or region to another.
+local function key_of(slot)
+  if slot.key then return slot.key end
   if slot.f then
     local info = debug.getinfo(slot.f, "S")
-    return ("U%s:%d:%s"):format(info.short_src, info.linedefined, slot.name)
+    slot.key = ("U%s:%d:%s"):format(info.short_src, info.linedefined,
+                                    slot.name)
+  else
+    slot.key = ("L%d:%s"):format(slot.n, slot.name)
   end
-  return ("L%d:%s"):format(slot.n, slot.name)
+  return slot.key
 end
 
 -- Is a value known while tracing, with nothing of the device in it?
@@ -235,7 +242,7 @@ end
 ---@param key string
 ---@param view table from regions.collect
 function regions.open(what, key, view)
-  local memo = state.memo[key] or {ways = {}}
+  local memo = state.memo[key] or {ways = {}, carries = {}}
   state.memo[key] = memo
   if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end
   state.open = setmetatable({what = what, view = view, memo = memo, passes = 0,
@@ -255,7 +262,7 @@ end
 
 -- What was remembered of a slot, if it fits.
 function Region:recall(slot)
-  local carry = self.memo[slot.key]
+  local carry = self.memo.carries[key_of(slot)]
   if not carry or not carrying.fits(carry, slot.init) then return end
   slot.carry = {sig = carry.sig, n = carry.n,
                 types = table.move(carry.types, 1, carry.n, 1, {}),
@@ -263,10 +270,10 @@ function Region:recall(slot)
 end
 
 function Region:start(level)
+  local known = next(self.memo.carries) ~= nil
   for _, slot in ipairs(self.view.slots) do
     slot.init = get(slot, level + 1)
-    slot.key = slot_key(slot)
-    self:recall(slot)
+    if known then self:recall(slot) end
   end
   for _, way in ipairs(self.memo.ways) do self:recall_field(way) end
 end
@@ -329,12 +336,14 @@ function Region:check_body()
 end
 
 function Region:remember()
+  local memo = self.memo
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
-      if slot.way and not self.memo[slot.key] then
-        table.insert(self.memo.ways, slot.way)
+      local key = key_of(slot)
+      if slot.way and not memo.carries[key] then
+        table.insert(memo.ways, slot.way)
       end
-      self.memo[slot.key] = slot.carry
+      memo.carries[key] = slot.carry
     end
   end
 end
@@ -359,7 +368,7 @@ end
 function Region:recall_field(way)
   local t = way.from
   for _, slot in ipairs(t and {} or self.view.slots) do
-    if slot.key == way.root then t = slot.init end
+    if key_of(slot) == way.root then t = slot.init end
   end
   t = t and fields.follow(way, t)
   if not t or self.fields[t] and self.fields[t][way.k] then return end
@@ -377,7 +386,7 @@ function Region:roots()
   for _, slot in ipairs(self.view.slots) do
     local v = slot.head
     if type(v) == "table" and not slot.t then
-      roots[#roots + 1] = {t = v, name = slot.name, root = slot.key}
+      roots[#roots + 1] = {t = v, name = slot.name, root = key_of(slot)}
     end
   end
   roots[#roots + 1] = {t = state.accumulate, name = "ACCUMULATE",
@@ -459,7 +468,7 @@ function Region:order()
   end
   table.sort(carried, function(a, b)
     if a.name ~= b.name then return a.name < b.name end
-    return a.key < b.key
+    return key_of(a) < key_of(b)
   end)
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end

@@ -15,6 +15,7 @@ local lex = require "cute.lang.lex"
 local reach = require "cute.lang.reach"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
+local source = require "cute.lang.source"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error = carrying.type_error
@@ -137,15 +138,8 @@ end
 ---------------------------------------------------------------------------
 
 local function call_key(what)
-  local info
-  for level = 3, 64 do
-    info = debug.getinfo(level, "Sl")
-    if not info or info.currentline > 0
-      and not core.own_source(info.source) then
-      break
-    end
-  end
-  return what .. (info and info.source .. ":" .. info.currentline or "?")
+  local chunk, line = core.script_line()
+  return what .. (chunk and chunk .. ":" .. line or "?")
 end
 
 -- What a function of cute.when and cute.loop returns goes nowhere, and its
@@ -526,13 +520,19 @@ end
 -- Running a trace
 ---------------------------------------------------------------------------
 
--- What lines assign, by chunk; what a "=" chunk holds may change (the prompt).
+-- What the lines of a chunk assign, by chunk: {text =, lines =}. What a "="
+-- chunk holds may change (the prompt), a file is read once.
 local lexed = {}
 
 local function assigned_in(chunk)
-  if chunk:sub(1, 1) == "=" then return lex.assigned(chunk) end
-  lexed[chunk] = lexed[chunk] or lex.assigned(chunk)
-  return lexed[chunk]
+  local known = lexed[chunk]
+  if known and chunk:sub(1, 1) ~= "=" then return known.lines end
+  local text = source.text(chunk) or ""
+  if not known or known.text ~= text then
+    known = {text = text, lines = lex.assigned(text)}
+    lexed[chunk] = known
+  end
+  return known.lines
 end
 
 local known  -- is this a Lua whose instructions can be looked at?

@@ -1,0 +1,51 @@
+-- Names that lines assign, against tokens: another way through the same text.
+local lex = require "cute.lang.lex"
+
+-- Names before the `=` at t[i].
+local function names_before(t, i, names)
+  repeat
+    i = i - 1
+    if not (t[i] and t[i].name) then return end
+    names[#names + 1] = t[i].text
+    i = i - 1
+  until not t[i] or t[i].text ~= ","
+end
+
+local function by_tokens(text)
+  local lines, t = {}, lex.tokens(text)
+  for i, token in ipairs(t) do
+    if token.text == "=" then
+      lines[token.line] = lines[token.line] or {}
+      names_before(t, i, lines[token.line])
+    end
+  end
+  return lines
+end
+
+describe("names that lines assign", function()
+  it("are found among operators, strings and comments", function()
+    assert.same({[1] = {"b", "a"}, [2] = {"d", "c"}, [5] = {"e"}, [6] = {"f"},
+                 [7] = {"y", "h"}, [9] = {}},
+      lex.assigned(table.concat({
+        "local a, b = 1 == 2, 3",
+        "a.c, d = x <= y, x ~= y or x >= y",
+        "-- no = 1",
+        "e --[[ z = 2",
+        "]] = 'x = 1' .. \"\\\" = \" .. [==[",
+        "g = ]] 1 ]==] f = 2",
+        "x, 5, y = 1 local h <const>, h= 2",
+        "return a == b, -a - b",
+        "t[1] = 2"}, "\n")))
+  end)
+
+  it("are those of tokens, in the scripts and in kernels", function()
+    local n = 0
+    for path in io.popen "ls scripts/*.lua kernels/*.lua":lines() do
+      local file <close> = io.open(path)
+      local text = file:read "a"
+      assert.same(by_tokens(text), lex.assigned(text), path)
+      n = n + 1
+    end
+    assert.is_true(n > 20)
+  end)
+end)

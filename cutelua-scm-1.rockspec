@@ -45,6 +45,8 @@ build = {
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
         "kernels/gemm_int4.lua",
+      ["kernels.gemm_simt"] =
+        "kernels/gemm_simt.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
@@ -151,6 +153,14 @@ build = {
         "lua/cute/nvgpu/init.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.ops.choose"] =
+        "lua/cute/ops/choose.lua",
+      ["cute.ops.epilogue"] =
+        "lua/cute/ops/epilogue.lua",
+      ["cute.ops.gemm"] =
+        "lua/cute/ops/gemm.lua",
+      ["cute.ops"] =
+        "lua/cute/ops/init.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

@@ -131,12 +131,15 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
     bm, bn = tiles.raster(block, tiles.count(cute.size(mC, 0), BM),
       tiles.count(cute.size(mC, 1), BN), o.group or 8)
   end
+  local function fetch(t)
+    return type(o.fetch) == "function" and o.fetch(t.element_type) or o.fetch
+  end
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-    at = bm, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
+    at = bm, stages = stages, piece = o.piece, atom = fetch(mA), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
     cached = way.cached, from = way.from, k_tiles = way.k_tiles})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-    at = bn, stages = stages, piece = o.piece, atom = o.fetch, lead = o.lead,
+    at = bn, stages = stages, piece = o.piece, atom = fetch(mB), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, from = way.from,
     k_tiles = way.k_tiles})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
@@ -182,13 +185,12 @@ local function finisher(o, ...)
     return function(C, like) return tiles.scaled(C, alpha, beta, like) end
   end
   local function apply(acc, C)
-    local load = C.load
-    local part = {crd = C.crd, load = function(t)
+    local part = setmetatable({load = function(t)
       t = of_batch(t)
       check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
-      return load(t)
-    end}
+      return C.load(t)
+    end}, {__index = C})
     return o.epilogue(acc, part, table.unpack(more, 1, more.n))
   end
   return function(C, like) return tiles.applied(C, apply, like) end
@@ -206,8 +208,9 @@ end
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
--- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles; min_blocks:
--- on a multiprocessor, which limits the registers
+-- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles (fetch: its
+-- atom, or a function of an operand's type); min_blocks: on a multiprocessor,
+-- which limits the registers
 ---@return {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer}
 return function(o)

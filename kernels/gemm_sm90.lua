@@ -264,12 +264,16 @@ local function store(o, out, acc, at, barrier)
       barrier:arrive_and_wait()
       local sums = cute.make_tensor(acc.iterator + (i * parts + j) * values,
                                     part.layout)
-      finish(o, out, sums:load(), place, part)
-      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
-      cute.arch.fence_view_async_shared()
-      barrier:arrive_and_wait()
       local inside = core.lt(place[1], out.count[1])
         & core.lt(place[2], out.count[2])
+      local function put()
+        finish(o, out, sums:load(), place, part)
+        cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+        cute.arch.fence_view_async_shared()
+      end
+      -- of what lies outside there is nothing to load
+      if o.epilogue or out.alpha then cute.when(inside, put) else put() end
+      barrier:arrive_and_wait()
       cute.when(out.leader, function()
         cute.when(inside, function()
           cute.copy(out.atom, out.tma(_, buffer, out.group),

@@ -12,7 +12,6 @@
 -- on as gemm_sm80 does. It leaves the count at 0 for the next launch.
 local cute = require "cute"
 local check = require "kernels.check"
-local gemm_sm80 = require "kernels.gemm_sm80"
 local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 
@@ -20,11 +19,12 @@ local tiles = require "cute.tiles"
 -- with an epilogue; scratch(m, n) makes work and turns of the host, which may
 -- be copied to a GPU: f32, and i32 zeros.
 ---@param o? {splits: integer?} and what kernels.gemm_sm80 takes
-return function(o)
+---@param base? string "gemm_simt" for what that takes
+return function(o, base)
   local p = {splits = 4, name = "gemm_splitk"}
   for k, v in pairs(o or {}) do p[k] = v end
   check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
-  local gemm = gemm_sm80(p)
+  local gemm = require("kernels." .. (base or "gemm_sm80"))(p)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block}
 

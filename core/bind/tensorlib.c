@@ -188,6 +188,8 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
     face_push_dtype(L, t.type);
   } else if (strcmp(k, "memspace") == 0) {
     lua_pushstring(L, ir_space(t.space));
+  } else if (strcmp(k, "alignment") == 0) {
+    lua_pushinteger(L, t.align);
   } else if (strcmp(k, "iterator") == 0) {
     t = tensor_iterator(cx, t);
     tensorlib_push_view(L, &t, 1);

@@ -80,7 +80,8 @@ local PARTS = {
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
                  npy = "cute.npy", cli = "cute.program.cli",
                  nvgpu = "cute.nvgpu", testing = "cute.testing",
-                 pipeline = "cute.pipeline", utils = "cute.utils"}
+                 pipeline = "cute.pipeline", utils = "cute.utils",
+                 ops = "cute.ops"}
 -- What cute.math has, by the Python DSL's names.
 local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   ceil clamp copysign cos cosh div erf erfc exp exp2 expm1 floor fma fmod

@@ -124,7 +124,8 @@ function tiles.batch(t, l)
   return t(_, _, l)
 end
 
--- Which mode is contiguous: 1 (K) or 0 (M, N).
+-- Which mode is contiguous: 1 (K) or 0 (M, N); where none is, elements come one
+-- by one, along K.
 local function leading(t)
   if not is_plain(t) then
     return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
@@ -135,19 +136,20 @@ local function leading(t)
   for i = 2, 1, -1 do  -- one element is contiguous
     if is_one(t.shape[i]) then return i - 1 end
   end
-  core.fail("bad-argument", ("operand %s: neither its rows nor its columns "
-    .. "are contiguous"):format(tostring(t)))
+  return 1
 end
 
 --- Elements of a contiguous run that start at multiples of their length: the
 -- widest access, at most 128 bits.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
-  if not is_plain(t) then
-    return core.gcd(core.run_along(t, lead), 128 // bits)
+  local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
+  if not is_plain(t) then return core.gcd(core.run_along(t, lead), most) end
+  if not (is_one(t.stride[lead + 1]) or is_one(t.shape[lead + 1])) then
+    return 1
   end
   local unit = core.gcd(divisor(t.shape[lead + 1]),
-                        divisor(t.stride[2 - lead]), 128 // bits)
+                        divisor(t.stride[2 - lead]), most)
   local tiled = t.stride[3] and cute.flatten_to_tuple(t.stride[3]) or {}
   for _, stride in ipairs(tiled) do unit = core.gcd(unit, divisor(stride)) end
   return unit
@@ -297,7 +299,9 @@ end
 -- they go through registers, its halves take(k_tile) and put(stage).
 local function way_in(t, s, o, lead, turned)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
-  local width = tiles.vector(t, lead)
+  -- something for each thread, where a tile has so much
+  local width = core.gcd(tiles.vector(t, lead),
+    math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
   local halves = turned and o.halves and width > 1
   if turned and not halves then width = 1 end
   local can = core.has(o.arch or 80, "cp.async")

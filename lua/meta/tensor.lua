@@ -22,6 +22,7 @@ error "annotations are not to be run"
 ---@field layout cute.Layout
 ---@field element_type cute.DType
 ---@field memspace "host"|"gmem"|"smem"|"rmem"|"coord"
+---@field alignment integer bytes that its address is a multiple of
 ---@field iterator cute.Tensor one element, to be moved with `+ n`
 ---@operator add(cute.Int): cute.Tensor
 ---@overload fun(...: cute.Coord): any

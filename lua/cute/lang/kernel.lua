@@ -544,6 +544,18 @@ function Prepared.__call(p, ...)
   return launch_with(p, ...)
 end
 
+--- Runs it with other arguments if they are of its kinds; false where they
+-- are not.
+---@param seed? integer of a launch on the simulator
+---@return boolean
+function Prepared:try(seed, ...)
+  local known = rawget(self, "launcher")
+  if known and known(self, ...) then return true end
+  local fits, values = pcall(core.launch_fit, self.kind, ...)
+  if fits then run(self, {seed = seed}, values) end
+  return fits
+end
+
 local function prepare(program, kind, values, opts, device)
   local grid = (opts.grid or not kind.symbolic) and extents("grid", opts.grid)
   kernel.cluster(program.cluster, grid)
@@ -804,7 +816,7 @@ sign.class("call", Call, [[
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
-sign.class("prepared", Prepared, "launch(opts?)",
+sign.class("prepared", Prepared, "launch(opts?) try(seed?: integer, ...)",
   "run copies launch_n program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

@@ -1,0 +1,312 @@
+--- What serves a product, and why: a family of kernels, its choices, and what
+-- spoke against the others.
+--
+-- A problem is what a call's operands say (cute.ops.gemm): m, n, k, batches;
+-- A (M,K[,L]), B (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types,
+-- and sums, that of the accumulators; tf32; c: is there something to add to
+-- the sums? fused: does an epilogue follow? arch, sm, sms of the device.
+--
+-- Each family has a rule `takes`, which gives nil or a sentence that says why
+-- not, and `list`, its candidates with the time that the model expects of them.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
+local tiles = require "cute.tiles"
+
+local choose = {}
+
+local function same(p, name) return p.a.name == name and p.b.name == name end
+
+local function is_fp8(t) return t.name == "e4m3" or t.name == "e5m2" end
+local function is_byte(t) return t.name == "i8" or t.name == "u8" end
+
+---------------------------------------------------------------------------
+-- mma.sync
+---------------------------------------------------------------------------
+
+local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
+
+-- The atom for two types, elements of K that it takes, and how many bytes of a
+-- tile's rows; nil, why not.
+local function atom_of(p)
+  local a, b = p.a, p.b
+  if same(p, "bf16") then return "SM80_16x8x16_F32BF16BF16F32_TN", 16 end
+  if same(p, "f16") then return "SM80_16x8x16_F32F16F16F32_TN", 16 end
+  if same(p, "f64") then return "SM80_8x8x4_F64F64F64F64_TN", 4 end
+  if same(p, "f32") and p.tf32 then
+    return "SM80_16x8x8_F32TF32TF32F32_TN", 8
+  end
+  if is_byte(a) and is_byte(b) then
+    return ("SM80_16x8x32_S32%s%sS32_TN"):format(UPPER[a.name], UPPER[b.name]),
+           32
+  end
+  if is_fp8(a) and is_fp8(b) then
+    if p.sm < 89 then
+      return nil, ("mma.sync of 8-bit floats wants sm_89, the device is %s")
+        :format(p.arch)
+    end
+    return ("SM89_16x8x32_F32%s%sF32_TN"):format(UPPER[a.name], UPPER[b.name]),
+           32
+  end
+  if same(p, "f32") then
+    return nil, "tensor cores have no f32: tf32 = true lets them round it"
+  end
+  return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
+end
+
+-- Tiles of 16- and 8-bit types, and of tf32, with K in bytes; how well they
+-- use the tensor cores.
+local TILES = {
+  {128, 256, atoms = {2, 4, 1}, each = {32, 64}, stages = 3, group = 16,
+   good = 1.0},
+  {128, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.9},
+  {128, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.75},
+  {64, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.75},
+  {64, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4, good = 0.6},
+  {32, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4, good = 0.4},
+  {16, 128, atoms = {1, 4, 1}, each = {16, 64}, stages = 4, good = 0.3},
+  {128, 16, atoms = {4, 1, 1}, each = {64, 16}, stages = 4, good = 0.3},
+}
+local TILES64 = {  -- of f64
+  {128, 64, atoms = {4, 2, 1}, each = {32, 16}, stages = 4, good = 1.0},
+  {64, 64, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.9},
+  {32, 32, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.6},
+}
+local TILES_FMA = {
+  {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
+}
+
+-- Nanoseconds of a model in which a multiprocessor works on its blocks one
+-- after the other: `rate` operations a ns, `start` for each block's first tiles
+-- and last sums, and 30 bytes a ns to and from memory for what blocks that
+-- share a tile exchange.
+local function model(p, tile, rate, start, splits)
+  local blocks = tiles.count(p.m, tile[1]) * tiles.count(p.n, tile[2])
+    * p.batches * splits
+  local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
+  local each = 2 * tile[1] * tile[2] * along / (rate * tile.good)
+  local meet = splits > 1 and tile[1] * tile[2] * 4 * (splits + 1) / 30 or 0
+  return tiles.count(blocks, p.sms) * each + start + meet
+end
+
+local RATES = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500}
+local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
+
+-- Candidates of a list of tiles, with K shared out where that helps.
+local function with_splits(p, family, list, make)
+  local out = {}
+  for _, t in ipairs(list) do
+    for _, splits in ipairs(SPLITS) do
+      local o, tile, rate = make(t)
+      local alone = splits == 1
+      if alone or p.batches == 1 and p.sums.bits == 32
+        and not p.sums.is_integer
+        and splits <= tiles.count(p.k, tile[3]) // 2 then
+        o.splits = not alone and splits or nil
+        out[#out + 1] = {
+          family = alone and family or "gemm_splitk", options = o, tile = tile,
+          stages = o.stages, split = splits, base = family,
+          ns = model(p, tile, rate, 3000, splits)}
+      end
+    end
+  end
+  return out
+end
+
+local function smem(arch)
+  return core.smem_budget(cute.device("sim:" .. arch).sm)
+end
+
+local sm80 = {name = "gemm_sm80"}
+
+function sm80.takes(p)
+  local atom, why = atom_of(p)
+  return not atom and why or nil
+end
+
+function sm80.list(p)
+  local atom, k = atom_of(p)
+  local bits, room = math.max(p.a.bits, p.b.bits), smem(p.arch)
+  local bk = bits == 64 and 16 or 1024 // bits
+  return with_splits(p, "gemm_sm80", bits == 64 and TILES64 or TILES,
+    function(t)
+      local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
+      local stages = math.max(2, math.min(t.stages, room // bytes))
+      local o = {name = "gemm_sm80", tile = {t[1], t[2], bk}, stages = stages,
+        group = t.group, mma = atom, atoms = t.atoms,
+        permutation = {t.each[1], t.each[2], k},
+        rows = not p.fused and p.d.bits <= 16 or nil,
+        piece = bits == 64 and 32 or nil}
+      return o, setmetatable({t[1], t[2], bk}, {__index = t}), RATES[bits]
+    end)
+end
+
+---------------------------------------------------------------------------
+-- FMA units
+---------------------------------------------------------------------------
+
+local simt = {name = "gemm_simt"}
+
+local FMA = {f32 = true, f64 = true, f16 = true, bf16 = true, i32 = true}
+
+function simt.takes(p)
+  for _, t in ipairs {p.a, p.b} do
+    if not FMA[t.name] then
+      return ("FMA units do not multiply %s"):format(t)
+    end
+  end
+  if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
+    return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
+  end
+end
+
+function simt.list(p)
+  return with_splits(p, "gemm_simt", TILES_FMA, function(t)
+    local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
+               sums = p.sums, a_dtype = p.a, b_dtype = p.b}
+    return o, setmetatable({t[1], t[2], 8}, {__index = t}),
+           p.sums.bits == 64 and 200 or 400
+  end)
+end
+
+---------------------------------------------------------------------------
+-- wgmma and TMA
+---------------------------------------------------------------------------
+
+local sm90 = {name = "gemm_sm90"}
+
+-- Can TMA move tiles of t, whose mode `lead` is to be contiguous? A sentence
+-- where not.
+local function tma_refuses(name, t, lead, rows)
+  local what = lead == 2 and "rows" or "columns"
+  local bits = t.element_type.bits
+  if t.stride[lead] ~= 1 and t.shape[lead] > 1 then
+    return ("%s is %s, and TMA here wants contiguous %s"):format(name, t.layout,
+                                                                 rows)
+  end
+  local stride = t.stride[3 - lead]
+  if t.shape[3 - lead] > 1 and (stride * bits % 128 ~= 0 or stride <= 0) then
+    return ("TMA wants %s at multiples of 16 bytes: %s's are %d elements (%d "
+      .. "bytes) apart"):format(what, name, stride, stride * bits // 8)
+  end
+  if t.alignment % 16 ~= 0 then
+    return ("TMA wants addresses at multiples of 16 bytes: %s begins at one of "
+      .. "%d"):format(name, t.alignment)
+  end
+end
+
+function sm90.takes(p)
+  if not core.has(p.sm, "wgmma") or p.arch ~= "sm_90a" then
+    return ("wgmma wants sm_90a, the device is %s"):format(p.arch)
+  end
+  local known = same(p, "bf16") or same(p, "f16") or same(p, "f32") and p.tf32
+    or is_fp8(p.a) and is_fp8(p.b) or is_byte(p.a) and is_byte(p.b)
+  if not known then
+    return ("wgmma does not multiply %s by %s%s"):format(p.a, p.b,
+      same(p, "f32") and " (tf32 = true lets it round them)" or "")
+  end
+  if p.d.bits ~= 16 and p.d.bits ~= 32 then
+    return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
+  end
+  if p.batches > 1 then return "gemm_sm90 has no batches" end
+  local major = p.D.stride[2] == 1 and 2 or 1
+  return tma_refuses("A", p.A, 2, "rows") or tma_refuses("B", p.B, 2, "rows")
+    or tma_refuses("D", p.D, major, "rows or columns")
+end
+
+-- Tiles along K after which sums of 8-bit floats go on in f32: tensor cores
+-- keep them with fewer bits.
+local PROMOTE = 4
+
+-- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
+-- tiles can be narrow along M.
+local function candidates(p, swap)
+  local n_major = p.D.stride[2] == 1 and p.n > 1
+    or p.D.stride[1] ~= 1 and p.m > 1
+  local o = {sms = p.sms, d_dtype = p.d, name = "gemm_sm90",
+             a_dtype = swap and p.b or p.a, b_dtype = swap and p.a or p.b,
+             d_major = (swap ~= n_major) and "n" or "m",
+             promote = is_fp8(p.a) and PROMOTE or nil}
+  local out = {}
+  local m, n = p.m, p.n
+  if swap then m, n = n, m end
+  for i, c in ipairs(gemm_sm90.candidates(m, n, p.k, o)) do
+    local chosen = c.options
+    out[i] = {family = "gemm_sm90", options = chosen, tile = chosen.tile,
+              stages = chosen.stages, cluster = chosen.cluster, swap = swap,
+              split = chosen.split or 1, ns = 1e9 * c.seconds}
+  end
+  return out
+end
+
+function sm90.list(p)
+  local out = candidates(p, false)
+  return table.move(candidates(p, true), 1, #out, #out + 1, out)
+end
+
+---------------------------------------------------------------------------
+-- The choice
+---------------------------------------------------------------------------
+
+local FAMILIES = {sm90, sm80, simt}  -- the first that takes a problem
+
+local function best(list)
+  table.sort(list, function(x, y)
+    if x.ns ~= y.ns then return x.ns < y.ns end
+    if x.swap ~= y.swap then return not x.swap end
+    if x.tile[1] ~= y.tile[1] then return x.tile[1] > y.tile[1] end
+    return x.tile[2] > y.tile[2]
+  end)
+  return list[1]
+end
+
+--- The choice for a problem: {family, options, tile, stages, cluster, split,
+-- ns, why = a sentence, others = the next best of the family, refused =
+-- {{family, why}, ...}}; nil, the refusals where nothing serves it.
+---@param p table
+---@return table?
+---@return table refused
+function choose.choose(p)
+  local refused = {}
+  for i, family in ipairs(FAMILIES) do
+    local why = family.takes(p)
+    if not why then
+      local list = family.list(p)
+      local c = best(list)
+      c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}),
+        refused
+      c.why = i == 1 and "tensor cores of Hopper, fed by TMA"
+        or i == 2 and "tensor cores by mma.sync, any strides"
+        or "FMA units, any strides"
+      return c, refused
+    end
+    refused[#refused + 1] = {family.name, why}
+  end
+  return nil, refused
+end
+
+local function words(c)
+  return ("%s%s, tile %s, %d stages%s%s, about %.1f us"):format(c.family,
+    c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
+    c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
+    c.split > 1 and (", K in %d"):format(c.split) or "", c.ns / 1000)
+end
+
+--- A choice as text: what, why, what else there was.
+---@param p table the problem
+---@param c table
+---@return string
+function choose.text(p, c)
+  local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
+    p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
+    p.arch), "  " .. words(c), "  why: " .. c.why}
+  for _, other in ipairs(c.others) do
+    out[#out + 1] = "  instead of: " .. words(other)
+  end
+  for _, r in ipairs(c.refused) do
+    out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
+  end
+  return table.concat(out, "\n")
+end
+
+return choose

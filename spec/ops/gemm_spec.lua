@@ -1,0 +1,276 @@
+-- cute.ops.gemm: random sizes, strides, types and batches against sums in plain
+-- Lua; what it chooses, and what it refuses.
+local core = require "cute.core"
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local ops = require "spec.ops"
+
+local DEVICES = {"sim:sm_80", "sim:sm_90a"}
+
+-- Types of A, B, D.
+local TYPES = {
+  {"bf16", "bf16", "bf16"}, {"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
+  {"f16", "f16", "bf16"}, {"f32", "f32", "f32"}, {"f64", "f64", "f64"},
+  {"f32", "f32", "f32", tf32 = true}, {"i8", "i8", "i32"}, {"u8", "i8", "i32"},
+  {"bf16", "f32", "f32"}, {"i8", "i8", "f32"}, {"f16", "bf16", "f32"},
+  {"i32", "i32", "i32"}, {"e4m3", "e5m2", "bf16", device = "sim:sm_90a"},
+  {"tf32", "tf32", "f32"},
+}
+
+local SIZES = {1, 2, 3, 8, 15, 16, 17, 33, 64, 70, 100, 129}
+
+-- A problem of this number: operands, options, and what D is.
+local function problem(number)
+  local pick = ops.random(number)
+  local types = TYPES[number % #TYPES + 1]
+  local m, n, k = pick(SIZES), pick(SIZES), pick(SIZES)
+  local a, b, d = {m, k}, {n, k}, {m, n}
+  for _ = 1, pick {0, 0, 0, 1, 2} do
+    local extent = pick {1, 2, 3}
+    table.insert(d, 1, extent)
+    if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
+    if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
+  end
+  -- modes were put in front together: shorter lists have the last ones
+  for _, x in ipairs {a, b} do
+    for i = 1, #x - 2 do
+      if x[i] ~= 1 then x[i] = d[#d - #x + i] end
+    end
+  end
+  for i = 1, #d - 2 do
+    local has = false
+    for _, x in ipairs {a, b} do
+      has = has or #x - #d + i >= 1 and x[#x - #d + i] == d[i]
+    end
+    if not has then d[i] = 1 end
+  end
+  local A = ops.tensor(pick, a, types[1], number)
+  local B = ops.tensor(pick, b, types[2], number + 1)
+  local device = types.device or pick(DEVICES)
+  local o = {tf32 = types.tf32, device = device, seed = number,
+             dtype = types[3]}
+  local C
+  if pick(2) == 0 then o.alpha = pick {1, 2, -3} end
+  if pick(3) == 0 then
+    C = ops.tensor(pick, d, types[3], number + 2)
+    if pick(2) == 0 then o.beta = pick {0, 1, 2} end
+  end
+  if pick(2) == 0 then
+    o.out = ops.tensor(pick, d, types[3])
+    if not C and pick(2) == 0 then
+      o.accumulate = true
+      o.out:fill(2)
+    end
+  end
+  return A, B, C, o
+end
+
+local function check(number, device)
+  local A, B, C, o = problem(number)
+  o.device = device or o.device
+  local was = o.accumulate and 2 or 0
+  local D = cute.ops.gemm(A, B, C, o)
+  if o.out then assert.is_true(rawequal(D, o.out)) end
+  return ops.differs(A, B, D, function(batch, i, j, sum)
+    local c = was
+    if C then c = (o.beta or 1) * ops.at(C, batch, i, j) end
+    return (o.alpha or 1) * sum + c
+  end), tostring(cute.ops.explain(A, B, C, o))
+end
+
+local function matrix(shape, dtype, seed)
+  return ops.tensor(ops.random(1), shape, dtype or "bf16", seed or 1, "k")
+end
+
+describe("ops.gemm", function()
+  for first = 1, 80, 10 do
+    it(("is right: problems %d to %d"):format(first, first + 9), function()
+      for number = first, first + 9 do
+        local wrong, text = check(number)
+        assert.is_nil(wrong, ("problem %d: %s\n%s"):format(number,
+          tostring(wrong), text))
+      end
+    end)
+    it(("is right on a card: problems %d to %d #gpu"):format(first, first + 9),
+       function()
+      for number = first, first + 9 do
+        local wrong, text = check(number, "gpu")
+        assert.is_nil(wrong, ("problem %d: %s\n%s"):format(number,
+          tostring(wrong), text))
+      end
+    end)
+  end
+
+  it("is the same again, with other operands and numbers", function()
+    local A, B = matrix({40, 64}), matrix({24, 64}, nil, 2)
+    local made = 0
+    for i = 1, 3 do
+      local C = matrix({40, 24}, nil, 10 + i)
+      local X = matrix({40, 64}, nil, 20 + i)
+      local o = {alpha = i + 1, beta = i + 2, device = "sim:sm_90a"}
+      local D = cute.ops.gemm(i < 3 and X or A, B, C, o)
+      assert.is_nil(ops.differs(i < 3 and X or A, B, D,
+        function(_, r, c, sum)
+          return o.alpha * sum + o.beta * C(r, c)
+        end))
+      made = made + 1
+    end
+    assert.equal(3, made)
+  end)
+
+  it("adds to its own output", function()
+    local A, B = matrix({20, 64}), matrix({24, 64}, nil, 2)
+    local D = cute.full({20, 24}, 5, cute.f32)
+    for i = 1, 3 do
+      cute.ops.gemm(A, B, {out = D, accumulate = true, alpha = 2,
+                           device = "sim:sm_90a"})
+      assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+        return 5 + 2 * i * sum
+      end))
+    end
+    cute.ops.gemm(A, B, D, {out = D, beta = -1, device = "sim:sm_90a"})
+    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+      return -5 - 5 * sum
+    end))
+  end)
+
+  it("does not read C where beta is 0", function()
+    local A, B = matrix({20, 64}), matrix({24, 64}, nil, 2)
+    local D = cute.full({20, 24}, 0 / 0, cute.f32)
+    cute.ops.gemm(A, B, D, {out = D, beta = 0, device = "sim:sm_80"})
+    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum) return sum end))
+  end)
+
+  it("keeps a factor of f64 whole", function()
+    local A, B = matrix({9, 16}, "f64"), matrix({8, 16}, "f64", 2)
+    local D = cute.ops.gemm(A, B, {alpha = 0.1, device = "sim:sm_80"})
+    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+      return 0.1 * sum
+    end))
+  end)
+
+  it("is turned around where that suits tiles", function()
+    local A, B = matrix({1030, 64}), matrix({8, 64}, nil, 2)
+    local C = matrix({1030, 8}, nil, 3)
+    local o = {device = "sim:sm_90a", alpha = 2}
+    assert.matches("gemm_sm90 as D^T = B A^T",
+                   tostring(cute.ops.explain(A, B, C, o)), 1, true)
+    assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, C, o),
+      function(_, i, j, sum) return 2 * sum + C(i, j) end))
+  end)
+
+  it("shares K out where tiles are few", function()
+    local A, B = matrix({16, 8200}), matrix({24, 8200}, nil, 2)
+    local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
+    local e = cute.ops.explain(A, B, o)
+    assert.equal("gemm_splitk", e.kernel)
+    assert.is_true(e.split > 1)
+    for _ = 1, 2 do
+      assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, o),
+        function(_, _, _, sum) return 2 * sum end))
+    end
+  end)
+end)
+
+describe("ops.explain", function()
+  local function explain(a, b, d, o)
+    o = o or {}
+    o.device, o.out = o.device or "sim:sm_90a", d
+    return cute.ops.explain(a, b, o)
+  end
+
+  it("tells kernel, tile, why, and why not another", function()
+    local e = explain(matrix {256, 1024}, matrix {512, 1024})
+    assert.equal("gemm_sm90", e.kernel)
+    assert.equal(0, #e.refused)
+    assert.matches("^256 x 512 x 1024, bf16 x bf16 %-> bf16, on sm_90a\n"
+      .. "  gemm_sm90, tile %d+x%d+x%d+, %d stages", tostring(e))
+    e = explain(matrix {256, 1001}, matrix {512, 1001})
+    assert.equal("gemm_splitk", e.kernel)
+    assert.equal("TMA wants rows at multiples of 16 bytes: A's are 1001 "
+      .. "elements (2002 bytes) apart", e.refused[1][2])
+    assert.matches("  not gemm_sm90: TMA wants rows", tostring(e), 1, true)
+  end)
+
+  for _, c in ipairs {
+    {"sim:sm_80", "bf16", "gemm_sm90", "wgmma wants sm_90a, the device is "
+      .. "sm_80"},
+    {"sim:sm_90a", "f32", "gemm_sm80", "tensor cores have no f32: tf32 = true "
+      .. "lets them round it"},
+    {"sim:sm_90a", "f64", "gemm_sm90", "wgmma does not multiply f64 by f64"},
+  } do
+    it(("says of %s on %s why not %s"):format(c[2], c[1], c[3]), function()
+      local e = explain(matrix({64, 64}, c[2]), matrix({64, 64}, c[2]), nil,
+                        {device = c[1]})
+      local found
+      for _, r in ipairs(e.refused) do
+        if r[1] == c[3] then found = r[2] end
+      end
+      assert.equal(c[4], found)
+    end)
+  end
+end)
+
+describe("what ops.gemm runs", function()
+  local function compiles(e, archs)
+    assert.is_not_nil(kernels.compiles(e:trace(), archs))
+  end
+
+  it("compiles for sm_80 and sm_90a", function()
+    for number = 1, 2 * #TYPES do
+      local A, B, C, o = problem(number)
+      compiles(cute.ops.explain(A, B, C, o),
+               o.device == "sim:sm_80" and {"sm_80", "sm_90a"} or {"sm_90a"})
+    end
+  end)
+end)
+
+describe("ops.gemm refuses", function()
+  local A, B = matrix {32, 64}, matrix {16, 64}
+  local function refuses(text, ...)
+    local ok, why = pcall(cute.ops.gemm, ...)
+    assert.is_false(ok)
+    assert.is_truthy(why:find(text, 1, true), why)
+    assert.is_truthy(why:find("gemm_spec.lua:", 1, true), why)
+  end
+  local SIM = {device = "sim"}
+
+  it("extents that do not agree", function()
+    refuses("ops.gemm: A is (32,64):(64,1) and B is (16,48):(48,1): K of 64 "
+      .. "and of 48 do not agree", A, matrix {16, 48}, SIM)
+    refuses("A is (32,64):(64,1) and C is (31,16):(16,1): M of 32 and of 31 "
+      .. "do not agree", A, B, matrix {31, 16}, SIM)
+    refuses("B is (16,64):(64,1) and out is (32,17):(17,1): N of 16 and of 17 "
+      .. "do not agree", A, B, {device = "sim", out = matrix {32, 17}})
+    refuses("their batches do not agree", matrix {2, 32, 64},
+      matrix {3, 16, 64}, SIM)
+    refuses("it lacks the batch of the others", matrix {2, 32, 64}, B,
+      {device = "sim", out = matrix {32, 16}})
+    refuses("modes (..., rows, columns) are needed", cute.zeros({8}, cute.f32),
+      B, SIM)
+  end)
+
+  it("types that no kernel has", function()
+    refuses("no kernel multiplies i8 by bf16 on sm_90a", matrix({32, 64}, "i8"),
+      B, SIM)
+    refuses("gemm_simt: FMA units do not multiply u16", matrix({32, 64}, "u16"),
+      matrix({16, 64}, "u16"), SIM)
+  end)
+
+  it("options that there are not, or of another type", function()
+    refuses("no option of ops.gemm 'alhpa' (did you mean alpha?)", A, B,
+      {alhpa = 2})
+    refuses("alpha = \"x\": a number is needed", A, B, {alpha = "x"})
+    refuses("beta without C", A, B, {beta = 2})
+    refuses("accumulate wants out", A, B, {accumulate = true})
+  end)
+
+  it("an output that shares memory with an operand", function()
+    local b = core.buffer("bf16", 64 * 64):fill(0)
+    local X = cute.make_tensor(b, cute.make_layout({32, 64}, {64, 1}))
+    local Y = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
+    refuses("out shares memory with A", X, B, {device = "sim", out = Y})
+    local Z = cute.make_tensor(b, cute.make_layout({32, 16}, {1, 32}))
+    refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
+  end)
+end)

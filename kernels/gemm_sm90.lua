@@ -20,9 +20,15 @@
 --            "pingpong": each has a tile of its own; while one multiplies the
 --            other writes its result. Tiles follow each other in the ring.
 --
+-- persistent = false: a block has one tile, whose place is the block's; for
+-- results of no more tiles than there are multiprocessors.
+--
 -- split = 2: two blocks of a cluster have a half of K each, for few tiles and
 -- much K. Each sends half of its sums to the other and stores half of the tile;
 -- a block has one tile.
+--
+-- a_hint, b_hint (of cpasync.CacheHint) tell L2 which operand is read again,
+-- l2_promotion (64, 128, 256) how many bytes it reads of memory at once.
 --
 -- Tensor cores keep sums of 8-bit floats with fewer bits than f32 has: with
 -- promote = n these are added to others, in f32, every n tiles along K, those
@@ -52,7 +58,7 @@ local DEFAULTS = {
   tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, consumers = 2,
   schedule = "cooperative", dtype = cute.bf16,
   epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
-  d_major = "n", split = 1,
+  d_major = "n", split = 1, persistent = true,
 }
 
 -- Sums that a thread holds: of its tile and, where these are added to others,
@@ -73,7 +79,8 @@ local function registers(o)
 end
 
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
-                 b_dtype = true, d_dtype = true, promote = true}
+                 b_dtype = true, d_dtype = true, promote = true,
+                 a_hint = true, b_hint = true, l2_promotion = true}
 
 local function complete(given)
   local o = {}
@@ -90,6 +97,7 @@ local function complete(given)
     and cute.i32 or cute.bf16) or o.dtype
   o.pingpong = o.schedule == "pingpong"
   o.registers = registers(o)
+  o.clustered = o.cluster[1] * o.cluster[2] > 1
   o.producer_threads = o.registers and WARPGROUP or 32
   o.block = o.consumers * WARPGROUP + o.producer_threads
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
@@ -99,6 +107,11 @@ local function complete(given)
     core.fail("bad-argument", "gemm_sm90: split is 1 or, without clusters and "
       .. "turns, 2")
   end
+  if o.split > 1 then o.persistent = false end
+  if o.pingpong and not o.persistent then
+    core.fail("bad-argument", "gemm_sm90: warpgroups take turns in blocks that "
+      .. "stay: persistent = false has one tile a block")
+  end
   -- columns that leave at once: rows of 128 bytes of D
   local run = 1024 // o.d_dtype.bits
   while o.d_major == "n" and o.columns % run ~= 0 do run = run // 2 end
@@ -107,6 +120,9 @@ local function complete(given)
   -- buffers go round: those of a tile are whole rounds
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
+  -- Warpgroups that have a tile before them meet twice for each part of it: for
+  -- its buffer, as late as can be, and when it is full. Else once for both.
+  o.apart = o.persistent or o.epi_stages == 1
   return o
 end
 
@@ -140,7 +156,13 @@ local function stage_of(layout) return layout(_, _, 0) end
 -- Tiles of this block, in the order in which clusters take them.
 local function tiles_of(o, tiles_m, tiles_n)
   local x, y, z = cute.arch.block_idx()
-  if o.split > 1 then x, y = 0, 0 end
+  if not o.persistent then
+    local tile = o.split > 1 and {y, z, 0} or {x, y, 0}
+    return {advance_to_next_work = function() end,
+            get_current_work = function()
+              return utils.WorkTileInfo(tile, true)
+            end}
+  end
   return utils.StaticPersistentTileScheduler(
     utils.PersistentTileSchedulerParams({tiles_m, tiles_n, 1},
       {o.cluster[1], o.cluster[2], 1},
@@ -148,9 +170,9 @@ local function tiles_of(o, tiles_m, tiles_n)
     {x, y, z})
 end
 
--- f for each tile of this block: one where K is split.
+-- f for each tile of this block.
 local function each_tile(o, work, f)
-  if o.split > 1 then return f() end
+  if not o.persistent then return f() end
   cute.loop(function() return work:is_valid() end, f)
 end
 
@@ -165,14 +187,14 @@ local function produce(o, pipe, loads, work, first_k, k_tiles)
       pipe:producer_acquire(write)
       local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
       for i, X in ipairs(loads) do
-        how.mcast_mask = X.mask
+        how.mcast_mask, how.cache_policy = X.mask, X.hint
         cute.copy(X.atom, from[i](_, first_k + k), X.smem(_, write.index), how)
       end
       write:advance()
     end
     work:advance_to_next_work()
   end)
-  pipe:producer_tail(write)
+  if o.clustered then pipe:producer_tail(write) end
 end
 
 -- Products of one tile: acc = A B^T. The stage before is given back when the
@@ -251,37 +273,44 @@ local function finish(o, out, sums, at, part)
   part:store(sums:to(o.d_dtype))
 end
 
--- Sums of a tile to D: 64 rows and o.epi[2] columns at a time.
+-- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
+-- filled anew when the leader, who stores, knows that it was read, and all have
+-- met the leader.
 local function store(o, out, acc, at, barrier)
   local part, columns = out.part, o.epi[2]
   local values, parts = 64 * columns // WARPGROUP, o.columns // columns
-  for i = 0, o.rows // 64 - 1 do
-    for j = 0, parts - 1 do
-      local place = {at[1] * (o.tile[1] // 64) + out.row(i),
-                     (at[2] * o.split + out.half) * parts + j}
-      local buffer = (i * parts + j) % o.epi_stages
-      cute.when(out.leader, function() out.pipe:producer_acquire() end)
-      barrier:arrive_and_wait()
-      local sums = cute.make_tensor(acc.iterator + (i * parts + j) * values,
-                                    part.layout)
-      local inside = core.lt(place[1], out.count[1])
-        & core.lt(place[2], out.count[2])
-      local function put()
-        finish(o, out, sums:load(), place, part)
-        cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
-        cute.arch.fence_view_async_shared()
-      end
-      -- of what lies outside there is nothing to load
-      if o.epilogue or out.alpha then cute.when(inside, put) else put() end
-      barrier:arrive_and_wait()
-      cute.when(out.leader, function()
-        cute.when(inside, function()
-          cute.copy(out.atom, out.tma(_, buffer, out.group),
-                    out.gmem(_, place[1], place[2]))
-        end)
-        out.pipe:producer_commit()
-      end)
+  local first, last = o.persistent and 0 or o.epi_stages, o.rows // 64 * parts
+  local function free(n)  -- the buffer of part n; new ones are free
+    if n < first or n == last then return end
+    cute.when(out.leader, function() out.pipe:producer_acquire() end)
+  end
+  for n = 0, last - 1 do
+    local i, j, buffer = n // parts, n % parts, n % o.epi_stages
+    local place = {at[1] * (o.tile[1] // 64) + out.row(i),
+                   (at[2] * o.split + out.half) * parts + j}
+    if o.apart then
+      free(n)
+      if n >= first then barrier:arrive_and_wait() end
     end
+    local sums = cute.make_tensor(acc.iterator + n * values, part.layout)
+    local inside = core.lt(place[1], out.count[1])
+      & core.lt(place[2], out.count[2])
+    local function put()
+      finish(o, out, sums:load(), place, part)
+      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+      cute.arch.fence_view_async_shared()
+    end
+    -- of what lies outside there is nothing to load
+    if o.epilogue or out.alpha then cute.when(inside, put) else put() end
+    if not o.apart then free(n + 1) end
+    barrier:arrive_and_wait()
+    cute.when(out.leader, function()
+      cute.when(inside, function()
+        cute.copy(out.atom, out.tma(_, buffer, out.group),
+                  out.gmem(_, place[1], place[2]))
+      end)
+      out.pipe:producer_commit()
+    end)
   end
 end
 
@@ -291,11 +320,11 @@ end
 
 -- What one block of a pair gets from the other: half of a tile's sums, and the
 -- mbarrier that counts their bytes.
-local function make_mail(o)
+local function make_mail(o, maker)
   local sums = o.tile[1] * o.columns
   local mail = cute.arch.alloc_smem(o.acc, sums, 16)
   local came = cute.arch.alloc_smem(cute.i64, 1)
-  cute.when(cute.arch.thread_idx():eq(0), function()
+  cute.when(maker, function()
     cute.arch.mbarrier_init(came, 1)
     cute.arch.mbarrier_init_fence()
     cute.arch.mbarrier_arrive_and_expect_tx(came, sums * o.acc.bits // 8)
@@ -376,15 +405,12 @@ local function build(o)
     local more = table.pack(...)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    cute.when(tid:eq(consumers * WARPGROUP), function()
+    local loader = tid:eq(consumers * WARPGROUP)
+    cute.when(loader, function()
       for _, atom in ipairs {tma_a, tma_b, tma_d} do
         cpasync.prefetch_descriptor(atom)
       end
     end)
-    if o.pdl then
-      cute.arch.griddepcontrol_launch_dependents()
-      cute.arch.griddepcontrol_wait()
-    end
     local sA = cute.make_smem_tensor(o.a_dtype, layout_a, 1024)
     local sB = cute.make_smem_tensor(o.b_dtype, layout_b, 1024)
     local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
@@ -392,27 +418,37 @@ local function build(o)
       num_stages = o.stages, tx_count = tma_a.tx_bytes + tma_b.tx_bytes,
       producer_group = Group(Agent.Thread),
       consumer_group = Group(Agent.Warp, 4 * groups),
-      cluster_shape_mn = cluster}
+      cluster_shape_mn = cluster, maker = loader, defer_sync = true}
     local order = o.pingpong and pipeline.PipelineOrder {
       depth = 1, length = consumers, group_id = warp // 4,
-      producer_group = Group(Agent.Warp, 4)}
-    local work = tiles_of(o, tiles_m, tiles_n)
+      producer_group = Group(Agent.Warp, 4), maker = loader,
+      defer_sync = true}
     local m, n = cute.arch.block_in_cluster_idx()
     local half, first_k, mail = 0, 0, nil
     if o.split > 1 then
-      half, mail = m, make_mail(o)
+      half, mail = m, make_mail(o, loader)
       local some = k_tiles // 2
       first_k, k_tiles = half * some,
         cute.where(cute.eq(half, 0), some, k_tiles - some)
-      pipeline.agent_sync(true)
+      pipeline.pipeline_init_arrive(true)
     end
+    -- The producer, who made the barriers, does not wait for the consumers, but
+    -- for blocks that it loads for.
+    local made = not o.clustered and pipeline.NamedBarrier {
+      barrier_id = consumers + 1, num_threads = o.block}
+    if not made then pipeline.agent_sync(true) end
+    if o.pdl then
+      cute.arch.griddepcontrol_launch_dependents()
+      cute.arch.griddepcontrol_wait()
+    end
+    local work = tiles_of(o, tiles_m, tiles_n)
 
-    local function load_of(atom, coords, s, rows, shared_by, place, mode)
+    local function load_of(atom, coords, s, rows, shared_by, place, mode, hint)
       local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
       local tile, from = cpasync.tma_partition(atom,
         shared_by > 1 and place or 0, cute.make_layout(shared_by),
         cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
-      return {atom = atom, smem = tile, gmem = from,
+      return {atom = atom, smem = tile, gmem = from, hint = hint,
               mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                 {0, m, n, 0}, mode) or nil}
     end
@@ -421,16 +457,21 @@ local function build(o)
       if o.registers then
         cute.arch.setmaxregister_decrease(o.registers.producer)
       end
-      cute.when(tid:eq(consumers * WARPGROUP), function()
+      if made then
+        cute.arch.sync_warp()
+        made:arrive()
+      end
+      cute.when(loader, function()
         produce(o, pipe, {
-          load_of(tma_a, cA, sA, bm, cluster[2], n, 2),
-          load_of(tma_b, cB, sB, bn, cluster[1], m, 1)}, work, first_k,
-          k_tiles)
+          load_of(tma_a, cA, sA, bm, cluster[2], n, 2, o.a_hint),
+          load_of(tma_b, cB, sB, bn, cluster[1], m, 1, o.b_hint)}, work,
+          first_k, k_tiles)
       end)
     end, function()
       if o.registers then
         cute.arch.setmaxregister_increase(o.registers.consumer)
       end
+      if made then made:arrive_and_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
       local rows = o.promote and 64 * groups or bm  -- multiplied at once
@@ -457,7 +498,8 @@ local function build(o)
         count = {cute.size(gD, 2), cute.size(gD, 3)},
         half = half, leader = (tid % WARPGROUP):eq(0), thread = tid % WARPGROUP,
         mma = epi_mma, D = D, alpha = alpha, beta = beta, more = more,
-        pipe = pipeline.PipelineTmaStore {num_stages = o.epi_stages},
+        pipe = pipeline.PipelineTmaStore {
+          num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
         -- wgmma's 64 rows i of a warpgroup, in those of the tile
         row = function(i)
           return o.pingpong and i or i * consumers + group
@@ -469,6 +511,7 @@ local function build(o)
         read:advance(group * k_tiles)
       end
       each_tile(o, work, function()
+        local at = work:get_current_work().tile_idx
         if order then order:wait() end
         local function issued()
           if order then order:arrive() end
@@ -480,8 +523,11 @@ local function build(o)
         else
           multiply(mma, pipe, read, acc, tCrA[1], tCrB, k_tiles, issued)
         end
-        if mail then sums = exchange(o, mail, sums, half) end
-        store(o, out, sums, work:get_current_work().tile_idx, barrier)
+        if mail then
+          pipeline.pipeline_init_wait(true)
+          sums = exchange(o, mail, sums, half)
+        end
+        store(o, out, sums, at, barrier)
         work:advance_to_next_work(o.pingpong and consumers or 1)
         if o.pingpong then read:advance((consumers - 1) * k_tiles) end
       end)
@@ -565,7 +611,7 @@ local function make(given)
       local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
         or cpasync.CopyBulkTensorTileG2SOp()
       return cpasync.make_tiled_tma_atom(kind, X, stage_of(layout), {rows, bk},
-                                         ctas)
+                                         ctas, {l2_promotion = o.l2_promotion})
     end
     local a, cA = load(A, layout_a, bm, o.cluster[2])
     local b, cB = load(B, layout_b, bn, o.cluster[1])
@@ -608,7 +654,11 @@ local function make(given)
   --- The grid for a result of (m,n), with `sms` multiprocessors.
   function self.grid(m, n, sms)
     local tm, tn = count(m, n)
-    if o.split > 1 then return {o.split, 1, tm * tn} end
+    if o.split > 1 then return {o.split, tm, tn} end
+    if not o.persistent then
+      local cm, cn = o.cluster[1], o.cluster[2]
+      return {(tm + cm - 1) // cm * cm, (tn + cn - 1) // cn * cn, 1}
+    end
     local params = utils.PersistentTileSchedulerParams({tm, tn, 1},
                                                        self.cluster)
     return params:get_grid_shape(math.max(

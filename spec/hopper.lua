@@ -77,6 +77,12 @@ hopper.CASES = {
           stages = 3}},
   {"u8 x i8", {tile = {64, 96, 128}, consumers = 1, a_dtype = cute.u8,
                b_dtype = cute.i8}},
+  {"a block a tile", {tile = {64, 128, 64}, consumers = 1, persistent = false,
+                      d_major = "m"}},
+  {"a block a tile, clusters, L2's hints", {
+    tile = {128, 64, 64}, cluster = {2, 1}, stages = 2, persistent = false,
+    a_hint = cute.nvgpu.cpasync.CacheHint.EVICT_LAST, l2_promotion = 256,
+    b_hint = cute.nvgpu.cpasync.CacheHint.EVICT_FIRST}},
 }
 
 --- 12 sizes; which of them a case runs goes round, so that all are met.

@@ -328,6 +328,9 @@ static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
     case IN_NSMID: case IN_NWARPID: case IN_DYNSMEM: case IN_TOTSMEM:
     case IN_AGGSMEM:
       return (Fact){0, INT32_MAX, 1};
+    case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFUP: case IN_SHUFUPI:
+    case IN_SHUFDOWN: case IN_SHUFDOWNI: case IN_SHUFBFLY: case IN_SHUFBFLYI:
+      return ir_fact(fn, a[0]);  // what holds for a lane holds for all
     default: break;
   }
   return fold_full(intrin_result(id));
@@ -355,7 +358,11 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
     i.a[k] = a[k];
     if (!known(fn, a[k], &x[k])) all = false;
   }
-  if (!pure) return ir_emit(cx, fn, i);
+  if (!pure) {
+    Ref r = ir_emit(cx, fn, i);
+    ir_assume(fn, r, fact_of(fn, id, a));
+    return r;
+  }
   if (all) {
     uint64_t u = intrin_eval(id, imm, x);
     if (!dtype_is_float(t)) return ir_int(cx, fn, t, (int64_t)u);

@@ -113,7 +113,7 @@ local function in_order(p, i)
   else
     local group = i // (slow * size)
     local first = group * size
-    local rest = i - group * (slow * size)
+    local rest = i % (slow * size)
     local wide = core.min(size, fast - first)
     if core.typename(wide) == "value" then core.assume(wide, 1, size, 1) end
     y = rest // wide

@@ -110,6 +110,21 @@ describe("lanes", function()
     end
   end)
 
+  it("give each other what is known of all", function()
+    ok(launch(function()
+      local t = arch.thread_idx()
+      local x = t * 8 + 16
+      for _, y in ipairs {arch.shuffle_sync(x, 3), arch.shuffle_sync_up(x, 1),
+                          arch.shuffle_sync_down(x, 1),
+                          arch.shuffle_sync_bfly(x, 1),
+                          arch.make_warp_uniform(x)} do
+        assert.same({lo = 16, hi = 63 * 8 + 16, div = 8}, core.fact(y))
+      end
+      local word = arch.make_warp_uniform(t:to(cute.u32))
+      assert.same({lo = 0, hi = 63, div = 1}, core.fact(word))
+    end, {}, {block = 64}))
+  end)
+
   it("reduce floats, and agree on one", function()
     local x, v = random_words(32, 1023)
     local o = cute.zeros({32, 6}, "f32")

@@ -24,20 +24,26 @@ for i = 1, #arg, 2 do
   options[name] = arg[i + 1]
 end
 
-local SMALL = {tile = {64, 32, 128}, stages = 4, consumers = 1}
-local PING = {tile = {128, 128, 64}, stages = 6, schedule = "pingpong",
-              swizzle = 16}
+local Hint = cute.nvgpu.cpasync.CacheHint
 local WIDE = {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
 local LARGE = {tile = {256, 208, 64}, stages = 3, cluster = {1, 2},
                epi_stages = 1}
 
--- M, N, K; our choices (kernels/gemm_sm90.lua); the text for it; that with
--- programmatic dependent launch.
+-- M, N, K; our choices (kernels/gemm_sm90.lua); the text for it; with
+-- programmatic dependent launch our choices, where others are better, and the
+-- text.
 local SHAPES = {
-  {512, 512, 512, "512_cold", ours = SMALL, pdl = "512"},
+  {512, 512, 512, "512_cold",
+   ours = {tile = {64, 32, 128}, stages = 4, consumers = 1,
+           persistent = false},
+   ours_pdl = {tile = {64, 64, 128}, stages = 4, consumers = 1,
+               persistent = false}, pdl = "512"},
   {1024, 1024, 1024, "1024",
-   ours = {tile = {64, 128, 64}, stages = 8, consumers = 1}, pdl = "1024"},
-  {2048, 2048, 2048, "2048_nopdl", ours = PING, pdl = "2048"},
+   ours = {tile = {128, 64, 64}, stages = 8, persistent = false},
+   pdl = "1024"},
+  {2048, 2048, 2048, "2048_nopdl",
+   ours = {tile = {128, 256, 64}, stages = 4, persistent = false},
+   pdl = "2048"},
   {4096, 4096, 4096, "4096", ours = WIDE},
   {8192, 1024, 8192, "4096", ours = WIDE},
   {8192, 8192, 8192, "8192", ours = LARGE},
@@ -46,9 +52,13 @@ local SHAPES = {
   {4096, 11008, 4096, "4096x11008x4096",
    ours = {tile = {256, 200, 64}, stages = 3, cluster = {1, 2},
            epi_stages = 1}},
-  {4096, 4096, 128, "4096x4096x128", ours = PING, pdl = "4096x4096x128"},
+  {4096, 4096, 128, "4096x4096x128",
+   ours = {tile = {128, 128, 64}, stages = 6, schedule = "pingpong"},
+   pdl = "4096x4096x128"},
   {128, 8192, 8192, "128x8192x8192",
-   ours = {tile = {128, 128, 64}, stages = 5, split = 2, epi_stages = 1},
+   ours = {tile = {128, 64, 64}, stages = 8, persistent = false,
+           l2_promotion = 256, a_hint = Hint.EVICT_LAST,
+           b_hint = Hint.EVICT_FIRST},
    pdl = "128x8192x8192"},
 }
 
@@ -190,12 +200,12 @@ local function contestants(shape, A, B)
     local run = which and by_text(which, m, n, k, A, B, result(name), pdl)
     if run then list[#list + 1] = {name = name, launch = run} end
   end
-  local function ours(name, pdl)
+  local function ours(name, choices, pdl)
     list[#list + 1] = {name = name,
-      launch = by_ours(shape.ours, m, n, k, A, B, result(name), pdl)}
+      launch = by_ours(choices, m, n, k, A, B, result(name), pdl)}
   end
-  ours "ours"
-  if shape.pdl then ours("ours, PDL", true) end
+  ours("ours", shape.ours)
+  if shape.pdl then ours("ours, PDL", shape.ours_pdl or shape.ours, true) end
   text("text", shape[4])
   text("text, PDL", shape.pdl, true)
   return list, D

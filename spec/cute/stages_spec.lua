@@ -13,15 +13,19 @@ local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 -- One warp writes tiles of 64 numbers, two others sum what they read: each
--- thread of those another element. by: how the stage is filled; flaw: a step
--- that is left out; handles: through producer and consumer objects.
+-- thread of those another element. by: how the stage is filled ("maker": by
+-- threads of which one makes the mbarriers, so that its warp does not wait);
+-- flaw: a step that is left out; handles: through producers and consumers.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()
     local s = cute.make_smem_tensor(cute.f32,
       cute.make_layout({64, STAGES}, {1, 64}), 16)
     local agent = by == "warps" and Agent.Warp or Agent.Thread
+    local maker = by == "maker" and tid:eq(31) or nil
+    local made = pipeline.NamedBarrier {barrier_id = 1, num_threads = 96}
     local pipe = pipeline.PipelineAsync {
+      maker = maker, defer_sync = maker and true,
       num_stages = STAGES, cp_async = by == "cp.async" or nil,
       producer_group = Group(agent, by == "warps" and 1 or 32),
       consumer_group = Group(agent, by == "warps" and 2 or 64)}
@@ -78,7 +82,16 @@ local function summing(by, flaw, handles)
       end
       O[tid - 32] = sum
     end
-    cute.when(tid:lt(32), produce, consume)
+    cute.when(tid:lt(32), function()
+      if maker then
+        arch.sync_warp()
+        made:arrive()
+      end
+      produce()
+    end, function()
+      if maker and flaw ~= "made" then made:arrive_and_wait() end
+      consume()
+    end)
   end
 end
 
@@ -90,7 +103,7 @@ local function summed(seed, ...)
 end
 
 describe("PipelineAsync", function()
-  for _, by in ipairs {"threads", "warps", "cp.async"} do
+  for _, by in ipairs {"threads", "warps", "cp.async", "maker"} do
     it("moves tiles between warps, by " .. by, function()
       for seed = 1, SEEDS do
         local r, A, O = summed(seed, by, nil, seed % 2 == 0 and by ~= "warps")
@@ -107,11 +120,12 @@ describe("PipelineAsync", function()
   end
 
   for flaw, kind in pairs {acquire = "race", wait = "race uninitialised",
-                           commit = "deadlock", release = "deadlock"} do
+                           commit = "deadlock", release = "deadlock",
+                           made = "mbarrier"} do
     it("is found out without " .. flaw, function()
       local found = 0
       for seed = 1, SEEDS do
-        local r = summed(seed, "threads", flaw)
+        local r = summed(seed, flaw == "made" and "maker" or "threads", flaw)
         if not r.ok then
           found = found + 1
           assert.is_truthy(kind:find(r.reports[1].kind, 1, true),

@@ -525,6 +525,16 @@ describe("a launch of what is known", function()
       "call:launch: the device buffer was closed [closed]"})
   end)
 
+  it("runs a prepared launch n times", function()
+    check([[
+      local run = assert(cute.compile(axpy, Y, Y, 2.0, 8, far, opts))
+      run:launch()
+      print(run:launch_n(3), get(Y))
+      local y = cute.full({8}, 1, cute.f32)
+      local own = assert(cute.compile(axpy, y, y, 2.0, 8, far, opts))
+      print(own:launch_n(2), y[2] / one)]], {"true\t15.0", "true\t3.0"})
+  end)
+
   it("takes tensors where it was compiled without, and the grid then",
      function()
     check([[

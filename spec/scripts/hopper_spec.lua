@@ -77,10 +77,38 @@ describe("gemm_sm90 on the simulator", function()
     assert.truthy(never > 3 * four and four > 2 * each)
   end)
 
+  it("begins before the launch that made its operand is done", function()
+    for number, o in ipairs {
+        {tile = {64, 64, 64}, consumers = 1, persistent = false},
+        {tile = {128, 64, 64}, stages = 2, split = 2},
+        {tile = {128, 64, 64}, stages = 2, cluster = {2, 1}}, hopper.PING} do
+      local choices = {pdl = true}
+      for name, v in pairs(o) do choices[name] = v end
+      local g = gemm_sm90(choices)
+      local A, B = matrix(96, 144, 1), matrix(144, 144, 2)
+      local C, D = matrix(96, 144), matrix(96, 144)
+      for seed = 1, 3 do
+        local opts = {device = DEVICE, seed = seed, sms = 4}
+        g.prepare(A, B, C, opts):launch()
+        g.prepare(C, B, D, opts):launch()
+        local first = product(A, B)
+        local want = product(C, B)
+        assert.is_nil(differs(C, function(i, j)
+          return rounded(first(i, j))
+        end), number)
+        assert.is_nil(differs(D, function(i, j)
+          return rounded(want(i, j))
+        end), number)
+      end
+    end
+  end)
+
   it("refuses what it cannot do", function()
     support.raises("no option 'stage'", gemm_sm90, {stage = 3})
     support.raises("split is 1 or, without clusters and turns, 2", gemm_sm90,
                    {split = 2, cluster = {2, 1}})
+    support.raises("persistent = false has one tile a block", gemm_sm90,
+                   {schedule = "pingpong", persistent = false})
     local g = gemm_sm90 {split = 2}
     support.raises("K of 64 is one tile of 64, which cannot be split",
       function()

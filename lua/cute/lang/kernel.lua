@@ -415,6 +415,9 @@ local function prepare_gpu(p)
       if opts or faults then return Prepared.launch(p, opts) end
       return launch(run)
     end
+    if not faults then
+      p.launch_n = function(_, n) return run:launch_n(n) end
+    end
   end
   return p
 end
@@ -516,6 +519,14 @@ function Prepared:launch(opts)
   check_options(opts)
   check_compiled(self, opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
+end
+
+--- n launches, one behind the other.
+---@param n integer
+---@return true
+function Prepared:launch_n(n)
+  for _ = 1, n do self:launch() end
+  return true
 end
 
 local function is_options(x)
@@ -816,8 +827,9 @@ sign.class("call", Call, [[
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
-sign.class("prepared", Prepared, "launch(opts?) try(seed?: integer, ...)",
-  "run copies launch_n program values " .. OPTIONAL)
+sign.class("prepared", Prepared,
+  "launch(opts?) launch_n(n: integer) try(seed?: integer, ...)",
+  "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with
 -- grid, block, device, arch, seed are the launch's options.

@@ -108,6 +108,11 @@ function cpasync.group_bulk_copy_modes(src, dst)
   return grouped(src), grouped(dst)
 end
 
+--- What L2 keeps of what a copy reads or writes: its cache_policy.
+cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
+                     EVICT_FIRST = 0x12f0000000000000,
+                     EVICT_LAST = 0x14f0000000000000}
+
 ---------------------------------------------------------------------------
 -- Making atoms
 ---------------------------------------------------------------------------

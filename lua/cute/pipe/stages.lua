@@ -95,7 +95,7 @@ local Async = {}
 Async.__index = Async
 
 local OPTIONS = "num_stages producer_group consumer_group barrier_storage "
-  .. "defer_sync"
+  .. "defer_sync maker"
 
 local function group_of(what, opts, name)
   local g = opts[name]
@@ -133,9 +133,10 @@ local function make(what, opts, class, cluster)
     num_stages = n, producer_group = from, consumer_group = to,
     cluster = cluster, cp_async = opts.cp_async, tx_count = opts.tx_count,
     full = sync.MbarrierArray {num_stages = n, storage = storage,
-                               arrivals = from.size},
+                               arrivals = from.size, maker = opts.maker},
     empty = sync.MbarrierArray {num_stages = n, storage = storage + n,
-                                arrivals = to.size * peers_of(cluster)},
+                                arrivals = to.size * peers_of(cluster),
+                                maker = opts.maker},
   }, class)
   if not opts.defer_sync then sync.agent_sync(cluster ~= nil) end
   return p
@@ -149,9 +150,9 @@ end
 -- arrives for the warp, whose lanes have met before (arch.sync_warp).
 ---@param opts {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
--- cp_async: boolean?}
+-- maker: cute.Value?, cp_async: boolean?}
 -- barrier_storage: 2 * num_stages i64 of shared memory; with defer_sync the
--- caller does agent_sync before the first use
+-- caller does agent_sync before the first use; maker: see MbarrierArray
 function stages.PipelineAsync(opts)
   known("PipelineAsync", opts, OPTIONS .. " cp_async")
   return make("PipelineAsync", opts, Async)
@@ -239,7 +240,7 @@ Tma.__index = Tma
 -- block of those, one of warps by a lane a block.
 ---@param opts {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
--- barrier_storage: table?, defer_sync: boolean?}
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
 function stages.PipelineTmaAsync(opts)
   local what = "PipelineTmaAsync"
   known(what, opts, OPTIONS .. " tx_count cluster_shape_mn")
@@ -336,11 +337,12 @@ Order.__index = Order
 -- first, then group 1 ... Each group makes one with its own group_id (which
 -- may be traced), on the same storage; `group` says who arrives.
 ---@param opts {depth: integer, length: integer, group_id: any,
--- producer_group: table, barrier_storage: table?, defer_sync: boolean?}
+-- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
+-- maker: cute.Value?}
 -- barrier_storage: depth * length i64 of shared memory
 function stages.PipelineOrder(opts)
   known("PipelineOrder", opts, "depth length group_id producer_group "
-    .. "barrier_storage defer_sync")
+    .. "barrier_storage defer_sync maker")
   local depth, length = opts.depth or 1, opts.length
   for _, name in ipairs {"depth", "length"} do
     local n = name == "depth" and depth or length
@@ -354,7 +356,8 @@ function stages.PipelineOrder(opts)
   local state = states.PipelineState(depth, 0, 0,
     math.type(id) and (id == 0 and 1 or 0) or core.where(id:eq(0), 1, 0))
   local array = sync.MbarrierArray {num_stages = depth * length,
-    storage = opts.barrier_storage, arrivals = group.size}
+    storage = opts.barrier_storage, arrivals = group.size,
+    maker = opts.maker}
   if not opts.defer_sync then sync.agent_sync() end
   return setmetatable({depth = depth, length = length, group_id = id,
                        producer_group = group, array = array, state = state},

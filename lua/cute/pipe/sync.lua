@@ -222,14 +222,17 @@ function sync.alloc_reserved_mbarrier(num_stages, multiplier)
 end
 
 --- One mbarrier a stage, in which a phase ends after `arrivals`, and all bytes
--- that were expected. The block's first thread makes them; nobody may use them
--- before agent_sync.
----@param opts {num_stages: integer, arrivals: integer, storage: table?}
--- storage: a pointer to num_stages i64 of shared memory
+-- that were expected. One thread makes them; nobody else may use them before
+-- agent_sync, or what orders the others behind it.
+---@param opts {num_stages: integer, arrivals: integer, storage: table?,
+-- maker: cute.Value?}
+-- storage: a pointer to num_stages i64 of shared memory; maker: is this the
+-- thread that makes them? The block's first one when absent
 function sync.MbarrierArray(opts)
   local n = opts.num_stages
   local storage = opts.storage or sync.alloc_reserved_mbarrier(n, 1)
-  require "cute.lang.trace".when(first_thread(), function()
+  local maker = opts.maker or first_thread()
+  require "cute.lang.trace".when(maker, function()
     for stage = 0, n - 1 do
       arch.mbarrier_init(storage + stage, opts.arrivals)
     end

@@ -76,6 +76,9 @@ char dtype_class(DType t);        // 'P' 'I' 'U' 'F'
 DType dtype_find(const char *name);  // DT_NONE when unknown; knows aliases
                                      // (bfloat16, Float32, int32, float ...)
 static inline bool dtype_is_float(DType t) { return dtype_class(t) == 'F'; }
+static inline bool dtype_is_float8(DType t) {
+  return dtype_class(t) == 'F' && dtype_bits(t) == 8;
+}
 static inline bool dtype_is_int(DType t) {
   char c = dtype_class(t);
   return c == 'I' || c == 'U';

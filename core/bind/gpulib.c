@@ -593,7 +593,7 @@ static const DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   const DevBuf *b = field_buffer(L, name, 1, 1);
   if (b->t != DT_F32)
     face_error(L, ERR_TYPE, "%s is of %s, not of f32", name, dtype_name(b->t));
-  if (dtype_bits(t) != 8 || !dtype_is_float(t))
+  if (!dtype_is_float8(t))
     face_error(L, ERR_TYPE, "%s: only 8-bit floats are scaled, not %s", name,
                dtype_name(t));
   return b;
@@ -626,6 +626,9 @@ static BlasSpec check_spec(lua_State *L) {
   s.scale_a = field_scale(L, "scale_A", s.ta);
   s.scale_b = field_scale(L, "scale_B", s.tb);
   s.fast_accum = face_get_bool(L, 2, "fast_accum");
+  if (s.fast_accum && !dtype_is_float8(s.ta))
+    face_error(L, ERR_TYPE, "fast_accum: only sums of 8-bit floats are kept "
+               "fast, not of %s", dtype_name(s.ta));
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)

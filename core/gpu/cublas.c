@@ -65,15 +65,11 @@ static int data_type(DType t) {
   }
 }
 
-static bool is_8bit_float(DType t) {
-  return dtype_is_float(t) && dtype_bits(t) == 8;
-}
-
 // What a library says no to.
 static bool no_such(const BlasSpec *p, bool lt, Why *w) {
   char layout[] = {p->a_m ? 'n' : 't', p->b_n ? 't' : 'n', 0};
   const char *more = "";
-  if (!lt && (is_8bit_float(p->ta) || is_8bit_float(p->tb)))
+  if (!lt && (dtype_is_float8(p->ta) || dtype_is_float8(p->tb)))
     more = ": 8-bit floats are cublasLt's";
   else if (dtype_bits(p->ta) == 8)
     more = ": of bytes it takes tn, with runs of whole 16 bytes";
@@ -132,7 +128,7 @@ static Operands operands(const BlasSpec *s) {
 // ---- cublasGemmEx ----
 
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w) {
-  if (is_8bit_float(spec->ta) || is_8bit_float(spec->tb))
+  if (dtype_is_float8(spec->ta) || dtype_is_float8(spec->tb))
     return no_such(spec, false, w);
   return fill_in(g, gpu, spec, w) && blas_use(gpu, w);
 }

@@ -102,6 +102,9 @@ describe("a product of cuBLAS", function()
     assert.equal("gpu.cublaslt: scale_B: only 8-bit floats are scaled, " ..
       "not bf16 [type-mismatch]",
       (asked("cublaslt", "bf16 bf16 bf16", "scale_B = one(2)")))
+    assert.equal("gpu.cublaslt: fast_accum: only sums of 8-bit floats are " ..
+      "kept fast, not of f16 [type-mismatch]", (asked("cublaslt",
+      "f16 f16 f16", "fast_accum = true")))
     assert.equal("gpu.cublaslt: scale_A is a number, not a device buffer " ..
       "[bad-argument]",
       (asked("cublaslt", "e4m3 e4m3 bf16", "scale_A = 2")))

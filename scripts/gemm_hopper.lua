@@ -1,32 +1,58 @@
--- What a Hopper GEMM is made of: C = A B^T in bf16 by blocks that stay, a
+-- What a Hopper GEMM is made of: C = A B^T by blocks that stay, a
 -- thread that loads, warpgroups that multiply, clusters that share.
 --
 -- kernels/gemm_sm90.lua has it with every choice a parameter; this script is
--- one choice for large matrices. On top of gemm_ws.lua: a block for each
+-- one choice for large matrices of bf16, and by --dtype what the rule chooses
+-- for other types. On top of gemm_ws.lua: a block for each
 -- multiprocessor takes tile after tile, so that loads of the next tile run
 -- under the end of this one; two blocks of a cluster load B once for both;
 -- tiles go round in groups of 8 that share what they read in L2; sums leave by
 -- stmatrix and TMA while the next tile is multiplied.
 --   cutelua scripts/gemm_hopper.lua --help
+local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local lesson = require "cute.bench.lesson"
 
+-- What a lesson asks of gemm_sm90 with these choices.
 local function rung(choices)
   choices.name = "gemm_hopper"
   local k = gemm_sm90(choices)
-  return k.kernel, k
+  return {kernel = k.kernel, tile = k.options.tile, block = k.block,
+          cluster = k.cluster, grid = k.grid, takes = k.takes,
+          arguments = function(...)
+            local list = k.arguments(...)
+            return table.unpack(list, 1, list.n)
+          end}
 end
 
-local kernel, k = rung {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
+-- Another type, with the choices that suit the size.
+local function typed(word, types, o, mma, more)
+  local v = {"--dtype", word, types = types,
+    general = gemm_sm80 {tile = {128, 128, 1024 // o.dtype.bits}, mma = mma,
+      stages = 2, atoms = {2, 4, 1},
+      permutation = {32, 64, 256 // o.dtype.bits}},
+    choose = function(m, n, k) return rung(gemm_sm90.choose(m, n, k, o)) end}
+  for name, x in pairs(more or {}) do v[name] = x end
+  return v
+end
 
-lesson.gemm(arg, {
-  kernel = kernel, tile = k.options.tile, block = k.block, cluster = k.cluster,
-  grid = k.grid, arguments = function(...)
-    local list = k.arguments(...)
-    return table.unpack(list, 1, list.n)
-  end, takes = k.takes,
-  general = gemm_sm80 {tile = {128, 128, 64}, stages = 2}, archs = {"sm_90a"},
-  about = "C = A B^T in bf16 as Hopper wants it: persistent, specialised "
-    .. "warps, clusters, TMA both ways (sm_90a).",
-})
+local spec = rung {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
+spec.general = gemm_sm80 {tile = {128, 128, 64}, stages = 2}
+spec.archs = {"sm_90a"}
+spec.variants = {
+  {"--dtype", "bf16", help = "of A and B"},
+  typed("f16", {"f16", "f16", "f16"}, {dtype = cute.f16},
+        "SM80_16x8x16_F32F16F16F32_TN"),
+  -- sums of 128 products, of which tensor cores keep 13 bits, in f32
+  typed("e4m3", {"e4m3", "e4m3", "bf16"}, {dtype = cute.e4m3, promote = 1},
+        "SM89_16x8x32_F32E4M3E4M3F32_TN", {unit = 1.25 * 0x1p-13}),
+  typed("tf32", {"f32", "f32", "f32"}, {dtype = cute.f32},
+        "SM80_16x8x8_F32TF32TF32F32_TN", {tf32 = true}),
+  typed("i8", {"i8", "i8", "i32"}, {dtype = cute.i8},
+        "SM80_16x8x32_S32S8S8S32_TN", {sums = "i32"}),
+}
+spec.about = "C = A B^T as Hopper wants it: persistent, specialised warps, "
+  .. "clusters, TMA both ways (sm_90a)."
+
+lesson.gemm(arg, spec)

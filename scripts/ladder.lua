@@ -15,7 +15,8 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- script, its variant, and what it adds to the rung before it of its kind.
+-- script, its variant (and the name as which that is a rung), what it adds to
+-- the rung before it of its kind.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
@@ -34,6 +35,13 @@ local RUNGS = {
   {"gemm_int8", gain = "integers, exact"},
   {"gemm_fp8_sm89", gain = "8-bit floats"},
   {"gemm_sm70", gain = "Volta's atom"},
+  {"gemm_hopper", flag = "--dtype f16", as = "gemm_hopper_f16",
+   gain = "f16 as Hopper wants it"},
+  {"gemm_hopper", flag = "--dtype e4m3", as = "gemm_hopper_e4m3",
+   gain = "wgmma; sums of 128 products in f32"},
+  {"gemm_hopper", flag = "--dtype tf32", as = "gemm_hopper_tf32",
+   gain = "wgmma"},
+  {"gemm_hopper", flag = "--dtype i8", as = "gemm_hopper_i8", gain = "wgmma"},
 }
 
 -- What a script gives to cute.bench.lesson, as a rung.
@@ -41,7 +49,7 @@ local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
     lib.folder() .. entry[1] .. ".lua", "cute.bench.lesson", "gemm")),
     entry.flag)
-  rung.name, rung.gain = entry[1], entry.gain
+  rung.name, rung.gain = entry.as or entry[1], entry.gain
   rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")
   return rung
 end
@@ -49,11 +57,11 @@ end
 local function chosen(names)
   if #names == 0 then return RUNGS end
   local list, all = {}, {}
-  for i, e in ipairs(RUNGS) do all[i] = e[1] end
+  for i, e in ipairs(RUNGS) do all[i] = e.as or e[1] end
   for _, name in ipairs(names) do
     local found
     for _, e in ipairs(RUNGS) do
-      if e[1] == name:gsub("%.lua$", "") then found = e end
+      if (e.as or e[1]) == name:gsub("%.lua$", "") then found = e end
     end
     if not found then
       local near = cli.nearest(name, all)

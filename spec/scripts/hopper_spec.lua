@@ -185,20 +185,26 @@ describe("gemm_sm90's rule", function()
 end)
 
 describe("the Hopper rung", function()
-  for _, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper"} do
-    local rung = lesson.rung(assert(lib.script_spec("scripts/" .. name ..
-      ".lua", "cute.bench.lesson", "gemm")))
+  for _, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper",
+                         "gemm_hopper --dtype f16", "gemm_hopper --dtype e4m3",
+                         "gemm_hopper --dtype tf32", "gemm_hopper --dtype i8"}
+  do
+    local script, flag = name:match "^(%S+) ?(.*)$"
+    local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
+      ".lua", "cute.bench.lesson", "gemm")), flag)
     rung.name = name
     it(name .. " is right at 256^3 and odd sizes", function()
-      for i, size in ipairs {{256, 256, 256}, {136, 200, 72}, {64, 520, 320}} do
+      for i, size in ipairs {{256, 256, 256}, {136, 200, 80}, {64, 520, 320}} do
         local p = lesson.problem(rung, size, {seed = i})
         local report = lesson.simulate(rung, p, DEVICE, {seed = i})
         assert.is_true(report.ok, tostring(report))
         local ok, v, how = lesson.verify(rung, p)
         assert.is_true(ok, lesson.what_is_wrong(v, how))
+        assert.equal(script, report.kernel)
       end
-      local p = lesson.problem(rung, {40, 30, 20},  -- rows of 40 bytes
-                               {alpha = 2, beta = 0.5})
+      local p = lesson.problem(rung, {40, 30, 18},  -- no 16 bytes of a row
+                               {alpha = 2,
+                               beta = rung.sums == "i32" and 3 or 0.5})
       local report = lesson.simulate(rung, p, DEVICE)
       assert.is_true(report.ok, tostring(report))
       assert.is_true((lesson.verify(rung, p)))

@@ -15,7 +15,12 @@
 --   general   {kernel =} of the same grid and block for problems that the
 --             kernel does not take: it wants whole tiles, and A and B as
 --             `layout` says
---   variants  {{"--flag", help =, kernel =}, ...}: another kernel by a flag
+--   variants  {{"--flag", help =, kernel =}, ...}: other fields by a flag, or
+--             by a word of an option, {"--option", "word", help =, ...}
+--   choose    function(m, n, k): fields that the size decides (kernel, tile,
+--             block, cluster, grid, arguments, takes)
+--   unit      of one rounding in the tensor cores' sums, where they keep fewer
+--             bits than others do of these types
 --   arguments function(A, B, C, alpha, beta): the kernel's, where they are not
 --             these (TMA atoms); takes, function(A, B, C): false where general
 --             has to do it
@@ -42,19 +47,38 @@ local LAYOUTS = {"tn", "nt", "nn", "tt"}
 -- Rungs: what a script declares, filled up
 ---------------------------------------------------------------------------
 
+-- The variant of a rung that a flag names, "--flag" or "--option word".
+local function variant(spec, flag)
+  for _, v in ipairs(spec.variants or {}) do
+    if table.concat(v, " ") == flag then return v end
+  end
+  return {}
+end
+
 --- A rung with all its fields.
 ---@param spec table
 ---@param flag? string of a variant
 function lesson.rung(spec, flag)
-  local types = spec.types or {"bf16", "bf16", "bf16"}
+  local other = variant(spec, flag)
+  local types = other.types or spec.types or {"bf16", "bf16", "bf16"}
   local full = {types = types, sums = "f32", layouts = LAYOUTS, layout = "tn",
                 tolerance = TOLERANCE[types[3]],
                 grid = function(m, n) return lib.tiles(spec.tile, m, n) end}
   for k, v in pairs(spec) do full[k] = v end
-  for _, v in ipairs(spec.variants or {}) do
-    if v[1] == flag then full.kernel = v.kernel end
-  end
+  for k, v in pairs(other) do full[k] = v end
   return full
+end
+
+-- The rung for a problem's size.
+local function sized(rung, p)
+  if not rung.choose then return rung end
+  p.sized = p.sized or {}
+  if not p.sized[rung] then
+    local full = rung.choose(p.m, p.n, p.k)
+    full.choose = false
+    p.sized[rung] = setmetatable(full, {__index = rung})
+  end
+  return p.sized[rung]
 end
 
 ---------------------------------------------------------------------------
@@ -191,6 +215,7 @@ end
 
 -- The kernel of a rung for a problem.
 local function kernel_of(rung, p)
+  rung = sized(rung, p)
   local t, takes = rung.tile, rung.takes
   local fits = takes and takes(p.A, p.B, p.C)
     or not takes and p.m % t[1] == 0 and p.n % t[2] == 0 and p.k % t[3] == 0
@@ -202,6 +227,7 @@ end
 
 -- Arguments of the kernel for a problem.
 local function arguments(rung, p)
+  rung = sized(rung, p)
   local function scalar(x)
     return x and (rung.sums == "i32" and math.tointeger(x) or x + 0.0)
   end
@@ -214,6 +240,7 @@ end
 
 -- Grid, block and cluster of its launch.
 local function shape_of(rung, p)
+  rung = sized(rung, p)
   local general = rung.general
   if general and kernel_of(rung, p) ~= rung.kernel and rung.arguments then
     return general.grid(p.m, p.n), general.block
@@ -236,6 +263,7 @@ local function rounding(rung, sm)
   local from, to = rung.types[1], rung.types[3]
   if core.find_dtype(to).is_integer then return to, 0 end
   if to == "f64" then return to, 0x1p-52 end
+  if rung.unit then return "f32", rung.unit end
   if from == "e4m3" and sm < 90 then return "f32", 1.25 * 0x1p-13 end
   return "f32", (sm < 75 and 3 or sm < 90 and 2 or 1.25) * 0x1p-24
 end
@@ -356,7 +384,7 @@ local function say_problem(job, p)
   say("problem     C (%d,%d) %s = %sA (%d,%d) %s B (%d,%d)^T %s%s, %s",
     p.m, p.n, t[3], scale, p.m, p.k, t[1], p.n, p.k, t[2],
     p.beta and p.beta ~= 0 and (" + %g C"):format(p.beta) or "", p.layout)
-  if kernel_of(job.rung, p) ~= job.rung.kernel then
+  if kernel_of(job.rung, p) ~= sized(job.rung, p).kernel then
     say("instead     of %s, kernels/%s.lua, which takes any size and order",
       job.name, job.rung.general.kernel.name)
   end
@@ -581,21 +609,34 @@ local function check_options(job)
   end
 end
 
+-- All options of a script: those of its variants, too.
+local function options_of(spec)
+  local options, choices = {table.unpack(OPTIONS)}, {}
+  for _, v in ipairs(spec.variants or {}) do
+    local name, word = v[1], v[2]
+    if not choices[name] then
+      choices[name] = {}
+      options[#options + 1] = {name, word and "choice" or "flag",
+                               choices = choices[name], help = v.help}
+    end
+    table.insert(choices[name], word)
+  end
+  return options
+end
+
 --- Runs a GEMM script with the words of its command line. Leaves with exit
 -- code 1 unless the result verified and the simulator had nothing to report.
 ---@param words string[]
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)
   local name = lib.script_name(words, "gemm")
-  local options, flag = {table.unpack(OPTIONS)}, nil
-  for _, v in ipairs(spec.variants or {}) do
-    options[#options + 1] = {v[1], "flag", help = v.help}
-  end
+  local options, flag = options_of(spec), nil
   local job = {name = name}
   job.opt = cli.parse(words, {name = name, about = spec.about,
                               options = options, common = true})
   for _, v in ipairs(spec.variants or {}) do
-    if job.opt[v[1]:sub(3)] then flag = v[1] end
+    local said = job.opt[v[1]:sub(3)]
+    if said and (said == v[2] or not v[2]) then flag = table.concat(v, " ") end
   end
   job.rung = lesson.rung(spec, flag)
   job.rung.name = name

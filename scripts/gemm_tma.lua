@@ -20,7 +20,7 @@ local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 local pipeline = cute.pipeline
 local _ = cute._
 
-local BM, BN, BK, STAGES = 128, 128, 64, 4
+local BM, BN, BK, STAGES = 128, 128, 64, 3
 
 local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
 local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)

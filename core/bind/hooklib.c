@@ -86,6 +86,30 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   }
 }
 
+// Names the mbarriers of the array of them (cute.pipe.sync) on top.
+static void name_array(lua_State *L, Ctx *cx, const char *name) {
+  lua_pushliteral(L, "storage");
+  lua_rawget(L, -2);
+  const Tensor *t = lua_isuserdata(L, -1) ? face_live_tensor(L, -1) : NULL;
+  if (t && t->mem) ir_name(cx, ir_fn(cx), t->mem, name);
+  lua_pop(L, 1);
+}
+
+// The same of a pipeline's arrays: pipe.full become pipe_full.
+static void name_arrays(lua_State *L, Ctx *cx, const char *name) {
+  static const struct { const char *field, *suffix; } parts[] = {
+    {"full", "_full"}, {"empty", "_empty"}, {"array", ""}};
+  char full[80];
+  name_array(L, cx, name);
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    snprintf(full, sizeof full, "%s%s", name, parts[k].suffix);
+    lua_pushstring(L, parts[k].field);
+    lua_rawget(L, -2);
+    if (lua_istable(L, -1)) name_array(L, cx, full);
+    lua_pop(L, 1);
+  }
+}
+
 static void name_table(lua_State *L, Ctx *cx, const char *name) {
   if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) {
     name_fields(L, cx, name);
@@ -93,6 +117,7 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
   }
   lua_pop(L, 1);
   name_var(L, cx, name);
+  name_arrays(L, cx, name);
 }
 
 // Pushes the variable `name` of the running function, without asking any

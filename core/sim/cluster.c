@@ -146,6 +146,9 @@ void simcluster_free(SimCluster *c) {
 
 static void forget(const SimCluster *c, SimBar *b) {
   b->expected = b->arrived = 0;
+  b->before = b->members;
+  b->knows = b->waiting;
+  memcpy(b->last, b->clk, sizeof b->last);
   b->members = b->waiting = 0;
   simorder_forget(c, &b->past);
 }
@@ -160,16 +163,42 @@ static void release(SimCluster *c, SimCta *a, SimBar *b) {
   forget(c, b);
 }
 
+static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
+                   int64_t id, int64_t n, int64_t others) {
+  SimFault *f = simreport_fault(w, SIM_BARRIER, 0, i->src, src2, -1, 0);
+  if (!f) return;
+  f->barrier.how = how;
+  f->barrier.id = id;
+  f->barrier.n = n;
+  f->barrier.others = others;
+}
+
 void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others) {
-  SimFault *f = simreport_fault(w, SIM_BARRIER, 0, i->src, src2, -1, 0);
-  if (f) {
-    f->barrier.how = how;
-    f->barrier.id = id;
-    f->barrier.n = n;
-    f->barrier.others = others;
-  }
+  misuse(w, i, src2, how, id, n, others);
   w->cluster->stop = true;
+}
+
+// Does a lane of w know that warp u of its CTA came, in epoch clk?
+static bool knows_of(SimWarp *w, int u, uint32_t clk) {
+  const SimWarp *o = w - w->in + u;
+  for (int l = 0; l < LANES; l++) {
+    if (simorder_before(w, l, o->id, o->valid, clk)) return true;
+    if (!w->seen) return false;
+  }
+  return false;
+}
+
+// All arrivals of a round are ordered before those of the next: others could
+// come among them in another schedule.
+static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
+  if (b->knows >> w->in & 1) return;
+  for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
+    int u = __builtin_ctz(m);
+    if (knows_of(w, u, b->last[u])) continue;
+    misuse(w, i, b->src[u], BAR_EARLY, id, 0, 0);
+    return;
+  }
 }
 
 void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
@@ -199,10 +228,12 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
       return;
     }
   }
+  check_round(w, i, b, (int)id);
   b->expected = (int)need;
   b->arrived += __builtin_popcount(w->valid);
   b->members |= me;
   b->src[w->in] = i->src;
+  b->clk[w->in] = w->clk;
   if (wait) simorder_meet(w, w->valid);
   simorder_give(w, w->valid, &b->past);
   if (wait) {
@@ -532,7 +563,10 @@ static void init_cta(SimCluster *c, int k, uint64_t index) {
   SimCta *a = &c->cta[k];
   a->number = index * (uint64_t)c->prog->ncta + (uint64_t)k;
   simcluster_place(c->prog, a->number, a->id);
-  for (int id = 0; id < MAX_BARS; id++) forget(c, &a->bar[id]);
+  for (int id = 0; id < MAX_BARS; id++) {
+    forget(c, &a->bar[id]);
+    a->bar[id].before = 0;
+  }
   memset(a->pool, 0, sizeof a->pool);
 }
 

@@ -103,6 +103,10 @@ static const char *verb(const SimFault *f) {
   return f->access.write ? "write" : "read";
 }
 
+static const char *const agent_names[] = {
+  [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "a st.async",
+  [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
+
 static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   const SimMem *m =
     f->r.mem < 0 ? NULL : p->mem[p->fn->mem.p[f->r.mem].ref];
@@ -145,7 +149,7 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_INFLIGHT:
       simreport_printf(t, "read of shared memory while %s to it is in flight "
                        "(wait missing): ",
-                       f->access.agent ? "a bulk copy" : "a cp.async");
+                       agent_names[f->access.agent]);
       say_element(t, p, f);
       break;
     default: break;
@@ -167,19 +171,25 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
-  simreport_printf(t, "%s %s: ", how[f->race.how],
-                   f->race.proxy
-                     ? "by a bulk copy or wgmma with no fence_proxy(\"async\") "
-                       "between the thread's access and it"
-                   : f->race.agent
-                     ? "by a bulk copy or wgmma whose end was not waited for"
-                   : f->r.kind == SIM_RACE
-                     ? "by another warp with no barrier in between"
-                     : "by another lane of the warp with no __syncwarp in "
-                       "between");
+  const char *agent = agent_names[f->race.agent];  // NULL: there is none
+  if (f->race.proxy)
+    simreport_printf(t, "%s by %s after a thread's write, with no "
+                     "fence_proxy(\"async\") and barrier in between: ",
+                     f->race.how == CLASH_RAW ? "read" : "write", agent);
+  else if (f->race.agent >= AGENT_COPY)
+    simreport_printf(t, "%s by %s whose end was not waited for: ",
+                     how[f->race.how], agent);
+  else if (f->race.far)
+    simreport_printf(t, "%s by a thread of another block with nothing that "
+                     "orders them for the cluster: ", how[f->race.how]);
+  else
+    simreport_printf(t, "%s by another %s in between: ", how[f->race.how],
+                     f->r.kind == SIM_RACE
+                       ? "warp with no barrier"
+                       : "lane of the warp with no __syncwarp");
   say_element(t, p, f);
-  if (f->race.flying && !f->race.agent)
-    simreport_printf(t, " (a cp.async to it is in flight)");
+  if (f->race.flying && f->race.agent < AGENT_COPY)
+    simreport_printf(t, " (%s to it is in flight)", agent);
 }
 
 static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
@@ -209,6 +219,11 @@ static void say_barrier(SimText *t, const SimFault *f) {
       simreport_printf(t, "the block ends with %lld of %lld threads at barrier "
                        "%lld: nobody waits for those who arrived", n, others,
                        id);
+      break;
+    case BAR_EARLY:
+      simreport_printf(t, "nothing orders this arrival at barrier %lld behind "
+                       "its last round: it may be counted there, in place of "
+                       "another", id);
       break;
     case BAR_TWICE_CLUSTER:
       simreport_printf(t, "a thread arrives twice at the cluster's barrier "
@@ -409,6 +424,9 @@ static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
         say_count(t, -f->deadlock.bytes, "byte");
         simreport_printf(t, " came that nobody expected");
       }
+      if (f->deadlock.needed > p->nthread * p->ncta)
+        simreport_printf(t, " (there are %d threads; mbarrier_init counts "
+                         "arrivals, expect_tx bytes)", p->nthread * p->ncta);
       break;
     case STUCK_CLUSTER:
       simreport_printf(t, "the cluster's barrier, to which %lld of %lld "

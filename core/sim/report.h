@@ -8,14 +8,20 @@ typedef struct SimText { char *p; size_t n, cap; } SimText;
 bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
+// Who carries out what a thread began; those from COPY on by a proxy of their
+// own.
+typedef enum SimAgent {
+  AGENT_NONE, AGENT_CPASYNC, AGENT_SEND, AGENT_COPY, AGENT_WGMMA
+} SimAgent;
 // A barrier for a number of threads that is none of whole warps, or another
 // than others use it for; the same warp comes to it again; a number that no
 // barrier has; lanes of a warp that name other barriers, or other counts; the
 // cluster's barrier: arrives twice, waits without having arrived. LEFT: n came
-// when the block ended, of those it is for.
+// when the block ended, of those it is for. EARLY: one that may come among
+// those of the round before.
 typedef enum SimMisuse {
   BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
-  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT
+  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT, BAR_EARLY
 } SimMisuse;
 
 // An mbarrier that was never made; not before this, for this thread; not for
@@ -46,16 +52,17 @@ typedef struct SimFault {
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
     // or another CTA's of which there are so many (0: that is not it)
-    // INFLIGHT: an agent's
+    // INFLIGHT: by what
     struct {
-      bool write, agent;
+      bool write;
+      SimAgent agent;
       int64_t size, which, most;
       int rank, ranks;
     } access;
-    // RACE, WARPRACE; flying: with a cp.async; proxy: an agent with a thread,
-    // for want of a fence between their proxies; agent: with one of these that
-    // nobody here waited for
-    struct { SimClash how; bool flying, proxy, agent; } race;
+    // RACE, WARPRACE; flying: with what is on its way; agent: with this one,
+    // that nobody here waited for; proxy: of this one with a thread, for want
+    // of a fence between their proxies; far: threads of two blocks
+    struct { SimClash how; SimAgent agent; bool flying, proxy, far; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; int32_t cta[3]; } blocks;
     // DIVERGENT; gone: left the kernel; mask: those named are an operand

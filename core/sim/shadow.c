@@ -1,5 +1,6 @@
 // What reads and writes of shared memory leave behind, and what is wrong with
 // the next ones.
+#include "sim/async.h"
 #include "sim/shadow.h"
 
 #include <string.h>
@@ -108,17 +109,33 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
+// What is on its way to granule g.
+static SimAgent flying_to(const SimCluster *c, uint32_t g) {
+  if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
+  return simasync_sends(c, g << c->prog->shift) ? AGENT_SEND : AGENT_CPASYNC;
+}
+
+// Which agent an actor is.
+static SimAgent agent_of(const SimCluster *c, int actor) {
+  const SimProg *p = c->prog;
+  int team = actor - 2 * p->nall;
+  if (actor < p->nall) return AGENT_NONE;
+  return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
+}
+
 static void fault_race(Access *x, int l, SimClash how, int actor,
                        uint32_t lanes, uint32_t src2, uint32_t g,
                        bool flying) {
+  const SimCluster *c = x->w->cluster;
   bool same_warp = actor == x->w->id;
   SimFault *f = fault_at(x, same_warp ? SIM_WARPRACE : SIM_RACE, l, src2, g);
   if (!f) return;
   f->race.how = how;
   f->race.flying = flying;
-  f->race.agent = actor >= x->w->cluster->prog->nall ||
-                  (flying && x->w->cluster->gran[g].flags & GF_AGENT);
-  f->r.other = thread_of(x->w->cluster->prog, actor, lanes);
+  f->race.far = actor < c->prog->nall &&
+                actor / c->prog->nwarp != x->w->id / c->prog->nwarp;
+  f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor);
+  f->r.other = thread_of(c->prog, actor, lanes);
 }
 
 // ---- reads ----
@@ -168,13 +185,14 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
   f->race.proxy = true;
+  f->race.agent = x->i->op == OP_WGMMA ? AGENT_WGMMA : AGENT_COPY;
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
-    if (f) f->access.agent = q->flags & GF_AGENT;
+    if (f) f->access.agent = flying_to(x->w->cluster, g);
     if (f) f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
     return;
   }

@@ -371,12 +371,33 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// A barrier between warps may be all that f lacks.
+// A barrier between warps may be all that f lacks. What a race with an agent
+// lacks is its end, and who reads too early is told of that as well.
 static bool explains(const SimFault *a, const SimFault *f) {
   if (!races(a, f)) return false;
+  if (a->race.agent >= AGENT_COPY && !a->race.proxy) return false;
   return f->r.kind == SIM_WARPRACE ||
          (f->r.kind == SIM_UNINIT &&
           (f->r.src == a->r.src || f->r.src == a->r.src2));
+}
+
+// Those who wait for bytes that are wrong, or for registers, hold up all that
+// wait for them.
+static bool holds_up(const SimFault *f) {
+  if (f->r.kind != SIM_DEADLOCK) return false;
+  return f->deadlock.how == STUCK_REGISTERS ||
+         (f->deadlock.how == STUCK_MBAR && f->deadlock.bytes);
+}
+
+static void put_causes_first(SimFault *f, uint32_t n) {
+  uint32_t first = 0;
+  while (first < n && f[first].r.kind != SIM_DEADLOCK) first++;
+  for (uint32_t k = first; k < n; k++) {
+    if (!holds_up(&f[k])) continue;
+    SimFault early = f[k];
+    memmove(&f[first + 1], &f[first], (k - first) * sizeof *f);
+    f[first++] = early;
+  }
 }
 
 static void arrange(Run *r) {
@@ -395,6 +416,7 @@ static void arrange(Run *r) {
     memmove(&f[k], &f[k + 1], (j - k) * sizeof *f);
     f[j] = late;
   }
+  put_causes_first(f, n);
 }
 
 static SimResult *result(Run *r) {

@@ -86,7 +86,9 @@ typedef struct SimPast {
 typedef struct SimBar {
   int expected, arrived;   // threads; arrived 0: idle
   uint32_t members, waiting;  // warps of the CTA
-  uint32_t src[MAX_WARPS];
+  uint32_t src[MAX_WARPS], clk[MAX_WARPS];  // where they arrived, and when
+  uint32_t before, knows;  // of the last round: members, those who waited
+  uint32_t last[MAX_WARPS];  // when they arrived
   SimPast past;
 } SimBar;
 

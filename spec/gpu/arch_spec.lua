@@ -318,7 +318,7 @@ case {"barriers by traced numbers", block = 128, grid = 2, sm = 75,
       arch.barrier(pair * 7 + k + 2, 64)
     end
     cute.return_if(pair:eq((arch.block_idx())))
-    arch.barrier(pair + 1, 64)
+    arch.barrier(pair * 7 + 1, 64)
     own[tid] = own[tid] + 1
   end}
 

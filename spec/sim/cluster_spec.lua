@@ -282,7 +282,8 @@ describe("shared memory of another block", function()
     end
     local o = cute.zeros({64}, cute.i32)
     clean(again(true), {grid = 2}, o)
-    tells("race: %w+ after a %w+ by another warp", again(false), {grid = 2}, o)
+    tells("race: %w+ after a %w+ by a thread of another block", again(false),
+          {grid = 2}, o)
   end)
 
   it("adds up by atomics", function()

@@ -218,7 +218,7 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must hand a stage back after wgmma has read it", function()
-    tells({early = true}, "^race: write after a read by a bulk copy or wgmma "
+    tells({early = true}, "^race: write after a read by wgmma "
       .. "whose end was not waited for", "copy_A", "gemm")
   end)
 
@@ -290,8 +290,8 @@ describe("what cp.async brought to an mbarrier", function()
       assert.is_true(report.ok, tostring(report))
       report = run(false)
       assert.equal("race", report.reports[1].kind)
-      assert.matches("read after a write by a bulk copy or wgmma with no "
-        .. "fence_proxy", report.reports[1].message)
+      assert.matches("read by a bulk copy after a thread's write, "
+        .. "with no fence_proxy", report.reports[1].message)
     end
     local flat = cute.make_tensor(y.iterator, cute.make_layout {128})
     for i = 0, 127 do assert.equal(i, flat(i)) end

@@ -119,28 +119,29 @@ local MISTAKES = {
      cute.when(x.tid:lt(32), function()
        cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})
      end)
-   end, "warp-race", "write after a write by a bulk copy or wgmma whose end "
-   .. "was not waited for: element 0 of shared tensor 's'",
+   end, "warp-race", "write after a write by a bulk copy whose end was "
+   .. "not waited for: element 0 of shared tensor 's'",
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
    "let one lane start it"},
   {"stores without a fence of the proxies", STORE, store {fence = false},
-   "race", "read after a write by a bulk copy or wgmma with no "
-   .. "fence_proxy(\"async\") between the thread's access and it",
+   "race", "read by a bulk copy after a thread's write, with no "
+   .. "fence_proxy(\"async\") and barrier in between",
    "cute.copy(x.atom, x.ts, x.tg(_, 0))", "x.s[x.tid + 64 * i] = 1.0",
    "call fence_view_async_shared()"},
   {"stores before a barrier", STORE, store {sync = false}, "race",
-   "read after a write", "cute.copy(x.atom, x.ts, x.tg(_, 0))",
+   "read by a bulk copy after a thread's write",
+   "cute.copy(x.atom, x.ts, x.tg(_, 0))",
    "x.s[x.tid + 64 * i] = 1.0"},
   {"writes what a store still reads", STORE, store {wait = false,
                                                    again = true},
-   "race", "write after a read by a bulk copy or wgmma whose end was not "
+   "race", "write after a read by a bulk copy whose end was not "
    .. "waited for",
    "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))",
    "cp_async_bulk_wait_group"},
   {"waits for a group that was not closed", STORE, store {commit = false,
                                                           again = true},
-   "race", "write after a read by a bulk copy or wgmma whose end was not "
+   "race", "write after a read by a bulk copy whose end was not "
    .. "waited for",
    "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))"},
   {"ends while a store reads", STORE, store {wait = false}, "exited-block",

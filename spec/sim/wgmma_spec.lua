@@ -96,7 +96,7 @@ describe("a warpgroup's MMA in the simulator", function()
   end)
 
   it("tells a stage that is overwritten while it is read", function()
-    local text = "write after a read by a bulk copy or wgmma whose end was "
+    local text = "write after a read by wgmma whose end was "
       .. "not waited for: element "
     told("race", text, function(t)
       t.fill(0)
@@ -127,7 +127,8 @@ describe("a warpgroup's MMA in the simulator", function()
   end)
 
   it("tells what was written behind its back", function()
-    told("race", "with no fence_proxy(\"async\") between the thread's access",
+    told("race", "read by wgmma after a thread's write, with no "
+      .. "fence_proxy(\"async\") and barrier in between",
       function(t)
         t.fill(0)
         cute.arch.sync_threads()
@@ -135,7 +136,7 @@ describe("a warpgroup's MMA in the simulator", function()
         mma:set("ACCUMULATE", false)
         t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
       end)
-    told("race", "read after a write by ", function(t)
+    told("race", "read by wgmma after a thread's write", function(t)
       t.fill(0)
       cute.arch.fence_view_async_shared()
       warpgroup.fence()
@@ -269,8 +270,8 @@ describe("a warpgroup's MMA behind mbarriers", function()
     for bug, text in pairs {
       full = "",
       fence = "with no fence_proxy(\"async\")",
-      empty = "write after a read by a bulk copy or wgmma",
-      early = "write after a read by a bulk copy or wgmma"} do
+      empty = "write after a read by wgmma",
+      early = "write after a read by wgmma"} do
       for seed = 1, 3 do
         local r = values.first_fault((ring(bug, seed)))
         assert.equal("race", r.kind, bug)

@@ -59,6 +59,9 @@ local SPECIAL = {
     .. "wrote, then meet at a barrier"},
   {"race", "not waited for", "wait for it (by its mbarrier, "
     .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
+  {"race", "another block", "cluster_arrive() and cluster_wait() between the "
+    .. "two lines, or an mbarrier with scope = \"cluster\" for both sides "
+    .. "(PipelineTmaAsync {scope = \"cluster\"})"},
   {"warp-race", "not waited for", "let one lane start it, "
     .. "cute.when(tid:eq(0), ...), or wait between the two"},
   {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
@@ -71,6 +74,10 @@ local SPECIAL = {
   {"tensor-map", "more than", "the tensor that update_tma_descriptor was given "
     .. "must lie in its buffer"},
   {"tensor-map", "no tensor map", "copy_tensormap() of this atom first"},
+  {"mbarrier", "takes %d+ arrival", "an arrival too many, or one of the next "
+    .. "phase: wait for the end of this one (for a stage: until it is empty)"},
+  {"barrier-mismatch", "last round", "let those who come wait for it, or for "
+    .. "who waited there; roles have barriers of their own"},
   {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
     .. "boxes, whatever of them lies outside: expect all that come"},
 }

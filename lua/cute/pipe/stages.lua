@@ -128,13 +128,14 @@ local function make(what, opts, class, cluster)
   local n = count_of(what, opts, 1)
   local from = group_of(what, opts, "producer_group")
   local to = group_of(what, opts, "consumer_group")
-  local storage = opts.barrier_storage or sync.alloc_reserved_mbarrier(n)
+  local storage = opts.barrier_storage
   local p = setmetatable({
     num_stages = n, producer_group = from, consumer_group = to,
     cluster = cluster, cp_async = opts.cp_async, tx_count = opts.tx_count,
     full = sync.MbarrierArray {num_stages = n, storage = storage,
                                arrivals = from.size, maker = opts.maker},
-    empty = sync.MbarrierArray {num_stages = n, storage = storage + n,
+    empty = sync.MbarrierArray {num_stages = n,
+                                storage = storage and storage + n,
                                 arrivals = to.size * peers_of(cluster),
                                 maker = opts.maker},
   }, class)
@@ -167,11 +168,10 @@ function Async:make_consumer_state()
 end
 
 -- Waits, unless a try_wait said already that there is nothing to wait for.
-local function wait_unless(token, array, state)
-  if token == nil then return array:wait(state.index, state.phase) end
-  trace().when(token, function() end, function()
-    array:wait(state.index, state.phase)
-  end)
+local function wait_unless(token, array, state, scope)
+  local function wait() array:wait(state.index, state.phase, scope) end
+  if token == nil then return wait() end
+  trace().when(token, function() end, wait)
 end
 
 -- f by all of a group's threads, or by one lane of each of its warps.
@@ -238,25 +238,41 @@ Tma.__index = Tma
 -- A to their row and B to their column, has each block's readers tell all
 -- whose copies go there. A consumer_group of threads arrives once a thread and
 -- block of those, one of warps by a lane a block.
+--
+-- A stage that wgmma has read is handed back to another block by a plain
+-- arrival. What threads read themselves (ldmatrix, loads), they hand over to
+-- other blocks with scope = "cluster" only, which costs a fence.
 ---@param opts {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
--- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
+-- scope: "cta"|"cluster"?, barrier_storage: table?, defer_sync: boolean?,
+-- maker: cute.Value?}
 function stages.PipelineTmaAsync(opts)
   local what = "PipelineTmaAsync"
-  known(what, opts, OPTIONS .. " tx_count cluster_shape_mn")
+  known(what, opts, OPTIONS .. " tx_count cluster_shape_mn scope")
+  local scope = opts.scope
+  if scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
+    core.fail("bad-argument", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
+      what, core.show(scope)))
+  end
   local bytes = opts.tx_count
   if math.type(bytes) ~= "integer" or bytes < 1 or bytes >= 1 << 20 then
     core.fail("bad-argument", ("%s: tx_count = %s: bytes of a stage, 1 to %d")
       :format(what, core.show(bytes), (1 << 20) - 1))
   end
-  return make(what, opts, Tma, cluster_of(what, opts))
+  local p = make(what, opts, Tma, cluster_of(what, opts))
+  p.scope = p.cluster and scope
+  return p
 end
 
 --- Waits until the stage is empty in all blocks that it is filled in, and
 -- expects its bytes.
 function Tma:producer_acquire(state, token)
-  wait_unless(token, self.empty, state)
+  wait_unless(token, self.empty, state, self.scope)
   self.full:arrive_and_expect_tx(state.index, self.tx_count)
+end
+
+function Tma:producer_try_acquire(state)
+  return self.empty:try_wait(state.index, state.phase, self.scope)
 end
 
 --- The stage is filled when its bytes are there: nothing to tell.
@@ -276,17 +292,17 @@ end
 
 --- The stage was read: told to all blocks that fill it here.
 function Tma:consumer_release(state)
-  local cluster, index = self.cluster, state.index
+  local cluster, index, scope = self.cluster, state.index, self.scope
   if not cluster then return release(self, state) end
   if self.consumer_group.agent == "thread" then
     for i = 0, peers_of(cluster) - 1 do
-      self.empty:arrive(index, peer(cluster, i))
+      self.empty:arrive(index, peer(cluster, i), scope)
     end
     return
   end
   local lane = arch.lane_idx()
   trace().when(lane:lt(peers_of(cluster)), function()
-    self.empty:arrive(index, peer(cluster, lane))
+    self.empty:arrive(index, peer(cluster, lane), scope)
   end)
 end
 
@@ -522,7 +538,7 @@ local ASYNC = [[
 for name, f in pairs(Async) do  -- what they have in common
   if Tma[name] == nil then Tma[name] = f end
 end
-local ABSENT = "cluster cp_async tx_count"
+local ABSENT = "cluster cp_async tx_count scope"
 sign.class("PipelineAsync", Async, ASYNC, ABSENT)
 sign.class("PipelineTmaAsync", Tma, ASYNC, ABSENT)
 sign.class("PipelineTmaStore", TmaStore,

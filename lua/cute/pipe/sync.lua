@@ -205,7 +205,7 @@ Array.__index = Array
 sync.MbarrierLayout = {V0 = "v0"}
 
 --- Shared memory for the mbarriers of a pipeline: a pointer to num_stages *
--- multiplier i64. It is what pipelines without barrier_storage take.
+-- multiplier i64. Pipelines without barrier_storage take as much.
 ---@param num_stages integer
 ---@param multiplier? integer mbarriers a stage: 2, full and empty, when absent
 ---@return table pointer
@@ -246,11 +246,16 @@ end
 ---@param index integer|cute.Value
 function Array:get_barrier(index) return self.storage + index end
 
---- Arrives; in another block of the cluster with its rank.
+-- For whom arrivals and waits order: the instruction's plain form without.
+local function hints(scope) return scope and {scope = scope} end
+
+--- Arrives; in another block of the cluster with its rank. scope: of
+-- arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
-function Array:arrive(index, rank)
-  arch.mbarrier_arrive(self.storage + index, rank)
+---@param scope? "cta"|"cluster"
+function Array:arrive(index, rank, scope)
+  arch.mbarrier_arrive(self.storage + index, rank, nil, hints(scope))
 end
 
 --- Arrives, and expects so many bytes.
@@ -269,15 +274,17 @@ end
 --- Waits until the phase of that parity is over.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
-function Array:wait(index, phase)
-  arch.mbarrier_wait(self.storage + index, phase)
+---@param scope? "cta"|"cluster"
+function Array:wait(index, phase, scope)
+  arch.mbarrier_wait(self.storage + index, phase, hints(scope))
 end
 
 --- Is it over? Waits for a while.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
-function Array:try_wait(index, phase)
-  return arch.mbarrier_try_wait(self.storage + index, phase)
+---@param scope? "cta"|"cluster"
+function Array:try_wait(index, phase, scope)
+  return arch.mbarrier_try_wait(self.storage + index, phase, hints(scope))
 end
 
 --- Is it over, now?
@@ -344,11 +351,11 @@ sign.class("CooperativeGroup", Group, "")
 sign.class("MbarrierArray", Array, [[
   get_barrier(index: integer|value) arrive_and_drop()
   arrive_and_wait(index: integer|value, phase: integer|value)
-  arrive(index: integer|value, rank?: integer|value)
+  arrive(index: integer|value, rank?: integer|value, scope?: string)
   arrive_and_expect_tx(index: integer|value, bytes: integer|value)
   arrive_cp_async(index: integer|value)
-  wait(index: integer|value, phase: integer|value)
-  try_wait(index: integer|value, phase: integer|value)
+  wait(index: integer|value, phase: integer|value, scope?: string)
+  try_wait(index: integer|value, phase: integer|value, scope?: string)
   test_wait(index: integer|value, phase: integer|value)
 ]])
 

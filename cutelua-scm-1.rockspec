@@ -119,6 +119,8 @@ build = {
         "lua/cute/lang/bytecode.lua",
       ["cute.lang.carry"] =
         "lua/cute/lang/carry.lua",
+      ["cute.lang.devices"] =
+        "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
         "lua/cute/lang/fields.lua",
       ["cute.lang.kernel"] =
@@ -189,6 +191,8 @@ build = {
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.stream"] =
+        "lua/cute/stream.lua",
       ["cute.symbolic"] =
         "lua/cute/symbolic.lua",
       ["cute.tensormaps"] =

@@ -214,6 +214,25 @@ void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
   }
 }
 
+// Bits of 1 - 2^-k that type t holds.
+static int precision(DType t) {
+  int k = 1;
+  while (k < 53) {
+    double x = 1 - ldexp(1, -k - 1);
+    if (dtype_to_double(t, dtype_from_double(t, x)) != x) break;
+    k++;
+  }
+  return k;
+}
+
+void bulk_uniform(DType t, void *p, size_t n, uint64_t seed) {
+  int k = precision(t);
+  for (size_t i = 0; i < n; i++) {
+    double x = ldexp((double)(base_random(&seed) >> (64 - k)), -k);
+    dtype_store(t, p, i, dtype_from_double(t, x));
+  }
+}
+
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t span = (uint64_t)(hi - lo) + 1, table[1024];

@@ -8,7 +8,8 @@
 // Host memory: `count` packed elements of type t, the C side of MT_BUFFER.
 // Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) /
 // 8. A face looks at hostbuf_open before it touches the memory.
-typedef struct HostBuf {
+typedef struct HostBuf HostBuf;
+struct HostBuf {
   DType t;
   size_t count, bytes;
   void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL when closed
@@ -16,7 +17,10 @@ typedef struct HostBuf {
   bool closed;
   bool defined;  // the whole buffer was written at least once (fills, copies,
                  // strings); the simulator poisons buffers that were not
-} HostBuf;
+  void (*unpin)(HostBuf *b);  // of pinned memory: before it is freed
+  struct Gpu *gpu;            // that it is pinned for, and its context then
+  unsigned epoch;
+};
 
 #define HOSTBUF_ALIGN 256
 
@@ -36,6 +40,9 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 // samples in every type, rounded once more.
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd);
+
+// Numbers of [0, 1), uniformly: the same in every type of floats, cut off.
+void bulk_uniform(DType t, void *p, size_t n, uint64_t seed);
 
 // Integers lo .. hi, uniformly; hi - lo < 2^53.
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,

@@ -27,6 +27,7 @@ ERR(FOREIGN, "foreign-value", "a value was used in another kernel")
 ERR(NOTRACE, "not-tracing", "only meaningful inside a kernel")
 ERR(INTRACE, "inside-kernel", "not possible inside a kernel")
 ERR(LAUNCH, "bad-launch", "launch parameters do not fit the kernel")
+ERR(CAPTURE, "in-graph", "not possible while a graph is captured")
 ERR(CLOSED, "closed", "the object was closed")
 ERR(KERNEL, "kernel-fault", "the simulator found a fault in the kernel")
 // The world (nil, message where it was asked for something; raised where it

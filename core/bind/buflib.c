@@ -9,17 +9,19 @@
 // ---- life ----
 
 static void buffer_free(HostBuf *b) {
+  if (b->unpin) b->unpin(b);
+  b->unpin = NULL;
   base_free(b->raw);
   b->p = b->raw = NULL;
   b->closed = true;
 }
 
-// Zeros.
-static void *aligned(HostBuf *b, size_t bytes) {
-  b->raw = base_zeros(bytes + HOSTBUF_ALIGN);
+// Zeros, in whole units of `align` bytes.
+static void *aligned(HostBuf *b, size_t bytes, size_t align) {
+  b->raw = base_zeros(bytes + 2 * align);
   if (!b->raw) return NULL;
-  uintptr_t at = (uintptr_t)b->raw + HOSTBUF_ALIGN - 1;
-  return (void *)(at & ~(uintptr_t)(HOSTBUF_ALIGN - 1));
+  uintptr_t at = (uintptr_t)b->raw + align - 1;
+  return (void *)(at & ~(uintptr_t)(align - 1));
 }
 
 void buflib_grew(lua_State *L, size_t bytes) {
@@ -27,7 +29,8 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
-HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
+static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
+                           size_t align) {
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
@@ -40,10 +43,10 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
   luaL_setmetatable(L, MT_BUFFER);
   size_t bytes = (count * bits + 7) / 8;
   buflib_grew(L, bytes);
-  void *p = aligned(b, bytes);
+  void *p = aligned(b, bytes, align);
   if (!p) {
     lua_gc(L, LUA_GCCOLLECT);
-    p = aligned(b, bytes);
+    p = aligned(b, bytes, align);
   }
   if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes asked)", bytes);
   b->t = t;
@@ -52,6 +55,14 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
   b->p = p;
   b->closed = false;
   return b;
+}
+
+HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
+  return new_buffer(L, t, count, HOSTBUF_ALIGN);
+}
+
+HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
+  return new_buffer(L, t, count, 4096);
 }
 
 HostBuf *buflib_check(lua_State *L, int idx) {

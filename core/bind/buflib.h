@@ -6,6 +6,7 @@
 
 // A new host buffer, pushed; an open one given as argument; a count >= 0.
 HostBuf *buflib_new(lua_State *L, DType t, size_t count);
+HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
 

@@ -147,6 +147,15 @@ bool face_where(lua_State *L, char src[512], int *line) {
   return true;
 }
 
+bool face_line(lua_State *L, char out[64]) {
+  lua_Debug ar;
+  if (!user_frame(L, &ar) || *ar.source != '@') return false;
+  const char *file = strrchr(ar.short_src, '/');
+  snprintf(out, 64, "%.50s:%d", file ? file + 1 : ar.short_src,
+           ar.currentline);
+  return true;
+}
+
 static void push_where(lua_State *L, const char *caller) {
   lua_Debug ar;
   if (blamed_frame(L, &ar, caller))

@@ -117,6 +117,8 @@ const char *face_typename(lua_State *L, int idx);
 // Position of the innermost user Lua function: chunk source (as in
 // lua_Debug.source), current line and function name; false when none.
 bool face_where(lua_State *L, char src[512], int *line);
+// The same as "file.lua:31"; false where no file is known.
+bool face_line(lua_State *L, char out[64]);
 bool face_own_source(const char *src);  // is a chunk cutelua's own?
 
 // Userdata of exactly metatable `tname`, or NULL / an argument error.

@@ -1,17 +1,15 @@
-// The Lua face of the GPU: device buffers, streams, events, kernels, prepared
-// launches and cuBLAS products. Where the driver refuses what is asked for (a
-// GPU, a buffer, an answer) that gives nil, message; where it refuses what is
-// done (a launch, a copy, a wait) it raises, as misuse does.
-#include "bind/buflib.h"
+// The Lua face of the GPU: streams, events, kernels, prepared launches and
+// cuBLAS products. Where the driver refuses what is asked for (a GPU, a buffer,
+// an answer) that gives nil, message; where it refuses what is done (a launch,
+// a copy, a wait) it raises, as misuse does.
+#include "bind/gpulib.h"
 #include "bind/tma.h"
 
 #include <string.h>
 
 #include "gpu/cublas.h"
-#include "gpu/cuda.h"
 #include "gpu/dl.h"
 
-#define MT_GPU "cute.gpu"
 #define MT_GPUFN "cute.gpufn"
 #define MT_EVENT "cute.event"
 #define MT_BLAS "cute.blas"
@@ -19,13 +17,12 @@
 #define MAX_ARGS 1024  // of a kernel
 #define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
 
-static int failed(lua_State *L, const Why *w) {
+int gpulib_failed(lua_State *L, const Why *w) {
   if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);
   return face_fail2(L, w->kind, "%s", w->msg);
 }
 
-// true, or an error: what is written as a statement nobody looks at twice.
-static int done(lua_State *L, bool ok, const Why *w) {
+int gpulib_done(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
   lua_pushboolean(L, 1);
   return 1;
@@ -33,33 +30,62 @@ static int done(lua_State *L, bool ok, const Why *w) {
 
 // ---- the device ----
 
-static Gpu *check_gpu(lua_State *L, int idx) {
+Gpu *gpulib_check(lua_State *L, int idx) {
   return face_check(L, idx, MT_GPU, "gpu");
+}
+
+bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w) {
+  int top = lua_gettop(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
+  if (lua_rawgeti(L, -1, ordinal + 1) != LUA_TUSERDATA) {
+    Gpu *g = lua_newuserdatauv(L, sizeof *g, 1);
+    memset(g, 0, sizeof *g);
+    luaL_setmetatable(L, MT_GPU);
+    if (!gpu_init(g, (int)ordinal, w)) {
+      lua_settop(L, top);
+      return false;
+    }
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, top + 1, ordinal + 1);
+  }
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+  return true;
 }
 
 // gpu_open([ordinal]): the one object of that GPU, or nil, message.
 static int l_gpu_open(lua_State *L) {
   lua_Integer n = face_optint(L, 1, 0);
-  if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
-  if (lua_rawgeti(L, -1, n + 1) == LUA_TUSERDATA) return 1;
-  Gpu *g = lua_newuserdatauv(L, sizeof *g, 0);
-  memset(g, 0, sizeof *g);
-  luaL_setmetatable(L, MT_GPU);
   Why w;
-  if (!gpu_init(g, (int)n, &w)) return failed(L, &w);
-  lua_pushvalue(L, -1);
-  lua_rawseti(L, -4, n + 1);
-  return 1;
+  if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
+  return gpulib_open_gpu(L, n, &w) ? 1 : gpulib_failed(L, &w);
+}
+
+void gpulib_ran(lua_State *L, Gpu *g, const char *who) {
+  char at[64];
+  if (gpu_ran(g, who)) return;
+  gpu_runs(g, who, face_line(L, at) ? at : NULL);
+}
+
+void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname) {
+  gpu = lua_absindex(L, gpu);
+  GpuOwned *o = lua_newuserdatauv(L, size, 2);
+  memset(o, 0, size);
+  o->gpu = lua_touserdata(L, gpu);
+  o->closed = true;
+  luaL_setmetatable(L, tname);
+  lua_pushvalue(L, gpu);
+  lua_setiuservalue(L, -2, 1);
+  return o;
 }
 
 static int gpu_gc(lua_State *L) {
-  gpu_close(check_gpu(L, 1));
+  gpu_close(gpulib_check(L, 1));
   return 0;
 }
 
 static int gpu_info(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
+  Gpu *g = gpulib_check(L, 1);
   lua_createtable(L, 0, 10);
   face_set_str(L, "name", g->name);
   lua_pushfstring(L, "sm_%d%d%s", g->major, g->minor,
@@ -79,154 +105,102 @@ static int gpu_info(lua_State *L) {
 
 static int gpu_l_sync(lua_State *L) {
   Why w;
-  return done(L, gpu_sync(check_gpu(L, 1), &w), &w);
+  return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
 // gpu:alive(): true, or nil, message once a kernel's fault cost the process
 // its GPU.
 static int gpu_alive(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
+  Gpu *g = gpulib_check(L, 1);
   Why w;
-  return g->epoch == 0 || gpu_use(g, &w) ? done(L, true, &w) : failed(L, &w);
+  return g->epoch == 0 || gpu_use(g, &w) ? gpulib_done(L, true, &w)
+                                         : gpulib_failed(L, &w);
+}
+
+// gpu:memory(): bytes of buffers (used), the most there ever were (peak), those
+// that the pool holds of the driver's (pool), how many blocks came from it
+// (hits) and from the driver (misses), what the driver has left and has at all.
+static int gpu_memory(lua_State *L) {
+  Gpu *g = gpulib_check(L, 1);
+  static const GpuPool none;
+  const GpuPool *p = g->pool ? g->pool : &none;
+  size_t left;
+  Why w;
+  if (!gpu_free_memory(g, &left, &w)) return gpulib_failed(L, &w);
+  lua_createtable(L, 0, 7);
+  face_set_int(L, "used", (lua_Integer)p->used);
+  face_set_int(L, "peak", (lua_Integer)p->peak);
+  face_set_int(L, "pool", (lua_Integer)p->held);
+  face_set_int(L, "hits", (lua_Integer)p->hits);
+  face_set_int(L, "misses", (lua_Integer)p->misses);
+  face_set_int(L, "free", (lua_Integer)left);
+  face_set_int(L, "total", (lua_Integer)g->memory);
+  return 1;
+}
+
+// gpu:trim(): gives the driver what of the pool is not in use; bytes.
+static int gpu_trim(lua_State *L) {
+  size_t bytes;
+  Why w;
+  lua_gc(L, LUA_GCCOLLECT);
+  gpulib_done(L, pool_trim(gpulib_check(L, 1), &bytes, &w), &w);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 1;
+}
+
+static int gpu_capturing(lua_State *L) {
+  lua_pushboolean(L, gpulib_check(L, 1)->capture != NULL);
+  return 1;
+}
+
+// gpu:use_stream(stream or nil): the current one from here on; gives the one
+// before.
+static int gpu_use_stream(lua_State *L) {
+  Gpu *g = gpulib_check(L, 1);
+  GpuStream *s = gpulib_stream(L, 2);
+  Why w;
+  lua_settop(L, 2);
+  if (s) gpulib_done(L, gpu_usable(&s->own, "stream", &w), &w);
+  if (s && s->own.gpu != g)
+    face_error(L, ERR_ARG, "the stream is another GPU's");
+  if (g->capture)
+    face_error(L, ERR_CAPTURE, "a graph that is captured has its stream");
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, 1, 1);
+  g->now = s;
+  return 1;
 }
 
 static int gpu_l_free(lua_State *L) {
   Why w;
   size_t left;
-  if (!gpu_free_memory(check_gpu(L, 1), &left, &w)) return failed(L, &w);
+  if (!gpu_free_memory(gpulib_check(L, 1), &left, &w))
+    return gpulib_failed(L, &w);
   lua_pushinteger(L, (lua_Integer)left);
   return 1;
 }
 
-// ---- device buffers ----
+// ---- streams and events ----
 
-static DevBuf *check_devbuf(lua_State *L, int idx) {
-  DevBuf *b = face_check(L, idx, MT_DEVBUF, "device buffer");
-  Why w;
-  if (!gpu_usable(&b->own, "device buffer", &w))
-    face_error(L, w.kind, "%s", w.msg);
-  return b;
-}
-
-// A handle of the GPU at index 1, closed as yet, which it keeps alive: the
-// struct of this type's metatable, which begins with a GpuOwned.
-static void *new_handle(lua_State *L, Gpu *g, size_t size, const char *tname) {
-  GpuOwned *o = lua_newuserdatauv(L, size, 2);
-  memset(o, 0, size);
-  o->gpu = g;
-  o->closed = true;
-  luaL_setmetatable(L, tname);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  return o;
-}
-
-static DevBuf *new_devbuf(lua_State *L, Gpu *g, DType t, size_t count,
-                          Why *w) {
-  DevBuf *b = new_handle(L, g, sizeof *b, MT_DEVBUF);
-  if (devbuf_alloc(b, g, t, count, w)) return b;
-  if (w->kind != ERR_MEMORY) return NULL;
-  lua_gc(L, LUA_GCCOLLECT);
-  return devbuf_alloc(b, g, t, count, w) ? b : NULL;
-}
-
-// gpu:buffer(dtype, count), contents undefined; gpu:buffer(host buffer): its
-// copy.
-static int gpu_buffer(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
-  Why w;
-  bool copy = face_test(L, 2, MT_BUFFER) != NULL;
-  HostBuf *h = copy ? buflib_check(L, 2) : NULL;
-  DType t = h ? h->t : face_check_dtype(L, 2);
-  size_t count = h ? h->count : buflib_count(L, 3);
-  buflib_grew(L, count * (size_t)dtype_bits(t) / 8);
-  DevBuf *b = new_devbuf(L, g, t, count, &w);
-  if (!b || (h && !devbuf_upload(b, 0, h->p, h->bytes, &w)))
-    return failed(L, &w);
-  return 1;
-}
-
-static int devbuf_l_close(lua_State *L) {
-  devbuf_close(face_check(L, 1, MT_DEVBUF, "device buffer"));
-  return 0;
-}
-
-static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
-  HostBuf *h = buflib_check(L, idx);
-  if (h->t != b->t || h->count != b->count)
-    face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
-               dtype_name(b->t), h->count, dtype_name(h->t));
-  return h;
-}
-
-// d:upload(host buffer) of the same type and count.
-static int devbuf_l_upload(lua_State *L) {
-  DevBuf *b = check_devbuf(L, 1);
-  HostBuf *h = check_twin(L, b, 2);
-  Why w;
-  return done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
-}
-
-// d:download([host buffer]): into it, or into a new one; gives it back.
-static int devbuf_l_download(lua_State *L) {
-  DevBuf *b = check_devbuf(L, 1);
-  lua_settop(L, 2);
-  Why w;
-  if (lua_isnil(L, 2)) {
-    buflib_new(L, b->t, b->count);
-    lua_replace(L, 2);
-  }
-  HostBuf *h = check_twin(L, b, 2);
-  done(L, devbuf_download(b, 0, h->p, h->bytes, &w), &w);
-  h->defined = true;
-  lua_settop(L, 2);
-  return 1;
-}
-
-static GpuStream *opt_stream(lua_State *L, int idx) {
+GpuStream *gpulib_stream(lua_State *L, int idx) {
   if (lua_isnoneornil(L, idx)) return NULL;
   return face_check(L, idx, MT_STREAM, "stream");
 }
 
-// d:memset(byte [, stream])
-static int devbuf_l_memset(lua_State *L) {
-  DevBuf *b = check_devbuf(L, 1);
-  Why w;
-  lua_Integer byte = face_checkint(L, 2);
-  return done(L, devbuf_memset(b, (int)(byte & 255), opt_stream(L, 3), &w),
-                &w);
+static GpuStream *check_stream(lua_State *L, int idx) {
+  return face_check(L, idx, MT_STREAM, "stream");
 }
-
-// d:copy(device buffer [, stream]): the driver's copy of one as large.
-static int devbuf_l_copy(lua_State *L) {
-  DevBuf *b = check_devbuf(L, 1), *src = check_devbuf(L, 2);
-  if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
-    face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
-               b->bytes, b->own.gpu->name, src->bytes, src->own.gpu->name);
-  Why w;
-  return done(L, devbuf_copy(b, src, opt_stream(L, 3), &w), &w);
-}
-
-static int devbuf_index(lua_State *L) {
-  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  if (strcmp(face_checkstr(L, 2), "address") != 0)
-    return buflib_field(L, b->t, b->count, b->bytes, !gpu_owns(&b->own));
-  lua_pushinteger(L, (lua_Integer)b->ptr);
-  return 1;
-}
-
-static int devbuf_tostring(lua_State *L) {
-  DevBuf *b = face_check(L, 1, MT_DEVBUF, "device buffer");
-  return buflib_text(L, b->t, b->count, !gpu_owns(&b->own));
-}
-
-// ---- streams and events ----
 
 static int gpu_stream(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
-  GpuStream *s = new_handle(L, g, sizeof *s, MT_STREAM);
+  Gpu *g = gpulib_check(L, 1);
+  GpuStream *s = gpulib_handle(L, 1, sizeof *s, MT_STREAM);
   Why w;
-  return gpustream_new(s, g, &w) ? 1 : failed(L, &w);
+  if (gpustream_new(s, g, 0, &w)) return 1;
+  if (w.kind != ERR_LIMIT) return gpulib_failed(L, &w);
+  lua_gc(L, LUA_GCCOLLECT);
+  return gpustream_new(s, g, 0, &w) ? 1 : gpulib_failed(L, &w);
 }
 
 static int stream_close(lua_State *L) {
@@ -234,17 +208,47 @@ static int stream_close(lua_State *L) {
   return 0;
 }
 
+// stream:wait(event or stream): what it is given from here on begins when that
+// is done.
+static int stream_wait(lua_State *L) {
+  GpuStream *s = check_stream(L, 1), *other = face_test(L, 2, MT_STREAM);
+  Why w;
+  if (other) return gpulib_done(L, gpustream_wait(s, other, &w), &w);
+  GpuEvent *e = face_check(L, 2, MT_EVENT, "event or stream");
+  return gpulib_done(L, gpuevent_wait(e, s, &w), &w);
+}
+
+static int stream_done(lua_State *L) {
+  Why w;
+  bool all;
+  gpulib_done(L, gpustream_done(check_stream(L, 1), &all, &w), &w);
+  lua_pushboolean(L, all);
+  return 1;
+}
+
+// stream.device: the name of its GPU
+static int stream_index(lua_State *L) {
+  const GpuStream *s = check_stream(L, 1);
+  const char *k = face_checkstr(L, 2);
+  char name[16];
+  if (strcmp(k, "device") == 0)
+    lua_pushstring(L, devlib_name(s->own.gpu, name));
+  else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
+    face_nofield(L);
+  return 1;
+}
+
 static int stream_sync(lua_State *L) {
   Why w;
   GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
-  return done(L, gpustream_sync(s, &w), &w);
+  return gpulib_done(L, gpustream_sync(s, &w), &w);
 }
 
 static int gpu_event(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
-  GpuEvent *e = new_handle(L, g, sizeof *e, MT_EVENT);
+  Gpu *g = gpulib_check(L, 1);
+  GpuEvent *e = gpulib_handle(L, 1, sizeof *e, MT_EVENT);
   Why w;
-  return gpuevent_new(e, g, &w) ? 1 : failed(L, &w);
+  return gpuevent_new(e, g, &w) ? 1 : gpulib_failed(L, &w);
 }
 
 static GpuEvent *check_event(lua_State *L, int idx) {
@@ -258,20 +262,45 @@ static int event_close(lua_State *L) {
 
 static int event_record(lua_State *L) {
   Why w;
-  bool ok = gpuevent_record(check_event(L, 1), opt_stream(L, 2), &w);
-  return done(L, ok, &w);
+  bool ok = gpuevent_record(check_event(L, 1), gpulib_stream(L, 2), &w);
+  return gpulib_done(L, ok, &w);
+}
+
+// stream:record([event]): an event behind all that the stream was given.
+static int stream_record(lua_State *L) {
+  GpuStream *s = check_stream(L, 1);
+  Why w;
+  lua_settop(L, 2);
+  if (lua_isnil(L, 2)) {
+    lua_getiuservalue(L, 1, 1);
+    GpuEvent *e = gpulib_handle(L, -1, sizeof *e, MT_EVENT);
+    lua_replace(L, 2);
+    gpulib_done(L, gpuevent_new(e, s->own.gpu, &w), &w);
+  }
+  gpulib_done(L, gpuevent_record(check_event(L, 2), s, &w), &w);
+  lua_settop(L, 2);
+  return 1;
+}
+
+static int event_done(lua_State *L) {
+  Why w;
+  bool all;
+  gpulib_done(L, gpuevent_done(check_event(L, 1), &all, &w), &w);
+  lua_pushboolean(L, all);
+  return 1;
 }
 
 static int event_sync(lua_State *L) {
   Why w;
-  return done(L, gpuevent_sync(check_event(L, 1), &w), &w);
+  return gpulib_done(L, gpuevent_sync(check_event(L, 1), &w), &w);
 }
 
 // from:elapsed(to): milliseconds between two recorded events.
 static int event_elapsed(lua_State *L) {
   Why w;
   double ms;
-  done(L, gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w), &w);
+  bool ok = gpuevent_elapsed(check_event(L, 1), check_event(L, 2), &ms, &w);
+  gpulib_done(L, ok, &w);
   lua_pushnumber(L, ms);
   return 1;
 }
@@ -281,15 +310,15 @@ static int event_elapsed(lua_State *L) {
 // gpu:load(cubin, name [, parameters]): how many the kernel has, for those who
 // know; else a launch asks the driver.
 static int gpu_load(lua_State *L) {
-  Gpu *g = check_gpu(L, 1);
+  Gpu *g = gpulib_check(L, 1);
   size_t n;
   const char *cubin = face_checklstr(L, 2, &n);
   const char *name = face_checkstr(L, 3);
   if (n < 64) face_argerror(L, 2, "CUBIN");
   lua_Integer params = face_optint(L, 4, -1);
-  GpuFn *f = new_handle(L, g, sizeof *f, MT_GPUFN);
+  GpuFn *f = gpulib_handle(L, 1, sizeof *f, MT_GPUFN);
   Why w;
-  if (!gpufn_load(f, g, cubin, name, &w)) return failed(L, &w);
+  if (!gpufn_load(f, g, cubin, name, &w)) return gpulib_failed(L, &w);
   if (params >= 0 && params <= MAX_ARGS) f->nparam = (int)params;
   return 1;
 }
@@ -370,7 +399,7 @@ static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
 // An argument on top of the stack: its size; with `to`, packs it. A device
 // buffer (its address), {buffer, byte offset, tma =}, {dtype, number} or a
 // string of raw bytes. A buffer is stored at *buf.
-static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
+static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
   if (type == LUA_TSTRING) {
@@ -380,7 +409,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
     return n;
   }
   if (face_test(L, at, MT_DEVBUF)) {
-    *buf = check_devbuf(L, at);
+    *buf = devlib_check(L, at);
     if (to) memcpy(to, &(*buf)->ptr, 8);
     return 8;
   }
@@ -391,7 +420,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, const DevBuf **buf) {
   lua_geti(L, at, 2);
   size_t size = 8;
   if (face_test(L, at + 1, MT_DEVBUF)) {
-    *buf = check_devbuf(L, at + 1);
+    *buf = devlib_check(L, at + 1);
     uint64_t p = (*buf)->ptr + (uint64_t)face_checkint(L, at + 2);
     size = pack_address(L, at, p, to);
   } else {
@@ -430,7 +459,7 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
 static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;
-  const DevBuf *buf;
+  DevBuf *buf;
   if (n > MAX_ARGS)
     face_error(L, ERR_LIMIT, "more than %d kernel arguments", MAX_ARGS);
   for (lua_Integer i = 0; i < n; i++) {
@@ -444,7 +473,7 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   GpuLaunch *l = lua_newuserdatauv(L, sizeof *l + 2 * list + bytes + 16, 3);
   memset(l, 0, sizeof *l);
   l->params = (void **)(l + 1);
-  l->bufs = (const DevBuf **)((char *)l->params + list);
+  l->bufs = (DevBuf **)((char *)l->params + list);
   char *at = (char *)l->bufs + list;
   at += -(uintptr_t)at & 15;
   for (lua_Integer i = 0; i < n; i++) {
@@ -477,7 +506,7 @@ static int fn_prepare(lua_State *L) {
   }
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
-    return failed(L, &w);
+    return gpulib_failed(L, &w);
   GpuLaunch *l = new_prepared(L, f);  // 5
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
@@ -489,7 +518,7 @@ static int fn_prepare(lua_State *L) {
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
   lua_getfield(L, 2, "stream");
-  l->stream = opt_stream(L, -1);
+  l->stream = gpulib_stream(L, -1);
   lua_setiuservalue(L, 5, 3);
   lua_pushvalue(L, 1), lua_setiuservalue(L, 5, 1);
   lua_pushvalue(L, 4), lua_setiuservalue(L, 5, 2);
@@ -499,21 +528,23 @@ static int fn_prepare(lua_State *L) {
     face_error(L, ERR_LAUNCH, "%llu threads a block, at most 1024 can be",
                (unsigned long long)threads);
   luaL_setmetatable(L, MT_LAUNCH);
-  return gpulaunch_prepare(l, &w) ? 1 : failed(L, &w);
+  return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);
 }
 
 // Launches n times, on the stream at `at` where there is one.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
-  const GpuStream *stream = opt_stream(L, at);
+  const GpuStream *stream = gpulib_stream(L, at);
   GpuLaunch other;
   if (stream) {
     other = *l;
     other.stream = stream;
     l = &other;
   }
+  gpulib_ran(L, l->fn->own.gpu, l->fn->name);
+  gpulib_keep(L, l->fn->own.gpu, 1);
   Why w;
-  return done(L, gpulaunch_run(l, n, &w), &w);
+  return gpulib_done(L, gpulaunch_run(l, n, &w), &w);
 }
 
 static int launch_run(lua_State *L) { return launch_on(L, 1, 2); }
@@ -528,7 +559,7 @@ static int launch_clusters(lua_State *L) {
   int n = 0;
   Why w;
   if (!gpulaunch_clusters(face_checkudata(L, 1, MT_LAUNCH), &n, &w))
-    return failed(L, &w);
+    return gpulib_failed(L, &w);
   lua_pushinteger(L, n);
   return 1;
 }
@@ -542,7 +573,7 @@ static int l_driver_tensor_map(lua_State *L) {
   face_checktype(L, 1, LUA_TTABLE);
   Why w;
   const CudaApi *api = dl_cuda(&w);
-  if (!api) return failed(L, &w);
+  if (!api) return gpulib_failed(L, &w);
   if (!api->cuTensorMapEncodeTiled)
     return face_fail2(L, ERR_DRIVER, "this driver makes no tensor maps");
   TensorMap m;
@@ -571,13 +602,13 @@ static int l_driver_tensor_map(lua_State *L) {
 // ---- cuBLAS ----
 
 // Device buffer in field `name` of table 2, of at least rows*cols elements.
-static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
+static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
                                   size_t cols) {
   lua_getfield(L, 2, name);
   if (!face_test(L, -1, MT_DEVBUF))
     face_error(L, ERR_ARG, "%s is a %s, not a device buffer", name,
                face_typename(L, -1));
-  const DevBuf *b = check_devbuf(L, lua_gettop(L));
+  DevBuf *b = devlib_check(L, lua_gettop(L));
   if (b->count < rows * cols)
     face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
                b->count, rows, cols);
@@ -587,10 +618,10 @@ static const DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
 
 // The same of one f32, or NULL where there is none: what 8-bit floats are
 // multiplied by.
-static const DevBuf *field_scale(lua_State *L, const char *name, DType t) {
+static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
-  const DevBuf *b = field_buffer(L, name, 1, 1);
+  DevBuf *b = field_buffer(L, name, 1, 1);
   if (b->t != DT_F32)
     face_error(L, ERR_TYPE, "%s is of %s, not of f32", name, dtype_name(b->t));
   if (!dtype_is_float8(t))
@@ -641,8 +672,8 @@ static BlasSpec check_spec(lua_State *L) {
 
 // A closed product that keeps its gpu, buffers (copied from table 2, which
 // the user may change) and workspace alive.
-static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
-  BlasGemm *g = new_handle(L, gpu, sizeof *g, MT_BLAS);
+static BlasGemm *new_blas(lua_State *L, int workspace) {
+  BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B"};
   enum { N = sizeof keep / sizeof *keep };
   lua_createtable(L, N + 1, 0);
@@ -660,11 +691,11 @@ static BlasGemm *new_blas(lua_State *L, Gpu *gpu, int workspace) {
 
 // gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=}
 static int gpu_cublas(lua_State *L) {
-  Gpu *gpu = check_gpu(L, 1);
+  Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L);
   Why w;
-  BlasGemm *g = new_blas(L, gpu, 0);
-  return blas_gemm_new(g, gpu, &s, &w) ? 1 : failed(L, &w);
+  BlasGemm *g = new_blas(L, 0);
+  return blas_gemm_new(g, gpu, &s, &w) ? 1 : gpulib_failed(L, &w);
 }
 
 #define MAX_ALGOS 64
@@ -673,7 +704,7 @@ static int gpu_cublas(lua_State *L) {
 // workspace = bytes}: a list of products, one for each algorithm that the
 // heuristics propose.
 static int gpu_cublaslt(lua_State *L) {
-  Gpu *gpu = check_gpu(L, 1);
+  Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L);
   lua_settop(L, 2);
   Why w;
@@ -681,17 +712,18 @@ static int gpu_cublaslt(lua_State *L) {
   lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
-  DevBuf *ws = new_devbuf(L, gpu, DT_U8, (size_t)bytes, &w);  // 3
-  if (!ws) return failed(L, &w);
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // 3
+  if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws, algos, (int)max, &w);
-  if (n < 0) return failed(L, &w);
+  if (n < 0) return gpulib_failed(L, &w);
   lua_createtable(L, n, 0);  // 4
   int kept = 0;
   for (int i = 0; i < n; i++) {
     if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;
-    BlasGemm *g = new_blas(L, gpu, 3);
-    if (!blas_lt_new(g, gpu, &s, ws, &algos[i], &w)) return failed(L, &w);
+    BlasGemm *g = new_blas(L, 3);
+    if (!blas_lt_new(g, gpu, &s, ws, &algos[i], &w))
+      return gpulib_failed(L, &w);
     lua_rawseti(L, 4, ++kept);
   }
   return 1;
@@ -700,7 +732,9 @@ static int gpu_cublaslt(lua_State *L) {
 static int blas_on(lua_State *L, int n, int at) {
   BlasGemm *g = face_checkudata(L, 1, MT_BLAS);
   Why w;
-  return done(L, blas_gemm_run(g, opt_stream(L, at), n, &w), &w);
+  gpulib_ran(L, g->own.gpu, "cuBLAS");
+  gpulib_keep(L, g->own.gpu, 1);
+  return gpulib_done(L, blas_gemm_run(g, gpulib_stream(L, at), n, &w), &w);
 }
 
 static int blas_run(lua_State *L) { return blas_on(L, 1, 2); }
@@ -717,7 +751,7 @@ static int blas_close(lua_State *L) {
 static int gpu_cublas_version(lua_State *L) {
   Why w;
   int v;
-  if (!blas_version(check_gpu(L, 1), &v, &w)) return failed(L, &w);
+  if (!blas_version(gpulib_check(L, 1), &v, &w)) return gpulib_failed(L, &w);
   lua_pushinteger(L, v);
   return 1;
 }
@@ -729,25 +763,25 @@ static int gpu_cublas_version(lua_State *L) {
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[13];  // and a NULL
+  luaL_Reg methods[20];  // and a NULL
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
-    {"free_memory()", gpu_l_free}, {"buffer(dtype, count?)", gpu_buffer},
+    {"free_memory()", gpu_l_free}, {"memory()", gpu_memory},
+    {"trim()", gpu_trim}, {"capturing()", gpu_capturing},
+    {"use_stream(stream?)", gpu_use_stream},
+    {"buffer(dtype, count?)", devlib_buffer},
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"load(cubin, name, parameters?)", gpu_load},
     {"cublas(options)", gpu_cublas}, {"cublaslt(options)", gpu_cublaslt},
     {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}}},
-  {MT_DEVBUF, devbuf_l_close, {
-    {"upload(buffer)", devbuf_l_upload},
-    {"download(buffer?)", devbuf_l_download},
-    {"memset(byte, stream?)", devbuf_l_memset},
-    {"copy(source, stream?)", devbuf_l_copy}, {"__index", devbuf_index},
-    {"__tostring", devbuf_tostring}}},
-  {MT_STREAM, stream_close, {{"sync()", stream_sync}}},
+  {MT_STREAM, stream_close, {
+    {"sync()", stream_sync}, {"wait(event)", stream_wait},
+    {"record(event?)", stream_record}, {"done()", stream_done},
+    {"__index", stream_index}}},
   {MT_EVENT, event_close, {
     {"record(stream?)", event_record}, {"sync()", event_sync},
-    {"elapsed(to)", event_elapsed}}},
+    {"done()", event_done}, {"elapsed(to)", event_elapsed}}},
   {MT_GPUFN, fn_close, {
     {"attributes()", fn_attributes}, {"prepare(options)", fn_prepare},
     {"usable()", fn_usable}}},
@@ -771,4 +805,6 @@ void gpulib_open(lua_State *L) {
     lua_pop(L, 1);
   }
   face_setfuncs(L, funcs);
+  devlib_open(L);
+  graphlib_open(L);
 }

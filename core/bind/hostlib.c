@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bulk.h"
-#include "bind/buflib.h"
+#include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
 
@@ -15,7 +15,11 @@ static HostBuf *buffer_of(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
   HostBuf *b = face_test(L, -1, MT_BUFFER);  // the tensor keeps it alive
+  bool gpu = !b && face_test(L, -1, MT_DEVBUF);
   lua_pop(L, 1);
+  if (gpu)
+    face_error(L, ERR_ARG, "the tensor's elements are on a GPU\n  t:to "
+               "\"host\" is a copy of it here");
   if (!b) face_error(L, ERR_ARG, "the tensor has no host memory");
   if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
   return b;
@@ -74,6 +78,11 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
 
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
                   int value) {
+  if (tensorlib_box(L, idx)->dev) {
+    check_writable(cx, L);
+    devlib_fill(cx, L, idx, t, check_bits(L, value, t->type));
+    return;
+  }
   int64_t n = tensor_count(cx, t, "fill");
   if (n == 0 || !tensor_dense(cx, t->l)) {
     for (int64_t i = 0; i < n; i++)
@@ -90,28 +99,94 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// A new tensor over a new buffer that just holds l; pushed.
-static HostBuf *push_new(Ctx *cx, lua_State *L, DType type, Layout l) {
+// A tensor that just holds l, over memory of *n elements that is to come.
+static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
+                         size_t *n) {
   if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
                "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
                "own");
   l = layout_linear(cx, l);
-  Dim n = layout_reach(cx, l);
-  if (!dim_static(n) || dim_value(n) < 0)
+  Dim reach = layout_reach(cx, l), below = layout_below(cx, l);
+  if (!dim_static(reach) || dim_value(reach) < 0)
     face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",
                layout_text(cx, l));
-  HostBuf *b = buflib_new(L, type, (size_t)dim_value(n));
-  Tensor t = {.space = SP_HOST, .type = type, .l = l,
-              .align = HOSTBUF_ALIGN};
-  Dim below = layout_below(cx, l);
   if (l.outer ? !dim_is(below, 0) : layout_has_basis(l))
     face_error(L, ERR_ARG, "a host tensor needs offsets from 0 on, not %s",
                layout_text(cx, l));
-  if (!dim_is(below, 0)) t = tensor_offset(cx, t, below);
+  Tensor t = {.space = SP_HOST, .type = type, .l = l,
+              .align = HOSTBUF_ALIGN};
+  *n = (size_t)dim_value(reach);
+  return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
+}
+
+// Where a new tensor is to be.
+typedef struct Place {
+  Gpu *gpu;     // NULL: on the host
+  int at;       // stack index of the GPU
+  bool pinned;  // its memory of the host
+} Place;
+
+// The options at idx: {device =, pinned =, seed =}; leaves the GPU there.
+static Place place_of(lua_State *L, int idx) {
+  static const char *const keys[] = {"device", "pinned", "seed", NULL};
+  Place p = {0};
+  tensorlib_check_options(L, idx, keys);
+  if (!lua_istable(L, idx)) return p;
+  p.pinned = face_get_bool(L, idx, "pinned");
+  lua_getfield(L, idx, "device");
+  p.gpu = devlib_place(L, -1);
+  p.at = lua_gettop(L);
+  return p;
+}
+
+// Pins the host buffer on top, where there is a GPU to copy to.
+static void pin(lua_State *L) {
+  Why w;
+  if (gpulib_open_gpu(L, 0, &w)) {
+    devlib_pin(L, -2, lua_touserdata(L, -1));
+    lua_pop(L, 1);
+  }
+}
+
+// A new tensor over a new host buffer that just holds l; pushed.
+static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
+                          bool pinned) {
+  size_t n;
+  Tensor t = new_tensor(cx, L, type, l, &n);
+  HostBuf *b = pinned ? buflib_new_pages(L, type, n) : buflib_new(L, type, n);
+  if (pinned) pin(L);
   face_push_tensor(L, &t, -1);
   lua_remove(L, -2);
   return b;
+}
+
+// A new tensor by the options at opts, all elements *bits, or undefined
+// where that is NULL; pushed.
+static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
+                       const uint64_t *bits) {
+  Place p = place_of(L, opts);
+  if (!p.gpu) {
+    HostBuf *b = push_host(cx, L, type, l, p.pinned);
+    if (!bits) return 1;
+    bulk_fill(type, b->p, 0, b->count, *bits);
+    b->defined = true;
+    return 1;
+  }
+  size_t n;
+  Why w;
+  Tensor t = new_tensor(cx, L, type, l, &n);
+  DevBuf *d = devlib_new(L, p.at, type, n, &w);
+  if (!d) face_error(L, w.kind, "%s", w.msg);
+  if (bits) devlib_set(L, d, *bits);
+  face_push_tensor(L, &t, -1);
+  return 1;
+}
+
+// Moves the tensor on top to where the options say.
+static int push_moved(Ctx *cx, lua_State *L, Place p) {
+  if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
+  return 1;
 }
 
 // A layout, or a shape laid out with its last mode fastest.
@@ -121,13 +196,13 @@ static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
            ? l : layout_compact_right(cx, face_check_tup(cx, L, idx));
 }
 
-// zeros(shape or layout, dtype); a shape is laid out with the last mode
-// fastest, as numpy and torch do.
+// zeros(shape or layout, dtype [, opts]); a shape is laid out with the last
+// mode fastest, as numpy and torch do.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
-  push_new(cx, L, face_check_dtype(L, 2), l)->defined = true;
-  return 1;
+  uint64_t none = 0;
+  return push_filled(cx, L, face_check_dtype(L, 2), l, 3, &none);
 }
 
 // empty(shape or layout, dtype): reading it before writing is reported by
@@ -135,31 +210,106 @@ static int l_zeros(lua_State *L) {
 static int l_empty(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
-  push_new(cx, L, face_check_dtype(L, 2), l);
-  return 1;
+  return push_filled(cx, L, face_check_dtype(L, 2), l, 3, NULL);
 }
 
 static int l_ones(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
   DType t = face_check_dtype(L, 2);
-  HostBuf *b = push_new(cx, L, t, l);
-  bulk_fill(t, b->p, 0, b->count, dtype_from_double(t, 1));
-  b->defined = true;
-  return 1;
+  uint64_t one = dtype_from_double(t, 1);
+  return push_filled(cx, L, t, l, 3, &one);
 }
 
-// full_like(t, x[, dtype]): compact, in the order of t's strides.
+// full(shape or layout, x, dtype [, opts])
+int hostlib_full(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Layout l = check_layout(cx, L, 1);
+  DType t = face_check_dtype(L, 3);
+  uint64_t bits = check_bits(L, 2, t);
+  return push_filled(cx, L, t, l, 4, &bits);
+}
+
+// full_like(t, x[, dtype]): compact, in the order of t's strides, where t is.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   DType type = lua_isnoneornil(L, ti) ? t.type : face_check_dtype(L, ti);
-  if (!xi) lua_pushinteger(L, number);
-  int at = xi ? xi : lua_gettop(L);
-  HostBuf *b = push_new(cx, L, type, layout_like(cx, layout_inner(t.l)));
-  bulk_fill(type, b->p, 0, b->count, check_bits(L, at, type));
+  if (xi) face_checkany(L, xi);
+  else lua_pushinteger(L, number);
+  uint64_t bits = check_bits(L, xi ? xi : lua_gettop(L), type);
+  lua_newtable(L);
+  int opts = lua_gettop(L);
+  devlib_push_device(L, 1);
+  lua_setfield(L, opts, "device");
+  return push_filled(cx, L, type, layout_like(cx, layout_inner(t.l)), opts,
+                     &bits);
+}
+
+// ---- random elements ----
+
+#define SEED "cute.seed"  // of the registry: the next one, where none is said
+
+static uint64_t next_seed(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, SEED);
+  uint64_t state = (uint64_t)lua_tointeger(L, -1), seed = base_random(&state);
+  lua_pop(L, 1);
+  lua_pushinteger(L, (lua_Integer)state);
+  lua_setfield(L, LUA_REGISTRYINDEX, SEED);
+  return seed;
+}
+
+// manual_seed(n): what is drawn from here on depends on n alone.
+static int l_manual_seed(lua_State *L) {
+  lua_pushinteger(L, face_checkint(L, 1));
+  lua_setfield(L, LUA_REGISTRYINDEX, SEED);
+  return 0;
+}
+
+// Draws the elements of a new tensor of arguments `at` (shape), `at` + 1 (type)
+// and `at` + 2 (options): on the host, the same bits for every device.
+static int push_random(lua_State *L, int at, char how) {
+  Ctx *cx = face_enter(L);
+  Layout l = check_layout(cx, L, at);
+  DType t = face_check_dtype(L, at + 1);
+  if (how != 'i' && !dtype_is_float(t))
+    face_error(L, ERR_TYPE, "%s has no fractions: randint draws integers",
+               dtype_name(t));
+  Place p = place_of(L, at + 2);
+  bool told = lua_istable(L, at + 2) &&
+              lua_getfield(L, at + 2, "seed") != LUA_TNIL;
+  uint64_t seed = told ? (uint64_t)face_checkint(L, -1) : next_seed(L);
+  HostBuf *b = push_host(cx, L, t, l, p.pinned && !p.gpu);
+  if (how == 'i')
+    bulk_ints(t, b->p, b->count, seed, face_checkint(L, 1),
+              face_checkint(L, 2) - 1);
+  else if (how == 'n')
+    bulk_normal(t, b->p, b->count, seed, 0, 1);
+  else
+    bulk_uniform(t, b->p, b->count, seed);
   b->defined = true;
-  return 1;
+  return push_moved(cx, L, p);
+}
+
+// rand, randn(shape, dtype [, {seed =, device =, pinned =}]): numbers of
+// [0, 1), of N(0, 1)
+static int l_rand(lua_State *L) { return push_random(L, 1, 'u'); }
+static int l_randn(lua_State *L) { return push_random(L, 1, 'n'); }
+
+// randint(lo, hi, shape, dtype [, opts]): integers from lo on, below hi
+static int l_randint(lua_State *L) {
+  int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
+  DType t = face_check_dtype(L, 4);
+  if (hi <= lo || (uint64_t)hi - (uint64_t)lo > (uint64_t)1 << 53)
+    face_error(L, ERR_ARG, "no integers from %lld on below %lld",
+               (long long)lo, (long long)hi);
+  if (dtype_is_int(t)) {
+    face_check_fits(L, 1, t);
+    lua_pushinteger(L, hi - 1);
+    face_check_fits(L, lua_gettop(L), t);
+    lua_pop(L, 1);
+  }
+  return push_random(L, 3, 'i');
 }
 
 // The shape of nested tables: the first entry of each level tells.
@@ -204,19 +354,21 @@ static void read_nested(Nest *n, size_t level) {
   }
 }
 
-// tensor(nested tables [, dtype]): f32 unless told otherwise.
+// tensor(nested tables [, dtype [, opts]]): f32 unless told otherwise.
 static int l_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
+  Place p = place_of(L, 3);
   face_checktype(L, 1, LUA_TTABLE);
   DType t = lua_isnoneornil(L, 2) ? DT_F32 : face_check_dtype(L, 2);
   Tup shape = nested_shape(cx, L, 1);
-  HostBuf *b = push_new(cx, L, t, layout_compact_right(cx, shape));
+  HostBuf *b = push_host(cx, L, t, layout_compact_right(cx, shape),
+                         p.pinned && !p.gpu);
   Nest n = {L, b, tup_first(shape), (size_t)tup_rank(shape), 0};
   lua_pushvalue(L, 1);
   read_nested(&n, 0);
   lua_pop(L, 1);
   b->defined = true;
-  return 1;
+  return push_moved(cx, L, p);
 }
 
 // ---- marks ----
@@ -406,8 +558,13 @@ const luaL_Reg hostlib_methods[] = {
 
 void hostlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"tensor(values, dtype?)", l_tensor}, {"zeros(shape, dtype)", l_zeros},
-    {"empty(shape, dtype)", l_empty}, {"ones(shape, dtype)", l_ones},
-    {NULL, NULL}};
+    {"tensor(values, dtype?, opts?)", l_tensor},
+    {"zeros(shape, dtype, opts?)", l_zeros},
+    {"empty(shape, dtype, opts?)", l_empty},
+    {"ones(shape, dtype, opts?)", l_ones},
+    {"rand(shape, dtype, opts?)", l_rand},
+    {"randn(shape, dtype, opts?)", l_randn},
+    {"randint(lo, hi, shape, dtype, opts?)", l_randint},
+    {"manual_seed(seed)", l_manual_seed}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -5,7 +5,7 @@
 #define CUTE_KIND_H
 
 #include "bind/face.h"
-#include "gpu/cuda.h"
+#include "gpu/memory.h"
 
 #define MT_KIND "cute.kind"
 #define MT_CONSTEXPR "cute.constexpr"
@@ -55,7 +55,7 @@ typedef struct Leaf {
   const Tensor *t;         // of a pointer: in its userdata
   const struct TmaBox *tma;  // the pointer is that of its tensor map; or NULL
   const HostBuf *host;     // one of them; neither: symbolic
-  const DevBuf *dev;
+  DevBuf *dev;
   int64_t before, after;   // elements that its layout reaches to
 } Leaf;
 

@@ -2,6 +2,7 @@
 // its arguments and by what its trace read, a prepared launch has it. On a GPU
 // either is one call of the driver, and nothing is allocated for it.
 #include "bind/trace.h"
+#include "bind/gpulib.h"
 #include "bind/kind.h"
 #include "bind/tma.h"
 
@@ -215,7 +216,7 @@ typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] = 0: not said
   unsigned cluster[3];         // cluster[0] = 0: not said
   int device;                  // stack index, or 0
-  bool gpu;                    // it is the GPU that was opened
+  int gpu;                     // the number of a GPU from 1 on, 0: not said
   int fmad, fastmath, pdl;     // -1: not said
   const GpuStream *stream;
 } Plain;
@@ -252,8 +253,8 @@ static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
 static bool plain_device(lua_State *L, int idx, Plain *p) {
   if (lua_type(L, -1) == LUA_TSTRING) {
     const char *s = lua_tostring(L, -1);
-    p->gpu = strcmp(s, "gpu") == 0 || strcmp(s, "auto") == 0;
-    return p->gpu;
+    p->gpu = strcmp(s, "gpu") == 0;
+    return p->gpu || strcmp(s, "auto") == 0;
   }
   lua_pushvalue(L, -1);
   lua_insert(L, idx + 1);
@@ -310,17 +311,18 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
   l.params = NEW(cx, void *, n + 1);
-  l.bufs = NEW(cx, const DevBuf *, n + 1);
+  l.bufs = NEW(cx, DevBuf *, n + 1);
   l.nbufs = 0;
   for (size_t i = 0; i < n; i++) {
     l.params[i] = &value[i];
     value[i] = leaf[i].bits;
     if (!leaf[i].pointer) continue;
-    if (leaf[i].host) return false;
+    if (leaf[i].host || leaf[i].dev->own.gpu != l.fn->own.gpu) return false;
     l.params[i] = pack_memory(cx, &leaf[i]);
     l.bufs[l.nbufs++] = leaf[i].dev;
   }
   Why why;
+  gpulib_ran(L, l.fn->own.gpu, l.fn->name);
   if (!gpulaunch_run(&l, 1, &why)) face_error(L, why.kind, "%s", why.msg);
   return true;
 }
@@ -330,10 +332,11 @@ static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-static bool on_gpu(const Walk *w) {
+// The number from 1 on of the GPU where some memory is; 0: it is on the host.
+static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
-    if (w->leaf[i].dev) return true;
-  return false;
+    if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
+  return 0;
 }
 
 // A boolean of the kernel, or what there is without one.
@@ -377,9 +380,10 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpu) -> true: launched. Nothing: it is
+// launch_known(call, options, Device, gpus) -> true: launched. Nothing: it is
 // no plain launch on a GPU of a program that is there. call: {arguments, n =,
-// kernel =}; Device: the metatable of devices; gpu: the one that was opened.
+// kernel =}; Device: the metatable of devices; gpus: those that were opened, by
+// their numbers from 0 on.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
@@ -401,8 +405,10 @@ static int l_launch_known(lua_State *L) {
   walk_list(&w, 1);
   if (!find_program(&w, kernel)) return 0;
   if (pop_field(L, "launches") != LUA_TTABLE) return 0;
-  if (!p.device && !p.gpu && !on_gpu(&w)) return 0;
-  lua_pushvalue(L, p.device ? p.device : 3);
+  if (!p.gpu) p.gpu = on_gpu(&w);
+  if (!p.device && !p.gpu) return 0;
+  if (p.device) lua_pushvalue(L, p.device);
+  else lua_rawgeti(L, 3, p.gpu - 1);
   if (lua_isnil(L, -1)) return 0;
   lua_rawget(L, -2);
   const GpuLaunch *known = face_test(L, -1, MT_LAUNCH);
@@ -412,6 +418,7 @@ static int l_launch_known(lua_State *L) {
   l.stream = p.stream;
   l.pdl = p.pdl > 0;
   if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
+  gpulib_keep(L, l.fn->own.gpu, -1);
   if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;
@@ -438,6 +445,7 @@ static int launch_again(lua_State *L) {
   for (int i = 2; i <= n; i++) kind_add(&w, i);
   kind_end(&w);
   if (!l.grid[0] || n != k->arguments + 1 || !whole_clusters(&l)) return 0;
+  gpulib_keep(L, l.fn->own.gpu, lua_upvalueindex(2));
   if (!run_leaves(L, cx, l, kind_fit(&w, k), k->nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/fold.h"
+#include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
@@ -190,6 +191,8 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
     lua_pushstring(L, ir_space(t.space));
   } else if (strcmp(k, "alignment") == 0) {
     lua_pushinteger(L, t.align);
+  } else if (strcmp(k, "device") == 0) {
+    devlib_push_device(L, 1);
   } else if (strcmp(k, "iterator") == 0) {
     t = tensor_iterator(cx, t);
     tensorlib_push_view(L, &t, 1);
@@ -239,6 +242,12 @@ static int tensor_tostring(lua_State *L) {
   if (!fn || b->serial != fn->serial) ir_trace(cx, NULL);
   Buf out = {0};
   tensor_print(cx, b->t, &out);
+  char *host = b->dev && out.p ? strstr(out.p, ",host]") : NULL;
+  if (host) {
+    memmove(host + 5, host + 6, strlen(host + 6) + 1);
+    memcpy(host, ",gpu]", 5);
+    out.n--;
+  }
   ir_trace(cx, fn);
   face_push_buf(L, &out);
   return 1;
@@ -265,6 +274,8 @@ static int tensor_lfill(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   if (t.space == SP_COORD)
     face_error(L, ERR_ARG, "a coordinate tensor cannot be written");
+  if (!t.mem && !ir_fn(cx) && tensorlib_box(L, 1)->host && gpulib_recorded(L))
+    return lua_settop(L, 1), 1;
   if (t.mem)
     tensor_fill(cx, t, face_check_value(cx, L, 2, t.type));
   else
@@ -436,6 +447,7 @@ static void methods_open(lua_State *L) {
     {"fill(x)", tensor_lfill}, {"elements()", tensor_elements}, {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, hostlib_methods);
+  face_setfuncs(L, devlib_methods);
   lua_pop(L, 1);
 }
 

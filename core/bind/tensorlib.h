@@ -11,7 +11,7 @@ typedef struct TensorBox {
   const void *mark;  // tells the type, as that of a LayoutBox does
   Tensor t;
   const HostBuf *host;        // that buffer, or NULL
-  const struct DevBuf *dev;   // that one, or NULL
+  struct DevBuf *dev;     // that one, or NULL
   uint32_t serial;  // of the Fn whose values t names; 0: none
   uint32_t born;    // that Fn's births when t was made
 } TensorBox;
@@ -32,8 +32,9 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
 // Adds the constructors and the methods.
 void hostlib_open(lua_State *L);
-// full_like and its kin make host tensors outside of kernels: x and type are
-// arguments, x 0 standing for the number.
+// full, full_like and its kin make host tensors outside of kernels: x and type
+// are arguments, x 0 standing for the number.
+int hostlib_full(lua_State *L);
 int hostlib_like(lua_State *L, int x, int number, int type);
 int hostlib_mark_layout(lua_State *L);  // of tensors and layouts
 extern const luaL_Reg hostlib_methods[];

@@ -432,20 +432,10 @@ static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
   return 1;
 }
 
-// full(shape, x, dtype)
+// full(shape, x, dtype [, opts])
 static int l_full(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (!ir_fn(cx)) {  // a host tensor
-    lua_getfield(L, LUA_REGISTRYINDEX, "cute.empty");
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 3);
-    lua_call(L, 2, 1);
-    lua_getfield(L, -1, "fill");
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, 2);
-    lua_call(L, 2, 1);
-    return 1;
-  }
+  if (!ir_fn(cx)) return hostlib_full(L);
   Tup shape = check_shape(cx, L, 1);
   DType t = face_check_dtype(L, 3);
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
@@ -493,7 +483,7 @@ static const luaL_Reg tensor_methods[] = {
   {NULL, NULL}};
 
 static const FnRow rows[] = {
-  {"full(shape, x, dtype?)", "", FN(l_full)},
+  {"full(shape, x, dtype?, opts?)", "", FN(l_full)},
   {"full_like(x, value, dtype?)", "", FN(l_full_like)},
   {"zeros_like(x, dtype?)", "", NUMBERED(l_some_like, 0)},
   {"ones_like(x, dtype?)", "", NUMBERED(l_some_like, 1)},
@@ -507,6 +497,4 @@ void veclib_open(lua_State *L) {
   face_setfuncs(L, tensor_methods);
   lua_pop(L, 2);
   face_setrows(L, rows);
-  lua_getfield(L, -1, "empty");
-  lua_setfield(L, LUA_REGISTRYINDEX, "cute.empty");
 }

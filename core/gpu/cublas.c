@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/dl.h"
+#include "gpu/inside.h"
 #include "base/signals.h"
 
 // ---- status and handles ----
@@ -204,7 +205,7 @@ static void lt_forget(BlasGemm *g) {
   g->desc = NULL;
 }
 
-int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, DevBuf *workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w) {
   BlasGemm g;
   if (!fill_in(&g, gpu, spec, w) || !lt_use(gpu, w)) return -1;
@@ -230,7 +231,7 @@ int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
 }
 
 bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
-                 const DevBuf *workspace,
+                 DevBuf *workspace,
                  const cublasLtMatmulHeuristicResult_t *algo, Why *w) {
   if (!fill_in(g, gpu, spec, w) || !lt_use(gpu, w)) return false;
   g->lt = true;
@@ -244,7 +245,7 @@ bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
 static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
   const BlasSpec *p = &g->spec;
   Operands o = operands(p);
-  const DevBuf *ws = g->workspace;
+  DevBuf *ws = g->workspace;
   void *d = (void *)(uintptr_t)p->d->ptr;
   Gpu *gpu = g->own.gpu;
   return gpu->lt_api->cublasLtMatmul(
@@ -258,17 +259,19 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   const BlasSpec *p = &g->spec;
   Gpu *gpu = g->own.gpu;
-  if (!gpu_usable(&g->own, "cuBLAS product", w) ||
-      (s && !gpu_usable(&s->own, "stream", w)))
+  DevBuf *work[] = {p->a, p->b, p->d, p->scale_a, p->scale_b, g->workspace};
+  CUstream stream;
+  if (!gpu_usable(&g->own, "cuBLAS product", w) || !gpu_use(gpu, w) ||
+      !gpustream_of(gpu, s, &stream, w))
     return false;
-  if (!gpu_owns(&p->a->own) || !gpu_owns(&p->b->own) ||
-      !gpu_owns(&p->d->own) || (g->workspace && !gpu_owns(&g->workspace->own))
-      || (p->scale_a && !gpu_owns(&p->scale_a->own))
-      || (p->scale_b && !gpu_owns(&p->scale_b->own)))
-    return why(w, ERR_CLOSED, "a buffer of the product was closed");
-  CUstream stream = s ? s->s : NULL;
+  for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
+    if (!work[i]) continue;
+    if (!gpu_owns(&work[i]->own))
+      return why(w, ERR_CLOSED, "a buffer of the product was closed");
+    if (!devbuf_work(work[i], s, w)) return false;
+  }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
-  gpu_runs(gpu, "cuBLAS");
+  gpu_runs(gpu, "cuBLAS", NULL);
   SigHold hold;  // the first one loads kernels
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)

@@ -3,7 +3,7 @@
 #ifndef CUTE_CUBLAS_H
 #define CUTE_CUBLAS_H
 
-#include "gpu/cuda.h"
+#include "gpu/memory.h"
 
 typedef struct BlasSpec {
   int m, n, k;
@@ -11,10 +11,10 @@ typedef struct BlasSpec {
   bool tf32;      // f32 operands rounded to tf32 by the tensor cores
   bool m_major;   // D has M contiguous (else N)
   bool a_m, b_n;  // A has M, B has N contiguous (else K)
-  const DevBuf *a, *b, *d;
+  DevBuf *a, *b, *d;
   // cublasLt, 8-bit floats: one f32 that A, that B is multiplied by (or NULL);
   // sums are left to the tensor cores, which keep fewer bits than f32 has
-  const DevBuf *scale_a, *scale_b;
+  DevBuf *scale_a, *scale_b;
   bool fast_accum;
 } BlasSpec;
 
@@ -29,17 +29,17 @@ typedef struct BlasGemm {
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t la, lb, ld;
   cublasLtMatmulHeuristicResult_t algo;
-  const DevBuf *workspace;
+  DevBuf *workspace;
 } BlasGemm;
 
 // The default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 // cublasLt: up to max algorithms by its heuristics with this workspace (may
 // be NULL), best first, into algos; then one product with one of them.
-int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, const DevBuf *workspace,
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, DevBuf *workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
-                 const DevBuf *workspace,
+                 DevBuf *workspace,
                  const cublasLtMatmulHeuristicResult_t *algo, Why *w);
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w);
 void blas_gemm_close(BlasGemm *g);

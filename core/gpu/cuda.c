@@ -1,15 +1,11 @@
-// The driver: a GPU's context with memory, streams, events, modules, launches.
+// The driver: a GPU's context with streams, events, modules, launches.
 #define _POSIX_C_SOURCE 200809L
-#include "gpu/cuda.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu/dl.h"
+#include "gpu/inside.h"
 #include "base/signals.h"
-
-// CU(f, (args)): calls f of g->api, checked.
-#define CU(f, args) check(g, g->api->f args, #f, w)
 
 // ---- errors ----
 
@@ -27,38 +23,62 @@ static bool sticky(CUresult r) {
   }
 }
 
-// The context is dead: everything in it goes, and epoch tells its owners.
-static void drop_context(Gpu *g) {
+// What there is only with a context.
+static void forget(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
-  g->nran = 0;
   g->blas = NULL;
   g->lt = NULL;
+  g->fence = NULL;
+  g->capture = NULL;
+  g->now = NULL;
+  memset(g->stream, 0, sizeof g->stream);
+  pool_forget(g);
+}
+
+// The context is dead: everything in it goes, and epoch tells its owners.
+static void drop_context(Gpu *g) {
+  g->nran = 0;
+  forget(g);
   g->api->cuCtxSetCurrent(NULL);
   g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
   g->api->cuDevicePrimaryCtxReset_v2(g->dev);
 }
 
-void gpu_runs(Gpu *g, const char *who) {
-  enum { MOST = sizeof g->ran / sizeof *g->ran };
-  for (int k = 0; k < g->nran && k < MOST; k++)
-    if (strcmp(g->ran[k], who) == 0) return;
-  if (g->nran < MOST) snprintf(g->ran[g->nran], sizeof *g->ran, "%s", who);
-  if (g->nran <= MOST) g->nran++;
+enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
+
+bool gpu_ran(const Gpu *g, const char *who) {
+  size_t n = strlen(who);
+  if (g->capture) return false;
+  for (int k = 0; k < g->nran && k < RAN; k++)
+    if (strncmp(g->ran[k], who, n) == 0 &&
+        (!g->ran[k][n] || memcmp(g->ran[k] + n, " (", 2) == 0))
+      return true;
+  return g->nran > RAN;
+}
+
+void gpu_runs(Gpu *g, const char *who, const char *at) {
+  if (g->capture) {
+    graph_runs(g->capture, who);
+    return;
+  }
+  if (gpu_ran(g, who)) return;
+  if (g->nran < RAN)
+    snprintf(g->ran[g->nran], sizeof *g->ran, "%s%s%s%s", who, at ? " (" : "",
+             at ? at : "", at ? ")" : "");
+  g->nran++;
 }
 
 // "kernel add or kernel mul"; "" where nobody ran.
 static void culprits(const Gpu *g, char *out, size_t size) {
-  enum { MOST = sizeof g->ran / sizeof *g->ran };
   size_t n = 0;
   *out = '\0';
   for (int k = 0; k < g->nran && n < size; k++)
     n += (size_t)snprintf(out + n, size - n, "%s%s", k ? " or " : "",
-                          k < MOST ? g->ran[k] : "another");
+                          k < RAN ? g->ran[k] : "another");
 }
 
-// True for CUDA_SUCCESS; else names the error and drops a dead context.
-static bool check(Gpu *g, CUresult r, const char *what, Why *w) {
+bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
   if (r == CUDA_SUCCESS) return true;
   const char *name = NULL, *text = NULL;
   g->api->cuGetErrorName(r, &name);
@@ -70,9 +90,9 @@ static bool check(Gpu *g, CUresult r, const char *what, Why *w) {
   if (!sticky(r) || !g->ctx)
     return why(w, r == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_DRIVER,
                "%.*s: %s (%s)", n, what, name, text);
-  char who[360];
+  char who[520];
   culprits(g, who, sizeof who);
-  snprintf(g->lost, sizeof g->lost, "%.300s ended in %.90s",
+  snprintf(g->lost, sizeof g->lost, "%.500s ended in %.90s",
            *who ? who : "something", name);
   why(w, ERR_DRIVER, "%s%s%.*s: %s (%s); the context was destroyed and its "
       "buffers are closed", who, *who ? ": " : "", n, what, name, text);
@@ -89,7 +109,7 @@ static int attribute(Gpu *g, CUdevice_attribute a) {
 }
 
 static bool no_gpu(Gpu *g, CUresult r, const char *what, Why *w) {
-  if (check(g, r, what, w)) return true;
+  if (gpu_check(g, r, what, w)) return true;
   if (w) w->kind = ERR_NOGPU;
   return false;
 }
@@ -134,8 +154,11 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
 // Behind a kernel's fault many drivers refuse the process another context:
 // the error that killed the old one comes back.
 bool gpu_use(Gpu *g, Why *w) {
-  if (g->ctx) return true;
-  CUcontext c;
+  CUcontext c = NULL;
+  if (g->ctx) {  // current, unless another GPU was used meanwhile
+    g->api->cuCtxGetCurrent(&c);
+    return c == g->ctx || CU(cuCtxSetCurrent, (g->ctx));
+  }
   SigHold hold;
   signals_hold(&hold);
   CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
@@ -144,7 +167,7 @@ bool gpu_use(Gpu *g, Why *w) {
     return why(w, ERR_DRIVER, "%s and the driver lets this process use the "
                "GPU no more: start another (the simulator still runs here)",
                g->lost);
-  if (!check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
+  if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
   if (!CU(cuCtxSetCurrent, (c))) {
     g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
     return false;
@@ -156,20 +179,34 @@ bool gpu_use(Gpu *g, Why *w) {
 void gpu_close(Gpu *g) {
   if (!g->api) return;
   if (g->ctx) {
+    Why w;
+    size_t bytes;
+    g->capture = NULL;
+    if (gpu_use(g, &w)) pool_trim(g, &bytes, &w);
+  }
+  if (g->ctx) {
+    if (g->fence) g->api->cuEventDestroy_v2(g->fence);
     if (g->blas) g->blas_api->cublasDestroy_v2(g->blas);
     if (g->lt) g->lt_api->cublasLtDestroy(g->lt);
     g->api->cuCtxSetCurrent(NULL);
     g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
   }
-  g->epoch++;
-  g->ctx = NULL;
-  g->blas = NULL;
-  g->lt = NULL;
+  forget(g);
+  pool_close(g);
+}
+
+bool gpu_waits(const Gpu *g, const char *what, Why *w) {
+  return !g->capture ||
+         why(w, ERR_CAPTURE, "%s waits for the GPU, which runs nothing while "
+             "a graph is captured", what);
 }
 
 bool gpu_sync(Gpu *g, Why *w) {
-  if (!gpu_use(g, w) || !CU(cuCtxSynchronize, ())) return false;
+  if (!gpu_waits(g, "sync", w) || !gpu_use(g, w) ||
+      !CU(cuCtxSynchronize, ()))
+    return false;
   g->nran = 0;
+  g->syncs++;
   return true;
 }
 
@@ -185,92 +222,79 @@ bool gpu_usable(const GpuOwned *o, const char *what, Why *w) {
              *o->gpu->lost ? o->gpu->lost : "the GPU was closed");
 }
 
-// Closes it; true where there is something that its context still holds.
-static bool disown(GpuOwned *o) {
+bool gpu_disown(GpuOwned *o) {
   bool held = gpu_owns(o);
   o->closed = true;
   return held;
 }
 
-// ---- memory ----
-
-bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
-  size_t bits = (size_t)dtype_bits(t);
-  if (count > (SIZE_MAX - 7) / bits)
-    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
-               dtype_name(t));
-  size_t bytes = (count * bits + 7) / 8;
-  CUdeviceptr p = 0;
-  if (!gpu_use(g, w)) return false;
-  if (!CU(cuMemAlloc_v2, (&p, bytes ? bytes : 1))) {
-    if (w && w->kind == ERR_MEMORY) {
-      size_t left = 0, total;
-      g->api->cuMemGetInfo_v2(&left, &total);
-      why(w, ERR_MEMORY, "the GPU has no %zu bytes left (%zu free)", bytes,
-          left);
-    }
-    return false;
-  }
-  *b = (DevBuf){.own = {g, g->epoch, false}, .t = t, .count = count,
-                .bytes = bytes, .ptr = p};
-  return true;
-}
-
-void devbuf_close(DevBuf *b) {
-  if (disown(&b->own)) b->own.gpu->api->cuMemFree_v2(b->ptr);
-  b->ptr = 0;
-}
-
-static bool buffer_usable(const DevBuf *b, Why *w) {
-  return gpu_usable(&b->own, "device buffer", w);
-}
-
-bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w) {
-  Gpu *g = b->own.gpu;
-  return buffer_usable(b, w) &&
-         (n == 0 || CU(cuMemcpyHtoD_v2, (b->ptr + at, p, n)));
-}
-
-bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
-  Gpu *g = b->own.gpu;
-  if (!buffer_usable(b, w)) return false;
-  if (n == 0) return true;
-  if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
-  g->nran = 0;  // a copy on the default stream waits for all others
-  return true;
-}
-
-bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w) {
-  Gpu *g = b->own.gpu;
-  return buffer_usable(b, w) &&
-         CU(cuMemsetD8Async, (b->ptr, (unsigned char)byte, b->bytes,
-                              s ? s->s : NULL));
-}
-
-bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w) {
-  Gpu *g = b->own.gpu;
-  return buffer_usable(b, w) &&
-         CU(cuMemcpyDtoDAsync_v2, (b->ptr, src->ptr, b->bytes,
-                                   s ? s->s : NULL));
-}
-
 // ---- streams and events ----
 
-bool gpustream_new(GpuStream *s, Gpu *g, Why *w) {
+bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
+  if (!s) s = g->now;
+  *out = s ? s->s : NULL;
+  if (s && (!gpu_usable(&s->own, "stream", w))) return false;
+  if (s && s->own.gpu != g)
+    return why(w, ERR_LAUNCH, "the stream is one of GPU %d, what it is to do "
+               "is there on GPU %d", s->own.gpu->ordinal, g->ordinal);
+  return !g->capture || graph_takes(g->capture, s, w);
+}
+
+bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w) {
   CUstream h;
-  if (!gpu_use(g, w) || !CU(cuStreamCreate, (&h, 0))) return false;
-  *s = (GpuStream){.own = {g, g->epoch, false}, .s = h};
+  enum { MOST = sizeof g->stream / sizeof *g->stream };
+  int k = 1;
+  while (k < MOST && g->stream[k]) k++;
+  if (k == MOST)
+    return why(w, ERR_LIMIT, "%d streams are open: close some", MOST - 1);
+  if (!gpu_use(g, w) || !CU(cuStreamCreate, (&h, flags))) return false;
+  *s = (GpuStream){.own = {g, g->epoch, false}, .s = h, .number = k};
+  g->stream[k] = s;
   return true;
 }
 
 void gpustream_close(GpuStream *s) {
-  if (disown(&s->own)) s->own.gpu->api->cuStreamDestroy_v2(s->s);
+  Gpu *g = s->own.gpu;
+  Why w;
+  if (!gpu_disown(&s->own) || !gpu_use(g, &w)) return;
+  if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
+    g->api->cuStreamSynchronize(s->s);  // others may take its number
+  g->api->cuStreamDestroy_v2(s->s);
+  g->stream[s->number] = NULL;
+  if (g->now == s) g->now = NULL;
+}
+
+bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w) {
+  if (!g->fence && !CU(cuEventCreate, (&g->fence, CU_EVENT_DISABLE_TIMING)))
+    return false;
+  return CU(cuEventRecord, (g->fence, other)) &&
+         CU(cuStreamWaitEvent, (s, g->fence, 0));
+}
+
+bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w) {
+  Gpu *g = other->own.gpu;
+  CUstream of;
+  return gpu_usable(&s->own, "stream", w) && gpu_use(g, w) &&
+         gpustream_of(g, other, &of, w) && gpustream_follow(g, s->s, of, w);
 }
 
 bool gpustream_sync(GpuStream *s, Why *w) {
   Gpu *g = s->own.gpu;
-  return gpu_usable(&s->own, "stream", w) &&
-         CU(cuStreamSynchronize, (s->s));
+  return gpu_usable(&s->own, "stream", w) && gpu_waits(g, "sync", w) &&
+         gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
+}
+
+// What the driver says of what may be done.
+static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
+  *out = r == CUDA_SUCCESS;
+  return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
+}
+
+bool gpustream_done(GpuStream *s, bool *out, Why *w) {
+  Gpu *g = s->own.gpu;
+  return gpu_usable(&s->own, "stream", w) && gpu_waits(g, "done", w) &&
+         gpu_use(g, w) &&
+         done(g, g->api->cuStreamQuery(s->s), "cuStreamQuery", out, w);
 }
 
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w) {
@@ -281,30 +305,46 @@ bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w) {
 }
 
 void gpuevent_close(GpuEvent *e) {
-  if (disown(&e->own)) e->own.gpu->api->cuEventDestroy_v2(e->e);
+  if (gpu_disown(&e->own)) e->own.gpu->api->cuEventDestroy_v2(e->e);
 }
 
-static bool stream_usable(const GpuStream *s, Why *w) {
-  return !s || gpu_usable(&s->own, "stream", w);
+static bool event_usable(const GpuEvent *e, Why *w) {
+  return gpu_usable(&e->own, "event", w) && gpu_use(e->own.gpu, w);
 }
 
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
   Gpu *g = e->own.gpu;
+  CUstream on;
+  return event_usable(e, w) && gpustream_of(g, s, &on, w) &&
+         CU(cuEventRecord, (e->e, on));
+}
+
+// Of a graph, this is how another stream becomes part of it.
+bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w) {
+  Gpu *g = s ? s->own.gpu : e->own.gpu;
+  if (!s) s = g->now;
   return gpu_usable(&e->own, "event", w) &&
-         stream_usable(s, w) && CU(cuEventRecord, (e->e, s ? s->s : NULL));
+         (!s || gpu_usable(&s->own, "stream", w)) && gpu_use(g, w) &&
+         CU(cuStreamWaitEvent, (s ? s->s : NULL, e->e, 0));
 }
 
 bool gpuevent_sync(GpuEvent *e, Why *w) {
   Gpu *g = e->own.gpu;
-  return gpu_usable(&e->own, "event", w) &&
+  return event_usable(e, w) && gpu_waits(g, "sync", w) &&
          CU(cuEventSynchronize, (e->e));
+}
+
+bool gpuevent_done(GpuEvent *e, bool *out, Why *w) {
+  Gpu *g = e->own.gpu;
+  return event_usable(e, w) && gpu_waits(g, "done", w) &&
+         done(g, g->api->cuEventQuery(e->e), "cuEventQuery", out, w);
 }
 
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w) {
   Gpu *g = from->own.gpu;
   float f = 0;
-  if (!gpu_usable(&from->own, "event", w) ||
-      !gpu_usable(&to->own, "event", w) ||
+  if (!event_usable(to, w) || !event_usable(from, w) ||
+      !gpu_waits(g, "elapsed", w) ||
       !CU(cuEventElapsedTime, (&f, from->e, to->e)))
     return false;
   *ms = (double)f;
@@ -350,7 +390,7 @@ bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
 }
 
 void gpufn_close(GpuFn *f) {
-  if (disown(&f->own)) f->own.gpu->api->cuModuleUnload(f->mod);
+  if (gpu_disown(&f->own)) f->own.gpu->api->cuModuleUnload(f->mod);
 }
 
 int gpufn_param(const GpuFn *f, int k) {
@@ -369,7 +409,7 @@ static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->own.gpu;
-  if (!gpu_usable(&f->own, "kernel", w)) return false;
+  if (!gpu_usable(&f->own, "kernel", w) || !gpu_use(g, w)) return false;
   if (volume(l->block) > (unsigned)f->max_threads)
     return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
                "at most %d", volume(l->block), f->max_threads);
@@ -438,7 +478,7 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                f->own.gpu->name, volume(l->cluster), volume(l->block),
                l->smem + (unsigned)f->smem_static);
   bool one = !sticky(r);  // else check names all that may be at fault
-  check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
+  gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);
 }
@@ -446,14 +486,14 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->own.gpu;
-  if (!gpu_usable(&f->own, "kernel", w) ||
-      !stream_usable(l->stream, w))
+  CUstream s;
+  if (!gpu_usable(&f->own, "kernel", w) || !gpu_use(g, w) ||
+      !gpustream_of(g, l->stream, &s, w))
     return false;
   for (int i = 0; i < l->nbufs; i++)
-    if (!buffer_usable(l->bufs[i], w)) return false;
-  CUstream s = l->stream ? l->stream->s : NULL;
+    if (!devbuf_work(l->bufs[i], l->stream, w)) return false;
   bool ex = volume(l->cluster) > 1 || l->pdl;
-  if (n > 0) gpu_runs(g, f->name);
+  if (n > 0) gpu_runs(g, f->name, NULL);
   for (int i = 0; i < n; i++) {
     CUresult r = ex ? launch_ex(l, s)
       : g->api->cuLaunchKernel(f->fn, l->grid[0], l->grid[1], l->grid[2],

@@ -1,4 +1,4 @@
-// One GPU through the CUDA driver: context, memory, streams, events, modules,
+// One GPU through the CUDA driver: context, streams, events, modules,
 // launches. Every function that takes a Why returns false when the driver
 // refused, with the driver's own name of the error.
 //
@@ -27,9 +27,16 @@ typedef struct Gpu {
   unsigned epoch;
   // Who ran since the host last waited for all of it: of these one is at
   // fault when the driver tells of an error. And what killed the last context.
-  char ran[4][80];
+  char ran[4][120];
   int nran;  // one more than ran holds: and others
-  char lost[512];
+  char lost[640];
+  struct GpuPool *pool;          // memory.c; NULL: nothing allocated yet
+  size_t since;  // bytes asked for since garbage was last looked for
+  struct GpuStream *stream[64];  // by number; those that are open
+  const struct GpuStream *now;   // where work goes that names none; or NULL
+  struct GpuGraph *capture;      // that takes what would run; or NULL
+  CUevent fence;                 // NULL: made when first needed
+  unsigned syncs;                // times that all its work was waited for
   cublasHandle_t blas;  // NULL: made on next use; dies with the context
   cublasLtHandle_t lt;
 } Gpu;
@@ -39,8 +46,10 @@ bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// `who` ("kernel add") begins to run.
-void gpu_runs(Gpu *g, const char *who);
+// `who` ("kernel add") begins to run, from a script's line `at` ("x.lua:3";
+// NULL: none). gpu_ran: is that known already?
+void gpu_runs(Gpu *g, const char *who, const char *at);
+bool gpu_ran(const Gpu *g, const char *who);
 
 // What all that belongs to a context begins with: it is closed by its owner,
 // or lost with the context.
@@ -55,28 +64,21 @@ static inline bool gpu_owns(const GpuOwned *o) {
 // The same; if not, the reason, which names it ("stream").
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
-// Device memory: the C side of MT_DEVBUF. A face looks at gpu_owns before it
-// touches the memory.
-typedef struct DevBuf {
-  GpuOwned own;
-  DType t;
-  size_t count, bytes;
-  uint64_t ptr;    // CUdeviceptr; 0 when closed
-} DevBuf;
-bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
-void devbuf_close(DevBuf *b);
-// Bytes [at, at + n) of b; the caller has checked the range. Synchronous.
-bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w);
-bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
-
-// A stream or an event; s == NULL is the default stream.
+// A stream. Where one may be NULL that is the current one, g->now; where that
+// is NULL, too, the driver's default stream, which waits for all others and
+// for which all others wait.
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
+  int number;  // 1 to 63, for the sets of streams of blocks
 } GpuStream;
-bool gpustream_new(GpuStream *s, Gpu *g, Why *w);
-void gpustream_close(GpuStream *s);
+bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
+void gpustream_close(GpuStream *s);  // waits for it
 bool gpustream_sync(GpuStream *s, Why *w);
+// s waits for all that `other` was given so far.
+bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
+// Is all of it, or the event, done?
+bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
   GpuOwned own;
@@ -85,14 +87,10 @@ typedef struct GpuEvent {
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w);
 void gpuevent_close(GpuEvent *e);
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w);
+bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w);  // s waits
 bool gpuevent_sync(GpuEvent *e, Why *w);
+bool gpuevent_done(GpuEvent *e, bool *done, Why *w);
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w);
-
-// Sets n bytes to a byte, in stream order.
-bool devbuf_memset(DevBuf *b, int byte, const GpuStream *s, Why *w);
-// The driver's own copy of all of src, in stream order; the caller has checked
-// that both are of one GPU and one size.
-bool devbuf_copy(DevBuf *b, const DevBuf *src, const GpuStream *s, Why *w);
 
 // One kernel of a module of its own.
 typedef struct GpuFn {
@@ -115,11 +113,11 @@ int gpufn_param(const GpuFn *f, int k);
 // as long as the struct. `bufs` are the buffers the arguments point into.
 typedef struct GpuLaunch {
   GpuFn *fn;
-  const GpuStream *stream;  // NULL: the default stream
+  const GpuStream *stream;  // may be NULL
   unsigned grid[3], block[3], cluster[3], smem;
   bool pdl;  // programmatic dependent launch
   void **params;
-  const DevBuf **bufs;
+  struct DevBuf **bufs;
   int nbufs;
 } GpuLaunch;
 // Opts in to dynamic shared memory over 48 KiB, checks the limits.

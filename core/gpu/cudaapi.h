@@ -18,7 +18,15 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
-typedef int CUdevice_attribute, CUfunction_attribute;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef int CUdevice_attribute, CUfunction_attribute, CUstreamCaptureMode,
+  CUstreamCaptureStatus;
+typedef struct CUgraphExecUpdateResultInfo {
+  int result;
+  CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
 typedef unsigned cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef struct { _Alignas(64) cuuint64_t opaque[16]; } CUtensorMap;
@@ -69,6 +77,7 @@ typedef struct {
   K(CUDA_ERROR_OUT_OF_MEMORY, 2) \
   K(CUDA_ERROR_NO_DEVICE, 100) \
   K(CUDA_ERROR_ECC_UNCORRECTABLE, 214) \
+  K(CUDA_ERROR_NOT_READY, 600) \
   K(CUDA_ERROR_ILLEGAL_ADDRESS, 700) \
   K(CUDA_ERROR_LAUNCH_TIMEOUT, 702) \
   K(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709) \
@@ -94,6 +103,10 @@ typedef struct {
   K(CU_FUNC_ATTRIBUTE_BINARY_VERSION, 6) \
   K(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
   K(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14) \
+  K(CU_STREAM_NON_BLOCKING, 1) \
+  K(CU_EVENT_DISABLE_TIMING, 2) \
+  K(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
+  K(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1) \
   K(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4) \
   K(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
   K(NVRTC_SUCCESS, 0) \
@@ -137,6 +150,7 @@ typedef struct {
   F(CUresult, cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
   F(CUresult, cuDevicePrimaryCtxReset_v2, (CUdevice)) \
   F(CUresult, cuCtxSetCurrent, (CUcontext)) \
+  F(CUresult, cuCtxGetCurrent, (CUcontext *)) \
   F(CUresult, cuCtxSynchronize, (void)) \
   F(CUresult, cuGetErrorName, (CUresult, const char **)) \
   F(CUresult, cuGetErrorString, (CUresult, const char **)) \
@@ -145,6 +159,14 @@ typedef struct {
   F(CUresult, cuMemFree_v2, (CUdeviceptr)) \
   F(CUresult, cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) \
   F(CUresult, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
+  F(CUresult, cuMemcpyHtoDAsync_v2, \
+    (CUdeviceptr, const void *, size_t, CUstream)) \
+  F(CUresult, cuMemcpyDtoHAsync_v2, \
+    (void *, CUdeviceptr, size_t, CUstream)) \
+  F(CUresult, cuMemcpyPeerAsync, \
+    (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream)) \
+  F(CUresult, cuMemHostRegister_v2, (void *, size_t, unsigned)) \
+  F(CUresult, cuMemHostUnregister, (void *)) \
   F(CUresult, cuMemcpyDtoDAsync_v2, \
     (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
   F(CUresult, cuMemsetD8Async, \
@@ -152,14 +174,18 @@ typedef struct {
   F(CUresult, cuMemsetD16Async, \
     (CUdeviceptr, unsigned short, size_t, CUstream)) \
   F(CUresult, cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) \
+  F(CUresult, cuMemsetD2D32Async, \
+    (CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream)) \
   F(CUresult, cuStreamCreate, (CUstream *, unsigned)) \
   F(CUresult, cuStreamDestroy_v2, (CUstream)) \
   F(CUresult, cuStreamSynchronize, (CUstream)) \
   F(CUresult, cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
+  F(CUresult, cuStreamQuery, (CUstream)) \
   F(CUresult, cuEventCreate, (CUevent *, unsigned)) \
   F(CUresult, cuEventDestroy_v2, (CUevent)) \
   F(CUresult, cuEventRecord, (CUevent, CUstream)) \
   F(CUresult, cuEventSynchronize, (CUevent)) \
+  F(CUresult, cuEventQuery, (CUevent)) \
   F(CUresult, cuEventElapsedTime, (float *, CUevent, CUevent)) \
   F(CUresult, cuModuleLoadData, (CUmodule *, const void *)) \
   F(CUresult, cuModuleUnload, (CUmodule)) \
@@ -174,6 +200,17 @@ typedef struct {
   G(CUresult, cuOccupancyMaxActiveClusters, \
     (int *, CUfunction, const CUlaunchConfig *)) \
   G(CUresult, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
+  G(CUresult, cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) \
+  G(CUresult, cuStreamEndCapture, (CUstream, CUgraph *)) \
+  G(CUresult, cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *)) \
+  G(CUresult, cuGraphInstantiateWithFlags, \
+    (CUgraphExec *, CUgraph, unsigned long long)) \
+  G(CUresult, cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *)) \
+  G(CUresult, cuGraphLaunch, (CUgraphExec, CUstream)) \
+  G(CUresult, cuGraphDestroy, (CUgraph)) \
+  G(CUresult, cuGraphExecDestroy, (CUgraphExec)) \
+  G(CUresult, cuGraphExecUpdate_v2, \
+    (CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *)) \
   G(CUresult, cuTensorMapEncodeTiled, \
     (CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, \
      const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, \
@@ -282,6 +319,7 @@ _Static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == 24, "smem");
 _Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "hStream");
 _Static_assert(offsetof(CUlaunchConfig, attrs) == 40, "attrs");
 _Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "numAttrs");
+_Static_assert(sizeof(CUgraphExecUpdateResultInfo) == 24, "update");
 _Static_assert(sizeof(nvrtcResult) == 4, "nvrtcResult");
 _Static_assert(sizeof(cublasStatus_t) == 4, "cublasStatus_t");
 _Static_assert(sizeof(cublasComputeType_t) == 4, "cublasComputeType_t");

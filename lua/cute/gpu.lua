@@ -53,6 +53,24 @@ function gpu.info(ordinal)
   return ask(ordinal, "info")
 end
 
+--- Its memory in bytes: used (tensors and buffers), peak, pool (what the driver
+-- gave: used and kept for others), free and total (the driver's); hits and
+-- misses: blocks that came from the pool, and from the driver.
+---@param ordinal integer|nil
+---@return table|nil
+---@return string|nil reason
+function gpu.memory(ordinal)
+  return ask(ordinal, "memory")
+end
+
+--- Collects garbage, and gives the driver what of the pool is not in use.
+---@param ordinal integer|nil
+---@return integer|nil bytes
+---@return string|nil reason
+function gpu.trim(ordinal)
+  return ask(ordinal, "trim")
+end
+
 -- ---- cuBLAS ----
 
 --- A product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k], f32 sums.
@@ -299,6 +317,7 @@ end
 
 return sign.public("gpu.", gpu, [[
   open(ordinal?: integer) available(ordinal?: integer) info(ordinal?: integer)
+  memory(ordinal?: integer) trim(ordinal?: integer)
   cublas(options: table) cublaslt(options: table) stats(list: table)
   bench(list: table, opts?: table) best(list: table, opts?: table)
   bench_order(n: integer, round: integer)

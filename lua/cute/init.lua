@@ -31,6 +31,9 @@ local PARTS = {
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
+  ["cute.stream"] = [[
+    stream(device?) event(device?) with_stream(stream, f: function,
+    arguments...) synchronize(device?) graph(f: function, opts?: table)]],
   ["cute.program.draw"] = [[
     print_layout(layout: layout|tensor)]],
   ["cute.lang.printing"] = [[

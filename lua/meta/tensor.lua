@@ -67,33 +67,91 @@ function cute.constexpr(x) end
 ---@return cute.Tensor
 function cute.make_identity_tensor(shape) end
 
----A host tensor of nested tables, last mode fastest; f32 unless told.
+---Where a new tensor is, and what is drawn for it.
+---@class cute.Place
+---@field device? string|table "host" (the default), "gpu", "gpu:1", a device
+---@field pinned? boolean memory of the host that copies need not wait for
+---@field seed? integer of rand and its kin; without one cute.manual_seed tells
+
+---A tensor of nested tables, last mode fastest; f32 unless told.
 ---@param values table
 ---@param dtype? cute.DType
+---@param opts? cute.Place
 ---@return cute.Tensor
-function cute.tensor(values, dtype) end
+function cute.tensor(values, dtype, opts) end
 
 ---@param shape cute.Tuple|cute.Layout last mode fastest for a shape
 ---@param dtype cute.DType
+---@param opts? cute.Place
 ---@return cute.Tensor
-function cute.zeros(shape, dtype) end
+function cute.zeros(shape, dtype, opts) end
 
 ---@param shape cute.Tuple|cute.Layout
 ---@param dtype cute.DType
+---@param opts? cute.Place
 ---@return cute.Tensor
-function cute.ones(shape, dtype) end
+function cute.ones(shape, dtype, opts) end
 
 ---Its elements are undefined: the simulator reports who reads them.
 ---@param shape cute.Tuple|cute.Layout
 ---@param dtype cute.DType
+---@param opts? cute.Place
 ---@return cute.Tensor
-function cute.empty(shape, dtype) end
+function cute.empty(shape, dtype, opts) end
 
 ---@param shape cute.Tuple|cute.Layout
 ---@param x any
 ---@param dtype cute.DType
+---@param opts? cute.Place
 ---@return cute.Tensor
-function cute.full(shape, x, dtype) end
+function cute.full(shape, x, dtype, opts) end
+
+---Numbers of [0, 1), drawn on the host: the same bits on every device.
+---@param shape cute.Tuple|cute.Layout
+---@param dtype cute.DType a float
+---@param opts? cute.Place
+---@return cute.Tensor
+function cute.rand(shape, dtype, opts) end
+
+---Numbers of the normal distribution N(0, 1), the same way.
+---@param shape cute.Tuple|cute.Layout
+---@param dtype cute.DType a float
+---@param opts? cute.Place
+---@return cute.Tensor
+function cute.randn(shape, dtype, opts) end
+
+---Integers from lo on, below hi.
+---@param lo integer
+---@param hi integer
+---@param shape cute.Tuple|cute.Layout
+---@param dtype cute.DType
+---@param opts? cute.Place
+---@return cute.Tensor
+function cute.randint(lo, hi, shape, dtype, opts) end
+
+---What is drawn without a seed of its own from here on depends on this alone.
+---@param seed integer
+function cute.manual_seed(seed) end
+
+---The tensor itself where it is there already, else the same view (layout,
+---alignment, marks) of a copy of the memory that it spans. With a stream the
+---copy is only queued, and what comes to the host is pinned.
+---@param device string|table "host", "gpu", "gpu:1", a device of cute.device
+---@param opts? {stream: any}
+---@return cute.Tensor
+function Tensor:to(device, opts) end
+
+---The same view of a copy of its memory, where it is.
+---@param opts? {stream: any}
+---@return cute.Tensor
+function Tensor:clone(opts) end
+
+---Takes all elements of a tensor of its shape and type, from any device. Where
+---layouts differ or have gaps they go through the host.
+---@param source cute.Tensor
+---@param opts? {stream: any} then the copy is only queued
+---@return cute.Tensor self
+function Tensor:copy_from(source, opts) end
 
 ---On the host: compact in the order of t's strides. In a kernel: a vector.
 ---@param t cute.Tensor

@@ -1,46 +1,17 @@
 -- The GPU's face against a driver that keeps books (spec/gpu/fakecuda.c).
 local support = require "spec.support"
 
-local folder
-local cc = os.getenv "CC" or "cc"
+local fake = require "spec.gpu.fake"
+local run = fake.run
 
--- Runs Lua in a process with that driver; its output and error output.
-local function run(code, lost, more)
-  code = [[
-    local core = require "cute.core"
-    local gpu = require "cute.gpu"
-    local dev = assert(gpu.open())
-    local cubin = ("x"):rep(64)
-    local function message(f, ...)
-      local _, text = pcall(f, ...)
-      return (text:gsub("^.-:%d+: ", ""))
-    end
-  ]] .. code
-  local env = {LD_LIBRARY_PATH = folder, FAKE_LOST = lost,
-               CUTELUA_NO_CUDA = "0"}
-  for name, value in pairs(more or {}) do env[name] = value end
-  return support.run_lua({"-e", code}, env)
-end
-
-local has_cc = support.read "spec/gpu/fakecuda.c" and
-  select(3, support.exec {cc, "--version"}) == 0
-
-if not has_cc then
+if not fake.there then
   describe("the GPU's face", function() pending "needs a C compiler" end)
   return
 end
 
-local function build_driver(flag)
-  folder = support.folder()
-  local _, err, code = support.exec {
-    cc, "-shared", "-fPIC", "-Icore", type(flag) == "string" and flag or "-g",
-    "-o", folder .. "/libcuda.so.1", "spec/gpu/fakecuda.c"}
-  assert.equal(0, code, err)
-end
-
 describe("the GPU's face", function()
-  setup(build_driver)
-  teardown(function() support.remove(folder) end)
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("gives every handle back once, closed or left to the end", function()
     local out, err, code = run [[
@@ -62,16 +33,16 @@ describe("the GPU's face", function()
   end)
 
   it("is found in absolute folders only", function()
-    for i, home in ipairs {folder .. "/root", "root", "./root"} do
+    for i, home in ipairs {fake.folder .. "/root", "root", "./root"} do
       support.exec {"sh", "-c", ("mkdir -p %s/root/lib64; cp %s/libcuda.so.1 "
-        .. "%s/root/lib64"):format(folder, folder, folder)}
+        .. "%s/root/lib64"):format(fake.folder, fake.folder, fake.folder)}
       local path = support.exec({"pwd"}):gsub("\n", "")
       local function absolute(list)
         return (";" .. list):gsub(";([^/;])", ";" .. path .. "/%1"):sub(2)
       end
       for _, name in ipairs {"CUDA_HOME", "CUDA_PATH"} do
         local out, err = support.exec({support.lua, "-e",
-          "print((require 'cute.core'.gpu_open()) ~= nil)"}, {cwd = folder,
+          "print((require 'cute.core'.gpu_open()) ~= nil)"}, {cwd = fake.folder,
           env = {LUA_PATH = absolute(package.path), CUTELUA_NO_CUDA = "0",
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
@@ -324,8 +295,8 @@ describe("a launch through a driver that fails", function()
     local opts = {grid = 1, block = 32, device = "gpu"}
   ]]
 
-  setup(build_driver)
-  teardown(function() support.remove(folder) end)
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("raises, or gives nil and the message, naming kernel and call", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
@@ -362,10 +333,10 @@ describe("a launch through a driver that fails", function()
 
   it("shows the line of a script that did not look", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local script = support.write(folder .. "/script.lua", KERNEL, "\n",
+    local script = support.write(fake.folder .. "/script.lua", KERNEL, "\n",
                                  "add(X):launch(opts)\nprint(X(3))\n")
     local out, err, code = support.run({script}, {env = {
-      LD_LIBRARY_PATH = folder, FAKE_FAIL = "cuLaunchKernel 1",
+      LD_LIBRARY_PATH = fake.folder, FAKE_FAIL = "cuLaunchKernel 1",
       CUTELUA_NO_CUDA = "0"}})
     assert.equal("", out)
     assert.equal("cutelua: kernel add: cuLaunchKernel: CUDA_ERROR_OTHER " ..
@@ -388,8 +359,8 @@ describe("a launch through a driver that fails", function()
     assert.equal("nil\ttrue\n", out)
     local calls = support.lines(err)
     table.sort(calls)
-    assert.same({"buffer 128", "buffer 8", "download 128", "upload 128",
-                 "upload 8"}, calls)
+    assert.same({"buffer 512", "buffer 512", "download 128", "free 512",
+                 "free 512", "upload 128", "upload 8"}, calls)
   end)
 
   it("loads a kernel once, however often it is launched", function()
@@ -455,8 +426,8 @@ describe("a launch of what is known", function()
     local X, Y, Z = tensor(8, 3), tensor(8, 1), tensor(8, 100)
   ]]
 
-  setup(build_driver)
-  teardown(function() support.remove(folder) end)
+  setup(fake.build)
+  teardown(fake.remove)
 
   -- What the code prints, line by line.
   local function check(code, want, more)
@@ -502,8 +473,8 @@ describe("a launch of what is known", function()
       local own = assert(cute.compile(axpy, y, x, one, 8, far, opts))
       own:launch()
       print(y[2] / one)
-      own(Y, x, one, 8, far)
-      own(y, X, 2 * one, 8, 5)
+      own(Y, X, one, 8, far)
+      own(y, x, 2 * one, 8, 5)
       print(y[2] / one, get(Y), traced)
       print(message(run, Z, X, 1, 8, far))
       print(message(run, Z, X, 1.0, 8))
@@ -548,7 +519,7 @@ describe("a launch of what is known", function()
       print(message(run, Y, tensor(9, 1), one, 8, far, {grid = 1}))
       print(message(run.launch, run))
       local y = cute.full({8}, 5, cute.f32)
-      run(y, X, 3 * one, 8, far, {grid = 3})
+      run(y, cute.full({8}, 3, cute.f32), 3 * one, 8, far, {grid = 3})
       print(y[1] / one)]], {"7.0",
       "kernel axpy was compiled without a grid: launch it with one, run(X, "
         .. "..., {grid = n}) [bad-launch]",
@@ -599,8 +570,8 @@ describe("a launch of what is known", function()
 end)
 
 describe("a launch in clusters", function()
-  setup(function() build_driver "-DFAKE_CLUSTERS" end)
-  teardown(function() support.remove(folder) end)
+  setup(function() fake.build "-DFAKE_CLUSTERS" end)
+  teardown(fake.remove)
 
   local KERNEL = [[
     local cute = require "cute"

@@ -7,74 +7,13 @@
 --     run:launch()                                            -- many times
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 
-local kernel = {}
+local kernel = {device = devices.device}
 
----------------------------------------------------------------------------
--- Devices
----------------------------------------------------------------------------
-
-local Device = {__closed = true}  -- to cute.lang.reach
-Device.__index = Device
-Device.__tostring = function(d) return d.name end
-
-local DEFAULT_ARCH = "sm_90a"
-
-local ARCHS = core.archs()
-
-local function sm_of(arch)
-  if not ARCHS[arch] then
-    core.fail("wrong-arch", ("no architecture '%s': there are %s")
-      :format(tostring(arch), table.concat(ARCHS, " ")))
-  end
-  return ARCHS[arch]
-end
-
-local function simulator(arch)
-  return setmetatable({kind = "sim", arch = arch, sm = sm_of(arch),
-                       name = "simulator (" .. arch .. ")"}, Device)
-end
-
-local opened  -- the GPU, once it was opened
-
-local function gpu_device()
-  if opened then
-    local ok, why = opened.dev:alive()
-    if not ok then return nil, why end
-    return opened
-  end
-  local gpu = require "cute.gpu"
-  local dev, why = gpu.open()
-  if not dev then return nil, why end
-  local info = dev:info()
-  opened = setmetatable({kind = "gpu", arch = info.arch, dev = dev,
-                         info = info, sm = sm_of(info.arch),
-                         name = info.name .. " (" .. info.arch .. ")"}, Device)
-  return opened
-end
-
---- Where kernels run: "sim", "sim:sm_80", "gpu", "auto" (the GPU if there is
--- one). nil, message when there is no GPU.
----@param name? string
----@param arch? string what a plain "sim" stands for
-function kernel.device(name, arch)
-  if getmetatable(name) == Device then return name end
-  name = name or "auto"
-  if name == "gpu" then return gpu_device() end
-  if name == "auto" then
-    local d = not arch and gpu_device()
-    return d or simulator(arch or DEFAULT_ARCH)
-  end
-  if name == "sim" then return simulator(arch or DEFAULT_ARCH) end
-  local target = name:match "^sim:(.+)$"
-  if not target then
-    core.fail("bad-argument", ("no device '%s': sim, sim:sm_80, gpu or auto")
-      :format(name))
-  end
-  return simulator(target)
-end
+local Device, opened = devices.Device, devices.opened
 
 ---------------------------------------------------------------------------
 -- Programs: a traced kernel and what was made of it
@@ -108,7 +47,7 @@ end
 ---@return string text, string[] lines, string name what it is called there
 function Program:cuda(arch)
   arch = arch or self.arch
-  local sm = sm_of(arch)
+  local sm = devices.sm(arch)
   self.fn:check_arch(sm, arch)
   local made = self.texts[sm]
   if not made then
@@ -239,7 +178,8 @@ local function is_odd(name, value)
     return value ~= "return" and value ~= "raise"
       and '"raise" (the default) or "return"'
   elseif name == "stream" then
-    return core.typename(value) ~= "stream" and "a stream"
+    return core.typename(value) ~= "stream" and not value.simulated
+      and "a stream"
   elseif name == "output" then
     return value and not (io.type(value) == "file"
       or type(value) == "table" and value.write)
@@ -299,6 +239,8 @@ end
 local function stoppable() end
 
 local function run_sim(p, opts, values, grid)
+  devices.check_places(p.program.info.name, values, "host")
+  devices.check_stream(opts.stream or p.stream, p.device)
   local found = core.sim_run(p.program.fn, {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
@@ -332,10 +274,13 @@ end
 --- Arguments for the driver: a device tensor's buffer as it is; a host
 -- tensor's is copied for the launch, and back after it if the kernel writes
 -- argument i.
----@param dev table
+---@param name string the kernel's
+---@param device table
 ---@param values table[]
 ---@param written fun(i: integer): boolean
-function kernel.gpu_values(dev, values, written)
+function kernel.gpu_values(name, device, values, written)
+  devices.check_places(name, values, device.place)
+  local dev = device.dev
   local args, copies, why = {}, {}, nil
   for i, v in ipairs(values) do
     local buffer, offset = v[1], v[2]
@@ -358,7 +303,7 @@ function kernel.gpu_values(dev, values, written)
 end
 
 local function gpu_values(p, values)
-  return kernel.gpu_values(p.device.dev, values, function(i)
+  return kernel.gpu_values(p.program.info.name, p.device, values, function(i)
     return p.program.info.args[i].written
   end)
 end
@@ -379,6 +324,7 @@ end
 
 -- A launch of p's kernel on its GPU, with these values.
 local function gpu_launch(p, args, grid)
+  devices.check_stream(p.stream, p.device)
   local f, message = load_gpu(p.program, p.device.dev)
   if not f then return nil, message end
   return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
@@ -444,7 +390,9 @@ local function run_gpu(p, _, values, grid)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
-  if p.program.info.prints then p.device.dev:sync() end  -- its text is there
+  if p.program.info.prints and not p.device.dev:capturing() then
+    p.device.dev:sync()  -- its text is there
+  end
   return true
 end
 
@@ -464,7 +412,7 @@ local function compiled_for(p, k, v)
   elseif k == "device" and type(v) == "table" then
     return tostring(device)
   elseif k == "device" and v ~= "auto" then
-    return v:find ":" and device.kind .. ":" .. device.arch or device.kind
+    return device.place or v:find ":" and "sim:" .. device.arch or "sim"
   end
 end
 
@@ -495,6 +443,14 @@ local function run(p, opts, values, grid)
       .. "it with one, run(X, ..., {grid = n})"):format(name))
   end
   kernel.cluster(p.program.cluster, grid)
+  if p.device.kind == "sim" then
+    if core.capturing() then
+      core.fail("in-graph", ("kernel %s runs on the simulator, the graph is "
+        .. "captured on a GPU: cute.graph(f, {device = \"sim\"})"):format(name))
+    elseif core.recorded(run, p, opts, values, grid) then
+      return true
+    end
+  end
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
                            grid)
   if not ok or result == true or result.ok then
@@ -676,15 +632,6 @@ end
 local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
 
--- The GPU where some memory is there.
-local function pick_device(values, opts)
-  if opts.device then return kernel.device(opts.device, opts.arch) end
-  for _, v in ipairs(values or {}) do
-    if core.typename(v[1]) == "devbuf" then return kernel.device "gpu" end
-  end
-  return kernel.device("auto", opts.arch)
-end
-
 -- The program for an architecture; what was made of it is shared by all.
 local function view(program, arch)
   local p = program.views[arch]
@@ -724,7 +671,7 @@ end
 ---@param opts {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
-  return view((traced(self, opts or {})), opts and opts.arch or DEFAULT_ARCH)
+  return view((traced(self, opts or {})), opts and opts.arch or devices.ARCH)
 end
 
 --- Prepares a launch: everything traced, compiled and packed.
@@ -733,7 +680,7 @@ function Call:compile(opts)
   opts = opts or {}
   local program, kind = traced(self, opts)
   local values = not kind.symbolic and core.launch_values(self) or nil
-  local device, why = pick_device(values, opts)
+  local device, why = devices.pick(values, opts, "auto")
   if not device then return nil, why end
   program = view(program, device.arch)
   program.fn:check_smem(device.sm)
@@ -820,7 +767,6 @@ function kernel.kernel(name, opts, func)
                        min_blocks = opts and opts.min_blocks}, Kernel)
 end
 
-sign.strict("device", Device, "dev info")
 sign.strict("kernel", Kernel, "block min_blocks")
 sign.class("call", Call, [[
   trace(opts?) compile(opts?) block(given?)

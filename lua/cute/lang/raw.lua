@@ -11,6 +11,7 @@
 --     run:launch()
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
 
@@ -178,8 +179,9 @@ local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
 
 -- On a GPU, always.
-local function gpu_of(k, opts)
-  local device, why = kernel.device(opts.device or "gpu", opts.arch)
+local function gpu_of(call, opts)
+  local k = call.kernel
+  local device, why = devices.pick(call.values, opts, "gpu")
   if device and device.kind ~= "gpu" then
     core.fail("bad-launch", ("kernel %s is CUDA C of your own, which only a "
       .. "GPU can run: the simulator runs traced kernels"):format(k.name))
@@ -207,12 +209,12 @@ function Call:compile(opts)
   opts = opts or {}
   local k = self.kernel
   kernel.check_options(opts, LAUNCH)
-  local device, why = gpu_of(k, opts)
+  local device, why = gpu_of(self, opts)
   if not device then return nil, why end
   local f
   f, why = loaded(k, device)
   if not f then return nil, why end
-  local args, copies = kernel.gpu_values(device.dev, self.values,
+  local args, copies = kernel.gpu_values(k.name, device, self.values,
     function(i) return k.params[i].written end)
   if not args then return nil, copies end
   local run

@@ -51,6 +51,7 @@ report.suggestions = {
   ["foreign-value"] = "pass it as an argument of the kernel",
   ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
   ["inside-kernel"] = "do it before the kernel and use the result inside",
+  ["in-graph"] = "wait, and look at results, behind graph:launch()",
   ["closed"] = "use it before its close() or the end of its block",
   ["kernel-fault"] = "--traceback shows all that is known of each",
   ["internal"] = "please report this with the script",

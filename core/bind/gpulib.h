@@ -1,0 +1,60 @@
+// What the faces of the GPU share: gpulib.c (streams, events, kernels),
+// devlib.c (memory, where tensors live) and graphlib.c.
+#ifndef CUTE_GPULIB_H
+#define CUTE_GPULIB_H
+
+#include "bind/buflib.h"
+#include "gpu/graph.h"
+
+#define MT_GPU "cute.gpu"
+#define MT_GPUFN "cute.gpufn"
+#define MT_EVENT "cute.event"
+#define MT_BLAS "cute.blas"
+#define MT_GRAPH "cute.graph"
+
+// nil, message of what was asked for; misuse raises.
+int gpulib_failed(lua_State *L, const Why *w);
+// true, or an error: what is written as a statement nobody looks at twice.
+int gpulib_done(lua_State *L, bool ok, const Why *w);
+
+Gpu *gpulib_check(lua_State *L, int idx);
+// Pushes the one object of a GPU; false: there is none.
+bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
+// A handle of the GPU at a stack index, closed as yet, which it keeps alive:
+// the struct of this type's metatable, which begins with a GpuOwned.
+void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
+GpuStream *gpulib_stream(lua_State *L, int idx);  // NULL: none is said
+// `who` begins to run, from the script's line.
+void gpulib_ran(lua_State *L, Gpu *g, const char *who);
+// While a graph of g is captured it keeps the object at a stack index alive.
+void gpulib_keep(lua_State *L, const Gpu *g, int idx);
+
+// devlib.c
+void devlib_open(lua_State *L);
+// A new buffer of the GPU at a stack index, pushed; NULL: the reason.
+DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
+DevBuf *devlib_check(lua_State *L, int idx);  // open
+// The place that the value at idx names ("gpu:1", a device, nil: none said):
+// pushes its GPU, or nil for the host.
+Gpu *devlib_place(lua_State *L, int idx);
+// Replaces the host tensor at idx by the same on the GPU at `gpu`.
+void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
+void devlib_push_device(lua_State *L, int idx);  // of the tensor: its name
+void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);  // all elements
+// Sets the elements of a tensor of a GPU; those of a view with gaps through
+// the host.
+void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
+                 uint64_t bits);
+// Pins the memory of the host buffer at idx, which buflib_new_pages made.
+void devlib_pin(lua_State *L, int idx, Gpu *g);
+int devlib_buffer(lua_State *L);  // gpu:buffer(...)
+const char *devlib_name(const Gpu *g, char name[16]);  // "gpu", "gpu:1"
+extern const luaL_Reg devlib_methods[];  // of tensors
+
+// graphlib.c
+// Is this call, with its arguments, recorded for a graph of the simulator?
+// Then it is not done now.
+bool gpulib_recorded(lua_State *L);
+void graphlib_open(lua_State *L);
+
+#endif

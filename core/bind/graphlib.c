@@ -1,0 +1,205 @@
+// The Lua face of graphs: what a function launches and copies, recorded once
+// and launched as one.
+#include "bind/gpulib.h"
+
+#include <string.h>
+
+#define MT_CAPTURE "cute.capture"  // a capture under way
+#define KEPT "cute.kept"  // of the registry: objects that its graph keeps
+
+static GpuGraph *check_graph(lua_State *L, int idx) {
+  return face_check(L, idx, MT_GRAPH, "graph");
+}
+
+void gpulib_keep(lua_State *L, const Gpu *g, int idx) {
+  if (!g->capture) return;
+  lua_pushvalue(L, idx);
+  lua_getfield(L, LUA_REGISTRYINDEX, KEPT);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+// However the function ends, its capture does: of the graph in the userdata.
+static int capture_close(lua_State *L) {
+  GpuGraph *x = *(GpuGraph **)lua_touserdata(L, 1);
+  if (x->own.gpu->capture == x) graph_abandon(x);
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, KEPT);
+  return 0;
+}
+
+// Pushes a graph of the GPU at `gpu`: what the function at f launches, on the
+// stream at `stream`, where it names none. old: see graph_end.
+static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
+                         GpuGraph *old) {
+  GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
+  int at = lua_gettop(L);
+  Gpu *g = x->own.gpu;
+  Why w;
+  gpulib_done(L, graph_begin(x, g, gpulib_stream(L, stream), &w), &w);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, at, 2);
+  lua_setfield(L, LUA_REGISTRYINDEX, KEPT);
+  *(GpuGraph **)lua_newuserdatauv(L, sizeof x, 0) = x;
+  luaL_setmetatable(L, MT_CAPTURE);
+  lua_toclose(L, -1);
+  lua_pushvalue(L, f);
+  lua_call(L, 0, 0);
+  if (!gpu_owns(&(GpuOwned){g, x->own.epoch, false}))
+    face_error(L, ERR_DRIVER, "the context was lost while the graph was "
+               "captured: %s", g->lost);
+  gpulib_done(L, graph_end(x, old, &w), &w);
+  lua_settop(L, at);
+  return x;
+}
+
+// gpu:capture(f [, stream]) -> graph
+static int gpu_capture(lua_State *L) {
+  gpulib_check(L, 1);
+  face_checktype(L, 2, LUA_TFUNCTION);
+  lua_settop(L, 3);
+  capture(L, 1, 2, 3, NULL);
+  return 1;
+}
+
+// graph:update(f): becomes what f launches; cheap where only arguments differ.
+static int l_update(lua_State *L) {
+  GpuGraph *x = check_graph(L, 1);
+  face_checktype(L, 2, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  lua_pushnil(L);            // 3: no stream
+  lua_getiuservalue(L, 1, 1);  // 4: its GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // 5
+  *x = *y, *y = was;
+  lua_getiuservalue(L, 5, 2);
+  lua_setiuservalue(L, 1, 2);  // y, which still has the old ones, ends here
+  graph_close(y);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int launch(lua_State *L, int n, int stream) {
+  GpuGraph *x = check_graph(L, 1);
+  Gpu *g = x->own.gpu;
+  const GpuStream *s = gpulib_stream(L, stream);
+  Why w;
+  gpulib_ran(L, g, x->name);
+  gpulib_keep(L, g, 1);
+  return gpulib_done(L, graph_launch(x, s, n, &w), &w);
+}
+
+static int l_launch(lua_State *L) { return launch(L, 1, 2); }
+
+static int l_launch_n(lua_State *L) {
+  return launch(L, (int)face_checkint(L, 2), 3);
+}
+
+static int l_close(lua_State *L) {
+  graph_close(check_graph(L, 1));
+  return 0;
+}
+
+// graph.nodes: how many launches, copies and fills; graph.device
+static int l_index(lua_State *L) {
+  const GpuGraph *x = check_graph(L, 1);
+  const char *k = face_checkstr(L, 2);
+  char name[16];
+  if (strcmp(k, "nodes") == 0)
+    lua_pushinteger(L, (lua_Integer)x->nodes);
+  else if (strcmp(k, "device") == 0)
+    lua_pushstring(L, devlib_name(x->own.gpu, name));
+  else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
+    face_nofield(L);
+  return 1;
+}
+
+static int l_tostring(lua_State *L) {
+  const GpuGraph *x = check_graph(L, 1);
+  lua_pushfstring(L, "%s%s", *x->name ? x->name : "graph",
+                  gpu_owns(&x->own) ? "" : " (closed)");
+  return 1;
+}
+
+// ---- the simulator's ----
+
+#define RECORDING "cute.recording"  // of the registry: a list of calls
+
+// record(list or nil): calls go there from here on, and are not done.
+static int l_record(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, RECORDING);
+  return 0;
+}
+
+// recording() -> that list, or nil
+static int l_recording(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, RECORDING);
+  return 1;
+}
+
+// capturing(): is a graph of a GPU captured?
+static int l_capturing(lua_State *L) {
+  lua_pushboolean(L, lua_getfield(L, LUA_REGISTRYINDEX, KEPT)
+                       != LUA_TNIL);
+  return 1;
+}
+
+// Adds the values from `first` on, a function and its arguments, to the list;
+// false: there is none.
+static bool record(lua_State *L, int first) {
+  int top = lua_gettop(L);
+  if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
+    lua_settop(L, top);
+    return false;
+  }
+  lua_createtable(L, top - first + 1, 1);
+  for (int i = first; i <= top; i++) {
+    lua_pushvalue(L, i);
+    lua_rawseti(L, -2, i - first + 1);
+  }
+  face_set_int(L, "n", top - first + 1);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_settop(L, top);
+  return true;
+}
+
+// recorded(f, arguments...) -> is it part of the list now?
+static int l_recorded(lua_State *L) {
+  lua_pushboolean(L, record(L, 1));
+  return 1;
+}
+
+bool gpulib_recorded(lua_State *L) {
+  lua_Debug ar;
+  int top = lua_gettop(L);
+  lua_getstack(L, 0, &ar);
+  lua_getinfo(L, "f", &ar);
+  lua_insert(L, 1);
+  bool is = record(L, 1);
+  lua_remove(L, 1);
+  lua_settop(L, top);
+  return is;
+}
+
+void graphlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"record", l_record}, {"recording", l_recording},
+    {"recorded", l_recorded}, {"capturing", l_capturing}, {NULL, NULL}};
+  static const luaL_Reg graph[] = {
+    {"launch(stream?)", l_launch}, {"launch_n(n, stream?)", l_launch_n},
+    {"update(f)", l_update}, {"close()", l_close}, {"__gc", l_close},
+    {"__close", l_close}, {"__index", l_index}, {"__tostring", l_tostring},
+    {NULL, NULL}};
+  static const luaL_Reg under_way[] = {{"__close", capture_close},
+                                       {NULL, NULL}};
+  static const luaL_Reg of_gpu[] = {{"capture(f, stream?)", gpu_capture},
+                                    {NULL, NULL}};
+  face_newtype(L, MT_GRAPH, graph);
+  face_newtype(L, MT_CAPTURE, under_way);
+  luaL_getmetatable(L, MT_GPU);
+  face_setfuncs(L, of_gpu);
+  lua_pop(L, 3);
+  face_setfuncs(L, funcs);
+}

@@ -1,0 +1,151 @@
+// Graphs of launches: captured, instantiated, changed, launched.
+#include "gpu/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/inside.h"
+
+bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w) {
+  Gpu *g = x->own.gpu;
+  CUstreamCaptureStatus status = 0;
+  if (s == x->on) return true;
+  if (s && !CU(cuStreamIsCapturing, (s->s, &status))) return false;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ||
+         why(w, ERR_CAPTURE, "the stream is no part of the graph that is "
+             "captured: let it wait for an event recorded there first");
+}
+
+bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w) {
+  if (b->of == x) return true;
+  if (x->nblock == x->cap) {
+    size_t cap = x->cap ? 2 * x->cap : 16;
+    GpuBlock **more = base_realloc(x->block, cap * sizeof *more);
+    if (!more) return why(w, ERR_MEMORY, "out of memory");
+    x->block = more;
+    x->cap = cap;
+  }
+  b->of = x;
+  block_keep(b);
+  x->block[x->nblock++] = b;
+  return true;
+}
+
+void graph_runs(GpuGraph *x, const char *who) {
+  size_t n = strlen(x->name), more = strlen(who);
+  const char *at = n ? strstr(x->name, who) : NULL;
+  if (at && (!at[more] || at[more] == ',')) return;
+  if (n && x->name[n - 1] == '.') return;  // it is full
+  bool fits = n + more + 16 < sizeof x->name;
+  const char *join = n ? ", " : "graph of ";
+  memcpy(x->name + n, join, strlen(join) + 1);
+  strncat(x->name, fits ? who : "...", sizeof x->name - n - 12);
+}
+
+static void drop_blocks(GpuGraph *x) {
+  for (size_t i = 0; i < x->nblock; i++)
+    block_drop(x->block[i]);
+  base_free(x->block);
+  x->block = NULL;
+  x->nblock = x->cap = 0;
+}
+
+// ---- capture ----
+
+// Everything is waited for, so that no memory is behind other streams' work.
+bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
+  if (g->capture)
+    return why(w, ERR_CAPTURE, "a graph is captured inside the capture of "
+               "%s: launch it there instead", g->capture->name);
+  if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
+    return why(w, ERR_DRIVER, "this driver has no graphs");
+  if (s && !gpu_usable(&s->own, "stream", w)) return false;
+  if (!gpu_sync(g, w)) return false;
+  if (!s && !gpustream_new(&x->stream, g, CU_STREAM_NON_BLOCKING, w))
+    return false;
+  x->own = (GpuOwned){g, g->epoch, true};
+  x->on = s ? s : &x->stream;
+  if (!CU(cuStreamBeginCapture_v2,
+          (x->on->s, CU_STREAM_CAPTURE_MODE_RELAXED))) {
+    if (!s && g->ctx) gpustream_close(&x->stream);
+    return false;
+  }
+  g->capture = x;
+  x->before = g->now;
+  g->now = x->on;
+  return true;
+}
+
+// The driver's graph of what was recorded; the capture is over either way.
+static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
+  Gpu *g = x->own.gpu;
+  g->capture = NULL;
+  g->now = x->before;
+  x->spare = NULL;  // x keeps them
+  for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
+  bool ok = CU(cuStreamEndCapture, (x->on->s, out));
+  if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
+  x->on = NULL;
+  return ok;
+}
+
+void graph_abandon(GpuGraph *x) {
+  Gpu *g = x->own.gpu;
+  CUgraph graph = NULL;
+  Why w;
+  if (g->capture == x && finish(x, &graph, &w) && graph)
+    g->api->cuGraphDestroy(graph);
+  drop_blocks(x);
+}
+
+// Makes x of the driver's graph; that of `old`, changed, where that works.
+static bool instantiate(GpuGraph *x, CUgraph graph, GpuGraph *old, Why *w) {
+  Gpu *g = x->own.gpu;
+  CUgraphExecUpdateResultInfo info;
+  if (!CU(cuGraphGetNodes, (graph, NULL, &x->nodes))) return false;
+  if (old && gpu_owns(&old->own) && g->api->cuGraphExecUpdate_v2 &&
+      g->api->cuGraphExecUpdate_v2(old->exec, graph, &info) == CUDA_SUCCESS) {
+    x->exec = old->exec;
+    gpu_disown(&old->own);
+    return true;
+  }
+  return CU(cuGraphInstantiateWithFlags, (&x->exec, graph, 0));
+}
+
+bool graph_end(GpuGraph *x, GpuGraph *old, Why *w) {
+  Gpu *g = x->own.gpu;
+  CUgraph graph = NULL;
+  bool ok = finish(x, &graph, w);
+  if (ok && !graph) ok = why(w, ERR_CAPTURE, "the capture was broken off");
+  ok = ok && instantiate(x, graph, old, w);
+  if (graph && g->ctx) g->api->cuGraphDestroy(graph);
+  if (ok) x->own = (GpuOwned){g, g->epoch, false};
+  else drop_blocks(x);
+  return ok;
+}
+
+// ---- launches ----
+
+bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w) {
+  Gpu *g = x->own.gpu;
+  CUstream on;
+  if (!gpu_usable(&x->own, "graph", w) || !gpu_use(g, w) ||
+      !gpustream_of(g, s, &on, w))
+    return false;
+  for (size_t i = 0; i < x->nblock; i++)
+    if (!block_use(x->block[i], s ? s : g->now, w) ||
+        (g->capture && !graph_keeps(g->capture, x->block[i], w)))
+      return false;
+  for (int i = 0; i < n; i++)
+    if (!CU(cuGraphLaunch, (x->exec, on))) return false;
+  return true;
+}
+
+void graph_close(GpuGraph *x) {
+  Gpu *g = x->own.gpu;
+  Why w;
+  if (g->capture == x) graph_abandon(x);
+  if (gpu_disown(&x->own) && gpu_use(g, &w))
+    g->api->cuGraphExecDestroy(x->exec);
+  drop_blocks(x);
+}

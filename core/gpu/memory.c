@@ -1,0 +1,315 @@
+// The pool of a GPU's memory, buffers from it, copies from and to them.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/inside.h"
+
+// ---- blocks ----
+
+enum { STEP = 512 };  // blocks are multiples of so many bytes
+
+static size_t rounded(size_t bytes) {
+  return bytes < STEP ? STEP : (bytes + STEP - 1) / STEP * STEP;
+}
+
+static int logarithm(size_t n) {
+  int k = 0;
+  while (n >>= 1) k++;
+  return k;
+}
+
+// Takes the first block of a list of at least n bytes that wastes at most an
+// eighth.
+static GpuBlock *take(GpuBlock **at, size_t n) {
+  for (; *at; at = &(*at)->next) {
+    GpuBlock *b = *at;
+    if (b->bytes < n || b->bytes > n + n / 8) continue;
+    *at = b->next;
+    return b;
+  }
+  return NULL;
+}
+
+// A free block; in a capture rather one that its graph has to itself.
+static GpuBlock *find(Gpu *g, size_t n) {
+  GpuBlock *b = g->capture ? take(&g->capture->spare, n) : NULL;
+  for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
+    b = take(&g->pool->free[k], n);
+  return b;
+}
+
+static void put(GpuPool *p, GpuBlock *b) {
+  GpuBlock **list = &p->free[logarithm(b->bytes)];
+  b->next = *list;
+  *list = b;
+}
+
+// Takes one of the free blocks, any; NULL: there is none.
+static GpuBlock *pop(GpuPool *p) {
+  for (size_t k = 0; k < sizeof p->free / sizeof *p->free; k++) {
+    GpuBlock *b = p->free[k];
+    if (!b) continue;
+    p->free[k] = b->next;
+    return b;
+  }
+  return NULL;
+}
+
+static void hand_out(GpuPool *p, GpuBlock *b) {
+  if (b->refs++) return;  // it is a graph's
+  p->used += b->bytes;
+  if (p->used > p->peak) p->peak = p->used;
+}
+
+void block_keep(GpuBlock *b) { b->refs++; }
+
+void block_drop(GpuBlock *b) {
+  Gpu *g = b->gpu;
+  bool lost = b->epoch != g->epoch;  // died with its context
+  bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
+  if (b->refs && !spare) return;
+  if (lost) {
+    base_free(b);
+    return;
+  }
+  if (b->used) {
+    b->before = b->used;
+    b->syncs = g->syncs;
+    b->used = 0;
+  }
+  if (spare) {
+    b->next = g->capture->spare;
+    g->capture->spare = b;
+    return;
+  }
+  g->pool->used -= b->bytes;
+  put(g->pool, b);
+}
+
+void pool_forget(Gpu *g) {
+  if (!g->pool) return;
+  for (GpuBlock *b = pop(g->pool); b; b = pop(g->pool)) base_free(b);
+  *g->pool = (GpuPool){.peak = g->pool->peak};
+}
+
+void pool_close(Gpu *g) {
+  pool_forget(g);
+  base_free(g->pool);
+  g->pool = NULL;
+}
+
+// Waits for what still works with these: cuMemFree does.
+bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
+  *bytes = 0;
+  if (!g->pool || !g->ctx) return true;
+  if (!gpu_waits(g, "giving memory back", w) || !gpu_use(g, w)) return false;
+  for (GpuBlock *b = pop(g->pool); b; b = pop(g->pool)) {
+    *bytes += b->bytes;
+    g->pool->held -= b->bytes;
+    bool ok = CU(cuMemFree_v2, (b->ptr));
+    base_free(b);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
+  Gpu *g = b->gpu;
+  if (!s) return true;  // the driver's own, which waits by itself
+  uint64_t bit = (uint64_t)1 << s->number;
+  if (b->used & bit) return true;
+  uint64_t others = b->syncs == g->syncs ? b->before & ~bit : 0;
+  for (int k = 1; others >> k; k++)
+    if ((others >> k & 1) && g->stream[k] &&
+        !gpustream_follow(g, s->s, g->stream[k]->s, w))
+      return false;
+  b->used |= bit;
+  return true;
+}
+
+// A block of the driver's; where it has none left, after giving back what is
+// free.
+static GpuBlock *new_block(Gpu *g, size_t asked, Why *w) {
+  CUdeviceptr p = 0;
+  size_t freed = 0, bytes = rounded(asked);
+  Why first;
+  CUresult r = g->api->cuMemAlloc_v2(&p, bytes);
+  if (r == CUDA_ERROR_OUT_OF_MEMORY && !g->capture &&
+      pool_trim(g, &freed, &first) && freed)
+    r = g->api->cuMemAlloc_v2(&p, bytes);
+  if (!gpu_check(g, r, "cuMemAlloc_v2", w)) {
+    size_t left = 0, total;
+    if (r != CUDA_ERROR_OUT_OF_MEMORY) return NULL;
+    g->api->cuMemGetInfo_v2(&left, &total);
+    why(w, ERR_MEMORY, "the GPU has no %zu bytes left (%zu free)", asked,
+        left);
+    return NULL;
+  }
+  GpuBlock *b = base_zeros(sizeof *b);
+  if (!b) {
+    g->api->cuMemFree_v2(p);
+    why(w, ERR_MEMORY, "out of memory");
+    return NULL;
+  }
+  *b = (GpuBlock){.ptr = p, .bytes = bytes, .gpu = g, .epoch = g->epoch};
+  g->pool->held += bytes;
+  return b;
+}
+
+// ---- buffers ----
+
+static bool bytes_of(DType t, size_t count, size_t *bytes) {
+  size_t bits = (size_t)dtype_bits(t);
+  if (count > (SIZE_MAX - 7 - STEP) / bits) return false;
+  *bytes = (count * bits + 7) / 8;
+  return true;
+}
+
+static void init(DevBuf *b, Gpu *g, DType t, size_t count, size_t bytes,
+                 GpuBlock *block) {
+  hand_out(g->pool, block);
+  *b = (DevBuf){.own = {g, g->epoch, false}, .t = t, .count = count,
+                .bytes = bytes, .ptr = block->ptr, .block = block};
+}
+
+bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
+  size_t bytes;
+  if (!g->pool || !bytes_of(t, count, &bytes)) return false;
+  GpuBlock *block = find(g, rounded(bytes));
+  if (!block) return false;
+  g->pool->hits++;
+  init(b, g, t, count, bytes, block);
+  return true;
+}
+
+bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
+  size_t bytes;
+  if (!bytes_of(t, count, &bytes))
+    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  if (!gpu_use(g, w)) return false;
+  if (!g->pool && !(g->pool = base_zeros(sizeof *g->pool)))
+    return why(w, ERR_MEMORY, "out of memory");
+  if (devbuf_reuse(b, g, t, count)) return true;
+  GpuBlock *block = new_block(g, bytes, w);
+  if (!block) return false;
+  g->pool->misses++;
+  init(b, g, t, count, bytes, block);
+  return true;
+}
+
+void devbuf_close(DevBuf *b) {
+  if (!b->own.closed && b->block) block_drop(b->block);
+  gpu_disown(&b->own);
+  b->block = NULL;
+  b->ptr = 0;
+}
+
+bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w) {
+  Gpu *g = b->own.gpu;
+  return gpu_usable(&b->own, "device buffer", w) &&
+         block_use(b->block, s ? s : g->now, w) &&
+         (!g->capture || graph_keeps(g->capture, b->block, w));
+}
+
+// Memory that the host waits for.
+static bool usable(const DevBuf *b, const char *what, Why *w) {
+  Gpu *g = b->own.gpu;
+  return gpu_usable(&b->own, "device buffer", w) && gpu_waits(g, what, w) &&
+         gpu_use(g, w);
+}
+
+// That which a stream works with; the driver's stream.
+static bool ready(DevBuf *b, const GpuStream *s, CUstream *out, Why *w) {
+  Gpu *g = b->own.gpu;
+  return gpu_usable(&b->own, "device buffer", w) && gpu_use(g, w) &&
+         gpustream_of(g, s, out, w) && devbuf_work(b, s, w);
+}
+
+// ---- copies ----
+
+bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w) {
+  Gpu *g = b->own.gpu;
+  return usable(b, "a copy from the host", w) &&
+         (n == 0 || CU(cuMemcpyHtoD_v2, (b->ptr + at, p, n)));
+}
+
+bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
+  Gpu *g = b->own.gpu;
+  if (!usable(b, "a copy to the host", w)) return false;
+  if (n == 0) return true;
+  if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
+  g->nran = 0;  // a copy on the default stream waits for all others
+  g->syncs++;
+  return true;
+}
+
+bool devbuf_write(DevBuf *b, size_t at, const void *p, size_t n,
+                  const GpuStream *s, Why *w) {
+  Gpu *g = b->own.gpu;
+  CUstream to;
+  return ready(b, s, &to, w) &&
+         (n == 0 || CU(cuMemcpyHtoDAsync_v2, (b->ptr + at, p, n, to)));
+}
+
+bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
+                 Why *w) {
+  Gpu *g = b->own.gpu;
+  CUstream from;
+  return ready(b, s, &from, w) &&
+         (n == 0 || CU(cuMemcpyDtoHAsync_v2, (p, b->ptr + at, n, from)));
+}
+
+// Between two GPUs: what the other one has still to do is waited for.
+static bool copy_peer(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
+                      CUstream to, Why *w) {
+  Gpu *g = b->own.gpu, *other = src->own.gpu;
+  return gpu_waits(other, "a copy to another GPU", w) &&
+         gpu_sync(other, w) && gpu_use(g, w) &&
+         CU(cuMemcpyPeerAsync, (b->ptr + at, g->ctx, src->ptr + from,
+                                other->ctx, n, to));
+}
+
+bool devbuf_copy(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
+                 const GpuStream *s, Why *w) {
+  Gpu *g = b->own.gpu;
+  CUstream to;
+  if (!gpu_usable(&src->own, "device buffer", w) || !ready(b, s, &to, w))
+    return false;
+  if (n == 0) return true;
+  if (src->own.gpu != g) return copy_peer(b, at, src, from, n, to, w);
+  return devbuf_work(src, s, w) &&
+         CU(cuMemcpyDtoDAsync_v2, (b->ptr + at, src->ptr + from, n, to));
+}
+
+bool devbuf_fill(DevBuf *b, size_t at, size_t n, uint64_t bits, int size,
+                 const GpuStream *s, Why *w) {
+  Gpu *g = b->own.gpu;
+  CUstream to;
+  CUdeviceptr p = b->ptr + at;
+  if (!ready(b, s, &to, w)) return false;
+  if (n == 0) return true;
+  uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+  switch (size) {
+    case 1: return CU(cuMemsetD8Async, (p, (unsigned char)bits, n, to));
+    case 2: return CU(cuMemsetD16Async, (p, (unsigned short)bits, n, to));
+    case 4: return CU(cuMemsetD32Async, (p, low, n, to));
+    default: break;
+  }
+  if (low == high) return CU(cuMemsetD32Async, (p, low, 2 * n, to));
+  return CU(cuMemsetD2D32Async, (p, 8, low, 1, n, to)) &&
+         CU(cuMemsetD2D32Async, (p + 4, 8, high, 1, n, to));
+}
+
+// ---- the host's memory ----
+
+bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
+  return gpu_use(g, w) && CU(cuMemHostRegister_v2, (p, bytes, 0));
+}
+
+void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
+  Why w;
+  if (epoch != g->epoch || !g->ctx) return;
+  if (!g->capture) gpu_sync(g, &w);  // a copy may be on its way
+  if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
+}

@@ -1,0 +1,132 @@
+--- Devices: the simulator and GPUs, and that what a launch is given is there.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+
+local devices = {}
+
+local Device = {__closed = true}  -- to cute.lang.reach
+devices.Device = Device
+Device.__index = Device
+Device.__tostring = function(d) return d.name end
+
+--- What a plain "sim" stands for.
+devices.ARCH = "sm_90a"
+
+local ARCHS = core.archs()
+
+function devices.sm(arch)
+  if not ARCHS[arch] then
+    core.fail("wrong-arch", ("no architecture '%s': there are %s")
+      :format(tostring(arch), table.concat(ARCHS, " ")))
+  end
+  return ARCHS[arch]
+end
+
+local function simulator(arch)
+  return setmetatable({kind = "sim", arch = arch, sm = devices.sm(arch),
+                       name = "simulator (" .. arch .. ")"}, Device)
+end
+
+-- GPUs that were opened, by their numbers from 0 on.
+local opened = {}
+devices.opened = opened
+
+local function gpu_device(ordinal)
+  local known = opened[ordinal]
+  if known then
+    local ok, why = known.dev:alive()
+    if not ok then return nil, why end
+    return known
+  end
+  local gpu = require "cute.gpu"
+  local dev, why = gpu.open(ordinal)
+  if not dev then return nil, why end
+  local info = dev:info()
+  known = setmetatable({kind = "gpu", arch = info.arch, dev = dev,
+                        info = info, sm = devices.sm(info.arch),
+                        place = ordinal > 0 and "gpu:" .. ordinal or "gpu",
+                        name = info.name .. " (" .. info.arch .. ")"}, Device)
+  opened[ordinal] = known
+  return known
+end
+
+--- Where kernels run: "sim", "sim:sm_80", "gpu", "gpu:1" (the second one),
+-- "auto" (the GPU if there is one). nil, message when there is no GPU.
+---@param name? string
+---@param arch? string what a plain "sim" stands for
+function devices.device(name, arch)
+  if getmetatable(name) == Device then return name end
+  name = name or "auto"
+  local text = type(name) == "string" and name or ""
+  local ordinal = text == "gpu" and "0" or text:match "^gpu:(%d%d?%d?)$"
+  if ordinal then return gpu_device(math.tointeger(ordinal)) end
+  if name == "auto" then
+    local d = not arch and gpu_device(0)
+    return d or simulator(arch or devices.ARCH)
+  end
+  if name == "sim" then return simulator(arch or devices.ARCH) end
+  local target = text:match "^sim:(.+)$"
+  if not target then
+    core.fail("bad-argument", ("no device %s: sim, sim:sm_80, gpu, gpu:1 or "
+      .. "auto"):format(type(name) == "string" and "'" .. name .. "'"
+      or core.show(name)))
+  end
+  return simulator(target)
+end
+
+-- Where the memory of an argument is; nil where it has none.
+local function place_of(v)
+  local kind = core.typename(v[1])
+  return kind == "buffer" and "host" or kind == "devbuf" and v[1].device or nil
+end
+
+local MOVE = "\n  t:to \"%s\" is a copy of a tensor there"
+
+local function said(place) return place == "host" and "the host" or place end
+
+--- All memory of a launch on a device ("gpu") is there, or all is on the host.
+function devices.check_places(name, values, device)
+  local first, at
+  for i, v in ipairs(values) do
+    local place, n, text = place_of(v), v.argument or i, nil
+    if place and place ~= "host" and place ~= device then
+      text = ("kernel %s runs on %s, its argument %d is on %s"):format(name,
+        device == "host" and "the simulator" or device, n, place)
+    elseif place and first and place ~= first then
+      text = ("kernel %s: argument %d is on %s, argument %d on %s: a launch "
+        .. "takes memory of one device"):format(name, at, said(first), n,
+        said(place))
+    elseif place and not first then
+      first, at = place, n
+    end
+    if text then core.fail("bad-launch", text .. MOVE:format(device)) end
+  end
+end
+
+--- The stream of a launch, which is one of its device.
+function devices.check_stream(stream, device)
+  local here = device.kind == "sim" and "sim" or device.place
+  if stream and stream.device ~= here then
+    core.fail("bad-launch", ("the stream is one of %s, the launch is on %s")
+      :format(stream.device, here))
+  end
+end
+
+--- The device of a launch: that which its options name, else the GPU where
+-- some memory is, else the one by default.
+---@param values? table[]
+---@param opts table
+---@param default string
+function devices.pick(values, opts, default)
+  local named = opts.device
+  if named and named ~= "auto" then return devices.device(named, opts.arch) end
+  for _, v in ipairs(values or {}) do
+    local place = place_of(v)
+    if place and place ~= "host" then return devices.device(place) end
+  end
+  return devices.device(named or default, opts.arch)
+end
+
+sign.strict("device", Device, "dev info place")
+
+return devices

@@ -1,0 +1,220 @@
+--- Streams, events and graphs: what is queued where, what waits for what, and
+-- what is queued again and again.
+--
+--     local s = cute.stream()
+--     B:copy_from(A, {stream = s})
+--     add(B, C):launch {grid = 8, block = 128, stream = s}
+--     s:sync()
+--
+--     local step = cute.graph(function()
+--       for i = 1, 20 do layer(X, W[i], Y):launch {grid = 8, block = 128} end
+--     end)
+--     step:launch()
+--
+-- On the simulator all is done when it is said; a graph runs there what it
+-- recorded, and refuses what a GPU refuses.
+local sign = require "cute.lang.sign"
+local core = require "cute.core"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+
+local stream = {}
+
+-- The device of that name, or an error.
+local function device_of(name)
+  local device, why = kernel.device(name)
+  if not device then report.raise(why) end
+  return device
+end
+
+local function must(value, message)
+  if value == nil then report.raise(message) end
+  return value
+end
+
+---------------------------------------------------------------------------
+-- Streams and events of the simulator
+---------------------------------------------------------------------------
+
+-- What waits does so for nothing, but cannot be in a graph.
+local function waits(what)
+  if core.recording() then
+    core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
+      .. "while a graph is captured")
+  end
+end
+
+local Event = {simulated = true, device = "sim"}
+Event.__index = Event
+
+function Event:record() self.at = core.clock() end
+
+local function recorded(e)
+  if not e.at then
+    core.fail("bad-argument", "the event was never recorded")
+  end
+  return e.at
+end
+
+function Event:sync() waits "sync" return self.at ~= nil end
+
+function Event:done() waits "done" return self.at ~= nil end
+
+function Event:elapsed(to)
+  waits "elapsed"
+  return (recorded(to) - recorded(self)) * 1e3
+end
+
+function Event.close() end
+
+local Stream = {simulated = true, device = "sim"}
+Stream.__index = Stream
+function Stream.__tostring() return "stream of the simulator" end
+
+function Stream.sync() waits "sync" return true end
+
+function Stream.done() waits "done" return true end
+
+function Stream.wait() return true end
+
+function Stream.record(_, event)
+  event = event or setmetatable({}, Event)
+  event:record()
+  return event
+end
+
+function Stream.close() end
+
+sign.class("event", Event, [[
+  record(stream?) sync() done() elapsed(to: table) close()
+]], "at")
+sign.class("stream", Stream, [[
+  sync() done() wait(event: table) record(event?: table) close()
+]])
+
+---------------------------------------------------------------------------
+-- Both
+---------------------------------------------------------------------------
+
+--- A stream: what it is given runs in that order, beside other streams. It has
+-- sync() (waits for all of it), wait(event or stream), record([event]), which
+-- gives the event, done() (is nothing left?), close().
+---@param device? any the GPU where there is one, when absent
+function stream.stream(device)
+  local d = device_of(device)
+  if d.kind == "sim" then return setmetatable({}, Stream) end
+  return must(d.dev:stream())
+end
+
+--- An event: record([stream]) notes how far a stream is; sync() waits until it
+-- is there, done() asks, elapsed(event) is the time between two in
+-- milliseconds.
+---@param device? any
+function stream.event(device)
+  local d = device_of(device)
+  if d.kind == "sim" then return setmetatable({}, Event) end
+  return must(d.dev:event())
+end
+
+-- The GPU of a stream, nil for one of the simulator.
+local function gpu_of(s)
+  if s.device ~= "sim" then return device_of(s.device).dev end
+end
+
+--- f(...), where what names no stream goes to this one.
+---@param s any a stream
+---@param f function
+---@return any ... of f
+function stream.with_stream(s, f, ...)
+  if core.typename(s) ~= "stream" and not (type(s) == "table" and s.simulated)
+  then
+    core.fail("bad-argument", "with_stream: a stream is needed, got "
+      .. core.show(s))
+  end
+  local dev = gpu_of(s)
+  if not dev then return f(...) end
+  local before = dev:use_stream(s)
+  local _ <close> = setmetatable({}, {__close = function()
+    dev:use_stream(before)
+  end})
+  return f(...)
+end
+
+--- Waits for all that a device was given.
+---@param device? any
+function stream.synchronize(device)
+  local d = device_of(device)
+  if d.kind == "sim" then waits "sync" else d.dev:sync() end
+end
+
+---------------------------------------------------------------------------
+-- Graphs
+---------------------------------------------------------------------------
+
+local Graph = {simulated = true, device = "sim"}
+Graph.__index = Graph
+function Graph.__tostring(g)
+  return ("graph of the simulator, %d nodes"):format(g.nodes)
+end
+
+-- What f launches and copies: a list of functions with arguments.
+local function record(f)
+  if core.recording() then
+    core.fail("in-graph", "a graph is captured inside the capture of another: "
+      .. "launch it there instead")
+  end
+  local list = {}
+  core.record(list)
+  local _ <close> = setmetatable({}, {__close = function()
+    core.record(nil)
+  end})
+  f()
+  return list
+end
+
+local function play(list)
+  for _, call in ipairs(list) do call[1](table.unpack(call, 2, call.n)) end
+end
+
+function Graph:launch()
+  if not core.recorded(play, self.list) then play(self.list) end
+  return true
+end
+
+function Graph:launch_n(n)
+  for _ = 1, n do self:launch() end
+  return true
+end
+
+function Graph:update(f)
+  self.list = record(f)
+  self.nodes = #self.list
+  return self
+end
+
+function Graph:close() self.list = {} end
+
+sign.class("graph", Graph, [[
+  launch(stream?) launch_n(n: integer, stream?) update(f: function) close()
+]])
+
+--- What f launches, copies and fills, recorded and not run: graph:launch(
+-- [stream]) runs all of it as one launch, launch_n(n [, stream]) n times, and
+-- again; update(f) makes it another. Numbers and tensors are those of the
+-- recording, and their memory stays with the graph; tensors that f makes are
+-- the same ones in each launch. f may not wait, nor read what the GPU has.
+---@param f function
+---@param opts? {device: any, stream: any} the GPU where there is one, when
+-- absent; the stream that is recorded, where f's launches name one
+---@return any graph .nodes launches, copies and fills
+function stream.graph(f, opts)
+  kernel.check_options(opts, {device = "string table",
+                              stream = "userdata table"})
+  opts = opts or {}
+  local device = opts.device or opts.stream and opts.stream.device
+  local d = device_of(device)
+  if d.kind == "sim" then return setmetatable({}, Graph):update(f) end
+  return d.dev:capture(f, opts.stream)
+end
+
+return stream

@@ -501,7 +501,10 @@ static int64_t trips(const Flow *f, Ref r) {
 // that stands in many copies (in a loop of Lua), when all of them unrolled
 // would be too much for the compiler. (NVRTC 13: 128 loops of 32 iterations
 // with 35 instructions each take 3.2 s, 0.7 s when they are not unrolled; what
-// is allowed here takes half a second.)
+// is allowed here takes half a second.) And those that wait on an mbarrier:
+// what is in them is asm, which it takes for short, and no faster in copies. (A
+// GEMM's loop of four 64x256 wgmmas becomes 28 of them, and takes 3.5 times as
+// long.)
 static void choose_rolled(Flow *f) {
   const Fn *fn = f->fn;
   Emit *e = f->e;
@@ -523,6 +526,7 @@ static void choose_rolled(Flow *f) {
     const Ins *i = ir_get(fn, r);
     e->use[r].rolled = i->op == OP_FOR && (f->end[r] + 1 - r > ROLL ||
                                            line[i->src] > UNROLLED);
+    if (i->op == OP_MBARWAIT && f->loop[r]) e->use[f->loop[r]].rolled = true;
   }
 }
 

@@ -793,4 +793,25 @@ describe("loops of the device", function()
     assert.equal(64, count(text, "#pragma unroll 4\n"))
     assert.equal(0, count(text, "#pragma unroll 1\n"))
   end)
+
+  it("are not unrolled where they wait on an mbarrier", function()
+    local function waiting(opts)
+      return (cute.kernel("k", function(x, n)
+        local bar = cute.arch.alloc_smem(cute.i64, 1)
+        for _ in cute.range(n) do
+          for k in cute.range(n, opts) do
+            cute.when(x[k]:gt(0), function()
+              cute.arch.mbarrier_wait(bar, k & 1)
+            end)
+          end
+          for k in cute.range(n) do x[k] = 1 end
+        end
+      end)(cute.zeros({32}, cute.f32), 4):trace {block = 32}:cuda())
+    end
+    local text = waiting()
+    assert.equal(3, count(text, "for %("))
+    assert.equal(1, count(text, "#pragma unroll"))
+    assert.truthy(text:find "#pragma unroll 1\n *for [^{]*{[^}]*mbar_wait")
+    assert.equal(1, count(waiting {unroll = 2}, "#pragma unroll 2\n"))
+  end)
 end)

@@ -1,17 +1,20 @@
 -- From an edit to a kernel that runs: tracing, NVRTC, the disk cache.
 --
--- The kernel is that of scripts/gemm3stage.lua. "First" is the first time in
--- a fresh process, each number a process of its own; "again" is in a process
--- that did it before, with the kernel made anew each time. "cpu" is processor
--- time: on a quiet machine the same, on a busy one the better measure.
+-- The kernels are that of scripts/gemm3stage.lua and, with several choices,
+-- that of kernels/gemm_sm90.lua. "First" is the first time in a fresh process,
+-- each number a process of its own; "again" is in a process that did it before,
+-- with the kernel made anew each time. "cpu" is processor time: on a quiet
+-- machine the same, on a busy one the better measure.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
+local gemm_sm90 = require "kernels.gemm_sm90"
 local measure = require "spec.measure"
 local load_script = require "spec.lesson"
 
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
 local MOCK_MS = 276  -- NVRTC of a header-less mock of this kernel, 59 KB of C
+local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550  -- trace + emit; NVRTC
 local OPTIONS = {"--fmad=false"}
 local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
 
@@ -42,10 +45,35 @@ local function trace(arch)
   end)
 end
 
-local function compile(text, arch)
+local HOPPER = {
+  {"128x256, cluster 2x1", tile = {128, 256, 64}, stages = 4,
+   cluster = {2, 1}},
+  {"256x208, cluster 1x2", tile = {256, 208, 64}, stages = 3,
+   cluster = {1, 2}, epi_stages = 1},
+  {"128x128, in turns", tile = {128, 128, 64}, stages = 6,
+   schedule = "pingpong", swizzle = 16},
+  {"128x128, K in halves", tile = {128, 128, 64}, stages = 5, split = 2,
+   epi_stages = 1}}
+
+-- The same of Hopper's kernel with choices number i.
+local function trace_hopper(i)
+  local choices = {}
+  for k, v in pairs(HOPPER[i]) do if k ~= 1 then choices[k] = v end end
+  local gemm = gemm_sm90(choices)
+  local list = gemm.arguments(A, B, C)
   return timed(function()
-    local out, message = jit.compile(text, {arch = arch, name = "gemm3stage",
-                                            cache = false, options = OPTIONS})
+    local program = gemm.kernel(table.unpack(list, 1, list.n)):trace {
+      block = gemm.block, cluster = gemm.cluster}
+    program:cuda()
+    return program
+  end)
+end
+
+local function compile(text, arch, name)
+  return timed(function()
+    local out, message = jit.compile(text, {arch = arch, cache = false,
+                                            name = name or "gemm3stage",
+                                            options = OPTIONS})
     if not out then error(message, 0) end
   end)
 end
@@ -65,6 +93,13 @@ function child.trace() return select(2, trace()) end
 function child.nvrtc(arch, what)
   local text = what == "reference" and reference() or trace(arch).source
   return select(2, compile(text, arch))
+end
+
+function child.hopper(i) return select(2, trace_hopper(tonumber(i))) end
+
+function child.hopper_nvrtc(i)
+  local text = trace_hopper(tonumber(i)).source
+  return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
 -- From the call to the bytes of the CUBIN.
@@ -117,6 +152,24 @@ rows(t, 15, {{"first", 20, in_child({}, "trace")},
              {"again", 20, function() return select(2, trace()) end}})
 t:print()
 
+-- A row for each of Hopper's choices: f(i) gives a contestant's function.
+local function hopper_rows(turns, bar, what, f)
+  local list = {}
+  for i, choices in ipairs(HOPPER) do
+    list[i] = {choices[1] .. what, bar, f(i)}
+  end
+  rows(t, turns, list)
+end
+
+t = measure.table "trace + verify + emit of kernels/gemm_sm90.lua"
+hopper_rows(7, HOPPER_MS, ", first", function(i)
+  return in_child({}, "hopper", tostring(i))
+end)
+hopper_rows(15, HOPPER_MS, ", again", function(i)
+  return function() return select(2, trace_hopper(i)) end
+end)
+t:print()
+
 if not jit.version() then
   print "NVRTC is not here: nothing to compile with"
   return
@@ -140,6 +193,12 @@ for _, arch in ipairs(ARCHS) do
     t:add(arch .. ", first / hand-written, cpu", m[1] / m[3], "")
   end
 end
+t:print()
+
+t = measure.table "NVRTC of kernels/gemm_sm90.lua for sm_90a, first, no cache"
+hopper_rows(5, HOPPER_NVRTC_MS, "", function(i)
+  return in_child({}, "hopper_nvrtc", tostring(i))
+end)
 t:print()
 
 t = measure.table "A second process: from the call to the CUBIN's bytes"

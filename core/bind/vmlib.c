@@ -78,7 +78,30 @@ static int l_vm_trial(lua_State *L) {
   return 1;
 }
 
+// ---- code ----
+
+static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
+  (void)L;
+  (void)p;
+  size_t *l = left;
+  if (n > *l) return 1;  // no more is asked for
+  *l -= n;
+  return 0;
+}
+
+// dumps_more(f, most) -> bool: is string.dump(f, true) of more than so many
+// bytes?
+static int l_dumps_more(lua_State *L) {
+  face_checktype(L, 1, LUA_TFUNCTION);
+  size_t left = (size_t)face_checkint(L, 2);
+  lua_settop(L, 1);
+  bool more = !lua_iscfunction(L, 1) && lua_dump(L, count_dumped, &left, 1);
+  lua_pushboolean(L, more);
+  return 1;
+}
+
 void vmlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"vm_trial", l_vm_trial}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -53,19 +53,15 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- The bytes of a function's code, with which its prototype begins.
-local function code(r)
+-- {code = its bytes, k = constants, up = {{in_stack, index}, ...}, inner = its
+-- functions}; constants and upvalues count from 0.
+local function prototype(r)
+  local p = {k = {}, up = {}, inner = {}}
   text(r)  -- source
   size(r)  -- first line
   size(r)  -- last line
   bytes(r, 3)  -- parameters, vararg, registers
-  return bytes(r, 4 * size(r))
-end
-
--- {code = its bytes, k = constants, up = {{in_stack, index}, ...}, inner = its
--- functions}; constants and upvalues count from 0.
-local function prototype(r)
-  local p = {code = code(r), k = {}, up = {}, inner = {}}
+  p.code = bytes(r, 4 * size(r))
   for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
   for i = 0, size(r) - 1 do
     p.up[i] = {byte(r) ~= 0, byte(r)}
@@ -76,23 +72,24 @@ local function prototype(r)
   return p
 end
 
--- What `part` (prototype, code) makes of a Lua function; nil where it cannot
--- be read.
-local function read(f, part)
+-- The prototype of a Lua function; nil where it cannot be read, or is of more
+-- than `most` bytes.
+local function read(f, most)
+  if most and core.dumps_more(f, most) then return nil end
   local ok, dump = pcall(string.dump, f, true)
   if not ok or dump:sub(1, #HEADER) ~= HEADER then return nil end
   local p
-  ok, p = pcall(part or prototype, {dump, at = #HEADER + 2})
+  ok, p = pcall(prototype, {dump, at = #HEADER + 2})
   return ok and p or nil
 end
 
--- Goes through the instructions of code: op, a, b, c.
-local function instructions(text_of)
+-- Goes through the instructions: op, a, b, c.
+local function instructions(p)
   local at = 1
   return function()
-    if at > #text_of then return nil end
+    if at > #p.code then return nil end
     local w
-    w, at = string.unpack("=I4", text_of, at)
+    w, at = string.unpack("=I4", p.code, at)
     return w & 0x7f, w >> 7 & 0xff, w >> 16 & 0xff, w >> 24
   end
 end
@@ -110,9 +107,9 @@ end
 --- Is a function's body nothing at all, "empty", or no more than a "return"?
 ---@return string?
 function bytecode.idle(f)
-  local all, n = read(f, code), 0
-  if not all or #all > 16 then return nil end  -- it does something
-  for op, _, b in instructions(all) do
+  local p, n = read(f, 64), 0  -- one that does anything is longer
+  if not p then return nil end
+  for op, _, b in instructions(p) do
     if op == OP.RETURN0 or op == OP.RETURN and b == 1 then n = n + 1
     elseif op ~= OP.VARARGPREP then return nil
     end
@@ -126,7 +123,7 @@ local function uses(p, out)
     out[i] = out[i] or {keys = {}}
     return out[i]
   end
-  for op, a, b, c in instructions(p.code) do
+  for op, a, b, c in instructions(p) do
     if op == OP.GETUPVAL then at(b).whole = true
     elseif op == OP.SETUPVAL then at(b).set = true
     elseif op == OP.GETTABUP then at(b).keys[p.k[c]] = true
@@ -205,7 +202,7 @@ function bytecode.known()
   if not p or not q or not r then return false end
   local seen = {}
   for _, f in ipairs {q, r} do
-    for op, a, b, c in instructions(f.code) do
+    for op, a, b, c in instructions(f) do
       seen[#seen + 1] = table.concat({op, a, b, c}, " ")
     end
   end

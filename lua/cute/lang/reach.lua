@@ -7,6 +7,7 @@
 -- table reached else, all fields. What the functions themselves assign is
 -- their own, and what a table holds is what it held when the trace was done.
 local bytecode = require "cute.lang.bytecode"
+local sign = require "cute.lang.sign"
 
 local reach = {}
 
@@ -33,6 +34,7 @@ function reach.fixed()
     if LIBRARIES[name] then add(module, 0) end
     if name == "cute" or name:find "^cute%." then add(module, 2) end
   end
+  for class in next, sign.classes do add(class, 0) end
   return fixed
 end
 

@@ -139,6 +139,9 @@ local function ours(t)
   return info and (info.what == "C" or core.own_source(info.source))
 end
 
+--- Classes of lua/cute, which no script changes.
+sign.classes = setmetatable({}, {__mode = "k"})
+
 --- Makes fields that a table has not an error for those who are not lua/cute.
 ---@param name string what it is
 ---@param t table
@@ -147,7 +150,7 @@ end
 function sign.strict(name, t, fields)
   local free = {}
   for field in (fields or ""):gmatch "[%w_]+" do free[field] = true end
-  t.__name = name
+  t.__name, sign.classes[t] = name, true
   return setmetatable(t, {__index = function(_, key)
     if free[key] or type(key) ~= "string" or key:find "^__" or ours(t) then
       return

@@ -155,14 +155,26 @@ build = {
         "lua/cute/nvgpu/init.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.ops.capture"] =
+        "lua/cute/ops/capture.lua",
       ["cute.ops.choose"] =
         "lua/cute/ops/choose.lua",
       ["cute.ops.epilogue"] =
         "lua/cute/ops/epilogue.lua",
+      ["cute.ops.functions"] =
+        "lua/cute/ops/functions.lua",
       ["cute.ops.gemm"] =
         "lua/cute/ops/gemm.lua",
       ["cute.ops"] =
         "lua/cute/ops/init.lua",
+      ["cute.ops.operand"] =
+        "lua/cute/ops/operand.lua",
+      ["cute.ops.partial"] =
+        "lua/cute/ops/partial.lua",
+      ["cute.ops.philox"] =
+        "lua/cute/ops/philox.lua",
+      ["cute.ops.plan"] =
+        "lua/cute/ops/plan.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

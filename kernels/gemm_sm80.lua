@@ -185,7 +185,7 @@ local function finisher(o, ...)
     return function(C, like) return tiles.scaled(C, alpha, beta, like) end
   end
   local function apply(acc, C)
-    local part = setmetatable({load = function(t)
+    local part = setmetatable({batch = of_batch, load = function(t)
       t = of_batch(t)
       check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
@@ -212,13 +212,13 @@ end
 -- atom, or a function of an operand's type); min_blocks: on a multiprocessor,
 -- which limits the registers
 ---@return {kernel: any, run: function, grid: function, tile: integer[],
--- block: integer}
+-- block: integer, mma: any}
 return function(o)
   local p = setmetatable({}, {__index = DEFAULT})
   for k, v in pairs(o or {}) do p[k] = v end
   check.integers("gemm_sm80", p, {"stages"}, 2, 32)
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
-  local gemm = {tile = p.tile, block = mma:size()}
+  local gemm = {tile = p.tile, block = mma:size(), mma = mma}
   function gemm.grid(m, n, batches)
     return {tiles.count(m, p.tile[1]) * tiles.count(n, p.tile[2]), 1,
             batches or 1}

@@ -534,7 +534,7 @@ local function build(o)
       cute.when(out.leader, function() out.pipe:producer_tail() end)
     end)
   end
-  return kernel, layout_a, layout_b, layout_d
+  return kernel, layout_a, layout_b, layout_d, epi_mma
 end
 
 ---------------------------------------------------------------------------
@@ -599,8 +599,8 @@ end
 local function make(given)
   local o = complete(given)
   local bm, bn, bk = table.unpack(o.tile)
-  local f, layout_a, layout_b, layout_d = build(o)
-  local self = {block = o.block, options = o,
+  local f, layout_a, layout_b, layout_d, epi_mma = build(o)
+  local self = {block = o.block, options = o, epi_mma = epi_mma,
                 cluster = {o.cluster[1] * o.split, o.cluster[2], 1}}
   self.kernel = cute.kernel(given.name or "gemm_sm90", {block = o.block,
                                                         min_blocks = 1}, f)

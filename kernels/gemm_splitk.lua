@@ -26,7 +26,7 @@ return function(o, base)
   check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
   local gemm = require("kernels." .. (base or "gemm_sm80"))(p)
   local BM, BN, BK = table.unpack(gemm.tile)
-  local out = {tile = gemm.tile, block = gemm.block}
+  local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
   -- Tiles of K that a block sums, and how many blocks do then.
   local function parts(k)

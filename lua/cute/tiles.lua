@@ -485,8 +485,8 @@ end
 --- This thread's part of C, and its accumulators: acc (MMA,M,N).
 -- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc),
 -- put(r) a fragment. load(t) gives what another matrix (M,N), or a vector (N),
--- has where the accumulators are, as a vector (MMA,M,N) of their type; 0
--- outside.
+-- has where the accumulators are, as a vector (MMA,M,N) of their type, or of
+-- dtype, load(t, dtype); 0 outside. save(t, v) writes such a vector.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's place
@@ -494,10 +494,12 @@ end
 function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)
   for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
-  local slice = mma:get_slice(thread or (cute.arch.thread_idx()))
+  thread = thread or (cute.arch.thread_idx())
+  local slice = mma:get_slice(thread)
   local part = slice:partition_C(cute.local_tile(t, tile, at))  -- (MMA,M,N)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
-  local C = {tensor = t, part = part, acc = acc, like = part}
+  local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
+             tile = tile, at = at, thread = thread}
   -- where an extent of 1 has stride 0, `part` says no order
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
@@ -510,15 +512,25 @@ function tiles.result(t, mma, tile, at, thread)
   end
   function C.store(alpha, beta) tiles.store(C, alpha, beta) end
   function C.put(fragment) guarded(C, fragment, part) end
-  function C.load(x)
-    x = as_matrix(x, t.shape[1])
-    local from = slice:partition_C(cute.local_tile(x, tile, at))
-    local r = cute.make_rmem_tensor(acc.shape, x.element_type)
+  local function other(x)
+    local there = slice:partition_C(cute.local_tile(x, tile, at))
     local X = {tensor = x, crd = C.crd, acc = acc}
-    X.pair, X.width = neighbours(x, from)
+    X.pair, X.width = neighbours(x, there)
+    return X, there
+  end
+  function C.load(x, dtype)
+    x = as_matrix(x, t.shape[1])
+    local X, from = other(x)
+    local r = cute.make_rmem_tensor(acc.shape, x.element_type)
     if C.crd then r:fill(0) end
     guarded(X, from, r)
-    return r:load():to(acc.element_type)
+    return r:load():to(dtype or acc.element_type)
+  end
+  function C.save(x, v)
+    local X, to = other(x)
+    local r = cute.make_rmem_tensor(acc.shape, x.element_type)
+    r:store(v:to(x.element_type))
+    guarded(X, r, to)
   end
   return C
 end

@@ -1,30 +1,69 @@
---- What becomes of the sums of a product: alpha, C and beta.
+--- What becomes of the sums of a product: alpha, C and beta, and a function of
+-- the user's, traced into the kernel.
+--
+--     epilogue = function(acc, at)
+--       local y = ops.gelu(acc + at:col(bias))
+--       return y + at:tile(residual), at:row_reduce("sum", y)
+--     end
+--
+-- `acc` is a vector of sums, those of a thread; what the function does with it
+-- holds for each element. `at` knows where they are, and brings what else there
+-- is there. The first result is D, further ones are further outputs: vectors
+-- become matrices like D, reductions a value a row, a column, or one.
+--
+-- What the function takes from around it are arguments (cute.ops.capture); how
+-- many results there are, and of which types, a trace of its own finds out
+-- before there is a kernel.
+local capture = require "cute.ops.capture"
+local core = require "cute.core"
 local cute = require "cute"
+local operand = require "cute.ops.operand"
+local partial = require "cute.ops.partial"
+local philox = require "cute.ops.philox"
 
 local epilogue = {}
+
+-- What a reduction is to a kernel that makes D^T.
+local TURNED = {row = "col", col = "row", all = "all"}
+epilogue.TURNED = TURNED
+
+local function fail(text, ...)
+  core.fail("bad-argument", text:format(...))
+end
 
 ---------------------------------------------------------------------------
 -- Numbers of a call
 ---------------------------------------------------------------------------
 
+local function push(list, x)
+  list[list.n + 1], list.n = x, list.n + 1
+end
+
 -- A number is an argument of the kernel, of which Lua's floats are f32: one of
 -- f64 goes as its two halves.
 local function pass(list, x, sums)
-  local n = list.n
-  if sums == cute.f64 then
-    list[n + 1], list[n + 2] = string.unpack("<i4i4", string.pack("<d", x))
-    list.n = n + 2
+  if sums == cute.f64 and math.type(x) == "float" then
+    local low, high = string.unpack("<i4i4", string.pack("<d", x))
+    push(list, low)
+    push(list, high)
   else
-    list[n + 1], list.n = x, n + 1
+    push(list, x)
   end
 end
 
--- The number of the kernel from the arguments at i, and the place behind them.
-local function take(args, i, sums)
-  if sums ~= cute.f64 then return args[i], i + 1 end
-  local low, high = args[i]:to(cute.u32), args[i + 1]
-  local bits = high:to(cute.i64) << 32 | low:to(cute.i64)
-  return bits:bitcast(cute.f64), i + 2
+-- The arguments of a kernel, one after the other.
+local function reader(args)
+  local at = 0
+  local function next_one()
+    at = at + 1
+    return args[at]
+  end
+  local function number(sums, is_float)
+    if sums ~= cute.f64 or not is_float then return next_one() end
+    local low, high = next_one():to(cute.u32), next_one()
+    return (high:to(cute.i64) << 32 | low:to(cute.i64)):bitcast(cute.f64)
+  end
+  return next_one, number
 end
 
 -- A factor as sums of this type want it: floats, or whole numbers for whole
@@ -34,23 +73,240 @@ local function factor(x, sums)
   return math.tointeger(x) or x
 end
 
--- A matrix with its modes exchanged.
-local function turned(t)
-  return cute.make_tensor(t.iterator, cute.select(t.layout, {1, 0}))
+---------------------------------------------------------------------------
+-- What an epilogue is given
+---------------------------------------------------------------------------
+
+local At = {}
+At.__index = At
+At.__name = "at"
+
+-- What a matrix (M,N[,L]) has where the sums are; of the type of float sums, or
+-- its own.
+local function fetch(at, t)
+  local own = t.element_type
+  local dtype = at.sums
+  if dtype.is_integer then
+    dtype = own.is_integer and own.bits <= 32 and cute.i32 or cute.f32
+  end
+  if at.probe then
+    local r = cute.make_rmem_tensor(at.shape, dtype)
+    r:fill(0)
+    return r:load()
+  end
+  if at.swap then t = operand.turned(t) end
+  if at.place.batch then t = at.place.batch(t) end
+  return at.place.load(t, dtype)
+end
+
+local function check_memory(name, t)
+  if core.typename(t) ~= "tensor" then
+    fail("at:%s: a tensor is needed, not %s", name, core.show(t))
+  elseif t.memspace ~= "gmem" then
+    fail("at:%s: this tensor is no argument of the kernel: an epilogue's are "
+      .. "its upvalues, globals, and fields of these", name)
+  end
+end
+
+local function check_batch(at, name, t, own)
+  local rank = cute.rank(t) - own
+  for i = 1, math.max(rank, 0) do
+    local extent = cute.size(t.shape[rank + 1 - i])
+    if extent ~= 1 and extent ~= (at.batch[i] or 1) then
+      fail("at:%s: %s has other batches than D", name, t.layout)
+    end
+  end
+end
+
+local function vector(at, name, v, by_row)
+  check_memory(name, v)
+  local n = cute.size(v, cute.rank(v) - 1)
+  local want = by_row and at.m or at.n
+  if n ~= want then
+    local other = by_row and at.n or at.m
+    fail("at:%s takes a value for each of %d %s, and this is %s%s", name, want,
+      by_row and "rows" or "columns", v.layout, n == other
+      and (": at:%s takes one for each %s"):format(by_row and "col" or "row",
+      by_row and "column" or "row") or "")
+  end
+  check_batch(at, name, v, 1)
+  return fetch(at, operand.matrix(
+    operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
+end
+
+--- A value for each row: v is (...,M).
+function At:row(v) return vector(self, "row", v, true) end
+
+--- A value for each column: v is (...,N).
+function At:col(v) return vector(self, "col", v, false) end
+
+--- What t, (...,M,N) as D, has where the sums are.
+function At:tile(t)
+  check_memory("tile", t)
+  local rank = cute.rank(t)
+  if rank < 2 or cute.size(t, rank - 2) ~= self.m
+    or cute.size(t, rank - 1) ~= self.n then
+    fail("at:tile takes a tensor like D, (%d,%d), and this is %s", self.m,
+         self.n, t.layout)
+  end
+  check_batch(self, "tile", t, 2)
+  return fetch(self, operand.matrix(t, self.batch))
+end
+
+--- Row and column of each sum: two vectors of i32.
+function At:coords()
+  local rows = cute.make_rmem_tensor(self.shape, cute.i32)
+  local cols = cute.make_rmem_tensor(self.shape, cute.i32)
+  if self.probe then
+    rows:fill(0)
+    cols:fill(0)
+    return rows:load(), cols:load()
+  end
+  local crd = partial.coordinates(self.place)
+  for i = 0, cute.size(self.shape) - 1 do
+    rows[i], cols[i] = crd[i][1], crd[i][2]
+  end
+  if self.swap then rows, cols = cols, rows end
+  return rows:load(), cols:load()
+end
+
+--- x, or 0 with probability p, and the others divided by 1 - p: the same for
+-- the same seed, row, column and batch, by Philox4x32-10. p and seed are
+-- numbers, of Lua or of the kernel.
+function At:dropout(x, p, seed)
+  if core.typename(x) ~= "vector" then
+    fail("at:dropout: a vector is needed, not %s", core.show(x))
+  end
+  local rows, cols = self:coords()
+  local bits = philox.words(rows, cols, self:batch_index(), seed)
+  return philox.dropout(x, bits, p)
+end
+
+--- The index of the matrix in its batch.
+function At:batch_index()
+  if self.probe or self.batches == 1 then return 0 end
+  return (select(3, cute.arch.block_idx()))
+end
+
+local Reduction = {}
+Reduction.__index = Reduction
+
+local function reduction(at, name, kind, op, x)
+  if not partial.OPS[op] then
+    fail("at:%s: no operation %s: there are %s", name, core.show(op),
+         partial.NAMES)
+  end
+  if core.typename(x) ~= "vector" or cute.size(x.shape) ~= cute.size(at.shape)
+  then
+    fail("at:%s: a vector like the sums is needed, not %s", name, core.show(x))
+  end
+  return setmetatable({kind = kind, op = op, x = x}, Reduction)
+end
+
+--- A result of the epilogue: of each row of x, by op "sum", "mean", "max",
+-- "min", "amax" (of magnitudes) or "rms" (the root of the mean square): f32,
+-- (...,M).
+function At:row_reduce(op, x)
+  return reduction(self, "row_reduce", "row", op, x)
+end
+
+--- The same of each column: (...,N).
+function At:col_reduce(op, x)
+  return reduction(self, "col_reduce", "col", op, x)
+end
+
+--- The same of all elements: (1).
+function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
+
+---------------------------------------------------------------------------
+-- The function
+---------------------------------------------------------------------------
+
+local function where_is(f)
+  local i = debug.getinfo(f, "S")
+  return ("the epilogue at %s:%d"):format(i.short_src, i.linedefined)
+end
+
+-- Results of f, checked.
+local function results_of(f, original, shape, ...)
+  local out = table.pack(f(...))
+  local what = where_is(original)
+  if out.n == 0 then fail("%s returns nothing", what) end
+  for i = 1, out.n do
+    local x = out[i]
+    local is_reduction = i > 1 and getmetatable(x) == Reduction
+    if not is_reduction and core.typename(x) ~= "vector" then
+      fail("%s returns %s as result %d; a vector like the sums is needed", what,
+           core.show(x), i)
+    elseif not is_reduction and cute.size(x.shape) ~= cute.size(shape) then
+      fail("%s returns %d values for each %d sums as result %d", what,
+           cute.size(x.shape), cute.size(shape), i)
+    end
+  end
+  return out
+end
+
+-- What the user's function gives for problem p: a list of {kind, dtype, op}.
+local function probe(p, f, captured, values)
+  local found
+  local clone, bind = captured:clone()
+  local kernel = cute.kernel("epilogue", function(...)
+    local next_one, number = reader {...}
+    local list = {}
+    for i, v in ipairs(values) do
+      list[i] = number(p.sums, math.type(v) == "float")
+    end
+    assert(not next_one())
+    local acc = cute.make_rmem_tensor({4}, p.sums)
+    acc:fill(0)
+    local at = setmetatable({probe = true, shape = {4}, sums = p.sums, m = p.m,
+      n = p.n, batch = p.batch, batches = p.batches}, At)
+    bind(list)
+    found = results_of(clone, f, at.shape, acc:load(), at)
+    bind()
+    for i, x in ipairs(found) do
+      found[i] = getmetatable(x) == Reduction and {kind = x.kind, op = x.op}
+        or {kind = "tile", dtype = x.dtype}
+    end
+  end)
+  local list = {n = 0}
+  for _, v in ipairs(values) do pass(list, v, p.sums) end
+  kernel(table.unpack(list, 1, list.n)):trace {block = 32}
+  return found
+end
+
+--- What an epilogue's results are, before there is a kernel: p.results.
+function epilogue.look(p, f)
+  local captured, values = capture.of(f)
+  p.results = probe(p, f, captured, values)
+  return p.results[1].dtype
 end
 
 --- What follows the sums of problem p by choice c: {finish = what gemm_sm80 and
--- gemm_sm90 take as epilogue, or nil, more(list, C, o): appends what it takes}.
-function epilogue.new(p, c, alpha, beta)
-  local has_alpha, has_beta, has_c = alpha ~= nil, beta ~= nil, p.c
-  if not (has_alpha or has_c) then
+-- gemm_sm90 take as epilogue, or nil, more(list, C, call): appends what it
+-- takes, but for further outputs, which come last}.
+function epilogue.new(p, c, call)
+  local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
+  local f = call.f
+  if not (has_alpha or has_c or f) then
     return {more = function() end}
   end
-  local function finish(acc, at, ...)
-    local args, i = {...}, 1
+  local clone, bind, captured, floats
+  if f then
+    local values
+    captured, values = capture.of(f)
+    clone, bind = captured:clone()
+    floats = {}
+    for i, v in ipairs(values) do floats[i] = math.type(v) == "float" end
+  end
+
+  local function finish(acc, place, ...)
+    local next_one, number = reader {...}
+    local at = setmetatable({place = place, swap = c.swap, sums = p.sums,
+      m = p.m, n = p.n, batch = p.batch, batches = p.batches,
+      shape = acc.shape}, At)
     local function scaled(x)
-      local by
-      by, i = take(args, i, p.sums)
+      local by = number(p.sums, true)
       if p.sums.is_integer and by.dtype ~= cute.i32 then
         x = x:to(cute.f32)
       end
@@ -58,20 +314,44 @@ function epilogue.new(p, c, alpha, beta)
     end
     if has_alpha then acc = scaled(acc) end
     if has_c then
-      local was = at.load(c.swap and turned(args[i]) or args[i])
-      i = i + 1
+      local was = fetch(at, next_one())
       if has_beta then was = scaled(was) end
       if was.dtype ~= acc.dtype then  -- whole sums with a factor that is not
         was, acc = was:to(cute.f32), acc:to(cute.f32)
       end
       acc = acc + was
     end
-    return acc
+    if not f then return acc end
+    local values = {}
+    for i, is_float in ipairs(floats) do
+      values[i] = number(p.sums, is_float)
+    end
+    bind(values)
+    local out = results_of(clone, f, at.shape, acc, at)
+    bind()
+    if out.n ~= #p.results then
+      fail("%s returned %d results, and now %d", where_is(f), #p.results, out.n)
+    end
+    for i = 2, out.n do
+      local x, to = out[i], next_one()
+      if getmetatable(x) == Reduction then
+        local kind = x.kind
+        if c.swap then kind = TURNED[kind] end
+        partial.leave(place, kind, x.op, x.x, to, at:batch_index())
+      else
+        if c.swap then to = operand.turned(to) end
+        if place.batch then to = place.batch(to) end
+        place.save(to, x)
+      end
+    end
+    return out[1]
   end
-  local function more(list, C, options)
-    if has_alpha then pass(list, factor(options.alpha, p.sums), p.sums) end
-    if has_c then list[list.n + 1], list.n = C, list.n + 1 end
-    if has_beta then pass(list, factor(options.beta, p.sums), p.sums) end
+
+  local function more(list, C, now)
+    if has_alpha then pass(list, factor(now.alpha, p.sums), p.sums) end
+    if has_c then push(list, C) end
+    if has_beta then pass(list, factor(now.beta, p.sums), p.sums) end
+    for _, v in ipairs(now.values) do pass(list, v, p.sums) end
   end
   return {finish = finish, more = more}
 end

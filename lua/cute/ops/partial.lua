@@ -1,0 +1,231 @@
+--- Reductions of what threads have of a tile, in the same order every time.
+--
+-- Each thread folds what it has of a row (a column, all), lanes that have more
+-- of it meet by shuffles, and what warps and blocks have found lies side by
+-- side in memory, from which a second kernel folds it. Nothing is added by
+-- atomics.
+local cute = require "cute"
+local tiles = require "cute.tiles"
+
+local partial = {}
+
+local function same(x) return x end
+local function add(a, b) return a + b end
+
+-- before: of an element; join: of two; after: of all of n.
+partial.OPS = {
+  sum = {before = same, join = add, init = 0.0, after = same},
+  mean = {before = same, join = add, init = 0.0,
+          after = function(x, n) return x / n end},
+  max = {before = same, join = cute.max, init = -math.huge, after = same},
+  min = {before = same, join = cute.min, init = math.huge, after = same},
+  amax = {before = cute.abs, join = cute.max, init = 0.0, after = same},
+  rms = {before = function(x) return x * x end, join = add, init = 0.0,
+         after = function(x, n) return cute.sqrt(x / n) end},
+}
+partial.NAMES = "sum mean max min amax rms"
+
+---------------------------------------------------------------------------
+-- Who has what
+---------------------------------------------------------------------------
+
+-- Of an MMA's tile: values, the coordinates of a thread's elements beside its
+-- first one; and for each bit of a thread's index where it leads: "row" (to
+-- another place in the same row), "col", or "far".
+local function spread(mma, tile)
+  local id = cute.make_identity_tensor {tile[1], tile[2]}
+  local function part(t) return mma:get_slice(t):partition_C(id) end
+  local mine = part(0)
+  local base, out = mine[0], {values = {}, bits = {}}
+  for i = 0, cute.size(mine) - 1 do
+    local c = mine[i]
+    out.values[i] = {c[1] - base[1], c[2] - base[2]}
+  end
+  local bit = 0
+  while 1 << bit < mma:size() do
+    local c = part(1 << bit)[0]
+    out.bits[bit] = c[1] == base[1] and "row" or c[2] == base[2] and "col"
+      or "far"
+    bit = bit + 1
+  end
+  return out
+end
+
+local function mates(way, kind) return kind == "all" or way == kind end
+
+-- Warps that have parts of one row (column, all) of a tile.
+local function warps(s, kind)
+  local n = 1
+  for bit, k in pairs(s.bits) do
+    if bit >= 5 and mates(k, kind) then n = 2 * n end
+  end
+  return n
+end
+
+--- How much memory the parts of a reduction take: rows, and parts of each.
+---@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer}
+-- m, n, l: of the result as the kernel sees it
+---@param kind string "row", "col" or "all", as the kernel sees it
+function partial.extents(how, kind)
+  local each = warps(spread(how.mma, how.tile), kind)
+  local tm = tiles.count(how.m, how.tile[1])
+  local tn = tiles.count(how.n, how.tile[2])
+  if kind == "row" then return how.m, tn * each end
+  if kind == "col" then return how.n, tm * each end
+  return 1, tm * tn * each
+end
+
+--- Coordinates in D of the elements of a place (tiles.result): (MMA,M,N).
+function partial.coordinates(C)
+  return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
+    cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
+    C.at))
+end
+
+---------------------------------------------------------------------------
+-- In the kernel
+---------------------------------------------------------------------------
+
+-- Elements of vector x by the row (column, all) that they are in, in order:
+-- lists of indices.
+local function groups_of(s, kind, n)
+  local list, by = {}, {}
+  for i = 0, n - 1 do
+    local key = kind == "all" and 0 or s.values[i][kind == "row" and 1 or 2]
+    if not by[key] then
+      by[key] = {}
+      list[#list + 1] = by[key]
+    end
+    table.insert(by[key], i)
+  end
+  return list
+end
+
+-- Is element i inside of D, along the modes that are folded; nil: always.
+local function inside(C, crd, kind, i)
+  local M, N = C.tensor.shape[1], C.tensor.shape[2]
+  local ok
+  if kind ~= "col" and not tiles.divides(C.tile[2], N) then
+    ok = cute.lt(crd[i][2], N)
+  end
+  if kind ~= "row" and not tiles.divides(C.tile[1], M) then
+    local below = cute.lt(crd[i][1], M)
+    ok = ok and ok & below or below
+  end
+  return ok
+end
+
+-- This thread's part of a group, and those of the lanes with others of it.
+local function fold(C, s, crd, kind, op, r, group)
+  local sum
+  for _, i in ipairs(group) do
+    local x = op.before(r[i])
+    local ok = inside(C, crd, kind, i)
+    if ok then x = cute.where(ok, x, op.init) end
+    sum = sum and op.join(sum, x) or x
+  end
+  for bit = 0, 4 do
+    if mates(s.bits[bit], kind) then
+      sum = op.join(sum, cute.arch.shuffle_sync_bfly(sum, 1 << bit))
+    end
+  end
+  return sum
+end
+
+-- Is this thread the one of its lanes that has all, and its part's number.
+local function part_of(C, s, kind)
+  local tid, lanes, part, n = C.thread, 0, 0, 1
+  for bit = 0, 31 do
+    local k = s.bits[bit]
+    if k and mates(k, kind) then
+      if bit < 5 then lanes = lanes | 1 << bit
+      else
+        part = part + ((tid >> bit) & 1) * n
+        n = 2 * n
+      end
+    end
+  end
+  local tm = tiles.count(C.tensor.shape[1], C.tile[1])
+  local tn = tiles.count(C.tensor.shape[2], C.tile[2])
+  local tile = kind == "row" and C.at[2] or kind == "col" and C.at[1]
+    or C.at[2] * tm + C.at[1]
+  return cute.eq(tid & lanes, 0), tile * n + part, kind == "all" and tm * tn
+end
+
+--- Leaves the parts of a reduction of vector x at place C in P, of f32: (rows,
+-- parts, l), as partial.extents says.
+function partial.leave(C, kind, name, x, P, l)
+  local op, s = partial.OPS[name], spread(C.mma, C.tile)
+  local r = cute.make_rmem_tensor(x.shape, cute.f32)
+  r:store(x:to(cute.f32))
+  local crd = partial.coordinates(C)
+  local first, part = part_of(C, s, kind)
+  for _, group in ipairs(groups_of(s, kind, cute.size(x.shape))) do
+    local sum = fold(C, s, crd, kind, op, r, group)
+    local mode = kind == "row" and 1 or 2
+    local row = kind == "all" and 0 or crd[group[1]][mode]
+    local ok = first
+    if kind ~= "all" and not tiles.divides(C.tile[mode], C.tensor.shape[mode])
+    then
+      ok = ok & cute.lt(row, C.tensor.shape[mode])
+    end
+    cute.when(ok, function() P[{row, part, l}] = sum end)
+  end
+end
+
+---------------------------------------------------------------------------
+-- Folding the parts
+---------------------------------------------------------------------------
+
+local BLOCK, MOST = 128, 64
+
+-- A kernel of (P, Y): Y (rows, l) = op of parts P (rows, parts, l), of which
+-- the first `limit` are there where P goes round in them; the last step knows
+-- of how many elements the parts are.
+local function folder(name, limit, n)
+  local op = partial.OPS[name]
+  return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
+    local block, l = cute.arch.block_idx()
+    local rows = P.shape[1]
+    local row = block * BLOCK + cute.arch.thread_idx()
+    cute.when(cute.lt(row, rows), function()
+      local sum = op.init
+      for i in cute.range(0, P.shape[2], 1, {unroll = 8}) do
+        if limit then
+          cute.when(cute.lt(i * rows + row, limit), function()
+            sum = op.join(sum, P[{row, i, l}])
+          end)
+        else
+          sum = op.join(sum, P[{row, i, l}])
+        end
+      end
+      Y[{row, l}] = n and op.after(sum, n) or sum
+    end)
+  end)
+end
+
+--- The launches that fold the parts of a result r {P, op, count, all, rows,
+-- parts}: a list of {kernel, P, Y, grid, block}; where Y is nil the result
+-- itself, (rows, l), is meant. What is one number takes several steps, in
+-- place: few threads would wait for many loads.
+function partial.folds(r, batches)
+  if not r.all then
+    return {{kernel = folder(r.op, nil, r.count), P = r.P, block = BLOCK,
+             grid = {tiles.count(r.rows, BLOCK), batches, 1}}}
+  end
+  local n, list, from = r.parts * batches, {}, r.P.iterator
+  repeat
+    local rows = n > MOST and tiles.count(n, MOST) or 1
+    local each = tiles.count(n, rows)
+    list[#list + 1] = {block = BLOCK, grid = {tiles.count(rows, BLOCK), 1, 1},
+      kernel = folder(r.op, each * rows > n and n, rows == 1 and r.count),
+      P = cute.make_tensor(from, cute.make_layout({rows, each, 1},
+                                                  {1, rows, 0})),
+      Y = rows > 1 and cute.make_tensor(from, cute.make_layout({rows, 1}))
+        or nil}
+    n = rows
+  until n == 1
+  return list
+end
+
+return partial

@@ -1,0 +1,81 @@
+--- Random bits by counter, Philox4x32-10: what an element gets depends on its
+-- place and the seed only, on every device and with every kernel.
+local core = require "cute.core"
+local cute = require "cute"
+
+local philox = {}
+
+local ROUNDS = 10
+local M0, M1 = 0xD2511F53, 0xCD9E8D57  -- factors
+local W0, W1 = 0x9E3779B9, 0xBB67AE85  -- by which keys grow
+
+-- High and low word of a u32 times a constant.
+local function product(x, by)
+  local wide = x:to(cute.u64) * by
+  return (wide >> 32):to(cute.u32), wide:to(cute.u32)
+end
+
+--- Four words of a counter of four u32 and a key of two: values or vectors.
+function philox.four(c0, c1, c2, c3, k0, k1)
+  for round = 1, ROUNDS do
+    local h0, l0 = product(c0, M0)
+    local h1, l1 = product(c2, M1)
+    c0, c1, c2, c3 = h1 ~ c1 ~ k0, l1, h0 ~ c3 ~ k1, l0
+    if round < ROUNDS then k0, k1 = k0 + W0, k1 + W1 end
+  end
+  return c0, c1, c2, c3
+end
+
+-- A number of Lua or of the kernel as two words.
+local function key_of(seed)
+  if math.type(seed) then
+    local x = math.tointeger(seed)
+    if not x then
+      core.fail("bad-argument", ("a seed is a whole number, not %s")
+        :format(seed))
+    end
+    local function word(w)
+      local r = cute.make_rmem_tensor({1}, cute.u32)
+      r[0] = w & 0xffffffff
+      return r[0]
+    end
+    return word(x), word(x >> 32)
+  end
+  if core.typename(seed) == "tensor" then seed = seed[0] end
+  if not seed.dtype.is_integer then
+    core.fail("bad-argument", ("a seed is a whole number, not %s")
+      :format(tostring(seed)))
+  end
+  local wide = seed:to(cute.i64)
+  return wide:to(cute.u32), (wide >> 32):to(cute.u32)
+end
+
+--- A word for each element of a matrix, vectors of rows and columns: word
+-- column % 4 of counter (column / 4, row, batch, 0).
+function philox.words(rows, cols, batch, seed)
+  local k0, k1 = key_of(seed)
+  local zero = (cols * 0):to(cute.u32)
+  local a, b, c, d = philox.four((cols // 4):to(cute.u32), rows:to(cute.u32),
+    math.type(batch) and zero or zero + batch:to(cute.u32), zero, k0, k1)
+  local which = cols % 4
+  return cute.where(which:lt(2), cute.where(which:eq(0), a, b),
+                    cute.where(which:eq(2), c, d))
+end
+
+--- x where its word is at least p 2^32, divided by 1 - p; else 0.
+function philox.dropout(x, words, p)
+  local scale = 1.0 / (1.0 - p)
+  local least = p * 4294967296.0
+  if math.type(p) then
+    if p < 0 or p >= 1 then
+      core.fail("bad-argument", ("dropout of %s: 0 or more, and less than 1")
+        :format(p))
+    end
+    least = math.tointeger(least // 1)
+  else
+    least = least:to(cute.u32)
+  end
+  return cute.where(words:ge(least), x * scale, 0)
+end
+
+return philox

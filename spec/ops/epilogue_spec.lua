@@ -1,0 +1,436 @@
+-- Epilogues of cute.ops.gemm against plain Lua, on every family of kernels:
+-- vectors and matrices, further results, reductions, dropout, captured values.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local ops = require "spec.ops"
+local gemm = cute.ops.gemm
+
+local NEAR = {f32 = 1e-5, bf16 = 1 / 128, f16 = 1 / 1024}
+
+local function matrix(shape, dtype, seed)
+  return ops.tensor(ops.random(seed or 1), shape, dtype or "bf16", seed or 1,
+                    "k")
+end
+
+-- {M, N, K, type, device}: gemm_sm90 both ways round, gemm_sm80, gemm_splitk,
+-- gemm_simt; ragged and not, batches.
+local CASES = {
+  {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
+  {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
+  {"gemm_sm80", 70, 67, 41, "bf16", "sim:sm_90a"},
+  {"gemm_sm80", 3, 200, 64, "f16", "sim:sm_80", 2},
+  {"gemm_splitk", 33, 20, 4100, "bf16", "sim:sm_80"},
+  {"gemm_simt", 50, 70, 24, "f32", "sim:sm_80"},
+  {"gemm_simt", 131, 9, 7, "f32", "sim:sm_80", 3},
+}
+
+-- f(A, B, call, batches): call(o, want) runs with options o, compares D with
+-- want(batch, i, j, sum), and gives D and what else there is.
+local function each_family(what, f, gpu)
+  for n, c in ipairs(CASES) do
+    local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
+    local lead = batches and {batches} or {}
+    it(("%s: %s, %dx%dx%d%s%s"):format(what, name, M, N, K,
+       batches and " x " .. batches or "", gpu and " #gpu" or ""), function()
+      local function extents(...)
+        return table.move({...}, 1, select("#", ...), #lead + 1, {
+          table.unpack(lead)})
+      end
+      local A = matrix(extents(M, K), dtype, n)
+      local B = matrix({N, K}, dtype, n + 10)
+      f(A, B, function(o, want)
+        o.device, o.dtype = gpu or device, o.dtype or cute.f32
+        if not gpu then
+          assert.matches(name, tostring(cute.ops.explain(A, B, o)), 1, true)
+        end
+        local all = table.pack(gemm(A, B, o))
+        assert.is_nil(ops.differs(A, B, all[1], want))
+        return table.unpack(all, 1, all.n)
+      end, extents, M, N, batches or 1)
+    end)
+  end
+end
+
+-- Element i of the last mode of v, of batch l.
+local function element(v, l, i)
+  if cute.rank(v) == 1 then return v(i) end
+  return v(v.shape[1] == 1 and 0 or l, i)
+end
+
+local function families(gpu)
+  each_family("brings rows, columns and matrices", function(A, B, call, extents,
+                                                            M, N)
+    local row, col = matrix(extents(M), "f32", 3), matrix({N}, "f16", 4)
+    local T, factor = matrix(extents(M, N), "bf16", 5), 2.0
+    local _, also = call({epilogue = function(acc, at)
+      local y = acc * factor + at:row(row) * 3 + at:col(col)
+      return y - at:tile(T), y:to(cute.f16)
+    end}, function(batch, i, j, sum)
+      return sum * 2 + 3 * element(row, batch[1], i) + col(j)
+        - ops.at(T, batch, i, j)
+    end)
+    assert.equal(cute.f16, also.element_type)
+    assert.is_nil(ops.differs(A, B, also, function(batch, i, j, sum)
+      return sum * 2 + 3 * element(row, batch[1], i) + col(j)
+    end))
+  end, gpu)
+
+  each_family("reduces rows, columns, and all", function(A, B, call, _, M, N,
+                                                         L)
+    local _, sum, top, low, mean, amax, rms, total, shift = nil
+    local lift = 1.5
+    _, sum, top, low, mean, amax, rms, total, shift = call({
+      epilogue = function(acc, at)
+        local y = acc + lift
+        return y, at:row_reduce("sum", y), at:row_reduce("max", y),
+          at:col_reduce("min", y), at:col_reduce("mean", y),
+          at:reduce("amax", y), at:row_reduce("rms", y), at:reduce("sum", y),
+          at:col_reduce("sum", acc)
+      end}, function(_, _, _, x) return x + 1.5 end)
+    local rows, cols, all = {}, {}, {s = 0, a = 0}
+    local fresh = {__index = function(t, k)
+      local x = {s = 0, q = 0, max = -math.huge, min = math.huge, p = 0}
+      rawset(t, k, x)
+      return x
+    end}
+    setmetatable(rows, fresh)
+    setmetatable(cols, fresh)
+    ops.each(A, B, cute.zeros(L > 1 and {L, M, N} or {M, N}, cute.f32),
+      function(batch, i, j, x)
+        local l, y = batch[1] or 0, x + 1.5
+        for _, t in ipairs {rows[l * M + i], cols[l * N + j]} do
+          t.s, t.q, t.p = t.s + y, t.q + y * y, t.p + x
+          t.max, t.min = math.max(t.max, y), math.min(t.min, y)
+        end
+        all.s, all.a = all.s + y, math.max(all.a, math.abs(y))
+      end)
+    local function close(want, got)
+      assert.is_true(math.abs(want - got) <= 1e-5 * math.abs(want) + 1e-6,
+        ("%s, not %s"):format(got, want))
+    end
+    for l = 0, L - 1 do
+      for i = 0, M - 1 do
+        local r = rows[l * M + i]
+        assert.equal(r.s, element(sum, l, i))
+        assert.equal(r.max, element(top, l, i))
+        close((r.q / N) ^ 0.5, element(rms, l, i))
+      end
+      for j = 0, N - 1 do
+        local c = cols[l * N + j]
+        assert.equal(c.min, element(low, l, j))
+        assert.equal(c.p, element(shift, l, j))
+        close(c.s / M, element(mean, l, j))
+      end
+    end
+    assert.equal(all.a, amax(0))
+    close(all.s, total(0))
+  end, gpu)
+
+  each_family("says where elements are", function(_, _, call)
+    call({epilogue = function(acc, at)
+      local i, j = at:coords()
+      return acc + i:to(cute.f32) * 1000 + j:to(cute.f32)
+    end}, function(_, i, j, sum) return sum + 1000 * i + j end)
+  end, gpu)
+end
+
+describe("an epilogue", function() families() end)
+describe("an epilogue on a card", function() families "gpu" end)
+
+describe("an epilogue", function()
+  local A, B = matrix {40, 64}, matrix({24, 64}, "bf16", 2)
+  local function run(f, o)
+    o = o or {}
+    o.device, o.dtype, o.epilogue = "sim:sm_80", o.dtype or cute.f32, f
+    return gemm(A, B, o)
+  end
+  local function check(want, D)
+    assert.is_nil(ops.differs(A, B, D, want))
+  end
+
+  it("has the functions of networks", function()
+    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, 1.5e-7
+      local t = 1 / (1 + 0.3275911 * math.abs(x))
+      local y = 1 - (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t
+        - 0.284496736) * t + 0.254829592) * t * math.exp(-x * x)
+      return x < 0 and -y or y
+    end
+    local function tanh(x) return 1 - 2 / (math.exp(2 * x) + 1) end
+    for name, want in pairs {
+      relu = function(x) return math.max(x, 0) end,
+      sigmoid = function(x) return 1 / (1 + math.exp(-x)) end,
+      silu = function(x) return x / (1 + math.exp(-x)) end,
+      gelu = function(x) return x / 2 * (1 + erf(x / 2 ^ 0.5)) end,
+      gelu_tanh = function(x)
+        return x / 2 * (1 + tanh((2 / math.pi) ^ 0.5
+          * (x + 0.044715 * x ^ 3)))
+      end} do
+      local f, scale = cute.ops[name], 0.125
+      local D = run(function(acc) return f(acc * scale) end)
+      ops.each(A, B, D, function(_, i, j, sum)
+        local y = want(sum * 0.125)
+        assert.is_true(math.abs(D(i, j) - y) <= 2e-6 + NEAR.f32 * math.abs(y),
+          ("%s: %s, not %s"):format(name, D(i, j), y))
+      end)
+    end
+  end)
+
+  it("follows alpha, C and beta", function()
+    local C = matrix({40, 24}, "f32", 7)
+    local D = gemm(A, B, C, {alpha = 2, beta = 3, device = "sim:sm_80",
+      epilogue = function(acc) return acc * 10 end})
+    check(function(_, i, j, sum) return (2 * sum + 3 * C(i, j)) * 10 end, D)
+  end)
+
+  it("decides D's type by a cast", function()
+    local D = gemm(A, B, {device = "sim", epilogue = function(acc)
+      return acc:to(cute.f16)
+    end})
+    assert.equal(cute.f16, D.element_type)
+    assert.equal(cute.bf16, gemm(A, B, {device = "sim",
+      epilogue = function(acc) return acc + 1 end}).element_type)
+  end)
+
+  it("writes results where it is told", function()
+    local D, twice = cute.zeros({40, 24}, cute.f32),
+      cute.zeros({40, 24}, cute.bf16)
+    local sums = cute.zeros({40}, cute.f32)
+    local d, t, s = run(function(acc, at)
+      return acc, acc * 2, at:row_reduce("sum", acc)
+    end, {out = {D, twice, sums}})
+    assert.is_true(rawequal(d, D) and rawequal(t, twice) and rawequal(s, sums))
+    check(function(_, _, _, sum) return 2 * sum end, twice)
+    assert.is_true(pcall(check, function(_, _, _, sum) return sum end, D))
+  end)
+
+  it("takes numbers and tensors as arguments: others are no other kernel",
+     function()
+    local name, made = "kernels.gemm_sm80", 0
+    local plain <close> = setmetatable({require(name)}, {
+      __close = function(t) package.loaded[name] = t[1] end})
+    package.loaded[name] = function(o)
+      made = made + 1
+      return plain[1](o)
+    end
+    local function make(bias, gain, t)
+      return function(acc, at) return acc * gain + at:col(bias) * t.x end
+    end
+    for i = 1, 4 do
+      local bias = matrix({24}, "f32", 30 + i)
+      local D = run(make(bias, i + 0.0, {x = 2.0 * i}))
+      check(function(_, _, j, sum) return sum * i + bias(j) * 2 * i end, D)
+    end
+    assert.equal(1, made)
+    local bias, gain, t = matrix({24}, "f32", 40), 1.0, {x = 1.0}
+    local function f(acc, at) return acc * gain + at:col(bias) * t.x end
+    for i = 1, 3 do
+      gain, t.x, bias = i + 0.0, i + 1.0, matrix({24}, "f32", 50 + i)
+      check(function(_, _, j, sum) return sum * i + bias(j) * (i + 1) end,
+            run(f))
+    end
+    assert.equal(2, made)
+  end)
+
+  it("takes those of functions that it calls, too", function()
+    local gain, bias = 2.0, matrix({24}, "f32", 3)
+    local function add(x, at) return x + at:col(bias) end
+    local function act(x, at) return add(x * gain, at) end
+    for i = 1, 3 do
+      gain, bias = i + 0.0, matrix({24}, "f32", 60 + i)
+      check(function(_, _, j, sum) return sum * i + bias(j) end,
+            run(function(acc, at) return act(acc, at) end))
+    end
+  end)
+
+  it("sees that constants change", function()
+    for _, mode in ipairs {"a", "b", "a"} do
+      local f = function(acc)
+        if mode == "a" then return acc end
+        return acc * -1
+      end
+      check(function(_, _, _, sum) return mode == "a" and sum or -sum end,
+            run(f))
+    end
+    local config = {scale = 2}
+    local function scaled(acc, t) return acc * t.scale end
+    local function through(acc) return scaled(acc, config) end
+    for i = 1, 3 do
+      config.scale = i
+      check(function(_, _, _, sum) return sum * i end, run(through))
+    end
+    local n = 2
+    local function repeated(acc)
+      for _ = 1, n do acc = acc + 1 end
+      return acc
+    end
+    for i = 1, 2 do
+      n = cute.constexpr(i)
+      check(function(_, _, _, sum) return sum + i end, run(repeated))
+    end
+  end)
+
+  it("keeps numbers of f64 whole", function()
+    local X, Y = matrix({9, 16}, "f64"), matrix({8, 16}, "f64", 2)
+    local third = 1 / 3
+    local D = gemm(X, Y, {device = "sim:sm_80", epilogue = function(acc)
+      return acc * third
+    end})
+    assert.is_nil(ops.differs(X, Y, D, function(_, _, _, sum)
+      return sum * (1 / 3)
+    end))
+  end)
+
+  it("of whole sums has scales of f32", function()
+    local X, Y = matrix({33, 64}, "i8"), matrix({20, 64}, "i8", 2)
+    local a, b = matrix({33}, "f32", 3), matrix({20}, "f32", 4)
+    local D = gemm(X, Y, {device = "sim:sm_80", dtype = cute.bf16,
+      epilogue = function(acc, at)
+        return acc:to(cute.f32) * at:row(a) * at:col(b)
+      end})
+    assert.is_nil(ops.differs(X, Y, D, function(_, i, j, sum)
+      return sum * a(i) * b(j)
+    end))
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Dropout
+---------------------------------------------------------------------------
+
+-- Philox4x32-10 by its paper.
+local function philox(c, k)
+  local mask = 0xffffffff
+  local k0, k1 = k[1], k[2]
+  for _ = 1, 10 do
+    local p0, p1 = c[1] * 0xD2511F53, c[3] * 0xCD9E8D57
+    c = {(p1 >> 32 & mask) ~ c[2] ~ k0, p1 & mask,
+         (p0 >> 32 & mask) ~ c[4] ~ k1, p0 & mask}
+    k0, k1 = k0 + 0x9E3779B9 & mask, k1 + 0xBB67AE85 & mask
+  end
+  return c
+end
+
+describe("dropout", function()
+  it("of the specs is Philox4x32-10 by its known answers", function()
+    local function text(c, k)
+      local r = philox(c, k)
+      return ("%08x %08x %08x %08x"):format(r[1], r[2], r[3], r[4])
+    end
+    assert.equal("6627e8d5 e169c58d bc57ac4c 9b00dbd8", text({0, 0, 0, 0},
+                                                             {0, 0}))
+    local m = 0xffffffff
+    assert.equal("408f276d 41c83b0e a20bc7c6 6d5451fd", text({m, m, m, m},
+                                                             {m, m}))
+  end)
+
+  local function check(device, dtype, M, N, seed)
+    local A, B = matrix({M, 32}, dtype), matrix({N, 32}, dtype, 2)
+    local p = 0.25
+    local D = gemm(A, B, {device = device, dtype = cute.f32,
+      epilogue = function(acc, at) return at:dropout(acc + 100, p, seed) end})
+    local kept = 0
+    assert.is_nil(ops.differs(A, B, D, function(_, i, j, sum)
+      local word = philox({j // 4, i, 0, 0}, {seed & 0xffffffff,
+                                              seed >> 32 & 0xffffffff})
+      if word[j % 4 + 1] < 1 << 30 then return 0 end
+      kept = kept + 1
+      return (sum + 100) * ops.rounded "f32"(1 / 0.75)
+    end))
+    assert.is_true(math.abs(kept / (M * N) - 0.75) < 0.05)
+  end
+
+  for _, c in ipairs {{"sim:sm_80", "bf16", 50, 33}, {"sim:sm_90a", "bf16", 64,
+    40}, {"sim:sm_90a", "bf16", 300, 8}, {"sim:sm_80", "f32", 40, 50}} do
+    it(("is the same everywhere: %s, %s, %dx%d"):format(table.unpack(c)),
+       function()
+      check(c[1], c[2], c[3], c[4], 1234)
+      check(c[1], c[2], c[3], c[4], 0x123456789abc)
+    end)
+    it(("is the same on a card: %s, %dx%d #gpu"):format(table.unpack(c, 2)),
+       function() check("gpu", c[2], c[3], c[4], 1234) end)
+  end
+end)
+
+---------------------------------------------------------------------------
+
+describe("an epilogue that is wrong", function()
+  local A, B = matrix {40, 64}, matrix({24, 64}, "bf16", 2)
+  local function refuses(text, f)
+    local ok, why = pcall(gemm, A, B, {device = "sim:sm_80", epilogue = f})
+    assert.is_false(ok)
+    assert.is_truthy(why:find(text, 1, true), why)
+    assert.is_truthy(why:find("epilogue_spec.lua:", 1, true), why)
+    return why
+  end
+
+  it("keeps state", function()
+    local calls = 0
+    refuses("assigns 'calls', which is outside of it: it keeps no state",
+      function(acc)
+        calls = calls + 1
+        return acc
+      end)
+    local stats = {n = 0}  -- luacheck: ignore
+    refuses("assigns 'n' of 'stats': it keeps no state", function(acc)
+      stats.n = 1
+      return acc
+    end)
+  end)
+
+  it("returns something else", function()
+    refuses("returns 1 as result 1; a vector like the sums is needed",
+            function() return 1 end)
+    refuses("returns nothing", function() end)
+    refuses("values for each", function(acc)
+      local r = cute.make_rmem_tensor({3}, cute.f32)
+      r:fill(0)
+      return acc, r:load()
+    end)
+    refuses("as result 1", function(acc, at)
+      return at:row_reduce("sum", acc)
+    end)
+  end)
+
+  it("brings what has another shape", function()
+    local v, w = matrix({40}, "f32"), matrix({25}, "f32")
+    local line = debug.getinfo(1, "l").currentline
+    local why = refuses("at:col takes a value for each of 24 columns, and this "
+      .. "is (40):(1): at:row takes one for each row", function(acc, at)
+      return acc + at:col(v)
+    end)
+    assert.is_truthy(why:find(("epilogue_spec.lua:%d:"):format(line + 3), 1,
+                              true), why)
+    refuses("at:row takes a value for each of 40 rows, and this is (25):(1)",
+      function(acc, at) return acc + at:row(w) end)
+    refuses("at:tile takes a tensor like D, (40,24), and this is (40):(1)",
+      function(acc, at) return acc + at:tile(v) end)
+  end)
+
+  it("asks for what there is not", function()
+    refuses('no operation "product": there are sum mean max min amax rms',
+      function(acc, at) return acc, at:row_reduce("product", acc) end)
+    refuses("dropout of 1.5", function(acc, at)
+      return at:dropout(acc, cute.constexpr and 3 / 2, 7)
+    end)
+  end)
+end)
+
+describe("what an epilogue becomes", function()
+  it("compiles for sm_80 and sm_90a", function()
+    local function source(M, N, K, dtype, device)
+      local bias = matrix({N}, "f32", 3)
+      local e = cute.ops.explain(matrix({M, K}, dtype), matrix({N, K}, dtype),
+        {device = device, epilogue = function(acc, at)
+          local y = cute.ops.gelu(acc + at:col(bias))
+          return at:dropout(y, 0.5, 3), at:row_reduce("rms", y),
+            at:col_reduce("sum", y), at:reduce("amax", y), y:to(cute.f16)
+        end})
+      assert.is_not_nil(kernels.compiles(e:trace(), {device:match "sm_.*"}))
+    end
+    source(128, 256, 128, "bf16", "sim:sm_90a")
+    source(300, 8, 64, "bf16", "sim:sm_90a")
+    source(70, 67, 41, "bf16", "sim:sm_80")
+    source(50, 70, 24, "f32", "sim:sm_80")
+    source(33, 20, 4100, "f16", "sim:sm_80")
+  end)
+end)

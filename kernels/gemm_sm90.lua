@@ -153,21 +153,25 @@ end
 
 local function stage_of(layout) return layout(_, _, 0) end
 
--- Tiles of this block, in the order in which clusters take them.
+-- Makes walks through the tiles of this block, in the order in which clusters
+-- take them: who loads and who multiplies have one each.
 local function tiles_of(o, tiles_m, tiles_n)
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
     local tile = o.split > 1 and {y, z, 0} or {x, y, 0}
-    return {advance_to_next_work = function() end,
-            get_current_work = function()
-              return utils.WorkTileInfo(tile, true)
-            end}
+    local work = {advance_to_next_work = function() end,
+                  get_current_work = function()
+                    return utils.WorkTileInfo(tile, true)
+                  end}
+    return function() return work end
   end
-  return utils.StaticPersistentTileScheduler(
-    utils.PersistentTileSchedulerParams({tiles_m, tiles_n, 1},
-      {o.cluster[1], o.cluster[2], 1},
-      {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m}),
-    {x, y, z})
+  local params = utils.PersistentTileSchedulerParams({tiles_m, tiles_n, 1},
+    {o.cluster[1], o.cluster[2], 1},
+    {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m})
+  local grid = {cute.arch.grid_dim()}
+  return function()
+    return utils.StaticPersistentTileScheduler(params, {x, y, z}, grid)
+  end
 end
 
 -- f for each tile of this block.
@@ -207,6 +211,7 @@ local function multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
     mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
     cute.gemm(mma, acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
               acc)
+    mma:set(warpgroup.Field.ACCUMULATE, true)
     warpgroup.commit_group()
     warpgroup.wait_group(1)
     cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)
@@ -237,6 +242,7 @@ local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
         mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
         cute.gemm(mma, acc, rows(_, _, _, from.index),
                   tCrB(_, _, _, from.index), acc)
+        mma:set(warpgroup.Field.ACCUMULATE, true)
         warpgroup.commit_group()
         from:advance()
       end)
@@ -441,7 +447,7 @@ local function build(o)
       cute.arch.griddepcontrol_launch_dependents()
       cute.arch.griddepcontrol_wait()
     end
-    local work = tiles_of(o, tiles_m, tiles_n)
+    local make_work = tiles_of(o, tiles_m, tiles_n)
 
     local function load_of(atom, coords, s, rows, shared_by, place, mode, hint)
       local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
@@ -464,8 +470,8 @@ local function build(o)
       cute.when(loader, function()
         produce(o, pipe, {
           load_of(tma_a, cA, sA, bm, cluster[2], n, 2, o.a_hint),
-          load_of(tma_b, cB, sB, bn, cluster[1], m, 1, o.b_hint)}, work,
-          first_k, k_tiles)
+          load_of(tma_b, cB, sB, bn, cluster[1], m, 1, o.b_hint)},
+          make_work(), first_k, k_tiles)
       end)
     end, function()
       if o.registers then
@@ -506,6 +512,7 @@ local function build(o)
         end}
       local barrier = pipeline.NamedBarrier {barrier_id = group + 1,
                                              num_threads = WARPGROUP}
+      local work = make_work()
       if o.pingpong then
         work:advance_to_next_work(group)
         read:advance(group * k_tiles)

@@ -14,6 +14,8 @@
 --
 -- Constants are those of an H200 (docs/performance.md has what they were
 -- fitted to); what is compared is time on one card, so others rank alike.
+local Hint = require "cute".nvgpu.cpasync.CacheHint
+
 local choice = {}
 
 local CLOCK = 1.85e9     -- without a power limit
@@ -32,7 +34,7 @@ local ENERGY, BY_SMEM, BY_L2 = 1.17e-15, 1.6e-14, 1.3e-14
 local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {64, 128, consumers = 1},
-  {128, 128, schedule = "pingpong", swizzle = 16},
+  {128, 128, schedule = "pingpong"},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
   {128, 256}, {128, 256, cluster = {2, 1}},
   {256, 128, cluster = {1, 2}},
@@ -99,6 +101,25 @@ function choice.time(o, m, n, k, sms)
   local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)
   if cm * cn > 1 then seconds = seconds + CLUSTER end
   return seconds, waves
+end
+
+--- What follows for options from the tiles of a product: blocks need not stay
+-- for a single wave; what one row of tiles reads comes from memory once, in
+-- long runs, and leaves L2 to the other operand.
+---@param options table as gemm_sm90 takes them; what is there stays
+---@param o table the same, complete
+---@param waves number
+function choice.settle(options, o, m, n, waves)
+  local function say(name, v)
+    if options[name] == nil then options[name] = v end
+  end
+  if waves <= 1 and not o.pingpong then say("persistent", false) end
+  local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
+  local column = ceil_div(n, o.tile[2]) <= o.cluster[2]
+  if row == column then return end
+  say("l2_promotion", 256)
+  say("a_hint", row and Hint.EVICT_LAST or Hint.EVICT_FIRST)
+  say("b_hint", row and Hint.EVICT_FIRST or Hint.EVICT_LAST)
 end
 
 return choice

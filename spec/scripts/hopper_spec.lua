@@ -143,6 +143,25 @@ describe("gemm_sm90's rule", function()
     end
   end)
 
+  it("lets blocks go after one wave, and L2 keep what is read again",
+     function()
+    local Hint = cute.nvgpu.cpasync.CacheHint
+    local FIRST, LAST = Hint.EVICT_FIRST, Hint.EVICT_LAST
+    local function settled(m, n, k, o)
+      local c = gemm_sm90.choose(m, n, k, o)
+      return c.persistent, c.a_hint, c.b_hint, c.l2_promotion
+    end
+    assert.same({false}, {settled(1024, 1024, 1024)})
+    assert.same({}, {settled(4096, 4096, 4096)})
+    assert.same({}, {settled(4096, 4096, 128)})
+    assert.same({n = 4, false, LAST, FIRST, 256},
+                table.pack(settled(128, 8192, 8192)))
+    assert.same({n = 4, false, FIRST, LAST, 256},
+                table.pack(settled(8192, 128, 8192)))
+    assert.same({n = 4, true, FIRST, 5, 64}, table.pack(settled(8192, 32, 8192,
+      {persistent = true, b_hint = 5, l2_promotion = 64})))
+  end)
+
   it("gives candidates that fit, the best first", function()
     for _, o in ipairs {{}, {dtype = cute.e4m3, promote = 4},
                         {dtype = cute.f32, d_major = "m"}, {dtype = cute.i8},

@@ -1,6 +1,6 @@
 // The Lua face of host buffers: their elements, whole arrays of them at once,
 // and the products that results are held against.
-#include "bind/buflib.h"
+#include "bind/gpulib.h"
 
 #include <string.h>
 
@@ -89,9 +89,14 @@ static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
                at + n, count);
 }
 
-static int buffer_close(lua_State *L) {
+static int buffer_gc(lua_State *L) {
   buffer_free(face_check(L, 1, MT_BUFFER, "buffer"));
   return 0;
+}
+
+// What is recorded may need it.
+static int buffer_close(lua_State *L) {
+  return gpulib_recording(L) ? 0 : buffer_gc(L);
 }
 
 // buffer(dtype, count): zeros, not yet `defined`.
@@ -503,7 +508,7 @@ void buflib_open(lua_State *L) {
     {"transpose(rows, columns)", buffer_transpose}, {"cut(bits)", buffer_cut},
     {"set_bytes(bytes, at?)", buffer_set_bytes},
     {"diff(reference)", buffer_diff}, {"equal(other)", buffer_equal},
-    {"close()", buffer_close}, {"__gc", buffer_close},
+    {"close()", buffer_close}, {"__gc", buffer_gc},
     {"__close", buffer_close}, {"__index", buffer_index},
     {"__newindex", buffer_set}, {"__len", buffer_len},
     {"__tostring", buffer_tostring}, {NULL, NULL}};

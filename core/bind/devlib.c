@@ -21,14 +21,15 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Garbage is looked for where the pool has nothing that fits.
+// Garbage is looked for where the pool has nothing that fits, whenever a part
+// of the GPU's memory was asked for since.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
   if (!gpu_use(g, w)) return NULL;
   if (devbuf_reuse(b, g, t, count)) return b;
   g->since += count / 8 * (size_t)dtype_bits(t);
-  if (g->since >= 1 << 20) {
+  if (g->since >= g->memory / 64) {
     buflib_grew(L, g->since);
     g->since = 0;
   }

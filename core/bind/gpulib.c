@@ -184,6 +184,14 @@ static int gpu_l_free(lua_State *L) {
 
 // ---- streams and events ----
 
+int gpulib_times(lua_State *L, int idx) {
+  lua_Integer n = face_checkint(L, idx);
+  if (n < 0 || n > INT32_MAX)
+    face_error(L, ERR_LAUNCH, "%lld launches: 0 to %d are possible",
+               (long long)n, INT32_MAX);
+  return (int)n;
+}
+
 GpuStream *gpulib_stream(lua_State *L, int idx) {
   if (lua_isnoneornil(L, idx)) return NULL;
   return face_check(L, idx, MT_STREAM, "stream");
@@ -550,7 +558,7 @@ static int launch_on(lua_State *L, int n, int at) {
 static int launch_run(lua_State *L) { return launch_on(L, 1, 2); }
 
 static int launch_n(lua_State *L) {
-  return launch_on(L, (int)face_checkint(L, 2), 3);
+  return launch_on(L, gpulib_times(L, 2), 3);
 }
 
 // launch:max_active_clusters() -> how many of its clusters the GPU holds at a
@@ -740,7 +748,7 @@ static int blas_on(lua_State *L, int n, int at) {
 static int blas_run(lua_State *L) { return blas_on(L, 1, 2); }
 
 static int blas_run_n(lua_State *L) {
-  return blas_on(L, (int)face_checkint(L, 2), 3);
+  return blas_on(L, gpulib_times(L, 2), 3);
 }
 
 static int blas_close(lua_State *L) {

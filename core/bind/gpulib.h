@@ -23,6 +23,7 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // A handle of the GPU at a stack index, closed as yet, which it keeps alive:
 // the struct of this type's metatable, which begins with a GpuOwned.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
+int gpulib_times(lua_State *L, int idx);  // a count of launches
 GpuStream *gpulib_stream(lua_State *L, int idx);  // NULL: none is said
 // `who` begins to run, from the script's line.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
@@ -55,6 +56,7 @@ extern const luaL_Reg devlib_methods[];  // of tensors
 // Is this call, with its arguments, recorded for a graph of the simulator?
 // Then it is not done now.
 bool gpulib_recorded(lua_State *L);
+bool gpulib_recording(lua_State *L);
 void graphlib_open(lua_State *L);
 
 #endif

@@ -37,6 +37,10 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
   int at = lua_gettop(L);
   Gpu *g = x->own.gpu;
   Why w;
+  if (lua_getfield(L, LUA_REGISTRYINDEX, KEPT) != LUA_TNIL)
+    face_error(L, ERR_CAPTURE, "a graph is captured inside the capture of "
+               "another");
+  lua_pop(L, 1);
   gpulib_done(L, graph_begin(x, g, gpulib_stream(L, stream), &w), &w);
   lua_newtable(L);
   lua_pushvalue(L, -1);
@@ -85,15 +89,14 @@ static int launch(lua_State *L, int n, int stream) {
   Gpu *g = x->own.gpu;
   const GpuStream *s = gpulib_stream(L, stream);
   Why w;
-  gpulib_ran(L, g, x->name);
-  gpulib_keep(L, g, 1);
+  if (!g->capture) gpulib_ran(L, g, x->name);
   return gpulib_done(L, graph_launch(x, s, n, &w), &w);
 }
 
 static int l_launch(lua_State *L) { return launch(L, 1, 2); }
 
 static int l_launch_n(lua_State *L) {
-  return launch(L, (int)face_checkint(L, 2), 3);
+  return launch(L, gpulib_times(L, 2), 3);
 }
 
 static int l_close(lua_State *L) {
@@ -169,6 +172,12 @@ static bool record(lua_State *L, int first) {
 static int l_recorded(lua_State *L) {
   lua_pushboolean(L, record(L, 1));
   return 1;
+}
+
+bool gpulib_recording(lua_State *L) {
+  bool is = lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) == LUA_TTABLE;
+  lua_pop(L, 1);
+  return is;
 }
 
 bool gpulib_recorded(lua_State *L) {

@@ -54,9 +54,6 @@ static void drop_blocks(GpuGraph *x) {
 
 // Everything is waited for, so that no memory is behind other streams' work.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
-  if (g->capture)
-    return why(w, ERR_CAPTURE, "a graph is captured inside the capture of "
-               "%s: launch it there instead", g->capture->name);
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
     return why(w, ERR_DRIVER, "this driver has no graphs");
   if (s && !gpu_usable(&s->own, "stream", w)) return false;
@@ -132,10 +129,11 @@ bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w) {
   if (!gpu_usable(&x->own, "graph", w) || !gpu_use(g, w) ||
       !gpustream_of(g, s, &on, w))
     return false;
+  if (g->capture)
+    return why(w, ERR_CAPTURE, "a graph cannot be part of another: call what "
+               "it was captured of");
   for (size_t i = 0; i < x->nblock; i++)
-    if (!block_use(x->block[i], s ? s : g->now, w) ||
-        (g->capture && !graph_keeps(g->capture, x->block[i], w)))
-      return false;
+    if (!block_use(x->block[i], s ? s : g->now, w)) return false;
   for (int i = 0; i < n; i++)
     if (!CU(cuGraphLaunch, (x->exec, on))) return false;
   return true;

@@ -86,10 +86,10 @@ end
 function Stream.close() end
 
 sign.class("event", Event, [[
-  record(stream?) sync() done() elapsed(to: table) close()
+  record(stream?) sync() done() elapsed(to: event) close()
 ]], "at")
 sign.class("stream", Stream, [[
-  sync() done() wait(event: table) record(event?: table) close()
+  sync() done() wait(event: event|stream) record(event?: event) close()
 ]])
 
 ---------------------------------------------------------------------------
@@ -160,8 +160,7 @@ end
 -- What f launches and copies: a list of functions with arguments.
 local function record(f)
   if core.recording() then
-    core.fail("in-graph", "a graph is captured inside the capture of another: "
-      .. "launch it there instead")
+    core.fail("in-graph", "a graph is captured inside the capture of another")
   end
   local list = {}
   core.record(list)
@@ -172,16 +171,19 @@ local function record(f)
   return list
 end
 
-local function play(list)
-  for _, call in ipairs(list) do call[1](table.unpack(call, 2, call.n)) end
-end
-
 function Graph:launch()
-  if not core.recorded(play, self.list) then play(self.list) end
+  if core.recording() then
+    core.fail("in-graph", "a graph cannot be part of another: call what it was "
+      .. "captured of")
+  end
+  for _, call in ipairs(self.list) do
+    call[1](table.unpack(call, 2, call.n))
+  end
   return true
 end
 
 function Graph:launch_n(n)
+  kernel.times(n)
   for _ = 1, n do self:launch() end
   return true
 end

@@ -598,6 +598,18 @@ describe("a launch in clusters", function()
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 
+  it("begins before the one ahead of it ends, in a graph too", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      local g = cute.graph(function()
+        k(X):launch(opts {grid = 2})
+        k(X):launch(opts {grid = 3, pdl = true})
+      end)
+      print(g.nodes)]])
+    assert.equal("2\n", out)
+    assert.equal("k: grid 3 1 1, clusters of 1, pdl\n", err)
+  end)
+
   it("is prepared once, for its clusters", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. [[

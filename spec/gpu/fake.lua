@@ -7,6 +7,18 @@ local cc = os.getenv "CC" or "cc"
 fake.there = support.read "spec/gpu/fakecuda.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
+-- In front of all that run is given.
+fake.HEAD = [[
+  local core = require "cute.core"
+  local gpu = require "cute.gpu"
+  local dev = assert(gpu.open())
+  local cubin = ("x"):rep(64)
+  local function message(f, ...)
+    local _, text = pcall(f, ...)
+    return (text:gsub("^.-:%d+: ", ""))
+  end
+]]
+
 --- Builds it; a flag of the compiler's as text.
 function fake.build(flag)
   fake.folder = support.folder()
@@ -21,16 +33,7 @@ function fake.remove() support.remove(fake.folder) end
 --- Runs Lua in a process with that driver; its output and error output. lost:
 -- what FAKE_LOST is; more: of the environment.
 function fake.run(code, lost, more)
-  code = [[
-    local core = require "cute.core"
-    local gpu = require "cute.gpu"
-    local dev = assert(gpu.open())
-    local cubin = ("x"):rep(64)
-    local function message(f, ...)
-      local _, text = pcall(f, ...)
-      return (text:gsub("^.-:%d+: ", ""))
-    end
-  ]] .. code
+  code = fake.HEAD .. code
   local env = {LD_LIBRARY_PATH = fake.folder, FAKE_LOST = lost,
                CUTELUA_NO_CUDA = "0"}
   for name, value in pairs(more or {}) do env[name] = value end

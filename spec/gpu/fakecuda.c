@@ -534,6 +534,7 @@ CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
 CUresult cuGraphLaunch(CUgraphExec x, CUstream s) {
   CALLED(cuGraphLaunch);
   find(x);
+  if (s && stream(s)->graph) return 900;
   for (const Op *o = ((Graph *)x)->first; o; o = o->next)
     if (o->kind != 'e' && o->kind != 'w') give(s, *o);
   return 0;

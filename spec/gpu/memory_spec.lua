@@ -107,23 +107,10 @@ describe("tensors on the host", function()
   end)
 end)
 
-if not fake.there then return end
+-- What the code prints through that driver, and on a GPU.
+local SAME = {}
 
-describe("tensors on a GPU", function()
-  setup(fake.build)
-  teardown(fake.remove)
-
-  -- What the code prints, line by line.
-  local function check(code, want, more)
-    local out, err, status = fake.run(HEAD .. code, nil, more)
-    assert.equal("", err)
-    assert.equal(0, status)
-    assert.same(want, support.lines(out))
-  end
-
-  it("are copies of what a view spans, with its layout and alignment",
-     function()
-    check([[
+SAME["are copies of what a view spans, with its layout and alignment"] = {[[
       local A = cute.randint(0, 9, {6, 5}, cute.i32, {seed = 1})
       local G = A:to "gpu"
       print(G.device, all(G) == all(A), G:to "gpu" == G)
@@ -142,11 +129,9 @@ describe("tensors on a GPU", function()
       "the tensor's elements are on a GPU [bad-argument]",
       '  t:to "host" is a copy of it here',
       "the tensor's elements are on a GPU [bad-argument]",
-      '  t:to "host" is a copy of it here'})
-  end)
+      '  t:to "host" is a copy of it here'}}
 
-  it("are made there, and filled, in every width", function()
-    check([[
+SAME["are made there, and filled, in every width"] = {[[
       for _, t in ipairs {"u8", "bf16", "f32", "f64", "i64", "i4", "e3m2"} do
         local x = cute.full({3}, 1, t, {device = "gpu"})
         local o = cute.ones({2, 2}, t, {device = "gpu"})
@@ -168,11 +153,9 @@ describe("tensors on a GPU", function()
       "1.0 1.0 1.0\t1.0 1.0 1.0 1.0\t0.0 0.0\t2.0 2.0 2.0\tgpu",
       "1 1 1\t1 1 1 1\t0 0\t2 2 2\tgpu", "1 1 1\t1 1 1 1\t0 0\t2 2 2\tgpu",
       "1.0 1.0 1.0\t1.0 1.0 1.0 1.0\t0.0 0.0\t2.0 2.0 2.0\tgpu",
-      "true", "1 2", "7.0 7.0 7.0 7.0 7.0 7.0", "7.0 7.0 7.0 2.0 2.0 2.0"})
-  end)
+      "true", "1 2", "7.0 7.0 7.0 7.0 7.0 7.0", "7.0 7.0 7.0 2.0 2.0 2.0"}}
 
-  it("take elements from the host, a GPU, another layout", function()
-    check([[
+SAME["take elements from the host, a GPU, another layout"] = {[[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = cute.zeros({4, 6}, cute.i32, {device = "gpu"}):copy_from(A)
       print(all(G) == all(A))
@@ -189,8 +172,35 @@ describe("tensors on a GPU", function()
       local w = wide:to "host"
       print(w(1, 0), w(1, 1) == A(1, 0), w(3, 6) == A(3, 5), w(3, 7))]], {
       "true", "true\thost", "true\tptr[i32,gpu] o (4,6):(1,4)", "true",
-      "0\ttrue\ttrue\t0"})
-  end)
+      "0\ttrue\ttrue\t0"}}
+
+describe("tensors on a GPU #gpu", function()
+  for name, case in pairs(SAME) do
+    it(name, function()
+      local out, err = support.run_lua {"-e", fake.HEAD .. HEAD .. case[1]}
+      assert.equal("", err)
+      assert.same(case[2], support.lines(out))
+    end)
+  end
+end)
+
+if not fake.there then return end
+
+describe("tensors on a GPU, through a driver", function()
+  setup(fake.build)
+  teardown(fake.remove)
+
+  -- What the code prints, line by line.
+  local function check(code, want, more)
+    local out, err, status = fake.run(HEAD .. code, nil, more)
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.same(want, support.lines(out))
+  end
+
+  for name, case in pairs(SAME) do
+    it(name, function() check(case[1], case[2]) end)
+  end
 
   it("come from a pool that the driver fills once", function()
     check([[

@@ -129,6 +129,15 @@ end
 
 local extents = kernel.extents
 
+--- Refuses counts of launches that are none.
+---@param n integer
+function kernel.times(n)
+  if n < 0 or n > MOST.grid[1] then
+    core.fail("bad-launch", ("%d launches: 0 to %d are possible"):format(n,
+      MOST.grid[1]))
+  end
+end
+
 --- The extents of a cluster, which divide those of the grid (nil: not known
 -- yet). More than 8 blocks not every GPU of sm_90 has; it is asked.
 ---@param cluster? integer|integer[] 1 when absent
@@ -299,6 +308,11 @@ function kernel.gpu_values(name, device, values, written)
     end
   end
   if why then return nil, why end
+  if next(copies) and dev:capturing() then
+    core.fail("in-graph", ("kernel %s: tensors of the host are copied for each "
+      .. "launch, which a graph cannot\n  t:to \"%s\" is a copy of a tensor "
+      .. "there"):format(name, device.place))
+  end
   return args, copies
 end
 
@@ -481,6 +495,7 @@ end
 ---@param n integer
 ---@return true
 function Prepared:launch_n(n)
+  kernel.times(n)
   for _ = 1, n do self:launch() end
   return true
 end

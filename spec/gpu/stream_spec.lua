@@ -1,0 +1,425 @@
+-- Streams, events and graphs: the same programs on the simulator, through a
+-- driver that keeps books (spec/gpu/fakecuda.c), also one that does as late as
+-- it may what it is given, and on a GPU.
+local fake = require "spec.gpu.fake"
+local support = require "spec.support"
+
+-- axpy is y = a x + far, in units of 2^40 so that far has 64 bits; the driver
+-- without a GPU knows it by its name.
+local HEAD = [[
+  local cute = require "cute"
+  local core = require "cute.core"
+  local where = ...
+  local one, far = 2.0^40, 1 << 40
+  local axpy = cute.kernel("axpy", function(y, x, a, n, shift)
+    local i = cute.arch.thread_idx()
+    cute.when(i:lt(n), function()
+      y[i] = x[i] * a + shift:to(cute.f32)
+    end)
+  end)
+  local function launch(y, x, a, stream)
+    axpy(y, x, a * 1.0, 8, far):launch {grid = 1, block = 32, device = where,
+                                        stream = stream}
+  end
+  local function tensor(value, opts)
+    opts = opts or {device = where}
+    return cute.full({8}, value * one, cute.f32, opts)
+  end
+  local function get(t)
+    local h = t:to "host"
+    for i = 1, 7 do assert(h(i) == h(0)) end
+    return h(0) / one
+  end
+  local function message(f, ...)
+    local _, text = pcall(f, ...)
+    return (text:gsub("^.-:%d+: ", ""))
+  end
+  local function graph(f) return cute.graph(f, {device = where}) end
+  local function close(t) core.param_memory(t):close() end
+]]
+
+-- What each program prints, line by line.
+local PROGRAMS = {}
+
+PROGRAMS["streams run in order, and wait for each other"] = {[[
+  local s, t = cute.stream(where), cute.stream(where)
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  for _ = 1, 3 do launch(y, x, 2, s) launch(x, y, 1, s) end
+  t:wait(s:record())
+  launch(z, y, 3, t)
+  print(get(x), get(y), get(z))
+  launch(x, z, 0, t)
+  s:wait(t)
+  launch(y, x, 5, s)
+  s:sync()
+  print(s:done(), t:done(), get(y))
+  s:close()]],
+  {"22.0\t21.0\t64.0", "true\ttrue\t6.0"}}
+
+PROGRAMS["events tell the time, and whether they happened"] = {[[
+  local s = cute.stream(where)
+  local from, to = cute.event(where), cute.event(where)
+  from:record(s)
+  local x, y = tensor(1), tensor(0)
+  for _ = 1, 10 do launch(y, x, 1, s) end
+  to:record(s)
+  to:sync()
+  print(to:done(), from:elapsed(to) >= 0, math.type(from:elapsed(to)))]],
+  {"true\ttrue\tfloat"}}
+
+PROGRAMS["what names no stream goes to the current one"] = {[[
+  local s = cute.stream(where)
+  local x, y = tensor(1), tensor(0)
+  print(cute.with_stream(s, function(a)
+    launch(y, x, a)
+    cute.with_stream(cute.stream(where), function() end)
+    y:fill(get(y) * one + 2 * one)
+    launch(x, y, 1)
+    return get(x), "done"
+  end, 4))
+  print(pcall(cute.with_stream, s, function() error("mine", 0) end))
+  launch(y, x, 1)
+  cute.synchronize(where)
+  print(get(y))]], {"8.0\tdone", "false\tmine", "9.0"}}
+
+PROGRAMS["copies go both ways beside the host"] = {[[
+  local s = cute.stream(where)
+  local x, y = tensor(0), tensor(0)
+  local from, to = tensor(4, {pinned = true}), tensor(0, {pinned = true})
+  for k = 1, 3 do
+    x:copy_from(from, {stream = s})
+    launch(y, x, k, s)
+    to:copy_from(y, {stream = s})
+    s:sync()
+    print(to(0) / one, to(7) / one)
+  end
+  local h = y:to("host", {stream = s})
+  local again = h:to(where, {stream = s})
+  local other = y:clone {stream = s}
+  s:sync()
+  print(h(3) / one, get(again), get(other))
+  from, to, h = nil, nil, nil
+  collectgarbage()]], {"5.0\t5.0", "9.0\t9.0", "13.0\t13.0",
+                       "13.0\t13.0\t13.0"}}
+
+PROGRAMS["memory that is handed out again waits for other streams"] = {[[
+  local s, t = cute.stream(where), cute.stream(where)
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  for k = 1, 4 do
+    local temp = cute.empty({8}, cute.f32, {device = where})
+    launch(temp, x, k, s)
+    launch(y, temp, 1, s)
+    close(temp)  -- s still works with it
+    local other = cute.empty({8}, cute.f32, {device = where})
+    launch(other, x, 10 * k, t)
+    launch(z, other, 1, t)
+    close(other)
+    s:sync()
+    t:sync()
+    print(get(y), get(z))
+  end]], {"3.0\t12.0", "4.0\t22.0", "5.0\t32.0", "6.0\t42.0"}}
+
+PROGRAMS["a graph runs when it is launched, with what memory has then"] = {[[
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  local g = graph(function()
+    launch(y, x, 2)
+    launch(z, y, 1)
+    z:copy_from(y)
+    launch(x, z, 1)
+    y:fill(0)
+  end)
+  print(g.nodes, get(x), get(y), get(z))
+  g:launch()
+  print(get(x), get(y), get(z))
+  local s = cute.stream(where)
+  g:launch_n(2, s)
+  s:sync()
+  print(get(x), get(y), get(z))
+  x:fill(5 * one)
+  g:launch()
+  print(get(x), g.device == (where:find "sim" and "sim" or where))]],
+  {"5\t1.0\t0.0\t0.0", "4.0\t0.0\t3.0", "22.0\t0.0\t21.0", "12.0\ttrue"}}
+
+PROGRAMS["a graph keeps its memory, and what it made itself"] = {[[
+  local x, out = tensor(1), tensor(0)
+  local g
+  do
+    local y = tensor(7)
+    g = graph(function()
+      local temp = cute.empty({8}, cute.f32, {device = where})
+      launch(temp, x, 3)
+      launch(y, temp, 1)
+      close(temp)
+      local again = cute.empty({8}, cute.f32, {device = where})
+      launch(again, y, 2)
+      launch(out, again, 1)
+    end)
+  end
+  collectgarbage()
+  local others = {}
+  for i = 1, 20 do others[i] = tensor(-1) end
+  g:launch()
+  print(get(out))
+  for i = 1, 20 do assert(get(others[i]) == -1) end
+  x:fill(2 * one)
+  g:launch()
+  g = nil
+  collectgarbage()
+  print(get(out))]], {"12.0", "18.0"}}
+
+PROGRAMS["a graph becomes another"] = {[[
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  local g = graph(function() launch(y, x, 2) end)
+  g:launch()
+  print(get(y), g:update(function() launch(z, x, 5) end) == g)
+  g:launch()
+  print(get(y), get(z), g.nodes)
+  g:update(function() launch(z, x, 6) launch(y, z, 1) launch(x, y, 1) end)
+  collectgarbage()
+  g:launch()
+  print(get(x), get(y), get(z), g.nodes)
+  print((message(graph, function() g:launch() end)))
+  print(message(g.update, g, function() error("mine", 0) end))
+  g:launch()
+  print(get(x))]], {"3.0\ttrue", "3.0\t6.0\t1", "9.0\t8.0\t7.0\t3",
+                    "a graph cannot be part of another: call what it was "
+                      .. "captured of [in-graph]", "mine", "57.0"}}
+
+PROGRAMS["a graph has branches where streams wait for each other"] = {[[
+  local s, t = cute.stream(where), cute.stream(where)
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  local g = cute.graph(function()
+    t:wait(s)
+    launch(y, x, 2, s)
+    launch(z, x, 3, t)
+    s:wait(t:record())
+    launch(x, z, 1, s)
+  end, {stream = s})
+  g:launch()
+  print(get(x), get(y), get(z))
+  launch(y, x, 1, t)
+  print(get(y))]], {"5.0\t3.0\t4.0", "6.0"}}
+
+PROGRAMS["a capture ends with its function, however that ends"] = {[[
+  local x, y = tensor(1), tensor(0)
+  local s = cute.stream(where)
+  print(message(graph, function()
+    launch(y, x, 2)
+    error("mine", 0)
+  end))
+  for _, f in ipairs {function() cute.synchronize(where) end,
+                      function() s:sync() end, function() s:done() end,
+                      function() graph(function() end) end} do
+    print((message(graph, function() launch(y, x, 2) f() end)))
+  end
+  launch(y, x, 9)
+  print(get(y))
+  local g = graph(function() end)
+  print(g.nodes, g:launch())]], {"mine",
+  "sync waits for the GPU, which runs nothing while a graph is captured "
+    .. "[in-graph]",
+  "sync waits for the GPU, which runs nothing while a graph is captured "
+    .. "[in-graph]",
+  "done waits for the GPU, which runs nothing while a graph is captured "
+    .. "[in-graph]",
+  "a graph is captured inside the capture of another [in-graph]", "10.0",
+  "0\ttrue"}}
+
+-- Only of a GPU.
+local GPU = {}
+
+GPU["a graph cannot wait for copies"] = {[[
+  local x, h = tensor(1), tensor(0, {})
+  local s = cute.stream()
+  for _, f in ipairs {function() x:to "host" end,
+                      function() x:copy_from(h) end,
+                      function() h:copy_from(x) end,
+                      function() h:to "gpu" end,
+                      function() launch(h, h, 1) end,
+                      function() launch(x, x, 1, s) end,
+                      function()
+                        axpy(h, h, 1.0, 8, far):launch {grid = 1, block = 32,
+                          device = "sim"}
+                      end} do
+    print((message(graph, f):gsub("\n.*", "")))
+  end
+  local p = tensor(3, {pinned = true})
+  local g = graph(function() x:copy_from(p) end)
+  p:fill(6 * one)
+  p = nil
+  collectgarbage()
+  g:launch()
+  print(get(x))]], {
+  "a copy to the host waits for the GPU, which runs nothing while a graph is "
+    .. "captured [in-graph]",
+  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
+    .. "{pinned = true}) [in-graph]",
+  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
+    .. "{pinned = true}) [in-graph]",
+  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
+    .. "{pinned = true}) [in-graph]",
+  "kernel axpy: tensors of the host are copied for each launch, "
+    .. "which a graph cannot [in-graph]",
+  "the stream is no part of the graph that is captured: let it wait for an "
+    .. "event recorded there first [in-graph]",
+  "kernel axpy runs on the simulator, the graph is captured on a GPU: "
+    .. 'cute.graph(f, {device = "sim"}) [in-graph]', "6.0"}}
+
+GPU["streams are of one device"] = {[[
+  local x, y = tensor(1), tensor(0)
+  print(message(launch, y, x, 1, cute.stream "sim"))
+  print(message(function()
+    axpy(y:to "host", x:to "host", 1.0, 8, far):launch {grid = 1, block = 32,
+      device = "sim", stream = cute.stream()}
+  end))
+  local list = {}
+  print(message(function()
+    for i = 1, 64 do list[i] = cute.stream() end
+  end), #list)
+  list = nil
+  cute.stream()]], {
+  "call:launch: the stream is one of sim, the launch is on gpu [bad-launch]",
+  "call:launch: the stream is one of gpu, the launch is on sim [bad-launch]",
+  "cute.stream: 63 streams are open: close some [limit]\t63"}}
+
+local function has_nvrtc() return require "cute.jit".version() ~= nil end
+
+-- Runs a program in a process of its own.
+local function check(program, where, env)
+  local out, err, code = support.run_lua({"-e", "local function main(...)\n"
+    .. HEAD .. program[1] .. "\nend main '" .. where .. "'"}, env)
+  assert.equal("", err)
+  assert.equal(0, code)
+  local lines = support.lines(out)
+  assert.same(program[2], table.move(lines, 1, #program[2], 1, {}))
+end
+
+local function each(list, f)
+  local names = {}
+  for name in pairs(list) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    it(name, function() f(list[name]) end)
+  end
+end
+
+describe("on the simulator", function()
+  each(PROGRAMS, function(p) check(p, "sim", {CUTELUA_NO_CUDA = "1"}) end)
+end)
+
+describe("on a GPU #gpu", function()
+  each(PROGRAMS, function(p) check(p, "gpu") end)
+  each(GPU, function(p) check(p, "gpu") end)
+end)
+
+if not fake.there then return end
+
+describe("through a driver", function()
+  setup(fake.build)
+  teardown(fake.remove)
+
+  local function through(more)
+    return function(p)
+      if not has_nvrtc() then return pending "needs NVRTC" end
+      local env = {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0"}
+      for name, value in pairs(more) do env[name] = value end
+      check(p, "gpu", env)
+    end
+  end
+
+  describe("that does at once what it is given", function()
+    each(PROGRAMS, through {})
+    each(GPU, through {})
+  end)
+
+  describe("that does it as late as it may", function()
+    each(PROGRAMS, through {FAKE_LATE = "1"})
+  end)
+
+  it("for two GPUs, each with its memory, streams and kernels", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    check({[[
+      local function run(y, x, a, stream)
+        axpy(y, x, a * 1.0, 8, far):launch {grid = 1, block = 32,
+                                            stream = stream}
+      end
+      local x, y = tensor(1, {device = "gpu:1"}), tensor(0, {device = "gpu:1"})
+      for k = 1, 2 do  -- traced, then known
+        run(y, x, k)
+        local far_off = y:to "gpu"
+        print(far_off.device, get(far_off), y:clone().device)
+        run(far_off, far_off, 2)
+        x:copy_from(far_off)
+        print(get(x), x.device)
+      end
+      local s = cute.stream "gpu:1"
+      run(y, x, 1, s)
+      s:sync()
+      print(get(y), s.device)
+      print(message(run, tensor(0), tensor(0), 1, s))
+      print((message(run, tensor(0), x, 1):gsub("\n.*", "")))
+      local g = cute.graph(function() run(y, x, 2) end, {device = "gpu:1"})
+      g:launch()
+      print(get(y), g.device)
+      cute.with_stream(s, run, y, x, 3)
+      print(get(y), cute.gpu.memory(1).used > 0)
+      print(message(cute.stream, "gpu:2"))]], {
+      "gpu\t2.0\tgpu:1", "5.0\tgpu:1", "gpu\t11.0\tgpu:1", "23.0\tgpu:1",
+      "24.0\tgpu:1",
+      "call:launch: the stream is one of gpu:1, the launch is on gpu "
+        .. "[bad-launch]",
+      "kernel axpy runs on gpu, its argument 2 is on gpu:1 [bad-launch]",
+      "47.0\tgpu:1", "70.0\ttrue",
+      "there is no GPU number 2 (2 found) [no-gpu]"}}, "gpu",
+      {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0", FAKE_GPUS = "2"})
+  end)
+
+  it("says which launches are in question, and where they stand", function()
+    local script = support.write(fake.folder .. "/steps.lua", fake.HEAD, [[
+      local cute = require "cute"
+      local function launch(name)
+        local f = assert(dev:load(cubin, name, 0))
+        assert(f:prepare {grid = 1, block = 1}):launch()
+      end
+      launch "innocent"
+      dev:sync()
+      launch "one"
+      launch "bad"
+      print(message(dev.sync, dev))
+      local g = cute.graph(function()
+        launch "two"
+        launch "bad"
+        for i = 1, 20 do launch("kernel_number_" .. i) end
+      end)
+      launch "three"
+      g:launch()
+      print(message(dev.sync, dev))
+      print(message(g.launch, g))
+    ]])
+    local out, err = support.run_lua({script}, {LD_LIBRARY_PATH = fake.folder,
+                                                CUTELUA_NO_CUDA = "0"})
+    assert.equal("", err)
+    local dead = ": cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); "
+      .. "the context was destroyed and its buffers are closed [driver-error]"
+    local at = "steps.lua:12"
+    local graph = "graph of kernel two, kernel bad, kernel kernel_number_1, "
+      .. "kernel kernel_number_2, ... (steps.lua:25)"
+    assert.same({("kernel one (%s) or kernel bad (%s)"):format(at, at) .. dead,
+      ("kernel three (%s) or %s"):format(at, graph) .. dead,
+      "graph:launch: the graph was lost with its context: kernel three (" .. at
+        .. ") or " .. graph .. " ended in CUDA_ERROR_ILLEGAL_ADDRESS [closed]"},
+      support.lines(out))
+  end)
+
+  it("which notices where nothing waits", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    check({[[
+      local s, t = cute.stream(where), cute.stream(where)
+      local x, y, z = tensor(1), tensor(0), tensor(0)
+      cute.synchronize(where)
+      launch(y, x, 2, s)
+      launch(z, y, 3, t)
+      print(get(y), get(z))]], {"3.0\t1.0"}}, "gpu",
+      {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0", FAKE_LATE = "1"})
+  end)
+end)

@@ -83,6 +83,20 @@ describe("docs/kernels.md", function()
   end)
 end)
 
+describe("docs/data.md", function()
+  check "docs/data.md"
+
+  it("has an example or a word of every function", function()
+    local page <close> = assert(io.open "docs/data.md")
+    local text = page:read "a"
+    for name in ([[rand randn randint manual_seed to clone copy_from fill
+        stream event with_stream synchronize graph wait record done elapsed
+        launch_n update memory trim pinned device]]):gmatch "%S+" do
+      assert.is_truthy(text:find("%f[%w_]" .. name .. "%f[^%w_]"), name)
+    end
+  end)
+end)
+
 describe("docs/simulator.md", function() check "docs/simulator.md" end)
 
 describe("docs/ops.md", function() check "docs/ops.md" end)

@@ -10,7 +10,8 @@
 -- What has come is told by mbarriers, which count bytes: a ring of STAGES with
 -- one that is full and one that is empty each (PipelineTmaAsync). The thread
 -- that asks is one of those that multiply: it asks for tile k + STAGES - 1 when
--- tile k - 1 was read.
+-- tile k - 1 was read. Three stages are 96 KiB: two blocks on a multiprocessor,
+-- one of which multiplies while the other writes its result.
 --   cutelua scripts/gemm_tma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"

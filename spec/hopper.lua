@@ -77,6 +77,8 @@ hopper.CASES = {
           stages = 3}},
   {"u8 x i8", {tile = {64, 96, 128}, consumers = 1, a_dtype = cute.u8,
                b_dtype = cute.i8}},
+  {"behind another launch", {tile = {128, 64, 64}, cluster = {1, 2}, pdl = true,
+                             d_dtype = cute.f32}},
   {"a block a tile", {tile = {64, 128, 64}, consumers = 1, persistent = false,
                       d_major = "m"}},
   {"a block a tile, clusters, L2's hints", {
@@ -92,30 +94,39 @@ hopper.SIZES = {
   {40, 511, 136}, {320, 320, 70}, {127, 255, 129}, {256, 16, 512},
 }
 
+--- What is wrong with a choice at a size, under a seed; nil: nothing.
+---@param g table what gemm_sm90 gives
+---@param size integer[] {M, N, K}
+---@param device string
+---@param seed integer of schedule and numbers
+---@return string?
+function hopper.wrong_at(g, size, device, seed)
+  local o, m, n, k = g.options, table.unpack(size)
+  if k <= 64 * o.split then k = 136 end
+  local A = hopper.matrix(m, k, seed, o.a_dtype)
+  local B = hopper.matrix(n, k, seed + 9, o.b_dtype)
+  local D = hopper.matrix(m, n, nil, o.d_dtype, o.d_major == "m")
+  local ok, why = g.prepare(A, B, D, {device = device, sms = 4,
+    seed = seed}):launch {faults = "return"}
+  if not ok then return why end
+  local want = hopper.product(A, B)
+  local wrong = hopper.differs(D, function(x, y)
+    return o.d_dtype == cute.bf16 and hopper.rounded(want(x, y))
+      or want(x, y)
+  end)
+  return wrong and ("%dx%dx%d: %s"):format(m, n, k, wrong)
+end
+
 --- What is wrong with choice `number` at three of the sizes; nil: nothing.
 ---@param number integer of CASES
 ---@param device string
 ---@return string?
 function hopper.wrong(number, device)
-  local given = hopper.CASES[number][2]
-  local g = gemm_sm90(given)
-  local o = g.options
+  local g, sizes = gemm_sm90(hopper.CASES[number][2]), hopper.SIZES
   for i = 1, 3 do
-    local sizes = hopper.SIZES
-    local m, n, k = table.unpack(sizes[(number * 3 + i * 5) % #sizes + 1])
-    if k <= 64 * (given.split or 1) then k = 136 end
-    local A = hopper.matrix(m, k, i, o.a_dtype)
-    local B = hopper.matrix(n, k, i + 9, o.b_dtype)
-    local D = hopper.matrix(m, n, nil, o.d_dtype, given.d_major == "m")
-    local ok, why = g.prepare(A, B, D, {device = device, sms = 4,
-      seed = i}):launch {faults = "return"}
-    if not ok then return why end
-    local want = hopper.product(A, B)
-    local wrong = hopper.differs(D, function(x, y)
-      return o.d_dtype == cute.bf16 and hopper.rounded(want(x, y))
-        or want(x, y)
-    end)
-    if wrong then return ("%dx%dx%d: %s"):format(m, n, k, wrong) end
+    local wrong = hopper.wrong_at(g, sizes[(number * 3 + i * 5) % #sizes + 1],
+                                  device, i)
+    if wrong then return wrong end
   end
 end
 

@@ -253,7 +253,8 @@ planted.FAULTS = {
      "if order then order:arrive() end", "", 1}}, {"turns", "turns 2x1"},
    {"deadlock: ", TOO_EARLY[2], TOO_EARLY[3], OVERWRITTEN}},
   {"nobody waits for his turn", {{"kernel", "if order then order:wait() end",
-     ""}}, {"turns", "turns 2x1"}, TOO_EARLY, {GEMM}},
+     ""}}, {"turns", "turns 2x1"}, {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
+    OVERWRITTEN, TWICE, "deadlock: "}},
 
   {"half of the other's sums are expected", {{"kernel",
      "sums * o.acc.bits // 8)", "sums * o.acc.bits // 16)"}}, {"halves"},

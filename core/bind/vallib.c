@@ -282,7 +282,7 @@ static int l_assume(lua_State *L) {
   if (f.lo > f.hi || f.div < 0)
     face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
                (long long)f.lo, (long long)f.hi, (long long)f.div);
-  ir_assume(ir_fn(cx), v->r, f);
+  ir_assume(cx, ir_fn(cx), v->r, f);
   lua_pushvalue(L, 1);
   return 1;
 }

@@ -79,6 +79,13 @@ typedef struct Src {
   uint32_t line;
 } Src;
 
+// A fact that was narrowed where so many regions were open.
+typedef struct Assumed {
+  Ref r;
+  uint32_t depth;
+  Fact was;
+} Assumed;
+
 typedef struct Fn {
   uint32_t serial;        // differs for every traced function
   uint32_t name;          // index into text
@@ -107,6 +114,7 @@ typedef struct Fn {
   uint32_t births;        // instructions ever appended
   VEC(uint32_t) hits;     // beside src: operations traced from that line
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
+  VEC(Assumed) assumed;   // what open regions narrowed, the last one last
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;
 } Fn;

@@ -29,13 +29,6 @@ bool fact_within(Fact a, Fact b) {
   return a.lo >= b.lo && a.hi <= b.hi && div;
 }
 
-void ir_assume(Fn *fn, Ref r, Fact f) {
-  Fact *g = &fn->fact.p[r];
-  if (f.lo > g->lo) g->lo = f.lo;
-  if (f.hi < g->hi) g->hi = f.hi;
-  if (f.div == 0 || (g->div && f.div % g->div == 0)) g->div = f.div;
-}
-
 // Clips to the type. Signed overflow is undefined, as in C: facts assume that
 // it does not happen. Unsigned results wrap, and say nothing beyond powers of
 // two then.

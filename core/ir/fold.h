@@ -27,7 +27,5 @@ Fact fact_const(int64_t v);
 Fact fact_join(Fact a, Fact b);      // holds for either value
 Fact fact_widen(Fact a, Fact b);     // the same, at once to an end that moves
 bool fact_within(Fact a, Fact b);    // a says at least what b says
-// Narrows what is known of r (a loop variable, an argument).
-void ir_assume(Fn *fn, Ref r, Fact f);
 
 #endif

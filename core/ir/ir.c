@@ -74,6 +74,7 @@ void ir_clear(Fn *fn) {
   vec_free(fn->region);
   vec_free(fn->scope);
   vec_free(fn->open);
+  vec_free(fn->assumed);
   vec_free(fn->hits);
   base_free(fn->cons);
   memset(fn, 0, sizeof *fn);
@@ -263,18 +264,43 @@ Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
   return r;
 }
 
+void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f) {
+  Fact *g = &fn->fact.p[r];
+  Assumed a = {r, (uint32_t)fn->open.n, *g};
+  if (f.lo > g->lo) g->lo = f.lo;
+  if (f.hi < g->hi) g->hi = f.hi;
+  if (f.div == 0 || (g->div && f.div % g->div == 0)) g->div = f.div;
+  if (memcmp(g, &a.was, sizeof *g)) vec_push(cx, fn->assumed, a);
+}
+
+// Takes back what was assumed but for the first n facts; r < end.
+static void take_back(Fn *fn, size_t n, Ref end) {
+  while (fn->assumed.n > n) {
+    const Assumed *a = &fn->assumed.p[--fn->assumed.n];
+    if (a->r < end) fn->fact.p[a->r] = a->was;
+  }
+}
+
+// The innermost region ends, and with it what is known in it only.
+static void end_region(Fn *fn) {
+  size_t n = fn->assumed.n;
+  while (n && fn->assumed.p[n - 1].depth >= fn->open.n) n--;
+  take_back(fn, n, (Ref)fn->ins.n);
+  fn->open.n--;
+}
+
 void ir_else(Ctx *cx, Fn *fn) {
   if (!fn->region.n ||
       ir_get(fn, fn->region.p[fn->region.n - 1])->op != OP_IF)
     ctx_fail(cx, ERR_ARG, "no branch is open");
-  fn->open.n--;
+  end_region(fn);
   ir_emit(cx, fn, (Ins){.op = OP_ELSE});
   vec_push(cx, fn->open, ++fn->scopes);
 }
 
 void ir_close(Ctx *cx, Fn *fn) {
   if (!fn->region.n) ctx_fail(cx, ERR_ARG, "no loop or branch is open");
-  fn->open.n--;
+  end_region(fn);
   fn->region.n--;
   ir_emit(cx, fn, (Ins){.op = OP_END});
 }
@@ -285,7 +311,8 @@ IrMark ir_mark(const Fn *fn) {
     .scope = fn->open.p[fn->open.n - 1], .ins = (uint32_t)fn->ins.n,
     .ext = (uint32_t)fn->ext.n, .reg = (uint32_t)fn->reg.n,
     .mem = (uint32_t)fn->mem.n, .region = (uint32_t)fn->region.n,
-    .open = (uint32_t)fn->open.n, .smem = fn->smem_bytes};
+    .open = (uint32_t)fn->open.n, .assumed = (uint32_t)fn->assumed.n,
+    .smem = fn->smem_bytes};
 }
 
 // Births and scopes are given once: where the last ones are the same, all
@@ -298,6 +325,7 @@ static bool comes_from(const Fn *fn, const IrMark *m) {
 
 bool ir_rollback(Fn *fn, IrMark m) {
   if (!comes_from(fn, &m)) return false;
+  take_back(fn, m.assumed, m.ins);
   fn->ins.n = fn->fact.n = fn->scope.n = m.ins;
   fn->ext.n = m.ext;
   fn->reg.n = m.reg;

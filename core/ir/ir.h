@@ -60,11 +60,15 @@ void ir_close(Ctx *cx, Fn *fn);
 // Is r computed in a region that is open now (or still current)?
 bool ir_visible(const Fn *fn, Ref r);
 
+// Narrows what is known of r (a loop variable, an argument), to the end of the
+// region that is open.
+void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
+
 // Roll back: everything appended since the mark is gone.
 typedef struct IrMark {
   uint32_t serial;       // the function's
   uint32_t birth, scope;  // of the last instruction, of the innermost region
-  uint32_t ins, ext, reg, mem, region, open;
+  uint32_t ins, ext, reg, mem, region, open, assumed;
   int64_t smem;
 } IrMark;
 IrMark ir_mark(const Fn *fn);

@@ -575,6 +575,40 @@ describe("where a value may be used", function()
   end)
 end)
 
+describe("what cute.assume says", function()
+  -- What is known of n by itself, behind f(n), which assumes that it is 0 to 3
+  -- somewhere, and is 9.
+  local function behind(f)
+    return run(2, function(out, n)
+      f(n, out)
+      out[1] = cute.where(n:lt(4), 1, 2)
+    end, 9)[2]
+  end
+  local function known(n, out)
+    out[0] = cute.where(cute.assume(n, 0, 3, 1):lt(4), 1, 2)
+  end
+
+  it("ends with the branch or the loop that says it", function()
+    assert.equal(2, behind(function(n, out)
+      cute.when(n:lt(4), function() known(n, out) end)
+    end))
+    assert.equal(2, behind(function(n, out)
+      cute.when(n:ge(4), function() out[0] = 1 end,
+                function() known(n, out) end)
+    end))
+    assert.equal(2, behind(function(n, out)
+      local sum = n * 0
+      for i in cute.range(n - 9) do  -- none, in several passes
+        sum = sum + i
+        cute.when(n:lt(4), function() known(n, out) end)
+        known(n, out)
+      end
+      out[0] = sum
+    end))
+    assert.equal(1, behind(known))
+  end)
+end)
+
 describe("a conversion between integers", function()
   -- What is known of the operand holds for the result only where it fits.
   for from, cases in pairs {

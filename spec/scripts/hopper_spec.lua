@@ -38,6 +38,21 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
+    -- rows of whole tiles, of which the cluster has one more
+    local C, was = matrix(128, n, 3), {}
+    for i = 0, 127 do
+      was[i] = {}
+      for j = 0, n - 1 do was[i][j] = C(i, j) end
+    end
+    local A0 = matrix(128, k, 1)
+    want = product(A0, B)
+    gemm_sm90({tile = {128, 256, 64}, cluster = {2, 1}, stages = 3})
+      .prepare(A0, B, C, {device = DEVICE, sms = 2, alpha = -1.0,
+                          beta = 3.0}):launch()
+    assert.is_nil(differs(C, function(i, j)
+      return rounded(3 * was[i][j] - want(i, j))
+    end))
+    want = product(A, B)
     local bias = cute.zeros({n}, cute.f32)
     for j = 0, n - 1 do bias[j] = j % 5 end
     local g = gemm_sm90 {tile = {128, 64, 64}, epilogue = function(acc, part, b)
@@ -201,6 +216,16 @@ describe("gemm_sm90's rule", function()
       end))
     end
   end)
+end)
+
+describe("Hopper's kernels at odd sizes:", function()
+  for i, kernel in ipairs(require "spec.ours") do
+    it(kernel.name, function()  -- spec/fuzz/hopper.lua: at many
+      for seed = i, i + 1 do
+        assert.is_nil(kernel.wrong(hopper.SIZES[seed % 12 + 1], seed))
+      end
+    end)
+  end
 end)
 
 describe("the Hopper rung", function()

@@ -67,6 +67,32 @@ t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
 end, 20), "us")
 t:print()
 
+-- Tensor maps are arguments of 128 bytes, packed when a launch is made ready.
+if device.sm == 90 then
+  local gemm_sm90 = require "kernels.gemm_sm90"
+  local function matrix(rows)
+    return on_gpu(cute.make_tensor(core.buffer("bf16", rows * 64),
+                                   cute.make_layout({rows, 64}, {64, 1})))
+  end
+  t = measure.table("Prepared launches of kernels/gemm_sm90.lua, three tensor "
+    .. "maps")
+  for _, c in ipairs {
+      {"blocks alone", {tile = {128, 64, 64}, stages = 2}},
+      {"clusters of two", {tile = {128, 32, 64}, stages = 2,
+                           cluster = {2, 1}}},
+      {"dependent launches", {tile = {128, 64, 64}, stages = 2, pdl = true}}} do
+    local made = assert(gemm_sm90(c[2]).prepare(matrix(256), matrix(64),
+                                                matrix(256), {device = device}))
+    t:add(c[1] .. ", run:launch()", host_us(function(n)
+      for _ = 1, n do made:launch() end
+    end, 200), "us", 3)
+    t:add(c[1] .. ", the driver's call alone", host_us(function(n)
+      made.run:launch_n(n)
+    end, 200), "us")
+  end
+  t:print()
+end
+
 measure.progress("gemm3stage against cuBLAS")
 for _, words in ipairs {{}, {"--rows"}, {"--dynamic"}} do
   print("scripts/gemm3stage.lua " .. table.concat(words, " "))

@@ -283,12 +283,13 @@ end
 -- filled anew when the leader, who stores, knows that it was read, and all have
 -- met the leader.
 local function store(o, out, acc, at, barrier)
-  local part, columns = out.part, o.epi[2]
+  local part, columns, pipe, leader = out.part, o.epi[2], out.pipe, out.leader
+  local atom, tma, gmem, group = out.atom, out.tma, out.gmem, out.group
   local values, parts = 64 * columns // WARPGROUP, o.columns // columns
   local first, last = o.persistent and 0 or o.epi_stages, o.rows // 64 * parts
   local function free(n)  -- the buffer of part n; new ones are free
     if n < first or n == last then return end
-    cute.when(out.leader, function() out.pipe:producer_acquire() end)
+    cute.when(leader, function() pipe:producer_acquire() end)
   end
   for n = 0, last - 1 do
     local i, j, buffer = n // parts, n % parts, n % o.epi_stages
@@ -310,12 +311,11 @@ local function store(o, out, acc, at, barrier)
     if o.epilogue or out.alpha then cute.when(inside, put) else put() end
     if not o.apart then free(n + 1) end
     barrier:arrive_and_wait()
-    cute.when(out.leader, function()
+    cute.when(leader, function()
       cute.when(inside, function()
-        cute.copy(out.atom, out.tma(_, buffer, out.group),
-                  out.gmem(_, place[1], place[2]))
+        cute.copy(atom, tma(_, buffer, group), gmem(_, place[1], place[2]))
       end)
-      out.pipe:producer_commit()
+      pipe:producer_commit()
     end)
   end
 end

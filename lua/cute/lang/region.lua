@@ -127,7 +127,8 @@ end
 -- functions are looked at where one of their file is a body.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
-                chunks = {}, fixed = reach.fixed()}
+                chunks = {}, fixed = state.open and state.open.view.fixed
+                  or reach.fixed()}
   if level then
     for n = 1, math.huge do
       local name, v = debug.getlocal(level + 1, n)

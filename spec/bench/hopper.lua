@@ -110,10 +110,12 @@ end
 
 -- Error in the norm of x beside y; elements that differ by more than rounding.
 local function difference(x, y, n, k)
-  local sums, wrong = cute.zeros({2}, cute.f64), cute.zeros({1}, cute.u32)
+  local sums = cute.zeros({2}, cute.f64):to "gpu"
+  local wrong = cute.zeros({1}, cute.u32):to "gpu"
   -- sums of k products of N(0,1) in f32, in any order
   differ(x, y, n, sums, 4e-6 * math.sqrt(k) * 4, wrong):launch(GRID)
-  return math.sqrt(sums[0] / sums[1]), wrong[0]
+  sums = sums:to "host"
+  return math.sqrt(sums[0] / sums[1]), wrong:to "host"[0]
 end
 
 ---------------------------------------------------------------------------

@@ -53,6 +53,8 @@ build = {
         "kernels/gemm_sm90.lua",
       ["kernels.gemm_sm90_choice"] =
         "kernels/gemm_sm90_choice.lua",
+      ["kernels.gemm_sm90_parts"] =
+        "kernels/gemm_sm90_parts.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =

@@ -27,6 +27,17 @@
 -- much K. Each sends half of its sums to the other and stores half of the tile;
 -- a block has one tile.
 --
+-- split = "stream": the last tiles are divided along K so that all blocks end
+-- at the same time (cute.utils.StreamKTileScheduler). Who has not the first
+-- step of such a tile leaves its sums in a workspace; the one who has loads
+-- them through the ring behind its own operands. They are added in the order of
+-- K: results depend on the grid, not on who came when. Parts of less than
+-- `least` steps are not worth it. With equal = n only the tiles past whole
+-- waves are divided, in as many equal parts as there are blocks for, n at most.
+--
+-- scheduler "static": blocks take turns at tiles; "dynamic": whoever is free
+-- draws the next from a counter (cute.utils.DynamicPersistentTileScheduler).
+--
 -- a_hint, b_hint (of cpasync.CacheHint) tell L2 which operand is read again,
 -- l2_promotion (64, 128, 256) how many bytes it reads of memory at once.
 --
@@ -42,6 +53,7 @@ local cute = require "cute"
 local core = require "cute.core"
 local tiles = require "cute.tiles"
 local choice = require "kernels.gemm_sm90_choice"
+local make_parts = require "kernels.gemm_sm90_parts"
 local _ = cute._
 
 local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
@@ -58,7 +70,7 @@ local DEFAULTS = {
   tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, consumers = 2,
   schedule = "cooperative", dtype = cute.bf16,
   epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
-  d_major = "n", split = 1, persistent = true,
+  d_major = "n", split = 1, least = 4, scheduler = "static", persistent = true,
 }
 
 -- Sums that a thread holds: of its tile and, where these are added to others,
@@ -79,7 +91,7 @@ local function registers(o)
 end
 
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
-                 b_dtype = true, d_dtype = true, promote = true,
+                 b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, l2_promotion = true}
 
 local function complete(given)
@@ -101,6 +113,19 @@ local function complete(given)
   o.producer_threads = o.registers and WARPGROUP or 32
   o.block = o.consumers * WARPGROUP + o.producer_threads
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  if o.scheduler ~= "static" and o.scheduler ~= "dynamic" then
+    core.fail("unknown-name", ("gemm_sm90: no scheduler '%s' (static, "
+      .. "dynamic)"):format(tostring(o.scheduler)))
+  end
+  o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
+  o.shares = o.stream or o.dynamic
+  if o.stream then
+    o.split = 1
+    if o.pingpong or o.cluster[1] > 1 and o.cluster[2] > 1 then
+      core.fail("bad-argument", "gemm_sm90: split = \"stream\" is for "
+        .. "consumers that share a tile, and clusters along one mode")
+    end
+  end
   o.columns = o.tile[2] // o.split  -- that a block stores
   if o.split ~= 1 and (o.split ~= 2 or o.cluster[1] * o.cluster[2] > 1
       or o.pingpong) then
@@ -108,6 +133,10 @@ local function complete(given)
       .. "turns, 2")
   end
   if o.split > 1 then o.persistent = false end
+  if o.dynamic and (o.stream or not o.persistent) then
+    core.fail("bad-argument", "gemm_sm90: scheduler = \"dynamic\" gives whole "
+      .. "tiles to blocks that stay")
+  end
   if o.pingpong and not o.persistent then
     core.fail("bad-argument", "gemm_sm90: warpgroups take turns in blocks that "
       .. "stay: persistent = false has one tile a block")
@@ -154,8 +183,9 @@ end
 local function stage_of(layout) return layout(_, _, 0) end
 
 -- Makes walks through the tiles of this block, in the order in which clusters
--- take them: who loads and who multiplies have one each.
-local function tiles_of(o, tiles_m, tiles_n)
+-- take them: the "producer" and the "consumer" have one each. `space` is what
+-- blocks of a launch share, maker the thread that makes barriers.
+local function tiles_of(o, tiles_m, tiles_n, k_tiles, space, maker)
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
     local tile = o.split > 1 and {y, z, 0} or {x, y, 0}
@@ -169,7 +199,17 @@ local function tiles_of(o, tiles_m, tiles_n)
     {o.cluster[1], o.cluster[2], 1},
     {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m})
   local grid = {cute.arch.grid_dim()}
+  if o.dynamic then
+    local shared = utils.DynamicPersistentTileScheduler(params, {
+      counter = space.counter, maker = maker, defer_sync = true,
+      consumer_group = Group(Agent.Warp, 4 * o.consumers)}, {x, y, z}, grid)
+    return function(who) return shared[who](shared) end
+  end
   return function()
+    if o.stream then
+      return utils.StreamKTileScheduler(params, k_tiles,
+        {least = o.least, equal = o.equal}, {x, y, z}, grid)
+    end
     return utils.StaticPersistentTileScheduler(params, {x, y, z}, grid)
   end
 end
@@ -181,24 +221,29 @@ local function each_tile(o, work, f)
 end
 
 -- One thread: asks for A and B of each tile, along K.
-local function produce(o, pipe, loads, work, first_k, k_tiles)
+local function produce(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   each_tile(o, work, function()
-    local at = work:get_current_work().tile_idx
-    local from = {}
+    local w = work:get_current_work()
+    local at, from = w.tile_idx, {}
+    local k_first = w.k_first or first_k
     for i, X in ipairs(loads) do from[i] = X.gmem(_, at[i], _) end
-    for k in cute.range(k_tiles) do
+    for k in cute.range(w.k_count or k_tiles) do
       pipe:producer_acquire(write)
       local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
       for i, X in ipairs(loads) do
         how.mcast_mask, how.cache_policy = X.mask, X.hint
-        cute.copy(X.atom, from[i](_, first_k + k), X.smem(_, write.index), how)
+        cute.copy(X.atom, from[i](_, k_first + k), X.smem(_, write.index), how)
       end
       write:advance()
+    end
+    if parts then
+      parts:each(work, w, function(slot) parts:fetch(pipe, write, slot) end)
     end
     work:advance_to_next_work()
   end)
   if o.clustered then pipe:producer_tail(write) end
+  if o.dynamic then work:tail() end
 end
 
 -- Products of one tile: acc = A B^T. The stage before is given back when the
@@ -408,7 +453,14 @@ local function build(o)
 
   local function kernel(tma_a, cA, tma_b, cB, tma_d, cD, tiles_m, tiles_n,
                         k_tiles, D, alpha, beta, ...)
-    local more = table.pack(...)
+    local more, space = table.pack(...), nil
+    if o.shares then
+      space, more.n = more[more.n], more.n - 1
+      if type(space) ~= "table" then
+        core.fail("bad-argument", "gemm_sm90: with split = \"stream\" or "
+          .. "scheduler = \"dynamic\" the last argument is a workspace")
+      end
+    end
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local loader = tid:eq(consumers * WARPGROUP)
@@ -417,8 +469,10 @@ local function build(o)
         cpasync.prefetch_descriptor(atom)
       end
     end)
-    local sA = cute.make_smem_tensor(o.a_dtype, layout_a, 1024)
-    local sB = cute.make_smem_tensor(o.b_dtype, layout_b, 1024)
+    local sA = cute.arch.alloc_smem(o.a_dtype, cute.cosize(layout_a), 1024)
+    local sB = cute.arch.alloc_smem(o.b_dtype, cute.cosize(layout_b), 1024)
+    local parts = o.stream and make_parts(o, space, sA, sB)
+    sA, sB = cute.make_tensor(sA, layout_a), cute.make_tensor(sB, layout_b)
     local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
     local pipe = pipeline.PipelineTmaAsync {
       num_stages = o.stages, tx_count = tma_a.tx_bytes + tma_b.tx_bytes,
@@ -438,6 +492,7 @@ local function build(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true)
     end
+    local make_work = tiles_of(o, tiles_m, tiles_n, k_tiles, space, loader)
     -- The producer, who made the barriers, does not wait for the consumers, but
     -- for blocks that it loads for.
     local made = not o.clustered and pipeline.NamedBarrier {
@@ -447,7 +502,6 @@ local function build(o)
       cute.arch.griddepcontrol_launch_dependents()
       cute.arch.griddepcontrol_wait()
     end
-    local make_work = tiles_of(o, tiles_m, tiles_n)
 
     local function load_of(atom, coords, s, rows, shared_by, place, mode, hint)
       local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
@@ -471,7 +525,7 @@ local function build(o)
         produce(o, pipe, {
           load_of(tma_a, cA, sA, bm, cluster[2], n, 2, o.a_hint),
           load_of(tma_b, cB, sB, bn, cluster[1], m, 1, o.b_hint)},
-          make_work(), first_k, k_tiles)
+          make_work "producer", first_k, k_tiles, parts)
       end)
     end, function()
       if o.registers then
@@ -512,31 +566,44 @@ local function build(o)
         end}
       local barrier = pipeline.NamedBarrier {barrier_id = group + 1,
                                              num_threads = WARPGROUP}
-      local work = make_work()
+      local work = make_work "consumer"
       if o.pingpong then
         work:advance_to_next_work(group)
         read:advance(group * k_tiles)
       end
       each_tile(o, work, function()
-        local at = work:get_current_work().tile_idx
+        local w = work:get_current_work()
         if order then order:wait() end
         local function issued()
           if order then order:arrive() end
         end
-        local sums = acc
+        local sums, steps = acc, w.k_count or k_tiles
         if o.promote then
-          sums = multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
+          sums = multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, steps)
           issued()
         else
-          multiply(mma, pipe, read, acc, tCrA[1], tCrB, k_tiles, issued)
+          multiply(mma, pipe, read, acc, tCrA[1], tCrB, steps, issued)
         end
         if mail then
           pipeline.pipeline_init_wait(true)
           sums = exchange(o, mail, sums, half)
         end
-        store(o, out, sums, at, barrier)
-        work:advance_to_next_work(o.pingpong and consumers or 1)
-        if o.pingpong then read:advance((consumers - 1) * k_tiles) end
+        if parts then
+          parts:each(work, w, function() parts:add(pipe, read, sums) end)
+          cute.when(cute.eq(w.k_first, 0), function()
+            store(o, out, sums, w.tile_idx, barrier)
+          end, function()
+            parts:leave(sums, parts:slot(w.range), barrier, out.leader)
+          end)
+        else
+          store(o, out, sums, w.tile_idx, barrier)
+        end
+        if o.pingpong then
+          work:advance_to_next_work(consumers)
+          read:advance((consumers - 1) * k_tiles)
+        else
+          work:advance_to_next_work()
+        end
       end)
       cute.when(out.leader, function() out.pipe:producer_tail() end)
     end)
@@ -633,7 +700,8 @@ local function make(given)
   end
 
   --- All arguments of the kernel: for D = A B^T, with alpha for
-  -- D = alpha A B^T + beta D; more are the epilogue's.
+  -- D = alpha A B^T + beta D; more are the epilogue's. With split = "stream" a
+  -- workspace is the last.
   function self.arguments(A, B, D, alpha, beta, ...)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
@@ -643,6 +711,7 @@ local function make(given)
     end
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
+    if o.shares then list.n = 12 end
     if not alpha and not o.epilogue then return list end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
     list.n = 12 + select("#", ...)
@@ -669,11 +738,30 @@ local function make(given)
     end
     local params = utils.PersistentTileSchedulerParams({tm, tn, 1},
                                                        self.cluster)
-    return params:get_grid_shape(math.max(
-      (sms or 132) // (o.cluster[1] * o.cluster[2]), 1))
+    local most = math.max((sms or 132) // (o.cluster[1] * o.cluster[2]), 1)
+    if o.stream then return {o.cluster[1], o.cluster[2], most} end
+    return params:get_grid_shape(most)
   end
 
-  --- A launch made ready; opts: those of a launch, alpha, beta, sms.
+  --- What blocks of a grid leave parts of tiles in (split = "stream"): tensors
+  -- {sums =, turns =} of o.acc and of i32 zeros, for one launch at a time, on
+  -- a device of cute.device or, without one, of the host.
+  function self.workspace(grid, device)
+    local blocks = grid[1] * grid[2] * grid[3]
+    local function space(n, dtype)
+      local t = cute.zeros({n}, dtype)
+      if not (device and device.dev) then return t end
+      local memory = assert(device.dev:buffer(tostring(dtype), n))
+      memory:memset(0)
+      return core.on_device(t, memory)
+    end
+    if o.dynamic then return {counter = space(1, cute.i32)} end
+    return {sums = space(blocks * bm * bn, o.acc),
+            turns = space(blocks, cute.i32)}
+  end
+
+  --- A launch made ready; opts: those of a launch, alpha, beta, sms, and the
+  -- workspace of split = "stream", its own when absent.
   function self.prepare(A, B, D, opts)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta)
@@ -681,7 +769,12 @@ local function make(given)
                                   opts.sms),
                  cluster = self.cluster, pdl = o.pdl or nil}
     for k, v in pairs(opts) do all[k] = v end
-    all.sms, all.alpha, all.beta = nil, nil, nil
+    all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil
+    if o.shares then
+      args.n = args.n + 1
+      args[args.n] = opts.workspace
+        or self.workspace(all.grid, cute.device(opts.device))
+    end
     return self.kernel(table.unpack(args, 1, args.n)):compile(all)
   end
   return self

@@ -28,8 +28,12 @@
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
+local states = require "cute.pipe.state"
+local sync = require "cute.pipe.sync"
 
 local schedule = {}
+
+local function trace() return require "cute.lang.trace" end
 
 local Params = {}
 Params.__index = Params
@@ -170,9 +174,9 @@ function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
---- The tile at the present place: tile_idx = {m, n, l}, is_valid_tile.
-function Static:get_current_work()
-  local p, i = self.params, self.current_work_linear_idx
+-- The tile of this block at place `i`: tile_idx = {m, n, l}, is_valid_tile.
+local function work_at(self, i)
+  local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
   local l = p.clusters[3] == 1 and 0 or i // plane
   local m, n = in_order(p, p.clusters[3] == 1 and i or i - l * plane)
@@ -184,6 +188,11 @@ function Static:get_current_work()
   end)
 end
 
+--- The tile at the present place: tile_idx = {m, n, l}, is_valid_tile.
+function Static:get_current_work()
+  return work_at(self, self.current_work_linear_idx)
+end
+
 --- The first one.
 function Static:initial_work_tile_info() return self:get_current_work() end
 
@@ -192,6 +201,320 @@ function Static:initial_work_tile_info() return self:get_current_work() end
 function Static:advance_to_next_work(advance_count)
   self.current_work_linear_idx = self.current_work_linear_idx
     + (advance_count or 1) * self.num_persistent_clusters
+end
+
+---------------------------------------------------------------------------
+-- Tiles by a counter
+---------------------------------------------------------------------------
+
+local Dynamic, Giver, Taker = {}, {}, {}
+Dynamic.__index = Dynamic
+
+--- Tiles for whoever is free: the first of a cluster is that of its number, the
+-- others are drawn from a counter in global memory. Where tiles take different
+-- times, or blocks begin late, nobody waits for a turn.
+--
+-- One thread of each block, which asks for tiles to be loaded, has the
+-- producer(); that of a cluster's first block draws, a tile ahead, and sends
+-- what it drew to the blocks' shared memory. Others, `consumer_group` in each
+-- block, have consumer()s. Both are used as a StaticPersistentTileScheduler:
+--
+--     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
+--       counter = counter, consumer_group = Group(Agent.Warp, 8)})
+--     cute.when(is_producer, function()        -- one thread
+--       local work = tiles:producer()
+--       cute.loop(function() return work:is_valid() end, function()
+--         ...                                  -- load work:get_current_work()
+--         work:advance_to_next_work()
+--       end)
+--       work:tail()
+--     end, function() local work = tiles:consumer() ... end)
+--
+-- The counter, an i32, is 0 before and after a launch: whoever draws last puts
+-- it back.
+---@param params table of PersistentTileSchedulerParams
+---@param opts {counter: table, consumer_group: table, num_stages: integer?,
+-- maker: cute.Value?, defer_sync: boolean?}
+-- counter: a tensor of global memory; num_stages: numbers on their way, 2 when
+-- absent; maker, defer_sync: see pipeline.MbarrierArray, PipelineAsync
+---@param block_idx? any[]
+---@param grid_dim? any[]
+function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
+                                                 grid_dim)
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  local stages, group = opts.num_stages or 2, opts.consumer_group
+  local blocks = params.cluster_shape[1] * params.cluster_shape[2]
+  -- those that read a number: the consumers, and producers that did not draw it
+  local self = setmetatable({params = params, counter = opts.counter,
+    blocks = blocks, group = group, num_stages = stages,
+    scope = blocks > 1 and "cluster" or nil,
+    number = arch.alloc_smem(core.i32, stages),
+    full = sync.MbarrierArray {num_stages = stages, arrivals = 1,
+                               maker = opts.maker},
+    empty = sync.MbarrierArray {num_stages = stages, maker = opts.maker,
+      arrivals = blocks * group.size + blocks - 1},
+    num_persistent_clusters = grid_dim[3], first = block_idx[3],
+    cta_id_in_cluster = {block_idx[1], block_idx[2]}}, Dynamic)
+  if not opts.defer_sync then sync.agent_sync(blocks > 1) end
+  return self
+end
+
+-- One that walks: at the cluster's own tile, its ring at the first stage.
+local function walker(tiles, class, user)
+  return setmetatable({tiles = tiles, params = tiles.params,
+    cta_id_in_cluster = tiles.cta_id_in_cluster,
+    current_work_linear_idx = tiles.first,
+    state = states.make_pipeline_state(user, tiles.num_stages)}, class)
+end
+
+local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
+
+-- The next number. Each cluster draws one more than it has tiles: the last of
+-- all is known.
+local function draw(tiles)
+  local counter, clusters = tiles.counter, tiles.num_persistent_clusters
+  local drawn = arch.atomic_add(counter.iterator, 1)
+  local last = tiles.params:total_clusters() + clusters - 1
+  trace().when(core.eq(drawn, last), function()
+    arch.store(counter.iterator, 0, {sem = "relaxed", scope = "gpu"})
+  end)
+  return drawn + clusters
+end
+
+--- What the thread has that loads: of the cluster's first block, who draws.
+function Dynamic:producer()
+  local work = walker(self, Giver, "producer")
+  if self.blocks == 1 then work.next = draw(self); return work end
+  work.next = 0
+  trace().when(leads(), function() work.next = draw(self) end)
+  return work
+end
+
+--- What a consumer has.
+function Dynamic:consumer() return walker(self, Taker, "consumer") end
+
+-- Waits for a number that was sent, and gives its place back.
+local function take(work, phase)
+  local tiles, index = work.tiles, work.state.index
+  tiles.full:wait(index, phase, tiles.scope)
+  local drawn = arch.load(tiles.number + index)
+  return drawn
+end
+
+local function give_back(work)
+  work.tiles.empty:arrive(work.state.index, work.tiles.scope and 0,
+                          work.tiles.scope)
+end
+
+-- Sends a number to all blocks of the cluster.
+local function send(work)
+  local tiles, index = work.tiles, work.state.index
+  tiles.empty:wait(index, work.state.phase, tiles.scope)
+  tiles.full:arrive_and_expect_tx(index, 4)
+  for rank = 0, tiles.blocks - 1 do
+    arch.store_async_dsmem(tiles.number + index, work.next,
+                           tiles.full:get_barrier(index), rank)
+  end
+  work.current_work_linear_idx = work.next
+  work.next = draw(tiles)
+end
+
+--- To the next place.
+function Giver:advance_to_next_work()
+  if self.tiles.blocks == 1 then send(self)
+  else
+    trace().when(leads(), function() send(self) end, function()
+      self.tiles.full:arrive_and_expect_tx(self.state.index, 4)
+      self.current_work_linear_idx = take(self, self.state.phase ~ 1)
+      give_back(self)
+    end)
+  end
+  self.state:advance()
+end
+
+--- Waits until all have taken what was sent: before shared memory goes.
+function Giver:tail()
+  local tiles = self.tiles
+  if tiles.blocks == 1 then return end
+  trace().when(leads(), function()
+    for _ = 1, tiles.num_stages do
+      tiles.empty:wait(self.state.index, self.state.phase)
+      self.state:advance()
+    end
+  end)
+end
+
+--- To the next place; with a count, so many further.
+---@param advance_count? integer|cute.Value
+function Taker:advance_to_next_work(advance_count)
+  local function one()
+    self.current_work_linear_idx = take(self, self.state.phase)
+    arch.sync_warp()
+    if self.tiles.group.agent == "thread" then give_back(self)
+    else
+      trace().when(core.eq(arch.lane_idx(), 0), function() give_back(self) end)
+    end
+    self.state:advance()
+  end
+  if (advance_count or 1) == 1 then return one() end
+  for _ in trace().range(advance_count) do  -- after the last none is sent
+    trace().when(self:is_valid(), one)
+  end
+end
+
+for _, class in ipairs {Giver, Taker} do
+  class.__index = class
+  class.is_valid = Static.is_valid
+  class.get_current_work = Static.get_current_work
+  class.initial_work_tile_info = Static.initial_work_tile_info
+end
+
+---------------------------------------------------------------------------
+-- Stream-K: the last tiles are divided along K
+---------------------------------------------------------------------------
+
+local StreamK = {}
+StreamK.__index = StreamK
+
+--- Tiles and parts of tiles for clusters that all end at about the same time.
+--
+-- 10 tiles for 4 clusters are two and a half waves: half of the clusters would
+-- wait for the end of the third. So only waves of whole tiles but one are given
+-- out as tiles, here one; the other 6 tiles are 6 k_tiles steps, of which each
+-- cluster has a quarter, a tile and a half, before its whole one:
+--
+--     steps   0       1       2       3       4       5       6    tiles
+--             |-------|---+---|-------|-------|---+---|-------|
+--     range   |     0     |     1     |     2     |     3     |
+--
+-- Clusters that are at different steps read different parts of A and B, which
+-- L2 must hold. With `equal` = n two waves are whole, and the tiles that are
+-- left, here 2, have as many equal parts as there are clusters for, n at most:
+--
+--     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
+--
+-- A tile is finished by who has its first step; who has others of its steps
+-- leaves sums for that one. Sums are left before anything is waited for, and a
+-- range's next one is that of the cluster before, which began earlier: so the
+-- one who finishes does not wait for long, and never in vain.
+--
+--     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
+--     cute.loop(function() return tiles:is_valid() end, function()
+--       local w = tiles:get_current_work()
+--       ...                    -- w.k_count tiles along K, from w.k_first on
+--       cute.when(cute.eq(w.k_first, 0), function()
+--         local from = w.range + 1       -- others' sums, always in this order
+--         cute.loop(function() return tiles:has_part(from, w) end, function()
+--           ...                          -- wait for those of `from`, add them
+--           from = from + 1
+--         end)
+--         ...                            -- and store the tile
+--       end, function() ... end)         -- leave sums as those of w.range
+--       tiles:advance_to_next_work()
+--     end)
+--
+-- A cluster has one range, and leaves sums once at most: who has room for those
+-- of each range has room enough. Parts of less than `least` steps go to their
+-- neighbour. Where waves are whole no tile is divided.
+---@param params table of PersistentTileSchedulerParams
+---@param k_tiles any tiles along K, 1 or more
+---@param opts? {least: integer, equal: integer} least: 1 when absent
+---@param block_idx? any[] of this launch when absent, as grid_dim
+---@param grid_dim? any[]
+function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
+                                       grid_dim)
+  opts = opts or {}
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  local clusters, total = at_least_one(grid_dim[3]), params:total_clusters()
+  local self = setmetatable({params = params, k_tiles = k_tiles,
+    num_persistent_clusters = clusters, range = clusters - 1 - block_idx[3],
+    current_work_linear_idx = block_idx[3],
+    cta_id_in_cluster = {block_idx[1], block_idx[2]}}, StreamK)
+  local waves = total // clusters
+  local rest = total - waves * clusters
+  if opts.equal then
+    self.whole = waves * clusters
+    self.parts = core.min(clusters // core.max(rest, 1),
+                          core.min(positive("equal", opts.equal), k_tiles))
+  else
+    self.least = positive("least", opts.least or 1)
+    self.whole = core.where(core.gt(rest, 0), core.max(waves - 1, 0), waves)
+      * clusters
+    local steps = (total - self.whole) * k_tiles
+    self.each = steps // clusters
+    self.further = steps - self.each * clusters
+  end
+  self.at, self.stop = self:first_step(self.range),
+    self:first_step(self.range + 1)
+  return self
+end
+
+--- The step that a range begins with; of all steps of divided tiles.
+function StreamK:first_step(range)
+  local k = self.k_tiles
+  if self.parts then
+    local rest = self.params:total_clusters() - self.whole
+    local tile = range // self.parts
+    local part = range - tile * self.parts
+    return core.where(core.lt(tile, rest), tile * k + part * k // self.parts,
+                      rest * k)
+  end
+  local step = range * self.each + core.min(range, self.further)
+  if self.least == 1 then return step end
+  local tile, least = step // k, self.least
+  local inside = step - tile * k
+  return core.where(core.lt(inside, least), tile * k,
+    core.where(core.lt(k - inside, least), (tile + 1) * k, step))
+end
+
+-- Is the present place in this cluster's range? Who finishes an equal part
+-- does so last: the others' are there by then.
+local function in_range(self)
+  local inside = core.lt(self.at, self.stop)
+  if not self.parts then return inside end
+  local k = self.k_tiles
+  return inside & (core.gt(self.at - self.at // k * k, 0)
+    | core.ge(self.current_work_linear_idx, self.whole))
+end
+
+--- Is there work at the present place?
+function StreamK:is_valid()
+  return core.lt(self.at, self.stop)
+    | core.lt(self.current_work_linear_idx, self.whole)
+end
+
+--- The work at the present place: tile_idx = {m, n, l}; k_first and k_count:
+-- which tiles along K; range: this cluster's.
+function StreamK:get_current_work()
+  local k, divided = self.k_tiles, in_range(self)
+  local tile = self.at // k
+  local inside = self.at - tile * k
+  local w = work_at(self, core.where(divided, self.whole + tile,
+                                     self.current_work_linear_idx))
+  w.k_first = core.where(divided, inside, 0)
+  w.k_count = core.where(divided, core.min(k - inside, self.stop - self.at), k)
+  w.range = self.range
+  w.last_step = core.where(divided, (tile + 1) * k, 0)
+  return w
+end
+
+--- The first one.
+function StreamK:initial_work_tile_info() return self:get_current_work() end
+
+--- Does range `from`, one behind that of work `w`, begin inside w's tile?
+function StreamK:has_part(from, w)
+  return core.lt(self:first_step(from), w.last_step)
+end
+
+--- To the next place.
+function StreamK:advance_to_next_work()
+  local divided = in_range(self)
+  local next_tile = (self.at // self.k_tiles + 1) * self.k_tiles
+  self.at = core.where(divided, core.min(next_tile, self.stop), self.at)
+  self.current_work_linear_idx = self.current_work_linear_idx
+    + core.where(divided, 0, self.num_persistent_clusters)
 end
 
 ---------------------------------------------------------------------------
@@ -257,12 +580,28 @@ sign.class("StaticPersistentTileScheduler", Static, [[
   is_valid() get_current_work() initial_work_tile_info()
   advance_to_next_work(advance_count?: integer|value)
 ]])
+local WALK = "is_valid() get_current_work() initial_work_tile_info() "
+sign.class("DynamicPersistentTileScheduler", Dynamic, "producer() consumer()",
+           "group scope")
+sign.class("DynamicTileProducer", Giver,
+           WALK .. "advance_to_next_work() tail()")
+sign.class("DynamicTileConsumer", Taker,
+           WALK .. "advance_to_next_work(advance_count?: integer|value)")
+sign.class("StreamKTileScheduler", StreamK, [[
+  is_valid() get_current_work() initial_work_tile_info()
+  first_step(range: integer|value) has_part(from: integer|value, w: table)
+  advance_to_next_work()
+]])
 
 return sign.public("utils.", schedule, [[
   PersistentTileSchedulerParams(problem_shape_ntile_mnl: table,
     cluster_shape_mnk?: table, opts?: table)
   StaticPersistentTileScheduler(params: PersistentTileSchedulerParams,
     block_idx?: table, grid_dim?: table)
+  DynamicPersistentTileScheduler(params: PersistentTileSchedulerParams,
+    opts: table, block_idx?: table, grid_dim?: table)
+  StreamKTileScheduler(params: PersistentTileSchedulerParams,
+    k_tiles: integer|value, opts?: table, block_idx?: table, grid_dim?: table)
   WorkTileInfo(tile_idx: table, is_valid_tile: boolean|value|function)
   hilbert_tile_order(m: integer, n: integer)
 ]])

@@ -4,7 +4,7 @@ local cute = require "cute"
 local brute = require "spec.raster".brute
 local arch = cute.arch
 local support = require "spec.support"
-local utils = cute.utils
+local pipeline, utils = cute.pipeline, cute.utils
 
 -- What the blocks of a launch did: count[tile], and the place of each tile in
 -- its cluster's walk. traced: extents are arguments of the kernel.
@@ -120,6 +120,167 @@ describe("tile schedulers", function()
         end
       end
     end
+  end)
+
+  -- What the clusters of a StreamKTileScheduler did: steps[tile * k + i] and
+  -- ends[tile] count who had step i of a tile and who finished it, left[range]
+  -- and got[range] are tile + 1 of the sums left and of those added.
+  local function stream(tiles, k, clusters, opts, traced)
+    local m, n = tiles[1], tiles[2]
+    local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
+                  got = clusters + 1}
+    local t = {}
+    for name, n_of in pairs(room) do t[name] = cute.zeros({n_of}, cute.i32) end
+    local kernel = cute.kernel("stream", function(T, tm, tn, tk)
+      if not traced then tm, tn, tk = m, n, k end
+      local walk = utils.StreamKTileScheduler(
+        utils.PersistentTileSchedulerParams({tm, tn, 1}), tk, opts)
+      local one = arch.thread_idx():eq(0)
+      cute.loop(function() return walk:is_valid() end, function()
+        local w = walk:get_current_work()
+        local at = w.tile_idx[1] * n + w.tile_idx[2]
+        cute.when(one, function()
+          for i in cute.range(w.k_first, w.k_first + w.k_count) do
+            arch.atomic_add(T.steps.iterator + (at * k + i), 1)
+          end
+          cute.when(cute.eq(w.k_first, 0), function()
+            arch.atomic_add(T.ends.iterator + at, 1)
+            local from = w.range + 1
+            cute.loop(function() return walk:has_part(from, w) end, function()
+              T.got[from] = at + 1
+              from = from + 1
+            end)
+          end, function()
+            arch.atomic_add(T.left.iterator + w.range, at + 1)
+          end)
+        end)
+        walk:advance_to_next_work()
+      end)
+    end)
+    assert(kernel(t, m, n, k):launch {grid = {1, 1, clusters}, block = 32,
+                                      device = "sim"})
+    return t
+  end
+
+  it("divide the last tiles along K among clusters", function()
+    for i, c in ipairs {
+      {{5, 2}, 8, 4, 1}, {{5, 2}, 8, 4, 3}, {{3, 4}, 8, 4, 1},  -- whole waves
+      {{1, 1}, 16, 5, 1}, {{1, 2}, 3, 8, 1}, {{1, 1}, 4, 9, 1},
+      {{2, 3}, 7, 5, 2}, {{2, 3}, 7, 5, 4}, {{7, 3}, 5, 6, 1},
+      {{2, 2}, 16, 3, 9}, {{4, 5}, 1, 7, 1},
+      {{5, 2}, 8, 4, nil, 2}, {{5, 2}, 8, 4, nil, 1}, {{3, 4}, 8, 4, nil, 2},
+      {{5, 3}, 7, 6, nil, 4}, {{1, 2}, 5, 9, nil, 3}, {{1, 2}, 5, 9, nil, 8},
+      {{1, 1}, 2, 9, nil, 8}, {{4, 5}, 1, 7, nil, 2},
+    } do
+      local tiles, k, clusters, least, equal = table.unpack(c, 1, 5)
+      local t = stream(tiles, k, clusters, {least = least, equal = equal},
+                       i % 2 == 0)
+      for j = 0, tiles[1] * tiles[2] * k - 1 do
+        assert.equal(1, t.steps[j], ("case %d, step %d"):format(i, j))
+      end
+      for j = 0, tiles[1] * tiles[2] - 1 do assert.equal(1, t.ends[j]) end
+      local parts = 0
+      for r = 0, clusters do
+        assert.equal(t.left[r], t.got[r], ("case %d, range %d"):format(i, r))
+        if t.left[r] > 0 then parts = parts + 1 end
+      end
+      if tiles[1] * tiles[2] % clusters == 0 then assert.equal(0, parts) end
+      if least == 1 and tiles[1] * tiles[2] < clusters and k >= clusters then
+        assert.equal(clusters - tiles[1] * tiles[2], parts)
+      end
+    end
+  end)
+
+  it("give clusters of a stream the same number of steps", function()
+    local walk = utils.StreamKTileScheduler  -- on the host: plain numbers
+    for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
+      local tiles, k, clusters = table.unpack(c)
+      local params = utils.PersistentTileSchedulerParams {tiles, 1}
+      local least, most = math.huge, 0
+      for z = 0, clusters - 1 do
+        local s, steps = walk(params, k, nil, {0, 0, z}, {1, 1, clusters}), 0
+        while s:is_valid() do
+          steps = steps + s:get_current_work().k_count
+          s:advance_to_next_work()
+        end
+        least, most = math.min(least, steps), math.max(most, steps)
+      end
+      assert.is_true(most - least <= 1)
+      assert.equal(tiles * k // clusters, least)
+    end
+  end)
+
+  -- Tiles of a counter: how often each was taken, {by producers, by consumers},
+  -- the counter, the report. lag: blocks from this one on begin late.
+  local function draw(tiles, cluster, most, seed, broken)
+    local host = utils.PersistentTileSchedulerParams(tiles, cluster)
+    local m, n = tiles[1] + 3, tiles[2] + 3
+    local given, taken = cute.zeros({m * n}, cute.i32),
+      cute.zeros({m * n}, cute.i32)
+    local counter = cute.zeros({1}, cute.i32)
+    local k = cute.kernel("draws", function(G, T, count)
+      local one = arch.lane_idx():eq(0)
+      local walk = utils.DynamicPersistentTileScheduler(
+        utils.PersistentTileSchedulerParams(tiles, cluster),
+        {counter = count, consumer_group = pipeline.CooperativeGroup(
+          pipeline.Agent.Warp, broken and 2 or 3)})
+      local function note(work, by)
+        local at = work:get_current_work().tile_idx
+        arch.atomic_add(by.iterator + (at[1] * n + at[2]), 1)
+      end
+      local warp = arch.make_warp_uniform(arch.warp_idx())
+      cute.when(warp:eq(3), function()
+        cute.when(one, function()
+          local work = walk:producer()
+          cute.loop(function() return work:is_valid() end, function()
+            note(work, G)
+            work:advance_to_next_work()
+          end)
+          work:tail()
+        end)
+      end, function()
+        local work = walk:consumer()
+        local steps = cute.where(warp:eq(2), 2, 1)
+        cute.loop(function() return work:is_valid() end, function()
+          cute.when(one, function() note(work, T) end)
+          work:advance_to_next_work(steps)
+        end)
+      end)
+    end)
+    local report = support.report(k(given, taken, counter):launch {
+      grid = host:get_grid_shape(most), cluster = cluster, block = 128,
+      device = "sim:sm_90a", seed = seed, faults = "return"})
+    return given, taken, counter, report
+  end
+
+  it("draw tiles from a counter, each once, and put it back", function()
+    for seed, c in ipairs {{{5, 7}, {1, 1, 1}, 4}, {{3, 2}, {1, 1, 1}, 9},
+                           {{6, 5}, {2, 1, 1}, 4}, {{5, 4}, {2, 2, 1}, 3}} do
+      local tiles, cluster, most = table.unpack(c)
+      local given, taken, counter, report = draw(tiles, cluster, most, seed)
+      assert.is_true(report.ok, tostring(report))
+      local n, passed = tiles[2] + 3, 0
+      for x = 0, tiles[1] - 1 do
+        for y = 0, tiles[2] - 1 do
+          assert.equal(1, given[x * n + y])
+          -- of three warps two take each tile, one every other of its block's
+          local count = taken[x * n + y]
+          assert.is_true(count == 2 or count == 3)
+          passed = passed + 3 - count
+        end
+      end
+      assert.is_true(passed > 0 or most >= tiles[1] * tiles[2])
+      assert.equal(0, counter[0])
+    end
+  end)
+
+  it("tell of numbers that are sent before all have read", function()
+    local told = 0
+    for seed = 1, 5 do
+      local _, _, _, report = draw({6, 5}, {1, 1, 1}, 2, seed, true)
+      if not report.ok then told = told + 1 end
+    end
+    assert.is_true(told > 0)
   end)
 
   it("name what they cannot do", function()

@@ -136,6 +136,100 @@ describe("gemm_sm90 on the simulator", function()
   end)
 end)
 
+describe("stream-K in gemm_sm90", function()
+  local choices = {tile = {128, 64, 64}, stages = 3, split = "stream",
+                   least = 1}
+  local m, n, k = 300, 200, 520  -- 12 tiles
+  local A, B, want
+
+  setup(function()
+    A, B = matrix(m, k, 1), matrix(n, k, 2)
+    local exact = product(A, B)
+    want = function(x, y) return rounded(exact(x, y)) end
+  end)
+
+  -- Ends well on `sms` multiprocessors, or what was told; by kernels whose
+  -- file of parts was changed: each pattern once.
+  local function planted(changes)
+    local names = {"kernels.gemm_sm90_parts", "kernels.gemm_sm90"}
+    local was = {package.loaded[names[1]], package.loaded[names[2]]}
+    local file <close> = assert(io.open "kernels/gemm_sm90_parts.lua")
+    local text = file:read "a"
+    for from, to in pairs(changes) do
+      local changed, count = text:gsub(from, to)
+      assert.equal(1, count, from)
+      text = changed
+    end
+    package.loaded[names[1]] = assert(load(text, "@parts.lua"))()
+    package.loaded[names[2]] = nil
+    local g = require "kernels.gemm_sm90" (choices)
+    package.loaded[names[1]], package.loaded[names[2]] = was[1], was[2]
+    local D = matrix(m, n)
+    local ok, why = g.prepare(A, B, D, {device = DEVICE, sms = 5})
+      :launch {faults = "return"}
+    if ok then return "ends", differs(D, want) end
+    return why
+  end
+
+  it("is exact for any grid, and leaves its workspace as it was", function()
+    local g = gemm_sm90(choices)
+    for _, sms in ipairs {1, 3, 7, 12, 40} do
+      local D = matrix(m, n)
+      local space = g.workspace(g.grid(m, n, sms))
+      local run = g.prepare(A, B, D, {device = DEVICE, sms = sms, seed = sms,
+                                      workspace = space})
+      for _ = 1, 2 do
+        run:launch()
+        assert.is_nil(differs(D, want), sms .. " multiprocessors")
+        for i = 0, sms - 1 do assert.equal(0, space.turns[i]) end
+      end
+    end
+  end)
+
+  it("takes alpha, beta and an epilogue", function()
+    local D = matrix(m, n, 3)
+    local was = {}
+    for i = 0, m * n - 1 do was[i] = D(i // n, i % n) end
+    gemm_sm90(choices).prepare(A, B, D, {device = DEVICE, sms = 5, alpha = 2.0,
+                                         beta = 0.5}):launch()
+    local exact = product(A, B)
+    assert.is_nil(differs(D, function(i, j)
+      return rounded(2 * exact(i, j) + 0.5 * was[i * n + j])
+    end))
+  end)
+
+  it("is told where sums are handed over wrongly", function()
+    assert.same({"ends"}, {planted {}})
+    local race = "read by block .* and write by block .* with nothing to order"
+    for _, sem in ipairs {"release", "acquire"} do
+      local why = planted {['sem = "' .. sem .. '"'] = 'sem = "relaxed"'}
+      assert.matches(race, why)
+      assert.matches("parts.lua:%d+: read", why)
+    end
+    assert.matches("bytes came that nobody expected", planted {
+      ["self.room %* self%.threads %* 16%)"] = "self.room * self.threads * 8)"})
+    assert.matches("lacks 8 of 8 arrivals", planted {
+      ["    pipe:consumer_release%(read%)\n"] = ""})
+  end)
+
+  it("says what it does not go with", function()
+    local why = 'split = "stream" is for consumers that share a tile, and '
+      .. "clusters along one mode"
+    support.raises(why, gemm_sm90, {split = "stream", schedule = "pingpong"})
+    support.raises(why, gemm_sm90, {split = "stream", cluster = {2, 2}})
+    local g = gemm_sm90(choices)
+    local args = g.arguments(A, B, matrix(m, n))
+    support.raises('with split = "stream" or scheduler = "dynamic" the last '
+      .. "argument is a workspace", function()
+        g.kernel(table.unpack(args, 1, args.n)):trace {block = g.block}
+      end)
+    why = 'scheduler = "dynamic" gives whole tiles to blocks that stay'
+    support.raises(why, gemm_sm90, {split = "stream", scheduler = "dynamic"})
+    support.raises(why, gemm_sm90, {split = 2, scheduler = "dynamic"})
+    support.raises("no scheduler 'static '", gemm_sm90, {scheduler = "static "})
+  end)
+end)
+
 describe("gemm_sm90's rule", function()
   local function said(o)
     local c = o.cluster and ("%dx%d"):format(o.cluster[1], o.cluster[2])
@@ -261,6 +355,8 @@ describe("gemm_sm90 as text", function()
     if not jit.version() then return pending "no NVRTC" end
     for _, o in ipairs {hopper.CASES[1][2], hopper.PING, hopper.CASES[8][2],
                         hopper.CASES[9][2],
+                        {tile = {256, 208, 64}, stages = 3, epi_stages = 1,
+                         cluster = {1, 2}, split = "stream"},
                         {tile = {256, 200, 64}, stages = 3, epi_stages = 1},
                         {tile = {256, 128, 128}, dtype = cute.e4m3,
                          promote = 1}} do
@@ -269,6 +365,10 @@ describe("gemm_sm90 as text", function()
       local args = g.arguments(matrix(256, 128, 1, full.a_dtype),
         matrix(256, 128, 1, full.b_dtype),
         matrix(256, 256, nil, full.d_dtype, o.d_major == "m"))
+      if full.stream then
+        args.n = args.n + 1
+        args[args.n] = g.workspace {1, 2, 3}
+      end
       local out = assert(g.kernel(table.unpack(args, 1, args.n))
         :trace {block = g.block, cluster = g.cluster}:compile "sm_90a")
       assert.same({}, out.warnings)

@@ -265,10 +265,10 @@ function stages.PipelineTmaAsync(opts)
 end
 
 --- Waits until the stage is empty in all blocks that it is filled in, and
--- expects its bytes.
-function Tma:producer_acquire(state, token)
+-- expects its bytes: tx_count here for what is not as large as the others.
+function Tma:producer_acquire(state, token, tx_count)
   wait_unless(token, self.empty, state, self.scope)
-  self.full:arrive_and_expect_tx(state.index, self.tx_count)
+  self.full:arrive_and_expect_tx(state.index, tx_count or self.tx_count)
 end
 
 function Tma:producer_try_acquire(state)
@@ -309,7 +309,7 @@ end
 --- Waits until all stages are empty again. The last one's bytes were never
 -- expected: only the readers are waited for.
 function Tma:producer_tail(state)
-  for _ = 1, self.num_stages do
+  for _ in trace().range(0, self.num_stages, 1, {unroll = 1}) do
     self.empty:wait(state.index, state.phase)
     state:advance()
   end
@@ -524,9 +524,9 @@ sign.class("PipelineCpAsync", CpAsync, [[
   producer_tail(state?: PipelineState)
 ]], "barrier")
 
+local ACQUIRE = "producer_acquire(state: PipelineState, token?: boolean|value"
 local ASYNC = [[
   make_producer_state() make_consumer_state()
-  producer_acquire(state: PipelineState, token?: boolean|value)
   producer_try_acquire(state: PipelineState)
   consumer_wait(state: PipelineState, token?: boolean|value)
   consumer_try_wait(state: PipelineState)
@@ -539,8 +539,9 @@ for name, f in pairs(Async) do  -- what they have in common
   if Tma[name] == nil then Tma[name] = f end
 end
 local ABSENT = "cluster cp_async tx_count scope"
-sign.class("PipelineAsync", Async, ASYNC, ABSENT)
-sign.class("PipelineTmaAsync", Tma, ASYNC, ABSENT)
+sign.class("PipelineAsync", Async, ASYNC .. ACQUIRE .. ")", ABSENT)
+sign.class("PipelineTmaAsync", Tma, ASYNC .. ACQUIRE
+           .. ", tx_count?: integer)", ABSENT)
 sign.class("PipelineTmaStore", TmaStore,
            "producer_acquire() producer_commit() producer_tail()")
 sign.class("PipelineOrder", Order, "wait() arrive()")

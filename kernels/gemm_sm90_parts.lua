@@ -1,0 +1,141 @@
+--- Parts of tiles that kernels/gemm_sm90 divides along K: who has not a tile's
+-- first step leaves its sums in a workspace, who has adds them to its own.
+--
+-- Sums come as operands do: the producer waits until they are there and asks
+-- for them by bulk copies into the ring, behind its last step; consumers read a
+-- stage of them as they would one of A and B. So they are on their way
+-- while the last products are computed, and take no registers.
+local cute = require "cute"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local WARPGROUP = 128
+
+local RELAXED = {sem = "relaxed", scope = "gpu"}
+local ACQUIRE = {sem = "acquire", scope = "gpu"}
+local RELEASE = {op = "add", sem = "release", scope = "gpu"}
+
+local Parts = {}
+Parts.__index = Parts
+
+-- `work` has a slot for each block: `sums`, in pieces of 16 bytes that lie side
+-- by side for neighbouring threads, and in `turns` how many warpgroups have
+-- left theirs. Whoever loads sums leaves 0.
+local function make_parts(o, work, a, b)
+  local threads = o.consumers * WARPGROUP
+  local p = setmetatable({o = o, work = work, threads = threads,
+    pieces = o.rows * o.tile[2] // WARPGROUP // 4,
+    load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
+  -- a stage has room for so many pieces, where A's elements are and B's; what
+  -- other blocks of the cluster write too would have to be given back to them
+  p.stage, p.room = {}, 0
+  for i, s in ipairs {a, b} do
+    local elements = o.tile[i] * o.tile[3]
+    local n = elements * s.element_type.bits // 8 // (16 * threads)
+    if o.cluster[3 - i] == 1 then
+      table.insert(p.stage, {s = s, elements = elements, pieces = n})
+      p.room = p.room + n
+    end
+  end
+  while p.pieces % p.room ~= 0 do p.room = p.room - 1 end  -- whole stages
+  return p
+end
+
+-- The slot of this block, or of the one that has the same place in the cluster
+-- of another range.
+function Parts:slot(range)
+  local cluster = self.o.cluster
+  return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()
+end
+
+-- f for the slot of each part of w's tile that others have, in the order of K.
+function Parts:each(work, w, f)
+  local from = w.range + 1
+  cute.loop(function()
+    return cute.eq(w.k_first, 0) & work:has_part(from, w)
+  end, function()
+    f(self:slot(from))
+    from = from + 1
+  end)
+end
+
+-- Pieces from `first` on of a slot: the threads' numbers, (4,threads,pieces).
+function Parts:sums(slot, first, n)
+  local all = self.pieces * self.threads * 4
+  return cute.make_tensor(self.work.sums.iterator + (slot * all
+    + first * self.threads * 4), cute.make_layout {4, self.threads, n})
+end
+
+-- The same in stage `index`: of A's elements or B's.
+function Parts:staged(part, index, n)
+  local at = cute.recast_ptr(part.s + index * part.elements, self.o.acc)
+  return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
+end
+
+-- f(stage's part, first piece, count) for what a stage has of the pieces from
+-- `first` on.
+function Parts:of_stage(first, f)
+  local rest = self.room
+  for _, part in ipairs(self.stage) do
+    local n = math.min(part.pieces, rest)
+    if n > 0 then f(part, first + (self.room - rest), n) end
+    rest = rest - n
+  end
+end
+
+-- The consumers leave their sums, a warpgroup at a time.
+function Parts:leave(sums, slot, barrier, leader)
+  local tid = cute.arch.thread_idx()
+  local mine = cute.make_tensor(sums.iterator,
+                                cute.make_layout {4, self.pieces})
+  cute.autovec_copy(mine, self:sums(slot, 0, self.pieces)(_, tid, _))
+  barrier:arrive_and_wait()
+  cute.when(leader, function()
+    cute.arch.red(self.work.turns.iterator + slot, 1, RELEASE)
+  end)
+end
+
+-- The producer fetches a slot's sums into the ring when all are there.
+function Parts:fetch(pipe, write, slot)
+  local turn = self.work.turns.iterator + slot
+  cute.loop(function()
+    return cute.ne(cute.arch.load(turn, nil, ACQUIRE), self.o.consumers)
+  end, function() end)
+  cute.arch.store(turn, 0, RELAXED)
+  cute.arch.fence_proxy "async.global"  -- threads wrote, bulk copies read
+  for first in cute.range(0, self.pieces, self.room) do
+    pipe:producer_acquire(write, nil, self.room * self.threads * 16)
+    local how = {mbar_ptr = pipe:producer_get_barrier(write)}
+    self:of_stage(first, function(part, piece, n)
+      local from, to = cpasync.group_bulk_copy_modes(
+        self:sums(slot, piece, n), self:staged(part, write.index, n))
+      cute.copy(self.load, from, to, how)
+    end)
+    write:advance()
+  end
+end
+
+-- The consumers add a slot's sums to theirs.
+function Parts:add(pipe, read, sums)
+  local tid = cute.arch.thread_idx()
+  for first = 0, self.pieces - 1, self.room do
+    pipe:consumer_wait(read)
+    self:of_stage(first, function(part, piece, count)
+      local staged = self:staged(part, read.index, count)
+      for i = 0, count - 1 do
+        local got = cute.make_rmem_tensor({4}, self.o.acc)
+        cute.autovec_copy(staged(_, tid, i), got)
+        for e = 0, 3 do
+          local at = (piece + i) * 4 + e
+          sums[at] = sums[at] + got[e]
+        end
+      end
+    end)
+    cute.arch.sync_warp()
+    pipe:consumer_release(read)
+    read:advance()
+  end
+end
+
+return make_parts

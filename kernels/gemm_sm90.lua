@@ -47,8 +47,8 @@
 -- turns nobody does.
 --
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
--- buffers of 64 rows a warpgroup, from which TMA stores them while the next are
--- converted.
+-- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
+-- a row when absent), from which TMA stores them while the next are converted.
 local cute = require "cute"
 local core = require "cute.core"
 local tiles = require "cute.tiles"
@@ -170,7 +170,8 @@ local function epi_layout(o)
                  [256] = "SW32", [128] = "INTER"}
   local kind
   if o.d_major == "m" then kind = "MN_" .. kinds[64 * bits]
-  else kind = "K_" .. kinds[math.min(o.epi[2] * bits, 1024)] end
+  else kind = "K_" .. kinds[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]
+  end
   local atom = warpgroup.make_smem_layout_atom(kind, o.d_dtype)
   return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], o.epi_stages,
                                    o.consumers}, {0, 1, 2, 3})

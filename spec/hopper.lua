@@ -95,6 +95,8 @@ hopper.CASES = {
                b_dtype = cute.i8}},
   {"behind another launch", {tile = {128, 64, 64}, cluster = {1, 2}, pdl = true,
                              d_dtype = cute.f32}},
+  {"D in parts of 48 columns", {tile = {128, 144, 64}, epi = {64, 48},
+                                stages = 3}},
   {"a block a tile", {tile = {64, 128, 64}, consumers = 1, persistent = false,
                       d_major = "m"}},
   {"a block a tile, clusters, L2's hints", {

@@ -5,6 +5,7 @@
 --
 -- Texts are read from $CUTELUA_REFERENCE_DIR (../shared/reference when unset):
 -- gemm_sm90_*.cu, whose first line says how they are launched.
+local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -17,12 +18,8 @@ if not device or device.sm ~= 90 then
 end
 local dev = device.dev
 
-local options = {rounds = "5", only = "", warm = "60", hot = "50"}
-for i = 1, #arg, 2 do
-  local name = arg[i]:match "^%-%-(%a+)$"
-  if not options[name] then error("no option " .. arg[i]) end
-  options[name] = arg[i + 1]
-end
+local options = card.options {rounds = "5", only = "", warm = "60",
+                              hot = "50"}
 
 local Hint = cute.nvgpu.cpasync.CacheHint
 local WIDE = {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
@@ -63,62 +60,6 @@ local SHAPES = {
 }
 
 ---------------------------------------------------------------------------
--- Data and comparison, on the GPU
----------------------------------------------------------------------------
-
-local HELPERS = [[
-typedef unsigned u32; typedef unsigned long long u64;
-static __device__ u32 hash(u64 x) {
-  x ^= x >> 33; x *= 0xff51afd7ed558ccdull; x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53ull; x ^= x >> 33;
-  return (u32)x;
-}
-static __device__ float of(unsigned short h) {
-  return __uint_as_float((u32)h << 16);
-}
-extern "C" __global__ void fill(unsigned short *x, u64 n, u64 seed) {
-  u64 step = (u64)gridDim.x * blockDim.x;
-  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-    float u = (hash(2 * i + seed) + 1.0f) * 2.3283064e-10f;
-    float v = hash(2 * i + 1 + seed) * 2.3283064e-10f;
-    u32 b = __float_as_uint(sqrtf(-2 * logf(u)) * cospif(2 * v));
-    x[i] = (unsigned short)((b + 0x7fff + (b >> 16 & 1)) >> 16);
-  }
-}
-extern "C" __global__ void differ(const unsigned short *x,
-    const unsigned short *y, u64 n, double *sums, float bound, u32 *wrong) {
-  double d2 = 0, y2 = 0;
-  u64 step = (u64)gridDim.x * blockDim.x;
-  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-    float a = of(x[i]), b = of(y[i]), d = a - b;
-    d2 += (double)d * d;
-    y2 += (double)b * b;
-    if (!(fabsf(d) <= 0.0079f * fabsf(b) + bound)) atomicAdd(wrong, 1u);
-  }
-  atomicAdd(sums, d2);
-  atomicAdd(sums + 1, y2);
-}]]
-local fill = cute.raw_kernel(HELPERS, {name = "fill", block = 256})
-local differ = cute.raw_kernel(HELPERS, {name = "differ", block = 256})
-local GRID = {grid = 1024}
-
-local function matrix(elements, seed)
-  local b = assert(dev:buffer("bf16", elements))
-  if seed then fill(b, elements, seed):launch(GRID) end
-  return b
-end
-
--- Error in the norm of x beside y; elements that differ by more than rounding.
-local function difference(x, y, n, k)
-  local sums = cute.zeros({2}, cute.f64):to "gpu"
-  local wrong = cute.zeros({1}, cute.u32):to "gpu"
-  -- sums of k products of N(0,1) in f32, in any order
-  differ(x, y, n, sums, 4e-6 * math.sqrt(k) * 4, wrong):launch(GRID)
-  sums = sums:to "host"
-  return math.sqrt(sums[0] / sums[1]), wrong:to "host"[0]
-end
-
----------------------------------------------------------------------------
 -- Texts
 ---------------------------------------------------------------------------
 
@@ -154,37 +95,21 @@ local function by_text(name, m, n, k, A, B, D, pdl)
       pdl = pdl and says.PDL == 1})
 end
 
--- A matrix of the GPU's memory, its first mode contiguous or its second.
-local function tensor(rows, columns, buffer, first)
-  local layout = cute.make_layout({rows, columns},
-                                  first and {1, rows} or {columns, 1})
-  return core.on_device(cute.make_tensor(core.buffer("bf16", rows * columns),
-                                         layout), buffer)
-end
-
 local function by_ours(choices, m, n, k, A, B, D, pdl)
   local all = {d_major = "m", pdl = pdl}
   for name, v in pairs(choices) do all[name] = v end
-  return assert(gemm_sm90(all).prepare(tensor(m, k, A), tensor(n, k, B),
-    tensor(m, n, D, true), {device = "gpu", sms = device.info.sms}))
+  return assert(gemm_sm90(all).prepare(card.tensor(A, m, k),
+    card.tensor(B, n, k), card.tensor(D, m, n, true),
+    {device = "gpu", sms = device.info.sms}))
 end
 
 ---------------------------------------------------------------------------
-
-local function machine()
-  local p = io.popen "nvidia-smi --query-gpu=power.limit,clocks.sm,power.draw \z
-    --format=csv,noheader 2>/dev/null"
-  local line = p and p:read "l"
-  if p then p:close() end
-  return line or "unknown"
-end
 
 local function contestants(shape, A, B)
   local m, n, k = table.unpack(shape)
   local D = {}
   local function result(name)
-    D[name] = matrix(m * n)
-    D[name]:memset(0xff)  -- NaN
+    D[name] = card.matrix(dev, "bf16", m * n)
     return D[name]
   end
   local how = {m = m, n = n, k = k, A = A, B = B, m_major = true}
@@ -194,10 +119,8 @@ local function contestants(shape, A, B)
     return assert(make(t))
   end
   local list = {{name = "cuBLAS", launch = blas(gpu.cublas, "cuBLAS")}}
-  local lt = blas(gpu.cublaslt, "cublasLt")
-  if #lt > 0 then
-    list[#list + 1] = {name = "cublasLt", launch = (gpu.best(lt))}
-  end
+  list[2] = {name = "cublasLt",
+             launch = (gpu.best(blas(gpu.cublaslt, "cublasLt")))}
   local function text(name, which, pdl)
     local run = which and by_text(which, m, n, k, A, B, result(name), pdl)
     if run then list[#list + 1] = {name = name, launch = run} end
@@ -214,41 +137,29 @@ local function contestants(shape, A, B)
 end
 
 local function compete(shape)
-  local m, n, k = table.unpack(shape)
-  local A, B = matrix(m * k, 1), matrix(n * k, 1 << 40)
+  local m, n, k = table.unpack(shape, 1, 3)
+  local A = card.matrix(dev, "bf16", m * k, 1)
+  local B = card.matrix(dev, "bf16", n * k, 1 << 40)
   local list, D = contestants(shape, A, B)
-  local good = {}
   for _, c in ipairs(list) do
     c.launch:launch()
     dev:sync()
-    local norm, wrong = difference(D[c.name], D.cuBLAS, m * n, k)
-    local right = norm < 3e-3 and wrong == 0
-    if not right then
-      print(("%dx%dx%d %s: WRONG, error %.2e in the norm, %d elements"):format(
-        m, n, k, c.name, norm, wrong))
-    else
-      good[#good + 1] = c
-    end
+    -- sums of k products of N(0,1) in f32, in any order
+    c.error, c.wrong = card.difference(dev, D[c.name], D.cuBLAS, 0.0079,
+                                       4e-6 * math.sqrt(k) * 4)
+    c.most = 3e-3
   end
-  local r = assert(gpu.bench(good, {
-    rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
-    hot_ms = tonumber(options.hot), flops = 2.0 * m * n * k}))
-  for _, c in ipairs(good) do
-    local x, base = r[c.name], r.cuBLAS
-    print(("%-18s %-12s %6.1f %6.1f   %.3f %.3f   %4.1f %%"):format(
-      ("%dx%dx%d"):format(m, n, k), c.name, x.cold.tflops, x.hot.tflops,
-      base.cold.median / x.cold.median, base.hot.median / x.hot.median,
-      100 * (x.hot.q3 - x.hot.q1) / x.hot.median))
-  end
+  card.compete(("%dx%dx%d"):format(m, n, k), list, "cuBLAS", 2.0 * m * n * k,
+               options)
   for _, b in pairs(D) do b:close() end
   A:close()
   B:close()
 end
 
-print(("%s; power limit, clock, draw: %s"):format(device.name, machine()))
-print "problem            by            cold    hot   / cuBLAS      spread"
+print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
+print(card.HEAD:format "cuBLAS")
 for _, shape in ipairs(SHAPES) do
   local name = ("%dx%dx%d"):format(table.unpack(shape, 1, 3))
   if options.only == "" or options.only == name then compete(shape) end
 end
-print("after: " .. machine())
+print("after: " .. card.state())

@@ -1,0 +1,204 @@
+--- What benches of products on a card share: matrices of normal numbers made
+-- there, and results compared with sums in double precision, or with each
+-- other.
+local core = require "cute.core"
+local cute = require "cute"
+local gpu = require "cute.gpu"
+
+local card = {}
+
+-- A number of each type: its CUDA type, how a float becomes one (where it is
+-- made from), and how one becomes a double.
+local TYPES = {
+  bf16 = {"unsigned short", [[unsigned b = __float_as_uint(x);
+    return (unsigned short)((b + 0x7fff + (b >> 16 & 1)) >> 16);]],
+    "return __uint_as_float((unsigned)x << 16);"},
+  f16 = {"unsigned short",
+    [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
+    [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
+  -- of 19 bits, so that nobody rounds it again
+  f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
+    + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
+  f64 = {"double", "return x;", "return x;"},
+  i8 = {"signed char", "return (T)fminf(fmaxf(rintf(x * 32), -128), 127);",
+        "return x;"},
+  i32 = {"int", "return (T)x;", "return x;"},
+}
+for _, name in ipairs {"e4m3", "e5m2"} do
+  TYPES[name] = {"unsigned char", ([[unsigned short h;
+    asm("cvt.rn.satfinite.%sx2.f32 %%0, %%1, %%1;" : "=h"(h) : "f"(x));
+    return (T)h;]]):format(name), ([[unsigned h; float f;
+    asm("cvt.rn.f16x2.%sx2 %%0, %%1;" : "=r"(h) : "h"((unsigned short)x));
+    asm("{ .reg .b16 a, b; mov.b32 {a, b}, %%1; cvt.f32.f16 %%0, a; }"
+        : "=f"(f) : "r"(h));
+    return f;]]):format(name)}
+end
+
+local TEXT = [[
+typedef unsigned u32; typedef unsigned long long u64;
+typedef @T T; typedef @U U;
+static __device__ T make(float x) { @make }
+static __device__ double of(T x) { @of }
+static __device__ double ofu(U x) { @ufo }
+static __device__ u32 hash(u64 x) {
+  x ^= x >> 33; x *= 0xff51afd7ed558ccdull; x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ull; x ^= x >> 33;
+  return (u32)x;
+}
+#define EACH(i, n) (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; \
+  i < n; i += (u64)gridDim.x * blockDim.x)
+extern "C" __global__ void fill(T *x, u64 n, u64 seed) {
+  for EACH(i, n) {
+    float u = (hash(2 * i + seed) + 1.0f) * 2.3283064e-10f;
+    float v = hash(2 * i + 1 + seed) * 2.3283064e-10f;
+    x[i] = make(sqrtf(-2 * logf(u)) * cospif(2 * v));
+  }
+}
+extern "C" __global__ void widen(const T *x, double *y, u64 n) {
+  for EACH(i, n) y[i] = of(x[i]);
+}
+extern "C" __global__ void differ(const T *x, const U *y, u64 n, double *sums,
+                                  double relative, double bound, u32 *wrong) {
+  double d2 = 0, y2 = 0;
+  for EACH(i, n) {
+    double a = of(x[i]), b = ofu(y[i]), d = a - b;
+    d2 += d * d;
+    y2 += b * b;
+    if (!(fabs(d) <= relative * fabs(b) + bound)) atomicAdd(wrong, 1u);
+  }
+  atomicAdd(sums, d2);
+  atomicAdd(sums + 1, y2);
+}]]
+
+local kernels = {}
+
+-- A kernel of the text for elements of these types.
+local function kernel(name, t, u)
+  local key = ("%s %s %s"):format(name, t, u)
+  if not kernels[key] then
+    local from, to = TYPES[t], TYPES[u or t]
+    local text = TEXT:gsub("@(%a+)", {T = from[1], U = to[1], make = from[2],
+                                      of = from[3],
+                                      ufo = to[3]:gsub("%f[%w]T%f[%W]", "U")})
+    kernels[key] = cute.raw_kernel(text, {name = name, block = 256})
+  end
+  return kernels[key]
+end
+
+local GRID = {grid = 1024}
+
+--- Elements on the card: of N(0,1) by a seed, rounded (f32 to tf32; i8: of
+-- deviation 32, cut off), or NaN.
+---@param dev table a device object
+---@param dtype string
+---@param elements integer
+---@param seed? integer
+function card.matrix(dev, dtype, elements, seed)
+  local b = assert(dev:buffer(dtype, elements))
+  if seed then kernel("fill", dtype)(b, elements, seed):launch(GRID)
+  else b:memset(0xff) end
+  return b
+end
+
+-- The same elements as f64.
+local function widened(dev, x)
+  local y = assert(dev:buffer("f64", x.count))
+  kernel("widen", tostring(x.dtype))(x, y, x.count):launch(GRID)
+  return y
+end
+
+--- cuBLAS's product in double precision, in a buffer of its own.
+---@param dev table a device object
+---@param spec table m, n, k, A, B, m_major, as for gpu.cublas
+function card.product(dev, spec)
+  local a, b = widened(dev, spec.A), widened(dev, spec.B)
+  local d = assert(dev:buffer("f64", spec.m * spec.n))
+  assert(gpu.cublas {m = spec.m, n = spec.n, k = spec.k, A = a, B = b, D = d,
+                     m_major = spec.m_major}):launch()
+  dev:sync()
+  a:close()
+  b:close()
+  return d
+end
+
+--- Of x beside y: the error in the norm, and how many elements differ by more
+-- than relative * |y| + bound.
+---@return number
+---@return integer
+function card.difference(dev, x, y, relative, bound)
+  local sums, wrong = assert(dev:buffer("f64", 2)), assert(dev:buffer("u32", 1))
+  sums:memset(0)
+  wrong:memset(0)
+  kernel("differ", tostring(x.dtype), tostring(y.dtype))(x, y, x.count, sums,
+    relative + 0.0, bound + 0.0, wrong):launch(GRID)
+  local of = sums:download()
+  return math.sqrt(of[0] / of[1]), wrong:download()[0]
+end
+
+--- A matrix of the card's memory, its second mode contiguous, or its first.
+function card.tensor(buffer, rows, columns, first)
+  local layout = cute.make_layout({rows, columns},
+                                  first and {1, rows} or {columns, 1})
+  return core.on_device(cute.make_tensor(core.buffer(tostring(buffer.dtype),
+    rows * columns), layout), buffer)
+end
+
+---------------------------------------------------------------------------
+
+--- The words of a command line, "--name value ...", over these defaults.
+---@param options table<string, string>
+---@return table<string, string>
+function card.options(options)
+  for i = 1, #arg, 2 do
+    local name = arg[i]:match "^%-%-(%a+)$"
+    if not options[name] then error("no option " .. arg[i]) end
+    options[name] = arg[i + 1]
+  end
+  return options
+end
+
+--- Above what card.compete prints, with the name of whom it compares with.
+card.HEAD = "problem            by             error   cold    hot   / %-14s "
+  .. "spread"
+
+--- Times those whose results are right, in turn, and prints a line for each:
+-- TFLOP/s, and the ratio to the one named `base`.
+---@param label string of the problem
+---@param list table[] {name =, launch =, error = in the norm, most = of it,
+-- wrong = how many elements}
+---@param base string
+---@param flops number
+---@param options table rounds, warm, hot (milliseconds)
+function card.compete(label, list, base, flops, options)
+  local good = {}
+  for _, c in ipairs(list) do
+    if c.error < c.most and c.wrong == 0 then
+      good[#good + 1] = c
+    else
+      print(("%-18s %-14s WRONG, error %.2e in the norm, %d elements"):format(
+        label, c.name, c.error, c.wrong))
+    end
+  end
+  local r = assert(gpu.bench(good, {
+    rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
+    hot_ms = tonumber(options.hot), flops = flops}))
+  local than = r[base]
+  for _, c in ipairs(than and good or {}) do
+    local x = r[c.name]
+    print(("%-18s %-12s %7.1e %6.1f %6.1f   %.3f %.3f   %4.1f %%"):format(
+      label, c.name, c.error, x.cold.tflops, x.hot.tflops,
+      than.cold.median / x.cold.median, than.hot.median / x.hot.median,
+      100 * (x.hot.q3 - x.hot.q1) / x.hot.median))
+  end
+end
+
+--- Power limit, clock, power drawn: a line.
+function card.state()
+  local p = io.popen "nvidia-smi --query-gpu=power.limit,clocks.sm,power.draw \z
+    --format=csv,noheader 2>/dev/null"
+  local line = p and p:read "l"
+  if p then p:close() end
+  return line or "unknown"
+end
+
+return card

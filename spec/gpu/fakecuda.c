@@ -66,11 +66,14 @@ static Handle *find(const void *p) {
   exit(9);
 }
 
+static void drop_ops(void *graph);
+
 static CUresult drop(const void *p, char kind) {
   for (Handle **h = &handles; *h; h = &(*h)->next) {
     if ((*h)->data != (const char *)p || (*h)->kind != kind) continue;
     Handle *dead = *h;
     *h = dead->next;
+    if (kind == 'g' || kind == 'x') drop_ops(dead->data);
     free(dead);
     return CUDA_SUCCESS;
   }
@@ -411,13 +414,9 @@ static Op *last_of(const Stream *s) {
 CUresult cuStreamDestroy_v2(CUstream s) {
   if (last_of(stream(s))) return fprintf(stderr, "fakecuda: a stream with "
                                          "work was closed\n"), 1;
-  for (Op **o = &queue; *o;) {  // its address may be another's
-    Op *dead = *o;
-    if (dead->stream != stream(s)) { o = &dead->next; continue; }
-    *o = dead->next;
-  }
-  newest = queue;
-  while (newest && newest->next) newest = newest->next;
+  static Stream gone;
+  for (Op *o = queue; o; o = o->next)  // its address may be another's
+    if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }
 CUresult cuStreamSynchronize(CUstream s) {
@@ -494,7 +493,8 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
 CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *status) {
   return *status = stream(s)->graph != NULL, 0;
 }
-static void drop_ops(Graph *g) {
+static void drop_ops(void *graph) {
+  Graph *g = graph;
   for (Op *o = g->first, *next; o; o = next) {
     next = o->next;
     free(o->own);
@@ -539,13 +539,9 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream s) {
     if (o->kind != 'e' && o->kind != 'w') give(s, *o);
   return 0;
 }
-CUresult cuGraphDestroy(CUgraph g) {
-  drop_ops((Graph *)g);
-  return drop(g, 'g');
-}
+CUresult cuGraphDestroy(CUgraph g) { return drop(g, 'g'); }
 CUresult cuGraphExecDestroy(CUgraphExec x) {
   if (!sticky) run_until(NULL);
-  drop_ops((Graph *)x);
   return drop(x, 'x');
 }
 

@@ -425,11 +425,49 @@ static Span to_host(Ctx *cx, lua_State *L, int idx) {
   return span_of(cx, L, idx);
 }
 
-// Where layouts differ, or have gaps, elements are moved on the host.
-static void copy_general(Ctx *cx, lua_State *L, const Span *to) {
+// mover(f): f(to, from, stream) queues the copy of one tensor to another on its
+// GPU, or gives false.
+#define MOVER "cute.mover"  // of the registry
+static int l_mover(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, MOVER);
+  return 0;
+}
+
+// Moves elements of the tensor at `from` to that at `to`, on the GPU of both;
+// false: there is nobody who can.
+static bool move_elements(lua_State *L, int to, int from, int stream) {
+  const Tensor *t = &tensorlib_box(L, to)->t;
+  if (dtype_bits(t->type) % 8) return false;
+  if (lua_getfield(L, LUA_REGISTRYINDEX, MOVER) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_pushvalue(L, to);
+  lua_pushvalue(L, from);
+  lua_pushvalue(L, stream);
+  lua_call(L, 3, 1);
+  bool moved = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return moved;
+}
+
+// Where layouts differ, or have gaps, elements are moved one by one: on the
+// GPU where the result is there, else on the host. stream: its index.
+static void copy_general(Ctx *cx, lua_State *L, const Span *to,
+                         const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);
   int at = lua_gettop(L) - 1;
+  if (to->dev && (!from->dev || from->dev->own.gpu != to->dev->own.gpu)) {
+    lua_getiuservalue(L, at, 1);
+    lua_getiuservalue(L, -1, 1);  // its GPU
+    push_copy(cx, L, at + 1, at + 3, way);
+    lua_replace(L, at + 1);
+    lua_settop(L, at + 1);
+  }
+  if (to->dev && move_elements(L, at, at + 1, stream)) return;
+  face_enter(L);
   Span d = to_host(cx, L, at), s = to_host(cx, L, at + 1);
   copy_elements(cx, &d, &s);
   if (to->dev) copy_span(L, &d, NULL, to->dev, to->at, (Way){0});
@@ -448,7 +486,9 @@ static int tensor_copy_from(lua_State *L) {
   int64_t bits = dtype_bits(to.type);
   if (bits % 8 || !tensor_dense(cx, to.l) ||
       !layout_equals(cx, to.l, from.l)) {
-    copy_general(cx, L, &d);
+    lua_pushnil(L);
+    if (lua_istable(L, 3)) lua_getfield(L, 3, "stream");
+    copy_general(cx, L, &d, &s, lua_gettop(L), way);
   } else {
     s.at += dim_value(s.t.off) * bits / 8;
     s.bytes = tensor_count(cx, &to, "copy_from") * bits / 8;
@@ -496,13 +536,27 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
+  size_t leaves = tup_leaves(t->l.shape);  // all of them the same element
+  Dim *stride = NEW(cx, Dim, leaves);
+  for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
+  lua_getiuservalue(L, idx, 1);
+  lua_getiuservalue(L, -1, 1);  // its GPU
+  DevBuf *b = devlib_new(L, -1, t->type, 1, &w);
+  must(L, b != NULL, &w);
+  devlib_set(L, b, bits);
+  Tensor u = {.space = SP_HOST, .type = t->type, .align = HOSTBUF_ALIGN,
+              .l = {.shape = t->l.shape, .stride = stride}};
+  face_push_tensor(L, &u, -1);
+  lua_pushnil(L);
+  int top = lua_gettop(L);
+  if (move_elements(L, idx, top - 1, top)) return;
+  face_enter(L);
   lua_pushvalue(L, idx);
   Span h = to_host(cx, L, lua_gettop(L));
   for (int64_t i = 0; i < n; i++)
     dtype_store(t->type, h.host->p, (size_t)dim_value(
                 tensor_at(cx, h.t, dim_int(cx, i))), bits);
   copy_span(L, &h, NULL, s.dev, s.at, (Way){0});
-  lua_pop(L, 1);
 }
 
 const luaL_Reg devlib_methods[] = {
@@ -517,6 +571,8 @@ void devlib_open(lua_State *L) {
     {"copy(source, stream?)", devbuf_l_copy}, {"__index", devbuf_index},
     {"__tostring", devbuf_tostring}, {"close()", devbuf_l_close},
     {"__gc", devbuf_l_close}, {"__close", devbuf_l_close}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"mover", l_mover}, {NULL, NULL}};
   face_newtype(L, MT_DEVBUF, buffer);
   lua_pop(L, 1);
+  face_setfuncs(L, funcs);
 }

@@ -101,6 +101,8 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
+core.mover(function(...) return require "cute.lang.move".copy(...) end)
+
 local LAZY, SIGNATURES = {}, {}
 for module, text in pairs(PARTS) do
   for name, signature in sign.signatures(text) do

@@ -147,7 +147,7 @@ function Tensor:to(device, opts) end
 function Tensor:clone(opts) end
 
 ---Takes all elements of a tensor of its shape and type, from any device. Where
----layouts differ or have gaps they go through the host.
+---layouts differ or have gaps a kernel moves them on the GPU they go to.
 ---@param source cute.Tensor
 ---@param opts? {stream: any} then the copy is only queued
 ---@return cute.Tensor self

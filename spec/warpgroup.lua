@@ -9,21 +9,27 @@ local _ = cute._
 
 local specs = {}
 
--- The operation of a case, {a, b, acc, n, src =, a_major =, b_major =}.
+-- The operation of a case, {a, b, acc, n, src =, a_major =, b_major =, sparse
+-- =: the selector of metadata}.
 local function op_of(c)
-  local src, a, b = c.src or "SMEM", c.a_major, c.b_major
-  if c.a == "tf32" then return warpgroup.MmaTF32Op({64, c.n}, src) end
+  local src, a, b, sparse = c.src or "SMEM", c.a_major, c.b_major, c.sparse
+  local function op(kind)
+    return warpgroup["Mma" .. kind .. (sparse and "Sparse" or "") .. "Op"]
+  end
+  if c.a == "tf32" then return op "TF32"({64, c.n}, src, sparse) end
   local make = core[c.a].bits == 16 and function(_, _, acc, shape)
-    return warpgroup.MmaF16BF16Op(c.a, acc, shape, src, a, b)
-  end or core[c.a].is_float and warpgroup.MmaF8Op or warpgroup.MmaI8Op
+    return op "F16BF16"(c.a, acc, shape, src, a, b, sparse)
+  end or core[c.a].is_float and op "F8" or op "I8"
   return make(c.a, c.b or c.a, c.acc, {64, c.n}, src)
 end
 
 --- What a case is called.
 function specs.name(c)
-  return ("%s x %s -> %s, 64x%d, A in %s %s, B %s, %s"):format(c.a,
-    c.b or c.a, c.acc or "f32", c.n, c.src or "SMEM", c.a_major or "K",
-    c.b_major or "K", (c.swizzle or "SW128") .. (c.ldsm and ", ldmatrix" or ""))
+  return ("%s x %s -> %s, 64x%d, %sA in %s %s, B %s, %s"):format(c.a,
+    c.b or c.a, c.acc or "f32", c.n,
+    c.sparse and ("sparse (%d) "):format(c.sparse) or "", c.src or "SMEM",
+    c.a_major or "K", c.b_major or "K",
+    (c.swizzle or "SW128") .. (c.ldsm and ", ldmatrix" or ""))
 end
 
 --- K of a case: rows of 128 bytes.
@@ -41,26 +47,28 @@ local function smem_layout(c, dtype, rows, k, major)
 end
 
 --- The kernel D = A * B, or D += A * B where c.add: A (64 * groups,K) and
--- B (N,K) are row-major.
+-- B (N,K) are row-major. Of a sparse A it takes what is there, and metadata
+-- behind D.
 function specs.kernel(c)
   local mma = cute.make_tiled_mma(op_of(c),
                                   cute.make_layout {c.groups or 1, 1, 1})
   local shared = (c.src or "SMEM") == "SMEM"
-  return cute.kernel("tile", function(mA, mB, mD)
+  return cute.kernel("tile", function(mA, mB, mD, mE)
     local tid, threads = cute.arch.thread_idx(), mma:size()
-    local thr, k = mma:get_slice(tid), specs.depth(c)
-    local function fill(g, s, rows)
+    local thr, depth = mma:get_slice(tid), specs.depth(c)
+    local depth_a = mA.shape[2]
+    local function fill(g, s, rows, k)
       for i = 0, rows * k // threads - 1 do
         local e = tid + i * threads
         s[{e // k, e % k}] = g[{e // k, e % k}]
       end
     end
     local sA = cute.make_smem_tensor(mA.element_type, smem_layout(c,
-      mA.element_type, mA.shape[1], k, c.a_major), 1024)
+      mA.element_type, mA.shape[1], depth_a, c.a_major), 1024)
     local sB = cute.make_smem_tensor(mB.element_type, smem_layout(c,
-      mB.element_type, c.n, k, c.b_major), 1024)
-    if shared or c.ldsm then fill(mA, sA, mA.shape[1]) end
-    fill(mB, sB, c.n)
+      mB.element_type, c.n, depth, c.b_major), 1024)
+    if shared or c.ldsm then fill(mA, sA, mA.shape[1], depth_a) end
+    fill(mB, sB, c.n, depth)
     local tCrA = mma:make_fragment_A(thr:partition_A(shared and sA or mA))
     local tCrB = mma:make_fragment_B(thr:partition_B(sB))
     local tCgD = thr:partition_C(mD)
@@ -77,15 +85,23 @@ function specs.kernel(c)
       local from = s2r:get_slice(tid)
       cute.copy(s2r, from:partition_S(sA), from:retile(tCrA))
     end
+    local tCrE
+    if c.sparse then
+      local tCgE = thr:partition_E(mE)
+      tCrE = mma:make_fragment_E(tCgE)
+      cute.autovec_copy(tCgE, tCrE)
+    end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
     if c.slices then  -- (V,M) x (V,N), a block of K each
       for kb = 0, cute.size(tCrA, 2) - 1 do
-        cute.gemm(mma, acc, tCrA(_, _, kb), tCrB(_, _, kb), acc)
+        local a = tCrA(_, _, kb)
+        cute.gemm(mma, acc, tCrE and {a, tCrE(_, _, kb)} or a,
+                  tCrB(_, _, kb), acc)
         mma:set(warpgroup.Field.ACCUMULATE, true)
       end
     else
-      cute.gemm(mma, acc, tCrA, tCrB, acc)
+      cute.gemm(mma, acc, tCrE and {tCrA, tCrE} or tCrA, tCrB, acc)
     end
     warpgroup.commit_group()
     warpgroup.wait_group(0)
@@ -93,7 +109,18 @@ function specs.kernel(c)
   end), mma:size()
 end
 
+-- Two of four, the first below the second.
+local PAIRS = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
+
+-- Which elements of row m of a sparse A are there, of those from k on.
+local function kept(c, m, k)
+  if c.a == "tf32" then return {k + (m * 3 + k // 2 * 5 + m // 8) % 2} end
+  local pair = PAIRS[1 + (m * 7 + k // 4 * 5 + m // 8) % 6]
+  return {k + pair[1], k + pair[2]}
+end
+
 --- Operands of a case: A, B and D, the values of floats over many exponents.
+-- Of a sparse A what is there, and metadata and the whole of it.
 function specs.operands(c)
   local k, m = specs.depth(c), 64 * (c.groups or 1)
   local seed = c.n
@@ -111,9 +138,19 @@ function specs.operands(c)
     end)
   end
   local in_shared = c.a == "tf32" and "f32" or c.a
-  return matrix(c.src == "RMEM" and c.a or in_shared, m, k),
-    matrix(c.b or in_shared, c.n, k),
-    matrix(c.acc or "f32", m, c.n, not c.add)
+  local A = matrix(c.src == "RMEM" and c.a or in_shared, m, k, c.sparse)
+  local B = matrix(c.b or in_shared, c.n, k)
+  local D = matrix(c.acc or "f32", m, c.n, not c.add)
+  if not c.sparse then return A, B, D end
+  for row = 0, m - 1 do
+    for first = 0, k - 1, c.a == "tf32" and 2 or 4 do
+      for _, at in ipairs(kept(c, row, first)) do
+        A[{row, at}] = value(c.a == "tf32" and "f32" or c.a)
+      end
+    end
+  end
+  local values, metadata = cute.nvgpu.sparse.compress(A)
+  return values, B, D, metadata, A
 end
 
 --- The elements of a tensor as raw bits.
@@ -122,26 +159,30 @@ function specs.raw(t)
 end
 
 --- D as the rules have it: each element one sum of an instruction's K after
--- the other.
+-- the other. A: the whole of it.
 function specs.reference(c, A, B, D)
-  local step = 256 // core[c.a].bits
+  local step = 256 // core[c.a].bits  -- products
   local acc = c.acc or "f32"
   local kind = {a = c.a, b = c.b or c.a, c = acc, k = step, wgmma = true,
                 arch = 90}
   A, B, D = specs.raw(A), specs.raw(B), specs.raw(D)
-  local function words(t, row)
+  local function columns(m)  -- that row m of A has
     local list = {}
-    for k = 0, specs.depth(c) - 1 do list[k + 1] = t[{row, k}] end
+    for k = 0, specs.depth(c) - 1 do
+      if not c.sparse then list[k + 1] = k
+      elseif k % (c.a == "tf32" and 2 or 4) == 0 then
+        table.move(kept(c, m, k), 1, 2, #list + 1, list)
+      end
+    end
     return list
   end
-  local b = {}
-  for n = 0, c.n - 1 do b[n] = words(B, n) end
   return function(m, n)
-    local a = words(A, m)
+    local at, a, b = columns(m), {}, {}
+    for i, k in ipairs(at) do a[i], b[i] = A[{m, k}], B[{n, k}] end
     local d = c.add and D[{m, n}] or 0
-    for k = 1, specs.depth(c), step do
+    for k = 1, #at, step do
       d = units.mma_dot(kind, {table.unpack(a, k, k + step - 1)},
-                        {table.unpack(b[n], k, k + step - 1)}, d)
+                        {table.unpack(b, k, k + step - 1)}, d)
     end
     return d
   end
@@ -177,6 +218,26 @@ specs.cases = {
   {a = "i8", b = "u8", acc = "i32", n = 256, swizzle = "SW64", add = true},
   {a = "u8", acc = "i32", n = 8, src = "RMEM"},
   {a = "u8", b = "i8", acc = "i32", n = 96, swizzle = "INTER"},
+  {a = "bf16", acc = "f32", n = 64, sparse = 0},
+  {a = "bf16", acc = "f32", n = 8, sparse = 1, add = true, slices = true},
+  {a = "f16", acc = "f32", n = 200, sparse = 0, a_major = "MN",
+   b_major = "MN"},
+  {a = "f16", acc = "f16", n = 72, sparse = 1, swizzle = "INTER"},
+  {a = "bf16", acc = "f32", n = 128, sparse = 1, src = "RMEM", groups = 2,
+   b_major = "MN", swizzle = "SW64"},
+  {a = "f16", acc = "f16", n = 16, sparse = 0, src = "RMEM", ldsm = true,
+   slices = true},
+  {a = "bf16", acc = "f32", n = 256, sparse = 0, groups = 2},
+  {a = "tf32", n = 64, sparse = 0},
+  {a = "tf32", n = 8, sparse = 1, swizzle = "INTER", add = true},
+  {a = "tf32", n = 40, sparse = 1, src = "RMEM", swizzle = "SW64"},
+  {a = "e4m3", acc = "f32", n = 64, sparse = 0},
+  {a = "e4m3", b = "e5m2", acc = "f16", n = 200, sparse = 0, swizzle = "SW64",
+   add = true},
+  {a = "e5m2", acc = "f32", n = 24, sparse = 0, src = "RMEM"},
+  {a = "i8", b = "u8", acc = "i32", n = 256, sparse = 0},
+  {a = "u8", acc = "i32", n = 16, sparse = 0, swizzle = "INTER", add = true},
+  {a = "u8", b = "i8", acc = "i32", n = 32, sparse = 0, src = "RMEM"},
 }
 
 return specs

@@ -292,12 +292,15 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// The majors in a warpgroup's name, "..._SS<K,MN>"; K without any.
+// The majors in a warpgroup's name, "..._SS<K,MN>"; K without any. Sparse:
+// which lanes have metadata, "..._SS<K,K,One>", "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
   if (r->kind != MK_WGMMA || !s) return;
+  const char *b = strchr(s, ',');
   r->mn_major[0] = s[1] == 'M';
-  r->mn_major[1] = strchr(s, ',')[1] == 'M';
+  r->mn_major[1] = b && b[1] == 'M';
+  r->selector = strstr(s, "One>") != NULL;
 }
 
 // Scales and metadata: one 32-bit register each.
@@ -351,6 +354,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->b = keep_filled(b, f->b, k);
   r->c = keep_filled(b, f->c, k);
   r->stored = keep_filled(b, f->stored, k);
+  r->meta = keep_filled(b, f->meta, k);
+  r->group = f->group;
   int threads = layout_size(r->thr);
   int size[4] = {r->m * r->n, r->m * r->k, r->n * r->k, r->m * r->n};
   for (int i = 0; i < 4; i++) {

@@ -30,7 +30,14 @@ typedef struct AtomMma {
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];              // one value of D A B C takes these in registers
-  const char *stored;           // of a sparse A: of the values that are there
+  // Of a sparse A: of the MxK/2 values that are there; of its metadata, 16
+  // bits for four groups of a row, two of these in a thread's register. A group
+  // is 4 elements (tf32: 2, 4 bits: 8), of which half are there: two indices
+  // of 2 bits say which.
+  const char *stored, *meta;
+  int group;
+  int selector;                 // wgmma: where four lanes have the same, lanes
+                                // 2i and 2i + 1 are looked at
   // Operands are D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE): nop of them. Registers of one thread per
   // operand: 32-bit "r"/"f" or 64-bit "d"/"l", as the PTX constraint letter,
@@ -71,9 +78,18 @@ enum { ATOM_OPERANDS = 7 };
 
 // The element type that fragments of operand i (D A B C SFA SFB E) have.
 DType atom_mma_type(const AtomMma *a, int i);
-// Values that a thread holds of operand A: half of the layout's if sparse.
-static inline int atom_mma_stored(const AtomMma *a, int i, int values) {
-  return i == 1 && a->flags & AMF_SPARSE ? values / 2 : values;
+// Which operand run number k of an MMA's registers is.
+static inline int atom_mma_run(const AtomMma *a, int k) {
+  bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
+  return last ? 4 : k;  // wgmma: D, A if it is in registers, metadata
+}
+// K of what is there of A: half of it is if A is sparse.
+static inline int atom_mma_depth(const AtomMma *a) {
+  return a->flags & AMF_SPARSE ? a->k / 2 : a->k;
+}
+// 16-bit values of metadata that a row of A has.
+static inline int atom_mma_words(const AtomMma *a) {
+  return a->k / a->group / 4;
 }
 
 typedef enum CopyOp {

@@ -21,7 +21,10 @@ typedef struct AtomMmaFam {
                        // of A B D where a ~ stands in front;
                        // C is D's where only three are given
   const char *thr, *a, *b, *c;
-  const char *stored;  // AMF_SPARSE: the half of A that is there
+  // AMF_SPARSE: the half of A that is there, of a MxK/2 tile; its metadata,
+  // 16 bits a value: those of four groups of a row
+  const char *stored, *meta;
+  short group;         // elements of one, of which half are there
   const char *ptx;     // $S shape "m16n8k16"; $D $A $B $C types as PTX has
                        // them; $s ".satfinite" with AMF_SAT
   MmaKind kind;

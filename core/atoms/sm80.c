@@ -111,6 +111,7 @@ const AtomMmaFam atom_sm89[] = {
 #define KIND(k) "mma.sync.aligned.kind::" k ".$S.row.col.$D.$A.$B.$C"
 #define SPKIND(k) \
   "mma.sync.aligned.kind::" k ".sp::ordered_metadata.$S.row.col.$D.$A.$B.$C"
+#define META16 "((2,2,8),2):((8,32,1),16)"
 #define A4_K128 "((4,8),(16,2,2)):((256,1),(16,8,1024))"
 const AtomMmaFam atom_sm120[] = {
   MMA(.name = "SM120_16x8x32_TN<" F8F6F4 "," F8F6F4 ",{float|half_t}>",
@@ -120,7 +121,8 @@ const AtomMmaFam atom_sm120[] = {
   MMA(.name = "SM120::SPARSE::SM120_SPARSE_16x8x64_TN<" F8F6F4 "," F8F6F4
               ",{float|half_t}>",
       .shape = "16,8,64", .types = "$2 $0 $1", .a = A4_K64,
-      .stored = A8_K32, .b = "((4,8),(4,4)):((32,1),(8,128))", .c = C16,
+      .stored = A8_K32, .meta = META16, .group = 4,
+      .b = "((4,8),(4,4)):((32,1),(8,128))", .c = C16,
       .ptx = SPKIND("f8f6f4"), .sm_min = 120, .specific = true,
       .flags = AMF_SPARSE | AMF_BYTE),
   MMA(.name = "SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<" F8F6F4 "," F8F6F4
@@ -147,7 +149,8 @@ const AtomMmaFam atom_sm120[] = {
   MMA(.name = "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<"
               "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>",
       .shape = "16,8,128", .types = "F32E2M1E2M1", .a = A4_K128,
-      .stored = A4_K64, .b = "((4,8),(8,4)):((64,1),(8,256))", .c = C16,
+      .stored = A4_K64, .meta = META16, .group = 8,
+      .b = "((4,8),(8,4)):((64,1),(8,256))", .c = C16,
       .ptx = "mma.sync.aligned.kind::mxf4nvf4.sp::ordered_metadata"
              ".block_scale.scale_vec::4X.$S.row.col.$D.$A.$B.$C.ue4m3",
       .sm_min = 120, .specific = true, .vs = 32, .sf_type = DT_E4M3,

@@ -33,6 +33,17 @@
    .a = A, .b = BSS(k_), .c = CWG, \
    .ptx = "wgmma.mma_async.sync.aligned.$S$s.$D.$A.$B", .kind = MK_WGMMA, \
    .sm_min = 90, .sm_max = 90, .specific = true, .flags = flags_}
+// Two of four elements of A (tf32: one of two) are there: K is twice as long.
+#define SPARSE(n, k_, types_, A, stored_, meta_, group_, flags_) \
+  {.name = "SM90::GMMA::SPARSE::GMMA_64x" n, .shape = "64,[N]," #k_, \
+   .types = types_, .thr = "128:1", .a = A, .stored = stored_, \
+   .meta = meta_, .group = group_, .b = BSS(k_), .c = CWG, \
+   .ptx = "wgmma.mma_async.sp.sync.aligned.$S$s.$D.$A.$B", \
+   .kind = MK_WGMMA, .sm_min = 90, .sm_max = 90, .specific = true, \
+   .flags = AMF_SPARSE | flags_}
+#define META16 "((2,2,8,4),2):((64,0,1,16),8)"
+#define META8 "((2,2,8,4),2):((8,128,1,16),64)"
+#define ARS64 "((4,8,4),(8,2,2)):((512,1,16),(64,8,2048))"
 #define SS AMF_SMEM_A
 #define RS 0
 #define T16 "{F16F16F16|F32F16F16|F32BF16BF16}"
@@ -56,6 +67,23 @@ const AtomMmaFam atom_sm90[] = {
   WG("SM90_64x" NINT "x32_" TINT "_RS_TN", 32, "S32$1", ARS8, RS),
   WG("SM90_64x" NINT "x32_" TINT "_RS_TN_SATURATE", 32, "S32$1", ARS8,
      RS | AMF_SAT),
+  SPARSE(N8 "x32_" T16 "_SS<" MAJOR "," MAJOR "{|,One}>", 32, "$1", ASS(32),
+         ASS(16), META16, 4, SS),
+  SPARSE(N8 "x32_" T16 "_RS<K," MAJOR "{|,One}>", 32, "$1", ARS8, ARS16,
+         META16, 4, RS),
+  SPARSE(N8 "x16_F32TF32TF32_SS_TN{|<One>}", 16, "F32TF32TF32", ASS(16),
+         ASS(8), META16, 2, SS),
+  SPARSE(N8 "x16_F32TF32TF32_RS_TN{|<One>}", 16, "F32TF32TF32", ARS16, ARS32,
+         META16, 2, RS),
+  SPARSE(N8 "x64_" T8 "_SS_TN", 64, "$1$2", ASS(64), ASS(32), META8, 4, SS),
+  SPARSE(N8 "x64_" T8 "_RS_TN", 64, "$1$2", ARS64, ARS8, META8, 4, RS),
+  SPARSE(NINT "x64_" TINT "_SS_TN", 64, "S32$1", ASS(64), ASS(32), META8, 4,
+         SS),
+  SPARSE(NINT "x64_" TINT "_SS_TN_SATURATE", 64, "S32$1", ASS(64), ASS(32),
+         META8, 4, SS | AMF_SAT),
+  SPARSE(NINT "x64_" TINT "_RS_TN", 64, "S32$1", ARS64, ARS8, META8, 4, RS),
+  SPARSE(NINT "x64_" TINT "_RS_TN_SATURATE", 64, "S32$1", ARS64, ARS8, META8,
+         4, RS | AMF_SAT),
   {0}};
 
 // Tensor memory: one thread issues for a CTA (or a pair of CTAs); a layout's

@@ -27,6 +27,7 @@ static int box_layouts(AtomBox *b, Layout *out[16]) {
   if (b->kind == BOX_MMA) {
     MmaAtom *a = &b->mma.atom;
     out[n++] = &a->thr, out[n++] = &a->a, out[n++] = &a->b, out[n++] = &a->c;
+    out[n++] = &a->stored, out[n++] = &a->meta;
     if (!b->tiled) return n;
     out[n++] = &b->mma.atoms, out[n++] = &b->mma.thr_vmnk;
     for (int i = 0; i < 3; i++)
@@ -322,22 +323,32 @@ static int tiled_get_slice(lua_State *L) {
   return 1;
 }
 
+// which: 'A', 'B', 'C', 'E' of an MMA ('E': metadata of a sparse A), 'S', 'D'
+// of a copy, here and below.
+static BoxKind kind_of(int which) {
+  return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
+}
+
+static void check_metadata(lua_State *L, const AtomMma *row, int which) {
+  if (which == 'E' && !(row->flags & AMF_SPARSE))
+    face_error(L, ERR_ARG, "%s has no metadata: its A is not sparse",
+               row->name);
+}
+
 // The slice (or tiled operation) at 1 and what it takes its part of, at 2.
-static const AtomBox *check_part(Ctx *cx, lua_State *L, BoxKind kind, Dim *thr,
+static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
-  const AtomBox *b = check_tiled(cx, L, 1, kind, thr);
+  const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
+  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   *s = check_subject(cx, L, 2);
   return b;
 }
-
-// which: 'A', 'B', 'C' of an MMA, 'S', 'D' of a copy, here and below.
-static BoxKind kind_of(int which) { return which <= 'C' ? BOX_MMA : BOX_COPY; }
 
 static int partition(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   Subject s;
-  const AtomBox *b = check_part(cx, L, kind_of(which), &thr, &s);
+  const AtomBox *b = check_part(cx, L, which, &thr, &s);
   Tensor t = b->kind == BOX_MMA
     ? tiled_mma_partition(cx, &b->mma, (char)which, s.t, thr)
     : tiled_copy_partition(cx, &b->copy, (char)which, s.t, thr);
@@ -348,7 +359,7 @@ static int slice_retile(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim thr;
   Subject s;
-  const AtomBox *b = check_part(cx, L, BOX_COPY, &thr, &s);
+  const AtomBox *b = check_part(cx, L, 'S', &thr, &s);
   Tensor t = s.t;
   t.l = tiled_copy_retile(cx, &b->copy, t.l);
   return push_view(L, &s, &t, 2);
@@ -371,7 +382,7 @@ static int partition_fragment(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   Subject s;
-  const AtomBox *b = check_part(cx, L, BOX_MMA, &thr, &s);
+  const AtomBox *b = check_part(cx, L, which, &thr, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(&b->mma.atom, (char)which),
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
@@ -398,6 +409,7 @@ static int make_fragment(lua_State *L, int which) {
   if (!b) face_argerror(L, 1, "tiled MMA");
   Subject s = check_subject(cx, L, 2);
   const MmaAtom *a = &b->mma.atom;
+  check_metadata(L, a->row, which);
   if (gmma_from_shared(a, (char)which))
     return push_descriptors(cx, L, a, which, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(a, (char)which),
@@ -408,6 +420,7 @@ static int partition_shape(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  check_metadata(L, b->mma.atom.row, which);
   Tup shape = face_check_tup(cx, L, 2);
   face_push_tup(L, tiled_mma_shape(cx, &b->mma, (char)which, shape));
   return 1;
@@ -417,6 +430,7 @@ static int thrfrg(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), &thr);
+  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   Layout l = laylib_layout(cx, L, 2);
   face_push_layout(L, b->kind == BOX_MMA
     ? tiled_mma_thrfrg(cx, &b->mma, (char)which, l)
@@ -820,6 +834,7 @@ static const FnRow atom_rows[] = {
   {"make_fragment_A(part)", "", NUMBERED(make_fragment, 'A')},
   {"make_fragment_B(part)", "", NUMBERED(make_fragment, 'B')},
   {"make_fragment_C(part)", "", NUMBERED(make_fragment, 'C')},
+  {"make_fragment_E(part)", "", NUMBERED(make_fragment, 'E')},
   LAST_ROW};
 
 // Of tiled operations and their slices alike; the kind is checked.
@@ -832,12 +847,15 @@ static const FnRow tiled_rows[] = {
   {"partition_shape_A(shape)", "", NUMBERED(partition_shape, 'A')},
   {"partition_shape_B(shape)", "", NUMBERED(partition_shape, 'B')},
   {"partition_shape_C(shape)", "", NUMBERED(partition_shape, 'C')},
+  {"partition_shape_E(shape)", "", NUMBERED(partition_shape, 'E')},
   {"partition_fragment_A(t)", "", NUMBERED(partition_fragment, 'A')},
   {"partition_fragment_B(t)", "", NUMBERED(partition_fragment, 'B')},
   {"partition_fragment_C(t)", "", NUMBERED(partition_fragment, 'C')},
+  {"partition_fragment_E(t)", "", NUMBERED(partition_fragment, 'E')},
   {"thrfrg_A(layout)", "", NUMBERED(thrfrg, 'A')},
   {"thrfrg_B(layout)", "", NUMBERED(thrfrg, 'B')},
   {"thrfrg_C(layout)", "", NUMBERED(thrfrg, 'C')},
+  {"thrfrg_E(layout)", "", NUMBERED(thrfrg, 'E')},
   {"tidfrg_S(layout)", "", NUMBERED(thrfrg, 'S')},
   {"tidfrg_D(layout)", "", NUMBERED(thrfrg, 'D')},
   {"retile(t)", "", FN(slice_retile)},
@@ -849,6 +867,7 @@ static const FnRow slice_rows[] = {
   {"partition_A(t)", "", NUMBERED(partition, 'A')},
   {"partition_B(t)", "", NUMBERED(partition, 'B')},
   {"partition_C(t)", "", NUMBERED(partition, 'C')},
+  {"partition_E(t)", "", NUMBERED(partition, 'E')},
   {"partition_S(t)", "", NUMBERED(partition, 'S')},
   {"partition_D(t)", "", NUMBERED(partition, 'D')},
   LAST_ROW};

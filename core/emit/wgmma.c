@@ -57,9 +57,9 @@ void wgmma_mma(Emit *e, Ref r) {
       expr_val(e, o.ref, PR_ANY);
       continue;
     }
-    emit_regs(e, u->refs, &o, atomtext_reg_type(row->regs[run],
-                                                atom_mma_type(row, run)));
-    run++;
+    int which = atom_mma_run(row, run++);
+    emit_regs(e, u->refs, &o, atomtext_reg_type(row->regs[which],
+                                                atom_mma_type(row, which)));
   }
   text_puts(e, ")");
   text_end(e);
@@ -160,7 +160,7 @@ static void put_params(Emit *e, bool refs, const char *type, const char *name,
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";
-  if (row->k != 16) return "p, 1, 1";
+  if (dtype_bits(row->a_type) != 16) return "p, 1, 1";
   if (!shared) return row->mn_major[1] ? "p, 1, 1, 1" : "p, 1, 1, 0";
   return arena_printf(e->cx, &e->cx->scratch, "p, 1, 1, %d, %d",
                       row->mn_major[0], row->mn_major[1]);
@@ -168,7 +168,7 @@ static const char *tail(Emit *e, const AtomMma *row) {
 
 void wgmma_helper(Emit *e, const AtomUse *u) {
   const AtomMma *row = atom_mma(u->id);
-  bool shared = row->flags & AMF_SMEM_A;
+  bool shared = row->flags & AMF_SMEM_A, sparse = row->flags & AMF_SPARSE;
   int d = row->nreg[0], a = row->nreg[1], at = 0;
   text_printf(e, FN "void %s(\n    ", atomtext_name(e, true, u->id));
   put_params(e, u->refs, atomtext_reg_type(row->regs[0], row->d_type), "d", d,
@@ -176,7 +176,10 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   text_puts(e, ", ");
   if (shared) text_puts(e, "unsigned long long a");
   else put_params(e, u->refs, "unsigned", "a", a, false);
-  text_printf(e, ", unsigned long long b,\n    unsigned accumulate) {\n"
+  text_puts(e, ", unsigned long long b,\n    unsigned accumulate");
+  if (sparse) text_puts(e, ", ");
+  if (sparse) put_params(e, u->refs, "unsigned", "e", 1, false);
+  text_printf(e, ") {\n"
               "  asm volatile(\n"
               "      \"{ .reg .pred p; setp.ne.b32 p, %%%d, 0;\\n\"\n"
               "      \"%s \"\n      \"", d + a + 1, row->ptx);
@@ -184,12 +187,17 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   text_puts(e, ", ");
   if (shared) text_printf(e, "%%%d", at++);
   else put_braces(e, a, &at);
-  text_printf(e, ", %%%d, %s; }\"\n      : ", at, tail(e, row));
+  text_printf(e, ", %%%d, ", at);
+  if (sparse) text_printf(e, "%%%d, %d, ", at + 2, row->selector);
+  text_printf(e, "%s; }\"\n      : ", tail(e, row));
   put_constraints(e, u->refs, "+", row->regs[0], "d", d);
   text_puts(e, "\n      : ");
   if (shared) text_puts(e, "\"l\"(a)");
   else put_constraints(e, u->refs, "", row->regs[1], "a", a);
-  text_puts(e, ", \"l\"(b), \"r\"(accumulate));\n}\n");
+  text_puts(e, ", \"l\"(b), \"r\"(accumulate)");
+  if (sparse) text_puts(e, ", ");
+  if (sparse) put_constraints(e, u->refs, "", 'r', "e", 1);
+  text_puts(e, ");\n}\n");
 }
 
 // One for each type and number of accumulators.

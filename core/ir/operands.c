@@ -44,11 +44,16 @@ static const char *intrin_operands(const Ins *i) {
   return (m ? masked : each)[intrin_arity(id)];
 }
 
+static const char *wgmma_operands(const AtomMma *row) {
+  bool sparse = row->flags & AMF_SPARSE;
+  if (row->flags & AMF_SMEM_A) return sparse ? "WvvpR" : "Wvvp";
+  return sparse ? "WRvpR" : "WRvp";
+}
+
 static const char *row_operands(const Ins *i) {
   static const char *const mma[] = {"", "W", "WR", "WRR", "WRRR", "WRRRR",
                                     "WRRRRR", "WRRRRRR"};
-  if (i->op == OP_WGMMA)
-    return atom_mma((int)i->imm)->flags & AMF_SMEM_A ? "Wvvp" : "WRvp";
+  if (i->op == OP_WGMMA) return wgmma_operands(atom_mma((int)i->imm));
   if (i->op == OP_MMA) return mma[atom_mma((int)i->imm)->nop];
   if (i->op != OP_MATRIX) return intrin_operands(i);
   switch (atom_copy((int)i->imm)->op) {
@@ -70,6 +75,7 @@ static void run_of(const Ins *i, int k, Operand *o) {
     return;
   }
   const AtomMma *row = atom_mma((int)i->imm);
+  k = atom_mma_run(row, k);
   char c = row->regs[k];
   o->n = row->nreg[k];
   if (c == 'z') o->bits = 128;

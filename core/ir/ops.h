@@ -135,7 +135,8 @@ DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
 // atoms of the tables: D A B C ..., and destination, source
 DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
 DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
-// a warpgroup's: D, A (registers or a DESC), B (a DESC), whether D comes in
+// a warpgroup's: D, A (registers or a DESC), B (a DESC), whether D comes in;
+// the metadata of a sparse A
 DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
 DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)

@@ -106,11 +106,9 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   simorder_meet(w, w->active);
 }
 
-enum { TILE = 4096 };  // elements of the largest operand
-
 // Room for a tile of A, B, C, or (3) of one operand's raw elements.
 void *simmatrix_room(SimWarp *w, int k) {
-  return w->cluster->tile + k * 2 * TILE;
+  return (char *)w->cluster->tile + k * SIM_ROOM;
 }
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
@@ -325,15 +323,49 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // ---- block-scaled and sparse ----
 
-// Which element of K stored value i of row m is, by the row's metadata: of
-// every four elements two, of every four pairs of 4-bit elements two.
-static int stored_at(const SimMmaIns *x, const uint32_t *e, int m, int i) {
-  int half = x->row->k / 4, h = i / half, in = i % half;
-  int pair = x->row->k == 64 ? 1 : 2;  // elements that an index stands for
-  uint32_t word = e[m % 8 * 4 + m / 8 + 2 * h];
-  int which = in / pair;  // index number in the word
-  int pick = (int)(word >> (2 * which) & 3);
-  return h * 2 * half + which / 2 * 4 * pair + pick * pair + in % pair;
+// Lanes whose metadata is looked at.
+static uint32_t metadata_lanes(const AtomMma *r) {
+  bool alike = atom_mma_words(r) == 2;  // lanes 2 and 3 of four as 0 and 1
+  return alike ? 0x33333333u << 2 * r->selector : FULL;
+}
+
+static bool group_known(const AtomMma *r, int four) {
+  int i = four & 3, j = four >> 2;
+  return r->group == 2 ? four == 0x4 || four == 0xe : i != j;
+}
+
+void simmatrix_metadata(SimWarp *w, const SimMmaIns *x, uint16_t *e) {
+  const SimWord *from = &x->more[x->row->flags & AMF_SCALE ? 2 : 0];
+  uint32_t word[LANES], mask = metadata_lanes(x->row);
+  get_words(from->mem, rmem_at(w, from->mem, from->unit), word);
+  for (int l = 0; l < LANES; l++)
+    for (int h = 0; h < 2 && mask >> l & 1; h++)
+      e[x->meta.at[h * LANES + l]] = (uint16_t)(word[l] >> (16 * h));
+}
+
+void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
+                              const SimMmaIns *x) {
+  const AtomMma *r = x->row;
+  const SimWord *from = &x->more[r->flags & AMF_SCALE ? 2 : 0];
+  uint32_t word[LANES], mask = metadata_lanes(r);
+  get_word(w, i, from, mask, word);
+  for (int l = 0; l < LANES; l++)
+    for (int k = 0; k < 8 && mask >> l & 1; k++) {
+      int four = (int)(word[l] >> (4 * k) & 15);
+      if (group_known(r, four)) continue;
+      SimFault *f = simreport_fault(w, SIM_METADATA, l, i->src, 0, -1, 0);
+      if (f) f->metadata.four = four, f->metadata.group = r->group;
+      w->cluster->stop = true;
+      return;
+    }
+}
+
+int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
+  int half = r->group / 2, g = i / half, in = i % half;
+  int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
+  int index = in * 2 / half;  // of two
+  int pick = four >> (2 * index) & 3, each = half / 2;
+  return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
 // The scales of a row: bytes of lane 4 * row, rows 8 and up of lane + 1.
@@ -348,8 +380,9 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   bool sparse = r->flags & AMF_SPARSE, scale = r->flags & AMF_SCALE;
   float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
-  uint32_t sa[LANES], sb[LANES], e[LANES];
-  int stored = sparse ? r->k / 2 : r->k, n = r->n;
+  uint32_t sa[LANES], sb[LANES];
+  uint16_t e[SIM_METADATA_MOST];
+  int stored = atom_mma_depth(r), n = r->n;
   float_tile(w, x, 0, &x->a, a);
   float_tile(w, x, 0, &x->b, b);
   simmatrix_gather(w, x, &x->c, 0, c);
@@ -357,14 +390,15 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   if (half) simmatrix_widen_f16(c, r->m * n);
   if (scale) get_word(w, ins, &x->more[0], 0x33333333, sa);
   if (scale) get_word(w, ins, &x->more[1], 0x11111111, sb);
-  if (sparse) get_word(w, ins, &x->more[scale ? 2 : 0], FULL, e);
+  if (sparse) simmatrix_check_metadata(w, ins, x);
+  if (sparse) simmatrix_metadata(w, x, e);
   SimScaled q = {.m = &x->m, .n = stored, .type = r->sf_type};
   if (scale) q.per = r->vs / (r->k / stored);
   for (int i = 0; i < r->m * n; i++) {
     float row[128];
     const float *bi = b + i % n * r->k;
     for (int k = 0; k < stored; k++)
-      row[k] = bi[sparse ? stored_at(x, e, i / n, k) : k];
+      row[k] = bi[sparse ? simmatrix_stored_at(r, e, i / n, k) : k];
     if (scale) row_scales(x, sa, i / n, q.sa);
     if (scale) row_scales(x, sb, i % n, q.sb);
     c[i] = simmma_scaled(&q, a + i / n * stored, row, c[i]);
@@ -467,7 +501,7 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;
-  int ka = x->row->flags & AMF_SPARSE ? k / 2 : k;
+  int ka = atom_mma_depth(x->row);
   uint32_t def[MOST];
   for (int v = 0; v < x->d.nval && v < MOST; v++)
     def[v] = value_def(w, &x->c, v);

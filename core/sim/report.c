@@ -279,6 +279,17 @@ static void say_team(SimText *t, const SimFault *f) {
   }
 }
 
+static void say_metadata(SimText *t, const SimFault *f) {
+  int four = f->metadata.four;
+  simreport_printf(t, "the metadata of a sparse A has 0x%x for a group of %d "
+                   "elements, ", four, f->metadata.group);
+  if (f->metadata.group == 2)
+    simreport_printf(t, "which is 0x4 (the first one is there) or 0xe (the "
+                     "second)");
+  else
+    simreport_printf(t, "%d twice: it names two of four", four & 3);
+}
+
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
@@ -296,6 +307,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                          __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
       break;
     case SIM_BARRIER: say_barrier(t, f); break;
+    case SIM_METADATA: say_metadata(t, f); break;
     case SIM_WARPGROUP: say_team(t, f); break;
     case SIM_REGISTERS:
       simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
@@ -482,7 +494,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_MBARRIER: say_wrong(&t, p, f); break;
     case SIM_EXIT: say_gone(&t, f); break;
     case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
-    case SIM_BARRIER:
+    case SIM_BARRIER: case SIM_METADATA:
     case SIM_RUNAWAY: case SIM_SHUFFLE:
     case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
       say_order(&t, p, f);

@@ -87,6 +87,7 @@ typedef struct SimFault {
     struct { int had, wanted; } registers;
     // WARPGROUP: the warp of its CTA, how many that has
     struct { SimTeamwork how; int warp, warps; } team;
+    struct { int four, group; } metadata;  // of a group of so many elements
     uint64_t executed;     // RUNAWAY: instructions
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0

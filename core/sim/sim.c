@@ -18,7 +18,7 @@
 
 // BESIDE: clusters that a worker runs by turns where they wait for each other.
 enum { MAX_THREADS = 256, AHEAD = 1024, BESIDE = 32,
-       TILE_BYTES = 4 * 4096 * 8 };
+       TILE_BYTES = 4 * SIM_ROOM };
 
 typedef struct Run {
   const SimProg *prog;

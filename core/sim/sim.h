@@ -45,6 +45,7 @@ typedef struct Launch {
   SK(EXIT, "exited-block")           /* its memory is used after its end */ \
   SK(REGISTERS, "registers")         /* misuse of setmaxnreg */ \
   SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
+  SK(METADATA, "bad-metadata") /* that of a sparse A names no two elements */ \
   SK(WARPGROUP, "warpgroup-mismatch") /* its warps disagree about an MMA */ \
   SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
   SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \

@@ -25,7 +25,8 @@ typedef enum SimState {
 // started it wait for the group that it is in.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
-enum { FENCES = 16 };
+// SIM_ROOM: bytes for an operand of the largest MMA, 256 x 64 in f32.
+enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;  // without clusters: of one CTA
@@ -139,7 +140,7 @@ struct SimCluster {
   bool global;             // something was released to global memory
   SimPattern *pattern;     // two per statistics record: shared, global
   SimOut *out;
-  float *tile;             // scratch of MMA operands
+  float *tile;             // scratch of MMA operands: 4 of SIM_ROOM bytes
   void *lock;              // pthread_mutex_t of global atomics
   const bool *quit;        // set by others: give up
   void (*tick)(void *ud);  // called now and then, or NULL

@@ -110,6 +110,17 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
+// A, of which half may be there, and what its metadata is of.
+static void set_a(Ctx *cx, SimMmaIns *mi) {
+  const AtomMma *row = mi->row;
+  bool sparse = row->flags & AMF_SPARSE;
+  if (sparse)
+    mi->meta = tile_of(cx, mi, row->meta, DT_U16, row->m, atom_mma_words(row));
+  if (!(row->flags & AMF_SMEM_A))
+    mi->a = tile_of(cx, mi, sparse ? row->stored : row->a, row->a_type,
+                    row->m, atom_mma_depth(row));
+}
+
 // What is the atom's, on sm_<sm>.
 static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
@@ -126,10 +137,8 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
              row->a_type == DT_C64;  // matrix.c knows them
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
-  bool half = row->flags & AMF_SPARSE;
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
-  mi->a = tile_of(cx, mi, half ? row->stored : row->a, row->a_type, row->m,
-                  half ? row->k / 2 : row->k);
+  set_a(cx, mi);
   mi->b = tile_of(cx, mi, row->b, row->b_type, row->n, row->k);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
 }
@@ -166,7 +175,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
                            const AtomMma *row, SimMmaIns *mi) {
   mi->row = row;
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
-                   .k = row->k, .arch = l->sm, .wgmma = true,
+                   .k = atom_mma_depth(row), .arch = l->sm, .wgmma = true,
                    .sat = (row->flags & AMF_SAT) != 0};
   if (!simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
@@ -176,8 +185,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->groups = 1, mi->threads = LANES, mi->lane = lane;
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
-  if (!(row->flags & AMF_SMEM_A))
-    mi->a = tile_of(cx, mi, row->a, row->a_type, row->m, row->k);
+  set_a(cx, mi);
   find_shared(cx, l, mem, mi);
 }
 
@@ -196,6 +204,7 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->desc[0] = o[1].kind == OPERAND_RUN ? 0 : slot[o[1].ref];
   mi->desc[1] = slot[o[2].ref];
   mi->add = slot[o[3].ref];
+  if (row->flags & AMF_SPARSE) mi->more[0] = word(cx, mem, &o[4]);
   return mi;
 }
 

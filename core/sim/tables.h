@@ -36,6 +36,7 @@ typedef struct SimMmaIns {
   const SimMem **smem;  // the objects of shared memory
   int nsmem;
   SimWord more[3];     // operands 4 and on: a 32-bit register each
+  SimOperand meta;     // sparse A: where halves of metadata words belong
 } SimMmaIns;
 
 typedef struct SimMatrix {
@@ -60,13 +61,21 @@ SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i);
 
 // ---- matrix.c: tiles of registers, row-major, raw elements ----
-// Scratch of 32 KB: 0 to 3.
+// Scratch of SIM_ROOM bytes: 0 to 3.
 void *simmatrix_room(SimWarp *w, int k);
 // Group g's part of an operand, and of D.
 void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                       int g, void *to);
 void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
                        const void *from);
+// The metadata of a sparse A: (16 rows, atom_mma_words), row-major. That of an
+// instruction that begins is checked: defined, and known to the hardware.
+enum { SIM_METADATA_MOST = 16 * 4 };
+void simmatrix_metadata(SimWarp *w, const SimMmaIns *x, uint16_t *e);
+void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
+                              const SimMmaIns *x);
+// Which element of K stored value i of row m is.
+int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i);
 // f16 in place to f32, and back.
 void simmatrix_widen_f16(float *tile, int n);
 void simmatrix_narrow_f16(float *tile, int n);

@@ -106,6 +106,15 @@ static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   return swizzled(p, p->start + at);
 }
 
+// K of A (0) and B (1) as they lie in memory, and bytes of their elements.
+static int depth(const AtomMma *r, int which) {
+  return which ? r->k : atom_mma_depth(r);
+}
+
+static int bytes_of(const AtomMma *r, int which) {
+  return dtype_bits(which ? r->b_type : r->a_type) / 8;
+}
+
 // Calls `see` with the pieces of rows [first, first + rows) of an operand, in
 // the order in which they lie in a tile.
 typedef void See(void *ud, uint32_t at);
@@ -113,14 +122,16 @@ typedef void See(void *ud, uint32_t at);
 static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
                        int rows, See *see, void *ud) {
   Place p = place_of(desc);
+  int k_of = depth(x->row, which);
   if (!x->row->mn_major[which]) {
+    uint32_t n = (uint32_t)(k_of * bytes_of(x->row, which) / PIECE);
     for (int r = first; r < first + rows; r++)
-      for (uint32_t c = 0; c < 2; c++)
+      for (uint32_t c = 0; c < n; c++)
         see(ud, piece_of_row(&p, (uint32_t)r, c));
     return;
   }
   for (int u = first / 8; u < (first + rows) / 8; u++)
-    for (int k = 0; k < x->row->k; k++)
+    for (int k = 0; k < k_of; k++)
       see(ud, piece_of_column(&p, (uint32_t)u, (uint32_t)k));
 }
 
@@ -195,7 +206,7 @@ static void load_rows(const SimWarp *w, const Job *j, int which, int rows,
   const SimMmaIns *x = j->i->x;
   Load l = {.smem = w->cluster->smem + w->home, .to = to,
             .bytes = w->cluster->prog->smem_bytes,
-            .k = x->row->mn_major[which] ? x->row->k : 0};
+            .k = x->row->mn_major[which] ? depth(x->row, which) : 0};
   int first = which == 0 ? w->in % WARPS * ROWS : 0;
   each_piece(x, which, j->desc[which], first, rows, load_piece, &l);
 }
@@ -211,6 +222,36 @@ static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
   }
 }
 
+// D += A * B of numbers, A (ROWS,K), B (n,K), row-major.
+static void multiply(const SimMmaIns *x, int rows, const void *a,
+                     const void *b, void *d) {
+  if (dtype_is_int(x->row->d_type))
+    simmma_tile_int(&x->m, rows, x->row->n, a, b, d, d);
+  else
+    simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
+}
+
+// The same where half of A is there: of B's rows (n,2K) what a row meets.
+static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
+                            const char *b, char *d) {
+  const AtomMma *r = x->row;
+  uint16_t e[SIM_METADATA_MOST];
+  simmatrix_metadata(w, x, e);
+  char *met = simmatrix_room(w, 3);
+  size_t size = dtype_is_int(r->d_type) ? sizeof(int16_t) : sizeof(float);
+  int k_of = atom_mma_depth(r);
+  for (int m = 0; m < ROWS; m++) {
+    for (int k = 0; k < k_of; k++) {
+      int from = simmatrix_stored_at(r, e, m, k);
+      for (int n = 0; n < r->n; n++)
+        memcpy(met + (size_t)(n * k_of + k) * size,
+               b + (size_t)(n * r->k + from) * size, size);
+    }
+    multiply(x, 1, a + (size_t)(m * k_of) * size, met,
+             d + (size_t)(m * r->n) * 4);
+  }
+}
+
 // A warp's rows; b: B as numbers.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
@@ -219,16 +260,14 @@ static void compute(SimWarp *w, const Job *j, const void *b) {
   char *raw = simmatrix_room(w, 3);
   if (j->desc[0]) load_rows(w, j, 0, ROWS, raw);
   else simmatrix_gather(w, x, &x->a, 0, raw);
-  widen(x, row->a_type, raw, ROWS * row->k, a);
+  widen(x, row->a_type, raw, ROWS * atom_mma_depth(row), a);
   int n = ROWS * row->n;
   bool half = row->d_type == DT_F16;
   if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
   else memset(c, 0, (size_t)n * 4);
   if (half && j->add) simmatrix_widen_f16(c, n);
-  if (dtype_is_int(row->d_type))
-    simmma_tile_int(&x->m, ROWS, row->n, a, b, c, c);
-  else
-    simmma_tile(&x->m, ROWS, row->n, a, b, c, c);
+  if (row->flags & AMF_SPARSE) multiply_sparse(w, x, a, b, c);
+  else multiply(x, ROWS, a, b, c);
   if (half) simmatrix_narrow_f16(c, n);
   simmatrix_scatter(w, x, 0, c);
 }
@@ -253,6 +292,7 @@ static void define(SimWarp *w, const Job *j) {
       for (int u = 0; u < o[k]->mem->per; u++)
         simtaint_registers(w, j->i, o[k]->mem, o[k]->reg[v] + (uint32_t)u,
                            FULL);
+  if (x->row->flags & AMF_SPARSE) simmatrix_check_metadata(w, j->i, x);
   for (int v = 0; v < x->d.nval; v++)
     for (int u = 0; u < x->d.mem->per; u++)
       rmem_def(w, x->d.mem)[x->d.reg[v] + (uint32_t)u] = FULL;

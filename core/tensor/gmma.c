@@ -2,8 +2,9 @@
 // descriptors that stand for them.
 //
 // An operand of one instruction is MN x K elements, 32 bytes along K, or (MN
-// contiguous) 16 elements. In units of 16 bytes, W = 1 without a swizzle, and
-// 2, 4, 8 with those of 32, 64, 128 bytes, the canonical layouts are
+// contiguous) 16 elements; twice as many of B where A is sparse. In units of
+// 16 bytes, W = 1 without a swizzle, and 2, 4, 8 with those of 32, 64, 128
+// bytes, the canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -123,8 +124,9 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
   const AtomMma *r = a->row;
   int k = which != 'A';
   Shared o = {.cx = cx, .a = a, .which = which, .part = part,
-                .bits = r->bits[k + 1], .mn = r->mn_major[k],
-                .rows = k ? r->n : r->m, .cols = r->k};
+                .bits = dtype_bits(atom_mma_type(r, k + 1)),
+                .mn = r->mn_major[k], .rows = k ? r->n : r->m,
+                .cols = k ? r->k : atom_mma_depth(r)};
   o.unit = 128 / o.bits;
   Layout in = layout_inner(part), v = layout_rank(part) < 3
     ? layout_unit(cx) : layout_mode(cx, in, 0);

@@ -21,9 +21,12 @@ MmaAtom mma_atom(Ctx *cx, const char *name) {
   int id = atom_mma_find(name);
   if (id < 0) unknown(cx, name, true);
   const AtomMma *r = atom_mma(id);
-  return (MmaAtom){.id = id, .row = r, .thr = parse(cx, r->thr),
-                   .a = parse(cx, r->a), .b = parse(cx, r->b),
-                   .c = parse(cx, r->c)};
+  MmaAtom a = {.id = id, .row = r, .thr = parse(cx, r->thr),
+               .a = parse(cx, r->a), .b = parse(cx, r->b),
+               .c = parse(cx, r->c)};
+  a.stored = r->stored ? parse(cx, r->stored) : a.a;
+  a.meta = r->meta ? parse(cx, r->meta) : a.a;
+  return a;
 }
 
 static int sized(Ctx *cx, const char *name, const char *type, int bits) {
@@ -80,12 +83,14 @@ CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {
 }
 
 DType tiled_mma_type(const MmaAtom *a, char which) {
+  if (which == 'E') return DT_U16;
   return atom_mma_type(a->row, which == 'A' ? 1 : which == 'B' ? 2
                                : which == 'C' ? 3 : 0);
 }
 
 static Layout atom_tv(const MmaAtom *a, char which) {
-  return which == 'A' ? a->a : which == 'B' ? a->b : a->c;
+  return which == 'A' ? a->stored : which == 'B' ? a->b
+         : which == 'C' ? a->c : a->meta;
 }
 
 // ---- TiledMma ----
@@ -98,6 +103,15 @@ static void operand_modes(char which, int mode[2]) {
 
 static int64_t shape_of(const MmaAtom *a, int i) {
   return i == 0 ? a->row->m : i == 1 ? a->row->n : a->row->k;
+}
+
+// Elements of mode i that the tensor of an operand has for one of the product:
+// of a sparse A and its metadata fewer, this part of K.
+static int64_t part_of(const MmaAtom *a, char which, int i) {
+  const AtomMma *r = a->row;
+  if (i != 2) return 1;
+  if (which == 'A') return r->k / atom_mma_depth(r);
+  return which == 'E' ? r->k / atom_mma_words(r) : 1;
 }
 
 static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
@@ -166,6 +180,21 @@ static Layout leaf1(Ctx *cx, Dim n) {
   return layout_leaf(cx, n, dim_int(cx, !dim_is(n, 1)));
 }
 
+int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i) {
+  return dim_value(tiled_mma_tile(cx, m, i)) / part_of(&m->atom, which, i);
+}
+
+// The tile of mode i, as its permutation orders it.
+static Layout tile_of(Ctx *cx, const TiledMma *m, char which, int i) {
+  const TiledPerm *p = &m->perm[i];
+  int64_t part = part_of(&m->atom, which, i);
+  if (p->kind == PERM_LAYOUT && part == 1) return p->l;
+  if (p->kind == PERM_LAYOUT)
+    ctx_fail(cx, ERR_ARG, "%s: the tile of K may be an extent, not the layout "
+             "%s: its A is sparse", m->atom.row->name, layout_text(cx, p->l));
+  return leaf1(cx, dim_int(cx, tiled_mma_extent(cx, m, which, i)));
+}
+
 enum { MAX_RANK = 12 };
 
 Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l) {
@@ -177,11 +206,11 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l) {
   Layout in = layout_inner(l), tile[2], rest[MAX_RANK], thr[2];
   for (int i = 0; i < 2; i++) {
     Layout x = layout_mode(cx, in, i);
-    const TiledPerm *p = &m->perm[mode[i]];
-    Layout t = p->kind == PERM_ANY ? leaf1(cx, core_of(cx, m, mode[i])) : p->l;
+    Layout t = tile_of(cx, m, which, mode[i]);
     x = layout_logical_divide(cx, x, tiler_layout(t));  // (PermM,Rest)
-    divide(cx, x, leaf1(cx, dim_int(cx, shape_of(&m->atom, mode[i]))),
-           &tile[i], &rest[i]);
+    int64_t own = shape_of(&m->atom, mode[i]) /
+                  part_of(&m->atom, which, mode[i]);
+    divide(cx, x, leaf1(cx, dim_int(cx, own)), &tile[i], &rest[i]);
   }
   for (int i = 2; i < rank; i++) rest[i] = layout_mode(cx, in, i);
   // (AtomM,AtomN) -> (ThrV,FrgV); RestM -> (ThrM,RestM)
@@ -204,18 +233,15 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   if (tup_is_leaf(l.shape) || layout_rank(l) < 2) return;
   for (int i = 0; i < 2; i++) {
     Dim have = layout_size(cx, layout_mode(cx, layout_inner(l), i));
-    Dim want = tiled_mma_tile(cx, m, mode[i]);
-    if (!dim_static(have) || !dim_static(want)) continue;
-    if (dim_value(have) % dim_value(want) == 0) continue;
-    int other[2] = {mode[0], mode[1]};
+    int64_t want = tiled_mma_extent(cx, m, which, mode[i]);
+    if (!dim_static(have) || dim_value(have) % want == 0) continue;
     ctx_fail(cx, ERR_SHAPE, "partition_%c: the tile of the MMA does not "
              "divide the tensor in mode %d (%c): %" PRId64 " is no multiple "
              "of %" PRId64 "\n  tensor %s\n  tile   (%" PRId64 ",%" PRId64
              ") of %s\n  a tensor tile that is a multiple, or fewer atoms "
              "along %c, would fit", which, i, "MNK"[mode[i]], dim_value(have),
-             dim_value(want), layout_text(cx, l),
-             dim_value(tiled_mma_tile(cx, m, other[0])),
-             dim_value(tiled_mma_tile(cx, m, other[1])), m->atom.row->name,
+             want, layout_text(cx, l), tiled_mma_extent(cx, m, which, mode[0]),
+             tiled_mma_extent(cx, m, which, mode[1]), m->atom.row->name,
              "MNK"[mode[i]]);
   }
 }
@@ -298,9 +324,9 @@ Layout tiled_mma_make_fragment(Ctx *cx, const MmaAtom *a, char which,
   if (layout_rank(part) < 3 || !dim_eq(want, have))
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition "
              "(V,%s) with V = %" PRId64 " values of %s", which,
-             layout_text(cx, part), which == 'A' ? "M,K" : which == 'B'
-             ? "N,K" : "M,N", dim_value(want), a->row->name);
-  return which == 'C' ? layout_compact(cx, part.shape)
+             layout_text(cx, part), which == 'C' ? "M,N" : which == 'B'
+             ? "N,K" : "M,K", dim_value(want), a->row->name);
+  return which == 'C' || which == 'E' ? layout_compact(cx, part.shape)
                       : layout_fragment_like(cx, part);
 }
 
@@ -325,8 +351,8 @@ static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
 Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   int mode[2];
   operand_modes(which, mode);
-  Dim tile[2] = {tiled_mma_tile(cx, m, mode[0]),
-                 tiled_mma_tile(cx, m, mode[1])};
+  Dim tile[2] = {dim_int(cx, tiled_mma_extent(cx, m, which, mode[0])),
+                 dim_int(cx, tiled_mma_extent(cx, m, which, mode[1]))};
   Layout ref = layout_compact(cx, tup_of(cx, tile, 2));
   Layout tv = tiled_mma_thrfrg(cx, m, which, ref);
   Layout thr = layout_mode(cx, tv, 0), val = layout_mode(cx, tv, 1);

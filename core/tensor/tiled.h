@@ -12,6 +12,7 @@ typedef struct MmaAtom {
   int id;
   const AtomMma *row;
   Layout thr, a, b, c;
+  Layout stored, meta;  // of a sparse A
 } MmaAtom;
 typedef struct CopyAtom {
   int id;
@@ -56,10 +57,14 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
 int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // threads
 // Extent of a tile's mode i (M, N, K), permutation included.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
+// The same of an operand's tensor: a sparse A has fewer elements along K.
+int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
 // which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...); the results are
 // ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), for a slice
-// (FrgV,Rest0,Rest1,...). thr: thread index, static or traced.
+// (FrgV,Rest0,Rest1,...). thr: thread index, static or traced. A sparse A is
+// a tensor of the values that are there, (M,K/2,...), and 'E' its metadata,
+// 16 bits for four groups of a row.
 Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);

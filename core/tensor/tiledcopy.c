@@ -80,8 +80,10 @@ TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val) {
 }
 
 TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc) {
-  Dim tile[2] = {tiled_mma_tile(cx, m, abc == 'B' ? 1 : 0),
-                 tiled_mma_tile(cx, m, abc == 'C' ? 1 : 2)};
+  int mode[2] = {abc == 'B' ? 1 : 0, abc == 'C' ? 1 : 2};
+  Dim tile[2];
+  for (int i = 0; i < 2; i++)
+    tile[i] = dim_int(cx, tiled_mma_extent(cx, m, abc, mode[i]));
   return tiled_copy_tv(cx, a, tiled_mma_tv(cx, m, abc), tup_of(cx, tile, 2));
 }
 

@@ -90,12 +90,11 @@ static void check_sizes(const Gemm *g) {
                pair[i].q->name, gemm_text(g));
   }
   const Part *o[4] = {&g->d, &g->x, &g->y, &g->c};
-  Layout tv[4] = {g->a->c, g->a->a, g->a->b, g->a->c};
+  Layout tv[4] = {g->a->c, g->a->stored, g->a->b, g->a->c};
   for (int i = 0; i < 4; i++) {
     if (o[i]->t->space == SP_DESC) continue;
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
     int64_t have = count(g->cx, o[i]->v, "gemm");
-    want = atom_mma_stored(g->a->row, i, (int)want);
     if (want != have)
       ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c a "
                "thread, the fragment's first mode has %" PRId64 "%s\n  make "
@@ -206,6 +205,7 @@ static void emit_wgmma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   p.mem[p.n++] = descriptor(g, &g->y, n, k);
   p.mem[p.n++] = g->accumulate ? g->accumulate
                                : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
+  if (g->a->row->flags & AMF_SPARSE) put_operand(g, &g->more[0], m, k, &p);
   Ins ins = {.op = OP_WGMMA, .imm = g->a->id};
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
@@ -382,9 +382,8 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   dispatch(&g);
   check_sizes(&g);
   check_types(&g);
-  if (a->row->kind == MK_FMA || a->row->kind == MK_WGMMA) {
-    if (a->row->kind == MK_FMA) fma_gemm(&g);
-    else warpgroup_gemm(&g);
+  if (a->row->kind == MK_FMA) {
+    fma_gemm(&g);
     return;
   }
   if (nmore != a->row->nop - 4)
@@ -393,9 +392,13 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
              : a->row->nop == 5 ? "{A, metadata} and B"
              : a->row->nop == 6 ? "{A, scales} and {B, scales}"
                                 : "{A, scales, metadata} and {B, scales}");
+  for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
+  if (a->row->kind == MK_WGMMA) {
+    warpgroup_gemm(&g);
+    return;
+  }
   Part *o[4] = {&g.d, &g.x, &g.y, &g.c};
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
-  for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
     g.c = g.d;  // C comes in once

@@ -6,10 +6,11 @@ local specs = require "spec.warpgroup"
 local support = require "spec.support"
 
 local function compile(c)
-  local A, B, D = specs.operands(c)
+  local A, B, D, E = specs.operands(c)
   local kernel, threads = specs.kernel(c)
-  return cute.compile(kernel, A, B, D, {grid = 1, block = threads,
-                                        device = "sim:sm_90a"}).program
+  local options = {grid = 1, block = threads, device = "sim:sm_90a"}
+  if E then return cute.compile(kernel, A, B, D, E, options).program end
+  return cute.compile(kernel, A, B, D, options).program
 end
 
 describe("the text of a warpgroup's MMA", function()

@@ -3,9 +3,9 @@
 local specs = require "spec.warpgroup"
 
 local function run(c, device)
-  local A, B, D = specs.operands(c)
+  local A, B, D, E = specs.operands(c)
   local kernel, threads = specs.kernel(c)
-  kernel(A, B, D):launch {grid = 1, block = threads, device = device}
+  kernel(A, B, D, E):launch {grid = 1, block = threads, device = device}
   return specs.raw(D)
 end
 

@@ -41,6 +41,8 @@ local ADVICE = {
     .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
     .. "of threads and come once",
+  ["bad-metadata"] = "cute.nvgpu.sparse.compress makes metadata of a matrix, "
+    .. "partition_E deals it out",
   ["warpgroup-mismatch"] = "all 128 threads of a warpgroup come to each of "
     .. "its MMAs, with the same operands: descriptors by make_warp_uniform",
   ["deadlock"] = "some threads, or bytes, never come to the barrier that "

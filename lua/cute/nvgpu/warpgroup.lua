@@ -108,8 +108,78 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
-local function atom(n, k, types, how)
-  return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
+-- The atom: of K twice as long where A is sparse, and then which two lanes of
+-- four have metadata (0 or 1; nil: all of them).
+local function atom(n, k, types, how, sparse, selector)
+  if not sparse then
+    return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
+  end
+  local name = ("SM90::GMMA::SPARSE::GMMA_64x%dx%d_%s_%s"):format(n, 2 * k,
+    types, how)
+  if selector == 1 then
+    name = how:find ">$" and name:gsub(">$", ",One>") or name .. "<One>"
+  end
+  return core.make_mma_atom(name)
+end
+
+-- Which lanes have metadata.
+local function selected(op, selector)
+  selector = selector or 0
+  if selector ~= 0 and selector ~= 1 then
+    refuse(op, "the selector is 0 (lanes 0 and 1 of four have metadata) or 1 "
+      .. "(lanes 2 and 3), not %s", core.show(selector))
+  end
+  return selector
+end
+
+-- Each kind of operation, dense and sparse: K of a sparse one is twice the
+-- dense one's.
+local function f16_bf16(op, sparse)
+  return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
+                  b_major_mode, selector)
+    local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
+    local acc = one_of(op, "the accumulators' type", acc_dtype,
+                       ab == "BF16" and "f32" or "f32 f16")
+    return atom(width(op, instruction_shape, sparse and 32 or 16), 16,
+                acc .. ab .. ab,
+                source(op, a_src, a_major_mode, b_major_mode), sparse,
+                selected(op, selector))
+  end
+end
+
+local function f8(op, sparse)
+  return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
+                  a_major_mode, b_major_mode)
+    local a = one_of(op, "A's type", a_dtype, "e4m3 e5m2")
+    local b = one_of(op, "B's type", b_dtype, "e4m3 e5m2")
+    local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
+    return atom(width(op, instruction_shape, sparse and 64 or 32), 32,
+                acc .. a .. b,
+                source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+  end
+end
+
+local function i8(op, sparse)
+  return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
+                  a_major_mode, b_major_mode)
+    local a = one_of(op, "A's type", a_dtype, "i8 u8")
+    local b = one_of(op, "B's type", b_dtype, "i8 u8")
+    local acc = one_of(op, "the accumulators' type", acc_dtype, "i32")
+    local n = width(op, instruction_shape, sparse and 64 or 32)
+    if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
+      refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
+    end
+    return atom(n, 32, acc .. a .. b,
+                source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+  end
+end
+
+local function tf32(op, sparse)
+  return function(instruction_shape, a_src, selector)
+    return atom(width(op, instruction_shape, sparse and 16 or 8), 8,
+                "F32TF32TF32", source(op, a_src, nil, nil, true), sparse,
+                selected(op, selector))
+  end
 end
 
 --- f16 or bf16, K 16; sums of bf16 are f32.
@@ -120,52 +190,40 @@ end
 ---@param a_major_mode? string of OperandMajorMode, K when absent
 ---@param b_major_mode? string
 ---@return cute.MmaAtom for cute.make_tiled_mma
-function warpgroup.MmaF16BF16Op(ab_dtype, acc_dtype, instruction_shape, a_src,
-                                a_major_mode, b_major_mode)
-  local op = "MmaF16BF16Op"
-  local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
-  local acc = one_of(op, "the accumulators' type", acc_dtype,
-                     ab == "BF16" and "f32" or "f32 f16")
-  return atom(width(op, instruction_shape, 16), 16, acc .. ab .. ab,
-              source(op, a_src, a_major_mode, b_major_mode))
-end
+warpgroup.MmaF16BF16Op = f16_bf16 "MmaF16BF16Op"
 
 --- e4m3 and e5m2 in all pairs, K 32, K-major; sums are f32 or f16.
 ---@return cute.MmaAtom
-function warpgroup.MmaF8Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
-                           a_src, a_major_mode, b_major_mode)
-  local op = "MmaF8Op"
-  local a = one_of(op, "A's type", a_dtype, "e4m3 e5m2")
-  local b = one_of(op, "B's type", b_dtype, "e4m3 e5m2")
-  local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
-  return atom(width(op, instruction_shape, 32), 32, acc .. a .. b,
-              source(op, a_src, a_major_mode, b_major_mode, true))
-end
+warpgroup.MmaF8Op = f8 "MmaF8Op"
 
 --- i8 and u8 in all pairs, K 32, K-major; sums are i32. N is 8, 24 or a
 -- multiple of 16.
 ---@return cute.MmaAtom
-function warpgroup.MmaI8Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
-                           a_src, a_major_mode, b_major_mode)
-  local op = "MmaI8Op"
-  local a = one_of(op, "A's type", a_dtype, "i8 u8")
-  local b = one_of(op, "B's type", b_dtype, "i8 u8")
-  local acc = one_of(op, "the accumulators' type", acc_dtype, "i32")
-  local n = width(op, instruction_shape, 32)
-  if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
-    refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
-  end
-  return atom(n, 32, acc .. a .. b,
-              source(op, a_src, a_major_mode, b_major_mode, true))
-end
+warpgroup.MmaI8Op = i8 "MmaI8Op"
 
 --- tf32, K 8, K-major; sums are f32. Shared memory may hold f32.
 ---@return cute.MmaAtom
-function warpgroup.MmaTF32Op(instruction_shape, a_src)
-  local op = "MmaTF32Op"
-  return atom(width(op, instruction_shape, 8), 8, "F32TF32TF32",
-              source(op, a_src, nil, nil, true))
-end
+warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
+
+-- ---- sparse: cute.nvgpu.sparse says how A and its metadata lie ----
+
+--- f16 or bf16 with a sparse A: K 32, of which a row of A has 16.
+---@param selector? integer 0: of each four lanes the first two have metadata,
+-- 1: the last two
+---@return cute.MmaAtom its gemm takes {A, metadata} for A
+warpgroup.MmaF16BF16SparseOp = f16_bf16("MmaF16BF16SparseOp", true)
+
+--- e4m3 and e5m2 with a sparse A: K 64.
+---@return cute.MmaAtom
+warpgroup.MmaF8SparseOp = f8("MmaF8SparseOp", true)
+
+--- i8 and u8 with a sparse A: K 64.
+---@return cute.MmaAtom
+warpgroup.MmaI8SparseOp = i8("MmaI8SparseOp", true)
+
+--- tf32 with a sparse A: K 16, of each two elements of A one.
+---@return cute.MmaAtom
+warpgroup.MmaTF32SparseOp = tf32("MmaTF32SparseOp", true)
 
 -- ---- order ----
 
@@ -199,5 +257,15 @@ return sign.public("cute.nvgpu.warpgroup.", warpgroup, [[
     acc_dtype: dtype|string, instruction_shape: table, a_src: string,
     a_major_mode?: string, b_major_mode?: string)
   MmaTF32Op(instruction_shape: table, a_src: string)
+  MmaF16BF16SparseOp(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, a_src: string, a_major_mode?: string,
+    b_major_mode?: string, selector?: integer)
+  MmaF8SparseOp(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaI8SparseOp(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaTF32SparseOp(instruction_shape: table, a_src: string, selector?: integer)
   fence() commit_group() wait_group(group)
 ]])

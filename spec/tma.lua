@@ -229,43 +229,99 @@ tma.UNFOLDED = {
    {24, 16}},
 }
 
--- How many elements of a loaded matrix are wrong.
-function tma.try_unfold(case, dtype, layout, device)
+-- A case, its corners with the filter that it has (a store: of one place).
+local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
-  local n, lower, upper = #filter, {}, {}
-  for i = 1, n do
-    lower[i], upper[i] = -before[i], behind[i] - (filter[i] - 1) * apart[i]
+  local c = {shape = shape, before = before, behind = behind, stride = stride,
+             filter = {}, apart = apart, tile = tile, lower = {}, upper = {}}
+  for i = 1, #filter do
+    c.filter[i] = store and 1 or filter[i]
+    c.lower[i] = -before[i]
+    c.upper[i] = behind[i] - (c.filter[i] - 1) * apart[i]
   end
-  local x = tma.tensor(shape, dtype, function(i) return i % 113 + 1 end)
-  local atom, coords = cpasync.make_im2col_tma_atom(
-    cpasync.CopyBulkTensorIm2ColG2SOp(), x, layout, tile, lower, upper, before,
-    behind, stride, nil, apart)
-  local m, k = cute.size(coords, 0), cute.size(coords, 1)
-  local down, along = (m + tile[1] - 1) // tile[1], k // tile[2]
-  local out = cute.zeros({cute.size(layout), down * along}, dtype)
-  cute.kernel("unfold", tma.load(tile, layout))(atom, coords, out):launch {
-    grid = down * along, block = tma.THREADS, device = device}
-  local wrong, first = 0, nil
+  return c
+end
+
+-- f(value of the tile, block, coordinate or nil) of all that tiles have; a
+-- coordinate is nil outside of the image.
+local function each_unfolded(c, down, along, f)
+  local n, tile = #c.filter, c.tile
   for block = 0, down * along - 1 do
     for j = 0, tile[1] * tile[2] - 1 do
       local pixel = block % down * tile[1] + j % tile[1]
       local rest = block // down * tile[2] + j // tile[1]
-      local at, within = {rest % shape[1]}, true
-      rest = rest // shape[1]
+      local at, within = {rest % c.shape[1]}, true
+      rest = rest // c.shape[1]
       for i = 1, n do
-        local places = (shape[i + 1] + upper[i] - lower[i] - 1) // stride[i] + 1
-        at[i + 1] = lower[i] + pixel % places * stride[i]
-          + rest % filter[i] * apart[i]
-        within = within and at[i + 1] >= 0 and at[i + 1] < shape[i + 1]
-        pixel, rest = pixel // places, rest // filter[i]
+        local places = (c.shape[i + 1] + c.upper[i] - c.lower[i] - 1)
+          // c.stride[i] + 1
+        at[i + 1] = c.lower[i] + pixel % places * c.stride[i]
+          + rest % c.filter[i] * c.apart[i]
+        within = within and at[i + 1] >= 0 and at[i + 1] < c.shape[i + 1]
+        pixel, rest = pixel // places, rest // c.filter[i]
       end
       at[n + 2] = pixel
-      local want = within and pixel < shape[n + 2] and x(table.unpack(at)) or 0
-      if out(j, block) ~= want then
+      f(j, block, within and pixel < c.shape[n + 2] and at or nil)
+    end
+  end
+end
+
+local function make_unfolding(op, c, t, layout, ctas)
+  local atom, coords = cpasync.make_im2col_tma_atom(op, t, layout, c.tile,
+    c.lower, c.upper, c.before, c.behind, c.stride, nil, c.apart, ctas)
+  return atom, coords, (cute.size(coords, 0) + c.tile[1] - 1) // c.tile[1],
+    cute.size(coords, 1) // c.tile[2]
+end
+
+-- How many elements of a loaded matrix are wrong; of `ctas` that share tiles.
+function tma.try_unfold(case, dtype, layout, device, ctas)
+  local c = unfolded(case)
+  local x = tma.tensor(c.shape, dtype, function(i) return i % 113 + 1 end)
+  local op = ctas and cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+    or cpasync.CopyBulkTensorIm2ColG2SOp()
+  local atom, coords, down, along = make_unfolding(op, c, x, layout, ctas)
+  local out = cute.zeros({cute.size(layout), down * along, ctas}, dtype)
+  cute.kernel("unfold", (ctas and tma.multicast or tma.load)(c.tile, layout))
+    (atom, coords, out):launch {grid = down * along * (ctas or 1),
+      block = tma.THREADS, cluster = ctas, device = device}
+  local wrong, first = 0, nil
+  for cta = 0, (ctas or 1) - 1 do
+    local got = ctas and out(_, _, cta) or out
+    each_unfolded(c, down, along, function(j, block, at)
+      local want = at and x(table.unpack(at)) or 0
+      if got(j, block) ~= want then
         wrong = wrong + 1
         first = first or ("%s: value %d of block %d is %s, not %s"):format(
-          table.concat(at, ","), j, block, out(j, block), want)
+          at and table.concat(at, ",") or "outside", j, block, got(j, block),
+          want)
       end
+    end)
+  end
+  return wrong, first
+end
+
+-- The other way: how many elements of an image are wrong to which the pixels
+-- of a matrix are stored.
+function tma.try_fold(case, dtype, layout, device)
+  local c = unfolded(case, true)
+  local y = tma.tensor(c.shape, dtype, function() return 0.5 end)
+  local atom, coords, down, along = make_unfolding(
+    cpasync.CopyBulkTensorIm2ColS2GOp(), c, y, layout)
+  local from = cute.zeros({cute.size(layout), down * along}, dtype)
+  for i = 0, cute.size(from) - 1 do from[i] = i % 113 + 1 end
+  cute.kernel("fold", tma.store(c.tile, layout))(atom, coords, from):launch {
+    grid = down * along, block = tma.THREADS, device = device}
+  local want, wrong, first = {}, 0, nil
+  for i = 0, cute.size(y) - 1 do want[i] = 0.5 end
+  local where = cute.make_layout(c.shape)
+  each_unfolded(c, down, along, function(j, block, at)
+    if at then want[where(table.unpack(at))] = from(j, block) end
+  end)
+  for i = 0, cute.size(y) - 1 do
+    if y[i] ~= want[i] then
+      wrong = wrong + 1
+      first = first or ("element %d of the image is %s, not %s"):format(i, y[i],
+        want[i])
     end
   end
   return wrong, first
@@ -518,6 +574,22 @@ function tma.suite(it, check, device)
     check(tma.try_unfold(tma.UNFOLDED[2], cute.f32, cute.make_composed_layout(
       cute.make_swizzle(3, 2, 3), 0, cute.make_layout({32, 32}, {32, 1})),
       device))
+  end)
+
+  it("unfolds images for the CTAs of a cluster", function()
+    for k, case in ipairs(tma.UNFOLDED) do
+      local layout = cute.make_layout(case[7], cute.LayoutRight)
+      check(tma.try_unfold(case, k % 2 == 0 and cute.bf16 or cute.f32, layout,
+                           device, 2))
+    end
+  end)
+
+  it("stores the pixels of images", function()
+    for _, case in ipairs(tma.UNFOLDED) do
+      local layout = cute.make_layout(case[7], cute.LayoutRight)
+      check(tma.try_fold(case, cute.f32, layout, device))
+      check(tma.try_fold(case, cute.bf16, layout, device))
+    end
   end)
 
   it("goes by tensor maps that a kernel makes", function()

@@ -52,7 +52,7 @@ static struct BulkCall form_of(const Emit *e, const Ins *i) {
   find_parts(e, i, &p);
   struct BulkCall m = {.op = (Op)i->op, .flags = i->flags, .modes = p.modes,
                        .mask = p.mask, .policy = p.policy};
-  if (i->op == OP_TMALOAD && i->flags & BKF_IM2COL) {
+  if (i->op != OP_TMASTORE && i->flags & BKF_IM2COL) {
     m.offsets = p.modes / 2 - 1;
     m.modes -= m.offsets;
   }
@@ -156,14 +156,32 @@ static const char *tail_of(Asm *a, const struct BulkCall *m) {
   return s;
 }
 
+// A list, in lines of at most 80 columns, from column `at` on.
+static void put_list(Emit *e, const char *s, size_t at, const char *line) {
+  for (size_t n; *s; s += n) {
+    n = strcspn(s, ",") + 1;  // with its comma
+    if (!s[n - 1]) n--;
+    if (at + n > 76) {
+      text_puts(e, line);
+      at = strlen(line);
+      while (*s == ' ') s++, n--;
+    }
+    text_puts(e, arena_printf(e->cx, &e->cx->scratch, "%.*s", (int)n, s));
+    at += n;
+  }
+}
+
 static void function(Asm *a, const struct BulkCall *m, const char *ptx) {
   Emit *e = a->e;
   const char *name = name_of(e, m);
   const char *head = "static __device__ __forceinline__ void ";
   bool fits = strlen(head) + strlen(name) + a->params.n + 4 <= 80;
-  text_printf(e, "%s%s(%s%s) {\n  asm volatile(%s\n      :: %s : \"memory\");"
-              "\n}\n", head, name, fits ? "" : "\n    ", a->params.p, ptx,
-              a->in.p);
+  text_printf(e, "%s%s(%s", head, name, fits ? "" : "\n    ");
+  if (fits) text_puts(e, a->params.p);
+  else put_list(e, a->params.p, 4, "\n    ");
+  text_printf(e, ") {\n  asm volatile(%s\n      :: ", ptx);
+  put_list(e, a->in.p, 9, "\n         ");
+  text_puts(e, " : \"memory\");\n}\n");
   buf_free(&a->params);
   buf_free(&a->in);
 }
@@ -207,9 +225,12 @@ static void print_prefetch(Asm *a, const struct BulkCall *m) {
     function(a, m, PTX(e, "\"prefetch.tensormap [%%%d];\"", map));
     return;
   }
-  const char *c = list_of(a, m->modes, 'c'), *t = tail_of(a, m);
-  function(a, m, PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.tile"
-                     "%s [%%%d%s]%s;\"", m->modes, hint_of(m), map, c, t));
+  const char *c = list_of(a, m->modes, 'c');
+  const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
+  function(a, m, PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.%s"
+                     "%s [%%%d%s]%s%s;\"", m->modes,
+                     m->flags & BKF_IM2COL ? "im2col" : "tile", hint_of(m),
+                     map, c, w, t));
 }
 
 static void print_load(Asm *a, const struct BulkCall *m) {

@@ -12,14 +12,19 @@ enum {
 void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
 
 void text_printf(Emit *e, const char *fmt, ...) {
-  char buf[512];
+  char few[512], *text = few;
   va_list ap;
   va_start(ap, fmt);
-  int n = vsnprintf(buf, sizeof buf, fmt, ap);
+  int n = vsnprintf(few, sizeof few, fmt, ap);
   va_end(ap);
   if (n < 0) return;
-  size_t len = (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
-  buf_add(e->cx, &e->out->text, buf, len);
+  if ((size_t)n >= sizeof few) {
+    text = arena_alloc(e->cx, &e->cx->scratch, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(text, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+  }
+  buf_add(e->cx, &e->out->text, text, (size_t)n);
 }
 
 void text_parens(Emit *e, size_t at) {

@@ -160,7 +160,7 @@ enum { MBF_ARRIVE = 1 << 12, MBF_TEST = 1 << 13, MBF_NOINC = 1 << 14 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
-// TMALOAD, TMASTORE: of a map of im2col. TMASTORE, BULKSTORE: what is there is
+// TMALOAD .. TMAPREFETCH: of a map of im2col. TMASTORE, BULKSTORE: what is there is
 // combined with what comes, by the AtomicKind of the lowest bits. BULKWAIT:
 // until the sources were read.
 enum { TMF_STRIDE = 1 };  // of MAPSET

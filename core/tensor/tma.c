@@ -116,7 +116,8 @@ static Dim shared_at(const Boxes *b, int64_t i) {
 }
 
 // Coordinates (channel, pixel of the result, place in the filter ...) as those
-// of the tensor, mode 0 first, and the offsets of the filter.
+// of the tensor, mode 0 first, and the offsets of the filter, which stores have
+// none of.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;
@@ -134,9 +135,10 @@ static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
                                          dim_int(cx, a->dilation[k])));
   }
   x[spatial + 1] = pixel;
-  for (int k = 0; k < 2 * spatial + 2; k++)
+  int n = (a->store ? 1 : 2) * spatial + 2;
+  for (int k = 0; k < n; k++)
     out[k] = ir_cvt(cx, ir_fn(cx), DT_I32, dim_asref(cx, x[k]));
-  return 2 * spatial + 2;
+  return n;
 }
 
 // Appends the coordinates of box i, mode 0 first.
@@ -332,13 +334,14 @@ void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p) {
 // ---- prefetches ----
 
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
-  if (src && a->flags & BKF_IM2COL)
-    ctx_fail(cx, ERR_ARG, "prefetch: boxes of im2col are loaded, not fetched "
-             "before");
   Boxes b = {.cx = cx, .a = a, .global = src};
   Ref x[OPERANDS] = {a->ref, policy};
   Ins ins = {.op = OP_TMAPREFETCH};
   if (src) {
+    ins.flags = a->flags & BKF_IM2COL;
+    if (ins.flags && a->store)
+      ctx_fail(cx, ERR_ARG, "prefetch: boxes of im2col are fetched by a load's "
+               "atom");
     check_space(&b, src, SP_COORD, true);
     check_boxes(&b);
   } else {

@@ -427,8 +427,60 @@ describe("a TMA copy", function()
     raises("update_tma_descriptor: maps of im2col stay as they are", function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    raises("prefetch: boxes of im2col are loaded", function()
-      kernel(function(a, c, ...) cute.prefetch(a, c) return ... end)
+    -- ... are fetched into L2, shared, stored
+    program = kernel(function(a, c, ...)
+      cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
+      return ...
+    end)
+    assert.truthy(program.source:find("tma_prefetch_im2col_4d(&a, 0, 5, 1, 1, "
+      .. "2, 1);", 1, true), program.source)
+    kernels.compiles(program, {"sm_90"})
+    local function other(op, corner, ctas)
+      return cpasync.make_im2col_tma_atom(op, x, sw128(32, 64), {32, 64},
+        {-1, -1}, corner, {1, 1}, {1, 1}, nil, nil, nil, ctas)
+    end
+    local multicast = cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+    local store = cpasync.CopyBulkTensorIm2ColS2GOp()
+    local two, cs = other(multicast, {-1, -1}, 2)
+    local to, ds = other(store, {1, 1})
+    assert.equal("TMA load of bf16, box (64,16) by im2col, swizzle 128 B, 2 "
+      .. "CTAs", tostring(two))
+    assert.equal("TMA store of bf16, box (64,32) by im2col, swizzle 128 B",
+                 tostring(to))
+    program = cute.kernel("k", function(a, c, b, d)
+      local s = cute.make_smem_tensor(cute.bf16, sw128(32, 64), 1024)
+      local bar = cute.arch.alloc_smem(cute.i64, 1)
+      local function part(atom, coords, rank, ctas)
+        return cpasync.tma_partition(atom, rank, cute.make_layout(ctas),
+          cute.group_modes(s, 0, 2), cute.zipped_divide(coords, {32, 64}))
+      end
+      local ts, tg = part(a, c, 1, 2)
+      cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar, mcast_mask = 3})
+      ts, tg = part(b, d, 0, 1)
+      cute.copy(b, ts, tg(_, 3))
+    end)(two, cs, to, ds):trace {block = 32, cluster = 2, grid = 2}
+    -- the second half: pixel 112 is (2,4) of image 1
+    assert.truthy(program.source:find("tma_load_im2col_4d_multicast(s_addr + "
+      .. "2048u, &a, bar_addr, 0, 1, 3, 1, 2, 1, 3);", 1, true), program.source)
+    -- pixel 96 of 12 x 9, the first of its row
+    assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, -1, "
+      .. "7, 0);", 1, true), program.source)
+    kernels.compiles(program, {"sm_90"})
+    raises("make_im2col_tma_atom: spatial mode 0: a filter of 3 places; a "
+      .. "store is to one [shape-mismatch]", function()
+      other(store, {-1, -1})
+    end)
+    raises("make_im2col_tma_atom: 3 CTAs cannot share a box of 32 pixels "
+      .. "[shape-mismatch]", function() other(multicast, {-1, -1}, 3) end)
+    raises("make_im2col_tma_atom: num_multicast of 2", function()
+      other(IM2COL, {-1, -1}, 2)
+    end)
+    raises("make_im2col_tma_atom: each of 8 CTAs copies 512 bytes of a box: "
+      .. "with a swizzle of 128 bytes they are multiples of 1024",
+      function() other(multicast, {-1, -1}, 8) end)
+    raises("prefetch: boxes of im2col are fetched by a load's atom", function()
+      cute.kernel("k", function(a, c) cpasync.prefetch(a, c) end)(to, ds)
+        :trace {block = 32}
     end)
     raises("an image has modes (C,W,N) to (C,W,H,D,N)", function()
       cpasync.make_im2col_tma_atom(IM2COL, matrix(8, 8),

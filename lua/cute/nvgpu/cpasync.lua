@@ -90,6 +90,19 @@ function cpasync.CopyBulkTensorIm2ColG2SOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
 end
 
+--- The same, into the shared memory of all CTAs of a mask.
+function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+  return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
+                multicast = true}
+end
+
+--- The other way: pixels of a result to the places of an image where a filter
+-- of one place lies.
+function cpasync.CopyBulkTensorIm2ColS2GOp()
+  return op_of {name = "CopyBulkTensorIm2ColS2GOp", im2col = true,
+                store = true}
+end
+
 --- To the shared memory of another CTA (cta_rank), whose mbarrier is told.
 function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
@@ -342,6 +355,27 @@ local function box_of_pixels(coords, smem, tiler)
   return channels, pixels
 end
 
+-- The operation of an im2col atom that so many CTAs share.
+local function check_im2col(op, ctas)
+  if getmetatable(op) ~= Op or not op.im2col then
+    fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
+      .. "needed, got %s", core.show(op))
+  elseif ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
+    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
+      .. "CopyBulkTensorIm2ColG2SMulticastOp", ctas)
+  end
+end
+
+-- Pixels that each CTA loads of a box.
+local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
+  if pixels % ctas ~= 0 then
+    fail("shape-mismatch", "%d CTAs cannot share a box of %d pixels", ctas,
+      pixels)
+  end
+  check_slices(channels * pixels, ctas, dtype, swizzle)
+  return pixels // ctas
+end
+
 --- An atom that loads tiles (pixels,K) of the matrix that a convolution
 -- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)): element (m,k) is that
 -- of channel c of the image, where place (s,r,t) of the filter lies when the
@@ -349,7 +383,7 @@ end
 -- (C,W,H,D,N). The filter's corner goes from lower_corner on, every stride
 -- pixels, to upper_corner behind the image's last; its extents follow from
 -- upper_padding, which is upper_corner and the rest of the filter.
----@param op table CopyBulkTensorIm2ColG2SOp()
+---@param op table CopyBulkTensorIm2ColG2SOp(), its multicast, or the store's
 ---@param gmem_tensor table a host tensor, contiguous along C
 ---@param smem_layout table of one stage
 ---@param cta_tiler table {pixels, channels}
@@ -360,17 +394,16 @@ end
 ---@param stride_whd? integer[] 1
 ---@param lower_srt? integer[] 0: the filter's first place
 ---@param stride_srt? integer[] 1: how far apart its places are
----@param num_multicast? integer 1
+---@param num_multicast? integer CTAs that share a tile, 1
 ---@return table atom, table coordinates
 function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd,
     stride_whd, lower_srt, stride_srt, num_multicast)
   maker = "make_im2col_tma_atom"
   local image, dtype = core.tma_leaves(gmem_tensor), gmem_tensor.dtype
-  local n = #image - 2
-  if getmetatable(op) ~= Op or not op.im2col or (num_multicast or 1) ~= 1 then
-    fail("bad-argument", "CopyBulkTensorIm2ColG2SOp() is needed, of one CTA")
-  elseif n < 1 or n > 3 then
+  local n, ctas = #image - 2, num_multicast or 1
+  check_im2col(op, ctas)
+  if n < 1 or n > 3 then
     fail("shape-mismatch", "an image has modes (C,W,N) to (C,W,H,D,N), this "
       .. "tensor is %s", gmem_tensor)
   end
@@ -390,6 +423,9 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     if out[i] < 1 or filter[i + 1] < 1 then
       fail("shape-mismatch", "spatial mode %d: %d places of the filter at %d "
         .. "pixels", i - 1, filter[i + 1], out[i])
+    elseif op.store and filter[i + 1] > 1 then
+      fail("shape-mismatch", "spatial mode %d: a filter of %d places; a store "
+        .. "is to one", i - 1, filter[i + 1])
     end
   end
   leaf[n + 2], step[n + 2] = n + 1, 1
@@ -403,13 +439,15 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     fail("shape-mismatch", "tiles of %d channels do not divide the %d of the "
       .. "image", core.size(cta_tiler[2]), image[1].extent)
   end
+  local swizzle = swizzle_of(smem_layout, dtype)
   return core.tma_atom {
-    tensor = gmem_tensor, im2col = true, ctas = 1, values = channels * box,
+    tensor = gmem_tensor, im2col = true, store = op.store,
+    multicast = op.multicast, ctas = ctas, values = channels * box,
     tile = core.size(smem_layout), rank = n + 2, leaf = leaf, step = step,
-    lower = lower, upper = upper, channels = channels, pixels = box, out = out,
+    lower = lower, upper = upper, channels = channels,
+    pixels = shared_pixels(channels, box, ctas, dtype, swizzle), out = out,
     dilation = apart, first = spatial("lower_srt", lower_srt, n, 0),
-    swizzle = swizzle_of(smem_layout, dtype), l2 = OPTIONS.l2_promotion[128],
-    fill = 0}, coords
+    swizzle = swizzle, l2 = OPTIONS.l2_promotion[128], fill = 0}, coords
 end
 
 ---------------------------------------------------------------------------
@@ -537,7 +575,8 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
   CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
-  CopyBulkTensorIm2ColG2SOp()
+  CopyBulkTensorIm2ColG2SOp() CopyBulkTensorIm2ColG2SMulticastOp()
+  CopyBulkTensorIm2ColS2GOp()
   group_bulk_copy_modes(src: tensor, dst: tensor)
   make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
     num_multicast?: integer, opts?: table)

@@ -325,10 +325,11 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
 
 // ---- where its bytes are ----
 
-// param_memory(tensor) -> buffer, byte offset, bytes that the layout spans
+// param_memory(tensor, or a TMA atom: of its tensor) -> buffer, byte offset,
+// bytes that the layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
-  face_check_tensor(L, 1);
+  if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
   lua_newtable(L);
   Walk w = kind_begin(cx, L, 0);
   w.buffers = lua_gettop(L);

@@ -263,6 +263,7 @@ static int atom_index(lua_State *L) {
   const char *k = face_checkstr(L, 2);
   if (strcmp(k, "tx_bytes") == 0) lua_pushinteger(L, tma_bytes(a));
   else if (strcmp(k, "values") == 0) lua_pushinteger(L, a->values);
+  else if (strcmp(k, "stores") == 0) lua_pushboolean(L, a->store);
   else if (strcmp(k, "num_multicast") == 0) lua_pushinteger(L, a->ctas);
   else if (strcmp(k, "swizzle") == 0)
     lua_pushinteger(L, a->map.swizzle ? 16 << a->map.swizzle : 0);

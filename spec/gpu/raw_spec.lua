@@ -21,6 +21,45 @@ extern "C" __global__ void each(signed char a, const unsigned long long b,
     const u64 i, struct Pair j) {}
 ]]
 
+-- A box of 16 x 8 from one matrix to another.
+local BOX = [[
+struct __align__(64) CUtensorMap { unsigned long long words[16]; };
+extern "C" __global__ void box(const __grid_constant__ CUtensorMap from,
+                               const __grid_constant__ CUtensorMap to,
+                               int x, int y) {
+  __shared__ __align__(128) float s[16 * 8];
+  __shared__ unsigned long long bar;
+  unsigned at = (unsigned)__cvta_generic_to_shared(s);
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
+  asm volatile("fence.proxy.async;" ::: "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 512;"
+               :: "r"(b) : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global"
+    ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+    :: "r"(at), "l"(&from), "r"(x), "r"(y), "r"(b) : "memory");
+  asm volatile("{ .reg .pred p;\n"
+    "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n"
+    "@!p bra WAIT; }" :: "r"(b) : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
+    " [%0, {%2, %3}], [%1];" :: "l"(&to), "r"(at), "r"(y), "r"(x) : "memory");
+  asm volatile("cp.async.bulk.commit_group;\n"
+               "cp.async.bulk.wait_group 0;" ::: "memory");
+}]]
+local cpasync = cute.nvgpu.cpasync
+
+-- Atoms of two matrices of rows of 40 f32.
+local function box_atoms()
+  local X = kernels.tensor({20, 40}, cute.f32, function(i) return i end)
+  local Y = kernels.tensor({32, 40}, cute.f32, function() return -1 end)
+  local function atom(op, t)
+    return (cpasync.make_tiled_tma_atom(op(), t,
+      cute.make_layout({8, 16}, {16, 1}), {8, 16}))
+  end
+  return X, Y, atom(cpasync.CopyBulkTensorTileG2SOp, X),
+    atom(cpasync.CopyBulkTensorTileS2GOp, Y)
+end
+
 local function types(k)
   local list = {}
   for i, p in ipairs(k.params) do
@@ -76,7 +115,8 @@ describe("raw kernels", function()
       .. "the parameter `int n` takes a number",
       function() k(X, X, X, pair) end)
     support.raises("kernel add: argument 4 is 1, the parameter `const struct "
-      .. "Pair p` takes its bytes as a string, or {element type, number}",
+      .. "Pair p` takes its bytes as a string, {element type, number} or a TMA "
+      .. "atom",
       function() k(X, X, 4, 1) end)
     support.raises("kernel add is CUDA C of your own, which only a GPU can "
       .. "run: the simulator runs traced kernels [bad-launch]", function()
@@ -85,6 +125,12 @@ describe("raw kernels", function()
     support.raises("no launch option 'budget'", function()
       k(X, X, 4, pair):launch {grid = 1, block = 32, budget = 1}
     end)
+    local run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
+    support.raises("the tensor has no memory of the host or a GPU",
+      function() k(X, X, 4, run) end)
+    local atom = select(3, box_atoms())
+    support.raises("the parameter `float *y` takes a tensor or a buffer",
+      function() k(X, atom, 4, pair) end)
     if not cute.device "gpu" then
       local ok, why = k(X, X, 4, pair):launch {grid = 1, faults = "return"}
       assert.is_nil(ok)
@@ -130,6 +176,25 @@ describe("raw kernels on a GPU #gpu", function()
     run:launch_n(3)
     b:download((core.param_memory(x)))
     for i = 0, 63 do assert.equal(20 + i // 32, x[i]) end
+  end)
+
+  it("take tensor maps from TMA atoms", function()
+    local X, Y, from, to = box_atoms()
+    local k = cute.raw_kernel(BOX)
+    k(from, to, 24, 16):launch {grid = 1, block = 1, arch = "sm_90a"}
+    for i = 0, 31 do
+      for j = 0, 39 do
+        local x, y = j + 8, i - 8  -- (16,24) of X lies at (24,16) of Y
+        local inside = j >= 16 and j < 32 and i >= 24 and i < 32
+        local want = inside and y < 20 and x < 40 and X(y, x)
+          or inside and 0 or -1
+        assert.equal(want, Y(i, j), i .. "," .. j)
+      end
+    end
+    support.raises("kernel argument 1 has 8 bytes, not 128", function()
+      cute.raw_kernel 'extern "C" __global__ void k(float2 a) {}' (from)
+        :launch {grid = 1, block = 1, arch = "sm_90a"}
+    end)
   end)
 
   it("are refused arguments of the wrong size", function()

@@ -9,6 +9,10 @@
 --     add(X, Y, 1000):launch {grid = 8, block = 128}
 --     local run = add(X, Y, 1000):compile {grid = 8, block = 128}
 --     run:launch()
+--
+-- A tensor map, `const __grid_constant__ CUtensorMap map` or any struct of 128
+-- bytes at a multiple of 64, is a TMA atom of cute.nvgpu.cpasync, whose tensor
+-- it tells of; what the text expects of its boxes and swizzle is the atom's.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -132,9 +136,12 @@ local function value_of(k, i, v)
   elseif p.dtype then
     if type(v) ~= "number" and type(v) ~= "boolean" then wrong "a number" end
     return {p.dtype, v}
+  elseif kind == "tma_atom" then
+    local memory, offset = core.param_memory(v)
+    return {memory, offset, tma = v}
   elseif type(v) ~= "string"
     and not (type(v) == "table" and core.typename(v[1]) == "dtype") then
-    wrong "its bytes as a string, or {element type, number}"
+    wrong "its bytes as a string, {element type, number} or a TMA atom"
   end
   return v
 end
@@ -199,6 +206,12 @@ local function loaded(k, device)
   return f, message
 end
 
+-- Does the kernel write to the memory of this argument?
+local function written(param, value)
+  return param.written or type(value) == "table" and value.tma
+    and value.tma.stores
+end
+
 --- Prepares a launch: compiled, loaded and packed. smem: bytes of dynamic
 -- shared memory.
 ---@param opts {grid: any, block: any, smem: integer, cluster: any,
@@ -215,7 +228,7 @@ function Call:compile(opts)
   f, why = loaded(k, device)
   if not f then return nil, why end
   local args, copies = kernel.gpu_values(k.name, device, self.values,
-    function(i) return k.params[i].written end)
+    function(i) return written(k.params[i], self.values[i]) end)
   if not args then return nil, copies end
   local run
   local grid = kernel.extents("grid", opts.grid)
@@ -285,7 +298,8 @@ local OPTIONS = {name = "string", options = "table", block = "integer table",
 --- A kernel of CUDA C that includes nothing. Its parameters are read off the
 -- text: tensors or buffers for pointers (host ones are copied to the GPU for a
 -- launch, and back where the pointee is not const), numbers for C's types of
--- numbers, and for all others the bytes as a string, or {element type, number}.
+-- numbers, and for all others the bytes as a string, {element type, number} or
+-- a TMA atom (its tensor map; back where the atom stores).
 ---@param text string
 ---@param opts? table name = of the kernel (the first of the text when absent),
 -- options = further ones of NVRTC, block = threads, smem = bytes of dynamic

@@ -206,6 +206,7 @@ static int l_mbarrier(lua_State *L) {
     {"expect_tx", OP_MBARTX, 0},
     {"arrive_and_expect_tx", OP_MBARTX, MBF_ARRIVE}, {"wait", OP_MBARWAIT, 0},
     {"try_wait", OP_MBARTRY, 0}, {"test_wait", OP_MBARTRY, MBF_TEST},
+    {"inval", OP_MBARINVAL, 0},
     {"cp_async", OP_MBARCPASYNC, 0},
     {"cp_async_noinc", OP_MBARCPASYNC, MBF_NOINC}};
   Ctx *cx = face_enter(L);

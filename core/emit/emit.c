@@ -499,6 +499,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_COPY: stmt_copy(e, r); break;
     case OP_CPASYNC: stmt_async(e, r); break;
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARINVAL:
     case OP_MBARCPASYNC: case OP_STASYNC:
       text_begin(e, i);
       mbar_call(e, i);

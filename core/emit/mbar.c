@@ -39,6 +39,7 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
 // What stands in the prelude; H_COUNT: it is written here.
 static Helper block_of(const struct MbarCall *m) {
   if (m->op == OP_MBARINIT) return H_MBAR_INIT;
+  if (m->op == OP_MBARINVAL) return H_MBAR_INVAL;
   if (m->op == OP_MBARCPASYNC)
     return m->flags & MBF_NOINC ? H_MBAR_CP_ASYNC_NOINC : H_MBAR_CP_ASYNC;
   return H_COUNT;

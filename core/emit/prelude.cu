@@ -782,6 +782,14 @@ static __device__ __forceinline__ void mbar_init(
 }
 #endif
 
+//: mbar_inval
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void mbar_inval(unsigned bar) {
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];"
+      :: "r"(bar) : "memory");
+}
+#endif
+
 //: mbar_cp_async
 #if __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {

@@ -157,6 +157,7 @@ DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
 DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)  // parity
 OP(MBARTRY, "mbarrier.try_wait", "bv", NONE, ANY, MEET, LANE)  // parity -> was
                                                     // it complete?
+DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // arrives when what the thread's cp.async copied is there
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
 // 1, 2 or 4 values to shared memory of a CTA (the first value), at the place

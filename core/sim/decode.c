@@ -575,6 +575,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                "PTX\n  it runs on a GPU; on the simulator use the functions "
                "of cute.arch", g->fn->src.p[i->src].line);
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
+    case OP_MBARINVAL:
     case OP_MBARTRY: case OP_MBARCPASYNC:
       decode_mbarrier(g, i, d);
       break;

@@ -584,6 +584,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_BARARRIVE: barrier(w, i, false); return false;
     case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
     case OP_MBARINIT: simmbar_init(w, i); return true;
+    case OP_MBARINVAL: simmbar_inval(w, i); return true;
     case OP_MBARARRIVE: simmbar_arrive(w, i); return false;
     case OP_MBARTX: simmbar_expect(w, i); return false;
     case OP_MBARWAIT: return again(w, simmbar_wait(w, i));

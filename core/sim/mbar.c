@@ -151,8 +151,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
 // Was b, element off of m, made, and is that ordered before lane l?
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
-  if (!b) {
-    fault(w, i, l, 0, m, off, MBAR_NONE);
+  if (!b || b->gone) {
+    fault(w, i, l, b ? b->gone : 0, m, off, b ? MBAR_GONE : MBAR_NONE);
     return false;
   }
   if (b->shared && w->met >= b->shared) return true;
@@ -207,6 +207,31 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
+// What keeps lane l from making a barrier for n arrivals where `old` is.
+static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
+  if (old && !old->gone) return MBAR_TWICE;
+  if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
+  if (!old && w->cluster->nmbar == w->cluster->prog->nmbar) return MBAR_MANY;
+  if (old && !simorder_before(w, l, old->warp, old->lanes, old->clk))
+    return MBAR_AGAIN;
+  return MBAR_NONE;
+}
+
+// A barrier that is made again goes on in an even phase that is new.
+static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
+  uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
+  SimPast past[PASTS];
+  if (!b) {
+    b = &c->mbar[c->nmbar++];
+    c->mbarat[addr / 8] = (uint16_t)c->nmbar;
+  }
+  for (int q = 0; q < PASTS; q++) simorder_forget(c, &b->past[q]);
+  memcpy(past, b->past, sizeof past);
+  *b = (SimMbar){.at = addr, .phase = phase};
+  memcpy(b->past, past, sizeof past);
+  return b;
+}
+
 void simmbar_init(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
   Visit v;
@@ -215,25 +240,50 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
     int l = __builtin_ctz(v.left);
     uint32_t addr = shadow_address(&v.x, l);
     int64_t n = amount(w, i, l);
-    SimMbar *old = simmbar_at(c, addr);
-    if (old || n < 1 || n > MAX_COUNT || c->nmbar == c->prog->nmbar) {
-      SimFault *f = fault(w, i, l, old ? old->src : 0, v.x.m, v.off[l],
-                          old ? MBAR_TWICE
-                          : n < 1 || n > MAX_COUNT ? MBAR_COUNT : MBAR_MANY);
-      if (f) f->mbar.n = old || n < 1 || n > MAX_COUNT ? n : c->prog->nmbar;
+    SimMbar *b = simmbar_at(c, addr);
+    SimWrong how = unmakeable(w, l, b, n);
+    if (how != MBAR_NONE) {
+      uint32_t other = !b ? 0 : b->gone ? b->gone : b->src;
+      SimFault *f = fault(w, i, l, other, v.x.m, v.off[l], how);
+      if (f) f->mbar.n = how == MBAR_MANY ? c->prog->nmbar : n;
       return;
     }
-    SimMbar *b = &c->mbar[c->nmbar++];
-    c->mbarat[addr / 8] = (uint16_t)c->nmbar;
-    SimPast past[PASTS];
-    for (int q = 0; q < PASTS; q++) simorder_forget(c, &b->past[q]);
-    memcpy(past, b->past, sizeof past);
-    *b = (SimMbar){.at = addr, .mem = v.x.m->index,
-                   .element = v.off[l] * v.x.m->bits / v.x.m->own,
-                   .expected = (uint32_t)n, .missing = (uint32_t)n,
-                   .warp = w->id, .lanes = 1u << l, .clk = w->clk,
-                   .src = i->src};
-    memcpy(b->past, past, sizeof past);
+    b = make(c, b, addr);
+    b->mem = v.x.m->index;
+    b->element = v.off[l] * v.x.m->bits / v.x.m->own;
+    b->expected = b->missing = (uint32_t)n;
+    b->warp = w->id, b->lanes = 1u << l, b->clk = w->clk;
+    b->src = i->src;
+  }
+}
+
+// Does somebody wait for it, or are bytes on their way to it?
+static bool is_busy(const SimCluster *c, const SimMbar *b) {
+  for (int k = 0; k < c->prog->nall; k++)
+    if (c->warp[k].state == SW_MBAR && &c->mbar[c->warp[k].mbar] == b)
+      return true;
+  for (size_t k = 0; k < c->nasync; k++)
+    if (c->async[k]->mbar == b) return true;
+  return b->bytes != 0;
+}
+
+void simmbar_inval(SimWarp *w, const SimIns *i) {
+  Visit v;
+  Group g;
+  visit(&v, w, i);
+  while (next_group(&v, &g)) {
+    SimMbar *b = g.b;
+    int l = __builtin_ctz(g.mask);
+    if (g.mask & (g.mask - 1)) {  // by one lane, and another
+      fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
+      return;
+    }
+    if (is_busy(w->cluster, b)) {
+      fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BUSY);
+      return;
+    }
+    b->gone = i->src;
+    b->warp = w->id, b->lanes = g.mask, b->clk = w->clk;
   }
 }
 

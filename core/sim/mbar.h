@@ -19,6 +19,7 @@ struct SimMbar {
   uint32_t phase;          // phases that are over
   int warp;                // who made it, when and where
   uint32_t lanes, clk, src;
+  uint32_t gone;           // ... and took it back: where; 0: it is there
   bool fenced;             // ... with a fence behind it
   uint32_t shared;         // since the cluster met for that time; 0: not yet
   uint32_t landed, land;   // the epoch in which agents or threads of other
@@ -30,6 +31,7 @@ struct SimMbar {
 
 // One instruction of lanes of w. wait: false when it must wait (SW_MBAR).
 void simmbar_init(SimWarp *w, const SimIns *i);
+void simmbar_inval(SimWarp *w, const SimIns *i);
 void simmbar_arrive(SimWarp *w, const SimIns *i);
 void simmbar_expect(SimWarp *w, const SimIns *i);
 bool simmbar_wait(SimWarp *w, const SimIns *i);

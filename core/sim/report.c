@@ -368,6 +368,7 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
     case MBAR_TWICE:
       simreport_printf(t, " is made a second time, for ");
       say_count(t, n, "arrival");
+      simreport_printf(t, ", with no mbarrier_inval between");
       break;
     case MBAR_COUNT:
       simreport_printf(t, " is made for %lld arrivals; 1 to %d can be", n,
@@ -391,6 +392,17 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
         say_count(t, f->mbar.bytes, "byte");
         simreport_printf(t, ")");
       }
+      break;
+    case MBAR_GONE:
+      simreport_printf(t, " is used after its mbarrier_inval");
+      break;
+    case MBAR_BUSY:
+      simreport_printf(t, " is invalidated while threads wait for it or bytes "
+                       "are on their way");
+      break;
+    case MBAR_AGAIN:
+      simreport_printf(t, " is made again with nothing that orders its "
+                       "mbarrier_inval before");
       break;
     case MBAR_BYTES:
       simreport_printf(t, " expects %lld bytes; at most %d can be",

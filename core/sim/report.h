@@ -29,7 +29,7 @@ typedef enum SimMisuse {
 // there is room for; more arrivals or bytes than it takes.
 typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
-  MBAR_OVER, MBAR_BYTES
+  MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN
 } SimWrong;
 // A tensor map in memory that is none; that tells of more than there is; whose
 // change nobody released, or acquired; that changes while a copy needs it.

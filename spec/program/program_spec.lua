@@ -135,16 +135,26 @@ describe("cutelua", function()
       return select(2, support.run {"-e", "require 'cute'." .. text})
     end
     for _, text in ipairs {"arch.tmem_xyzzy()", "arch.clc_response()",
-      "pipeline.PipelineTmaUmma {}", "utils.TmemAllocator()"} do
-      assert.truthy(says(text):find("what only Hopper and Blackwell have is "
-        .. "not there yet", 1, true), text)
+      "pipeline.PipelineTmaUmma {}", "utils.TmemAllocator()",
+      "nvgpu.cpasync.CopyBulkTensor2DGather4G2SOp()"} do
+      assert.truthy(says(text):find("what only Blackwell has is not there yet",
+                                    1, true), text)
+    end
+    for name, near in pairs {
+        ["arch.cp_async_bulk_comit_group"] = "cp_async_bulk_commit_group",
+        ["nvgpu.cpasync.make_tiled_tma_atm"] = "make_tiled_tma_atom",
+        ["nvgpu.warpgroup.MmaBF16Op"] = "MmaF16BF16Op",
+        ["utils.sm90_get_smem_stor_op"] = "sm90_get_smem_store_op"} do
+      local text = says(name .. "()")
+      assert.truthy(text:find("nearest: " .. near, 1, true), text)
+      assert.is_nil(text:find("not there yet", 1, true), text)
     end
     local text = says "nvgpu.warp.MmaF16BF16Op(1)"
     assert.truthy(text:find("cute.nvgpu has no 'warp' [unknown-name]", 1,
                             true))
     assert.truthy(text:find("atoms here, by their C++ names", 1, true))
-    assert.truthy(says "nvgpu.tcgen05.x()":find("only Hopper and Blackwell",
-                                                1, true))
+    assert.truthy(says "nvgpu.tcgen05.x()":find("what only Blackwell has", 1,
+                                                true))
   end)
 
   it("shows a mistake with its line and neighbours", function()

@@ -193,11 +193,91 @@ describe("an mbarrier", function()
       .. "32 are lacking", text)
   end)
 
+  it("is taken back, and made again for others", function()
+    -- A warp arrives at a barrier of 64, then one of 32 at the same place; o:
+    -- what is left out.
+    local function twice(o)
+      return function(out)
+        local bar, tid = arch.alloc_smem(cute.i64, 1), arch.thread_idx()
+        local function make(n)
+          cute.when(tid:eq(0), function()
+            at.make = line() + 1
+            arch.mbarrier_init(bar, n)
+          end)
+          arch.sync_threads()
+        end
+        make(64)
+        for _ = 0, 2 do
+          arch.mbarrier_arrive(bar)
+          arch.mbarrier_wait(bar, _ % 2)
+        end
+        if not o.no_sync then arch.sync_threads() end
+        cute.when(tid:eq(o.by or 0), function()
+          at.inval = line() + 1
+          if not o.no_inval then arch.mbarrier_inval(bar) end
+        end)
+        if o.use then
+          at.use = line() + 1
+          arch.mbarrier_arrive(bar)
+        end
+        if o.sync then arch.sync_threads() end
+        make(32)
+        cute.when(tid:lt(32), function() arch.mbarrier_arrive(bar) end)
+        arch.mbarrier_wait(bar, 0)
+        out[tid] = tid
+      end
+    end
+    local function tried(o)
+      return found(twice(o), {}, cute.zeros({64}, cute.i32))
+    end
+    assert.equal("", (tried {}))
+    assert.equal("", (tried {by = 40, sync = true}))
+    local text, some = tried {no_inval = true}
+    assert.equal(SEEDS, some)
+    assert.equal(("%d mbarrier: mbarrier 'bar'[0] is made a second time, for "
+      .. "32 arrivals, with no mbarrier_inval between"):format(at.make), text)
+    text, some = tried {use = true}
+    assert.equal(SEEDS, some)
+    assert.equal(("%d mbarrier: mbarrier 'bar'[0] is used after its "
+      .. "mbarrier_inval"):format(at.use), text)
+    text, some = tried {by = 40}
+    assert.equal(SEEDS, some)
+    for told in text:gmatch "[^\n]+" do
+      assert.truthy(told:find("is made again with nothing that orders its "
+        .. "mbarrier_inval before", 1, true)
+        or told:find("is made a second time", 1, true), told)
+    end
+    -- too early: others have not passed its last phase
+    text, some = tried {no_sync = true}
+    assert.is_true(some > 0)
+    for told in text:gmatch "[^\n]+" do
+      assert.truthy(told:find("is invalidated while threads wait", 1, true)
+        or told:find("is used after its mbarrier_inval", 1, true)
+        or told:find("nothing that orders its mbarrier_init before", 1, true),
+        told)
+    end
+    -- bytes are on their way
+    local report = launch(function(x)
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
+      cute.when(arch.thread_idx():eq(0), function()
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        arch.mbarrier_arrive_and_expect_tx(bar, 256)
+        cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(),
+          cute.i32), x, s, {mbar_ptr = bar})
+        arch.mbarrier_inval(bar)
+      end)
+    end, {block = 32}, cute.zeros({64}, cute.i32))
+    assert.matches("is invalidated while threads wait for it or bytes are on "
+      .. "their way", report.reports[1].message)
+  end)
+
   it("is made once, by one thread, before others use it", function()
     local text, some = try {again = true}
     assert.equal(SEEDS, some)
     assert.equal(("%d mbarrier: mbarrier 'full'[0] is made a second time, for "
-      .. "7 arrivals"):format(at.again), text)
+      .. "7 arrivals, with no mbarrier_inval between"):format(at.again), text)
     text, some = try {no_sync = true}
     assert.equal(SEEDS, some)
     assert.matches("%[0%] is used with nothing that orders its mbarrier_init "

@@ -64,6 +64,13 @@ function mbarrier.mbarrier_init(mbar_ptr, cnt)
                                              1))
 end
 
+--- Takes a barrier back: its place may be used for something else, or for a
+-- barrier of another count. By one thread, when nobody uses it any more.
+---@param mbar_ptr table
+function mbarrier.mbarrier_inval(mbar_ptr)
+  core.mbarrier("inval", mbar_ptr, 0)
+end
+
 --- What mbarrier_init made is seen by the cluster and by TMA, after a barrier
 -- of theirs.
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
@@ -166,6 +173,7 @@ end
 
 return sign.public("cute.arch.", mbarrier, [[
   mbarrier_init(mbar_ptr: tensor, cnt: integer|value) mbarrier_init_fence()
+  mbarrier_inval(mbar_ptr: tensor)
   mbarrier_arrive(mbar_ptr: tensor, peer_cta_rank_in_cluster?: integer|value,
     arrive_count?: integer|value, opts?: table)
   mbarrier_arrive_and_expect_tx(mbar_ptr: tensor, bytes: integer|value,

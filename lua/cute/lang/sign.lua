@@ -169,10 +169,9 @@ function sign.strict(name, t, fields)
   end})
 end
 
--- What the Python DSL has for Hopper and Blackwell alone, by its names.
-local LATER = {"warpgroup", "bulk", "tma", "tmem",
-  "tcgen05", "packed", "umma", "clc", "sm90", "sm100", "sm103",
-  "sm120", "hopper", "blackwell"}
+-- What the Python DSL has for Blackwell alone, by its names.
+local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
+  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
 -- Names that stand for something else here.
 local ELSEWHERE = {
@@ -187,7 +186,7 @@ local function advice(name, names)
   near = near and "\n  nearest: " .. near or ""
   for _, part in ipairs(LATER) do
     if name:lower():find(part, 1, true) then
-      return "\n  what only Hopper and Blackwell have is not there yet" .. near
+      return "\n  what only Blackwell has is not there yet" .. near
     end
   end
   return near

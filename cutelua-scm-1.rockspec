@@ -149,6 +149,8 @@ build = {
         "lua/cute/lang/source.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
+      ["cute.layoutenum"] =
+        "lua/cute/layoutenum.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
       ["cute.npy"] =
@@ -157,6 +159,8 @@ build = {
         "lua/cute/nvgpu/cpasync.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
+      ["cute.nvgpu.sparse"] =
+        "lua/cute/nvgpu/sparse.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
       ["cute.ops.capture"] =

@@ -491,14 +491,14 @@ local function build(o)
       local some = k_tiles // 2
       first_k, k_tiles = half * some,
         cute.where(cute.eq(half, 0), some, k_tiles - some)
-      pipeline.pipeline_init_arrive(true)
+      pipeline.pipeline_init_arrive(true, true)
     end
     local make_work = tiles_of(o, tiles_m, tiles_n, k_tiles, space, loader)
     -- The producer, who made the barriers, does not wait for the consumers, but
     -- for blocks that it loads for.
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
-    if not made then pipeline.agent_sync(true) end
+    if not made then pipeline.agent_sync(true, true) end
     if o.pdl then
       cute.arch.griddepcontrol_launch_dependents()
       cute.arch.griddepcontrol_wait()

@@ -172,7 +172,13 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) return tmalib_bulk_atom(L);
+  if (lua_istable(L, 1)) {  // an operation: its atom's name, or a bulk copy
+    if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
+      lua_pop(L, 1);
+      return tmalib_bulk_atom(L);
+    }
+    lua_replace(L, 1);
+  }
   const char *name = face_checkstr(L, 1);
   DType t = face_check_dtype(L, 2);
   if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");

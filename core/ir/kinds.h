@@ -160,9 +160,9 @@ enum { MBF_ARRIVE = 1 << 12, MBF_TEST = 1 << 13, MBF_NOINC = 1 << 14 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
-// TMALOAD .. TMAPREFETCH: of a map of im2col. TMASTORE, BULKSTORE: what is there is
-// combined with what comes, by the AtomicKind of the lowest bits. BULKWAIT:
-// until the sources were read.
+// TMALOAD .. TMAPREFETCH: of a map of im2col. TMASTORE, BULKSTORE: what is
+// there is combined with what comes, by the AtomicKind of the lowest bits.
+// BULKWAIT: until the sources were read.
 enum { TMF_STRIDE = 1 };  // of MAPSET
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
 // What flags say in the field, as PTX spells it: "", ".cg", ...

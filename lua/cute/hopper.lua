@@ -2,7 +2,8 @@
 -- memory and of its multiply-adds, chosen by types and tiles. The same
 -- functions are cute.utils' own with sm90_ in front.
 --
--- "row" is a matrix whose second mode is contiguous, "col" one whose first is:
+-- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix whose second mode is
+-- contiguous, "col" (COL_MAJOR) one whose first is:
 -- A is (M,K), B (N,K), C (M,N), so that row-major operands are K-major.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
@@ -175,19 +176,20 @@ function hopper.compute_tile_shape_or_override(tile_shape_mnk, element_type,
 end
 
 return sign.public("utils.hopper_helpers.", hopper, [[
-  get_smem_layout_atom(layout: string, element_type: dtype|string,
+  get_smem_layout_atom(layout: string|LayoutEnum, element_type: dtype|string,
     major_mode_size: integer)
-  make_smem_layout_a(a_layout: string, mma_tiler_mnk: table,
+  make_smem_layout_a(a_layout: string|LayoutEnum, mma_tiler_mnk: table,
     a_dtype: dtype|string, num_stages: integer)
-  make_smem_layout_b(b_layout: string, mma_tiler_mnk: table,
+  make_smem_layout_b(b_layout: string|LayoutEnum, mma_tiler_mnk: table,
     b_dtype: dtype|string, num_stages: integer)
-  make_smem_layout_epi(epi_dtype: dtype|string, epi_layout: string,
+  make_smem_layout_epi(epi_dtype: dtype|string, epi_layout: string|LayoutEnum,
     epi_tile: table, epi_stage: integer, smem_trg_shape?: table,
     smem_order?: table)
   make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
     b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
     tiler_mn: table, a_source?: string)
-  get_smem_store_op(layout_d: string, elem_ty_d: dtype, elem_ty_acc?: dtype)
+  get_smem_store_op(layout_d: string|LayoutEnum, elem_ty_d: dtype,
+    elem_ty_acc?: dtype)
   compute_tile_shape_or_override(tile_shape_mnk: table, element_type: dtype,
     is_cooperative?: boolean, epi_tile_override?: table)
 ]])

@@ -61,14 +61,19 @@ end
 -- along M, N (K: 1).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
----@param opts? {swizzle_size: integer, raster_along_m: boolean, order: table}
+---@param opts? integer|{swizzle_size: integer, raster_along_m: boolean,
+-- order: table}
 -- swizzle_size 1 and raster_along_m = true when absent; order: a tensor of i32
 -- instead, of cluster places m + n * 65536 in their order (see
 -- hilbert_tile_order)
+---@param raster_along_m? boolean behind swizzle_size
 function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
-                                                cluster_shape_mnk, opts)
+                                                cluster_shape_mnk, opts,
+                                                raster_along_m)
   local cluster = cluster_shape_mnk or {1, 1, 1}
-  opts = opts or {}
+  if type(opts) ~= "table" then
+    opts = {swizzle_size = opts, raster_along_m = raster_along_m}
+  end
   local p = {cluster_shape = {}, clusters = {}, tiles = {}}
   for i, name in ipairs {"M", "N", "L"} do
     local tiles = positive(name, problem_shape_ntile_mnl[i] or 1)
@@ -595,7 +600,8 @@ sign.class("StreamKTileScheduler", StreamK, [[
 
 return sign.public("utils.", schedule, [[
   PersistentTileSchedulerParams(problem_shape_ntile_mnl: table,
-    cluster_shape_mnk?: table, opts?: table)
+    cluster_shape_mnk?: table, opts?: integer|value|table,
+    raster_along_m?: boolean)
   StaticPersistentTileScheduler(params: PersistentTileSchedulerParams,
     block_idx?: table, grid_dim?: table)
   DynamicPersistentTileScheduler(params: PersistentTileSchedulerParams,

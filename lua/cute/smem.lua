@@ -57,11 +57,12 @@ end
 -- Of matrices whose second mode is contiguous, and of those whose first is.
 local MAJOR = {row = "K", col = "MN"}
 
---- The major of a layout "row" or "col".
----@param layout string
+--- The major of a layout "row" or "col", or of LayoutEnum.
+---@param layout string|table
 ---@return "K"|"MN"
 function smem.major(layout)
-  return MAJOR[layout] or core.fail("unknown-name", ("no layout '%s' (row or "
+  local name = type(layout) == "table" and layout.name or layout
+  return MAJOR[name] or core.fail("unknown-name", ("no layout '%s' (row or "
     .. "col)"):format(tostring(layout)))
 end
 

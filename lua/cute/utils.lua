@@ -436,6 +436,7 @@ for _, name in ipairs {"get_smem_layout_atom", "get_smem_store_op",
                        "make_smem_layout_epi", "make_trivial_tiled_mma"} do
   utils["sm90_" .. name] = hopper[name]
 end
+utils.LayoutEnum = require "cute.layoutenum"
 utils.hopper_helpers = sign.namespace(hopper, "cute.utils.hopper_helpers")
 
 return sign.public("utils.", utils, [[
@@ -444,7 +445,7 @@ return sign.public("utils.", utils, [[
   SmemAllocator() HardwareInfo(device_id?: integer)
   get_smem_layout_atom_ab(major: string, dtype: dtype|string,
     smem_shape_mn_k: table)
-  get_smem_layout_atom_epi(layout: string, dtype: dtype|string,
+  get_smem_layout_atom_epi(layout: string|LayoutEnum, dtype: dtype|string,
     epi_tile: table)
   make_smem_layout(leading_mode: string, smem_tile_shape: table,
     dtype: dtype|string, num_stages: integer)
@@ -452,8 +453,8 @@ return sign.public("utils.", utils, [[
     num_stages: integer, opts?: table)
   make_smem_layout_b(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
     num_stages: integer, opts?: table)
-  make_smem_layout_epi(dtype: dtype|string, layout: string, epi_tile: table,
-    epi_stage: integer)
+  make_smem_layout_epi(dtype: dtype|string, layout: string|LayoutEnum,
+    epi_tile: table, epi_stage: integer)
   make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
     b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
     tiler_mn: table, opts?: table)
@@ -465,7 +466,7 @@ return sign.public("utils.", utils, [[
     cluster_shape_mn: table, use_2cta_instrs?: boolean)
   is_valid_tensor_alignment(problem: table)
   epilog_smem_copy_and_partition(tiled_mma: tiled, tRS_rC: tensor,
-    tidx: integer|value, sC: tensor, layout_c: string)
+    tidx: integer|value, sC: tensor, layout_c: string|LayoutEnum)
   epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
     gC: tensor, epi_tile, sC?: tensor)
   print_latex(x, opts?: table)

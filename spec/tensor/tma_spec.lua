@@ -450,9 +450,9 @@ describe("a TMA copy", function()
     program = cute.kernel("k", function(a, c, b, d)
       local s = cute.make_smem_tensor(cute.bf16, sw128(32, 64), 1024)
       local bar = cute.arch.alloc_smem(cute.i64, 1)
-      local function part(atom, coords, rank, ctas)
-        return cpasync.tma_partition(atom, rank, cute.make_layout(ctas),
-          cute.group_modes(s, 0, 2), cute.zipped_divide(coords, {32, 64}))
+      local function part(of, at, rank, ctas)
+        return cpasync.tma_partition(of, rank, cute.make_layout(ctas),
+          cute.group_modes(s, 0, 2), cute.zipped_divide(at, {32, 64}))
       end
       local ts, tg = part(a, c, 1, 2)
       cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar, mcast_mask = 3})

@@ -75,22 +75,34 @@ local function apart(what, opts)
   return opts and opts.aligned == false and "_unaligned" or ""
 end
 
+-- {barrier_id =, number_of_threads =, aligned =} as a barrier's arguments.
+local function named(id, threads, opts)
+  if type(id) ~= "table" then return id, threads, opts end
+  local rest = {}
+  for k, v in pairs(id) do
+    if k ~= "barrier_id" and k ~= "number_of_threads" then rest[k] = v end
+  end
+  return id.barrier_id or 0, id.number_of_threads, rest
+end
+
 --- A named barrier: `threads` of them meet at barrier id (1 to 15; 0 is that of
 -- sync_threads). A traced id is the same for all lanes of a warp. opts: aligned
 -- = false where a compiler may let lanes of a warp come one by one; all come.
----@param id any integer
+---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
 ---@param threads? any multiple of 32; all of the block when absent
 ---@param opts? {aligned: boolean}
 function arch.barrier(id, threads, opts)
+  id, threads, opts = named(id, threads, opts)
   local number, traced = check_id("barrier", id)
   core.effect("bar" .. apart("barrier", opts), number, threads, traced)
 end
 
 --- Arrives at a named barrier without waiting there.
----@param id any integer
----@param threads any multiple of 32, of all that arrive or wait
+---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
+---@param threads? any multiple of 32, of all that arrive or wait
 ---@param opts? {aligned: boolean}
 function arch.barrier_arrive(id, threads, opts)
+  id, threads, opts = named(id, threads, opts)
   if not threads then
     core.fail("bad-argument", "barrier_arrive needs the number of threads")
   end
@@ -129,9 +141,10 @@ function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 -- with `read` only until they have read shared memory, which may be written
 -- anew then.
 ---@param n integer
----@param read? boolean
+---@param read? boolean|{read: boolean}
 function arch.cp_async_bulk_wait_group(n, read)
   check_groups("cp_async_bulk_wait_group", n)
+  if type(read) == "table" then read = read.read end
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
@@ -149,8 +162,10 @@ local PROXIES = {alias = true, async = true, ["async.global"] = true,
 -- and wgmma ("async", or of one space "async.global", "async.shared"; sm_90),
 -- or through another address ("alias").
 ---@param kind "alias"|"async"|"async.global"|"async.shared"
----@param space? "cta"|"cluster" of "async.shared": "cta" when absent
+---@param space? "cta"|"cluster" of "async.shared": "cta" when absent; or
+-- {space =}
 function arch.fence_proxy(kind, space)
+  if type(space) == "table" then space = space.space end
   if not PROXIES[kind] then
     core.fail("unknown-name", ("fence_proxy: no kind '%s' (alias, async, "
       .. "async.global, async.shared)"):format(kind))
@@ -178,11 +193,12 @@ return sign.public("cute.arch.", arch, [[
   thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
   cluster_idx() cluster_dim() block_in_cluster_idx() block_in_cluster_dim()
   sync_threads() sync_warp(mask?: integer|value)
-  barrier(id: integer|value, threads?: integer|value, opts?: table)
-  barrier_arrive(id: integer|value, threads: integer|value, opts?: table)
+  barrier(id: integer|value|table, threads?: integer|value, opts?: table)
+  barrier_arrive(id: integer|value|table, threads?: integer|value,
+    opts?: table)
   cp_async_commit_group() cp_async_wait_group(n)
-  cp_async_bulk_commit_group() cp_async_bulk_wait_group(n, read?: boolean)
+  cp_async_bulk_commit_group() cp_async_bulk_wait_group(n, read?: boolean|table)
   fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()
-  fence_acq_rel_sys() fence_proxy(kind: string, space?: string)
+  fence_acq_rel_sys() fence_proxy(kind: string, space?: string|table)
   fence_view_async_shared()
 ]])

@@ -167,8 +167,10 @@ end
 --- Reduction over the warp with a Lua function of two values.
 ---@param value any traced value
 ---@param op fun(a, b): any
----@param width? integer threads that take part (a power of two)
+---@param width? integer|{threads_in_group: integer} threads that take part (a
+-- power of two)
 function warp.warp_reduction(value, op, width)
+  if type(width) == "table" then width = width.threads_in_group end
   width = width or 32
   check_width("warp_reduction", width, 1)
   local d = width // 2

@@ -35,6 +35,22 @@ function Op.__tostring(op) return op.name end
 
 local function op_of(fields) return setmetatable(fields, Op) end
 
+--- Which caches cp.async, and loads, leave what they read in.
+cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
+                         LAST_USE = "lu", NONE = "cv"}
+
+--- cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
+---@param cache_mode? string of LoadCacheMode: ALWAYS when absent, or GLOBAL
+function cpasync.CopyG2SOp(cache_mode)
+  local kind = cache_mode or "ca"
+  if kind ~= "ca" and kind ~= "cg" then
+    core.fail("unknown-name", ("CopyG2SOp: no cache mode '%s' (LoadCacheMode."
+      .. "ALWAYS, GLOBAL)"):format(kind))
+  end
+  return op_of {name = "CopyG2SOp", atom = "SM80_CP_ASYNC_CACHE"
+    .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
+end
+
 --- Boxes from global to shared memory.
 function cpasync.CopyBulkTensorTileG2SOp()
   return op_of {name = "CopyBulkTensorTileG2SOp"}
@@ -298,7 +314,7 @@ end
 function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
                                      num_multicast, opts)
   maker, opts = "make_tiled_tma_atom", opts or {}
-  if getmetatable(op) ~= Op or op.runs or op.im2col then
+  if getmetatable(op) ~= Op or op.runs or op.im2col or op.atom then
     fail("bad-argument", "an operation such as CopyBulkTensorTileG2SOp() is "
       .. "needed, got %s", core.show(op))
   end
@@ -572,6 +588,7 @@ function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,
 end
 
 return sign.public("cute.nvgpu.cpasync.", cpasync, [[
+  CopyG2SOp(cache_mode?: string)
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
   CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()

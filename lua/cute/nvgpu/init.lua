@@ -9,6 +9,46 @@ for _, part in ipairs {"cpasync", "sparse", "warpgroup"} do
                                "cute.nvgpu." .. part)
 end
 
+---------------------------------------------------------------------------
+-- Names of what operations and accesses take as strings
+---------------------------------------------------------------------------
+
+nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
+--- sem and scope of cute.arch.load, store, atomics ...
+nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
+                     RELEASE = "release", ACQ_REL = "acq_rel"}
+nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",
+                     SYS = "sys"}
+--- Their level1_eviction_priority, and cop of loads and of stores.
+nvgpu.CacheEvictionPriority = {
+  EVICT_NORMAL = "evict_normal", EVICT_FIRST = "evict_first",
+  EVICT_LAST = "evict_last", EVICT_UNCHANGED = "evict_unchanged",
+  NO_ALLOCATE = "evict_no_allocate"}
+nvgpu.LoadCacheMode = nvgpu.cpasync.LoadCacheMode
+nvgpu.StoreCacheMode = {WRITE_BACK = "wb", GLOBAL = "cg", STREAMING = "cs",
+                        WRITE_THROUGH = "wt"}
+
+--- Plain loads and stores, for cute.make_copy_atom(op, dtype, bits).
+function nvgpu.CopyUniversalOp() return {atom = "UniversalCopy"} end
+
+local FMA = {f16 = "half_t", bf16 = "bfloat16_t", f32 = "float", f64 = "double"}
+
+--- Multiply-adds of single elements.
+---@param abacc_dtype cute.DType f16, bf16, f32 or f64
+---@return cute.MmaAtom for cute.make_tiled_mma
+function nvgpu.MmaUniversalOp(abacc_dtype)
+  local name = FMA[tostring(abacc_dtype)]
+  if not name then
+    core.fail("bad-argument", ("MmaUniversalOp: no multiply-add of %s (f16 "
+      .. "bf16 f32 f64)"):format(tostring(abacc_dtype)))
+  end
+  return core.make_mma_atom(("UniversalFMA<%s>"):format(name))
+end
+
+---------------------------------------------------------------------------
+-- TMA atoms of a GEMM's operands
+---------------------------------------------------------------------------
+
 -- A TMA atom for tiles of the modes i and j of a GEMM's tile, which CTAs along
 -- mode `shared` of the cluster (V,M,N,K) share.
 local function atom_of(i, j, shared)
@@ -56,6 +96,7 @@ function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
 end
 
 return sign.public("cute.nvgpu.", nvgpu, [[
+  CopyUniversalOp() MmaUniversalOp(abacc_dtype: dtype|string)
   make_im2col_tma_atom_A(op, gmem_tensor: tensor, smem_layout: layout,
     mma_tiler_mnk: table, tiled_mma, filter_trs: table,
     upper_padding_dhw: table, lower_padding_dhw: table, stride_dhw: table,

@@ -139,7 +139,7 @@ local function make(what, opts, class, cluster)
                                 arrivals = to.size * peers_of(cluster),
                                 maker = opts.maker},
   }, class)
-  if not opts.defer_sync then sync.agent_sync(cluster ~= nil) end
+  if not opts.defer_sync then sync.agent_sync(cluster ~= nil, true) end
   return p
 end
 
@@ -192,7 +192,9 @@ end
 
 --- The stage was filled.
 function Async:producer_commit(state)
-  if self.cp_async then return self.full:arrive_cp_async(state.index) end
+  if self.cp_async then
+    return self.full:arrive_cp_async_mbarrier(state.index)
+  end
   by(self.producer_group, function() self.full:arrive(state.index) end)
 end
 
@@ -217,6 +219,11 @@ function Async:consumer_release(state) release(self, state) end
 -- TMA complete.
 function Async:producer_get_barrier(state)
   return self.full:get_barrier(state.index)
+end
+
+--- The mbarrier that is waited for when the stage is emptied.
+function Async:consumer_get_barrier(state)
+  return self.empty:get_barrier(state.index)
 end
 
 --- Waits until all stages are empty again, so that nobody arrives here after
@@ -342,6 +349,10 @@ function TmaStore:producer_commit() self.fence:arrive() end
 --- Waits until all buffers were read: before shared memory goes.
 function TmaStore:producer_tail() self.fence:tail() end
 
+--- Nobody reads here but the copies: nothing to wait for, or to tell.
+function TmaStore:consumer_wait() end  -- luacheck: ignore self
+function TmaStore:consumer_release() end  -- luacheck: ignore self
+
 ---------------------------------------------------------------------------
 -- PipelineOrder: groups take turns
 ---------------------------------------------------------------------------
@@ -380,20 +391,37 @@ function stages.PipelineOrder(opts)
                       Order)
 end
 
-local function place(o, id) return o.state.index * o.length + id end
+-- The stage of a group, where `state`, or this one's, is.
+local function place(o, id, state)
+  return (state or o.state).index * o.length + id
+end
+
+--- The mbarrier that group `group_id` waits at for its turn.
+---@param group_id any
+---@param state? table this group's when absent
+function Order:get_barrier_for_current_stage_idx(group_id, state)
+  return self.array:get_barrier(place(self, group_id, state))
+end
 
 --- Waits for this group's turn.
-function Order:wait() self.array:wait(place(self, self.group_id),
-                                      self.state.phase) end
+---@param state? table
+function Order:wait(state)
+  self.array:wait(place(self, self.group_id, state),
+                  (state or self.state).phase)
+end
 
 --- The next group's turn; this one's next thing is the one to wait for.
-function Order:arrive()
+---@param state? table goes on in its place
+function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after
   if math.type(id) then after = id == last and 0 or id + 1
   else after = core.where(id:eq(last), 0, id + 1) end
-  by(self.producer_group, function() self.array:arrive(place(self, after)) end)
-  self.state:advance()
+  by(self.producer_group, function()
+    self.array:arrive(place(self, after, state))
+  end)
+  local at = state or self.state
+  at:advance()
 end
 
 ---------------------------------------------------------------------------
@@ -409,6 +437,8 @@ local function handle(pipe, state, barrier)
                        count = state.count, barrier = barrier}, Handle)
 end
 
+--- The pipeline whose stage it is.
+function Handle:get_origin() return self.pipe end
 --- The stage was filled.
 function Handle:commit() self.pipe:producer_commit(self.state) end
 --- The stage was read.
@@ -448,13 +478,18 @@ function Async:make_participants()
   return self:make_producer(), self:make_consumer()
 end
 
---- Waits until the next stage is empty: a handle with index, count, barrier
+--- The present stage, which was acquired: a handle with index, count, barrier
 -- and commit().
+function Producer:current_handle()
+  return handle(self.pipe, self.state:clone(),
+                self.pipe:producer_get_barrier(self.state))
+end
+
+--- Waits until the next stage is empty: its handle.
 ---@param token? any of try_acquire
 function Producer:acquire(token)
   self.pipe:producer_acquire(self.state, token)
-  return handle(self.pipe, self.state:clone(),
-                self.pipe:producer_get_barrier(self.state))
+  return self:current_handle()
 end
 
 --- The same, and on to the stage behind it.
@@ -485,11 +520,17 @@ function Producer:clone()
 end
 function Producer:reset() self.state:reset_count() end
 
---- Waits until the next stage is full: a handle with index, count, release().
+--- The present stage, which was waited for: a handle with index, count,
+-- release().
+function Consumer:current_handle()
+  return handle(self.pipe, self.state:clone())
+end
+
+--- Waits until the next stage is full: its handle.
 ---@param token? any of try_wait
 function Consumer:wait(token)
   self.pipe:consumer_wait(self.state, token)
-  return handle(self.pipe, self.state:clone())
+  return self:current_handle()
 end
 
 --- The same, and on to the stage behind it.
@@ -531,6 +572,7 @@ local ASYNC = [[
   consumer_wait(state: PipelineState, token?: boolean|value)
   consumer_try_wait(state: PipelineState)
   producer_get_barrier(state: PipelineState)
+  consumer_get_barrier(state: PipelineState)
   producer_commit(state: PipelineState)
   consumer_release(state: PipelineState) producer_tail(state: PipelineState)
   make_producer() make_consumer() make_participants()
@@ -543,18 +585,24 @@ sign.class("PipelineAsync", Async, ASYNC .. ACQUIRE .. ")", ABSENT)
 sign.class("PipelineTmaAsync", Tma, ASYNC .. ACQUIRE
            .. ", tx_count?: integer)", ABSENT)
 sign.class("PipelineTmaStore", TmaStore,
-           "producer_acquire() producer_commit() producer_tail()")
-sign.class("PipelineOrder", Order, "wait() arrive()")
-sign.class("PipelineHandle", Handle, "commit() release()", "barrier")
+           "producer_acquire() producer_commit() producer_tail() "
+           .. "consumer_wait() consumer_release()")
+sign.class("PipelineOrder", Order, [[
+  wait(state?: PipelineState) arrive(state?: PipelineState)
+  get_barrier_for_current_stage_idx(group_id: integer|value,
+    state?: PipelineState)
+]])
+sign.class("PipelineHandle", Handle, "commit() release() get_origin()",
+           "barrier")
 sign.class("PipelineProducer", Producer, [[
   acquire(token?: boolean|value) acquire_and_advance(token?: boolean|value)
   try_acquire() commit(handle?: PipelineHandle) advance(count?: integer|value)
-  tail() clone() reset()
+  tail() clone() reset() current_handle()
 ]])
 sign.class("PipelineConsumer", Consumer, [[
   wait(token?: boolean|value) wait_and_advance(token?: boolean|value)
   try_wait() release(handle?: PipelineHandle) advance(count?: integer|value)
-  clone() reset()
+  clone() reset() current_handle()
 ]])
 
 return sign.public("pipeline.", stages, [[

@@ -7,6 +7,9 @@ local core = require "cute.core"
 
 local states = {}
 
+--- Who goes through the stages.
+states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
+
 local State = {}
 State.__index = State
 
@@ -27,7 +30,7 @@ end
 
 --- The producer begins with empty stages, so that its first round need not
 -- wait for anybody: its phase is 1.
----@param type "producer"|"consumer"
+---@param type "producer"|"consumer" of PipelineUserType
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
   if type ~= "producer" and type ~= "consumer" then

@@ -39,6 +39,9 @@ end
 -- number, or nil.
 function SyncObject:get_barrier() end  -- luacheck: ignore self
 
+--- How many stages it can have: nothing limits them.
+function SyncObject:max() end  -- luacheck: ignore self
+
 -- The methods that a class has not are SyncObject's.
 local function inherit(class)
   for name, f in pairs(SyncObject) do
@@ -138,8 +141,10 @@ function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 -- Who arrives
 ---------------------------------------------------------------------------
 
---- What arrives once: each thread, or one lane for its warp.
-sync.Agent = {Thread = "thread", Warp = "warp"}
+--- What arrives once: each thread, or one lane for its warp. And whom
+-- agent_sync brings together.
+sync.Agent = {Thread = "thread", Warp = "warp", ThreadBlock = "block",
+              ThreadBlockCluster = "cluster"}
 
 local Group = {}
 Group.__index = Group
@@ -148,7 +153,8 @@ Group.__index = Group
 -- arrivals at a barrier of theirs.
 ---@param agent "thread"|"warp" of pipeline.Agent
 ---@param size? integer 1 when absent
-function sync.CooperativeGroup(agent, size)
+---@param alignment? integer not asked: groups lie anywhere
+function sync.CooperativeGroup(agent, size, alignment)  -- luacheck: ignore
   size = size or 1
   if agent ~= "thread" and agent ~= "warp" then
     core.fail("unknown-name", ("CooperativeGroup: no agent '%s' (Agent.Thread, "
@@ -171,26 +177,44 @@ local function first_thread()
   return x:eq(0) & y:eq(0) & z:eq(0)
 end
 
+-- Is there a cluster of several blocks? true, its shape {m, n}, its layout
+-- (V,M,N,K), or what an agent is called.
+local function clustered(cluster)
+  if type(cluster) == "boolean" or cluster == nil then return cluster end
+  if cluster == "cluster" or cluster == "block" then
+    return cluster == "cluster"
+  end
+  if type(cluster) == "string" then
+    core.fail("unknown-name", ("no agent '%s' that is brought together "
+      .. "(Agent.ThreadBlock, Agent.ThreadBlockCluster)"):format(cluster))
+  end
+  return core.size(cluster) > 1
+end
+
 --- Between the making of barriers and their use, first half: barriers of a
 -- cluster are seen by its other blocks. `cluster` says whether there is one.
----@param cluster? boolean
----@param is_relaxed? boolean after mbarrier_init_fence nothing else needs order
+---@param cluster? boolean|integer[]|cute.Layout or its shape
+---@param is_relaxed? boolean nothing but mbarriers needs order: these have it
+-- by mbarrier_init_fence
 function sync.pipeline_init_arrive(cluster, is_relaxed)
-  if not cluster then return end
-  if is_relaxed == false then arch.cluster_arrive()
-  else arch.cluster_arrive_relaxed() end
+  if not clustered(cluster) then return end
+  if is_relaxed then arch.cluster_arrive_relaxed()
+  else arch.cluster_arrive() end
 end
 
 --- The second half: the cluster, or the block, has met.
----@param cluster? boolean
+---@param cluster? boolean|integer[]|cute.Layout
 function sync.pipeline_init_wait(cluster)
-  if cluster then arch.cluster_wait() else arch.sync_threads() end
+  if clustered(cluster) then arch.cluster_wait() else arch.sync_threads() end
 end
 
---- Both at once.
----@param cluster? boolean
-function sync.agent_sync(cluster)
-  sync.pipeline_init_arrive(cluster)
+--- Both at once: of the block, or of the cluster.
+---@param group? string|boolean|integer[]|cute.Layout of pipeline.Agent, or the
+-- cluster's shape
+---@param is_relaxed? boolean
+function sync.agent_sync(group, is_relaxed)
+  local cluster = clustered(group)
+  sync.pipeline_init_arrive(cluster, is_relaxed)
   sync.pipeline_init_wait(cluster)
 end
 
@@ -257,6 +281,7 @@ local function hints(scope) return scope and {scope = scope} end
 function Array:arrive(index, rank, scope)
   arch.mbarrier_arrive(self.storage + index, rank, nil, hints(scope))
 end
+Array.arrive_mbarrier = Array.arrive
 
 --- Arrives, and expects so many bytes.
 ---@param index integer|cute.Value
@@ -265,9 +290,17 @@ function Array:arrive_and_expect_tx(index, bytes)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
 end
 
+--- The same in another block of the cluster.
+---@param index integer|cute.Value
+---@param bytes integer|cute.Value
+---@param rank? integer|cute.Value
+function Array:arrive_and_expect_tx_with_dst(index, bytes, rank)
+  arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes, rank)
+end
+
 --- Arrives when the cp.async copies that this thread began are there.
 ---@param index integer|cute.Value
-function Array:arrive_cp_async(index)
+function Array:arrive_cp_async_mbarrier(index)
   arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
 end
 
@@ -341,7 +374,7 @@ sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end
 
-local BASE = " arrive_and_drop() get_barrier()"
+local BASE = " arrive_and_drop() get_barrier() max()"
 sign.class("NamedBarrier", Barrier, BASE .. [[
   arrive() arrive_and_wait() sync() wait() arrive_unaligned() wait_unaligned()
 ]])
@@ -349,11 +382,14 @@ sign.class("TmaStoreFence", Fence,
            BASE .. " arrive() wait() arrive_and_wait() tail()")
 sign.class("CooperativeGroup", Group, "")
 sign.class("MbarrierArray", Array, [[
-  get_barrier(index: integer|value) arrive_and_drop()
+  get_barrier(index: integer|value) arrive_and_drop() max()
   arrive_and_wait(index: integer|value, phase: integer|value)
   arrive(index: integer|value, rank?: integer|value, scope?: string)
+  arrive_mbarrier(index: integer|value, rank?: integer|value, scope?: string)
   arrive_and_expect_tx(index: integer|value, bytes: integer|value)
-  arrive_cp_async(index: integer|value)
+  arrive_and_expect_tx_with_dst(index: integer|value, bytes: integer|value,
+    rank?: integer|value)
+  arrive_cp_async_mbarrier(index: integer|value)
   wait(index: integer|value, phase: integer|value, scope?: string)
   try_wait(index: integer|value, phase: integer|value, scope?: string)
   test_wait(index: integer|value, phase: integer|value)
@@ -363,12 +399,13 @@ return sign.public("pipeline.", sync, [[
   NamedBarrier(opts: table) MbarrierArray(opts: table)
   TmaStoreFence(num_stages: integer)
   alloc_reserved_mbarrier(num_stages: integer, multiplier?: integer)
-  CooperativeGroup(agent: string, size?: integer)
+  CooperativeGroup(agent: string, size?: integer, alignment?: integer)
   arrive(barrier_id: integer|value, num_threads: integer|value)
   arrive_and_wait(barrier_id: integer|value, num_threads: integer|value)
   arrive_unaligned(barrier_id: integer|value, num_threads: integer|value)
   wait_unaligned(barrier_id: integer|value, num_threads: integer|value)
   sync(barrier_id?: integer|value) wait()
-  pipeline_init_arrive(cluster?: boolean, is_relaxed?: boolean)
-  pipeline_init_wait(cluster?: boolean) agent_sync(cluster?: boolean)
+  pipeline_init_arrive(cluster?: boolean|table|layout, is_relaxed?: boolean)
+  pipeline_init_wait(cluster?: boolean|table|layout)
+  agent_sync(group?: string|boolean|table|layout, is_relaxed?: boolean)
 ]])

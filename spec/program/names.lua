@@ -85,8 +85,6 @@ end
 
 --- Families of atoms that have no row, by pattern, and why.
 names.NO_ATOM = {
-  {"^SM90::GMMA::SPARSE::", "sparse products of warpgroups: come with "
-    .. "Hopper's"},
   {"::PREFETCH$", "prefetches: cute.prefetch of a load's atom"},
   {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: "
     .. "cpasync.make_im2col_tma_atom"},

@@ -229,15 +229,18 @@ tma.UNFOLDED = {
    {24, 16}},
 }
 
--- A case, its corners with the filter that it has (a store: of one place).
+-- A case, its corners with the filter that it has. A store's is of one place,
+-- and its corners are as far inside of the image as the others are outside.
 local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
-  local c = {shape = shape, before = before, behind = behind, stride = stride,
-             filter = {}, apart = apart, tile = tile, lower = {}, upper = {}}
+  local c = {shape = shape, stride = stride, filter = {}, apart = apart,
+             tile = tile, lower = {}, upper = {}}
+  if not store then c.before, c.behind = before, behind end
   for i = 1, #filter do
     c.filter[i] = store and 1 or filter[i]
-    c.lower[i] = -before[i]
-    c.upper[i] = behind[i] - (c.filter[i] - 1) * apart[i]
+    c.lower[i] = store and before[i] or -before[i]
+    c.upper[i] = store and -behind[i]
+      or behind[i] - (filter[i] - 1) * apart[i]
   end
   return c
 end

@@ -345,8 +345,8 @@ static void check_metadata(lua_State *L, const AtomMma *row, int which) {
 static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
-  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   *s = check_subject(cx, L, 2);
+  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   return b;
 }
 
@@ -426,8 +426,8 @@ static int partition_shape(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
-  check_metadata(L, b->mma.atom.row, which);
   Tup shape = face_check_tup(cx, L, 2);
+  check_metadata(L, b->mma.atom.row, which);
   face_push_tup(L, tiled_mma_shape(cx, &b->mma, (char)which, shape));
   return 1;
 }
@@ -436,8 +436,8 @@ static int thrfrg(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), &thr);
-  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   Layout l = laylib_layout(cx, L, 2);
+  if (b->kind == BOX_MMA) check_metadata(L, b->mma.atom.row, which);
   face_push_layout(L, b->kind == BOX_MMA
     ? tiled_mma_thrfrg(cx, &b->mma, (char)which, l)
     : tiled_copy_tidfrg(cx, &b->copy, (char)which, l));

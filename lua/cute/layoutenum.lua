@@ -36,7 +36,7 @@ local enum = {ROW_MAJOR = setmetatable({name = "row"}, Layout),
 ---@param tensor table
 ---@return table
 function enum.from_tensor(tensor)
-  local layout = tensor.layout or tensor
+  local layout = core.typename(tensor) == "tensor" and tensor.layout or tensor
   local function leads(mode)
     return core.rank(layout) > mode
       and core.eq(core.flatten_to_tuple(core.stride(layout, mode))[1], 1)
@@ -48,4 +48,5 @@ function enum.from_tensor(tensor)
     .. "is contiguous"):format(layout))
 end
 
-return sign.public("utils.LayoutEnum.", enum, "from_tensor(tensor)")
+return sign.public("utils.LayoutEnum.", enum,
+  "from_tensor(tensor: tensor|layout)")

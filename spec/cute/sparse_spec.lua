@@ -71,8 +71,10 @@ describe("cute.nvgpu.sparse", function()
       .. "may be [bad-argument]", function() sparse.compress(A) end)
     raises("compress: rows of 24 elements; those of f16 are a multiple of 16",
       function() sparse.compress(cute.zeros({1, 24}, "f16")) end)
-    raises("compress: elements of f64; they have 8, 16 or 32 bits",
+    raises(" have 64 bits, not 8, 16 or 32",
       function() sparse.compress(cute.zeros({1, 16}, "f64")) end)
+    raises("compress: a matrix (M,K) is needed, got ",
+      function() sparse.compress(cute.zeros({16}, "f16")) end)
   end)
 end)
 

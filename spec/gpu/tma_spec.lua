@@ -8,6 +8,7 @@ describe("TMA #gpu", function()
             "gpu")
 
   it("has tensor maps with the driver's bytes", function()
+    assert(core.gpu_open())
     local seed, taken = 1, 0
     local function chance(n)
       seed = (seed * 6364136223846793005 + 1442695040888963407) &

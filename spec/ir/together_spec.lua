@@ -283,6 +283,11 @@ local SAMPLES = {
     local bar = smem(32, cute.i64).iterator
     return function() arch.mbarrier_init(bar + arch.lane_idx(), 1) end
   end,
+  ["mbarrier.inval"] = function()
+    local bar = smem(32, cute.i64).iterator + arch.lane_idx()
+    arch.mbarrier_init(bar, 1)
+    return function() arch.mbarrier_inval(bar) end
+  end,
   ["mbarrier.arrive"] = with_barrier(arch.mbarrier_arrive),
   ["mbarrier.expect_tx"] = with_barrier(function(bar)
     arch.mbarrier_expect_tx(bar, 0)

@@ -439,10 +439,14 @@ describe("a TMA copy", function()
       return cpasync.make_im2col_tma_atom(op, x, sw128(32, 64), {32, 64},
         {-1, -1}, corner, {1, 1}, {1, 1}, nil, nil, nil, ctas)
     end
+    local function stored(lower, upper)
+      return cpasync.make_im2col_tma_atom(cpasync.CopyBulkTensorIm2ColS2GOp(),
+        x, sw128(32, 64), {32, 64}, lower, upper)
+    end
     local multicast = cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
     local store = cpasync.CopyBulkTensorIm2ColS2GOp()
     local two, cs = other(multicast, {-1, -1}, 2)
-    local to, ds = other(store, {1, 1})
+    local to, ds = stored({1, 0}, {0, -1})
     assert.equal("TMA load of bf16, box (64,16) by im2col, swizzle 128 B, 2 "
       .. "CTAs", tostring(two))
     assert.equal("TMA store of bf16, box (64,32) by im2col, swizzle 128 B",
@@ -462,14 +466,19 @@ describe("a TMA copy", function()
     -- the second half: pixel 112 is (2,4) of image 1
     assert.truthy(program.source:find("tma_load_im2col_4d_multicast(s_addr + "
       .. "2048u, &a, bar_addr, 0, 1, 3, 1, 2, 1, 3);", 1, true), program.source)
-    -- pixel 96 of 12 x 9, the first of its row
-    assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, -1, "
-      .. "7, 0);", 1, true), program.source)
+    -- pixel 96 of 9 x 6: (6,4) of image 1, of pixels from 1 on
+    assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, 7, "
+      .. "4, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})
     raises("make_im2col_tma_atom: spatial mode 0: a filter of 3 places; a "
       .. "store is to one [shape-mismatch]", function()
       other(store, {-1, -1})
     end)
+    raises("spatial mode 1: pixels between corners -1 and 0: those of a store "
+      .. "lie inside of the image, from 0 on and to 0 [inadmissible]",
+      function() stored({0, -1}, {0, 0}) end)
+    raises("spatial mode 0: pixels between corners 0 and 2",
+      function() stored({0, 0}, {2, 0}) end)
     raises("make_im2col_tma_atom: 3 CTAs cannot share a box of 32 pixels "
       .. "[shape-mismatch]", function() other(multicast, {-1, -1}, 3) end)
     raises("make_im2col_tma_atom: num_multicast of 2", function()

@@ -102,9 +102,11 @@ end
 ---@param threads? any multiple of 32, of all that arrive or wait
 ---@param opts? {aligned: boolean}
 function arch.barrier_arrive(id, threads, opts)
+  local what = id
   id, threads, opts = named(id, threads, opts)
   if not threads then
-    core.fail("bad-argument", "barrier_arrive needs the number of threads")
+    core.fail("bad-argument", ("barrier_arrive needs the number of threads, "
+      .. "got %s alone"):format(core.show(what)))
   end
   local number, traced = check_id("barrier_arrive", id)
   core.effect("bar_arrive" .. apart("barrier_arrive", opts), number, threads,

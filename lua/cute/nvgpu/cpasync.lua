@@ -442,6 +442,10 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     elseif op.store and filter[i + 1] > 1 then
       fail("shape-mismatch", "spatial mode %d: a filter of %d places; a store "
         .. "is to one", i - 1, filter[i + 1])
+    elseif op.store and (lower[i] < 0 or upper[i] > 0) then
+      fail("inadmissible", "spatial mode %d: pixels between corners %d and %d: "
+        .. "those of a store lie inside of the image, from 0 on and to 0",
+        i - 1, lower[i], upper[i])
     end
   end
   leaf[n + 2], step[n + 2] = n + 1, 1

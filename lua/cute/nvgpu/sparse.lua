@@ -45,15 +45,22 @@ end
 ---@return cute.Tensor values (M,K/2) of A's type
 ---@return cute.Tensor metadata (M,K/16), or (M,K/8), of u16
 function sparse.compress(A)
-  local rows, depth, bits = A.shape[1], A.shape[2], A.element_type.bits
+  local bits = A.element_type.bits
   local group = bits == 32 and 2 or 4
+  local rows, depth = A.shape[1], A.shape[2]
+  if math.type(rows) ~= "integer" or math.type(depth) ~= "integer"
+    or A.shape[3] then
+    core.fail("shape-mismatch", ("compress: a matrix (M,K) is needed, got %s")
+      :format(A))
+  end
   if bits ~= 8 and bits ~= 16 and bits ~= 32 then
-    core.fail("bad-argument", ("compress: elements of %s; they have 8, 16 or "
-      .. "32 bits"):format(A.element_type))
+    core.fail("bad-argument", ("compress: elements of %s have %d bits, not 8, "
+      .. "16 or 32"):format(A, bits))
   end
   if depth % (4 * group) ~= 0 then
     core.fail("bad-argument", ("compress: rows of %d elements; those of %s "
-      .. "are a multiple of %d"):format(depth, A.element_type, 4 * group))
+      .. "are a multiple of %d\n  %s"):format(depth, A.element_type, 4 * group,
+      A))
   end
   local values = core.zeros({rows, depth // 2}, A.element_type)
   local metadata = core.zeros({rows, depth // (4 * group)}, core.u16)

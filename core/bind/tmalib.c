@@ -172,14 +172,14 @@ static int l_tma_atom(lua_State *L) {
 }
 
 int tmalib_bulk_atom(lua_State *L) {
-  static const char *const names[] = {"", "G2S", "S2G", "S2S"};
+  static const char *const names[] = {"", "G2S", "S2G", "S2S", "R2S"};
   TmaAtom a;
   memset(&a, 0, sizeof a);
   a.type = face_check_dtype(L, 2);
   a.ctas = 1;
   lua_getfield(L, 1, "runs");
   const char *runs = face_optstr(L, -1, "");
-  for (uint8_t k = 1; k < 4; k++)
+  for (uint8_t k = TMA_G2S; k <= TMA_R2S; k++)
     if (strcmp(runs, names[k]) == 0) a.runs = k;
   if (!a.runs)
     face_error(L, ERR_ARG, "make_copy_atom: %s is no operation of runs; a tile "
@@ -275,6 +275,7 @@ static int atom_index(lua_State *L) {
 
 static const char *atom_word(const TmaAtom *a) {
   if (a->runs == TMA_S2S) return "copy to another CTA";
+  if (a->runs == TMA_R2S) return "store to another CTA";
   if (a->runs == TMA_S2G || (a->store && !(a->flags & BKF_REDUCES)))
     return "store";
   return a->store ? "reduction" : "load";
@@ -371,7 +372,8 @@ int tmalib_copy(lua_State *L) {
     MapPlace p = check_map(cx, L, top);
     at.ref = ir_map_at(cx, ir_fn(cx), p.mem, p.off, a->ref);
   }
-  (a->runs ? tma_copy_runs : tma_copy)(cx, &at, src, dst, &o);
+  (a->runs == TMA_R2S ? tma_copy_send : a->runs ? tma_copy_runs : tma_copy)(
+    cx, &at, src, dst, &o);
   return 0;
 }
 

@@ -299,6 +299,63 @@ void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
   for (int64_t i = 0; i < all / n; i++) emit_run(cx, a, t, o, i, n);
 }
 
+// ---- registers to another CTA ----
+
+static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
+                       const TmaCall *o) {
+  int bits = dtype_bits(a->type);
+  if (t[0]->space != SP_RMEM || t[1]->space != SP_SMEM)
+    ctx_fail(cx, ERR_TYPE, "copy: this copy goes from registers to shared "
+             "memory%s", sides_text(cx, t));
+  if (t[0]->type != a->type || t[1]->type != a->type)
+    ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s%s", dtype_name(a->type),
+             sides_text(cx, t));
+  if (bits != 32 && bits != 64)
+    ctx_fail(cx, ERR_TYPE, "copy: st.async stores values of 32 or 64 bits, "
+             "not %s: cute.recast_tensor both%s", dtype_name(a->type),
+             sides_text(cx, t));
+  if (!o->bar || !o->rank)
+    ctx_fail(cx, ERR_ARG, "copy: this copy needs %s", o->bar
+             ? "cta_rank, the CTA that gets the values"
+             : "mbar_ptr, the mbarrier there that counts their bytes");
+}
+
+// Values from i on, of n, that go at once.
+static int together(Ctx *cx, const Tensor *t, int64_t i, int64_t n) {
+  int bits = dtype_bits(t->type);
+  for (int w = 128 / bits; w > 1; w /= 2) {
+    int64_t known;
+    if (i + w > n) continue;
+    place_of(cx, t, i, w * bits / 8, &known);
+    bool run = known == w * bits / 8 && !t->l.outer;
+    for (int k = 1; run && k < w; k++)
+      run = dim_is(dim_sub(cx, at(cx, t->l, i + k), at(cx, t->l, i)), k);
+    if (run) return w;
+  }
+  return 1;
+}
+
+void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
+                   const TmaCall *o) {
+  const Tensor *t[2] = {&src, &dst};
+  check_send(cx, a, t, o);
+  int64_t n = count(cx, layout_inner(src.l), "copy");
+  if (n != count(cx, layout_inner(dst.l), "copy"))
+    ctx_fail(cx, ERR_SHAPE, "copy: as many values on both sides%s",
+             sides_text(cx, t));
+  for (int64_t i = 0; i < n;) {
+    int w = together(cx, &dst, i, n);
+    int64_t known;
+    Dim at = place_of(cx, &dst, i, 1, &known);
+    Ref x[9] = {dst.mem, dim_asref(cx, at), o->bar, o->bar_off, o->rank};
+    for (int k = 0; k < w; k++)
+      x[5 + k] = tensor_load(cx, src, tup_int(cx, i + k));
+    Ins ins = {.op = OP_STASYNC, .imm = w * dtype_bits(a->type)};
+    operands_emit(cx, ir_fn(cx), ins, x, 5 + (uint32_t)w, NULL, 0);
+    i += w;
+  }
+}
+
 // ---- tensor maps in memory ----
 
 void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p) {

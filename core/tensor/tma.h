@@ -7,8 +7,8 @@
 #include "tensor/tensor.h"
 
 // What moves: boxes of a map, or runs from global to shared memory, back, to
-// another CTA's.
-typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S } TmaRuns;
+// another CTA's; from registers there (st.async).
+typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {
   DType type;
@@ -47,7 +47,7 @@ static inline int64_t tma_pattern(const TmaAtom *a) {
 typedef struct TmaCall {
   Ref bar, bar_off;    // 0: none
   Ref mask, policy;    // 0: none
-  Ref rank;            // of S2S: the CTA
+  Ref rank;            // of S2S, R2S: the CTA
 } TmaCall;
 
 // copy(): one instruction a box, ((TMA,TMA_Iter),Rest...) on both sides, of
@@ -57,6 +57,9 @@ void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
 // The same of runs: the first modes of both are contiguous; one instruction
 // for each of the rest.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
+                   const TmaCall *o);
+// From registers: 1, 2 or 4 neighbours at once, as they and their place allow.
+void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
 // ---- tensor maps in memory, 16 elements of 64 bits at a place ----
 typedef struct MapPlace { Ref mem, off; } MapPlace;

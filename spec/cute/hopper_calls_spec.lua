@@ -1,6 +1,6 @@
 -- The Python DSL's Hopper names, called as the DSL calls them: what is by name
--- there is a table here. Each kernel runs in the simulator, and its text is
--- compiled for sm_90a; every name is in one of them.
+-- there is a table here. Each kernel runs in the simulator and on a GPU, and
+-- its text is compiled for sm_90a.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local names = require "spec.program.names"
@@ -10,12 +10,24 @@ local arch, nvgpu, pipeline, utils = cute.arch, cute.nvgpu, cute.pipeline,
 local cpasync, warpgroup = nvgpu.cpasync, nvgpu.warpgroup
 local _ = cute._
 
+local device  -- where kernels run
+
+-- A test on both devices.
+local function both(name, f)
+  for _, where in ipairs {"sim:sm_90a", "gpu"} do
+    it(name .. (where == "gpu" and " #gpu" or ""), function()
+      device = where
+      f()
+    end)
+  end
+end
+
 -- Runs f of (out, ...) in `block` threads; out (block) of i32 is what every
 -- thread should have. opts: of the launch.
 local function runs(opts, want, f, ...)
   local block = opts.block or 32
   local out = cute.zeros({block}, cute.i32)
-  local o = {grid = 1, block = block, device = "sim:sm_90a"}
+  local o = {grid = 1, block = block, device = device}
   for k, v in pairs(opts) do o[k] = v end
   local call = cute.kernel("k", f)(out, ...)
   call:launch(o)
@@ -23,7 +35,7 @@ local function runs(opts, want, f, ...)
     assert.equal(type(want) == "function" and want(i) or want, out[i], i)
   end
   local program = call:trace {block = block, cluster = o.cluster,
-                              device = "sim:sm_90a"}
+                              device = device}
   kernels.compiles(program, {"sm_90a"})
   return program
 end
@@ -42,7 +54,7 @@ local function barrier(n)
 end
 
 describe("Hopper's names", function()
-  it("of mbarriers", function()
+  both("of mbarriers", function()
     runs({}, 3, function(out)
       local tid = arch.thread_idx()
       local bar = barrier(32)
@@ -69,7 +81,7 @@ describe("Hopper's names", function()
     end)
   end)
 
-  it("of barriers, fences and registers", function()
+  both("of barriers, fences and registers", function()
     local program = runs({block = 128}, 496, function(out)
       local tid = arch.thread_idx()
       arch.barrier {barrier_id = 2, number_of_threads = 128}
@@ -103,7 +115,7 @@ describe("Hopper's names", function()
     assert.truthy(program:cuda "sm_90a":find("bulk.wait_group.read 0", 1, true))
   end)
 
-  it("of clusters", function()
+  both("of clusters", function()
     local program = runs({cluster = 2, grid = 2}, 3, function(out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {2}, 16)
@@ -135,7 +147,59 @@ describe("Hopper's names", function()
     end)
   end)
 
-  it("of pipelines", function()
+  both("of stores to other blocks", function()
+    local store = cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), cute.i32)
+    assert.equal("bulk store to another CTA of i32", tostring(store))
+    local program = runs({cluster = 2, grid = 2}, function(i)
+      return 6 * 10 * i + 15 + 6 * 1000
+    end, function(out)
+      local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+      local s = cute.make_smem_tensor(cute.i32,
+        cute.make_layout({32, 8}, {8, 1}), 16)
+      local bar = barrier(1)
+      first(function()
+        arch.mbarrier_arrive_and_expect_tx(bar, 32 * 6 * 4)
+      end)
+      pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster)
+      local r = cute.make_rmem_tensor({6}, cute.i32)
+      for i = 0, 5 do r[i] = tid * 10 + i + rank * 1000 end
+      cute.copy(store, r, cute.local_tile(s(tid, _), {6}, {0}),
+                {mbar_ptr = bar, cta_rank = 1 - rank})
+      arch.mbarrier_wait(bar, 0)
+      cute.when(rank:eq(0), function()  -- what block 1 stored
+        local sum = 0
+        for i = 0, 5 do sum = sum + s[{tid, i}] end
+        out[tid] = sum
+      end)
+      pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster)
+    end)
+    local text = program:cuda "sm_90a"
+    assert.truthy(text:find("st_async_i32x4(", 1, true), text)
+    assert.truthy(text:find("st_async_i32x2(", 1, true), text)
+    local function refuses(message, dtype, opts, f)
+      raises(message, function()
+        cute.kernel("k", function(x)
+          local s = cute.make_smem_tensor(dtype, cute.make_layout {4}, 16)
+          local r = cute.make_rmem_tensor({4}, dtype)
+          local bar = arch.alloc_smem(cute.i64, 1)
+          r:fill(0)
+          local o = opts and {mbar_ptr = bar, cta_rank = opts.cta_rank}
+          cute.copy(cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), dtype),
+                    f and f(x, s, r) or r, s, o)
+        end)(cute.zeros({4}, dtype)):trace {block = 32, cluster = 2, grid = 2}
+      end)
+    end
+    refuses("needs mbar_ptr, the mbarrier there that counts", cute.f32)
+    refuses("needs cta_rank, the CTA that gets the values", cute.f32, {})
+    refuses("stores values of 32 or 64 bits, not bf16", cute.bf16,
+            {cta_rank = 1})
+    refuses("goes from registers to shared memory", cute.f32, {cta_rank = 1},
+            function(x) return x end)
+    refuses("as many values on both sides", cute.f32, {cta_rank = 1},
+            function(_, _, r) return cute.local_tile(r, {2}, {0}) end)
+  end)
+
+  both("of pipelines", function()
     local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
     runs({block = 64}, function(i) return i < 32 and 0 or 6 end, function(out)
       local tid = arch.thread_idx()
@@ -199,7 +263,7 @@ describe("Hopper's names", function()
     end)
   end)
 
-  it("of copies by threads, of enumerations", function()
+  both("of copies by threads, of enumerations", function()
     local x = kernels.tensor({64}, cute.i32, function(i) return 3 * i end)
     for mode, kind in pairs {ALWAYS = "ca", GLOBAL = "cg"} do
       local wide = kind == "cg" and 4 or 2
@@ -246,7 +310,7 @@ describe("Hopper's names", function()
     end)
   end)
 
-  it("of warpgroups' products", function()
+  both("of warpgroups' products", function()
     local A = kernels.tensor({64, 32}, cute.bf16, function(i) return i % 5 end)
     local layouts = utils.LayoutEnum
     local a = layouts.from_tensor(A)
@@ -277,7 +341,7 @@ describe("Hopper's names", function()
       warpgroup.wait_group(0)
       cute.autovec_copy(acc, thr:partition_C(mD))
     end)(A, out)
-    call:launch {grid = 1, block = 128, device = "sim:sm_90a"}
+    call:launch {grid = 1, block = 128, device = device}
     for m = 0, 63, 7 do
       for n = 0, 63, 5 do
         local sum = 0

@@ -124,6 +124,12 @@ function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
 end
 
+--- From registers to the shared memory of another CTA (cta_rank), whose
+-- mbarrier at mbar_ptr counts the bytes: values of 32 or 64 bits.
+function cpasync.CopyDsmemStoreOp()
+  return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
+end
+
 --- Both tensors with one first mode of all that is contiguous on both sides.
 ---@param src table
 ---@param dst table
@@ -596,6 +602,7 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
   CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
+  CopyDsmemStoreOp()
   CopyBulkTensorIm2ColG2SOp() CopyBulkTensorIm2ColG2SMulticastOp()
   CopyBulkTensorIm2ColS2GOp()
   group_bulk_copy_modes(src: tensor, dst: tensor)

@@ -744,17 +744,15 @@ local function make(given)
     return params:get_grid_shape(most)
   end
 
-  --- What blocks of a grid leave parts of tiles in (split = "stream"): tensors
-  -- {sums =, turns =} of o.acc and of i32 zeros, for one launch at a time, on
-  -- a device of cute.device or, without one, of the host.
-  function self.workspace(grid, device)
+  --- What blocks of a grid share, for one launch at a time: with split =
+  -- "stream" {sums =, turns =}, of o.acc and of i32 zeros, for parts of tiles;
+  -- with scheduler = "dynamic" {counter =}, an i32 of 0.
+  ---@param grid integer[]
+  ---@param place? string where operands are, "host" when absent
+  function self.workspace(grid, place)
     local blocks = grid[1] * grid[2] * grid[3]
     local function space(n, dtype)
-      local t = cute.zeros({n}, dtype)
-      if not (device and device.dev) then return t end
-      local memory = assert(device.dev:buffer(tostring(dtype), n))
-      memory:memset(0)
-      return core.on_device(t, memory)
+      return cute.zeros({n}, dtype, {device = place})
     end
     if o.dynamic then return {counter = space(1, cute.i32)} end
     return {sums = space(blocks * bm * bn, o.acc),
@@ -774,7 +772,7 @@ local function make(given)
     if o.shares then
       args.n = args.n + 1
       args[args.n] = opts.workspace
-        or self.workspace(all.grid, cute.device(opts.device))
+        or self.workspace(all.grid, D.device)
     end
     return self.kernel(table.unpack(args, 1, args.n)):compile(all)
   end

@@ -37,7 +37,6 @@ local TILES = {
   {128, 128, schedule = "pingpong"},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
   {128, 256}, {128, 256, cluster = {2, 1}},
-  {256, 128, cluster = {1, 2}},
   {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
   {256, 200, epi_stages = 1}, {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},

@@ -169,9 +169,10 @@ Gpu *devlib_place(lua_State *L, int idx) {
       face_error(L, ERR_ARG, "no device '%s': host, gpu, gpu:1, auto, sim", s);
     if (n >= 0 && gpulib_open_gpu(L, n, &w)) return lua_touserdata(L, -1);
     if (n >= 0 && strcmp(s, "auto") != 0) face_error(L, w.kind, "%s", w.msg);
-  } else if (!lua_isnoneornil(L, idx)) {
-    face_argerror(L, idx, "device");
   }
+  if (lua_type(L, idx) != LUA_TSTRING && !lua_isnoneornil(L, idx))
+    face_error(L, ERR_ARG, "no device %s: host, gpu, gpu:1, auto, sim",
+               face_show(L, idx));
   lua_pushnil(L);
   return NULL;
 }

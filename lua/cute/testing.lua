@@ -19,8 +19,8 @@ function testing.assert_(cond, text)
   end
 end
 
---- Copies every element of src to dst, rounded to dst's type; both on the
--- host, of one size. Gives dst.
+--- Copies every element of src to dst, of its size, rounded to dst's type,
+-- where dst is (types of less than 8 bits on the host). Gives dst.
 ---@param src table
 ---@param dst table
 function testing.convert(src, dst)
@@ -29,7 +29,12 @@ function testing.convert(src, dst)
     core.fail("shape-mismatch", ("convert: %s to %s"):format(
       tostring(core.shape(src)), tostring(core.shape(dst))))
   end
-  for i, x in src:elements() do dst[i] = x end
+  if dst.device ~= "host" and dst.dtype.bits >= 8 and src.dtype.bits >= 8
+    and require "cute.lang.move".copy(dst, src:to(dst.device)) then return dst
+  end
+  local here = dst:to "host"
+  for i, x in src:to "host":elements() do here[i] = x end
+  if here ~= dst then dst:copy_from(here) end
   return dst
 end
 

@@ -122,10 +122,12 @@ SAME["are copies of what a view spans, with its layout and alignment"] = {[[
       print(all(far:to "gpu") == all(far))
       local tail = cute.zeros({1000}, "i4", {device = "gpu"})
       print(tail.device, all(tail):find "[^0 ]")
+      cute.print_tensor(cute.tensor({{1, 2}}, "i32"):to "gpu")
       print(message(function() return G(1, 1) end))
       print(message(function() G[{1, 1}] = 3 end))]], {
       "gpu\ttrue\ttrue", "ptr[i32,gpu]+7 o (2,3):(10,1)\ttrue\t20",
-      "true\tgpu", "true", "gpu\tnil",
+      "true\tgpu", "true", "gpu\tnil", "ptr[i32,host] o (1,2):(0,1):",
+      "    1    2",
       "the tensor's elements are on a GPU [bad-argument]",
       '  t:to "host" is a copy of it here',
       "the tensor's elements are on a GPU [bad-argument]",
@@ -191,7 +193,13 @@ local LOOK = [[
       T:copy_from(A)
       column:fill(3)
       print(all(T) == all(A), all(part) == all(A), all(column))
-      print(all(i4:copy_from(small)) == all(small))]]
+      print(all(i4:copy_from(small)) == all(small))
+      local f = cute.randn({4, 6}, cute.f32, {seed = 6})
+      local b = cute.empty({4, 6}, cute.bf16, {device = "gpu"})
+      print(all(cute.testing.convert(f, b))
+        == all(cute.testing.convert(f, cute.empty({4, 6}, cute.bf16))))
+      print(all(cute.testing.convert(b, cute.zeros({4, 6}, cute.f32)))
+        == all(b))]]
 
 describe("tensors on a GPU #gpu", function()
   for name, case in pairs(SAME) do
@@ -206,7 +214,7 @@ describe("tensors on a GPU #gpu", function()
     local out, err = support.run_lua {"-e", fake.HEAD .. HEAD .. MOVED .. LOOK}
     assert.equal("", err)
     assert.same({"true\tptr[i32,gpu] o (4,6):(1,4)", "7\ttrue\ttrue\t0",
-      "true\ttrue\t3 3 3 3", "true"}, support.lines(out))
+      "true\ttrue\t3 3 3 3", "true", "true", "true"}, support.lines(out))
   end)
 end)
 
@@ -229,6 +237,11 @@ describe("the kernel that moves elements", function()
         for _, x in gap:elements() do assert.equal(-1, x) end
       end
     end
+    local f = cute.randn({5, 67}, cute.f32)
+    local b = cute.empty(cute.make_layout({5, 67}, {1, 5}), cute.bf16)
+    move.kernel(b, f):launch {grid = 2, device = "sim"}
+    local want = cute.testing.convert(f, cute.zeros_like(b))
+    for i, x in b:elements() do assert.equal(want(i), x) end
     local one = cute.full({1}, 3, cute.i32)
     local same = cute.make_tensor(one.iterator,
                                   cute.make_layout({5, 67}, {0, 0}))

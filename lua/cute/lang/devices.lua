@@ -51,7 +51,8 @@ local function gpu_device(ordinal)
 end
 
 --- Where kernels run: "sim", "sim:sm_80", "gpu", "gpu:1" (the second one),
--- "auto" (the GPU if there is one). nil, message when there is no GPU.
+-- "auto" (the GPU if there is one); "host", where a tensor is, is "sim". nil,
+-- message when there is no GPU.
 ---@param name? string
 ---@param arch? string what a plain "sim" stands for
 function devices.device(name, arch)
@@ -64,7 +65,9 @@ function devices.device(name, arch)
     local d = not arch and gpu_device(0)
     return d or simulator(arch or devices.ARCH)
   end
-  if name == "sim" then return simulator(arch or devices.ARCH) end
+  if name == "sim" or name == "host" or name == "cpu" then
+    return simulator(arch or devices.ARCH)
+  end
   local target = text:match "^sim:(.+)$"
   if not target then
     core.fail("bad-argument", ("no device %s: sim, sim:sm_80, gpu, gpu:1 or "

@@ -426,7 +426,8 @@ local function compiled_for(p, k, v)
   elseif k == "device" and type(v) == "table" then
     return tostring(device)
   elseif k == "device" and v ~= "auto" then
-    return device.place or v:find ":" and "sim:" .. device.arch or "sim"
+    return device.place or v:find ":" and "sim:" .. device.arch
+      or (v == "host" or v == "cpu") and v or "sim"
   end
 end
 

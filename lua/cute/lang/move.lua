@@ -9,14 +9,16 @@ local move = {}
 
 local BLOCK = 256
 
---- dst = src, element by element in colexicographic order.
+--- dst = src, element by element in colexicographic order, converted.
 move.kernel = kernel.kernel("move_elements", {block = BLOCK},
   function(dst, src)
     local i = arch.block_idx() * BLOCK + arch.thread_idx()
-    trace.when(i:lt(core.size(dst)), function() dst[i] = src[i] end)
+    trace.when(i:lt(core.size(dst)), function()
+      dst[i] = src[i]:to(dst.element_type)
+    end)
   end)
 
---- Queues the copy of a tensor to another of its shape, both on one GPU.
+--- Queues the copy of a tensor to another of its size, both on one GPU.
 ---@param dst cute.Tensor
 ---@param src cute.Tensor
 ---@param stream? any

@@ -532,7 +532,8 @@ function printing.print_tensor(tensor, opts)
       core.fail("bad-argument", "print_tensor: limit, when, thread and block "
         .. "are for tensors of a kernel")
     end
-    return draw.print_tensor(tensor)
+    local there = tensor.device and tensor.device ~= "host"
+    return draw.print_tensor(there and tensor:to "host" or tensor)
   end
   local cond, limit = read_options("print_tensor", opts or {}, LIMIT_TENSOR)
   print_where(cond, (opts or {}).thread ~= nil, tensor_pieces(tensor, limit))

@@ -20,6 +20,11 @@
 --       return cute.max(acc + part.load(bias), 0) + part.load(residual)
 --     end
 --     k.kernel(A, B, C, bias, residual):launch { ... }
+--
+-- gated = true: the first half of B's rows makes gates, the second what passes
+-- them; the epilogue gets both, (gate, up, part, ...), and C (M,N) has half as
+-- many columns as B (2N,K) rows. Threads have a gate and what passes it: groups
+-- of B's rows are multiplied in turn.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local check = require "kernels.check"
@@ -121,15 +126,54 @@ local function main_loop(mma, A, B, C, stages, walk, k)
   end
 end
 
+-- Columns beside each other that all threads have before one has its next.
+local function group_of(mma, tile)
+  local part = mma:get_slice(0):partition_C(
+    cute.make_identity_tensor {tile[1], tile[2]})
+  return part(0, 0, 1)[2] - part(0, 0, 0)[2]
+end
+
+-- B (2N,K) in groups of rows of either half in turn, and which rows there are
+-- where N is no multiple of them.
+local function in_turn(mB, group)
+  local n, stride = mB.shape[1] // 2, mB.stride
+  local view = cute.make_tensor(mB.iterator, cute.make_layout(
+    {{group, 2, tiles.count(n, group)}, mB.shape[2]},
+    {{stride[1], n * stride[1], group * stride[1]}, stride[2]}))
+  if tiles.divides(group, n) then return view end
+  return view, function(rows)
+    local inside = {}
+    for i, row in ipairs(rows) do
+      inside[i] = cute.lt(row // (2 * group) * group + row % group, n)
+    end
+    return function(_, i) return inside[i] end
+  end
+end
+
+-- Sums of gates and of what passes them, as C has places for one of each.
+local function halves(acc, C)
+  local out, shape = {}, C.acc.shape
+  for first = 0, 1 do
+    local r = cute.make_fragment_like(C.acc)
+    for n = 0, cute.size(shape[3]) - 1 do
+      cute.autovec_copy(acc(_, _, 2 * n + first), r(_, _, n))
+    end
+    out[first + 1] = r:load()
+  end
+  return table.unpack(out)
+end
+
 -- finish(C[, like]): the fragment that leaves; way: of gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way)
   local BM, BN, BK = table.unpack(o.tile)
   local stages, block = o.stages, (cute.arch.block_idx())
+  local valid_b
+  if o.gated then mB, valid_b = in_turn(mB, group_of(mma, o.tile)) end
   local bm, bn
   if way.at then bm, bn = table.unpack(way.at)
   else
     bm, bn = tiles.raster(block, tiles.count(cute.size(mC, 0), BM),
-      tiles.count(cute.size(mC, 1), BN), o.group or 8)
+      tiles.count(cute.size(mB, 0), BN), o.group or 8)
   end
   local function fetch(t)
     return type(o.fetch) == "function" and o.fetch(t.element_type) or o.fetch
@@ -140,9 +184,14 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
     cached = way.cached, from = way.from, k_tiles = way.k_tiles})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = fetch(mB), lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves, from = way.from,
-    k_tiles = way.k_tiles})
-  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+    slots = o.slots, plain = o.plain, halves = o.halves, valid = valid_b,
+    from = way.from, k_tiles = way.k_tiles})
+  local C = tiles.result(mC, mma, {BM, o.gated and BN // 2 or BN}, {bm, bn})
+  local D = C
+  if o.gated then
+    C = {acc = cute.make_rmem_tensor(mma:partition_shape_C {BM, BN},
+                                     C.acc.element_type)}
+  end
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
@@ -157,10 +206,11 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
   end
   main_loop(mma, A, B, C, stages, walk, k)
 
-  local room = o.rows and tiles.has_rows(mC)
+  local room = o.rows and not o.gated and tiles.has_rows(mC)
     and (room_in(B, C, BM * BN) or room_in(A, C, BM * BN))
   local function leave()
-    if room then store_rows(C, mma, o.tile, {bm, bn}, room, finish)
+    if o.gated then D.put(finish(D, nil, C.acc))
+    elseif room then store_rows(C, mma, o.tile, {bm, bn}, room, finish)
     else C.put(finish(C)) end
   end
   if way.meet then cute.when(way.meet(C, block), leave) else leave() end
@@ -184,16 +234,25 @@ local function finisher(o, ...)
     local alpha, beta = ...
     return function(C, like) return tiles.scaled(C, alpha, beta, like) end
   end
-  local function apply(acc, C)
+  local function apply(C, ...)
     local part = setmetatable({batch = of_batch, load = function(t)
       t = of_batch(t)
       check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
       return C.load(t)
     end}, {__index = C})
-    return o.epilogue(acc, part, table.unpack(more, 1, more.n))
+    local sums = table.pack(...)
+    sums[sums.n + 1] = part
+    table.move(more, 1, more.n, sums.n + 2, sums)
+    return o.epilogue(table.unpack(sums, 1, sums.n + 1 + more.n))
   end
-  return function(C, like) return tiles.applied(C, apply, like) end
+  return function(C, like, acc)
+    if not acc then
+      return tiles.applied(C, function(x) return apply(C, x) end, like)
+    end
+    local gate, up = halves(acc, C)
+    return tiles.applied(C, function() return apply(C, gate, up) end, like)
+  end
 end
 
 --- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
@@ -204,7 +263,8 @@ end
 -- what happens before C leaves, and whether this block writes it}.
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
--- rows: boolean?, epilogue: function?, piece: integer?, fetch: any?,
+-- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
+-- fetch: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
@@ -219,8 +279,11 @@ return function(o)
   check.integers("gemm_sm80", p, {"stages"}, 2, 32)
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}
+  if p.gated then
+    gemm.tile = {p.tile[1], p.tile[2] // 2, p.tile[3]}  -- of C
+  end
   function gemm.grid(m, n, batches)
-    return {tiles.count(m, p.tile[1]) * tiles.count(n, p.tile[2]), 1,
+    return {tiles.count(m, gemm.tile[1]) * tiles.count(n, gemm.tile[2]), 1,
             batches or 1}
   end
   function gemm.run(mA, mB, mC, way, ...)
@@ -228,7 +291,8 @@ return function(o)
     mA, mB, mC = of_batch(mA, mB, mC)
     local a, b, c = mA.shape, mB.shape, mC.shape
     check.same("gemm_sm80", "M of A", a[1], "of C", c[1])
-    check.same("gemm_sm80", "N of B", b[1], "of C", c[2])
+    check.same("gemm_sm80", "N of B", b[1], "of C",
+               p.gated and math.type(c[2]) and 2 * c[2] or c[2])
     check.same("gemm_sm80", "K of A", a[2], "of B", b[2])
     pipelined(p, mma, mA, mB, mC, finish, way or {})
   end

@@ -46,6 +46,10 @@
 -- of 64 rows at a time. While one warpgroup adds, the other multiplies; with
 -- turns nobody does.
 --
+-- gated = true: the first half of B's rows makes gates, the second what passes
+-- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
+-- many columns as B (2N,K) rows, a multiple of 8.
+--
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
 -- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
 -- a row when absent), from which TMA stores them while the next are converted.
@@ -92,7 +96,8 @@ end
 
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
-                 a_hint = true, b_hint = true, l2_promotion = true}
+                 a_hint = true, b_hint = true, l2_promotion = true,
+                 gated = true}
 
 local function complete(given)
   local o = {}
@@ -126,7 +131,7 @@ local function complete(given)
         .. "consumers that share a tile, and clusters along one mode")
     end
   end
-  o.columns = o.tile[2] // o.split  -- that a block stores
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, of a block
   if o.split ~= 1 and (o.split ~= 2 or o.cluster[1] * o.cluster[2] > 1
       or o.pingpong) then
     core.fail("bad-argument", "gemm_sm90: split is 1 or, without clusters and "
@@ -307,12 +312,23 @@ local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
   return sums
 end
 
--- What leaves of the sums of 64 rows and o.epi[2] columns at tile `at` of
+-- What leaves of the n-th 64 rows and o.epi[2] columns of sums, at tile `at` of
 -- those: alpha D' + beta D, or what the epilogue makes of them.
-local function finish(o, out, sums, at, part)
+local function finish(o, out, acc, n, at, part)
+  local values = 64 * o.epi[2] // WARPGROUP
   local function place()
     return tiles.result(out.D, out.mma, o.epi, at, out.thread)
   end
+  if o.gated then
+    local function half(first)
+      return cute.make_tensor(acc.iterator + n * 2 * values + first,
+        cute.make_layout(part.shape, {{1, 2, 8}, 0, 0})):load()
+    end
+    part:store(o.epilogue(half(0), half(4), place(),
+      table.unpack(out.more, 1, out.more.n)):to(o.d_dtype))
+    return
+  end
+  local sums = cute.make_tensor(acc.iterator + n * values, part.layout):load()
   if o.epilogue then
     sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
   elseif out.alpha then
@@ -331,7 +347,7 @@ end
 local function store(o, out, acc, at, barrier)
   local part, columns, pipe, leader = out.part, o.epi[2], out.pipe, out.leader
   local atom, tma, gmem, group = out.atom, out.tma, out.gmem, out.group
-  local values, parts = 64 * columns // WARPGROUP, o.columns // columns
+  local parts = o.columns // columns
   local first, last = o.persistent and 0 or o.epi_stages, o.rows // 64 * parts
   local function free(n)  -- the buffer of part n; new ones are free
     if n < first or n == last then return end
@@ -345,11 +361,10 @@ local function store(o, out, acc, at, barrier)
       free(n)
       if n >= first then barrier:arrive_and_wait() end
     end
-    local sums = cute.make_tensor(acc.iterator + n * values, part.layout)
     local inside = core.lt(place[1], out.count[1])
       & core.lt(place[2], out.count[2])
     local function put()
-      finish(o, out, sums:load(), place, part)
+      finish(o, out, acc, n, place, part)
       cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
       cute.arch.fence_view_async_shared()
     end
@@ -672,6 +687,15 @@ function gemm_sm90.choose(m, n, k, o)
   return list[1].options, list
 end
 
+-- B (2N,K) with 8 rows of either half in turn: a thread's sums of wgmma are
+-- those of every eighth column.
+local function in_turn(B)
+  local n, stride = B.shape[1] // 2, B.stride
+  return cute.make_tensor(B.iterator, cute.make_layout(
+    {{8, 2, n // 8}, B.shape[2]},
+    {{stride[1], n * stride[1], 8 * stride[1]}, stride[2]}))
+end
+
 local function make(given)
   local o = complete(given)
   local bm, bn, bk = table.unpack(o.tile)
@@ -690,13 +714,14 @@ local function make(given)
                                          ctas, {l2_promotion = o.l2_promotion})
     end
     local a, cA = load(A, layout_a, bm, o.cluster[2])
-    local b, cB = load(B, layout_b, bn, o.cluster[1])
+    local b, cB = load(o.gated and in_turn(B) or B, layout_b, bn, o.cluster[1])
     local d, cD = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileS2GOp(), D, layout_d(_, _, 0, 0), o.epi)
     return a, cA, b, cB, d, cD
   end
 
   local function count(m, n)
+    if o.gated then n = 2 * n end
     return (m + bm - 1) // bm, (n + bn - 1) // bn
   end
 
@@ -718,6 +743,17 @@ local function make(given)
     list.n = 12 + select("#", ...)
     table.move({...}, 1, select("#", ...), 13, list)
     return list
+  end
+
+  --- Arguments as these, for others of the same types and layouts: a launch of
+  -- what is known.
+  function self.with(list, A, B, D)
+    local out = table.move(list, 1, list.n, 1, {n = list.n})
+    if o.gated then B = in_turn(B) end
+    out[1], out[3] = core.tma_rebind(list[1], A), core.tma_rebind(list[3], B)
+    out[5] = core.tma_rebind(list[5], D)
+    if list[10] then out[10] = D end
+    return out
   end
 
   --- Does TMA take these? Rows at multiples of 16 bytes, K contiguous.

@@ -171,6 +171,32 @@ static int l_tma_atom(lua_State *L) {
   return 1;
 }
 
+// tma_rebind(atom, tensor) -> the atom for another tensor of that layout and
+// type.
+static int l_tma_rebind(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const TmaBox *b = tmalib_box(L, 1);
+  if (!b || b->a.runs)
+    face_error(L, ERR_ARG, "an atom of make_tiled_tma_atom is needed, not %s",
+               face_show(L, 1));
+  Tensor t = face_check_tensor(L, 2);
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  Tensor was = face_check_tensor(L, 3);
+  if (t.type != was.type || !layout_eq(t.l, was.l))
+    face_error(L, ERR_ARG, "a tensor of %s, %s is needed, not of %s, %s",
+               dtype_name(was.type), layout_text(cx, was.l),
+               dtype_name(t.type), layout_text(cx, t.l));
+  TmaAtom a = b->a;
+  uint64_t words[TENSORMAP_WORDS];
+  int64_t at = dim_value(t.off) * dtype_bits(t.type) / 8;
+  tmalib_encode(cx, &a, &t, (uint64_t)at, words);
+  push_atom(L, &a);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
 int tmalib_bulk_atom(lua_State *L) {
   static const char *const names[] = {"", "G2S", "S2G", "S2S", "R2S"};
   TmaAtom a;
@@ -428,6 +454,7 @@ static int l_tma_prefetch(lua_State *L) {
 void tmalib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"encode_tensor_map", l_encode_tensor_map}, {"tma_atom", l_tma_atom},
+    {"tma_rebind", l_tma_rebind},
     {"tma_leaves", l_tma_leaves}, {"tma_coordinates", l_tma_coordinates},
     {"tma_words", l_tma_words}, {"tma_prefetch", l_tma_prefetch},
     {"tma_map", l_tma_map},

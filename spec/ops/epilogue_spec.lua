@@ -294,6 +294,78 @@ describe("an epilogue", function()
 end)
 
 ---------------------------------------------------------------------------
+-- Gates
+---------------------------------------------------------------------------
+
+describe("gates", function()
+  local function check(M, N, K, dtype, device, family, batches)
+    local function lead(...)
+      return batches and {batches, ...} or {...}
+    end
+    local A, B = matrix(lead(M, K), dtype), matrix({2 * N, K}, dtype, 2)
+    local col, row = matrix({N}, "f32", 3), matrix(lead(M), "f32", 4)
+    local T = matrix(lead(M, N), "bf16", 5)
+    local o = {device = device, dtype = cute.f32, gated = true,
+      epilogue = function(gate, up, at)
+        local y = gate * up + at:col(col) + at:row(row)
+        return y - at:tile(T), at:row_reduce("sum", up), up:to(cute.bf16)
+      end}
+    if family then assert.equal(family, cute.ops.explain(A, B, o).kernel) end
+    local D, sums, copy = gemm(A, B, o)
+    local ups, want = {}, {}
+    ops.each(A, B, cute.zeros(lead(M, 2 * N), cute.f32),
+      function(batch, i, j, sum)
+        want[((batch[1] or 0) * M + i) * 2 * N + j] = sum
+      end)
+    ops.each(A, B, D, function(batch, i, j)
+      local l = batch[1] or 0
+      local at = (l * M + i) * 2 * N + j
+      local gate, up = want[at], want[at + N]
+      assert.equal(gate * up + col(j) + element(row, l, i)
+        - ops.at(T, batch, i, j), ops.at(D, batch, i, j))
+      assert.equal(ops.rounded "bf16"(up), ops.at(copy, batch, i, j))
+      ups[l * M + i] = (ups[l * M + i] or 0) + up
+    end)
+    for l = 0, (batches or 1) - 1 do
+      for i = 0, M - 1 do
+        assert.equal(ups[l * M + i], element(sums, l, i))
+      end
+    end
+  end
+
+  for _, c in ipairs {
+    {129, 264, 128, "bf16", "sim:sm_90a", "gemm_sm90"},
+    {64, 24, 72, "f16", "sim:sm_90a", "gemm_sm90"},
+    {70, 67, 41, "bf16", "sim:sm_80", "gemm_sm80"},
+    {5, 3, 9, "bf16", "sim:sm_90a", "gemm_sm80"},
+    {40, 64, 64, "bf16", "sim:sm_80", "gemm_sm80", 3},
+    {33, 50, 64, "f16", "sim:sm_80", "gemm_sm80"}} do
+    it(("are of halves of B: %dx%dx%d of %s on %s"):format(table.unpack(c)),
+       function() check(table.unpack(c)) end)
+    it(("are of halves of B: %dx%dx%d of %s #gpu"):format(table.unpack(c)),
+       function() check(c[1], c[2], c[3], c[4], "gpu", nil, c[7]) end)
+  end
+
+  it("are refused where B or the epilogue does not fit", function()
+    local A, B = matrix {8, 16}, matrix {9, 16}
+    local function refuses(text, o, C)
+      o.device, o.gated = "sim", true
+      local ok, why = pcall(gemm, A, B, C, o)
+      assert.is_false(ok)
+      assert.is_truthy(why:find(text, 1, true), why)
+    end
+    local f = function(gate, up) return gate * up end
+    refuses("B is (9,16):(16,1): with gates it has 2 N rows", {epilogue = f})
+    B = matrix {16, 16}
+    refuses("gated wants an epilogue of (gate, up, at)", {})
+    refuses("with gates the epilogue does what alpha and C would",
+            {epilogue = f, alpha = 2})
+    refuses("with gates B has 2 N rows, 32 and not 16",
+            {epilogue = f, out = matrix {8, 16}})
+  end)
+end)
+
+---------------------------------------------------------------------------
 -- Dropout
 ---------------------------------------------------------------------------
 
@@ -426,6 +498,13 @@ describe("what an epilogue becomes", function()
             at:col_reduce("sum", y), at:reduce("amax", y), y:to(cute.f16)
         end})
       assert.is_not_nil(kernels.compiles(e:trace(), {device:match "sm_.*"}))
+    end
+    local swiglu = {gated = true, epilogue = function(gate, up)
+      return cute.ops.silu(gate) * up
+    end}
+    for _, n in ipairs {64, 33} do  -- gemm_sm90, gemm_sm80
+      local e = cute.ops.explain(matrix {128, 64}, matrix {2 * n, 64}, swiglu)
+      assert.is_not_nil(kernels.compiles(e:trace(), {"sm_90a"}))
     end
     source(128, 256, 128, "bf16", "sim:sm_90a")
     source(300, 8, 64, "bf16", "sim:sm_90a")

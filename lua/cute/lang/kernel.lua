@@ -527,6 +527,17 @@ function Prepared.__call(p, ...)
   return launch_with(p, ...)
 end
 
+--- Lets go of the arguments that it was made with: it has to be given others.
+---@return true
+function Prepared:forget()
+  self.values, self.copies, self.launch, self.launch_n = nil, nil, nil, nil
+  if self.device.kind == "gpu" then
+    self.run = assert(gpu_launch(self, no_values(self.program)))
+    self.launcher = not self.faults and core.launcher(self.run, self.kind, true)
+  end
+  return true
+end
+
 --- Runs it with other arguments if they are of its kinds; false where they
 -- are not.
 ---@param seed? integer of a launch on the simulator
@@ -790,7 +801,7 @@ sign.class("call", Call, [[
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
-  "launch(opts?) launch_n(n: integer) try(seed?: integer, ...)",
+  "launch(opts?) launch_n(n: integer) try(seed?: integer, ...) forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

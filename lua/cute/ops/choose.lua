@@ -1,7 +1,8 @@
 --- What serves a product, and why: a family of kernels, its choices, and what
 -- spoke against the others.
 --
--- A problem is what a call's operands say (cute.ops.gemm): m, n, k, batches;
+-- A problem is what a call's operands say (cute.ops.gemm): m, n, k, batches
+-- (n: rows of B; with `gated` D has half as many columns);
 -- A (M,K[,L]), B (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types,
 -- and sums, that of the accumulators; tf32; c: is there something to add to
 -- the sums? fused: does an epilogue follow? arch, sm, sms of the device.
@@ -99,7 +100,7 @@ local function with_splits(p, family, list, make)
     for _, splits in ipairs(SPLITS) do
       local o, tile, rate = make(t)
       local alone = splits == 1
-      if alone or p.batches == 1 and p.sums.bits == 32
+      if alone or p.batches == 1 and not p.gated and p.sums.bits == 32
         and not p.sums.is_integer
         and splits <= tiles.count(p.k, tile[3]) // 2 then
         o.splits = not alone and splits or nil
@@ -109,6 +110,15 @@ local function with_splits(p, family, list, make)
           ns = model(p, tile, rate, 3000, splits)}
       end
     end
+  end
+  return out
+end
+
+-- Tiles of which a thread has both halves.
+local function for_gates(list)
+  local out = {}
+  for _, t in ipairs(list) do
+    if t[2] // 2 % t.each[2] == 0 then out[#out + 1] = t end
   end
   return out
 end
@@ -128,12 +138,14 @@ function sm80.list(p)
   local atom, k = atom_of(p)
   local bits, room = math.max(p.a.bits, p.b.bits), smem(p.arch)
   local bk = bits == 64 and 16 or 1024 // bits
-  return with_splits(p, "gemm_sm80", bits == 64 and TILES64 or TILES,
+  local list = bits == 64 and TILES64 or TILES
+  if p.gated then list = for_gates(list) end
+  return with_splits(p, "gemm_sm80", list,
     function(t)
       local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
       local o = {name = "gemm_sm80", tile = {t[1], t[2], bk}, stages = stages,
-        group = t.group, mma = atom, atoms = t.atoms,
+        group = t.group, gated = p.gated, mma = atom, atoms = t.atoms,
         permutation = {t.each[1], t.each[2], k},
         rows = not p.fused and p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
@@ -155,6 +167,7 @@ function simt.takes(p)
       return ("FMA units do not multiply %s"):format(t)
     end
   end
+  if p.gated then return "gemm_simt has no gates" end
   if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
     return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
   end
@@ -209,6 +222,9 @@ function sm90.takes(p)
     return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
   end
   if p.batches > 1 then return "gemm_sm90 has no batches" end
+  if p.gated and p.n % 16 ~= 0 then
+    return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
+  end
   local major = p.D.stride[2] == 1 and 2 or 1
   return tma_refuses("A", p.A, 2, "rows") or tma_refuses("B", p.B, 2, "rows")
     or tma_refuses("D", p.D, major, "rows or columns")
@@ -226,21 +242,24 @@ local function candidates(p, swap)
   local o = {sms = p.sms, d_dtype = p.d, name = "gemm_sm90",
              a_dtype = swap and p.b or p.a, b_dtype = swap and p.a or p.b,
              d_major = (swap ~= n_major) and "n" or "m",
-             promote = is_fp8(p.a) and PROMOTE or nil}
+             promote = is_fp8(p.a) and PROMOTE or nil, gated = p.gated}
   local out = {}
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  for i, c in ipairs(gemm_sm90.candidates(m, n, p.k, o)) do
+  for _, c in ipairs(gemm_sm90.candidates(m, n, p.k, o)) do
     local chosen = c.options
-    out[i] = {family = "gemm_sm90", options = chosen, tile = chosen.tile,
-              stages = chosen.stages, cluster = chosen.cluster, swap = swap,
-              split = chosen.split or 1, ns = 1e9 * c.seconds}
+    if not p.gated or chosen.tile[2] % 32 == 0 then
+      out[#out + 1] = {family = "gemm_sm90", options = chosen,
+        tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
+        swap = swap, split = chosen.split or 1, ns = 1e9 * c.seconds}
+    end
   end
   return out
 end
 
 function sm90.list(p)
   local out = candidates(p, false)
+  if p.gated then return out end
   return table.move(candidates(p, true), 1, #out, #out + 1, out)
 end
 

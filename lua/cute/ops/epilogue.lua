@@ -260,9 +260,13 @@ local function probe(p, f, captured, values)
     local acc = cute.make_rmem_tensor({4}, p.sums)
     acc:fill(0)
     local at = setmetatable({probe = true, shape = {4}, sums = p.sums, m = p.m,
-      n = p.n, batch = p.batch, batches = p.batches}, At)
+      n = p.columns, batch = p.batch, batches = p.batches}, At)
     bind(list)
-    found = results_of(clone, f, at.shape, acc:load(), at)
+    if p.gated then
+      found = results_of(clone, f, at.shape, acc:load(), acc:load(), at)
+    else
+      found = results_of(clone, f, at.shape, acc:load(), at)
+    end
     bind()
     for i, x in ipairs(found) do
       found[i] = getmetatable(x) == Reduction and {kind = x.kind, op = x.op}
@@ -300,10 +304,17 @@ function epilogue.new(p, c, call)
     for i, v in ipairs(values) do floats[i] = math.type(v) == "float" end
   end
 
-  local function finish(acc, place, ...)
-    local next_one, number = reader {...}
+  local function finish(acc, ...)
+    local up, place, next_one, number
+    if p.gated then
+      up, place = ...
+      next_one, number = reader {select(3, ...)}
+    else
+      place = ...
+      next_one, number = reader {select(2, ...)}
+    end
     local at = setmetatable({place = place, swap = c.swap, sums = p.sums,
-      m = p.m, n = p.n, batch = p.batch, batches = p.batches,
+      m = p.m, n = p.columns, batch = p.batch, batches = p.batches,
       shape = acc.shape}, At)
     local function scaled(x)
       local by = number(p.sums, true)
@@ -327,7 +338,9 @@ function epilogue.new(p, c, call)
       values[i] = number(p.sums, is_float)
     end
     bind(values)
-    local out = results_of(clone, f, at.shape, acc, at)
+    local out
+    if p.gated then out = results_of(clone, f, at.shape, acc, up, at)
+    else out = results_of(clone, f, at.shape, acc, at) end
     bind()
     if out.n ~= #p.results then
       fail("%s returned %d results, and now %d", where_is(f), #p.results, out.n)

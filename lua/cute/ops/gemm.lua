@@ -30,7 +30,7 @@ local OPTIONS = {
   accumulate = "boolean", deterministic = "boolean",
   dtype = "dtype string", tf32 = "boolean",
   device = "string table device", arch = "string", stream = "stream table",
-  epilogue = "function", seed = "integer"}
+  epilogue = "function", gated = "boolean", seed = "integer"}
 
 local function check_options(o)
   for name, v in pairs(o) do
@@ -86,8 +86,17 @@ local function device_of(A, o)
   return device
 end
 
+-- A gate, and what passes it, for each column.
+local function check_gates(B, D)
+  local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
+  if rows ~= 2 * n then
+    fail("B is %s and %s is %s: with gates B has 2 N rows, %d and not %d",
+         B.t.layout, D.name, D.t.layout, 2 * n, rows)
+  end
+end
+
 -- The operands that there are, with their matrices' layouts; by name, too.
-local function operands(A, B, C, out)
+local function operands(A, B, C, out, gated)
   local list = {{"A", A}, {"B", B}, {"C", C}, {"out", out}}
   local all = {}
   for i = 1, 4 do
@@ -104,7 +113,11 @@ local function operands(A, B, C, out)
   for _, name in ipairs {"C", "out"} do
     if all[name] then
       same_extent(all.A, 0, all[name], 0)
-      same_extent(all.B, 0, all[name], 1)
+      if gated then
+        check_gates(all.B, all[name])
+      else
+        same_extent(all.B, 0, all[name], 1)
+      end
     end
   end
   for i, n in ipairs(out and batch or {}) do
@@ -120,15 +133,23 @@ end
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
-  local all, batch = operands(A, B, C, out)
+  local all, batch = operands(A, B, C, out, o.gated)
   local p = {batch = batch, batches = 1, shape = {}}
   for i, n in ipairs(batch) do
     p.batches = p.batches * n
     p.shape[#batch + 1 - i] = n
   end
   p.m, p.k = cute.size(all.A.l, 0), cute.size(all.A.l, 1)
-  p.n = cute.size(all.B.l, 0)
-  p.shape[#batch + 1], p.shape[#batch + 2] = p.m, p.n
+  p.n, p.gated = cute.size(all.B.l, 0), o.gated or nil
+  if p.gated and p.n % 2 ~= 0 then
+    fail("B is %s: with gates it has 2 N rows", B.layout)
+  elseif p.gated and not call.f then
+    fail "gated wants an epilogue of (gate, up, at)"
+  elseif p.gated and (C or call.alpha) then
+    fail "with gates the epilogue does what alpha and C would"
+  end
+  p.columns = p.gated and p.n // 2 or p.n
+  p.shape[#batch + 1], p.shape[#batch + 2] = p.m, p.columns
   p.a, p.b = plain(A.element_type), plain(B.element_type)
   p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
   local like
@@ -218,8 +239,8 @@ function gemm.gemm(A, B, C, o)
   local call = call_of(A, B, C, o)
   o = call.o
   local key = core.kind_text(A.device, A, B, call.C, call.out[1], call.alpha,
-    call.beta, o.dtype, o.tf32, o.arch, tostring(o.device), tostring(o.stream),
-    call.key, table.unpack(call.values))
+    call.beta, o.dtype, o.tf32, o.gated, o.arch, tostring(o.device),
+    tostring(o.stream), call.key, table.unpack(call.values))
   local plan = kept[key]
   if not plan then
     local p = problem(call)

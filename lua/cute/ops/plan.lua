@@ -48,13 +48,13 @@ end
 
 -- How a family is made and called: its kernel, block, grid, cluster, the MMA
 -- and tile of what leaves together, how much memory its blocks share (sums,
--- counts), and the first arguments of a call.
+-- counts), and the first arguments of a call; space is the last one.
 local FAMILIES = {}
 
 function FAMILIES.gemm_sm80(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
-          tile = made.tile, grid = made.grid(p.m, p.n, p.batches),
+          tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
           arguments = function(A, B, D) return {A, B, D, n = 3} end}
 end
 FAMILIES.gemm_simt = FAMILIES.gemm_sm80
@@ -71,16 +71,24 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
+-- A tensor of that type and layout, without its memory.
+local function like(t)
+  return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
+end
+
 function FAMILIES.gemm_sm90(p, c)
   local made = require "kernels.gemm_sm90"(c.options)
-  local m, n = p.m, p.n
+  local m, n, known = p.m, p.columns, nil
   if c.swap then m, n = n, m end
+  local grid = made.grid(m, n, p.sms)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
-          grid = made.grid(m, n, p.sms), mma = made.epi_mma,
-          tile = made.options.epi,
+          grid = grid, mma = made.epi_mma, tile = made.options.epi,
+          space = made.options.shares
+            and made.workspace(grid, p.place ~= "host" and p.device or nil),
           arguments = function(A, B, D)
             if c.swap then A, B, D = B, A, operand.turned(D) end
-            return made.arguments(A, B, D)
+            known = known or made.arguments(like(A), like(B), like(D))
+            return made.with(known, A, B, D)
           end}
 end
 
@@ -93,15 +101,15 @@ local function result(plan, p, c, r)
   local shape, b = {}, #p.batch
   for i = 1, b do shape[i] = p.shape[i] end
   if r.kind == "tile" then return {shape = p.shape, dtype = r.dtype} end
-  local how = {mma = plan.mma, tile = plan.tile, m = p.m, n = p.n}
+  local how = {mma = plan.mma, tile = plan.tile, m = p.m, n = p.columns}
   local kind = r.kind
   if c.swap then
-    how.m, how.n = p.n, p.m
+    how.m, how.n = p.columns, p.m
     kind = epilogue.TURNED[kind]
   end
   local rows, parts = partial.extents(how, kind)
-  local count = r.kind == "row" and p.n or r.kind == "col" and p.m
-    or p.m * p.n * p.batches
+  local count = r.kind == "row" and p.columns or r.kind == "col" and p.m
+    or p.m * p.columns * p.batches
   local all = r.kind == "all"
   if all then shape = {1} else shape[b + 1] = rows end
   return {shape = shape, dtype = cute.f32, rows = rows, parts = parts,
@@ -171,6 +179,7 @@ function Plan:arguments_of(call, out)
     list[list.n + 1] = r.P or operand.matrix(out[i], batch)
     list.n = list.n + 1
   end
+  if self.space then list[list.n + 1], list.n = self.space, list.n + 1 end
   return list
 end
 
@@ -208,6 +217,7 @@ function Plan:launch(call, out)
   self.ready[LAUNCHES] = nil
   table.insert(self.ready, 1, ready)
   ready:launch {seed = seed}
+  ready:forget()
 end
 
 --- Launches all; the results.

@@ -1,13 +1,13 @@
 -- What a Hopper GEMM is made of: C = A B^T by blocks that stay, a
 -- thread that loads, warpgroups that multiply, clusters that share.
 --
--- kernels/gemm_sm90.lua has it with every choice a parameter; this script is
--- one choice for large matrices of bf16, and by --dtype what the rule chooses
--- for other types. On top of gemm_ws.lua: a block for each
--- multiprocessor takes tile after tile, so that loads of the next tile run
--- under the end of this one; two blocks of a cluster load B once for both;
--- tiles go round in groups of 8 that share what they read in L2; sums leave by
--- stmatrix and TMA while the next tile is multiplied.
+-- kernels/gemm_sm90.lua has it with every choice a parameter; which of them
+-- suit the size and type, kernels/gemm_sm90_choice.lua knows. On top of
+-- gemm_ws.lua, where matrices are large: a block for each multiprocessor takes
+-- tile after tile, so that loads of the next tile run under the end of this
+-- one; two blocks of a cluster load B once for both; tiles go round in groups
+-- of 8 that share what they read in L2; sums leave by stmatrix and TMA while
+-- the next tile is multiplied.
 --   cutelua scripts/gemm_hopper.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -40,6 +40,7 @@ end
 local spec = rung {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
 spec.general = gemm_sm80 {tile = {128, 128, 64}, stages = 2}
 spec.archs = {"sm_90a"}
+function spec.choose(m, n, k) return rung(gemm_sm90.choose(m, n, k)) end
 spec.variants = {
   {"--dtype", "bf16", help = "of A and B"},
   typed("f16", {"f16", "f16", "f16"}, {dtype = cute.f16},

@@ -304,7 +304,8 @@ bool devbuf_fill(DevBuf *b, size_t at, size_t n, uint64_t bits, int size,
 // ---- the host's memory ----
 
 bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
-  return gpu_use(g, w) && CU(cuMemHostRegister_v2, (p, bytes, 0));
+  return gpu_use(g, w) &&
+         CU(cuMemHostRegister_v2, (p, bytes, CU_MEMHOSTREGISTER_PORTABLE));
 }
 
 void gpu_unpin(Gpu *g, unsigned epoch, void *p) {

@@ -24,6 +24,7 @@ error "annotations are not to be run"
 ---@field memspace "host"|"gmem"|"smem"|"rmem"|"coord"
 ---@field alignment integer bytes that its address is a multiple of
 ---@field iterator cute.Tensor one element, to be moved with `+ n`
+---@field device "host"|"gpu"|string|nil where its data is; "gpu:1": the second
 ---@operator add(cute.Int): cute.Tensor
 ---@overload fun(...: cute.Coord): any
 local Tensor = {}

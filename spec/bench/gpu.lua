@@ -25,15 +25,12 @@ local function host_us(call, batch)
   return list
 end
 
-local x, y = cute.zeros({32}, cute.f32), cute.zeros({32}, cute.f32)
-local function on_gpu(t)
-  return core.on_device(t, assert(dev:buffer((core.param_memory(t)))))
-end
 local k = cute.kernel("small", function(a, b, n, s)
   local i = cute.arch.thread_idx()
   cute.when(i:lt(n), function() b[i] = a[i] * s end)
 end)
-local gx, gy = on_gpu(x), on_gpu(y)
+local gx = cute.zeros({32}, cute.f32, {device = "gpu"})
+local gy = gx:clone()
 local function prepare(stream)
   local run = assert(cute.compile(k, gx, gy, 32, 2.0, {
     grid = 1, block = 32, device = device, stream = stream}))
@@ -71,8 +68,7 @@ t:print()
 if device.sm == 90 then
   local gemm_sm90 = require "kernels.gemm_sm90"
   local function matrix(rows)
-    return on_gpu(cute.make_tensor(core.buffer("bf16", rows * 64),
-                                   cute.make_layout({rows, 64}, {64, 1})))
+    return cute.empty({rows, 64}, cute.bf16, {device = "gpu"})
   end
   t = measure.table("Prepared launches of kernels/gemm_sm90.lua, three tensor "
     .. "maps")

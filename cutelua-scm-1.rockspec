@@ -175,6 +175,8 @@ build = {
         "lua/cute/ops/gemm.lua",
       ["cute.ops"] =
         "lua/cute/ops/init.lua",
+      ["cute.ops.int4"] =
+        "lua/cute/ops/int4.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
       ["cute.ops.partial"] =
@@ -183,6 +185,8 @@ build = {
         "lua/cute/ops/philox.lua",
       ["cute.ops.plan"] =
         "lua/cute/ops/plan.lua",
+      ["cute.ops.scales"] =
+        "lua/cute/ops/scales.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

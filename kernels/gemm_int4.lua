@@ -332,7 +332,7 @@ local function walk(p, at, k_tiles, load, use)
   end
 end
 
-local function body(p, mA, mW, mS, mZ, mC, work, turns)
+local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
   local BN, BM, stages = p.tile[1], p.tile[2], p.stages
   local block, at = (cute.arch.block_idx()), place(p)
   local across = tiles.count(p.n, BN)
@@ -380,8 +380,14 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns)
       splits = p.splits, threads = out:size(), of = leave or nil})
     leave = leave and leave & last or last
   end
-  if leave then cute.when(leave, function() C.store() end)
-  else C.store() end
+  local more = table.pack(...)
+  local function store()
+    if not p.epilogue then return C.store() end
+    C.put(tiles.applied(C, function(acc)
+      return p.epilogue(acc, C, table.unpack(more, 1, more.n))
+    end))
+  end
+  if leave then cute.when(leave, store) else store() end
 end
 
 ---------------------------------------------------------------------------
@@ -460,7 +466,8 @@ local function plan(o)
   local rows = o.rows or m <= 8 and 8 or m <= 16 and 16 or m <= 32 and 32 or 64
   local across, columns = spread(o, m, rows)
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
-             zeros = o.zeros, m = m, warps = {across}, columns = columns,
+             zeros = o.zeros, epilogue = o.epilogue, m = m,
+             warps = {across}, columns = columns,
              tile = {16 * columns * across, rows}}
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
   p.splits = o.splits or math.max(1, BLOCKS // blocks)
@@ -496,11 +503,12 @@ end
 ---@param o {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, name: string?,
--- arch: string?, min_blocks: integer?}
+-- arch: string?, min_blocks: integer?, epilogue: function?}
 -- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
 -- that a warp multiplies of a tile; splits: blocks that share K; arch: whose
--- shared memory the stages may fill (sm_90a)
+-- shared memory the stages may fill (sm_90a); epilogue: as gemm_sm80 has it, of
+-- the product turned around, C^T (N,M)
 return setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   local function blocks(m)

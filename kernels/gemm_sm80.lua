@@ -25,6 +25,13 @@
 -- them; the epilogue gets both, (gate, up, part, ...), and C (M,N) has half as
 -- many columns as B (2N,K) rows. Threads have a gate and what passes it: groups
 -- of B's rows are multiplied in turn.
+--
+-- blocks = n: sums of n elements of K have factors of their own before they are
+-- added up, and the kernel is one of (A, B, C, SA, SB, ...): SA (M,K/n) and SB
+-- (N,K/n), whose modes may be nested with strides of 0, one factor for many;
+-- nil: none.
+--
+-- as: the type in which A and B, of others, are multiplied.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local check = require "kernels.check"
@@ -88,7 +95,7 @@ end
 -- asked for. Stages: `at` is multiplied, `read` comes next, `write` is free. A
 -- and B are asked for between blocks, one after the other, for fetches queue
 -- behind the copies before them; at once what goes through registers.
-local function main_loop(mma, A, B, C, stages, walk, k)
+local function main_loop(mma, A, B, C, stages, walk, k, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
   cute.arch.sync_threads()
@@ -122,6 +129,7 @@ local function main_loop(mma, A, B, C, stages, walk, k)
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
     end
+    if passed then passed(k_tile) end
     k = walk.next(k)
   end
 end
@@ -163,8 +171,44 @@ local function halves(acc, C)
   return table.unpack(out)
 end
 
+-- What there is to do behind each tile of K where sums have factors: those of
+-- C's accumulators go to others, in the end all of them come back. SA and SB as
+-- matrices like C, of block number `at`.
+local function scaler(o, C, SA, SB, from)
+  local M, N = C.tensor.shape[1], C.tensor.shape[2]
+  local per = o.blocks // o.tile[3]
+  local sums = cute.make_fragment_like(C.acc)
+  sums:fill(0)
+  local function factors(S, at, row)
+    local v = S(_, at)
+    local shape, stride = v.shape[1], v.stride[1]
+    return C.load(cute.make_tensor(v.iterator, row
+      and cute.make_layout({shape, N}, {stride, 0})
+      or cute.make_layout({M, shape}, {0, stride})))
+  end
+  local function add(at)
+    local x = C.acc:load()
+    if SA then x = x * factors(SA, at, true) end
+    if SB then x = x * factors(SB, at, false) end
+    sums:store(sums:load() + x)
+    C.acc:fill(0)
+  end
+  return function(k_tile)
+    k_tile = k_tile + (from or 0)
+    if per == 1 then return add(k_tile) end
+    cute.when(cute.eq((k_tile + 1) % per, 0), function()
+      add(k_tile // per)
+    end)
+  end, function(k_tiles)  -- what is left of a block
+    if per > 1 then
+      cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
+    end
+    C.acc:store(sums:load())
+  end
+end
+
 -- finish(C[, like]): the fragment that leaves; way: of gemm.run.
-local function pipelined(o, mma, mA, mB, mC, finish, way)
+local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN, BK = table.unpack(o.tile)
   local stages, block = o.stages, (cute.arch.block_idx())
   local valid_b
@@ -181,11 +225,11 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
     at = bm, stages = stages, piece = o.piece, atom = fetch(mA), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
-    cached = way.cached, from = way.from, k_tiles = way.k_tiles})
+    cached = way.cached, from = way.from, k_tiles = way.k_tiles, as = o.as})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
     at = bn, stages = stages, piece = o.piece, atom = fetch(mB), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = valid_b,
-    from = way.from, k_tiles = way.k_tiles})
+    from = way.from, k_tiles = way.k_tiles, as = o.as})
   local C = tiles.result(mC, mma, {BM, o.gated and BN // 2 or BN}, {bm, bn})
   local D = C
   if o.gated then
@@ -204,7 +248,10 @@ local function pipelined(o, mma, mA, mB, mC, finish, way)
     cute.arch.cp_async_commit_group()
     k = walk.next(k)
   end
-  main_loop(mma, A, B, C, stages, walk, k)
+  local passed, done
+  if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
+  main_loop(mma, A, B, C, stages, walk, k, passed)
+  if done then done(A.k_tiles) end
 
   local room = o.rows and not o.gated and tiles.has_rows(mC)
     and (room_in(B, C, BM * BN) or room_in(A, C, BM * BN))
@@ -264,7 +311,7 @@ end
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
--- fetch: any?,
+-- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
@@ -277,6 +324,8 @@ return function(o)
   local p = setmetatable({}, {__index = DEFAULT})
   for k, v in pairs(o or {}) do p[k] = v end
   check.integers("gemm_sm80", p, {"stages"}, 2, 32)
+  check.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
+    "blocks = %s of K in tiles of %d", p.blocks, p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}
   if p.gated then
@@ -286,7 +335,7 @@ return function(o)
     return {tiles.count(m, gemm.tile[1]) * tiles.count(n, gemm.tile[2]), 1,
             batches or 1}
   end
-  function gemm.run(mA, mB, mC, way, ...)
+  local function run(mA, mB, mC, way, SA, SB, ...)
     local finish = finisher(p, ...)
     mA, mB, mC = of_batch(mA, mB, mC)
     local a, b, c = mA.shape, mB.shape, mC.shape
@@ -294,7 +343,13 @@ return function(o)
     check.same("gemm_sm80", "N of B", b[1], "of C",
                p.gated and math.type(c[2]) and 2 * c[2] or c[2])
     check.same("gemm_sm80", "K of A", a[2], "of B", b[2])
-    pipelined(p, mma, mA, mB, mC, finish, way or {})
+    if SA then SA = of_batch(SA) end
+    if SB then SB = of_batch(SB) end
+    pipelined(p, mma, mA, mB, mC, finish, way or {}, SA, SB)
+  end
+  function gemm.run(mA, mB, mC, way, ...)
+    if p.blocks then return run(mA, mB, mC, way, ...) end
+    return run(mA, mB, mC, way, nil, nil, ...)
   end
   gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},
     function(mA, mB, mC, ...) gemm.run(mA, mB, mC, nil, ...) end)

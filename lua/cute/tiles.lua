@@ -347,7 +347,7 @@ end
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
 -- cached: boolean?, arch: integer?, atom: any?, piece: any?, lead: integer?,
--- slots: integer?, plain: boolean?, halves: boolean?}
+-- slots: integer?, plain: boolean?, halves: boolean?, as: any?}
 -- from, k_tiles: the first tile of K, and how many (all); thread: this one's
 -- index among those of the MMA; valid: of tiles.inside; cached: through L1,
 -- for what is read again soon;
@@ -357,14 +357,15 @@ end
 -- turn (for all of a tile); plain: what is contiguous in M is padded at most,
 -- not swizzled, for fetches that take whole runs of it at known offsets;
 -- halves: what is turned comes in vectors through registers, by take and put,
--- not an element a cp.async.
+-- not an element a cp.async; as: the MMA's type where it is not t's: fetch
+-- converts.
 function tiles.operand(t, o)
   t = tiles.matrix(in_tiles(t, o.tile[2]))
   o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
                    {__index = o})
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
-  local lead = leading(t)
+  local lead, as = leading(t), o.as ~= t.element_type and o.as or nil
   -- Only 16-bit elements are transposed on their way to the fragments; the
   -- others are turned on their way into shared memory, one at a time.
   local s_lead = o.lead
@@ -377,24 +378,33 @@ function tiles.operand(t, o)
   local A = way_in(t, s, o, lead, turned)
 
   local tid, mma = o.thread, o.of
-  local s2r = cute["make_tiled_copy_" .. o.which](
-    o.atom or fetch_atom(dtype, s_lead, arch), mma)
+  -- what is converted comes as the MMA wants it: in pairs along K
+  local s2r = cute["make_tiled_copy_" .. o.which](o.atom
+    or as and cute.make_copy_atom("UniversalCopy", dtype,
+                                  dtype.bits * (s_lead == 1 and 2 or 1))
+    or fetch_atom(dtype, s_lead, arch), mma)
   local thr, slice = s2r:get_slice(tid), mma:get_slice(tid)
   local from = thr:partition_S(s)                             -- (CPY,M,K,PIPE)
   local k_blocks = cute.size(from, 2)
   local slots = o.slots and k_blocks % o.slots == 0 and o.slots or k_blocks
   local frag = slice["partition_fragment_" .. o.which](slice, cute.local_tile(
     s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
-  local to = thr:retile(frag)                                 -- (CPY,M,K)
+  local raw = as and cute.make_fragment_like(frag, dtype) or frag
+  local to = thr:retile(raw)                                  -- (CPY,M,K)
   local k = cute.size(frag, 2) // slots  -- MMAs of a block
   local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   A.smem, A.frag, A.k_blocks, A.k_leads = s, frag, k_blocks, s_lead == 1
   function A.fetch(stage, k_block)
     cute.copy(s2r, from(_, _, k_block, stage), to(_, _, k_block % slots))
+    if as then
+      local x = A.block(k_block, raw)
+      A.block(k_block):store(x:load():to(as))
+    end
   end
-  function A.block(k_block)
-    if k == 1 then return frag(_, _, k_block % slots) end
-    return cute.local_tile(frag, whole, {0, 0, k_block % slots})
+  function A.block(k_block, of)
+    of = of or frag
+    if k == 1 then return of(_, _, k_block % slots) end
+    return cute.local_tile(of, whole, {0, 0, k_block % slots})
   end
   return A
 end

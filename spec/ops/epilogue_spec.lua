@@ -358,7 +358,7 @@ describe("gates", function()
     refuses("B is (9,16):(16,1): with gates it has 2 N rows", {epilogue = f})
     B = matrix {16, 16}
     refuses("gated wants an epilogue of (gate, up, at)", {})
-    refuses("with gates the epilogue does what alpha and C would",
+    refuses("with gates the epilogue does what factors and C would",
             {epilogue = f, alpha = 2})
     refuses("with gates B has 2 N rows, 32 and not 16",
             {epilogue = f, out = matrix {8, 16}})

@@ -11,6 +11,7 @@
 -- not, and `list`, its candidates with the time that the model expects of them.
 local core = require "cute.core"
 local cute = require "cute"
+local gemm_int4 = require "kernels.gemm_int4"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local tiles = require "cute.tiles"
 
@@ -27,12 +28,25 @@ local function is_byte(t) return t.name == "i8" or t.name == "u8" end
 
 local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
 
--- The atom for two types, elements of K that it takes, and how many bytes of a
--- tile's rows; nil, why not.
+local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
+  "SM80_16x8x16_F32BF16BF16F32_TN"
+
+-- Two types of which one is converted: the type of the product. All 8-bit types
+-- are exact in both of 16 bits.
+local function converted(a, b)
+  local wide, narrow = a, b
+  if a.bits < b.bits then wide, narrow = b, a end
+  if narrow.bits ~= 8 then return nil end
+  if wide == cute.bf16 or wide == cute.f16 then return wide end
+  return is_fp8(a) and is_fp8(b) and cute.f16 or nil
+end
+
+-- The atom for two types, elements of K that it takes, and the type that they
+-- are converted to, if any; nil, why not.
 local function atom_of(p)
   local a, b = p.a, p.b
-  if same(p, "bf16") then return "SM80_16x8x16_F32BF16BF16F32_TN", 16 end
-  if same(p, "f16") then return "SM80_16x8x16_F32F16F16F32_TN", 16 end
+  if same(p, "bf16") then return BF16, 16 end
+  if same(p, "f16") then return F16, 16 end
   if same(p, "f64") then return "SM80_8x8x4_F64F64F64F64_TN", 4 end
   if same(p, "f32") and p.tf32 then
     return "SM80_16x8x8_F32TF32TF32F32_TN", 8
@@ -41,14 +55,12 @@ local function atom_of(p)
     return ("SM80_16x8x32_S32%s%sS32_TN"):format(UPPER[a.name], UPPER[b.name]),
            32
   end
-  if is_fp8(a) and is_fp8(b) then
-    if p.sm < 89 then
-      return nil, ("mma.sync of 8-bit floats wants sm_89, the device is %s")
-        :format(p.arch)
-    end
+  if is_fp8(a) and is_fp8(b) and p.sm >= 89 then
     return ("SM89_16x8x32_F32%s%sF32_TN"):format(UPPER[a.name], UPPER[b.name]),
            32
   end
+  local as = converted(a, b)
+  if as then return as == cute.bf16 and BF16 or F16, 16, as end
   if same(p, "f32") then
     return nil, "tensor cores have no f32: tf32 = true lets them round it"
   end
@@ -96,13 +108,13 @@ local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 -- Candidates of a list of tiles, with K shared out where that helps.
 local function with_splits(p, family, list, make)
   local out = {}
+  local can = p.batches == 1 and p.sums == cute.f32 and not p.gated
+    and not p.group
   for _, t in ipairs(list) do
     for _, splits in ipairs(SPLITS) do
       local o, tile, rate = make(t)
       local alone = splits == 1
-      if alone or p.batches == 1 and not p.gated and p.sums.bits == 32
-        and not p.sums.is_integer
-        and splits <= tiles.count(p.k, tile[3]) // 2 then
+      if alone or can and splits <= tiles.count(p.k, tile[3]) // 2 then
         o.splits = not alone and splits or nil
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
@@ -131,13 +143,20 @@ local sm80 = {name = "gemm_sm80"}
 
 function sm80.takes(p)
   local atom, why = atom_of(p)
-  return not atom and why or nil
+  if not atom then return why end
+  if p.group and p.sums ~= cute.f32 then
+    return ("factors for blocks of K are of f32 sums, not of %s"):format(p.sums)
+  end
+  if p.group and (p.group < 16 or p.group & (p.group - 1) ~= 0) then
+    return ("blocks of %d of K: powers of two from 16 on"):format(p.group)
+  end
 end
 
 function sm80.list(p)
-  local atom, k = atom_of(p)
-  local bits, room = math.max(p.a.bits, p.b.bits), smem(p.arch)
+  local atom, k, as = atom_of(p)
+  local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
   local bk = bits == 64 and 16 or 1024 // bits
+  if p.group then bk = core.gcd(bk, p.group) end
   local list = bits == 64 and TILES64 or TILES
   if p.gated then list = for_gates(list) end
   return with_splits(p, "gemm_sm80", list,
@@ -145,7 +164,8 @@ function sm80.list(p)
       local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
       local o = {name = "gemm_sm80", tile = {t[1], t[2], bk}, stages = stages,
-        group = t.group, gated = p.gated, mma = atom, atoms = t.atoms,
+        group = t.group, gated = p.gated, blocks = p.group, as = as,
+        mma = atom, atoms = t.atoms,
         permutation = {t.each[1], t.each[2], k},
         rows = not p.fused and p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
@@ -168,6 +188,7 @@ function simt.takes(p)
     end
   end
   if p.gated then return "gemm_simt has no gates" end
+  if p.group then return "gemm_simt has no factors for blocks of K" end
   if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
     return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
   end
@@ -180,6 +201,40 @@ function simt.list(p)
     return o, setmetatable({t[1], t[2], 8}, {__index = t}),
            p.sums.bits == 64 and 200 or 400
   end)
+end
+
+---------------------------------------------------------------------------
+-- Weights of 4 bits
+---------------------------------------------------------------------------
+
+local int4 = {name = "gemm_int4"}
+
+function int4.takes(p)
+  if p.b ~= cute.Int4 then
+    return ("gemm_int4 has weights of 4 bits, B is %s"):format(p.b)
+  elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
+    return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
+  elseif p.batches > 1 then return "gemm_int4 has no batches"
+  elseif p.gated then return "gemm_int4 has no gates"
+  elseif p.A.stride[2] ~= 1 then
+    return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
+  end
+  for i = 2, #(p.results or {}) do
+    if p.results[i].kind ~= "tile" then return "gemm_int4 has no reductions" end
+  end
+  if p.scale_b ~= "blocks" and p.scale_b ~= "rows" or p.scale_a == "blocks" then
+    return "gemm_int4 wants scale_b, one of each column, or of groups of K"
+  end
+end
+
+function int4.list(p)
+  local made = gemm_int4 {n = p.n, k = p.k, m = p.m, zeros = p.zeros,
+    group = p.scale_b == "blocks" and p.group or nil, arch = p.arch}
+  return {{family = "gemm_int4", tile = made.plan.tile,
+           stages = made.plan.stages, split = made.plan.splits, swap = true,
+           options = {n = p.n, k = p.k, m = p.m, zeros = p.zeros,
+             group = p.scale_b == "blocks" and p.group or nil, arch = p.arch},
+           ns = 1e9 * (p.n * p.k / 2) / 4e12 + 3000}}
 end
 
 ---------------------------------------------------------------------------
@@ -222,6 +277,7 @@ function sm90.takes(p)
     return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
   end
   if p.batches > 1 then return "gemm_sm90 has no batches" end
+  if p.group then return "gemm_sm90 has no factors for blocks of K" end
   if p.gated and p.n % 16 ~= 0 then
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
   end
@@ -267,7 +323,12 @@ end
 -- The choice
 ---------------------------------------------------------------------------
 
-local FAMILIES = {sm90, sm80, simt}  -- the first that takes a problem
+local FAMILIES = {sm90, sm80, simt, int4}  -- the first that takes a problem
+
+local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
+  gemm_sm80 = "tensor cores by mma.sync, any strides",
+  gemm_simt = "FMA units, any strides",
+  gemm_int4 = "4-bit weights made numbers on their way to tensor cores"}
 
 local function best(list)
   table.sort(list, function(x, y)
@@ -287,16 +348,14 @@ end
 ---@return table refused
 function choose.choose(p)
   local refused = {}
-  for i, family in ipairs(FAMILIES) do
+  for _, family in ipairs(FAMILIES) do
     local why = family.takes(p)
     if not why then
       local list = family.list(p)
       local c = best(list)
       c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}),
         refused
-      c.why = i == 1 and "tensor cores of Hopper, fed by TMA"
-        or i == 2 and "tensor cores by mma.sync, any strides"
-        or "FMA units, any strides"
+      c.why = WHY[family.name]
       return c, refused
     end
     refused[#refused + 1] = {family.name, why}
@@ -308,7 +367,7 @@ local function words(c)
   return ("%s%s, tile %s, %d stages%s%s, about %.1f us"):format(c.family,
     c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
     c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
-    c.split > 1 and (", K in %d"):format(c.split) or "", c.ns / 1000)
+    c.split ~= 1 and (", K in %s"):format(c.split) or "", c.ns / 1000)
 end
 
 --- A choice as text: what, why, what else there was.

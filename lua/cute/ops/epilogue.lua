@@ -20,6 +20,7 @@ local cute = require "cute"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local philox = require "cute.ops.philox"
+local scales = require "cute.ops.scales"
 
 local epilogue = {}
 
@@ -254,12 +255,12 @@ local function probe(p, f, captured, values)
     local next_one, number = reader {...}
     local list = {}
     for i, v in ipairs(values) do
-      list[i] = number(p.sums, math.type(v) == "float")
+      list[i] = number(p.value, math.type(v) == "float")
     end
     assert(not next_one())
-    local acc = cute.make_rmem_tensor({4}, p.sums)
+    local acc = cute.make_rmem_tensor({4}, p.value)
     acc:fill(0)
-    local at = setmetatable({probe = true, shape = {4}, sums = p.sums, m = p.m,
+    local at = setmetatable({probe = true, shape = {4}, sums = p.value, m = p.m,
       n = p.columns, batch = p.batch, batches = p.batches}, At)
     bind(list)
     if p.gated then
@@ -274,7 +275,7 @@ local function probe(p, f, captured, values)
     end
   end)
   local list = {n = 0}
-  for _, v in ipairs(values) do pass(list, v, p.sums) end
+  for _, v in ipairs(values) do pass(list, v, p.value) end
   kernel(table.unpack(list, 1, list.n)):trace {block = 32}
   return found
 end
@@ -292,9 +293,11 @@ end
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
-  if not (has_alpha or has_c or f) then
+  local factors = scales.rest(p, call.o)
+  if not (has_alpha or has_c or f or #factors > 0) then
     return {more = function() end}
   end
+  for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind, captured, floats
   if f then
     local values
@@ -313,15 +316,20 @@ function epilogue.new(p, c, call)
       place = ...
       next_one, number = reader {select(2, ...)}
     end
-    local at = setmetatable({place = place, swap = c.swap, sums = p.sums,
+    local at = setmetatable({place = place, swap = c.swap, sums = p.value,
       m = p.m, n = p.columns, batch = p.batch, batches = p.batches,
       shape = acc.shape}, At)
     local function scaled(x)
-      local by = number(p.sums, true)
-      if p.sums.is_integer and by.dtype ~= cute.i32 then
+      local by = number(p.value, true)
+      if p.value.is_integer and by.dtype ~= cute.i32 then
         x = x:to(cute.f32)
       end
       return x * by
+    end
+    if acc.dtype ~= p.value then acc = acc:to(p.value) end
+    for _, is_number in ipairs(factors) do
+      if is_number then acc = scaled(acc)
+      else acc = acc * fetch(at, next_one()) end
     end
     if has_alpha then acc = scaled(acc) end
     if has_c then
@@ -335,7 +343,7 @@ function epilogue.new(p, c, call)
     if not f then return acc end
     local values = {}
     for i, is_float in ipairs(floats) do
-      values[i] = number(p.sums, is_float)
+      values[i] = number(p.value, is_float)
     end
     bind(values)
     local out
@@ -361,10 +369,14 @@ function epilogue.new(p, c, call)
   end
 
   local function more(list, C, now)
-    if has_alpha then pass(list, factor(now.alpha, p.sums), p.sums) end
+    for _, x in ipairs(#factors > 0 and scales.rest(p, now.o) or factors) do
+      if x.number then pass(list, x.number + 0.0, p.value)
+      else push(list, x.matrix) end
+    end
+    if has_alpha then pass(list, factor(now.alpha, p.value), p.value) end
     if has_c then push(list, C) end
-    if has_beta then pass(list, factor(now.beta, p.sums), p.sums) end
-    for _, v in ipairs(now.values) do pass(list, v, p.sums) end
+    if has_beta then pass(list, factor(now.beta, p.value), p.value) end
+    for _, v in ipairs(now.values) do pass(list, v, p.value) end
   end
   return {finish = finish, more = more}
 end

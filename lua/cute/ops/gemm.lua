@@ -10,10 +10,12 @@ local choose = require "cute.ops.choose"
 local capture = require "cute.ops.capture"
 local devices = require "cute.lang.devices"
 local epilogue = require "cute.ops.epilogue"
+local int4 = require "cute.ops.int4"
 local kernel = require "cute.lang.kernel"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local report = require "cute.lang.report"
+local scales = require "cute.ops.scales"
 
 local gemm = {}
 
@@ -30,7 +32,9 @@ local OPTIONS = {
   accumulate = "boolean", deterministic = "boolean",
   dtype = "dtype string", tf32 = "boolean",
   device = "string table device", arch = "string", stream = "stream table",
-  epilogue = "function", gated = "boolean", seed = "integer"}
+  epilogue = "function", gated = "boolean", seed = "integer",
+  scale_a = "number tensor", scale_b = "number tensor", group = "integer",
+  zeros = "tensor"}
 
 local function check_options(o)
   for name, v in pairs(o) do
@@ -102,6 +106,11 @@ local function operands(A, B, C, out, gated)
   for i = 1, 4 do
     local name, t = list[i][1], list[i][2]
     if t ~= nil then
+      -- of packed weights, a stand-in that has their extents
+      if name == "B" and int4.is(t) then
+        t = cute.make_tensor(t.packed.iterator, cute.make_layout({t.n, t.k},
+          cute.LayoutRight))
+      end
       operand.check(name, t)
       local x = {name = name, t = t, modes = MODES[name]}
       all[#all + 1], all[name] = x, x
@@ -145,19 +154,22 @@ local function problem(call)
     fail("B is %s: with gates it has 2 N rows", B.layout)
   elseif p.gated and not call.f then
     fail "gated wants an epilogue of (gate, up, at)"
-  elseif p.gated and (C or call.alpha) then
-    fail "with gates the epilogue does what alpha and C would"
+  elseif p.gated and (C or call.alpha or o.scale_a or o.scale_b) then
+    fail "with gates the epilogue does what factors and C would"
   end
   p.columns = p.gated and p.n // 2 or p.n
   p.shape[#batch + 1], p.shape[#batch + 2] = p.m, p.columns
-  p.a, p.b = plain(A.element_type), plain(B.element_type)
+  p.a, p.b = plain(A.element_type), plain(all.B.t.element_type)
+  if int4.is(B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
   p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
   local like
   p.sums, like = sums_of(p.a, p.b)
   p.c = C ~= nil
+  scales.look(p, o)
+  if p.value ~= p.sums then like = cute.bf16 end
   if call.f then
     local made = epilogue.look(p, call.f)
-    like = made ~= p.sums and made or like
+    like = made ~= p.value and made or like
     p.fused = true
   end
   p.d = plain(out and out.element_type or o.dtype
@@ -165,9 +177,11 @@ local function problem(call)
   p.device, p.place = device_of(A, o), A.device
   p.arch, p.sm = p.device.arch, p.device.sm
   p.sms = p.device.info and p.device.info.sms or 132
-  p.A, p.B = facts(all.A.l, p.a, A.alignment), facts(all.B.l, p.b, B.alignment)
-  p.D = facts(out and all.out.l or operand.layout(cute.make_layout(p.shape,
-    cute.LayoutRight), batch), p.d, out and out.alignment or 256)
+  p.A = facts(all.A.l, p.a, A.alignment)
+  p.B = facts(all.B.l, p.b, all.B.t.alignment)
+  local D = out and all.out.l or operand.layout(
+    cute.make_layout(p.shape, cute.LayoutRight), batch)
+  p.D = facts(D, p.d, out and out.alignment or 256)
   return p
 end
 
@@ -211,6 +225,9 @@ end
 
 -- The arguments in order: see cute.ops.plan.
 local function call_of(A, B, C, o)
+  if type(B) == "table" and not int4.is(B) then
+    fail("B is %s; a tensor is needed, or what ops.int4 gives", core.show(B))
+  end
   if type(C) == "table" and o == nil then C, o = nil, C end
   o = o or NONE
   for name in next, o do
@@ -238,8 +255,11 @@ end
 function gemm.gemm(A, B, C, o)
   local call = call_of(A, B, C, o)
   o = call.o
-  local key = core.kind_text(A.device, A, B, call.C, call.out[1], call.alpha,
-    call.beta, o.dtype, o.tf32, o.gated, o.arch, tostring(o.device),
+  local packed = type(B) == "table"
+  local key = core.kind_text(A.device, A, packed and B.packed or B, packed,
+    call.C, call.out[1], call.alpha,
+    call.beta, o.dtype, o.tf32, o.gated, o.scale_a, o.scale_b,
+    o.zeros, o.group, o.arch, tostring(o.device),
     tostring(o.stream), call.key, table.unpack(call.values))
   local plan = kept[key]
   if not plan then

@@ -4,13 +4,15 @@
 --     print(cute.ops.explain(A, B))                -- by what, and why
 local functions = require "cute.ops.functions"
 local gemm = require "cute.ops.gemm"
+local int4 = require "cute.ops.int4"
 local sign = require "cute.lang.sign"
 
-local ops = {gemm = gemm.gemm, explain = gemm.explain}
+local ops = {gemm = gemm.gemm, explain = gemm.explain, int4 = int4.new}
 for name, f in pairs(functions) do ops[name] = f end
 
 return sign.public("ops.", ops, [[
-  gemm(A: tensor, B: tensor, C?: tensor|table, options?: table)
-  explain(A: tensor, B: tensor, C?: tensor|table, options?: table)
+  gemm(A: tensor, B: tensor|table, C?: tensor|table, options?: table)
+  explain(A: tensor, B: tensor|table, C?: tensor|table, options?: table)
+  int4(q: tensor|function, n?: integer, k?: integer)
   relu(x) sigmoid(x) silu(x) gelu(x) gelu_tanh(x)
 ]])

@@ -12,6 +12,7 @@ local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local report = require "cute.lang.report"
+local scales = require "cute.ops.scales"
 
 local plans = {}
 
@@ -55,7 +56,13 @@ function FAMILIES.gemm_sm80(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
           tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
-          arguments = function(A, B, D) return {A, B, D, n = 3} end}
+          arguments = function(A, B, D, _, _, call)
+            if p.group then
+              local SA, SB = scales.blocks(p, call.o, p.batch)
+              return {A, B, D, SA, SB, n = 5}
+            end
+            return {A, B, D, n = 3}
+          end}
 end
 FAMILIES.gemm_simt = FAMILIES.gemm_sm80
 
@@ -89,6 +96,21 @@ function FAMILIES.gemm_sm90(p, c)
             if c.swap then A, B, D = B, A, operand.turned(D) end
             known = known or made.arguments(like(A), like(B), like(D))
             return made.with(known, A, B, D)
+          end}
+end
+
+function FAMILIES.gemm_int4(p, c)
+  local made = require "kernels.gemm_int4"(c.options)
+  local grid, work, turns = made.grid(p.m), made.scratch(p.m)
+  return {kernel = made.kernel, block = made.block, grid = grid,
+          sums = cute.size(work), counts = cute.size(turns),
+          arguments = function(A, _, D, w, t, call)
+            local o, list = call.o, {A, call.B.packed}
+            list[3] = scales.turned(p, o.scale_b)
+            if o.zeros then list[4] = scales.turned(p, o.zeros) end
+            local n = #list
+            list[n + 1], list[n + 2], list[n + 3], list.n = D, w, t, n + 3
+            return list
           end}
 end
 
@@ -170,9 +192,10 @@ end
 --- All arguments of the kernel, of a call with tensors for the results.
 function Plan:arguments_of(call, out)
   local batch, C = self.batch, call.C
+  local B = call.B
   local list = self.arguments(operand.matrix(call.A, batch),
-    operand.matrix(call.B, batch), operand.matrix(out[1], batch),
-    self.work, self.turns)
+    type(B) ~= "table" and operand.matrix(B, batch) or nil,
+    operand.matrix(out[1], batch), self.work, self.turns, call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
   for i = 2, #out do
     local r = self.results[i]
@@ -207,7 +230,8 @@ function Plan:launch(call, out)
   end
   for _, D in ipairs(out) do
     check_overlap("A", call.A, D)
-    check_overlap("B", call.B, D)
+    local B = call.B
+    check_overlap("B", type(B) == "table" and B.packed or B, D)
     if call.C then check_overlap("C", call.C, D) end
   end
   local ready, why = self.kernel(table.unpack(list, 1, list.n)):compile {

@@ -1,0 +1,114 @@
+--- Factors of operands: of all, of each row, or of blocks of K.
+--
+-- scale_a and scale_b are numbers, or tensors: (1); (M) or (N), one for each
+-- row; (M,K/128) or (N,K/128), one for each row and 128 elements of K; or one
+-- for blocks of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group`
+-- is another number than 128 of elements of K. What is of whole rows is
+-- multiplied behind the sums, what is of blocks in their midst.
+local core = require "cute.core"
+local cute = require "cute"
+local operand = require "cute.ops.operand"
+local tiles = require "cute.tiles"
+
+local scales = {}
+
+local BLOCK = 128
+
+local function fail(text, ...)
+  core.fail("bad-argument", "ops.gemm: " .. text:format(...))
+end
+
+-- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
+-- "blocks".
+local function kind_of(name, x, rows, k, group)
+  if x == nil then return nil end
+  if type(x) == "number" then return "number" end
+  local rank = cute.rank(x)
+  local n = cute.size(x, math.max(rank - 2, 0))
+  if cute.size(x) == 1 then return "one" end
+  if rank == 1 and n == rows then return "rows" end
+  local along = tiles.count(k, group)
+  if rank >= 2 and cute.size(x, rank - 1) == along
+    and (n == rows or n == tiles.count(rows, BLOCK)) then
+    return "blocks"
+  end
+  fail("%s is %s: (1), (%d), (%d,%d) or (%d,%d) is needed for %d rows and %d "
+    .. "elements of K in groups of %d", name, x.layout, rows, rows, along,
+    tiles.count(rows, BLOCK), along, rows, k, group)
+end
+
+--- What problem p has of factors: p.scale_a, p.scale_b (kinds), p.group where
+-- some are of blocks of K, p.value: the type of scaled sums.
+function scales.look(p, o)
+  local group = o.group or BLOCK
+  if o.group and not (o.scale_a or o.scale_b) then
+    fail "group is of scale_a or scale_b"
+  end
+  p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group)
+  p.scale_b = kind_of("scale_b", o.scale_b, p.n, p.k, group)
+  if p.scale_a == "blocks" or p.scale_b == "blocks" then p.group = group end
+  local z, S = o.zeros, o.scale_b
+  if z and p.b ~= cute.Int4 then fail "zeros are of int4 weights" end
+  if z and not (core.typename(S) == "tensor"
+    and tostring(S.layout) == tostring(z.layout)) then
+    fail("zeros are %s, and scale_b %s: they want the same layout", z.layout,
+         core.typename(S) == "tensor" and S.layout or core.show(S))
+  end
+  p.value = p.sums
+  if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
+end
+
+-- Factors of blocks as (rows,K/group[,L]); of 128 rows one is for all of them.
+local function matrix(x, rows, batch)
+  local rank = cute.rank(x)
+  if cute.size(x, rank - 2) == rows then return operand.matrix(x, batch) end
+  local shape, stride = x.shape, x.stride
+  shape[rank - 1] = {BLOCK, shape[rank - 1]}
+  stride[rank - 1] = {0, stride[rank - 1]}
+  return operand.matrix(cute.make_tensor(x.iterator,
+    cute.make_layout(shape, stride)), batch)
+end
+
+--- Factors of packed weights as gemm_int4 has them, (K/group,N), or (1,N).
+function scales.turned(p, x)
+  if cute.flatten_to_tuple(x.stride)[1] ~= 1 then
+    fail("scale_b and zeros of int4 weights lie with N contiguous, not %s",
+         x.layout)
+  end
+  if p.scale_b == "rows" then
+    return cute.make_tensor(x.iterator, cute.make_layout({1, p.n},
+      {0, cute.flatten_to_tuple(x.stride)[1]}))
+  end
+  return operand.turned(x)
+end
+
+--- Factors of blocks of K, for the kernel; nil where there are none.
+function scales.blocks(p, o, batch)
+  return p.scale_a == "blocks" and matrix(o.scale_a, p.m, batch) or nil,
+         p.scale_b == "blocks" and matrix(o.scale_b, p.n, batch) or nil
+end
+
+-- A factor for each row of A or B, as a matrix like D.
+local function like_D(p, x, by_row)
+  local n = cute.size(x)
+  local stride = n > 1 and cute.flatten_to_tuple(x.stride)
+  stride = stride and stride[#stride] or 0
+  return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n},
+    by_row and {stride, 0} or {0, stride}))
+end
+
+--- What the other factors are to a kernel: a list of {number} and {matrix}.
+function scales.rest(p, o)
+  local out = {}
+  for i, side in ipairs {"a", "b"} do
+    local kind, x = p["scale_" .. side], o["scale_" .. side]
+    if i == 2 and p.b == cute.Int4 then kind = nil end  -- are the kernel's own
+    if kind == "number" then out[#out + 1] = {number = x}
+    elseif kind == "one" or kind == "rows" then
+      out[#out + 1] = {matrix = like_D(p, x, i == 1)}
+    end
+  end
+  return out
+end
+
+return scales

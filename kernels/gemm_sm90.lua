@@ -657,12 +657,12 @@ function gemm_sm90.candidates(m, n, k, o)
   for name, v in pairs(o or {}) do
     if name == "sms" then sms = v else fixed[name] = v end
   end
-  local bits = (fixed.a_dtype or fixed.dtype or DEFAULTS.dtype).bits
-  for _, options in ipairs(choice.list(fixed, bits)) do
+  for _, options in ipairs(choice.list(fixed, complete(fixed))) do
     local full = complete(options)
     local rest, stage = room(full)
     local stages = math.min((SHARED - rest) // stage, 8)
-    if stages >= 2 and sums_of(full) <= SUMS
+    if stages >= 3 and sums_of(full) <= SUMS
+      and full.epi[2] >= 16  -- less leaves in rows too short
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       local seconds, waves = choice.time(full, m, n, k, sms)

@@ -5,7 +5,8 @@
 --
 --   cycles  waves of tiles: each a step for every tile along K, which the
 --           tensor cores need or shared memory's filling, and an epilogue that
---           nothing covers, unless warpgroups take turns
+--           nothing covers, unless warpgroups take turns: a round for each
+--           buffer, and D's bytes
 --   energy  a card at its power limit runs at the clock that this leaves: an
 --           operation costs what the tensor cores take, and its share of what
 --           is brought to shared memory and through L2
@@ -26,36 +27,62 @@ local LAUNCH = 2.2e-6    -- begin and end of a kernel
 local FIRST = 1500       -- cycles until the first tiles are there
 local CLUSTER = 0.5e-6   -- clusters begin together
 local EXCHANGE = 3000    -- cycles until two halves of K have met
--- seconds of an operation at the power limit, and of each part of it by what
--- a tile's step brings: elements by operation
-local ENERGY, BY_SMEM, BY_L2 = 1.17e-15, 1.6e-14, 1.3e-14
+-- Seconds of an operation at the power limit, and of each part of it by what a
+-- tile's step brings (elements by operation) to shared memory and through L2;
+-- by bits of an element.
+local ENERGY = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
+                [16] = {1.17e-15, 1.6e-14, 1.3e-14},
+                [32] = {1.81e-15, 6.4e-14, 1.0e-14}}
+local DRAIN = 24         -- bytes of D a cycle, a third more with four buffers
+local ROUND = 300        -- cycles to fill a buffer and hand it on
+-- Sums that are added to others: cycles while nobody multiplies, and energy.
+local ADD, BY_ADDING = 146, 0.066
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
+-- bits, wide, promoted: only for operands, for D of so many bits, for sums that
+-- are added to others.
 local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong"},
+  {128, 192, schedule = "pingpong", bits = 8},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
   {128, 256}, {128, 256, cluster = {2, 1}},
+  {128, 256, epi_stages = 4, wide = 32},
+  {128, 256, epi_stages = 4, wide = 32, cluster = {2, 1}},
+  {256, 128, promoted = true}, {128, 224, promoted = true},
+  {128, 192, promoted = true},
+  {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
   {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
   {256, 200, epi_stages = 1}, {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
 }
+-- What says of a tile when it is meant, and what it is made of, no choice.
+local ABOUT = {deep = true, bits = true, wide = true, promoted = true}
 
---- Choices that gemm_sm90 takes, less stages, for types as in `o`.
----@param o table dtype, a_dtype ...: handed on
----@param bits integer of an element of A and B
+-- Is a tile of the list meant for these complete options?
+local function meant(t, o)
+  return (not t.bits or t.bits == o.a_dtype.bits)
+    and (not t.wide or t.wide == o.d_dtype.bits)
+    and (not t.promoted or o.promote)
+end
+
+--- Choices that gemm_sm90 takes, less stages.
+---@param fixed table options that all have: handed on
+---@param o table the same, complete
 ---@return table[]
-function choice.list(o, bits)
+function choice.list(fixed, o)
   local list = {}
-  for i, t in ipairs(TILES) do
-    local c = {}
-    for name, v in pairs(o) do c[name] = v end
-    for name, v in pairs(t) do
-      if type(name) == "string" and name ~= "deep" then c[name] = v end
+  for _, t in ipairs(TILES) do
+    if meant(t, o) then
+      local c = {}
+      for name, v in pairs(fixed) do c[name] = v end
+      for name, v in pairs(t) do
+        if type(name) == "string" and not ABOUT[name] then c[name] = v end
+      end
+      c.tile = {t[1], t[2], 1024 // o.a_dtype.bits * (t.deep or 1)}
+      list[#list + 1] = c
     end
-    c.tile = {t[1], t[2], 1024 // bits * (t.deep or 1)}
-    list[i] = c
   end
   return list
 end
@@ -84,17 +111,19 @@ function choice.time(o, m, n, k, sms)
 
   local step = math.max(bm * bn * bk / FMAS * bits / 16,
                         (bm + bn) * bk * bits / 8 / FILL)
-  local epilogue = bm * bn // o.split / 16
+  if o.promote then step = step + ADD * o.rows / 64 / o.promote end
+  local epilogue = ROUND * (o.rows // 64) * (o.columns // o.epi[2])
+    + bm * o.columns * wide / 8 / DRAIN * (o.epi_stages < 4 and 1 or 0.7)
   local tile = o.pingpong and math.max(steps * step, epilogue)
     or steps * step + epilogue
   local cycles = FIRST + math.ceil(waves) * tile
     + (o.pingpong and epilogue or o.split > 1 and EXCHANGE or 0)
 
   local whole = math.min(waves / math.ceil(waves), 1)
-  local by_smem = (1 / bm + 1 / bn) * bits / 16
-  local by_l2 = (1 / bm / cn + 1 / bn / cm) * bits / 16
-  local energy = 2.0 * m * n * k * (ENERGY * bits / 16
-    + BY_SMEM * by_smem + BY_L2 * by_l2) / whole ^ 0.5
+  local alone, smem, l2 = table.unpack(ENERGY[bits])
+  local energy = 2.0 * m * n * k
+    * (alone + smem * (1 / bm + 1 / bn) + l2 * (1 / bm / cn + 1 / bn / cm))
+    * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / whole ^ 0.5
 
   local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / MEMORY
   local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)

@@ -243,12 +243,25 @@ describe("gemm_sm90's rule", function()
     {4096, 11008, 4096, "256x200 1x2"}, {4096, 4096, 128, "128x128 pingpong"},
     {128, 8192, 8192, "128x128 2"},
   }
+  for _, row in ipairs {
+      {cute.e4m3, nil, "128x128 pingpong", "128x256 -", "128x192 pingpong"},
+      {cute.e4m3, 1, "128x128 -", "128x208 -", "128x192 -"},
+      {cute.i8, nil, "128x128 pingpong", "128x128 pingpong",
+       "128x192 pingpong"},
+      {cute.f32, nil, "128x256 -", "128x256 2x1", "256x208 1x2"}} do
+    for j, n in ipairs {2048, 4096, 8192} do
+      fastest[#fastest + 1] = {n, n, n, row[j + 2], dtype = row[1],
+                               promote = row[2], d_major = "n"}
+    end
+  end
 
   it("chooses what was fastest", function()
     for _, s in ipairs(fastest) do
-      local o = gemm_sm90.choose(s[1], s[2], s[3], {d_major = "m"})
-      assert.equal(s[4], said(o), ("%dx%dx%d"):format(s[1], s[2], s[3]))
-      assert.equal("m", o.d_major)
+      local o = gemm_sm90.choose(s[1], s[2], s[3], {dtype = s.dtype,
+        promote = s.promote, d_major = s.d_major or "m"})
+      assert.equal(s[4], said(o), ("%dx%dx%d %s"):format(s[1], s[2], s[3],
+        tostring(s.dtype)))
+      assert.equal(s.d_major or "m", o.d_major)
     end
   end)
 

@@ -286,9 +286,9 @@ function sm90.takes(p)
     or tma_refuses("D", p.D, major, "rows or columns")
 end
 
--- Tiles along K after which sums of 8-bit floats go on in f32: tensor cores
--- keep them with fewer bits.
-local PROMOTE = 4
+-- Tiles along K after which sums of 8-bit floats go on in f32, as cublasLt's:
+-- tensor cores keep them with fewer bits. More would hold more stages.
+local PROMOTE = 1
 
 -- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
 -- tiles can be narrow along M.

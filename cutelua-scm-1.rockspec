@@ -51,6 +51,8 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
+      ["kernels.gemm_sm90_check"] =
+        "kernels/gemm_sm90_check.lua",
       ["kernels.gemm_sm90_choice"] =
         "kernels/gemm_sm90_choice.lua",
       ["kernels.gemm_sm90_parts"] =

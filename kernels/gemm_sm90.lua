@@ -53,9 +53,11 @@
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
 -- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
 -- a row when absent), from which TMA stores them while the next are converted.
+local check = require "kernels.check"
 local cute = require "cute"
 local core = require "cute.core"
 local tiles = require "cute.tiles"
+local wrong = require "kernels.gemm_sm90_check"
 local choice = require "kernels.gemm_sm90_choice"
 local make_parts = require "kernels.gemm_sm90_parts"
 local _ = cute._
@@ -101,6 +103,8 @@ local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
 
 local function complete(given)
   local o = {}
+  check.need(type(given) == "table", "gemm_sm90", "%s; a table of choices is "
+    .. "needed", core.show(given))
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do
     if o[k] == nil and not FURTHER[k] then
@@ -108,6 +112,7 @@ local function complete(given)
     end
     o[k] = v
   end
+  wrong.options(o)
   o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
   o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
   o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
@@ -118,10 +123,6 @@ local function complete(given)
   o.producer_threads = o.registers and WARPGROUP or 32
   o.block = o.consumers * WARPGROUP + o.producer_threads
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
-  if o.scheduler ~= "static" and o.scheduler ~= "dynamic" then
-    core.fail("unknown-name", ("gemm_sm90: no scheduler '%s' (static, "
-      .. "dynamic)"):format(tostring(o.scheduler)))
-  end
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic
   if o.stream then
@@ -725,10 +726,13 @@ local function make(given)
     return (m + bm - 1) // bm, (n + bn - 1) // bn
   end
 
-  --- All arguments of the kernel: for D = A B^T, with alpha for
+  --- All arguments of the kernel: for D = A B^T, with alpha or beta for
   -- D = alpha A B^T + beta D; more are the epilogue's. With split = "stream" a
   -- workspace is the last.
   function self.arguments(A, B, D, alpha, beta, ...)
+    wrong.operands(o, A, B, D)
+    local why = wrong.reach(o, A, B, D)
+    check.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then
@@ -738,7 +742,7 @@ local function make(given)
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
     if o.shares then list.n = 12 end
-    if not alpha and not o.epilogue then return list end
+    if not (alpha or beta or o.epilogue) then return list end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
     list.n = 12 + select("#", ...)
     table.move({...}, 1, select("#", ...), 13, list)
@@ -756,17 +760,17 @@ local function make(given)
     return out
   end
 
-  --- Does TMA take these? Rows at multiples of 16 bytes, K contiguous.
+  --- Does TMA take these? Rows at multiples of 16 bytes, K contiguous: true, or
+  -- false and why not.
+  ---@return boolean, string?
   function self.takes(A, B, D)
-    local function rows(t, lead)
-      local stride = t.stride[3 - lead]
-      return t.stride[lead] == 1 and stride * t.element_type.bits % 128 == 0
-    end
-    return rows(A, 2) and rows(B, 2) and rows(D, o.d_major == "n" and 2 or 1)
+    local why = wrong.reach(o, A, B, D)
+    return not why, why
   end
 
   --- The grid for a result of (m,n), with `sms` multiprocessors.
   function self.grid(m, n, sms)
+    check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
     if o.split > 1 then return {o.split, tm, tn} end
     if not o.persistent then

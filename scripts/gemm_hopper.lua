@@ -39,7 +39,7 @@ end
 
 local spec = rung {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
 spec.general = gemm_sm80 {tile = {128, 128, 64}, stages = 2}
-spec.archs = {"sm_90a"}
+spec.archs, spec.needs = {"sm_90a"}, "wgmma"
 function spec.choose(m, n, k) return rung(gemm_sm90.choose(m, n, k)) end
 spec.variants = {
   {"--dtype", "bf16", help = "of A and B"},

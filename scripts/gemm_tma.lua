@@ -101,9 +101,7 @@ lesson.gemm(arg, {
     local b, cB = load(B, sB_layout, BN)
     return a, cA, b, cB, C, alpha, beta
   end,
-  takes = function(A, B)
-    return A.stride[1] % 8 == 0 and B.stride[1] % 8 == 0
-  end,
+  takes = lesson.rows_of_16, needs = "wgmma",
   general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2}, archs = {"sm_90a"},
   about = "C = A B^T in bf16 by TMA and one warpgroup's wgmma (sm_90a).",
 })

@@ -85,5 +85,6 @@ end)
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
   general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2}, archs = {"sm_90a"},
+  needs = "wgmma",
   about = "C = A B^T in bf16 by one warpgroup's wgmma, no TMA (sm_90a).",
 })

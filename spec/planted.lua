@@ -91,9 +91,10 @@ local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local PUT, STORE = "cute.copy(out.r2s", "cute.copy(out.atom"
+local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
-local EXPECT = "self.full:arrive_and_expect_tx(state.index, self.tx_count)"
+local EXPECT = "self.full:arrive_and_expect_tx(state.index, "
+local BYTES = "tx_count or self.tx_count)"
 
 local TOO_EARLY = {"uninitialised: read of", "async%-in%-flight: read of "
   .. "shared memory while a bulk copy", "race: read after a write by a bulk "
@@ -115,12 +116,12 @@ local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
 --- {what was done, {changes}, where, {what is told first}, {its line, and the
 -- other one}}: with lines, where those of what is told are the same always.
 planted.FAULTS = {
-  {"too many bytes are expected", {{"stages", EXPECT,
-     EXPECT:sub(1, -2) .. " + 128)"}}, ALL,
+  {"too many bytes are expected", {{"stages", BYTES,
+     "self.tx_count + 128)"}}, ALL,
    "deadlock: .* at mbarrier 'pipe_full'%[0%] for the end of phase 0 %(parity "
    .. "0%), which lacks 128 bytes$", {WAIT}},
-  {"too few bytes are expected", {{"stages", EXPECT,
-     EXPECT:sub(1, -2) .. " - 128)"}}, ALL,
+  {"too few bytes are expected", {{"stages", BYTES,
+     "self.tx_count - 128)"}}, ALL,
    "deadlock: .* at mbarrier 'pipe_full'%[0%] for the end of phase 0 %(parity "
    .. "0%), which lacks nothing; 128 bytes came that nobody expected$", {WAIT}},
   {"A's bytes are expected, B's are not", {{"kernel",
@@ -131,8 +132,8 @@ planted.FAULTS = {
    {"whole", "2x1", "turns"},
    "deadlock: .* at mbarrier 'pipe_full'%[%d%] for the end of phase %d .*, "
    .. "which lacks nothing; %d+ bytes came that nobody expected$", {WAIT}},
-  {"nothing is expected", {{"stages", EXPECT, "self.full:arrive(state.index)"}},
-   ALL, TOO_EARLY, {GEMM}},
+  {"nothing is expected", {{"stages", EXPECT .. BYTES,
+     "self.full:arrive(state.index)"}}, ALL, TOO_EARLY, {GEMM}},
 
   {"consumers begin with the wrong parity", {{"state",
      'type == "producer" and 1 or 0', "1"}}, ALL, TOO_EARLY, {GEMM}},
@@ -167,12 +168,13 @@ planted.FAULTS = {
     .. "with no mbarrier_init_fence%(%) after its mbarrier_init"}},
   {"nobody meets behind their making", {
      {"kernel", "if made then made:arrive_and_wait() end", ""},
-     {"kernel", "if not made then pipeline.agent_sync(true) end", ""}}, ALL,
-   {UNORDERED, UNMADE}},
-  {"only the block meets there", {{"kernel", "pipeline.agent_sync(true)",
+     {"kernel", "if not made then pipeline.agent_sync(true, true) end", ""}},
+   ALL, {UNORDERED, UNMADE}},
+  {"only the block meets there", {{"kernel", "pipeline.agent_sync(true, true)",
      "pipeline.agent_sync()"}}, CLUSTERS, {UNORDERED, UNMADE}},
   {"the cluster arrives there, and does not wait", {{"sync",
-     "if cluster then arch.cluster_wait() else", "if cluster then else"}},
+     "if clustered(cluster) then arch.cluster_wait() else",
+     "if clustered(cluster) then else"}},
    CLUSTERS, {UNORDERED, UNMADE}},
 
   {"a store is not fenced", {{"kernel", "cute.arch.fence_view_async_shared()",
@@ -196,7 +198,7 @@ planted.FAULTS = {
    "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
   {"a buffer is filled while it is stored", {{"kernel",
-     "cute.when(out.leader, function() out.pipe:producer_acquire() end)", ""}},
+     "cute.when(leader, function() pipe:producer_acquire() end)", ""}},
    ALL, "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
   {"blocks end while they store", {{"kernel",

@@ -224,6 +224,11 @@ Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
   Layout b = layout_append_to(cx, layout_inner(block), r, one);
   Tup have = tup_product_each(cx, b.shape);
   Tup want = tup_product_each(cx, shape);
+  for (int k = 0; tup_static(want) && k < r; k++)
+    if (tup_first(want)[k].w < 1)
+      ctx_fail(cx, ERR_INADMISSIBLE, "tile_to_shape: the shape %s has %lld in "
+               "mode %d; 1 or more is needed", tup_text(cx, shape),
+               (long long)tup_first(want)[k].w, k);
   if (tup_static(want) && !tup_evenly_divides(cx, want, have)) {
     Note nt = {.op = "tile_to_shape", .a = &block, .bs = shape, .mode = 0};
     Tup w = tup_first(want), h = tup_first(have);

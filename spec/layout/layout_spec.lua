@@ -265,6 +265,10 @@ describe("inadmissible calls name what they were given", function()
     raises("tile_to_shape: the block's 4 do not divide the shape's 9 in mode 1",
            cute.tile_to_shape, L "(2,4):(4,1)", {4, 9})
     raises("more modes than the shape", cute.tile_to_shape, L "(2,4):(4,1)", 8)
+    for _, n in ipairs {-8, 0} do
+      raises(("the shape (4,%d) has %d in mode 1; 1 or more is needed"):format(
+        n, n), cute.tile_to_shape, L "(2,4):(4,1)", {4, n})
+    end
   end)
 
   it("widths", function()

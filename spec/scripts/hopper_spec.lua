@@ -21,6 +21,19 @@ describe("gemm_sm90 on the simulator", function()
     end)
   end
 
+  it("takes beta without alpha", function()
+    local A, B, D = matrix(70, 72, 1), matrix(40, 72, 2), matrix(70, 40)
+    for i = 0, 69 do
+      for j = 0, 39 do D[{i, j}] = i % 5 - j % 3 end
+    end
+    gemm_sm90({tile = {128, 64, 64}}).prepare(A, B, D, {device = DEVICE,
+      beta = 2.0}):launch()
+    local want = product(A, B)
+    assert.is_nil(differs(D, function(i, j)
+      return rounded(want(i, j) + 2 * (i % 5 - j % 3))
+    end))
+  end)
+
   it("scales, adds what was there, and runs an epilogue", function()
     local m, n, k = 130, 72, 136
     local A, B = matrix(m, k, 1), matrix(n, k, 2)
@@ -120,8 +133,6 @@ describe("gemm_sm90 on the simulator", function()
 
   it("refuses what it cannot do", function()
     support.raises("no option 'stage'", gemm_sm90, {stage = 3})
-    support.raises("split is 1 or, without clusters and turns, 2", gemm_sm90,
-                   {split = 2, cluster = {2, 1}})
     support.raises("persistent = false has one tile a block", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
     local g = gemm_sm90 {split = 2}
@@ -226,7 +237,8 @@ describe("stream-K in gemm_sm90", function()
     why = 'scheduler = "dynamic" gives whole tiles to blocks that stay'
     support.raises(why, gemm_sm90, {split = "stream", scheduler = "dynamic"})
     support.raises(why, gemm_sm90, {split = 2, scheduler = "dynamic"})
-    support.raises("no scheduler 'static '", gemm_sm90, {scheduler = "static "})
+    support.raises('scheduler = "static "; "static" or "dynamic" is needed',
+                   gemm_sm90, {scheduler = "static "})
   end)
 end)
 
@@ -361,6 +373,70 @@ describe("the Hopper rung", function()
       assert.is_true((lesson.verify(rung, p)))
     end)
   end
+end)
+
+describe("the Hopper scripts", function()
+  it("say which kernel serves instead, and why", function()
+    local function says(name, words, why)
+      local out, err, code = support.run {("scripts/%s.lua"):format(name),
+        "--device", "sim", table.unpack(words)}
+      assert.equal("", err)
+      assert.equal(0, code)
+      local want = ("\ninstead     of %s, kernels/gemm_sm80.lua: %s\n"):format(
+        name, why)
+      assert.truthy(out:find(want, 1, true), out)
+    end
+    for _, name in ipairs {"gemm_tma", "gemm_ws"} do
+      says(name, {"--m", "40", "--n", "30", "--k", "20"}, "rows of A are 40 "
+        .. "bytes apart, TMA takes multiples of 16")
+    end
+    says("gemm_hopper", {"--m", "40", "--n", "30", "--k", "24"}, "rows of D "
+      .. "are 60 bytes apart: TMA takes multiples of 16")
+    says("gemm_hopper", {"--m", "40", "--n", "32", "--k", "20", "--dtype",
+      "i8"}, "rows of A are 20 bytes apart: TMA takes multiples of 16")
+    says("gemm_wgmma", {"--m", "40", "--n", "30", "--k", "20"},
+      "its tiles are whole ones, of 128 x 128 x 64")
+    says("gemm_ws", {"--layout", "nt", "--m", "40", "--n", "32", "--k", "64"},
+      "operands are nt, it takes tn")
+    for name, arch in pairs {gemm_wgmma = 80, gemm_tma = 89, gemm_ws = 100,
+                             gemm_hopper = 86} do
+      says(name, {"--arch", "sm_" .. arch, "--m", "128", "--n", "128"},
+           ("sm_%d has no wgmma"):format(arch))
+    end
+    local _, err = support.run {"scripts/gemm_tma.lua", "--device", "sim",
+                                "--arch", "sm_90"}
+    assert.truthy(err:find("it needs sm_90a, the target is sm_90 [wrong-arch]",
+                           1, true), err)
+  end)
+
+  it("say which word is wrong", function()
+    for words, want in pairs {
+      ["--m 0"] = "--m: a whole number of at least 1 expected, got '0'",
+      ["--n -3"] = "--n: a whole number of at least 1 expected, got '-3'",
+      ["--k x"] = "--k: a whole number expected, got 'x'",
+      ["--k 1.5"] = "--k: a whole number expected, got '1.5'",
+      ["--m 99999999999"] =
+        "--m 99999999999: an extent is at most 2147483647",
+      ["--m 2000000000 --n 2000000000 --k 64"] =
+        "2000000000 x 2000000000 x 64 needs ",
+      ["--layout xx"] = "--layout: one of tn, nt, nn, tt expected, got 'xx'",
+      ["--dtype f64"] =
+        "--dtype: one of bf16, f16, e4m3, tf32, i8 expected, got 'f64'",
+      ["--dtype"] = "--dtype needs a value",
+      ["--dtype i8 --alpha 0.5"] =
+        "--alpha and --beta are whole numbers for sums of integers",
+      ["--alpha nan"] = "--alpha: a finite number expected, got 'nan'",
+      ["--rounds -1"] =
+        "--rounds: a whole number of at least 0 expected, got '-1'",
+      ["--stages 3"] = "unknown option '--stages'"} do
+      local list = {"scripts/gemm_hopper.lua", "--device", "sim"}
+      for word in words:gmatch "%S+" do list[#list + 1] = word end
+      local out, err, code = support.run(list)
+      assert.equal("", out)
+      assert.is_true(code == 1 or code == 2, err)
+      assert.truthy(err:find("gemm_hopper: " .. want, 1, true), err)
+    end
+  end)
 end)
 
 describe("gemm_sm90 as text", function()

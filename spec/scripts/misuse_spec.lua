@@ -138,6 +138,144 @@ local q = Z({1, 5, 3, 32}, bf16)
        "conv2d: C of x is 8, and of w 16"}})
   end)
 
+  it("of Hopper says which choice is wrong", function()
+    local function integer(name, x, most)
+      return {("of 'gemm_sm90' {%s = %s}"):format(name, x), ("gemm_sm90: %s = "
+        .. "%s; an integer from 1 to %d is needed"):format(name, x, most)}
+    end
+    local cases = {integer("stages", 0, 32), integer("stages", 1.5, 32),
+      integer("epi_stages", 0, 32), integer("consumers", 0, 4),
+      integer("consumers", 5, 4), integer("swizzle", 0, 1 << 20)}
+    for text, want in pairs {
+      ["3"] = "3; a table of choices is needed",
+      ["{tile = 128}"] = "tile = 128; 3 integers of 1 or more are needed",
+      ["{tile = {128, 128}}"] =
+        "tile = {128, 128}; 3 integers of 1 or more are needed",
+      ["{tile = {-128, 128, 64}}"] =
+        "tile = {-128, 128, 64}; 3 integers of 1 or more are needed",
+      ["{tile = {100, 128, 64}}"] = "tile = {100, 128, 64}; rows are a "
+        .. "multiple of 128: 64 for each consumer that shares the tile",
+      ["{tile = {100, 128, 64}, schedule = 'pingpong'}"] = "tile = {100, 128, "
+        .. "64}; rows are a multiple of 64: 64 for each consumer that shares "
+        .. "the tile",
+      ["{tile = {128, 100, 64}}"] = "tile = {128, 100, 64}; columns are a "
+        .. "multiple of 8, at most 256",
+      ["{tile = {128, 264, 64}}"] = "tile = {128, 264, 64}; columns are a "
+        .. "multiple of 8, at most 256",
+      ["{tile = {128, 128, 48}}"] = "tile = {128, 128, 48}; K of a tile is a "
+        .. "multiple of 32, 64 bytes of bf16",
+      ["{cluster = 2}"] = "cluster = 2; 2 integers of 1 or more are needed",
+      ["{cluster = {0, 1}}"] =
+        "cluster = {0, 1}; 2 integers of 1 or more are needed",
+      ["{cluster = {8, 4}}"] = "cluster = {8, 4}; at most 8 blocks, or 16 "
+        .. "where the card grants them, are possible",
+      ["{cluster = {3, 1}}"] = "cluster = {3, 1} with tile[2] = 128: 3 blocks "
+        .. "load the tile of B together, and a multiple of 24 rows can be "
+        .. "shared out",
+      ["{cluster = {1, 3}}"] = "cluster = {1, 3} with tile[1] = 128: 3 blocks "
+        .. "load the tile of A together, and a multiple of 24 rows can be "
+        .. "shared out",
+      ["{schedule = 'pong'}"] =
+        'schedule = "pong"; "cooperative" or "pingpong" is needed',
+      ["{schedule = 'pingpong', consumers = 1}"] = 'schedule = "pingpong" with '
+        .. "1 consumer; those that take turns are two or more",
+      ["{schedule = 'pingpong', persistent = false}"] = "warpgroups take turns "
+        .. "in blocks that stay: persistent = false has one tile a block",
+      ["{split = 3}"] = 'split = 3; 1 or 2 or "stream" is needed',
+      ["{scheduler = 'x'}"] =
+        'scheduler = "x"; "static" or "dynamic" is needed',
+      ["{split = 2, cluster = {2, 1}}"] =
+        "split is 1 or, without clusters and turns, 2",
+      ["{dtype = cute.f64}"] = "dtype = f64; bf16, f16, f32 (cut to tf32), "
+        .. "e4m3, e5m2, i8 or u8 is needed",
+      ["{b_dtype = cute.i32}"] = "b_dtype = i32; bf16, f16, f32 (cut to tf32), "
+        .. "e4m3, e5m2, i8 or u8 is needed",
+      ["{dtype = 'bf16'}"] =
+        'dtype = "bf16"; a type is needed, such as cute.bf16',
+      ["{b_dtype = cute.f16}"] = "A of bf16 and B of f16; tensor cores "
+        .. "multiply one type, 8-bit floats or bytes of two",
+      ["{a_dtype = cute.i8, b_dtype = cute.e4m3}"] = "A of i8 and B of e4m3; "
+        .. "tensor cores multiply one type, 8-bit floats or bytes of two",
+      ["{promote = 2}"] = "promote = 2 with A of bf16: only sums of 8-bit "
+        .. "floats (e4m3, e5m2) have fewer bits than f32",
+      ["{d_major = 'x'}"] = 'd_major = "x"; "n" or "m" is needed',
+      ["{epi = {32, 32}}"] = "epi = {32, 32}; 64 rows, and columns of whole 16 "
+        .. "bytes that cut 128 without a rest, are needed",
+      ["{epi = {64, 48}}"] = "epi = {64, 48}; 64 rows, and columns of whole 16 "
+        .. "bytes that cut 128 without a rest, are needed",
+      ["{epi = {64, 4}}"] = "epi = {64, 4}; 64 rows, and columns of whole 16 "
+        .. "bytes that cut 128 without a rest, are needed",
+      ["{pdl = 3}"] = "pdl = 3; true or false is needed",
+      ["{a_hint = 'soon'}"] =
+        'a_hint = "soon"; a policy is needed, such as those of '
+        .. "cpasync.CacheHint",
+      ["{epilogue = 3}"] = "epilogue = 3; a function is needed"} do
+      cases[#cases + 1] = {"of 'gemm_sm90'(" .. text .. ")",
+                           "gemm_sm90: " .. want}
+    end
+    lines_refused(HEAD, cases)
+  end)
+
+  it("of Hopper says which operand is wrong", function()
+    local made = HEAD .. [[
+local g = of "gemm_sm90" {tile = {128, 64, 64}, stages = 2}
+local function make(A, B, D, o)
+  return g.prepare(A, B, D, o or {device = "sim"})
+end
+local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
+]]
+    local function case(call, want)
+      return {("make(%s)"):format(call), "gemm_sm90: " .. want}
+    end
+    lines_refused(made, {
+      case("a, Z({72, 128}, bf16), d", "K of A is 64, and of B 128"),
+      case("Z({128, 64}, bf16), b, d", "M of A is 128, and of D 64"),
+      case("a, b, Z({64, 64}, bf16)", "N of B is 72, and of D 64"),
+      case("Z({64, 64}, cute.f16), b, d",
+           "A is of f16, and this kernel takes bf16"),
+      case("a, b, Z({64, 72}, f32)", "D is of f32, and this kernel takes bf16"),
+      case("Z({64, 9}, bf16), Z({72, 9}, bf16), d", "rows of A are 18 bytes "
+        .. "apart: TMA takes multiples of 16 (gemm_sm80 takes any)"),
+      case("a, b, view({64, 72}, {1, 64}, bf16)", "N of D is not contiguous: "
+        .. "it is (64,72):(1,64) (gemm_sm80 takes any)"),
+      case("view({64, 64}, {1, 64}, bf16), b, d", "K of A is not contiguous: "
+        .. "it is (64,64):(1,64) (gemm_sm80 takes any)"),
+      case("Z({2, 64, 64}, bf16), b, d",
+           "A is (2,64,64):(4096,64,1); a matrix is needed"),
+      case("a, b", "D is nil; a tensor is needed"),
+      case("3, b, d", "A is 3; a tensor is needed"),
+      case("a, b, d, {device = 'sim', sms = 0}",
+           "sms = 0; an integer from 1 to 1048576 is needed")})
+    local y = cute.make_tensor(Z({8192}, cute.bf16).iterator + 1,
+                               cute.make_layout({64, 64}, {64, 1}))
+    local _, err = pcall(require "kernels.gemm_sm90" {}.arguments, y, y, y)
+    assert.matches("tensor map: the address 0x2 is no multiple of 16 bytes "
+      .. "%[misaligned%]", err)
+    for arch, want in pairs {sm_80 = "a bulk copy (line %d+) needs sm_90 or "
+        .. "newer, the target is sm_80", sm_90 = "wgmma (line %d+) is a "
+        .. "feature of one chip: it needs sm_90a, the target is sm_90",
+        sm_100 = "wgmma (line %d+) needs sm_90 or its own family, the target "
+        .. "is sm_100"} do
+      local x = Z({64, 64}, cute.bf16)
+      local ok, why = pcall(require "kernels.gemm_sm90" {}.prepare, x, x, x,
+                            {device = "sim:" .. arch})
+      assert.is_false(ok)
+      assert.matches(want:gsub("[()]", "%%%0") .. " %[wrong%-arch%]", why)
+    end
+  end)
+
+  it("has room in shared memory, or a table of who takes it", function()
+    local x = Z({64, 64}, cute.bf16)
+    local _, why = pcall(require "kernels.gemm_sm90" {tile = {128, 256, 64},
+      stages = 8}.prepare, x, x, x, {device = "sim"})
+    for _, want in ipairs {"shared memory of %d+ bytes is over the budget of "
+        .. "any GPU, 232448 bytes %(227 KiB%) %[smem%-budget%]",
+        "\n  sA +bf16 [^\n]* 131072 bytes\n", "total, aligned +393216 bytes",
+        "fewer stages or a smaller tile would fit"} do
+      assert.matches(want, why)
+    end
+  end)
+
   it("is not blamed for what cute refuses of its operands", function()
     local _, err = support.run {"-e", [[local cute = require "cute"
 local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 4}

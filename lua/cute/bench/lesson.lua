@@ -22,8 +22,9 @@
 --   unit      of one rounding in the tensor cores' sums, where they keep fewer
 --             bits than others do of these types
 --   arguments function(A, B, C, alpha, beta): the kernel's, where they are not
---             these (TMA atoms); takes, function(A, B, C): false where general
---             has to do it
+--             these (TMA atoms); takes, function(A, B, C): false, and why,
+--             where general has to do it (lesson.rows_of_16)
+--   needs     a feature (core/ir/target.h); general is for GPUs without it
 --   cluster   of a launch
 -- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
@@ -213,16 +214,45 @@ function lesson.mark_dynamic(p, tile)
   mark(p.C, 1, tile[1], tile[2])
 end
 
--- The kernel of a rung for a problem.
+--- For `takes`: can TMA reach A and B, whose rows are contiguous? Otherwise why
+-- not.
+---@return boolean, string?
+function lesson.rows_of_16(A, B)
+  for _, x in ipairs {{"A", A}, {"B", B}} do
+    local t = x[2]
+    local bits = t.stride[1] * t.element_type.bits
+    if bits % 128 ~= 0 then
+      return false, ("rows of %s are %d bytes apart, TMA takes multiples of 16")
+        :format(x[1], bits // 8)
+    end
+  end
+  return true
+end
+
+-- Does a rung of one size do a problem by itself? Otherwise why not.
+local function suits(rung, p)
+  local t, takes = rung.tile, rung.takes
+  if rung.needs and p.sm and not core.has(p.sm, rung.needs) then
+    return false, ("sm_%d has no %s"):format(p.sm, rung.needs)
+  end
+  if p.layout ~= rung.layout then
+    return false, ("operands are %s, it takes %s"):format(p.layout, rung.layout)
+  end
+  if takes then return takes(p.A, p.B, p.C) end
+  if p.m % t[1] == 0 and p.n % t[2] == 0 and p.k % t[3] == 0 then
+    return true
+  end
+  return false, ("its tiles are whole ones, of %d x %d x %d"):format(
+    t[1], t[2], t[3])
+end
+
+-- The kernel of a rung for a problem; why, if it is not its own.
 local function kernel_of(rung, p)
   rung = sized(rung, p)
-  local t, takes = rung.tile, rung.takes
-  local fits = takes and takes(p.A, p.B, p.C)
-    or not takes and p.m % t[1] == 0 and p.n % t[2] == 0 and p.k % t[3] == 0
-  if not rung.general or p.layout == rung.layout and fits then
-    return rung.kernel
-  end
-  return rung.general.kernel
+  if not rung.general then return rung.kernel end
+  local ok, why = suits(rung, p)
+  if ok then return rung.kernel end
+  return rung.general.kernel, why or "it does not take these"
 end
 
 -- Arguments of the kernel for a problem.
@@ -360,16 +390,16 @@ end
 
 --- A prepared launch of a rung for a problem.
 function lesson.prepare(rung, p, device, o)
+  local target = cute.device(device)
+  p.sm = target and target.sm
   local args = table.pack(arguments(rung, p))
   local grid, block, cluster = shape_of(rung, p)
   args[args.n + 1] = {
     grid = grid, block = block, cluster = cluster, device = device,
     seed = o and o.seed, progress = o and o.progress,
     threads = o and o.threads}
-  local run, why = cute.compile(kernel_of(rung, p),
-    table.unpack(args, 1, args.n + 1))
-  p.sm = run and run.device.sm
-  return run, why
+  local kernel = kernel_of(rung, p)
+  return cute.compile(kernel, table.unpack(args, 1, args.n + 1))
 end
 
 --- Runs a rung on a simulator ("sim:sm_80"): its report, the prepared launch.
@@ -384,9 +414,9 @@ local function say_problem(job, p)
   say("problem     C (%d,%d) %s = %sA (%d,%d) %s B (%d,%d)^T %s%s, %s",
     p.m, p.n, t[3], scale, p.m, p.k, t[1], p.n, p.k, t[2],
     p.beta and p.beta ~= 0 and (" + %g C"):format(p.beta) or "", p.layout)
-  if kernel_of(job.rung, p) ~= sized(job.rung, p).kernel then
-    say("instead     of %s, kernels/%s.lua, which takes any size and order",
-      job.name, job.rung.general.kernel.name)
+  local kernel, why = kernel_of(job.rung, p)
+  if why then
+    say("instead     of %s, kernels/%s.lua: %s", job.name, kernel.name, why)
   end
 end
 
@@ -400,6 +430,7 @@ local function run_sim(job, device)
   for _, size in ipairs(problems(job, {rung.sim_size or SIM_SIZE})) do
     check_size(job, size, lib.host_memory(), "this machine", 3)
     local p = lesson.problem(rung, size, job.data())
+    p.sm = device.sm
     say_problem(job, p)
     local grid, block = shape_of(rung, p)
     say("device      %s, %d blocks of %d threads", tostring(device),
@@ -567,7 +598,8 @@ local function emit(job)
   data.empty, data.a, data.b = true, nil, nil
   local p = lesson.problem(job.rung, size, data)
   local _, block, cluster = shape_of(job.rung, p)
-  lib.emit(job, kernel_of(job.rung, p)(arguments(job.rung, p)), block, cluster)
+  local kernel = kernel_of(job.rung, p)
+  lib.emit(job, kernel(arguments(job.rung, p)), block, cluster)
 end
 
 ---------------------------------------------------------------------------

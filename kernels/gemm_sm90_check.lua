@@ -1,0 +1,172 @@
+--- What kernels/gemm_sm90 asks of its choices and operands: errors name the
+-- choice or the operand, what it is and what is needed.
+local check = require "kernels.check"
+local core = require "cute.core"
+
+local WHAT = "gemm_sm90"
+
+local wrong = {}
+
+local function need(ok, text, ...) check.need(ok, WHAT, text, ...) end
+
+-- n integers of 1 or more.
+local function integers(name, list, n)
+  local ok = type(list) == "table" and #list == n
+  for i = 1, ok and n or 0 do
+    ok = ok and math.type(list[i]) == "integer" and list[i] >= 1
+  end
+  need(ok, "%s = %s; %d integers of 1 or more are needed", name,
+       core.show(list), n)
+end
+
+local function one_of(o, name, ...)
+  local words = {...}
+  for i, word in ipairs(words) do
+    if o[name] == word then return end
+    words[i] = core.show(word)
+  end
+  need(false, "%s = %s; %s is needed", name, core.show(o[name]),
+       table.concat(words, " or "))
+end
+
+-- A type, of A and B one that tensor cores multiply.
+local function types(o)
+  for _, name in ipairs {"dtype", "a_dtype", "b_dtype", "d_dtype"} do
+    local x = o[name]
+    need(x == nil or core.typename(x) == "dtype",
+         "%s = %s; a type is needed, such as cute.bf16", name, core.show(x))
+  end
+  local a, b = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  local function kind(t)
+    local name = tostring(t)
+    if name == "e4m3" or name == "e5m2" then return "8-bit floats" end
+    if name == "i8" or name == "u8" then return "bytes" end
+    return (name == "bf16" or name == "f16" or name == "f32") and name
+  end
+  for _, x in ipairs {{"a_dtype", a}, {"b_dtype", b}} do
+    need(kind(x[2]), "%s = %s; bf16, f16, f32 (cut to tf32), e4m3, e5m2, i8 or "
+      .. "u8 is needed", o[x[1]] and x[1] or "dtype", tostring(x[2]))
+  end
+  need(kind(a) == kind(b), "A of %s and B of %s; tensor cores multiply one "
+    .. "type, 8-bit floats or bytes of two", tostring(a), tostring(b))
+  need(not o.promote or kind(a) == "8-bit floats", "promote = %s with A of %s: "
+    .. "only sums of 8-bit floats (e4m3, e5m2) have fewer bits than f32",
+    core.show(o.promote), tostring(a))
+end
+
+local function tile(o)
+  integers("tile", o.tile, 3)
+  local bm, bn, bk = table.unpack(o.tile)
+  local groups = o.schedule == "pingpong" and 1 or o.consumers
+  need(bm % (64 * groups) == 0, "tile = {%d, %d, %d}; rows are a multiple of "
+    .. "%d: 64 for each consumer that shares the tile", bm, bn, bk, 64 * groups)
+  need(bn % 8 == 0 and bn <= 256, "tile = {%d, %d, %d}; columns are a multiple "
+    .. "of 8, at most 256", bm, bn, bk)
+  for _, name in ipairs {"a_dtype", "b_dtype"} do
+    local t = o[name] or o.dtype
+    need(bk * t.bits % 512 == 0, "tile = {%d, %d, %d}; K of a tile is a "
+      .. "multiple of %d, 64 bytes of %s", bm, bn, bk, 512 // t.bits,
+      tostring(t))
+  end
+end
+
+-- Each block of a cluster's row loads its part of A for all, of a column of B:
+-- whole swizzle patterns, of 8 rows.
+local function cluster(o)
+  integers("cluster", o.cluster, 2)
+  local cm, cn = o.cluster[1], o.cluster[2]
+  need(cm * cn <= 16, "cluster = {%d, %d}; at most 8 blocks, or 16 where the "
+    .. "card grants them, are possible", cm, cn)
+  for i, x in ipairs {{"A", o.tile[1], cn}, {"B", o.tile[2], cm}} do
+    need(x[2] % (8 * x[3]) == 0, "cluster = {%d, %d} with tile[%d] = %d: %d "
+      .. "blocks load the tile of %s together, and a multiple of %d rows can "
+      .. "be shared out", cm, cn, i, x[2], x[3], x[1], 8 * x[3])
+  end
+end
+
+--- Fails unless the choices, with those that are missing filled in, are some.
+---@param o table
+function wrong.options(o)
+  check.integers(WHAT, o, {"consumers"}, 1, 4)
+  check.integers(WHAT, o, {"stages", "epi_stages"}, 1, 32)
+  check.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
+  one_of(o, "schedule", "cooperative", "pingpong")
+  one_of(o, "d_major", "n", "m")
+  one_of(o, "split", 1, 2, "stream")
+  one_of(o, "scheduler", "static", "dynamic")
+  for _, name in ipairs {"pdl", "persistent", "raster_along_m"} do
+    one_of(o, name, true, false)
+  end
+  for _, name in ipairs {"a_hint", "b_hint"} do
+    local hint = o[name]
+    need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "
+      .. "needed, such as those of cpasync.CacheHint", name, core.show(hint))
+  end
+  need(o.epilogue == nil or type(o.epilogue) == "function",
+       "epilogue = %s; a function is needed", core.show(o.epilogue))
+  types(o)
+  tile(o)
+  cluster(o)
+  need(o.schedule ~= "pingpong" or o.consumers > 1, "schedule = \"pingpong\" "
+    .. "with %d consumer; those that take turns are two or more", o.consumers)
+  local columns = o.tile[2] // (o.split == 2 and 2 or 1) // (o.gated and 2 or 1)
+  local epi = o.epi
+  if epi == nil then return end
+  integers("epi", epi, 2)
+  local run = epi[2] * (o.d_dtype or o.dtype).bits
+  need(epi[1] == 64 and columns % epi[2] == 0 and (o.d_major == "m"
+    or run % 128 == 0), "epi = {%d, %d}; 64 rows, and columns of whole 16 "
+    .. "bytes that cut %d without a rest, are needed", epi[1], epi[2], columns)
+end
+
+-- Rows that TMA can reach: one contiguous mode, the other at multiples of 16
+-- bytes.
+local function reach(name, t, lead, mode)
+  if t.stride[lead] ~= 1 then
+    return ("%s of %s is not contiguous: it is %s"):format(mode, name,
+      tostring(t.layout))
+  end
+  local bytes = t.stride[3 - lead] * t.element_type.bits // 8
+  if t.stride[3 - lead] * t.element_type.bits % 128 ~= 0 then
+    return ("rows of %s are %d bytes apart: TMA takes multiples of 16"):format(
+      name, bytes)
+  end
+end
+
+--- Why TMA cannot reach these operands; nil: it can.
+---@param o table choices
+---@return string?
+function wrong.reach(o, A, B, D)
+  return reach("A", A, 2, "K") or reach("B", B, 2, "K")
+    or reach("D", D, o.d_major == "n" and 2 or 1,
+             o.d_major == "n" and "N" or "M")
+end
+
+--- Fails unless these are A (M,K), B (N,K) and D (M,N) of the types of the
+-- choices.
+---@param o table choices
+function wrong.operands(o, A, B, D)
+  local list = {A = A, B = B, D = D}
+  for _, name in ipairs {"A", "B", "D"} do
+    local t, want = list[name], o[name:lower() .. "_dtype"]
+    need(core.typename(t) == "tensor", "%s is %s; a tensor is needed", name,
+         core.show(t))
+    local shape = t.shape
+    need(type(shape) == "table" and #shape == 2 and type(shape[1]) ~= "table"
+      and type(shape[2]) ~= "table", "%s is %s; a matrix is needed", name,
+      tostring(t.layout))
+    need(t.element_type == want, "%s is of %s, and this kernel takes %s", name,
+         tostring(t.element_type), tostring(want))
+  end
+  check.same(WHAT, "K of A", A.shape[2], "of B", B.shape[2])
+  check.same(WHAT, "M of A", A.shape[1], "of D", D.shape[1])
+  if o.gated then
+    local n = D.shape[2]
+    check.same(WHAT, "N of B", B.shape[1], "gates and what passes of D are",
+               math.type(n) and 2 * n)
+    return
+  end
+  check.same(WHAT, "N of B", B.shape[1], "of D", D.shape[2])
+end
+
+return wrong

@@ -5,8 +5,9 @@
 --     local run = gemm.prepare(A, B, D, {device = "gpu"})
 --     run:launch()
 --
--- A (M,K) and B (N,K) have K contiguous, D (M,N) either mode; rows begin at
--- multiples of 16 bytes, which TMA asks for. Any M, N, K. dtype is the type of
+-- A (M,K) and B (N,K) have K contiguous, or of 16 bits M and N (a_major = "m",
+-- b_major = "n"), D (M,N) either mode; rows begin at multiples of 16 bytes,
+-- which TMA asks for. Any M, N, K. dtype is the type of
 -- all three, a_dtype, b_dtype and d_dtype that of one: bf16 and f16; e4m3 and
 -- e5m2; f32, multiplied as tf32; i8 and u8, with sums and D of i32. BK is 128
 -- bytes, or more of them.
@@ -76,7 +77,8 @@ local DEFAULTS = {
   tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, consumers = 2,
   schedule = "cooperative", dtype = cute.bf16,
   epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
-  d_major = "n", split = 1, least = 4, scheduler = "static", persistent = true,
+  a_major = "k", b_major = "k", d_major = "n", split = 1, least = 4,
+  scheduler = "static", persistent = true,
 }
 
 -- Sums that a thread holds: of its tile and, where these are added to others,
@@ -161,8 +163,18 @@ local function complete(given)
   return o
 end
 
+-- Swizzles by the bits of a run.
+local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
+               [256] = "SW32", [128] = "INTER"}
+
 -- Layout of an operand's stages, (rows,K,stage): rows of 128 bytes, swizzled.
-local function stages_layout(o, rows, dtype)
+local function stages_layout(o, rows, dtype, major)
+  if major ~= "k" then
+    local run = core.gcd(rows, 1024 // dtype.bits)
+    local atom = warpgroup.make_smem_layout_atom(
+      "MN_" .. KINDS[run * dtype.bits], dtype)
+    return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {1, 0, 2})
+  end
   local span = 1024 // dtype.bits
   local kind = o.tile[3] % span == 0 and "K_SW128" or "K_SW64"
   local atom = warpgroup.make_smem_layout_atom(kind, dtype)
@@ -172,11 +184,9 @@ end
 -- Layout of the buffers that sums leave through, (64,columns,buffer,consumer).
 local function epi_layout(o)
   local bits = o.d_dtype.bits
-  local kinds = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
-                 [256] = "SW32", [128] = "INTER"}
   local kind
-  if o.d_major == "m" then kind = "MN_" .. kinds[64 * bits]
-  else kind = "K_" .. kinds[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]
+  if o.d_major == "m" then kind = "MN_" .. KINDS[64 * bits]
+  else kind = "K_" .. KINDS[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]
   end
   local atom = warpgroup.make_smem_layout_atom(kind, o.d_dtype)
   return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], o.epi_stages,
@@ -437,7 +447,8 @@ local function op_of(o, n)
   local a, b = o.a_dtype, o.b_dtype
   if a.bits == 32 then return warpgroup.MmaTF32Op({64, n, 8}, "SMEM") end
   if a.bits == 16 then
-    return warpgroup.MmaF16BF16Op(a, o.acc, {64, n, 16}, "SMEM")
+    return warpgroup.MmaF16BF16Op(a, o.acc, {64, n, 16}, "SMEM",
+      o.a_major == "k" and "K" or "MN", o.b_major == "k" and "K" or "MN")
   end
   local make = a.is_integer and warpgroup.MmaI8Op or warpgroup.MmaF8Op
   return make(a, b, o.acc, {64, n, 32}, "SMEM")
@@ -460,8 +471,8 @@ local function build(o)
   local bm, bn, bk = table.unpack(o.tile)
   local consumers, cluster = o.consumers, o.cluster
   local groups = o.pingpong and 1 or consumers  -- that share a tile
-  local layout_a = stages_layout(o, bm, o.a_dtype)
-  local layout_b = stages_layout(o, bn, o.b_dtype)
+  local layout_a = stages_layout(o, bm, o.a_dtype, o.a_major)
+  local layout_b = stages_layout(o, bn, o.b_dtype, o.b_major)
   local layout_d = epi_layout(o)
   local mma = cute.make_tiled_mma(op_of(o, bn),
                                   cute.make_layout {groups, 1, 1})
@@ -760,7 +771,7 @@ local function make(given)
     return out
   end
 
-  --- Does TMA take these? Rows at multiples of 16 bytes, K contiguous: true, or
+  --- Does TMA take these? Rows at multiples of 16 bytes: true, or
   -- false and why not.
   ---@return boolean, string?
   function self.takes(A, B, D)

@@ -49,6 +49,9 @@ local function types(o)
   end
   need(kind(a) == kind(b), "A of %s and B of %s; tensor cores multiply one "
     .. "type, 8-bit floats or bytes of two", tostring(a), tostring(b))
+  need(o.a_major == "k" and o.b_major == "k" or a.bits == 16,
+    "a_major = %s, b_major = %s of %s; tensor cores want K contiguous of all "
+    .. "but 16 bits", core.show(o.a_major), core.show(o.b_major), tostring(a))
   need(not o.promote or kind(a) == "8-bit floats", "promote = %s with A of %s: "
     .. "only sums of 8-bit floats (e4m3, e5m2) have fewer bits than f32",
     core.show(o.promote), tostring(a))
@@ -91,6 +94,8 @@ function wrong.options(o)
   check.integers(WHAT, o, {"stages", "epi_stages"}, 1, 32)
   check.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
   one_of(o, "schedule", "cooperative", "pingpong")
+  one_of(o, "a_major", "k", "m")
+  one_of(o, "b_major", "k", "n")
   one_of(o, "d_major", "n", "m")
   one_of(o, "split", 1, 2, "stream")
   one_of(o, "scheduler", "static", "dynamic")
@@ -137,9 +142,9 @@ end
 ---@param o table choices
 ---@return string?
 function wrong.reach(o, A, B, D)
-  return reach("A", A, 2, "K") or reach("B", B, 2, "K")
-    or reach("D", D, o.d_major == "n" and 2 or 1,
-             o.d_major == "n" and "N" or "M")
+  return reach("A", A, o.a_major == "k" and 2 or 1, o.a_major:upper())
+    or reach("B", B, o.b_major == "k" and 2 or 1, o.b_major:upper())
+    or reach("D", D, o.d_major == "n" and 2 or 1, o.d_major:upper())
 end
 
 --- Fails unless these are A (M,K), B (N,K) and D (M,N) of the types of the

@@ -82,6 +82,12 @@ hopper.CASES = {
     schedule = "pingpong", scheduler = "dynamic", d_major = "m"}},
   {"tiles by a counter in a cluster", {tile = {128, 64, 64}, stages = 3,
     cluster = {1, 2}, scheduler = "dynamic"}},
+  {"M contiguous", {tile = {128, 64, 64}, a_major = "m", stages = 3}},
+  {"N contiguous", {tile = {128, 208, 64}, b_major = "n", stages = 2}},
+  {"M and N contiguous in a cluster", {tile = {128, 128, 64}, a_major = "m",
+    b_major = "n", cluster = {2, 1}, stages = 3, dtype = cute.f16}},
+  {"M and N contiguous, K in halves", {tile = {128, 128, 64}, a_major = "m",
+    b_major = "n", stages = 3, split = 2}},
   {"f16", {tile = {64, 64, 64}, consumers = 1, dtype = cute.f16}},
   {"e4m3", {tile = {128, 64, 128}, dtype = cute.e4m3, d_dtype = cute.f32}},
   {"e5m2 x e4m3, promoted", {tile = {64, 64, 128}, consumers = 1, promote = 2,
@@ -121,8 +127,8 @@ hopper.SIZES = {
 function hopper.wrong_at(g, size, device, seed)
   local o, m, n, k = g.options, table.unpack(size)
   if k <= 64 * o.split then k = 136 end
-  local A = hopper.matrix(m, k, seed, o.a_dtype)
-  local B = hopper.matrix(n, k, seed + 9, o.b_dtype)
+  local A = hopper.matrix(m, k, seed, o.a_dtype, o.a_major == "m")
+  local B = hopper.matrix(n, k, seed + 9, o.b_dtype, o.b_major == "n")
   local D = hopper.matrix(m, n, nil, o.d_dtype, o.d_major == "m")
   local ok, why = g.prepare(A, B, D, {device = device, sms = 4,
     seed = seed}):launch {faults = "return"}

@@ -182,6 +182,24 @@ describe("ops.gemm", function()
       function(_, i, j, sum) return 2 * sum + C(i, j) end))
   end)
 
+  it("has Hopper's kernel for operands of either order", function()
+    for _, dtype in ipairs {"bf16", "f16"} do
+      for _, a in ipairs {"k", "m"} do
+        for _, b in ipairs {"k", "m"} do
+          for _, d in ipairs {"k", "m"} do
+            local A = ops.tensor(ops.random(1), {72, 136}, dtype, 1, a)
+            local B = ops.tensor(ops.random(2), {200, 136}, dtype, 2, b)
+            local out = ops.tensor(ops.random(3), {72, 200}, dtype, nil, d)
+            local o = {out = out, device = "sim:sm_90a"}
+            assert.equal("gemm_sm90", cute.ops.explain(A, B, o).kernel)
+            assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, o),
+              function(_, _, _, sum) return sum end))
+          end
+        end
+      end
+    end
+  end)
+
   it("shares K out where tiles are few", function()
     local A, B = matrix({16, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}

@@ -263,6 +263,12 @@ local function tma_refuses(name, t, lead, rows)
   end
 end
 
+-- The mode along which TMA moves an operand: K, or the other one of 16 bits.
+local function lead_of(t)
+  return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
+    and 1 or 2
+end
+
 function sm90.takes(p)
   if not core.has(p.sm, "wgmma") or p.arch ~= "sm_90a" then
     return ("wgmma wants sm_90a, the device is %s"):format(p.arch)
@@ -282,7 +288,9 @@ function sm90.takes(p)
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
   end
   local major = p.D.stride[2] == 1 and 2 or 1
-  return tma_refuses("A", p.A, 2, "rows") or tma_refuses("B", p.B, 2, "rows")
+  local a, b = lead_of(p.A), lead_of(p.B)
+  if p.gated and b == 1 then return "gates of gemm_sm90 want rows of B" end
+  return tma_refuses("A", p.A, a, "rows") or tma_refuses("B", p.B, b, "rows")
     or tma_refuses("D", p.D, major, "rows or columns")
 end
 
@@ -295,8 +303,12 @@ local PROMOTE = 1
 local function candidates(p, swap)
   local n_major = p.D.stride[2] == 1 and p.n > 1
     or p.D.stride[1] ~= 1 and p.m > 1
+  local A, B = p.A, p.B
+  if swap then A, B = B, A end
   local o = {sms = p.sms, d_dtype = p.d, name = "gemm_sm90",
-             a_dtype = swap and p.b or p.a, b_dtype = swap and p.a or p.b,
+             a_dtype = A.element_type, b_dtype = B.element_type,
+             a_major = lead_of(A) == 1 and "m" or "k",
+             b_major = lead_of(B) == 1 and "n" or "k",
              d_major = (swap ~= n_major) and "n" or "m",
              promote = is_fp8(p.a) and PROMOTE or nil, gated = p.gated}
   local out = {}

@@ -489,6 +489,9 @@ local function build(o)
           .. "scheduler = \"dynamic\" the last argument is a workspace")
       end
     end
+    for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
+      cute.assume(count, 1, (1 << 31) - 1, 1)
+    end
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local loader = tid:eq(consumers * WARPGROUP)

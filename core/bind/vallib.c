@@ -272,7 +272,8 @@ static int l_fact_within(lua_State *L) {
   return 1;
 }
 
-// assume(v, lo, hi, div): narrows what is known of v.
+// assume(v, lo, hi, div[, narrow]): narrows what is known of v; for good where
+// that follows from how it was made.
 static int l_assume(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -282,7 +283,8 @@ static int l_assume(lua_State *L) {
   if (f.lo > f.hi || f.div < 0)
     face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
                (long long)f.lo, (long long)f.hi, (long long)f.div);
-  ir_assume(cx, ir_fn(cx), v->r, f);
+  if (lua_toboolean(L, 5)) ir_narrow(ir_fn(cx), v->r, f);
+  else ir_assume(cx, ir_fn(cx), v->r, f);
   lua_pushvalue(L, 1);
   return 1;
 }

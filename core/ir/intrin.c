@@ -360,7 +360,7 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   }
   if (!pure) {
     Ref r = ir_emit(cx, fn, i);
-    ir_assume(cx, fn, r, fact_of(fn, id, a));
+    ir_narrow(fn, r, fact_of(fn, id, a));
     return r;
   }
   if (all) {

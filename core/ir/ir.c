@@ -264,13 +264,17 @@ Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
   return r;
 }
 
-void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f) {
+void ir_narrow(Fn *fn, Ref r, Fact f) {
   Fact *g = &fn->fact.p[r];
-  Assumed a = {r, (uint32_t)fn->open.n, *g};
   if (f.lo > g->lo) g->lo = f.lo;
   if (f.hi < g->hi) g->hi = f.hi;
   if (f.div == 0 || (g->div && f.div % g->div == 0)) g->div = f.div;
-  if (memcmp(g, &a.was, sizeof *g)) vec_push(cx, fn->assumed, a);
+}
+
+void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f) {
+  Assumed a = {r, (uint32_t)fn->open.n, ir_fact(fn, r)};
+  ir_narrow(fn, r, f);
+  if (memcmp(&fn->fact.p[r], &a.was, sizeof f)) vec_push(cx, fn->assumed, a);
 }
 
 // Takes back what was assumed but for the first n facts; r < end.

@@ -60,8 +60,9 @@ void ir_close(Ctx *cx, Fn *fn);
 // Is r computed in a region that is open now (or still current)?
 bool ir_visible(const Fn *fn, Ref r);
 
-// Narrows what is known of r (a loop variable, an argument), to the end of the
-// region that is open.
+// Narrows what is known of r: for good, by how it was made; or, as is said of
+// an argument or where a branch was taken, to the end of the open region.
+void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 
 // Roll back: everything appended since the mark is gone.

@@ -609,6 +609,20 @@ describe("what cute.assume says", function()
   end)
 end)
 
+describe("what is known of a loop's variable", function()
+  it("is known of the text, too", function()
+    local text = cute.kernel("k", function(out, n, d)
+      cute.assume(d, 1, 100, 1)
+      local i = cute.arch.thread_idx()
+      cute.loop(function() return i:lt(n) end, function()
+        out[i % d] = i // d
+        i = i + 32
+      end)
+    end)(cute.zeros({100}, cute.i32), 400, 100):trace {block = 32}.source
+    assert.matches("out%[i_1 %% d%] = i_1 / d;", text)
+  end)
+end)
+
 describe("a conversion between integers", function()
   -- What is known of the operand holds for the result only where it fits.
   for from, cases in pairs {

@@ -166,7 +166,7 @@ local function read(carry, init, final)
   local _, list = parts(init)
   for i = 1, carry.n do
     local v, f = carry.vars[i] and core.vget(carry.vars[i]), carry.facts[i]
-    if v and f then core.assume(v, f.lo, f.hi, f.div) end
+    if v and f then core.assume(v, f.lo, f.hi, f.div, true) end
     if v and final then v = core.cvt(v, carry.types[i]) end
     if carry.types[i] == core.boolean then core.carried(v) end
     if v then list[i] = v end

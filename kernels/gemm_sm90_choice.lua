@@ -26,12 +26,14 @@ local MEMORY = 4.2e12    -- bytes a second
 local LAUNCH = 2.2e-6    -- begin and end of a kernel
 local FIRST = 1500       -- cycles until the first tiles are there
 local CLUSTER = 0.5e-6   -- clusters begin together
+local NEAR = 20          -- waves: past them clusters share little, and lose
+local APART = 1.02       -- this (measured at 16384)
 local EXCHANGE = 3000    -- cycles until two halves of K have met
 -- Seconds of an operation at the power limit, and of each part of it by what a
 -- tile's step brings (elements by operation) to shared memory and through L2;
 -- by bits of an element.
 local ENERGY = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
-                [16] = {1.17e-15, 1.6e-14, 1.3e-14},
+                [16] = {1.1e-15, 0.8e-14, 1.6e-14},
                 [32] = {1.81e-15, 6.4e-14, 1.0e-14}}
 local DRAIN = 24         -- bytes of D a cycle, a third more with four buffers
 local ROUND = 300        -- cycles to fill a buffer and hand it on
@@ -43,10 +45,11 @@ local ADD, BY_ADDING = 146, 0.066
 -- are added to others.
 local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
-  {64, 128, consumers = 1},
+  {128, 64}, {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong"},
   {128, 192, schedule = "pingpong", bits = 8},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
+  {128, 96}, {128, 160}, {128, 192}, {128, 192, cluster = {2, 1}},
   {128, 256}, {128, 256, cluster = {2, 1}},
   {128, 256, epi_stages = 4, wide = 32},
   {128, 256, epi_stages = 4, wide = 32, cluster = {2, 1}},
@@ -54,7 +57,7 @@ local TILES = {
   {128, 192, promoted = true},
   {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
   {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
-  {256, 200, epi_stages = 1}, {256, 200, cluster = {1, 2}, epi_stages = 1},
+  {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
 }
 -- What says of a tile when it is meant, and what it is made of, no choice.
@@ -114,25 +117,31 @@ function choice.time(o, m, n, k, sms)
   if o.promote then step = step + ADD * o.rows / 64 / o.promote end
   local epilogue = ROUND * (o.rows // 64) * (o.columns // o.epi[2])
     + bm * o.columns * wide / 8 / DRAIN * (o.epi_stages < 4 and 1 or 0.7)
-  local tile = o.pingpong and math.max(steps * step, epilogue)
-    or steps * step + epilogue
+  local main = steps * step
+  local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
+    or main + epilogue
+  if o.split > 1 then tile = tile + EXCHANGE end
   local cycles = FIRST + math.ceil(waves) * tile
-    + (o.pingpong and epilogue or o.split > 1 and EXCHANGE or 0)
+    + (o.pingpong and epilogue or 0)
 
   local whole = math.min(waves / math.ceil(waves), 1)
   local alone, smem, l2 = table.unpack(ENERGY[bits])
-  local energy = 2.0 * m * n * k
-    * (alone + smem * (1 / bm + 1 / bn) + l2 * (1 / bm / cn + 1 / bn / cm))
+  local near = waves <= NEAR and 1 or 0
+  local energy = 2.0 * m * n * k * (alone + smem * (1 / bm + 1 / bn)
+      + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
     * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / whole ^ 0.5
 
   local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / MEMORY
   local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)
-  if cm * cn > 1 then seconds = seconds + CLUSTER end
+  if cm * cn > 1 then
+    seconds = seconds * APART ^ (1 - near) + CLUSTER
+  end
   return seconds, waves
 end
 
 --- What follows for options from the tiles of a product: blocks need not stay
--- for a single wave; what one row of tiles reads comes from memory once, in
+-- for a single wave; clusters go along the mode that they are narrow in, unless
+-- it is the short one; what one row of tiles reads comes from memory once, in
 -- long runs, and leaves L2 to the other operand.
 ---@param options table as gemm_sm90 takes them; what is there stays
 ---@param o table the same, complete
@@ -142,6 +151,7 @@ function choice.settle(options, o, m, n, waves)
     if options[name] == nil then options[name] = v end
   end
   if waves <= 1 and not o.pingpong then say("persistent", false) end
+  if o.cluster[2] > 1 and m >= n then say("raster_along_m", true) end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
   local column = ceil_div(n, o.tile[2]) <= o.cluster[2]
   if row == column then return end

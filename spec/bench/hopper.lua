@@ -21,42 +21,21 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
-local Hint = cute.nvgpu.cpasync.CacheHint
-local WIDE = {tile = {128, 256, 64}, stages = 4, cluster = {2, 1}}
-local LARGE = {tile = {256, 208, 64}, stages = 3, cluster = {1, 2},
-               epi_stages = 1}
-
--- M, N, K; our choices (kernels/gemm_sm90.lua); the text for it; with
--- programmatic dependent launch our choices, where others are better, and the
--- text.
+-- M, N, K; the text for it; with programmatic dependent launch our choices,
+-- where others than gemm_sm90.choose's are better, and the text.
 local SHAPES = {
-  {512, 512, 512, "512_cold",
-   ours = {tile = {64, 32, 128}, stages = 4, consumers = 1,
-           persistent = false},
+  {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,
-               persistent = false}, pdl = "512"},
-  {1024, 1024, 1024, "1024",
-   ours = {tile = {128, 64, 64}, stages = 8, epi = {64, 32},
-           persistent = false}, pdl = "1024"},
-  {2048, 2048, 2048, "2048_nopdl",
-   ours = {tile = {128, 256, 64}, stages = 4, persistent = false},
-   pdl = "2048"},
-  {4096, 4096, 4096, "4096", ours = WIDE},
-  {8192, 1024, 8192, "4096", ours = WIDE},
-  {8192, 8192, 8192, "8192", ours = LARGE},
-  {16384, 16384, 16384, "16384",
-   ours = {tile = {256, 208, 64}, stages = 3, epi_stages = 1}},
-  {4096, 11008, 4096, "4096x11008x4096",
-   ours = {tile = {256, 200, 64}, stages = 3, cluster = {1, 2},
-           epi_stages = 1}},
-  {4096, 4096, 128, "4096x4096x128",
-   ours = {tile = {128, 128, 64}, stages = 6, schedule = "pingpong"},
-   pdl = "4096x4096x128"},
-  {128, 8192, 8192, "128x8192x8192",
-   ours = {tile = {128, 128, 64}, stages = 5, split = 2, epi_stages = 1,
-           l2_promotion = 256, a_hint = Hint.EVICT_LAST,
-           b_hint = Hint.EVICT_FIRST},
-   pdl = "128x8192x8192"},
+               persistent = false}},
+  {1024, 1024, 1024, "1024", pdl = "1024"},
+  {2048, 2048, 2048, "2048_nopdl", pdl = "2048"},
+  {4096, 4096, 4096, "4096"},
+  {8192, 1024, 8192, "4096"},
+  {8192, 8192, 8192, "8192"},
+  {16384, 16384, 16384, "16384"},
+  {4096, 11008, 4096, "4096x11008x4096"},
+  {4096, 4096, 128, "4096x4096x128", pdl = "4096x4096x128"},
+  {128, 8192, 8192, "128x8192x8192", pdl = "128x8192x8192"},
 }
 
 ---------------------------------------------------------------------------
@@ -129,8 +108,10 @@ local function contestants(shape, A, B)
     list[#list + 1] = {name = name,
       launch = by_ours(choices, m, n, k, A, B, result(name), pdl)}
   end
-  ours("ours", shape.ours)
-  if shape.pdl then ours("ours, PDL", shape.ours_pdl or shape.ours, true) end
+  local choices = gemm_sm90.choose(m, n, k, {d_major = "m",
+                                             sms = device.info.sms})
+  ours("ours", choices)
+  if shape.pdl then ours("ours, PDL", shape.ours_pdl or choices, true) end
   text("text", shape[4])
   text("text, PDL", shape.pdl, true)
   return list, D

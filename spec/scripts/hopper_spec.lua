@@ -249,9 +249,10 @@ describe("gemm_sm90's rule", function()
       or o.split or "-")
   end
   local fastest = {  -- as measured on an H200 (docs/performance.md)
-    {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
+    {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "128x64 -"},
+    {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
-    {8192, 8192, 8192, "256x208 1x2"}, {16384, 16384, 16384, "256x208 1x2"},
+    {8192, 8192, 8192, "256x208 1x2"}, {16384, 16384, 16384, "256x208 -"},
     {4096, 11008, 4096, "256x200 1x2"}, {4096, 4096, 128, "128x128 pingpong"},
     {128, 8192, 8192, "128x128 2"},
   }
@@ -275,6 +276,10 @@ describe("gemm_sm90's rule", function()
         tostring(s.dtype)))
       assert.equal(s.d_major or "m", o.d_major)
     end
+    assert.is_true(gemm_sm90.choose(8192, 8192, 8192).raster_along_m)
+    assert.is_nil(gemm_sm90.choose(4096, 11008, 4096).raster_along_m)
+    assert.is_nil(gemm_sm90.choose(4096, 4096, 4096).persistent)
+    assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)
   end)
 
   it("lets blocks go after one wave, and L2 keep what is read again",

@@ -21,6 +21,8 @@ planted.CHOICES = {
   halves = {tile = {128, 64, 64}, stages = 3, split = 2},
   registers = {tile = {256, 208, 64}, stages = 2, epi_stages = 1},
   overlap = {tile = {128, 64, 64}, stages = 3, pdl = true},
+  dynamic = {tile = {128, 64, 64}, stages = 3, scheduler = "dynamic"},
+  stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
 local function path_of(part)
@@ -84,7 +86,8 @@ function planted.differs(x)
   end)
 end
 
-local ALL = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
+local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
+local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
 -- Lines of the kernel.
@@ -163,7 +166,8 @@ planted.FAULTS = {
   {"one arrival too many is counted", {{"stages",
      "to.size * peers_of(cluster)", "to.size * peers_of(cluster) + 1"}},
    {"whole", "2x2"}, "deadlock: .*which lacks 1 of 1 arrival$", {WAIT}},
-  {"barriers are not fenced", {{"sync", "arch.mbarrier_init_fence()", ""}}, ALL,
+  {"barriers are not fenced", {{"sync", "arch.mbarrier_init_fence()", ""}},
+     SOME,
    {UNORDERED, "mbarrier: mbarrier 'pipe_full'%[%d%] is handed to a bulk copy "
     .. "with no mbarrier_init_fence%(%) after its mbarrier_init"}},
   {"nobody meets behind their making", {
@@ -239,7 +243,7 @@ planted.FAULTS = {
    .. "of 2", {COPY}},
 
   {"a named barrier is for twice as many", {{"kernel",
-     "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, ALL,
+     "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, SOME,
    "deadlock: .* at barrier 1, where 128 threads came and 256 are needed",
    {MEET}},
   {"a named barrier is for half as many", {{"kernel",

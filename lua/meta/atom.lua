@@ -55,7 +55,7 @@ function cute.make_mma_atom(name) end
 ---"AutoVectorizingCopy" and "AutoVectorizingCopyWithAssumedAlignment<bits>"
 ---believe that what is traced of pointers and strides is so aligned;
 ---"DefaultCopy" goes by what is known.
----@param name string
+---@param name string|table or an operation of cute.nvgpu, .cpasync
 ---@param dtype cute.DType
 ---@param bits? integer|{num_bits_per_copy: integer}
 ---@return cute.CopyAtom
@@ -162,8 +162,8 @@ function cute.basic_copy_if(pred, src, dst) end
 ---Block-scaled atoms take {A, scales} and {B, scales}; sparse ones {A,
 ---metadata}, or {A, scales, metadata}. These are fragments (V,M,K), (V,N,K)
 ---with one 32-bit register in V: byte k of lane 4r + j is the scale of block k
----of A's row r + 8 * (j % 2), of lane 4r of B's row r; the metadata are two
----bits an index, of row r + 8 * (j % 2) and half j // 2 of K.
+---of A's row r + 8 * (j % 2), of lane 4r of B's row r; the metadata are what
+---partition_E gives, 16 bits for four groups of a row, two bits an index.
 ---
 ---Atoms with a byte a value (SM120) take values of 6 and 4 bits in fragments
 ---of u8: 6 bits at bit 0, 4 bits at bit 2.
@@ -199,6 +199,10 @@ function TiledMma:partition_B(t) end
 ---(V,M,N,...) of this thread.
 ---@param t cute.Tensor|cute.Layout
 function TiledMma:partition_C(t) end
+---Of the metadata of a sparse A, whose partition_A is of the values that are
+---there: cute.nvgpu.sparse.compress makes both.
+---@param t cute.Tensor|cute.Layout
+function TiledMma:partition_E(t) end
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_A(shape) end
@@ -208,6 +212,9 @@ function TiledMma:partition_shape_B(shape) end
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_C(shape) end
+---@param shape cute.Tuple
+---@return cute.Tuple
+function TiledMma:partition_shape_E(shape) end
 ---Registers for this thread's part of t.
 ---@param t cute.Tensor|cute.Layout
 function TiledMma:partition_fragment_A(t) end
@@ -215,6 +222,8 @@ function TiledMma:partition_fragment_A(t) end
 function TiledMma:partition_fragment_B(t) end
 ---@param t cute.Tensor|cute.Layout
 function TiledMma:partition_fragment_C(t) end
+---@param t cute.Tensor|cute.Layout
+function TiledMma:partition_fragment_E(t) end
 ---Registers for a partition.
 ---@param part cute.Tensor|cute.Layout
 function TiledMma:make_fragment_A(part) end
@@ -222,6 +231,8 @@ function TiledMma:make_fragment_A(part) end
 function TiledMma:make_fragment_B(part) end
 ---@param part cute.Tensor|cute.Layout
 function TiledMma:make_fragment_C(part) end
+---@param part cute.Tensor|cute.Layout
+function TiledMma:make_fragment_E(part) end
 ---((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...)))
 ---@param l cute.Layout
 ---@return cute.Layout
@@ -232,6 +243,9 @@ function TiledMma:thrfrg_B(l) end
 ---@param l cute.Layout
 ---@return cute.Layout
 function TiledMma:thrfrg_C(l) end
+---@param l cute.Layout
+---@return cute.Layout
+function TiledMma:thrfrg_E(l) end
 
 ---Threads.
 ---@return integer

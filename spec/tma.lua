@@ -397,6 +397,68 @@ end
 -- Whole launches
 ---------------------------------------------------------------------------
 
+-- f32 through maps of tf32: words that a load and a store give otherwise than
+-- rounded to nearest even, and as they are.
+function tma.try_tf32(device)
+  local n, seed = 256, 12345
+  local edges = {0x3f801000, 0x3f803000, 0x3f801001, 0x3f800fff, 0x7f7fffff,
+                 0xfff, 0x1001, 0x7f800001, 0xffc00001, 0xff7ff000, 0x80000000}
+  local x, y = cute.zeros({n}, cute.f32), cute.zeros({n}, cute.f32)
+  local words = cute.recast_tensor(x, cute.u32)
+  local function want(i)
+    local u = words[i]
+    if u & 0x7fffffff > 0x7f800000 then return 0x7fffe000 end
+    local low, kept = u & 0x1fff, u & ~0x1fff
+    local up = low > 0x1000 or low == 0x1000 and kept & 0x2000 ~= 0
+    return kept + (up and 0x2000 or 0)
+  end
+  for i = 0, n - 1 do
+    seed = (seed * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+    words[i] = edges[i + 1] or seed >> 20 & 0xffffffff
+  end
+  local box = cute.make_layout {n}
+  local function made(op, t)
+    return cpasync.make_tiled_tma_atom(op(), t, box, {n}, 1,
+                                       {internal_type = cute.tf32})
+  end
+  local load, mX = made(cpasync.CopyBulkTensorTileG2SOp, x)
+  local store, mY = made(cpasync.CopyBulkTensorTileS2GOp, y)
+  local out = cute.zeros({n}, cute.u32)
+  cute.kernel("tf32", function(from, cx, to, cy, given, got)
+    local tid = cute.arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, box, 128)
+    local u = cute.recast_tensor(s, cute.u32)
+    local bar = barrier(1)
+    local ts, tg = cpasync.tma_partition(from, 0, cute.make_layout(1), s,
+                                         tiles_of(cx, {n}))
+    local us, ug = cpasync.tma_partition(to, 0, cute.make_layout(1), s,
+                                         tiles_of(cy, {n}))
+    cute.when(tid:eq(0), function()
+      cute.arch.mbarrier_arrive_and_expect_tx(bar, from.tx_bytes)
+      cute.copy(from, tg(_, 0), ts, {tma_bar_ptr = bar})
+    end)
+    cute.arch.mbarrier_wait(bar, 0)
+    for i in cute.range(tid, n, tma.THREADS) do
+      got[i] = u[i]
+      u[i] = given[i]
+    end
+    cute.arch.fence_view_async_shared()
+    cute.arch.sync_threads()
+    cute.when(tid:eq(0), function()
+      cute.copy(to, us, ug(_, 0))
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0)
+    end)
+  end)(load, mX, store, mY, words, out):launch {grid = 1, block = tma.THREADS,
+                                                device = device}
+  local loaded, stored, back = 0, 0, cute.recast_tensor(y, cute.u32)
+  for i = 0, n - 1 do
+    if out[i] ~= want(i) then loaded = loaded + 1 end
+    if back[i] ~= words[i] then stored = stored + 1 end
+  end
+  return loaded, stored
+end
+
 --- A layout of shared memory whose rows of 16 << bits bytes are swizzled.
 function tma.swizzled(tile, dtype, bits)
   local base = 0
@@ -593,6 +655,12 @@ function tma.suite(it, check, device)
       check(tma.try_fold(case, cute.f32, layout, device))
       check(tma.try_fold(case, cute.bf16, layout, device))
     end
+  end)
+
+  it("rounds what it loads as tf32, not what it stores", function()
+    local loaded, stored = tma.try_tf32(device)
+    check(loaded, "loaded")
+    check(stored, "stored")
   end)
 
   it("goes by tensor maps that a kernel makes", function()

@@ -135,9 +135,22 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// tma_atom{tensor =, store =, reduction =, multicast =, ctas =, values =,
-// tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =, lower =,
-// upper =, step =, channels =, pixels =}: fields of TmaAtom and TensorMap.
+// The element type of the map: the tensor's, or one of as many bits.
+static DType read_internal(lua_State *L, DType own) {
+  DType t = own;
+  lua_getfield(L, 1, "internal");
+  if (!lua_isnil(L, -1)) t = face_check_dtype(L, -1);
+  lua_pop(L, 1);
+  if (dtype_bits(t) != dtype_bits(own))
+    face_error(L, ERR_TYPE, "internal_type %s has %d bits, %s %d",
+               dtype_name(t), dtype_bits(t), dtype_name(own), dtype_bits(own));
+  return t;
+}
+
+// tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
+// values =, tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =,
+// lower =, upper =, step =, channels =, pixels =}: fields of TmaAtom and
+// TensorMap.
 static int l_tma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 1);
@@ -153,11 +166,11 @@ static int l_tma_atom(lua_State *L) {
   a.values = face_get_int(L, 1, "values", 1);
   a.tile = face_get_int(L, 1, "tile", 1);
   tmalib_parameters(L, &a.map);
-  a.map.type = tensormap_type(t.type);
+  DType in = read_internal(L, t.type);
+  a.map.type = tensormap_type(in);
   if (a.map.type == TMT_COUNT)
     face_error(L, ERR_TYPE, "a tensor map has no element type %s\n  recast "
-               "the tensor: cute.recast_tensor(t, cute.u8)",
-               dtype_name(t.type));
+               "the tensor: cute.recast_tensor(t, cute.u8)", dtype_name(in));
   read_leaves(L, &a);
   read_spatial(L, "out", a.out);
   read_spatial(L, "dilation", a.dilation);

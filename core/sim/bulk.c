@@ -120,12 +120,25 @@ static void fill(Copy *k) {
   for (int64_t at = size - 1; at < b->bytes; at += size) p[at] = 0x7f;
 }
 
+// Elements of tf32 come rounded to nearest even, NaNs as one.
+static void round_tf32(uint8_t *p, int64_t n) {
+  for (int64_t at = 0; at < n; at += 4) {
+    uint32_t u;
+    memcpy(&u, p + at, sizeof u);
+    bool nan = (u & 0x7fffffff) > 0x7f800000;
+    u = nan ? 0x7fffe000 : (u + 0xfff + (u >> 13 & 1)) & ~(uint32_t)0x1fff;
+    memcpy(p + at, &u, sizeof u);
+  }
+}
+
 static void read_global(Copy *k) {
+  bool rounds = k->b->map && k->m.map.type == TMT_TF32;
   fill(k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
-    memcpy(bytes_of(k) + run.at + run.skip, k->m.tensor->p + run.global,
-           (size_t)run.n);
+    uint8_t *to = bytes_of(k) + run.at + run.skip;
+    memcpy(to, k->m.tensor->p + run.global, (size_t)run.n);
+    if (rounds) round_tf32(to, run.n);
   }
 }
 

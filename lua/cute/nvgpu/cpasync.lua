@@ -298,9 +298,11 @@ local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
 
 local function check_options(opts)
   for k, v in pairs(opts) do
-    if not OPTIONS[k] or not OPTIONS[k][v] then
+    local known = k == "internal_type" or OPTIONS[k] and OPTIONS[k][v]
+    if not known then
       fail("unknown-name", "no option %s = %s (l2_promotion = 0, 64, 128, 256; "
-        .. "oob_fill = \"zeros\", \"nan\")", tostring(k), tostring(v))
+        .. "oob_fill = \"zeros\", \"nan\"; internal_type)", tostring(k),
+        tostring(v))
     end
   end
 end
@@ -309,13 +311,16 @@ end
 -- arguments of the kernel. The swizzle is that of the layout; the box is what
 -- of a tile lies in order on both sides, the whole tile several boxes. With
 -- num_multicast CTAs of a cluster share a tile, each loading its part for all.
--- opts: l2_promotion, oob_fill = "nan" (of floats).
+-- opts: l2_promotion, oob_fill = "nan" (of floats), internal_type: the map's
+-- element type instead of the tensor's, of as many bits. What a map of tf32
+-- loads comes rounded to tf32, to nearest even.
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
 ---@param smem_layout table of one stage
 ---@param cta_tiler any the tile, {BM, BK}
 ---@param num_multicast? integer
----@param opts? {l2_promotion: integer, oob_fill: string}
+---@param opts? {l2_promotion: integer, oob_fill: string,
+-- internal_type: cute.DType}
 ---@return table atom, table coordinates
 function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
                                      num_multicast, opts)
@@ -340,7 +345,8 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   local box, leaf = {}, {}
   for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
   return core.tma_atom {
-    tensor = gmem_tensor, store = op.store, reduction = op.reduction,
+    tensor = gmem_tensor, internal = opts.internal_type, store = op.store,
+    reduction = op.reduction,
     multicast = op.multicast, ctas = ctas, values = values,
     tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
     swizzle = swizzle,
@@ -417,11 +423,13 @@ end
 ---@param lower_srt? integer[] 0: the filter's first place
 ---@param stride_srt? integer[] 1: how far apart its places are
 ---@param num_multicast? integer CTAs that share a tile, 1
+---@param opts? table those of make_tiled_tma_atom
 ---@return table atom, table coordinates
 function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd,
-    stride_whd, lower_srt, stride_srt, num_multicast)
-  maker = "make_im2col_tma_atom"
+    stride_whd, lower_srt, stride_srt, num_multicast, opts)
+  maker, opts = "make_im2col_tma_atom", opts or {}
+  check_options(opts)
   local image, dtype = core.tma_leaves(gmem_tensor), gmem_tensor.dtype
   local n, ctas = #image - 2, num_multicast or 1
   check_im2col(op, ctas)
@@ -467,13 +475,16 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   end
   local swizzle = swizzle_of(smem_layout, dtype)
   return core.tma_atom {
-    tensor = gmem_tensor, im2col = true, store = op.store,
+    tensor = gmem_tensor, internal = opts.internal_type, im2col = true,
+    store = op.store,
     multicast = op.multicast, ctas = ctas, values = channels * box,
     tile = core.size(smem_layout), rank = n + 2, leaf = leaf, step = step,
     lower = lower, upper = upper, channels = channels,
     pixels = shared_pixels(channels, box, ctas, dtype, swizzle), out = out,
     dilation = apart, first = spatial("lower_srt", lower_srt, n, 0),
-    swizzle = swizzle, l2 = OPTIONS.l2_promotion[128], fill = 0}, coords
+    swizzle = swizzle,
+    l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
+    fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
 end
 
 ---------------------------------------------------------------------------
@@ -611,7 +622,8 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   make_im2col_tma_atom(op, gmem_tensor: tensor, smem_layout: layout,
     cta_tiler: table, lower_corner_whd: table, upper_corner_whd: table,
     lower_padding_whd?: table, upper_padding_whd?: table, stride_whd?: table,
-    lower_srt?: table, stride_srt?: table, num_multicast?: integer)
+    lower_srt?: table, stride_srt?: table, num_multicast?: integer,
+    opts?: table)
   tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
     gmem_tensor: tensor)
   create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,

@@ -370,6 +370,11 @@ describe("the Hopper rung", function()
         assert.is_true(ok, lesson.what_is_wrong(v, how))
         assert.equal(script, report.kernel)
       end
+      if script == "gemm_hopper" then  -- its blocks stay
+        local large = rung.choose and rung.choose(8192, 8192, 8192) or rung
+        local g = large.grid(8192, 8192, 8192)
+        assert.equal(132, g[1] * g[2] * g[3])
+      end
       local p = lesson.problem(rung, {40, 30, 18},  -- no 16 bytes of a row
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})

@@ -529,10 +529,6 @@ local function build(o)
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
     if not made then pipeline.agent_sync(true, true) end
-    if o.pdl then
-      cute.arch.griddepcontrol_launch_dependents()
-      cute.arch.griddepcontrol_wait()
-    end
 
     local function load_of(atom, coords, s, rows, shared_by, place, mode, hint)
       local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
@@ -552,6 +548,7 @@ local function build(o)
         cute.arch.sync_warp()
         made:arrive()
       end
+      if o.pdl then cute.arch.griddepcontrol_wait() end
       cute.when(loader, function()
         produce(o, pipe, {
           load_of(tma_a, cA, sA, bm, cluster[2], n, 2, o.a_hint),
@@ -563,6 +560,7 @@ local function build(o)
         cute.arch.setmaxregister_increase(o.registers.consumer)
       end
       if made then made:arrive_and_wait() end
+      if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
       local rows = o.promote and 64 * groups or bm  -- multiplied at once
@@ -636,6 +634,8 @@ local function build(o)
           work:advance_to_next_work()
         end
       end)
+      -- Blocks of the next launch that wait earlier are in the way of these.
+      if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
       cute.when(out.leader, function() out.pipe:producer_tail() end)
     end)
   end

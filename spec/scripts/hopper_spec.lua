@@ -109,7 +109,9 @@ describe("gemm_sm90 on the simulator", function()
     for number, o in ipairs {
         {tile = {64, 64, 64}, consumers = 1, persistent = false},
         {tile = {128, 64, 64}, stages = 2, split = 2},
-        {tile = {128, 64, 64}, stages = 2, cluster = {2, 1}}, hopper.PING} do
+        {tile = {128, 64, 64}, stages = 2, cluster = {2, 1}}, hopper.PING,
+        {tile = {128, 64, 64}, split = "stream", least = 1},
+        {tile = {128, 64, 64}, stages = 3, scheduler = "dynamic"}} do
       local choices = {pdl = true}
       for name, v in pairs(o) do choices[name] = v end
       local g = gemm_sm90(choices)
@@ -118,7 +120,13 @@ describe("gemm_sm90 on the simulator", function()
       for seed = 1, 3 do
         local opts = {device = DEVICE, seed = seed, sms = 4}
         g.prepare(A, B, C, opts):launch()
-        g.prepare(C, B, D, opts):launch()
+        local run = g.prepare(C, B, D, opts)
+        run:launch_n(2)
+        local text = run.program.source
+        local wait = text:find "griddepcontrol%.wait"
+        local done = text:find "griddepcontrol%.launch_dependents"
+        assert.is_true(wait < text:find "tma_load_2d[%w_]*%(sA")
+        assert.is_true(done > text:find "tma_store_2d%(&")
         local first = product(A, B)
         local want = product(C, B)
         assert.is_nil(differs(C, function(i, j)

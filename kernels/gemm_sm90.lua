@@ -47,6 +47,9 @@
 -- of 64 rows at a time. While one warpgroup adds, the other multiplies; with
 -- turns nobody does.
 --
+-- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
+-- stride of 0 there is one matrix for all.
+--
 -- gated = true: the first half of B's rows makes gates, the second what passes
 -- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
 -- many columns as B (2N,K) rows, a multiple of 8.
@@ -101,7 +104,7 @@ end
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, l2_promotion = true,
-                 gated = true}
+                 gated = true, batches = true}
 
 local function complete(given)
   local o = {}
@@ -202,18 +205,18 @@ local function stage_of(layout) return layout(_, _, 0) end
 -- Makes walks through the tiles of this block, in the order in which clusters
 -- take them: the "producer" and the "consumer" have one each. `space` is what
 -- blocks of a launch share, maker the thread that makes barriers.
-local function tiles_of(o, tiles_m, tiles_n, k_tiles, space, maker)
+local function tiles_of(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
-    local tile = o.split > 1 and {y, z, 0} or {x, y, 0}
+    local tile = o.split > 1 and {y, z, 0} or {x, y, o.batches and z or 0}
     local work = {advance_to_next_work = function() end,
                   get_current_work = function()
                     return utils.WorkTileInfo(tile, true)
                   end}
     return function() return work end
   end
-  local params = utils.PersistentTileSchedulerParams({tiles_m, tiles_n, 1},
-    {o.cluster[1], o.cluster[2], 1},
+  local params = utils.PersistentTileSchedulerParams(
+    {tiles_m, tiles_n, tiles_l}, {o.cluster[1], o.cluster[2], 1},
     {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m})
   local grid = {cute.arch.grid_dim()}
   if o.dynamic then
@@ -244,7 +247,10 @@ local function produce(o, pipe, loads, work, first_k, k_tiles, parts)
     local w = work:get_current_work()
     local at, from = w.tile_idx, {}
     local k_first = w.k_first or first_k
-    for i, X in ipairs(loads) do from[i] = X.gmem(_, at[i], _) end
+    for i, X in ipairs(loads) do
+      if o.batches then from[i] = X.gmem(_, at[i], _, at[3])
+      else from[i] = X.gmem(_, at[i], _) end
+    end
     for k in cute.range(w.k_count or k_tiles) do
       pipe:producer_acquire(write)
       local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
@@ -324,11 +330,17 @@ local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
 end
 
 -- What leaves of the n-th 64 rows and o.epi[2] columns of sums, at tile `at` of
--- those: alpha D' + beta D, or what the epilogue makes of them.
-local function finish(o, out, acc, n, at, part)
+-- those, of matrix l: alpha D' + beta D, or what the epilogue makes of them.
+local function finish(o, out, acc, n, at, l, part)
   local values = 64 * o.epi[2] // WARPGROUP
   local function place()
-    return tiles.result(out.D, out.mma, o.epi, at, out.thread)
+    if not o.batches then
+      return tiles.result(out.D, out.mma, o.epi, at, out.thread)
+    end
+    local function batch(t) return tiles.batch(t, l) end
+    local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
+    C.batch, C.l = batch, l
+    return C
   end
   if o.gated then
     local function half(first)
@@ -344,7 +356,8 @@ local function finish(o, out, acc, n, at, part)
     sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
   elseif out.alpha then
     cute.when(cute.ne(out.beta, 0), function()
-      local was = place().load(out.D)
+      local C = place()
+      local was = C.load(C.batch and C.batch(out.D) or out.D)
       part:store((sums * out.alpha + was * out.beta):to(o.d_dtype))
     end, function() part:store((sums * out.alpha):to(o.d_dtype)) end)
     return
@@ -375,7 +388,7 @@ local function store(o, out, acc, at, barrier)
     local inside = core.lt(place[1], out.count[1])
       & core.lt(place[2], out.count[2])
     local function put()
-      finish(o, out, acc, n, place, part)
+      finish(o, out, acc, n, place, at[3], part)
       cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
       cute.arch.fence_view_async_shared()
     end
@@ -385,7 +398,8 @@ local function store(o, out, acc, at, barrier)
     barrier:arrive_and_wait()
     cute.when(leader, function()
       cute.when(inside, function()
-        cute.copy(atom, tma(_, buffer, group), gmem(_, place[1], place[2]))
+        cute.copy(atom, tma(_, buffer, group), o.batches
+          and gmem(_, place[1], place[2], at[3]) or gmem(_, place[1], place[2]))
       end)
       pipe:producer_commit()
     end)
@@ -523,7 +537,8 @@ local function build(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true, true)
     end
-    local make_work = tiles_of(o, tiles_m, tiles_n, k_tiles, space, loader)
+    local make_work = tiles_of(o, tiles_m, tiles_n,
+      o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, who made the barriers, does not wait for the consumers, but
     -- for blocks that it loads for.
     local made = not o.clustered and pipeline.NamedBarrier {
@@ -531,7 +546,8 @@ local function build(o)
     if not made then pipeline.agent_sync(true, true) end
 
     local function load_of(atom, coords, s, rows, shared_by, place, mode, hint)
-      local g = cute.local_tile(coords, {rows, bk}, {_, _})  -- (rows,BK,tile,k)
+      local g = cute.local_tile(coords, {rows, bk},        -- (rows,BK,tile,k,l)
+                                o.batches and {_, _, _} or {_, _})
       local tile, from = cpasync.tma_partition(atom,
         shared_by > 1 and place or 0, cute.make_layout(shared_by),
         cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
@@ -577,7 +593,8 @@ local function build(o)
       local slice = r2s:get_slice(tid % WARPGROUP)
       local part = cute.make_rmem_tensor(epi_mma:partition_shape_C(o.epi),
                                          o.d_dtype)
-      local gD = cute.local_tile(cD, o.epi, {_, _})          -- (64,EN,m,n)
+      local gD = cute.local_tile(cD, o.epi,                  -- (64,EN,m,n,l)
+                                 o.batches and {_, _, _} or {_, _})
       local tma, gmem = cpasync.tma_partition(tma_d, 0, cute.make_layout(1),
         cute.group_modes(sD, 0, 2), cute.group_modes(gD, 0, 2))
       local out = {
@@ -673,6 +690,7 @@ function gemm_sm90.candidates(m, n, k, o)
     if name == "sms" then sms = v else fixed[name] = v end
   end
   for _, options in ipairs(choice.list(fixed, complete(fixed))) do
+    if fixed.batches then options.split = nil end
     local full = complete(options)
     local rest, stage = room(full)
     local stages = math.min((SHARED - rest) // stage, 8)
@@ -782,16 +800,17 @@ local function make(given)
     return not why, why
   end
 
-  --- The grid for a result of (m,n), with `sms` multiprocessors.
-  function self.grid(m, n, sms)
+  --- The grid for results of (m,n), with `sms` multiprocessors.
+  function self.grid(m, n, sms, batches)
     check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
     if o.split > 1 then return {o.split, tm, tn} end
     if not o.persistent then
       local cm, cn = o.cluster[1], o.cluster[2]
-      return {(tm + cm - 1) // cm * cm, (tn + cn - 1) // cn * cn, 1}
+      return {(tm + cm - 1) // cm * cm, (tn + cn - 1) // cn * cn,
+              batches or 1}
     end
-    local params = utils.PersistentTileSchedulerParams({tm, tn, 1},
+    local params = utils.PersistentTileSchedulerParams({tm, tn, batches or 1},
                                                        self.cluster)
     local most = math.max((sms or 132) // (o.cluster[1] * o.cluster[2]), 1)
     if o.stream then return {o.cluster[1], o.cluster[2], most} end
@@ -818,8 +837,8 @@ local function make(given)
   function self.prepare(A, B, D, opts)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta)
-    local all = {grid = self.grid(D.shape[1], D.shape[2],
-                                  opts.sms),
+    local all = {grid = self.grid(D.shape[1], D.shape[2], opts.sms,
+                                  o.batches and cute.size(D, 2) or 1),
                  cluster = self.cluster, pdl = o.pdl or nil}
     for k, v in pairs(opts) do all[k] = v end
     all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil

@@ -102,6 +102,9 @@ function wrong.options(o)
   for _, name in ipairs {"pdl", "persistent", "raster_along_m"} do
     one_of(o, name, true, false)
   end
+  need(not o.batches or o.split == 1 and not o.gated
+    and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
+    .. "gated nor a dynamic scheduler")
   for _, name in ipairs {"a_hint", "b_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "
@@ -157,9 +160,10 @@ function wrong.operands(o, A, B, D)
     need(core.typename(t) == "tensor", "%s is %s; a tensor is needed", name,
          core.show(t))
     local shape = t.shape
-    need(type(shape) == "table" and #shape == 2 and type(shape[1]) ~= "table"
-      and type(shape[2]) ~= "table", "%s is %s; a matrix is needed", name,
-      tostring(t.layout))
+    need(type(shape) == "table" and #shape == (o.batches and 3 or 2)
+      and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
+      "%s is %s; %s needed", name, tostring(t.layout),
+      o.batches and "matrices of batches are" or "a matrix is")
     need(t.element_type == want, "%s is of %s, and this kernel takes %s", name,
          tostring(t.element_type), tostring(want))
   end

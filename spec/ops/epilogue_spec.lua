@@ -17,6 +17,7 @@ end
 local CASES = {
   {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
+  {"gemm_sm90", 72, 40, 64, "f16", "sim:sm_90a", 3},
   {"gemm_sm80", 70, 67, 41, "bf16", "sim:sm_90a"},
   {"gemm_sm80", 3, 200, 64, "f16", "sim:sm_80", 2},
   {"gemm_splitk", 33, 20, 4100, "bf16", "sim:sm_80"},

@@ -200,6 +200,22 @@ describe("ops.gemm", function()
     end
   end)
 
+  it("has Hopper's kernel for batches", function()
+    for i, c in ipairs {{{3, 130, 64}, {72, 64}, {3, 130, 72}},
+      {{2, 3, 64, 72}, {2, 1, 40, 72}, {2, 3, 64, 40}},
+      {{4, 8, 128}, {4, 200, 128}, {4, 8, 200}},
+      {{2, 300, 64}, {2, 8, 64}, {2, 300, 8}}} do
+      local A, B = matrix(c[1]), matrix(c[2], nil, 2)
+      local C = matrix(c[3], "f32", 3)
+      local o = {device = "sim:sm_90a", alpha = 2, dtype = cute.f32}
+      assert.equal("gemm_sm90", cute.ops.explain(A, B, C, o).kernel)
+      assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, C, o),
+        function(batch, r, k, sum)
+          return 2 * sum + ops.at(C, batch, r, k)
+        end), i)
+    end
+  end)
+
   it("shares K out where tiles are few", function()
     local A, B = matrix({16, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}

@@ -257,6 +257,14 @@ local function tma_refuses(name, t, lead, rows)
     return ("TMA wants %s at multiples of 16 bytes: %s's are %d elements (%d "
       .. "bytes) apart"):format(what, name, stride, stride * bits // 8)
   end
+  local apart = cute.flatten_to_tuple(t.stride[3] or {0})
+  if #apart > 3 then return ("TMA has 5 modes, %s more"):format(name) end
+  for _, far in ipairs(apart) do
+    if far * bits % 128 ~= 0 or far < 0 then
+      return ("TMA wants matrices at multiples of 16 bytes: %s's are %d bytes "
+        .. "apart"):format(name, far * bits // 8)
+    end
+  end
   if t.alignment % 16 ~= 0 then
     return ("TMA wants addresses at multiples of 16 bytes: %s begins at one of "
       .. "%d"):format(name, t.alignment)
@@ -282,7 +290,9 @@ function sm90.takes(p)
   if p.d.bits ~= 16 and p.d.bits ~= 32 then
     return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
   end
-  if p.batches > 1 then return "gemm_sm90 has no batches" end
+  if p.batches > 1 and p.gated then
+    return "gemm_sm90 has no gates in batches"
+  end
   if p.group then return "gemm_sm90 has no factors for blocks of K" end
   if p.gated and p.n % 16 ~= 0 then
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
@@ -310,13 +320,21 @@ local function candidates(p, swap)
              a_major = lead_of(A) == 1 and "m" or "k",
              b_major = lead_of(B) == 1 and "n" or "k",
              d_major = (swap ~= n_major) and "n" or "m",
-             promote = is_fp8(p.a) and PROMOTE or nil, gated = p.gated}
+             promote = is_fp8(p.a) and PROMOTE or nil, gated = p.gated,
+             batches = p.batches > 1 or nil}
   local out = {}
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  for _, c in ipairs(gemm_sm90.candidates(m, n, p.k, o)) do
+  -- matrices one below the other, each of whole tiles
+  local rows, high = m, math.huge
+  if o.batches then
+    high = tiles.count(m, 64) * 64
+    rows = high * p.batches
+  end
+  for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
-    if not p.gated or chosen.tile[2] % 32 == 0 then
+    if (not p.gated or chosen.tile[2] % 32 == 0)
+      and (not o.batches or chosen.tile[1] <= high) then
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
         swap = swap, split = chosen.split or 1, ns = 1e9 * c.seconds}

@@ -186,7 +186,7 @@ end
 --- The index of the matrix in its batch.
 function At:batch_index()
   if self.probe or self.batches == 1 then return 0 end
-  return (select(3, cute.arch.block_idx()))
+  return self.place.l or (select(3, cute.arch.block_idx()))
 end
 
 local Reduction = {}

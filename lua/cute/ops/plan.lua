@@ -87,7 +87,7 @@ function FAMILIES.gemm_sm90(p, c)
   local made = require "kernels.gemm_sm90"(c.options)
   local m, n, known = p.m, p.columns, nil
   if c.swap then m, n = n, m end
-  local grid = made.grid(m, n, p.sms)
+  local grid = made.grid(m, n, p.sms, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
           grid = grid, mma = made.epi_mma, tile = made.options.epi,
           space = made.options.shares

@@ -29,6 +29,7 @@ local CLUSTER = 0.5e-6   -- clusters begin together
 local NEAR = 20          -- waves: past them clusters share little, and lose
 local APART = 1.02       -- this (measured at 16384)
 local EXCHANGE = 3000    -- cycles until two halves of K have met
+local LEAVE, PART = 1500, 2000  -- to leave sums for others, to wait for a part
 -- Seconds of an operation at the power limit, and of each part of it by what a
 -- tile's step brings (elements by operation) to shared memory and through L2;
 -- by bits of an element.
@@ -56,6 +57,9 @@ local TILES = {
   {256, 128, promoted = true}, {128, 224, promoted = true},
   {128, 192, promoted = true},
   {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
+  {64, 64, consumers = 1, split = "stream", equal = 8},
+  {64, 128, consumers = 1, split = "stream", equal = 8},
+  {128, 128, split = "stream", equal = 8},
   {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
   {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
@@ -68,6 +72,7 @@ local function meant(t, o)
   return (not t.bits or t.bits == o.a_dtype.bits)
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
+    and not (t.split == "stream" and (o.promote or o.gated))
 end
 
 --- Choices that gemm_sm90 takes, less stages.
@@ -123,16 +128,27 @@ function choice.time(o, m, n, k, sms)
   if o.split > 1 then tile = tile + EXCHANGE end
   local cycles = FIRST + math.ceil(waves) * tile
     + (o.pingpong and epilogue or 0)
+  local busy, late = math.min(waves / math.ceil(waves), 1), 0
+  if o.equal then  -- whole waves, and parts of the tiles that are left
+    local whole = waves // 1
+    local rest = math.floor((waves - whole) * slots + 0.5)
+    local parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
+    if parts > 1 then
+      waves, busy = whole + 1 / parts, 1
+      cycles = FIRST + whole * tile + ceil_div(steps, parts) * step + epilogue
+      late = LEAVE + (parts - 1) * (PART + bm * bn * 4 / FILL)
+    end
+  end
 
-  local whole = math.min(waves / math.ceil(waves), 1)
   local alone, smem, l2 = table.unpack(ENERGY[bits])
   local near = waves <= NEAR and 1 or 0
   local energy = 2.0 * m * n * k * (alone + smem * (1 / bm + 1 / bn)
       + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
-    * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / whole ^ 0.5
+    * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / busy ^ 0.5
 
   local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / MEMORY
   local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)
+    + late / CLOCK
   if cm * cn > 1 then
     seconds = seconds * APART ^ (1 - near) + CLUSTER
   end
@@ -150,7 +166,8 @@ function choice.settle(options, o, m, n, waves)
   local function say(name, v)
     if options[name] == nil then options[name] = v end
   end
-  if waves <= 1 and not o.pingpong then say("persistent", false) end
+  local stays = o.pingpong or o.shares
+  if waves <= 1 and not stays then say("persistent", false) end
   if o.cluster[2] > 1 and m >= n then say("raster_along_m", true) end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
   local column = ceil_div(n, o.tile[2]) <= o.cluster[2]

@@ -261,8 +261,9 @@ describe("gemm_sm90's rule", function()
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
     {8192, 8192, 8192, "256x208 1x2"}, {16384, 16384, 16384, "256x208 -"},
-    {4096, 11008, 4096, "256x200 1x2"}, {4096, 4096, 128, "128x128 pingpong"},
-    {128, 8192, 8192, "128x128 2"},
+    {128, 1024, 8192, "64x64 stream"}, {1536, 1536, 1536, "128x160 -"},
+    {3072, 3072, 3072, "128x192 2x1"}, {4096, 11008, 4096, "256x200 1x2"},
+    {4096, 4096, 128, "128x128 pingpong"}, {128, 8192, 8192, "128x128 2"},
   }
   for _, row in ipairs {
       {cute.e4m3, nil, "128x128 pingpong", "128x256 -", "128x192 pingpong"},
@@ -337,7 +338,8 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("is right where it chooses", function()
-    for i, s in ipairs {{200, 72, 136}, {70, 520, 72}, {130, 264, 520}} do
+    for i, s in ipairs {{200, 72, 136}, {70, 520, 72}, {130, 264, 520},
+                        {70, 60, 1160}} do
       local m, n, k = table.unpack(s)
       local A, B, D = matrix(m, k, i), matrix(n, k, i + 5), matrix(m, n)
       gemm_sm90(gemm_sm90.choose(m, n, k, {sms = 6})).prepare(A, B, D,

@@ -337,7 +337,8 @@ local function candidates(p, swap)
       and (not o.batches or chosen.tile[1] <= high) then
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
-        swap = swap, split = chosen.split or 1, ns = 1e9 * c.seconds}
+        swap = swap, ns = 1e9 * c.seconds,
+        split = chosen.equal and "equal parts" or chosen.split or 1}
     end
   end
   return out

@@ -106,6 +106,20 @@ local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  a_hint = true, b_hint = true, l2_promotion = true,
                  gated = true, batches = true}
 
+-- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
+-- tile's. What an epilogue computes has registers besides: fewer, if some go
+-- into the tile without a rest.
+local function run_of(o)
+  local run = 1024 // o.d_dtype.bits
+  if o.columns % run == 0 then return run end
+  if o.d_major == "m" then return o.columns end
+  if o.columns % (run // 2) == 0 then return run // 2 end
+  for n = 128, 32, -8 do
+    if o.epilogue and o.columns % n == 0 then return n end
+  end
+  return o.columns
+end
+
 local function complete(given)
   local o = {}
   check.need(type(given) == "table", "gemm_sm90", "%s; a table of choices is "
@@ -152,11 +166,7 @@ local function complete(given)
     core.fail("bad-argument", "gemm_sm90: warpgroups take turns in blocks that "
       .. "stay: persistent = false has one tile a block")
   end
-  -- columns that leave at once: rows of 128 bytes of D
-  local run = 1024 // o.d_dtype.bits
-  while o.d_major == "n" and o.columns % run ~= 0 do run = run // 2 end
-  if o.d_major == "m" and o.columns % run ~= 0 then run = o.columns end
-  o.epi = o.epi or {64, run}
+  o.epi = o.epi or {64, run_of(o)}
   -- buffers go round: those of a tile are whole rounds
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
@@ -185,8 +195,14 @@ local function stages_layout(o, rows, dtype, major)
 end
 
 -- Layout of the buffers that sums leave through, (64,columns,buffer,consumer).
+-- What is no swizzled row lies as it does in D.
 local function epi_layout(o)
-  local bits = o.d_dtype.bits
+  local bits, all = o.d_dtype.bits, o.epi[1] * o.epi[2]
+  local run = o.epi[2] * bits
+  if o.d_major == "n" and run % 1024 ~= 0 and run & (run - 1) ~= 0 then
+    return cute.make_layout({o.epi[1], o.epi[2], o.epi_stages, o.consumers},
+                            {o.epi[2], 1, all, all * o.epi_stages})
+  end
   local kind
   if o.d_major == "m" then kind = "MN_" .. KINDS[64 * bits]
   else kind = "K_" .. KINDS[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]

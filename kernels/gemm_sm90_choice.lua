@@ -120,7 +120,10 @@ function choice.time(o, m, n, k, sms)
   local step = math.max(bm * bn * bk / FMAS * bits / 16,
                         (bm + bn) * bk * bits / 8 / FILL)
   if o.promote then step = step + ADD * o.rows / 64 / o.promote end
-  local epilogue = ROUND * (o.rows // 64) * (o.columns // o.epi[2])
+  -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
+  local part = o.epi[2]
+  if o.d_major == "n" and not o.promote then part = part & -part end
+  local epilogue = ROUND * (o.rows // 64) * (o.columns // part)
     + bm * o.columns * wide / 8 / DRAIN * (o.epi_stages < 4 and 1 or 0.7)
   local main = steps * step
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)

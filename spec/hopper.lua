@@ -109,6 +109,10 @@ hopper.CASES = {
     tile = {128, 64, 64}, cluster = {2, 1}, stages = 2, persistent = false,
     a_hint = cute.nvgpu.cpasync.CacheHint.EVICT_LAST, l2_promotion = 256,
     b_hint = cute.nvgpu.cpasync.CacheHint.EVICT_FIRST}},
+  {"rows of D that no swizzle fits", {tile = {64, 72, 64}, consumers = 1}},
+  {"the same of a wide tile", {tile = {256, 200, 64}, stages = 3,
+                               epi_stages = 1}},
+  {"the same in parts", {tile = {128, 208, 64}, stages = 3, epi = {64, 104}}},
 }
 
 --- 12 sizes; which of them a case runs goes round, so that all are met.

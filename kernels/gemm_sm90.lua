@@ -716,7 +716,7 @@ function gemm_sm90.candidates(m, n, k, o)
       and k > (full.split - 1) * full.tile[3] then
       local seconds, waves = choice.time(full, m, n, k, sms)
       options.stages = stages
-      choice.settle(options, full, m, n, waves)
+      choice.settle(options, full, m, n, k, waves)
       list[#list + 1] = {options = options, seconds = seconds, waves = waves,
                          at = #list}
     end

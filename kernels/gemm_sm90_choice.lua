@@ -165,12 +165,16 @@ end
 ---@param options table as gemm_sm90 takes them; what is there stays
 ---@param o table the same, complete
 ---@param waves number
-function choice.settle(options, o, m, n, waves)
+function choice.settle(options, o, m, n, k, waves)
   local function say(name, v)
     if options[name] == nil then options[name] = v end
   end
   local stays = o.pingpong or o.shares
   if waves <= 1 and not stays then say("persistent", false) end
+  if options.persistent == false then  -- a ring for its one tile
+    local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
+    options.stages = math.min(options.stages, math.max(steps, 2))
+  end
   if o.cluster[2] > 1 and m >= n then say("raster_along_m", true) end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
   local column = ceil_div(n, o.tile[2]) <= o.cluster[2]

@@ -300,6 +300,8 @@ describe("gemm_sm90's rule", function()
       return c.persistent, c.a_hint, c.b_hint, c.l2_promotion
     end
     assert.same({false}, {settled(1024, 1024, 1024)})
+    assert.equal(8, gemm_sm90.choose(1024, 1024, 1024).stages)
+    assert.equal(4, gemm_sm90.choose(512, 512, 512).stages)
     assert.same({}, {settled(4096, 4096, 4096)})
     assert.same({}, {settled(4096, 4096, 128)})
     assert.same({n = 4, false, LAST, FIRST, 256},

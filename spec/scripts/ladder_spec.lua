@@ -174,7 +174,7 @@ local IN_SCRIPTS = {
 local WAIT = "cute.arch.cp_async_wait_group(stages - 2)"
 local IN_SM80 = {
   {WAIT, 1}, {WAIT, 2}, {SYNC, 3}, {SYNC, 4}, {COMMIT, 1}, {COMMIT, 2},
-  {CLEAR, 1}, {"asked, write, read = write", 1, "asked, write, read = read"},
+  {CLEAR, 2}, {"asked, write, read = write", 1, "asked, write, read = read"},
   {"read, (read + 1) % stages", 1, "read, read"},
   {"walk.has(k)", 1, "true"},
 }

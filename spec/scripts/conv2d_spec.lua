@@ -223,7 +223,7 @@ describe("conv2d's faults are told:", function()
   for path, faults in pairs {
     ["kernels/gemm_sm80.lua"] = {
       {WAIT, 1}, {WAIT, 2}, {SYNC, 1}, {SYNC, 2}, {SYNC, 3}, {SYNC, 4},
-      {COMMIT, 1}, {COMMIT, 2}, {"C.acc:fill(0)", 1}},
+      {COMMIT, 1}, {COMMIT, 2}, {"C.acc:fill(0)", 2}},
     ["kernels/conv2d.lua"] = {
       {"padded and valid_of(o, x, w, y) or nil", 1, "nil"},
       {"word.down(r) & ", 1}, {" & word.across(s)", 1},

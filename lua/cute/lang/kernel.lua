@@ -801,7 +801,8 @@ sign.class("call", Call, [[
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
-  "launch(opts?) launch_n(n: integer) try(seed?: integer, ...) forget()",
+  "launch(opts?) launch_n(n: integer) try(seed?: integer, arguments...) "
+  .. "forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

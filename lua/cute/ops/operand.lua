@@ -18,7 +18,7 @@ function operand.check(name, t)
   end
   local rank = cute.rank(t)
   if rank < 2 then
-    fail("%s is %s; modes (..., rows, columns) are needed", name, t.layout)
+    fail("%s is %s; modes (..., rows, columns) are needed", name, core.show(t))
   end
 end
 

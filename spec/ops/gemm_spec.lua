@@ -216,6 +216,22 @@ describe("ops.gemm", function()
     end
   end)
 
+  it("reaches elements past 2^31 #noasan", function()
+    local function far(m, k, stride, dtype)
+      return cute.make_tensor(core.buffer(dtype, (m - 1) * stride + k),
+                              cute.make_layout({m, k}, {stride, 1}))
+    end
+    local A, B = far(3, 16, (1 << 30) + 64, "i8"), matrix({32, 16}, "i8", 2)
+    for i = 0, 2 do
+      for k = 0, 15 do A[{i, k}] = (i + k) % 5 - 2 end
+    end
+    for _, device in ipairs(DEVICES) do
+      local o = {out = far(3, 32, (1 << 30) + 64, "i8"), device = device}
+      assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, o),
+        function(_, _, _, sum) return sum end))
+    end
+  end)
+
   it("shares K out where tiles are few", function()
     local A, B = matrix({16, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
@@ -329,5 +345,7 @@ describe("ops.gemm refuses", function()
     refuses("out shares memory with A", X, B, {device = "sim", out = Y})
     local Z = cute.make_tensor(b, cute.make_layout({32, 16}, {1, 32}))
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
+    refuses("out 2 shares memory with out 1", A, B, {device = "sim",
+      out = {Y, Y}, epilogue = function(acc) return acc, acc end})
   end)
 end)

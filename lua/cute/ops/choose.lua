@@ -335,6 +335,10 @@ local function candidates(p, swap)
     local chosen = c.options
     if (not p.gated or chosen.tile[2] % 32 == 0)
       and (not o.batches or chosen.tile[1] <= high) then
+      -- fewer sums at once leave registers to an epilogue
+      if p.fused and chosen.tile[2] // (p.gated and 2 or 1) % 32 == 0 then
+        chosen.epi = {64, 32}
+      end
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
         swap = swap, ns = 1e9 * c.seconds,

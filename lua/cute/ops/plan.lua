@@ -206,8 +206,8 @@ function Plan:arguments_of(call, out)
   return list
 end
 
--- Memory of x that D has, too, in another order or in part.
-local function check_overlap(name, x, D)
+-- Memory of x that result `what` has, too; of C in another order or in part.
+local function check_overlap(name, x, D, what)
   local _, _, _, together = core.kind({x, D, n = 2}, 0)
   if not together then return end
   local v = core.launch_values {x, D, n = 2}
@@ -215,7 +215,19 @@ local function check_overlap(name, x, D)
     and tostring(x.layout) == tostring(D.layout) then
     return
   end
-  fail("out shares memory with %s", name)
+  fail("%s shares memory with %s", what, name)
+end
+
+-- Operands and results that must not lie in each other.
+local function check_memory(call, out)
+  local B = call.B
+  for i, D in ipairs(out) do
+    local what = i == 1 and "out" or "out " .. i
+    check_overlap("A", call.A, D, what)
+    check_overlap("B", type(B) == "table" and B.packed or B, D, what)
+    if call.C then check_overlap("C", call.C, D, what) end
+    for j = 1, i - 1 do check_overlap("out " .. j, out[j], D, what) end
+  end
 end
 
 local LAUNCHES = 4  -- that a plan keeps: operands that overlap are another one
@@ -228,12 +240,7 @@ function Plan:launch(call, out)
     if (not call.f or core.unchanged(ready.program.read))
       and ready:try(seed, table.unpack(list, 1, list.n)) then return end
   end
-  for _, D in ipairs(out) do
-    check_overlap("A", call.A, D)
-    local B = call.B
-    check_overlap("B", type(B) == "table" and B.packed or B, D)
-    if call.C then check_overlap("C", call.C, D) end
-  end
+  check_memory(call, out)
   local ready, why = self.kernel(table.unpack(list, 1, list.n)):compile {
     grid = self.grid, block = self.block, cluster = self.cluster,
     device = self.device, stream = self.stream}

@@ -55,6 +55,8 @@ build = {
         "kernels/gemm_sm90_check.lua",
       ["kernels.gemm_sm90_choice"] =
         "kernels/gemm_sm90_choice.lua",
+      ["kernels.gemm_sm90_factors"] =
+        "kernels/gemm_sm90_factors.lua",
       ["kernels.gemm_sm90_parts"] =
         "kernels/gemm_sm90_parts.lua",
       ["kernels.gemm_splitk"] =

@@ -47,6 +47,11 @@
 -- of 64 rows at a time. While one warpgroup adds, the other multiplies; with
 -- turns nobody does.
 --
+-- blocks = 1 or 128, of 8-bit floats: sums of a tile along K, 128 elements,
+-- have factors before they are added up: SA (M,K/128) and SB (N,K/128), whose
+-- modes may be nested with strides of 0; a factor of SB is of so many columns.
+-- They are the first of the epilogue's arguments; false: none.
+--
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
 -- stride of 0 there is one matrix for all.
 --
@@ -61,6 +66,7 @@ local check = require "kernels.check"
 local cute = require "cute"
 local core = require "cute.core"
 local tiles = require "cute.tiles"
+local factors_of = require "kernels.gemm_sm90_factors"
 local wrong = require "kernels.gemm_sm90_check"
 local choice = require "kernels.gemm_sm90_choice"
 local make_parts = require "kernels.gemm_sm90_parts"
@@ -104,7 +110,7 @@ end
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, l2_promotion = true,
-                 gated = true, batches = true}
+                 gated = true, batches = true, blocks = true}
 
 -- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
 -- tile's. What an epilogue computes has registers besides: fewer, if some go
@@ -309,7 +315,8 @@ end
 
 -- The same in sums of f32, to which acc, that of 64 rows of each warpgroup, is
 -- added every `promote` tiles along K. tCrA is a list of such rows.
-local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
+local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles,
+                                 factors)
   local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)
   sums:fill(0)
   local function each(count, f)
@@ -320,6 +327,7 @@ local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
     local count = cute.min(o.promote, k_tiles - at * o.promote)
     for i, rows in ipairs(tCrA) do
       local from = read:clone()
+      local by = factors and factors(i - 1, at)
       each(count, function(k)
         pipe:consumer_wait(from)
         warpgroup.fence()
@@ -339,6 +347,7 @@ local function multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, k_tiles)
       end
       local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
                                     acc.layout)
+      if by then acc:store(acc:load() * by:load()) end
       part:store(part:load() + acc:load())
     end
   end
@@ -522,6 +531,12 @@ local function build(o)
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)
     end
+    local SA, SB
+    if o.blocks then
+      SA, SB = more[1] or nil, more[2] or nil
+      table.move(more, 3, more.n, 1)
+      more.n = more.n - 2
+    end
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local loader = tid:eq(consumers * WARPGROUP)
@@ -641,7 +656,8 @@ local function build(o)
         end
         local sums, steps = acc, w.k_count or k_tiles
         if o.promote then
-          sums = multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, steps)
+          sums = multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB, steps,
+            o.blocks and factors_of(o, out, acc, w.tile_idx, SA, SB))
           issued()
         else
           multiply(mma, pipe, read, acc, tCrA[1], tCrB, steps, issued)
@@ -790,7 +806,7 @@ local function make(given)
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
     if o.shares then list.n = 12 end
-    if not (alpha or beta or o.epilogue) then return list end
+    if not (alpha or beta or o.epilogue or o.blocks) then return list end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
     list.n = 12 + select("#", ...)
     table.move({...}, 1, select("#", ...), 13, list)

@@ -42,6 +42,9 @@ local CASES = {
   {"e5m2", "e5m2", 70, 64, 384, "strips", "blocks"},
   {"e4m3", "e4m3", 130, 150, 300, "strips", "blocks"},
   {"e4m3", "e4m3", 20, 140, 256, "strips", "strips"},
+  {"e4m3", "e5m2", 130, 264, 256, "strips", "blocks"},
+  {"e4m3", "e4m3", 72, 64, 384, "strips", "strips"},
+  {"e5m2", "e4m3", 40, 48, 128, "rows", "blocks"},
   {"e4m3", "e4m3", 140, 24, 200, "blocks", "none"},
   {"i8", "i8", 40, 48, 128, "rows", "rows"},
   {"u8", "i8", 9, 31, 77, "one", "number"},
@@ -94,6 +97,13 @@ describe("factors and mixed types", function()
       check(c, "gpu")
     end)
   end
+
+  it("of blocks of K are in Hopper's kernel", function()
+    local e = check({"e4m3", "e4m3", 130, 64, 256, "strips", "blocks"},
+                    "sim:sm_90a")
+    assert.equal("gemm_sm90", e.kernel)
+    kernels.compiles(e:trace(), {"sm_90a"})
+  end)
 
   it("go before an epilogue, alpha and C", function()
     local A, B = matrix({20, 128}, "i8"), matrix({24, 128}, "i8", 2)

@@ -293,7 +293,10 @@ function sm90.takes(p)
   if p.batches > 1 and p.gated then
     return "gemm_sm90 has no gates in batches"
   end
-  if p.group then return "gemm_sm90 has no factors for blocks of K" end
+  if p.group and not (is_fp8(p.a) and is_fp8(p.b) and p.group == 128
+    and p.batches == 1 and not p.gated) then
+    return "gemm_sm90 has factors for 128 elements of K of 8-bit floats"
+  end
   if p.gated and p.n % 16 ~= 0 then
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
   end
@@ -320,7 +323,8 @@ local function candidates(p, swap)
              a_major = lead_of(A) == 1 and "m" or "k",
              b_major = lead_of(B) == 1 and "n" or "k",
              d_major = (swap ~= n_major) and "n" or "m",
-             promote = is_fp8(p.a) and PROMOTE or nil, gated = p.gated,
+             promote = is_fp8(p.a) and (p.group and 1 or PROMOTE) or nil,
+             blocks = p.group and p.blocks_b or nil, gated = p.gated,
              batches = p.batches > 1 or nil}
   local out = {}
   local m, n = p.m, p.n
@@ -334,7 +338,9 @@ local function candidates(p, swap)
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
     if (not p.gated or chosen.tile[2] % 32 == 0)
-      and (not o.batches or chosen.tile[1] <= high) then
+      and (not o.batches or chosen.tile[1] <= high)
+      and (not p.group or chosen.tile[3] == 128 and chosen.split ~= 2
+           and (128 % chosen.tile[2] == 0 or chosen.tile[2] % 128 == 0)) then
       -- fewer sums at once leave registers to an epilogue
       if p.fused and chosen.tile[2] // (p.gated and 2 or 1) % 32 == 0 then
         chosen.epi = {64, 32}
@@ -350,7 +356,7 @@ end
 
 function sm90.list(p)
   local out = candidates(p, false)
-  if p.gated then return out end
+  if p.gated or p.group then return out end
   return table.move(candidates(p, true), 1, #out, #out + 1, out)
 end
 

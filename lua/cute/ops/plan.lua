@@ -92,10 +92,15 @@ function FAMILIES.gemm_sm90(p, c)
           grid = grid, mma = made.epi_mma, tile = made.options.epi,
           space = made.options.shares
             and made.workspace(grid, p.place ~= "host" and p.device or nil),
-          arguments = function(A, B, D)
+          arguments = function(A, B, D, _, _, call)
             if c.swap then A, B, D = B, A, operand.turned(D) end
             known = known or made.arguments(like(A), like(B), like(D))
-            return made.with(known, A, B, D)
+            local list = made.with(known, A, B, D)
+            if p.group then
+              local SA, SB = scales.blocks(p, call.o, p.batch)
+              list[13], list[14], list.n = SA or false, SB or false, 14
+            end
+            return list
           end}
 end
 

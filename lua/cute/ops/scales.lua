@@ -46,7 +46,11 @@ function scales.look(p, o)
   end
   p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group)
   p.scale_b = kind_of("scale_b", o.scale_b, p.n, p.k, group)
-  if p.scale_a == "blocks" or p.scale_b == "blocks" then p.group = group end
+  if p.scale_a == "blocks" or p.scale_b == "blocks" then
+    p.group = group
+    p.blocks_b = p.scale_b == "blocks"
+      and cute.size(o.scale_b, cute.rank(o.scale_b) - 2) == p.n and 1 or BLOCK
+  end
   local z, S = o.zeros, o.scale_b
   if z and p.b ~= cute.Int4 then fail "zeros are of int4 weights" end
   if z and not (core.typename(S) == "tensor"

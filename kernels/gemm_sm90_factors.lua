@@ -1,0 +1,44 @@
+--- Factors of blocks of K in kernels/gemm_sm90: what sums of a tile along K are
+-- multiplied by before they are added up.
+local cute = require "cute"
+
+--- The factors of a tile: a function of its 64 rows i and tile k along K that
+-- gives a fragment like acc. It is asked before the products that they belong
+-- to, so that loads are under way while these are.
+---@param o table choices
+---@param out table {D, thread, row}
+---@param tile any[] place of the tile
+---@param SA any (M,k), or nil
+---@param SB any (N,k), or nil
+return function(o, out, acc, tile, SA, SB)
+  local M, N = out.D.shape[1], out.D.shape[2]
+  local first = tile[2] * o.tile[2]
+  local lane, warp = out.thread % 32, out.thread // 32
+  return function(i, k)
+    local by = cute.make_fragment_like(acc)
+    local f = {}
+    for v = 0, 1 do
+      local row = (tile[1] * (o.tile[1] // 64) + out.row(i)) * 64 + warp * 16
+        + lane // 4 + 8 * v
+      f[v] = SA and SA[{cute.min(row, M - 1), k}]
+    end
+    local known = {}
+    local function column(n, lanes)  -- of a tile's columns from n on
+      if known[n] == nil then
+        known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]
+      end
+      return known[n]
+    end
+    for e = 0, cute.size(acc) - 1 do
+      local v0, v1, n = e % 2, e // 2 % 2, e // 4 * 8
+      local x = f[v1]
+      if SB then
+        local y = o.blocks == 1 and column(n + v0, lane % 4 * 2)
+          or column(n // 128 * 128, 0)
+        x = x and x * y or y
+      end
+      by[e] = x
+    end
+    return by
+  end
+end

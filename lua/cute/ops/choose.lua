@@ -311,6 +311,10 @@ end
 -- tensor cores keep them with fewer bits. More would hold more stages.
 local PROMOTE = 1
 
+-- What an epilogue makes of a product of several waves, on an H200: where
+-- warpgroups take turns it runs under the products of the other.
+local EXPOSED = 1.25
+
 -- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
 -- tiles can be narrow along M.
 local function candidates(p, swap)
@@ -347,7 +351,8 @@ local function candidates(p, swap)
       end
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
-        swap = swap, ns = 1e9 * c.seconds,
+        swap = swap, ns = 1e9 * c.seconds * (p.fused and c.waves > 1
+          and chosen.schedule ~= "pingpong" and EXPOSED or 1),
         split = chosen.equal and "equal parts" or chosen.split or 1}
     end
   end

@@ -312,14 +312,20 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends a number to all blocks of the cluster.
+-- Sends a number to all blocks of the cluster; a block alone just stores it,
+-- hardware has st.async in clusters only.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)
-  tiles.full:arrive_and_expect_tx(index, 4)
-  for rank = 0, tiles.blocks - 1 do
-    arch.store_async_dsmem(tiles.number + index, work.next,
-                           tiles.full:get_barrier(index), rank)
+  if tiles.blocks == 1 then
+    arch.store(tiles.number + index, work.next)
+    tiles.full:arrive(index)
+  else
+    tiles.full:arrive_and_expect_tx(index, 4)
+    for rank = 0, tiles.blocks - 1 do
+      arch.store_async_dsmem(tiles.number + index, work.next,
+                             tiles.full:get_barrier(index), rank)
+    end
   end
   work.current_work_linear_idx = work.next
   work.next = draw(tiles)

@@ -47,7 +47,7 @@ local ADD, BY_ADDING = 146, 0.066
 local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {128, 64}, {64, 128, consumers = 1},
-  {128, 128, schedule = "pingpong"},
+  {128, 128, schedule = "pingpong", raster_along_m = true},
   {128, 192, schedule = "pingpong", bits = 8},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
   {128, 96}, {128, 160}, {128, 192}, {128, 192, cluster = {2, 1}},

@@ -643,6 +643,17 @@ static int blocks_of(const Fn *fn) {
   return 0;
 }
 
+// Does hardware do it in launches of clusters only, be they of one block? These
+// are illegal instructions elsewhere; other accesses to a CTA's memory are not.
+// Tried on an H200.
+static bool wants_clusters(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    uint8_t op = ir_get(fn, r)->op;
+    if (op == OP_STASYNC || op == OP_BULKSEND) return true;
+  }
+  return false;
+}
+
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
   const int32_t *b = fn->block, *c = fn->cluster;
@@ -653,7 +664,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
     if (blocks_of(fn)) text_printf(e, ", %d", blocks_of(fn));
     text_puts(e, ")");
   }
-  if (c[0] && c[0] * c[1] * c[2] > 1)
+  if (c[0] && (c[0] * c[1] * c[2] > 1 || wants_clusters(fn)))
     text_printf(e, " __cluster_dims__(%d, %d, %d)", c[0], c[1], c[2]);
   text_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {

@@ -312,8 +312,7 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends a number to all blocks of the cluster; a block alone just stores it,
--- hardware has st.async in clusters only.
+-- Sends a number to all blocks of the cluster; a block alone just stores it.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)

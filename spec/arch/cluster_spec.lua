@@ -65,6 +65,12 @@ describe("clusters", function()
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)
+    -- st.async is an illegal instruction where a launch has no clusters
+    text = cute.kernel("k", function()
+      arch.store_async_dsmem(arch.alloc_smem(cute.i32, 1), 1,
+                             arch.alloc_smem(cute.i64, 1), 0)
+    end)():trace {block = 32}.source
+    assert.truthy(text:find("__cluster_dims__(1, 1, 1)", 1, true), text)
   end)
 
   it("are bounds of what is computed of a block's place", function()

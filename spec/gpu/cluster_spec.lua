@@ -227,6 +227,34 @@ CASES["arrive at another block's barrier"] = function(device)
   assert.same({2 * ROUNDS * all, (2 * ROUNDS - 1) * all}, got)
 end
 
+-- What hardware does in clusters only is done by blocks that are in none.
+CASES["send values to themselves, in no cluster"] = function(device)
+  local got = run(device, 64, {grid = 1, block = 32}, function(out)
+    local tid, bar = arch.thread_idx(), barriers(1, 1)
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 16)
+    cute.when(tid:eq(0), function()
+      arch.mbarrier_arrive_and_expect_tx(bar, 2 * 32 * 4)
+    end)
+    cute.arch.sync_threads()
+    arch.store_async_dsmem(s.iterator + tid, tid * 3, bar, 0)
+    cute.when(tid:eq(0), function()
+      local x = cute.make_smem_tensor(cute.i32, cute.make_layout(32), 16)
+      for i = 0, 31 do x[i] = 100 + i end
+      arch.fence_view_async_shared()
+      cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkS2SOp(),
+                                    cute.i32),
+                x, cute.make_tensor(s.iterator + 32, cute.make_layout(32)),
+                {mbar_ptr = bar, cta_rank = 0})
+    end)
+    arch.mbarrier_wait(bar, 0)
+    out[tid], out[tid + 32] = s[tid], s[tid + 32]
+  end)
+  for i = 0, 31 do
+    assert.equal(i * 3, got[i + 1])
+    assert.equal(100 + i, got[i + 33])
+  end
+end
+
 -- Bytes that st.async sends are counted by the barrier over there.
 CASES["send values with st.async"] = function(device)
   local opts = {grid = 4, block = 32, cluster = 4}

@@ -1,6 +1,7 @@
 --- What the benches share: medians with their spread, bars, child processes,
 -- an aligned table, progress on a terminal.
 local core = require "cute.core"
+local cute = require "cute"
 local gpu = require "cute.gpu"
 local lesson = require "cute.bench.lessonlib"
 
@@ -15,6 +16,29 @@ function measure.progress(text)
   if not core.isatty(2) then return end
   io.stderr:write("\r\27[K", text or "")
   io.stderr:flush()
+end
+
+--- The GPU, or nil, which is printed; sm: the only kind that is wanted.
+---@param sm? integer
+function measure.gpu_device(sm)
+  local device, why = cute.device "gpu"
+  if device and (not sm or device.sm == sm) then return device end
+  print("GPU benches not run: " .. (why or ("%s is no sm_%d"):format(
+    device.name, sm)))
+end
+
+--- Microseconds of the host's time a call, in batches that the GPU's queue
+-- takes without making the host wait; f does a batch of n.
+function measure.host_us(device, f, n)
+  local list = {}
+  for i = 1, 41 do
+    device.dev:sync()
+    local start = core.clock()
+    f(n)
+    list[i] = (core.clock() - start) / n * 1e6
+  end
+  device.dev:sync()
+  return list
 end
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end

@@ -147,6 +147,17 @@ static DType read_internal(lua_State *L, DType own) {
   return t;
 }
 
+// The atom, whose map can be made, with its tensor, that at 2.
+static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
+  uint64_t words[TENSORMAP_WORDS];
+  int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;
+  tmalib_encode(cx, a, t, (uint64_t)at, words);
+  push_atom(L, a);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
 // values =, tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =,
 // lower =, upper =, step =, channels =, pixels =}: fields of TmaAtom and
@@ -175,13 +186,7 @@ static int l_tma_atom(lua_State *L) {
   read_spatial(L, "out", a.out);
   read_spatial(L, "dilation", a.dilation);
   read_spatial(L, "first", a.first);
-  uint64_t words[TENSORMAP_WORDS];
-  int64_t at = dim_value(t.off) * dtype_bits(t.type) / 8;
-  tmalib_encode(cx, &a, &t, (uint64_t)at, words);
-  push_atom(L, &a);
-  lua_pushvalue(L, 2);
-  lua_setiuservalue(L, -2, 1);
-  return 1;
+  return push_of(L, cx, &a, &t);
 }
 
 // tma_rebind(atom, tensor) -> the atom for another tensor of that layout and
@@ -201,13 +206,7 @@ static int l_tma_rebind(lua_State *L) {
                dtype_name(was.type), layout_text(cx, was.l),
                dtype_name(t.type), layout_text(cx, t.l));
   TmaAtom a = b->a;
-  uint64_t words[TENSORMAP_WORDS];
-  int64_t at = dim_value(t.off) * dtype_bits(t.type) / 8;
-  tmalib_encode(cx, &a, &t, (uint64_t)at, words);
-  push_atom(L, &a);
-  lua_pushvalue(L, 2);
-  lua_setiuservalue(L, -2, 1);
-  return 1;
+  return push_of(L, cx, &a, &t);
 }
 
 int tmalib_bulk_atom(lua_State *L) {

@@ -3,25 +3,16 @@ local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
 
-local device, why = cute.device "gpu"
-if not device then
-  print("GPU benches not run: " .. why)
-  return
-end
+local device = measure.gpu_device()
+if not device then return end
 local dev = device.dev
 local arch = cute.arch
 
--- Microseconds of the host's time a call of f, n of them queued at a time.
+-- Of calls of f, n of them queued at a time: microseconds of the host's time.
 local function host_us(f, n)
-  local list = {}
-  for i = 1, 21 do
-    dev:sync()
-    local start = core.clock()
+  return measure.host_us(device, function()
     for _ = 1, n do f() end
-    list[i] = (core.clock() - start) / n * 1e6
-  end
-  dev:sync()
-  return list
+  end, n)
 end
 
 -- Those on the GPU's clock.

@@ -1,29 +1,13 @@
 -- On a GPU: what a prepared launch costs the host, and scripts/gemm3stage.lua
 -- against cuBLAS (the script's own table).
-local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
 
-local device, why = cute.device "gpu"
-if not device then
-  print("GPU benches not run: " .. why)
-  return
-end
+local device = measure.gpu_device()
+if not device then return end
 local dev = device.dev
 
--- Microseconds of the host's time a call, in batches that the GPU's queue
--- takes without making the host wait.
-local function host_us(call, batch)
-  local list = {}
-  for i = 1, 41 do
-    dev:sync()
-    local start = core.clock()
-    call(batch)
-    list[i] = (core.clock() - start) / batch * 1e6
-  end
-  dev:sync()
-  return list
-end
+local function host_us(f, n) return measure.host_us(device, f, n) end
 
 local k = cute.kernel("small", function(a, b, n, s)
   local i = cute.arch.thread_idx()

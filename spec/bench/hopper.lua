@@ -10,12 +10,10 @@ local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local gpu = require "cute.gpu"
+local measure = require "spec.measure"
 
-local device, why = cute.device "gpu"
-if not device or device.sm ~= 90 then
-  print("Hopper benches not run: " .. (why or device.name .. " is no sm_90"))
-  return
-end
+local device = measure.gpu_device(90)
+if not device then return end
 local dev = device.dev
 
 local options = card.options {rounds = "5", only = "", warm = "60",

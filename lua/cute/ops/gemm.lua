@@ -19,9 +19,7 @@ local scales = require "cute.ops.scales"
 
 local gemm = {}
 
-local function fail(text, ...)
-  core.fail("bad-argument", "ops.gemm: " .. text:format(...))
-end
+local fail = operand.fail
 
 ---------------------------------------------------------------------------
 -- Operands

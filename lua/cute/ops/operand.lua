@@ -7,9 +7,11 @@ local cute = require "cute"
 
 local operand = {}
 
-local function fail(text, ...)
+--- Says what of a call is wrong.
+function operand.fail(text, ...)
   core.fail("bad-argument", "ops.gemm: " .. text:format(...))
 end
+local fail = operand.fail
 
 --- Fails unless t is a tensor of two modes or more.
 function operand.check(name, t)

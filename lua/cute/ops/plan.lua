@@ -16,9 +16,7 @@ local scales = require "cute.ops.scales"
 
 local plans = {}
 
-local function fail(text, ...)
-  core.fail("bad-argument", "ops.gemm: " .. text:format(...))
-end
+local fail = operand.fail
 
 ---------------------------------------------------------------------------
 -- Memory

@@ -14,9 +14,7 @@ local scales = {}
 
 local BLOCK = 128
 
-local function fail(text, ...)
-  core.fail("bad-argument", "ops.gemm: " .. text:format(...))
-end
+local fail = operand.fail
 
 -- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
 -- "blocks".

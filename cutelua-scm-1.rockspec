@@ -88,6 +88,7 @@ build = {
       ["cute.arch.bits"] =
         "lua/cute/arch/bits.lua",
       ["cute.arch.cluster"] =
+        "lua/cute/arch/aligned.lua",
         "lua/cute/arch/cluster.lua",
       ["cute.arch"] =
         "lua/cute/arch/init.lua",

@@ -6,6 +6,7 @@
 -- those of blocks (cute.arch).
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local aligned = require "cute.arch.aligned"
 
 local cluster = {}
 
@@ -14,16 +15,6 @@ function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
 
 --- Blocks of a cluster, all of them.
 function cluster.cluster_size() return core.sreg "cluster_nctarank" end
-
-local function aligned(what, opts)
-  for key, value in pairs(opts or {}) do
-    if key ~= "aligned" or type(value) ~= "boolean" then
-      core.fail("unknown-name", ("%s: no option %s = %s (aligned = false)")
-        :format(what, tostring(key), tostring(value)))
-    end
-  end
-  return opts and opts.aligned == false and "_unaligned" or ""
-end
 
 --- Arrives at the barrier of the cluster, which all threads of all its blocks
 -- do; what they did before is seen by those that waited for it. opts: aligned =

@@ -2,6 +2,7 @@
 -- asynchronous copies, warp-wide operations. Names are the Python DSL's.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local aligned = require "cute.arch.aligned"
 
 local arch = {}
 
@@ -64,17 +65,6 @@ local function check_id(what, id)
   return 0, id
 end
 
--- "" or "_unaligned", of the options of a barrier.
-local function apart(what, opts)
-  for key, value in pairs(opts or {}) do
-    if key ~= "aligned" or type(value) ~= "boolean" then
-      core.fail("unknown-name", ("%s: no option %s = %s (aligned = false)")
-        :format(what, tostring(key), tostring(value)))
-    end
-  end
-  return opts and opts.aligned == false and "_unaligned" or ""
-end
-
 -- {barrier_id =, number_of_threads =, aligned =} as a barrier's arguments.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
@@ -94,7 +84,7 @@ end
 function arch.barrier(id, threads, opts)
   id, threads, opts = named(id, threads, opts)
   local number, traced = check_id("barrier", id)
-  core.effect("bar" .. apart("barrier", opts), number, threads, traced)
+  core.effect("bar" .. aligned("barrier", opts), number, threads, traced)
 end
 
 --- Arrives at a named barrier without waiting there.
@@ -109,7 +99,7 @@ function arch.barrier_arrive(id, threads, opts)
       .. "got %s alone"):format(core.show(what)))
   end
   local number, traced = check_id("barrier_arrive", id)
-  core.effect("bar_arrive" .. apart("barrier_arrive", opts), number, threads,
+  core.effect("bar_arrive" .. aligned("barrier_arrive", opts), number, threads,
               traced)
 end
 

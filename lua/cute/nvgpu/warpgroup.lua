@@ -147,32 +147,29 @@ local function f16_bf16(op, sparse)
   end
 end
 
-local function f8(op, sparse)
-  return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
-                  a_major_mode, b_major_mode)
-    local a = one_of(op, "A's type", a_dtype, "e4m3 e5m2")
-    local b = one_of(op, "B's type", b_dtype, "e4m3 e5m2")
-    local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
-    return atom(width(op, instruction_shape, sparse and 64 or 32), 32,
-                acc .. a .. b,
-                source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+-- Of 8 bits: A and B are of `types`, sums of `sums`; legal(n) where not every N
+-- is.
+local function of_bytes(types, sums, legal)
+  return function(op, sparse)
+    return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
+                    a_major_mode, b_major_mode)
+      local a = one_of(op, "A's type", a_dtype, types)
+      local b = one_of(op, "B's type", b_dtype, types)
+      local acc = one_of(op, "the accumulators' type", acc_dtype, sums)
+      local n = width(op, instruction_shape, sparse and 64 or 32)
+      if legal then legal(op, n) end
+      return atom(n, 32, acc .. a .. b,
+                  source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+    end
   end
 end
 
-local function i8(op, sparse)
-  return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
-                  a_major_mode, b_major_mode)
-    local a = one_of(op, "A's type", a_dtype, "i8 u8")
-    local b = one_of(op, "B's type", b_dtype, "i8 u8")
-    local acc = one_of(op, "the accumulators' type", acc_dtype, "i32")
-    local n = width(op, instruction_shape, sparse and 64 or 32)
-    if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
-      refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
-    end
-    return atom(n, 32, acc .. a .. b,
-                source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+local f8 = of_bytes("e4m3 e5m2", "f32 f16")
+local i8 = of_bytes("i8 u8", "i32", function(op, n)
+  if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
+    refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
   end
-end
+end)
 
 local function tf32(op, sparse)
   return function(instruction_shape, a_src, selector)

@@ -228,12 +228,11 @@ function int4.takes(p)
 end
 
 function int4.list(p)
-  local made = gemm_int4 {n = p.n, k = p.k, m = p.m, zeros = p.zeros,
-    group = p.scale_b == "blocks" and p.group or nil, arch = p.arch}
-  return {{family = "gemm_int4", tile = made.plan.tile,
-           stages = made.plan.stages, split = made.plan.splits, swap = true,
-           options = {n = p.n, k = p.k, m = p.m, zeros = p.zeros,
-             group = p.scale_b == "blocks" and p.group or nil, arch = p.arch},
+  local o = {n = p.n, k = p.k, m = p.m, zeros = p.zeros, arch = p.arch,
+             group = p.scale_b == "blocks" and p.group or nil}
+  local plan = gemm_int4(o).plan
+  return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
+           split = plan.splits, swap = true, options = o,
            ns = 1e9 * (p.n * p.k / 2) / 4e12 + 3000}}
 end
 

@@ -78,8 +78,7 @@ function scales.turned(p, x)
          x.layout)
   end
   if p.scale_b == "rows" then
-    return cute.make_tensor(x.iterator, cute.make_layout({1, p.n},
-      {0, cute.flatten_to_tuple(x.stride)[1]}))
+    return cute.make_tensor(x.iterator, cute.make_layout({1, p.n}, {0, 1}))
   end
   return operand.turned(x)
 end

@@ -252,10 +252,33 @@ describe("ops.explain", function()
     return cute.ops.explain(a, b, o)
   end
 
+  it("has of all families that take a problem the one that is fastest",
+     function()
+    local choose = require "cute.ops.choose"
+    local A = {layout = cute.make_layout({64, 64}, {64, 1}), shape = {64, 64},
+               stride = {64, 1}, element_type = cute.bf16, alignment = 16}
+    local p = {m = 64, n = 64, k = 64, batches = 1, columns = 64, A = A, B = A,
+               D = A, a = cute.bf16, b = cute.bf16, d = cute.bf16,
+               sums = cute.f32, arch = "sm_90a", sm = 90, sms = 132}
+    local found = {}
+    for _, family in ipairs(choose.FAMILIES) do
+      if not family.takes(p) then
+        for _, c in ipairs(family.list(p)) do
+          found[#found + 1] = {family.name, c.ns}
+        end
+      end
+    end
+    table.sort(found, function(x, y) return x[2] < y[2] end)
+    assert.is_true(found[1][1] ~= found[#found][1])
+    local c = choose.choose(p)
+    assert.same(found[1], {c.base, c.ns})
+  end)
+
   it("tells kernel, tile, why, and why not another", function()
     local e = explain(matrix {256, 1024}, matrix {512, 1024})
     assert.equal("gemm_sm90", e.kernel)
-    assert.equal(0, #e.refused)
+    assert.same({{"gemm_int4", "gemm_int4 has weights of 4 bits, B is bf16"}},
+                e.refused)
     assert.matches("^256 x 512 x 1024, bf16 x bf16 %-> bf16, on sm_90a\n"
       .. "  gemm_sm90, tile %d+x%d+x%d+, %d stages", tostring(e))
     e = explain(matrix {256, 1001}, matrix {512, 1001})

@@ -8,7 +8,8 @@
 -- the sums? fused: does an epilogue follow? arch, sm, sms of the device.
 --
 -- Each family has a rule `takes`, which gives nil or a sentence that says why
--- not, and `list`, its candidates with the time that the model expects of them.
+-- not, and `list`, its candidates with the time that the model expects of them,
+-- in nanoseconds on an H200: what takes least of all families is chosen.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
@@ -89,20 +90,30 @@ local TILES_FMA = {
   {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
 }
 
+local MEMORY = 4200  -- bytes a ns
+
+-- Nanoseconds of reading the operands and writing D once.
+local function memory(p)
+  return ((p.m * p.a.bits + p.n * p.b.bits) * p.k + p.m * p.columns * p.d.bits)
+    / 8 * p.batches / MEMORY
+end
+
 -- Nanoseconds of a model in which a multiprocessor works on its blocks one
--- after the other: `rate` operations a ns, `start` for each block's first tiles
--- and last sums, and 30 bytes a ns to and from memory for what blocks that
--- share a tile exchange.
+-- after the other, `rate` operations a ns, while memory brings the operands:
+-- `start` for each block's first tiles and last sums, and 30 bytes a ns to and
+-- from memory for what blocks that share a tile exchange.
 local function model(p, tile, rate, start, splits)
   local blocks = tiles.count(p.m, tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
   local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
   local each = 2 * tile[1] * tile[2] * along / (rate * tile.good)
   local meet = splits > 1 and tile[1] * tile[2] * 4 * (splits + 1) / 30 or 0
-  return tiles.count(blocks, p.sms) * each + start + meet
+  local work = tiles.count(blocks, p.sms) * each
+  return (work ^ 4 + memory(p) ^ 4) ^ 0.25 + start + meet
 end
 
 local RATES = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500}
+local BY_FACTORS = 0.6  -- of the rate, where sums have factors in their midst
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
 -- Candidates of a list of tiles, with K shared out where that helps.
@@ -118,8 +129,8 @@ local function with_splits(p, family, list, make)
         o.splits = not alone and splits or nil
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
-          stages = o.stages, split = splits, base = family,
-          ns = model(p, tile, rate, 3000, splits)}
+          stages = o.stages, split = splits,
+          ns = model(p, tile, rate, 4500, splits)}
       end
     end
   end
@@ -169,7 +180,8 @@ function sm80.list(p)
         permutation = {t.each[1], t.each[2], k},
         rows = not p.fused and p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
-      return o, setmetatable({t[1], t[2], bk}, {__index = t}), RATES[bits]
+      return o, setmetatable({t[1], t[2], bk}, {__index = t}),
+             RATES[bits] * (p.group and BY_FACTORS or 1)
     end)
 end
 
@@ -233,7 +245,7 @@ function int4.list(p)
   local plan = gemm_int4(o).plan
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
            split = plan.splits, swap = true, options = o,
-           ns = 1e9 * (p.n * p.k / 2) / 4e12 + 3000}}
+           ns = memory(p) + 3000}}
 end
 
 ---------------------------------------------------------------------------
@@ -368,7 +380,8 @@ end
 -- The choice
 ---------------------------------------------------------------------------
 
-local FAMILIES = {sm90, sm80, simt, int4}  -- the first that takes a problem
+local FAMILIES = {sm90, sm80, simt, int4}
+choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
   gemm_sm80 = "tensor cores by mma.sync, any strides",
@@ -385,27 +398,30 @@ local function best(list)
   return list[1]
 end
 
---- The choice for a problem: {family, options, tile, stages, cluster, split,
--- ns, why = a sentence, others = the next best of the family, refused =
--- {{family, why}, ...}}; nil, the refusals where nothing serves it.
+--- The choice for a problem, of all that families say the one that should take
+-- the least time: {family, base = the family that offers it, options, tile,
+-- stages, cluster, split, ns, why = a sentence, others = the next best, refused
+-- = {{family, why}, ...}}; nil, the refusals where nothing serves it.
 ---@param p table
 ---@return table?
 ---@return table refused
 function choose.choose(p)
-  local refused = {}
+  local refused, list = {}, {}
   for _, family in ipairs(FAMILIES) do
     local why = family.takes(p)
-    if not why then
-      local list = family.list(p)
-      local c = best(list)
-      c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}),
-        refused
-      c.why = WHY[family.name]
-      return c, refused
+    if why then refused[#refused + 1] = {family.name, why}
+    else
+      for _, c in ipairs(family.list(p)) do
+        c.base = family.name
+        list[#list + 1] = c
+      end
     end
-    refused[#refused + 1] = {family.name, why}
   end
-  return nil, refused
+  local c = best(list)
+  if not c then return nil, refused end
+  c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}), refused
+  c.why = WHY[c.base]
+  return c, refused
 end
 
 local function words(c)

@@ -388,24 +388,38 @@ local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
   gemm_simt = "FMA units, any strides",
   gemm_int4 = "4-bit weights made numbers on their way to tensor cores"}
 
-local function best(list)
-  table.sort(list, function(x, y)
-    if x.ns ~= y.ns then return x.ns < y.ns end
-    if x.swap ~= y.swap then return not x.swap end
-    if x.tile[1] ~= y.tile[1] then return x.tile[1] > y.tile[1] end
-    return x.tile[2] > y.tile[2]
-  end)
-  return list[1]
+local function before(x, y)
+  if x.ns ~= y.ns then return x.ns < y.ns end
+  if x.swap ~= y.swap then return not x.swap end
+  if x.tile[1] ~= y.tile[1] then return x.tile[1] > y.tile[1] end
+  return x.tile[2] > y.tile[2]
 end
 
---- The choice for a problem, of all that families say the one that should take
--- the least time: {family, base = the family that offers it, options, tile,
--- stages, cluster, split, ns, why = a sentence, others = the next best, refused
--- = {{family, why}, ...}}; nil, the refusals where nothing serves it.
+-- What tells candidates of a problem apart, besides their tile.
+local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
+               "epi_stages", "scheduler"}
+
+--- A candidate's name among those of its problem, the same for other sizes:
+-- "gemm_sm90 128x256x64 cluster=2x1".
+---@param c table
+---@return string
+function choose.name(c)
+  local out = {c.base, table.concat(c.tile, "x")}
+  if c.swap then out[#out + 1] = "swap" end
+  for _, name in ipairs(APART) do
+    local v = c.options[name]
+    if type(v) == "table" then v = table.concat(v, "x") end
+    if v ~= nil then out[#out + 1] = ("%s=%s"):format(name, v) end
+  end
+  return table.concat(out, " ")
+end
+
+--- All candidates for a problem, the best by the rule first; the families that
+-- refused it: {{family, why}, ...}.
 ---@param p table
----@return table?
----@return table refused
-function choose.choose(p)
+---@return table[] list
+---@return table[] refused
+function choose.list(p)
   local refused, list = {}, {}
   for _, family in ipairs(FAMILIES) do
     local why = family.takes(p)
@@ -417,7 +431,20 @@ function choose.choose(p)
       end
     end
   end
-  local c = best(list)
+  table.sort(list, before)
+  return list, refused
+end
+
+--- The choice for a problem, of all that families say the one that should take
+-- the least time: {family, base = the family that offers it, options, tile,
+-- stages, cluster, split, ns, why = a sentence, others = the next best, refused
+-- = {{family, why}, ...}}; nil, the refusals where nothing serves it.
+---@param p table
+---@return table?
+---@return table refused
+function choose.choose(p)
+  local list, refused = choose.list(p)
+  local c = list[1]
   if not c then return nil, refused end
   c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}), refused
   c.why = WHY[c.base]

@@ -51,14 +51,30 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
-      ["kernels.gemm_sm90_check"] =
-        "kernels/gemm_sm90_check.lua",
-      ["kernels.gemm_sm90_choice"] =
-        "kernels/gemm_sm90_choice.lua",
-      ["kernels.gemm_sm90_factors"] =
-        "kernels/gemm_sm90_factors.lua",
-      ["kernels.gemm_sm90_parts"] =
-        "kernels/gemm_sm90_parts.lua",
+      ["kernels.gemm_sm90.check"] =
+        "kernels/gemm_sm90/check.lua",
+      ["kernels.gemm_sm90.choice"] =
+        "kernels/gemm_sm90/choice.lua",
+      ["kernels.gemm_sm90.epilogue"] =
+        "kernels/gemm_sm90/epilogue.lua",
+      ["kernels.gemm_sm90.factors"] =
+        "kernels/gemm_sm90/factors.lua",
+      ["kernels.gemm_sm90.halves"] =
+        "kernels/gemm_sm90/halves.lua",
+      ["kernels.gemm_sm90.kernel"] =
+        "kernels/gemm_sm90/kernel.lua",
+      ["kernels.gemm_sm90.mainloop"] =
+        "kernels/gemm_sm90/mainloop.lua",
+      ["kernels.gemm_sm90.options"] =
+        "kernels/gemm_sm90/options.lua",
+      ["kernels.gemm_sm90.producer"] =
+        "kernels/gemm_sm90/producer.lua",
+      ["kernels.gemm_sm90.schedule"] =
+        "kernels/gemm_sm90/schedule.lua",
+      ["kernels.gemm_sm90.smem"] =
+        "kernels/gemm_sm90/smem.lua",
+      ["kernels.gemm_sm90.stream"] =
+        "kernels/gemm_sm90/stream.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =
@@ -85,10 +101,11 @@ build = {
         "kernels/topk.lua",
       ["cute.algorithm"] =
         "lua/cute/algorithm.lua",
+      ["cute.arch.aligned"] =
+        "lua/cute/arch/aligned.lua",
       ["cute.arch.bits"] =
         "lua/cute/arch/bits.lua",
       ["cute.arch.cluster"] =
-        "lua/cute/arch/aligned.lua",
         "lua/cute/arch/cluster.lua",
       ["cute.arch"] =
         "lua/cute/arch/init.lua",

@@ -2,7 +2,7 @@
 -- thread that loads, warpgroups that multiply, clusters that share.
 --
 -- kernels/gemm_sm90.lua has it with every choice a parameter; which of them
--- suit the size and type, kernels/gemm_sm90_choice.lua knows. On top of
+-- suit the size and type, kernels/gemm_sm90/choice.lua knows. On top of
 -- gemm_ws.lua, where matrices are large: a block for each multiprocessor takes
 -- tile after tile, so that loads of the next tile run under the end of this
 -- one; two blocks of a cluster load B once for both; tiles go round in groups

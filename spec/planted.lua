@@ -7,7 +7,10 @@ local support = require "spec.support"
 
 local planted = {}
 
-local PARTS = {"state", "sync", "stages"}
+-- Files that faults are planted in, and all that are made of them.
+local PIPES = {"state", "sync", "stages"}
+local KERNEL = {"options", "smem", "check", "choice", "schedule", "producer",
+                "mainloop", "epilogue", "halves", "factors", "stream", "kernel"}
 
 --- Choices of the kernel, small ones: stages go round, tiles are many.
 planted.CHOICES = {
@@ -25,44 +28,53 @@ planted.CHOICES = {
   stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
+local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- of a file's short name
+for _, part in ipairs(PIPES) do module[part] = "cute.pipe." .. part end
+for _, part in ipairs(KERNEL) do module[part] = "kernels.gemm_sm90." .. part end
+
 local function path_of(part)
-  return part == "kernel" and "kernels/gemm_sm90.lua"
-    or "lua/cute/pipe/" .. part .. ".lua"
+  local path = module[part]:gsub("^cute", "lua/cute"):gsub("%.", "/")
+  return path .. ".lua"
 end
 
--- The pipelines of changed texts, as cute.pipeline has them.
-local function pipelines(texts)
+-- Modules of changed texts, in order: each finds those before it.
+local function loaded(texts, parts)
+  local out = {}
+  for _, part in ipairs(parts) do
+    local text = texts[part] or support.read(path_of(part))
+    local it = assert(load(text, "@" .. path_of(part)))()
+    package.loaded[module[part]], out[#out + 1] = it, it
+  end
+  return out
+end
+
+-- gemm_sm90 of changed texts.
+local function gemm_of(texts)
   local pipe = {}
-  for _, part in ipairs(PARTS) do
-    local module = assert(load(texts[part], "@" .. path_of(part)))()
-    package.loaded["cute.pipe." .. part] = module
-    for name, v in pairs(module) do pipe[name] = v end
+  for _, it in ipairs(loaded(texts, PIPES)) do
+    for name, v in pairs(it) do pipe[name] = v end
   end
-  return pipe
+  rawset(cute, "pipeline", pipe)
+  loaded(texts, KERNEL)
+  return loaded(texts, {"gemm_sm90"})[1]
 end
 
---- gemm_sm90 with these changes of texts, and the kernel's text:
--- {{"kernel", "state", "sync" or "stages", from, to, nth}, ...}.
+--- gemm_sm90 with these changes of its files, and what they became:
+-- {{file, from, to, nth}, ...}, file one of PIPES or KERNEL.
 ---@param changes table[]
----@return function gemm, string text
+---@return function gemm, table<string, string> texts
 function planted.kernel(changes)
-  local texts, kept = {}, {}
-  for _, part in ipairs {"kernel", table.unpack(PARTS)} do
-    texts[part] = support.read(path_of(part))
-    kept[part] = package.loaded["cute.pipe." .. part]
-  end
+  local texts, kept, own = {}, {}, cute.pipeline
+  for _, name in pairs(module) do kept[name] = package.loaded[name] end
   for _, c in ipairs(changes) do
-    texts[c[1]] = support.change(texts[c[1]], c[2], c[4] or 1, c[3])
+    local text = texts[c[1]] or support.read(path_of(c[1]))
+    texts[c[1]] = support.change(text, c[2], c[4] or 1, c[3])
   end
-  local own = cute.pipeline
-  rawset(cute, "pipeline", pipelines(texts))
-  local ok, gemm = pcall(assert(load(texts.kernel, "@" .. path_of "kernel")))
+  local ok, gemm = pcall(gemm_of, texts)
   rawset(cute, "pipeline", own)
-  for _, part in ipairs(PARTS) do
-    package.loaded["cute.pipe." .. part] = kept[part]
-  end
+  for _, name in pairs(module) do package.loaded[name] = kept[name] end
   assert(ok, gemm)
-  return gemm, texts.kernel
+  return gemm, texts
 end
 
 --- The report of D = A B^T of (m,n,k) under a seed, and the operands; before:
@@ -113,7 +125,7 @@ local AGAIN = "race: write after a write by a bulk copy whose end was not"
 
 -- Ends a stage's tail of the last box: what of it lies inside.
 local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
-  .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(core.eq(k, k_tiles"
+  .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(cute.eq(k, k_tiles"
   .. " - 1), (o.tile[1] + o.tile[2]) * 16, (o.tile[1] + o.tile[2]) * 128))"
 
 --- {what was done, {changes}, where, {what is told first}, {its line, and the
@@ -131,7 +143,7 @@ planted.FAULTS = {
      "tma_a.tx_bytes + tma_b.tx_bytes", "tma_a.tx_bytes"}}, ALL,
    {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
     "deadlock: .*'pipe_full'.*lacks nothing; 8192 bytes came that nobody"}},
-  {"the bytes of a clamped box are expected", {{"kernel", ASK, CLAMPED}},
+  {"the bytes of a clamped box are expected", {{"producer", ASK, CLAMPED}},
    {"whole", "2x1", "turns"},
    "deadlock: .* at mbarrier 'pipe_full'%[%d%] for the end of phase %d .*, "
    .. "which lacks nothing; %d+ bytes came that nobody expected$", {WAIT}},
@@ -147,9 +159,9 @@ planted.FAULTS = {
   {"the parity never changes", {{"state",
      "s.phase = core.where(wraps, phase ~ 1, phase)", ""}}, ALL,
    {TWICE, AGAIN, OVERWRITTEN}},
-  {"all wait for the first stage", {{"kernel", WAIT, "pipe.full:wait(0, 0)"}},
+  {"all wait for the first stage", {{"mainloop", WAIT, "pipe.full:wait(0, 0)"}},
    ALL, TOO_EARLY, {GEMM}},
-  {"nobody waits for what is full", {{"kernel", WAIT, ""}}, ALL, TOO_EARLY,
+  {"nobody waits for what is full", {{"mainloop", WAIT, ""}}, ALL, TOO_EARLY,
    {GEMM}},
   {"nobody waits for what is empty", {{"stages",
      "wait_unless(token, self.empty, state, self.scope)\n", "\n"}}, ALL,
@@ -181,27 +193,27 @@ planted.FAULTS = {
      "if clustered(cluster) then else"}},
    CLUSTERS, {UNORDERED, UNMADE}},
 
-  {"a store is not fenced", {{"kernel", "cute.arch.fence_view_async_shared()",
+  {"a store is not fenced", {{"epilogue", "cute.arch.fence_view_async_shared()",
      ""}}, {"whole", "2x2", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no "
    .. "fence_proxy%(\"async\"%) and barrier in between: element %d+ of shared "
    .. "tensor 'sD'", {STORE, PUT}},
-  {"one thread fences for all", {{"kernel",
+  {"one thread fences for all", {{"epilogue",
      "cute.arch.fence_view_async_shared()", "cute.when(out.leader, "
      .. "function() cute.arch.fence_view_async_shared() end)"}},
    {"whole", "2x1", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no fence_proxy",
    {STORE, PUT}},
-  {"nobody meets in front of a store", {{"kernel",
+  {"nobody meets in front of a store", {{"epilogue",
      MEET, "", 2}}, ALL,
    {"race: read after a write by another warp with no barrier",
     "race: read by a bulk copy after a thread's write",
     "race: write after a read by a bulk copy whose end was not waited",
     "uninitialised: read of uninitialised memory: .* 'sD'"}},
-  {"nobody meets behind it, before the next", {{"kernel", MEET, ""}}, ALL,
+  {"nobody meets behind it, before the next", {{"epilogue", MEET, ""}}, ALL,
    "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
-  {"a buffer is filled while it is stored", {{"kernel",
+  {"a buffer is filled while it is stored", {{"epilogue",
      "cute.when(leader, function() pipe:producer_acquire() end)", ""}},
    ALL, "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
@@ -210,49 +222,49 @@ planted.FAULTS = {
    ALL, "exited%-block: block %(%d,%d,%d%) may end before what is copied to or "
    .. "from its shared memory", {STORE}},
 
-  {"products are waited for a stage too late", {{"kernel",
+  {"products are waited for a stage too late", {{"mainloop",
      "warpgroup.wait_group(1)", "warpgroup.wait_group(2)"}},
    ALL, OVERWRITTEN, {COPY, GEMM}},
-  {"a stage is handed back before products have read it", {{"kernel",
+  {"a stage is handed back before products have read it", {{"mainloop",
      "warpgroup.wait_group(0)", "pipe:consumer_release(before)"},
-     {"kernel", "pipe:consumer_release(before)", "warpgroup.wait_group(0)", 3}},
-   ALL,
-   OVERWRITTEN, {COPY, GEMM}},
-  {"a stage is handed back twice", {{"kernel", "pipe:consumer_release(before) "
-     .. "end)", "pipe:consumer_release(before) pipe:consumer_release(before) "
-     .. "end)"}}, {"whole", "2x1"}, {OVERWRITTEN, AGAIN, TWICE, "deadlock: "}},
-  {"the last stage is never handed back", {{"kernel",
+     {"mainloop", "pipe:consumer_release(before)", "warpgroup.wait_group(0)",
+      3}}, ALL, OVERWRITTEN, {COPY, GEMM}},
+  {"a stage is handed back twice", {{"mainloop",
+     "pipe:consumer_release(before) end)", "pipe:consumer_release(before) "
+     .. "pipe:consumer_release(before) end)"}}, {"whole", "2x1"},
+   {OVERWRITTEN, AGAIN, TWICE, "deadlock: "}},
+  {"the last stage is never handed back", {{"mainloop",
      "pipe:consumer_release(before)", "", 2}}, {"whole", "2x1", "2x2"},
    "deadlock: .*'pipe_full'%[%d%].*which lacks 1 of 1 arrival$", {WAIT}},
-  {"blocks end while others hand back", {{"kernel",
+  {"blocks end while others hand back", {{"producer",
      "pipe:producer_tail(write)", ""}}, CLUSTERS,
    "exited%-block: shared memory of block %(%d,%d,%d%), which may have ended"},
 
-  {"a multicast is for the first block only", {{"kernel",
-     "{0, m, n, 0}, mode)", "{0, m, n, 0}, mode) * 0 + 1"}},
+  {"a multicast is for the first block only", {{"producer",
+     "0}, mode)", "0}, mode) * 0 + 1"}},
    {"2x1", "1x2", "turns 2x1"},
    "deadlock: .*'pipe_full'%[0%] for the end of phase 0 .* lacks %d+ bytes$",
    {WAIT}},
-  {"A's mask is B's", {{"kernel", "cluster[2], n, 2", "cluster[2], n, 1"},
-     {"kernel", "cluster[1], m, 1", "cluster[1], m, 2"}}, {"2x1", "1x2"},
+  {"A's mask is B's", {{"producer", "0}, mode)", "0}, 3 - mode)"}},
+   {"2x1", "1x2"},
    "deadlock: .*'pipe_full'%[0%] for the end of phase 0 .* lacks %d+ bytes$",
    {WAIT}},
-  {"a mask names a block that is not there", {{"kernel",
-     "{0, m, n, 0}, mode)", "{0, m, n, 0}, mode) | 8"}}, {"2x1", "1x2"},
+  {"a mask names a block that is not there", {{"producer",
+     "0}, mode)", "0}, mode) | 8"}}, {"2x1", "1x2"},
    "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a cluster "
    .. "of 2", {COPY}},
 
-  {"a named barrier is for twice as many", {{"kernel",
+  {"a named barrier is for twice as many", {{"epilogue",
      "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, SOME,
    "deadlock: .* at barrier 1, where 128 threads came and 256 are needed",
    {MEET}},
-  {"a named barrier is for half as many", {{"kernel",
+  {"a named barrier is for half as many", {{"epilogue",
      "num_threads = WARPGROUP}", "num_threads = WARPGROUP // 2}"}},
    {"whole", "2x1", "turns"},
    {"barrier%-mismatch: nothing orders this arrival at barrier %d behind its "
     .. "last round", "race: ", "uninitialised: .* 'sD'"}},
-  {"both warpgroups have one named barrier", {{"kernel",
-     "barrier_id = group + 1", "barrier_id = 1"}}, ALL,
+  {"both warpgroups have one named barrier", {{"epilogue",
+     "barrier_id = x.group + 1", "barrier_id = 1"}}, ALL,
    "barrier%-mismatch: nothing orders this arrival at barrier 1 behind its last"
    .. " round: it may be counted there, in place of another"},
   {"nobody passes on the turn", {{"kernel",
@@ -262,11 +274,11 @@ planted.FAULTS = {
      ""}}, {"turns", "turns 2x1"}, {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
     OVERWRITTEN, TWICE, "deadlock: "}},
 
-  {"half of the other's sums are expected", {{"kernel",
+  {"half of the other's sums are expected", {{"halves",
      "sums * o.acc.bits // 8)", "sums * o.acc.bits // 16)"}}, {"halves"},
    "async%-in%-flight: read of shared memory while a st.async to it is in "
    .. "flight"},
-  {"nobody waits for the other's sums", {{"kernel",
+  {"nobody waits for the other's sums", {{"halves",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},
    {"exited%-block: ", "async%-in%-flight", "uninitialised: .* 'mail'",
     "race: "}},
@@ -279,15 +291,19 @@ planted.FAULTS = {
    {"registers"}, "deadlock: .* at setmaxnreg for 240 registers a thread: they "
    .. "have 168, and others gave back 0 a thread",
    {"cute.arch.setmaxregister_increase"}},
-  {"consumers take more than there are", {{"kernel", "producer = 24",
+  {"consumers take more than there are", {{"options", "producer = 24",
      "producer = 56"}}, {"registers"}, "deadlock: .* at setmaxnreg for 240 "
    .. "registers a thread: they have 168, and others gave back %d+ a thread"},
 }
 
--- The line of a text that holds something for the first time.
-local function line(text, what)
-  local at = assert(text:find(what, 1, true), what)
-  return select(2, text:sub(1, at):gsub("\n", "")) + 1
+-- The line that holds something, of the first file that does.
+local function line(texts, what)
+  for _, part in ipairs(KERNEL) do
+    local text = texts[part] or support.read(path_of(part))
+    local at = text:find(what, 1, true)
+    if at then return select(2, text:sub(1, at):gsub("\n", "")) + 1 end
+  end
+  error(what)
 end
 
 --- Is a fault what one of the patterns says, "kind: message"?
@@ -305,13 +321,13 @@ end
 -- nothing.
 ---@param fault table
 ---@param r table the report
----@param text string the kernel's
-function planted.untold(fault, r, text)
+---@param texts table<string, string> of planted.kernel
+function planted.untold(fault, r, texts)
   local first = r.reports[1]
   if not first then return "nothing is told" end
   if not planted.told(first, fault[4]) then return "other words" end
   for i, what in ipairs(fault[5] or {}) do
-    local want, got = line(text, what), i == 1 and first.line or first.line2
+    local want, got = line(texts, what), i == 1 and first.line or first.line2
     if got ~= want then return ("line %d, not %d"):format(got or 0, want) end
   end
 end

@@ -44,7 +44,7 @@ end
 
 local C = list "core/*/*.c core/*/*.h core/*/*.cu"
 local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
-  .. "scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
+  .. "kernels/*/*.lua scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
 rule("lines of at most 80 columns", CODE, function(_, text, complain)
@@ -163,7 +163,7 @@ rule("switches over operations are not cast", C, function(_, text, complain)
 end)
 
 rule("every Lua module returns its table", list
-  "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua",
+  "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua kernels/*/*.lua",
   function(_, text, complain)
     if not text:find "\nreturn " then
       complain(1, "no return")

@@ -106,12 +106,13 @@ static size_t folder_length(const char *src) {
 }
 
 // Is a chunk one of the kernels that come with the program or a rock, or does
-// it lie beside `caller` (NULL: nothing does)?
+// it lie beside `caller` (NULL: nothing does), or is its folder's name?
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
   size_t n = caller ? folder_length(caller) : 0;
-  return n > 0 && strncmp(src, caller, n) == 0;
+  if (n == 0 || strncmp(src, caller, n - 1) != 0) return false;
+  return src[n - 1] == caller[n - 1] || strcmp(src + n - 1, ".lua") == 0;
 }
 
 // The innermost Lua function that is not ours; false: none.

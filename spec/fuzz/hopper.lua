@@ -34,12 +34,12 @@ local function clean(kernel)
 end
 
 local function told(fault)
-  local gemm, text = planted.kernel(fault[2])
+  local gemm, texts = planted.kernel(fault[2])
   for _, name in ipairs(fault[3]) do
     local size = {math.random(257, 400), math.random(130, 300),
                   math.random(33, 80) * 8}
     local r = planted.run(gemm(planted.CHOICES[name]), size, seed)
-    local why = planted.untold(fault, r, text)
+    local why = planted.untold(fault, r, texts)
     if why then
       fail(fault[1] .. ", " .. name, size, why .. "\n" .. tostring(r))
     end

@@ -109,8 +109,6 @@ describe("docs/library.md", function()
     local text = page:read "a"
     local list <close> = io.popen "ls kernels/*.lua"
     local shared = {check = true, copytile = true, flash = true, meet = true,
-                    gemm_sm90_check = true, gemm_sm90_factors = true,
-                    gemm_sm90_parts = true,
                     rows = true, share = true}  -- parts
     for path in list:lines() do
       local name = path:match "([%w_]+)%.lua$"

@@ -8,6 +8,7 @@ local hopper = require "spec.hopper"
 local jit = require "cute.jit"
 local lesson = require "cute.bench.lesson"
 local lib = require "cute.bench.lessonlib"
+local planted = require "spec.planted"
 local support = require "spec.support"
 
 local DEVICE = "sim:sm_90a"
@@ -167,22 +168,10 @@ describe("stream-K in gemm_sm90", function()
     want = function(x, y) return rounded(exact(x, y)) end
   end)
 
-  -- Ends well on `sms` multiprocessors, or what was told; by kernels whose
-  -- file of parts was changed: each pattern once.
-  local function planted(changes)
-    local names = {"kernels.gemm_sm90_parts", "kernels.gemm_sm90"}
-    local was = {package.loaded[names[1]], package.loaded[names[2]]}
-    local file <close> = assert(io.open "kernels/gemm_sm90_parts.lua")
-    local text = file:read "a"
-    for from, to in pairs(changes) do
-      local changed, count = text:gsub(from, to)
-      assert.equal(1, count, from)
-      text = changed
-    end
-    package.loaded[names[1]] = assert(load(text, "@parts.lua"))()
-    package.loaded[names[2]] = nil
-    local g = require "kernels.gemm_sm90" (choices)
-    package.loaded[names[1]], package.loaded[names[2]] = was[1], was[2]
+  -- Ends well on 5 multiprocessors, or what was told; by kernels with these
+  -- changes of their text (spec.planted).
+  local function changed(...)
+    local g = planted.kernel {...}(choices)
     local D = matrix(m, n)
     local ok, why = g.prepare(A, B, D, {device = DEVICE, sms = 5})
       :launch {faults = "return"}
@@ -218,17 +207,19 @@ describe("stream-K in gemm_sm90", function()
   end)
 
   it("is told where sums are handed over wrongly", function()
-    assert.same({"ends"}, {planted {}})
+    assert.same({"ends"}, {changed()})
     local race = "read by block .* and write by block .* with nothing to order"
     for _, sem in ipairs {"release", "acquire"} do
-      local why = planted {['sem = "' .. sem .. '"'] = 'sem = "relaxed"'}
+      local why = changed {"stream", 'sem = "' .. sem .. '"',
+                           'sem = "relaxed"'}
       assert.matches(race, why)
-      assert.matches("parts.lua:%d+: read", why)
+      assert.matches("stream.lua:%d+: read", why)
     end
-    assert.matches("bytes came that nobody expected", planted {
-      ["self.room %* self%.threads %* 16%)"] = "self.room * self.threads * 8)"})
-    assert.matches("lacks 8 of 8 arrivals", planted {
-      ["    pipe:consumer_release%(read%)\n"] = ""})
+    assert.matches("bytes came that nobody expected", changed {
+      "stream", "self.room * self.threads * 16)",
+      "self.room * self.threads * 8)"})
+    assert.matches("lacks 8 of 8 arrivals", changed {
+      "stream", "    pipe:consumer_release(read)\n", ""})
   end)
 
   it("says what it does not go with", function()

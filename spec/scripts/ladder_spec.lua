@@ -3,6 +3,7 @@
 -- predicate shown to be needed by taking it out.
 local core = require "cute.core"
 local cute = require "cute"
+local planted = require "spec.planted"
 local real = require "cute.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
@@ -179,19 +180,21 @@ local IN_SM80 = {
   {"walk.has(k)", 1, "true"},
 }
 
-local IN_SM90 = {
-  {ASK, 1}, {"pipe:producer_tail(write)", 1}, {FULL, 1},
-  {"warpgroup.fence()", 1}, {CLOSE, 1}, {WAIT1, 1},
-  {WAIT1, 1, "warpgroup.wait_group(2)"}, {"warpgroup.wait_group(0)", 1},
-  {"cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)", 1},
-  {"pipe:consumer_release(before)", 2}, {"read:advance()", 1},
-  {"before.index = read.index", 1}, {"write:advance()", 1},
-  {"cute.when(leader, function() pipe:producer_acquire() end)", 1},
-  {"barrier:arrive_and_wait()", 1}, {"barrier:arrive_and_wait()", 2},
-  {"cute.arch.fence_view_async_shared()", 1},
-  {"      pipe:producer_commit()", 1},
-  {"cute.when(out.leader, function() out.pipe:producer_tail() end)", 1},
-  {"if not made then pipeline.agent_sync(true, true) end", 1},
+local IN_SM90 = {  -- by files of kernels/gemm_sm90/
+  producer = {{ASK, 1}, {"pipe:producer_tail(write)", 1},
+    {"write:advance()", 1}},
+  mainloop = {{FULL, 1}, {"warpgroup.fence()", 1}, {CLOSE, 1}, {WAIT1, 1},
+    {WAIT1, 1, "warpgroup.wait_group(2)"}, {"warpgroup.wait_group(0)", 1},
+    {"cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)",
+     1},
+    {"pipe:consumer_release(before)", 2}, {"read:advance()", 1},
+    {"before.index = read.index", 1}},
+  epilogue = {{"cute.when(leader, function() pipe:producer_acquire() end)", 1},
+    {"barrier:arrive_and_wait()", 1}, {"barrier:arrive_and_wait()", 2},
+    {"cute.arch.fence_view_async_shared()", 1},
+    {"      pipe:producer_commit()", 1}},
+  kernel = {{"cute.when(out.leader, function() out.pipe:producer_tail() end)",
+     1}, {"if not made then pipeline.agent_sync(true, true) end", 1}},
 }
 
 -- What a change of a text was, to read.
@@ -235,15 +238,16 @@ describe("the ladder's faults are told:", function()
       end)
     end
   end
-  local sm90 = read "kernels/gemm_sm90.lua"
-  for _, f in ipairs(IN_SM90) do
-    it(title("gemm_hopper", f), function()
-      local module = assert(load(change(sm90, f[1], f[2], f[3] or ""),
-                                 "@kernels/gemm_sm90.lua"))()
-      local rung = rung_of("gemm_hopper", nil, {["kernels.gemm_sm90"] = module})
-      rung.choose = nil  -- with clusters, and blocks that stay, at any size
-      assert_told(rung, {300, 520, 648})
-    end)
+  for part, faults in pairs(IN_SM90) do
+    for _, f in ipairs(faults) do
+      it(title("gemm_hopper", f), function()
+        local module = planted.kernel {{part, f[1], f[3] or "", f[2]}}
+        local rung = rung_of("gemm_hopper", nil,
+                             {["kernels.gemm_sm90"] = module})
+        rung.choose = nil  -- with clusters, and blocks that stay, at any size
+        assert_told(rung, {300, 520, 648})
+      end)
+    end
   end
   for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do  -- C through shared memory
     it(title("gemm_sm80_best", f), function()

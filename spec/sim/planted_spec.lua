@@ -29,10 +29,10 @@ describe("a GEMM of Hopper's parts in which", function()
   for number, fault in ipairs(planted.FAULTS) do
     local what, changes, where = table.unpack(fault)
     it(what .. " is found out", function()
-      local gemm, text = planted.kernel(changes)
+      local gemm, texts = planted.kernel(changes)
       local name = where[number % #where + 1]  -- spec/fuzz/hopper.lua: in all
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
-      assert.is_nil(planted.untold(fault, r, text),
+      assert.is_nil(planted.untold(fault, r, texts),
                     ("%s, seed %d\n%s"):format(name, number, tostring(r)))
     end)
   end
@@ -47,7 +47,7 @@ describe("a GEMM of Hopper's parts in which", function()
        .. "still on its way"},
       {"warpgroup.fence()", "", "no fence is between this MMA and register 0 "
        .. "of acc"}} do
-      local gemm = planted.kernel {{"kernel", c[1], c[2]}}
+      local gemm = planted.kernel {{"mainloop", c[1], c[2]}}
       local ok, why = pcall(planted.run, gemm(planted.CHOICES.whole), SIZE, 1)
       assert.is_false(ok)
       assert.matches(c[3], why)
@@ -56,7 +56,7 @@ describe("a GEMM of Hopper's parts in which", function()
   end)
 
   it("nobody waits for the launch in front is found out", function()
-    local late, text = planted.kernel {{"kernel",
+    local late, texts = planted.kernel {{"kernel",
       "cute.arch.griddepcontrol_wait()", ""}}
     local choice = planted.CHOICES.overlap
     local whole = planted.kernel {}(choice)
@@ -69,7 +69,7 @@ describe("a GEMM of Hopper's parts in which", function()
         if not r.ok then
           assert.is_nil(planted.untold({nil, nil, nil, "dependent%-launch: %w+ "
             .. "of what the launch before this one writes, with no "
-            .. "griddepcontrol_wait%(%) in between", {COPY}}, r, text))
+            .. "griddepcontrol_wait%(%) in between", {COPY}}, r, texts))
         end
       end
     end

@@ -15,7 +15,11 @@
 --
 -- Constants are those of an H200 (docs/performance.md has what they were
 -- fitted to); what is compared is time on one card, so others rank alike.
-local Hint = require "cute".nvgpu.cpasync.CacheHint
+local cute = require "cute"
+local options = require "kernels.gemm_sm90.options"
+local smem = require "kernels.gemm_sm90.smem"
+
+local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
@@ -40,6 +44,7 @@ local DRAIN = 24         -- bytes of D a cycle, a third more with four buffers
 local ROUND = 300        -- cycles to fill a buffer and hand it on
 -- Sums that are added to others: cycles while nobody multiplies, and energy.
 local ADD, BY_ADDING = 146, 0.066
+local SUMS = 216         -- that a thread can have: more leave no registers
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
@@ -75,11 +80,9 @@ local function meant(t, o)
     and not (t.split == "stream" and (o.promote or o.gated))
 end
 
---- Choices that gemm_sm90 takes, less stages.
----@param fixed table options that all have: handed on
----@param o table the same, complete
----@return table[]
-function choice.list(fixed, o)
+-- Choices that gemm_sm90 takes, less stages: with the options of `fixed`, which
+-- are o when complete.
+local function listed(fixed, o)
   local list = {}
   for _, t in ipairs(TILES) do
     if meant(t, o) then
@@ -104,11 +107,9 @@ local function together(...)
   return sum ^ (1 / 6)
 end
 
---- Seconds of a product with complete options `o` (options of gemm_sm90), on
+-- Seconds of a product with complete options `o` (options of gemm_sm90), on
 -- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
----@return number seconds
----@return number waves
-function choice.time(o, m, n, k, sms)
+local function time_of(o, m, n, k, sms)
   local bm, bn, bk = table.unpack(o.tile)
   local bits, wide = o.a_dtype.bits, o.d_dtype.bits
   local cm, cn = o.cluster[1], o.cluster[2]
@@ -143,9 +144,9 @@ function choice.time(o, m, n, k, sms)
     end
   end
 
-  local alone, smem, l2 = table.unpack(ENERGY[bits])
+  local alone, filling, l2 = table.unpack(ENERGY[bits])
   local near = waves <= NEAR and 1 or 0
-  local energy = 2.0 * m * n * k * (alone + smem * (1 / bm + 1 / bn)
+  local energy = 2.0 * m * n * k * (alone + filling * (1 / bm + 1 / bn)
       + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
     * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / busy ^ 0.5
 
@@ -158,22 +159,20 @@ function choice.time(o, m, n, k, sms)
   return seconds, waves
 end
 
---- What follows for options from the tiles of a product: blocks need not stay
+-- What follows for options from the tiles of a product: blocks need not stay
 -- for a single wave; clusters go along the mode that they are narrow in, unless
 -- it is the short one; what one row of tiles reads comes from memory once, in
 -- long runs, and leaves L2 to the other operand.
----@param options table as gemm_sm90 takes them; what is there stays
----@param o table the same, complete
----@param waves number
-function choice.settle(options, o, m, n, k, waves)
+-- What options say stays; o are the same, complete.
+local function settle(chosen, o, m, n, k, waves)
   local function say(name, v)
-    if options[name] == nil then options[name] = v end
+    if chosen[name] == nil then chosen[name] = v end
   end
   local stays = o.pingpong or o.shares
   if waves <= 1 and not stays then say("persistent", false) end
-  if options.persistent == false then  -- a ring for its one tile
+  if chosen.persistent == false then  -- a ring for its one tile
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
-    options.stages = math.min(options.stages, math.max(steps, 2))
+    chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
   if o.cluster[2] > 1 and m >= n then say("raster_along_m", true) end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
@@ -182,6 +181,50 @@ function choice.settle(options, o, m, n, k, waves)
   say("l2_promotion", 256)
   say("a_hint", row and Hint.EVICT_LAST or Hint.EVICT_FIRST)
   say("b_hint", row and Hint.EVICT_FIRST or Hint.EVICT_LAST)
+end
+
+--- The choices that can be for a product of (m,k) and (n,k), the best by rule
+-- first: {options =, seconds =, waves =} each, options as gemm_sm90 takes them.
+---@param m integer
+---@param n integer
+---@param k integer
+---@param o? table options that all of them have (dtype, d_major, epilogue ...),
+-- and sms: multiprocessors, 132 when absent
+---@return table[]
+function choice.candidates(m, n, k, o)
+  local fixed, sms, list = {}, 132, {}
+  for name, v in pairs(o or {}) do
+    if name == "sms" then sms = v else fixed[name] = v end
+  end
+  for _, c in ipairs(listed(fixed, options.complete(fixed))) do
+    if fixed.batches then c.split = nil end
+    local full = options.complete(c)
+    local rest, stage = smem.room(full)
+    local stages = math.min((smem.MOST - rest) // stage, 8)
+    if stages >= 3 and options.sums_of(full) <= SUMS
+      and full.epi[2] >= 16  -- less leaves in rows too short
+      and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
+      and k > (full.split - 1) * full.tile[3] then
+      local seconds, waves = time_of(full, m, n, k, sms)
+      c.stages = stages
+      settle(c, full, m, n, k, waves)
+      list[#list + 1] = {options = c, seconds = seconds, waves = waves,
+                         at = #list}
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.seconds < b.seconds or a.seconds == b.seconds and a.at < b.at
+  end)
+  return list
+end
+
+--- The choices that gemm_sm90 should have for a product: the first of the
+-- candidates, and all of them.
+---@return table options
+---@return table[] candidates
+function choice.choose(m, n, k, o)
+  local list = choice.candidates(m, n, k, o)
+  return list[1].options, list
 end
 
 return choice

@@ -1,0 +1,137 @@
+--- What becomes of the sums in kernels/gemm_sm90: alpha and beta or a function
+-- are applied, and they leave through shared memory.
+local core = require "cute.core"
+local cute = require "cute"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+
+local WARPGROUP = 128
+
+local epilogue = {}
+
+-- stmatrix of four 8x8 matrices, or of two where 16 columns are no part; of
+-- wider numbers pairs, or what lies alone.
+local function store_atom(o)
+  if o.d_dtype.bits ~= 16 then
+    return cute.make_copy_atom("UniversalCopy", o.d_dtype,
+                               o.d_dtype.bits * (o.d_major == "m" and 1 or 2))
+  end
+  local x = o.epi[2] % 16 == 0 and 2 or 1
+  local name = o.d_major == "m" and ("SM90_U16x%d_STSM_T"):format(4 * x)
+    or ("SM90_U32x%d_STSM_N"):format(2 * x)
+  return cute.make_copy_atom(name, o.d_dtype)
+end
+
+--- The way out of a warpgroup's sums.
+---@param x {mma: any, atom: any, coords: any, smem: any, group: any,
+-- thread: any, half: any, D: any, alpha: any, beta: any, more: any[]}
+-- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
+-- buffers; group, thread: which of the warpgroups, and of its threads; half:
+-- which of a split tile; D, alpha, beta, more: the kernel's arguments
+function epilogue.new(o, x)
+  local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
+  local slice = r2s:get_slice(x.thread)
+  local part = cute.make_rmem_tensor(x.mma:partition_shape_C(o.epi), o.d_dtype)
+  local gD = cute.local_tile(x.coords, o.epi,                -- (64,EN,m,n,l)
+                             o.batches and {_, _, _} or {_, _})
+  local tma, gmem = cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+    cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
+  return {
+    part = part, r2s = r2s, retiled = slice:retile(part),
+    smem = slice:partition_D(x.smem), group = x.group,
+    tma = tma, gmem = gmem, atom = x.atom,
+    count = {cute.size(gD, 2), cute.size(gD, 3)},
+    half = x.half, leader = x.thread:eq(0), thread = x.thread,
+    mma = x.mma, D = x.D, alpha = x.alpha, beta = x.beta, more = x.more,
+    pipe = pipeline.PipelineTmaStore {
+      num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
+    barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
+                                     num_threads = WARPGROUP},
+    -- wgmma's 64 rows i of a warpgroup, in those of the tile
+    row = function(i)
+      return o.pingpong and i or i * o.consumers + x.group
+    end}
+end
+
+
+-- What leaves of the n-th 64 rows and o.epi[2] columns of sums, at tile `at` of
+-- those, of matrix l: alpha D' + beta D, or what the epilogue makes of them.
+local function finish(o, out, acc, n, at, l, part)
+  local values = 64 * o.epi[2] // WARPGROUP
+  local function place()
+    if not o.batches then
+      return tiles.result(out.D, out.mma, o.epi, at, out.thread)
+    end
+    local function batch(t) return tiles.batch(t, l) end
+    local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
+    C.batch, C.l = batch, l
+    return C
+  end
+  if o.gated then
+    local function half(first)
+      return cute.make_tensor(acc.iterator + n * 2 * values + first,
+        cute.make_layout(part.shape, {{1, 2, 8}, 0, 0})):load()
+    end
+    part:store(o.epilogue(half(0), half(4), place(),
+      table.unpack(out.more, 1, out.more.n)):to(o.d_dtype))
+    return
+  end
+  local sums = cute.make_tensor(acc.iterator + n * values, part.layout):load()
+  if o.epilogue then
+    sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
+  elseif out.alpha then
+    cute.when(cute.ne(out.beta, 0), function()
+      local C = place()
+      local was = C.load(C.batch and C.batch(out.D) or out.D)
+      part:store((sums * out.alpha + was * out.beta):to(o.d_dtype))
+    end, function() part:store((sums * out.alpha):to(o.d_dtype)) end)
+    return
+  end
+  part:store(sums:to(o.d_dtype))
+end
+
+--- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
+-- filled anew when the leader, who stores, knows that it was read, and all have
+-- met the leader.
+---@param at any[] the tile's place
+function epilogue.store(o, out, acc, at)
+  local part, columns, pipe, leader = out.part, o.epi[2], out.pipe, out.leader
+  local atom, tma, gmem, group = out.atom, out.tma, out.gmem, out.group
+  local barrier, parts = out.barrier, o.columns // columns
+  local first, last = o.persistent and 0 or o.epi_stages, o.rows // 64 * parts
+  local function free(n)  -- the buffer of part n; new ones are free
+    if n < first or n == last then return end
+    cute.when(leader, function() pipe:producer_acquire() end)
+  end
+  for n = 0, last - 1 do
+    local i, j, buffer = n // parts, n % parts, n % o.epi_stages
+    local place = {at[1] * (o.tile[1] // 64) + out.row(i),
+                   (at[2] * o.split + out.half) * parts + j}
+    if o.apart then
+      free(n)
+      if n >= first then barrier:arrive_and_wait() end
+    end
+    local inside = core.lt(place[1], out.count[1])
+      & core.lt(place[2], out.count[2])
+    local function put()
+      finish(o, out, acc, n, place, at[3], part)
+      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+      cute.arch.fence_view_async_shared()
+    end
+    -- of what lies outside there is nothing to load
+    if o.epilogue or out.alpha then cute.when(inside, put) else put() end
+    if not o.apart then free(n + 1) end
+    barrier:arrive_and_wait()
+    cute.when(leader, function()
+      cute.when(inside, function()
+        cute.copy(atom, tma(_, buffer, group), o.batches
+          and gmem(_, place[1], place[2], at[3]) or gmem(_, place[1], place[2]))
+      end)
+      pipe:producer_commit()
+    end)
+  end
+end
+
+return epilogue

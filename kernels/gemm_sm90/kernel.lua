@@ -1,0 +1,194 @@
+--- The kernel of kernels/gemm_sm90: its shared memory and barriers, and who of
+-- its warps does what.
+local core = require "cute.core"
+local cute = require "cute"
+local epilogue = require "kernels.gemm_sm90.epilogue"
+local factors_of = require "kernels.gemm_sm90.factors"
+local halves = require "kernels.gemm_sm90.halves"
+local mainloop = require "kernels.gemm_sm90.mainloop"
+local make_parts = require "kernels.gemm_sm90.stream"
+local producer = require "kernels.gemm_sm90.producer"
+local schedule = require "kernels.gemm_sm90.schedule"
+local smem = require "kernels.gemm_sm90.smem"
+
+local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+local WARPGROUP = 128
+
+-- The kernel's further arguments: those of the epilogue; factors of blocks of
+-- K; what blocks of the launch share.
+local function further(o, ...)
+  local more, space, SA, SB = table.pack(...), nil, nil, nil
+  if o.shares then
+    space, more.n = more[more.n], more.n - 1
+    if type(space) ~= "table" then
+      core.fail("bad-argument", "gemm_sm90: with split = \"stream\" or "
+        .. "scheduler = \"dynamic\" the last argument is a workspace")
+    end
+  end
+  if o.blocks then
+    SA, SB = more[1] or nil, more[2] or nil
+    table.move(more, 3, more.n, 1)
+    more.n = more.n - 2
+  end
+  return more, space, SA, SB
+end
+
+-- The ring of operands between the producer and the consumers.
+local function make_ring(o, bytes, maker)
+  local groups = o.pingpong and 1 or o.consumers  -- that share a tile
+  return pipeline.PipelineTmaAsync {
+    num_stages = o.stages, tx_count = bytes,
+    producer_group = Group(Agent.Thread),
+    consumer_group = Group(Agent.Warp, 4 * groups),
+    cluster_shape_mn = o.cluster, maker = maker, defer_sync = true}
+end
+
+-- Warpgroups multiply in turns: the barriers that pass these on.
+local function make_turns(o, warp, maker)
+  return pipeline.PipelineOrder {
+    depth = 1, length = o.consumers, group_id = warp // 4,
+    producer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
+end
+
+--- The kernel of complete choices.
+---@return {f: function, a: any, b: any, d: any, epi_mma: any} a, b, d: layouts
+-- of stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
+return function(o)
+  local bm, bn, bk = table.unpack(o.tile)
+  local consumers = o.consumers
+  local groups = o.pingpong and 1 or consumers
+  local layout_a = smem.stages(o, bm, o.a_dtype, o.a_major)
+  local layout_b = smem.stages(o, bn, o.b_dtype, o.b_major)
+  local layout_d = smem.epilogue(o)
+  local mma = cute.make_tiled_mma(mainloop.op(o, bn),
+                                  cute.make_layout {groups, 1, 1})
+  local epi_mma = cute.make_tiled_mma(mainloop.op(o, o.epi[2]))
+
+  local function kernel(tma_a, cA, tma_b, cB, tma_d, cD, tiles_m, tiles_n,
+                        k_tiles, D, alpha, beta, ...)
+    local more, space, SA, SB = further(o, ...)
+    for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
+      cute.assume(count, 1, (1 << 31) - 1, 1)
+    end
+    local tid = cute.arch.thread_idx()
+    local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    local loader = tid:eq(consumers * WARPGROUP)
+    cute.when(loader, function()
+      for _, atom in ipairs {tma_a, tma_b, tma_d} do
+        cpasync.prefetch_descriptor(atom)
+      end
+    end)
+    local sA = cute.arch.alloc_smem(o.a_dtype, cute.cosize(layout_a), 1024)
+    local sB = cute.arch.alloc_smem(o.b_dtype, cute.cosize(layout_b), 1024)
+    local parts = o.stream and make_parts(o, space, sA, sB)
+    sA, sB = cute.make_tensor(sA, layout_a), cute.make_tensor(sB, layout_b)
+    local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
+    local pipe = make_ring(o, tma_a.tx_bytes + tma_b.tx_bytes, loader)
+    local order = o.pingpong and make_turns(o, warp, loader)
+    local m, n = cute.arch.block_in_cluster_idx()
+    local half, first_k, mail = 0, 0, nil
+    if o.split > 1 then
+      half, mail = m, halves.mail(o, loader)
+      local some = k_tiles // 2
+      first_k, k_tiles = half * some,
+        cute.where(cute.eq(half, 0), some, k_tiles - some)
+      pipeline.pipeline_init_arrive(true, true)
+    end
+    local walk = schedule.walks(o, tiles_m, tiles_n,
+      o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
+    -- The producer, who made the barriers, does not wait for the consumers, but
+    -- for blocks that it loads for.
+    local made = not o.clustered and pipeline.NamedBarrier {
+      barrier_id = consumers + 1, num_threads = o.block}
+    if not made then pipeline.agent_sync(true, true) end
+
+    local function produce()
+      if o.registers then
+        cute.arch.setmaxregister_decrease(o.registers.producer)
+      end
+      if made then
+        cute.arch.sync_warp()
+        made:arrive()
+      end
+      if o.pdl then cute.arch.griddepcontrol_wait() end
+      cute.when(loader, function()
+        local a = producer.load(o, {atom = tma_a, coords = cA, smem = sA,
+          rows = bm, mode = 2, block = {m, n}, hint = o.a_hint})
+        local b = producer.load(o, {atom = tma_b, coords = cB, smem = sB,
+          rows = bn, mode = 1, block = {m, n}, hint = o.b_hint})
+        producer.run(o, pipe, {a, b}, walk "producer", first_k, k_tiles, parts)
+      end)
+    end
+
+    local function consume()
+      if o.registers then
+        cute.arch.setmaxregister_increase(o.registers.consumer)
+      end
+      if made then made:arrive_and_wait() end
+      if o.pdl then cute.arch.griddepcontrol_wait() end
+      local group = warp // 4
+      local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
+      local rows = o.promote and 64 * groups or bm  -- multiplied at once
+      local tCrA = {}
+      for i = 1, bm // rows do
+        tCrA[i] = mma:make_fragment_A(thr:partition_A(
+          cute.local_tile(sA, {rows, bk}, {i - 1, 0})))
+      end
+      local tCrB = mma:make_fragment_B(thr:partition_B(sB))
+      local acc = cute.make_rmem_tensor(mma:partition_shape_C {rows, bn}, o.acc)
+      local read = pipe:make_consumer_state()
+      local out = epilogue.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
+        smem = sD, group = group, thread = tid % WARPGROUP, half = half, D = D,
+        alpha = alpha, beta = beta, more = more})
+      local work = walk "consumer"
+      if o.pingpong then
+        work:advance_to_next_work(group)
+        read:advance(group * k_tiles)
+      end
+      schedule.each(o, work, function()
+        local w = work:get_current_work()
+        if order then order:wait() end
+        local function issued()
+          if order then order:arrive() end
+        end
+        local sums, steps = acc, w.k_count or k_tiles
+        if o.promote then
+          sums = mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
+            steps, o.blocks and factors_of(o, out, acc, w.tile_idx, SA, SB))
+          issued()
+        else
+          mainloop.multiply(mma, pipe, read, acc, tCrA[1], tCrB, steps, issued)
+        end
+        if mail then
+          pipeline.pipeline_init_wait(true)
+          sums = halves.exchange(o, mail, sums, half)
+        end
+        if parts then
+          parts:each(work, w, function() parts:add(pipe, read, sums) end)
+          cute.when(cute.eq(w.k_first, 0), function()
+            epilogue.store(o, out, sums, w.tile_idx)
+          end, function()
+            parts:leave(sums, parts:slot(w.range), out.barrier, out.leader)
+          end)
+        else
+          epilogue.store(o, out, sums, w.tile_idx)
+        end
+        if o.pingpong then
+          work:advance_to_next_work(consumers)
+          read:advance((consumers - 1) * k_tiles)
+        else
+          work:advance_to_next_work()
+        end
+      end)
+      -- Blocks of the next launch that wait earlier are in the way of these.
+      if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
+      cute.when(out.leader, function() out.pipe:producer_tail() end)
+    end
+
+    cute.when(warp:ge(4 * consumers), produce, consume)
+  end
+  return {f = kernel, a = layout_a, b = layout_b, d = layout_d,
+          epi_mma = epi_mma}
+end

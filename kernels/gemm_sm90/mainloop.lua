@@ -1,0 +1,87 @@
+--- The consumers of kernels/gemm_sm90 along K: products of a tile, as its
+-- stages come.
+local core = require "cute.core"
+local cute = require "cute"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local warpgroup = cute.nvgpu.warpgroup
+
+local mainloop = {}
+
+--- The multiplication of n columns.
+function mainloop.op(o, n)
+  local a, b = o.a_dtype, o.b_dtype
+  if a.bits == 32 then return warpgroup.MmaTF32Op({64, n, 8}, "SMEM") end
+  if a.bits == 16 then
+    return warpgroup.MmaF16BF16Op(a, o.acc, {64, n, 16}, "SMEM",
+      o.a_major == "k" and "K" or "MN", o.b_major == "k" and "K" or "MN")
+  end
+  local make = a.is_integer and warpgroup.MmaI8Op or warpgroup.MmaF8Op
+  return make(a, b, o.acc, {64, n, 32}, "SMEM")
+end
+
+--- Products of one tile: acc = A B^T. The stage before is given back when the
+-- products behind it are under way. issued() is called when all are.
+function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
+  local before = read:clone()
+  for k in cute.range(k_tiles) do
+    pipe:consumer_wait(read)
+    warpgroup.fence()
+    mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
+    cute.gemm(mma, acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
+              acc)
+    mma:set(warpgroup.Field.ACCUMULATE, true)
+    warpgroup.commit_group()
+    warpgroup.wait_group(1)
+    cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)
+    before.index = read.index
+    read:advance()
+  end
+  issued()
+  warpgroup.wait_group(0)
+  pipe:consumer_release(before)
+end
+
+--- The same in sums of f32, to which acc, that of 64 rows of each warpgroup, is
+-- added every `promote` tiles along K. tCrA is a list of such rows.
+function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
+                                    k_tiles, factors)
+  local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)
+  sums:fill(0)
+  local function each(count, f)
+    if o.promote == 1 then return f(0) end
+    for k in cute.range(count) do f(k) end
+  end
+  for at in cute.range(tiles.count(k_tiles, o.promote)) do
+    local count = cute.min(o.promote, k_tiles - at * o.promote)
+    for i, rows in ipairs(tCrA) do
+      local from = read:clone()
+      local by = factors and factors(i - 1, at)
+      each(count, function(k)
+        pipe:consumer_wait(from)
+        warpgroup.fence()
+        mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
+        cute.gemm(mma, acc, rows(_, _, _, from.index),
+                  tCrB(_, _, _, from.index), acc)
+        mma:set(warpgroup.Field.ACCUMULATE, true)
+        warpgroup.commit_group()
+        from:advance()
+      end)
+      warpgroup.wait_group(0)
+      if i == #tCrA then
+        each(count, function()
+          pipe:consumer_release(read)
+          read:advance()
+        end)
+      end
+      local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
+                                    acc.layout)
+      if by then acc:store(acc:load() * by:load()) end
+      part:store(part:load() + acc:load())
+    end
+  end
+  return sums
+end
+
+return mainloop

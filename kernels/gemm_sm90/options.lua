@@ -1,0 +1,115 @@
+--- The choices of kernels/gemm_sm90, those that are missing filled in, and what
+-- follows from them.
+local check = require "kernels.check"
+local core = require "cute.core"
+local cute = require "cute"
+local wrong = require "kernels.gemm_sm90.check"
+
+local options = {}
+
+local WARPGROUP = 128
+
+local DEFAULTS = {
+  tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, consumers = 2,
+  schedule = "cooperative", dtype = cute.bf16,
+  epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
+  a_major = "k", b_major = "k", d_major = "n", split = 1, least = 4,
+  scheduler = "static", persistent = true,
+}
+
+--- Sums that a thread holds: of its tile and, where these are added to others,
+-- of 64 rows more.
+function options.sums_of(o)
+  local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
+end
+
+-- Registers of a thread: all have the same when there is one producer warp;
+-- past this many sums the producers are a warpgroup that gives its own away.
+-- It spills a few with 24.
+local function registers(o)
+  local sums = options.sums_of(o)
+  if sums <= 128 then return nil end
+  if sums <= 200 or o.promote then return {producer = 40, consumer = 232} end
+  return {producer = 24, consumer = 240}
+end
+
+local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
+                 b_dtype = true, d_dtype = true, promote = true, equal = true,
+                 a_hint = true, b_hint = true, l2_promotion = true,
+                 gated = true, batches = true, blocks = true}
+
+-- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
+-- tile's. What an epilogue computes has registers besides: fewer, if some go
+-- into the tile without a rest.
+local function run_of(o)
+  local run = 1024 // o.d_dtype.bits
+  if o.columns % run == 0 then return run end
+  if o.d_major == "m" then return o.columns end
+  if o.columns % (run // 2) == 0 then return run // 2 end
+  for n = 128, 32, -8 do
+    if o.epilogue and o.columns % n == 0 then return n end
+  end
+  return o.columns
+end
+
+--- All choices, from those that are given.
+---@param given table
+---@return table
+function options.complete(given)
+  local o = {}
+  check.need(type(given) == "table", "gemm_sm90", "%s; a table of choices is "
+    .. "needed", core.show(given))
+  for k, v in pairs(DEFAULTS) do o[k] = v end
+  for k, v in pairs(given) do
+    if o[k] == nil and not FURTHER[k] then
+      core.fail("unknown-name", ("gemm_sm90: no option '%s'"):format(k))
+    end
+    o[k] = v
+  end
+  wrong.options(o)
+  o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
+  o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
+    and cute.i32 or cute.bf16) or o.dtype
+  o.pingpong = o.schedule == "pingpong"
+  o.registers = registers(o)
+  o.clustered = o.cluster[1] * o.cluster[2] > 1
+  o.producer_threads = o.registers and WARPGROUP or 32
+  o.block = o.consumers * WARPGROUP + o.producer_threads
+  o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
+  o.shares = o.stream or o.dynamic
+  if o.stream then
+    o.split = 1
+    if o.pingpong or o.cluster[1] > 1 and o.cluster[2] > 1 then
+      core.fail("bad-argument", "gemm_sm90: split = \"stream\" is for "
+        .. "consumers that share a tile, and clusters along one mode")
+    end
+  end
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, of a block
+  if o.split ~= 1 and (o.split ~= 2 or o.cluster[1] * o.cluster[2] > 1
+      or o.pingpong) then
+    core.fail("bad-argument", "gemm_sm90: split is 1 or, without clusters and "
+      .. "turns, 2")
+  end
+  if o.split > 1 then o.persistent = false end
+  if o.dynamic and (o.stream or not o.persistent) then
+    core.fail("bad-argument", "gemm_sm90: scheduler = \"dynamic\" gives whole "
+      .. "tiles to blocks that stay")
+  end
+  if o.pingpong and not o.persistent then
+    core.fail("bad-argument", "gemm_sm90: warpgroups take turns in blocks that "
+      .. "stay: persistent = false has one tile a block")
+  end
+  o.epi = o.epi or {64, run_of(o)}
+  -- buffers go round: those of a tile are whole rounds
+  local stores = o.rows // 64 * (o.columns // o.epi[2])
+  while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
+  -- Warpgroups that have a tile before them meet twice for each part of it: for
+  -- its buffer, as late as can be, and when it is full. Else once for both.
+  o.apart = o.persistent or o.epi_stages == 1
+  return o
+end
+
+return options

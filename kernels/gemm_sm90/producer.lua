@@ -1,0 +1,63 @@
+--- The producer of kernels/gemm_sm90: one thread, which asks TMA for tiles of A
+-- and B and is as far ahead as the ring has stages.
+local cute = require "cute"
+local schedule = require "kernels.gemm_sm90.schedule"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local producer = {}
+
+--- An operand that TMA loads: from coordinates (rows,K[,L]) of its map to
+-- stages s, in tiles of `rows` rows. Blocks of a cluster that are side by side
+-- along `mode` (1: M, 2: N) load a part each for all of these.
+---@param how {atom: any, coords: any, smem: any, rows: integer, mode: integer,
+-- block: any[], hint: integer?} block: this one's place in the cluster
+function producer.load(o, how)
+  local mode, block = how.mode, how.block
+  local shared_by = o.cluster[mode]
+  local g = cute.local_tile(how.coords, {how.rows, o.tile[3]},
+                            o.batches and {_, _, _} or {_, _})
+  local tile, from = cpasync.tma_partition(how.atom,     -- (rows,BK,tile,k,l)
+    shared_by > 1 and block[mode] or 0, cute.make_layout(shared_by),
+    cute.group_modes(how.smem, 0, 2), cute.group_modes(g, 0, 2))
+  local vmnk = cute.make_layout {1, o.cluster[1], o.cluster[2], 1}
+  return {atom = how.atom, smem = tile, gmem = from, hint = how.hint,
+          mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
+            {0, block[1], block[2], 0}, mode) or nil}
+end
+
+-- Tiles along K of load X, the operand number i, for a work tile.
+local function along_k(o, X, i, w)
+  local at = w.tile_idx
+  if o.batches then return X.gmem(_, at[i], _, at[3]) end
+  return X.gmem(_, at[i], _)
+end
+
+--- Asks for A and B of each tile of `work`, along K from first_k on; behind
+-- them for what `parts` (kernels.gemm_sm90.stream) adds.
+function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
+  local write = pipe:make_producer_state()
+  schedule.each(o, work, function()
+    local w, from = work:get_current_work(), {}
+    local k_first = w.k_first or first_k
+    for i, X in ipairs(loads) do from[i] = along_k(o, X, i, w) end
+    for k in cute.range(w.k_count or k_tiles) do
+      pipe:producer_acquire(write)
+      local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
+      for i, X in ipairs(loads) do
+        how.mcast_mask, how.cache_policy = X.mask, X.hint
+        cute.copy(X.atom, from[i](_, k_first + k), X.smem(_, write.index), how)
+      end
+      write:advance()
+    end
+    if parts then
+      parts:each(work, w, function(slot) parts:fetch(pipe, write, slot) end)
+    end
+    work:advance_to_next_work()
+  end)
+  if o.clustered then pipe:producer_tail(write) end
+  if o.dynamic then work:tail() end
+end
+
+return producer

@@ -1,0 +1,56 @@
+--- Shared memory of kernels/gemm_sm90: how stages of operands and buffers of
+-- results lie there, and how much of it choices take.
+local core = require "cute.core"
+local cute = require "cute"
+
+local warpgroup = cute.nvgpu.warpgroup
+
+local smem = {MOST = 227 * 1024}  -- bytes that a block can have
+
+-- Swizzles by the bits of a run.
+local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
+               [256] = "SW32", [128] = "INTER"}
+
+--- Layout of an operand's stages, (rows,K,stage): rows of 128 bytes, swizzled.
+function smem.stages(o, rows, dtype, major)
+  if major ~= "k" then
+    local run = core.gcd(rows, 1024 // dtype.bits)
+    local atom = warpgroup.make_smem_layout_atom(
+      "MN_" .. KINDS[run * dtype.bits], dtype)
+    return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {1, 0, 2})
+  end
+  local span = 1024 // dtype.bits
+  local kind = o.tile[3] % span == 0 and "K_SW128" or "K_SW64"
+  local atom = warpgroup.make_smem_layout_atom(kind, dtype)
+  return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
+end
+
+--- Layout of the buffers that sums leave through, (64,columns,buffer,consumer).
+-- What is no swizzled row lies as it does in D.
+function smem.epilogue(o)
+  local bits, all = o.d_dtype.bits, o.epi[1] * o.epi[2]
+  local run = o.epi[2] * bits
+  if o.d_major == "n" and run % 1024 ~= 0 and run & (run - 1) ~= 0 then
+    return cute.make_layout({o.epi[1], o.epi[2], o.epi_stages, o.consumers},
+                            {o.epi[2], 1, all, all * o.epi_stages})
+  end
+  local kind
+  if o.d_major == "m" then kind = "MN_" .. KINDS[64 * bits]
+  else kind = "K_" .. KINDS[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]
+  end
+  local atom = warpgroup.make_smem_layout_atom(kind, o.d_dtype)
+  return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], o.epi_stages,
+                                   o.consumers}, {0, 1, 2, 3})
+end
+
+--- Bytes that choices take besides their stages, and of a stage.
+function smem.room(o)
+  local buffers = o.epi[1] * o.epi[2] * o.epi_stages * o.consumers
+    * o.d_dtype.bits // 8
+  local mail = o.split > 1 and o.tile[1] * o.columns * o.acc.bits // 8 or 0
+  local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
+    * o.tile[3] // 8
+  return 1024 + buffers + mail, stage
+end
+
+return smem

@@ -185,6 +185,8 @@ build = {
         "lua/cute/nvgpu/sparse.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.ops.calls"] =
+        "lua/cute/ops/calls.lua",
       ["cute.ops.capture"] =
         "lua/cute/ops/capture.lua",
       ["cute.ops.choose"] =

@@ -552,6 +552,7 @@ int luaopen_cute_core(lua_State *L) {
   gpulib_open(L);
   jitlib_open(L);
   launchlib_open(L);
+  callslib_open(L);
   symlib_open(L);
   tmalib_open(L);
   simlib_open(L);

@@ -37,6 +37,7 @@ void buflib_open(lua_State *L);
 void gpulib_open(lua_State *L);
 void jitlib_open(lua_State *L);
 void launchlib_open(lua_State *L);
+void callslib_open(lua_State *L);
 void symlib_open(lua_State *L);
 void tmalib_open(lua_State *L);
 void simlib_open(lua_State *L);

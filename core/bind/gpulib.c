@@ -173,6 +173,16 @@ static int gpu_use_stream(lua_State *L) {
   return 1;
 }
 
+// gpu:stream_number([stream]): that of the stream where work goes, 0: the
+// driver's own.
+static int gpu_stream_number(lua_State *L) {
+  const Gpu *g = gpulib_check(L, 1);
+  const GpuStream *s = gpulib_stream(L, 2);
+  if (!s) s = g->now;
+  lua_pushinteger(L, s ? s->number : 0);
+  return 1;
+}
+
 static int gpu_l_free(lua_State *L) {
   Why w;
   size_t left;
@@ -492,6 +502,7 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
     at += (sizes[i] + 15) & ~(size_t)15;
     lua_pop(L, 1);
   }
+  l->params[n] = NULL;
   return l;
 }
 
@@ -778,6 +789,7 @@ static const struct Handle {
     {"free_memory()", gpu_l_free}, {"memory()", gpu_memory},
     {"trim()", gpu_trim}, {"capturing()", gpu_capturing},
     {"use_stream(stream?)", gpu_use_stream},
+    {"stream_number(stream?)", gpu_stream_number},
     {"buffer(dtype, count?)", devlib_buffer},
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"load(cubin, name, parameters?)", gpu_load},

@@ -27,6 +27,7 @@ typedef enum KindTag {
   KIND_LAYOUT,   // more: KindFlags; layout
   KIND_TENSOR,   // more: DType, KindFlags; align, layout; leaves
   KIND_TMA,      // more: bytes; these, of a TMA atom, padded; a leaf
+  KIND_CODE,     // more: number of a function's code; what it captures
   KIND_OVERLAP   // at the end: the group of each leaf
 } KindTag;
 enum KindFlags { KIND_COORD = 1 << 8, KIND_WIDE = 1 << 9,
@@ -51,6 +52,7 @@ typedef struct Leaf {
   size_t place;            // number of the leaf, from 1 on
   uint32_t symbol;         // of a number: its cute.sym_int, 0: none
   int64_t number;          // where it is an integer
+  double real;             // where it is a float
   uint64_t bits;
   const Tensor *t;         // of a pointer: in its userdata
   const struct TmaBox *tma;  // the pointer is that of its tensor map; or NULL
@@ -86,6 +88,8 @@ typedef struct Walk {
                            // its negative; or 0
   int func;                // the kernel's function: its arguments become what
   int copies;              // it sees, copies of tables in a list here; or 0
+  int calls;               // stack index of those that callslib.c asks, or 0
+  const struct GpuStream *stream;  // that it met there, or NULL
   bool symbolic;           // some leaf has no memory or number
   bool numbers, in_table;  // some argument is or holds one; in a table
 } Walk;
@@ -94,6 +98,11 @@ typedef struct Walk {
 // Begins a walk; `launch` says what else the program is for.
 Walk kind_begin(Ctx *cx, lua_State *L, uint64_t launch);
 void kind_add(Walk *w, int idx);  // the next argument, at a stack index
+void kind_put(Walk *w, uint64_t word);
+void kind_value(Walk *w, int idx);   // a value in an argument
+void kind_object(Walk *w, int idx);  // as one that is told by its address
+bool kind_met(Walk *w, const void *p);  // again: its words are put
+void callslib_walk(Walk *w, int idx);  // callslib.c: a function's
 void kind_end(Walk *w);           // no more arguments
 uint64_t kind_hash(const Walk *w);
 // The name of the kernel that the call at a stack index is of, or NULL.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tma.h"
 #include "bind/tensorlib.h"
@@ -26,6 +27,8 @@ static void put(Walk *w, uint64_t x) {
   w->w = grow(w->cx, w->w, w->n, &w->cap, sizeof *w->w);
   w->w[w->n++] = x;
 }
+
+void kind_put(Walk *w, uint64_t word) { put(w, word); }
 
 static void put_bytes(Walk *w, const void *p, size_t n) {
   const char *s = p;
@@ -66,6 +69,11 @@ static void put_object(Walk *w, int idx) {
   hold(w);
 }
 
+void kind_object(Walk *w, int idx) {
+  put(w, KIND_HEAD(KIND_OBJECT, 0));
+  put_object(w, idx);
+}
+
 // ---- numbers ----
 
 static void see_number(Walk *w, int idx, DType type) {
@@ -83,6 +91,7 @@ static void walk_number(Walk *w, int idx) {
   put(w, KIND_HEAD(KIND_NUMBER, type));
   Leaf *l = add_leaf(w, type);
   l->number = v;
+  l->real = lua_tonumber(w->L, idx);
   l->bits = face_number_bits(w->L, idx, type);
   see_number(w, idx, type);
 }
@@ -150,9 +159,14 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
+// Calls are told apart by extents that a program would be handed.
+static const TensorMarks *marks_of(const Walk *w, int idx) {
+  return w->calls ? NULL : tensor_marks(w->L, idx);
+}
+
 static void walk_layout(Walk *w, int idx) {
   Layout l = face_check_layout(w->L, idx);
-  const TensorMarks *m = l.outer ? NULL : tensor_marks(w->L, idx);
+  const TensorMarks *m = l.outer ? NULL : marks_of(w, idx);
   bool wide = m && tensor_wide(w->cx, l);
   put(w, KIND_HEAD(KIND_LAYOUT, (wide ? KIND_WIDE : 0)
                    | (m ? KIND_DYNAMIC : 0) | (l.outer ? KIND_COMPOSED : 0)));
@@ -229,13 +243,19 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
+// On which device memory is, where that is not what a launch asks.
+static void put_place(Walk *w, const Leaf *l) {
+  if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
+}
+
 static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
-  const TensorMarks *m = tensor_marks(w->L, idx);
+  const TensorMarks *m = marks_of(w, idx);
   Tensor t = host_tensor(w, idx, b, m);
   bool coord = t.space == SP_COORD, wide = false;
   int64_t count = 0;
   if (!coord) {
     const Leaf *l = add_memory(w, idx, &t, b, m);
+    put_place(w, l);
     count = l->after;
     wide = m && m->symbolic ? m->wide
            : t.l.outer ? tensor_wide(w->cx, t.l) : l->after > INT32_MAX;
@@ -384,22 +404,29 @@ static void walk_field(Walk *w, int idx, const Key *k, int copy) {
   else lua_pop(L, 1);
 }
 
+bool kind_met(Walk *w, const void *p) {
+  for (size_t i = 0; i < w->ntable; i++) {
+    if (w->table[i] != p) continue;
+    put(w, KIND_HEAD(KIND_SAME, i));
+    return true;
+  }
+  w->table = grow(w->cx, w->table, w->ntable, &w->tablecap, sizeof *w->table);
+  w->table[w->ntable++] = p;
+  return false;
+}
+
 // Has this table been met? Then it is the same one again.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
       face_error(w->L, ERR_ARG, "%s is a table that holds it: what a "
                  "kernel takes has an end", kind_path(w));
-  for (size_t i = 0; i < w->ntable; i++) {
-    if (w->table[i] != p) continue;
-    put(w, KIND_HEAD(KIND_SAME, i));
-    if (w->func) {
-      lua_rawgeti(w->L, w->copies, (lua_Integer)i + 1);
-      lua_replace(w->L, idx);
-    }
-    return true;
+  if (!kind_met(w, p)) return false;
+  if (w->func) {
+    lua_rawgeti(w->L, w->copies, (lua_Integer)KIND_MORE(w->w[w->n - 1]) + 1);
+    lua_replace(w->L, idx);
   }
-  return false;
+  return true;
 }
 
 static void walk_table(Walk *w, int idx) {
@@ -416,8 +443,6 @@ static void walk_table(Walk *w, int idx) {
                "most %d deep", kind_path(w), KIND_DEPTH);
   size_t n;
   int top = lua_gettop(L), copy = 0;
-  w->table = grow(w->cx, w->table, w->ntable, &w->tablecap, sizeof *w->table);
-  w->table[w->ntable++] = p;
   Key *keys = push_keys(w, idx, &n);
   put(w, KIND_HEAD(KIND_TABLE, n));
   put_metatable(w, idx);
@@ -440,11 +465,17 @@ static void walk_table(Walk *w, int idx) {
 
 // ---- the rest ----
 
-static _Noreturn void refuse(Walk *w, int idx) {
+// No argument of a kernel; what a call takes that is nothing to it, its
+// operation says.
+static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
     {"value", "\n  it belongs to another kernel"},
     {"vector", "\n  it belongs to another kernel"}};
+  if (w->calls) {
+    kind_object(w, idx);
+    return;
+  }
   const char *type = face_typename(w->L, idx), *more = "";
   for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
     if (strcmp(type, advice[i][0]) == 0) more = advice[i][1];
@@ -479,8 +510,7 @@ static void walk_userdata(Walk *w, int idx) {
     size_t i = 0, n = sizeof objects / sizeof *objects;
     while (i < n && !luaL_testudata(L, idx, objects[i])) i++;
     if (i == n) refuse(w, idx);
-    put(w, KIND_HEAD(KIND_OBJECT, 0));
-    put_object(w, idx);
+    else kind_object(w, idx);
   }
 }
 
@@ -507,6 +537,11 @@ static void walk_constant(Walk *w, int idx) {
   else lua_pop(L, 1);
 }
 
+static void walk_stream(Walk *w, int idx) {
+  w->stream = lua_touserdata(w->L, idx);
+  kind_object(w, idx);
+}
+
 // The value at idx, an argument or in one.
 static void walk(Walk *w, int idx) {
   lua_State *L = w->L;
@@ -525,13 +560,15 @@ static void walk(Walk *w, int idx) {
     break;
   case LUA_TTABLE: walk_table(w, idx); break;
   case LUA_TFUNCTION:
-    put(w, KIND_HEAD(KIND_OBJECT, 0));
-    put_object(w, idx);
+    if (w->calls) callslib_walk(w, idx);
+    else kind_object(w, idx);
     break;
   case LUA_TUSERDATA:
     if ((box = tensorlib_box(L, idx))) walk_tensor(w, idx, box);
     else if (laylib_box(L, idx)) walk_layout(w, idx);
     else if (luaL_testudata(L, idx, MT_CONSTEXPR)) walk_constant(w, idx);
+    else if (w->calls && luaL_testudata(L, idx, MT_STREAM))
+      walk_stream(w, idx);
     else walk_userdata(w, idx);
     break;
   case LUA_TLIGHTUSERDATA: walk_userdata(w, idx); break;
@@ -551,11 +588,33 @@ void kind_add(Walk *w, int idx) {
   walk(w, idx);
 }
 
+void kind_value(Walk *w, int idx) { walk(w, idx); }
+
+// The first bit of a leaf's memory.
+static uint64_t start_of(const Leaf *l) {
+  uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p
+                  : l->dev ? l->dev->ptr : 0;
+  return base * 8 + (uint64_t)dim_value(l->t->off)
+                    * (uint64_t)dtype_bits(l->type);
+}
+
+// How far the leaves of a group are from its first one: where one call has
+// memory twice, another of these words has it so, too.
+static void put_distances(Walk *w, const int *group) {
+  for (size_t i = 0; i < w->nleaf; i++) {
+    size_t first = 0;
+    while (group[first] != group[i]) first++;
+    if (group[i] && first != i)
+      put(w, start_of(&w->leaf[i]) - start_of(&w->leaf[first]));
+  }
+}
+
 void kind_end(Walk *w) {
   int *group = NEW(w->cx, int, w->nleaf + 1);
   if (kind_overlaps(w->cx, w->leaf, w->nleaf, group)) {
     put(w, KIND_HEAD(KIND_OVERLAP, 0));
     put_bytes(w, group, w->nleaf * sizeof *group);
+    if (w->calls) put_distances(w, group);
   }
 }
 
@@ -631,11 +690,9 @@ static bool span_of(const Leaf *l, Span *s) {
   }
   bool open = l->host ? hostbuf_open(l->host) : gpu_owns(&l->dev->own);
   if (!open || l->after <= 0 || !dim_static(l->t->off)) return false;
-  uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p : l->dev->ptr;
-  uint64_t bits = (uint64_t)dtype_bits(l->type);
-  int64_t off = dim_value(l->t->off);
-  s->from = base * 8 + (uint64_t)(off - l->before) * bits;
-  s->to = base * 8 + (uint64_t)(off + l->after) * bits;
+  uint64_t at = start_of(l), bits = (uint64_t)dtype_bits(l->type);
+  s->from = at - (uint64_t)l->before * bits;
+  s->to = at + (uint64_t)l->after * bits;
   return true;
 }
 

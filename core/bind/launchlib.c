@@ -311,6 +311,7 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
   l.params = NEW(cx, void *, n + 1);
+  l.params[n] = NULL;
   l.bufs = NEW(cx, DevBuf *, n + 1);
   l.nbufs = 0;
   for (size_t i = 0; i < n; i++) {

@@ -109,8 +109,9 @@ void gpufn_close(GpuFn *f);
 // watch the driver, so do not ask past nparam.)
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch with its arguments packed: `params` points into memory that lives
-// as long as the struct. `bufs` are the buffers the arguments point into.
+// A launch with its arguments packed: `params`, which ends with NULL, points
+// into memory that lives as long as the struct. `bufs` are the buffers that
+// arguments point into.
 typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // may be NULL

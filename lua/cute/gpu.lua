@@ -16,6 +16,7 @@
 
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
 
 local gpu = {}
@@ -68,6 +69,7 @@ end
 ---@return integer|nil bytes
 ---@return string|nil reason
 function gpu.trim(ordinal)
+  for _, f in ipairs(devices.trims) do f() end
   return ask(ordinal, "trim")
 end
 

@@ -10,6 +10,7 @@
 //   FAKE_LOST  no other context after a fault
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
 //   FAKE_SAY   buffers, copies and waits are told on standard error
+//   FAKE_PARAMS  launches are: the first words of their parameters
 //   FAKE_GPUS  so many GPUs
 //   FAKE_LATE  work runs when it is waited for, of what may run that first
 //              which was given last: what no stream or event orders shows
@@ -25,7 +26,7 @@ typedef struct Handle {
   struct Handle *next;
   int context;  // number of the context it belongs to
   char kind, name[31];
-  char data[];
+  _Alignas(256) char data[];
 } Handle;
 
 static Handle *handles;
@@ -51,7 +52,9 @@ static void say(const char *what, size_t n) {
 }
 
 static void *make(char kind, size_t size) {
-  Handle *h = calloc(1, sizeof *h + size);
+  size_t all = (sizeof(Handle) + size + 255) / 256 * 256;
+  Handle *h = aligned_alloc(256, all);
+  memset(h, 0, all);
   h->kind = kind;
   h->context = context;
   h->next = handles;
@@ -240,6 +243,8 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
 #ifdef FAKE_CLUSTERS
   if (a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) return *v = 9, 0;
   if (a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) return *v = 108, 0;
+  if (a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    return *v = 232448, 0;
 #endif
   *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
      : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 166912
@@ -567,6 +572,11 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
 }
 static CUresult launch(CUfunction f, CUstream s, void **p) {
   const char *name = find(f)->name;
+  if (getenv("FAKE_PARAMS")) {
+    fprintf(stderr, "launch %s %p", name, (void *)s);
+    for (; *p; p++) fprintf(stderr, " %llx", *(unsigned long long *)*p);
+    return fputs("\n", stderr), 0;
+  }
   if (find(f)->context != context) return 201;
   if (strcmp(name, "refused") == 0) return 701;
   if (strncmp(name, "bad", 3) == 0) {
@@ -603,7 +613,8 @@ static int blocks(const CUlaunchConfig *c) {
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
                           void **extra) {
-  if (c->blockDimX == 256) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (c->blockDimX == 256 && blocks(c) > 1)
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   fprintf(stderr, "%s: grid %u %u %u, clusters of %d%s\n", find(f)->name,
           c->gridDimX, c->gridDimY, c->gridDimZ, blocks(c),
           c->attrs[c->numAttrs - 1].id ==

@@ -130,6 +130,11 @@ function devices.pick(values, opts, default)
   return devices.device(named or default, opts.arch)
 end
 
+devices.trims = {}  -- what is called before cute.gpu.trim gives memory back
+
+--- f lets go of memory that it keeps, whenever cute.gpu.trim is called.
+function devices.on_trim(f) table.insert(devices.trims, f) end
+
 sign.strict("device", Device, "dev info place")
 
 return devices

@@ -174,20 +174,37 @@ function View:settle()
   return {upvalues = list, keys = self.keys, tables = self.tables}
 end
 
---- What a trace of func could read, for core.unchanged.
+local function new_view(ran)
+  return setmetatable({
+    ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
+    upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
+end
+
+--- What a trace of func could read, for core.unchanged; `ran` is kept with it.
 ---@param func function
 ---@param held any[] what arguments are or hold as it is: functions, classes
 ---@param ran table<function, true> functions of the user's that ran in it
 function reach.take(func, held, ran)
-  local view = setmetatable({
-    ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
-    upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
+  local view = new_view(ran)
   ran[func] = true
   view:see(func)
   for _, v in ipairs(held) do view:see(v) end
   view:go()
   view:others()
-  return view:settle()
+  local read = view:settle()
+  read.ran = ran
+  return read
+end
+
+--- The part of that which it read through these values; nil: none of it.
+---@param values any[]
+---@param ran table<function, true>
+function reach.within(values, ran)
+  local view = new_view(ran)
+  for _, v in ipairs(values) do view:see(v) end
+  view:go()
+  local read = view:settle()
+  return read.upvalues.n + read.keys.n + read.tables.n > 0 and read or nil
 end
 
 return reach

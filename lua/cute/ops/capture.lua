@@ -5,8 +5,7 @@
 -- kernel but what each call hands over, or a bias would be that of the first
 -- call. All else that it reads (functions, strings, tables as such) is part.
 --
---     local c = capture.of(f)      -- c.key: its code, and what is part of it
---     local values = c:values()    -- numbers and tensors of now
+--     local c = capture.of(f)      -- c.values: numbers and tensors of now
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
 -- The clone has upvalues of its own where values go; those of the function stay
@@ -37,24 +36,44 @@ local function is_users(v)
   return i.what ~= "C" and not core.own_source(i.source)
 end
 
--- What a key says of a part that is no value.
-local function text_of(v)
-  local t = type(v)
-  if t == "string" then return ("%q"):format(v) end
-  if t == "boolean" or t == "nil" then return tostring(v) end
-  return ("%s %p"):format(t, v)
-end
+local codes = 0
 
--- Numbers of codes, which are long: by what string.dump gives.
-local codes, count = {}, 0
-
-local function code_of(f)
-  local dump = string.dump(f)
-  if not codes[dump] then
-    count = count + 1
-    codes[dump] = count
+--- What a function takes of its upvalues: {[0] = a number of its own, upvalue,
+-- n, key 1 .. key n, ...}, where n = 0 is the upvalue as it is; false: it is no
+-- function of the user's, or of a code that cannot be read or keeps state.
+-- Functions of one code have the same form; core.calls asks for it.
+---@param f function
+---@return table|false form
+---@return string? wrong what it does that it must not
+function capture.form(f)
+  local uses = is_users(f) and bytecode.upvalues(f)
+  if not uses then return false end
+  codes = codes + 1
+  local form = {[0] = codes}
+  for i = 1, math.huge do
+    local name = debug.getupvalue(f, i)
+    if not name then return form end
+    local use = uses[i]
+    if use and use.set then
+      return false, ("assigns '%s', which is outside of it: it keeps no state")
+        :format(name)
+    end
+    local keys = {}
+    for k, only_read in pairs(use and use.keys or {}) do
+      if not only_read then
+        return false, ("assigns '%s' of '%s': it keeps no state"):format(
+          tostring(k), name)
+      end
+      keys[#keys + 1] = k
+    end
+    if use then
+      table.sort(keys, function(x, y) return tostring(x) < tostring(y) end)
+      local n = use.whole and 0 or #keys
+      table.insert(form, i)
+      table.insert(form, n)
+      table.move(keys, 1, n, #form + 1, form)
+    end
   end
-  return codes[dump]
 end
 
 ---------------------------------------------------------------------------
@@ -65,97 +84,44 @@ end
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
-    self.key[#self.key + 1] = "v"
+    self.values[#self.values + 1] = v
   else
     self.parts[#self.parts + 1] = {f, i, k, v}
-    self.key[#self.key + 1] = text_of(v)
   end
 end
 
-local function sorted(keys)
-  local list = {}
-  for k in pairs(keys) do list[#list + 1] = k end
-  table.sort(list, function(a, b) return tostring(a) < tostring(b) end)
-  return list
-end
-
+-- In the order in which core.calls walks (core/bind/callslib.c).
 local function walk(self, f, root)
-  if self.number[f] then
-    self.key[#self.key + 1] = "f" .. self.number[f]
-    return
-  end
+  if self.number[f] then return end
   self.functions[#self.functions + 1] = f
   self.number[f] = #self.functions
-  self.key[#self.key + 1] = code_of(f)
-  local uses = bytecode.upvalues(f)
-  for i = 1, uses and math.huge or 0 do
-    local name, v = debug.getupvalue(f, i)
-    if not name then break end
-    local use = uses[i]
-    if use and use.set then
-      fail(root, "assigns '%s', which is outside of it: it keeps no state",
-           name)
-    end
-    for k, only_read in pairs(use and use.keys or {}) do
-      if not only_read then
-        fail(root, "assigns '%s' of '%s': it keeps no state", tostring(k), name)
-      end
-    end
-    if use and type(v) == "table" and not use.whole then
-      for _, k in ipairs(sorted(use.keys)) do look(self, f, i, k, v[k]) end
-    elseif use and is_users(v) then
+  local form, wrong = capture.form(f)
+  if wrong then fail(root, "%s", wrong) end
+  local at = 1
+  while form and at < #form do
+    local i, n = form[at], form[at + 1]
+    local _, v = debug.getupvalue(f, i)
+    if n > 0 and type(v) == "table" then
+      for k = at + 2, at + 1 + n do look(self, f, i, form[k], v[form[k]]) end
+    elseif is_users(v) then
       self.children[#self.children + 1] = {f, i, v}
       walk(self, v, root)
-    elseif use then
+    else
       look(self, f, i, nil, v)
     end
+    at = at + 2 + n
   end
 end
 
-local known = setmetatable({}, {__mode = "k"})
-
--- Is all that is no value as it was, and are values still values?
-local function holds(c)
-  for _, p in ipairs(c.parts) do
-    local _, v = debug.getupvalue(p[1], p[2])
-    if p[3] ~= nil then v = v[p[3]] end
-    if not rawequal(v, p[4]) then return false end
-  end
-  for _, p in ipairs(c.children) do
-    local _, v = debug.getupvalue(p[1], p[2])
-    if not rawequal(v, p[3]) then return false end
-  end
-  return true
-end
-
--- The values of now; nil where one is none any more.
-function Capture:values()
-  local list = {}
-  for n, s in ipairs(self.slots) do
-    local _, v = debug.getupvalue(s[1], s[2])
-    if s[3] ~= nil then v = v[s[3]] end
-    if not is_value(v) then return nil end
-    list[n] = v
-  end
-  return list
-end
-
---- What f captures now. Fields: key, equal for functions of one code and with
--- the same parts; values, the list; clone().
+--- What f captures now. Fields: values, the numbers and tensors; parts, all
+-- else, as {function, upvalue, field, value}; clone().
 ---@param f function
 ---@return table
 function capture.of(f)
-  local c = known[f]
-  local values = c and holds(c) and c:values()
-  if not values then
-    c = setmetatable({functions = {}, number = {}, slots = {}, parts = {},
-                      children = {}, key = {}}, Capture)
-    walk(c, f, f)
-    c.key = table.concat(c.key, " ")
-    known[f] = c
-    values = c:values()
-  end
-  return c, values
+  local c = setmetatable({functions = {}, number = {}, slots = {}, parts = {},
+                          children = {}, values = {}}, Capture)
+  walk(c, f, f)
+  return c
 end
 
 ---------------------------------------------------------------------------
@@ -171,7 +137,7 @@ local function bare(f)
 end
 
 --- A function like the captured one, whose values are those that bind gives it:
--- bind(list), in the order of values(); bind() takes them away.
+-- bind(list), in the order of values; bind() takes them away.
 ---@return function
 ---@return function bind
 function Capture:clone()

@@ -14,6 +14,7 @@
 -- What the function takes from around it are arguments (cute.ops.capture); how
 -- many results there are, and of which types, a trace of its own finds out
 -- before there is a kernel.
+local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -41,14 +42,17 @@ local function push(list, x)
 end
 
 -- A number is an argument of the kernel, of which Lua's floats are f32: one of
--- f64 goes as its two halves.
-local function pass(list, x, sums)
+-- f64 goes as its two halves. at, nth: which number of the call it is.
+local function pass(list, x, sums, at, nth)
   if sums == cute.f64 and math.type(x) == "float" then
     local low, high = string.unpack("<i4i4", string.pack("<d", x))
     push(list, low)
+    calls.mark(list, at, nth, 1)
     push(list, high)
+    calls.mark(list, at, nth, 2)
   else
     push(list, x)
+    if math.type(x) then calls.mark(list, at, nth) end
   end
 end
 
@@ -248,8 +252,9 @@ local function results_of(f, original, shape, ...)
 end
 
 -- What the user's function gives for problem p: a list of {kind, dtype, op}.
-local function probe(p, f, captured, values)
+local function probe(p, f, captured)
   local found
+  local values = captured.values
   local clone, bind = captured:clone()
   local kernel = cute.kernel("epilogue", function(...)
     local next_one, number = reader {...}
@@ -282,8 +287,7 @@ end
 
 --- What an epilogue's results are, before there is a kernel: p.results.
 function epilogue.look(p, f)
-  local captured, values = capture.of(f)
-  p.results = probe(p, f, captured, values)
+  p.results = probe(p, f, capture.of(f))
   return p.results[1].dtype
 end
 
@@ -298,13 +302,13 @@ function epilogue.new(p, c, call)
     return {more = function() end}
   end
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
-  local clone, bind, captured, floats
+  local clone, bind
+  local floats = {}
   if f then
-    local values
-    captured, values = capture.of(f)
-    clone, bind = captured:clone()
-    floats = {}
-    for i, v in ipairs(values) do floats[i] = math.type(v) == "float" end
+    clone, bind = call.captured:clone()
+    for i, v in ipairs(call.captured.values) do
+      floats[i] = math.type(v) == "float"
+    end
   end
 
   local function finish(acc, ...)
@@ -369,14 +373,23 @@ function epilogue.new(p, c, call)
   end
 
   local function more(list, C, now)
+    local at = now.at
     for _, x in ipairs(#factors > 0 and scales.rest(p, now.o) or factors) do
-      if x.number then pass(list, x.number + 0.0, p.value)
+      if x.number then pass(list, x.number + 0.0, p.value, at[x.name], 1)
       else push(list, x.matrix) end
     end
-    if has_alpha then pass(list, factor(now.alpha, p.value), p.value) end
+    if has_alpha then
+      pass(list, factor(now.alpha, p.value), p.value, at.alpha, 1)
+    end
     if has_c then push(list, C) end
-    if has_beta then pass(list, factor(now.beta, p.value), p.value) end
-    for _, v in ipairs(now.values) do pass(list, v, p.value) end
+    if has_beta then
+      pass(list, factor(now.beta, p.value), p.value, at.beta, 1)
+    end
+    local numbers = 0
+    for _, v in ipairs(now.captured and now.captured.values or {}) do
+      if math.type(v) then numbers = numbers + 1 end
+      pass(list, v, p.value, at.f, numbers)
+    end
   end
   return {finish = finish, more = more}
 end

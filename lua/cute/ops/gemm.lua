@@ -1,11 +1,11 @@
 --- D = alpha A B^T + beta C by the kernel that serves it best.
 --
 -- What a call needs is decided once for each configuration: types, layouts and
--- alignment of the operands, options, device. The plan keeps its kernel and a
--- launch made ready; a later call of the configuration finds it by one key and
--- launches.
+-- alignment of the operands, options, device. The plan keeps its kernel; later
+-- calls of the configuration are known (cute.ops.calls), and launch.
 local core = require "cute.core"
 local cute = require "cute"
+local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local capture = require "cute.ops.capture"
 local devices = require "cute.lang.devices"
@@ -198,19 +198,38 @@ local function choice_of(p)
   return c
 end
 
-local kept, count, MOST = {}, 0, 1024
-
 ---------------------------------------------------------------------------
 -- Calls
 ---------------------------------------------------------------------------
 
 local NONE = {}
+local known = calls.new()
+
+-- What makes a call another one, in the order of core.calls; places of numbers
+-- in it.
+local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
+
+-- Numbers that are part of a configuration.
+local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
+  t[n] = math.type(n) and cute.constexpr(n) or false
+  return t[n]
+end})
+
+local function arguments(A, B, C, o, alpha, beta)
+  local packed, stream, group = type(B) == "table", o.stream, o.group
+  if type(stream) == "table" then stream = tostring(stream) end
+  return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
+    o.scale_a, o.scale_b, o.zeros, group and fixed[group], packed, o.dtype,
+    o.tf32, o.gated, o.deterministic, o.arch, o.device, stream
+end
 
 -- alpha and beta as they count: nil where they change nothing.
-local function normal(C, o, D)
+local function normal(C, o)
   local alpha, beta = o.alpha, o.beta
   if alpha == 1 then alpha = nil end
   if o.accumulate then
+    local D = o.out
+    if type(D) == "table" then D = D[1] end
     if not D then fail "accumulate wants out, to which sums are added" end
     if C then fail "accumulate adds to out; C is another matrix" end
     C = D
@@ -221,27 +240,55 @@ local function normal(C, o, D)
   return C, alpha, beta
 end
 
--- The arguments in order: see cute.ops.plan.
-local function call_of(A, B, C, o)
+-- The arguments in order.
+local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
     fail("B is %s; a tensor is needed, or what ops.int4 gives", core.show(B))
   end
   if type(C) == "table" and o == nil then C, o = nil, C end
-  o = o or NONE
-  for name in next, o do
+  for name in next, o or NONE do
     if not OPTIONS[name] then check_options(o) end
   end
-  local out = o.out
-  if type(out) ~= "table" then out = {out} end
-  local f, captured, values = o.epilogue, nil, NONE
-  if f then
-    if type(f) ~= "function" then check_options(o) end
-    captured, values = capture.of(f)
+  return C, o or NONE
+end
+
+-- A call as plans take it: see cute.ops.plan.
+local function call_of(A, B, C, o, alpha, beta)
+  check_options(o)
+  local out, f = o.out, o.epilogue
+  return {A = A, B = B, C = C, o = o, alpha = alpha, beta = beta,
+          out = type(out) == "table" and out or {out}, f = f, at = AT,
+          captured = f and capture.of(f)}
+end
+
+-- Lua runs it, and makes what it launches known.
+local function run(A, B, C, o, alpha, beta, plan)
+  local call = call_of(A, B, C, o, alpha, beta)
+  if not plan then
+    local p = problem(call)
+    plan = plans.new(p, choice_of(p), call)
+    known:add(plan, arguments(A, B, C, o, alpha, beta))
   end
-  local alpha, beta
-  C, alpha, beta = normal(C, o, out[1])
-  return {A = A, B = B, C = C, o = o, alpha = alpha, beta = beta, out = out,
-          f = f, values = values, key = captured and captured.key}
+  return plan:run(call, function(ready)
+    known:ready(ready, arguments(A, B, C, o, alpha, beta))
+  end)
+end
+
+-- New results where `out` has none.
+local function merged(out, ...)
+  local all, new = table.move(out, 1, #out, 1, {}), {...}
+  for i = 1, #out + #new do
+    if all[i] == nil then all[i] = table.remove(new, 1) end
+  end
+  return table.unpack(all)
+end
+
+local function finish(A, B, C, o, alpha, beta, launched, ...)
+  if not launched then return run(A, B, C, o, alpha, beta, ...) end
+  local out = o.out
+  if out == nil then return ... end
+  if type(out) == "table" then return merged(out, ...) end
+  return out, ...
 end
 
 --- D = alpha A B^T + beta C, and what an epilogue makes of it; see docs/ops.md.
@@ -251,22 +298,11 @@ end
 ---@param o? table
 ---@return any D (...,M,N), and further results of the epilogue
 function gemm.gemm(A, B, C, o)
-  local call = call_of(A, B, C, o)
-  o = call.o
-  local packed = type(B) == "table"
-  local key = core.kind_text(A.device, A, packed and B.packed or B, packed,
-    call.C, call.out[1], call.alpha,
-    call.beta, o.dtype, o.tf32, o.gated, o.scale_a, o.scale_b,
-    o.zeros, o.group, o.arch, tostring(o.device),
-    tostring(o.stream), call.key, table.unpack(call.values))
-  local plan = kept[key]
-  if not plan then
-    local p = problem(call)
-    plan = plans.new(p, choice_of(p), call)
-    if count == MOST then kept, count = {}, 0 end
-    kept[key], count = plan, count + 1
-  end
-  return plan:run(call)
+  local alpha, beta
+  C, o = ordered(B, C, o)
+  C, alpha, beta = normal(C, o)
+  return finish(A, B, C, o, alpha, beta,
+                known(arguments(A, B, C, o, alpha, beta)))
 end
 
 local Explained = {}
@@ -283,7 +319,10 @@ end
 -- cluster, split, why, others, refused, text}; tostring gives the text,
 -- trace() the kernel.
 function gemm.explain(A, B, C, o)
-  local call = call_of(A, B, C, o)
+  local alpha, beta
+  C, o = ordered(B, C, o)
+  C, alpha, beta = normal(C, o)
+  local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
   local c = choice_of(p)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},

@@ -68,10 +68,9 @@ function operand.layout(l, batch)
                           {stride[rank - 1], stride[rank], L.stride})
 end
 
---- The tensor so; of type tf32 it is f32 to memory.
+--- The tensor so, with nothing of it dynamic; of type tf32 it is f32 to memory.
 function operand.matrix(t, batch)
   if t.element_type == cute.tf32 then t = cute.recast_tensor(t, cute.f32) end
-  if cute.rank(t) == 2 and #batch == 0 then return t end
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 

@@ -204,25 +204,26 @@ local function folder(name, limit, n)
   end)
 end
 
---- The launches that fold the parts of a result r {P, op, count, all, rows,
--- parts}: a list of {kernel, P, Y, grid, block}; where Y is nil the result
--- itself, (rows, l), is meant. What is one number takes several steps, in
--- place: few threads would wait for many loads.
+--- The steps (see cute.ops.calls) that fold the parts of a result r {op, count,
+-- all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}, where P and
+-- Y are layouts in the memory of the parts; where Y is nil the result itself,
+-- (rows, l), is meant. What is one number takes several steps, in place: few
+-- threads would wait for many loads.
 function partial.folds(r, batches)
   if not r.all then
-    return {{kernel = folder(r.op, nil, r.count), P = r.P, block = BLOCK,
+    return {{kernel = folder(r.op, nil, r.count), block = BLOCK, ready = {},
+             P = cute.make_layout {r.rows, r.parts, batches},
              grid = {tiles.count(r.rows, BLOCK), batches, 1}}}
   end
-  local n, list, from = r.parts * batches, {}, r.P.iterator
+  local n, list = r.parts * batches, {}
   repeat
     local rows = n > MOST and tiles.count(n, MOST) or 1
     local each = tiles.count(n, rows)
     list[#list + 1] = {block = BLOCK, grid = {tiles.count(rows, BLOCK), 1, 1},
       kernel = folder(r.op, each * rows > n and n, rows == 1 and r.count),
-      P = cute.make_tensor(from, cute.make_layout({rows, each, 1},
-                                                  {1, rows, 0})),
-      Y = rows > 1 and cute.make_tensor(from, cute.make_layout({rows, 1}))
-        or nil}
+      ready = {},
+      P = cute.make_layout({rows, each, 1}, {1, rows, 0}),
+      Y = rows > 1 and cute.make_layout({rows, 1}) or nil}
     n = rows
   until n == 1
   return list

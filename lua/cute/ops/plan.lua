@@ -1,17 +1,19 @@
---- What is kept of a configuration: a kernel, its launches made ready, memory
--- that its blocks share.
+--- What is kept of a configuration: a kernel, and its launches made ready.
 --
 --     local plan = plans.new(p, c, call)   -- of a problem and its choice
---     local D, ... = plan:run(call)
+--     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, values, out}: operands, options,
--- factors that count, the epilogue with what it captured, tensors for results.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
+-- factors that count, the epilogue with what it captured, tensors for results,
+-- and at which places such numbers are in the arguments of known calls
+-- (cute.ops.calls).
 local core = require "cute.core"
 local cute = require "cute"
+local calls = require "cute.ops.calls"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
-local report = require "cute.lang.report"
+local reach = require "cute.lang.reach"
 local scales = require "cute.ops.scales"
 
 local plans = {}
@@ -19,36 +21,19 @@ local plans = {}
 local fail = operand.fail
 
 ---------------------------------------------------------------------------
--- Memory
----------------------------------------------------------------------------
-
--- What blocks share, of a device ("host", "gpu") or stream: launches of one
--- follow each other. The counts are 0 between launches.
-local scratch = setmetatable({}, {__mode = "k"})
-
-local function view(t, n) return cute.make_tensor(t.iterator,
-                                                  cute.make_layout {n}) end
-
--- Memory for so many sums and counts, views of what there is or of more.
-local function workspace(place, stream, sums, counts)
-  local key = stream or place
-  local s = scratch[key]
-  if not s or cute.size(s.work) < sums or cute.size(s.turns) < counts then
-    s = {work = cute.empty({2 * sums}, cute.f32, {device = place}),
-         turns = cute.zeros({2 * counts}, cute.i32, {device = place})}
-    scratch[key] = s
-  end
-  return view(s.work, sums), view(s.turns, counts)
-end
-
----------------------------------------------------------------------------
 -- Plans
 ---------------------------------------------------------------------------
 
 -- How a family is made and called: its kernel, block, grid, cluster, the MMA
 -- and tile of what leaves together, how much memory its blocks share (sums,
--- counts), and the first arguments of a call; space is the last one.
+-- counts), and the first arguments of a call; of that memory, `space` is the
+-- last one.
 local FAMILIES = {}
+
+local function view(t, n, dtype)
+  local v = cute.make_tensor(t.iterator, cute.make_layout {n})
+  return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
+end
 
 function FAMILIES.gemm_sm80(p, c)
   local made = require("kernels." .. c.family)(c.options)
@@ -81,15 +66,29 @@ local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
+-- What blocks of gemm_sm90 share: how many sums and counts, and what it is
+-- given of them.
+local function shared(o, grid)
+  if not o.shares then return nil end
+  if o.dynamic then
+    return nil, 1, function(_, turns) return {counter = turns} end
+  end
+  local blocks = grid[1] * grid[2] * grid[3]
+  local sums = blocks * o.tile[1] * o.tile[2]
+  return sums, blocks, function(work, turns)
+    return {sums = view(work, sums, o.acc), turns = turns}
+  end
+end
+
 function FAMILIES.gemm_sm90(p, c)
   local made = require "kernels.gemm_sm90"(c.options)
   local m, n, known = p.m, p.columns, nil
   if c.swap then m, n = n, m end
   local grid = made.grid(m, n, p.sms, p.batches)
+  local sums, counts, space = shared(made.options, grid)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
           grid = grid, mma = made.epi_mma, tile = made.options.epi,
-          space = made.options.shares
-            and made.workspace(grid, p.place ~= "host" and p.device or nil),
+          sums = sums, counts = counts, space = space,
           arguments = function(A, B, D, _, _, call)
             if c.swap then A, B, D = B, A, operand.turned(D) end
             known = known or made.arguments(like(A), like(B), like(D))
@@ -149,32 +148,34 @@ function plans.new(p, c, call)
   local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
-  plan.stream, plan.ending, plan.ready = call.o.stream, ending, {}
+  plan.ending, plan.ready = ending, {}
   plan.results = {{shape = p.shape, dtype = p.d}}
   for i = 2, #(p.results or {}) do
     plan.results[i] = result(plan, p, c, p.results[i])
   end
   local sums = plan.sums or 0
   for _, r in ipairs(plan.results) do
-    if r.floats then r.at, sums = sums, sums + r.floats end
-  end
-  if sums > 0 then
-    plan.work, plan.turns = workspace(p.place, plan.stream, sums,
-                                      plan.counts or 1)
-  end
-  for _, r in ipairs(plan.results) do
     if r.floats then
-      r.P = cute.make_tensor(plan.work.iterator + r.at, cute.make_layout
-        {r.rows, r.parts, p.batches})
+      r.at, sums = sums, sums + r.floats
       r.folds = partial.folds(r, p.batches)
     end
   end
+  plan.floats = sums
   return plan
 end
 
--- Tensors for the results: those given, and new ones.
+-- What blocks of a call share: sums, counts, and are these a graph's?
+function Plan:memory(call)
+  local work = self.floats > 0 and calls.work(self.place, self.floats) or nil
+  if not self.counts then return work end
+  local turns, alone = calls.counts(self.device, self.place, call.o.stream,
+                                    self.counts)
+  return work, view(turns, self.counts), alone
+end
+
+-- Tensors for the results: those given, and new ones, which are a list, too.
 function Plan:outputs(call)
-  local out = {}
+  local out, made = {}, {}
   for i, r in ipairs(self.results) do
     local given = call.out[i]
     if given and i > 1 then
@@ -188,24 +189,32 @@ function Plan:outputs(call)
       end
     end
     out[i] = given or cute.empty(r.shape, r.dtype, {device = self.place})
+    if not given then made[#made + 1] = out[i] end
   end
-  return out
+  return out, made
 end
 
---- All arguments of the kernel, of a call with tensors for the results.
-function Plan:arguments_of(call, out)
+--- All arguments of the kernel, of a call with tensors for the results and
+-- memory that blocks share.
+function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
   local B = call.B
   local list = self.arguments(operand.matrix(call.A, batch),
     type(B) ~= "table" and operand.matrix(B, batch) or nil,
-    operand.matrix(out[1], batch), self.work, self.turns, call)
+    operand.matrix(out[1], batch), self.sums and view(work, self.sums), turns,
+    call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
   for i = 2, #out do
     local r = self.results[i]
-    list[list.n + 1] = r.P or operand.matrix(out[i], batch)
     list.n = list.n + 1
+    list[list.n] = r.floats and cute.make_tensor(work.iterator + r.at,
+      cute.make_layout {r.rows, r.parts, self.batches})
+      or operand.matrix(out[i], batch)
   end
-  if self.space then list[list.n + 1], list.n = self.space, list.n + 1 end
+  if self.space then
+    list.n = list.n + 1
+    list[list.n] = self.space(work, turns)
+  end
   return list
 end
 
@@ -233,49 +242,61 @@ local function check_memory(call, out)
   end
 end
 
-local LAUNCHES = 4  -- that a plan keeps: operands that overlap are another one
-
--- Launches with these arguments, by what is ready or by a new one.
-function Plan:launch(call, out)
-  local list, seed = self:arguments_of(call, out), call.o.seed
-  for _, ready in ipairs(self.ready) do
-    -- what an epilogue reads through tables and functions may have changed
-    if (not call.f or core.unchanged(ready.program.read))
-      and ready:try(seed, table.unpack(list, 1, list.n)) then return end
-  end
-  check_memory(call, out)
-  local ready, why = self.kernel(table.unpack(list, 1, list.n)):compile {
-    grid = self.grid, block = self.block, cluster = self.cluster,
-    device = self.device, stream = self.stream}
-  if not ready then report.raise(why) end
-  self.ready[LAUNCHES] = nil
-  table.insert(self.ready, 1, ready)
-  ready:launch {seed = seed}
-  ready:forget()
+-- What later calls of the epilogue have to compare, besides what it captures:
+-- what a trace read through that.
+local function reads_of(call, program)
+  if not call.f then return nil end
+  local roots = {}
+  for _, part in ipairs(call.captured.parts) do roots[#roots + 1] = part[4] end
+  return reach.within(roots, program.read.ran)
 end
 
---- Launches all; the results.
-function Plan:run(call)
-  local out = self:outputs(call)
-  local ok, why = pcall(self.launch, self, call, out)
-  if not ok then  -- counts may not be 0 again
-    scratch[self.stream or self.place] = nil
-    error(why, 0)
-  end
+-- Launches the kernel and what folds its reductions; for known:ready.
+function Plan:launch(call, out, work, turns)
+  local o = {device = self.device, stream = call.o.stream, seed = call.o.seed,
+             reads = call.f}
+  local list = self:arguments_of(call, out, work, turns)
+  local step, ready = calls.launch(self, list, o, function()
+    check_memory(call, out)
+  end)
+  local run = {steps = {step}, reads = reads_of(call, ready.program)}
+  o.reads = nil
   for i, r in ipairs(self.results) do
     for _, fold in ipairs(r.folds or {}) do
-      fold.kernel(fold.P, fold.Y or operand.flat(out[i],
-        r.all and 1 or self.batches)):launch {
-        grid = fold.grid, block = fold.block, device = self.device,
-        stream = self.stream, seed = call.o.seed}
+      local function part(layout)
+        return cute.make_tensor(work.iterator + r.at, layout)
+      end
+      local Y = fold.Y and part(fold.Y) or operand.flat(out[i],
+        r.all and 1 or self.batches)
+      run.steps[#run.steps + 1] = calls.launch(fold, {part(fold.P), Y, n = 2},
+                                               o)
     end
   end
+  return run
+end
+
+--- Launches all; the results. What such a call launches later, ready is given.
+---@param call table
+---@param ready fun(run: table)
+function Plan:run(call, ready)
+  local out, made = self:outputs(call)
+  local work, turns, alone = self:memory(call)
+  local ok, run = pcall(self.launch, self, call, out, work, turns)
+  if not ok then  -- counts may not be 0 again
+    calls.failed(self.place)
+    error(run, 0)
+  end
+  if #run.steps > 0 and not alone then
+    run.made, run.work, run.alone = made, work, turns ~= nil
+    ready(run)
+  end
+  if work and self.place ~= "host" then core.param_memory(work):close() end
   return table.unpack(out)
 end
 
 --- The kernel, traced for a call.
 function Plan:trace(call)
-  local list = self:arguments_of(call, self:outputs(call))
+  local list = self:arguments_of(call, self:outputs(call), self:memory(call))
   return self.kernel(table.unpack(list, 1, list.n)):trace {
     block = self.block, cluster = self.cluster, arch = self.device.arch}
 end

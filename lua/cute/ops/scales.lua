@@ -98,13 +98,15 @@ local function like_D(p, x, by_row)
     by_row and {stride, 0} or {0, stride}))
 end
 
---- What the other factors are to a kernel: a list of {number} and {matrix}.
+--- What the other factors are to a kernel: a list of {number, name} and
+-- {matrix}.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do
-    local kind, x = p["scale_" .. side], o["scale_" .. side]
+    local name = "scale_" .. side
+    local kind, x = p[name], o[name]
     if i == 2 and p.b == cute.Int4 then kind = nil end  -- are the kernel's own
-    if kind == "number" then out[#out + 1] = {number = x}
+    if kind == "number" then out[#out + 1] = {number = x, name = name}
     elseif kind == "one" or kind == "rows" then
       out[#out + 1] = {matrix = like_D(p, x, i == 1)}
     end

@@ -1,0 +1,180 @@
+-- Calls that are known: what they hand to kernels without Lua is what Lua hands
+-- to them, of a driver that tells the parameters of launches.
+local fake = require "spec.gpu.fake"
+local support = require "spec.support"
+
+local HEAD = [[
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local ops = cute.ops
+local gpu = {device = "gpu"}
+local function new(t, ...) return cute.zeros({...}, t or "bf16", gpu) end
+local function at(t)
+  return core.param_memory(t).address
+end
+local function say(text) io.stderr:write(text, "\n") end
+local function forget()  -- what is ready: Lua runs the next call
+  for _, f in ipairs(devices.trims) do f() end
+  collectgarbage()
+  collectgarbage()
+end
+local function instructions(f)
+  local n = 0
+  debug.sethook(function() n = n + 1 end, "", 1)
+  f()
+  debug.sethook()
+  return n
+end
+]]
+
+-- Code that makes two calls of one configuration, f(1) and f(2).
+local CASES = {
+  ["mma.sync, rows that TMA does not take"] = [[
+    local A, B, D = {}, new(nil, 40, 41), {}
+    for i = 1, 2 do A[i], D[i] = new(nil, 72, 41), new(nil, 72, 40) end
+    function f(i) ops.gemm(A[i], B, {out = D[i]}) end]],
+  ["TMA, with a new result"] = [[
+    local A, B = {new(nil, 64, 64), new(nil, 64, 64)}, new(nil, 64, 64)
+    function f(i)
+      core.param_memory((ops.gemm(A[i], B))):close()
+    end]],
+  ["TMA, D^T = B A^T, batches, views"] = [[
+    local A, D = new(nil, 4, 8, 64), new(nil, 4, 8, 256)
+    local B = new(nil, 256, 64)
+    local _ = cute._
+    function f(i)
+      local from = {2 * i - 2, 0, 0}
+      local function part(t)
+        return cute.local_tile(t, {2, t.shape[2], t.shape[3]}, {i - 1, 0, 0})
+      end
+      ops.gemm(part(A), B, {out = part(D)})
+    end]],
+  ["FMA units, factors that change, C"] = [[
+    local A, B, C = new("f32", 40, 40), new("f32", 40, 40), new("f32", 40, 40)
+    local D = {new("f32", 40, 40), new("f32", 40, 40)}
+    function f(i)
+      ops.gemm(A, B, C, {alpha = 2.5 * i, beta = 0.5 + i, out = D[i]})
+    end]],
+  ["f64, whose factors go in two halves"] = [[
+    local A, B, D = new("f64", 40, 40), new("f64", 40, 40), new("f64", 40, 40)
+    function f(i)
+      local s = i / 3
+      ops.gemm(A, B, {alpha = i + 1 / 3, out = D,
+                      epilogue = function(acc) return acc * s end})
+    end]],
+  ["whole numbers as factors of floats"] = [[
+    local A, B, D = new(nil, 64, 64), new(nil, 64, 64), new(nil, 64, 64)
+    function f(i)
+      ops.gemm(A, B, {alpha = 1 + i, scale_a = 3 * i, scale_b = 0.5 * i,
+                      out = D})
+    end]],
+  ["epilogues anew in each call, with what is around them"] = [[
+    local A, B, D = new(nil, 64, 64), new(nil, 64, 64), new(nil, 64, 64)
+    local bias = {new("f32", 64), new("f32", 64)}
+    local lib = {scale = 1.5, mode = "x"}
+    local function shifted(x) return x + lib.scale end
+    offset = 7
+    function f(i)
+      local b, seed = bias[i], 1 << 33 | i
+      lib.scale, offset = i + 0.25, 3 * i
+      ops.gemm(A, B, {out = D, epilogue = function(acc, at)
+        return at:dropout(shifted(acc + at:col(b)) + offset * 1.0, 0.5, seed)
+      end})
+    end]],
+  ["further results and reductions"] = [[
+    local A, B = {new(nil, 64, 64), new(nil, 64, 64)}, new(nil, 64, 64)
+    local function e(acc, at)
+      return acc, at:row_reduce("rms", acc), acc:to(cute.f16),
+        at:reduce("sum", acc)
+    end
+    function f(i)
+      local r = {ops.gemm(A[i], B, {epilogue = e})}
+      for k = 4, 1, -1 do core.param_memory(r[k]):close() end
+    end]],
+  ["K that is split, with counts"] = [[
+    local A, B = {new(nil, 16, 2050), new(nil, 16, 2050)}, new(nil, 16, 2050)
+    local D = new(nil, 16, 16)
+    function f(i) ops.gemm(A[i], B, {out = D}) end]],
+  ["factors of blocks of 8-bit floats"] = [[
+    local A, B, D = new("e4m3", 64, 256), new("e4m3", 64, 256), new(nil, 64, 64)
+    local a, b = {new("f32", 64, 2), new("f32", 64, 2)}, new("f32", 1, 2)
+    function f(i) ops.gemm(A, B, {out = D, scale_a = a[i], scale_b = b}) end]],
+  ["gates"] = [[
+    local A, B, D = {new(nil, 64, 64), new(nil, 64, 64)}, new(nil, 64, 64),
+      new(nil, 64, 32)
+    function f(i)
+      ops.gemm(A[i], B, {gated = true, out = D, epilogue = function(g, u)
+        return ops.relu(g) * u
+      end})
+    end]],
+  ["weights of 4 bits"] = [[
+    local W = ops.int4(function(n, k) return (n + k) % 16 end, 64, 128)
+    local S = new(nil, 64)
+    local A, D = {new(nil, 8, 128), new(nil, 8, 128)}, new(nil, 8, 64)
+    W = {W:to "gpu", W:to "gpu"}
+    function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
+}
+
+describe("calls that are known", function()
+  setup(function() fake.build "-DFAKE_CLUSTERS" end)
+  teardown(fake.remove)
+
+  -- Standard output, and the launches that the driver was told of, in the parts
+  -- that "-" separates.
+  local function run(code, more)
+    local env = {FAKE_PARAMS = "1"}
+    for k, v in pairs(more or {}) do env[k] = v end
+    local out, err, status = fake.run(HEAD .. code, nil, env)
+    assert.equal(0, status, err)
+    local parts = {{}}
+    for _, line in ipairs(support.lines(err)) do
+      if line == "-" then parts[#parts + 1] = {} end
+      if line:find "^launch " then table.insert(parts[#parts], line) end
+    end
+    return out, parts
+  end
+
+  for name, code in pairs(CASES) do
+    it("launch what Lua launches: " .. name, function()
+      if not require "cute.jit".version() then return pending "needs NVRTC" end
+      local out, parts = run("local f\n" .. code .. [[
+        f(1)
+        say "-"
+        f(2)
+        say "-"
+        print(instructions(function() f(1) end))
+        say "-"
+        f(2)
+        say "-"
+        forget()
+        f(2)
+        say "-"
+        forget()
+        f(1)]])
+      assert.truthy(tonumber(out) < 250, out)  -- about 2 us
+      assert.equal(6, #parts)
+      assert.truthy(#parts[2] > 0)
+      assert.same(parts[5], parts[4])
+      assert.same(parts[5], parts[2])
+      assert.same(parts[6], parts[3])
+      assert.are_not.same(parts[5], parts[6])
+    end)
+  end
+
+  it("give a kernel the addresses of their operands", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out, parts = run [[
+      local A, B = new("f32", 40, 40), new("f32", 40, 40)
+      for _ = 1, 3 do
+        local D = new("f32", 40, 40)
+        ops.gemm(A, B, {out = D})
+        print(("%x %x %x"):format(at(A), at(B), at(D)))
+      end]]
+    local want = support.lines(out)
+    assert.equal(3, #want)
+    for i, line in ipairs(parts[1]) do
+      assert.equal(want[i], line:match "^launch gemm_simt %S+ (.*)")
+    end
+    assert.are_not.equal(want[1], want[2])
+  end)
+end)

@@ -203,12 +203,16 @@ build = {
         "lua/cute/ops/int4.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
+      ["cute.ops.order"] =
+        "lua/cute/ops/order.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
       ["cute.ops.philox"] =
         "lua/cute/ops/philox.lua",
       ["cute.ops.plan"] =
         "lua/cute/ops/plan.lua",
+      ["cute.ops.promise"] =
+        "lua/cute/ops/promise.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
       ["cute.pipe.stages"] =

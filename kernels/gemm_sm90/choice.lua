@@ -51,6 +51,8 @@ local SUMS = 216         -- that a thread can have: more leave no registers
 -- are added to others.
 local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
+  {64, 32, consumers = 1, promoted = true},
+  {64, 64, consumers = 1, promoted = true},
   {128, 64}, {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong", raster_along_m = true},
   {128, 192, schedule = "pingpong", bits = 8},

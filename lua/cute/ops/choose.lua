@@ -5,7 +5,8 @@
 -- (n: rows of B; with `gated` D has half as many columns);
 -- A (M,K[,L]), B (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types,
 -- and sums, that of the accumulators; tf32; c: is there something to add to
--- the sums? fused: does an epilogue follow? arch, sm, sms of the device.
+-- the sums? fused: does an epilogue follow? arch, sm, sms of the device; order:
+-- the only one in which sums may be added, in the words of cute.ops.order.
 --
 -- Each family has a rule `takes`, which gives nil or a sentence that says why
 -- not, and `list`, its candidates with the time that the model expects of them,
@@ -14,6 +15,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
 local gemm_sm90 = require "kernels.gemm_sm90"
+local order = require "cute.ops.order"
 local tiles = require "cute.tiles"
 
 local choose = {}
@@ -239,8 +241,12 @@ function int4.takes(p)
   end
 end
 
+-- For how many rows it is planned where their number must not matter.
+local INT4_ROWS = 16
+
 function int4.list(p)
-  local o = {n = p.n, k = p.k, m = p.m, zeros = p.zeros, arch = p.arch,
+  local o = {n = p.n, k = p.k, m = p.batch_invariant and INT4_ROWS or p.m,
+             zeros = p.zeros, arch = p.arch,
              group = p.scale_b == "blocks" and p.group or nil}
   local plan = gemm_int4(o).plan
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
@@ -425,9 +431,17 @@ function choose.list(p)
     local why = family.takes(p)
     if why then refused[#refused + 1] = {family.name, why}
     else
+      local other, kept
       for _, c in ipairs(family.list(p)) do
         c.base = family.name
-        list[#list + 1] = c
+        c.order = order.of(p, c)
+        if p.order and c.order ~= p.order then other = c.order
+        else
+          list[#list + 1], kept = c, true
+        end
+      end
+      if not kept then
+        refused[#refused + 1] = {family.name, "its sums are of " .. other}
       end
     end
   end
@@ -437,8 +451,8 @@ end
 
 --- The choice for a problem, of all that families say the one that should take
 -- the least time: {family, base = the family that offers it, options, tile,
--- stages, cluster, split, ns, why = a sentence, others = the next best, refused
--- = {{family, why}, ...}}; nil, the refusals where nothing serves it.
+-- stages, cluster, split, order, ns, why = a sentence, others = the next best,
+-- refused = {{family, why}, ...}}; nil, the refusals where nothing serves it.
 ---@param p table
 ---@return table?
 ---@return table refused
@@ -465,7 +479,8 @@ end
 function choose.text(p, c)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
     p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), "  why: " .. c.why}
+    p.arch), "  " .. words(c), "  why: " .. c.why,
+    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or "")}
   for _, other in ipairs(c.others) do
     out[#out + 1] = "  instead of: " .. words(other)
   end

@@ -14,6 +14,7 @@ local int4 = require "cute.ops.int4"
 local kernel = require "cute.lang.kernel"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
+local promise = require "cute.ops.promise"
 local report = require "cute.lang.report"
 local scales = require "cute.ops.scales"
 
@@ -28,6 +29,7 @@ local fail = operand.fail
 local OPTIONS = {
   alpha = "number", beta = "number", out = "tensor table",
   accumulate = "boolean", deterministic = "boolean",
+  batch_invariant = "boolean",
   dtype = "dtype string", tf32 = "boolean",
   device = "string table device", arch = "string", stream = "stream table",
   epilogue = "function", gated = "boolean", seed = "integer",
@@ -180,12 +182,14 @@ local function problem(call)
   local D = out and all.out.l or operand.layout(
     cute.make_layout(p.shape, cute.LayoutRight), batch)
   p.D = facts(D, p.d, out and out.alignment or 256)
+  promise.look(p, call)
   return p
 end
 
 local function refusal(p, refused)
-  local out = {("ops.gemm: no kernel multiplies %s by %s on %s"):format(p.a,
-    p.b, p.arch)}
+  local out = {("ops.gemm: no kernel multiplies %s by %s on %s%s"):format(p.a,
+    p.b, p.arch, p.order and (", with sums of %s (%s)"):format(p.order,
+    p.promise) or "")}
   for _, r in ipairs(refused) do
     out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
   end
@@ -220,7 +224,8 @@ local function arguments(A, B, C, o, alpha, beta)
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
     o.scale_a, o.scale_b, o.zeros, group and fixed[group], packed, o.dtype,
-    o.tf32, o.gated, o.deterministic, o.arch, o.device, stream
+    o.tf32, o.gated, o.deterministic, o.batch_invariant, o.arch, o.device,
+    stream
 end
 
 -- alpha and beta as they count: nil where they change nothing.
@@ -305,6 +310,14 @@ function gemm.gemm(A, B, C, o)
                 known(arguments(A, B, C, o, alpha, beta)))
 end
 
+--- What the tuner asks of operands: the problem, its candidates, and a call as
+-- plans take it.
+function gemm.offers(A, B, o)
+  local call = call_of(A, B, nil, o)
+  local p = problem(call)
+  return p, choose.list(p), call
+end
+
 local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
@@ -316,8 +329,8 @@ function Explained:trace()
 end
 
 --- What gemm would do with the same arguments, and why: {kernel, tile, stages,
--- cluster, split, why, others, refused, text}; tostring gives the text,
--- trace() the kernel.
+-- cluster, split, order = of sums, promise, why, others, refused, text};
+-- tostring gives the text, trace() the kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)
@@ -327,8 +340,8 @@ function gemm.explain(A, B, C, o)
   local c = choice_of(p)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    why = c.why, refused = c.refused, others = c.others,
-    text = choose.text(p, c), call = call}, Explained)
+    order = c.order, promise = p.promise, why = c.why, refused = c.refused,
+    others = c.others, text = choose.text(p, c), call = call}, Explained)
 end
 
 return gemm

@@ -1,0 +1,75 @@
+--- What a call promises of the bits of its results, and what that leaves to
+-- choose from.
+--
+-- Same call, same bits: always so. With `batch_invariant` a row of D has the
+-- bits that it would have in any other batch: the order of sums is that of a
+-- large product of the same B, which says nothing of M, of batches, or of how
+-- A and D lie. Candidates of another order do not count (p.order, see
+-- cute.ops.order).
+local choose = require "cute.ops.choose"
+local cute = require "cute"
+local operand = require "cute.ops.operand"
+
+local promise = {}
+
+local fail = operand.fail
+
+local LARGE = 4096  -- rows of the product whose order all others follow
+
+local function facts(shape, dtype)
+  local l = cute.make_layout(shape, cute.LayoutRight)
+  return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
+          alignment = 256}
+end
+
+-- Problem p with nothing of its batch.
+local function of_many_rows(p)
+  local q = setmetatable({m = LARGE, batch = {}, batches = 1}, {__index = p})
+  q.shape = {LARGE, p.columns}
+  q.A = facts({LARGE, p.k}, p.a)
+  q.D = facts({LARGE, p.columns}, p.d)
+  local l = cute.select(p.B.layout, {0, 1})
+  q.B = {layout = l, shape = l.shape, stride = l.stride, element_type = p.b,
+         alignment = p.B.alignment}
+  return q
+end
+
+-- The order of an undivided K, if a family has that.
+local function common_order(p)
+  local q = of_many_rows(p)
+  local list = choose.list(q)
+  for _, c in ipairs(list) do
+    if c.split == 1 then return c.order end
+  end
+  return list[1] and list[1].order
+end
+
+local SUMS = {sum = true, mean = true, rms = true}
+
+-- Sums over rows are no row's.
+local function check_reductions(p)
+  for i = 2, #(p.results or {}) do
+    local r = p.results[i]
+    if r.kind ~= "tile" and r.kind ~= "row" and SUMS[r.op] then
+      fail("batch_invariant promises the bits of rows; result %d is the %s "
+        .. "over rows", i, r.op)
+    end
+  end
+end
+
+--- What options promise of problem p: p.promise, in words, and p.order, that of
+-- candidates that keep it, where not any does.
+function promise.look(p, call)
+  local o = call.o
+  if o.deterministic == false and o.batch_invariant then
+    fail "batch_invariant is deterministic, and deterministic = false"
+  end
+  p.promise = "deterministic"
+  if o.batch_invariant then
+    check_reductions(p)
+    p.batch_invariant, p.promise = true, "batch_invariant"
+    p.order = common_order(p)
+  end
+end
+
+return promise

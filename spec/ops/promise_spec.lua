@@ -1,0 +1,399 @@
+-- What cute.ops.gemm promises of bits: choices that add up in the same order
+-- give the same ones, rows have theirs in any batch, a card's are those of the
+-- simulator.
+local cute = require "cute"
+local gemm = require "cute.ops.gemm"
+local plans = require "cute.ops.plan"
+local specops = require "spec.ops"
+local support = require "spec.support"
+local ops = cute.ops
+
+local function none() end
+
+-- Numbers whose sums show their order.
+local function normal(shape, dtype, seed)
+  if dtype.is_integer then
+    return specops.tensor(specops.random(1), shape, dtype, seed, "k")
+  end
+  return cute.randn(shape, dtype, {seed = seed})
+end
+
+-- The rows of D, (...,M[,N]), as strings that are equal where bits are.
+local function rows_of(D, vector)
+  D = D:to "host"
+  local rank, out = cute.rank(D), {}
+  if vector then
+    local n = D.shape[rank]
+    for i = 0, cute.size(D) - 1 do
+      out[i + 1] = string.pack("d", rank == 1 and D(i) or D(i // n, i % n))
+    end
+    return out
+  end
+  local M, N = D.shape[rank - 1], D.shape[rank]
+  for l = 0, cute.size(D) // (M * N) - 1 do
+    local at, crd = l, {}
+    for i = rank - 2, 1, -1 do
+      crd[i], at = at % D.shape[i], at // D.shape[i]
+    end
+    for i = 0, M - 1 do
+      local row = {}
+      for j = 0, N - 1 do
+        crd[rank - 1], crd[rank] = i, j
+        row[j + 1] = string.pack("d", D(table.unpack(crd)))
+      end
+      out[#out + 1] = table.concat(row)
+    end
+  end
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Orders
+---------------------------------------------------------------------------
+
+-- Types, M, N, K, options; how many orders there are at least.
+local PROBLEMS = {
+  {"bf16", "bf16", 66, 72, 640, {}, 4}, {"f16", "f16", 24, 136, 520, {}, 4},
+  {"f32", "f32", 33, 40, 300, {}, 3},
+  {"f32", "f32", 40, 40, 200, {tf32 = true}, 3},
+  {"e4m3", "e4m3", 40, 72, 768, {}, 4}, {"f64", "f64", 20, 24, 40, {}, 1},
+  {"bf16", "i8", 33, 64, 256, {}, 2}, {"i8", "i8", 20, 32, 256, {}, 1},
+}
+
+local MOST = 3  -- choices of a family and order
+
+-- Choices for a problem, by the words for its order: {words, rows, name}.
+local function all_choices(c, device)
+  local a, b, m, n, k, more = table.unpack(c)
+  local o = {dtype = cute.f32, device = device}
+  for name, v in pairs(more) do o[name] = v end
+  local A = normal({m, k}, cute[a], 1)
+  local B = normal({n, k}, cute[b], 2)
+  if device == "gpu" then A, B = A:to "gpu", B:to "gpu" end
+  local _, list = gemm.offers(A, B, o)
+  local out, some = {}, {}
+  for i, x in ipairs(list) do
+    local key = x.family .. x.order
+    some[key] = (some[key] or 0) + 1
+    if some[key] <= MOST then
+      -- a plan takes its choice and problem for itself
+      local p, again, call = gemm.offers(A, B, o)
+      local chosen = again[i]
+      out[#out + 1] = {chosen.order,
+        rows_of((plans.new(p, chosen, call):run(call, none))),
+        chosen.family .. " " .. table.concat(chosen.tile, "x")}
+    end
+  end
+  return out
+end
+
+local function check_orders(c, device)
+  local first, kinds, patterns = {}, 0, {}
+  for _, x in ipairs(all_choices(c, device)) do
+    local words, rows, name = table.unpack(x)
+    if first[words] then
+      assert.is_true(table.concat(rows) == table.concat(first[words][1]),
+        ("%s beside %s: %s"):format(name, first[words][2], words))
+    else
+      first[words], kinds = {rows, name}, kinds + 1
+      patterns[table.concat(rows)] = true
+    end
+  end
+  local different = 0
+  for _ in pairs(patterns) do different = different + 1 end
+  assert.is_true(different >= c[7], ("%d orders, %d results"):format(kinds,
+    different))
+end
+
+describe("orders of sums", function()
+  for _, c in ipairs(PROBLEMS) do
+    local name = ("%s x %s, %dx%dx%d"):format(table.unpack(c, 1, 5))
+    it("tell equal bits by equal words: " .. name, function()
+      check_orders(c, "sim:sm_90a")
+    end)
+    it("tell equal bits by equal words on a card: " .. name .. " #gpu",
+       function() check_orders(c, "gpu") end)
+  end
+end)
+
+---------------------------------------------------------------------------
+-- Rows
+---------------------------------------------------------------------------
+
+local M = 110
+
+-- Rows of t, (M,...), from `first` on: a view.
+local function rows(t, first, count)
+  local shape, stride = {count}, {}
+  for i = 1, cute.rank(t) do
+    shape[i] = i == 1 and count or t.shape[i]
+    stride[i] = cute.flatten_to_tuple(t.stride)[i]
+  end
+  return cute.make_tensor(t.iterator + first * stride[1],
+                          cute.make_layout(shape, stride))
+end
+
+-- The same numbers elsewhere: rows `apart` elements longer, from element
+-- `skip` on; with `turned` columns are contiguous.
+local function copied(t, skip, apart, turned)
+  local m, k = t.shape[1], t.shape[2]
+  local along = (turned and m or k) + apart
+  local room = cute.zeros({skip + (turned and k or m) * along}, t.element_type,
+                          {device = t.device})
+  local to = cute.make_tensor(room.iterator + skip, cute.make_layout({m, k},
+    turned and {1, along} or {along, 1}))
+  return to:copy_from(t)
+end
+
+-- A batch of two: the first half of t's rows, and the second.
+local function halves(t)
+  local shape, stride = {2, t.shape[1] // 2}, {t.shape[1] // 2 * t.stride[1],
+                                               t.stride[1]}
+  if cute.rank(t) == 2 then shape[3], stride[3] = t.shape[2], t.stride[2] end
+  return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
+end
+
+-- Where else rows may be: {first, count, how A lies, how D does}.
+local function odd(t) return copied(t, 1, 1) end
+local PLACES = {
+  {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},
+  {7, 33, function(t) return copied(t, 0, 16) end}, {7, 33, odd, odd = true},
+  {16, 24, function(t) return copied(t, 0, 0, true) end, turned = true},
+  {8, 24, nil, function(m, n, dtype, where)
+    return cute.make_tensor(cute.zeros({m * n}, dtype,
+      {device = where}).iterator, cute.make_layout({m, n}, {1, m}))
+  end},
+  {10, 36, halves, batch = true},
+}
+
+-- {name, types of A and B, N, K, f(part, all): options, C among them, of those
+-- rows of a tensor or all of it; odd, turned: what an error says of rows that
+-- lie so, where they cannot have these bits}
+local bias = normal({160}, cute.f32, 7)
+local residual, factors = normal({M, 160}, cute.bf16, 8),
+  normal({M}, cute.f32, 9)
+local strips = normal({M, 3}, cute.f32, 10)
+local blocks = normal({1, 3}, cute.f32, 11)
+local function plain() return {} end
+local function gelu(part, all)
+  local r, b = part(residual), all(bias)
+  return {epilogue = function(acc, at)
+    return ops.gelu(acc * 0.3 + at:col(b)) + at:tile(r)
+  end}
+end
+local function norms(part)
+  local r = part(residual)
+  return {epilogue = function(acc, at)
+    local y = acc + at:tile(r)
+    return y, at:row_reduce("rms", y), at:row_reduce("max", y)
+  end}
+end
+local CASES = {
+  {"bf16", "bf16", "bf16", 160, 520, plain},
+  {"f16", "f16", "f16", 40, 256, plain},
+  {"alpha and beta", "bf16", "bf16", 160, 300, function(part)
+    return {alpha = 0.7, beta = -1.3, C = part(residual)}
+  end},
+  {"a bias, gelu, a residual", "bf16", "bf16", 160, 264, gelu},
+  {"sums of rows", "bf16", "bf16", 160, 264, norms, odd = "rows by gemm_sm90"},
+  {"gates", "bf16", "bf16", 160, 264, function()
+    return {gated = true, epilogue = function(g, up)
+      return ops.silu(g) * up
+    end}
+  end},
+  {"f32", "f32", "f32", 48, 200, plain},
+  {"tf32", "f32", "f32", 48, 200, function() return {tf32 = true} end,
+   odd = "rounded to even", turned = "rounded to even"},
+  {"f64", "f64", "f64", 32, 40, plain},
+  {"e4m3", "e4m3", "e4m3", 160, 640, plain, odd = "kept to 13 bits",
+   turned = "kept to 13 bits"},
+  {"blocks of factors", "e4m3", "e4m3", 128, 384, function(part, all)
+    return {scale_a = part(strips), scale_b = all(blocks)}
+  end, odd = "kept to 13 bits", turned = "kept to 13 bits", batch = false},
+  {"factors of rows", "e4m3", "e5m2", 160, 256, function(part, all)
+    return {scale_a = part(factors), scale_b = all(bias)}
+  end, odd = "kept to 13 bits", turned = "kept to 13 bits", batch = false},
+  {"8-bit weights", "bf16", "i8", 64, 200, plain},
+  {"whole numbers", "i8", "i8", 64, 200, plain},
+}
+
+-- Rows of a case's product at a place, and what else there is of them.
+local function product(c, X, B, place, device)
+  local first, count, lay, make = table.unpack(place, 1, 4)
+  local where = device == "gpu" and "gpu" or "host"
+  local function all(t) return t:to(where) end
+  local A = rows(X, first, count)
+  local o = c[6](function(t)
+    t = rows(all(t), first, count)
+    return place.batch and halves(t) or t
+  end, all)
+  local C = o.C
+  o.C, o.device, o.batch_invariant = nil, device, true
+  if make then
+    o.out = make(count, o.gated and c[4] // 2 or c[4], c[2] == "i8" and cute.i32
+      or A.element_type.bits == 8 and cute.bf16 or A.element_type, where)
+  end
+  local out = table.pack(ops.gemm(lay and lay(A) or A, B, C, o))
+  local list = {rows_of(out[1])}
+  for i = 2, out.n do list[i] = rows_of(out[i], true) end
+  return list
+end
+
+-- Every case has half of the places, the first one all; cases on a card a
+-- fifth, and bits of the simulator.
+local function check_rows(c, index, device)
+  local X, B = normal({M, c[5]}, cute[c[2]], 3), normal({c[4], c[5]},
+                                                          cute[c[3]], 4)
+  local card = device == "gpu"
+  local all = product(c, X, B, {0, M}, card and "sim:sm_90a" or device)
+  if card then X, B = X:to "gpu", B:to "gpu" end
+  local each = card and 5 or index > 1 and 2 or 1
+  for number, place in ipairs(PLACES) do
+    local expect = place.odd and c.odd or place.turned and c.turned
+    local skip = place.batch and c.batch == false
+      or not place.batch and (number + index) % each ~= 0
+    if expect then
+      support.raises(expect, function() product(c, X, B, place, device) end)
+    elseif not skip then
+      local part = product(c, X, B, place, device)
+      for i, list in ipairs(part) do
+        for row, bits in ipairs(list) do
+          assert.is_true(bits == all[i][place[1] + row],
+            ("place %d, result %d, row %d"):format(number, i, row - 1))
+        end
+      end
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Again
+---------------------------------------------------------------------------
+
+local function three()
+  cute.synchronize "gpu"
+  return {cute.stream "gpu", cute.stream "gpu", cute.stream "gpu"}
+end
+
+-- How many different results a call has when several streams run it at once.
+local function repeated(run, streams, times)
+  local kinds, n, kept = {}, 0, {}
+  for i = 1, streams * times do
+    kept[i] = run(i % streams + 1)
+  end
+  cute.synchronize "gpu"
+  for _, D in ipairs(kept) do
+    local text = table.concat(rows_of(D))
+    if not kinds[text] then kinds[text], n = true, n + 1 end
+  end
+  return n
+end
+
+describe("the same call", function()
+  it("gives the same bits, on several streams at once #gpu", function()
+    local streams, seen = three(), {}
+    for _, size in ipairs {{64, 256, 8192}, {200, 320, 4096},
+                           {16, 1024, 4096}, {300, 300, 2048}} do
+      local m, n, k = table.unpack(size)
+      local A = normal({m, k}, cute.bf16, 1):to "gpu"
+      local B = normal({n, k}, cute.bf16, 2):to "gpu"
+      cute.synchronize "gpu"
+      local _, list = gemm.offers(A, B, {device = "gpu"})
+      for i, c in ipairs(list) do
+        local kind = c.family .. " " .. tostring(c.split)
+        if not seen[kind] and c.split ~= 1 then
+          seen[kind] = true
+          local made = {}
+          for s, stream in ipairs(streams) do
+            local p, again, call = gemm.offers(A, B, {device = "gpu",
+                                                      stream = stream})
+            made[s] = {plans.new(p, again[i], call), call}
+          end
+          assert.equal(1, repeated(function(s)
+            return (made[s][1]:run(made[s][2], none))
+          end, 3, 6), kind)
+        end
+      end
+    end
+    assert.is_truthy(next(seen))
+  end)
+
+  it("has the same reductions, on several streams at once #gpu", function()
+    local A = normal({500, 256}, cute.bf16, 1):to "gpu"
+    local B = normal({320, 256}, cute.bf16, 2):to "gpu"
+    local streams = three()
+    assert.equal(1, repeated(function(s)
+      local _, rms = ops.gemm(A, B, {device = "gpu", stream = streams[s],
+        epilogue = function(acc, at)
+          return acc, at:col_reduce("rms", acc)
+        end})
+      return cute.make_tensor(rms.iterator, cute.make_layout({1, 320}))
+    end, 3, 6))
+  end)
+
+  it("gives the same bits whatever order blocks run in", function()
+    local A, B = normal({40, 1024}, cute.bf16, 1), normal({48, 1024}, cute.bf16,
+                                                          2)
+    local kinds = {}
+    for seed = 1, 4 do
+      local D, s = ops.gemm(A, B, {device = "sim:sm_80", seed = seed,
+        epilogue = function(acc, at) return acc, at:reduce("sum", acc) end})
+      kinds[table.concat(rows_of(D)) .. rows_of(s, true)[1]] = true
+    end
+    assert.is_nil(next(kinds, next(kinds)))
+  end)
+end)
+
+describe("batch_invariant", function()
+  for index, c in ipairs(CASES) do
+    it("has rows with their bits anywhere: " .. c[1], function()
+      check_rows(c, index, "sim:sm_90a")
+    end)
+    it("has the simulator's bits on a card, anywhere: " .. c[1] .. " #gpu",
+       function() check_rows(c, index, "gpu") end)
+  end
+
+  it("is the same in a card's way of mma.sync", function()
+    check_rows(CASES[1], 1, "sim:sm_80")
+  end)
+
+  it("asks for one order of sums, whatever M is", function()
+    local B = cute.zeros({1024, 8192}, cute.bf16)
+    local o = {device = "sim:sm_90a", batch_invariant = true}
+    local free = {device = "sim:sm_90a"}
+    local orders, others = {}, {}
+    for _, m in ipairs {1, 16, 128, 4096} do
+      local A = cute.zeros({m, 8192}, cute.bf16)
+      orders[ops.explain(A, B, o).order] = true
+      others[ops.explain(A, B, free).order] = true
+    end
+    assert.same({["16 products at once"] = true}, orders)
+    assert.is_truthy(next(others, next(others)), "the same without it")
+  end)
+
+  it("says what it promises, and how sums are made", function()
+    local A = cute.zeros({256, 256}, cute.e4m3)
+    local e = ops.explain(A, A, {device = "sim:sm_90a", batch_invariant = true})
+    assert.equal("batch_invariant", e.promise)
+    assert.equal("32 products at once, kept to 13 bits; those of 128 in f32",
+                 e.order)
+    assert.is_truthy(tostring(e):find("sums: " .. e.order
+      .. "; batch_invariant", 1, true))
+  end)
+
+  it("refuses what it cannot hold", function()
+    local A, B = cute.zeros({8, 64}, cute.bf16), cute.zeros({16, 64}, cute.bf16)
+    local function raises(want, o)
+      o.device, o.batch_invariant = "sim:sm_90a", true
+      support.raises(want, function() ops.gemm(A, B, o) end)
+    end
+    raises("batch_invariant is deterministic, and deterministic = false",
+           {deterministic = false})
+    raises("promises the bits of rows; result 2 is the sum over rows",
+      {epilogue = function(acc, at) return acc, at:col_reduce("sum", acc) end})
+    raises("promises the bits of rows; result 3 is the rms over rows",
+      {epilogue = function(acc, at)
+        return acc, at:reduce("amax", acc), at:reduce("rms", acc)
+      end})
+  end)
+end)

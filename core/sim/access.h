@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct SimPattern {  // the last address pattern and its answer
+  uint32_t mask;
+  uint32_t rel[32];
+  int32_t x, y;
+};
+
 typedef enum SimAccess {
   SIMACCESS_LOAD,    // ld.shared: lanes may merge
   SIMACCESS_STORE,   // st.shared

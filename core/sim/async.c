@@ -89,7 +89,8 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                GF_PENDING | (a->generic ? 0 : GF_AGENT));
 }
 
-bool simasync_sends(const SimCluster *c, uint32_t addr) {
+bool simasync_sends(const SimCluster *c, uint32_t g) {
+  uint32_t addr = g << c->prog->shift;
   for (size_t k = 0; k < c->nasync; k++) {
     const SimAsync *a = c->async[k];
     for (size_t s = 0; a->generic && s < a->nspan; s++)

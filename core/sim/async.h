@@ -57,8 +57,8 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
-// Will a st.async write byte addr of the cluster's shared memory?
-bool simasync_sends(const SimCluster *c, uint32_t addr);
+// Will a st.async write granule g?
+bool simasync_sends(const SimCluster *c, uint32_t g);
 
 // ---- the scheduler's ----
 void simasync_chance(SimCluster *c);  // perhaps one lands

@@ -13,8 +13,7 @@
 // ordered where one released something for the GPU and the other acquired;
 // which of its accesses a release covers, and who saw it, is not followed: an
 // access after an acquire of its thread (SimWarp.late) never races with those
-// of a CTA that released. CTAs of one cluster, which have barriers of their
-// own, are not compared.
+// of a CTA that released. Those of one cluster are shadow.c's.
 #include "ir/intrin.h"
 #include "sim/inside.h"
 

@@ -5,7 +5,7 @@
 //   tables.c    tables of MMA and matrix-copy atoms from their TV layouts
 //   alu.c       arithmetic, one lane or 32
 //   mem.c       shared and global memory, cp.async
-//   shadow.c    who wrote and read shared memory (shadow.h)
+//   shadow.c    who wrote and read what a cluster shares (shadow.h)
 //   mbar.c      mbarriers
 //   async.c     what other agents do (async.h)
 //   send.c      st.async
@@ -87,10 +87,13 @@ void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
 // The lanes of mask know what an actor that is no warp did until that epoch.
 void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Lane l reads, or writes, with an order at granule g (-1: global memory).
-// keep: what this write replaces was released by its thread, or read by it.
-void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
-void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
+// Lane l reads, or writes, with an order at granule g (NO_GRANULE: where nobody
+// writes). keep: what this write replaces was released by its thread, or read
+// by it.
+void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g,
+                   bool global);
+void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep,
+                    bool global);
 void simorder_fence(SimWarp *w, int kind);
 void simorder_reset(SimCluster *c);
 

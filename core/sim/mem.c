@@ -219,6 +219,17 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
 // May CTAs race there?
 static bool watched(const SimMem *m) { return m->area && m->area->watched; }
 
+static int64_t granule(const Access *x, uint32_t addr) {
+  return addr >> x->w->cluster->prog->shift;
+}
+
+// That of lane l's bytes in global memory; NO_GRANULE where nobody writes.
+static int64_t global_granule(const Access *x, int l) {
+  const SimMem *m = x->m;
+  if (!shadow_has(m)) return NO_GRANULE;
+  return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
+}
+
 // Lane l's bytes go to buf + l * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
@@ -228,14 +239,12 @@ static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
     if (!(mask >> l & 1)) continue;
     if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
       fault_place(x, SIM_UNINIT, l);
+    if (shadow_has(m)) shadow_read_global(x, l);
     copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
-    if (x->i->sem) simorder_read(x->w, x->i, l, -1);
+    if (x->i->sem) simorder_read(x->w, x->i, l, global_granule(x, l), true);
   }
 }
 
-static int64_t granule(const Access *x, uint32_t addr) {
-  return addr >> x->w->cluster->prog->shift;
-}
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   const uint8_t *smem = x->w->cluster->smem;
@@ -244,7 +253,7 @@ static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     uint32_t addr = shadow_address(x, l);
     shadow_read(x, l, addr);
     copy_bytes(buf[l], smem + addr, x->bytes);
-    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
+    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr), false);
   }
 }
 
@@ -277,18 +286,25 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     shadow_write(x, l, addr, same,
                  strong ? GF_DEFINED | GF_STRONG : GF_DEFINED);
     copy_bytes(smem + addr, buf[l], x->bytes);
-    if (strong) simorder_write(x->w, x->i, l, g, keep);
+    if (strong) simorder_write(x->w, x->i, l, g, keep, false);
   }
 }
 
 static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   const SimMem *m = x->m;
+  SimCluster *c = x->w->cluster;
+  bool strong = x->i->sem != 0;
+  uint8_t flags = strong ? GF_DEFINED | GF_STRONG : GF_DEFINED;
   if (watched(m))
     simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, buf[0],
                      sizeof buf[0]);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    if (x->i->sem) simorder_write(x->w, x->i, l, -1, false);
+    bool same = memcmp(m->p + x->at[l], buf[l], (size_t)x->bytes) == 0;
+    int64_t g = strong ? global_granule(x, l) : NO_GRANULE;
+    bool keep = g >= 0 && own_release(x->w, l, &c->gran[g]);
+    if (shadow_has(m)) shadow_write_global(x, l, same, flags);
+    if (strong) simorder_write(x->w, x->i, l, g, keep, true);
     copy_bytes(m->p + x->at[l], buf[l], x->bytes);
     if (m->defined) set_defined(m->defined, x->at[l], x->bytes);
   }
@@ -388,8 +404,10 @@ static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
     uint32_t addr = shadow_address(x, l);
     shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
     p = x->w->cluster->smem + addr;
-  } else if (m->defined) {
-    set_defined(m->defined, x->at[l], 1);
+  } else {
+    if (shadow_has(m))
+      shadow_write_global(x, l, false, GF_DEFINED | GF_STRONG);
+    if (m->defined) set_defined(m->defined, x->at[l], 1);
   }
   __atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
   __atomic_fetch_or(p, (uint8_t)(u & mask), __ATOMIC_RELAXED);
@@ -450,15 +468,19 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     SimGran *q = &c->gran[g];
     keep = q->flags & GF_RELEASED;
     if (!(q->flags & (GF_DEFINED | GF_PENDING))) fault_place(x, SIM_UNINIT, l);
-    simorder_read(x->w, x->i, l, g);
+    simorder_read(x->w, x->i, l, g, false);
     shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
   } else {
+    g = global_granule(x, l);
+    if (g == NO_GRANULE) return;
+    keep = c->gran[g].flags & GF_RELEASED;
     if (m->defined) {
       if (!all_defined(m->defined, x->at[l], x->bytes))
         fault_place(x, SIM_UNINIT, l);
       set_defined(m->defined, x->at[l], x->bytes);
     }
-    simorder_read(x->w, x->i, l, g);
+    simorder_read(x->w, x->i, l, g, true);
+    shadow_write_global(x, l, false, GF_DEFINED | GF_STRONG);
   }
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
@@ -466,8 +488,10 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
                  : *old == cmp ? v : *old;
   memcpy(p, &new, (size_t)x->bytes);
-  c->polls += g < 0 && new == *old;
-  if (kind != AT_CAS || *old == cmp) simorder_write(x->w, x->i, l, g, keep);
+  bool global = m->space == SP_GMEM;
+  c->polls += global && new == *old;
+  if (kind != AT_CAS || *old == cmp)
+    simorder_write(x->w, x->i, l, g, keep, global);
   else if (keep) c->gran[g].flags |= GF_RELEASED;
 }
 

@@ -15,8 +15,6 @@
 //   fenced   what was ordered before the lane's last fence: released by any
 //            strong write that follows
 //   barriers (SimPast), and the locations that hold a released value
-//
-// Global memory is one location here: values go through other clusters, too.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
@@ -41,7 +39,7 @@ static size_t word(const SimProg *p, int u) {
 
 static size_t words(const SimProg *p) { return epochs(p) + 1; }
 
-// Rows of the threads by kind, of global memory, and one to work in.
+// Rows of the threads by kind, and one to work in.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -55,12 +53,8 @@ static uint32_t *seen_row(SimWarp *w, int l) {
   return lane_row(w, SEEN, w->level ? 0 : l);
 }
 
-static uint32_t *global_row(SimCluster *c) {
-  return row(c, KINDS * threads(c));
-}
-
 static uint32_t *work_row(SimCluster *c) {
-  return row(c, KINDS * threads(c) + 1);
+  return row(c, KINDS * threads(c));
 }
 
 static bool no_memory(SimCluster *c) {
@@ -70,7 +64,7 @@ static bool no_memory(SimCluster *c) {
 
 static bool make_rows(SimCluster *c) {
   if (c->row) return true;
-  size_t n = KINDS * threads(c) + 2;
+  size_t n = KINDS * threads(c) + 1;
   c->row = base_realloc(NULL, n * words(c->prog) * sizeof *c->row);
   return c->row || no_memory(c);
 }
@@ -326,9 +320,8 @@ static bool wide(const SimIns *i) {
 // The row of granule g's location; NULL: there is none. Makes it.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
-  if (g < 0) return global_row(c);
   if (!c->place) {
-    size_t all = (size_t)c->prog->ncta * c->prog->ngran * sizeof *c->place;
+    size_t all = c->maxgran * sizeof *c->place;
     c->place = base_realloc(NULL, all);
     if (!c->place) return no_memory(c), NULL;
     memset(c->place, 0, all);
@@ -347,15 +340,16 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
+void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g,
+                   bool global) {
   SimCluster *c = w->cluster;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
-  if (g < 0 && wide(i)) {
+  if (global && wide(i)) {
     if (acq) w->late |= bit;
     else w->unfenced |= bit;
   }
-  bool some = g < 0 ? c->global : c->gran[g].flags & GF_RELEASED;
+  bool some = g >= 0 && c->gran[g].flags & GF_RELEASED;
   uint32_t *r = some ? location(c, g, false) : NULL;
   if (r && acq) {
     acquire(w, l, r);
@@ -379,16 +373,12 @@ static const uint32_t *released(SimWarp *w, const SimIns *i, int l) {
 }
 
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
-                    bool keep) {
+                    bool keep, bool global) {
   SimCluster *c = w->cluster;
   const uint32_t *r = released(w, i, l);
-  if (g < 0) {
-    if (wide(i) && (i->sem >= SEM_RELEASE || w->sent >> l & 1))
-      simblocks_release(w);
-    if (r) add(c, global_row(c), c->global, r);
-    c->global |= r != NULL;
-    return;
-  }
+  if (global && wide(i) && (i->sem >= SEM_RELEASE || w->sent >> l & 1))
+    simblocks_release(w);
+  if (g < 0) return;
   uint32_t *to = r ? location(c, g, true) : NULL;
   if (to) add(c, to, keep, r);
   if (to || keep) c->gran[g].flags |= GF_RELEASED;
@@ -435,8 +425,6 @@ void simorder_fence(SimWarp *w, int kind) {
 }
 
 void simorder_reset(SimCluster *c) {
-  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
-  if (c->nplace) memset(c->place, 0, n * sizeof *c->place);
+  if (c->nplace) memset(c->place, 0, c->ngran * sizeof *c->place);
   c->nplace = 0;
-  c->global = false;
 }

@@ -1,5 +1,5 @@
-// What reads and writes of shared memory leave behind, and what is wrong with
-// the next ones.
+// What reads and writes of memory leave behind, and what is wrong with the
+// next ones.
 #include "sim/async.h"
 #include "sim/shadow.h"
 
@@ -7,19 +7,94 @@
 
 #define READ_SRC ((1u << 30) - 1)  // what SimRead.src holds
 
-// ---- readers ----
-
-// Reads by warps of other CTAs and by agents are few: they stand in a list, of
-// granules where somebody did (GF_FAR).
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
   return false;
 }
 
+// ---- lines of global memory ----
+
+// A table of them: 2^k places, key 0 where there is none; the one asked last.
+typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
+struct SimLines {
+  ShadowLine *at, last;
+  uint32_t n, max;
+};
+
+static bool grow(SimCluster *c) {
+  uint32_t n = c->maxgran ? c->maxgran * 2 : 64 * LINE;
+  SimGran *p = base_realloc(c->gran, n * sizeof *p);
+  if (!p) return no_memory(c);
+  c->gran = p;
+  if (c->farat) {
+    uint32_t *far = base_realloc(c->farat, n * sizeof *far);
+    if (!far) return no_memory(c);
+    c->farat = far;
+  }
+  if (c->place) {
+    uint32_t *place = base_realloc(c->place, n * sizeof *place);
+    if (!place) return no_memory(c);
+    memset(place + c->maxgran, 0, (n - c->maxgran) * sizeof *place);
+    c->place = place;
+  }
+  c->maxgran = n;
+  return true;
+}
+
+static ShadowLine *find_line(ShadowLine *line, uint32_t n, uint64_t key) {
+  uint64_t k = key * 0x9e3779b97f4a7c15ull >> 32;
+  for (;; k++) {
+    ShadowLine *at = &line[k & (n - 1)];
+    if (!at->key || at->key == key) return at;
+  }
+}
+
+static bool more_lines(SimCluster *c) {
+  SimLines *t = c->lines;
+  uint32_t n = t->max ? t->max * 2 : 256;
+  ShadowLine *p = base_realloc(NULL, n * sizeof *p);
+  if (!p) return no_memory(c);
+  memset(p, 0, n * sizeof *p);
+  for (uint32_t k = 0; k < t->max; k++)
+    if (t->at[k].key) *find_line(p, n, t->at[k].key) = t->at[k];
+  base_free(t->at);
+  t->at = p;
+  t->max = n;
+  return true;
+}
+
+static bool new_line(SimCluster *c, ShadowLine *at, uint64_t key) {
+  while (c->ngran + LINE > c->maxgran)
+    if (!grow(c)) return false;
+  *at = (ShadowLine){key, c->ngran};
+  memset(c->gran + c->ngran, 0, LINE * sizeof *c->gran);
+  if (c->place) memset(c->place + c->ngran, 0, LINE * sizeof *c->place);
+  c->ngran += LINE;
+  c->lines->n++;
+  return true;
+}
+
+int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
+  uint64_t key = (uint64_t)(a - c->prog->area) << 48 | (g / LINE + 1);
+  SimLines *t = c->lines;
+  if (key != t->last.key) {
+    if (2 * t->n >= t->max && !more_lines(c)) return NO_GRANULE;
+    ShadowLine *at = find_line(t->at, t->max, key);
+    if (!at->key && !new_line(c, at, key)) return NO_GRANULE;
+    t->last = *at;
+  }
+  return t->last.first + g % LINE;
+}
+
+static bool is_global(const Access *x) { return x->m->space == SP_GMEM; }
+
+// ---- readers ----
+
+// Reads by warps of other CTAs and by agents are few: they stand in a list, of
+// granules where somebody did (GF_FAR). So do all reads of global memory.
 static bool make_far(SimCluster *c) {
-  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
   if (!c->farat) {
-    c->farat = base_realloc(NULL, n * sizeof *c->farat);
+    c->farat = base_realloc(NULL, c->maxgran * sizeof *c->farat);
     if (!c->farat) return no_memory(c);
   }
   if (c->farfree || c->nfar + 1 < c->maxfar) return true;
@@ -66,10 +141,12 @@ typedef struct Readers {
 static Readers readers_of(const SimCluster *c, uint32_t g) {
   const SimProg *p = c->prog;
   const SimGran *q = &c->gran[g];
-  return (Readers){.c = c, .row = &c->read[g * (uint32_t)p->nwarp],
-                   .left = q->readers,
-                   .far = q->flags & GF_FAR ? c->farat[g] : 0,
-                   .first = (int)(g / p->ngran) * p->nwarp};
+  Readers r = {.c = c, .left = q->readers,
+               .far = q->flags & GF_FAR ? c->farat[g] : 0};
+  if (!q->readers) return r;
+  r.row = &c->read[g * (uint32_t)p->nwarp];
+  r.first = (int)(g / p->ngran) * p->nwarp;
+  return r;
 }
 
 static bool next_reader(Readers *r) {
@@ -93,6 +170,7 @@ static bool next_reader(Readers *r) {
 // The element of the object that x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
+  if (is_global(x)) return x->piece * 8 / x->m->own;
   int64_t byte = (int64_t)(g % p->ngran) * p->gran;
   return (byte - x->m->base) * 8 / x->m->own;
 }
@@ -112,7 +190,7 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
 // What is on its way to granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
-  return simasync_sends(c, g << c->prog->shift) ? AGENT_SEND : AGENT_CPASYNC;
+  return simasync_sends(c, g) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
 // Which agent an actor is.
@@ -189,6 +267,13 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
+// Did these lanes of w store the value that is there, since it is there?
+static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
+  if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
+  int n = w->cluster->prog->nwarp;
+  return q->also >> w->in & 1 && q->warp / n == w->id / n;
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
@@ -197,11 +282,10 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
     return;
   }
   if (!(q->flags & GF_DEFINED)) {
-    fault_at(x, SIM_UNINIT, l, 0, g);
+    if (!is_global(x)) fault_at(x, SIM_UNINIT, l, 0, g);
     return;
   }
-  bool own = q->warp == x->w->id;
-  if (own && (q->lanes >> l & 1)) return;  // wrote the same value itself
+  if (stored(x->w, 1u << l, q)) return;
   if ((x->i->sem && q->flags & GF_STRONG) ||
       simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
       observed(x->w, l, g, q))
@@ -223,27 +307,40 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-void shadow_read(Access *x, int l, uint32_t addr) {
+static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  uint32_t g = addr >> c->prog->shift;
-  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
-  bool strong = x->i->sem != 0, far = is_far(x, l);
-  const uint32_t *vc = w->vc;
-  for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
-        q->clk > vc[q->warp])
-      read_slow(x, l, g, q);
-    SimRead *r = far ? far_read(c, g, w->id) : near_read(w, q, g);
-    if (!r) return;
-    if (strong) r->strong = 1;
-    if (strong && r->weak) continue;
-    if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
-    r->weak = !strong;
-    r->clk = w->clk;
-    r->src = x->i->src & READ_SRC;
-    r->lanes |= 1u << l;
+  bool strong = x->i->sem != 0;
+  SimGran *q = &c->gran[g];
+  if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+      q->clk > w->vc[q->warp])
+    read_slow(x, l, g, q);
+  SimRead *r = far ? far_read(c, g, w->id) : near_read(w, q, g);
+  if (!r) return;
+  if (strong) r->strong = 1;
+  if (strong && r->weak) return;
+  if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
+  r->weak = !strong;
+  r->clk = w->clk;
+  r->src = x->i->src & READ_SRC;
+  r->lanes |= 1u << l;
+}
+
+void shadow_read(Access *x, int l, uint32_t addr) {
+  const SimProg *p = x->w->cluster->prog;
+  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
+  bool far = is_far(x, l);
+  for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
+}
+
+void shadow_read_global(Access *x, int l) {
+  const SimArea *a = x->m->area;
+  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  for (size_t k = 0; k < n; k++) {
+    int64_t at = shadow_granule(x->w->cluster, a, g + k);
+    if (at == NO_GRANULE) return;
+    x->piece = x->at[l] + (int64_t)(k << a->shift);
+    read_granule(x, l, (uint32_t)at, true);
   }
 }
 
@@ -268,58 +365,99 @@ void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reads since the last write that are not ordered before this write.
-static void check_readers(Access *x, int l, uint32_t g) {
+// Reads since the last write that are not ordered before this write. same: a
+// write of what is there, which those may read who stored it, too.
+static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
+  const SimGran *q = &w->cluster->gran[g];
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
     if (d->clk <= w->vc[r.actor] || (x->i->sem && !d->weak) ||
-        simorder_before(w, l, r.actor, d->lanes, d->clk))
+        simorder_before(w, l, r.actor, d->lanes, d->clk) ||
+        (same && r.actor < w->cluster->prog->nall &&
+         stored(&w->cluster->warp[r.actor], d->lanes, q)))
       continue;
     uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
     fault_race(x, l, CLASH_WAR, r.actor, others, d->src, g, false);
   }
 }
 
-static void check_writer(Access *x, int l, uint32_t g, const SimGran *q,
-                         bool same, bool strong) {
+// Gives the warps of the CTA that stored the same with nothing to order them.
+static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
+                             bool same, bool strong) {
   SimWarp *w = x->w;
   if (q->flags & GF_PENDING) {
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
-    return;
+    return 0;
   }
-  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return;
-  if (strong && (q->flags & GF_STRONG)) return;
-  bool own = q->warp == w->id;
-  if ((own && same) || observed(w, l, g, q)) return;
+  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return 0;
+  if (strong && (q->flags & GF_STRONG)) return 0;
+  int n = w->cluster->prog->nwarp, other = q->warp % n;
+  if (same && q->warp / n == w->id / n) return q->also | 1u << other;
+  if (same || observed(w, l, g, q)) return 0;
   fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
+  return 0;
+}
+
+static inline void write_granule(Access *x, int l, uint32_t g, bool same,
+                                 uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  SimGran *q = &c->gran[g];
+  uint32_t also = 0;
+  if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
+    also = check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
+  if (x->agent) check_proxy(x, l, g, q);
+  if (q->readers || q->flags & GF_FAR) check_readers(x, l, g, same);
+  bool join = q->warp == w->id && q->clk == w->clk && same &&
+              !(flags & GF_PENDING);
+  uint32_t lanes = (join ? q->lanes : 0) | 1u << l;
+  shadow_set(c, g, w->id, lanes, w->clk, x->i->src, flags);
+  q->also = also;
 }
 
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
-  SimWarp *w = x->w;
-  SimCluster *c = w->cluster;
-  uint32_t g = addr >> c->prog->shift;
-  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
-  for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
-      check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
-    if (x->agent) check_proxy(x, l, g, q);
-    if (q->readers || q->flags & GF_FAR) check_readers(x, l, g);
-    bool join = q->warp == w->id && q->clk == w->clk && same &&
-                !(flags & GF_PENDING);
-    uint32_t lanes = (join ? q->lanes : 0) | 1u << l;
-    shadow_set(c, g, w->id, lanes, w->clk, x->i->src, flags);
+  const SimProg *p = x->w->cluster->prog;
+  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
+  for (uint32_t k = 0; k < n; k++) write_granule(x, l, g + k, same, flags);
+}
+
+void shadow_write_global(Access *x, int l, bool same, uint8_t flags) {
+  const SimArea *a = x->m->area;
+  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  for (size_t k = 0; k < n; k++) {
+    int64_t at = shadow_granule(x->w->cluster, a, g + k);
+    if (at == NO_GRANULE) return;
+    x->piece = x->at[l] + (int64_t)(k << a->shift);
+    write_granule(x, l, (uint32_t)at, same, flags);
   }
+}
+
+bool shadow_init(SimCluster *c) {
+  const SimProg *p = c->prog;
+  size_t n = (size_t)p->ncta * p->ngran;
+  c->maxgran = (uint32_t)n;
+  c->gran = base_realloc(NULL, n * sizeof *c->gran);
+  c->read = base_realloc(NULL, p->ngran * (size_t)p->nall * sizeof *c->read);
+  c->lines = base_realloc(NULL, sizeof *c->lines);
+  if (c->lines) memset(c->lines, 0, sizeof *c->lines);
+  return c->gran && c->read && c->lines;
 }
 
 void shadow_reset(SimCluster *c) {
   size_t n = (size_t)c->prog->ncta * c->prog->ngran;
   memset(c->gran, 0, n * sizeof *c->gran);
   c->nfar = c->farfree = 0;
+  c->ngran = (uint32_t)n;
+  SimLines *t = c->lines;
+  if (t->n) memset(t->at, 0, t->max * sizeof *t->at);
+  t->n = 0;
+  t->last.key = 0;
 }
 
 void shadow_free(SimCluster *c) {
+  if (c->lines) base_free(c->lines->at);
+  base_free(c->lines);
   base_free(c->gran);
   base_free(c->read);
   base_free(c->far);

@@ -1,7 +1,12 @@
-// The shadow of shared memory: who wrote and who read each granule (the
-// narrowest access of the kernel), and through which proxy. An access must be
-// ordered (order.c) after the last write, a write after the reads since, too,
-// unless both are strong: atomics, and loads and stores with an order.
+// The shadow of shared memory, and of the global memory that a kernel writes:
+// who in this cluster wrote and who read each granule (the narrowest access of
+// the kernel), and through which proxy. An access must be ordered (order.c)
+// after the last write, a write after the reads since, too, unless both are
+// strong: atomics, and loads and stores with an order; or unless both writes
+// store the same.
+//
+// Granules of shared memory stand first, CTA by CTA; those of global memory
+// behind them, in lines of LINE that are made when first touched.
 #ifndef CUTE_SIMSHADOW_H
 #define CUTE_SIMSHADOW_H
 
@@ -14,7 +19,8 @@ enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
        GF_FAR = 16, GF_AGENT = 32 };
 struct SimGran {   // the last write, and who read since
   uint32_t clk, src, lanes;
-  uint32_t readers;        // warps of its CTA
+  uint32_t readers;        // warps of its CTA; global memory: none
+  uint32_t also;           // warps of its CTA that stored the same before
   uint16_t warp;           // of the cluster
   uint8_t flags;
 };
@@ -35,6 +41,7 @@ typedef struct Access {
   const SimMem *m;
   const int64_t *off;     // elements
   int64_t at[LANES];      // bytes from the object's first element
+  int64_t piece;          // of these, the granule of global memory
   uint32_t home[LANES];   // where m->rank says: first byte of that CTA's
   int bytes;
   bool write;
@@ -46,6 +53,22 @@ static inline uint32_t shadow_address(const Access *x, int l) {
   uint32_t home = x->m->rank ? x->home[l] : x->w->home;
   return home + x->m->base + (uint32_t)x->at[l];
 }
+
+enum { LINE = 32, NO_GRANULE = -1 };
+// The cluster's granule g of an area; NO_GRANULE: out of memory.
+int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
+// Is there a shadow of an object in global memory?
+static inline bool shadow_has(const SimMem *m) {
+  return m->area && m->area->written;
+}
+// The area's granule at byte `at` of m.
+static inline size_t shadow_place(const SimMem *m, int64_t at) {
+  return (size_t)(m->p - m->area->p + at) >> m->area->shift;
+}
+// Lane l reads, or writes, x->bytes bytes at x->at[l] of global memory. same
+// and flags as below.
+void shadow_read_global(Access *x, int l);
+void shadow_write_global(Access *x, int l, bool same, uint8_t flags);
 
 // Lane l reads, or writes, x->bytes bytes at addr. same: the bytes that lie
 // there are those being written now; flags: of the granules from now on.
@@ -65,10 +88,11 @@ static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
   q->clk = clk;
   q->src = src;
   q->lanes = lanes;
-  q->readers = 0;
+  q->readers = q->also = 0;
   q->warp = (uint16_t)actor;
   q->flags = flags;
 }
+bool shadow_init(SimCluster *c);  // false: out of memory
 void shadow_reset(SimCluster *c);
 void shadow_free(SimCluster *c);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "sim/access.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
@@ -192,13 +193,12 @@ static bool cluster_init(SimCluster *c, Run *r) {
   }
   size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;
   c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
-  c->gran = base_realloc(NULL, ctas * p->ngran * sizeof *c->gran);
-  c->read = base_realloc(NULL, p->ngran * n * sizeof *c->read);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
-  if (!simcluster_init(c) || !simwgmma_init(c)) return false;
+  if (!simcluster_init(c) || !simwgmma_init(c) || !shadow_init(c))
+    return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
-  return c->smem && c->gran && c->read && c->pattern && c->tile;
+  return c->smem && c->pattern && c->tile;
 }
 
 static SimCluster *cluster_new(const Worker *w) {

@@ -34,6 +34,8 @@ typedef struct SimBatch SimBatch;  // mem.c
 typedef struct SimReach SimReach;  // cluster.c
 typedef struct SimGran SimGran;    // shadow.h
 typedef struct SimRead SimRead;
+typedef struct SimLines SimLines;
+typedef struct SimPattern SimPattern;  // access.h
 typedef struct SimFar SimFar;
 typedef struct SimMbar SimMbar;    // mbar.h
 typedef struct SimAsync SimAsync;  // async.h
@@ -100,12 +102,6 @@ struct SimCta {
   int pool[4];             // registers a lane that each quarter has left
 };
 
-typedef struct SimPattern {  // the last address pattern and its answer
-  uint32_t mask;
-  uint32_t rel[LANES];
-  int32_t x, y;
-} SimPattern;
-
 struct SimCluster {
   const SimProg *prog;
   uint64_t rng, serial, budget, mmas;
@@ -117,7 +113,9 @@ struct SimCluster {
   SimCta *cta;
   uint32_t *clocks;        // of the warps, then of the barriers
   uint8_t *smem;
-  SimGran *gran;
+  SimGran *gran;           // ngran of them, room for maxgran (shadow.h)
+  uint32_t ngran, maxgran;
+  SimLines *lines;         // of global memory
   SimRead *read;           // (granule, warp of its CTA): where a reader is
   SimFar *far;             // shadow.c: from 1 on; those of a granule begin at
   uint32_t *farat, nfar, maxfar, farfree;  // farat; NULL until needed
@@ -137,7 +135,6 @@ struct SimCluster {
   SimReach *reach;    // (CTA, warp): its last access there
   uint32_t *row, *place, *location;  // order.c: NULL until needed
   uint32_t nplace, maxplace;
-  bool global;             // something was released to global memory
   SimPattern *pattern;     // two per statistics record: shared, global
   SimOut *out;
   float *tile;             // scratch of MMA operands: 4 of SIM_ROOM bytes

@@ -193,6 +193,7 @@ describe("the simulator and arguments that overlap", function()
   it("knows through one what was written through the other", function()
     local copy = cute.kernel("copy", function(p, q, out)
       q[arch.thread_idx()] = 1.0
+      arch.sync_warp()
       out[arch.thread_idx()] = p[arch.thread_idx()]
     end)
     local v = views(core.buffer("f32", N), {0, 0, 8}, 32)

@@ -225,8 +225,9 @@ describe("options of numbers", function()
 
   it("and so are its block, device and architecture", function()
     local x = vector {1}
-    local launch = cute.compile(k, x, {grid = 1, block = {8, 2},
-                                       device = "sim:sm_80"})
+    local stores = cute.kernel("k", function(t) t[0] = 1 end)
+    local launch = cute.compile(stores, x, {grid = 1, block = {8, 2},
+                                            device = "sim:sm_80"})
     launch:launch {block = {8, 2}, device = "sim", arch = "sm_80"}
     launch(x, {block = {8, 2, 1}, device = "sim:sm_80"})
     launch:launch {device = "auto"}

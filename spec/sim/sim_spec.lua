@@ -46,7 +46,7 @@ describe("bounds", function()
     local r = run({block = 64, seed = 1}, function(a)
       local tid = arch.thread_idx()
       base = line()
-      local x = a[tid]
+      local x = a[tid]; arch.sync_threads()
       a[tid - 3] = x
     end, A)
     local f = faults(r, base)

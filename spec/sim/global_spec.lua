@@ -1,0 +1,204 @@
+-- Global memory that threads of one block, or blocks of one cluster, share:
+-- what a barrier must order is told as in shared memory, whatever the schedule,
+-- and the same with the barrier is clean.
+local cute = require "cute"
+local order = require "spec.sim.order"
+local seeds = require "spec.seeds"
+local arch, _ = cute.arch, cute._
+local found, line, warp, lane0 = order.found, order.line, order.warp,
+  order.lane0
+
+local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
+
+local function nothing() end
+
+-- f(x, y, meet) for a block of so many threads: with meet = nothing it races
+-- at the lines that `at` holds when it returns, with sync it is clean.
+local function needs(sync, kind, n, f, ...)
+  local at
+  local args = {...}
+  local function kernel(meet)
+    return function(...) at = f(meet, ...) end
+  end
+  local text = found(kernel(nothing), n, table.unpack(args))
+  assert.equal(("%s %d %d"):format(kind, at[1], at[2]), text)
+  assert.equal("", (found(kernel(sync), n, table.unpack(args))))
+end
+
+describe("one block in global memory", function()
+  it("reads what another warp stored", function()
+    local function turned(meet, x, y)
+      local t, a = arch.thread_idx(), line() + 1
+      x[t] = t
+      meet()
+      y[t] = x[(t + 96) % 128]
+      return {a, a + 2}
+    end
+    local x, y = zeros(128), zeros(128)
+    needs(arch.sync_threads, "race", 128, turned, x, y)
+    for t = 0, 127 do assert.equal((t + 96) % 128, y[t]) end
+    for _, dtype in ipairs {cute.bf16, cute.i8, cute.f64} do
+      needs(arch.sync_threads, "race", 128, function(meet, a, b)
+        local t, at = arch.thread_idx(), line() + 1
+        a[t] = t:to(dtype)
+        meet()
+        b[t] = a[(t + 96) % 128]
+        return {at, at + 2}
+      end, zeros(128, dtype), zeros(128, dtype))
+    end
+  end)
+
+  it("shifts in place", function()
+    needs(arch.sync_threads, "race", 64, function(meet, x)
+      local t, a = arch.thread_idx(), line() + 1
+      local v = x[(t + 32) % 64]
+      meet()
+      x[t] = v
+      return {a, a + 2}
+    end, zeros(64))
+    needs(arch.sync_warp, "warp-race", 32, function(meet, x)
+      local t, a = arch.thread_idx(), line() + 1
+      local v = x[t + 1]
+      meet()
+      x[t] = v
+      return {a, a + 2}
+    end, zeros(33))
+  end)
+
+  it("copies vectors", function()
+    needs(arch.sync_threads, "race", 64, function(meet, x, y)
+      local t = arch.thread_idx()
+      local vx = cute.zipped_divide(x, {4})
+      local vy = cute.zipped_divide(y, {4})
+      local a = line() + 1
+      cute.autovec_copy(vy(_, t), vx(_, t))
+      meet()
+      cute.autovec_copy(vx(_, 63 - t), vy(_, t))
+      return {a, a + 2}
+    end, zeros(256, cute.f32), zeros(256, cute.f32))
+  end)
+
+  it("counts without an atomic", function()
+    local at
+    local text = found(function(x)
+      at = line() + 1
+      x[0] = x[0] + 1
+    end, 64, zeros(1))
+    assert.equal(("race %d %d"):format(at, at), text)
+    assert.equal("", (found(function(x)
+      arch.atomic_add(x.iterator, 1)
+    end, 64, zeros(1))))
+  end)
+
+  it("two warps store two values at one place, or the same", function()
+    local at
+    assert.equal("", (found(function(x) x[0] = 7 end, 128, zeros(1))))
+    local text = found(function(x)
+      at = line() + 1
+      x[0] = arch.warp_idx()
+    end, 128, zeros(1))
+    assert.equal(("race %d %d"):format(at, at), text)
+    assert.equal("", (found(function(x)
+      local s = order.smem(1)
+      s[0] = 7
+      arch.sync_threads()
+      x[0] = s[0]
+    end, 128, zeros(1))))
+  end)
+
+  it("who stored the same may read it, others may not", function()
+    local function kernel(all)
+      return function(x, y)
+        cute.when(all or arch.warp_idx():lt(2), function() x[0] = 7 end)
+        y[arch.thread_idx()] = x[0]
+      end
+    end
+    assert.equal("", (found(kernel(true), 128, zeros(1), zeros(128))))
+    assert.matches("^race %d+ %d+$",
+                   found(kernel(false), 128, zeros(1), zeros(128)))
+  end)
+
+  it("hands over by a flag, each of its own", function()
+    local ACQ, REL = order.ACQ, order.REL
+    local function kernel(waits)
+      return function(x, f, y)
+        local t = arch.thread_idx()
+        cute.when(t:lt(2), function() f[t] = 0 end)
+        arch.sync_threads()
+        warp(0, function()
+          x[t] = t
+          arch.sync_warp()
+          lane0(function() arch.store(f.iterator, 1, REL) end)
+        end)
+        warp(1, function()
+          lane0(function() arch.store(f.iterator + 1, 1, REL) end)
+        end)
+        warp(2, function()
+          order.poll(f.iterator + waits, 1, ACQ)
+          y[t] = x[t - 64]
+        end)
+      end
+    end
+    local function args() return zeros(32), zeros(2), zeros(96) end
+    assert.equal("", (found(kernel(0), 96, args())))
+    assert.matches("^race %d+ %d+$", (found(kernel(1), 96, args())))
+  end)
+
+  it("elements of half a byte", function()
+    local at
+    local function kernel(meet)
+      return function(x, y)
+        local t = arch.thread_idx()
+        at = line() + 1
+        x[t] = 3
+        meet()
+        y[t] = x[(t + 32) % 64]:to(cute.i32)
+      end
+    end
+    assert.equal("", (found(kernel(arch.sync_threads), 64, zeros(64, cute.i4),
+                            zeros(64))))
+    assert.equal(("race %d %d"):format(at, at + 2),
+      (found(kernel(nothing), 64, zeros(64, cute.i4), zeros(64))))
+  end)
+
+  it("says the element, by its coordinate", function()
+    local k = cute.kernel("k", function(x)
+      cute.when(arch.lane_idx():eq(5), function()
+        x[{2, 3}] = arch.warp_idx()
+      end)
+    end)
+    local r = require "spec.support".report(k(cute.zeros({4, 8}, cute.i32))
+      :launch {grid = 1, block = 64, device = "sim", faults = "return"})
+    local f = r.reports[1]
+    assert.equal("write after a write by another warp with no barrier in "
+      .. "between: element 19 of global tensor 'x'", f.message)
+    assert.equal("(2,3)", f.coord)
+  end)
+end)
+
+describe("blocks of a cluster in global memory", function()
+  local launch = seeds.with {grid = 2, cluster = 2, block = 32}
+
+  it("need their barrier", function()
+    local function kernel(meet)
+      return function(x, y)
+        local t, b = arch.thread_idx(), arch.block_idx()
+        x[b * 32 + t] = t
+        meet()
+        y[b * 32 + t] = x[(1 - b) * 32 + t]
+      end
+    end
+    local function run(meet)
+      return launch(kernel(meet), {}, zeros(64), zeros(64))
+    end
+    local r = run(nothing)
+    assert.equal("race", r.reports[1].kind)
+    assert.matches("by a thread of another block with nothing that orders "
+      .. "them for the cluster: element %d+ of global tensor 'x'$",
+      r.reports[1].message)
+    assert.is_true(run(function()
+      arch.cluster_arrive()
+      arch.cluster_wait()
+    end).ok)
+  end)
+end)

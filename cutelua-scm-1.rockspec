@@ -75,10 +75,14 @@ build = {
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
+      ["kernels.gemm_skinny"] =
+        "kernels/gemm_skinny.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
+      ["kernels.join"] =
+        "kernels/join.lua",
       ["kernels.meet"] =
         "kernels/meet.lua",
       ["kernels.norm"] =

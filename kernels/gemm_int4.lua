@@ -21,6 +21,7 @@
 -- makes one for each multiprocessor; with fewer columns they share K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
+local join = require "kernels.join"
 local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 local utils = require "cute.utils"
@@ -259,40 +260,6 @@ local function rows_of(p, mA, mma, at, bm)
       and "SM75_U32x4_LDSM_N" or "SM75_U32x2_LDSM_N", mA.element_type)})
 end
 
--- Sums of warps along K, shared out among them: `out` is a fragment of fewer
--- mma.
-local function join(p, sums, pieces, at, out, wm, wn)
-  if p.warps[2] == 1 then
-    out:store(sums:load())
-    return
-  end
-  local side, MT, NT = 32 * p.warps[1], cute.size(sums, 1), cute.size(sums, 2)
-  local s = cute.recast_tensor(pieces, cute.f32)
-  for j = 0, NT - 1 do
-    for i = 0, MT - 1 do
-      cute.autovec_copy(cute.coalesce(sums(_, i, j)), s(_, at.tid, j * MT + i))
-    end
-  end
-  cute.arch.sync_threads()
-  local function reduce()
-    for j = 0, NT // wn - 1 do
-      for i = 0, MT // wm - 1 do
-        local parts = {}
-        for w = 0, p.warps[2] - 1 do
-          parts[w] = cute.make_rmem_tensor({4}, cute.f32)
-          cute.autovec_copy(s(_, w * side + at.side, (j * wn + at.k // wm) * MT
-            + i * wm + at.k % wm), parts[w])
-        end
-        local sum = parts[0]:load()
-        for w = 1, p.warps[2] - 1 do sum = sum + parts[w]:load() end
-        cute.coalesce(out(_, i, j)):store(sum)
-      end
-    end
-  end
-  if wm * wn == p.warps[2] then reduce()
-  else cute.when(cute.lt(at.k, wm * wn), reduce) end
-end
-
 -- This block's tiles of K: the first, and how many.
 local function share(p)
   local all, each = tiles.count(p.k, p.tile[3]), p.each
@@ -369,11 +336,12 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
     multiply(p, parts, sums, stage)
   end)
 
-  local wm = core.gcd(p.columns, p.warps[2])
-  local wn = core.gcd(BM // 8, p.warps[2] // wm)
+  local wm, wn = join.shares(p.warps[2], p.columns, BM // 8)
   local out = cute.make_tiled_mma(p.atom(dtype), {p.warps[1] * wm, wn, 1})
   local C = tiles.result(turned, out, {BN, BM}, {bn, bm}, at.tid % out:size())
-  join(p, sums, W.pieces, at, C.acc, wm, wn)
+  join.run(sums, C.acc, cute.recast_tensor(W.pieces, cute.f32),
+    {warps = p.warps[2], warp = at.k, side = 32 * p.warps[1], at = at.side,
+     tid = at.tid, wm = wm, wn = wn})
   local leave = wm * wn < p.warps[2] and cute.lt(at.k, wm * wn)
   if p.splits > 1 then
     local last = meet(C.acc, {work = work, turns = turns, at = block,

@@ -180,7 +180,7 @@ describe("ops.gemm", function()
   it("has Hopper's kernel for batches", function()
     for i, c in ipairs {{{3, 130, 64}, {72, 64}, {3, 130, 72}},
       {{2, 3, 64, 72}, {2, 1, 40, 72}, {2, 3, 64, 40}},
-      {{4, 8, 128}, {4, 200, 128}, {4, 8, 200}},
+      {{4, 40, 128}, {4, 200, 128}, {4, 40, 200}},
       {{2, 300, 64}, {2, 8, 64}, {2, 300, 8}}} do
       local A, B = matrix(c[1]), matrix(c[2], nil, 2)
       local C = matrix(c[3], "f32", 3)
@@ -210,7 +210,7 @@ describe("ops.gemm", function()
   end)
 
   it("shares K out where tiles are few", function()
-    local A, B = matrix({16, 8200}), matrix({24, 8200}, nil, 2)
+    local A, B = matrix({40, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
     local e = cute.ops.explain(A, B, o)
     assert.equal("gemm_splitk", e.kernel)
@@ -239,7 +239,7 @@ describe("ops.explain", function()
                sums = cute.f32, arch = "sm_90a", sm = 90, sms = 132}
     local found = {}
     for _, family in ipairs(choose.FAMILIES) do
-      if not family.takes(p) then
+      if family.takes(p) == nil then
         for _, c in ipairs(family.list(p)) do
           found[#found + 1] = {family.name, c.ns}
         end
@@ -254,8 +254,7 @@ describe("ops.explain", function()
   it("tells kernel, tile, why, and why not another", function()
     local e = explain(matrix {256, 1024}, matrix {512, 1024})
     assert.equal("gemm_sm90", e.kernel)
-    assert.same({{"gemm_int4", "gemm_int4 has weights of 4 bits, B is bf16"}},
-                e.refused)
+    assert.equal(0, #e.refused)
     assert.matches("^256 x 512 x 1024, bf16 x bf16 %-> bf16, on sm_90a\n"
       .. "  gemm_sm90, tile %d+x%d+x%d+, %d stages", tostring(e))
     e = explain(matrix {256, 1001}, matrix {512, 1001})

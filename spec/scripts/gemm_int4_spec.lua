@@ -210,7 +210,7 @@ describe("gemm_int4's faults are told:", function()
   local SYNC = "cute.arch.sync_threads()"
   local WAIT = "landed(p, at, ahead - 1)"
   for _, f in ipairs {
-    {SYNC, ""}, {SYNC, "", nth = 2, of = ACROSS},
+    {SYNC, "", file = "join"}, {SYNC, "", of = ACROSS},
     {"cute.arch.sync_warp()", "", of = ALONG},
     {"cute.arch.barrier(1 + at.k, 32 * p.warps[1])", ""},
     {WAIT, "", of = ALONG}, {WAIT, "landed(p, at, ahead)", of = ALONG},
@@ -228,7 +228,8 @@ describe("gemm_int4's faults are told:", function()
     {"cute.lt(at.side + v, rows * across)", "cute.ge(at.side, 0)"},
     {"cute.when(cute.lt(k, k_tiles), function()",
      "cute.when(cute.ge(k, 0), function()", of = ACROSS},
-    {"cute.when(cute.lt(at.k, wm * wn), reduce)", "reduce()", of = ALONG},
+    {"cute.when(cute.lt(o.warp, wm * wn), reduce)", "reduce()", of = ALONG,
+     file = "join"},
     {"and cute.lt(at.k, wm * wn)", "and cute.ge(at.k, 0)", of = ALONG},
     {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
     {"if o.of then", "if false then", file = "meet", of = ALONG},

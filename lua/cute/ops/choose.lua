@@ -8,12 +8,14 @@
 -- the sums? fused: does an epilogue follow? arch, sm, sms of the device; order:
 -- the only one in which sums may be added, in the words of cute.ops.order.
 --
--- Each family has a rule `takes`, which gives nil or a sentence that says why
--- not, and `list`, its candidates with the time that the model expects of them,
--- in nanoseconds on an H200: what takes least of all families is chosen.
+-- Each family has a rule `takes`, which gives nil, or a sentence that says why
+-- not, or false for what nobody would expect of it, and `list`, its candidates
+-- with the time that the model expects of them, in nanoseconds on an H200: what
+-- takes least of all families is chosen.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
+local gemm_skinny = require "kernels.gemm_skinny"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local order = require "cute.ops.order"
 local tiles = require "cute.tiles"
@@ -224,8 +226,7 @@ end
 local int4 = {name = "gemm_int4"}
 
 function int4.takes(p)
-  if p.b ~= cute.Int4 then
-    return ("gemm_int4 has weights of 4 bits, B is %s"):format(p.b)
+  if p.b ~= cute.Int4 then return false
   elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
     return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
   elseif p.batches > 1 then return "gemm_int4 has no batches"
@@ -252,6 +253,49 @@ function int4.list(p)
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
            split = plan.splits, swap = true, options = o,
            ns = memory(p) + 3000}}
+end
+
+---------------------------------------------------------------------------
+-- Few rows of A
+---------------------------------------------------------------------------
+
+local skinny = {name = "gemm_skinny"}
+
+local MOST = 32  -- rows
+
+-- Are t's rows in pieces of 16 bytes? A sentence where not.
+local function rows_refuse(name, t)
+  local each = 128 // t.element_type.bits
+  local steps = cute.flatten_to_tuple(t.stride[3] or {0})
+  if t.shape[1] > 1 then steps[#steps + 1] = t.stride[1] end
+  local whole = t.stride[2] == 1 and t.alignment % 16 == 0
+  for _, far in ipairs(steps) do whole = whole and far % each == 0 end
+  if not whole then
+    return ("gemm_skinny wants rows at multiples of 16 bytes, %s is %s")
+      :format(name, t.layout)
+  end
+end
+
+function skinny.takes(p)
+  if p.m > MOST or not (same(p, "bf16") or same(p, "f16")) then return false
+  elseif p.gated then return "gemm_skinny has no gates"
+  elseif p.group then return "gemm_skinny has no factors for blocks of K"
+  elseif p.k % 8 ~= 0 then
+    return ("gemm_skinny wants K in pieces of 8, not %d"):format(p.k)
+  end
+  return rows_refuse("A", p.A) or rows_refuse("B", p.B)
+end
+
+function skinny.list(p)
+  local out = {}
+  for _, c in ipairs(gemm_skinny.candidates(p.m, p.n, p.k,
+      {dtype = p.a, sms = p.sms, batches = p.batches})) do
+    local o = c.options
+    out[#out + 1] = {family = "gemm_skinny", options = o, tile = c.tile,
+      stages = o.unroll, split = o.splits, swap = o.side == "a",
+      ns = 1e9 * c.seconds}
+  end
+  return out
 end
 
 ---------------------------------------------------------------------------
@@ -386,12 +430,13 @@ end
 -- The choice
 ---------------------------------------------------------------------------
 
-local FAMILIES = {sm90, sm80, simt, int4}
+local FAMILIES = {sm90, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
   gemm_sm80 = "tensor cores by mma.sync, any strides",
   gemm_simt = "FMA units, any strides",
+  gemm_skinny = "few rows: weights come straight into registers",
   gemm_int4 = "4-bit weights made numbers on their way to tensor cores"}
 
 local function before(x, y)
@@ -403,7 +448,7 @@ end
 
 -- What tells candidates of a problem apart, besides their tile.
 local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
-               "epi_stages", "scheduler"}
+               "epi_stages", "scheduler", "side", "warps", "unroll"}
 
 --- A candidate's name among those of its problem, the same for other sizes:
 -- "gemm_sm90 128x256x64 cluster=2x1".
@@ -430,7 +475,7 @@ function choose.list(p)
   for _, family in ipairs(FAMILIES) do
     local why = family.takes(p)
     if why then refused[#refused + 1] = {family.name, why}
-    else
+    elseif why == nil then
       local other, kept
       for _, c in ipairs(family.list(p)) do
         c.base = family.name

@@ -39,6 +39,12 @@ function STEPS.gemm_int4(_, o)
     o.m)
 end
 
+function STEPS.gemm_skinny(_, o)
+  return ("16 products at once, 8 elements of K apart by fours; chunks of %d "
+    .. "of K by %d warps in turn%s"):format(32 * o.unroll, o.warps[2],
+    o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
+end
+
 -- Where K is cut: in parts of `each`, or at one place.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
@@ -55,7 +61,7 @@ local function parts(p, c)
     local at = tiles.count(k, o.tile[3]) // 2 * o.tile[3]
     return 2 * at >= k and cut_in(k, at)
       or (", in two parts of K cut at %d"):format(at)
-  elseif o.splits then
+  elseif o.splits and c.base ~= "gemm_skinny" then
     return cut_in(k, tiles.count(tiles.count(k, c.tile[3]), o.splits)
       * c.tile[3])
   end
@@ -74,7 +80,7 @@ local function of_rows(p, c)
       return ("; rows by %s%s of %d columns"):format(c.base,
         c.swap and ", turned around," or "",
         c.base == "gemm_sm90" and (epi > 0 and epi or o.tile[2])
-        or o.tile[c.swap and 1 or 2])
+        or c.tile[c.swap and 1 or 2])
         .. (o.atoms and (", %dx%d"):format(o.atoms[2], o.permutation[2]) or "")
     end
   end

@@ -61,6 +61,18 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
+function FAMILIES.gemm_skinny(p, c)
+  local made = require "kernels.gemm_skinny"(c.options)
+  local sums, counts = made.scratch(p.m, p.batches)
+  return {kernel = made.kernel, block = made.block,
+          grid = made.grid(p.m, p.batches), mma = made.mma, tile = made.tile,
+          sums = sums, counts = counts,
+          arguments = function(A, B, D, work, turns)
+            if not counts then return {A, B, D, n = 3} end
+            return {A, B, D, work, turns, n = 5}
+          end}
+end
+
 -- A tensor of that type and layout, without its memory.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)

@@ -1,0 +1,275 @@
+-- Products of few rows (kernels/gemm_skinny.lua): random choices, sizes and
+-- strides against sums in plain Lua; what ops makes of them.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_skinny = require "kernels.gemm_skinny"
+local kernels = require "spec.kernels"
+local ops = require "spec.ops"
+local support = require "spec.support"
+
+-- Rows of k elements at multiples of 8, (..., rows, k), from small whole
+-- numbers; `seed` nil: what nobody should read.
+local function matrix(shape, dtype, seed, pad)
+  local rank, stride = #shape, {}
+  local at = shape[rank] + (pad or 0)
+  stride[rank] = 1
+  for i = rank - 1, 1, -1 do stride[i], at = at, at * shape[i] end
+  local b = core.buffer(dtype, at)
+  if seed then b:fill_int(seed, -2, 3) else b:fill(0 / 0) end
+  return cute.make_tensor(b, cute.make_layout(shape, stride))
+end
+
+local function same(_, _, _, sum) return sum end
+
+-- The product by choices `o`, in the simulator on `device`.
+local function product(o, A, B, D, device, make)
+  local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
+  local made = (make or gemm_skinny)(o)
+  local sums, counts = made.scratch(m, l)
+  local list = {A, B, D}
+  if sums then
+    list[4] = cute.empty({sums}, cute.f32)
+    list[5] = cute.zeros({counts}, cute.i32)
+  end
+  local call = made.kernel(table.unpack(list))
+  call:launch {grid = made.grid(m, l), block = made.block, device = device}
+  return made, call, list[5]
+end
+
+local WARPS = {{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {1, 8}, {4, 2}}
+
+-- Choices and operands of this number.
+local function problem(number)
+  local pick = ops.random(number)
+  local dtype = pick {"bf16", "f16"}
+  local o = {m = pick {1, 2, 5, 8, 9, 16, 17}, n = pick {1, 7, 16, 40, 67, 130},
+             k = 8 * pick {1, 3, 4, 12, 31, 64, 65}, dtype = cute[dtype],
+             side = pick {"a", "b"}, count = pick {1, 2, 3},
+             unroll = pick {1, 2, 4}, warps = pick(WARPS),
+             splits = pick {1, 1, 2, 3}}
+  local rows = pick {o.m, 1, 19}  -- others than it is meant for
+  local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
+  local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
+  local D = ops.tensor(pick, {rows, o.n}, pick {"f32", dtype})
+  return o, A, B, D
+end
+
+describe("gemm_skinny", function()
+  for first = 1, 60, 10 do
+    it(("is right: problems %d to %d"):format(first, first + 9), function()
+      for number = first, first + 9 do
+        local o, A, B, D = problem(number)
+        local device = number % 2 == 0 and "sim:sm_80" or "sim:sm_90a"
+        local _, _, turns = product(o, A, B, D, device)
+        assert.is_nil(ops.differs(A, B, D, same), number)
+        for i = 0, turns and cute.size(turns) - 1 or -1 do
+          assert.equal(0, turns(i))  -- for the next launch
+        end
+      end
+    end)
+  end
+
+  it("has no conflicts in shared memory", function()
+    local A, B = matrix({8, 512}, "bf16", 1), matrix({64, 512}, "bf16", 2)
+    for _, side in ipairs {"a", "b"} do
+      local made = gemm_skinny {m = 8, n = 64, k = 512, side = side, count = 2,
+                                warps = {2, 4}, unroll = 2}
+      local report = made.kernel(A, B, cute.zeros({8, 64}, cute.bf16)):launch {
+        grid = made.grid(8), block = made.block, device = "sim:sm_90a"}
+      assert.is_true(#report.lines > 0)
+      for _, line in ipairs(report.lines) do
+        assert.equal(0, line.conflicts)
+      end
+    end
+  end)
+
+  -- A fault in the text: {what, becomes}, of a problem of this number.
+  for _, f in ipairs {
+    {"row = cute.min(row, last)", "row = row", 16},
+    {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},
+    {"held(_, _, slot):fill(0)", "", 34},
+    {"cute.eq(party, full % step)", "cute.ge(party, 0)", 34},
+    {"cute.lt(party, full)", "cute.ge(party, 0)", 34},
+    {"at.z * p.warps[2] + at.wk", "at.wk", 33},
+    {"at.wn) * p.high", "0) * p.high", 33},
+    {"threads < p.block and", "false and", 34},
+  } do
+    it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
+      local made = assert(load(support.change(
+        support.read "kernels/gemm_skinny.lua", f[1], 1, f[2])))()
+      local o, A, B, D = problem(f[3])
+      local ok, right = pcall(function()
+        product(o, A, B, D, "sim:sm_90a", made)
+        return not ops.differs(A, B, D, same)
+      end)
+      assert.is_false(ok and right)
+    end)
+  end
+
+  it("gives a row the same bits among any others", function()
+    local k = 1024
+    local a, b = core.buffer("bf16", 16 * k), core.buffer("bf16", 48 * k)
+    for i = 0, #a - 1 do a[i] = math.sin(i) end
+    for i = 0, #b - 1 do b[i] = math.cos(3 * i) / 7 end
+    local B = cute.make_tensor(b, cute.make_layout({48, k}, {k, 1}))
+    for _, side in ipairs {"a", "b"} do
+      local function of(first, m)
+        local A = cute.make_tensor(cute.make_tensor(a, cute.make_layout {1})
+          .iterator + first * k, cute.make_layout({m, k}, {k, 1}))
+        local D = cute.zeros({m, 48}, cute.f32)
+        product({m = m, n = 48, k = k, side = side, splits = 2, unroll = 2}, A,
+                B, D, "sim:sm_90a")
+        return D
+      end
+      local all = of(0, 16)
+      for row = 0, 15, 5 do
+        local one = of(row, 1)
+        for n = 0, 47 do assert.equal(all(row, n), one(0, n)) end
+      end
+    end
+  end)
+
+  it("says what it cannot take", function()
+    local function refuses(text, o)
+      local ok, why = pcall(gemm_skinny, o)
+      assert.is_false(ok)
+      assert.is_truthy(why:find(text, 1, true), why)
+    end
+    refuses("gemm_skinny: K is 12; multiples of 8 are needed",
+            {n = 16, k = 12})
+    refuses("gemm_skinny: f32; bf16 or f16 is needed",
+            {n = 16, k = 16, dtype = cute.f32})
+    refuses("gemm_skinny: unroll = 0; an integer from 1 to 32 is needed",
+            {n = 16, k = 16, unroll = 0})
+    refuses("gemm_skinny: n = nil; an integer of 1 or more is needed",
+            {k = 16})
+    refuses("gemm_skinny: 2048 threads of a block", {n = 16, k = 16,
+                                                     warps = {8, 8}})
+    local o = {n = 16, k = 16}
+    local ok, why = pcall(product, o, matrix({4, 16}, "bf16", 1),
+      matrix({24, 16}, "bf16", 1), matrix({4, 24}, "bf16"), "sim")
+    assert.is_false(ok)
+    assert.is_truthy(why:find("N of B is 24, and of the kernel 16", 1, true),
+                     why)
+  end)
+end)
+
+---------------------------------------------------------------------------
+
+local function explain(A, B, o)
+  o = o or {}
+  o.device = o.device or "sim:sm_90a"
+  return cute.ops.explain(A, B, o)
+end
+
+-- Problems of ops: operands, options with everything that may follow.
+local CASES = {
+  {{1, 64}, {40, 64}}, {{8, 520}, {72, 520}}, {{16, 256}, {130, 256}},
+  {{31, 264}, {33, 264}}, {{3, 4, 64}, {3, 48, 64}},
+  {{2, 3, 5, 72}, {3, 24, 72}},
+}
+
+local function check(c, dtype, device)
+  local A, B = matrix(c[1], dtype, 1), matrix(c[2], dtype, 2)
+  local m, n = c[1][#c[1] - 1], c[2][#c[2] - 1]
+  local bias, residual = cute.zeros({n}, cute.f32), cute.zeros({m, n}, dtype)
+  for j = 0, n - 1 do bias[j] = j % 5 - 2 end
+  for i = 0, m - 1 do
+    for j = 0, n - 1 do residual[{i, j}] = (i + j) % 3 end
+  end
+  local o = {device = device, dtype = cute.f32, alpha = 2,
+    epilogue = function(acc, at)
+      local y = acc + at:col(bias) + at:tile(residual)
+      return y, at:row_reduce("sum", y), at:col_reduce("max", y)
+    end}
+  local function move(t) return device == "gpu" and t:to "gpu" or t end
+  bias, residual = move(bias), move(residual)
+  assert.equal("gemm_skinny", explain(move(A), move(B), o).kernel)
+  local D, rows, columns = cute.ops.gemm(move(A), move(B), o)
+  if device == "gpu" then
+    D, rows, columns = D:to "host", rows:to "host", columns:to "host"
+  end
+  local sums, most = {}, {}
+  assert.is_nil(ops.differs(A, B, D, function(batch, i, j, sum)
+    local y = 2 * sum + j % 5 - 2 + (i + j) % 3
+    local key = table.concat(batch, ",")
+    sums[key .. ":" .. i] = (sums[key .. ":" .. i] or 0) + y
+    most[key .. ":" .. j] = math.max(most[key .. ":" .. j] or -math.huge, y)
+    return y
+  end))
+  for key, want in pairs(sums) do
+    local at = {}
+    for x in key:gmatch "%d+" do at[#at + 1] = math.tointeger(x) end
+    assert.equal(want, rows(table.unpack(at)), key)
+  end
+  for key, want in pairs(most) do
+    local at = {}
+    for x in key:gmatch "%d+" do at[#at + 1] = math.tointeger(x) end
+    assert.equal(want, columns(table.unpack(at)), key)
+  end
+end
+
+describe("ops.gemm of few rows", function()
+  for number, c in ipairs(CASES) do
+    local name = ("(%s) x (%s)"):format(table.concat(c[1], ","),
+                                        table.concat(c[2], ","))
+    it("is right: " .. name, function()
+      check(c, number % 2 == 0 and "f16" or "bf16",
+            number % 2 == 0 and "sim:sm_80" or "sim:sm_90a")
+    end)
+    it("is right on a card: " .. name .. " #gpu", function()
+      check(c, "bf16", "gpu")
+    end)
+  end
+
+  it("leaves to others what it cannot take", function()
+    local function why(text, A, B, o)
+      for _, r in ipairs(explain(A, B, o).refused) do
+        if r[1] == "gemm_skinny" then return assert.equal(text, r[2]) end
+      end
+      error "it was not refused"
+    end
+    why("gemm_skinny wants K in pieces of 8, not 68",
+        matrix({3, 68}, "bf16", 1, 4), matrix({16, 68}, "bf16", 2, 4))
+    why("gemm_skinny wants rows at multiples of 16 bytes, B is (16,64):(68,1)",
+        matrix({3, 64}, "bf16", 1), matrix({16, 64}, "bf16", 2, 4))
+    why("gemm_skinny wants rows at multiples of 16 bytes, A is (3,64):(1,3)",
+        cute.make_tensor(core.buffer("bf16", 192):fill(1),
+                         cute.make_layout({3, 64}, {1, 3})),
+        matrix({16, 64}, "bf16", 2))
+    for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do  -- nobody would ask why
+      local e = explain(matrix({c[1], 64}, c[2], 1), matrix({16, 64}, c[2], 2))
+      assert.is_true(e.kernel ~= "gemm_skinny")
+      for _, r in ipairs(e.refused) do assert.not_equal("gemm_skinny", r[1]) end
+    end
+  end)
+
+  it("has candidates that compile without spills", function()
+    for _, s in ipairs {{1, 4096, 4096}, {8, 1024, 8192}, {16, 8192, 8192},
+                        {32, 4096, 14336}} do
+      local m, n, k = table.unpack(s)
+      local function far(rows, columns)
+        return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
+          cute.make_layout({rows, columns}, {columns, 1}))
+      end
+      for _, c in ipairs(gemm_skinny.candidates(m, n, k,
+                                                {dtype = cute.bf16,
+                                                 sms = 132})) do
+        local made = gemm_skinny(c.options)
+        local list = {far(m, k), far(n, k), far(m, n)}
+        local sums, counts = made.scratch(m)
+        if sums then
+          list[4] = cute.empty({sums}, cute.f32)
+          list[5] = cute.zeros({counts}, cute.i32)
+        end
+        local program = made.kernel(table.unpack(list)):trace {
+          block = made.block, arch = "sm_90a"}
+        for _, arch in ipairs {"sm_80", "sm_90a"} do
+          local out = kernels.compiled(program, arch)
+          if not out then return end
+          assert.equal(0, out.resources.spill_stores)
+        end
+      end
+    end
+  end)
+end)

@@ -41,6 +41,8 @@ build = {
         "kernels/elementwise.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
+      ["kernels.fold"] =
+        "kernels/fold.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
@@ -195,6 +197,8 @@ build = {
         "lua/cute/ops/capture.lua",
       ["cute.ops.choose"] =
         "lua/cute/ops/choose.lua",
+      ["cute.ops.elementwise"] =
+        "lua/cute/ops/elementwise.lua",
       ["cute.ops.epilogue"] =
         "lua/cute/ops/epilogue.lua",
       ["cute.ops.functions"] =
@@ -205,6 +209,10 @@ build = {
         "lua/cute/ops/init.lua",
       ["cute.ops.int4"] =
         "lua/cute/ops/int4.lua",
+      ["cute.ops.modes"] =
+        "lua/cute/ops/modes.lua",
+      ["cute.ops.numbers"] =
+        "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
       ["cute.ops.order"] =
@@ -217,8 +225,12 @@ build = {
         "lua/cute/ops/plan.lua",
       ["cute.ops.promise"] =
         "lua/cute/ops/promise.lua",
+      ["cute.ops.reduce"] =
+        "lua/cute/ops/reduce.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.whole"] =
+        "lua/cute/ops/whole.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

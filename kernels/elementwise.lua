@@ -1,84 +1,289 @@
---- A function of the elements of tensors.
+--- A function of the elements of tensors, of any layouts.
 --
 --     local k = elementwise {f = function(a, b, s) return a * s + b end,
 --                            inputs = {cute.bf16, cute.f32}, scalars = 1,
 --                            n = 4096 * 4096}
 --     k.kernel(A, B, C, 2.0):launch {grid = k.grid, block = k.block}
 --
--- Tensors have n elements side by side, in any shape; the kernel takes inputs,
--- results, scalars. f gets a vector of each input, as f32 where it is a
--- narrower float, then the scalars; it gives a vector for each result, which
--- is rounded to the result's type. Vectors compute element by element, with
--- each other and with scalars.
+-- The kernel takes inputs, results, scalars. f gets a vector of each input, as
+-- f32 where it is a narrower float, then the scalars; it gives a vector for
+-- each result, which is rounded to the result's type. Vectors compute element
+-- by element, with each other and with scalars.
+--
+-- With `n` the tensors have so many elements side by side, in any shape. With
+-- `extents` they are walked in modes, the first one fastest, and inputs and
+-- outputs are {dtype =, stride = {one a mode}, width = elements that may be
+-- read or written at once along the first mode, 1 when absent}; `index`, too,
+-- are strides of the modes: f gets the sum of each element's coordinates times
+-- these, behind the scalars.
+--
+-- Threads have vectors along the first mode, one after the other in memory.
+-- Inputs with turned = true lie side by side along another mode, `across`, the
+-- same for all: tiles of both modes go through shared memory. There they are
+-- (B,A), B contiguous, in chunks of 16 bytes whose place is swizzled by the
+-- vector along A that they come from. A thread reads vectors of neighbours
+-- along B, as many as fill 32 bits, and writes words of one coordinate along A:
+-- both sides of shared memory are free of conflicts, both of global memory go
+-- in 16 bytes.
 local cute = require "cute"
 local check = require "kernels.check"
+local _ = cute._
 
--- Vectors of `width` elements of a thread: {t, width, where it begins}.
-local function vector(t, at, width)
-  return cute.make_tensor(t.iterator + at, cute.make_layout({width}))
-end
+local function up(a, b) return (a + b - 1) // b end
 
-local function load(t, at, width)
-  local held = cute.make_rmem_tensor({width}, t.element_type)
-  cute.autovec_copy(vector(t, at, width), held)
-  return held:load()
-end
+---------------------------------------------------------------------------
+-- Vectors
+---------------------------------------------------------------------------
 
 local function widened(v)
   local d = v.dtype
   return d.is_float and d.bits < 32 and v:to(cute.f32) or v
 end
 
--- The results' vectors at element `at`.
-local function compute(o, inputs, scalars, at, width)
-  local args = {}
-  for i, t in ipairs(inputs) do args[i] = widened(load(t, at, width)) end
-  for i = 1, o.scalars do args[#inputs + i] = scalars[i] end
-  local results = {o.f(table.unpack(args, 1, #inputs + o.scalars))}
+local function load(view)
+  local held = cute.make_rmem_tensor(view.shape, view.element_type)
+  cute.autovec_copy(view, held)
+  return held:load()
+end
+
+local function store(view, x)
+  local held = cute.make_rmem_tensor(view.shape, view.element_type)
+  held:store(x:to(view.element_type))
+  cute.autovec_copy(held, view)
+end
+
+-- Where vectors of so many elements lie, (W,VECTORS): of modes extents[i].
+local function vectors(extents, stride, width)
+  local shape, strides = {extents[1] // width}, {stride[1] * width}
+  for i = 2, #extents do shape[i], strides[i] = extents[i], stride[i] end
+  return cute.make_layout({width, shape}, {stride[1], strides})
+end
+
+-- A list of functions that give an input's vector at a place, by `at`(t, op):
+-- the view of its elements there.
+local function reads(tensors, ops, width, at)
+  local list = {}
+  for i, t in ipairs(tensors) do
+    local view = at(t, ops[i])
+    list[i] = ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
+      or function(...)  -- the same for all
+        local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
+        return load(one):broadcast_to {width}
+      end
+  end
+  return list
+end
+
+-- f, of what reads give at a place; index: a layout, for f's last argument.
+local function compute(o, ins, scalars, index, width, ...)
+  local args, n = {}, #ins
+  for i, read in ipairs(ins) do
+    args[i] = o.as_is and read(...) or widened(read(...))
+  end
+  for i = 1, o.scalars do args[n + i] = scalars[i] end
+  n = n + o.scalars
+  if index then
+    local first = index(...)
+    local r = cute.make_rmem_tensor({width}, o.wide and cute.i64 or cute.i32)
+    for w = 0, width - 1 do
+      local at = first + w * o.index[1]
+      r[w] = math.type(at) and at or at:to(r.element_type)
+    end
+    args[n + 1], n = r:load(), n + 1
+  end
+  local results = {o.f(table.unpack(args, 1, n))}
   check.need(#results == #o.outputs, "elementwise",
     "f gave %d results, not %d", #results, #o.outputs)
   return results
 end
 
-local function store(outputs, results, at, width)
-  for i, t in ipairs(outputs) do
-    local held = cute.make_rmem_tensor({width}, t.element_type)
-    held:store(results[i]:to(t.element_type))
-    cute.autovec_copy(held, vector(t, at, width))
-  end
-end
+---------------------------------------------------------------------------
+-- Straight
+---------------------------------------------------------------------------
 
-local function piece(o, inputs, outputs, scalars, at, width)
-  store(outputs, compute(o, inputs, scalars, at, width), at, width)
+-- f at vectors of `width` elements from element `from` on of the first mode:
+-- get(v) gives its results, put(results, v) stores them.
+local function walker(o, inputs, outputs, scalars, width, from)
+  local function view(t, op)
+    return cute.make_tensor(t.iterator + from * op.stride[1],
+      cute.coalesce(vectors(o.extents, op.stride, width), {1, 1}))
+  end
+  local function at(t, op)
+    local g = view(t, op)
+    return function(v) return g(_, v) end
+  end
+  local ins, outs = reads(inputs, o.inputs, width, at), {}
+  for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
+  local l = o.index and vectors(o.extents, o.index, width)
+  local function index(v) return l(0, v) + from * o.index[1] end
+  local function get(v)
+    return compute(o, ins, scalars, l and index, width, v)
+  end
+  return get, function(results, v)
+    for i, t in ipairs(outs) do store(t(_, v), results[i]) end
+  end
 end
 
 -- `steps` vectors of this thread, all loads before the first store; the last
 -- elements one by one where they fill no vector.
-local function body(o, inputs, outputs, scalars)
+local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
-  local width, reach = o.width, o.block * o.width
-  local first = block * (reach * o.steps) + tid * width
-  if o.n % (reach * o.steps) == 0 then
+  local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
+  local at = o.count >= 1 << 31 and block:to(cute.i64) or block
+  local first = at * (o.block * o.steps) + tid
+  local function whole()
     local results = {}
-    for s = 0, o.steps - 1 do
-      results[s] = compute(o, inputs, scalars, first + s * reach, width)
-    end
-    for s = 0, o.steps - 1 do
-      store(outputs, results[s], first + s * reach, width)
-    end
-    return
+    for s = 0, o.steps - 1 do results[s] = get(first + s * o.block) end
+    for s = 0, o.steps - 1 do put(results[s], first + s * o.block) end
   end
-  for s = 0, o.steps - 1 do
-    local at = first + s * reach
-    cute.when(cute.le(at + width, o.n), function()
-      piece(o, inputs, outputs, scalars, at, width)
-    end, o.n % width ~= 0 and function()
-      for i in cute.range(at, o.n) do
-        piece(o, inputs, outputs, scalars, i, 1)
-      end
-    end or nil)
-  end
+  local wholes = o.count // (o.block * o.steps)
+  if wholes == o.grid then return whole() end
+  local rest = o.extents[1] % o.width
+  cute.when(cute.lt(block, wholes), whole, function()
+    for s = 0, o.steps - 1 do
+      local v = first + s * o.block
+      cute.when(cute.lt(v, o.count), function() put(get(v), v) end)
+    end
+    if rest == 0 then return end
+    local one, put_one = walker(o, inputs, outputs, scalars, 1,
+                                o.extents[1] - rest)
+    cute.when(cute.eq(block, o.grid - 1) & cute.lt(tid, rest), function()
+      put_one(one(tid), tid)
+    end)
+  end)
 end
+
+---------------------------------------------------------------------------
+-- Turned
+---------------------------------------------------------------------------
+
+-- (W,VECTORS), A and the other modes, each one mode, of an operand whose
+-- vectors lie along mode `first`, and A is mode `second`.
+local function modes(o, stride, first, second, width)
+  local e, shape, strides = o.extents, {}, {}
+  for i = 2, #e do
+    if i ~= o.across then
+      shape[#shape + 1], strides[#strides + 1] = e[i], stride[i]
+    end
+  end
+  if #shape == 0 then shape, strides = {1}, {0} end
+  return cute.make_layout({{width, e[first] // width}, e[second], shape},
+    {{stride[first], stride[first] * width}, stride[second], strides})
+end
+
+-- Brings a tile of an input that lies along A to shared memory: (B,A).
+local function turn(o, t, op, at)
+  local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
+  local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
+  local g = cute.make_tensor(t.iterator, modes(o, op.stride, o.across, 1, w))
+  local function log2(n) return math.tointeger(math.log(n, 2)) end
+  local S = cute.make_smem_tensor(op.dtype, cute.composition(
+    cute.make_swizzle(3, log2(V), log2(TB)), cute.make_layout({TB, TA})), 128)
+  local words = cute.make_tensor(S.iterator,
+    cute.make_layout({{P, TB // P}, TA}, {{1, P}, TB}))
+  local tid = (cute.arch.thread_idx())
+  local lane, warp, warps = tid % 32, tid // 32, TA // V // 8
+  local va = warp % warps * 8 + lane % 8           -- its vector along A
+  local gb = warp // warps * 4 + lane // 8         -- its words along B
+  local reach = o.block // 32 // warps * 4
+  local steps = TB // P // reach
+  local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
+  local function bring(guard)
+    if guard then held:fill(0) end
+    for k = 0, steps - 1 do
+      for p = 0, P - 1 do
+        local b = at.b + (gb + k * reach) * P + p
+        for j = 0, V // w - 1 do
+          local a = at.a // w + va * (V // w) + j
+          local function get()
+            cute.autovec_copy(g({_, a}, b, at.batch), held(_, j, p, k))
+          end
+          if guard then
+            cute.when(cute.lt(a, o.extents[o.across] // w)
+                      & cute.lt(b, o.extents[1]), get)
+          else
+            get()
+          end
+        end
+      end
+    end
+  end
+  local function pass()
+    for k = 0, steps - 1 do
+      for v = 0, V - 1 do
+        local word = cute.make_rmem_tensor({P}, op.dtype)
+        for p = 0, P - 1 do word[p] = held[{v % w, v // w, p, k}] end
+        cute.autovec_copy(word, words({_, gb + k * reach}, va * V + v))
+      end
+    end
+  end
+  return S, bring, pass
+end
+
+-- A tile: what is turned goes through shared memory, all else as it is.
+local function turned(o, inputs, outputs, scalars)
+  local TB, TA, W = o.tile[1], o.tile[2], o.width
+  local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
+  local nb, na = up(o.extents[1], TB), up(o.extents[o.across], TA)
+  local at = {b = block % nb * TB, a = block // nb % na * TA,
+              batch = block // nb // na}
+  local brings, passes = {}, {}
+  local function view(t, op)
+    return cute.make_tensor(t.iterator, modes(o, op.stride, 1, o.across, W))
+  end
+  local ins = reads(inputs, o.inputs, W, function(t, op)
+    if not op.turned then
+      local g = view(t, op)
+      return function(b, a)
+        return g({_, at.b // W + b}, at.a + a, at.batch)
+      end
+    end
+    local S
+    S, brings[#brings + 1], passes[#passes + 1] = turn(o, t, op, at)
+    local s = cute.make_tensor(S.iterator,
+      cute.make_layout({{W, TB // W}, TA}, {{1, W}, TB}))
+    return function(b, a) return s({_, b}, a) end
+  end)
+  local l = o.index and modes(o, o.index, 1, o.across, W)
+  local function index(b, a)
+    return l({0, at.b // W + b}, at.a + a, at.batch)
+  end
+  local outs = {}
+  for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
+  local whole = o.extents[1] % TB == 0 and o.extents[o.across] % TA == 0
+  local inside = whole or cute.le(at.b + TB, o.extents[1])
+    & cute.le(at.a + TA, o.extents[o.across])
+  local function each(list, guard)
+    for _, f in ipairs(list) do f(guard) end
+  end
+  cute.when(inside, function() each(brings) end,
+            not whole and function() each(brings, true) end or nil)
+  each(passes)
+  cute.arch.sync_threads()
+  local function finish(guard)
+    for k = 0, TB * TA // W // o.block - 1 do
+      local u = tid + k * o.block
+      local b, a = u % (TB // W), u // (TB // W)
+      local function put()
+        local results = compute(o, ins, scalars, l and index, W, b, a)
+        for i, t in ipairs(outs) do
+          store(t({_, at.b // W + b}, at.a + a, at.batch), results[i])
+        end
+      end
+      if guard then
+        cute.when(cute.lt(at.b // W + b, o.extents[1] // W)
+                  & cute.lt(at.a + a, o.extents[o.across]), put)
+      else
+        put()
+      end
+    end
+  end
+  cute.when(inside, finish, not whole and function() finish(true) end or nil)
+end
+
+---------------------------------------------------------------------------
+-- Kernels
+---------------------------------------------------------------------------
 
 -- Elements that the narrowest type has in 16 bytes.
 local function widest(o)
@@ -89,31 +294,70 @@ local function widest(o)
   return 128 // bits
 end
 
+-- Operands of n elements side by side, of types.
+local function side_by_side(o, p)
+  p.width, p.extents = o.width or widest(p), {o.n}
+  while p.width > o.n do p.width = p.width // 2 end
+  for _, name in ipairs {"inputs", "outputs"} do
+    local list = {}
+    for i, dtype in ipairs(p[name]) do
+      list[i] = {dtype = dtype, stride = {1}, width = p.width}
+    end
+    p[name] = list
+  end
+end
+
+-- Blocks, and vectors of all modes.
+local function sizes(p)
+  if p.across then
+    local blocks = up(p.extents[1], p.tile[1])
+      * up(p.extents[p.across], p.tile[2])
+    for i = 2, #p.extents do
+      if i ~= p.across then blocks = blocks * p.extents[i] end
+    end
+    return blocks
+  end
+  p.count = p.extents[1] // p.width
+  for i = 2, #p.extents do p.count = p.count * p.extents[i] end
+  local rest = p.extents[1] % p.width > 0 and 1 or 0
+  return up(p.count + rest, p.block * p.steps), p.count
+end
+
 --- A kernel of inputs, results and scalars, and what its launch needs.
----@param o {f: function, n: integer, inputs: any[], outputs: any[]?,
+---@param o {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
--- fastmath: boolean?, name: string?}
--- outputs: types of the results (one of the first input's); steps: vectors of
--- a thread
+-- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
+-- across: integer?, tile: integer[]?}
+-- outputs: of the results (one like the first input); steps: vectors of
+-- a thread, of `width` elements; tile: along the first mode, and across
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
-  check.given("elementwise", o, "n")
+  if not o.extents then check.given("elementwise", o, "n") end
   check.integers("elementwise", o, {"block"}, 1, 1024)
   check.integers("elementwise", o, {"steps", "width"}, 1, 1024)
   local p = setmetatable({outputs = o.outputs or {o.inputs[1]},
-    scalars = o.scalars or 0, block = o.block or 128}, {__index = o})
-  p.width = o.width or widest(p)
+    scalars = o.scalars or 0, block = o.block or o.across and 256 or 128},
+    {__index = o})
+  if not o.extents then side_by_side(o, p) end
   p.steps = o.steps or p.width > 4 and 2 or 1
-  local per = p.block * p.width * p.steps
-  return {block = p.block, grid = (o.n + per - 1) // per, kernel = cute.kernel(
-    o.name or "elementwise", {fastmath = o.fastmath ~= false},
+  p.grid = sizes(p)
+  return {block = p.block, grid = p.grid, kernel = cute.kernel(
+    o.name or "elementwise", {fastmath = o.fastmath ~= false,
+                              min_blocks = o.min_blocks},
     function(...)
       local args = {...}
       local ins, outs, more = #p.inputs, #p.outputs, {}
-      for i = 1, ins + outs do
+      for i = 1, o.n and ins + outs or 0 do
         check.dense("elementwise", i, args[i], o.n)
       end
       table.move(args, ins + outs + 1, #args, 1, more)
+      for i = 1, ins + outs do
+        local op = p.inputs[i] or p.outputs[i - ins]
+        if op.dtype ~= args[i].element_type then
+          args[i] = cute.recast_tensor(args[i], op.dtype)
+        end
+      end
+      local body = p.across and turned or straight
       body(p, {table.unpack(args, 1, ins)},
            {table.unpack(args, ins + 1, ins + outs)}, more)
     end)}

@@ -30,6 +30,7 @@ local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local reach = require "cute.lang.reach"
 
 local calls = {}
 
@@ -125,6 +126,17 @@ function calls.launch(step, list, o, check)
   ready:launch {seed = o.seed}
   ready:forget()
   return calls.step(ready, list), ready
+end
+
+--- What later calls of a function have to compare, besides what it captures:
+-- what a trace read through that; nil where a call has none.
+---@param call table
+---@param program table what was traced
+function calls.reads(call, program)
+  if not call.captured then return nil end
+  local roots = {}
+  for _, part in ipairs(call.captured.parts) do roots[#roots + 1] = part[4] end
+  return reach.within(roots, program.read.ran)
 end
 
 --- What known:ready wants of a launch; nil of the simulator's.

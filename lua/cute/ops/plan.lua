@@ -13,7 +13,6 @@ local calls = require "cute.ops.calls"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
-local reach = require "cute.lang.reach"
 local scales = require "cute.ops.scales"
 
 local plans = {}
@@ -254,15 +253,6 @@ local function check_memory(call, out)
   end
 end
 
--- What later calls of the epilogue have to compare, besides what it captures:
--- what a trace read through that.
-local function reads_of(call, program)
-  if not call.f then return nil end
-  local roots = {}
-  for _, part in ipairs(call.captured.parts) do roots[#roots + 1] = part[4] end
-  return reach.within(roots, program.read.ran)
-end
-
 -- Launches the kernel and what folds its reductions; for known:ready.
 function Plan:launch(call, out, work, turns)
   local o = {device = self.device, stream = call.o.stream, seed = call.o.seed,
@@ -271,7 +261,7 @@ function Plan:launch(call, out, work, turns)
   local step, ready = calls.launch(self, list, o, function()
     check_memory(call, out)
   end)
-  local run = {steps = {step}, reads = reads_of(call, ready.program)}
+  local run = {steps = {step}, reads = calls.reads(call, ready.program)}
   o.reads = nil
   for i, r in ipairs(self.results) do
     for _, fold in ipairs(r.folds or {}) do

@@ -1,0 +1,558 @@
+--- Functions of elements: ops.elementwise, and what is one without arithmetic,
+-- ops.copy, convert, transpose.
+--
+-- One planner serves all. Modes are sorted by the strides of the first result,
+-- and those that are one for all operands put together. What lies along the
+-- same mode as that result is moved in vectors, what lies along another one in
+-- tiles through shared memory: kernels/elementwise.lua.
+local calls = require "cute.ops.calls"
+local capture = require "cute.ops.capture"
+local core = require "cute.core"
+local cute = require "cute"
+local elementwise = require "kernels.elementwise"
+local modes = require "cute.ops.modes"
+local numbers = require "cute.ops.numbers"
+local philox = require "cute.ops.philox"
+local whole = require "cute.ops.whole"
+
+local ops = {}
+
+---------------------------------------------------------------------------
+-- What a function is given
+---------------------------------------------------------------------------
+
+local At = {}
+At.__index = At
+At.__name = "at"
+
+--- Coordinates of each element: a vector of i32 for each mode of the result.
+function At:coords()
+  local rest, list = self.index, {}
+  for m = #self.shape, 1, -1 do
+    list[m] = m == 1 and rest or rest % self.shape[m]
+    if list[m].dtype ~= cute.i32 then list[m] = list[m]:to(cute.i32) end
+    rest = rest // self.shape[m]
+  end
+  return table.unpack(list)
+end
+
+--- x, or 0 with probability p, and the others divided by 1 - p, as epilogues
+-- of ops.gemm have it: the last two modes are row and column, those in front
+-- the batch.
+function At:dropout(x, p, seed)
+  if core.typename(x) ~= "vector" then
+    self.fail("at:dropout: a vector is needed, not %s", core.show(x))
+  end
+  local rank, shape = #self.shape, self.shape
+  local n, m = shape[rank] or 1, shape[rank - 1] or 1
+  local column = (self.index % n):to(cute.i32)
+  local row = (self.index // n % m):to(cute.i32)
+  local batch = rank > 2 and (self.index // (n * m)):to(cute.i32) or 0
+  return philox.dropout(x, philox.words(row, column, batch, seed), p)
+end
+
+local function where_is(f)
+  local i = debug.getinfo(f, "S")
+  return ("the function at %s:%d"):format(i.short_src, i.linedefined)
+end
+
+-- How many vectors a function takes, or nil: any number.
+local function takes(f)
+  local i = debug.getinfo(f, "u")
+  return not i.isvararg and i.nparams or nil
+end
+
+-- What kernels/elementwise.lua calls: f of problem p, captured values in place.
+local function bound(p)
+  local f, clone, bind = p.f, p.captured:clone()
+  return function(...)
+    local args, list, values = {...}, {}, {}
+    local n = #p.inputs
+    local next_one = numbers.reader(args, n)
+    for i, x in ipairs(p.operands) do
+      if x.number then list[i] = next_one(p.wide, x.number == "float")
+      else list[i] = args[x.input] end
+    end
+    for i, kind in ipairs(p.floats) do values[i] = next_one(p.wide, kind) end
+    if p.at then
+      list[#p.operands + 1] = setmetatable({index = next_one(), fail = p.fail,
+                                            shape = p.shape}, At)
+    end
+    bind(values)
+    local out = table.pack(clone(table.unpack(list, 1, #p.operands
+                                              + (p.at and 1 or 0))))
+    bind()
+    if out.n == 0 then p.fail("%s returns nothing", where_is(f)) end
+    for i = 1, out.n do
+      local x = out[i]
+      if core.typename(x) == "value" or math.type(x) then
+        x = core.typename(x) == "value" and x or nil
+      end
+      if core.typename(x) ~= "vector" then
+        p.fail("%s returns %s as result %d; a vector is needed", where_is(f),
+               core.show(out[i]), i)
+      end
+    end
+    return table.unpack(out, 1, out.n)
+  end
+end
+
+local AT_F, AT = 2, 7  -- where arguments of known calls have numbers
+
+-- Numbers of a call, in the order of `bound`.
+local function push_numbers(p, call, list)
+  for i, x in ipairs(p.operands) do
+    if x.number then numbers.push(list, call.operands[i], p.wide, AT + i, 1) end
+  end
+  local nth = 0
+  for _, v in ipairs(call.captured and call.captured.values or {}) do
+    if math.type(v) then nth = nth + 1 end
+    numbers.push(list, v, p.wide, AT_F, nth)
+  end
+  return list
+end
+
+-- Types of what f gives, by a trace of its own.
+local function look(p, call)
+  local found
+  local f = bound(p)
+  local list = push_numbers(p, call, {n = 0})
+  cute.kernel("elementwise", function(...)
+    local args = {}
+    for i, x in ipairs(p.inputs) do
+      local d = x.dtype
+      if d.is_float and d.bits < 32 then d = cute.f32 end
+      local r = cute.make_rmem_tensor({4}, d)
+      r:fill(d == cute.boolean and false or 0)
+      args[i] = r:load()
+    end
+    table.move({...}, 1, list.n, #args + 1, args)
+    if p.at then
+      local r = cute.make_rmem_tensor({4}, p.far and cute.i64 or cute.i32)
+      r:fill(0)
+      args[#args + 1] = r:load()
+    end
+    found = {f(table.unpack(args))}
+    for i, x in ipairs(found) do found[i] = x.dtype end
+  end)(table.unpack(list, 1, list.n)):trace {block = 32}
+  return found
+end
+
+---------------------------------------------------------------------------
+-- Problems
+---------------------------------------------------------------------------
+
+-- The type of a result that nobody names: what f gives, but what is computed
+-- in f32 of one narrow type is of that type.
+local function usual(p, made)
+  if made ~= cute.f32 then return made end
+  local like
+  for _, x in ipairs(p.inputs) do
+    if x.dtype.is_float then
+      if like and like ~= x.dtype then return made end
+      like = x.dtype
+    end
+  end
+  return like and like.bits < 32 and like or made
+end
+
+-- A compact layout whose modes are in the order of those of an operand of the
+-- whole shape; nil: rows.
+local function order_of(p)
+  for _, x in ipairs(p.inputs) do
+    local own = modes.extents(x.l)
+    local same = #own == #p.shape
+    for i, n in ipairs(own) do same = same and n == p.shape[i] end
+    if same then
+      local far, by = {}, {}
+      for i = 1, #own do
+        local s = math.huge
+        for _, loop in ipairs(p.loops) do
+          if loop.mode == i and loop[x.at] > 0 then
+            s = math.min(s, loop[x.at])
+          end
+        end
+        far[i], by[i] = own[i] == 1 and -1 or s, i
+      end
+      table.sort(by, function(a, b)
+        if far[a] ~= far[b] then return far[a] < far[b] end
+        return a > b
+      end)
+      local order = {}
+      for place, i in ipairs(by) do order[i] = place - 1 end
+      return cute.make_ordered_layout(p.shape, order)
+    end
+  end
+end
+
+-- Operands, checked: p.inputs are the tensors among them.
+local function operands_of(p, call)
+  local tensors = {}
+  for i, t in ipairs(call.operands) do
+    if math.type(t) then
+      p.operands[i] = {number = math.type(t)}
+    else
+      local name = p.names and p.names[i] or "operand " .. i
+      whole.check(p.fail, name, t)
+      local x = {name = name, t = t, l = t.layout, input = #p.inputs + 1,
+                 dtype = whole.plain(t.element_type)}
+      p.operands[i], p.inputs[#p.inputs + 1] = x, x
+      tensors[#tensors + 1] = t
+      p.wide = p.wide or x.dtype == cute.f64
+    end
+  end
+  if #tensors == 0 then
+    p.fail("operand 1 is %s; a tensor among the operands is needed",
+           core.show(call.operands[1]))
+  end
+  for i, t in ipairs(call.out) do
+    whole.check(p.fail, i == 1 and "out" or "out " .. i, t)
+    tensors[#tensors + 1] = t
+  end
+  return tensors
+end
+
+-- Results, with their layouts; those given have the shape.
+local function outputs_of(p, call, made)
+  for i = 1, math.max(#made, #call.out) do
+    local t, name = call.out[i], i == 1 and p.out or "out " .. i
+    if not made[i] then
+      p.fail("%s is given, and there are %d results", name, #made)
+    end
+    local dtype = t and whole.plain(t.element_type)
+      or i == 1 and p.dtype or usual(p, made[i])
+    if t then
+      local own = modes.extents(t.layout)
+      local same = #own == #p.shape
+      for k, n in ipairs(p.shape) do same = same and own[k] == n end
+      if not same then
+        p.fail("%s is %s; %s of extents (%s) %s needed", name, t.layout,
+               #made == 1 and "the result" or "results", table.concat(p.shape,
+               ","), #made == 1 and "is" or "are")
+      end
+    end
+    p.outputs[i] = {name = name, t = t, dtype = dtype, l = t and t.layout
+      or p.order or cute.make_layout(p.shape, cute.LayoutRight)}
+  end
+end
+
+-- All loops of all operands, sorted and put together: p.loops; of them x.at is
+-- operand x, p.index the place of an element in rows.
+local function loops_of(p)
+  local list = {}
+  for _, side in ipairs {p.outputs, p.inputs} do
+    for _, x in ipairs(side) do
+      list[#list + 1] = x
+      x.at = #list
+    end
+  end
+  if p.at then
+    list[#list + 1] = {name = "index", l = cute.make_layout(p.shape,
+                                                            cute.LayoutRight)}
+    p.index = #list
+  end
+  p.loops = modes.loops(list, p.shape, p.fail)
+  modes.sort(p.loops, 1, #list)
+  for _, x in ipairs(p.outputs) do
+    if x.t and not modes.injective(p.loops, x.at) then
+      local own = {}
+      for i, loop in ipairs(p.loops) do own[i] = loop end
+      table.sort(own, function(a, b) return a[x.at] < b[x.at] end)
+      if not modes.injective(own, x.at) then
+        p.fail("%s is %s: several of its elements lie in one place", x.name,
+               x.t.layout)
+      end
+    end
+  end
+  p.loops = modes.coalesce(p.loops, #list)
+end
+
+---------------------------------------------------------------------------
+-- Plans
+---------------------------------------------------------------------------
+
+local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
+
+-- Which inputs lie along another mode than the result, all along one of them:
+-- p.across; nil: none, or too little of it.
+local function choose_turned(p, tile)
+  local first, most = p.loops[1], 0
+  if first[1] ~= 1 then return nil end
+  local function along(x)
+    for k = 2, #p.loops do
+      local loop = p.loops[k]
+      if loop[x.at] == 1 and first[x.at] > 0
+        and math.min(loop.n, first.n) * x.dtype.bits >= 256 then return k end
+    end
+  end
+  for _, x in ipairs(p.inputs) do
+    local k = along(x)
+    if k and x.dtype.bits > most then p.across, most = k, x.dtype.bits end
+  end
+  if not p.across then return nil end
+  local bits = 64
+  for _, x in ipairs(p.inputs) do
+    x.turned = along(x) == p.across
+    if x.turned then bits = math.min(bits, x.dtype.bits) end
+  end
+  tile = tile or ops.TILES[bits]
+  local bytes = 0
+  for _, x in ipairs(p.inputs) do
+    local size = x.turned and tile[1] * tile[2] * x.dtype.bits // 8 or 0
+    x.turned = x.turned and bytes + size <= SHARED
+    bytes = x.turned and bytes + size or bytes
+  end
+  return tile
+end
+
+ops.TILES = {[8] = {128, 128}, [16] = {128, 128}, [32] = {64, 64},
+             [64] = {32, 32}}
+
+-- Elements of a thread's vector.
+local function vector(p)
+  local bits, w = 64, 16
+  for _, x in ipairs(p.outputs) do bits = math.min(bits, x.dtype.bits) end
+  for _, x in ipairs(p.inputs) do
+    if p.loops[1][x.at] == 1 then bits = math.min(bits, x.dtype.bits) end
+  end
+  for _, x in ipairs(p.outputs) do
+    w = math.min(w, modes.width(p.loops, x.at, x.dtype.bits,
+      x.t and x.t.alignment or 256, 128 // bits))
+  end
+  while p.across and p.loops[1].n % w ~= 0 do w = w // 2 end
+  return w
+end
+
+-- The kernel of problem p.
+local function kernel_of(p, f)
+  local tile = choose_turned(p)
+  local w = vector(p)
+  local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
+    across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
+    wide = p.far, steps = w == 1 and 4 or nil,
+    index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
+  o.extents = modes.column(p.loops, 1)
+  local function side(list)
+    local out = {}
+    for i, x in ipairs(list) do
+      out[i] = {dtype = p.as_is or x.dtype, turned = x.turned or nil,
+                stride = select(2, modes.column(p.loops, x.at))}
+      if x.turned then
+        out[i].width = modes.width(p.loops, x.at, x.dtype.bits, x.t.alignment,
+                                   128 // x.dtype.bits, p.across)
+      end
+    end
+    return out
+  end
+  o.inputs, o.outputs = side(p.inputs), side(p.outputs)
+  return elementwise(o)
+end
+
+-- Results lie in no operand but where each element is where it was.
+local function checker(p)
+  return function(call, out)
+    local tensors = {}
+    for i, x in ipairs(p.operands) do
+      if not x.number then
+        tensors[#tensors + 1] = {x, call.operands[i], x.name}
+      end
+    end
+    for i, x in ipairs(p.outputs) do
+      for _, y in ipairs(tensors) do
+        local how = modes.meet(p.loops, x.at, out[i], y[1].at, y[2])
+        if how == "mixed" or how == "same" and y[1].out then
+          p.fail("%s shares memory with %s", x.name, y[3])
+        end
+      end
+      tensors[#tensors + 1] = {{at = x.at, out = true}, out[i], x.name}
+    end
+  end
+end
+
+local function plan_of(p, call)
+  local tensors = operands_of(p, call)
+  p.device, p.place = whole.device(tensors, call.o)
+  local list = {}
+  for i, x in ipairs(p.inputs) do list[i] = x end
+  if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
+  p.shape = modes.shape(list, p.fail)
+  p.far = cute.product(p.shape) >= 1 << 31
+  local made
+  if p.f then
+    local most = takes(p.f)
+    p.at = most and most > #p.operands
+    p.captured, p.floats = call.captured, {}
+    for i, v in ipairs(call.captured.values) do
+      p.floats[i] = math.type(v) == "float"
+    end
+    made = look(p, call)
+  else
+    made = {p.dtype or p.inputs[1].dtype}
+  end
+  if not call.out[1] and not p.rows then
+    p.loops = modes.loops(p.inputs, p.shape, p.fail)
+    for i, x in ipairs(p.inputs) do x.at = i end
+    p.order = order_of(p)
+  end
+  outputs_of(p, call, made)
+  loops_of(p)
+  local f = p.f and bound(p) or function(x) return x end
+  if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
+    p.as_is = cute["u" .. p.inputs[1].dtype.bits]  -- bits, whatever they say
+  end
+  p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
+  local made_kernel = kernel_of(p, f)
+  local results = {}
+  for i, x in ipairs(p.outputs) do
+    results[i] = {shape = p.shape, order = i > 0 and p.order, dtype = x.dtype}
+  end
+  return {device = p.device, place = p.place, results = results,
+    reads = p.f and true or nil, check = checker(p), steps = {{
+      kernel = made_kernel.kernel, grid = made_kernel.grid,
+      block = made_kernel.block, ready = {},
+      arguments = function(now, out)
+        local args = {n = 0}
+        for i, x in ipairs(p.operands) do
+          if not x.number then numbers.add(args, now.operands[i]) end
+        end
+        for _, t in ipairs(out) do numbers.add(args, t) end
+        return p.f and push_numbers(p, now, args) or args
+      end}}}
+end
+
+---------------------------------------------------------------------------
+-- Calls
+---------------------------------------------------------------------------
+
+local NONE = {}
+local known = calls.new()
+
+-- What makes a call another one; of numbers: places AT_F, and behind AT.
+local function arguments(what, f, o, operands)
+  local stream = o.stream
+  return what, f, o.out, o.dtype, o.device, o.arch,
+    type(stream) == "table" and tostring(stream) or stream,
+    table.unpack(operands)
+end
+
+local function run(what, f, o, operands, more, plan)
+  whole.options(what:match "%S+", o)
+  local seen = more and more.view and {more.view(operands[1])} or operands
+  local call = {operands = seen, o = o, out = whole.outputs(o),
+                captured = f and capture.of(f)}
+  if not plan then
+    local p = {name = what:match "ops%.(%a+)", f = f, operands = {},
+               fail = whole.failing(what:match "%S+"), inputs = {},
+               outputs = {}, out = "out", dtype = whole.dtype(o)}
+    for k, v in pairs(more or NONE) do p[k] = v end
+    plan = plan_of(p, call)
+    known:add(plan, arguments(what, f, o, operands))
+  end
+  return whole.run(plan, call, function(ready)
+    known:ready(ready, arguments(what, f, o, operands))
+  end)
+end
+
+local function finish(what, f, o, operands, more, launched, ...)
+  if not launched then return run(what, f, o, operands, more, ...) end
+  return whole.merged(o, ...)
+end
+
+local function start(what, f, o, operands, more)
+  return finish(what, f, o, operands, more,
+                known(arguments(what, f, o, operands)))
+end
+
+-- Functions of C as ones that can be cloned.
+local lua = setmetatable({}, {__mode = "k", __index = function(t, f)
+  local g = debug.getinfo(f, "S").what ~= "C" and f
+    or function(...) return f(...) end
+  t[f] = g
+  return g
+end})
+
+--- Results of f at each element of tensors that broadcast: docs/ops.md.
+---@param f function of vectors, and of `at`
+---@param ... any tensors, numbers, options
+function ops.elementwise(f, ...)
+  f = lua[f]
+  local list = {...}
+  local o = NONE
+  if whole.is_options(list[#list]) then o = table.remove(list) end
+  return start("ops.elementwise", f, o, list)
+end
+
+--- A copy of src, or dst with its elements, converted to dst's type.
+---@param src any
+---@param dst? any
+---@param o? table
+function ops.copy(src, dst, o)
+  if whole.is_options(dst) and o == nil then dst, o = nil, dst end
+  if dst == nil then return start("ops.copy", nil, o or NONE, {src}, {
+    names = {"src"}}) end
+  local options = {}
+  for k, v in pairs(o or NONE) do options[k] = v end
+  options.out = dst
+  return start("ops.copy", nil, options, {src}, {names = {"src"}, out = "dst",
+                                                 to = true})
+end
+
+--- x in another type.
+---@param x any
+---@param dtype any
+---@param o? table
+function ops.convert(x, dtype, o)
+  local options = {}
+  for k, v in pairs(o or NONE) do options[k] = v end
+  options.dtype = dtype
+  return start("ops.convert", nil, options, {x}, {names = {"x"}})
+end
+
+-- x with its modes exchanged.
+local function turned(x, perm, fail)
+  whole.check(fail, "x", x)
+  local rank = cute.rank(x)
+  if perm == nil then
+    if rank < 2 then
+      fail("x is %s; two modes to exchange are needed", core.show(x))
+    end
+    perm = {}
+    for i = 1, rank do perm[i] = i - 1 end
+    perm[rank - 1], perm[rank] = rank - 1, rank - 2
+  end
+  local seen, good = {}, #perm == rank
+  for _, i in ipairs(perm) do
+    good = good and math.type(i) == "integer" and i >= 0 and i < rank
+      and not seen[i]
+    seen[i] = true
+  end
+  if not good then
+    local words = {}
+    for i, v in ipairs(perm) do words[i] = tostring(v) end
+    fail("x is %s, and {%s} is no order of its modes 0 to %d", x.layout,
+         table.concat(words, ", "), rank - 1)
+  end
+  return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
+end
+
+-- An order of modes as part of a call's name.
+local function order(perm)
+  local words = {"ops.transpose"}
+  for i, v in ipairs(perm) do words[i + 1] = tostring(v) end
+  return table.concat(words, " ")
+end
+
+--- x with its last two modes exchanged, or with mode perm[i] at place i, in
+-- memory of its own.
+---@param x any
+---@param perm? integer[]
+---@param o? table
+function ops.transpose(x, perm, o)
+  if o == nil and perm and perm[1] == nil then perm, o = nil, perm end
+  return start(perm and order(perm) or "ops.transpose", nil, o or NONE, {x},
+    {names = {"x"}, rows = true, view = function(t)
+      return turned(t, perm, whole.failing "ops.transpose")
+    end})
+end
+
+return ops

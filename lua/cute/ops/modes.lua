@@ -1,0 +1,237 @@
+--- Modes of operands that meet element by element: how their shapes
+-- broadcast, in which order memory wants them, and which of them are one.
+--
+-- A loop is {n = extent, mode = the mode of the shape that it is of, stride of
+-- operand 1, of operand 2, ...}; a list of loops is every element of the shape
+-- once, the first loop fastest.
+local core = require "cute.core"
+local cute = require "cute"
+
+local modes = {}
+
+-- Lists of extents and strides of the leaves of one mode, colexicographic.
+local function leaves(extent, stride)
+  if math.type(extent) then return {extent}, {stride} end
+  local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
+  local e, s = {}, {}
+  for i = 1, #n do
+    if n[i] ~= 1 then e[#e + 1], s[#s + 1] = n[i], d[i] end
+  end
+  return e, s
+end
+
+-- Modes of a layout, one leaf being one.
+local function top(l)
+  local shape, stride = l.shape, l.stride
+  if math.type(shape) then return {shape}, {stride} end
+  return shape, stride
+end
+
+--- Extents of a layout's modes.
+function modes.extents(l)
+  local list = {}
+  for i = 1, cute.rank(l) do list[i] = cute.size(l, i - 1) end
+  return list
+end
+
+--- The shape that all layouts broadcast to, as numpy's do: counted from the
+-- last mode, extents agree or are 1, or are missing.
+---@param list table[] {name =, l = layout}
+---@param fail fun(text: string, ...)
+---@return integer[]
+function modes.shape(list, fail)
+  local rank = 0
+  for _, x in ipairs(list) do rank = math.max(rank, cute.rank(x.l)) end
+  local shape, owner = {}, {}
+  for i = 1, rank do shape[i] = 1 end
+  for _, x in ipairs(list) do
+    local own = modes.extents(x.l)
+    for i, n in ipairs(own) do
+      local at = rank - #own + i
+      if shape[at] == 1 then
+        shape[at], owner[at] = n, n ~= 1 and x or owner[at]
+      elseif n ~= 1 and n ~= shape[at] then
+        fail("%s is %s and %s is %s: modes of %d and of %d do not broadcast",
+             owner[at].name, owner[at].l, x.name, x.l, shape[at], n)
+      end
+    end
+  end
+  return shape
+end
+
+-- Loops of mode `m` of the shape: leaves of all operands cut alike.
+local function cut(loops, list, m, n, rank, fail)
+  local own = {}
+  for i, x in ipairs(list) do
+    local shape, stride = top(x.l)
+    local at = m - (rank - #shape)
+    local e, s = {n}, {0}
+    if at >= 1 and cute.size(x.l, at - 1) ~= 1 then
+      e, s = leaves(shape[at], stride[at])
+    end
+    own[i] = {e = e, s = s, at = 1, left = e[1], stride = s[1]}
+  end
+  while n > 1 do
+    local step = n
+    for _, c in ipairs(own) do step = math.min(step, c.left) end
+    local loop = {n = step, mode = m}
+    for i, c in ipairs(own) do
+      if c.left % step ~= 0 then
+        fail("mode %d of %s is %s, which is not cut as that of the others",
+             m - 1, list[i].name, tostring(list[i].l))
+      end
+      loop[i] = c.stride
+      c.left, c.stride = c.left // step, c.stride * step
+      if c.left == 1 then
+        c.at = c.at + 1
+        c.left, c.stride = c.e[c.at] or 1, c.s[c.at]
+      end
+    end
+    loops[#loops + 1] = loop
+    n = n // step
+  end
+end
+
+--- The loops of a shape, the last mode first: rows in order.
+---@param list table[] {name =, l = layout}, which broadcast to it
+---@param shape integer[]
+---@param fail fun(text: string, ...)
+---@return table[]
+function modes.loops(list, shape, fail)
+  local loops = {}
+  for m = #shape, 1, -1 do cut(loops, list, m, shape[m], #shape, fail) end
+  return loops
+end
+
+--- Sorts loops by the strides of operand `lead`, the smallest first; of equal
+-- ones, or 0 in it, by those of the next operands. In place.
+---@param loops table[]
+---@param lead integer
+---@param count integer operands
+function modes.sort(loops, lead, count)
+  for i, loop in ipairs(loops) do loop.was = i end
+  local function far(s) return s == 0 and math.huge or s end
+  table.sort(loops, function(a, b)
+    for k = 0, count - 1 do
+      local i = (lead - 1 + k) % count + 1
+      local x, y = far(a[i]), far(b[i])
+      if x ~= y then return x < y end
+    end
+    return a.was < b.was
+  end)
+end
+
+--- Loops that are one for all operands, put together.
+---@param loops table[]
+---@param count integer operands
+---@return table[]
+function modes.coalesce(loops, count)
+  local out = {}
+  for _, loop in ipairs(loops) do
+    local last, one = out[#out], #out > 0
+    for i = 1, one and count or 0 do
+      one = one and loop[i] == last[i] * last.n
+    end
+    if one then
+      last.n = last.n * loop.n
+    else
+      local new = {n = loop.n, mode = loop.mode}
+      for i = 1, count do new[i] = loop[i] end
+      out[#out + 1] = new
+    end
+  end
+  if #out == 0 then
+    out[1] = {n = 1, mode = 1}
+    for i = 1, count do out[1][i] = 1 end
+  end
+  return out
+end
+
+--- Extents of loops, and strides of operand i.
+function modes.column(loops, i)
+  local e, s = {}, {}
+  for k, loop in ipairs(loops) do e[k], s[k] = loop.n, loop[i] end
+  return e, s
+end
+
+--- Elements of operand i that may be moved at once along the first loop: a
+-- power of two of at most `most`, for which memory is aligned and which divides
+-- other strides and, unless there is but one loop, the extent. 1: no two.
+---@param loops table[]
+---@param i integer
+---@param bits integer of an element
+---@param alignment integer of its memory, in bytes
+---@param most integer
+---@return integer
+function modes.width(loops, i, bits, alignment, most, along)
+  along = along or 1
+  local loop, w = loops[along], most
+  if loop[i] ~= 1 then return 1 end
+  while w > 1 do
+    local fits = alignment * 8 % (w * bits) == 0 and loop.n >= w
+      and (#loops == 1 or loop.n % w == 0)
+    for k, other in ipairs(loops) do
+      fits = fits and (k == along or other[i] % w == 0)
+    end
+    if fits then break end
+    w = w // 2
+  end
+  return w
+end
+
+--- Does each coordinate have a place of its own? Said of loops in the order of
+-- operand i's strides; false where that is not sure.
+function modes.injective(loops, i)
+  local reach = 0
+  for _, loop in ipairs(loops) do
+    if loop.n > 1 then
+      if loop[i] <= reach then return false end
+      reach = reach + loop[i] * (loop.n - 1)
+    end
+  end
+  return true
+end
+
+---------------------------------------------------------------------------
+-- Memory that operands share
+---------------------------------------------------------------------------
+
+-- Where a tensor's elements begin and end, in bytes, and in which buffer.
+local function span(t)
+  local v = core.launch_values {t, n = 1}[1]
+  return v[1], v[2], v[2] + v[3]
+end
+
+--- How operands i and j of loops lie in each other's memory: nil (they do not),
+-- "same" (each element of one is that of the other), or "apart" (they take
+-- turns, as columns of one matrix do), or "mixed".
+---@param loops table[] of which all strides are
+---@param a any tensor i
+---@param b any tensor j
+function modes.meet(loops, i, a, j, b)
+  local one, from, to = span(a)
+  local two, first, last = span(b)
+  if not rawequal(one, two) or to <= first or last <= from then return nil end
+  local ba, bb = a.element_type.bits, b.element_type.bits
+  local same = from == first and ba == bb
+  local pitch = 0
+  for _, loop in ipairs(loops) do
+    same = same and (loop[i] == loop[j])
+    if loop[i] * ba == loop[j] * bb then
+      pitch = math.max(pitch, loop[i] * ba // 8)
+    end
+  end
+  if same then return "same" end
+  if pitch == 0 then return "mixed" end
+  local x, y = ba // 8, bb // 8  -- bytes that each has between two pitches
+  for _, loop in ipairs(loops) do
+    if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
+      x = x + (loop.n - 1) * (loop[i] * ba // 8)
+      y = y + (loop.n - 1) * (loop[j] * bb // 8)
+    end
+  end
+  local apart = (first - from) % pitch
+  return apart >= x and apart + y <= pitch and "apart" or "mixed"
+end
+
+return modes

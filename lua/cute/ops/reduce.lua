@@ -1,0 +1,345 @@
+--- Reductions of tensors of any strides: ops.reduce.
+--
+-- Modes that go and modes that stay are sorted by strides, each kind for
+-- itself. Threads' vectors lie along whichever mode is contiguous: along what
+-- goes (sums of rows) or across it (sums of columns); kernels/fold.lua. Where
+-- that gives too few blocks, several share a place, and a second kernel folds
+-- what they left.
+local calls = require "cute.ops.calls"
+local core = require "cute.core"
+local cute = require "cute"
+local fold = require "kernels.fold"
+local kernel = require "cute.lang.kernel"
+local modes = require "cute.ops.modes"
+local whole = require "cute.ops.whole"
+
+local reduce = {}
+
+local OPS = {sum = true, mean = true, max = true, min = true, amax = true,
+             norm = true, rms = true, argmax = true, argmin = true}
+local PLACES = {argmax = true, argmin = true}
+local FLOATS = {mean = true, norm = true, rms = true}
+
+local fail = whole.failing "ops.reduce"
+
+---------------------------------------------------------------------------
+-- What is asked for
+---------------------------------------------------------------------------
+
+-- Which modes go: by is "row" (what a row has is folded), "column", "all", or
+-- a list of modes.
+local function gone_of(x, by)
+  local rank, gone = cute.rank(x), {}
+  if by == "all" then
+    for m = 1, rank do gone[m] = true end
+  elseif by == "row" or by == "column" then
+    local m = by == "row" and rank or rank - 1
+    if m < 1 then
+      fail("x is %s: %s wants two modes", x.layout, by)
+    end
+    gone[m] = true
+  elseif type(by) == "table" then
+    for _, m in ipairs(by) do
+      if math.type(m) ~= "integer" or m < 0 or m >= rank or gone[m + 1] then
+        fail("by = %s: modes of x, %s, are 0 to %d, each once", core.show(m),
+             x.layout, rank - 1)
+      end
+      gone[m + 1] = true
+    end
+    if next(gone) == nil then fail "by = {}: modes to fold are needed" end
+  else
+    kernel.unknown("way 'by' of ops.reduce", tostring(by),
+                   {row = true, column = true, all = true})
+  end
+  return gone
+end
+
+-- Types of sums and, where nobody names it, of the result.
+local function types_of(op, dtype, count)
+  if PLACES[op] then
+    return nil, count < 1 << 31 and cute.i32 or cute.i64
+  elseif dtype.is_float or FLOATS[op] then
+    local t = dtype == cute.f64 and cute.f64 or cute.f32
+    return t, t
+  end
+  local bits = dtype.bits
+  if op == "sum" then
+    local safe = count << bits < 1 << 31 and bits < 32
+    return safe and cute.i32 or cute.i64, cute.i64
+  end
+  if bits == 64 or dtype == cute.u32 then return dtype, dtype end
+  return cute.i32, dtype
+end
+
+-- The shape of the result, and loops of both kinds: operand 1 is x, 2 the
+-- result, 3 the index in what is folded.
+local function loops_of(x, gone, out)
+  local shape, count, kept = modes.extents(x.layout), 1, {}
+  for m, n in ipairs(shape) do
+    if gone[m] then count = count * n else kept[#kept + 1] = n end
+  end
+  if #kept == 0 then kept[1] = 1 end
+  if out then
+    local own = modes.extents(out.layout)
+    local same = #own == #kept
+    for i, n in ipairs(kept) do same = same and n == own[i] end
+    if not same then
+      fail("out is %s, and the result has extents (%s)", out.layout,
+           table.concat(kept, ","))
+    end
+  end
+  -- the result and the index with all modes, those that they have not of 1
+  local y = out and out.layout or cute.make_layout(kept, cute.LayoutRight)
+  local yshape, ystride, ishape, istride, at = {}, {}, {}, {}, 0
+  local index = 1
+  for m = #shape, 1, -1 do
+    ishape[m], istride[m] = gone[m] and shape[m] or 1, gone[m] and index or 0
+    index = gone[m] and index * shape[m] or index
+  end
+  for m = 1, #shape do
+    if gone[m] then
+      yshape[m], ystride[m] = 1, 0
+    else
+      at = at + 1
+      yshape[m], ystride[m] = y.shape[at], y.stride[at]
+    end
+  end
+  local all = modes.loops({{name = "x", l = x.layout},
+    {name = "out", l = cute.make_layout(yshape, ystride)},
+    {name = "index", l = cute.make_layout(ishape, istride)}}, shape, fail)
+  local lists = {[true] = {}, [false] = {}}
+  for _, loop in ipairs(all) do
+    table.insert(lists[gone[loop.mode] or false], loop)
+  end
+  for _, list in pairs(lists) do modes.sort(list, 1, 3) end
+  local stay = lists[false]
+  local own = table.move(stay, 1, #stay, 1, {})
+  table.sort(own, function(a, b) return a[2] < b[2] end)
+  if out and not modes.injective(own, 2) then
+    fail("out is %s: several of its elements lie in one place", out.layout)
+  end
+  return kept, count, modes.coalesce(stay, 3), modes.coalesce(lists[true], 3)
+end
+
+---------------------------------------------------------------------------
+-- How it is spread
+---------------------------------------------------------------------------
+
+local function up(a, b) return (a + b - 1) // b end
+
+local function power(n)  -- the least of 2 that is n or more
+  local p = 1
+  while p < n do p = 2 * p end
+  return p
+end
+
+-- Threads that a GPU has at work, about, and steps of 16 bytes of each.
+local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
+
+-- Splits, so that there are blocks for all multiprocessors; each gets work for
+-- some rounds of its threads.
+local function splits_for(p, blocks, rounds)
+  local want = p.sms * (RESIDENT // BLOCK)
+  if 2 * blocks > want then return 1 end
+  return math.max(1, math.min(up(want, blocks), rounds // 2, 1024))
+end
+
+-- The spread over threads whose vectors lie along what goes.
+local function along(p, o, vectors)
+  local rest = o.folded.extents[1] % o.width  -- an element a thread
+  o.threads = math.min(power(math.max(vectors, rest)), WARP)
+  while o.threads < BLOCK and vectors > o.threads * STEPS do
+    o.threads = 2 * o.threads
+  end
+  o.block = math.max(BLOCK, o.threads)
+  o.steps = math.min(STEPS, power(up(vectors, o.threads)))
+  o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
+                                    up(vectors, o.threads * o.steps))
+  return fold.along(o)
+end
+
+local function across(p, o, rows)
+  local wide = o.places // o.width
+  o.block, o.lanes = BLOCK, math.min(power(wide), WARP)
+  local deep = o.block // o.lanes
+  while deep > 1 and deep > rows do deep = deep // 2 end
+  o.block = math.max(WARP, deep * o.lanes)
+  deep = o.block // o.lanes
+  o.steps = math.min(STEPS, power(up(rows, deep)))
+  o.splits = o.splits or splits_for(p, up(wide, o.lanes),
+                                    up(rows, deep * o.steps))
+  return fold.across(o)
+end
+
+-- The kernel of a reduction: of loops that stay and go.
+local function kernel_of(p, o, stay, gone, dtype, alignment)
+  local function column(loops, i)
+    local e, s = modes.column(loops, i)
+    return {extents = e, stride = s}
+  end
+  o.dtype, o.kept, o.folded = dtype, column(stay, 1), column(gone, 1)
+  o.stride, o.places = column(stay, 2).stride, 1
+  for _, n in ipairs(o.kept.extents) do o.places = o.places * n end
+  local vectors = 1
+  for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
+  local most = 128 // dtype.bits
+  -- widths, with the loops of the other kind behind
+  local function width(first, rest)
+    local all = table.move(first, 1, #first, 1, {})
+    for _, loop in ipairs(rest) do if loop.n > 1 then
+      all[#all + 1] = loop
+    end end
+    return modes.width(all, 1, dtype.bits, alignment, most)
+  end
+  local down, side = width(gone, stay), width(stay, gone)
+  if #gone == 1 and gone[1][1] == 1 then  -- a rest of a row goes by itself
+    local w = most
+    local function odd()
+      if alignment * 8 % (w * dtype.bits) ~= 0 or gone[1].n < w then
+        return true
+      end
+      for _, loop in ipairs(stay) do
+        if loop.n > 1 and loop[1] % w ~= 0 then return true end
+      end
+    end
+    while w > 1 and odd() do w = w // 2 end
+    down = w
+  end
+  local function near(loops)
+    local s = loops[1].n > 1 and loops[1][1] or 0
+    return s == 0 and math.huge or s
+  end
+  if near(stay) < near(gone) then
+    o.width = stay[1].n % side == 0 and side or 1
+    return across(p, o, vectors)
+  end
+  o.width = down
+  return along(p, o, up(vectors, down))
+end
+
+---------------------------------------------------------------------------
+-- Plans
+---------------------------------------------------------------------------
+
+local function part_view(work, at, n, dtype)
+  local t = cute.make_tensor(work.iterator + at, cute.make_layout {n})
+  if dtype == cute.f32 then return t end
+  return cute.make_tensor(cute.recast_tensor(t, dtype).iterator,
+                          cute.make_layout {n * 32 // dtype.bits})
+end
+
+-- The first kernel and, where its blocks share places, the one behind it.
+local function steps_of(p, o, x, stay, gone)
+  local made = kernel_of(p, o, stay, gone, p.dtype, x.alignment)
+  local list, splits = {}, o.splits
+  local parts, at = {}, 0
+  for i, t in ipairs(splits > 1 and made.types or {}) do
+    local n = o.places * splits * t.bits // 32
+    parts[i] = {at = at, n = n, dtype = t}
+    at = at + up(n, 64) * 64
+  end
+  p.floats = at > 0 and at or nil
+  local function step(k, arguments)
+    list[#list + 1] = {kernel = k.kernel, grid = k.grid, block = k.block,
+                       ready = {}, arguments = arguments}
+  end
+  local function parts_of(work)
+    local views = {}
+    for i, q in ipairs(parts) do
+      views[i] = part_view(work, q.at, q.n, q.dtype)
+    end
+    return views
+  end
+  step(made, function(call, out, work)
+    return {call.operands[1], out[1], n = 2 + #parts,
+            table.unpack(parts_of(work))}
+  end)
+  if splits == 1 then return list end
+  -- places as they are numbered, and their parts
+  local rest = {{n = splits, [1] = o.places, [2] = 0, [3] = 0}}
+  local places, reach = {}, 1
+  for i, loop in ipairs(stay) do
+    places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}
+    reach = reach * loop.n
+  end
+  local second = {op = o.op, sums = o.sums, count = o.count, wide = o.wide,
+    splits = 1, name = o.name .. "_parts", of_parts = true, from = o.dtype}
+  step(kernel_of(p, second, modes.coalesce(places, 3), rest,
+    made.types[1], 256), function(_, out, work)
+    local views = parts_of(work)
+    return {views[1], out[1], views[2], n = 1 + #parts}
+  end)
+  return list
+end
+
+local function plan_of(op, call)
+  local x, o = call.operands[1], call.o
+  whole.check(fail, "x", x)
+  if call.out[1] then whole.check(fail, "out", call.out[1]) end
+  local gone = gone_of(x, o.by or "all")
+  local kept, count, stay, go = loops_of(x, gone, call.out[1])
+  local dtype = whole.plain(x.element_type)
+  if dtype == cute.boolean then
+    fail("x is of booleans: ops.convert makes numbers of them")
+  end
+  local sums, usual = types_of(op, dtype, count)
+  local p = {dtype = dtype, floats = nil}
+  p.device, p.place = whole.device({x, call.out[1]}, o)
+  p.sms = p.device.info and p.device.info.sms or 132
+  local first = {op = op, sums = sums, count = count, wide = count >= 1 << 31,
+                 name = "reduce_" .. op}
+  if PLACES[op] then first.index = modes.column(go, 3) end
+  if first.index then first.index = select(2, modes.column(go, 3)) end
+  local result = whole.dtype(o) or usual
+  local steps = steps_of(p, first, x, stay, go)
+  return {device = p.device, place = p.place, floats = p.floats, steps = steps,
+    results = {{shape = kept, dtype = result}},
+    check = function(now, out)
+      local _, _, _, together = core.kind({now.operands[1], out[1], n = 2}, 0)
+      if together then fail "out shares memory with x" end
+    end}
+end
+
+---------------------------------------------------------------------------
+-- Calls
+---------------------------------------------------------------------------
+
+local NONE = {}
+local OPTIONS = {by = "string table"}
+local known = calls.new()
+
+local function arguments(x, op, o)
+  local stream, by = o.stream, o.by
+  if type(by) == "table" then by = table.concat(by, ",") end
+  return x, op, by, o.out, o.dtype, o.device, o.arch,
+    type(stream) == "table" and tostring(stream) or stream
+end
+
+local function run(x, op, o, plan)
+  whole.options("ops.reduce", o, OPTIONS)
+  if not OPS[op] then kernel.unknown("operation of ops.reduce", op, OPS) end
+  local call = {operands = {x}, o = o, out = whole.outputs(o)}
+  if not plan then
+    plan = plan_of(op, call)
+    known:add(plan, arguments(x, op, o))
+  end
+  return whole.run(plan, call, function(ready)
+    known:ready(ready, arguments(x, op, o))
+  end)
+end
+
+local function finish(x, op, o, launched, ...)
+  if not launched then return run(x, op, o, ...) end
+  return whole.merged(o, ...)
+end
+
+--- Modes of x folded by an operation; see docs/ops.md.
+---@param x any
+---@param op string sum mean max min amax norm rms argmax argmin
+---@param o? {by: string|integer[], out: any, dtype: any}
+function reduce.reduce(x, op, o)
+  o = o or NONE
+  return finish(x, op, o, known(arguments(x, op, o)))
+end
+
+return reduce

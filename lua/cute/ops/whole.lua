@@ -1,0 +1,146 @@
+--- What operations on whole tensors share: options and operands checked, the
+-- device, results, launches.
+--
+-- A plan is {device, place, results = {{shape =, order = a layout or nil,
+-- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments = function(
+-- call, out, work)}}, floats = f32 of memory that steps share}; a call
+-- {operands, o = options, out = tensors given for results, captured = of a
+-- function (cute.ops.capture)}.
+local calls = require "cute.ops.calls"
+local core = require "cute.core"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+
+local whole = {}
+
+--- A function that says what of a call is wrong.
+---@param what string "ops.reduce"
+function whole.failing(what)
+  return function(text, ...)
+    core.fail("bad-argument", what .. ": " .. text:format(...))
+  end
+end
+
+-- Those that all have.
+local COMMON = {out = "tensor table", dtype = "dtype string",
+                device = "string table device", arch = "string",
+                stream = "stream table", seed = "integer"}
+
+--- Refuses options that are not known, or of another type.
+---@param what string
+---@param o table
+---@param own? table<string, string> types by name, besides the common ones
+function whole.options(what, o, own)
+  local known = setmetatable(own or {}, {__index = COMMON})
+  for name, v in pairs(o) do
+    local want = known[name]
+    if not want then
+      local all = {}
+      for _, t in ipairs {COMMON, own or {}} do
+        for n in pairs(t) do all[n] = true end
+      end
+      kernel.unknown("option of " .. what, name, all)
+    end
+    local t, fits = core.typename(v), false
+    for w in want:gmatch "%a+" do
+      fits = fits or w == t or w == "integer" and math.type(v) == "integer"
+    end
+    if not fits then
+      whole.failing(what)("%s = %s: a %s is needed", name, core.show(v),
+                          (want:gsub(" ", " or ")))
+    end
+  end
+end
+
+--- Is this what options come in?
+function whole.is_options(x)
+  return type(x) == "table" and getmetatable(x) == nil
+end
+
+--- Fails unless t is a tensor that these operations take.
+function whole.check(fail, name, t)
+  if core.typename(t) ~= "tensor" or t.memspace == "coord" then
+    fail("%s is %s; a tensor is needed", name, core.show(t))
+  elseif t.layout.is_composed then
+    fail("%s is %s; a layout of strides is needed", name, tostring(t.layout))
+  elseif t.element_type.bits < 8 then
+    fail("%s is of %s; elements of 8 bits or more are needed", name,
+         tostring(t.element_type))
+  end
+end
+
+--- The device of a call, and where its operands are.
+---@param tensors any[]
+function whole.device(tensors, o)
+  local list = {n = #tensors, table.unpack(tensors)}
+  local device, why = devices.pick(core.launch_values(list), o, "auto")
+  if not device then report.raise(why) end
+  for _, t in ipairs(tensors) do
+    if t.device ~= "host" then return device, t.device end
+  end
+  return device, tensors[1].device
+end
+
+--- The type that is named, or nil.
+function whole.dtype(o)
+  return o.dtype and core.find_dtype(tostring(o.dtype)) or nil
+end
+
+--- A type as memory and arithmetic have it.
+function whole.plain(dtype) return dtype == cute.tf32 and cute.f32 or dtype end
+
+--- `out` of a call as a list.
+function whole.outputs(o)
+  local out = o.out
+  if core.typename(out) == "table" then return out end
+  return {out}
+end
+
+-- Tensors for the results: those given, and new ones, which are a list, too.
+local function results(plan, call)
+  local out, made = {}, {}
+  for i, r in ipairs(plan.results) do
+    out[i] = call.out[i]
+    if not out[i] then
+      out[i] = cute.empty(r.order or r.shape, r.dtype, {device = plan.place})
+      made[#made + 1] = out[i]
+    end
+  end
+  return out, made
+end
+
+--- Launches what a plan says; gives the results. What such a call launches
+-- later, ready is given.
+---@param plan table
+---@param call table
+---@param ready fun(run: table)
+function whole.run(plan, call, ready)
+  local out, made = results(plan, call)
+  local work = plan.floats and calls.work(plan.place, plan.floats)
+  local o = {device = plan.device, stream = call.o.stream, seed = call.o.seed,
+             reads = plan.reads}
+  local run = {steps = {}, made = made, work = work}
+  for i, step in ipairs(plan.steps) do
+    local made_ready
+    run.steps[i], made_ready = calls.launch(step,
+      step.arguments(call, out, work), o,
+      plan.check and function() plan.check(call, out) end)
+    run.reads = run.reads or calls.reads(call, made_ready.program)
+  end
+  if #run.steps > 0 then ready(run) end
+  if work and plan.place ~= "host" then core.param_memory(work):close() end
+  return table.unpack(out)
+end
+
+--- New results where `out` has none.
+function whole.merged(o, ...)
+  if o.out == nil then return ... end
+  local all, new = {}, {...}
+  for i, t in ipairs(whole.outputs(o)) do all[i] = t end
+  table.move(new, 1, #new, #all + 1, all)
+  return table.unpack(all)
+end
+
+return whole

@@ -1,0 +1,171 @@
+-- Operations on whole tensors (ops.elementwise, convert, transpose, reduce) on
+-- a GPU, beside the driver's copy of as many bytes, in one process:
+--
+--     cutelua spec/bench/ops_memory.lua [--only turn] [--mib 1024] [--rounds 5]
+--
+-- Each line is TB/s of the bytes that must move, the ratio to the copy of the
+-- same round (medians), and the spread (quartiles); `mib` is what an operation
+-- reads and writes, halved. Results are first compared with the simulator's on
+-- a small problem by the specs. At the end the host's time of calls that are
+-- known, beside a launch that is ready.
+local card = require "spec.card"
+local cute = require "cute"
+local gpu = require "cute.gpu"
+local measure = require "spec.measure"
+local ops = cute.ops
+
+local device = measure.gpu_device()
+if not device then return end
+local options = card.options {rounds = "5", only = "", mib = "1024",
+                              warm = "20", hot = "20", host = "200"}
+local BYTES = tonumber(options.mib) * (1 << 20) // 1 | 0
+
+-- Normal numbers of a type, on the GPU.
+local function numbers(shape, dtype, seed)
+  local n = cute.product(shape)
+  local b = card.matrix(device.dev, dtype, n, seed)
+  local t = card.tensor(b, 1, n)
+  return cute.make_tensor(t.iterator, cute.make_layout(shape,
+                                                       cute.LayoutRight))
+end
+
+-- Extents of a matrix with so many bytes, with so many columns.
+local function matrix(bytes, bits, columns)
+  return {bytes * 8 // bits // columns, columns}
+end
+
+local function add(x, y) return x + y end
+
+local CASES = {}
+local function case(name, moved, make)
+  CASES[#CASES + 1] = {name = name, moved = moved, make = make}
+end
+
+for _, d in ipairs {"f32", "bf16"} do
+  case("add " .. d, 3, function(bytes)
+    local shape = matrix(bytes, cute[d].bits, 1024)
+    local X, Y = numbers(shape, d, 1), numbers(shape, d, 2)
+    local Z = cute.empty(shape, d, {device = "gpu"})
+    return function() ops.elementwise(add, X, Y, {out = Z}) end
+  end)
+  case("add row " .. d, 2, function(bytes)
+    local shape = matrix(bytes, cute[d].bits, 4096)
+    local X, b = numbers(shape, d, 1), numbers({4096}, "f32", 2)
+    local Z = cute.empty(shape, d, {device = "gpu"})
+    return function() ops.elementwise(add, X, b, {out = Z}) end
+  end)
+end
+for _, c in ipairs {{"gelu", "bf16"}, {"gelu", "f16"}, {"gelu", "f32"},
+                    {"gelu_tanh", "bf16"}, {"silu", "bf16"}} do
+  local f, d = table.unpack(c)
+  case(f .. " " .. d, 2, function(bytes)
+    local X = numbers(matrix(bytes, cute[d].bits, 1024), d, 1)
+    local Z = cute.empty(X.shape, d, {device = "gpu"})
+    return function() ops.elementwise(ops[f], X, {out = Z}) end
+  end)
+end
+for _, c in ipairs {{"f32", "bf16"}, {"bf16", "f32"}, {"f32", "e4m3"}} do
+  local from, to = cute[c[1]], cute[c[2]]
+  case(("convert %s to %s"):format(c[1], c[2]), 1 + to.bits / from.bits,
+       function(bytes)
+    local X = numbers(matrix(bytes, from.bits, 1024), c[1], 1)
+    local Z = cute.empty(X.shape, to, {device = "gpu"})
+    return function() ops.copy(X, Z) end
+  end)
+end
+for _, c in ipairs {{"bf16", 16384}, {"bf16", 4096}, {"bf16", 20000},
+                    {"f32", 16384}, {"f32", 4096}, {"i8", 16384},
+                    {"f64", 8192}} do
+  local d, n = table.unpack(c)
+  case(("turn %s, %d columns"):format(d, n), 2, function(bytes)
+    local X = numbers(matrix(bytes, cute[d].bits, n), d, 1)
+    local Z = cute.empty({n, X.shape[1]}, d, {device = "gpu"})
+    return function() ops.transpose(X, {out = Z}) end
+  end)
+end
+case("turn f32, batches of 1024 x 1024", 2, function(bytes)
+  local X = numbers({bytes // (4 << 20), 1024, 1024}, "f32", 1)
+  local Z = cute.empty(X.shape, "f32", {device = "gpu"})
+  return function() ops.transpose(X, {out = Z}) end
+end)
+for _, d in ipairs {"f32", "bf16"} do
+  for _, c in ipairs {{"all", 1024}, {"row", 128}, {"row", 1024}, {"row", 8192},
+                      {"row", 1 << 20}, {"column", 128}, {"column", 1024},
+                      {"column", 8192}, {"column", 1 << 20}} do
+    local by, n = table.unpack(c)
+    case(("sum %s, %s of %d"):format(d, by, n), 1, function(bytes)
+      local X = numbers(matrix(bytes, cute[d].bits, n), d, 1)
+      local Y = cute.empty(by == "all" and {1} or {by == "row" and X.shape[1]
+                           or n}, cute.f32, {device = "gpu"})
+      return function() ops.reduce(X, "sum", {by = by, out = Y}) end
+    end)
+  end
+  case(("argmax %s, row of 4096"):format(d), 1, function(bytes)
+    local X = numbers(matrix(bytes, cute[d].bits, 4096), d, 1)
+    local Y = cute.empty({X.shape[1]}, cute.i32, {device = "gpu"})
+    return function() ops.reduce(X, "argmax", {by = "row", out = Y}) end
+  end)
+end
+
+-- What the driver takes for a copy that reads half of the bytes and writes
+-- half.
+local function driver(bytes)
+  local from = assert(device.dev:buffer("u8", bytes // 2))
+  local to = assert(device.dev:buffer("u8", bytes // 2))
+  from:memset(1)
+  return function() to:copy(from) end, function()
+    from:close()
+    to:close()
+  end
+end
+
+print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
+print(("%-34s %8s %8s %8s %8s"):format("", "TB/s", "copy", "ratio", "spread"))
+for _, c in ipairs(CASES) do
+  if c.name:find(options.only, 1, true) then
+    local each = math.tointeger(2 * BYTES // c.moved // (1 << 20) * (1 << 20)
+                                // 1)
+    local moved = each * c.moved
+    local copy, close = driver(math.tointeger(moved // 1))
+    local r = assert(gpu.bench({{name = "ours", launch = c.make(each)},
+      {name = "copy", launch = copy}}, {rounds = tonumber(options.rounds),
+      warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot),
+      cold = false, progress = false}))
+    local ours, than = r.ours.hot, r.copy.hot
+    print(("%-34s %8.3f %8.3f %8.3f %6.1f %%"):format(c.name,
+      moved / ours.median * 1e-9, moved / than.median * 1e-9,
+      than.median / ours.median, 100 * (ours.q3 - ours.q1) / ours.median))
+    close()
+    collectgarbage()
+    collectgarbage()
+    gpu.trim()
+  end
+end
+
+-- The host's time of calls that are known.
+local calls = tonumber(options.host)
+if calls > 0 then
+  local X = cute.zeros({64, 64}, cute.bf16, {device = "gpu"})
+  local out = cute.zeros({64, 64}, cute.bf16, {device = "gpu"})
+  local sums = cute.zeros({64}, cute.f32, {device = "gpu"})
+  local bias, factor = cute.zeros({64}, cute.f32, {device = "gpu"}), 2.0
+  local k = cute.kernel("plain", function(x, y) y[0] = x[0] end)
+  local ready = cute.compile(k, X, out, {grid = 1, block = 32})
+  local function f(x, b) return x * factor + b end
+  local t = measure.table "Host's time of a call"
+  for _, c in ipairs {
+    {"a launch that is ready", function() ready(X, out) end},
+    {"elementwise", function() ops.elementwise(f, X, bias, {out = out}) end},
+    {"elementwise, new result", function() ops.elementwise(f, X, bias) end},
+    {"copy", function() ops.copy(X, out) end},
+    {"transpose", function() ops.transpose(X, {out = out}) end},
+    {"convert", function() ops.convert(X, cute.f32) end},
+    {"reduce", function() ops.reduce(X, "sum", {by = "row", out = sums}) end},
+  } do
+    t:add(c[1], measure.host_us(device, function(n)
+      for _ = 1, n do c[2]() end
+    end, calls), "us")
+  end
+  t:print()
+end
+print("after: " .. card.state())

@@ -1,0 +1,421 @@
+-- cute.ops.elementwise, copy, convert and transpose: random shapes that
+-- broadcast, strides and types against plain Lua; what lies along another mode;
+-- what they refuse.
+local core = require "cute.core"
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local ops = require "spec.ops"
+local support = require "spec.support"
+local elementwise = cute.ops.elementwise
+
+local DEVICES = {"sim:sm_80", "sim:sm_90a"}
+local TYPES = {"f32", "bf16", "f16", "f64", "i32", "i8", "u8", "i64", "i16",
+               "e4m3"}
+
+-- Calls f(coordinates) for all elements of a shape.
+local function each(shape, f)
+  local n = 1
+  for _, e in ipairs(shape) do n = n * e end
+  for at = 0, n - 1 do
+    local c, rest = {}, at
+    for m = #shape, 1, -1 do c[m], rest = rest % shape[m], rest // shape[m] end
+    f(c, at)
+  end
+end
+
+-- The element of t that coordinates of a larger shape have.
+local function at(t, c)
+  local rank, own = cute.rank(t), {}
+  for m = 1, rank do
+    own[m] = cute.size(t.shape[m]) == 1 and 0 or c[#c - rank + m]
+  end
+  return t(table.unpack(own))
+end
+
+-- Fails where an element of t is not what want(c) says, as its type has it.
+local function same(t, shape, want)
+  local round = ops.rounded(t.element_type)
+  each(shape, function(c, i)
+    local x, y = at(t, c), round(want(c, i))
+    if not support.same(x, y) then
+      error(("(%s) is %s, not %s"):format(table.concat(c, ","), x, y))
+    end
+  end)
+end
+
+-- (assert.equal takes longer)
+local function equal(want, got)
+  if want ~= got then error(("%s, not %s"):format(got, want)) end
+end
+
+-- A shape, and another one that broadcasts to it.
+local function shapes(pick)
+  local all = {}
+  for m = 1, pick {1, 2, 2, 3, 3, 4} do
+    all[m] = pick {1, 2, 3, 8, 17, 32, 40}
+  end
+  while cute.product(all) > 9000 do table.remove(all) end
+  local part = table.move(all, pick(#all) + 1, #all, 1, {})
+  for m = 1, #part do if pick(3) == 0 then part[m] = 1 end end
+  return all, part
+end
+
+-- A tensor of any strides, with modes in any order, too.
+local function tensor(pick, shape, dtype, seed)
+  if #shape < 2 or pick(2) == 0 then
+    local wide = table.move(shape, 1, #shape, 3 - math.min(2, #shape), {1})
+    local t = ops.tensor(pick, #shape < 2 and wide or shape, dtype, seed)
+    if #shape > 1 then return t end
+    return cute.make_tensor(t.iterator, cute.make_layout({shape[1]},
+                                                         {t.stride[2]}))
+  end
+  local order = {}
+  for m = 1, #shape do table.insert(order, pick(m) + 1, m - 1) end
+  local l = cute.make_ordered_layout(shape, order)
+  local b = core.buffer(dtype, cute.cosize(l) + 3)
+  if seed then b:fill_int(seed, dtype:find "^u" and 0 or -2, 3)
+  else b:fill(0) end
+  return cute.make_tensor(cute.make_tensor(b, cute.make_layout {1}).iterator
+                          + pick {0, 0, 1, 2}, l)
+end
+
+local function shape_of(t)
+  local list = {}
+  for m = 1, cute.rank(t) do list[m] = cute.size(t.shape[m]) end
+  return list
+end
+
+local function random(number, device)
+  local pick = ops.random(number)
+  local all, part = shapes(pick)
+  local dtype = TYPES[number % #TYPES + 1]
+  local exact = pick(2) == 0 and "f32" or dtype
+  if not core.find_dtype(dtype).is_float then exact = dtype end
+  if dtype == "f64" then exact = "f64" end
+  local X, Y = tensor(pick, all, dtype, number), tensor(pick, part, exact,
+                                                        number + 1)
+  local o = {device = device or pick(DEVICES), seed = number}
+  if pick(2) == 0 then o.out = tensor(pick, all, pick {dtype, exact}) end
+  local Z, W = elementwise(function(x, y)
+    return x * 2 + y, x * 3 - x
+  end, X, Y, o)
+  same(Z, all, function(c) return at(X, c) * 2 + at(Y, c) end)
+  same(W, all, function(c) return at(X, c) * 2 end)
+  if o.out then assert.equal(o.out, Z) end
+end
+
+describe("cute.ops.elementwise", function()
+  for part = 0, 9 do
+    it("gives what Lua gives of random operands " .. part, function()
+      for number = part * 12 + 1, part * 12 + 12 do
+        local ok, why = pcall(random, number)
+        if not ok then error(("problem %d: %s"):format(number, why)) end
+      end
+    end)
+  end
+
+  it("does so on a GPU #gpu", function()
+    for number = 1000, 1150 do
+      local ok, why = pcall(random, number, "gpu")
+      if not ok then error(("problem %d: %s"):format(number, why)) end
+    end
+  end)
+
+  local function matrix(shape, dtype, seed)
+    return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
+  end
+  local SIM = {device = "sim"}
+
+  it("takes numbers, and what the function captures, as arguments", function()
+    local X, factor, table_of = matrix {20, 30}, 2.0, {shift = 1.0}
+    local scale = cute.full({1}, 3, cute.f32)
+    local function shifted(x) return x + table_of.shift end
+    local function call(k)
+      local Y = elementwise(function(x, y)
+        return shifted(x * factor) * y * scale[0]
+      end, X, k, SIM)
+      same(Y, {20, 30}, function(c)
+        return (X(c[1], c[2]) * factor + table_of.shift) * k * scale(0)
+      end)
+    end
+    call(1.0)
+    factor, table_of.shift = 5.0, -4.0
+    scale:fill(-1)
+    call(3.0)
+  end)
+
+  it("keeps all digits of numbers beside f64", function()
+    local X, third = cute.full({10}, 3, cute.f64), 1 / 3
+    local Y = elementwise(function(x, k) return x * third + k end, X, 1e-17,
+                          SIM)
+    assert.equal(cute.f64, Y.element_type)
+    assert.equal(3 * (1 / 3) + 1e-17, Y(9))
+  end)
+
+  it("has types by result, dtype, and what is computed", function()
+    local X, F = matrix({4, 8}, "bf16"), matrix({4, 8}, "f32", 2)
+    local function type_of(f, ...)
+      return tostring((elementwise(f, ...)).element_type)
+    end
+    local function twice(x) return x + x end
+    assert.equal("bf16", type_of(twice, X, SIM))
+    assert.equal("f32", type_of(function(x, y) return x + y end, X, F, SIM))
+    assert.equal("f16", type_of(function(x) return x:to(cute.f16) end, X, SIM))
+    assert.equal("f64", type_of(twice, X, {dtype = "f64", device = "sim"}))
+    local mask = elementwise(function(x) return x:gt(0) end, F, SIM)
+    assert.equal(cute.boolean, mask.element_type)
+    same(elementwise(function(m, x) return cute.where(m, x, -7) end, mask, F,
+                     SIM), {4, 8}, function(c)
+      return F(c[1], c[2]) > 0 and F(c[1], c[2]) or -7
+    end)
+  end)
+
+  it("gives a result the order of its operand's modes", function()
+    local X = cute.zeros(cute.make_layout({4, 6, 5}, {6, 1, 24}), cute.f32)
+    local Y = elementwise(function(x, y) return x + y end,
+                          cute.zeros({5}, cute.f32), X, SIM)
+    assert.equal("(4,6,5):(6,1,24)", tostring(Y.layout))
+  end)
+
+  it("computes in place, and beside itself in one matrix", function()
+    local X = matrix {8, 40}
+    local was = X:clone()
+    elementwise(function(x) return x * 3 end, X, {out = X, device = "sim"})
+    same(X, {8, 40}, function(c) return 3 * was(c[1], c[2]) end)
+    local left = cute.make_tensor(X.iterator, cute.make_layout({8, 20},
+                                                               {40, 1}))
+    local right = cute.make_tensor(X.iterator + 20, cute.make_layout({8, 20},
+                                                                     {40, 1}))
+    elementwise(function(x) return -x end, left, {out = right, device = "sim"})
+    same(right, {8, 20}, function(c) return -left(c[1], c[2]) end)
+  end)
+
+  it("knows where elements are", function()
+    local X = cute.zeros(cute.make_layout({3, 40, 50}, {2000, 1, 40}), cute.f32)
+    local Y, Z = elementwise(function(x, place)
+      local l, i, j = place:coords()
+      return x + (l * 10000 + i * 100 + j):to(cute.f32), j
+    end, X, {out = {cute.zeros({3, 40, 50}, cute.f32)}, device = "sim"})
+    same(Y, {3, 40, 50}, function(c)
+      return c[1] * 10000 + c[2] * 100 + c[3]
+    end)
+    same(Z, {3, 40, 50}, function(c) return c[3] end)
+  end)
+
+  it("drops what epilogues of gemm drop", function()
+    local A, B = cute.zeros({2, 40, 8}, cute.bf16), cute.zeros({50, 8},
+                                                               cute.bf16)
+    local want = cute.ops.gemm(A, B, {dtype = cute.f32, device = "sim",
+      epilogue = function(acc, p) return p:dropout(acc + 3, 0.4, 7) end})
+    local got = elementwise(function(x, p) return p:dropout(x, 0.4, 7) end,
+      cute.full({2, 40, 50}, 3, cute.f32), SIM)
+    local zeros = 0
+    same(got, {2, 40, 50}, function(c)
+      local x = want(table.unpack(c))
+      zeros = zeros + (x == 0 and 1 or 0)
+      return x
+    end)
+    assert.is_true(zeros > 1200 and zeros < 2000)
+  end)
+
+  it("reaches elements past 2^31 #noasan", function()
+    local far = (1 << 31) + 64
+    local function rows(n)
+      return cute.make_tensor(core.buffer("i8", far + 2 * n),
+                              cute.make_layout({2, n}, {far, 1}))
+    end
+    local X, Y = rows(100), rows(100)
+    for i = 0, 1 do for j = 0, 99 do X[{i, j}] = (i * 7 + j) % 50 end end
+    elementwise(function(x) return x * 2 end, X, {out = Y, device = "sim"})
+    same(Y, {2, 100}, function(c) return 2 * X(c[1], c[2]) end)
+    cute.ops.copy(cute.make_tensor(X.iterator, cute.make_layout({100, 2},
+      {1, far})), cute.make_tensor(Y.iterator + 100, cute.make_layout({100, 2},
+      {1, far})), SIM)
+    assert.equal(X(1, 99), cute.make_tensor(Y.iterator + far + 199,
+                                            cute.make_layout {1})(0))
+  end)
+
+  it("says what is wrong, at the line of the call", function()
+    local X, Y = matrix {20, 30}, matrix {30, 20}
+    local function add(x, y) return x + y end
+    local sum = 0
+    for _, c in ipairs {
+      {"ops.elementwise: operand 1 is (20,30):(30,1) and operand 2 is "
+       .. "(30,20):(20,1): modes of 20 and of 30 do not broadcast", add, X, Y},
+      {"ops.elementwise: operand 1 is 1.0; a tensor among the operands is "
+       .. "needed", add, 1.0, 2.0},
+      {"ops.elementwise: operand 2 is \"x\"; a tensor is needed", add, X, "x"},
+      {"no option of ops.elementwise 'ot' (did you mean out?)", add, X, X,
+       {ot = X}},
+      {"ops.elementwise: dtype = 3: a dtype or string is needed", add, X, X,
+       {dtype = 3}},
+      {"ops.elementwise: out is (30,20):(20,1); the result of extents (20,30) "
+       .. "is needed", add, X, X, {out = Y}},
+      {"ops.elementwise: out shares memory with operand 1", add,
+       cute.make_tensor(Y.iterator + 1, cute.make_layout({5, 6}, {6, 1})),
+       cute.zeros({6}, cute.f32),
+       {out = cute.make_tensor(Y.iterator, cute.make_layout({5, 6}, {6, 1}))}},
+      {"out is (20,30):(0,1): several of its elements lie in one place", add,
+       X, X, {out = cute.make_tensor(Y.iterator, cute.make_layout({20, 30},
+                                                                  {0, 1}))}},
+      {"returns nothing", function() end, X},
+      {"returns 3 as result 1; a vector is needed",
+       function() return 3 end, X},
+      {"assigns 'sum', which is outside of it: it keeps no state",
+       function(x) sum = x return x end, X},
+      {"out 2 is given, and there are 1 results", add, X, X,
+       {out = {matrix {20, 30}, matrix {20, 30}}}},
+    } do
+      local message = support.message(elementwise, table.unpack(c, 2))
+      assert.matches(c[1], message, 1, true)
+    end
+    assert.equal(0, sum)
+    local text = [[
+      local cute = require "cute"
+      local X = cute.zeros({4}, cute.f32)
+      cute.ops.elementwise(function(x)
+        return x + X:load(1, 2)
+      end, X, {device = "sim"})]]
+    local _, err = support.run_lua({"-e", text})
+    assert.matches(":4", err, 1, true)
+  end)
+
+  it("shows the kernel's source in no more than it needs", function()
+    local k = require "kernels.elementwise" {n = 4096, inputs = {cute.f32},
+      f = function(x) return x end}
+    local program = k.kernel(cute.zeros({4096}, cute.f32), cute.zeros({4096},
+      cute.f32)):trace {block = k.block}
+    assert.is_nil(program.source:find("if (", 1, true))
+    kernels.compiles(program, {"sm_80", "sm_90a"})
+  end)
+end)
+
+describe("cute.ops.copy, convert, transpose", function()
+  it("turn matrices of all widths, ragged and in batches", function()
+    for i, dtype in ipairs {"i8", "bf16", "f32", "f64", "e4m3", "boolean"} do
+      for k, c in ipairs {{128, 256}, {129, 257}, {72, 40}, {3, 50, 64},
+                          {40, 3}, {1, 70}, {2, 33, 7}} do
+        local fill = dtype == "boolean" and "u8" or dtype
+        local X = ops.tensor(ops.random(i * 10 + k), c, fill, k, "k")
+        if dtype == "boolean" then
+          X = cute.ops.elementwise(function(x) return x:gt(1) end, X,
+                                   {device = "sim"})
+        end
+        local Y = cute.ops.transpose(X, {device = DEVICES[k % 2 + 1]})
+        local n = #c
+        c[n - 1], c[n] = c[n], c[n - 1]
+        assert.same(c, shape_of(Y))
+        assert.equal(cute.make_layout(c, cute.LayoutRight), Y.layout)
+        each(c, function(at_y)
+          local at_x = {table.unpack(at_y)}
+          at_x[n - 1], at_x[n] = at_x[n], at_x[n - 1]
+          equal(X(table.unpack(at_x)), Y(table.unpack(at_y)))
+        end)
+      end
+    end
+  end)
+
+  it("exchange any modes", function()
+    local X = ops.tensor(ops.random(3), {5, 6, 7, 8}, "i16", 3, "k")
+    for _, perm in ipairs {{3, 2, 1, 0}, {1, 0, 2, 3}, {2, 3, 0, 1},
+                           {0, 1, 2, 3}, {1, 2, 3, 0}} do
+      local Y = cute.ops.transpose(X, perm, {device = "sim"})
+      each({5, 6, 7, 8}, function(c)
+        local y = {}
+        for i, m in ipairs(perm) do y[i] = c[m + 1] end
+        equal(X(table.unpack(c)), Y(table.unpack(y)))
+      end)
+    end
+  end)
+
+  it("turn tiles without a bank conflict, in 16 bytes", function()
+    for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
+      local V = 128 // cute[dtype].bits
+      local X, Y = cute.zeros({256, 256}, dtype), cute.zeros(
+        cute.make_layout({256, 256}, {1, 256}), dtype)
+      local k = require "kernels.elementwise" {extents = {256, 256},
+        f = function(x) return x end, across = 2, width = V, tile = {128, 128},
+        inputs = {{dtype = cute[dtype], stride = {256, 1}, width = V,
+                   turned = true}},
+        outputs = {{dtype = cute[dtype], stride = {1, 256}}}}
+      local r = support.report(k.kernel(X, Y):launch {grid = k.grid,
+        block = k.block, device = "sim"})
+      assert.equal(0, r:total "conflicts")
+      for _, l in ipairs(r.lines) do
+        if l.op:find "global" then
+          assert.equal(16 * 32, l.bytes // l.count, dtype)
+          assert.equal(l.least_sectors, l.sectors)
+        end
+      end
+    end
+  end)
+
+  it("bring bits as they are", function()
+    local b = core.buffer("u16", 64)
+    for i = 0, 63 do b[i] = 0x7f80 + i * 0x123 & 0xffff end
+    local bits = cute.make_tensor(b, cute.make_layout {8, 8})
+    local X = cute.recast_tensor(bits, cute.bf16)
+    local Y = cute.recast_tensor(cute.ops.copy(X, {device = "sim"}), cute.u16)
+    local Z = cute.recast_tensor(cute.ops.transpose(X, {device = "sim"}),
+                                 cute.u16)
+    for i = 0, 7 do
+      for j = 0, 7 do
+        equal(bits(i, j), Y(i, j))
+        equal(bits(i, j), Z(j, i))
+      end
+    end
+  end)
+
+  it("convert between all types, and broadcast to what they copy to",
+     function()
+    for i, from in ipairs(TYPES) do
+      for k, to in ipairs(TYPES) do
+        local X = ops.tensor(ops.random(i + 20 * k), {5, 24}, from, i)
+        if from ~= "u8" and to == "u8" then
+          X = cute.ops.elementwise(cute.abs, X, {device = "sim"})
+        end
+        local Y = cute.ops.convert(X, to, {device = "sim"})
+        assert.equal(to, tostring(Y.element_type))
+        same(Y, {5, 24}, function(c) return X(c[1], c[2]) end)
+      end
+    end
+    local row, D = cute.tensor({1, 2, 3}, cute.bf16), cute.zeros({2, 4, 3},
+                                                                 cute.f32)
+    assert.equal(D, cute.ops.copy(row, D, {device = "sim"}))
+    same(D, {2, 4, 3}, function(c) return c[3] + 1 end)
+  end)
+
+  it("do so on a GPU #gpu", function()
+    for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
+      for _, c in ipairs {{1000, 513}, {3, 128, 256}, {2049, 64}} do
+        local X = ops.tensor(ops.random(i), c, dtype, i, "k")
+        local Y = cute.ops.transpose(X:to "gpu"):to "host"
+        local want = cute.ops.transpose(X, {device = "sim"})
+        local n = cute.size(X)
+        local a = core.param_memory and core.launch_values {Y, want, n = 2}
+        for e = 0, n - 1, 97 do assert.equal(a[2][1][e], a[1][1][e]) end
+      end
+    end
+  end)
+
+  it("say what is wrong", function()
+    local X = cute.zeros({4, 5}, cute.f32)
+    local o = cute.ops
+    for _, c in ipairs {
+      {"x is (4,5):(5,1), and {0, 2} is no order of its modes 0 to 1",
+       o.transpose, X, {0, 2}},
+      {"x is (4,5):(5,1), and {0, 0} is no order", o.transpose, X, {0, 0}},
+      {"two modes to exchange are needed", o.transpose,
+       cute.zeros({4}, cute.f32)},
+      {"ops.copy: src is (4,5):(5,1) and dst is (5,4):(4,1): modes of 4 and "
+       .. "of 5 do not broadcast", o.copy, X, cute.zeros({5, 4}, cute.f32)},
+      {"ops.copy: dst is (5):(1); the result of extents (4,5) is needed",
+       o.copy, X, cute.zeros({5}, cute.f32)},
+      {"ops.copy: dst shares memory with src", o.copy,
+       cute.make_tensor(X.iterator + 1, cute.make_layout {8}),
+       cute.make_tensor(X.iterator, cute.make_layout {8})},
+    } do
+      assert.matches(c[1], support.message(c[2], table.unpack(c, 3)), 1, true)
+    end
+  end)
+end)

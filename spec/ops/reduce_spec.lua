@@ -1,0 +1,231 @@
+-- cute.ops.reduce against plain Lua: all operations, which modes go, any
+-- strides and types; where blocks share a place; what it refuses.
+local core = require "cute.core"
+local cute = require "cute"
+local ops = require "spec.ops"
+local support = require "spec.support"
+local reduce = cute.ops.reduce
+
+local TYPES = {"f32", "bf16", "f16", "f64", "i32", "i8", "u8", "i64", "u32",
+               "u64", "e4m3"}
+local OPS = {"sum", "mean", "max", "min", "amax", "norm", "rms", "argmax",
+             "argmin"}
+local DEVICES = {"sim:sm_80", "sim:sm_90a"}
+
+local function gone_of(rank, by)
+  local gone = {}
+  if by == "all" then for m = 1, rank do gone[m] = true end
+  elseif by == "row" then gone[rank] = true
+  elseif by == "column" then gone[rank - 1] = true
+  else for _, m in ipairs(by) do gone[m + 1] = true end end
+  return gone
+end
+
+-- Reductions of X in Lua: {[place] = by operation}, and the extents that stay.
+local function right(X, by)
+  local shape = {}
+  for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end
+  local gone, all, kept = gone_of(#shape, by), {}, {}
+  for m, n in ipairs(shape) do
+    if not gone[m] then kept[#kept + 1] = n end
+  end
+  for e = 0, cute.size(X) - 1 do
+    local c, rest, at, index = {}, e, 0, 0
+    for m = #shape, 1, -1 do c[m], rest = rest % shape[m], rest // shape[m] end
+    for m, n in ipairs(shape) do
+      if gone[m] then index = index * n + c[m] else at = at * n + c[m] end
+    end
+    local x = X(table.unpack(c))
+    local a = all[at]
+    if not a then
+      a = {sum = 0, q = 0, n = 0, max = x, min = x, amax = 0, argmax = 0,
+           argmin = 0}
+      all[at] = a
+    end
+    a.sum, a.q, a.n = a.sum + x, a.q + x * x, a.n + 1
+    a.amax = math.max(a.amax, math.abs(x))
+    if x > a.max then a.max, a.argmax = x, index end
+    if x < a.min then a.min, a.argmin = x, index end
+  end
+  for _, a in pairs(all) do
+    a.mean, a.norm, a.rms = a.sum / a.n, a.q ^ 0.5, (a.q / a.n) ^ 0.5
+  end
+  return all, #kept > 0 and kept or {1}
+end
+
+local EXACT = {sum = true, max = true, min = true, amax = true, argmax = true,
+               argmin = true}
+
+local function compare(X, op, by, Y)
+  local all, kept = right(X, by)
+  local shape = {}
+  for m = 1, cute.rank(Y) do shape[m] = cute.size(Y.shape[m]) end
+  assert.same(kept, shape)
+  for at, a in pairs(all) do
+    local c, rest = {}, at
+    for m = #kept, 1, -1 do c[m], rest = rest % kept[m], rest // kept[m] end
+    local got, want = Y(table.unpack(c)), a[op]
+    local off = EXACT[op] and 0 or 2e-6 * math.abs(want)
+    if got ~= got or math.abs(got - want) > off then
+      error(("%s of %s: (%s) is %s, not %s"):format(op, X.layout,
+        table.concat(c, ","), got, want))
+    end
+  end
+end
+
+local function random(number, device)
+  local pick = ops.random(number)
+  local shape = {}
+  for m = 1, pick {2, 2, 3, 3, 4} do
+    shape[m] = pick {1, 2, 3, 7, 8, 16, 33, 64, 100}
+  end
+  while cute.product(shape) > 12000 do table.remove(shape, 1) end
+  if #shape < 2 then shape = {3, 100} end
+  local dtype, op = TYPES[number % #TYPES + 1], OPS[number % #OPS + 1]
+  local X = ops.tensor(pick, shape, dtype, number)
+  local by = pick {"row", "column", "all", {pick(#shape)}, {0, #shape - 1}}
+  local o = {by = by, device = device or pick(DEVICES), seed = number}
+  if pick(3) == 0 and by == "row" then
+    local kept = {table.unpack(shape, 1, #shape - 1)}
+    local wide = table.move(kept, 1, #kept, 1, {})
+    wide[#wide + 1] = 2
+    local whole = cute.zeros(wide, op:find "^arg" and cute.i32 or cute.f32)
+    o.out = whole(table.unpack(table.move({1}, 1, 1, #wide, (function()
+      local u = {}
+      for m = 1, #kept do u[m] = cute._ end
+      return u
+    end)())))
+  end
+  compare(X, op, by, reduce(X, op, o))
+end
+
+describe("cute.ops.reduce", function()
+  for part = 0, 9 do
+    it("gives what Lua gives of random operands " .. part, function()
+      for number = part * 12 + 1, part * 12 + 12 do
+        local ok, why = pcall(random, number)
+        if not ok then error(("problem %d: %s"):format(number, why)) end
+      end
+    end)
+  end
+
+  it("does so on a GPU #gpu", function()
+    for number = 1000, 1150 do
+      local ok, why = pcall(random, number, "gpu")
+      if not ok then error(("problem %d: %s"):format(number, why)) end
+    end
+  end)
+
+  local function matrix(shape, dtype, seed)
+    return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
+  end
+  local SIM = {device = "sim"}
+
+  it("shares long sums among blocks", function()
+    for _, c in ipairs {
+      {{200003}, "bf16", "sum", "all"}, {{2, 70001}, "f32", "argmax", "row"},
+      {{40000, 3}, "f32", "sum", "column"}, {{9000, 16}, "f16", "argmin",
+      "column"}, {{5, 3000, 8}, "f32", "mean", {0, 1}},
+      {{3, 50000}, "f64", "rms", "row"}, {{30000, 8}, "i8", "sum", "column"},
+    } do
+      local X = matrix(c[1], c[2])
+      local Y = reduce(X, c[3], {by = c[4], device = "sim"})
+      compare(X, c[3], c[4], Y)
+    end
+  end)
+
+  it("has types by what is folded, dtype and out", function()
+    local function type_of(dtype, op, o)
+      return tostring(reduce(matrix({4, 8}, dtype), op,
+        setmetatable({device = "sim"}, {__index = o})).element_type)
+    end
+    assert.equal("f32", type_of("bf16", "sum"))
+    assert.equal("f64", type_of("f64", "max"))
+    assert.equal("i64", type_of("i8", "sum"))
+    assert.equal("i8", type_of("i8", "max"))
+    assert.equal("f32", type_of("i32", "mean"))
+    assert.equal("i32", type_of("f32", "argmax"))
+    local Y = reduce(matrix({4, 8}, "bf16"), "mean", {by = "row",
+      dtype = "bf16", device = "sim"})
+    assert.equal(cute.bf16, Y.element_type)
+    local wide = reduce(matrix({4, 8}), "argmax", {by = "row", device = "sim",
+      dtype = cute.i64})
+    assert.equal(cute.i64, wide.element_type)
+  end)
+
+  it("sums integers past their type, and floats of 16 bits in f32", function()
+    local X = cute.full({100, 50}, 2000000000, cute.i32)
+    assert.equal(5000 * 2000000000, reduce(X, "sum", SIM)(0))
+    local H = cute.full({3, 4096}, 1, cute.bf16)
+    assert.equal(4096.0, reduce(H, "sum", {by = "row", device = "sim"})(2))
+  end)
+
+  it("passes NaNs by, and has them first as places", function()
+    local X = matrix {3, 70}
+    X[{1, 40}], X[{1, 60}], X[{0, 69}] = 0 / 0, 0 / 0, math.huge
+    for k = 0, 69 do X[{2, k}] = -math.huge end
+    local function go(op) return reduce(X, op, {by = "row", device = "sim"}) end
+    assert.equal(math.huge, go "max"(0))
+    assert.is_true(go "max"(1) <= 3)
+    assert.is_true(go "sum"(1) ~= go "sum"(1))
+    assert.equal(69, go "argmax"(0))
+    assert.equal(40, go "argmax"(1))
+    assert.equal(40, go "argmin"(1))
+    assert.equal(0, go "argmax"(2))
+  end)
+
+  it("gives the same bits in any order of the warps", function()
+    local X = cute.randn({70, 900}, cute.f32, {seed = 5})
+    for _, by in ipairs {"all", "row", "column"} do
+      local first = reduce(X, "sum", {by = by, device = "sim", seed = 1})
+      for seed = 2, 3 do
+        local Y = reduce(X, "sum", {by = by, device = "sim", seed = seed})
+        for i = 0, cute.size(Y) - 1 do assert.equal(first(i), Y(i)) end
+      end
+    end
+  end)
+
+  it("reaches elements past 2^31, and counts that many #noasan", function()
+    local far = (1 << 31) + 64
+    local X = cute.make_tensor(core.buffer("i8", far + 200),
+                               cute.make_layout({2, 100}, {far, 1}))
+    for j = 0, 99 do X[{0, j}], X[{1, j}] = 1, j end
+    assert.equal(4950, reduce(X, "sum", {by = "row", device = "sim"})(1))
+    assert.equal(99, reduce(X, "argmax", {by = "row", device = "sim"})(1))
+    local k = require "kernels.fold".along {op = "argmax", dtype = cute.i8,
+      width = 16, kept = {extents = {1}, stride = {1}}, stride = {1},
+      folded = {extents = {1 << 40}, stride = {1}}, index = {1}, wide = true,
+      places = 1, count = 1 << 40, threads = 256, block = 256, steps = 8,
+      splits = 1}
+    local source = k.kernel(cute.zeros({16}, cute.i8), cute.zeros({1},
+      cute.i64)):trace {block = 256}.source
+    assert.matches("long long", source, 1, true)
+  end)
+
+  it("says what is wrong", function()
+    local X = matrix {4, 6}
+    for _, c in ipairs {
+      {"no operation of ops.reduce 'som' (did you mean sum?)", X, "som"},
+      {"no way 'by' of ops.reduce 'rows' (did you mean row?)", X, "sum",
+       {by = "rows"}},
+      {"by = 2: modes of x, (4,6):(6,1), are 0 to 1, each once", X, "sum",
+       {by = {2}}},
+      {"by = 1: modes of x, (4,6):(6,1), are 0 to 1, each once", X, "sum",
+       {by = {1, 1}}},
+      {"by = {}: modes to fold are needed", X, "sum", {by = {}}},
+      {"x is (6):(1): column wants two modes", cute.zeros({6}, cute.f32),
+       "sum", {by = "column"}},
+      {"out is (6):(1), and the result has extents (4)", X, "sum",
+       {by = "row", out = cute.zeros({6}, cute.f32)}},
+      {"out shares memory with x", X, "sum", {by = "row",
+       out = cute.make_tensor(X.iterator, cute.make_layout({4}, {6}))}},
+      {"out is (4):(0): several of its elements lie in one place", X, "sum",
+       {by = "row", out = cute.make_tensor(cute.zeros({1}, cute.f32).iterator,
+                                           cute.make_layout({4}, {0}))}},
+      {"no option of ops.reduce 'bye' (did you mean by?)", X, "sum",
+       {bye = 1}},
+    } do
+      assert.matches(c[1], support.message(reduce, c[2], c[3], c[4]), 1, true)
+    end
+  end)
+end)

@@ -335,6 +335,7 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
   walk(p, at, k_tiles, load, function(stage)
     multiply(p, parts, sums, stage)
   end)
+  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
 
   local wm, wn = join.shares(p.warps[2], p.columns, BM // 8)
   local out = cute.make_tiled_mma(p.atom(dtype), {p.warps[1] * wm, wn, 1})
@@ -434,7 +435,7 @@ local function plan(o)
   local rows = o.rows or m <= 8 and 8 or m <= 16 and 16 or m <= 32 and 32 or 64
   local across, columns = spread(o, m, rows)
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
-             zeros = o.zeros, epilogue = o.epilogue, m = m,
+             zeros = o.zeros, epilogue = o.epilogue, m = m, pdl = o.pdl,
              warps = {across}, columns = columns,
              tile = {16 * columns * across, rows}}
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
@@ -471,12 +472,12 @@ end
 ---@param o {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, name: string?,
--- arch: string?, min_blocks: integer?, epilogue: function?}
+-- arch: string?, min_blocks: integer?, epilogue: function?, pdl: boolean?}
 -- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
 -- that a warp multiplies of a tile; splits: blocks that share K; arch: whose
 -- shared memory the stages may fill (sm_90a); epilogue: as gemm_sm80 has it, of
--- the product turned around, C^T (N,M)
+-- the product turned around, C^T (N,M); pdl: for dependent launches
 return setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   local function blocks(m)
@@ -490,6 +491,7 @@ return setmetatable(gemm_int4, {__call = function(_, o)
     end,
     kernel = cute.kernel(p.name, {min_blocks = o.min_blocks},
       function(A, W, S, ...)
+        if p.pdl then cute.arch.griddepcontrol_wait() end
         if p.zeros then body(p, A, W, S, ...)
         else body(p, A, W, S, nil, ...) end
       end)}

@@ -251,6 +251,7 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local passed, done
   if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
   main_loop(mma, A, B, C, stages, walk, k, passed)
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   if done then done(A.k_tiles) end
 
   local room = o.rows and not o.gated and tiles.has_rows(mC)
@@ -303,7 +304,9 @@ local function finisher(o, ...)
 end
 
 --- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
--- of (acc, part, ...), and what its launch needs. run(A, B, C, way, ...) is
+-- of (acc, part, ...), and what its launch needs. With pdl it is for dependent
+-- launches: it waits for the kernel before it, and lets the next one begin
+-- behind its products. run(A, B, C, way, ...) is
 -- what a block of it does, for kernels of one's own. way: {valid = which
 -- elements of A there are (tiles.inside), cached = A goes through L1, at = the
 -- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):
@@ -313,7 +316,7 @@ end
 -- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
--- min_blocks: integer?}
+-- min_blocks: integer?, pdl: boolean?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
 -- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles (fetch: its
 -- atom, or a function of an operand's type); min_blocks: on a multiprocessor,
@@ -352,6 +355,9 @@ return function(o)
     return run(mA, mB, mC, way, nil, nil, ...)
   end
   gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},
-    function(mA, mB, mC, ...) gemm.run(mA, mB, mC, nil, ...) end)
+    function(mA, mB, mC, ...)
+      if p.pdl then cute.arch.griddepcontrol_wait() end
+      gemm.run(mA, mB, mC, nil, ...)
+    end)
   return gemm
 end

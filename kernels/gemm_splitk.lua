@@ -48,6 +48,7 @@ return function(o, base)
 
   out.kernel = cute.kernel(p.name, {min_blocks = p.min_blocks},
     function(mA, mB, mC, work, turns, ...)
+      if p.pdl then cute.arch.griddepcontrol_wait() end
       local each, splits, all = parts(cute.size(mA, 1))
       local from = select(3, cute.arch.block_idx()) * each
       gemm.run(mA, mB, mC, {from = from,

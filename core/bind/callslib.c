@@ -564,10 +564,11 @@ static void push_results(Going *c, int run) {
 // order. A graph keeps what it was captured with.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
-  if (!n || devbuf_alloc(&c->work, g, DT_U8, n, why)) return true;
+  const GpuStream *s = c->w->stream;
+  if (!n || devbuf_scratch(&c->work, g, n, s, why)) return true;
   if (why->kind != ERR_MEMORY) return false;
   lua_gc(c->L, LUA_GCCOLLECT);
-  return devbuf_alloc(&c->work, g, DT_U8, n, why);
+  return devbuf_scratch(&c->work, g, n, s, why);
 }
 
 // calls(arguments...) -> true, new tensors: launched. false, plan: such a call
@@ -594,6 +595,9 @@ static int l_call(lua_State *L) {
   lua_pushboolean(L, 1);
   push_results(&c, run);
   bool ok = take_work(&c, g, &why);
+  if (!ok)
+    face_error(L, why.kind, "no room for the %zu bytes that blocks share: %s",
+               r->work, why.msg);
   for (size_t i = 0; ok && i < r->nstep; i++)
     ok = run_step(&c, &r->step[i], &why);
   if (r->work) devbuf_close(&c.work);

@@ -18,12 +18,17 @@ static int logarithm(size_t n) {
   return k;
 }
 
+// Streams that may still work with a free block.
+static uint64_t busy(const GpuBlock *b) {
+  return b->syncs == b->gpu->syncs ? b->before : 0;
+}
+
 // Takes the first block of a list of at least n bytes that wastes at most an
-// eighth.
-static GpuBlock *take(GpuBlock **at, size_t n) {
+// eighth, and with which none of the streams of a set works.
+static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   for (; *at; at = &(*at)->next) {
     GpuBlock *b = *at;
-    if (b->bytes < n || b->bytes > n + n / 8) continue;
+    if (b->bytes < n || b->bytes > n + n / 8 || (busy(b) & none)) continue;
     *at = b->next;
     return b;
   }
@@ -31,10 +36,10 @@ static GpuBlock *take(GpuBlock **at, size_t n) {
 }
 
 // A free block; in a capture rather one that its graph has to itself.
-static GpuBlock *find(Gpu *g, size_t n) {
-  GpuBlock *b = g->capture ? take(&g->capture->spare, n) : NULL;
+static GpuBlock *find(Gpu *g, size_t n, uint64_t none) {
+  GpuBlock *b = g->capture ? take(&g->capture->spare, n, 0) : NULL;
   for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
-    b = take(&g->pool->free[k], n);
+    b = take(&g->pool->free[k], n, none);
   return b;
 }
 
@@ -118,7 +123,7 @@ bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   if (!s) return true;  // the driver's own, which waits by itself
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
-  uint64_t others = b->syncs == g->syncs ? b->before & ~bit : 0;
+  uint64_t others = busy(b) & ~bit;
   for (int k = 1; others >> k; k++)
     if ((others >> k & 1) && g->stream[k] &&
         !gpustream_follow(g, s->s, g->stream[k]->s, w))
@@ -172,17 +177,23 @@ static void init(DevBuf *b, Gpu *g, DType t, size_t count, size_t bytes,
                 .bytes = bytes, .ptr = block->ptr, .block = block};
 }
 
-bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
+static bool reuse(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none) {
   size_t bytes;
   if (!g->pool || !bytes_of(t, count, &bytes)) return false;
-  GpuBlock *block = find(g, rounded(bytes));
+  GpuBlock *block = find(g, rounded(bytes), none);
   if (!block) return false;
   g->pool->hits++;
   init(b, g, t, count, bytes, block);
   return true;
 }
 
-bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
+bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
+  return reuse(b, g, t, count, 0);
+}
+
+// As below, of a block with which none of a set of streams works.
+static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
+                     Why *w) {
   size_t bytes;
   if (!bytes_of(t, count, &bytes))
     return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
@@ -190,12 +201,22 @@ bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
   if (!gpu_use(g, w)) return false;
   if (!g->pool && !(g->pool = base_zeros(sizeof *g->pool)))
     return why(w, ERR_MEMORY, "out of memory");
-  if (devbuf_reuse(b, g, t, count)) return true;
+  if (reuse(b, g, t, count, none)) return true;
   GpuBlock *block = new_block(g, bytes, w);
   if (!block) return false;
   g->pool->misses++;
   init(b, g, t, count, bytes, block);
   return true;
+}
+
+bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
+  return allocate(b, g, t, count, 0, w);
+}
+
+bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,
+                    Why *w) {
+  if (!s) s = g->now;
+  return allocate(b, g, DT_U8, bytes, s ? ~((uint64_t)1 << s->number) : 0, w);
 }
 
 void devbuf_close(DevBuf *b) {

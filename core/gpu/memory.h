@@ -48,6 +48,9 @@ typedef struct DevBuf {
 // devbuf_reuse: false, without a reason, where no free block fits.
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
+// Bytes for the next work of a stream: such that it has to wait for no other.
+bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,
+                    Why *w);
 void devbuf_close(DevBuf *b);
 // A stream begins to work with it; a graph that is captured keeps its memory.
 bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w);

@@ -573,7 +573,7 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
 static CUresult launch(CUfunction f, CUstream s, void **p) {
   const char *name = find(f)->name;
   if (getenv("FAKE_PARAMS")) {
-    fprintf(stderr, "launch %s %p", name, (void *)s);
+    fprintf(stderr, "launch %s %p %p", name, (void *)f, (void *)s);
     for (; *p; p++) fprintf(stderr, " %llx", *(unsigned long long *)*p);
     return fputs("\n", stderr), 0;
   }

@@ -115,6 +115,81 @@ local CASES = {
     function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
 }
 
+-- Code that changes something between calls f(1), f(2) ...: which kernels they
+-- launch, by letters.
+local CHANGES = {
+  ["a string that the epilogue compares"] = {"AABBA", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local mode = "relu"
+    function f(i)
+      mode = (i == 3 or i == 4) and "none" or "relu"
+      ops.gemm(A, B, {epilogue = function(acc)
+        return mode == "relu" and ops.relu(acc) or acc
+      end})
+    end]]},
+  ["a function that it calls"] = {"AABB", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local function act(x) return ops.relu(x) end
+    local function e(acc) return act(acc) end
+    function f(i)
+      if i == 3 then act = function(x) return x * 2.0 end end
+      ops.gemm(A, B, {epilogue = e})
+    end]]},
+  ["a global function, and a field"] = {"AABCC", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local lib = {act = ops.relu}
+    function more(x) return x end
+    local function e(acc) return more(lib.act(acc)) end
+    function f(i)
+      if i == 3 then lib.act = ops.silu end
+      if i == 4 then function more(x) return x + 1.0 end end
+      ops.gemm(A, B, {epilogue = e})
+    end]]},
+  ["what lies deeper in a table"] = {"AABBA", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local cfg = {act = {slope = 0.5}}
+    local function e(acc) return acc * cfg.act.slope end
+    function f(i)
+      cfg.act.slope = (i == 3 or i == 4) and 0.25 or 0.5
+      ops.gemm(A, B, {epilogue = e})
+    end]]},
+  ["what a function in a table takes from around it"] = {"AABB", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local slope = 0.5
+    local lib = {act = {function(x) return x * slope end}}
+    local function e(acc) return lib.act[1](acc) end
+    function f(i)
+      if i == 3 then slope = 2.0 end
+      ops.gemm(A, B, {epilogue = e})
+    end]]},
+  ["the type of what it captures"] = {"AABBCCA", [[
+    local A, B = new(nil, 64, 64), new(nil, 64, 64)
+    local with = {2.5, 3.5, new("f32", 1), new("f32", 1), new("bf16", 1),
+                  new("bf16", 1), 4.5}
+    local function e(acc, at)
+      local x = with.now
+      return acc * (core.typename(x) == "value" and x or x[0]:to(cute.f32))
+    end
+    function f(i)
+      with.now = with[i]
+      ops.gemm(A, B, {epilogue = e})
+    end]]},
+  ["strides, extents that are marked, and where an operand begins"] =
+    {"AABCCD", [[
+    local B, t = new(nil, 64, 64), new(nil, 8192)
+    local function view(from, m, stride)
+      return cute.make_tensor(t.iterator + from,
+        cute.make_layout({m, 64}, {stride, 1}))
+    end
+    local A = {view(0, 64, 64), view(128, 64, 64), view(0, 64, 72),
+      view(0, 48, 64), view(0, 48, 64):mark_layout_dynamic(), view(1, 64, 64)}
+    function f(i) ops.gemm(A[i], B) end]]},
+  ["that two operands are one"] = {"AABB", [[
+    local A, B, D = new("f32", 64, 64), new("f32", 64, 64), new("f32", 64, 64)
+    local C = {B, B, D, D}
+    function f(i) ops.gemm(A, B, C[i], {out = D}) end]]},
+}
+
 describe("calls that are known", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
@@ -161,6 +236,84 @@ describe("calls that are known", function()
     end)
   end
 
+  -- Which kernels lines of launches are of: "ABA".
+  local function letters(lines)
+    local seen, n, out = {}, 0, {}
+    for i, line in ipairs(lines) do
+      local f = line:match "^launch %S+ (%S+)"
+      if not seen[f] then
+        seen[f], n = string.char(65 + n), n + 1
+      end
+      out[i] = seen[f]
+    end
+    return table.concat(out)
+  end
+
+  for name, c in pairs(CHANGES) do
+    it("see that something is another: " .. name, function()
+      if not require "cute.jit".version() then return pending "needs NVRTC" end
+      local _, parts = run("local f\n" .. c[2] ..
+        ("\nfor i = 1, %d do f(i) end"):format(#c[1]))
+      assert.equal(c[1], letters(parts[1]))
+    end)
+  end
+
+  it("are checked as those that are not", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out = run [[
+      local A, B, D = new(nil, 64, 64), new(nil, 64, 64), new(nil, 64, 64)
+      for _ = 1, 2 do ops.gemm(A, B, {out = D}) end
+      local k = 0
+      for _, o in ipairs {{out = D, alfa = 2}, {out = A}, {out = D, tf32 = 1},
+                          {out = D, epilogue = function(x)
+                            k = k + 1
+                            return x
+                          end}} do
+        print((message(ops.gemm, A, B, o)))
+      end
+      core.param_memory(B):close()
+      print((message(ops.gemm, A, B, {out = D})))]]
+    local found = support.lines(out)
+    for i, want in ipairs {
+      "no option of ops.gemm 'alfa'", "ops.gemm: out shares memory with A",
+      "ops.gemm: tf32 = 1: a boolean is needed",
+      "assigns 'k', which is outside of it: it keeps no state",
+      "the device buffer was closed"} do
+      assert.truthy(found[i]:find(want, 1, true), found[i])
+    end
+    assert.equal(5, #found)
+  end)
+
+  it("are not of streams alone: each has its counts, none waits for another's "
+     .. "memory", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local _, parts = run([[
+      local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
+      local s = {cute.stream(), cute.stream()}
+      local function f(i)
+        if i == 3 then ops.gemm(A, B, {out = D})
+        else cute.with_stream(s[i], ops.gemm, A, B, {out = D}) end
+      end
+      for _ = 1, 2 do for i = 1, 3 do f(i) end end
+      cute.synchronize()
+      say "-"
+      for i = 1, 3 do f(i) end
+      say "-"
+      for i = 1, 3 do f(i) end]], {FAKE_SAY = "1"})
+    local first, again = parts[2], parts[3]
+    assert.equal(3, #first)
+    assert.same(first, again)
+    local seen = {}
+    for i = 1, 2 do  -- the driver's own stream waits for these
+      local line, list = first[i], {}
+      for word in line:gmatch "%S+" do list[#list + 1] = word end
+      for k = 8, 9 do  -- work and turns
+        assert.is_nil(seen[list[k]])
+        seen[list[k]] = true
+      end
+    end
+  end)
+
   it("give a kernel the addresses of their operands", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, parts = run [[
@@ -173,7 +326,7 @@ describe("calls that are known", function()
     local want = support.lines(out)
     assert.equal(3, #want)
     for i, line in ipairs(parts[1]) do
-      assert.equal(want[i], line:match "^launch gemm_simt %S+ (.*)")
+      assert.equal(want[i], line:match "^launch gemm_simt %S+ %S+ (.*)")
     end
     assert.are_not.equal(want[1], want[2])
   end)

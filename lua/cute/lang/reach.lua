@@ -196,15 +196,18 @@ function reach.take(func, held, ran)
   return read
 end
 
---- The part of that which it read through these values; nil: none of it.
+--- The part of what a program read that it has through these values, and the
+-- elements of tensors; nil: none of it.
 ---@param values any[]
----@param ran table<function, true>
-function reach.within(values, ran)
-  local view = new_view(ran)
+---@param read table of take
+function reach.within(values, read)
+  local view = new_view(read.ran)
   for _, v in ipairs(values) do view:see(v) end
   view:go()
-  local read = view:settle()
-  return read.upvalues.n + read.keys.n + read.tables.n > 0 and read or nil
+  local some = view:settle()
+  some.elements = read.elements
+  return some.upvalues.n + some.keys.n + some.tables.n + some.elements.n > 0
+    and some or nil
 end
 
 return reach

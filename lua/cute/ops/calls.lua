@@ -136,7 +136,7 @@ function calls.reads(call, program)
   if not call.captured then return nil end
   local roots = {}
   for _, part in ipairs(call.captured.parts) do roots[#roots + 1] = part[4] end
-  return reach.within(roots, program.read.ran)
+  return reach.within(roots, program.read)
 end
 
 --- What known:ready wants of a launch; nil of the simulator's.

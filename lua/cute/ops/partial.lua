@@ -181,10 +181,11 @@ local BLOCK, MOST = 128, 64
 
 -- A kernel of (P, Y): Y (rows, l) = op of parts P (rows, parts, l), of which
 -- the first `limit` are there where P goes round in them; the last step knows
--- of how many elements the parts are.
-local function folder(name, limit, n)
+-- of how many elements the parts are. pdl: for dependent launches.
+local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
+    if pdl then cute.arch.griddepcontrol_wait() end
     local block, l = cute.arch.block_idx()
     local rows = P.shape[1]
     local row = block * BLOCK + cute.arch.thread_idx()
@@ -209,9 +210,10 @@ end
 -- Y are layouts in the memory of the parts; where Y is nil the result itself,
 -- (rows, l), is meant. What is one number takes several steps, in place: few
 -- threads would wait for many loads.
-function partial.folds(r, batches)
+function partial.folds(r, batches, pdl)
   if not r.all then
-    return {{kernel = folder(r.op, nil, r.count), block = BLOCK, ready = {},
+    return {{kernel = folder(r.op, nil, r.count, pdl), block = BLOCK,
+             ready = {}, pdl = pdl,
              P = cute.make_layout {r.rows, r.parts, batches},
              grid = {tiles.count(r.rows, BLOCK), batches, 1}}}
   end
@@ -220,8 +222,8 @@ function partial.folds(r, batches)
     local rows = n > MOST and tiles.count(n, MOST) or 1
     local each = tiles.count(n, rows)
     list[#list + 1] = {block = BLOCK, grid = {tiles.count(rows, BLOCK), 1, 1},
-      kernel = folder(r.op, each * rows > n and n, rows == 1 and r.count),
-      ready = {},
+      kernel = folder(r.op, each * rows > n and n, rows == 1 and r.count, pdl),
+      ready = {}, pdl = pdl,
       P = cute.make_layout({rows, each, 1}, {1, rows, 0}),
       Y = rows > 1 and cute.make_layout({rows, 1}) or nil}
     n = rows

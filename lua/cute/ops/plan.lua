@@ -25,8 +25,9 @@ local fail = operand.fail
 
 -- How a family is made and called: its kernel, block, grid, cluster, the MMA
 -- and tile of what leaves together, how much memory its blocks share (sums,
--- counts), and the first arguments of a call; of that memory, `space` is the
--- last one.
+-- counts), whether it is for dependent launches (where c.options.pdl asks for
+-- it), and the first arguments of a call; of that memory, `space` is the last
+-- one.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -38,6 +39,7 @@ function FAMILIES.gemm_sm80(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
           tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
+          pdl = c.options.pdl,
           arguments = function(A, B, D, _, _, call)
             if p.group then
               local SA, SB = scales.blocks(p, call.o, p.batch)
@@ -53,7 +55,7 @@ function FAMILIES.gemm_splitk(p, c)
   local grid, tile = made.grid(p.m, p.n, p.k), made.tile
   local blocks = grid[1] * grid[2]
   return {kernel = made.kernel, block = made.block, grid = grid,
-          mma = made.mma, tile = tile,
+          mma = made.mma, tile = tile, pdl = c.options.pdl,
           sums = blocks * c.options.splits * tile[1] * tile[2], counts = blocks,
           arguments = function(A, B, D, work, turns)
             return {A, B, D, work, turns, n = 5}
@@ -99,6 +101,7 @@ function FAMILIES.gemm_sm90(p, c)
   local sums, counts, space = shared(made.options, grid)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
           grid = grid, mma = made.epi_mma, tile = made.options.epi,
+          pdl = c.options.pdl,
           sums = sums, counts = counts, space = space,
           arguments = function(A, B, D, _, _, call)
             if c.swap then A, B, D = B, A, operand.turned(D) end
@@ -117,6 +120,7 @@ function FAMILIES.gemm_int4(p, c)
   local grid, work, turns = made.grid(p.m), made.scratch(p.m)
   return {kernel = made.kernel, block = made.block, grid = grid,
           sums = cute.size(work), counts = cute.size(turns),
+          pdl = c.options.pdl,
           arguments = function(A, _, D, w, t, call)
             local o, list = call.o, {A, call.B.packed}
             list[3] = scales.turned(p, o.scale_b)
@@ -156,6 +160,7 @@ end
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
+  c.options.pdl = core.has(p.sm, "griddepcontrol") or nil
   local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
@@ -168,7 +173,7 @@ function plans.new(p, c, call)
   for _, r in ipairs(plan.results) do
     if r.floats then
       r.at, sums = sums, sums + r.floats
-      r.folds = partial.folds(r, p.batches)
+      r.folds = partial.folds(r, p.batches, plan.pdl)
     end
   end
   plan.floats = sums

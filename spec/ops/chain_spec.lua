@@ -1,0 +1,178 @@
+-- Calls of cute.ops one behind the other, each with results of those before, by
+-- kernels of all families: what overlaps on a card, in two streams, or in
+-- graphs, must not show. All numbers are small and whole, so that a card, and
+-- the simulator, where nothing overlaps, have the same bits.
+local core = require "cute.core"
+local cute = require "cute"
+
+local ops = cute.ops
+
+-- Of -2 to 2, and none is lost.
+local function small(x) return x - cute.floor(x / 5) * 5.0 - 2.0 end
+local function keep(acc) return small(acc) end
+
+-- A tensor on `place`; its rows stand `apart`, those of TMA where nil.
+local function new(place, seed, dtype, rows, cols, apart)
+  local t = cute.empty({rows, apart or cols}, dtype)
+  local b = core.param_memory(t)
+  b:fill_int(seed, -2, 3)
+  t = t:to(place)
+  return cute.make_tensor(t.iterator, cute.make_layout({rows, cols},
+    {apart or cols, 1}))
+end
+
+-- A program of 9 kernels of a place, from X (64,64) to D (64,64).
+local function program(place, seed)
+  local p = {place = place}
+  local function own(dtype, rows, cols, apart)
+    seed = seed + 1
+    return new(place, seed, dtype, rows, cols, apart)
+  end
+  p.X, p.D = own("bf16", 64, 64), own("bf16", 64, 64)
+  local odd, wide = own("bf16", 64, 64, 65), own("bf16", 64, 2056)
+  local next_one, third = own("bf16", 64, 64), own("bf16", 64, 64)
+  local W, V, U = own("bf16", 64, 64), own("f32", 64, 64),
+    own("bf16", 2056, 64)
+  local T, S = own("bf16", 64, 2056), own("bf16", 64, 2050, 2051)
+  local R = own("bf16", 64, 2050, 2051)
+  local sums, few = own("f32", 1, 64), own("bf16", 64, 64)
+  local row = cute.make_tensor(sums.iterator, cute.make_layout {64})
+
+  local function with_sums(acc, at)
+    local y = small(acc)
+    return y, at:row_reduce("sum", y)
+  end
+  local function with_row(acc, at)
+    return small(acc + at:row(row) + at:tile(few))
+  end
+  function p.run(device)
+    local o = {device = device}
+    local function gemm(A, B, out, f)
+      o.out, o.epilogue = out, f
+      ops.gemm(A, B, o)
+    end
+    gemm(p.X, W, odd, keep)                         -- rows of odd strides
+    gemm(odd, W, next_one, keep)                    -- mma.sync
+    gemm(next_one, V, third, keep)                  -- FMA units
+    gemm(third, U, wide, keep)                      -- (64,2056)
+    gemm(wide, T, {next_one, row}, with_sums)       -- K is long; and a fold
+    gemm(S, R, few, keep)                           -- split, with counts
+    gemm(next_one, W, p.D, with_row)
+  end
+  return p
+end
+
+local function elements(t)
+  local list = {}
+  for i, x in t:to "host":elements() do list[i + 1] = ("%d"):format(x) end
+  return table.concat(list, " ")
+end
+
+-- What the simulator makes of the programs of these seeds.
+local function expected(seeds)
+  local out = {}
+  for i, seed in ipairs(seeds) do
+    local p = program("host", seed)
+    p.run "sim:sm_90a"
+    out[i] = elements(p.D)
+  end
+  return out
+end
+
+describe("a chain of calls", function()
+  it("is of all families, and dependent launches", function()
+    local X, Y, Z = cute.zeros({64, 64}, cute.bf16),
+      cute.zeros({64, 65}, cute.bf16), cute.zeros({64, 64}, cute.f32)
+    Y = cute.local_tile(Y, {64, 64}, {0, 0})
+    local L = cute.zeros({64, 2051}, cute.bf16)
+    L = cute.local_tile(L, {64, 2050}, {0, 0})
+    local found = {}
+    for _, c in ipairs {{X, X}, {Y, X}, {X, Z}, {L, L}} do
+      local o = {device = "sim:sm_90a"}
+      local e = ops.explain(c[1], c[2], o)
+      local text = e:trace().source
+      found[#found + 1] = e.kernel
+      assert.truthy(text:find("griddepcontrol.wait", 1, true))
+      local before = text:match "^(.-)griddepcontrol.wait"
+      assert.is_nil(before:match "__global__.*cp%.async")
+      o.device = "sim:sm_80"
+      assert.is_nil(ops.explain(c[1], c[2], o):trace().source
+                      :find("griddepcontrol", 1, true))
+    end
+    assert.same({"gemm_sm90", "gemm_sm80", "gemm_simt", "gemm_splitk"}, found)
+  end)
+
+  it("has the same results in a graph, again and changed", function()
+    local p = program("host", 7)
+    p.run "sim:sm_90a"
+    local once = elements(p.D)
+    local device = cute.device "sim:sm_90a"
+    p.D:fill(0)
+    local g = cute.graph(function() p.run(device) end, {device = "sim"})
+    g:launch()
+    assert.equal(once, elements(p.D))
+    local q = program("host", 8)
+    p.X:copy_from(q.X)
+    g:launch()
+    local other = elements(p.D)
+    p.D:fill(0)
+    p.run "sim:sm_90a"
+    assert.equal(elements(p.D), other)
+    assert.are_not.equal(once, other)
+  end)
+
+  it("is right however it overlaps #gpu", function()
+    local want = expected {1, 2}
+    local p = {program("gpu", 1), program("gpu", 2)}
+    local out = {}
+    for i = 1, 60 do
+      local which = i % 2 + 1
+      p[which].run()
+      out[i] = p[which].D:clone()
+    end
+    for i, D in ipairs(out) do assert.equal(want[i % 2 + 1], elements(D), i) end
+  end)
+
+  it("is right in two streams at once #gpu", function()
+    local want = expected {3, 4}
+    local p, s = {program("gpu", 3), program("gpu", 4)}, {}
+    cute.synchronize()
+    for i = 1, 2 do s[i] = cute.stream() end
+    for round = 1, 40 do
+      for i = 1, 2 do cute.with_stream(s[i], p[i].run) end
+      if round % 10 == 0 then
+        for i = 1, 2 do
+          s[i]:sync()
+          assert.equal(want[i], elements(p[i].D), round)
+          p[i].D:fill(0)
+        end
+        cute.synchronize()
+      end
+    end
+  end)
+
+  it("is right in two graphs at once, each with what its blocks share #gpu",
+     function()
+    local want = expected {5, 6}
+    local p = {program("gpu", 5), program("gpu", 6)}
+    local g, s = {}, {}
+    for i = 1, 2 do
+      p[i].run()
+      g[i] = cute.graph(p[i].run)
+      s[i] = cute.stream()
+    end
+    for _ = 1, 5 do
+      for i = 1, 2 do p[i].D:fill(0) end
+      cute.synchronize()
+      for _ = 1, 20 do
+        for i = 1, 2 do g[i]:launch(s[i]) end
+      end
+      cute.synchronize()
+      for i = 1, 2 do assert.equal(want[i], elements(p[i].D)) end
+    end
+    g[1]:update(p[2].run)
+    p[2].D:fill(0)
+    g[1]:launch()
+    assert.equal(want[2], elements(p[2].D))
+  end)
+end)

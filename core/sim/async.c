@@ -129,6 +129,7 @@ static void land(SimCluster *c, size_t k) {
   uint32_t bytes = a->bytes;
   drop(c, k);
   c->vain = 0;
+  c->moved++;
   simmbar_complete(c, b, bytes);
 }
 

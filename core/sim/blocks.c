@@ -7,19 +7,16 @@
 //
 // Two accesses race when different CTAs do them, one writes, not both are
 // strong (atomics, and loads and stores with an order, for the whole GPU or
-// more), and nothing orders them. (Stores of elements below a byte, which are
-// atomics on a GPU, are not looked at.) Stores of one and the same value are no
-// race here: whichever comes last, memory holds the same. Two CTAs are only
-// ordered where one released something for the GPU and the other acquired;
-// which of its accesses a release covers, and who saw it, is not followed: an
-// access after an acquire of its thread (SimWarp.late) never races with those
-// of a CTA that released. Those of one cluster are shadow.c's.
+// more). (Stores of elements below a byte, which are atomics on a GPU, are not
+// looked at.) Stores of one and the same value are no race here: whichever
+// comes last, memory holds the same. Nothing orders two CTAs: where something
+// could, relay.c does all this. Those of one cluster are shadow.c's.
 #include "ir/intrin.h"
-#include "sim/inside.h"
+#include "sim/blocks.h"
 
 #include <string.h>
 
-enum { READ, WRITE, STRONG_READ, STRONG_WRITE, CLASSES };
+enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
 enum { PAGE = 4096 };
 
 // What is kept of an access, from the lowest bit on: what was stored (a
@@ -76,7 +73,7 @@ void simblocks_note(const SimMem *m, int bytes, bool write) {
 
 void simblocks_start(Ctx *cx, SimProg *p) {
   uint64_t n = p->nunit * (uint64_t)p->ncta;
-  if (p->nunit == 1 || n > MAX_CTA) return;
+  if (p->nunit == 1 || n > MAX_CTA || p->relay) return;
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     if (!a->written) continue;
@@ -86,8 +83,6 @@ void simblocks_start(Ctx *cx, SimProg *p) {
       a->last[q] = arena_zero(cx, &cx->scratch, npage * sizeof(uint64_t *));
     }
     a->watched = true;
-    if (!p->released)
-      p->released = arena_zero(cx, &cx->scratch, n / 8 + 1);
   }
 }
 
@@ -186,21 +181,13 @@ void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                (i->src < MAX_SRC ? (uint64_t)i->src << SRC_AT : 0) |
                (atomic ? MANY : 0);
   for (; mask; mask &= mask - 1) {
-    int l = __builtin_ctz(mask), q = plane;
+    int l = __builtin_ctz(mask);
     size_t g = (size_t)(m->p - a->p + at[l]) >> a->shift;
-    if (w->late >> l & 1) q += CLASSES;
     for (int k = 0; k < n; k++) {
       uint64_t v = data ? digest(data + l * stride + k * size, size) : 0;
-      keep(c, a, q, g + (size_t)k, x | (uint64_t)l << THREAD_AT | v);
+      keep(c, a, plane, g + (size_t)k, x | (uint64_t)l << THREAD_AT | v);
     }
   }
-}
-
-void simblocks_release(const SimWarp *w) {
-  uint8_t *bits = w->cluster->prog->released;
-  uint64_t k = w->cta->number;
-  if (bits)
-    __atomic_fetch_or(&bits[k / 8], (uint8_t)(1u << k % 8), __ATOMIC_RELAXED);
 }
 
 // ---- what was found ----
@@ -213,16 +200,9 @@ static uint32_t src_of(const Side *s) {
   return (uint32_t)(s->x >> SRC_AT) & (MAX_SRC - 1);
 }
 
-static bool sent(const SimProg *p, const Side *s) {
-  uint64_t k = cta_of(s);
-  return p->released[k / 8] >> (k % 8) & 1;
-}
-
 static bool race(const SimProg *p, const Side *a, const Side *b) {
   uint64_t n = (uint64_t)p->ncta;
-  if (cta_of(a) / n == cta_of(b) / n) return false;
-  return !(b->plane >= CLASSES && sent(p, a)) &&
-         !(a->plane >= CLASSES && sent(p, b));
+  return cta_of(a) / n != cta_of(b) / n;
 }
 
 static void fault(const SimProg *p, const SimArea *area, size_t g,
@@ -234,8 +214,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     .kind = SIM_BLOCKRACE, .count = 1, .mem = -1,
     .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
     .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
-  f->blocks.mine = b->plane % CLASSES;
-  f->blocks.other = a->plane % CLASSES;
+  f->blocks.mine = b->plane;
+  f->blocks.other = a->plane;
   simcluster_place(p, cta_of(b), f->r.block);
   simcluster_place(p, cta_of(a), f->blocks.cta);
   const uint8_t *byte = area->p + (g << area->shift);
@@ -260,7 +240,7 @@ static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
                          int x, int y, Found found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];
   if (!s || !t || (x == y && !area->last[x][n])) return;
-  bool stores = x % CLASSES == WRITE && y % CLASSES == WRITE;
+  bool stores = x == WRITE && y == WRITE;
   for (size_t g = 0; g < PAGE; g++) {
     if (!s[g] || !t[g]) continue;
     if (stores && !((s[g] ^ t[g]) & MANY) && (s[g] & MANY) != MANY) continue;
@@ -284,11 +264,6 @@ void simblocks_find(const SimProg *p, Found found, void *ud) {
     const SimArea *a = &p->area[k];
     for (size_t n = 0; n < pages(a); n++)
       for (size_t c = 0; c < sizeof clash / sizeof *clash; c++)
-        for (int late = 0; late < 4; late++) {
-          int x = clash[c][0] + (late & 1 ? CLASSES : 0);
-          int y = clash[c][1] + (late & 2 ? CLASSES : 0);
-          if (clash[c][0] != clash[c][1] || x <= y)
-            find_inpage(p, a, n, x, y, found, ud);
-        }
+        find_inpage(p, a, n, clash[c][0], clash[c][1], found, ud);
   }
 }

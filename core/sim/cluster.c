@@ -2,6 +2,7 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
+#include "sim/spin.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -86,7 +87,7 @@ static void init_warp(SimCluster *c, int id) {
   w->text.n = 0;
   w->first = w->end = 0;
   w->seen = w->pending = w->fenced = 0;
-  w->late = w->unfenced = w->sent = 0;
+  w->sent = 0;
   w->level = false;
   w->proxied = w->vc + p->nactor;
   memset(w->vc, 0, 2 * (size_t)p->nactor * sizeof *w->vc);
@@ -122,7 +123,8 @@ bool simcluster_init(SimCluster *c) {
   size_t all = warps * each + (bars + 2) * n;
   c->clocks = base_realloc(NULL, all * sizeof *c->clocks);
   c->reach = base_realloc(NULL, (size_t)p->ncta * warps * sizeof *c->reach);
-  if (!c->clocks || !c->reach) return false;
+  c->spin = base_realloc(NULL, warps * sizeof *c->spin);
+  if (!c->clocks || !c->reach || !c->spin) return false;
   uint32_t *vc = c->clocks + warps * each;
   for (size_t k = 0; k < bars; k++, vc += n)
     c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc = vc;
@@ -140,6 +142,7 @@ void simcluster_free(SimCluster *c) {
   base_free(c->cta);
   base_free(c->clocks);
   base_free(c->reach);
+  base_free(c->spin);
 }
 
 // ---- barriers ----
@@ -445,6 +448,7 @@ static void stuck(SimCluster *c, SimCta *a, int id) {
 // Is u stuck as w is, and at the same thing?
 static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (u->cta != w->cta) return false;
+  if (simspin_stuck(w)) return simspin_same(w, u);
   if (w->state == SW_RUN || w->state == SW_MBAR)
     return (u->state == SW_MBAR || (u->state == SW_RUN && u->polling)) &&
            u->mbar == w->mbar;
@@ -528,6 +532,7 @@ static void deadlock(SimCluster *c) {
     else if (w->state == SW_REGISTERS) stuck_at_registers(w);
     else if (w->state == SW_TEAM) stuck_at_team(w);
     else if (w->state == SW_MBAR || w->polling) stuck_at_mbarrier(w);
+    else if (simspin_stuck(w)) simspin_tell(w);
   }
 }
 
@@ -580,6 +585,11 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->stop = c->meets = false;
   c->mmas = c->vain = 0;
   c->met = 0;
+  c->index = (uint32_t)index;
+  c->hopeless = false;
+  c->moved = 0;
+  c->asleep = UINT64_MAX;  // never yet
+  memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
   simorder_forget(c, &c->open);
@@ -588,21 +598,35 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->told = c->tick ? base_nanotime() : 0;
 }
 
+// Do all that could run ask memory for what is not there? *others: other
+// clusters may change that.
+static bool is_stuck(SimCluster *c, bool *others) {
+  bool global;
+  c->look = false;
+  if (!simspin_all(c, &global)) return false;
+  *others = global && c->prog->relay && !c->hopeless;
+  return true;
+}
+
 // The warp that runs next; NULL: nobody can go on.
-static SimWarp *next(SimCluster *c) {
+static SimWarp *next(SimCluster *c, bool *others) {
   SimWarp *w;
   if (c->landing) simasync_chance(c);
+  if (c->look && is_stuck(c, others)) return NULL;
   if (in_vain(c)) return NULL;
   while (!(w = pick(c)) && simasync_press(c)) {}
   return w;
 }
 
 bool simcluster_run(SimCluster *c) {
-  enum { PATIENCE = 256 };  // polls before others have their turn
   SimWarp *w;
+  bool others = false;
+  // polls before others have their turn
+  int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
-  for (int n = 0; !c->stop && (w = next(c)); n++) {
-    if (c->polls > PATIENCE) return false;
+  c->look = true;
+  for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
+    if (c->polls > patience) return false;
     simexec_warp(w);
     if (n % 16) continue;
     if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
@@ -610,6 +634,10 @@ bool simcluster_run(SimCluster *c) {
       c->tick(c->tick_ud);
       c->told = base_nanotime();
     }
+  }
+  if (others) {
+    c->asleep = *c->prog->changes;
+    return false;
   }
   bool waiting = false;
   for (int k = 0; k < c->prog->nall; k++) {

@@ -2,7 +2,10 @@
 // each value lies, where regions jump to.
 #include "ir/intrin.h"
 #include "ir/operands.h"
+#include "ir/target.h"
+#include "sim/blocks.h"
 #include "sim/bulk.h"
+#include "sim/relay.h"
 #include "sim/tables.h"
 
 #include <string.h>
@@ -693,6 +696,41 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nactor += p->nmbar;
 }
 
+int simdecode_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
+
+uint64_t simdecode_resident(const SimProg *p) {
+  enum { BLOCKS = 32, RESERVED = 1024 };
+  int sm = p->launch->sm;
+  bool small = (sm > 80 && sm < 90) || sm >= 120;
+  int64_t most = (small ? 1536 : 2048) / (p->nwarp * LANES);
+  int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
+  if (most > room) most = room;
+  if (most > BLOCKS) most = BLOCKS;
+  if (p->registers || most < 1) most = 1;
+  int64_t n = most * simdecode_sms(p) / p->ncta;
+  return n < 1 ? 1 : (uint64_t)n;
+}
+
+// May what a cluster computes depend on when others run?
+static bool depends(Prog *g, const SimIns *d) {
+  const SimSide *s = d->x;
+  if (d->op == OP_LD) return d->sem && s->mem->space == SP_GMEM;
+  if (d->op == OP_ATOMIC)
+    return s->mem->space == SP_GMEM &&
+           (g->need[d->ref] || d->imm == AT_EXCH || d->imm == AT_CAS ||
+            dtype_is_float(s->mem->type));
+  if (d->op != OP_TMASTORE && d->op != OP_BULKSTORE) return false;
+  const SimBulk *b = d->x;
+  return b->flags & BKF_REDUCES && dtype_is_float(b->global->type);
+}
+
+static bool take_turns(Prog *g) {
+  const SimProg *p = g->p;
+  for (uint32_t k = 0; k < p->nins && p->nunit > 1; k++)
+    if (depends(g, &p->ins[k])) return true;
+  return false;
+}
+
 static uint64_t clusters(const Launch *l) {
   uint64_t n = 1;
   for (int k = 0; k < 3; k++) n *= (uint64_t)(l->grid[k] / l->cluster[k]);
@@ -755,6 +793,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->shift = __builtin_ctz((unsigned)p->gran);
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
   p->ngran = (uint32_t)(p->smem_bytes / p->gran);
+  if (take_turns(&g)) simrelay_start(cx, p);
   simblocks_start(cx, p);
   return p;
 }

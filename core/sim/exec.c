@@ -3,6 +3,7 @@
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
+#include "sim/spin.h"
 #include "sim/wgmma.h"
 
 #include <inttypes.h>
@@ -557,8 +558,17 @@ static bool again(SimWarp *w, bool done) {
 // Loads with an order may be such a wait for others.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  w->cluster->polls += i->sem && s->mem->space == SP_GMEM;
-  return i->sem;
+  if (!i->sem) return false;
+  w->cluster->polls += s->mem->space == SP_GMEM;
+  simspin_ask(w, i);
+  return true;
+}
+
+// So may atomics that change nothing.
+static void atomic(SimWarp *w, const SimIns *i) {
+  uint64_t moved = w->cluster->moved;
+  simmem_atomic(w, i);
+  if (w->cluster->moved == moved) simspin_ask(w, i);
 }
 
 // One instruction; false: another warp may run now.
@@ -610,7 +620,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
-    case OP_ATOMIC: simmem_atomic(w, i); return false;
+    case OP_ATOMIC: atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
     case OP_PRINTF: print(w, i); return true;
     case OP_TRAP: trap(w, i); return true;

@@ -11,7 +11,9 @@
 //   send.c      st.async
 //   bulk.c      bulk copies, through tensor maps and without
 //   order.c     what is ordered before what inside a cluster
+//   spin.c      warps that ask memory in vain
 //   blocks.c    races between CTAs in global memory
+//   relay.c     the same, and what they hand over, where CTAs take turns
 //   exec.c      the interpreter: one warp until it must wait
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
@@ -90,30 +92,15 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
 // Lane l reads, or writes, with an order at granule g (NO_GRANULE: where nobody
 // writes). keep: what this write replaces was released by its thread, or read
 // by it.
-void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g,
-                   bool global);
-void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep,
-                    bool global);
+void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
+void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
+// What is ordered before lane l, and what a strong write of it releases: an
+// epoch for each thread of the cluster, warp by warp, first; NULL: nothing, or
+// out of memory.
+const uint32_t *simorder_view(SimWarp *w, int l);
+const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);
 void simorder_reset(SimCluster *c);
-
-// ---- blocks.c ----
-// Finds the areas of all pointer arguments; notes an access to one of them;
-// makes what the launch needs, in cx->scratch.
-void simblocks_areas(Ctx *cx, SimProg *p);
-SimArea *simblocks_area(const SimProg *p, int32_t arg);
-void simblocks_note(const SimMem *m, int bytes, bool write);
-void simblocks_start(Ctx *cx, SimProg *p);
-// The lanes of mask read so many bytes at byte at[lane] of m, or write what is
-// at data + lane * stride (NULL: an atomic).
-void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
-                      uint32_t mask, const int64_t *at, int bytes,
-                      const uint8_t *data, int stride);
-void simblocks_release(const SimWarp *w);
-// All races, in order of places.
-typedef void (*Found)(void *ud, const SimFault *f);
-void simblocks_find(const SimProg *p, Found found, void *ud);
-void simblocks_free(SimProg *p);
 
 // ---- dump.c ----
 void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);

@@ -55,7 +55,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
   switch ((int)id) {
-    case IN_NSMID: return p->launch->sm < 90 ? 108 : 132;
+    case IN_NSMID: return (uint64_t)simdecode_sms(p);
     case IN_NWARPID: return 64;
     case IN_GRIDID: return 1;
     case IN_DYNSMEM: return smem;

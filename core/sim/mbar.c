@@ -98,6 +98,7 @@ static void end_phase(SimCluster *c, SimMbar *b) {
   b->missing = b->expected;
   b->past[DONE].vc[actor_of(c, b)] = b->phase;
   c->vain = 0;
+  c->moved++;
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
     if (w->state == SW_MBAR && w->mbar == b - c->mbar) w->state = SW_RUN;

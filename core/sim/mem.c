@@ -6,7 +6,9 @@
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
+#include "sim/relay.h"
 #include "sim/shadow.h"
+#include "sim/spin.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -216,8 +218,18 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
   }
 }
 
-// May CTAs race there?
-static bool watched(const SimMem *m) { return m->area && m->area->watched; }
+// What other clusters do there is looked at: the lanes of mask read, or write
+// what is at data + lane * stride (NULL: an atomic).
+static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
+                        int stride) {
+  const SimMem *m = x->m;
+  if (m->area && m->area->place)
+    simrelay_access(x, mask, data, stride);
+  else if (m->area && m->area->watched)
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, data, stride);
+}
+
+static bool in_relay(const Access *x) { return x->w->cluster->prog->relay; }
 
 static int64_t granule(const Access *x, uint32_t addr) {
   return addr >> x->w->cluster->prog->shift;
@@ -233,15 +245,16 @@ static int64_t global_granule(const Access *x, int l) {
 // Lane l's bytes go to buf + l * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
-  if (watched(m))
-    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, NULL, 0);
+  meet_others(x, mask, NULL, 0);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
       fault_place(x, SIM_UNINIT, l);
     if (shadow_has(m)) shadow_read_global(x, l);
     copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
-    if (x->i->sem) simorder_read(x->w, x->i, l, global_granule(x, l), true);
+    if (!x->i->sem) continue;
+    simorder_read(x->w, x->i, l, global_granule(x, l));
+    if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
   }
 }
 
@@ -253,7 +266,7 @@ static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     uint32_t addr = shadow_address(x, l);
     shadow_read(x, l, addr);
     copy_bytes(buf[l], smem + addr, x->bytes);
-    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr), false);
+    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
   }
 }
 
@@ -277,6 +290,7 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   SimCluster *c = x->w->cluster;
   uint8_t *smem = c->smem;
   bool strong = x->i->sem != 0;
+  simspin_moved(c, false);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = shadow_address(x, l);
@@ -286,7 +300,7 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     shadow_write(x, l, addr, same,
                  strong ? GF_DEFINED | GF_STRONG : GF_DEFINED);
     copy_bytes(smem + addr, buf[l], x->bytes);
-    if (strong) simorder_write(x->w, x->i, l, g, keep, false);
+    if (strong) simorder_write(x->w, x->i, l, g, keep);
   }
 }
 
@@ -295,16 +309,17 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   SimCluster *c = x->w->cluster;
   bool strong = x->i->sem != 0;
   uint8_t flags = strong ? GF_DEFINED | GF_STRONG : GF_DEFINED;
-  if (watched(m))
-    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, buf[0],
-                     sizeof buf[0]);
+  meet_others(x, mask, buf[0], sizeof buf[0]);
+  simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     bool same = memcmp(m->p + x->at[l], buf[l], (size_t)x->bytes) == 0;
     int64_t g = strong ? global_granule(x, l) : NO_GRANULE;
     bool keep = g >= 0 && own_release(x->w, l, &c->gran[g]);
     if (shadow_has(m)) shadow_write_global(x, l, same, flags);
-    if (strong) simorder_write(x->w, x->i, l, g, keep, true);
+    if (strong) simorder_write(x->w, x->i, l, g, keep);
+    if (strong && in_relay(x))
+      simrelay_write(x->w, x->i, l, m, x->at[l], keep);
     copy_bytes(m->p + x->at[l], buf[l], x->bytes);
     if (m->defined) set_defined(m->defined, x->at[l], x->bytes);
   }
@@ -334,10 +349,9 @@ static void told_uninit(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
 
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n) {
-  int64_t all[LANES];
-  all[lane] = at;
-  if (watched(m))
-    simblocks_access(w, i, m, 1u << lane, all, n, NULL, 0);
+  Access x = {.w = w, .i = i, .m = m, .bytes = n, .agent = true};
+  x.at[lane] = at;
+  meet_others(&x, 1u << lane, NULL, 0);
   if (m->defined && !all_defined(m->defined, at, n))
     told_uninit(w, i, m, lane, at);
 }
@@ -345,8 +359,9 @@ void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                  int64_t at, int n, const uint8_t *data) {
   SimIns as = *i;
-  int64_t all[LANES];
-  all[lane] = at;
+  Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
+              .agent = true};
+  x.at[lane] = at;
   if (!data) {  // as an atomic does it
     as.op = OP_ATOMIC;
     as.sem = SEM_RELAXED;
@@ -354,7 +369,8 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     if (m->defined && !all_defined(m->defined, at, n))
       told_uninit(w, i, m, lane, at);
   }
-  if (watched(m)) simblocks_access(w, &as, m, 1u << lane, all, n, data, 0);
+  meet_others(&x, 1u << lane, data, 0);
+  simspin_moved(w->cluster, true);
   if (m->defined) set_defined(m->defined, at, n);
 }
 
@@ -399,6 +415,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
 // As two atomic operations on the byte: others may hold the rest of it.
 static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   const SimMem *m = x->m;
+  simspin_moved(x->w->cluster, m->space == SP_GMEM);
   uint8_t *p = m->p + x->at[l];
   if (m->space == SP_SMEM) {
     uint32_t addr = shadow_address(x, l);
@@ -468,7 +485,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     SimGran *q = &c->gran[g];
     keep = q->flags & GF_RELEASED;
     if (!(q->flags & (GF_DEFINED | GF_PENDING))) fault_place(x, SIM_UNINIT, l);
-    simorder_read(x->w, x->i, l, g, false);
+    simorder_read(x->w, x->i, l, g);
     shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
   } else {
     g = global_granule(x, l);
@@ -479,7 +496,8 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
         fault_place(x, SIM_UNINIT, l);
       set_defined(m->defined, x->at[l], x->bytes);
     }
-    simorder_read(x->w, x->i, l, g, true);
+    simorder_read(x->w, x->i, l, g);
+    if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
     shadow_write_global(x, l, false, GF_DEFINED | GF_STRONG);
   }
   *old = 0;
@@ -490,9 +508,14 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   memcpy(p, &new, (size_t)x->bytes);
   bool global = m->space == SP_GMEM;
   c->polls += global && new == *old;
-  if (kind != AT_CAS || *old == cmp)
-    simorder_write(x->w, x->i, l, g, keep, global);
-  else if (keep) c->gran[g].flags |= GF_RELEASED;
+  if (new != *old) simspin_moved(c, global);
+  if (kind != AT_CAS || *old == cmp) {
+    simorder_write(x->w, x->i, l, g, keep);
+    if (global && in_relay(x))
+      simrelay_write(x->w, x->i, l, m, x->at[l], true);
+  } else if (keep) {
+    c->gran[g].flags |= GF_RELEASED;
+  }
 }
 
 void simmem_atomic(SimWarp *w, const SimIns *i) {
@@ -505,8 +528,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   uint32_t mask = simmem_check(&x, w->active);
   count(&x, mask, true);
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
-  if (watched(s->mem))
-    simblocks_access(w, i, s->mem, mask, x.at, x.bytes, NULL, 0);
+  if (s->mem->space == SP_GMEM) meet_others(&x, mask, NULL, 0);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint64_t v = 0, cmp = 0, old;

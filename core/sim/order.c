@@ -5,8 +5,7 @@
 // do actors that are no threads, which stand behind the warps. What is
 // ordered before every lane of w stands in w->vc, an epoch an actor: barriers
 // and meetings of whole warps need no more. What single threads know beyond
-// that stands in rows: an epoch for every thread and every other actor, and a
-// last word that is set where the thread acquired from another cluster. Rows
+// that stands in rows: an epoch for every thread and every other actor. Rows
 // are made when a kernel first releases, fences, or lets part of a warp meet.
 //
 //   seen     what is ordered before the lane, beyond w->vc (w->level: one row
@@ -15,9 +14,12 @@
 //   fenced   what was ordered before the lane's last fence: released by any
 //            strong write that follows
 //   barriers (SimPast), and the locations that hold a released value
+//
+// What other clusters did is relay.c's.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
+#include "sim/relay.h"
 #include "sim/shadow.h"
 
 #include <string.h>
@@ -28,16 +30,14 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// Words of a row but the last; the one of actor u, of its lane 0.
-static size_t epochs(const SimProg *p) {
+// Words of a row; the one of actor u, of its lane 0.
+static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
 
 static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
-
-static size_t words(const SimProg *p) { return epochs(p) + 1; }
 
 // Rows of the threads by kind, and one to work in.
 static uint32_t *row(SimCluster *c, size_t k) {
@@ -108,12 +108,9 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
 // All that is ordered before lane l, its own accesses included.
 static void view(SimWarp *w, int l, uint32_t *out) {
   SimCluster *c = w->cluster;
-  size_t last = epochs(c->prog);
   spread(c->prog, w->vc, out);
-  out[last] = 0;
   if (w->seen >> l & 1) join(c, out, seen_row(w, l));
   out[w->id * LANES + l] = w->clk;
-  out[last] |= w->late >> l & 1;
 }
 
 // A row for every lane again.
@@ -126,7 +123,6 @@ static void expand(SimWarp *w) {
 
 static void acquire(SimWarp *w, int l, const uint32_t *r) {
   SimCluster *c = w->cluster;
-  if (r[epochs(c->prog)]) w->late |= 1u << l;
   if (within(c, r, w->vc)) return;
   w->fresh &= ~(1u << l);
   expand(w);
@@ -176,7 +172,6 @@ static void meet_part(SimWarp *w, uint32_t mask) {
   for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
     copy(c, lane_row(w, SEEN, __builtin_ctz(m)), r);
   w->seen |= mask;
-  if (w->late & mask) w->late |= mask;
   w->clk++;
 }
 
@@ -187,7 +182,6 @@ void simorder_meet(SimWarp *w, uint32_t mask) {
     return;
   }
   w->vc[w->id] = w->clk++;
-  if (w->late) w->late = FULL;
   if (!w->seen || w->level) return;
   gather(w, FULL, 0);
   settle(w);
@@ -224,7 +218,6 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   join_clocks(c->prog, to->vc, w->vc);
-  to->late |= (w->late & mask) != 0;
   uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
   for (; seen; seen &= seen - 1)
     add_past(c, to, lane_row(w, SEEN, __builtin_ctz(seen)));
@@ -244,7 +237,6 @@ void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
   for (; seen; seen &= seen - 1) {
     copy(c, r, lane_row(w, SEEN, __builtin_ctz(seen)));
     memset(r, 0, threads(c) * sizeof *r);
-    r[epochs(p)] = 0;
     add_past(c, to, r);
   }
 }
@@ -274,7 +266,6 @@ static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   if (!make_rows(c)) return;
   uint32_t *r = work_row(c);
   spread(c->prog, from->vc, r);
-  r[epochs(c->prog)] = from->late;
   if (from->rows) join(c, r, from->row);
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
@@ -287,7 +278,6 @@ void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
   }
   join_clocks(c->prog, w->vc, from->vc);
   w->fresh = 0;
-  if (from->late) w->late = FULL;
   if (!from->rows && !w->seen) return;
   if (!make_rows(c)) return;
   if (from->rows) add(c, lane_row(w, SEEN, 0), w->seen & 1, from->row);
@@ -296,7 +286,7 @@ void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
 
 void simorder_forget(const SimCluster *c, SimPast *p) {
   memset(p->vc, 0, (size_t)c->prog->nactor * sizeof *p->vc);
-  p->rows = p->late = false;
+  p->rows = false;
 }
 
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
@@ -311,11 +301,6 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 }
 
 // ---- release and acquire ----
-
-// For threads of other CTAs, too?
-static bool wide(const SimIns *i) {
-  return i->scope >= SCOPE_GPU;
-}
 
 // The row of granule g's location; NULL: there is none. Makes it.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
@@ -340,15 +325,10 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g,
-                   bool global) {
+void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
   SimCluster *c = w->cluster;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
-  if (global && wide(i)) {
-    if (acq) w->late |= bit;
-    else w->unfenced |= bit;
-  }
   bool some = g >= 0 && c->gran[g].flags & GF_RELEASED;
   uint32_t *r = some ? location(c, g, false) : NULL;
   if (r && acq) {
@@ -362,22 +342,21 @@ void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g,
   w->pending &= ~bit;
 }
 
-// What a strong write of lane l releases; NULL: nothing.
-static const uint32_t *released(SimWarp *w, const SimIns *i, int l) {
-  if (i->sem >= SEM_RELEASE) {
-    if (!make_rows(w->cluster)) return NULL;
-    view(w, l, work_row(w->cluster));
-    return work_row(w->cluster);
-  }
+const uint32_t *simorder_view(SimWarp *w, int l) {
+  if (!make_rows(w->cluster)) return NULL;
+  view(w, l, work_row(w->cluster));
+  return work_row(w->cluster);
+}
+
+const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l) {
+  if (i->sem >= SEM_RELEASE) return simorder_view(w, l);
   return w->fenced >> l & 1 ? lane_row(w, FENCED, l) : NULL;
 }
 
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
-                    bool keep, bool global) {
+                    bool keep) {
   SimCluster *c = w->cluster;
-  const uint32_t *r = released(w, i, l);
-  if (global && wide(i) && (i->sem >= SEM_RELEASE || w->sent >> l & 1))
-    simblocks_release(w);
+  const uint32_t *r = simorder_released(w, i, l);
   if (g < 0) return;
   uint32_t *to = r ? location(c, g, true) : NULL;
   if (to) add(c, to, keep, r);
@@ -404,6 +383,8 @@ void simorder_fence(SimWarp *w, int kind) {
       return;
     }
     simmbar_fence(w);
+    if (c->prog->relay && (kind == FE_ASYNC || kind == FE_ASYNC_GLOBAL))
+      simrelay_proxy(w);
     if (kind != FE_MBARINIT && kind != FE_ASYNC_GLOBAL) fence_proxy(w);
     return;
   }
@@ -412,8 +393,7 @@ void simorder_fence(SimWarp *w, int kind) {
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
   w->pending &= ~w->active;
   if (kind > FE_CLUSTER) {
-    w->late |= w->unfenced & w->active;
-    w->unfenced &= ~w->active;
+    if (c->prog->relay) simrelay_fence(w);
     w->sent |= w->active;
   }
   for (uint32_t m = w->active; m; m &= m - 1)

@@ -99,18 +99,8 @@ typedef struct SimInit {
   int64_t imm;         // bits, or SReg
 } SimInit;
 
-// Host memory that arguments share, where they overlap or are one. Accesses
-// of CTAs are kept in pages of granules (the narrowest access) made when
-// first touched; see blocks.c.
-enum { SIM_PLANES = 8 };
-typedef struct SimArea {
-  uint8_t *p;
-  size_t bytes;
-  int shift;               // log2 of a granule's bytes
-  bool written, watched;   // by the kernel; there may be races
-  uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
-} SimArea;
-
+typedef struct SimArea SimArea;    // blocks.h
+typedef struct SimRelay SimRelay;  // relay.c
 typedef struct SimProg {
   const Launch *launch;
   const Fn *fn;
@@ -138,9 +128,13 @@ typedef struct SimProg {
   uint32_t ngran;      // of a CTA
   SimArea *area;
   int narea;
-  uint8_t *released;   // a bit a CTA, by number: it released something
+  SimRelay *relay;     // clusters take turns, as relay.h says; or NULL
+  uint64_t *changes;   // ... of global memory so far
 } SimProg;
 
+// The simulator's machine: SMs, and how many clusters they hold at once.
+int simdecode_sms(const SimProg *p);
+uint64_t simdecode_resident(const SimProg *p);
 // Decodes into cx->scratch. Fails as sim_run does.
 SimProg *simdecode_make(Ctx *cx, const Launch *l);
 

@@ -7,6 +7,12 @@
 
 #include "sim/inside.h"
 
+struct SimTaint {  // lanes in which a value is undefined, and the
+  uint32_t mask, src;      // read of registers where that came from
+  int32_t mem;
+  uint32_t elem;
+};
+
 // ---- values: 32 lanes of 4 or 8 bytes in a slot ----
 
 static inline uint32_t *u32_at(SimWarp *w, uint32_t slot) {

@@ -423,6 +423,26 @@ static void say_gone(SimText *t, const SimFault *f) {
                      (int)b[1], (int)b[2]);
 }
 
+// What they ask for, what stands there, and who wrote it.
+static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
+  const int32_t *b = f->spin.cta;
+  DType type = f->spin.type;
+  say_element(t, p, f);
+  simreport_printf(t, ", which is ");
+  if (dtype_is_float(type))
+    simreport_printf(t, "%g", dtype_to_double(type, f->spin.value));
+  else
+    simreport_printf(t, "%lld", (long long)dtype_int(type, f->spin.value));
+  if (f->spin.written)
+    simreport_printf(t, " and was last written by block (%d,%d,%d)", (int)b[0],
+                     (int)b[1], (int)b[2]);
+  else
+    simreport_printf(t, " and was written by nobody");
+  if (f->deadlock.needed)
+    simreport_printf(t, "; %lld blocks cannot begin before others end: all "
+                     "SMs are full", (long long)f->deadlock.needed);
+}
+
 static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
   long long phase = (long long)f->deadlock.barrier;
   switch (f->deadlock.how) {
@@ -464,6 +484,7 @@ static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
                        (long long)f->deadlock.bytes,
                        (long long)f->deadlock.came);
       break;
+    case STUCK_FLAG: say_flag(t, p, f); break;
     case STUCK_TEAM:
       simreport_printf(t, "an MMA of their warpgroup that warp %lld has not "
                        "issued", (long long)f->deadlock.came);

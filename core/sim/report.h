@@ -38,7 +38,8 @@ typedef enum SimMapWrong {
 } SimMapWrong;
 // What a warp waits for that does not come.
 typedef enum SimStuck {
-  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM
+  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
+  STUCK_FLAG
 } SimStuck;
 // A warpgroup's MMA by lanes, or warps, that name other operands; in a block
 // without all of its warps; not by all of them.
@@ -71,7 +72,8 @@ typedef struct SimFault {
     // another lane names; LANES_COUNT: threads of two lanes
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: warps of the CTA, what they wait for: a barrier, threads; an
-    // mbarrier, arrivals, bytes; the cluster's barrier; registers
+    // mbarrier, arrivals, bytes; the cluster's barrier; registers; FLAG: as
+    // many blocks as that have not begun
     struct {
       SimStuck how;
       uint32_t waiting, ended;
@@ -92,6 +94,12 @@ typedef struct SimFault {
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0
   };
+  struct {                 // STUCK_FLAG: what stands there, and who wrote it
+    DType type;
+    bool written;
+    int32_t cta[3];
+    uint64_t value;
+  } spin;
 } SimFault;
 
 // What a finished cluster hands over.

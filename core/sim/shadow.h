@@ -10,7 +10,7 @@
 #ifndef CUTE_SIMSHADOW_H
 #define CUTE_SIMSHADOW_H
 
-#include "sim/inside.h"
+#include "sim/blocks.h"
 
 // STRONG: written by an atomic or with an order; RELEASED: and what that
 // carries is kept. FAR: read from elsewhere, too. AGENT: written through the

@@ -12,20 +12,22 @@
 #include "base/signals.h"
 #include "sim/access.h"
 #include "sim/async.h"
+#include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
+#include "sim/regs.h"
+#include "sim/relay.h"
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
 
-// BESIDE: clusters that a worker runs by turns where they wait for each other.
-enum { MAX_THREADS = 256, AHEAD = 1024, BESIDE = 32,
-       TILE_BYTES = 4 * SIM_ROOM };
+enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM };
 
 typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
   uint64_t total;         // clusters
+  uint64_t most;          // at once, of those that take turns
   uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
   SimOut *done;           // finished, waiting for an earlier one
@@ -40,8 +42,8 @@ typedef struct Run {
 
 typedef struct Worker {
   Run *run;
-  SimCluster *cluster[BESIDE];  // made when first needed
-  int live;                     // of these have begun
+  SimCluster **cluster;         // made when first needed
+  int live, made, max;          // so many have begun
   pthread_t thread;
   bool main;
 } Worker;
@@ -220,10 +222,10 @@ static SimCluster *cluster_new(const Worker *w) {
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   pthread_mutex_lock(&r->lock);
   while (wait && !r->stop && !r->oom && r->begun < r->total &&
-         r->begun >= r->merged + AHEAD)
+         r->begun >= r->merged + AHEAD + r->most)
     pthread_cond_wait(&r->moved, &r->lock);
   bool go = !r->stop && !r->oom && r->begun < r->total &&
-            r->begun < r->merged + AHEAD;
+            r->begun < r->merged + AHEAD + r->most;
   if (go) *cluster = r->begun++;
   pthread_mutex_unlock(&r->lock);
   return go;
@@ -247,14 +249,28 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
+// The memory of one more cluster; NULL: there is none.
+static SimCluster *place_for(Worker *w) {
+  if (w->live < w->made) return w->cluster[w->live];
+  if (w->made == w->max) {
+    int max = w->max ? w->max * 2 : 4;
+    SimCluster **p = base_realloc(w->cluster, (size_t)max * sizeof *p);
+    if (!p) return NULL;
+    w->cluster = p;
+    w->max = max;
+  }
+  SimCluster *c = cluster_new(w);
+  if (c) w->cluster[w->made++] = c;
+  return c;
+}
+
 // Another cluster for a worker; false: there is none, or no room for it.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
-  if (w->live == BESIDE || !next_cluster(r, &index, !w->live)) return false;
-  SimCluster **c = &w->cluster[w->live];
-  if (!*c) *c = cluster_new(w);
-  if (!*c || !begin(r, *c, index)) {
+  if (!next_cluster(r, &index, !w->live)) return false;
+  SimCluster *c = place_for(w);
+  if (!c || !begin(r, c, index)) {
     fail_memory(r);
     return false;
   }
@@ -273,29 +289,62 @@ static void finish(Worker *w, int k) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// Clusters one after the other; where one waits for others, these have a turn.
+// Clusters one after the other.
 static void *work(void *p) {
   Worker *w = p;
-  for (int k = 0;;) {
-    if (k == w->live && !another(w)) {
-      if (k == 0) return NULL;
-      k = 0;
-    }
-    if (!simcluster_run(w->cluster[k])) {
-      k++;
-      continue;
-    }
-    finish(w, k);
+  while (another(w)) {
+    while (!simcluster_run(w->cluster[0])) {}
+    finish(w, 0);
     if (w->main) report_progress(w->run);
+  }
+  return NULL;
+}
+
+// One that does not wait for others to change memory, by chance; -1: all do.
+static int pick(const Worker *w, uint64_t *rng) {
+  int k = -1;
+  uint64_t n = 0;
+  for (int j = 0; j < w->live; j++) {
+    const SimCluster *c = w->cluster[j];
+    if (c->asleep == *c->prog->changes && !c->hopeless) continue;
+    if (base_random(rng) % ++n == 0) k = j;
+  }
+  return k;
+}
+
+// All that have begun wait for each other, and no more can begin.
+static void give_up(Worker *w) {
+  Run *r = w->run;
+  for (int k = 0; k < w->live; k++) {
+    w->cluster[k]->hopeless = true;
+    w->cluster[k]->unborn = (int64_t)(r->total - r->begun) * r->prog->ncta;
+  }
+}
+
+// Clusters by turns. More than a few begin only where all wait: as many as the
+// SMs of the machine hold.
+static void take_turns(Worker *w) {
+  enum { FEW = 4 };
+  Run *r = w->run;
+  uint64_t rng = r->opts->seed * 0x9e3779b97f4a7c15ull;
+  for (;;) {
+    while (w->live < FEW && (uint64_t)w->live < r->most && another(w)) {}
+    if (!w->live) return;
+    int k = pick(w, &rng);
+    if (k < 0 && ((uint64_t)w->live >= r->most || !another(w))) give_up(w);
+    if (k < 0 || !simcluster_run(w->cluster[k])) continue;
+    finish(w, k);
+    report_progress(r);
   }
 }
 
 static void worker_free(Worker *w) {
-  for (int k = 0; k < BESIDE; k++) cluster_free(w->cluster[k]);
+  for (int k = 0; k < w->made; k++) cluster_free(w->cluster[k]);
+  base_free(w->cluster);
 }
 
 static int thread_count(const Run *r) {
-  long n = r->opts->threads;
+  long n = r->prog->relay ? 1 : r->opts->threads;
   if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
   if (n < 1) n = 1;
   if (n > MAX_THREADS) n = MAX_THREADS;
@@ -322,7 +371,8 @@ static bool run_all(Run *r) {
   for (int k = 0; k < n; k++) w[k].run = r;
   w[0].main = true;
   started = start_workers(w, n);
-  work(&w[0]);
+  if (r->prog->relay) take_turns(&w[0]);
+  else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
   if (!r->stop) report_progress(r);  // all done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
@@ -381,11 +431,12 @@ static bool explains(const SimFault *a, const SimFault *f) {
           (f->r.src == a->r.src || f->r.src == a->r.src2));
 }
 
-// Those who wait for bytes that are wrong, or for registers, hold up all that
-// wait for them.
+// Those who wait for bytes that are wrong, for registers or for a flag hold up
+// all that wait for them.
 static bool holds_up(const SimFault *f) {
   if (f->r.kind != SIM_DEADLOCK) return false;
   return f->deadlock.how == STUCK_REGISTERS ||
+         f->deadlock.how == STUCK_FLAG ||
          (f->deadlock.how == STUCK_MBAR && f->deadlock.bytes);
 }
 
@@ -462,6 +513,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   r.total = prog->nunit;
+  r.most = prog->relay ? simdecode_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
   r.stat = arena_zero(cx, &cx->scratch, r.prog->nstat * sizeof *r.stat);
@@ -472,6 +524,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   arrange(&r);
   simblocks_free(prog);
+  simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;
   while (r.done) {
     SimOut *next = r.done->next;

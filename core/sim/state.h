@@ -11,12 +11,6 @@ typedef struct SimFrame {  // of an open region
   uint32_t head;           // the instruction that opened it
 } SimFrame;
 
-typedef struct SimTaint {  // lanes in which a value is undefined, and the
-  uint32_t mask, src;      // read of registers where that came from
-  int32_t mem;
-  uint32_t elem;
-} SimTaint;
-
 typedef enum SimState {
   SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_DONE
 } SimState;
@@ -32,6 +26,7 @@ typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;  // without clusters: of one CTA
 typedef struct SimBatch SimBatch;  // mem.c
 typedef struct SimReach SimReach;  // cluster.c
+typedef struct SimTaint SimTaint;  // regs.h
 typedef struct SimGran SimGran;    // shadow.h
 typedef struct SimRead SimRead;
 typedef struct SimLines SimLines;
@@ -40,6 +35,7 @@ typedef struct SimFar SimFar;
 typedef struct SimMbar SimMbar;    // mbar.h
 typedef struct SimAsync SimAsync;  // async.h
 typedef struct SimTeam SimTeam;    // wgmma.c
+typedef struct SimSpin SimSpin;    // spin.h
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -59,8 +55,7 @@ struct SimWarp {
   uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, fenced;  // lanes whose rows hold something
   bool level;              // ... all lanes the same
-  uint32_t late;           // lanes after an acquire from other CTAs
-  uint32_t unfenced, sent; // ... but for a fence; after a fence for them
+  uint32_t sent;           // lanes after a fence for other clusters
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;
@@ -83,7 +78,7 @@ struct SimWarp {
 // What is ordered before those who come to take it.
 typedef struct SimPast {
   uint32_t *vc, *row;      // row: NULL until needed
-  bool rows, late;         // its row holds something; see SimWarp
+  bool rows;               // its row holds something
 } SimPast;
 
 typedef struct SimBar {
@@ -104,9 +99,14 @@ struct SimCta {
 
 struct SimCluster {
   const SimProg *prog;
+  uint32_t index;          // among those of the launch
   uint64_t rng, serial, budget, mmas;
   uint64_t told;           // when tick was called
   int polls;               // global memory asked and unchanged, this turn
+  uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes
+  SimSpin *spin;           // of the warps
+  int64_t unborn;          // a deadlock: blocks that cannot begin
+  bool look, hopeless;     // somebody is stuck; so are all
   bool stop, oom;          // stop: nothing more to learn of this cluster
   int max_reports;
   SimWarp *warp;           // of all CTAs, CTA by CTA

@@ -9,12 +9,18 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- What is found, as "kind line line2 tensor", with one to three threads.
+-- What is found, as "kind line line2 tensor", with one to three threads. An
+-- argument that is a function makes one for each launch.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do
     for seed = 1, 2 do
-      local r = support.report(cute.kernel("k", f)(...):launch {grid = grid,
+      local args = {...}
+      for i, x in ipairs(args) do
+        args[i] = type(x) == "function" and x() or x
+      end
+      local call = cute.kernel("k", f)(table.unpack(args))
+      local r = support.report(call:launch {grid = grid,
         block = block, seed = seed, threads = threads, device = "sim:sm_90a",
         faults = "return", budget = 10000000})
       local list = {}
@@ -286,7 +292,7 @@ describe("handing over between blocks", function()
   -- Each block waits for the one before it and hands on.
   local function chain(seen, sent, all)
     local lines = {}
-    local A, F = zeros(6), zeros(6)
+    local A
     local text = found(5, 64, function(a, f)
       local tid, b = arch.thread_idx(), arch.block_idx()
       cute.when(all or tid:eq(0), function()
@@ -305,9 +311,11 @@ describe("handing over between blocks", function()
       cute.when(tid:eq(0), function()
         arch.store(f.iterator + (b + 1), 1, sent)
       end)
-    end, A, F)
+    end, function()
+      A = zeros(6)
+      return A
+    end, function() return zeros(6) end)
     if text == "" then assert.equal(10, A[5]) end
-    for k = 0, 5 do A[k], F[k] = 0, 0 end
     return text, ("block-race %d %d a"):format(lines[1], lines[2])
   end
 
@@ -350,7 +358,7 @@ describe("handing over between blocks", function()
           a[65] = a[2]
         end)
       end)
-    end, zeros(68), zeros(1))
+    end, zeros(68), function() return zeros(1) end)
     assert.equal(("block-race %d %d a"):format(lines[2], lines[1]), text)
   end)
 end)
@@ -431,16 +439,36 @@ describe("blocks that wait for each other", function()
     assert.is_true(r.ok)
   end)
 
-  it("in vain, until the budget ends", function()
+  it("in vain", function()
     for threads = 1, 2 do
+      local at
       local r = support.report(cute.kernel("vain", function(a)
         cute.loop(function()
+          at = line() + 1
           return cute.eq(arch.load(a.iterator, nil, gpu), 0)
         end, function() end)
         a[arch.block_idx() + 1] = 1
       end)(zeros(4)):launch {grid = 3, block = 32, threads = threads,
-        device = "sim", faults = "return", budget = 100000})
-      assert.equal("runaway", r.reports[1].kind)
+        device = "sim", faults = "return"})
+      local f = r.reports[1]
+      assert.equal("deadlock", f.kind)
+      assert.equal(at, f.line)
+      assert.equal("no warp can go on: 1 warp waits (warp 0) at element 0 of "
+        .. "global tensor 'a', which is 0 and was written by nobody",
+        f.message)
     end
+  end)
+
+  it("until the budget ends, where they count", function()
+    local r = support.report(cute.kernel("vain", function(a)
+      local n = cute.var(0)
+      cute.loop(function()
+        n.value = n.value + 1
+        return cute.eq(arch.load(a.iterator, nil, gpu), 0)
+      end, function() end)
+      a[arch.block_idx() + 1] = n.value
+    end)(zeros(4)):launch {grid = 3, block = 32, device = "sim",
+      faults = "return", budget = 100000})
+    assert.equal("runaway", r.reports[1].kind)
   end)
 end)

@@ -57,6 +57,9 @@ local ADVICE = {
 --- The same where the message has more to say: kind, pattern, advice, and what
 -- the second line is.
 local SPECIAL = {
+  {"race", "fence_proxy.*global", "fence_proxy(\"async.global\") in the "
+    .. "threads that wrote, before they hand it over, or in the one that "
+    .. "copies, behind its acquire"},
   {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
     .. "wrote, then meet at a barrier"},
   {"race", "not waited for", "wait for it (by its mbarrier, "
@@ -80,6 +83,9 @@ local SPECIAL = {
     .. "phase: wait for the end of this one (for a stage: until it is empty)"},
   {"barrier-mismatch", "last round", "let those who come wait for it, or for "
     .. "who waited there; roles have barriers of their own"},
+  {"deadlock", "last written", "who was to store what this waits for?",
+    "the last store"},
+  {"deadlock", "written by nobody", "who was to store what this waits for?"},
   {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
     .. "boxes, whatever of them lies outside: expect all that come"},
 }

@@ -1,0 +1,494 @@
+// What clusters hand to one another through global memory, where they take
+// turns (SimProg.relay): who knows of which access, by PTX's causality order.
+//
+// A release leaves a message where it writes: what is ordered before its
+// thread then (an epoch of each thread of its cluster, order.c), and the older
+// messages that stand there if it has read them. Who acquires from that place
+// has, from this epoch of his on, a hint at the message; so has whoever knows
+// of that epoch. An access of another cluster is known when some message that
+// is known, or one that its cluster had a hint at when it was written, tells of
+// its epoch.
+//
+// Of each granule (the narrowest access) the last write and the reads since
+// stand here, as in shadow.c.
+#include "sim/relay.h"
+
+#include "ir/intrin.h"
+#include "sim/shadow.h"
+
+#include <string.h>
+
+enum { PAGE = 1024 };
+
+typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
+// A fence between the proxies of threads and of agents that use global memory;
+// the message has what is ordered before it, what its lanes did aside.
+typedef struct Proxy {
+  uint32_t clk, lanes, message;
+  uint16_t warp, lane;     // the first of them
+} Proxy;
+
+typedef struct Unit {      // a cluster
+  Hint *hint;
+  Hint *soon;              // of relaxed reads: after a fence
+  Proxy *proxy;
+  uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
+} Unit;
+
+typedef struct Message {
+  uint32_t next;           // older, at the same place; 0: none
+  uint32_t unit, nhint;    // ... and its hints then
+  uint32_t word;           // an epoch a warp, its own thread and epoch; or
+  bool full;               // an epoch a thread
+  uint32_t asked;          // the question that came here last
+} Message;
+
+typedef struct Touch {     // an access, of lanes of a warp
+  uint32_t unit, clk, lanes, src;  // unit from 1 on; 0: none
+  uint16_t warp;
+  bool strong, agent;
+} Touch;
+
+typedef struct Reader { Touch by; uint32_t next; } Reader;
+struct SimPlace {
+  Touch write;
+  uint32_t readers;        // since
+  uint32_t message;        // the newest that stands there
+};
+
+struct SimRelay {
+  Unit *unit;
+  Message *message;        // from 1 on
+  Reader *reader;          // from 1 on
+  uint32_t *word;
+  uint32_t *todo;          // messages of a question that were not looked at
+  uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
+           maxtodo, question;
+};
+
+// Room for one more, or n, in a growing array; false: out of memory.
+static bool room(SimCluster *c, void **p, uint32_t *max, uint32_t n,
+                 size_t size) {
+  if (n <= *max) return true;
+  uint32_t cap = *max ? *max * 2 : 16;
+  while (cap < n) cap *= 2;
+  void *q = base_realloc(*p, cap * size);
+  if (!q) {
+    c->oom = c->stop = true;
+    return false;
+  }
+  *p = q;
+  *max = cap;
+  return true;
+}
+#define ROOM(c, p, max, n) \
+  room(c, (void **)(void *)&(p), &(max), n, sizeof *(p))
+
+static Unit *unit_of(const SimCluster *c) {
+  return &c->prog->relay->unit[c->index];
+}
+
+static int lanes_of(const SimProg *p) { return p->nall * LANES; }
+
+// ---- messages ----
+
+// The epoch of a thread that a message tells of.
+static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
+  const uint32_t *r = p->relay->word + m->word;
+  if (m->full) return r[warp * LANES + lane];
+  uint32_t own = r[p->nall];
+  if (own == (uint32_t)(warp * LANES + lane)) return r[p->nall + 1];
+  return r[warp];
+}
+
+// Are the epochs of a row the same for all lanes of each warp, `own` aside?
+static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
+  for (int u = 0; u < p->nall; u++) {
+    const uint32_t *w = r + u * LANES;
+    uint32_t one = w[own == (uint32_t)(u * LANES)];
+    for (int l = 0; l < LANES; l++)
+      if (w[l] != one && own != (uint32_t)(u * LANES + l)) return false;
+  }
+  return true;
+}
+
+// The message of lane l with this row, before `next`; 0: out of memory.
+static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
+                            uint32_t next) {
+  SimCluster *c = w->cluster;
+  const SimProg *p = c->prog;
+  SimRelay *r = p->relay;
+  uint32_t own = (uint32_t)(w->id * LANES + l);
+  bool full = !is_level(p, row, own);
+  uint32_t n = (uint32_t)(full ? lanes_of(p) : p->nall + 2);
+  if (!ROOM(c, r->message, r->maxmessage, r->nmessage + 2) ||
+      !ROOM(c, r->word, r->maxword, r->nword + n))
+    return 0;
+  uint32_t *to = r->word + r->nword;
+  if (full) memcpy(to, row, n * sizeof *to);
+  for (int u = 0; !full && u < p->nall; u++)
+    to[u] = row[u * LANES + (own == (uint32_t)(u * LANES))];
+  if (!full) {
+    to[p->nall] = own;
+    to[p->nall + 1] = row[own];
+  }
+  r->message[++r->nmessage] = (Message){
+    .next = next, .unit = c->index, .nhint = unit_of(c)->nhint,
+    .word = r->nword, .full = full};
+  r->nword += n;
+  return r->nmessage;
+}
+
+// Somebody asks for message m; n: of those to look at.
+static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
+  SimRelay *r = c->prog->relay;
+  if (!m || r->message[m].asked == r->question) return n;
+  if (!ROOM(c, r->todo, r->maxtodo, n + 1)) return 0;
+  r->message[m].asked = r->question;
+  r->todo[n] = m;
+  return n + 1;
+}
+
+// Does a message, or one behind it, tell of that epoch of a thread?
+static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
+                  int lane, uint32_t clk) {
+  const SimProg *p = c->prog;
+  SimRelay *r = p->relay;
+  for (uint32_t n = ask(c, message, 0); n;) {
+    Message m = r->message[r->todo[--n]];
+    if (m.unit == unit && told(p, &m, warp, lane) >= clk) return true;
+    n = ask(c, m.next, n);
+    for (uint32_t k = 0; k < m.nhint; k++) {
+      const Hint *h = &r->unit[m.unit].hint[k];
+      if (told(p, &m, h->warp, h->lane) >= h->clk) n = ask(c, h->message, n);
+    }
+  }
+  return false;
+}
+
+// Does lane l of w know that epoch of a thread of another cluster?
+static bool knows_lane(SimWarp *w, int l, uint32_t unit, int warp, int lane,
+                       uint32_t clk) {
+  SimCluster *c = w->cluster;
+  const Unit *u = unit_of(c);
+  c->prog->relay->question++;
+  for (uint32_t k = u->nhint; k-- > 0;) {
+    const Hint *h = &u->hint[k];
+    if (simorder_before(w, l, h->warp, 1u << h->lane, h->clk) &&
+        tells(c, h->message, unit, warp, lane, clk))
+      return true;
+  }
+  return false;
+}
+
+static bool knows(SimWarp *w, int l, const Touch *o) {
+  for (uint32_t m = o->lanes; m; m &= m - 1)
+    if (!knows_lane(w, l, o->unit - 1, o->warp, __builtin_ctz(m), o->clk))
+      return false;
+  return true;
+}
+
+// ---- places ----
+
+static SimPlace *place_at(SimCluster *c, SimArea *a, size_t g) {
+  SimPlace **page = &a->place[g / PAGE];
+  if (!*page) {
+    *page = base_realloc(NULL, PAGE * sizeof **page);
+    if (!*page) {
+      c->oom = c->stop = true;
+      return NULL;
+    }
+    memset(*page, 0, PAGE * sizeof **page);
+  }
+  return &(*page)[g % PAGE];
+}
+
+static SimPlace *place_of(SimWarp *w, const SimMem *m, int64_t at) {
+  if (!shadow_has(m)) return NULL;
+  return place_at(w->cluster, m->area, shadow_place(m, at));
+}
+
+static void drop_readers(SimRelay *r, SimPlace *p) {
+  if (!p->readers) return;
+  uint32_t last = p->readers;
+  while (r->reader[last].next) last = r->reader[last].next;
+  r->reader[last].next = r->free;
+  r->free = p->readers;
+  p->readers = 0;
+}
+
+static Touch *reader_of(SimCluster *c, SimPlace *p, const Touch *me) {
+  SimRelay *r = c->prog->relay;
+  for (uint32_t k = p->readers; k; k = r->reader[k].next)
+    if (r->reader[k].by.unit == me->unit && r->reader[k].by.warp == me->warp &&
+        r->reader[k].by.agent == me->agent)
+      return &r->reader[k].by;
+  uint32_t k = r->free;
+  if (k) {
+    r->free = r->reader[k].next;
+  } else {
+    if (!ROOM(c, r->reader, r->maxreader, r->nreader + 2)) return NULL;
+    k = ++r->nreader;
+  }
+  r->reader[k] = (Reader){.by = *me, .next = p->readers};
+  p->readers = k;
+  return &r->reader[k].by;
+}
+
+// ---- what is wrong ----
+
+enum { READ, WRITE, STRONG };
+
+static void cta_of(const SimProg *p, const Touch *t, int32_t id[3]) {
+  uint64_t n = (uint64_t)p->ncta;
+  simcluster_place(p, (t->unit - 1) * n + t->warp / (unsigned)p->nwarp, id);
+}
+
+static int thread_of(const SimProg *p, const Touch *t) {
+  return t->warp % p->nwarp * LANES + __builtin_ctz(t->lanes);
+}
+
+// Who is told first: the read; of two writes the later block's.
+static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
+  bool write = how & WRITE, its = other & WRITE;
+  return write != its ? !write : a->unit > b->unit;
+}
+
+static void race(Access *x, int l, const Touch *me, int how, const Touch *o,
+                 int other) {
+  const SimProg *p = x->w->cluster->prog;
+  bool first = comes_first(me, how, o, other);
+  const Touch *a = first ? me : o, *b = first ? o : me;
+  SimFault *f = simreport_fault(x->w, SIM_BLOCKRACE, l, a->src, b->src,
+                                x->m->index, x->piece * 8 / x->m->own);
+  if (!f) return;
+  f->blocks.mine = first ? how : other;
+  f->blocks.other = first ? other : how;
+  const int32_t *t = p->launch->block;
+  int at = thread_of(p, a);
+  cta_of(p, a, f->r.block);
+  cta_of(p, b, f->blocks.cta);
+  f->r.thread[0] = at % t[0];
+  f->r.thread[1] = at / t[0] % t[1];
+  f->r.thread[2] = at / t[0] / t[1];
+  f->r.other = thread_of(p, b);
+}
+
+static int kind_of(const Touch *t, bool write) {
+  return (write ? WRITE : READ) + (t->strong ? STRONG : 0);
+}
+
+// Is there a fence of that cluster between a thread's write, of another one,
+// and an agent that lane l starts?
+static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
+  SimCluster *c = w->cluster;
+  SimRelay *r = c->prog->relay;
+  const Unit *u = &r->unit[unit];
+  for (uint32_t k = u->nproxy; k-- > 0;) {
+    const Proxy *f = &u->proxy[k];
+    bool before = unit == c->index
+                    ? simorder_before(w, l, f->warp, 1u << f->lane, f->clk)
+                    : knows_lane(w, l, unit, f->warp, f->lane, f->clk);
+    bool own = unit == o->unit - 1 && f->warp == o->warp &&
+               f->clk >= o->clk && !(o->lanes & ~f->lanes);
+    r->question++;
+    if (before && (own || tells(c, f->message, o->unit - 1, o->warp,
+                                __builtin_ctz(o->lanes), o->clk)))
+      return true;
+  }
+  return false;
+}
+
+static bool fenced(SimWarp *w, int l, const Touch *o) {
+  SimCluster *c = w->cluster;
+  if (fenced_by(w, l, o, c->index) || fenced_by(w, l, o, o->unit - 1))
+    return true;
+  for (uint32_t k = 0; k < c->prog->nunit; k++)
+    if (k != c->index && k != o->unit - 1 && fenced_by(w, l, o, k))
+      return true;
+  return false;
+}
+
+static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
+  if (!me->agent || o->agent || o->strong || fenced(x->w, l, o)) return;
+  SimFault *f = simreport_fault(x->w, SIM_RACE, l, me->src, o->src,
+                                x->m->index, x->piece * 8 / x->m->own);
+  if (!f) return;
+  f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
+  f->race.proxy = true;
+  f->race.agent = AGENT_COPY;
+}
+
+// The last write is another cluster's. same: of what is there.
+static void check_write(Access *x, int l, const Touch *me, const Touch *o,
+                        bool same) {
+  if (!o->unit || o->unit == me->unit || (me->strong && o->strong)) return;
+  if (same && !me->strong && !o->strong) return;
+  if (!knows(x->w, l, o))
+    race(x, l, me, kind_of(me, x->write), o, kind_of(o, true));
+  else
+    check_proxy(x, l, me, o);
+}
+
+static void read_place(Access *x, int l, SimPlace *p, const Touch *me) {
+  check_write(x, l, me, &p->write, false);
+  Touch *t = reader_of(x->w->cluster, p, me);
+  if (!t || (me->strong && !t->strong)) return;
+  uint32_t lanes = t->clk == me->clk && t->strong == me->strong ? t->lanes : 0;
+  *t = *me;
+  t->lanes |= lanes;
+}
+
+static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
+                        bool same) {
+  SimRelay *r = x->w->cluster->prog->relay;
+  check_write(x, l, me, &p->write, same);
+  for (uint32_t k = p->readers; k; k = r->reader[k].next) {
+    Touch o = r->reader[k].by;
+    if (o.unit == me->unit || (o.strong && me->strong) ||
+        knows(x->w, l, &o))
+      continue;
+    race(x, l, me, kind_of(me, true), &o, kind_of(&o, false));
+  }
+  drop_readers(r, p);
+  p->write = *me;
+}
+
+void simrelay_access(Access *x, uint32_t mask, const uint8_t *data,
+                     int stride) {
+  SimWarp *w = x->w;
+  const SimMem *m = x->m;
+  const SimIns *i = x->i;
+  int size = 1 << m->area->shift;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    Touch me = {.unit = w->cluster->index + 1, .clk = w->clk,
+                .lanes = 1u << l, .src = i->src, .warp = (uint16_t)w->id,
+                .strong = i->sem && i->scope >= SCOPE_GPU,
+                .agent = x->agent};
+    for (int k = 0; k < x->bytes; k += size) {
+      SimPlace *p = place_of(w, m, x->at[l] + k);
+      if (!p) return;
+      x->piece = x->at[l] + k;
+      const uint8_t *from = data ? data + l * stride + k : NULL;
+      if (x->write)
+        write_place(x, l, p, &me, from && memcmp(m->p + x->piece, from,
+                                                 (size_t)size) == 0);
+      else
+        read_place(x, l, p, &me);
+    }
+  }
+}
+
+// ---- release and acquire ----
+
+static void hint(SimWarp *w, int l, uint32_t message) {
+  SimCluster *c = w->cluster;
+  Unit *u = unit_of(c);
+  for (uint32_t k = u->nhint; k-- > 0;)
+    if (u->hint[k].message == message && u->hint[k].warp == w->id &&
+        u->hint[k].lane == l)
+      return;
+  if (!ROOM(c, u->hint, u->maxhint, u->nhint + 1)) return;
+  u->hint[u->nhint++] = (Hint){message, w->clk, (uint16_t)w->id, (uint16_t)l};
+}
+
+static void hint_later(SimWarp *w, int l, uint32_t message) {
+  SimCluster *c = w->cluster;
+  Unit *u = unit_of(c);
+  for (uint32_t k = u->nsoon; k-- > 0;)
+    if (u->soon[k].message == message && u->soon[k].warp == w->id &&
+        u->soon[k].lane == l)
+      return;
+  if (!ROOM(c, u->soon, u->maxsoon, u->nsoon + 1)) return;
+  u->soon[u->nsoon++] = (Hint){message, 0, (uint16_t)w->id, (uint16_t)l};
+}
+
+// The active lanes fence: what relaxed reads saw is acquired.
+void simrelay_fence(SimWarp *w) {
+  Unit *u = unit_of(w->cluster);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < u->nsoon; k++) {
+    Hint h = u->soon[k];
+    if (h.warp == w->id && w->active >> h.lane & 1) hint(w, h.lane, h.message);
+    else u->soon[n++] = h;
+  }
+  u->nsoon = n;
+}
+
+void simrelay_proxy(SimWarp *w) {
+  SimCluster *c = w->cluster;
+  Unit *u = unit_of(c);
+  int l = __builtin_ctz(w->active);
+  const uint32_t *row = simorder_view(w, l);
+  if (!row || !ROOM(c, u->proxy, u->maxproxy, u->nproxy + 1)) return;
+  u->proxy[u->nproxy++] = (Proxy){
+    .clk = w->clk++, .lanes = w->active, .warp = (uint16_t)w->id,
+    .message = new_message(w, l, row, 0), .lane = (uint16_t)l};
+}
+
+void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                   int64_t at) {
+  SimPlace *p = place_of(w, m, at);
+  if (!p || !p->message || i->scope < SCOPE_GPU) return;
+  if (i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL) hint(w, l, p->message);
+  else hint_later(w, l, p->message);
+}
+
+void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                    int64_t at, bool keep) {
+  SimPlace *p = place_of(w, m, at);
+  if (!p) return;
+  bool wide = i->scope >= SCOPE_GPU &&
+              (i->sem >= SEM_RELEASE || w->sent >> l & 1);
+  const uint32_t *row = wide ? simorder_released(w, i, l) : NULL;
+  uint32_t before = keep ? p->message : 0;
+  p->message = row ? new_message(w, l, row, before) : before;
+}
+
+// ---- who wrote that? ----
+
+bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
+                     uint32_t *src, int32_t block[3]) {
+  if (!p->relay || !shadow_has(m)) return false;
+  size_t g = shadow_place(m, at);
+  const SimPlace *page = m->area->place[g / PAGE];
+  if (!page || !page[g % PAGE].write.unit) return false;
+  const Touch *t = &page[g % PAGE].write;
+  *src = t->src;
+  cta_of(p, t, block);
+  return true;
+}
+
+// ---- the launch ----
+
+void simrelay_start(Ctx *cx, SimProg *p) {
+  p->relay = arena_zero(cx, &cx->scratch, sizeof *p->relay);
+  p->changes = arena_zero(cx, &cx->scratch, sizeof *p->changes);
+  p->relay->unit = arena_zero(cx, &cx->scratch, p->nunit * sizeof(Unit));
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    if (!a->written) continue;
+    size_t n = (a->bytes >> a->shift) / PAGE + 1;
+    a->place = arena_zero(cx, &cx->scratch, n * sizeof *a->place);
+  }
+}
+
+void simrelay_free(SimProg *p) {
+  SimRelay *r = p->relay;
+  if (!r) return;
+  for (uint64_t k = 0; k < p->nunit; k++) {
+    base_free(r->unit[k].hint);
+    base_free(r->unit[k].soon);
+    base_free(r->unit[k].proxy);
+  }
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    for (size_t n = 0; a->place && n <= (a->bytes >> a->shift) / PAGE; n++)
+      base_free(a->place[n]);
+  }
+  base_free(r->message);
+  base_free(r->reader);
+  base_free(r->word);
+  base_free(r->todo);
+}

@@ -1,0 +1,34 @@
+// Warps that ask memory for something that does not come (spin.c).
+#ifndef CUTE_SIMSPIN_H
+#define CUTE_SIMSPIN_H
+
+#include "sim/inside.h"
+
+// What a warp asked last, and whether it has been in this state before, with
+// no change of memory since: then it comes to it again and again.
+struct SimSpin {
+  uint64_t stamp, hash;    // of memory; of the warp's state
+  uint32_t asked, pc;      // times with that stamp
+  bool stuck;
+  const SimIns *i;
+  const SimMem *m;         // what it asks, a lane of it, which byte
+  int lane;
+  int64_t at;
+};
+
+// Memory changed: that of the cluster, or (global) everybody's.
+static inline void simspin_moved(SimCluster *c, bool global) {
+  c->moved++;
+  if (global && c->prog->changes) ++*c->prog->changes;
+}
+// w asked memory, at i, and changed nothing.
+void simspin_ask(SimWarp *w, const SimIns *i);
+// Does w wait in vain as long as nobody else changes memory?
+bool simspin_stuck(const SimWarp *w);
+bool simspin_same(const SimWarp *w, const SimWarp *u);  // ... for the same
+// Do all that could run; true: some of them for global memory.
+bool simspin_all(const SimCluster *c, bool *global);
+// The fault of a warp that does, and of all in its CTA that wait for the same.
+void simspin_tell(SimWarp *w);
+
+#endif

@@ -1,0 +1,365 @@
+-- Blocks that hand data to one another through global memory: what a release
+-- covers and an acquire brings, told whatever the schedule where a piece of it
+-- is missing, and clean where it is whole; deadlocks on flags; that nothing
+-- depends on how many threads of the host there are.
+local cute = require "cute"
+local support = require "spec.support"
+local arch = cute.arch
+
+local SEEDS = 8
+local ACQ, REL = {sem = "acquire", scope = "gpu"},
+  {sem = "release", scope = "gpu"}
+local RLX = {sem = "relaxed", scope = "gpu"}
+local gpu = arch.fence_acq_rel_gpu
+
+local function line() return debug.getinfo(2, "l").currentline end
+local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
+
+-- The report of f with zeros of these lengths for its arguments.
+local function launch(opts, f, sizes)
+  local args = {}
+  for i, n in ipairs(sizes) do args[i] = zeros(n, opts.dtype) end
+  local all = {grid = 2, block = 64, device = "sim:sm_90a", output = false,
+               faults = "return"}
+  for name, v in pairs(opts) do if name ~= "dtype" then all[name] = v end end
+  local call = cute.kernel("k", f)(table.unpack(args))
+  return support.report(call:launch(all)), args
+end
+
+-- What each seed finds, "kind line line2", and how many find something.
+local function found(f, sizes, opts)
+  local list, some = {}, 0
+  for seed = 1, SEEDS do
+    local all = {seed = seed, threads = seed % 3 + 1}
+    for name, v in pairs(opts or {}) do all[name] = v end
+    local r = launch(all, f, sizes)
+    if not r.ok then some = some + 1 end
+    for _, x in ipairs(r.reports) do
+      local text = ("%s %d %s"):format(x.kind, x.line, x.line2 or "-")
+      if not list[text] then list[#list + 1] = text end
+      list[text] = true
+    end
+  end
+  table.sort(list)
+  return table.concat(list, ", "), some
+end
+
+local function poll(ptr, how)
+  cute.loop(function() return arch.load(ptr, nil, how or ACQ):eq(0) end,
+            function() end)
+end
+
+-- Block 0 stores x[t] and says so at flag 0; block 1 waits and reads it. Parts
+-- of it by name, each a function that may be replaced.
+local function handover(parts)
+  local at = {}
+  local function part(name, default) return parts[name] or default end
+  local function kernel(x, flag, y)
+    local t, b = arch.thread_idx(), arch.block_idx()
+    local first = t:eq(0)
+    cute.when(b:eq(0), function()
+      at[1] = line() + 1
+      if not parts.late then x[t] = t + 1 end
+      part("meet", arch.sync_threads)()
+      cute.when(first, function()
+        part("publish", function() arch.store(flag.iterator, 1, REL) end)(flag)
+      end)
+      if parts.late then x[t] = t + 1 end
+    end)
+    cute.when(b:eq(1), function()
+      cute.when(first, function()
+        part("wait", function() poll(flag.iterator) end)(flag)
+      end)
+      part("met", arch.sync_threads)()
+      at[2] = line() + 1
+      y[t] = x[63 - t]
+    end)
+  end
+  local text, some = found(kernel, {64, 4, 64}, parts.opts)
+  if parts.late then at[1] = at[1] + 5 end
+  return text, some, ("block-race %d %d"):format(at[2], at[1])
+end
+
+local function whole(parts)
+  assert.equal("", (handover(parts)))
+end
+
+local function broken(parts)
+  local text, some, want = handover(parts)
+  assert.equal(want, text)
+  assert.equal(SEEDS, some)
+end
+
+describe("a hand-over between blocks", function()
+  it("is whole", function()
+    whole {}
+    whole {publish = function(f)
+      gpu()
+      arch.store(f.iterator, 1, RLX)
+    end, wait = function(f)
+      poll(f.iterator, RLX)
+      gpu()
+    end}
+    whole {publish = function(f)
+      arch.atomic_add(f.iterator, 1, {sem = "release", scope = "gpu"})
+      arch.atomic_add(f.iterator, 1)  -- goes on with it
+    end}
+  end)
+
+  it("data stored after the flag", function() broken {late = true} end)
+
+  it("no barrier before one thread's release", function()
+    broken {meet = function() end}
+  end)
+
+  it("no barrier behind one thread's acquire", function()
+    broken {met = function() end}
+  end)
+
+  -- Block 1 says at flag 1 that it has begun, or (chain) that block 0 is done.
+  local function three(chain, waits)
+    local at = {}
+    local text, some = found(function(x, flag, y)
+      local t, b = arch.thread_idx(), arch.block_idx()
+      cute.when(b:eq(0), function()
+        at[1] = line() + 1
+        x[t] = t + 1
+        arch.sync_threads()
+        cute.when(t:eq(0), function() arch.store(flag.iterator, 1, REL) end)
+      end)
+      cute.when(b:eq(1) & t:eq(0), function()
+        if chain then poll(flag.iterator) end
+        arch.store(flag.iterator + 1, 1, REL)
+      end)
+      cute.when(b:eq(2), function()
+        poll(flag.iterator + waits)
+        at[2] = line() + 1
+        y[t] = x[63 - t]
+      end)
+    end, {64, 4, 64}, {grid = 3})
+    return text, some, ("block-race %d %d"):format(at[2], at[1])
+  end
+
+  it("the flag of another block", function()
+    assert.equal("", (three(false, 0)))
+    assert.equal("", (three(true, 1)))
+    local text, some, want = three(false, 1)
+    assert.equal(want, text)
+    assert.equal(SEEDS, some)
+  end)
+
+  it("a flag that is read once", function()
+    local text, some, want = handover {wait = function(f)
+      arch.load(f.iterator, nil, ACQ)
+    end}
+    assert.equal(want, text)
+    assert.is_true(some >= SEEDS // 4)
+  end)
+
+  it("relaxed on either side, or for too few", function()
+    broken {publish = function(f) arch.store(f.iterator, 1, RLX) end}
+    broken {wait = function(f) poll(f.iterator, RLX) end}
+    local text, some, want = handover {publish = function(f)
+      arch.store(f.iterator, 1, {sem = "release", scope = "cluster"})
+    end}  -- nor is that store strong
+    assert.matches("^block%-race %d+ %d+, " .. want:gsub("%-", "%%-") .. "$",
+                   text)
+    assert.equal(SEEDS, some)
+    broken {wait = function(f)
+      gpu()
+      poll(f.iterator, RLX)
+    end}
+  end)
+
+  it("a store of the flag by another thread ends what was released", function()
+    local function kernel(again)
+      return function(x, flag)
+        local t, b = arch.thread_idx(), arch.block_idx()
+        cute.when(b:eq(0), function()
+          cute.when(t:eq(0), function()
+            x[0] = 1
+            arch.store(flag.iterator, 1, REL)
+          end)
+          arch.sync_threads()
+          cute.when(t:eq(again), function()
+            arch.store(flag.iterator, 2, RLX)
+          end)
+        end)
+        cute.when(b:eq(1) & t:eq(0), function()
+          cute.loop(function()
+            return arch.load(flag.iterator, nil, ACQ):lt(2)
+          end, function() end)
+          x[1] = x[0]
+        end)
+      end
+    end
+    assert.equal("", (found(kernel(0), {2, 1})))
+    assert.matches("^block%-race %d+ %d+$", (found(kernel(1), {2, 1})))
+  end)
+
+  -- Block 1 loads by a bulk copy what threads of block 0 stored.
+  it("to an agent needs a fence between the proxies", function()
+    local at, cpasync = {}, cute.nvgpu.cpasync
+    local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
+    local function kernel(before, behind)
+      return function(x, flag, y)
+        local t, b = arch.thread_idx(), arch.block_idx()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 128)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        cute.when(t:eq(0), function()
+          arch.mbarrier_init(bar, 1)
+          arch.mbarrier_init_fence()
+        end)
+        arch.sync_threads()
+        cute.when(b:eq(0), function()
+          at[1] = line() + 1
+          x[t] = t
+          if before then arch.fence_proxy(before) end
+          arch.sync_threads()
+          cute.when(t:eq(0), function() arch.store(flag.iterator, 1, REL) end)
+        end, function()
+          cute.when(t:eq(0), function()
+            poll(flag.iterator)
+            if behind then arch.fence_proxy(behind) end
+            arch.mbarrier_arrive_and_expect_tx(bar, 256)
+            local from, to = cpasync.group_bulk_copy_modes(x, s)
+            at[2] = line() + 1
+            cute.copy(g2s, from, to, {mbar_ptr = bar})
+          end)
+          arch.mbarrier_wait(bar, 0)
+          y[t] = s[t]
+        end)
+      end
+    end
+    local sizes = {64, 1, 64}
+    for _, kind in ipairs {"async", "async.global"} do
+      assert.equal("", (found(kernel(kind), sizes)))
+      assert.equal("", (found(kernel(nil, kind), sizes)))
+    end
+    local text, some = found(kernel(), sizes)
+    assert.equal(("race %d %d"):format(at[2], at[1]), text)
+    assert.equal(SEEDS, some)
+    assert.equal(text, (found(kernel("async.shared"), sizes)))
+  end)
+end)
+
+describe("flags that never come", function()
+  it("say who waits, for what, and who wrote it last", function()
+    local at = {}
+    local start = os.clock()
+    local r = launch({grid = 3, block = 96}, function(flag, y)
+      local t, b = arch.thread_idx(), arch.block_idx()
+      cute.when(b:eq(1) & t:eq(0), function()
+        at[1] = line() + 1
+        arch.store(flag.iterator + 3, 1, REL)
+      end)
+      cute.when(b:eq(2) & t:eq(64), function()
+        at[2] = line() + 2
+        cute.loop(function()
+          return arch.load(flag.iterator + 3, nil, ACQ):lt(2)
+        end, function() end)
+        y[0] = 1
+      end)
+    end, {8, 1})
+    assert.is_true(os.clock() - start < 0.1)
+    assert.equal(1, #r.reports)
+    local f = r.reports[1]
+    assert.equal("deadlock", f.kind)
+    assert.equal("no warp can go on: 1 warp waits (warp 2) at element 3 of "
+      .. "global tensor 'flag', which is 1 and was last written by block "
+      .. "(1,0,0); 2 warps ended without coming", f.message)
+    assert.same({at[2], at[1]}, {f.line, f.line2})
+    assert.same({2, 0, 0}, f.block)
+  end)
+
+  it("in shared memory", function()
+    local r = launch({grid = 1}, function(y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {2}, 16)
+      cute.when(t:lt(2), function() s[t] = 5 end)
+      arch.sync_threads()
+      cute.when(t:eq(0), function()
+        cute.loop(function()
+          return arch.load(s.iterator + 1, nil, {sem = "acquire",
+                                                 scope = "cta"}):eq(5)
+        end, function() end)
+      end)
+      arch.sync_threads()
+      y[t] = s[0]
+    end, {64})
+    assert.matches("1 warp waits %(warp 0%) at element 1 of shared tensor 's', "
+      .. "which is 5 and was last written by block %(0,0,0%)$",
+      r.reports[1].message)
+  end)
+
+  it("a lock that nobody gives back", function()
+    local r = launch({grid = 2, block = 32}, function(lock, y)
+      cute.when(arch.thread_idx():eq(0), function()
+        cute.loop(function()
+          return arch.atomic_cas(lock.iterator, {cmp = 0, val = 1}):ne(0)
+        end, function() end)
+        y[0] = y[0] + 1
+      end)
+    end, {1, 1})
+    assert.matches("at element 0 of global tensor 'lock', which is 1 and was "
+      .. "last written by block %(%d,0,0%)", r.reports[1].message)
+  end)
+end)
+
+describe("a barrier over all blocks", function()
+  local function kernel(count, y)
+    local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()
+    cute.when(t:eq(0), function()
+      y[b] = b
+      arch.atomic_add(count.iterator, 1, {sem = "release", scope = "gpu"})
+      cute.loop(function()
+        return arch.load(count.iterator, nil, ACQ):lt(n)
+      end, function() end)
+    end)
+    arch.sync_threads()
+    cute.when(t:eq(0), function() y[n + b] = y[(b + 1) % n] end)
+  end
+
+  it("goes through, however few threads the host has", function()
+    for _, n in ipairs {2, 40, 300} do
+      for threads = 1, 2 do
+        local r, args = launch({grid = n, block = 32, threads = threads},
+                               kernel, {1, 2 * n})
+        assert.is_true(r.ok)
+        for b = 0, n - 1 do assert.equal((b + 1) % n, args[2][n + b]) end
+      end
+    end
+  end)
+
+  it("not with more blocks than the SMs hold", function()
+    local n = 132 * 2 + 1
+    local r = launch({grid = n, block = 1024}, kernel, {1, 2 * n})
+    assert.equal("deadlock", r.reports[1].kind)
+    assert.matches("global tensor 'count', which is 264 and was last written "
+      .. "by block .*; 1 blocks cannot begin before others end: all SMs are "
+      .. "full", r.reports[1].message)
+    assert.is_true((launch({grid = n - 1, block = 1024}, kernel,
+                           {1, 2 * n})).ok)
+  end)
+end)
+
+describe("what blocks compute together", function()
+  it("is the same whatever the host, sums of floats in an order too", function()
+    local first
+    for threads = 1, 3 do
+      local _, args = launch({grid = 50, block = 32, threads = threads,
+                              dtype = cute.f32}, function(sum, taken)
+        local b = arch.block_idx()
+        arch.atomic_add(sum.iterator, 1 / (b + 3):to(cute.f32))
+        cute.when(arch.thread_idx():eq(0), function()
+          taken[b] = arch.atomic_add(taken.iterator + 50, 1.0)
+        end)
+      end, {1, 51})
+      local text = {("%a"):format(args[1][0])}
+      for b = 0, 49 do text[b + 2] = ("%g"):format(args[2][b]) end
+      text = table.concat(text, " ")
+      first = first or text
+      assert.equal(first, text)
+    end
+  end)
+end)

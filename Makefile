@@ -17,7 +17,7 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(BUILD) -I$(LUA_INC) \
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.
-PROGRAM := core/bind/main.c core/bind/replib.c
+PROGRAM := core/bind/main.c core/bind/replib.c core/bind/proclib.c
 CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o

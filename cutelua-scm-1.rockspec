@@ -49,6 +49,8 @@ build = {
         "kernels/gemm_int4.lua",
       ["kernels.gemm_simt"] =
         "kernels/gemm_simt.lua",
+      ["kernels.gemm_skinny"] =
+        "kernels/gemm_skinny.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
@@ -77,8 +79,6 @@ build = {
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
-      ["kernels.gemm_skinny"] =
-        "kernels/gemm_skinny.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.histogram"] =
@@ -229,6 +229,8 @@ build = {
         "lua/cute/ops/reduce.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.tuned"] =
+        "lua/cute/ops/tuned.lua",
       ["cute.ops.whole"] =
         "lua/cute/ops/whole.lua",
       ["cute.pipe.stages"] =
@@ -269,6 +271,18 @@ build = {
         "lua/cute/testing.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
+      ["cute.tune.child"] =
+        "lua/cute/tune/child.lua",
+      ["cute.tune"] =
+        "lua/cute/tune/init.lua",
+      ["cute.tune.operands"] =
+        "lua/cute/tune/operands.lua",
+      ["cute.tune.records"] =
+        "lua/cute/tune/records.lua",
+      ["cute.tune.run"] =
+        "lua/cute/tune/run.lua",
+      ["cute.tune.worker"] =
+        "lua/cute/tune/worker.lua",
       ["cute.tuple"] =
         "lua/cute/tuple.lua",
       ["cute.utils"] =

@@ -18,7 +18,9 @@ typedef struct Embedded {
 extern const Embedded embedded_files[];  // sorted by name
 extern const size_t embedded_count;
 
-// require "cute.sys": terminal, signals, folders, embedded files.
+// require "cute.sys": terminal, signals, folders, embedded files; child
+// processes are proclib.c's.
 int luaopen_cute_sys(lua_State *L);
+void proclib_open(lua_State *L);  // adds its functions to the table on top
 
 #endif

@@ -246,6 +246,7 @@ int luaopen_cute_sys(lua_State *L) {
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   luaL_newlib(L, funcs);
+  proclib_open(L);
   lua_pushliteral(L, CUTE_VERSION);
   lua_setfield(L, -2, "version");
   return 1;

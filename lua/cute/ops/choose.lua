@@ -19,6 +19,7 @@ local gemm_skinny = require "kernels.gemm_skinny"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local order = require "cute.ops.order"
 local tiles = require "cute.tiles"
+local tuned = require "cute.ops.tuned"
 
 local choose = {}
 
@@ -494,18 +495,22 @@ function choose.list(p)
   return list, refused
 end
 
---- The choice for a problem, of all that families say the one that should take
--- the least time: {family, base = the family that offers it, options, tile,
--- stages, cluster, split, order, ns, why = a sentence, others = the next best,
--- refused = {{family, why}, ...}}; nil, the refusals where nothing serves it.
+--- The choice for a problem: what was measured as the best (cute.ops.tuned),
+-- else of all that families say the one that should take the least time:
+-- {family, base = the family that offers it, options, tile, stages, cluster,
+-- split, order, ns, why = a sentence, how = "by rule", "measured" or "measured
+-- at M = 64", others = the next best, refused = {{family, why}, ...}}; nil, the
+-- refusals where nothing serves it.
 ---@param p table
 ---@return table?
 ---@return table refused
 function choose.choose(p)
   local list, refused = choose.list(p)
-  local c = list[1]
-  if not c then return nil, refused end
-  c.others, c.refused = table.move(list, 2, math.min(#list, 4), 1, {}), refused
+  if not list[1] then return nil, refused end
+  local at, how = tuned.find(p, list, choose.name)
+  local c = table.remove(list, at or 1)
+  c.how = how or "by rule"
+  c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
   c.why = WHY[c.base]
   return c, refused
 end
@@ -524,7 +529,7 @@ end
 function choose.text(p, c)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
     p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), "  why: " .. c.why,
+    p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
     "  sums: " .. c.order .. (p.promise and "; " .. p.promise or "")}
   for _, other in ipairs(c.others) do
     out[#out + 1] = "  instead of: " .. words(other)

@@ -329,7 +329,7 @@ function Explained:trace()
 end
 
 --- What gemm would do with the same arguments, and why: {kernel, tile, stages,
--- cluster, split, order = of sums, promise, why, others, refused, text};
+-- cluster, split, order = of sums, promise, why, how, others, refused, text};
 -- tostring gives the text, trace() the kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
@@ -340,8 +340,9 @@ function gemm.explain(A, B, C, o)
   local c = choice_of(p)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    order = c.order, promise = p.promise, why = c.why, refused = c.refused,
-    others = c.others, text = choose.text(p, c), call = call}, Explained)
+    order = c.order, promise = p.promise, why = c.why, how = c.how,
+    refused = c.refused, others = c.others, text = choose.text(p, c),
+    call = call}, Explained)
 end
 
 return gemm

@@ -13,6 +13,7 @@ local calls = require "cute.ops.calls"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
+local report = require "cute.lang.report"
 local scales = require "cute.ops.scales"
 
 local plans = {}
@@ -256,6 +257,17 @@ local function check_memory(call, out)
     if call.C then check_overlap("C", call.C, D, what) end
     for j = 1, i - 1 do check_overlap("out " .. j, out[j], D, what) end
   end
+end
+
+--- A launch of the kernel made ready, of a call with tensors for the results.
+function Plan:prepare(call, out)
+  check_memory(call, out)
+  local list = self:arguments_of(call, out, self:memory(call))
+  local ready, why = self.kernel(table.unpack(list, 1, list.n)):compile {
+    grid = self.grid, block = self.block, cluster = self.cluster,
+    pdl = self.pdl, device = self.device, stream = call.o.stream}
+  if not ready then report.raise(why) end
+  return ready
 end
 
 -- Launches the kernel and what folds its reductions; for known:ready.

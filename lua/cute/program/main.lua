@@ -8,6 +8,7 @@ local program = {}
 
 local HELP = [==[
 usage: cutelua [options] [script [arguments]]
+       cutelua tune gemm --shapes M,N,K|FILE ...   (tune gemm --help)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
 
@@ -153,6 +154,15 @@ local function run_steps(opt)
   return 0
 end
 
+-- `cutelua tune ...`: a script of that name is ./tune.
+local function tune(opt, words)
+  local result
+  local code = protected(opt, function()
+    result = require "cute.tune".main(words)
+  end)
+  return result or code
+end
+
 --- Runs the program; returns its exit code.
 ---@param argv table
 ---@return integer
@@ -168,6 +178,9 @@ function program.main(argv)
   elseif opt.version then
     print(("cutelua %s (%s)"):format(sys.version, _VERSION))
     return 0
+  end
+  if opt.script and argv[opt.script] == "tune" then
+    return tune(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

@@ -1,0 +1,190 @@
+// Child processes of the `cutelua` program, for require "cute.sys": each talks
+// to this one by a socket that is its standard input, output and error output.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "bind/program.h"
+
+#define MT_PROCESS "cute.process"
+
+typedef struct Process {
+  pid_t pid;   // 0: it was waited for
+  int fd;      // -1: closed
+  int status;  // of waitpid
+} Process;
+
+static Process *check_process(lua_State *L, int idx) {
+  return luaL_checkudata(L, idx, MT_PROCESS);
+}
+
+static int failed(lua_State *L, int e) {
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(e));
+  return 2;
+}
+
+// In the child: it ends with its parent, whatever it is doing.
+static _Noreturn void become(char **words, int fd, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
+      dup2(fd, 2) == 2)
+    execvp(words[0], words);
+  _exit(127);
+}
+
+// spawn(words) -> process | nil, reason: words[1] is the program.
+static int sys_spawn(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  size_t n = (size_t)luaL_len(L, 1);
+  luaL_argcheck(L, n > 0, 1, "no program");
+  luaL_checkstack(L, (int)n, "too many words");
+  char **words = lua_newuserdatauv(L, (n + 1) * sizeof *words, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    words[i] = (char *)(uintptr_t)luaL_checkstring(L, -1);
+  }
+  words[n] = NULL;
+  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (Process){0, -1, 0};
+  luaL_setmetatable(L, MT_PROCESS);
+  int fd[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
+    return failed(L, errno);
+  p->fd = fd[0];
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) become(words, fd[1], parent);
+  int e = errno;
+  close(fd[1]);
+  if (pid < 0) return failed(L, e);
+  p->pid = pid;
+  return 1;
+}
+
+// p:send(text) -> true | nil, reason
+static int process_send(lua_State *L) {
+  Process *p = check_process(L, 1);
+  size_t n, at = 0;
+  const char *s = luaL_checklstring(L, 2, &n);
+  while (at < n) {
+    ssize_t k = send(p->fd, s + at, n - at, MSG_NOSIGNAL);
+    if (k < 0 && (errno != EINTR || signals_asked)) return failed(L, errno);
+    if (k > 0) at += (size_t)k;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// p:receive() -> what has come, waiting for a first byte | nil at its end
+static int process_receive(lua_State *L) {
+  Process *p = check_process(L, 1);
+  char text[1 << 14];
+  ssize_t n;
+  do {
+    n = recv(p->fd, text, sizeof text, 0);
+  } while (n < 0 && errno == EINTR && !signals_asked);
+  if (n <= 0) return 0;
+  lua_pushlstring(L, text, (size_t)n);
+  return 1;
+}
+
+// p:kill(): ends it, whatever it does.
+static int process_kill(lua_State *L) {
+  Process *p = check_process(L, 1);
+  if (p->pid > 0) kill(p->pid, SIGKILL);
+  return 0;
+}
+
+// p:wait() -> "exit", code | "signal", number: once it ended.
+static int process_wait(lua_State *L) {
+  Process *p = check_process(L, 1);
+  while (p->pid > 0) {
+    if (waitpid(p->pid, &p->status, 0) == p->pid) p->pid = 0;
+    else if (errno != EINTR) return failed(L, errno);
+    else if (signals_asked) return 0;
+  }
+  bool by_signal = WIFSIGNALED(p->status);
+  lua_pushstring(L, by_signal ? "signal" : "exit");
+  lua_pushinteger(L, by_signal ? WTERMSIG(p->status)
+                               : WEXITSTATUS(p->status));
+  return 2;
+}
+
+static int process_close(lua_State *L) {
+  Process *p = check_process(L, 1);
+  if (p->fd >= 0) close(p->fd);
+  p->fd = -1;
+  if (p->pid <= 0) return 0;
+  kill(p->pid, SIGKILL);
+  while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR) continue;
+  p->pid = 0;
+  return 0;
+}
+
+// poll(processes, seconds) -> index of one that has something to receive, or
+// has ended; nil when none had in that time.
+static int sys_poll(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Number seconds = luaL_checknumber(L, 2);
+  size_t n = (size_t)luaL_len(L, 1);
+  struct pollfd *list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    list[i] = (struct pollfd){check_process(L, -1)->fd, POLLIN, 0};
+    lua_pop(L, 1);
+  }
+  int ms = seconds < 0 ? 0 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3);
+  if (poll(list, n, ms) <= 0) return 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!list[i].revents) continue;
+    lua_pushinteger(L, (lua_Integer)i + 1);
+    return 1;
+  }
+  return 0;
+}
+
+// lock(path) -> a handle: until it is closed no other process gets one; made
+// when it is not there | nil, reason
+static int sys_lock(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (Process){0, -1, 0};
+  luaL_setmetatable(L, MT_PROCESS);
+  p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (p->fd < 0) return failed(L, errno);
+  while (flock(p->fd, LOCK_EX) != 0)
+    if (errno != EINTR || signals_asked) return failed(L, errno);
+  return 1;
+}
+
+// program() -> the file that runs
+static int sys_program(lua_State *L) {
+  lua_pushliteral(L, "/proc/self/exe");
+  return 1;
+}
+
+void proclib_open(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    {"send", process_send}, {"receive", process_receive},
+    {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
+    {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"spawn", sys_spawn}, {"poll", sys_poll}, {"lock", sys_lock},
+    {"program", sys_program}, {NULL, NULL}};
+  luaL_newmetatable(L, MT_PROCESS);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  luaL_setfuncs(L, funcs, 0);
+}

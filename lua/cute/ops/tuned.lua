@@ -1,0 +1,307 @@
+--- What was measured: tables of choices, a file a card, which the tuner writes
+-- (docs/tuning.md) and ops.gemm reads when it meets a new problem.
+--
+--     return {
+--       format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
+--       gemm = {
+--         ["bf16 bf16 bf16 tn row"] = {
+--           -- M, N, K, the choice, microseconds hot and cold
+--           {4096, 4096, 4096, "gemm_sm90 128x256x64 ...", 201.3, 208.1},
+--         },
+--       },
+--     }
+--
+-- A class names the types of A, B and D, which of their modes are contiguous
+-- as BLAS has it ("tn": K of both), and D's: "row", its rows, or "column". A
+-- choice is a name of cute.ops.choose: one that is not among the candidates of
+-- a problem is not made, so a table can be old or of another card, but not
+-- wrong.
+local core = require "cute.core"
+
+local tuned = {FORMAT = 1}
+
+---------------------------------------------------------------------------
+-- Names
+---------------------------------------------------------------------------
+
+-- The mode of t that is contiguous.
+local function contiguous(t, second, first)
+  if t.stride[2] == 1 then return second end
+  return t.stride[1] == 1 and first or nil
+end
+
+--- The class of a problem; nil where tables have none: of batches, gates,
+-- factors for blocks, epilogues, packed weights.
+---@param p table
+---@return string?
+function tuned.class(p)
+  if p.batches > 1 or p.gated or p.group or p.fused or p.zeros ~= nil then
+    return nil
+  end
+  local a, b = contiguous(p.A, "t", "n"), contiguous(p.B, "n", "t")
+  local d = contiguous(p.D, "row", "column")
+  if not (a and b and d) then return nil end
+  local function name(t) return p.tf32 and t.name == "f32" and "tf32" or t.name
+  end
+  return ("%s %s %s %s%s %s"):format(name(p.a), name(p.b), p.d.name, a, b, d)
+end
+
+--- The name of a card's files: "h200" of "NVIDIA H200".
+---@param name string
+---@return string
+function tuned.card(name)
+  return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
+end
+
+--- The user's own folder of tables; nil where there is no home.
+---@return string?
+function tuned.folder()
+  local base = os.getenv "XDG_DATA_HOME"
+  if not base or base:sub(1, 1) ~= "/" then
+    local home = os.getenv "HOME"
+    if not home or home == "" then return nil end
+    base = home .. "/.local/share"
+  end
+  return base .. "/cutelua/tuned"
+end
+
+---------------------------------------------------------------------------
+-- Files
+---------------------------------------------------------------------------
+
+local LARGEST = 16 << 20  -- bytes of a table
+
+-- Is x a list whose fields have these types?
+local function has_types(x, ...)
+  if type(x) ~= "table" then return false end
+  for i, t in ipairs {...} do
+    if (math.type(x[i]) or type(x[i])) ~= t and type(x[i]) ~= t then
+      return false
+    end
+  end
+  return true
+end
+
+-- What is wrong with a table, in words.
+local function fault(t)
+  if type(t) ~= "table" then return "it gives no table" end
+  if t.format ~= tuned.FORMAT then
+    return ("its format is %s, not %d"):format(core.show(t.format),
+                                               tuned.FORMAT)
+  end
+  if type(t.card) ~= "string" or type(t.arch) ~= "string"
+    or math.type(t.sms) ~= "integer" or type(t.gemm) ~= "table" then
+    return "card, arch, sms or gemm is missing"
+  end
+  for class, rows in pairs(t.gemm) do
+    if type(class) ~= "string" or type(rows) ~= "table" then
+      return ("gemm[%s] is no list"):format(core.show(class))
+    end
+    for i, row in ipairs(rows) do
+      if not has_types(row, "integer", "integer", "integer", "string", "number",
+                       "number") then
+        return ("row %d of %q is not {M, N, K, choice, hot, cold}"):format(i,
+          class)
+      end
+    end
+  end
+end
+
+--- A table of a file's text, which sees nothing and calls nothing.
+---@param text string
+---@param name string
+---@return table? t
+---@return string? why
+function tuned.parse(text, name)
+  if #text > LARGEST then return nil, "it has over 16 MiB" end
+  local f, why = load(text, "=" .. name, "t", {})
+  if not f then return nil, why end
+  local bare = text:gsub("%-%-[^\n]*", ""):gsub("\\.", "")
+    :gsub('"[^"\n]*"', '""')
+  local loops = {"do", "repeat", "goto", "function"}
+  for i, word in ipairs(loops) do loops[i] = bare:find("%f[%w_]" .. word
+    .. "%f[^%w_]") end
+  if bare:find '[^%w%s{}%[%]=,._"-]' or next(loops) then
+    return nil, "it is a program, not a table"
+  end
+  local ok, t = pcall(f)
+  if not ok then return nil, t end
+  why = fault(t)
+  if why then return nil, why end
+  return t
+end
+
+--- A file's table; nil, nil where there is no file, nil, why where it is none.
+---@param path string
+function tuned.read(path)
+  local f <close> = core.file_kind(path) == "file" and io.open(path, "rb")
+  if not f then return nil end
+  local t, why = tuned.parse(f:read "a", path)
+  if not t then return nil, ("%s is not used: %s"):format(path, why) end
+  return t
+end
+
+--- A table as a file's text.
+---@param t table
+---@return string
+function tuned.text(t)
+  local out = {"-- What `cutelua tune` measured: the best choice of each "
+    .. "product\n-- (docs/tuning.md). M, N, K, the choice, microseconds hot "
+    .. "and cold.\n", "return {\n", ("  format = %d, card = %q, arch = %q, "
+    .. "sms = %d,\n  gemm = {\n"):format(tuned.FORMAT, t.card, t.arch, t.sms)}
+  local classes = {}
+  for class in pairs(t.gemm) do classes[#classes + 1] = class end
+  table.sort(classes)
+  for _, class in ipairs(classes) do
+    local rows = table.move(t.gemm[class], 1, #t.gemm[class], 1, {})
+    table.sort(rows, function(a, b)
+      if a[2] ~= b[2] then return a[2] < b[2] end
+      if a[3] ~= b[3] then return a[3] < b[3] end
+      return a[1] < b[1]
+    end)
+    out[#out + 1] = ("    [%q] = {\n"):format(class)
+    for _, r in ipairs(rows) do
+      out[#out + 1] = ("      {%d, %d, %d, %q, %.2f, %.2f},\n"):format(
+        table.unpack(r))
+    end
+    out[#out + 1] = "    },\n"
+  end
+  out[#out + 1] = "  },\n}\n"
+  return table.concat(out)
+end
+
+--- The rows of `more` in t, in place of those of the same sizes.
+---@param t table
+---@param more table<string, table[]> by class
+function tuned.merge(t, more)
+  for class, rows in pairs(more) do
+    local at, all = {}, t.gemm[class] or {}
+    local function key(r) return ("%d %d %d"):format(r[1], r[2], r[3]) end
+    for i, r in ipairs(all) do at[key(r)] = i end
+    for _, r in ipairs(rows) do
+      local i = at[key(r)] or #all + 1
+      all[i], at[key(r)] = r, i
+    end
+    t.gemm[class] = all
+  end
+end
+
+---------------------------------------------------------------------------
+-- Looking up
+---------------------------------------------------------------------------
+
+local said = {}
+
+-- A sentence on standard error, once.
+local function say(text)
+  if said[text] then return end
+  said[text] = true
+  io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
+end
+
+-- A table's rows by class and by N and K, those of each in the order of M.
+local function index(t, place)
+  local out = {place = place}
+  for class, rows in pairs(t.gemm) do
+    local by = {}
+    for _, r in ipairs(rows) do
+      local key = r[2] << 32 | r[3]
+      by[key] = by[key] or {}
+      table.insert(by[key], r)
+    end
+    for _, list in pairs(by) do
+      table.sort(list, function(a, b) return a[1] < b[1] end)
+    end
+    out[class] = by
+  end
+  return out
+end
+
+-- Is a table good for a card? One of fewer multiprocessors or of another
+-- architecture has other candidates, or fills them otherwise.
+local function fits(t, device, place)
+  local info = device.info
+  if t.arch ~= device.arch then
+    return say(("%s is of %s (%s) and not used on %s"):format(place, t.card,
+      t.arch, device.name))
+  elseif info and info.name ~= t.card then
+    if info.sms ~= t.sms then
+      return say(("%s is of %s with %d multiprocessors and not used on %s "
+        .. "with %d"):format(place, t.card, t.sms, info.name, info.sms))
+    end
+    say(("%s is of %s; it is used on %s, which has as many "
+      .. "multiprocessors"):format(place, t.card, info.name))
+  end
+  return true
+end
+
+-- What the repository has of an architecture.
+local OURS = {sm_90a = "h200"}
+
+-- The tables for a device: the user's, ours.
+local function tables_of(device)
+  local list = {}
+  local name = device.info and device.info.name
+  local folder = name and tuned.folder()
+  local path = folder and ("%s/%s.lua"):format(folder, tuned.card(name))
+  if path then
+    local t, why = tuned.read(path)
+    if why then say(why) end
+    if t and fits(t, device, path) then list[1] = index(t, path) end
+  end
+  local module = OURS[device.arch] and "kernels.tuned." .. OURS[device.arch]
+  local ok, t = pcall(require, module or "")
+  if ok and fits(t, device, module) then
+    list[#list + 1] = index(t, module)
+  end
+  return list
+end
+
+local known = {}  -- tables by device
+
+local NEAR = 4  -- measured Ms this far apart speak for what is between
+
+-- Rows that speak for m, the best first, of a list in the order of M; how they
+-- know.
+local function speaking(list, m)
+  for i, r in ipairs(list) do
+    if r[1] == m then return {r}, "measured" end
+    local below = list[i - 1]
+    if r[1] > m then
+      if not below or r[1] > NEAR * below[1] then return {} end
+      return {r, below}, ("measured at M = %d"):format(r[1])
+    end
+  end
+  return {}
+end
+
+--- Of a problem's candidates the one that a table names: a number of the list,
+-- and how that is known; nil where none does.
+---@param p table
+---@param list table[] of choose.list
+---@param name_of fun(c: table): string
+---@return integer?
+---@return string?
+function tuned.find(p, list, name_of)
+  local class = tuned.class(p)
+  if not class or not p.device then return nil end
+  local device = p.device.name
+  known[device] = known[device] or tables_of(p.device)
+  for _, t in ipairs(known[device]) do
+    local rows = t[class] and t[class][p.n << 32 | p.k]
+    local best, how = speaking(rows or {}, p.m)
+    for _, r in ipairs(best) do
+      local family, here = r[4]:match "%S+", false
+      for i, c in ipairs(list) do
+        if name_of(c) == r[4] then return i, how end
+        here = here or c.base == family
+      end
+      if here and not p.order then  -- else the list is not whole
+        say(("%s has choices that are no longer made, such as '%s': run "
+          .. "cutelua tune again"):format(t.place, r[4]))
+      end
+    end
+  end
+end
+
+return tuned

@@ -1,0 +1,140 @@
+--- A child of the tuner: compiles candidates, or measures them.
+--
+-- Requests are lines of words with tabs between them, answers too
+-- (cute.tune.child):
+--
+--     card                              card NAME ARCH SMS
+--     compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
+--     measure PROBLEM ROUNDS WARM HOT COLD NAME...
+--                                       begin NAME for each when its turn has
+--                                       come, time NAME HOT COLD for each
+--                                       (microseconds), done; or fail NAME WHY
+--
+-- PROBLEM is a class of cute.ops.tuned, M, N and K.
+local child = require "cute.tune.child"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local gemm = require "cute.ops.gemm"
+local gpu = require "cute.gpu"
+local operands = require "cute.tune.operands"
+local plans = require "cute.ops.plan"
+
+local choose = require "cute.ops.choose"
+
+local worker = {}
+
+local function answer(...)
+  io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
+  io.stdout:flush()
+end
+
+--- A card of an architecture, without one: what compiles for it asks.
+---@param arch string
+---@param sms integer
+function worker.device(arch, sms)
+  local d = {info = {sms = sms}}
+  for name, v in next, cute.device("sim:" .. arch) do d[name] = v end
+  return setmetatable(d, devices.Device)
+end
+
+-- The plan of a candidate of a problem: by its name.
+local function plan_of(o, device, name)
+  if not o.offers then
+    local p, list, call = gemm.offers(o.A, o.B, {out = o.D, device = device,
+                                                 tf32 = o.tf32})
+    o.offers = {p = p, call = call}
+    for _, c in ipairs(list) do o.offers[choose.name(c)] = c end
+  end
+  local c, call = o.offers[name], o.offers.call
+  if not c then error("there is no such choice", 0) end
+  return plans.new(o.offers.p, c, call), call
+end
+
+local asked = {}  -- the last problem that was compiled for
+
+local function compile(problem, arch, sms, name)
+  worker.now = name
+  if asked.problem ~= problem then
+    asked = operands.without_memory(problem)
+    asked.problem = problem
+    asked.device = worker.device(arch, math.tointeger(tonumber(sms)))
+  end
+  local plan, call = plan_of(asked, asked.device, name)
+  local made, why = plan:trace(call):compile()
+  if not made then error(why, 0) end
+  answer "done"
+end
+
+--- Launches that take turns at sets of operands.
+---@param runs table[]
+function worker.in_turn(runs)
+  if #runs == 1 then return runs[1] end
+  local at = 0
+  local function launch()
+    at = at % #runs + 1
+    runs[at]:launch()
+  end
+  return {launch = launch, launch_n = function(_, n)
+    for _ = 1, n do launch() end
+  end}
+end
+
+-- A candidate, ready, once it was right.
+local function contestant(o, name)
+  if o.ready[name] then return o.ready[name] end
+  local plan, call = plan_of(o, "gpu", name)
+  local runs = {}
+  for i, set in ipairs(o.sets) do
+    call.A, call.B = set.A, set.B
+    runs[i] = plan:prepare(call, {o.D})
+  end
+  o:spoil()
+  runs[1]:launch()
+  cute.synchronize "gpu"
+  local why = o:wrong()
+  if why then error(why, 0) end
+  o.ready[name] = {name = name, launch = worker.in_turn(runs)}
+  return o.ready[name]
+end
+
+local function measure(problem, rounds, warm, hot, cold, ...)
+  local o = operands.of(problem)
+  local list = {}
+  for i, name in ipairs {...} do
+    worker.now = name
+    answer("begin", name)
+    list[i] = contestant(o, name)
+  end
+  local results = assert(gpu.bench(list, {
+    rounds = math.tointeger(tonumber(rounds)), warm_ms = tonumber(warm),
+    hot_ms = tonumber(hot), cold = cold == "true", progress = false}))
+  for _, r in ipairs(results) do
+    answer("time", r.name, ("%.2f"):format(r.hot.median * 1e3),
+           r.cold and ("%.2f"):format(r.cold.median * 1e3) or "-")
+  end
+  answer "done"
+end
+
+local VERBS = {compile = compile, measure = measure}
+
+function VERBS.card()
+  local info, why = gpu.info()
+  if not info then error(why, 0) end
+  answer("card", info.name, info.arch, info.sms)
+end
+
+--- Answers requests until there are no more.
+function worker.main()
+  for line in io.lines() do
+    local words = {}
+    for word in (line .. "\t"):gmatch "([^\t]*)\t" do words[#words + 1] = word
+    end
+    worker.now = ""
+    local ok, why = pcall(VERBS[words[1]], table.unpack(words, 2))
+    if not ok then
+      answer("fail", worker.now, (tostring(why):gsub("%s+", " ")))
+    end
+  end
+end
+
+return worker

@@ -1,0 +1,68 @@
+--- A child of the tuner that has no card: a candidate's time follows from its
+-- name and the problem's sizes. In $FAKE_TUNE it finds what some do instead:
+-- "hang NAME", "crash NAME", "wrong NAME", "slow SECONDS", a line each.
+local child = require "cute.tune.child"
+
+local fake = {}
+
+local function answer(...)
+  io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
+  io.stdout:flush()
+end
+
+--- Microseconds of a candidate: its rank among others is the same each time.
+function fake.time(problem, name)
+  local h = 5381
+  for c in (problem .. name):gmatch "." do
+    h = (h * 33 + c:byte()) & 0xffffff
+  end
+  return 100 + h % 1000 / 10
+end
+
+local does = {}
+for line in (os.getenv "FAKE_TUNE" or ""):gmatch "[^\n]+" do
+  local what, rest = line:match "^(%a+) (.*)$"
+  does[what] = does[what] or {}
+  does[what][rest] = true
+end
+does.hang, does.crash = does.hang or {}, does.crash or {}
+does.wrong = does.wrong or {}
+
+local VERBS = {}
+
+function VERBS.card()
+  answer("card", os.getenv "FAKE_CARD" or "NVIDIA H200", "sm_90a", "132")
+end
+
+function VERBS.compile() answer "done" end
+
+function VERBS.measure(problem, _, _, _, cold, ...)
+  for _, name in ipairs {...} do
+    answer("begin", name)
+    if does.hang[name] then repeat until false end
+    if does.crash[name] then
+      io.stderr:write "an illegal address\n"
+      os.exit(9)
+    end
+    if does.wrong[name] then return answer("fail", name, "wrong: D(0,0)") end
+  end
+  for seconds in pairs(does.slow or {}) do
+    os.execute("sleep " .. seconds)
+  end
+  for _, name in ipairs {...} do
+    local t = ("%.2f"):format(fake.time(problem, name))
+    answer("time", name, t, cold == "true" and t or "-")
+  end
+  answer "done"
+end
+
+function fake.main()
+  for line in io.lines() do
+    local words = {}
+    for word in (line .. "\t"):gmatch "([^\t]*)\t" do words[#words + 1] = word
+    end
+    VERBS[words[1]](table.unpack(words, 2))
+  end
+end
+
+return fake

@@ -1,0 +1,345 @@
+-- `cutelua tune` from end to end, with children that have no card
+-- (spec/tune/child.lua): the best of all candidates is found whatever some of
+-- them do, ends and goes on, and leaves its tables whole.
+local choose = require "cute.ops.choose"
+local gemm = require "cute.ops.gemm"
+local operands = require "cute.tune.operands"
+local support = require "spec.support"
+local tuned = require "cute.ops.tuned"
+
+local CLASS = "bf16 bf16 bf16 tn row"
+
+-- The time that spec/tune/child.lua gives.
+local function time(problem, name)
+  local h = 5381
+  for c in (problem .. name):gmatch "." do
+    h = (h * 33 + c:byte()) & 0xffffff
+  end
+  return 100 + h % 1000 / 10
+end
+
+-- Names of all candidates of a problem, fastest first.
+local function candidates(problem, least)
+  local o = operands.without_memory(problem)
+  local _, list = gemm.offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
+  local names = {}
+  for i = 1, math.min(#list, least or 24) do
+    if list[i].ns <= 2 * list[1].ns then
+      names[#names + 1] = choose.name(list[i])
+    end
+  end
+  table.sort(names, function(a, b) return time(problem, a) < time(problem, b)
+  end)
+  return names
+end
+
+-- Runs the tuner with fake children; standard output, error output, code.
+local function tune(dir, words, does, card)
+  for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
+  return support.run({"-e", ("os.exit(require 'cute.tune'.main({'gemm', %s}, "
+    .. "'spec.tune.child'))"):format(table.concat(words, ", "))}, {env = {
+      XDG_DATA_HOME = dir, FAKE_TUNE = does, FAKE_CARD = card}})
+end
+
+local function table_of(dir, name)
+  local path = ("%s/cutelua/tuned/%s.lua"):format(dir, name or "h200")
+  return assert(tuned.read(path))
+end
+
+describe("cutelua tune", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  it("finds the best of each product, and says it in a pipe in lines alone",
+      function()
+    local out, err, code = tune(dir, {"512/1024,1024,512", "--jobs", "2"})
+    assert.equal("", err)
+    assert.equal(0, code)
+    local rows = table_of(dir).gemm[CLASS]
+    assert.equal(2, #rows)
+    for i, m in ipairs {512, 1024} do
+      local problem = ("%s %d 1024 512"):format(CLASS, m)
+      local best = candidates(problem)[1]
+      assert.same({m, 1024, 512, best, time(problem, best),
+                   time(problem, best)}, rows[i])
+      assert.matches(("%dx1024x512"):format(m), out, 1, true)
+      assert.matches(best, out, 1, true)
+    end
+    assert.falsy(out:find "\r" or out:find "\27")
+    assert.matches("2 products measured\n$", out)
+  end)
+
+  it("ends a candidate that hangs, and writes down those that fault or lie",
+      function()
+    local problem = CLASS .. " 512 1024 512"
+    local names = candidates(problem)
+    local out, err, code = tune(dir, {"512,1024,512", "--limit", "1",
+      "--verbose"}, ("hang %s\ncrash %s\nwrong %s"):format(names[1], names[2],
+      names[3]))
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(names[4], table_of(dir).gemm[CLASS][1][4])
+    for i, why in ipairs {"no answer in 1 s",
+        "it ended: it ended with code 9 (an illegal address)",
+        "wrong: D(0,0)"} do
+      assert.matches(names[i] .. ": " .. why, out, 1, true)
+      local journal = support.read(dir .. "/cutelua/tuned/h200.tsv")
+      assert.matches(("failed\t%s\t-\t%s\n"):format(why, names[i]), journal, 1,
+                     true)
+    end
+  end)
+
+  it("goes on where it was killed", function()
+    local words = {"256,1024,512", "512,1024,512", "1024,1024,512"}
+    local path = dir .. "/cutelua/tuned/h200.tsv"
+    local command = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.02' %s -e \"os.exit("
+      .. "require 'cute.tune'.main({'gemm', '%s'}, 'spec.tune.child'))\" "
+      .. ">/dev/null 2>&1 & echo $!"):format(dir, support.program,
+      table.concat(words, "', '"))
+    local p <close> = io.popen(command)
+    local pid = p:read "l"
+    repeat  -- in the middle of the second product
+      os.execute "sleep 0.02"
+      local text = support.read(path) or ""
+    until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
+    os.execute("kill -9 " .. pid)
+    local before = support.read(path)
+    -- what was measured is not measured again
+    local _, err, code = tune(dir, words)
+    assert.equal("", err)
+    assert.equal(0, code)
+    local after, seen = support.read(path), {}
+    assert.equal(before, after:sub(1, #before))
+    for line in after:gmatch "[^\n]+" do
+      assert.is_nil(seen[line], line)
+      seen[line] = true
+    end
+    local rows = table_of(dir).gemm[CLASS]
+    for i, m in ipairs {256, 512, 1024} do
+      assert.equal(candidates(("%s %d 1024 512"):format(CLASS, m))[1],
+                   rows[i][4])
+    end
+  end)
+
+  it("runs twice at once", function()
+    local parts = {}
+    for i, m in ipairs {"256/512/1024", "2048/128/64"} do
+      parts[i] = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.005' %s -e \"os.exit("
+        .. "require 'cute.tune'.main({'gemm', '%s,1024,512'}, "
+        .. "'spec.tune.child'))\" >/dev/null"):format(dir, support.program, m)
+    end
+    local _, err, code = support.exec {"sh", "-c", parts[1] .. " & a=$!; "
+      .. parts[2] .. "; b=$?; wait $a && exit $b"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    local rows = table_of(dir).gemm[CLASS]
+    local ms = {}
+    for i, r in ipairs(rows) do ms[i] = r[1] end
+    assert.same({64, 128, 256, 512, 1024, 2048}, ms)
+    for line in io.lines(dir .. "/cutelua/tuned/h200.tsv") do
+      assert.truthy(line:find "^# " or line:find
+        "^bf16 bf16 bf16 tn row %d+ 1024 512\t%l+\t[%d.]+\t[%d.-]+\tgemm_%w+ ",
+        line)
+    end
+  end)
+
+  it("leaves a table alone that is none, or of another card", function()
+    os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
+    local path = dir .. "/cutelua/tuned/h200.lua"
+    for _, case in ipairs {
+        {"return {format = 1, card", "is not used: ", "It is left as it is"},
+        {"return {format = 9}", "is not used: its format is 9, not 1", "away"},
+        {tuned.text {card = "NVIDIA H100", arch = "sm_90a", sms = 132,
+                     gemm = {}}, "is of NVIDIA H100 (sm_90a), this is NVIDIA "
+          .. "H200", "--out"}} do
+      support.write(path, case[1])
+      local out, err, code = tune(dir, {"64,1024,512", "--most", "3"})
+      assert.equal(1, code)
+      assert.equal(case[1], support.read(path))
+      assert.matches("64x1024x512", out, 1, true)
+      assert.matches(case[2], err, 1, true)
+      assert.matches(case[3], err, 1, true)
+    end
+    os.remove(path)  -- nothing is measured again
+    local _, err, code = tune(dir, {"64,1024,512", "--most", "3"}, "slow 9")
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(1, #table_of(dir).gemm[CLASS])
+  end)
+
+  it("says what of its words is wrong", function()
+    for _, case in ipairs {
+        {{}, "--shapes is needed: M,N,K or a file"},
+        {{"12"}, "--shapes: '12' is neither M,N,K nor a file"},
+        {{"/"}, "--shapes: '/' is neither M,N,K nor a file"},
+        {{"0,1,2"}, "--shapes: '0' is no extent"},
+        {{"1,99999999999999999999,2"}, "'99999999999999999999' is no extent"},
+        {{"1,2,3", "--types", "bf17"}, "there is no type 'bf17'"},
+        {{"1,2,3", "--types", "f16:f16:f16:f16"}, "has over three"},
+        {{"1,2,3", "--layout", "xy"}, "one of tn, nt, nn, tt expected"},
+        {{"1,2,3", "--lok", "3"}, "unknown option '--lok'"},
+        {{"1,2,3", "--out", "/nowhere/x.lua"}, "cannot write /nowhere"}} do
+      local out, err, code = tune(dir, case[1])
+      assert.equal("", out)
+      assert.equal(2, code)
+      assert.matches("^cutelua tune: ", err)
+      assert.matches(case[2], err, 1, true)
+    end
+    local file = support.write(dir .. "/shapes", "# M N K\n64, 64,64\n7 8\n")
+    local _, err, code = tune(dir, {"--shapes", file})
+    assert.equal(2, code)
+    assert.matches("shapes:3: '7 8' is no M,N,K", err, 1, true)
+    _, err, code = support.run({"tune", "conv"})
+    assert.equal(2, code)
+    assert.matches("tune conv: there is 'cutelua tune gemm'", err, 1, true)
+    local out = support.run {"tune", "gemm", "--help"}
+    assert.matches("^usage: cutelua tune gemm", out)
+    for line in out:gmatch "[^\n]*" do assert.is_true(#line <= 80, line) end
+  end)
+
+  it("says that there is no card", function()
+    local _, err, code = support.run({"tune", "gemm", "64,64,64"}, {
+      env = {CUTELUA_NO_CUDA = "1", XDG_DATA_HOME = dir}})
+    assert.equal(1, code)
+    assert.matches("^cutelua tune: no card to measure on: ", err)
+  end)
+
+  it("shows on a terminal what it is at", function()
+    local out = support.exec({"python3", "spec/program/terminal.py",
+      support.program, "-e", "os.exit(require 'cute.tune'.main({'gemm', "
+      .. "'256,1024,512'}, 'spec.tune.child'))"}, {stdin = "",
+      env = {XDG_DATA_HOME = dir, FAKE_TUNE = "slow 0.01"}})
+    assert.matches("tune 1/1 256x1024x512: 1/%d+ measured", out)
+    assert.matches("best [%d.]+ us, [%d.]+ TFLOP/s, gemm_sm%d+ ", out)
+  end)
+end)
+
+describe("tuned tables", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  local function problem(m, n, k, more)
+    local o = operands.without_memory(("%s %d %d %d"):format(CLASS, m, n, k))
+    local p, list = gemm.offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
+    for name, v in pairs(more or {}) do p[name] = v end
+    return p, list
+  end
+
+  it("name each candidate once, whatever the sizes", function()
+    for _, s in ipairs {{1, 1024, 4096}, {4096, 4096, 4096}, {33, 128, 264}} do
+      local _, list = problem(table.unpack(s))
+      local seen = {}
+      for _, c in ipairs(list) do
+        local name = choose.name(c)
+        assert.is_nil(seen[name], name)
+        seen[name] = true
+      end
+    end
+  end)
+
+  it("are what they were when written and read", function()
+    local t = {format = 1, card = "A \"card\"", arch = "sm_90a", sms = 7,
+      gemm = {[CLASS] = {{1, 2, 3, "x y", 1.5, 2.25}, {1, 2, 4, "z", 1.0, 2.0}},
+              ["f16 f16 f16 tn row"] = {{9, 9, 9, "w", 3.25, 4.0}}}}
+    assert.same(t, tuned.parse(tuned.text(t), "t"))
+    tuned.merge(t, {[CLASS] = {{1, 2, 4, "new", 0.5, 1.0},
+                               {2, 2, 4, "more", 1.0, 1.0}}})
+    assert.same({"x y", "new", "more"}, {t.gemm[CLASS][1][4],
+      t.gemm[CLASS][2][4], t.gemm[CLASS][3][4]})
+  end)
+
+  it("hold numbers and words, no programs", function()
+    for _, case in ipairs {
+        {"while true do end", "it is a program"}, {"return {", "near <eof>"},
+        {"return os.exit(3)", "it is a program"},
+        {"return ('x'):rep(1 << 40)", "it is a program"},
+        {"goto x ::x::", "it is a program"}, {"return 3", "it gives no table"},
+        {"return {format = 1}", "card, arch, sms or gemm is missing"},
+        {"\27Lua", "binary"},
+        {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,5,6}}}}',
+         "row 1 of \"x\" is not {M, N, K, choice, hot, cold}"}} do
+      local t, why = tuned.parse(case[1], "file")
+      assert.is_nil(t)
+      assert.matches(case[2], why, 1, true)
+    end
+  end)
+
+  -- ops.explain's choice for a product, in a process with a user's table for a
+  -- card of its own.
+  local function explained(text, m, more)
+    os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
+    support.write(dir .. "/cutelua/tuned/h1.lua", text)
+    return support.run({"-e", ([[
+      local choose = require "cute.ops.choose"
+      local devices = require "cute.lang.devices"
+      local gemm = require "cute.ops.gemm"
+      local operands = require "cute.tune.operands"
+      local d = {info = {name = "NVIDIA H1", sms = 132}}
+      for k, v in next, require "cute".device "sim:sm_90a" do d[k] = v end
+      d.name = "NVIDIA H1"
+      setmetatable(d, devices.Device)
+      for _, m in ipairs {%s} do
+        local o = operands.without_memory("%s " .. m .. " 1024 512")
+        local p = gemm.offers(o.A, o.B, {out = o.D, device = d})
+        for k, v in pairs {%s} do p[k] = v end
+        local c = choose.choose(p)
+        print(m, choose.name(c), c.how)
+      end]]):format(m, CLASS, more or "")}, {env = {XDG_DATA_HOME = dir}})
+  end
+
+  local function of(rows, fields)
+    local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 132,
+               gemm = {[CLASS] = rows}}
+    for k, v in pairs(fields or {}) do t[k] = v end
+    return tuned.text(t)
+  end
+
+  it("decide for what was measured and what lies between", function()
+    local names = candidates(CLASS .. " 512 1024 512")
+    local out, err = explained(of {{256, 1024, 512, names[5], 1.0, 1.0},
+      {512, 1024, 512, names[6], 1.0, 1.0}}, "256, 300, 512, 513, 255")
+    assert.equal("", err)
+    local rule = choose.name((select(2, problem(255, 1024, 512)))[1])
+    assert.equal(("256\t%s\tmeasured\n300\t%s\tmeasured at M = 512\n"
+      .. "512\t%s\tmeasured\n513\t%s\tby rule\n255\t%s\tby rule\n"):format(
+      names[5], names[6], names[6], choose.name(select(2, problem(513, 1024,
+      512))[1]), rule), out)
+    out = explained(of {{256, 1024, 512, names[5], 1.0, 1.0}}, "256",
+                    "fused = true")
+    assert.matches("by rule", out, 1, true)
+  end)
+
+  it("are used where they are good, which is said once", function()
+    local name = candidates(CLASS .. " 512 1024 512")[7]
+    local rows = {{256, 1024, 512, name, 1.0, 1.0},
+                  {512, 1024, 512, name, 1.0, 1.0}}
+    for _, case in ipairs {
+        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua is of NVIDIA H2; "
+          .. "it is used on NVIDIA H1, which has as many multiprocessors"},
+        {of(rows, {card = "NVIDIA H2", sms = 114}), "by rule",
+         "with 114 multiprocessors and not used on NVIDIA H1 with 132"},
+        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and not used on"},
+        {of {{256, 1024, 512, "gemm_sm90 1x1x1", 1.0, 1.0},
+             {512, 1024, 512, "gemm_sm90 1x1x1", 1.0, 1.0}}, "by rule",
+         "has choices that are no longer made, such as 'gemm_sm90 1x1x1'"},
+        {"return {", "by rule", "h1.lua is not used: "}} do
+      local out, err = explained(case[1], "256, 512")
+      assert.equal(2, select(2, out:gsub("\t" .. case[2] .. "\n", "")), out)
+      assert.equal(1, select(2, err:gsub("\n", "")), err)
+      assert.matches(case[3], err, 1, true)
+      assert.equal(case[1], support.read(dir .. "/cutelua/tuned/h1.lua"))
+    end
+  end)
+
+  it("are of plain products alone", function()
+    assert.equal(CLASS, tuned.class((problem(64, 64, 64))))
+    for name, v in pairs {batches = 2, gated = true, group = 128, fused = true}
+    do
+      assert.is_nil(tuned.class((problem(64, 64, 64, {[name] = v}))))
+    end
+    assert.equal("h200", tuned.card "NVIDIA H200")
+    assert.equal("geforce-rtx-4090", tuned.card "NVIDIA GeForce RTX 4090")
+  end)
+end)

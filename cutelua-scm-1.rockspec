@@ -77,6 +77,8 @@ build = {
         "kernels/gemm_sm90/schedule.lua",
       ["kernels.gemm_sm90.smem"] =
         "kernels/gemm_sm90/smem.lua",
+      ["kernels.gemm_sm90.sources"] =
+        "kernels/gemm_sm90/sources.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
       ["kernels.gemm_splitk"] =

@@ -59,6 +59,11 @@
 -- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
 -- many columns as B (2N,K) rows, a multiple of 8.
 --
+-- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that an
+-- epilogue reads, its first arguments; place.source(i, dtype) is what one has
+-- where the sums are. TMA brings them ahead of time into shared memory,
+-- `source_stages` parts of each warpgroup's tile.
+--
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
 -- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
 -- a row when absent), from which TMA stores them while the next are converted.
@@ -68,6 +73,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local make_kernel = require "kernels.gemm_sm90.kernel"
 local options = require "kernels.gemm_sm90.options"
+local smem = require "kernels.gemm_sm90.smem"
 local wrong = require "kernels.gemm_sm90.check"
 
 local _ = cute._
@@ -109,6 +115,26 @@ local function make(given)
     return a, cA, b, cB, d, cD
   end
 
+  -- The first arguments of an epilogue, a list {n =}: maps of its sources.
+  local function with_maps(more)
+    local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
+    local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
+    for i = 1, math.max(more.n, #list > 0 and at + #list or 0) do
+      local s = list[i - at]
+      if s then
+        wrong.source(o, i - at, more[i])
+        local atom, coords = cpasync.make_tiled_tma_atom(
+          cpasync.CopyBulkTensorTileG2SOp(), more[i], smem.parts(o, s.dtype,
+          s.major, 1)(_, _, 0, 0), o.epi)
+        push(atom)
+        push(coords)
+      else
+        push(more[i])
+      end
+    end
+    return out
+  end
+
   local function count(m, n)
     if o.gated then n = 2 * n end
     return (m + bm - 1) // bm, (n + bn - 1) // bn
@@ -132,19 +158,23 @@ local function make(given)
     if o.shares then list.n = 12 end
     if not (alpha or beta or o.epilogue or o.blocks) then return list end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
-    list.n = 12 + select("#", ...)
-    table.move({...}, 1, select("#", ...), 13, list)
-    return list
+    local more = with_maps(table.pack(...))
+    list.n = 12 + more.n
+    return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Arguments as these, for others of the same types and layouts: a launch of
-  -- what is known.
-  function self.with(list, A, B, D)
+  --- Arguments as these, for others of the same types and layouts, and sources:
+  -- a launch of what is known.
+  function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
     out[1], out[3] = core.tma_rebind(list[1], A), core.tma_rebind(list[3], B)
     out[5] = core.tma_rebind(list[5], D)
     if list[10] then out[10] = D end
+    for i = 1, select("#", ...) do
+      local at = 11 + 2 * i + (o.blocks and 2 or 0)
+      out[at] = core.tma_rebind(list[at], (select(i, ...)))
+    end
     return out
   end
 

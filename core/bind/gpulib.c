@@ -659,6 +659,23 @@ static int field_extent(lua_State *L, const char *name) {
   return (int)v;
 }
 
+// What cublasLt does with the sums: fields bias, of D's type, and epilogue.
+static void check_epilogue(lua_State *L, BlasSpec *s) {
+  if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
+    s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
+    if (s->bias->t != s->td || s->m_major)
+      face_error(L, ERR_TYPE, "bias of %s: one of %s is needed, and D with N "
+                 "contiguous", dtype_name(s->bias->t), dtype_name(s->td));
+  }
+  lua_getfield(L, 2, "epilogue");
+  const char *name = face_optstr(L, -1, "");
+  if (strcmp(name, "relu") == 0) s->epilogue = CUBLASLT_EPILOGUE_RELU;
+  else if (strcmp(name, "gelu") == 0) s->epilogue = CUBLASLT_EPILOGUE_GELU;
+  else if (*name)
+    face_error(L, ERR_ARG, "epilogue is '%s', not relu or gelu", name);
+  lua_pop(L, 2);
+}
+
 static BlasSpec check_spec(lua_State *L) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
@@ -679,6 +696,12 @@ static BlasSpec check_spec(lua_State *L) {
   if (s.fast_accum && !dtype_is_float8(s.ta))
     face_error(L, ERR_TYPE, "fast_accum: only sums of 8-bit floats are kept "
                "fast, not of %s", dtype_name(s.ta));
+  lua_getfield(L, 2, "beta");
+  s.beta = face_optnum(L, -1, 0);
+  lua_pop(L, 1);
+  if (s.beta != 0 && !dtype_is_float(s.td))
+    face_error(L, ERR_TYPE, "beta is of floats, D of %s", dtype_name(s.td));
+  check_epilogue(L, &s);
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
@@ -693,7 +716,8 @@ static BlasSpec check_spec(lua_State *L) {
 // the user may change) and workspace alive.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
-  static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B"};
+  static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",
+                                     "bias"};
   enum { N = sizeof keep / sizeof *keep };
   lua_createtable(L, N + 1, 0);
   for (int i = 0; i < N; i++) {
@@ -708,7 +732,7 @@ static BlasGemm *new_blas(lua_State *L, int workspace) {
   return g;
 }
 
-// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=}
+// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, beta=}
 static int gpu_cublas(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L);
@@ -719,9 +743,9 @@ static int gpu_cublas(lua_State *L) {
 
 #define MAX_ALGOS 64
 
-// gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, algos = 32,
-// workspace = bytes}: a list of products, one for each algorithm that the
-// heuristics propose.
+// gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, bias=,
+// epilogue = "relu" or "gelu", algos = 32, workspace = bytes}: a list of
+// products, one for each algorithm that the heuristics propose.
 static int gpu_cublaslt(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L);

@@ -94,6 +94,7 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
     g->compute = CUBLAS_COMPUTE_64F;
     g->scale = CUDA_R_64F;
     g->one.d = 1;
+    g->beta.d = s->beta;
   } else if (s->td == DT_I32) {
     g->compute = CUBLAS_COMPUTE_32I;
     g->scale = CUDA_R_32I;
@@ -103,6 +104,7 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
     g->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     g->scale = CUDA_R_32F;
     g->one.f = 1;
+    g->beta.f = (float)s->beta;
   }
   return true;
 }
@@ -148,7 +150,7 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
     g->own.gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
     o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
     data_type(o.ta), o.am ? o.m : p->k, at(o.b), data_type(o.tb),
-    o.bn ? o.n : p->k, &g->zero,
+    o.bn ? o.n : p->k, &g->beta,
     (void *)(uintptr_t)p->d->ptr, data_type(p->td), o.m, g->compute,
     CUBLAS_GEMM_DEFAULT);
 }
@@ -162,8 +164,8 @@ static bool lt_attribute(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
                p, n), "cublasLtMatmulDescSetAttribute", w);
 }
 
-static bool lt_scale(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
-                     const DevBuf *b, Why *w) {
+static bool lt_pointer(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
+                       const DevBuf *b, Why *w) {
   const void *p = b ? at(b) : NULL;
   return !b || lt_attribute(g, name, &p, sizeof p, w);
 }
@@ -176,13 +178,19 @@ static bool lt_describe(BlasGemm *g, Why *w) {
   int32_t opa = o.am ? CUBLAS_OP_N : CUBLAS_OP_T;
   int32_t opb = o.bn ? CUBLAS_OP_T : CUBLAS_OP_N;
   int8_t fast = 1;
+  int32_t epilogue = p->epilogue | (p->bias ? CUBLASLT_EPILOGUE_BIAS : 0);
+  if (!epilogue) epilogue = CUBLASLT_EPILOGUE_DEFAULT;
 #define LT(f, args) check(gpu, api->f args, #f, w)
   uint64_t k = (uint64_t)p->k, m = (uint64_t)o.m, n = (uint64_t)o.n;
   return LT(cublasLtMatmulDescCreate, (&g->desc, g->compute, g->scale)) &&
          lt_attribute(g, CUBLASLT_MATMUL_DESC_TRANSA, &opa, sizeof opa, w) &&
          lt_attribute(g, CUBLASLT_MATMUL_DESC_TRANSB, &opb, sizeof opb, w) &&
-         lt_scale(g, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.scale_a, w) &&
-         lt_scale(g, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.scale_b, w) &&
+         lt_pointer(g, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.scale_a, w) &&
+         lt_pointer(g, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.scale_b, w) &&
+         (epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+          lt_attribute(g, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                       sizeof epilogue, w)) &&
+         lt_pointer(g, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias, w) &&
          (!p->fast_accum || lt_attribute(g, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
                                          &fast, sizeof fast, w)) &&
          LT(cublasLtMatrixLayoutCreate,
@@ -249,7 +257,7 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
   void *d = (void *)(uintptr_t)p->d->ptr;
   Gpu *gpu = g->own.gpu;
   return gpu->lt_api->cublasLtMatmul(
-    gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->zero, d,
+    gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->beta, d,
     g->ld, d, g->ld, &g->algo.algo, ws ? (void *)(uintptr_t)ws->ptr : NULL,
     ws ? ws->bytes : 0, s);
 }
@@ -259,7 +267,8 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   const BlasSpec *p = &g->spec;
   Gpu *gpu = g->own.gpu;
-  DevBuf *work[] = {p->a, p->b, p->d, p->scale_a, p->scale_b, g->workspace};
+  DevBuf *work[] = {p->a, p->b, p->d, p->scale_a, p->scale_b, p->bias,
+                    g->workspace};
   CUstream stream;
   if (!gpu_usable(&g->own, "cuBLAS product", w) || !gpu_use(gpu, w) ||
       !gpustream_of(gpu, s, &stream, w))

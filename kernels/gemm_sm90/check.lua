@@ -91,7 +91,7 @@ end
 ---@param o table
 function wrong.options(o)
   check.integers(WHAT, o, {"consumers"}, 1, 4)
-  check.integers(WHAT, o, {"stages", "epi_stages"}, 1, 32)
+  check.integers(WHAT, o, {"stages", "epi_stages", "source_stages"}, 1, 32)
   check.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
   one_of(o, "schedule", "cooperative", "pingpong")
   one_of(o, "a_major", "k", "m")
@@ -112,6 +112,14 @@ function wrong.options(o)
   end
   need(o.epilogue == nil or type(o.epilogue) == "function",
        "epilogue = %s; a function is needed", core.show(o.epilogue))
+  for i, s in ipairs(o.sources or {}) do
+    need(core.typename(s.dtype) == "dtype" and s.dtype.bits >= 16
+      and s.dtype.bits <= 32 and (s.major == "n" or s.major == "m"),
+      "source %d = {dtype = %s, major = %s}; a type of 16 or 32 bits and \"n\" "
+      .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
+  end
+  need(not o.sources or o.split ~= "stream", "split = \"stream\" goes "
+    .. "without sources")
   types(o)
   tile(o)
   cluster(o)
@@ -139,6 +147,16 @@ local function reach(name, t, lead, mode)
     return ("rows of %s are %d bytes apart: TMA takes multiples of 16"):format(
       name, bytes)
   end
+end
+
+--- Fails unless source i is a matrix like D that TMA can reach.
+function wrong.source(o, i, t)
+  local s = o.sources[i]
+  local name = "source " .. i
+  need(core.typename(t) == "tensor" and t.element_type == s.dtype, "%s is %s; "
+    .. "a tensor of %s is needed", name, core.show(t), tostring(s.dtype))
+  local why = reach(name, t, s.major == "n" and 2 or 1, s.major:upper())
+  need(not why, "%s", why)
 end
 
 --- Why TMA cannot reach these operands; nil: it can.

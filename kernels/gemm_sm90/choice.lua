@@ -200,6 +200,7 @@ function choice.candidates(m, n, k, o)
   end
   for _, c in ipairs(listed(fixed, options.complete(fixed))) do
     if fixed.batches then c.split = nil end
+    if c.split == "stream" then c.sources = nil end
     local full = options.complete(c)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.MOST - rest) // stage, 8)

@@ -26,10 +26,12 @@ end
 
 --- The way out of a warpgroup's sums.
 ---@param x {mma: any, atom: any, coords: any, smem: any, group: any,
--- thread: any, half: any, D: any, alpha: any, beta: any, more: any[]}
+-- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
+-- more: any[]}
 -- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
 -- buffers; group, thread: which of the warpgroups, and of its threads; half:
--- which of a split tile; D, alpha, beta, more: the kernel's arguments
+-- which of a split tile; sources: this warpgroup's; D, alpha, beta, more: the
+-- kernel's arguments
 function epilogue.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
@@ -44,7 +46,8 @@ function epilogue.new(o, x)
     tma = tma, gmem = gmem, atom = x.atom,
     count = {cute.size(gD, 2), cute.size(gD, 3)},
     half = x.half, leader = x.thread:eq(0), thread = x.thread,
-    mma = x.mma, D = x.D, alpha = x.alpha, beta = x.beta, more = x.more,
+    mma = x.mma, sources = x.sources, D = x.D, alpha = x.alpha, beta = x.beta,
+    more = x.more,
     pipe = pipeline.PipelineTmaStore {
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
@@ -61,12 +64,10 @@ end
 local function finish(o, out, acc, n, at, l, part)
   local values = 64 * o.epi[2] // WARPGROUP
   local function place()
-    if not o.batches then
-      return tiles.result(out.D, out.mma, o.epi, at, out.thread)
-    end
-    local function batch(t) return tiles.batch(t, l) end
+    local function batch(t) return o.batches and tiles.batch(t, l) or t end
     local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
-    C.batch, C.l = batch, l
+    if o.batches then C.batch, C.l = batch, l end
+    function C.source(i, dtype) return out.sources:load(i, n, dtype) end
     return C
   end
   if o.gated then
@@ -92,23 +93,37 @@ local function finish(o, out, acc, n, at, l, part)
   part:store(sums:to(o.d_dtype))
 end
 
+-- Where part n of the tile at `at` is, in parts of D.
+local function place_of(o, out, at, n)
+  local parts = o.columns // o.epi[2]
+  return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
+          (at[2] * o.split + out.half) * parts + n % parts}
+end
+
+--- Asks for what the epilogue reads of a tile first: ahead of its products.
+function epilogue.ahead(o, out, at)
+  if not out.sources then return end
+  for n = 0, o.source_stages - 1 do
+    out.sources:ask(n, place_of(o, out, at, n), at[3])
+  end
+end
+
 --- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
 -- met the leader.
 ---@param at any[] the tile's place
 function epilogue.store(o, out, acc, at)
-  local part, columns, pipe, leader = out.part, o.epi[2], out.pipe, out.leader
+  local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
+    out.barrier
   local atom, tma, gmem, group = out.atom, out.tma, out.gmem, out.group
-  local barrier, parts = out.barrier, o.columns // columns
-  local first, last = o.persistent and 0 or o.epi_stages, o.rows // 64 * parts
+  local first, last = o.persistent and 0 or o.epi_stages,
+    o.rows // 64 * (o.columns // o.epi[2])
   local function free(n)  -- the buffer of part n; new ones are free
     if n < first or n == last then return end
     cute.when(leader, function() pipe:producer_acquire() end)
   end
   for n = 0, last - 1 do
-    local i, j, buffer = n // parts, n % parts, n % o.epi_stages
-    local place = {at[1] * (o.tile[1] // 64) + out.row(i),
-                   (at[2] * o.split + out.half) * parts + j}
+    local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
     if o.apart then
       free(n)
       if n >= first then barrier:arrive_and_wait() end
@@ -120,6 +135,7 @@ function epilogue.store(o, out, acc, at)
       cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
       cute.arch.fence_view_async_shared()
     end
+    if out.sources then out.sources:wait(n) end
     -- of what lies outside there is nothing to load
     if o.epilogue or out.alpha then cute.when(inside, put) else put() end
     if not o.apart then free(n + 1) end
@@ -131,7 +147,12 @@ function epilogue.store(o, out, acc, at)
       end)
       pipe:producer_commit()
     end)
+    local next_one = n + o.source_stages
+    if out.sources and next_one < last then
+      out.sources:ask(next_one, place_of(o, out, at, next_one), at[3])
+    end
   end
+  if out.sources then out.sources:done(last) end
 end
 
 return epilogue

@@ -10,16 +10,17 @@ local make_parts = require "kernels.gemm_sm90.stream"
 local producer = require "kernels.gemm_sm90.producer"
 local schedule = require "kernels.gemm_sm90.schedule"
 local smem = require "kernels.gemm_sm90.smem"
+local sources = require "kernels.gemm_sm90.sources"
 
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local WARPGROUP = 128
 
--- The kernel's further arguments: those of the epilogue; factors of blocks of
--- K; what blocks of the launch share.
+-- The kernel's further arguments: those of the epilogue, and maps of its
+-- sources; what blocks of the launch share; factors of blocks of K.
 local function further(o, ...)
-  local more, space, SA, SB = table.pack(...), nil, nil, nil
+  local more, maps, space, SA, SB = table.pack(...), {}, nil, nil, nil
   if o.shares then
     space, more.n = more[more.n], more.n - 1
     if type(space) ~= "table" then
@@ -32,7 +33,12 @@ local function further(o, ...)
     table.move(more, 3, more.n, 1)
     more.n = more.n - 2
   end
-  return more, space, SA, SB
+  for i = 1, #(o.sources or {}) do
+    maps[i] = {atom = more[1], coords = more[2]}
+    table.move(more, 3, more.n, 1)
+    more.n = more.n - 2
+  end
+  return more, maps, space, SA, SB
 end
 
 -- The ring of operands between the producer and the consumers.
@@ -61,14 +67,14 @@ return function(o)
   local groups = o.pingpong and 1 or consumers
   local layout_a = smem.stages(o, bm, o.a_dtype, o.a_major)
   local layout_b = smem.stages(o, bn, o.b_dtype, o.b_major)
-  local layout_d = smem.epilogue(o)
+  local layout_d = smem.parts(o, o.d_dtype, o.d_major, o.epi_stages)
   local mma = cute.make_tiled_mma(mainloop.op(o, bn),
                                   cute.make_layout {groups, 1, 1})
   local epi_mma = cute.make_tiled_mma(mainloop.op(o, o.epi[2]))
 
   local function kernel(tma_a, cA, tma_b, cB, tma_d, cD, tiles_m, tiles_n,
                         k_tiles, D, alpha, beta, ...)
-    local more, space, SA, SB = further(o, ...)
+    local more, maps, space, SA, SB = further(o, ...)
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)
     end
@@ -79,6 +85,7 @@ return function(o)
       for _, atom in ipairs {tma_a, tma_b, tma_d} do
         cpasync.prefetch_descriptor(atom)
       end
+      for _, x in ipairs(maps) do cpasync.prefetch_descriptor(x.atom) end
     end)
     local sA = cute.arch.alloc_smem(o.a_dtype, cute.cosize(layout_a), 1024)
     local sB = cute.arch.alloc_smem(o.b_dtype, cute.cosize(layout_b), 1024)
@@ -87,6 +94,7 @@ return function(o)
     local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
     local pipe = make_ring(o, tma_a.tx_bytes + tma_b.tx_bytes, loader)
     local order = o.pingpong and make_turns(o, warp, loader)
+    local read_of = #maps > 0 and sources.new(o, maps, loader)
     local m, n = cute.arch.block_in_cluster_idx()
     local half, first_k, mail = 0, 0, nil
     if o.split > 1 then
@@ -141,7 +149,8 @@ return function(o)
       local read = pipe:make_consumer_state()
       local out = epilogue.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
         smem = sD, group = group, thread = tid % WARPGROUP, half = half, D = D,
-        alpha = alpha, beta = beta, more = more})
+        alpha = alpha, beta = beta, more = more,
+        sources = read_of and read_of:of(epi_mma, group, tid % WARPGROUP)})
       local work = walk "consumer"
       if o.pingpong then
         work:advance_to_next_work(group)
@@ -149,6 +158,7 @@ return function(o)
       end
       schedule.each(o, work, function()
         local w = work:get_current_work()
+        epilogue.ahead(o, out, w.tile_idx)
         if order then order:wait() end
         local function issued()
           if order then order:arrive() end

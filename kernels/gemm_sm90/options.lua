@@ -37,13 +37,15 @@ end
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, l2_promotion = true,
-                 gated = true, batches = true, blocks = true}
+                 gated = true, batches = true, blocks = true, sources = true,
+                 source_stages = true}
 
 -- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
--- tile's. What an epilogue computes has registers besides: fewer, if some go
--- into the tile without a rest.
+-- tile's. What an epilogue computes has registers besides: fewer, 32 if these
+-- go into the tile without a rest.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
+  if o.epilogue and o.columns % 32 == 0 then return 32 end
   if o.columns % run == 0 then return run end
   if o.d_major == "m" then return o.columns end
   if o.columns % (run // 2) == 0 then return run // 2 end
@@ -106,6 +108,10 @@ function options.complete(given)
   -- buffers go round: those of a tile are whole rounds
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
+  o.source_stages = o.source_stages or o.pingpong and 4 or 2
+  while stores % o.source_stages ~= 0 do
+    o.source_stages = o.source_stages - 1
+  end
   -- Warpgroups that have a tile before them meet twice for each part of it: for
   -- its buffer, as late as can be, and when it is full. Else once for both.
   o.apart = o.persistent or o.epi_stages == 1

@@ -25,28 +25,32 @@ function smem.stages(o, rows, dtype, major)
   return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
 end
 
---- Layout of the buffers that sums leave through, (64,columns,buffer,consumer).
--- What is no swizzled row lies as it does in D.
-function smem.epilogue(o)
-  local bits, all = o.d_dtype.bits, o.epi[1] * o.epi[2]
+--- Layout of `count` buffers for parts of tiles of D, or of a matrix like it,
+-- of each consumer: (64,columns,buffer,consumer). What is no swizzled row lies
+-- as it does in D.
+function smem.parts(o, dtype, major, count)
+  local bits, all = dtype.bits, o.epi[1] * o.epi[2]
   local run = o.epi[2] * bits
-  if o.d_major == "n" and run % 1024 ~= 0 and run & (run - 1) ~= 0 then
-    return cute.make_layout({o.epi[1], o.epi[2], o.epi_stages, o.consumers},
-                            {o.epi[2], 1, all, all * o.epi_stages})
+  if major == "n" and run % 1024 ~= 0 and run & (run - 1) ~= 0 then
+    return cute.make_layout({o.epi[1], o.epi[2], count, o.consumers},
+                            {o.epi[2], 1, all, all * count})
   end
   local kind
-  if o.d_major == "m" then kind = "MN_" .. KINDS[64 * bits]
+  if major == "m" then kind = "MN_" .. KINDS[64 * bits]
   else kind = "K_" .. KINDS[math.min(o.epi[2] * bits & -o.epi[2] * bits, 1024)]
   end
-  local atom = warpgroup.make_smem_layout_atom(kind, o.d_dtype)
-  return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], o.epi_stages,
-                                   o.consumers}, {0, 1, 2, 3})
+  local atom = warpgroup.make_smem_layout_atom(kind, dtype)
+  return cute.tile_to_shape(atom, {o.epi[1], o.epi[2], count, o.consumers},
+                            {0, 1, 2, 3})
 end
 
 --- Bytes that choices take besides their stages, and of a stage.
 function smem.room(o)
-  local buffers = o.epi[1] * o.epi[2] * o.epi_stages * o.consumers
-    * o.d_dtype.bits // 8
+  local bits = o.epi_stages * o.d_dtype.bits
+  for _, s in ipairs(o.sources or {}) do
+    bits = bits + o.source_stages * s.dtype.bits
+  end
+  local buffers = o.epi[1] * o.epi[2] * o.consumers * bits // 8
   local mail = o.split > 1 and o.tile[1] * o.columns * o.acc.bits // 8 or 0
   local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
     * o.tile[3] // 8

@@ -96,8 +96,10 @@ end
 -- scale_A and scale_B are buffers of one f32 that A and B are multiplied by;
 -- sums of f32 unless fast_accum = true leaves them to the tensor cores, which
 -- keep fewer bits.
+-- bias, of D's type, is added to each column of a D with N contiguous, and
+-- epilogue = "relu" or "gelu" (cublasLt's, by tanh) follows.
 ---@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false,
---   algos = 32, workspace = 64 MiB
+--   bias, epilogue, algos = 32, workspace = 64 MiB
 ---@return table[]|nil products nil where it has no algorithm
 ---@return string|nil message
 function gpu.cublaslt(t)

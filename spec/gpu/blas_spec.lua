@@ -109,4 +109,38 @@ describe("a product of cuBLAS", function()
       "[bad-argument]",
       (asked("cublaslt", "e4m3 e4m3 bf16", "scale_A = 2")))
   end)
+
+  it("adds what D was, and has cublasLt's epilogues", function()
+    assert.equal(asked("cublas", "bf16 bf16 bf16") .. " and -0.5 D",
+                 (asked("cublas", "bf16 bf16 bf16", "beta = -0.5")))
+    assert.truthy(asked("cublas", "f64 f64 f64", "beta = 2"):find(
+      " and 2 D", 1, true))
+    local plain = asked("cublaslt", "bf16 bf16 bf16")
+    local function with(lines)
+      return (plain:gsub("(  attribute 4 = %d\n)", "%1" .. lines))
+    end
+    local bias = "(function() local b = core.buffer('bf16', 48) "
+      .. "return assert(dev:buffer(b)) end)()"
+    assert.equal(with "  attribute 7 = 32\n",
+      (asked("cublaslt", "bf16 bf16 bf16", "epilogue = 'gelu'")))
+    assert.equal(with "  attribute 7 = 6\n  attribute 8 = the float 0\n",
+      (asked("cublaslt", "bf16 bf16 bf16", "epilogue = 'relu', bias = "
+        .. bias)))
+    assert.equal(with "  attribute 7 = 4\n  attribute 8 = the float 0\n",
+      (asked("cublaslt", "bf16 bf16 bf16", "bias = " .. bias)))
+    for _, case in ipairs {
+      {"epilogue is 'tanh', not relu or gelu [bad-argument]",
+       "epilogue = 'tanh'"},
+      {"bias of bf16: one of bf16 is needed, and D with N contiguous "
+       .. "[type-mismatch]", "m_major = true, bias = " .. bias},
+      {"bias of f32: one of bf16 is needed, and D with N contiguous "
+       .. "[type-mismatch]", "bias = dev:buffer('f32', 48)"},
+      {"bias has 47 elements, 1 by 48 needed [shape-mismatch]",
+       "bias = dev:buffer('bf16', 47)"}} do
+      assert.equal("gpu.cublaslt: " .. case[1],
+                   (asked("cublaslt", "bf16 bf16 bf16", case[2])))
+    end
+    assert.equal("gpu.cublas: beta is of floats, D of i32 [type-mismatch]",
+                 (asked("cublas", "i8 i8 i32", "beta = 1")))
+  end)
 end)

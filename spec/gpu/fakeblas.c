@@ -17,6 +17,14 @@ static int say(const char *format, ...) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// The factor of what D was, of these sums: none where it is 0.
+static int say_factor(int compute, const void *beta) {
+  double x = compute == CUBLAS_COMPUTE_32I ? *(const int *)beta
+           : compute == CUBLAS_COMPUTE_64F ? *(const double *)beta
+                                           : (double)*(const float *)beta;
+  return x != 0 ? say(" and %g D\n", x) : say("\n");
+}
+
 static int some;  // what handles point at
 
 // ---- cuBLAS ----
@@ -39,11 +47,12 @@ int cublasGemmEx(cublasHandle_t h, int opa, int opb, int m, int n, int k,
                  const void *alpha, const void *a, int ta, int lda,
                  const void *b, int tb, int ldb, const void *beta, void *d,
                  int td, int ldd, int compute, int algo) {
-  (void)h, (void)alpha, (void)a, (void)b, (void)beta, (void)d, (void)algo;
+  (void)h, (void)alpha, (void)a, (void)b, (void)d, (void)algo;
   if (opa == CUBLAS_OP_N && ta == CUDA_R_8I)
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  return say("gemm %d%d %dx%dx%d types %d %d %d leading %d %d %d sums %d\n",
-             opa, opb, m, n, k, ta, tb, td, lda, ldb, ldd, compute);
+  say("gemm %d%d %dx%dx%d types %d %d %d leading %d %d %d sums %d", opa, opb,
+      m, n, k, ta, tb, td, lda, ldb, ldd, compute);
+  return say_factor(compute, beta);
 }
 
 // ---- cublasLt ----

@@ -488,6 +488,93 @@ describe("an epilogue that is wrong", function()
   end)
 end)
 
+describe("matrices that an epilogue reads", function()
+  local M, N, K = 200, 136, 72
+  local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
+
+  -- Of the kernel for such a call: how many maps it has.
+  local function maps(C, o)
+    o.device, o.dtype = "sim:sm_90a", cute.f32
+    local text = cute.ops.explain(A, B, C, o):trace():cuda()
+    return select(2, text:gsub("const __grid_constant__ TensorMap", ""))
+  end
+
+  -- A matrix like D of this order: rows `far` elements apart.
+  local function like_D(far, first)
+    local t = matrix({M, N}, "bf16", 5)
+    local b = cute.zeros({M * far + first}, cute.bf16)
+    local view = cute.make_tensor(b.iterator + first,
+                                  cute.make_layout({M, N}, {far, 1}))
+    for i = 0, M - 1 do
+      for j = 0, N - 1 do view[{i, j}] = t(i, j) end
+    end
+    return view
+  end
+
+  it("come by TMA where it reaches them", function()
+    -- rows at multiples of 16 bytes; not; from another address; columns
+    local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
+                                    cute.make_layout({M, N}, {1, M}))
+    for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
+                           {like_D(136, 1), 3}, {turned, 4},
+                           {matrix({M, N}, "i8"), 3}} do
+      local R, count = table.unpack(case)
+      local o = {epilogue = function(acc, at) return 2 * acc + at:tile(R) end}
+      assert.equal(count, maps(nil, o), i)
+      assert.is_nil(ops.differs(A, B, gemm(A, B, o), function(_, x, y, sum)
+        return 2 * sum + R(x, y)
+      end))
+    end
+  end)
+
+  it("are C, and two at most", function()
+    local C, R, S = matrix({M, N}, nil, 5), matrix({M, N}, "f32", 6),
+      matrix({M, N}, "f16", 7)
+    local function want(_, x, y, sum)
+      return 2 * sum - 3 * C(x, y) + R(x, y) * S(x, y) + S(x, y)
+    end
+    local o = {alpha = 2, beta = -3, epilogue = function(acc, at)
+      return acc + at:tile(R) * at:tile(S) + at:tile(S)
+    end}
+    assert.equal(5, maps(C, o))
+    assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
+    assert.equal(4, maps(C, {beta = 2}))
+    -- D^T, whose C is C^T
+    local thin = matrix({8, K}, nil, 3)
+    local c = matrix({M, 8}, nil, 4)
+    assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",
+      beta = 2, dtype = cute.f32}), function(_, x, y, sum)
+      return sum + 2 * c(x, y)
+    end))
+  end)
+
+  it("are out itself, call after call with other ones", function()
+    for seed = 1, 3 do
+      local D, was = matrix({M, N}, "f32", seed), {}
+      for i = 0, M * N - 1 do was[i] = D(i // N, i % N) end
+      local o = {out = D, accumulate = true, device = "sim:sm_90a"}
+      assert.equal(4, maps(nil, o))
+      o.dtype = nil
+      gemm(A, B, o)
+      assert.is_nil(ops.differs(A, B, D, function(_, x, y, sum)
+        return sum + was[x * N + y]
+      end))
+    end
+  end)
+
+  it("may be of all batches, or one for each", function()
+    local A3, B3 = matrix {3, 72, 64}, matrix({3, 40, 64}, nil, 2)
+    for _, R in ipairs {matrix({72, 40}, nil, 3), matrix({3, 72, 40}, nil, 4)}
+    do
+      local D = gemm(A3, B3, {device = "sim:sm_90a", dtype = cute.f32,
+        epilogue = function(acc, at) return acc + at:tile(R) end})
+      assert.is_nil(ops.differs(A3, B3, D, function(l, x, y, sum)
+        return sum + (cute.rank(R) == 2 and R(x, y) or ops.at(R, l, x, y))
+      end))
+    end
+  end)
+end)
+
 describe("what an epilogue becomes", function()
   it("compiles for sm_80 and sm_90a", function()
     local function source(M, N, K, dtype, device)

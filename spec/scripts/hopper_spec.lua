@@ -81,6 +81,107 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
+  -- Choices, types and orders of one or two matrices that are read like D.
+  local SOURCES = {
+    {{tile = {128, 64, 64}}, "bf16 n"},
+    {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
+     "bf16 n", "f32 n"},
+    {{tile = {64, 64, 64}, schedule = "pingpong", cluster = {1, 2}, stages = 3,
+      d_major = "m"}, "f32 m", "f16 m"},
+    {{tile = {128, 128, 64}, split = 2, stages = 3}, "bf16 n", "bf16 m"},
+    {{tile = {64, 96, 64}, consumers = 1, persistent = false}, "bf16 m"},
+    {{tile = {64, 72, 64}, consumers = 1}, "f32 n", "bf16 n"},
+    {{tile = {128, 64, 64}, scheduler = "dynamic", source_stages = 1}, "i32 n"},
+    {{tile = {128, 64, 64}, cluster = {2, 1}, pdl = true}, "f16 n"},
+  }
+  for number, case in ipairs(SOURCES) do
+    local choices, names = case[1], table.concat(case, ", ", 2)
+    it(("brings %s to its epilogue, choice %d"):format(names, number),
+       function()
+      local o = {sources = {}, epilogue = function(acc, place)
+        for i = 1, #case - 1 do
+          acc = acc + i * place.source(i, cute.f32)
+        end
+        return acc
+      end}
+      for name, v in pairs(choices) do o[name] = v end
+      for i = 2, #case do
+        local dtype, major = case[i]:match "(%w+) (%w)"
+        o.sources[i - 1] = {dtype = core.find_dtype(dtype), major = major}
+      end
+      local g = gemm_sm90(o)
+      for turn = 1, 3 do
+        local m, n, k = table.unpack(({{300, 264, 136}, {129, 72, 264},
+                                       {64, 200, 200}})[turn])
+        local A, B, list = matrix(m, k, 1), matrix(n, k, 2), {}
+        for i, s in ipairs(o.sources) do
+          list[i] = matrix(m, n, turn + i, s.dtype, s.major == "m")
+        end
+        local D = matrix(m, n, nil, nil, o.d_major == "m")
+        local args = g.arguments(A, B, D, nil, nil, table.unpack(list))
+        local grid = g.grid(m, n, 3)
+        if o.scheduler then
+          args[args.n + 1], args.n = g.workspace(grid), args.n + 1
+        end
+        g.kernel(table.unpack(args, 1, args.n)):launch {grid = grid,
+          block = g.block, cluster = g.cluster, device = DEVICE, seed = turn,
+          pdl = o.pdl}
+        local want = product(A, B)
+        assert.is_nil(differs(D, function(i, j)
+          local sum = want(i, j)
+          for x, t in ipairs(list) do sum = sum + x * t(i, j) end
+          return rounded(sum)
+        end))
+      end
+    end)
+  end
+
+  it("adds to what D was, by TMA both ways", function()
+    local g = gemm_sm90 {tile = {128, 64, 64}, epi = {64, 32},
+      sources = {{dtype = cute.bf16, major = "n"}},
+      epilogue = function(acc, place)
+        return acc + place.source(1, cute.f32)
+      end}
+    local m, n, k = 300, 136, 72
+    local A, B, D, was = matrix(m, k, 1), matrix(n, k, 2), matrix(m, n, 3), {}
+    for i = 0, m - 1 do
+      for j = 0, n - 1 do was[i * n + j] = D(i, j) end
+    end
+    local args = g.arguments(A, B, D, nil, nil, D)
+    g.kernel(table.unpack(args, 1, args.n)):launch {grid = g.grid(m, n, 2),
+      block = g.block, cluster = g.cluster, device = DEVICE}
+    local want = product(A, B)
+    assert.is_nil(differs(D, function(i, j)
+      return rounded(want(i, j) + was[i * n + j])
+    end))
+  end)
+
+  it("says which source it cannot read", function()
+    local why = "gemm_sm90: source 1 = {dtype = u8, major = \"n\"}; a type of "
+      .. "16 or 32 bits and \"n\" or \"m\" are needed"
+    support.raises(why, gemm_sm90, {sources = {{dtype = cute.u8,
+                                                major = "n"}}})
+    support.raises('split = "stream" goes without sources', gemm_sm90,
+      {split = "stream", sources = {{dtype = cute.f32, major = "n"}}})
+    local g = gemm_sm90 {sources = {{dtype = cute.f32, major = "n"}},
+                         epilogue = function(acc) return acc end}
+    local A, B, D = matrix(64, 64, 1), matrix(64, 64, 2), matrix(64, 64)
+    support.raises("source 1 is", function()
+      g.arguments(A, B, D, nil, nil, D)
+    end)
+    support.raises("a tensor of f32 is needed", function()
+      g.arguments(A, B, D)
+    end)
+    support.raises("N of source 1 is not contiguous", function()
+      g.arguments(A, B, D, nil, nil, matrix(64, 64, 1, "f32", true))
+    end)
+    local odd = cute.make_tensor(core.buffer("f32", 64 * 65),
+                                 cute.make_layout({64, 64}, {65, 1}))
+    support.raises("rows of source 1 are 260 bytes apart", function()
+      g.arguments(A, B, D, nil, nil, odd)
+    end)
+  end)
+
   it("loses less of 8-bit floats the more often it adds them in f32", function()
     local m, n, k = 64, 32, 4096
     local function normal(rows, seed)

@@ -5,8 +5,10 @@
 -- (n: rows of B; with `gated` D has half as many columns);
 -- A (M,K[,L]), B (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types,
 -- and sums, that of the accumulators; tf32; c: is there something to add to
--- the sums? fused: does an epilogue follow? arch, sm, sms of the device; order:
--- the only one in which sums may be added, in the words of cute.ops.order.
+-- the sums? sources: that, and what else an epilogue reads like D, as A and B
+-- are, with `value` its number; fused: does an epilogue follow? arch, sm, sms
+-- of the device; order: the only one in which sums may be added, in the words
+-- of cute.ops.order.
 --
 -- Each family has a rule `takes`, which gives nil, or a sentence that says why
 -- not, or false for what nobody would expect of it, and `list`, its candidates
@@ -377,6 +379,25 @@ local PROMOTE = 1
 -- warpgroups take turns it runs under the products of the other.
 local EXPOSED = 1.25
 
+-- Those of p.sources that TMA reaches, two at most, and how gemm_sm90 is told.
+local function sources_of(p, swap)
+  local list, told = {}, {}
+  for _, s in ipairs(p.sources or {}) do
+    local lead = s.stride[2] == 1 and 2 or 1
+    local bits = s.element_type.bits
+    if #list < 2 and (bits == 16 or bits == 32)
+      and not tma_refuses("C", s, lead, "rows or columns") then
+      list[#list + 1] = s
+      told[#list] = {dtype = s.element_type,
+                     major = (swap ~= (lead == 2)) and "n" or "m"}
+    end
+  end
+  return list, #told > 0 and told or nil
+end
+
+-- In place of an epilogue, which a plan makes.
+local function LATER() end
+
 -- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
 -- tiles can be narrow along M.
 local function candidates(p, swap)
@@ -393,6 +414,9 @@ local function candidates(p, swap)
              blocks = p.group and p.blocks_b or nil, gated = p.gated,
              batches = p.batches > 1 or nil}
   local out = {}
+  local sources, told = sources_of(p, swap)
+  o.sources = told
+  if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
   -- matrices one below the other, each of whole tiles
@@ -407,13 +431,10 @@ local function candidates(p, swap)
       and (not o.batches or chosen.tile[1] <= high)
       and (not p.group or chosen.tile[3] == 128 and chosen.split ~= 2
            and (128 % chosen.tile[2] == 0 or chosen.tile[2] % 128 == 0)) then
-      -- fewer sums at once leave registers to an epilogue
-      if p.fused and chosen.tile[2] // (p.gated and 2 or 1) % 32 == 0 then
-        chosen.epi = {64, 32}
-      end
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
-        swap = swap, ns = 1e9 * c.seconds * (p.fused and c.waves > 1
+        sources = chosen.sources and sources, swap = swap,
+        ns = 1e9 * c.seconds * (p.fused and c.waves > 1
           and chosen.schedule ~= "pingpong" and EXPOSED or 1),
         split = chosen.equal and "equal parts" or chosen.split or 1}
     end

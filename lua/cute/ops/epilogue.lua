@@ -87,8 +87,8 @@ At.__index = At
 At.__name = "at"
 
 -- What a matrix (M,N[,L]) has where the sums are; of the type of float sums, or
--- its own.
-local function fetch(at, t)
+-- its own. source: its number, where the kernel brings it.
+local function fetch(at, t, source)
   local own = t.element_type
   local dtype = at.sums
   if dtype.is_integer then
@@ -99,6 +99,7 @@ local function fetch(at, t)
     r:fill(0)
     return r:load()
   end
+  if source then return at.place.source(source, dtype) end
   if at.swap then t = operand.turned(t) end
   if at.place.batch then t = at.place.batch(t) end
   return at.place.load(t, dtype)
@@ -155,7 +156,8 @@ function At:tile(t)
          self.n, t.layout)
   end
   check_batch(self, "tile", t, 2)
-  return fetch(self, operand.matrix(t, self.batch))
+  if self.probe then self.read[t] = true end
+  return fetch(self, operand.matrix(t, self.batch), self.sources[t])
 end
 
 --- Row and column of each sum: two vectors of i32.
@@ -251,9 +253,11 @@ local function results_of(f, original, shape, ...)
   return out
 end
 
--- What the user's function gives for problem p: a list of {kind, dtype, op}.
+-- What the user's function gives for problem p: a list of {kind, dtype, op};
+-- and which of its values at:tile reads, by their numbers.
 local function probe(p, f, captured)
   local found
+  local read = {}
   local values = captured.values
   local clone, bind = captured:clone()
   local kernel = cute.kernel("epilogue", function(...)
@@ -265,7 +269,8 @@ local function probe(p, f, captured)
     assert(not next_one())
     local acc = cute.make_rmem_tensor({4}, p.value)
     acc:fill(0)
-    local at = setmetatable({probe = true, shape = {4}, sums = p.value, m = p.m,
+    local at = setmetatable({probe = true, sources = {}, read = {},
+      shape = {4}, sums = p.value, m = p.m,
       n = p.columns, batch = p.batch, batches = p.batches}, At)
     bind(list)
     if p.gated then
@@ -274,6 +279,9 @@ local function probe(p, f, captured)
       found = results_of(clone, f, at.shape, acc:load(), at)
     end
     bind()
+    for i, v in ipairs(list) do
+      if at.read[v] then read[#read + 1] = i end
+    end
     for i, x in ipairs(found) do
       found[i] = getmetatable(x) == Reduction and {kind = x.kind, op = x.op}
         or {kind = "tile", dtype = x.dtype}
@@ -282,13 +290,15 @@ local function probe(p, f, captured)
   local list = {n = 0}
   for _, v in ipairs(values) do pass(list, v, p.value) end
   kernel(table.unpack(list, 1, list.n)):trace {block = 32}
-  return found
+  return found, read
 end
 
---- What an epilogue's results are, before there is a kernel: p.results.
+--- What an epilogue's results are, before there is a kernel: p.results; and
+-- which of its values it reads like D: a list of their numbers.
 function epilogue.look(p, f)
-  p.results = probe(p, f, capture.of(f))
-  return p.results[1].dtype
+  local read
+  p.results, read = probe(p, f, capture.of(f))
+  return p.results[1].dtype, read
 end
 
 --- What follows the sums of problem p by choice c: {finish = what gemm_sm80 and
@@ -311,6 +321,9 @@ function epilogue.new(p, c, call)
     end
   end
 
+  local brought = {}  -- by the kernel: numbers in c.sources
+  for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
+
   local function finish(acc, ...)
     local up, place, next_one, number
     if p.gated then
@@ -322,7 +335,7 @@ function epilogue.new(p, c, call)
     end
     local at = setmetatable({place = place, swap = c.swap, sums = p.value,
       m = p.m, n = p.columns, batch = p.batch, batches = p.batches,
-      shape = acc.shape}, At)
+      shape = acc.shape, sources = {}}, At)
     local function scaled(x)
       local by = number(p.value, true)
       if p.value.is_integer and by.dtype ~= cute.i32 then
@@ -337,7 +350,7 @@ function epilogue.new(p, c, call)
     end
     if has_alpha then acc = scaled(acc) end
     if has_c then
-      local was = fetch(at, next_one())
+      local was = fetch(at, next_one(), brought.C)
       if has_beta then was = scaled(was) end
       if was.dtype ~= acc.dtype then  -- whole sums with a factor that is not
         was, acc = was:to(cute.f32), acc:to(cute.f32)
@@ -348,6 +361,7 @@ function epilogue.new(p, c, call)
     local values = {}
     for i, is_float in ipairs(floats) do
       values[i] = number(p.value, is_float)
+      if brought[i] then at.sources[values[i]] = brought[i] end
     end
     bind(values)
     local out

@@ -1,4 +1,10 @@
---- Functions of epilogues: of vectors, values and numbers of a kernel, in f32.
+--- Functions of epilogues: of vectors, values and numbers of a kernel.
+--
+-- In f32 they are of few instructions, for they run beside tensor cores: by the
+-- special function unit's 2^x and 1 / x. They are within 2^-19 of the exact
+-- ones, relative to these, where x > -4, and 2^-16 where x > -12; what is below
+-- 2^-120 may be 0.
+local core = require "cute.core"
 local cute = require "cute"
 
 local functions = {}
@@ -8,21 +14,88 @@ local LOG2E = math.log(math.exp(1), 2)
 --- max(x, 0); of a NaN 0.
 function functions.relu(x) return cute.max(x, 0) end
 
---- 1 / (1 + e^-x).
-function functions.sigmoid(x) return cute.rcp(1 + cute.exp2(x * -LOG2E)) end
+---------------------------------------------------------------------------
+-- In f32
+---------------------------------------------------------------------------
 
---- x / (1 + e^-x).
-function functions.silu(x) return x * functions.sigmoid(x) end
+local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
+local function rcp(x) return cute.arch.approx("rcp.approx.ftz.f32", x) end
 
---- x Phi(x), by the error function.
-function functions.gelu(x)
+local lean = {}
+
+-- 1 / (1 + 2^-y).
+local function logistic(y) return rcp(1 + exp2(-y)) end
+
+function lean.sigmoid(x) return logistic(x * LOG2E) end
+function lean.silu(x) return x * logistic(x * LOG2E) end
+
+-- x / (1 + e^-2y) with y = sqrt(2 / pi) (x + 0.044715 x^3): 1 + tanh y is
+-- 2 / (1 + e^-2y).
+local TANH = 2 * math.sqrt(2 / math.pi) * LOG2E
+function lean.gelu_tanh(x)
+  return x * logistic(x * cute.fma(x * x, 0.044715 * TANH, TANH))
+end
+
+-- Phi(-|x|) = P(t) 2^-u^2 with u = |x| sqrt(log2(e) / 2), t = 1 / (1 + 0.3 u);
+-- P by Remez' exchange up to |x| = 12.8, relative error 2.2e-7, times |x| / u:
+-- with x beyond that the result is x or 0.
+local U, T = math.sqrt(LOG2E / 2), 0.30023955574144606
+local P = {[0] = 0.00011490730008989438, 0.11761413273548794,
+           0.13707597023953522, 0.03552545434834129, 0.2998872450497054,
+           -0.25511323703168726, 0.3555004508694563, -0.10189980755600116}
+function lean.gelu(x)
+  local u = cute.min(cute.abs(x) * U, 11)
+  local t = rcp(cute.fma(u, T, 1))
+  local p = P[#P]
+  for i = #P - 1, 0, -1 do p = cute.fma(p, t, P[i]) end
+  -- max(x, 0) - |x| Phi(-|x|), NaN where x is
+  return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
+end
+
+---------------------------------------------------------------------------
+-- In other types
+---------------------------------------------------------------------------
+
+local general = {}
+
+function general.sigmoid(x) return cute.rcp(1 + cute.exp2(x * -LOG2E)) end
+
+function general.silu(x) return x * general.sigmoid(x) end
+
+function general.gelu(x)
   return 0.5 * x * (1 + cute.erf(x * math.sqrt(0.5)))
 end
 
---- The approximation of gelu by tanh.
-function functions.gelu_tanh(x)
+function general.gelu_tanh(x)
   local y = 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
-  return x * functions.sigmoid(y)
+  return x * general.sigmoid(y)
 end
+
+---------------------------------------------------------------------------
+
+local function of(name)
+  return function(x)
+    local kind = core.typename(x)
+    if kind == "vector" and x.dtype == cute.f32 then
+      local r = cute.make_rmem_tensor(x.shape, cute.f32)
+      for i = 0, cute.size(x.shape) - 1 do r[i] = lean[name](x[i]) end
+      return r:load()
+    end
+    local own = kind == "value" and x.dtype == cute.f32 and lean or general
+    return own[name](x)
+  end
+end
+
+--- 1 / (1 + e^-x).
+functions.sigmoid = of "sigmoid"
+
+--- x / (1 + e^-x).
+functions.silu = of "silu"
+
+--- x Phi(x), Phi the normal distribution.
+functions.gelu = of "gelu"
+
+--- The approximation of gelu by tanh.
+functions.gelu_tanh = of "gelu_tanh"
 
 return functions

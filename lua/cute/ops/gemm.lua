@@ -84,6 +84,14 @@ local function facts(l, dtype, alignment)
           alignment = alignment}
 end
 
+-- A matrix like D that is read behind the sums: C, or a value of the epilogue.
+local function source(t, batch, value)
+  local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
+                  t.alignment)
+  s.value = value
+  return s
+end
+
 local function device_of(A, o)
   local device, why = devices.pick(core.launch_values {A, n = 1}, o, "auto")
   if not device then report.raise(why) end
@@ -143,7 +151,7 @@ local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
   local all, batch = operands(A, B, C, out, o.gated)
-  local p = {batch = batch, batches = 1, shape = {}}
+  local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
     p.batches = p.batches * n
     p.shape[#batch + 1 - i] = n
@@ -167,8 +175,10 @@ local function problem(call)
   p.c = C ~= nil
   scales.look(p, o)
   if p.value ~= p.sums then like = cute.bf16 end
+  local read = {}
   if call.f then
-    local made = epilogue.look(p, call.f)
+    local made
+    made, read = epilogue.look(p, call.f)
     like = made ~= p.value and made or like
     p.fused = true
   end
@@ -182,6 +192,10 @@ local function problem(call)
   local D = out and all.out.l or operand.layout(
     cute.make_layout(p.shape, cute.LayoutRight), batch)
   p.D = facts(D, p.d, out and out.alignment or 256)
+  if C then p.sources[1] = source(C, batch) end
+  for _, i in ipairs(read) do
+    table.insert(p.sources, source(call.captured.values[i], batch, i))
+  end
   promise.look(p, call)
   return p
 end

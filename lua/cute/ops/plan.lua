@@ -94,6 +94,25 @@ local function shared(o, grid)
   end
 end
 
+-- The matrices of a call that c.sources says, as the kernel sees them.
+local function sources_of(p, c, call)
+  local list = {}
+  for i, s in ipairs(c.sources or {}) do
+    local t = operand.matrix(s.value and call.captured.values[s.value]
+      or call.C, p.batch)
+    list[i] = c.swap and operand.turned(t) or t
+  end
+  return list
+end
+
+-- Arguments of gemm_sm90 for matrices like these.
+local function first_arguments(made, A, B, D, group, sources)
+  local more = group and {false, false} or {}
+  for _, t in ipairs(sources) do more[#more + 1] = like(t) end
+  return made.arguments(like(A), like(B), like(D), nil, nil,
+                        table.unpack(more))
+end
+
 function FAMILIES.gemm_sm90(p, c)
   local made = require "kernels.gemm_sm90"(c.options)
   local m, n, known = p.m, p.columns, nil
@@ -106,11 +125,12 @@ function FAMILIES.gemm_sm90(p, c)
           sums = sums, counts = counts, space = space,
           arguments = function(A, B, D, _, _, call)
             if c.swap then A, B, D = B, A, operand.turned(D) end
-            known = known or made.arguments(like(A), like(B), like(D))
-            local list = made.with(known, A, B, D)
+            local sources = sources_of(p, c, call)
+            known = known or first_arguments(made, A, B, D, p.group, sources)
+            local list = made.with(known, A, B, D, table.unpack(sources))
             if p.group then
               local SA, SB = scales.blocks(p, call.o, p.batch)
-              list[13], list[14], list.n = SA or false, SB or false, 14
+              list[13], list[14] = SA or false, SB or false
             end
             return list
           end}

@@ -1,0 +1,115 @@
+--- What an epilogue of kernels/gemm_sm90 reads beside the sums: matrices like
+-- D, whose parts (64 rows, o.epi[2] columns) TMA brings to shared memory.
+--
+-- A warpgroup has buffers of its own for `source_stages` parts. Its leader asks
+-- for the first before the products of a tile, and for another whenever all
+-- have met behind the reading of one: so they come while there are products,
+-- and in whole rows.
+local cute = require "cute"
+local smem = require "kernels.gemm_sm90.smem"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local Sources = {}
+Sources.__index = Sources
+
+local sources = {}
+
+--- Buffers and their mbarriers, for all warpgroups. Fields of a list's entry:
+-- atom and coords of a map, besides those of o.sources.
+---@param o table choices
+---@param list table[]
+---@param maker any the thread that makes mbarriers
+function sources.new(o, list, maker)
+  local n = o.source_stages * o.consumers
+  local self = setmetatable({o = o, list = list, bytes = 0}, Sources)
+  for i, x in ipairs(list) do
+    local s = o.sources[i]
+    local sC = cute.make_smem_tensor(s.dtype, smem.parts(o, s.dtype, s.major,
+      o.source_stages), 1024)                 -- (64,EN,stage,consumer)
+    x.dtype, x.major, x.smem = s.dtype, s.major, sC
+    self.bytes = self.bytes + x.atom.tx_bytes
+  end
+  local sources_came = cute.arch.alloc_smem(cute.i64, n)
+  cute.when(maker, function()
+    for i = 0, n - 1 do cute.arch.mbarrier_init(sources_came + i, 1) end
+    cute.arch.mbarrier_init_fence()
+  end)
+  self.came = sources_came
+  return self
+end
+
+-- The counterpart of what stores sums: ldmatrix, or pairs.
+local function load_atom(o, x)
+  if x.dtype.bits ~= 16 then
+    return cute.make_copy_atom("UniversalCopy", x.dtype,
+                               x.dtype.bits * (x.major == "m" and 1 or 2))
+  end
+  local n = o.epi[2] % 16 == 0 and 2 or 1
+  return cute.make_copy_atom(x.major == "m"
+    and ("SM75_U16x%d_LDSM_T"):format(4 * n)
+    or ("SM75_U32x%d_LDSM_N"):format(2 * n), x.dtype)
+end
+
+--- Those of one warpgroup, thread `thread` of it; `mma` is of 64 rows and
+-- o.epi[2] columns.
+function Sources:of(mma, group, thread)
+  local o = self.o
+  local own = setmetatable({group = group, leader = thread:eq(0), turn = 0,
+    of = {}}, {__index = self})
+  for i, x in ipairs(self.list) do
+    local g = cute.local_tile(x.coords, o.epi, o.batches and {_, _, _}
+      or {_, _})                                          -- (64,EN,m,n,l)
+    local to, from = cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+      cute.group_modes(x.smem, 0, 2), cute.group_modes(g, 0, 2))
+    local s2r = cute.make_tiled_copy_C(load_atom(o, x), mma)
+    local slice = s2r:get_slice(thread)
+    local frag = cute.make_rmem_tensor(mma:partition_shape_C(o.epi), x.dtype)
+    own.of[i] = {atom = x.atom, to = to, from = from, s2r = s2r, frag = frag,
+                 smem = slice:partition_S(x.smem), retiled = slice:retile(frag)}
+  end
+  return own
+end
+
+function Sources:barrier(n)
+  local stages = self.o.source_stages
+  return self.came + (self.group * stages + n % stages)
+end
+
+--- Asks for part n of a tile, at `place` of the parts. What lies outside of D
+-- comes as zeros.
+function Sources:ask(n, place, l)
+  local bar = self:barrier(n)
+  cute.when(self.leader, function()
+    cute.arch.mbarrier_arrive_and_expect_tx(bar, self.bytes)
+    for i = 1, #self.of do
+      local x = self.of[i]
+      local from = self.o.batches and x.from(_, place[1], place[2], l)
+        or x.from(_, place[1], place[2])
+      cute.copy(x.atom, from, x.to(_, n % self.o.source_stages, self.group),
+                {tma_bar_ptr = bar})
+    end
+  end)
+end
+
+--- Waits for part n.
+function Sources:wait(n)
+  cute.arch.mbarrier_wait(self:barrier(n),
+                          self.turn ~ (n // self.o.source_stages & 1))
+end
+
+--- What source i has where the sums of part n are.
+function Sources:load(i, n, dtype)
+  local x = self.of[i]
+  cute.copy(x.s2r, x.smem(_, _, _, n % self.o.source_stages, self.group),
+            x.retiled)
+  return x.frag:load():to(dtype)
+end
+
+--- All `count` parts of a tile were read.
+function Sources:done(count)
+  if count // self.o.source_stages % 2 == 1 then self.turn = self.turn ~ 1 end
+end
+
+return sources

@@ -1,0 +1,124 @@
+-- The functions of epilogues against plain Lua: how far they are from the
+-- exact ones, in f32, and that other types and numbers have them too.
+local cute = require "cute"
+local ops = cute.ops
+
+local function sigmoid(x) return 1 / (1 + math.exp(-x)) end
+
+-- Phi(x), by the series of erf for small x, else by the continued fraction of
+-- the tail.
+local function phi(x)
+  local a = math.abs(x)
+  local density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+  local tail
+  if a < 2.5 then
+    local term, sum = a, a
+    for n = 1, 80 do
+      term = term * a * a / (2 * n + 1)
+      sum = sum + term
+    end
+    tail = 0.5 - density * sum
+  else
+    local f = a
+    for n = 60, 1, -1 do f = a + n / f end
+    tail = density / f
+  end
+  return x > 0 and 1 - tail or tail
+end
+
+local EXACT = {
+  sigmoid = sigmoid,
+  silu = function(x) return x * sigmoid(x) end,
+  gelu = function(x) return x * phi(x) end,
+  gelu_tanh = function(x)
+    return x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x ^ 3))
+  end,
+  relu = function(x) return math.max(x, 0) end,
+}
+
+-- f of each element of a list, in this type.
+local function values(f, list, dtype, vectors)
+  local n, each = #list, vectors and 4 or 1
+  local x, y = cute.tensor(list, dtype), cute.zeros({n}, dtype)
+  cute.kernel("f", function(a, b)
+    local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
+    if not vectors then
+      b[i] = f(a[i])
+      return
+    end
+    local function part(t)
+      return cute.make_tensor(t.iterator + i * 4, cute.make_layout {4})
+    end
+    part(b):store(f(part(a):load()))
+  end)(x, y):launch {grid = n // (32 * each), block = 32,
+                     device = "sim:sm_90a"}
+  local out = {}
+  for i = 1, n do out[i] = y(i - 1) end
+  return out
+end
+
+local function range(from, to, n)
+  local list = {}
+  for i = 1, n do
+    list[i] = string.unpack("f", string.pack("f",
+      from + (to - from) * (i - 0.5) / n))
+  end
+  return list
+end
+
+describe("functions of epilogues", function()
+  for name, exact in pairs(EXACT) do
+    it(name .. " is near in f32, vectors and values", function()
+      local f = ops[name]
+      for _, r in ipairs {{-4, 8, 2 ^ -19}, {-12, -4, 2 ^ -16}} do
+        local list = range(r[1], r[2], 4096)
+        local got, again = values(f, list, cute.f32), values(f, list, cute.f32,
+                                                             true)
+        for i, x in ipairs(list) do
+          local want = exact(x)
+          assert.is_true(math.abs(got[i] - want) <= r[3] * math.abs(want)
+            + 2 ^ -120, ("%s(%.9g) is %.9g, not %.9g"):format(name, x, got[i],
+                                                              want))
+          assert.equal(got[i], again[i])
+        end
+      end
+    end)
+
+    it(name .. " has limits, and passes NaN on", function()
+      local big = {math.huge, 2.0 ^ 100, 100.0, -100.0, -2.0 ^ 100, 0 / 0, 0.0}
+      local list = table.move(range(-1, 1, 32), 1, 32, 1, {})
+      for i, x in ipairs(big) do list[i] = x end
+      local got = values(ops[name], list, cute.f32)
+      local one = name == "sigmoid" and 1
+      for i = 1, 3 do assert.equal(one or list[i], got[i]) end
+      for i = 4, 5 do assert.is_true(math.abs(got[i]) < 2 ^ -100) end
+      if name == "relu" then assert.equal(0.0, got[6])
+      else assert.is_true(got[6] ~= got[6]) end
+      assert.equal(one and 0.5 or 0.0, got[7])
+    end)
+
+    it(name .. " is there for f64 and bf16", function()
+      local list = range(-3, 3, 128)
+      for _, t in ipairs {{cute.f64, 1e-12}, {cute.bf16, 2 ^ -5}} do
+        for i, y in ipairs(values(ops[name], list, t[1])) do
+          local want = exact(list[i])
+          assert.is_true(math.abs(y - want) <= t[2] * math.max(math.abs(want),
+            0.25), ("%s(%.9g) is %.9g, not %.9g"):format(name, list[i], y,
+                                                         want))
+        end
+      end
+    end)
+  end
+
+  it("take two of the special function unit, and do not divide", function()
+    local kernel = cute.kernel("f", function(a, b)
+      b[0] = ops.gelu(a[0]) + ops.silu(a[1]) + ops.gelu_tanh(a[2])
+    end)
+    local t = cute.zeros({4}, cute.f32)
+    local text = kernel(t, t):trace {block = 32}:cuda()
+    assert.is_nil(text:match "1%.0f /")
+    for _, name in ipairs {"rcp", "ex2"} do  -- one each, and what it is
+      assert.equal(4, select(2, text:gsub(name .. "_approx_ftz_f32%(", "")))
+    end
+  end)
+end)

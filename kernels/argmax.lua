@@ -7,33 +7,8 @@
 -- NaN is larger (with smallest = true: smaller) than all numbers.
 local cute = require "cute"
 local check = require "kernels.check"
+local fold = require "kernels.fold"
 local rows = require "kernels.rows"
-
-local NONE = -1 << 31
-
--- An i32 that is ordered as the numbers are, with -0 as 0 and NaN above all.
-local function key(x)
-  local bits = (x + 0.0):bitcast(cute.i32)
-  return cute.where(cute.ne(x, x), 0x7fffffff,
-                    bits ~ ((bits >> 31) & 0x7fffffff))
-end
-
--- The better of two pairs: key and index.
-local function better(a, b)
-  local take = cute.gt(b[1], a[1])
-    | cute.eq(b[1], a[1]) & cute.lt(b[2], a[2])
-  return {cute.where(take, b[1], a[1]), cute.where(take, b[2], a[2])}
-end
-
-local function over_lanes(pair, width)
-  local d = width // 2
-  while d > 0 do
-    pair = better(pair, {cute.arch.shuffle_sync_bfly(pair[1], d),
-                         cute.arch.shuffle_sync_bfly(pair[2], d)})
-    d = d // 2
-  end
-  return pair
-end
 
 --- A kernel of (X, I) and what its launch needs.
 ---@param o {n: integer, dtype: any, smallest: boolean?} and what
@@ -50,15 +25,16 @@ return function(o)
     rows.check(plan, name, X)
     local sources = plan:sources({X}, worst)
     plan:each(X.shape[1], sources, function(at)
-      local best, where = cute.var(NONE, cute.i32), cute.var(0, cute.i32)
+      local place = fold.place(cute.f32, false, o.smallest)
+      local best = cute.var(place.init[1], cute.i32)
+      local where = cute.var(0, cute.i32)
       plan:chunk(function(chunk)
         local x = sources[1]:get(at, chunk, "last")
-        if o.smallest then x = -x end
         for s = 0, plan.steps - 1 do
           local first = plan:index(s, chunk)
           local inside = plan:has(s, chunk)
           for w = 0, plan.width - 1 do
-            local k = key(x[{w, s}])
+            local k = place.take(x[{w, s}])[1]
             local more = cute.gt(k, best.value)
             if inside then more = more & inside end
             best.value = cute.where(more, k, best.value)
@@ -66,10 +42,10 @@ return function(o)
           end
         end
       end)
-      local pair = over_lanes({best.value, where.value},
-                              math.min(plan.threads, 32))
+      local pair = fold.over_lanes(place, {best.value, where.value},
+                                   math.min(plan.threads, 32))
       local all, warps = plan:exchange(pair, at.turn)
-      pair = over_lanes(all, warps)
+      pair = fold.over_lanes(place, all, warps)
       plan:first(at, function() I[at.row] = pair[2]:to(I.element_type) end)
     end)
   end)}

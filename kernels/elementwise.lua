@@ -227,6 +227,9 @@ local function turned(o, inputs, outputs, scalars)
   local nb, na = up(o.extents[1], TB), up(o.extents[o.across], TA)
   local at = {b = block % nb * TB, a = block // nb % na * TA,
               batch = block // nb // na}
+  if o.raster then
+    at.b, at.a = block // na % nb * TB, block % na * TA
+  end
   local brings, passes = {}, {}
   local function view(t, op)
     return cute.make_tensor(t.iterator, modes(o, op.stride, 1, o.across, W))
@@ -327,9 +330,10 @@ end
 ---@param o {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
--- across: integer?, tile: integer[]?}
+-- across: integer?, tile: integer[]?, pdl: boolean?}
 -- outputs: of the results (one like the first input); steps: vectors of
--- a thread, of `width` elements; tile: along the first mode, and across
+-- a thread, of `width` elements; tile: along the first mode, and across; pdl:
+-- for dependent launches
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   if not o.extents then check.given("elementwise", o, "n") end
@@ -357,6 +361,7 @@ return function(o)
           args[i] = cute.recast_tensor(args[i], op.dtype)
         end
       end
+      if p.pdl then cute.arch.griddepcontrol_wait() end
       local body = p.across and turned or straight
       body(p, {table.unpack(args, 1, ins)},
            {table.unpack(args, ins + 1, ins + outs)}, more)

@@ -51,6 +51,21 @@ fold.OPS = {
          after = function(x, n) return cute.sqrt(x / n) end},
 }
 
+--- The operation of that name, or a table that is one.
+---@param name any
+---@return table
+function fold.op(name)
+  local op = fold.OPS[name] or name
+  if type(op) ~= "table" then
+    local names = {}
+    for n in pairs(fold.OPS) do names[#names + 1] = n end
+    table.sort(names)
+    core.fail("unknown-name", ("reduce: no op '%s': %s, or a table {of =, "
+      .. "init =}"):format(tostring(name), table.concat(names, ", ")))
+  end
+  return op
+end
+
 -- What sums hold is a list of values, or of vectors: of most operations one.
 local function plain(op, sums)
   local init = op.init
@@ -87,8 +102,10 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- Of a key the largest, and where it is.
-local function place(dtype, far, smallest)
+--- Of what elements of a type are ordered by the largest, and where it is:
+-- {types, init, take = function(x, index), join = function(a, b)} of lists of
+-- both. far: indices are i64.
+function fold.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
   local at = far and cute.i64 or cute.i32
@@ -107,13 +124,9 @@ local function state_of(o)
   local s
   local from = o.from or o.dtype
   if o.op == "argmax" or o.op == "argmin" then
-    s = place(from, o.wide, o.op == "argmin")
+    s = fold.place(from, o.wide, o.op == "argmin")
   else
-    local op = fold.OPS[o.op] or o.op
-    if type(op) ~= "table" then
-      core.fail("unknown-name", ("reduce: no op '%s': sum, max, min, prod, or "
-        .. "a table {of =, init =}"):format(tostring(o.op)))
-    end
+    local op = fold.op(o.op)
     s = plain(op, o.sums)
     s.after = op.after
   end
@@ -285,8 +298,11 @@ end
 -- Along
 ---------------------------------------------------------------------------
 
--- A state of one value of all lanes of a group, by butterflies.
-local function over_lanes(s, state, lanes)
+--- A state of values of all lanes of a group, by butterflies.
+---@param s table
+---@param state any[]
+---@param lanes integer a power of two
+function fold.over_lanes(s, state, lanes)
   local d = lanes // 2
   while d > 0 do
     local other = {}
@@ -302,7 +318,7 @@ end
 -- The same of all threads of a place.
 local function over_threads(o, s, state)
   local tid = (cute.arch.thread_idx())
-  state = over_lanes(s, state, math.min(o.threads, WARP))
+  state = fold.over_lanes(s, state, math.min(o.threads, WARP))
   local warps = o.threads // WARP
   if warps <= 1 then return state end
   local shared = {}
@@ -317,7 +333,7 @@ local function over_threads(o, s, state)
   for i, m in ipairs(shared) do
     out[i] = m[tid // o.threads * warps + tid % warps]
   end
-  return over_lanes(s, out, warps)
+  return fold.over_lanes(s, out, warps)
 end
 
 -- A state of vectors as one of values; step: from element to element.
@@ -356,6 +372,7 @@ function fold.along(o)
           types = s.types, kernel = cute.kernel(o.name or "fold_along",
   function(X, Y, ...)
     local tid, parts = (cute.arch.thread_idx()), {...}
+    if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
     local row, lane = tile * rows + tid // o.threads, tid % o.threads
     local inside = places % rows > 0 and cute.lt(row, places) or nil
@@ -415,6 +432,7 @@ function fold.across(o)
           types = s.types, kernel = cute.kernel(o.name or "fold_across",
   function(X, Y, ...)
     local tid, parts = (cute.arch.thread_idx()), {...}
+    if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
     local row, lane = tid // o.lanes, tid % o.lanes
     local column = tile * o.lanes + lane

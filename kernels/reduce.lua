@@ -7,36 +7,21 @@
 --     local k = reduce.columns {op = "sum", dtype = cute.f32, m = 64, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- op: "sum" "max" "min" "prod", or a table {of = function(a, b), init = x,
--- map = function(x)}: `of` of f32 vectors and values, in any order, with
--- init among them; `map`, if any, of what is loaded. X is of any type, Y is
--- f32 or another float; numbers are f32 in between. max and min pass NaNs by.
+-- op: one of fold.OPS, "sum" "max" ..., or a table {of = function(a, b),
+-- init = x, map = function(x), after = function(x, count)}: `of` of f32 vectors
+-- and values, in any order, with init among them; `map`, if any, of what is
+-- loaded, `after` of the result. X is of any type, Y is f32 or another float;
+-- numbers are f32 in between. max and min pass NaNs by.
 --
 -- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which holds 0, and
 -- does so again afterwards: the block that is last adds up what each block
 -- left, in the order of the blocks. So the same numbers give the same sum.
-local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
+local fold = require "kernels.fold"
 local rows = require "kernels.rows"
 
 local reduce = {}
-
-local OPS = {
-  sum = {of = function(a, b) return a + b end, init = 0},
-  prod = {of = function(a, b) return a * b end, init = 1},
-  max = {of = cute.max, init = -math.huge},
-  min = {of = cute.min, init = math.huge},
-}
-
-local function op_of(o)
-  local op = OPS[o.op] or o.op
-  if type(op) ~= "table" then
-    core.fail("unknown-name", ("reduce: no op '%s': sum, max, min, prod, or a "
-      .. "table {of =, init =}"):format(tostring(o.op)))
-  end
-  return op
-end
 
 -- A list folded pair by pair.
 local function folded(op, list)
@@ -51,7 +36,7 @@ local function folded(op, list)
 end
 
 -- The elements of a vector, folded.
-local function fold(op, vector)
+local function whole(op, vector)
   local list = {}
   for i = 0, #vector - 1 do list[i + 1] = vector[i] end
   return folded(op, list)
@@ -62,6 +47,8 @@ local function mapped(op, vector)
   return op.map and op.map(vector) or vector
 end
 
+local function finish(op, x, n) return op.after and op.after(x, n) or x end
+
 ---------------------------------------------------------------------------
 -- Along rows
 ---------------------------------------------------------------------------
@@ -69,7 +56,7 @@ end
 --- Y (M) of the rows of X (M,N).
 ---@param o {op: any, n: integer, dtype: any} and what kernels/rows.lua takes
 function reduce.rows(o)
-  local op, plan = op_of(o), rows.plan(o)
+  local op, plan = fold.op(o.op), rows.plan(o)
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
           kernel = cute.kernel("reduce_rows", function(X, Y)
@@ -82,8 +69,10 @@ function reduce.rows(o)
         local x = mapped(op, sources[1]:get(at, chunk, "last"))
         v:store(op.of(v:load(), plan:only(x, op.init, chunk)))
       end)
-      local all = plan:reduce(fold(op, v:load()), op.of, at.turn)
-      plan:first(at, function() Y[at.row] = all:to(Y.element_type) end)
+      local all = plan:reduce(whole(op, v:load()), op.of, at.turn)
+      plan:first(at, function()
+        Y[at.row] = finish(op, all, o.n):to(Y.element_type)
+      end)
     end)
   end)}
 end
@@ -114,7 +103,7 @@ local function share(o, op, X, width)
     end
     acc:store(op.of(acc:load(), folded(op, list)))
   end
-  local value = fold(op, acc:load())
+  local value = whole(op, acc:load())
   local rest = o.n - o.n % tile  -- what fills no tile, an element a thread
   local most = o.n - rest
   if most > 0 then
@@ -148,7 +137,7 @@ local function last_of(o, plan, op, Y, Parts, Tickets, value)
     end
     local all = plan:reduce(v.value, op.of)
     cute.when(cute.eq(tid, 0), function()
-      Y[0] = all:to(Y.element_type)
+      Y[0] = finish(op, all, o.n):to(Y.element_type)
       Tickets[0] = 0
     end)
   end)
@@ -158,7 +147,7 @@ end
 ---@param o {op: any, n: integer, dtype: any, grid: integer?, block: integer?,
 -- steps: integer?}
 function reduce.all(o)
-  local op = op_of(o)
+  local op = fold.op(o.op)
   check.given("reduce", o, "n", "dtype")
   check.integers("reduce", o, {"block"}, 32, 1024, "power")
   check.integers("reduce", o, {"steps", "grid"}, 1, 1 << 20)
@@ -197,7 +186,7 @@ end
 -- a block share the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
-  local op = op_of(o)
+  local op = fold.op(o.op)
   check.given("reduce", o, "m", "n", "dtype")
   check.integers("reduce", o, {"warps"}, 1, 32)
   local warps = o.warps or math.max(1, math.min(32, o.m // 4))
@@ -232,7 +221,7 @@ function reduce.columns(o)
         acc:store(op.of(acc:load(), held:load()))
       end
       local out = cute.make_rmem_tensor({width}, Y.element_type)
-      out:store(acc:load():to(Y.element_type))
+      out:store(finish(op, acc:load(), o.m):to(Y.element_type))
       cute.autovec_copy(out, cute.make_tensor(Y.iterator + at, layout))
     end)
   end)}

@@ -144,6 +144,30 @@ describe("cute.ops.elementwise", function()
     call(3.0)
   end)
 
+  it("has numbers of now in calls that are known #gpu", function()
+    local X, factor, offset = matrix {20, 30}, 1.0, {by = 0}
+    local G, scale = X:to "gpu", cute.full({1}, 3, cute.f32, {device = "gpu"})
+    local D = ops.tensor(ops.random(1), {20, 30}, "f64", 1, "k"):to "gpu"
+    local out = cute.zeros({20, 30}, cute.f32, {device = "gpu"})
+    local function f(x, k)
+      return x * factor * scale[0] + k, x + offset.by
+    end
+    for i = 1, 4 do
+      factor, offset.by = i + 0.5, i + 1.0
+      scale:fill(i)
+      local Y, Z = elementwise(f, G, 2.0 * i, {out = i > 2 and {out} or nil})
+      if i > 2 then assert.equal(out, Y) end
+      Y, Z = Y:to "host", Z:to "host"
+      same(Y, {20, 30}, function(c)
+        return X(c[1], c[2]) * (i + 0.5) * i + 2 * i
+      end)
+      same(Z, {20, 30}, function(c) return X(c[1], c[2]) + i + 1 end)
+      local third = i / 3
+      local E = elementwise(function(x) return x * third end, D):to "host"
+      same(E, {20, 30}, function(c) return X(c[1], c[2]) * (i / 3) end)
+    end
+  end)
+
   it("keeps all digits of numbers beside f64", function()
     local X, third = cute.full({10}, 3, cute.f64), 1 / 3
     local Y = elementwise(function(x, k) return x * third + k end, X, 1e-17,
@@ -249,6 +273,8 @@ describe("cute.ops.elementwise", function()
        {ot = X}},
       {"ops.elementwise: dtype = 3: a dtype or string is needed", add, X, X,
        {dtype = 3}},
+      {"ops.elementwise: dtype = \"bf17\": there is no such type", add, X, X,
+       {dtype = "bf17"}},
       {"ops.elementwise: out is (30,20):(20,1); the result of extents (20,30) "
        .. "is needed", add, X, X, {out = Y}},
       {"ops.elementwise: out shares memory with operand 1", add,

@@ -480,7 +480,8 @@ describe("an epilogue that is wrong", function()
   end)
 
   it("asks for what there is not", function()
-    refuses('no operation "product": there are sum mean max min amax rms',
+    refuses('no operation "product": there are sum mean prod max min amax '
+            .. 'norm rms',
       function(acc, at) return acc, at:row_reduce("product", acc) end)
     refuses("dropout of 1.5", function(acc, at)
       return at:dropout(acc, cute.constexpr and 3 / 2, 7)

@@ -9,7 +9,7 @@ local reduce = cute.ops.reduce
 local TYPES = {"f32", "bf16", "f16", "f64", "i32", "i8", "u8", "i64", "u32",
                "u64", "e4m3"}
 local OPS = {"sum", "mean", "max", "min", "amax", "norm", "rms", "argmax",
-             "argmin"}
+             "argmin", "prod"}
 local DEVICES = {"sim:sm_80", "sim:sm_90a"}
 
 local function gone_of(rank, by)
@@ -39,10 +39,11 @@ local function right(X, by)
     local a = all[at]
     if not a then
       a = {sum = 0, q = 0, n = 0, max = x, min = x, amax = 0, argmax = 0,
-           argmin = 0}
+           argmin = 0, prod = 1}
       all[at] = a
     end
     a.sum, a.q, a.n = a.sum + x, a.q + x * x, a.n + 1
+    a.prod = a.prod * x
     a.amax = math.max(a.amax, math.abs(x))
     if x > a.max then a.max, a.argmax = x, index end
     if x < a.min then a.min, a.argmin = x, index end
@@ -131,6 +132,26 @@ describe("cute.ops.reduce", function()
       local X = matrix(c[1], c[2])
       local Y = reduce(X, c[3], {by = c[4], device = "sim"})
       compare(X, c[3], c[4], Y)
+    end
+  end)
+
+  it("does so in calls that are known, and in a graph #gpu", function()
+    local out = cute.zeros({1}, cute.f32, {device = "gpu"})
+    for i = 1, 3 do
+      local X = matrix({5, 70000}, "f32", i)
+      local G = X:to "gpu"
+      for _, c in ipairs {{"sum", "all"}, {"argmax", "row"}, {"max", "column"},
+                          {"sum", "row"}} do
+        compare(X, c[1], c[2], reduce(G, c[1], {by = c[2]}):to "host")
+      end
+      compare(X, "sum", "all", reduce(G, "sum", {out = out}):to "host")
+      local Y
+      local graph = cute.graph(function()
+        Y = reduce(G, "sum", {by = "row"})
+      end, {device = "gpu"})
+      G:copy_from(matrix({5, 70000}, "f32", i + 7))
+      graph:launch()
+      compare(matrix({5, 70000}, "f32", i + 7), "sum", "row", Y:to "host")
     end
   end)
 

@@ -308,13 +308,11 @@ end
 ops.TILES = {[8] = {128, 128}, [16] = {128, 128}, [32] = {64, 64},
              [64] = {32, 32}}
 
--- Elements of a thread's vector.
+-- Elements of a thread's vector: 16 bytes of the widest result, so that what
+-- a warp stores at once lies together.
 local function vector(p)
-  local bits, w = 64, 16
-  for _, x in ipairs(p.outputs) do bits = math.min(bits, x.dtype.bits) end
-  for _, x in ipairs(p.inputs) do
-    if p.loops[1][x.at] == 1 then bits = math.min(bits, x.dtype.bits) end
-  end
+  local bits, w = 8, 16
+  for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
   for _, x in ipairs(p.outputs) do
     w = math.min(w, modes.width(p.loops, x.at, x.dtype.bits,
       x.t and x.t.alignment or 256, 128 // bits))
@@ -329,7 +327,7 @@ local function kernel_of(p, f)
   local w = vector(p)
   local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
-    wide = p.far, steps = w == 1 and 4 or nil,
+    wide = p.far, pdl = p.pdl, steps = w == 1 and 4 or p.f and 2 or 1,
     index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
   o.extents = modes.column(p.loops, 1)
   local function side(list)
@@ -371,7 +369,7 @@ end
 
 local function plan_of(p, call)
   local tensors = operands_of(p, call)
-  p.device, p.place = whole.device(tensors, call.o)
+  p.device, p.place, p.pdl = whole.device(tensors, call.o)
   local list = {}
   for i, x in ipairs(p.inputs) do list[i] = x end
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
@@ -409,7 +407,7 @@ local function plan_of(p, call)
   return {device = p.device, place = p.place, results = results,
     reads = p.f and true or nil, check = checker(p), steps = {{
       kernel = made_kernel.kernel, grid = made_kernel.grid,
-      block = made_kernel.block, ready = {},
+      block = made_kernel.block, ready = {}, pdl = p.pdl,
       arguments = function(now, out)
         local args = {n = 0}
         for i, x in ipairs(p.operands) do
@@ -441,9 +439,10 @@ local function run(what, f, o, operands, more, plan)
   local call = {operands = seen, o = o, out = whole.outputs(o),
                 captured = f and capture.of(f)}
   if not plan then
-    local p = {name = what:match "ops%.(%a+)", f = f, operands = {},
-               fail = whole.failing(what:match "%S+"), inputs = {},
-               outputs = {}, out = "out", dtype = whole.dtype(o)}
+    local name = what:match "%S+"
+    local p = {name = name:sub(5), f = f, operands = {}, inputs = {},
+               fail = whole.failing(name), outputs = {}, out = "out",
+               dtype = whole.dtype(name, o)}
     for k, v in pairs(more or NONE) do p[k] = v end
     plan = plan_of(p, call)
     known:add(plan, arguments(what, f, o, operands))

@@ -5,25 +5,13 @@
 -- side in memory, from which a second kernel folds it. Nothing is added by
 -- atomics.
 local cute = require "cute"
+local fold = require "kernels.fold"
 local tiles = require "cute.tiles"
 
 local partial = {}
 
-local function same(x) return x end
-local function add(a, b) return a + b end
-
--- before: of an element; join: of two; after: of all of n.
-partial.OPS = {
-  sum = {before = same, join = add, init = 0.0, after = same},
-  mean = {before = same, join = add, init = 0.0,
-          after = function(x, n) return x / n end},
-  max = {before = same, join = cute.max, init = -math.huge, after = same},
-  min = {before = same, join = cute.min, init = math.huge, after = same},
-  amax = {before = cute.abs, join = cute.max, init = 0.0, after = same},
-  rms = {before = function(x) return x * x end, join = add, init = 0.0,
-         after = function(x, n) return cute.sqrt(x / n) end},
-}
-partial.NAMES = "sum mean max min amax rms"
+partial.OPS = fold.OPS
+partial.NAMES = "sum mean prod max min amax norm rms"
 
 ---------------------------------------------------------------------------
 -- Who has what
@@ -119,14 +107,14 @@ end
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
-    local x = op.before(r[i])
+    local x = op.map and op.map(r[i]) or r[i]
     local ok = inside(C, crd, kind, i)
     if ok then x = cute.where(ok, x, op.init) end
-    sum = sum and op.join(sum, x) or x
+    sum = sum and op.of(sum, x) or x
   end
   for bit = 0, 4 do
     if mates(s.bits[bit], kind) then
-      sum = op.join(sum, cute.arch.shuffle_sync_bfly(sum, 1 << bit))
+      sum = op.of(sum, cute.arch.shuffle_sync_bfly(sum, 1 << bit))
     end
   end
   return sum
@@ -190,17 +178,17 @@ local function folder(name, limit, n, pdl)
     local rows = P.shape[1]
     local row = block * BLOCK + cute.arch.thread_idx()
     cute.when(cute.lt(row, rows), function()
-      local sum = op.init
+      local sum = op.init + 0.0
       for i in cute.range(0, P.shape[2], 1, {unroll = 8}) do
         if limit then
           cute.when(cute.lt(i * rows + row, limit), function()
-            sum = op.join(sum, P[{row, i, l}])
+            sum = op.of(sum, P[{row, i, l}])
           end)
         else
-          sum = op.join(sum, P[{row, i, l}])
+          sum = op.of(sum, P[{row, i, l}])
         end
       end
-      Y[{row, l}] = n and op.after(sum, n) or sum
+      Y[{row, l}] = n and op.after and op.after(sum, n) or sum
     end)
   end)
 end

@@ -15,9 +15,9 @@ local whole = require "cute.ops.whole"
 
 local reduce = {}
 
-local OPS = {sum = true, mean = true, max = true, min = true, amax = true,
-             norm = true, rms = true, argmax = true, argmin = true}
 local PLACES = {argmax = true, argmin = true}
+local OPS = {argmax = true, argmin = true}
+for name in pairs(fold.OPS) do OPS[name] = true end
 local FLOATS = {mean = true, norm = true, rms = true}
 
 local fail = whole.failing "ops.reduce"
@@ -63,8 +63,8 @@ local function types_of(op, dtype, count)
     return t, t
   end
   local bits = dtype.bits
-  if op == "sum" then
-    local safe = count << bits < 1 << 31 and bits < 32
+  if op == "sum" or op == "prod" then
+    local safe = op == "sum" and bits < 32 and count << bits < 1 << 31
     return safe and cute.i32 or cute.i64, cute.i64
   end
   if bits == 64 or dtype == cute.u32 then return dtype, dtype end
@@ -241,7 +241,8 @@ local function steps_of(p, o, x, stay, gone)
   p.floats = at > 0 and at or nil
   local function step(k, arguments)
     list[#list + 1] = {kernel = k.kernel, grid = k.grid, block = k.block,
-                       ready = {}, arguments = arguments}
+                       ready = {}, pdl = p.pdl,
+                       arguments = arguments}
   end
   local function parts_of(work)
     local views = {}
@@ -263,7 +264,8 @@ local function steps_of(p, o, x, stay, gone)
     reach = reach * loop.n
   end
   local second = {op = o.op, sums = o.sums, count = o.count, wide = o.wide,
-    splits = 1, name = o.name .. "_parts", of_parts = true, from = o.dtype}
+    splits = 1, pdl = p.pdl, name = o.name .. "_parts", of_parts = true,
+    from = o.dtype}
   step(kernel_of(p, second, modes.coalesce(places, 3), rest,
     made.types[1], 256), function(_, out, work)
     local views = parts_of(work)
@@ -284,13 +286,13 @@ local function plan_of(op, call)
   end
   local sums, usual = types_of(op, dtype, count)
   local p = {dtype = dtype, floats = nil}
-  p.device, p.place = whole.device({x, call.out[1]}, o)
+  p.device, p.place, p.pdl = whole.device({x, call.out[1]}, o)
   p.sms = p.device.info and p.device.info.sms or 132
   local first = {op = op, sums = sums, count = count, wide = count >= 1 << 31,
-                 name = "reduce_" .. op}
+                 pdl = p.pdl, name = "reduce_" .. op}
   if PLACES[op] then first.index = modes.column(go, 3) end
   if first.index then first.index = select(2, modes.column(go, 3)) end
-  local result = whole.dtype(o) or usual
+  local result = whole.dtype("ops.reduce", o) or usual
   local steps = steps_of(p, first, x, stay, go)
   return {device = p.device, place = p.place, floats = p.floats, steps = steps,
     results = {{shape = kept, dtype = result}},
@@ -335,7 +337,8 @@ end
 
 --- Modes of x folded by an operation; see docs/ops.md.
 ---@param x any
----@param op string sum mean max min amax norm rms argmax argmin
+---@param op string sum mean prod max min amax norm rms
+-- argmax argmin
 ---@param o? {by: string|integer[], out: any, dtype: any}
 function reduce.reduce(x, op, o)
   o = o or NONE

@@ -71,21 +71,29 @@ function whole.check(fail, name, t)
   end
 end
 
---- The device of a call, and where its operands are.
+--- The device of a call, where its operands are, and whether its launches are
+-- dependent ones (cute.ops.calls).
 ---@param tensors any[]
 function whole.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
   local device, why = devices.pick(core.launch_values(list), o, "auto")
   if not device then report.raise(why) end
+  local pdl = core.has(device.sm, "griddepcontrol") or nil
   for _, t in ipairs(tensors) do
-    if t.device ~= "host" then return device, t.device end
+    if t.device ~= "host" then return device, t.device, pdl end
   end
-  return device, tensors[1].device
+  return device, tensors[1].device, pdl
 end
 
 --- The type that is named, or nil.
-function whole.dtype(o)
-  return o.dtype and core.find_dtype(tostring(o.dtype)) or nil
+---@param what string
+function whole.dtype(what, o)
+  local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
+  if o.dtype and not dtype then
+    whole.failing(what)("dtype = %s: there is no such type",
+                        core.show(o.dtype))
+  end
+  return dtype
 end
 
 --- A type as memory and arithmetic have it.

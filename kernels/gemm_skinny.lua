@@ -185,6 +185,7 @@ local function body(p, mA, mB, mD, work, turns, ...)
   local sums = cute.make_rmem_tensor({{2, 2}, p.MT, p.NT}, cute.f32)
   sums:fill(0)
   walk(p, at.z * p.warps[2] + at.wk, x, w, sums)
+  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
   leave(p, at, sums, D, work, turns, ...)
 end
 
@@ -225,21 +226,40 @@ local gemm_skinny = {}
 -- What is tried
 ---------------------------------------------------------------------------
 
-local MEMORY, LAUNCH = 4.2e12, 2.5e-6
+-- What an H200 showed: more than one is near the best at most sizes, and no
+-- division of K among blocks is worth its cost.
+local CHOICES = {
+  {side = "a", warps = {1, 8}, unroll = 4},
+  {side = "a", warps = {1, 4}, unroll = 8},
+  {side = "a", warps = {1, 16}, unroll = 2},
+  {side = "b", warps = {1, 16}, unroll = 4, rate = 0.99},
+  {side = "b", warps = {1, 8}, unroll = 8, rate = 0.99},
+}
+
+local LAUNCH = 2.5e-6  -- seconds of a kernel's begin and end
+local EACH = 90e9      -- bytes a second that a multiprocessor can ask for
+
+-- Bytes a second that come, by the rows of A that are read beside them.
+local function rate(m)
+  return m <= 8 and 3.9e12 or m <= 16 and 3.6e12 or 3.2e12
+end
 
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
 -- seconds = those that a rule expects on an H200}.
 ---@param o {dtype: any, sms: integer, batches: integer?}
 function gemm_skinny.candidates(m, n, k, o)
-  local list = {}
-  for _, side in ipairs {"a", "b"} do
-    local options = {m = m, n = n, k = k, dtype = o.dtype, side = side,
-      unroll = 4, warps = {1, 8}, splits = 1}
+  local list, batches = {}, o.batches or 1
+  for i, choice in ipairs(CHOICES) do
+    local options = {m = m, n = n, k = k, dtype = o.dtype, splits = 1,
+      side = choice.side, warps = choice.warps, unroll = choice.unroll}
     local p = plan(options)
-    list[#list + 1] = {options = options, tile = p.side == "a" and p.tile
-      or {p.tile[2], p.tile[1]},
-      seconds = LAUNCH + 2 * n * k * (o.batches or 1) / MEMORY
-        * (side == "a" and 1 or 1.01)}
+    local blocks = tiles.count(n, p.tile[1]) * tiles.count(m, p.tile[2])
+      * batches
+    local memory = 2 * n * k * batches / rate(m) / (choice.rate or 1)
+    local each = tiles.count(blocks, o.sms) * p.tile[1] * 2 * k / EACH
+    list[i] = {options = options,
+      tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
+      seconds = LAUNCH + (memory ^ 6 + each ^ 6) ^ (1 / 6)}
   end
   return list
 end
@@ -250,11 +270,12 @@ end
 ---@param o {n: integer, k: integer, m: integer?, dtype: any?, side: string?,
 -- count: integer?, rows: integer?, warps: integer[]?, unroll: integer?,
 -- splits: integer?, name: string?, min_blocks: integer?,
--- epilogue: function?}
+-- epilogue: function?, pdl: boolean?}
 -- m: the rows that it is meant for; rows: of A, that a block has; count: tiles
 -- of B's rows, 16 or 8, of a warp; warps: along N and along K;
 -- splits: blocks that share K;
--- epilogue: as gemm_sm80 has it, with side "a" of the product turned around
+-- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
+-- pdl: for dependent launches
 return setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
   local function blocks(m)
@@ -272,6 +293,7 @@ return setmetatable(gemm_skinny, {__call = function(_, o)
     end,
     kernel = cute.kernel(p.name, {min_blocks = p.min_blocks},
       function(A, B, D, ...)
+        if p.pdl then cute.arch.griddepcontrol_wait() end
         if p.splits > 1 then body(p, A, B, D, ...)
         else body(p, A, B, D, nil, nil, ...) end
       end)}

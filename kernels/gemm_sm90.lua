@@ -22,7 +22,8 @@
 --            other writes its result. Tiles follow each other in the ring.
 --
 -- persistent = false: a block has one tile, whose place is the block's; for
--- results of no more tiles than there are multiprocessors.
+-- results of no more tiles than there are multiprocessors, or twice as many
+-- where min_blocks = 2 of them share one.
 --
 -- split = 2: two blocks of a cluster have a half of K each, for few tiles and
 -- much K. Each sends half of its sums to the other and stores half of the tile;
@@ -96,9 +97,8 @@ local function make(given)
   local made = make_kernel(o)
   local self = {block = o.block, options = o, epi_mma = made.epi_mma,
                 cluster = {o.cluster[1] * o.split, o.cluster[2], 1}}
-  self.kernel = cute.kernel(given.name or "gemm_sm90", {block = o.block,
-                                                        min_blocks = 1},
-                            made.f)
+  self.kernel = cute.kernel(given.name or "gemm_sm90",
+    {block = o.block, min_blocks = o.min_blocks}, made.f)
 
   --- TMA atoms and coordinates of A, B, D.
   function self.atoms(A, B, D)

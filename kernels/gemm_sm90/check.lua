@@ -91,7 +91,8 @@ end
 ---@param o table
 function wrong.options(o)
   check.integers(WHAT, o, {"consumers"}, 1, 4)
-  check.integers(WHAT, o, {"stages", "epi_stages", "source_stages"}, 1, 32)
+  check.integers(WHAT, o, {"stages", "epi_stages", "source_stages",
+                           "min_blocks"}, 1, 32)
   check.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
   one_of(o, "schedule", "cooperative", "pingpong")
   one_of(o, "a_major", "k", "m")

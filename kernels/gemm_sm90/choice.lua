@@ -48,8 +48,17 @@ local SUMS = 216         -- that a thread can have: more leave no registers
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
--- are added to others.
+-- are added to others; few: only for results as narrow, with one consumer and
+-- deep steps; min_blocks: so many of a multiprocessor, each with one tile.
 local TILES = {
+  {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
+  {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
+  {64, 16, few = true, split = 2},
+  {64, 16, few = true, split = 2, min_blocks = 2},
+  {64, 32, few = true, min_blocks = 2}, {64, 32, few = true, split = 2},
+  {64, 32, few = true, split = 2, min_blocks = 2},
+  {64, 64, few = true, min_blocks = 2}, {64, 64, few = true, split = 2},
+  {64, 64, few = true, split = 2, min_blocks = 2},
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {64, 32, consumers = 1, promoted = true},
   {64, 64, consumers = 1, promoted = true},
@@ -72,28 +81,33 @@ local TILES = {
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
 }
 -- What says of a tile when it is meant, and what it is made of, no choice.
-local ABOUT = {deep = true, bits = true, wide = true, promoted = true}
+local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
+               few = true}
 
--- Is a tile of the list meant for these complete options?
-local function meant(t, o)
+-- Is a tile of the list meant for these complete options, and n?
+local function meant(t, o, n)
   return (not t.bits or t.bits == o.a_dtype.bits)
+    and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
     and not (t.split == "stream" and (o.promote or o.gated))
 end
 
--- Choices that gemm_sm90 takes, less stages: with the options of `fixed`, which
--- are o when complete.
-local function listed(fixed, o)
+-- Choices that gemm_sm90 takes, less stages, for n columns: with the options of
+-- `fixed`, which are o when complete.
+local function listed(fixed, o, n)
   local list = {}
   for _, t in ipairs(TILES) do
-    if meant(t, o) then
+    if meant(t, o, n) then
       local c = {}
       for name, v in pairs(fixed) do c[name] = v end
       for name, v in pairs(t) do
         if type(name) == "string" and not ABOUT[name] then c[name] = v end
       end
-      c.tile = {t[1], t[2], 1024 // o.a_dtype.bits * (t.deep or 1)}
+      if t.few then c.consumers = 1 end
+      if c.min_blocks then c.persistent = false end
+      c.tile = {t[1], t[2], 1024 // o.a_dtype.bits
+                * (t.deep or t.few and 2 or 1)}
       list[#list + 1] = c
     end
   end
@@ -116,7 +130,7 @@ local function time_of(o, m, n, k, sms)
   local bits, wide = o.a_dtype.bits, o.d_dtype.bits
   local cm, cn = o.cluster[1], o.cluster[2]
   local tiles_m, tiles_n = ceil_div(m, bm), ceil_div(n, bn)
-  local slots = sms // (cm * cn * o.split)
+  local slots = sms * o.min_blocks // (cm * cn * o.split)
   local waves = ceil_div(tiles_m, cm) * ceil_div(tiles_n, cn) / slots
   local steps = ceil_div(ceil_div(k, bk), o.split)
 
@@ -128,7 +142,7 @@ local function time_of(o, m, n, k, sms)
   if o.d_major == "n" and not o.promote then part = part & -part end
   local epilogue = ROUND * (o.rows // 64) * (o.columns // part)
     + bm * o.columns * wide / 8 / DRAIN * (o.epi_stages < 4 and 1 or 0.7)
-  local main = steps * step
+  local main = steps * step * math.max(1, math.min(waves, 1) * o.min_blocks)
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
     or main + epilogue
   if o.split > 1 then tile = tile + EXCHANGE end
@@ -153,6 +167,11 @@ local function time_of(o, m, n, k, sms)
     * (o.promote and 1 + BY_ADDING * o.rows / 64 or 1) / busy ^ 0.5
 
   local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / MEMORY
+  local rest = waves % 1
+  if waves > 1 and rest > 0 then  -- few blocks ask for less than there is
+    memory = memory * (1 - rest / waves)
+      + math.max(memory * rest / waves, tile / CLOCK)
+  end
   local seconds = LAUNCH + together(cycles / CLOCK, energy, memory)
     + late / CLOCK
   if cm * cn > 1 then
@@ -198,14 +217,14 @@ function choice.candidates(m, n, k, o)
   for name, v in pairs(o or {}) do
     if name == "sms" then sms = v else fixed[name] = v end
   end
-  for _, c in ipairs(listed(fixed, options.complete(fixed))) do
+  for _, c in ipairs(listed(fixed, options.complete(fixed), n)) do
     if fixed.batches then c.split = nil end
     if c.split == "stream" then c.sources = nil end
     local full = options.complete(c)
     local rest, stage = smem.room(full)
-    local stages = math.min((smem.MOST - rest) // stage, 8)
+    local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      and full.epi[2] >= 16  -- less leaves in rows too short
+      and (full.epi[2] >= 16 or full.d_major == "m")  -- or in rows too short
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       local seconds, waves = time_of(full, m, n, k, sms)

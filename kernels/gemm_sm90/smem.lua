@@ -7,6 +7,12 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local smem = {MOST = 227 * 1024}  -- bytes that a block can have
 
+--- Bytes that each of so many blocks of a multiprocessor can have: 1 KiB of
+-- each is the system's.
+function smem.share(blocks)
+  return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
+end
+
 -- Swizzles by the bits of a run.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}

@@ -12,14 +12,15 @@ local function matrix(shape, dtype, seed)
                     "k")
 end
 
--- {M, N, K, type, device}: gemm_sm90 both ways round, gemm_sm80, gemm_splitk,
--- gemm_simt; ragged and not, batches.
+-- {M, N, K, type, device}: gemm_sm90 both ways round, gemm_sm80,
+-- gemm_skinny, gemm_splitk, gemm_simt; ragged and not, batches.
 local CASES = {
   {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
   {"gemm_sm90", 72, 40, 64, "f16", "sim:sm_90a", 3},
   {"gemm_sm80", 70, 67, 41, "bf16", "sim:sm_90a"},
-  {"gemm_sm80", 3, 200, 64, "f16", "sim:sm_80", 2},
+  {"gemm_sm80", 35, 200, 64, "f16", "sim:sm_80", 2},
+  {"gemm_skinny", 3, 200, 64, "f16", "sim:sm_80", 2},
   {"gemm_splitk", 33, 20, 4100, "bf16", "sim:sm_80"},
   {"gemm_simt", 50, 70, 24, "f32", "sim:sm_80"},
   {"gemm_simt", 131, 9, 7, "f32", "sim:sm_80", 3},

@@ -169,7 +169,7 @@ local CASES = {
   {{2, 3, 5, 72}, {3, 24, 72}},
 }
 
-local function check(c, dtype, device)
+local function check(c, dtype, device, family)
   local A, B = matrix(c[1], dtype, 1), matrix(c[2], dtype, 2)
   local m, n = c[1][#c[1] - 1], c[2][#c[2] - 1]
   local bias, residual = cute.zeros({n}, cute.f32), cute.zeros({m, n}, dtype)
@@ -184,7 +184,7 @@ local function check(c, dtype, device)
     end}
   local function move(t) return device == "gpu" and t:to "gpu" or t end
   bias, residual = move(bias), move(residual)
-  assert.equal("gemm_skinny", explain(move(A), move(B), o).kernel)
+  assert.equal(family or "gemm_skinny", explain(move(A), move(B), o).kernel)
   local D, rows, columns = cute.ops.gemm(move(A), move(B), o)
   if device == "gpu" then
     D, rows, columns = D:to "host", rows:to "host", columns:to "host"
@@ -221,6 +221,41 @@ describe("ops.gemm of few rows", function()
       check(c, "bf16", "gpu")
     end)
   end
+
+  -- Each candidate in turn; another N is another configuration.
+  it("is right by narrow tiles of gemm_sm90", function()
+    local choose, at, found = require "cute.ops.choose", 0, {}
+    local _ <close> = setmetatable({choose.choose}, {__close = function(t)
+      choose.choose = t[1]
+    end})
+    function choose.choose(p)
+      local few = {}
+      for _, c in ipairs(choose.list(p)) do
+        if c.base == "gemm_sm90" and c.tile[2] <= 64 and c.swap
+          and c.split ~= "equal parts" then
+          few[#few + 1] = c
+        end
+      end
+      local c = few[math.min(at, #few)]
+      found[choose.name(c)] = true
+      c.others, c.refused, c.why, c.how = {}, {}, "", ""
+      return c, {}
+    end
+    for n, m in ipairs {5, 11, 27, 64} do
+      for i = 1, 9 do
+        at = i
+        check({{m, 264}, {40 + 8 * n + 64 * i, 264}}, "bf16", "sim:sm_90a",
+              "gemm_sm90")
+      end
+    end
+    for _, name in ipairs {"64x8x128 swap consumers=1",
+        "64x8x128 swap consumers=1 min_blocks=2",
+        "64x16x128 swap consumers=1 split=2",
+        "64x16x128 swap consumers=1 split=2 min_blocks=2",
+        "64x64x128 swap consumers=1 split=2"} do
+      assert.is_true(found["gemm_sm90 " .. name], name)
+    end
+  end)
 
   it("leaves to others what it cannot take", function()
     local function why(text, A, B, o)

@@ -470,7 +470,8 @@ end
 
 -- What tells candidates of a problem apart, besides their tile.
 local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
-               "epi_stages", "scheduler", "side", "warps", "unroll"}
+               "epi_stages", "scheduler", "min_blocks", "side", "warps",
+               "unroll"}
 
 --- A candidate's name among those of its problem, the same for other sizes:
 -- "gemm_sm90 128x256x64 cluster=2x1".

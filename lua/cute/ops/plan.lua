@@ -68,7 +68,7 @@ function FAMILIES.gemm_skinny(p, c)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block,
           grid = made.grid(p.m, p.batches), mma = made.mma, tile = made.tile,
-          sums = sums, counts = counts,
+          pdl = c.options.pdl, sums = sums, counts = counts,
           arguments = function(A, B, D, work, turns)
             if not counts then return {A, B, D, n = 3} end
             return {A, B, D, work, turns, n = 5}

@@ -27,8 +27,8 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
   if (!gpu_use(g, w)) return NULL;
-  if (devbuf_reuse(b, g, t, count)) return b;
   g->since += count / 8 * (size_t)dtype_bits(t);
+  if (devbuf_reuse(b, g, t, count)) return b;
   if (g->since >= g->memory / 64) {
     buflib_grew(L, g->since);
     g->since = 0;

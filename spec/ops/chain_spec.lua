@@ -36,6 +36,7 @@ local function program(place, seed)
   local T, S = own("bf16", 64, 2056), own("bf16", 64, 2050, 2051)
   local R = own("bf16", 64, 2050, 2051)
   local sums, few = own("f32", 1, 64), own("bf16", 64, 64)
+  local top, two = cute.local_tile(p.D, {2, 64}, {3, 0}), own("bf16", 2, 64)
   local row = cute.make_tensor(sums.iterator, cute.make_layout {64})
 
   local function with_sums(acc, at)
@@ -57,7 +58,13 @@ local function program(place, seed)
     gemm(third, U, wide, keep)                      -- (64,2056)
     gemm(wide, T, {next_one, row}, with_sums)       -- K is long; and a fold
     gemm(S, R, few, keep)                           -- split, with counts
+    ops.transpose(few, nil, {out = third, device = device})
+    ops.elementwise(function(a, b) return small(a + b) end, next_one, third,
+                    {out = few, device = device})
+    ops.reduce(few, "sum", {by = "row", out = row, device = device})
     gemm(next_one, W, p.D, with_row)
+    gemm(top, W, two, keep)                         -- few rows
+    ops.copy(two, top, {device = device})
   end
   return p
 end

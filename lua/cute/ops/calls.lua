@@ -100,6 +100,11 @@ end)
 
 local LAUNCHES = 4  -- that a step keeps ready
 
+--- Has the device dependent launches? true or nil: what kernels take as pdl.
+function calls.dependent(device)
+  return core.has(device.sm, "griddepcontrol") or nil
+end
+
 --- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with these
 -- arguments: by what is ready, or by a launch made ready now.
 ---@param step table

@@ -181,7 +181,7 @@ end
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
-  c.options.pdl = core.has(p.sm, "griddepcontrol") or nil
+  c.options.pdl = calls.dependent(p.device)
   local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches

@@ -78,7 +78,7 @@ function whole.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
   local device, why = devices.pick(core.launch_values(list), o, "auto")
   if not device then report.raise(why) end
-  local pdl = core.has(device.sm, "griddepcontrol") or nil
+  local pdl = calls.dependent(device)
   for _, t in ipairs(tensors) do
     if t.device ~= "host" then return device, t.device, pdl end
   end

@@ -159,8 +159,6 @@ build = {
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
-      ["cute.lang.move"] =
-        "lua/cute/lang/move.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
       ["cute.lang.raw"] =

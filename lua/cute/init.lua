@@ -101,7 +101,7 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
-core.mover(function(...) return require "cute.lang.move".copy(...) end)
+core.mover(function(...) return require "cute.ops.elementwise".move(...) end)
 
 local LAZY, SIGNATURES = {}, {}
 for module, text in pairs(PARTS) do

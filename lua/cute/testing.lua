@@ -30,7 +30,8 @@ function testing.convert(src, dst)
       tostring(core.shape(src)), tostring(core.shape(dst))))
   end
   if dst.device ~= "host" and dst.dtype.bits >= 8 and src.dtype.bits >= 8
-    and require "cute.lang.move".copy(dst, src:to(dst.device)) then return dst
+    and require "cute.ops.elementwise".move(dst, src:to(dst.device)) then
+    return dst
   end
   local here = dst:to "host"
   for i, x in src:to "host":elements() do here[i] = x end

@@ -105,9 +105,9 @@ local function random(number, device)
 end
 
 describe("cute.ops.elementwise", function()
-  for part = 0, 9 do
+  for part = 0, 7 do
     it("gives what Lua gives of random operands " .. part, function()
-      for number = part * 12 + 1, part * 12 + 12 do
+      for number = part * 10 + 1, part * 10 + 10 do
         local ok, why = pcall(random, number)
         if not ok then error(("problem %d: %s"):format(number, why)) end
       end
@@ -367,6 +367,8 @@ describe("cute.ops.copy, convert, transpose", function()
       local r = support.report(k.kernel(X, Y):launch {grid = k.grid,
         block = k.block, device = "sim"})
       assert.equal(0, r:total "conflicts")
+      kernels.compiles(k.kernel(X, Y):trace {block = k.block},
+                       {"sm_80", "sm_90a"})
       for _, l in ipairs(r.lines) do
         if l.op:find "global" then
           assert.equal(16 * 32, l.bytes // l.count, dtype)

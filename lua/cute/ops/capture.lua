@@ -20,7 +20,7 @@ Capture.__index = Capture
 
 local function fail(f, text, ...)
   local i = debug.getinfo(f, "S")
-  core.fail("bad-argument", ("the epilogue at %s:%d %s"):format(i.short_src,
+  core.fail("bad-argument", ("the function at %s:%d %s"):format(i.short_src,
     i.linedefined, text:format(...)))
 end
 

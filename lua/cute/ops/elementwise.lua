@@ -68,12 +68,12 @@ local function bound(p)
   return function(...)
     local args, list, values = {...}, {}, {}
     local n = #p.inputs
-    local next_one = numbers.reader(args, n)
+    local next_one, number = numbers.reader(args, n)
     for i, x in ipairs(p.operands) do
-      if x.number then list[i] = next_one(p.wide, x.number == "float")
+      if x.number then list[i] = number(p.sums, x.number == "float")
       else list[i] = args[x.input] end
     end
-    for i, kind in ipairs(p.floats) do values[i] = next_one(p.wide, kind) end
+    for i, kind in ipairs(p.floats) do values[i] = number(p.sums, kind) end
     if p.at then
       list[#p.operands + 1] = setmetatable({index = next_one(), fail = p.fail,
                                             shape = p.shape}, At)
@@ -84,11 +84,7 @@ local function bound(p)
     bind()
     if out.n == 0 then p.fail("%s returns nothing", where_is(f)) end
     for i = 1, out.n do
-      local x = out[i]
-      if core.typename(x) == "value" or math.type(x) then
-        x = core.typename(x) == "value" and x or nil
-      end
-      if core.typename(x) ~= "vector" then
+      if core.typename(out[i]) ~= "vector" then
         p.fail("%s returns %s as result %d; a vector is needed", where_is(f),
                core.show(out[i]), i)
       end
@@ -102,12 +98,14 @@ local AT_F, AT = 2, 7  -- where arguments of known calls have numbers
 -- Numbers of a call, in the order of `bound`.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
-    if x.number then numbers.push(list, call.operands[i], p.wide, AT + i, 1) end
+    if x.number then
+      numbers.pass(list, call.operands[i], p.sums, AT + i, 1)
+    end
   end
   local nth = 0
   for _, v in ipairs(call.captured and call.captured.values or {}) do
     if math.type(v) then nth = nth + 1 end
-    numbers.push(list, v, p.wide, AT_F, nth)
+    numbers.pass(list, v, p.sums, AT_F, nth)
   end
   return list
 end
@@ -198,7 +196,7 @@ local function operands_of(p, call)
                  dtype = whole.plain(t.element_type)}
       p.operands[i], p.inputs[#p.inputs + 1] = x, x
       tensors[#tensors + 1] = t
-      p.wide = p.wide or x.dtype == cute.f64
+      if x.dtype == cute.f64 then p.sums = x.dtype end
     end
   end
   if #tensors == 0 then
@@ -273,9 +271,13 @@ end
 
 local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
 
+-- Elements along the result's first mode and across it, by bits.
+local TILES = {[8] = {128, 128}, [16] = {128, 128}, [32] = {64, 64},
+               [64] = {32, 32}}
+
 -- Which inputs lie along another mode than the result, all along one of them:
 -- p.across; nil: none, or too little of it.
-local function choose_turned(p, tile)
+local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
   local function along(x)
@@ -295,8 +297,7 @@ local function choose_turned(p, tile)
     x.turned = along(x) == p.across
     if x.turned then bits = math.min(bits, x.dtype.bits) end
   end
-  tile = tile or ops.TILES[bits]
-  local bytes = 0
+  local tile, bytes = TILES[bits], 0
   for _, x in ipairs(p.inputs) do
     local size = x.turned and tile[1] * tile[2] * x.dtype.bits // 8 or 0
     x.turned = x.turned and bytes + size <= SHARED
@@ -304,9 +305,6 @@ local function choose_turned(p, tile)
   end
   return tile
 end
-
-ops.TILES = {[8] = {128, 128}, [16] = {128, 128}, [32] = {64, 64},
-             [64] = {32, 32}}
 
 -- Elements of a thread's vector: 16 bytes of the widest result, so that what
 -- a warp stores at once lies together.
@@ -402,7 +400,7 @@ local function plan_of(p, call)
   local made_kernel = kernel_of(p, f)
   local results = {}
   for i, x in ipairs(p.outputs) do
-    results[i] = {shape = p.shape, order = i > 0 and p.order, dtype = x.dtype}
+    results[i] = {shape = p.shape, order = p.order, dtype = x.dtype}
   end
   return {device = p.device, place = p.place, results = results,
     reads = p.f and true or nil, check = checker(p), steps = {{
@@ -411,9 +409,9 @@ local function plan_of(p, call)
       arguments = function(now, out)
         local args = {n = 0}
         for i, x in ipairs(p.operands) do
-          if not x.number then numbers.add(args, now.operands[i]) end
+          if not x.number then numbers.push(args, now.operands[i]) end
         end
-        for _, t in ipairs(out) do numbers.add(args, t) end
+        for _, t in ipairs(out) do numbers.push(args, t) end
         return p.f and push_numbers(p, now, args) or args
       end}}}
 end
@@ -494,6 +492,27 @@ function ops.copy(src, dst, o)
   options.out = dst
   return start("ops.copy", nil, options, {src}, {names = {"src"}, out = "dst",
                                                  to = true})
+end
+
+--- Queues dst = src, of one shape, on the GPU of both; false: it cannot (their
+-- layouts are no strides, or elements of dst lie in one place).
+---@param dst any
+---@param src any
+---@param stream? any
+---@return boolean
+function ops.move(dst, src, stream)
+  local a, b = dst.layout, src.layout
+  if a.is_composed or b.is_composed or cute.rank(a) ~= cute.rank(b) then
+    return false
+  end
+  for m = 0, cute.rank(a) - 1 do
+    if cute.size(a, m) ~= cute.size(b, m) then return false end
+  end
+  local loops = modes.loops({{name = "dst", l = a}}, modes.extents(a))
+  modes.sort(loops, 1, 1)
+  if not modes.injective(loops, 1) then return false end
+  ops.copy(src, dst, {stream = stream})
+  return true
 end
 
 --- x in another type.

@@ -14,10 +14,10 @@
 -- What the function takes from around it are arguments (cute.ops.capture); how
 -- many results there are, and of which types, a trace of its own finds out
 -- before there is a kernel.
-local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
+local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local philox = require "cute.ops.philox"
@@ -37,39 +37,7 @@ end
 -- Numbers of a call
 ---------------------------------------------------------------------------
 
-local function push(list, x)
-  list[list.n + 1], list.n = x, list.n + 1
-end
-
--- A number is an argument of the kernel, of which Lua's floats are f32: one of
--- f64 goes as its two halves. at, nth: which number of the call it is.
-local function pass(list, x, sums, at, nth)
-  if sums == cute.f64 and math.type(x) == "float" then
-    local low, high = string.unpack("<i4i4", string.pack("<d", x))
-    push(list, low)
-    calls.mark(list, at, nth, 1)
-    push(list, high)
-    calls.mark(list, at, nth, 2)
-  else
-    push(list, x)
-    if math.type(x) then calls.mark(list, at, nth) end
-  end
-end
-
--- The arguments of a kernel, one after the other.
-local function reader(args)
-  local at = 0
-  local function next_one()
-    at = at + 1
-    return args[at]
-  end
-  local function number(sums, is_float)
-    if sums ~= cute.f64 or not is_float then return next_one() end
-    local low, high = next_one():to(cute.u32), next_one()
-    return (high:to(cute.i64) << 32 | low:to(cute.i64)):bitcast(cute.f64)
-  end
-  return next_one, number
-end
+local push, pass, reader = numbers.push, numbers.pass, numbers.reader
 
 -- A factor as sums of this type want it: floats, or whole numbers for whole
 -- sums.
@@ -399,10 +367,10 @@ function epilogue.new(p, c, call)
     if has_beta then
       pass(list, factor(now.beta, p.value), p.value, at.beta, 1)
     end
-    local numbers = 0
+    local nth = 0
     for _, v in ipairs(now.captured and now.captured.values or {}) do
-      if math.type(v) then numbers = numbers + 1 end
-      pass(list, v, p.value, at.f, numbers)
+      if math.type(v) then nth = nth + 1 end
+      pass(list, v, p.value, at.f, nth)
     end
   end
   return {finish = finish, more = more}

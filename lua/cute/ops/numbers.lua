@@ -4,36 +4,48 @@ local cute = require "cute"
 
 local numbers = {}
 
---- Appends an argument to {n =, ...}.
-function numbers.add(list, x)
+--- Appends an argument to a list {n =, ...}.
+function numbers.push(list, x)
   list[list.n + 1], list.n = x, list.n + 1
 end
+local push = numbers.push
 
---- Appends a number; Lua's floats are f32 there, and with `wide` f64, which go
--- as their two halves. It is number `nth` of the call's argument `at`.
-function numbers.push(list, x, wide, at, nth)
-  if wide and math.type(x) == "float" then
+--- Appends a number; Lua's floats are f32 in a kernel, and where it computes in
+-- f64 one goes as its two halves. at, nth: which number of the call it is.
+---@param list table
+---@param x any
+---@param as any what the kernel computes in
+---@param at? integer
+---@param nth? integer
+function numbers.pass(list, x, as, at, nth)
+  if as == cute.f64 and math.type(x) == "float" then
     local low, high = string.unpack("<i4i4", string.pack("<d", x))
-    numbers.add(list, low)
+    push(list, low)
     calls.mark(list, at, nth, 1)
-    numbers.add(list, high)
+    push(list, high)
     calls.mark(list, at, nth, 2)
   else
-    numbers.add(list, x)
+    push(list, x)
     if math.type(x) then calls.mark(list, at, nth) end
   end
 end
 
---- In the kernel, what follows the first n arguments, one by one: next(wide,
--- is_float).
+--- The arguments of a kernel behind the first n, one after the other: functions
+-- that give the next one, and the next number (as, is_float).
+---@param args any[]
+---@param n? integer
 function numbers.reader(args, n)
-  return function(wide, is_float)
-    n = n + 1
-    if not (wide and is_float) then return args[n] end
-    local low, high = args[n]:to(cute.u32), args[n + 1]
-    n = n + 1
+  local at = n or 0
+  local function next_one()
+    at = at + 1
+    return args[at]
+  end
+  local function number(as, is_float)
+    if as ~= cute.f64 or not is_float then return next_one() end
+    local low, high = next_one():to(cute.u32), next_one()
     return (high:to(cute.i64) << 32 | low:to(cute.i64)):bitcast(cute.f64)
   end
+  return next_one, number
 end
 
 return numbers

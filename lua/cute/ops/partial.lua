@@ -5,12 +5,12 @@
 -- side in memory, from which a second kernel folds it. Nothing is added by
 -- atomics.
 local cute = require "cute"
-local fold = require "kernels.fold"
+local operations = require "kernels.fold"
 local tiles = require "cute.tiles"
 
 local partial = {}
 
-partial.OPS = fold.OPS
+partial.OPS = operations.OPS
 partial.NAMES = "sum mean prod max min amax norm rms"
 
 ---------------------------------------------------------------------------

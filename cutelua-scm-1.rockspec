@@ -59,6 +59,8 @@ build = {
         "kernels/gemm_sm90/check.lua",
       ["kernels.gemm_sm90.choice"] =
         "kernels/gemm_sm90/choice.lua",
+      ["kernels.gemm_sm90.constants"] =
+        "kernels/gemm_sm90/constants.lua",
       ["kernels.gemm_sm90.epilogue"] =
         "kernels/gemm_sm90/epilogue.lua",
       ["kernels.gemm_sm90.factors"] =
@@ -69,6 +71,8 @@ build = {
         "kernels/gemm_sm90/kernel.lua",
       ["kernels.gemm_sm90.mainloop"] =
         "kernels/gemm_sm90/mainloop.lua",
+      ["kernels.gemm_sm90.model"] =
+        "kernels/gemm_sm90/model.lua",
       ["kernels.gemm_sm90.options"] =
         "kernels/gemm_sm90/options.lua",
       ["kernels.gemm_sm90.producer"] =
@@ -191,6 +195,8 @@ build = {
         "lua/cute/nvgpu/sparse.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.ops.blocks"] =
+        "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =
         "lua/cute/ops/calls.lua",
       ["cute.ops.capture"] =

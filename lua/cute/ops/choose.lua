@@ -15,6 +15,7 @@
 -- with the time that the model expects of them, in nanoseconds on an H200: what
 -- takes least of all families is chosen.
 local core = require "cute.core"
+local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
 local gemm_skinny = require "kernels.gemm_skinny"
@@ -75,20 +76,18 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- Tiles of 16- and 8-bit types, and of tf32, with K in bytes; how well they
--- use the tensor cores.
+-- Tiles of 16- and 8-bit types, and of tf32.
 local TILES = {
-  {128, 256, atoms = {2, 4, 1}, each = {32, 64}, stages = 3, group = 16,
-   good = 1.0},
-  {128, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.9},
-  {128, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.75},
-  {64, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3, good = 0.75},
-  {64, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4, good = 0.6},
-  {32, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4, good = 0.4},
-  {16, 128, atoms = {1, 4, 1}, each = {16, 64}, stages = 4, good = 0.3},
-  {128, 16, atoms = {4, 1, 1}, each = {64, 16}, stages = 4, good = 0.3},
+  {128, 256, atoms = {2, 4, 1}, each = {32, 64}, stages = 3, group = 16},
+  {128, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {128, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {64, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {64, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
+  {32, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
+  {16, 128, atoms = {1, 4, 1}, each = {16, 64}, stages = 4},
+  {128, 16, atoms = {4, 1, 1}, each = {64, 16}, stages = 4},
 }
-local TILES64 = {  -- of f64
+local TILES64 = {  -- of f64; how well they use the tensor cores
   {128, 64, atoms = {4, 2, 1}, each = {32, 16}, stages = 4, good = 1.0},
   {64, 64, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.9},
   {32, 32, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.6},
@@ -97,29 +96,6 @@ local TILES_FMA = {
   {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
 }
 
-local MEMORY = 4200  -- bytes a ns
-
--- Nanoseconds of reading the operands and writing D once.
-local function memory(p)
-  return ((p.m * p.a.bits + p.n * p.b.bits) * p.k + p.m * p.columns * p.d.bits)
-    / 8 * p.batches / MEMORY
-end
-
--- Nanoseconds of a model in which a multiprocessor works on its blocks one
--- after the other, `rate` operations a ns, while memory brings the operands:
--- `start` for each block's first tiles and last sums, and 30 bytes a ns to and
--- from memory for what blocks that share a tile exchange.
-local function model(p, tile, rate, start, splits)
-  local blocks = tiles.count(p.m, tile[1]) * tiles.count(p.n, tile[2])
-    * p.batches * splits
-  local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
-  local each = 2 * tile[1] * tile[2] * along / (rate * tile.good)
-  local meet = splits > 1 and tile[1] * tile[2] * 4 * (splits + 1) / 30 or 0
-  local work = tiles.count(blocks, p.sms) * each
-  return (work ^ 4 + memory(p) ^ 4) ^ 0.25 + start + meet
-end
-
-local RATES = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500}
 local BY_FACTORS = 0.6  -- of the rate, where sums have factors in their midst
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
@@ -137,7 +113,7 @@ local function with_splits(p, family, list, make)
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
           stages = o.stages, split = splits,
-          ns = model(p, tile, rate, 4500, splits)}
+          ns = blocks.time(p, tile, rate * blocks.good(t), splits)}
       end
     end
   end
@@ -188,7 +164,7 @@ function sm80.list(p)
         rows = not p.fused and p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
       return o, setmetatable({t[1], t[2], bk}, {__index = t}),
-             RATES[bits] * (p.group and BY_FACTORS or 1)
+             blocks.constants.rate[bits] * (p.group and BY_FACTORS or 1)
     end)
 end
 
@@ -255,7 +231,7 @@ function int4.list(p)
   local plan = gemm_int4(o).plan
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
            split = plan.splits, swap = true, options = o,
-           ns = memory(p) + 3000}}
+           ns = blocks.memory(p) + 3000}}
 end
 
 ---------------------------------------------------------------------------

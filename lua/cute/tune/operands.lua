@@ -87,6 +87,14 @@ function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
+local CALM = 4e10  -- operations of a launch that no card's power limit meets
+
+--- The part of a warm-up that a product wants: a card that runs into its power
+-- limit takes long to come to rest.
+function operands.warmth(m, n, k)
+  return 2.0 * m * n * k > CALM and 1 or 0.25
+end
+
 local kept  -- the last problem's
 
 --- The operands of a problem on the card.

@@ -218,24 +218,29 @@ end
 -- The table
 ---------------------------------------------------------------------------
 
---- Adds what was found to the table: read, merged and written while no other
--- process does.
-function Run:write()
-  if not self.unwritten then return end
-  local lock <close>, why = sys.lock(self.journal)
-  if not lock then stop(("cannot lock %s: %s"):format(self.journal, why)) end
+-- The table as it is, or a new one; an error where the file is none of ours.
+function Run:old_table()
   local t, wrong = tuned.read(self.table)
   if wrong then
-    stop(wrong .. "\n  It is left as it is. What was measured is in "
-      .. self.journal .. ":\n  move the table away and run the same again")
+    stop(wrong .. "\n  It is left as it is: move it away, or name another with "
+      .. "--out")
   end
   local card = self.card
   if t and (t.card ~= card.name or t.arch ~= card.arch) then
     stop(("%s is of %s (%s), this is %s: name another with --out"):format(
       self.table, t.card, t.arch, card.name))
   end
-  t = t or {format = tuned.FORMAT, card = card.name, arch = card.arch,
-            sms = card.sms, gemm = {}}
+  return t or {format = tuned.FORMAT, card = card.name, arch = card.arch,
+               sms = card.sms, gemm = {}}
+end
+
+--- Adds what was found to the table: read, merged and written while no other
+-- process does.
+function Run:write()
+  if not self.unwritten then return end
+  local lock <close>, why = sys.lock(self.journal)
+  if not lock then stop(("cannot lock %s: %s"):format(self.journal, why)) end
+  local t = self:old_table()
   tuned.merge(t, self.rows)
   local ok, message = cli.write_file(self.table, tuned.text(t))
   if not ok then stop(message) end
@@ -344,31 +349,38 @@ function Run:next_problem()
   self.now = self.queue[self.at]
 end
 
+-- The table and the journal, which are the card's or lie where --out says.
+function Run:open()
+  local card = self.card
+  self.table = self.job.out
+  if not self.table then
+    local folder = tuned.folder()
+    if not folder then stop "no home for tables: name one with --out" end
+    local ok, wrong = sys.mkdirs(folder)
+    if not ok then stop("cannot make " .. wrong) end
+    self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))
+  end
+  self:old_table()
+  self.journal = self.table:gsub("%.lua$", "") .. ".tsv"
+  local list, why = records.open(self.journal, table.concat({card.name,
+    card.arch, card.sms}, "\t"))
+  if not list then stop(why) end
+  self.records = list
+end
+
 --- Tunes. job: problems, a list of a class, M, N, K in words; out, the table's
 -- file (the user's own when absent); jobs, children that compile; look, warm,
 -- hot (milliseconds), rounds, finalists, near (of a look's best), slack (of the
 -- rule's best), most (candidates of a problem), limit (seconds that a
--- candidate may take), time (seconds in all).
+-- candidate may take), time (seconds in all); worker, the children's module.
 ---@param job table
-local function run(job)
+---@return table run table = the file written, count = products in it now
+return function(job)
   local self = setmetatable({job = job, problems = job.problems, queue = {},
     at = 1, count = 0, compilers = {}, to_compile = {}, rows = {},
     terminal = core.isatty(2)}, Run)
   self:measurer()
-  local card = self.card
-  self.table = job.out
-  if not self.table then
-    local folder = tuned.folder()
-    if not folder then stop "no home for tables: name one with --out" end
-    local ok, why = sys.mkdirs(folder)
-    if not ok then stop("cannot make " .. why) end
-    self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))
-  end
-  self.journal = self.table:gsub("%.lua$", "") .. ".tsv"
-  local why
-  self.records, why = records.open(self.journal, table.concat({card.name,
-    card.arch, card.sms}, "\t"))
-  if not self.records then stop(why) end
+  self:open()
   local ends = job.time and os.time() + job.time or math.huge
   self:next_problem()
   while self.now and os.time() < ends do
@@ -385,5 +397,3 @@ local function run(job)
   if self.measuring then self.measuring:kill() end
   return self
 end
-
-return run

@@ -105,9 +105,10 @@ local function measure(problem, rounds, warm, hot, cold, ...)
     answer("begin", name)
     list[i] = contestant(o, name)
   end
+  local part = operands.warmth(o.m, o.n, o.k)
   local results = assert(gpu.bench(list, {
-    rounds = math.tointeger(tonumber(rounds)), warm_ms = tonumber(warm),
-    hot_ms = tonumber(hot), cold = cold == "true", progress = false}))
+    rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
+    hot_ms = part * hot, cold = cold == "true", progress = false}))
   for _, r in ipairs(results) do
     answer("time", r.name, ("%.2f"):format(r.hot.median * 1e3),
            r.cold and ("%.2f"):format(r.cold.median * 1e3) or "-")

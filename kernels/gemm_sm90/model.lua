@@ -1,0 +1,90 @@
+--- How long a product will take by choices of kernels/gemm_sm90.
+--
+-- It is bound by one of five things; where two are near they add up:
+--
+--   cycles  waves of tiles: each a step for every tile along K, which the
+--           tensor cores need or shared memory's filling, and an epilogue that
+--           nothing covers, unless warpgroups take turns: a round for each
+--           buffer, and D's bytes. TMA is slow with rows that are not there:
+--           those of tiles that reach past M or N
+--   energy  a card at its power limit runs at the clock that this leaves: an
+--           operation costs what the tensor cores take, and its share of what
+--           is brought to shared memory and through L2
+--   memory  A, B and D once
+--   L2      what all tiles read
+--   launch  what begins and ends each kernel
+--
+-- Constants are those of an H200, fitted by tools/fit.lua to what was measured
+-- there; what is compared is time on one card, so others rank alike.
+local C = require "kernels.gemm_sm90.constants"
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Of bounds that hold at once: the largest, and a little of the others.
+local function together(...)
+  local sum = 0
+  for _, t in ipairs {...} do sum = sum + t ^ 6 end
+  return sum ^ (1 / 6)
+end
+
+--- Seconds of a product with complete options `o` (options of gemm_sm90), on
+-- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
+---@return number seconds
+---@return number waves
+return function(o, m, n, k, sms)
+  local bm, bn, bk = table.unpack(o.tile)
+  local bits, wide = o.a_dtype.bits, o.d_dtype.bits
+  local cm, cn = o.cluster[1], o.cluster[2]
+  local tiles_m, tiles_n = ceil_div(m, bm), ceil_div(n, bn)
+  local slots = sms * o.min_blocks // (cm * cn * o.split)
+  local waves = ceil_div(tiles_m, cm) * ceil_div(tiles_n, cn) / slots
+  local steps = ceil_div(ceil_div(k, bk), o.split)
+
+  local pieces = bk * bits / 1024  -- of 128 bytes in a row
+  local missing = (tiles_m * bm - m) / tiles_m + (tiles_n * bn - n) / tiles_n
+  local step = math.max(bm * bn * bk / C.fmas * bits / 16,
+    pieces * ((bm + bn - missing) * 128 / C.fill + missing * C.missing))
+  if o.promote then step = step + C.add * o.rows / 64 / o.promote end
+  -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
+  local part = o.epi[2]
+  if o.d_major == "n" and not o.promote then part = part & -part end
+  local epilogue = C.round * (o.rows // 64) * (o.columns // part)
+    + bm * o.columns * wide / 8 / C.drain * (o.epi_stages < 4 and 1 or 0.7)
+  local main = steps * step * math.max(1, math.min(waves, 1) * o.min_blocks)
+  local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
+    or main + epilogue
+  if o.split > 1 then tile = tile + C.exchange end
+  local cycles = C.first + math.ceil(waves) * tile
+    + (o.pingpong and epilogue or 0)
+  local busy, late = math.min(waves / math.ceil(waves), 1), 0
+  if o.equal then  -- whole waves, and parts of the tiles that are left
+    local whole = waves // 1
+    local rest = math.floor((waves - whole) * slots + 0.5)
+    local parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
+    if parts > 1 then
+      waves, busy = whole + 1 / parts, 1
+      cycles = C.first + whole * tile + ceil_div(steps, parts) * step + epilogue
+      late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
+    end
+  end
+
+  local alone, filling, l2 = table.unpack(C.energy[bits])
+  local near = waves <= C.near and 1 or 0
+  local energy = 2.0 * m * n * k * (alone + filling * (1 / bm + 1 / bn)
+      + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
+    * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / busy ^ 0.5
+
+  local memory = ((m * k + n * k) * bits + m * n * wide) / 8 / C.memory
+  local rest = waves % 1
+  if waves > 1 and rest > 0 then  -- few blocks ask for less than there is
+    memory = memory * (1 - rest / waves)
+      + math.max(memory * rest / waves, tile / C.clock)
+  end
+  local read = tiles_m * tiles_n * (bm / cn + bn / cm) * k * bits / 8 / C.l2
+  local seconds = C.launch + together(cycles / C.clock, energy, memory, read)
+    + late / C.clock
+  if cm * cn > 1 then
+    seconds = seconds * C.apart ^ (1 - near) + C.cluster
+  end
+  return seconds, waves
+end

@@ -1,0 +1,55 @@
+--- How long kernels take whose blocks fetch their own tiles, and where K may be
+-- shared out: those of mma.sync and of FMA units.
+--
+-- A multiprocessor works on its blocks one after the other, while memory brings
+-- the operands; each launch begins and ends, and blocks that share a tile send
+-- each other their sums. Constants are those of an H200, fitted by
+-- tools/fit.lua.
+local tiles = require "cute.tiles"
+
+local blocks = {}
+
+blocks.constants = {
+  memory = 4200,   -- bytes a ns
+  near = 4,        -- how little of the lesser bound counts: a power
+  start = 4500,    -- ns of a block's first tiles and last sums
+  meet = 30,       -- bytes a ns of what blocks exchange
+  drain = 60,      -- bytes a ns of a tile of D
+  rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},  -- operations a ns
+  good = {  -- the share of them that a tile reaches
+    ["128x256"] = 1.0, ["128x128"] = 0.9, ["128x64"] = 0.75,
+    ["64x128"] = 0.75, ["64x64"] = 0.6, ["32x64"] = 0.4, ["16x128"] = 0.3,
+    ["128x16"] = 0.3},
+}
+local C = blocks.constants
+
+--- How well a tile {BM, BN} uses its units.
+function blocks.good(t)
+  return t.good or C.good[("%dx%d"):format(t[1], t[2])]
+end
+
+--- Nanoseconds of reading the operands and writing D once.
+---@param p table a problem of cute.ops.choose
+function blocks.memory(p)
+  return ((p.m * p.a.bits + p.n * p.b.bits) * p.k + p.m * p.columns * p.d.bits)
+    / 8 * p.batches / C.memory
+end
+
+--- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
+---@param p table
+---@param tile integer[]
+---@param rate number operations a ns of a multiprocessor
+---@param splits integer
+function blocks.time(p, tile, rate, splits)
+  local count = tiles.count(p.m, tile[1]) * tiles.count(p.n, tile[2])
+    * p.batches * splits
+  local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
+  local each = 2 * tile[1] * tile[2] * along / rate
+    + tile[1] * tile[2] * p.d.bits / 8 / C.drain
+  local meet = splits > 1 and tile[1] * tile[2] * 4 * (splits + 1) / C.meet or 0
+  local work = tiles.count(count, p.sms) * each
+  return (work ^ C.near + blocks.memory(p) ^ C.near) ^ (1 / C.near) + C.start
+    + meet
+end
+
+return blocks

@@ -1,0 +1,215 @@
+-- ops.gemm beside the better of cuBLAS and the best of cublasLt: square and odd
+-- shapes, and the projections of two open model families at eight batches of
+-- tokens, in bf16, hot:
+--
+--     cutelua spec/bench/ops_shapes.lua [--hidden 4096,8192,0] [--m 1,8]
+--       [--record FILE] [--rounds 5] [--warm 60] [--hot 50]
+--
+-- hidden 0 is the odd shapes. Operands that L2 could hold for the next launch
+-- take turns with others; those of less than 16 MiB stay there. Products that
+-- meet no power limit get a quarter of --warm and --hot. `bound` is the
+-- share of what reading B once takes at the bandwidth of a copy of this run.
+local card = require "spec.card"
+local choose = require "cute.ops.choose"
+local gemm = require "cute.ops.gemm"
+local gpu = require "cute.gpu"
+local measure = require "spec.measure"
+local operands = require "cute.tune.operands"
+local plans = require "cute.ops.plan"
+local worker = require "cute.tune.worker"
+
+local device = measure.gpu_device(90)
+if not device then return end
+local dev = device.dev
+
+local options = card.options {hidden = "0,4096,8192", m = "", record = "",
+                              rounds = "5", warm = "60", hot = "50"}
+
+local ODD = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
+  {4096, 4096, 4096}, {8192, 1024, 8192}, {8192, 8192, 8192},
+  {16384, 16384, 16384}, {4096, 11008, 4096}, {4096, 4096, 128},
+  {128, 8192, 8192}}
+-- By hidden size: N, K, the projection.
+local FAMILIES = {
+  [4096] = {{4096, 4096, "q o"}, {1024, 4096, "k v"}, {6144, 4096, "qkv"},
+            {14336, 4096, "gate up"}, {28672, 4096, "gate+up"},
+            {4096, 14336, "down"}},
+  [8192] = {{8192, 8192, "q o"}, {1024, 8192, "k v"}, {10240, 8192, "qkv"},
+            {28672, 8192, "gate up"}, {57344, 8192, "gate+up"},
+            {8192, 28672, "down"}},
+}
+local TOKENS = {1, 8, 16, 64, 128, 512, 2048, 8192}
+
+-- Numbers of a list in words; those of `all` where there are none.
+local function numbers(text, all)
+  local list = {}
+  for word in text:gmatch "%d+" do list[#list + 1] = math.tointeger(word) end
+  return #list > 0 and list or all
+end
+
+local function shapes()
+  local list = {}
+  for _, hidden in ipairs(numbers(options.hidden)) do
+    for _, s in ipairs(hidden == 0 and ODD or {}) do
+      list[#list + 1] = {m = s[1], n = s[2], k = s[3], about = ""}
+    end
+    for _, s in ipairs(FAMILIES[hidden] or {}) do
+      for _, m in ipairs(numbers(options.m, TOKENS)) do
+        list[#list + 1] = {m = m, n = s[1], k = s[2], about = s[3]}
+      end
+    end
+  end
+  return list
+end
+
+-- Bytes a second that a copy reads and writes.
+local function bandwidth()
+  local bytes = 1 << 30
+  local from, to = dev:buffer("u8", bytes), dev:buffer("u8", bytes)
+  local r = assert(gpu.bench({{name = "copy", launch = function()
+    to:copy(from)
+  end}}, {rounds = 3, warm_ms = 20, hot_ms = 20, cold = false}))
+  from:close()
+  to:close()
+  return 2 * bytes / (r[1].hot.median * 1e-3)
+end
+
+---------------------------------------------------------------------------
+
+-- Contestants on sets of operands, each with a D of its own.
+local function contestants(s, sets)
+  local D, list = {}, {}
+  local function result(name)
+    D[name] = card.matrix(dev, "bf16", s.m * s.n)
+    return D[name]
+  end
+  local function blas(make, name)
+    local d, by_algorithm = result(name), {}
+    for i, set in ipairs(sets) do
+      local made = assert(make {m = s.m, n = s.n, k = s.k, A = set.A, B = set.B,
+                                D = d})
+      if name == "cuBLAS" then made = {made} end
+      for j, run in ipairs(made) do
+        by_algorithm[j] = by_algorithm[j] or {}
+        by_algorithm[j][i] = run
+      end
+    end
+    for j, runs in ipairs(by_algorithm) do
+      by_algorithm[j] = #runs == #sets and worker.in_turn(runs) or nil
+    end
+    local part = operands.warmth(s.m, s.n, s.k) / 4
+    return #by_algorithm > 1 and gpu.best(by_algorithm, {
+      warm_ms = part * options.warm, hot_ms = part * options.hot})
+      or by_algorithm[1]
+  end
+  list[1] = {name = "cuBLAS", launch = blas(gpu.cublas, "cuBLAS")}
+  list[2] = {name = "cublasLt", launch = blas(gpu.cublaslt, "cublasLt")}
+  local d = card.tensor(result "ops", s.m, s.n)
+  local p, _, c, call, plan
+  local runs = {}
+  for i, set in ipairs(sets) do
+    local A, B = card.tensor(set.A, s.m, s.k), card.tensor(set.B, s.n, s.k)
+    if i == 1 then
+      p, _, call = gemm.offers(A, B, {out = d})
+      c = choose.choose(p)
+      plan = plans.new(p, c, call)
+    end
+    call.A, call.B = A, B
+    runs[i] = plan:prepare(call, {d})
+  end
+  list[3] = {name = "ops", launch = worker.in_turn(runs)}
+  s.choice = choose.name(c)
+  return list, D
+end
+
+-- What is wrong with a result, in words.
+local function wrong(D, k, name)
+  local e, n = card.difference(dev, D[name], D.cuBLAS, 0.0079,
+                               4e-6 * math.sqrt(k) * 8)
+  if e ~= e or e >= 3e-3 or n > 0 then
+    return ("error %.1e in the norm, %d elements"):format(e, n)
+  end
+end
+
+local function compete(s)
+  local sets = {}
+  for i = 1, operands.sets(2 * (s.m + s.n) * s.k) do
+    sets[i] = {A = card.matrix(dev, "bf16", s.m * s.k, i),
+               B = card.matrix(dev, "bf16", s.n * s.k, 1 << 40 | i)}
+  end
+  local list, D = contestants(s, sets)
+  for _, x in ipairs(list) do
+    D[x.name]:memset(0xff)
+    for _ = 1, #sets do x.launch:launch() end
+  end
+  dev:sync()
+  s.wrong = wrong(D, s.k, "ops")
+  local part = operands.warmth(s.m, s.n, s.k)
+  local r = assert(gpu.bench(list, {
+    rounds = tonumber(options.rounds), warm_ms = part * options.warm,
+    hot_ms = part * options.hot, cold = false}))
+  s.blas, s.lt, s.us = r.cuBLAS.hot.median * 1e3, r.cublasLt.hot.median * 1e3,
+    r.ops.hot.median * 1e3
+  for _, b in pairs(D) do b:close() end
+  for _, set in ipairs(sets) do
+    set.A:close()
+    set.B:close()
+  end
+end
+
+-- Of a list: the geometric mean and the least of its ratios, in words.
+local function summary(label, list)
+  if #list == 0 then return end
+  local sum, least = 0, list[1]
+  for _, s in ipairs(list) do
+    sum = sum + math.log(s.ratio)
+    if s.ratio < least.ratio then least = s end
+  end
+  print(("%-16s geometric mean %.3f, least %.3f (%dx%dx%d), %d shapes"):format(
+    label, math.exp(sum / #list), least.ratio, least.m, least.n, least.k,
+    #list))
+end
+
+local copied = bandwidth()
+print(("%s; a copy: %.2f TB/s; %s"):format(device.name, copied * 1e-12,
+                                           card.state()))
+print(("%-20s %-8s %9s %9s %9s  %5s %6s  %s"):format("", "", "cuBLAS", "Lt",
+  "ops, us", "ratio", "bound", "choice"))
+local file = options.record ~= "" and assert(io.open(options.record, "w"))
+if file then
+  file:write(("# %s, copy %.3f TB/s\n"):format(device.name, copied * 1e-12))
+end
+local all, many, few, bound = {}, {}, {}, {}
+for _, s in ipairs(shapes()) do
+  compete(s)
+  local name = ("%dx%dx%d"):format(s.m, s.n, s.k)
+  s.ratio = math.min(s.blas, s.lt) / s.us
+  s.bound = 2.0 * s.n * s.k / copied / (s.us * 1e-6)
+  if s.wrong then
+    print(("%-20s %-8s WRONG, %s  %s"):format(name, s.about, s.wrong, s.choice))
+  else
+    print(("%-20s %-8s %9.2f %9.2f %9.2f  %.3f %6.3f  %s"):format(name, s.about,
+      s.blas, s.lt, s.us, s.ratio, s.bound, s.choice))
+    table.insert(all, s)
+    table.insert(s.m >= 128 and many or few, s)
+    if s.m <= 8 then table.insert(bound, s) end
+  end
+  io.stdout:flush()
+  if file then
+    file:write(("%s\t%s\t%.3f\t%.3f\t%.3f\t%s\n"):format(name, s.about, s.blas,
+      s.lt, s.us, s.wrong and "wrong" or s.choice))
+    file:flush()
+  end
+end
+if file then file:close() end
+summary("all", all)
+summary("M >= 128", many)
+summary("M < 128", few)
+local least
+for _, s in ipairs(bound) do
+  if not least or s.bound < least.bound then least = s end
+end
+if least then
+  print(("M <= 8: at least %.3f of the bound (%dx%dx%d)"):format(least.bound,
+    least.m, least.n, least.k))
+end

@@ -1,0 +1,88 @@
+-- tools/fit.lua finds constants that explain what was measured, and the rule of
+-- the repository is near what was measured for it.
+local support = require "spec.support"
+
+local function fit(words, cwd)
+  local all = {support.program, "tools/fit.lua", table.unpack(words)}
+  if cwd then
+    local here = io.popen "pwd":read "l"
+    all[1] = all[1]:sub(1, 1) == "/" and all[1] or here .. "/" .. all[1]
+    all[2] = here .. "/tools/fit.lua"
+  end
+  local out, err, code = support.exec(all, {cwd = cwd})
+  assert.equal("", err)
+  assert.equal(0, code)
+  return out
+end
+
+-- Median and worst regret of a line.
+local function regret(out, label)
+  local median, worst = out:match(label .. " +%d+ products: .-median ([%d.]+), "
+    .. ".-worst ([%d.]+)")
+  return tonumber(median), tonumber(worst)
+end
+
+describe("tools/fit.lua", function()
+  local dir
+  setup(function()
+    dir = support.folder()
+    for _, name in ipairs {"kernels/gemm_sm90/constants.lua",
+                           "lua/cute/ops/blocks.lua"} do
+      os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
+      support.write(dir .. "/" .. name, support.read(name))
+    end
+    -- times of a card on which K cut in parts costs eight times as much
+    local out, err, code = support.run({"-e", [[
+      local constants = require "kernels.gemm_sm90.constants"
+      for _, name in ipairs {"leave", "part", "exchange"} do
+        constants[name] = 8 * constants[name]
+      end
+      local choose = require "cute.ops.choose"
+      local gemm = require "cute.ops.gemm"
+      local operands = require "cute.tune.operands"
+      local records = require "cute.tune.records"
+      local worker = require "cute.tune.worker"
+      local r = assert(records.open(arg[1], "NVIDIA H1\tsm_90a\t132"))
+      for _, m in ipairs {64, 128, 256, 512} do
+        for _, n in ipairs {1024, 6144} do
+          for _, k in ipairs {4096, 8192} do
+            local problem = ("bf16 bf16 bf16 tn row %d %d %d"):format(m, n, k)
+            local o = operands.without_memory(problem)
+            local _, list = gemm.offers(o.A, o.B, {out = o.D,
+              device = worker.device("sm_90a", 132)})
+            for i = 1, 24 do
+              local c = list[i]
+              r:add(problem, i < 20 and "look" or "failed",
+                    i < 20 and ("%.3f"):format(c.ns / 1000) or "wrong", "-",
+                    choose.name(c))
+            end
+          end
+        end
+      end]], "-", dir .. "/j.tsv"}, {stdin = ""})
+    assert.equal("", out .. err)
+    assert.equal(0, code)
+  end)
+  teardown(function() support.remove(dir) end)
+
+  it("learns what its rule had wrong, also of what it has not seen", function()
+    fit {dir .. "/packed.tsv", "--pack", dir .. "/j.tsv"}
+    local lines = support.lines(support.read(dir .. "/packed.tsv"))
+    assert.equal("# NVIDIA H1\tsm_90a\t132", lines[1])
+    assert.truthy(#support.read(dir .. "/packed.tsv")
+      < #support.read(dir .. "/j.tsv") / 3)
+    local out = fit({dir .. "/packed.tsv", "--write"}, dir)
+    local _, before = regret(out, "the rule")
+    local median, worst = regret(out, "held out")
+    local _, after = regret(out, "fitted")
+    assert.is_true(before > 1.05, out)
+    assert.is_true(median < 1.01 and worst < before, out)
+    assert.is_true(after < 1.03, out)
+    local was = dofile "kernels/gemm_sm90/constants.lua"
+    local now = dofile(dir .. "/kernels/gemm_sm90/constants.lua")
+    assert.is_true(now.leave > 2 * was.leave or now.part > 2 * was.part)
+    assert.equal(was.clock, now.clock)
+    local function lines(path) return #support.lines(support.read(path)) end
+    assert.equal(lines "lua/cute/ops/blocks.lua",
+                 lines(dir .. "/lua/cute/ops/blocks.lua"))
+  end)
+end)

@@ -1,0 +1,334 @@
+-- fit.lua [--write] [--pack JOURNAL...] [FILE]: the rule of ops.gemm, fitted to
+-- what `cutelua tune` measured (docs/measured/gemm_choices.tsv).
+--
+--     cutelua tools/fit.lua            its regret: how much longer its choice
+--                                      takes than the best that was measured
+--     cutelua tools/fit.lua --write    constants that make it least, and the
+--                                      regret of products they have not seen
+--     cutelua tools/fit.lua --pack J   FILE anew, of journals of the tuner
+--
+-- Constants of two models are fitted, to products of 16-bit types: those of
+-- kernels/gemm_sm90/constants.lua and lua/cute/ops/blocks.lua. --write puts
+-- their numbers where these files have them.
+local blocks = require "cute.ops.blocks"
+local choose = require "cute.ops.choose"
+local constants = require "kernels.gemm_sm90.constants"
+local gemm = require "cute.ops.gemm"
+local model = require "kernels.gemm_sm90.model"
+local operands = require "cute.tune.operands"
+local options = require "kernels.gemm_sm90.options"
+local records = require "cute.tune.records"
+local worker = require "cute.tune.worker"
+
+local ROUNDS, FOLDS = 20, 5
+
+---------------------------------------------------------------------------
+-- What was measured
+---------------------------------------------------------------------------
+
+-- Microseconds of each choice of a journal's problem: of short looks, scaled to
+-- those of the best that were measured long.
+local function times_of(known)
+  local ratios, times = {}, {}
+  for name, t in pairs(known.final) do
+    local look = known.look[name]
+    if look then ratios[#ratios + 1] = t[1] / look[1] end
+  end
+  table.sort(ratios)
+  local ratio = ratios[(#ratios + 1) // 2] or 1
+  for name, t in pairs(known.look) do times[name] = t[1] * ratio end
+  for name, t in pairs(known.final) do times[name] = t[1] end
+  for name in pairs(known.failed) do times[name] = nil end
+  return times
+end
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- A line a problem, "NUMBER=MICROSECONDS" of its choices, which are numbered in
+-- front.
+local function pack(paths, file)
+  local problems, numbers, names, head = {}, {}, {}, nil
+  for _, path in ipairs(paths) do
+    local r = assert(records.read(path))
+    assert(not head or head == r.head, "journals of two cards")
+    head = r.head
+    for problem, known in pairs(r.known) do
+      problems[problem] = problems[problem] or {}
+      for name, t in pairs(times_of(known)) do
+        problems[problem][name], numbers[name] = t, true
+      end
+    end
+  end
+  for i, name in ipairs(sorted(numbers)) do numbers[name], names[i] = i, name
+  end
+  local f <close> = assert(io.open(file, "wb"))
+  f:write("# ", head, "\n# Microseconds of each choice, hot, by its number.\n")
+  for i, name in ipairs(names) do f:write(("%d\t%s\n"):format(i, name)) end
+  for _, problem in ipairs(sorted(problems)) do
+    local words = {problem}
+    for _, name in ipairs(sorted(problems[problem])) do
+      words[#words + 1] = ("%d=%.4g"):format(numbers[name],
+                                             problems[problem][name])
+    end
+    f:write(table.concat(words, "\t"), "\n")
+  end
+end
+
+-- times[problem][choice]; the card's architecture and multiprocessors.
+local function unpack_times(file)
+  local names, times, arch, sms = {}, {}, nil, nil
+  for line in io.lines(file) do
+    local number, name = line:match "^(%d+)\t(.+)$"
+    arch = arch or line:match "^#.-\t(sm_%w+)\t%d+$"
+    sms = sms or line:match "^#.-\tsm_%w+\t(%d+)$"
+    if number then
+      names[number] = name
+    elseif line:sub(1, 1) ~= "#" then
+      local problem, rest = line:match "^([^\t]+)(.*)$"
+      times[problem] = {}
+      for n, t in rest:gmatch "(%d+)=(%S+)" do
+        times[problem][names[n]] = tonumber(t)
+      end
+    end
+  end
+  return times, arch, math.tointeger(tonumber(sms))
+end
+
+---------------------------------------------------------------------------
+-- What the rule says
+---------------------------------------------------------------------------
+
+-- What a candidate of problem p takes by the rule as it is now, in ns.
+local function predictor(p, c, sms)
+  if c.base == "gemm_sm90" then
+    local m, n, o = p.m, p.n, options.complete(c.options)
+    if c.swap then m, n = n, m end
+    return function() return model(o, m, n, p.k, sms) * 1e9 end
+  elseif c.base == "gemm_sm80" then
+    local bits = p.a.bits
+    return function()
+      return blocks.time(p, c.tile, blocks.constants.rate[bits]
+        * blocks.good(c.tile), c.options.splits or 1)
+    end
+  end
+  local ns = c.ns
+  return function() return ns end
+end
+
+-- Problems with their candidates that were measured: {problem, best, {t, ns =
+-- function, w = how much it counts}...}.
+local function problems_of(times, arch, sms)
+  local device, list = worker.device(arch, sms), {}
+  for _, problem in ipairs(sorted(times)) do
+    local o = operands.without_memory(problem)
+    local p, candidates = gemm.offers(o.A, o.B, {out = o.D, device = device,
+                                                 tf32 = o.tf32})
+    local x = {problem = problem, best = math.huge}
+    for _, c in ipairs(candidates) do
+      local t = times[problem][choose.name(c)]
+      if t then
+        x[#x + 1] = {t = t, ns = predictor(p, c, sms), name = choose.name(c)}
+        x.best = math.min(x.best, t)
+      end
+    end
+    for _, c in ipairs(x) do
+      c.w = math.exp(-(c.t / x.best - 1) / 0.15) + 0.02
+    end
+    if #x > 1 then list[#list + 1] = x end
+  end
+  return list
+end
+
+-- How much longer than the best what the rule would choose takes.
+local function regret(x)
+  local least, chosen = math.huge, nil
+  for _, c in ipairs(x) do
+    local ns = c.ns()
+    if ns < least then least, chosen = ns, c end
+  end
+  return chosen.t / x.best, chosen
+end
+
+local CLOSE = 0.02  -- times within it are as good as equal
+
+-- What is made least: the regret, smooth, and how far times are from those that
+-- were measured, but for a factor that all of a problem have.
+local function loss(list)
+  local sum, off = 0, 0
+  for _, x in ipairs(list) do
+    local mean, weight, low = 0, 0, math.huge
+    for _, c in ipairs(x) do
+      c.log = math.log(c.ns())
+      mean, weight = mean + c.w * (c.log - math.log(c.t)), weight + c.w
+      low = math.min(low, c.log)
+    end
+    mean = mean / weight
+    local square, lost, all = 0, 0, 0
+    for _, c in ipairs(x) do
+      square = square + c.w * (c.log - math.log(c.t) - mean) ^ 2
+      local q = math.exp(-(c.log - low) / CLOSE)
+      lost, all = lost + q * math.log(c.t / x.best), all + q
+    end
+    sum, off = sum + lost / all, off + square / weight
+  end
+  return sum / #list + 0.5 * math.sqrt(off / #list)
+end
+
+---------------------------------------------------------------------------
+-- The fit
+---------------------------------------------------------------------------
+
+-- What is fitted: {table, field, file, pattern of what is in front of its
+-- number}.
+local SM90, BLOCKS = "kernels/gemm_sm90/constants.lua",
+  "lua/cute/ops/blocks.lua"
+local fitted = {}
+for name in ("fill missing memory l2 launch first cluster exchange leave part "
+    .. "drain round"):gmatch "%S+" do
+  fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
+end
+for name in ("memory near start meet drain"):gmatch "%S+" do
+  fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
+end
+for _, name in ipairs(sorted(blocks.constants.good)) do
+  fitted[#fitted + 1] = {blocks.constants.good, name, BLOCKS,
+                         ('%%["%s"%%] = '):format(name)}
+end
+for i = 1, 3 do
+  fitted[#fitted + 1] = {constants.energy[16], i, SM90,
+    "%[16%] = {" .. ("[^,}]+, "):rep(i - 1)}
+end
+
+local function values()
+  local list = {}
+  for i, f in ipairs(fitted) do list[i] = f[1][f[2]] end
+  return list
+end
+
+local function set(list)
+  for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
+end
+
+local FAR = 0.0006  -- what it costs to leave where one began
+
+-- Fits to a list of problems, from `start` on: one constant after the other, a
+-- step up or down, smaller steps each round. The same each time.
+local function fit(list, start)
+  local state = 1
+  local function random()
+    state = state * 6364136223846793005 + 1442695040888963407
+    return (state >> 11) / 2.0 ^ 53
+  end
+  set(start)
+  local far = 0
+  local best, step = loss(list), 0.35
+  for _ = 1, ROUNDS do
+    for i, f in ipairs(fitted) do
+      local was = f[1][f[2]]
+      local was_far = math.log(was / start[i]) ^ 2
+      for _, way in ipairs {1, -1} do
+        local v = was * math.exp(way * step * (0.3 + random()))
+        f[1][f[2]] = v
+        local now_far = far - was_far + math.log(v / start[i]) ^ 2
+        local l = loss(list) + FAR * now_far
+        if l < best then
+          best, far = l, now_far
+          break
+        end
+        f[1][f[2]] = was
+      end
+    end
+    step = math.max(0.02, step * 0.9)
+  end
+  return values()
+end
+
+---------------------------------------------------------------------------
+
+local function say(label, regrets)
+  table.sort(regrets, function(a, b) return a[1] < b[1] end)
+  local sum, n = 0, #regrets
+  for _, r in ipairs(regrets) do sum = sum + math.log(r[1]) end
+  local worst = regrets[n]
+  print(("%-10s %d products: mean %.3f, median %.3f, 9 of 10 within %.3f, "
+    .. "worst %.3f (%s, %s)"):format(label, n, math.exp(sum / n),
+    regrets[(n + 1) // 2][1], regrets[math.ceil(0.9 * n)][1], worst[1],
+    worst[2]:match "%d+ %d+ %d+$", worst[3]))
+end
+
+local function regrets_of(list, into)
+  into = into or {}
+  for _, x in ipairs(list) do
+    local r, c = regret(x)
+    into[#into + 1] = {r, x.problem, c.name}
+  end
+  return into
+end
+
+-- Each fifth of the problems by constants that were fitted to the others.
+local function held_out(list, start)
+  local out = {}
+  for fold = 0, FOLDS - 1 do
+    local learn, ask = {}, {}
+    for i, x in ipairs(list) do
+      table.insert(i * 7 // 3 % FOLDS == fold and ask or learn, x)
+    end
+    fit(learn, start)
+    regrets_of(ask, out)
+  end
+  return out
+end
+
+-- A number as these files write one.
+local function text_of(v)
+  if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
+  return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))
+end
+
+local function write()
+  for _, path in ipairs {SM90, BLOCKS} do
+    local f = assert(io.open(path, "rb"))
+    local text = f:read "a"
+    f:close()
+    for _, x in ipairs(fitted) do
+      if x[3] == path then
+        local number = text_of(x[1][x[2]])
+        local n
+        text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
+          function(before, was, comma, blanks, comment)
+            if comment ~= "" then  -- stays in its column
+              blanks = (" "):rep(math.max(1, #was + #blanks - #number))
+            end
+            return before .. number .. comma .. blanks .. comment
+          end, 1)
+        assert(n == 1, path .. ": no " .. x[4])
+      end
+    end
+    f = assert(io.open(path, "wb"))
+    f:write(text)
+    f:close()
+  end
+end
+
+local file, writes, journals = "docs/measured/gemm_choices.tsv", false, nil
+for _, word in ipairs(arg) do
+  if word == "--write" then writes = true
+  elseif word == "--pack" then journals = {}
+  elseif journals then journals[#journals + 1] = word
+  else file = word end
+end
+if journals then return pack(journals, file) end
+local list = problems_of(unpack_times(file))
+say("the rule", regrets_of(list))
+if writes then
+  local start = values()
+  say("held out", held_out(list, start))
+  set(fit(list, start))
+  say("fitted", regrets_of(list))
+  write()
+end

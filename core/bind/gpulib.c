@@ -64,7 +64,7 @@ static int l_gpu_open(lua_State *L) {
 void gpulib_ran(lua_State *L, Gpu *g, const char *who) {
   char at[64];
   if (gpu_ran(g, who)) return;
-  gpu_runs(g, who, face_line(L, at) ? at : NULL);
+  gpu_runs(g, who, face_line(L, at) ? at : NULL, 0);
 }
 
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname) {

@@ -280,7 +280,7 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
     if (!devbuf_work(work[i], s, w)) return false;
   }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
-  gpu_runs(gpu, "cuBLAS", NULL);
+  gpu_runs(gpu, "cuBLAS", NULL, n);
   SigHold hold;  // the first one loads kernels
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)

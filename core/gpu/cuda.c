@@ -47,35 +47,52 @@ static void drop_context(Gpu *g) {
 
 enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
 
-bool gpu_ran(const Gpu *g, const char *who) {
-  size_t n = strlen(who);
-  if (g->capture) return false;
-  for (int k = 0; k < g->nran && k < RAN; k++)
-    if (strncmp(g->ran[k], who, n) == 0 &&
-        (!g->ran[k][n] || memcmp(g->ran[k] + n, " (", 2) == 0))
-      return true;
-  return g->nran > RAN;
+// Number of `who` in ran; nran where it is not there.
+static int find_ran(const Gpu *g, const char *who) {
+  int k = 0;
+  while (k < g->nran && k < RAN &&
+         strncmp(g->ran[k].who, who, sizeof g->ran[k].who - 1) != 0)
+    k++;
+  return k < RAN ? k : g->nran;
 }
 
-void gpu_runs(Gpu *g, const char *who, const char *at) {
+bool gpu_ran(const Gpu *g, const char *who) {
+  return !g->capture && (g->nran > RAN || find_ran(g, who) < g->nran);
+}
+
+void gpu_runs(Gpu *g, const char *who, const char *at, long times) {
   if (g->capture) {
     graph_runs(g->capture, who);
     return;
   }
-  if (gpu_ran(g, who)) return;
-  if (g->nran < RAN)
-    snprintf(g->ran[g->nran], sizeof *g->ran, "%s%s%s%s", who, at ? " (" : "",
-             at ? at : "", at ? ")" : "");
-  g->nran++;
+  int k = find_ran(g, who);
+  if (k == g->nran && g->nran <= RAN) {
+    if (k < RAN) {
+      snprintf(g->ran[k].who, sizeof g->ran[k].who, "%s", who);
+      snprintf(g->ran[k].at, sizeof g->ran[k].at, "%s", at ? at : "");
+      g->ran[k].times = 0;
+    }
+    g->nran++;
+  }
+  if (k < RAN) g->ran[k].times += times;
 }
 
-// "kernel add or kernel mul"; "" where nobody ran.
+// "kernel add (x.lua:3) or kernel mul (first at x.lua:4, 7 launches)"; "" where
+// nobody ran.
 static void culprits(const Gpu *g, char *out, size_t size) {
   size_t n = 0;
   *out = '\0';
-  for (int k = 0; k < g->nran && n < size; k++)
-    n += (size_t)snprintf(out + n, size - n, "%s%s", k ? " or " : "",
-                          k < RAN ? g->ran[k] : "another");
+  for (int k = 0; k < g->nran && n < size; k++) {
+    const char *join = k ? " or " : "";
+    const char *who = k < RAN ? g->ran[k].who : "another";
+    const char *at = k < RAN ? g->ran[k].at : "";
+    long times = k < RAN ? g->ran[k].times : 1;
+    n += (size_t)(times > 1
+      ? snprintf(out + n, size - n, "%s%s (%s%s%s%ld launches)", join, who,
+                 *at ? "first at " : "", at, *at ? ", " : "", times)
+      : snprintf(out + n, size - n, "%s%s%s%s%s", join, who, *at ? " (" : "",
+                 at, *at ? ")" : ""));
+  }
 }
 
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
@@ -493,7 +510,7 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   for (int i = 0; i < l->nbufs; i++)
     if (!devbuf_work(l->bufs[i], l->stream, w)) return false;
   bool ex = volume(l->cluster) > 1 || l->pdl;
-  if (n > 0) gpu_runs(g, f->name, NULL);
+  if (n > 0) gpu_runs(g, f->name, NULL, n);
   for (int i = 0; i < n; i++) {
     CUresult r = ex ? launch_ex(l, s)
       : g->api->cuLaunchKernel(f->fn, l->grid[0], l->grid[1], l->grid[2],

@@ -27,7 +27,10 @@ typedef struct Gpu {
   unsigned epoch;
   // Who ran since the host last waited for all of it: of these one is at
   // fault when the driver tells of an error. And what killed the last context.
-  char ran[4][120];
+  struct {
+    char who[96], at[64];  // at: of the first of its launches; "": not known
+    long times;
+  } ran[4];
   int nran;  // one more than ran holds: and others
   char lost[640];
   struct GpuPool *pool;          // memory.c; NULL: nothing allocated yet
@@ -46,9 +49,9 @@ bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// `who` ("kernel add") begins to run, from a script's line `at` ("x.lua:3";
-// NULL: none). gpu_ran: is that known already?
-void gpu_runs(Gpu *g, const char *who, const char *at);
+// `who` ("kernel add") begins to run, so many times, from a script's line `at`
+// ("x.lua:3"; NULL: none). gpu_ran: is it known already?
+void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
 // What all that belongs to a context begins with: it is closed by its owner,

@@ -134,6 +134,7 @@ bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w) {
                "it was captured of");
   for (size_t i = 0; i < x->nblock; i++)
     if (!block_use(x->block[i], s ? s : g->now, w)) return false;
+  gpu_runs(g, x->name, NULL, n);
   for (int i = 0; i < n; i++)
     if (!CU(cuGraphLaunch, (x->exec, on))) return false;
   return true;

@@ -563,9 +563,10 @@ describe("a launch of what is known", function()
       print(message(dev.sync, dev))
       X, Y = tensor(8, 3), tensor(8, 1)
       for _ = 1, 2 do axpy(Y, X, 2 * one, 8, far):launch(opts) end
-      print(get(Y), traced)]], {"kernel axpy or kernel bad: "
-      .. "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context "
-      .. "was destroyed and its buffers are closed [driver-error]", "7.0\t1"})
+      print(get(Y), traced)]], {
+      "kernel axpy (2 launches) or kernel bad: cuCtxSynchronize: "
+      .. "CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context was destroyed and "
+      .. "its buffers are closed [driver-error]", "7.0\t1"})
   end)
 end)
 

@@ -386,6 +386,9 @@ describe("through a driver", function()
       launch "one"
       launch "bad"
       print(message(dev.sync, dev))
+      for _ = 1, 3 do launch "one" end
+      launch "bad"
+      print(message(dev.sync, dev))
       local g = cute.graph(function()
         launch "two"
         launch "bad"
@@ -403,8 +406,10 @@ describe("through a driver", function()
       .. "the context was destroyed and its buffers are closed [driver-error]"
     local at = "steps.lua:12"
     local graph = "graph of kernel two, kernel bad, kernel kernel_number_1, "
-      .. "kernel kernel_number_2, ... (steps.lua:25)"
+      .. "kernel kernel_number_2, ... (steps.lua:28)"
     assert.same({("kernel one (%s) or kernel bad (%s)"):format(at, at) .. dead,
+      ("kernel one (first at %s, 3 launches) or kernel bad (%s)"):format(at, at)
+        .. dead,
       ("kernel three (%s) or %s"):format(at, graph) .. dead,
       "graph:launch: the graph was lost with its context: kernel three (" .. at
         .. ") or " .. graph .. " ended in CUDA_ERROR_ILLEGAL_ADDRESS [closed]"},

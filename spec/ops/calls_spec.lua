@@ -314,6 +314,111 @@ describe("calls that are known", function()
     end
   end)
 
+  it("of graphs have what their blocks share to themselves", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out, parts = run([[
+      local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
+      local x = new("f32", 16)
+      local function sums(acc, at) return acc, at:row_reduce("sum", acc) end
+      local function f()
+        ops.gemm(A, B, {out = D})
+        ops.gemm(A, B, {out = {D, x}, epilogue = sums})
+      end
+      f()
+      say "-"
+      f()
+      say "-"
+      local g = cute.graph(f)
+      say "-"
+      local h = cute.graph(f)
+      say "-"
+      f()
+      print(g.nodes, h.nodes)
+      g:launch()
+      h:launch()
+      g:update(f)
+      g:launch()]])
+    -- this driver only tells of kernels: what sets counts to 0, of each graph
+    assert.equal("2\t2\n", out)
+    local owner = {}
+    for i = 3, 5 do  -- of two graphs, and of the stream behind them
+      assert.equal(i == 5 and 6 or 3, #parts[i])
+      for k = 1, 2 do
+        local words = {}
+        for word in parts[i][k]:gmatch "%S+" do words[#words + 1] = word end
+        for at = 8, 9 do  -- work and turns
+          assert.equal(i, owner[words[at]] or i)
+          owner[words[at]] = i
+        end
+      end
+    end
+  end)
+
+  it("are made ready anew where the context was lost", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out, err, status = fake.run(HEAD .. [[
+      local function operands()
+        return new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
+      end
+      local A, B, D = operands()
+      local bad = cute.kernel("bad", function(x) x[0] = x[1] end)
+      for _ = 1, 3 do ops.gemm(A, B, {out = D}) end
+      print(message(function()
+        bad(D):launch {grid = 1, block = 1}
+        cute.synchronize()
+      end))
+      print((message(ops.gemm, A, B, {out = D})))
+      A, B, D = operands()
+      local blocks = {}
+      for i = 1, 3 do
+        ops.gemm(A, B, {out = D})
+        blocks[i] = cute.gpu.memory().misses
+      end
+      cute.synchronize()
+      print(blocks[1] > 3, blocks[3] == blocks[1])]])
+    assert.equal(0, status, err)
+    local found = support.lines(out)
+    -- lines of a script passed as text have no names
+    assert.truthy(found[1]:find("kernel gemm_sm80", 1, true), found[1])
+    assert.truthy(found[1]:find("or kernel bad", 1, true), found[1])
+    assert.truthy(found[2]:find("lost", 1, true), found[2])
+    assert.equal("true\ttrue", found[3])
+  end)
+
+  it("say that there is no room for what blocks share", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out = run [[
+      local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
+      local before = cute.gpu.memory().used
+      for _ = 1, 3 do ops.gemm(A, B, {out = D}) end
+      local m = cute.gpu.memory()
+      for _ = 1, 20 do ops.gemm(A, B, {out = D}) end
+      local n = cute.gpu.memory()
+      print(n.misses == m.misses, n.used == m.used)
+      local function fill()
+        local used = cute.gpu.memory().used
+        return new("u8", (1 << 20) - used - 4096)
+      end
+      local full = fill()
+      print((message(ops.gemm, A, B, {out = D})))
+      print((message(ops.gemm, A, B, {out = D, arch = "sm_90a"})))
+      full = nil
+      print(cute.gpu.trim() > 0, cute.gpu.memory().used == before)
+      ops.gemm(A, B, {out = D})
+      A, B, D = nil, nil, nil
+      cute.gpu.trim()
+      print(cute.gpu.memory().pool)]]
+    local found = support.lines(out)
+    assert.equal("true\ttrue", found[1])
+    for i = 2, 3 do
+      local n = tonumber(found[i]:match
+        "no room for the (%d+) bytes that blocks share: the GPU has no %1 ")
+      assert.truthy(n and n >= 16384, found[i])
+    end
+    assert.equal("true\ttrue", found[4])
+    assert.equal("0", found[5])
+  end)
+
   it("give a kernel the addresses of their operands", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, parts = run [[

@@ -74,6 +74,15 @@ void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
   shadow_lend(&x, a->lane, addr, actor, epoch);
 }
 
+void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
+  if (!shadow_has(m)) return;
+  Access x = access_of(a, m, (uint32_t)n);
+  x.at[a->lane] = at;
+  int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
+  shadow_lend_global(&x, a->lane, actor,
+                     a->mbar ? simmbar_epoch(a->mbar) : a->epoch);
+}
+
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes) {
   Access x = access_of(a, m, bytes);

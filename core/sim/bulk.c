@@ -289,7 +289,13 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
   a->bytes = (uint32_t)b->bytes;
   if (home != w->home) simcluster_reach(w, i, l, rank, false);
-  if (a->mbar) simasync_writes(a, b->shared.mem, k.shared, a->bytes);
+  if (!a->mbar) return;
+  simasync_writes(a, b->shared.mem, k.shared, a->bytes);
+  for (int64_t r = 0; r < runs_of(&k); r++) {
+    Run run = run_of(&k, r);
+    if (run.n)
+      simasync_reads_global(a, k.m.tensor, run.global, (int)run.n);
+  }
 }
 
 static void tell_rank(SimWarp *w, const SimIns *i, int l, int rank) {

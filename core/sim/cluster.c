@@ -75,7 +75,7 @@ static void init_warp(SimCluster *c, int id) {
   w->id = id;
   w->in = id % p->nwarp;
   w->home = (uint32_t)rank * (uint32_t)p->smem_bytes;
-  w->vc = c->clocks + 2 * (size_t)id * (size_t)p->nactor;
+  w->vc = c->clocks + 3 * (size_t)id * (size_t)p->nactor;
   int threads = p->nthread - w->in * LANES;
   w->state = SW_RUN;
   w->pc = w->depth = w->src = w->gone = 0;
@@ -90,9 +90,9 @@ static void init_warp(SimCluster *c, int id) {
   w->sent = 0;
   w->level = false;
   w->proxied = w->vc + p->nactor;
-  memset(w->vc, 0, 2 * (size_t)p->nactor * sizeof *w->vc);
+  memset(w->vc, 0, 3 * (size_t)p->nactor * sizeof *w->vc);
   w->batches = 0;
-  w->issued = w->teamwork = w->wider = w->fresh = 0;
+  w->issued = w->teamwork = w->wider = w->fresh[0] = w->fresh[1] = 0;
   w->met = w->came = w->passed = 0;
   w->refused = w->polling = false;
   w->registers = p->registers;
@@ -116,7 +116,7 @@ void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]) {
 bool simcluster_init(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->nactor, bars = (size_t)p->ncta * MAX_BARS;
-  size_t warps = (size_t)p->nall, each = 2 * n;
+  size_t warps = (size_t)p->nall, each = 3 * n;
   c->cta = base_realloc(NULL, (size_t)p->ncta * sizeof *c->cta);
   if (!c->cta) return false;
   memset(c->cta, 0, (size_t)p->ncta * sizeof *c->cta);

@@ -310,6 +310,7 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
     f->lanes.here = w->active;
     f->lanes.named = want;
     f->lanes.gone = w->gone & want;
+    f->lanes.there = w->valid;
     f->lanes.mask = i->who == WHO_MASK;
   }
   return false;
@@ -332,8 +333,8 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    simorder_meet(w, w->active);
-    if (each) each(w, i);
+    if (each) each(w, i);  // no order of memory: that is sync_warp's
+    else simorder_meet(w, w->active);
   }
   w->active = here;
 }

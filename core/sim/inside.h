@@ -63,6 +63,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
+// Is a cp.async of w to granule g in no group yet?
+bool simmem_open(const SimWarp *w, uint32_t g);
 // What lanes of mask copied in the first `upto` instructions is there; an
 // actor says so, in that epoch.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,

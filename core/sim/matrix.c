@@ -84,7 +84,6 @@ static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
 
 void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   const SimMatrix *x = i->x;
-  simorder_meet(w, w->active);
   if (x->from.mem) {
     matrix_move(w, i, x);
     return;
@@ -103,7 +102,6 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
     for (int r = 0; r < 32; r++) memcpy(piece + r * 8, buf[r], 16);
     matrix_load(w, x, piece);
   }
-  simorder_meet(w, w->active);
 }
 
 // Room for a tile of A, B, C, or (3) of one operand's raw elements.
@@ -550,7 +548,6 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
     else mma_lanes(w, x);
     return;
   }
-  simorder_meet(w, w->active);
   w->cluster->mmas++;
   DType a = x->row->a_type;
   if (x->row->flags & (AMF_SPARSE | AMF_SCALE)) {

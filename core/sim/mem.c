@@ -548,12 +548,15 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 struct SimBatch {
   uint32_t mask;           // lanes still in flight
   uint32_t open;           // lanes that did not commit it yet
+  uint32_t read;           // lanes that read
   uint32_t src;
   uint32_t bytes;
   uint64_t number;
   uint32_t group[LANES];
   uint32_t dst[LANES];     // byte offset in shared memory
   uint8_t data[LANES][16];
+  const SimIns *i;         // where the kernel writes the source: its bytes
+  int64_t from[LANES];
 };
 
 static SimBatch *new_batch(SimWarp *w) {
@@ -616,7 +619,11 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   memset(b->data, 0, sizeof b->data);
   read = simmem_check(&s, read);
   if (read) count_global(&s, read);
+  s.flying = true;
   read_global(&s, read, b->data[0], sizeof b->data[0]);
+  b->i = shadow_has(s.m) ? i : NULL;
+  if (b->i) memcpy(b->from, s.at, sizeof b->from);
+  b->read = read;
   mask = simmem_check(&d, mask);
   count_cpasync(&d, &s, mask, read);
   b->mask = b->open = mask;
@@ -643,12 +650,33 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
+bool simmem_open(const SimWarp *w, uint32_t g) {
+  int shift = w->cluster->prog->shift;
+  for (size_t k = w->first; k < w->end; k++) {
+    const SimBatch *b = &w->batch[k];
+    for (uint32_t m = b->mask & b->open; m; m &= m - 1) {
+      uint32_t at = b->dst[__builtin_ctz(m)] >> shift;
+      if (g - at < b->bytes >> shift) return true;
+    }
+  }
+  return false;
+}
+
+static void landed_source(SimWarp *w, const SimBatch *b, int l, int actor,
+                          uint32_t clk) {
+  Access x = {.w = w, .i = b->i, .m = ((const SimCopy *)b->i->x)->src.mem,
+              .bytes = (int)b->bytes};
+  x.at[l] = b->from[l];
+  shadow_landed_global(&x, l, actor, clk);
+}
+
 static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
                  uint32_t clk) {
   SimCluster *c = w->cluster;
   uint32_t g = b->dst[l] >> c->prog->shift;
   uint32_t n = b->bytes >> c->prog->shift;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
+  if (b->i && b->read >> l & 1) landed_source(w, b, l, actor, clk);
   for (uint32_t k = 0; k < n; k++, g++) {
     shadow_set(c, g, actor, lanes, clk, b->src, GF_DEFINED);
   }

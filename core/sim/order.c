@@ -121,10 +121,16 @@ static void expand(SimWarp *w) {
   w->level = false;
 }
 
+// The lanes of mask may know of more than when they fenced proxies.
+static void learn(SimWarp *w, uint32_t mask) {
+  w->fresh[0] &= ~mask;
+  w->fresh[1] &= ~mask;
+}
+
 static void acquire(SimWarp *w, int l, const uint32_t *r) {
   SimCluster *c = w->cluster;
   if (within(c, r, w->vc)) return;
-  w->fresh &= ~(1u << l);
+  learn(w, 1u << l);
   expand(w);
   add(c, lane_row(w, SEEN, l), w->seen >> l & 1, r);
   w->seen |= 1u << l;
@@ -176,7 +182,7 @@ static void meet_part(SimWarp *w, uint32_t mask) {
 }
 
 void simorder_meet(SimWarp *w, uint32_t mask) {
-  w->fresh &= ~mask;
+  learn(w, mask);
   if (mask != w->valid) {
     meet_part(w, mask);
     return;
@@ -277,7 +283,7 @@ void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
     return;
   }
   join_clocks(c->prog, w->vc, from->vc);
-  w->fresh = 0;
+  learn(w, FULL);
   if (!from->rows && !w->seen) return;
   if (!make_rows(c)) return;
   if (from->rows) add(c, lane_row(w, SEEN, 0), w->seen & 1, from->row);
@@ -365,13 +371,20 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 
 // Between the proxies of threads and agents: what is ordered before these
 // lanes, and what they did.
-static void fence_proxy(SimWarp *w) {
-  for (int u = 0; u < w->cluster->prog->nactor; u++)
-    if (w->vc[u] > w->proxied[u]) w->proxied[u] = w->vc[u];
+static void fence_proxy(SimWarp *w, int kind) {
+  int n = w->cluster->prog->nactor;
+  uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;
   uint32_t k = w->nfence++ % FENCES;
+  for (int s = 0; s < 2; s++) {
+    uint32_t *proxied = w->proxied + s * n;
+    if (!(spaces >> s & 1)) continue;
+    for (int u = 0; u < n; u++)
+      if (w->vc[u] > proxied[u]) proxied[u] = w->vc[u];
+    w->fresh[s] |= w->active;
+  }
   w->fence[k].clk = w->clk++;
   w->fence[k].lanes = w->active;
-  w->fresh |= w->active;
+  w->fence[k].spaces = spaces;
 }
 
 void simorder_fence(SimWarp *w, int kind) {
@@ -385,7 +398,7 @@ void simorder_fence(SimWarp *w, int kind) {
     simmbar_fence(w);
     if (c->prog->relay && (kind == FE_ASYNC || kind == FE_ASYNC_GLOBAL))
       simrelay_proxy(w);
-    if (kind != FE_MBARINIT && kind != FE_ASYNC_GLOBAL) fence_proxy(w);
+    if (kind != FE_MBARINIT) fence_proxy(w, kind);
     return;
   }
   if (!make_rows(c)) return;

@@ -148,8 +148,9 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       break;
     case SIM_INFLIGHT:
       simreport_printf(t, "read of shared memory while %s to it is in flight "
-                       "(wait missing): ",
-                       agent_names[f->access.agent]);
+                       "(%s): ", agent_names[f->access.agent],
+                       f->access.open ? "it is in no group: commit missing"
+                                      : "wait missing");
       say_element(t, p, f);
       break;
     default: break;
@@ -176,7 +177,7 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, "%s by %s after a thread's write, with no "
                      "fence_proxy(\"async\") and barrier in between: ",
                      f->race.how == CLASH_RAW ? "read" : "write", agent);
-  else if (f->race.agent >= AGENT_COPY)
+  else if (f->race.agent && (f->race.agent >= AGENT_COPY || !f->race.flying))
     simreport_printf(t, "%s by %s whose end was not waited for: ",
                      how[f->race.how], agent);
   else if (f->race.far)
@@ -296,6 +297,10 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
       if (f->lanes.mask)
         simreport_printf(t, "lanes 0x%08x are at an operation whose mask "
                          "names 0x%08x", f->lanes.here, f->lanes.named);
+      else if (f->lanes.named & ~f->lanes.there)
+        simreport_printf(t, "an operation of %d threads in a warp that has %d",
+                         __builtin_popcount(f->lanes.named),
+                         __builtin_popcount(f->lanes.there));
       else
         simreport_printf(t, "%d of the warp's %d threads are at an operation "
                          "that all must do together",

@@ -53,9 +53,9 @@ typedef struct SimFault {
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
     // or another CTA's of which there are so many (0: that is not it)
-    // INFLIGHT: by what
+    // INFLIGHT: by what; open: no group has it
     struct {
-      bool write;
+      bool write, open;
       SimAgent agent;
       int64_t size, which, most;
       int rank, ranks;
@@ -66,8 +66,9 @@ typedef struct SimFault {
     struct { SimClash how; SimAgent agent; bool flying, proxy, far; } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
     struct { int mine, other; int32_t cta[3]; } blocks;
-    // DIVERGENT; gone: left the kernel; mask: those named are an operand
-    struct { uint32_t here, named, gone; bool mask; } lanes;
+    // DIVERGENT; gone: left the kernel; there: the warp has; mask: those named
+    // are an operand
+    struct { uint32_t here, named, gone, there; bool mask; } lanes;
     // BARRIER: its number; threads, and those of others; LANES: n is what
     // another lane names; LANES_COUNT: threads of two lanes
     struct { SimMisuse how; int64_t id, n, others; } barrier;

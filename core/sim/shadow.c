@@ -86,7 +86,8 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   return t->last.first + g % LINE;
 }
 
-static bool is_global(const Access *x) { return x->m->space == SP_GMEM; }
+// Memory that a tensor map tells of is global, too.
+static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- readers ----
 
@@ -177,6 +178,7 @@ static int64_t element_at(const Access *x, uint32_t g) {
 
 // A thread of actor u, in its block; -1: it is none.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
+  if (u >= p->nactor) u -= p->nactor;
   if (u >= p->nall) return -1;
   return u % p->nwarp * LANES + (lanes ? __builtin_ctz(lanes) : 0);
 }
@@ -198,6 +200,7 @@ static SimAgent agent_of(const SimCluster *c, int actor) {
   const SimProg *p = c->prog;
   int team = actor - 2 * p->nall;
   if (actor < p->nall) return AGENT_NONE;
+  if (actor >= p->nactor) return AGENT_CPASYNC;
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
 }
 
@@ -233,10 +236,11 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 // Did lane k of warp u fence, behind epoch clk, before lane l of w? It may have
 // fenced again since.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
-                       uint32_t clk) {
+                       uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
   for (uint32_t f = 0; f < n; f++)
     if (u->fence[f].lanes >> k & 1 && u->fence[f].clk >= clk &&
+        u->fence[f].spaces >> space & 1 &&
         simorder_before(w, l, u->id, 1u << k, u->fence[f].clk))
       return true;
   return false;
@@ -246,14 +250,15 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 // neither its own nor one of x->w behind it?
 static bool lacks_fence(const Access *x, int l, const SimGran *q) {
   SimWarp *w = x->w;
+  int space = is_global(x);
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
-      q->clk <= w->proxied[q->warp])
+      q->clk <= w->proxied[space * w->cluster->prog->nactor + q->warp])
     return false;
-  if (q->warp != w->id && w->fresh >> l & 1) return false;
+  if (q->warp != w->id && w->fresh[space] >> l & 1) return false;
   if (q->warp >= w->cluster->prog->nall) return true;
   const SimWarp *u = &w->cluster->warp[q->warp];
   for (uint32_t m = q->lanes; m; m &= m - 1)
-    if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk)) return true;
+    if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk, space)) return true;
   return false;
 }
 
@@ -278,6 +283,8 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
     if (f) f->access.agent = flying_to(x->w->cluster, g);
+    if (f && f->access.agent == AGENT_CPASYNC)
+      f->access.open = simmem_open(&x->w->cluster->warp[q->warp], g);
     if (f) f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
     return;
   }
@@ -307,6 +314,9 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
+// Who a warp's cp.asyncs are until they have landed: nobody knows of him.
+static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
+
 static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -315,7 +325,8 @@ static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);
-  SimRead *r = far ? far_read(c, g, w->id) : near_read(w, q, g);
+  SimRead *r = x->flying ? far_read(c, g, flyer(w))
+             : far ? far_read(c, g, w->id) : near_read(w, q, g);
   if (!r) return;
   if (strong) r->strong = 1;
   if (strong && r->weak) return;
@@ -344,22 +355,55 @@ void shadow_read_global(Access *x, int l) {
   }
 }
 
-void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
+static void lend_granule(Access *x, int l, uint32_t g, int actor,
+                         uint32_t epoch) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  uint32_t g = addr >> c->prog->shift;
-  uint32_t n = (uint32_t)x->bytes >> c->prog->shift;
-  for (uint32_t k = 0; k < n; k++, g++) {
-    SimGran *q = &c->gran[g];
-    if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
-        q->clk > w->vc[q->warp])
-      read_slow(x, l, g, q);
-    check_proxy(x, l, g, q);
-    if (actor < 0) continue;
-    SimRead *r = far_read(c, g, actor);
-    if (!r) return;
+  SimGran *q = &c->gran[g];
+  if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+      q->clk > w->vc[q->warp])
+    read_slow(x, l, g, q);
+  check_proxy(x, l, g, q);
+  if (actor < 0) return;
+  SimRead *r = far_read(c, g, actor);
+  if (r)
     *r = (SimRead){.clk = epoch, .lanes = 1, .src = x->i->src & READ_SRC,
                    .weak = 1};
+}
+
+void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
+  const SimProg *p = x->w->cluster->prog;
+  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
+  for (uint32_t k = 0; k < n; k++) lend_granule(x, l, g + k, actor, epoch);
+}
+
+void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch) {
+  const SimArea *a = x->m->area;
+  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  for (size_t k = 0; k < n; k++) {
+    int64_t at = shadow_granule(x->w->cluster, a, g + k);
+    if (at == NO_GRANULE) return;
+    x->piece = x->at[l] + (int64_t)(k << a->shift);
+    lend_granule(x, l, (uint32_t)at, actor, epoch);
+  }
+}
+
+void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  const SimArea *a = x->m->area;
+  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  for (size_t k = 0; k < n; k++) {
+    int64_t at = shadow_granule(c, a, g + k);
+    if (at == NO_GRANULE) return;
+    if (!(c->gran[at].flags & GF_FAR)) continue;
+    for (uint32_t f = c->farat[at]; f; f = c->far[f].next) {
+      SimFar *r = &c->far[f];
+      if (r->actor != flyer(w) || !(r->read.lanes >> l & 1)) continue;
+      r->actor = actor;
+      r->read.clk = epoch;
+      r->read.lanes = actor == w->id ? r->read.lanes : 1;
+    }
   }
 }
 
@@ -372,6 +416,11 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   const SimGran *q = &w->cluster->gran[g];
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
+    bool flies = r.actor >= w->cluster->prog->nactor;
+    if (flies) {
+      fault_race(x, l, CLASH_WAR, r.actor, d->lanes, d->src, g, false);
+      continue;
+    }
     if (d->clk <= w->vc[r.actor] || (x->i->sem && !d->weak) ||
         simorder_before(w, l, r.actor, d->lanes, d->clk) ||
         (same && r.actor < w->cluster->prog->nall &&

@@ -46,6 +46,7 @@ typedef struct Access {
   int bytes;
   bool write;
   bool agent;             // through the proxy of agents
+  bool flying;            // a cp.async's read, which may come later
   bool barrier;           // an mbarrier: who waited there knows of it
 } Access;
 
@@ -69,6 +70,12 @@ static inline size_t shadow_place(const SimMem *m, int64_t at) {
 // and flags as below.
 void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, bool same, uint8_t flags);
+
+// What a cp.async of lane l read is read: until that epoch of an actor.
+void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
+// An agent begins to read for lane l, or to write (strong: as atomics do): the
+// granules from the first one on in its line, of `bytes` at x->at[l], or NULL.
+void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Lane l reads, or writes, x->bytes bytes at addr. same: the bytes that lie
 // there are those being written now; flags: of the granules from now on.

@@ -63,12 +63,14 @@ struct SimWarp {
   uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
   uint32_t issued;         // epoch of its agent
   uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
-  struct { uint32_t clk, lanes; } fence[FENCES];  // its last proxy fences:
-  uint32_t nfence;         // number k is fence[k % FENCES]
-  uint32_t *proxied;       // of each actor's writes, what this one fenced
+  // Its last proxy fences, for shared (1), global memory (2): number k is
+  struct { uint32_t clk, lanes, spaces; } fence[FENCES];  // fence[k % FENCES]
+  uint32_t nfence;
+  uint32_t *proxied;       // of each actor's writes, what this one fenced in
+                           // shared memory; then, in global
   uint32_t met, came, passed;  // the cluster: times; lanes there, and through
-  uint32_t wider, fresh;   // lanes after a fence for the cluster or more; that
-                           // learnt nothing since their proxy fence
+  uint32_t wider, fresh[2];  // lanes after a fence for the cluster or more;
+                           // that learnt nothing since their proxy fences
   int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
   bool tainted;            // an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot

@@ -69,6 +69,8 @@ local SPECIAL = {
     .. "(PipelineTmaAsync {scope = \"cluster\"})"},
   {"warp-race", "not waited for", "let one lane start it, "
     .. "cute.when(tid:eq(0), ...), or wait between the two"},
+  {"async-in-flight", "no group", "cp_async_commit_group() behind the copy, "
+    .. "then cp_async_wait_group(n)"},
   {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
     "the copy"},
   {"tensor-map", "not released", "fence_tma_desc_release() in the thread that "

@@ -87,6 +87,8 @@ build = {
         "kernels/gemm_sm90/stream.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
+      ["kernels.groups"] =
+        "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
       ["kernels.join"] =
@@ -211,6 +213,8 @@ build = {
         "lua/cute/ops/functions.lua",
       ["cute.ops.gemm"] =
         "lua/cute/ops/gemm.lua",
+      ["cute.ops.grouped"] =
+        "lua/cute/ops/grouped.lua",
       ["cute.ops"] =
         "lua/cute/ops/init.lua",
       ["cute.ops.int4"] =

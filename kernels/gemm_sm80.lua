@@ -276,15 +276,16 @@ local function of_batch(...)
 end
 
 -- What leaves: alpha and beta, or the epilogue with what it takes.
-local function finisher(o, ...)
+local function finisher(o, way, ...)
   local more = table.pack(...)
   if not o.epilogue then
     local alpha, beta = ...
     return function(C, like) return tiles.scaled(C, alpha, beta, like) end
   end
   local function apply(C, ...)
-    local part = setmetatable({batch = of_batch, load = function(t)
-      t = of_batch(t)
+    local part = setmetatable({batch = way.batch or of_batch, l = way.l,
+                               load = function(t)
+      if not way.batch then t = of_batch(t) end
       check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
       return C.load(t)
@@ -310,7 +311,8 @@ end
 -- what a block of it does, for kernels of one's own. way: {valid = which
 -- elements of A there are (tiles.inside), cached = A goes through L1, at = the
 -- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):
--- what happens before C leaves, and whether this block writes it}.
+-- what happens before C leaves, and whether this block writes it, batch(t) =
+-- part.batch of an epilogue, and part.l = l, where these are not of batch z}.
 ---@param o? {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
@@ -339,7 +341,8 @@ return function(o)
             batches or 1}
   end
   local function run(mA, mB, mC, way, SA, SB, ...)
-    local finish = finisher(p, ...)
+    way = way or {}
+    local finish = finisher(p, way, ...)
     mA, mB, mC = of_batch(mA, mB, mC)
     local a, b, c = mA.shape, mB.shape, mC.shape
     check.same("gemm_sm80", "M of A", a[1], "of C", c[1])
@@ -348,7 +351,7 @@ return function(o)
     check.same("gemm_sm80", "K of A", a[2], "of B", b[2])
     if SA then SA = of_batch(SA) end
     if SB then SB = of_batch(SB) end
-    pipelined(p, mma, mA, mB, mC, finish, way or {}, SA, SB)
+    pipelined(p, mma, mA, mB, mC, finish, way, SA, SB)
   end
   function gemm.run(mA, mB, mC, way, ...)
     if p.blocks then return run(mA, mB, mC, way, ...) end

@@ -56,6 +56,12 @@
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
 -- stride of 0 there is one matrix for all.
 --
+-- groups = "rows" or "masked": of groups of rows, which the device counts
+-- (kernels.groups), each with its own of B (N,K,G); A (M,K) and D (M,N), masked
+-- A (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
+-- Tiles of the groups follow each other; all take the same time, also those
+-- that are not full: blocks out of step read what L2 holds no more.
+--
 -- gated = true: the first half of B's rows makes gates, the second what passes
 -- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
 -- many columns as B (2N,K) rows, a multiple of 8.
@@ -72,6 +78,7 @@ local check = require "kernels.check"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"
 local cute = require "cute"
+local groups = require "kernels.groups"
 local make_kernel = require "kernels.gemm_sm90.kernel"
 local options = require "kernels.gemm_sm90.options"
 local smem = require "kernels.gemm_sm90.smem"
@@ -82,13 +89,13 @@ local cpasync, utils = cute.nvgpu.cpasync, cute.utils
 
 local gemm_sm90 = {candidates = choice.candidates, choose = choice.choose}
 
--- B (2N,K) with 8 rows of either half in turn: a thread's sums of wgmma are
+-- B (2N,K[,L]) with 8 rows of either half in turn: a thread's sums of wgmma are
 -- those of every eighth column.
 local function in_turn(B)
-  local n, stride = B.shape[1] // 2, B.stride
-  return cute.make_tensor(B.iterator, cute.make_layout(
-    {{8, 2, n // 8}, B.shape[2]},
-    {{stride[1], n * stride[1], 8 * stride[1]}, stride[2]}))
+  local shape, stride = B.shape, B.stride
+  local n, d = shape[1] // 2, stride[1]
+  shape[1], stride[1] = {8, 2, n // 8}, {d, n * d, 8 * d}
+  return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
 end
 
 local function make(given)
@@ -156,8 +163,11 @@ local function make(given)
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
     if o.shares then list.n = 12 end
-    if not (alpha or beta or o.epilogue or o.blocks) then return list end
+    if not (alpha or beta or o.epilogue or o.blocks or o.groups) then
+      return list
+    end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
+    if not (alpha or beta) then list[11], list[12] = nil, nil end
     local more = with_maps(table.pack(...))
     list.n = 12 + more.n
     return table.move(more, 1, more.n, 13, list)
@@ -186,10 +196,15 @@ local function make(given)
     return not why, why
   end
 
-  --- The grid for results of (m,n), with `sms` multiprocessors.
+  --- The grid for results of (m,n), with `sms` multiprocessors; batches: how
+  -- many, or how many groups.
   function self.grid(m, n, sms, batches)
     check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
+    if o.groups then
+      local cm = o.cluster[1]
+      tm, batches = groups.most(o.groups, m, batches, bm * cm) * cm, 1
+    end
     if o.split > 1 then return {o.split, tm, tn} end
     if not o.persistent then
       local cm, cn = o.cluster[1], o.cluster[2]
@@ -224,7 +239,7 @@ local function make(given)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta)
     local all = {grid = self.grid(D.shape[1], D.shape[2], opts.sms,
-                                  o.batches and cute.size(D, 2) or 1),
+      o.batches and cute.size(D, 2) or B.shape[3] or 1),
                  cluster = self.cluster, pdl = o.pdl or nil}
     for k, v in pairs(opts) do all[k] = v end
     all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil

@@ -1,8 +1,8 @@
 -- GEMMs of any number of rows each in one launch, as a mixture of experts has.
 --
--- How many rows each expert got is known on the device alone, in `ends`. The
+-- How many rows each expert got is known on the device alone, in `offsets`. The
 -- grid is the most that it can be, for all rows and a tile that is not full for
--- each group; a block walks over `ends` until it knows which group's tile it
+-- each group; a block walks over `offsets` until it knows which group's tile it
 -- is, and those that are too many leave. There is no launch for each expert,
 -- and no row is padded.
 --   cutelua scripts/gemm_grouped.lua --help
@@ -13,12 +13,13 @@ local gemm_grouped = require "kernels.gemm_grouped"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Where groups end: twice as many rows for the last as on the average, none for
--- the first.
+-- Where groups begin, and the last one's end: twice as many rows for the last
+-- as on the average, none for the first.
 local function uneven(p)
   return function(b)
-    for g = 0, p.g - 1 do b[g] = p.m * g * (g + 1) // (p.g * (p.g + 1)) end
-    b[p.g - 1] = p.m
+    b[0] = 0
+    for g = 0, p.g - 1 do b[g + 1] = p.m * g * (g + 1) // (p.g * (p.g + 1)) end
+    b[p.g] = p.m
     return b
   end
 end
@@ -33,14 +34,14 @@ require "cute.bench.harness".run(arg, {
   operands = function(p)
     return {{"a", {p.m, p.k}}, {"b", {p.g, p.n, p.k}},
             {"c", {p.m, p.n}, out = true},
-            {"ends", {p.g}, dtype = "i32", fill = uneven(p)}}
+            {"offsets", {p.g + 1}, dtype = "i32", fill = uneven(p)}}
   end,
   make = function(p)
     local k = gemm_grouped {mma = MMA[p.dtype], rows = true}
     return {kernel = k.kernel, grid = k.grid(p.m, p.n, p.g), block = k.block,
             args = {"a", {"b", function(b)  -- (N,K,G)
               return cute.select(b, {1, 2, 0})
-            end}, "c", "ends"}}
+            end}, "c", "offsets"}}
   end,
   flops = function(p) return 2.0 * p.m * p.n * p.k end,
   look = 1 << 10,
@@ -48,7 +49,7 @@ require "cute.bench.harness".run(arg, {
   reference = function(p, i)
     return {c = oracle.product(p, i, nil, function(row)
       local g = 0
-      while p.ends[g] <= row do g = g + 1 end
+      while p.offsets[g + 1] <= row do g = g + 1 end
       return g * p.n * p.k
     end)}
   end,

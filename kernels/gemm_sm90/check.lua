@@ -106,6 +106,13 @@ function wrong.options(o)
   need(not o.batches or o.split == 1 and not o.gated
     and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
     .. "gated nor a dynamic scheduler")
+  if o.groups ~= nil then
+    one_of(o, "groups", "rows", "masked")
+    need(o.split == 1 and not o.batches and o.persistent
+      and o.scheduler == "static", "groups = %s goes with neither split, "
+      .. "batches, persistent = false nor a dynamic scheduler",
+      core.show(o.groups))
+  end
   for _, name in ipairs {"a_hint", "b_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "
@@ -174,15 +181,19 @@ end
 ---@param o table choices
 function wrong.operands(o, A, B, D)
   local list = {A = A, B = B, D = D}
+  local many = o.batches or o.groups == "masked"
+  local matrices = {A = many, B = many or o.groups, D = many}
   for _, name in ipairs {"A", "B", "D"} do
     local t, want = list[name], o[name:lower() .. "_dtype"]
     need(core.typename(t) == "tensor", "%s is %s; a tensor is needed", name,
          core.show(t))
     local shape = t.shape
-    need(type(shape) == "table" and #shape == (o.batches and 3 or 2)
+    need(type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)
+        or o.groups and #shape == 2)  -- of one group
       and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
       "%s is %s; %s needed", name, tostring(t.layout),
-      o.batches and "matrices of batches are" or "a matrix is")
+      not matrices[name] and "a matrix is" or o.groups
+        and "matrices of groups are" or "matrices of batches are")
     need(t.element_type == want, "%s is of %s, and this kernel takes %s", name,
          tostring(t.element_type), tostring(want))
   end

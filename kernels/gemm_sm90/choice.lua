@@ -56,6 +56,7 @@ local function meant(t, o, n)
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
     and not (t.split == "stream" and (o.promote or o.gated))
+    and not (o.groups and (t.split or t.min_blocks))
 end
 
 -- Choices that gemm_sm90 takes, less stages, for n columns: with the options of

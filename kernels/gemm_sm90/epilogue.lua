@@ -2,6 +2,7 @@
 -- are applied, and they leave through shared memory.
 local core = require "cute.core"
 local cute = require "cute"
+local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
 local _ = cute._
@@ -36,14 +37,27 @@ function epilogue.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
   local part = cute.make_rmem_tensor(x.mma:partition_shape_C(o.epi), o.d_dtype)
-  local gD = cute.local_tile(x.coords, o.epi,                -- (64,EN,m,n,l)
-                             o.batches and {_, _, _} or {_, _})
-  local tma, gmem = cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
-    cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
+  local matrices = cute.rank(x.coords) > 2
+  local function partition(coords)
+    local gD = cute.local_tile(coords, o.epi,                -- (64,EN,m,n,l)
+                               matrices and {_, _, _} or {_, _})
+    return gD, cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+      cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
+  end
+  local gD, tma, all = partition(x.coords)
+  -- where part `at` of work tile w goes
+  local function to(at, w)
+    local gmem = all
+    if o.groups then
+      gmem = select(3, partition(groups.from(x.coords, w)))
+    end
+    if matrices then return gmem(_, at[1], at[2], w.tile_idx[3]) end
+    return gmem(_, at[1], at[2])
+  end
   return {
     part = part, r2s = r2s, retiled = slice:retile(part),
     smem = slice:partition_D(x.smem), group = x.group,
-    tma = tma, gmem = gmem, atom = x.atom,
+    tma = tma, to = to, atom = x.atom,
     count = {cute.size(gD, 2), cute.size(gD, 3)},
     half = x.half, leader = x.thread:eq(0), thread = x.thread,
     mma = x.mma, sources = x.sources, D = x.D, alpha = x.alpha, beta = x.beta,
@@ -58,18 +72,23 @@ function epilogue.new(o, x)
     end}
 end
 
-
--- What leaves of the n-th 64 rows and o.epi[2] columns of sums, at tile `at` of
--- those, of matrix l: alpha D' + beta D, or what the epilogue makes of them.
-local function finish(o, out, acc, n, at, l, part)
-  local values = 64 * o.epi[2] // WARPGROUP
-  local function place()
-    local function batch(t) return o.batches and tiles.batch(t, l) or t end
-    local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
-    if o.batches then C.batch, C.l = batch, l end
-    function C.source(i, dtype) return out.sources:load(i, n, dtype) end
-    return C
+-- Part n of work tile w, at place `at` of its matrix of D: see tiles.result;
+-- what an epilogue is given.
+local function result_of(o, out, at, w, n)
+  local function batch(t)
+    if o.groups then return groups.view(t, w) end
+    return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
+  local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
+  if o.batches or o.groups then C.batch, C.l = batch, w.tile_idx[3] end
+  function C.source(i, dtype) return out.sources:load(i, n, dtype) end
+  return C
+end
+
+-- What leaves of the n-th 64 rows and o.epi[2] columns of sums: alpha D' +
+-- beta D, or what the epilogue makes of them. place() says where they go.
+local function finish(o, out, acc, n, place, part)
+  local values = 64 * o.epi[2] // WARPGROUP
   if o.gated then
     local function half(first)
       return cute.make_tensor(acc.iterator + n * 2 * values + first,
@@ -110,14 +129,16 @@ end
 
 --- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
--- met the leader.
----@param at any[] the tile's place
-function epilogue.store(o, out, acc, at)
+-- met the leader. Of 64 rows that are not all a group's, threads store what
+-- they have.
+---@param w table work tile
+function epilogue.store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
-  local atom, tma, gmem, group = out.atom, out.tma, out.gmem, out.group
+  local atom, tma, group, at = out.atom, out.tma, out.group, w.tile_idx
+  local parts = o.columns // o.epi[2]
   local first, last = o.persistent and 0 or o.epi_stages,
-    o.rows // 64 * (o.columns // o.epi[2])
+    o.rows // 64 * parts
   local function free(n)  -- the buffer of part n; new ones are free
     if n < first or n == last then return end
     cute.when(leader, function() pipe:producer_acquire() end)
@@ -130,20 +151,30 @@ function epilogue.store(o, out, acc, at)
     end
     local inside = core.lt(place[1], out.count[1])
       & core.lt(place[2], out.count[2])
+    local whole = inside
+    if o.groups then
+      local left = w.rows - (at[1] * o.tile[1] + out.row(n // parts) * 64)
+      inside, whole = inside & core.gt(left, 0), inside & core.ge(left, 64)
+    end
+    local function result() return result_of(o, out, place, w, n) end
     local function put()
-      finish(o, out, acc, n, place, at[3], part)
-      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
-      cute.arch.fence_view_async_shared()
+      finish(o, out, acc, n, result, part)
+      local function fill()
+        cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+        cute.arch.fence_view_async_shared()
+      end
+      if not o.groups then return fill() end
+      cute.when(whole, fill, function() result().put(part) end)
     end
     if out.sources then out.sources:wait(n) end
     -- of what lies outside there is nothing to load
-    if o.epilogue or out.alpha then cute.when(inside, put) else put() end
+    if o.epilogue or out.alpha or o.groups then cute.when(inside, put)
+    else put() end
     if not o.apart then free(n + 1) end
     barrier:arrive_and_wait()
     cute.when(leader, function()
-      cute.when(inside, function()
-        cute.copy(atom, tma(_, buffer, group), o.batches
-          and gmem(_, place[1], place[2], at[3]) or gmem(_, place[1], place[2]))
+      cute.when(whole, function()
+        cute.copy(atom, tma(_, buffer, group), out.to(place, w))
       end)
       pipe:producer_commit()
     end)

@@ -1,17 +1,23 @@
 --- Factors of blocks of K in kernels/gemm_sm90: what sums of a tile along K are
 -- multiplied by before they are added up.
 local cute = require "cute"
+local groups = require "kernels.groups"
+local tiles = require "cute.tiles"
 
 --- The factors of a tile: a function of its 64 rows i and tile k along K that
 -- gives a fragment like acc. It is asked before the products that they belong
 -- to, so that loads are under way while these are.
 ---@param o table choices
 ---@param out table {D, thread, row}
----@param tile any[] place of the tile
+---@param w table work tile
 ---@param SA any (M,k), or nil
----@param SB any (N,k), or nil
-return function(o, out, acc, tile, SA, SB)
-  local M, N = out.D.shape[1], out.D.shape[2]
+---@param SB any (N,k), or nil; of groups (N,k,G)
+return function(o, out, acc, w, SA, SB)
+  local tile, M, N = w.tile_idx, out.D.shape[1], out.D.shape[2]
+  if o.groups then
+    M = w.rows
+    SA, SB = SA and groups.view(SA, w), SB and tiles.batch(SB, tile[3])
+  end
   local first = tile[2] * o.tile[2]
   local lane, warp = out.thread % 32, out.thread // 32
   return function(i, k)

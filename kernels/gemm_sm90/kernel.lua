@@ -25,7 +25,8 @@ local function further(o, ...)
     space, more.n = more[more.n], more.n - 1
     if type(space) ~= "table" then
       core.fail("bad-argument", "gemm_sm90: with split = \"stream\" or "
-        .. "scheduler = \"dynamic\" the last argument is a workspace")
+        .. "scheduler = \"dynamic\" the last argument is a workspace, with "
+        .. "groups {offsets =} or {counts =}")
     end
   end
   if o.blocks then
@@ -104,8 +105,8 @@ return function(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true, true)
     end
-    local walk = schedule.walks(o, tiles_m, tiles_n,
-      o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
+    local walk = schedule.walks(o, tiles_m, tiles_n, o.groups and D.shape[1]
+      or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, who made the barriers, does not wait for the consumers, but
     -- for blocks that it loads for.
     local made = not o.clustered and pipeline.NamedBarrier {
@@ -166,7 +167,7 @@ return function(o)
         local sums, steps = acc, w.k_count or k_tiles
         if o.promote then
           sums = mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
-            steps, o.blocks and factors_of(o, out, acc, w.tile_idx, SA, SB))
+            steps, o.blocks and factors_of(o, out, acc, w, SA, SB))
           issued()
         else
           mainloop.multiply(mma, pipe, read, acc, tCrA[1], tCrB, steps, issued)
@@ -178,12 +179,12 @@ return function(o)
         if parts then
           parts:each(work, w, function() parts:add(pipe, read, sums) end)
           cute.when(cute.eq(w.k_first, 0), function()
-            epilogue.store(o, out, sums, w.tile_idx)
+            epilogue.store(o, out, sums, w)
           end, function()
             parts:leave(sums, parts:slot(w.range), out.barrier, out.leader)
           end)
         else
-          epilogue.store(o, out, sums, w.tile_idx)
+          epilogue.store(o, out, sums, w)
         end
         if o.pingpong then
           work:advance_to_next_work(consumers)

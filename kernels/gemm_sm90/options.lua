@@ -38,7 +38,7 @@ local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, l2_promotion = true,
                  gated = true, batches = true, blocks = true, sources = true,
-                 source_stages = true}
+                 source_stages = true, groups = true}
 
 -- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
 -- tile's. What an epilogue computes has registers besides: fewer, 32 if these
@@ -81,7 +81,7 @@ function options.complete(given)
   o.block = o.consumers * WARPGROUP + o.producer_threads
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
-  o.shares = o.stream or o.dynamic
+  o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then
     o.split = 1
     if o.pingpong or o.cluster[1] > 1 and o.cluster[2] > 1 then

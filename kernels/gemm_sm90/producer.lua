@@ -1,6 +1,7 @@
 --- The producer of kernels/gemm_sm90: one thread, which asks TMA for tiles of A
 -- and B and is as far ahead as the ring has stages.
 local cute = require "cute"
+local groups = require "kernels.groups"
 local schedule = require "kernels.gemm_sm90.schedule"
 
 local _ = cute._
@@ -15,23 +16,29 @@ local producer = {}
 -- block: any[], hint: integer?} block: this one's place in the cluster
 function producer.load(o, how)
   local mode, block = how.mode, how.block
-  local shared_by = o.cluster[mode]
-  local g = cute.local_tile(how.coords, {how.rows, o.tile[3]},
-                            o.batches and {_, _, _} or {_, _})
-  local tile, from = cpasync.tma_partition(how.atom,     -- (rows,BK,tile,k,l)
-    shared_by > 1 and block[mode] or 0, cute.make_layout(shared_by),
-    cute.group_modes(how.smem, 0, 2), cute.group_modes(g, 0, 2))
+  local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2
+  local function partition(coords)
+    local g = cute.local_tile(coords, {how.rows, o.tile[3]},
+                              matrices and {_, _, _} or {_, _})
+    return cpasync.tma_partition(how.atom,               -- (rows,BK,tile,k,l)
+      shared_by > 1 and block[mode] or 0, cute.make_layout(shared_by),
+      cute.group_modes(how.smem, 0, 2), cute.group_modes(g, 0, 2))
+  end
+  local tile, all = partition(how.coords)
   local vmnk = cute.make_layout {1, o.cluster[1], o.cluster[2], 1}
-  return {atom = how.atom, smem = tile, gmem = from, hint = how.hint,
-          mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
-            {0, block[1], block[2], 0}, mode) or nil}
-end
-
--- Tiles along K of load X, the operand number i, for a work tile.
-local function along_k(o, X, i, w)
-  local at = w.tile_idx
-  if o.batches then return X.gmem(_, at[i], _, at[3]) end
-  return X.gmem(_, at[i], _)
+  local X = {atom = how.atom, smem = tile, hint = how.hint,
+             mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
+               {0, block[1], block[2], 0}, mode) or nil}
+  -- The tiles along K of tile number `at`, of matrix l, or of a group's rows.
+  function X.along_k(at, l, group)
+    local from = all
+    if group then
+      from = select(2, partition(groups.from(how.coords, group)))
+    end
+    if matrices then return from(_, at, _, l) end
+    return from(_, at, _)
+  end
+  return X
 end
 
 --- Asks for A and B of each tile of `work`, along K from first_k on; behind
@@ -41,7 +48,10 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   schedule.each(o, work, function()
     local w, from = work:get_current_work(), {}
     local k_first = w.k_first or first_k
-    for i, X in ipairs(loads) do from[i] = along_k(o, X, i, w) end
+    local at = w.tile_idx
+    for i, X in ipairs(loads) do
+      from[i] = X.along_k(at[i], at[3], i == 1 and o.groups and w)
+    end
     for k in cute.range(w.k_count or k_tiles) do
       pipe:producer_acquire(write)
       local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}

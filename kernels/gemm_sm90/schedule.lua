@@ -1,15 +1,63 @@
 --- Which tiles a block of kernels/gemm_sm90 has, in which order.
+local core = require "cute.core"
 local cute = require "cute"
+local groups = require "kernels.groups"
+local tiles = require "cute.tiles"
 
 local pipeline, utils = cute.pipeline, cute.utils
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local schedule = {}
 
+-- A walk through the tiles of groups, as a StaticPersistentTileScheduler; m of
+-- tile_idx is the group's own, l the group.
+local Grouped = {}
+Grouped.__index = Grouped
+
+local function grouped(o, space, most, tiles_n)
+  local x, y, z = cute.arch.block_idx()
+  local where = o.groups == "rows" and space.offsets or space.counts
+  local walk = setmetatable({o = o, place = z, id = {x, y},
+    step = select(3, cute.arch.grid_dim()),
+    clusters_n = tiles.count(tiles_n, o.cluster[2])}, Grouped)
+  walk.search = groups.search(o.groups, where, most, {
+    rows = o.tile[1] * o.cluster[1], across = walk.clusters_n})
+  walk.search:find(z)
+  return walk
+end
+
+function Grouped:is_valid() return self.search:has(self.place) end
+
+function Grouped:advance_to_next_work(count)
+  self.place = self.place + (count or 1) * self.step
+  self.search:find(self.place)
+end
+
+-- {tile_idx}, and what of the rows are the group's: {group, first, rows}.
+function Grouped:get_current_work()
+  local o, s = self.o, self.search
+  local place = self.place - s.before
+  core.assume(place, 0, (1 << 31) - 1, 1)
+  local at = utils.StaticPersistentTileScheduler(
+    utils.PersistentTileSchedulerParams(
+      {cute.max(s.high, 1), self.clusters_n}, nil,
+      {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m}),
+    {0, 0, place}, {1, 1, 1}):get_current_work().tile_idx
+  for i = 1, 2 do
+    if o.cluster[i] > 1 then at[i] = at[i] * o.cluster[i] + self.id[i] end
+  end
+  return {tile_idx = {at[1], at[2], s.group}, group = s.group,
+          first = s.first, rows = s.rows}
+end
+
 --- Makes walks through the tiles of this block, in the order in which clusters
 -- take them: the "producer" and the "consumer" have one each. `space` is what
--- blocks of a launch share, maker the thread that makes barriers.
+-- blocks of a launch share, maker the thread that makes barriers. Of groups
+-- tiles_l is how many rows there are.
 function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
+  if o.groups then
+    return function() return grouped(o, space, tiles_l, tiles_n) end
+  end
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
     local tile = o.split > 1 and {y, z, 0} or {x, y, o.batches and z or 0}

@@ -297,7 +297,7 @@ def gemm_grouped(t):
     groups, m = t.size[:2]
     last = [m * g * (g + 1) // (groups * (groups + 1)) for g in range(groups)]
     last[-1] = m
-    t.ends.copy_(torch.tensor(last, dtype=torch.int32))
+    t.offsets.copy_(torch.tensor([0] + last, dtype=torch.int32))
     b = t.b.transpose(1, 2)
 
     def each():
@@ -307,7 +307,8 @@ def gemm_grouped(t):
             torch.mm(t.a[first:end], b[g], out=c[first:end])
         return c
     return {"cuBLAS, one by one": each,
-            "grouped_mm": lambda: torch._grouped_mm(t.a, b, offs=t.ends)}
+            "grouped_mm": lambda: torch._grouped_mm(t.a, b,
+                                                     offs=t.offsets[1:])}
 
 
 @entry("scripts/gemm_epilogue.lua", [(8192, 8192, 4096), (4096, 14336, 4096)])

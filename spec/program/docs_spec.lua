@@ -108,8 +108,8 @@ describe("docs/library.md", function()
     local page <close> = assert(io.open "docs/library.md")
     local text = page:read "a"
     local list <close> = io.popen "ls kernels/*.lua"
-    local shared = {check = true, copytile = true, flash = true, join = true,
-                    meet = true, rows = true, share = true}  -- parts
+    local shared = {check = true, copytile = true, flash = true, groups = true,
+                    join = true, meet = true, rows = true, share = true}
     for path in list:lines() do
       local name = path:match "([%w_]+)%.lua$"
       assert.is_true(shared[name]

@@ -119,18 +119,18 @@ end)
 
 describe("gemm_grouped", function()
   local function run(list, N, K, o, ...)
-    local G, M, at = #list, 0, {}
+    local G, M, at = #list, 0, {0}
     for g, rows in ipairs(list) do
       M = M + rows
-      at[g] = M
+      at[g + 1] = M
     end
     local A, a = numbers("bf16", 1, math.max(M, 1), K)
     local B, b = numbers("bf16", 2, G, N, K)
     local C = cute.full({math.max(M, 1), N}, -99,
                         o and o.rows and cute.bf16 or cute.f32)
     local gemm = gemm_grouped(small(o or {}))
-    local ends = cute.tensor(at, cute.i32)
-    gemm.kernel(A, cute.select(B, {1, 2, 0}), C, ends, ...):launch {
+    local offsets = cute.tensor(at, cute.i32)
+    gemm.kernel(A, cute.select(B, {1, 2, 0}), C, offsets, ...):launch {
       grid = gemm.grid(M, N, G), block = gemm.block, device = DEVICE}
     local row = 0
     for g, rows in ipairs(list) do

@@ -28,10 +28,14 @@ function blocks.good(t)
   return t.good or C.good[("%dx%d"):format(t[1], t[2])]
 end
 
+-- Rows of a matrix, or those that a group is expected to have.
+local function rows(p) return p.expected or p.m end
+
 --- Nanoseconds of reading the operands and writing D once.
 ---@param p table a problem of cute.ops.choose
 function blocks.memory(p)
-  return ((p.m * p.a.bits + p.n * p.b.bits) * p.k + p.m * p.columns * p.d.bits)
+  local m = rows(p)
+  return ((m * p.a.bits + p.n * p.b.bits) * p.k + m * p.columns * p.d.bits)
     / 8 * p.batches / C.memory
 end
 
@@ -41,7 +45,7 @@ end
 ---@param rate number operations a ns of a multiprocessor
 ---@param splits integer
 function blocks.time(p, tile, rate, splits)
-  local count = tiles.count(p.m, tile[1]) * tiles.count(p.n, tile[2])
+  local count = tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
   local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
   local each = 2 * tile[1] * tile[2] * along / rate

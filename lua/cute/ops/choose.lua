@@ -8,7 +8,8 @@
 -- the sums? sources: that, and what else an epilogue reads like D, as A and B
 -- are, with `value` its number; fused: does an epilogue follow? arch, sm, sms
 -- of the device; order: the only one in which sums may be added, in the words
--- of cute.ops.order.
+-- of cute.ops.order. ragged: the form of its groups (kernels.groups), with
+-- `expected` rows each; m is then those of all, or the most of each.
 --
 -- Each family has a rule `takes`, which gives nil, or a sentence that says why
 -- not, or false for what nobody would expect of it, and `list`, its candidates
@@ -103,7 +104,7 @@ local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 local function with_splits(p, family, list, make)
   local out = {}
   local can = p.batches == 1 and p.sums == cute.f32 and not p.gated
-    and not p.group
+    and not p.group and not p.ragged
   for _, t in ipairs(list) do
     for _, splits in ipairs(SPLITS) do
       local o, tile, rate = make(t)
@@ -153,11 +154,12 @@ function sm80.list(p)
   if p.group then bk = core.gcd(bk, p.group) end
   local list = bits == 64 and TILES64 or TILES
   if p.gated then list = for_gates(list) end
-  return with_splits(p, "gemm_sm80", list,
+  return with_splits(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
     function(t)
       local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
-      local o = {name = "gemm_sm80", tile = {t[1], t[2], bk}, stages = stages,
+      local o = {name = p.ragged and "gemm_grouped" or "gemm_sm80",
+        form = p.ragged, tile = {t[1], t[2], bk}, stages = stages,
         group = t.group, gated = p.gated, blocks = p.group, as = as,
         mma = atom, atoms = t.atoms,
         permutation = {t.each[1], t.each[2], k},
@@ -183,6 +185,7 @@ function simt.takes(p)
     end
   end
   if p.gated then return "gemm_simt has no gates" end
+  if p.ragged then return "gemm_simt has no groups" end
   if p.group then return "gemm_simt has no factors for blocks of K" end
   if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
     return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
@@ -208,7 +211,7 @@ function int4.takes(p)
   if p.b ~= cute.Int4 then return false
   elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
     return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
-  elseif p.batches > 1 then return "gemm_int4 has no batches"
+  elseif p.batches > 1 or p.ragged then return "gemm_int4 has no batches"
   elseif p.gated then return "gemm_int4 has no gates"
   elseif p.A.stride[2] ~= 1 then
     return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
@@ -256,7 +259,8 @@ local function rows_refuse(name, t)
 end
 
 function skinny.takes(p)
-  if p.m > MOST or not (same(p, "bf16") or same(p, "f16")) then return false
+  if p.m > MOST or p.ragged or not (same(p, "bf16") or same(p, "f16")) then
+    return false
   elseif p.gated then return "gemm_skinny has no gates"
   elseif p.group then return "gemm_skinny has no factors for blocks of K"
   elseif p.k % 8 ~= 0 then
@@ -288,7 +292,7 @@ local sm90 = {name = "gemm_sm90"}
 local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
-  if t.stride[lead] ~= 1 and t.shape[lead] > 1 then
+  if t.stride[lead] ~= 1 then
     return ("%s is %s, and TMA here wants contiguous %s"):format(name, t.layout,
                                                                  rows)
   end
@@ -330,11 +334,11 @@ function sm90.takes(p)
   if p.d.bits ~= 16 and p.d.bits ~= 32 then
     return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
   end
-  if p.batches > 1 and p.gated then
+  if p.batches > 1 and p.gated and not p.ragged then
     return "gemm_sm90 has no gates in batches"
   end
   if p.group and not (is_fp8(p.a) and is_fp8(p.b) and p.group == 128
-    and p.batches == 1 and not p.gated) then
+    and (p.batches == 1 or p.ragged) and not p.gated) then
     return "gemm_sm90 has factors for 128 elements of K of 8-bit floats"
   end
   if p.gated and p.n % 16 ~= 0 then
@@ -374,6 +378,13 @@ end
 -- In place of an epilogue, which a plan makes.
 local function LATER() end
 
+-- How many rows tiles have for each that groups have: the last tile of each is
+-- half full.
+local function padded(p, o)
+  if not p.ragged then return 1 end
+  return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
+end
+
 -- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
 -- tiles can be narrow along M.
 local function candidates(p, swap)
@@ -388,7 +399,7 @@ local function candidates(p, swap)
              d_major = (swap ~= n_major) and "n" or "m",
              promote = is_fp8(p.a) and (p.group and 1 or PROMOTE) or nil,
              blocks = p.group and p.blocks_b or nil, gated = p.gated,
-             batches = p.batches > 1 or nil}
+             groups = p.ragged, batches = not p.ragged and p.batches > 1 or nil}
   local out = {}
   local sources, told = sources_of(p, swap)
   o.sources = told
@@ -397,7 +408,8 @@ local function candidates(p, swap)
   if swap then m, n = n, m end
   -- matrices one below the other, each of whole tiles
   local rows, high = m, math.huge
-  if o.batches then
+  if p.ragged then rows = p.expected * p.batches
+  elseif o.batches then
     high = tiles.count(m, 64) * 64
     rows = high * p.batches
   end
@@ -410,7 +422,7 @@ local function candidates(p, swap)
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
         sources = chosen.sources and sources, swap = swap,
-        ns = 1e9 * c.seconds * (p.fused and c.waves > 1
+        ns = 1e9 * c.seconds * padded(p, chosen) * (p.fused and c.waves > 1
           and chosen.schedule ~= "pingpong" and EXPOSED or 1),
         split = chosen.equal and "equal parts" or chosen.split or 1}
     end
@@ -420,7 +432,7 @@ end
 
 function sm90.list(p)
   local out = candidates(p, false)
-  if p.gated or p.group then return out end
+  if p.gated or p.group or p.ragged then return out end
   return table.move(candidates(p, true), 1, #out, #out + 1, out)
 end
 
@@ -505,7 +517,8 @@ end
 function choose.choose(p)
   local list, refused = choose.list(p)
   if not list[1] then return nil, refused end
-  local at, how = tuned.find(p, list, choose.name)
+  local at, how
+  if not p.ragged then at, how = tuned.find(p, list, choose.name) end
   local c = table.remove(list, at or 1)
   c.how = how or "by rule"
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
@@ -526,7 +539,8 @@ end
 ---@return string
 function choose.text(p, c)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
-    p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
+    p.ragged and (", %d groups"):format(p.batches)
+      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
     p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
     "  sums: " .. c.order .. (p.promise and "; " .. p.promise or "")}
   for _, other in ipairs(c.others) do
@@ -536,6 +550,25 @@ function choose.text(p, c)
     out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
   end
   return table.concat(out, "\n")
+end
+
+local Explained = {}
+Explained.__index = Explained
+function Explained.__tostring(e) return e.text end
+
+--- What a call would do, and why: {kernel, tile, stages, cluster, split,
+-- order = of sums, promise, why, how = it was chosen, others, refused, text,
+-- trace()}; tostring gives the text.
+---@param p table the problem
+---@param c table
+---@param trace fun(): any the kernel that would run, traced: with .source, .ir,
+-- .resources
+function choose.explained(p, c, trace)
+  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
+    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
+    order = c.order, promise = p.promise, why = c.why, how = c.how,
+    refused = c.refused, others = c.others, text = choose.text(p, c),
+    trace = trace}, Explained)
 end
 
 return choose

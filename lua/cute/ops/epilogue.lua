@@ -167,6 +167,9 @@ local Reduction = {}
 Reduction.__index = Reduction
 
 local function reduction(at, name, kind, op, x)
+  if at.ragged then
+    fail("at:%s: products of groups have no reductions", name)
+  end
   if not partial.OPS[op] then
     fail("at:%s: no operation %s: there are %s", name, core.show(op),
          partial.NAMES)
@@ -238,7 +241,7 @@ local function probe(p, f, captured)
     local acc = cute.make_rmem_tensor({4}, p.value)
     acc:fill(0)
     local at = setmetatable({probe = true, sources = {}, read = {},
-      shape = {4}, sums = p.value, m = p.m,
+      shape = {4}, sums = p.value, m = p.m, ragged = p.ragged,
       n = p.columns, batch = p.batch, batches = p.batches}, At)
     bind(list)
     if p.gated then
@@ -303,7 +306,7 @@ function epilogue.new(p, c, call)
     end
     local at = setmetatable({place = place, swap = c.swap, sums = p.value,
       m = p.m, n = p.columns, batch = p.batch, batches = p.batches,
-      shape = acc.shape, sources = {}}, At)
+      shape = acc.shape, ragged = p.ragged, sources = {}}, At)
     local function scaled(x)
       local by = number(p.value, true)
       if p.value.is_integer and by.dtype ~= cute.i32 then

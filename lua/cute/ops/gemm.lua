@@ -8,19 +8,16 @@ local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local capture = require "cute.ops.capture"
-local devices = require "cute.lang.devices"
 local epilogue = require "cute.ops.epilogue"
 local int4 = require "cute.ops.int4"
-local kernel = require "cute.lang.kernel"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
-local report = require "cute.lang.report"
 local scales = require "cute.ops.scales"
 
 local gemm = {}
 
-local fail = operand.fail
+local fail, facts, plain = operand.fail, operand.facts, operand.plain
 
 ---------------------------------------------------------------------------
 -- Operands
@@ -37,27 +34,7 @@ local OPTIONS = {
   zeros = "tensor"}
 
 local function check_options(o)
-  for name, v in pairs(o) do
-    local want = OPTIONS[name]
-    if not want then kernel.unknown("option of ops.gemm", name, OPTIONS) end
-    local t = type(v) == "number" and "number" or core.typename(v)
-    local fits = false
-    for w in want:gmatch "%a+" do
-      fits = fits or w == t or w == "integer" and math.type(v) == "integer"
-    end
-    if not fits then
-      fail("%s = %s: a %s is needed", name, core.show(v),
-           (want:gsub(" ", " or ")))
-    end
-  end
-end
-
--- The types of sums, and of what leaves where nobody says.
-local function sums_of(a, b)
-  if a.name == "f64" or b.name == "f64" then return cute.f64, cute.f64 end
-  if a.is_integer and b.is_integer then return cute.i32, cute.i32 end
-  if a.bits == 8 then return cute.f32, cute.bf16 end
-  return cute.f32, a.bits >= b.bits and a or b
+  operand.check_options("ops.gemm", OPTIONS, o)
 end
 
 local function same_extent(x, i, y, j)
@@ -75,27 +52,12 @@ end
 local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
--- A type as memory has it.
-local function plain(dtype) return dtype == cute.tf32 and cute.f32 or dtype end
-
--- What a family has to know of an operand.
-local function facts(l, dtype, alignment)
-  return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
-          alignment = alignment}
-end
-
 -- A matrix like D that is read behind the sums: C, or a value of the epilogue.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
   s.value = value
   return s
-end
-
-local function device_of(A, o)
-  local device, why = devices.pick(core.launch_values {A, n = 1}, o, "auto")
-  if not device then report.raise(why) end
-  return device
 end
 
 -- A gate, and what passes it, for each column.
@@ -171,7 +133,7 @@ local function problem(call)
   if int4.is(B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
   p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
   local like
-  p.sums, like = sums_of(p.a, p.b)
+  p.sums, like = operand.sums_of(p.a, p.b)
   p.c = C ~= nil
   scales.look(p, o)
   if p.value ~= p.sums then like = cute.bf16 end
@@ -184,7 +146,7 @@ local function problem(call)
   end
   p.d = plain(out and out.element_type or o.dtype
     and core.find_dtype(tostring(o.dtype)) or C and C.element_type or like)
-  p.device, p.place = device_of(A, o), A.device
+  p.device, p.place = operand.device(A, o), A.device
   p.arch, p.sm = p.device.arch, p.device.sm
   p.sms = p.device.info and p.device.info.sms or 132
   p.A = facts(all.A.l, p.a, A.alignment)
@@ -332,16 +294,6 @@ function gemm.offers(A, B, o)
   return p, choose.list(p), call
 end
 
-local Explained = {}
-Explained.__index = Explained
-function Explained.__tostring(e) return e.text end
-
---- The kernel that would run, traced: with .source, .ir, .resources.
-function Explained:trace()
-  local p = problem(self.call)
-  return plans.new(p, choice_of(p), self.call):trace(self.call)
-end
-
 --- What gemm would do with the same arguments, and why: {kernel, tile, stages,
 -- cluster, split, order = of sums, promise, why, how, others, refused, text};
 -- tostring gives the text, trace() the kernel.
@@ -352,11 +304,9 @@ function gemm.explain(A, B, C, o)
   local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
   local c = choice_of(p)
-  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
-    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    order = c.order, promise = p.promise, why = c.why, how = c.how,
-    refused = c.refused, others = c.others, text = choose.text(p, c),
-    call = call}, Explained)
+  return choose.explained(p, c, function()
+    return plans.new(p, c, call):trace(call)
+  end)
 end
 
 return gemm

@@ -5,12 +5,14 @@
 local elementwise = require "cute.ops.elementwise"
 local functions = require "cute.ops.functions"
 local gemm = require "cute.ops.gemm"
+local grouped = require "cute.ops.grouped"
 local int4 = require "cute.ops.int4"
 local reduce = require "cute.ops.reduce"
 local sign = require "cute.lang.sign"
 
 local ops = {gemm = gemm.gemm, explain = gemm.explain, int4 = int4.new,
-             reduce = reduce.reduce}
+             reduce = reduce.reduce, grouped_gemm = grouped.grouped_gemm,
+             explain_grouped = grouped.explain}
 for _, name in ipairs {"elementwise", "copy", "convert", "transpose"} do
   ops[name] = elementwise[name]
 end
@@ -19,6 +21,9 @@ for name, f in pairs(functions) do ops[name] = f end
 return sign.public("ops.", ops, [[
   gemm(A: tensor, B: tensor|table, C?: tensor|table, options?: table)
   explain(A: tensor, B: tensor|table, C?: tensor|table, options?: table)
+  grouped_gemm(A: tensor|table, B?: tensor|table, where?: tensor,
+    options?: table)
+  explain_grouped(A: tensor, B: tensor, where: tensor, options?: table)
   elementwise(f: function, values...)
   copy(src: tensor, dst?: tensor|table, options?: table)
   convert(x: tensor, dtype: dtype|string, options?: table)

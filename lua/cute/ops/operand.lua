@@ -1,15 +1,19 @@
---- Matrices of operands: batches in front, modes exchanged.
+--- Operands of a product, and what a call says of them: matrices with batches
+-- in front, modes exchanged; options, types, the device.
 --
 -- Users have batch modes first, (...,M,K), the kernels one of them last,
 -- (M,K,L); what an operand has one of is the same for all.
 local core = require "cute.core"
 local cute = require "cute"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
 
 local operand = {}
 
 --- Says what of a call is wrong.
 function operand.fail(text, ...)
-  core.fail("bad-argument", "ops.gemm: " .. text:format(...))
+  core.fail("bad-argument", text:format(...))
 end
 local fail = operand.fail
 
@@ -109,6 +113,56 @@ function operand.flat(v, batches)
   end
   return cute.make_tensor(v.iterator, cute.make_layout({shape[rank], l[1]},
                                                        {stride[rank], l[2]}))
+end
+
+---------------------------------------------------------------------------
+-- Options, types, devices
+---------------------------------------------------------------------------
+
+--- Fails unless all options are known, and of their types.
+---@param what string whose they are: "ops.gemm"
+---@param known table<string, string> the types that each can be of
+---@param o table
+function operand.check_options(what, known, o)
+  for name, v in pairs(o) do
+    local want = known[name]
+    if not want then kernel.unknown("option of " .. what, name, known) end
+    local t = type(v) == "number" and "number" or core.typename(v)
+    local fits = false
+    for w in want:gmatch "%a+" do
+      fits = fits or w == t or w == "integer" and math.type(v) == "integer"
+    end
+    if not fits then
+      operand.fail("%s = %s: a %s is needed", name, core.show(v),
+                   (want:gsub(" ", " or ")))
+    end
+  end
+end
+
+--- The types of sums, and of what leaves where nobody says.
+function operand.sums_of(a, b)
+  if a.name == "f64" or b.name == "f64" then return cute.f64, cute.f64 end
+  if a.is_integer and b.is_integer then return cute.i32, cute.i32 end
+  if a.bits == 8 then return cute.f32, cute.bf16 end
+  return cute.f32, a.bits >= b.bits and a or b
+end
+
+--- A type as memory has it.
+function operand.plain(dtype)
+  return dtype == cute.tf32 and cute.f32 or dtype
+end
+
+--- What a family has to know of an operand.
+function operand.facts(l, dtype, alignment)
+  return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
+          alignment = alignment}
+end
+
+--- The device of a call: that of its options, else where A is.
+function operand.device(A, o)
+  local device, why = devices.pick(core.launch_values {A, n = 1}, o, "auto")
+  if not device then report.raise(why) end
+  return device
 end
 
 return operand

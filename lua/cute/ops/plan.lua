@@ -6,7 +6,7 @@
 -- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
 -- factors that count, the epilogue with what it captured, tensors for results,
 -- and at which places such numbers are in the arguments of known calls
--- (cute.ops.calls).
+-- (cute.ops.calls); of groups `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -75,15 +75,33 @@ function FAMILIES.gemm_skinny(p, c)
           end}
 end
 
+function FAMILIES.gemm_grouped(p, c)
+  local made = require "kernels.gemm_grouped"(c.options)
+  return {kernel = made.kernel, block = made.block, mma = made.mma,
+          tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
+          pdl = c.options.pdl,
+          arguments = function(A, B, D, _, _, call)
+            if p.group then
+              local SA, SB = scales.blocks(p, call.o, p.batch)
+              return {A, B, D, call.where, SA or false, SB or false, n = 6}
+            end
+            return {A, B, D, call.where, n = 4}
+          end}
+end
+
 -- A tensor of that type and layout, without its memory.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
 -- What blocks of gemm_sm90 share: how many sums and counts, and what it is
--- given of them.
+-- given of them; where groups are.
 local function shared(o, grid)
   if not o.shares then return nil end
+  if o.groups then
+    local name = o.groups == "rows" and "offsets" or "counts"
+    return nil, nil, function(_, _, call) return {[name] = call.where} end
+  end
   if o.dynamic then
     return nil, 1, function(_, turns) return {counter = turns} end
   end
@@ -185,6 +203,7 @@ function plans.new(p, c, call)
   local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
+  plan.rows = p.ragged == "rows" and {} or p.batch  -- batches of A and D
   plan.ending, plan.ready = ending, {}
   plan.results = {{shape = p.shape, dtype = p.d}}
   for i = 2, #(p.results or {}) do
@@ -236,10 +255,10 @@ end
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
   local B = call.B
-  local list = self.arguments(operand.matrix(call.A, batch),
+  local list = self.arguments(operand.matrix(call.A, self.rows),
     type(B) ~= "table" and operand.matrix(B, batch) or nil,
-    operand.matrix(out[1], batch), self.sums and view(work, self.sums), turns,
-    call)
+    operand.matrix(out[1], self.rows), self.sums and view(work, self.sums),
+    turns, call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
   for i = 2, #out do
     local r = self.results[i]
@@ -250,7 +269,7 @@ function Plan:arguments_of(call, out, work, turns)
   end
   if self.space then
     list.n = list.n + 1
-    list[list.n] = self.space(work, turns)
+    list[list.n] = self.space(work, turns, call)
   end
   return list
 end

@@ -17,22 +17,28 @@ local BLOCK = 128
 local fail = operand.fail
 
 -- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
--- "blocks".
-local function kind_of(name, x, rows, k, group)
+-- "blocks". groups: of how many matrices there are factors each, in front;
+-- ragged: these begin and end at any row.
+local function kind_of(name, x, rows, k, group, groups, ragged)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
   local rank = cute.rank(x)
-  local n = cute.size(x, math.max(rank - 2, 0))
+  local n, own = cute.size(x, math.max(rank - 2, 0)), groups and 1 or 0
   if cute.size(x) == 1 then return "one" end
-  if rank == 1 and n == rows then return "rows" end
-  local along = tiles.count(k, group)
-  if rank >= 2 and cute.size(x, rank - 1) == along
-    and (n == rows or n == tiles.count(rows, BLOCK)) then
+  local fits = not groups or cute.size(x, 0) == groups
+  if fits and rank == 1 + own and cute.size(x, own) == rows then
+    return "rows"
+  end
+  local along, blocks = tiles.count(k, group), tiles.count(rows, BLOCK)
+  if fits and rank >= 2 + own and cute.size(x, rank - 1) == along
+    and (n == rows or not ragged and n == blocks) then
     return "blocks"
   end
-  fail("%s is %s: (1), (%d), (%d,%d) or (%d,%d) is needed for %d rows and %d "
-    .. "elements of K in groups of %d", name, x.layout, rows, rows, along,
-    tiles.count(rows, BLOCK), along, rows, k, group)
+  local e = groups and groups .. "," or ""
+  fail("%s is %s: (1), (%s%d), (%s%d,%d)%s is needed for %s%d rows and %d "
+    .. "elements of K in groups of %d", name, x.layout, e, rows, e, rows, along,
+    ragged and "" or (" or (%s%d,%d)"):format(e, blocks, along),
+    groups and groups .. " x " or "", rows, k, group)
 end
 
 --- What problem p has of factors: p.scale_a, p.scale_b (kinds), p.group where
@@ -42,8 +48,10 @@ function scales.look(p, o)
   if o.group and not (o.scale_a or o.scale_b) then
     fail "group is of scale_a or scale_b"
   end
-  p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group)
-  p.scale_b = kind_of("scale_b", o.scale_b, p.n, p.k, group)
+  local form, batches = p.ragged, p.batches
+  p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group,
+                      form == "masked" and batches, form ~= nil)
+  p.scale_b = kind_of("scale_b", o.scale_b, p.n, p.k, group, form and batches)
   if p.scale_a == "blocks" or p.scale_b == "blocks" then
     p.group = group
     p.blocks_b = p.scale_b == "blocks"
@@ -91,6 +99,10 @@ end
 
 -- A factor for each row of A or B, as a matrix like D.
 local function like_D(p, x, by_row)
+  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- of groups
+    return operand.matrix(operand.spread(x, by_row and p.n or p.m, by_row),
+                          p.batch)
+  end
   local n = cute.size(x)
   local stride = n > 1 and cute.flatten_to_tuple(x.stride)
   stride = stride and stride[#stride] or 0

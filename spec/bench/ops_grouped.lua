@@ -1,0 +1,163 @@
+-- cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each, beside a
+-- loop of cuBLAS's products in a stream, the same loop as a graph, and what
+-- they would take at the rate of one big product of that N and K:
+--
+--     cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
+local card = require "spec.card"
+local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
+local gpu = require "cute.gpu"
+local measure = require "spec.measure"
+
+local device = measure.gpu_device(90)
+if not device then return end
+local dev = device.dev
+
+local options = card.options {rounds = "5", only = "", warm = "60",
+                              hot = "50", experts = "64", least = "128",
+                              most = "4096"}
+local EXPERTS = math.tointeger(options.experts)
+
+local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
+local BIG = 16384  -- rows of a big product
+
+-- Rows of each expert: the same in every run.
+local function sizes()
+  local list, state, total = {}, 12345, 0
+  local least, most = tonumber(options.least), tonumber(options.most)
+  for e = 1, EXPERTS do
+    state = (state * 1103515245 + 12345) % (1 << 31)
+    list[e] = least + (state >> 8) % (most - least + 1) // 1
+    total = total + list[e]
+  end
+  return list, total
+end
+
+local function rows_of(t, first, rows)
+  local n = t.shape[2]
+  return cute.make_tensor(t.iterator + first * n,
+    cute.make_layout({rows, n}, {n, 1}))
+end
+
+-- Operands of all experts together, and of each: {A, B, D, offsets, sizes,
+-- parts = {a, b, d buffers}}.
+local function operands(N, K)
+  local list, M = sizes()
+  local function empty(...)
+    return cute.empty({...}, cute.bf16, {device = "gpu"})
+  end
+  local x = {A = empty(M, K), B = empty(EXPERTS, N, K), D = empty(M, N), M = M,
+             sizes = list, parts = {}}
+  local at, ends = 0, {0}
+  local B = cute.make_tensor(x.B.iterator, cute.make_layout({EXPERTS * N, K},
+                                                            {K, 1}))
+  for e, rows in ipairs(list) do
+    local p = {m = rows, n = N, k = K,
+               A = card.matrix(dev, "bf16", rows * K, e),
+               B = card.matrix(dev, "bf16", N * K, (e << 20) + 7),
+               D = card.matrix(dev, "bf16", rows * N), m_major = false}
+    rows_of(x.A, at, rows):copy_from(card.tensor(p.A, rows, K))
+    rows_of(B, (e - 1) * N, N):copy_from(card.tensor(p.B, N, K))
+    x.parts[e], at = p, at + rows
+    ends[e + 1] = at
+  end
+  x.offsets = cute.tensor(ends, cute.i32):to "gpu"
+  return x
+end
+
+-- The largest error in the norm of an expert, and elements that are wrong.
+local function compare(x, K)
+  local worst, wrong, at = 0, 0, 0
+  for e, p in ipairs(x.parts) do
+    local rows = x.sizes[e]
+    local copy = assert(dev:buffer("bf16", rows * p.n))
+    card.tensor(copy, rows, p.n):copy_from(rows_of(x.D, at, rows))
+    local error, bad = card.difference(dev, copy, p.D, 0.0079,
+                                       4e-6 * math.sqrt(K) * 8)
+    copy:close()
+    worst, wrong, at = math.max(worst, error), wrong + bad, at + rows
+  end
+  return worst, wrong
+end
+
+-- Products of many rows: the rate that an expert's could have.
+local function big(N, K)
+  local A = card.matrix(dev, "bf16", BIG * K, 5)
+  local B = card.matrix(dev, "bf16", N * K, 6)
+  local D = card.matrix(dev, "bf16", BIG * N)
+  local flops = 2.0 * BIG * N * K
+  local o = gemm_sm90.choose(BIG, N, K, {sms = device.info.sms})
+  local run = gemm_sm90(o).prepare(card.tensor(A, BIG, K),
+    card.tensor(B, N, K), card.tensor(D, BIG, N),
+    {device = "gpu", sms = device.info.sms})
+  return {{name = "big, cuBLAS", flops = flops, launch = assert(gpu.cublas {
+             m = BIG, n = N, k = K, A = A, B = B, D = D})},
+          {name = "big, ours", flops = flops, launch = assert(run)}}
+end
+
+local function report(label, r, list)
+  local ideal = math.max(r["big, cuBLAS"].hot.tflops, r["big, ours"].hot.tflops)
+  for _, c in ipairs(list) do
+    local t = r[c.name]
+    print(("%-12s %-20s %8.3f ms %7.1f %7.1f   %.3f %.3f   %.3f"):format(label,
+      c.name, t.hot.median, t.cold.tflops, t.hot.tflops,
+      t.cold.tflops / r.cuBLAS.cold.tflops, t.hot.tflops / r.cuBLAS.hot.tflops,
+      t.hot.tflops / ideal))
+  end
+end
+
+-- ways(x, N, K): what competes, {name =, run = a function that fills x.D}.
+local function compete(N, K, ways)
+  local x = operands(N, K)
+  local flops = 2.0 * x.M * N * K
+  local products = {}
+  for e, p in ipairs(x.parts) do products[e] = assert(gpu.cublas(p)) end
+  local function loop()
+    for _, p in ipairs(products) do p:launch() end
+  end
+  loop()
+  dev:sync()
+  local list = {{name = "cuBLAS", launch = loop}, {name = "cuBLAS, graph",
+                 launch = cute.graph(loop, {device = "gpu"})}}
+  for _, way in ipairs(ways(x, N, K)) do
+    x.D:fill(0)
+    local ok, why = pcall(way.run)
+    dev:sync()
+    local error, wrong = 1, -1
+    if ok then error, wrong = compare(x, K) end
+    if ok and error < 3e-3 and wrong == 0 then
+      list[#list + 1] = {name = way.name, launch = way.run}
+    else
+      print(("%s WRONG: error %.2e, %d elements %s"):format(way.name, error,
+        wrong, ok and "" or tostring(why)))
+    end
+  end
+  for _, c in ipairs(list) do c.flops = flops end
+  for _, c in ipairs(big(N, K)) do list[#list + 1] = c end
+  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
+    warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot)}))
+  report(("%dx%d"):format(N, K), r, list)
+end
+
+local function ours(x)
+  return {{name = "ours", run = function()
+    cute.ops.grouped_gemm(x.A, x.B, x.offsets, {out = x.D})
+  end}}
+end
+
+print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
+local list, total = sizes()
+print(("%d experts, %d rows: %d to %d"):format(EXPERTS, total,
+  math.min(table.unpack(list)), math.max(table.unpack(list))))
+print "N x K        by                         hot    cold     hot   / cuBLAS \z
+  cold, hot   / ideal"
+for _, shape in ipairs(SHAPES) do
+  local N, K = table.unpack(shape)
+  local name = ("%dx%d"):format(N, K)
+  if options.only == "" or options.only == name then
+    compete(N, K, ours)
+    collectgarbage()
+    gpu.trim()
+  end
+end
+print("after: " .. card.state())

@@ -1,0 +1,200 @@
+-- cute.ops.grouped_gemm: groups of rows of any numbers, one behind the other or
+-- masked, by both families of kernels, against plain Lua; lists; what is wrong.
+local cute = require "cute"
+local grouped = require "spec.grouped"
+local kernels = require "spec.kernels"
+local raises = require "spec.support".raises
+local grouped_gemm = cute.ops.grouped_gemm
+
+local SIMS = {gemm_sm90 = "sim:sm_90a", gemm_sm80 = "sim:sm_80"}
+
+local function right(c)
+  for family, device in pairs(SIMS) do
+    assert.is_nil(grouped.wrong(c, family, device), grouped.text(c))
+  end
+end
+
+-- Cases of every kind, small.
+local CASES = {
+  {form = "rows", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, skip = 3},
+  {form = "masked", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, most = 130},
+  {form = "rows", sizes = {0, 0, 0}, N = 16, K = 32, skip = 9},
+  {form = "masked", sizes = {0, 0}, N = 16, K = 32, most = 5},
+  {form = "rows", sizes = {150}, N = 24, K = 64, where = cute.i64},
+  {form = "masked", sizes = {33}, N = 24, K = 64, most = 40, d = "f16",
+   dtype = "f16", where = cute.i32},
+  {form = "rows", sizes = {64, 3, 128, 65}, N = 136, K = 128, epilogue = true},
+  {form = "masked", sizes = {64, 3, 65}, N = 40, K = 64, most = 70,
+   epilogue = true, alpha = 2.0},
+  {form = "rows", sizes = {5, 0, 70}, N = 40, K = 64, gated = true, skip = 2},
+  {form = "masked", sizes = {70, 2}, N = 40, K = 64, most = 80, gated = true},
+  {form = "rows", sizes = {70, 0, 5}, N = 136, K = 256, dtype = "e4m3",
+   scales = "blocks", skip = 1},
+  {form = "masked", sizes = {70, 5}, N = 72, K = 256, dtype = "e4m3",
+   most = 71, scales = "rows"},
+  {form = "rows", sizes = {7, 64}, N = 40, K = 64, dtype = "e4m3", d = "bf16",
+   scales = "each"},
+  {form = "masked", sizes = {7, 64}, N = 40, K = 64, dtype = "e4m3",
+   most = 64, scales = "each", alpha = 0.5},
+}
+
+describe("products of groups", function()
+  for i, c in ipairs(CASES) do
+    it(("are right: %d, %s"):format(i, grouped.text(c)), function()
+      right(c)
+    end)
+    it(("are right on a card: %d, %s #gpu"):format(i, grouped.text(c)),
+       function()
+      for family in pairs(SIMS) do
+        assert.is_nil(grouped.wrong(c, family, "gpu"))
+      end
+    end)
+  end
+
+  it("are right at random", function()
+    for n = 101, 106 do right(grouped.random(n)) end
+  end)
+  it("are right at random on a card #gpu", function()
+    for n = 201, 230 do
+      local c = grouped.random(n)
+      assert.is_nil(grouped.wrong(c, "gemm_sm90", "gpu"), grouped.text(c))
+    end
+  end)
+
+  it("are kernels that compile, without spills", function()
+    local function compiled(c, family)
+      local A, B, where, o = grouped.problem(c)
+      o.device, o.expected_m = SIMS[family], 2000
+      local e = grouped.by(family, cute.ops.explain_grouped, A, B, where, o)
+      local out = kernels.compiled(e:trace(), SIMS[family]:match "sm_.*")
+      return out and out.resources.spill_stores or 0
+    end
+    for _, i in ipairs {1, 8, 9, 11} do
+      assert.equal(0, compiled(CASES[i], "gemm_sm90"))
+    end
+    compiled(CASES[2], "gemm_sm80")
+    compiled(CASES[9], "gemm_sm80")
+  end)
+
+  it("say what serves them", function()
+    local A = cute.empty({9000, 512}, cute.bf16)
+    local B = cute.empty({8, 1024, 512}, cute.bf16)
+    local ends = cute.zeros({9}, cute.i32)
+    local e = cute.ops.explain_grouped(A, B, ends, {device = "sim:sm_90a"})
+    assert.equal("gemm_sm90", e.kernel)
+    assert.matches("^9000 x 1024 x 512, 8 groups, bf16 x bf16 %-> bf16",
+                   tostring(e))
+    assert.equal("gemm_grouped", cute.ops.explain_grouped(A, B, ends,
+      {device = "sim:sm_80"}).kernel)
+    -- few rows each: low tiles
+    assert.equal(64, grouped.by("gemm_sm90", cute.ops.explain_grouped, A, B,
+      ends, {device = "sim:sm_90a", expected_m = 4}).tile[1])
+  end)
+
+  it("have new results where nobody gives them, of the usual types", function()
+    local A = cute.full({3, 4, 16}, 2, cute.e4m3)
+    local B = cute.full({3, 8, 16}, 1, cute.e4m3)
+    local counts = cute.tensor({4, 1, 0}, cute.i32)
+    local D, copy = grouped_gemm(A, B, counts, {device = "sim",
+      epilogue = function(acc) return acc, (acc * 2):to(cute.f16) end})
+    assert.equal(cute.bf16, D.element_type)
+    assert.equal("(3,4,8):(32,8,1)", tostring(D.layout))
+    assert.same({32, 64}, {D(1, 0, 7), copy(0, 3, 0)})
+    assert.equal(cute.f16, copy.element_type)
+  end)
+end)
+
+describe("what is wrong with groups", function()
+  local A = cute.full({10, 16}, 1, cute.bf16)
+  local B = cute.full({2, 8, 16}, 1, cute.bf16)
+  local M = cute.full({2, 10, 16}, 1, cute.bf16)
+  local function refuses(text, ...)
+    raises(text, grouped_gemm, ...)
+  end
+  local function ends(...) return cute.tensor({...}, cute.i32) end
+
+  it("is told: operands", function()
+    refuses("(8,16):(16,1); (E,N,K) is needed", A,
+      cute.full({8, 16}, 1, cute.bf16), ends(0, 5, 10), {device = "sim"})
+    refuses("A is (10,16):(16,1) and B is (2,8,24):(192,24,1): K of 16 and of "
+      .. "24 do not agree", A, cute.full({2, 8, 24}, 1, cute.bf16),
+      ends(0, 5, 10), {device = "sim"})
+    refuses("A is (2,10,16):(160,16,1) and B is (3,8,16):(128,16,1): E of 2 "
+      .. "and of 3 do not agree", M, cute.full({3, 8, 16}, 1, cute.bf16),
+      ends(1, 2, 3), {device = "sim"})
+    refuses("out is (9,8):(8,1); (10,8) is needed", A, B, ends(0, 5, 10),
+      {device = "sim", out = cute.zeros({9, 8}, cute.bf16)})
+    refuses("no kernel multiplies f32 by f32", cute.full({10, 16}, 1, cute.f32),
+      cute.full({2, 8, 16}, 1, cute.f32), ends(0, 5, 10), {device = "sim"})
+  end)
+
+  it("is told: offsets and counts", function()
+    refuses("offsets are 2:1 and B is (2,8,16):(128,16,1): 3 numbers are "
+      .. "needed for 2 groups: where each begins, and the last one's end", A, B,
+      ends(5, 10), {device = "sim"})
+    refuses("counts are 3:1 and B is (2,8,16):(128,16,1): 2 numbers are "
+      .. "needed for 2 groups", M, B, ends(1, 2, 3), {device = "sim"})
+    refuses("offsets are of f32; i32 or i64 is needed", A, B,
+      cute.zeros({3}, cute.f32), {device = "sim"})
+    refuses("offsets is nil; a tensor is needed", A, B)
+    for _ = 1, 2 do  -- also of a call that is known
+      refuses("offsets[2] is 11: 0 to 10 rows are possible", A, B,
+              ends(0, 5, 11), {device = "sim"})
+      refuses("offsets[2] is 4, behind 5: groups follow each other", A, B,
+              ends(0, 5, 4), {device = "sim"})
+      refuses("counts[1] is -1: 0 to 10 rows are possible", M, B, ends(3, -1),
+              {device = "sim"})
+      grouped_gemm(A, B, ends(0, 5, 10), {device = "sim"})
+    end
+  end)
+
+  it("is told: options", function()
+    refuses("ops.grouped_gemm: alpha = \"x\": a number is needed", A, B,
+            ends(0, 5, 10), {device = "sim", alpha = "x"})
+    refuses("no option of ops.grouped_gemm 'beta'", A, B, ends(0, 5, 10),
+            {device = "sim", beta = 2})
+    refuses("scale_b is (8):(1): (1), (2,8), (2,8,1) or (2,1,1) is needed for "
+      .. "2 x 8 rows and 16 elements of K", A, B, ends(0, 5, 10),
+      {device = "sim", scale_b = cute.zeros({8}, cute.f32)})
+    refuses("products of groups have no reductions", A, B, ends(0, 5, 10),
+      {device = "sim", epilogue = function(acc, at)
+        return acc, at:row_reduce("sum", acc)
+      end})
+    refuses("gated wants an epilogue", A, B, ends(0, 5, 10),
+            {device = "sim", gated = true})
+  end)
+
+  it("leaves operands in peace on a device that nobody asks", function()
+    -- the kernels themselves, which offsets of any kind must not lead astray
+    local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
+               {-1, -2, -3, -4}}
+    for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
+      for _, list in ipairs(o) do
+        local wild = grouped.wild(list, family, SIMS[family])
+        assert.is_nil(wild)
+      end
+    end
+  end)
+end)
+
+describe("lists of products", function()
+  it("are products of any shapes", function()
+    local list = {}
+    for i, s in ipairs {{5, 8, 16}, {70, 24, 40}, {1, 1, 1}} do
+      list[i] = {cute.full({s[1], s[3]}, i, cute.bf16),
+                 cute.full({s[2], s[3]}, 2, cute.bf16)}
+    end
+    list[2][3] = cute.full({70, 24}, -1, cute.f32)
+    local out = grouped_gemm(list, {device = "sim", alpha = 0.5})
+    assert.equal(3, #out)
+    assert.equal(list[2][3], out[2])
+    assert.same({16, 80, 3}, {out[1](4, 7), out[2](69, 23), out[3](0, 0)})
+    assert.same({}, grouped_gemm({}, {device = "sim"}))
+  end)
+
+  it("say which problem is wrong", function()
+    raises("problem 2 is 7; {A, B} or {A, B, D} is needed", grouped_gemm,
+      {{cute.full({5, 8}, 1, cute.bf16), cute.full({5, 8}, 1, cute.bf16)}, 7},
+      {device = "sim"})
+  end)
+end)

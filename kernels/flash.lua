@@ -277,14 +277,15 @@ function Team:times(s, turned)
   end
 end
 
---- Accumulators as rows of X (S,D), through shared memory s (rows,D) which
--- nobody else uses any more: 16 bytes a thread.
+--- Accumulators as rows of X (S,D), through shared memory s (rows,D) which no
+-- other warp uses any more: 16 bytes a thread.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
+  cute.arch.sync_warp()  -- ldmatrix orders nothing
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
   local s2g = self:copy("UniversalCopy", D)

@@ -40,8 +40,9 @@
 -- scheduler "static": blocks take turns at tiles; "dynamic": whoever is free
 -- draws the next from a counter (cute.utils.DynamicPersistentTileScheduler).
 --
--- a_hint, b_hint (of cpasync.CacheHint) tell L2 which operand is read again,
--- l2_promotion (64, 128, 256) how many bytes it reads of memory at once.
+-- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is of D and of what is
+-- read like it) tell L2 what is read again, l2_promotion (64, 128, 256) how
+-- many bytes it reads of memory at once.
 --
 -- Tensor cores keep sums of 8-bit floats with fewer bits than f32 has: with
 -- promote = n these are added to others, in f32, every n tiles along K, those

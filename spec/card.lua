@@ -100,6 +100,14 @@ function card.matrix(dev, dtype, elements, seed)
   return b
 end
 
+--- A tensor of the card's memory, of N(0,1) by a seed as those of matrix are.
+function card.normal(shape, dtype, seed)
+  local t = cute.empty(shape, dtype, {device = "gpu"})
+  local b = core.param_memory(t)
+  kernel("fill", dtype)(b, b.count, seed):launch(GRID)
+  return t
+end
+
 -- The same elements as f64.
 local function widened(dev, x)
   local y = assert(dev:buffer("f64", x.count))

@@ -108,7 +108,8 @@ hopper.CASES = {
   {"a block a tile, clusters, L2's hints", {
     tile = {128, 64, 64}, cluster = {2, 1}, stages = 2, persistent = false,
     a_hint = cute.nvgpu.cpasync.CacheHint.EVICT_LAST, l2_promotion = 256,
-    b_hint = cute.nvgpu.cpasync.CacheHint.EVICT_FIRST}},
+    b_hint = cute.nvgpu.cpasync.CacheHint.EVICT_FIRST,
+    d_hint = cute.nvgpu.cpasync.CacheHint.EVICT_FIRST}},
   {"rows of D that no swizzle fits", {tile = {64, 72, 64}, consumers = 1}},
   {"the same of a wide tile", {tile = {256, 200, 64}, stages = 3,
                                epi_stages = 1}},

@@ -113,7 +113,7 @@ function wrong.options(o)
       .. "batches, persistent = false nor a dynamic scheduler",
       core.show(o.groups))
   end
-  for _, name in ipairs {"a_hint", "b_hint"} do
+  for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "
       .. "needed, such as those of cpasync.CacheHint", name, core.show(hint))
@@ -126,8 +126,9 @@ function wrong.options(o)
       "source %d = {dtype = %s, major = %s}; a type of 16 or 32 bits and \"n\" "
       .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
   end
-  need(not o.sources or o.split ~= "stream", "split = \"stream\" goes "
-    .. "without sources")
+  need(not o.sources or o.split ~= "stream" and not o.groups,
+    "%s goes without sources", o.groups and "groups = " .. core.show(o.groups)
+    or "split = \"stream\"")
   types(o)
   tile(o)
   cluster(o)

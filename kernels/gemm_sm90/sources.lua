@@ -80,15 +80,15 @@ end
 --- Asks for part n of a tile, at `place` of the parts. What lies outside of D
 -- comes as zeros.
 function Sources:ask(n, place, l)
-  local bar = self:barrier(n)
+  local o, bar = self.o, self:barrier(n)
   cute.when(self.leader, function()
     cute.arch.mbarrier_arrive_and_expect_tx(bar, self.bytes)
     for i = 1, #self.of do
       local x = self.of[i]
-      local from = self.o.batches and x.from(_, place[1], place[2], l)
+      local from = o.batches and x.from(_, place[1], place[2], l)
         or x.from(_, place[1], place[2])
-      cute.copy(x.atom, from, x.to(_, n % self.o.source_stages, self.group),
-                {tma_bar_ptr = bar})
+      cute.copy(x.atom, from, x.to(_, n % o.source_stages, self.group),
+                {tma_bar_ptr = bar, cache_policy = o.d_hint})
     end
   end)
 end

@@ -163,6 +163,8 @@ describe("gemm_sm90 on the simulator", function()
                                                 major = "n"}}})
     support.raises('split = "stream" goes without sources', gemm_sm90,
       {split = "stream", sources = {{dtype = cute.f32, major = "n"}}})
+    support.raises('groups = "rows" goes without sources', gemm_sm90,
+      {groups = "rows", sources = {{dtype = cute.f32, major = "n"}}})
     local g = gemm_sm90 {sources = {{dtype = cute.f32, major = "n"}},
                          epilogue = function(acc) return acc end}
     local A, B, D = matrix(64, 64, 1), matrix(64, 64, 2), matrix(64, 64)

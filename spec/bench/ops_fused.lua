@@ -1,0 +1,228 @@
+-- ops.gemm with what follows a product on a GPU, beside cuBLAS and cublasLt, in
+-- one process: products of bf16 as networks have them.
+--
+--     cutelua spec/bench/ops_fused.lua [--only 4096x4096x4096] [--rounds 5]
+--       [--row gelu]
+--
+-- What cublasLt fuses (bias, relu, gelu) is compared with its own, the fastest
+-- of its heuristics; beta C with cuBLAS's; what it does not fuse with cuBLAS
+-- and one elementwise kernel behind it. Operands go round in sets that do not
+-- fit into L2 together; those of one row are measured in turn.
+local card = require "spec.card"
+local core = require "cute.core"
+local cute = require "cute"
+local gpu = require "cute.gpu"
+local measure = require "spec.measure"
+local ops = cute.ops
+
+local device = measure.gpu_device(90)
+if not device then return end
+local dev = device.dev
+
+local options = card.options {rounds = "5", only = "", row = "", warm = "60",
+                              hot = "50"}
+
+local SHAPES = {
+  {4096, 4096, 4096}, {8192, 8192, 8192},
+  {512, 4096, 4096}, {512, 14336, 4096}, {512, 4096, 14336},
+  {2048, 4096, 4096}, {2048, 14336, 4096}, {2048, 4096, 14336},
+  {8192, 4096, 4096}, {8192, 14336, 4096}, {8192, 4096, 14336},
+}
+
+local L2 = 50 << 20
+
+---------------------------------------------------------------------------
+-- Operands
+---------------------------------------------------------------------------
+
+local buffer = core.param_memory
+
+-- Sets of operands: A, B, bias, residual, two results, sums of cuBLAS.
+local function sets_of(m, n, k)
+  local bytes = 2 * (m * k + n * k + 2 * m * n)
+  local list = {}
+  for i = 1, math.max(1, math.min(8, (3 * L2 + bytes - 1) // bytes)) do
+    local function normal(shape, at)
+      return card.normal(shape, "bf16", (8 * i + at) << 36)
+    end
+    local function empty(...)
+      return cute.empty({...}, cute.bf16, {device = "gpu"})
+    end
+    list[i] = {A = normal({m, k}, 0), B = normal({n, k}, 1),
+               bias = normal({n}, 2), R = normal({m, n}, 3), D = empty(m, n),
+               E = empty(m, n), half = empty(m, n // 2),
+               other = empty(m, n // 2)}
+  end
+  return list
+end
+
+-- A launch of each set's in turn.
+local function in_turn(sets, f)
+  local runs, at = {}, 0
+  for i, s in ipairs(sets) do runs[i] = f(s) end
+  return function()
+    at = at % #runs + 1
+    runs[at]()
+  end
+end
+
+---------------------------------------------------------------------------
+-- Rows
+---------------------------------------------------------------------------
+
+-- What is asked of cuBLAS for a set: D = A B^T and more.
+local function product(s, more)
+  local t = {m = s.A.shape[1], n = s.B.shape[1], k = s.A.shape[2],
+             A = buffer(s.A), B = buffer(s.B), D = buffer(s.D)}
+  for name, v in pairs(more or {}) do t[name] = v end
+  return t
+end
+
+local function cublas(s, more)
+  local x = assert(gpu.cublas(product(s, more)))
+  return function() x:launch() end
+end
+
+-- cublasLt's fastest, which is the same for all sets.
+local function fastest(more)
+  local best
+  return function(s)
+    local list = assert(gpu.cublaslt(product(s, more(s))))
+    if not best then best = select(2, gpu.best(list)) end
+    local x = list[best]
+    return function() x:launch() end
+  end
+end
+
+local function halves(s)
+  local m, n = s.D.shape[1], s.D.shape[2] // 2
+  local function half(first)
+    return cute.make_tensor(s.D.iterator + first,
+                            cute.make_layout({m, n}, {2 * n, 1}))
+  end
+  return half(0), half(n)
+end
+
+-- {name, whose result it is compared with, {of a set: a function that launches
+-- it; where it leaves that}, {ours}}.
+local ROWS = {
+  {"plain", "cublasLt", {fastest(function() return {} end), "D"},
+   {function(s) return function() ops.gemm(s.A, s.B, {out = s.E}) end end,
+    "E"}},
+  {"plain", "cuBLAS", {cublas, "D"},
+   {function(s) return function() ops.gemm(s.A, s.B, {out = s.E}) end end,
+    "E"}},
+  {"gelu", "cublasLt", {fastest(function(s)
+      return {bias = buffer(s.bias), epilogue = "gelu"}
+    end), "D"},
+   {function(s)
+      local function f(acc, at) return ops.gelu(acc + at:col(s.bias)) end
+      return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
+    end, "E"}},
+  {"gelu_tanh", "cublasLt", {fastest(function(s)
+      return {bias = buffer(s.bias), epilogue = "gelu"}
+    end), "D"},
+   {function(s)
+      local function f(acc, at) return ops.gelu_tanh(acc + at:col(s.bias)) end
+      return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
+    end, "E"}},
+  {"relu", "cublasLt", {fastest(function(s)
+      return {bias = buffer(s.bias), epilogue = "relu"}
+    end), "D"},
+   {function(s)
+      local function f(acc, at) return ops.relu(acc + at:col(s.bias)) end
+      return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
+    end, "E"}},
+  {"beta C", "cuBLAS", {function(s) return cublas(s, {beta = 1}) end, "D",
+                        adds = true},
+   {function(s)
+      return function() ops.gemm(s.A, s.B, {out = s.E, accumulate = true}) end
+    end, "E"}},
+  {"silu + R", "cuBLAS + 1", {function(s)
+      local run = cublas(s)
+      local function f(x, b, r)
+        return ops.silu(x:to(cute.f32) + b:to(cute.f32)) + r:to(cute.f32)
+      end
+      return function()
+        run()
+        ops.elementwise(f, s.D, s.bias, s.R, {out = s.D})
+      end
+    end, "D"},
+   {function(s)
+      local function f(acc, at)
+        return ops.silu(acc + at:col(s.bias)) + at:tile(s.R)
+      end
+      return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
+    end, "E"}},
+  {"swiglu", "cuBLAS + 1", {function(s)
+      local run, gate, up = cublas(s), halves(s)
+      local function f(x, y)
+        return ops.silu(x:to(cute.f32)) * y:to(cute.f32)
+      end
+      return function()
+        run()
+        ops.elementwise(f, gate, up, {out = s.half})
+      end
+    end, "half"},
+   {function(s)
+      local function f(x, y) return ops.silu(x) * y end
+      return function()
+        ops.gemm(s.A, s.B, {out = s.other, epilogue = f, gated = true})
+      end
+    end, "other"}},
+}
+
+-- Sums are rounded to bf16 before the elementwise kernel, and go through other
+-- approximations of gelu: compared within both.
+local function error_of(s, row)
+  local theirs, mine = row[3][2], row[4][2]
+  return card.difference(dev, buffer(s[mine]), buffer(s[theirs]), 0.03,
+                         1e-5 * s.A.shape[2])
+end
+
+local function compete(shape, sets, row)
+  local name, rival = row[1], row[2]
+  local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
+  for _, s in ipairs(sets) do
+    if row[3].adds then  -- to the same
+      buffer(s.D):memset(0)
+      buffer(s.E):memset(0)
+    end
+    theirs()
+    mine()
+  end
+  dev:sync()
+  local norm, wrong = error_of(sets[#sets], row)
+  local label = ("%dx%dx%d %s"):format(shape[1], shape[2], shape[3], name)
+  if wrong > 0 or norm ~= norm or norm > 0.02 then
+    print(("%-28s WRONG, error %.2e in the norm, %d elements"):format(label,
+      norm, wrong))
+    return
+  end
+  local r = assert(gpu.bench({{name = rival, launch = theirs},
+                              {name = "ours", launch = mine}},
+    {rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
+     hot_ms = tonumber(options.hot), cold = false}))
+  local a, b = r[rival].hot, r.ours.hot
+  print(("%-28s %8.1f us  %-10s %8.1f us   %.3f   %4.1f %%"):format(label,
+    b.median * 1e3, rival, a.median * 1e3, a.median / b.median,
+    100 * (b.q3 - b.q1) / b.median))
+  io.stdout:flush()
+end
+
+print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
+print "problem                         ours      beside                  ratio"
+for _, shape in ipairs(SHAPES) do
+  local name = ("%dx%dx%d"):format(table.unpack(shape))
+  if options.only == "" or options.only == name then
+    local sets <const> = sets_of(table.unpack(shape))
+    for _, row in ipairs(ROWS) do
+      if options.row == "" or options.row == row[1] then
+        compete(shape, sets, row)
+      end
+    end
+  end
+  collectgarbage()  -- their sets
+  gpu.trim()
+end
+print("after: " .. card.state())

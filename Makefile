@@ -12,8 +12,10 @@ STRIP   ?= -Wl,-s
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
            -Wswitch-enum
 WARN    += $(if $(WERROR),-Werror)
-CSTD    := -std=c11 -fvisibility=hidden -fPIC -Icore -I$(BUILD) -I$(LUA_INC) \
-             $(DEFS)
+# Only debuggers unwind stacks, by .debug_frame: tables for the program itself
+# would be a tenth of it.
+CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
+             -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS)
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.

@@ -258,6 +258,15 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   return c ? tup_text(cx, c) : NULL;
 }
 
+// The coordinate that was asked for.
+static const char *asked_text(Ctx *cx, const SimReport *r) {
+  const char *s = "(";
+  for (int k = 0; k < r->modes; k++)
+    s = arena_printf(cx, &cx->scratch, "%s%s%lld", s, k ? "," : "",
+                     (long long)r->coord[k]);
+  return arena_printf(cx, &cx->scratch, "%s)", s);
+}
+
 // ---- the report ----
 
 static void set_string(lua_State *L, const char *k, const char *v) {
@@ -303,7 +312,8 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "offset", r->offset);
   const char *layout = m->space == SP_TMAP ? "" : ir_str(fn, m->layout);
   set_string(L, "layout", layout);
-  set_string(L, "coord", coord_text(cx, layout, r->offset));
+  set_string(L, "coord", r->modes ? asked_text(cx, r)
+                                  : coord_text(cx, layout, r->offset));
 }
 
 static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {

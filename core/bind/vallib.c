@@ -273,7 +273,18 @@ static int l_fact_within(lua_State *L) {
 }
 
 // assume(v, lo, hi, div[, narrow]): narrows what is known of v; for good where
-// that follows from how it was made.
+// that follows from how it was made. claim(v, lo, hi, div): the simulator is to
+// look whether that holds.
+static int l_claim(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Value *v = face_checkudata(L, 1, MT_VALUE);
+  trace_own(cx, v);
+  ir_claim(cx, ir_fn(cx), (Claim){.v = v->r, .lo = face_checkint(L, 2),
+                                  .hi = face_checkint(L, 3),
+                                  .div = face_checkint(L, 4)});
+  return 0;
+}
+
 static int l_assume(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -313,7 +324,8 @@ static void basic_type(lua_State *L, int methods_at) {
 
 void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"fact", l_fact}, {"assume", l_assume}, {"fact_join", l_fact_join},
+    {"fact", l_fact}, {"assume", l_assume},
+    {"claim", l_claim}, {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -86,6 +86,16 @@ typedef struct Assumed {
   Fact was;
 } Assumed;
 
+// What is to hold where instruction `at` comes: lo <= v <= hi, v below the
+// value of `limit` where there is one, divisible by div. The terms of one
+// coordinate of an element of mem, which follow each other, are one claim.
+typedef struct Claim {
+  Ref at, v, limit;  // v: 0 is the integer lo
+  Ref mem;           // 0: said of v by cute.assume
+  uint32_t src;
+  int64_t lo, hi, div;
+} Claim;
+
 typedef struct Fn {
   uint32_t serial;        // differs for every traced function
   uint32_t name;          // index into text
@@ -114,6 +124,7 @@ typedef struct Fn {
   uint32_t births;        // instructions ever appended
   VEC(uint32_t) hits;     // beside src: operations traced from that line
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
+  VEC(Claim) claim;       // for the simulator, which checks them
   VEC(Assumed) assumed;   // what open regions narrowed, the last one last
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;

@@ -75,6 +75,7 @@ void ir_clear(Fn *fn) {
   vec_free(fn->scope);
   vec_free(fn->open);
   vec_free(fn->assumed);
+  vec_free(fn->claim);
   vec_free(fn->hits);
   base_free(fn->cons);
   memset(fn, 0, sizeof *fn);
@@ -277,6 +278,12 @@ void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f) {
   if (memcmp(&fn->fact.p[r], &a.was, sizeof f)) vec_push(cx, fn->assumed, a);
 }
 
+void ir_claim(Ctx *cx, Fn *fn, Claim c) {
+  c.at = (Ref)fn->ins.n;
+  c.src = fn->at;
+  vec_push(cx, fn->claim, c);
+}
+
 // Takes back what was assumed but for the first n facts; r < end.
 static void take_back(Fn *fn, size_t n, Ref end) {
   while (fn->assumed.n > n) {
@@ -316,6 +323,7 @@ IrMark ir_mark(const Fn *fn) {
     .ext = (uint32_t)fn->ext.n, .reg = (uint32_t)fn->reg.n,
     .mem = (uint32_t)fn->mem.n, .region = (uint32_t)fn->region.n,
     .open = (uint32_t)fn->open.n, .assumed = (uint32_t)fn->assumed.n,
+    .claim = (uint32_t)fn->claim.n,
     .smem = fn->smem_bytes};
 }
 
@@ -334,6 +342,7 @@ bool ir_rollback(Fn *fn, IrMark m) {
   fn->ext.n = m.ext;
   fn->reg.n = m.reg;
   fn->mem.n = m.mem;
+  fn->claim.n = m.claim;
   fn->region.n = m.region;
   fn->open.n = m.open;
   fn->smem_bytes = m.smem;

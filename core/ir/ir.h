@@ -65,11 +65,14 @@ bool ir_visible(const Fn *fn, Ref r);
 void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 
+// Here, v is within f; a claim as fn.h has them, without place and line.
+void ir_claim(Ctx *cx, Fn *fn, Claim c);
+
 // Roll back: everything appended since the mark is gone.
 typedef struct IrMark {
   uint32_t serial;       // the function's
   uint32_t birth, scope;  // of the last instruction, of the innermost region
-  uint32_t ins, ext, reg, mem, region, open, assumed;
+  uint32_t ins, ext, reg, mem, region, open, assumed, claim;
   int64_t smem;
 } IrMark;
 IrMark ir_mark(const Fn *fn);

@@ -5,6 +5,7 @@
 #include "ir/target.h"
 #include "sim/blocks.h"
 #include "sim/bulk.h"
+#include "sim/claim.h"
 #include "sim/relay.h"
 #include "sim/tables.h"
 
@@ -176,6 +177,11 @@ static void want_operands(Prog *g, Ref r) {
 }
 
 static void find_needs(Prog *g) {
+  for (size_t k = 0; k < g->fn->claim.n; k++) {
+    const Claim *c = &g->fn->claim.p[k];
+    if (c->v) want(g, c->v, false);
+    if (c->limit) want(g, c->limit, false);
+  }
   for (Ref r = (Ref)g->fn->ins.n; r-- > 1;)
     if (!is_pure(ir_get(g->fn, r)) || g->need[r]) want_operands(g, r);
 }
@@ -634,14 +640,46 @@ static bool skipped(Prog *g, Ref r, const Ins *i) {
   return is_pure(i) && !g->need[r];
 }
 
+// ---- claims ----
+
+static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
+  if (!r) return (SimTerm){.konst = konst};
+  return (SimTerm){.slot = g->slot[r], .wide = sim_wide(ir_type(g->fn, r)),
+                   .uniform = g->uni[r]};
+}
+
+// The claim that begins with number k of the function's; gives the next one.
+static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
+  const Claim *c = &g->fn->claim.p[k];
+  size_t n = 1, all = g->fn->claim.n;
+  while (c->mem && k + n < all && c[n].at == c->at && c[n].mem == c->mem) n++;
+  SimClaim *s = NEW(g->cx, SimClaim, 1);
+  SimTold *part = NEW(g->cx, SimTold, n);
+  const Ins *at = c->at < g->fn->ins.n ? ir_get(g->fn, c->at) : NULL;
+  for (size_t j = 0; j < n; j++)
+    part[j] = (SimTold){.value = term_of(g, c[j].v, c[j].lo),
+                        .limit = term_of(g, c[j].limit, 0),
+                        .lo = c[j].v ? c[j].lo : 0, .hi = c[j].hi,
+                        .div = c[j].div};
+  *s = (SimClaim){.n = (int)n, .part = part,
+                  .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
+                  .write = at && at->op == OP_ST};
+  *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = c->at, .stat = -1,
+                .who = WHO_LANE, .x = s};
+  return k + n;
+}
+
 static void decode_all(Prog *g) {
   size_t n = g->fn->ins.n;
   SimProg *p = g->p;
-  p->ins = NEW(g->cx, SimIns, n + 1);
+  size_t claims = g->fn->claim.n, k = 0;
+  p->ins = NEW(g->cx, SimIns, n + claims + 1);
   p->stat_ref = NEW(g->cx, uint32_t, n);
   g->head = NEW(g->cx, uint32_t, n);
   for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(g->fn, r);
+    while (k < claims && g->fn->claim.p[k].at <= r)
+      k = decode_claim(g, k, &p->ins[p->nins++]);
     if (skipped(g, r, i)) continue;
     decode(g, r, i, &p->ins[p->nins], p->nins);
     p->nins++;

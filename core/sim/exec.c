@@ -1,6 +1,7 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
 #include "sim/async.h"
 #include "sim/bulk.h"
+#include "sim/claim.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -469,6 +470,10 @@ static void end_region(SimWarp *w, const SimIns *i) {
 // ---- the rest ----
 
 static void trap(SimWarp *w, const SimIns *i) {
+  if (i->x) {
+    simclaim_check(w, i);
+    return;
+  }
   uint32_t m = w->active & ~mask_of(w, i->a);
   if (!m) return;
   SimFault *f = simreport_fault(w, SIM_TRAP, __builtin_ctz(m), i->src, 0, -1,

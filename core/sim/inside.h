@@ -18,6 +18,7 @@
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     those of a warpgroup
+//   claim.c     what a script said of values, and coordinates
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers, deadlock
 //   dump.c      the program as text

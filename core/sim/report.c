@@ -107,6 +107,27 @@ static const char *const agent_names[] = {
   [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "a st.async",
   [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
 
+// "(63,200)"; those below 0 as `?` where they are extents.
+static void say_tuple(SimText *t, const int64_t *v, int n, bool extents) {
+  for (int k = 0; k < n; k++) {
+    simreport_printf(t, k ? "," : "(");
+    if (extents && v[k] < 0) simreport_printf(t, "?");
+    else simreport_printf(t, "%lld", (long long)v[k]);
+  }
+  simreport_printf(t, ")");
+}
+
+static void say_assumption(SimText *t, const SimFault *f) {
+  long long v = (long long)f->assumed.value;
+  if (f->assumed.value < f->assumed.lo || f->assumed.value > f->assumed.hi)
+    simreport_printf(t, "a value that was assumed to lie in [%lld,%lld] is "
+                     "%lld", (long long)f->assumed.lo,
+                     (long long)f->assumed.hi, v);
+  else
+    simreport_printf(t, "a value that was assumed to be divisible by %lld is "
+                     "%lld", (long long)f->assumed.div, v);
+}
+
 static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   const SimMem *m =
     f->r.mem < 0 ? NULL : p->mem[p->fn->mem.p[f->r.mem].ref];
@@ -115,6 +136,13 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_OOB:
       simreport_printf(t, "%s outside ", verb(f));
       say_mem(t, p, f->r.mem);
+      if (f->r.modes) {
+        simreport_printf(t, ": coordinate ");
+        say_tuple(t, f->r.coord, f->r.modes, false);
+        simreport_printf(t, " of ");
+        say_tuple(t, f->extent, f->r.modes, true);
+        break;
+      }
       if (f->access.ranks) {
         simreport_printf(t, ": block %d of a cluster of %d", f->access.rank,
                          f->access.ranks);
@@ -329,6 +357,10 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                        f->lane);
       break;
     case SIM_TRAP:
+      if (f->assumed.wrong) {
+        say_assumption(t, f);
+        break;
+      }
       simreport_printf(t, "assertion failed");
       if (f->text) simreport_printf(t, ": %s", ir_str(p->fn, f->text));
       break;

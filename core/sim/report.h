@@ -94,7 +94,10 @@ typedef struct SimFault {
     uint64_t executed;     // RUNAWAY: instructions
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0
+    // ... or what was assumed of a value
+    struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
+  int64_t extent[SIM_MODES];  // of r.coord; -1: not at hand
   struct {                 // STUCK_FLAG: what stands there, and who wrote it
     DType type;
     bool written;

@@ -414,6 +414,12 @@ static bool races(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && a->r.mem == f->r.mem;
 }
 
+// The element that a coordinate outside leads to is told by that.
+static bool names(const SimFault *a, const SimFault *f) {
+  return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
+         !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
+}
+
 // Warps race where lanes of one do, on the same two lines: one fault.
 static bool covers(const SimFault *a, const SimFault *f) {
   return races(a, f) && f->r.kind == SIM_WARPRACE &&
@@ -456,7 +462,7 @@ static void arrange(Run *r) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < r->nfault; k++) {
     uint32_t j = 0;
-    while (j < r->nfault && !covers(&f[j], &f[k])) j++;
+    while (j < r->nfault && !covers(&f[j], &f[k]) && !names(&f[j], &f[k])) j++;
     if (j == r->nfault) f[n++] = f[k];
   }
   r->nfault = n;

@@ -63,6 +63,7 @@ const char *sim_kind_name(SimKind k);
 
 // One distinct fault: (kind, lines, memory object, state); the first occurrence
 // is described, `count` tells how many warp instructions met it.
+enum { SIM_MODES = 8 };
 typedef struct SimReport {
   SimKind kind;
   int32_t mem;         // index into Fn.mem, or -1
@@ -72,6 +73,8 @@ typedef struct SimReport {
   int32_t other;       // races: linear index of a thread of the other side
                        // (warp of it where the lane is unknown), or -1
   uint32_t src, src2;  // Fn.src of this and of the other access, or 0
+  int modes;           // of the coordinate asked for, where it lies outside of
+  int64_t coord[SIM_MODES];  // the shape; 0: it is that of the element
   uint64_t count;
   uint64_t state;      // of what a deadlock is at: others are other faults
   char *text;          // one sentence without file names: "line N" is left

@@ -104,6 +104,52 @@ void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
   check_coord(cx, &k, t->l.shape, coord);
 }
 
+// Is coordinate c known to lie below n?
+static bool within(Ctx *cx, Dim c, Dim n) {
+  if (!dim_static(n)) return false;
+  if (dim_static(c)) return true;  // looked at already
+  Fact f = ir_fact(ir_fn(cx), dim_getref(c));
+  return f.lo >= 0 && f.hi < dim_value(n);
+}
+
+// The extent of a mode where it is at hand: -1 is none.
+static Dim extent_of(Ctx *cx, Tup shape) {
+  if (tup_static(shape)) return tup_size(cx, shape);
+  return tup_is_leaf(shape) ? *shape : (Dim){-1};
+}
+
+// claim: append the terms; else say whether all are known to hold.
+static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord, bool claim) {
+  bool known = true;
+  if (!tup_is_leaf(coord)) {
+    Tup s = tup_first(shape), c = tup_first(coord);
+    for (int i = 0; i < tup_rank(coord); i++) {
+      known &= look(cx, t, s, c, claim);
+      s = tup_next(s);
+      c = tup_next(c);
+    }
+    return known;
+  }
+  Dim n = extent_of(cx, shape), c = *coord;
+  if (dim_kind(c) != DIM_INT && dim_kind(c) != DIM_DYN) return true;
+  if (!claim) return dim_is(n, -1) || within(cx, c, n);
+  Claim k = {.mem = t->mem, .hi = INT64_MAX, .div = 1};
+  if (dim_static(c)) k.lo = dim_value(c);
+  else k.v = dim_getref(c);
+  if (dim_static(n) && !dim_is(n, -1)) k.hi = dim_value(n) - 1;
+  else if (!dim_static(n)) k.limit = dim_getref(n);
+  ir_claim(cx, ir_fn(cx), k);
+  return true;
+}
+
+void tensor_claim(Ctx *cx, const Tensor *t, Tup coord) {
+  bool plain = t->space == SP_GMEM || t->space == SP_SMEM;
+  if (!plain || tup_is_leaf(coord) || tup_rank(coord) < 2) return;
+  if (tup_is_leaf(t->l.shape)) return;
+  if (!look(cx, t, t->l.shape, coord, false))
+    look(cx, t, t->l.shape, coord, true);
+}
+
 void tensor_check_index(Ctx *cx, Tup shape, Tup coord) {
   Check k = {NULL, shape, coord, -1};
   check_coord(cx, &k, shape, coord);

@@ -281,6 +281,7 @@ Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
     r = pick_register(cx, &t, coord);
   } else {
     Ref off = offset_ref(cx, &t, element(cx, &t, coord));
+    tensor_claim(cx, &t, coord);
     r = ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .type = (uint8_t)mt,
                                      .a = {t.mem, off}});
   }
@@ -301,6 +302,7 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
     return;
   }
   Ref off = offset_ref(cx, &t, element(cx, &t, coord));
+  tensor_claim(cx, &t, coord);
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {t.mem, off, value}});
 }
 

@@ -93,8 +93,9 @@ end
 
 --- x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). Of a
 --- traced integer it shortens the index arithmetic, and an answer that is
---- wrong at run time is undefined; a plain one is checked. With four
---- arguments: lo <= x <= hi, divisible by div.
+--- wrong at run time is undefined on a GPU; the simulator checks it where it is
+--- said, and a plain one is checked. With four arguments: lo <= x <= hi,
+--- divisible by div.
 ---@param x cute.Int
 ---@param lo integer|table the divisor, unless hi and div follow
 ---@param hi? integer
@@ -121,6 +122,7 @@ function tuple.assume(x, lo, hi, div)
     lo, hi = known.lo, known.hi
     div = math.max(known.div, 1) // core.gcd(known.div, div) * div
   end
+  core.claim(x, lo, hi, div)
   return core.assume(x, lo, hi, div)
 end
 

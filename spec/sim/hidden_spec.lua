@@ -162,6 +162,99 @@ describe("what is no order of memory", function()
   end)
 end)
 
+describe("columns beyond their row", function()
+  local function told(f, block, ...)
+    local r = report(f, block, ...)
+    assert.equal(1, #r.reports, tostring(r))
+    assert.equal("out-of-bounds", r.reports[1].kind)
+    return r.reports[1].message, r.reports[1]
+  end
+
+  it("lie inside the tensor, and are told by their coordinate", function()
+    local x, y = cute.zeros({8, 16}, cute.f32), tensor(64)
+    local message, f = told(function(a, b)
+      local t = arch.thread_idx()
+      b[t] = a[{t // 16, t % 16 + 1}]
+    end, 32, x, y)
+    assert.equal("read outside global tensor 'a': coordinate (0,16) of (8,16)",
+                 message)
+    assert.equal("(0,16)", f.coord)
+    assert.equal("write outside global tensor 'a': coordinate (63,200) of "
+      .. "(64,128)", (told(function(a)
+        local t = arch.thread_idx()
+        a[{t, cute.where(t:eq(63), 200, 0)}] = 1.0
+      end, 64, cute.zeros({64, 128}, cute.f32))))
+    assert.equal("write outside global tensor 'a': coordinate (-1,3) of (8,16)",
+      (told(function(a)
+        a[{arch.thread_idx() - 1, 3}] = 1.0
+      end, 8, x)))
+  end)
+
+  it("in shared memory, in padded rows, in extents of run time", function()
+    assert.equal("write outside shared tensor 's': coordinate (0,4) of (8,4)",
+      (told(function(y)
+        local t = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout({8, 4},
+          {8, 1}), 16)
+        s[{t // 8, t % 8}] = 1.0
+        y[t] = 0.0
+      end, 32, tensor(64))))
+    assert.equal("read outside global tensor 'a': coordinate (1,6) of (?,6)",
+      (told(function(a, b, n)
+        local t = arch.thread_idx()
+        local v = cute.make_tensor(a.iterator, cute.make_layout({{n, 2}, 6},
+          {{6, 12}, 1}))
+        b[t] = v[{1, t}]
+      end, 7, tensor(64), tensor(64), 2)))
+    assert.equal("read outside global tensor 'a': coordinate (3,0) of (3,6)",
+      (told(function(a, b, n)
+        local t = arch.thread_idx()
+        local v = cute.make_tensor(a.iterator, cute.make_layout({n, 6}, {6, 1}))
+        b[t] = v[{t, 0}]
+      end, 4, tensor(64), tensor(64), 3)))
+  end)
+
+  it("no false report: predicated, or known to fit", function()
+    local r = report(function(a, b, c)
+      local t = arch.thread_idx()
+      local row, col = t // 20, t % 20
+      cute.when(col:lt(16) & row:lt(8), function() a[{row, col}] = 1.0 end)
+      b[t % 64] = c[{t % 8, t % 16}]
+    end, 32, cute.zeros({8, 16}, cute.f32), tensor(64),
+      cute.zeros({8, 16}, cute.f32))
+    assert.is_true(r.ok, tostring(r))
+  end)
+end)
+
+describe("what cute.assume says", function()
+  it("is looked at where it is said, by those who say it", function()
+    local function run(n, f)
+      return report(function(x, k)
+        cute.when(arch.thread_idx():lt(4), function() f(k, x) end)
+        x[arch.thread_idx()] = 0.0
+      end, 32, tensor(32), n)
+    end
+    local function by8(k) cute.assume(k, 8) end
+    assert.is_true(run(16, by8).ok)
+    local r = run(13, by8)
+    assert.equal("assertion", r.reports[1].kind)
+    assert.equal("a value that was assumed to be divisible by 8 is 13",
+                 r.reports[1].message)
+    r = run(3, function(k)
+      cute.assume(arch.thread_idx() + k, 0, 5, 1)
+    end)
+    assert.equal("a value that was assumed to lie in [0,5] is 6",
+                 r.reports[1].message)
+    assert.same({3, 0, 0}, r.reports[1].thread)
+    assert.is_true(run(2, function(k)
+      cute.assume(arch.thread_idx() + k, 0, 5, 1)
+    end).ok)
+    assert.is_true(run(13, function(k)  -- nobody comes there
+      cute.when(k:eq(16), function() cute.assume(k, 8) end)
+    end).ok)
+  end)
+end)
+
 describe("words", function()
   it("a cp.async that nobody committed belongs to no group", function()
     local g2s = cute.make_tiled_copy(

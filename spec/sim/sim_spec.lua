@@ -90,7 +90,8 @@ describe("bounds", function()
       cute.autovec_copy(cute.local_tile(cute.domain_offset({at}, a), {4},
                                         {0}), v)
     end, A)
-    assert.are.same({"misaligned 1 -: read of 16 bytes not aligned to its "
+    assert.are.same({"assertion -2 -: a value that was assumed to be divisible "
+      .. "by 4 is 2", "misaligned 1 -: read of 16 bytes not aligned to its "
       .. "width: element 2 of global tensor 'a'"}, faults(r, base))
     assert.equal(1, r.reports[1].thread[1])
   end)

@@ -124,7 +124,7 @@ function simreport.fault(r)
   local advice, second = words_on(r)
   local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
                                      r.kind)}
-  if r.coord then
+  if r.coord and not r.message:find "coordinate" then
     text[#text + 1] = ("    coordinate %s of %s"):format(r.coord, r.layout)
   end
   local other = at(r.file2, r.line2)

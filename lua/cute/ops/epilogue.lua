@@ -153,7 +153,9 @@ function At:dropout(x, p, seed)
     fail("at:dropout: a vector is needed, not %s", core.show(x))
   end
   local rows, cols = self:coords()
-  local bits = philox.words(rows, cols, self:batch_index(), seed)
+  local paired = not self.probe and not self.swap
+    and partial.paired(self.place)
+  local bits = philox.words(rows, cols, self:batch_index(), seed, paired)
   return philox.dropout(x, bits, p)
 end
 

@@ -19,12 +19,14 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 
 -- Of an MMA's tile: values, the coordinates of a thread's elements beside its
 -- first one; and for each bit of a thread's index where it leads: "row" (to
--- another place in the same row), "col", or "far".
+-- another place in the same row), "col", or "far"; even: do all threads begin
+-- in even columns?
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end
   local mine = part(0)
   local base, out = mine[0], {values = {}, bits = {}}
+  out.even = base[2] % 2 == 0
   for i = 0, cute.size(mine) - 1 do
     local c = mine[i]
     out.values[i] = {c[1] - base[1], c[2] - base[2]}
@@ -34,6 +36,7 @@ local function spread(mma, tile)
     local c = part(1 << bit)[0]
     out.bits[bit] = c[1] == base[1] and "row" or c[2] == base[2] and "col"
       or "far"
+    out.even = out.even and c[2] % 2 == 0
     bit = bit + 1
   end
   return out
@@ -68,6 +71,18 @@ function partial.coordinates(C)
   return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
     C.at))
+end
+
+--- Are elements 2 i and 2 i + 1 of a thread at a place always in columns 2 j
+-- and 2 j + 1 of a row?
+function partial.paired(C)
+  local s = spread(C.mma, C.tile)
+  local even = s.even and C.tile[2] % 2 == 0 and #s.values % 2 == 1
+  for i = 0, #s.values - 1, 2 do
+    local a, b = s.values[i], s.values[i + 1]
+    even = even and a[2] % 2 == 0 and b[1] == a[1] and b[2] == a[2] + 1
+  end
+  return even
 end
 
 ---------------------------------------------------------------------------

@@ -15,7 +15,8 @@
 -- outputs are {dtype =, stride = {one a mode}, width = elements that may be
 -- read or written at once along the first mode, 1 when absent}; `index`, too,
 -- are strides of the modes: f gets the sum of each element's coordinates times
--- these, behind the scalars.
+-- these, behind the scalars. as_is: f is to hand its one input on, whose bits
+-- no arithmetic touches.
 --
 -- Threads have vectors along the first mode, one after the other in memory.
 -- Inputs with turned = true lie side by side along another mode, `across`, the
@@ -25,6 +26,7 @@
 -- along B, as many as fill 32 bits, and writes words of one coordinate along A:
 -- both sides of shared memory are free of conflicts, both of global memory go
 -- in 16 bytes.
+local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
 local _ = cute._
@@ -43,12 +45,16 @@ end
 local function load(view)
   local held = cute.make_rmem_tensor(view.shape, view.element_type)
   cute.autovec_copy(view, held)
-  return held:load()
+  return held
 end
 
+-- x: a vector, or registers as they are.
 local function store(view, x)
-  local held = cute.make_rmem_tensor(view.shape, view.element_type)
-  held:store(x:to(view.element_type))
+  local held = x
+  if core.typename(x) == "vector" then
+    held = cute.make_rmem_tensor(view.shape, view.element_type)
+    held:store(x:to(view.element_type))
+  end
   cute.autovec_copy(held, view)
 end
 
@@ -59,8 +65,8 @@ local function vectors(extents, stride, width)
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- A list of functions that give an input's vector at a place, by `at`(t, op):
--- the view of its elements there.
+-- A list of functions that give an input's registers at a place, by `at`(t,
+-- op): the view of its elements there.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -68,7 +74,9 @@ local function reads(tensors, ops, width, at)
     list[i] = ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
       or function(...)  -- the same for all
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
-        return load(one):broadcast_to {width}
+        local held = cute.make_rmem_tensor({width}, one.element_type)
+        held:fill(load(one)[0])
+        return held
       end
   end
   return list
@@ -78,7 +86,8 @@ end
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
-    args[i] = o.as_is and read(...) or widened(read(...))
+    args[i] = read(...)
+    if not o.as_is then args[i] = widened(args[i]:load()) end
   end
   for i = 1, o.scalars do args[n + i] = scalars[i] end
   n = n + o.scalars
@@ -330,7 +339,7 @@ end
 ---@param o {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
--- across: integer?, tile: integer[]?, pdl: boolean?}
+-- across: integer?, tile: integer[]?, pdl: boolean?, as_is: boolean?}
 -- outputs: of the results (one like the first input); steps: vectors of
 -- a thread, of `width` elements; tile: along the first mode, and across; pdl:
 -- for dependent launches

@@ -29,9 +29,11 @@ local function numbers(shape, dtype, seed)
                                                        cute.LayoutRight))
 end
 
--- Extents of a matrix with so many bytes, with so many columns.
+-- Extents of a matrix with so many bytes, about, with so many columns; a
+-- multiple of 8 rows, where there are as many.
 local function matrix(bytes, bits, columns)
-  return {bytes * 8 // bits // columns, columns}
+  local rows = bytes * 8 // bits // columns
+  return {rows > 8 and rows // 8 * 8 or rows, columns}
 end
 
 local function add(x, y) return x + y end
@@ -73,8 +75,9 @@ for _, c in ipairs {{"f32", "bf16"}, {"bf16", "f32"}, {"f32", "e4m3"}} do
     return function() ops.copy(X, Z) end
   end)
 end
-for _, c in ipairs {{"bf16", 16384}, {"bf16", 4096}, {"bf16", 20000},
-                    {"f32", 16384}, {"f32", 4096}, {"i8", 16384},
+for _, c in ipairs {{"bf16", 16384}, {"bf16", 32768}, {"bf16", 4096},
+                    {"bf16", 20008}, {"bf16", 20001}, {"f32", 16384},
+                    {"f32", 4096}, {"f32", 20004}, {"i8", 16384},
                     {"f64", 8192}} do
   local d, n = table.unpack(c)
   case(("turn %s, %d columns"):format(d, n), 2, function(bytes)

@@ -194,6 +194,27 @@ describe("cute.ops.elementwise", function()
     end)
   end)
 
+  it("turns several operands, of one and of several widths", function()
+    for i, c in ipairs {{"i8", "f64"}, {"bf16", "bf16"}, {"i8", "i8"},
+                        {"f32", "bf16"}} do
+      for k, e in ipairs {{150, 264}, {40, 500}, {500, 36}, {33, 35}} do
+        local function column_major(dtype)
+          local t = matrix({e[2], e[1]}, dtype, i + k)
+          return cute.make_tensor(t.iterator, cute.select(t.layout, {1, 0}))
+        end
+        local X, Y = column_major(c[1]), column_major(c[2])
+        local Z = matrix({e[1], e[2]}, "f32", 9)
+        same(elementwise(function(x, y, z)
+          return x:to(cute.f32) + y:to(cute.f32) * 2 + z
+        end, X, Y, Z, {device = "sim", out = cute.zeros(e, cute.f32)}), e,
+        function(at_c)
+          return X(at_c[1], at_c[2]) + Y(at_c[1], at_c[2]) * 2
+            + Z(at_c[1], at_c[2])
+        end)
+      end
+    end
+  end)
+
   it("gives a result the order of its operand's modes", function()
     local X = cute.zeros(cute.make_layout({4, 6, 5}, {6, 1, 24}), cute.f32)
     local Y = elementwise(function(x, y) return x + y end,

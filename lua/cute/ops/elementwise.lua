@@ -271,9 +271,39 @@ end
 
 local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
 
--- Elements along the result's first mode and across it, by bits.
-local TILES = {[8] = {128, 128}, [16] = {128, 128}, [32] = {64, 64},
-               [64] = {32, 32}}
+-- Elements along the result's first mode and across it, threads of a block,
+-- and how many blocks a multiprocessor shall hold: by bits.
+local TILES = {[8] = {256, 256, 256}, [16] = {128, 256, 256},
+               [32] = {64, 64, 512}, [64] = {32, 32, 256}}
+
+-- Can a block's threads bring a tile of elements of so many bits?
+local function fits(tile, bits)
+  local warps, all = tile[2] * bits // 1024, tile[3] // 32
+  if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
+    return false
+  end
+  return tile[1] * bits // 32 // math.max(1, bits // 32) % (all // warps * 4)
+    == 0
+end
+
+-- A tile for elements of so many bits at least, and `all` of all inputs: half
+-- of it and again half where extents are small or inputs many.
+local function tile_for(p, bits, all)
+  local tile = {table.unpack(TILES[bits])}
+  local extents = {p.loops[1].n, p.loops[p.across].n}
+  for i = 2, 1, -1 do
+    local function too_much()
+      return tile[i] >= 2 * extents[i] or tile[1] * tile[2] * all > 8 * SHARED
+    end
+    while too_much() do
+      local half = {table.unpack(tile)}
+      half[i] = tile[i] // 2
+      if not fits(half, bits) then break end
+      tile = half
+    end
+  end
+  return tile
+end
 
 -- Which inputs lie along another mode than the result, all along one of them:
 -- p.across; nil: none, or too little of it.
@@ -292,16 +322,16 @@ local function choose_turned(p)
     if k and x.dtype.bits > most then p.across, most = k, x.dtype.bits end
   end
   if not p.across then return nil end
-  local bits = 64
+  local bits, all = 64, 0
   for _, x in ipairs(p.inputs) do
     x.turned = along(x) == p.across
-    if x.turned then bits = math.min(bits, x.dtype.bits) end
+    if x.turned then
+      bits, all = math.min(bits, x.dtype.bits), all + x.dtype.bits
+    end
   end
-  local tile, bytes = TILES[bits], 0
+  local tile = tile_for(p, bits, all)
   for _, x in ipairs(p.inputs) do
-    local size = x.turned and tile[1] * tile[2] * x.dtype.bits // 8 or 0
-    x.turned = x.turned and bytes + size <= SHARED
-    bytes = x.turned and bytes + size or bytes
+    x.turned = x.turned and fits(tile, x.dtype.bits)
   end
   return tile
 end
@@ -325,6 +355,7 @@ local function kernel_of(p, f)
   local w = vector(p)
   local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
+    block = tile and tile[3], min_blocks = tile and tile[4],
     wide = p.far, pdl = p.pdl, steps = w == 1 and 4 or p.f and 2 or 1,
     index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
   o.extents = modes.column(p.loops, 1)

@@ -147,7 +147,8 @@ end
 -- The spread over threads whose vectors lie along what goes.
 local function along(p, o, vectors)
   local rest = o.folded.extents[1] % o.width  -- an element a thread
-  o.threads = math.min(power(math.max(vectors, rest)), WARP)
+  local few = vectors > 2 and up(vectors, 2) or vectors  -- two at once
+  o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do
     o.threads = 2 * o.threads
   end

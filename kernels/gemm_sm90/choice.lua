@@ -28,7 +28,7 @@ local TILES = {
   {64, 32, consumers = 1, promoted = true},
   {64, 64, consumers = 1, promoted = true},
   {128, 64}, {64, 128, consumers = 1},
-  {128, 128, schedule = "pingpong", raster_along_m = true},
+  {128, 128, schedule = "pingpong"},
   {128, 192, schedule = "pingpong", bits = 8},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
   {128, 96}, {128, 160}, {128, 192}, {128, 192, cluster = {2, 1}},
@@ -97,7 +97,9 @@ local function settle(chosen, o, m, n, k, waves)
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
-  if o.cluster[2] > 1 and m >= n then say("raster_along_m", true) end
+  if (o.cluster[2] > 1 or o.pingpong) and m >= n then
+    say("raster_along_m", true)
+  end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
   local column = ceil_div(n, o.tile[2]) <= o.cluster[2]
   if row == column then return end

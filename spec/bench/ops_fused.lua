@@ -6,8 +6,9 @@
 --
 -- What cublasLt fuses (bias, relu, gelu) is compared with its own, the fastest
 -- of its heuristics; beta C with cuBLAS's; what it does not fuse with cuBLAS
--- and one elementwise kernel behind it. Operands go round in sets that do not
--- fit into L2 together; those of one row are measured in turn.
+-- and one elementwise kernel behind it, or one for each operation. Operands go
+-- round in sets that do not fit into L2 together; those of one row are measured
+-- in turn.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -103,6 +104,33 @@ local function halves(s)
   return half(0), half(n)
 end
 
+local function f32(x) return x:to(cute.f32) end
+local function add(x, y) return f32(x) + f32(y) end
+local function silu(x) return ops.silu(f32(x)) end
+
+-- cuBLAS, and a kernel behind it.
+local function behind(s, ...)
+  local run, call = cublas(s), table.pack(...)
+  return function()
+    run()
+    ops.elementwise(table.unpack(call, 1, call.n))
+  end
+end
+
+local function silu_residual(s)
+  local function f(acc, at)
+    return ops.silu(acc + at:col(s.bias)) + at:tile(s.R)
+  end
+  return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
+end
+
+local function swiglu(s)
+  local function f(gate, up) return ops.silu(gate) * up end
+  return function()
+    ops.gemm(s.A, s.B, {out = s.other, epilogue = f, gated = true})
+  end
+end
+
 -- {name, whose result it is compared with, {of a set: a function that launches
 -- it; where it leaves that}, {ours}}.
 local ROWS = {
@@ -139,37 +167,32 @@ local ROWS = {
       return function() ops.gemm(s.A, s.B, {out = s.E, accumulate = true}) end
     end, "E"}},
   {"silu + R", "cuBLAS + 1", {function(s)
-      local run = cublas(s)
-      local function f(x, b, r)
-        return ops.silu(x:to(cute.f32) + b:to(cute.f32)) + r:to(cute.f32)
-      end
+      return behind(s, function(x, b, r)
+        return ops.silu(f32(x) + f32(b)) + f32(r)
+      end, s.D, s.bias, s.R, {out = s.D})
+    end, "D"}, {silu_residual, "E"}},
+  {"silu + R", "cuBLAS + 3", {function(s)
+      local run = behind(s, add, s.D, s.bias, {out = s.D})
       return function()
         run()
-        ops.elementwise(f, s.D, s.bias, s.R, {out = s.D})
+        ops.elementwise(silu, s.D, {out = s.D})
+        ops.elementwise(add, s.D, s.R, {out = s.D})
       end
-    end, "D"},
-   {function(s)
-      local function f(acc, at)
-        return ops.silu(acc + at:col(s.bias)) + at:tile(s.R)
-      end
-      return function() ops.gemm(s.A, s.B, {out = s.E, epilogue = f}) end
-    end, "E"}},
+    end, "D"}, {silu_residual, "E"}},
   {"swiglu", "cuBLAS + 1", {function(s)
-      local run, gate, up = cublas(s), halves(s)
-      local function f(x, y)
-        return ops.silu(x:to(cute.f32)) * y:to(cute.f32)
-      end
+      local gate, up = halves(s)
+      return behind(s, function(x, y) return ops.silu(f32(x)) * f32(y) end,
+                    gate, up, {out = s.half})
+    end, "half"}, {swiglu, "other"}},
+  {"swiglu", "cuBLAS + 2", {function(s)
+      local gate, up = halves(s)
+      local run = behind(s, silu, gate, {out = s.half})
       return function()
         run()
-        ops.elementwise(f, gate, up, {out = s.half})
+        ops.elementwise(function(x, y) return f32(x) * f32(y) end, s.half, up,
+                        {out = s.half})
       end
-    end, "half"},
-   {function(s)
-      local function f(x, y) return ops.silu(x) * y end
-      return function()
-        ops.gemm(s.A, s.B, {out = s.other, epilogue = f, gated = true})
-      end
-    end, "other"}},
+    end, "half"}, {swiglu, "other"}},
 }
 
 -- Sums are rounded to bf16 before the elementwise kernel, and go through other

@@ -381,6 +381,14 @@ describe("gemm_sm90's rule", function()
     end
     assert.is_true(gemm_sm90.choose(8192, 8192, 8192).raster_along_m)
     assert.is_nil(gemm_sm90.choose(4096, 11008, 4096).raster_along_m)
+    for _, size in ipairs {{4096, 2048, true}, {4096, 4096, true},
+                           {2048, 14336}} do
+      local turns
+      for _, c in ipairs(gemm_sm90.candidates(size[1], size[2], 4096)) do
+        if c.options.schedule == "pingpong" then turns = c.options end
+      end
+      assert.equal(size[3], turns.raster_along_m)
+    end
     assert.is_nil(gemm_sm90.choose(4096, 4096, 4096).persistent)
     assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)
   end)

@@ -205,6 +205,8 @@ build = {
         "lua/cute/ops/capture.lua",
       ["cute.ops.choose"] =
         "lua/cute/ops/choose.lua",
+      ["cute.ops.cublas"] =
+        "lua/cute/ops/cublas.lua",
       ["cute.ops.elementwise"] =
         "lua/cute/ops/elementwise.lua",
       ["cute.ops.epilogue"] =

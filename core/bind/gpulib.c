@@ -676,7 +676,18 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-static BlasSpec check_spec(lua_State *L) {
+// The type of an operand, with its buffer; with NULL for that, a type.
+static DType field_operand(lua_State *L, const char *name, size_t rows,
+                           size_t cols, DevBuf **b) {
+  if (b) return (*b = field_buffer(L, name, rows, cols))->t;
+  lua_getfield(L, 2, name);
+  DType t = face_check_dtype(L, lua_gettop(L));
+  lua_pop(L, 1);
+  return t;
+}
+
+// A product of buffers, or of types: only asked for.
+static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
   memset(&s, 0, sizeof s);
@@ -684,10 +695,9 @@ static BlasSpec check_spec(lua_State *L) {
   s.n = field_extent(L, "n");
   s.k = field_extent(L, "k");
   size_t m = (size_t)s.m, n = (size_t)s.n, k = (size_t)s.k;
-  s.a = field_buffer(L, "A", m, k);
-  s.b = field_buffer(L, "B", n, k);
-  s.d = field_buffer(L, "D", m, n);
-  s.ta = s.a->t, s.tb = s.b->t, s.td = s.d->t;
+  s.ta = field_operand(L, "A", m, k, asked ? NULL : &s.a);
+  s.tb = field_operand(L, "B", n, k, asked ? NULL : &s.b);
+  s.td = field_operand(L, "D", m, n, asked ? NULL : &s.d);
   s.m_major = face_get_bool(L, 2, "m_major");
   s.tf32 = face_get_bool(L, 2, "tf32");
   s.scale_a = field_scale(L, "scale_A", s.ta);
@@ -735,7 +745,7 @@ static BlasGemm *new_blas(lua_State *L, int workspace) {
 // gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, beta=}
 static int gpu_cublas(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
-  BlasSpec s = check_spec(L);
+  BlasSpec s = check_spec(L, false);
   Why w;
   BlasGemm *g = new_blas(L, 0);
   return blas_gemm_new(g, gpu, &s, &w) ? 1 : gpulib_failed(L, &w);
@@ -748,7 +758,7 @@ static int gpu_cublas(lua_State *L) {
 // products, one for each algorithm that the heuristics propose.
 static int gpu_cublaslt(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
-  BlasSpec s = check_spec(L);
+  BlasSpec s = check_spec(L, false);
   lua_settop(L, 2);
   Why w;
   lua_Integer max = face_get_int(L, 2, "algos", 32);
@@ -758,7 +768,7 @@ static int gpu_cublaslt(lua_State *L) {
   DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
-  int n = blas_lt_algos(gpu, &s, ws, algos, (int)max, &w);
+  int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);
   if (n < 0) return gpulib_failed(L, &w);
   lua_createtable(L, n, 0);  // 4
   int kept = 0;
@@ -768,6 +778,31 @@ static int gpu_cublaslt(lua_State *L) {
     if (!blas_lt_new(g, gpu, &s, ws, &algos[i], &w))
       return gpulib_failed(L, &w);
     lua_rawseti(L, 4, ++kept);
+  }
+  return 1;
+}
+
+// gpu:cublaslt_first{... like cublaslt, A, B, D types}: what its heuristics
+// propose first, {algorithm =, tile =, split =, reduction =, workspace =}.
+static int gpu_cublaslt_first(lua_State *L) {
+  Gpu *gpu = gpulib_check(L, 1);
+  BlasSpec s = check_spec(L, true);
+  lua_Integer bytes = face_get_int(L, 2, "workspace", 32 << 20);
+  if (bytes < 0) face_error(L, ERR_ARG, "workspace = %lld", (long long)bytes);
+  Why w;
+  cublasLtMatmulHeuristicResult_t first;
+  BlasAlgo a;
+  if (blas_lt_algos(gpu, &s, (size_t)bytes, &first, 1, &w) < 0 ||
+      !blas_lt_about(gpu, &first, &a, &w))
+    return gpulib_failed(L, &w);
+  const struct { const char *name; lua_Integer v; } all[] = {
+    {"algorithm", a.id}, {"tile", a.tile}, {"split", a.split},
+    {"reduction", a.reduction},
+    {"workspace", (lua_Integer)first.workspaceSize}};
+  lua_createtable(L, 0, 5);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    lua_pushinteger(L, all[i].v);
+    lua_setfield(L, -2, all[i].name);
   }
   return 1;
 }
@@ -818,6 +853,7 @@ static const struct Handle {
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"load(cubin, name, parameters?)", gpu_load},
     {"cublas(options)", gpu_cublas}, {"cublaslt(options)", gpu_cublaslt},
+    {"cublaslt_first(options)", gpu_cublaslt_first},
     {"cublas_version()", gpu_cublas_version}, {"__gc", gpu_gc}}},
   {MT_STREAM, stream_close, {
     {"sync()", stream_sync}, {"wait(event)", stream_wait},

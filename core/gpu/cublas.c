@@ -213,13 +213,13 @@ static void lt_forget(BlasGemm *g) {
   g->desc = NULL;
 }
 
-int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, DevBuf *workspace,
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w) {
   BlasGemm g;
   if (!fill_in(&g, gpu, spec, w) || !lt_use(gpu, w)) return -1;
   const CublasLtApi *api = gpu->lt_api;
   cublasLtMatmulPreference_t pref = NULL;
-  uint64_t bytes = workspace ? workspace->bytes : 0;
+  uint64_t bytes = workspace;
   int found = 0;
   bool ok = lt_describe(&g, w) &&
             LT(cublasLtMatmulPreferenceCreate, (&pref)) &&
@@ -236,6 +236,23 @@ int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, DevBuf *workspace,
   if (pref) api->cublasLtMatmulPreferenceDestroy(pref);
   lt_forget(&g);
   return ok ? found : -1;
+}
+
+bool blas_lt_about(Gpu *gpu, const cublasLtMatmulHeuristicResult_t *algo,
+                   BlasAlgo *about, Why *w) {
+  const CublasLtApi *api = gpu->lt_api;
+  const struct { cublasLtMatmulAlgoConfigAttributes_t name; int32_t *at; } all[]
+    = {{CUBLASLT_ALGO_CONFIG_ID, &about->id},
+       {CUBLASLT_ALGO_CONFIG_TILE_ID, &about->tile},
+       {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &about->split},
+       {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &about->reduction}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    size_t n;
+    if (!LT(cublasLtMatmulAlgoConfigGetAttribute,
+            (&algo->algo, all[i].name, all[i].at, sizeof *all[i].at, &n)))
+      return false;
+  }
+  return true;
 }
 
 bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,

@@ -39,10 +39,16 @@ typedef struct BlasGemm {
 
 // The default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
-// cublasLt: up to max algorithms by its heuristics with this workspace (may
-// be NULL), best first, into algos; then one product with one of them.
-int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, DevBuf *workspace,
+// cublasLt: up to max algorithms by its heuristics with a workspace of so many
+// bytes, best first, into algos (no buffers are asked for); what one of them
+// is; a product with one of them.
+int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
+typedef struct BlasAlgo {
+  int32_t id, tile, split, reduction;  // as cublasLt counts them
+} BlasAlgo;
+bool blas_lt_about(Gpu *gpu, const cublasLtMatmulHeuristicResult_t *algo,
+                   BlasAlgo *about, Why *w);
 bool blas_lt_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec,
                  DevBuf *workspace,
                  const cublasLtMatmulHeuristicResult_t *algo, Why *w);

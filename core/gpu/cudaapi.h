@@ -60,7 +60,7 @@ typedef struct LtDesc *cublasLtMatmulDesc_t;
 typedef struct LtLayout *cublasLtMatrixLayout_t;
 typedef struct LtPref *cublasLtMatmulPreference_t;
 typedef int cublasLtMatmulDescAttributes_t,
-  cublasLtMatmulPreferenceAttributes_t;
+  cublasLtMatmulPreferenceAttributes_t, cublasLtMatmulAlgoConfigAttributes_t;
 typedef struct { uint64_t data[8]; } cublasLtMatmulAlgo_t;
 typedef struct {
   cublasLtMatmulAlgo_t algo;
@@ -141,7 +141,11 @@ typedef struct {
   K(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17) \
   K(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18) \
   K(CUBLASLT_MATMUL_DESC_FAST_ACCUM, 25) \
-  K(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1)
+  K(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1) \
+  K(CUBLASLT_ALGO_CONFIG_ID, 0) \
+  K(CUBLASLT_ALGO_CONFIG_TILE_ID, 1) \
+  K(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2) \
+  K(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)
 
 // F(result, name, arguments) for what must be there, G for what only newer
 // libraries have (a NULL pointer otherwise).
@@ -278,6 +282,9 @@ typedef struct {
      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, \
      cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *, \
      int *)) \
+  F(cublasStatus_t, cublasLtMatmulAlgoConfigGetAttribute, \
+    (const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t, \
+     void *, size_t, size_t *)) \
   F(cublasStatus_t, cublasLtMatmul, \
     (cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, \
      cublasLtMatrixLayout_t, const void *, cublasLtMatrixLayout_t, \

@@ -106,6 +106,17 @@ function gpu.cublaslt(t)
   return ask(t.ordinal, "cublaslt", t)
 end
 
+--- What cublasLt's heuristics propose first, which is what cublasGemmEx takes:
+-- {algorithm =, tile =, split = parts of K, reduction =, workspace = bytes}, as
+-- cublasLt counts them.
+---@param t table as for gpu.cublaslt, but A, B and D are types; workspace = 32
+--   MiB, as cublasGemmEx has it
+---@return table|nil
+---@return string|nil message
+function gpu.cublaslt_first(t)
+  return ask(t.ordinal, "cublaslt_first", t)
+end
+
 -- ---- measuring ----
 
 local function must(value, message)
@@ -322,7 +333,8 @@ end
 return sign.public("gpu.", gpu, [[
   open(ordinal?: integer) available(ordinal?: integer) info(ordinal?: integer)
   memory(ordinal?: integer) trim(ordinal?: integer)
-  cublas(options: table) cublaslt(options: table) stats(list: table)
+  cublas(options: table) cublaslt(options: table)
+  cublaslt_first(options: table) stats(list: table)
   bench(list: table, opts?: table) best(list: table, opts?: table)
   bench_order(n: integer, round: integer)
 ]])

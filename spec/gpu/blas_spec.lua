@@ -69,6 +69,27 @@ describe("a product of cuBLAS", function()
       "  attribute 17 = the float 0.5\n  type", 1, true))
   end)
 
+  it("is asked what it would be, of types only", function()
+    local function first(words)
+      local out, err = support.run_lua({"-e", ([[
+        local gpu = require "cute.gpu"
+        local ok, t, why = pcall(gpu.cublaslt_first,
+                                 {m = 32, n = 48, k = 64, %s})
+        if not ok or not t then
+          return print((tostring(why or t):gsub("^.-:%%d+: ", "")))
+        end
+        print(t.algorithm, t.tile, t.split, t.reduction, t.workspace)
+      ]]):format(words)}, {LD_LIBRARY_PATH = folder, CUTELUA_NO_CUDA = "0"})
+      return out:gsub("\n$", ""), err
+    end
+    local out, err = first "A = 'bf16', B = 'bf16', D = 'f32', layout = 'nt'"
+    assert.equal("100\t101\t102\t103\t0", out)
+    assert.equal("product sums 68 factors 0\n  attribute 3 = 0\n"
+      .. "  attribute 4 = 1\n  type 14 48x64 leading 48\n"
+      .. "  type 14 32x64 leading 32\n  type 0 48x32 leading 48\n", err)
+    assert.truthy((first "A = 'bf16', B = 'bf16'"):find "element type")
+  end)
+
   it("of integers sums in i32, exactly", function()
     assert.equal("gemm 10 48x32x64 types 3 3 10 leading 64 64 48 sums 72",
       (asked("cublas", "i8 i8 i32")))

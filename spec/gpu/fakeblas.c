@@ -119,6 +119,15 @@ int cublasLtMatmulAlgoGetHeuristic(
   return 0;
 }
 
+// The attributes of an algorithm are 100, 101 ...
+int cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+                                         int name, void *p, size_t n,
+                                         size_t *written) {
+  int v = 100 + name;
+  memcpy(p, &v, n);
+  return *written = n, algo ? 0 : 1;
+}
+
 int cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
                    const void *alpha, const void *a, cublasLtMatrixLayout_t la,
                    const void *b, cublasLtMatrixLayout_t lb, const void *beta,

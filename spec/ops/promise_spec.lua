@@ -1,8 +1,12 @@
 -- What cute.ops.gemm promises of bits: choices that add up in the same order
 -- give the same ones, rows have theirs in any batch, a card's are those of the
 -- simulator.
+local card = require "spec.card"
+local core = require "cute.core"
+local cublas = require "cute.ops.cublas"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
+local gpu = require "cute.gpu"
 local plans = require "cute.ops.plan"
 local specops = require "spec.ops"
 local support = require "spec.support"
@@ -53,14 +57,14 @@ end
 
 -- Types, M, N, K, options; how many orders there are at least.
 local PROBLEMS = {
-  {"bf16", "bf16", 66, 72, 640, {}, 4}, {"f16", "f16", 24, 136, 520, {}, 4},
+  {"bf16", "bf16", 66, 72, 512, {}, 4}, {"f16", "f16", 24, 72, 264, {}, 3},
   {"f32", "f32", 33, 40, 300, {}, 3},
   {"f32", "f32", 40, 40, 200, {tf32 = true}, 3},
   {"e4m3", "e4m3", 40, 72, 768, {}, 4}, {"f64", "f64", 20, 24, 40, {}, 1},
   {"bf16", "i8", 33, 64, 256, {}, 2}, {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 3  -- choices of a family and order
+local MOST = 2  -- choices of a family and order
 
 -- Choices for a problem, by the words for its order: {words, rows, name}.
 local function all_choices(c, device)
@@ -202,8 +206,7 @@ local CASES = {
     end}
   end},
   {"f32", "f32", "f32", 48, 200, plain},
-  {"tf32", "f32", "f32", 48, 200, function() return {tf32 = true} end,
-   odd = "rounded to even", turned = "rounded to even"},
+  {"tf32", "f32", "f32", 48, 200, function() return {tf32 = true} end},
   {"f64", "f64", "f64", 32, 40, plain},
   {"e4m3", "e4m3", "e4m3", 160, 640, plain, odd = "kept to 13 bits",
    turned = "kept to 13 bits"},
@@ -357,6 +360,37 @@ describe("batch_invariant", function()
     check_rows(CASES[1], 1, "sim:sm_80")
   end)
 
+  -- types of A and B, N, K, options
+  for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 128, 384, strips}} do
+    local t, n, k, by = table.unpack(c)
+    local ends = {0, 40, 41, M}
+    local X, W = normal({M, k}, cute[t], 3), normal({3, n, k}, cute[t], 4)
+    local function grouped(device, where)
+      return rows_of(ops.grouped_gemm(X:to(where), W:to(where),
+        cute.tensor(ends, cute.i32):to(where), {device = device,
+        batch_invariant = true, scale_a = by and by:to(where)}))
+    end
+    it("has rows of groups with their bits: " .. t, function()
+      local o = {device = "sim:sm_90a", batch_invariant = true}
+      local D = grouped("sim:sm_90a", "host")
+      for e = 1, 3 do
+        local B = cute.make_tensor(W.iterator + (e - 1) * n * k,
+                                   cute.make_layout({n, k}, {k, 1}))
+        local first, count = ends[e], ends[e + 1] - ends[e]
+        o.scale_a = by and rows(by, first, count)
+        local own = rows_of(ops.gemm(rows(X, first, count), B, o))
+        for i, bits in ipairs(own) do
+          assert.is_true(bits == D[first + i], ("row %d"):format(first + i))
+        end
+      end
+    end)
+    it("has the simulator's bits of groups on a card: " .. t .. " #gpu",
+       function()
+      assert.is_true(table.concat(grouped("gpu", "gpu"))
+        == table.concat(grouped("sim:sm_90a", "host")))
+    end)
+  end
+
   it("asks for one order of sums, whatever M is", function()
     local B = cute.zeros({1024, 8192}, cute.bf16)
     local o = {device = "sim:sm_90a", batch_invariant = true}
@@ -395,5 +429,148 @@ describe("batch_invariant", function()
       {epilogue = function(acc, at)
         return acc, at:reduce("amax", acc), at:reduce("rms", acc)
       end})
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- cuBLAS
+---------------------------------------------------------------------------
+
+-- FNV-1a of a buffer's bytes, 8 at a time.
+local function hash(bytes)
+  local h = 0xcbf29ce484222325
+  for at = 1, #bytes - 7, 8 do
+    h = (h ~ string.unpack("<i8", bytes, at)) * 0x100000001b3
+  end
+  return ("%016x"):format(h)
+end
+
+-- M, N, K, type, and the hash of cuBLAS's D on an H200.
+local RECORDED = {
+  {1, 1024, 4096, "bf16", "cf4b1c27f7e99bda"},
+  {16, 1024, 8192, "bf16", "7c4ea76f8175e904"},
+  {64, 64, 16384, "bf16", "74f95dbd5aa0fea4"},
+  {128, 128, 8192, "bf16", "675290f32c0ed79a"},
+  {64, 1024, 4096, "f16", "26c38589c09da6b1"},
+}
+
+describe("like = cublas", function()
+  local function explained(m, n, k, t, o)
+    local A, B = cute.empty({m, k}, cute[t]), cute.empty({n, k}, cute[t])
+    o = o or {}
+    o.like, o.device = "cublas", o.device or "sim:sm_90a"
+    return ops.explain(A, B, o)
+  end
+
+  it("takes a kernel that divides K so", function()
+    local e = explained(8, 10240, 8192, "bf16")
+    assert.same({"gemm_splitk", 5, "16 products at once, in parts of 1664 of K",
+      "like cuBLAS"}, {e.kernel, e.split, e.order, e.promise})
+    e = explained(8, 28672, 4096, "f16")
+    assert.same({1, "16 products at once"}, {e.split, e.order})
+    e = explained(4096, 4096, 4096, "bf16")
+    assert.same({"gemm_sm90", 1, "16 products at once"},
+                {e.kernel, e.split, e.order})
+  end)
+
+  it("says what it does not know", function()
+    local function raises(want, m, n, k, t, o)
+      support.raises("like = \"cublas\": " .. want, function()
+        explained(m, n, k, t, o)
+      end)
+    end
+    raises("no card is here to ask how it divides K for 3 x 72 x 64, and "
+      .. "nobody wrote it down", 3, 72, 64, "bf16")
+    raises("no card is here to ask how it divides K for 129 x 4096 x 4096",
+           129, 4096, 4096, "bf16")
+    raises("no card is here to ask, and what is known is of 16-bit floats "
+      .. "with K contiguous", 16, 4096, 4096, "e4m3")
+    raises("known are products of bf16, f16 and e4m3, not of f32 by f32", 16,
+           4096, 4096, "f32")
+    raises("it is of D = A B^T, without factors, C and epilogue", 16, 4096,
+           4096, "bf16", {alpha = 2})
+    raises("its order of sums is known on sm_90a, and the device is sm_80", 16,
+           4096, 4096, "bf16", {device = "sim:sm_80"})
+    local A = cute.empty({16, 4104}, cute.bf16)
+    local part = cute.make_tensor(A.iterator, cute.make_layout({16, 4096},
+                                                               {4104, 1}))
+    local B = cute.empty({4096, 4096}, cute.bf16)
+    local function of(A_, o)
+      o.device = "sim:sm_90a"
+      return function() ops.gemm(A_, B, o) end
+    end
+    support.raises("A is (16,4096):(4104,1), with elements between its own",
+                   of(part, {like = "cublas"}))
+    support.raises("like = \"cudnn\": what there is to be like is \"cublas\"",
+                   of(part, {like = "cudnn"}))
+    support.raises("batch_invariant and like: cuBLAS's sums depend on M",
+                   of(part, {like = "cublas", batch_invariant = true}))
+    support.raises("like is deterministic, and deterministic = false",
+                   of(part, {like = "cublas", deterministic = false}))
+  end)
+
+  for _, c in ipairs(RECORDED) do
+    local m, n, k, t, want = table.unpack(c)
+    it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t), function()
+      local A, B = normal({m, k}, cute[t], 1), normal({n, k}, cute[t], 2)
+      local b = core.buffer(t, m * n)
+      cute.ops.gemm(A, B, {like = "cublas", device = "sim:sm_90a",
+        out = cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))})
+      assert.equal(want, hash(b:bytes()))
+    end)
+  end
+
+  -- M, N, K, types of A and D
+  for _, c in ipairs {
+    {1, 4096, 4096, "bf16", "bf16"}, {16, 1024, 8192, "f16", "f16"},
+    {8, 10240, 8192, "bf16", "bf16"}, {64, 4096, 14336, "bf16", "bf16"},
+    {128, 128, 8192, "bf16", "f32"}, {512, 512, 512, "f16", "f16"},
+    {512, 1024, 4096, "bf16", "bf16"}, {1000, 1000, 1000, "bf16", "bf16"},
+    {2048, 2048, 2048, "bf16", "bf16"}, {4096, 4096, 128, "bf16", "f32"},
+    {128, 8192, 8192, "bf16", "bf16"}, {16, 4096, 4096, "e4m3", "bf16"},
+    {512, 512, 512, "e4m3", "f32"}} do
+    local m, n, k, t, d = table.unpack(c)
+    it(("has its bits on a card: %dx%dx%d of %s, D of %s #gpu"):format(m, n, k,
+        t, d), function()
+      local dev = cute.device "gpu".dev
+      local A, B = card.matrix(dev, t, m * k, 1),
+        card.matrix(dev, t, n * k, 1 << 40)
+      local D, want = card.matrix(dev, d, m * n), card.matrix(dev, d, m * n)
+      local how = {m = m, n = n, k = k, A = A, B = B, D = want, algos = 1,
+                   workspace = 32 << 20}
+      local product = t == "e4m3" and gpu.cublaslt(how)[1] or gpu.cublas(how)
+      product:launch()
+      ops.gemm(card.tensor(A, m, k), card.tensor(B, n, k), {device = "gpu",
+        like = "cublas", out = card.tensor(D, m, n)})
+      dev:sync()
+      local _, wrong = card.difference(dev, D, want, 0, 0)
+      assert.equal(0, wrong)
+    end)
+  end
+
+  it("knows what it says on a card #gpu", function()
+    local device = cute.device "gpu"
+    if device.name ~= "NVIDIA H200"
+      or device.dev:cublas_version() ~= cublas.VERSION then
+      return pending "the record is of an H200, and one version of cuBLAS"
+    end
+    local function check(t, m, r, parts)
+      local said = gpu.cublaslt_first {m = m, n = r[1], k = r[2], A = t, B = t,
+                                       D = t}
+      assert.same({66, parts}, {said.algorithm, said.split},
+        ("%dx%dx%d of %s"):format(m, r[1], r[2], t))
+    end
+    for _, r in ipairs(cublas.RECORD) do
+      for _, t in ipairs {"bf16", "f16"} do
+        local last
+        for from, parts in r[t]:gmatch "(%d+):(%d+)" do
+          from, parts = math.tointeger(from), math.tointeger(parts)
+          if last then check(t, from - 1, r, last) end
+          check(t, from, r, parts)
+          last = parts
+        end
+        check(t, cublas.ROWS, r, last)
+      end
+    end
   end)
 end)

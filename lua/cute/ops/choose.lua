@@ -8,8 +8,9 @@
 -- the sums? sources: that, and what else an epilogue reads like D, as A and B
 -- are, with `value` its number; fused: does an epilogue follow? arch, sm, sms
 -- of the device; order: the only one in which sums may be added, in the words
--- of cute.ops.order. ragged: the form of its groups (kernels.groups), with
--- `expected` rows each; m is then those of all, or the most of each.
+-- of cute.ops.order, and splits: in how many parts K then is. ragged: the form
+-- of its groups (kernels.groups), with `expected` rows each; m is then those of
+-- all, or the most of each.
 --
 -- Each family has a rule `takes`, which gives nil, or a sentence that says why
 -- not, or false for what nobody would expect of it, and `list`, its candidates
@@ -106,7 +107,7 @@ local function with_splits(p, family, list, make)
   local can = p.batches == 1 and p.sums == cute.f32 and not p.gated
     and not p.group and not p.ragged
   for _, t in ipairs(list) do
-    for _, splits in ipairs(SPLITS) do
+    for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
       local o, tile, rate = make(t)
       local alone = splits == 1
       if alone or can and splits <= tiles.count(p.k, tile[3]) // 2 then
@@ -524,6 +525,21 @@ function choose.choose(p)
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
   c.why = WHY[c.base]
   return c, refused
+end
+
+--- The same, or an error that says why nothing serves it.
+---@param p table
+---@return table
+function choose.must(p)
+  local c, refused = choose.choose(p)
+  if c then return c end
+  local out = {("no kernel multiplies %s by %s on %s%s"):format(p.a, p.b,
+    p.arch, p.order and (", with sums of %s (%s)"):format(p.order, p.promise)
+    or "")}
+  for _, r in ipairs(refused) do
+    out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
+  end
+  core.fail("bad-argument", table.concat(out, "\n"))
 end
 
 local function words(c)

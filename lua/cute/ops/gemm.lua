@@ -26,7 +26,7 @@ local fail, facts, plain = operand.fail, operand.facts, operand.plain
 local OPTIONS = {
   alpha = "number", beta = "number", out = "tensor table",
   accumulate = "boolean", deterministic = "boolean",
-  batch_invariant = "boolean",
+  batch_invariant = "boolean", like = "string",
   dtype = "dtype string", tf32 = "boolean",
   device = "string table device", arch = "string", stream = "stream table",
   epilogue = "function", gated = "boolean", seed = "integer",
@@ -162,22 +162,6 @@ local function problem(call)
   return p
 end
 
-local function refusal(p, refused)
-  local out = {("ops.gemm: no kernel multiplies %s by %s on %s%s"):format(p.a,
-    p.b, p.arch, p.order and (", with sums of %s (%s)"):format(p.order,
-    p.promise) or "")}
-  for _, r in ipairs(refused) do
-    out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
-  end
-  core.fail("bad-argument", table.concat(out, "\n"))
-end
-
-local function choice_of(p)
-  local c, refused = choose.choose(p)
-  if not c then refusal(p, refused) end
-  return c
-end
-
 ---------------------------------------------------------------------------
 -- Calls
 ---------------------------------------------------------------------------
@@ -200,8 +184,8 @@ local function arguments(A, B, C, o, alpha, beta)
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
     o.scale_a, o.scale_b, o.zeros, group and fixed[group], packed, o.dtype,
-    o.tf32, o.gated, o.deterministic, o.batch_invariant, o.arch, o.device,
-    stream
+    o.tf32, o.gated, o.deterministic, o.batch_invariant, o.like, o.arch,
+    o.device, stream
 end
 
 -- alpha and beta as they count: nil where they change nothing.
@@ -247,7 +231,7 @@ local function run(A, B, C, o, alpha, beta, plan)
   local call = call_of(A, B, C, o, alpha, beta)
   if not plan then
     local p = problem(call)
-    plan = plans.new(p, choice_of(p), call)
+    plan = plans.new(p, choose.must(p), call)
     known:add(plan, arguments(A, B, C, o, alpha, beta))
   end
   return plan:run(call, function(ready)
@@ -303,7 +287,7 @@ function gemm.explain(A, B, C, o)
   C, alpha, beta = normal(C, o)
   local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
-  local c = choice_of(p)
+  local c = choose.must(p)
   return choose.explained(p, c, function()
     return plans.new(p, c, call):trace(call)
   end)

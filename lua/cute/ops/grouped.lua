@@ -12,6 +12,7 @@ local epilogue = require "cute.ops.epilogue"
 local gemm = require "cute.ops.gemm"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
+local promise = require "cute.ops.promise"
 local scales = require "cute.ops.scales"
 local tiles = require "cute.tiles"
 
@@ -23,6 +24,7 @@ local fail = operand.fail
 
 local OPTIONS = {
   alpha = "number", out = "tensor", deterministic = "boolean",
+  batch_invariant = "boolean",
   dtype = "dtype string", tf32 = "boolean", expected_m = "integer",
   device = "string table device", arch = "string", stream = "stream table",
   epilogue = "function", gated = "boolean", seed = "integer",
@@ -122,6 +124,7 @@ local function problem(call)
   p.B = operand.facts(operand.layout(B.layout, p.batch), p.b, B.alignment)
   p.D = operand.facts(operand.layout(layout, rows), p.d,
                       D and D.alignment or 256)
+  promise.look(p, call)
   return p
 end
 
@@ -158,7 +161,7 @@ local function arguments(A, B, where, o)
   if type(stream) == "table" then stream = tostring(stream) end
   return A, B, where, o.out, o.epilogue, alpha, o.scale_a, o.scale_b,
     fixed(o.group), fixed(o.expected_m), o.dtype, o.tf32, o.gated,
-    o.deterministic, o.arch, o.device, stream
+    o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
 -- A call as plans take it: see cute.ops.plan.
@@ -170,20 +173,9 @@ local function call_of(A, B, where, o)
           alpha = alpha, captured = f and capture.of(f)}
 end
 
-local function choice_of(p)
-  local c, refused = choose.choose(p)
-  if c then return c end
-  local out = {("no kernel multiplies %s by %s on %s"):format(p.a, p.b,
-    p.arch)}
-  for _, r in ipairs(refused) do
-    out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
-  end
-  core.fail("bad-argument", table.concat(out, "\n"))
-end
-
 local function plan_of(call)
   local p = problem(call)
-  local plan = plans.new(p, choice_of(p), call)
+  local plan = plans.new(p, choose.must(p), call)
   plan.ragged, plan.most = p.ragged, p.m
   return plan
 end
@@ -244,7 +236,7 @@ end
 function grouped.explain(A, B, where, o)
   local call = call_of(A, B, where, o or NONE)
   local p = problem(call)
-  local c = choice_of(p)
+  local c = choose.must(p)
   return choose.explained(p, c, function()
     return plans.new(p, c, call):trace(call)
   end)

@@ -12,17 +12,19 @@ local order = {}
 
 local function is_fp8(t) return t.name == "e4m3" or t.name == "e5m2" end
 
+--- What tensor cores of Hopper make of 16-bit floats, and of 8-bit ones that go
+-- on in f32 after so many.
+order.SIXTEEN = "16 products at once"
+order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
+
 -- What one instruction, or a few, make of their products: by family.
 local STEPS = {}
 
 function STEPS.gemm_sm90(p, o)
   if is_fp8(p.a) then
-    return ("32 products at once, kept to 13 bits; those of %d in f32"):format(
-      o.promote * o.tile[3])
-  elseif p.a.bits == 32 then
-    return "8 products at once, of operands rounded to even"
+    return order.EIGHT:format(o.promote * o.tile[3])
   end
-  return "16 products at once"
+  return p.a.bits == 32 and "8 products at once" or order.SIXTEEN
 end
 
 function STEPS.gemm_sm80(p, o)
@@ -45,10 +47,13 @@ function STEPS.gemm_skinny(_, o)
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 
--- Where K is cut: in parts of `each`, or at one place.
+-- Where K is cut in parts of `each`.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
+
+--- The same, with K in parts whose sums are added in f32.
+function order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
   local o, k = c.options, p.k

@@ -4,9 +4,10 @@
 -- Same call, same bits: always so. With `batch_invariant` a row of D has the
 -- bits that it would have in any other batch: the order of sums is that of a
 -- large product of the same B, which says nothing of M, of batches, or of how
--- A and D lie. Candidates of another order do not count (p.order, see
--- cute.ops.order).
+-- A and D lie. With like = "cublas" it is that of cuBLAS. Candidates of another
+-- order do not count (p.order, see cute.ops.order).
 local choose = require "cute.ops.choose"
+local cublas = require "cute.ops.cublas"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
 
@@ -17,20 +18,18 @@ local fail = operand.fail
 local LARGE = 4096  -- rows of the product whose order all others follow
 
 local function facts(shape, dtype)
-  local l = cute.make_layout(shape, cute.LayoutRight)
-  return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
-          alignment = 256}
+  return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
 end
 
--- Problem p with nothing of its batch.
+-- Problem p with nothing of its batch: one matrix, no groups.
 local function of_many_rows(p)
-  local q = setmetatable({m = LARGE, batch = {}, batches = 1}, {__index = p})
+  local q = {}
+  for name, v in pairs(p) do q[name] = v end
+  q.m, q.batch, q.batches, q.ragged, q.expected = LARGE, {}, 1, nil, nil
   q.shape = {LARGE, p.columns}
   q.A = facts({LARGE, p.k}, p.a)
   q.D = facts({LARGE, p.columns}, p.d)
-  local l = cute.select(p.B.layout, {0, 1})
-  q.B = {layout = l, shape = l.shape, stride = l.stride, element_type = p.b,
-         alignment = p.B.alignment}
+  q.B = operand.facts(cute.select(p.B.layout, {0, 1}), p.b, p.B.alignment)
   return q
 end
 
@@ -58,17 +57,27 @@ local function check_reductions(p)
 end
 
 --- What options promise of problem p: p.promise, in words, and p.order, that of
--- candidates that keep it, where not any does.
+-- candidates that keep it, where not any does; p.splits: how many parts of K it
+-- has, where that is known.
 function promise.look(p, call)
   local o = call.o
-  if o.deterministic == false and o.batch_invariant then
-    fail "batch_invariant is deterministic, and deterministic = false"
+  if o.deterministic == false and (o.batch_invariant or o.like) then
+    fail("%s is deterministic, and deterministic = false",
+         o.like and "like" or "batch_invariant")
+  elseif o.like and o.batch_invariant then
+    fail "batch_invariant and like: cuBLAS's sums depend on M"
   end
   p.promise = "deterministic"
   if o.batch_invariant then
     check_reductions(p)
     p.batch_invariant, p.promise = true, "batch_invariant"
     p.order = common_order(p)
+  elseif o.like then
+    if o.like ~= "cublas" then
+      fail("like = %q: what there is to be like is \"cublas\"", o.like)
+    end
+    p.promise = "like cuBLAS"
+    p.order, p.splits = cublas.order(p, call)
   end
 end
 

@@ -1,0 +1,141 @@
+--- In which order cuBLAS adds up a product.
+--
+-- Its kernels for Hopper (nvjet, algorithm 66 of cublasLt) sum in the order of
+-- K, 16 products of 16-bit floats at once, 32 of 8-bit ones, of which those of
+-- 128 go on in f32. For some products K is divided: in parts of whole tiles of
+-- 128 bytes, all as long but the last, which are added in f32, in their order.
+-- Other kernels of it (for rows that are no multiples of 16 bytes) add up in
+-- ways of their own.
+--
+-- On a card its heuristics are asked, which cublasGemmEx follows; without one
+-- there is a record of what they said on an H200.
+local operand = require "cute.ops.operand"
+local order = require "cute.ops.order"
+local tiles = require "cute.tiles"
+
+local cublas = {}
+
+local fail = operand.fail
+
+local NVJET = 66
+local IN_F32 = {[0] = true, [2] = true}  -- reductions: none, sums of f32
+
+-- Parts of K of this version on an H200, of operands with K contiguous and D of
+-- their type: "from row:parts ...", for up to ROWS rows. Of products of LARGE
+-- sums and more none had more than one.
+cublas.VERSION = 130100
+cublas.ROWS = 128
+local LARGE = 1 << 22
+cublas.RECORD = {
+  {64, 16384, bf16 = "1:12 57:11 64:12 65:10 80:12 81:9 89:12 113:11 128:12",
+   f16 = "1:12 65:11 73:10 80:12 81:9 89:12"},
+  {128, 8192, bf16 = "1:6 65:5 80:6", f16 = "1:6 65:5 80:6"},
+  {1024, 4096, bf16 = "1:3 48:2 49:3 65:2 73:3 96:2 97:3 113:2 128:3",
+   f16 = "1:3 48:2 49:3 65:2 73:3 96:2 97:3 113:2 121:3"},
+  {1024, 8192, bf16 = "1:6 41:3 48:6 57:3 72:6 73:3 80:6 81:3 96:2 97:3",
+   f16 = "1:6 41:3 48:6 57:3 72:6 73:3 80:6 81:3 96:2 97:3"},
+  {4096, 4096, bf16 = "1:2 25:1 32:2 41:1 48:2 49:1",
+   f16 = "1:3 9:2 41:1 48:2 57:1 80:2 81:1"},
+  {4096, 14336, bf16 = "1:4 57:3 65:4 89:2 96:4 97:2 104:4 105:2 112:4 113:2 "
+    .. "120:4 121:2",
+   f16 = "1:4 8:6 9:4 57:3 65:4 105:2 112:4 113:2 120:4 121:2"},
+  {6144, 4096, bf16 = "1:1", f16 = "1:1"},
+  {8192, 8192, bf16 = "1:1", f16 = "1:3 9:1"},
+  {8192, 28672, bf16 = "1:4 17:3 24:4 25:3 32:4 33:3 89:2 96:3 97:2",
+   f16 = "1:4 49:3 56:4 57:3 64:4 65:3 72:4 73:3 80:4 81:3 89:2 96:3 97:2 "
+    .. "104:3 105:2 112:3 113:2 128:3"},
+  {10240, 8192, bf16 = "1:5 9:3 25:2 41:1 48:2 49:1 65:2 73:1 80:2 81:1 96:2 "
+    .. "97:1",
+   f16 = "1:5 9:2 49:1 65:2 73:1 80:2 89:1 96:2 97:1"},
+  {14336, 4096, bf16 = "1:1", f16 = "1:1"},
+  {28672, 4096, bf16 = "1:1", f16 = "1:1"},
+  {28672, 8192, bf16 = "1:1", f16 = "1:1"},
+}
+
+local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
+
+-- Is mode `lead` contiguous, and nothing between the others?
+local function dense(t, lead)
+  local other = 3 - lead
+  return (t.stride[lead] == 1 or t.shape[lead] == 1)
+    and (t.stride[other] == t.shape[lead] or t.shape[other] == 1)
+end
+
+-- The mode that cuBLAS is told to be contiguous, 2 if it can be.
+local function lead_of(name, t)
+  for lead = 2, 1, -1 do
+    if dense(t, lead) then
+      if t.alignment % 16 ~= 0 then
+        like("%s begins at a multiple of %d bytes, not 16", name, t.alignment)
+      end
+      return lead
+    end
+  end
+  like("%s is %s, with elements between its own", name, t.layout)
+end
+
+local function recorded(p, leads)
+  if leads[1] ~= 2 or leads[2] ~= 2 or p.a.bits ~= 16 or p.d ~= p.a then
+    like("no card is here to ask, and what is known is of 16-bit floats with K "
+      .. "contiguous, and D of their type")
+  elseif p.n % 8 == 0 and p.k % 8 == 0 and p.m * p.n >= LARGE then
+    return 1
+  end
+  for _, r in ipairs(cublas.RECORD) do
+    if r[1] == p.n and r[2] == p.k and p.m <= cublas.ROWS then
+      local split
+      for from, parts in r[p.a.name]:gmatch "(%d+):(%d+)" do
+        if p.m >= tonumber(from) then split = math.tointeger(parts) end
+      end
+      return split
+    end
+  end
+  like("no card is here to ask how it divides K for %d x %d x %d, and nobody "
+    .. "wrote it down", p.m, p.n, p.k)
+end
+
+-- How many parts of K cuBLAS has on this card.
+local function asked(p, leads)
+  local said, why = p.device.dev:cublaslt_first {
+    m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d,
+    layout = (leads[1] == 2 and "t" or "n") .. (leads[2] == 2 and "n" or "t"),
+    m_major = leads[3] == 1}
+  if not said then like("%s", why) end
+  if said.algorithm ~= NVJET or not IN_F32[said.reduction] then
+    like("for %d x %d x %d it takes algorithm %d of cublasLt (tile %d, K in "
+      .. "%d, reduction %d), whose order of sums is its own", p.m, p.n, p.k,
+      said.algorithm, said.tile, said.split, said.reduction)
+  end
+  return math.max(said.split, 1)
+end
+
+-- A product, and nothing with it.
+local function check(p, call)
+  local o = call.o
+  if p.arch ~= "sm_90a" then
+    like("its order of sums is known on sm_90a, and the device is %s", p.arch)
+  elseif p.a ~= p.b or p.a.name ~= "bf16" and p.a.name ~= "f16"
+    and p.a.name ~= "e4m3" then
+    like("known are products of bf16, f16 and e4m3, not of %s by %s", p.a, p.b)
+  elseif call.alpha or p.c or call.f or o.scale_a or o.scale_b then
+    like "it is of D = A B^T, without factors, C and epilogue"
+  elseif p.batches > 1 then
+    like("it is of one product, not of %d", p.batches)
+  end
+end
+
+--- The order of cuBLAS for a problem, in words as cute.ops.order has them, and
+-- in how many parts it has K; fails where it is not known.
+---@return string
+---@return integer
+function cublas.order(p, call)
+  check(p, call)
+  local leads = {lead_of("A", p.A), lead_of("B", p.B), lead_of("D", p.D)}
+  local split = (p.device.dev and asked or recorded)(p, leads)
+  local bk = 1024 // p.a.bits
+  return order.in_parts(p.a.bits == 16 and order.SIXTEEN
+    or order.EIGHT:format(128), p.k,
+    tiles.count(tiles.count(p.k, bk), split) * bk), split
+end
+
+return cublas

@@ -188,7 +188,7 @@ end
 local SM90, BLOCKS = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua"
 local fitted = {}
-for name in ("fill missing memory l2 launch first cluster exchange leave part "
+for name in ("fill missing memory far l2 launch first cluster exchange leave part "
     .. "drain round"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end

@@ -509,19 +509,18 @@ end
 --- The choice for a problem: what was measured as the best (cute.ops.tuned),
 -- else of all that families say the one that should take the least time:
 -- {family, base = the family that offers it, options, tile, stages, cluster,
--- split, order, ns, why = a sentence, how = "by rule", "measured" or "measured
--- at M = 64", others = the next best, refused = {{family, why}, ...}}; nil, the
--- refusals where nothing serves it.
+-- split, order, ns, why = a sentence, how = "by rule" or "measured", others =
+-- the next best, refused = {{family, why}, ...}}; nil, the refusals where
+-- nothing serves it.
 ---@param p table
 ---@return table?
 ---@return table refused
 function choose.choose(p)
   local list, refused = choose.list(p)
   if not list[1] then return nil, refused end
-  local at, how
-  if not p.ragged then at, how = tuned.find(p, list, choose.name) end
+  local at = not p.ragged and tuned.find(p, list, choose.name)
   local c = table.remove(list, at or 1)
-  c.how = how or "by rule"
+  c.how = at and "measured" or "by rule"
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
   c.why = WHY[c.base]
   return c, refused

@@ -199,20 +199,14 @@ local function say(text)
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- A table's rows by class and by N and K, those of each in the order of M.
+-- A table's choices by class and sizes.
 local function index(t, place)
   local out = {place = place}
   for class, rows in pairs(t.gemm) do
-    local by = {}
+    out[class] = {}
     for _, r in ipairs(rows) do
-      local key = r[2] << 32 | r[3]
-      by[key] = by[key] or {}
-      table.insert(by[key], r)
+      out[class][("%d %d %d"):format(r[1], r[2], r[3])] = r[4]
     end
-    for _, list in pairs(by) do
-      table.sort(list, function(a, b) return a[1] < b[1] end)
-    end
-    out[class] = by
   end
   return out
 end
@@ -259,47 +253,27 @@ end
 
 local known = {}  -- tables by device
 
-local NEAR = 4  -- measured Ms this far apart speak for what is between
-
--- Rows that speak for m, the best first, of a list in the order of M; how they
--- know.
-local function speaking(list, m)
-  for i, r in ipairs(list) do
-    if r[1] == m then return {r}, "measured" end
-    local below = list[i - 1]
-    if r[1] > m then
-      if not below or r[1] > NEAR * below[1] then return {} end
-      return {r, below}, ("measured at M = %d"):format(r[1])
-    end
-  end
-  return {}
-end
-
---- Of a problem's candidates the one that a table names: a number of the list,
--- and how that is known; nil where none does.
+--- Of a problem's candidates the one that a table names: its number in the
+-- list; nil where none does.
 ---@param p table
 ---@param list table[] of choose.list
 ---@param name_of fun(c: table): string
 ---@return integer?
----@return string?
 function tuned.find(p, list, name_of)
   local class = tuned.class(p)
   if not class or not p.device then return nil end
   local device = p.device.name
   known[device] = known[device] or tables_of(p.device)
   for _, t in ipairs(known[device]) do
-    local rows = t[class] and t[class][p.n << 32 | p.k]
-    local best, how = speaking(rows or {}, p.m)
-    for _, r in ipairs(best) do
-      local family, here = r[4]:match "%S+", false
-      for i, c in ipairs(list) do
-        if name_of(c) == r[4] then return i, how end
-        here = here or c.base == family
-      end
-      if here and not p.order then  -- else the list is not whole
-        say(("%s has choices that are no longer made, such as '%s': run "
-          .. "cutelua tune again"):format(t.place, r[4]))
-      end
+    local name = t[class] and t[class][("%d %d %d"):format(p.m, p.n, p.k)]
+    local family, here = name and name:match "%S+", false
+    for i, c in ipairs(name and list or {}) do
+      if name_of(c) == name then return i end
+      here = here or c.base == family
+    end
+    if here and not p.order then  -- else the list is not whole
+      say(("%s has choices that are no longer made, such as '%s': run "
+        .. "cutelua tune again"):format(t.place, name))
     end
   end
 end

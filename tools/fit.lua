@@ -58,11 +58,11 @@ local function pack(paths, file)
     assert(not head or head == r.head, "journals of two cards")
     head = r.head
     for problem, known in pairs(r.known) do
-      problems[problem] = problems[problem] or {}
-      for name, t in pairs(times_of(known)) do
-        problems[problem][name], numbers[name] = t, true
-      end
+      problems[problem] = times_of(known)  -- the last journal's
     end
+  end
+  for _, times in pairs(problems) do
+    for name in pairs(times) do numbers[name] = true end
   end
   for i, name in ipairs(sorted(numbers)) do numbers[name], names[i] = i, name
   end
@@ -188,8 +188,8 @@ end
 local SM90, BLOCKS = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua"
 local fitted = {}
-for name in ("fill missing memory far l2 launch first cluster exchange leave part "
-    .. "drain round"):gmatch "%S+" do
+for name in ("fill missing memory far l2 launch first cluster exchange leave "
+    .. "part drain round"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
 for name in ("memory near start meet drain"):gmatch "%S+" do

@@ -5,7 +5,7 @@ return {
   fill = 64,            -- bytes into shared memory, a cycle
   missing = 8,          -- cycles of 128 bytes that are not there
   memory = 4.2e12,      -- bytes a second
-  far = 1,            -- of an operand that blocks far apart read, again
+  far = 0.5,            -- of an operand that blocks far apart read, again
   l2 = 20e12,           -- of what all tiles read
   launch = 2.2e-6,      -- begin and end of a kernel
   first = 1500,         -- cycles until the first tiles are there

@@ -74,8 +74,8 @@ return function(o, m, n, k, sms)
       + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / busy ^ 0.5
 
-  -- Blocks side by side have tiles along M, where each has one, or along N; what
-  -- is read by blocks far from each other comes twice, in part.
+  -- Blocks side by side have tiles along M, where each has one, or along N;
+  -- what is read by blocks far from each other comes twice, in part.
   local along_m = o.raster_along_m or waves <= 1 and not o.pingpong
     and not o.shares
   local apart = along_m and (tiles_n > 1 and m or 0) or tiles_m > 1 and n or 0

@@ -83,6 +83,7 @@
     (cx, a[0].x, a[1].t, a[2].p)) \
   S(X_XTPP, Tensor, x, (Ctx *, Tensor, Tiler, Tup, Tup), \
     (cx, a[0].x, a[1].t, a[2].p, a[3].p)) \
+  S(X_X, Tensor, x, (Ctx *, Tensor), (cx, a[0].x)) \
   S(X_Xt, Tensor, x, (Ctx *, Tensor, DType), (cx, a[0].x, a[1].type)) \
   S(X_PX, Tensor, x, (Ctx *, Tup, Tensor), (cx, a[0].p, a[1].x))
 

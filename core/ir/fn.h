@@ -57,6 +57,7 @@ typedef struct Mem {
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: layout as printed, for reports; of
                      // SP_TMAP its box
+  bool undefined_ok; // for the simulator: reading what nobody wrote is meant
 } Mem;
 
 // PICK and PUT among at most so many registers choose by selects; with more

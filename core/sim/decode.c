@@ -252,7 +252,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   bool peer = m->space == SP_DSMEM;
   *s = (SimMem){.space = peer ? SP_SMEM : m->space, .type = (DType)i->type,
                 .count = m->count, .own = dtype_bits(m->type),
-                .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm};
+                .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm,
+                .lax = m->undefined_ok};
   if (m->space == SP_RMEM) {
     s->unit = unit;
     s->size = (unit + 7) / 8;

@@ -205,6 +205,11 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
+// Are some of n bytes of global memory undefined, and is that a fault?
+static bool lacks(const SimMem *m, int64_t at, int n) {
+  return m->defined && !m->lax && !all_defined(m->defined, at, n);
+}
+
 // Other threads write neighbouring bits.
 static void set_defined(uint8_t *bits, int64_t at, int n) {
   for (int64_t k = at; k < at + n;) {
@@ -248,8 +253,7 @@ static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   meet_others(x, mask, NULL, 0);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    if (m->defined && !all_defined(m->defined, x->at[l], x->bytes))
-      fault_place(x, SIM_UNINIT, l);
+    if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
     if (shadow_has(m)) shadow_read_global(x, l);
     copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
     if (!x->i->sem) continue;
@@ -352,8 +356,7 @@ void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = i, .m = m, .bytes = n, .agent = true};
   x.at[lane] = at;
   meet_others(&x, 1u << lane, NULL, 0);
-  if (m->defined && !all_defined(m->defined, at, n))
-    told_uninit(w, i, m, lane, at);
+  if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
 }
 
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
@@ -366,8 +369,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     as.op = OP_ATOMIC;
     as.sem = SEM_RELAXED;
     as.scope = SCOPE_GPU;
-    if (m->defined && !all_defined(m->defined, at, n))
-      told_uninit(w, i, m, lane, at);
+    if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
   }
   meet_others(&x, 1u << lane, data, 0);
   simspin_moved(w->cluster, true);
@@ -484,7 +486,8 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     g = granule(x, addr);
     SimGran *q = &c->gran[g];
     keep = q->flags & GF_RELEASED;
-    if (!(q->flags & (GF_DEFINED | GF_PENDING))) fault_place(x, SIM_UNINIT, l);
+    if (!(q->flags & (GF_DEFINED | GF_PENDING)) && !m->lax)
+      fault_place(x, SIM_UNINIT, l);
     simorder_read(x->w, x->i, l, g);
     shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
   } else {
@@ -492,8 +495,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     if (g == NO_GRANULE) return;
     keep = c->gran[g].flags & GF_RELEASED;
     if (m->defined) {
-      if (!all_defined(m->defined, x->at[l], x->bytes))
-        fault_place(x, SIM_UNINIT, l);
+      if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
       set_defined(m->defined, x->at[l], x->bytes);
     }
     simorder_read(x->w, x->i, l, g);

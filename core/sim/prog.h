@@ -36,6 +36,7 @@ typedef struct SimMem {
                        // rmem: byte offset of unit 0 in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
   uint8_t *p, *defined;  // gmem
+  bool lax;            // what nobody wrote may be read
   uint8_t before;      // gmem: what the launch in front does with it
   struct SimArea *area;  // gmem: the host memory that it is a part of
 } SimMem;

@@ -289,7 +289,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
     return;
   }
   if (!(q->flags & GF_DEFINED)) {
-    if (!is_global(x)) fault_at(x, SIM_UNINIT, l, 0, g);
+    if (!is_global(x) && !x->m->lax) fault_at(x, SIM_UNINIT, l, 0, g);
     return;
   }
   if (stored(x->w, 1u << l, q)) return;

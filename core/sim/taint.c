@@ -39,7 +39,7 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask) {
   uint32_t *def = rmem_def(w, m) + unit;
   uint32_t lack = mask & ~*def;
-  if (!lack) return;
+  if (!lack || m->lax) return;
   *def |= lack;
   SimTaint t = {.src = i->src, .mem = m->index,
                 .elem = (uint32_t)(unit * m->unit / m->own)};
@@ -54,6 +54,7 @@ static void begin(SimWarp *w) {
 
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack) {
+  if (m->lax) lack = 0;
   if (!lack && !w->tainted) return;
   begin(w);
   *taint_at(w, i->d) = (SimTaint){

@@ -77,6 +77,8 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank);
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 // Element i's offset in memory object elements: off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
+// t: reading elements that nobody wrote is no fault of the simulator.
+Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 // Claims that an element's coordinate lies in the shape, unless that is known.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);

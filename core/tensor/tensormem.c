@@ -272,6 +272,13 @@ static void need_memory(Ctx *cx, const Tensor *t, const char *what) {
              what, tensor_show(cx, t));
 }
 
+Tensor tensor_undefined_ok(Ctx *cx, Tensor t) {
+  need_memory(cx, &t, "undefined_ok");
+  Fn *fn = ir_fn(cx);
+  fn->mem.p[ir_get(fn, t.mem)->imm].undefined_ok = true;
+  return t;
+}
+
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
   need_memory(cx, &t, "load");
   tensor_check_coord(cx, &t, coord);

@@ -235,6 +235,13 @@ function cute.outer_partition(t, tiler, coord) end
 ---@return cute.Tensor
 function cute.local_partition(t, threads, index, proj) end
 
+---t itself, of a kernel: elements of its memory that nobody wrote may be read,
+---which the simulator tells otherwise. For rows that no load fills and whose
+---values are masked afterwards.
+---@param t cute.Tensor
+---@return cute.Tensor
+function cute.undefined_ok(t) end
+
 ---The same memory with elements of another type.
 ---@param t cute.Tensor
 ---@param dtype cute.DType

@@ -255,6 +255,53 @@ describe("what cute.assume says", function()
   end)
 end)
 
+describe("cute.undefined_ok", function()
+  -- Rows from n on are read, though nobody fills them, and masked.
+  local function rows(n, ok)
+    return report(function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({8, 4},
+        {4, 1}), 16)
+      if ok then cute.undefined_ok(s) end
+      cute.when((t // 4):lt(n), function() s[{t // 4, t % 4}] = x[t] end)
+      arch.sync_threads()
+      local row = 7 - t // 4
+      local v = s[{row, t % 4}]
+      y[t] = cute.where(row:lt(n), v, 0.0)
+    end, 32, tensor(32), tensor(32))
+  end
+
+  it("says that memory may be read undefined", function()
+    assert.is_true(rows(8).ok)
+    local r = rows(5)
+    assert.equal("uninitialised", r.reports[1].kind)
+    assert.is_true(rows(5, true).ok)
+  end)
+
+  it("of one tensor, registers and global memory too", function()
+    local function run(first, second, sum)
+      return report(function(x, y)
+        local a = cute.make_rmem_tensor({2}, cute.f32)
+        local b = cute.make_rmem_tensor({2}, cute.f32)
+        if first then cute.undefined_ok(a) end
+        if second then cute.undefined_ok(x) end
+        a[0], b[0] = 1.0, 1.0
+        y[arch.thread_idx()] = (sum and a[1] or a[0]) + b[0] + x[0]
+      end, 32, cute.empty({4}, cute.f32), tensor(32))
+    end
+    assert.is_true(run(false, true).ok)
+    assert.equal("x", run(true, false).reports[1].tensor)
+    assert.equal("a", run(false, true, true).reports[1].tensor)
+    assert.is_true(run(true, true, true).ok)
+  end)
+
+  it("is of kernels", function()
+    support.raises("undefined_ok", function()
+      cute.undefined_ok(cute.zeros({4}, cute.f32))
+    end)
+  end)
+end)
+
 describe("words", function()
   it("a cp.async that nobody committed belongs to no group", function()
     local g2s = cute.make_tiled_copy(

@@ -77,8 +77,8 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
       end
       local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
                                     acc.layout)
-      if by then acc:store(acc:load() * by:load()) end
-      part:store(part:load() + acc:load())
+      if by then part:store(cute.fma(acc:load(), by:load(), part:load()))
+      else part:store(part:load() + acc:load()) end
     end
   end
   return sums

@@ -60,6 +60,8 @@
 -- groups = "rows" or "masked": of groups of rows, which the device counts
 -- (kernels.groups), each with its own of B (N,K,G); A (M,K) and D (M,N), masked
 -- A (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
+-- "list": of problems of their own, of which arguments() is given one; the last
+-- argument is what list() gives, an epilogue has the sums alone.
 -- Tiles of the groups follow each other; all take the same time, also those
 -- that are not full: blocks out of step read what L2 holds no more.
 --
@@ -168,6 +170,7 @@ local function make(given)
       return list
     end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
+    if o.groups == "list" then list[10] = nil end
     if not (alpha or beta) then list[11], list[12] = nil, nil end
     local more = with_maps(table.pack(...))
     list.n = 12 + more.n
@@ -187,6 +190,33 @@ local function make(given)
       out[at] = core.tma_rebind(list[at], (select(i, ...)))
     end
     return out
+  end
+
+  --- The last argument for a list of problems {A, B, D}, for blocks of a grid,
+  -- where operands are; the others are those of any of them. like: what was
+  -- given for problems of the same types and layouts.
+  function self.list(problems, grid, place, like)
+    local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
+    local shapes = not like and core.buffer("i32", 3 * #problems)
+    for g, x in ipairs(problems) do
+      local A, B, D = table.unpack(x)
+      if like then
+        if o.gated then B = in_turn(B) end
+        space.a[g] = core.tma_rebind(like.a[g], A)
+        space.b[g] = core.tma_rebind(like.b[g], B)
+        space.d[g] = core.tma_rebind(like.d[g], D)
+      else
+        local a, _, b, _, d = self.atoms(A, B, D)
+        space.a[g], space.b[g], space.d[g] = a, b, d
+        shapes[3 * g - 3], shapes[3 * g - 2] = A.shape[1], B.shape[1]
+        shapes[3 * g - 1] = A.shape[2]
+      end
+    end
+    space.shapes = space.shapes or cute.make_tensor(shapes,
+      cute.make_layout({#problems, 3}, {3, 1})):to(place or "host")
+    space.maps = cute.empty(cute.make_layout {16, #problems, 2 + o.consumers,
+      grid[1] * grid[2] * grid[3]}, cute.i64, {device = place})
+    return space
   end
 
   --- Does TMA take these? Rows at multiples of 16 bytes: true, or

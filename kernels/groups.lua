@@ -4,6 +4,7 @@
 --   "rows"    a matrix (M,K) holds the rows of all groups one behind the other:
 --             group g has those from offsets[g] to offsets[g + 1] - 1
 --   "masked"  matrices (M,K,G): of group g the first counts[g] rows
+--   "list"    matrices of their own, of any extents: shapes (G,3) has M, N, K
 --
 -- offsets (G+1) and counts (G) are i32 or i64. Offsets below the one before
 -- count as that one, those past M as M, counts are from 0 to M: nobody leaves
@@ -21,6 +22,8 @@
 local cute = require "cute"
 local tiles = require "cute.tiles"
 
+local _, cpasync = cute._, cute.nvgpu.cpasync
+
 local groups = {}
 
 -- x, of either type, as an i32 from 0 to `most`.
@@ -37,16 +40,20 @@ Search.__index = Search
 --- A search in front of all groups. Fields of what it found: group, its first
 -- row (`first`, 0 where they are masked) and its `rows`, `high` tiles along
 -- them; `before`: the number of its first tile, `after`: that behind its last.
+-- Of a list also `columns`, `k` and `across`, tiles beside each other.
 ---@param form string
----@param where any offsets or counts
----@param most any rows of a matrix
----@param tile {rows: integer, across: any} rows of a tile, tiles beside it
+---@param where any offsets, counts or shapes
+---@param most any rows of a matrix; of a list nil
+---@param tile {rows: integer, across: any, columns: integer}
+-- rows of a tile, tiles beside it; of a list its columns
 function groups.search(form, where, most, tile)
   local s = {form = form, where = where, most = most, tile = tile,
-             count = cute.size(where), group = -1, before = 0, after = 0,
-             first = 0, rows = 0, high = 0}
+             count = cute.size(where, 0), group = -1, before = 0, after = 0,
+             first = 0, rows = 0, high = 0, across = tile.across}
   if form == "rows" then
     s.count, s.stop = s.count - 1, bounded(where[0], most)
+  elseif form == "list" then
+    s.columns, s.k, s.across = 0, 0, 0
   end
   return setmetatable(s, Search)
 end
@@ -62,12 +69,16 @@ function Search:find(place)
       self.stop = cute.max(self.first,
                            bounded(self.where[self.group + 1], self.most))
       self.rows = self.stop - self.first
+    elseif self.form == "list" then
+      local function extent(i) return self.where[{self.group, i}] end
+      self.rows, self.columns, self.k = extent(0), extent(1), extent(2)
+      self.across = tiles.count(self.columns, self.tile.columns)
     else
       self.rows = bounded(self.where[self.group], self.most)
     end
     self.high = tiles.count(self.rows, self.tile.rows)
     self.before = self.after
-    self.after = self.after + self.high * self.tile.across
+    self.after = self.after + self.high * self.across
   end)
 end
 
@@ -88,6 +99,38 @@ function groups.from(t, at)
   if math.type(at.first) then return t end  -- 0
   return cute.domain_offset(cute.rank(t) > 2 and {at.first, 0, 0}
     or {at.first, 0}, t)
+end
+
+--- The tensor map of a group of a list, for the thread that copies by it: one
+-- of many atoms' maps, which are the kernel's arguments, put where copies are
+-- told to find it, once for each group. maps (16,G) of i64 are the thread's.
+---@param atoms any[] of each group
+---@param maps any
+---@param group any
+---@param new any is it another group than before?
+function groups.map(atoms, maps, group, new)
+  local map = maps(_, group)
+  cute.when(new, function()
+    for g, atom in ipairs(atoms) do
+      cute.when(cute.eq(group, g - 1), function()
+        cpasync.copy_tensormap(atom, map)
+      end)
+    end
+    cpasync.fence_tma_desc_release()
+    cpasync.fence_tma_desc_acquire(map)
+  end)
+  return map
+end
+
+--- Coordinates of a map for matrices of any extents, from those of one of them.
+function groups.endless(coords)
+  local shape = coords.shape
+  for i, extent in ipairs(shape) do
+    if type(extent) == "table" then extent[#extent] = 1 << 24
+    else shape[i] = 1 << 28 end
+  end
+  return cute.make_tensor(coords.iterator,
+                          cute.make_layout(shape, coords.stride))
 end
 
 --- Tiles of `rows` rows that groups of m rows in all ("rows"), or of m at most

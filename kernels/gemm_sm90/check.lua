@@ -107,7 +107,9 @@ function wrong.options(o)
     and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
     .. "gated nor a dynamic scheduler")
   if o.groups ~= nil then
-    one_of(o, "groups", "rows", "masked")
+    one_of(o, "groups", "rows", "masked", "list")
+    need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
+      "groups = \"list\" goes with neither turns nor factors of blocks")
     need(o.split == 1 and not o.batches and o.persistent
       and o.scheduler == "static", "groups = %s goes with neither split, "
       .. "batches, persistent = false nor a dynamic scheduler",
@@ -183,7 +185,7 @@ end
 function wrong.operands(o, A, B, D)
   local list = {A = A, B = B, D = D}
   local many = o.batches or o.groups == "masked"
-  local matrices = {A = many, B = many or o.groups, D = many}
+  local matrices = {A = many, B = many or o.groups == "rows", D = many}
   for _, name in ipairs {"A", "B", "D"} do
     local t, want = list[name], o[name:lower() .. "_dtype"]
     need(core.typename(t) == "tensor", "%s is %s; a tensor is needed", name,

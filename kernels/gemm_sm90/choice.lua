@@ -57,6 +57,7 @@ local function meant(t, o, n)
     and (not t.promoted or o.promote)
     and not (t.split == "stream" and (o.promote or o.gated))
     and not (o.groups and (t.split or t.min_blocks))
+    and not (o.groups == "list" and t.schedule == "pingpong")
 end
 
 -- Choices that gemm_sm90 takes, less stages, for n columns: with the options of

@@ -28,11 +28,11 @@ end
 --- The way out of a warpgroup's sums.
 ---@param x {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
--- more: any[]}
+-- more: any[], atoms: any[]?, maps: any?}
 -- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
 -- buffers; group, thread: which of the warpgroups, and of its threads; half:
 -- which of a split tile; sources: this warpgroup's; D, alpha, beta, more: the
--- kernel's arguments
+-- kernel's arguments; atoms, maps: of groups.map
 function epilogue.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
@@ -61,7 +61,7 @@ function epilogue.new(o, x)
     count = {cute.size(gD, 2), cute.size(gD, 3)},
     half = x.half, leader = x.thread:eq(0), thread = x.thread,
     mma = x.mma, sources = x.sources, D = x.D, alpha = x.alpha, beta = x.beta,
-    more = x.more,
+    more = x.more, atoms = x.atoms, maps = x.maps,
     pipe = pipeline.PipelineTmaStore {
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
@@ -75,6 +75,7 @@ end
 -- Part n of work tile w, at place `at` of its matrix of D: see tiles.result;
 -- what an epilogue is given.
 local function result_of(o, out, at, w, n)
+  if out.maps then return {l = w.group} end  -- the sums are all that it knows
   local function batch(t)
     if o.groups then return groups.view(t, w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
@@ -127,6 +128,21 @@ function epilogue.ahead(o, out, at)
   end
 end
 
+-- Is something of part n, at `at`, inside of D, and are all its rows the
+-- group's? The map of a list's problem ends where its rows do.
+local function parts_inside(o, out, at, w, n)
+  local rows, columns = out.count[1], out.count[2]
+  if out.maps then
+    rows = tiles.count(w.rows, 64)
+    columns = tiles.count(w.columns, o.epi[2])
+  end
+  local inside = core.lt(at[1], rows) & core.lt(at[2], columns)
+  if not o.groups or out.maps then return inside, inside end
+  local row = out.row(n // (o.columns // o.epi[2]))
+  local left = w.rows - (w.tile_idx[1] * o.tile[1] + row * 64)
+  return inside & core.gt(left, 0), inside & core.ge(left, 64)
+end
+
 --- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
 -- met the leader. Of 64 rows that are not all a group's, threads store what
@@ -136,7 +152,13 @@ function epilogue.store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
   local atom, tma, group, at = out.atom, out.tma, out.group, w.tile_idx
-  local parts = o.columns // o.epi[2]
+  local parts, map = o.columns // o.epi[2], nil
+  if out.maps then
+    map = out.maps(_, w.group)
+    cute.when(leader, function()
+      groups.map(out.atoms, out.maps, w.group, w.new)
+    end)
+  end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
   local function free(n)  -- the buffer of part n; new ones are free
@@ -149,13 +171,7 @@ function epilogue.store(o, out, acc, w)
       free(n)
       if n >= first then barrier:arrive_and_wait() end
     end
-    local inside = core.lt(place[1], out.count[1])
-      & core.lt(place[2], out.count[2])
-    local whole = inside
-    if o.groups then
-      local left = w.rows - (at[1] * o.tile[1] + out.row(n // parts) * 64)
-      inside, whole = inside & core.gt(left, 0), inside & core.ge(left, 64)
-    end
+    local inside, whole = parts_inside(o, out, place, w, n)
     local function result() return result_of(o, out, place, w, n) end
     local function put()
       finish(o, out, acc, n, result, part)
@@ -163,7 +179,7 @@ function epilogue.store(o, out, acc, w)
         cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
         cute.arch.fence_view_async_shared()
       end
-      if not o.groups then return fill() end
+      if not o.groups or out.maps then return fill() end
       cute.when(whole, fill, function() result().put(part) end)
     end
     if out.sources then out.sources:wait(n) end
@@ -175,7 +191,7 @@ function epilogue.store(o, out, acc, w)
     cute.when(leader, function()
       cute.when(whole, function()
         cute.copy(atom, tma(_, buffer, group), out.to(place, w),
-                  {cache_policy = o.d_hint})
+                  {cache_policy = o.d_hint, tma_desc_ptr = map})
       end)
       pipe:producer_commit()
     end)

@@ -4,6 +4,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "kernels.gemm_sm90.epilogue"
 local factors_of = require "kernels.gemm_sm90.factors"
+local ragged = require "kernels.groups"
 local halves = require "kernels.gemm_sm90.halves"
 local mainloop = require "kernels.gemm_sm90.mainloop"
 local make_parts = require "kernels.gemm_sm90.stream"
@@ -12,6 +13,7 @@ local schedule = require "kernels.gemm_sm90.schedule"
 local smem = require "kernels.gemm_sm90.smem"
 local sources = require "kernels.gemm_sm90.sources"
 
+local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
@@ -79,6 +81,10 @@ return function(o)
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)
     end
+    if o.groups == "list" then
+      cA, cB, cD = ragged.endless(cA), ragged.endless(cB),
+        ragged.endless(cD)
+    end
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local loader = tid:eq(consumers * WARPGROUP)
@@ -105,7 +111,15 @@ return function(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true, true)
     end
-    local walk = schedule.walks(o, tiles_m, tiles_n, o.groups and D.shape[1]
+    -- of a list's problems: this block's maps of A, B, and for each warpgroup D
+    local function maps_of(i)
+      if o.groups ~= "list" then return nil end
+      local cluster = select(3, cute.arch.block_idx())
+      return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
+        + cluster * o.cluster[1] * o.cluster[2])
+    end
+    local most = o.groups and D and D.shape[1]  -- rows of all groups
+    local walk = schedule.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, who made the barriers, does not wait for the consumers, but
     -- for blocks that it loads for.
@@ -124,9 +138,11 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       cute.when(loader, function()
         local a = producer.load(o, {atom = tma_a, coords = cA, smem = sA,
-          rows = bm, mode = 2, block = {m, n}, hint = o.a_hint})
+          rows = bm, mode = 2, block = {m, n}, hint = o.a_hint,
+          atoms = space and space.a, maps = maps_of(0)})
         local b = producer.load(o, {atom = tma_b, coords = cB, smem = sB,
-          rows = bn, mode = 1, block = {m, n}, hint = o.b_hint})
+          rows = bn, mode = 1, block = {m, n}, hint = o.b_hint,
+          atoms = space and space.b, maps = maps_of(1)})
         producer.run(o, pipe, {a, b}, walk "producer", first_k, k_tiles, parts)
       end)
     end
@@ -150,7 +166,8 @@ return function(o)
       local read = pipe:make_consumer_state()
       local out = epilogue.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
         smem = sD, group = group, thread = tid % WARPGROUP, half = half, D = D,
-        alpha = alpha, beta = beta, more = more,
+        alpha = alpha, beta = beta, more = more, atoms = space and space.d,
+        maps = maps_of(2 + group),
         sources = read_of and read_of:of(epi_mma, group, tid % WARPGROUP)})
       local work = walk "consumer"
       if o.pingpong then

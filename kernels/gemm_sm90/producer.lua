@@ -13,7 +13,8 @@ local producer = {}
 -- stages s, in tiles of `rows` rows. Blocks of a cluster that are side by side
 -- along `mode` (1: M, 2: N) load a part each for all of these.
 ---@param how {atom: any, coords: any, smem: any, rows: integer, mode: integer,
--- block: any[], hint: integer?} block: this one's place in the cluster
+-- block: any[], hint: integer?, atoms: any[]?, maps: any?}
+-- block: this one's place in the cluster; atoms, maps: of groups.map
 function producer.load(o, how)
   local mode, block = how.mode, how.block
   local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2
@@ -27,6 +28,7 @@ function producer.load(o, how)
   local tile, all = partition(how.coords)
   local vmnk = cute.make_layout {1, o.cluster[1], o.cluster[2], 1}
   local X = {atom = how.atom, smem = tile, hint = how.hint,
+             atoms = how.atoms, maps = how.maps,
              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                {0, block[1], block[2], 0}, mode) or nil}
   -- The tiles along K of tile number `at`, of matrix l, or of a group's rows.
@@ -46,17 +48,19 @@ end
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   schedule.each(o, work, function()
-    local w, from = work:get_current_work(), {}
+    local w, from, map = work:get_current_work(), {}, {}
     local k_first = w.k_first or first_k
     local at = w.tile_idx
     for i, X in ipairs(loads) do
       from[i] = X.along_k(at[i], at[3], i == 1 and o.groups and w)
+      map[i] = X.maps and groups.map(X.atoms, X.maps, w.group, w.new)
     end
     for k in cute.range(w.k_count or k_tiles) do
       pipe:producer_acquire(write)
       local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
       for i, X in ipairs(loads) do
         how.mcast_mask, how.cache_policy = X.mask, X.hint
+        how.tma_desc_ptr = map[i]
         cute.copy(X.atom, from[i](_, k_first + k), X.smem(_, write.index), how)
       end
       write:advance()

@@ -16,12 +16,12 @@ Grouped.__index = Grouped
 
 local function grouped(o, space, most, tiles_n)
   local x, y, z = cute.arch.block_idx()
-  local where = o.groups == "rows" and space.offsets or space.counts
-  local walk = setmetatable({o = o, place = z, id = {x, y},
-    step = select(3, cute.arch.grid_dim()),
-    clusters_n = tiles.count(tiles_n, o.cluster[2])}, Grouped)
+  local where = space.offsets or space.counts or space.shapes
+  local walk = setmetatable({o = o, place = z, id = {x, y}, space = space,
+    step = select(3, cute.arch.grid_dim()), of = -1}, Grouped)
   walk.search = groups.search(o.groups, where, most, {
-    rows = o.tile[1] * o.cluster[1], across = walk.clusters_n})
+    rows = o.tile[1] * o.cluster[1], columns = o.tile[2] * o.cluster[2],
+    across = tiles.count(tiles_n, o.cluster[2])})
   walk.search:find(z)
   return walk
 end
@@ -33,21 +33,27 @@ function Grouped:advance_to_next_work(count)
   self.search:find(self.place)
 end
 
--- {tile_idx}, and what of the rows are the group's: {group, first, rows}.
+-- {tile_idx}, and what of the rows are the group's: {group, first, rows}; of a
+-- list {columns, k_count, new: is it another group's than the one before?}.
 function Grouped:get_current_work()
   local o, s = self.o, self.search
   local place = self.place - s.before
   core.assume(place, 0, (1 << 31) - 1, 1)
   local at = utils.StaticPersistentTileScheduler(
     utils.PersistentTileSchedulerParams(
-      {cute.max(s.high, 1), self.clusters_n}, nil,
+      {cute.max(s.high, 1), cute.max(s.across, 1)}, nil,
       {swizzle_size = o.swizzle, raster_along_m = o.raster_along_m}),
     {0, 0, place}, {1, 1, 1}):get_current_work().tile_idx
   for i = 1, 2 do
     if o.cluster[i] > 1 then at[i] = at[i] * o.cluster[i] + self.id[i] end
   end
-  return {tile_idx = {at[1], at[2], s.group}, group = s.group,
-          first = s.first, rows = s.rows}
+  local w = {tile_idx = {at[1], at[2], s.group}, group = s.group,
+             first = s.first, rows = s.rows}
+  if o.groups == "list" then
+    w.columns, w.k_count = s.columns, tiles.count(s.k, o.tile[3])
+    w.new, self.of = cute.ne(s.group, self.of), s.group
+  end
+  return w
 end
 
 --- Makes walks through the tiles of this block, in the order in which clusters

@@ -3,6 +3,7 @@
 local cute = require "cute"
 local grouped = require "spec.grouped"
 local kernels = require "spec.kernels"
+local ops = require "spec.ops"
 local raises = require "spec.support".raises
 local grouped_gemm = cute.ops.grouped_gemm
 
@@ -192,7 +193,54 @@ describe("lists of products", function()
     assert.same({}, grouped_gemm({}, {device = "sim"}))
   end)
 
+  -- Products of these extents on a device: the first that is wrong, in words.
+  local function wrong(shapes, device, o)
+    local list, made = {}, {}
+    for i, s in ipairs(shapes) do
+      local A = ops.tensor(ops.random(i), {s[1], s[3]}, "bf16", i, "k")
+      local B = ops.tensor(ops.random(i), {s[2], s[3]}, "bf16", i + 9, "k")
+      made[i] = {A, B}
+      list[i] = {A:to(device == "gpu" and "gpu" or "host"),
+                 B:to(device == "gpu" and "gpu" or "host")}
+    end
+    o.device, o.dtype, o.alpha = device, cute.f32, 2
+    for i, D in ipairs(grouped_gemm(list, o)) do
+      local why = ops.differs(made[i][1], made[i][2], D:to "host",
+        function(_, _, _, sum) return 2 * sum end)
+      if why then return ("problem %d: %s"):format(i, why) end
+    end
+  end
+  local SHAPES = {{70, 72, 128}, {1, 8, 8}, {200, 136, 72}, {64, 64, 64},
+                  {129, 8, 264}}
+
+  it("are one launch where Hopper's kernel takes all", function()
+    local gemm = require "cute.ops.gemm"
+    local own = gemm.gemm
+    gemm.gemm = function() error "one by one" end
+    local ok, why = pcall(function()
+      for seed = 1, 2 do
+        assert.is_nil(wrong(SHAPES, "sim:sm_90a", {seed = seed}))
+      end
+    end)
+    gemm.gemm = own
+    assert.is_true(ok, why)
+    -- others go one by one
+    assert.is_nil(wrong({{9, 7, 5}, {64, 64, 64}}, "sim:sm_90a", {}))
+    assert.is_nil(wrong(SHAPES, "sim:sm_80", {}))
+  end)
+  it("are right on a card #gpu", function()
+    local many = {}
+    for i = 1, 70 do many[i] = {i * 7, 8 * i, 8 * (i % 9 + 1)} end
+    assert.is_nil(wrong(SHAPES, "gpu", {}))
+    assert.is_nil(wrong(many, "gpu", {}))
+    assert.is_nil(wrong(SHAPES, "gpu", {}))
+  end)
+
   it("say which problem is wrong", function()
+    raises("A of problem 1 is nil; a tensor is needed", grouped_gemm, {{}},
+           {device = "sim"})
+    raises("out is none of a list's", grouped_gemm, {},
+           {device = "sim", out = cute.zeros({1}, cute.f32)})
     raises("problem 2 is 7; {A, B} or {A, B, D} is needed", grouped_gemm,
       {{cute.full({5, 8}, 1, cute.bf16), cute.full({5, 8}, 1, cute.bf16)}, 7},
       {device = "sim"})

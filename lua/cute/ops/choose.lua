@@ -442,7 +442,7 @@ end
 ---------------------------------------------------------------------------
 
 local FAMILIES = {sm90, skinny, sm80, simt, int4}
-choose.FAMILIES = FAMILIES
+choose.FAMILIES, choose.sm90 = FAMILIES, sm90
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
   gemm_sm80 = "tensor cores by mma.sync, any strides",

@@ -270,6 +270,9 @@ function gemm.gemm(A, B, C, o)
                 known(arguments(A, B, C, o, alpha, beta)))
 end
 
+--- What a call with these asks for: see cute.ops.choose.
+function gemm.problem(A, B, o) return problem(call_of(A, B, nil, o)) end
+
 --- What the tuner asks of operands: the problem, its candidates, and a call as
 -- plans take it.
 function gemm.offers(A, B, o)

@@ -10,6 +10,7 @@ local capture = require "cute.ops.capture"
 local choose = require "cute.ops.choose"
 local epilogue = require "cute.ops.epilogue"
 local gemm = require "cute.ops.gemm"
+local gemm_sm90 = require "kernels.gemm_sm90"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
@@ -203,17 +204,125 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
--- Products of any shapes, one by one.
-local function list(problems, o)
-  o = o or NONE
-  local out = {}
+local MOST = 64  -- problems of a launch: their maps are arguments
+
+local function check_problem(i, x)
+  if type(x) ~= "table" then
+    fail("problem %d is %s; {A, B} or {A, B, D} is needed", i, core.show(x))
+  end
+  check_tensor(("A of problem %d"):format(i), x[1], 2, "(M,K)")
+  check_tensor(("B of problem %d"):format(i), x[2], 2, "(N,K)")
+  if x[3] ~= nil then
+    check_tensor(("D of problem %d"):format(i), x[3], 2, "(M,N)")
+  end
+end
+
+-- What is one for all problems of a launch.
+local SAME = {"a", "b", "d", "tf32", "arch", "place"}
+
+-- A problem that stands for all of a list, for Hopper's kernel; nil: there is
+-- none, and they go one by one.
+local function all_of(problems, o)
+  local all, first
   for i, x in ipairs(problems) do
-    if type(x) ~= "table" then
-      fail("problem %d is %s; {A, B} or {A, B, D} is needed", i, core.show(x))
+    local p = gemm.problem(x[1], x[2], {out = x[3], dtype = o.dtype,
+      tf32 = o.tf32, device = o.device, arch = o.arch})
+    if i == 1 then
+      first = p
+      all = setmetatable({ragged = "list", batches = #problems, m = 0},
+                         {__index = p})
     end
-    local opts = {out = x[3]}
+    for _, name in ipairs(SAME) do
+      if p[name] ~= first[name] then return nil end
+    end
+    for _, t in ipairs {p.A, p.B, p.D} do
+      if t.stride[2] ~= 1 then return nil end
+    end
+    if choose.sm90.takes(p) then return nil end
+    all.m, all.n = all.m + p.m, math.max(all.n, p.n)
+    all.k, all.columns = math.max(all.k, p.k), all.n
+  end
+  all.expected = tiles.count(all.m, #problems)
+  return all
+end
+
+-- A launch of all problems: a step of cute.ops.calls; false: there is none.
+local function launch_of(problems, o, call)
+  local p = not (o.epilogue or o.scale_a or o.scale_b) and all_of(problems, o)
+  if not p then return false end
+  local c
+  for _, x in ipairs(choose.sm90.list(p)) do
+    if not c or x.ns < c.ns then c = x end
+  end
+  local ending = epilogue.new(p, c, call)
+  c.options.epilogue = ending.finish
+  local made = gemm_sm90(c.options)
+  return {made = made, kernel = made.kernel, block = made.block,
+          grid = made.grid(p.m, p.columns, p.sms, #problems),
+          cluster = made.cluster, ready = {}, device = p.device, d = p.d,
+          place = p.place, ending = ending}
+end
+
+local launches, count, KEPT = {}, 0, 256
+
+-- Launches the problems of a list that was seen before, or is now.
+local function step_of(problems, o, call)
+  local words = {}
+  for i, x in ipairs(problems) do
+    words[i] = core.kind_text(x[1].device, x[1], x[2], x[3])
+  end
+  words[#words + 1] = core.kind_text(call.alpha, o.dtype, o.tf32, o.arch,
+    tostring(o.device), o.epilogue ~= nil, o.scale_a ~= nil, o.scale_b ~= nil)
+  local key = table.concat(words, " ")
+  if launches[key] == nil then
+    if count == KEPT then launches, count = {}, 0 end
+    launches[key], count = #problems > 1 and launch_of(problems, o, call),
+      count + 1
+  end
+  return launches[key]
+end
+
+local function one_by_one(problems, o, out)
+  for _, x in ipairs(problems) do
+    local opts = {}
     for name, v in pairs(o) do opts[name] = v end
-    out[i] = gemm.gemm(x[1], x[2], nil, opts)
+    opts.out, opts.expected_m = x[3], nil
+    out[#out + 1] = gemm.gemm(x[1], x[2], nil, opts)
+  end
+end
+
+local function at_once(step, problems, call, out)
+  local part = {}
+  for i, x in ipairs(problems) do
+    local D = x[3] or cute.empty({x[1].shape[1], x[2].shape[1]}, step.d,
+                                 {device = step.place})
+    part[i] = {operand.matrix(x[1], {}), operand.matrix(x[2], {}),
+               operand.matrix(D, {})}
+    out[#out + 1] = D
+  end
+  step.known = step.known or step.made.arguments(table.unpack(part[1]))
+  step.space = step.made.list(part, step.grid, step.place ~= "host"
+    and step.place or nil, step.space)
+  local args = table.move(step.known, 1, step.known.n, 1, {n = step.known.n})
+  step.ending.more(args, nil, call)
+  args.n = args.n + 1
+  args[args.n] = step.space
+  calls.launch(step, args, {device = step.device, stream = call.o.stream,
+                            seed = call.o.seed})
+end
+
+local function list(problems, o)
+  local call, out = call_of(nil, nil, nil, o or NONE), {}
+  if call.o.out then
+    fail "out is none of a list's: {A, B, D} is a problem with its own"
+  end
+  for i, x in ipairs(problems) do check_problem(i, x) end
+  for first = 1, #problems, MOST do
+    local some = table.move(problems, first,
+                            math.min(first + MOST - 1, #problems), 1, {})
+    local step = step_of(some, call.o, call)
+    if step then at_once(step, some, call, out)
+    else one_by_one(some, call.o, out) end
   end
   return out
 end

@@ -14,7 +14,8 @@ local SUMS = 216         -- that a thread can have: more leave no registers
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
 -- are added to others; few: only for results as narrow, with one consumer and
--- deep steps; min_blocks: so many of a multiprocessor, each with one tile.
+-- deep steps; grouped: of groups; min_blocks: so many of a multiprocessor, each
+-- with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -35,6 +36,7 @@ local TILES = {
   {128, 256}, {128, 256, cluster = {2, 1}},
   {128, 256, epi_stages = 4, wide = 32},
   {128, 256, epi_stages = 4, wide = 32, cluster = {2, 1}},
+  {128, 256, epi_stages = 4, grouped = true, cluster = {1, 2}},
   {256, 128, promoted = true}, {128, 224, promoted = true},
   {128, 192, promoted = true},
   {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
@@ -47,7 +49,15 @@ local TILES = {
 }
 -- What says of a tile when it is meant, and what it is made of, no choice.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
-               few = true}
+               few = true, grouped = true}
+
+-- Tiles of groups: those of 256 rows would spill, and fill up badly; of those
+-- of 256 columns two that share A were fastest.
+local function for_groups(t, o)
+  return not t.split and not t.min_blocks
+    and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
+    and not (o.groups == "list" and t.schedule == "pingpong")
+end
 
 -- Is a tile of the list meant for these complete options, and n?
 local function meant(t, o, n)
@@ -56,8 +66,8 @@ local function meant(t, o, n)
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
     and not (t.split == "stream" and (o.promote or o.gated))
-    and not (o.groups and (t.split or t.min_blocks))
-    and not (o.groups == "list" and t.schedule == "pingpong")
+    and (not o.groups or for_groups(t, o))
+    and (not t.grouped or o.groups)
 end
 
 -- Choices that gemm_sm90 takes, less stages, for n columns: with the options of

@@ -335,7 +335,6 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
   walk(p, at, k_tiles, load, function(stage)
     multiply(p, parts, sums, stage)
   end)
-  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
 
   local wm, wn = join.shares(p.warps[2], p.columns, BM // 8)
   local out = cute.make_tiled_mma(p.atom(dtype), {p.warps[1] * wm, wn, 1})

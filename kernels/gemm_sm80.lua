@@ -251,7 +251,6 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local passed, done
   if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
   main_loop(mma, A, B, C, stages, walk, k, passed)
-  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   if done then done(A.k_tiles) end
 
   local room = o.rows and not o.gated and tiles.has_rows(mC)
@@ -306,8 +305,9 @@ end
 
 --- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
 -- of (acc, part, ...), and what its launch needs. With pdl it is for dependent
--- launches: it waits for the kernel before it, and lets the next one begin
--- behind its products. run(A, B, C, way, ...) is
+-- launches: it waits for the kernel before it; the next one begins when its
+-- blocks are done, since earlier ones are in their way.
+-- run(A, B, C, way, ...) is
 -- what a block of it does, for kernels of one's own. way: {valid = which
 -- elements of A there are (tiles.inside), cached = A goes through L1, at = the
 -- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):

@@ -83,7 +83,8 @@ static void init_warp(SimCluster *c, int id) {
   w->active = w->valid;
   w->clk = 1;
   w->count = 0;
-  w->tainted = false;
+  w->tainted = w->wraps = false;
+  memset(w->wrapped, 0, p->nwrap * sizeof *w->wrapped);
   w->text.n = 0;
   w->first = w->end = 0;
   w->seen = w->pending = w->fenced = 0;

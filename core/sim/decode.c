@@ -8,6 +8,7 @@
 #include "sim/claim.h"
 #include "sim/relay.h"
 #include "sim/tables.h"
+#include "sim/wrap.h"
 
 #include <string.h>
 
@@ -670,6 +671,30 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
+// Numbers the products that addresses rest on.
+static void find_wraps(Prog *g) {
+  SimProg *p = g->p;
+  uint32_t *number = arena_zero(g->cx, &g->cx->scratch, g->fn->ins.n * 4);
+  p->wrap_src = NEW(g->cx, uint32_t, g->fn->ins.n);
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *d = &p->ins[k];
+    bool access = d->op == OP_LD || d->op == OP_ST || d->op == OP_COPY ||
+                  d->op == OP_CPASYNC || d->op == OP_ATOMIC;
+    if (!access) continue;
+    SimWraps *w = simwrap_of(g->cx, g->fn, ir_get(g->fn, d->ref));
+    for (int j = 0; w && j < w->n; j++) {
+      uint32_t *n = &number[w->of[j]];
+      if (!*n) p->wrap_src[(*n = ++p->nwrap) - 1] =
+        ir_get(g->fn, w->of[j])->src;
+      w->of[j] = *n - 1;
+    }
+    p->ins[k].wraps = w;
+  }
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_MUL || p->ins[k].op == OP_SHL)
+      p->ins[k].jump = number[p->ins[k].ref];
+}
+
 static void decode_all(Prog *g) {
   size_t n = g->fn->ins.n;
   SimProg *p = g->p;
@@ -826,6 +851,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   place_values(&g);
   place_ranks(&g);
   decode_all(&g);
+  find_wraps(&g);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->gran = g.gran;

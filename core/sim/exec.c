@@ -6,6 +6,7 @@
 #include "sim/regs.h"
 #include "sim/spin.h"
 #include "sim/wgmma.h"
+#include "sim/wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -652,6 +653,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_VGET:
       compute(w, i);
       if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
+      else if (i->jump) simwrap_note(w, i);
       return true;
   }
   return true;

@@ -19,6 +19,7 @@
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     those of a warpgroup
 //   claim.c     what a script said of values, and coordinates
+//   wrap.c      products that wrap, and lead to an address
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers, deadlock
 //   dump.c      the program as text

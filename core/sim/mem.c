@@ -9,6 +9,7 @@
 #include "sim/relay.h"
 #include "sim/shadow.h"
 #include "sim/spin.h"
+#include "sim/wrap.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -101,6 +102,7 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
                         (((base + x->at[l]) & (x->bytes - 1)) != 0)) << l;
   }
   wrong &= mask;
+  if (x->w->wraps && x->i->wraps) simwrap_check(x, mask & ~wrong);
   if (!wrong) return mask;
   for (int l = 0; l < LANES; l++) {
     if (!(wrong >> l & 1)) continue;

@@ -89,6 +89,7 @@ typedef struct SimIns {
   uint32_t ref;        // instruction of the IR
   int32_t stat;        // index of its statistics, or -1
   int64_t imm;
+  const struct SimWraps *wraps;  // products that its addresses rest on
   const void *x;       // SimCopy, SimSide, SimMmaIns, SimMatrix, SimPrint
 } SimIns;
 
@@ -114,6 +115,7 @@ typedef struct SimProg {
   uint32_t *stat_ref;  // IR instruction of each statistics record
   uint32_t value_bytes;  // of one warp: registers, then values
   uint32_t value_base, ntaint;  // first value; records of taint
+  uint32_t nwrap, *wrap_src;  // products that may wrap, and their lines
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // of a CTA
   int ncta, nall;      // CTAs of a cluster, and their warps

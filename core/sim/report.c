@@ -174,6 +174,11 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
                        m && m->before & SIM_WRITTEN ? "writes" : "reads");
       say_element(t, p, f);
       break;
+    case SIM_OVERFLOW:
+      simreport_printf(t, "an index rests on a product that 32 bits do not "
+                       "hold: it came to ");
+      say_element(t, p, f);
+      break;
     case SIM_INFLIGHT:
       simreport_printf(t, "read of shared memory while %s to it is in flight "
                        "(%s): ", agent_names[f->access.agent],
@@ -554,7 +559,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
   SimText t = {0};
   switch (f->r.kind) {
     case SIM_OOB: case SIM_ALIGN: case SIM_UNINIT: case SIM_INFLIGHT:
-    case SIM_DEPENDENT:
+    case SIM_DEPENDENT: case SIM_OVERFLOW:
       say_memory(&t, p, f);
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;

@@ -157,6 +157,7 @@ static void cluster_free(SimCluster *c) {
       base_free(c->warp[k].v);
       base_free(c->warp[k].batch);
       base_free(c->warp[k].taint);
+      base_free(c->warp[k].wrapped);
       base_free(c->warp[k].text.p);
     }
   simcluster_free(c);
@@ -190,6 +191,8 @@ static bool cluster_init(SimCluster *c, Run *r) {
     c->warp[k].frame = base_realloc(NULL, (p->depth + 1) * sizeof(SimFrame));
     c->warp[k].v = base_realloc(NULL, p->value_bytes);
     c->warp[k].taint = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
+    c->warp[k].wrapped = base_realloc(NULL, p->nwrap * sizeof(uint32_t));
+    if (!c->warp[k].wrapped) return false;
     if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taint) return false;
     memset(c->warp[k].v, 0, p->value_bytes);
   }

@@ -40,6 +40,7 @@ typedef struct Launch {
   SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \
   SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
   SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
+  SK(OVERFLOW, "index-overflow")     /* a product that 32 bits do not hold */ \
   SK(MBARRIER, "mbarrier")           /* misuse of an mbarrier */ \
   SK(TENSORMAP, "tensor-map")        /* one that a kernel made is not so */ \
   SK(EXIT, "exited-block")           /* its memory is used after its end */ \

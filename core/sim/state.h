@@ -72,7 +72,8 @@ struct SimWarp {
   uint32_t wider, fresh[2];  // lanes after a fence for the cluster or more;
                            // that learnt nothing since their proxy fences
   int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
-  bool tainted;            // an undefined register was read: taint.c
+  uint32_t *wrapped;       // of products, the lanes that wrapped last
+  bool wraps, tainted;     // some did; an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot
   SimText text;            // printed
 };

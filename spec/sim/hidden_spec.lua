@@ -302,6 +302,39 @@ describe("cute.undefined_ok", function()
   end)
 end)
 
+describe("products of 32 bits", function()
+  local function run(n, f)
+    return report(function(x, k) f(x, k, arch.thread_idx()) end, 32,
+                  tensor(2048), n)
+  end
+
+  it("that wrap to a place that is there are told", function()
+    local function square(x, n, t) x[t + n * n] = 0.0 end
+    assert.is_true(run(40, square).ok)
+    local r = run(65536, square)
+    assert.equal("index-overflow", r.reports[1].kind)
+    assert.equal("an index rests on a product that 32 bits do not hold: it "
+      .. "came to element 0 of global tensor 'x'", r.reports[1].message)
+    assert.equal("index-overflow", run(65536, function(x, n, t)
+      x[(t * n) * n + t] = 0.0
+    end).reports[1].kind)
+    assert.equal("index-overflow", run(27, function(x, n, t)
+      x[((t + 32) << n) + t] = 0.0
+    end).reports[1].kind)
+  end)
+
+  it("only where the address is used, and as a number", function()
+    assert.is_true(run(65536, function(x, n, t)
+      local at = t + n * n
+      cute.when(n:lt(100), function() x[at] = 0.0 end)
+      x[t] = 0.0
+    end).ok)
+    assert.is_true(run(65537, function(x, n, t)  -- a hash
+      x[(t * n * n) & 1023] = (n * n):to(cute.f32)
+    end).ok)
+  end)
+end)
+
 describe("words", function()
   it("a cp.async that nobody committed belongs to no group", function()
     local g2s = cute.make_tiled_copy(

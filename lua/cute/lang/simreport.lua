@@ -37,6 +37,7 @@ local ADVICE = {
     .. "mask with more lanes",
   ["exited-block"] = "let the block wait for it, or meet the cluster once more "
     .. "(cluster_arrive, cluster_wait) before it ends",
+  ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
   ["registers"] = "setmaxregister_decrease gives registers back, "
     .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
@@ -104,6 +105,7 @@ end
 
 --- What the second line is, by kind.
 local OTHER = {["async-in-flight"] = "the cp.async",
+               ["index-overflow"] = "the product",
                ["uninitialised"] = "taken from the register in",
                ["division-by-zero"] = "the division"}
 

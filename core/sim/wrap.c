@@ -1,0 +1,88 @@
+// Products of 32-bit integers that do not fit, where an address comes of them:
+// they may lead to a place that is there. A product is looked at when it is
+// computed, and told where a lane uses the address; those that fit by what is
+// known of their operands cost nothing.
+#include "sim/wrap.h"
+
+#include "ir/operands.h"
+#include "sim/shadow.h"
+#include "sim/regs.h"
+
+// ---- which products ----
+
+// Does an address follow from r's operands as numbers (and not by remainders
+// or bits, where they may be meant to wrap)?
+static bool is_linear(Op op) {
+  return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
+         op == OP_SHL || op == OP_CVT;
+}
+
+static int64_t bounded(int64_t v) {
+  return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
+}
+
+// May the product r be one that 32 bits do not hold?
+static bool may_wrap(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  if (i->type != DT_I32 || (i->op != OP_MUL && i->op != OP_SHL)) return false;
+  Fact a = ir_fact(fn, i->a[0]), b = ir_fact(fn, i->a[1]);
+  int64_t x[2] = {bounded(a.lo), bounded(a.hi)};
+  int64_t y[2] = {bounded(b.lo), bounded(b.hi)};
+  for (int k = 0; k < 4; k++) {
+    int64_t f = y[k >> 1];
+    if (i->op == OP_SHL) f = f < 0 || f > 31 ? INT32_MAX : (int64_t)1 << f;
+    int64_t v = x[k & 1] * f;
+    if (v < INT32_MIN || v > INT32_MAX) return true;
+  }
+  return false;
+}
+
+static void collect(const Fn *fn, Ref r, SimWraps *w) {
+  const Ins *i = ir_get(fn, r);
+  if (!r || !is_linear((Op)i->op)) return;
+  for (int k = 0; k < w->n; k++)
+    if (w->of[k] == r) return;
+  if (may_wrap(fn, r) && w->n < SIM_WRAPS) w->of[w->n++] = r;
+  Operand o;
+  for (Operands at = operands_of(fn, i); operands_next(&at, &o);)
+    if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, w);
+}
+
+SimWraps *simwrap_of(Ctx *cx, const Fn *fn, const Ins *i) {
+  SimWraps w = {0};
+  Operand o;
+  for (Operands at = operands_of(fn, i); operands_next(&at, &o);)
+    if (o.kind == OPERAND_MEM && ir_memof(fn, o.ref)->space != SP_RMEM)
+      collect(fn, o.off, &w);
+  if (!w.n) return NULL;
+  SimWraps *out = NEW(cx, SimWraps, 1);
+  *out = w;
+  return out;
+}
+
+// ---- when they are computed, and used ----
+
+void simwrap_note(SimWarp *w, const SimIns *i) {
+  uint32_t wrong = 0;
+  for (int l = 0; l < (i->uniform ? 1 : LANES); l++) {
+    int64_t a = index_at(w, i->a, false, l), b = index_at(w, i->b, false, l);
+    if (i->op == OP_SHL) b = b < 0 || b > 31 ? 0 : (int64_t)1 << b;
+    wrong |= (uint32_t)(a * b != (int32_t)(uint32_t)(a * b)) << l;
+  }
+  if (i->uniform && wrong) wrong = FULL;
+  w->wrapped[i->jump - 1] = wrong;
+  w->wraps |= wrong != 0;
+}
+
+void simwrap_check(const Access *x, uint32_t mask) {
+  SimWarp *w = x->w;
+  const SimWraps *s = x->i->wraps;
+  for (int k = 0; k < s->n; k++) {
+    uint32_t hit = w->wrapped[s->of[k]] & mask;
+    if (!hit) continue;
+    int l = __builtin_ctz(hit);
+    const SimProg *p = w->cluster->prog;
+    simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],
+                    x->m->index, x->off[l] * x->m->bits / x->m->own);
+  }
+}

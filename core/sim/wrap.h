@@ -1,0 +1,23 @@
+// Products that do not fit 32 bits, and lead to an address (wrap.c).
+#ifndef CUTE_SIMWRAP_H
+#define CUTE_SIMWRAP_H
+
+#include "sim/inside.h"
+
+enum { SIM_WRAPS = 8 };      // of an address
+// Those that an access rests on: instructions of the IR; once decoded, numbers
+// from 0 on.
+typedef struct SimWraps {
+  int n;
+  uint32_t of[SIM_WRAPS];
+} SimWraps;
+struct Access;
+
+// Products that may wrap, of all addresses of i; NULL: none.
+SimWraps *simwrap_of(Ctx *cx, const Fn *fn, const Ins *i);
+// A product of 32 bits was computed: i->jump is its number + 1.
+void simwrap_note(SimWarp *w, const SimIns *i);
+// The lanes of mask use the address of x.
+void simwrap_check(const struct Access *x, uint32_t mask);
+
+#endif

@@ -236,9 +236,6 @@ local function turned(o, inputs, outputs, scalars)
   local nb, na = up(o.extents[1], TB), up(o.extents[o.across], TA)
   local at = {b = block % nb * TB, a = block // nb % na * TA,
               batch = block // nb // na}
-  if o.raster then
-    at.b, at.a = block // na % nb * TB, block % na * TA
-  end
   local brings, passes = {}, {}
   local function view(t, op)
     return cute.make_tensor(t.iterator, modes(o, op.stride, 1, o.across, W))

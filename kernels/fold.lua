@@ -103,8 +103,8 @@ local function key(x, smallest)
 end
 
 --- Of what elements of a type are ordered by the largest, and where it is:
--- {types, init, take = function(x, index), join = function(a, b), later = join
--- where b comes after a} of lists of both. far: indices are i64.
+-- {types, init, take = function(x, index), join = function(a, b)} of lists of
+-- both. far: indices are i64.
 function fold.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
@@ -116,21 +116,7 @@ function fold.place(dtype, far, smallest)
       local more = cute.gt(b[1], a[1])
         | cute.eq(b[1], a[1]) & cute.lt(b[2], a[2])
       return {cute.where(more, b[1], a[1]), cute.where(more, b[2], a[2])}
-    end,
-    later = function(a, b)
-      local more = cute.gt(b[1], a[1])
-      return {cute.where(more, b[1], a[1]), cute.where(more, b[2], a[2])}
     end}
-end
-
--- Does the index grow from each vector of the folded modes to the next one?
-local function is_ordered(o)
-  local reach = 0
-  for i, n in ipairs(o.index or {}) do
-    if n <= reach then return false end
-    reach = reach + n * (o.folded.extents[i] - 1)
-  end
-  return o.index and true or false
 end
 
 -- What a kernel does with vectors: o.op, or with o.parts what it left.
@@ -144,7 +130,6 @@ local function state_of(o)
     s = plain(op, o.sums)
     s.after = op.after
   end
-  if not is_ordered(o) then s.later = s.join end
   if o.of_parts then
     function s.take(x, at) return {x, at} end
   end
@@ -249,10 +234,10 @@ local function walk(o, s, n, mine, among, split, get, where, also)
         at:fill(x[2])
         x[2] = at:load()
       end
-      if e[3] then keep(acc, only(e[3], s.later(held(acc), x), held(acc)))
+      if e[3] then keep(acc, only(e[3], s.join(held(acc), x), held(acc)))
       else list[i] = x end
     end
-    if not guard then keep(acc, s.later(held(acc), folded(s.later, list))) end
+    if not guard then keep(acc, s.join(held(acc), folded(s.join, list))) end
   end
   local wholes = n // tile
   if wholes > 0 then

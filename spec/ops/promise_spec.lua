@@ -247,10 +247,10 @@ end
 local function check_rows(c, index, device)
   local X, B = normal({M, c[5]}, cute[c[2]], 3), normal({c[4], c[5]},
                                                           cute[c[3]], 4)
-  local card = device == "gpu"
-  local all = product(c, X, B, {0, M}, card and "sim:sm_90a" or device)
-  if card then X, B = X:to "gpu", B:to "gpu" end
-  local each = card and 5 or index > 1 and 2 or 1
+  local on_card = device == "gpu"
+  local all = product(c, X, B, {0, M}, on_card and "sim:sm_90a" or device)
+  if on_card then X, B = X:to "gpu", B:to "gpu" end
+  local each = on_card and 5 or index > 1 and 2 or 1
   for number, place in ipairs(PLACES) do
     local expect = place.odd and c.odd or place.turned and c.turned
     local skip = place.batch and c.batch == false
@@ -361,7 +361,8 @@ describe("batch_invariant", function()
   end)
 
   -- types of A and B, N, K, options
-  for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 128, 384, strips}} do
+  for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 72, 512},
+                      {"e4m3", 128, 384, strips}} do
     local t, n, k, by = table.unpack(c)
     local ends = {0, 40, 41, M}
     local X, W = normal({M, k}, cute[t], 3), normal({3, n, k}, cute[t], 4)
@@ -370,7 +371,8 @@ describe("batch_invariant", function()
         cute.tensor(ends, cute.i32):to(where), {device = device,
         batch_invariant = true, scale_a = by and by:to(where)}))
     end
-    it("has rows of groups with their bits: " .. t, function()
+    local name = t .. (by and ", with factors" or "")
+    it("has rows of groups with their bits: " .. name, function()
       local o = {device = "sim:sm_90a", batch_invariant = true}
       local D = grouped("sim:sm_90a", "host")
       for e = 1, 3 do
@@ -384,7 +386,18 @@ describe("batch_invariant", function()
         end
       end
     end)
-    it("has the simulator's bits of groups on a card: " .. t .. " #gpu",
+    if not by then it("has them in a list: " .. name, function()
+      local o = {device = "sim:sm_90a", batch_invariant = true}
+      local list = {}
+      for i, size in ipairs {{30, n}, {7, 40}, {1, 16}} do
+        list[i] = {rows(X, 10 * i, size[1]), rows(cute.make_tensor(W.iterator,
+          cute.make_layout({3 * n, k}, {k, 1})), 20 * i, size[2])}
+      end
+      for i, D in ipairs(ops.grouped_gemm(list, o)) do
+        assert.same(rows_of(ops.gemm(list[i][1], list[i][2], o)), rows_of(D))
+      end
+    end) end
+    it("has the simulator's bits of groups on a card: " .. name .. " #gpu",
        function()
       assert.is_true(table.concat(grouped("gpu", "gpu"))
         == table.concat(grouped("sim:sm_90a", "host")))
@@ -538,8 +551,8 @@ describe("like = cublas", function()
       local D, want = card.matrix(dev, d, m * n), card.matrix(dev, d, m * n)
       local how = {m = m, n = n, k = k, A = A, B = B, D = want, algos = 1,
                    workspace = 32 << 20}
-      local product = t == "e4m3" and gpu.cublaslt(how)[1] or gpu.cublas(how)
-      product:launch()
+      local theirs = t == "e4m3" and gpu.cublaslt(how)[1] or gpu.cublas(how)
+      theirs:launch()
       ops.gemm(card.tensor(A, m, k), card.tensor(B, n, k), {device = "gpu",
         like = "cublas", out = card.tensor(D, m, n)})
       dev:sync()

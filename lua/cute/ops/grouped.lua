@@ -12,6 +12,7 @@ local epilogue = require "cute.ops.epilogue"
 local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local operand = require "cute.ops.operand"
+local order = require "cute.ops.order"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
 local scales = require "cute.ops.scales"
@@ -218,7 +219,7 @@ local function check_problem(i, x)
 end
 
 -- What is one for all problems of a launch.
-local SAME = {"a", "b", "d", "tf32", "arch", "place"}
+local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
 -- A problem that stands for all of a list, for Hopper's kernel; nil: there is
 -- none, and they go one by one.
@@ -226,7 +227,8 @@ local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do
     local p = gemm.problem(x[1], x[2], {out = x[3], dtype = o.dtype,
-      tf32 = o.tf32, device = o.device, arch = o.arch})
+      tf32 = o.tf32, device = o.device, arch = o.arch,
+      batch_invariant = o.batch_invariant})
     if i == 1 then
       first = p
       all = setmetatable({ragged = "list", batches = #problems, m = 0},
@@ -252,8 +254,13 @@ local function launch_of(problems, o, call)
   if not p then return false end
   local c
   for _, x in ipairs(choose.sm90.list(p)) do
-    if not c or x.ns < c.ns then c = x end
+    x.base = "gemm_sm90"
+    if (not c or x.ns < c.ns) and (not p.order or order.of(p, x) == p.order)
+    then
+      c = x
+    end
   end
+  if not c then return false end
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
   local made = gemm_sm90(c.options)
@@ -272,7 +279,8 @@ local function step_of(problems, o, call)
     words[i] = core.kind_text(x[1].device, x[1], x[2], x[3])
   end
   words[#words + 1] = core.kind_text(call.alpha, o.dtype, o.tf32, o.arch,
-    tostring(o.device), o.epilogue ~= nil, o.scale_a ~= nil, o.scale_b ~= nil)
+    tostring(o.device), o.batch_invariant, o.epilogue ~= nil,
+    o.scale_a ~= nil, o.scale_b ~= nil)
   local key = table.concat(words, " ")
   if launches[key] == nil then
     if count == KEPT then launches, count = {}, 0 end

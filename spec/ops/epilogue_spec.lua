@@ -577,6 +577,34 @@ describe("matrices that an epilogue reads", function()
   end)
 end)
 
+describe("what an epilogue is chosen for", function()
+  -- The tile, and whether warpgroups take turns.
+  local function chosen(m, n, k, o)
+    local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
+    o.device = "sim:sm_90a"
+    local e = cute.ops.explain(A, B, o)
+    local text = e:trace():cuda()
+    return table.concat(e.tile, "x"), text:find "order_" ~= nil
+  end
+  local function gelu(acc) return cute.ops.gelu(acc) end
+
+  it("it runs beside products, but where K is long or there are gates",
+     function()
+    assert.same({"128x128x64", true}, {chosen(4096, 4096, 4096, {
+      epilogue = gelu})})
+    assert.same({"128x256x64", false}, {chosen(2048, 4096, 14336, {
+      epilogue = gelu})})
+    assert.same({"128x256x64", false}, {chosen(4096, 4096, 4096, {gated = true,
+      epilogue = function(gate, up) return cute.ops.silu(gate) * up end})})
+  end)
+
+  it("it has registers", function()
+    assert.same({"128x256x64", false}, {chosen(8192, 4096, 8192, {
+      epilogue = gelu})})
+    assert.matches("256x2", (chosen(8192, 4096, 8192, {})))
+  end)
+end)
+
 describe("what an epilogue becomes", function()
   it("compiles for sm_80 and sm_90a", function()
     local function source(M, N, K, dtype, device)

@@ -356,9 +356,24 @@ end
 -- tensor cores keep them with fewer bits. More would hold more stages.
 local PROMOTE = 1
 
--- What an epilogue makes of a product of several waves, on an H200: where
--- warpgroups take turns it runs under the products of the other.
-local EXPOSED = 1.25
+-- What an epilogue adds to the time of a product of several waves and K = 4096,
+-- on an H200, where warpgroups do not take turns, so that no products run
+-- beside it: one of gates, others, and what is read besides.
+local GATED, EXPOSED, READ = 0.04, 0.08, 0.03
+
+local function exposed(p, c)
+  if not p.fused or c.waves <= 1 or c.options.schedule == "pingpong" then
+    return 1
+  end
+  return 1 + ((p.gated and GATED or EXPOSED)
+    + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
+end
+
+-- Do a thread's sums leave registers to an epilogue? 128 do.
+local function has_room(o)
+  local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
+  return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
+end
 
 -- Those of p.sources that TMA reaches, two at most, and how gemm_sm90 is told.
 local function sources_of(p, swap)
@@ -417,14 +432,14 @@ local function candidates(p, swap)
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
     if (not p.gated or chosen.tile[2] % 32 == 0)
+      and (not o.epilogue or has_room(chosen))
       and (not o.batches or chosen.tile[1] <= high)
       and (not p.group or chosen.tile[3] == 128 and chosen.split ~= 2
            and (128 % chosen.tile[2] == 0 or chosen.tile[2] % 128 == 0)) then
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
         sources = chosen.sources and sources, swap = swap,
-        ns = 1e9 * c.seconds * padded(p, chosen) * (p.fused and c.waves > 1
-          and chosen.schedule ~= "pingpong" and EXPOSED or 1),
+        ns = 1e9 * c.seconds * padded(p, chosen) * exposed(p, c),
         split = chosen.equal and "equal parts" or chosen.split or 1}
     end
   end

@@ -132,6 +132,35 @@ local function place(p)
     batch = function(t) return tiles.batch(t, l) end}
 end
 
+-- The sums of a cluster's blocks, in the order of z, from their shared memory;
+-- true in the block that has all. `mine`: has this thread some? nil: all have.
+local function gather(acc, splits, at, threads, mine)
+  local sums = cute.coalesce(acc)
+  local all = cute.make_smem_tensor(cute.f32, cute.make_layout(
+    {{4, cute.size(sums) // 4}, threads}, {{1, 4 * threads}, 4}))
+  local function some(f) if mine then cute.when(mine, f) else f() end end
+  local function meet_all()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+  end
+  some(function() cute.autovec_copy(sums, all(_, at.tid)) end)
+  meet_all()
+  local first = cute.eq(at.z, 0)
+  some(function()
+    cute.when(first, function()
+      local part = cute.make_fragment_like(sums)
+      for other = 1, splits - 1 do
+        local there = all(_, at.tid)
+        cute.autovec_copy(cute.make_tensor(cute.arch.map_dsmem_ptr(
+          there.iterator, other), there.layout), part)
+        sums:store(sums:load() + part:load())
+      end
+    end)
+  end)
+  meet_all()  -- nobody's memory goes before it was read
+  return first
+end
+
 -- The sums of all that share K, and what becomes of them.
 local function leave(p, at, sums, D, work, turns, ...)
   local to, tile, crd = D, {p.tile[2], p.tile[1]}, {at.bm, at.bn}
@@ -148,7 +177,10 @@ local function leave(p, at, sums, D, work, turns, ...)
   join.run(sums, C.acc, s, {warps = p.warps[2], warp = at.wk,
     side = 32 * p.warps[1], at = at.side, tid = at.tid, wm = p.wm, wn = p.wn})
   local mine = threads < p.block and cute.lt(at.tid, threads)
-  if p.splits > 1 then
+  if p.cluster then
+    local first = gather(C.acc, p.splits, at, threads, mine)
+    mine = mine and mine & first or first
+  elseif p.splits > 1 then
     local last = meet(C.acc, {work = work, turns = turns,
       at = at.block + at.l * (at.across * tiles.count(D.shape[1], p.tile[2])),
       splits = p.splits, threads = threads, of = mine or nil})
@@ -217,6 +249,10 @@ local function plan(o)
   -- of those that have the sums in the end: warps along N are neighbours
   p.out = cute.make_tiled_mma(atom, a and {w * p.wm, p.wn, 1}
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
+  p.cluster = p.cluster and p.splits > 1
+  check.need(not p.cluster or p.splits <= 8, "gemm_skinny",
+    "a cluster of %d blocks; there are 8 at most", p.splits)
+  p.meets = p.splits > 1 and not p.cluster
   return p
 end
 
@@ -226,54 +262,71 @@ local gemm_skinny = {}
 -- What is tried
 ---------------------------------------------------------------------------
 
--- What an H200 showed: more than one is near the best at most sizes, and no
--- division of K among blocks is worth its cost.
+-- What an H200 showed: all are the best somewhere; clusters where N is small
+-- and A has more rows than one or two. rate: beside others; most: rows.
 local CHOICES = {
-  {side = "a", warps = {1, 8}, unroll = 4},
-  {side = "a", warps = {1, 4}, unroll = 8},
+  {side = "a", warps = {1, 8}, unroll = 4, rate = 0.995},
+  {side = "a", warps = {1, 4}, unroll = 8, rate = 0.998},
   {side = "a", warps = {1, 16}, unroll = 2},
+  {side = "a", warps = {1, 16}, unroll = 4, rate = 0.997},
+  {side = "a", warps = {1, 16}, unroll = 2, splits = 2},
   {side = "b", warps = {1, 16}, unroll = 4, rate = 0.99},
   {side = "b", warps = {1, 8}, unroll = 8, rate = 0.99},
+  {side = "b", warps = {1, 16}, unroll = 8, rate = 0.98, most = 16},
 }
 
-local LAUNCH = 2.5e-6  -- seconds of a kernel's begin and end
-local EACH = 90e9      -- bytes a second that a multiprocessor can ask for
+local LAUNCH = 2.5e-6   -- seconds of a kernel's begin and end
+local CLUSTER = 0.3e-6  -- until the sums of its blocks have met
+local EACH = 90e9       -- bytes a second that a multiprocessor can ask for
 
 -- Bytes a second that come, by the rows of A that are read beside them.
 local function rate(m)
-  return m <= 8 and 3.9e12 or m <= 16 and 3.6e12 or 3.2e12
+  return m <= 2 and 4.1e12 or m <= 8 and 4e12 or m <= 16 and 3.6e12 or 3.2e12
+end
+
+-- Seconds of a product by plan p, on so many multiprocessors.
+local function time_of(p, choice, batches, sms)
+  local m, bytes = p.m, 2 * p.k
+  local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, p.tile[2])
+    * batches * p.splits
+  local memory = bytes * p.n * batches / rate(m) / (choice.rate or 1)
+  local each = tiles.count(blocks, sms) * bytes // p.splits
+    * (p.tile[1] + math.min(m, p.tile[2])) / EACH
+  return LAUNCH + (p.splits > 1 and CLUSTER or 0)
+    + (memory ^ 6 + each ^ 6) ^ (1 / 6)
 end
 
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
 -- seconds = those that a rule expects on an H200}.
----@param o {dtype: any, sms: integer, batches: integer?}
+---@param o {dtype: any, sms: integer, batches: integer?, clusters: boolean?}
+-- clusters: can blocks form some?
 function gemm_skinny.candidates(m, n, k, o)
-  local list, batches = {}, o.batches or 1
-  for i, choice in ipairs(CHOICES) do
-    local options = {m = m, n = n, k = k, dtype = o.dtype, splits = 1,
-      side = choice.side, warps = choice.warps, unroll = choice.unroll}
-    local p = plan(options)
-    local blocks = tiles.count(n, p.tile[1]) * tiles.count(m, p.tile[2])
-      * batches
-    local memory = 2 * n * k * batches / rate(m) / (choice.rate or 1)
-    local each = tiles.count(blocks, o.sms) * p.tile[1] * 2 * k / EACH
-    list[i] = {options = options,
-      tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
-      seconds = LAUNCH + (memory ^ 6 + each ^ 6) ^ (1 / 6)}
+  local list = {}
+  for _, choice in ipairs(CHOICES) do
+    if (o.clusters or not choice.splits) and m <= (choice.most or m) then
+      local options = {m = m, n = n, k = k, dtype = o.dtype, side = choice.side,
+        warps = choice.warps, unroll = choice.unroll,
+        splits = choice.splits or 1, cluster = choice.splits and true}
+      local p = plan(options)
+      list[#list + 1] = {options = options,
+        tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
+        seconds = time_of(p, choice, o.batches or 1, o.sms)}
+    end
   end
   return list
 end
 
---- A kernel of (A, B, D, ...), with splits of (A, B, D, work, turns, ...), for
--- n columns and k; grid(m, batches), and scratch(m, batches): how many f32 and
--- counts its work and turns have.
+--- A kernel of (A, B, D, ...) for n columns and k, with its cluster and
+-- grid(m, batches). Where splits are of no cluster it is one of (A, B, D, work,
+-- turns, ...), and scratch(m, batches) says how many f32 and counts these have.
 ---@param o {n: integer, k: integer, m: integer?, dtype: any?, side: string?,
 -- count: integer?, rows: integer?, warps: integer[]?, unroll: integer?,
 -- splits: integer?, name: string?, min_blocks: integer?,
--- epilogue: function?, pdl: boolean?}
+-- cluster: boolean?, epilogue: function?, pdl: boolean?}
 -- m: the rows that it is meant for; rows: of A, that a block has; count: tiles
 -- of B's rows, 16 or 8, of a warp; warps: along N and along K;
--- splits: blocks that share K;
+-- splits: blocks that share K,
+-- cluster: through their shared memory (sm_90);
 -- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
 -- pdl: for dependent launches
 return setmetatable(gemm_skinny, {__call = function(_, o)
@@ -281,20 +334,21 @@ return setmetatable(gemm_skinny, {__call = function(_, o)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
   end
-  return {plan = p, block = p.block, mma = p.out, turned = p.side == "a",
+  return {plan = p, block = p.block, mma = p.out,
+    cluster = p.cluster and {1, 1, p.splits} or nil, turned = p.side == "a",
     tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
     grid = function(m, batches)
       return {blocks(m), batches or 1, p.splits}
     end,
     scratch = function(m, batches)
-      if p.splits == 1 then return end
+      if not p.meets then return end
       local count = blocks(m) * (batches or 1)
       return count * p.splits * p.tile[1] * p.tile[2], count
     end,
     kernel = cute.kernel(p.name, {min_blocks = p.min_blocks},
       function(A, B, D, ...)
         if p.pdl then cute.arch.griddepcontrol_wait() end
-        if p.splits > 1 then body(p, A, B, D, ...)
+        if p.meets then body(p, A, B, D, ...)
         else body(p, A, B, D, nil, nil, ...) end
       end)}
 end})

@@ -32,7 +32,8 @@ local function product(o, A, B, D, device, make)
     list[5] = cute.zeros({counts}, cute.i32)
   end
   local call = made.kernel(table.unpack(list))
-  call:launch {grid = made.grid(m, l), block = made.block, device = device}
+  call:launch {grid = made.grid(m, l), block = made.block, device = device,
+               cluster = made.cluster}
   return made, call, list[5]
 end
 
@@ -60,6 +61,7 @@ describe("gemm_skinny", function()
       for number = first, first + 9 do
         local o, A, B, D = problem(number)
         local device = number % 2 == 0 and "sim:sm_80" or "sim:sm_90a"
+        o.cluster = number % 2 == 1 or nil
         local _, _, turns = product(o, A, B, D, device)
         assert.is_nil(ops.differs(A, B, D, same), number)
         for i = 0, turns and cute.size(turns) - 1 or -1 do
@@ -93,11 +95,16 @@ describe("gemm_skinny", function()
     {"at.z * p.warps[2] + at.wk", "at.wk", 33},
     {"at.wn) * p.high", "0) * p.high", 33},
     {"threads < p.block and", "false and", 34},
+    {"meet_all()\n  local first", "local first", 33, cluster = true},
+    {"meet_all()  -- nobody", "-- nobody", 33, cluster = true},
+    {"for other = 1, splits - 1", "for other = 1, splits - 2", 33,
+     cluster = true},
   } do
     it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
       local made = assert(load(support.change(
         support.read "kernels/gemm_skinny.lua", f[1], 1, f[2])))()
       local o, A, B, D = problem(f[3])
+      o.cluster = f.cluster
       local ok, right = pcall(function()
         product(o, A, B, D, "sim:sm_90a", made)
         return not ops.differs(A, B, D, same)
@@ -105,6 +112,13 @@ describe("gemm_skinny", function()
       assert.is_false(ok and right)
     end)
   end
+
+  it("says that clusters have 8 blocks at most", function()
+    local ok, why = pcall(gemm_skinny, {n = 16, k = 16, splits = 9,
+                                        cluster = true})
+    assert.is_false(ok)
+    assert.matches("a cluster of 9 blocks; there are 8 at most", why, 1, true)
+  end)
 
   it("gives a row the same bits among any others", function()
     local k = 1024
@@ -288,8 +302,7 @@ describe("ops.gemm of few rows", function()
           cute.make_layout({rows, columns}, {columns, 1}))
       end
       for _, c in ipairs(gemm_skinny.candidates(m, n, k,
-                                                {dtype = cute.bf16,
-                                                 sms = 132})) do
+          {dtype = cute.bf16, sms = 132, clusters = true})) do
         local made = gemm_skinny(c.options)
         local list = {far(m, k), far(n, k), far(m, n)}
         local sums, counts = made.scratch(m)
@@ -298,8 +311,9 @@ describe("ops.gemm of few rows", function()
           list[5] = cute.zeros({counts}, cute.i32)
         end
         local program = made.kernel(table.unpack(list)):trace {
-          block = made.block, arch = "sm_90a"}
-        for _, arch in ipairs {"sm_80", "sm_90a"} do
+          block = made.block, cluster = made.cluster, arch = "sm_90a"}
+        for _, arch in ipairs(made.cluster and {"sm_90a"}
+            or {"sm_80", "sm_90a"}) do
           local out = kernels.compiled(program, arch)
           if not out then return end
           assert.equal(0, out.resources.spill_stores)

@@ -273,7 +273,8 @@ end
 function skinny.list(p)
   local out = {}
   for _, c in ipairs(gemm_skinny.candidates(p.m, p.n, p.k,
-      {dtype = p.a, sms = p.sms, batches = p.batches})) do
+      {dtype = p.a, sms = p.sms, batches = p.batches,
+       clusters = p.sm >= 90})) do
     local o = c.options
     out[#out + 1] = {family = "gemm_skinny", options = o, tile = c.tile,
       stages = o.unroll, split = o.splits, swap = o.side == "a",

@@ -67,7 +67,8 @@ function FAMILIES.gemm_skinny(p, c)
   local made = require "kernels.gemm_skinny"(c.options)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block,
-          grid = made.grid(p.m, p.batches), mma = made.mma, tile = made.tile,
+          cluster = made.cluster, grid = made.grid(p.m, p.batches),
+          mma = made.mma, tile = made.tile,
           pdl = c.options.pdl, sums = sums, counts = counts,
           arguments = function(A, B, D, work, turns)
             if not counts then return {A, B, D, n = 3} end

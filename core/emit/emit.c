@@ -620,14 +620,32 @@ static bool reads_back(const Fn *fn) {
   return false;
 }
 
+// May threads hand something to one another through an argument?
+static bool hands_over(const Fn *fn) {
+  bool both = false;
+  for (size_t k = 0; k < fn->arg.n; k++)
+    both |= fn->arg.p[k].read && fn->arg.p[k].written;
+  for (Ref r = 1; r < fn->ins.n && both; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op == OP_BAR || op == OP_BARARRIVE || op == OP_SYNCWARP ||
+        op == OP_FENCE || op == OP_ATOMIC || op == OP_CLUSTERWAIT ||
+        op == OP_MBARWAIT || op == OP_MBARTRY)
+      return true;
+  }
+  return false;
+}
+
 // __restrict__ lets the compiler keep what it has read over a store through
 // another pointer, and read constants past the coherent caches. NVRTC 13 makes
 // of `p ? constant[i] : written[j]` one such load, ahead of the stores to
-// written[j], unless the constants' pointer goes without.
+// written[j], unless the constants' pointer goes without. It also says that
+// no other thread writes there: with it on any pointer NVRTC reads ahead of a
+// barrier what others store in front of it.
 static void put_param(Emit *e, size_t k, const char *name, bool back) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
-  bool plain = ir_arg_shared(e->fn, k) || (!a->written && back);
+  bool plain = ir_arg_shared(e->fn, k) || (!a->written && back) ||
+               hands_over(e->fn);
   if (a->map) text_printf(e, "const __grid_constant__ TensorMap %s", name);
   else if (!a->pointer) text_printf(e, "%s %s", type, name);
   else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,

@@ -100,6 +100,24 @@ describe("emitted text", function()
     assert.equal("", lines[1])
   end)
 
+  -- Else the compiler reads x[0] ahead of the barrier.
+  it("what threads hand to one another is no __restrict__", function()
+    local y = cute.zeros(x.shape, x.dtype)
+    local function kernel(meet)
+      return source(function(a, b)
+        local t = cute.arch.thread_idx()
+        cute.when(t:eq(0), function() a[0] = 3 end)
+        meet()
+        b[t] = a[0]
+      end, {block = 64}, x, y)
+    end
+    for _, meet in ipairs {cute.arch.sync_threads, cute.arch.sync_warp,
+                           cute.arch.fence_acq_rel_gpu} do
+      assert.is_nil(kernel(meet):find "__restrict__")
+    end
+    find(kernel(function() end), "int *__restrict__ a")
+  end)
+
   it("writes what is not written to as const", function()
     local y = cute.zeros(x.shape, x.dtype)
     local text = source(function(a, b) b[0] = a[0] end, {block = 1}, x, y)

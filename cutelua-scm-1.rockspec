@@ -113,6 +113,8 @@ build = {
         "kernels/softmax.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
+      ["kernels.tuned.h200"] =
+        "kernels/tuned/h200.lua",
       ["cute.algorithm"] =
         "lua/cute/algorithm.lua",
       ["cute.arch.aligned"] =

@@ -20,7 +20,7 @@ local options = require "kernels.gemm_sm90.options"
 local records = require "cute.tune.records"
 local worker = require "cute.tune.worker"
 
-local ROUNDS, FOLDS = 20, 5
+local ROUNDS, FOLDS = 10, 5
 
 ---------------------------------------------------------------------------
 -- What was measured
@@ -103,12 +103,14 @@ end
 -- What the rule says
 ---------------------------------------------------------------------------
 
--- What a candidate of problem p takes by the rule as it is now, in ns.
+-- What a candidate of problem p takes by the rule as it is now, in ns; the name
+-- of its factor, if it has one.
 local function predictor(p, c, sms)
   if c.base == "gemm_sm90" then
     local m, n, o = p.m, p.n, options.complete(c.options)
     if c.swap then m, n = n, m end
-    return function() return model(o, m, n, p.k, sms) * 1e9 end
+    return function() return model.time(o, m, n, p.k, sms) * 1e9 end,
+           p.a.bits == 16 and model.kind(o) or nil
   elseif c.base == "gemm_sm80" then
     local bits = p.a.bits
     return function()
@@ -132,7 +134,8 @@ local function problems_of(times, arch, sms)
     for _, c in ipairs(candidates) do
       local t = times[problem][choose.name(c)]
       if t then
-        x[#x + 1] = {t = t, ns = predictor(p, c, sms), name = choose.name(c)}
+        local ns, kind = predictor(p, c, sms)
+        x[#x + 1] = {t = t, ns = ns, kind = kind, name = choose.name(c)}
         x.best = math.min(x.best, t)
       end
     end
@@ -170,7 +173,8 @@ local function loss(list)
     mean = mean / weight
     local square, lost, all = 0, 0, 0
     for _, c in ipairs(x) do
-      square = square + c.w * (c.log - math.log(c.t) - mean) ^ 2
+      c.off = c.log - math.log(c.t) - mean
+      square = square + c.w * c.off ^ 2
       local q = math.exp(-(c.log - low) / CLOSE)
       lost, all = lost + q * math.log(c.t / x.best), all + q
     end
@@ -204,6 +208,13 @@ for i = 1, 3 do
     "%[16%] = {" .. ("[^,}]+, "):rep(i - 1)}
 end
 
+-- Factors of tiles, which follow from the constants.
+local searched = #fitted
+for _, name in ipairs(sorted(constants.good)) do
+  fitted[#fitted + 1] = {constants.good, name, SM90,
+                         ('%%["%s"%%] = '):format(name)}
+end
+
 local function values()
   local list = {}
   for i, f in ipairs(fitted) do list[i] = f[1][f[2]] end
@@ -214,10 +225,33 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
+local SURE = 3  -- what a factor's candidates have to weigh to be believed
+
+-- Factors of tiles that take what is left of their candidates' distance.
+local function refine(list)
+  for _ = 1, 4 do
+    loss(list)
+    local sum, weight = {}, {}
+    for _, x in ipairs(list) do
+      for _, c in ipairs(x) do
+        if constants.good[c.kind] then
+          sum[c.kind] = (sum[c.kind] or 0) + c.w * c.off
+          weight[c.kind] = (weight[c.kind] or SURE) + c.w
+        end
+      end
+    end
+    for kind, s in pairs(sum) do
+      constants.good[kind] = constants.good[kind]
+        * math.exp(-s / weight[kind])
+    end
+  end
+end
+
 local FAR = 0.0006  -- what it costs to leave where one began
 
 -- Fits to a list of problems, from `start` on: one constant after the other, a
--- step up or down, smaller steps each round. The same each time.
+-- step up or down, smaller steps each round; then what tiles have of their own.
+-- The same each time.
 local function fit(list, start)
   local state = 1
   local function random()
@@ -228,7 +262,8 @@ local function fit(list, start)
   local far = 0
   local best, step = loss(list), 0.35
   for _ = 1, ROUNDS do
-    for i, f in ipairs(fitted) do
+    for i = 1, searched do
+      local f = fitted[i]
       local was = f[1][f[2]]
       local was_far = math.log(was / start[i]) ^ 2
       for _, way in ipairs {1, -1} do
@@ -243,8 +278,9 @@ local function fit(list, start)
         f[1][f[2]] = was
       end
     end
-    step = math.max(0.02, step * 0.9)
+    step = math.max(0.02, step * 0.8)
   end
+  refine(list)
   return values()
 end
 

@@ -142,7 +142,7 @@ function choice.candidates(m, n, k, o)
       and (full.epi[2] >= 16 or full.d_major == "m")  -- or in rows too short
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
-      local seconds, waves = model(full, m, n, k, sms)
+      local seconds, waves = model.time(full, m, n, k, sms)
       c.stages = stages
       settle(c, full, m, n, k, waves)
       list[#list + 1] = {options = c, seconds = seconds, waves = waves,

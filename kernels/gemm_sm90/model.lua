@@ -27,11 +27,23 @@ local function together(...)
   return sum ^ (1 / 6)
 end
 
+local model = {}
+
+--- The name in C.good of a tile and what is made of it.
+---@param o table complete options
+---@return string
+function model.kind(o)
+  return ("%dx%d%s%s"):format(o.tile[1], o.tile[2],
+    o.pingpong and " turns" or o.equal and " parts" or o.split > 1 and " halves"
+    or o.min_blocks > 1 and " two" or "",
+    o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
+end
+
 --- Seconds of a product with complete options `o` (options of gemm_sm90), on
 -- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
 ---@return number seconds
 ---@return number waves
-return function(o, m, n, k, sms)
+function model.time(o, m, n, k, sms)
   local bm, bn, bk = table.unpack(o.tile)
   local bits, wide = o.a_dtype.bits, o.d_dtype.bits
   local cm, cn = o.cluster[1], o.cluster[2]
@@ -87,10 +99,14 @@ return function(o, m, n, k, sms)
       + math.max(memory * rest / waves, tile / C.clock)
   end
   local read = tiles_m * tiles_n * (bm / cn + bn / cm) * k * bits / 8 / C.l2
-  local seconds = C.launch + together(cycles / C.clock, energy, memory, read)
+  local good = bits == 16 and C.good[model.kind(o)] or 1
+  local seconds = C.launch
+    + together(good * cycles / C.clock, good * energy, memory, read)
     + late / C.clock
   if cm * cn > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster
   end
   return seconds, waves
 end
+
+return model

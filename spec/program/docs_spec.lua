@@ -100,6 +100,7 @@ end)
 describe("docs/simulator.md", function() check "docs/simulator.md" end)
 
 describe("docs/ops.md", function() check "docs/ops.md" end)
+describe("docs/tuning.md", function() check "docs/tuning.md" end)
 
 describe("docs/library.md", function()
   check "docs/library.md"

@@ -85,4 +85,10 @@ describe("tools/fit.lua", function()
     assert.equal(lines "lua/cute/ops/blocks.lua",
                  lines(dir .. "/lua/cute/ops/blocks.lua"))
   end)
+
+  it("says how near the repository's rule is to what was measured", function()
+    local out = fit {}
+    local median, worst = regret(out, "the rule")
+    assert.is_true(median <= 1.03 and worst <= 1.55, out)
+  end)
 end)

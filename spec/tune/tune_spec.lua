@@ -61,8 +61,8 @@ describe("cutelua tune", function()
     for i, m in ipairs {512, 1024} do
       local problem = ("%s %d 1024 512"):format(CLASS, m)
       local best = candidates(problem)[1]
-      assert.same({m, 1024, 512, best, time(problem, best),
-                   time(problem, best)}, rows[i])
+      assert.same({m, 1024, 512, time(problem, best), time(problem, best),
+                   best}, rows[i])
       assert.matches(("%dx1024x512"):format(m), out, 1, true)
       assert.matches(best, out, 1, true)
     end
@@ -79,7 +79,7 @@ describe("cutelua tune", function()
       names[3]))
     assert.equal("", err)
     assert.equal(0, code)
-    assert.equal(names[4], table_of(dir).gemm[CLASS][1][4])
+    assert.equal(names[4], table_of(dir).gemm[CLASS][1][6])
     for i, why in ipairs {"no answer in 1 s",
         "it ended: it ended with code 9 (an illegal address)",
         "wrong: D(0,0)"} do
@@ -118,7 +118,7 @@ describe("cutelua tune", function()
     local rows = table_of(dir).gemm[CLASS]
     for i, m in ipairs {256, 512, 1024} do
       assert.equal(candidates(("%s %d 1024 512"):format(CLASS, m))[1],
-                   rows[i][4])
+                   rows[i][6])
     end
   end)
 
@@ -242,13 +242,13 @@ describe("tuned tables", function()
 
   it("are what they were when written and read", function()
     local t = {format = 1, card = "A \"card\"", arch = "sm_90a", sms = 7,
-      gemm = {[CLASS] = {{1, 2, 3, "x y", 1.5, 2.25}, {1, 2, 4, "z", 1.0, 2.0}},
-              ["f16 f16 f16 tn row"] = {{9, 9, 9, "w", 3.25, 4.0}}}}
+      gemm = {[CLASS] = {{1, 2, 3, 1.5, 2.25, "x y"}, {1, 2, 4, 1.0, 2.0, "z"}},
+              ["f16 f16 f16 tn row"] = {{9, 9, 9, 3.25, 4.0, "w"}}}}
     assert.same(t, tuned.parse(tuned.text(t), "t"))
-    tuned.merge(t, {[CLASS] = {{1, 2, 4, "new", 0.5, 1.0},
-                               {2, 2, 4, "more", 1.0, 1.0}}})
-    assert.same({"x y", "new", "more"}, {t.gemm[CLASS][1][4],
-      t.gemm[CLASS][2][4], t.gemm[CLASS][3][4]})
+    tuned.merge(t, {[CLASS] = {{1, 2, 4, 0.5, 1.0, "new"},
+                               {2, 2, 4, 1.0, 1.0, "more"}}})
+    assert.same({"x y", "new", "more"}, {t.gemm[CLASS][1][6],
+      t.gemm[CLASS][2][6], t.gemm[CLASS][3][6]})
   end)
 
   it("hold numbers and words, no programs", function()
@@ -260,7 +260,7 @@ describe("tuned tables", function()
         {"return {format = 1}", "card, arch, sms or gemm is missing"},
         {"\27Lua", "binary"},
         {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,5,6}}}}',
-         "row 1 of \"x\" is not {M, N, K, choice, hot, cold}"}} do
+         "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"}} do
       local t, why = tuned.parse(case[1], "file")
       assert.is_nil(t)
       assert.matches(case[2], why, 1, true)
@@ -277,7 +277,7 @@ describe("tuned tables", function()
       local devices = require "cute.lang.devices"
       local gemm = require "cute.ops.gemm"
       local operands = require "cute.tune.operands"
-      local d = {info = {name = "NVIDIA H1", sms = 132}}
+      local d = {info = {name = "NVIDIA H1", sms = 144}}
       for k, v in next, require "cute".device "sim:sm_90a" do d[k] = v end
       d.name = "NVIDIA H1"
       setmetatable(d, devices.Device)
@@ -291,7 +291,7 @@ describe("tuned tables", function()
   end
 
   local function of(rows, fields)
-    local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 132,
+    local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 144,
                gemm = {[CLASS] = rows}}
     for k, v in pairs(fields or {}) do t[k] = v end
     return tuned.text(t)
@@ -299,29 +299,29 @@ describe("tuned tables", function()
 
   it("decide for what was measured alone", function()
     local names = candidates(CLASS .. " 512 1024 512")
-    local out, err = explained(of {{256, 1024, 512, names[5], 1.0, 1.0},
-      {512, 1024, 512, names[6], 1.0, 1.0}}, "256, 300, 512")
+    local out, err = explained(of {{256, 1024, 512, 1.0, 1.0, names[5]},
+      {512, 1024, 512, 1.0, 1.0, names[6]}}, "256, 300, 512")
     assert.equal("", err)
     local rule = choose.name(select(2, problem(300, 1024, 512))[1])
     assert.equal(("256\t%s\tmeasured\n300\t%s\tby rule\n512\t%s\tmeasured\n")
       :format(names[5], rule, names[6]), out)
-    out = explained(of {{256, 1024, 512, names[5], 1.0, 1.0}}, "256",
+    out = explained(of {{256, 1024, 512, 1.0, 1.0, names[5]}}, "256",
                     "fused = true")
     assert.matches("by rule", out, 1, true)
   end)
 
   it("are used where they are good, which is said once", function()
     local name = candidates(CLASS .. " 512 1024 512")[7]
-    local rows = {{256, 1024, 512, name, 1.0, 1.0},
-                  {512, 1024, 512, name, 1.0, 1.0}}
+    local rows = {{256, 1024, 512, 1.0, 1.0, name},
+                  {512, 1024, 512, 1.0, 1.0, name}}
     for _, case in ipairs {
         {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua is of NVIDIA H2; "
           .. "it is used on NVIDIA H1, which has as many multiprocessors"},
         {of(rows, {card = "NVIDIA H2", sms = 114}), "by rule",
-         "with 114 multiprocessors and not used on NVIDIA H1 with 132"},
+         "with 114 multiprocessors and not used on NVIDIA H1 with 144"},
         {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and not used on"},
-        {of {{256, 1024, 512, "gemm_sm90 1x1x1", 1.0, 1.0},
-             {512, 1024, 512, "gemm_sm90 1x1x1", 1.0, 1.0}}, "by rule",
+        {of {{256, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"},
+             {512, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"}}, "by rule",
          "has choices that are no longer made, such as 'gemm_sm90 1x1x1'"},
         {"return {", "by rule", "h1.lua is not used: "}} do
       local out, err = explained(case[1], "256, 512")

@@ -10,16 +10,16 @@ local tiles = require "cute.tiles"
 local blocks = {}
 
 blocks.constants = {
-  memory = 4200,   -- bytes a ns
-  near = 4,        -- how little of the lesser bound counts: a power
-  start = 4500,    -- ns of a block's first tiles and last sums
-  meet = 30,       -- bytes a ns of what blocks exchange
+  memory = 4284,   -- bytes a ns
+  near = 3.2,      -- how little of the lesser bound counts: a power
+  start = 4800,    -- ns of a block's first tiles and last sums
+  meet = 29.4,     -- bytes a ns of what blocks exchange
   drain = 60,      -- bytes a ns of a tile of D
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},  -- operations a ns
   good = {  -- the share of them that a tile reaches
-    ["128x256"] = 1.0, ["128x128"] = 0.9, ["128x64"] = 0.75,
-    ["64x128"] = 0.75, ["64x64"] = 0.6, ["32x64"] = 0.4, ["16x128"] = 0.3,
-    ["128x16"] = 0.3},
+    ["128x256"] = 1, ["128x128"] = 0.9, ["128x64"] = 0.698,
+    ["64x128"] = 0.798, ["64x64"] = 0.655, ["32x64"] = 0.4, ["16x128"] = 0.311,
+    ["128x16"] = 0.289},
 }
 local C = blocks.constants
 

@@ -5,8 +5,9 @@
 --       format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
 --       gemm = {
 --         ["bf16 bf16 bf16 tn row"] = {
---           -- M, N, K, the choice, microseconds hot and cold
---           {4096, 4096, 4096, "gemm_sm90 128x256x64 ...", 201.3, 208.1},
+--           -- M, N, K, microseconds hot and cold, the choice
+--           {4096, 4096, 4096, 201.3, 208.1,
+--            "gemm_sm90 128x256x64 cluster=2x1"},
 --         },
 --       },
 --     }
@@ -98,9 +99,9 @@ local function fault(t)
       return ("gemm[%s] is no list"):format(core.show(class))
     end
     for i, row in ipairs(rows) do
-      if not has_types(row, "integer", "integer", "integer", "string", "number",
-                       "number") then
-        return ("row %d of %q is not {M, N, K, choice, hot, cold}"):format(i,
+      if not has_types(row, "integer", "integer", "integer", "number", "number",
+                       "string") then
+        return ("row %d of %q is not {M, N, K, hot, cold, choice}"):format(i,
           class)
       end
     end
@@ -146,8 +147,8 @@ end
 ---@return string
 function tuned.text(t)
   local out = {"-- What `cutelua tune` measured: the best choice of each "
-    .. "product\n-- (docs/tuning.md). M, N, K, the choice, microseconds hot "
-    .. "and cold.\n", "return {\n", ("  format = %d, card = %q, arch = %q, "
+    .. "product\n-- (docs/tuning.md). M, N, K, microseconds hot and cold, the "
+    .. "choice.\n", "return {\n", ("  format = %d, card = %q, arch = %q, "
     .. "sms = %d,\n  gemm = {\n"):format(tuned.FORMAT, t.card, t.arch, t.sms)}
   local classes = {}
   for class in pairs(t.gemm) do classes[#classes + 1] = class end
@@ -161,7 +162,7 @@ function tuned.text(t)
     end)
     out[#out + 1] = ("    [%q] = {\n"):format(class)
     for _, r in ipairs(rows) do
-      out[#out + 1] = ("      {%d, %d, %d, %q, %.2f, %.2f},\n"):format(
+      out[#out + 1] = ("      {%d, %d, %d, %.2f, %.2f,\n       %q},\n"):format(
         table.unpack(r))
     end
     out[#out + 1] = "    },\n"
@@ -205,7 +206,7 @@ local function index(t, place)
   for class, rows in pairs(t.gemm) do
     out[class] = {}
     for _, r in ipairs(rows) do
-      out[class][("%d %d %d"):format(r[1], r[2], r[3])] = r[4]
+      out[class][("%d %d %d"):format(r[1], r[2], r[3])] = r[6]
     end
   end
   return out
@@ -245,7 +246,8 @@ local function tables_of(device)
   end
   local module = OURS[device.arch] and "kernels.tuned." .. OURS[device.arch]
   local ok, t = pcall(require, module or "")
-  if ok and fits(t, device, module) then
+  if ok and (not device.info or device.info.sms == t.sms)
+    and fits(t, device, module) then
     list[#list + 1] = index(t, module)
   end
   return list

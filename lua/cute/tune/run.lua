@@ -209,8 +209,8 @@ function Run:finish(x)
   self.count = self.count + 1
   local class = x.problem:match "^(.-) %d+ %d+ %d+$"
   self.rows[class] = self.rows[class] or {}
-  table.insert(self.rows[class], {x.o.m, x.o.n, x.o.k, best, t[1],
-                                  t[2] or t[1]})
+  table.insert(self.rows[class], {x.o.m, x.o.n, x.o.k, t[1],
+                                  t[2] or t[1], best})
   self.unwritten = true
 end
 

@@ -361,7 +361,7 @@ describe("batch_invariant", function()
   end)
 
   -- types of A and B, N, K, options
-  for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 72, 512},
+  for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 256, 512},
                       {"e4m3", 128, 384, strips}} do
     local t, n, k, by = table.unpack(c)
     local ends = {0, 40, 41, M}
@@ -389,12 +389,14 @@ describe("batch_invariant", function()
     if not by then it("has them in a list: " .. name, function()
       local o = {device = "sim:sm_90a", batch_invariant = true}
       local list = {}
-      for i, size in ipairs {{30, n}, {7, 40}, {1, 16}} do
+      for i, size in ipairs {{30, n}, {7, n}, {1, n}} do
         list[i] = {rows(X, 10 * i, size[1]), rows(cute.make_tensor(W.iterator,
           cute.make_layout({3 * n, k}, {k, 1})), 20 * i, size[2])}
       end
       for i, D in ipairs(ops.grouped_gemm(list, o)) do
-        assert.same(rows_of(ops.gemm(list[i][1], list[i][2], o)), rows_of(D))
+        local own = ops.gemm(list[i][1], list[i][2], o)
+        assert.is_true(table.concat(rows_of(own)) == table.concat(rows_of(D)),
+                       "problem " .. i)
       end
     end) end
     it("has the simulator's bits of groups on a card: " .. name .. " #gpu",

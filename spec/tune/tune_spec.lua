@@ -332,10 +332,23 @@ describe("tuned tables", function()
     end
   end)
 
+  it("of the repository name candidates that there are", function()
+    for class, rows in pairs(require("kernels.tuned.h200").gemm) do
+      for _, r in ipairs(rows) do
+        local what = ("%s %d %d %d"):format(class, r[1], r[2], r[3])
+        local o, there = operands.without_memory(what), {}
+        local _, list = gemm.offers(o.A, o.B,
+                                    {out = o.D, device = "sim:sm_90a"})
+        for _, c in ipairs(list) do there[choose.name(c)] = true end
+        assert(there[r[6]], what .. ": " .. r[6])
+      end
+    end
+  end)
+
   it("are of plain products alone", function()
     assert.equal(CLASS, tuned.class((problem(64, 64, 64))))
-    for name, v in pairs {batches = 2, gated = true, group = 128, fused = true}
-    do
+    for name, v in pairs {batches = 2, gated = true, group = 128, fused = true,
+                          c = true} do
       assert.is_nil(tuned.class((problem(64, 64, 64, {[name] = v}))))
     end
     assert.equal("h200", tuned.card "NVIDIA H200")

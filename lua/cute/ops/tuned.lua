@@ -32,11 +32,13 @@ local function contiguous(t, second, first)
 end
 
 --- The class of a problem; nil where tables have none: of batches, gates,
--- factors for blocks, epilogues, packed weights.
+-- factors for blocks, epilogues, packed weights, or with a C, which asks for
+-- registers and shared memory of its own.
 ---@param p table
 ---@return string?
 function tuned.class(p)
-  if p.batches > 1 or p.gated or p.group or p.fused or p.zeros ~= nil then
+  if p.batches > 1 or p.gated or p.group or p.fused or p.c
+    or p.zeros ~= nil then
     return nil
   end
   local a, b = contiguous(p.A, "t", "n"), contiguous(p.B, "n", "t")

@@ -110,4 +110,21 @@ function ops.differs(A, B, D, want)
   return wrong
 end
 
+--- Specs of random problems: random(number, device) raises what is wrong.
+-- They are busted's `it` in parts of ten, and one of others on a GPU.
+function ops.problems(it, random)
+  local function all(from, to, device)
+    for number = from, to do
+      local ok, why = pcall(random, number, device)
+      if not ok then error(("problem %d: %s"):format(number, why)) end
+    end
+  end
+  for part = 0, 7 do
+    it("gives what Lua gives of random operands " .. part, function()
+      all(part * 10 + 1, part * 10 + 10)
+    end)
+  end
+  it("does so on a GPU #gpu", function() all(1000, 1150, "gpu") end)
+end
+
 return ops

@@ -102,21 +102,7 @@ local function random(number, device)
 end
 
 describe("cute.ops.reduce", function()
-  for part = 0, 7 do
-    it("gives what Lua gives of random operands " .. part, function()
-      for number = part * 10 + 1, part * 10 + 10 do
-        local ok, why = pcall(random, number)
-        if not ok then error(("problem %d: %s"):format(number, why)) end
-      end
-    end)
-  end
-
-  it("does so on a GPU #gpu", function()
-    for number = 1000, 1150 do
-      local ok, why = pcall(random, number, "gpu")
-      if not ok then error(("problem %d: %s"):format(number, why)) end
-    end
-  end)
+  ops.problems(it, random)
 
   local function matrix(shape, dtype, seed)
     return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")

@@ -36,20 +36,25 @@ local function view(t, n, dtype)
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
-function FAMILIES.gemm_sm80(p, c)
+-- Kernels of (A, B, D[, where groups are][, factors of blocks]), a block to a
+-- tile.
+local function by_tiles(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
           tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
           pdl = c.options.pdl,
           arguments = function(A, B, D, _, _, call)
+            local list, n = {A, B, D, call.where}, call.where and 4 or 3
             if p.group then
               local SA, SB = scales.blocks(p, call.o, p.batch)
-              return {A, B, D, SA, SB, n = 5}
+              list[n + 1], list[n + 2], n = SA or false, SB or false, n + 2
             end
-            return {A, B, D, n = 3}
+            list.n = n
+            return list
           end}
 end
-FAMILIES.gemm_simt = FAMILIES.gemm_sm80
+FAMILIES.gemm_sm80, FAMILIES.gemm_simt = by_tiles, by_tiles
+FAMILIES.gemm_grouped = by_tiles
 
 function FAMILIES.gemm_splitk(p, c)
   local made = require "kernels.gemm_splitk"(c.options, c.base)
@@ -73,20 +78,6 @@ function FAMILIES.gemm_skinny(p, c)
           arguments = function(A, B, D, work, turns)
             if not counts then return {A, B, D, n = 3} end
             return {A, B, D, work, turns, n = 5}
-          end}
-end
-
-function FAMILIES.gemm_grouped(p, c)
-  local made = require "kernels.gemm_grouped"(c.options)
-  return {kernel = made.kernel, block = made.block, mma = made.mma,
-          tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
-          pdl = c.options.pdl,
-          arguments = function(A, B, D, _, _, call)
-            if p.group then
-              local SA, SB = scales.blocks(p, call.o, p.batch)
-              return {A, B, D, call.where, SA or false, SB or false, n = 6}
-            end
-            return {A, B, D, call.where, n = 4}
           end}
 end
 

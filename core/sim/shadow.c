@@ -344,15 +344,21 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
 }
 
-void shadow_read_global(Access *x, int l) {
+// Granule k of a lane's bytes of global memory, which become the piece that
+// reports name; NO_GRANULE: there are no more of them, or no room for more.
+static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
-  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
-  for (size_t k = 0; k < n; k++) {
-    int64_t at = shadow_granule(x->w->cluster, a, g + k);
-    if (at == NO_GRANULE) return;
-    x->piece = x->at[l] + (int64_t)(k << a->shift);
+  if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
+  int64_t at = shadow_granule(x->w->cluster, a,
+                              shadow_place(x->m, x->at[l]) + k);
+  if (at != NO_GRANULE) x->piece = x->at[l] + (int64_t)(k << a->shift);
+  return at;
+}
+
+void shadow_read_global(Access *x, int l) {
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
     read_granule(x, l, (uint32_t)at, true);
-  }
 }
 
 static void lend_granule(Access *x, int l, uint32_t g, int actor,
@@ -378,14 +384,9 @@ void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
 }
 
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch) {
-  const SimArea *a = x->m->area;
-  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
-  for (size_t k = 0; k < n; k++) {
-    int64_t at = shadow_granule(x->w->cluster, a, g + k);
-    if (at == NO_GRANULE) return;
-    x->piece = x->at[l] + (int64_t)(k << a->shift);
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
     lend_granule(x, l, (uint32_t)at, actor, epoch);
-  }
 }
 
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
@@ -472,14 +473,9 @@ void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
 }
 
 void shadow_write_global(Access *x, int l, bool same, uint8_t flags) {
-  const SimArea *a = x->m->area;
-  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
-  for (size_t k = 0; k < n; k++) {
-    int64_t at = shadow_granule(x->w->cluster, a, g + k);
-    if (at == NO_GRANULE) return;
-    x->piece = x->at[l] + (int64_t)(k << a->shift);
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
     write_granule(x, l, (uint32_t)at, same, flags);
-  }
 }
 
 bool shadow_init(SimCluster *c) {

@@ -314,6 +314,23 @@ describe("calls that are known", function()
     end
   end)
 
+  it("give new results where out has none, known or not", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out = run([[
+      local A, B, X = new(nil, 64, 64), new(nil, 64, 64), new("f32", 64, 64)
+      local given = new("f32", 64, 64)
+      local function two(x) return x, x + x end
+      local function same(what, a, b)
+        io.write(what, " ", tostring(rawequal(b, given)), " ",
+                 tostring(a ~= nil and not rawequal(a, given)), "\n")
+      end
+      for _ = 1, 3 do
+        same("gemm", ops.gemm(A, B, {out = {nil, given}, epilogue = two}))
+        same("elementwise", ops.elementwise(two, X, {out = {nil, given}}))
+      end]])
+    assert.equal(("gemm true true\nelementwise true true\n"):rep(3), out)
+  end)
+
   it("of graphs have what their blocks share to themselves", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, parts = run([[

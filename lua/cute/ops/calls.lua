@@ -44,6 +44,19 @@ function calls.new()
   return known
 end
 
+--- The results of a known call: what `out` gives, and the new tensors where it
+-- has none.
+---@param out any a tensor, a list of them, or nil
+function calls.results(out, ...)
+  if out == nil then return ... end
+  if type(out) ~= "table" then return out, ... end
+  local list, new = table.move(out, 1, #out, 1, {}), {...}
+  for i = 1, #out + #new do
+    if list[i] == nil then list[i] = table.remove(new, 1) end
+  end
+  return table.unpack(list)
+end
+
 ---------------------------------------------------------------------------
 -- Memory
 ---------------------------------------------------------------------------

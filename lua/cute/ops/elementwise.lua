@@ -12,6 +12,7 @@ local cute = require "cute"
 local elementwise = require "kernels.elementwise"
 local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
+local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
 local whole = require "cute.ops.whole"
 
@@ -193,7 +194,7 @@ local function operands_of(p, call)
       local name = p.names and p.names[i] or "operand " .. i
       whole.check(p.fail, name, t)
       local x = {name = name, t = t, l = t.layout, input = #p.inputs + 1,
-                 dtype = whole.plain(t.element_type)}
+                 dtype = operand.plain(t.element_type)}
       p.operands[i], p.inputs[#p.inputs + 1] = x, x
       tensors[#tensors + 1] = t
       if x.dtype == cute.f64 then p.sums = x.dtype end
@@ -217,7 +218,7 @@ local function outputs_of(p, call, made)
     if not made[i] then
       p.fail("%s is given, and there are %d results", name, #made)
     end
-    local dtype = t and whole.plain(t.element_type)
+    local dtype = t and operand.plain(t.element_type)
       or i == 1 and p.dtype or usual(p, made[i])
     if t then
       local own = modes.extents(t.layout)
@@ -483,7 +484,7 @@ end
 
 local function finish(what, f, o, operands, more, launched, ...)
   if not launched then return run(what, f, o, operands, more, ...) end
-  return whole.merged(o, ...)
+  return calls.results(o.out, ...)
 end
 
 local function start(what, f, o, operands, more)

@@ -239,21 +239,9 @@ local function run(A, B, C, o, alpha, beta, plan)
   end)
 end
 
--- New results where `out` has none.
-local function merged(out, ...)
-  local all, new = table.move(out, 1, #out, 1, {}), {...}
-  for i = 1, #out + #new do
-    if all[i] == nil then all[i] = table.remove(new, 1) end
-  end
-  return table.unpack(all)
-end
-
 local function finish(A, B, C, o, alpha, beta, launched, ...)
   if not launched then return run(A, B, C, o, alpha, beta, ...) end
-  local out = o.out
-  if out == nil then return ... end
-  if type(out) == "table" then return merged(out, ...) end
-  return out, ...
+  return calls.results(o.out, ...)
 end
 
 --- D = alpha A B^T + beta C, and what an epilogue makes of it; see docs/ops.md.
@@ -289,11 +277,7 @@ function gemm.explain(A, B, C, o)
   C, o = ordered(B, C, o)
   C, alpha, beta = normal(C, o)
   local call = call_of(A, B, C, o, alpha, beta)
-  local p = problem(call)
-  local c = choose.must(p)
-  return choose.explained(p, c, function()
-    return plans.new(p, c, call):trace(call)
-  end)
+  return plans.explained(problem(call), call)
 end
 
 return gemm

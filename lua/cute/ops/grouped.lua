@@ -197,8 +197,7 @@ end
 
 local function finish(A, B, where, o, launched, ...)
   if not launched then return run(A, B, where, o, ...) end
-  if o.out then return o.out, ... end
-  return ...
+  return calls.results(o.out, ...)
 end
 
 ---------------------------------------------------------------------------
@@ -352,11 +351,7 @@ end
 --- What grouped_gemm would do with the same arguments: see gemm.explain.
 function grouped.explain(A, B, where, o)
   local call = call_of(A, B, where, o or NONE)
-  local p = problem(call)
-  local c = choose.must(p)
-  return choose.explained(p, c, function()
-    return plans.new(p, c, call):trace(call)
-  end)
+  return plans.explained(problem(call), call)
 end
 
 return grouped

@@ -10,6 +10,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
+local choose = require "cute.ops.choose"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
@@ -349,6 +350,16 @@ function Plan:trace(call)
   local list = self:arguments_of(call, self:outputs(call), self:memory(call))
   return self.kernel(table.unpack(list, 1, list.n)):trace {
     block = self.block, cluster = self.cluster, arch = self.device.arch}
+end
+
+--- What a call would do: see cute.ops.choose.
+---@param p table its problem
+---@param call table
+function plans.explained(p, call)
+  local c = choose.must(p)
+  return choose.explained(p, c, function()
+    return plans.new(p, c, call):trace(call)
+  end)
 end
 
 return plans

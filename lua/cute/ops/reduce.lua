@@ -11,6 +11,7 @@ local cute = require "cute"
 local fold = require "kernels.fold"
 local kernel = require "cute.lang.kernel"
 local modes = require "cute.ops.modes"
+local operand = require "cute.ops.operand"
 local whole = require "cute.ops.whole"
 
 local reduce = {}
@@ -281,7 +282,7 @@ local function plan_of(op, call)
   if call.out[1] then whole.check(fail, "out", call.out[1]) end
   local gone = gone_of(x, o.by or "all")
   local kept, count, stay, go = loops_of(x, gone, call.out[1])
-  local dtype = whole.plain(x.element_type)
+  local dtype = operand.plain(x.element_type)
   if dtype == cute.boolean then
     fail("x is of booleans: ops.convert makes numbers of them")
   end
@@ -333,7 +334,7 @@ end
 
 local function finish(x, op, o, launched, ...)
   if not launched then return run(x, op, o, ...) end
-  return whole.merged(o, ...)
+  return calls.results(o.out, ...)
 end
 
 --- Modes of x folded by an operation; see docs/ops.md.

@@ -10,7 +10,7 @@ local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
-local kernel = require "cute.lang.kernel"
+local operand = require "cute.ops.operand"
 local report = require "cute.lang.report"
 
 local whole = {}
@@ -33,25 +33,11 @@ local COMMON = {out = "tensor table", dtype = "dtype string",
 ---@param o table
 ---@param own? table<string, string> types by name, besides the common ones
 function whole.options(what, o, own)
-  local known = setmetatable(own or {}, {__index = COMMON})
-  for name, v in pairs(o) do
-    local want = known[name]
-    if not want then
-      local all = {}
-      for _, t in ipairs {COMMON, own or {}} do
-        for n in pairs(t) do all[n] = true end
-      end
-      kernel.unknown("option of " .. what, name, all)
-    end
-    local t, fits = core.typename(v), false
-    for w in want:gmatch "%a+" do
-      fits = fits or w == t or w == "integer" and math.type(v) == "integer"
-    end
-    if not fits then
-      whole.failing(what)("%s = %s: a %s is needed", name, core.show(v),
-                          (want:gsub(" ", " or ")))
-    end
+  local known = {}
+  for _, types in ipairs {COMMON, own or {}} do
+    for name, want in pairs(types) do known[name] = want end
   end
+  operand.check_options(what, known, o)
 end
 
 --- Is this what options come in?
@@ -96,9 +82,6 @@ function whole.dtype(what, o)
   return dtype
 end
 
---- A type as memory and arithmetic have it.
-function whole.plain(dtype) return dtype == cute.tf32 and cute.f32 or dtype end
-
 --- `out` of a call as a list.
 function whole.outputs(o)
   local out = o.out
@@ -140,15 +123,6 @@ function whole.run(plan, call, ready)
   if #run.steps > 0 then ready(run) end
   if work and plan.place ~= "host" then core.param_memory(work):close() end
   return table.unpack(out)
-end
-
---- New results where `out` has none.
-function whole.merged(o, ...)
-  if o.out == nil then return ... end
-  local all, new = {}, {...}
-  for i, t in ipairs(whole.outputs(o)) do all[i] = t end
-  table.move(new, 1, #new, #all + 1, all)
-  return table.unpack(all)
 end
 
 return whole

@@ -54,7 +54,7 @@ report = select(3, cute.kernel("flag", function(o)
     end, function() end)
     cute.when(tid:lt(40), function() arch.sync_warp(0xff) end)
   end)
-  o[0] = arch.block_idx() * 64 + tid
+  cute.when(tid:eq(0), function() o[0] = arch.block_idx() end)
 end)(cute.zeros({1}, cute.i32)):launch {grid = 2, block = 64, device = "sim",
   threads = 1, faults = "return"})
 assert(report.reports[1].kind == "block-race")

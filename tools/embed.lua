@@ -1,4 +1,5 @@
--- embed.lua OUT FILE...: writes C that holds the Lua files, see program.h.
+-- embed.lua OUT FILE...: writes C that holds the Lua files, packed by gzip; see
+-- program.h.
 -- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y.
 -- embed.lua OUT core/emit/prelude.cu: the blocks of that file, a line
 -- HELPER(ID, "function", "text") each.
@@ -23,6 +24,24 @@ local function c_string(text)
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
 end
 
+-- Bytes as C, without a cast for each: strings of octal numbers.
+local function c_bytes(bytes)
+  local lines = {}
+  for i = 1, #bytes, 19 do
+    lines[#lines + 1] = '  "' .. bytes:sub(i, i + 18):gsub(".", function(c)
+      return ("\\%03o"):format(c:byte())
+    end) .. '"'
+  end
+  return table.concat(lines, "\n")
+end
+
+local function packed(path)
+  local p <close> = assert(io.popen("gzip -9nc '" .. path .. "'", "r"))
+  local bytes = p:read "a"
+  assert(p:close(), "gzip fails")
+  return bytes
+end
+
 local function write(text)
   local f <close> = assert(io.open(arg[1], "wb"))
   assert(f:write(text))
@@ -44,19 +63,20 @@ local files = {}
 for i = 2, #arg do
   local name, chunk = module_name(arg[i])
   local f <close> = assert(io.open(arg[i], "rb"))
-  files[#files + 1] = {name = name, chunk = chunk, text = f:read "a"}
+  files[#files + 1] = {name = name, chunk = chunk, size = f:seek "end",
+    packed = packed(arg[i])}
 end
 table.sort(files, function(a, b) return a.name < b.name end)
 
 local out = {'#include "bind/program.h"\n'}
 for i, f in ipairs(files) do
-  out[#out + 1] = ("static const char text%d[] =\n%s;\n")
-    :format(i, c_string(f.text))
+  out[#out + 1] = ("static const char packed%d[] =\n%s;\n")
+    :format(i, c_bytes(f.packed))
 end
 out[#out + 1] = "const Embedded embedded_files[] = {"
 for i, f in ipairs(files) do
-  out[#out + 1] = ('  {"%s", "%s", text%d, sizeof text%d - 1},')
-    :format(f.name, f.chunk, i, i)
+  out[#out + 1] = ('  {"%s", "%s", %d, packed%d, sizeof packed%d - 1},')
+    :format(f.name, f.chunk, f.size, i, i)
 end
 out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
   "  sizeof embedded_files / sizeof *embedded_files;\n"

@@ -26,6 +26,9 @@ build() {
   need libbsd-dev archive libbsd.a
   need libmd-dev archive libmd.a
   need libncurses-dev archive libtinfo.a
+  need gzip have gzip
+  need zlib1g-dev header zlib.h
+  need zlib1g-dev archive libz.a
 }
 test() {
   need lua-busted module busted.runner

@@ -27,45 +27,6 @@ static int main_panic(lua_State *L) {
   return 0;
 }
 
-static const Embedded *find_embedded(const char *name) {
-  size_t lo = 0, hi = embedded_count;
-  while (lo < hi) {
-    size_t mid = (lo + hi) / 2;
-    int c = strcmp(embedded_files[mid].name, name);
-    if (c == 0) return &embedded_files[mid];
-    if (c < 0) lo = mid + 1;
-    else hi = mid;
-  }
-  return NULL;
-}
-
-// A searcher of package.searchers: the embedded files.
-static int search_embedded(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
-  const Embedded *e = find_embedded(name);
-  if (!e) {
-    lua_pushfstring(L, "no embedded module '%s'", name);
-    return 1;
-  }
-  if (luaL_loadbufferx(L, e->text, e->size, e->chunk, "t") != LUA_OK)
-    return lua_error(L);
-  lua_pushstring(L, e->chunk + 1);
-  return 2;
-}
-
-// package.searchers: preload, embedded, then the file system as in lua.
-static void open_embedded(lua_State *L) {
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "searchers");
-  for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
-    lua_rawgeti(L, -1, i);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_pushcfunction(L, search_embedded);
-  lua_rawseti(L, -2, 2);
-  lua_pop(L, 2);
-}
-
 static void preload(lua_State *L, const char *name, lua_CFunction open) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, open);
@@ -81,7 +42,7 @@ static int main_protected(lua_State *L) {
   luaL_openlibs(L);
   preload(L, "cute.core", luaopen_cute_core);
   preload(L, "cute.sys", luaopen_cute_sys);
-  open_embedded(L);
+  embedded_open(L);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "cute.program.main");
   lua_call(L, 1, 1);

@@ -11,12 +11,18 @@
 typedef struct Embedded {
   const char *name;   // what `require` asks for: "cute.report"
   const char *chunk;  // chunk name: "=[cute.report]"
-  const char *text;
-  size_t size;
+  size_t size;        // of its text, bytes
+  const char *packed;  // by gzip
+  size_t packed_size;
 } Embedded;
 
 extern const Embedded embedded_files[];  // sorted by name
 extern const size_t embedded_count;
+
+// Pushes the text of an embedded file.
+void embedded_push(lua_State *L, const Embedded *e);
+// package.searchers: preload, embedded, then the file system as in lua.
+void embedded_open(lua_State *L);
 
 // require "cute.sys": terminal, signals, folders, embedded files; child
 // processes are proclib.c's.

@@ -215,7 +215,7 @@ static int sys_embedded(lua_State *L) {
   const char *chunk = luaL_checkstring(L, 1);
   for (size_t i = 0; i < embedded_count; i++) {
     if (strcmp(embedded_files[i].chunk, chunk) != 0) continue;
-    lua_pushlstring(L, embedded_files[i].text, embedded_files[i].size);
+    embedded_push(L, &embedded_files[i]);
     return 1;
   }
   return 0;

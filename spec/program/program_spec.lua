@@ -258,18 +258,24 @@ stage {}
     assert.equal(("(2):(1)\t2.0\n"):rep(20), out)
   end)
 
-  it("carries every Lua file of lua/ and kernels/", function()
-    local names = clean {"-e",
-      "print(table.concat(require'cute.sys'.modules(), '\\n'))"}
-    local list <close> = io.popen "ls lua/cute/*.lua kernels/*.lua 2>&1"
-    for path in list:lines() do
-      if path:find "%.lua$" then
+  it("carries every Lua file of lua/ and kernels/ as it is, packed", function()
+    local out = clean {"-e", [[
+      local sys = require "cute.sys"
+      local files = {}
+      for path in io.popen("find lua/cute kernels -name '*.lua'"):lines() do
         local name = path:gsub("^lua/", ""):gsub("%.lua$", "")
-          :gsub("/", "."):gsub("%.init$", "")
-        assert.truthy(("\n" .. names):find("\n" .. name .. "\n", 1, true),
-          name)
+          :gsub("/", ".")
+        local f <close> = assert(io.open(path, "rb"))
+        assert(sys.embedded("=[" .. name .. "]") == f:read "a", path)
+        files[#files + 1] = name:gsub("%.init$", "")
       end
-    end
+      table.sort(files)
+      assert(table.concat(files, " ") == table.concat(sys.modules(), " "))
+      print(#files)]]}
+    assert.is_true(tonumber(out) > 100)
+    local text = support.read "lua/cute/program/main.lua"
+    local program = support.read(support.program)
+    assert.is_nil(program:find(text:sub(1, 200), 1, true))
   end)
 
   it("runs the kernel that README.md shows", function()

@@ -25,8 +25,8 @@ CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
-LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua \
-             kernels/*/*.lua))
+LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
+             kernels/*.lua kernels/*/*.lua))
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 

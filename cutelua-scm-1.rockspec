@@ -213,6 +213,18 @@ build = {
         "lua/cute/ops/elementwise.lua",
       ["cute.ops.epilogue"] =
         "lua/cute/ops/epilogue.lua",
+      ["cute.ops.family.int4"] =
+        "lua/cute/ops/family/int4.lua",
+      ["cute.ops.family.simt"] =
+        "lua/cute/ops/family/simt.lua",
+      ["cute.ops.family.skinny"] =
+        "lua/cute/ops/family/skinny.lua",
+      ["cute.ops.family.sm80"] =
+        "lua/cute/ops/family/sm80.lua",
+      ["cute.ops.family.sm90"] =
+        "lua/cute/ops/family/sm90.lua",
+      ["cute.ops.family.types"] =
+        "lua/cute/ops/family/types.lua",
       ["cute.ops.functions"] =
         "lua/cute/ops/functions.lua",
       ["cute.ops.gemm"] =

@@ -162,8 +162,8 @@ rule("switches over operations are not cast", C, function(_, text, complain)
   end)
 end)
 
-rule("every Lua module returns its table", list
-  "lua/cute/*.lua lua/cute/*/*.lua kernels/*.lua kernels/*/*.lua",
+rule("every Lua module returns its table", list("lua/cute/*.lua "
+  .. "lua/cute/*/*.lua lua/cute/*/*/*.lua kernels/*.lua kernels/*/*.lua"),
   function(_, text, complain)
     if not text:find "\nreturn " then
       complain(1, "no return")

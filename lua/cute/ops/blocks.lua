@@ -5,6 +5,7 @@
 -- the operands; each launch begins and ends, and blocks that share a tile send
 -- each other their sums. Constants are those of an H200, fitted by
 -- tools/fit.lua.
+local cute = require "cute"
 local tiles = require "cute.tiles"
 
 local blocks = {}
@@ -54,6 +55,36 @@ function blocks.time(p, tile, rate, splits)
   local work = tiles.count(count, p.sms) * each
   return (work ^ C.near + blocks.memory(p) ^ C.near) ^ (1 / C.near) + C.start
     + meet
+end
+
+-- In how many parts K is tried.
+local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
+
+--- Candidates of a list of tiles, with K shared out where that helps.
+---@param p table
+---@param family string
+---@param list table[] of tiles
+---@param make fun(t: table): table, table, number a tile's options, {BM, BN,
+-- BK}, operations a ns of a multiprocessor
+---@return table[] as families list them (cute.ops.choose)
+function blocks.candidates(p, family, list, make)
+  local out = {}
+  local can = p.batches == 1 and p.sums == cute.f32 and not p.gated
+    and not p.group and not p.ragged
+  for _, t in ipairs(list) do
+    for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
+      local o, tile, rate = make(t)
+      local alone = splits == 1
+      if alone or can and splits <= tiles.count(p.k, tile[3]) // 2 then
+        o.splits = not alone and splits or nil
+        out[#out + 1] = {
+          family = alone and family or "gemm_splitk", options = o, tile = tile,
+          stages = o.stages, split = splits,
+          ns = blocks.time(p, tile, rate * blocks.good(t), splits)}
+      end
+    end
+  end
+  return out
 end
 
 return blocks

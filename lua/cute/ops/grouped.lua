@@ -16,6 +16,7 @@ local order = require "cute.ops.order"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
 local scales = require "cute.ops.scales"
+local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
 local grouped = {}
@@ -239,7 +240,7 @@ local function all_of(problems, o)
     for _, t in ipairs {p.A, p.B, p.D} do
       if t.stride[2] ~= 1 then return nil end
     end
-    if choose.sm90.takes(p) then return nil end
+    if sm90.takes(p) then return nil end
     all.m, all.n = all.m + p.m, math.max(all.n, p.n)
     all.k, all.columns = math.max(all.k, p.k), all.n
   end
@@ -252,7 +253,7 @@ local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.scale_a or o.scale_b) and all_of(problems, o)
   if not p then return false end
   local c
-  for _, x in ipairs(choose.sm90.list(p)) do
+  for _, x in ipairs(sm90.list(p)) do
     x.base = "gemm_sm90"
     if (not c or x.ns < c.ns) and (not p.order or order.of(p, x) == p.order)
     then

@@ -1,0 +1,38 @@
+--- Products with weights of 4 bits (kernels/gemm_int4).
+local blocks = require "cute.ops.blocks"
+local cute = require "cute"
+local gemm_int4 = require "kernels.gemm_int4"
+
+local int4 = {name = "gemm_int4"}
+
+function int4.takes(p)
+  if p.b ~= cute.Int4 then return false
+  elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
+    return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
+  elseif p.batches > 1 or p.ragged then return "gemm_int4 has no batches"
+  elseif p.gated then return "gemm_int4 has no gates"
+  elseif p.A.stride[2] ~= 1 then
+    return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
+  end
+  for i = 2, #(p.results or {}) do
+    if p.results[i].kind ~= "tile" then return "gemm_int4 has no reductions" end
+  end
+  if p.scale_b ~= "blocks" and p.scale_b ~= "rows" or p.scale_a == "blocks" then
+    return "gemm_int4 wants scale_b, one of each column, or of groups of K"
+  end
+end
+
+-- For how many rows it is planned where their number must not matter.
+local INT4_ROWS = 16
+
+function int4.list(p)
+  local o = {n = p.n, k = p.k, m = p.batch_invariant and INT4_ROWS or p.m,
+             zeros = p.zeros, arch = p.arch,
+             group = p.scale_b == "blocks" and p.group or nil}
+  local plan = gemm_int4(o).plan
+  return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
+           split = plan.splits, swap = true, options = o,
+           ns = blocks.memory(p) + 3000}}
+end
+
+return int4

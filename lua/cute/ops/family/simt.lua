@@ -1,0 +1,35 @@
+--- Products by FMA units (kernels/gemm_simt): what they take, in which tiles.
+local blocks = require "cute.ops.blocks"
+
+local TILES = {
+  {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
+}
+
+local simt = {name = "gemm_simt"}
+
+local FMA = {f32 = true, f64 = true, f16 = true, bf16 = true, i32 = true}
+
+function simt.takes(p)
+  for _, t in ipairs {p.a, p.b} do
+    if not FMA[t.name] then
+      return ("FMA units do not multiply %s"):format(t)
+    end
+  end
+  if p.gated then return "gemm_simt has no gates" end
+  if p.ragged then return "gemm_simt has no groups" end
+  if p.group then return "gemm_simt has no factors for blocks of K" end
+  if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
+    return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
+  end
+end
+
+function simt.list(p)
+  return blocks.candidates(p, "gemm_simt", TILES, function(t)
+    local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
+               sums = p.sums, a_dtype = p.a, b_dtype = p.b}
+    return o, setmetatable({t[1], t[2], 8}, {__index = t}),
+           p.sums.bits == 64 and 200 or 400
+  end)
+end
+
+return simt

@@ -1,0 +1,116 @@
+--- Products by mma.sync (kernels/gemm_sm80): what they take, in which tiles.
+local core = require "cute.core"
+local blocks = require "cute.ops.blocks"
+local cute = require "cute"
+local types = require "cute.ops.family.types"
+
+local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
+
+local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
+  "SM80_16x8x16_F32BF16BF16F32_TN"
+
+-- Two types of which one is converted: the type of the product. All 8-bit types
+-- are exact in both of 16 bits.
+local function converted(a, b)
+  local wide, narrow = a, b
+  if a.bits < b.bits then wide, narrow = b, a end
+  if narrow.bits ~= 8 then return nil end
+  if wide == cute.bf16 or wide == cute.f16 then return wide end
+  return types.fp8(a) and types.fp8(b) and cute.f16 or nil
+end
+
+-- The atom for two types, elements of K that it takes, and the type that they
+-- are converted to, if any; nil, why not.
+local function atom_of(p)
+  local a, b = p.a, p.b
+  if types.same(p, "bf16") then return BF16, 16 end
+  if types.same(p, "f16") then return F16, 16 end
+  if types.same(p, "f64") then return "SM80_8x8x4_F64F64F64F64_TN", 4 end
+  if types.same(p, "f32") and p.tf32 then
+    return "SM80_16x8x8_F32TF32TF32F32_TN", 8
+  end
+  if types.byte(a) and types.byte(b) then
+    return ("SM80_16x8x32_S32%s%sS32_TN"):format(UPPER[a.name], UPPER[b.name]),
+           32
+  end
+  if types.fp8(a) and types.fp8(b) and p.sm >= 89 then
+    return ("SM89_16x8x32_F32%s%sF32_TN"):format(UPPER[a.name], UPPER[b.name]),
+           32
+  end
+  local as = converted(a, b)
+  if as then return as == cute.bf16 and BF16 or F16, 16, as end
+  if types.same(p, "f32") then
+    return nil, "tensor cores have no f32: tf32 = true lets them round it"
+  end
+  return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
+end
+
+-- Tiles of 16- and 8-bit types, and of tf32.
+local TILES = {
+  {128, 256, atoms = {2, 4, 1}, each = {32, 64}, stages = 3, group = 16},
+  {128, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {128, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {64, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
+  {64, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
+  {32, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
+  {16, 128, atoms = {1, 4, 1}, each = {16, 64}, stages = 4},
+  {128, 16, atoms = {4, 1, 1}, each = {64, 16}, stages = 4},
+}
+local TILES64 = {  -- of f64; how well they use the tensor cores
+  {128, 64, atoms = {4, 2, 1}, each = {32, 16}, stages = 4, good = 1.0},
+  {64, 64, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.9},
+  {32, 32, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.6},
+}
+
+local BY_FACTORS = 0.6  -- of the rate, where sums have factors in their midst
+
+-- Tiles of which a thread has both halves.
+local function for_gates(list)
+  local out = {}
+  for _, t in ipairs(list) do
+    if t[2] // 2 % t.each[2] == 0 then out[#out + 1] = t end
+  end
+  return out
+end
+
+local function smem(arch)
+  return core.smem_budget(cute.device("sim:" .. arch).sm)
+end
+
+local sm80 = {name = "gemm_sm80"}
+
+function sm80.takes(p)
+  local atom, why = atom_of(p)
+  if not atom then return why end
+  if p.group and p.sums ~= cute.f32 then
+    return ("factors for blocks of K are of f32 sums, not of %s"):format(p.sums)
+  end
+  if p.group and (p.group < 16 or p.group & (p.group - 1) ~= 0) then
+    return ("blocks of %d of K: powers of two from 16 on"):format(p.group)
+  end
+end
+
+function sm80.list(p)
+  local atom, k, as = atom_of(p)
+  local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
+  local bk = bits == 64 and 16 or 1024 // bits
+  if p.group then bk = core.gcd(bk, p.group) end
+  local list = bits == 64 and TILES64 or TILES
+  if p.gated then list = for_gates(list) end
+  return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
+    function(t)
+      local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
+      local stages = math.max(2, math.min(t.stages, room // bytes))
+      local o = {name = p.ragged and "gemm_grouped" or "gemm_sm80",
+        form = p.ragged, tile = {t[1], t[2], bk}, stages = stages,
+        group = t.group, gated = p.gated, blocks = p.group, as = as,
+        mma = atom, atoms = t.atoms,
+        permutation = {t.each[1], t.each[2], k},
+        rows = not p.fused and p.d.bits <= 16 or nil,
+        piece = bits == 64 and 32 or nil}
+      return o, setmetatable({t[1], t[2], bk}, {__index = t}),
+             blocks.constants.rate[bits] * (p.group and BY_FACTORS or 1)
+    end)
+end
+
+return sm80

@@ -1,0 +1,176 @@
+--- Products by wgmma, fed by TMA (kernels/gemm_sm90): what they take, and which
+-- of its candidates suit a problem.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
+local tiles = require "cute.tiles"
+local types = require "cute.ops.family.types"
+
+local sm90 = {name = "gemm_sm90"}
+
+-- Can TMA move tiles of t, whose mode `lead` is to be contiguous? A sentence
+-- where not.
+local function tma_refuses(name, t, lead, rows)
+  local what = lead == 2 and "rows" or "columns"
+  local bits = t.element_type.bits
+  if t.stride[lead] ~= 1 then
+    return ("%s is %s, and TMA here wants contiguous %s"):format(name, t.layout,
+                                                                 rows)
+  end
+  local stride = t.stride[3 - lead]
+  if t.shape[3 - lead] > 1 and (stride * bits % 128 ~= 0 or stride <= 0) then
+    return ("TMA wants %s at multiples of 16 bytes: %s's are %d elements (%d "
+      .. "bytes) apart"):format(what, name, stride, stride * bits // 8)
+  end
+  local apart = cute.flatten_to_tuple(t.stride[3] or {0})
+  if #apart > 3 then return ("TMA has 5 modes, %s more"):format(name) end
+  for _, far in ipairs(apart) do
+    if far * bits % 128 ~= 0 or far < 0 then
+      return ("TMA wants matrices at multiples of 16 bytes: %s's are %d bytes "
+        .. "apart"):format(name, far * bits // 8)
+    end
+  end
+  if t.alignment % 16 ~= 0 then
+    return ("TMA wants addresses at multiples of 16 bytes: %s begins at one of "
+      .. "%d"):format(name, t.alignment)
+  end
+end
+
+-- The mode along which TMA moves an operand: K, or the other one of 16 bits.
+local function lead_of(t)
+  return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
+    and 1 or 2
+end
+
+function sm90.takes(p)
+  if not core.has(p.sm, "wgmma") or p.arch ~= "sm_90a" then
+    return ("wgmma wants sm_90a, the device is %s"):format(p.arch)
+  end
+  local known = types.same(p, "bf16") or types.same(p, "f16")
+    or types.same(p, "f32") and p.tf32
+    or types.fp8(p.a) and types.fp8(p.b) or types.byte(p.a) and types.byte(p.b)
+  if not known then
+    return ("wgmma does not multiply %s by %s%s"):format(p.a, p.b,
+      types.same(p, "f32") and " (tf32 = true lets it round them)" or "")
+  end
+  if p.d.bits ~= 16 and p.d.bits ~= 32 then
+    return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
+  end
+  if p.batches > 1 and p.gated and not p.ragged then
+    return "gemm_sm90 has no gates in batches"
+  end
+  if p.group and not (types.fp8(p.a) and types.fp8(p.b) and p.group == 128
+    and (p.batches == 1 or p.ragged) and not p.gated) then
+    return "gemm_sm90 has factors for 128 elements of K of 8-bit floats"
+  end
+  if p.gated and p.n % 16 ~= 0 then
+    return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
+  end
+  local major = p.D.stride[2] == 1 and 2 or 1
+  local a, b = lead_of(p.A), lead_of(p.B)
+  if p.gated and b == 1 then return "gates of gemm_sm90 want rows of B" end
+  return tma_refuses("A", p.A, a, "rows") or tma_refuses("B", p.B, b, "rows")
+    or tma_refuses("D", p.D, major, "rows or columns")
+end
+
+-- Tiles along K after which sums of 8-bit floats go on in f32, as cublasLt's:
+-- tensor cores keep them with fewer bits. More would hold more stages.
+local PROMOTE = 1
+
+-- What an epilogue adds to the time of a product of several waves and K = 4096,
+-- on an H200, where warpgroups do not take turns, so that no products run
+-- beside it: one of gates, others, and what is read besides.
+local GATED, EXPOSED, READ = 0.04, 0.08, 0.03
+
+local function exposed(p, c)
+  if not p.fused or c.waves <= 1 or c.options.schedule == "pingpong" then
+    return 1
+  end
+  return 1 + ((p.gated and GATED or EXPOSED)
+    + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
+end
+
+-- Do a thread's sums leave registers to an epilogue? 128 do.
+local function has_room(o)
+  local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
+  return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
+end
+
+-- Those of p.sources that TMA reaches, two at most, and how gemm_sm90 is told.
+local function sources_of(p, swap)
+  local list, told = {}, {}
+  for _, s in ipairs(p.sources or {}) do
+    local lead = s.stride[2] == 1 and 2 or 1
+    local bits = s.element_type.bits
+    if #list < 2 and (bits == 16 or bits == 32)
+      and not tma_refuses("C", s, lead, "rows or columns") then
+      list[#list + 1] = s
+      told[#list] = {dtype = s.element_type,
+                     major = (swap ~= (lead == 2)) and "n" or "m"}
+    end
+  end
+  return list, #told > 0 and told or nil
+end
+
+-- In place of an epilogue, which a plan makes.
+local function LATER() end
+
+-- How many rows tiles have for each that groups have: the last tile of each is
+-- half full.
+local function padded(p, o)
+  if not p.ragged then return 1 end
+  return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
+end
+
+-- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
+-- tiles can be narrow along M.
+local function candidates(p, swap)
+  local n_major = p.D.stride[2] == 1 and p.n > 1
+    or p.D.stride[1] ~= 1 and p.m > 1
+  local A, B = p.A, p.B
+  if swap then A, B = B, A end
+  local o = {sms = p.sms, d_dtype = p.d, name = "gemm_sm90",
+             a_dtype = A.element_type, b_dtype = B.element_type,
+             a_major = lead_of(A) == 1 and "m" or "k",
+             b_major = lead_of(B) == 1 and "n" or "k",
+             d_major = (swap ~= n_major) and "n" or "m",
+             promote = types.fp8(p.a) and (p.group and 1 or PROMOTE) or nil,
+             blocks = p.group and p.blocks_b or nil, gated = p.gated,
+             groups = p.ragged, batches = not p.ragged and p.batches > 1 or nil}
+  local out = {}
+  local sources, told = sources_of(p, swap)
+  o.sources = told
+  if p.fused or told then o.epilogue = LATER end
+  local m, n = p.m, p.n
+  if swap then m, n = n, m end
+  -- matrices one below the other, each of whole tiles
+  local rows, high = m, math.huge
+  if p.ragged then rows = p.expected * p.batches
+  elseif o.batches then
+    high = tiles.count(m, 64) * 64
+    rows = high * p.batches
+  end
+  for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
+    local chosen = c.options
+    if (not p.gated or chosen.tile[2] % 32 == 0)
+      and (not o.epilogue or has_room(chosen))
+      and (not o.batches or chosen.tile[1] <= high)
+      and (not p.group or chosen.tile[3] == 128 and chosen.split ~= 2
+           and (128 % chosen.tile[2] == 0 or chosen.tile[2] % 128 == 0)) then
+      out[#out + 1] = {family = "gemm_sm90", options = chosen,
+        tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
+        sources = chosen.sources and sources, swap = swap,
+        ns = 1e9 * c.seconds * padded(p, chosen) * exposed(p, c),
+        split = chosen.equal and "equal parts" or chosen.split or 1}
+    end
+  end
+  return out
+end
+
+function sm90.list(p)
+  local out = candidates(p, false)
+  if p.gated or p.group or p.ragged then return out end
+  return table.move(candidates(p, true), 1, #out, #out + 1, out)
+end
+
+return sm90

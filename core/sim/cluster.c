@@ -1,6 +1,7 @@
 // The warps of a cluster: initial values, scheduling, barriers, deadlock.
 #include "sim/async.h"
 #include "sim/bulk.h"
+#include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/spin.h"
 #include "sim/wgmma.h"
@@ -80,7 +81,9 @@ static void init_warp(SimCluster *c, int id) {
   w->state = SW_RUN;
   w->pc = w->depth = w->src = w->gone = 0;
   w->valid = threads >= LANES ? FULL : (1u << threads) - 1;
-  w->active = w->valid;
+  w->active = w->here = w->valid;
+  simlanes_reset(w);
+  w->waits = w->tries = 0;
   w->clk = 1;
   w->count = 0;
   w->tainted = w->wraps = false;
@@ -611,12 +614,17 @@ static bool is_stuck(SimCluster *c, bool *others) {
 
 // The warp that runs next; NULL: nobody can go on.
 static SimWarp *next(SimCluster *c, bool *others) {
-  SimWarp *w;
   if (c->landing) simasync_chance(c);
-  if (c->look && is_stuck(c, others)) return NULL;
-  if (in_vain(c)) return NULL;
-  while (!(w = pick(c)) && simasync_press(c)) {}
-  return w;
+  for (;;) {
+    bool vain = (c->look && is_stuck(c, others)) || in_vain(c);
+    SimWarp *w = vain ? NULL : pick(c);
+    if (w) return w;
+    if (!vain && simasync_press(c)) continue;
+    if (!simlanes_press(c)) break;
+    *others = false;
+  }
+  is_stuck(c, others);
+  return NULL;
 }
 
 bool simcluster_run(SimCluster *c) {

@@ -197,6 +197,13 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
+// What every lane has of its own.
+static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
+  uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
+  g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
+  return at;
+}
+
 static bool has_value(const Ins *i) {
   return i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT);
 }
@@ -225,7 +232,7 @@ static void place_values(Prog *g) {
                dtype_name((DType)i->type));
     uint32_t lane = sim_wide((DType)i->type) ? 8 : 4;
     bool one = g->uni[r] && !g->spread[r];
-    g->slot[r] = one ? take(g, 8, 8) : take(g, lane * LANES, 64);
+    g->slot[r] = one ? take(g, 8, 8) : take_rows(g, 1, lane);
     leaves += is_leaf(i);
   }
   g->p->init = NEW(g->cx, SimInit, leaves);
@@ -265,8 +272,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
       s->def = g->p->mem[m->ref]->def;
       return;
     }
-    s->base = take(g, (uint64_t)s->count * LANES * (uint64_t)s->size, 64);
-    s->def = take(g, (uint64_t)s->count * 4, 64);
+    s->base = take_rows(g, (uint64_t)s->count, (uint32_t)s->size);
+    s->def = take_rows(g, (uint64_t)s->count, 0);
     return;
   }
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
@@ -843,6 +850,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   count_actors(p, l);
   p->nunit = clusters(l);
   take(&g, 64, 64);  // slot 0 is nobody's
+  p->rows = NEW(cx, SimRows, 2 * n);
   simblocks_areas(cx, p);
   place_all_mem(&g);
   p->value_base = take(&g, 0, SLOT);

@@ -2,6 +2,7 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
+#include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -365,7 +366,7 @@ static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
 // No lane is left here: on to where some are, behind the regions that are
 // empty now, or in the other half of a branch.
-static void find_lanes(SimWarp *w) {
+void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
     const SimFrame *f = &w->frame[w->depth - 1];
@@ -391,7 +392,7 @@ static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   }
   w->active &= ~out;
   for (uint32_t k = 1; k < levels; k++) w->frame[w->depth - k].mask &= ~out;
-  if (!w->active) find_lanes(w);
+  if (!w->active) simexec_find(w);
 }
 
 static void begin_for(SimWarp *w, const SimIns *i) {
@@ -460,7 +461,7 @@ static void runaway(SimWarp *w, const SimIns *i) {
 static void end_region(SimWarp *w, const SimIns *i) {
   if (i->head == OP_IF || i->head == OP_ONCE) {
     pop(w);
-    if (!w->active) find_lanes(w);
+    if (!w->active) simexec_find(w);
     return;
   }
   if (i->head == OP_FOR) end_for(w, i);
@@ -542,9 +543,10 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {
+  w->count--;
+  if (simlanes_ended(w)) return;
   w->state = SW_DONE;
   w->src = i->src;
-  w->count--;
   simcluster_left(w->cluster);
 }
 
@@ -567,6 +569,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
   w->cluster->polls += s->mem->space == SP_GMEM;
+  w->waits++;
   simspin_ask(w, i);
   return true;
 }
@@ -575,7 +578,9 @@ static bool polls(SimWarp *w, const SimIns *i) {
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
-  if (w->cluster->moved == moved) simspin_ask(w, i);
+  if (w->cluster->moved != moved) return;
+  w->waits++;
+  simspin_ask(w, i);
 }
 
 // One instruction; false: another warp may run now.
@@ -660,18 +665,22 @@ static bool step(SimWarp *w, const SimIns *i) {
 }
 
 void simexec_warp(SimWarp *w) {
-  enum { SLICE = 1 << 16 };  // a warp that polls lets others run
+  enum { SLICE = 1 << 16,  // a warp that polls lets others run
+         PATIENCE = 64 };  // ... of its own lanes, too
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
   w->polling = false;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
     const SimIns *i = &prog[w->pc++];
+    if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
     c->serial++;
     w->count++;
     bool tainted = w->tainted;
     if (tainted) simtaint_before(w, i);
     bool go = step(w, i);
     if (tainted) simtaint_after(w, i);
-    if (!go) return;
+    if (go) continue;
+    if (w->waits >= PATIENCE) simlanes_turn(w);
+    return;
   }
 }

@@ -12,6 +12,7 @@
 //   bulk.c      bulk copies, through tensor maps and without
 //   order.c     what is ordered before what inside a cluster
 //   spin.c      warps that ask memory in vain
+//   lanes.c     lanes of a warp that wait for one another
 //   blocks.c    races between CTAs in global memory
 //   relay.c     the same, and what they hand over, where CTAs take turns
 //   exec.c      the interpreter: one warp until it must wait
@@ -111,6 +112,8 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // until it waits, yields or ends
+// No lane is left where w is: on to where some are.
+void simexec_find(SimWarp *w);
 
 // ---- cluster.c ----
 // Makes the CTAs of a cluster that has warps; false: out of memory.

@@ -400,7 +400,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     if (refuse || !is_over(&g)) {
       w->mbar = (int)(g.b - c->mbar);
-        continue;
+      continue;
     }
     acquire(w, i, &g);
     yes |= g.mask;
@@ -408,6 +408,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, yes >> l & 1);
   w->polling = yes != w->active;
   w->src = i->src;
+  w->waits += w->polling;
   if (w->polling) c->vain++;
 }
 

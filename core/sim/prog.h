@@ -101,6 +101,10 @@ typedef struct SimInit {
   int64_t imm;         // bits, or SReg
 } SimInit;
 
+// n rows of 32 lanes of so many bytes each, of a warp's values; size 0: words
+// of a bit for each lane.
+typedef struct SimRows { uint32_t at, n, size; } SimRows;
+
 typedef struct SimArea SimArea;    // blocks.h
 typedef struct SimRelay SimRelay;  // relay.c
 typedef struct SimProg {
@@ -115,6 +119,8 @@ typedef struct SimProg {
   uint32_t *stat_ref;  // IR instruction of each statistics record
   uint32_t value_bytes;  // of one warp: registers, then values
   uint32_t value_base, ntaint;  // first value; records of taint
+  SimRows *rows;       // all that lanes have of their own
+  uint32_t nrows;
   uint32_t nwrap, *wrap_src;  // products that may wrap, and their lines
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // of a CTA

@@ -14,6 +14,7 @@
 #include "sim/async.h"
 #include "sim/blocks.h"
 #include "sim/bulk.h"
+#include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/relay.h"
@@ -153,6 +154,7 @@ static void cluster_free(SimCluster *c) {
   if (!c) return;
   if (c->warp)
     for (int k = 0; k < c->prog->nall; k++) {
+      simlanes_reset(&c->warp[k]);
       base_free(c->warp[k].frame);
       base_free(c->warp[k].v);
       base_free(c->warp[k].batch);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static uint64_t stamp_of(const SimCluster *c) {
+uint64_t simspin_stamp(const SimCluster *c) {
   const uint64_t *all = c->prog->changes;
   return c->moved + (all ? *all : 0);
 }
@@ -37,7 +37,7 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
   enum { OFTEN = 16 };  // before it is looked at closely
   SimCluster *c = w->cluster;
   SimSpin *s = &c->spin[w->id];
-  uint64_t stamp = stamp_of(c);
+  uint64_t stamp = simspin_stamp(c);
   if (s->stamp != stamp || !s->asked) *s = (SimSpin){.stamp = stamp};
   const SimSide *side = i->x;
   int64_t off[LANES];
@@ -59,7 +59,8 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
 
 bool simspin_stuck(const SimWarp *w) {
   const SimSpin *s = &w->cluster->spin[w->id];
-  return w->state == SW_RUN && s->stuck && s->stamp == stamp_of(w->cluster);
+  return w->state == SW_RUN && s->stuck &&
+         s->stamp == simspin_stamp(w->cluster);
 }
 
 bool simspin_same(const SimWarp *w, const SimWarp *u) {

@@ -21,6 +21,8 @@ static inline void simspin_moved(SimCluster *c, bool global) {
   c->moved++;
   if (global && c->prog->changes) ++*c->prog->changes;
 }
+// Times that memory changed, as far as this cluster sees.
+uint64_t simspin_stamp(const SimCluster *c);
 // w asked memory, at i, and changed nothing.
 void simspin_ask(SimWarp *w, const SimIns *i);
 // Does w wait in vain as long as nobody else changes memory?

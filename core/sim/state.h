@@ -24,18 +24,14 @@ enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;  // without clusters: of one CTA
-typedef struct SimBatch SimBatch;  // mem.c
-typedef struct SimReach SimReach;  // cluster.c
-typedef struct SimTaint SimTaint;  // regs.h
-typedef struct SimGran SimGran;    // shadow.h
-typedef struct SimRead SimRead;
-typedef struct SimLines SimLines;
+typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
+typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c
+typedef struct SimGran SimGran; typedef struct SimRead SimRead;  // shadow.h
+typedef struct SimFar SimFar; typedef struct SimLines SimLines;
 typedef struct SimPattern SimPattern;  // access.h
-typedef struct SimFar SimFar;
-typedef struct SimMbar SimMbar;    // mbar.h
-typedef struct SimAsync SimAsync;  // async.h
-typedef struct SimTeam SimTeam;    // wgmma.c
-typedef struct SimSpin SimSpin;    // spin.h
+typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
+typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
+typedef struct SimTeam SimTeam;    // wgmma.c; mbar.h ... lanes.c
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -44,6 +40,9 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that left the kernel before its end
+  uint32_t here, waits, tries;  // lanes.c: those that run, with their branches;
+  uint64_t stamp;          // asked in vain; turns since so many changes
+  SimPart *part;           // the others; NULL: none went their own way
   uint32_t clk;            // epoch of memory order, see order.c
   uint32_t depth;
   SimFrame *frame;

@@ -1,0 +1,288 @@
+// Lanes of a warp that go their own way. A warp runs as one, branch by branch,
+// until some of its lanes wait for what others are still to do: a flag, a
+// phase, a lock. Then it comes apart, and each part has a program counter,
+// open regions and values of its own; they have turns, and are one again where
+// they meet at what is done together (sync_warp, a barrier, a shuffle).
+//
+// The part that runs is the warp itself (SimWarp); the others stand in
+// w->part, the earliest first.
+#include "sim/lanes.h"
+#include "sim/regs.h"
+#include "sim/spin.h"
+
+struct SimPart {
+  SimPart *next;
+  uint32_t here, active, pc, depth, src;
+  SimState state;
+  int mbar;
+  bool polling, tainted, wraps;
+  bool waits;              // at what is done together, for others
+  SimFrame *frame;
+  char *v;
+  SimTaint *taint;
+  uint32_t *wrapped;
+  SimSpin spin;
+};
+
+static void part_free(SimPart *t) {
+  if (!t) return;
+  base_free(t->frame);
+  base_free(t->v);
+  base_free(t->taint);
+  base_free(t->wrapped);
+  base_free(t);
+}
+
+void simlanes_reset(SimWarp *w) {
+  while (w->part) {
+    SimPart *t = w->part;
+    w->part = t->next;
+    part_free(t);
+  }
+}
+
+#define SWAP(a, b, type) do { type t_ = a; a = b; b = t_; } while (0)
+
+// The lanes of t go on, those that ran so far stand there.
+static void swap(SimWarp *w, SimPart *t) {
+  SWAP(w->here, t->here, uint32_t);
+  SWAP(w->active, t->active, uint32_t);
+  SWAP(w->pc, t->pc, uint32_t);
+  SWAP(w->depth, t->depth, uint32_t);
+  SWAP(w->src, t->src, uint32_t);
+  SWAP(w->state, t->state, SimState);
+  SWAP(w->mbar, t->mbar, int);
+  SWAP(w->polling, t->polling, bool);
+  SWAP(w->tainted, t->tainted, bool);
+  SWAP(w->wraps, t->wraps, bool);
+  SWAP(w->frame, t->frame, SimFrame *);
+  SWAP(w->v, t->v, char *);
+  SWAP(w->taint, t->taint, SimTaint *);
+  SWAP(w->wrapped, t->wrapped, uint32_t *);
+  SWAP(w->cluster->spin[w->id], t->spin, SimSpin);
+  t->waits = false;
+  w->refused = false;
+  w->waits = 0;
+  w->cluster->look |= w->cluster->spin[w->id].stuck;
+}
+
+static void append(SimWarp *w, SimPart *t) {
+  SimPart **at = &w->part;
+  while (*at) at = &(*at)->next;
+  t->next = NULL;
+  *at = t;
+}
+
+static SimPart *remove_part(SimWarp *w, SimPart *t) {
+  SimPart **at = &w->part;
+  while (*at != t) at = &(*at)->next;
+  *at = t->next;
+  return t;
+}
+
+// ---- coming apart ----
+
+static void *copy_of(const void *p, size_t n) {
+  void *q = base_realloc(NULL, n);
+  if (q && n) memcpy(q, p, n);
+  return q;
+}
+
+static SimPart *part_of(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  SimPart *t = base_realloc(NULL, sizeof *t);
+  if (!t) return NULL;
+  *t = (SimPart){.spin = w->cluster->spin[w->id], .active = w->active,
+                 .here = w->active, .pc = w->pc, .depth = w->depth,
+                 .src = w->src, .state = w->state, .mbar = w->mbar,
+                 .polling = w->polling, .tainted = w->tainted,
+                 .wraps = w->wraps};
+  t->frame = copy_of(w->frame, (p->depth + 1) * sizeof *t->frame);
+  t->v = copy_of(w->v, p->value_bytes);
+  t->taint = copy_of(w->taint, p->ntaint * sizeof *t->taint);
+  t->wrapped = copy_of(w->wrapped, p->nwrap * sizeof *t->wrapped);
+  if (t->frame && t->v && t->taint && t->wrapped) return t;
+  part_free(t);
+  return NULL;
+}
+
+static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
+  for (uint32_t k = 0; k < depth; k++) {
+    frame[k].mask &= lanes;
+    frame[k].other &= lanes;
+  }
+}
+
+// The lanes that run stand aside, and those that wait for the end of their
+// branches and loops go on; false: there are none.
+static bool part(SimWarp *w) {
+  uint32_t rest = w->here & ~w->gone & ~w->active;
+  if (!rest) return false;
+  SimPart *t = part_of(w);
+  if (!t) {
+    w->cluster->oom = w->cluster->stop = true;
+    return false;
+  }
+  keep(t->frame, t->depth, t->here);
+  append(w, t);
+  keep(w->frame, w->depth, rest);
+  w->here = rest;
+  w->active = 0;
+  w->state = SW_RUN;
+  w->polling = false;
+  w->waits = 0;
+  w->cluster->spin[w->id] = (SimSpin){0};
+  simexec_find(w);
+  return true;
+}
+
+// ---- turns ----
+
+// Other lanes than those that run go on, which wait for nobody; `again`: of
+// these, too, that stand aside; false: there are none.
+static bool turn(SimWarp *w) {
+  if (part(w)) return true;
+  SimPart *t = w->part;
+  while (t && t->waits) t = t->next;
+  if (!t) return false;
+  remove_part(w, t);
+  swap(w, t);
+  w->state = SW_RUN;  // tries again
+  append(w, t);
+  return true;
+}
+
+void simlanes_turn(SimWarp *w) {
+  w->waits = 0;
+  turn(w);
+}
+
+static uint32_t parts(const SimWarp *w) {
+  uint32_t n = 1;
+  for (const SimPart *t = w->part; t; t = t->next) n++;
+  return n;
+}
+
+// Those that ask memory, which others may change, stand for their warp.
+static void show(SimWarp *w) {
+  for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
+    if (t->state != SW_RUN || t->waits) continue;
+    swap(w, t);
+    return;
+  }
+}
+
+bool simlanes_press(SimCluster *c) {
+  uint64_t stamp = simspin_stamp(c);
+  for (int k = 0; k < c->prog->nall; k++) {
+    SimWarp *w = &c->warp[k];
+    if (w->state == SW_DONE || w->state == SW_BARRIER) continue;
+    if (w->stamp != stamp) w->tries = 0;
+    w->stamp = stamp;
+    if (w->tries > 2 * parts(w)) continue;
+    w->tries++;
+    if (turn(w)) return true;
+  }
+  for (int k = 0; k < c->prog->nall; k++) show(&c->warp[k]);
+  return false;
+}
+
+bool simlanes_ended(SimWarp *w) {
+  if (!w->part) return false;
+  w->gone |= w->here;
+  SimPart *t = w->part;
+  while (t->waits && t->next) t = t->next;
+  remove_part(w, t);
+  swap(w, t);
+  part_free(t);
+  w->state = SW_RUN;
+  simcluster_left(w->cluster);
+  return true;
+}
+
+// ---- coming together ----
+
+// Are the lanes of t at the same place, in the same turn of its loops?
+static bool is_here(const SimWarp *w, const SimPart *t) {
+  const SimIns *prog = w->cluster->prog->ins;
+  if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
+  for (uint32_t k = 0; k < w->depth; k++) {
+    const SimIns *head = &prog[w->frame[k].head];
+    if (t->frame[k].head != w->frame[k].head) return false;
+    if (head->op == OP_FOR && head->uniform &&
+        memcmp(w->v + head->d, t->v + head->d, head->wide ? 8 : 4) != 0)
+      return false;
+  }
+  return true;
+}
+
+static void join_rows(SimWarp *w, const SimPart *t, const SimRows *r) {
+  for (uint32_t k = 0; k < r->n; k++) {
+    uint32_t at = r->at + k * (r->size ? r->size * LANES : 4);
+    if (!r->size) {
+      uint32_t *to = u32_at(w, at), from;
+      memcpy(&from, t->v + at, sizeof from);
+      *to = (*to & ~t->here) | (from & t->here);
+      continue;
+    }
+    for (uint32_t m = t->here; m; m &= m - 1) {
+      uint32_t l = at + (uint32_t)__builtin_ctz(m) * r->size;
+      memcpy(w->v + l, t->v + l, r->size);
+    }
+  }
+}
+
+static void join_taint(SimWarp *w, const SimPart *t) {
+  const SimProg *p = w->cluster->prog;
+  if (!w->tainted) memset(w->taint, 0, p->ntaint * sizeof *w->taint);
+  for (uint32_t k = 0; k < p->ntaint; k++) {
+    SimTaint *to = &w->taint[k];
+    uint32_t from = t->tainted ? t->taint[k].mask & t->here : 0;
+    to->mask &= ~t->here;
+    if (from && !to->mask) *to = t->taint[k], to->mask = 0;
+    to->mask |= from;
+  }
+  w->tainted = true;
+}
+
+static void join(SimWarp *w, SimPart *t) {
+  const SimProg *p = w->cluster->prog;
+  for (uint32_t k = 0; k < p->nrows; k++) join_rows(w, t, &p->rows[k]);
+  if (w->tainted || t->tainted) join_taint(w, t);
+  for (uint32_t k = 0; k < p->nwrap; k++)
+    w->wrapped[k] = (w->wrapped[k] & ~t->here) | (t->wrapped[k] & t->here);
+  w->wraps |= t->wraps;
+  for (uint32_t k = 0; k < w->depth; k++) {
+    w->frame[k].mask |= t->frame[k].mask;
+    w->frame[k].other |= t->frame[k].other;
+  }
+  w->here |= t->here;
+  w->active |= t->active;
+  part_free(remove_part(w, t));
+}
+
+static uint32_t named(SimWarp *w, const SimIns *i) {
+  if (i->who != WHO_MASK) return w->valid;
+  uint32_t all = 0;
+  for (uint32_t m = w->active; m; m &= m - 1)
+    all |= u32_at(w, i->mask)[__builtin_ctz(m)];
+  return all & w->valid;
+}
+
+bool simlanes_together(SimWarp *w, const SimIns *i) {
+  for (SimPart *t = w->part, *next; t; t = next) {
+    next = t->next;
+    if (is_here(w, t)) join(w, t);
+  }
+  if (!(named(w, i) & ~w->gone & ~w->here)) return true;
+  SimPart *t = w->part;
+  while (t && t->waits) t = t->next;
+  if (!t) return true;  // they never come, which is a fault
+  w->pc--;
+  remove_part(w, t);
+  swap(w, t);
+  w->state = SW_RUN;
+  t->waits = true;
+  append(w, t);
+  return false;
+}

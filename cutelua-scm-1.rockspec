@@ -145,6 +145,14 @@ build = {
         "lua/cute/bench/lessonlib.lua",
       ["cute.bench.oracle"] =
         "lua/cute/bench/oracle.lua",
+      ["cute.debug"] =
+        "lua/cute/debug/init.lua",
+      ["cute.debug.locals"] =
+        "lua/cute/debug/locals.lua",
+      ["cute.debug.prompt"] =
+        "lua/cute/debug/prompt.lua",
+      ["cute.debug.show"] =
+        "lua/cute/debug/show.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =

@@ -22,6 +22,7 @@ typedef struct Hook {
   int line;          // the line that ran last
   bool counts;       // are instructions looked at?
   bool notes;        // are writes to tables noted, in uservalue 2?
+  bool records;      // is somebody told of every line?
   int born;          // the register that a table is being made in
   Writers writers;
 } Hook;
@@ -397,6 +398,16 @@ static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   }
 }
 
+// state.record(n): what the running function's locals hold, after n
+// instructions.
+static void tell_line(lua_State *L, const Hook *h) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "record");
+  lua_pushinteger(L, (lua_Integer)ir_fn(h->cx)->ins.n);
+  lua_call(L, 1, 0);
+  lua_pop(L, 1);
+}
+
 // A line of func, or its end, is reached; hook userdata at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown
@@ -405,6 +416,7 @@ static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   int lines = lua_gettop(L);
   if (lua_rawgeti(L, lines, h->line) == LUA_TTABLE)
     name_assigned(L, h, ar, lua_gettop(L));
+  if (h->records) tell_line(L, h);
   if (ar->event != LUA_HOOKLINE) return;
   lua_getinfo(L, "l", ar);
   h->line = ar->currentline;
@@ -464,8 +476,10 @@ void hooklib_start(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "known");
   h->counts = lua_toboolean(L, -1);
+  lua_getfield(L, -2, "record");
+  h->records = lua_toboolean(L, -1);
   writelib_find(L, &h->writers);
-  lua_pop(L, 3);
+  lua_pop(L, 4);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);
 }

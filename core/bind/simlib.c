@@ -1,4 +1,5 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
+#include "bind/debug.h"
 #include "bind/tma.h"
 
 #include <string.h>
@@ -358,7 +359,8 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 }
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
-// budget=, progress=, pdl=}) -> report. cluster: where the trace did not fix it
+// budget=, progress=, pdl=, debug=, goal=}) -> report. cluster: where the trace
+// did not fix it; debug, goal: see debuglib.c
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -384,11 +386,14 @@ static int l_sim_run(lua_State *L) {
                .max_reports = (int)face_get_int(L, 2, "reports", 0),
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .progress = b->progress ? call_progress : NULL, .ud = b};
+  l.debug = debuglib_start(L, 2, fn);
   b->result = sim_run(&b->cx, &l, &o);
+  if (l.debug) debuglib_end(L, l.debug);
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
   set_front(L, fn, 2);
   push_result(L, &b->cx, fn, b->result);
+  if (l.debug) face_set_int(L, "steps", (lua_Integer)l.debug->step);
   box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }

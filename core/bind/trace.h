@@ -20,6 +20,15 @@ Value *trace_value(lua_State *L, int idx);  // NULL when it is none
 // Fails unless v belongs to the function being traced and is not stale.
 void trace_own(Ctx *cx, const Value *v);
 
+// tracelib.c: a layout of its own in scratch, with where its dynamic leaves
+// (and what its functions add) are.
+typedef struct TraceLeaves {
+  Layout *l;
+  Dim **dyn;
+  size_t n;
+} TraceLeaves;
+TraceLeaves trace_leaves(Ctx *cx, Layout l);
+
 // kernlib.c: replaces the n arguments of the kernel function at stack index
 // func, which are from `first` on, by what the kernel sees.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
@@ -75,6 +84,7 @@ void writelib_note(lua_State *L, int writes);
 //   accumulate, tiled: fields of tiled MMAs, see atomlib.c
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
+//   record: function(n), told of each line of the user's code, or nil
 #define TRACE_STATE "cute.trace"
 
 #endif

@@ -125,6 +125,25 @@ static int fn_info(lua_State *L) {
   return 1;
 }
 
+// fn:lines() -> {{file, line}...} of its instructions, in their order
+static int fn_lines(lua_State *L) {
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, (int)fn->src.n, 0);
+  uint32_t last = 0;
+  for (Ref r = 1, n = 0; r < fn->ins.n; r++) {
+    uint32_t src = ir_get(fn, r)->src;
+    if (!src || src == last) continue;
+    last = src;
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, ir_str(fn, fn->src.p[src].file));
+    lua_rawseti(L, -2, 1);
+    lua_pushinteger(L, fn->src.p[src].line);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 static int fn_tostring(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_pushfstring(L, "traced %s: %d instructions", ir_str(fn, fn->name),
@@ -471,16 +490,9 @@ static int l_depth(lua_State *L) {
   return 1;
 }
 
-// A layout of its own in scratch, with where its dynamic leaves are.
-typedef struct Leaves {
-  Layout *l;
-  Dim **dyn;
-  size_t n;
-} Leaves;
-
-static Leaves dynamic_leaves(Ctx *cx, Layout l) {
+TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   size_t bytes = layout_bytes(l);
-  Leaves v = {.dyn = NEW(cx, Dim *, bytes / sizeof(Dim))};
+  TraceLeaves v = {.dyn = NEW(cx, Dim *, bytes / sizeof(Dim))};
   v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
   layout_copy(v.l, l);
   for (const Layout *p = v.l; p; p = layout_next(p)) {
@@ -502,7 +514,7 @@ static Leaves dynamic_leaves(Ctx *cx, Layout l) {
 // table of those scalars: offset, dynamic leaves, offsets in what the layout
 // goes through.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
-  Leaves v = dynamic_leaves(cx, t->l);
+  TraceLeaves v = trace_leaves(cx, t->l);
   lua_createtable(L, 2 + (int)v.n, 0);
   int n = 0;
   face_push_dim(L, t->off);
@@ -576,7 +588,7 @@ static void rebuild_vector(lua_State *L, Ctx *cx, lua_Integer *at) {
 
 static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   Tensor t = *face_peek_tensor(L, 1);
-  Leaves v = dynamic_leaves(cx, t.l);
+  TraceLeaves v = trace_leaves(cx, t.l);
   t.off = next_dim(cx, L, at);
   if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
   for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
@@ -744,6 +756,7 @@ void tracelib_open(lua_State *L) {
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
     {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
+    {"lines", fn_lines},
     {NULL, NULL}};
   face_setfuncs(L, funcs);
   static const luaL_Reg none[] = {{NULL, NULL}};

@@ -1,6 +1,7 @@
 // The warps of a cluster: initial values, scheduling, barriers, deadlock.
 #include "sim/async.h"
 #include "sim/bulk.h"
+#include "sim/debug.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/spin.h"
@@ -79,7 +80,7 @@ static void init_warp(SimCluster *c, int id) {
   w->vc = c->clocks + 3 * (size_t)id * (size_t)p->nactor;
   int threads = p->nthread - w->in * LANES;
   w->state = SW_RUN;
-  w->pc = w->depth = w->src = w->gone = 0;
+  w->pc = w->depth = w->src = w->line = w->gone = 0;
   w->valid = threads >= LANES ? FULL : (1u << threads) - 1;
   w->active = w->here = w->valid;
   simlanes_reset(w);
@@ -658,6 +659,7 @@ bool simcluster_run(SimCluster *c) {
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simwgmma_end(c);
+  if (c->prog->launch->debug) simdebug_end(c);
   simasync_end(c);
   return true;
 }

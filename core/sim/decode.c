@@ -177,12 +177,18 @@ static void want_operands(Prog *g, Ref r) {
     }
 }
 
+static bool has_value(const Ins *i) {
+  return i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT);
+}
+
 static void find_needs(Prog *g) {
   for (size_t k = 0; k < g->fn->claim.n; k++) {
     const Claim *c = &g->fn->claim.p[k];
     if (c->v) want(g, c->v, false);
     if (c->limit) want(g, c->limit, false);
   }
+  for (Ref r = 1; g->l->debug && r < g->fn->ins.n; r++)
+    if (has_value(ir_get(g->fn, r))) want(g, r, true);
   for (Ref r = (Ref)g->fn->ins.n; r-- > 1;)
     if (!is_pure(ir_get(g->fn, r)) || g->need[r]) want_operands(g, r);
 }
@@ -202,10 +208,6 @@ static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
   return at;
-}
-
-static bool has_value(const Ins *i) {
-  return i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT);
 }
 
 static void place_init(Prog *g, Ref r) {
@@ -857,6 +859,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   find_all_uniform(&g);
   find_needs(&g);
   place_values(&g);
+  p->slot = g.slot;
   place_ranks(&g);
   decode_all(&g);
   find_wraps(&g);

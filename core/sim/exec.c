@@ -2,6 +2,7 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
+#include "sim/debug.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
@@ -664,14 +665,16 @@ static bool step(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-void simexec_warp(SimWarp *w) {
+static inline void run(SimWarp *w, bool debug) {
   enum { SLICE = 1 << 16,  // a warp that polls lets others run
          PATIENCE = 64 };  // ... of its own lanes, too
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
   w->polling = false;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
-    const SimIns *i = &prog[w->pc++];
+    const SimIns *i = &prog[w->pc];
+    if (debug && !simdebug_before(w, i)) return;
+    w->pc++;
     if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
     c->serial++;
     w->count++;
@@ -683,4 +686,9 @@ void simexec_warp(SimWarp *w) {
     if (w->waits >= PATIENCE) simlanes_turn(w);
     return;
   }
+}
+
+void simexec_warp(SimWarp *w) {
+  if (w->cluster->prog->launch->debug) run(w, true);
+  else run(w, false);
 }

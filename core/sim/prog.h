@@ -117,7 +117,7 @@ typedef struct SimProg {
   const SimMem **mem;  // of the instructions that name memory objects
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes;  // of one warp: registers, then values
+  uint32_t value_bytes, *slot;  // of one warp: registers, then values
   uint32_t value_base, ntaint;  // first value; records of taint
   SimRows *rows;       // all that lanes have of their own
   uint32_t nrows;

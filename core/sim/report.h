@@ -111,7 +111,7 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault;
-  uint32_t nfault;
+  uint32_t nfault, shown;  // so many a debugger was told of
   SimStat *stat;
   uint64_t instructions, mmas;
   SimText text;            // printed

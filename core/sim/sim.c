@@ -14,6 +14,7 @@
 #include "sim/async.h"
 #include "sim/blocks.h"
 #include "sim/bulk.h"
+#include "sim/debug.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
@@ -225,6 +226,8 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // wait: until there is room for another one.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
+  const SimDebug *d = r->prog->launch->debug;
+  if (d && d->over) return false;
   pthread_mutex_lock(&r->lock);
   while (wait && !r->stop && !r->oom && r->begun < r->total &&
          r->begun >= r->merged + AHEAD + r->most)
@@ -349,7 +352,8 @@ static void worker_free(Worker *w) {
 }
 
 static int thread_count(const Run *r) {
-  long n = r->prog->relay ? 1 : r->opts->threads;
+  bool one = r->prog->relay || r->prog->launch->debug;
+  long n = one ? 1 : r->opts->threads;
   if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
   if (n < 1) n = 1;
   if (n > MAX_THREADS) n = MAX_THREADS;

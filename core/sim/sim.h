@@ -28,6 +28,7 @@ typedef struct Launch {
   const LaunchArg *arg;  // fn->arg.n of them
   int sm;                // target: 80, 90, ...
   bool pdl;              // may begin before the launch in front of it is done
+  struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
 
 // SK(id, "stable-name"): kinds of reports.

@@ -48,7 +48,7 @@ struct SimWarp {
   SimFrame *frame;
   char *v;                 // values
   uint64_t count;          // instructions executed
-  uint32_t src;            // where it waits
+  uint32_t src, line;      // where it waits; its last instruction, debugged
   int bar, mbar;           // barrier, mbarrier that it waits at
   bool refused, polling;   // its last try_wait was false by chance; at all
   uint32_t *vc;            // what is ordered before all lanes; order.c:

@@ -410,6 +410,20 @@ int simwgmma_lacks(const SimWarp *w) {
   return w->in / WARPS * WARPS + laggard(t, t->issued[w->in % WARPS]);
 }
 
+bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
+  if (!w->cluster->team) return false;
+  const SimTeam *t = team_of(w);
+  for (size_t k = 0; k < t->njob; k++) {
+    const SimOperand *d = &((const SimMmaIns *)t->job[k].i->x)->d;
+    if (t->done + k >= t->issued[w->in % WARPS] || d->mem->base != m->base)
+      continue;
+    for (int v = 0; v < d->nval; v++)
+      if (unit >= d->reg[v] && unit < (int64_t)d->reg[v] + d->mem->per)
+        return true;
+  }
+  return false;
+}
+
 // Warps that came to an MMA, and others of their warpgroup that did not.
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < c->prog->nteam; k++) {

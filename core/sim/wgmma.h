@@ -13,6 +13,8 @@ void simwgmma_commit(SimWarp *w);
 // back when one does (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 int simwgmma_lacks(const SimWarp *w);  // the warp of its CTA that w waits for
+// Does an MMA of w that is in flight write that unit of registers?
+bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 void simwgmma_end(SimCluster *c);    // all warps are done, or stuck
 
 #endif

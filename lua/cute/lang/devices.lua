@@ -50,6 +50,9 @@ local function gpu_device(ordinal)
   return known
 end
 
+-- Is "auto" the simulator whatever there is?
+devices.simulates = nil
+
 --- Where kernels run: "sim", "sim:sm_80", "gpu", "gpu:1" (the second one),
 -- "auto" (the GPU if there is one); "host", where a tensor is, is "sim". nil,
 -- message when there is no GPU.
@@ -62,7 +65,7 @@ function devices.device(name, arch)
   local ordinal = text == "gpu" and "0" or text:match "^gpu:(%d%d?%d?)$"
   if ordinal then return gpu_device(math.tointeger(ordinal)) end
   if name == "auto" then
-    local d = not arch and gpu_device(0)
+    local d = not arch and not devices.simulates and gpu_device(0)
     return d or simulator(arch or devices.ARCH)
   end
   if name == "sim" or name == "host" or name == "cpu" then

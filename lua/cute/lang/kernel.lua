@@ -13,6 +13,10 @@ local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
+-- While somebody debugs: {record = cute.debug.locals.new, run = function(
+-- program, options)}, in the place of core.sim_run.
+kernel.debugger = nil
+
 local Device, opened = devices.Device, devices.opened
 
 ---------------------------------------------------------------------------
@@ -250,11 +254,14 @@ local function stoppable() end
 local function run_sim(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   devices.check_stream(opts.stream or p.stream, p.device)
-  local found = core.sim_run(p.program.fn, {
+  local options = {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget,
-    progress = opts.progress or p.progress or stoppable})
+    progress = opts.progress or p.progress or stoppable}
+  local found
+  if kernel.debugger then found = kernel.debugger.run(p.program, options)
+  else found = core.sim_run(p.program.fn, options) end
   found.kernel = p.program.info.name
   local out = opts.output
   if out == nil then out = p.output end
@@ -602,12 +609,14 @@ end
 local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
+  local locals
+  if kernel.debugger then locals, opts.record = kernel.debugger.record() end
   local fn, read = require "cute.lang.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   local program = setmetatable({
     fn = fn, kind = kind, read = read, info = fn:info(), texts = {},
     cubins = {}, launches = {}, block = opts.block, cluster = opts.cluster,
-    views = {},
+    views = {}, locals = locals,
     numerics = {fmad = opts.fmad, fastmath = opts.fastmath}}, Program)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
@@ -632,7 +641,9 @@ local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
   local program = core.find_program(k.programs, args, launch)
-  if program then return program, kind end
+  if program and (program.locals or not kernel.debugger) then
+    return program, kind
+  end
   local known = k.programs[hash] or {}
   k.programs[hash] = known
   program = new_program(k, args, kind, {block = block, cluster = cluster,

@@ -597,7 +597,7 @@ function trace.run(name, func, opts, ...)
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
                 accumulate = {}, tiled = {},
                 elements = elements, lex = assigned_in, known = is_known(),
-                constant = bytecode.constant}
+                constant = bytecode.constant, record = opts.record}
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)

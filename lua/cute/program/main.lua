@@ -9,6 +9,7 @@ local program = {}
 local HELP = [==[
 usage: cutelua [options] [script [arguments]]
        cutelua tune gemm --shapes M,N,K|FILE ...   (tune gemm --help)
+       cutelua debug script [arguments]            (debug --help)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
 
@@ -163,6 +164,20 @@ local function tune(opt, words)
   return result or code
 end
 
+-- `cutelua debug ...`
+local function debugged(opt, argv)
+  local result
+  local words = table.move(argv, opt.script + 1, #argv, 1, {})
+  local code = protected(opt, function()
+    result = require "cute.debug.prompt".main(words, function(script)
+      local arg = table.move(script, 2, #script, 1, {[0] = script[1]})
+      _G.arg = arg
+      return script_function(opt, script[1])(table.unpack(arg))
+    end)
+  end)
+  return code ~= 0 and code or result
+end
+
 --- Runs the program; returns its exit code.
 ---@param argv table
 ---@return integer
@@ -181,6 +196,9 @@ function program.main(argv)
   end
   if opt.script and argv[opt.script] == "tune" then
     return tune(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
+  end
+  if opt.script and argv[opt.script] == "debug" then
+    return debugged(opt, argv)
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

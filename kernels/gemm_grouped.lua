@@ -37,14 +37,16 @@ return function(o)
       s:find(place)
       local given = table.pack(...)
       local function view(t) return groups.view(t, s) end
+      -- rows of no group are nobody's
+      local function some(t) return view(cute.undefined_ok(t)) end
       cute.when(s:has(place), function()
         local more = table.move(given, 1, given.n, 1, {})
         if p.blocks then
           more[1] = more[1] and view(more[1])
           more[2] = more[2] and tiles.batch(more[2], s.group)
         end
-        gemm.run(view(mA), tiles.batch(mB, s.group), view(mD),
-          {at = {place - s.before, bn}, batch = view, l = s.group},
+        gemm.run(view(mA), tiles.batch(mB, s.group), some(mD),
+          {at = {place - s.before, bn}, batch = some, l = s.group},
           table.unpack(more, 1, given.n))
       end)
     end)

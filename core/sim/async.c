@@ -83,6 +83,21 @@ void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
                      a->mbar ? simmbar_epoch(a->mbar) : a->epoch);
 }
 
+void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
+  if (!shadow_has(m)) return;
+  Access x = access_of(a, m, (uint32_t)n);
+  x.at[a->lane] = at;
+  x.write = true;
+  shadow_write_global(&x, a->lane, false, GF_PENDING | GF_AGENT);
+}
+
+void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
+  if (!shadow_has(m)) return;
+  Access x = access_of(a, m, (uint32_t)n);
+  x.at[a->lane] = at;
+  shadow_settle_global(&x, a->lane);
+}
+
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes) {
   Access x = access_of(a, m, bytes);

@@ -52,8 +52,11 @@ void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes);
-// It reads n bytes of global memory from byte `at` of m on.
+// It reads, or writes, n bytes of global memory from byte `at` of m on; what it
+// wrote there is there.
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n);
+void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
+void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 // The active lanes' open ones are a group; all groups but the last `pending`
 // end, or (read) have read their sources.
 void simasync_commit(SimWarp *w, SimBy by);

@@ -167,8 +167,12 @@ static void write_global(SimAsync *a, Copy *k) {
     if (!run.n) continue;
     simmem_bulk(a->w, a->i, m, a->lane, run.global, (int)run.n,
                 reduces ? NULL : from);
-    if (reduces) combine(b, m->p + run.global, from, run.n);
-    else memcpy(m->p + run.global, from, (size_t)run.n);
+    if (reduces) {
+      combine(b, m->p + run.global, from, run.n);
+      continue;
+    }
+    memcpy(m->p + run.global, from, (size_t)run.n);
+    simasync_wrote_global(a, m, run.global, (int)run.n);
   }
   if (reduces) pthread_mutex_unlock(lock);
 }
@@ -336,7 +340,13 @@ static void start_store(SimWarp *w, const SimIns *i, int l) {
   if (!find_global(w, i, l, &k, true)) return;
   see_global(w, i, l, &k, true);
   SimAsync *a = start(w, i, l, BY_BULK, store, k);
-  if (a) simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);
+  if (!a) return;
+  simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);
+  for (int64_t r = 0; r < runs_of(&k) && !(b->flags & BKF_REDUCES); r++) {
+    Run run = run_of(&k, r);
+    if (run.n)
+      simasync_writes_global(a, k.m.tensor, run.global, (int)run.n);
+  }
 }
 
 static void start_send(SimWarp *w, const SimIns *i, int l) {

@@ -91,7 +91,7 @@ static void init_warp(SimCluster *c, int id) {
   memset(w->wrapped, 0, p->nwrap * sizeof *w->wrapped);
   w->text.n = 0;
   w->first = w->end = 0;
-  w->seen = w->pending = w->fenced = 0;
+  w->seen = w->pending = w->distant = w->fenced = 0;
   w->sent = 0;
   w->level = false;
   w->proxied = w->vc + p->nactor;

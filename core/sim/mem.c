@@ -303,8 +303,7 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
     bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
     int64_t g = granule(x, addr);
     bool keep = strong && own_release(x->w, l, &c->gran[g]);
-    shadow_write(x, l, addr, same,
-                 strong ? GF_DEFINED | GF_STRONG : GF_DEFINED);
+    shadow_write(x, l, addr, same, shadow_flags(x->i));
     copy_bytes(smem + addr, buf[l], x->bytes);
     if (strong) simorder_write(x->w, x->i, l, g, keep);
   }
@@ -314,7 +313,7 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   const SimMem *m = x->m;
   SimCluster *c = x->w->cluster;
   bool strong = x->i->sem != 0;
-  uint8_t flags = strong ? GF_DEFINED | GF_STRONG : GF_DEFINED;
+  uint8_t flags = shadow_flags(x->i);
   meet_others(x, mask, buf[0], sizeof buf[0]);
   simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
@@ -491,7 +490,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     if (!(q->flags & (GF_DEFINED | GF_PENDING)) && !m->lax)
       fault_place(x, SIM_UNINIT, l);
     simorder_read(x->w, x->i, l, g);
-    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
+    shadow_write(x, l, addr, false, shadow_flags(x->i));
   } else {
     g = global_granule(x, l);
     if (g == NO_GRANULE) return;
@@ -502,7 +501,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     }
     simorder_read(x->w, x->i, l, g);
     if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
-    shadow_write_global(x, l, false, GF_DEFINED | GF_STRONG);
+    shadow_write_global(x, l, false, shadow_flags(x->i));
   }
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);

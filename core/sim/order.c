@@ -11,9 +11,11 @@
 //   seen     what is ordered before the lane, beyond w->vc (w->level: one row
 //            for all lanes, lane 0's)
 //   pending  what the values of relaxed reads carried: seen after a fence
+//   distant  ... from other CTAs: after one for the cluster or more
 //   fenced   what was ordered before the lane's last fence: released by any
 //            strong write that follows
-//   barriers (SimPast), and the locations that hold a released value
+//   barriers (SimPast), and the locations that hold a released value: a row of
+//            all of it, and one of what was released for the cluster or more
 //
 // What other clusters did is relay.c's.
 #include "ir/intrin.h"
@@ -24,7 +26,7 @@
 
 #include <string.h>
 
-enum { SEEN, PENDING, FENCED, KINDS };
+enum { SEEN, PENDING, DISTANT, FENCED, KINDS };
 
 static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
@@ -308,7 +310,7 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 
 // ---- release and acquire ----
 
-// The row of granule g's location; NULL: there is none. Makes it.
+// The first row of granule g's location; NULL: there is none. Makes it.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (!c->place) {
@@ -317,7 +319,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
     if (!c->place) return no_memory(c), NULL;
     memset(c->place, 0, all);
   }
-  size_t n = words(c->prog);
+  size_t n = 2 * words(c->prog);
   if (!c->place[g] && make) {
     if (c->nplace == c->maxplace) {
       uint32_t cap = c->maxplace ? c->maxplace * 2 : 16;
@@ -331,21 +333,33 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
+// The lanes of mask acquire what relaxed reads of theirs carried.
+static void see(SimWarp *w, uint32_t mask, bool wide) {
+  for (uint32_t m = mask & w->pending; m; m &= m - 1)
+    acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
+  w->pending &= ~mask;
+  for (uint32_t m = wide ? mask & w->distant : 0; m; m &= m - 1)
+    acquire(w, __builtin_ctz(m), lane_row(w, DISTANT, __builtin_ctz(m)));
+  if (wide) w->distant &= ~mask;
+}
+
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
   SimCluster *c = w->cluster;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
   bool some = g >= 0 && c->gran[g].flags & GF_RELEASED;
+  bool far = some && c->gran[g].warp / c->prog->nwarp != w->id / c->prog->nwarp;
+  if (far && i->scope < SCOPE_CLUSTER) some = false;
   uint32_t *r = some ? location(c, g, false) : NULL;
+  if (r && far) r += words(c->prog);
+  uint32_t *later = far ? &w->distant : &w->pending;
   if (r && acq) {
     acquire(w, l, r);
   } else if (r) {
-    add(c, lane_row(w, PENDING, l), w->pending & bit, r);
-    w->pending |= bit;
+    add(c, lane_row(w, far ? DISTANT : PENDING, l), *later & bit, r);
+    *later |= bit;
   }
-  if (!acq || !(w->pending & bit)) return;
-  acquire(w, l, lane_row(w, PENDING, l));
-  w->pending &= ~bit;
+  if (acq) see(w, bit, i->scope >= SCOPE_CLUSTER);
 }
 
 const uint32_t *simorder_view(SimWarp *w, int l) {
@@ -365,6 +379,11 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   const uint32_t *r = simorder_released(w, i, l);
   if (g < 0) return;
   uint32_t *to = r ? location(c, g, true) : NULL;
+  bool wide = i->scope >= SCOPE_CLUSTER &&
+              (i->sem >= SEM_RELEASE || w->wider >> l & 1);
+  uint32_t *far = to ? to + words(c->prog) : NULL;
+  if (far && wide) add(c, far, keep, r);
+  else if (far && !keep) memset(far, 0, words(c->prog) * sizeof *far);
   if (to) add(c, to, keep, r);
   if (to || keep) c->gran[g].flags |= GF_RELEASED;
 }
@@ -402,9 +421,7 @@ void simorder_fence(SimWarp *w, int kind) {
     return;
   }
   if (!make_rows(c)) return;
-  for (uint32_t m = w->active & w->pending; m; m &= m - 1)
-    acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
-  w->pending &= ~w->active;
+  see(w, w->active, kind >= FE_CLUSTER);
   if (kind > FE_CLUSTER) {
     if (c->prog->relay) simrelay_fence(w);
     w->sent |= w->active;

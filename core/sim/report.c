@@ -168,6 +168,13 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, "read of uninitialised memory: ");
       say_element(t, p, f);
       break;
+    case SIM_UNWRITTEN:
+      simreport_printf(t, "%lld of %lld elements of ", (long long)f->left.none,
+                       (long long)f->left.all);
+      say_mem(t, p, f->r.mem);
+      simreport_printf(t, ", an output, were not written: element %lld",
+                       (long long)f->r.offset);
+      break;
     case SIM_DEPENDENT:
       simreport_printf(t, "%s of what the launch before this one %s, with no "
                        "griddepcontrol_wait() in between: ", verb(f),
@@ -180,8 +187,9 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_INFLIGHT:
-      simreport_printf(t, "read of shared memory while %s to it is in flight "
-                       "(%s): ", agent_names[f->access.agent],
+      simreport_printf(t, "read of %s memory while %s to it is in flight "
+                       "(%s): ", ir_space_word(p->fn->mem.p[f->r.mem].space),
+                       agent_names[f->access.agent],
                        f->access.open ? "it is in no group: commit missing"
                                       : "wait missing");
       say_element(t, p, f);
@@ -559,7 +567,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
   SimText t = {0};
   switch (f->r.kind) {
     case SIM_OOB: case SIM_ALIGN: case SIM_UNINIT: case SIM_INFLIGHT:
-    case SIM_DEPENDENT: case SIM_OVERFLOW:
+    case SIM_DEPENDENT: case SIM_OVERFLOW: case SIM_UNWRITTEN:
       say_memory(&t, p, f);
       break;
     case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;

@@ -90,6 +90,7 @@ typedef struct SimFault {
     struct { int had, wanted; } registers;
     // WARPGROUP: the warp of its CTA, how many that has
     struct { SimTeamwork how; int warp, warps; } team;
+    struct { int64_t none, all; } left;  // UNWRITTEN: elements
     struct { int four, group; } metadata;  // of a group of so many elements
     uint64_t executed;     // RUNAWAY: instructions
     int lane;              // SHUFFLE

@@ -279,6 +279,13 @@ static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
+// Are this access of w and the last write strong, each for the other's CTA?
+static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
+  if (!(flags & q->flags & GF_STRONG)) return false;
+  int n = w->cluster->prog->nwarp;
+  return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
@@ -293,7 +300,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
     return;
   }
   if (stored(x->w, 1u << l, q)) return;
-  if ((x->i->sem && q->flags & GF_STRONG) ||
+  if (both_strong(x->w, shadow_flags(x->i), q) ||
       simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
       observed(x->w, l, g, q))
     return;
@@ -434,14 +441,14 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
 
 // Gives the warps of the CTA that stored the same with nothing to order them.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
-                             bool same, bool strong) {
+                             bool same, uint8_t flags) {
   SimWarp *w = x->w;
   if (q->flags & GF_PENDING) {
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
   if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return 0;
-  if (strong && (q->flags & GF_STRONG)) return 0;
+  if (both_strong(w, flags, q)) return 0;
   int n = w->cluster->prog->nwarp, other = q->warp % n;
   if (same && q->warp / n == w->id / n) return q->also | 1u << other;
   if (same || observed(w, l, g, q)) return 0;
@@ -456,7 +463,7 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
   SimGran *q = &c->gran[g];
   uint32_t also = 0;
   if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
-    also = check_writer(x, l, g, q, same, (flags & GF_STRONG) != 0);
+    also = check_writer(x, l, g, q, same, flags);
   if (x->agent) check_proxy(x, l, g, q);
   if (q->readers || q->flags & GF_FAR) check_readers(x, l, g, same);
   bool join = q->warp == w->id && q->clk == w->clk && same &&
@@ -476,6 +483,15 @@ void shadow_write_global(Access *x, int l, bool same, uint8_t flags) {
   int64_t at;
   for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
     write_granule(x, l, (uint32_t)at, same, flags);
+}
+
+void shadow_settle_global(Access *x, int l) {
+  const SimWarp *w = x->w;
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
+    if (w->cluster->gran[at].flags & GF_PENDING)
+      shadow_set(w->cluster, (uint32_t)at, w->id, 1u << l, w->clk, x->i->src,
+                 GF_DEFINED | GF_AGENT);
 }
 
 bool shadow_init(SimCluster *c) {

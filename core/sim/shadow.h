@@ -14,9 +14,15 @@
 
 // STRONG: written by an atomic or with an order; RELEASED: and what that
 // carries is kept. FAR: read from elsewhere, too. AGENT: written through the
-// proxy of agents.
+// proxy of agents. NARROW: STRONG for its CTA only.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
-       GF_FAR = 16, GF_AGENT = 32 };
+       GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64 };
+// What an instruction writes there.
+static inline uint8_t shadow_flags(const SimIns *i) {
+  if (!i->sem) return GF_DEFINED;
+  bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
+  return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
+}
 struct SimGran {   // the last write, and who read since
   uint32_t clk, src, lanes;
   uint32_t readers;        // warps of its CTA; global memory: none
@@ -71,6 +77,8 @@ static inline size_t shadow_place(const SimMem *m, int64_t at) {
 void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, bool same, uint8_t flags);
 
+// What an agent of lane l wrote is there, as if the lane did it now.
+void shadow_settle_global(Access *x, int l);
 // What a cp.async of lane l read is read: until that epoch of an actor.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 // An agent begins to read for lane l, or to write (strong: as atomics do): the

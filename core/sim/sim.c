@@ -16,6 +16,7 @@
 #include "sim/bulk.h"
 #include "sim/debug.h"
 #include "sim/lanes.h"
+#include "sim/left.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/relay.h"
@@ -535,8 +536,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.lock, NULL);
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
+  const SimLeft *left = simleft_make(cx, prog);
   bool ok = run_all(&r);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
+  if (ok && !r.stopped && !r.nfault) simleft_find(prog, left, merge_fault, &r);
   arrange(&r);
   simblocks_free(prog);
   simrelay_free(prog);

@@ -36,6 +36,7 @@ typedef struct Launch {
   SK(OOB, "out-of-bounds")           /* access outside a memory object */ \
   SK(ALIGN, "misaligned")            /* vector access not on its width */ \
   SK(UNINIT, "uninitialised")        /* read of what nobody wrote */ \
+  SK(UNWRITTEN, "unwritten")         /* an output is so in part */ \
   SK(INFLIGHT, "async-in-flight")    /* read before the cp.async landed */ \
   SK(RACE, "race")                   /* between warps, no barrier between */ \
   SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \

@@ -52,7 +52,7 @@ struct SimWarp {
   int bar, mbar;           // barrier, mbarrier that it waits at
   bool refused, polling;   // its last try_wait was false by chance; at all
   uint32_t *vc;            // what is ordered before all lanes; order.c:
-  uint32_t seen, pending, fenced;  // lanes whose rows hold something
+  uint32_t seen, pending, distant, fenced;  // lanes whose rows hold something
   bool level;              // ... all lanes the same
   uint32_t sent;           // lanes after a fence for other clusters
   uint32_t committed[LANES];  // cp.async groups

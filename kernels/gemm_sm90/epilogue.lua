@@ -77,7 +77,8 @@ end
 local function result_of(o, out, at, w, n)
   if out.maps then return {l = w.group} end  -- the sums are all that it knows
   local function batch(t)
-    if o.groups then return groups.view(t, w) end
+    -- rows of no group are nobody's
+    if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
   local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)

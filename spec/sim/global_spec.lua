@@ -201,4 +201,53 @@ describe("blocks of a cluster in global memory", function()
       arch.cluster_wait()
     end).ok)
   end)
+
+  -- Block 0 hands x[0] to block 1: what is found, with these on either side.
+  local function handed(store, load, before, behind)
+    local r = launch(function(x, flag)
+      local t, b = arch.thread_idx(), arch.block_idx()
+      cute.when(t:eq(0), function()
+        cute.when(b:eq(0), function()
+          x[0] = 1
+          if before then before() end
+          arch.store(flag.iterator, 1, store)
+        end, function()
+          cute.loop(function()
+            return arch.load(flag.iterator, nil, load):lt(1)
+          end, nothing)
+          if behind then behind() end
+          x[1] = x[0]
+        end)
+      end)
+    end, {}, zeros(2), zeros(1))
+    local n = 0
+    for _, f in ipairs(r.reports) do
+      assert.equal("race", f.kind)
+      n = n + (f.message:find "'x'" and 1 or 0)
+    end
+    return n
+  end
+
+  it("hand over by releases and acquires for the cluster or more", function()
+    local scopes = {"cta", "cluster", "gpu"}
+    for a, from in ipairs(scopes) do
+      for b, to in ipairs(scopes) do
+        local told = (a == 1 or b == 1) and 1 or 0
+        assert.equal(told, handed({sem = "release", scope = from},
+          {sem = "acquire", scope = to}), from .. " " .. to)
+        local how = {sem = "relaxed", scope = "gpu"}
+        assert.equal(told, handed(how, how, arch["fence_acq_rel_" .. from],
+          arch["fence_acq_rel_" .. to]), "fence " .. from .. " " .. to)
+      end
+    end
+  end)
+
+  it("count by atomics for the cluster or more", function()
+    for scope, told in pairs {cta = true, cluster = false, gpu = false} do
+      local r = launch(function(x)
+        arch.atomic_add(x.iterator, 1, {sem = "relaxed", scope = scope})
+      end, {}, zeros(1))
+      assert.equal(told, not r.ok, scope)
+    end
+  end)
 end)

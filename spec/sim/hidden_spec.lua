@@ -124,6 +124,47 @@ describe("sources of copies", function()
   end)
 end)
 
+describe("destinations of bulk stores", function()
+  -- Thread 0 stores s to y; what the others do with y when it waited so far.
+  local function run(wait, f)
+    local cpasync = cute.nvgpu.cpasync
+    local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
+    return report(function(y, z)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout {64}, 128)
+      s[t] = 1.0
+      arch.fence_proxy "async.shared"
+      arch.sync_threads()
+      cute.when(t:eq(0), function()
+        local from, to = cpasync.group_bulk_copy_modes(s, y)
+        cute.copy(atom, from, to)
+        arch.cp_async_bulk_commit_group()
+        if wait ~= nil then arch.cp_async_bulk_wait_group(0, wait) end
+      end)
+      arch.sync_threads()
+      f(y, z, t)
+    end, 64, cute.zeros({64}, cute.f32), tensor(64))
+  end
+  local function read(y, z, t) z[t] = y[63 - t] end
+  local function write(y, _, t) y[t] = 2.0 end
+
+  it("are read, or written, when the store's end was waited for", function()
+    assert.is_true(run(false, read).ok)
+    assert.is_true(run(false, write).ok)
+    for _, how in ipairs {"read", "not at all"} do
+      local wait = how == "read" or nil
+      local r = run(wait, read)
+      assert.equal("async-in-flight", r.reports[1].kind)
+      assert.matches("^read of global memory while a bulk copy to it is in "
+        .. "flight %(wait missing%): element %d+ of global tensor 'y'$",
+        r.reports[1].message)
+      assert.matches("not read alone", tostring(r))
+      r = run(wait, write)
+      assert.equal("race", r.reports[1].kind)
+    end
+  end)
+end)
+
 describe("what is no order of memory", function()
   -- Warp 0 reads a stage by ldmatrix, one lane hands it back, warp 1 fills it.
   it("ldmatrix before one lane's release", function()

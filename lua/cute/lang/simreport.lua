@@ -25,6 +25,8 @@ local ADVICE = {
     .. "vector starts on its own size",
   ["uninitialised"] = "nobody wrote this before: is an initialisation, a "
     .. "copy or a barrier missing?",
+  ["unwritten"] = "is a tile, a rest or a branch missing? Where others are to "
+    .. "write them: hand over the part, or say cute.undefined_ok(tensor)",
   ["async-in-flight"] = "put cp_async_wait_group(n) with a smaller n, and "
     .. "sync_threads(), before the read",
   ["race"] = "put sync_threads() between the two lines",
@@ -72,6 +74,8 @@ local SPECIAL = {
     .. "cute.when(tid:eq(0), ...), or wait between the two"},
   {"async-in-flight", "no group", "cp_async_commit_group() behind the copy, "
     .. "then cp_async_wait_group(n)"},
+  {"async-in-flight", "global memory", "cp_async_bulk_wait_group(n), not read "
+    .. "alone, in the thread that stores, then a barrier", "the store"},
   {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
     "the copy"},
   {"tensor-map", "not released", "fence_tma_desc_release() in the thread that "
@@ -136,8 +140,10 @@ function simreport.fault(r)
       and (", thread %d"):format(r.other) or "")
   end
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
-  text[#text + 1] = ("    first in block %s, thread %s%s")
-    :format(triple(r.block), triple(r.thread), times)
+  if r.kind ~= "unwritten" then
+    text[#text + 1] = ("    first in block %s, thread %s%s")
+      :format(triple(r.block), triple(r.thread), times)
+  end
   if advice then text[#text + 1] = "    " .. advice end
   return core.visible(table.concat(text, "\n"), true)
 end

@@ -1,0 +1,12 @@
+// Outputs that a kernel leaves unwritten in part (left.c).
+#ifndef CUTE_SIMLEFT_H
+#define CUTE_SIMLEFT_H
+
+#include "sim/blocks.h"
+
+typedef struct SimLeft SimLeft;
+// What is to be looked at behind the launch, before it begins.
+SimLeft *simleft_make(Ctx *cx, const SimProg *p);
+void simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
+
+#endif

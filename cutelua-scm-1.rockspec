@@ -277,6 +277,10 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
+      ["cute.profile.conflict"] =
+        "lua/cute/profile/conflict.lua",
+      ["cute.profile.swizzle"] =
+        "lua/cute/profile/swizzle.lua",
       ["cute.program.cli"] =
         "lua/cute/program/cli.lua",
       ["cute.program.draw"] =

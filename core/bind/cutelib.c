@@ -555,6 +555,7 @@ int luaopen_cute_core(lua_State *L) {
   callslib_open(L);
   symlib_open(L);
   tmalib_open(L);
+  requestlib_open(L);
   simlib_open(L);
   debuglib_open(L);
   anylib_open(L);

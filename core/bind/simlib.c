@@ -1,5 +1,6 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
 #include "bind/debug.h"
+#include "bind/requests.h"
 #include "bind/tma.h"
 
 #include <string.h>
@@ -322,7 +323,10 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   lua_createtable(L, 0, 12);
   set_place(L, fn, "file", "line", s->src);
   set_string(L, "op", s->op);
-  if (s->smem >= 0) set_string(L, "shared", mem_name(fn, &fn->mem.p[s->smem]));
+  if (s->smem >= 0) {
+    set_string(L, "shared", mem_name(fn, &fn->mem.p[s->smem]));
+    face_set_int(L, "mem", s->smem + 1);
+  }
   if (s->gmem >= 0) set_string(L, "global", mem_name(fn, &fn->mem.p[s->gmem]));
   face_set_int(L, "count", (int64_t)n->count);
   face_set_int(L, "wavefronts", (int64_t)n->wavefronts);
@@ -359,8 +363,9 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 }
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
-// budget=, progress=, pdl=, debug=, goal=}) -> report. cluster: where the trace
-// did not fix it; debug, goal: see debuglib.c
+// budget=, progress=, pdl=, debug=, goal=, record=}) -> report. cluster: where
+// the trace did not fix it; debug, goal: see debuglib.c; record:
+// report.requests are what requestlib.c has
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -385,6 +390,7 @@ static int l_sim_run(lua_State *L) {
                .threads = (int)face_get_int(L, 2, "threads", 0),
                .max_reports = (int)face_get_int(L, 2, "reports", 0),
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
+               .record = face_get_bool(L, 2, "record"),
                .progress = b->progress ? call_progress : NULL, .ud = b};
   l.debug = debuglib_start(L, 2, fn);
   b->result = sim_run(&b->cx, &l, &o);
@@ -394,11 +400,26 @@ static int l_sim_run(lua_State *L) {
   set_front(L, fn, 2);
   push_result(L, &b->cx, fn, b->result);
   if (l.debug) face_set_int(L, "steps", (lua_Integer)l.debug->step);
+  if (b->result->requests) {
+    *requestlib_push(L) = *b->result->requests;
+    *b->result->requests = (SimRequests){0};
+    lua_setfield(L, -2, "requests");
+  }
   box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }
 
+// layout_coord(text of a layout, element) -> its coordinate as text, or nil
+static int l_layout_coord(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *s = coord_text(cx, face_checkstr(L, 1), face_checkint(L, 2));
+  lua_pushstring(L, s);
+  return 1;
+}
+
 void simlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"sim_run", l_sim_run}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"sim_run", l_sim_run},
+                                   {"layout_coord", l_layout_coord},
+                                   {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

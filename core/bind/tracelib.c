@@ -11,6 +11,7 @@
 #include "emit/emit.h"
 #include "ir/fold.h"
 #include "ir/flight.h"
+#include "ir/operands.h"
 #include "tensor/preflight.h"
 
 // ---- functions ----
@@ -140,6 +141,51 @@ static int fn_lines(lua_State *L) {
     lua_pushinteger(L, fn->src.p[src].line);
     lua_rawseti(L, -2, 2);
     lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+// What but threads reaches shared object `mem`: "wgmma" before "tma" before
+// "bulk"; NULL: nothing.
+static const char *agent_of(const Fn *fn, size_t mem) {
+  const char *who = NULL;
+  Operand o;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_DESC && (size_t)ir_get(fn, i->a[0])->imm == mem)
+      return "wgmma";
+    if (i->op < OP_TMALOAD || i->op > OP_BULKSEND) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      if (o.kind != OPERAND_MEM || o.barrier ||
+          (size_t)ir_get(fn, o.ref)->imm != mem)
+        continue;
+      if (i->op <= OP_TMAPREFETCH) who = "tma";
+      else if (!who) who = "bulk";
+    }
+  }
+  return who;
+}
+
+// fn:shared() -> its shared objects: as in info().mems, with index= (from 1
+// on), file=, line=, bytes=, view= (the layout that it is seen through), views=
+// (and others of another swizzle), agent=
+static int fn_shared(lua_State *L) {
+  Fn *fn = face_check_fn(L, 1);
+  lua_newtable(L);
+  for (size_t i = 0; i < fn->mem.n; i++) {
+    const Mem *m = &fn->mem.p[i];
+    if (m->space != SP_SMEM) continue;
+    push_mem(L, fn, m);
+    face_set_int(L, "index", (lua_Integer)i + 1);
+    const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
+    face_set_str(L, "file", ir_str(fn, s->file));
+    face_set_int(L, "line", s->line);
+    face_set_int(L, "bytes", preflight_bytes(m));
+    face_set_str(L, "view", ir_str(fn, m->view));
+    face_set_bool(L, "views", m->views);
+    const char *agent = agent_of(fn, i);
+    if (agent) face_set_str(L, "agent", agent);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
   return 1;
 }
@@ -756,8 +802,7 @@ void tracelib_open(lua_State *L) {
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
     {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
-    {"lines", fn_lines},
-    {NULL, NULL}};
+    {"lines", fn_lines}, {"shared", fn_shared}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   static const luaL_Reg none[] = {{NULL, NULL}};
   face_newtype(L, MT_FN, fnmeta);

@@ -57,6 +57,10 @@ typedef struct Mem {
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: layout as printed, for reports; of
                      // SP_TMAP its box
+  uint32_t view;     // the same of the first other layout that it is seen
+                     // through, from its first element on; 0: none
+  int8_t swizzle[3]; // that of this layout, 0 0 0: none
+  bool views;        // it is seen through another swizzle, too
   bool undefined_ok; // for the simulator: reading what nobody wrote is meant
 } Mem;
 

@@ -19,8 +19,9 @@ typedef struct Banks {
 } Banks;
 
 // Adds a lane that asks for word `w` in bank `bank`; a bank's first word
-// stands in `word`, further ones in a chain of lanes.
-static inline void banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
+// stands in `word`, further ones in a chain of lanes. Which of the bank's words
+// it is.
+static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
     k->seen |= bit;
@@ -28,20 +29,23 @@ static inline void banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
     k->count[bank] = 1;
     k->tail[bank] = 0xff;
     if (k->most == 0) k->most = 1;
-    return;
+    return 0;
   }
-  if (k->word[bank] == w) return;
-  for (uint8_t l = k->tail[bank]; l != 0xff; l = k->next[l])
-    if (k->extra[l] == w) return;
+  if (k->word[bank] == w) return 0;
+  int n = k->count[bank] - 1;
+  for (uint8_t l = k->tail[bank]; l != 0xff; l = k->next[l], n--)
+    if (k->extra[l] == w) return n;
   k->extra[lane] = w;
   k->next[lane] = k->tail[bank];
   k->tail[bank] = (uint8_t)lane;
   if (++k->count[bank] > k->most) k->most = k->count[bank];
+  return k->count[bank] - 1;
 }
 
-// Passes of the lanes of `mask`. Accesses are aligned, so `width` bytes are
-// one unit of 128/width wide banks.
-static int group_passes(int shift, const uint32_t *addr, uint32_t mask) {
+// Passes of the lanes of `mask`; `so` is what groups before took. Accesses are
+// aligned, so `width` bytes are one unit of 128/width wide banks.
+static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
+                               SimPasses so, SimTurns *turns) {
   Banks k;
   k.seen = 0;
   k.most = 0;
@@ -49,7 +53,10 @@ static int group_passes(int shift, const uint32_t *addr, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
     uint32_t w = addr[l] >> shift;
-    banks_add(&k, l, w & banks, w);
+    int n = banks_add(&k, l, w & banks, w);
+    if (!turns) continue;
+    turns->group[l] = (uint8_t)so.least;
+    turns->pass[l] = (uint8_t)(so.wavefronts + n);
   }
   return k.most;
 }
@@ -73,15 +80,14 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// `lanes` at a time.
+// `lanes` at a time, behind those that took p.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
-                           int lanes) {
-  SimPasses p = {0, 0};
+                           int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
   for (int at = 0; at < 32; at += lanes) {
     uint32_t m = mask & one << at;
     if (!m) continue;
-    p.wavefronts += group_passes(shift, addr, m);
+    p.wavefronts += group_passes(shift, addr, m, p, turns);
     p.least++;
   }
   return p;
@@ -89,36 +95,34 @@ static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
 
 // Loads of 8 and 16 bytes: a group may take twice the lanes where pairs read
 // the same address. 16 bytes: decided in each half of the warp.
-static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask) {
+static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
+                           SimTurns *turns) {
   int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;
   uint32_t one = span == 32 ? FULL : 0xffff;
   SimPasses p = {0, 0};
   for (int at = 0; at < 32; at += span) {
     uint32_t m = mask & one << at;
     bool merge = pairs_agree(addr, m, 1) || pairs_agree(addr, m, 2);
-    SimPasses q = by_groups(shift, addr, m, merge ? span : span / 2);
-    p.wavefronts += q.wavefronts;
-    p.least += q.least;
+    p = by_groups(shift, addr, m, merge ? span : span / 2, p, turns);
   }
   return p;
 }
 
 SimPasses simaccess_shared(SimAccess kind, int width,
-                           const uint32_t addr[32], uint32_t mask) {
+                           const uint32_t addr[32], uint32_t mask,
+                           SimTurns *turns) {
   int lanes = width <= 4 ? 32 : 128 / width;
-  if (mask == FULL && width >= 4 && contiguous(width, addr))
+  if (!turns && mask == FULL && width >= 4 && contiguous(width, addr))
     return (SimPasses){32 / lanes, 32 / lanes};
   if (kind == SIMACCESS_LOAD && width > 4)
-    return wide_load(width, addr, mask);
+    return wide_load(width, addr, mask, turns);
   int shift = width <= 4 ? 2 : width == 8 ? 3 : 4;
-  return by_groups(shift, addr, mask, lanes);
+  return by_groups(shift, addr, mask, lanes, (SimPasses){0, 0}, turns);
 }
 
-SimPasses simaccess_matrix(int num, const uint32_t *addr) {
-  SimPasses p = {0, num};
-  for (int i = 0; i < num; i++)
-    p.wavefronts += group_passes(4, addr + 8 * i, 0xff);
-  return p;
+SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
+  uint32_t rows = num == 4 ? FULL : (1u << num * 8) - 1;
+  return by_groups(4, addr, rows, 8, (SimPasses){0, 0}, turns);
 }
 
 // ---- counting different keys ----
@@ -129,36 +133,40 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr) {
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
+  uint8_t number[64];  // of the different keys, in their order
   int count;
 } Keys;
 
-static inline void keys_add(Keys *s, uint64_t key) {
+static inline uint8_t keys_add(Keys *s, uint64_t key) {
   uint32_t h = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 58);
   while (s->used >> h & 1) {
-    if (s->key[h] == key) return;
+    if (s->key[h] == key) return s->number[h];
     h = (h + 1) & 63;
   }
   s->used |= 1ull << h;
   s->key[h] = key;
-  s->count++;
+  s->number[h] = (uint8_t)s->count;
+  return (uint8_t)s->count++;
 }
 
 // One pass for each different (source line, destination line, destination
 // chunk XOR source chunk); lines have 128 bytes, chunks 16.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
-                               uint32_t mask) {
+                               uint32_t mask, SimTurns *turns) {
   Keys passes, lines;
   passes.used = lines.used = 0;
   passes.count = lines.count = 0;
   uint64_t last_pass = ~0ull, last_line = ~0ull;
+  uint8_t group = 0, number = 0;
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
-    uint64_t turn = (dst[l] >> 4 ^ src[l] >> 4) & 7;
+    uint64_t chunk = (dst[l] >> 4 ^ src[l] >> 4) & 7;
     uint64_t to = dst[l] >> 7;  // of 25 bits
-    uint64_t pass = line << 32 ^ to << 3 ^ turn;
-    if (line != last_line) keys_add(&lines, line);
-    if (pass != last_pass) keys_add(&passes, pass);
+    uint64_t pass = line << 32 ^ to << 3 ^ chunk;
+    if (line != last_line) group = keys_add(&lines, line);
+    if (pass != last_pass) number = keys_add(&passes, pass);
+    if (turns) turns->group[l] = group, turns->pass[l] = number;
     last_line = line;
     last_pass = pass;
   }

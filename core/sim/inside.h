@@ -8,6 +8,7 @@
 //   shadow.c    who wrote and read what a cluster shares (shadow.h)
 //   mbar.c      mbarriers
 //   async.c     what other agents do (async.h)
+//   access.c    passes and sectors; requests.c: requests recorded
 //   send.c      st.async
 //   bulk.c      bulk copies, through tensor maps and without
 //   order.c     what is ordered before what inside a cluster

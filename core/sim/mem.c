@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "sim/access.h"
+#include "sim/requests.h"
 #include "sim/tables.h"
 
 void simmem_reset(SimCluster *c) {
@@ -130,17 +130,36 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
   return fits;
 }
 
+// Addresses of lanes outside of mask, and sources unless src, count as 0.
+static void record(const Access *x, SimAccess kind, uint32_t mask,
+                   const uint64_t *src) {
+  SimWarp *w = x->w;
+  SimRequest r = {.kind = kind, .width = x->bytes, .mask = mask,
+                  .mem = x->m->index, .line = x->i->stat, .base = x->m->base,
+                  .warp = w->in};
+  memcpy(r.block, w->cta->id, sizeof r.block);
+  uint64_t line = src ? src[__builtin_ctz(mask)] & ~127ull : 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    r.addr[l] = (uint32_t)x->at[l];
+    if (src) r.src[l] = src[l] - line;
+  }
+  if (!simrequests_add(w->cluster->requests, &r))
+    w->cluster->oom = w->cluster->stop = true;
+}
+
 static void count_shared(Access *x, uint32_t mask, int matrix) {
   SimCluster *c = x->w->cluster;
+  SimAccess kind = x->i->op == OP_CPASYNC ? SIMACCESS_CPASYNC
+                 : x->write ? SIMACCESS_STORE : SIMACCESS_LOAD;
+  if (c->requests) record(x, matrix ? SIMACCESS_MATRIX : kind, mask, NULL);
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2];
   uint32_t rel[LANES];
   relative(x, mask, x->m->base, 1024, rel);
   if (q->mask != mask || memcmp(q->rel, rel, sizeof rel) != 0) {
-    SimAccess kind = x->i->op == OP_CPASYNC ? SIMACCESS_CPASYNC
-                   : x->write ? SIMACCESS_STORE : SIMACCESS_LOAD;
-    SimPasses n = matrix ? simaccess_matrix(matrix, rel)
-                         : simaccess_shared(kind, x->bytes, rel, mask);
+    SimPasses n = matrix ? simaccess_matrix(matrix, rel, NULL)
+                         : simaccess_shared(kind, x->bytes, rel, mask, NULL);
     q->mask = mask;
     memcpy(q->rel, rel, sizeof rel);
     q->x = n.wavefronts;
@@ -595,9 +614,10 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
       dst[l] = d->m->base + (uint32_t)d->at[l];
       src[l] = (uint64_t)s->at[l];
     }
-    SimPasses n = simaccess_cpasync_cg(dst, src, mask);
+    SimPasses n = simaccess_cpasync_cg(dst, src, mask, NULL);
     st->wavefronts += (uint64_t)n.wavefronts;
     st->least += (uint64_t)n.least;
+    if (d->w->cluster->requests) record(d, SIMACCESS_CPASYNC_CG, mask, src);
   } else if (mask) {
     count_shared(d, mask, 0);
   }

@@ -20,6 +20,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/relay.h"
+#include "sim/requests.h"
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
 
@@ -41,6 +42,7 @@ typedef struct Run {
   SimStat *stat;
   uint64_t instructions, mmas;
   SimText text;
+  SimRequests *requests;  // NULL: nobody asked
 } Run;
 
 typedef struct Worker {
@@ -188,6 +190,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->max_reports = r->max_reports;
   c->lock = &r->atomics;
   c->quit = &r->stop;
+  c->requests = r->requests;
   c->warp = base_realloc(NULL, n * sizeof *c->warp);
   if (!c->warp) return false;
   memset(c->warp, 0, n * sizeof *c->warp);
@@ -353,7 +356,7 @@ static void worker_free(Worker *w) {
 }
 
 static int thread_count(const Run *r) {
-  bool one = r->prog->relay || r->prog->launch->debug;
+  bool one = r->prog->relay || r->prog->launch->debug || r->requests;
   long n = one ? 1 : r->opts->threads;
   if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
   if (n < 1) n = 1;
@@ -395,15 +398,18 @@ static bool run_all(Run *r) {
 void sim_free(SimResult *r) {
   if (!r) return;
   for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
+  if (r->requests) simrequests_free(r->requests);
+  base_free(r->requests);
   base_free(r->report);
   base_free(r->line);
   base_free(r->output);
   base_free(r);
 }
 
-static void add_line(const Run *r, SimResult *s, uint32_t k) {
+// Which line statistics record k became part of; -1: none.
+static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
-  if (!a->count) return;
+  if (!a->count) return -1;
   const Ins *i = ir_get(r->prog->fn, r->prog->stat_ref[k]);
   SimLine n = {.src = i->src};
   n.op = simreport_op(r->prog, i, &n.smem, &n.gmem);
@@ -416,6 +422,21 @@ static void add_line(const Run *r, SimResult *s, uint32_t k) {
     s->nline++;
   }
   add_stat(&at->sum, a);
+  return (int32_t)(at - s->line);
+}
+
+// Requests are of statistics records while it runs, and then of lines.
+static bool add_lines(Run *r, SimResult *s) {
+  uint32_t n = r->prog->nstat;
+  int32_t *of = base_realloc(NULL, n * sizeof *of);
+  s->line = base_realloc(NULL, n * sizeof *s->line);
+  if (of && s->line)
+    for (uint32_t k = 0; k < n; k++) of[k] = add_line(r, s, k);
+  if (of && s->line && r->requests)
+    for (uint32_t k = 0; k < r->requests->n; k++)
+      r->requests->p[k].line = of[r->requests->p[k].line];
+  base_free(of);
+  return of && s->line;
 }
 
 // ---- causes before what comes of them ----
@@ -491,8 +512,7 @@ static SimResult *result(Run *r) {
   if (!s) return NULL;
   memset(s, 0, sizeof *s);
   s->report = base_realloc(NULL, r->nfault * sizeof *s->report);
-  s->line = base_realloc(NULL, r->prog->nstat * sizeof *s->line);
-  if (!s->report || !s->line) {
+  if (!s->report || !add_lines(r, s)) {
     sim_free(s);
     return NULL;
   }
@@ -504,7 +524,8 @@ static SimResult *result(Run *r) {
     sim_free(s);
     return NULL;
   }
-  for (uint32_t k = 0; k < r->prog->nstat; k++) add_line(r, s, k);
+  s->requests = r->requests;
+  r->requests = NULL;
   s->instructions = r->instructions;
   s->mmas = r->mmas;
   s->ctas = r->merged * (uint64_t)r->prog->ncta;
@@ -537,7 +558,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
-  bool ok = run_all(&r);
+  r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
+  bool ok = (r.requests || !o->record) && run_all(&r);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   if (ok && !r.stopped && !r.nfault) simleft_find(prog, left, merge_fault, &r);
   arrange(&r);
@@ -550,6 +572,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
     r.done = next;
   }
   base_free(r.text.p);
+  if (r.requests) simrequests_free(r.requests);
+  base_free(r.requests);
   pthread_cond_destroy(&r.moved);
   pthread_mutex_destroy(&r.atomics);
   pthread_mutex_destroy(&r.lock);

@@ -109,6 +109,7 @@ typedef struct SimOpts {
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
+  bool record;         // requests to shared memory; on one thread
 } SimOpts;
 
 typedef struct SimResult {
@@ -123,6 +124,7 @@ typedef struct SimResult {
   size_t noutput;
   bool stopped;           // too many reports, or progress said so
   double seconds;
+  struct SimRequests *requests;  // requests.h; NULL: nobody asked
 } SimResult;
 
 // Fails with ERR_LAUNCH, ERR_ARG (what the simulator cannot do) and

@@ -138,12 +138,12 @@ struct SimCluster {
   uint32_t *row, *place, *location;  // order.c: NULL until needed
   uint32_t nplace, maxplace;
   SimPattern *pattern;     // two per statistics record: shared, global
+  struct SimRequests *requests;  // where they are recorded, or NULL
   SimOut *out;
   float *tile;             // scratch of MMA operands: 4 of SIM_ROOM bytes
   void *lock;              // pthread_mutex_t of global atomics
   const bool *quit;        // set by others: give up
-  void (*tick)(void *ud);  // called now and then, or NULL
-  void *tick_ud;
+  void (*tick)(void *ud), *tick_ud;  // called now and then, or NULL
 };
 
 #endif

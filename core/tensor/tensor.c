@@ -267,6 +267,27 @@ bool tensor_wide(Ctx *cx, Layout l) {
   return dim_static(n) && dim_value(n) > INT32_MAX;
 }
 
+// Notes how shared memory is seen that was got as so many elements. A slice's
+// iterator is somewhere in a tensor.
+static void note_view(Ctx *cx, const Tensor *t) {
+  Fn *fn = ir_fn(cx);
+  if (!fn || !t->mem || t->space != SP_SMEM || !dim_is(t->off, 0) ||
+      (t->l.outer && !layout_swizzle(t->l)) || !layout_static(t->l) ||
+      !dim_is(t->l.offset, 0))
+    return;
+  Mem *m = &fn->mem.p[ir_get(fn, t->mem)->imm];
+  if (m->space != SP_SMEM || ir_type(fn, t->mem) != m->type) return;
+  const Swizzle *sw = layout_swizzle(t->l);
+  int8_t bits[3] = {sw ? sw->b : 0, sw ? sw->m : 0, sw ? sw->s : 0};
+  if (m->view) {
+    m->views |= memcmp(bits, m->swizzle, sizeof bits) != 0;
+    return;
+  }
+  const char *s = layout_text(cx, t->l);
+  m->view = ir_text(cx, fn, s, strlen(s));
+  memcpy(m->swizzle, bits, sizeof bits);
+}
+
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   l = layout_linear(cx, l);
   if (ir_fn(cx) && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
@@ -276,6 +297,7 @@ Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
              "tensor is not known any more\n  %s\n  take the whole tensor's "
              "iterator, + an offset", tensor_show(cx, &t));
   t.l = layout_seen_through(cx, l, t.l);
+  note_view(cx, &t);
   return t;
 }
 

@@ -40,6 +40,8 @@ local PARTS = {
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,
     opts?: table)]],
+  ["cute.profile.swizzle"] = [[
+    find_swizzle(layout: layout, accesses: table, opts?: table)]],
   ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)

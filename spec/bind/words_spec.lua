@@ -31,7 +31,8 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper"}
 -- Types whose methods only lua/cute calls.
 local PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
-                   ["cute.fn"] = true, ["cute.process"] = true}
+                   ["cute.fn"] = true, ["cute.process"] = true,
+                   ["cute.requests"] = true}
 
 -- Functions of a table that users see, and have no signature.
 local function unsigned(what, t, list)

@@ -680,7 +680,7 @@ describe("a kernel", function()
     for text, opts in pairs {
       ["no launch option 'sed' (did you mean seed?): there are arch block "
         .. "budget cluster device fastmath faults fmad grid output pdl "
-        .. "progress seed stream threads [unknown-name]"] = {sed = 1},
+        .. "progress record seed stream threads [unknown-name]"] = {sed = 1},
       ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},

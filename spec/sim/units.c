@@ -193,22 +193,22 @@ static int l_shared(lua_State *L) {
   SimAccess kind = (SimAccess)luaL_checkoption(L, 1, NULL, kinds);
   return push_passes(L, simaccess_shared(kind, (int)luaL_checkinteger(L, 2),
                                          check_words32(L, 3, 32),
-                                         opt_mask(L, 4)));
+                                         opt_mask(L, 4), NULL));
 }
 
 // matrix_wavefronts(num, {8 * num row addresses}) -> wavefronts, fewest
 static int l_matrix(lua_State *L) {
   lua_Integer num = luaL_checkinteger(L, 1);
   luaL_argcheck(L, num >= 1 && num <= 4, 1, "1 to 4 matrices");
-  return push_passes(L, simaccess_matrix((int)num,
-                                         check_words32(L, 2, 8 * (size_t)num)));
+  const uint32_t *rows = check_words32(L, 2, 8 * (size_t)num);
+  return push_passes(L, simaccess_matrix((int)num, rows, NULL));
 }
 
 // cpasync_cg_wavefronts({32 destinations}, {32 sources}, mask)
 static int l_cpasync_cg(lua_State *L) {
   return push_passes(L, simaccess_cpasync_cg(check_words32(L, 1, 32),
                                              check_words(L, 2, 32),
-                                             opt_mask(L, 3)));
+                                             opt_mask(L, 3), NULL));
 }
 
 // global_sectors(width, {32 addresses}, mask) -> sectors

@@ -309,7 +309,8 @@ local function prepare(p, make, device, o)
     local args = table.move(l.args, 1, l.args.n, 1, {})
     args[l.args.n + 1] = {grid = l.grid, block = l.block,
       cluster = l.cluster, device = device, seed = o and o.seed,
-      threads = o and o.threads, progress = o and o.progress}
+      threads = o and o.threads, progress = o and o.progress,
+      record = o and o.record}
     local run, why = cute.compile(l.kernel,
       table.unpack(args, 1, l.args.n + 1))
     if not run then return nil, why end
@@ -374,6 +375,7 @@ local function simulate(job, device, p, c)
   renew(p)
   local start = core.clock()
   local runs = must(job, prepare(p, c.make, device, {seed = job.opt.seed,
+    record = job.opt.conflicts,
     progress = lib.progress_line("simulating " .. c.name)}))
   local traced, reports = core.clock() - start, {}
   for i, r in ipairs(runs) do reports[i] = lib.report(r.run) end
@@ -387,7 +389,7 @@ local function simulate(job, device, p, c)
   for i, r in ipairs(reports) do
     ok = lib.say_simulated(r, i == 1 and traced) and ok
     ok = lib.print_resources(runs[i].run.program, {"sm_80", "sm_90a"}) and ok
-    lib.print_table(lib.traffic_table(r), "  ")
+    lib.print_traffic(job, r)
   end
   return ok, counts(p, c.name, reports)
 end
@@ -650,8 +652,9 @@ end
 function harness.run(words, spec)
   local name = lib.script_name(words, "lesson")
   local job = {name = name, spec = spec}
-  local common = {"device", "arch", "emit", "output", "seed", "out"}
-  if spec.rungs then common = {"device", "arch", "seed"} end
+  local common = {"device", "arch", "emit", "output", "seed", "out",
+                  "conflicts"}
+  if spec.rungs then common = {"device", "arch", "seed", "conflicts"} end
   if spec.from_file then table.insert(common, 6, "a") end
   job.opt = cli.parse(words, {name = name, about = spec.about,
                               options = options(spec), common = common})

@@ -397,7 +397,7 @@ function lesson.prepare(rung, p, device, o)
   args[args.n + 1] = {
     grid = grid, block = block, cluster = cluster, device = device,
     seed = o and o.seed, progress = o and o.progress,
-    threads = o and o.threads}
+    threads = o and o.threads, record = o and o.record}
   local kernel = kernel_of(rung, p)
   return cute.compile(kernel, table.unpack(args, 1, args.n + 1))
 end
@@ -437,6 +437,7 @@ local function run_sim(job, device)
       blocks(grid), block)
     local start = core.clock()
     local run = lesson.prepare(rung, p, device, {seed = job.opt.seed,
+      record = job.opt.conflicts,
       progress = lib.progress_line "simulating"})
     local traced = core.clock() - start
     local report = lib.report(run)
@@ -446,7 +447,7 @@ local function run_sim(job, device)
     local archs = rung.archs or {"sm_80", "sm_90a"}
     ok = lib.print_resources(run.program, archs) and ok
     say("traffic")
-    lib.print_table(lib.traffic_table(report), "  ")
+    lib.print_traffic(job, report)
     if ok then lib.write_out(job, p.c, p.m, p.n) end
   end
   return ok

@@ -160,6 +160,15 @@ function lib.traffic_table(report)
   return rows
 end
 
+--- Prints the memory traffic of a run; with --conflicts who collides in shared
+-- memory, and which layout cures it.
+function lib.print_traffic(job, report)
+  lib.print_table(lib.traffic_table(report), "  ")
+  if not job.opt.conflicts then return end
+  for _, c in ipairs(report:conflicts()) do lib.say("%s", tostring(c)) end
+  lib.say("%s", tostring(report:find_swizzle()))
+end
+
 --- Says what a run on the simulator was, and what it reports; whether that is
 -- nothing.
 ---@param report table

@@ -165,7 +165,8 @@ local LAUNCH = {
   pdl = "boolean", device = "string table",
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
-  stream = "userdata table", fmad = "boolean", fastmath = "boolean"}
+  stream = "userdata table", fmad = "boolean", fastmath = "boolean",
+  record = "boolean"}
 
 local NUMERICS = {"fmad", "fastmath"}
 
@@ -257,12 +258,12 @@ local function run_sim(p, opts, values, grid)
   local options = {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
-    budget = opts.budget or p.budget,
+    budget = opts.budget or p.budget, record = opts.record or p.record,
     progress = opts.progress or p.progress or stoppable}
   local found
   if kernel.debugger then found = kernel.debugger.run(p.program, options)
   else found = core.sim_run(p.program.fn, options) end
-  found.kernel = p.program.info.name
+  found.kernel, found.sm = p.program.info.name, p.device.sm
   local out = opts.output
   if out == nil then out = p.output end
   if found.output ~= "" and out ~= false then
@@ -570,8 +571,8 @@ local function prepare(program, kind, values, opts, device)
                           seed = opts.seed, threads = opts.threads,
                           faults = opts.faults, budget = opts.budget,
                           stream = opts.stream, progress = opts.progress,
-                          output = opts.output, pdl = opts.pdl},
-                         Prepared)
+                          output = opts.output, pdl = opts.pdl,
+                          record = opts.record}, Prepared)
   return KINDS[device.kind].prepare(p)
 end
 
@@ -806,8 +807,39 @@ function kernel.kernel(name, opts, func)
 end
 
 sign.strict("kernel", Kernel, "block min_blocks")
+--- Runs it on a simulator (options as for launch) and records what it asks of
+-- shared memory: a report with conflicts() and find_swizzle(name?).
+---@param opts table
+---@return table report
+function Call:profile(opts)
+  check_options(opts)
+  local o = {record = true, device = "sim"}
+  for k, v in pairs(opts or {}) do o[k] = v end
+  local p = self:compile(o)
+  if p.device.kind ~= "sim" then
+    core.fail("bad-launch", "a profile is made on the simulator, not on "
+      .. p.device.name)
+  end
+  return run(p, o)
+end
+
+--- Layouts of shared memory with fewer conflicts, for all of its accesses
+-- together: see cute.profile.swizzle.
+---@param opts table options of launch, and tensor: the name of one
+---@return table[]
+function Call:find_swizzle(opts)
+  local o, tensor = opts, nil
+  if type(opts) == "table" then
+    o, tensor = {}, opts.tensor
+    for k, v in pairs(opts) do o[k] = v end
+    o.tensor = nil
+  end
+  local found = self:profile(o):find_swizzle(tensor)
+  return found
+end
+
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) block(given?)
+  trace(opts?) compile(opts?) block(given?) profile(opts?) find_swizzle(opts?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)

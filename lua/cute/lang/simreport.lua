@@ -8,6 +8,7 @@
 --                 global=, count=, wavefronts=, conflicts=, requests=,
 --                 sectors=, least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
+--   requests      with record = true: what was asked of shared memory
 -- tostring(report) says the faults, report:traffic() the table of lines.
 local core = require "cute.core"
 local source = require "cute.lang.source"
@@ -198,6 +199,29 @@ function Report:traffic()
   return core.visible(table.concat(rows, "\n"), true)
 end
 
+local function recorded(report)
+  if report.requests then return end
+  core.fail("bad-argument", "this report has no requests: launch with record = "
+    .. "true, or call k(...):profile {...}")
+end
+
+--- The lines whose requests to shared memory are in conflict, the worst first,
+-- of a report with its requests: see cute.profile.conflict.
+---@return table[]
+function Report:conflicts()
+  recorded(self)
+  return require "cute.profile.conflict".list(self)
+end
+
+--- Layouts for the shared tensors that have conflicts, or for the one of that
+-- name: see cute.profile.swizzle.
+---@param name? string
+---@return table[]
+function Report:find_swizzle(name)
+  recorded(self)
+  return require "cute.profile.swizzle".of_report(self, name)
+end
+
 --- Sum of a field over the lines whose op matches a pattern.
 ---@param field string
 ---@param op? string
@@ -212,6 +236,7 @@ end
 --- Makes the raw table of core.sim_run a report of a program.
 function simreport.attach(report, program)
   report.kernel = report.kernel or (program and program.info.name)
+  report.program = program
   return setmetatable(report, Report)
 end
 

@@ -35,9 +35,11 @@ cli.common = {
   a = {"--a", "file", help = "A from a NumPy .npy file"},
   b = {"--b", "file", help = "B from a NumPy .npy file"},
   out = {"--out", "file", help = "writes the result to a .npy file"},
+  conflicts = {"--conflicts", "flag", help = "on the simulator: who collides "
+    .. "in shared memory, and which layout cures it"},
 }
 local COMMON_ORDER = {"device", "arch", "emit", "output", "seed", "a", "b",
-  "out"}
+  "out", "conflicts"}
 
 -- ---- values ----
 

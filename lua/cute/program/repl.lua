@@ -22,7 +22,10 @@ next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
 A `local` typed at the prompt lives on: it becomes a global of the prompt.
 Set: cute = require "cute", _ = cute._, X = cute.X.
   cute.make_layout({8, 4}, {1, 8})         a layout, printed as (8,4):(1,8)
-  cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation]]
+  cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation
+  k(A):profile{grid = 8, block = 128}      a kernel's report without a GPU:
+                                           :traffic(), :conflicts(), and
+                                           :find_swizzle() to mend these]]
 
 --- Text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text

@@ -1,0 +1,319 @@
+// Recorded requests to shared memory, and what they would cost elsewhere.
+#include <string.h>
+
+#include "bind/laylib.h"
+#include "layout/composed.h"
+#include "bind/requests.h"
+
+#define MT_REQUESTS "cute.requests"
+
+static const char *const kinds[] = {
+  [SIMACCESS_LOAD] = "load", [SIMACCESS_STORE] = "store",
+  [SIMACCESS_CPASYNC] = "cp.async", [SIMACCESS_CPASYNC_CG] = "cp.async.cg",
+  [SIMACCESS_MATRIX] = "matrix", NULL};
+
+SimRequests *requestlib_push(lua_State *L) {
+  SimRequests *r = lua_newuserdatauv(L, sizeof *r, 0);
+  *r = (SimRequests){0};
+  luaL_setmetatable(L, MT_REQUESTS);
+  return r;
+}
+
+static SimRequests *check_requests(lua_State *L) {
+  return face_check(L, 1, MT_REQUESTS, "requests");
+}
+
+static int requests_gc(lua_State *L) {
+  simrequests_free(check_requests(L));
+  return 0;
+}
+
+static int requests_len(lua_State *L) {
+  lua_pushinteger(L, check_requests(L)->n);
+  return 1;
+}
+
+// requests:lost(): how many there were beyond those that are kept
+static int requests_lost(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)check_requests(L)->lost);
+  return 1;
+}
+
+// ---- one of them ----
+
+// requests:add {kind=, width=, line=, lanes = {byte, or false: not there}}:
+// of object 0. cp.async.cg: its sources follow each other.
+static int requests_add(lua_State *L) {
+  SimRequests *all = check_requests(L);
+  SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
+                  .line = (int32_t)face_get_int(L, 2, "line", 1) - 1};
+  lua_getfield(L, 2, "kind");
+  r.kind = (SimAccess)luaL_checkoption(L, -1, NULL, kinds);
+  lua_getfield(L, 2, "lanes");
+  for (int l = 0; l < 32; l++) {
+    lua_rawgeti(L, -1, l + 1);
+    if (lua_isinteger(L, -1)) {
+      r.addr[l] = (uint32_t)lua_tointeger(L, -1);
+      r.mask |= 1u << l;
+    }
+    if (r.kind == SIMACCESS_CPASYNC_CG) r.src[l] = (uint64_t)l * 16;
+    lua_pop(L, 1);
+  }
+  if (r.mask && !simrequests_add(all, &r))
+    face_error(L, ERR_MEMORY, "out of memory");
+  return 0;
+}
+
+// The lanes that take part: {lane=, at=, group=, pass=}.
+static void push_lanes(lua_State *L, const SimRequest *r) {
+  SimTurns turns;
+  simrequests_passes(r, r->addr, &turns);
+  lua_createtable(L, 32, 0);
+  for (int l = 0; l < 32; l++) {
+    if (!(r->mask >> l & 1)) continue;
+    lua_createtable(L, 0, 4);
+    face_set_int(L, "lane", l);
+    face_set_int(L, "at", r->addr[l]);
+    face_set_int(L, "group", turns.group[l] + 1);
+    face_set_int(L, "pass", turns.pass[l] + 1);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+  lua_setfield(L, -2, "lanes");
+}
+
+// requests:get(i) -> {kind=, width=, line=, mem=, base=, count=, wavefronts=,
+// least=, block=, warp=, lanes = {{lane=, at = byte of the object, group=,
+// pass=}}}; line, mem, group and pass from 1 on
+static int requests_get(lua_State *L) {
+  const SimRequests *all = check_requests(L);
+  lua_Integer i = face_checkint(L, 2);
+  if (i < 1 || i > all->n) return 0;
+  const SimRequest *r = &all->p[i - 1];
+  SimPasses n = simrequests_passes(r, r->addr, NULL);
+  lua_createtable(L, 0, 12);
+  face_set_str(L, "kind", kinds[r->kind]);
+  face_set_int(L, "width", r->width);
+  face_set_int(L, "line", r->line + 1);
+  face_set_int(L, "mem", r->mem + 1);
+  face_set_int(L, "base", r->base);
+  face_set_int(L, "count", (lua_Integer)r->count);
+  face_set_int(L, "wavefronts", n.wavefronts);
+  face_set_int(L, "least", n.least);
+  face_set_int(L, "warp", r->warp);
+  lua_createtable(L, 3, 0);
+  for (int k = 0; k < 3; k++) {
+    lua_pushinteger(L, r->block[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "block");
+  push_lanes(L, r);
+  return 1;
+}
+
+// requests:worst(lines) -> {number or false}: of each line that one which
+// takes the most passes beyond the fewest, false where none does
+static int requests_worst(lua_State *L) {
+  const SimRequests *all = check_requests(L);
+  lua_Integer lines = face_checkint(L, 2);
+  lua_createtable(L, (int)lines, 0);
+  for (lua_Integer line = 0; line < lines; line++) {
+    int most = 0;
+    lua_pushboolean(L, false);
+    for (uint32_t k = 0; k < all->n; k++) {
+      if (all->p[k].line != line) continue;
+      SimPasses n = simrequests_passes(&all->p[k], all->p[k].addr, NULL);
+      if (n.wavefronts - n.least <= most) continue;
+      most = n.wavefronts - n.least;
+      lua_pop(L, 1);
+      lua_pushinteger(L, (lua_Integer)k + 1);
+    }
+    lua_rawseti(L, -2, line + 1);
+  }
+  return 1;
+}
+
+// ---- the same elsewhere ----
+
+// Where the elements of an object go: element e, which layout `was` has at
+// coordinate i, to what a plain layout has there; -1: it is at none.
+typedef struct Move {
+  int64_t count;
+  int bits;            // of an element
+  int32_t *to;
+} Move;
+
+// Offsets of a plain static layout, in the order of its coordinates.
+static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
+  if (!layout_static(l))
+    face_error(L, ERR_STATIC, "only static layouts, not %s",
+               layout_text(cx, l));
+  size_t n = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  int64_t *at = arena_zero(cx, &cx->scratch, n * sizeof *at);
+  int64_t size = dim_value(layout_size(cx, l)), x = 0;
+  if (size > 1 << 22)
+    face_error(L, ERR_LIMIT, "%s has more than 2^22 elements",
+               layout_text(cx, l));
+  tup_collect(l.shape, shape);
+  *out = NEW(cx, int32_t, (size_t)size);
+  for (int64_t i = 0; i < size; i++) {
+    (*out)[i] = (int32_t)x;
+    for (size_t k = 0; k < n; k++) {
+      int64_t s = dim_value(l.stride[k]), e = dim_value(shape[k]);
+      x += s;
+      if (++at[k] < e) break;
+      x -= s * e;
+      at[k] = 0;
+    }
+  }
+  return size;
+}
+
+static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
+  const Swizzle *sw = layout_swizzle(was);
+  if ((was.outer && !sw) || plain.outer)
+    face_error(L, ERR_ARG, "a plain layout, or one under a swizzle, is needed, "
+               "not %s", layout_text(cx, plain.outer ? plain : was));
+  int32_t *from, *to;
+  int64_t size = offsets(cx, L, layout_inner(was), &from);
+  if (offsets(cx, L, plain, &to) != size)
+    face_error(L, ERR_SHAPE, "%s and %s are of different sizes",
+               layout_text(cx, was), layout_text(cx, plain));
+  Move m = {.bits = bits};
+  for (int64_t i = 0; i < size; i++) {
+    int64_t x = from[i] + dim_value(was.offset);
+    from[i] = (int32_t)(sw ? swizzle_bits(*sw, x) : x);
+    if (from[i] >= m.count) m.count = from[i] + 1;
+  }
+  m.to = NEW(cx, int32_t, (size_t)m.count);
+  memset(m.to, 0xff, (size_t)m.count * sizeof *m.to);
+  for (int64_t i = 0; i < size; i++)
+    if (m.to[from[i]] < 0) m.to[from[i]] = to[i];
+  return m;
+}
+
+// Lane l's bytes of r after the move and sw; false: they are not together, or
+// not on their width, or no elements of the layout.
+static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
+                  uint32_t *addr) {
+  int64_t first = (int64_t)r->addr[l] * 8 / m->bits;
+  int64_t last = ((int64_t)r->addr[l] * 8 + r->width * 8 - 1) / m->bits;
+  if (last >= m->count || m->to[first] < 0 || m->to[last] < 0) return false;
+  int64_t a = swizzle_bits(sw, m->to[first]);
+  int64_t b = swizzle_bits(sw, m->to[last]);
+  int64_t at = a * m->bits / 8 +
+               ((int64_t)r->addr[l] - first * m->bits / 8);
+  *addr = (uint32_t)at;
+  return b - a == last - first && at % r->width == 0;
+}
+
+static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
+                 SimPasses *n) {
+  uint32_t addr[32] = {0};
+  for (uint32_t k = r->mask; k; k &= k - 1) {
+    int l = __builtin_ctz(k);
+    if (!moved(m, sw, r, l, &addr[l])) return false;
+  }
+  *n = simrequests_passes(r, addr, NULL);
+  return true;
+}
+
+// Arguments 2 to 5: the object's number, its layout, a plain one, the bits of
+// an element.
+static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
+  *mem = (int32_t)face_checkint(L, 2) - 1;
+  Layout was = face_check_layout(L, 3), plain = face_check_layout(L, 4);
+  return move_of(cx, L, was, plain, (int)face_checkint(L, 5));
+}
+
+// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> {passes of
+// all requests to the object, were it plain under that swizzle; false: they
+// would not be the same requests}
+static int requests_search(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const SimRequests *all = check_requests(L);
+  int32_t mem;
+  Move m = check_move(cx, L, &mem);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 6) / 3;
+  lua_createtable(L, (int)n, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    int64_t word[3];
+    for (int k = 0; k < 3; k++) {
+      lua_rawgeti(L, 6, i * 3 + k + 1);
+      word[k] = face_checkint(L, -1);
+      lua_pop(L, 1);
+    }
+    Swizzle sw = swizzle_make(cx, word[0], word[1], word[2]);
+    uint64_t sum = 0;
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < all->n; k++) {
+      SimPasses p;
+      if (all->p[k].mem != mem) continue;
+      ok = cost(&m, sw, &all->p[k], &p);
+      if (ok) sum += (uint64_t)p.wavefronts * all->p[k].count;
+    }
+    if (ok) lua_pushinteger(L, (lua_Integer)sum);
+    else lua_pushboolean(L, false);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
+  lua_rawgeti(L, t, line + 1);
+  n += lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  lua_pushinteger(L, n);
+  lua_rawseti(L, t, line + 1);
+}
+
+// requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
+// {passes beyond the fewest by line}
+static int requests_cost(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const SimRequests *all = check_requests(L);
+  int32_t mem;
+  Move m = check_move(cx, L, &mem);
+  Swizzle sw = SWIZZLE_NONE;
+  laylib_test_swizzle(L, 6, &sw);
+  lua_settop(L, 6);
+  lua_newtable(L);
+  lua_newtable(L);
+  for (uint32_t k = 0; k < all->n; k++) {
+    const SimRequest *r = &all->p[k];
+    SimPasses p;
+    if (r->mem != mem || !cost(&m, sw, r, &p)) continue;
+    lua_Integer n = (lua_Integer)r->count;
+    add_to(L, 7, r->line, p.wavefronts * n);
+    add_to(L, 8, r->line, (p.wavefronts - p.least) * n);
+  }
+  return 2;
+}
+
+// requests:width(mem): bytes of the widest access to the object
+static int requests_width(lua_State *L) {
+  const SimRequests *all = check_requests(L);
+  int32_t mem = (int32_t)face_checkint(L, 2) - 1, most = 0;
+  for (uint32_t k = 0; k < all->n; k++)
+    if (all->p[k].mem == mem && all->p[k].width > most)
+      most = all->p[k].width;
+  lua_pushinteger(L, most);
+  return 1;
+}
+
+static int l_requests(lua_State *L) {
+  requestlib_push(L);
+  return 1;
+}
+
+void requestlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {{"requests", l_requests}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+    {"add", requests_add}, {"get", requests_get}, {"worst", requests_worst},
+    {"lost", requests_lost}, {"width", requests_width},
+    {"search", requests_search}, {"cost", requests_cost},
+    {"__len", requests_len}, {"__gc", requests_gc}, {NULL, NULL}};
+  face_newtype(L, MT_REQUESTS, methods);
+  lua_pop(L, 1);
+  face_setfuncs(L, funcs);
+}

@@ -1,0 +1,166 @@
+-- Who collides: the map of one request, as text and as a picture, and that a
+-- launch without `record` has none.
+local cute = require "cute"
+
+-- Threads store columns of a (32,32) tile of `dtype` and read rows of it.
+local function columns(dtype, layout)
+  return cute.kernel("columns", function(x)
+    local tid = cute.arch.thread_idx()
+    local sX = cute.make_smem_tensor(dtype, layout)
+    for i = 0, 31 do sX[{tid, i}] = x[i * 32 + tid] end
+    cute.arch.sync_warp()
+    for i = 0, 31 do x[i * 32 + tid] = sX[{i, tid}] end
+  end)(cute.zeros({1024}, dtype))
+end
+
+local ROWS = cute.make_layout({32, 32}, {32, 1})
+local ONE = {grid = 1, block = 32}
+
+describe("conflicts", function()
+  it("are told line by line, with a map of one request", function()
+    local r = columns(cute.f32, ROWS):profile(ONE)
+    local list = r:conflicts()
+    assert.equal(1, #list)
+    local c = list[1]
+    assert.equal(992, c.conflicts)
+    assert.equal(32, c.count)
+    assert.equal("sX", c.tensor)
+    assert.same({32, 1, 0}, {c.passes, c.least, c.warp})
+    local text = tostring(c)
+    local head = {
+      "conflict_spec.lua:10: 992 conflicts in 32 requests of sX, f32 "
+        .. "(32,32):(32,1)",
+      "  a store of 4 bytes a lane by warp 0 of block (0,0,0): 32 passes "
+        .. "where 1 would do",
+      "  bank     0       4       8      12      16      20      24      28",
+      "  pass 1   0" .. (" ."):rep(31),
+      "  pass 2   1" .. (" ."):rep(31)}
+    assert.equal(table.concat(head, "\n"),
+                 text:sub(1, #table.concat(head, "\n")))
+    assert.is_truthy(text:find("  pass 16 15" .. (" ."):rep(31)
+      .. "\n  ... and 16 more passes\n  bank 0 is asked for 32 words at once: "
+      .. "by lanes 0 (0,0), 1 (1,0), 2 (2,0), 3 (3,0), 4 (4,0), 5 (5,0), "
+      .. "6 (6,0), 7 (7,0), ...", 1, true))
+  end)
+
+  it("share a word where lanes ask for the same", function()
+    -- 16-bit elements: two lanes a word, so 16 words of one bank of two rows
+    local l = cute.make_layout({32, 32}, {64, 1})
+    local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
+    assert.equal(32, c.passes)
+    c = columns(cute.bf16, cute.make_layout({{2, 16}, 32}, {{1, 64}, 2}))
+      :profile(ONE):conflicts()[1]
+    assert.equal(16, c.passes)
+    assert.is_truthy(tostring(c):find("pass 2   2" .. (" ."):rep(31), 1, true))
+    for _, lane in ipairs(c.lanes) do
+      assert.equal(lane.lane // 2 + 1, lane.pass)
+      assert.equal(1, lane.group)
+    end
+  end)
+
+  it("go by groups of lanes where accesses are wide", function()
+    local k = cute.kernel("wide", function(x)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
+                                                                 {64, 1}))
+      local r = cute.make_rmem_tensor({1, 4}, cute.f32)
+      r:fill(1)
+      cute.autovec_copy(r, cute.local_tile(s, {1, 4}, {tid, 0}))
+      x[tid] = s[{tid, 0}]
+    end)
+    local list = k(cute.zeros({32}, cute.f32)):profile(ONE):conflicts()
+    assert.equal(2, #list)
+    local wide = list[1].width == 16 and list[1] or list[2]
+    assert.same({32, 4}, {wide.passes, wide.least})
+    for _, lane in ipairs(wide.lanes) do
+      assert.equal(lane.lane // 8 + 1, lane.group)
+      assert.equal(lane.lane + 1, lane.pass)
+    end
+    local text = tostring(wide)
+    assert.is_truthy(text:find("pass 8   7======" .. (" ."):rep(28), 1, true))
+    assert.is_truthy(text:find("... and 24 more passes", 1, true))
+    assert.is_truthy(text:find("bank 0 is asked for 8 words at once: by lanes "
+      .. "0 (0,0), 1 (1,0)", 1, true))
+  end)
+
+  it("of cp.async past L1 are lines that do not go along", function()
+    local k = cute.kernel("past", function(x)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 4},
+                                                                 {8, 1}))
+      local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.f32,
+                                       128)
+      cute.copy(atom, cute.local_tile(x, {4}, {tid}),
+        cute.make_tensor(s.iterator + tid * 8, cute.make_layout {4}))
+      cute.arch.cp_async_commit_group()
+      cute.arch.cp_async_wait_group(0)
+      cute.arch.sync_warp()
+      x[tid] = s[{tid, 0}]
+    end)
+    local list = k(cute.zeros({128}, cute.f32)):profile(ONE):conflicts()
+    local text = ""
+    for _, c in ipairs(list) do
+      if c.kind == "cp.async.cg" then text = tostring(c) end
+    end
+    assert.is_truthy(text:find("a cp.async.cg of 16 bytes a lane", 1, true),
+                     text)
+    assert.is_truthy(text:find("a pass takes lanes of one line of 128 bytes",
+                               1, true))
+  end)
+
+  it("are drawn as a picture", function()
+    local c = columns(cute.f32, ROWS):profile(ONE):conflicts()[1]
+    local svg = c:svg()
+    local _, cells = svg:gsub("<rect x=", "")
+    assert.equal(32 * 32, cells)
+    local _, lanes = svg:gsub("<title>", "")
+    assert.equal(32, lanes)
+    assert.is_truthy(svg:find "^<svg " and svg:find "</svg>\n$")
+    assert.is_truthy(svg:find("31<title>(31,0)</title>", 1, true))
+  end)
+
+  it("are none where there are none", function()
+    local sw = cute.composition(cute.make_swizzle(5, 0, 5), ROWS)
+    local r = columns(cute.f32, sw):profile(ONE)
+    assert.same({}, r:conflicts())
+    assert.equal("no shared tensor has conflicts", tostring(r:find_swizzle()))
+    assert.is_truthy(tostring(r:find_swizzle "sX"):find("no conflicts in 64",
+                                                        1, true))
+  end)
+
+  it("need what was recorded, and the simulator", function()
+    local r = columns(cute.f32, ROWS):launch {grid = 1, block = 32,
+                                              device = "sim"}
+    local said, why = pcall(r.conflicts, r)
+    assert.is_false(said)
+    assert.is_truthy(why:find("this report has no requests", 1, true))
+    said, why = pcall(r.find_swizzle, r)
+    assert.is_truthy(not said and why:find("record = true", 1, true))
+    local again = columns(cute.f32, ROWS):launch {grid = 1, block = 32,
+      device = "sim", record = true}
+    assert.equal(1, #again:conflicts())
+    assert.equal(64, #again.requests)
+    assert.equal(r:total "wavefronts", again:total "wavefronts")
+  end)
+
+  it("do not depend on the host's threads, and are kept up to a bound",
+     function()
+    local k = cute.kernel("many", function(x, n)
+      local bx, tid = cute.arch.block_idx(), cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {4096})
+      for i in cute.range(n) do
+        s[(i * 37 + bx * 101 + tid * 32) % 4096] = tid
+        cute.arch.sync_warp()
+      end
+      x[tid] = s[(bx * 101 + (n - 1) * 37 + tid * 32) % 4096]
+    end)
+    local x = cute.zeros({32}, cute.i32)
+    local one = k(x, 100):profile {grid = 4, block = 32, threads = 1,
+                                   faults = "return"}
+    local two = k(x, 100):profile {grid = 4, block = 32, threads = 2,
+                                   faults = "return"}
+    assert.equal(tostring(one:conflicts()[1]), tostring(two:conflicts()[1]))
+    assert.equal(0, one.requests:lost())
+    assert.is_true(#one.requests > 100)
+  end)
+end)

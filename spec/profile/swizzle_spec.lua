@@ -1,0 +1,342 @@
+-- What find_swizzle finds: on the scripts' kernels without their swizzles as
+-- good as theirs, always what the simulator then counts; beside brute force;
+-- and that it keeps to what vectors, memory, TMA and wgmma ask.
+local core = require "cute.core"
+local cute = require "cute"
+local harness = require "cute.bench.harness"
+local lessonlib = require "cute.bench.lessonlib"
+local plain = require "spec.profile.plain"
+local real = require "cute.bench.lesson"
+local row_major = require "spec.kernels".row_major
+local raises = require "spec.support".raises
+local cpasync = cute.nvgpu.cpasync
+
+-- Runs f as it is, without swizzles and with what is found then: f() gives a
+-- report, or a list of them, of which it is the last.
+local function compare(f, least)
+  local ours = plain.as_is(f)
+  local bare, n = plain.without(f)
+  assert.is_true(n >= least, "swizzles taken out: " .. n)
+  local list, by = plain.found(bare)
+  local predicted = bare:total "wavefronts"
+  for _, found in ipairs(list) do
+    assert.is_nil(found.why)
+    predicted = predicted - found.was.passes + found.now.passes
+    assert.is_true(found.now.passes < found.was.passes or found.kept)
+    assert.equal(found.cured, found.now.conflicts == 0)
+  end
+  local after = plain.with(by, f)
+  assert.equal(predicted, after:total "wavefronts", tostring(list))
+  assert.is_true(after:total "conflicts" <= ours:total "conflicts",
+                 tostring(list))
+  return bare:total "conflicts", after:total "conflicts", list
+end
+
+describe("find_swizzle cures the scripts' kernels without theirs:", function()
+  for _, name in ipairs {"gemm_base", "gemm2stage", "gemm3stage",
+                         "gemm_sm80_best", "gemm_sm70", "gemm_int8",
+                         "gemm_fp8_sm89", "gemm_tf32", "gemm_f64"} do
+    it(name, function()
+      for _, layout in ipairs {"tn", "nt"} do
+        local before, after = compare(function()
+          local rung = require "spec.lesson"("scripts/" .. name .. ".lua")
+          local p = real.problem(rung, {128, 256, 64}, {layout = layout})
+          local r = real.simulate(rung, p, "sim:sm_90a", {})
+          assert(r.ok and real.verify(rung, p))
+          return r
+        end, 2)
+        assert.is_true(before > 1000)
+        if name ~= "gemm_f64" then assert.equal(0, after) end
+      end
+    end)
+  end
+
+  -- Case i of a script of copies, or its kernel `other`, on 256 x 256.
+  local function copied(name, i, other)
+    local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
+      "cute.bench.copylesson", "run"))
+    local case = spec.cases and spec.cases[i] or spec
+    local dtype, tile, n = case.dtype or cute.bf16, case.tile, 256
+    local a = core.buffer(dtype, n * n):fill_int(1, -9, 9)
+    local b = core.buffer(dtype, n * n)
+    local r = (other and case.compare[1] or case).kernel(row_major(a, n, n),
+      row_major(b, n, n)):profile {block = spec.block, device = "sim:sm_80",
+                                   grid = n * n // (tile[1] * tile[2])}
+    assert.is_true(a:equal(name == "transpose" and b:transpose(n, n) or b))
+    return r
+  end
+
+  for _, name in ipairs {"copy_swizzled", "transpose"} do
+    it(name, function()
+      for i = 1, name == "transpose" and 2 or 1 do
+        local before, after = compare(function() return copied(name, i) end, 1)
+        assert.is_true(before > 1000)
+        assert.equal(0, after)
+        -- the lesson's own plain one is the same
+        local r = copied(name, i, true)
+        assert.equal(before, r:total "conflicts")
+        local list = r:find_swizzle "sA"
+        assert.is_true(#list == 1 and list[1].cured)
+      end
+    end)
+  end
+
+  for _, name in ipairs {"attention", "attention_decode", "conv2d"} do
+    it(name, function()
+      local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
+        "cute.bench.harness", "run"))
+      local before, after = compare(function()
+        local p = harness.problem(spec, spec.sim[1], {sm = 90})
+        local ok, reports, wrong = harness.try(p, "sim:sm_90a")
+        assert.is_true(ok, wrong)
+        return reports[1]
+      end, 2)
+      assert.is_true(before > 10000)
+      assert.equal(0, after)
+    end)
+  end
+end)
+
+-- What a choice costs by a rule of its own: distinct words of a bank, group by
+-- group, for requests of `width` bytes of which no pairs merge.
+local function by_hand(layout, at, count, threads, width, bytes)
+  local total = 0
+  for step = 0, count - 1 do
+    for first = 0, threads - 1, 128 // math.max(width, 4) do
+      local words, most = {}, 0
+      for t = first, first + 128 // math.max(width, 4) - 1 do
+        local byte = layout(at(t, step)) * bytes
+        for w = byte // 4, (byte + width - 1) // 4 do
+          local bank = words[w % 32] or {n = 0}
+          if not bank[w] then bank[w], bank.n = true, bank.n + 1 end
+          words[w % 32], most = bank, math.max(most, bank.n)
+        end
+      end
+      total = total + most
+    end
+  end
+  return total
+end
+
+describe("find_swizzle", function()
+  it("is as good as all swizzles by brute force", function()
+    math.randomseed(5)
+    for _ = 1, 8 do
+      local rows, cols = 1 << math.random(4, 6), 1 << math.random(4, 6)
+      local layout = cute.make_layout({rows, cols}, {cols, 1})
+      local down, wide = math.random(0, 3), 1 << math.random(0, 2)
+      local function at(t, i)  -- 2^down rows of a group, `wide` floats each
+        local n = t + 32 * i
+        return {(n % (1 << down) * 8 + n // (1 << down)) % rows,
+                n * 5 % (cols // wide) * wide}
+      end
+      local access = {op = "st", at = at, count = 8, width = 4 * wide}
+      local found = cute.find_swizzle(layout, {access}, {type = "f32"})
+      assert.equal(by_hand(layout, at, 8, 32, 4 * wide, 4), found.was.passes)
+      assert.equal(by_hand(found.layout, at, 8, 32, 4 * wide, 4),
+                   found.now.passes)
+      local best = found.was.passes
+      for b = 1, 3 do
+        for m = wide == 1 and 0 or wide == 2 and 1 or 2, 4 do
+          for s = b, 8 do
+            local sw = cute.composition(cute.make_swizzle(b, m, s), layout)
+            if 1 << (m + s) < rows * cols and m + b <= 5 then
+              best = math.min(best, by_hand(sw, at, 8, 32, 4 * wide, 4))
+            end
+          end
+        end
+      end
+      assert.is_true(found.now.passes <= best, tostring(found))
+    end
+  end)
+
+  local transposed = {
+    {op = "st", at = function(t, i) return {i, t} end, count = 32},
+    {op = "ld", at = function(t, i) return {t, i} end, count = 32}}
+
+  it("finds what everybody knows", function()
+    local found = cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}),
+                                    transposed, {type = cute.f32})
+    assert.is_true(found.cured)
+    assert.equal("Sw<5,0,5> o 0 o (32,32):(32,1)", tostring(found.layout))
+    assert.same({passes = 1056, conflicts = 992}, found.was)
+    assert.same({passes = 64, conflicts = 0}, found.now)
+    assert.equal("cute.composition(cute.make_swizzle(5, 0, 5), "
+      .. "cute.make_layout({32, 32}, {32, 1}))", found.lua)
+    local again = assert(load("local cute = ... return " .. found.lua))(cute)
+    assert.is_true(again:equals(found.layout))
+  end)
+
+  it("pads where no swizzle will do, and there is room", function()
+    local l = cute.make_layout({32, 16}, {16, 1})
+    local accesses = {
+      {op = "ld", count = 16, at = function(t, i) return {t, i} end},
+      {op = "ld", count = 32, at = function(t, i)
+        return {(2 * t + i) % 32, t % 16}
+      end}}
+    local found = cute.find_swizzle(l, accesses, {type = cute.f32})
+    assert.is_true(found.cured)
+    assert.equal("(32,16):(17,1)", tostring(found.layout))
+    assert.same({was = 2048, now = 2172}, found.bytes)
+    local small = cute.find_swizzle(l, accesses, {type = cute.f32,
+                                                  budget = 2171})
+    assert.is_false(small.cured)
+    assert.equal(2048, small.bytes.now)
+    -- from the padded one it comes back to less memory
+    found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
+                              {accesses[1]}, {type = cute.f32})
+    assert.is_true(found.cured and found.bytes.now == 2048)
+  end)
+
+  it("keeps vectors whole", function()
+    for _, l in ipairs {cute.make_layout({32, 24}, {24, 1}),
+                        cute.make_layout({32, 32}, {32, 1}),
+                        cute.make_layout({32, 24}, {36, 1})} do
+      for _, width in ipairs {8, 16} do
+        local n = width // 4
+        local found = cute.find_swizzle(l, {{op = "ld", width = width,
+          at = function(t, i) return {t, i * n} end, count = 24 // n}},
+          {type = cute.f32})
+        assert.is_true(found.cured)
+        for row = 0, 31 do
+          for col = 0, 23, n do
+            local first = found.layout(row, col)
+            assert.equal(0, first % n)
+            assert.equal(first + n - 1, found.layout(row, col + n - 1))
+          end
+        end
+      end
+    end
+  end)
+
+  it("says when nothing cures it, and what is least", function()
+    local one = cute.find_swizzle(cute.make_layout {32, 32}, {{op = "ld",
+      at = function(t) return {0, t} end}, {op = "ld", at = function(t)
+        return {t, 0} end}, {op = "ld", at = function(t) return {t, t} end},
+      {op = "ld", at = function(t) return {t, (33 - t) % 32} end}},
+      {type = cute.f32, budget = 4096})
+    assert.is_false(one.cured)
+    assert.is_true(one.now.conflicts > 0 and one.now.conflicts < 31)
+    assert.is_truthy(tostring(one):find("conflicts become "
+      .. one.now.conflicts, 1, true))
+    local none = cute.find_swizzle(cute.make_layout {32}, {{op = "ld",
+      at = function(t) return t end}}, {type = cute.f32})
+    assert.is_truthy(tostring(none):find("no conflicts in 1 passes", 1, true))
+  end)
+
+  it("refuses what is no access", function()
+    local l = cute.make_layout {32}
+    raises("there are no accesses", cute.find_swizzle, l, {})
+    raises("access 1 is a table with op = one of cp.async cp.async.cg ld "
+      .. 'ldmatrix st stmatrix, not "move"', cute.find_swizzle, l,
+      {{op = "move"}})
+    raises("access 1 has no at", cute.find_swizzle, l, {{op = "ld"}})
+    raises("access 1 of 3 bytes", cute.find_swizzle, l,
+      {{op = "ld", width = 3, at = function(t) return t end}})
+    raises("access 1 has 0 where 1 or more", cute.find_swizzle, l,
+      {{op = "ld", count = 0, at = function(t) return t end}})
+  end)
+end)
+
+-- Threads write rows of a tile, TMA stores it: `swizzled` (64,64) of bf16.
+local function by_tma(layout)
+  local D = cute.zeros({64, 64}, cute.bf16)
+  D = cute.make_tensor(D.iterator, cute.make_layout({64, 64}, {64, 1}))
+  local store, cD = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileS2GOp(), D, layout, {64, 64})
+  local k = cute.kernel("store", function(tma, out)
+    local tid = cute.arch.thread_idx()
+    local sD = cute.make_smem_tensor(cute.bf16, layout, 1024)
+    local from, to = cpasync.tma_partition(tma, 0, cute.make_layout(1),
+      cute.group_modes(sD, 0, 2), cute.group_modes(cute.local_tile(out,
+        {64, 64}, {0, 0}), 0, 2))
+    local r = cute.make_rmem_tensor({1, 8}, cute.bf16)
+    r:fill(1)
+    for i = 0, 7 do
+      cute.autovec_copy(r, cute.local_tile(sD, {1, 8}, {tid, i}))
+    end
+    cute.arch.fence_view_async_shared()
+    cute.arch.sync_threads()
+    cute.when(tid:eq(0), function()
+      cute.copy(tma, from, to)
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0)
+    end)
+  end)
+  local r = k(store, cD):profile {grid = 1, block = 64}
+  for i = 0, 63 do assert.equal(1, D(i, 63 - i)) end
+  return r
+end
+
+describe("of a kernel, find_swizzle", function()
+  it("tries canonical layouts alone where TMA copies", function()
+    local r = by_tma(cute.make_layout({64, 64}, {64, 1}))
+    local f = r:find_swizzle("sD")[1]
+    assert.is_true(f.cured and f.was.conflicts > 0)
+    assert.equal("tma", f.agent)
+    assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
+      .. 'make_smem_layout_atom("K_SW128", cute.bf16), {64, 64})', f.lua)
+    local again = by_tma(f.layout)
+    assert.equal(0, again:total "conflicts")
+    assert.equal(f.now.passes, again:total "wavefronts")
+  end)
+
+  it("knows tensors that are views of so many elements", function()
+    local l = cute.make_layout({32, 32}, {32, 1})
+    local function kernel(layout)
+      return cute.kernel("views", function(x)
+        local tid = cute.arch.thread_idx()
+        local s = cute.utils.SmemAllocator():allocate(cute.struct {
+          {"first", cute.f32, 8}, {"tile", cute.f32, 1024, align = 128}})
+        local sX = cute.make_tensor(s.tile, layout)
+        for i = 0, 31 do sX[{i, tid}] = x[i * 32 + tid] end
+        cute.arch.sync_warp()
+        for i = 0, 31 do x[i * 32 + tid] = sX[{tid, i}] end
+      end)
+    end
+    local function run(layout, o)
+      local list = kernel(layout)(cute.zeros({1024}, cute.f32)):find_swizzle {
+        grid = 1, block = 32, tensor = o}
+      return list
+    end
+    local f = run(l)[1]
+    assert.equal("(32,32):(32,1)", f.text)
+    assert.equal(992, f.was.conflicts)
+    assert.is_true(f.cured)
+    local swizzled = run(f.layout, f.tensor)[1]
+    assert.equal(0, swizzled.was.conflicts)
+    -- found from a bad swizzle, too
+    local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
+    assert.equal(480, bad.was.conflicts)
+    assert.is_true(bad.cured)
+    raises("no shared tensor 'sY'", run, l, "sY")
+  end)
+
+  it("does not search what has several swizzles", function()
+    local l = cute.make_layout({32, 32}, {32, 1})
+    local sw = cute.composition(cute.make_swizzle(5, 0, 5), l)
+    local list = cute.kernel("two", function(x)
+      local tid = cute.arch.thread_idx()
+      local p = cute.arch.alloc_smem(cute.f32, 1024)
+      local a, b = cute.make_tensor(p, l), cute.make_tensor(p, sw)
+      for i = 0, 31 do b[{i, tid}] = x[tid] end
+      cute.arch.sync_warp()
+      for i = 0, 31 do x[tid] = a[{tid, i}] end
+    end)(cute.zeros({32}, cute.f32)):find_swizzle {grid = 1, block = 32}
+    assert.equal(1, #list)
+    assert.is_truthy(tostring(list):find("not searched: it is seen through "
+      .. "layouts of several swizzles", 1, true))
+  end)
+
+  it("takes less than a second for a tile of 128 x 64", function()
+    local r = plain.without(function()
+      local rung = require "spec.lesson" "scripts/gemm3stage.lua"
+      return real.simulate(rung, real.problem(rung, {128, 128, 256}, {}),
+                           "sim:sm_90a", {})
+    end)
+    local start = core.clock()
+    local list = r:find_swizzle()
+    assert.is_true(core.clock() - start < 1)
+    assert.equal(2, #list)
+  end)
+end)

@@ -19,8 +19,9 @@
 -- the sum of squares) "rms" (of their mean), or a table {of = function(a, b),
 -- init = x, map =, after = function(x, count)}; "argmax" "argmin" give where
 -- the largest or smallest element is: the first of equals, with `index` the
--- strides of the folded modes in what is given. max and min pass NaNs by; to
--- argmax and argmin a NaN goes before all numbers.
+-- strides of the folded modes in what is given (`ordered`: it goes up from one
+-- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
+-- goes before all numbers.
 local cute = require "cute"
 local core = require "cute.core"
 local _ = cute._
@@ -102,15 +103,39 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
+-- What is compared while the place of the largest is not looked for: floats of
+-- up to 32 bits as they are, else keys. {type, worst, of = function(x), most =
+-- function(a, b), more = does a go before b?, has = is x as large as the most?,
+-- key = function(most)}
+local function ranks(dtype, int, smallest, worst)
+  if not dtype.is_float or dtype.bits == 64 then
+    return {type = int, worst = worst, most = cute.max, more = cute.gt,
+            has = cute.eq, of = function(x) return key(x, smallest) end,
+            key = function(x) return x end}
+  end
+  local most = smallest and cute.arch.fmin or cute.arch.fmax
+  local beats = smallest and cute.lt or cute.gt
+  return {type = cute.f32, worst = smallest and math.huge or -math.huge,
+    of = function(x) return x:to(cute.f32) end,
+    most = function(a, b) return most(a, b, {nan = true}) end,
+    more = function(a, b)
+      return beats(a, b) | cute.ne(a, a) & cute.eq(b, b)
+    end,
+    has = function(x, top) return cute.eq(x, top) | cute.ne(x, x) end,
+    key = function(x) return key(x, smallest) end}
+end
+
 --- Of what elements of a type are ordered by the largest, and where it is:
 -- {types, init, take = function(x, index), join = function(a, b)} of lists of
--- both. far: indices are i64.
+-- both, and what finds the largest alone. far: indices are i64.
 function fold.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
   local at = far and cute.i64 or cute.i32
-  return {types = {int, at}, init = {wide and math.mininteger or -1 << 31,
-                                     far and math.maxinteger or 0x7fffffff},
+  local worst = wide and math.mininteger or -1 << 31
+  return {types = {int, at}, ranks = ranks(dtype, int, smallest, worst),
+    keys = ranks(int, int, smallest, worst),
+    init = {worst, far and math.maxinteger or 0x7fffffff},
     take = function(x, i) return {key(x, smallest), i} end,
     join = function(a, b)
       local more = cute.gt(b[1], a[1])
@@ -175,6 +200,23 @@ local function keep(regs, state)
   for i, r in ipairs(regs) do r:store(state[i]) end
 end
 
+--- A state of values of all lanes of a group, by butterflies.
+---@param s table
+---@param state any[]
+---@param lanes integer a power of two
+function fold.over_lanes(s, state, lanes)
+  local d = lanes // 2
+  while d > 0 do
+    local other = {}
+    for i, x in ipairs(state) do
+      other[i] = cute.arch.shuffle_sync_bfly(x, d)
+    end
+    state = s.join(state, other)
+    d = d // 2
+  end
+  return state
+end
+
 ---------------------------------------------------------------------------
 -- The walk down what is folded
 ---------------------------------------------------------------------------
@@ -200,64 +242,150 @@ local function view_of(o, X, along)
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Registers with the state of `n` vectors of the folded modes: those of this
--- thread, which is the one of `among`, and of its block's split. get(v) is a
--- view of vector v, where(v) the index of its first element.
-local function walk(o, s, n, mine, among, split, get, where, also)
-  local acc = registers(s, o.width)
+-- Calls round(first vector, guard) for what of n vectors this block's split
+-- has, o.steps of each of the threads `among` a round.
+local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
-  local function load(first, guard)
-    local views, list = {}, {}
-    for i = 0, o.steps - 1 do
-      local v = first + i * among
-      local ok = guard and cute.lt(v, n) or nil
-      local from = cute.make_rmem_tensor({o.width}, o.dtype)
-      local at = also and cute.make_rmem_tensor({o.width}, s.types[2])
-      local function bring()
-        cute.autovec_copy(get(v), from)
-        if also then cute.autovec_copy(also(v), at) end
-      end
-      if ok then
-        from:fill(0)
-        if also then at:fill(0) end
-        cute.when(ok, bring)
-      else
-        bring()
-      end
-      views[i + 1] = {from, v, ok, at}
-    end
-    for i, e in ipairs(views) do
-      local x = s.take(e[1]:load(), e[4] and e[4]:load()
-                       or where and where(e[2]))
-      if where and core.typename(x[2]) ~= "vector" then
-        local at = cute.make_rmem_tensor({o.width}, s.types[2])
-        at:fill(x[2])
-        x[2] = at:load()
-      end
-      if e[3] then keep(acc, only(e[3], s.join(held(acc), x), held(acc)))
-      else list[i] = x end
-    end
-    if not guard then keep(acc, s.join(held(acc), folded(s.join, list))) end
-  end
   local wholes = n // tile
   if wholes > 0 then
     for t in cute.range(split, wholes, o.splits) do
       if n >= 1 << 31 then t = t:to(cute.i64) end
-      load(t * tile + mine)
+      round(t * tile + mine)
     end
   end
   if n % tile > 0 then
-    local function rest() load(mine + wholes * tile, true) end
+    local function rest() round(mine + wholes * tile, true) end
     if o.splits == 1 then rest()
     else cute.when(cute.eq(split, wholes % o.splits), rest) end
   end
+end
+
+-- Vectors first, first + among, ... of n, o.steps of them, in registers: a list
+-- of {v = which, ok = is it one of n? nil: all are, from = elements, at = those
+-- of the second tensor}. get(v) is a view of vector v, also(v) of the second.
+local function fetch(o, n, first, among, guard, get, also, index)
+  local list = {}
+  for i = 1, o.steps do
+    local v = first + (i - 1) * among
+    local e = {v = v, ok = guard and cute.lt(v, n) or nil,
+               from = cute.make_rmem_tensor({o.width}, o.dtype),
+               at = also and cute.make_rmem_tensor({o.width}, index)}
+    local function bring()
+      cute.autovec_copy(get(v), e.from)
+      if also then cute.autovec_copy(also(v), e.at) end
+    end
+    if e.ok then
+      e.from:fill(0)
+      if also then e.at:fill(0) end
+      cute.when(e.ok, bring)
+    else
+      bring()
+    end
+    list[i] = e
+  end
+  return list
+end
+
+-- Registers with the state of `n` vectors of the folded modes: those of this
+-- thread, which is the one of `among`, and of its block's split. get(v) is a
+-- view of vector v, also(v) of what it has as second numbers.
+local function walk(o, s, n, mine, among, split, get, also)
+  local acc = registers(s, o.width)
+  rounds(o, n, mine, among, split, function(first, guard)
+    local list = {}
+    for i, e in ipairs(fetch(o, n, first, among, guard, get, also,
+                             s.types[2])) do
+      local x = s.take(e.from:load(), e.at and e.at:load())
+      if e.ok then keep(acc, only(e.ok, s.join(held(acc), x), held(acc)))
+      else list[i] = x end
+    end
+    if not guard then keep(acc, s.join(held(acc), folded(s.join, list))) end
+  end)
   return acc
 end
 
--- Where parts have a second number: the tensor behind the result.
-local function second(o, parts, view, at)
-  if not (o.of_parts and parts[1]) then return nil end
-  local other = cute.make_tensor(parts[1].iterator, view.layout)
+-- The index of a thread's first vector, which counts until there is a larger
+-- element than the least that is; where(v): of the first element of vector v.
+local function begin(o, s, n, mine, among, split, where)
+  local long = n >= 1 << 31 and cute.i64 or cute.i32
+  if not math.type(split) then split = split:to(long) end
+  local v = split * (among * o.steps) + mine:to(long)
+  return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
+end
+
+-- The place of the largest of what `walk` walks over, and of all lanes of a
+-- warp that share it, as one state of values. A round looks for the largest of
+-- its vectors, and of all lanes, alone: where it is, is asked only of those
+-- that have it. With `ordered`, indices go up from vector to vector, and equals
+-- later on do not count.
+local function look(o, s, n, mine, among, split, get, where)
+  local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
+  local best = cute.var(s.init[1], s.types[1])
+  local at = cute.var(begin(o, s, n, mine, among, split, where), s.types[2])
+  rounds(o, n, mine, among, split, function(first, guard)
+    local list, tops = fetch(o, n, first, among, guard, get), {}
+    for i, e in ipairs(list) do
+      local x, each = r.of(e.from:load()), {}
+      for w = 1, o.width do each[w] = x[w - 1] end
+      e.top = folded(r.most, each)
+      if e.ok then e.top = cute.where(e.ok, e.top, r.worst) end
+      tops[i] = e.top
+    end
+    local top = fold.over_lanes({join = function(a, b)
+      return {r.most(a[1], b[1])}
+    end}, {folded(r.most, tops)}, lanes)[1]
+    local k = r.key(top)
+    local more = cute.gt(k, best.value)
+    cute.when(o.ordered and more or more | cute.eq(k, best.value), function()
+      local found = cute.var(none, s.types[2])
+      for _, e in ipairs(list) do
+        local has = r.has(e.top, top)
+        cute.when(e.ok and has & e.ok or has, function()
+          local x, place = r.of(e.from:load()), cute.var(0, cute.i32)
+          for w = o.width - 1, 1, -1 do
+            place.value = cute.where(r.has(x[w], top), w, place.value)
+          end
+          place.value = cute.where(r.has(x[0], top), 0, place.value)
+          found.value = cute.min(found.value,
+                                 where(e.v) + place.value * o.index[1])
+        end)
+      end
+      at.value = cute.where(more, found.value, cute.min(at.value, found.value))
+      best.value = k
+    end)
+  end)
+  return {best.value, fold.over_lanes({join = function(a, b)
+    return {cute.min(a[1], b[1])}
+  end}, {at.value}, lanes)[1]}
+end
+
+-- The same where vectors lie across: a state of vectors.
+local function seek(o, s, n, mine, among, split, get, where)
+  local r = s.ranks
+  if not o.ordered then r = s.keys end
+  local best, at = cute.make_rmem_tensor({o.width}, r.type),
+    cute.make_rmem_tensor({o.width}, s.types[2])
+  best:fill(r.worst)
+  at:fill(begin(o, s, n, mine, among, split, where))
+  rounds(o, n, mine, among, split, function(first, guard)
+    for _, e in ipairs(fetch(o, n, first, among, guard, get)) do
+      local x, y, index = r.of(e.from:load()), best:load(), where(e.v)
+      local more = r.more(x, y)
+      if not o.ordered then
+        more = more | cute.eq(x, y) & cute.gt(at:load(), index)
+      end
+      if e.ok then more = more & e.ok end
+      best:store(cute.where(more, x, y))
+      at:store(cute.where(more, index, at:load()))
+    end
+  end)
+  return {r.key(best:load()), at:load()}
+end
+
+-- Where parts have a second number: a view of it.
+local function second(other, view, at)
+  if not other then return nil end
+  other = cute.make_tensor(other.iterator, view.layout)
   return function(v) return other(_, v, at) end
 end
 
@@ -298,27 +426,13 @@ end
 -- Along
 ---------------------------------------------------------------------------
 
---- A state of values of all lanes of a group, by butterflies.
----@param s table
----@param state any[]
----@param lanes integer a power of two
-function fold.over_lanes(s, state, lanes)
-  local d = lanes // 2
-  while d > 0 do
-    local other = {}
-    for i, x in ipairs(state) do
-      other[i] = cute.arch.shuffle_sync_bfly(x, d)
-    end
-    state = s.join(state, other)
-    d = d // 2
-  end
-  return state
-end
-
--- The same of all threads of a place.
-local function over_threads(o, s, state)
+-- A state of values of all threads of a place, which those of a warp may have
+-- already.
+local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
-  state = fold.over_lanes(s, state, math.min(o.threads, WARP))
+  if not joined then
+    state = fold.over_lanes(s, state, math.min(o.threads, WARP))
+  end
   local warps = o.threads // WARP
   if warps <= 1 then return state end
   local shared = {}
@@ -336,16 +450,21 @@ local function over_threads(o, s, state)
   return fold.over_lanes(s, out, warps)
 end
 
--- A state of vectors as one of values; step: from element to element.
-local function over_vector(s, state, width, step)
+-- A state of vectors as one of values.
+local function over_vector(s, state, width)
   local list = {}
   for w = 0, width - 1 do
     list[w + 1] = {}
-    for i, x in ipairs(state) do
-      list[w + 1][i] = i == 2 and x[w] + w * step or x[w]
-    end
+    for i, x in ipairs(state) do list[w + 1][i] = x[w] end
   end
   return folded(s.join, list)
+end
+
+-- A kernel's last arguments: second numbers of the parts that it folds, or nil,
+-- and the parts that it leaves.
+local function parts_of(o, s, ...)
+  local parts = {...}
+  return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts
 end
 
 local function as_vectors(s, state)
@@ -371,7 +490,7 @@ function fold.along(o)
   return {block = o.block, grid = up(places, rows) * o.splits,
           types = s.types, kernel = cute.kernel(o.name or "fold_along",
   function(X, Y, ...)
-    local tid, parts = (cute.arch.thread_idx()), {...}
+    local tid, other, parts = (cute.arch.thread_idx()), parts_of(o, s, ...)
     if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
     local row, lane = tile * rows + tid // o.threads, tid % o.threads
@@ -379,12 +498,15 @@ function fold.along(o)
     local at = inside and smaller(row, places - 1) or row
     local view = view_of(o, X, true)
     local index = o.index and vectors(o.folded, o.index, o.width)
-    local acc = walk(o, s, n, lane, o.threads, split,
-      function(v) return view(_, v, at) end,
-      index and function(v) return index(0, v) end,
-      second(o, parts, view, at))
-    local step = o.index and o.index[1] or 0
-    local state = over_vector(s, held(acc), o.width, step)
+    local function get(v) return view(_, v, at) end
+    local state
+    if index then
+      state = look(o, s, n, lane, o.threads, split, get,
+                   function(v) return index(0, v) end)
+    else
+      state = over_vector(s, held(walk(o, s, n, lane, o.threads, split, get,
+        second(other, view, at))), o.width)
+    end
     if tail > 0 then
       local first = o.folded.extents[1] - tail
       local one = cute.make_tensor(X.iterator + first * o.folded.stride[1],
@@ -396,9 +518,10 @@ function fold.along(o)
       cute.when(mine, function()
         local x = cute.make_rmem_tensor({1}, o.dtype)
         cute.autovec_copy(one(_, lane, at), x)
-        local p = o.of_parts and parts[1] and cute.make_tensor(
-          parts[1].iterator + first, one.layout)(_, lane, at):load()
-        local now = s.take(x:load(), p or o.index and (lane + first) * step)
+        local p = other and cute.make_tensor(other.iterator + first,
+          one.layout)(_, lane, at):load()
+        local now = s.take(x:load(), p or index
+                           and (lane + first) * o.index[1])
         for i, e in ipairs(now) do
           if core.typename(e) == "vector" then now[i] = e[0] end
         end
@@ -408,7 +531,7 @@ function fold.along(o)
       end)
       for i, v in ipairs(r) do state[i] = v.value end
     end
-    state = over_threads(o, s, state)
+    state = over_threads(o, s, state, index and tail == 0)
     local first = cute.eq(lane, 0)
     cute.when(inside and first & inside or first, function()
       leave(o, s, as_vectors(s, state), row, split, Y, parts)
@@ -431,7 +554,7 @@ function fold.across(o)
   return {block = o.block, grid = up(wide, o.lanes) * o.splits,
           types = s.types, kernel = cute.kernel(o.name or "fold_across",
   function(X, Y, ...)
-    local tid, parts = (cute.arch.thread_idx()), {...}
+    local tid, other, parts = (cute.arch.thread_idx()), parts_of(o, s, ...)
     if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
     local row, lane = tid // o.lanes, tid % o.lanes
@@ -440,13 +563,19 @@ function fold.across(o)
     local at = inside and smaller(column, wide - 1) or column
     local view = view_of(o, X, false)
     local index = o.index and vectors(o.folded, o.index, 1)
-    local acc = walk(o, s, n, row, rows, split,
-      function(v) return view(_, v, at) end,
-      index and function(v) return index(0, v) end,
-      second(o, parts, view, at))
-    local state = held(acc)
+    local function get(v) return view(_, v, at) end
+    local state
+    if index then
+      state = seek(o, s, n, row, rows, split, get,
+                   function(v) return index(0, v) end)
+    else
+      state = held(walk(o, s, n, row, rows, split, get,
+                        second(other, view, at)))
+    end
     local shared = {}
     if rows > 1 then
+      local acc = registers(s, o.width)
+      keep(acc, state)
       for i, t in ipairs(s.types) do
         shared[i] = cute.make_smem_tensor(t, cute.make_layout(
           {o.width, o.lanes, rows}), 16)

@@ -182,6 +182,95 @@ describe("cute.ops.reduce", function()
     assert.equal(0, go "argmax"(2))
   end)
 
+  -- Where the largest, or smallest, of each place of X is, in plain Lua: rows
+  -- of `many` elements get(place, k) each.
+  local function first_of(op, places, many, get)
+    local list = {}
+    for p = 0, places - 1 do
+      local best, at = get(p, 0), 0
+      for k = 1, many - 1 do
+        local x = get(p, k)
+        local more = op == "argmax" and x > best or op == "argmin" and x < best
+        if best == best and (more or x ~= x) then best, at = x, k end
+      end
+      list[p] = at
+    end
+    return list
+  end
+
+  local LEAST = {i64 = math.mininteger, i32 = -1 << 31, i8 = -128, u8 = 0,
+                 u64 = 0}
+  local MOST = {i64 = math.maxinteger, i32 = (1 << 31) - 1, i8 = 127, u8 = 255,
+                u64 = math.maxinteger}
+
+  it("finds the first of equals, of the least there is, of NaNs", function()
+    local m, n = 61, 660
+    for i, dtype in ipairs {"f32", "bf16", "f16", "f64", "i64", "u64", "i8",
+                            "e5m2"} do
+      local float = cute[dtype].is_float
+      local b = core.buffer(dtype, m * n)
+      local turned = i % 2 == 0
+      local X = cute.make_tensor(b, cute.make_layout({m, n},
+        turned and {1, m} or {n, 1}))
+      local op = i % 3 == 0 and "argmin" or "argmax"
+      local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
+        or (float and math.huge or MOST[dtype])
+      -- what is planted at (row, column) beside elements that are all alike
+      local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
+                                                    {60, 2, 1}}}}
+      if float then
+        table.insert(fills, {-0.0, {{0, 5, 0.0}, {60, 659, 0.0}}})
+        table.insert(fills, {1, {{20, 100, 0 / 0}, {20, 90, -(0 / 0)},
+                                 {50, 659, 0 / 0}}})
+        table.insert(fills, {0 / 0, {}})
+      end
+      for _, fill in ipairs(fills) do
+        b:fill(fill[1])
+        for _, p in ipairs(fill[2]) do X[{p[1], p[2]}] = p[3] end
+        local function at(r, c) return b[turned and c * m + r or r * n + c] end
+        for by, want in pairs {
+          row = first_of(op, m, n, at),
+          column = first_of(op, n, m, function(p, k) return at(k, p) end),
+          all = first_of(op, 1, m * n, function(_, k)
+            return at(k // n, k % n)
+          end)} do
+          local Y = reduce(X, op, {by = by, device = "sim"})
+          for p = 0, cute.size(Y) - 1 do
+            if Y(p) ~= want[p] then
+              error(("%s of %s by %s of %s: %d is %d, not %d"):format(op,
+                dtype, by, fill[1], p, Y(p), want[p]))
+            end
+          end
+        end
+      end
+    end
+  end)
+
+  it("counts places in rows, in whatever order memory has them", function()
+    for _, c in ipairs {{"bf16", 1}, {"f32", 0 / 0}, {"i32", 1}} do
+      local X = cute.full(cute.make_layout({61, 660}, {1, 61}), c[2], c[1])
+      local Y = cute.full(cute.make_layout({7, 90, 40}, {40, 280, 1}), c[2],
+                          c[1])
+      for c = 0, 659 do if c ~= 500 then X[{0, c}] = 0 end end
+      for b = 0, 89 do
+        for j = 0, 39 do if b ~= 70 then Y[{0, b, j}] = 0 end end
+      end
+      assert.equal(500, reduce(X, "argmax", SIM)(0))
+      local Z = reduce(Y, "argmax", {by = {0, 1}, device = "sim"})
+      for j = 0, 39 do assert.equal(70, Z(j)) end
+    end
+  end)
+
+  it("folds what blocks left in as many steps as it takes", function()
+    local X = matrix({33000, 37}, "i8")
+    local b = core.launch_values {X, n = 1}[1][1]
+    local sums = {}
+    for j = 0, 36 do sums[j] = 0 end
+    for e = 0, 33000 * 37 - 1 do sums[e % 37] = sums[e % 37] + b[e] end
+    local Y = reduce(X, "sum", {by = "column", device = "sim"})
+    for j = 0, 36 do assert.equal(sums[j], Y(j)) end
+  end)
+
   it("gives the same bits in any order of the warps", function()
     local X = cute.randn({70, 900}, cute.f32, {seed = 5})
     for _, by in ipairs {"all", "row", "column"} do

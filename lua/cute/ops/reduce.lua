@@ -3,7 +3,7 @@
 -- Modes that go and modes that stay are sorted by strides, each kind for
 -- itself. Threads' vectors lie along whichever mode is contiguous: along what
 -- goes (sums of rows) or across it (sums of columns); kernels/fold.lua. Where
--- that gives too few blocks, several share a place, and a second kernel folds
+-- that gives too few blocks, several share a place, and further kernels fold
 -- what they left.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
@@ -134,15 +134,17 @@ local function power(n)  -- the least of 2 that is n or more
   return p
 end
 
--- Threads that a GPU has at work, about, and steps of 16 bytes of each.
+-- Threads that a multiprocessor has at work, about, and steps of 16 bytes of
+-- each.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
+local WAVES = 8  -- of blocks: a few more after each other even out their times
 
 -- Splits, so that there are blocks for all multiprocessors; each gets work for
 -- some rounds of its threads.
 local function splits_for(p, blocks, rounds)
-  local want = p.sms * (RESIDENT // BLOCK)
+  local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
-  return math.max(1, math.min(up(want, blocks), rounds // 2, 1024))
+  return math.max(1, math.min(up(want, blocks), rounds // 2))
 end
 
 -- The spread over threads whose vectors lie along what goes.
@@ -230,49 +232,48 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- The first kernel and, where its blocks share places, the one behind it.
+-- The first kernel and, where its blocks share places, those behind it.
 local function steps_of(p, o, x, stay, gone)
-  local made = kernel_of(p, o, stay, gone, p.dtype, x.alignment)
-  local list, splits = {}, o.splits
-  local parts, at = {}, 0
-  for i, t in ipairs(splits > 1 and made.types or {}) do
-    local n = o.places * splits * t.bits // 32
-    parts[i] = {at = at, n = n, dtype = t}
-    at = at + up(n, 64) * 64
-  end
-  p.floats = at > 0 and at or nil
-  local function step(k, arguments)
-    list[#list + 1] = {kernel = k.kernel, grid = k.grid, block = k.block,
-                       ready = {}, pdl = p.pdl,
-                       arguments = arguments}
-  end
-  local function parts_of(work)
-    local views = {}
-    for i, q in ipairs(parts) do
-      views[i] = part_view(work, q.at, q.n, q.dtype)
-    end
-    return views
-  end
-  step(made, function(call, out, work)
-    return {call.operands[1], out[1], n = 2 + #parts,
-            table.unpack(parts_of(work))}
-  end)
-  if splits == 1 then return list end
-  -- places as they are numbered, and their parts
-  local rest = {{n = splits, [1] = o.places, [2] = 0, [3] = 0}}
+  local list, at, before = {}, 0, {}
+  local dtype, alignment = p.dtype, x.alignment
+  -- places as they are numbered
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}
     reach = reach * loop.n
   end
-  local second = {op = o.op, sums = o.sums, count = o.count, wide = o.wide,
-    splits = 1, pdl = p.pdl, name = o.name .. "_parts", of_parts = true,
-    from = o.dtype}
-  step(kernel_of(p, second, modes.coalesce(places, 3), rest,
-    made.types[1], 256), function(_, out, work)
-    local views = parts_of(work)
-    return {views[1], out[1], views[2], n = 1 + #parts}
-  end)
+  places = modes.coalesce(places, 3)
+  local function views(parts, work)
+    local list = {}
+    for i, q in ipairs(parts) do
+      list[i] = part_view(work, q.at, q.n, q.dtype)
+    end
+    return list
+  end
+  repeat
+    local made = kernel_of(p, o, stay, gone, dtype, alignment)
+    local from, parts = before, {}
+    for i, t in ipairs(o.splits > 1 and made.types or {}) do
+      local n = o.places * o.splits * t.bits // 32
+      parts[i] = {at = at, n = n, dtype = t}
+      at = at + up(n, 64) * 64
+    end
+    list[#list + 1] = {kernel = made.kernel, grid = made.grid,
+      block = made.block, ready = {}, pdl = p.pdl,
+      arguments = function(call, out, work)
+        local first = from[1] and views(from, work) or call.operands
+        local args = {first[1], out[1], first[2]}
+        for _, t in ipairs(views(parts, work)) do args[#args + 1] = t end
+        args.n = #args
+        return args
+      end}
+    before, stay, dtype, alignment = parts, places, made.types[1], 256
+    gone = {{n = o.splits, [1] = o.places, [2] = 0, [3] = 0}}
+    o = {op = o.op, sums = o.sums, count = o.count, wide = o.wide,
+         pdl = p.pdl, of_parts = true, name = "reduce_" .. o.op .. "_parts",
+         from = p.dtype}
+  until #parts == 0
+  p.floats = at > 0 and at or nil
   return list
 end
 
@@ -292,8 +293,10 @@ local function plan_of(op, call)
   p.sms = p.device.info and p.device.info.sms or 132
   local first = {op = op, sums = sums, count = count, wide = count >= 1 << 31,
                  pdl = p.pdl, name = "reduce_" .. op}
-  if PLACES[op] then first.index = modes.column(go, 3) end
-  if first.index then first.index = select(2, modes.column(go, 3)) end
+  if PLACES[op] then
+    first.index = select(2, modes.column(go, 3))
+    first.ordered = modes.injective(go, 3)
+  end
   local result = whole.dtype("ops.reduce", o) or usual
   local steps = steps_of(p, first, x, stay, go)
   return {device = p.device, place = p.place, floats = p.floats, steps = steps,

@@ -279,8 +279,12 @@ build = {
         "lua/cute/pointer.lua",
       ["cute.profile.conflict"] =
         "lua/cute/profile/conflict.lua",
+      ["cute.profile.estimate"] =
+        "lua/cute/profile/estimate.lua",
       ["cute.profile.swizzle"] =
         "lua/cute/profile/swizzle.lua",
+      ["cute.profile.targets"] =
+        "lua/cute/profile/targets.lua",
       ["cute.program.cli"] =
         "lua/cute/program/cli.lua",
       ["cute.program.draw"] =

@@ -362,6 +362,59 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   lua_setfield(L, -2, "output");
 }
 
+// ---- a model of time ----
+
+// machine: a table of the numbers of SimMachine, and `only`.
+static const struct { const char *name; size_t at; } RATES[] = {
+#define RATE(name) {#name, offsetof(SimMachine, name)}
+  RATE(mma), RATE(mma_again), RATE(wgmma), RATE(f64), RATE(l2), RATE(bulk),
+  RATE(store), RATE(copy), RATE(fill), RATE(alu),
+  RATE(shared), RATE(matrix), RATE(tensor), RATE(l1_hit), RATE(global),
+  RATE(tma), RATE(barrier), RATE(start)
+#undef RATE
+};
+enum { NRATE = sizeof RATES / sizeof *RATES };
+
+static void get_machine(lua_State *L, SimMachine *m) {
+  int t = lua_gettop(L);
+  face_checktype(L, t, LUA_TTABLE);
+  m->clusters = face_get_int(L, t, "clusters", 1);
+  m->resident = face_get_int(L, t, "resident", 1);
+  m->l1 = face_get_int(L, t, "l1", 0);
+  m->steps = (uint64_t)face_get_int(L, t, "steps", 0);
+  for (int k = 0; k < NRATE; k++) {
+    lua_getfield(L, t, RATES[k].name);
+    *(double *)(void *)((char *)m + RATES[k].at) = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+  }
+}
+
+static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
+  static const char *const pipe[PIPES] = {"issue", "alu", "tensor", "shared",
+                                          "l1", "memory", "fill"};
+  lua_createtable(L, 0, 5);
+  face_set_num(L, "cycles", t->cycles);
+  face_set_bool(L, "full", t->full);
+  face_set_int(L, "steps", (int64_t)t->steps);
+  lua_createtable(L, 0, PIPES);
+  for (int k = 0; k < PIPES; k++) face_set_num(L, pipe[k], t->busy[k]);
+  lua_setfield(L, -2, "busy");
+  lua_createtable(L, (int)t->ncost, 0);
+  for (size_t k = 0; k < t->ncost; k++) {
+    const SimCost *c = &t->cost[k];
+    lua_createtable(L, 0, 8);
+    set_place(L, fn, "file", "line", c->src);
+    face_set_int(L, "slots", (int64_t)c->slots);
+    face_set_int(L, "passes", (int64_t)c->passes);
+    face_set_int(L, "sectors", (int64_t)c->sectors);
+    face_set_int(L, "missed", (int64_t)c->missed);
+    face_set_num(L, "flops", c->flops);
+    face_set_num(L, "stall", c->stall);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "costs");
+}
+
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=}) -> report. cluster: where
 // the trace did not fix it; debug, goal: see debuglib.c; record:
@@ -393,17 +446,30 @@ static int l_sim_run(lua_State *L) {
                .record = face_get_bool(L, 2, "record"),
                .progress = b->progress ? call_progress : NULL, .ud = b};
   l.debug = debuglib_start(L, 2, fn);
+  SimMachine m = {0};
+  if (lua_getfield(L, 2, "machine") != LUA_TNIL) {
+    get_machine(L, &m);
+    o.machine = &m;
+    o.only = (uint64_t)face_get_int(L, 2, "only", 0);
+  }
+  lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);
   if (l.debug) debuglib_end(L, l.debug);
   if (b->failed) return lua_error(L);
-  settle(all, ntrack);
-  set_front(L, fn, 2);
+  if (!o.machine) {  // else it was tried on a part
+    settle(all, ntrack);
+    set_front(L, fn, 2);
+  }
   push_result(L, &b->cx, fn, b->result);
   if (l.debug) face_set_int(L, "steps", (lua_Integer)l.debug->step);
   if (b->result->requests) {
     *requestlib_push(L) = *b->result->requests;
     *b->result->requests = (SimRequests){0};
     lua_setfield(L, -2, "requests");
+  }
+  if (o.machine) {
+    push_timing(L, fn, &b->result->timing);
+    lua_setfield(L, -2, "timing");
   }
   box_free(b);  // megabytes, of which the collector does not know
   return 1;

@@ -10,6 +10,7 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
+#include "sim/tape.h"
 
 #include <string.h>
 
@@ -56,6 +57,7 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   if (by != BY_MBAR) a->epoch = ++w->issued;
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;
+  if (c->tape && by == BY_MBAR) a->tape = simtape_agent(w);
   return a;
 }
 
@@ -151,6 +153,9 @@ static void land(SimCluster *c, size_t k) {
   if (a->nspan)
     simmbar_land(b, a->w, a->lane, a->i->src, true);
   uint32_t bytes = a->bytes;
+  if (c->tape)
+    simtape_land(a->w, a->tape, &b->past[OPEN].gate,
+                 (int)(b->at / c->prog->smem_bytes), bytes);
   drop(c, k);
   c->vain = 0;
   c->moved++;

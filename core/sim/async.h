@@ -36,6 +36,7 @@ struct SimAsync {
   uint32_t bytes;
   SimRun *run;
   void *data;
+  size_t tape;             // BY_MBAR: its step there
   SimSpan *span;           // pending until its end
   size_t nspan;
 };

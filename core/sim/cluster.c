@@ -5,6 +5,7 @@
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/spin.h"
+#include "sim/tape.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -244,6 +245,8 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   b->clk[w->in] = w->clk;
   if (wait) simorder_meet(w, w->valid);
   simorder_give(w, w->valid, &b->past);
+  if (c->tape) simtape_give(w, &b->past.gate);
+  if (c->tape && wait) simtape_need(w, b->past.gate);
   if (wait) {
     b->waiting |= me;
     w->state = SW_BARRIER;
@@ -300,6 +303,7 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
   else simorder_give(w, w->active, &c->open);
   c->meets = true;
   w->src = i->src;
+  if (c->tape) simtape_give(w, &c->open.gate);
   look(c);
 }
 
@@ -315,6 +319,7 @@ bool simcluster_wait(SimWarp *w, const SimIns *i) {
     return false;
   }
   simorder_take(w, w->active, &c->done);
+  if (c->tape) simtape_need(w, c->done.gate);
   w->passed &= ~w->active;
   w->met = c->met;
   return true;

@@ -7,6 +7,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
+#include "sim/tape.h"
 #include "sim/wgmma.h"
 #include "sim/wrap.h"
 
@@ -680,7 +681,9 @@ static inline void run(SimWarp *w, bool debug) {
     w->count++;
     bool tainted = w->tainted;
     if (tainted) simtaint_before(w, i);
+    if (c->tape) simtape_begin(w, i);
     bool go = step(w, i);
+    if (c->tape) simtape_end(w, i, prog + w->pc == i);
     if (tainted) simtaint_after(w, i);
     if (go) continue;
     if (w->waits >= PATIENCE) simlanes_turn(w);

@@ -10,6 +10,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/shadow.h"
+#include "sim/tape.h"
 
 enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
 
@@ -324,6 +325,7 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   if (g->far)
     simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
   release(v->x.w, v->x.i, g);
+  if (c->tape) simtape_give(v->x.w, &b->past[OPEN].gate);
   if (n <= b->missing) {
     b->missing -= (uint32_t)n;
     look(c, b);
@@ -367,6 +369,7 @@ static bool is_over(const Group *g) {
 
 static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
   if (!g->b->phase) return;
+  if (w->cluster->tape) simtape_need(w, g->b->past[DONE].gate);
   simorder_take(w, g->mask, &g->b->past[DONE]);
   if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);

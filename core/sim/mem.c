@@ -9,6 +9,7 @@
 #include "sim/relay.h"
 #include "sim/shadow.h"
 #include "sim/spin.h"
+#include "sim/tape.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>
@@ -175,11 +176,20 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
+// Do its sectors stay in L1? What is stored, or may change, does not.
+static bool keeps(const Access *x) {
+  if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
+  return !x->write && (x->i->op == OP_COPY || (x->i->op == OP_LD &&
+                                               !x->i->sem));
+}
+
 static void count_global(Access *x, uint32_t mask) {
   SimCluster *c = x->w->cluster;
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
+  if (c->tape)
+    simtape_global(x->w, x->m->p, x->at, mask, x->bytes, keeps(x));
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
   if (!relative(x, mask, 0, 32, rel)) {

@@ -295,6 +295,7 @@ void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from) {
 void simorder_forget(const SimCluster *c, SimPast *p) {
   memset(p->vc, 0, (size_t)c->prog->nactor * sizeof *p->vc);
   p->rows = false;
+  p->gate = 0;
 }
 
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {

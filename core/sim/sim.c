@@ -14,6 +14,7 @@
 #include "sim/async.h"
 #include "sim/blocks.h"
 #include "sim/bulk.h"
+#include "sim/clock.h"
 #include "sim/debug.h"
 #include "sim/lanes.h"
 #include "sim/left.h"
@@ -43,6 +44,9 @@ typedef struct Run {
   uint64_t instructions, mmas;
   SimText text;
   SimRequests *requests;  // NULL: nobody asked
+  SimClock *clock;        // ... of SimOpts.machine
+  SimTape *tape;
+  SimTiming timing;
 } Run;
 
 typedef struct Worker {
@@ -257,7 +261,8 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
   c->serial = 1;
   c->out = o;
-  simcluster_begin(c, index);
+  c->tape = r->tape;
+  simcluster_begin(c, index + r->opts->only);
   return true;
 }
 
@@ -403,6 +408,7 @@ void sim_free(SimResult *r) {
   base_free(r->report);
   base_free(r->line);
   base_free(r->output);
+  base_free(r->timing.cost);
   base_free(r);
 }
 
@@ -526,6 +532,8 @@ static SimResult *result(Run *r) {
   }
   s->requests = r->requests;
   r->requests = NULL;
+  s->timing = r->timing;
+  r->timing.cost = NULL;
   s->instructions = r->instructions;
   s->mmas = r->mmas;
   s->ctas = r->merged * (uint64_t)r->prog->ncta;
@@ -541,6 +549,15 @@ static void print_program(Ctx *cx, const SimProg *p) {
   simdump_prog(cx, p, &text);
   fwrite(text.p, 1, text.n, stderr);
   buf_free(&text);
+}
+
+// One cluster alone, on a machine that has a clock.
+static void watch(Ctx *cx, Run *r) {
+  const SimMachine *m = r->opts->machine;
+  r->total = 1;
+  r->clock = simclock_new(cx, r->prog, m);
+  r->tape = simtape_new(r->prog, m->l1, m->steps);
+  r->oom = !r->tape;
 }
 
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
@@ -559,9 +576,12 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
-  bool ok = (r.requests || !o->record) && run_all(&r);
+  if (o->machine) watch(cx, &r);
+  bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
+  if (ok && r.tape) ok = simclock_play(r.clock, r.tape, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
-  if (ok && !r.stopped && !r.nfault) simleft_find(prog, left, merge_fault, &r);
+  if (ok && !r.stopped && !r.nfault && !r.tape)
+    simleft_find(prog, left, merge_fault, &r);
   arrange(&r);
   simblocks_free(prog);
   simrelay_free(prog);
@@ -574,6 +594,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   base_free(r.text.p);
   if (r.requests) simrequests_free(r.requests);
   base_free(r.requests);
+  base_free(r.timing.cost);
+  simtape_free(r.tape);
   pthread_cond_destroy(&r.moved);
   pthread_mutex_destroy(&r.atomics);
   pthread_mutex_destroy(&r.lock);

@@ -11,6 +11,7 @@
 
 #include "base/tensormap.h"
 #include "ir/ir.h"
+#include "sim/timing.h"
 
 // A kernel made ready to run.
 enum { SIM_READ = 1, SIM_WRITTEN = 2 };
@@ -104,6 +105,8 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // 0: as many as the host has cores
   int max_reports;     // distinct ones; 0: 16
+  const SimMachine *machine;  // runs cluster number `only` alone, and says how
+  uint64_t only;       // long that takes there; NULL: does not
   uint64_t budget;     // instructions of one warp; 0: 100 million
   // Called now and then on the calling thread with the part done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
@@ -125,6 +128,7 @@ typedef struct SimResult {
   bool stopped;           // too many reports, or progress said so
   double seconds;
   struct SimRequests *requests;  // requests.h; NULL: nobody asked
+  SimTiming timing;       // where SimOpts.machine is
 } SimResult;
 
 // Fails with ERR_LAUNCH, ERR_ARG (what the simulator cannot do) and

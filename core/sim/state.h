@@ -81,6 +81,7 @@ struct SimWarp {
 typedef struct SimPast {
   uint32_t *vc, *row;      // row: NULL until needed
   bool rows;               // its row holds something
+  uint32_t gate;           // of tape.h that they pass
 } SimPast;
 
 typedef struct SimBar {
@@ -133,10 +134,10 @@ struct SimCluster {
   size_t nnote;
   SimPast open, done;      // of the cluster's barrier
   uint32_t met;            // times that all came
-  bool meets;              // somebody came
+  bool meets;              // somebody did
+  struct SimTape *tape;    // what it does is written there, or NULL
   SimReach *reach;    // (CTA, warp): its last access there
-  uint32_t *row, *place, *location;  // order.c: NULL until needed
-  uint32_t nplace, maxplace;
+  uint32_t *row, *place, *location, nplace, maxplace;  // order.c, if needed
   SimPattern *pattern;     // two per statistics record: shared, global
   struct SimRequests *requests;  // where they are recorded, or NULL
   SimOut *out;

@@ -500,6 +500,19 @@ function Prepared:launch(opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
+--- How long it will take on a card, and why, from one cluster on the simulator:
+-- see cute.profile.estimate.
+---@param opts? {card: string, cold: boolean, registers: integer, at: integer}
+---@return table
+function Prepared:estimate(opts)
+  if not (self.values and self.grid) then
+    core.fail("bad-launch", ("kernel %s is estimated with its arguments and a "
+      .. "grid"):format(self.program.info.name))
+  end
+  devices.check_places(self.program.info.name, self.values, "host")
+  return require "cute.profile.estimate".of(self, opts)
+end
+
 --- n launches, one behind the other.
 ---@param n integer
 ---@return true
@@ -727,6 +740,21 @@ function Call:compile(opts)
   return prepare(program, kind, values, opts, device)
 end
 
+--- Prepares it and estimates that: see Prepared:estimate.
+---@param opts {grid: any, block: any, card: string, cold: boolean,
+-- registers: integer, at: integer} and options of a launch on the simulator
+---@return table
+function Call:estimate(opts)
+  local known = require "cute.profile.estimate".OPTIONS
+  local launch, own = {}, {}
+  if type(opts) ~= "table" then check_options(opts) end
+  for k, v in pairs(opts or {}) do
+    if known[k] then own[k] = v else launch[k] = v end
+  end
+  launch.device = launch.device or "sim"
+  return assert(self:compile(launch)):estimate(own)
+end
+
 local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
   local p, why = call:compile(opts)
   if not p then
@@ -840,12 +868,13 @@ end
 
 sign.class("call", Call, [[
   trace(opts?) compile(opts?) block(given?) profile(opts?) find_swizzle(opts?)
+  estimate(opts?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(seed?: integer, arguments...) "
-  .. "forget()",
+  .. "estimate(opts?) forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

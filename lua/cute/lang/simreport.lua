@@ -167,6 +167,28 @@ local function ratio(a, b)
   return b > 0 and ("%.2f"):format(a / b) or "-"
 end
 
+--- Rows of cells as lines of text, the first `left` columns flush left.
+---@param rows string[][]
+---@param left integer
+---@return string
+function simreport.table(rows, left)
+  local width, out = {}, {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
+    end
+  end
+  for k, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do
+      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
+      cells[i] = i <= left and cell .. pad or pad .. cell
+    end
+    out[k] = (table.concat(cells, "  "):gsub("%s+$", ""))
+  end
+  return table.concat(out, "\n")
+end
+
 --- Memory traffic by line, as a table in text.
 ---@return string
 function Report:traffic()
@@ -183,20 +205,7 @@ function Report:traffic()
       s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
         or "-"}
   end
-  local width = {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
-    end
-  end
-  for k, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
-      row[i] = i <= 3 and cell .. pad or pad .. cell
-    end
-    rows[k] = (table.concat(row, "  "):gsub("%s+$", ""))
-  end
-  return core.visible(table.concat(rows, "\n"), true)
+  return core.visible(simreport.table(rows, 3), true)
 end
 
 local function recorded(report)

@@ -1,0 +1,53 @@
+// How long a launch takes on multiprocessors that are not there: what the model
+// (clock.c) is told of them, and what it says.
+#ifndef CUTE_SIMTIMING_H
+#define CUTE_SIMTIMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A model of multiprocessors (SMs): one for each CTA of a cluster, on which
+// `resident` clusters run at once, `clusters` in turn. Times in cycles, rates
+// in bytes a cycle of an SM.
+typedef struct SimMachine {
+  int64_t clusters, resident;
+  int64_t l1;          // bytes of L1, each CTA's
+  uint64_t steps;      // of the tape, at most
+  double mma, wgmma;   // multiply-adds of 16 bits a cycle, of a quarter
+  double f64;          // cycles of a warp's operation on f64
+  double l2, bulk;     // from L2: of threads, of TMA
+  double store, fill;  // to L2; of TMA into shared memory
+  double copy;         // cycles of L1 that a cp.async takes at least
+  double mma_again;    // of an mma's own, until its warp issues the next
+  double alu, shared, matrix, tensor;  // until a result is there: of
+  double l1_hit, global;  // arithmetic, loads, ldmatrix, an mma; of L1, of L2
+  double tma;             // and of memory in the mean; of a bulk copy besides
+  double barrier, start;  // on from a barrier; until a block begins
+} SimMachine;
+
+// What an SM was busy with.
+typedef enum SimPipe {
+  PIPE_ISSUE, PIPE_ALU, PIPE_TENSOR, PIPE_SHARED, PIPE_L1, PIPE_MEMORY,
+  PIPE_FILL, PIPES
+} SimPipe;
+
+// Of one source line, of all warps of one cluster.
+typedef struct SimCost {
+  uint32_t src;
+  uint64_t slots;      // instructions issued
+  uint64_t passes, sectors, missed;  // of shared memory; of global, past L1
+  double flops;
+  double stall;        // cycles that warps waited there, of all that ran
+} SimCost;
+
+typedef struct SimTiming {
+  double cycles;       // until the last cluster has ended
+  double busy[PIPES];  // cycles, of the first CTA's SM, of a quarter's mean
+  SimCost *cost;
+  size_t ncost;
+  uint64_t steps;
+  bool full;           // the tape was too short: nothing else is known
+} SimTiming;
+
+#endif

@@ -1,0 +1,313 @@
+--- How long a launch will take on a card that need not be there, and why.
+--
+--     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
+--
+-- The simulator runs one cluster (a block where there are none) and writes down
+-- what its warps did; a model of an SM (core/sim/clock.c) plays that as often
+-- as an SM has such clusters, as many at once as it holds. Registers come from
+-- NVRTC, for the card's architecture, where it is installed.
+--
+-- An estimate has: card, seconds, cycles; occupancy (targets.occupancy's),
+-- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
+-- tail (of the SMs' room, what the last one uses); flops, and bytes =
+-- {shared =, l2 =, dram =} of the whole grid; busy = {issue =, alu =,
+-- tensor =, shared =, l1 =, memory =, fill =}, each a part of the time, and
+-- bound, the busiest of them; roof: seconds that each of these alone would
+-- take, if all SMs always did it, and l2, dram (the tensors, once);
+-- lines = {{file =, line =, slots =, flops =, shared =, l2 =, stall =}, ...}:
+-- of one cluster instructions issued, operations, bytes, and the part of its
+-- warps' time that they wait there.
+--
+-- Where it is blind: docs/estimate.md.
+local core = require "cute.core"
+local simreport = require "cute.lang.simreport"
+local source = require "cute.lang.source"
+local targets = require "cute.profile.targets"
+
+local estimate = {}
+
+local Estimate = {__closed = true}  -- to cute.lang.reach
+Estimate.__index = Estimate
+
+local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+local function product(t) return t[1] * t[2] * t[3] end
+
+---------------------------------------------------------------------------
+-- What a launch needs
+---------------------------------------------------------------------------
+
+-- Registers and barriers, as the compiler says; nothing without one.
+local function resources(p, arch)
+  local out, message = p.program:compile(arch)
+  if out then return out.resources end
+  if message:find("no-nvrtc", 1, true) then return {} end
+  require "cute.lang.report".raise(message)
+end
+
+-- Bytes of the tensors that the kernel reads or writes, each buffer once.
+local function footprint(p)
+  local seen, bytes = {}, 0
+  for i, v in ipairs(p.values) do
+    if p.program.info.args[i].pointer and not seen[v[1]] then
+      seen[v[1]] = true
+      bytes = bytes + v[1].nbytes
+    end
+  end
+  return bytes
+end
+
+-- Runs f, and leaves what the kernel writes as it was.
+local function untouched(p, f)
+  local kept = {}
+  for i, v in ipairs(p.values) do
+    local buffer = v[1]
+    if p.program.info.args[i].written and not kept[buffer] then
+      kept[buffer] = core.buffer(tostring(buffer.dtype), buffer.count)
+      kept[buffer]:copy(buffer)
+    end
+  end
+  local out = table.pack(pcall(f))
+  for buffer, copy in pairs(kept) do buffer:copy(copy) end
+  if not out[1] then error(out[2], 0) end
+  return table.unpack(out, 2, out.n)
+end
+
+---------------------------------------------------------------------------
+-- The model
+---------------------------------------------------------------------------
+
+local RATES = {"mma", "mma_again", "wgmma", "f64", "copy", "fill", "alu",
+               "shared", "matrix", "tensor", "l1_hit", "tma", "barrier",
+               "start"}
+
+-- An SM of the card, where `far` of what comes through L2 comes from memory
+-- and `busy` SMs ask for it.
+local function machine(card, far, busy, l1)
+  local m = {l1 = l1, steps = MOST_STEPS}
+  for _, name in ipairs(RATES) do m[name] = card[name] end
+  local dram = card.dram / card.clock / busy
+  for _, name in ipairs {"l2", "bulk", "store"} do
+    local rate = math.min(card.l2_most, card[name] * card.sms / busy)
+    m[name] = far > 0 and math.min(rate, dram / far) or rate
+  end
+  m.global = card.global + far * card.far
+  return m
+end
+
+local function play(p, m, clusters, resident, only)
+  m.clusters, m.resident = clusters, math.min(resident, clusters)
+  local found = core.sim_run(p.program.fn, {grid = p.grid, block = p.block,
+    args = p.values, sm = p.device.sm, seed = p.seed, budget = p.budget,
+    pdl = p.pdl, machine = m, only = only})
+  simreport.attach(found, p.program)
+  if found.timing.full then
+    core.fail("limit", ("kernel %s: a cluster executes more than %d "
+      .. "instructions; estimate a smaller problem"):format(
+      p.program.info.name, MOST_STEPS))
+  end
+  if not found.ok then
+    core.fail("kernel-fault", "nothing is estimated of a launch at fault\n  "
+      .. tostring(found))
+  end
+  return found
+end
+
+-- Cycles until `each` clusters have run on an SM's place, `resident` at once;
+-- of many, what a few more of them take is taken for all.
+local function cycles_of(p, m, each, resident, only)
+  local some = math.min(each, 4 * resident)
+  local found = play(p, m, some, resident, only)
+  found.played = some
+  local cycles = found.timing.cycles
+  if each > some then
+    local half = play(p, m, 2 * resident, resident, only).timing.cycles
+    cycles = cycles + (cycles - half) / (some - 2 * resident) * (each - some)
+  end
+  return cycles, found
+end
+
+local function sums(found)
+  local shared, l2, flops = 0, 0, 0
+  for _, c in ipairs(found.timing.costs) do
+    shared = shared + c.passes * WAVEFRONT
+    l2 = l2 + c.missed * SECTOR
+    flops = flops + c.flops
+  end
+  return shared, l2, flops
+end
+
+local function lines_of(found, cycles, warps)
+  local out = {}
+  for i, c in ipairs(found.timing.costs) do
+    out[i] = {file = c.file, line = c.line, slots = c.slots, flops = c.flops,
+              shared = c.passes * WAVEFRONT, l2 = c.missed * SECTOR,
+              stall = c.stall / (cycles * warps)}
+  end
+  table.sort(out, function(a, b) return a.stall > b.stall end)
+  return out
+end
+
+-- Seconds that each pipe would be busy if all SMs always were, with so many
+-- blocks; found.played of them were.
+local function roofs(card, found, blocks)
+  local out = {}
+  for _, name in ipairs {"issue", "alu", "tensor", "shared", "l1", "fill"} do
+    out[name] = found.timing.busy[name] / found.played * blocks / card.sms
+      / card.clock
+  end
+  return out
+end
+
+local function busiest(busy)
+  local name, most
+  for k, x in pairs(busy) do
+    if not most or x > most or x == most and k < name then name, most = k, x end
+  end
+  return name
+end
+
+estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
+                    at = "integer"}
+
+--- Estimates a prepared launch on the simulator.
+---@param p any what call:compile gives
+---@param opts? {card: string?, cold: boolean?, registers: integer?,
+-- at: integer?}
+-- card: of cute.profile.targets, "h200" when absent; cold: nothing is in L2
+-- before it (what fits there is, else); registers: of a thread, where they are
+-- not to be asked of NVRTC; at: the number of the cluster that stands for all,
+-- 0 when absent
+---@return table
+function estimate.of(p, opts)
+  require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
+  opts = opts or {}
+  local card = targets.card(opts.card or "h200")
+  local sm = tonumber(card.arch:match "%d+")
+  local threads, ncta = product(p.block), product(p.program.cluster)
+  local shared = p.program.info.smem
+  p.program.fn:check_smem(sm)
+  p.program.fn:check_arch(sm, card.arch)
+  local r = opts.registers and {registers = opts.registers}
+    or resources(p, card.arch)
+  local occupancy = targets.occupancy(sm, {threads = threads, shared = shared,
+    registers = r.registers, barriers = r.barriers})
+  if occupancy.blocks < 1 then
+    core.fail("bad-launch", ("kernel %s: no block of %d threads, %s registers "
+      .. "each, and %d bytes of shared memory fits an SM of %s"):format(
+      p.program.info.name, threads, r.registers or "unknown", shared,
+      card.name))
+  end
+
+  local resident = occupancy.blocks
+  local clusters = product(p.grid) // ncta
+  local at = opts.at or 0
+  if at >= clusters then
+    core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
+      :format(at, clusters))
+  end
+  local places = math.max(card.sms // ncta, 1)   -- groups of SMs
+  local each = ceil_div(clusters, places)
+  local busy = math.min(clusters, places) * ncta
+  local l1 = (card.l1_bytes - resident * shared) // resident
+  local bytes = footprint(p)
+  local function run()
+    local near = machine(card, 0, busy, math.max(l1, 0))
+    if not opts.cold and bytes <= 0.7 * card.l2_bytes then
+      return cycles_of(p, near, each, resident, at)
+    end
+    local _, l2 = sums(play(p, near, 1, 1, at))
+    local far = l2 > 0 and math.min(bytes / (l2 * clusters), 1) or 0
+    local cycles, found = cycles_of(p, machine(card, far, busy,
+      math.max(l1, 0)), each, resident, at)
+    return cycles, found, far
+  end
+  local cycles, found, far = untouched(p, run)
+
+  local e = setmetatable({name = p.program.info.name, card = card.name,
+    cycles = cycles, seconds = card.launch + cycles / card.clock,
+    occupancy = occupancy, registers = r.registers, shared = shared,
+    threads = threads, waves = clusters / (places * resident)}, Estimate)
+  e.tail = e.waves - math.ceil(e.waves) + 1
+  local s, l2, flops = sums(found)
+  e.flops = flops * clusters
+  e.bytes = {shared = s * clusters, l2 = l2 * clusters,
+             dram = (far or 0) * l2 * clusters}
+  e.roof = roofs(card, found, clusters * ncta)
+  e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
+  e.roof.dram = bytes / card.dram
+  e.busy = found.timing.busy
+  for k, x in pairs(e.busy) do e.busy[k] = x / found.timing.cycles end
+  e.bound = busiest(e.busy)
+  e.lines = lines_of(found, found.timing.cycles,
+                     math.min(resident, each) * ncta * ((threads + 31) // 32))
+  return e
+end
+
+---------------------------------------------------------------------------
+-- In words
+---------------------------------------------------------------------------
+
+local UNITS = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}
+
+local function short(x, unit)
+  for _, u in ipairs(UNITS) do
+    if x >= u[1] then return ("%.3g %s%s"):format(x / u[1], u[2], unit) end
+  end
+  return ("%.3g %s"):format(x, unit)
+end
+
+local function limits_text(o)
+  local parts = {}
+  for _, name in ipairs {"registers", "shared", "threads", "blocks",
+                         "barriers"} do
+    if o.limits[name] then
+      parts[#parts + 1] = ("%s %d"):format(name, o.limits[name])
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+-- Names with their numbers, times `by`, the largest first.
+local function by_size(t, by, format)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names, function(a, b)
+    return t[a] > t[b] or t[a] == t[b] and a < b
+  end)
+  for i, name in ipairs(names) do
+    names[i] = format:format(name, by * t[name])
+  end
+  return table.concat(names, ", ")
+end
+
+function Estimate:__tostring()
+  local text = {("kernel %s on %s: %.3g us (%.0f cycles)"):format(self.name,
+    self.card, self.seconds * 1e6, self.cycles)}
+  local function add(...) text[#text + 1] = "  " .. string.format(...) end
+  add("blocks of an SM: %d, limited by %s (%s)", self.occupancy.blocks,
+      table.concat(self.occupancy.by, " and "), limits_text(self.occupancy))
+  add("registers %s, shared memory %d bytes, threads %d",
+      self.registers or "unknown: no NVRTC", self.shared, self.threads)
+  add("waves %.2f, the last one %.0f %% full", self.waves, 100 * self.tail)
+  add("%s, shared %s, L2 %s, memory %s", short(self.flops, "FLOP"),
+      short(self.bytes.shared, "B"), short(self.bytes.l2, "B"),
+      short(self.bytes.dram, "B"))
+  add("alone, in us: %s", by_size(self.roof, 1e6, "%s %.3g"))
+  add("busy: %s", by_size(self.busy, 100, "%s %.0f %%"))
+  local rows = {{"line", "issued", "FLOP", "shared", "L2", "waits"}}
+  for _, c in ipairs(self.lines) do
+    if c.stall >= 0.005 or c.flops > 0 or c.shared + c.l2 > 0 then
+      local at = c.line and source.short(c.file or "?") .. ":" .. c.line or "?"
+      rows[#rows + 1] = {at, tostring(c.slots), short(c.flops, ""),
+        short(c.shared, "B"), short(c.l2, "B"),
+        ("%.0f %%"):format(100 * c.stall)}
+    end
+  end
+  text[#text + 1] = simreport.table(rows, 1)
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+return estimate

@@ -1,0 +1,142 @@
+--- What multiprocessors (SMs) hold, and how fast cards are: one table for all
+-- who ask what a kernel will meet on a card that is not there.
+--
+-- Limits are those of NVIDIA's own occupancy calculation (cuda_occupancy.h,
+-- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications;
+-- what a block may have of shared memory, and which instructions there are, is
+-- core/ir/target.h's.
+local core = require "cute.core"
+
+local targets = {}
+
+local KIB, MIB = 1 << 10, 1 << 20
+
+-- sm, threads, blocks, KiB of shared memory of an SM, and its barriers, which
+-- are no limit before sm_90.
+local LIMITS = {}
+for _, row in ipairs {
+  {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
+  {80, 2048, 32, 164}, {86, 1536, 16, 100}, {87, 1536, 16, 164},
+  {88, 1536, 16, 164}, {89, 1536, 24, 100}, {90, 2048, 32, 228, 64},
+  {100, 2048, 32, 228, 64}, {103, 2048, 32, 228, 64},
+  {110, 1536, 24, 228, 24}, {120, 1536, 24, 100, 24},
+  {121, 1536, 24, 100, 24},
+} do
+  local new = row[1] >= 80
+  LIMITS[row[1]] = {sm = row[1], threads = row[2], blocks = row[3],
+    shared = row[4] * KIB, barriers = row[5], reserved = new and KIB or 0,
+    shared_unit = new and 128 or 256, registers = 65536, register_unit = 256,
+    thread_registers = 255, block_threads = 1024, quarters = 4}
+end
+
+--- What an SM of an architecture holds: threads, blocks, shared (bytes),
+-- barriers (nil: no limit), registers; reserved: bytes of shared memory that
+-- each block takes besides; shared_unit, register_unit (of a warp): in what
+-- they are dealt out; thread_registers, block_threads: the most of one.
+---@param sm integer 80, 90, ...
+---@return table
+function targets.limits(sm)
+  return LIMITS[sm]
+    or core.fail("wrong-arch", ("no limits of sm_%s"):format(tostring(sm)))
+end
+
+-- Rates are bytes a cycle of an SM, times are cycles. mma, wgmma: multiply-adds
+-- of 16 bits in a quarter; mma_again: when the same warp can issue its next
+-- mma, of one's time; f64: of a warp's operation; l2, bulk, store: what threads
+-- read of L2, what TMA does, what is written, by all SMs at once; l2_most: what
+-- few can have each; fill: by TMA, into shared memory; copy: of a cp.async at
+-- least.
+-- Until a result is there: of arithmetic, shared memory, ldmatrix, an mma, L1,
+-- L2 (global), memory besides (far), a bulk copy besides (tma); a barrier, a
+-- block's begin. launch: seconds that a kernel begins and ends in; clock: Hz,
+-- as it is under load.
+local HOPPER = {arch = "sm_90a", sms = 132, clock = 1.755e9,
+  l2_bytes = 50 * MIB, l1_bytes = 256 * KIB, mma = 308, mma_again = 1.56,
+  wgmma = 512, f64 = 1, l2 = 42, bulk = 62, store = 20, l2_most = 64, fill = 64,
+  copy = 6, alu = 4, shared = 23, matrix = 33, tensor = 33, l1_hit = 33,
+  global = 280, far = 380, tma = 150, barrier = 26, start = 700,
+  launch = 2.2e-6}
+
+local function like(base, more)
+  local t = {}
+  for k, v in pairs(base) do t[k] = v end
+  for k, v in pairs(more) do t[k] = v end
+  return t
+end
+
+local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
+  l2_bytes = 40 * MIB, l1_bytes = 192 * KIB, mma = 256, mma_again = 1,
+  wgmma = 512, l2 = 32})
+
+local CARDS = {
+  h200 = like(HOPPER, {name = "H200", dram = 4.2e12, source = "measured: "
+    .. "docs/estimate.md; 132 SMs, 50 MB of L2: data sheet"}),
+  h100 = like(HOPPER, {name = "H100 SXM", dram = 2.95e12, source = "as the "
+    .. "H200, but for its memory: data sheet, 3.35 TB/s"}),
+  a100 = like(AMPERE, {name = "A100 80GB", dram = 1.8e12, source = "\"NVIDIA "
+    .. "A100 Tensor Core GPU Architecture\", 2 TB/s, 312 TFLOP/s; latencies "
+    .. "as the H200's"}),
+  l40s = like(AMPERE, {name = "L40S", arch = "sm_89", sms = 142,
+    clock = 2.52e9, l2_bytes = 96 * MIB, l1_bytes = 128 * KIB, mma = 128,
+    f64 = 64, dram = 0.78e12, source = "data sheet, 362 TFLOP/s of bf16, "
+    .. "0.86 TB/s; latencies as the H200's"}),
+}
+
+--- A card by its name ("h200", "h100", "a100", "l40s"): name, arch, sms, clock
+-- (Hz), dram (bytes a second), l2_bytes, and rates as above; source says where
+-- its numbers come from.
+---@param name string
+---@return table
+function targets.card(name)
+  local card = CARDS[name]
+  if card then return card end
+  local names = {}
+  for n in pairs(CARDS) do names[#names + 1] = n end
+  table.sort(names)
+  core.fail("unknown-name", ("no card %s: there are %s"):format(core.show(name),
+    table.concat(names, " ")))
+end
+
+local function round_up(x, unit) return (x + unit - 1) // unit * unit end
+
+--- How many blocks an SM holds at once, and what of it each limit would allow:
+-- {blocks =, by = {"registers", ...}, limits = {registers =, shared =,
+-- threads =, blocks =, barriers =}}. by: the limits that are reached; blocks of
+-- 0: not even one fits.
+---@param sm integer
+---@param block {threads: integer, registers: integer?, shared: integer?,
+-- barriers: integer?} registers: of a thread, nil where they are not known;
+-- shared: bytes of a block
+---@return table
+function targets.occupancy(sm, block)
+  local t = targets.limits(sm)
+  local warps = (block.threads + 31) // 32
+  local limits = {blocks = t.blocks,
+                  threads = block.threads <= t.block_threads
+                    and t.threads // 32 // warps or 0}
+  local shared = block.shared or 0
+  local taken = round_up(shared + t.reserved, t.shared_unit)
+  if shared > core.smem_budget(sm) then limits.shared = 0
+  elseif taken > 0 then limits.shared = t.shared // taken end
+  if block.registers then
+    local warp = round_up(math.max(block.registers, 1) * 32, t.register_unit)
+    local quarter = t.registers // t.quarters // warp  -- warps of a quarter
+    limits.registers = quarter * t.quarters // warps
+    if warp * round_up(warps, t.quarters) > t.registers
+      or block.registers > t.thread_registers then
+      limits.registers = 0
+    end
+  end
+  if t.barriers and (block.barriers or 0) > 0 then
+    limits.barriers = t.barriers // block.barriers
+  end
+  local blocks, by = math.huge, {}
+  for _, n in pairs(limits) do blocks = math.min(blocks, n) end
+  for name, n in pairs(limits) do
+    if n == blocks then by[#by + 1] = name end
+  end
+  table.sort(by)
+  return {blocks = blocks, by = by, limits = limits}
+end
+
+return targets

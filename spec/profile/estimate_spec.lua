@@ -1,0 +1,325 @@
+-- Estimates: what is counted beside what must be, what the model says of
+-- kernels whose time can be told by hand, and its order of many GEMMs beside
+-- that of an H200.
+local assert = require "luassert"
+local cute = require "cute"
+local gemms = require "spec.gemms"
+local support = require "spec.support"
+local targets = require "cute.profile.targets"
+
+local H200 = targets.card "h200"
+local REGISTERS = 64  -- said, so that no compiler is asked
+
+local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
+
+local function estimate(k, grid, block, more, ...)
+  local o = {grid = grid, block = block, registers = REGISTERS}
+  for name, v in pairs(more or {}) do o[name] = v end
+  return k(...):estimate(o)
+end
+
+describe("an estimate", function()
+  it("counts operations and bytes", function()
+    local n = 1 << 14
+    local axpy = cute.kernel("axpy", {fmad = true}, function(X, Y, a)
+      local i = cute.arch.block_idx() * 128 + (cute.arch.thread_idx())
+      Y[i] = a * X[i] + Y[i]
+    end)
+    local e = estimate(axpy, n // 128, 128, {cold = true}, zeros(n), zeros(n),
+                       2.0)
+    assert.equal(2.0 * n, e.flops)
+    assert.equal(3 * 4 * n, e.bytes.l2)
+    assert.equal(0, e.bytes.shared)
+    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors, once
+  end)
+
+  it("counts those of tensor cores", function()
+    local g = gemms.list[1]
+    local a, b, c = gemms.layouts(g, 256, 384, 192)
+    local function tensor(l)
+      return cute.make_tensor(zeros(cute.cosize(l), cute.bf16).iterator, l)
+    end
+    local p = g.make(tensor(a), tensor(b), tensor(c), {device = "sim"})
+    local e = p:estimate {registers = 200}
+    assert.equal(2.0 * 256 * 384 * 192, e.flops)
+    local report = p:launch()
+    assert.equal(report:total "wavefronts" * 128, e.bytes.shared)
+    assert.equal(report:total "sectors" * 32, e.bytes.l2)
+  end)
+
+  it("knows what L1 has", function()
+    local function reads(at)
+      local k = cute.kernel("reads", function(X, Y)
+        local t = cute.arch.thread_idx()
+        local sum = X[at(t, 0)]
+        for i = 1, 7 do sum = sum + X[at(t, i)] end
+        Y[t] = sum
+      end)
+      local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
+      return e.bytes.l2 - 64 * 4
+    end
+    -- both warps, eight times the same 128 bytes; then each its own
+    assert.equal(128, reads(function(t) return t % 32 end))
+    assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
+  end)
+
+  -- Cycles of `warps` with n sums each, which wait for one another or not.
+  local function cycles(n, warps, chain)
+    local k = cute.kernel("sums", function(Y, x)
+      local t, acc = cute.arch.thread_idx(), {}
+      for i = 1, 8 do acc[i] = t:to(cute.f32) + i end
+      for i = 1, n do
+        local j = chain and 1 or i % 8 + 1
+        acc[j] = acc[j] * x
+      end
+      local sum = acc[1]
+      for i = 2, 8 do sum = sum + acc[i] end
+      Y[t] = sum
+    end)
+    return estimate(k, 1, 32 * warps, nil, zeros(32 * warps), 3.0).cycles
+  end
+
+  it("waits for results", function()
+    local each = H200.alu + 1
+    assert.near(400 * each, cycles(800, 1, true) - cycles(400, 1, true), 1)
+    -- warps of a quarter fill each other's gaps
+    assert.near(400 * each, cycles(800, 16, true) - cycles(400, 16, true), 20)
+  end)
+
+  it("issues one instruction of a quarter at a time", function()
+    assert.near(400, cycles(800, 1) - cycles(400, 1), 1)
+    assert.near(400 * 2, cycles(800, 8) - cycles(400, 8), 20)
+    assert.near(400 * 8, cycles(800, 32) - cycles(400, 32), 20)
+  end)
+
+  it("knows who waits at barriers", function()
+    local function run(n, m, named)
+      local k = cute.kernel("meet", function(Y, x)
+        local t = cute.arch.thread_idx()
+        local acc = cute.var(t:to(cute.f32))
+        local function sums(many)
+          local v = acc:get()
+          for _ = 1, many do v = v * x end
+          acc:set(v)
+        end
+        cute.when(t:lt(32), function() sums(n) end, function() sums(m) end)
+        if named then cute.arch.sync_threads() end
+        cute.when(t:lt(32), function() sums(m) end, function() sums(n) end)
+        Y[t] = acc:get()
+      end)
+      return estimate(k, 1, 64, nil, zeros(64), 3.0).cycles
+    end
+    local each = H200.alu + 1
+    local apart, together = run(600, 100, false), run(600, 100, true)
+    -- n + m each, or twice the longer one
+    assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
+  end)
+
+  it("brings memory no faster than there is", function()
+    local n = 1 << 24
+    local copy = cute.kernel("copy", function(X, Y)
+      local i = cute.arch.block_idx() * 1024 + cute.arch.thread_idx() * 4
+      local function four(T)
+        return cute.make_tensor(T.iterator + i, cute.make_layout {4})
+      end
+      cute.autovec_copy(four(X), four(Y))
+    end)
+    local X = cute.zeros({n}, cute.f32)
+    X = cute.make_tensor(X.iterator, cute.make_layout {n})
+    local Y = cute.zeros({n}, cute.f32)
+    local e = estimate(copy, n // 1024, 256, nil, X, Y)
+    assert.near(2 * 4 * n / H200.dram, e.seconds, 0.15 * e.seconds)
+    assert.equal("memory", e.bound)
+  end)
+
+  it("is of one block, which may be chosen", function()
+    local k = cute.kernel("more", function(Y)
+      local b, t = cute.arch.block_idx(), cute.arch.thread_idx()
+      local sum = cute.var(t:to(cute.f32))
+      for _ in cute.range(b * 100) do sum:set(sum:get() * 3) end
+      Y[b * 32 + t] = sum:get()
+    end)
+    local function of(at)
+      return estimate(k, 8, 32, {at = at}, zeros(256)).cycles
+    end
+    local each = H200.alu + 1
+    assert.near(300 * (each + 0), of(6) - of(3), 1200)
+    assert.is_true(of(7) > of(0) + 700 * H200.alu)
+  end)
+
+  it("has a last wave", function()
+    local k = cute.kernel("one", function(Y) Y[cute.arch.block_idx()] = 1 end)
+    local function waves(blocks)
+      local e = estimate(k, blocks, 1024, {registers = 32}, zeros(blocks))
+      return e.waves, e.tail, e.occupancy.blocks
+    end
+    assert.same({1.0, 1.0, 2}, {waves(264)})
+    assert.same({1.5, 0.5, 2}, {waves(396)})
+  end)
+
+  it("leaves tensors as they were", function()
+    local k = cute.kernel("write", function(Y)
+      Y[cute.arch.thread_idx()] = 1
+    end)
+    local Y = cute.full({64}, 7, cute.f32)
+    estimate(k, 1, 64, nil, Y)
+    for i = 0, 63 do assert.equal(7, Y(i)) end
+    -- what nobody wrote is still what nobody wrote
+    local E, Z = cute.empty({64}, cute.f32), zeros(64)
+    estimate(k, 1, 64, nil, E)
+    local read = cute.kernel("read", function(X, O)
+      O[cute.arch.thread_idx()] = X[cute.arch.thread_idx()]
+    end)
+    local report = support.report(read(E, Z):launch {grid = 1, block = 64,
+      device = "sim", faults = "return"})
+    assert.equal("uninitialised", report.reports[1].kind)
+  end)
+
+  it("tells by lines, in words", function()
+    local e = estimate(cute.kernel("words", function(X, Y)
+      local t = cute.arch.thread_idx()
+      Y[t] = X[t] + X[t]
+    end), 1, 64, nil, zeros(64), zeros(64))
+    local text = tostring(e)
+    assert.is_truthy(text:find(
+      "kernel words on H200: ", 1, true), text)
+    assert.is_truthy(text:find("blocks of an SM: 16, limited by registers "
+      .. "(registers 16, shared 228, threads 32, blocks 32)", 1, true), text)
+    assert.is_truthy(text:find("estimate_spec%.lua:%d+ "), text)
+    local flops = 0
+    for _, line in ipairs(e.lines) do flops = flops + line.flops end
+    assert.equal(64.0, flops)
+  end)
+end)
+
+describe("an estimate refuses", function()
+  local k = cute.kernel("k", function(Y) Y[cute.arch.thread_idx()] = 1 end)
+  local function refused(text, o, Y)
+    o.block, o.grid = o.block or 32, 1
+    local ok, err = pcall(function() return k(Y or zeros(32)):estimate(o) end)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find(text, 1, true), tostring(err))
+  end
+
+  it("cards that it does not know", function()
+    refused('no card "h20": there are a100 h100 h200 l40s', {card = "h20"})
+  end)
+
+  it("options that are none", function()
+    refused("no launch option 'crad'", {crad = "h200"})
+    refused("card of 7: a string is needed", {card = 7})
+  end)
+
+  it("clusters that are not there", function()
+    refused("at of 1: the grid has 1 clusters, from 0 on", {at = 1})
+  end)
+
+  it("kernels at fault", function()
+    refused("nothing is estimated of a launch at fault", {block = 64,
+      registers = 32})
+  end)
+
+  it("blocks that fit no SM", function()
+    refused("no block of 1024 threads, 128 registers each", {block = 1024,
+      registers = 128}, zeros(1024))
+  end)
+
+  it("what the card has not", function()
+    local cluster = cute.kernel("c", function(Y)
+      cute.arch.cluster_arrive()
+      cute.arch.cluster_wait()
+      Y[cute.arch.thread_idx()] = 1
+    end)
+    local ok, err = pcall(function()
+      return cluster(zeros(32)):estimate {grid = 1, block = 32, card = "a100"}
+    end)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find("sm_80", 1, true), tostring(err))
+  end)
+end)
+
+-- Places of numbers in their order; those of equal ones are shared.
+local function ranks(list)
+  local out = {}
+  for i, x in ipairs(list) do
+    local below, same = 0, 0
+    for _, y in ipairs(list) do
+      if y < x then below = below + 1 elseif y == x then same = same + 1 end
+    end
+    out[i] = below + (same + 1) / 2
+  end
+  return out
+end
+
+-- Spearman's: the correlation of ranks.
+local function spearman(x, y)
+  local n, a, b = #x, ranks(x), ranks(y)
+  local mean, ab, aa, bb = (n + 1) / 2, 0, 0, 0
+  for i = 1, n do
+    local p, q = a[i] - mean, b[i] - mean
+    ab, aa, bb = ab + p * q, aa + p * p, bb + q * q
+  end
+  return ab / math.sqrt(aa * bb)
+end
+
+describe("the order of a GEMM's ways", function()
+  -- What docs/measured/gemm_ways.tsv has of n^3: by name {us =, registers =}.
+  local function measured(n)
+    local out = {}
+    for line in io.lines "docs/measured/gemm_ways.tsv" do
+      local name, m, us, registers = line:match
+        "^([^#\t]+)\t(%d+)\t%d+\t%d+\t([%d.]+)\t[%d.]+\t(%d+)$"
+      if name and tonumber(m) == n then
+        out[name] = {us = tonumber(us), registers = math.tointeger(registers)}
+      end
+    end
+    return out
+  end
+
+  local n = 2048
+  local x, y, kind = {}, {}, {}
+  setup(function()
+    local real = measured(n)
+    for i, g in ipairs(gemms.list) do
+      local a, b, c = gemms.layouts(g, n, n, n)
+      local function tensor(l)
+        local t = cute.zeros({cute.cosize(l)}, cute.bf16)
+        return cute.make_tensor(t.iterator, l)
+      end
+      local p = g.make(tensor(a), tensor(b), tensor(c), {device = "sim"})
+      local e = p:estimate {registers = real[g.name].registers}
+      x[i], y[i], kind[i] = e.seconds * 1e6, real[g.name].us,
+        g.name:match "^%a+"
+    end
+  end)
+
+  it("is an H200's: Spearman of 0.9 or more, of 41", function()
+    assert.equal(41, #x)
+    assert.is_true(spearman(x, y) >= 0.9, spearman(x, y))
+  end)
+
+  it("is so among those of mma.sync, and of wgmma", function()
+    for _, k in ipairs {"mma", "wgmma"} do
+      local p, q = {}, {}
+      for i = 1, #x do
+        if kind[i] == k then p[#p + 1], q[#q + 1] = x[i], y[i] end
+      end
+      assert.is_true(#p >= 16 and spearman(p, q) >= 0.8, spearman(p, q))
+    end
+  end)
+
+  it("leaves a tuner the best in its first fifth", function()
+    local at, best = {}, math.huge
+    for i = 1, #x do at[i], best = i, math.min(best, y[i]) end
+    table.sort(at, function(i, j) return x[i] < x[j] end)
+    local found = math.huge
+    for i = 1, #x // 5 do found = math.min(found, y[at[i]]) end
+    assert.is_true(found <= 1.03 * best, found / best)
+  end)
+
+  it("comes with times that are near", function()
+    local sum = 0
+    for i = 1, #x do sum = sum + math.log(x[i] / y[i]) ^ 2 end
+    assert.is_true(math.sqrt(sum / #x) < 0.2, math.sqrt(sum / #x))
+  end)
+end)

@@ -281,6 +281,8 @@ build = {
         "lua/cute/profile/conflict.lua",
       ["cute.profile.estimate"] =
         "lua/cute/profile/estimate.lua",
+      ["cute.profile.preflight"] =
+        "lua/cute/profile/preflight.lua",
       ["cute.profile.swizzle"] =
         "lua/cute/profile/swizzle.lua",
       ["cute.profile.targets"] =

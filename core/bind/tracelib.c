@@ -12,6 +12,7 @@
 #include "ir/fold.h"
 #include "ir/flight.h"
 #include "ir/operands.h"
+#include "ir/target.h"
 #include "tensor/preflight.h"
 
 // ---- functions ----
@@ -187,6 +188,47 @@ static int fn_shared(lua_State *L) {
     if (agent) face_set_str(L, "agent", agent);
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
+  return 1;
+}
+
+// Notes a need of source line src in the list at 2, once by its name (3).
+static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
+  if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
+    face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pop(L, 1);
+  lua_createtable(L, 0, 7);
+  face_set_str(L, "name", n.name);
+  face_set_int(L, "least", n.least);
+  face_set_int(L, "most", n.most);
+  face_set_bool(L, "specific", n.specific);
+  face_set_int(L, "count", 1);
+  if (src) {
+    face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
+    face_set_int(L, "line", fn->src.p[src].line);
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, 3, n.name);
+  lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
+}
+
+// fn:needs() -> what it uses that not all targets have: {{name=, least=, most=
+// (of sm; 0: no end), specific=, count=, file=, line=}, ...}
+static int fn_needs(lua_State *L) {
+  const Fn *fn = face_check_fn(L, 1);
+  const int32_t *c = fn->cluster;
+  lua_settop(L, 1);
+  lua_newtable(L);
+  lua_newtable(L);
+  if (c[0] * c[1] * c[2] > 1)
+    note_need(L, fn, target_feature(FT_CLUSTER), 0);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Need n = target_need(ir_get(fn, r));
+    if (n.name) note_need(L, fn, n, ir_get(fn, r)->src);
+  }
+  lua_settop(L, 2);
   return 1;
 }
 
@@ -802,7 +844,8 @@ void tracelib_open(lua_State *L) {
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
     {"emit", fn_emit}, {"check_smem", fn_check_smem}, {"info", fn_info},
-    {"lines", fn_lines}, {"shared", fn_shared}, {NULL, NULL}};
+    {"lines", fn_lines}, {"shared", fn_shared}, {"needs", fn_needs},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
   static const luaL_Reg none[] = {{NULL, NULL}};
   face_newtype(L, MT_FN, fnmeta);

@@ -22,13 +22,6 @@ int64_t target_smem(int sm) {
   return (int64_t)kb * 1024;
 }
 
-// What an instruction needs; name NULL: nothing.
-typedef struct Need {
-  const char *name;
-  int least, most;  // most 0: no end
-  bool specific;    // of one chip or family: sm_120a, sm_120f
-} Need;
-
 static const Need features[] = {
 #define FT(id, name, least, most, specific) {name, least, most, specific},
   FEATURES(FT)
@@ -38,6 +31,8 @@ static const Need features[] = {
 static bool meets(int sm, const Need *n) {
   return sm >= n->least && (!n->most || sm <= n->most);
 }
+
+Need target_feature(Feature f) { return features[f]; }
 
 bool target_has(int sm, Feature f) { return meets(sm, &features[f]); }
 
@@ -64,7 +59,7 @@ static const struct { Op first, last; Feature feature; } families[] = {
 };
 
 // By the row that the instruction names, by what it moves or asks, by itself.
-static Need need_of(const Ins *i) {
+Need target_need(const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
     return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
@@ -102,7 +97,7 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
   bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    Need n = need_of(i);
+    Need n = target_need(i);
     if (!n.name) continue;
     uint32_t line = fn->src.p[i->src].line;
     if (!meets(sm, &n))

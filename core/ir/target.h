@@ -44,6 +44,15 @@ typedef enum Feature {
 bool target_has(int sm, Feature f);
 Feature target_find(const char *name);  // FT_COUNT: no such feature
 
+// What an instruction needs; name NULL: what all targets have.
+typedef struct Need {
+  const char *name;
+  int least, most;  // sm; most 0: no end
+  bool specific;    // of one chip or family: sm_120a, sm_120f
+} Need;
+Need target_need(const Ins *i);
+Need target_feature(Feature f);
+
 // Fails with ERR_ARCH when fn uses what sm_<sm> does not have. arch, "sm_120",
 // also says whether features of one chip or family may be used; NULL: they
 // may.

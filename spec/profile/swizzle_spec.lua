@@ -8,7 +8,8 @@ local lessonlib = require "cute.bench.lessonlib"
 local plain = require "spec.profile.plain"
 local real = require "cute.bench.lesson"
 local row_major = require "spec.kernels".row_major
-local raises = require "spec.support".raises
+local support = require "spec.support"
+local raises = support.raises
 local cpasync = cute.nvgpu.cpasync
 
 -- Runs f as it is, without swizzles and with what is found then: f() gives a
@@ -33,11 +34,12 @@ local function compare(f, least)
 end
 
 describe("find_swizzle cures the scripts' kernels without theirs:", function()
-  for _, name in ipairs {"gemm_base", "gemm2stage", "gemm3stage",
+  for i, name in ipairs {"gemm_base", "gemm2stage", "gemm3stage",
                          "gemm_sm80_best", "gemm_sm70", "gemm_int8",
                          "gemm_fp8_sm89", "gemm_tf32", "gemm_f64"} do
     it(name, function()
-      for _, layout in ipairs {"tn", "nt"} do
+      for _, layout in ipairs {i % 2 == 0 and "tn" or "nt",
+                               i == 1 and "tn" or nil} do
         local before, after = compare(function()
           local rung = require "spec.lesson"("scripts/" .. name .. ".lua")
           local p = real.problem(rung, {128, 256, 64}, {layout = layout})
@@ -224,8 +226,52 @@ describe("find_swizzle", function()
     assert.is_truthy(tostring(none):find("no conflicts in 1 passes", 1, true))
   end)
 
+  it("takes tiled copies, as they are run", function()
+    local l = cute.make_layout({128, 64}, {64, 1})
+    local g2s = cute.make_tiled_copy(cute.make_copy_atom(
+      "SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
+      cute.make_layout({16, 8}, {8, 1}), cute.make_layout({1, 8}))
+    local mma = cute.make_tiled_mma(cute.make_mma_atom(
+      "SM80_16x8x16_F32BF16BF16F32_TN"), cute.make_layout {2, 2})
+    local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
+    for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
+                           "SM75_U32x1_LDSM_N", "UniversalCopy"} do
+      -- of B an atom has two matrices at most
+      for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
+        local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
+          cute.bf16, name == "UniversalCopy" and 32 or nil), mma)
+        local told = cute.find_swizzle(l, {{copy = g2s, side = "D"},
+                                           {copy = s2r, side = "S"}})
+        local function run(layout)
+          local r = cute.kernel("run", function(t)
+            local tid = cute.arch.thread_idx()
+            local s = cute.make_smem_tensor(cute.bf16, layout)
+            local thr, own = g2s:get_slice(tid), s2r:get_slice(tid)
+            cute.copy(g2s, thr:partition_S(t), thr:partition_D(s))
+            cute.arch.cp_async_commit_group()
+            cute.arch.cp_async_wait_group(0)
+            cute.arch.sync_threads()
+            local part = own:partition_S(s)
+            local frag = mma:get_slice(tid)["partition_fragment_" .. which](
+              mma:get_slice(tid), s)
+            cute.copy(s2r, part, own:retile(frag))
+            cute.autovec_copy(frag, cute.make_fragment_like(frag))
+          end)(x):profile {grid = 1, block = 128, device = "sim:sm_80"}
+          return r
+        end
+        local bare = run(l)
+        assert.equal(bare:total "wavefronts", told.was.passes, name .. which)
+        assert.equal(bare:total "conflicts", told.was.conflicts)
+        assert.is_true(told.cured)
+        assert.equal(run(told.layout):total "wavefronts", told.now.passes)
+      end
+    end
+  end)
+
   it("refuses what is no access", function()
     local l = cute.make_layout {32}
+    raises('access 1 has copy = a tiled copy, side = "S" or "D"',
+           cute.find_swizzle, l, {{copy = 3, side = "S"}})
     raises("there are no accesses", cute.find_swizzle, l, {})
     raises("access 1 is a table with op = one of cp.async cp.async.cg ld "
       .. 'ldmatrix st stmatrix, not "move"', cute.find_swizzle, l,
@@ -279,6 +325,30 @@ describe("of a kernel, find_swizzle", function()
     local again = by_tma(f.layout)
     assert.equal(0, again:total "conflicts")
     assert.equal(f.now.passes, again:total "wavefronts")
+  end)
+
+  it("finds what a warpgroup's MMA reads best", function()
+    local text = support.read "scripts/gemm_wgmma.lua"
+    for _, kind in ipairs {"INTER", "SW32", "SW64"} do
+      local r = plain.as_is(function()
+        local rung = require "spec.lesson"("scripts/gemm_wgmma.lua", nil,
+          (text:gsub("K_SW128", "K_" .. kind)))
+        local p = real.problem(rung, {128, 128, 128}, {})
+        local report = real.simulate(rung, p, "sim:sm_90a", {})
+        assert(report.ok and real.verify(rung, p))
+        return report
+      end)
+      local list = r:find_swizzle()
+      assert.equal(2, #list)
+      for _, f in ipairs(list) do
+        assert.equal("wgmma", f.agent)
+        assert.is_true(f.cured and f.was.conflicts > 0)
+        -- which is the script's own
+        assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
+          .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
+          f.lua)
+      end
+    end
   end)
 
   it("knows tensors that are views of so many elements", function()

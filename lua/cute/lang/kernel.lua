@@ -856,19 +856,24 @@ end
 ---@param opts table options of launch, and tensor: the name of one
 ---@return table[]
 function Call:find_swizzle(opts)
-  local o, tensor = opts, nil
-  if type(opts) == "table" then
-    o, tensor = {}, opts.tensor
-    for k, v in pairs(opts) do o[k] = v end
-    o.tensor = nil
-  end
-  local found = self:profile(o):find_swizzle(tensor)
+  local found = require "cute.profile.swizzle".of_call(self, opts)
+  return found
+end
+
+--- Whether it runs on a target that is not there ("sm_100a"), or on which: see
+-- cute.profile.preflight.
+---@param target? string all of them when absent
+---@param opts? {block: any, cluster: any, registers: boolean} and options of
+-- trace; registers = false: does not compile
+---@return table
+function Call:preflight(target, opts)
+  local found = require "cute.profile.preflight".of_call(self, target, opts)
   return found
 end
 
 sign.class("call", Call, [[
   trace(opts?) compile(opts?) block(given?) profile(opts?) find_swizzle(opts?)
-  estimate(opts?)
+  estimate(opts?) preflight(target?, opts?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)

@@ -391,6 +391,20 @@ function swizzle.of_report(report, name)
   return list
 end
 
+--- The same of a call of a kernel, k(A, B), which runs on a simulator.
+---@param call table
+---@param opts? table of call:profile, and tensor: the name of one
+---@return table[]
+function swizzle.of_call(call, opts)
+  local own, name = opts, nil
+  if type(opts) == "table" then
+    own, name = {}, opts.tensor
+    for k, v in pairs(opts) do own[k] = v end
+    own.tensor = nil
+  end
+  return swizzle.of_report(call:profile(own), name)
+end
+
 ---------------------------------------------------------------------------
 -- Of accesses that are told
 ---------------------------------------------------------------------------
@@ -401,6 +415,38 @@ local OPS = {ld = {"load"}, st = {"store"}, ["cp.async"] = {"cp.async"},
              ldmatrix = {"matrix", 16}, stmatrix = {"matrix", 16}}
 
 local WARP = 32
+
+-- Values of a thread on one side of a copy's atom.
+local function values(copy, side)
+  return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
+end
+
+-- What a tiled copy does to a tensor of that layout, which is its source ("S")
+-- or its destination, as an access that is told.
+local function of_copy(i, a, layout)
+  local copy, side = a.copy, a.side
+  if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
+    core.fail("bad-argument", ("find_swizzle: access %d has copy = a tiled "
+      .. "copy, side = \"S\" or \"D\""):format(i))
+  end
+  local name, bits = copy.name, copy.value_type.bits
+  local op = name:find "LDSM" and "ldmatrix" or name:find "STSM" and "stmatrix"
+    or name:find "CACHEGLOBAL" and "cp.async.cg"
+    or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
+  local n, lanes = values(copy, side), WARP
+  if OPS[op][1] == "matrix" then  -- those that name a row
+    lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8
+  end
+  local all, parts = core.make_identity_tensor(layout.shape), {}
+  for t = 0, copy:size() - 1 do
+    local thr = copy:get_slice(t)
+    parts[t] = side == "S" and thr:partition_S(all) or thr:partition_D(all)
+  end
+  return {op = op, width = n * bits // 8, threads = copy:size(),
+          count = core.size(parts[0]) // n, at = function(t, step)
+            return t % WARP < lanes and parts[t][step * n] or nil
+          end}
+end
 
 local function check_access(i, a)
   local op = type(a) == "table" and OPS[a.op]
@@ -428,8 +474,9 @@ local function check_access(i, a)
 end
 
 -- Notes the requests of access i: of each warp and step, the byte that each
--- thread asks for.
+-- thread asks for. What it is called.
 local function note(requests, i, a, plain, dtype)
+  if type(a) == "table" and a.copy then a = of_copy(i, a, plain) end
   local kind, width = check_access(i, a)
   width = width or math.max(dtype.bits // 8, 1)
   if width & (width - 1) ~= 0 or width > 16 then
@@ -446,13 +493,15 @@ local function note(requests, i, a, plain, dtype)
       requests:add {kind = kind, width = width, line = i, lanes = lanes}
     end
   end
+  return ("access %d, %s"):format(i, a.op)
 end
 
 --- The layout with the fewest passes for accesses that are told: those that a
 -- kernel makes to one shared tensor. An access is {op = "ld", "st",
 -- "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix", at = function(thread,
 -- step) -> the coordinate of the first element, or nil, width = bytes (one
--- element's; 16), threads = (32), count = steps (1)}.
+-- element's; 16), threads = (32), count = steps (1)}, or {copy = a tiled copy,
+-- side = "S" or "D"}: which of the two the tensor is.
 ---@param layout cute.Layout static; its swizzle is what `was` counts
 ---@param accesses table[]
 ---@param opts? {type: cute.DType?, name: string?, budget: integer?} type: of
@@ -464,8 +513,7 @@ function swizzle.find_swizzle(layout, accesses, opts)
   if type(dtype) == "string" then dtype = core.find_dtype(dtype) end
   local requests, lines = core.requests(), {}
   for i, a in ipairs(accesses) do
-    note(requests, i, a, layout, dtype)
-    lines[i] = {op = ("access %d, %s"):format(i, a.op)}
+    lines[i] = {op = note(requests, i, a, layout, dtype)}
   end
   if #requests == 0 then
     core.fail("bad-argument", "find_swizzle: there are no accesses")

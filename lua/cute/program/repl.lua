@@ -25,7 +25,8 @@ Set: cute = require "cute", _ = cute._, X = cute.X.
   cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation
   k(A):profile{grid = 8, block = 128}      a kernel's report without a GPU:
                                            :traffic(), :conflicts(), and
-                                           :find_swizzle() to mend these]]
+                                           :find_swizzle() to mend these
+  k(A):preflight {block = 128}             the targets that it runs on]]
 
 --- Text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text

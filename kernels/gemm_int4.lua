@@ -3,9 +3,8 @@
 --
 --     local k = gemm_int4 {m = 16, n = 4096, k = 4096, group = 128}
 --     local W = gemm_int4.pack(q)      -- of the host: (N,K), 0 to 15
---     local work, turns = k.scratch(m)
---     k.kernel(A, W, S, C, work, turns):launch {grid = k.grid(m),
---                                               block = k.block}
+--     k.kernel(A, W, S, C):launch {grid = k.grid(m), block = k.block,
+--                                  cluster = k.cluster}
 --
 -- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s, with
 -- one s for a column and `group` elements of K: S (K/group,N); without `group`
@@ -22,7 +21,6 @@
 local core = require "cute.core"
 local cute = require "cute"
 local join = require "kernels.join"
-local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 local utils = require "cute.utils"
 local _ = cute._
@@ -90,15 +88,6 @@ end
 -- What a block has
 ---------------------------------------------------------------------------
 
--- This thread's place: its warp along N and along K, its lane, and its index
--- among the threads that share a part of K.
-local function place(p)
-  local tid = cute.arch.thread_idx()
-  local side = 32 * p.warps[1]
-  return {tid = tid, lane = tid % 32, n = tid // 32 % p.warps[1],
-          k = tid // side, side = tid % side}
-end
-
 -- Copies 16 bytes.
 local function vector_copy(atom, from, to, pred)
   local one = cute.make_layout {cute.size(from), 1}
@@ -109,7 +98,7 @@ end
 -- The weights: load(k_tile, stage), and words(stage, i, u), 4 of them, of
 -- block of rows i and unit u of this warp's part of K.
 local function weights(p, W, at, bn)
-  local units, MT = p.slice // UNIT, p.columns
+  local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
   -- each thread's own pieces of 16 bytes; then its sums (join)
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
@@ -117,13 +106,16 @@ local function weights(p, W, at, bn)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
                                    128)
   local rows, along = W.shape[1], W.shape[2]
+  if p.gated then rows = rows // 2 end
+  local high = p.columns // 16
   local out = {pieces = s}
   local function piece(stage, i, u)
     return s(_, at.tid, (stage * MT + i) * units + u)
   end
   function out.load(k_tile, stage)
     for i = 0, MT - 1 do
-      local row = (bn * MT + i) * p.warps[1] + at.n
+      local first = i * p.warps[1]
+      local row = bn * high + first % high + at.wn
       for u = 0, units - 1 do
         local col = k_tile * units + u
         local pred
@@ -131,7 +123,8 @@ local function weights(p, W, at, bn)
           pred = cute.make_rmem_tensor({1}, cute.Boolean)
           pred[0] = cute.lt(row, rows) & cute.lt(col, along)
         end
-        vector_copy(atom, W(row, col, at.lane, _), piece(stage, i, u), pred)
+        vector_copy(atom, W(row + first // high * rows, col, lane, _),
+                    piece(stage, i, u), pred)
       end
     end
   end
@@ -152,21 +145,23 @@ local function by_groups(p, t, at, bn, slice)
   local width = 128 // t.element_type.bits
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
-  local across = BN // width
+  local across, columns = BN // width, t.shape[2] // width
+  local high = across  -- of those with gates the first half
+  if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
   function out.load(k_tile, stage)
     local first = p.group and k_tile * p.slice // p.group or 0
     for v = 0, rows * across - 1, side do
       local row, col = (at.side + v) // across, (at.side + v) % across
-      local pred
+      local from, pred = bn * high + (p.gated and col % high or col), nil
       if p.ragged then
         pred = cute.make_rmem_tensor({1}, cute.Boolean)
         pred[0] = cute.lt(first + row, t.shape[1])
-          & cute.lt(bn * across + col, t.shape[2] // width)
+          & cute.lt(from, columns)
       end
+      if p.gated then from = from + col // high * columns end
       local function copy()
-        vector_copy(atom,
-          cute.local_tile(t, {1, width}, {first + row, bn * across + col}),
+        vector_copy(atom, cute.local_tile(t, {1, width}, {first + row, from}),
           cute.local_tile(s(_, _, stage), {1, width}, {row, col}), pred)
       end
       if v + side <= rows * across then copy()
@@ -177,8 +172,8 @@ local function by_groups(p, t, at, bn, slice)
     local row = cute.make_tensor(s(group, _, stage).iterator,
       cute.make_layout({BN, p.tile[2]}, {1, 0}))
     local part = slice:partition_C(row)                      -- ((2,2),MT,NT)
-    local r = cute.make_rmem_tensor({{1, 2}, p.columns, 1}, t.element_type)
-    for i = 0, p.columns - 1 do
+    local r = cute.make_rmem_tensor({{1, 2}, p.MT, 1}, t.element_type)
+    for i = 0, p.MT - 1 do
       for h = 0, 1 do r[{{0, h}, i, 0}] = part[{{0, h}, i, 0}] end
     end
     return r
@@ -220,7 +215,7 @@ end
 local function multiply(p, b, acc, stage)
   local dtype, steps = b.dtype, p.run // 16
   local per = UNIT // 16
-  local frag = cute.make_rmem_tensor({{2, 2, 2}, p.columns}, dtype)
+  local frag = cute.make_rmem_tensor({{2, 2, 2}, p.MT}, dtype)
   local words, zeros = {}, nil
   for step = 0, p.slice // 16 - 1 do
     local q = step // steps
@@ -230,7 +225,7 @@ local function multiply(p, b, acc, stage)
     end
     b.A.fetch(b.slot(stage), step)
     local x = b.A.block(step)
-    for i = 0, p.columns - 1 do
+    for i = 0, p.MT - 1 do
       if step % per == 0 then words[i] = b.W.words(stage, i, step // per) end
       local zero = {}
       for h = 0, 1 do
@@ -261,9 +256,9 @@ local function rows_of(p, mA, mma, at, bm)
 end
 
 -- This block's tiles of K: the first, and how many.
-local function share(p)
+local function share(p, at)
   local all, each = tiles.count(p.k, p.tile[3]), p.each
-  local first = select(3, cute.arch.block_idx()) * each
+  local first = at.z * each
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
@@ -273,7 +268,7 @@ local function landed(p, at, pending)
   cute.arch.cp_async_wait_group(pending)
   if p.warps[1] == 1 then cute.arch.sync_warp()
   elseif p.warps[2] == 1 then cute.arch.sync_threads()
-  else cute.arch.barrier(1 + at.k, 32 * p.warps[1]) end
+  else cute.arch.barrier(1 + at.wk, 32 * p.warps[1]) end
 end
 
 -- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
@@ -299,30 +294,26 @@ local function walk(p, at, k_tiles, load, use)
   end
 end
 
-local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
-  local BN, BM, stages = p.tile[1], p.tile[2], p.stages
-  local block, at = (cute.arch.block_idx()), place(p)
-  local across = tiles.count(p.n, BN)
-  local bn, bm = block % across, block // across
+local function body(p, mA, mW, mS, mZ, mC, ...)
+  local BM, stages = p.tile[2], p.stages
+  local at = join.place(p)
+  local bn, bm = at.bn, at.bm
   local dtype = mA.element_type
   local mma = cute.make_tiled_mma(p.atom(dtype), {p.warps[1], 1, 1},
     {16 * p.warps[1], BM % 16 == 0 and 16 or 8, 16})
   local slice = mma:get_slice(at.side)
-  local first, k_tiles = share(p)
+  local first, k_tiles = share(p, at)
   local W = weights(p, mW, at, bn)
   local A = rows_of(p, mA, mma, at, bm)
   local S = by_groups(p, mS, at, bn, slice)
   local Z = mZ and by_groups(p, mZ, at, bn, slice)
-  local turned = cute.make_tensor(mC.iterator, cute.make_layout(
-    {mC.shape[2], mC.shape[1]}, {mC.stride[2], mC.stride[1]}))
-  local sums = slice:make_fragment_C(slice:partition_C(
-    cute.local_tile(turned, {BN, BM}, {bn, bm})))
+  local sums = cute.make_rmem_tensor({{2, 2}, p.MT, p.NT}, cute.f32)
   sums:fill(0)
 
-  local function slot(stage) return at.k * stages + stage end
+  local function slot(stage) return at.wk * stages + stage end
   local function load(k, stage)
     cute.when(cute.lt(k, k_tiles), function()
-      local tile = (first + k) * p.warps[2] + at.k
+      local tile = (first + k) * p.warps[2] + at.wk
       W.load(tile, stage)
       A.load(tile, slot(stage))
       S.load(tile, slot(stage))
@@ -336,26 +327,8 @@ local function body(p, mA, mW, mS, mZ, mC, work, turns, ...)
     multiply(p, parts, sums, stage)
   end)
 
-  local wm, wn = join.shares(p.warps[2], p.columns, BM // 8)
-  local out = cute.make_tiled_mma(p.atom(dtype), {p.warps[1] * wm, wn, 1})
-  local C = tiles.result(turned, out, {BN, BM}, {bn, bm}, at.tid % out:size())
-  join.run(sums, C.acc, cute.recast_tensor(W.pieces, cute.f32),
-    {warps = p.warps[2], warp = at.k, side = 32 * p.warps[1], at = at.side,
-     tid = at.tid, wm = wm, wn = wn})
-  local leave = wm * wn < p.warps[2] and cute.lt(at.k, wm * wn)
-  if p.splits > 1 then
-    local last = meet(C.acc, {work = work, turns = turns, at = block,
-      splits = p.splits, threads = out:size(), of = leave or nil})
-    leave = leave and leave & last or last
-  end
-  local more = table.pack(...)
-  local function store()
-    if not p.epilogue then return C.store() end
-    C.put(tiles.applied(C, function(acc)
-      return p.epilogue(acc, C, table.unpack(more, 1, more.n))
-    end))
-  end
-  if leave then cute.when(leave, store) else store() end
+  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
+  join.leave(p, at, sums, mC, cute.recast_tensor(W.pieces, cute.f32), ...)
 end
 
 ---------------------------------------------------------------------------
@@ -433,9 +406,11 @@ local function plan(o)
   local m = o.m or 16
   local rows = o.rows or m <= 8 and 8 or m <= 16 and 16 or m <= 32 and 32 or 64
   local across, columns = spread(o, m, rows)
+  if o.gated then columns = tiles.count(columns, 2) * 2 end
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
-             zeros = o.zeros, epilogue = o.epilogue, m = m, pdl = o.pdl,
-             warps = {across}, columns = columns,
+             zeros = o.zeros, epilogue = o.epilogue, gated = o.gated, m = m,
+             pdl = o.pdl, min_blocks = o.min_blocks, cluster = o.cluster,
+             turned = true, warps = {across}, MT = columns, NT = rows // 8,
              tile = {16 * columns * across, rows}}
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
   p.splits = o.splits or math.max(1, BLOCKS // blocks)
@@ -451,6 +426,7 @@ local function plan(o)
     return dtype == cute.f16 and "SM80_16x8x16_F32F16F16F32_TN"
       or "SM80_16x8x16_F32BF16BF16F32_TN"
   end
+  join.plan(p)
   return p
 end
 
@@ -466,32 +442,25 @@ function gemm_int4.weight(words, along, n, k)
   return words[block * 4 + k // 16 % 4] >> shift & 15
 end
 
---- A kernel of (A, W, S, [Z,] C, work, turns), for n columns and k; grid(m)
--- and scratch(m), its work and turns, of the host: f32, and i32 zeros.
+--- A kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and k: see
+-- join.launches.
 ---@param o {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
--- slice: integer?, stages: integer?, splits: integer?, name: string?,
--- arch: string?, min_blocks: integer?, epilogue: function?, pdl: boolean?}
+-- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
+-- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
+-- gated: boolean?, pdl: boolean?}
 -- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
--- that a warp multiplies of a tile; splits: blocks that share K; arch: whose
+-- that a warp multiplies of a tile; splits: blocks that share K, cluster:
+-- through their shared memory (sm_90); arch: whose
 -- shared memory the stages may fill (sm_90a); epilogue: as gemm_sm80 has it, of
--- the product turned around, C^T (N,M); pdl: for dependent launches
+-- the product turned around, C^T (N,M); gated: as there, n is of W; pdl: for
+-- dependent launches
 return setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
-  local function blocks(m)
-    return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
-  end
-  return {plan = p, block = p.block,
-    grid = function(m) return {blocks(m), 1, p.splits} end,
-    scratch = function(m)
-      return cute.empty({blocks(m) * p.splits * p.tile[1] * p.tile[2]},
-                        cute.f32), cute.zeros({blocks(m)}, cute.i32)
-    end,
-    kernel = cute.kernel(p.name, {min_blocks = o.min_blocks},
-      function(A, W, S, ...)
-        if p.pdl then cute.arch.griddepcontrol_wait() end
-        if p.zeros then body(p, A, W, S, ...)
-        else body(p, A, W, S, nil, ...) end
-      end)}
+  return join.launches(p, function(A, W, S, ...)
+    if p.pdl then cute.arch.griddepcontrol_wait() end
+    if p.zeros then return body(p, A, W, S, ...) end
+    body(p, A, W, S, nil, ...)
+  end)
 end})

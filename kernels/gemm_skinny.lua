@@ -5,11 +5,14 @@
 --     k.kernel(A, B, D):launch {grid = k.grid(m), block = k.block}
 --
 -- A (M,K) and B (N,K) have rows at multiples of 16 bytes, K a multiple of 8; D
--- (M,N) is any. Batches are a third mode, as gemm_sm80 has them.
+-- (M,N) is any. Batches are a third mode, as gemm_sm80 has them. B may have 8
+-- bits, whole numbers or floats (K: a multiple of 16), which are converted in
+-- registers, and factors S (N,K/group) behind it, of any type: those of a group
+-- multiply its sums.
 --
--- Nothing goes through shared memory but sums. A thread loads 16 bytes of a
--- row, and so do its neighbours in the fragment: 4 threads have a run of 32
--- elements, which two MMAs of mma.sync take, each two pairs of every thread.
+-- Nothing goes through shared memory but sums. A thread loads 16 bytes of a row
+-- of B, and so do its neighbours in the fragment: 4 threads have a run of 32
+-- elements, or 64, which MMAs of mma.sync take, each two pairs of every thread.
 -- That this is not the order of K does not matter, for A and B are permuted
 -- alike. B is the first operand of the MMA (side = "a": 16 rows at once, the
 -- result is D^T) or the second one ("b": 8 rows).
@@ -18,18 +21,15 @@
 -- turn to the warps of a block, and of blocks (z).
 --
 -- The order of sums: a warp's, MMA by MMA as K goes on, MMA s of a run having
--- elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3; then those of a
+-- elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (of 8 bits: 16 t +
+-- 4 s; with factors each run is a sum of its own); then those of a
 -- block's warps, the first first; then those of blocks, by z. It does not
 -- depend on M, nor on a row's place.
 local cute = require "cute"
 local check = require "kernels.check"
 local join = require "kernels.join"
-local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 local _ = cute._
-
-local RUN = 32    -- of K, that 4 threads load together
-local VECTOR = 8  -- elements of 16 bytes
 
 local ATOMS = {f16 = "SM80_16x8x16_F32F16F16F32_TN",
                bf16 = "SM80_16x8x16_F32BF16BF16F32_TN"}
@@ -38,32 +38,50 @@ local ATOMS = {f16 = "SM80_16x8x16_F32F16F16F32_TN",
 -- Operands
 ---------------------------------------------------------------------------
 
--- What a thread has of an operand: load(slot, run, guard) brings its pieces of
--- all rows, at(slot, s) is the fragment of MMA s of that run. o: {first: is it
--- the MMA's first operand? count: of its tiles, across: those that lie beside
--- each other in a block, row(i): the first of tile i, slots, k}.
-local function operand(t, o)
-  local halves, high = o.first and 2 or 1, o.first and 16 or 8
-  local lane = cute.arch.lane_idx()
-  local rows, last = {}, t.shape[1] - 1
+-- Four bytes of type t as two words of dtype.
+local function converted(word, t, dtype)
+  if t.is_integer then
+    return cute.arch[("cvt_%sx4_to_%sx4"):format(t.name, dtype.name)](word)
+  end
+  local four = cute.make_rmem_tensor({4}, t)
+  local wide = cute.make_rmem_tensor({4}, dtype)
+  cute.recast_tensor(four, cute.u32)[0] = word
+  wide:store(four:load():to(dtype))
+  local words = cute.recast_tensor(wide, cute.u32)
+  return words(0), words(1)
+end
+
+-- The rows of a matrix that a thread has of an operand: of each of its tiles
+-- that of this lane, and of the MMA's first operand the one 8 rows on. o:
+-- {first: is it that? count: of its tiles, across: those that lie beside each
+-- other in a block, row(i): the first of tile i}.
+local function rows_of(t, o)
+  local rows, last, lane = {}, t.shape[1] - 1, cute.arch.lane_idx()
   for i = 0, o.count - 1 do
-    for h = 0, halves - 1 do
+    for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
       -- rows behind the last are read as the last one: nobody takes their sums
-      if not tiles.divides(high * o.across, last + 1) then
+      if not tiles.divides((o.first and 16 or 8) * o.across, last + 1) then
         row = cute.min(row, last)
       end
       rows[#rows + 1] = row
     end
   end
-  local pieces = o.k // VECTOR
+  return rows
+end
+
+-- What a thread has of an operand: load(slot, run, guard) brings its pieces of
+-- all rows, at(slot, s) is the fragment of MMA s of that run.
+local function operand(p, t, o)
+  local each, halves, own = p.each, o.first and 2 or 1, t.element_type
+  local lane, rows = cute.arch.lane_idx(), rows_of(t, o)
+  local pieces = p.k // each
   local vectors = cute.make_tensor(t.iterator, cute.make_layout(
-    {last + 1, {VECTOR, pieces}}, {t.stride[1], {1, VECTOR}}))
-  local held = cute.make_rmem_tensor({VECTOR, halves * o.count, o.slots},
-                                     t.element_type)
+    {t.shape[1], {each, pieces}}, {t.stride[1], {1, each}}))
+  local held = cute.make_rmem_tensor({each, #rows, p.unroll}, own)
   local out = {}
   function out.load(slot, run, guard)
-    local piece = run * (RUN // VECTOR) + lane % 4
+    local piece = run * 4 + lane % 4
     local function copy()
       for i, row in ipairs(rows) do
         cute.autovec_copy(vectors(row, {_, piece}), held(_, i - 1, slot))
@@ -73,11 +91,40 @@ local function operand(t, o)
     held(_, _, slot):fill(0)
     cute.when(cute.lt(piece, pieces), copy)
   end
-  local values = o.first and {{2, 2, 2}, {1, VECTOR, 2}} or {{2, 2}, {1, 2}}
+  local shape = o.first and {2, 2, 2} or {2, 2}
   function out.at(slot, s)
-    return cute.make_tensor(held(_, _, slot).iterator + 4 * s, cute.make_layout(
-      {values[1], o.count}, {values[2], VECTOR * halves}))
+    if own == p.dtype then
+      local stride = o.first and {1, each, 2} or {1, 2}
+      return cute.make_tensor(held(_, _, slot).iterator + 4 * s,
+        cute.make_layout({shape, o.count}, {stride, each * halves}))
+    end
+    local frag = cute.make_rmem_tensor({shape, o.count}, p.dtype)
+    local to = cute.recast_tensor(frag, cute.u32)
+    local from = cute.recast_tensor(held(_, _, slot), cute.u32)
+    for i = 0, #rows - 1 do
+      local x, y = converted(from(s, i), own, p.dtype)
+      local first = i // halves * 2 * halves + i % halves
+      to[first], to[first + halves] = x, y
+    end
+    return frag
   end
+  return out
+end
+
+-- Factors of B, S (N,K/group), of the rows of this thread's sums: load(slot,
+-- run), and get(slot), ((1,2),MT,1).
+local function factors(p, S, o)
+  local rows = rows_of(S, o)
+  local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
+                                     S.element_type)
+  local out = {}
+  function out.load(slot, run)
+    local group = run // (p.group // p.run)
+    for i, row in ipairs(rows) do
+      held[{{0, (i - 1) % 2}, (i - 1) // 2, 0, slot}] = S(row, group)
+    end
+  end
+  function out.get(slot) return held(_, _, _, slot):load():to(cute.f32) end
   return out
 end
 
@@ -87,18 +134,24 @@ end
 
 -- Goes through this warp's chunks of K, from number `party` on: each run of the
 -- next one is asked for as soon as its like in this one is multiplied.
-local function walk(p, party, X, W, sums)
-  local chunk = RUN * p.unroll
+local function walk(p, party, X, W, S, sums)
+  local chunk = p.run * p.unroll
+  local part = S and cute.make_fragment_like(sums) or sums
   local full, step = p.k // chunk, p.warps[2] * p.splits
   local function load(slot, c, guard)
     W.load(slot, c * p.unroll + slot, guard)
     X.load(slot, c * p.unroll + slot, guard)
+    if S then S.load(slot, c * p.unroll + slot) end
   end
   local function multiply(slot)
-    for s = 0, 1 do
+    if S then part:fill(0) end
+    for s = 0, p.run // 16 - 1 do
       local a, b = W.at(slot, s), X.at(slot, s)
       if p.side == "b" then a, b = b, a end
-      cute.gemm(p.mma, sums, a, b, sums)
+      cute.gemm(p.mma, part, a, b, part)
+    end
+    if S then
+      sums:store(cute.fma(part:load(), S.get(slot), sums:load()))
     end
   end
   cute.when(cute.lt(party, full), function()
@@ -111,7 +164,7 @@ local function walk(p, party, X, W, sums)
     end
     for slot = 0, p.unroll - 1 do multiply(slot) end
   end)
-  local left = tiles.count(p.k % chunk, RUN)
+  local left = tiles.count(p.k % chunk, p.run)
   if left > 0 then  -- piece by piece
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
@@ -120,105 +173,31 @@ local function walk(p, party, X, W, sums)
   end
 end
 
--- Where this thread works: its tile (bn, bm), the matrices of the batch, its
--- warp along N and along K.
-local function place(p)
-  local tid = (cute.arch.thread_idx())
-  local block, l, z = cute.arch.block_idx()
-  local across, side = tiles.count(p.n, p.tile[1]), 32 * p.warps[1]
-  return {tid = tid, block = block, l = l, z = z, bn = block % across,
-    bm = block // across, wn = tid // 32 % p.warps[1], wk = tid // side,
-    side = tid % side, across = across,
-    batch = function(t) return tiles.batch(t, l) end}
-end
-
--- The sums of a cluster's blocks, in the order of z, from their shared memory;
--- true in the block that has all. `mine`: has this thread some? nil: all have.
-local function gather(acc, splits, at, threads, mine)
-  local sums = cute.coalesce(acc)
-  local all = cute.make_smem_tensor(cute.f32, cute.make_layout(
-    {{4, cute.size(sums) // 4}, threads}, {{1, 4 * threads}, 4}))
-  local function some(f) if mine then cute.when(mine, f) else f() end end
-  local function meet_all()
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-  end
-  some(function() cute.autovec_copy(sums, all(_, at.tid)) end)
-  meet_all()
-  local first = cute.eq(at.z, 0)
-  some(function()
-    cute.when(first, function()
-      local part = cute.make_fragment_like(sums)
-      for other = 1, splits - 1 do
-        local there = all(_, at.tid)
-        cute.autovec_copy(cute.make_tensor(cute.arch.map_dsmem_ptr(
-          there.iterator, other), there.layout), part)
-        sums:store(sums:load() + part:load())
-      end
-    end)
-  end)
-  meet_all()  -- nobody's memory goes before it was read
-  return first
-end
-
--- The sums of all that share K, and what becomes of them.
-local function leave(p, at, sums, D, work, turns, ...)
-  local to, tile, crd = D, {p.tile[2], p.tile[1]}, {at.bm, at.bn}
-  if p.side == "a" then
-    to = cute.make_tensor(D.iterator, cute.make_layout(
-      {D.shape[2], D.shape[1]}, {D.stride[2], D.stride[1]}))
-    tile, crd = p.tile, {at.bn, at.bm}
-  end
-  local threads = p.out:size()
-  local C = tiles.result(to, p.out, tile, crd, at.tid % threads)
-  C.batch, C.l = at.batch, at.l
-  local s = p.warps[2] > 1 and cute.make_smem_tensor(cute.f32,
-    cute.make_layout {4, p.block, cute.size(sums) // 4})
-  join.run(sums, C.acc, s, {warps = p.warps[2], warp = at.wk,
-    side = 32 * p.warps[1], at = at.side, tid = at.tid, wm = p.wm, wn = p.wn})
-  local mine = threads < p.block and cute.lt(at.tid, threads)
-  if p.cluster then
-    local first = gather(C.acc, p.splits, at, threads, mine)
-    mine = mine and mine & first or first
-  elseif p.splits > 1 then
-    local last = meet(C.acc, {work = work, turns = turns,
-      at = at.block + at.l * (at.across * tiles.count(D.shape[1], p.tile[2])),
-      splits = p.splits, threads = threads, of = mine or nil})
-    mine = mine and mine & last or last
-  end
-  local more = table.pack(...)
-  local function store()
-    if not p.epilogue then return C.store() end
-    C.put(tiles.applied(C, function(acc)
-      return p.epilogue(acc, C, table.unpack(more, 1, more.n))
-    end))
-  end
-  if mine then cute.when(mine, store) else store() end
-end
-
-local function body(p, mA, mB, mD, work, turns, ...)
-  local at = place(p)
+local function body(p, mA, mB, mS, mD, ...)
+  local at = join.place(p)
   local X, W, D = at.batch(mA), at.batch(mB), at.batch(mD)
   check.same("gemm_skinny", "N of B", W.shape[1], "of the kernel", p.n)
   check.same("gemm_skinny", "K of B", W.shape[2], "of the kernel", p.k)
   check.same("gemm_skinny", "K of A", X.shape[2], "of the kernel", p.k)
   check.same("gemm_skinny", "M of A", X.shape[1], "of D", D.shape[1])
-  check.same("gemm_skinny", "N of B", p.n, "of D", D.shape[2])
+  check.same("gemm_skinny", p.gated and "half of B's N" or "N of B",
+             p.gated and p.n // 2 or p.n, "of D", D.shape[2])
   local a, across = p.side == "a", p.warps[1]
-  local w = operand(W, {first = a, count = p.count, across = p.count * across,
-    slots = p.unroll, k = p.k, row = function(i)
-      return at.bn * p.tile[1] + (i * across + at.wn) * p.high
-    end})
+  local of_w = {first = a, count = p.count, across = p.count * across,
+    row = function(i)
+      local first = i * across * p.high
+      return at.bn * p.columns + first // p.columns * (p.n // 2)
+        + first % p.columns + at.wn * p.high
+    end}
   local few = p.tile[2] // p.few
-  local x = operand(X, {first = not a, count = few, across = few,
-    slots = p.unroll, k = p.k, row = function(i)
-      return at.bm * p.tile[2] + i * p.few
-    end})
+  local of_x = {first = not a, count = few, across = few, row = function(i)
+    return at.bm * p.tile[2] + i * p.few
+  end}
   local sums = cute.make_rmem_tensor({{2, 2}, p.MT, p.NT}, cute.f32)
   sums:fill(0)
-  walk(p, at.z * p.warps[2] + at.wk, x, w, sums)
-  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
-  leave(p, at, sums, D, work, turns, ...)
+  walk(p, at.z * p.warps[2] + at.wk, operand(p, X, of_x), operand(p, W, of_w),
+       mS and factors(p, at.batch(mS), of_w), sums)
+  join.leave(p, at, sums, D, nil, ...)
 end
 
 ---------------------------------------------------------------------------
@@ -232,27 +211,32 @@ local function plan(o)
   check.given("gemm_skinny", p, "m", "n", "k")
   check.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
   check.integers("gemm_skinny", p, {"splits"}, 1, 65535)
-  check.need(p.k % VECTOR == 0, "gemm_skinny",
-    "K is %d; multiples of %d are needed", p.k, VECTOR)
   local atom = ATOMS[tostring(p.dtype)]
   check.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
+  p.b_dtype = p.b_dtype or p.dtype
+  check.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
+    "B of %s beside %s; the same or 8 bits are needed", p.b_dtype, p.dtype)
+  p.each = 128 // p.b_dtype.bits  -- elements that a thread loads of a row
+  p.run = 4 * p.each
+  check.need(p.k % p.each == 0, "gemm_skinny",
+    "K is %d; multiples of %d are needed", p.k, p.each)
+  check.need(not p.group or p.side == "a" and p.group % p.run == 0,
+    "gemm_skinny", "groups of %s with side = %q; multiples of %d and side "
+    .. "\"a\" are needed", p.group, p.side, p.run)
   p.block = 32 * p.warps[1] * p.warps[2]
   check.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
+  check.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
+    "gates with side = %q and count = %d; side \"a\" and an even count are "
+    .. "needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
   p.high, p.few = a and 16 or 8, a and 8 or 16  -- rows of B, of A, of an MMA
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
   p.tile = {w * p.count * p.high, p.rows}  -- of B and A
   p.MT, p.NT = p.count, p.rows // p.few
   if not a then p.MT, p.NT = p.NT, p.MT end
-  p.wm, p.wn = join.shares(p.warps[2], p.MT, p.NT)
   p.mma = cute.make_tiled_mma(atom, a and {w, 1, 1} or {1, w, 1})
-  -- of those that have the sums in the end: warps along N are neighbours
-  p.out = cute.make_tiled_mma(atom, a and {w * p.wm, p.wn, 1}
-    or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
-  p.cluster = p.cluster and p.splits > 1
-  check.need(not p.cluster or p.splits <= 8, "gemm_skinny",
-    "a cluster of %d blocks; there are 8 at most", p.splits)
-  p.meets = p.splits > 1 and not p.cluster
+  p.turned = a
+  join.plan(p)
   return p
 end
 
@@ -286,27 +270,44 @@ end
 
 -- Seconds of a product by plan p, on so many multiprocessors.
 local function time_of(p, choice, batches, sms)
-  local m, bytes = p.m, 2 * p.k
+  local m, bytes = p.m, p.k * p.b_dtype.bits // 8
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, p.tile[2])
     * batches * p.splits
   local memory = bytes * p.n * batches / rate(m) / (choice.rate or 1)
-  local each = tiles.count(blocks, sms) * bytes // p.splits
-    * (p.tile[1] + math.min(m, p.tile[2])) / EACH
+  local each = tiles.count(blocks, sms) * (bytes * p.tile[1]
+    + 2 * p.k * math.min(m, p.tile[2])) / p.splits / EACH
   return LAUNCH + (p.splits > 1 and CLUSTER or 0)
     + (memory ^ 6 + each ^ 6) ^ (1 / 6)
 end
 
+-- For how many runs with B of 8 bits there are registers: not half of a
+-- thread's for A.
+local function room(options)
+  local p = plan(options)
+  return (math.min(65536 // p.block, 256) // 2 - 8) // (p.each * p.rows // 16)
+end
+
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
 -- seconds = those that a rule expects on an H200}.
----@param o {dtype: any, sms: integer, batches: integer?, clusters: boolean?}
+---@param o {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
+-- clusters: boolean?, gated: boolean?, group: integer?}
 -- clusters: can blocks form some?
 function gemm_skinny.candidates(m, n, k, o)
   local list = {}
   for _, choice in ipairs(CHOICES) do
-    if (o.clusters or not choice.splits) and m <= (choice.most or m) then
-      local options = {m = m, n = n, k = k, dtype = o.dtype, side = choice.side,
+    if (o.clusters or not choice.splits) and m <= (choice.most or m)
+      and (choice.side == "a" or not (o.gated or o.group)) then
+      local options = {m = m, n = n, k = k, dtype = o.dtype,
+        b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
+      if o.b_dtype and o.b_dtype ~= o.dtype then
+        options.unroll = math.min(choice.unroll, room(options))
+      end
+      if o.gated then  -- twice the tiles, half of the runs
+        options.gated, options.count = true, 2
+        options.unroll = math.max(1, options.unroll // 2)
+      end
       local p = plan(options)
       list[#list + 1] = {options = options,
         tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
@@ -316,39 +317,26 @@ function gemm_skinny.candidates(m, n, k, o)
   return list
 end
 
---- A kernel of (A, B, D, ...) for n columns and k, with its cluster and
--- grid(m, batches). Where splits are of no cluster it is one of (A, B, D, work,
--- turns, ...), and scratch(m, batches) says how many f32 and counts these have.
----@param o {n: integer, k: integer, m: integer?, dtype: any?, side: string?,
--- count: integer?, rows: integer?, warps: integer[]?, unroll: integer?,
--- splits: integer?, name: string?, min_blocks: integer?,
--- cluster: boolean?, epilogue: function?, pdl: boolean?}
--- m: the rows that it is meant for; rows: of A, that a block has; count: tiles
+--- A kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k: see
+-- join.launches.
+---@param o {n: integer, k: integer, m: integer?, dtype: any?, b_dtype: any?,
+-- group: integer?, side: string?, count: integer?, rows: integer?,
+-- warps: integer[]?, unroll: integer?, splits: integer?, name: string?,
+-- min_blocks: integer?, cluster: boolean?, epilogue: function?,
+-- gated: boolean?, pdl: boolean?}
+-- m: the rows that it is meant for; dtype: of A, and of B, if b_dtype does not
+-- say another; group: elements of K that share a factor of a row of B, with
+-- side "a"; rows: of A, that a block has; count: tiles
 -- of B's rows, 16 or 8, of a warp; warps: along N and along K;
 -- splits: blocks that share K,
 -- cluster: through their shared memory (sm_90);
 -- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
--- pdl: for dependent launches
+-- gated: as gemm_sm80 has it, n is of B; pdl: for dependent launches
 return setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
-  local function blocks(m)
-    return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
-  end
-  return {plan = p, block = p.block, mma = p.out,
-    cluster = p.cluster and {1, 1, p.splits} or nil, turned = p.side == "a",
-    tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
-    grid = function(m, batches)
-      return {blocks(m), batches or 1, p.splits}
-    end,
-    scratch = function(m, batches)
-      if not p.meets then return end
-      local count = blocks(m) * (batches or 1)
-      return count * p.splits * p.tile[1] * p.tile[2], count
-    end,
-    kernel = cute.kernel(p.name, {min_blocks = p.min_blocks},
-      function(A, B, D, ...)
-        if p.pdl then cute.arch.griddepcontrol_wait() end
-        if p.meets then body(p, A, B, D, ...)
-        else body(p, A, B, D, nil, nil, ...) end
-      end)}
+  return join.launches(p, function(A, B, ...)
+    if p.pdl then cute.arch.griddepcontrol_wait() end
+    if p.group then body(p, A, B, ...)
+    else body(p, A, B, nil, ...) end
+  end)
 end})

@@ -1,42 +1,103 @@
---- Sums of warps that share K, put together through shared memory in the order
--- of the warps.
+--- K shared out for products of few rows: to the warps of a block, and to
+-- blocks beside each other (z). Their sums are put together in that order, of
+-- warps in shared memory, of blocks in that of the first one of their cluster
+-- or, where they form none, in memory by the last one to come (kernels.meet).
+--
+-- A plan says what there is: {n, m, tile = {rows of B, of A}, warps = {along N,
+-- along K}, block = threads, splits = blocks that share K, cluster = do they
+-- form one?, MT, NT = MMAs of a warp, turned = is it D^T = B A^T?, epilogue,
+-- gated = are the first half of the tile's rows of B, as of B itself, gates of
+-- the others? Then it is turned, and MT is even}.
+local check = require "kernels.check"
 local core = require "cute.core"
 local cute = require "cute"
+local meet = require "kernels.meet"
+local tiles = require "cute.tiles"
+local _ = cute._
 
 local join = {}
 
---- How sums of MT x NT MMAs are shared out among `warps` of them: so many along
--- each mode, and how many warps have some then.
----@param warps integer
----@return integer wm
----@return integer wn
-function join.shares(warps, MT, NT)
+local CLUSTER = 8  -- blocks that any device lets share memory
+-- Sums lie alike in all MMAs of this size.
+local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
+
+---------------------------------------------------------------------------
+-- Plans
+---------------------------------------------------------------------------
+
+-- How sums of MT x NT MMAs are shared out among `warps` of them: so many along
+-- each mode.
+local function shares(warps, MT, NT)
   local wm = core.gcd(MT, warps)
   return wm, core.gcd(NT, warps // wm)
 end
 
---- f32 of shared memory that it takes.
-function join.size(block, MT, NT) return 4 * block * MT * NT end
+--- What follows for plan p: wm, wn, the warps that have sums in the end, and
+-- `out`, their MMA; meets: do blocks meet in memory?
+-- columns: of D's tile.
+function join.plan(p)
+  local w = p.warps[1]
+  p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
+  p.wm, p.wn = shares(p.warps[2], p.gated and p.MT // 2 or p.MT, p.NT)
+  -- warps along N are neighbours
+  p.out = cute.make_tiled_mma(ATOM, p.turned and {w * p.wm, p.wn, 1}
+    or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
+  p.cluster = p.cluster and p.splits > 1
+  check.need(not p.cluster or p.splits <= CLUSTER, p.name,
+    "a cluster of %d blocks; there are %d at most", p.splits, CLUSTER)
+  p.meets = p.splits > 1 and not p.cluster
+end
 
---- Leaves in `out`, (4,MT/wm,NT/wn), this thread's share of the sums of all
--- warps, (4,MT,NT) each; of the first wm * wn of them only.
----@param sums any
----@param out any
----@param s any shared memory of f32, (4,block,MT*NT)
----@param o {warps: integer, warp: any, side: integer, at: any, tid: any,
--- wm: integer, wn: integer}
--- warps: that share K; warp: this one's number; side: threads that have the
--- same part of K, at: this one's index among them
-function join.run(sums, out, s, o)
-  if o.warps == 1 then
+--- What launches of f(A, B, ...) by plan p need: {plan, kernel, block, cluster,
+-- mma, tile, turned, grid(m, batches), scratch(m, batches)}. The last gives how
+-- many f32 and i32 zeros blocks share; where there are any f takes them (work,
+-- turns) behind D.
+function join.launches(p, f)
+  local function blocks(m)
+    return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
+  end
+  return {plan = p, block = p.block, mma = p.out, turned = p.turned,
+    cluster = p.cluster and {1, 1, p.splits} or nil,
+    tile = p.turned and {p.columns, p.tile[2]} or {p.tile[2], p.columns},
+    grid = function(m, batches) return {blocks(m), batches or 1, p.splits} end,
+    scratch = function(m, batches)
+      if not p.meets then return end
+      local count = blocks(m) * (batches or 1)
+      return count * p.splits * p.tile[1] * p.tile[2], count
+    end,
+    kernel = cute.kernel(p.name, {min_blocks = p.min_blocks}, f)}
+end
+
+---------------------------------------------------------------------------
+-- In a kernel
+---------------------------------------------------------------------------
+
+--- Where this thread works: its tile (bn, bm), the matrices of the batch l, its
+-- warp along N and along K (wn, wk), and its index among those that have the
+-- same part of K (side).
+function join.place(p)
+  local tid = (cute.arch.thread_idx())
+  local block, l, z = cute.arch.block_idx()
+  local across, side = tiles.count(p.n, p.tile[1]), 32 * p.warps[1]
+  return {tid = tid, block = block, l = l, z = z, bn = block % across,
+    bm = block // across, wn = tid // 32 % p.warps[1], wk = tid // side,
+    side = tid % side, across = across,
+    batch = function(t) return tiles.batch(t, l) end}
+end
+
+-- Leaves in `out`, (4,MT/wm,NT/wn), this thread's share of the sums of all
+-- warps, (4,MT,NT) each; of the first wm * wn of them only. s: shared memory of
+-- f32, (4,block,MT*NT).
+local function of_warps(p, at, sums, out, s)
+  if p.warps[2] == 1 then
     out:store(sums:load())
     return
   end
-  local MT, NT, wm, wn = cute.size(sums, 1), cute.size(sums, 2), o.wm, o.wn
+  local MT, NT, wm, wn = p.MT, p.NT, p.wm, p.wn
   for j = 0, NT - 1 do
     for i = 0, MT - 1 do
-      cute.autovec_copy(cute.coalesce(sums(cute._, i, j)),
-                        s(cute._, o.tid, j * MT + i))
+      cute.autovec_copy(cute.coalesce(sums(_, i, j)),
+                        s(_, at.tid, j * MT + i))
     end
   end
   cute.arch.sync_threads()
@@ -44,19 +105,111 @@ function join.run(sums, out, s, o)
     for j = 0, NT // wn - 1 do
       for i = 0, MT // wm - 1 do
         local parts = {}
-        for w = 0, o.warps - 1 do
+        for w = 0, p.warps[2] - 1 do
           parts[w] = cute.make_rmem_tensor({4}, cute.f32)
-          cute.autovec_copy(s(cute._, w * o.side + o.at, (j * wn + o.warp // wm)
-            * MT + i * wm + o.warp % wm), parts[w])
+          cute.autovec_copy(s(_, w * 32 * p.warps[1] + at.side,
+            (j * wn + at.wk // wm) * MT + i * wm + at.wk % wm), parts[w])
         end
         local sum = parts[0]:load()
-        for w = 1, o.warps - 1 do sum = sum + parts[w]:load() end
-        cute.coalesce(out(cute._, i, j)):store(sum)
+        for w = 1, p.warps[2] - 1 do sum = sum + parts[w]:load() end
+        cute.coalesce(out(_, i, j)):store(sum)
       end
     end
   end
-  if wm * wn == o.warps then reduce()
-  else cute.when(cute.lt(o.warp, wm * wn), reduce) end
+  if wm * wn == p.warps[2] then reduce()
+  else cute.when(cute.lt(at.wk, wm * wn), reduce) end
+end
+
+-- The sums of a cluster's blocks, in the order of z, from their shared memory;
+-- true in the block that has all. `mine`: has this thread some? nil: all have.
+local function of_cluster(acc, splits, at, threads, mine)
+  local sums = cute.coalesce(acc)
+  local all = cute.make_smem_tensor(cute.f32, cute.make_layout(
+    {{4, cute.size(sums) // 4}, threads}, {{1, 4 * threads}, 4}))
+  local function some(f) if mine then cute.when(mine, f) else f() end end
+  local function meet_all()
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+  end
+  some(function() cute.autovec_copy(sums, all(_, at.tid)) end)
+  meet_all()
+  local first = cute.eq(at.z, 0)
+  some(function()
+    cute.when(first, function()
+      local part = cute.make_fragment_like(sums)
+      for other = 1, splits - 1 do
+        local there = all(_, at.tid)
+        cute.autovec_copy(cute.make_tensor(cute.arch.map_dsmem_ptr(
+          there.iterator, other), there.layout), part)
+        sums:store(sums:load() + part:load())
+      end
+    end)
+  end)
+  meet_all()  -- nobody's memory goes before it was read
+  return first
+end
+
+-- Sums (4,M,N) of gates and of what passes them.
+local function halves(acc)
+  local half = cute.size(acc, 1) // 2
+  local function of(first)
+    local r = cute.make_rmem_tensor({{2, 2}, half, cute.size(acc, 2)}, cute.f32)
+    for i = 0, half - 1 do
+      cute.autovec_copy(acc(_, first + i, _), r(_, i, _))
+    end
+    return r:load()
+  end
+  return of(0), of(half)
+end
+
+--- The sums of all that share K, by the epilogue or as they are, to D (M,N).
+---@param p table
+---@param at table
+---@param sums any (4,MT,NT), those of this warp
+---@param D any
+---@param s any? shared memory of f32, (4,block,MT*NT); new, if it is nil
+---@param ... any f32 and counts that blocks share, where p.meets; then what the
+-- epilogue takes
+function join.leave(p, at, sums, D, s, ...)
+  local to, tile, crd = D, {p.tile[2], p.columns}, {at.bm, at.bn}
+  if p.turned then
+    to = cute.make_tensor(D.iterator, cute.make_layout(
+      {D.shape[2], D.shape[1]}, {D.stride[2], D.stride[1]}))
+    tile, crd = {p.columns, p.tile[2]}, {at.bn, at.bm}
+  end
+  local more, own = table.pack(...), p.meets and 3 or 1
+  local threads = p.out:size()
+  local C = tiles.result(to, p.out, tile, crd, at.tid % threads)
+  C.batch, C.l = at.batch, at.l
+  local acc = p.gated and cute.make_rmem_tensor(
+    {{2, 2}, p.MT // p.wm, p.NT // p.wn}, cute.f32) or C.acc
+  if not s and p.warps[2] > 1 then
+    s = cute.make_smem_tensor(cute.f32,
+      cute.make_layout {4, p.block, p.MT * p.NT})
+  end
+  of_warps(p, at, sums, acc, s)
+  local mine = threads < p.block and cute.lt(at.tid, threads)
+  if p.splits > 1 then
+    local last
+    if p.cluster then last = of_cluster(acc, p.splits, at, threads, mine)
+    else
+      last = meet(acc, {work = more[1], turns = more[2],
+        at = at.block + at.l * (at.across * tiles.count(D.shape[1], p.tile[2])),
+        splits = p.splits, threads = threads, of = mine or nil})
+    end
+    mine = mine and mine & last or last
+  end
+  local function store()
+    if not p.epilogue then return C.store() end
+    C.put(tiles.applied(C, function(x)
+      if not p.gated then
+        return p.epilogue(x, C, table.unpack(more, own, more.n))
+      end
+      local gate, up = halves(acc)
+      return p.epilogue(gate, up, C, table.unpack(more, own, more.n))
+    end))
+  end
+  if mine then cute.when(mine, store) else store() end
 end
 
 return join

@@ -18,7 +18,7 @@ local function made(p)
   return gemm_int4 {m = p.m, n = p.n, k = p.k, group = group > 0 and group
     or nil, zeros = o.zeros, warps = warps, rows = o.rows,
     columns = o.columns, slice = o.slice, stages = o.stages,
-    splits = o.splits, min_blocks = o.blocks}
+    splits = o.splits, cluster = o.cluster, min_blocks = o.blocks}
 end
 
 -- Rows of scales of a problem.
@@ -45,13 +45,14 @@ require "cute.bench.harness".run(arg, {
     {"--slice", "int", min = 64, help = "of K in a tile, a warp (128)"},
     {"--stages", "int", min = 2, help = "tiles on their way"},
     {"--splits", "int", min = 1, help = "blocks that share K"},
+    {"--cluster", "flag", help = "through their shared memory (sm_90)"},
     {"--blocks", "int", min = 1, help = "of a multiprocessor at least"}},
   sim = {{16, 128, 256}},
   gpu = {{16, 4096, 4096}, {16, 8192, 8192}, {64, 8192, 8192}},
   operands = function(p)
     local k = made(p)
     p.made = k
-    local work, turns = k.scratch(p.m)
+    local sums, counts = k.scratch(p.m)
     local words = {p.n // 16, p.k // 64, 32, 4}
     local list = {{"a", {p.m, p.k}},
       {"w", words, dtype = "i32", fill = {-1 << 31, (1 << 31) - 1}},
@@ -60,14 +61,16 @@ require "cute.bench.harness".run(arg, {
       list[4] = {"z", {groups(p), p.n}, dtype = "u8", fill = {0, 15}}
     end
     list[#list + 1] = {"c", {p.m, p.n}, out = true}
-    list[#list + 1] = {"work", {work.shape[1]}, dtype = "f32", scratch = true}
-    list[#list + 1] = {"turns", {turns.shape[1]}, dtype = "i32",
-                       scratch = true, fill = "zero"}
+    if sums then
+      list[#list + 1] = {"work", {sums}, dtype = "f32", scratch = true}
+      list[#list + 1] = {"turns", {counts}, dtype = "i32", scratch = true,
+                         fill = "zero"}
+    end
     return list
   end,
   make = function(p)
     return {kernel = p.made.kernel, grid = p.made.grid(p.m),
-            block = p.made.block}
+            block = p.made.block, cluster = p.made.cluster}
   end,
   look = 1 << 10,
   pieces = function(p) return p.m * p.n // RUN end,

@@ -195,4 +195,23 @@ function kernels.agree(c)
   end
 end
 
+--- The module kernels/NAME with a changed text, of its own or of another
+-- file's. f: {what, becomes, nth = occurrence, file = of kernels/}.
+function kernels.changed(name, f)
+  local file, kept = f.file or name, {}
+  for module, m in pairs(package.loaded) do
+    if module:find "^kernels%." then
+      kept[module], package.loaded[module] = m, nil
+    end
+  end
+  local path = "kernels/" .. file .. ".lua"
+  package.loaded["kernels." .. file] = assert(load(support.change(
+    support.read(path), f[1], f.nth or 1, f[2]), "@" .. path))()
+  local made = require("kernels." .. name)
+  for module in pairs(package.loaded) do
+    if module:find "^kernels%." then package.loaded[module] = kept[module] end
+  end
+  return made
+end
+
 return kernels

@@ -1,13 +1,15 @@
--- Products of few rows on a GPU: ops.gemm in bf16 beside cuBLAS, the best of
--- cublasLt and a kernel that only reads the weights, in one process:
+-- Products of few rows on a GPU: ops.gemm with weights of bf16, or of 4 or 8
+-- bits in groups of 128, beside cuBLAS and the best of cublasLt, both with
+-- weights of bf16, and a kernel that only reads ours, in one process:
 --
---     cutelua spec/bench/ops_skinny.lua [--only 16x4096x4096] [--rows 1,8,16]
---                                       [--rounds 5]
+--     cutelua spec/bench/ops_skinny.lua [--weights bf16,int4,i8] [--rounds 5]
+--       [--only 16x4096x4096] [--rows 1,8,16] [--layers 4096x4096,1024x4096]
 --
 -- Launches are those of a CUDA graph, microseconds each. Weights take turns, so
 -- that they come from memory (mem), or are the same each time, which small ones
 -- find in L2.
 local card = require "spec.card"
+local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
 local measure = require "spec.measure"
@@ -17,7 +19,8 @@ if not device then return end
 local dev = device.dev
 
 local options = card.options {rounds = "5", only = "", warm = "10", hot = "20",
-                              rows = "1,2,4,8,16,32,64", int = ""}
+                              rows = "1,2,4,8,16,32,64", layers = "",
+                              weights = "bf16"}
 
 -- N, K of the layers of two models, of hidden size 4096 and 8192.
 local LAYERS = {
@@ -28,6 +31,65 @@ local LAYERS = {
 }
 
 local IN_L2, FAR = 40e6, 170e6  -- bytes that stay, that do not
+local LAUNCHES = 16             -- of a graph, at least
+
+---------------------------------------------------------------------------
+-- Weights
+---------------------------------------------------------------------------
+
+local GROUP = 128
+
+-- Random words; and weights times their factors, (N,K/128) with N contiguous:
+-- of 4 bits as pack leaves them, or bytes.
+local TEXT = [[
+typedef unsigned long long u64;
+#define EACH(T, i, n) (T i = (T)blockIdx.x * blockDim.x + threadIdx.x; i < n; \
+                       i += (T)gridDim.x * blockDim.x)
+extern "C" __global__ void words(unsigned *x, unsigned n, unsigned seed) {
+  for EACH(unsigned, i, n) {
+    unsigned h = (i + seed) * 0x9e3779b9u;
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    x[i] = h ^ h >> 16;
+  }
+}
+extern "C" __global__ void whole(const unsigned char *w, unsigned bits,
+    const unsigned short *s, double *x, unsigned n, unsigned k) {
+  for EACH(u64, i, (u64)n * k) {
+    unsigned r = i / k, c = i % k;
+    u64 at = ((u64)(r / 16) * (k / 64) + c / 64) * 32 + r % 8 * 4 + c % 8 / 2;
+    unsigned shift = r / 8 % 2 * 4 + c / 8 % 2 * 8 + c % 2 * 16;
+    int q = bits == 8 ? ((const signed char *)w)[i]
+      : (int)(((const unsigned *)w)[at * 4 + c / 16 % 4] >> shift & 15) - 8;
+    unsigned factor = (unsigned)s[(u64)(c / 128) * n + r] << 16;
+    x[i] = q * (double)__uint_as_float(factor);
+  }
+}]]
+
+local words = cute.raw_kernel(TEXT, {name = "words", block = 256})
+local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
+local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
+
+-- By name: bits of a weight; make(n, k, seed): {buffer, B = for ops.gemm};
+-- deviation of weights, less their factors; are there factors?
+local KINDS = {
+  bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
+    local b = card.matrix(dev, "bf16", n * k, seed << 40)
+    return {buffer = b, B = card.tensor(b, n, k)}
+  end},
+  i8 = {bits = 8, deviation = 32, factors = true, make = function(n, k, seed)
+    local b = card.matrix(dev, "i8", n * k, seed << 40)
+    return {buffer = b, B = card.tensor(b, n, k)}
+  end},
+  int4 = {bits = 4, deviation = 5, factors = true, make = function(n, k, seed)
+    local b = assert(dev:buffer("u32", n * k // 8))
+    words(b, n * k // 8, seed << 24):launch {grid = 1024}
+    local W = cute.make_tensor(core.buffer("u32", n * k // 8),
+      cute.make_layout({n // 16, k // 64, 32, 4}, cute.LayoutRight))
+    return {buffer = b, B = setmetatable({packed = core.on_device(W, b), n = n,
+                                          k = k}, Int4)}
+  end},
+}
 
 ---------------------------------------------------------------------------
 -- Contestants
@@ -58,123 +120,166 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- What runs with the weights in w: by name, a function that launches it.
-local function makers(m, n, k, a, d, W)
-  local A, D = card.tensor(a, m, k), card.tensor(d, m, n)
-  local function spec(w) return {m = m, n = n, k = k, A = a, B = w, D = d} end
-  local _, at = gpu.best(assert(gpu.cublaslt(spec(W[1]))), {warm_ms = 2,
-                                                            hot_ms = 4})
+-- A problem: m, n, k, kind, `own` weights and those of cuBLAS in turn, buffers
+-- a and d, options of ops.
+local function problem(m, layer, kind)
+  local n, k = table.unpack(layer)
+  local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},
+             bytes = n * k * kind.bits // 8,
+             a = card.matrix(dev, "bf16", m * k, 1),
+             d = card.matrix(dev, "bf16", m * n)}
+  for i = 1, math.max(1, math.ceil(FAR / p.bytes)) do
+    p.own[i] = kind.make(n, k, i)
+  end
+  if kind.factors then
+    for i = 1, math.max(1, math.ceil(FAR / (2 * n * k))) do
+      p.blas[i] = card.matrix(dev, "bf16", n * k, i << 40)
+    end
+    p.factors = card.matrix(dev, "bf16", n * (k // GROUP), 3)
+    p.o.scale_b, p.o.group = card.tensor(p.factors, n, k // GROUP, true), GROUP
+  else
+    for i, w in ipairs(p.own) do p.blas[i] = w.buffer end
+  end
+  p.o.out = card.tensor(p.d, m, n)
+  return p
+end
+
+local function close(p)
+  for _, w in ipairs(p.own) do w.buffer:close() end
+  for _, b in ipairs(p.kind.factors and p.blas or {}) do b:close() end
+  for _, b in ipairs {p.a, p.d, p.factors} do b:close() end
+end
+
+-- What runs: {name, f(i), which launches it with weights i, their count,
+-- reads = true where nothing is multiplied}.
+local function makers(p)
+  local A = card.tensor(p.a, p.m, p.k)
+  local function spec(i)
+    return {m = p.m, n = p.n, k = p.k, A = p.a, B = p.blas[i], D = p.d}
+  end
+  local _, at = gpu.best(assert(gpu.cublaslt(spec(1))), {warm_ms = 2,
+                                                         hot_ms = 4})
   local list = {
-    {"cuBLAS", function(w) return launch(assert(gpu.cublas(spec(w)))) end},
-    {"cublasLt", function(w)
-      return launch(assert(gpu.cublaslt(spec(w)))[at])
-    end},
-    {"ops", function(w)
-      local B = card.tensor(w, n, k)
-      return function() cute.ops.gemm(A, B, {out = D}) end
-    end}}
+    {"cuBLAS", function(i) return launch(assert(gpu.cublas(spec(i)))) end,
+     #p.blas},
+    {"cublasLt", function(i)
+      return launch(assert(gpu.cublaslt(spec(i)))[at])
+    end, #p.blas},
+    {"ops", function(i)
+      return function() cute.ops.gemm(A, p.own[i].B, p.o) end
+    end, #p.own}}
   for _, blocks in ipairs {2 * device.info.sms, 4 * device.info.sms,
-                           n * k // 32768} do
-    list[#list + 1] = {"read", function(w)
-      return launch(READ(w, n * k // 8, sink):compile {grid = blocks})
-    end, reads = true}
+                           math.max(1, p.bytes // 65536)} do
+    list[#list + 1] = {"read", function(i)
+      return launch(READ(p.own[i].buffer, p.bytes // 16, sink):compile {
+        grid = blocks})
+    end, #p.own, reads = true}
   end
   return list
 end
 
 ---------------------------------------------------------------------------
 
-local HEAD = "%-16s %-8s %-4s %8s %8s %8s %8s   %7s %7s %7s  %s"
-local LINE = "%-16s %-8s %-4s %8.2f %8.2f %8.2f %8.2f   %7.2f %7.2f %7.0f  %s"
+local HEAD = "%-16s %-8s %-4s %-4s %8s %8s %8s %8s   %7s %7s %7s  %s"
+local LINE =
+  "%-16s %-8s %-4s %-4s %8.2f %8.2f %8.2f %8.2f   %7.2f %7.2f %7.0f  %s"
 
 -- Of all makers the microseconds of a launch, weights in turn or the same.
-local function times(list, W, same)
-  local sets = same and 1 or #W
-  local count = sets * math.max(1, math.ceil(16 / sets))
-  local runs = {}
+local function times(list, same)
+  local runs, counts = {}, {}
   for i, c in ipairs(list) do
-    local launches = {}
-    for s = 1, sets do launches[s] = c[2](W[s]) end
+    local sets, launches = same and 1 or c[3], {}
+    for s = 1, sets do launches[s] = c[2](s) end
     for _, f in ipairs(launches) do f() end
     dev:sync()
-    runs[i] = {name = c[1], launch = graph(launches, count)}
+    counts[i] = sets * math.max(1, math.ceil(LAUNCHES / sets))
+    runs[i] = {name = c[1], launch = graph(launches, counts[i])}
   end
   local r = assert(gpu.bench(runs, {rounds = tonumber(options.rounds),
     cold = false, warm_ms = tonumber(options.warm),
     hot_ms = tonumber(options.hot)}))
   local best = {}
   for i, c in ipairs(list) do
-    local us = r[i].hot.median * 1e3 / count
+    local us = r[i].hot.median * 1e3 / counts[i]
     best[c[1]] = math.min(best[c[1]] or math.huge, us)
   end
   return best
 end
 
--- Are all results those of double precision? Sums of k products of N(0,1) in
+-- Is a result that of double precision with weights B? Sums of k products in
 -- f32, in any order, rounded to bf16.
-local function right(list, m, n, k, a, d, W)
-  local want = card.product(dev, {m = m, n = n, k = k, A = a, B = W[1]})
-  local all = true
-  for _, c in ipairs(list) do
-    if not c.reads then
-      d:memset(0xff)
-      c[2](W[1])()
-      dev:sync()
-      local error, wrong = card.difference(dev, d, want, 0.0079,
-                                           4e-6 * math.sqrt(k) * 8)
-      local good = error < 3e-3 and wrong == 0
-      if not good then
-        print(("%s WRONG: %.2e in the norm, %d elements"):format(c[1], error,
-                                                                wrong))
-      end
-      all = all and (good or c[1] ~= "ops")
-    end
-  end
+local function right(p, c, B, deviation)
+  local want = card.product(dev, {m = p.m, n = p.n, k = p.k, A = p.a, B = B})
+  p.d:memset(0xff)
+  c[2](1)()
+  dev:sync()
+  local error, wrong = card.difference(dev, p.d, want, 0.0079,
+    4e-6 * math.sqrt(p.k) * 8 * deviation)
   want:close()
-  return all
+  local good = error < 3e-3 and wrong == 0
+  if not good then
+    print(("%s WRONG: %.2e in the norm, %d elements"):format(c[1], error,
+                                                            wrong))
+  end
+  return good
+end
+
+-- The weights of ops as cuBLAS can multiply them.
+local function plain_weights(p)
+  if not p.kind.factors then return p.own[1].buffer end
+  local x = assert(dev:buffer("f64", p.n * p.k))
+  whole(p.own[1].buffer, p.kind.bits, p.factors, x, p.n, p.k):launch {
+    grid = 2048}
+  return x
 end
 
 local least, product, measured = {}, 0, 0
 
-local function compete(m, layer)
-  local n, k, what = table.unpack(layer)
-  local bytes, name = 2 * n * k, ("%dx%dx%d"):format(m, n, k)
-  local a, d = card.matrix(dev, "bf16", m * k, 1), card.matrix(dev, "bf16",
-                                                               m * n)
-  local W = {}
-  for i = 1, math.max(1, math.ceil(FAR / bytes)) do
-    W[i] = card.matrix(dev, "bf16", n * k, i << 40)
-  end
-  local list = makers(m, n, k, a, d, W)
-  assert(right(list, m, n, k, a, d, W), name .. " of ops is wrong")
-  local e = cute.ops.explain(card.tensor(a, m, k), card.tensor(W[1], n, k),
-                             {out = card.tensor(d, m, n)})
+local function compete(m, layer, weights)
+  local kind = KINDS[weights]
+  local p = problem(m, layer, kind)
+  local name, list = ("%dx%dx%d"):format(m, p.n, p.k), makers(p)
+  local B = plain_weights(p)
+  assert(right(p, list[3], B, kind.deviation), name .. " of ops is wrong")
+  if kind.factors then B:close() end
+  for i = 1, 2 do right(p, list[i], p.blas[1], 1) end
+  local e = cute.ops.explain(card.tensor(p.a, m, p.k), p.own[1].B, p.o)
   local choice = ("%s %s%s"):format(e.kernel, table.concat(e.tile, "x"),
     e.split ~= 1 and (", K in %s"):format(e.split) or "")
-  for _, same in ipairs(bytes < IN_L2 and {false, true} or {false}) do
-    local us = times(list, W, same)
+  for _, same in ipairs(2 * p.n * p.k < IN_L2 and {false, true} or {false}) do
+    local us = times(list, same)
     local ratio = math.min(us.cuBLAS, us.cublasLt) / us.ops
-    print(LINE:format(name, what, same and "L2" or "mem", us.cuBLAS,
-      us.cublasLt, us.read, us.ops, ratio, us.read / us.ops,
-      (bytes + 2 * m * (n + k)) / us.ops / 1e3, choice))
+    print(LINE:format(name, layer[3], weights, same and "L2" or "mem",
+      us.cuBLAS, us.cublasLt, us.read, us.ops, ratio, us.read / us.ops,
+      (p.bytes + 2 * m * (p.n + p.k)) / us.ops / 1e3, choice))
     product, measured = product + math.log(ratio), measured + 1
     if not least[1] or ratio < least[1] then least = {ratio, name} end
   end
-  for _, b in ipairs {a, d, table.unpack(W)} do b:close() end
+  close(p)
+end
+
+-- Is a name among those of a list in words, or is that empty?
+local function wanted(list, name)
+  return list == "" or ("," .. list .. ","):find("," .. name .. ",", 1, true)
 end
 
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
-print(HEAD:format("M x N x K", "", "", "cuBLAS", "Lt", "read", "ops", "/ best",
-                  "of read", "GB/s", "choice"))
-for m in options.rows:gmatch "%d+" do
-  for _, layer in ipairs(LAYERS) do
-    local name = ("%sx%dx%d"):format(m, layer[1], layer[2])
-    if options.only == "" or options.only == name then
-      compete(math.tointeger(m), layer)
+print(HEAD:format("M x N x K", "", "", "", "cuBLAS", "Lt", "read", "ops",
+                  "/ best", "of read", "GB/s", "choice"))
+for weights in options.weights:gmatch "%w+" do
+  least, product, measured = {}, 0, 0
+  for m in options.rows:gmatch "%d+" do
+    for _, layer in ipairs(LAYERS) do
+      local size = ("%dx%d"):format(layer[1], layer[2])
+      if wanted(options.only, m .. "x" .. size)
+        and wanted(options.layers, size) then
+        compete(math.tointeger(m), layer, weights)
+        io.stdout:flush()
+      end
     end
   end
-end
-if measured > 0 then
-  print(("geometric mean %.3f, least %.3f (%s); %s"):format(
-    math.exp(product / measured), least[1], least[2], card.state()))
+  if measured > 0 then
+    print(("%s: geometric mean %.3f, least %.3f (%s); %s"):format(weights,
+      math.exp(product / measured), least[1], least[2], card.state()))
+  end
 end

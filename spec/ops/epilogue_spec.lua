@@ -341,7 +341,9 @@ describe("gates", function()
     {70, 67, 41, "bf16", "sim:sm_80", "gemm_sm80"},
     {5, 3, 9, "bf16", "sim:sm_90a", "gemm_sm80"},
     {40, 64, 64, "bf16", "sim:sm_80", "gemm_sm80", 3},
-    {33, 50, 64, "f16", "sim:sm_80", "gemm_sm80"}} do
+    {33, 50, 64, "f16", "sim:sm_80", "gemm_sm80"},
+    {8, 72, 520, "bf16", "sim:sm_80", "gemm_skinny"},
+    {17, 50, 64, "f16", "sim:sm_90a", "gemm_skinny", 2}} do
     it(("are of halves of B: %dx%dx%d of %s on %s"):format(table.unpack(c)),
        function() check(table.unpack(c)) end)
     it(("are of halves of B: %dx%dx%d of %s #gpu"):format(table.unpack(c)),

@@ -61,7 +61,8 @@ local PROBLEMS = {
   {"f32", "f32", 33, 40, 300, {}, 3},
   {"f32", "f32", 40, 40, 200, {tf32 = true}, 3},
   {"e4m3", "e4m3", 40, 72, 768, {}, 4}, {"f64", "f64", 20, 24, 40, {}, 1},
-  {"bf16", "i8", 33, 64, 256, {}, 2}, {"i8", "i8", 20, 32, 256, {}, 1},
+  {"bf16", "i8", 33, 64, 256, {}, 2}, {"f16", "i8", 20, 64, 256, {}, 3},
+  {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
 local MOST = 2  -- choices of a family and order
@@ -178,6 +179,8 @@ local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)
 local strips = normal({M, 3}, cute.f32, 10)
 local blocks = normal({1, 3}, cute.f32, 11)
+local groups = cute.make_tensor(normal({640}, cute.bf16, 12).iterator,
+  cute.make_layout({160, 4}, {1, 160}))
 local function plain() return {} end
 local function gelu(part, all)
   local r, b = part(residual), all(bias)
@@ -217,8 +220,18 @@ local CASES = {
     return {scale_a = part(factors), scale_b = all(bias)}
   end, odd = "kept to 13 bits", turned = "kept to 13 bits", batch = false},
   {"8-bit weights", "bf16", "i8", 64, 200, plain},
+  {"4-bit weights", "bf16", "i4", 160, 512, function(_, all)
+    return {scale_b = all(groups)}
+  end, turned = "gemm_int4 wants rows of A", batch = false},
   {"whole numbers", "i8", "i8", 64, 200, plain},
 }
+
+-- B of a case.
+local function weights(c)
+  local n, k = c[4], c[5]
+  if c[3] ~= "i4" then return normal({n, k}, cute[c[3]], 4) end
+  return ops.int4(function(i, j) return (i * 7 + j * j) % 16 end, n, k)
+end
 
 -- Rows of a case's product at a place, and what else there is of them.
 local function product(c, X, B, place, device)
@@ -245,8 +258,7 @@ end
 -- Every case has half of the places, the first one all; cases on a card a
 -- fifth, and bits of the simulator.
 local function check_rows(c, index, device)
-  local X, B = normal({M, c[5]}, cute[c[2]], 3), normal({c[4], c[5]},
-                                                          cute[c[3]], 4)
+  local X, B = normal({M, c[5]}, cute[c[2]], 3), weights(c)
   local on_card = device == "gpu"
   local all = product(c, X, B, {0, M}, on_card and "sim:sm_90a" or device)
   if on_card then X, B = X:to "gpu", B:to "gpu" end

@@ -172,6 +172,18 @@ describe("int4 weights", function()
     return cute.make_tensor(t.iterator, cute.make_layout {t.shape[2]})
   end
 
+  -- f(i, j): sums of weights q, (N,K), and their factors, (K/group,N).
+  local function products(A, q, s, z, group)
+    return function(i, j)
+      local sum = 0
+      for k = 0, A.shape[2] - 1 do
+        local g = group and k // group or 0
+        sum = sum + A(i, k) * (q(j, k) - (z and z(g, j) or 8)) * s(g, j)
+      end
+      return sum
+    end
+  end
+
   local function check_int4(device, dtype, M, N, K, group, zeros)
     local A, q = matrix({M, K}, dtype), numbers({N, K}, "u8", 3, 0, 15)
     local along = group and K // group or 1
@@ -181,23 +193,52 @@ describe("int4 weights", function()
     local o = {device = device, dtype = cute.f32, group = group,
       scale_b = by_column(s, group), zeros = z and by_column(z, group) or nil,
       epilogue = function(acc, at)
-        return acc * 2.0 + at:col(bias), acc:to(cute.f16)
+        return acc * 2.0 + at:col(bias), acc:to(cute.f16),
+          at:row_reduce("sum", acc)
       end}
     local W = cute.ops.int4(q)
     assert.equal("gemm_int4", cute.ops.explain(A, W, o).kernel)
-    local D, plain = gemm(A, W, o)
+    local D, plain, rows = gemm(A, W, o)
+    local want = products(A, q, s, z, group)
     for i = 0, M - 1 do
+      local all = 0
       for j = 0, N - 1 do
-        local sum = 0
-        for k = 0, K - 1 do
-          local g = group and k // group or 0
-          sum = sum + A(i, k) * (q(j, k) - (z and z(g, j) or 8)) * s(g, j)
-        end
+        local sum = want(i, j)
         assert.equal(sum * 2 + bias(j), D(i, j))
         assert.equal(ops.rounded "f16"(sum), plain(i, j))
+        all = all + sum
+      end
+      assert.equal(all, rows(i))
+    end
+    return cute.ops.explain(A, W, o)
+  end
+
+  local function check_gates(device, M, N, K, group, zeros)
+    local A, q = matrix({M, K}, "bf16"), numbers({2 * N, K}, "u8", 3, 0, 15)
+    local s = numbers({K // group, 2 * N}, "bf16", 4, 1, 3)
+    local z = zeros and numbers({K // group, 2 * N}, "u8", 5, 0, 15)
+    local bias = matrix({N}, "f32", 9)
+    local o = {device = device, dtype = cute.f32, group = group, gated = true,
+      scale_b = by_column(s, group), zeros = z and by_column(z, group) or nil,
+      epilogue = function(gate, up, at) return gate - up + at:col(bias) end}
+    local W = cute.ops.int4(q)
+    local D, want = gemm(A, W, o), products(A, q, s, z, group)
+    for i = 0, M - 1 do
+      for j = 0, N - 1 do
+        assert.equal(want(i, j) - want(i, j + N) + bias(j), D(i, j))
       end
     end
     return cute.ops.explain(A, W, o)
+  end
+
+  for _, c in ipairs {{5, 48, 256, 64, true}, {33, 80, 128, 128}} do
+    it(("have gates: %dx%dx%d"):format(table.unpack(c)), function()
+      local e = check_gates("sim:sm_90a", table.unpack(c))
+      kernels.compiles(e:trace(), {"sm_90a"})
+    end)
+    it(("have gates: %dx%dx%d #gpu"):format(table.unpack(c)), function()
+      check_gates("gpu", table.unpack(c))
+    end)
   end
 
   for _, c in ipairs {{"bf16", 5, 64, 256, 64, true}, {"f16", 1, 32, 128, 128},
@@ -227,6 +268,8 @@ describe("int4 weights", function()
             {})
     refuses("gemm_int4 has A of bf16 or f16, not of f32", {scale_b = s},
             matrix({4, 64}, "f32"))
+    refuses("gates of gemm_int4 come in groups of 16, N is 8", {scale_b = s,
+      gated = true, epilogue = function(gate, up) return gate * up end})
     refuses("K of 128 and of 64 do not agree", {scale_b = s}, matrix {4, 128})
     refuses("zeros are of int4 weights", {zeros = s}, nil, matrix {16, 64})
     refuses("they want the same layout", {scale_b = s,

@@ -5,7 +5,6 @@ local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
-local support = require "spec.support"
 
 -- Rows of k elements at multiples of 8, (..., rows, k), from small whole
 -- numbers; `seed` nil: what nobody should read.
@@ -15,26 +14,28 @@ local function matrix(shape, dtype, seed, pad)
   stride[rank] = 1
   for i = rank - 1, 1, -1 do stride[i], at = at, at * shape[i] end
   local b = core.buffer(dtype, at)
-  if seed then b:fill_int(seed, -2, 3) else b:fill(0 / 0) end
+  local least = dtype == "u8" and 0 or -2
+  if seed then b:fill_int(seed, least, 3) else b:fill(0 / 0) end
   return cute.make_tensor(b, cute.make_layout(shape, stride))
 end
 
 local function same(_, _, _, sum) return sum end
 
--- The product by choices `o`, in the simulator on `device`.
-local function product(o, A, B, D, device, make)
+-- The product by choices `o`, in the simulator on `device`; S: factors of B.
+local function product(o, A, B, D, device, make, S)
   local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
   local made = (make or gemm_skinny)(o)
   local sums, counts = made.scratch(m, l)
-  local list = {A, B, D}
+  local list, turns = {A, B}, nil
+  for _, t in ipairs {S or D, S and D} do list[#list + 1] = t end
   if sums then
-    list[4] = cute.empty({sums}, cute.f32)
-    list[5] = cute.zeros({counts}, cute.i32)
+    turns = cute.zeros({counts}, cute.i32)
+    table.move({cute.empty({sums}, cute.f32), turns}, 1, 2, #list + 1, list)
   end
   local call = made.kernel(table.unpack(list))
   call:launch {grid = made.grid(m, l), block = made.block, device = device,
                cluster = made.cluster}
-  return made, call, list[5]
+  return made, call, turns
 end
 
 local WARPS = {{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {1, 8}, {4, 2}}
@@ -55,7 +56,38 @@ local function problem(number)
   return o, A, B, D
 end
 
+-- The same with B of 8 bits, a whole number of pieces of K, and maybe factors S
+-- of groups of it; B with these.
+local function of_bytes(number)
+  local o, A, _, D = problem(number)
+  local pick = ops.random(number + 1000)
+  local b = pick {"i8", "u8", "e4m3", "e5m2"}
+  o.k, o.b_dtype = o.k * 2, cute[b]
+  local B = matrix({o.n, o.k}, b, 2, pick {0, 16})
+  local whole, S = cute.zeros({o.n, o.k}, cute.f32), nil
+  o.group = o.side == "a" and pick {false, 64, 128, 64} or nil
+  if o.group then
+    S = ops.tensor(pick, {o.n, (o.k + o.group - 1) // o.group}, "f32", 5, "k")
+  end
+  for n = 0, o.n - 1 do
+    for k = 0, o.k - 1 do
+      whole[{n, k}] = B(n, k) * (S and S(n, k // o.group) or 1)
+    end
+  end
+  A = matrix({A.shape[1], o.k}, tostring(A.element_type), 1, pick {0, 8})
+  return o, A, B, D, S, whole
+end
+
 describe("gemm_skinny", function()
+  it("is right with weights of 8 bits, and their factors", function()
+    for number = 1, 40 do
+      local o, A, B, D, S, whole = of_bytes(number)
+      o.cluster = number % 2 == 1 or nil
+      product(o, A, B, D, "sim:sm_90a", nil, S)
+      assert.is_nil(ops.differs(A, whole, D, same), number)
+    end
+  end)
+
   for first = 1, 60, 10 do
     it(("is right: problems %d to %d"):format(first, first + 9), function()
       for number = first, first + 9 do
@@ -93,16 +125,16 @@ describe("gemm_skinny", function()
     {"cute.eq(party, full % step)", "cute.ge(party, 0)", 34},
     {"cute.lt(party, full)", "cute.ge(party, 0)", 34},
     {"at.z * p.warps[2] + at.wk", "at.wk", 33},
-    {"at.wn) * p.high", "0) * p.high", 33},
-    {"threads < p.block and", "false and", 34},
-    {"meet_all()\n  local first", "local first", 33, cluster = true},
-    {"meet_all()  -- nobody", "-- nobody", 33, cluster = true},
-    {"for other = 1, splits - 1", "for other = 1, splits - 2", 33,
+    {"at.wn * p.high", "0 * p.high", 33},
+    {"threads < p.block and", "false and", 34, file = "join"},
+    {"meet_all()\n  local first", "local first", 33, file = "join",
      cluster = true},
+    {"meet_all()  -- nobody", "-- nobody", 33, file = "join", cluster = true},
+    {"for other = 1, splits - 1", "for other = 1, splits - 2", 33,
+     file = "join", cluster = true},
   } do
     it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
-      local made = assert(load(support.change(
-        support.read "kernels/gemm_skinny.lua", f[1], 1, f[2])))()
+      local made = kernels.changed("gemm_skinny", f)
       local o, A, B, D = problem(f[3])
       o.cluster = f.cluster
       local ok, right = pcall(function()
@@ -151,6 +183,14 @@ describe("gemm_skinny", function()
     end
     refuses("gemm_skinny: K is 12; multiples of 8 are needed",
             {n = 16, k = 12})
+    refuses("gemm_skinny: K is 24; multiples of 16 are needed",
+            {n = 16, k = 24, b_dtype = cute.i8})
+    refuses("gemm_skinny: B of f16 beside bf16; the same or 8 bits are needed",
+            {n = 16, k = 16, b_dtype = cute.f16})
+    refuses("gemm_skinny: groups of 96 with side = \"a\"; multiples of 64",
+            {n = 16, k = 96, b_dtype = cute.i8, group = 96})
+    refuses('gates with side = "b" and count = 1',
+            {n = 16, k = 16, side = "b", gated = true})
     refuses("gemm_skinny: f32; bf16 or f16 is needed",
             {n = 16, k = 16, dtype = cute.f32})
     refuses("gemm_skinny: unroll = 0; an integer from 1 to 32 is needed",
@@ -286,6 +326,12 @@ describe("ops.gemm of few rows", function()
         cute.make_tensor(core.buffer("bf16", 192):fill(1),
                          cute.make_layout({3, 64}, {1, 3})),
         matrix({16, 64}, "bf16", 2))
+    local q = matrix({16, 256}, "i8", 2)
+    why("gemm_skinny has factors for multiples of 64 elements of K, not 32",
+        matrix({3, 256}, "bf16", 1), q, {group = 32,
+          scale_b = matrix({16, 8}, "f32", 3)})
+    why("gemm_skinny has no factors for blocks of A", matrix({3, 256}, "bf16"),
+        q, {scale_a = matrix({3, 2}, "f32", 3)})
     for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do  -- nobody would ask why
       local e = explain(matrix({c[1], 64}, c[2], 1), matrix({16, 64}, c[2], 2))
       assert.is_true(e.kernel ~= "gemm_skinny")
@@ -294,22 +340,22 @@ describe("ops.gemm of few rows", function()
   end)
 
   it("has candidates that compile without spills", function()
-    for _, s in ipairs {{1, 4096, 4096}, {8, 1024, 8192}, {16, 8192, 8192},
-                        {32, 4096, 14336}} do
-      local m, n, k = table.unpack(s)
-      local function far(rows, columns)
-        return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
+    for _, s in ipairs {{1, 4096, 4096, cute.bf16}, {8, 1024, 8192, cute.bf16},
+                        {16, 8192, 8192, cute.bf16},
+                        {32, 4096, 14336, cute.bf16},
+                        {32, 4096, 14336, cute.i8, 128}} do
+      local m, n, k, b, group = table.unpack(s)
+      local function far(rows, columns, dtype)
+        return cute.make_tensor(cute.empty({1}, dtype or cute.bf16).iterator,
           cute.make_layout({rows, columns}, {columns, 1}))
       end
-      for _, c in ipairs(gemm_skinny.candidates(m, n, k,
-          {dtype = cute.bf16, sms = 132, clusters = true})) do
+      for _, c in ipairs(gemm_skinny.candidates(m, n, k, {dtype = cute.bf16,
+          b_dtype = b, group = group, sms = 132, clusters = true})) do
         local made = gemm_skinny(c.options)
-        local list = {far(m, k), far(n, k), far(m, n)}
-        local sums, counts = made.scratch(m)
-        if sums then
-          list[4] = cute.empty({sums}, cute.f32)
-          list[5] = cute.zeros({counts}, cute.i32)
-        end
+        local list = {far(m, k), far(n, k, b)}
+        if group then list[3] = far(n, k // group, cute.f32) end
+        list[#list + 1] = far(m, n)
+        assert.is_nil(made.scratch(m))
         local program = made.kernel(table.unpack(list)):trace {
           block = made.block, cluster = made.cluster, arch = "sm_90a"}
         for _, arch in ipairs(made.cluster and {"sm_90a"}

@@ -36,14 +36,19 @@ local function problem(o, make)
   local S = scales(dtype, G, N)
   local Z = o.zeros and numbers("u8", 3, 0, 15, G, N)
   local C = cute.zeros({M, N}, o.out or cute.f32)
-  local work, turns = k.scratch(M)
+  local sums, counts = k.scratch(M)
+  local turns = cute.zeros({counts or 1}, cute.i32)
   local args = {A, gemm_int4.pack(q), S}
   if Z then args[4] = Z end
-  for _, t in ipairs {C, work, turns} do args[#args + 1] = t end
+  args[#args + 1] = C
+  if sums then
+    args[#args + 1], args[#args + 2] = cute.empty({sums}, cute.f32), turns
+  end
   local p = {C = C, made = k, turns = turns}
   function p.launch(seed, device)
     return k.kernel(table.unpack(args)):launch {grid = k.grid(M),
-      block = k.block, device = device or DEVICE, seed = seed,
+      block = k.block, cluster = k.cluster, seed = seed,
+      device = device or (k.cluster and "sim:sm_90a") or DEVICE,
       faults = "return"}
   end
   function p.check()
@@ -87,6 +92,10 @@ local CASES = {
   {16, 64, 512, group = 16, warps = {1, 2}, columns = 4, stages = 2},
   {9, 64, 512, group = 128, rows = 8, stages = 3, warps = {4, 1}},
   {16, 48, 1152, group = 64, columns = 3, warps = {1, 4}, stages = 2},
+  {9, 80, 1024, group = 128, columns = 4, warps = {1, 2}, splits = 4,
+   cluster = true, zeros = true, out = BF16},
+  {3, 144, 704, group = 64, columns = 2, warps = {2, 2}, splits = 3, slice = 64,
+   cluster = true, dtype = F16},
 }
 
 describe("gemm_int4", function()
@@ -186,20 +195,6 @@ describe("gemm_int4", function()
 end)
 
 describe("gemm_int4's faults are told:", function()
-  -- The kernel with a changed text, of its own or of another file's.
-  local function changed(f)
-    local path = "kernels/" .. (f.file or "gemm_int4") .. ".lua"
-    local text = support.change(support.read(path), f[1], f.nth or 1, f[2])
-    local made = assert(load(text, "@" .. path))()
-    if not f.file then return made end
-    local name = "kernels." .. f.file
-    local kept = package.loaded[name]
-    package.loaded[name] = made
-    made = dofile "kernels/gemm_int4.lua"
-    package.loaded[name] = kept
-    return made
-  end
-
   local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
                   warps = {4, 2}, columns = 2}
   local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},
@@ -212,7 +207,7 @@ describe("gemm_int4's faults are told:", function()
   for _, f in ipairs {
     {SYNC, "", file = "join"}, {SYNC, "", of = ACROSS},
     {"cute.arch.sync_warp()", "", of = ALONG},
-    {"cute.arch.barrier(1 + at.k, 32 * p.warps[1])", ""},
+    {"cute.arch.barrier(1 + at.wk, 32 * p.warps[1])", ""},
     {WAIT, "", of = ALONG}, {WAIT, "landed(p, at, ahead)", of = ALONG},
     {"k_tiles - k) - 1)", "k_tiles - k))", of = ALL},
     {"cute.arch.cp_async_commit_group()", "", of = ALL},
@@ -220,7 +215,7 @@ describe("gemm_int4's faults are told:", function()
     {"piece(stage, i, u), pred)", "piece(stage, i, u))"},
     {"{row, col}), pred)", "{row, col}))"},
     {"cute.lt(first + row, t.shape[1])", "cute.ge(row, 0)"},
-    {"cute.lt(bn * across + col, t.shape[2] // width)", "cute.ge(col, 0)"},
+    {"cute.lt(from, columns)", "cute.ge(col, 0)"},
     {"cute.lt(row, rows) &", "cute.ge(row, 0) &"},
     {"& cute.lt(col, along)", ""},
     {"cute.lt(k, p.k)", "cute.ge(k, 0)", of = {1, 16, 192, slice = 64,
@@ -228,9 +223,10 @@ describe("gemm_int4's faults are told:", function()
     {"cute.lt(at.side + v, rows * across)", "cute.ge(at.side, 0)"},
     {"cute.when(cute.lt(k, k_tiles), function()",
      "cute.when(cute.ge(k, 0), function()", of = ACROSS},
-    {"cute.when(cute.lt(o.warp, wm * wn), reduce)", "reduce()", of = ALONG,
+    {"cute.when(cute.lt(at.wk, wm * wn), reduce)", "reduce()", of = ALONG,
      file = "join"},
-    {"and cute.lt(at.k, wm * wn)", "and cute.ge(at.k, 0)", of = ALONG},
+    {"and cute.lt(at.tid, threads)", "and cute.ge(at.tid, 0)", of = ALONG,
+     file = "join"},
     {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
     {"if o.of then", "if false then", file = "meet", of = ALONG},
     {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
@@ -238,7 +234,7 @@ describe("gemm_int4's faults are told:", function()
     {SYNC, "", file = "meet", nth = 2},
   } do
     it(("%s -> %s"):format(f[1], f[2]), function()
-      local make, told = changed(f), false
+      local make, told = kernels.changed("gemm_int4", f), false
       for seed = 1, 3 do
         local p = problem(f.of or RAGGED, make)
         told = told or not support.report(p.launch(seed)).ok or not p.check()

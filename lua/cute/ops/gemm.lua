@@ -124,7 +124,8 @@ local function problem(call)
     fail("B is %s: with gates it has 2 N rows", B.layout)
   elseif p.gated and not call.f then
     fail "gated wants an epilogue of (gate, up, at)"
-  elseif p.gated and (C or call.alpha or o.scale_a or o.scale_b) then
+  elseif p.gated and (C or call.alpha or o.scale_a
+    or o.scale_b and not int4.is(B)) then
     fail "with gates the epilogue does what factors and C would"
   end
   p.columns = p.gated and p.n // 2 or p.n

@@ -41,9 +41,12 @@ function STEPS.gemm_int4(_, o)
     o.m)
 end
 
-function STEPS.gemm_skinny(_, o)
-  return ("16 products at once, 8 elements of K apart by fours; chunks of %d "
-    .. "of K by %d warps in turn%s"):format(32 * o.unroll, o.warps[2],
+function STEPS.gemm_skinny(p, o)
+  local each = 128 // p.b.bits
+  return ("16 products at once, %d elements of K apart by fours%s; chunks of "
+    .. "%d of K by %d warps in turn%s"):format(each,
+    p.group and ", with the factors of each " .. 4 * each or "",
+    4 * each * o.unroll, o.warps[2],
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 

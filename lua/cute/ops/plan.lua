@@ -69,17 +69,35 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
-function FAMILIES.gemm_skinny(p, c)
-  local made = require "kernels.gemm_skinny"(c.options)
+-- Kernels of kernels/join: `operands` gives their first arguments.
+local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
-  return {kernel = made.kernel, block = made.block,
-          cluster = made.cluster, grid = made.grid(p.m, p.batches),
-          mma = made.mma, tile = made.tile,
-          pdl = c.options.pdl, sums = sums, counts = counts,
-          arguments = function(A, B, D, work, turns)
-            if not counts then return {A, B, D, n = 3} end
-            return {A, B, D, work, turns, n = 5}
+  return {kernel = made.kernel, block = made.block, cluster = made.cluster,
+          grid = made.grid(p.m, p.batches), mma = made.mma, tile = made.tile,
+          pdl = made.plan.pdl, sums = sums, counts = counts,
+          arguments = function(A, B, D, work, turns, call)
+            local list = operands(A, B, call)
+            list[#list + 1] = D
+            if counts then table.move({work, turns}, 1, 2, #list + 1, list) end
+            list.n = #list
+            return list
           end}
+end
+
+function FAMILIES.gemm_skinny(p, c)
+  return by_join(p, require "kernels.gemm_skinny"(c.options),
+    function(A, B, call)
+      return {A, B, p.group and select(2, scales.blocks(p, call.o, p.batch))}
+    end)
+end
+
+function FAMILIES.gemm_int4(p, c)
+  return by_join(p, require "kernels.gemm_int4"(c.options),
+    function(A, _, call)
+      local o = call.o
+      return {A, call.B.packed, scales.turned(p, o.scale_b),
+              o.zeros and scales.turned(p, o.zeros)}
+    end)
 end
 
 -- A tensor of that type and layout, without its memory.
@@ -143,22 +161,6 @@ function FAMILIES.gemm_sm90(p, c)
               local SA, SB = scales.blocks(p, call.o, p.batch)
               list[13], list[14] = SA or false, SB or false
             end
-            return list
-          end}
-end
-
-function FAMILIES.gemm_int4(p, c)
-  local made = require "kernels.gemm_int4"(c.options)
-  local grid, work, turns = made.grid(p.m), made.scratch(p.m)
-  return {kernel = made.kernel, block = made.block, grid = grid,
-          sums = cute.size(work), counts = cute.size(turns),
-          pdl = c.options.pdl,
-          arguments = function(A, _, D, w, t, call)
-            local o, list = call.o, {A, call.B.packed}
-            list[3] = scales.turned(p, o.scale_b)
-            if o.zeros then list[4] = scales.turned(p, o.zeros) end
-            local n = #list
-            list[n + 1], list[n + 2], list[n + 3], list.n = D, w, t, n + 3
             return list
           end}
 end

@@ -10,12 +10,10 @@ function int4.takes(p)
   elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
     return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
   elseif p.batches > 1 or p.ragged then return "gemm_int4 has no batches"
-  elseif p.gated then return "gemm_int4 has no gates"
+  elseif p.gated and p.n % 32 ~= 0 then
+    return ("gates of gemm_int4 come in groups of 16, N is %d"):format(p.n // 2)
   elseif p.A.stride[2] ~= 1 then
     return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
-  end
-  for i = 2, #(p.results or {}) do
-    if p.results[i].kind ~= "tile" then return "gemm_int4 has no reductions" end
   end
   if p.scale_b ~= "blocks" and p.scale_b ~= "rows" or p.scale_a == "blocks" then
     return "gemm_int4 wants scale_b, one of each column, or of groups of K"
@@ -27,7 +25,7 @@ local INT4_ROWS = 16
 
 function int4.list(p)
   local o = {n = p.n, k = p.k, m = p.batch_invariant and INT4_ROWS or p.m,
-             zeros = p.zeros, arch = p.arch,
+             zeros = p.zeros, arch = p.arch, gated = p.gated,
              group = p.scale_b == "blocks" and p.group or nil}
   local plan = gemm_int4(o).plan
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,

@@ -1,7 +1,6 @@
 --- Products of few rows of A (kernels/gemm_skinny).
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
-local types = require "cute.ops.family.types"
 
 local skinny = {name = "gemm_skinny"}
 
@@ -21,13 +20,19 @@ local function rows_refuse(name, t)
 end
 
 function skinny.takes(p)
-  if p.m > MOST or p.ragged
-    or not (types.same(p, "bf16") or types.same(p, "f16")) then
+  local a, b = p.a, p.b
+  if p.m > MOST or p.ragged or a ~= cute.bf16 and a ~= cute.f16
+    or b ~= a and b.bits ~= 8 then
     return false
-  elseif p.gated then return "gemm_skinny has no gates"
-  elseif p.group then return "gemm_skinny has no factors for blocks of K"
-  elseif p.k % 8 ~= 0 then
-    return ("gemm_skinny wants K in pieces of 8, not %d"):format(p.k)
+  end
+  local piece = 128 // b.bits
+  if p.scale_a == "blocks" then
+    return "gemm_skinny has no factors for blocks of A"
+  elseif p.group and p.group % (4 * piece) ~= 0 then
+    return ("gemm_skinny has factors for multiples of %d elements of K, not %d")
+      :format(4 * piece, p.group)
+  elseif p.k % piece ~= 0 then
+    return ("gemm_skinny wants K in pieces of %d, not %d"):format(piece, p.k)
   end
   return rows_refuse("A", p.A) or rows_refuse("B", p.B)
 end
@@ -35,8 +40,8 @@ end
 function skinny.list(p)
   local out = {}
   for _, c in ipairs(gemm_skinny.candidates(p.m, p.n, p.k,
-      {dtype = p.a, sms = p.sms, batches = p.batches,
-       clusters = p.sm >= 90})) do
+      {dtype = p.a, b_dtype = p.b, group = p.group, gated = p.gated,
+       sms = p.sms, batches = p.batches, clusters = p.sm >= 90})) do
     local o = c.options
     out[#out + 1] = {family = "gemm_skinny", options = o, tile = c.tile,
       stages = o.unroll, split = o.splits, swap = o.side == "a",

@@ -126,3 +126,13 @@ assert(D[{7, 3}] == 32)
 
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)
+
+-- Requests to shared memory, and what they would cost elsewhere.
+report = cute.kernel("column", function(o)
+  local tid = cute.arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32}, {32, 1}))
+  for i = 0, 31 do s[{tid, i}] = 1.0 end
+  o[tid] = s[{tid, 31}]
+end)(cute.zeros({32}, cute.f32)):profile {grid = 1, block = 32}
+assert(#tostring(report:conflicts()[1]) > 100)
+assert(report:find_swizzle()[1].cured)

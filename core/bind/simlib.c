@@ -328,6 +328,7 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
     face_set_int(L, "mem", s->smem + 1);
   }
   if (s->gmem >= 0) set_string(L, "global", mem_name(fn, &fn->mem.p[s->gmem]));
+  face_set_bool(L, "out", s->out);
   face_set_int(L, "count", (int64_t)n->count);
   face_set_int(L, "wavefronts", (int64_t)n->wavefronts);
   face_set_int(L, "conflicts", (int64_t)(n->wavefronts - n->least));

@@ -589,7 +589,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
 // ---- names of memory instructions ----
 
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
-                         int32_t *gmem) {
+                         int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
   Ref m[2] = {0, 0};  // destination, source
   *smem = *gmem = -1;
@@ -605,6 +605,8 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
     if (space == SP_SMEM || space == SP_DSMEM) *smem = at;
     if (space == SP_GMEM || space == SP_TMAP) *gmem = at;
   }
+  Space to = m[0] ? ir_memof(fn, m[0])->space : SP_RMEM;
+  *out = *smem >= 0 && (to == SP_GMEM || to == SP_TMAP);
   if (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND) return op_name((Op)i->op);
   if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
   if (i->op == OP_MATRIX)

@@ -128,7 +128,8 @@ SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
 // The sentence of a fault, base_realloc'd; NULL when out of memory.
 char *simreport_text(const SimProg *p, const SimFault *f);
+// out: from shared memory to global.
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
-                         int32_t *gmem);
+                         int32_t *gmem, bool *out);
 
 #endif

@@ -418,10 +418,11 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   if (!a->count) return -1;
   const Ins *i = ir_get(r->prog->fn, r->prog->stat_ref[k]);
   SimLine n = {.src = i->src};
-  n.op = simreport_op(r->prog, i, &n.smem, &n.gmem);
+  n.op = simreport_op(r->prog, i, &n.smem, &n.gmem, &n.out);
   SimLine *at = s->line, *end = s->line + s->nline;
   while (at < end && (at->src != n.src || strcmp(at->op, n.op) != 0 ||
-                      at->smem != n.smem || at->gmem != n.gmem))
+                      at->smem != n.smem || at->gmem != n.gmem ||
+                      at->out != n.out))
     at++;
   if (at == end) {
     *at = n;

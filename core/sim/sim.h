@@ -98,6 +98,7 @@ typedef struct SimLine {
   uint32_t src;
   const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
   int32_t smem, gmem;  // memory objects (index into Fn.mem), or -1
+  bool out;            // from smem to gmem
   SimStat sum;
 } SimLine;
 

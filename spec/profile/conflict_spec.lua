@@ -143,6 +143,24 @@ describe("conflicts", function()
     assert.equal(r:total "wavefronts", again:total "wavefronts")
   end)
 
+  it("stand in lines that say which way a copy goes", function()
+    local k = cute.kernel("ways", function(x)
+      local tid = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout {32})
+      cute.autovec_copy(cute.local_tile(x, {1}, {tid}),
+                        cute.local_tile(s, {1}, {tid}))
+      cute.autovec_copy(cute.local_tile(s, {1}, {tid}),
+                        cute.local_tile(x, {1}, {tid}))
+    end)
+    local r = k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32,
+                                                    device = "sim"}
+    local text = r:traffic()
+    for _, l in ipairs(r.lines) do
+      assert.equal(l.line == r.lines[2].line, l.out)
+    end
+    assert.is_truthy(text:find "x > s" and text:find "s > x", text)
+  end)
+
   it("do not depend on the host's threads, and are kept up to a bound",
      function()
     local k = cute.kernel("many", function(x, n)

@@ -5,8 +5,9 @@
 --   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
 --                 offset=, coord=, layout=, thread=, block=, count=}
 --   lines         memory traffic by source line: {file=, line=, op=, shared=,
---                 global=, count=, wavefronts=, conflicts=, requests=,
---                 sectors=, least_sectors=, bytes=}
+--                 global=, out= (from shared memory to global), count=,
+--                 wavefronts=, conflicts=, requests=, sectors=,
+--                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
 -- tostring(report) says the faults, report:traffic() the table of lines.
@@ -196,7 +197,10 @@ function Report:traffic()
                  "sectors/request", "efficiency"}}
   for _, s in ipairs(self.lines) do
     local tensors = s.shared or s.global or ""
-    if s.shared and s.global then tensors = s.global .. " > " .. s.shared end
+    if s.shared and s.global then
+      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
+                                   s.out and s.global or s.shared)
+    end
     rows[#rows + 1] = {
       at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
       s.wavefronts > 0 and tostring(s.wavefronts) or "-",

@@ -145,6 +145,14 @@ build = {
         "lua/cute/bench/lessonlib.lua",
       ["cute.bench.oracle"] =
         "lua/cute/bench/oracle.lua",
+      ["cute.check.explore"] =
+        "lua/cute/check/explore.lua",
+      ["cute.check"] =
+        "lua/cute/check/init.lua",
+      ["cute.check.main"] =
+        "lua/cute/check/main.lua",
+      ["cute.check.schedule"] =
+        "lua/cute/check/schedule.lua",
       ["cute.debug"] =
         "lua/cute/debug/init.lua",
       ["cute.debug.locals"] =
@@ -163,6 +171,8 @@ build = {
         "lua/cute/init.lua",
       ["cute.jit"] =
         "lua/cute/jit.lua",
+      ["cute.json"] =
+        "lua/cute/json.lua",
       ["cute.lang.bytecode"] =
         "lua/cute/lang/bytecode.lua",
       ["cute.lang.carry"] =
@@ -177,6 +187,8 @@ build = {
         "lua/cute/lang/lex.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
+      ["cute.lang.questions"] =
+        "lua/cute/lang/questions.lua",
       ["cute.lang.raw"] =
         "lua/cute/lang/raw.lua",
       ["cute.lang.reach"] =

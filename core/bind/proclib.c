@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -32,6 +33,25 @@ static int failed(lua_State *L, int e) {
   lua_pushnil(L);
   lua_pushstring(L, strerror(e));
   return 2;
+}
+
+static int close_file(lua_State *L) {
+  luaL_Stream *p = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  return luaL_fileresult(L, fclose(p->f) == 0, NULL);
+}
+
+// divert() -> file | nil, reason: what standard output was; that is error
+// output from now on.
+static int sys_divert(lua_State *L) {
+  luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
+  p->closef = NULL;
+  luaL_setmetatable(L, LUA_FILEHANDLE);
+  fflush(stdout);
+  int fd = fcntl(1, F_DUPFD_CLOEXEC, 3);
+  p->f = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!p->f || dup2(2, 1) < 0) return failed(L, errno);
+  p->closef = close_file;
+  return 1;
 }
 
 // In the child: it ends with its parent, whatever it is doing.
@@ -180,7 +200,7 @@ void proclib_open(lua_State *L) {
     {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"spawn", sys_spawn}, {"poll", sys_poll}, {"lock", sys_lock},
-    {"program", sys_program}, {NULL, NULL}};
+    {"program", sys_program}, {"divert", sys_divert}, {NULL, NULL}};
   luaL_newmetatable(L, MT_PROCESS);
   luaL_setfuncs(L, methods, 0);
   lua_pushvalue(L, -1);

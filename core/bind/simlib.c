@@ -14,13 +14,22 @@
 // empty theirs.
 typedef struct SimBox {
   Ctx cx;
+  struct Kept *kept;  // buffers that get their bytes back
+  size_t nkept;
   SimResult *result;
   lua_State *L;
   int progress;       // stack index of the function, or 0
   bool failed;        // progress raised: its error is on top of the stack
 } SimBox;
 
+typedef struct Kept {
+  HostBuf *buf;
+  void *bytes;
+} Kept;
+
 static void box_free(SimBox *b) {
+  for (size_t k = 0; k < b->nkept; k++) base_free(b->kept[k].bytes);
+  b->nkept = 0;
   sim_free(b->result);
   b->result = NULL;
   arena_free(&b->cx.scratch);
@@ -210,6 +219,47 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
+// ---- launches that leave no trace ----
+
+// Takes copies of the buffers that fn writes.
+static void keep(SimBox *b, const Fn *fn, int t) {
+  lua_State *L = b->L;
+  b->kept = NEW(&b->cx, Kept, fn->arg.n + 1);
+  lua_getfield(L, t, "args");
+  for (size_t k = 0; k < fn->arg.n; k++) {
+    if (!fn->arg.p[k].pointer) continue;
+    lua_rawgeti(L, -1, (lua_Integer)k + 1);
+    lua_rawgeti(L, -1, 1);
+    HostBuf *buf = luaL_testudata(L, -1, MT_BUFFER);
+    lua_pop(L, 2);
+    bool known = !buf;
+    for (size_t j = 0; j < b->nkept; j++) known |= b->kept[j].buf == buf;
+    if (known) continue;
+    void *p = base_realloc(NULL, buf->bytes + 1);
+    if (!p) ctx_fail(&b->cx, ERR_MEMORY, "out of memory in the simulator");
+    memcpy(p, buf->p, buf->bytes);
+    b->kept[b->nkept++] = (Kept){buf, p};
+  }
+  lua_pop(L, 1);
+}
+
+// Gives them back; a number that stands for what was there.
+static uint64_t give_back(SimBox *b) {
+  uint64_t h = 0;
+  for (size_t k = 0; k < b->nkept; k++) {
+    const HostBuf *buf = b->kept[k].buf;
+    const uint8_t *p = buf->p;
+    for (size_t i = 0; i < buf->bytes; i += 8) {
+      uint64_t u = 0;
+      memcpy(&u, p + i, buf->bytes - i < 8 ? buf->bytes - i : 8);
+      h = (h ^ u) * 0x9e3779b97f4a7c15ull;
+      h ^= h >> 29;
+    }
+    memcpy(buf->p, b->kept[k].bytes, buf->bytes);
+  }
+  return h;
+}
+
 // ---- coordinates ----
 
 // Coordinate of a plain layout's element at idx, the mode of the largest
@@ -338,6 +388,57 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
+// Turns as a string of 64-bit words, which sim_run takes.
+static void push_turns(lua_State *L, const uint64_t *turn, size_t n) {
+  lua_pushlstring(L, n ? (const char *)turn : "", n * sizeof *turn);
+}
+
+static void push_swap(lua_State *L, const Fn *fn, const SimSwap *s) {
+  lua_createtable(L, 0, 5);
+  set_place(L, fn, "file", "line", s->src);
+  set_place(L, fn, "file2", "line2", s->src2);
+  push_turns(L, s->turn, s->nturn);
+  lua_setfield(L, -2, "turns");
+}
+
+static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
+  lua_createtable(L, (int)o->nturn, 0);
+  for (size_t k = 0; k < o->nturn; k++) {
+    lua_createtable(L, 0, 4);
+    face_set_int(L, "warp", (int64_t)(uint32_t)o->turn[k]);
+    if (o->turn[k] >> 32)
+      face_set_int(L, "agent", (int64_t)(o->turn[k] >> 32));
+    set_place(L, fn, "file", "line", o->line[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+}
+
+// What could have come in another order.
+static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
+  static const struct { uint32_t flag; const char *name; } FLAGS[] = {
+    {SIM_FULL, "full"}, {SIM_LANES, "lanes"}, {SIM_MISSED, "missed"},
+    {SIM_IDLE, "idle"}, {SIM_MANY, "many"}, {SIM_CLOCK, "clock"},
+    {SIM_SUMS, "sums"}, {SIM_APART, "apart"}};
+  lua_createtable(L, 0, 12);
+  face_set_int(L, "cluster", (int64_t)o->cluster);
+  face_set_int(L, "count", (int64_t)o->count);
+  face_set_int(L, "hash", (int64_t)o->hash);
+  face_set_int(L, "switches", (int64_t)o->switches);
+  for (size_t k = 0; k < sizeof FLAGS / sizeof *FLAGS; k++)
+    if (o->flags & FLAGS[k].flag) face_set_bool(L, FLAGS[k].name, true);
+  set_place(L, fn, "file", "line", o->src);
+  lua_createtable(L, (int)o->nswap, 0);
+  for (size_t k = 0; k < o->nswap; k++) {
+    push_swap(L, fn, &o->swap[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "swaps");
+  push_turns(L, o->turn, o->nturn);
+  lua_setfield(L, -2, "turns");
+  push_path(L, fn, o);
+  lua_setfield(L, -2, "path");
+}
+
 static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimResult *r) {
   lua_createtable(L, 0, 10);
@@ -354,6 +455,15 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "lines");
+  if (r->norder) {
+    lua_createtable(L, (int)r->norder, 0);
+    for (size_t k = 0; k < r->norder; k++) {
+      push_orders(L, fn, &r->order[k]);
+      lua_rawseti(L, -2, (lua_Integer)k + 1);
+    }
+    lua_setfield(L, -2, "orders");
+  }
+  face_set_int(L, "turns", (int64_t)r->turns);
   face_set_int(L, "instructions", (int64_t)r->instructions);
   face_set_int(L, "mmas", (int64_t)r->mmas);
   face_set_int(L, "ctas", (int64_t)r->ctas);
@@ -417,9 +527,10 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 }
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
-// budget=, progress=, pdl=, debug=, goal=, record=}) -> report. cluster: where
-// the trace did not fix it; debug, goal: see debuglib.c; record:
-// report.requests are what requestlib.c has
+// budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
+// keep=}) -> report. cluster: where the trace did not fix it; debug, goal: see
+// debuglib.c; record: report.requests are what requestlib.c has; keep: memory
+// is left as it was
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -446,6 +557,19 @@ static int l_sim_run(lua_State *L) {
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .record = face_get_bool(L, 2, "record"),
                .progress = b->progress ? call_progress : NULL, .ud = b};
+  o.decided = face_get_bool(L, 2, "decided");
+  o.unit = face_get_int(L, 2, "unit", -1);
+  size_t bytes = 0;
+  if (lua_getfield(L, 2, "turns") != LUA_TNIL) {
+    const char *turns = luaL_checklstring(L, -1, &bytes);
+    o.nturn = bytes / sizeof *o.turn;
+    uint64_t *copy = NEW(&b->cx, uint64_t, o.nturn + 1);
+    memcpy(copy, turns, o.nturn * sizeof *copy);
+    o.turn = copy;
+  }
+  bool kept = face_get_bool(L, 2, "keep");
+  uint64_t memory = 0;
+  if (kept) keep(b, fn, 2);
   l.debug = debuglib_start(L, 2, fn);
   SimMachine m = {0};
   if (lua_getfield(L, 2, "machine") != LUA_TNIL) {
@@ -456,8 +580,9 @@ static int l_sim_run(lua_State *L) {
   lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);
   if (l.debug) debuglib_end(L, l.debug);
+  if (kept) memory = give_back(b);
   if (b->failed) return lua_error(L);
-  if (!o.machine) {  // else it was tried on a part
+  if (!o.machine && !kept) {  // else it was tried on a part, or to look at it
     settle(all, ntrack);
     set_front(L, fn, 2);
   }
@@ -472,6 +597,7 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
+  if (kept) face_set_int(L, "memory", (int64_t)memory);
   box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }

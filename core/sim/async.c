@@ -11,6 +11,7 @@
 #include "sim/mbar.h"
 #include "sim/shadow.h"
 #include "sim/tape.h"
+#include "sim/turns.h"
 
 #include <string.h>
 
@@ -58,6 +59,7 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;
   if (c->tape && by == BY_MBAR) a->tape = simtape_agent(w);
+  if (c->turns && by == BY_MBAR) simturns_started(c->turns, a);
   return a;
 }
 
@@ -144,7 +146,7 @@ static void settle(SimAsync *a, int actor, uint32_t epoch) {
   }
 }
 
-static void land(SimCluster *c, size_t k) {
+void simasync_land(SimCluster *c, size_t k) {
   SimAsync *a = c->async[k];
   SimMbar *b = a->mbar;
   fetch(a);
@@ -171,8 +173,7 @@ static bool awaited(const SimCluster *c, const SimAsync *a) {
   return false;
 }
 
-// The one that lands before k can.
-static size_t first_turn(const SimCluster *c, size_t k) {
+size_t simasync_first(const SimCluster *c, size_t k) {
   const SimAsync *a = c->async[k];
   for (size_t j = 0; a->turn && j < c->nasync; j++) {
     const SimAsync *o = c->async[j];
@@ -189,7 +190,7 @@ static bool land_any(SimCluster *c, bool wanted) {
     if (a->by != BY_MBAR || (wanted && !awaited(c, a))) continue;
     if (base_random(&c->rng) % ++n == 0) pick = k;
   }
-  if (n) land(c, first_turn(c, pick));
+  if (n) simasync_land(c, simasync_first(c, pick));
   return n > 0;
 }
 

@@ -32,6 +32,8 @@ struct SimAsync {
   uint32_t epoch;
   uint64_t turn;           // BY_MBAR: those of its warp that have one land in
                            // their order; 0: in any
+  uint32_t number, cause;  // turns.c: which of its warp's; what was before it
+  uint64_t began;          // ... of all
   SimMbar *mbar;           // BY_MBAR: completes so many bytes there
   uint32_t bytes;
   SimRun *run;
@@ -69,6 +71,8 @@ bool simasync_sends(const SimCluster *c, uint32_t g);
 // ---- the scheduler's ----
 void simasync_chance(SimCluster *c);  // perhaps one lands
 bool simasync_press(SimCluster *c);   // nobody can go on: one lands, if any
+void simasync_land(SimCluster *c, size_t k);     // number k of the list
+size_t simasync_first(const SimCluster *c, size_t k);  // lands before k can
 void simasync_end(SimCluster *c);     // all warps are done
 void simasync_reset(SimCluster *c);
 void simasync_free(SimCluster *c);

@@ -6,6 +6,7 @@
 #include "sim/mbar.h"
 #include "sim/spin.h"
 #include "sim/tape.h"
+#include "sim/turns.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -167,8 +168,11 @@ static void release(SimCluster *c, SimCta *a, SimBar *b) {
   for (uint32_t left = b->waiting; left; left &= left - 1) {
     SimWarp *w = &warp[__builtin_ctz(left)];
     simorder_take(w, w->valid, &b->past);
+    if (c->causes) simcauses_take(w, (int)(b - a->bar));
     w->state = SW_RUN;
   }
+  if (c->causes) simcauses_forget(warp, (int)(b - a->bar));
+  c->moved++;
   forget(c, b);
 }
 
@@ -247,6 +251,7 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   simorder_give(w, w->valid, &b->past);
   if (c->tape) simtape_give(w, &b->past.gate);
   if (c->tape && wait) simtape_need(w, b->past.gate);
+  if (c->causes) simcauses_give(w, (int)id);
   if (wait) {
     b->waiting |= me;
     w->state = SW_BARRIER;
@@ -277,7 +282,9 @@ static void look(SimCluster *c) {
   c->done = c->open;
   c->open = was;
   simorder_forget(c, &c->open);
+  if (c->causes) simcauses_meet(c);
   simmbar_share(c, ++c->met);
+  c->moved++;
   c->meets = false;
   c->vain = 0;
   for (int k = 0; k < p->nall; k++) {
@@ -301,6 +308,7 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
   w->came |= w->active;
   if (i->flags & CLF_RELAXED) simorder_give_fenced(w, w->active, &c->open);
   else simorder_give(w, w->active, &c->open);
+  if (c->causes) simcauses_give(w, CAUSE_OPEN);
   c->meets = true;
   w->src = i->src;
   if (c->tape) simtape_give(w, &c->open.gate);
@@ -320,6 +328,7 @@ bool simcluster_wait(SimWarp *w, const SimIns *i) {
   }
   simorder_take(w, w->active, &c->done);
   if (c->tape) simtape_need(w, c->done.gate);
+  if (c->causes) simcauses_take(w, CAUSE_DONE);
   w->passed &= ~w->active;
   w->met = c->met;
   return true;
@@ -654,6 +663,11 @@ bool simcluster_run(SimCluster *c) {
     c->asleep = *c->prog->changes;
     return false;
   }
+  simcluster_end(c);
+  return true;
+}
+
+void simcluster_end(SimCluster *c) {
   bool waiting = false;
   for (int k = 0; k < c->prog->nall; k++) {
     c->out->instructions += c->warp[k].count;
@@ -666,5 +680,4 @@ bool simcluster_run(SimCluster *c) {
   if (!waiting && !c->stop) simwgmma_end(c);
   if (c->prog->launch->debug) simdebug_end(c);
   simasync_end(c);
-  return true;
 }

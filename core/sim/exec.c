@@ -8,6 +8,7 @@
 #include "sim/regs.h"
 #include "sim/spin.h"
 #include "sim/tape.h"
+#include "sim/turns.h"
 #include "sim/wgmma.h"
 #include "sim/wrap.h"
 
@@ -664,6 +665,32 @@ static bool step(SimWarp *w, const SimIns *i) {
       return true;
   }
   return true;
+}
+
+bool simexec_is_turn(const SimIns *i) {
+  Op op = (Op)i->op;
+  if (op == OP_LD || op == OP_ST) return i->sem;
+  return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
+         op == OP_MBARWAIT || op == OP_MBARTRY || op == OP_MBARCPASYNC;
+}
+
+void simexec_turn(SimWarp *w) {
+  SimCluster *c = w->cluster;
+  const SimIns *i = &c->prog->ins[w->pc++];
+  c->serial++;
+  w->count++;
+  bool tainted = w->tainted;
+  if (tainted) simtaint_before(w, i);
+  step(w, i);
+  if (tainted) simtaint_after(w, i);
+}
+
+void simexec_between(SimWarp *w) {
+  const SimIns *prog = w->cluster->prog->ins;
+  w->polling = false;
+  while (w->state == SW_RUN && !w->cluster->stop &&
+         !simexec_is_turn(&prog[w->pc]))
+    simexec_turn(w);
 }
 
 static inline void run(SimWarp *w, bool debug) {

@@ -25,6 +25,7 @@
 //   wrap.c      products that wrap, and lead to an address
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers, deadlock
+//   turns.c     the same, decided; causes.c what else could be (turns.h)
 //   dump.c      the program as text
 //   report.c    reports in words, statistics by line
 //   sim.c        clusters over the host's threads
@@ -123,6 +124,7 @@ bool simcluster_init(SimCluster *c);
 void simcluster_free(SimCluster *c);
 void simcluster_begin(SimCluster *c, uint64_t index);
 bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
+void simcluster_end(SimCluster *c);     // nobody goes on
 // The cluster's barrier: wait is false when w must (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);

@@ -11,6 +11,7 @@
 #include "sim/regs.h"
 #include "sim/shadow.h"
 #include "sim/tape.h"
+#include "sim/turns.h"
 
 enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
 
@@ -26,8 +27,12 @@ SimMbar *simmbar_at(const SimCluster *c, uint32_t addr) {
   return k ? &c->mbar[k - 1] : NULL;
 }
 
+static int index_of(const SimCluster *c, const SimMbar *b) {
+  return (int)(b - c->mbar);
+}
+
 static int actor_of(const SimCluster *c, const SimMbar *b) {
-  return c->prog->nactor - c->prog->nmbar + (int)(b - c->mbar);
+  return c->prog->nactor - c->prog->nmbar + index_of(c, b);
 }
 
 static bool make_table(SimCluster *c) {
@@ -95,6 +100,7 @@ static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
 static void end_phase(SimCluster *c, SimMbar *b) {
   hand_on(c, &b->past[OPEN], &b->past[DONE]);
   if (c->prog->ncta > 1) hand_on(c, &b->past[FAR_OPEN], &b->past[FAR_DONE]);
+  if (c->causes) simcauses_phase(c, index_of(c, b));
   b->phase++;
   b->missing = b->expected;
   b->past[DONE].vc[actor_of(c, b)] = b->phase;
@@ -111,6 +117,7 @@ static void look(SimCluster *c, SimMbar *b) {
 }
 
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
+  if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
   b->bytes -= bytes;
   look(c, b);
 }
@@ -322,6 +329,7 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
   int64_t n = each * __builtin_popcount(g->mask);
+  if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
   if (g->far)
     simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
   release(v->x.w, v->x.i, g);
@@ -350,6 +358,8 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
+    SimCluster *c = w->cluster;
+    if (c->causes) simcauses_expect(c, index_of(c, b), b->phase);
     b->bytes += g.amount * __builtin_popcount(g.mask);
     if (b->bytes < -MAX_COUNT || b->bytes > MAX_COUNT) {
       SimFault *f = fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BYTES);
@@ -375,6 +385,11 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
+static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
+  SimCluster *c = w->cluster;
+  if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
+}
+
 bool simmbar_wait(SimWarp *w, const SimIns *i) {
   Visit v;
   Group g;
@@ -388,7 +403,10 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
     return false;
   }
   v.left = all;
-  while (next_group(&v, &g)) acquire(w, i, &g);
+  while (next_group(&v, &g)) {
+    look_at(w, g.b, true);
+    acquire(w, i, &g);
+  }
   return true;
 }
 
@@ -398,11 +416,12 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   Group g;
   uint32_t yes = 0;
   visit(&v, w, i);
-  bool refuse = !w->refused && base_random(&c->rng) % 4 == 0;
+  bool refuse = !c->turns && !w->refused && base_random(&c->rng) % 4 == 0;
   w->refused = refuse;
   while (next_group(&v, &g)) {
+    look_at(w, g.b, false);
     if (refuse || !is_over(&g)) {
-      w->mbar = (int)(g.b - c->mbar);
+      w->mbar = index_of(c, g.b);
       continue;
     }
     acquire(w, i, &g);
@@ -446,6 +465,8 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
   Group g;
   visit(&v, w, i);
   while (next_group(&v, &g)) {
+    SimCluster *c = w->cluster;
+    if (c->causes) simcauses_expect(c, index_of(c, g.b), g.b->phase);
     if (!(i->flags & MBF_NOINC))
       g.b->missing += (uint32_t)__builtin_popcount(g.mask);
     SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, land,

@@ -10,6 +10,7 @@
 #include "sim/shadow.h"
 #include "sim/spin.h"
 #include "sim/tape.h"
+#include "sim/turns.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>
@@ -278,6 +279,25 @@ static int64_t global_granule(const Access *x, int l) {
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
+// Lane l's access is part of a turn (turns.h).
+static void note(const Access *x, int l, int how) {
+  const SimProg *p = x->w->cluster->prog;
+  bool shared = x->m->space == SP_SMEM;
+  if (!shared && !shadow_has(x->m)) return;
+  int shift = shared ? p->shift : x->m->area->shift;
+  uint64_t first = shared ? shadow_address(x, l) >> shift
+                          : shadow_place(x->m, x->at[l]);
+  uint64_t where = shared ? x->w->cluster->index * 2 + 1
+                          : (uint64_t)(x->m->area - p->area) * 2 + 2;
+  for (int k = 0; k < x->bytes >> shift; k++)
+    simcauses_access(x->w, where << 40 | (first + (uint64_t)k), how);
+}
+
+static void notes(const Access *x, uint32_t mask, int how) {
+  if (!x->w->cluster->causes || !x->i->sem) return;
+  for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
+}
+
 // Lane l's bytes go to buf + l * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
@@ -311,6 +331,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
+  notes(&x, mask, CAUSE_READ);
   if (m->space == SP_SMEM) read_shared(&x, mask, buf);
   else read_global(&x, mask, buf[0], sizeof buf[0]);
   return mask;
@@ -366,6 +387,7 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
+  notes(&x, mask, CAUSE_WRITE);
   bool whole = i->sem && m->space == SP_GMEM;  // no atomic in the midst of it
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
@@ -559,6 +581,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
               .bytes = s->mem->bits / 8};
   uint32_t mask = simmem_check(&x, w->active);
   count(&x, mask, true);
+  notes(&x, mask, i->alone ? CAUSE_ADD + (int)i->imm : CAUSE_WRITE);
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
   if (s->mem->space == SP_GMEM) meet_others(&x, mask, NULL, 0);
   for (int l = 0; l < LANES; l++) {

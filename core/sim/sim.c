@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "sim/relay.h"
 #include "sim/requests.h"
 #include "sim/shadow.h"
+#include "sim/turns.h"
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM };
@@ -31,7 +33,7 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t total;         // clusters
+  uint64_t first, total;  // clusters, from the first one on
   uint64_t most;          // at once, of those that take turns
   uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
@@ -41,7 +43,9 @@ typedef struct Run {
   SimFault *fault;
   uint32_t nfault;
   SimStat *stat;
-  uint64_t instructions, mmas;
+  uint64_t instructions, mmas, turns;
+  SimOrders *order;       // decided schedules: what was found
+  size_t norder, maxorder;
   SimText text;
   SimRequests *requests;  // NULL: nobody asked
   SimClock *clock;        // ... of SimOpts.machine
@@ -53,6 +57,7 @@ typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // made when first needed
   int live, made, max;          // so many have begun
+  SimTurns *turns;              // of schedules that are decided
   pthread_t thread;
   bool main;
 } Worker;
@@ -291,6 +296,7 @@ static bool another(Worker *w) {
     fail_memory(r);
     return false;
   }
+  if (w->turns) simturns_join(w->turns, c);
   w->live++;
   return true;
 }
@@ -304,17 +310,6 @@ static void finish(Worker *w, int k) {
   pthread_mutex_lock(&r->lock);
   hand_over(r, c->out);
   pthread_mutex_unlock(&r->lock);
-}
-
-// Clusters one after the other.
-static void *work(void *p) {
-  Worker *w = p;
-  while (another(w)) {
-    while (!simcluster_run(w->cluster[0])) {}
-    finish(w, 0);
-    if (w->main) report_progress(w->run);
-  }
-  return NULL;
 }
 
 // One that does not wait for others to change memory, by chance; -1: all do.
@@ -355,7 +350,85 @@ static void take_turns(Worker *w) {
   }
 }
 
+// ---- decided schedules ----
+
+static void orders_free(SimOrders *o) {
+  for (size_t k = 0; k < o->nswap; k++) base_free(o->swap[k].turn);
+  base_free(o->swap);
+  base_free(o->turn);
+  base_free(o->line);
+}
+
+static void keep_orders(Worker *w) {
+  Run *r = w->run;
+  SimOrders *o = simturns_orders(w->turns);
+  if (!o) return;
+  pthread_mutex_lock(&r->lock);
+  if (r->norder == r->maxorder) {
+    size_t max = r->maxorder ? r->maxorder * 2 : 16;
+    SimOrders *p = base_realloc(r->order, max * sizeof *p);
+    if (p) r->order = p, r->maxorder = max;
+  }
+  bool room = r->norder < r->maxorder;
+  if (room) r->order[r->norder++] = *o;
+  pthread_mutex_unlock(&r->lock);
+  if (!room) orders_free(o), fail_memory(r);
+  base_free(o);
+}
+
+// The clusters that live go on by chance: nobody has a turn.
+static void leave(Worker *w) {
+  for (int k = 0; k < w->live; k++) {
+    w->cluster[k]->turns = NULL;
+    w->cluster[k]->causes = NULL;
+  }
+}
+
+static void *work_decided(Worker *w) {
+  const Run *r = w->run;
+  uint64_t most = r->prog->relay ? r->most : 1;
+  while ((uint64_t)w->live < most && another(w)) {}
+  while (w->live) {
+    int k = w->cluster[0]->turns ? simturns_next(w->turns, w->cluster, w->live)
+                                 : TURNS_NONE;
+    if (k == -1) continue;
+    if (k == TURNS_NONE && r->prog->relay) {
+      leave(w);
+      take_turns(w);
+      break;
+    }
+    if (k == TURNS_NONE) {
+      leave(w);
+      while (!simcluster_run(w->cluster[0])) {}
+    } else {
+      simcluster_end(w->cluster[k]);
+    }
+    finish(w, k < 0 ? 0 : k);
+    if (!r->prog->relay) keep_orders(w);
+    if (w->main) report_progress(w->run);
+    while ((uint64_t)w->live < most && another(w)) {}
+  }
+  if (r->prog->relay) keep_orders(w);
+  pthread_mutex_lock(&w->run->lock);
+  w->run->turns += simturns_count(w->turns);
+  pthread_mutex_unlock(&w->run->lock);
+  return NULL;
+}
+
+// Clusters one after the other.
+static void *work(void *p) {
+  Worker *w = p;
+  if (w->turns) return work_decided(w);
+  while (another(w)) {
+    while (!simcluster_run(w->cluster[0])) {}
+    finish(w, 0);
+    if (w->main) report_progress(w->run);
+  }
+  return NULL;
+}
+
 static void worker_free(Worker *w) {
+  simturns_free(w->turns);
   for (int k = 0; k < w->made; k++) cluster_free(w->cluster[k]);
   base_free(w->cluster);
 }
@@ -366,7 +439,8 @@ static int thread_count(const Run *r) {
   if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
   if (n < 1) n = 1;
   if (n > MAX_THREADS) n = MAX_THREADS;
-  return (uint64_t)n > r->total ? (int)r->total : (int)n;
+  uint64_t most = r->total - r->first;
+  return (uint64_t)n > most ? (int)most : (int)n;
 }
 
 // Threads for the workers from w[1] on; how many there came to be. Signals
@@ -387,9 +461,11 @@ static bool run_all(Run *r) {
   if (!w) return false;
   memset(w, 0, (size_t)n * sizeof *w);
   for (int k = 0; k < n; k++) w[k].run = r;
+  for (int k = 0; k < n && r->opts->decided; k++)
+    if (!(w[k].turns = simturns_new(r->prog, r->opts))) r->oom = true;
   w[0].main = true;
   started = start_workers(w, n);
-  if (r->prog->relay) take_turns(&w[0]);
+  if (r->prog->relay && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
   if (!r->stop) report_progress(r);  // all done
@@ -405,6 +481,8 @@ void sim_free(SimResult *r) {
   for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
   if (r->requests) simrequests_free(r->requests);
   base_free(r->requests);
+  for (size_t k = 0; k < r->norder; k++) orders_free(&r->order[k]);
+  base_free(r->order);
   base_free(r->report);
   base_free(r->line);
   base_free(r->output);
@@ -514,6 +592,12 @@ static void arrange(Run *r) {
   put_causes_first(f, n);
 }
 
+static int by_cluster(const void *a, const void *b) {
+  uint64_t x = ((const SimOrders *)a)->cluster;
+  uint64_t y = ((const SimOrders *)b)->cluster;
+  return (x > y) - (x < y);
+}
+
 static SimResult *result(Run *r) {
   SimResult *s = base_realloc(NULL, sizeof *s);
   if (!s) return NULL;
@@ -535,9 +619,15 @@ static SimResult *result(Run *r) {
   r->requests = NULL;
   s->timing = r->timing;
   r->timing.cost = NULL;
+  qsort(r->order, r->norder, sizeof *r->order, by_cluster);
+  s->order = r->order;
+  s->norder = r->norder;
+  r->order = NULL;
+  r->norder = 0;
+  s->turns = r->turns;
   s->instructions = r->instructions;
   s->mmas = r->mmas;
-  s->ctas = r->merged * (uint64_t)r->prog->ncta;
+  s->ctas = (r->merged - r->first) * (uint64_t)r->prog->ncta;
   s->stopped = r->stopped;
   s->output = r->text.p;
   s->noutput = r->text.n;
@@ -567,7 +657,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  r.total = prog->nunit;
+  bool one = o->decided && o->unit >= 0 && !prog->relay;
+  r.begun = r.merged = r.first = one ? (uint64_t)o->unit : 0;
+  r.total = one ? r.first + 1 : prog->nunit;
   r.most = prog->relay ? simdecode_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
@@ -592,6 +684,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
     out_free(r.done);
     r.done = next;
   }
+  for (size_t k = 0; k < r.norder; k++) orders_free(&r.order[k]);
+  base_free(r.order);
   base_free(r.text.p);
   if (r.requests) simrequests_free(r.requests);
   base_free(r.requests);

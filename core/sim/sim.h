@@ -11,6 +11,7 @@
 
 #include "base/tensormap.h"
 #include "ir/ir.h"
+#include "sim/orders.h"
 #include "sim/timing.h"
 
 // A kernel made ready to run.
@@ -109,6 +110,10 @@ typedef struct SimOpts {
   const SimMachine *machine;  // runs cluster number `only` alone, and says how
   uint64_t only;       // long that takes there; NULL: does not
   uint64_t budget;     // instructions of one warp; 0: 100 million
+  bool decided;        // the schedule is no chance, but
+  const uint64_t *turn;  // begins so (NULL: as it likes)
+  size_t nturn;
+  int64_t unit;        // decided: this cluster alone; -1: all
   // Called now and then on the calling thread with the part done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
@@ -121,6 +126,9 @@ typedef struct SimResult {
   size_t nreport;
   SimLine *line;
   size_t nline;
+  SimOrders *order;    // decided: of clusters that have swaps or flags, or of
+  size_t norder;       // of `unit`
+  uint64_t turns;
   uint64_t instructions;  // executed by warps
   uint64_t mmas;          // tensor-core instructions among them
   uint64_t ctas;          // CTAs that were run to their end

@@ -33,6 +33,25 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
+// Nobody needs what i computed: the round before.
+static void clear(SimWarp *w, const SimIns *i) {
+  const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
+  if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
+    return;
+  bool one = i->uniform && !i->spread;
+  memset(w->v + i->d, 0, one ? 8 : (i->wide ? 8 : 4) * LANES);
+}
+
+uint64_t simspin_state(SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  uint32_t upto = 0;
+  for (uint32_t k = w->depth; k-- > 0 && !upto;)
+    if (p->ins[w->frame[k].head].op == OP_LOOP)
+      upto = p->ins[w->frame[k].head].jump;
+  for (uint32_t k = w->pc; k < upto; k++) clear(w, &p->ins[k]);
+  return upto ? state_of(w) : 0;
+}
+
 void simspin_ask(SimWarp *w, const SimIns *i) {
   enum { OFTEN = 16 };  // before it is looked at closely
   SimCluster *c = w->cluster;

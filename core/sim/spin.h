@@ -25,6 +25,9 @@ static inline void simspin_moved(SimCluster *c, bool global) {
 uint64_t simspin_stamp(const SimCluster *c);
 // w asked memory, at i, and changed nothing.
 void simspin_ask(SimWarp *w, const SimIns *i);
+// The state of w before an instruction of a loop, without what is computed anew
+// from there on; 0: it is in none.
+uint64_t simspin_state(SimWarp *w);
 // Does w wait in vain as long as nobody else changes memory?
 bool simspin_stuck(const SimWarp *w);
 bool simspin_same(const SimWarp *w, const SimWarp *u);  // ... for the same

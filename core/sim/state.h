@@ -107,7 +107,7 @@ struct SimCluster {
   uint64_t told;           // when tick was called
   int polls;               // global memory asked and unchanged, this turn
   uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes
-  SimSpin *spin;           // of the warps
+  SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
   int64_t unborn;          // a deadlock: blocks that cannot begin
   bool look, hopeless;     // somebody is stuck; so are all
   bool stop, oom;          // stop: nothing more to learn of this cluster

@@ -367,8 +367,8 @@ end
 ---@return any ... what f gave
 function debugger.during(drive_it, wanted, f, ...)
   local kernel = require "cute.lang.kernel"
-  local before = kernel.debugger
-  kernel.debugger = {
+  local before = kernel.runner
+  kernel.runner = {
     record = locals.new,
     run = function(program, options)
       if not wanted(program.info.name) then
@@ -385,7 +385,7 @@ function debugger.during(drive_it, wanted, f, ...)
       error(report, 0)
     end}
   local out = table.pack(pcall(f, ...))
-  kernel.debugger = before
+  kernel.runner = before
   if out[1] then return false, table.unpack(out, 2, out.n) end
   if out[2] == QUIT then return true end
   error(out[2], 0)

@@ -63,6 +63,10 @@ function devices.device(name, arch)
   name = name or "auto"
   local text = type(name) == "string" and name or ""
   local ordinal = text == "gpu" and "0" or text:match "^gpu:(%d%d?%d?)$"
+  if ordinal and devices.simulates then
+    core.fail("bad-launch", ("device %s: this is for the simulator alone")
+      :format(name))
+  end
   if ordinal then return gpu_device(math.tointeger(ordinal)) end
   if name == "auto" then
     local d = not arch and not devices.simulates and gpu_device(0)

@@ -13,9 +13,12 @@ local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
--- While somebody debugs: {record = cute.debug.locals.new, run = function(
--- program, options)}, in the place of core.sim_run.
-kernel.debugger = nil
+-- `cutelua debug`, `cutelua check`: {run = function(program, options)}, in the
+-- place of core.sim_run; while somebody debugs record = cute.debug.locals.new,
+-- too.
+kernel.runner = nil
+
+local function recorder() return kernel.runner and kernel.runner.record end
 
 local Device, opened = devices.Device, devices.opened
 
@@ -224,7 +227,8 @@ function kernel.check_options(opts, known)
     then
       core.fail("bad-launch", ("%s of %s: %s is needed")
         :format(name, tostring(value),
-        types == "integer" and "an integer" or "a " .. types:gsub(" ", " or ")))
+        types == "integer" and "an integer" or types == "integer float"
+        and "a number" or "a " .. types:gsub(" ", " or ")))
     end
     local want = is_odd(name, value)
     if want then
@@ -252,17 +256,24 @@ end
 -- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
 local function stoppable() end
 
-local function run_sim(p, opts, values, grid)
+--- A launch as core.sim_run takes it.
+---@param p table a prepared launch
+---@param opts table
+function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   devices.check_stream(opts.stream or p.stream, p.device)
-  local options = {
+  return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget, record = opts.record or p.record,
     progress = opts.progress or p.progress or stoppable}
+end
+
+local function run_sim(p, opts, values, grid)
+  local launch = kernel.sim_launch(p, opts, values, grid)
   local found
-  if kernel.debugger then found = kernel.debugger.run(p.program, options)
-  else found = core.sim_run(p.program.fn, options) end
+  if kernel.runner then found = kernel.runner.run(p.program, launch)
+  else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm
   local out = opts.output
   if out == nil then out = p.output end
@@ -500,19 +511,6 @@ function Prepared:launch(opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- How long it will take on a card, and why, from one cluster on the simulator:
--- see cute.profile.estimate.
----@param opts? {card: string, cold: boolean, registers: integer, at: integer}
----@return table
-function Prepared:estimate(opts)
-  if not (self.values and self.grid) then
-    core.fail("bad-launch", ("kernel %s is estimated with its arguments and a "
-      .. "grid"):format(self.program.info.name))
-  end
-  devices.check_places(self.program.info.name, self.values, "host")
-  return require "cute.profile.estimate".of(self, opts)
-end
-
 --- n launches, one behind the other.
 ---@param n integer
 ---@return true
@@ -624,7 +622,7 @@ local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
   local locals
-  if kernel.debugger then locals, opts.record = kernel.debugger.record() end
+  if recorder() then locals, opts.record = recorder()() end
   local fn, read = require "cute.lang.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
   local program = setmetatable({
@@ -655,7 +653,7 @@ local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
   local program = core.find_program(k.programs, args, launch)
-  if program and (program.locals or not kernel.debugger) then
+  if program and (program.locals or not recorder()) then
     return program, kind
   end
   local known = k.programs[hash] or {}
@@ -740,21 +738,6 @@ function Call:compile(opts)
   return prepare(program, kind, values, opts, device)
 end
 
---- Prepares it and estimates that: see Prepared:estimate.
----@param opts {grid: any, block: any, card: string, cold: boolean,
--- registers: integer, at: integer} and options of a launch on the simulator
----@return table
-function Call:estimate(opts)
-  local known = require "cute.profile.estimate".OPTIONS
-  local launch, own = {}, {}
-  if type(opts) ~= "table" then check_options(opts) end
-  for k, v in pairs(opts or {}) do
-    if known[k] then own[k] = v else launch[k] = v end
-  end
-  launch.device = launch.device or "sim"
-  return assert(self:compile(launch)):estimate(own)
-end
-
 local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
   local p, why = call:compile(opts)
   if not p then
@@ -835,51 +818,17 @@ function kernel.kernel(name, opts, func)
 end
 
 sign.strict("kernel", Kernel, "block min_blocks")
---- Runs it on a simulator (options as for launch) and records what it asks of
--- shared memory: a report with conflicts() and find_swizzle(name?).
----@param opts table
----@return table report
-function Call:profile(opts)
-  check_options(opts)
-  local o = {record = true, device = "sim"}
-  for k, v in pairs(opts or {}) do o[k] = v end
-  local p = self:compile(o)
-  if p.device.kind ~= "sim" then
-    core.fail("bad-launch", "a profile is made on the simulator, not on "
-      .. p.device.name)
-  end
-  return run(p, o)
-end
-
---- Layouts of shared memory with fewer conflicts, for all of its accesses
--- together: see cute.profile.swizzle.
----@param opts table options of launch, and tensor: the name of one
----@return table[]
-function Call:find_swizzle(opts)
-  local found = require "cute.profile.swizzle".of_call(self, opts)
-  return found
-end
-
---- Whether it runs on a target that is not there ("sm_100a"), or on which: see
--- cute.profile.preflight.
----@param target? string all of them when absent
----@param opts? {block: any, cluster: any, registers: boolean} and options of
--- trace; registers = false: does not compile
----@return table
-function Call:preflight(target, opts)
-  local found = require "cute.profile.preflight".of_call(self, target, opts)
-  return found
-end
+require "cute.lang.questions".add(Call, Prepared, run, check_options)
 
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) block(given?) profile(opts?) find_swizzle(opts?)
-  estimate(opts?) preflight(target?, opts?)
+  trace(opts?) compile(opts?) block(given?) check(opts?) profile(opts?)
+  find_swizzle(opts?) estimate(opts?) preflight(target?, opts?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(seed?: integer, arguments...) "
-  .. "estimate(opts?) forget()",
+  .. "check(opts?) estimate(opts?) forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

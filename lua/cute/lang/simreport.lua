@@ -10,7 +10,8 @@
 --                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
--- tostring(report) says the faults, report:traffic() the table of lines.
+-- tostring(report) says the faults, report:traffic() the table of lines,
+-- report:json() all of it for programs.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
@@ -244,6 +245,36 @@ function Report:total(field, op)
     if not op or s.op:find(op) then n = n + s[field] end
   end
   return n
+end
+
+-- Fields of a fault that are for programs as they are.
+local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
+  "coord", "layout", "block", "thread", "other", "count"}
+
+--- A fault as docs/errors.md has it for programs.
+---@param r table an element of report.reports
+---@return table
+function simreport.plain(r)
+  local out = {advice = words_on(r), file = r.file and source.short(r.file),
+               file2 = r.file2 and source.short(r.file2)}
+  for _, k in ipairs(FIELDS) do out[k] = r[k] end
+  return out
+end
+
+--- The report as JSON: docs/errors.md has its form.
+---@return string
+function Report:json()
+  local out = {form = 1, kind = "simulator", kernel = self.kernel,
+               ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
+               instructions = self.instructions, blocks = self.ctas,
+               seconds = self.seconds}
+  for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
+  for i, s in ipairs(self.lines) do
+    local line = {file = source.short(s.file or "?")}
+    for k, v in pairs(s) do line[k] = line[k] or v end
+    out.lines[i] = line
+  end
+  return require "cute.json".encode(out)
 end
 
 --- Makes the raw table of core.sim_run a report of a program.

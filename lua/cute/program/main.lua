@@ -10,6 +10,7 @@ local HELP = [==[
 usage: cutelua [options] [script [arguments]]
        cutelua tune gemm --shapes M,N,K|FILE ...   (tune gemm --help)
        cutelua debug script [arguments]            (debug --help)
+       cutelua check [options] script [arguments]  (check --help)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
 
@@ -63,14 +64,14 @@ function program.options(argv)
   return opt
 end
 
--- Runs f; shows a failure. Returns an exit code.
+-- Runs f; shows a failure. Returns an exit code, and what was raised.
 local function protected(opt, f, ...)
   local ok, failure = sys.call(f, report.capture, ...)
-  if ok then return 0 end
+  if ok or opt.stop and failure.value == opt.stop then return 0 end
   report.tell(report.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
   local text = type(failure) == "table" and failure.message
-  return text and text:find "%f[%a]interrupted$" and 130 or 1
+  return text and text:find "%f[%a]interrupted$" and 130 or 1, text
 end
 
 local function load_text(text, chunk)
@@ -178,6 +179,29 @@ local function debugged(opt, argv)
   return code ~= 0 and code or result
 end
 
+-- `cutelua check ...`: a script of that name is ./check.
+local function check(opt, argv)
+  local words = table.move(argv, opt.script + 1, #argv, 1, {})
+  local main = require "cute.check.main"
+  local own, message = main.options(words)
+  if own and own.help then
+    io.write(main.HELP)
+    return 0
+  end
+  local session
+  if own then session, message = main.start(own) end
+  if not session then
+    report.tell("cutelua: " .. message)
+    return 2
+  end
+  words[0] = argv[0]
+  local arg = set_arg(words, own.script)
+  opt.stop = session.stop
+  return session:finish(protected(opt, function()
+    return script_function(opt, words[own.script])(table.unpack(arg))
+  end))
+end
+
 --- Runs the program; returns its exit code.
 ---@param argv table
 ---@return integer
@@ -199,6 +223,9 @@ function program.main(argv)
   end
   if opt.script and argv[opt.script] == "debug" then
     return debugged(opt, argv)
+  end
+  if opt.script and argv[opt.script] == "check" then
+    return check(opt, argv)
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

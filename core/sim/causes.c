@@ -1,0 +1,462 @@
+// Which turns could have come the other way round: two that depend on each
+// other (what one does, or whether it can, is another thing behind the other)
+// and that nothing else orders.
+//
+// What orders: a thread's own turns, barriers, phases of mbarriers that were
+// waited for, and the dependences themselves. Order of memory is not asked
+// (order.c): a relaxed arrival orders turns as any other does, and so does the
+// start of a copy whose bytes end a phase.
+//
+// Arrivals of one phase of an mbarrier commute. So its phases are the same in
+// all schedules if whatever is done in one of them knows of the end of the one
+// before, and what must be done in it comes before some arrival of it. What
+// does not is a pair:
+//
+//   an arrival, bytes that are expected or land, in phase n, and the arrivals
+//   of phase n - 1 that it does not know: it could be counted among them
+//   a wait that passes in phase n, and the arrivals of phase n - 2 that it does
+//   not know: by its parity it could have passed then; of a look at the phase
+//   (try_wait): those of phase n - 1
+//   a wait, a look or expected bytes in phase n that no arrival of phase n is
+//   behind, and the turn that ends it
+//
+// At memory: accesses with an order, or atomics, to one place, one of which is
+// no read; atomics whose results nobody uses commute with their like.
+#include "sim/turns.h"
+
+#include <string.h>
+
+enum { NONE = UINT32_MAX, KEPT = 3, MOST_PAIRS = 1 << 14 };
+enum { MOST_WORDS = 1 << 25 };
+
+typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
+typedef struct Mbar {
+  Guests came[KEPT];       // arrivals of this phase, and of those before
+  Guests due;              // what must come before its end
+} Mbar;
+typedef struct Place { uint64_t key; uint32_t first; } Place;
+typedef struct Touch {
+  SimCause by;
+  uint32_t next;           // older
+  int how;
+} Touch;
+
+struct SimCauses {
+  const SimProg *p;
+  uint64_t units, first;   // clusters that it has room for; now from first on
+  uint32_t nwarp, n;       // of all of them; words of a row
+  uint32_t *vc;            // of the warps, agent's, kept
+  uint32_t *bar;           // of barriers: cluster by cluster
+  uint32_t *phase;         // two of each mbarrier: open, done
+  Mbar *mbar;
+  SimCause now;
+  uint32_t *row;           // of the turn; NULL: none is going on
+  int at;                  // mbarrier and phase where it came to last
+  uint32_t in;
+  uint32_t *rows, nrow, maxrow;  // kept ones
+  uint32_t *of, nof, maxof;      // of each turn
+  uint32_t lanes;          // a turn whose lanes meet at one place; NONE: none
+  Place *place;
+  uint32_t nplace, maxplace;
+  Touch *touch;            // from 1 on
+  uint32_t ntouch, maxtouch;
+  SimPair *pair;
+  uint32_t npair, maxpair;
+  bool full;
+};
+
+static bool room(SimCauses *s, void **p, uint32_t *max, uint32_t n,
+                 size_t size) {
+  if (n <= *max) return true;
+  uint32_t cap = *max ? *max * 2 : 16;
+  while (cap < n) cap *= 2;
+  void *q = base_realloc(*p, cap * size);
+  if (!q) {
+    s->full = true;
+    return false;
+  }
+  *p = q;
+  *max = cap;
+  return true;
+}
+#define ROOM(s, p, max, n) \
+  room(s, (void **)(void *)&(p), &(max), n, sizeof *(p))
+
+static void join(const SimCauses *s, uint32_t *to, const uint32_t *from) {
+  for (uint32_t k = 0; k < s->n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+static uint32_t *vc(const SimCauses *s, int g) {
+  return s->vc + (size_t)g * s->n;
+}
+
+static int warp_of(const SimWarp *w) {
+  const SimCluster *c = w->cluster;
+  return (int)((c->index - c->causes->first) *
+               (uint64_t)c->prog->nall) + w->id;
+}
+
+static uint32_t unit_of(const SimCauses *s, const SimCluster *c) {
+  return (uint32_t)(c->index - s->first);
+}
+
+// ---- rows that are kept ----
+
+static uint32_t *row(const SimCauses *s, uint32_t k) {
+  return s->rows + (size_t)k * s->n;
+}
+
+static uint32_t keep(SimCauses *s, const uint32_t *r) {
+  if ((uint64_t)(s->nrow + 1) * s->n > MOST_WORDS) {
+    s->full = true;
+    return NONE;
+  }
+  if (s->nrow == s->maxrow) {
+    uint32_t cap = s->maxrow ? s->maxrow * 2 : 64;
+    uint32_t *p = base_realloc(s->rows, (size_t)cap * s->n * sizeof *p);
+    if (!p) {
+      s->full = true;
+      return NONE;
+    }
+    s->rows = p;
+    s->maxrow = cap;
+  }
+  memcpy(row(s, s->nrow), r, s->n * sizeof *r);
+  return s->nrow++;
+}
+
+uint32_t simcauses_start(SimWarp *w) {
+  SimCauses *s = w->cluster->causes;
+  return keep(s, vc(s, warp_of(w)));
+}
+
+// ---- turns ----
+
+void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start) {
+  uint32_t *work = vc(s, (int)s->nwarp), *old = work + s->n;
+  s->at = -1;
+  if (g < 0) {
+    if (start == NONE) memset(work, 0, s->n * sizeof *work);
+    else memcpy(work, row(s, start), s->n * sizeof *work);
+    s->row = work;
+    s->now = (SimCause){turn, -1, 0};
+    return;
+  }
+  s->row = vc(s, g);
+  memcpy(old, s->row, s->n * sizeof *old);
+  s->now = (SimCause){turn, g, ++s->row[g]};
+}
+
+uint32_t simcauses_seq(const SimCauses *s) { return s->now.seq; }
+
+void simcauses_void(SimCauses *s) {
+  const uint32_t *old = vc(s, (int)s->nwarp) + s->n;
+  memcpy(vc(s, s->now.warp), old, s->n * sizeof *old);
+  for (uint32_t k = s->ntouch; k && s->touch[k].by.turn == s->now.turn; k--)
+    s->touch[k].by.warp = -1;
+  for (int k = 0; k < s->p->nmbar * (int)s->units; k++) {
+    Guests *d = &s->mbar[k].due;
+    if (d->n && d->p[d->n - 1].turn == s->now.turn) d->n--;
+  }
+  while (s->npair && s->pair[s->npair - 1].second == s->now.turn) s->npair--;
+}
+
+uint32_t simcauses_end(SimCauses *s) {
+  uint32_t k = keep(s, s->row);
+  s->row = NULL;
+  if (!ROOM(s, s->of, s->maxof, s->now.turn + 1)) return k;
+  while (s->nof < s->now.turn) s->of[s->nof++] = NONE;
+  s->of[s->now.turn] = k;
+  s->nof = s->now.turn + 1;
+  return k;
+}
+
+void simcauses_where(const SimCauses *s, int *mbar, uint32_t *phase) {
+  *mbar = s->at;
+  *phase = s->in;
+}
+
+static uint32_t word_of(const SimCauses *s, int mbar) {
+  return s->nwarp + (uint32_t)mbar;
+}
+
+bool simcauses_after(const SimCauses *s, uint32_t k, const SimCause *c,
+                     int mbar, uint32_t phase) {
+  const uint32_t *r = row(s, k);
+  if (c->warp >= 0) return r[c->warp] >= c->seq;
+  return mbar >= 0 && r[word_of(s, mbar)] > phase;
+}
+
+uint64_t simcauses_hash(const SimCauses *s, uint32_t k) {
+  const uint32_t *r = row(s, k);
+  uint64_t h = s->n;
+  for (uint32_t i = 0; i < s->n; i++) {
+    h = (h ^ r[i]) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 29;
+  }
+  return h;
+}
+
+const SimPair *simcauses_pairs(const SimCauses *s, size_t *n) {
+  *n = s->npair;
+  return s->pair;
+}
+
+bool simcauses_full(const SimCauses *s) { return s->full; }
+
+int64_t simcauses_lanes(const SimCauses *s) {
+  return s->lanes == NONE ? -1 : (int64_t)s->lanes;
+}
+
+static void pair(SimCauses *s, uint32_t first) {
+  for (uint32_t k = s->npair; k-- > 0 && s->pair[k].second == s->now.turn;)
+    if (s->pair[k].first == first) return;
+  if (s->npair == MOST_PAIRS) s->full = true;
+  if (s->npair == MOST_PAIRS || !ROOM(s, s->pair, s->maxpair, s->npair + 1))
+    return;
+  s->pair[s->npair++] = (SimPair){first, s->now.turn};
+}
+
+// The row of a turn joins another one.
+static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
+  uint32_t k = turn < s->nof ? s->of[turn] : NONE;
+  if (k != NONE) join(s, r, row(s, k));
+}
+
+// ---- barriers ----
+
+static uint32_t *bar_row(SimCauses *s, const SimCluster *c, const SimCta *a,
+                         int at) {
+  size_t each = (size_t)s->p->ncta * MAX_BARS + 2;
+  size_t k = at < 0 ? each + (size_t)(ptrdiff_t)at
+                    : (size_t)(a - c->cta) * MAX_BARS + (size_t)at;
+  return s->bar + (unit_of(s, c) * each + k) * s->n;
+}
+
+void simcauses_give(SimWarp *w, int at) {
+  SimCauses *s = w->cluster->causes;
+  join(s, bar_row(s, w->cluster, w->cta, at), vc(s, warp_of(w)));
+}
+
+void simcauses_take(SimWarp *w, int at) {
+  SimCauses *s = w->cluster->causes;
+  join(s, vc(s, warp_of(w)), bar_row(s, w->cluster, w->cta, at));
+}
+
+void simcauses_forget(SimWarp *w, int at) {
+  SimCauses *s = w->cluster->causes;
+  memset(bar_row(s, w->cluster, w->cta, at), 0, s->n * sizeof(uint32_t));
+}
+
+void simcauses_meet(SimCluster *c) {
+  SimCauses *s = c->causes;
+  uint32_t *open = bar_row(s, c, NULL, CAUSE_OPEN);
+  uint32_t *done = bar_row(s, c, NULL, CAUSE_DONE);
+  memcpy(done, open, s->n * sizeof *done);
+  memset(open, 0, s->n * sizeof *open);
+}
+
+// ---- mbarriers ----
+
+static uint32_t *open_row(SimCauses *s, int k) {
+  return s->phase + (size_t)k * 2 * s->n;
+}
+
+static uint32_t *done_row(SimCauses *s, int k) {
+  return open_row(s, k) + s->n;
+}
+
+static void enter(SimCauses *s, Guests *g) {
+  if (ROOM(s, g->p, g->max, g->n + 1)) g->p[g->n++] = s->now;
+}
+
+static bool known(const SimCauses *s, const SimCause *c, int k,
+                  uint32_t phase) {
+  if (c->warp >= 0) return s->row[c->warp] >= c->seq;
+  return s->row[word_of(s, k)] >= phase;
+}
+
+// The turn going on is in some phase: it could have come before those of a
+// phase before, unless it knows that they are done: `over` phases.
+static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
+  if (s->row[word_of(s, k)] >= over) return;
+  for (uint32_t j = 0; j < came->n; j++)
+    if (!known(s, &came->p[j], k, over)) pair(s, came->p[j].turn);
+}
+
+static int number(const SimCauses *s, const SimCluster *c, int k) {
+  return (int)unit_of(s, c) * s->p->nmbar + k;
+}
+
+static void visit(SimCauses *s, int k, uint32_t phase) {
+  s->at = k;
+  s->in = phase;
+}
+
+void simcauses_arrive(SimCluster *c, int k, uint32_t phase) {
+  SimCauses *s = c->causes;
+  if (!s->row) return;
+  k = number(s, c, k);
+  visit(s, k, phase);
+  behind(s, k, &s->mbar[k].came[1], phase);
+  if (phase) join(s, s->row, done_row(s, k));
+  join(s, open_row(s, k), s->row);
+  enter(s, &s->mbar[k].came[0]);
+}
+
+void simcauses_expect(SimCluster *c, int k, uint32_t phase) {
+  SimCauses *s = c->causes;
+  if (!s->row) return;
+  k = number(s, c, k);
+  visit(s, k, phase);
+  behind(s, k, &s->mbar[k].came[1], phase);
+  if (phase) join(s, s->row, done_row(s, k));
+  enter(s, &s->mbar[k].due);
+}
+
+void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait) {
+  SimCauses *s = w->cluster->causes;
+  if (!s->row) return;
+  k = number(s, w->cluster, k);
+  visit(s, k, phase);
+  if (wait && phase > 1) behind(s, k, &s->mbar[k].came[2], phase - 1);
+  if (!wait) behind(s, k, &s->mbar[k].came[1], phase);
+  if (phase) join(s, s->row, done_row(s, k));
+  enter(s, &s->mbar[k].due);
+}
+
+void simcauses_phase(SimCluster *c, int k) {
+  SimCauses *s = c->causes;
+  k = number(s, c, k);
+  Mbar *b = &s->mbar[k];
+  uint32_t *open = open_row(s, k), *done = done_row(s, k);
+  for (uint32_t j = 0; s->row && j < b->due.n; j++) {
+    const SimCause *d = &b->due.p[j];
+    if (open[d->warp] >= d->seq) continue;
+    pair(s, d->turn);
+    learn(s, open, d->turn);
+  }
+  uint32_t word = word_of(s, k), phase = done[word] + 1;
+  memcpy(done, open, s->n * sizeof *done);
+  memset(open, 0, s->n * sizeof *open);
+  done[word] = phase;
+  b->due.n = 0;
+  Guests last = b->came[KEPT - 1];
+  memmove(&b->came[1], &b->came[0], (KEPT - 1) * sizeof last);
+  last.n = 0;
+  b->came[0] = last;
+}
+
+// ---- memory ----
+
+static Place *find(Place *p, uint32_t n, uint64_t key) {
+  uint64_t k = key * 0x9e3779b97f4a7c15ull >> 32;
+  for (;; k++) {
+    Place *at = &p[k & (n - 1)];
+    if (!at->first || at->key == key) return at;
+  }
+}
+
+static Place *place_of(SimCauses *s, uint64_t key) {
+  if (2 * s->nplace >= s->maxplace) {
+    uint32_t n = s->maxplace ? s->maxplace * 2 : 64;
+    Place *p = base_realloc(NULL, n * sizeof *p);
+    if (!p) {
+      s->full = true;
+      return NULL;
+    }
+    memset(p, 0, n * sizeof *p);
+    for (uint32_t k = 0; k < s->maxplace; k++)
+      if (s->place[k].first) *find(p, n, s->place[k].key) = s->place[k];
+    base_free(s->place);
+    s->place = p;
+    s->maxplace = n;
+  }
+  return find(s->place, s->maxplace, key);
+}
+
+static bool commute(int a, int b) {
+  return a == b && a != CAUSE_WRITE;
+}
+
+void simcauses_access(SimWarp *w, uint64_t key, int how) {
+  SimCauses *s = w->cluster->causes;
+  Place *p = s->row ? place_of(s, key) : NULL;
+  if (!p || !ROOM(s, s->touch, s->maxtouch, s->ntouch + 2)) return;
+  for (uint32_t k = p->first; k; k = s->touch[k].next) {
+    const Touch *t = &s->touch[k];
+    if (t->by.warp < 0 || commute(t->how, how)) continue;
+    if (t->by.turn == s->now.turn) s->lanes = s->now.turn;
+    if (s->row[t->by.warp] < t->by.seq) {
+      pair(s, t->by.turn);
+      learn(s, s->row, t->by.turn);
+    }
+    if (t->how == CAUSE_WRITE) break;
+  }
+  if (!p->first) s->nplace++;
+  s->touch[++s->ntouch] = (Touch){s->now, p->first, how};
+  *p = (Place){key, s->ntouch};
+}
+
+// ---- the launch ----
+
+static void *zeroed(size_t n, size_t size) {
+  void *p = base_realloc(NULL, n * size + 1);
+  if (p) memset(p, 0, n * size + 1);
+  return p;
+}
+
+SimCauses *simcauses_new(const SimProg *p, uint64_t units) {
+  SimCauses *s = zeroed(1, sizeof *s);
+  if (!s) return NULL;
+  s->p = p;
+  s->units = units;
+  s->nwarp = (uint32_t)(units * (uint64_t)p->nall);
+  s->n = s->nwarp + (uint32_t)(units * (uint64_t)p->nmbar);
+  size_t bars = units * ((size_t)p->ncta * MAX_BARS + 2);
+  s->vc = zeroed((size_t)(s->nwarp + 2) * s->n, sizeof *s->vc);
+  s->bar = zeroed(bars * s->n, sizeof *s->bar);
+  s->phase = zeroed(units * (size_t)p->nmbar * 2 * s->n, sizeof *s->phase);
+  s->mbar = zeroed(units * (size_t)p->nmbar, sizeof *s->mbar);
+  if (s->vc && s->bar && s->phase && s->mbar) return s;
+  simcauses_free(s);
+  return NULL;
+}
+
+void simcauses_reset(SimCauses *s, uint64_t first) {
+  const SimProg *p = s->p;
+  size_t each = s->n * sizeof *s->vc;
+  size_t bars = s->units * ((size_t)p->ncta * MAX_BARS + 2);
+  size_t mbars = s->units * (size_t)p->nmbar;
+  memset(s->vc, 0, (s->nwarp + 2) * each);
+  memset(s->bar, 0, bars * each);
+  memset(s->phase, 0, mbars * 2 * each);
+  for (size_t k = 0; k < mbars; k++) {
+    s->mbar[k].due.n = 0;
+    for (int j = 0; j < KEPT; j++) s->mbar[k].came[j].n = 0;
+  }
+  if (s->maxplace) memset(s->place, 0, s->maxplace * sizeof *s->place);
+  s->nplace = s->ntouch = s->npair = s->nrow = s->nof = 0;
+  s->lanes = NONE;
+  s->first = first;
+  s->row = NULL;
+  s->full = false;
+}
+
+void simcauses_free(SimCauses *s) {
+  if (!s) return;
+  for (size_t k = 0; s->mbar && k < s->units * (size_t)s->p->nmbar; k++) {
+    base_free(s->mbar[k].due.p);
+    for (int j = 0; j < KEPT; j++) base_free(s->mbar[k].came[j].p);
+  }
+  base_free(s->mbar);
+  base_free(s->vc);
+  base_free(s->bar);
+  base_free(s->phase);
+  base_free(s->rows);
+  base_free(s->of);
+  base_free(s->place);
+  base_free(s->touch);
+  base_free(s->pair);
+  base_free(s);
+}

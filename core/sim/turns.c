@@ -1,0 +1,420 @@
+// A schedule that is decided: it begins as it was asked to, and goes on so that
+// a warp has its turns as long as it can, others come in their order, agents
+// when no warp can go on, and whoever asks memory for something last.
+//
+// Who asks in vain, and comes back to where it was with nothing changed, waits
+// until memory changes: that it asked is no turn, as if it had slept before.
+#include "sim/turns.h"
+
+#include "ir/intrin.h"
+#include "sim/async.h"
+#include "sim/spin.h"
+
+#include <string.h>
+
+enum { NONE = UINT32_MAX };
+
+typedef struct Turn {
+  uint64_t who;            // a warp's number in all; agents: see below
+  uint32_t src, row;       // row NONE: it was none, or is not kept
+  int warp;                // -1: an agent
+  uint32_t seq;
+  int mbar;                // an agent: where it ended
+  uint32_t phase;
+} Turn;
+
+typedef struct Actor {     // a warp
+  uint64_t asleep;         // since then, memory unchanged; 0: it is not
+  uint32_t started;        // agents
+} Actor;
+
+struct SimTurns {
+  const SimProg *p;
+  const SimOpts *o;
+  SimCauses *causes;
+  uint64_t units, first, count;
+  Turn *turn;
+  uint32_t n, max;
+  Actor *actor;
+  size_t at;               // of o->turn
+  int last;                // warp that had the last turn; -1: an agent
+  uint64_t switches, began;
+  uint32_t flags, always, src;  // SIM_FULL ...: of this run; of the kernel
+  bool oom;
+};
+
+// Agents are known by the warp that started them, and which of its they are.
+static uint64_t agent_id(uint64_t warp, uint32_t number) {
+  return warp | (uint64_t)number << 32;
+}
+
+static bool is_clock(IntrinId id) {
+  return id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
+         id == IN_TIMERLO;
+}
+
+// What no schedule of ours decides.
+static uint32_t undecided(const SimProg *p, uint32_t *src) {
+  uint32_t flags = 0;
+  for (uint32_t k = 0; k < p->ninit; k++)
+    if (p->init[k].kind == OP_SREG && p->init[k].imm == SR_SMID)
+      flags |= SIM_CLOCK;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    const SimSide *s = i->x;
+    bool clock = (i->op == OP_INTRIN || i->op == OP_ASK) &&
+                 is_clock(intrin_id(i->imm));
+    bool sum = i->op == OP_ATOMIC && i->alone && dtype_is_float(s->mem->type);
+    if (!flags && (clock || sum)) *src = i->src;
+    flags |= (clock ? SIM_CLOCK : 0u) | (sum ? SIM_SUMS : 0u);
+  }
+  return flags;
+}
+
+SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
+  enum { MOST = 4096 };
+  SimTurns *t = base_realloc(NULL, sizeof *t);
+  if (!t) return NULL;
+  *t = (SimTurns){.p = p, .o = o, .units = p->relay ? p->nunit : 1};
+  if (t->units * (uint64_t)(p->nall + p->nmbar) > MOST) {
+    t->always = SIM_MANY;
+    return t;
+  }
+  t->always = undecided(p, &t->src);
+  size_t n = t->units * (size_t)p->nall * sizeof *t->actor;
+  t->actor = base_realloc(NULL, n);
+  t->causes = simcauses_new(p, t->units);
+  if (t->actor && t->causes) return t;
+  simturns_free(t);
+  return NULL;
+}
+
+void simturns_free(SimTurns *t) {
+  if (!t) return;
+  simcauses_free(t->causes);
+  base_free(t->actor);
+  base_free(t->turn);
+  base_free(t);
+}
+
+// ---- warps ----
+
+static Actor *actor_of(const SimTurns *t, const SimWarp *w) {
+  size_t unit = (size_t)(w->cluster->index - t->first);
+  return &t->actor[unit * (size_t)t->p->nall + (size_t)w->id];
+}
+
+static int number_of(const SimTurns *t, const SimWarp *w) {
+  return (int)(actor_of(t, w) - t->actor);
+}
+
+static uint64_t stamp_of(const SimCluster *c) { return simspin_stamp(c) + 1; }
+
+static bool can_go(const SimTurns *t, const SimWarp *w) {
+  return w->state == SW_RUN &&
+         actor_of(t, w)->asleep != stamp_of(w->cluster);
+}
+
+static const SimIns *next_of(const SimWarp *w) {
+  return &w->cluster->prog->ins[w->pc];
+}
+
+// Does it ask for something that may be there later?
+static bool asks(const SimIns *i) {
+  return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
+}
+
+// All warps go on to their next turns.
+static void settle(SimCluster *c) {
+  for (bool more = true; more && !c->stop;) {
+    more = false;
+    for (int k = 0; k < c->prog->nall && !c->stop; k++) {
+      SimWarp *w = &c->warp[k];
+      if (w->state != SW_RUN || simexec_is_turn(next_of(w))) continue;
+      simexec_between(w);
+      more = true;
+    }
+  }
+}
+
+// ---- a turn ----
+
+static Turn *new_turn(SimTurns *t) {
+  if (t->n == t->max) {
+    uint32_t cap = t->max ? t->max * 2 : 256;
+    Turn *p = base_realloc(t->turn, cap * sizeof *p);
+    if (!p) {
+      t->oom = true;
+      return NULL;
+    }
+    t->turn = p;
+    t->max = cap;
+  }
+  return &t->turn[t->n++];
+}
+
+static void run_warp(SimTurns *t, SimWarp *w, bool wanted) {
+  SimCluster *c = w->cluster;
+  Actor *a = actor_of(t, w);
+  const SimIns *i = next_of(w);
+  uint32_t pc = w->pc;
+  uint64_t stamp = stamp_of(c), hash = asks(i) ? simspin_state(w) : 0;
+  uint32_t k = t->n;
+  Turn *u = new_turn(t);
+  if (!u) return;
+  int g = number_of(t, w);
+  *u = (Turn){.who = (uint64_t)g, .src = i->src, .warp = g, .mbar = -1};
+  simcauses_begin(t->causes, k, g, NONE);
+  u->seq = simcauses_seq(t->causes);
+  a->asleep = 0;
+  simexec_turn(w);
+  u->row = simcauses_end(t->causes);
+  bool blocked = w->state == SW_MBAR;
+  settle(c);
+  bool back = hash && stamp_of(c) == stamp && w->state == SW_RUN &&
+              w->pc == pc && simspin_state(w) == hash;
+  if (blocked || back) {
+    simcauses_void(t->causes);
+    u->row = NONE;
+  }
+  if (back) a->asleep = stamp;
+  if (wanted && back) t->flags |= SIM_IDLE;
+  if (wanted && blocked) t->flags |= SIM_MISSED;
+}
+
+static void run_agent(SimTurns *t, SimCluster *c, size_t k) {
+  const SimAsync *a = c->async[k];
+  uint32_t n = t->n;
+  Turn *u = new_turn(t);
+  if (!u) return;
+  uint64_t g = (uint64_t)number_of(t, a->w);
+  *u = (Turn){.who = agent_id(g, a->number), .src = a->i->src, .warp = -1,
+              .row = NONE};
+  simcauses_begin(t->causes, n, -1, a->cause);
+  simasync_land(c, k);
+  simcauses_where(t->causes, &u->mbar, &u->phase);
+  u->row = simcauses_end(t->causes);
+  settle(c);
+}
+
+// ---- whose turn it is ----
+
+static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
+                              uint64_t warp) {
+  for (int k = 0; k < n; k++)
+    if (c[k]->index - t->first == warp / (uint64_t)t->p->nall) return c[k];
+  return NULL;
+}
+
+// The agent of that name; -1: it is not there, or others land before it.
+static int64_t agent_of(const SimCluster *c, const SimWarp *w,
+                        uint32_t number) {
+  for (size_t k = 0; k < c->nasync; k++)
+    if (c->async[k]->w == w && c->async[k]->by == BY_MBAR &&
+        c->async[k]->number == number)
+      return simasync_first(c, k) == k ? (int64_t)k : -1;
+  return -1;
+}
+
+// The next turn that was asked for; false: it cannot be had.
+static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
+  uint64_t who = t->o->turn[t->at++];
+  uint64_t g = (uint32_t)who;
+  bool last = t->at == t->o->nturn;
+  SimCluster *its = cluster_of(t, c, n, g);
+  if (!its) return false;
+  SimWarp *w = &its->warp[g % (uint64_t)t->p->nall];
+  if (!(who >> 32)) {
+    if (w->state != SW_RUN) return false;
+    if (t->last >= 0 && t->last != (int)g) t->switches++;
+    t->last = (int)g;
+    run_warp(t, w, last);
+    return true;
+  }
+  int64_t k = agent_of(its, w, (uint32_t)(who >> 32));
+  if (k < 0) return false;
+  run_agent(t, its, (size_t)k);
+  return true;
+}
+
+// The agent that was started first; NULL: there is none.
+static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
+  SimCluster *its = NULL;
+  for (int k = 0; k < n; k++)
+    for (size_t j = 0; j < c[k]->nasync; j++) {
+      const SimAsync *a = c[k]->async[j];
+      if (a->by != BY_MBAR || (its && its->async[*at]->began < a->began))
+        continue;
+      its = c[k];
+      *at = j;
+    }
+  return its;
+}
+
+// The first warp behind `after` that can go on, and (late) asks.
+static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
+                      bool late) {
+  SimWarp *best = NULL;
+  uint64_t least = 0, all = t->units * (uint64_t)t->p->nall;
+  for (int k = 0; k < n; k++)
+    for (int j = 0; j < t->p->nall; j++) {
+      SimWarp *w = &c[k]->warp[j];
+      if (!can_go(t, w) || asks(next_of(w)) != late) continue;
+      uint64_t far = ((uint64_t)number_of(t, w) + all -
+                      (uint64_t)(after + late)) % all;
+      if (best && far >= least) continue;
+      best = w;
+      least = far;
+    }
+  return best;
+}
+
+static bool run_any(SimTurns *t, SimCluster **c, int n) {
+  size_t at = 0;
+  int after = t->last < 0 ? 0 : t->last;
+  SimWarp *w = first(t, c, n, after, false);
+  SimCluster *its = w ? NULL : oldest(c, n, &at);
+  if (its) {
+    run_agent(t, its, simasync_first(its, at));
+    return true;
+  }
+  if (!w) w = first(t, c, n, after, true);
+  if (!w) return false;
+  t->last = number_of(t, w);
+  run_warp(t, w, false);
+  return true;
+}
+
+static bool is_over(const SimCluster *c) {
+  if (c->stop) return true;
+  for (int k = 0; k < c->prog->nall; k++)
+    if (c->warp[k].state != SW_DONE) return false;
+  return true;
+}
+
+int simturns_next(SimTurns *t, SimCluster **c, int n) {
+  for (int k = 0; k < n; k++)
+    if (is_over(c[k])) return k;
+  while (t->at < t->o->nturn)
+    if (run_wanted(t, c, n)) return -1;
+    else if (t->at == t->o->nturn) t->flags |= SIM_MISSED;
+  if (run_any(t, c, n)) return t->oom ? TURNS_NONE : -1;
+  t->flags |= SIM_APART;
+  return TURNS_NONE;
+}
+
+void simturns_join(SimTurns *t, SimCluster *c) {
+  c->turns = NULL;
+  c->causes = NULL;
+  if (t->always & SIM_MANY) return;
+  if (!t->p->relay || !c->index) {
+    size_t n = t->units * (size_t)t->p->nall;
+    t->first = c->index;
+    t->count += t->n;
+    t->n = 0;
+    t->at = 0;
+    t->last = -1;
+    t->switches = t->flags = 0;
+    memset(t->actor, 0, n * sizeof *t->actor);
+    simcauses_reset(t->causes, t->first);
+  }
+  c->turns = t;
+  c->causes = t->causes;
+  settle(c);
+}
+
+void simturns_started(SimTurns *t, SimAsync *a) {
+  a->number = ++actor_of(t, a->w)->started;
+  a->began = ++t->began;
+  a->cause = simcauses_start(a->w);
+}
+
+// ---- what is told ----
+
+uint64_t simturns_count(const SimTurns *t) { return t->count + t->n; }
+
+// A schedule in which turn `second` comes before turn `first`: all before that,
+// what of those between does not come of it, and the second.
+static bool swapped(const SimTurns *t, const SimPair *p, SimSwap *s) {
+  const Turn *a = &t->turn[p->first], *b = &t->turn[p->second];
+  const SimCause by = {p->first, a->warp, a->seq};
+  s->src = a->src;
+  s->src2 = b->src;
+  s->turn = base_realloc(NULL, (p->second + 1) * sizeof *s->turn);
+  if (!s->turn) return false;
+  for (uint32_t k = 0; k < p->first; k++) s->turn[s->nturn++] = t->turn[k].who;
+  for (uint32_t k = p->first + 1; k < p->second; k++) {
+    const Turn *u = &t->turn[k];
+    if (u->row != NONE &&
+        !simcauses_after(t->causes, u->row, &by, a->mbar, a->phase))
+      s->turn[s->nturn++] = u->who;
+  }
+  s->turn[s->nturn++] = b->who;
+  return true;
+}
+
+static bool add_swaps(const SimTurns *t, SimOrders *r) {
+  enum { MOST_WORDS = 1 << 24 };
+  size_t n, words = 0;
+  const SimPair *p = simcauses_pairs(t->causes, &n);
+  r->swap = base_realloc(NULL, n * sizeof *r->swap + 1);
+  if (!r->swap) return false;
+  for (size_t k = 0; k < n; k++) {
+    SimSwap *s = &r->swap[r->nswap];
+    *s = (SimSwap){0};
+    if (t->turn[p[k].first].row == NONE) continue;
+    if (words > MOST_WORDS || !swapped(t, &p[k], s)) {
+      r->flags |= SIM_FULL;
+      return true;
+    }
+    words += s->nturn;
+    r->nswap++;
+  }
+  return true;
+}
+
+static void add_turns(const SimTurns *t, SimOrders *r) {
+  r->turn = base_realloc(NULL, t->n * sizeof *r->turn + 1);
+  r->line = base_realloc(NULL, t->n * sizeof *r->line + 1);
+  for (uint32_t k = 0; r->turn && r->line && k < t->n; k++) {
+    r->turn[k] = t->turn[k].who;
+    r->line[k] = t->turn[k].src;
+    r->nturn++;
+  }
+}
+
+static uint64_t mix(uint64_t h) {
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
+  return h ^ h >> 27;
+}
+
+// The same for all orders that differ in what commutes only.
+static uint64_t hash_of(const SimTurns *t) {
+  uint64_t h = 0;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (t->turn[k].row != NONE)
+      h += mix(t->turn[k].who * 0x9e3779b97f4a7c15ull ^
+               simcauses_hash(t->causes, t->turn[k].row));
+  return h;
+}
+
+SimOrders *simturns_orders(SimTurns *t) {
+  SimOrders r = {.cluster = t->first, .count = t->n,
+                 .flags = t->flags | t->always, .src = t->src,
+                 .switches = t->switches};
+  size_t n = 0;
+  if (!(t->always & SIM_MANY)) {
+    simcauses_pairs(t->causes, &n);
+    if (simcauses_full(t->causes)) r.flags |= SIM_FULL;
+    int64_t k = simcauses_lanes(t->causes);
+    if (k >= 0) r.flags |= SIM_LANES, r.src = t->turn[k].src;
+  }
+  if (!n && !r.flags && t->o->unit < 0 && !t->p->relay) return NULL;
+  SimOrders *s = base_realloc(NULL, sizeof *s);
+  if (!s) return NULL;
+  if (n && !add_swaps(t, &r)) r.flags |= SIM_FULL;
+  if (!(t->always & SIM_MANY)) r.hash = hash_of(t);
+  if (t->o->turn) add_turns(t, &r);
+  *s = r;
+  return s;
+}

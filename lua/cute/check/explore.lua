@@ -1,0 +1,200 @@
+--- Every schedule of a launch: runs of the simulator whose turns are decided
+-- (core/sim/turns.h).
+--
+-- A run says which two turns could have come the other way round (swaps), and
+-- how a schedule begins in which they do. All that these lead to are run until
+-- there is no order that was not seen: two schedules that differ in what
+-- commutes only are one, and have one hash. This is dynamic partial-order
+-- reduction, with hashes of what was seen in place of sleep sets.
+local explore = {}
+
+--- The fault that is told first.
+local function first_fault(found) return found.reports[1] end
+
+local function same_fault(a, b)
+  return a.kind == b.kind and a.line == b.line and a.line2 == b.line2
+    and a.file == b.file
+end
+
+local function at(x) return {file = x.file, line = x.line} end
+
+-- What one run says that it leaves open.
+local function note_open(result, order, file, line)
+  local function leave(why, place) result:leave(why, place) end
+  if order.many then leave "many" end
+  if order.full then leave "full" end
+  if order.apart then leave "apart" end
+  if order.clock then leave("clock", at(order)) end
+  if order.lanes then leave("lanes", at(order)) end
+  if order.missed then leave("missed", {file = file, line = line}) end
+  if order.sums then result.sums = result.sums or at(order) end
+end
+
+local function lines_of(s)
+  return {file = s.file, line = s.line, file2 = s.file2, line2 = s.line2}
+end
+
+local function fail(result, found, cluster, turns)
+  result.verdict, result.report = "bug", found
+  result.fault = first_fault(found)
+  result.cluster, result.turns = cluster, turns
+  return result
+end
+
+-- All orders of a cluster, or of all where they hand over.
+local function explore_cluster(result, run, order)
+  local queue, head, tail = {}, 1, 0
+  local known, asked = {[order.hash] = true}, {}
+  local results, seen = 1, {}
+  seen[run {turns = "", unit = order.cluster}.memory] = true
+  local function add(o)
+    for _, s in ipairs(o.swaps) do
+      if not asked[s.turns] then
+        asked[s.turns], tail = true, tail + 1
+        queue[tail] = s
+      end
+    end
+  end
+  add(order)
+  while queue[head] do
+    local swap = queue[head]
+    if result:is_spent() then
+      local left = lines_of(swap)
+      left.count = tail - head + 1
+      return result:leave("bound", left)
+    end
+    queue[head] = nil
+    head = head + 1
+    result.runs = result.runs + 1
+    local found = run {turns = swap.turns, unit = order.cluster}
+    if first_fault(found) then
+      return fail(result, found, order.cluster, swap.turns)
+    end
+    if found.stopped then return result:leave "stopped" end
+    local o = found.orders[1]
+    if not o.idle then
+      note_open(result, o, swap.file, swap.line)
+      if not known[o.hash] then
+        known[o.hash] = true
+        result.orders = result.orders + 1
+        if not seen[found.memory] then
+          seen[found.memory], results = true, results + 1
+          result.results = math.max(result.results, results)
+          result.differs = result.differs or lines_of(swap)
+        end
+        add(o)
+      end
+    end
+  end
+end
+
+local Result = {}
+Result.__index = Result
+
+-- Something that was not covered, and where.
+function Result:leave(why, place)
+  place = place or {}
+  local key = ("%s %s:%s"):format(why, place.file, place.line)
+  if self.seen[key] then return end
+  self.seen[key], place.why = true, why
+  self.open[#self.open + 1] = place
+end
+
+function Result:is_spent()
+  return self.runs >= self.most or os.clock() - self.began > self.seconds
+end
+
+--- All schedules that a launch can have: a result with verdict ("ok", "bug",
+-- "incomplete"), orders, runs, results (different ones of one cluster, or of
+-- all where they hand over), turns_run, blocks; of a bug: report, fault, and
+-- cluster and turns, with which run shows it; open: what was not covered.
+---@param run fun(o: table): table runs the launch, leaving memory as it was
+---@param opts {orders: integer, seconds: number}
+function explore.all(run, opts)
+  local result = setmetatable({
+    runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
+    seconds = opts.seconds, began = os.clock()}, Result)
+  local found = run {}
+  result.turns_run, result.blocks = found.turns, found.ctas
+  if first_fault(found) then return fail(result, found, nil, "") end
+  if found.stopped then result:leave "stopped" end
+  for _, order in ipairs(found.orders or {}) do
+    note_open(result, order)
+    if #order.swaps > 0 and explore_cluster(result, run, order) then break end
+  end
+  result.verdict = result.verdict or (#result.open > 0 and "incomplete" or "ok")
+  return result
+end
+
+---------------------------------------------------------------------------
+-- The shortest way to a fault
+---------------------------------------------------------------------------
+
+local WORD = 8  -- bytes of a turn
+
+-- A schedule as pieces: turns of one warp, or agent, in a row.
+local function pieces_of(turns)
+  local list, last = {}, nil
+  for i = 1, #turns, WORD do
+    local who = turns:sub(i, i + WORD - 1)
+    if who == last then list[#list] = list[#list] .. who
+    else list[#list + 1] = who end
+    last = who
+  end
+  return list
+end
+
+--- The schedule of a bug with as few switches as can be found, and its report:
+-- what can be left out at its end, then each piece, is.
+---@param run fun(o: table): table
+---@param result table of explore.all, a bug
+function explore.shrink(run, result)
+  local best, budget = result.turns, 200
+  local function shows(turns)
+    if budget == 0 then return false end
+    budget = budget - 1
+    local found = run {turns = turns, unit = result.cluster}
+    local fault = first_fault(found)
+    if not fault or not same_fault(fault, result.fault) then return false end
+    result.report, result.fault, best = found, fault, turns
+    return true
+  end
+  if best == "" then return result end
+  local low, high = 0, #best // WORD  -- turns that are enough
+  while low < high do
+    local mid = (low + high) // 2
+    if shows(best:sub(1, mid * WORD)) then high = mid else low = mid + 1 end
+  end
+  local again = true
+  while again do
+    again = false
+    local list = pieces_of(best)
+    for i = #list, 1, -1 do
+      local piece = table.remove(list, i)
+      if shows(table.concat(list)) then again = true
+      else table.insert(list, i, piece) end
+    end
+  end
+  result.turns = best
+  return result
+end
+
+--- The words of a schedule: {{warp, agent?}, ...}; and back.
+function explore.words(turns)
+  local list = {}
+  for i = 1, #turns, WORD do
+    local u = string.unpack("<i8", turns, i)
+    list[#list + 1] = {u & 0xffffffff, u >> 32}
+  end
+  return list
+end
+
+function explore.turns(words)
+  local list = {}
+  for i, w in ipairs(words) do
+    list[i] = string.pack("<i8", w[1] | (w[2] or 0) << 32)
+  end
+  return table.concat(list)
+end
+
+return explore

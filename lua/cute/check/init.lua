@@ -1,0 +1,215 @@
+--- Every schedule of a launch: `k(A, B):check {grid = , block = }`, and
+-- `cutelua check SCRIPT` for all that a script launches.
+--
+-- A verdict is a table:
+--   verdict   "ok": all schedules of these inputs were covered, none has a
+--             fault; "bug": report, fault and schedule tell of one;
+--             "incomplete": open says what was not covered
+--   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
+--   results (different ones), which are no fault
+--   differs   two lines whose order changes results
+--   sums      a line whose sums of floats are added in any order
+-- docs/simulator.md says why ok may be believed, and what it assumes.
+local core = require "cute.core"
+local explore = require "cute.check.explore"
+local json = require "cute.json"
+local kernel = require "cute.lang.kernel"
+local schedule = require "cute.check.schedule"
+local simreport = require "cute.lang.simreport"
+local source = require "cute.lang.source"
+
+local check = {}
+
+local ORDERS, SECONDS = 2000, 60
+
+local Verdict = {__closed = true}  -- to cute.lang.reach
+Verdict.__index = Verdict
+
+local function place(file, line)
+  return line and ("%s:%d"):format(source.short(file or "?"), line) or "?"
+end
+
+local function both(o)
+  local a, b = place(o.file, o.line), place(o.file2, o.line2)
+  return a == b and a or a .. " and " .. b
+end
+
+--- What was not covered, in words, by explore's names.
+local WHY = {
+  many = function()
+    return "more warps and mbarriers than are followed (4096)"
+  end,
+  full = function() return "more turns than are kept" end,
+  apart = function()
+    return "lanes of a warp wait for one another: some orders of them were "
+      .. "tried"
+  end,
+  clock = function(o)
+    return ("what the kernel makes of the time, or of its SM (%s), was tried "
+      .. "once"):format(place(o.file, o.line))
+  end,
+  lanes = function(o)
+    return ("lanes of one warp do at one place what does not commute (%s): "
+      .. "only their order by number was tried"):format(place(o.file, o.line))
+  end,
+  missed = function(o)
+    return ("an order of %s could not be reached"):format(place(o.file, o.line))
+  end,
+  bound = function(o, v)
+    return ("%d orders were left after %d runs, %.0f s, the next of %s: "
+      .. "orders = %d, seconds = %.0f are the bounds"):format(o.count, v.runs,
+      v.seconds, both(o), v.most, v.limit)
+  end,
+  stopped = function() return "a run was stopped" end,
+}
+
+local function plural(n, what)
+  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
+end
+
+function Verdict:__tostring()
+  local text = {("check: kernel %s: %s"):format(self.kernel, self.verdict)}
+  local function add(line) text[#text + 1] = "  " .. line end
+  if self.verdict == "bug" then
+    for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
+    for _, line in ipairs(schedule.told(self.schedule)) do add(line) end
+  else
+    add(("%s of %s in %s; %s"):format(plural(self.orders, "order"),
+      plural(self.turns, "turn"), plural(self.blocks, "block"),
+      plural(self.runs, "run")))
+  end
+  for _, o in ipairs(self.open) do add("not covered: " .. o.text) end
+  if self.differs then
+    add(("%s: they depend on the order of %s"):format(plural(self.results,
+      "different result"), both(self.differs)))
+  end
+  if self.sums then
+    add(("the last bits depend on the order of sums: %s")
+      :format(place(self.sums.file, self.sums.line)))
+  end
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+-- Turns as "warp" or "warp:agent", with their lines.
+local function plain_schedule(s)
+  local out = {turns = {}, lines = {}, cluster = s.cluster}
+  for i, turn in ipairs(s.turns) do
+    out.turns[i] = turn[2] > 0 and turn[1] .. ":" .. turn[2] or "" .. turn[1]
+    local at = s.path[i] or {}
+    out.lines[i] = place(at.file, at.line)
+  end
+  return out
+end
+
+local function plain_lines(o)
+  return o and {file = o.file and source.short(o.file), line = o.line,
+                file2 = o.file2 and source.short(o.file2), line2 = o.line2,
+                why = o.why, text = o.text}
+end
+
+--- The verdict as JSON: docs/errors.md has its form.
+---@return string
+function Verdict:json()
+  local out = {form = 1, kind = "check", differs = plain_lines(self.differs),
+               sums = plain_lines(self.sums), open = {},
+               schedule = self.schedule and plain_schedule(self.schedule),
+               fault = self.fault and simreport.plain(self.fault)}
+  for _, k in ipairs {"kernel", "verdict", "launch", "blocks", "turns",
+                      "orders", "runs", "results", "seconds"} do
+    out[k] = self[k]
+  end
+  for i, o in ipairs(self.open) do out.open[i] = plain_lines(o) end
+  return json.encode(out)
+end
+
+local OWN = {orders = "integer", seconds = "integer float"}
+
+--- The options of a launch, and those of a check.
+function check.options(opts)
+  if opts ~= nil and type(opts) ~= "table" then kernel.check_options(opts) end
+  local launch, own = {device = "sim"}, {}
+  for k, v in pairs(opts or {}) do
+    if OWN[k] then own[k] = v else launch[k] = v end
+  end
+  kernel.check_options(own, OWN)
+  return launch, own
+end
+
+local function positive(name, v, default)
+  if v == nil then return default end
+  if v <= 0 or v ~= v then
+    core.fail("bad-argument", ("check: %s = %s: a number above 0 is needed")
+      :format(name, tostring(v)))
+  end
+  return v
+end
+
+-- Runs of a launch that leave memory as it was.
+local function runner(program, launch)
+  return function(o)
+    local words = {decided = true, keep = true, turns = o.turns, unit = o.unit}
+    for k, v in pairs(launch) do words[k] = v end
+    local found = core.sim_run(program.fn, words)
+    return simreport.attach(found, program)
+  end
+end
+
+-- What explore.all found, as a verdict.
+local function verdict_of(result, name, opts)
+  local v = setmetatable({
+    kernel = name, verdict = result.verdict, blocks = result.blocks,
+    turns = result.turns_run, orders = result.orders, runs = result.runs,
+    results = result.results,
+    open = result.open, differs = result.differs, sums = result.sums,
+    report = result.report, fault = result.fault, most = result.most,
+    limit = opts.seconds, seconds = os.clock() - result.began}, Verdict)
+  for _, o in ipairs(v.open) do o.text = WHY[o.why](o, v) end
+  if v.verdict == "bug" then v.schedule = schedule.of(result, name) end
+  return v
+end
+
+--- Every schedule of a launch as core.sim_run takes it.
+---@param program table
+---@param launch table
+---@param opts? {orders: integer, seconds: number}
+---@return table verdict
+function check.launch(program, launch, opts)
+  opts = opts or {}
+  local bounds = {orders = positive("orders", opts.orders, ORDERS),
+                  seconds = positive("seconds", opts.seconds, SECONDS)}
+  local run = runner(program, launch)
+  local result = explore.all(run, bounds)
+  if result.verdict == "bug" then explore.shrink(run, result) end
+  return verdict_of(result, program.info.name, bounds)
+end
+
+--- The launch runs by a schedule that was kept (cute.check.schedule).
+---@return table verdict
+function check.replay(program, launch, kept)
+  local run = runner(program, launch)
+  local result = {open = {}, runs = 1, orders = 1, results = 1,
+                  began = os.clock(), cluster = kept.cluster,
+                  turns = explore.turns(kept.turns)}
+  local found = run {turns = result.turns, unit = kept.cluster}
+  result.report, result.fault = found, found.reports[1]
+  result.verdict = result.fault and "bug" or "ok"
+  result.turns_run, result.blocks = found.turns, found.ctas
+  return verdict_of(result, program.info.name, {})
+end
+
+--- Every schedule of a prepared launch.
+function check.prepared(p, opts)
+  kernel.check_options(opts, OWN)
+  if p.device.kind ~= "sim" then
+    core.fail("bad-launch", ("kernel %s was compiled for %s: check runs on the "
+      .. "simulator"):format(p.program.info.name, tostring(p.device)))
+  elseif not p.values or not p.grid then
+    core.fail("bad-launch", ("kernel %s was compiled without arguments, or a "
+      .. "grid: there is nothing to check"):format(p.program.info.name))
+  end
+  kernel.cluster(p.program.cluster, p.grid)
+  return check.launch(p.program, kernel.sim_launch(p, {}, p.values, p.grid),
+                      opts)
+end
+
+return check

@@ -1,0 +1,94 @@
+--- What a launch can be asked on the simulator, beside running: every schedule
+-- of it, how long it will take on a card, what it asks of shared memory.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+
+local questions = {}
+
+--- Makes them methods of calls and of prepared launches.
+---@param Call table
+---@param Prepared table
+---@param run fun(p: table, opts: table): table a launch
+---@param check_options fun(opts: table?) of launches
+function questions.add(Call, Prepared, run, check_options)
+  --- Every schedule of it: see Call:check.
+  function Prepared:check(opts)
+    return require "cute.check".prepared(self, opts or {})
+  end
+
+  --- How long it will take on a card, and why, from one cluster on the
+  -- simulator: see cute.profile.estimate.
+  ---@param opts? {card: string, cold: boolean, registers: integer, at: integer}
+  ---@return table
+  function Prepared:estimate(opts)
+    if not (self.values and self.grid) then
+      core.fail("bad-launch", ("kernel %s is estimated with its arguments and "
+        .. "a grid"):format(self.program.info.name))
+    end
+    devices.check_places(self.program.info.name, self.values, "host")
+    return require "cute.profile.estimate".of(self, opts)
+  end
+
+  --- Every schedule of a launch on the simulator: see cute.check.
+  ---@param opts {grid: any, block: any, orders: integer, seconds: number}
+  ---@return table verdict
+  function Call:check(opts)
+    local check = require "cute.check"
+    local launch, own = check.options(opts)
+    local p = self:compile(launch)
+    return check.prepared(p, own)
+  end
+
+  --- Prepares it and estimates that: see Prepared:estimate.
+  ---@param opts {grid: any, block: any, card: string, cold: boolean,
+  -- registers: integer, at: integer} and options of a launch on the simulator
+  ---@return table
+  function Call:estimate(opts)
+    local known = require "cute.profile.estimate".OPTIONS
+    local launch, own = {}, {}
+    if type(opts) ~= "table" then check_options(opts) end
+    for k, v in pairs(opts or {}) do
+      if known[k] then own[k] = v else launch[k] = v end
+    end
+    launch.device = launch.device or "sim"
+    return assert(self:compile(launch)):estimate(own)
+  end
+
+  --- Runs it on a simulator (options as for launch) and records what it asks of
+  -- shared memory: a report with conflicts() and find_swizzle(name?).
+  ---@param opts table
+  ---@return table report
+  function Call:profile(opts)
+    check_options(opts)
+    local o = {record = true, device = "sim"}
+    for k, v in pairs(opts or {}) do o[k] = v end
+    local p = self:compile(o)
+    if p.device.kind ~= "sim" then
+      core.fail("bad-launch", "a profile is made on the simulator, not on "
+        .. p.device.name)
+    end
+    return run(p, o)
+  end
+
+  --- Layouts of shared memory with fewer conflicts, for all of its accesses
+  -- together: see cute.profile.swizzle.
+  ---@param opts table options of launch, and tensor: the name of one
+  ---@return table[]
+  function Call:find_swizzle(opts)
+    local found = require "cute.profile.swizzle".of_call(self, opts)
+    return found
+  end
+
+  --- Whether it runs on a target that is not there ("sm_100a"), or on which:
+  -- see cute.profile.preflight.
+  ---@param target? string all of them when absent
+  ---@param opts? {block: any, cluster: any, registers: boolean} and options of
+  -- trace; registers = false: does not compile
+  ---@return table
+  function Call:preflight(target, opts)
+    local found = require "cute.profile.preflight".of_call(self, target, opts)
+    return found
+  end
+end
+
+return questions

@@ -1,0 +1,149 @@
+-- `cutelua check`: verdicts as text and JSON, schedules kept and run again,
+-- exit codes.
+local cute = require "cute"
+local json = require "cute.json"
+local support = require "spec.support"
+
+local SCRIPT = [[
+local cute = require "cute"
+local arch = cute.arch
+local bad = tonumber(arg[1] or 0)
+local function zeros(n) return cute.zeros({n}, cute.i32) end
+local copy = cute.kernel("copy", function(x, y)
+  y[arch.thread_idx()] = x[arch.thread_idx()]
+end)
+copy(zeros(32), zeros(32)):launch {grid = 1, block = 32}
+copy(zeros(32), zeros(32)):launch {grid = 1, block = 32}
+print "copied"
+local last = cute.kernel("last", function(x, y, c)
+  local t = arch.thread_idx()
+  cute.when((t % 32):eq(0), function()
+    x[t // 32] = t
+    local n = arch.atomic_add(c.iterator, 1, {sem = "acq_rel", scope = "gpu"})
+    cute.when(n:eq(bad), function() y[0] = x[0] + x[1] end)
+  end)
+end)
+last(zeros(2), zeros(1), zeros(1)):launch {grid = 1, block = 64}
+print "done"
+]]
+
+local dir
+
+local function check(...)
+  return support.exec {support.program, "check", ...}
+end
+
+describe("cutelua check", function()
+  before_each(function()
+    dir = support.folder()
+    support.write(dir .. "/s.lua", SCRIPT)
+  end)
+  after_each(function() support.remove(dir) end)
+
+  it("says a verdict of each launch, once", function()
+    local out, err, code = check(dir .. "/s.lua", "1")
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("^check: kernel copy: ok\n  1 order of 0 turns in 1 block; "
+      .. "1 run\ncopied\ncheck: kernel last: ok\n  2 orders of 2 turns in 1 "
+      .. "block; 3 runs\ndone\n$", out)
+  end)
+
+  it("keeps the schedule of a bug, and runs it again", function()
+    local file = dir .. "/bug"
+    local out, _, code = check("--save", file, dir .. "/s.lua", "0")
+    assert.equal(1, code)
+    assert.matches("check: kernel last: bug\n  s.lua:16: .* %[race%]", out)
+    assert.is_falsy(out:find "done")
+    local kept = support.read(file)
+    assert.matches("^cutelua schedule 1\nkernel last\nlaunch 2\ncluster ", kept)
+    local again, _, rc = check("--replay", file, dir .. "/s.lua", "0")
+    assert.equal(1, rc)
+    assert.matches("^copied\ncheck: kernel last: bug", again)
+    local fine, _, good = check("--replay", file, dir .. "/s.lua", "1")
+    assert.equal(0, good)
+    assert.matches("check: kernel last: ok", fine)
+    support.write(file, (kept:gsub("cluster .*", "cluster all\nwarp\n")))
+    local _, why, wrong = check("--replay=" .. file, dir .. "/s.lua")
+    assert.equal(2, wrong)
+    assert.matches("bug:5: no schedule of `cutelua check`: 'warp'", why)
+    support.write(file, (kept:gsub("launch 2", "launch 9")))
+    _, why, wrong = check("--replay", file, dir .. "/s.lua", "1")
+    assert.equal(1, wrong)
+    assert.matches("the script has no launch 9", why)
+  end)
+
+  it("--json prints nothing but verdicts on standard output", function()
+    local out, err, code = check("--json", dir .. "/s.lua", "0")
+    assert.equal(1, code)
+    assert.matches("copied", err)
+    local lines = support.lines(out)
+    assert.equal(2, #lines)
+    assert.matches('^{"blocks":1,"form":1,"kernel":"copy","kind":"check",'
+      .. '"launch":1,"open":%[%],"orders":1,"results":1,"runs":1,"seconds":'
+      .. '[%d.e-]+,"turns":0,"verdict":"ok"}$', lines[1])
+    assert.matches('"fault":{"advice":".-","block":%[0,0,0%],"coord":"%(%d%)",'
+      .. '"count":%d+,"file":"s.lua","file2":"s.lua","kind":"race","layout":'
+      .. '"%(2%):%(1%)","line":16,"line2":%d+,"message":"', lines[2])
+    assert.matches('"schedule":{.*"turns":%[.*"verdict":"bug"}$', lines[2])
+    support.write(dir .. "/s.lua", "print 'x' error 'no \"luck\"'")
+    out, err, code = check("--json", dir .. "/s.lua")
+    assert.equal(1, code)
+    assert.matches("x\n", err)
+    assert.matches('^{"form":1,"kind":"error","message":".-s.lua:1: no '
+      .. '\\"luck\\""}\n$', out)
+  end)
+
+  it("ends with 3 where something was not covered", function()
+    local out, _, code = check("--orders", "1", dir .. "/s.lua", "1")
+    assert.equal(3, code)
+    assert.matches("not covered: 1 orders were left after 1 runs", out)
+    assert.matches("done\n$", out)
+    out, _, code = check("--kernel", "copy", "--orders=1", dir .. "/s.lua", "1")
+    assert.equal(0, code)
+    assert.is_falsy(out:find "kernel last")
+  end)
+
+  it("refuses what it does not know", function()
+    for _, words in ipairs {
+      {{}, "check: which script?"},
+      {{"--order", "1", "x"}, "unknown option '%-%-order'"},
+      {{"--orders"}, "'%-%-orders' needs an argument"},
+      {{"--orders", "-1", "x"}, "%-%-orders %-1: a number above 0"},
+      {{"--replay", dir .. "/no", "x"}, "cannot open .*/no: "}} do
+      local out, err, code = check(table.unpack(words[1]))
+      assert.equal("", out)
+      assert.matches(words[2], err)
+      assert.equal(2, code)
+    end
+    support.write(dir .. "/s.lua", "require 'cute'.device 'gpu'")
+    local _, err, code = check(dir .. "/s.lua")
+    assert.equal(1, code)
+    assert.matches("device gpu: this is for the simulator alone", err)
+    local out = check("--help")
+    assert.matches("^usage: cutelua check", out)
+  end)
+end)
+
+describe("JSON", function()
+  it("is of lists, objects, numbers, strings and what is none of them",
+     function()
+    assert.equal('{"a":[1,2.5,"x\\n\\"\\\\\\u0001"],"b":{"c":true},"d":[],'
+      .. '"e":null}', json.encode {a = {1, 2.5, 'x\n"\\\1'}, b = {c = true},
+      d = {}, e = 0 / 0})
+    assert.equal('"\u{e9}"', json.encode "\u{e9}")
+    assert.equal('"\u{FFFD}"', json.encode "\xff")
+  end)
+
+  it("of a simulator's report has its faults and lines", function()
+    local k = cute.kernel("k", function(x)
+      x[cute.arch.thread_idx()] = 1
+    end)
+    local r = support.report(k(cute.zeros({3}, cute.i32)):launch {grid = 1,
+      block = 4, device = "sim", faults = "return"})
+    local text = r:json()
+    assert.matches('"faults":%[{"advice":.-"kind":"out%-of%-bounds"', text)
+    assert.matches('"form":1,.*"kernel":"k","kind":"simulator","lines":%[{'
+      .. '"bytes":', text)
+  end)
+end)

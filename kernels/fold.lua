@@ -586,11 +586,11 @@ function fold.across(o)
     local first = cute.eq(row, 0)
     cute.when(inside and first & inside or first, function()
       for r = 1, rows - 1 do
-        local other = registers(s, o.width)
+        local below = registers(s, o.width)
         for i, m in ipairs(shared) do
-          cute.autovec_copy(m(_, lane, r), other[i])
+          cute.autovec_copy(m(_, lane, r), below[i])
         end
-        state = s.join(state, held(other))
+        state = s.join(state, held(below))
       end
       leave(o, s, state, column, split, Y, parts)
     end)

@@ -251,7 +251,7 @@ describe("cute.ops.reduce", function()
       local X = cute.full(cute.make_layout({61, 660}, {1, 61}), c[2], c[1])
       local Y = cute.full(cute.make_layout({7, 90, 40}, {40, 280, 1}), c[2],
                           c[1])
-      for c = 0, 659 do if c ~= 500 then X[{0, c}] = 0 end end
+      for k = 0, 659 do if k ~= 500 then X[{0, k}] = 0 end end
       for b = 0, 89 do
         for j = 0, 39 do if b ~= 70 then Y[{0, b, j}] = 0 end end
       end

@@ -244,11 +244,11 @@ local function steps_of(p, o, x, stay, gone)
   end
   places = modes.coalesce(places, 3)
   local function views(parts, work)
-    local list = {}
+    local out = {}
     for i, q in ipairs(parts) do
-      list[i] = part_view(work, q.at, q.n, q.dtype)
+      out[i] = part_view(work, q.at, q.n, q.dtype)
     end
-    return list
+    return out
   end
   repeat
     local made = kernel_of(p, o, stay, gone, dtype, alignment)

@@ -26,6 +26,12 @@
 -- along B, as many as fill 32 bits, and writes words of one coordinate along A:
 -- both sides of shared memory are free of conflicts, both of global memory go
 -- in 16 bytes.
+--
+-- Rows of an input with shifted = true begin anywhere (the tensor itself on 16
+-- bytes): the 16 bytes of memory that a tile touches come as they are, a row
+-- below the other, and a thread reads elements one by one from where each row
+-- has them. What is read beyond a tile's rows is theirs, or of other tiles:
+-- where that would be another's memory, elements come by themselves.
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
@@ -66,12 +72,13 @@ local function vectors(extents, stride, width)
 end
 
 -- A list of functions that give an input's registers at a place, by `at`(t,
--- op): the view of its elements there.
+-- op): the view of its elements there, or, with true, the registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
-    local view = at(t, ops[i])
-    list[i] = ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
+    local view, is_read = at(t, ops[i])
+    list[i] = is_read and view
+      or ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
       or function(...)  -- the same for all
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
         local held = cute.make_rmem_tensor({width}, one.element_type)
@@ -229,13 +236,107 @@ local function turn(o, t, op, at)
   return S, bring, pass
 end
 
+-- Brings the 16 bytes that a tile's rows touch, (B,A) with A contiguous. Groups
+-- of W rows begin 4 banks apart, and so lanes that have vectors of W below each
+-- other, four neighbours along A each, meet no conflict.
+local function shift(o, t, op, at)
+  local TB, TA, W = o.tile[1], o.tile[2], o.width
+  local V = 128 // op.dtype.bits
+  local l, e = modes(o, op.stride, 1, o.across, 1), o.extents
+  local B, A = e[1], e[o.across]
+  local memory = cute.make_tensor(t.iterator,
+    cute.make_layout({V, up(cute.cosize(l), V)}, {1, V}))
+  local pitch, along = TA + V, TA // V
+  local group = W * pitch + (W > 1 and V or 0)
+  local S = cute.make_smem_tensor(op.dtype, cute.make_layout(
+    {{W, TB // W}, pitch}, {{pitch, group}, 1}), 16)
+  local chunks = cute.make_tensor(S.iterator, cute.make_layout(
+    {V, along + 1, {W, TB // W}}, {1, V, {pitch, group}}))
+  local tid = (cute.arch.thread_idx())
+  local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype, 128)
+  local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
+  -- where row b has the tile's first element
+  local function first(b)
+    return l({0, (at.b + b):to(wide)}, at.a:to(wide), at.batch:to(wide))
+  end
+  local function copy(from, j, b)
+    cute.copy(atom, memory(_, from), chunks(_, j, b))
+  end
+  local lane, row = tid % along, tid // along
+  local function bring(guard)
+    if not guard then
+      for k = 0, TB * along // o.block - 1 do
+        local b = row + k * (o.block // along)
+        copy(first(b) // V + lane, lane, b)
+      end
+      for k = 0, up(TB, o.block) - 1 do
+        local b = tid + k * o.block
+        local from = first(b)
+        local ok = cute.ne(from % V, 0)
+        if (k + 1) * o.block > TB then ok = ok & cute.lt(b, TB) end
+        cute.when(ok, function() copy(from // V + along, along, b) end)
+      end
+    else
+      local all = TB * (along + 1)
+      for u in cute.range(tid, all, o.block) do
+        local b, j = u // (along + 1), u % (along + 1)
+        cute.when(cute.lt(at.b + b, B), function()
+          local from = first(b)
+          -- the chunk's first element, along A
+          local a = at.a - (from % V):to(cute.i32) + j * V
+          cute.when(cute.ge(a, 0) & cute.le(a + V, A), function()
+            copy(from // V + j, j, b)
+          end, function()
+            for v = 0, V - 1 do
+              cute.when(cute.ge(a + v, 0) & cute.lt(a + v, A), function()
+                chunks[{v, j, b}] = memory({v, from // V + j})
+              end)
+            end
+          end)
+        end)
+      end
+    end
+    cute.arch.cp_async_commit_group()
+  end
+  local function pass() cute.arch.cp_async_wait_group(0) end
+  local begins = {}
+  for w = 0, W - 1 do
+    local b = at.lane * W + w
+    begins[w] = cute.crd2idx({b, 0}, S.layout) + (first(b) % V):to(cute.i32)
+  end
+  local flat = cute.make_tensor(S.iterator, cute.make_layout {cute.cosize(
+    S.layout)})
+  local function read(a)
+    local held = cute.make_rmem_tensor({W}, op.dtype)
+    for w = 0, W - 1 do held[w] = flat(begins[w] + a) end
+    return held
+  end
+  return read, bring, pass
+end
+
+-- Threads of a tile: vectors along B lie side by side in a warp, as many as
+-- `most`, the others below each other. Which vector a thread has, and which
+-- coordinates along A: the first, and one every `step`.
+local function spread(o, most)
+  local along, warps = o.tile[1] // o.width, o.block // 32
+  local lanes = math.min(along, most)
+  while along // lanes > warps do lanes = 2 * lanes end
+  local tid, groups = (cute.arch.thread_idx()), along // lanes
+  local warp = tid // 32
+  return warp % groups * lanes + tid % lanes,
+    warp // groups * (32 // lanes) + tid % 32 // lanes,
+    warps // groups * (32 // lanes)
+end
+
 -- A tile: what is turned goes through shared memory, all else as it is.
 local function turned(o, inputs, outputs, scalars)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
-  local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
-  local nb, na = up(o.extents[1], TB), up(o.extents[o.across], TA)
+  local B, A, block = o.extents[1], o.extents[o.across], cute.arch.block_idx()
+  local nb, na, shifted = up(B, TB), up(A, TA), false
+  for _, op in ipairs(o.inputs) do shifted = shifted or op.shifted end
+  local b, first, step = spread(o, shifted and 8 or 32)
   local at = {b = block % nb * TB, a = block // nb % na * TA,
-              batch = block // nb // na}
+              batch = block // nb // na, lane = b}
   local brings, passes = {}, {}
   local function view(t, op)
     return cute.make_tensor(t.iterator, modes(o, op.stride, 1, o.across, W))
@@ -243,45 +344,43 @@ local function turned(o, inputs, outputs, scalars)
   local ins = reads(inputs, o.inputs, W, function(t, op)
     if not op.turned then
       local g = view(t, op)
-      return function(b, a)
-        return g({_, at.b // W + b}, at.a + a, at.batch)
-      end
+      return function(a) return g({_, at.b // W + b}, at.a + a, at.batch) end
     end
     local S
-    S, brings[#brings + 1], passes[#passes + 1] = turn(o, t, op, at)
+    S, brings[#brings + 1], passes[#passes + 1]
+      = (op.shifted and shift or turn)(o, t, op, at)
+    if op.shifted then return S, true end
     local s = cute.make_tensor(S.iterator,
       cute.make_layout({{W, TB // W}, TA}, {{1, W}, TB}))
-    return function(b, a) return s({_, b}, a) end
+    return function(a) return s({_, b}, a) end
   end)
   local l = o.index and modes(o, o.index, 1, o.across, W)
-  local function index(b, a)
-    return l({0, at.b // W + b}, at.a + a, at.batch)
-  end
+  local function index(a) return l({0, at.b // W + b}, at.a + a, at.batch) end
   local outs = {}
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
-  local whole = o.extents[1] % TB == 0 and o.extents[o.across] % TA == 0
-  local inside = whole or cute.le(at.b + TB, o.extents[1])
-    & cute.le(at.a + TA, o.extents[o.across])
+  local whole = B % TB == 0 and A % TA == 0
+  local inside = whole or cute.le(at.b + TB, B) & cute.le(at.a + TA, A)
+  local free = inside  -- may what is around a tile be read?
+  if shifted then free = cute.le(at.b + TB, B) & cute.gt(at.a, 0)
+    & cute.le(at.a + TA + 16, A) end
   local function each(list, guard)
     for _, f in ipairs(list) do f(guard) end
   end
-  cute.when(inside, function() each(brings) end,
-            not whole and function() each(brings, true) end or nil)
+  cute.when(free, function() each(brings) end, (shifted or not whole)
+            and function() each(brings, true) end or nil)
   each(passes)
   cute.arch.sync_threads()
   local function finish(guard)
-    for k = 0, TB * TA // W // o.block - 1 do
-      local u = tid + k * o.block
-      local b, a = u % (TB // W), u // (TB // W)
+    for k = 0, TA // step - 1 do
+      local a = first + k * step
       local function put()
-        local results = compute(o, ins, scalars, l and index, W, b, a)
+        local results = compute(o, ins, scalars, l and index, W, a)
         for i, t in ipairs(outs) do
           store(t({_, at.b // W + b}, at.a + a, at.batch), results[i])
         end
       end
       if guard then
-        cute.when(cute.lt(at.b // W + b, o.extents[1] // W)
-                  & cute.lt(at.a + a, o.extents[o.across]), put)
+        cute.when(cute.lt(at.b // W + b, B // W) & cute.lt(at.a + a, A), put)
       else
         put()
       end
@@ -352,8 +451,7 @@ return function(o)
   p.steps = o.steps or p.width > 4 and 2 or 1
   p.grid = sizes(p)
   return {block = p.block, grid = p.grid, kernel = cute.kernel(
-    o.name or "elementwise", {fastmath = o.fastmath ~= false,
-                              min_blocks = o.min_blocks},
+    o.name or "elementwise", {fastmath = o.fastmath ~= false},
     function(...)
       local args = {...}
       local ins, outs, more = #p.inputs, #p.outputs, {}

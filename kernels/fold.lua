@@ -104,23 +104,18 @@ local function key(x, smallest)
 end
 
 -- What is compared while the place of the largest is not looked for: floats of
--- up to 32 bits as they are, else keys. {type, worst, of = function(x), most =
--- function(a, b), more = does a go before b?, has = is x as large as the most?,
--- key = function(most)}
-local function ranks(dtype, int, smallest, worst)
+-- up to 32 bits as they are, else keys. {worst, of = function(x), most =
+-- function(a, b), has = is x as large as the most?, key = function(most)}
+local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
-    return {type = int, worst = worst, most = cute.max, more = cute.gt,
-            has = cute.eq, of = function(x) return key(x, smallest) end,
+    return {worst = worst, most = cute.max, has = cute.eq,
+            of = function(x) return key(x, smallest) end,
             key = function(x) return x end}
   end
   local most = smallest and cute.arch.fmin or cute.arch.fmax
-  local beats = smallest and cute.lt or cute.gt
-  return {type = cute.f32, worst = smallest and math.huge or -math.huge,
+  return {worst = smallest and math.huge or -math.huge,
     of = function(x) return x:to(cute.f32) end,
     most = function(a, b) return most(a, b, {nan = true}) end,
-    more = function(a, b)
-      return beats(a, b) | cute.ne(a, a) & cute.eq(b, b)
-    end,
     has = function(x, top) return cute.eq(x, top) | cute.ne(x, x) end,
     key = function(x) return key(x, smallest) end}
 end
@@ -133,8 +128,7 @@ function fold.place(dtype, far, smallest)
   local int = wide and cute.i64 or cute.i32
   local at = far and cute.i64 or cute.i32
   local worst = wide and math.mininteger or -1 << 31
-  return {types = {int, at}, ranks = ranks(dtype, int, smallest, worst),
-    keys = ranks(int, int, smallest, worst),
+  return {types = {int, at}, ranks = ranks(dtype, smallest, worst),
     init = {worst, far and math.maxinteger or 0x7fffffff},
     take = function(x, i) return {key(x, smallest), i} end,
     join = function(a, b)
@@ -288,13 +282,18 @@ end
 
 -- Registers with the state of `n` vectors of the folded modes: those of this
 -- thread, which is the one of `among`, and of its block's split. get(v) is a
--- view of vector v, also(v) of what it has as second numbers.
-local function walk(o, s, n, mine, among, split, get, also)
+-- view of vector v, also(v) of what it has as second numbers, where(v) the
+-- index of all its elements.
+local function walk(o, s, n, mine, among, split, get, also, where)
   local acc = registers(s, o.width)
   rounds(o, n, mine, among, split, function(first, guard)
     local list = {}
     for i, e in ipairs(fetch(o, n, first, among, guard, get, also,
                              s.types[2])) do
+      if where then
+        e.at = cute.make_rmem_tensor({o.width}, s.types[2])
+        e.at:fill(where(e.v))
+      end
       local x = s.take(e.from:load(), e.at and e.at:load())
       if e.ok then keep(acc, only(e.ok, s.join(held(acc), x), held(acc)))
       else list[i] = x end
@@ -357,29 +356,6 @@ local function look(o, s, n, mine, among, split, get, where)
   return {best.value, fold.over_lanes({join = function(a, b)
     return {cute.min(a[1], b[1])}
   end}, {at.value}, lanes)[1]}
-end
-
--- The same where vectors lie across: a state of vectors.
-local function seek(o, s, n, mine, among, split, get, where)
-  local r = s.ranks
-  if not o.ordered then r = s.keys end
-  local best, at = cute.make_rmem_tensor({o.width}, r.type),
-    cute.make_rmem_tensor({o.width}, s.types[2])
-  best:fill(r.worst)
-  at:fill(begin(o, s, n, mine, among, split, where))
-  rounds(o, n, mine, among, split, function(first, guard)
-    for _, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      local x, y, index = r.of(e.from:load()), best:load(), where(e.v)
-      local more = r.more(x, y)
-      if not o.ordered then
-        more = more | cute.eq(x, y) & cute.gt(at:load(), index)
-      end
-      if e.ok then more = more & e.ok end
-      best:store(cute.where(more, x, y))
-      at:store(cute.where(more, index, at:load()))
-    end
-  end)
-  return {r.key(best:load()), at:load()}
 end
 
 -- Where parts have a second number: a view of it.
@@ -564,18 +540,11 @@ function fold.across(o)
     local view = view_of(o, X, false)
     local index = o.index and vectors(o.folded, o.index, 1)
     local function get(v) return view(_, v, at) end
-    local state
-    if index then
-      state = seek(o, s, n, row, rows, split, get,
-                   function(v) return index(0, v) end)
-    else
-      state = held(walk(o, s, n, row, rows, split, get,
-                        second(other, view, at)))
-    end
+    local acc = walk(o, s, n, row, rows, split, get, second(other, view, at),
+                     index and function(v) return index(0, v) end)
+    local state = held(acc)
     local shared = {}
     if rows > 1 then
-      local acc = registers(s, o.width)
-      keep(acc, state)
       for i, t in ipairs(s.types) do
         shared[i] = cute.make_smem_tensor(t, cute.make_layout(
           {o.width, o.lanes, rows}), 16)

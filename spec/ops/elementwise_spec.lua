@@ -324,6 +324,10 @@ describe("cute.ops.elementwise", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
+  local function matrix(shape, dtype, seed)
+    return ops.tensor(ops.random(1), shape, dtype, seed, "k")
+  end
+
   it("turn matrices of all widths, ragged and in batches", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64", "e4m3", "boolean"} do
       for k, c in ipairs {{128, 256}, {129, 257}, {72, 40}, {3, 50, 64},
@@ -345,6 +349,148 @@ describe("cute.ops.copy, convert, transpose", function()
           equal(X(table.unpack(at_x)), Y(table.unpack(at_y)))
         end)
       end
+    end
+  end)
+
+  -- Fails where Y is not X turned, in batches or none.
+  local function turned(X, Y)
+    local c = shape_of(X)
+    local n = #c
+    each(c, function(at_x)
+      local at_y = {table.unpack(at_x)}
+      at_y[n - 1], at_y[n] = at_y[n], at_y[n - 1]
+      equal(X(table.unpack(at_x)), Y(table.unpack(at_y)))
+    end)
+  end
+
+  it("turn rows that begin anywhere", function()
+    for i, c in ipairs {
+      {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
+      {"f64", {33, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},
+      {"bf16", {257, 545}}, {"i8", {2, 40, 131}},
+    } do
+      local X = ops.tensor(ops.random(i), c[2], c[1], i, "k")
+      turned(X, cute.ops.transpose(X, {device = DEVICES[i % 2 + 1]}))
+    end
+  end)
+
+  -- A kernel that turns matrices (B,A) with A contiguous, whose rows begin
+  -- anywhere in 16 bytes; so many of them, so far apart.
+  local function shifted(dtype, B, A, tile, many, apart)
+    local V = 128 // cute[dtype].bits
+    return require "kernels.elementwise" {extents = {B, A, many or 1},
+      across = 2, f = function(x) return x end, tile = tile,
+      width = B % V == 0 and V or 1,
+      inputs = {{dtype = cute[dtype], stride = {A, 1, apart or 0}, width = 1,
+                 turned = true, shifted = true}},
+      outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
+  end
+
+  it("turn tiles of them, whole and at edges", function()
+    for i, c in ipairs {{"bf16", 128, 403, {64, 128}}, {"i8", 144, 403,
+      {64, 128}}, {"f32", 68, 211, {32, 64}}, {"f64", 66, 101, {32, 32}},
+      {"bf16", 131, 403, {64, 128}}, {"i8", 129, 289, {64, 128}}} do
+      local dtype, B, A = table.unpack(c)
+      local X = matrix({B, A}, dtype, i)
+      local Y = cute.zeros({A, B}, dtype)
+      local k = shifted(dtype, B, A, c[4])
+      k.kernel(X, Y):launch {grid = k.grid, block = k.block,
+                             device = DEVICES[i % 2 + 1]}
+      turned(X, Y)
+    end
+  end)
+
+  it("turn them where what lies around them belongs to others", function()
+    -- matrices in turn with those that are written meanwhile
+    local B, A = 65, 275
+    local n, all = B * A, matrix({4, 65, 275}, "bf16", 5)
+    local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
+      {2 * n, A, 1}))
+    local Y = cute.make_tensor(all.iterator + n, cute.make_layout({2, A, B},
+      {2 * n, B, 1}))
+    cute.ops.transpose(X, {out = Y, device = "sim"})
+    turned(X, Y)
+    Y:fill(0)
+    local k = shifted("bf16", B, A, {64, 128}, 2, 2 * n)
+    k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
+    turned(X, Y)
+    -- rows of a wider matrix, and from an odd element on
+    local wide = matrix({130, 400}, "bf16", 5)
+    for first = 0, 1 do
+      local Z = cute.make_tensor(wide.iterator + first,
+                                 cute.make_layout({129, 275}, {401, 1}))
+      turned(Z, cute.ops.transpose(Z, {device = "sim"}))
+    end
+  end)
+
+  it("turn them beside operands of other widths, and know where they are",
+     function()
+    local function rows(dtype, seed) return matrix({65, 275}, dtype, seed) end
+    local function columns(t)
+      return cute.make_tensor(t.iterator, cute.select(t.layout, {1, 0}))
+    end
+    local X, Y, Z = rows("i8", 1), rows("f32", 2), rows("bf16", 3)
+    local V = cute.ops.transpose(Y, {device = "sim"})
+    for _, y in ipairs {columns(Y), V} do
+      same(elementwise(function(x, v, z, at_xy)
+        local i, j = at_xy:coords()
+        return x:to(cute.f32) + v * 2 + z * 3 + (i * 7 + j):to(cute.f32)
+      end, columns(X), y, columns(Z), {device = "sim",
+        out = cute.zeros({275, 65}, cute.f32)}), {275, 65}, function(p)
+        local i, j = p[1], p[2]
+        return X(j, i) + Y(j, i) * 2 + Z(j, i) * 3 + i * 7 + j
+      end)
+    end
+  end)
+
+  it("turn elements past 2^31 whose rows begin anywhere #noasan", function()
+    local pitch = 60000001
+    local X = cute.make_tensor(core.buffer("i8", 39 * pitch + 600),
+                               cute.make_layout({40, 600}, {pitch, 1}))
+    for i = 0, 39 do for j = 0, 599 do X[{i, j}] = (i * 7 + j) % 100 end end
+    turned(X, cute.ops.transpose(X, {device = "sim"}))
+  end)
+
+  it("turn them without a bank conflict", function()
+    for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
+      local X, Y = cute.zeros({256, 769}, dtype), cute.zeros({769, 256}, dtype)
+      local k = shifted(dtype, 256, 769, {128, 128})
+      local r = support.report(k.kernel(X, Y):launch {grid = k.grid,
+        block = k.block, device = "sim"})
+      local loads = 0
+      for _, l in ipairs(r.lines) do
+        if l.op == "ld.shared" then
+          assert.equal(0, l.conflicts, dtype)
+          loads = loads + l.count
+        end
+      end
+      assert.is_true(loads > 0)
+      kernels.compiles(k.kernel(X, Y):trace {block = k.block},
+                       {"sm_80", "sm_90a"})
+    end
+  end)
+
+  it("have larger tiles where rows cut lines in two", function()
+    local kernel, name = require "kernels.elementwise", "cute.ops.elementwise"
+    local own, tile = require(name), nil
+    package.loaded["kernels.elementwise"] = function(o)
+      tile = table.concat(o.tile, ",")
+      return kernel(o)
+    end
+    package.loaded[name] = nil
+    local fresh = require(name)
+    package.loaded["kernels.elementwise"], package.loaded[name] = kernel, own
+    for _, c in ipairs {
+      {"bf16", 576, 576, "sim:sm_90a", "128,256,256"},
+      {"bf16", 576, 580, "sim:sm_90a", "256,256,512"},
+      {"bf16", 580, 576, "sim:sm_80", "256,256,512"},
+      {"bf16", 580, 580, "sim:sm_86", "128,256,256"},
+      {"i8", 301, 301, "sim:sm_90a", "512,256,512"},
+      {"f32", 301, 301, "sim:sm_90a", "64,64,512"},
+    } do
+      local X = cute.zeros({c[2], c[3]}, c[1])
+      fresh.transpose(X, {device = c[4]})
+      assert.equal(c[5], tile)
     end
   end)
 

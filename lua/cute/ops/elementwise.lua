@@ -272,10 +272,14 @@ end
 
 local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
 
--- Elements along the result's first mode and across it, threads of a block,
--- and how many blocks a multiprocessor shall hold: by bits.
+-- Elements along the result's first mode and across it, threads of a block: by
+-- bits.
 local TILES = {[8] = {256, 256, 256}, [16] = {128, 256, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
+-- The same of one operand where rows begin inside lines of memory, and
+-- multiprocessors have ROOM bytes for a block: fewer lines are cut in two.
+local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
+local LINE = 1024  -- bits
 
 -- Can a block's threads bring a tile of elements of so many bits?
 local function fits(tile, bits)
@@ -287,14 +291,29 @@ local function fits(tile, bits)
     == 0
 end
 
--- A tile for elements of so many bits at least, and `all` of all inputs: half
--- of it and again half where extents are small or inputs many.
-local function tile_for(p, bits, all)
-  local tile = {table.unpack(TILES[bits])}
+-- Do rows of operand x begin inside of lines?
+local function cuts(p, x)
+  for _, loop in ipairs(p.loops) do
+    if loop[x.at] ~= 1 and loop[x.at] * x.dtype.bits % LINE ~= 0 then
+      return true
+    end
+  end
+  return false
+end
+
+-- A tile for elements of so many bits at least, and `all` of all inputs, which
+-- `input` is one of: half of it and again half where extents are small or
+-- inputs many.
+local function tile_for(p, bits, all, input)
+  local tile, room = {table.unpack(TILES[bits])}, SHARED
+  if LARGE[bits] and all == bits and core.smem_budget(p.device.sm) >= ROOM
+    and (cuts(p, input) or cuts(p, p.outputs[1])) then
+    tile, room = {table.unpack(LARGE[bits])}, ROOM
+  end
   local extents = {p.loops[1].n, p.loops[p.across].n}
   for i = 2, 1, -1 do
     local function too_much()
-      return tile[i] >= 2 * extents[i] or tile[1] * tile[2] * all > 8 * SHARED
+      return tile[i] >= 2 * extents[i] or tile[1] * tile[2] * all > 8 * room
     end
     while too_much() do
       local half = {table.unpack(tile)}
@@ -323,14 +342,15 @@ local function choose_turned(p)
     if k and x.dtype.bits > most then p.across, most = k, x.dtype.bits end
   end
   if not p.across then return nil end
-  local bits, all = 64, 0
+  local bits, all, input = 64, 0, nil
   for _, x in ipairs(p.inputs) do
     x.turned = along(x) == p.across
     if x.turned then
       bits, all = math.min(bits, x.dtype.bits), all + x.dtype.bits
+      input = x
     end
   end
-  local tile = tile_for(p, bits, all)
+  local tile = tile_for(p, bits, all, input)
   for _, x in ipairs(p.inputs) do
     x.turned = x.turned and fits(tile, x.dtype.bits)
   end
@@ -350,14 +370,27 @@ local function vector(p)
   return w
 end
 
+-- Do rows of an input that is turned come as they are? Those of narrow
+-- elements, where no vectors of 16 bytes could be had otherwise.
+local function shifts(x, width)
+  return x.dtype.bits <= 16 and width * x.dtype.bits < 128
+    and x.t.alignment >= 16
+end
+
+-- Vectors of a thread: more of elements that come one by one.
+local function steps_of(p, width)
+  if width > 1 then return p.f and 2 or 1 end
+  return p.outputs[1].dtype.bits < 32 and 8 or 4
+end
+
 -- The kernel of problem p.
 local function kernel_of(p, f)
   local tile = choose_turned(p)
   local w = vector(p)
   local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
-    block = tile and tile[3], min_blocks = tile and tile[4],
-    wide = p.far, pdl = p.pdl, steps = w == 1 and 4 or p.f and 2 or 1,
+    block = tile and tile[3], wide = p.far, pdl = p.pdl,
+    steps = steps_of(p, w),
     index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
   o.extents = modes.column(p.loops, 1)
   local function side(list)
@@ -368,6 +401,7 @@ local function kernel_of(p, f)
       if x.turned then
         out[i].width = modes.width(p.loops, x.at, x.dtype.bits, x.t.alignment,
                                    128 // x.dtype.bits, p.across)
+        out[i].shifted = shifts(x, out[i].width) or nil
       end
     end
     return out

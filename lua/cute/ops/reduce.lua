@@ -138,6 +138,7 @@ end
 -- each.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
 local WAVES = 8  -- of blocks: a few more after each other even out their times
+local HELD = 64  -- elements of a thread that looks for a place
 
 -- Splits, so that there are blocks for all multiprocessors; each gets work for
 -- some rounds of its threads.
@@ -157,6 +158,8 @@ local function along(p, o, vectors)
   end
   o.block = math.max(BLOCK, o.threads)
   o.steps = math.min(STEPS, power(up(vectors, o.threads)))
+  -- what is compared stays in registers, and in wider ones
+  if o.index then o.steps = math.max(1, math.min(o.steps, HELD // o.width)) end
   o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
                                     up(vectors, o.threads * o.steps))
   return fold.along(o)

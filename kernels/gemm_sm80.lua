@@ -45,11 +45,12 @@ local function room_in(X, C, size)
 end
 
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
--- stores; turned around they leave in 16-byte ones, whole rows at a time. The
--- memory is that of an operand's stages, once all threads have read them.
+-- stores at best; turned around they leave in 16-byte ones where rows have
+-- these, whole rows at a time. The memory is that of an operand's stages, once
+-- all threads have read them.
 local function store_rows(C, mma, tile, at, stages, finish)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
-  local out = finish(C, C.acc)
+  local out = finish(C.acc)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(stages.iterator,
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
@@ -59,26 +60,14 @@ local function store_rows(C, mma, tile, at, stages, finish)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
   cute.copy(atom, r2s:retile(out), r2s:partition_D(sC))
   cute.arch.sync_threads()
-  local width = 128 // dtype.bits
-  local along = tile[2] // width
-  local s2g = cute.make_tiled_copy(
-    cute.make_copy_atom("UniversalCopy", dtype, 128),
-    cute.make_layout({mma:size() // along, along}, {along, 1}),
-    cute.make_layout {1, width})
-  local thr = s2g:get_slice(tid)
-  local src = thr:partition_S(sC)
-  local dst = thr:partition_D(cute.local_tile(C.tensor, {tile[1], tile[2]}, at))
-  local inside = tiles.inside(thr, C.tensor, {tile[1], tile[2]}, at[1])
-  local r = cute.make_fragment_like(src)
-  cute.copy(s2g, src, r)
-  cute.copy(s2g, r, dst, inside(at[2]))
+  tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
 
 -- Asks for tile k of an operand: cp.async into its stage, or loads into
 -- registers, for arrived() to put there.
 local function ask(X, walk, k, stage)
   cute.when(walk.has(k), function()
-    if X.halves then X.take(k) else X.load(k, stage) end
+    if X.halves then X.take(k) else tiles.load({X}, k, stage) end
   end)
 end
 
@@ -210,7 +199,7 @@ end
 -- finish(C[, like]): the fragment that leaves; way: of gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN, BK = table.unpack(o.tile)
-  local stages, block = o.stages, (cute.arch.block_idx())
+  local block = (cute.arch.block_idx())
   local valid_b
   if o.gated then mB, valid_b = in_turn(mB, group_of(mma, o.tile)) end
   local bm, bn
@@ -222,14 +211,21 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local function fetch(t)
     return type(o.fetch) == "function" and o.fetch(t.element_type) or o.fetch
   end
-  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-    at = bm, stages = stages, piece = o.piece, atom = fetch(mA), lead = o.lead,
+  local of_A = {of = mma, which = "A", tile = {BM, BK},
+    at = bm, piece = o.piece, atom = fetch(mA), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
-    cached = way.cached, from = way.from, k_tiles = way.k_tiles, as = o.as})
-  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-    at = bn, stages = stages, piece = o.piece, atom = fetch(mB), lead = o.lead,
+    cached = way.cached, from = way.from, k_tiles = way.k_tiles, as = o.as}
+  local of_B = {of = mma, which = "B", tile = {BN, BK},
+    at = bn, piece = o.piece, atom = fetch(mB), lead = o.lead,
     slots = o.slots, plain = o.plain, halves = o.halves, valid = valid_b,
-    from = way.from, k_tiles = way.k_tiles, as = o.as})
+    in_parts = true,
+    from = way.from, k_tiles = way.k_tiles, as = o.as}
+  -- What comes through registers is there a tile later: more stages than the
+  -- next one would stay empty, and each is text of its own.
+  local async_a, async_b = tiles.is_async(mA, of_A), tiles.is_async(mB, of_B)
+  local stages = (async_a or async_b) and o.stages or 2
+  of_A.stages, of_B.stages = stages, stages
+  local A, B = tiles.operand(mA, of_A), tiles.operand(mB, of_B)
   local C = tiles.result(mC, mma, {BM, o.gated and BN // 2 or BN}, {bm, bn})
   local D = C
   if o.gated then
@@ -240,25 +236,32 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
 
   local walk = tiles.walk(A, B)
   local k = walk.first
-  for stage = 0, stages - 2 do
-    cute.when(walk.has(k), function()
-      A.load(k, stage)
-      B.load(k, stage)
-    end)
+  local function load(stage)
+    cute.when(walk.has(k), function() tiles.load({A, B}, k, stage, true) end)
     cute.arch.cp_async_commit_group()
-    k = walk.next(k)
+    return walk.next(k)
+  end
+  if stages == 2 or async_a and async_b then
+    for stage = 0, stages - 2 do k = load(stage) end
+  else  -- what goes through registers waits in any case, and is much text
+    for stage in cute.range(stages - 1) do k = load(stage) end
   end
   local passed, done
   if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
   main_loop(mma, A, B, C, stages, walk, k, passed)
   if done then done(A.k_tiles) end
 
-  local room = o.rows and not o.gated and tiles.has_rows(mC)
-    and (room_in(B, C, BM * BN) or room_in(A, C, BM * BN))
+  local tile = {BM, o.gated and BN // 2 or BN}
+  local size = tile[1] * tile[2]
+  local room = o.rows and tiles.is_rows(mC)
+    and (room_in(B, D, size) or room_in(A, D, size))
+  local function made(like)
+    if o.gated then return finish(D, like, C.acc) end
+    return finish(D, like)
+  end
   local function leave()
-    if o.gated then D.put(finish(D, nil, C.acc))
-    elseif room then store_rows(C, mma, o.tile, {bm, bn}, room, finish)
-    else C.put(finish(C)) end
+    if room then store_rows(D, mma, tile, {bm, bn}, room, made)
+    else D.put(made()) end
   end
   if way.meet then cute.when(way.meet(C, block), leave) else leave() end
 end

@@ -698,6 +698,19 @@ void expr_choice(Emit *e, const Ins *i, Ref which) {
   if (bits < g->wbits) text_printf(e, ", %" PRId64, bits);
 }
 
+bool expr_chosen(Emit *e, const Ins *i, Ref which) {
+  const Ins *m = ir_get(e->fn, i->a[0]);
+  if (uses_bits((DType)m->type) != e->regs[m->imm].wbits ||
+      !ir_unrolled(e->fn, which))
+    return false;
+  int64_t first = uses_int(e, i->a[1]);
+  text_printf(e, "%s[", e->use[i->a[0]].name);
+  expr_val(e, which, first ? PR_ADD : PR_ANY);
+  if (first) text_printf(e, " + %" PRId64, first);
+  text_puts(e, "]");
+  return true;
+}
+
 static Prec pick(Emit *e, const Ins *i) {
   static const Helper choice[2][2] = {{H_LOCAL_REGISTER, H_LOCAL_PART},
                                       {H_PICK_REGISTER, H_PICK_PART}};
@@ -710,6 +723,10 @@ static Prec pick(Emit *e, const Ins *i) {
                       (t == DT_F32 || t == DT_F64);
   if (f) text_printf(e, "%s(", convert_bits(w, t));
   else if (part) text_printf(e, "(%s)", dtype_cuda(t));
+  if (expr_chosen(e, i, i->a[2])) {
+    if (f) text_puts(e, ")");
+    return PR_POST;
+  }
   text_printf(e, "%s(", helper_use(e, choice[few][part]));
   expr_choice(e, i, i->a[2]);
   text_puts(e, f ? "))" : ")");

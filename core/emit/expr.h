@@ -25,6 +25,8 @@ void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // The element itself, as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
 void expr_choice(Emit *e, const Ins *i, Ref which);  // of PICK and PUT
+// `r[i]` where i is what a loop counts that is unrolled whole, and true.
+bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // What an instruction takes as a constant beside a register is left out of
 // an element's pointer, `A + x`, and of its 32-bit shared address,
 // `sA_addr + x * 2u`: so many bytes.

@@ -161,9 +161,16 @@ void stmt_put(Emit *e, Ref r) {
   bool few = i->imm <= PICK_SELECTS, part = bits < g->wbits;
   static const Helper put[2][2] = {{H_PUT_LOCAL, H_PUT_LOCAL_PART},
                                    {H_PUT_REGISTER, H_PUT_PART}};
+  Ref which = operands_ref(e->fn, i, 3);
   text_begin(e, i);
+  if (expr_chosen(e, i, which)) {
+    text_puts(e, " = ");
+    expr_as_word(e, i->a[2], g->type);
+    text_end(e);
+    return;
+  }
   text_printf(e, "%s(", helper_use(e, put[few][part]));
-  expr_choice(e, i, operands_ref(e->fn, i, 3));
+  expr_choice(e, i, which);
   text_puts(e, ", ");
   if (part) expr_val(e, i->a[2], PR_ANY);
   else expr_as_word(e, i->a[2], bits > g->wbits ? (DType)m->type : g->type);

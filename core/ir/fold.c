@@ -151,6 +151,19 @@ bool ir_const(const Fn *fn, Ref r, int64_t *v) {
   return true;
 }
 
+bool ir_unrolled(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  int64_t lo, hi, step;
+  if (ir_const(fn, r, &lo)) return true;
+  if (i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL)
+    return ir_unrolled(fn, i->a[0]) && ir_unrolled(fn, i->a[1]);
+  if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
+      !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
+    return false;
+  // (limits of a loop that counts so far wrap nowhere)
+  return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
+}
+
 static bool float_const(const Fn *fn, Ref r, double *v) {
   const Ins *i = ir_get(fn, r);
   if (i->op != OP_CONST || !dtype_is_float((DType)i->type)) return false;

@@ -84,6 +84,8 @@ static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }
 static inline DType ir_type(const Fn *fn, Ref r) { return fn->ins.p[r].type; }
 static inline Fact ir_fact(const Fn *fn, Ref r) { return fn->fact.p[r]; }
 bool ir_const(const Fn *fn, Ref r, int64_t *v);   // integer/pred constant
+bool ir_unrolled(const Fn *fn, Ref r);  // a constant, or one in each pass of
+                                        // loops that are unrolled whole
 bool ir_is_mem(const Fn *fn, Ref r);
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];

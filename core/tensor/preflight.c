@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ir/operands.h"
 #include "ir/target.h"
 
 // ---- shared memory ----
@@ -54,8 +55,10 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 static Ref chooses(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    if ((i->op == OP_PICK || i->op == OP_PUT) && i->imm > PICK_SELECTS &&
-        ir_memof(fn, i->a[0]) == m)
+    if (i->op != OP_PICK && i->op != OP_PUT) continue;
+    Ref at = i->op == OP_PICK ? i->a[2] : operands_ref(fn, i, 3);
+    if (i->imm > PICK_SELECTS && ir_memof(fn, i->a[0]) == m &&
+        !ir_unrolled(fn, at))
       return r;
   }
   return 0;

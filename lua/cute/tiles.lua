@@ -155,10 +155,9 @@ function tiles.vector(t, lead)
   return unit
 end
 
---- Has an operand contiguous rows of K in pieces of 16 bytes?
-function tiles.has_rows(t)
-  return (not is_plain(t) or is_one(t.stride[2]))
-    and tiles.vector(t, 1) * t.element_type.bits == 128
+--- Are rows of a matrix contiguous?
+function tiles.is_rows(t)
+  return not is_plain(t) or is_one(t.stride[2])
 end
 
 ---------------------------------------------------------------------------
@@ -226,12 +225,10 @@ end
 
 local function copy_atom(dtype, width, async, cached)
   local bits = width * dtype.bits
-  if not async or bits < 32 then
-    return cute.make_copy_atom("UniversalCopy", dtype, bits), false
-  end
+  if not async then return cute.make_copy_atom("UniversalCopy", dtype, bits) end
   local through = bits == 128 and not cached and "GLOBAL" or "ALWAYS"
   return cute.make_copy_atom("SM80_CP_ASYNC_CACHE" .. through .. "_ZFILL",
-                             dtype, bits), true
+                             dtype, bits)
 end
 
 -- The tiles at a place of t: (BM,BK,k).
@@ -239,8 +236,88 @@ local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
+-- Elements that a thread has in registers on their way at a time: as many as
+-- hide memory's latency; where this is met once, a few. Compilers take half a
+-- millisecond for each, so a loop goes over parts of a tile.
+local AT_ONCE, FEW = 96, 48
+
+-- Part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
+local function part_of(x, i, n)
+  if n == 1 then return x end
+  local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2
+  local each = cute.size(x, mode) // n
+  local at = {_, _, _, cute.rank(x) > 3 and _ or nil}
+  at[mode + 1] = {_, i}
+  return cute.logical_divide(x, mode == 1 and {_, each} or {_, _, each})(
+    table.unpack(at))
+end
+
+-- f(i, n) of each part of what a thread moves, at most so many pieces at a
+-- time: partitions (CPY,M,K,..).
+local function in_parts(list, most, f)
+  local n, count = 1, 0
+  for _, x in ipairs(list) do
+    count = count + cute.size(x, 1) * cute.size(x, 2)
+  end
+  local function divides(by)
+    for _, x in ipairs(list) do
+      if math.max(cute.size(x, 1), cute.size(x, 2)) % by ~= 0 then
+        return false
+      end
+    end
+    return true
+  end
+  while count // n > most and divides(2 * n) do n = 2 * n end
+  if n == 1 then return f(0, 1) end
+  for i in cute.range(n) do f(i, n) end
+end
+
+-- Which pieces of a tile of t lie inside: of the tile's K index, conditions
+-- with their layout (M,K), where what does not change along a mode stands once;
+-- nil where all always do. part: of partitions (CPY,M,K,k), what of them is in
+-- question.
+local function conditions(thr, t, tile, at, valid, part)
+  local M, K = t.shape[1], t.shape[2]
+  local rows = not tiles.divides(tile[1], M)
+  local cols = not tiles.divides(tile[2], K)
+  if not (rows or cols or valid) then return function() end end
+  local crd = thr:partition_S(tiles_of(cute.make_identity_tensor(t.shape),
+                                       tile, at))           -- (CPY,M,K,k)
+  if part then crd = part(crd) end
+  local shape = {cute.size(crd, 1), cute.size(crd, 2)}
+  local m, n = (rows or valid) and shape[1] or 1,
+               (cols or valid) and shape[2] or 1
+  local row = {}
+  for i = 1, m do row[i] = crd(0, i - 1, 0, zeros(crd.shape[4]))[1] end
+  local there = valid and valid(row)
+  return function(k_tile)
+    local list, all = {}, true
+    for j = 0, n - 1 do
+      local c = crd(0, 0, j, k_tile)
+      local k = c[3] or c[2]
+      for i = 1, m do
+        local ok = true
+        if rows then ok = cute.lt(row[i], M) end
+        if cols then ok = ok & cute.lt(c[2], K) end
+        if valid then ok = ok & there(k, i) end
+        list[j * m + i] = ok
+        all = all and (ok == true or core.known(ok) == true)
+      end
+    end
+    if all then return nil end
+    return list, cute.make_layout(shape, {m > 1 and 1 or 0, n > 1 and m or 0})
+  end
+end
+
+local function predicates(list, layout)
+  local p = cute.make_rmem_tensor(layout, cute.Boolean)     -- (M,K)
+  local flat = cute.make_tensor(p.iterator, cute.make_layout(#list))
+  for i, ok in ipairs(list) do flat[i - 1] = ok end
+  return p
+end
+
 --- Which pieces of a tile of t lie inside: a function of the tile's K index
--- that gives a predicate tensor for cute.copy, or nil where all always do.
+-- that gives a predicate tensor for cute.copy, or nil where all do.
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
@@ -248,31 +325,34 @@ end
 -- which elements of t there are: of some rows, the i-th at a column k, or in a
 -- tile k
 function tiles.inside(thr, t, tile, at, valid)
-  local M, K = t.shape[1], t.shape[2]
-  local rows = not tiles.divides(tile[1], M)
-  local cols = not tiles.divides(tile[2], K)
-  if not (rows or cols or valid) then return function() end end
-  local crd = thr:partition_S(tiles_of(cute.make_identity_tensor(t.shape),
-                                       tile, at))           -- (CPY,M,K,k)
-  local shape = {cute.size(crd, 1), cute.size(crd, 2)}
-  local m = {}
-  for i = 1, shape[1] do m[i] = crd(0, i - 1, 0, zeros(crd.shape[4]))[1] end
-  local there = valid and valid(m)
+  local ask = conditions(thr, t, tile, at, valid)
   return function(k_tile)
-    local p = cute.make_rmem_tensor(shape, cute.Boolean)    -- (M,K)
-    for j = 0, shape[2] - 1 do
-      local c = crd(0, 0, j, k_tile)
-      local k = c[3] or c[2]
-      for i, row in ipairs(m) do
-        local ok = true
-        if rows then ok = cute.lt(row, M) end
-        if cols then ok = ok & cute.lt(c[2], K) end
-        if valid then ok = ok & there(k, i) end
-        p[{i - 1, j}] = ok
-      end
-    end
-    return p
+    local list, layout = ask(k_tile)
+    return list and predicates(list, layout)
   end
+end
+
+--- A tile in shared memory, (BM,BN), to its place in t, (M,N), whose rows are
+-- contiguous: as wide as they allow, what lies inside of t.
+---@param s any
+---@param t any
+---@param tile integer[]
+---@param at any[] the tile's place
+---@param threads integer
+function tiles.put_rows(s, t, tile, at, threads)
+  local width = tiles.vector(t, 1)
+  local atom = copy_atom(t.element_type, width, false)
+  local s2g = tiled_copy(atom, tile, threads, 1, width)
+  local thr = s2g:get_slice((cute.arch.thread_idx()))
+  local src = thr:partition_S(s)                            -- (CPY,M,N)
+  local dst = thr:partition_D(cute.local_tile(t, tile, at))
+  in_parts({src}, FEW, function(i, n)
+    local function part(x) return part_of(x, i, n) end
+    local list, layout = conditions(thr, t, tile, at[1], nil, part)(at[2])
+    local r = cute.make_fragment_like(part(src))
+    cute.copy(s2g, part(src), r)
+    cute.copy(s2g, r, part(dst), list and predicates(list, layout))
+  end)
 end
 
 ---------------------------------------------------------------------------
@@ -295,59 +375,118 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
+-- How an operand comes to shared memory: its contiguous mode, that of shared
+-- memory, how wide a copy is, with cp.async or not, in halves or not.
+local function passage(t, o)
+  local bits, arch = t.element_type.bits, o.arch or 80
+  local w = {lead = leading(t)}
+  -- Only 16-bit elements are transposed on their way to the fragments; the
+  -- others are turned on their way into shared memory, one at a time.
+  w.s_lead = o.lead
+    or bits == 16 and core.has(arch, "ldmatrix") and w.lead or 1
+  w.turned = w.s_lead ~= w.lead
+  -- something for each thread, where a tile has so much
+  w.width = core.gcd(tiles.vector(t, w.lead),
+    math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
+  w.halves = w.turned and o.halves and w.width > 1
+  if w.turned and not w.halves then w.width = 1 end
+  w.async = core.has(arch, "cp.async") and not w.halves and w.width * bits >= 32
+  return w
+end
+
 -- The way of t's tiles into shared memory s: load(k_tile, stage), and, where
 -- they go through registers, its halves take(k_tile) and put(stage).
-local function way_in(t, s, o, lead, turned)
+local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
-  -- something for each thread, where a tile has so much
-  local width = core.gcd(tiles.vector(t, lead),
-    math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
-  local halves = turned and o.halves and width > 1
-  if turned and not halves then width = 1 end
-  local can = core.has(o.arch or 80, "cp.async")
-  local atom, async = copy_atom(t.element_type, width, can and not halves,
-                                o.cached)
-  local g2s = tiled_copy(atom, o.tile, o.of:size(), lead, width,
-    turned and 8)  -- 4 runs of 8 elements hit all banks
+  local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
+  local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
+    w.turned and 8)  -- 4 runs of 8 elements hit all banks
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
-  local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
-  local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = halves,
+  local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = w.halves,
                k_shape = o.k_tiles or g.shape[3]}
   local function from(k_tile) return o.from and o.from + k_tile or k_tile end
-  if async then
+  if w.async then
+    local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
     function way.load(k_tile, stage)
       cute.copy(g2s, src(_, _, _, from(k_tile)), dst(_, _, _, stage),
                 inside(from(k_tile)))
     end
     return way
   end
-  -- what is between global and shared memory
-  local held = cute.make_fragment_like(src(_, _, _, 0))       -- (CPY,M,K)
-  function way.take(k_tile)
-    local pred = inside(from(k_tile))
-    if pred then held:fill(0) end
-    cute.copy(g2s, src(_, _, _, from(k_tile)), held, pred)
+  -- Part i of n to registers (CPY,M,K), or all to those held.
+  local function take(k_tile, i, n, held)
+    local function part(x) return part_of(x, i, n) end
+    local from_tile = part(src)(_, _, _, from(k_tile))
+    held = held or cute.make_fragment_like(from_tile)
+    local list, layout = conditions(thr, t, o.tile, o.at, o.valid,
+                                    part)(from(k_tile))
+    if not list then cute.copy(g2s, from_tile, held)
+    elseif #list == 1 then
+      cute.when(list[1], function() cute.copy(g2s, from_tile, held) end,
+                function() held:fill(0) end)
+    else
+      held:fill(0)
+      cute.copy(g2s, from_tile, held, predicates(list, layout))
+    end
+    return held
   end
-  function way.put(stage) cute.autovec_copy(held, dst(_, _, _, stage)) end
-  function way.load(k_tile, stage)
-    way.take(k_tile)
-    way.put(stage)
+  local function put(held, stage, i, n)
+    cute.autovec_copy(held, part_of(dst, i, n)(_, _, _, stage))
   end
+  local all = cute.make_fragment_like(src(_, _, _, 0))
+  function way.take(k_tile) take(k_tile, 0, 1, all) end
+  function way.put(stage) put(all, stage, 0, 1) end
+  if not w.halves and (o.in_parts or not o.valid) then
+    way.pieces, way.sparse = src, o.valid ~= nil
+    function way.part(k_tile, i, n)
+      local held = take(k_tile, i, n)
+      return function(stage) put(held, stage, i, n) end
+    end
+  end
+  function way.load(k_tile, stage) put(take(k_tile, 0, 1), stage, 0, 1) end
   return way
+end
+
+--- Tile k_tile of operands into a stage. Those that come through registers do
+-- so together, a part of each at a time; less where it is the first.
+---@param operands table[]
+---@param first? boolean
+function tiles.load(operands, k_tile, stage, first)
+  local list, pieces, most = {}, {}, first and FEW or AT_ONCE
+  for _, X in ipairs(operands) do
+    if X.pieces then
+      list[#list + 1], pieces[#pieces + 1] = X, X.pieces
+      if X.sparse then most = FEW end
+    else
+      X.load(k_tile, stage)
+    end
+  end
+  if #list == 0 then return end
+  in_parts(pieces, most, function(i, n)
+    local puts = {}
+    for j, X in ipairs(list) do puts[j] = X.part(k_tile, i, n) end
+    for _, put in ipairs(puts) do put(stage) end
+  end)
+end
+
+--- Does an operand come by cp.async? See tiles.operand.
+function tiles.is_async(t, o)
+  return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
 --- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks
 -- (the steps of fetch along K), load(k_tile, stage), fetch(stage, k_block),
 -- and what that fetched: block(k_block), which is frag(_, _, k_block) where a
--- fetch brings what one MMA takes. Without cp.async load is take(k_tile),
--- to registers, and put(stage). Where K is (BK,k), a tile may be named by its
+-- fetch brings what one MMA takes. Without cp.async load is take(k_tile), to
+-- registers, and put(stage). Where K is (BK,k), a tile may be named by its
 -- coordinates in k, of which there are k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
 -- cached: boolean?, arch: integer?, atom: any?, piece: any?, lead: integer?,
--- slots: integer?, plain: boolean?, halves: boolean?, as: any?}
+-- slots: integer?, plain: boolean?, halves: boolean?, as: any?,
+-- in_parts: boolean?}
 -- from, k_tiles: the first tile of K, and how many (all); thread: this one's
 -- index among those of the MMA; valid: of tiles.inside; cached: through L1,
 -- for what is read again soon;
@@ -358,24 +497,20 @@ end
 -- not swizzled, for fetches that take whole runs of it at known offsets;
 -- halves: what is turned comes in vectors through registers, by take and put,
 -- not an element a cp.async; as: the MMA's type where it is not t's: fetch
--- converts.
+-- converts; in_parts: `valid` is cheap, and asked anew for each part of a tile.
 function tiles.operand(t, o)
   t = tiles.matrix(in_tiles(t, o.tile[2]))
   o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
                    {__index = o})
   within(o.at, tiles.count(t.shape[1], o.tile[1]))
   local dtype, arch = t.element_type, o.arch or 80
-  local lead, as = leading(t), o.as ~= t.element_type and o.as or nil
-  -- Only 16-bit elements are transposed on their way to the fragments; the
-  -- others are turned on their way into shared memory, one at a time.
-  local s_lead = o.lead
-    or dtype.bits == 16 and core.has(arch, "ldmatrix") and lead or 1
-  local turned = s_lead ~= lead
+  local as, w = o.as ~= t.element_type and o.as or nil, passage(t, o)
+  local s_lead = w.s_lead
   local s = cute.make_smem_tensor(dtype, o.plain and s_lead == 0
-    and plain_layout(dtype.bits, o.tile, o.stages, turned)
+    and plain_layout(dtype.bits, o.tile, o.stages, w.turned)
     or tiles.smem_layout(dtype.bits, o.tile, o.stages, s_lead, o.piece),
     128)                                                      -- (BM,BK,PIPE)
-  local A = way_in(t, s, o, lead, turned)
+  local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of
   -- what is converted comes as the MMA wants it: in pairs along K
@@ -492,6 +627,33 @@ local function as_matrix(t, M)
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
+-- What x, with one value for many rows or columns, has where C's sums are,
+-- (MMA,M,N): each value is loaded once. nil where x is no such thing.
+local function loaded_once(C, x, from)
+  local by_row = is_plain(x) and x.stride[1] ~= 0
+  local by_col = is_plain(x) and x.stride[2] ~= 0
+  if by_row == by_col then return nil end
+  local each = cute.filter_zeros(from)
+  local l = cute.make_layout(each.shape)                    -- (MMA,M,N)
+  local r = cute.make_rmem_tensor(l, x.element_type)
+  if not C.crd then
+    cute.autovec_copy(each, r)
+  else
+    local pred = cute.make_rmem_tensor(l, cute.Boolean)
+    local mode = by_row and 1 or 2
+    for i = 0, cute.size(l) - 1 do
+      local at = cute.idx2crd(i, each.shape)
+      for k, x in ipairs(at) do at[k] = cute.crd2idx(x, from.shape[k]) end
+      pred[i] = cute.lt(C.crd(table.unpack(at))[mode], C.tensor.shape[mode])
+    end
+    r:fill(0)
+    cute.basic_copy_if(pred, each, r)
+  end
+  return cute.make_tensor(r.iterator, cute.composition(
+    cute.make_layout(from.shape, l.stride),
+    cute.make_layout(C.acc.shape))):load()
+end
+
 --- This thread's part of C, and its accumulators: acc (MMA,M,N).
 -- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc),
 -- put(r) a fragment. load(t) gives what another matrix (M,N), or a vector (N),
@@ -531,10 +693,14 @@ function tiles.result(t, mma, tile, at, thread)
   function C.load(x, dtype)
     x = as_matrix(x, t.shape[1])
     local X, from = other(x)
-    local r = cute.make_rmem_tensor(acc.shape, x.element_type)
-    if C.crd then r:fill(0) end
-    guarded(X, from, r)
-    return r:load():to(dtype or acc.element_type)
+    local v = loaded_once(C, x, from)
+    if not v then
+      local r = cute.make_rmem_tensor(acc.shape, x.element_type)
+      if C.crd then r:fill(0) end
+      guarded(X, from, r)
+      v = r:load()
+    end
+    return v:to(dtype or acc.element_type)
   end
   function C.save(x, v)
     local X, to = other(x)
@@ -603,13 +769,15 @@ end
 return sign.public("tiles.", tiles, [[
   divides(by: integer, extent: integer|value)
   count(extent: integer|value, tile: integer)
-  vector(t: tensor, lead: integer) has_rows(t: tensor)
+  vector(t: tensor, lead: integer) is_rows(t: tensor)
   smem_layout(bits: integer, tile: table, stages: integer, lead: integer,
     piece?: integer)
   walk(A: table, B: table)
   matrix(t: tensor) batch(t: tensor, l: integer|value)
   inside(thr: slice, t: tensor, tile: table, at, valid?: function)
-  operand(t: tensor, options: table)
+  put_rows(s: tensor, t: tensor, tile: table, at: table, threads: integer)
+  is_async(t: tensor, options: table) operand(t: tensor, options: table)
+  load(operands: table, k_tile, stage, first?: boolean)
   loader(part: tensor, thr: slice, which: string, t: tensor, tile: table, at)
   result(t: tensor, mma: tiled, tile: table, at: table, thread?)
   applied(C: table, f: function, like?: tensor)

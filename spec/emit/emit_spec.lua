@@ -812,6 +812,28 @@ describe("loops of the device", function()
     assert.equal(0, count(text, "#pragma unroll 1\n"))
   end)
 
+  it("index registers where they are unrolled whole", function()
+    local function looping(n, unroll)
+      return cute.kernel("k", function(x, y)
+        local r = cute.make_rmem_tensor({12}, cute.f32)
+        cute.autovec_copy(x, r)
+        for i in cute.range(n, {unroll = unroll}) do r[i] = r[11 - i] * 2 end
+        cute.autovec_copy(r, y)
+      end)(cute.zeros({12}, cute.f32), cute.zeros({12}, cute.f32)):trace {
+        block = 1}
+    end
+    local p = looping(12, 12)
+    local text = p:cuda()
+    assert.truthy(text:find(" = r[11 - i];", 1, true), text)
+    assert.truthy(text:find("\n    r[i] = ", 1, true), text)
+    assert.equal(0, #p.warnings)
+    for _, c in ipairs {{12, 11}, {12, nil}} do
+      p = looping(c[1], c[2])
+      assert.truthy(p:cuda():find "local_register%(r, ")
+      assert.equal(1, #p.warnings)
+    end
+  end)
+
   it("are not unrolled where they wait on an mbarrier", function()
     local function waiting(opts)
       return (cute.kernel("k", function(x, n)

@@ -297,6 +297,61 @@ describe("what ops.gemm runs", function()
   end)
 end)
 
+-- A first call takes half a second, and most of it goes with the text.
+describe("the text of a kernel", function()
+  local function new(t, ...)
+    return cute.make_tensor(cute.empty({1}, t).iterator,
+                            cute.make_layout({...}, cute.LayoutRight))
+  end
+  local function text_of(m, n, k, t, o)
+    o = o or {}
+    o.device = "sim:sm_90a"
+    o.out = new(t == "i8" and "i32" or t, m, n)
+    local e = cute.ops.explain(new(t, m, k), new(t, n, k), o)
+    return e.trace():cuda(), e
+  end
+  local function lines(text) return select(2, text:gsub("\n", "")) end
+
+  it("is short where operands come element by element", function()
+    for _, c in ipairs {{1024, 1024, 1023, "bf16", 900},
+        {1023, 1023, 1023, "bf16", 1000}, {1023, 1023, 1023, "i8", 1700},
+        {16, 64, 4095, "bf16", 700}} do
+      local text = text_of(c[1], c[2], c[3], c[4])
+      assert.is_true(lines(text) < c[5], lines(text))
+      assert.is_nil(text:find "cp.async.ca.shared")
+    end
+  end)
+
+  it("has the functions of an epilogue once for a vector", function()
+    local bias = new("f32", 4096)
+    local text = text_of(4096, 4096, 4096, "bf16", {
+      epilogue = function(acc, at)
+        return cute.ops.gelu(acc + at:col(bias))
+      end})
+    assert.is_true(lines(text) < 1100, lines(text))
+    local each = select(2, text:gsub("= rcp_approx_ftz_f32", ""))
+    assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
+    assert.is_true(each <= 8)
+  end)
+
+  it("loads a value for each column once", function()
+    local bias = new("f32", 1023)
+    local text, e = text_of(1023, 1023, 1023, "bf16", {
+      epilogue = function(acc, at) return acc + at:col(bias) end})
+    -- two columns of 8, and half of the warps' columns
+    assert.equal("gemm_sm80", e.kernel)
+    local loads = select(2, text:gsub("= arg4%[", ""))
+    assert.equal(e.tile[2] // 2 // 8 * 2, loads)
+  end)
+
+  it("has a D of odd rows leave through shared memory, in a loop", function()
+    local text = text_of(1023, 1023, 1023, "bf16")
+    local stores = select(2, text:gsub("mC%[", ""))
+    assert.is_true(stores > 0 and stores <= 48, stores)
+    assert.truthy(text:find "for %([^\n]*\n[^}]*mC%[")
+  end)
+end)
+
 describe("ops.gemm refuses", function()
   local A, B = matrix {32, 64}, matrix {16, 64}
   local function refuses(text, ...)

@@ -77,9 +77,14 @@ local function of(name)
   return function(x)
     local kind = core.typename(x)
     if kind == "vector" and x.dtype == cute.f32 then
-      local r = cute.make_rmem_tensor(x.shape, cute.f32)
-      for i = 0, cute.size(x.shape) - 1 do r[i] = lean[name](x[i]) end
-      return r:load()
+      local n = cute.size(x.shape)
+      local r = cute.make_rmem_tensor({n}, cute.f32)
+      local shaped = cute.make_tensor(r.iterator, cute.make_layout(x.shape))
+      shaped:store(x)
+      for i in cute.range(n, {unroll = math.min(n, 1024)}) do
+        r[i] = lean[name](r[i])
+      end
+      return shaped:load()
     end
     local own = kind == "value" and x.dtype == cute.f32 and lean or general
     return own[name](x)

@@ -106,7 +106,7 @@ function sm80.list(p)
         group = t.group, gated = p.gated, blocks = p.group, as = as,
         mma = atom, atoms = t.atoms,
         permutation = {t.each[1], t.each[2], k},
-        rows = not p.fused and p.d.bits <= 16 or nil,
+        rows = p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
       return o, setmetatable({t[1], t[2], bk}, {__index = t}),
              blocks.constants.rate[bits] * (p.group and BY_FACTORS or 1)

@@ -441,7 +441,7 @@ static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
 
 static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimResult *r) {
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
   lua_createtable(L, (int)r->nreport, 0);
   for (size_t k = 0; k < r->nreport; k++) {
@@ -467,6 +467,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "instructions", (int64_t)r->instructions);
   face_set_int(L, "mmas", (int64_t)r->mmas);
   face_set_int(L, "ctas", (int64_t)r->ctas);
+  face_set_int(L, "granules", (int64_t)r->granules);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

@@ -674,6 +674,7 @@ void simcluster_end(SimCluster *c) {
     waiting |= c->warp[k].state != SW_DONE;
   }
   c->out->mmas += c->mmas;
+  c->out->granules = c->maxgran;
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);

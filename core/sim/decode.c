@@ -6,6 +6,7 @@
 #include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
+#include "sim/members.h"
 #include "sim/relay.h"
 #include "sim/tables.h"
 #include "sim/wrap.h"
@@ -287,6 +288,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->defined = a->defined;
     s->before = g->l->pdl ? a->before : 0;
     s->area = simblocks_area(g->p, m->arg);
+    if (m->space == SP_GMEM) s->members = simmembers_gaps(g->cx, g->l, m);
     int64_t most = (int64_t)(a->bytes * 8) / s->bits;
     if (s->count < 0 || s->count > most) s->count = most;
   }

@@ -20,7 +20,8 @@
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     those of a warpgroup
-//   left.c      outputs that are unwritten in part
+//   members.c   which elements a layout has
+//   left.c      outputs that are unwritten
 //   claim.c     what a script said of values, and coordinates
 //   wrap.c      products that wrap, and lead to an address
 //   taint.c     uninitialised registers

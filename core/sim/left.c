@@ -1,68 +1,21 @@
-// Outputs that a kernel leaves unwritten in part. An output is a tensor that
-// nobody wrote before the launch, and of which the kernel writes some and reads
-// nothing: who makes cute.empty says that all of it is to be written. Parts of
-// a tensor are arguments of their own; cute.undefined_ok says that it is meant.
-#include "layout/algebra.h"
-#include "layout/notation.h"
+// Outputs that a kernel leaves unwritten. An output is a tensor that nobody
+// wrote before the launch, which the kernel has stores to and reads nothing of:
+// who makes cute.empty says that all of it is to be written. Parts of a tensor
+// are arguments of their own; cute.undefined_ok says that it is meant.
 #include "sim/bulk.h"
 #include "sim/left.h"
+#include "sim/members.h"
 
 #include <string.h>
 
-enum { MODES = 16 };
 struct SimLeft {
   SimLeft *next;
   int32_t mem;             // index into Fn.mem
   const LaunchArg *arg;
   int bits;                // of an element
-  int n;                   // modes: extents, strides in elements
-  int64_t extent[MODES], stride[MODES];
+  SimMembers of;
   bool moves;              // known at the launch only
 };
-
-// The text of argument k's layout, with its dynamic numbers, which are the
-// arguments behind it.
-static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
-                             size_t k) {
-  const char *s = "";
-  for (const char *q; (q = strchr(text, '?')); text = q + 1) {
-    if (++k >= l->fn->arg.n || l->fn->arg.p[k].pointer) return "";
-    bool wide = dtype_bits(l->fn->arg.p[k].type) > 32;
-    int64_t n = wide ? (int64_t)l->arg[k].bits : (int32_t)l->arg[k].bits;
-    s = arena_printf(cx, &cx->scratch, "%s%.*s%lld", s, (int)(q - text), text,
-                     (long long)n);
-    if (q[1] == '{') q = strchr(q, '}');  // what divides it
-  }
-  return arena_printf(cx, &cx->scratch, "%s%s", s, text);
-}
-
-static bool put_mode(SimLeft *t, int64_t extent, int64_t stride) {
-  if (t->n == MODES || stride < 0 || extent < 1) return false;
-  t->extent[t->n] = stride ? extent : 1;  // 0: one element all along
-  t->stride[t->n++] = stride;
-  return true;
-}
-
-static bool put_layout(Ctx *cx, SimLeft *t, const char *text) {
-  if (!*text || strchr(text, '_')) return false;
-  Layout l = layout_parse(cx, text, strlen(text));
-  if (l.outer || !layout_static(l)) return false;
-  l = layout_flatten(cx, l);
-  size_t n = tup_leaves(l.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(l.shape, shape);
-  for (size_t k = 0; k < n; k++)
-    if (!put_mode(t, dim_value(shape[k]), dim_value(l.stride[k])))
-      return false;
-  return true;
-}
-
-static bool put_map(SimLeft *t, const TensorMap *m) {
-  bool good = !m->im2col && put_mode(t, m->extent[0], 1);
-  for (int64_t k = 1; k < m->rank; k++)
-    good = good && put_mode(t, m->extent[k], m->stride[k - 1] * 8 / t->bits);
-  return good;
-}
 
 // Is argument k's memory read, or allowed to be undefined, through any one?
 static bool is_free(const SimProg *p, int32_t k) {
@@ -87,14 +40,15 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem) {
   const Mem *m = &p->fn->mem.p[mem];
   if (m->space != SP_GMEM && m->space != SP_TMAP) return NULL;
   const LaunchArg *a = &p->launch->arg[m->arg];
-  const Arg *arg = &p->fn->arg.p[m->arg];
-  if (!a->defined || !arg->written || is_free(p, m->arg)) return NULL;
+  bool written = p->fn->arg.p[m->arg].written;
+  if (!a->defined || !written || is_free(p, m->arg)) return NULL;
   SimLeft *t = arena_zero(cx, &cx->scratch, sizeof *t);
   const char *text = ir_str(p->fn, m->layout);
   *t = (SimLeft){.mem = mem, .arg = a, .bits = dtype_bits(m->type),
                  .moves = a->map || strchr(text, '?')};
-  text = layout_of(cx, p->launch, text, (size_t)m->arg);
-  return (a->map ? put_map(t, a->map) : put_layout(cx, t, text)) ? t : NULL;
+  bool known = a->map ? simmembers_map(&t->of, a->map, t->bits)
+                      : simmembers_layout(cx, &t->of, p->launch, m);
+  return known ? t : NULL;
 }
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
@@ -128,7 +82,7 @@ static uint32_t line_of(const SimProg *p, int32_t mem) {
 }
 
 static void look(const SimProg *p, const SimLeft *t, Found found, void *ud) {
-  int64_t at[MODES] = {0}, element = 0, none = 0, all = 0;
+  int64_t at[MEMBER_MODES] = {0}, element = 0, none = 0, all = 0;
   SimFault f = {.r = {.kind = SIM_UNWRITTEN, .mem = t->mem, .other = -1,
                       .src = line_of(p, t->mem), .count = 1}};
   for (;;) {
@@ -136,18 +90,18 @@ static void look(const SimProg *p, const SimLeft *t, Found found, void *ud) {
     all += there;
     if (there && !is_written(t, element) && !none++) {
       f.r.offset = element;
-      f.r.modes = t->moves && t->n <= SIM_MODES ? t->n : 0;
+      f.r.modes = t->moves && t->of.n <= SIM_MODES ? t->of.n : 0;
       memcpy(f.r.coord, at, (size_t)f.r.modes * sizeof *at);
     }
     int k = 0;
-    while (k < t->n && ++at[k] == t->extent[k]) {
-      element -= (t->extent[k] - 1) * t->stride[k];
+    while (k < t->of.n && ++at[k] == t->of.extent[k]) {
+      element -= (t->of.extent[k] - 1) * t->of.stride[k];
       at[k++] = 0;
     }
-    if (k == t->n) break;
-    element += t->stride[k];
+    if (k == t->of.n) break;
+    element += t->of.stride[k];
   }
-  if (!none || none == all) return;
+  if (!none) return;
   f.left.none = none;
   f.left.all = all;
   found(ud, &f);

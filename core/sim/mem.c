@@ -6,6 +6,7 @@
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
+#include "sim/members.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
 #include "sim/spin.h"
@@ -38,12 +39,51 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 
 // ---- bounds and alignment ----
 
+// Where lane l's access has something that is no element of a layout with gaps:
+// an element of the object; -1: nowhere.
+static int64_t gap_at(const Access *x, int l) {
+  const SimMem *m = x->m;
+  int64_t first = x->at[l] * 8 / m->own;
+  int64_t last = (x->at[l] * 8 + x->bytes * 8 - 1) / m->own;
+  if (!simmembers_has(m->members, first, NULL)) return first;
+  return simmembers_has(m->members, last, NULL) ? -1 : last;
+}
+
+static void name_place(const SimMembers *t, SimFault *f) {
+  int64_t coord[MEMBER_MODES];
+  simmembers_has(t, f->r.offset, coord);
+  f->r.modes = t->n < SIM_MODES ? t->n : SIM_MODES;
+  memcpy(f->r.coord, coord, (size_t)f->r.modes * sizeof *coord);
+  memcpy(f->extent, t->extent, (size_t)f->r.modes * sizeof *f->extent);
+}
+
+static void fault_gap(Access *x, int l) {
+  SimFault *f = simreport_fault(x->w, SIM_OOB, l, x->i->src, 0, x->m->index,
+                                gap_at(x, l));
+  if (!f) return;
+  f->access.write = x->write;
+  name_place(x->m->members, f);
+}
+
+static uint32_t check_gaps(Access *x, uint32_t mask) {
+  uint32_t good = mask;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (gap_at(x, l) < 0) continue;
+    fault_gap(x, l);
+    good &= ~(1u << l);
+  }
+  return good;
+}
+
 static void fault_place(Access *x, SimKind kind, int l) {
   SimFault *f = simreport_fault(x->w, kind, l, x->i->src, 0, x->m->index,
                                 x->off[l] * x->m->bits / x->m->own);
   if (!f) return;
   f->access.write = x->write;
   f->access.size = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
+  if (kind == SIM_OOB && x->m->members && f->r.offset >= 0)
+    name_place(x->m->members, f);
 }
 
 // Whose memory the lanes reach: that of a CTA of the cluster.
@@ -105,6 +145,7 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   }
   wrong &= mask;
   if (x->w->wraps && x->i->wraps) simwrap_check(x, mask & ~wrong);
+  if (m->members) mask = (mask & wrong) | check_gaps(x, mask & ~wrong);
   if (!wrong) return mask;
   for (int l = 0; l < LANES; l++) {
     if (!(wrong >> l & 1)) continue;

@@ -28,8 +28,7 @@ typedef struct SimMem {
   int bits;            // of an element
   int own;             // bits of an element of the object itself
   int unit, size, per; // rmem: bits and bytes of a unit, units an element
-  int64_t count;       // elements that may be touched
-  int64_t bytes;       // the same in bytes
+  int64_t count, bytes;  // elements that may be touched; in bytes
   int32_t index;       // into Fn.mem
   uint32_t rank;       // smem: slot of the CTA whose it is; 0: its own
   uint32_t base;       // smem: byte offset in the CTA's shared memory;
@@ -38,7 +37,8 @@ typedef struct SimMem {
   uint8_t *p, *defined;  // gmem
   bool lax;            // what nobody wrote may be read
   uint8_t before;      // gmem: what the launch in front does with it
-  struct SimArea *area;  // gmem: the host memory that it is a part of
+  struct SimArea *area;  // gmem: the host memory that it is a part of;
+  const struct SimMembers *members;  // the elements, where there are gaps
 } SimMem;
 
 // One side of a move: object and slot of the offset (elements).

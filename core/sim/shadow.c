@@ -19,6 +19,8 @@ typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
+  uint32_t free;           // lines that were given back: a list by their first
+                           // granules' clk, 0 at its end
 };
 
 static bool grow(SimCluster *c) {
@@ -63,14 +65,95 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-static bool new_line(SimCluster *c, ShadowLine *at, uint64_t key) {
+// Do all warps that go on know of that epoch?
+static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
+  if (actor >= c->prog->nactor) return false;
+  for (int k = 0; k < c->prog->nall; k++)
+    if (c->warp[k].state != SW_DONE && c->warp[k].vc[actor] < clk) return false;
+  return true;
+}
+
+// Is there nothing in granule g that an access still to come could race with?
+static bool is_old(const SimCluster *c, uint32_t g) {
+  const SimGran *q = &c->gran[g];
+  if (q->flags & (GF_PENDING | GF_RELEASED) || (c->place && c->place[g]))
+    return false;
+  if (q->flags & GF_DEFINED && !is_known(c, q->warp, q->clk)) return false;
+  uint32_t k = q->flags & GF_FAR ? c->farat[g] : 0;
+  for (; k; k = c->far[k].next)
+    if (!is_known(c, c->far[k].actor, c->far[k].read.clk)) return false;
+  return true;
+}
+
+static bool is_old_line(const SimCluster *c, uint32_t first) {
+  uint32_t k = 0;
+  while (k < LINE && is_old(c, first + k)) k++;
+  return k == LINE;
+}
+
+static void give_back(SimCluster *c, uint32_t first) {
+  for (uint32_t g = first; g < first + LINE; g++)
+    if (c->gran[g].flags & GF_FAR) shadow_drop(c, g);
+  c->gran[first].clk = c->lines->free;
+  c->lines->free = first;
+}
+
+// Gives back what is old; the others have a table without them. false: out of
+// memory.
+static bool collect(SimCluster *c) {
+  SimLines *t = c->lines;
+  ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
+  if (!p) return no_memory(c);
+  memset(p, 0, t->max * sizeof *p);
+  t->n = 0;
+  for (uint32_t k = 0; k < t->max; k++) {
+    ShadowLine *line = &t->at[k];
+    if (!line->key) continue;
+    if (is_old_line(c, line->first)) {
+      give_back(c, line->first);
+      continue;
+    }
+    *find_line(p, t->max, line->key) = *line;
+    t->n++;
+  }
+  base_free(t->at);
+  t->at = p;
+  t->last.key = 0;
+  return true;
+}
+
+// Room for a line behind the others, or where one was.
+static uint32_t line_room(SimCluster *c) {
+  enum { MANY = 1 << 16 };  // granules: 1.5 MB
+  SimLines *t = c->lines;
+  if (!t->free && c->ngran + LINE > c->maxgran) {
+    uint32_t lines = t->n;
+    if (c->maxgran >= MANY && !collect(c)) return 0;
+    // few are old: the next time comes later
+    if (t->n > lines / 2 && !grow(c)) return 0;
+  }
+  uint32_t first = t->free;
+  if (first) {
+    t->free = c->gran[first].clk;
+    return first;
+  }
   while (c->ngran + LINE > c->maxgran)
-    if (!grow(c)) return false;
-  *at = (ShadowLine){key, c->ngran};
-  memset(c->gran + c->ngran, 0, LINE * sizeof *c->gran);
-  if (c->place) memset(c->place + c->ngran, 0, LINE * sizeof *c->place);
+    if (!grow(c)) return 0;
+  first = c->ngran;
   c->ngran += LINE;
-  c->lines->n++;
+  return first;
+}
+
+static bool new_line(SimCluster *c, uint64_t key) {
+  uint32_t first = line_room(c);
+  if (c->stop) return false;
+  SimLines *t = c->lines;
+  ShadowLine *at = find_line(t->at, t->max, key);
+  *at = (ShadowLine){key, first};
+  memset(c->gran + first, 0, LINE * sizeof *c->gran);
+  if (c->place) memset(c->place + first, 0, LINE * sizeof *c->place);
+  t->n++;
+  t->last = *at;
   return true;
 }
 
@@ -80,8 +163,8 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   if (key != t->last.key) {
     if (2 * t->n >= t->max && !more_lines(c)) return NO_GRANULE;
     ShadowLine *at = find_line(t->at, t->max, key);
-    if (!at->key && !new_line(c, at, key)) return NO_GRANULE;
-    t->last = *at;
+    if (at->key) t->last = *at;
+    else if (!new_line(c, key)) return NO_GRANULE;
   }
   return t->last.first + g % LINE;
 }
@@ -512,7 +595,7 @@ void shadow_reset(SimCluster *c) {
   c->ngran = (uint32_t)n;
   SimLines *t = c->lines;
   if (t->n) memset(t->at, 0, t->max * sizeof *t->at);
-  t->n = 0;
+  t->n = t->free = 0;
   t->last.key = 0;
 }
 

@@ -132,6 +132,7 @@ typedef struct SimResult {
   uint64_t instructions;  // executed by warps
   uint64_t mmas;          // tensor-core instructions among them
   uint64_t ctas;          // CTAs that were run to their end
+  uint64_t granules;      // of memory that a cluster kept who used it: most
   char *output;           // what the kernel printed, in order of CTAs
   size_t noutput;
   bool stopped;           // too many reports, or progress said so

@@ -176,6 +176,37 @@ describe("one block in global memory", function()
   end)
 end)
 
+describe("a block that goes through much global memory", function()
+  -- Tiles of x one after the other; in tile `bad` the neighbour's element is
+  -- read with no barrier between.
+  local N, TILES = 128, 1200
+  local function run(bad, met)
+    local launch = seeds.with {grid = 1, block = N}
+    return launch(function(x, y)
+      local t = arch.thread_idx()
+      for i in cute.range(TILES) do
+        x[i * N + t] = i
+        cute.when(cute.ne(i, bad), function() arch.sync_threads() end)
+        y[i * N + t] = x[i * N + (t + 32) % N]
+        if met then arch.sync_threads() end
+      end
+    end, {}, zeros(N * TILES), zeros(N * TILES))
+  end
+
+  it("forgets what is known to all", function()
+    local r = run(-1, true)
+    assert.is_true(r.ok, tostring(r))
+    assert.is_true(r.granules <= 1 << 17, r.granules)
+    assert.is_true(2 * N * TILES > 1 << 18)
+  end)
+
+  it("is told of what it does wrong late", function()
+    local r = run(TILES - 2, true)
+    assert.equal("race", r.reports[1].kind)
+    assert.matches("'x'", r.reports[1].message)
+  end)
+end)
+
 describe("blocks of a cluster in global memory", function()
   local launch = seeds.with {grid = 2, cluster = 2, block = 32}
 

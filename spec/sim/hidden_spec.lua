@@ -255,6 +255,70 @@ describe("columns beyond their row", function()
       end, 4, tensor(64), tensor(64), 3)))
   end)
 
+  -- Copies of tiles, by coordinates and by partitions, of 60 x 200 elements in
+  -- rows of 256.
+  local g2r = cute.make_tiled_copy(
+    cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
+    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+  local g2s = cute.make_tiled_copy(
+    cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
+    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+  local function padded()
+    local x = cute.ones(cute.make_layout({64, 256}, {256, 1}), cute.f32)
+    return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {256, 1}))
+  end
+  local COPIES = {
+    function(tile, t)  -- into registers
+      local from = g2r:get_slice(t):partition_S(tile)
+      cute.copy(g2r, from, cute.make_fragment_like(from))
+    end,
+    function(tile, t)  -- back
+      local to = g2r:get_slice(t):partition_D(tile)
+      local r = cute.make_fragment_like(to)
+      r:fill(1.0)
+      cute.copy(g2r, r, to)
+    end,
+    function(tile, t)
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
+        {64, 1}), 128)
+      local thr = g2s:get_slice(t)
+      cute.copy(g2s, thr:partition_S(tile), thr:partition_D(s))
+      arch.cp_async_commit_group()
+      arch.cp_async_wait_group(0)
+    end,
+    function(tile, t)  -- one row each
+      local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
+      cute.when(t:lt(32), function()
+        row[0] = 1.0
+        for k = 1, 63 do row[k] = row[k - 1] end
+      end)
+    end}
+
+  it("of tiles that are copied", function()
+    for _, dynamic in ipairs {false, true} do
+      for i, copy in ipairs(dynamic and {COPIES[4]} or COPIES) do
+        local function run(at)
+          local x = padded()
+          if dynamic then x = x:mark_layout_dynamic {leading_dim = 1} end
+          return report(function(a)
+            copy(cute.local_tile(a, {32, 64}, at), arch.thread_idx())
+          end, 128, x)
+        end
+        assert.is_true(run({0, 2}).ok, i)
+        local r = run({0, 3})
+        local f = r.reports[1]
+        assert.equal("out-of-bounds", f.kind)
+        local row, col = f.message:match("^%a+ outside global tensor 'a': "
+          .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
+        assert.truthy(row, f.message)
+        assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
+        r = run({1, 0})  -- rows 60 to 63
+        assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
+                       r.reports[1].message)
+      end
+    end
+  end)
+
   it("no false report: predicated, or known to fit", function()
     local r = report(function(a, b, c)
       local t = arch.thread_idx()

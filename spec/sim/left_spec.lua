@@ -51,11 +51,18 @@ describe("elements of an output", function()
       empty({{8, 4}, {7, 1}}):mark_layout_dynamic {leading_dim = 1}).ok)
   end)
 
+  it("are told where all are missing", function()
+    told(report(function(y, n)
+      local t = arch.thread_idx()
+      cute.when(t:lt(n), function() y[{t, 0}] = 1 end)
+    end, 8, cute.empty({8, 1}, cute.f32), 0), "(0,0)", "8 of 8 elements of "
+      .. "global tensor 'y', an output, were not written: element 0")
+  end)
+
   it("may be there already, be others', or be left on purpose", function()
     local function run(y, ...) return report(rows(...), 8, y) end
     assert.is_true(run(cute.zeros({8, 4}, cute.f32), 7, 0).ok)
     assert.is_true(run(cute.empty({8, 4}, cute.f32), 7, 0, true).ok)
-    assert.is_true(run(cute.empty({8, 4}, cute.f32), 0, 0).ok)  -- none at all
     local y = cute.empty({8, 4}, cute.f32)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {1, 0}), 4, 0).ok)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {0, 0}), 3, 0).ok)

@@ -12,6 +12,8 @@
 --   requests      with record = true: what was asked of shared memory
 -- tostring(report) says the faults, report:traffic() the table of lines,
 -- report:json() all of it for programs.
+--   granules      pieces of memory of which a cluster kept who used them, most
+-- tostring(report) says the faults, report:traffic() the table of lines.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 

@@ -1,0 +1,100 @@
+// Which elements of an argument's memory its layout has: some may be gaps, as
+// those behind the rows of a padded matrix.
+#include "sim/members.h"
+
+#include "layout/algebra.h"
+#include "layout/notation.h"
+
+#include <string.h>
+
+// The text of argument k's layout, with its dynamic numbers, which are the
+// arguments behind it.
+static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
+                             size_t k) {
+  const char *s = "";
+  for (const char *q; (q = strchr(text, '?')); text = q + 1) {
+    if (++k >= l->fn->arg.n || l->fn->arg.p[k].pointer) return "";
+    bool wide = dtype_bits(l->fn->arg.p[k].type) > 32;
+    int64_t n = wide ? (int64_t)l->arg[k].bits : (int32_t)l->arg[k].bits;
+    s = arena_printf(cx, &cx->scratch, "%s%.*s%lld", s, (int)(q - text), text,
+                     (long long)n);
+    if (q[1] == '{') q = strchr(q, '}');  // what divides it
+  }
+  return arena_printf(cx, &cx->scratch, "%s%s", s, text);
+}
+
+static bool put_mode(SimMembers *t, int64_t extent, int64_t stride) {
+  if (t->n == MEMBER_MODES || stride < 0 || extent < 1) return false;
+  t->extent[t->n] = stride ? extent : 1;  // 0: one element all along
+  t->stride[t->n++] = stride;
+  return true;
+}
+
+static bool put_layout(Ctx *cx, SimMembers *t, const char *text) {
+  if (!*text || strchr(text, '_')) return false;
+  Layout l = layout_parse(cx, text, strlen(text));
+  if (l.outer || !layout_static(l)) return false;
+  l = layout_flatten(cx, l);
+  size_t n = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(l.shape, shape);
+  for (size_t k = 0; k < n; k++)
+    if (!put_mode(t, dim_value(shape[k]), dim_value(l.stride[k])))
+      return false;
+  return true;
+}
+
+bool simmembers_map(SimMembers *t, const TensorMap *m, int bits) {
+  bool good = !m->im2col && put_mode(t, m->extent[0], 1);
+  for (int64_t k = 1; k < m->rank; k++)
+    good = good && put_mode(t, m->extent[k], m->stride[k - 1] * 8 / bits);
+  return good;
+}
+
+bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l,
+                       const Mem *m) {
+  const char *text = ir_str(l->fn, m->layout);
+  return put_layout(cx, t, layout_of(cx, l, text, (size_t)m->arg));
+}
+
+// The next mode, of the largest stride below `below`; -1: there is none.
+static int next_mode(const SimMembers *t, int64_t below) {
+  int best = -1;
+  for (int k = 0; k < t->n; k++)
+    if (t->extent[k] > 1 && t->stride[k] < below &&
+        (best < 0 || t->stride[k] > t->stride[best]))
+      best = k;
+  return best;
+}
+
+const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
+  SimMembers t = {0};
+  if (!simmembers_layout(cx, &t, l, m)) return NULL;
+  bool gaps = false;
+  int64_t below = INT64_MAX;
+  for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
+    int j = next_mode(&t, t.stride[k]);
+    for (int i = 0; i < t.n; i++)  // two of one stride
+      if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
+    int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];
+    if (inner > t.stride[k]) return NULL;  // they overlap
+    gaps |= inner < t.stride[k];
+  }
+  if (!gaps) return NULL;
+  SimMembers *p = NEW(cx, SimMembers, 1);
+  *p = t;
+  return p;
+}
+
+bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord) {
+  bool in = true;
+  int64_t below = INT64_MAX;
+  if (coord) memset(coord, 0, (size_t)t->n * sizeof *coord);
+  for (int k; (k = next_mode(t, below)) >= 0; below = t->stride[k]) {
+    int64_t c = element / t->stride[k];
+    in &= c < t->extent[k];
+    element -= c * t->stride[k];
+    if (coord) coord[k] = c;
+  }
+  return in && element == 0;
+}

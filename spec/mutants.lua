@@ -1,0 +1,81 @@
+--- Scripts and kernels of this repository with one fault in their text, run on
+-- the simulator: is it told before anybody looks at a result?
+local copylesson = require "cute.bench.copylesson"
+local harness = require "cute.bench.harness"
+local lesson = require "cute.bench.lesson"
+local lib = require "cute.bench.lessonlib"
+local support = require "spec.support"
+
+local mutants = {}
+
+-- f() with a changed file in place of its module, and all kernels anew.
+local function with(file, text, f)
+  local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
+  name = name:gsub("/", ".")
+  for module, it in pairs(package.loaded) do
+    if module:find "^kernels%." or module == name then kept[module] = it end
+  end
+  for module in pairs(kept) do package.loaded[module] = nil end
+  package.preload[name] = assert(load(text, "@" .. file))
+  local ok, a, b = pcall(f)
+  package.preload[name] = nil
+  for module in pairs(package.loaded) do
+    if module:find "^kernels%." or module == name then
+      package.loaded[module] = nil
+    end
+  end
+  for module, it in pairs(kept) do package.loaded[module] = it end
+  if not ok then return nil, a end
+  return a, b
+end
+
+local function of_harness(spec, m)
+  local p = harness.problem(spec, m.size or spec.sim[1],
+    {dtype = m.dtype or spec.dtypes[1], opt = m.opt})
+  local ok, reports, wrong = harness.try(p, m.device, {seed = m.seed})
+  for _, r in ipairs(reports) do
+    if not r.ok then return r.reports[1], ok end
+  end
+  return false, not ok and wrong or nil
+end
+
+local function of_gemm(spec, m)
+  local rung = lesson.rung(spec, m.word)
+  local p = lesson.problem(rung, m.size or rung.sim_size or {128, 128, 128},
+    {layout = m.layout or rung.layout, alpha = m.alpha, beta = m.beta})
+  local r = lesson.simulate(rung, p, m.device, {seed = m.seed})
+  if not r.ok then return r.reports[1] end
+  local ok, v, how = lesson.verify(rung, p)
+  return false, not ok and lesson.what_is_wrong(v, how) or nil
+end
+
+--- What is told first of a script with a fault: an element of report.reports,
+-- or the tracer's words; false: nothing; then, what is wrong with the results.
+---@param m {script: string, file: string?, from: string, nth: integer?, to:
+--- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?}
+---@return table|string|false told
+---@return string? wrong
+function mutants.run(m)
+  local path = ("scripts/%s.lua"):format(m.script)
+  local file = m.file and m.file .. ".lua" or path
+  m.device = m.device or "sim:sm_90a"
+  local text = support.change(support.read(file), m.from, m.nth or 1,
+                              m.to or "")
+  local function run()
+    local own = support.read(path)
+    local gemm, copy = own:find "bench%.lesson\"", own:find "copylesson"
+    local function spec(module, method)
+      return assert(lib.script_spec(path, module, method,
+                                    not m.file and text or nil))
+    end
+    if gemm then return of_gemm(spec("cute.bench.lesson", "gemm"), m) end
+    if not copy then return of_harness(spec("cute.bench.harness", "run"), m) end
+    local l = spec("cute.bench.copylesson", "run")
+    return of_harness(copylesson.lesson(l), m)
+  end
+  local told, wrong = with(file, text, run)
+  if told == nil then return tostring(wrong) end
+  return told, wrong
+end
+
+return mutants

@@ -1,0 +1,105 @@
+--- Scripts of this repository at odd sizes on the simulator, where nothing is
+-- to be told and results are right: spec/fuzz/scripts.lua runs them at many.
+local copylesson = require "cute.bench.copylesson"
+local harness = require "cute.bench.harness"
+local lesson = require "cute.bench.lesson"
+local lib = require "cute.bench.lessonlib"
+local support = require "spec.support"
+
+local odd = {}
+
+-- Copies, GEMMs; what takes rows, and the like.
+odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
+  "copy_tile", "copy_tma", "transpose", "gemm_simt", "sgemm", "gemm_base",
+  "gemm2stage", "gemm3stage", "gemm_l2swizzle", "gemm_sm70", "gemm_sm80_best",
+  "gemm_tf32", "gemm_int8", "gemm_f64", "gemm_wgmma", "gemm_tma", "gemm_ws",
+  "gemm_hopper", "softmax", "softmax_backward", "layernorm", "rmsnorm",
+  "rmsnorm_backward", "argmax", "topk", "scan", "reduce", "histogram",
+  "elementwise", "gemm_splitk", "gemm_grouped", "gemm_epilogue", "rope",
+  "attention", "attention_decode", "selective_scan", "conv2d"}
+
+local DEVICE = "sim:sm_90a"
+local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
+
+local function extent(most)
+  local n = EDGES[math.random(#EDGES)]
+  return math.random(2) == 1 and n <= most and n or math.random(most)
+end
+
+local function spec_of(script)
+  local path = ("scripts/%s.lua"):format(script)
+  local text = support.read(path)
+  if text:find "copylesson" then
+    return "copy", copylesson.lesson(assert(lib.script_spec(path,
+      "cute.bench.copylesson", "run")))
+  elseif text:find "bench%.lesson\"" then
+    return "gemm", lesson.rung(assert(lib.script_spec(path,
+      "cute.bench.lesson", "gemm")))
+  end
+  return "rows", assert(lib.script_spec(path, "cute.bench.harness", "run"))
+end
+
+-- What is wrong with a GEMM of some size, scale and order.
+local function gemm(rung, seed)
+  local size = {extent(200), extent(150), extent(200)}
+  local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
+  if seed % 3 == 1 then o.alpha, o.beta = -1, 2 end
+  local p = lesson.problem(rung, size, o)
+  local ok, r = pcall(lesson.simulate, rung, p, DEVICE, {seed = seed})
+  if not ok then return nil, r end
+  local what = table.concat(size, "x") .. " " .. o.layout
+  if not r.ok then return what .. ": " .. tostring(r) end
+  local right, v, how = lesson.verify(rung, p)
+  return not right and what .. ": " .. lesson.what_is_wrong(v, how) or false
+end
+
+-- Heads, groups of them and their size are a few.
+local KEPT = {attention = 3, attention_decode = 3}
+
+-- Extents of a lesson: most of them others, but for the last `kept`.
+local function others(size, most, kept)
+  local out = {}
+  for i, n in ipairs(size) do
+    local other = math.random(3) > 1 and i <= #size - kept
+    out[i] = other and extent(math.min(n * 2, most)) or n
+  end
+  return out
+end
+
+local function rows(spec, seed, script)
+  local size = others(spec.sim[1], #spec.sim[1] > 3 and 48 or 1500,
+                      KEPT[script] or 0)
+  local dtype = spec.dtypes[seed % #spec.dtypes + 1]
+  local ok, right, reports, wrong = pcall(function()
+    local p = harness.problem(spec, size, {dtype = dtype})
+    return harness.try(p, DEVICE, {seed = seed})
+  end)
+  if not ok then return nil, right end
+  if right then return false end
+  for _, r in ipairs(reports) do
+    if not r.ok then wrong = tostring(r) break end
+  end
+  return ("%s %s: %s"):format(table.concat(size, "x"), dtype, wrong)
+end
+
+local made = {}
+
+--- A script at some size. false: nothing is wrong; nil: it does not take that
+-- size, which it says; else what is wrong.
+---@param script string
+---@param seed integer
+---@return string|false|nil wrong
+---@return any why
+function odd.try(script, seed)
+  math.randomseed(seed)
+  made[script] = made[script] or {spec_of(script)}
+  local kind, spec = table.unpack(made[script])
+  local say = lib.say
+  lib.say = function() end
+  local wrong, why = (kind == "gemm" and gemm or rows)(spec, seed,
+                                                              script)
+  lib.say = say
+  return wrong, why
+end
+
+return odd

@@ -1,0 +1,20 @@
+-- Scripts at odd sizes: nothing is told, and results are right. `make fuzz`
+-- runs as many as there is time for.
+local odd = require "spec.odd"
+
+local EACH = 2  -- sizes of a script
+
+describe("scripts at odd sizes", function()
+  for i, script in ipairs(odd.SCRIPTS) do
+    it(script, function()
+      local ran = 0
+      for k = 0, EACH * 4 - 1 do
+        local wrong = odd.try(script, k * #odd.SCRIPTS + i - 1)
+        assert.is_falsy(wrong, wrong)
+        ran = ran + (wrong == false and 1 or 0)
+        if ran == EACH then return end
+      end
+      error "no size was taken"
+    end)
+  end
+end)

@@ -1,5 +1,7 @@
 --- Scripts of this repository at odd sizes on the simulator, where nothing is
 -- to be told and results are right: spec/fuzz/scripts.lua runs them at many.
+local core = require "cute.core"
+local cute = require "cute"
 local copylesson = require "cute.bench.copylesson"
 local harness = require "cute.bench.harness"
 local lesson = require "cute.bench.lesson"
@@ -39,12 +41,23 @@ local function spec_of(script)
   return "rows", assert(lib.script_spec(path, "cute.bench.harness", "run"))
 end
 
+-- A or B with gaps behind its rows, or columns.
+local function pad(p, name)
+  local low, t = name:lower(), cute.testing.padded(p[name])
+  p[name], p[low] = t, core.param_memory(t)
+  p.strides[low] = {t.stride[1], t.stride[2]}
+end
+
 -- What is wrong with a GEMM of some size, scale and order.
 local function gemm(rung, seed)
   local size = {extent(200), extent(150), extent(200)}
   local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
   if seed % 3 == 1 then o.alpha, o.beta = -1, 2 end
   local p = lesson.problem(rung, size, o)
+  if seed % 2 == 0 then
+    pad(p, "A")
+    pad(p, "B")
+  end
   local ok, r = pcall(lesson.simulate, rung, p, DEVICE, {seed = seed})
   if not ok then return nil, r end
   local what = table.concat(size, "x") .. " " .. o.layout

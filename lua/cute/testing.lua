@@ -39,6 +39,36 @@ function testing.convert(src, dst)
   return dst
 end
 
+--- A copy of a tensor, on the host, with a gap of 16 bytes or more behind each
+-- row (of its fastest mode, to a multiple of 16 bytes), where the simulator
+-- lets no kernel read or write: without it a column beyond its row is the next
+-- row's first one. Its shape is one of integers.
+---@param t table
+---@return table
+function testing.padded(t)
+  local bits, order, stride = t.dtype.bits, {}, {}
+  for i = 1, core.rank(t) do
+    order[i] = i
+    if not (math.type(t.shape[i]) and math.type(t.stride[i])) then
+      core.fail("bad-argument", "padded: a shape (integer, integer ...) is "
+        .. "needed, not that of " .. tostring(t))
+    end
+  end
+  table.sort(order, function(i, j)
+    return t.stride[i] < t.stride[j] or (t.stride[i] == t.stride[j] and i < j)
+  end)
+  local unit = math.max(128 // bits, 1)  -- elements of 16 bytes
+  local size = 1
+  for k, i in ipairs(order) do
+    stride[i], size = size, size * t.shape[i]
+    if k == 1 then size = (size + unit - 1) // unit * unit + unit end
+  end
+  local buffer = core.buffer(t.dtype, size)
+  buffer:fill(0)
+  return core.make_tensor(buffer, core.make_layout(t.shape, stride))
+    :copy_from(t:to "host")
+end
+
 ---------------------------------------------------------------------------
 -- Timing
 ---------------------------------------------------------------------------
@@ -190,6 +220,7 @@ end
 
 return sign.public("testing.", testing, [[
   assert_(condition, text?: string) convert(src: tensor, dst: tensor)
+  padded(t: tensor)
   benchmark(x: prepared|launch|blas|function, opts?: table)
   get_workspace_count(one_workspace_bytes: integer, warmup_iterations: integer,
     iterations: integer, l2_bytes?: integer)

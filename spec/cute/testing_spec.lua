@@ -26,6 +26,26 @@ describe("testing", function()
     raises("assertion failed: no", testing.assert_, false, "no")
   end)
 
+  it("pads rows, and columns", function()
+    for _, stride in ipairs {{5, 1}, {1, 7}} do
+      local x = cute.make_tensor(core.buffer("f32", 35),
+        cute.make_layout({7, 5}, stride))
+      for i = 0, 6 do
+        for j = 0, 4 do x[{i, j}] = 10 * i + j end
+      end
+      local p = testing.padded(x)
+      assert.equal(stride[1] == 1 and "(7,5):(1,12)" or "(7,5):(12,1)",
+                   tostring(p.layout))
+      for i = 0, 6 do
+        for j = 0, 4 do assert.equal(10 * i + j, p[{i, j}]) end
+      end
+    end
+    assert.equal("(3,2,4):(1,32,64)", tostring(testing.padded(
+      cute.zeros(cute.make_layout({3, 2, 4}, {1, 3, 6}), "u8")).layout))
+    raises("a shape (integer, integer ...) is needed", testing.padded,
+           cute.zeros({{2, 2}, 3}, "f32"))
+  end)
+
   it("converts tensors", function()
     local a, b = cute.zeros({4, 8}, "f32"), cute.zeros({4, 8}, "bf16")
     for i = 0, 31 do a[i] = i * 1.001 end

@@ -176,6 +176,39 @@ describe("one block in global memory", function()
   end)
 end)
 
+describe("stores of one value", function()
+  local WHERE = {
+    {"lanes", {block = 32}, arch.lane_idx, "warp-race"},
+    {"lanes, shared", {block = 32}, arch.lane_idx, "warp-race", true},
+    {"warps", {block = 64}, arch.warp_idx, "race"},
+    {"warps, shared", {block = 64}, arch.warp_idx, "race", true},
+    {"blocks of a cluster", {grid = 2, cluster = 2, block = 1}, arch.block_idx,
+     "race"},
+    {"blocks", {grid = 2, block = 1}, arch.block_idx, "block-race"},
+    {"blocks by turns", {grid = 2, block = 1}, arch.block_idx, "block-race",
+     false, true}}
+  for _, w in ipairs(WHERE) do
+    it("are no race, others are: " .. w[1], function()
+      local _, opts, who, kind, shared, turns = table.unpack(w)
+      opts.grid = opts.grid or 1
+      for _, same in ipairs {true, false} do
+        local r = seeds.with(opts)(function(x, y)
+          local s = cute.make_smem_tensor(cute.i32, cute.make_layout {4}, 16)
+          local to = shared and s or x
+          to[0] = same and 7 or (who())
+          if turns then
+            y[0] = arch.load(y.iterator + 1, nil, {sem = "acquire"}) * 0
+          end
+          arch.sync_threads()
+          if shared then x[arch.thread_idx()] = s[0] end
+        end, {}, zeros(64), zeros(2))
+        assert.equal(same, r.ok, tostring(r))
+        if not same then assert.equal(kind, r.reports[1].kind) end
+      end
+    end)
+  end
+end)
+
 describe("a block that goes through much global memory", function()
   -- Tiles of x one after the other; in tile `bad` the neighbour's element is
   -- read with no barrier between.

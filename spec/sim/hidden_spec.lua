@@ -319,6 +319,19 @@ describe("columns beyond their row", function()
     end
   end)
 
+  it("of tiles of dense tensors, where padding shows them", function()
+    local x = cute.ones(cute.make_layout({60, 200}, {200, 1}), cute.f32)
+    local function run(t)
+      return report(function(a)
+        COPIES[1](cute.local_tile(a, {32, 64}, {0, 3}), arch.thread_idx())
+      end, 128, t)
+    end
+    assert.is_true(run(x).ok)
+    local r = run(cute.testing.padded(x))
+    assert.matches("^read outside global tensor 'a': coordinate %(%d+,2%d%d%) "
+      .. "of %(60,200%)$", r.reports[1].message)
+  end)
+
   it("no false report: predicated, or known to fit", function()
     local r = report(function(a, b, c)
       local t = arch.thread_idx()

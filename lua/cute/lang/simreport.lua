@@ -10,10 +10,9 @@
 --                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
+--   granules      pieces of memory of which a cluster kept who used them, most
 -- tostring(report) says the faults, report:traffic() the table of lines,
 -- report:json() all of it for programs.
---   granules      pieces of memory of which a cluster kept who used them, most
--- tostring(report) says the faults, report:traffic() the table of lines.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 

@@ -620,7 +620,7 @@ static SimResult *result(Run *r) {
   r->requests = NULL;
   s->timing = r->timing;
   r->timing.cost = NULL;
-  qsort(r->order, r->norder, sizeof *r->order, by_cluster);
+  if (r->norder) qsort(r->order, r->norder, sizeof *r->order, by_cluster);
   s->order = r->order;
   s->norder = r->norder;
   r->order = NULL;

@@ -2,7 +2,7 @@
 -- runs as many as there is time for.
 local odd = require "spec.odd"
 
-local EACH = 2  -- sizes of a script
+local EACH = 1  -- sizes of a script
 
 describe("scripts at odd sizes", function()
   for i, script in ipairs(odd.SCRIPTS) do

@@ -51,6 +51,8 @@ build = {
         "kernels/gemm_simt.lua",
       ["kernels.gemm_skinny"] =
         "kernels/gemm_skinny.lua",
+      ["kernels.gemm_skinny.model"] =
+        "kernels/gemm_skinny/model.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =

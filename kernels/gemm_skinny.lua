@@ -28,6 +28,7 @@
 local cute = require "cute"
 local check = require "kernels.check"
 local join = require "kernels.join"
+local model = require "kernels.gemm_skinny.model"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -247,38 +248,17 @@ local gemm_skinny = {}
 ---------------------------------------------------------------------------
 
 -- What an H200 showed: all are the best somewhere; clusters where N is small
--- and A has more rows than one or two. rate: beside others; most: rows.
+-- and A has more rows than one or two. most: rows.
 local CHOICES = {
-  {side = "a", warps = {1, 8}, unroll = 4, rate = 0.995},
-  {side = "a", warps = {1, 4}, unroll = 8, rate = 0.998},
+  {side = "a", warps = {1, 8}, unroll = 4},
+  {side = "a", warps = {1, 4}, unroll = 8},
   {side = "a", warps = {1, 16}, unroll = 2},
-  {side = "a", warps = {1, 16}, unroll = 4, rate = 0.997},
+  {side = "a", warps = {1, 16}, unroll = 4},
   {side = "a", warps = {1, 16}, unroll = 2, splits = 2},
-  {side = "b", warps = {1, 16}, unroll = 4, rate = 0.99},
-  {side = "b", warps = {1, 8}, unroll = 8, rate = 0.99},
-  {side = "b", warps = {1, 16}, unroll = 8, rate = 0.98, most = 16},
+  {side = "b", warps = {1, 16}, unroll = 4},
+  {side = "b", warps = {1, 8}, unroll = 8},
+  {side = "b", warps = {1, 16}, unroll = 8, most = 16},
 }
-
-local LAUNCH = 2.5e-6   -- seconds of a kernel's begin and end
-local CLUSTER = 0.3e-6  -- until the sums of its blocks have met
-local EACH = 90e9       -- bytes a second that a multiprocessor can ask for
-
--- Bytes a second that come, by the rows of A that are read beside them.
-local function rate(m)
-  return m <= 2 and 4.1e12 or m <= 8 and 4e12 or m <= 16 and 3.6e12 or 3.2e12
-end
-
--- Seconds of a product by plan p, on so many multiprocessors.
-local function time_of(p, choice, batches, sms)
-  local m, bytes = p.m, p.k * p.b_dtype.bits // 8
-  local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, p.tile[2])
-    * batches * p.splits
-  local memory = bytes * p.n * batches / rate(m) / (choice.rate or 1)
-  local each = tiles.count(blocks, sms) * (bytes * p.tile[1]
-    + 2 * p.k * math.min(m, p.tile[2])) / p.splits / EACH
-  return LAUNCH + (p.splits > 1 and CLUSTER or 0)
-    + (memory ^ 6 + each ^ 6) ^ (1 / 6)
-end
 
 -- For how many runs with B of 8 bits there are registers: not half of a
 -- thread's for A.
@@ -311,7 +291,7 @@ function gemm_skinny.candidates(m, n, k, o)
       local p = plan(options)
       list[#list + 1] = {options = options,
         tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
-        seconds = time_of(p, choice, o.batches or 1, o.sms)}
+        seconds = model.time(p, o.batches or 1, o.sms)}
     end
   end
   return list

@@ -23,7 +23,8 @@
 --
 -- persistent = false: a block has one tile, whose place is the block's; for
 -- results of no more tiles than there are multiprocessors, or twice as many
--- where min_blocks = 2 of them share one.
+-- where min_blocks = 2 of them share one. With raster_along_m, and without
+-- clusters, blocks side by side have tiles along N, else along M.
 --
 -- split = 2: two blocks of a cluster have a half of K each, for few tiles and
 -- much K. Each sends half of its sums to the other and stores half of the tile;
@@ -236,6 +237,7 @@ local function make(given)
       local cm = o.cluster[1]
       tm, batches = groups.most(o.groups, m, batches, bm * cm) * cm, 1
     end
+    if o.turned then tm, tn = tn, tm end
     if o.split > 1 then return {o.split, tm, tn} end
     if not o.persistent then
       local cm, cn = o.cluster[1], o.cluster[2]

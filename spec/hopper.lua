@@ -105,6 +105,10 @@ hopper.CASES = {
                                 stages = 3}},
   {"a block a tile", {tile = {64, 128, 64}, consumers = 1, persistent = false,
                       d_major = "m"}},
+  {"a block a tile, along N", {tile = {64, 64, 64}, consumers = 1,
+    persistent = false, raster_along_m = true}},
+  {"K in halves, along N", {tile = {128, 64, 64}, stages = 3, split = 2,
+                            raster_along_m = true}},
   {"a block a tile, clusters, L2's hints", {
     tile = {128, 64, 64}, cluster = {2, 1}, stages = 2, persistent = false,
     a_hint = cute.nvgpu.cpasync.CacheHint.EVICT_LAST, l2_promotion = 256,

@@ -5,7 +5,8 @@
 --                                      takes than the best that was measured
 --     cutelua tools/fit.lua --write    constants that make it least, and the
 --                                      regret of products they have not seen
---     cutelua tools/fit.lua --pack J   FILE anew, of journals of the tuner
+--     cutelua tools/fit.lua --pack J   FILE with what journals of the tuner
+--                                      have, in place of its own
 --
 -- Constants of two models are fitted, to products of 16-bit types: those of
 -- kernels/gemm_sm90/constants.lua and lua/cute/ops/blocks.lua. --write puts
@@ -14,13 +15,19 @@ local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"
 local gemm = require "cute.ops.gemm"
+local gemm_skinny = require "kernels.gemm_skinny"
 local model = require "kernels.gemm_sm90.model"
 local operands = require "cute.tune.operands"
 local options = require "kernels.gemm_sm90.options"
 local records = require "cute.tune.records"
+local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cute.tune.worker"
 
 local ROUNDS, FOLDS = 10, 5
+
+-- Microseconds from launch to launch that host and card need: what is below
+-- tells nothing.
+local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
 -- What was measured
@@ -49,10 +56,13 @@ local function sorted(t)
   return keys
 end
 
+local unpack_times
+
 -- A line a problem, "NUMBER=MICROSECONDS" of its choices, which are numbered in
--- front.
+-- front. What the file had of others stays.
 local function pack(paths, file)
-  local problems, numbers, names, head = {}, {}, {}, nil
+  local numbers, names = {}, {}
+  local problems, _, _, head = unpack_times(file)
   for _, path in ipairs(paths) do
     local r = assert(records.read(path))
     assert(not head or head == r.head, "journals of two cards")
@@ -79,13 +89,15 @@ local function pack(paths, file)
   end
 end
 
--- times[problem][choice]; the card's architecture and multiprocessors.
-local function unpack_times(file)
-  local names, times, arch, sms = {}, {}, nil, nil
-  for line in io.lines(file) do
+-- times[problem][choice]; the card's architecture and multiprocessors; its
+-- head. None of a file that is not there.
+function unpack_times(file)
+  local names, times, arch, sms, head = {}, {}, nil, nil, nil
+  local f <close> = io.open(file, "rb")
+  for line in f and f:lines() or function() end do
     local number, name = line:match "^(%d+)\t(.+)$"
-    arch = arch or line:match "^#.-\t(sm_%w+)\t%d+$"
-    sms = sms or line:match "^#.-\tsm_%w+\t(%d+)$"
+    head = head or line:match "^# (.-\tsm_%w+\t%d+)$"
+    arch, sms = (head or ""):match "(sm_%w+)\t(%d+)$"
     if number then
       names[number] = name
     elseif line:sub(1, 1) ~= "#" then
@@ -96,7 +108,7 @@ local function unpack_times(file)
       end
     end
   end
-  return times, arch, math.tointeger(tonumber(sms))
+  return times, arch, math.tointeger(tonumber(sms)), head
 end
 
 ---------------------------------------------------------------------------
@@ -114,9 +126,12 @@ local function predictor(p, c, sms)
   elseif c.base == "gemm_sm80" then
     local bits = p.a.bits
     return function()
-      return blocks.time(p, c.tile, blocks.constants.rate[bits]
+      return blocks.time(p, c.tile, c.stages, blocks.constants.rate[bits]
         * blocks.good(c.tile), c.options.splits or 1)
     end
+  elseif c.base == "gemm_skinny" then
+    local plan = gemm_skinny(c.options).plan
+    return function() return skinny.time(plan, 1, sms) * 1e9 end
   end
   local ns = c.ns
   return function() return ns end
@@ -133,6 +148,7 @@ local function problems_of(times, arch, sms)
     local x = {problem = problem, best = math.huge}
     for _, c in ipairs(candidates) do
       local t = times[problem][choose.name(c)]
+      t = t and math.max(t, FLOOR)
       if t then
         local ns, kind = predictor(p, c, sms)
         x[#x + 1] = {t = t, ns = ns, kind = kind, name = choose.name(c)}
@@ -159,14 +175,16 @@ end
 
 local CLOSE = 0.02  -- times within it are as good as equal
 
+local ANCHOR = 0.1  -- what a factor that all of a problem have counts
+
 -- What is made least: the regret, smooth, and how far times are from those that
--- were measured, but for a factor that all of a problem have.
+-- were measured: beside each other, and a little the times themselves.
 local function loss(list)
   local sum, off = 0, 0
   for _, x in ipairs(list) do
     local mean, weight, low = 0, 0, math.huge
     for _, c in ipairs(x) do
-      c.log = math.log(c.ns())
+      c.log = math.log(c.ns() / 1000)
       mean, weight = mean + c.w * (c.log - math.log(c.t)), weight + c.w
       low = math.min(low, c.log)
     end
@@ -178,7 +196,8 @@ local function loss(list)
       local q = math.exp(-(c.log - low) / CLOSE)
       lost, all = lost + q * math.log(c.t / x.best), all + q
     end
-    sum, off = sum + lost / all, off + square / weight
+    sum = sum + lost / all
+    off = off + square / weight + ANCHOR * mean ^ 2
   end
   return sum / #list + 0.5 * math.sqrt(off / #list)
 end
@@ -189,15 +208,19 @@ end
 
 -- What is fitted: {table, field, file, pattern of what is in front of its
 -- number}.
-local SM90, BLOCKS = "kernels/gemm_sm90/constants.lua",
-  "lua/cute/ops/blocks.lua"
+local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
+  "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
 local fitted = {}
-for name in ("fill missing memory far l2 launch first cluster exchange leave "
-    .. "part drain round"):gmatch "%S+" do
+for name in ("fill missing latency hit uneven memory far l2 group launch first "
+    .. "cluster second exchange leave part drain round"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
-for name in ("memory near start meet drain"):gmatch "%S+" do
+for name in ("memory l2 near latency share meet drain"):gmatch "%S+" do
   fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
+end
+for name in ("cluster latency hit ask run join each memory l2 beside")
+  :gmatch "%S+" do
+  fitted[#fitted + 1] = {skinny.constants, name, SKINNY, "  " .. name .. " = "}
 end
 for _, name in ipairs(sorted(blocks.constants.good)) do
   fitted[#fitted + 1] = {blocks.constants.good, name, BLOCKS,
@@ -327,7 +350,7 @@ local function text_of(v)
 end
 
 local function write()
-  for _, path in ipairs {SM90, BLOCKS} do
+  for _, path in ipairs {SM90, BLOCKS, SKINNY} do
     local f = assert(io.open(path, "rb"))
     local text = f:read "a"
     f:close()

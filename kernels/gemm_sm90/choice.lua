@@ -104,6 +104,9 @@ local function settle(chosen, o, m, n, k, waves)
   end
   local stays = o.pingpong or o.shares
   if waves <= 1 and not stays then say("persistent", false) end
+  if waves <= 1 and not o.pingpong and model.turned(o, m, n) then
+    say("raster_along_m", true)
+  end
   if chosen.persistent == false then  -- a ring for its one tile
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
@@ -142,11 +145,13 @@ function choice.candidates(m, n, k, o)
       and (full.epi[2] >= 16 or full.d_major == "m")  -- or in rows too short
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
-      local seconds, waves = model.time(full, m, n, k, sms)
-      c.stages = stages
+      c.stages, full.stages = stages, stages
+      local seconds, waves, parts = model.time(full, m, n, k, sms)
       settle(c, full, m, n, k, waves)
-      list[#list + 1] = {options = c, seconds = seconds, waves = waves,
-                         at = #list}
+      if not c.equal or parts > 1 then  -- else blocks need not share anything
+        list[#list + 1] = {options = c, seconds = seconds, waves = waves,
+                           at = #list}
+      end
     end
   end
   table.sort(list, function(a, b)

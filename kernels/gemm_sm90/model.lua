@@ -1,22 +1,25 @@
 --- How long a product will take by choices of kernels/gemm_sm90.
 --
--- It is bound by one of five things; where two are near they add up:
+-- Beside its first tiles and last results it is bound by one of four things;
+-- where two are near they add up:
 --
 --   cycles  waves of tiles: each a step for every tile along K, which the
 --           tensor cores need or shared memory's filling, and an epilogue that
 --           nothing covers, unless warpgroups take turns: a round for each
---           buffer, and D's bytes. TMA is slow with rows that are not there:
---           those of tiles that reach past M or N
+--           buffer, and D's bytes. A step takes no less than its share of the
+--           ring's latency. TMA is slow with rows that are not there: those of
+--           tiles that reach past M or N
 --   energy  a card at its power limit runs at the clock that this leaves: an
 --           operation costs what the tensor cores take, and its share of what
 --           is brought to shared memory and through L2
---   memory  A, B and D once
---   L2      what all tiles read
---   launch  what begins and ends each kernel
+--   memory  A, B and D once; what is small stays in L2
+--   L2      what all tiles read, and what those side by side do
 --
 -- Constants are those of an H200, fitted by tools/fit.lua to what was measured
 -- there; what is compared is time on one card, so others rank alike.
 local C = require "kernels.gemm_sm90.constants"
+
+local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -39,10 +42,32 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
+-- Rows of operands that blocks side by side read, so many of which ask L2 for
+-- them together: of tiles that follow each other, `count` of them, and of the
+-- others.
+local function beside(rows, count, others)
+  return math.min(C.together, count) * rows
+    + math.max(C.together / count, 1) * others
+end
+
+--- Should blocks with a tile each follow each other along N? Those that stay
+-- take `swizzle` of them before the next row.
+---@return boolean turned
+---@return number rows that those side by side read then
+function model.turned(o, m, n)
+  local bm, bn = o.tile[1], o.tile[2]
+  local most = o.shares and o.swizzle or math.huge
+  local along_m = beside(bm, math.min(ceil_div(m, bm), most), bn)
+  local along_n = beside(bn, math.min(ceil_div(n, bn), most), bm)
+  local turned = along_n < along_m and not o.clustered
+  return turned, turned and along_n or along_m
+end
+
 --- Seconds of a product with complete options `o` (options of gemm_sm90), on
 -- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
 ---@return number seconds
 ---@return number waves
+---@return integer parts of the tiles that equal ones are made of
 function model.time(o, m, n, k, sms)
   local bm, bn, bk = table.unpack(o.tile)
   local bits, wide = o.a_dtype.bits, o.d_dtype.bits
@@ -62,20 +87,26 @@ function model.time(o, m, n, k, sms)
   if o.d_major == "n" and not o.promote then part = part & -part end
   local epilogue = C.round * (o.rows // 64) * (o.columns // part)
     + bm * o.columns * wide / 8 / C.drain * (o.epi_stages < 4 and 1 or 0.7)
-  local main = steps * step * math.max(1, math.min(waves, 1) * o.min_blocks)
+  local stays = (m + n) * k * bits / 8 < STAYS
+  local abreast = math.max(1, math.min(waves, 1) * o.min_blocks)
+  local pace = math.max(step * abreast,
+    (stays and C.hit or C.latency) / math.min(o.stages, steps))
+  local main = steps * pace
+  -- What begins and ends a block's tile, beside which nothing is loaded.
+  local edges = epilogue + (o.split > 1 and C.exchange or 0)
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
-    or main + epilogue
-  if o.split > 1 then tile = tile + C.exchange end
-  local cycles = C.first + math.ceil(waves) * tile
-    + (o.pingpong and epilogue or 0)
+    or main + edges
+  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges)
   local busy, late = math.min(waves / math.ceil(waves), 1), 0
-  if o.equal then  -- whole waves, and parts of the tiles that are left
+  local single = waves <= 1 and not o.pingpong
+  local parts = 1  -- of the tiles past whole waves
+  if o.equal then
     local whole = waves // 1
     local rest = math.floor((waves - whole) * slots + 0.5)
-    local parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
+    parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
     if parts > 1 then
       waves, busy = whole + 1 / parts, 1
-      cycles = C.first + whole * tile + ceil_div(steps, parts) * step + epilogue
+      cycles = whole * tile + ceil_div(steps, parts) * pace
       late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
     end
   end
@@ -86,27 +117,36 @@ function model.time(o, m, n, k, sms)
       + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / busy ^ 0.5
 
-  -- Blocks side by side have tiles along M, where each has one, or along N;
-  -- what is read by blocks far from each other comes twice, in part.
-  local along_m = o.raster_along_m or waves <= 1 and not o.pingpong
-    and not o.shares
+  -- What is read by blocks far from each other comes twice, in part.
+  local turned, rows = model.turned(o, m, n)
+  local along_m = o.raster_along_m
+  if single then along_m = not turned end
   local apart = along_m and (tiles_n > 1 and m or 0) or tiles_m > 1 and n or 0
   local memory = ((m + n + C.far * apart) * k * bits + m * n * wide) / 8
-    / C.memory
+    / (stays and C.l2 or C.memory)
   local rest = waves % 1
+  if waves > 1 then memory = memory * (1 + C.uneven / waves) end
+  if o.split > 1 and o.min_blocks == 1 then  -- who leaves asks for nothing
+    memory = memory + (math.ceil(waves) - 1) * (C.first + edges) / C.clock
+  end
   if waves > 1 and rest > 0 then  -- few blocks ask for less than there is
     memory = memory * (1 - rest / waves)
       + math.max(memory * rest / waves, tile / C.clock)
   end
   local read = tiles_m * tiles_n * (bm / cn + bn / cm) * k * bits / 8 / C.l2
+  if single then
+    read = math.max(read, busy * o.min_blocks * rows * k / (o.split * parts)
+      * bits / 8 / C.group)
+  end
   local good = bits == 16 and C.good[model.kind(o)] or 1
-  local seconds = C.launch
+  local seconds = C.launch + (C.first + edges + late) / C.clock
     + together(good * cycles / C.clock, good * energy, memory, read)
-    + late / C.clock
+  -- The larger operand is better asked for first.
+  if single and m < n then seconds = seconds * C.second end
   if cm * cn > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster
   end
-  return seconds, waves
+  return seconds, waves, parts
 end
 
 return model

@@ -97,6 +97,8 @@ function options.complete(given)
       .. "turns, 2")
   end
   if o.split > 1 then o.persistent = false end
+  -- Blocks of one tile follow each other along N.
+  o.turned = not o.persistent and o.raster_along_m and not o.clustered
   if o.dynamic and (o.stream or not o.persistent) then
     core.fail("bad-argument", "gemm_sm90: scheduler = \"dynamic\" gives whole "
       .. "tiles to blocks that stay")

@@ -66,7 +66,10 @@ function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   end
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
-    local tile = o.split > 1 and {y, z, 0} or {x, y, o.batches and z or 0}
+    local m, n = x, y
+    if o.split > 1 then m, n = y, z end
+    if o.turned then m, n = n, m end
+    local tile = {m, n, o.batches and z or 0}
     local work = {advance_to_next_work = function() end,
                   get_current_work = function()
                     return utils.WorkTileInfo(tile, true)

@@ -244,6 +244,7 @@ local function bench(dev, list, opts)
   local rounds, show = opts.rounds or 9, progress(opts)
   local runs, hot, cold = {}, {}, {}
   for i, c in ipairs(list) do runs[i], hot[i], cold[i] = runner(c), {}, {} end
+  if opts.settle_ms and runs[1] then timer:warm(runs[1], opts.settle_ms) end
   for round = 1, rounds do
     for _, i in ipairs(order(#list, round)) do
       show(("bench %d/%d %s"):format(round, rounds, list[i].name))
@@ -282,6 +283,8 @@ end
 -- overwritten. Only ratios of one call mean anything.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
+--   settle_ms = 0 (before the first round: a card that rested is fast until it
+--   meets its power limit, and few rounds would thank its first contestant),
 --   cold_launches = 3 (their median is the round's), flush_bytes = 256 MiB,
 --   flops (gives .tflops), progress = false
 ---@return table|nil results in the list's order, also by name: name, hot and

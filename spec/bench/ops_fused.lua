@@ -225,7 +225,8 @@ local function compete(shape, sets, row)
   local r = assert(gpu.bench({{name = rival, launch = theirs},
                               {name = "ours", launch = mine}},
     {rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
-     hot_ms = tonumber(options.hot), cold = false}))
+     hot_ms = tonumber(options.hot), cold = false,
+     settle_ms = 2 * options.warm}))
   local a, b = r[rival].hot, r.ours.hot
   print(("%-28s %8.1f us  %-10s %8.1f us   %.3f   %4.1f %%"):format(label,
     b.median * 1e3, rival, a.median * 1e3, a.median / b.median,

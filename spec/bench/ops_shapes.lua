@@ -1,14 +1,17 @@
 -- ops.gemm beside the better of cuBLAS and the best of cublasLt: square and odd
 -- shapes, and the projections of two open model families at eight batches of
--- tokens, in bf16, hot:
+-- tokens, hot:
 --
 --     cutelua spec/bench/ops_shapes.lua [--hidden 4096,8192,0] [--m 1,8]
---       [--record FILE] [--rounds 5] [--warm 60] [--hot 50]
+--       [--type bf16|f16|e4m3] [--record FILE] [--rounds 5] [--warm 60]
+--       [--hot 50]
 --
--- hidden 0 is the odd shapes. Operands that L2 could hold for the next launch
--- take turns with others; those of less than 16 MiB stay there. Products that
--- meet no power limit get a quarter of --warm and --hot. `bound` is the
--- share of what reading B once takes at the bandwidth of a copy of this run.
+-- hidden 0 is the odd shapes. 8-bit floats, with D of bf16, have cublasLt alone
+-- to compare with; sums of both go on in f32. Operands that L2 could hold for
+-- the next launch take turns with others; those of less than 16 MiB stay there.
+-- Products that meet no power limit get a quarter of --warm and --hot. `bound`
+-- is the share of what reading B once takes at the bandwidth of a copy of this
+-- run.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
 local gemm = require "cute.ops.gemm"
@@ -23,7 +26,11 @@ if not device then return end
 local dev = device.dev
 
 local options = card.options {hidden = "0,4096,8192", m = "", record = "",
-                              rounds = "5", warm = "60", hot = "50"}
+                              rounds = "5", warm = "60", hot = "50",
+                              type = "bf16"}
+local AB = options.type
+local D_TYPE = AB == "e4m3" and "bf16" or AB
+local BYTES = AB == "e4m3" and 1 or 2
 
 local ODD = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
   {4096, 4096, 4096}, {8192, 1024, 8192}, {8192, 8192, 8192},
@@ -76,18 +83,19 @@ end
 
 ---------------------------------------------------------------------------
 
--- Contestants on sets of operands, each with a D of its own.
+-- Contestants on sets of operands, each with a D of its own; `last` has the
+-- last set.
 local function contestants(s, sets)
-  local D, list = {}, {}
+  local D, list, last = {}, {}, {}
   local function result(name)
-    D[name] = card.matrix(dev, "bf16", s.m * s.n)
+    D[name] = card.matrix(dev, D_TYPE, s.m * s.n)
     return D[name]
   end
   local function blas(make, name)
     local d, by_algorithm = result(name), {}
     for i, set in ipairs(sets) do
-      local made = assert(make {m = s.m, n = s.n, k = s.k, A = set.A, B = set.B,
-                                D = d})
+      local made = make {m = s.m, n = s.n, k = s.k, A = set.A, B = set.B, D = d}
+      if not made then return nil end
       if name == "cuBLAS" then made = {made} end
       for j, run in ipairs(made) do
         by_algorithm[j] = by_algorithm[j] or {}
@@ -95,15 +103,21 @@ local function contestants(s, sets)
       end
     end
     for j, runs in ipairs(by_algorithm) do
-      by_algorithm[j] = #runs == #sets and worker.in_turn(runs) or nil
+      local turns = #runs == #sets and worker.in_turn(runs) or nil
+      by_algorithm[j] = turns
+      if turns then last[turns] = runs[#runs] end
     end
     local part = operands.warmth(s.m, s.n, s.k) / 4
     return #by_algorithm > 1 and gpu.best(by_algorithm, {
       warm_ms = part * options.warm, hot_ms = part * options.hot})
       or by_algorithm[1]
   end
-  list[1] = {name = "cuBLAS", launch = blas(gpu.cublas, "cuBLAS")}
-  list[2] = {name = "cublasLt", launch = blas(gpu.cublaslt, "cublasLt")}
+  if AB ~= "e4m3" then
+    list[1] = {name = "cuBLAS", launch = blas(gpu.cublas, "cuBLAS")}
+  end
+  local lt = blas(gpu.cublaslt, "cublasLt")
+  if not lt then return nil end
+  list[#list + 1] = {name = "cublasLt", launch = lt}
   local d = card.tensor(result "ops", s.m, s.n)
   local p, _, c, call, plan
   local runs = {}
@@ -117,39 +131,49 @@ local function contestants(s, sets)
     call.A, call.B = A, B
     runs[i] = plan:prepare(call, {d})
   end
-  list[3] = {name = "ops", launch = worker.in_turn(runs)}
+  list[#list + 1] = {name = "ops", launch = worker.in_turn(runs)}
+  last[list[#list].launch] = runs[#runs]
+  for _, x in ipairs(list) do x.last = last[x.launch] end
   s.choice = choose.name(c)
   return list, D
 end
 
 -- What is wrong with a result, in words.
 local function wrong(D, k, name)
-  -- sums of k products of N(0,1) in f32, in any order, and cut off
-  local e, n = card.difference(dev, D[name], D.cuBLAS, 0.0079, 1e-6 * k)
-  if e ~= e or e >= 3e-3 or n > 0 then
-    return ("error %.1e in the norm, %d elements"):format(e, n)
+  -- sums of k products of N(0,1) in f32, in any order, and cut off; those of
+  -- 8-bit floats at 13 bits behind the point for 128 of K
+  local e, n = card.difference(dev, D[name], D.cuBLAS or D.cublasLt, 0.0079,
+    AB == "e4m3" and k / 32 * 2^-12 * 5 * math.sqrt(128) or 1e-6 * k)
+  if e ~= e or e >= 4e-3 or n > 0 then
+    return ("WRONG, error %.1e in the norm, %d elements"):format(e, n)
   end
 end
 
+-- Times of a shape; s.wrong says why there are none.
 local function compete(s)
   local sets = {}
-  for i = 1, operands.sets(2 * (s.m + s.n) * s.k) do
-    sets[i] = {A = card.matrix(dev, "bf16", s.m * s.k, i),
-               B = card.matrix(dev, "bf16", s.n * s.k, 1 << 40 | i)}
+  for i = 1, operands.sets(BYTES * (s.m + s.n) * s.k) do
+    sets[i] = {A = card.matrix(dev, AB, s.m * s.k, i),
+               B = card.matrix(dev, AB, s.n * s.k, 1 << 40 | i)}
   end
   local list, D = contestants(s, sets)
+  if not list then
+    s.wrong, s.choice = "cublasLt has no algorithm", "-"
+    return
+  end
   for _, x in ipairs(list) do
     D[x.name]:memset(0xff)
-    for _ = 1, #sets do x.launch:launch() end
+    x.last:launch()
   end
   dev:sync()
   s.wrong = wrong(D, s.k, "ops")
   local part = operands.warmth(s.m, s.n, s.k)
   local r = assert(gpu.bench(list, {
     rounds = tonumber(options.rounds), warm_ms = part * options.warm,
-    hot_ms = part * options.hot, cold = false}))
-  s.blas, s.lt, s.us = r.cuBLAS.hot.median * 1e3, r.cublasLt.hot.median * 1e3,
-    r.ops.hot.median * 1e3
+    hot_ms = part * options.hot, cold = false,
+    settle_ms = part == 1 and 2 * options.warm or nil}))
+  s.lt, s.us = r.cublasLt.hot.median * 1e3, r.ops.hot.median * 1e3
+  s.blas = r.cuBLAS and r.cuBLAS.hot.median * 1e3 or math.huge
   for _, b in pairs(D) do b:close() end
   for _, set in ipairs(sets) do
     set.A:close()
@@ -183,11 +207,11 @@ local all, many, few, bound = {}, {}, {}, {}
 for _, s in ipairs(shapes()) do
   compete(s)
   local name = ("%dx%dx%d"):format(s.m, s.n, s.k)
-  s.ratio = math.min(s.blas, s.lt) / s.us
-  s.bound = 2.0 * s.n * s.k / copied / (s.us * 1e-6)
   if s.wrong then
-    print(("%-20s %-8s WRONG, %s  %s"):format(name, s.about, s.wrong, s.choice))
+    print(("%-20s %-8s %s  %s"):format(name, s.about, s.wrong, s.choice))
   else
+    s.ratio = math.min(s.blas, s.lt) / s.us
+    s.bound = 1.0 * BYTES * s.n * s.k / copied / (s.us * 1e-6)
     print(("%-20s %-8s %9.2f %9.2f %9.2f  %.3f %6.3f  %s"):format(name, s.about,
       s.blas, s.lt, s.us, s.ratio, s.bound, s.choice))
     table.insert(all, s)
@@ -195,7 +219,7 @@ for _, s in ipairs(shapes()) do
     if s.m <= 8 then table.insert(bound, s) end
   end
   io.stdout:flush()
-  if file then
+  if file and s.us then
     file:write(("%s\t%s\t%.3f\t%.3f\t%.3f\t%s\n"):format(name, s.about, s.blas,
       s.lt, s.us, s.wrong and "wrong" or s.choice))
     file:flush()

@@ -220,13 +220,21 @@ describe("the GPU's face", function()
       print(message(gpu.bench, {{name = "c", launch = function()
         return nil, "mine [driver-error]"
       end}}, {flush_bytes = 1000}))
+      local seen = {}
+      local function count(name)
+        return {launch = function() seen[name] = (seen[name] or 0) + 1 end}
+      end
+      gpu.bench({count "first", count "second"}, {rounds = 1, warm_ms = 0,
+        hot_ms = 0, cold = false, settle_ms = 10})
+      print(seen.first > seen.second, seen.second)
       local function axpy(elements)
         return assert(f:prepare {args = {x, x, {"f32", 0},
           {"i32", elements}, {"i64", 0}}, grid = 1, block = 1})
       end
       print((select(2, gpu.best {axpy(9), axpy(3), axpy(8)})))]]
     assert.equal("", err)
-    assert.equal("2.0\tb\t2.0\t2\ttrue\nmine [driver-error]\n2\n", out)
+    assert.equal("2.0\tb\t2.0\t2\ttrue\nmine [driver-error]\ntrue\t2\n2\n",
+                 out)
   end)
 
   it("names all kernels that may be at fault, none that are not", function()

@@ -269,7 +269,7 @@ describe("tuned tables", function()
 
   -- ops.explain's choice for a product, in a process with a user's table for a
   -- card of its own.
-  local function explained(text, m, more)
+  local function explained(text, m, more, class)
     os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
     support.write(dir .. "/cutelua/tuned/h1.lua", text)
     return support.run({"-e", ([[
@@ -287,7 +287,8 @@ describe("tuned tables", function()
         for k, v in pairs {%s} do p[k] = v end
         local c = choose.choose(p)
         print(m, choose.name(c), c.how)
-      end]]):format(m, CLASS, more or "")}, {env = {XDG_DATA_HOME = dir}})
+      end]]):format(m, class or CLASS, more or "")},
+      {env = {XDG_DATA_HOME = dir}})
   end
 
   local function of(rows, fields)
@@ -307,6 +308,21 @@ describe("tuned tables", function()
       :format(names[5], rule, names[6]), out)
     out = explained(of {{256, 1024, 512, 1.0, 1.0, names[5]}}, "256",
                     "fused = true")
+    assert.matches("by rule", out, 1, true)
+  end)
+
+  it("speak for f16 where only bf16 was measured", function()
+    local names = candidates(CLASS .. " 512 1024 512")
+    local f16 = "f16 f16 f16 tn row"
+    local rows = {{256, 1024, 512, 1.0, 1.0, names[5]},
+                  {512, 1024, 512, 1.0, 1.0, names[5]}}
+    local out, err = explained(of(rows, {gemm = {[CLASS] = rows,
+      [f16] = {{512, 1024, 512, 1.0, 1.0, names[6]}}}}), "256, 512", nil, f16)
+    assert.equal("", err)
+    assert.equal(("256\t%s\tmeasured\n512\t%s\tmeasured\n"):format(names[5],
+      names[6]), out)
+    -- not for sums that another type stores
+    out = explained(of(rows), "256", nil, "f16 f16 f32 tn row")
     assert.matches("by rule", out, 1, true)
   end)
 

@@ -1,26 +1,31 @@
 --- How long kernels take whose blocks fetch their own tiles, and where K may be
 -- shared out: those of mma.sync and of FMA units.
 --
--- A multiprocessor works on its blocks one after the other, while memory brings
--- the operands; each launch begins and ends, and blocks that share a tile send
--- each other their sums. Constants are those of an H200, fitted by
--- tools/fit.lua.
+-- A multiprocessor works on as many blocks at once as it has room for, while
+-- memory brings the operands: the tensor cores bound them, or the time from one
+-- tile along K to the next, which blocks side by side do not add to. A launch
+-- begins and ends, and blocks that share a tile send each other their sums.
+-- Constants are those of an H200, fitted by tools/fit.lua.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 
 local blocks = {}
 
 blocks.constants = {
-  memory = 4284,   -- bytes a ns
-  near = 3.2,      -- how little of the lesser bound counts: a power
-  start = 4800,    -- ns of a block's first tiles and last sums
-  meet = 29.4,     -- bytes a ns of what blocks exchange
-  drain = 60,      -- bytes a ns of a tile of D
-  rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},  -- operations a ns
+  memory = 4038,   -- bytes a ns
+  l2 = 11908,      -- bytes a ns of operands that stay in L2
+  near = 3.34,     -- how little of the lesser bound counts: a power
+  start = 2200,    -- ns of a block's first tiles and last sums
+  latency = 574,   -- ns from asking for a tile to having it
+  share = 476,     -- ns of blocks that share a tile, besides
+  meet = 55.2,     -- bytes a ns of what blocks exchange
+  drain = 78.2,    -- bytes a ns of a tile of D
+  -- operations a ns
+  rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   good = {  -- the share of them that a tile reaches
-    ["128x256"] = 1, ["128x128"] = 0.9, ["128x64"] = 0.698,
-    ["64x128"] = 0.798, ["64x64"] = 0.655, ["32x64"] = 0.4, ["16x128"] = 0.311,
-    ["128x16"] = 0.289},
+    ["128x256"] = 1, ["128x128"] = 0.9, ["128x64"] = 0.506,
+    ["64x128"] = 0.713, ["64x64"] = 0.502, ["32x64"] = 0.375,
+    ["16x128"] = 0.307, ["128x16"] = 0.297},
 }
 local C = blocks.constants
 
@@ -32,27 +37,45 @@ end
 -- Rows of a matrix, or those that a group is expected to have.
 local function rows(p) return p.expected or p.m end
 
+local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
+
 --- Nanoseconds of reading the operands and writing D once.
 ---@param p table a problem of cute.ops.choose
 function blocks.memory(p)
   local m = rows(p)
-  return ((m * p.a.bits + p.n * p.b.bits) * p.k + m * p.columns * p.d.bits)
-    / 8 * p.batches / C.memory
+  local read = (m * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
+  return (read + m * p.columns * p.d.bits / 8 * p.batches)
+    / (read < STAYS and C.l2 or C.memory)
+end
+
+local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
+
+-- Nanoseconds of `steps` along K of so many tiles beside each other, one on its
+-- way less than there are stages.
+local function along_k(p, tile, stages, rate, steps, beside)
+  local step = 2 * tile[1] * tile[2] * tile[3] / rate * beside
+  return steps * math.max(step, C.latency / math.min(stages - 1, steps))
+    + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
 --- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
 ---@param p table
 ---@param tile integer[]
+---@param stages integer
 ---@param rate number operations a ns of a multiprocessor
 ---@param splits integer
-function blocks.time(p, tile, rate, splits)
+function blocks.time(p, tile, stages, rate, splits)
   local count = tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
-  local along = tiles.count(tiles.count(p.k, tile[3]), splits) * tile[3]
-  local each = 2 * tile[1] * tile[2] * along / rate
-    + tile[1] * tile[2] * p.d.bits / 8 / C.drain
-  local meet = splits > 1 and tile[1] * tile[2] * 4 * (splits + 1) / C.meet or 0
-  local work = tiles.count(count, p.sms) * each
+  local steps = tiles.count(tiles.count(p.k, tile[3]), splits)
+  local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * tile[3] // 8
+  local room = math.max(1, ROOM // (stages * bytes + 1024))
+  local each = tiles.count(count, p.sms)
+  local work = each // room * along_k(p, tile, stages, rate, steps, room)
+    + (each % room > 0
+       and along_k(p, tile, stages, rate, steps, each % room) or 0)
+  local meet = splits > 1
+    and C.share + tile[1] * tile[2] * 4 * (splits + 1) / C.meet or 0
   return (work ^ C.near + blocks.memory(p) ^ C.near) ^ (1 / C.near) + C.start
     + meet
 end
@@ -80,7 +103,7 @@ function blocks.candidates(p, family, list, make)
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
           stages = o.stages, split = splits,
-          ns = blocks.time(p, tile, rate * blocks.good(t), splits)}
+          ns = blocks.time(p, tile, o.stages, rate * blocks.good(t), splits)}
       end
     end
   end

@@ -265,7 +265,8 @@ function gemm.problem(A, B, o) return problem(call_of(A, B, nil, o)) end
 --- What the tuner asks of operands: the problem, its candidates, and a call as
 -- plans take it.
 function gemm.offers(A, B, o)
-  local call = call_of(A, B, nil, o)
+  local C, alpha, beta = normal(nil, o)
+  local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
   return p, choose.list(p), call
 end

@@ -164,7 +164,7 @@ function tuned.text(t)
     end)
     out[#out + 1] = ("    [%q] = {\n"):format(class)
     for _, r in ipairs(rows) do
-      out[#out + 1] = ("      {%d, %d, %d, %.2f, %.2f,\n       %q},\n"):format(
+      out[#out + 1] = ("      {%d, %d, %d, %.2f, %.2f,\n      %q},\n"):format(
         table.unpack(r))
     end
     out[#out + 1] = "    },\n"
@@ -268,8 +268,11 @@ function tuned.find(p, list, name_of)
   if not class or not p.device then return nil end
   local device = p.device.name
   known[device] = known[device] or tables_of(p.device)
+  local size = ("%d %d %d"):format(p.m, p.n, p.k)
+  -- products of f16 are those of bf16 with other bits
+  local like = class:gsub("%f[%w]f16", "bf16")
   for _, t in ipairs(known[device]) do
-    local name = t[class] and t[class][("%d %d %d"):format(p.m, p.n, p.k)]
+    local name = t[class] and t[class][size] or t[like] and t[like][size]
     local family, here = name and name:match "%S+", false
     for i, c in ipairs(name and list or {}) do
       if name_of(c) == name then return i end

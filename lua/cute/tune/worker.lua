@@ -23,6 +23,8 @@ local choose = require "cute.ops.choose"
 
 local worker = {}
 
+local SETTLE = 150  -- milliseconds until a card keeps to its power limit
+
 local function answer(...)
   io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()
@@ -108,6 +110,7 @@ local function measure(problem, rounds, warm, hot, cold, ...)
   local part = operands.warmth(o.m, o.n, o.k)
   local results = assert(gpu.bench(list, {
     rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
+    settle_ms = part == 1 and #list > 1 and SETTLE or nil,
     hot_ms = part * hot, cold = cold == "true", progress = false}))
   for _, r in ipairs(results) do
     answer("time", r.name, ("%.2f"):format(r.hot.median * 1e3),

@@ -79,11 +79,12 @@ local PROMOTE = 1
 
 -- What an epilogue adds to the time of a product of several waves and K = 4096,
 -- on an H200, where warpgroups do not take turns, so that no products run
--- beside it: one of gates, others, and what is read besides.
-local GATED, EXPOSED, READ = 0.04, 0.08, 0.03
+-- beside it: one of gates, others, also a C, and what is read besides.
+local GATED, EXPOSED, READ = 0.04, 0.08, 0.08
 
 local function exposed(p, c)
-  if not p.fused or c.waves <= 1 or c.options.schedule == "pingpong" then
+  local busy = p.fused or p.c
+  if not busy or c.waves <= 1 or c.options.schedule == "pingpong" then
     return 1
   end
   return 1 + ((p.gated and GATED or EXPOSED)

@@ -122,14 +122,20 @@ end
 
 --- Of what elements of a type are ordered by the largest, and where it is:
 -- {types, init, take = function(x, index), join = function(a, b)} of lists of
--- both, and what finds the largest alone. far: indices are i64.
+-- both, and what finds the largest alone; behind: join where indices of b are
+-- larger, of types whose least key is above that of init. far: indices are i64.
 function fold.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
   local at = far and cute.i64 or cute.i32
   local worst = wide and math.mininteger or -1 << 31
+  local function behind(a, b)
+    local more = cute.gt(b[1], a[1])
+    return {cute.where(more, b[1], a[1]), cute.where(more, b[2], a[2])}
+  end
   return {types = {int, at}, ranks = ranks(dtype, smallest, worst),
     init = {worst, far and math.maxinteger or 0x7fffffff},
+    behind = (dtype.is_float or dtype.bits < 32) and behind or nil,
     take = function(x, i) return {key(x, smallest), i} end,
     join = function(a, b)
       local more = cute.gt(b[1], a[1])
@@ -285,7 +291,8 @@ end
 -- view of vector v, also(v) of what it has as second numbers, where(v) the
 -- index of all its elements.
 local function walk(o, s, n, mine, among, split, get, also, where)
-  local acc = registers(s, o.width)
+  local acc, behind = registers(s, o.width), where and o.ordered and s.behind
+  local join = behind or s.join
   rounds(o, n, mine, among, split, function(first, guard)
     local list = {}
     for i, e in ipairs(fetch(o, n, first, among, guard, get, also,
@@ -295,10 +302,11 @@ local function walk(o, s, n, mine, among, split, get, also, where)
         e.at:fill(where(e.v))
       end
       local x = s.take(e.from:load(), e.at and e.at:load())
-      if e.ok then keep(acc, only(e.ok, s.join(held(acc), x), held(acc)))
+      if e.ok then keep(acc, only(e.ok, join(held(acc), x), held(acc)))
+      elseif behind then keep(acc, join(held(acc), x))  -- in few registers
       else list[i] = x end
     end
-    if not guard then keep(acc, s.join(held(acc), folded(s.join, list))) end
+    if list[1] then keep(acc, join(held(acc), folded(join, list))) end
   end)
   return acc
 end

@@ -206,7 +206,7 @@ describe("cute.ops.reduce", function()
   it("finds the first of equals, of the least there is, of NaNs", function()
     local m, n = 61, 660
     for i, dtype in ipairs {"f32", "bf16", "f16", "f64", "i64", "u64", "i8",
-                            "e5m2"} do
+                            "e5m2", "i32"} do
       local float = cute[dtype].is_float
       local b = core.buffer(dtype, m * n)
       local turned = i % 2 == 0

@@ -278,7 +278,9 @@ local TILES = {[8] = {256, 256, 256}, [16] = {128, 256, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
 -- The same of one operand where rows begin inside lines of memory, and
 -- multiprocessors have ROOM bytes for a block: fewer lines are cut in two.
+-- ONES: where elements are stored one by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
+local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
 -- Can a block's threads bring a tile of elements of so many bits?
@@ -305,10 +307,11 @@ end
 -- `input` is one of: half of it and again half where extents are small or
 -- inputs many.
 local function tile_for(p, bits, all, input)
-  local tile, room = {table.unpack(TILES[bits])}, SHARED
-  if LARGE[bits] and all == bits and core.smem_budget(p.device.sm) >= ROOM
+  local tile, room = TILES[bits], SHARED
+  if all == bits and core.smem_budget(p.device.sm) >= ROOM
     and (cuts(p, input) or cuts(p, p.outputs[1])) then
-    tile, room = {table.unpack(LARGE[bits])}, ROOM
+    local large = p.width == 1 and ONES[bits] or LARGE[bits]
+    if large then tile, room = large, ROOM end
   end
   local extents = {p.loops[1].n, p.loops[p.across].n}
   for i = 2, 1, -1 do
@@ -323,6 +326,19 @@ local function tile_for(p, bits, all, input)
     end
   end
   return tile
+end
+
+-- Elements of a thread's vector: 16 bytes of the widest result, so that what
+-- a warp stores at once lies together.
+local function vector(p)
+  local bits, w = 8, 16
+  for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
+  for _, x in ipairs(p.outputs) do
+    w = math.min(w, modes.width(p.loops, x.at, x.dtype.bits,
+      x.t and x.t.alignment or 256, 128 // bits))
+  end
+  while p.across and p.loops[1].n % w ~= 0 do w = w // 2 end
+  return w
 end
 
 -- Which inputs lie along another mode than the result, all along one of them:
@@ -347,9 +363,12 @@ local function choose_turned(p)
     x.turned = along(x) == p.across
     if x.turned then
       bits, all = math.min(bits, x.dtype.bits), all + x.dtype.bits
+      x.width = modes.width(p.loops, x.at, x.dtype.bits, x.t.alignment,
+                            128 // x.dtype.bits, p.across)
       input = x
     end
   end
+  p.width = vector(p)
   local tile = tile_for(p, bits, all, input)
   for _, x in ipairs(p.inputs) do
     x.turned = x.turned and fits(tile, x.dtype.bits)
@@ -357,23 +376,10 @@ local function choose_turned(p)
   return tile
 end
 
--- Elements of a thread's vector: 16 bytes of the widest result, so that what
--- a warp stores at once lies together.
-local function vector(p)
-  local bits, w = 8, 16
-  for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
-  for _, x in ipairs(p.outputs) do
-    w = math.min(w, modes.width(p.loops, x.at, x.dtype.bits,
-      x.t and x.t.alignment or 256, 128 // bits))
-  end
-  while p.across and p.loops[1].n % w ~= 0 do w = w // 2 end
-  return w
-end
-
 -- Do rows of an input that is turned come as they are? Those of narrow
 -- elements, where no vectors of 16 bytes could be had otherwise.
-local function shifts(x, width)
-  return x.dtype.bits <= 16 and width * x.dtype.bits < 128
+local function shifts(x)
+  return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16
 end
 
@@ -399,9 +405,7 @@ local function kernel_of(p, f)
       out[i] = {dtype = p.as_is or x.dtype, turned = x.turned or nil,
                 stride = select(2, modes.column(p.loops, x.at))}
       if x.turned then
-        out[i].width = modes.width(p.loops, x.at, x.dtype.bits, x.t.alignment,
-                                   128 // x.dtype.bits, p.across)
-        out[i].shifted = shifts(x, out[i].width) or nil
+        out[i].width, out[i].shifted = x.width, shifts(x) or nil
       end
     end
     return out

@@ -138,7 +138,9 @@ end
 -- each.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
 local WAVES = 8  -- of blocks: a few more after each other even out their times
-local HELD = 64  -- elements of a thread that looks for a place
+-- Elements that a thread has in registers, in wider ones, while it looks for a
+-- place; half as many where each has a place of its own.
+local HELD = 64
 
 -- Splits, so that there are blocks for all multiprocessors; each gets work for
 -- some rounds of its threads.
@@ -158,7 +160,6 @@ local function along(p, o, vectors)
   end
   o.block = math.max(BLOCK, o.threads)
   o.steps = math.min(STEPS, power(up(vectors, o.threads)))
-  -- what is compared stays in registers, and in wider ones
   if o.index then o.steps = math.max(1, math.min(o.steps, HELD // o.width)) end
   o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
                                     up(vectors, o.threads * o.steps))
@@ -173,6 +174,8 @@ local function across(p, o, rows)
   o.block = math.max(WARP, deep * o.lanes)
   deep = o.block // o.lanes
   o.steps = math.min(STEPS, power(up(rows, deep)))
+  if o.index then o.steps = math.max(1, math.min(o.steps, HELD // 2 // o.width))
+  end
   o.splits = o.splits or splits_for(p, up(wide, o.lanes),
                                     up(rows, deep * o.steps))
   return fold.across(o)

@@ -643,7 +643,7 @@ local function loaded_once(C, x, from)
     local mode = by_row and 1 or 2
     for i = 0, cute.size(l) - 1 do
       local at = cute.idx2crd(i, each.shape)
-      for k, x in ipairs(at) do at[k] = cute.crd2idx(x, from.shape[k]) end
+      for k, c in ipairs(at) do at[k] = cute.crd2idx(c, from.shape[k]) end
       pred[i] = cute.lt(C.crd(table.unpack(at))[mode], C.tensor.shape[mode])
     end
     r:fill(0)

@@ -155,6 +155,8 @@ build = {
         "lua/cute/check/main.lua",
       ["cute.check.schedule"] =
         "lua/cute/check/schedule.lua",
+      ["cute.check.surgeon"] =
+        "lua/cute/check/surgeon.lua",
       ["cute.debug"] =
         "lua/cute/debug/init.lua",
       ["cute.debug.locals"] =

@@ -1,5 +1,6 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
 #include "bind/debug.h"
+#include "bind/edit.h"
 #include "bind/requests.h"
 #include "bind/tma.h"
 
@@ -529,9 +530,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// keep=}) -> report. cluster: where the trace did not fix it; debug, goal: see
-// debuglib.c; record: report.requests are what requestlib.c has; keep: memory
-// is left as it was
+// keep=, edits=}) -> report. cluster: where the trace did not fix it; debug,
+// goal: see debuglib.c; record: report.requests are what requestlib.c has;
+// keep: memory is left as it was; edits: editlib.c
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -558,6 +559,7 @@ static int l_sim_run(lua_State *L) {
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .record = face_get_bool(L, 2, "record"),
                .progress = b->progress ? call_progress : NULL, .ud = b};
+  l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
   o.decided = face_get_bool(L, 2, "decided");
   o.unit = face_get_int(L, 2, "unit", -1);
   size_t bytes = 0;

@@ -27,6 +27,7 @@ typedef struct Prog {
   uint32_t *head;    // region stack while decoding: index of SimIns
   uint32_t nhead;
   uint32_t top;      // bytes of values so far
+  uint32_t full;     // slot of a mask of all lanes, where there are edits
   int gran;
   const SimMmaIns *mma;  // the last one
 } Prog;
@@ -238,7 +239,12 @@ static void place_values(Prog *g) {
     g->slot[r] = one ? take(g, 8, 8) : take_rows(g, 1, lane);
     leaves += is_leaf(i);
   }
-  g->p->init = NEW(g->cx, SimInit, leaves);
+  g->p->init = NEW(g->cx, SimInit, leaves + 1);
+  if (g->l->nedit) {
+    g->full = take(g, SLOT, 64);
+    g->p->init[g->p->ninit++] = (SimInit){.slot = g->full, .spread = true,
+                                          .kind = OP_CONST, .imm = FULL};
+  }
   for (Ref r = 1; r < n; r++)
     if (is_leaf(ir_get(g->fn, r)) && g->need[r]) place_init(g, r);
 }
@@ -712,7 +718,7 @@ static void decode_all(Prog *g) {
   size_t n = g->fn->ins.n;
   SimProg *p = g->p;
   size_t claims = g->fn->claim.n, k = 0;
-  p->ins = NEW(g->cx, SimIns, n + claims + 1);
+  p->ins = NEW(g->cx, SimIns, n + claims + g->l->nedit + 1);
   p->stat_ref = NEW(g->cx, uint32_t, n);
   g->head = NEW(g->cx, uint32_t, n);
   for (Ref r = 1; r < n; r++) {
@@ -720,7 +726,9 @@ static void decode_all(Prog *g) {
     while (k < claims && g->fn->claim.p[k].at <= r)
       k = decode_claim(g, k, &p->ins[p->nins++]);
     if (skipped(g, r, i)) continue;
+    p->nins += simedit_before(g->l, r, g->full, &p->ins[p->nins]);
     decode(g, r, i, &p->ins[p->nins], p->nins);
+    simedit_apply(g->l, g->full, &p->ins[p->nins]);
     p->nins++;
   }
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};  // the end

@@ -10,7 +10,7 @@
 #define CUTE_SIM_H
 
 #include "base/tensormap.h"
-#include "ir/ir.h"
+#include "sim/edit.h"
 #include "sim/orders.h"
 #include "sim/timing.h"
 
@@ -30,6 +30,7 @@ typedef struct Launch {
   const LaunchArg *arg;  // fn->arg.n of them
   int sm;                // target: 80, 90, ...
   bool pdl;              // may begin before the launch in front of it is done
+  const SimEdit *edit; size_t nedit;  // changes of fn
   struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
 

@@ -8,6 +8,8 @@
 --   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
 --   results (different ones), which are no fault
 --   differs   two lines whose order changes results
+--   needs     surgeon = true, ok: what of the synchronisation is needed
+--   mend      surgeon = true, a bug: a line that mends it (cute.check.surgeon)
 --   sums      a line whose sums of floats are added in any order
 -- docs/simulator.md says why ok may be believed, and what it assumes.
 local core = require "cute.core"
@@ -17,6 +19,7 @@ local kernel = require "cute.lang.kernel"
 local schedule = require "cute.check.schedule"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
+local surgeon = require "cute.check.surgeon"
 
 local check = {}
 
@@ -83,6 +86,10 @@ function Verdict:__tostring()
     add(("%s: they depend on the order of %s"):format(plural(self.results,
       "different result"), both(self.differs)))
   end
+  for _, line in ipairs(self.needs and surgeon.told(self.needs) or {}) do
+    add(line)
+  end
+  if self.mend then add(surgeon.advice(self.mend)) end
   if self.sums then
     add(("the last bits depend on the order of sums: %s")
       :format(place(self.sums.file, self.sums.line)))
@@ -119,10 +126,14 @@ function Verdict:json()
     out[k] = self[k]
   end
   for i, o in ipairs(self.open) do out.open[i] = plain_lines(o) end
+  out.needs = self.needs and surgeon.plain(self.needs)
+  out.mend = self.mend and {words = self.mend.words,
+                            places = surgeon.plain(self.mend.places)}
   return json.encode(out)
 end
 
-local OWN = {orders = "integer", seconds = "integer float"}
+local OWN = {orders = "integer", seconds = "integer float",
+             surgeon = "boolean"}
 
 --- The options of a launch, and those of a check.
 function check.options(opts)
@@ -147,7 +158,8 @@ end
 -- Runs of a launch that leave memory as it was.
 local function runner(program, launch)
   return function(o)
-    local words = {decided = true, keep = true, turns = o.turns, unit = o.unit}
+    local words = {decided = true, keep = true, turns = o.turns, unit = o.unit,
+                   edits = o.edits}
     for k, v in pairs(launch) do words[k] = v end
     local found = core.sim_run(program.fn, words)
     return simreport.attach(found, program)
@@ -171,7 +183,7 @@ end
 --- Every schedule of a launch as core.sim_run takes it.
 ---@param program table
 ---@param launch table
----@param opts? {orders: integer, seconds: number}
+---@param opts? {orders: integer, seconds: number, surgeon: boolean}
 ---@return table verdict
 function check.launch(program, launch, opts)
   opts = opts or {}
@@ -180,7 +192,13 @@ function check.launch(program, launch, opts)
   local run = runner(program, launch)
   local result = explore.all(run, bounds)
   if result.verdict == "bug" then explore.shrink(run, result) end
-  return verdict_of(result, program.info.name, bounds)
+  local v = verdict_of(result, program.info.name, bounds)
+  if opts.surgeon and v.verdict == "ok" then
+    v.needs = surgeon.needs(run, program.fn)
+  elseif opts.surgeon and v.verdict == "bug" then
+    v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds)
+  end
+  return v
 end
 
 --- The launch runs by a schedule that was kept (cute.check.schedule).

@@ -19,6 +19,8 @@ with what was not covered.
   --orders N     runs of one launch at most (2000)
   --seconds S    and so long at most (60)
   --kernel NAME  of this kernel only
+  --surgeon      of what is ok: which barriers, waits and fences are needed, and
+                 what weaker would do; of a bug: a line that mends it
   --json         verdicts as JSON, one a line, on standard output; what the
                  script prints goes to error output
   --save FILE    writes the schedule of a bug
@@ -31,7 +33,8 @@ was not covered, 130 interrupted.
 
 local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
   ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay"}
-local FLAGS = {["--json"] = "json", ["--help"] = "help", ["-h"] = "help"}
+local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
+  ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = math.tointeger, seconds = tonumber}
 
 --- Reads the words behind `check`: options, with `script` the number of the

@@ -275,7 +275,8 @@ end
 -- have a stage each, and no loop.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
-  local ahead = few and math.min(AHEAD, k_tiles) or p.stages - 1
+  local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
+    or p.stages - 1
   for k = 0, ahead - 1 do load(k, k) end
   if few then
     for k = 0, k_tiles - 1 do
@@ -336,7 +337,8 @@ end
 ---------------------------------------------------------------------------
 
 local BLOCKS = 132  -- that keep a large GPU busy
-local WARPS = 8     -- of a block
+local WARPS = 8     -- of a block; twice as many for 8 rows
+local SHARE = 4096  -- of K, that blocks have at least where they share it
 
 local function check(p)
   local function bad(what, ...)
@@ -374,16 +376,20 @@ end
 
 -- Shared memory of so many stages.
 local function bytes(p, stages)
-  local sums = p.tile[1] * p.tile[2] * p.warps[2] * 4
+  local tile = p.tile[1] * p.tile[2] * 4
   local scales = p.tile[1] * p.groups * p.warps[2] * (p.zeros and 3 or 2)
-  return math.max(p.tile[1] * p.tile[3] // 2 * stages, sums)
+  return math.max(p.tile[1] * p.tile[3] // 2 * stages, tile * p.warps[2])
     + (p.tile[2] * p.tile[3] * 2 + scales) * stages
+    + (p.splits == 1 and 0 or p.cluster and tile or 512)
 end
 
 -- Tiles of `slice` along K, as many stages as there is room for.
 local function stage(p, o, slice)
-  local room = utils.get_smem_capacity_in_bytes(o.arch) - 512
-  local along = o.warps and o.warps[2] or math.max(1, WARPS // p.warps[1])
+  local room = utils.get_smem_capacity_in_bytes(o.arch)
+  -- if these can share out their sums, and registers do
+  local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
+  local along = o.warps and o.warps[2]
+    or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
   while not o.warps and along > 1 and slice * along > p.k do
     along = along // 2
   end
@@ -401,10 +407,32 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
+-- Tiles along K: short ones where all have a stage of their own and a warp has
+-- columns enough to be busy with them, else as long as leaves two.
+local function tile_of(p, o)
+  if o.slice then return stage(p, o, o.slice) end
+  if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
+  if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
+end
+
+-- Of the blocks that could run at once, the share that there is.
+local function fill(o, m, rows)
+  local across, columns = spread(o, m, rows)
+  local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)
+  return blocks / (tiles.count(blocks, BLOCKS) * BLOCKS)
+end
+
+-- Rows of a tile: 64 at most, fewer where blocks would be few otherwise.
+local function rows_of_tile(o, m)
+  if m <= 8 then return 8 end
+  if m <= 16 or 2 * tiles.count(o.n, 16) <= BLOCKS then return 16 end
+  return m > 32 and fill(o, m, 64) > 0.75 and 64 or 32
+end
+
 -- How a problem is spread over warps and blocks.
 local function plan(o)
   local m = o.m or 16
-  local rows = o.rows or m <= 8 and 8 or m <= 16 and 16 or m <= 32 and 32 or 64
+  local rows = o.rows or rows_of_tile(o, m)
   local across, columns = spread(o, m, rows)
   if o.gated then columns = tiles.count(columns, 2) * 2 end
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
@@ -413,10 +441,9 @@ local function plan(o)
              turned = true, warps = {across}, MT = columns, NT = rows // 8,
              tile = {16 * columns * across, rows}}
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
-  p.splits = o.splits or math.max(1, BLOCKS // blocks)
-  if not stage(p, o, o.slice or math.min(128, o.k)) and not o.slice then
-    stage(p, o, UNIT)
-  end
+  p.splits = o.splits or math.max(1, math.min(BLOCKS // blocks,
+    o.k // SHARE, o.cluster and 2 or BLOCKS))
+  tile_of(p, o)
   p.stages = math.max(p.stages, math.min(2, p.each))
   p.block = 32 * p.warps[1] * p.warps[2]
   check(p)

@@ -260,13 +260,6 @@ local CHOICES = {
   {side = "b", warps = {1, 16}, unroll = 8, most = 16},
 }
 
--- For how many runs with B of 8 bits there are registers: not half of a
--- thread's for A.
-local function room(options)
-  local p = plan(options)
-  return (math.min(65536 // p.block, 256) // 2 - 8) // (p.each * p.rows // 16)
-end
-
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
 -- seconds = those that a rule expects on an H200}.
 ---@param o {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
@@ -281,12 +274,14 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      if o.b_dtype and o.b_dtype ~= o.dtype then
-        options.unroll = math.min(choice.unroll, room(options))
-      end
-      if o.gated then  -- twice the tiles, half of the runs
+      -- fewer runs where one has more tiles, or more of A
+      if o.gated then
         options.gated, options.count = true, 2
-        options.unroll = math.max(1, options.unroll // 2)
+        options.unroll = options.unroll // 2
+      end
+      if (o.b_dtype or o.dtype) ~= o.dtype
+        and (m > 8 or choice.side == "b") then
+        options.unroll = math.max(1, options.unroll // (m > 16 and 4 or 2))
       end
       local p = plan(options)
       list[#list + 1] = {options = options,

@@ -183,6 +183,18 @@ describe("gemm_int4", function()
     end
   end)
 
+  it("shares a long K among blocks where columns are few", function()
+    local function parts(k, cluster)
+      local made = gemm_int4 {m = 16, n = 1024, k = k, group = 128,
+                              cluster = cluster}
+      return made.plan.splits, made.cluster, made.scratch(16) ~= nil
+    end
+    assert.same({1, nil, false}, {parts(4096, true)})
+    assert.same({2, {1, 1, 2}, false}, {parts(8192, true)})
+    assert.same({2, {1, 1, 2}, false}, {parts(32768, true)})
+    assert.same({2, nil, true}, {parts(8192)})
+  end)
+
   it("equals the simulator on a GPU #gpu", function()
     local device = assert(cute.device "gpu")
     for _, o in ipairs(CASES) do

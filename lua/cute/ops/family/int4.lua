@@ -26,6 +26,7 @@ local INT4_ROWS = 16
 function int4.list(p)
   local o = {n = p.n, k = p.k, m = p.batch_invariant and INT4_ROWS or p.m,
              zeros = p.zeros, arch = p.arch, gated = p.gated,
+             cluster = p.sm >= 90,
              group = p.scale_b == "blocks" and p.group or nil}
   local plan = gemm_int4(o).plan
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,

@@ -1,6 +1,7 @@
 --- `cutelua check SCRIPT`: every launch of a script on the simulator is checked
 -- before it runs, once for each grid and each set of numbers that it is given.
 local check = require "cute.check"
+local cli = require "cute.program.cli"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local json = require "cute.json"
@@ -111,11 +112,9 @@ function Session:tell(verdict)
 end
 
 function Session:save(verdict)
-  local f, why = io.open(self.opt.save, "w")
-  local ok = f and f:write(schedule.text(verdict.schedule, self.nth))
-  if f and not f:close() then ok = false end
-  if ok then return end
-  core.fail("io", ("cannot write %s: %s"):format(self.opt.save, why or "?"))
+  local ok, why = cli.write_file(self.opt.save,
+    schedule.text(verdict.schedule, self.nth))
+  if not ok then error(why, 0) end
 end
 
 local CODES = {ok = 0, incomplete = 3, bug = 1}

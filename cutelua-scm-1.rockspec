@@ -299,10 +299,14 @@ build = {
         "lua/cute/profile/estimate.lua",
       ["cute.profile.preflight"] =
         "lua/cute/profile/preflight.lua",
+      ["cute.profile.ranges"] =
+        "lua/cute/profile/ranges.lua",
       ["cute.profile.swizzle"] =
         "lua/cute/profile/swizzle.lua",
       ["cute.profile.targets"] =
         "lua/cute/profile/targets.lua",
+      ["cute.profile.timeline"] =
+        "lua/cute/profile/timeline.lua",
       ["cute.program.cli"] =
         "lua/cute/program/cli.lua",
       ["cute.program.draw"] =

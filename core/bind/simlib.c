@@ -494,11 +494,30 @@ static void get_machine(lua_State *L, SimMachine *m) {
   m->clusters = face_get_int(L, t, "clusters", 1);
   m->resident = face_get_int(L, t, "resident", 1);
   m->l1 = face_get_int(L, t, "l1", 0);
+  m->events = face_get_bool(L, t, "events");
   m->steps = (uint64_t)face_get_int(L, t, "steps", 0);
   for (int k = 0; k < NRATE; k++) {
     lua_getfield(L, t, RATES[k].name);
     *(double *)(void *)((char *)m + RATES[k].at) = luaL_checknumber(L, -1);
     lua_pop(L, 1);
+  }
+}
+
+// {kind, cluster, cta, warp, begin, end, name or operation, file, line}.
+static void push_event(lua_State *L, const Fn *fn, const SimEvent *e) {
+  static const char *const kind[] = {"warp", "begin", "end", "agent"};
+  lua_createtable(L, 0, 8);
+  face_set_str(L, "kind", kind[e->kind]);
+  face_set_int(L, "cluster", e->cluster);
+  face_set_int(L, "cta", e->cta);
+  face_set_int(L, "warp", e->warp);
+  face_set_num(L, "t", e->t);
+  face_set_num(L, "stop", e->end);
+  if (e->kind == EVENT_AGENT) {
+    face_set_str(L, "name", e->op);
+    set_place(L, fn, "file", "line", e->what);
+  } else if (e->kind != EVENT_WARP) {
+    face_set_str(L, "name", ir_str(fn, e->what));
   }
 }
 
@@ -526,6 +545,12 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "costs");
+  lua_createtable(L, (int)t->nevent, 0);
+  for (size_t k = 0; k < t->nevent; k++) {
+    push_event(L, fn, &t->event[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "events");
 }
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,

@@ -285,6 +285,16 @@ static int l_claim(lua_State *L) {
   return 0;
 }
 
+// name_place(name, begins): where what has that name begins, or ends.
+static int l_name_place(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  size_t n;
+  const char *s = luaL_checklstring(L, 1, &n);
+  uint32_t note = ir_text(cx, ir_fn(cx), s, n);
+  ir_claim(cx, ir_fn(cx), (Claim){.note = note, .lo = lua_toboolean(L, 2)});
+  return 0;
+}
+
 static int l_assume(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -325,7 +335,8 @@ static void basic_type(lua_State *L, int methods_at) {
 void vallib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"fact", l_fact}, {"assume", l_assume},
-    {"claim", l_claim}, {"fact_join", l_fact_join},
+    {"claim", l_claim}, {"name_place", l_name_place},
+    {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -94,9 +94,11 @@ typedef struct Assumed {
 // What is to hold where instruction `at` comes: lo <= v <= hi, v below the
 // value of `limit` where there is one, divisible by div. The terms of one
 // coordinate of an element of mem, which follow each other, are one claim.
+// note: nothing is claimed, here begins (lo 1) or ends what has that name.
 typedef struct Claim {
   Ref at, v, limit;  // v: 0 is the integer lo
   Ref mem;           // 0: said of v by cute.assume
+  uint32_t note;     // index into Fn.text
   uint32_t src;
   int64_t lo, hi, div;
 } Claim;

@@ -3,6 +3,7 @@
 #include "sim/claim.h"
 
 #include "sim/regs.h"
+#include "sim/tape.h"
 
 static int64_t value_at(SimWarp *w, const SimTerm *t, int l) {
   if (!t->slot) return t->konst;
@@ -48,6 +49,10 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 void simclaim_check(SimWarp *w, const SimIns *i) {
   const SimClaim *c = i->x;
+  if (c->note) {
+    if (w->cluster->tape) simtape_mark(w, c->note, c->begins);
+    return;
+  }
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);
     if (all_hold(w, c, l)) continue;

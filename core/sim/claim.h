@@ -19,6 +19,8 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
+  uint32_t note;       // 0, or a name, which begins or ends
+  bool begins;
   SimTold *part;
 } SimClaim;
 

@@ -40,7 +40,7 @@ typedef struct Cost {
 // What a thread, or a warp, has started and can wait for: when the groups, each
 // not before those in front of it, end.
 typedef struct Groups {
-  double open;            // what is in no group yet
+  double from, open;      // what is in no group yet: begin, end
   double end[GROUPED];
   uint32_t n;
 } Groups;
@@ -68,6 +68,8 @@ typedef struct Stage {    // a cluster that runs
   Player *player;
   Gate *gate;
   int live;
+  uint32_t number;        // in the order in which they began
+  double began;
 } Stage;
 
 typedef struct Sm {
@@ -91,6 +93,9 @@ struct SimClock {
   Player **heap;
   size_t nheap;
   double end;
+  uint32_t began;         // clusters
+  SimTiming *out;
+  bool oom;
 };
 
 // ---- what instructions read and write ----
@@ -410,15 +415,47 @@ static void pop(SimClock *k) {
   if (k->nheap) sift_down(k);
 }
 
+// ---- events ----
+
+static void tell(SimClock *k, const Player *p, SimEvent e) {
+  SimTiming *o = k->out;
+  if (!k->m->events || k->oom) return;
+  if (o->nevent == o->maxevent) {
+    size_t max = o->maxevent ? o->maxevent * 2 : 1024;
+    SimEvent *event = base_realloc(o->event, max * sizeof *event);
+    if (!event) {
+      k->oom = true;
+      return;
+    }
+    o->event = event;
+    o->maxevent = max;
+  }
+  e.warp = (uint8_t)(p->warp % k->p->nwarp);
+  e.cta = (uint8_t)(p->warp / k->p->nwarp);
+  e.cluster = p->stage->number;
+  o->event[o->nevent++] = e;
+}
+
+static void tell_agent(SimClock *k, const Player *p, const SimIns *i,
+                       const char *op, double from, double to) {
+  tell(k, p, (SimEvent){.kind = EVENT_AGENT, .what = i->src, .op = op,
+                        .t = from, .end = to});
+}
+
 // ---- groups ----
 
-static void group_add(Groups *g, double end) {
+static void group_add(Groups *g, double from, double end) {
+  if (!g->open || g->from > from) g->from = from;
   if (end > g->open) g->open = end;
 }
 
-static void group_close(Groups *g) {
+// What was begun is a group from now on, which `op` does.
+static void group_close(SimClock *k, const Player *p, Groups *g,
+                        const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
   g->end[g->n++ % GROUPED] = g->open > before ? g->open : before;
+  if (g->open) tell_agent(k, p, i, op, g->from, g->open);
+  g->open = 0;
 }
 
 // When all but the last `pending` groups have ended.
@@ -526,9 +563,9 @@ static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
-      group_add(&p->copies, fetch(k, sm, s, work, t, one));
+      group_add(&p->copies, t, fetch(k, sm, s, work, t, one));
       return t;
-    case K_CPCOMMIT: group_close(&p->copies); return t;
+    case K_CPCOMMIT: group_close(k, p, &p->copies, i, "cp.async"); return t;
     case K_CPARRIVE: p->agents = p->copies.open; return t;
     case K_MMA:
       p->tensor = t + c->work * m->mma_again;
@@ -537,10 +574,10 @@ static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
       double there = take(k, &sm->shared, PIPE_SHARED, t, c->shared, one);
       double end = take(k, &sm->tensor[q], PIPE_TENSOR, t, c->work, one);
       sm->tensor[q] = most(end, there);
-      group_add(&p->sums, sm->tensor[q] + m->tensor);
+      group_add(&p->sums, t, sm->tensor[q] + m->tensor);
       return t;
     }
-    case K_WGCOMMIT: group_close(&p->sums); return t;
+    case K_WGCOMMIT: group_close(k, p, &p->sums, i, "wgmma"); return t;
     case K_BULKLOAD:
       p->asked = t;
       p->agents = take(k, &sm->memory, PIPE_MEMORY, t,
@@ -549,11 +586,11 @@ static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
       return t;
     case K_BULKSTORE:
       bytes = s->sectors * (double)SECTOR;
-      t = take(k, &sm->fill, PIPE_FILL, t, bytes / m->fill, one);
-      take(k, &sm->memory, PIPE_MEMORY, t, bytes / m->store, one);
-      group_add(&p->stores, t + (i->op == OP_NOP ? 0 : m->tma));
+      work = take(k, &sm->fill, PIPE_FILL, t, bytes / m->fill, one);
+      take(k, &sm->memory, PIPE_MEMORY, work, bytes / m->store, one);
+      group_add(&p->stores, t, work + m->tma);
       return t;
-    case K_BULKCOMMIT: group_close(&p->stores); return t;
+    case K_BULKCOMMIT: group_close(k, p, &p->stores, i, "tma.store"); return t;
     case K_CPWAIT: case K_WGWAIT: case K_BULKWAIT: return t;
   }
   return t;
@@ -591,11 +628,15 @@ static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   if (s->bytes)  // while they come
     end = most(end, take(k, &sm->fill, PIPE_FILL, p->asked + k->m->global,
                          s->bytes / k->m->fill, s->cta == 0) + k->m->tma);
+  if (s->bytes)
+    tell_agent(k, p, &k->p->ins[p->last], "tma.load", p->asked, end);
   give(k, p->stage, s->at, end);
 }
 
 static void begin(SimClock *k, Stage *s, double t) {
   s->live = k->p->nall;
+  s->number = k->began++;
+  s->began = t;
   for (uint32_t g = 1; g <= k->tape->ngate; g++)
     s->gate[g] = (Gate){k->parts[g], 0};
   for (int w = 0; w < k->p->nall; w++) {
@@ -616,6 +657,8 @@ static bool play(SimClock *k, int64_t *left) {
   const SimReel *r = &k->tape->reel[p->warp];
   if (p->at == r->n) {
     pop(k);
+    tell(k, p, (SimEvent){.kind = EVENT_WARP, .t = p->stage->began,
+                          .end = p->t});
     if (p->t > k->end) k->end = p->t;
     if (--p->stage->live == 0 && *left > 0) {
       --*left;
@@ -646,6 +689,12 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
+    case TAPE_BEGIN: case TAPE_END:
+      p->at++;
+      tell(k, p, (SimEvent){.kind = s->mark == TAPE_BEGIN ? EVENT_BEGIN
+                                                          : EVENT_END,
+                            .what = s->at, .t = p->t, .end = p->t});
+      return true;
     case TAPE_AGENT:
       p->at++;
       play_agent(k, p, s);
@@ -711,6 +760,7 @@ static void add_costs(const SimClock *k, SimTiming *out) {
 bool simclock_play(SimClock *k, const SimTape *t, SimTiming *out) {
   int64_t left = k->m->clusters;
   k->tape = t;
+  k->out = out;
   *out = (SimTiming){.steps = t->steps, .full = t->full};
   if (t->full) return true;
   out->cost = base_zeros((k->p->fn->src.n + 1) * sizeof *out->cost);
@@ -725,5 +775,5 @@ bool simclock_play(SimClock *k, const SimTape *t, SimTiming *out) {
     add_costs(k, out);
   }
   free_room(k);
-  return ok;
+  return ok && !k->oom;
 }

@@ -684,8 +684,9 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
                         .div = c[j].div};
   *s = (SimClaim){.n = (int)n, .part = part,
                   .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
-                  .write = at && at->op == OP_ST};
-  *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = c->at, .stat = -1,
+                  .write = at && at->op == OP_ST,
+                  .note = c->note, .begins = c->lo};
+  *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = at ? c->at : 0, .stat = -1,
                 .who = WHO_LANE, .x = s};
   return k + n;
 }
@@ -731,6 +732,7 @@ static void decode_all(Prog *g) {
     simedit_apply(g->l, g->full, &p->ins[p->nins]);
     p->nins++;
   }
+  while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};  // the end
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }

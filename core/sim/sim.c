@@ -477,6 +477,11 @@ static bool run_all(Run *r) {
 
 // ---- the result ----
 
+static void timing_free(SimTiming *t) {
+  base_free(t->cost);
+  base_free(t->event);
+}
+
 void sim_free(SimResult *r) {
   if (!r) return;
   for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
@@ -487,7 +492,7 @@ void sim_free(SimResult *r) {
   base_free(r->report);
   base_free(r->line);
   base_free(r->output);
-  base_free(r->timing.cost);
+  timing_free(&r->timing);
   base_free(r);
 }
 
@@ -619,7 +624,7 @@ static SimResult *result(Run *r) {
   s->requests = r->requests;
   r->requests = NULL;
   s->timing = r->timing;
-  r->timing.cost = NULL;
+  r->timing = (SimTiming){0};
   if (r->norder) qsort(r->order, r->norder, sizeof *r->order, by_cluster);
   s->order = r->order;
   s->norder = r->norder;
@@ -691,7 +696,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   base_free(r.text.p);
   if (r.requests) simrequests_free(r.requests);
   base_free(r.requests);
-  base_free(r.timing.cost);
+  timing_free(&r.timing);
   simtape_free(r.tape);
   pthread_cond_destroy(&r.moved);
   pthread_mutex_destroy(&r.atomics);

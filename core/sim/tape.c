@@ -116,6 +116,10 @@ void simtape_global(SimWarp *w, const uint8_t *p, const int64_t *at,
   }
 }
 
+void simtape_mark(SimWarp *w, uint32_t name, bool begins) {
+  push(w, (SimStep){.mark = begins ? TAPE_BEGIN : TAPE_END, .at = name});
+}
+
 void simtape_give(SimWarp *w, uint32_t *gate) {
   if (!*gate) *gate = ++tape_of(w)->ngate;
   push(w, (SimStep){.mark = TAPE_GIVE, .at = *gate});

@@ -12,6 +12,7 @@ typedef enum SimMark {
   TAPE_RUN,    // instruction `at` of the program
   TAPE_GIVE,   // a part of gate `at`
   TAPE_NEED,   // goes on when gate `at` is open
+  TAPE_BEGIN, TAPE_END,  // of a range whose name is text `at`
   TAPE_AGENT   // an agent began, whose end is a part of gate `at` (0: never)
 } SimMark;
 
@@ -56,6 +57,8 @@ void simtape_end(SimWarp *w, const SimIns *i, bool again);
 // those that L1 keeps.
 void simtape_global(SimWarp *w, const uint8_t *p, const int64_t *at,
                     uint32_t mask, int n, bool keeps);
+// A range of that name begins, or ends.
+void simtape_mark(SimWarp *w, uint32_t name, bool begins);
 // w gives its part of a gate, which is made where *gate is 0.
 void simtape_give(SimWarp *w, uint32_t *gate);
 void simtape_need(SimWarp *w, uint32_t gate);

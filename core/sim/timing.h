@@ -14,6 +14,7 @@ typedef struct SimMachine {
   int64_t clusters, resident;
   int64_t l1;          // bytes of L1, each CTA's
   uint64_t steps;      // of the tape, at most
+  bool events;         // are they to be told?
   double mma, wgmma;   // multiply-adds of 16 bits a cycle, of a quarter
   double f64;          // cycles of a warp's operation on f64
   double l2, bulk;     // from L2: of threads, of TMA
@@ -25,6 +26,21 @@ typedef struct SimMachine {
   double tma;             // and of memory in the mean; of a bulk copy besides
   double barrier, start;  // on from a barrier; until a block begins
 } SimMachine;
+
+// What happened when, in cycles: a warp of a CTA, of the clusters that were
+// played number `cluster`, ran from t to end; it began a range, and ended one;
+// an agent worked for it.
+typedef enum SimEventKind {
+  EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT
+} SimEventKind;
+typedef struct SimEvent {
+  uint8_t kind;        // SimEventKind
+  uint8_t warp, cta;   // of its cluster
+  uint32_t cluster;
+  uint32_t what;       // BEGIN, END: text of the function; AGENT: source line
+  const char *op;      // AGENT: what it does
+  double t, end;
+} SimEvent;
 
 // What an SM was busy with.
 typedef enum SimPipe {
@@ -46,6 +62,8 @@ typedef struct SimTiming {
   double busy[PIPES];  // cycles, of the first CTA's SM, of a quarter's mean
   SimCost *cost;
   size_t ncost;
+  SimEvent *event;     // in the order in which they were found
+  size_t nevent, maxevent;
   uint64_t steps;
   bool full;           // the tape was too short: nothing else is known
 } SimTiming;

@@ -175,6 +175,8 @@ end
 -- fence_proxy("async.shared").
 function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
 
+arch.range = require "cute.profile.ranges".range
+
 -- The rest of cute.arch, by what it is about.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",
                        "cluster"} do
@@ -192,5 +194,5 @@ return sign.public("cute.arch.", arch, [[
   cp_async_bulk_commit_group() cp_async_bulk_wait_group(n, read?: boolean|table)
   fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()
   fence_acq_rel_sys() fence_proxy(kind: string, space?: string|table)
-  fence_view_async_shared()
+  fence_view_async_shared() range(name: string, f: function, arguments...)
 ]])

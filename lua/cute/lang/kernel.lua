@@ -822,7 +822,8 @@ require "cute.lang.questions".add(Call, Prepared, run, check_options)
 
 sign.class("call", Call, [[
   trace(opts?) compile(opts?) block(given?) check(opts?) profile(opts?)
-  find_swizzle(opts?) estimate(opts?) preflight(target?, opts?)
+  find_swizzle(opts?) estimate(opts?) timeline(opts?)
+  preflight(target?, opts?)
 ]])
 sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)

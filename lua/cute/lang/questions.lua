@@ -54,6 +54,16 @@ function questions.add(Call, Prepared, run, check_options)
     return assert(self:compile(launch)):estimate(own)
   end
 
+  --- When its warps, ranges and agents began and ended: see
+  -- cute.profile.timeline.
+  ---@param opts table options of a launch, of estimate, and room
+  ---@return table? timeline
+  ---@return string? message
+  function Call:timeline(opts)
+    if type(opts) ~= "table" then check_options(opts) end
+    return require "cute.profile.timeline".of(self, opts or {})
+  end
+
   --- Runs it on a simulator (options as for launch) and records what it asks of
   -- shared memory: a report with conflicts() and find_swizzle(name?).
   ---@param opts table

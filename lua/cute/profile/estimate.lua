@@ -172,6 +172,68 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
+-- What a launch is on a card: how many blocks an SM holds, clusters in all, on
+-- how many groups of SMs (`places`), and how many each of these has in turn.
+local function on_card(p, opts)
+  local card = targets.card(opts.card or "h200")
+  local sm = tonumber(card.arch:match "%d+")
+  p.program.fn:check_smem(sm)
+  p.program.fn:check_arch(sm, card.arch)
+  local r = opts.registers and {registers = opts.registers}
+    or resources(p, card.arch)
+  local x = {card = card, registers = r.registers, at = opts.at or 0,
+             threads = product(p.block), shared = p.program.info.smem,
+             ncta = product(p.program.cluster), bytes = footprint(p)}
+  x.occupancy = targets.occupancy(sm, {threads = x.threads, shared = x.shared,
+    registers = r.registers, barriers = r.barriers})
+  x.resident = x.occupancy.blocks
+  if x.resident < 1 then
+    core.fail("bad-launch", ("kernel %s: no block of %d threads, %s registers "
+      .. "each, and %d bytes of shared memory fits an SM of %s"):format(
+      p.program.info.name, x.threads, r.registers or "unknown", x.shared,
+      card.name))
+  end
+  x.clusters = product(p.grid) // x.ncta
+  x.places = math.max(card.sms // x.ncta, 1)
+  x.each = ceil_div(x.clusters, x.places)
+  if x.at >= x.clusters then
+    core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
+      :format(x.at, x.clusters))
+  end
+  return x
+end
+
+-- Cycles, what the simulator gave, and which part of L2's bytes comes from
+-- memory.
+local function run(p, x, cold, events)
+  local busy = math.min(x.clusters, x.places) * x.ncta
+  local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
+  local function with(far)
+    local m = machine(x.card, far, busy, math.max(l1, 0))
+    m.events = events
+    return m
+  end
+  if not cold and x.bytes <= 0.7 * x.card.l2_bytes then
+    return 0, cycles_of(p, with(0), x.each, x.resident, x.at)
+  end
+  local _, l2 = sums(play(p, with(0), 1, 1, x.at))
+  local far = l2 > 0 and math.min(x.bytes / (l2 * x.clusters), 1) or 0
+  return far, cycles_of(p, with(far), x.each, x.resident, x.at)
+end
+
+-- How busy each pipe was, what each alone would take, and where warps waited.
+local function loads(e, x, found)
+  local card, timing = x.card, found.timing
+  e.roof = roofs(card, found, x.clusters * x.ncta)
+  e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
+  e.roof.dram = x.bytes / card.dram
+  e.busy = {}
+  for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / timing.cycles end
+  e.bound = busiest(e.busy)
+  e.lines = lines_of(found, timing.cycles, math.min(x.resident, x.each)
+    * x.ncta * ((x.threads + 31) // 32))
+end
+
 --- Estimates a prepared launch on the simulator.
 ---@param p any what call:compile gives
 ---@param opts? {card: string?, cold: boolean?, registers: integer?,
@@ -180,70 +242,29 @@ estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
 -- before it (what fits there is, else); registers: of a thread, where they are
 -- not to be asked of NVRTC; at: the number of the cluster that stands for all,
 -- 0 when absent
+---@param events? boolean
 ---@return table
-function estimate.of(p, opts)
+---@return table found what the simulator gave, with events if they are wanted
+function estimate.of(p, opts, events)
   require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
   opts = opts or {}
-  local card = targets.card(opts.card or "h200")
-  local sm = tonumber(card.arch:match "%d+")
-  local threads, ncta = product(p.block), product(p.program.cluster)
-  local shared = p.program.info.smem
-  p.program.fn:check_smem(sm)
-  p.program.fn:check_arch(sm, card.arch)
-  local r = opts.registers and {registers = opts.registers}
-    or resources(p, card.arch)
-  local occupancy = targets.occupancy(sm, {threads = threads, shared = shared,
-    registers = r.registers, barriers = r.barriers})
-  if occupancy.blocks < 1 then
-    core.fail("bad-launch", ("kernel %s: no block of %d threads, %s registers "
-      .. "each, and %d bytes of shared memory fits an SM of %s"):format(
-      p.program.info.name, threads, r.registers or "unknown", shared,
-      card.name))
-  end
-
-  local resident = occupancy.blocks
-  local clusters = product(p.grid) // ncta
-  local at = opts.at or 0
-  if at >= clusters then
-    core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
-      :format(at, clusters))
-  end
-  local places = math.max(card.sms // ncta, 1)   -- groups of SMs
-  local each = ceil_div(clusters, places)
-  local busy = math.min(clusters, places) * ncta
-  local l1 = (card.l1_bytes - resident * shared) // resident
-  local bytes = footprint(p)
-  local function run()
-    local near = machine(card, 0, busy, math.max(l1, 0))
-    if not opts.cold and bytes <= 0.7 * card.l2_bytes then
-      return cycles_of(p, near, each, resident, at)
-    end
-    local _, l2 = sums(play(p, near, 1, 1, at))
-    local far = l2 > 0 and math.min(bytes / (l2 * clusters), 1) or 0
-    local cycles, found = cycles_of(p, machine(card, far, busy,
-      math.max(l1, 0)), each, resident, at)
-    return cycles, found, far
-  end
-  local cycles, found, far = untouched(p, run)
-
-  local e = setmetatable({name = p.program.info.name, card = card.name,
-    cycles = cycles, seconds = card.launch + cycles / card.clock,
-    occupancy = occupancy, registers = r.registers, shared = shared,
-    threads = threads, waves = clusters / (places * resident)}, Estimate)
+  local x = on_card(p, opts)
+  local far, cycles, found = untouched(p, function()
+    return run(p, x, opts.cold, events)
+  end)
+  local e = setmetatable({name = p.program.info.name, card = x.card.name,
+    cycles = cycles, launch = x.card.launch,
+    seconds = x.card.launch + cycles / x.card.clock,
+    occupancy = x.occupancy, registers = x.registers, shared = x.shared,
+    threads = x.threads, waves = x.clusters / (x.places * x.resident)},
+    Estimate)
   e.tail = e.waves - math.ceil(e.waves) + 1
   local s, l2, flops = sums(found)
-  e.flops = flops * clusters
-  e.bytes = {shared = s * clusters, l2 = l2 * clusters,
-             dram = (far or 0) * l2 * clusters}
-  e.roof = roofs(card, found, clusters * ncta)
-  e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
-  e.roof.dram = bytes / card.dram
-  e.busy = found.timing.busy
-  for k, x in pairs(e.busy) do e.busy[k] = x / found.timing.cycles end
-  e.bound = busiest(e.busy)
-  e.lines = lines_of(found, found.timing.cycles,
-                     math.min(resident, each) * ncta * ((threads + 31) // 32))
-  return e
+  e.flops = flops * x.clusters
+  e.bytes = {shared = s * x.clusters, l2 = l2 * x.clusters,
+             dram = far * l2 * x.clusters}
+  loads(e, x, found)
+  return e, found
 end
 
 ---------------------------------------------------------------------------

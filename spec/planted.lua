@@ -164,7 +164,8 @@ planted.FAULTS = {
   {"nobody waits for what is full", {{"mainloop", WAIT, ""}}, ALL, TOO_EARLY,
    {GEMM}},
   {"nobody waits for what is empty", {{"stages",
-     "wait_unless(token, self.empty, state, self.scope)\n", "\n"}}, ALL,
+     'arch.range("producer_acquire", wait_unless, token, self.empty, state,\n'
+     .. "             self.scope)\n", "\n"}}, ALL,
    {TWICE, AGAIN, OVERWRITTEN}},
 
   {"bytes are taken for the count", {{"stages", "arrivals = from.size",

@@ -144,12 +144,11 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, 64)
 end
 
---- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
+-- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
 -- met the leader. Of 64 rows that are not all a group's, threads store what
 -- they have.
----@param w table work tile
-function epilogue.store(o, out, acc, w)
+local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
   local atom, tma, group, at = out.atom, out.tma, out.group, w.tile_idx
@@ -202,6 +201,12 @@ function epilogue.store(o, out, acc, w)
     end
   end
   if out.sources then out.sources:done(last) end
+end
+
+--- Sums of a tile to D.
+---@param w table work tile
+function epilogue.store(o, out, acc, w)
+  cute.arch.range("epilogue", store, o, out, acc, w)
 end
 
 return epilogue

@@ -381,3 +381,28 @@ describe("a kernel that stores clocks", function()
     end
   end)
 end)
+
+describe("ranges of the library", function()
+  it("are the waits of pipelines, and gemm_sm90's epilogue", function()
+    local g = require "kernels.gemm_sm90" {tile = {64, 64, 64}, stages = 2,
+                                           consumers = 1}
+    local n = 256
+    local function tensor() return cute.zeros({n, n}, cute.bf16) end
+    local args = g.arguments(tensor(), tensor(), tensor())
+    local t = assert(g.kernel(table.unpack(args, 1, args.n)):timeline {
+      grid = g.grid(n, n, 4), cluster = g.cluster, registers = 128})
+    -- four tiles a block, of four steps along K; four warps consume
+    assert.equal(4 * 4 * 4, #spans(t, "consumer_wait"))
+    assert.equal(4 * 4, #spans(t, "epilogue"))
+    assert.equal(4 * 4, #spans(t, "producer_acquire"))
+    local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
+    assert.equal(2 * 4 * 4, #loads)  -- A and B
+    -- a wait ends when both are there
+    local ends = {}
+    for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end
+    table.sort(ends)
+    for i, w in ipairs(waits) do
+      assert.is_true(w.stop >= ends[2 * i] - 1)
+    end
+  end)
+end)

@@ -74,8 +74,10 @@ end
 -- that the next copies go to: a pipeline whose producer fills stages
 -- num_stages - 1 ahead needs no second barrier.
 function CpAsync:consumer_wait(state)  -- luacheck: ignore state
-  arch.cp_async_wait_group(self.num_stages - 2)
-  meet(self)
+  arch.range("consumer_wait", function()
+    arch.cp_async_wait_group(self.num_stages - 2)
+    meet(self)
+  end)
 end
 
 --- The stage was read. Nothing to tell: the next consumer_wait tells it.
@@ -182,7 +184,7 @@ end
 
 --- Waits until the stage is empty. token: what producer_try_acquire gave.
 function Async:producer_acquire(state, token)
-  wait_unless(token, self.empty, state)
+  arch.range("producer_acquire", wait_unless, token, self.empty, state)
 end
 
 --- Is the stage empty? Waits for a while.
@@ -200,7 +202,7 @@ end
 
 --- Waits until the stage is full. token: what consumer_try_wait gave.
 function Async:consumer_wait(state, token)
-  wait_unless(token, self.full, state)
+  arch.range("consumer_wait", wait_unless, token, self.full, state)
 end
 
 --- Is the stage full? Waits for a while.
@@ -274,7 +276,8 @@ end
 --- Waits until the stage is empty in all blocks that it is filled in, and
 -- expects its bytes: tx_count here for what is not as large as the others.
 function Tma:producer_acquire(state, token, tx_count)
-  wait_unless(token, self.empty, state, self.scope)
+  arch.range("producer_acquire", wait_unless, token, self.empty, state,
+             self.scope)
   self.full:arrive_and_expect_tx(state.index, tx_count or self.tx_count)
 end
 

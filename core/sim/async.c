@@ -92,7 +92,7 @@ void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
   Access x = access_of(a, m, (uint32_t)n);
   x.at[a->lane] = at;
   x.write = true;
-  shadow_write_global(&x, a->lane, false, GF_PENDING | GF_AGENT);
+  shadow_write_global(&x, a->lane, NULL, GF_PENDING | GF_AGENT);
 }
 
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n) {

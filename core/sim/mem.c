@@ -409,10 +409,9 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    bool same = memcmp(m->p + x->at[l], buf[l], (size_t)x->bytes) == 0;
     int64_t g = strong ? global_granule(x, l) : NO_GRANULE;
     bool keep = g >= 0 && own_release(x->w, l, &c->gran[g]);
-    if (shadow_has(m)) shadow_write_global(x, l, same, flags);
+    if (shadow_has(m)) shadow_write_global(x, l, buf[l], flags);
     if (strong) simorder_write(x->w, x->i, l, g, keep);
     if (strong && in_relay(x))
       simrelay_write(x->w, x->i, l, m, x->at[l], keep);
@@ -518,7 +517,7 @@ static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
     p = x->w->cluster->smem + addr;
   } else {
     if (shadow_has(m))
-      shadow_write_global(x, l, false, GF_DEFINED | GF_STRONG);
+      shadow_write_global(x, l, NULL, GF_DEFINED | GF_STRONG);
     if (m->defined) set_defined(m->defined, x->at[l], 1);
   }
   __atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
@@ -593,7 +592,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     }
     simorder_read(x->w, x->i, l, g);
     if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
-    shadow_write_global(x, l, false, shadow_flags(x->i));
+    shadow_write_global(x, l, NULL, shadow_flags(x->i));
   }
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);

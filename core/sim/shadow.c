@@ -225,9 +225,10 @@ typedef struct Readers {
 static Readers readers_of(const SimCluster *c, uint32_t g) {
   const SimProg *p = c->prog;
   const SimGran *q = &c->gran[g];
-  Readers r = {.c = c, .left = q->readers,
+  bool shared = g < p->ngran * (uint32_t)p->ncta;
+  Readers r = {.c = c, .left = shared ? q->readers : 0,
                .far = q->flags & GF_FAR ? c->farat[g] : 0};
-  if (!q->readers) return r;
+  if (!r.left) return r;
   r.row = &c->read[g * (uint32_t)p->nwarp];
   r.first = (int)(g / p->ngran) * p->nwarp;
   return r;
@@ -548,7 +549,8 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
   if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
     also = check_writer(x, l, g, q, same, flags);
   if (x->agent) check_proxy(x, l, g, q);
-  if (q->readers || q->flags & GF_FAR) check_readers(x, l, g, same);
+  if ((q->readers && !is_global(x)) || q->flags & GF_FAR)
+    check_readers(x, l, g, same);
   bool join = q->warp == w->id && q->clk == w->clk && same &&
               !(flags & GF_PENDING);
   uint32_t lanes = (join ? q->lanes : 0) | 1u << l;
@@ -562,10 +564,31 @@ void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
   for (uint32_t k = 0; k < n; k++) write_granule(x, l, g + k, same, flags);
 }
 
-void shadow_write_global(Access *x, int l, bool same, uint8_t flags) {
+// Of the bytes of a granule; 0: they are not known.
+static uint32_t hash_of(const uint8_t *p, size_t n) {
+  uint64_t h = 0;
+  for (size_t at = 0; p && at < n; at += 8) {
+    uint64_t u = 0;
+    memcpy(&u, p + at, n - at < 8 ? n - at : 8);
+    h = (h ^ u ^ 1) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 32;
+  }
+  return p ? (uint32_t)h | 1 : 0;
+}
+
+// What is there may be another cluster's by now, which runs on another thread
+// of the host: so the same is what this one stored last.
+void shadow_write_global(Access *x, int l, const uint8_t *data,
+                         uint8_t flags) {
+  SimCluster *c = x->w->cluster;
+  int shift = x->m->area->shift;
   int64_t at;
-  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++) {
+    uint32_t h = hash_of(data ? data + (k << shift) : NULL, (size_t)1 << shift);
+    bool same = h && c->gran[at].readers == h;
     write_granule(x, l, (uint32_t)at, same, flags);
+    c->gran[at].readers = h;
+  }
 }
 
 void shadow_settle_global(Access *x, int l) {

@@ -25,7 +25,8 @@ static inline uint8_t shadow_flags(const SimIns *i) {
 }
 struct SimGran {   // the last write, and who read since
   uint32_t clk, src, lanes;
-  uint32_t readers;        // warps of its CTA; global memory: none
+  uint32_t readers;        // warps of its CTA; of global memory a hash of
+                           // what it wrote: others may have stored since
   uint32_t also;           // warps of its CTA that stored the same before
   uint16_t warp;           // of the cluster
   uint8_t flags;
@@ -72,10 +73,11 @@ static inline bool shadow_has(const SimMem *m) {
 static inline size_t shadow_place(const SimMem *m, int64_t at) {
   return (size_t)(m->p - m->area->p + at) >> m->area->shift;
 }
-// Lane l reads, or writes, x->bytes bytes at x->at[l] of global memory. same
-// and flags as below.
+// Lane l reads, or writes, x->bytes bytes at x->at[l] of global memory: those
+// at data (NULL: whatever they are), flags as below.
 void shadow_read_global(Access *x, int l);
-void shadow_write_global(Access *x, int l, bool same, uint8_t flags);
+void shadow_write_global(Access *x, int l, const uint8_t *data,
+                         uint8_t flags);
 
 // What an agent of lane l wrote is there, as if the lane did it now.
 void shadow_settle_global(Access *x, int l);

@@ -106,6 +106,26 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at, at), text)
   end)
 
+  -- What lies in memory may be another block's by then, which runs at the same
+  -- time on another thread of the host.
+  it("one value by all lanes of a block, again and again", function()
+    local at
+    local run = cute.kernel("k", function(a)
+      local b = arch.block_idx()
+      for _ in cute.range(500) do
+        at = line() + 1
+        a[0] = b
+      end
+    end)
+    for seed = 1, 10 do
+      local report = support.report(run(zeros(32)):launch {grid = 4, block = 32,
+        seed = seed, threads = 2, device = "sim:sm_90a", faults = "return"})
+      assert.equal(1, #report.reports, tostring(report))
+      assert.same({"block-race", at}, {report.reports[1].kind,
+                                       report.reports[1].line})
+    end
+  end)
+
   it("a tile that is one element too wide", function()
     local at
     local A = zeros(129)

@@ -445,7 +445,7 @@ static void tell_agent(SimClock *k, const Player *p, const SimIns *i,
 // ---- groups ----
 
 static void group_add(Groups *g, double from, double end) {
-  if (!g->open || g->from > from) g->from = from;
+  if (g->open <= 0 || g->from > from) g->from = from;
   if (end > g->open) g->open = end;
 }
 
@@ -454,7 +454,7 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
   g->end[g->n++ % GROUPED] = g->open > before ? g->open : before;
-  if (g->open) tell_agent(k, p, i, op, g->from, g->open);
+  if (g->open > 0) tell_agent(k, p, i, op, g->from, g->open);
   g->open = 0;
 }
 

@@ -71,6 +71,17 @@ void *base_realloc(void *p, size_t n) {
   return realloc(p, n ? n : 1);
 }
 
+bool base_room(void **p, uint32_t *max, uint32_t n, size_t size) {
+  if (n <= *max) return true;
+  uint32_t cap = *max ? *max * 2 : 16;
+  while (cap < n) cap *= 2;
+  void *q = base_realloc(*p, cap * size);
+  if (!q) return false;
+  *p = q;
+  *max = cap;
+  return true;
+}
+
 void *base_zeros(size_t n) {
 #ifdef CUTE_MEMERR
   if (memerr_left() == 0) return NULL;

@@ -68,6 +68,9 @@ _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
 // All heap memory goes through these, so that a spec can fail the Nth
 // allocation (CUTELUA_MEMERR=N in the environment of a `make memerr` build).
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
+// Room for n elements of `size` bytes in a growing array *p, which has *max;
+// false: out of memory, and nothing changed.
+bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
 void *base_zeros(size_t n);  // the same, zeros; large ones cost no memory yet
 void base_free(void *p);
 void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY

@@ -67,17 +67,9 @@ struct SimCauses {
 
 static bool room(SimCauses *s, void **p, uint32_t *max, uint32_t n,
                  size_t size) {
-  if (n <= *max) return true;
-  uint32_t cap = *max ? *max * 2 : 16;
-  while (cap < n) cap *= 2;
-  void *q = base_realloc(*p, cap * size);
-  if (!q) {
-    s->full = true;
-    return false;
-  }
-  *p = q;
-  *max = cap;
-  return true;
+  if (base_room(p, max, n, size)) return true;
+  s->full = true;
+  return false;
 }
 #define ROOM(s, p, max, n) \
   room(s, (void **)(void *)&(p), &(max), n, sizeof *(p))
@@ -293,25 +285,29 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-void simcauses_arrive(SimCluster *c, int k, uint32_t phase) {
+// Somebody adds to barrier k in that phase, behind those of the one before:
+// its number among all; -1: nothing is followed.
+static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
-  if (!s->row) return;
+  if (!s->row) return -1;
   k = number(s, c, k);
   visit(s, k, phase);
   behind(s, k, &s->mbar[k].came[1], phase);
   if (phase) join(s, s->row, done_row(s, k));
+  return k;
+}
+
+void simcauses_arrive(SimCluster *c, int k, uint32_t phase) {
+  SimCauses *s = c->causes;
+  k = come(c, k, phase);
+  if (k < 0) return;
   join(s, open_row(s, k), s->row);
   enter(s, &s->mbar[k].came[0]);
 }
 
 void simcauses_expect(SimCluster *c, int k, uint32_t phase) {
-  SimCauses *s = c->causes;
-  if (!s->row) return;
-  k = number(s, c, k);
-  visit(s, k, phase);
-  behind(s, k, &s->mbar[k].came[1], phase);
-  if (phase) join(s, s->row, done_row(s, k));
-  enter(s, &s->mbar[k].due);
+  k = come(c, k, phase);
+  if (k >= 0) enter(c->causes, &c->causes->mbar[k].due);
 }
 
 void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait) {

@@ -69,17 +69,9 @@ struct SimRelay {
 // Room for one more, or n, in a growing array; false: out of memory.
 static bool room(SimCluster *c, void **p, uint32_t *max, uint32_t n,
                  size_t size) {
-  if (n <= *max) return true;
-  uint32_t cap = *max ? *max * 2 : 16;
-  while (cap < n) cap *= 2;
-  void *q = base_realloc(*p, cap * size);
-  if (!q) {
-    c->oom = c->stop = true;
-    return false;
-  }
-  *p = q;
-  *max = cap;
-  return true;
+  if (base_room(p, max, n, size)) return true;
+  c->oom = c->stop = true;
+  return false;
 }
 #define ROOM(c, p, max, n) \
   room(c, (void **)(void *)&(p), &(max), n, sizeof *(p))

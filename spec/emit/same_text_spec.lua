@@ -83,7 +83,7 @@ show(function(x)
 end)
 ]]
 
-describe(("in %d processes"):format(PROCESSES), function()
+describe(("in %d processes #noasan"):format(PROCESSES), function()
   it("kernels with structures and tables have one text", function()
     local text = same {support.program, "-e", KERNELS}
     for _, name in ipairs {"storage_sA", "storage_sV", "storage_n", "plain_z",

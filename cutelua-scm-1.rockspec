@@ -189,6 +189,8 @@ build = {
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
+      ["cute.lang.memory"] =
+        "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
       ["cute.lang.questions"] =

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "bind/trace.h"
-#include "bind/gpulib.h"
 #include "bind/veclib.h"
 
 #define MT_DEBUG "cute.debug"
@@ -375,38 +374,7 @@ static int l_writer(lua_State *L) {
   return 1;
 }
 
-// ---- memory as it was ----
-
-typedef struct KeptBuffer {
-  size_t bytes;
-  bool defined;
-  char p[];
-} KeptBuffer;
-
-// buffer_keep(buffer) -> a copy of its bytes, which buffer_restore puts back
-static int l_keep(lua_State *L) {
-  HostBuf *b = buflib_check(L, 1);
-  KeptBuffer *k = lua_newuserdatauv(L, sizeof *k + b->bytes, 1);
-  *k = (KeptBuffer){.bytes = b->bytes, .defined = b->defined};
-  memcpy(k->p, b->p, b->bytes);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  return 1;
-}
-
-static int l_restore(lua_State *L) {
-  const KeptBuffer *k = lua_touserdata(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  HostBuf *b = buflib_check(L, -1);
-  memcpy(b->p, k->p, k->bytes);
-  b->defined = k->defined;
-  return 0;
-}
-
 void debuglib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"buffer_keep", l_keep}, {"buffer_restore", l_restore}, {NULL, NULL}};
-  face_setfuncs(L, funcs);
   static const luaL_Reg methods[] = {
     {"where", l_where}, {"warps", l_warps}, {"bars", l_bars},
     {"value", l_value}, {"vector", l_vector}, {"element", l_element},

@@ -1,5 +1,6 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
 #include "bind/debug.h"
+#include "bind/gpulib.h"
 #include "bind/edit.h"
 #include "bind/requests.h"
 #include "bind/tma.h"
@@ -15,22 +16,13 @@
 // empty theirs.
 typedef struct SimBox {
   Ctx cx;
-  struct Kept *kept;  // buffers that get their bytes back
-  size_t nkept;
   SimResult *result;
   lua_State *L;
   int progress;       // stack index of the function, or 0
   bool failed;        // progress raised: its error is on top of the stack
 } SimBox;
 
-typedef struct Kept {
-  HostBuf *buf;
-  void *bytes;
-} Kept;
-
 static void box_free(SimBox *b) {
-  for (size_t k = 0; k < b->nkept; k++) base_free(b->kept[k].bytes);
-  b->nkept = 0;
   sim_free(b->result);
   b->result = NULL;
   arena_free(&b->cx.scratch);
@@ -220,45 +212,54 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
-// ---- launches that leave no trace ----
+// ---- launches that leave no trace (cute.lang.memory) ----
 
-// Takes copies of the buffers that fn writes.
-static void keep(SimBox *b, const Fn *fn, int t) {
-  lua_State *L = b->L;
-  b->kept = NEW(&b->cx, Kept, fn->arg.n + 1);
-  lua_getfield(L, t, "args");
-  for (size_t k = 0; k < fn->arg.n; k++) {
-    if (!fn->arg.p[k].pointer) continue;
-    lua_rawgeti(L, -1, (lua_Integer)k + 1);
-    lua_rawgeti(L, -1, 1);
-    HostBuf *buf = luaL_testudata(L, -1, MT_BUFFER);
-    lua_pop(L, 2);
-    bool known = !buf;
-    for (size_t j = 0; j < b->nkept; j++) known |= b->kept[j].buf == buf;
-    if (known) continue;
-    void *p = base_realloc(NULL, buf->bytes + 1);
-    if (!p) ctx_fail(&b->cx, ERR_MEMORY, "out of memory in the simulator");
-    memcpy(p, buf->p, buf->bytes);
-    b->kept[b->nkept++] = (Kept){buf, p};
-  }
-  lua_pop(L, 1);
+// A buffer as it was; uservalue 1: the buffer.
+typedef struct Kept {
+  size_t bytes;
+  bool defined;
+  char p[];
+} Kept;
+
+// buffer_keep(buffer) -> a copy of its bytes, for buffer_restore
+static int l_keep(lua_State *L) {
+  const HostBuf *b = buflib_check(L, 1);
+  Kept *k = lua_newuserdatauv(L, sizeof *k + b->bytes, 1);
+  *k = (Kept){.bytes = b->bytes, .defined = b->defined};
+  memcpy(k->p, b->p, b->bytes);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
 }
 
-// Gives them back; a number that stands for what was there.
-static uint64_t give_back(SimBox *b) {
-  uint64_t h = 0;
-  for (size_t k = 0; k < b->nkept; k++) {
-    const HostBuf *buf = b->kept[k].buf;
-    const uint8_t *p = buf->p;
-    for (size_t i = 0; i < buf->bytes; i += 8) {
-      uint64_t u = 0;
-      memcpy(&u, p + i, buf->bytes - i < 8 ? buf->bytes - i : 8);
-      h = (h ^ u) * 0x9e3779b97f4a7c15ull;
-      h ^= h >> 29;
-    }
-    memcpy(buf->p, b->kept[k].bytes, buf->bytes);
+// buffer_restore(kept, sum) -> a number that stands for sum and what was there
+// by now
+static int l_restore(lua_State *L) {
+  const Kept *k = lua_touserdata(L, 1);
+  uint64_t h = (uint64_t)face_checkint(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  HostBuf *b = buflib_check(L, -1);
+  const uint8_t *p = b->p;
+  for (size_t i = 0; i < k->bytes; i += 8) {
+    uint64_t u = 0;
+    memcpy(&u, p + i, k->bytes - i < 8 ? k->bytes - i : 8);
+    h = (h ^ u) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 29;
   }
-  return h;
+  memcpy(b->p, k->p, k->bytes);
+  b->defined = k->defined;
+  lua_pushinteger(L, (lua_Integer)h);
+  return 1;
+}
+
+// sim_front([front]) -> what stands for the launch in front, which that is now
+static int l_front(lua_State *L) {
+  lua_settop(L, 1);
+  bool set = !lua_isnil(L, 1);
+  if (set) lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TNIL)
+    lua_pushboolean(L, 0);  // there was none
+  return 1;
 }
 
 // ---- coordinates ----
@@ -555,9 +556,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// keep=, edits=}) -> report. cluster: where the trace did not fix it; debug,
+// edits=}) -> report. cluster: where the trace did not fix it; debug,
 // goal: see debuglib.c; record: report.requests are what requestlib.c has;
-// keep: memory is left as it was; edits: editlib.c
+// edits: editlib.c
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -595,9 +596,6 @@ static int l_sim_run(lua_State *L) {
     memcpy(copy, turns, o.nturn * sizeof *copy);
     o.turn = copy;
   }
-  bool kept = face_get_bool(L, 2, "keep");
-  uint64_t memory = 0;
-  if (kept) keep(b, fn, 2);
   l.debug = debuglib_start(L, 2, fn);
   SimMachine m = {0};
   if (lua_getfield(L, 2, "machine") != LUA_TNIL) {
@@ -608,12 +606,9 @@ static int l_sim_run(lua_State *L) {
   lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);
   if (l.debug) debuglib_end(L, l.debug);
-  if (kept) memory = give_back(b);
   if (b->failed) return lua_error(L);
-  if (!o.machine && !kept) {  // else it was tried on a part, or to look at it
-    settle(all, ntrack);
-    set_front(L, fn, 2);
-  }
+  settle(all, ntrack);
+  set_front(L, fn, 2);
   push_result(L, &b->cx, fn, b->result);
   if (l.debug) face_set_int(L, "steps", (lua_Integer)l.debug->step);
   if (b->result->requests) {
@@ -625,7 +620,6 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  if (kept) face_set_int(L, "memory", (int64_t)memory);
   box_free(b);  // megabytes, of which the collector does not know
   return 1;
 }
@@ -639,8 +633,9 @@ static int l_layout_coord(lua_State *L) {
 }
 
 void simlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"sim_run", l_sim_run},
-                                   {"layout_coord", l_layout_coord},
-                                   {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"sim_run", l_sim_run}, {"layout_coord", l_layout_coord},
+    {"buffer_keep", l_keep}, {"buffer_restore", l_restore},
+    {"sim_front", l_front}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

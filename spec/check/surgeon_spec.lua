@@ -1,10 +1,10 @@
 -- The surgeon: what of our kernels' synchronisation is needed, and whether
 -- what was taken out is put in again. The whole set: CUTELUA_ALL=1, and
 -- SPECS=spec/check/surgeon_spec.lua make test.
+local check = require "cute.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
-local simreport = require "cute.lang.simreport"
 local support = require "spec.support"
 local surgeon = require "cute.check.surgeon"
 
@@ -14,15 +14,9 @@ local function over(script, options, each)
   local words = {[0] = "scripts/" .. script .. ".lua", "--device", "sim"}
   for word in options:gmatch "%S+" do words[#words + 1] = word end
   kernel.runner = {run = function(program, launch)
-    local function run(o)
-      local all = {decided = true, keep = true, threads = 1}
-      for k, v in pairs(launch) do all[k] = v end
-      for k, v in pairs(o) do all[k] = v end
-      return simreport.attach(core.sim_run(program.fn, all), program)
-    end
     if not known[program.info.name] then
       known[program.info.name] = true
-      each(program, run)
+      each(program, check.runner(program, launch))
     end
     return core.sim_run(program.fn, launch)
   end}

@@ -16,6 +16,7 @@ local core = require "cute.core"
 local explore = require "cute.check.explore"
 local json = require "cute.json"
 local kernel = require "cute.lang.kernel"
+local memory = require "cute.lang.memory"
 local schedule = require "cute.check.schedule"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
@@ -155,13 +156,21 @@ local function positive(name, v, default)
   return v
 end
 
--- Runs of a launch that leave memory as it was.
-local function runner(program, launch)
+--- Runs of a launch that leave memory as it was: run {turns =, unit =,
+-- edits =} gives a report, `memory` being a number that stands for what it
+-- held then.
+---@param program table
+---@param launch table as core.sim_run takes it
+---@return fun(o: table): table
+function check.runner(program, launch)
+  local restore = memory.keep(program, launch.args)
   return function(o)
-    local words = {decided = true, keep = true, turns = o.turns, unit = o.unit,
+    local words = {decided = true, turns = o.turns, unit = o.unit,
                    edits = o.edits}
     for k, v in pairs(launch) do words[k] = v end
-    local found = core.sim_run(program.fn, words)
+    local sum, found = memory.untouched(restore, core.sim_run, program.fn,
+                                        words)
+    found.memory = sum
     return simreport.attach(found, program)
   end
 end
@@ -189,7 +198,7 @@ function check.launch(program, launch, opts)
   opts = opts or {}
   local bounds = {orders = positive("orders", opts.orders, ORDERS),
                   seconds = positive("seconds", opts.seconds, SECONDS)}
-  local run = runner(program, launch)
+  local run = check.runner(program, launch)
   local result = explore.all(run, bounds)
   if result.verdict == "bug" then explore.shrink(run, result) end
   local v = verdict_of(result, program.info.name, bounds)
@@ -204,7 +213,7 @@ end
 --- The launch runs by a schedule that was kept (cute.check.schedule).
 ---@return table verdict
 function check.replay(program, launch, kept)
-  local run = runner(program, launch)
+  local run = check.runner(program, launch)
   local result = {open = {}, runs = 1, orders = 1, results = 1,
                   began = os.clock(), cluster = kept.cluster,
                   turns = explore.turns(kept.turns)}

@@ -8,6 +8,7 @@
 -- script's. It runs as a coroutine inside of each stop.
 local core = require "cute.core"
 local locals = require "cute.debug.locals"
+local memory = require "cute.lang.memory"
 local show = require "cute.debug.show"
 local source = require "cute.lang.source"
 
@@ -23,21 +24,6 @@ end})
 ---------------------------------------------------------------------------
 -- Running
 ---------------------------------------------------------------------------
-
--- The bytes of all buffers that a launch may change, and how to put them back.
-local function keep_memory(args)
-  local kept, seen = {}, {}
-  for _, v in ipairs(args) do
-    local buffer = v[1]
-    if core.typename(buffer) == "buffer" and not seen[buffer] then
-      seen[buffer] = true
-      kept[#kept + 1] = core.buffer_keep(buffer)
-    end
-  end
-  return function()
-    for _, k in ipairs(kept) do core.buffer_restore(k) end
-  end
-end
 
 -- Asks for a run to a goal, and comes back in its stop.
 function Session:run(goal)
@@ -66,7 +52,6 @@ end
 -- Goes through the launch as often as the function wants.
 local function drive(self, options)
   local co = coroutine.create(self.drive)
-  local restore = keep_memory(options.args)
   local goal, report
   local function resume()
     local ok, want = coroutine.resume(co, self)
@@ -96,7 +81,7 @@ local function drive(self, options)
         end
       end
     end
-    if goal.back then restore() end
+    if goal.back then self.restore() end
   until not goal.back
   return report
 end
@@ -376,12 +361,13 @@ function debugger.during(drive_it, wanted, f, ...)
       end
       local self = setmetatable({fn = program.fn, drive = drive_it,
         name = program.info.name, locals = program.locals, breaks = {},
-        count = 0, at = {step = 0}, kept = keep_memory(options.args)}, Session)
+        count = 0, at = {step = 0},
+        restore = memory.keep(program, options.args)}, Session)
       lines_of(self)
       options.progress = nil
       local ok, report = pcall(drive, self, options)
       if ok then return report end
-      self.kept()
+      self.restore()
       error(report, 0)
     end}
   local out = table.pack(pcall(f, ...))

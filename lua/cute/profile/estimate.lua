@@ -20,6 +20,7 @@
 --
 -- Where it is blind: docs/estimate.md.
 local core = require "cute.core"
+local memory = require "cute.lang.memory"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 local targets = require "cute.profile.targets"
@@ -57,22 +58,6 @@ local function footprint(p)
     end
   end
   return bytes
-end
-
--- Runs f, and leaves what the kernel writes as it was.
-local function untouched(p, f)
-  local kept = {}
-  for i, v in ipairs(p.values) do
-    local buffer = v[1]
-    if p.program.info.args[i].written and not kept[buffer] then
-      kept[buffer] = core.buffer(tostring(buffer.dtype), buffer.count)
-      kept[buffer]:copy(buffer)
-    end
-  end
-  local out = table.pack(pcall(f))
-  for buffer, copy in pairs(kept) do buffer:copy(copy) end
-  if not out[1] then error(out[2], 0) end
-  return table.unpack(out, 2, out.n)
 end
 
 ---------------------------------------------------------------------------
@@ -249,9 +234,8 @@ function estimate.of(p, opts, events)
   require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
   opts = opts or {}
   local x = on_card(p, opts)
-  local far, cycles, found = untouched(p, function()
-    return run(p, x, opts.cold, events)
-  end)
+  local _, far, cycles, found = memory.untouched(
+    memory.keep(p.program, p.values), run, p, x, opts.cold, events)
   local e = setmetatable({name = p.program.info.name, card = x.card.name,
     cycles = cycles, launch = x.card.launch,
     seconds = x.card.launch + cycles / x.card.clock,

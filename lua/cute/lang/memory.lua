@@ -1,0 +1,40 @@
+--- What a launch on the simulator leaves behind, kept: the memory that it
+-- writes, and that it was the launch in front of the next. For who only tries a
+-- launch, or runs it again.
+local core = require "cute.core"
+
+local memory = {}
+
+--- Keeps what a launch of a program with these arguments may change.
+---@param program table
+---@param args table[] as core.sim_run takes them
+---@return fun(): integer restore puts it back, as often as it is called; a
+-- number that stands for what was there by then
+function memory.keep(program, args)
+  local kept, seen, front = {}, {}, core.sim_front()
+  for i, v in ipairs(args) do
+    local buffer = v[1]
+    if program.info.args[i].written and not seen[buffer] then
+      seen[buffer] = true
+      kept[#kept + 1] = core.buffer_keep(buffer)
+    end
+  end
+  return function()
+    local sum = 0
+    for _, k in ipairs(kept) do sum = core.buffer_restore(k, sum) end
+    core.sim_front(front)
+    return sum
+  end
+end
+
+--- Calls f, and restores whether it fails or not: that number, what f gave.
+---@param restore fun(): integer
+---@param f fun(...)
+function memory.untouched(restore, f, ...)
+  local out = table.pack(pcall(f, ...))
+  local sum = restore()
+  if not out[1] then error(out[2], 0) end
+  return sum, table.unpack(out, 2, out.n)
+end
+
+return memory

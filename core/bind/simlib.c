@@ -478,7 +478,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 
 // ---- a model of time ----
 
-// machine: a table of the numbers of SimMachine, and `only`.
+// machine: a table of the numbers of SimMachine.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
   RATE(mma), RATE(mma_again), RATE(wgmma), RATE(f64), RATE(l2), RATE(bulk),
@@ -601,7 +601,6 @@ static int l_sim_run(lua_State *L) {
   if (lua_getfield(L, 2, "machine") != LUA_TNIL) {
     get_machine(L, &m);
     o.machine = &m;
-    o.only = (uint64_t)face_get_int(L, 2, "only", 0);
   }
   lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);

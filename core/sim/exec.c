@@ -674,15 +674,19 @@ bool simexec_is_turn(const SimIns *i) {
          op == OP_MBARWAIT || op == OP_MBARTRY || op == OP_MBARCPASYNC;
 }
 
-void simexec_turn(SimWarp *w) {
-  SimCluster *c = w->cluster;
-  const SimIns *i = &c->prog->ins[w->pc++];
-  c->serial++;
+// i, behind which w->pc is; false: another warp may run now.
+static inline bool execute(SimWarp *w, const SimIns *i) {
+  w->cluster->serial++;
   w->count++;
   bool tainted = w->tainted;
   if (tainted) simtaint_before(w, i);
-  step(w, i);
+  bool go = step(w, i);
   if (tainted) simtaint_after(w, i);
+  return go;
+}
+
+void simexec_turn(SimWarp *w) {
+  execute(w, &w->cluster->prog->ins[w->pc++]);
 }
 
 void simexec_between(SimWarp *w) {
@@ -693,7 +697,8 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-static inline void run(SimWarp *w, bool debug) {
+// watched: by a debugger, or a tape.
+static inline void run(SimWarp *w, bool watched) {
   enum { SLICE = 1 << 16,  // a warp that polls lets others run
          PATIENCE = 64 };  // ... of its own lanes, too
   SimCluster *c = w->cluster;
@@ -701,17 +706,12 @@ static inline void run(SimWarp *w, bool debug) {
   w->polling = false;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
     const SimIns *i = &prog[w->pc];
-    if (debug && !simdebug_before(w, i)) return;
+    if (watched && c->prog->launch->debug && !simdebug_before(w, i)) return;
     w->pc++;
     if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
-    c->serial++;
-    w->count++;
-    bool tainted = w->tainted;
-    if (tainted) simtaint_before(w, i);
-    if (c->tape) simtape_begin(w, i);
-    bool go = step(w, i);
-    if (c->tape) simtape_end(w, i, prog + w->pc == i);
-    if (tainted) simtaint_after(w, i);
+    if (watched && c->tape) simtape_begin(w, i);
+    bool go = execute(w, i);
+    if (watched && c->tape) simtape_end(w, i, prog + w->pc == i);
     if (go) continue;
     if (w->waits >= PATIENCE) simlanes_turn(w);
     return;
@@ -719,6 +719,7 @@ static inline void run(SimWarp *w, bool debug) {
 }
 
 void simexec_warp(SimWarp *w) {
-  if (w->cluster->prog->launch->debug) run(w, true);
+  const SimCluster *c = w->cluster;
+  if (c->prog->launch->debug || c->tape) run(w, true);
   else run(w, false);
 }

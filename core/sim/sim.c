@@ -268,7 +268,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   c->serial = 1;
   c->out = o;
   c->tape = r->tape;
-  simcluster_begin(c, index + r->opts->only);
+  simcluster_begin(c, index);
   return true;
 }
 
@@ -652,7 +652,6 @@ static void print_program(Ctx *cx, const SimProg *p) {
 // One cluster alone, on a machine that has a clock.
 static void watch(Ctx *cx, Run *r) {
   const SimMachine *m = r->opts->machine;
-  r->total = 1;
   r->clock = simclock_new(cx, r->prog, m);
   r->tape = simtape_new(r->prog, m->l1, m->steps);
   r->oom = !r->tape;
@@ -664,8 +663,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool one = o->decided && o->unit >= 0 && !prog->relay;
-  r.begun = r.merged = r.first = one ? (uint64_t)o->unit : 0;
+  bool one = o->machine || (o->decided && o->unit >= 0 && !prog->relay);
+  uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
+  r.begun = r.merged = r.first = one ? unit : 0;
   r.total = one ? r.first + 1 : prog->nunit;
   r.most = prog->relay ? simdecode_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,

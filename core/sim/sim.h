@@ -108,13 +108,13 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // 0: as many as the host has cores
   int max_reports;     // distinct ones; 0: 16
-  const SimMachine *machine;  // runs cluster number `only` alone, and says how
-  uint64_t only;       // long that takes there; NULL: does not
+  const SimMachine *machine;  // runs one cluster alone, and says how long that
+                       // takes there; NULL: does not
   uint64_t budget;     // instructions of one warp; 0: 100 million
   bool decided;        // the schedule is no chance, but
   const uint64_t *turn;  // begins so (NULL: as it likes)
   size_t nturn;
-  int64_t unit;        // decided: this cluster alone; -1: all
+  int64_t unit;        // machine, decided: this cluster; -1: the first, all
   // Called now and then on the calling thread with the part done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);

@@ -82,11 +82,11 @@ local function machine(card, far, busy, l1)
   return m
 end
 
-local function play(p, m, clusters, resident, only)
+local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
   local found = core.sim_run(p.program.fn, {grid = p.grid, block = p.block,
     args = p.values, sm = p.device.sm, seed = p.seed, budget = p.budget,
-    pdl = p.pdl, machine = m, only = only})
+    pdl = p.pdl, machine = m, unit = unit})
   simreport.attach(found, p.program)
   if found.timing.full then
     core.fail("limit", ("kernel %s: a cluster executes more than %d "
@@ -102,13 +102,13 @@ end
 
 -- Cycles until `each` clusters have run on an SM's place, `resident` at once;
 -- of many, what a few more of them take is taken for all.
-local function cycles_of(p, m, each, resident, only)
+local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
-  local found = play(p, m, some, resident, only)
+  local found = play(p, m, some, resident, unit)
   found.played = some
   local cycles = found.timing.cycles
   if each > some then
-    local half = play(p, m, 2 * resident, resident, only).timing.cycles
+    local half = play(p, m, 2 * resident, resident, unit).timing.cycles
     cycles = cycles + (cycles - half) / (some - 2 * resident) * (each - some)
   end
   return cycles, found

@@ -171,6 +171,8 @@ build = {
         "lua/cute/grouped.lua",
       ["cute.hopper"] =
         "lua/cute/hopper.lua",
+      ["cute.html"] =
+        "lua/cute/html.lua",
       ["cute"] =
         "lua/cute/init.lua",
       ["cute.jit"] =

@@ -3,6 +3,7 @@
 # for that purpose, and touches nothing where all is there.
 cc=${CC:-cc}
 missing=
+wished=
 
 need() {  # PACKAGE COMMAND...: the package is missing when the command fails
   package=$1
@@ -10,9 +11,15 @@ need() {  # PACKAGE COMMAND...: the package is missing when the command fails
   case "$missing " in *" $package "*) return ;; esac
   "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
+wish() {  # the same of a package without which something is left out
+  package=$1
+  shift
+  "$@" >/dev/null 2>&1 || wished="$wished $package"
+}
 have() { command -v "$1"; }
 header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
 archive() { path=$($cc -print-file-name="$1") && [ "$path" != "$1" ]; }
+browser() { have chromium || have chromium-browser || have google-chrome; }
 module() { lua5.4 -e "require '$1'"; }
 
 build() {
@@ -36,6 +43,7 @@ test() {
   need python3 have python3
   # emitted kernels are compiled for the host and compared with the simulator
   need g++ have "${CXX:-c++}"
+  wish chromium browser  # opens the pages that are made
 }
 asan() {
   need dpkg-dev have dpkg-source
@@ -54,24 +62,35 @@ check() {
   need luarocks have luarocks
 }
 
+install() {  # PACKAGE...
+  $apt install -y --no-install-recommends "$@" >/dev/null 2>&1 || {
+    $apt update >/dev/null &&
+    $apt install -y --no-install-recommends "$@"
+  }
+}
+
 for purpose; do "$purpose"; done
-[ -n "$missing" ] || exit 0
-if ! command -v apt-get >/dev/null; then
-  echo "setup: missing, and no apt-get here:$missing" >&2
-  exit 1
-fi
 sudo=
-if [ "$(id -u)" != 0 ]; then
-  sudo=sudo
-  command -v sudo >/dev/null || {
+[ "$(id -u)" = 0 ] || sudo=sudo
+apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
+if [ -n "$missing" ]; then
+  if ! command -v apt-get >/dev/null; then
+    echo "setup: missing, and no apt-get here:$missing" >&2
+    exit 1
+  fi
+  [ -z "$sudo" ] || command -v sudo >/dev/null || {
     echo "setup: needs root or sudo to install:$missing" >&2
     exit 1
   }
+  echo "setup: installing$missing"
+  # shellcheck disable=SC2086  # a list of words
+  install $missing || exit 1
 fi
-echo "setup: installing$missing"
-apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
-# shellcheck disable=SC2086  # lists of words
-$apt install -y --no-install-recommends $missing >/dev/null 2>&1 || {
-  $apt update >/dev/null &&
-  $apt install -y --no-install-recommends $missing
-}
+[ -n "$wished" ] || exit 0
+# Nobody is asked for a password, and no network is waited for.
+apt="${sudo:+sudo -n} env DEBIAN_FRONTEND=noninteractive timeout 300 apt-get \
+  -o Acquire::Retries=0 -o Acquire::http::Timeout=10"
+echo "setup: installing$wished"
+# shellcheck disable=SC2086
+install $wished >/dev/null 2>&1 || echo "setup: goes on without$wished"
+exit 0

@@ -165,6 +165,14 @@ build = {
         "lua/cute/debug/prompt.lua",
       ["cute.debug.show"] =
         "lua/cute/debug/show.lua",
+      ["cute.doc.comments"] =
+        "lua/cute/doc/comments.lua",
+      ["cute.doc.environment"] =
+        "lua/cute/doc/environment.lua",
+      ["cute.doc"] =
+        "lua/cute/doc/init.lua",
+      ["cute.doc.names"] =
+        "lua/cute/doc/names.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
@@ -217,6 +225,14 @@ build = {
         "lua/cute/layoutenum.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
+      ["cute.meta.atom"] =
+        "lua/cute/meta/atom.lua",
+      ["cute.meta.layout"] =
+        "lua/cute/meta/layout.lua",
+      ["cute.meta.tensor"] =
+        "lua/cute/meta/tensor.lua",
+      ["cute.meta.tuple"] =
+        "lua/cute/meta/tuple.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
       ["cute.nvgpu.cpasync"] =

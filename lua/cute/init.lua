@@ -30,6 +30,7 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
+  ["cute.doc"] = [[doc(x?)]],
   ["cute.debug"] = [[debug(kernel: kernel, arguments...)]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[

@@ -214,11 +214,11 @@ describe("gemm", function()
   end)
 end)
 
-describe("lua/meta/atom.lua", function()
+describe("lua/cute/meta/atom.lua", function()
   it("has every function of atoms and tiled operations, and no other",
   function()
     local said = {}
-    for line in io.lines "lua/meta/atom.lua" do
+    for line in io.lines "lua/cute/meta/atom.lua" do
       local name = line:match "^function cute%.([%w_]+)" or
                    line:match "^cute%.([%w_]+) ="
       local owner, method = line:match "^function (%w+):([%w_]+)"

@@ -172,7 +172,7 @@ describe("annotations", function()
       own.Vector = methods
     end)():trace {block = 1}
     for _, file in ipairs {"layout", "tuple", "tensor"} do
-      for line in io.lines("lua/meta/" .. file .. ".lua") do
+      for line in io.lines("lua/cute/meta/" .. file .. ".lua") do
         local name = line:match "^function cute%.([%w_]+)%("
         if name then
           n = n + 1

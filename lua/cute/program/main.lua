@@ -11,6 +11,7 @@ usage: cutelua [options] [script [arguments]]
        cutelua tune gemm --shapes M,N,K|FILE ...   (tune gemm --help)
        cutelua debug script [arguments]            (debug --help)
        cutelua check [options] script [arguments]  (check --help)
+       cutelua doc [names]                         (doc --help)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
 
@@ -165,6 +166,15 @@ local function tune(opt, words)
   return result or code
 end
 
+-- `cutelua doc ...`
+local function documented(opt, words)
+  local result
+  local code = protected(opt, function()
+    result = require "cute.doc".main(words)
+  end)
+  return code ~= 0 and code or result
+end
+
 -- `cutelua debug ...`
 local function debugged(opt, argv)
   local result
@@ -226,6 +236,9 @@ function program.main(argv)
   end
   if opt.script and argv[opt.script] == "check" then
     return check(opt, argv)
+  end
+  if opt.script and argv[opt.script] == "doc" then
+    return documented(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

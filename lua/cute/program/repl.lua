@@ -26,7 +26,9 @@ Set: cute = require "cute", _ = cute._, X = cute.X.
   k(A):profile{grid = 8, block = 128}      a kernel's report without a GPU:
                                            :traffic(), :conflicts(), and
                                            :find_swizzle() to mend these
-  k(A):preflight {block = 128}             the targets that it runs on]]
+  k(A):preflight {block = 128}             the targets that it runs on
+  ?make_layout, help(x)                    what a name or a value is;
+                                           ?cute.arch lists a module]]
 
 --- Text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text
@@ -200,7 +202,9 @@ function repl.new(opt)
     repl)
   self.env = setmetatable({}, {__index = _G})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
-    __call = function() print(HELP) end})
+    __call = function(_, x)
+      if x == nil then print(HELP) else require "cute.doc".doc(x) end
+    end})
   return self
 end
 
@@ -235,6 +239,10 @@ end
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
+  local asked = text:find("?", 1, true) and require "cute.doc".asked(text)
+  if asked then
+    return (self:call(require "cute.doc".answer, asked, self.env))
+  end
   local f, message, _, first = self:compile(text)
   self.count = self.count + 1
   source.add(("=(prompt):%d"):format(self.count), text)

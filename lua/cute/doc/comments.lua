@@ -1,0 +1,205 @@
+--- Doc comments of Lua texts: what stands in `---` above a definition.
+--
+-- A comment is prose, then `---@param` and `---@return` lines. A paragraph
+-- indented by four spaces is an example; of its lines `EXPR --> TEXT` says
+-- what the prompt prints, and lines of only `--> TEXT` go on with it.
+local core = require "cute.core"
+local source = require "cute.lang.source"
+
+local comments = {}
+
+---------------------------------------------------------------------------
+-- One comment
+---------------------------------------------------------------------------
+
+-- The type at the start of a text, and what follows it: brackets and `fun():`
+-- keep their blanks.
+local function split_type(text)
+  local at, depth = 1, 0
+  while at <= #text do
+    local c = text:sub(at, at)
+    if c:find "[%(%{%[<]" then
+      depth = depth + 1
+    elseif c:find "[%)%}%]>]" then
+      depth = depth - 1
+    elseif c == " " and depth == 0 and not text:sub(1, at - 1):find "[:|,]$"
+    then
+      break
+    end
+    at = at + 1
+  end
+  return text:sub(1, at - 1), (text:sub(at):gsub("^%s*#?%s*", ""))
+end
+
+local readers = {}
+
+function readers.param(doc, rest)
+  local name, optional, typed = rest:match "^([%w_.]+)(%??)%s*(.*)$"
+  if not name then return end
+  local item = {name = name, optional = optional == "?"}
+  item.type, item.text = split_type(typed)
+  table.insert(doc.params, item)
+end
+
+function readers.field(doc, rest)
+  readers.param({params = doc.fields}, rest)
+end
+
+readers["return"] = function(doc, rest)
+  local item = {}
+  item.type, item.text = split_type(rest)
+  table.insert(doc.returns, item)
+end
+
+function readers.class(doc, rest)
+  doc.class, doc.parent = rest:match "^([%w_.]+)%s*:?%s*([%w_.]*)"
+end
+
+function readers.type(doc, rest) doc.type = rest end
+
+-- The lines of a comment, without their dashes, as a doc: {text = paragraphs,
+-- example = lines, body = both in their order ({text =} or {code = lines}),
+-- params =, returns =, fields =, class =}.
+local function parse(lines)
+  local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
+    fields = {}}
+  local tags, open = {}, {}  -- open: what the next line may go on with
+  for _, line in ipairs(lines) do
+    local tag, rest = line:match "^@(%w+)%s*(.*)$"
+    if tag then
+      tags[#tags + 1] = {tag, rest}
+    elseif #tags > 0 then
+      tags[#tags][2] = tags[#tags][2] .. " " .. line:match "^%s*(.-)%s*$"
+    elseif line:find "^    " then
+      if not open.code then
+        open = {code = {}}
+        table.insert(doc.body, open)
+      end
+      table.insert(open.code, line:sub(5))
+    elseif not line:find "%S" then
+      if open.code then table.insert(open.code, "") else open = {} end
+    elseif open.text then
+      open.text = open.text .. " " .. line
+    else
+      open = {text = line}
+      table.insert(doc.body, open)
+    end
+  end
+  for _, part in ipairs(doc.body) do
+    if part.text then
+      table.insert(doc.text, part.text)
+    else
+      while part.code[#part.code] == "" do table.remove(part.code) end
+      table.move(part.code, 1, #part.code, #doc.example + 1, doc.example)
+    end
+  end
+  for _, tag in ipairs(tags) do
+    if readers[tag[1]] then readers[tag[1]](doc, tag[2]) end
+  end
+  return doc
+end
+
+--- The first sentence of a doc.
+---@param doc table
+---@return string
+function comments.summary(doc)
+  local text = doc.text[1] or ""
+  local at = 1
+  while true do
+    local stop = text:find("[.?:;]%f[%s\0]", at)
+    if not stop then return text end
+    local before = text:sub(1, stop)
+    if not before:find "%f[%w]e%.g%.$" and not before:find "%f[%w]i%.e%.$" then
+      return (before:gsub("[:;]$", "."))
+    end
+    at = stop + 1
+  end
+end
+
+---------------------------------------------------------------------------
+-- The comments of a text
+---------------------------------------------------------------------------
+
+-- What a line of code defines: "arch.smid", "Layout:size", "f"; the name it
+-- stands for, too, when it is another name of it.
+local function defined(code)
+  local name, params = code:match "^%s*function%s+([%w_.:]+)%s*(%b())"
+  if not name then
+    name, params = code:match "^%s*local%s+function%s+([%w_]+)%s*(%b())"
+  end
+  if name then return name, nil, params end
+  local left, right = code:match "^%s*([%a_][%w_.]*)%s*=%s*(.-)%s*$"
+  if not left then
+    return code:match "^%s*local%s+([%a_][%w_]*)%s*=%s*{}"
+  end
+  return left, right:match "^[%a_][%w_.]*$" and right or nil
+end
+
+--- The comments of a text, in its order: {name =, line = that of the code,
+-- topic = the banner above, doc =, same = another name}. Code without a
+-- comment is there when it only gives another name.
+---@param text string
+---@return table[]
+function comments.read(text)
+  local list, block, topic, number = {}, nil, nil, 0
+  local banner  -- lines between two of dashes alone
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+    number = number + 1
+    local dashes, rest = line:match "^%s*(%-%-%-?) ?(.-)%s*$"
+    if line:find "^%-%-%-%-%-%-%-%-%-%-" then
+      topic = banner and table.concat(banner, " ") or topic
+      banner, block = not banner and {} or nil, nil
+    elseif banner then
+      banner[#banner + 1] = rest
+    elseif dashes and (block or dashes == "---") then
+      block = block or {}
+      block[#block + 1] = rest
+    else
+      local name, same, params = defined(line)
+      if block or same then
+        list[#list + 1] = {name = name, line = number, topic = topic,
+          same = same, doc = block and parse(block), params = params}
+      end
+      block = nil
+    end
+  end
+  return list
+end
+
+---------------------------------------------------------------------------
+-- By chunk
+---------------------------------------------------------------------------
+
+local chunks = {}
+
+--- The comments of a chunk by line and by the last part of the name.
+---@param chunk string "=[cute.arch]", "@lua/cute/arch/init.lua"
+---@return table {lines =, names =, list =}
+function comments.of_chunk(chunk)
+  if chunks[chunk] then return chunks[chunk] end
+  local found = {lines = {}, names = {}, list = {}}
+  local text = source.text(chunk)
+  if text then found.list = comments.read(text) end
+  for _, entry in ipairs(found.list) do
+    found.lines[entry.line] = entry
+    local last = entry.name and entry.name:match "[%w_]+$"
+    if last and entry.doc and not found.names[last] then
+      found.names[last] = entry
+    end
+  end
+  if core.own_source(chunk) then chunks[chunk] = found end
+  return found
+end
+
+--- The chunk of a module that is not loaded, or nil.
+---@param name string "cute.meta.layout"
+---@return string?
+function comments.chunk(name)
+  local ok, sys = pcall(require, "cute.sys")
+  local own = "=[" .. name .. "]"
+  if ok and sys.embedded(own) then return own end
+  local path = package.searchpath(name, package.path)
+  return path and "@" .. path
+end
+
+return comments

@@ -1,0 +1,273 @@
+--- `cute.doc`, `?name` at the prompt and `cutelua doc`: what comments say of a
+-- name, as text. The same items make the reference (tools/reference.lua).
+local comments = require "cute.doc.comments"
+local environment = require "cute.doc.environment"
+local names = require "cute.doc.names"
+
+local doc = {}
+
+local WIDTH = 79
+
+---------------------------------------------------------------------------
+-- Parts of a text
+---------------------------------------------------------------------------
+
+-- Words of a text in lines of `width` columns, the first behind `first`, the
+-- others behind as many blanks as `rest`.
+local function wrap(out, text, first, rest)
+  local line, indent = first, (" "):rep(#(rest or first))
+  local bare = true
+  for word in text:gmatch "%S+" do
+    if not bare and #line + 1 + #word > WIDTH then
+      out[#out + 1] = line
+      line, bare = indent, true
+    end
+    line = bare and line .. word or line .. " " .. word
+    bare = false
+  end
+  out[#out + 1] = line
+end
+
+local function cut(text, width)
+  if #text <= width then return text end
+  return text:sub(1, math.max(width - 3, 0)) .. "..."
+end
+
+--- How an item is called: "cute.size(x, modes...)"; "layout:size(modes...)".
+---@param item table
+---@param typed? boolean with the types of its parameters
+---@return string
+function doc.usage(item, typed)
+  local signature = item.signature
+  local params = signature and signature:match "%b()$"
+    or item.kind == "function" and item.params
+  if not params then return item.name end
+  local list = {}
+  for param in params:sub(2, -2):gmatch "[^,]+" do
+    list[#list + 1] = param:match "^%s*(.-)%s*$"
+  end
+  if item.method_of_function then table.remove(list, 1) end
+  if not typed then
+    for i, param in ipairs(list) do list[i] = param:gsub(":.*", "") end
+  end
+  return ("%s(%s)"):format(item.name, table.concat(list, ", "))
+end
+
+--- Where an item's comment stands: "cute.arch.bits:20".
+---@param item table
+---@return string?
+function doc.place(item)
+  if not item.chunk then return nil end
+  local name = item.chunk:match "^=%[(.*)%]$"
+    or item.chunk:gsub("^@", "")
+  return item.line and ("%s:%d"):format(name, item.line) or name
+end
+
+local function put_params(out, item)
+  local rows, width = {}, 0
+  local function row(name, type, text)
+    rows[#rows + 1] = {name, type ~= "" and type ~= "any" and type or nil, text}
+    width = math.max(width, #name)
+  end
+  for i, p in ipairs(item.doc.params) do
+    if not (i == 1 and item.method_of_function) then
+      row(p.name .. (p.optional and "?" or ""), p.type, p.text)
+    end
+  end
+  for _, r in ipairs(item.doc.returns) do row("returns", r.type, r.text) end
+  if #rows == 0 then return end
+  out[#out + 1] = ""
+  for _, r in ipairs(rows) do
+    local text = r[2] and r[3] ~= "" and r[2] .. ", " .. r[3] or r[2] or r[3]
+    local first = ("  %-" .. width .. "s  "):format(r[1])
+    wrap(out, text, first, first)
+  end
+end
+
+local function put_code(out, lines)
+  for _, line in ipairs(lines or {}) do
+    out[#out + 1] = line == "" and "" or "    " .. line
+  end
+end
+
+local function put_inside(out, item)
+  local by_topic, order = {}, {}
+  for _, one in ipairs(names.inside(item)) do
+    local topic = item.kind == "class" and "" or one.topic or ""
+    if not by_topic[topic] then
+      by_topic[topic], order[#order + 1] = {}, topic
+    end
+    table.insert(by_topic[topic], one)
+  end
+  local rank = {}
+  for i, title in ipairs(names.topics()) do rank[title] = i end
+  table.sort(order, function(a, b)
+    return (rank[a] or 0) < (rank[b] or 0)
+  end)
+  for _, topic in ipairs(order) do
+    out[#out + 1] = ""
+    if topic ~= "" and topic ~= item.name then out[#out + 1] = topic end
+    for _, one in ipairs(by_topic[topic]) do
+      local usage = doc.usage(one):sub(#item.name + 2)
+      local head = ("  %-30s "):format(cut(usage, 38))
+      local text = one.doc and comments.summary(one.doc) or ""
+      out[#out + 1] = (head .. cut(text, WIDTH - #head)):gsub("%s+$", "")
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Texts
+---------------------------------------------------------------------------
+
+--- All that is said of an item.
+---@param item table of cute.doc.names
+---@return string
+function doc.text(item)
+  local out = {}
+  wrap(out, doc.usage(item, true), "", "  ")
+  local said = item.doc
+  if item.same then
+    out[#out + 1] = ""
+    out[#out + 1] = (item.method_of_function and "  %s as a method."
+      or "  The same as %s."):format(item.same)
+  end
+  local inline = item.kind == "module"
+  for _, part in ipairs(said and said.body or {}) do
+    if part.text or inline then out[#out + 1] = "" end
+    if part.text then wrap(out, part.text, "  ", "  ") end
+    if inline then put_code(out, part.code) end
+  end
+  if said then put_params(out, item) end
+  if said and not inline and #said.example > 0 then
+    out[#out + 1] = ""
+    put_code(out, said.example)
+  end
+  if item.kind == "constants" then
+    for _, field in ipairs(said.fields) do
+      wrap(out, field.text, ("  %-16s"):format(field.name))
+    end
+  end
+  put_inside(out, item)
+  local place = doc.place(item)
+  if place then
+    out[#out + 1] = ""
+    out[#out + 1] = "  " .. place
+  end
+  return table.concat(out, "\n")
+end
+
+local function variables()
+  local out = {"Variables of the environment"}
+  for _, row in ipairs(environment) do
+    out[#out + 1] = ""
+    out[#out + 1] = "  " .. row[1] .. (row["for"] and " (" .. row["for"] .. ")"
+      or "")
+    wrap(out, row[2], "    ")
+  end
+  return table.concat(out, "\n")
+end
+
+--- The text of a name or a value; nil and a message where there is none.
+---@param x any
+---@return string? text
+---@return string? message
+function doc.lookup(x)
+  if type(x) ~= "string" then
+    local item = names.of(x)
+    if not item then
+      return nil, "no documentation of a " .. require "cute.core".typename(x)
+    end
+    return doc.text(item)
+  end
+  if x == "environment" then return variables() end
+  for _, row in ipairs(environment) do
+    if row[1] == x then
+      local out = {x}
+      wrap(out, row[2], "  ")
+      return table.concat(out, "\n")
+    end
+  end
+  local item, near = names.find(x)
+  if item then return doc.text(item) end
+  return nil, ("no public name '%s'%s"):format(x, near[1] and "; nearest: "
+    .. table.concat(near, ", ") or "")
+end
+
+---------------------------------------------------------------------------
+-- Faces
+---------------------------------------------------------------------------
+
+--- Prints what is known of a name or a value: signature, meaning, parameters,
+-- an example. A module prints its names by topic, "environment" the
+-- variables. At the prompt `?make_layout` is the same.
+--
+--     cute.doc "make_layout"
+--     cute.doc(cute.arch.popc)
+--     cute.doc "tensor:fill"
+---@param x? any a name, or a function, a module, an object; cute when absent
+function doc.doc(x)
+  if x == nil then x = "cute" end
+  local text, message = doc.lookup(x)
+  print(text or message)
+end
+
+--- A line of the prompt that asks for a name: `?NAME` or `NAME?`.
+---@param line string
+---@return string? name
+function doc.asked(line)
+  return line:match "^%s*%?%s*([%a_][%w_.:]*)%s*$"
+    or line:match "^%s*([%a_][%w_.:]*)%s*%?%s*$"
+    or line:match "^%s*%?%s*$" and "cute"
+end
+
+--- Answers such a line: what the prompt's variable of that name is, else the
+-- public name.
+---@param name string
+---@param env table the prompt's variables
+function doc.answer(name, env)
+  local v, text, message = rawget(env, name), nil, nil
+  if v ~= nil and type(v) ~= "string" then text = doc.lookup(v) end
+  if not text then text, message = doc.lookup(name) end
+  print(text or message)
+end
+
+local HELP = [[
+usage: cutelua doc [NAME...]
+Prints what the reference says of public names: "make_layout", "arch.popc",
+"tensor:fill", a module such as "cute.pipeline", "environment" for the
+variables that are read; without a name, all that `require "cute"` has.
+
+  --help         prints this text and stops
+]]
+
+--- `cutelua doc ...`; returns an exit code.
+---@param words string[]
+---@return integer
+function doc.main(words)
+  for _, word in ipairs(words) do
+    if word == "--help" or word == "-h" then
+      io.write(HELP)
+      return 0
+    elseif word:sub(1, 1) == "-" then
+      io.stderr:write(("cutelua doc: unknown option '%s'; --help lists them\n")
+        :format(word))
+      return 2
+    end
+  end
+  if #words == 0 then words = {"cute"} end
+  local code = 0
+  for i, word in ipairs(words) do
+    local text, message = doc.lookup(word)
+    if i > 1 then print() end
+    if text then
+      print(text)
+    else
+      io.stderr:write("cutelua doc: ", message, "\n")
+      code = 1
+    end
+  end
+  return code
+end
+
+return doc

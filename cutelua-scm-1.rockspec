@@ -135,6 +135,8 @@ build = {
         "lua/cute/arch/packed.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
+      ["cute.asm"] =
+        "lua/cute/asm.lua",
       ["cute.bench.chart"] =
         "lua/cute/bench/chart.lua",
       ["cute.bench.copylesson"] =
@@ -303,6 +305,12 @@ build = {
         "lua/cute/ops/tuned.lua",
       ["cute.ops.whole"] =
         "lua/cute/ops/whole.lua",
+      ["cute.page"] =
+        "lua/cute/page/init.lua",
+      ["cute.page.main"] =
+        "lua/cute/page/main.lua",
+      ["cute.page.view"] =
+        "lua/cute/page/view.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

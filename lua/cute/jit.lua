@@ -172,15 +172,23 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
--- Source line of each line of PTX text that has line information.
-local function ptx_lines(text)
-  local at, now = {}, nil
+--- Source line of each line of PTX text that has line information; false where
+-- it has none. What was inlined is its caller's.
+---@param text string
+---@return (integer|false)[]
+function jit.ptx_lines(text)
+  local at, now, caller = {}, false, {}
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    if line:find "^%s*%.loc%s" then
-      now = line:match "inlined_at %d+ (%d+)"
-        or line:match "%.loc%s+%d+%s+(%d+)"
+    local place = line:match "^%s*%.loc%s+%d+%s+(%d+ %d+)"
+    if place then
+      local outer = line:match "inlined_at %d+ (%d+ %d+)"
+      caller[place] = outer
+      now = outer or place
+      for _ = 1, 8 do now = caller[now] or now end  -- that deep at most
+      now = math.tointeger(now:match "%d+")
+      now = now ~= 0 and now  -- 0: the compiler's own
     end
-    at[#at + 1] = now or false
+    at[#at + 1] = now
   end
   return at
 end
@@ -196,7 +204,7 @@ local function with_source_lines(source, opts, log)
   local ptx = core.jit_compile(source, (opts.arch:gsub("^sm", "compute")),
                                options, true)
   if not ptx or not again then return log end
-  local at = ptx_lines(ptx.ptx or ptx.cubin)
+  local at = jit.ptx_lines(ptx.ptx or ptx.cubin)
   return (again:gsub(PTX, function(n)
     local line = at[math.tointeger(n)]
     return line and ("k.cu(%s): "):format(line) or nil
@@ -279,5 +287,5 @@ end
 return sign.public("jit.", jit, [[
   compile(source: string, opts: table) version()
   map_log(log: string, name: string, lines?: table)
-  resources(log: string, cubin?: string)
+  resources(log: string, cubin?: string) ptx_lines(text: string)
 ]])

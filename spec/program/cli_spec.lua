@@ -99,7 +99,7 @@ describe("cli", function()
       end
     end
     for _, name in ipairs {"--m N", "--scale X", "--plot", "--mode hot|cold",
-        "--device auto|sim|gpu", "--arch NAME", "--emit ir|cu|ptx|cubin",
+        "--device auto|sim|gpu", "--arch NAME", "--emit ir|cu|ptx|sass|cubin",
         "-o FILE", "--seed N", "--a FILE", "--b FILE", "--out FILE",
         "--help"} do
       assert.truthy(help:find("\n  " .. name .. " ", 1, true), name)

@@ -218,8 +218,8 @@ function lib.tiles(tile, m, n)
   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
 end
 
---- Writes what --emit asks for, "ir", "cu", "ptx" or "cubin", of a call of a
--- kernel.
+--- Writes what --emit asks for, "ir", "cu", "ptx", "sass" or "cubin", of a call
+-- of a kernel.
 function lib.emit(job, call, block, cluster)
   local kind, arch = job.opt.emit, job.opt.arch or "sm_90a"
   local program = call:trace {block = block, cluster = cluster, arch = arch}
@@ -228,6 +228,8 @@ function lib.emit(job, call, block, cluster)
     text = core.visible(program.ir, true)
   elseif kind == "cu" then
     text = core.visible(program:cuda(arch), true)
+  elseif kind == "sass" then
+    text = lib.must(job, require "cute.asm".sass_text(program, arch))
   else
     text = lib.must(job, program:compile(arch))[kind]
   end

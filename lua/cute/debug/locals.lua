@@ -38,14 +38,16 @@ local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value
   self.list[#self.list + 1] = {at = n, name = name, value = value,
-    file = info.source, first = info.linedefined, last = info.lastlinedefined}
+    file = info.source, first = info.linedefined, last = info.lastlinedefined,
+    line = self.line[info.func] or info.linedefined}
 end
 
 --- A new list, and the function that a trace calls at every line of the user's
 -- with the number of instructions by then (TRACE_STATE, `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
-  local self = setmetatable({list = {}}, Locals)
+  -- What is new at a line was made in the line before it.
+  local self = setmetatable({list = {}, line = {}}, Locals)
   local last = {}
   return self, function(n)
     local list = self.list
@@ -54,7 +56,7 @@ function locals.new()
       while list[1] and list[#list].at > n do list[#list] = nil end
       last = {}
     end
-    local info = debug.getinfo(2, "Sf")
+    local info = debug.getinfo(2, "Sfl")
     local known = last[info.func] or {}
     last[info.func] = known
     for i = 1, math.huge do
@@ -69,6 +71,7 @@ function locals.new()
       if not name then break end
       note(self, n, info, known, name, value)
     end
+    self.line[info.func] = info.currentline
   end
 end
 

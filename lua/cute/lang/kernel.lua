@@ -74,21 +74,26 @@ end
 local OPTIONS = {"--fmad=false"}
 
 --- Compiles for an architecture: {cubin=, resources=, log=, ...}.
+---@param arch? string
+---@param lines? boolean with line information, for who shows what became of
+-- the text
 ---@return table? compiled
 ---@return string? message
-function Program:compile(arch)
+function Program:compile(arch, lines)
   arch = arch or self.arch
-  local made = self.cubins[arch]
+  local key = lines and arch .. " with lines" or arch
+  local made = self.cubins[key]
   if made then return made end
-  local text, lines, name = self:cuda(arch)
+  local text, places, name = self:cuda(arch)
+  local options = lines and {"-lineinfo", table.unpack(OPTIONS)} or OPTIONS
   local message
   made, message = require "cute.jit".compile(text, {
-    arch = arch, name = name, lines = lines, options = OPTIONS})
+    arch = arch, name = name, lines = places, options = options})
   if not made then return nil, message end
-  for _, loss in ipairs(made.losses) do
+  for _, loss in ipairs(lines and {} or made.losses) do
     io.stderr:write("cutelua: warning: ", loss, "\n")
   end
-  self.cubins[arch] = made
+  self.cubins[key] = made
   return made
 end
 
@@ -825,7 +830,8 @@ sign.class("call", Call, [[
   find_swizzle(opts?) estimate(opts?) timeline(opts?)
   preflight(target?, opts?)
 ]])
-sign.class("program", Program, "cuda(arch?: string) compile(arch?: string)",
+sign.class("program", Program, [[
+  cuda(arch?: string) compile(arch?: string, lines?: boolean)]],
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(seed?: integer, arguments...) "

@@ -26,7 +26,7 @@ cli.common = {
   arch = {"--arch", "string", pattern = "^sm_%d%d+[af]?$",
     want = "a name such as sm_80 or sm_90a",
     help = "what the simulator and --emit target, such as sm_90a"},
-  emit = {"--emit", "choice", choices = {"ir", "cu", "ptx", "cubin"},
+  emit = {"--emit", "choice", choices = {"ir", "cu", "ptx", "sass", "cubin"},
     help = "write what is generated and run nothing"},
   output = {"-o", "file", key = "output", needs = "--emit",
     help = "where --emit writes; without it, standard output"},

@@ -12,6 +12,7 @@ usage: cutelua [options] [script [arguments]]
        cutelua debug script [arguments]            (debug --help)
        cutelua check [options] script [arguments]  (check --help)
        cutelua doc [names]                         (doc --help)
+       cutelua explain script [arguments] -o FILE  (explain --help)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
 
@@ -212,6 +213,31 @@ local function check(opt, argv)
   end))
 end
 
+-- `cutelua explain ...`
+local function explain(opt, argv)
+  local main = require "cute.page.main"
+  local own, message = main.options(table.move(argv, opt.script + 1, #argv, 1,
+                                               {}))
+  if own and own.help then
+    io.write(main.HELP)
+    return 0
+  end
+  if not own then
+    report.tell("cutelua: " .. message)
+    return 2
+  end
+  local session
+  session, message = main.start(own)
+  if not session then
+    report.tell("cutelua: explain: " .. message)
+    return 1
+  end
+  _G.arg, opt.stop = own.words, session.stop
+  return session:finish(protected(opt, function()
+    return script_function(opt, own.script)(table.unpack(own.words))
+  end))
+end
+
 --- Runs the program; returns its exit code.
 ---@param argv table
 ---@return integer
@@ -239,6 +265,9 @@ function program.main(argv)
   end
   if opt.script and argv[opt.script] == "doc" then
     return documented(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
+  end
+  if opt.script and argv[opt.script] == "explain" then
+    return explain(opt, argv)
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

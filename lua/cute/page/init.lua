@@ -1,0 +1,391 @@
+--- What a page shows of a launch on the simulator: its texts side by side with
+-- their lines, what each line costs, what the kernel's tensors are, what was
+-- reported. cute.page.view draws it; docs/explain.md is for who reads it.
+--
+-- A line of Lua that something became of is a key, a number. Of a launch:
+--   name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}
+--   keys      {{file, line}, ...}, file a number of the page's files; behind
+--             the first `lines` of them nothing but things
+--   cu        {text = {line, ...}, at = {key or 0, ...}}
+--   ptx, sass {text =, at = {line of cu or 0, ...}}; sass.live: registers
+--   counts    by key: {issued =, waits =, passes =, conflicts =, sectors =,
+--             registers =, ops = {{op, tensors, count, passes, conflicts,
+--             sectors, bytes}, ...}}
+--   notes     {{key = 0 where no line is known, kind = "bad" or "warn", text =,
+--             also = key of the other line}, ...}
+--   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
+--   conflicts {{key =, text =, picture =}, ...}
+--   estimate, log   texts
+local asm = require "cute.asm"
+local core = require "cute.core"
+local source = require "cute.lang.source"
+local simreport = require "cute.lang.simreport"
+
+local page = {}
+
+---------------------------------------------------------------------------
+-- Files and keys
+---------------------------------------------------------------------------
+
+local Page = {}
+Page.__index = Page
+
+--- An empty page: files = {{name =, lines =}, ...}, kernels, pictures.
+---@return table
+function page.new()
+  return setmetatable({files = {}, kernels = {}, pictures = {},
+                       known = {}, drawn = 0, drawings = {}}, Page)
+end
+
+-- The number of a chunk among the page's files; its text goes with it.
+local function file_number(self, chunk)
+  local n = self.known[chunk]
+  if n then return n end
+  n = #self.files + 1
+  local lines = {}
+  for line in ((source.text(chunk) or "") .. "\n"):gmatch "([^\n]*)\n" do
+    lines[#lines + 1] = line:gsub("\r$", "")
+  end
+  if lines[#lines] == "" then lines[#lines] = nil end
+  self.files[n] = {name = source.short(chunk), lines = lines}
+  self.known[chunk] = n
+  return n
+end
+
+-- A function that gives a line's key, and makes one where there is none.
+local function key_maker(self, keys)
+  local by = {}
+  return function(chunk, line)
+    if not (chunk and line) or line < 1 then return 0 end
+    local file = file_number(self, chunk)
+    local name = file .. ":" .. line
+    if not by[name] then
+      keys[#keys + 1] = {file, line}
+      by[name] = #keys
+    end
+    return by[name]
+  end
+end
+
+---------------------------------------------------------------------------
+-- Texts
+---------------------------------------------------------------------------
+
+local function cuda(program, arch, key)
+  local at = {}
+  local text, places = program.fn:emit(tonumber(arch:match "%d+"))
+  local out = {}
+  for line in text:gmatch "([^\n]*)\n" do
+    local n = #out + 1
+    local place = places[n]
+    out[n], at[n] = line, place and key(place[1], place[2]) or 0
+  end
+  return {text = out, at = at}
+end
+
+local function listing(l)
+  if not l then return nil end
+  for i, line in ipairs(l.at) do l.at[i] = line or 0 end
+  return l
+end
+
+---------------------------------------------------------------------------
+-- Counters
+---------------------------------------------------------------------------
+
+local function counts_of(counts, key)
+  local c = counts[key] or {ops = {}}
+  counts[key] = c
+  return c
+end
+
+local function add(c, name, n) c[name] = (c[name] or 0) + n end
+
+local function tensors_of(s)
+  if not (s.shared and s.global) then return s.shared or s.global or "" end
+  return s.out and s.shared .. " > " .. s.global or s.global .. " > "
+    .. s.shared
+end
+
+-- What the whole grid asked of memory.
+local function add_traffic(counts, report, key)
+  for _, s in ipairs(report.lines) do
+    local c = counts_of(counts, key(s.file, s.line))
+    add(c, "passes", s.wavefronts)
+    add(c, "conflicts", s.conflicts)
+    add(c, "sectors", s.sectors)
+    c.ops[#c.ops + 1] = {s.op, tensors_of(s), s.count, s.wavefronts,
+                         s.conflicts, s.sectors, s.bytes}
+  end
+end
+
+-- What one cluster issued, and where its warps waited.
+local function add_estimate(counts, estimate, key)
+  for _, l in ipairs(estimate.lines) do
+    local c = counts_of(counts, key(l.file, l.line))
+    add(c, "issued", l.slots)
+    add(c, "waits", l.stall)
+  end
+end
+
+-- The most registers that hold something at what became of a line, and the
+-- loads and stores of those that found no room.
+local function add_registers(counts, sass, cu)
+  for i, text in ipairs(sass.text) do
+    local key = cu.at[sass.at[i]] or 0
+    local live = sass.live[i]
+    if key > 0 and (live > 0 or text:find "%f[%w][SL][TD]L%f[%W]") then
+      local c = counts_of(counts, key)
+      c.registers = math.max(c.registers or 0, live)
+      if text:find "%f[%w]STL%f[%W]" then add(c, "spilled", 1) end
+      if text:find "%f[%w]LDL%f[%W]" then add(c, "reloaded", 1) end
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Notes
+---------------------------------------------------------------------------
+
+local function add_faults(notes, report, key)
+  for _, r in ipairs(report.reports) do
+    notes[#notes + 1] = {kind = "bad", key = key(r.file, r.line),
+      also = r.line2 and key(r.file2, r.line2), text = simreport.fault(r)}
+  end
+end
+
+-- What the compiler minds, "script.lua:31: ... (k.cu:12)", at its line.
+local function add_warnings(self, notes, compiled, program, key)
+  local chunks = {}
+  for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
+  local function note(text)
+    local file, line = text:match "^([^:]+):(%d+): "
+    notes[#notes + 1] = {kind = "warn", text = text,
+      key = key(chunks[file], math.tointeger(tonumber(line)))}
+  end
+  for _, text in ipairs(compiled and compiled.warnings or {}) do note(text) end
+  for _, text in ipairs(compiled and compiled.losses or {}) do
+    if text:find "spills" then note(text) end
+  end
+  for _, text in ipairs(program.warnings) do note(text) end
+end
+
+local function add_spills(notes, counts)
+  for key, c in pairs(counts) do
+    if c.spilled or c.reloaded then
+      notes[#notes + 1] = {kind = "warn", key = key, text =
+        ("registers spill here: %d stores to and %d loads from local memory")
+        :format(c.spilled or 0, c.reloaded or 0)}
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Tensors
+---------------------------------------------------------------------------
+
+local KINDS = {tensor = "tensor", tiled = "tiled", layout = "layout"}
+local MOST_PICTURES = 600 << 10  -- bytes of them all
+local MOST_CELLS = 2048
+
+-- What is not to be drawn (too large, of no such shape) has no picture.
+local function picture(self, x, label)
+  local known = self.drawings[label]
+  if known ~= nil then return known or nil end
+  local ok, svg = pcall(page.draw, x, MOST_CELLS)
+  ok = ok and svg and self.drawn + #svg <= MOST_PICTURES
+  if ok then
+    self.drawn = self.drawn + #svg
+    self.pictures[#self.pictures + 1] = svg
+  end
+  self.drawings[label] = ok and #self.pictures
+  return ok and #self.pictures or nil
+end
+
+--- A picture of a layout (a text) or of a tiled copy or MMA as SVG; nil: there
+-- is none.
+function page.draw() return nil end
+
+-- What a tensor of a kernel is, from its text, which is all that is left of it
+-- behind the trace: its space, its layout.
+local function tensor_parts(text)
+  local pointer, layout = text:match "^(.-) o (.*)$"
+  local space = (pointer or ""):match "^ptr%[(.-)%]"
+  return space or "coordinates", layout or text
+end
+
+local function add_thing(self, things, seen, name, value, place)
+  local kind = KINDS[core.typename(value)]
+  if not kind then return end
+  local text = core.visible(tostring(value), true)
+  local first, more = text:match "^([^\n]*)\n?(.*)$"
+  local id = name .. " " .. text
+  if seen[id] or kind == "layout" and seen[name] then return end
+  seen[id], seen[name] = true, true
+  local thing = {name = name, kind = kind, key = place}
+  if kind == "tensor" then
+    thing.space, thing.layout = tensor_parts(text)
+    thing.picture = picture(self, thing.layout, thing.layout)
+  elseif kind == "layout" then
+    thing.layout = text
+    thing.picture = picture(self, text, text)
+  else
+    thing.kind, thing.layout, thing.more = first, "", more
+    thing.picture = picture(self, value, text)
+  end
+  things[#things + 1] = thing
+end
+
+-- What names stood for while it was traced, and fields of tables that are no
+-- objects.
+local function things_of(self, program, key)
+  local things, seen = {}, {}
+  for _, e in ipairs(program.locals and program.locals.list or {}) do
+    local place = key(e.file, e.line)
+    add_thing(self, things, seen, e.name, e.value, place)
+    if type(e.value) == "table" and not getmetatable(e.value) then
+      local names = {}
+      for k, v in next, e.value do
+        if type(k) == "string" and KINDS[core.typename(v)] then
+          names[#names + 1] = k
+        end
+      end
+      table.sort(names)
+      for _, k in ipairs(names) do
+        add_thing(self, things, seen, e.name .. "." .. k, e.value[k], place)
+      end
+    end
+  end
+  return things
+end
+
+---------------------------------------------------------------------------
+-- A launch
+---------------------------------------------------------------------------
+
+local function times(t)
+  local text = table.concat(t, " x ")
+  return (text:gsub(" x 1$", ""):gsub(" x 1$", ""))
+end
+
+local function facts_of(program, launch, report, made)
+  local facts = {}
+  local function fact(what, value, bad)
+    facts[#facts + 1] = {what, tostring(value), bad or nil}
+  end
+  fact("target", program.arch)
+  fact("grid", times(launch.grid))
+  fact("block", times(launch.block))
+  if times(program.cluster) ~= "1" then
+    fact("cluster", times(program.cluster))
+  end
+  fact("shared memory", program.info.smem .. " bytes")
+  local r = made.compiled and made.compiled.resources
+  if r and r.registers then
+    local spilled = (r.spill_stores or 0) + (r.spill_loads or 0)
+    fact("registers", r.registers)
+    fact("spilled", spilled .. " bytes", spilled > 0)
+  end
+  fact("conflicts", ("%d in %d passes"):format(report:total "conflicts",
+    report:total "wavefronts"), report:total "conflicts" > 0)
+  fact("sectors", report:total "sectors")
+  fact("reports", #report.reports, #report.reports > 0)
+  return facts
+end
+
+local CARDS = {[80] = "a100", [90] = "h200"}
+
+-- How long it takes on a card; nil, why: that is not known.
+local function estimate_of(program, launch, made)
+  local r = made.compiled and made.compiled.resources
+  local ok, e = pcall(require "cute.profile.estimate".of, {program = program,
+    values = launch.args, grid = launch.grid, block = launch.block,
+    device = {sm = launch.sm}, seed = launch.seed, budget = launch.budget,
+    pdl = launch.pdl},
+    {card = CARDS[launch.sm], registers = r and r.registers})
+  if ok then return e end
+  return nil, "no estimate: " .. core.visible(tostring(e), true)
+end
+
+local function conflicts_of(self, report, key)
+  local out = {}
+  for i, c in ipairs(report:conflicts()) do
+    if i > 8 then break end
+    self.pictures[#self.pictures + 1] = c:svg()
+    out[i] = {key = key(c.file, c.line), text = tostring(c),
+              picture = #self.pictures}
+  end
+  return out
+end
+
+--- Adds a launch on the simulator.
+---@param program table
+---@param launch table as core.sim_run took it, with record = true
+---@param report table what that gave
+---@return table kernel of the page
+function Page:add(program, launch, report)
+  local keys, counts, notes = {}, {}, {}
+  local key = key_maker(self, keys)
+  simreport.attach(report, program)
+  local cu = cuda(program, program.arch, key)
+  local made = asm.of(program, program.arch)
+  local e, why
+  if report.ok then
+    e, why = estimate_of(program, launch, made)
+    made.missing[#made.missing + 1] = why
+  end
+  add_traffic(counts, report, key)
+  if e then add_estimate(counts, e, key) end
+  local ptx, sass = listing(made.ptx), listing(made.sass)
+  if sass then add_registers(counts, sass, cu) end
+  add_faults(notes, report, key)
+  add_warnings(self, notes, made.compiled, program, key)
+  add_spills(notes, counts)
+  local lines = #keys
+  local facts = facts_of(program, launch, report, made)
+  if e then
+    facts[#facts + 1] = {"on " .. e.card,
+      ("%.3g us, bound by %s"):format(e.seconds * 1e6, e.bound)}
+  end
+  self.kernels[#self.kernels + 1] = {name = program.info.name, launches = 1,
+    facts = facts, missing = made.missing, keys = keys, lines = lines,
+    cu = cu, ptx = ptx, sass = sass, counts = counts, notes = notes,
+    things = things_of(self, program, key),
+    conflicts = conflicts_of(self, report, key),
+    estimate = e and tostring(e), log = made.compiled and made.compiled.log}
+  return self.kernels[#self.kernels]
+end
+
+--- Adds what stopped the script: at its line, where it names one.
+---@param message string
+function Page:fail(message)
+  local report = require "cute.lang.report"
+  local parts = report.parse(message)
+  local chunk
+  for name in pairs(self.known) do
+    if parts.file and (name:sub(2) == parts.file) then chunk = name end
+  end
+  chunk = chunk or parts.file and (source.text("@" .. parts.file)
+    and "@" .. parts.file)
+  local keys = {}
+  local at = key_maker(self, keys)(chunk, parts.line)
+  self.kernels[#self.kernels + 1] = {name = "error", failed = true,
+    facts = {}, missing = {}, keys = keys, lines = #keys, counts = {},
+    things = {}, conflicts = {},
+    notes = {{kind = "bad", key = at,
+      text = core.visible(message, true)}}}
+end
+
+--- The page as a file.
+---@param title string
+---@return string html
+function Page:html(title)
+  for _, k in ipairs(self.kernels) do  -- fields of JSON have names
+    local counts = {}
+    for key, c in pairs(k.counts) do counts[tostring(key)] = c end
+    k.counts = counts
+  end
+  return require "cute.page.view".html(title, self)
+end
+
+return page

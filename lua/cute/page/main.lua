@@ -1,0 +1,160 @@
+--- `cutelua explain SCRIPT -o k.html`: a page of what a script launches on the
+-- simulator, each kernel and grid once.
+local cli = require "cute.program.cli"
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+local page = require "cute.page"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
+local sys = require "cute.sys"
+
+local main = {}
+
+main.HELP = [==[
+usage: cutelua explain [options] script [arguments] -o FILE
+Runs a script on the simulator and writes a page of its kernels: Lua beside
+CUDA C beside PTX and SASS, with what each line costs, each tensor's layout,
+and what the simulator and the compiler have to say. The file needs nothing
+else; docs/explain.md says how to read it.
+
+  -o FILE        the page; the last two words of the line, or in front of the
+                 script; "-" is standard output
+  --kernel NAME  this kernel only
+  --help         prints this text and stops
+
+PTX and registers come from NVRTC, SASS from nvdisasm, where they are found.
+Exit code: 0 all well, 1 an error (the page says which, if there is one) or
+nothing launched, 2 a wrong command line, 130 interrupted.
+]==]
+
+local MOST = 16  -- launches of a page
+
+--- Reads the words behind `explain`: options, with `script` the number of the
+-- word that is the script, `words` what the script is given; nil and a message.
+---@param words string[]
+function main.options(words)
+  local opt, i = {}, 1
+  local named = {["-o"] = "output", ["--kernel"] = "kernel"}
+  while words[i] and words[i]:sub(1, 1) == "-" do
+    local a = words[i]
+    if a == "--help" or a == "-h" then
+      opt.help = true
+      return opt
+    elseif not named[a] then
+      return nil, ("unknown option '%s'; explain --help lists them"):format(a)
+    elseif not words[i + 1] then
+      return nil, ("'%s' needs an argument"):format(a)
+    end
+    opt[named[a]] = words[i + 1]
+    i = i + 2
+  end
+  if not words[i] then return nil, "explain: which script?" end
+  local n = #words
+  if not opt.output and n > i + 1 and words[n - 1] == "-o" then
+    opt.output, n = words[n], n - 2
+  end
+  if not opt.output then
+    return nil, "explain: where to? -o FILE behind the script's arguments"
+  end
+  opt.script = words[i]
+  opt.words = table.move(words, i + 1, n, 1, {[0] = words[i]})
+  return opt
+end
+
+local Session = {}
+Session.__index = Session
+
+--- A session that watches launches; nil and a message.
+---@param opt table
+function main.start(opt)
+  local s = setmetatable({opt = opt, page = page.new(), known = {}, stop = {},
+                          exit = os.exit, left = 0}, Session)
+  if opt.output ~= "-" then
+    local ok, why = cli.writable(opt.output)
+    if not ok then return nil, why end
+  end
+  s.out = opt.output == "-" and assert(sys.divert()) or nil
+  devices.simulates = true
+  kernel.runner = {record = require "cute.debug.locals".new,
+    run = function(program, launch) return s:watch(program, launch) end}
+  -- A script that leaves has its page, too.
+  os.exit = function(code)  -- luacheck: ignore 122
+    s.code = code == true and 0 or code == false and 1
+      or math.tointeger(code) or 0
+    error(s.stop, 0)
+  end
+  return s
+end
+
+-- Launches of one program and grid are one.
+function Session:watch(program, launch)
+  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+  local k = self.known[key]
+  if k then k.launches = k.launches + 1 end
+  local wanted = not k
+    and (self.opt.kernel or program.info.name) == program.info.name
+  if wanted and #self.page.kernels == MOST then
+    self.left = self.left + 1
+    wanted = false
+  end
+  launch.record = wanted or launch.record
+  local found = core.sim_run(program.fn, launch)
+  if wanted then
+    self.known[key] = self.page:add(program, launch, found)
+  end
+  return found
+end
+
+-- Is that failure of a launch whose reports the page has?
+local function is_told(kernels, message)
+  local last = kernels[#kernels]
+  return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)
+end
+
+function Session:write(text)
+  if not self.out then return cli.write_file(self.opt.output, text) end
+  local ok, why = self.out:write(text)
+  if ok then ok, why = self.out:close() end
+  return ok, why
+end
+
+--- Writes the page; the exit code.
+---@param code integer of the script
+---@param message? string its error
+function Session:finish(code, message)
+  kernel.runner, devices.simulates = nil, nil
+  os.exit = self.exit  -- luacheck: ignore 122
+  code = self.code or code
+  local kernels = self.page.kernels
+  if code == 130 then return code end
+  if message and not is_told(kernels, message)
+    and (#kernels > 0 or report.parse(message).line) then
+    self.page:fail(message)
+  end
+  if #kernels == 0 then
+    if message then return code end  -- which was told
+    report.tell(("cutelua: explain: the script launched %s; nothing was "
+      .. "written"):format(self.opt.kernel and "no kernel "
+      .. self.opt.kernel or "nothing"))
+    return code ~= 0 and code or 1
+  end
+  if self.left > 0 then
+    table.insert(kernels[1].missing, ("%d more launches are left out: "
+      .. "--kernel NAME chooses"):format(self.left))
+  end
+  local text = self.page:html(source.short(self.opt.script))
+  local ok, why = self:write(text)
+  if not ok then
+    report.tell("cutelua: explain: " .. (why or "cannot write"))
+    return 1
+  end
+  if not self.out then
+    print(("wrote %s: %d kernel%s, %d KB"):format(core.visible(
+      self.opt.output), #kernels, #kernels == 1 and "" or "s",
+      #text // 1024))
+  end
+  return code
+end
+
+return main

@@ -1,0 +1,539 @@
+--- The page of cute.page as HTML: its style and its script. What is shown is
+-- drawn in the browser, from what cute.page gathered.
+local html = require "cute.html"
+
+local view = {}
+
+local STYLE = [[
+body { height: 100vh; height: 100dvh; display: flex; flex-direction: column; }
+main { flex: 1; min-height: 0; display: flex; flex-direction: column;
+  padding: 0; }
+#bar { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
+  padding: 8px 16px; border-bottom: 1px solid var(--rule); }
+#kernels { max-width: 100%; font-weight: 600; }
+.fact { font-size: 12.5px; white-space: nowrap; }
+.missing { font-size: 12px; color: var(--dim); flex-basis: 100%;
+  overflow-wrap: anywhere; white-space: pre-line; }
+.fact b { font-weight: 600; font-variant-numeric: tabular-nums; }
+#tabs { display: flex; gap: 2px; padding: 6px 16px 0; overflow-x: auto;
+  flex: none; border-bottom: 1px solid var(--rule); }
+#tabs button { border: 0; border-bottom: 2px solid transparent;
+  border-radius: 0; background: none; color: var(--dim); padding: 5px 12px;
+  white-space: nowrap; }
+#tabs button[aria-selected=true] { color: var(--fore);
+  border-color: var(--link); }
+.gap { flex: 1; }
+#tabs .n { color: var(--link); font-size: 11px; margin-left: 5px; }
+#panes { flex: 1; min-height: 0; display: flex; }
+.pane { flex: 1 1 0; min-width: 0; overflow: auto; outline: none;
+  border-right: 1px solid var(--rule); position: relative; }
+.pane:last-child { border: 0; }
+.pane[hidden] { display: none; }
+.pane:focus-visible { box-shadow: inset 0 0 0 2px var(--link); }
+.head, .file { position: sticky; left: 0; padding: 5px 10px;
+  background: var(--panel); color: var(--dim); font-size: 12px; }
+.head { top: 0; z-index: 2; border-bottom: 1px solid var(--rule);
+  display: flex; gap: 8px; }
+.head b { color: var(--fore); font-weight: 600; }
+.file { color: var(--fore); font-weight: 600; }
+.code { min-width: max-content; font: 12px/1.5 ui-monospace, SFMono-Regular,
+  Menlo, Consolas, "DejaVu Sans Mono", monospace; padding-bottom: 40vh; }
+.r { display: flex; white-space: pre; border-left: 4px solid transparent;
+  padding-right: 12px; min-height: 18px; }
+.r.on { cursor: pointer; border-left-color: var(--h); }
+.r.lit { background: var(--lit); }
+.r.same { background: var(--pick); }
+.r.pick { box-shadow: inset 0 0 0 1px var(--link); }
+.r i { font-style: normal; text-align: right; color: var(--dim); flex: none;
+  padding-right: 1ch; }
+.r .no { width: 5ch; opacity: .75; }
+.r .c { width: 6.5ch; font-size: 11px; line-height: 18px; }
+.pane[data-pane=lua] { flex-grow: 1.3; }
+.r .c.bad { color: var(--bad); font-weight: 600; }
+.r .hot { background: linear-gradient(to left,
+  color-mix(in srgb, var(--warn) 30%, transparent) var(--w), transparent 0); }
+.cols { position: sticky; top: 28px; z-index: 1; background: var(--back);
+  border-bottom: 1px solid var(--rule); color: var(--dim); font-size: 11px; }
+.note { margin: 2px 8px 4px 5ch; padding: 4px 10px; white-space: pre-wrap;
+  border-left: 3px solid var(--warn); background: var(--panel);
+  max-width: 76ch; color: var(--fore); }
+.note.bad { border-color: var(--bad); }
+.skip { width: 100%; border: 0; border-radius: 0; text-align: left;
+  color: var(--dim); font-size: 11px; padding: 1px 10px 1px 6ch; }
+.k { color: var(--link); } .s { color: var(--good); } .d { color: var(--dim); }
+#more { flex: none; border-top: 1px solid var(--rule); max-height: 45vh;
+  overflow: auto; background: var(--back); }
+#more[hidden] { display: none; }
+#more > div { padding: 8px 16px 16px; }
+#more h2 { margin: 8px 0 4px; }
+#line { display: flex; gap: 4px 16px; flex-wrap: wrap; align-items: baseline;
+  padding: 6px 16px; border-top: 1px solid var(--rule); min-height: 34px;
+  font-size: 12.5px; background: var(--panel); flex: none; max-height: 30vh;
+  overflow: auto; }
+#line table { width: 100%; }
+.thing td { font-size: 12.5px; }
+.thing .mono, .thing td { overflow-wrap: anywhere; }
+.picture { overflow: auto; max-height: 70vh; background: #fff; padding: 8px;
+  border-radius: 6px; margin: 6px 0; }
+.picture svg { max-width: none; }
+dialog { border: 1px solid var(--rule); border-radius: 10px; padding: 14px;
+  background: var(--back); color: var(--fore); max-width: 96vw;
+  max-height: 94vh; }
+dialog::backdrop { background: rgba(0, 0, 0, .5); }
+dialog .close { float: right; }
+.c0 { --h: var(--c0); } .c1 { --h: var(--c1); } .c2 { --h: var(--c2); }
+.c3 { --h: var(--c3); } .c4 { --h: var(--c4); } .c5 { --h: var(--c6); }
+.c6 { --h: var(--c7); }
+@media (max-width: 719px) {
+  #bar, #tabs, #line, #more > div { padding-left: 10px; padding-right: 10px; }
+  .r .c, .cols { display: none; }
+  .fact { font-size: 12px; } #bar { gap: 2px 10px; max-height: 22vh;
+    overflow: auto; }
+}
+]]
+
+local BODY = [[
+<div id="bar"></div>
+<div id="tabs" role="tablist"></div>
+<div id="panes"></div>
+<div id="line" aria-live="polite"></div>
+<div id="more" hidden></div>
+<dialog id="picture"></dialog>
+<noscript>This page is drawn by its script, which is part of it.</noscript>
+]]
+
+local SCRIPT = [=[
+"use strict";
+var NAMES = {lua: "Lua", cu: "CUDA C", ptx: "PTX", sass: "SASS"};
+var COLUMNS = [
+  ["issued", "issued", "instructions that one cluster issues"],
+  ["waits", "waits", "part of its warps' time that they wait here"],
+  ["passes", "passes", "passes of shared memory, of the whole grid"],
+  ["conflicts", "confl.", "passes beyond the fewest: bank conflicts"],
+  ["sectors", "sectors", "sectors of 32 bytes of global memory"],
+  ["registers", "regs", "registers that hold something here, at most"]];
+var WORDS = new RegExp("(--[^\n]*|//[^\n]*)"
+  + "|(\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*')|\\b("
+  + ("and break do else elseif end false for function goto if in local nil not "
+  + "or repeat return then true until while const int unsigned float double "
+  + "void asm volatile extern static template struct char short long bool "
+  + "continue __global__ __device__ __shared__ __forceinline__")
+  .replace(/ /g, "|") + ")\\b", "g");
+
+function el(id) { return document.getElementById(id); }
+function esc(s) { return String(s).replace(/[&<>"]/g, function (c) {
+  return {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]; }); }
+function tint(s, pane) {
+  if (pane == "ptx" || pane == "sass") return esc(s);
+  var out = "", at = 0;
+  s.replace(WORDS, function (all, d, str, k, i) {
+    if (pane == "cu" && all.slice(0, 2) == "--") return;
+    if (pane == "lua" && all.slice(0, 2) == "//") return;
+    out += esc(s.slice(at, i)) + '<span class="' + (d ? "d" : str ? "s" : "k")
+      + '">' + esc(all) + "</span>";
+    at = i + all.length;
+  });
+  return out + esc(s.slice(at));
+}
+function number(name, x) {
+  if (x == null || !x) return "";
+  if (name == "waits") return x < 0.005 ? "" : Math.round(100 * x) + " %";
+  return x >= 1e7 ? (x / 1e6).toFixed(0) + "M"
+    : x >= 1e5 ? (x / 1e3).toFixed(0) + "k" : String(x);
+}
+function place(k, key) {
+  var at = k.keys[key - 1];
+  return at ? page.files[at[0] - 1].name + ":" + at[1] : "";
+}
+
+// ---- state: which kernel, which panes, which line ----
+
+var kernel, rows, view = "lua", asm, picked = null;
+
+function panesOf(k) {
+  return ["lua", "cu", "ptx", "sass"].filter(function (p) {
+    return p == "lua" || k[p]; });
+}
+function shown() {
+  var all = panesOf(kernel), w = innerWidth;
+  var n = w >= 1700 ? 4 : w >= 1100 ? 3 : w >= 720 ? 2 : 1;
+  if (n >= all.length) return all;
+  if (n == 1) return [all.indexOf(view) < 0 ? "lua" : view];
+  var last = view == "ptx" || view == "sass" ? view : asm;
+  if (n == 2) return ["lua", view == "lua" ? "cu" : view];
+  return ["lua", "cu", last];
+}
+
+// ---- rows ----
+
+function row(pane, n, text, key, cu, cells) {
+  return '<div class="r' + (key ? " on c" + key % 7 : "") + '" data-n="' + n
+    + '" data-k="' + key + '" data-c="' + cu + '"><i class="no">' + n + "</i>"
+    + (cells || "") + "<span>" + tint(text, pane) + "</span></div>";
+}
+function luaRows(k, columns, most) {
+  var files = {}, out = "", order = [];
+  k.keys.forEach(function (at, i) {
+    if (!files[at[0]]) { files[at[0]] = {}; order.push(at[0]); }
+    files[at[0]][at[1]] = i + 1;
+  });
+  var blank = columns.map(function () { return '<i class="c"></i>'; }).join("");
+  order = order.filter(function (f) {  // where something came of a line
+    return Object.keys(files[f]).some(function (n) {
+      return files[f][n] <= k.lines || k.failed; }); });
+  order.forEach(function (f) {
+    var file = page.files[f - 1], by = files[f], skipped = "", from = 0;
+    function code(n) { return by[n] && by[n] <= k.lines; }
+    if (order.length > 1)
+      out += '<div class="file">' + esc(file.name) + "</div>";
+    function flush(to) {
+      if (from) out += '<button class="skip" data-rows="' + esc(skipped)
+        + '">\u22EF ' + (to - from) + " lines</button>";
+      skipped = ""; from = 0;
+    }
+    file.lines.forEach(function (text, i) {
+      var n = i + 1, key = by[n] || 0, c = key ? k.counts[key] : null;
+      var near = false;
+      for (var d = -6; d <= 6; d++) if (code(n + d)) near = true;
+      var cells = !c ? blank : columns.map(function (col) {
+        var x = c[col[0]], hot = x >= 0.05 * most[col[0]]
+          ? ' hot" style="--w:' + Math.round(100 * x / most[col[0]]) + "%" : "";
+        return '<i class="c' + (col[0] == "conflicts" && x ? " bad" : "") + hot
+          + '">' + number(col[0], x) + "</i>";
+      }).join("");
+      var html = row("lua", n, text, key, 0, cells);
+      k.notes.forEach(function (note) {
+        if (key && note.key == key)
+          html += '<div class="note ' + note.kind + '">' + esc(note.text)
+            + "</div>";
+      });
+      if (near) { flush(n); out += html; }
+      else { if (!from) from = n; skipped += html; }
+    });
+    flush(file.lines.length + 1);
+  });
+  return out;
+}
+function textRows(k, pane) {
+  var t = k[pane], out = [], i = 0, helpers = "";
+  if (pane == "cu") {  // the small functions in front
+    while (i < t.text.length && !t.at[i])
+      helpers += row(pane, i + 1, t.text[i++], 0, 0);
+    if (i) out.push('<button class="skip" data-rows="' + esc(helpers)
+      + '">\u22EF ' + i + " lines of helpers</button>");
+  }
+  for (; i < t.text.length; i++) {
+    var cu = pane == "cu" ? i + 1 : t.at[i];
+    var key = pane == "cu" ? t.at[i] : cu ? k.cu.at[cu - 1] || 0 : 0;
+    var cells = pane == "sass" && t.live
+      ? '<i class="c">' + (t.live[i] || "") + "</i>" : "";
+    out.push(row(pane, i + 1, t.text[i], key, cu || 0, cells));
+  }
+  return out.join("");
+}
+function columnsOf(k) {
+  var most = {};
+  Object.keys(k.counts).forEach(function (key) {
+    COLUMNS.forEach(function (col) {
+      var x = k.counts[key][col[0]] || 0;
+      if (x > (most[col[0]] || 0)) most[col[0]] = x;
+    });
+  });
+  return [COLUMNS.filter(function (col) { return most[col[0]]; }), most];
+}
+
+function drawPanes() {
+  var k = kernel, both = columnsOf(k), html = "";
+  panesOf(k).forEach(function (pane) {
+    var head = '<div class="head"><b>' + NAMES[pane] + "</b>"
+      + (pane == "lua" ? "" : k[pane].text.length + " lines") + "</div>";
+    var cols = pane == "lua" ? '<div class="r cols"><i class="no"></i>'
+      + both[0].map(function (c) {
+          return '<i class="c" title="' + esc(c[2]) + '">' + c[1] + "</i>";
+        }).join("") + "</div>"
+      : pane == "sass" ? '<div class="r cols"><i class="no"></i><i class="c" '
+        + 'title="registers that hold something">regs</i></div>' : "";
+    html += '<div class="pane" id="pane-' + pane + '" data-pane="' + pane
+      + '" tabindex="0" role="tabpanel" aria-label="' + NAMES[pane] + '">'
+      + head + '<div class="code">' + cols
+      + (pane == "lua" ? luaRows(k, both[0], both[1]) : textRows(k, pane))
+      + "</div></div>";
+  });
+  el("panes").innerHTML = html;
+  index();
+}
+function index() {
+  rows = {};
+  document.querySelectorAll(".pane").forEach(function (p) {
+    var by = rows[p.dataset.pane] = {key: {}, cu: {}};
+    p.querySelectorAll(".r.on").forEach(function (r) {
+      (by.key[r.dataset.k] = by.key[r.dataset.k] || []).push(r);
+      if (r.dataset.c != "0")
+        (by.cu[r.dataset.c] = by.cu[r.dataset.c] || []).push(r);
+    });
+  });
+}
+
+// ---- lit together ----
+
+var lit = [];
+function light(r) {
+  lit.forEach(function (x) { x.classList.remove("lit", "same"); });
+  lit = [];
+  if (!r) return;
+  function add(list, name) {
+    (list || []).forEach(function (x) { x.classList.add(name); lit.push(x); });
+  }
+  Object.keys(rows).forEach(function (p) {
+    add(rows[p].key[r.dataset.k], "lit");
+    if (r.dataset.c != "0") add(rows[p].cu[r.dataset.c], "same");
+  });
+}
+function matches(pane, r) {
+  var by = rows[pane];
+  return r.dataset.c != "0" && by.cu[r.dataset.c] || by.key[r.dataset.k] || [];
+}
+function reveal(r, pane) {
+  var p = el("pane-" + pane), top = r.offsetTop, h = p.clientHeight;
+  if (top < p.scrollTop + 60 || top > p.scrollTop + h - 40)
+    p.scrollTop = Math.max(0, top - h / 3);
+}
+function pick(r) {
+  document.querySelectorAll(".r.pick").forEach(function (x) {
+    x.classList.remove("pick"); });
+  picked = r;
+  light(r);
+  if (r) {
+    r.classList.add("pick");
+    var own = r.closest(".pane").dataset.pane;
+    Object.keys(rows).forEach(function (p) {
+      var list = p == own ? [r] : matches(p, r);
+      if (list[0] && !el("pane-" + p).hidden) reveal(list[0], p);
+    });
+  }
+  drawTabs();
+  drawLine();
+}
+
+// ---- what is said of a line ----
+
+function drawLine() {
+  var r = picked, k = kernel;
+  if (!r) {
+    el("line").innerHTML = '<span class="dim">Point at a line to light what '
+      + "became of it, click or use the arrow keys to stay there.</span>";
+    return;
+  }
+  var key = +r.dataset.k, c = k.counts[key], out = "<b>" + esc(place(k, key))
+    + "</b>";
+  COLUMNS.forEach(function (col) {
+    var x = c && number(col[0], c[col[0]]);
+    if (x) out += '<span title="' + esc(col[2]) + '">' + col[1] + " <b"
+      + (col[0] == "conflicts" ? ' class="bad"' : "") + ">" + x
+      + "</b></span>";
+  });
+  ["cu", "ptx", "sass"].forEach(function (p) {
+    if (rows[p] && rows[p].key[key]) out += '<span class="dim">'
+      + rows[p].key[key].length + " of " + NAMES[p] + "</span>";
+  });
+  k.notes.forEach(function (n) {
+    if (n.key == key || n.also == key)
+      out += '<span class="' + n.kind + '">' + esc(n.text.split("\n")[0])
+        + "</span>";
+  });
+  if (c && c.ops.length) out += '<div class="scroll" style="flex-basis:100%">'
+    + "<table><tr><th>access<th>tensor<th class=n>requests<th class=n>passes"
+    + "<th class=n>conflicts<th class=n>sectors<th class=n>bytes</tr>"
+    + c.ops.map(function (o) {
+        return "<tr>" + o.map(function (x, i) {
+          return "<td" + (i > 1 ? " class=n>" : ">") + esc(x); }).join("")
+          + "</tr>";
+      }).join("") + "</table></div>";
+  k.things.forEach(function (t, i) {
+    if (t.key == key) out += '<span>' + (t.picture
+      ? '<button data-thing="' + i + '">' + esc(t.name) + "</button>"
+      : "<b>" + esc(t.name) + "</b>") + ' <span class="mono">'
+      + esc(t.layout || t.kind) + "</span></span>";
+  });
+  el("line").innerHTML = out;
+}
+
+// ---- what is said of the kernel ----
+
+var MORE = {
+  tensors: function (k) {
+    return '<table class="thing"><tr><th>name<th>what<th>layout<th>line<th>'
+      + "</tr>" + k.things.map(function (t, i) {
+        return "<tr><td><b>" + esc(t.name) + "</b><td>"
+          + esc(t.space || t.kind) + '<td class="mono">' + (t.more
+          ? "<details><summary>" + esc(t.layout || "layouts")
+            + "</summary><pre>" + esc(t.more) + "</pre></details>"
+          : esc(t.layout)) + "<td>" + (t.key ? '<button data-key="' + t.key
+          + '">' + esc(place(k, t.key)) + "</button>" : "") + "<td>"
+          + (t.picture ? '<button data-thing="' + i + '">picture</button>'
+             : "") + "</tr>";
+      }).join("") + "</table>";
+  },
+  conflicts: function (k) {
+    return k.conflicts.map(function (c) {
+      return '<h2><button data-key="' + c.key + '">' + esc(place(k, c.key))
+        + "</button></h2><pre>" + esc(c.text) + '</pre><div class="picture">'
+        + page.pictures[c.picture - 1] + "</div>";
+    }).join("");
+  },
+  estimate: function (k) { return "<pre>" + esc(k.estimate) + "</pre>"; },
+  compiler: function (k) { return "<pre>" + esc(k.log) + "</pre>"; },
+  notes: function (k) {
+    return k.notes.map(function (n) {
+      return '<div class="note ' + n.kind + '" style="margin:4px 0">'
+        + (n.key ? '<button data-key="' + n.key + '">' + esc(place(k, n.key))
+        + "</button> " : "") + esc(n.text) + "</div>";
+    }).join("");
+  }};
+function moreOf(k) {
+  return [k.things.length && ["tensors", k.things.length],
+    k.notes.length && ["notes", k.notes.length],
+    k.conflicts.length && ["conflicts", k.conflicts.length],
+    k.estimate && ["estimate", 0], k.log && ["compiler", 0]]
+    .filter(Boolean);
+}
+var more = null;
+function drawMore() {
+  var box = el("more"), has = moreOf(kernel).some(function (m) {
+    return m[0] == more; });
+  if (!has) more = null;
+  box.hidden = !more;
+  box.innerHTML = more ? '<div class="scroll" id="more-' + more + '">'
+    + MORE[more](kernel) + "</div>" : "";
+}
+
+// ---- bars ----
+
+function drawBar() {
+  var k = kernel, out = "";
+  if (page.kernels.length > 1) {
+    out += '<select id="kernels" aria-label="kernel">'
+      + page.kernels.map(function (x, i) {
+        return "<option value=" + i + (x == k ? " selected" : "") + ">"
+          + esc(x.name) + (x.launches > 1 ? " (" + x.launches + " launches)"
+          : "") + "</option>"; }).join("") + "</select>";
+  } else out += "<b id='kernels'>" + esc(k.name) + "</b>";
+  out += k.facts.map(function (f) {
+    return '<span class="fact dim">' + esc(f[0]) + ' <b class="'
+      + (f[2] ? "bad" : "") + '" style="color:var(--' + (f[2] ? "bad"
+      : "fore") + ')">' + esc(f[1]) + "</b></span>"; }).join("");
+  out += k.missing.map(function (m) {
+    return '<span class="missing">' + esc(m) + "</span>"; }).join("");
+  el("bar").innerHTML = out;
+}
+function drawTabs() {
+  var on = shown();
+  el("tabs").innerHTML = panesOf(kernel).map(function (p) {
+    var n = picked && on.indexOf(p) < 0 ? matches(p, picked).length : 0;
+    return '<button role="tab" data-view="' + p + '" aria-selected="'
+      + (on.indexOf(p) >= 0) + '">' + NAMES[p] + (n ? '<span class="n">' + n
+      + "</span>" : "") + "</button>";
+  }).join("") + '<span class="gap"></span>'
+  + moreOf(kernel).map(function (m) {
+    return '<button data-more="' + m[0] + '" aria-selected="' + (more == m[0])
+      + '">' + m[0] + (m[1] ? '<span class="n">' + m[1] + "</span>" : "")
+      + "</button>"; }).join("");
+}
+function fit() {
+  var on = shown();
+  document.querySelectorAll(".pane").forEach(function (p) {
+    p.hidden = on.indexOf(p.dataset.pane) < 0; });
+  drawTabs();
+}
+function show(i) {
+  kernel = page.kernels[i];
+  asm = kernel.sass ? "sass" : "ptx";
+  picked = null; lit = [];
+  drawBar(); drawPanes(); fit(); drawLine(); drawMore();
+  var bad = kernel.notes.filter(function (n) { return n.key; })[0];
+  var first = rows.lua.key[bad ? bad.key : 1];
+  if (bad && first) pick(first[0]);
+}
+function go(key) {
+  var r = rows.lua.key[key] && rows.lua.key[key][0];
+  if (!r) {
+    document.querySelectorAll(".skip").forEach(open);
+    r = rows.lua.key[key] && rows.lua.key[key][0];
+  }
+  if (r) { view = "lua"; fit(); pick(r); }
+}
+function open(b) { b.outerHTML = b.dataset.rows; index(); }
+function picture(t) {
+  el("picture").innerHTML = '<button class="close" autofocus>close</button><b>'
+    + esc(t.name) + '</b> <span class="mono">' + esc(t.layout || t.kind)
+    + '</span><div class="picture">' + page.pictures[t.picture - 1]
+    + "</div>";
+  el("picture").showModal();
+}
+
+// ---- what a reader does ----
+
+var panes = el("panes");
+panes.addEventListener("pointerover", function (e) {
+  if (e.pointerType == "touch") return;
+  var r = e.target.closest(".r.on");
+  light(r || picked);
+});
+panes.addEventListener("pointerleave", function () { light(picked); });
+panes.addEventListener("click", function (e) {
+  var skip = e.target.closest(".skip"), r = e.target.closest(".r.on");
+  if (skip) open(skip);
+  else if (r && !String(getSelection())) pick(r == picked ? null : r);
+});
+panes.addEventListener("keydown", function (e) {
+  var p = e.target.closest(".pane");
+  if (!p) return;
+  var list = Array.from(p.querySelectorAll(".r.on"));
+  if (e.key == "ArrowDown" || e.key == "ArrowUp") {
+    var here = picked && picked.closest(".pane") == p ? picked
+      : picked && matches(p.dataset.pane, picked)[0];
+    var i = list.indexOf(here), d = e.key == "ArrowDown" ? 1 : -1;
+    var r = i < 0 ? list[0] : list[Math.min(list.length - 1,
+      Math.max(0, i + d))];
+    if (r) pick(r);
+    e.preventDefault();
+  } else if (e.key == "ArrowLeft" || e.key == "ArrowRight") {
+    var all = panesOf(kernel), at = all.indexOf(p.dataset.pane)
+      + (e.key == "ArrowRight" ? 1 : -1);
+    if (all[at]) { view = all[at]; fit(); el("pane-" + view).focus(); }
+    e.preventDefault();
+  } else if (e.key == "Escape") pick(null);
+});
+document.addEventListener("click", function (e) {
+  var b = e.target.closest("button");
+  if (!b) return;
+  if (b.dataset.view) {
+    view = b.dataset.view;
+    if (view == "ptx" || view == "sass") asm = view;
+    fit();
+    if (picked) pick(picked);
+  } else if (b.dataset.more) {
+    more = more == b.dataset.more ? null : b.dataset.more;
+    drawMore(); drawTabs();
+  } else if (b.dataset.key) go(b.dataset.key);
+  else if (b.dataset.thing) picture(kernel.things[b.dataset.thing]);
+  else if (b.className == "close") el("picture").close();
+});
+document.addEventListener("change", function (e) {
+  if (e.target.id == "kernels") show(+e.target.value);
+});
+addEventListener("resize", function () { fit(); });
+show(0);
+]=]
+
+--- The whole page.
+---@param title string
+---@param model table of cute.page
+---@return string
+function view.html(title, model)
+  return html.page {title = title, body = BODY, style = STYLE, script = SCRIPT,
+    data = {files = model.files, kernels = model.kernels,
+            pictures = model.pictures}}
+end
+
+return view

@@ -1,0 +1,341 @@
+-- `cutelua explain`: what the page says is what emitter, simulator and compiler
+-- say; what a browser makes of it.
+local browser = require "spec.browser"
+local cute = require "cute"
+local dkjson = require "dkjson"
+local jit = require "cute.jit"
+local support = require "spec.support"
+
+-- turn has bank conflicts in line 10; late races in line 17 and reads beyond x.
+local SCRIPT = [[
+local how = ...
+local cute = require "cute"
+local arch = cute.arch
+local rows = cute.make_layout({32, 32}, {32, 1})
+local turn = cute.kernel("turn", function(x, y)
+  local tid = arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, rows)
+  for i = 0, 31 do s[{i, tid}] = x[i * 32 + tid] end
+  arch.sync_threads()
+  for i = 0, 31 do y[i * 32 + tid] = s[{tid, i}] * 2 end
+end)
+local late = cute.kernel("late", function(x, y)
+  local tid = arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout {64})
+  local g = cute.local_tile(x, {64}, {0})
+  s[tid] = g[tid]
+  y[tid] = s[63 - tid]
+end)
+local function zeros() return cute.zeros({1024}, cute.f32) end
+if how then
+  turn(zeros(), zeros()):launch {grid = 1, block = 32}
+  turn(zeros(), zeros()):launch {grid = 1, block = 32}
+  print "turned"
+end
+if how == "race" then
+  late(zeros(), zeros()):launch {grid = 1, block = 64}
+elseif how == "leave" then os.exit(3, true)
+elseif how == "fail" then local nothing = how.x.y
+elseif how == "twice" then turn(zeros(), zeros()):launch {grid = 2, block = 32}
+end
+return {turn = turn, late = late}
+]]
+
+local dir, page
+
+local NO_CUDA = {env = {CUTELUA_NO_CUDA = "1"}}
+
+local function explain(words, opt)
+  return support.exec({support.program, "explain", table.unpack(words)},
+                      opt or NO_CUDA)
+end
+
+-- The data that the page's script draws.
+local function data_of(path)
+  local text = assert(support.read(path))
+  return dkjson.decode(text:match "\nvar page = (%b{});\n"), text
+end
+
+local function key_of(k, file, line)
+  for i, at in ipairs(k.keys) do
+    if at[1] == file and at[2] == line then return i end
+  end
+end
+
+describe("cutelua explain", function()
+  setup(function()
+    dir = support.folder()
+    support.write(dir .. "/s.lua", SCRIPT)
+    page = dir .. "/k.html"
+    local out, err, code = explain({dir .. "/s.lua", "twice", "-o", page}, {})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("^turned\nwrote .*k.html: 2 kernels, %d+ KB\n$", out)
+  end)
+  teardown(function() support.remove(dir) end)
+
+  local function turn()
+    return dofile(dir .. "/s.lua").turn(cute.zeros({1024}, cute.f32),
+                                        cute.zeros({1024}, cute.f32))
+  end
+
+  it("has the emitter's text, and its line of each line", function()
+    local data = data_of(page)
+    local k = data.kernels[1]
+    assert.same({2, 1}, {k.launches, data.kernels[2].launches})
+    local program = turn():trace {block = 32, arch = "sm_90a"}
+    local text, places = program:cuda "sm_90a"
+    assert.equal(text, table.concat(k.cu.text, "\n") .. "\n")
+    for i, key in ipairs(k.cu.at) do
+      local at = k.keys[key]
+      local name = at and data.files[at[1]].name .. ":" .. at[2] or ""
+      assert.equal(places[i], name)
+    end
+    for i, line in ipairs(support.lines(SCRIPT)) do
+      assert.equal(line, data.files[1].lines[i])
+    end
+  end)
+
+  it("has the counters of a profile, line by line", function()
+    local k = data_of(page).kernels[1]
+    local r = turn():profile {grid = 1, block = 32, device = "sim:sm_90a"}
+    local want = {}
+    for _, s in ipairs(r.lines) do
+      local sum = want[s.line] or {passes = 0, conflicts = 0, sectors = 0}
+      want[s.line] = sum
+      sum.passes = sum.passes + s.wavefronts
+      sum.conflicts = sum.conflicts + s.conflicts
+      sum.sectors = sum.sectors + s.sectors
+    end
+    assert.equal(992, want[10].conflicts)
+    local seen = 0
+    for line, sum in pairs(want) do
+      local c = k.counts[tostring(key_of(k, 1, line))]
+      for name, n in pairs(sum) do assert.equal(n, c[name], name .. line) end
+      seen = seen + 1
+    end
+    assert.equal(2, seen)
+    assert.equal(1, #k.conflicts)
+    assert.equal(key_of(k, 1, 10), k.conflicts[1].key)
+    local e = turn():estimate {grid = 1, block = 32, device = "sim:sm_90a"}
+    for _, l in ipairs(e.lines) do
+      local c = k.counts[tostring(key_of(k, 1, l.line))]
+      assert.equal(l.slots, c.issued)
+      assert.is_true(math.abs(l.stall - c.waits) < 0.1)
+    end
+  end)
+
+  it("lists tensors where they were made", function()
+    local k = data_of(page).kernels[1]
+    local by = {}
+    for _, t in ipairs(k.things) do by[t.name] = t end
+    assert.equal("f32,smem", by.s.space)
+    assert.equal("(32,32):(32,1)", by.s.layout)
+    assert.equal(key_of(k, 1, 7), by.s.key)
+    assert.equal("f32,gmem", by.x.space)
+    assert.equal("layout", by.rows.kind)
+  end)
+
+  it("has PTX whose lines are the text's, or says why not", function()
+    local k = data_of(page).kernels[1]
+    if not jit.version() then
+      assert.truthy(k.missing[1]:find("NVRTC was not found", 1, true))
+      return
+    end
+    local stores = 0
+    for i, line in ipairs(k.ptx.text) do
+      if line:find "st%.global" then
+        stores = stores + 1
+        assert.truthy(k.cu.text[k.ptx.at[i]]:find("y[", 1, true))
+        assert.equal(key_of(k, 1, 10), k.cu.at[k.ptx.at[i]])
+      end
+    end
+    assert.equal(32, stores)
+    local _, err, code = explain {dir .. "/s.lua", "once", "-o",
+      dir .. "/n.html"}
+    assert.same({"", 0}, {err, code})
+    k = data_of(dir .. "/n.html").kernels[1]
+    assert.is_nil(k.ptx)
+    assert.truthy(k.missing[1]:find("NVRTC was not found", 1, true))
+  end)
+
+  it("has reports at their lines, and the script's exit code", function()
+    local path = dir .. "/r.html"
+    local out, err, code = explain {dir .. "/s.lua", "race", "-o", path}
+    assert.equal(1, code)
+    assert.matches("kernel late", err)
+    assert.matches("wrote .*: 2 kernels", out)
+    local data = data_of(path)
+    local k = data.kernels[2]
+    assert.equal("late", k.name)
+    local race
+    for _, note in ipairs(k.notes) do
+      assert.equal("bad", note.kind)
+      if note.text:find "%[race%]" then race = note end
+    end
+    assert.same({[16] = true, [17] = true},
+                {[k.keys[race.key][2]] = true, [k.keys[race.also][2]] = true})
+  end)
+
+  it("is written for a script that leaves or fails, too", function()
+    local path = dir .. "/f.html"
+    local out, _, code = explain {dir .. "/s.lua", "leave", "-o", path}
+    assert.equal(3, code)
+    assert.matches("wrote .*: 1 kernel,", out)
+    local _, err, rc = explain {dir .. "/s.lua", "fail", "-o", path}
+    assert.equal(1, rc)
+    assert.matches("attempt to index a nil value", err)
+    local data = data_of(path)
+    local k = data.kernels[2]
+    assert.is_true(k.failed)
+    assert.same({1, 28}, k.keys[k.notes[1].key])
+    assert.matches("attempt to index", k.notes[1].text)
+  end)
+
+  it("goes to standard output, the script's words elsewhere", function()
+    local out, err, code = explain {"-o", "-", dir .. "/s.lua", "once"}
+    assert.equal(0, code)
+    assert.equal("turned\n", err)
+    assert.matches("^<!doctype html>.*</html>\n$", out)
+  end)
+
+  it("refuses what it cannot do, and leaves files as they were", function()
+    local s = dir .. "/s.lua"
+    local function refused(want, rc, ...)
+      local out, err, code = explain {...}
+      assert.matches(want, err)
+      assert.same({"", rc}, {(out:gsub("^turned\n$", "")), code})
+    end
+    refused("explain: where to%? %-o FILE", 2, s, "once")
+    refused("explain: which script%?", 2)
+    refused("unknown option '%-%-x'", 2, "--x", s, "-o", "k.html")
+    refused("'%-%-kernel' needs an argument", 2, "--kernel")
+    refused("the script launched nothing; nothing was written", 1, s, "-o",
+            dir .. "/none.html")
+    refused("launched no kernel other", 1, "--kernel", "other", s, "once",
+            "-o", dir .. "/none.html")
+    refused("cannot open .*none.lua", 1, dir .. "/none.lua", "-o",
+            dir .. "/e.html")
+    assert.is_nil(support.read(dir .. "/none.html"))
+    refused("cannot write .*: Is a directory", 1, s, "once", "-o", dir)
+    refused("cannot write .*: No such file or directory", 1, s, "once", "-o",
+            dir .. "/no/k.html")
+    local help, _, code = explain {"--help"}
+    assert.equal(0, code)
+    assert.matches("^usage: cutelua explain", help)
+  end)
+
+  it("is Hopper's GEMM in under 2 MB #noasan", function()
+    local path = dir .. "/h.html"
+    local _, _, code = explain {"scripts/gemm_hopper.lua", "-o", path}
+    assert.equal(0, code)
+    assert.is_true(#support.read(path) < 2e6)
+    local k = data_of(path).kernels[1]
+    assert.equal("gemm_hopper", k.name)
+    local ops = {}
+    for _, c in pairs(k.counts) do
+      for _, o in ipairs(c.ops) do ops[o[1]] = (ops[o[1]] or 0) + o[7] end
+    end
+    assert.same({1048576 + 524288, 131072, 131072},
+                {ops["tma.load"], ops["tma.store"], ops.stmatrix})
+  end)
+end)
+
+-- What the page looks like in a browser, against its data.
+local LOOK = [[
+  var k = page.kernels[0], out = {};
+  function rows(css) { return Array.from(document.querySelectorAll(css)).map(
+    function (r) { return +r.dataset.n; }); }
+  function lua(line) { return Array.from(document.querySelectorAll(
+    "#pane-lua .r")).filter(function (r) {
+      return r.dataset.n == line && r.classList.contains("on"); })[0]; }
+  out.shown = Array.from(document.querySelectorAll(".pane")).filter(
+    function (p) { return !p.hidden; }).map(function (p) {
+      return p.dataset.pane; });
+  out.cu = count("#pane-cu .r");
+  out.lua = count("#pane-lua .r:not(.cols)");
+  hover(lua(10));
+  out.lit = rows("#pane-cu .r.lit");
+  out.ptx = count("#pane-ptx .r.lit");
+  out.line = count("#pane-lua .r.lit");
+  hover($("#pane-cu .r.on"));
+  out.first = rows("#pane-lua .r.lit");
+  panes.dispatchEvent(new PointerEvent("pointerleave"));
+  out.none = count(".lit");
+  click(lua(10));
+  out.picked = rows("#pane-lua .r.pick");
+  out.said = $("#line").textContent;
+  key("#pane-lua", "ArrowUp");
+  out.up = rows("#pane-lua .r.pick");
+  key("#pane-lua", "Escape");
+  out.unpicked = count(".r.pick, .lit");
+  out.kernels = texts("#kernels option");
+  click("[data-more=tensors]");
+  out.things = count("#more-tensors tr") - 1;
+  click("[data-more=conflicts]");
+  out.maps = count("#more-conflicts svg");
+  click("[data-view=cu]");
+  out.after = Array.from(document.querySelectorAll(".pane")).filter(
+    function (p) { return !p.hidden; }).map(function (p) {
+      return p.dataset.pane; });
+  out.wide = document.documentElement.scrollWidth;
+  out.notes = count(".note");
+  return out;]]
+
+describe("the page of a kernel in a browser", function()
+  it("lights together what belongs together #noasan", function()
+    if not browser.find() then pending "no Chromium" end
+    dir = support.folder()
+    finally(function() support.remove(dir) end)
+    support.write(dir .. "/s.lua", SCRIPT)
+    explain({dir .. "/s.lua", "twice", "-o", dir .. "/twice.html"}, {})
+    explain {dir .. "/s.lua", "race", "-o", dir .. "/race.html"}
+    local file = dir .. "/twice.html"
+    local found = browser.visit {
+      {file = file, width = 1400, script = LOOK},
+      {file = file, width = 800, script = LOOK},
+      {file = file, width = 390, script = LOOK},
+      {file = dir .. "/race.html", width = 390, script = [[
+        var was = kernel.name, box = $("#kernels");
+        box.value = "1";
+        box.dispatchEvent(new Event("change", {bubbles: true}));
+        return [was, kernel.name, count(".note.bad"), $(".note").textContent,
+          $("#pane-lua .r.pick").dataset.n]; ]]}}
+    local k = data_of(file).kernels[1]
+    local lit, luas, all, helpers = {}, {}, 0, 0
+    for i, at in ipairs(k.cu.at) do
+      if at == key_of(k, 1, 10) then lit[#lit + 1] = i end
+      if at > 0 and not luas[1] then luas[1] = k.keys[at][2] end
+      if not luas[1] then helpers = i end
+      all = i
+    end
+    local has_ptx = k.ptx ~= nil
+    for i, panes in ipairs {{"lua", "cu", k.sass and "sass" or "ptx"},
+                            {"lua", "cu"}, {"lua"}} do
+      local f = found[i].value
+      assert.same({}, found[i].errors)
+      if i > 1 or has_ptx then assert.same(panes, f.shown) end
+      assert.equal(all - helpers, f.cu)
+      assert.same(lit, f.lit)
+      assert.is_true(#lit > 30)
+      assert.equal(1, f.line)
+      if has_ptx then assert.is_true(f.ptx >= 64) end
+      assert.same(luas, f.first)
+      assert.same({0, 0}, {f.none, f.unpicked})
+      assert.same({{10}, {8}}, {f.picked, {f.up[1] > 8 and 8 or f.up[1]}})
+      assert.matches("s.lua:10.*confl. 992", f.said)
+      assert.same({"turn (2 launches)", "turn"}, f.kernels)
+      assert.equal(#k.things, f.things)
+      assert.equal(1, f.maps)
+      assert.same(i == 3 and {"cu"} or f.shown, f.after)
+      assert.is_true(f.wide <= ({1400, 800, 390})[i])
+      assert.equal(0, f.notes)
+    end
+    assert.same({}, found[4].errors)
+    local f = found[4].value
+    local notes = data_of(dir .. "/race.html").kernels[2].notes
+    assert.same({"turn", "late", #notes}, {f[1], f[2], f[3]})
+    assert.equal(notes[1].text, f[4])
+    assert.truthy(f[5] == "16" or f[5] == "17")
+  end)
+end)

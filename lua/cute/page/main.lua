@@ -31,7 +31,8 @@ nothing launched, 2 a wrong command line, 130 interrupted.
 local MOST = 16  -- launches of a page
 
 --- Reads the words behind `explain`: options, with `script` the number of the
--- word that is the script, `words` what the script is given; nil and a message.
+-- word that is the script; nil and a message. `-o FILE` behind its arguments is
+-- taken from the words.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
@@ -52,27 +53,26 @@ function main.options(words)
   if not words[i] then return nil, "explain: which script?" end
   local n = #words
   if not opt.output and n > i + 1 and words[n - 1] == "-o" then
-    opt.output, n = words[n], n - 2
+    opt.output, words[n], words[n - 1] = words[n], nil, nil
   end
   if not opt.output then
     return nil, "explain: where to? -o FILE behind the script's arguments"
   end
-  opt.script = words[i]
-  opt.words = table.move(words, i + 1, n, 1, {[0] = words[i]})
+  opt.script, opt.name = i, words[i]
   return opt
 end
 
 local Session = {}
 Session.__index = Session
 
---- A session that watches launches; nil and a message.
+--- A session that watches launches; nil, a message and an exit code.
 ---@param opt table
 function main.start(opt)
   local s = setmetatable({opt = opt, page = page.new(), known = {}, stop = {},
                           exit = os.exit, left = 0}, Session)
   if opt.output ~= "-" then
     local ok, why = cli.writable(opt.output)
-    if not ok then return nil, why end
+    if not ok then return nil, "explain: " .. why, 1 end
   end
   s.out = opt.output == "-" and assert(sys.divert()) or nil
   devices.simulates = true
@@ -143,7 +143,7 @@ function Session:finish(code, message)
     table.insert(kernels[1].missing, ("%d more launches are left out: "
       .. "--kernel NAME chooses"):format(self.left))
   end
-  local text = self.page:html(source.short(self.opt.script))
+  local text = self.page:html(source.short(self.opt.name))
   local ok, why = self:write(text)
   if not ok then
     report.tell("cutelua: explain: " .. (why or "cannot write"))

@@ -8,13 +8,11 @@ local program = {}
 
 local HELP = [==[
 usage: cutelua [options] [script [arguments]]
-       cutelua tune gemm --shapes M,N,K|FILE ...   (tune gemm --help)
-       cutelua debug script [arguments]            (debug --help)
-       cutelua check [options] script [arguments]  (check --help)
-       cutelua doc [names]                         (doc --help)
-       cutelua explain script [arguments] -o FILE  (explain --help)
+       cutelua COMMAND ...     (COMMAND --help tells its options)
 Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
 without -e, it is an interactive prompt.
+
+COMMANDS
 
   -e CODE        runs CODE (may be given more than once)
   -l MODULE      requires MODULE into a global of that name
@@ -158,84 +156,84 @@ local function run_steps(opt)
   return 0
 end
 
--- `cutelua tune ...`: a script of that name is ./tune.
-local function tune(opt, words)
-  local result
-  local code = protected(opt, function()
-    result = require "cute.tune".main(words)
-  end)
-  return result or code
+-- ---- commands ----
+
+-- A command that is a function of its words and gives an exit code.
+local function plain(module)
+  return function(opt, words)
+    local result
+    local code = protected(opt, function()
+      result = require(module).main(words)
+    end)
+    return code ~= 0 and code or result
+  end
 end
 
--- `cutelua doc ...`
-local function documented(opt, words)
-  local result
-  local code = protected(opt, function()
-    result = require "cute.doc".main(words)
-  end)
-  return code ~= 0 and code or result
+-- A command that runs the script among its words: where that is.
+local function run_script(opt, words, at)
+  local arg = set_arg(words, at)
+  return script_function(opt, words[at])(table.unpack(arg))
 end
 
--- `cutelua debug ...`
-local function debugged(opt, argv)
+-- One that asks what to do with a script before it runs it, again and again.
+local function debugged(opt, words)
   local result
-  local words = table.move(argv, opt.script + 1, #argv, 1, {})
   local code = protected(opt, function()
     result = require "cute.debug.prompt".main(words, function(script)
-      local arg = table.move(script, 2, #script, 1, {[0] = script[1]})
-      _G.arg = arg
-      return script_function(opt, script[1])(table.unpack(arg))
+      return run_script(opt, script, 1)
     end)
   end)
   return code ~= 0 and code or result
 end
 
--- `cutelua check ...`: a script of that name is ./check.
-local function check(opt, argv)
-  local words = table.move(argv, opt.script + 1, #argv, 1, {})
-  local main = require "cute.check.main"
-  local own, message = main.options(words)
-  if own and own.help then
-    io.write(main.HELP)
-    return 0
+-- One that a script runs in: `options(words)` finds it (or nil, message),
+-- `start(own)` makes what lives while it runs (or nil, message, exit code),
+-- `finish(code)` ends that.
+local function session(module)
+  return function(opt, words)
+    local main = require(module)
+    local own, message = main.options(words)
+    if own and own.help then
+      io.write(main.HELP)
+      return 0
+    end
+    local started, code
+    if own then started, message, code = main.start(own) end
+    if not started then
+      report.tell("cutelua: " .. message)
+      return code or 2
+    end
+    opt.stop = started.stop
+    return started:finish(protected(opt, run_script, opt, words, own.script))
   end
-  local session
-  if own then session, message = main.start(own) end
-  if not session then
-    report.tell("cutelua: " .. message)
-    return 2
-  end
-  words[0] = argv[0]
-  local arg = set_arg(words, own.script)
-  opt.stop = session.stop
-  return session:finish(protected(opt, function()
-    return script_function(opt, words[own.script])(table.unpack(arg))
-  end))
 end
 
--- `cutelua explain ...`
-local function explain(opt, argv)
-  local main = require "cute.page.main"
-  local own, message = main.options(table.move(argv, opt.script + 1, #argv, 1,
-                                               {}))
-  if own and own.help then
-    io.write(main.HELP)
-    return 0
+--- The commands by name, in the order of --help: what its words are, what it
+-- does, how it runs. A script of such a name is ./tune.
+program.commands = {
+  {"tune", "gemm --shapes M,N,K|FILE ...", "measures what serves a product",
+   run = plain "cute.tune"},
+  {"debug", "script [arguments]", "steps forward and back",
+   run = debugged},
+  {"check", "[options] script [arguments]", "tries all schedules",
+   run = session "cute.check.main"},
+  {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
+   run = session "cute.page.main"},
+  {"doc", "[names]", "says what names are", run = plain "cute.doc"},
+}
+
+local function command_of(word)
+  for _, row in ipairs(program.commands) do
+    if row[1] == word then return row end
   end
-  if not own then
-    report.tell("cutelua: " .. message)
-    return 2
+end
+
+local function help()
+  local lines = {}
+  for i, row in ipairs(program.commands) do
+    lines[i] = ("  %-40s  %s"):format(row[1] .. " " .. row[2], row[3])
   end
-  local session
-  session, message = main.start(own)
-  if not session then
-    report.tell("cutelua: explain: " .. message)
-    return 1
-  end
-  _G.arg, opt.stop = own.words, session.stop
-  return session:finish(protected(opt, function()
-    return script_function(opt, own.script)(table.unpack(own.words))
-  end))
+  return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
 end
 
 --- Runs the program; returns its exit code.
@@ -248,26 +246,16 @@ function program.main(argv)
     return 2
   end
   if opt.help then
-    io.write(HELP)
+    io.write(help())
     return 0
   elseif opt.version then
     print(("cutelua %s (%s)"):format(sys.version, _VERSION))
     return 0
   end
-  if opt.script and argv[opt.script] == "tune" then
-    return tune(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
-  end
-  if opt.script and argv[opt.script] == "debug" then
-    return debugged(opt, argv)
-  end
-  if opt.script and argv[opt.script] == "check" then
-    return check(opt, argv)
-  end
-  if opt.script and argv[opt.script] == "doc" then
-    return documented(opt, table.move(argv, opt.script + 1, #argv, 1, {}))
-  end
-  if opt.script and argv[opt.script] == "explain" then
-    return explain(opt, argv)
+  local command = opt.script and command_of(argv[opt.script])
+  if command then
+    local words = table.move(argv, opt.script + 1, #argv, 1, {[0] = argv[0]})
+    return command.run(opt, words)
   end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)

@@ -33,7 +33,7 @@ return {
   -- halves of K, two blocks of a multiprocessor, in clusters.
   good = {
     ["64x8"] = 2.05, ["64x8 two"] = 1.84, ["64x16"] = 1.54,
-    ["64x16 two"] = 1.53, ["64x16 halves"] = 1.12, ["64x32"] = 1.33,
+    ["64x16 two"] = 1.53, ["64x16 halves"] = 1.12, ["64x32"] = 1.2,
     ["64x32 two"] = 1.24, ["64x32 halves"] = 1.06, ["64x64"] = 1.2,
     ["64x64 two"] = 1.23, ["64x64 halves"] = 1.09, ["64x64 parts"] = 0.808,
     ["64x128"] = 1.06, ["64x128 parts"] = 1.05, ["128x64"] = 1.12,

@@ -63,6 +63,14 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
+-- Rows of a step that are not there: those of the last tile of a mode, where a
+-- block has it each time, as those that stay have when the tiles of a mode divide
+-- them; else the mean of all tiles.
+local function absent(size, tile, tiles, waves, slots)
+  local last = waves > 1 and slots % tiles == 0
+  return (tiles * tile - size) / (last and 1 or tiles)
+end
+
 --- Seconds of a product with complete options `o` (options of gemm_sm90), on
 -- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
 ---@return number seconds
@@ -78,7 +86,8 @@ function model.time(o, m, n, k, sms)
   local steps = ceil_div(ceil_div(k, bk), o.split)
 
   local pieces = bk * bits / 1024  -- of 128 bytes in a row
-  local missing = (tiles_m * bm - m) / tiles_m + (tiles_n * bn - n) / tiles_n
+  local missing = absent(m, bm, tiles_m, waves, slots)
+    + absent(n, bn, tiles_n, waves, slots)
   local step = math.max(bm * bn * bk / C.fmas * bits / 16,
     pieces * ((bm + bn - missing) * 128 / C.fill + missing * C.missing))
   if o.promote then step = step + C.add * o.rows / 64 / o.promote end
@@ -88,7 +97,7 @@ function model.time(o, m, n, k, sms)
   local epilogue = C.round * (o.rows // 64) * (o.columns // part)
     + bm * o.columns * wide / 8 / C.drain * (o.epi_stages < 4 and 1 or 0.7)
   local stays = (m + n) * k * bits / 8 < STAYS
-  local abreast = math.max(1, math.min(waves, 1) * o.min_blocks)
+  local abreast = math.max(1, math.ceil(math.min(waves, 1) * o.min_blocks))
   local pace = math.max(step * abreast,
     (stays and C.hit or C.latency) / math.min(o.stages, steps))
   local main = steps * pace

@@ -204,6 +204,10 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
+  -- Of wide elements whose rows begin inside lines, L2 fetches pairs of these.
+  local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
+  local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
+    {level_prefetch_size = cut and "size_256b" or nil})
   local function bring(guard)
     if guard then held:fill(0) end
     for k = 0, steps - 1 do
@@ -212,7 +216,7 @@ local function turn(o, t, op, at)
         for j = 0, V // w - 1 do
           local a = at.a // w + va * (V // w) + j
           local function get()
-            cute.autovec_copy(g({_, a}, b, at.batch), held(_, j, p, k))
+            cute.copy(atom, g({_, a}, b, at.batch), held(_, j, p, k))
           end
           if guard then
             cute.when(cute.lt(a, o.extents[o.across] // w)
@@ -253,7 +257,8 @@ local function shift(o, t, op, at)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
     {V, along + 1, {W, TB // W}}, {1, V, {pitch, group}}))
   local tid = (cute.arch.thread_idx())
-  local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype, 128)
+  local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype,
+    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
   -- where row b has the tile's first element
   local function first(b)

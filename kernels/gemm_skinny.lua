@@ -18,7 +18,8 @@
 -- result is D^T) or the second one ("b": 8 rows).
 --
 -- A warp has a chunk of `unroll` runs under way. Chunks of K are shared out in
--- turn to the warps of a block, and of blocks (z).
+-- turn to the warps of a block, and of blocks (z). A run is half of a line of
+-- memory: loads of B bring the other half to L2, too (`prefetch`).
 --
 -- The order of sums: a warp's, MMA by MMA as K goes on, MMA s of a run having
 -- elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (of 8 bits: 16 t +
@@ -55,7 +56,7 @@ end
 -- The rows of a matrix that a thread has of an operand: of each of its tiles
 -- that of this lane, and of the MMA's first operand the one 8 rows on. o:
 -- {first: is it that? count: of its tiles, across: those that lie beside each
--- other in a block, row(i): the first of tile i}.
+-- other in a block, row(i): the first of tile i, prefetch: what comes to L2}.
 local function rows_of(t, o)
   local rows, last, lane = {}, t.shape[1] - 1, cute.arch.lane_idx()
   for i = 0, o.count - 1 do
@@ -80,12 +81,14 @@ local function operand(p, t, o)
   local vectors = cute.make_tensor(t.iterator, cute.make_layout(
     {t.shape[1], {each, pieces}}, {t.stride[1], {1, each}}))
   local held = cute.make_rmem_tensor({each, #rows, p.unroll}, own)
+  local atom = cute.make_copy_atom("DefaultCopy", own,
+                                   {level_prefetch_size = o.prefetch})
   local out = {}
   function out.load(slot, run, guard)
     local piece = run * 4 + lane % 4
     local function copy()
       for i, row in ipairs(rows) do
-        cute.autovec_copy(vectors(row, {_, piece}), held(_, i - 1, slot))
+        cute.copy(atom, vectors(row, {_, piece}), held(_, i - 1, slot))
       end
     end
     if not guard then return copy() end
@@ -185,6 +188,7 @@ local function body(p, mA, mB, mS, mD, ...)
              p.gated and p.n // 2 or p.n, "of D", D.shape[2])
   local a, across = p.side == "a", p.warps[1]
   local of_w = {first = a, count = p.count, across = p.count * across,
+    prefetch = p.prefetch,
     row = function(i)
       local first = i * across * p.high
       return at.bn * p.columns + first // p.columns * (p.n // 2)
@@ -207,7 +211,8 @@ end
 
 local function plan(o)
   local p = {name = "gemm_skinny", m = 8, side = "a", count = 1,
-             warps = {1, 8}, unroll = 4, splits = 1, dtype = cute.bf16}
+             warps = {1, 8}, unroll = 4, splits = 1, dtype = cute.bf16,
+             prefetch = "size_128b"}
   for name, v in pairs(o) do p[name] = v end
   check.given("gemm_skinny", p, "m", "n", "k")
   check.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
@@ -298,7 +303,7 @@ end
 -- group: integer?, side: string?, count: integer?, rows: integer?,
 -- warps: integer[]?, unroll: integer?, splits: integer?, name: string?,
 -- min_blocks: integer?, cluster: boolean?, epilogue: function?,
--- gated: boolean?, pdl: boolean?}
+-- gated: boolean?, prefetch: string?, pdl: boolean?}
 -- m: the rows that it is meant for; dtype: of A, and of B, if b_dtype does not
 -- say another; group: elements of K that share a factor of a row of B, with
 -- side "a"; rows: of A, that a block has; count: tiles
@@ -306,7 +311,8 @@ end
 -- splits: blocks that share K,
 -- cluster: through their shared memory (sm_90);
 -- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
--- gated: as gemm_sm80 has it, n is of B; pdl: for dependent launches
+-- gated: as gemm_sm80 has it, n is of B; prefetch: level_prefetch_size of loads
+-- of B; pdl: for dependent launches
 return setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, B, ...)

@@ -209,4 +209,19 @@ function card.state()
   return line or "unknown"
 end
 
+local BUSY = 600  -- milliseconds: nvidia-smi takes a part of them to begin
+
+--- The same, while launches of `each` milliseconds keep the card busy.
+---@param dev table a device object
+---@param launch function|table
+---@param each number
+function card.busy(dev, launch, each)
+  local run = type(launch) == "function" and launch
+    or function() launch:launch() end
+  for _ = 1, math.ceil(BUSY / each) do run() end
+  local line = card.state()
+  dev:sync()
+  return line
+end
+
 return card

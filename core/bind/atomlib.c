@@ -169,7 +169,7 @@ static int l_make_mma_atom(lua_State *L) {
   return 1;
 }
 
-// make_copy_atom(name, type [, bits | {num_bits_per_copy = n}])
+// make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_istable(L, 1)) {  // an operation: its atom's name, or a bulk copy
@@ -181,6 +181,7 @@ static int l_make_copy_atom(lua_State *L) {
   }
   const char *name = face_checkstr(L, 1);
   DType t = face_check_dtype(L, 2);
+  unsigned hints = lua_istable(L, 3) ? intrinlib_prefetch(L, 3) : 0;
   if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");
   else lua_settop(L, 3);
   lua_Integer bits = face_optint(L, -1, 0);
@@ -188,6 +189,7 @@ static int l_make_copy_atom(lua_State *L) {
     face_error(L, ERR_ARG, "make_copy_atom: %d bits", (int)bits);
   AtomBox b = {.kind = BOX_COPY};
   b.copy.atom = copy_atom(cx, name, t, (int)bits);
+  b.copy.atom.hints = hints;
   push_box(L, b);
   return 1;
 }
@@ -723,7 +725,8 @@ static int plain_copy(lua_State *L, int how) {
   const Tensor *pred = how & PRED ? check_pred(L, 1, &p) : NULL;
   Tensor src = face_check_tensor(L, first);
   Tensor dst = face_check_tensor(L, first + 1);
-  tensor_copy(cx, src, dst, pred, how & WIDE ? 128 : dtype_bits(src.type));
+  tensor_copy(cx, src, dst, pred, (CopyHow){
+    .max_bits = how & WIDE ? 128 : dtype_bits(src.type)});
   return 0;
 }
 

@@ -30,6 +30,8 @@ void tensorlib_open(lua_State *L);
 void vallib_open(lua_State *L);
 void tracelib_open(lua_State *L);
 void intrinlib_open(lua_State *L);
+// HINT_PREFETCH as the table idx says it, level_prefetch_size = "size_128b".
+unsigned intrinlib_prefetch(lua_State *L, int idx);
 void printlib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);

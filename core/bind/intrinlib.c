@@ -336,6 +336,16 @@ static int l_hints(lua_State *L) {
   return 1;
 }
 
+unsigned intrinlib_prefetch(lua_State *L, int idx) {
+  const HintField *h = hint_field(HINT_PREFETCH);
+  if (lua_getfield(L, idx, h->name) == LUA_TNIL) return 0;
+  const char *s = luaL_tolstring(L, -1, NULL);
+  for (unsigned v = 1; h->value[v].name; v++)
+    if (strcmp(s, h->value[v].name) == 0) return v << h->shift;
+  face_error(L, ERR_NAME, "no %s '%s' (%s %s %s)", h->name, s,
+             h->value[1].name, h->value[2].name, h->value[3].name);
+}
+
 // smem_budget(sm) -> bytes of shared memory that a block may have
 static int l_smem_budget(lua_State *L) {
   lua_pushinteger(L, target_smem((int)face_checkint(L, 1)));

@@ -60,6 +60,8 @@ const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 // What is used, noted before anything is written; names; helpers.
 void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
+// Bytes that a load with these flags is to bring to L2; 0: no more than it has.
+int ptx_prefetch(const Emit *e, unsigned flags);
 void ptx_reserve(Emit *e);
 void ptx_print(Emit *e);
 void ptx_asm(Emit *e, Ref r);  // ASM, a statement

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "atoms/atom.h"
-#include "emit/inside.h"
+#include "emit/expr.h"
 
 typedef struct Block {
   const char *name, *text;  // of the function, and all of it
@@ -34,6 +34,8 @@ const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred) {
   static const Helper ca[2][3] = {  // by bits / 64
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
+  if (ptx_prefetch(e, flags))
+    return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
   if (!global) return helper_use(e, ca[zfill][bits / 64]);
   return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
 }

@@ -651,6 +651,36 @@ static __device__ __forceinline__ int sm_id() {
   return r;
 }
 
+// ---- what comes to L2 with a load ----
+
+//: ld_l2
+template <int bytes, typename T>  // so many of memory come to L2 with it
+static __device__ __forceinline__ T ld_l2(const T *p) {
+  T x;
+  if constexpr (sizeof(T) == 16) {
+    uint4 &v = *(uint4 *)&x;
+    asm volatile("ld.global.L2::%5B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p), "n"(bytes) : "memory");
+  } else if constexpr (sizeof(T) == 8) {
+    uint2 &v = *(uint2 *)&x;
+    asm volatile("ld.global.L2::%3B.v2.u32 {%0, %1}, [%2];"
+        : "=r"(v.x), "=r"(v.y) : "l"(p), "n"(bytes) : "memory");
+  } else if constexpr (sizeof(T) == 4) {
+    asm volatile("ld.global.L2::%2B.u32 %0, [%1];"
+        : "=r"(*(unsigned *)&x) : "l"(p), "n"(bytes) : "memory");
+  } else if constexpr (sizeof(T) == 2) {
+    asm volatile("ld.global.L2::%2B.u16 %0, [%1];"
+        : "=h"(*(unsigned short *)&x) : "l"(p), "n"(bytes) : "memory");
+  } else {
+    unsigned v;
+    asm volatile("ld.global.L2::%2B.u8 %0, [%1];"
+        : "=r"(v) : "l"(p), "n"(bytes) : "memory");
+    *(unsigned char *)&x = (unsigned char)v;
+  }
+  return x;
+}
+
 // ---- cp.async ----
 
 //: cp_async_ca4
@@ -715,6 +745,24 @@ static __device__ __forceinline__ void cp_async_cg16_zfill(
     unsigned dst, const void *src, bool p) {
   asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %4], 16, %2;"
       :: "r"(dst), "l"(src), "r"(p ? 16 : 0), "n"(to), "n"(from) : "memory");
+}
+
+//: cp_async_ca_l2
+template <int l2, int n, int to = 0, int from = 0>  // l2: bytes that come there
+static __device__ __forceinline__ void cp_async_ca_l2(
+    unsigned dst, const void *src, bool p = true) {
+  asm volatile("cp.async.ca.shared.global.L2::%5B [%0 + %3], [%1 + %4], %6, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? n : 0), "n"(to), "n"(from), "n"(l2), "n"(n)
+      : "memory");
+}
+
+//: cp_async_cg_l2
+template <int l2, int n, int to = 0, int from = 0>  // l2: bytes that come there
+static __device__ __forceinline__ void cp_async_cg_l2(
+    unsigned dst, const void *src, bool p = true) {
+  asm volatile("cp.async.cg.shared.global.L2::%5B [%0 + %3], [%1 + %4], %6, %2;"
+      :: "r"(dst), "l"(src), "r"(p ? n : 0), "n"(to), "n"(from), "n"(l2), "n"(n)
+      : "memory");
 }
 
 // ---- mbarriers ----

@@ -222,6 +222,11 @@ void ptx_asm(Emit *e, Ref r) {
 
 // ---- memory accesses with hints ----
 
+int ptx_prefetch(const Emit *e, unsigned flags) {
+  unsigned size = hint_get(flags, HINT_PREFETCH);
+  return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
+}
+
 // Type suffix of ld, st (op NULL) and atom.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
@@ -259,11 +264,12 @@ static Access make_access(Emit *e, const Ins *i) {
               .peer = m->space == SP_DSMEM, .atom = atom, .st = st,
               .cas = atom && i->imm == AT_CAS};
   a.ptx = arena_printf(
-    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s.%s",
+    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
     a.smem ? ".shared" : a.peer ? "" : ".global",
     a.smem || a.peer ? "" : hint_text(f, HINT_COP),
     a.smem || a.peer ? "" : hint_text(f, HINT_EVICT),
+    ptx_prefetch(e, f) ? hint_text(f, HINT_PREFETCH) : "",
     atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
   for (char *p = s; *p; p++)

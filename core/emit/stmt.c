@@ -187,6 +187,7 @@ typedef struct Side {
   int64_t bit;     // offset in it
   bool fresh;      // nothing was written to its word yet
   bool cut;        // of memory, only
+  int l2;          // bytes of memory that are to come to L2 with a load; 0
   int64_t piece;   // this piece, counted in moves from off
 } Side;
 
@@ -233,12 +234,25 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
+// A load that brings more to L2; type NULL: of the element itself.
+static void put_hinted(Emit *e, const Side *s, const char *type) {
+  text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
+  if (type) text_printf(e, "(const %s *)", type);
+  expr_pointer(e, s->mem, s->off, type ? PR_UNARY : PR_ANY);
+  if (s->cut && s->piece) text_printf(e, " + %" PRId64, s->piece);
+  text_puts(e, ")");
+}
+
 // `bits` at one side, as an lvalue of `type` (or the element itself).
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
   bool below = !s->regs && dtype_bits(ir_type(e->fn, s->mem)) < 8;
   bool plain = strcmp(own, type) == 0 && !below;
+  if (src && s->l2) {
+    put_hinted(e, s, plain ? NULL : type);
+    return;
+  }
   if (s->cut) {
     text_printf(e, "((%s%s *)", src ? "const " : "", type);
     expr_pointer(e, s->mem, s->off, PR_UNARY);
@@ -410,6 +424,7 @@ void stmt_copy(Emit *e, Ref r) {
   Ref pred = o[2].ref;
   Side d = side_of(e, &o[0]), s = side_of(e, &o[1]);
   d.fresh = e->fresh[r];
+  s.l2 = ptx_prefetch(e, i->flags);
   bool wide = i->imm == 256;
   bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
                        (aligned(&s, i->imm) || partial(&s, i->imm)));
@@ -447,7 +462,10 @@ void stmt_async(Emit *e, Ref r) {
   text_puts(e, helper_async(e, i->imm, i->flags, pred != 0));
   int64_t to = expr_beyond(e, o[0].ref, o[0].off);
   int64_t from = expr_beyond(e, o[1].ref, o[1].off);
-  if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
+  int l2 = ptx_prefetch(e, i->flags);
+  if (l2) text_printf(e, "<%d, %d, %" PRId64 ", %" PRId64 ">", l2,
+                      (int)i->imm / 8, to, from);
+  else if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
   else if (to) text_printf(e, "<%" PRId64 ">", to);
   text_puts(e, "(");
   expr_address(e, o[0].ref, o[0].off);

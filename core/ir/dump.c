@@ -164,11 +164,13 @@ static void put_imm(Dump *d, const Ins *i) {
 static void put_flags(Dump *d, const Ins *i) {
   bool mbar = i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
   bool hints = mbar || i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  bool copy = i->op == OP_COPY || i->op == OP_CPASYNC;
   bool cluster = i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT;
-  for (int f = 0; hints && f < HINT_COUNT; f++)
+  for (int f = mbar ? HINT_SEM : 0; hints && f < HINT_COUNT; f++)
     PUT(d, "%s", hint_text(i->flags, (HintId)f));
   if (i->op == OP_CPASYNC && i->flags & CPF_GLOBAL) PUT(d, ".cg");
   if (i->op == OP_CPASYNC && i->flags & CPF_ZFILL) PUT(d, ".zfill");
+  if (copy) PUT(d, "%s", hint_text(i->flags, HINT_PREFETCH));
   if (mbar && i->flags & MBF_ARRIVE) PUT(d, ".arrive");
   if (mbar && i->flags & MBF_TEST) PUT(d, ".test");
   if (mbar && i->flags & MBF_NOINC) PUT(d, ".noinc");

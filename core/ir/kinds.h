@@ -105,9 +105,9 @@ SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC, MBAR*:
-// fields of 3 bits, 0 everywhere in a plain access. HV(ID, "name", "PTX") from
-// 1 on; HF(ID, shift, "name", values).
+// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC, MBAR* and
+// (PREFETCH) of COPY, CPASYNC: fields of 3 bits, 0 everywhere in a plain one.
+// HV(ID, "name", "PTX") from 1 on; HF(ID, shift, "name", values).
 #define HINT_COPS(HV) /* how the caches are used */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -126,15 +126,21 @@ FenceKind fence_find(const char *name);
   HV(EVICT_LAST, "evict_last", ".L1::evict_last") \
   HV(EVICT_NONE, "evict_no_allocate", ".L1::no_allocate") \
   HV(EVICT_UNCHANGED, "evict_unchanged", ".L1::evict_unchanged")
+#define HINT_PREFETCHES(HV) /* what of memory comes to L2 together */ \
+  HV(PREFETCH_64, "size_64b", ".L2::64B") \
+  HV(PREFETCH_128, "size_128b", ".L2::128B") \
+  HV(PREFETCH_256, "size_256b", ".L2::256B")
 #define HINTS(HF) \
   HF(COP, 0, "cop", HINT_COPS) HF(SEM, 3, "sem", HINT_SEMS) \
   HF(SCOPE, 6, "scope", HINT_SCOPES) \
-  HF(EVICT, 9, "level1_eviction_priority", HINT_EVICTS)
+  HF(EVICT, 9, "level1_eviction_priority", HINT_EVICTS) \
+  HF(PREFETCH, 12, "level_prefetch_size", HINT_PREFETCHES)
 #define HV(id, name, ptx) id,
 enum { COP_NONE, HINT_COPS(HV) };
 enum { SEM_NONE, HINT_SEMS(HV) };
 enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
+enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 #undef HV
 typedef enum HintId {
 #define HF(id, shift, name, values) HINT_##id,
@@ -151,12 +157,12 @@ const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
-// Ins.flags of some: MBARTX arrives, too; MBARTRY does not wait for a while;
-// MBARCPASYNC is one of the arrivals that the barrier counts. CLUSTERARRIVE
-// orders nothing; it or CLUSTERWAIT is not by all of a warp. Lanes come to BAR,
-// BARARRIVE one by one (here all at once). SETMAXNREG takes registers, else
-// gives them back.
-enum { MBF_ARRIVE = 1 << 12, MBF_TEST = 1 << 13, MBF_NOINC = 1 << 14 };
+// Ins.flags of some, of MBAR* where others have COP: MBARTX arrives, too;
+// MBARTRY does not wait for a while; MBARCPASYNC is one of the arrivals that
+// the barrier counts. CLUSTERARRIVE orders nothing; it or CLUSTERWAIT is not by
+// all of a warp. Lanes come to BAR, BARARRIVE one by one (here all at once).
+// SETMAXNREG takes registers, else gives them back.
+enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };

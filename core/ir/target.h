@@ -27,6 +27,7 @@ int64_t target_smem(int sm);
 #define FEATURES(FT) \
   FT(LDMATRIX, "ldmatrix", 75, 0, false) \
   FT(CPASYNC, "cp.async", 80, 0, false) \
+  FT(PREFETCH, "level_prefetch_size", 80, 0, false) \
   FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
   FT(MBARRIER, "an mbarrier", 90, 0, false) \
   FT(TMA, "a bulk copy", 90, 0, false) \

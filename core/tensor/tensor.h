@@ -94,12 +94,14 @@ bool tensor_wide(Ctx *cx, Layout l);
 // The static number of elements; ERR_STATIC naming `what` otherwise.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
+typedef struct CopyHow {
+  int64_t max_bits;
+  bool promised;  // by the user: pointers and whatever is traced of offsets and
+                  // strides are aligned to max_bits
+  unsigned hints; // of what is read in global memory: HINT_PREFETCH
+} CopyHow;
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                 int64_t max_bits);
-// The same on the user's promise that pointers and whatever is traced of
-// offsets and strides are aligned to max_bits.
-void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                          int64_t max_bits);
+                 CopyHow how);
 void tensor_fill(Ctx *cx, Tensor t, Ref value);
 void tensor_print(Ctx *cx, Tensor t, Buf *out);  // "ptr o layout" notation
 const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch

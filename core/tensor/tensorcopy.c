@@ -172,7 +172,8 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
 }
 
 // One move of v contiguous elements at these offsets.
-static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
+static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v,
+                 unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
   Fn *fn = ir_fn(cx);
   int64_t bits = v * dtype_bits(src->type);
@@ -194,13 +195,13 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v) {
   Ref x[5] = {dst->mem, dim_asref(cx, o[DST]), src->mem,
               dim_asref(cx, o[SRC]), 0};
   if (t[PRED]) x[4] = load_at(cx, t[PRED], o[PRED]);
-  Ins i = {.op = OP_COPY, .imm = bits};
+  Ins i = {.op = OP_COPY, .imm = bits, .flags = (uint16_t)hints};
   operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
 
 // Every block of v elements: a mixed-radix counter over the loops.
 static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
-                        int64_t v) {
+                        int64_t v, unsigned hints) {
   int64_t c[MAX_WALK] = {0};
   for (;;) {
     Dim o[SIDES] = {{0}, {0}, {0}};
@@ -211,19 +212,20 @@ static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                                            dim_int(cx, c[k])));
       o[s] = side_offset(cx, t[s], o[s]);
     }
-    move(cx, t, o, v);
+    move(cx, t, o, v, hints);
     int k = 0;
     while (k < w->n && ++c[k] == w->loop[k].n) c[k++] = 0;
     if (k == w->n) return;
   }
 }
 
-static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n) {
+static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n,
+                        unsigned hints) {
   for (int64_t i = 0; i < n; i++) {
     Dim o[SIDES] = {{0}, {0}, {0}};
     for (int s = 0; s < (t[PRED] ? SIDES : PRED); s++)
       o[s] = tensor_at(cx, *t[s], dim_int(cx, i));
-    move(cx, t, o, 1);
+    move(cx, t, o, 1, hints);
   }
 }
 
@@ -244,8 +246,8 @@ static void check_pair(Ctx *cx, const Tensor *a, const Tensor *b) {
              tensor_show(cx, a), tensor_show(cx, b), dtype_name(b->type));
 }
 
-static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                 int64_t max_bits, bool promised) {
+void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
+                 CopyHow how) {
   check_pair(cx, &src, &dst);
   int64_t n = tensor_count(cx, &src, "copy");
   int64_t m = tensor_count(cx, &dst, "copy");
@@ -260,30 +262,22 @@ static void copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
   dst.l = layout_indexed(cx, dst.l);
   const Tensor *t[SIDES] = {&src, &dst, pred};
   Walk w = walk(cx, t, pred ? SIDES : PRED, n);
-  w.promised = promised;
+  w.promised = how.promised;
   if (w.ok)
-    move_blocks(cx, &w, t, vector_of(cx, &w, t, max_bits));
+    move_blocks(cx, &w, t, vector_of(cx, &w, t, how.max_bits), how.hints);
   else
-    move_singly(cx, t, n);
-}
-
-void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                 int64_t max_bits) {
-  copy(cx, src, dst, pred, max_bits, false);
-}
-
-void tensor_copy_promised(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
-                          int64_t max_bits) {
-  copy(cx, src, dst, pred, max_bits, true);
+    move_singly(cx, t, n, how.hints);
 }
 
 // ---- all elements ----
+
+static const CopyHow WIDE = {.max_bits = 128};
 
 void tensor_load_all(Ctx *cx, Tensor t, Ref *out) {
   int64_t n = tensor_count(cx, &t, "load");
   if (t.space != SP_RMEM) {
     Tensor r = tensor_make_rmem(cx, t.type, layout_compact(cx, t.l.shape));
-    tensor_copy(cx, t, r, NULL, 128);
+    tensor_copy(cx, t, r, NULL, WIDE);
     t = r;
   }
   Dim i = {0};
@@ -297,5 +291,5 @@ void tensor_store_all(Ctx *cx, Tensor t, const Ref *in) {
     to = tensor_make_rmem(cx, t.type, layout_compact(cx, t.l.shape));
   Dim i = {0};
   for (; i.w < n; i.w++) tensor_store(cx, to, &i, in[i.w]);
-  if (t.space != SP_RMEM) tensor_copy(cx, to, t, NULL, 128);
+  if (t.space != SP_RMEM) tensor_copy(cx, to, t, NULL, WIDE);
 }

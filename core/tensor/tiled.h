@@ -19,6 +19,7 @@ typedef struct CopyAtom {
   const AtomCopy *row;
   DType type;          // value type
   int bits;            // per copy instruction (auto-vectorising: the limit)
+  unsigned hints;      // of what is read in global memory: HINT_PREFETCH
   Layout thr, src, dst, ref;  // (thr,val) -> value index
 } CopyAtom;
 

@@ -93,7 +93,7 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
               run_of(k, false, s, so, k->nsrc)};
   int64_t bits = k->nsrc * dtype_bits(k->src->type);
   Ref pred = pred_ref(k);
-  unsigned flags = k->a->row->flags;
+  unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
   // 256 bits at once where the atom says so; else in parts.
   bool whole = bits == 256 && k->a->row->ptx;
@@ -329,6 +329,10 @@ static void check_operands(const Copy *k) {
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory%s",
                i ? "destination" : "source", pair_text(k));
   check_copy_types(k);
+  if (k->a->hints && k->src->space != SP_GMEM)
+    ctx_fail(cx, ERR_ARG, "copy: level_prefetch_size is for what is read in "
+             "global memory, the source is in %s%s", spaces[k->src->space],
+             pair_text(k));
   switch (k->a->row->op) {
     case CO_CPASYNC:
       check_space(k, false, SP_GMEM);
@@ -403,11 +407,11 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     copy_modes(&k, s, dim_int(cx, 0), d, dim_int(cx, 0), 1);
     return;
   }
-  int bits = a->bits > 128 ? 128 : a->bits;
-  // DefaultCopy promises nothing of what is traced
-  bool promised = a->row->flags & CPF_PROMISED;
+  CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
+    // DefaultCopy promises nothing of what is traced
+    .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
-    (promised ? tensor_copy_promised : tensor_copy)(cx, src, dst, NULL, bits);
+    tensor_copy(cx, src, dst, NULL, how);
     return;
   }
   // The predicate of each element: the same for all of V, or its own.
@@ -417,5 +421,5 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
   if (count(cx, k.pred_v, "copy") == 1)
     l[0] = layout_leaf(cx, layout_size(cx, sv), dim_int(cx, 0));
   Tensor p = tensor_with_layout(*pred, layout_concat(cx, l, 2));
-  (promised ? tensor_copy_promised : tensor_copy)(cx, src, dst, &p, bits);
+  tensor_copy(cx, src, dst, &p, how);
 }

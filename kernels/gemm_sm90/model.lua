@@ -63,9 +63,9 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
--- Rows of a step that are not there: those of the last tile of a mode, where a
--- block has it each time, as those that stay have when the tiles of a mode divide
--- them; else the mean of all tiles.
+-- Rows of a step that are not there: those of the last tile of a mode where one
+-- block has it each time, as blocks that stay have it if the tiles of the mode
+-- divide them; else the mean of all tiles.
 local function absent(size, tile, tiles, waves, slots)
   local last = waves > 1 and slots % tiles == 0
   return (tiles * tile - size) / (last and 1 or tiles)

@@ -9,6 +9,10 @@
 -- and one elementwise kernel behind it, or one for each operation. Operands go
 -- round in sets that do not fit into L2 together; those of one row are measured
 -- in turn.
+--
+-- `most` is the ratio that would be if what follows cost nothing: theirs beside
+-- the product alone, the faster of ours and cuBLAS's; `share` what of it ours
+-- has.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -131,15 +135,17 @@ local function swiglu(s)
   end
 end
 
+local function plain(s)
+  return function() ops.gemm(s.A, s.B, {out = s.E}) end
+end
+
 -- {name, whose result it is compared with, {of a set: a function that launches
 -- it; where it leaves that}, {ours}}.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
-   {function(s) return function() ops.gemm(s.A, s.B, {out = s.E}) end end,
-    "E"}},
+   {plain, "E"}},
   {"plain", "cuBLAS", {cublas, "D"},
-   {function(s) return function() ops.gemm(s.A, s.B, {out = s.E}) end end,
-    "E"}},
+   {plain, "E"}},
   {"gelu", "cublasLt", {fastest(function(s)
       return {bias = buffer(s.bias), epilogue = "gelu"}
     end), "D"},
@@ -223,19 +229,23 @@ local function compete(shape, sets, row)
     return
   end
   local r = assert(gpu.bench({{name = rival, launch = theirs},
-                              {name = "ours", launch = mine}},
+      {name = "ours", launch = mine},
+      {name = "alone", launch = in_turn(sets, cublas)},
+      {name = "ours alone", launch = in_turn(sets, plain)}},
     {rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
      hot_ms = tonumber(options.hot), cold = false,
      settle_ms = 2 * options.warm}))
   local a, b = r[rival].hot, r.ours.hot
-  print(("%-28s %8.1f us  %-10s %8.1f us   %.3f   %4.1f %%"):format(label,
-    b.median * 1e3, rival, a.median * 1e3, a.median / b.median,
-    100 * (b.q3 - b.q1) / b.median))
+  local alone = math.min(r.alone.hot.median, r["ours alone"].hot.median)
+  print(("%-28s %8.1f us  %-10s %8.1f us   %.3f   %.3f   %.3f   %4.1f %%")
+    :format(label, b.median * 1e3, rival, a.median * 1e3, a.median / b.median,
+    a.median / alone, alone / b.median, 100 * (b.q3 - b.q1) / b.median))
   io.stdout:flush()
 end
 
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
-print "problem                         ours      beside                  ratio"
+print "problem                         ours      beside                  ratio\z
+   most    share   spread"
 for _, shape in ipairs(SHAPES) do
   local name = ("%dx%dx%d"):format(table.unpack(shape))
   if options.only == "" or options.only == name then

@@ -1,8 +1,12 @@
 -- cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each, beside a
--- loop of cuBLAS's products in a stream, the same loop as a graph, and what
--- they would take at the rate of one big product of that N and K:
+-- loop of cuBLAS's products in a stream, the same loop as a graph, what they
+-- would take at the rate of one big product of that N and K (ideal), and one
+-- product of all rows, which has no groups at all:
 --
 --     cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
+--       [--least 128] [--most 4096]
+--
+-- Behind each: clock and power while it runs for 0.6 s.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -81,28 +85,28 @@ local function compare(x, K)
 end
 
 -- Products of many rows: the rate that an expert's could have.
-local function big(N, K)
-  local A = card.matrix(dev, "bf16", BIG * K, 5)
+local function pair(label, M, N, K)
+  local A = card.matrix(dev, "bf16", M * K, 5)
   local B = card.matrix(dev, "bf16", N * K, 6)
-  local D = card.matrix(dev, "bf16", BIG * N)
-  local flops = 2.0 * BIG * N * K
-  local o = gemm_sm90.choose(BIG, N, K, {sms = device.info.sms})
-  local run = gemm_sm90(o).prepare(card.tensor(A, BIG, K),
-    card.tensor(B, N, K), card.tensor(D, BIG, N),
+  local D = card.matrix(dev, "bf16", M * N)
+  local flops = 2.0 * M * N * K
+  local o = gemm_sm90.choose(M, N, K, {sms = device.info.sms})
+  local run = gemm_sm90(o).prepare(card.tensor(A, M, K),
+    card.tensor(B, N, K), card.tensor(D, M, N),
     {device = "gpu", sms = device.info.sms})
-  return {{name = "big, cuBLAS", flops = flops, launch = assert(gpu.cublas {
-             m = BIG, n = N, k = K, A = A, B = B, D = D})},
-          {name = "big, ours", flops = flops, launch = assert(run)}}
+  local blas = assert(gpu.cublas {m = M, n = N, k = K, A = A, B = B, D = D})
+  return {name = label .. ", cuBLAS", flops = flops, launch = blas},
+         {name = label .. ", ours", flops = flops, launch = assert(run)}
 end
 
 local function report(label, r, list)
   local ideal = math.max(r["big, cuBLAS"].hot.tflops, r["big, ours"].hot.tflops)
   for _, c in ipairs(list) do
     local t = r[c.name]
-    print(("%-12s %-20s %8.3f ms %7.1f %7.1f   %.3f %.3f   %.3f"):format(label,
-      c.name, t.hot.median, t.cold.tflops, t.hot.tflops,
+    print(("%-12s %-15s %8.3f ms %7.1f %7.1f   %.3f %.3f   %.3f  %s"):format(
+      label, c.name, t.hot.median, t.cold.tflops, t.hot.tflops,
       t.cold.tflops / r.cuBLAS.cold.tflops, t.hot.tflops / r.cuBLAS.hot.tflops,
-      t.hot.tflops / ideal))
+      t.hot.tflops / ideal, card.busy(dev, c.launch, t.hot.median)))
   end
 end
 
@@ -133,7 +137,8 @@ local function compete(N, K, ways)
     end
   end
   for _, c in ipairs(list) do c.flops = flops end
-  for _, c in ipairs(big(N, K)) do list[#list + 1] = c end
+  list[#list + 1], list[#list + 2] = pair("big", BIG, N, K)
+  list[#list + 1], list[#list + 2] = pair("whole", x.M, N, K)
   local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
     warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot)}))
   report(("%dx%d"):format(N, K), r, list)
@@ -149,8 +154,8 @@ print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
 local list, total = sizes()
 print(("%d experts, %d rows: %d to %d"):format(EXPERTS, total,
   math.min(table.unpack(list)), math.max(table.unpack(list))))
-print "N x K        by                         hot    cold     hot   / cuBLAS \z
-  cold, hot   / ideal"
+print "N x K        by                    hot    cold     hot   / cuBLAS \z
+  cold, hot   / ideal  limit, clock, draw"
 for _, shape in ipairs(SHAPES) do
   local N, K = table.unpack(shape)
   local name = ("%dx%d"):format(N, K)

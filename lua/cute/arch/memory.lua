@@ -8,6 +8,8 @@
 --   cop    caches: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs" "wt"
 --   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
 --          "evict_no_allocate" "evict_unchanged"
+--   level_prefetch_size  what of memory comes to L2 with a load: "size_64b"
+--          "size_128b" "size_256b" (sm_80; not said to older ones)
 -- Accesses with an order do not race with one another, and order others as the
 -- PTX memory model has it: docs/errors.md, race. The simulator runs them in
 -- the order they come, and takes the caches for hints.
@@ -22,7 +24,8 @@ local memory = {}
 
 local FIELDS = core.hints()
 local ALLOWED = {
-  load = {sem = "relaxed acquire", cop = "ca cg cs lu cv"},
+  load = {sem = "relaxed acquire", cop = "ca cg cs lu cv",
+          level_prefetch_size = "size_64b size_128b size_256b"},
   store = {sem = "relaxed release", cop = "wb cg cs wt"},
   atomic = {sem = "relaxed acquire release acq_rel"},
 }
@@ -52,7 +55,9 @@ local function hints(what, opts)
   for key, value in pairs(opts or {}) do
     local field = FIELDS[key]
     local allowed = ALLOWED[what][key]
-    if not field or what == "atomic" and not allowed and key ~= "scope" then
+    local only = what == "atomic" and key ~= "scope"
+      or key == "level_prefetch_size"
+    if not field or only and not allowed then
       refuse(what, "option", key, names(ALLOWED[what]) .. ", scope")
     end
     local bits = field[value]

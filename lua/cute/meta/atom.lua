@@ -57,7 +57,10 @@ function cute.make_mma_atom(name) end
 ---"DefaultCopy" goes by what is known.
 ---@param name string|table or an operation of cute.nvgpu, .cpasync
 ---@param dtype cute.DType
----@param bits? integer|{num_bits_per_copy: integer}
+---level_prefetch_size ("size_64b", "size_128b", "size_256b"): what of memory
+---comes to L2 with a load of global memory, or a cp.async.
+---@param bits? integer|{num_bits_per_copy: integer?,
+--- level_prefetch_size: string?}
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 

@@ -153,6 +153,47 @@ end
 
 ---------------------------------------------------------------------------
 
+-- Every thread has @U loads of 16 bytes under way. With launches of dependent
+-- kernels it waits for the one before, as products do.
+local READS = [[
+extern "C" __global__ void __launch_bounds__(512)
+reads(const uint4 *x, unsigned n, unsigned *out) {
+  unsigned s = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  for (unsigned at = blockIdx.x * (512 * @U) + threadIdx.x; at < n;
+       at += gridDim.x * (512 * @U)) {
+    uint4 v[@U];
+    #pragma unroll
+    for (int i = 0; i < @U; ++i)
+      v[i] = at + i * 512 < n ? x[at + i * 512] : make_uint4(0, 0, 0, 0);
+    #pragma unroll
+    for (int i = 0; i < @U; ++i) s += v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
+  }
+  if (s == 0x12345678u) out[0] = s;
+}]]
+
+--- Kernels that only read, of which the fastest says what reading takes:
+-- functions of a buffer and its bytes, which give a launch.
+---@param device table as cute.device gives it
+function card.readers(device)
+  local sink, list = assert(device.dev:buffer("u32", 1)), {}
+  local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
+  for _, v in ipairs {{4, 4}, {8, 4}, {8}} do  -- under way, of an SM
+    local k = cute.raw_kernel((READS:gsub("@U", tostring(v[1]))),
+                              {name = "reads", block = 512})
+    list[#list + 1] = function(buffer, bytes)
+      return assert(k(buffer, bytes // 16, sink):compile {pdl = pdl,
+        grid = v[2] and v[2] * sms or math.max(1, bytes // (8192 * v[1]))})
+    end
+  end
+  return list
+end
+
+---------------------------------------------------------------------------
+
 --- The words of a command line, "--name value ...", over these defaults.
 ---@param options table<string, string>
 ---@return table<string, string>

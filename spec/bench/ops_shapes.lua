@@ -11,7 +11,9 @@
 -- the next launch take turns with others; those of less than 16 MiB stay there.
 -- Products that meet no power limit get a quarter of --warm and --hot. `bound`
 -- is the share of what reading B once takes at the bandwidth of a copy of this
--- run.
+-- run; of eight rows and fewer `read` and `blas` are the shares, of ours and of
+-- the better of theirs, of what the fastest of kernels takes that only read B,
+-- launched as ours is.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
 local gemm = require "cute.ops.gemm"
@@ -23,7 +25,7 @@ local worker = require "cute.tune.worker"
 
 local device = measure.gpu_device(90)
 if not device then return end
-local dev = device.dev
+local dev, readers = device.dev, card.readers(device)
 
 local options = card.options {hidden = "0,4096,8192", m = "", record = "",
                               rounds = "5", warm = "60", hot = "50",
@@ -167,6 +169,14 @@ local function compete(s)
   end
   dev:sync()
   s.wrong = wrong(D, s.k, "ops")
+  local first = #list + 1
+  if s.m <= 8 then
+    for _, read in ipairs(readers) do
+      local runs = {}
+      for i, set in ipairs(sets) do runs[i] = read(set.B, BYTES * s.n * s.k) end
+      list[#list + 1] = {launch = worker.in_turn(runs)}
+    end
+  end
   local part = operands.warmth(s.m, s.n, s.k)
   local r = assert(gpu.bench(list, {
     rounds = tonumber(options.rounds), warm_ms = part * options.warm,
@@ -174,6 +184,9 @@ local function compete(s)
     settle_ms = part == 1 and 2 * options.warm or nil}))
   s.lt, s.us = r.cublasLt.hot.median * 1e3, r.ops.hot.median * 1e3
   s.blas = r.cuBLAS and r.cuBLAS.hot.median * 1e3 or math.huge
+  for i = first, #list do
+    s.read = math.min(s.read or math.huge, r[i].hot.median * 1e3)
+  end
   for _, b in pairs(D) do b:close() end
   for _, set in ipairs(sets) do
     set.A:close()
@@ -197,8 +210,8 @@ end
 local copied = bandwidth()
 print(("%s; a copy: %.2f TB/s; %s"):format(device.name, copied * 1e-12,
                                            card.state()))
-print(("%-20s %-8s %9s %9s %9s  %5s %6s  %s"):format("", "", "cuBLAS", "Lt",
-  "ops, us", "ratio", "bound", "choice"))
+print(("%-20s %-8s %9s %9s %9s  %5s %6s %5s %5s  %s"):format("", "", "cuBLAS",
+  "Lt", "ops, us", "ratio", "bound", "read", "blas", "choice"))
 local file = options.record ~= "" and assert(io.open(options.record, "w"))
 if file then
   file:write(("# %s, copy %.3f TB/s\n"):format(device.name, copied * 1e-12))
@@ -212,8 +225,10 @@ for _, s in ipairs(shapes()) do
   else
     s.ratio = math.min(s.blas, s.lt) / s.us
     s.bound = 1.0 * BYTES * s.n * s.k / copied / (s.us * 1e-6)
-    print(("%-20s %-8s %9.2f %9.2f %9.2f  %.3f %6.3f  %s"):format(name, s.about,
-      s.blas, s.lt, s.us, s.ratio, s.bound, s.choice))
+    local function share(us) return s.read and ("%.3f"):format(s.read / us) end
+    print(("%-20s %-8s %9.2f %9.2f %9.2f  %.3f %6.3f %5s %5s  %s"):format(name,
+      s.about, s.blas, s.lt, s.us, s.ratio, s.bound, share(s.us) or "",
+      share(math.min(s.blas, s.lt)) or "", s.choice))
     table.insert(all, s)
     table.insert(s.m >= 128 and many or few, s)
     if s.m <= 8 then table.insert(bound, s) end
@@ -229,11 +244,13 @@ if file then file:close() end
 summary("all", all)
 summary("M >= 128", many)
 summary("M < 128", few)
-local least
-for _, s in ipairs(bound) do
-  if not least or s.bound < least.bound then least = s end
-end
+table.sort(bound, function(a, b) return a.bound < b.bound end)
+local least = bound[1]
 if least then
   print(("M <= 8: at least %.3f of the bound (%dx%dx%d)"):format(least.bound,
     least.m, least.n, least.k))
+  table.sort(bound, function(a, b) return a.read / a.us < b.read / b.us end)
+  least = bound[1]
+  print(("and %.3f of what kernels take that only read (%dx%dx%d)"):format(
+    least.read / least.us, least.m, least.n, least.k))
 end

@@ -1,6 +1,7 @@
 -- Products of few rows on a GPU: ops.gemm with weights of bf16, or of 4 or 8
 -- bits in groups of 128, beside cuBLAS and the best of cublasLt, both with
--- weights of bf16, and a kernel that only reads ours, in one process:
+-- weights of bf16, and the fastest of kernels that only read ours, in one
+-- process:
 --
 --     cutelua spec/bench/ops_skinny.lua [--weights bf16,int4,i8] [--rounds 5]
 --       [--only 16x4096x4096] [--rows 1,8,16] [--layers 4096x4096,1024x4096]
@@ -16,7 +17,7 @@ local measure = require "spec.measure"
 
 local device = measure.gpu_device()
 if not device then return end
-local dev = device.dev
+local dev, readers = device.dev, card.readers(device)
 
 local options = card.options {rounds = "5", only = "", warm = "10", hot = "20",
                               rows = "1,2,4,8,16,32,64", layers = "",
@@ -95,22 +96,6 @@ local KINDS = {
 -- Contestants
 ---------------------------------------------------------------------------
 
-local READ = cute.raw_kernel([[
-extern "C" __global__ void __launch_bounds__(512)
-reads(const uint4 *x, unsigned n, unsigned *out) {
-  unsigned s = 0, at = blockIdx.x * 4096u + threadIdx.x;
-  for (; at < n; at += gridDim.x * 4096u) {
-    uint4 v[8];
-    #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v[i] = at + i * 512u < n ? x[at + i * 512u] : make_uint4(0, 0, 0, 0);
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) s += v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
-  }
-  if (s == 0x12345678u) out[0] = s;
-}]], {name = "reads", block = 512})
-local sink = assert(dev:buffer("u32", 64))
-
 -- Launches of each of these functions in turn, one graph.
 local function graph(launches, count)
   return cute.graph(function()
@@ -168,11 +153,9 @@ local function makers(p)
     {"ops", function(i)
       return function() cute.ops.gemm(A, p.own[i].B, p.o) end
     end, #p.own}}
-  for _, blocks in ipairs {2 * device.info.sms, 4 * device.info.sms,
-                           math.max(1, p.bytes // 65536)} do
+  for _, read in ipairs(readers) do
     list[#list + 1] = {"read", function(i)
-      return launch(READ(p.own[i].buffer, p.bytes // 16, sink):compile {
-        grid = blocks})
+      return launch(read(p.own[i].buffer, p.bytes))
     end, #p.own, reads = true}
   end
   return list

@@ -149,6 +149,8 @@ build = {
         "lua/cute/bench/lessonlib.lua",
       ["cute.bench.oracle"] =
         "lua/cute/bench/oracle.lua",
+      ["cute.check.compare"] =
+        "lua/cute/check/compare.lua",
       ["cute.check.explore"] =
         "lua/cute/check/explore.lua",
       ["cute.check"] =
@@ -157,6 +159,8 @@ build = {
         "lua/cute/check/main.lua",
       ["cute.check.schedule"] =
         "lua/cute/check/schedule.lua",
+      ["cute.check.sizes"] =
+        "lua/cute/check/sizes.lua",
       ["cute.check.surgeon"] =
         "lua/cute/check/surgeon.lua",
       ["cute.debug"] =

@@ -11,5 +11,8 @@
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // The run is over; raises what the function raised.
 void debuglib_end(lua_State *L, SimDebug *d);
+// Of the run, into the report on top: how many steps it had, and what was met
+// last on the way (`recall`), as stop:where() has it.
+void debuglib_told(lua_State *L, const SimDebug *d);
 
 #endif

@@ -177,6 +177,13 @@ static void push_at(lua_State *L, const DebugBox *b, const SimAt *a) {
   lua_setfield(L, -2, "block");
 }
 
+void debuglib_told(lua_State *L, const SimDebug *d) {
+  face_set_int(L, "steps", (lua_Integer)d->step);
+  if (!d->met.step) return;
+  push_at(L, d->ud, &d->met);
+  lua_setfield(L, -2, "met");
+}
+
 // stop:where() -> {step=, why=, which=, cta=, block=, warp=, lanes=, ref=,
 // op=, file=, line=, fault=, met=}
 static int l_where(lua_State *L) {

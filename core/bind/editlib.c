@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "ir/operands.h"
+#include "ir/rows.h"
+
 // Ops that may stand where nothing did: they have no operands.
 static const Op put[] = {OP_BAR, OP_SYNCWARP, OP_CPWAIT, OP_WGWAIT, OP_BULKWAIT,
                          OP_FENCE, OP_CLUSTERARRIVE, OP_CLUSTERWAIT};
@@ -44,6 +47,65 @@ static int l_sim_sites(lua_State *L) {
     lua_rawseti(L, -2, ++n);
   }
   return 1;
+}
+
+// The read of registers that a value comes of, through what is computed of it;
+// NULL: none of its first operands is one.
+static const Ins *read_of(const Fn *fn, Ref r) {
+  for (;;) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_LD && ir_memof(fn, i->a[0])->space == SP_RMEM) return i;
+    if (!op_pure((Op)i->op) || !i->a[0]) return NULL;
+    r = i->a[0];
+  }
+}
+
+// sim_value(fn, ref) -> of the registers that instruction ref stores: their
+// name, the first element, how many; nil: it stores none that are known.
+static int l_sim_value(lua_State *L) {
+  const Fn *fn = face_check_fn(L, 1);
+  lua_Integer r = face_checkint(L, 2);
+  if (r < 1 || r >= (lua_Integer)fn->ins.n) return 0;
+  const Ins *i = ir_get(fn, (Ref)r), *ld = NULL;
+  Ref mem = 0, off = 0;
+  if (i->op == OP_COPY) mem = i->a[2], off = operands_ref(fn, i, 3);
+  if (i->op == OP_ST && (ld = read_of(fn, i->a[2])))
+    mem = ld->a[0], off = ld->a[1];
+  const Mem *m = mem ? ir_memof(fn, mem) : NULL;
+  if (!m || m->space != SP_RMEM || ir_get(fn, off)->op != OP_CONST) return 0;
+  int bits = dtype_bits((DType)ir_get(fn, mem)->type);
+  lua_pushstring(L, ir_str(fn, m->name));
+  lua_pushinteger(L, ir_get(fn, off)->imm);
+  lua_pushinteger(L, i->op == OP_COPY ? i->imm / bits : 1);
+  return 3;
+}
+
+// Functions of floats that are the same bits on every card; some of f32 alone.
+static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
+                               MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
+
+static bool is_exact(const Fn *fn, const Ins *i) {
+  MathFn f = (MathFn)i->imm;
+  if (i->op != OP_MATH || math_is_approx(f)) return true;
+  for (size_t k = 0; k < sizeof exact / sizeof *exact; k++)
+    if (exact[k] == f) return true;
+  bool f32 = ir_type(fn, i->a[0]) == DT_F32;
+  return f32 && (f == MF_EXP2 || f == MF_RSQRT);
+}
+
+// sim_inexact(fn) -> name, file, line of the first function that a card may
+// round in another way; nil: there is none.
+static int l_sim_inexact(lua_State *L) {
+  const Fn *fn = face_check_fn(L, 1);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (is_exact(fn, i)) continue;
+    lua_pushstring(L, math_name((MathFn)i->imm));
+    lua_pushstring(L, i->src ? ir_str(fn, fn->src.p[i->src].file) : "?");
+    lua_pushinteger(L, i->src ? fn->src.p[i->src].line : 0);
+    return 3;
+  }
+  return 0;
 }
 
 static Op find_op(lua_State *L, int t) {
@@ -88,6 +150,9 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
 }
 
 void editlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"sim_sites", l_sim_sites}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"sim_sites", l_sim_sites},
+                                  {"sim_value", l_sim_value},
+                                  {"sim_inexact", l_sim_inexact},
+                                  {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

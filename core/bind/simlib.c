@@ -609,7 +609,7 @@ static int l_sim_run(lua_State *L) {
   settle(all, ntrack);
   set_front(L, fn, 2);
   push_result(L, &b->cx, fn, b->result);
-  if (l.debug) face_set_int(L, "steps", (lua_Integer)l.debug->step);
+  if (l.debug) debuglib_told(L, l.debug);
   if (b->result->requests) {
     *requestlib_push(L) = *b->result->requests;
     *b->result->requests = (SimRequests){0};

@@ -463,13 +463,20 @@ static int l_tma_prefetch(lua_State *L) {
   return 0;
 }
 
+// tma_tensor(atom): the tensor that it was made for.
+static int l_tma_tensor(lua_State *L) {
+  face_check(L, 1, MT_TMA, "TMA atom");
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
 void tmalib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"encode_tensor_map", l_encode_tensor_map}, {"tma_atom", l_tma_atom},
     {"tma_rebind", l_tma_rebind},
     {"tma_leaves", l_tma_leaves}, {"tma_coordinates", l_tma_coordinates},
     {"tma_words", l_tma_words}, {"tma_prefetch", l_tma_prefetch},
-    {"tma_map", l_tma_map},
+    {"tma_map", l_tma_map}, {"tma_tensor", l_tma_tensor},
     {NULL, NULL}};
   static const luaL_Reg meta[] = {
     {"__index", atom_index}, {"__tostring", atom_tostring}, {NULL, NULL}};

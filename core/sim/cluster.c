@@ -679,6 +679,6 @@ void simcluster_end(SimCluster *c) {
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simwgmma_end(c);
-  if (c->prog->launch->debug) simdebug_end(c);
   simasync_end(c);
+  if (c->prog->launch->debug) simdebug_end(c);
 }

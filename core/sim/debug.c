@@ -14,7 +14,7 @@
 // same.
 typedef struct SimKept {
   SimThere there;
-  uint64_t bits;
+  uint64_t bits, cluster;  // whose shadow was looked at
   uint32_t clk, src;
   uint16_t warp;
   bool known;
@@ -231,9 +231,16 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
+// The warp whose element it is; of global memory any.
+static int eye_of(const SimDebug *d, const SimElement *e) {
+  const SimMem *m = mem_of(d, e->mem);
+  bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;
+  return all ? 0 : simdebug_warp(d, e->cta, e->warp);
+}
+
 static SimKept look_at(SimDebug *d, const SimElement *e) {
-  SimKept n = {.there = THERE_NOT};
-  int k = simdebug_warp(d, e->cta, e->warp);
+  SimKept n = {.there = THERE_NOT, .cluster = d->c->cta[0].number};
+  int k = eye_of(d, e);
   if (k < 0) return n;
   n.known = true;
   n.there = simdebug_element(d, e->mem, e->element, k, e->lane, &n.bits);
@@ -248,10 +255,11 @@ static SimKept look_at(SimDebug *d, const SimElement *e) {
 // Did the element change since the instruction before?
 static bool changed(SimDebug *d, int k) {
   SimKept now = look_at(d, &d->change[k]), *was = &d->kept[k];
+  bool anew = now.cluster == was->cluster &&
+              (now.clk != was->clk || now.src != was->src ||
+               now.warp != was->warp);
   bool other = now.known && was->known &&
-               (now.bits != was->bits || now.there != was->there ||
-                now.clk != was->clk || now.src != was->src ||
-                now.warp != was->warp);
+               (now.bits != was->bits || now.there != was->there || anew);
   *was = now;
   return other;
 }
@@ -275,8 +283,9 @@ static void ask(SimDebug *d, SimWhy why, int which) {
 // Who changed element k: who wrote there last, or the instruction before.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
-  SimAt a = simdebug_writer(d, e->mem, e->element,
-                            simdebug_warp(d, e->cta, e->warp), e->lane);
+  if (simdebug_warp(d, d->before.cta, 0) < 0) return d->before;
+  SimAt a = simdebug_writer(d, e->mem, e->element, eye_of(d, e), e->lane);
+  if (a.src == d->before.src) a.ref = d->before.ref;
   return a.step ? a : d->before;
 }
 
@@ -323,9 +332,10 @@ bool simdebug_before(SimWarp *w, const SimIns *i) {
 
 void simdebug_end(SimCluster *c) {
   SimDebug *d = c->prog->launch->debug;
-  if (d->over || !d->w || d->c != c || !d->faults ||
-      c->out->nfault <= c->out->shown)
-    return;
+  if (d->over || !d->w || d->c != c) return;
+  for (int k = 0; k < d->nkept && d->recall; k++)
+    if (changed(d, k)) meet(d, WHY_CHANGE, k);
+  if (!d->faults || c->out->nfault <= c->out->shown) return;
   c->out->shown = c->out->nfault;
   d->i = NULL;
   meet(d, WHY_END, 0);

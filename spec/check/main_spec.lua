@@ -30,7 +30,7 @@ print "done"
 local dir
 
 local function check(...)
-  return support.exec {support.program, "check", ...}
+  return support.exec {support.program, "check", "--no-gpu", ...}
 end
 
 describe("cutelua check", function()

@@ -18,6 +18,7 @@
 -- options), `sm` (90: of the device, where it is known), and the operands'
 -- buffers by their names. Fields of a lesson:
 --   dims       options of extents, and what they are
+--   tile       extents by which a launch grows, for odd sizes (16 of each dim)
 --   dtypes     choices of --dtype; runs take the first without it, with
 --              every = true all of them
 --   sim, gpu   extents of the runs on either device
@@ -48,6 +49,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cute.program.cli"
+local compare = require "cute.check.compare"
 local lib = require "cute.bench.lessonlib"
 local stop, must, say = lib.stop, lib.must, lib.say
 
@@ -182,41 +184,17 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
-local TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
-                   e4m3 = 8e-2, e5m2 = 1.6e-1}
-
-local function root_mean_square(list)
-  local sum, n = 0, 0
-  for _, x in ipairs(list) do
-    if x - x == 0 then sum, n = sum + x * x, n + 1 end
-  end
-  return n > 0 and math.sqrt(sum / n) or 0
-end
-
--- How far apart two numbers are, in parts of the larger of |want| and scale.
-local function distance(got, want, scale)
-  if got == want or got ~= got and want ~= want then return 0 end
-  local d = math.abs(got - want)
-  if d ~= d or d == math.huge then return math.huge end
-  return d / math.max(math.abs(want), scale)
-end
-
--- Looks at piece i: notes the worst element of each result in `worst`.
-local function look_at(p, i, worst)
+-- Looks at piece i: calls each(o, at, want, scale, most) for each element of
+-- its results; how many there are.
+local function look_at(p, i, each)
   local spec, elements = p.spec, 0
   for name, want in pairs(spec.reference(p, i)) do
-    local o, b = p.operands[name], p[name]
+    local o = p.operands[name]
     local most = spec.tolerance and spec.tolerance[o.dtype.name]
-      or TOLERANCE[o.dtype.name] or 0
-    local at, scale = want.at or i * #want, root_mean_square(want)
-    for k = 1, #want do
-      local d = distance(b[at + k - 1], want[k], scale)
-      local w = worst[name]
-      if not w or d > w.error then
-        worst[name] = {error = d, most = most, at = at + k - 1, want = want[k],
-                       got = b[at + k - 1]}
-      end
-    end
+      or compare.TOLERANCE[o.dtype.name] or 0
+    local at = want.at or i * #want
+    local scale = compare.scale(#want, function(k) return want[k + 1] end)
+    for k = 1, #want do each(o, at + k - 1, want[k], scale, most) end
     elements = elements + #want
   end
   return elements
@@ -235,12 +213,19 @@ local function chosen(total, each, look)
   return list, false
 end
 
+-- Looks at all pieces, or many; how many elements, and whether that is all.
+local function look(p, each)
+  local spec = p.spec
+  local total = spec.pieces and spec.pieces(p) or 1
+  local elements = look_at(p, 0, each)
+  local list, all = chosen(total, elements, spec.look or LOOK)
+  for _, i in ipairs(list) do elements = elements + look_at(p, i, each) end
+  return elements, all
+end
+
 local function place(o, at)
-  local c = {}
-  for i = #o.shape, 1, -1 do
-    c[i], at = at % o.shape[i], at // o.shape[i]
-  end
-  return ("%s(%s)"):format(o.name, table.concat(c, ","))
+  return ("%s(%s)"):format(o.name,
+    table.concat(compare.row_major(o.shape, at), ","))
 end
 
 --- Is what a problem's results hold right?
@@ -248,16 +233,17 @@ end
 ---@return string how "all elements", or what of them, and their error
 ---@return string? wrong
 function harness.verify(p)
-  local spec = p.spec
-  if spec.verify then return spec.verify(p) end
-  local worst, elements = {}, look_at(p, 0, {})
-  local total = spec.pieces and spec.pieces(p) or 1
-  local list, all = chosen(total, elements, spec.look or LOOK)
-  elements = look_at(p, 0, worst)
-  for _, i in ipairs(list) do elements = elements + look_at(p, i, worst) end
-  local wrong, most = nil, 0
+  if p.spec.verify then return p.spec.verify(p) end
+  local worst, wrong, most = {}, nil, 0
+  local elements, all = look(p, function(o, at, want, scale, limit)
+    local got, w = p[o.name][at], worst[o]
+    local d = compare.distance(got, want, scale)
+    if not w or d > w.error then
+      worst[o] = {error = d, most = limit, at = at, want = want, got = got}
+    end
+  end)
   for _, o in ipairs(p.operands) do
-    local w = worst[o.name]
+    local w = worst[o]
     if w and w.error > w.most then
       wrong = wrong or ("%s is %.9g, and %.9g at a relative error of %.1e is "
         .. "right"):format(place(o, w.at), w.got, w.want, w.most)
@@ -266,6 +252,24 @@ function harness.verify(p)
   end
   return not wrong, ("error %.1e of %s"):format(most,
     all and "all elements" or elements .. " elements"), wrong
+end
+
+--- Where a problem's results are not what the reference says: comparisons
+-- (cute.check.compare), with their buffers.
+---@return table[]
+function harness.compared(p)
+  local list, by = {}, {}
+  if p.spec.verify then return list end
+  look(p, function(o, at, want, scale, most)
+    local c = by[o]
+    if not c then
+      c = compare.begin("reference", o.name, most)
+      by[o], c.buffer, list[#list + 1] = c, p[o.name], c
+    end
+    compare.note(c, at, function() return compare.row_major(o.shape, at) end,
+                 p[o.name][at], want, scale)
+  end)
+  return list
 end
 
 ---------------------------------------------------------------------------
@@ -386,6 +390,7 @@ local function simulate(job, device, p, c)
       blocks(r.block), r.run.program.info.smem)
   end
   say("verified    %s: %s", wrong or how, ok and "ok" or "WRONG")
+  lib.verified(p, ok, how, wrong, harness.compared)
   for i, r in ipairs(reports) do
     ok = lib.say_simulated(r, i == 1 and traced) and ok
     ok = lib.print_resources(runs[i].run.program, {"sm_80", "sm_90a"}) and ok
@@ -554,33 +559,38 @@ local function sizes_of(job, default)
   return told and {size} or default
 end
 
--- Problems of the run on a kind of device, one after the other; without a
--- device their elements are nobody's.
+-- What makes the problems of the run on a kind of device, one after the other;
+-- without a device their elements are nobody's.
 local function problems(job, kind, device)
   local spec, opt = job.spec, job.opt
   local names = opt.dtype and {opt.dtype}
     or spec.every and spec.dtypes or {spec.dtypes[1]}
-  local sizes, i = sizes_of(job, spec[kind]), 0
+  local sizes, i = lib.sizes(sizes_of(job, spec[kind]), spec.tile), 0
   return function()
     i = i + 1
     local size, name = sizes[(i - 1) % #sizes + 1],
                        names[(i - 1) // #sizes + 1]
     if not name then return nil end
-    return harness.problem(spec, size, {dtype = name, seed = opt.seed,
-      opt = setmetatable({file = job.file}, {__index = opt}),
-      bare = not device, sm = device and device.sm, job = job})
+    return function()
+      return harness.problem(spec, size, {dtype = name, seed = opt.seed,
+        opt = setmetatable({file = job.file}, {__index = opt}),
+        bare = not device, sm = device and device.sm, job = job})
+    end, size
   end
 end
 
 local function run_sim(job, device)
   local ok, rows = true, {}
-  for p in problems(job, "sim", device) do
-    say_problem(p, device)
-    for _, c in ipairs(contestants(job.spec, job.name)) do
-      local good, row = simulate(job, device, p, c)
-      ok, rows[#rows + 1] = good and ok, row
-    end
-    if ok then harness.write_out(job, p) end
+  for make, size in problems(job, "sim", device) do
+    lib.attempt(size, function()
+      local p = make()
+      say_problem(p, device)
+      for _, c in ipairs(contestants(job.spec, job.name)) do
+        local good, row = simulate(job, device, p, c)
+        ok, rows[#rows + 1] = good and ok, row
+      end
+      if ok then harness.write_out(job, p) end
+    end)
   end
   lib.record(job, tostring(device), rows)
   return ok
@@ -606,7 +616,8 @@ local function run_gpu(job, device)
   local about = ("%s, driver for CUDA %s"):format(tostring(device),
     tostring(device.info.cuda))
   say("device      %s", about)
-  for p in problems(job, "gpu", device) do
+  for make in problems(job, "gpu", device) do
+    local p = make()
     for _, o in ipairs(bench(job, device, p, contestants(spec, job.name))) do
       rows[#rows + 1] = gpu_row(o)
       if o.r then lines[#lines + 1] = gpu_record(o) end
@@ -620,7 +631,7 @@ local function run_gpu(job, device)
 end
 
 local function emit(job)
-  local p = problems(job, "sim")()
+  local p = problems(job, "sim")()()
   local first = harness.launches(p, contestants(job.spec, job.name)[1].make)
   local l = first[1]
   lib.emit(job, l.kernel(table.unpack(l.args, 1, l.args.n)), l.block,

@@ -31,6 +31,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cute.program.cli"
+local compare = require "cute.check.compare"
 local lib = require "cute.bench.lessonlib"
 local stop, must, say = lib.stop, lib.must, lib.say
 
@@ -372,8 +373,28 @@ function lesson.what_is_wrong(v, how)
     v.wrong, how)
 end
 
+-- C beside the sums of A B^T, rounded, as a comparison.
+local function compared(rung, p)
+  local ref, t = product(rung, p), p.c.dtype
+  if not ref then return {} end
+  local c = compare.begin("reference", "C", compare.TOLERANCE[t.name] or 0)
+  local alpha, beta = to_f32(p.alpha or 1), to_f32(p.beta or 0)
+  local function want(i)
+    return alpha * ref[i] + (beta ~= 0 and beta * p.c0[i] or 0)
+  end
+  c.buffer = p.c
+  local scale = compare.scale(#ref, want)
+  for i = 0, #ref - 1 do
+    compare.note(c, i, function() return {i // p.n, i % p.n} end, p.c[i],
+                 want(i), scale)
+  end
+  return {c}
+end
+
 local function say_verified(rung, p)
   local ok, v, how = lesson.verify(rung, p)
+  lib.verified(p, ok, how, not ok and lesson.what_is_wrong(v, how) or nil,
+               function() return compared(rung, p) end)
   if ok then
     say("verified    relative error %.2e of %s against a double-precision "
       .. "sum: ok%s", v.frobenius, how, v.nans > 0 and (" (%d are no number, "
@@ -425,30 +446,38 @@ local function blocks(grid)
     or grid
 end
 
+-- One size on a simulator; was all well?
+local function simulate(job, device, size)
+  local rung = job.rung
+  check_size(job, size, lib.host_memory(), "this machine", 3)
+  local p = lesson.problem(rung, size, job.data())
+  p.sm = device.sm
+  say_problem(job, p)
+  local grid, block = shape_of(rung, p)
+  say("device      %s, %d blocks of %d threads", tostring(device),
+    blocks(grid), block)
+  local start = core.clock()
+  local run = lesson.prepare(rung, p, device, {seed = job.opt.seed,
+    record = job.opt.conflicts,
+    progress = lib.progress_line "simulating"})
+  local traced = core.clock() - start
+  local report = lib.report(run)
+  local ok = say_verified(rung, p)
+  ok = lib.say_simulated(report, traced) and ok
+  say("smem        %d bytes a block", run.program.info.smem)
+  local archs = rung.archs or {"sm_80", "sm_90a"}
+  ok = lib.print_resources(run.program, archs) and ok
+  say("traffic")
+  lib.print_traffic(job, report)
+  if ok then lib.write_out(job, p.c, p.m, p.n) end
+  return ok
+end
+
 local function run_sim(job, device)
   local rung, ok = job.rung, true
-  for _, size in ipairs(problems(job, {rung.sim_size or SIM_SIZE})) do
-    check_size(job, size, lib.host_memory(), "this machine", 3)
-    local p = lesson.problem(rung, size, job.data())
-    p.sm = device.sm
-    say_problem(job, p)
-    local grid, block = shape_of(rung, p)
-    say("device      %s, %d blocks of %d threads", tostring(device),
-      blocks(grid), block)
-    local start = core.clock()
-    local run = lesson.prepare(rung, p, device, {seed = job.opt.seed,
-      record = job.opt.conflicts,
-      progress = lib.progress_line "simulating"})
-    local traced = core.clock() - start
-    local report = lib.report(run)
-    ok = say_verified(rung, p) and ok
-    ok = lib.say_simulated(report, traced) and ok
-    say("smem        %d bytes a block", run.program.info.smem)
-    local archs = rung.archs or {"sm_80", "sm_90a"}
-    ok = lib.print_resources(run.program, archs) and ok
-    say("traffic")
-    lib.print_traffic(job, report)
-    if ok then lib.write_out(job, p.c, p.m, p.n) end
+  for _, size in ipairs(lib.sizes(problems(job, {rung.sim_size or SIM_SIZE}),
+                                  rung.tile)) do
+    lib.attempt(size, function() ok = simulate(job, device, size) and ok end)
   end
   return ok
 end

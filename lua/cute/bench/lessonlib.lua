@@ -11,12 +11,22 @@ local lib = {}
 -- Saying and ending
 ---------------------------------------------------------------------------
 
+--- The session of `cutelua check`, while one runs.
+lib.session = nil
+
+-- The script is over, for nothing good.
+local function leave()
+  if lib.session then lib.session:fail() end
+  os.exit(1, true)
+end
+
 --- Ends the script with one sentence and exit code 1.
 ---@param job {name: string}
 ---@param message string
 function lib.stop(job, message)
+  if lib.session then core.fail("bad-launch", message) end
   require "cute.lang.report".tell(job.name .. ": " .. message)
-  os.exit(1, true)
+  leave()
 end
 
 --- value; or, where the world failed, the end.
@@ -27,6 +37,36 @@ end
 
 function lib.say(...)
   io.stdout:write(string.format(...), "\n")
+end
+
+--- The sizes of a run: `list`, and where the session asks for them, odd ones
+-- around its first.
+---@param list integer[][]
+---@param tile? integer[]
+---@return integer[][]
+function lib.sizes(list, tile)
+  if not lib.session then return list end
+  return lib.session:sizes(list, tile)
+end
+
+--- Does f, the run of one size; the session may go on where it fails.
+---@param size integer[]
+---@param f fun()
+function lib.attempt(size, f)
+  if lib.session then lib.session:attempt(size, f) else f() end
+end
+
+--- Tells the session what a verification found: compared(p) are its
+-- comparisons (cute.check.compare).
+---@param p table a problem
+---@param ok boolean
+---@param how string
+---@param wrong? string
+---@param compared fun(p: table): table[]
+function lib.verified(p, ok, how, wrong, compared)
+  if not lib.session then return end
+  lib.session:verified {ok = ok, how = how, wrong = wrong,
+                        compared = ok and {} or compared(p)}
 end
 
 --- The simulator's report of a prepared launch, of one at fault too.
@@ -272,7 +312,7 @@ function lib.run(job, by)
                                   opt.arch)
   lib.must(job, device, why)
   if opt.out then lib.must(job, cli.writable(opt.out)) end
-  if not by[device.kind](job, device) then os.exit(1, true) end
+  if not by[device.kind](job, device) then leave() end
 end
 
 return lib

@@ -8,16 +8,23 @@
 --   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
 --   results (different ones), which are no fault
 --   differs   two lines whose order changes results
+--   compared  results beside those of a GPU and of a reference, where there is
+--             none of either it is empty (cute.check.compare); gpu: its name;
+--             not_compared: why there was none. What differs is a bug, too
+--   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes
+--             ("refused": the kernel says why)
 --   needs     surgeon = true, ok: what of the synchronisation is needed
 --   mend      surgeon = true, a bug: a line that mends it (cute.check.surgeon)
 --   sums      a line whose sums of floats are added in any order
 -- docs/simulator.md says why ok may be believed, and what it assumes.
+local compare = require "cute.check.compare"
 local core = require "cute.core"
 local explore = require "cute.check.explore"
 local json = require "cute.json"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
 local schedule = require "cute.check.schedule"
+local sizes = require "cute.check.sizes"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 local surgeon = require "cute.check.surgeon"
@@ -71,10 +78,24 @@ local function plural(n, what)
   return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
 end
 
+-- What results were held against, and against what they were not.
+function Verdict:tell_compared(add)
+  for _, c in ipairs(self.compared or {}) do
+    for _, line in ipairs(compare.told(c)) do add(line) end
+  end
+  if self.failed then
+    add(("the GPU ended with: %s"):format(self.failed))
+  elseif self.inexact and self.gpu then
+    add(("bits of the GPU are not promised: %s"):format(self.inexact))
+  elseif self.not_compared and self.compared[1] then
+    add(("the GPU was not compared: %s"):format(self.not_compared))
+  end
+end
+
 function Verdict:__tostring()
   local text = {("check: kernel %s: %s"):format(self.kernel, self.verdict)}
   local function add(line) text[#text + 1] = "  " .. line end
-  if self.verdict == "bug" then
+  if self.fault then
     for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
     for _, line in ipairs(schedule.told(self.schedule)) do add(line) end
   else
@@ -83,9 +104,19 @@ function Verdict:__tostring()
       plural(self.runs, "run")))
   end
   for _, o in ipairs(self.open) do add("not covered: " .. o.text) end
+  self:tell_compared(add)
   if self.differs then
     add(("%s: they depend on the order of %s"):format(plural(self.results,
       "different result"), both(self.differs)))
+  end
+  for _, line in ipairs(self.sizes and sizes.told(self.sizes) or {}) do
+    add(line)
+  end
+  for _, s in ipairs(self.sizes or {}) do
+    if s.verdict == "bug" then
+      for line in tostring(s.of):gmatch "[^\n]+" do add(line) end
+      break
+    end
   end
   for _, line in ipairs(self.needs and surgeon.told(self.needs) or {}) do
     add(line)
@@ -123,10 +154,21 @@ function Verdict:json()
                schedule = self.schedule and plain_schedule(self.schedule),
                fault = self.fault and simreport.plain(self.fault)}
   for _, k in ipairs {"kernel", "verdict", "launch", "blocks", "turns",
-                      "orders", "runs", "results", "seconds"} do
+                      "orders", "runs", "results", "seconds", "gpu",
+                      "not_compared", "inexact", "failed"} do
     out[k] = self[k]
   end
   for i, o in ipairs(self.open) do out.open[i] = plain_lines(o) end
+  for i, c in ipairs(self.compared or {}) do
+    out.compared = out.compared or {}
+    out.compared[i] = compare.plain(c)
+  end
+  for i, s in ipairs(self.sizes or {}) do
+    out.sizes = out.sizes or {}
+    out.sizes[i] = {size = s.size, verdict = s.verdict, why = s.why,
+                    fault = s.of and s.of.fault
+                      and simreport.plain(s.of.fault)}
+  end
   out.needs = self.needs and surgeon.plain(self.needs)
   out.mend = self.mend and {words = self.mend.words,
                             places = surgeon.plain(self.mend.places)}
@@ -134,7 +176,9 @@ function Verdict:json()
 end
 
 local OWN = {orders = "integer", seconds = "integer float",
-             surgeon = "boolean"}
+             surgeon = "boolean", reference = "function",
+             tolerance = "integer float", gpu = "boolean",
+             sizes = "function", tile = "table", size = "table"}
 
 --- The options of a launch, and those of a check.
 function check.options(opts)
@@ -192,9 +236,11 @@ end
 --- Every schedule of a launch as core.sim_run takes it.
 ---@param program table
 ---@param launch table
----@param opts? {orders: integer, seconds: number, surgeon: boolean}
+---@param opts? {orders: integer, seconds: number, surgeon: boolean,
+-- reference: function, tolerance: number, gpu: boolean}
+---@param arguments? table of reference
 ---@return table verdict
-function check.launch(program, launch, opts)
+function check.launch(program, launch, opts, arguments)
   opts = opts or {}
   local bounds = {orders = positive("orders", opts.orders, ORDERS),
                   seconds = positive("seconds", opts.seconds, SECONDS)}
@@ -202,9 +248,13 @@ function check.launch(program, launch, opts)
   local result = explore.all(run, bounds)
   if result.verdict == "bug" then explore.shrink(run, result) end
   local v = verdict_of(result, program.info.name, bounds)
+  if not v.fault then
+    compare.launch(v, program, launch, {reference = opts.reference,
+      tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
+  end
   if opts.surgeon and v.verdict == "ok" then
     v.needs = surgeon.needs(run, program.fn)
-  elseif opts.surgeon and v.verdict == "bug" then
+  elseif opts.surgeon and v.fault then
     v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds)
   end
   return v
@@ -224,9 +274,63 @@ function check.replay(program, launch, kept)
   return verdict_of(result, program.info.name, {})
 end
 
+local WORST = {ok = 0, refused = 0, incomplete = 1, bug = 2}
+
+-- The call and options of one size, or why there is none.
+local function call_at(k, size, opts)
+  local list = opts.sizes(table.unpack(size))
+  if type(list) ~= "table" then
+    core.fail("bad-argument", ("check: sizes(%s) gave %s: a table of "
+      .. "arguments, with the options of their launch, is needed"):format(
+      table.concat(size, ", "), core.show(list)))
+  end
+  local own, n = {}, 0
+  for name, v in pairs(opts) do own[name] = v end
+  own.sizes, own.tile, own.size = nil, nil, nil
+  for name, v in pairs(list) do
+    if math.type(name) == "integer" then n = math.max(n, name)
+    else own[name] = v end
+  end
+  return k(table.unpack(list, 1, n)), own
+end
+
+--- The same at other sizes, into a verdict: its sizes, and the worst verdict of
+-- them all.
+---@param v table
+---@param k table the kernel
+---@param opts table of Call:check: sizes(...) gives arguments and options of a
+-- launch; tile: extents by which it grows; size: what is odd around (2 tiles)
+function check.sizes(v, k, opts)
+  local n = debug.getinfo(opts.sizes, "u").nparams
+  local tile, base = opts.tile or {}, opts.size or {}
+  for i = 1, n do
+    tile[i] = positive("tile", tile[i], 16)
+    base[i] = positive("size", base[i], 2 * tile[i])
+  end
+  v.sizes = {}
+  for _, size in ipairs(sizes.around(base, tile)) do
+    local one = {size = size}
+    local ok, why = pcall(function()
+      local call, own = call_at(k, size, opts)
+      one.of = call:check(own)
+    end)
+    one.verdict = ok and one.of.verdict or "refused"
+    if not ok then one.why = sizes.refusal(why) end
+    if WORST[one.verdict] > WORST[v.verdict] then v.verdict = one.verdict end
+    v.sizes[#v.sizes + 1] = one
+  end
+end
+
 --- Every schedule of a prepared launch.
-function check.prepared(p, opts)
+---@param p table
+---@param opts table
+---@param arguments? table those that a reference gets
+function check.prepared(p, opts, arguments)
   kernel.check_options(opts, OWN)
+  if opts.reference and not arguments then
+    core.fail("bad-argument", "a reference gets the arguments of a call: "
+      .. "k(A, B):check {reference = f}")
+  end
   if p.device.kind ~= "sim" then
     core.fail("bad-launch", ("kernel %s was compiled for %s: check runs on the "
       .. "simulator"):format(p.program.info.name, tostring(p.device)))
@@ -236,7 +340,7 @@ function check.prepared(p, opts)
   end
   kernel.cluster(p.program.cluster, p.grid)
   return check.launch(p.program, kernel.sim_launch(p, {}, p.values, p.grid),
-                      opts)
+                      opts, arguments)
 end
 
 return check

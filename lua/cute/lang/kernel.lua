@@ -592,6 +592,28 @@ local function prepare(program, kind, values, opts, device)
   return KINDS[device.kind].prepare(p)
 end
 
+-- The program for an architecture; what was made of it is shared by all.
+local function view(program, arch)
+  local p = program.views[arch]
+  if p then return p end
+  p = {}
+  for k, v in next, program do p[k] = v end
+  p.arch = arch
+  program.views[arch] = p
+  return setmetatable(p, Program)
+end
+
+--- A launch of the simulator's, as core.sim_run takes it, on another device.
+---@return table? prepared
+---@return string? message
+function kernel.elsewhere(program, launch, device)
+  program = view(program, device.arch)
+  program.fn:check_smem(device.sm)
+  program.fn:check_arch(device.sm, device.arch)
+  return prepare(program, program.kind, launch.args,
+                 {grid = launch.grid, pdl = launch.pdl}, device)
+end
+
 ---------------------------------------------------------------------------
 -- Kernels and calls
 ---------------------------------------------------------------------------
@@ -686,17 +708,6 @@ end
 
 local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
-
--- The program for an architecture; what was made of it is shared by all.
-local function view(program, arch)
-  local p = program.views[arch]
-  if p then return p end
-  p = {}
-  for k, v in next, program do p[k] = v end
-  p.arch = arch
-  program.views[arch] = p
-  return setmetatable(p, Program)
-end
 
 -- The block of a launch: the kernel's own, where it has one.
 function Call:block(given)

@@ -30,13 +30,18 @@ function questions.add(Call, Prepared, run, check_options)
   end
 
   --- Every schedule of a launch on the simulator: see cute.check.
-  ---@param opts {grid: any, block: any, orders: integer, seconds: number}
+  ---@param opts {grid: any, block: any, orders: integer, seconds: number,
+  -- surgeon: boolean, reference: fun(...) which stores into the arguments what
+  -- is right, tolerance: number, gpu: boolean, sizes: fun(...): table
+  -- arguments, with options of their launch, of a size, tile: integer[],
+  -- size: integer[]}
   ---@return table verdict
   function Call:check(opts)
     local check = require "cute.check"
     local launch, own = check.options(opts)
-    local p = self:compile(launch)
-    return check.prepared(p, own)
+    local v = check.prepared(self:compile(launch), own, self)
+    if own.sizes then check.sizes(v, self.kernel, opts) end
+    return v
   end
 
   --- Prepares it and estimates that: see Prepared:estimate.

@@ -1,0 +1,367 @@
+--- Results beside others: the simulator's beside those of a GPU, and of a
+-- reference in plain Lua.
+--
+-- A comparison is a table:
+--   with     "reference" or "GPU"
+--   tensor   of which result; most: the relative error that is allowed, 0: none
+--   of       so many elements were looked at; count: so many are wrong
+--   error    the greatest relative error
+--   low, high  corners of the box that has all wrong elements
+--   first    of them: coord, got, want; file, line, block, threads, name and
+--            value (of the registers stored) of who wrote it, where known
+local core = require "cute.core"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local memory = require "cute.lang.memory"
+local source = require "cute.lang.source"
+
+local compare = {}
+
+--- The relative error that rounding explains, by type.
+compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
+                     e4m3 = 8e-2, e5m2 = 1.6e-1}
+
+---------------------------------------------------------------------------
+-- Numbers
+---------------------------------------------------------------------------
+
+--- How far apart two numbers are, in parts of the larger of |want| and scale.
+function compare.distance(got, want, scale)
+  if got == want or got ~= got and want ~= want then return 0 end
+  local d = math.abs(got - want)
+  if d ~= d or d == math.huge then return math.huge end
+  return d / math.max(math.abs(want), scale)
+end
+
+--- The root of the mean square of n numbers, those that are none apart.
+---@param n integer
+---@param at fun(i: integer): number of 0 to n - 1
+function compare.scale(n, at)
+  local sum, count = 0, 0
+  for i = 0, n - 1 do
+    local x = at(i)
+    if x - x == 0 then sum, count = sum + x * x, count + 1 end
+  end
+  return count > 0 and math.sqrt(sum / count) or 0
+end
+
+---------------------------------------------------------------------------
+-- Comparisons
+---------------------------------------------------------------------------
+
+--- One without elements yet.
+---@param with string
+---@param tensor string
+---@param most number
+function compare.begin(with, tensor, most)
+  return {with = with, tensor = tensor, most = most, of = 0, count = 0,
+          error = 0}
+end
+
+local function widen(c, coord)
+  c.low, c.high = c.low or {table.unpack(coord)}, c.high or {}
+  for k, x in ipairs(coord) do
+    c.low[k] = math.min(c.low[k], x)
+    c.high[k] = math.max(c.high[k] or x, x)
+  end
+end
+
+--- Looks at one element, in their order.
+---@param c table of compare.begin
+---@param at integer where it is in its buffer
+---@param coord fun(): integer[]
+function compare.note(c, at, coord, got, want, scale)
+  c.of = c.of + 1
+  local d = compare.distance(got, want, scale)
+  if d == 0 then return end
+  c.error = math.max(c.error, d)
+  if d <= c.most then return end
+  c.count = c.count + 1
+  local where = coord()
+  widen(c, where)
+  c.first = c.first or {at = at, coord = where, got = got, want = want}
+end
+
+--- The coordinate of an element of a row-major shape.
+---@param shape integer[]
+---@param at integer
+---@return integer[]
+function compare.row_major(shape, at)
+  local c = {}
+  for i = #shape, 1, -1 do c[i], at = at % shape[i], at // shape[i] end
+  return c
+end
+
+local function flat(t, out)
+  if type(t) ~= "table" then
+    out[#out + 1] = t
+    return out
+  end
+  for _, x in ipairs(t) do flat(x, out) end
+  return out
+end
+
+-- Elements of a result, got and want being buffers.
+local function buffers(with, r, got, want, most)
+  local c = compare.begin(with, r.name, most)
+  if most == 0 and got:equal(want) then
+    c.of = r.n
+    return c
+  end
+  local scale = most == 0 and 1
+    or compare.scale(r.n, function(i) return want[r.at(i)] end)
+  for i = 0, r.n - 1 do
+    local at = r.at(i)
+    compare.note(c, at, function() return r.coord(i) end, got[at], want[at],
+                 scale)
+  end
+  return c
+end
+
+---------------------------------------------------------------------------
+-- Who wrote an element
+---------------------------------------------------------------------------
+
+local function threads_of(at)
+  local list = {}
+  for lane = 0, 31 do
+    if at.lanes >> lane & 1 == 1 then list[#list + 1] = at.warp * 32 + lane end
+  end
+  return list
+end
+
+--- Who wrote an element last, as fields of a comparison's first: the launch
+-- runs again, from memory as `restore` puts it.
+---@param restore fun(): integer
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param i integer argument number i of the program
+---@param at integer element of its buffer
+function compare.writer(restore, program, launch, i, at)
+  local now, value, ref = memory.keep(program, launch.args), launch.args[i], nil
+  for _, m in ipairs(program.info.mems) do
+    if m.arg == i then ref = ref or m.ref end
+  end
+  local buffer = value[1]
+  local element = at - value[2] * 8 // buffer.dtype.bits
+  local words = {}
+  for k, v in pairs(launch) do words[k] = v end
+  words.progress, words.debug = nil, function() return false end
+  words.goal = {recall = true, changes = {{mem = ref, element = element}}}
+  restore()
+  local met = core.sim_run(program.fn, words).met
+  now()
+  if not met or not met.line then return {} end
+  local name, first, count = core.sim_value(program.fn, met.ref)
+  return {file = met.file, line = met.line, block = met.block,
+          threads = met.warp >= 0 and threads_of(met) or nil,
+          name = name ~= "" and name or nil,
+          value = name and first + element % count}
+end
+
+--- The writer becomes part of a comparison's first element.
+function compare.add_writer(c, ...)
+  for k, v in pairs(compare.writer(...)) do c.first[k] = v end
+end
+
+---------------------------------------------------------------------------
+-- A launch
+---------------------------------------------------------------------------
+
+-- Elements of a layout from byte `offset` on; of a buffer, where it is not
+-- known.
+local function elements(layout, buffer, offset)
+  local first = offset * 8 // buffer.dtype.bits
+  local ok, n = pcall(function() return layout and cute.size(layout) end)
+  if not (ok and math.type(n) == "integer") then
+    return #buffer - first, function(i) return first + i end,
+           function(i) return {i} end
+  end
+  return n, function(i) return first + layout(i) end,
+         function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
+end
+
+-- The layout of argument i.
+local function layout_of(program, value, i)
+  if value.tma then return core.tma_tensor(value.tma).layout end
+  for _, m in ipairs(program.info.mems) do
+    if m.arg == i then
+      local ok, layout = pcall(cute.layout, m.layout)
+      return ok and layout or nil
+    end
+  end
+end
+
+-- What a launch writes: {name, buffer, i, n, at, coord}, ...
+local function results_of(program, launch)
+  local list = {}
+  for i, a in ipairs(program.info.args) do
+    local v = launch.args[i]
+    if a.pointer and a.written then
+      local r = {name = a.name, buffer = v[1], i = i}
+      r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
+      list[#list + 1] = r
+    end
+  end
+  return list
+end
+
+--- The GPU, or nil and why there is none.
+function compare.gpu()
+  local simulates = devices.simulates
+  devices.simulates = nil
+  local ok, device, why = pcall(devices.device, "gpu")
+  devices.simulates = simulates
+  why = not ok and tostring(device) or why
+  if not ok or not device then return nil, why:match "^[^(%[\n]*[^(%[\n%s]" end
+  return device
+end
+
+-- Why the bits of a GPU may be others; nil: they are the same.
+local function why_not_exact(program, v)
+  if v.sums then return "the order of sums" end
+  if v.results > 1 then return "the order of threads" end
+  local name, file, line = core.sim_inexact(program.fn)
+  return name and ("%s (%s:%d)"):format(name, source.short(file), line)
+end
+
+-- What a launch leaves in its results, run by f.
+local function after(restore, results, f)
+  local out = {}
+  local _, failed = memory.untouched(restore, function()
+    local ok, why = pcall(f)
+    if not ok then return tostring(why) end
+    for i, r in ipairs(results) do out[i] = r.buffer:to(r.buffer.dtype) end
+  end)
+  return not failed and out, failed
+end
+
+local function on_gpu(program, launch, device)
+  local kernel = require "cute.lang.kernel"
+  local p = assert(kernel.elsewhere(program, launch, device))
+  p.output = false
+  p:launch()
+  device.dev:sync()
+end
+
+-- Puts the comparisons of all results with those of another into v.compared.
+local function add(v, with, results, got, want, most, writer)
+  for i, r in ipairs(results) do
+    local type_ = r.buffer.dtype.name
+    local c = buffers(with, r, got[i], want[i],
+                      most or compare.TOLERANCE[type_] or 0)
+    if c.first then compare.add_writer(c, writer[1], writer[2], writer[3], r.i,
+                                       c.first.at) end
+    v.compared[#v.compared + 1] = c
+    if c.count > 0 then v.verdict = "bug" end
+  end
+end
+
+--- Compares what a launch gives on the simulator with what it gives on the
+-- GPU, if there is one, and with a reference; into the verdict v: compared (a
+-- list of comparisons), gpu (its name) or not_compared (why), inexact (why the
+-- GPU's bits may be others).
+---@param v table a verdict without a bug
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param o {reference: function?, arguments: table?, tolerance: number?,
+-- gpu: boolean?}
+function compare.launch(v, program, launch, o)
+  local device, why
+  if o.gpu ~= false then device, why = compare.gpu() end
+  if o.gpu and not device then core.fail("bad-launch", "check: " .. why) end
+  if device and v.verdict ~= "ok" and not o.gpu then
+    device, why = nil, "not every order is known to end (gpu = true does it)"
+  end
+  v.compared, v.not_compared = {}, not device and why or nil
+  if not device and not o.reference then return end
+  local restore = memory.keep(program, launch.args)
+  local results, words = results_of(program, launch), {}
+  for k, x in pairs(launch) do words[k] = x end
+  words.sm = device and device.sm or launch.sm
+  local ours = assert(after(restore, results, function()
+    core.sim_run(program.fn, words)
+  end))
+  local writer = {restore, program, words}
+  if device then
+    local theirs, failed = after(restore, results, function()
+      on_gpu(program, words, device)
+    end)
+    v.gpu, v.inexact = device.name, why_not_exact(program, v)
+    if theirs then
+      add(v, "GPU", results, ours, theirs, not v.inexact and 0 or o.tolerance,
+          writer)
+    elseif failed:find("[wrong-arch]", 1, true)
+      or failed:find("[no-nvrtc]", 1, true) then
+      v.gpu, v.not_compared = nil, failed
+    else
+      v.verdict, v.failed = "bug", failed
+    end
+  end
+  if o.reference then
+    local theirs, failed = after(restore, results, function()
+      o.reference(table.unpack(o.arguments, 1, o.arguments.n))
+    end)
+    if not theirs then error(failed, 0) end
+    add(v, "reference", results, ours, theirs, o.tolerance, writer)
+  end
+end
+
+---------------------------------------------------------------------------
+-- In words
+---------------------------------------------------------------------------
+
+local function number(x)
+  return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
+end
+
+local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
+
+-- "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31"
+local function by_whom(f)
+  if not f.line then return nil end
+  local who = "a copy that was started"
+  if f.threads then
+    who = ("thread%s %s of block %s"):format(#f.threads > 1 and "s" or "",
+      table.concat(f.threads, ", "), tuple(f.block))
+  end
+  return ("written by %s%s%s, at %s:%d"):format(who,
+    f.value and (", value %d"):format(f.value) or "",
+    f.name and " of " .. f.name or "", source.short(f.file), f.line)
+end
+
+--- A comparison in words, a list of lines.
+---@param c table
+---@return string[]
+function compare.told(c)
+  if c.count == 0 then
+    local how = c.most == 0 and "bit for bit"
+      or ("relative error %.1e, at most %.1e"):format(c.error, c.most)
+    return {("simulator = %s: %s, all %d elements, %s"):format(c.with, c.tensor,
+      c.of, how)}
+  end
+  local f = c.first
+  local text = {("simulator and %s differ in %s: %d of %d elements, all in %s "
+    .. "to %s, %s"):format(c.with, c.tensor, c.count, c.of, tuple(c.low),
+    tuple(c.high), c.most == 0 and "whose bits are promised"
+    or ("relative error %.1e, at most %.1e is right"):format(c.error, c.most))}
+  text[2] = ("  first %s%s: %s on the simulator, %s by the %s"):format(c.tensor,
+    tuple(f.coord), number(f.got), number(f.want), c.with)
+  local who = by_whom(f)
+  if who then text[3] = "  " .. who end
+  return text
+end
+
+--- A comparison for programs.
+function compare.plain(c)
+  local out = {}
+  for k, v in pairs(c) do out[k] = v end
+  if c.first then
+    out.first = {}
+    for k, v in pairs(c.first) do out.first[k] = v end
+    out.first.file = c.first.file and source.short(c.first.file)
+  end
+  return out
+end
+
+return compare

@@ -341,16 +341,28 @@ build = {
         "lua/cute/profile/timeline.lua",
       ["cute.program.cli"] =
         "lua/cute/program/cli.lua",
+      ["cute.program.complete"] =
+        "lua/cute/program/complete.lua",
+      ["cute.program.diff"] =
+        "lua/cute/program/diff.lua",
       ["cute.program.draw"] =
         "lua/cute/program/draw.lua",
       ["cute.program.explain"] =
         "lua/cute/program/explain.lua",
       ["cute.program.latex"] =
         "lua/cute/program/latex.lua",
+      ["cute.program.lines"] =
+        "lua/cute/program/lines.lua",
       ["cute.program.main"] =
         "lua/cute/program/main.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
+      ["cute.program.show"] =
+        "lua/cute/program/show.lua",
+      ["cute.program.topics"] =
+        "lua/cute/program/topics.lua",
+      ["cute.program.watch"] =
+        "lua/cute/program/watch.lua",
       ["cute.schedule"] =
         "lua/cute/schedule.lua",
       ["cute.smem"] =

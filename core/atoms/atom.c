@@ -477,6 +477,56 @@ const AtomCopy *atom_copy(int id) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
+// Who spells names that begin with `prefix`, up to the next "_" behind it.
+typedef struct Speller {
+  const char *prefix;
+  size_t known;  // characters of it
+  void (*each)(void *ud, const char *name, size_t n);
+  void *ud;
+  char name[NAME];
+} Speller;
+
+// Puts n characters behind the first `at`; where the name goes on, 0: it ended
+// or does not begin with the prefix.
+static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
+  for (int i = 0; i < n && at < NAME - 1; i++) {
+    if (at < s->known && text[i] != s->prefix[at]) return 0;
+    s->name[at++] = text[i];
+    if (at <= s->known || text[i] != '_') continue;
+    s->each(s->ud, s->name, at);
+    return 0;
+  }
+  return at;
+}
+
+static void spell(Speller *s, const char *p, size_t at) {
+  size_t plain = strcspn(p, "{"), from = at;
+  at = spell_text(s, at, p, (int)plain);
+  if (!at && plain + from > 0) return;
+  p += plain;
+  if (!*p) {
+    if (at >= s->known) s->each(s->ud, s->name, at);
+    return;
+  }
+  Choice c = choice_at(p);
+  for (int i = 0, count = choice_count(&c); i < count; i++) {
+    char num[24];
+    const char *text = num;
+    int len = c.step ? snprintf(num, sizeof num, "%ld", c.lo + i * c.step)
+                     : choice_alt(&c, i, &text);
+    size_t end = spell_text(s, at, text, len);
+    if (end || at + (size_t)len == 0) spell(s, c.end + 1, end);
+  }
+}
+
+void atom_each(bool mma, const char *prefix,
+               void (*each)(void *ud, const char *name, size_t n), void *ud) {
+  Speller s = {.prefix = prefix, .known = strlen(prefix), .each = each,
+               .ud = ud};
+  Walk w = {.mma = mma};
+  while (walk(&w)) spell(&s, w.name, 0);
+}
+
 // name without spaces and without the namespaces that users copy along.
 static void clean_name(const char *name, char out[NAME]) {
   size_t n = 0;

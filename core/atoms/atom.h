@@ -128,6 +128,10 @@ int atom_mma_find(const char *name);    // -1 when unknown
 int atom_copy_find(const char *name);
 int atom_mma_count(void);
 int atom_copy_count(void);
+// Each name that begins with prefix, up to the next "_" behind it: its first n
+// characters. The same may come again.
+void atom_each(bool mma, const char *prefix,
+               void (*each)(void *ud, const char *name, size_t n), void *ud);
 // Up to 3 nearest names, comma separated, for error messages.
 const char *atom_nearest(Ctx *cx, const char *name, bool mma);
 // A warp-wide atom of these types, or NULL.

@@ -1,12 +1,17 @@
 // require "cute.sys" inside the program: line editing, Ctrl-C, folders, and
 // the embedded files. The core library and the rock have none of this.
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
+#define _DEFAULT_SOURCE
+#include <dirent.h>
 #include <errno.h>
+#include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -15,8 +20,9 @@
 
 #include <histedit.h>
 
-#include "bind/program.h"
+#include "atoms/atom.h"
 #include "base/signals.h"
+#include "bind/program.h"
 #include "bind/stop.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
@@ -26,12 +32,25 @@ int tgetent(char *bp, const char *name);
 
 #define MT_EDITOR "cute.editor"
 
+// Uservalue 1: the function that completes.
 typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
   sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
+  lua_State *L;   // of the read that waits, the editor at 1
 } Editor;
+
+// Characters in a line of the terminal; 80 where standard output is none.
+static int terminal_columns(void) {
+  struct winsize size;
+  if (!isatty(STDOUT_FILENO)) return 80;
+  const char *asked = getenv("COLUMNS");
+  int n = 0;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) n = size.ws_col;
+  if (n <= 0 && asked) n = atoi(asked);
+  return n > 0 ? n : 80;
+}
 
 static char *editor_prompt(EditLine *el) {
   Editor *e = NULL;
@@ -78,6 +97,69 @@ static int editor_getc(EditLine *el, wchar_t *out) {
   }
 }
 
+// ---- completion ----
+
+// Rows between the prompt and the end of s, as they stand on the terminal.
+static int rows_above(const char *prompt, const char *s, size_t n) {
+  int columns = terminal_columns(), row = 0, at = (int)strlen(prompt);
+  mbstate_t st;
+  memset(&st, 0, sizeof st);
+  for (size_t i = 0; i < n;) {
+    wchar_t c = L'?';
+    size_t used = mbrtowc(&c, s + i, n - i, &st);
+    if (used == 0 || used > n - i) used = 1;
+    i += used;
+    int width = wcwidth(c);
+    if (c == L'\t') width = 8 - at % 8;
+    if (c == L'\n') at = columns;
+    else at += width < 0 ? 2 : width;  // control characters show as ^A
+    if (at < columns) continue;
+    at = c == L'\n' ? 0 : at - columns;
+    row++;
+  }
+  return row;
+}
+
+static bool is_pasted(void) {
+  struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+  return poll(&in, 1, 0) > 0;
+}
+
+static unsigned char insert(EditLine *el, const char *text) {
+  return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
+}
+
+// The TAB key: f(text before the cursor, columns) -> text to insert | nil,
+// text to show below the line | nil. A tab of a paste is a tab.
+static unsigned char editor_complete(EditLine *el, int key) {
+  (void)key;
+  if (is_pasted()) return insert(el, "\t");
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
+  lua_State *L = e->L;
+  const LineInfo *line = el_line(el);
+  size_t n = (size_t)(line->cursor - line->buffer);
+  int top = lua_gettop(L), above = rows_above(e->prompt, line->buffer, n);
+  unsigned char code = CC_ERROR;
+  if (!lua_checkstack(L, 8)) return code;
+  lua_getiuservalue(L, 1, 1);
+  lua_pushlstring(L, line->buffer, n);
+  lua_pushinteger(L, terminal_columns());
+  if (lua_pcall(L, 2, 2, 0) == LUA_OK) {
+    const char *text = lua_tostring(L, -2), *shown = lua_tostring(L, -1);
+    if (text) code = insert(el, text);
+    if (shown) {
+      printf("\n%s", shown);
+      for (int i = 0; i < above; i++) putchar('\n');  // libedit goes up again
+      code = CC_REDISPLAY;
+    }
+  }
+  lua_settop(L, top);
+  return code;
+}
+
+// ---- its methods ----
+
 static int editor_close(lua_State *L) {
   Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
   if (e->el) el_end(e->el);
@@ -107,7 +189,9 @@ static int editor_read(lua_State *L) {
   stop_answered();
   hold_interrupt(&e->mask);
   el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
+  el_resize(e->el);
   int n = 0;
+  e->L = L;
   const char *s = el_gets(e->el, &n);
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
   if (signals_asked) {
@@ -146,27 +230,41 @@ static void read_settings(EditLine *el) {
     el_source(el, path);
 }
 
-// editor() -> an editor, or nil where the terminal is none or unknown.
+// What is typed is UTF-8 in the locale C, too.
+static void set_locale(void) {
+  setlocale(LC_CTYPE, "");
+  if (strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") == 0)
+    setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+// editor(complete) -> an editor, or nil where the terminal is none or unknown;
+// complete: see editor_complete.
 static int sys_editor(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
   const char *term = getenv("TERM");
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return 0;
   if (!term || !*term || tgetent(NULL, term) != 1) return 0;
-  Editor *e = lua_newuserdatauv(L, sizeof *e, 0);
+  Editor *e = lua_newuserdatauv(L, sizeof *e, 1);
   memset(e, 0, sizeof *e);
   luaL_setmetatable(L, MT_EDITOR);
-  setlocale(LC_CTYPE, "");
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  set_locale();
   e->hist = history_init();
   e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
   if (!e->el) return 0;
   stop_watch();
   HistEvent ev;
   history(e->hist, &ev, H_SETSIZE, 10000);
+  history(e->hist, &ev, H_SETUNIQUE, 1);
   el_set(e->el, EL_CLIENTDATA, e);
   el_set(e->el, EL_PROMPT, editor_prompt);
   el_set(e->el, EL_EDITOR, "emacs");
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
+  el_set(e->el, EL_ADDFN, "complete", "completes a name", editor_complete);
+  el_set(e->el, EL_BIND, "^I", "complete", NULL);
   el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
   el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);
@@ -210,6 +308,68 @@ static int sys_mkdirs(lua_State *L) {
   return 1;
 }
 
+// columns() -> characters in a line of the terminal, 80 where there is none
+static int sys_columns(lua_State *L) {
+  lua_pushinteger(L, terminal_columns());
+  return 1;
+}
+
+enum { MOST_FILES = 4096 };
+
+// Adds the name of what lies in a folder, a folder's with a "/" behind it.
+static void add_file(lua_State *L, const char *folder, const char *name,
+                     lua_Integer at) {
+  struct stat st;
+  lua_pushfstring(L, "%s/%s", folder, name);
+  bool is_folder = stat(lua_tostring(L, -1), &st) == 0 && S_ISDIR(st.st_mode);
+  lua_pop(L, 1);
+  lua_pushfstring(L, is_folder ? "%s/" : "%s", name);
+  lua_rawseti(L, -2, at);
+}
+
+static int folder_gc(lua_State *L) {
+  DIR **d = lua_touserdata(L, 1);
+  if (*d) closedir(*d);
+  *d = NULL;
+  return 0;
+}
+
+// files(folder) -> names of what lies there, at most MOST_FILES; none where it
+// cannot be read
+static int sys_files(lua_State *L) {
+  const char *folder = luaL_checkstring(L, 1);
+  lua_newtable(L);
+  DIR **d = lua_newuserdatauv(L, sizeof *d, 0);
+  *d = NULL;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, folder_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_insert(L, -2);
+  *d = opendir(folder);
+  struct dirent *found;
+  for (lua_Integer n = 1; *d && n <= MOST_FILES && (found = readdir(*d));) {
+    if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+      continue;
+    add_file(L, folder, found->d_name, n++);
+  }
+  if (*d) closedir(*d);
+  *d = NULL;
+  return 1;
+}
+
+// stamp(path) -> what changes whenever the file is saved; nil: none is there
+static int sys_stamp(lua_State *L) {
+  struct stat st;
+  if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;
+  char text[96];
+  snprintf(text, sizeof text, "%lld.%09ld %lld %llu",
+           (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+           (long long)st.st_size, (unsigned long long)st.st_ino);
+  lua_pushstring(L, text);
+  return 1;
+}
+
 // embedded(chunkname) -> text of an embedded file, or nil
 static int sys_embedded(lua_State *L) {
   const char *chunk = luaL_checkstring(L, 1);
@@ -219,6 +379,26 @@ static int sys_embedded(lua_State *L) {
     return 1;
   }
   return 0;
+}
+
+typedef struct Names {
+  lua_State *L;
+  lua_Integer n;
+} Names;
+
+static void add_name(void *ud, const char *name, size_t n) {
+  Names *to = ud;
+  lua_pushlstring(to->L, name, n);
+  lua_rawseti(to->L, -2, ++to->n);
+}
+
+// atoms("mma" | "copy", prefix) -> the names that begin so: see atom_each
+static int sys_atoms(lua_State *L) {
+  const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
+  Names to = {L, 0};
+  lua_newtable(L);
+  atom_each(strcmp(kind, "mma") == 0, prefix, add_name, &to);
+  return 1;
 }
 
 // modules() -> names of the embedded modules, sorted
@@ -237,7 +417,8 @@ int luaopen_cute_sys(lua_State *L) {
     {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"call", stop_call}, {"editor", sys_editor}, {"ask", sys_ask},
-    {"mkdirs", sys_mkdirs}, {"embedded", sys_embedded},
+    {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
+    {"stamp", sys_stamp}, {"atoms", sys_atoms}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);
   luaL_newmetatable(L, MT_EDITOR);

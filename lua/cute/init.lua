@@ -43,6 +43,7 @@ local PARTS = {
     opts?: table)]],
   ["cute.profile.swizzle"] = [[
     find_swizzle(layout: layout, accesses: table, opts?: table)]],
+  ["cute.program.diff"] = [[diff(before, now)]],
   ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)

@@ -57,6 +57,14 @@ local function section_sizes(elf, prefix, sizes)
   return sizes
 end
 
+--- Bytes of machine code of a kernel; 16 are an instruction.
+---@param cubin string
+---@param name string
+---@return integer
+function jit.code_size(cubin, name)
+  return section_sizes(cubin, ".text.", {})[name] or 0
+end
+
 --- What the compiler says a kernel needs.
 ---@param log string      NVRTC's log, with ptxas -v
 ---@param cubin string|nil
@@ -286,6 +294,7 @@ end
 
 return sign.public("jit.", jit, [[
   compile(source: string, opts: table) version()
+  code_size(cubin: string, name: string)
   map_log(log: string, name: string, lines?: table)
   resources(log: string, cubin?: string) ptx_lines(text: string)
 ]])

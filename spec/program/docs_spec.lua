@@ -1,6 +1,7 @@
 -- The examples of the pages of docs/ give what the pages say.
 local cute = require "cute"
 local source = require "cute.lang.source"
+local support = require "spec.support"
 
 -- The ```lua blocks of a page: {line number, lines of Lua, texts}. A line
 -- `EXPR --> TEXT` becomes a call of `shown`, which keeps the values; lines of
@@ -94,6 +95,40 @@ describe("docs/data.md", function()
         launch_n update memory trim pinned device]]):gmatch "%S+" do
       assert.is_truthy(text:find("%f[%w_]" .. name .. "%f[^%w_]"), name)
     end
+  end)
+end)
+
+-- Runs a session of the prompt. … stands for any text, alone for any lines.
+local function check_session(session)
+  local input, want = {}, {"^"}
+  for said in session:gmatch "[^\n]+" do
+    local typed = said:match "^>>? (.*)$"
+    if typed then
+      input[#input + 1] = typed .. "\n"
+    elseif said == "…" then
+      want[#want + 1] = ".-"
+    else
+      local plain = said:gsub("%p", "%%%0"):gsub("…", "[^\n]-")
+      want[#want + 1] = plain .. "\n"
+    end
+  end
+  local out, err = support.run({}, {stdin = table.concat(input)})
+  assert.equal("", err)
+  assert.is_truthy(out:find(table.concat(want) .. "$"), out)
+end
+
+describe("docs/prompt.md", function()
+  for session in support.read "docs/prompt.md":gmatch "```console\n(.-)```" do
+    it("session " .. session:match "[^\n]*", function()
+      check_session(session)
+    end)
+  end
+end)
+
+describe("README.md", function()
+  it("shows what the prompt says", function()
+    local session = support.read "README.md":match "\n(\n    > a = .-)\n\n"
+    check_session((session:gsub("\n    ", "\n")))
   end)
 end)
 

@@ -179,6 +179,33 @@ print "on"
     support.remove(dir)
   end)
 
+  it("finds modules beside the script, at the prompt in the folder", function()
+    local dir = support.folder()
+    os.execute("mkdir " .. dir .. "/deep")
+    support.write(dir .. "/deep/s.lua", "print((require 'beside'))")
+    support.write(dir .. "/deep/beside.lua", "return 'in deep'")
+    support.write(dir .. "/beside.lua", "return 'in the folder'")
+    assert.equal("in deep\n", (support.run {dir .. "/deep/s.lua"}))
+    assert.equal("in deep\nin deep\n", (support.run({"-i", dir
+      .. "/deep/s.lua"}, {stdin = "(require 'beside')"})))
+    local program = support.program:find "^/" and support.program
+      or os.getenv "PWD" .. "/" .. support.program
+    for _, env in ipairs {{}, {LUA_PATH = "/nowhere/?.lua"}} do
+      assert.equal("in the folder\n", (support.exec({program},
+        {stdin = "(require 'beside')", cwd = dir, env = env})))
+      assert.equal("in deep\n", (support.exec({program, "deep/s.lua"},
+        {cwd = dir, env = env})))
+    end
+    support.remove(dir)
+  end)
+
+  it("ends without a word where nobody reads", function()
+    local out, err = support.exec({"sh", "-c", "'" .. support.program
+      .. "' | head -1"}, {stdin = "1\nfor i = 1, 1e5 do print(i) end\n2\n"})
+    assert.equal("1\n", out)
+    assert.equal("", err)
+  end)
+
   it("keeps the text of each input", function()
     local p = repl.new()
     p:eval "x = 1"
@@ -226,6 +253,17 @@ describe("the prompt on a terminal", function()
     assert.equal("history\n", list:read "a")
   end)
 
+  it("has an input of many lines as one entry, also at once", function()
+    local out = talk {{"f = function(x)\n", ">> "}, {"  return x + 1\n", ">> "},
+      {"end\n", "> "}, {"f(1)\n", "2\r\n> "}, {"f(1)\n", "2\r\n> "},
+      {"\27[A\27[A\8\8\8end, f(2)\n", "f(2)\r\n> "},
+      {"f\n", ":1\r\n> "}, {"\4", ""}}
+    assert.truthy(out:find("  return x + 1", 1, true))
+    assert.equal("f = function(x)\\n  return x + 1\\nend\nf(1)\n"
+      .. "f = function(x)\\n  return x + 1\\nend, f(2)\nf\n",
+      support.read(dir .. "/cutelua/history"))
+  end)
+
   it("stops a running chunk on Ctrl-C and keeps what was there", function()
     local out, code = talk {
       {"z = 7\n", "> "}, {"z = 9 print(8) while true do end\n", "8\r\n"},
@@ -264,5 +302,14 @@ describe("the prompt on a terminal", function()
     local out = talk({{"#'é'\n", "2\r\n> "}, {"\4", ""}},
       {LC_ALL = "C.UTF-8"})
     assert.truthy(out:find("2\n> ", 1, true))
+  end)
+
+  it("takes them in the locale C, and where none is known", function()
+    for _, locale in ipairs {"C", "POSIX"} do
+      local out = talk({{"x = '日é'\n", "> "}, {"#x\n", "5\r\n> "},
+        {"x\n", "é\r\n> "}, {"\4", ""}}, {LC_ALL = locale})
+      assert.truthy(out:find("x = '日é'", 1, true), out)
+      assert.truthy(out:find("\n日é\n", 1, true), out)
+    end
   end)
 end)

@@ -1,11 +1,14 @@
 """terminal.py COMMAND...: runs a command on a pseudo terminal. Standard input has
 one step a line: what to type and what to wait for, in hexadecimal, and how
-many milliseconds to wait before it."""
+many milliseconds to wait before it. COLUMNS is the width of the terminal."""
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 
 SECONDS = 10
@@ -17,6 +20,8 @@ for line in sys.stdin:
 
 pid, fd = pty.fork()
 if pid == 0:
+    columns = int(os.environ.get("COLUMNS", 0))
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     os.execv(sys.argv[1], sys.argv[1:])
 
 

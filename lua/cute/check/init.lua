@@ -179,6 +179,7 @@ local OWN = {orders = "integer", seconds = "integer float",
              surgeon = "boolean", reference = "function",
              tolerance = "integer float", gpu = "boolean",
              sizes = "function", tile = "table", size = "table"}
+check.OPTIONS = OWN
 
 --- The options of a launch, and those of a check.
 function check.options(opts)

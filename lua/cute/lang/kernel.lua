@@ -176,6 +176,8 @@ local LAUNCH = {
   stream = "userdata table", fmad = "boolean", fastmath = "boolean",
   record = "boolean"}
 
+kernel.OPTIONS = LAUNCH
+
 local NUMERICS = {"fmad", "fastmath"}
 
 -- Those that a prepared launch may have, or not.
@@ -287,6 +289,29 @@ local function run_sim(p, opts, values, grid)
   end
   require "cute.lang.simreport".attach(found, p.program)
   return found
+end
+
+--- Who is told of each launch that went through Lua: f(prepared, last).
+kernel.watcher = nil
+
+-- What of a run on the simulator is kept with its program, in `runs.last`.
+local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
+
+--- Keeps what a launch was: {seconds, device, instructions, bytes, sectors,
+-- requests, wavefronts, conflicts}; a GPU's has only the device.
+---@param p table a prepared launch
+---@param found table|true the simulator's report, or true
+function kernel.note(p, found)
+  local last = {device = tostring(p.device), arch = p.device.arch}
+  if found ~= true then
+    last.seconds, last.instructions = found.seconds, found.instructions
+    for _, c in ipairs(COUNTERS) do
+      last[c] = 0
+      for _, line in ipairs(found.lines) do last[c] = last[c] + line[c] end
+    end
+  end
+  p.program.runs.last = last
+  if kernel.watcher then kernel.watcher(p, last) end
 end
 
 -- What a launch gives back. One that failed raises, or with faults = "return"
@@ -492,6 +517,7 @@ local function run(p, opts, values, grid)
   end
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
                            grid)
+  if ok then kernel.note(p, result) end
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
@@ -645,6 +671,8 @@ local function missing(k, args)
   end
 end
 
+local made = 0  -- programs
+
 local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
@@ -652,10 +680,11 @@ local function new_program(k, args, kind, opts)
   if recorder() then locals, opts.record = recorder()() end
   local fn, read = require "cute.lang.trace".run(k.name, k.func, opts,
     table.unpack(args, 1, args.n))
+  made = made + 1
   local program = setmetatable({
     fn = fn, kind = kind, read = read, info = fn:info(), texts = {},
     cubins = {}, launches = {}, block = opts.block, cluster = opts.cluster,
-    views = {}, locals = locals,
+    views = {}, locals = locals, kernel = k, number = made, runs = {},
     numerics = {fmad = opts.fmad, fastmath = opts.fastmath}}, Program)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
@@ -708,6 +737,7 @@ end
 
 local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
+kernel.Call = Call
 
 -- The block of a launch: the kernel's own, where it has one.
 function Call:block(given)
@@ -785,6 +815,7 @@ function Kernel:__call(...)
 end
 
 local KERNEL = {block = true, min_blocks = true, fmad = true, fastmath = true}
+kernel.OWN = KERNEL
 
 local function check_kernel_options(name, opts)
   for k in pairs(opts or {}) do

@@ -38,6 +38,41 @@ local function skip_text(s, i)
   end
 end
 
+-- Is the text of s that begins at i and that skip_text ended at `to` open?
+local function open_kind(s, i, to)
+  local dashes = s:byte(i) == 45
+  local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
+  if equals then
+    local closed = s:sub(to - #equals - 2, to - 1) == "]" .. equals .. "]"
+    return not closed and (dashes and "comment" or "long")
+  end
+  return dashes and to > #s and "comment" or not dashes and to > #s + 1
+    and "string"
+end
+
+--- Where the string or comment begins that is open at the end of a text, and
+-- which it is: "string", "long" or "comment"; nil where none is.
+---@param s string
+---@return integer? from, string? kind
+function lex.unfinished(s)
+  local i = 1
+  while true do
+    i = s:find("[%-\"'%[]", i)
+    if not i then return nil end
+    local to = skip_text(s, i)
+    if to then
+      local quoted = s:find("^[\"']", i)
+      local line_end = quoted and s:find("\n", i, true)
+      if line_end and line_end < to then
+        to = line_end  -- a mistake, which ends with its line
+      elseif open_kind(s, i, to) then
+        return i, open_kind(s, i, to)
+      end
+    end
+    i = to or i + 1
+  end
+end
+
 --- Tokens of a Lua text: {text =, from =, line =, name = boolean} each, without
 -- comments; strings become '""', keywords are no names.
 ---@param s string

@@ -192,6 +192,9 @@ local function advice(name, names)
   return near
 end
 
+--- What users call the tables that they reach through cute.
+sign.namespaces = setmetatable({}, {__mode = "k"})
+
 --- A table of names that users reach through cute, such as cute.arch: a field
 -- that is not there is an error with the nearest name.
 ---@param t table
@@ -201,6 +204,7 @@ end
 -- in the metatable as `lazy`, for those who look for all names
 ---@return table t
 function sign.namespace(t, full, load, more)
+  sign.namespaces[t] = full
   return setmetatable(t, {lazy = more, __index = function(_, name)
     local v = load and load(name)
     if v ~= nil then

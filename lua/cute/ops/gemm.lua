@@ -32,6 +32,7 @@ local OPTIONS = {
   epilogue = "function", gated = "boolean", seed = "integer",
   scale_a = "number tensor", scale_b = "number tensor", group = "integer",
   zeros = "tensor"}
+gemm.OPTIONS = OPTIONS
 
 local function check_options(o)
   operand.check_options("ops.gemm", OPTIONS, o)

@@ -18,6 +18,8 @@ COMMANDS
   -l MODULE      requires MODULE into a global of that name
   -i             goes to the prompt after the script or -e
   -              runs standard input as a script
+  --watch        runs the script again whenever it, or a module of its own, is
+                 saved, and shows what differs from the run before
   --traceback    shows Lua's traceback under an error
   --version      prints the version and stops
   --help         prints this text and stops
@@ -28,7 +30,8 @@ Exit code: 0 all well, 1 an error, 2 a wrong command line, 130 interrupted.
 ]==]
 
 local VALUED = {["-e"] = true, ["-l"] = true}
-local FLAGS = {["-i"] = "interactive", ["--traceback"] = "traceback",
+local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
+  ["--traceback"] = "traceback",
   ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
   ["-h"] = "help"}
 
@@ -120,7 +123,16 @@ local function read_script(name)
   return table.concat(pieces)
 end
 
+-- `require` looks beside a script first.
+local function look_beside(name)
+  local folder = name:match "^(.*/)" or "./"
+  if name == "-" or folder:find "[;?]" then return end
+  package.path = ("%s?.lua;%s?/init.lua;%s"):format(folder, folder,
+    package.path)
+end
+
 local function script_function(opt, name, env)
+  look_beside(name)
   local text = read_script(name)
   if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
   text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
@@ -236,6 +248,21 @@ local function help()
   return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
 end
 
+-- `cutelua --watch ...`: the options without it are each run's.
+local function watched(opt, argv)
+  local name = opt.script and argv[opt.script]
+  if not name or name == "-" or command_of(name) or opt.interactive then
+    report.tell "cutelua: --watch needs a script, and no prompt behind it"
+    return 2
+  end
+  local options = {}
+  for i = 1, opt.script - 1 do
+    if argv[i] ~= "--watch" then options[#options + 1] = argv[i] end
+  end
+  return require "cute.program.watch".main(options,
+    table.move(argv, opt.script, #argv, 1, {}))
+end
+
 --- Runs the program; returns its exit code.
 ---@param argv table
 ---@return integer
@@ -252,6 +279,7 @@ function program.main(argv)
     print(("cutelua %s (%s)"):format(sys.version, _VERSION))
     return 0
   end
+  if opt.watch then return watched(opt, argv) end
   local command = opt.script and command_of(argv[opt.script])
   if command then
     local words = table.move(argv, opt.script + 1, #argv, 1, {[0] = argv[0]})
@@ -269,6 +297,7 @@ function program.main(argv)
       return f(table.unpack(arg))
     end)
   end
+  if repl and not opt.script then look_beside "./" end
   if repl then return repl:run() end
   return code
 end

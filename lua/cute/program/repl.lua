@@ -5,9 +5,11 @@
 -- blocks a local stays one. The text of every input is kept under its chunk
 -- name "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cute.program.cli"
+local complete = require "cute.program.complete"
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
 local report = require "cute.lang.report"
+local show = require "cute.program.show"
 local source = require "cute.lang.source"
 
 local has_sys, sys = pcall(require, "cute.sys")
@@ -87,58 +89,10 @@ end
 
 -- ---- values ----
 
-local function quoted(v)
-  return type(v) == "string" and ("%q"):format(v):gsub("\\\n", "\\n")
-    or tostring(v)
-end
-
-local function sorted_keys(t, n)
-  local keys = {}
-  for k in next, t do
-    local seq = math.type(k) == "integer" and k >= 1 and k <= n
-    if not seq then keys[#keys + 1] = k end
-  end
-  table.sort(keys, function(a, b)
-    local ta, tb = type(a), type(b)
-    if ta ~= tb then return ta < tb end
-    if ta == "number" or ta == "string" then return a < b end
-    return tostring(a) < tostring(b)
-  end)
-  return keys
-end
-
--- {8, {8, 8}} in full, larger tables cut short.
-local function show_table(t, depth)
-  local parts, n = {}, #t
-  local function item(v)
-    if type(v) == "table" and not getmetatable(v) then
-      return depth > 0 and show_table(v, depth - 1) or "{...}"
-    end
-    return (quoted(v))
-  end
-  for i = 1, math.min(n, 32) do parts[i] = item(rawget(t, i)) end
-  if n > 32 then parts[33] = ("... %d more"):format(n - 32) end
-  local keys = sorted_keys(t, n)
-  for i = 1, math.min(#keys, 32) do
-    local k = keys[i]
-    local name = type(k) == "string" and k:find "^[%a_][%w_]*$" and k
-      or "[" .. quoted(k) .. "]"
-    parts[#parts + 1] = name .. " = " .. item(rawget(t, k))
-  end
-  if #keys > 32 then parts[#parts + 1] = ("... %d more"):format(#keys - 32) end
-  local flat = "{" .. table.concat(parts, ", ") .. "}"
-  if #flat <= 76 then return flat end
-  if #keys == 0 and depth < 2 then return flat end
-  return "{\n  " .. table.concat(parts, ",\n  ") .. "\n}"
-end
-
---- A value as the prompt prints it.
+--- A value as the prompt prints it, in lines of the terminal's width.
 ---@return string
 function repl.show(v)
-  if type(v) == "table" and not debug.getmetatable(v) then
-    return show_table(v, 2)
-  end
-  return tostring(v)
+  return show.text(v, has_sys and sys.columns() or nil)
 end
 
 -- ---- history ----
@@ -198,8 +152,8 @@ end
 --- A prompt with its own globals over those of Lua.
 ---@param opt? {traceback: boolean?}
 function repl.new(opt)
-  local self = setmetatable({opt = opt or {}, count = 0, failed = false},
-    repl)
+  local self = setmetatable({opt = opt or {}, count = 0, failed = false,
+    ran = {}, programs = {}}, repl)
   self.env = setmetatable({}, {__index = _G})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)
@@ -235,6 +189,22 @@ function repl:compile(text)
   return nil, message, unfinished ~= nil
 end
 
+-- What changed of kernels that were made anew and now ran for the first time.
+function repl:tell_changes()
+  local ran = self.ran
+  self.ran = {}
+  for _, program in ipairs(ran) do
+    local name = program.info.name
+    local before = self.programs[name]
+    self.programs[name] = program
+    if before and before.kernel ~= program.kernel then
+      self:call(function()
+        print(require "cute.program.diff".diff(before, program))
+      end)
+    end
+  end
+end
+
 --- Runs one whole input and prints what it returns; false if it failed.
 ---@param text string
 ---@return boolean ok
@@ -258,15 +228,18 @@ function repl:eval(text)
       print(table.concat(out, "\t", first + 1, out.n))
     end)
   end
+  self:tell_changes()
   return out[1]
 end
 
 -- Reads lines until they make a whole input. nil: the end; false: dropped.
 function repl:input(read)
+  self.begun = ""
   local text = read "> "
   while text do
     local f, _, unfinished = self:compile(text)
     if f or not unfinished then return text end
+    self.begun = text .. "\n"
     local more = read ">> "
     if more == nil then return text end
     text = more and text .. "\n" .. more
@@ -298,10 +271,15 @@ end
 ---@return integer
 function repl:run()
   local terminal = has_sys and core.isatty(0)
-  local editor = terminal and sys.editor()
+  local editor = terminal and sys.editor(function(text, columns)
+    return complete.answer(self.begun .. text, self.env, columns)
+  end)
   self:preset()
   self.failed = false
   if terminal then
+    require "cute.lang.kernel".watcher = function(p)
+      self.ran[#self.ran + 1] = p.program
+    end
     print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")
       :format(sys.version, _VERSION))
   end

@@ -179,6 +179,26 @@ build = {
         "lua/cute/doc/init.lua",
       ["cute.doc.names"] =
         "lua/cute/doc/names.lua",
+      ["cute.draw.html"] =
+        "lua/cute/draw/html.lua",
+      ["cute.draw"] =
+        "lua/cute/draw/init.lua",
+      ["cute.draw.latex"] =
+        "lua/cute/draw/latex.lua",
+      ["cute.draw.layouts"] =
+        "lua/cute/draw/layouts.lua",
+      ["cute.draw.palette"] =
+        "lua/cute/draw/palette.lua",
+      ["cute.draw.picture"] =
+        "lua/cute/draw/picture.lua",
+      ["cute.draw.print"] =
+        "lua/cute/draw/print.lua",
+      ["cute.draw.script"] =
+        "lua/cute/draw/script.lua",
+      ["cute.draw.svg"] =
+        "lua/cute/draw/svg.lua",
+      ["cute.draw.text"] =
+        "lua/cute/draw/text.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
@@ -345,12 +365,8 @@ build = {
         "lua/cute/program/complete.lua",
       ["cute.program.diff"] =
         "lua/cute/program/diff.lua",
-      ["cute.program.draw"] =
-        "lua/cute/program/draw.lua",
       ["cute.program.explain"] =
         "lua/cute/program/explain.lua",
-      ["cute.program.latex"] =
-        "lua/cute/program/latex.lua",
       ["cute.program.lines"] =
         "lua/cute/program/lines.lua",
       ["cute.program.main"] =

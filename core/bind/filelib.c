@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,10 +204,24 @@ static int l_isatty(lua_State *L) {
   return 1;
 }
 
+int face_terminal_columns(int fd) {
+  struct winsize size;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// terminal_columns(fd): how many a terminal has; nil: it is none.
+static int l_terminal_columns(lua_State *L) {
+  int n = face_terminal_columns((int)face_checkint(L, 1));
+  if (n > 0) lua_pushinteger(L, n);
+  else lua_pushnil(L);
+  return 1;
+}
+
 void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
     {"file_kind", l_file_kind}, {"visible", l_visible},
-    {"isatty", l_isatty}, {NULL, NULL}};
+    {"isatty", l_isatty}, {"terminal_columns", l_terminal_columns},
+    {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -43,11 +42,9 @@ typedef struct Editor {
 
 // Characters in a line of the terminal; 80 where standard output is none.
 static int terminal_columns(void) {
-  struct winsize size;
   if (!isatty(STDOUT_FILENO)) return 80;
   const char *asked = getenv("COLUMNS");
-  int n = 0;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) n = size.ws_col;
+  int n = face_terminal_columns(STDOUT_FILENO);
   if (n <= 0 && asked) n = atoi(asked);
   return n > 0 ? n : 80;
 }

@@ -36,7 +36,8 @@ local PARTS = {
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
-  ["cute.program.draw"] = [[
+  ["cute.draw"] = [[draw(x, opts?: table)]],
+  ["cute.draw.print"] = [[
     print_layout(layout: layout|tensor)]],
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,

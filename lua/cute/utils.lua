@@ -408,13 +408,13 @@ end
 -- Pictures
 ---------------------------------------------------------------------------
 
---- See cute.program.latex.
+--- See cute.draw.print.
 function utils.print_latex(...)
-  return require "cute.program.latex".print_latex(...)
+  return require "cute.draw.print".print_latex(...)
 end
 
 function utils.print_latex_tv(...)
-  return require "cute.program.latex".print_latex_tv(...)
+  return require "cute.draw.print".print_latex_tv(...)
 end
 
 sign.class("SmemAllocator", Allocator, [[

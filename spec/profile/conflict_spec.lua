@@ -108,15 +108,86 @@ describe("conflicts", function()
                                1, true))
   end)
 
-  it("are drawn as a picture", function()
-    local c = columns(cute.f32, ROWS):profile(ONE):conflicts()[1]
-    local svg = c:svg()
-    local _, cells = svg:gsub("<rect x=", "")
-    assert.equal(32 * 32, cells)
-    local _, lanes = svg:gsub("<title>", "")
-    assert.equal(32, lanes)
-    assert.is_truthy(svg:find "^<svg " and svg:find "</svg>\n$")
-    assert.is_truthy(svg:find("31<title>(31,0)</title>", 1, true))
+  -- Lanes by element "m,n", and by pass and bank, of a request by brute force.
+  local function served(c, layout, width)
+    local at, banks, passes = {}, {}, {}
+    local bytes = c.dtype.bits // 8
+    for m = 0, cute.size(layout, 0) - 1 do
+      for n = 0, cute.size(layout, 1) - 1 do
+        for _, lane in ipairs(c.lanes) do
+          local e = layout(m, n) * bytes
+          if e >= lane.at and e < lane.at + width then
+            at[m .. "," .. n] = ("L%d P%d"):format(lane.lane, lane.pass)
+            for word = e // 4, (e + bytes - 1) // 4 do
+              banks[lane.pass .. "," .. word % 32] = tostring(lane.lane)
+            end
+            passes[lane.pass] = true
+          end
+        end
+      end
+    end
+    return at, banks, #passes
+  end
+
+  local function cells(panel)
+    local found = {}
+    for i = 1, panel.rows * panel.columns do
+      found[panel.row_labels[(i - 1) // panel.columns + 1] .. ","
+        .. (i - 1) % panel.columns] = panel.label[i]
+    end
+    return found
+  end
+
+  it("are drawn as a picture of elements and one of banks", function()
+    local draw = require "cute.draw"
+    for text, dtype in pairs {["(32,32):(32,1)"] = cute.f32,
+        ["Sw<2,0,3> o 0 o (32,32):(32,1)"] = cute.f32,
+        ["(32,32):(48,1)"] = cute.f64} do
+      local layout = cute.layout(text)
+      local r = columns(dtype, layout):profile(ONE)
+      local c = r:conflicts()[1]
+      local p = draw.picture(c, {})
+      assert.equal(2, #p.panels)
+      local at, banks, passes = served(c, layout, dtype.bits // 8)
+      assert.same(at, cells(p.panels[1]))
+      assert.same(banks, cells(p.panels[2]))
+      assert.equal(passes, p.panels[2].rows)
+      for i, bank in pairs(p.panels[2].ids.bank) do
+        assert.equal((i - 1) % 32, bank)
+        assert.equal(bank, p.panels[2].class[i])
+      end
+      for i, class in pairs(draw.picture(c, {by = "lane"}).panels[1].class) do
+        assert.equal(p.panels[1].ids.lane[i], class)
+      end
+      assert.is_truthy(p.title:find(("%d passes where %d would do"):format(
+        c.passes, c.least), 1, true))
+      assert.equal(cute.draw(c, {as = "svg"}), c:svg())
+      assert.is_nil(cute.draw(c, {as = "text"}):find "\27")
+    end
+  end)
+
+  it("of a report are drawn line by line", function()
+    local draw = require "cute.draw"
+    local r = columns(cute.f32, ROWS):profile(ONE)
+    local p = draw.picture(r, {})
+    assert.equal(4, #p.panels)  -- the store that waits, the load that does not
+    assert.same({32, 1}, {p.panels[2].rows, p.panels[4].rows})
+    assert.equal("accesses to sX, f32 (32,32):(32,1)", p.title)
+    assert.equal(2, #draw.picture(r, {line = 12, tensor = "sX"}).panels)
+    local function refused(text, opts)
+      local ok, why = pcall(cute.draw, r, opts)
+      assert.is_false(ok)
+      assert.is_truthy(why:find(text, 1, true), why)
+    end
+    refused('tensor = "sY": there are sX', {tensor = "sY"})
+    refused("line = 11: there are 10 12", {line = 11})
+    refused("by = \"thread\": this has none lane pass offset bank",
+            {by = "thread"})
+    refused("cells are too many, at most 100 are drawn", {limit = 100})
+    local plain = columns(cute.f32, ROWS):launch {grid = 1, block = 32,
+                                                  device = "sim"}
+    local ok, why = pcall(cute.draw, plain)
+    assert.is_truthy(not ok and why:find("record = true", 1, true))
   end)
 
   it("are none where there are none", function()

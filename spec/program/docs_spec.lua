@@ -135,6 +135,7 @@ end)
 describe("docs/simulator.md", function() check "docs/simulator.md" end)
 
 describe("docs/profile.md", function() check "docs/profile.md" end)
+describe("docs/pictures.md", function() check "docs/pictures.md" end)
 
 describe("docs/ops.md", function() check "docs/ops.md" end)
 describe("docs/tuning.md", function() check "docs/tuning.md" end)

@@ -33,8 +33,8 @@ local TOPICS = {
   {"Shared memory", modules = "cute.smemstruct"},
   {"Symbolic arguments", modules = "cute.symbolic"},
   {"Streams and graphs", modules = "cute.stream"},
-  {"Printing and drawing", modules = "cute.program.draw cute.lang.printing "
-    .. "cute.program.explain cute.profile.swizzle cute.doc"},
+  {"Printing and drawing", modules = "cute.draw cute.draw.print "
+    .. "cute.lang.printing cute.program.explain cute.profile.swizzle cute.doc"},
   {"cute.arch: who and where", names = "cute.arch."},
   {"cute.arch: threads together", modules = "cute.arch.warp"},
   {"cute.arch: memory", modules = "cute.arch.memory"},

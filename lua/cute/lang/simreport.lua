@@ -228,6 +228,12 @@ function Report:conflicts()
   return require "cute.profile.conflict".list(self)
 end
 
+-- What cute.draw makes of it: accesses to one of its shared tensors.
+function Report:__draw(opts)
+  recorded(self)
+  return require "cute.profile.conflict".picture(self, opts)
+end
+
 --- Layouts for the shared tensors that have conflicts, or for the one of that
 -- name: see cute.profile.swizzle.
 ---@param name? string

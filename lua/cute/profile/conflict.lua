@@ -11,6 +11,8 @@
 -- served at once, those of a pass are. tostring(c) draws it, c:svg() is a
 -- picture.
 local core = require "cute.core"
+local layouts = require "cute.draw.layouts"
+local picture = require "cute.draw.picture"
 local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
 
@@ -158,51 +160,136 @@ end
 -- As a picture
 ---------------------------------------------------------------------------
 
-local CELL, LEFT, TOP = 22, 64, 58
-local FILL = {"#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fcbba1", "#d9d9d9",
-              "#fee391", "#b3cde3"}
-
-local function escaped(text)
-  return (text:gsub("[&<>]", {["&"] = "&amp;", ["<"] = "&lt;",
-                              [">"] = "&gt;"}))
+local function title_of(c)
+  return ("%s:%d: %s of %s %s, %s where %d would do"):format(
+    source.short(c.file or "?"), c.line or 0, kind_words(c), c.tensor,
+    c.layout, plural(c.passes, "pass", "passes"), c.least)
 end
 
---- The same as a picture: a row for each pass, a column for each bank, a
--- colour for each group of lanes that could be served at once.
----@return string svg
-function Conflict:svg()
-  local passes = grid(self)
-  local width, height = LEFT + BANKS * CELL + 12, TOP + #passes * CELL + 12
-  local out = {}
-  local function add(...) out[#out + 1] = string.format(...) end
-  add('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
-    .. 'font-family="sans-serif" font-size="11">', width, height)
-  add('<rect width="%d" height="%d" fill="white"/>', width, height)
-  add('<text x="8" y="18" font-size="13">%s</text>', escaped(
-    ("%s:%d: %s of %s %s, %d passes where %d would do"):format(
-    source.short(self.file or "?"), self.line or 0, kind_words(self),
-    self.tensor, self.layout, self.passes, self.least)))
-  for bank = 0, BANKS - 1, 4 do
-    add('<text x="%d" y="%d">bank %d</text>', LEFT + bank * CELL, TOP - 8,
-        bank)
-  end
+-- A row for each pass, a column for each bank.
+local function bank_panel(c)
+  local passes = grid(c)
+  local panel = picture.grid {name = ("banks in each of %s"):format(
+    plural(#passes, "pass", "passes")), row_name = "pass",
+    column_name = "bank", rows = #passes, columns = BANKS, row_labels = {},
+    ids = {lane = {}, pass = {}, bank = {}, offset = {}}}
+  local ids = panel.ids
   for p, row in ipairs(passes) do
-    local y = TOP + (p - 1) * CELL
-    add('<text x="8" y="%d">pass %d</text>', y + 15, p)
-    for bank = 0, BANKS - 1 do
-      local x, cell = LEFT + bank * CELL, row[bank]
-      local lane = cell and cell.lane
-      add('<rect x="%d" y="%d" width="%d" height="%d" fill="%s" '
-        .. 'stroke="#888"/>', x, y, CELL, CELL,
-        lane and FILL[(lane.group - 1) % #FILL + 1] or "white")
-      if cell and cell.first then
-        add('<text x="%d" y="%d">%d<title>%s</title></text>', x + 4, y + 15,
-            lane.lane, escaped(coordinate(self, lane)))
-      end
+    panel.row_labels[p] = p
+    for bank, cell in pairs(row) do
+      local at = (p - 1) * BANKS + bank + 1
+      local first = banks_of(c, cell.lane)
+      ids.lane[at], ids.pass[at], ids.bank[at] = cell.lane.lane, p, bank
+      ids.offset[at] = (cell.lane.at + (bank - first) * 4) * 8 // c.dtype.bits
     end
   end
-  add '</svg>\n'
-  return table.concat(out, "\n")
+  return panel
+end
+
+-- Where the elements of the tensor are: rows of each slice, and the slice and
+-- cell of each offset; nil where its layout cannot be read, or has no rows.
+local function element_places(c, limit)
+  local ok, layout = pcall(core.layout, c.layout)
+  if not ok or core.rank(layout) < 1 or not core.is_static(layout)
+      or core.size(layout) > limit then
+    return
+  end
+  local rank, places = core.rank(layout), {}
+  local columns = rank > 1 and core.size(layout, 1) or 1
+  local rows = core.size(layout, 0)
+  for i = 0, core.size(layout) - 1 do
+    local v = layout(i)
+    if math.type(v) ~= "integer" then return end
+    local m, n = i % rows, i // rows % columns
+    if rank == 1 then m, n = 0, m end
+    places[v] = places[v] or {i // (rows * columns), m, n}
+  end
+  if rank == 1 then columns = rows end
+  return places, columns
+end
+
+-- The elements of one slice that lanes ask for, in the rows that have them.
+local function slice_panel(slice, columns)
+  local first, last = math.maxinteger, 0
+  for _, e in ipairs(slice) do
+    first, last = math.min(first, e.row), math.max(last, e.row)
+  end
+  local panel = picture.grid {name = slice.name, row_name = "mode 0",
+    column_name = "mode 1", rows = last - first + 1, columns = columns,
+    row_labels = {}, more = {}, ids = {lane = {}, pass = {}, offset = {},
+                                       bank = {}}}
+  for row = first, last do panel.row_labels[row - first + 1] = row end
+  local ids = panel.ids
+  for _, e in ipairs(slice) do
+    local at = (e.row - first) * columns + e.column + 1
+    if ids.lane[at] then
+      panel.more[at] = panel.more[at] or {}
+      table.insert(panel.more[at], e.lane.lane)
+    else
+      ids.lane[at], ids.pass[at] = e.lane.lane, e.lane.pass
+      ids.offset[at], ids.bank[at] = e.offset, e.bank
+    end
+  end
+  return panel
+end
+
+local function tensor_panels(c, limit)
+  local places, columns = element_places(c, limit)
+  if not places then return {} end
+  local slices, order, bits = {}, {}, c.dtype.bits
+  for _, lane in ipairs(c.lanes) do
+    local first = lane.at * 8 // bits
+    for e = first, first + math.max(c.width * 8 // bits, 1) - 1 do
+      local place = places[e]
+      if not place then return {} end  -- between the elements
+      local slice = slices[place[1]]
+      if not slice then
+        slice = {number = place[1], name = place[1] > 0
+          and ("%s, slice %d"):format(c.tensor, place[1]) or c.tensor}
+        slices[place[1]], order[#order + 1] = slice, slice
+      end
+      slice[#slice + 1] = {lane = lane, row = place[2], column = place[3],
+        offset = e, bank = (c.base + e * bits // 8) // 4 % BANKS}
+    end
+  end
+  table.sort(order, function(a, b) return a.number < b.number end)
+  for i, slice in ipairs(order) do
+    order[i] = slice_panel(slice, columns)
+  end
+  return order
+end
+
+-- Panels of one request: its elements in the tensor, and the banks.
+local function panels_of(c, opts)
+  local limit = picture.limit(opts)
+  local banks, list = bank_panel(c), tensor_panels(c, limit)
+  local what = ("%s:%d"):format(source.short(c.file or "?"), c.line or 0)
+  local cells = banks.rows * BANKS
+  for _, panel in ipairs(list) do cells = cells + panel.rows * panel.columns end
+  picture.check_cells("draw", what, {cells}, limit)
+  local p = {panels = list, captions = {}}
+  layouts.finish(p, opts, "bank", {"lane", "pass"})
+  local q = {panels = {banks}, captions = {}, unlabelled = p.unlabelled}
+  layouts.finish(q, opts, "bank", {"lane"})
+  q.panels = list
+  list[#list + 1] = banks
+  for _, panel in ipairs(list) do panel.name = what .. ": " .. panel.name end
+  q.captions[#q.captions + 1] = collision_text(c, collision(c)):gsub("\n%s*",
+                                                                     " ")
+  return q
+end
+
+function Conflict.__draw(c, opts)
+  local p = panels_of(c, opts)
+  p.title = title_of(c)
+  return p
+end
+
+--- The same as a picture: the elements that lanes ask for, and a row for each
+-- pass with a column for each bank.
+---@return string svg
+function Conflict:svg()
+  return require "cute.draw".draw(self, {as = "svg"})
 end
 
 ---------------------------------------------------------------------------
@@ -224,6 +311,16 @@ function conflict.objects(fn)
   return by
 end
 
+-- Request r of the line s, to the object o.
+local function new(s, r, o)
+  return setmetatable({
+    file = s.file, line = s.line, op = s.op, count = s.count,
+    conflicts = s.conflicts, tensor = o.tensor, layout = o.text,
+    dtype = o.dtype, kind = r.kind, width = r.width, base = r.base,
+    passes = r.wavefronts, least = r.least, block = r.block,
+    warp = r.warp, lanes = r.lanes}, Conflict)
+end
+
 --- The lines of a report that has its requests that are in conflict, the worst
 -- first.
 ---@param report table
@@ -231,16 +328,9 @@ end
 function conflict.list(report)
   local objects, list = conflict.objects(report.program.fn), {}
   for i, worst in ipairs(report.requests:worst(#report.lines)) do
-    local s = report.lines[i]
     local r = worst and report.requests:get(worst)
-    local o = r and objects[r.mem]
     if r then
-      list[#list + 1] = setmetatable({
-        file = s.file, line = s.line, op = s.op, count = s.count,
-        conflicts = s.conflicts, tensor = o.tensor, layout = o.text,
-        dtype = o.dtype, kind = r.kind, width = r.width, base = r.base,
-        passes = r.wavefronts, least = r.least, block = r.block,
-        warp = r.warp, lanes = r.lanes}, Conflict)
+      list[#list + 1] = new(report.lines[i], r, objects[r.mem])
     end
   end
   table.sort(list, function(a, b)
@@ -248,6 +338,95 @@ function conflict.list(report)
     return (a.line or 0) < (b.line or 0)
   end)
   return list
+end
+
+-- One request of each line that asks for shared memory: the worst, or where
+-- none has to wait, the first.
+local function each_line(report)
+  local objects, found = conflict.objects(report.program.fn), {}
+  local requests, left = report.requests, 0
+  for i, worst in ipairs(requests:worst(#report.lines)) do
+    if worst then found[i] = requests:get(worst)
+    elseif report.lines[i].wavefronts > 0 then left = left + 1 end
+  end
+  for k = 1, left > 0 and #requests or 0 do
+    local r = requests:get(k)
+    if not found[r.line] then
+      found[r.line], left = r, left - 1
+      if left == 0 then break end
+    end
+  end
+  local list = {}
+  for i, s in ipairs(report.lines) do
+    local r = found[i]
+    if r then list[#list + 1] = new(s, r, objects[r.mem]) end
+  end
+  return list
+end
+
+local function names_of(list, key)
+  local names, seen = {}, {}
+  for _, c in ipairs(list) do
+    local name = c[key]
+    if not seen[name] then names[#names + 1] = tostring(name) end
+    seen[name] = true
+  end
+  return table.concat(names, " ")
+end
+
+-- Those of a list whose field is that; all where it is not said.
+local function only(list, key, want)
+  if want == nil then return list end
+  local out = {}
+  for _, c in ipairs(list) do
+    if c[key] == want then out[#out + 1] = c end
+  end
+  if #out == 0 then
+    core.fail("unknown-name", ("draw: %s = %s: there are %s"):format(key,
+      core.show(want), names_of(list, key)))
+  end
+  return out
+end
+
+--- The picture of a report's accesses to one shared tensor (`tensor`, or that
+-- with the most conflicts): of each line (or `line`) the worst request.
+---@param report table
+---@param opts table
+---@return table picture
+function conflict.picture(report, opts)
+  local list = each_line(report)
+  if #list == 0 then
+    core.fail("bad-argument", "draw: no line of this report asks for shared "
+      .. "memory")
+  end
+  list = only(list, "tensor", opts.tensor)
+  list = only(list, "line", opts.line)
+  local sums, best = {}, list[1].tensor
+  for _, c in ipairs(list) do
+    sums[c.tensor] = (sums[c.tensor] or 0) + c.conflicts
+  end
+  for _, c in ipairs(list) do
+    if sums[c.tensor] > sums[best] then best = c.tensor end
+  end
+  list = only(list, "tensor", best)
+  local p = {title = ("accesses to %s, %s %s"):format(best,
+    list[1].dtype.name, list[1].layout), captions = {}, panels = {}}
+  for row, c in ipairs(list) do
+    local q = panels_of(c, opts)
+    p.palette, p.unlabelled = q.palette, q.unlabelled
+    p.captions[1] = p.captions[1] or q.captions[1]
+    p.captions[#p.captions + 1] = title_of(c)
+    for i, panel in ipairs(q.panels) do
+      panel.place = {row, i}
+      p.panels[#p.panels + 1] = panel
+    end
+  end
+  local cells = 0
+  for _, panel in ipairs(p.panels) do
+    cells = cells + panel.rows * panel.columns
+  end
+  picture.check_cells("draw", p.title, {cells}, picture.limit(opts))
+  return p
 end
 
 sign.class("conflict", Conflict, "svg()")

@@ -351,13 +351,61 @@ function Timeline:json()
     .. table.concat(out, ",\n") .. "\n]}\n"
 end
 
-local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d",
-                "#e45756", "#72b7b2", "#eeca3b"}
-local LEFT, WIDTH, ROW, TOP, FOOT = 130, 900, 14, 64, 30
+-- Names of ranges and agents as they come, with what they take; and the class
+-- of each.
+local function legend_of(blocks)
+  local list, by = {}, {}
+  for _, b in ipairs(blocks) do
+    for _, s in ipairs(b.spans) do
+      if s.kind ~= "warp" then
+        local entry = by[s.name]
+        if not entry then
+          entry = {name = s.name, class = #list % 8, count = 0, sum = 0}
+          by[s.name], list[#list + 1] = entry, entry
+        end
+        entry.count = entry.count + 1
+        entry.sum = entry.sum + (s.stop - s.begin) * 1e-3
+      end
+    end
+  end
+  return list, by
+end
 
-local function escape(text)
-  return (tostring(text):gsub("[&<>\"]", {["&"] = "&amp;", ["<"] = "&lt;",
-    [">"] = "&gt;", ['"'] = "&quot;"}))
+-- The first `blocks` blocks (4 when absent), a panel each: a row a warp, with
+-- its ranges, agents below them.
+function Timeline:__draw(opts)
+  local blocks, most = by_block(self.spans), opts.blocks or 4
+  if math.type(most) ~= "integer" or most < 1 then
+    core.fail("bad-argument", ("draw: blocks = %s: 1 or more"):format(
+      core.show(most)))
+  end
+  local all, last = #blocks, 0
+  for i = #blocks, most + 1, -1 do blocks[i] = nil end
+  local legend, by = legend_of(blocks)
+  local p = {title = ("%s, %s"):format(self.kernel, self.from),
+             captions = {}, panels = {}, palette = "strong"}
+  if all > most then
+    p.captions[1] = ("the first %d of %d blocks: say blocks = N for more")
+      :format(most, all)
+  end
+  for _, b in ipairs(blocks) do
+    for _, s in ipairs(b.spans) do last = math.max(last, s.stop * 1e-3) end
+  end
+  for i, b in ipairs(blocks) do
+    local panel = {name = ("block %d, SM %d"):format(b.number, b.sm),
+      bars = {}, row_labels = {}, last = math.max(last, 1e-6), unit = "us",
+      legend = i == 1 and legend or {}, place = {i, 1}}
+    for row, r in ipairs(rows_of(b.spans)) do
+      panel.row_labels[row] = r.label
+      for _, s in ipairs(r.spans) do
+        panel.bars[#panel.bars + 1] = {row = row, from = s.begin * 1e-3,
+          to = s.stop * 1e-3, label = s.name,
+          class = s.kind ~= "warp" and by[s.name].class or nil}
+      end
+    end
+    p.panels[i] = panel
+  end
+  return p
 end
 
 --- A picture: a row a warp, ranges in colours, agents below them; of the first
@@ -365,60 +413,7 @@ end
 ---@param blocks? integer
 ---@return string svg
 function Timeline:svg(blocks)
-  local list, last, out, color, names = by_block(self.spans), 1, {}, {}, {}
-  for i = #list, (blocks or 4) + 1, -1 do list[i] = nil end
-  for _, b in ipairs(list) do
-    for _, s in ipairs(b.spans) do
-      last = math.max(last, s.stop)
-      if s.kind ~= "warp" and not color[s.name] then
-        names[#names + 1] = s.name
-        color[s.name] = COLORS[(#names - 1) % #COLORS + 1]
-      end
-    end
-  end
-  local function put(text, ...) out[#out + 1] = text:format(...) end
-  local function words(x, y, text, more)
-    put('<text x="%.1f" y="%.1f"%s>%s</text>', x, y, more and " " .. more or "",
-        escape(text))
-  end
-  words(8, 18, ("%s, %s"):format(self.kernel, self.from),
-        'font-size="14" font-weight="bold"')
-  local x = LEFT
-  for _, name in ipairs(names) do
-    put('<rect x="%d" y="30" width="10" height="10" fill="%s"/>', x,
-        color[name])
-    words(x + 14, 39, name)
-    x = x + 34 + 7 * utf8.len(name)
-  end
-  local y = TOP
-  for _, b in ipairs(list) do
-    words(8, y + 10, ("block %d, SM %d"):format(b.number, b.sm),
-          'font-weight="bold"')
-    y = y + ROW + 2
-    for _, row in ipairs(rows_of(b.spans)) do
-      words(LEFT - 8, y + 10, row.label, 'text-anchor="end"')
-      for _, s in ipairs(row.spans) do
-        local warp = s.kind == "warp"
-        put('<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"%s>'
-          .. '<title>%s: %.3f to %.3f us</title></rect>',
-          LEFT + s.begin / last * WIDTH, y + (warp and 0 or 2),
-          math.max((s.stop - s.begin) / last * WIDTH, 0.2),
-          ROW - (warp and 2 or 6), warp and "#dddddd" or color[s.name],
-          warp and "" or ' fill-opacity="0.85"', escape(s.name),
-          s.begin * 1e-3, s.stop * 1e-3)
-      end
-      y = y + ROW
-    end
-    y = y + 6
-  end
-  for i = 0, 5 do
-    words(LEFT + i / 5 * WIDTH, y + 12, ("%.3g us"):format(last * i / 5e3),
-          'text-anchor="middle"')
-  end
-  return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
-    .. 'font-family="sans-serif" font-size="11">\n<rect width="100%%" '
-    .. 'height="100%%" fill="white"/>\n%s\n</svg>\n'):format(
-    LEFT + WIDTH + 40, y + FOOT, table.concat(out, "\n"))
+  return require "cute.draw".draw(self, {as = "svg", blocks = blocks})
 end
 
 --- Writes it: .json or .svg, by the name's end.

@@ -48,8 +48,8 @@ local CUTE = {
   {"kernels", "cute.lang.kernel cute.lang.raw cute.debug nvrtc_version"},
   {"control flow", "cute.lang.trace"},
   {"streams", "cute.stream"},
-  {"looking", [[cute.program.draw cute.lang.printing cute.program.explain
-    cute.program.diff cute.doc]]},
+  {"looking", [[cute.draw cute.draw.print cute.lang.printing
+    cute.program.explain cute.program.diff cute.doc]]},
   {"math", [[cute.math abs acos acosh all_ any_ asin asinh atan atan2 atanh
     cbrt ceil copysign cos cos_approx cosh div_full eq erf erfc ex2_approx exp
     exp2 expm1 floor fma fmod ge gt le lg2_approx log log10 log1p log2 lt max

@@ -1,10 +1,10 @@
--- Layouts as LaTeX.
+-- What CuTe prints: LaTeX of layouts and tiled operations.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local _ = cute._
 
 describe("LaTeX", function()
-  local latex = require "cute.program.latex"
+  local latex = require "cute.draw.print"
   local folder = (os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden")
     .. "/latex/"
 

@@ -134,6 +134,12 @@ describe("cutelua explain", function()
     assert.equal(key_of(k, 1, 7), by.s.key)
     assert.equal("f32,gmem", by.x.space)
     assert.equal("layout", by.rows.kind)
+    local picture = data_of(page).pictures[by.s.picture]
+    assert.equal(by.s.picture, by.rows.picture)
+    for i, offset in ipairs(picture.panels[1].ids.offset) do
+      assert.equal(i - 1, offset)  -- rows of 32
+    end
+    assert.equal(1024, #picture.panels[1].ids.offset)
   end)
 
   it("has PTX whose lines are the text's, or says why not", function()
@@ -175,6 +181,48 @@ describe("cutelua explain", function()
     end
     assert.same({[16] = true, [17] = true},
                 {[k.keys[race.key][2]] = true, [k.keys[race.also][2]] = true})
+  end)
+
+  it("has what the compiler minds, and spills, at their lines", function()
+    local asm, kernel = require "cute.asm", require "cute.lang.kernel"
+    local made = {missing = {}, compiled = {log = "", resources = {
+        registers = 40, spill_stores = 4, spill_loads = 8},
+      warnings = {"s.lua:9: (C7511) serialized (turn.cu:30)", "no line"},
+      losses = {"s.lua:9: (C7511) serialized (turn.cu:30)",
+                "kernel turn spills 12 bytes"}}}
+    local one
+    local of = asm.of
+    asm.of = function(program)
+      local _, places = program:cuda "sm_90a"
+      local at = {}
+      for i, place in ipairs(places) do at[place] = at[place] or i end
+      made.sass = {text = {"  STL [R1], R2", "  LDL R2, [R1]", "  EXIT"},
+        at = {at["s.lua:8"], at["s.lua:10"], at["s.lua:10"]},
+        live = {7, 9, 11}}
+      return made
+    end
+    local found = require "cute.page".new()
+    kernel.runner = {run = function(program, launch)
+      launch.record = true
+      one = found:add(program, launch,
+        require "cute.core".sim_run(program.fn, launch))
+      error("enough", 0)
+    end}
+    local ok, why = pcall(function()
+      turn():launch {grid = 1, block = 32, device = "sim:sm_90a"}
+    end)
+    kernel.runner, asm.of = nil, of
+    assert.same({false, "enough"}, {ok, why})
+    local told = {}
+    for i, note in ipairs(one.notes) do
+      local at = one.keys[note.key]
+      told[i] = (at and at[2] or 0) .. " " .. note.text
+    end
+    assert.same({"9 s.lua:9: (C7511) serialized (turn.cu:30)", "0 no line",
+      "0 kernel turn spills 12 bytes", "8 registers are spilled 1 times here",
+      "10 registers are reloaded 1 times here"}, told)
+    assert.same({7, 11}, {one.counts[key_of(one, 1, 8)].registers,
+                          one.counts[key_of(one, 1, 10)].registers})
   end)
 
   it("is written for a script that leaves or fails, too", function()
@@ -273,7 +321,16 @@ local LOOK = [[
   click("[data-more=tensors]");
   out.things = count("#more-tensors tr") - 1;
   click("[data-more=conflicts]");
-  out.maps = count("#more-conflicts svg");
+  out.maps = count("#more-conflicts [data-picture]");
+  out.drawn = count("#more-conflicts svg") > 0;
+  click("[data-more=tensors]");
+  out.s = k.things.findIndex(function (t) { return t.name == "s"; });
+  click("[data-thing='" + out.s + "']");
+  out.cells = count("#picture g.c");
+  hover("#picture g.c");
+  out.cell = count("#picture g.c.lit");
+  click("#picture .close");
+  out.open = count("dialog[open]");
   click("[data-view=cu]");
   out.after = Array.from(document.querySelectorAll(".pane")).filter(
     function (p) { return !p.hidden; }).map(function (p) {
@@ -324,9 +381,10 @@ describe("the page of a kernel in a browser", function()
       assert.same({0, 0}, {f.none, f.unpicked})
       assert.same({{10}, {8}}, {f.picked, {f.up[1] > 8 and 8 or f.up[1]}})
       assert.matches("s.lua:10.*confl. 992", f.said)
-      assert.same({"turn (2 launches)", "turn"}, f.kernels)
+      assert.same({"turn, grid 1, 2 launches", "turn, grid 2"}, f.kernels)
       assert.equal(#k.things, f.things)
-      assert.equal(1, f.maps)
+      assert.same({1, true}, {f.maps, f.drawn})
+      assert.same({1024, 1, 0}, {f.cells, f.cell, f.open})
       assert.same(i == 3 and {"cu"} or f.shown, f.after)
       assert.is_true(f.wide <= ({1400, 800, 390})[i])
       assert.equal(0, f.notes)

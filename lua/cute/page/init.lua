@@ -18,6 +18,7 @@
 --   estimate, log   texts
 local asm = require "cute.asm"
 local core = require "cute.core"
+local json = require "cute.json"
 local source = require "cute.lang.source"
 local simreport = require "cute.lang.simreport"
 
@@ -160,6 +161,10 @@ local function add_warnings(self, notes, compiled, program, key)
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
+    if not file and not self.files[2] then  -- whose lines are meant
+      file, line = self.files[1] and self.files[1].name,
+                   text:match "^line (%d+): "
+    end
     notes[#notes + 1] = {kind = "warn", text = text,
       key = key(chunks[file], math.tointeger(tonumber(line)))}
   end
@@ -170,12 +175,17 @@ local function add_warnings(self, notes, compiled, program, key)
   for _, text in ipairs(program.warnings) do note(text) end
 end
 
-local function add_spills(notes, counts)
-  for key, c in pairs(counts) do
-    if c.spilled or c.reloaded then
-      notes[#notes + 1] = {kind = "warn", key = key, text =
-        ("registers spill here: %d stores to and %d loads from local memory")
-        :format(c.spilled or 0, c.reloaded or 0)}
+local function add_spills(notes, counts, keys)
+  for key = 1, #keys do
+    local c, parts = counts[key], {}
+    for _, what in ipairs {"spilled", "reloaded"} do
+      if c and c[what] then
+        parts[#parts + 1] = ("%s %d times"):format(what, c[what])
+      end
+    end
+    if #parts > 0 then
+      notes[#notes + 1] = {kind = "warn", key = key,
+        text = "registers are " .. table.concat(parts, " and ") .. " here"}
     end
   end
 end
@@ -185,26 +195,58 @@ end
 ---------------------------------------------------------------------------
 
 local KINDS = {tensor = "tensor", tiled = "tiled", layout = "layout"}
-local MOST_PICTURES = 600 << 10  -- bytes of them all
-local MOST_CELLS = 2048
+local MOST_BYTES = 900 << 10  -- of all pictures
+local MOST_CELLS = 8192       -- of one
+local MOST_HOLDERS = 16       -- of an element, besides the first
 
--- What is not to be drawn (too large, of no such shape) has no picture.
+-- A layout of too many cells: its first two modes, at most 32 by 64 of them.
+local function part_of(layout)
+  local cute = require "cute"
+  local n = cute.rank(layout)
+  if n > 2 then
+    local at = {cute._, cute._}
+    for i = 3, n do at[i] = 0 end
+    layout = layout(table.unpack(at))
+  end
+  if cute.size(layout) <= MOST_CELLS then return layout end
+  return cute.composition(layout, {
+    cute.make_layout(math.min(cute.size(layout, 0), 32)),
+    cute.make_layout(math.min(cute.size(layout, 1), 64))})
+end
+
+local function drawn(x, title)
+  local draw = require "cute.draw"
+  if type(x) == "string" then
+    x = core.parse(x)
+    if core.size(x) > MOST_CELLS then x, title = part_of(x), "A part of it" end
+  end
+  local data = require "cute.draw.html".data(draw.picture(x, {
+    limit = MOST_CELLS, title = title}))
+  for _, panel in ipairs(data.panels) do  -- what is broadcast has all threads
+    for at, list in pairs(panel.more or {}) do
+      if #list > 2 * MOST_HOLDERS then
+        panel.more[at] = table.move(list, 1, 2 * MOST_HOLDERS, 1, {})
+      end
+    end
+  end
+  return data
+end
+
+-- The number of x's picture, which is made once; nil: there is none, since it
+-- is dynamic, or too much has been drawn.
 local function picture(self, x, label)
   local known = self.drawings[label]
   if known ~= nil then return known or nil end
-  local ok, svg = pcall(page.draw, x, MOST_CELLS)
-  ok = ok and svg and self.drawn + #svg <= MOST_PICTURES
+  local ok, data = pcall(drawn, x)
+  local size = ok and #json.encode(data) or 0
+  ok = ok and self.drawn + size <= MOST_BYTES
   if ok then
-    self.drawn = self.drawn + #svg
-    self.pictures[#self.pictures + 1] = svg
+    self.drawn = self.drawn + size
+    self.pictures[#self.pictures + 1] = data
   end
   self.drawings[label] = ok and #self.pictures
   return ok and #self.pictures or nil
 end
-
---- A picture of a layout (a text) or of a tiled copy or MMA as SVG; nil: there
--- is none.
-function page.draw() return nil end
 
 -- What a tensor of a kernel is, from its text, which is all that is left of it
 -- behind the trace: its space, its layout.
@@ -214,7 +256,7 @@ local function tensor_parts(text)
   return space or "coordinates", layout or text
 end
 
-local function add_thing(self, things, seen, name, value, place)
+local function add_thing(things, seen, name, value, place)
   local kind = KINDS[core.typename(value)]
   if not kind then return end
   local text = core.visible(tostring(value), true)
@@ -225,15 +267,29 @@ local function add_thing(self, things, seen, name, value, place)
   local thing = {name = name, kind = kind, key = place}
   if kind == "tensor" then
     thing.space, thing.layout = tensor_parts(text)
-    thing.picture = picture(self, thing.layout, thing.layout)
   elseif kind == "layout" then
     thing.layout = text
-    thing.picture = picture(self, text, text)
   else
     thing.kind, thing.layout, thing.more = first, "", more
-    thing.picture = picture(self, value, text)
+    seen[thing] = {value, text}
   end
   things[#things + 1] = thing
+end
+
+-- Pictures go to shared memory first, then to who owns what.
+local function add_pictures(self, things, seen)
+  local function draw(want)
+    for _, t in ipairs(things) do
+      local own = seen[t]
+      if not t.picture and want(t, own) then
+        t.picture = picture(self, own and own[1] or t.layout,
+                            own and own[2] or t.layout)
+      end
+    end
+  end
+  draw(function(t) return t.space and t.space:find "smem" end)
+  draw(function(_, own) return own end)
+  draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
 end
 
 -- What names stood for while it was traced, and fields of tables that are no
@@ -242,7 +298,7 @@ local function things_of(self, program, key)
   local things, seen = {}, {}
   for _, e in ipairs(program.locals and program.locals.list or {}) do
     local place = key(e.file, e.line)
-    add_thing(self, things, seen, e.name, e.value, place)
+    add_thing(things, seen, e.name, e.value, place)
     if type(e.value) == "table" and not getmetatable(e.value) then
       local names = {}
       for k, v in next, e.value do
@@ -252,10 +308,11 @@ local function things_of(self, program, key)
       end
       table.sort(names)
       for _, k in ipairs(names) do
-        add_thing(self, things, seen, e.name .. "." .. k, e.value[k], place)
+        add_thing(things, seen, e.name .. "." .. k, e.value[k], place)
       end
     end
   end
+  add_pictures(self, things, seen)
   return things
 end
 
@@ -311,9 +368,8 @@ local function conflicts_of(self, report, key)
   local out = {}
   for i, c in ipairs(report:conflicts()) do
     if i > 8 then break end
-    self.pictures[#self.pictures + 1] = c:svg()
     out[i] = {key = key(c.file, c.line), text = tostring(c),
-              picture = #self.pictures}
+              picture = picture(self, c, tostring(c))}
   end
   return out
 end
@@ -340,7 +396,7 @@ function Page:add(program, launch, report)
   if sass then add_registers(counts, sass, cu) end
   add_faults(notes, report, key)
   add_warnings(self, notes, made.compiled, program, key)
-  add_spills(notes, counts)
+  add_spills(notes, counts, keys)
   local lines = #keys
   local facts = facts_of(program, launch, report, made)
   if e then
@@ -369,11 +425,12 @@ function Page:fail(message)
     and "@" .. parts.file)
   local keys = {}
   local at = key_maker(self, keys)(chunk, parts.line)
+  local text = not parts.file and message
+    or source.short(parts.file) .. message:sub(#parts.file + 1)
   self.kernels[#self.kernels + 1] = {name = "error", failed = true,
     facts = {}, missing = {}, keys = keys, lines = #keys, counts = {},
     things = {}, conflicts = {},
-    notes = {{kind = "bad", key = at,
-      text = core.visible(message, true)}}}
+    notes = {{kind = "bad", key = at, text = core.visible(text, true)}}}
 end
 
 --- The page as a file.

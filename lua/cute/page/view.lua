@@ -26,7 +26,8 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column;
 #tabs .n { color: var(--link); font-size: 11px; margin-left: 5px; }
 #panes { flex: 1; min-height: 0; display: flex; }
 .pane { flex: 1 1 0; min-width: 0; overflow: auto; outline: none;
-  border-right: 1px solid var(--rule); position: relative; }
+  border-right: 1px solid var(--rule); position: relative;
+  container-type: inline-size; }
 .pane:last-child { border: 0; }
 .pane[hidden] { display: none; }
 .pane:focus-visible { box-shadow: inset 0 0 0 2px var(--link); }
@@ -56,7 +57,8 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column;
   border-bottom: 1px solid var(--rule); color: var(--dim); font-size: 11px; }
 .note { margin: 2px 8px 4px 5ch; padding: 4px 10px; white-space: pre-wrap;
   border-left: 3px solid var(--warn); background: var(--panel);
-  max-width: 76ch; color: var(--fore); }
+  color: var(--fore); width: fit-content; position: sticky; left: 5ch;
+  max-width: min(76ch, calc(100cqw - 7ch)); overflow-wrap: anywhere; }
 .note.bad { border-color: var(--bad); }
 .skip { width: 100%; border: 0; border-radius: 0; text-align: left;
   color: var(--dim); font-size: 11px; padding: 1px 10px 1px 6ch; }
@@ -73,9 +75,7 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column;
 #line table { width: 100%; }
 .thing td { font-size: 12.5px; }
 .thing .mono, .thing td { overflow-wrap: anywhere; }
-.picture { overflow: auto; max-height: 70vh; background: #fff; padding: 8px;
-  border-radius: 6px; margin: 6px 0; }
-.picture svg { max-width: none; }
+.drawn { overflow-x: auto; margin: 6px 0; }
 dialog { border: 1px solid var(--rule); border-radius: 10px; padding: 14px;
   background: var(--back); color: var(--fore); max-width: 96vw;
   max-height: 94vh; }
@@ -247,12 +247,12 @@ function drawPanes() {
   panesOf(k).forEach(function (pane) {
     var head = '<div class="head"><b>' + NAMES[pane] + "</b>"
       + (pane == "lua" ? "" : k[pane].text.length + " lines") + "</div>";
-    var cols = pane == "lua" ? '<div class="r cols"><i class="no"></i>'
-      + both[0].map(function (c) {
+    var cells = pane == "lua" ? both[0]
+      : pane == "sass" ? COLUMNS.slice(-1) : [];
+    var cols = cells.length ? '<div class="r cols"><i class="no"></i>'
+      + cells.map(function (c) {
           return '<i class="c" title="' + esc(c[2]) + '">' + c[1] + "</i>";
-        }).join("") + "</div>"
-      : pane == "sass" ? '<div class="r cols"><i class="no"></i><i class="c" '
-        + 'title="registers that hold something">regs</i></div>' : "";
+        }).join("") + "</div>" : "";
     html += '<div class="pane" id="pane-' + pane + '" data-pane="' + pane
       + '" tabindex="0" role="tabpanel" aria-label="' + NAMES[pane] + '">'
       + head + '<div class="code">' + cols
@@ -362,23 +362,22 @@ function drawLine() {
 
 var MORE = {
   tensors: function (k) {
-    return '<table class="thing"><tr><th>name<th>what<th>layout<th>line<th>'
-      + "</tr>" + k.things.map(function (t, i) {
-        return "<tr><td><b>" + esc(t.name) + "</b><td>"
+    return '<table class="thing"><tr><th>name<th>what<th>layout<th></tr>'
+      + k.things.map(function (t, i) {
+        return '<tr><td><button data-key="' + t.key + '" title="'
+          + esc(place(k, t.key)) + '">' + esc(t.name) + "</button><td>"
           + esc(t.space || t.kind) + '<td class="mono">' + (t.more
-          ? "<details><summary>" + esc(t.layout || "layouts")
+          ? "<details><summary>" + esc(t.layout || "who owns what")
             + "</summary><pre>" + esc(t.more) + "</pre></details>"
-          : esc(t.layout)) + "<td>" + (t.key ? '<button data-key="' + t.key
-          + '">' + esc(place(k, t.key)) + "</button>" : "") + "<td>"
-          + (t.picture ? '<button data-thing="' + i + '">picture</button>'
-             : "") + "</tr>";
+          : esc(t.layout)) + "<td>" + (t.picture ? '<button data-thing="' + i
+          + '">picture</button>' : "") + "</tr>";
       }).join("") + "</table>";
   },
   conflicts: function (k) {
     return k.conflicts.map(function (c) {
       return '<h2><button data-key="' + c.key + '">' + esc(place(k, c.key))
-        + "</button></h2><pre>" + esc(c.text) + '</pre><div class="picture">'
-        + page.pictures[c.picture - 1] + "</div>";
+        + "</button></h2><pre>" + esc(c.text) + "</pre>" + (c.picture
+        ? '<div class="drawn" data-picture="' + c.picture + '"></div>' : "");
     }).join("");
   },
   estimate: function (k) { return "<pre>" + esc(k.estimate) + "</pre>"; },
@@ -405,6 +404,8 @@ function drawMore() {
   box.hidden = !more;
   box.innerHTML = more ? '<div class="scroll" id="more-' + more + '">'
     + MORE[more](kernel) + "</div>" : "";
+  box.querySelectorAll("[data-picture]").forEach(function (e) {
+    cutePicture(e, page.pictures[e.dataset.picture - 1]); });
 }
 
 // ---- bars ----
@@ -415,8 +416,9 @@ function drawBar() {
     out += '<select id="kernels" aria-label="kernel">'
       + page.kernels.map(function (x, i) {
         return "<option value=" + i + (x == k ? " selected" : "") + ">"
-          + esc(x.name) + (x.launches > 1 ? " (" + x.launches + " launches)"
-          : "") + "</option>"; }).join("") + "</select>";
+          + esc(x.name) + (x.facts.length ? ", grid " + esc(x.facts[1][1]) : "")
+          + (x.launches > 1 ? ", " + x.launches + " launches" : "")
+          + "</option>"; }).join("") + "</select>";
   } else out += "<b id='kernels'>" + esc(k.name) + "</b>";
   out += k.facts.map(function (f) {
     return '<span class="fact dim">' + esc(f[0]) + ' <b class="'
@@ -466,9 +468,9 @@ function open(b) { b.outerHTML = b.dataset.rows; index(); }
 function picture(t) {
   el("picture").innerHTML = '<button class="close" autofocus>close</button><b>'
     + esc(t.name) + '</b> <span class="mono">' + esc(t.layout || t.kind)
-    + '</span><div class="picture">' + page.pictures[t.picture - 1]
-    + "</div>";
+    + '</span><div class="drawn"></div>';
   el("picture").showModal();
+  cutePicture(el("picture").lastChild, page.pictures[t.picture - 1]);
 }
 
 // ---- what a reader does ----
@@ -531,7 +533,9 @@ show(0);
 ---@param model table of cute.page
 ---@return string
 function view.html(title, model)
-  return html.page {title = title, body = BODY, style = STYLE, script = SCRIPT,
+  local drawing = require "cute.draw.html"
+  return html.page {title = title, body = BODY,
+    style = drawing.style .. STYLE, script = drawing.script .. SCRIPT,
     data = {files = model.files, kernels = model.kernels,
             pictures = model.pictures}}
 end

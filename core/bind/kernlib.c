@@ -2,6 +2,7 @@
 // traced, whether a program still stands, and where their bytes are.
 #include "bind/trace.h"
 #include "bind/kind.h"
+#include "tensor/place.h"
 
 #include <string.h>
 
@@ -284,7 +285,8 @@ void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
              .layout = ir_text(cx, fn, text.p, text.n)};
   buf_free(&text);
   Tensor k = {.space = SP_GMEM, .type = t.type, .mem = ir_mem(cx, fn, mem),
-              .off = dim_int(cx, 0), .l = t.l, .align = a.align};
+              .off = dim_int(cx, 0), .l = t.l, .align = a.align,
+              .place = place_whole(cx, t.l)};
   face_push_tensor(w->L, &k, 0);
 }
 

@@ -6,6 +6,7 @@
 // Types: a letter an argument, `>`, a letter for the result.
 //   L  layout, or tensor with one      l  layout
 //   V  layout, or tuple: compact       T  tiler
+//   W  as L; a tensor's elements keep their places (tensor.h)
 //   S  tuple, or what has a shape      Y  the same, its modes as they are
 //   R  tuple whose leaves may be layouts
 //   P  tuple                           p  the same, or NULL

@@ -6,6 +6,7 @@
 
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
+#include "tensor/place.h"
 
 enum { MOST_ARGS = 4 };
 
@@ -71,6 +72,7 @@ int rowlib_kind(lua_State *L, int idx) {
 // The kinds that a letter takes.
 static const int kinds[128] = {
   ['L'] = KIND_LAYOUT | KIND_TENSOR, ['l'] = KIND_LAYOUT,
+  ['W'] = KIND_LAYOUT | KIND_TENSOR,
   ['K'] = KIND_LAYOUT | KIND_TENSOR | KIND_REST,
   ['V'] = KIND_TUPLE | KIND_LAYOUT, ['T'] = KIND_TUPLE | KIND_LAYOUT,
   ['R'] = KIND_TUPLE | KIND_LAYOUT, ['S'] = KIND_SHAPE, ['Y'] = KIND_SHAPE,
@@ -122,7 +124,7 @@ static bool absent(lua_State *L, int idx) { return lua_isnoneornil(L, idx); }
 
 static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   switch (letter) {
-  case 'L':
+  case 'L': case 'W':
     if (!laylib_test_operand(L, idx, &a->o)) face_argerror(L, idx, "layout");
     break;
   case 'l': a->l = face_check_layout(L, idx); break;
@@ -183,6 +185,32 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
+// Places go through the operation that the tensor's layout, at a[0], goes
+// through.
+typedef struct Applied {
+  const FnRow *row;
+  Slot *a;
+} Applied;
+
+static Tensor applied(Ctx *cx, Tensor t, const void *x) {
+  const Applied *p = x;
+  Slot out;
+  p->a[0].l = t.l;
+  apply(cx, p->row, p->a, &out);
+  t.l = out.l;
+  return t;
+}
+
+static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
+                       const Slot *x) {
+  int src = a[0].o.tensor;
+  Tensor t = tensor_with_layout(a[0].o.t, x->l);
+  Applied p = {row, a};
+  t.place = place_along(cx, a[0].o.t.place, x->l.shape, applied, &p);
+  tensorlib_push_view(L, &t, src);
+  return 1;
+}
+
 int rowlib_call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
@@ -196,6 +224,8 @@ int rowlib_call(lua_State *L, const FnRow *row, int n) {
     if (*t == 'k') to->m = row->number;
     else take(cx, L, *t, idx++, to);
   apply(cx, row, a, &x);
+  if (*row->types == 'W' && a[0].o.tensor)
+    return push_placed(cx, L, row, a, &x);
   return push(L, row, t[1], &x, a);
 }
 
@@ -204,7 +234,7 @@ int rowlib_call(lua_State *L, const FnRow *row, int n) {
 // What a letter is in C, as names of shapes have it.
 static char in_c(char letter) {
   switch (letter) {
-  case 'l': case 'V': case 'K': return 'L';
+  case 'l': case 'V': case 'K': case 'W': return 'L';
   case 'S': case 's': case 'Y': case 'R': case 'p': case 'O': case 'H':
   case 'A': case '*': return 'P';
   case 'b': case 'e': return 'm';

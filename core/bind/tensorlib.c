@@ -9,6 +9,7 @@
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
+#include "tensor/place.h"
 
 // ---- userdata ----
 
@@ -19,8 +20,9 @@ static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
 static TensorBox *push_box(lua_State *L, const Tensor *t) {
   Ctx *cx = face_state(L);
   size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
+  size_t bb = words_bytes(t->base);
   TensorBox *b =
-    lua_newuserdatauv(L, sizeof *b + lb + words_bytes(t->base),
+    lua_newuserdatauv(L, sizeof *b + lb + bb + place_bytes(t->place),
                       2 + leftlib_count(t->l));
   leftlib_hold(L, t->l, 3);
   b->mark = &tensor_mark;
@@ -34,6 +36,7 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
     memcpy(base, t->base, words_bytes(t->base));
     b->t.base = base;
   }
+  if (t->place) b->t.place = place_copy((char *)(b + 1) + lb + bb, t->place);
   if (tensor_traced(t)) {
     b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
     b->born = ir_fn(cx) ? ir_fn(cx)->births : 0;
@@ -100,6 +103,8 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   if (!b) return false;
   own_box(L, b);
   *t = b->t;
+  if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
+    t->place = NULL;  // of a region that has ended
   return true;
 }
 

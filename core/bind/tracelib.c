@@ -681,6 +681,7 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   Tensor t = *face_peek_tensor(L, 1);
   TraceLeaves v = trace_leaves(cx, t.l);
   t.off = next_dim(cx, L, at);
+  t.place = NULL;
   if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
   for (size_t i = 0; i < v.n; i++) *v.dyn[i] = next_dim(cx, L, at);
   t.l = *v.l;

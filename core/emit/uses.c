@@ -485,11 +485,19 @@ static void *zeroes(Emit *e, size_t n, size_t size) {
 
 // ---- loops ----
 
+// Has the loop at r a long body?
+static bool is_long(const Flow *f, Ref r) {
+  int n = 0;
+  for (Ref k = r; k <= f->end[r] && n <= ROLL; k++)
+    n += !ir_is_aside(ir_get(f->fn, k));
+  return n > ROLL;
+}
+
 static int64_t trips(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   int64_t lo, hi, step;
   if (i->imm) return i->imm;
-  if (f->end[r] + 1 - r > ROLL) return 1;
+  if (is_long(f, r)) return 1;
   if (!ir_const(f->fn, i->a[0], &lo) || !ir_const(f->fn, i->a[1], &hi) ||
       !ir_const(f->fn, i->a[2], &step) || step == 0)
     return TRIPS;
@@ -512,7 +520,7 @@ static void choose_rolled(Flow *f) {
   int64_t *cost = zeroes(e, fn->ins.n, sizeof *cost);
   for (Ref r = (Ref)fn->ins.n; r-- > 1;) {
     const Ins *i = ir_get(fn, r);
-    int64_t all = 1;
+    int64_t all = !ir_is_aside(i);
     if (i->op == OP_FOR) {
       all += cost[r] * trips(f, r);
       line[i->src] += all;
@@ -524,8 +532,8 @@ static void choose_rolled(Flow *f) {
   }
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    e->use[r].rolled = i->op == OP_FOR && (f->end[r] + 1 - r > ROLL ||
-                                           line[i->src] > UNROLLED);
+    e->use[r].rolled = i->op == OP_FOR &&
+                       (is_long(f, r) || line[i->src] > UNROLLED);
     if (i->op == OP_MBARWAIT && f->loop[r]) e->use[f->loop[r]].rolled = true;
   }
 }

@@ -223,7 +223,7 @@ void dump_fn(Ctx *cx, const Fn *fn, Buf *out) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     unsigned effect = op_effect((Op)i->op);
-    if (i->op == OP_CONST) continue;
+    if (i->op == OP_CONST || ir_is_aside(i)) continue;
     if (effect & EF_CLOSES) d->depth--;
     else put_line(d, i);
     PUT(d, "%*s", 2 * d->depth, "");

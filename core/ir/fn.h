@@ -91,13 +91,15 @@ typedef struct Assumed {
   Fact was;
 } Assumed;
 
-// What is to hold where instruction `at` comes: lo <= v <= hi, v below the
-// value of `limit` where there is one, divisible by div. The terms of one
-// coordinate of an element of mem, which follow each other, are one claim.
+// What is to hold where instruction `at` comes, if `when` is true: lo <= v <=
+// hi, v below the value of `limit` where there is one, divisible by div. The
+// terms of one coordinate of an element of mem follow each other.
 // note: nothing is claimed, here begins (lo 1) or ends what has that name.
 typedef struct Claim {
   Ref at, v, limit;  // v: 0 is the integer lo
   Ref mem;           // 0: said of v by cute.assume
+  Ref when;          // 0: always
+  bool write, more;  // of mem; the next one is a term of it, too
   uint32_t note;     // index into Fn.text
   uint32_t src;
   int64_t lo, hi, div;
@@ -121,6 +123,7 @@ typedef struct Fn {
   VEC(Mem) mem;
   VEC(Arg) arg;
   int64_t smem_bytes;     // dynamic shared memory used
+  bool aside;             // what is computed now is for claims alone
   bool wide;              // an argument has over 2^31 elements: index
                           // arithmetic that may not fit in i32 is in i64
   // state while tracing

@@ -172,7 +172,8 @@ static uint64_t cons_hash(const Ins *i) {
 
 static bool cons_same(const Ins *a, const Ins *b) {
   return a->op == b->op && a->type == b->type && a->imm == b->imm &&
-         a->a[0] == b->a[0] && a->a[1] == b->a[1] && a->a[2] == b->a[2];
+         a->a[0] == b->a[0] && a->a[1] == b->a[1] && a->a[2] == b->a[2] &&
+         !(a->flags & ~b->flags & INF_ASIDE);
 }
 
 static void cons_put(Fn *fn, Ref r) {
@@ -202,6 +203,7 @@ static void cons_rehash(Ctx *cx, Fn *fn) {
 Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
   if (fn->ncons * 2 >= fn->conscap) cons_rehash(cx, fn);
   size_t mask = fn->conscap - 1;
+  if (fn->aside) ins.flags |= INF_ASIDE;
   for (size_t i = cons_hash(&ins) & mask; fn->cons[i]; i = (i + 1) & mask) {
     Ref r = fn->cons[i];
     if (r < fn->ins.n && cons_same(ir_get(fn, r), &ins) && ir_visible(fn, r))
@@ -250,6 +252,10 @@ Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
 
 bool ir_is_mem(const Fn *fn, Ref r) {
   return op_effect((Op)ir_get(fn, r)->op) & EF_OBJECT;
+}
+
+bool ir_is_aside(const Ins *i) {
+  return op_pure(i->op) && i->flags & INF_ASIDE;
 }
 
 // ---- regions ----

@@ -87,6 +87,7 @@ bool ir_const(const Fn *fn, Ref r, int64_t *v);   // integer/pred constant
 bool ir_unrolled(const Fn *fn, Ref r);  // a constant, or one in each pass of
                                         // loops that are unrolled whole
 bool ir_is_mem(const Fn *fn, Ref r);
+bool ir_is_aside(const Ins *i);  // computed for claims alone?
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }

@@ -170,6 +170,7 @@ enum { RGF_INC = 1 };
 // there is combined with what comes, by the AtomicKind of the lowest bits.
 // BULKWAIT: until the sources were read.
 enum { TMF_STRIDE = 1 };  // of MAPSET
+enum { INF_ASIDE = 1 << 15 };  // of what has no effect: for claims alone
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
 // What flags say in the field, as PTX spells it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {

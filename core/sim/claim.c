@@ -41,7 +41,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   f->r.modes = c->n < SIM_MODES ? c->n : SIM_MODES;
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
-    f->r.coord[k] = value_at(w, &t->value, l);
+    int64_t v = value_at(w, &t->value, l);
+    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // the first one of a copy
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
   }
@@ -55,7 +56,7 @@ void simclaim_check(SimWarp *w, const SimIns *i) {
   }
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    if (all_hold(w, c, l)) continue;
+    if (!value_at(w, &c->when, l) || all_hold(w, c, l)) continue;
     if (c->mem < 0) tell_assumption(w, i, l);
     else tell_coordinate(w, i, l);
     return;

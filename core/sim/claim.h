@@ -19,6 +19,7 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
+  SimTerm when;        // looked at where this is true
   uint32_t note;       // 0, or a name, which begins or ends
   bool begins;
   SimTold *part;

@@ -298,6 +298,7 @@ static Cost memory_cost(const SimIns *d) {
 
 static Cost cost_of(const SimClock *k, const SimIns *d) {
   Cost c = {.kind = K_ALU, .slots = 1};
+  if (ir_is_aside(ir_get(k->p->fn, d->ref))) return (Cost){0};
   switch ((Op)d->op) {
     case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
       return memory_cost(d);

@@ -188,6 +188,7 @@ static void find_needs(Prog *g) {
     const Claim *c = &g->fn->claim.p[k];
     if (c->v) want(g, c->v, false);
     if (c->limit) want(g, c->limit, false);
+    if (c->when) want(g, c->when, false);
   }
   for (Ref r = 1; g->l->debug && r < g->fn->ins.n; r++)
     if (has_value(ir_get(g->fn, r))) want(g, r, true);
@@ -672,8 +673,8 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
 // The claim that begins with number k of the function's; gives the next one.
 static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
-  size_t n = 1, all = g->fn->claim.n;
-  while (c->mem && k + n < all && c[n].at == c->at && c[n].mem == c->mem) n++;
+  size_t n = 1;
+  while (c[n - 1].more) n++;
   SimClaim *s = NEW(g->cx, SimClaim, 1);
   SimTold *part = NEW(g->cx, SimTold, n);
   const Ins *at = c->at < g->fn->ins.n ? ir_get(g->fn, c->at) : NULL;
@@ -684,7 +685,7 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
                         .div = c[j].div};
   *s = (SimClaim){.n = (int)n, .part = part,
                   .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
-                  .write = at && at->op == OP_ST,
+                  .write = c->write, .when = term_of(g, c->when, true),
                   .note = c->note, .begins = c->lo};
   *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = at ? c->at : 0, .stat = -1,
                 .who = WHO_LANE, .x = s};

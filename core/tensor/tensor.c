@@ -2,7 +2,7 @@
 // moves the iterator; under a swizzle "the iterator" is the swizzle's own
 // offset, so that a slice of a swizzled tensor stays right whatever bits
 // its traced coordinates touch.
-#include "tensor/tensor.h"
+#include "tensor/place.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -118,8 +118,10 @@ static Dim extent_of(Ctx *cx, Tup shape) {
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// claim: append the terms; else say whether all are known to hold.
-static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord, bool claim) {
+// claim: append its terms, of an element that is written or not; NULL: say
+// whether all are known to hold.
+static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
+                 const bool *claim) {
   bool known = true;
   if (!tup_is_leaf(coord)) {
     Tup s = tup_first(shape), c = tup_first(coord);
@@ -133,7 +135,8 @@ static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord, bool claim) {
   Dim n = extent_of(cx, shape), c = *coord;
   if (dim_kind(c) != DIM_INT && dim_kind(c) != DIM_DYN) return true;
   if (!claim) return dim_is(n, -1) || within(cx, c, n);
-  Claim k = {.mem = t->mem, .hi = INT64_MAX, .div = 1};
+  Claim k = {.mem = t->mem, .hi = INT64_MAX, .div = 1, .write = *claim,
+             .more = true};
   if (dim_static(c)) k.lo = dim_value(c);
   else k.v = dim_getref(c);
   if (dim_static(n) && !dim_is(n, -1)) k.hi = dim_value(n) - 1;
@@ -142,12 +145,14 @@ static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord, bool claim) {
   return true;
 }
 
-void tensor_claim(Ctx *cx, const Tensor *t, Tup coord) {
+void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   bool plain = t->space == SP_GMEM || t->space == SP_SMEM;
+  place_claim(cx, t, coord, write);
   if (!plain || tup_is_leaf(coord) || tup_rank(coord) < 2) return;
-  if (tup_is_leaf(t->l.shape)) return;
-  if (!look(cx, t, t->l.shape, coord, false))
-    look(cx, t, t->l.shape, coord, true);
+  if (tup_is_leaf(t->l.shape) || look(cx, t, t->l.shape, coord, NULL)) return;
+  look(cx, t, t->l.shape, coord, &write);
+  Fn *fn = ir_fn(cx);
+  fn->claim.p[fn->claim.n - 1].more = false;
 }
 
 void tensor_check_index(Ctx *cx, Tup shape, Tup coord) {
@@ -212,6 +217,7 @@ static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
 }
 
 Tensor tensor_iterator(Ctx *cx, Tensor t) {
+  t.place = NULL;
   Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
   if (t.origin.kind != ORIGIN_SWIZZLED) {
     t.l = layout_outer(one, t.l);
@@ -224,6 +230,7 @@ Tensor tensor_iterator(Ctx *cx, Tensor t) {
 }
 
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
+  if (!dim_is(o, 0)) t.place = NULL;
   if (t.origin.kind != ORIGIN_LAYOUT && !dim_is(o, 0))
     t.origin.kind = ORIGIN_LOST;
   if (t.space == SP_COORD)
@@ -257,6 +264,7 @@ static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
 
 Tensor tensor_with_layout(Tensor t, Layout l) {
   t.l = l;
+  t.place = NULL;
   return t;
 }
 
@@ -297,16 +305,21 @@ Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
              "tensor is not known any more\n  %s\n  take the whole tensor's "
              "iterator, + an offset", tensor_show(cx, &t));
   t.l = layout_seen_through(cx, l, t.l);
+  t.place = NULL;
   note_view(cx, &t);
   return t;
 }
 
-Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord) {
-  return sliced(cx, t, t.l, coord);
+static Tensor slice(Ctx *cx, Tensor t, const void *coord) {
+  return sliced(cx, t, t.l, *(const Tup *)coord);
 }
 
-Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
-  Tup o;
+Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord) {
+  return place_view(cx, t, slice, &coord);
+}
+
+static Tensor domain_offset(Ctx *cx, Tensor t, const void *x) {
+  Tup coord = *(const Tup *)x, o;
   Layout was = t.l;
   t.l = layout_domain_offset(cx, t.l, coord, &o);
   if (t.origin.kind != ORIGIN_LAYOUT)
@@ -317,6 +330,10 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
     return t;
   }
   return advance(cx, t, *o);
+}
+
+Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
+  return place_view(cx, t, domain_offset, &coord);
 }
 
 // ---- tiling ----
@@ -454,25 +471,42 @@ static int put_whole(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n) {
   return n;
 }
 
-Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord,
-                         Tup proj) {
-  Zipped z = zip(cx, &t, tiler, proj);
+typedef struct Tile {
+  Tiler tiler;
+  Tup coord, proj;
+} Tile;
+
+static Tensor inner(Ctx *cx, Tensor t, const void *x) {
+  const Tile *by = x;
+  Zipped z = zip(cx, &t, by->tiler, by->proj);
   Layout l[2 * MAX_MODES];
   TupB b = {0};
   tupb_open(cx, &b);
   int n = put_whole(cx, l, &b, z.tile, z.ntile);
-  n += put_modes(cx, l + n, &b, z.rest, z.nrest, coord, proj);
+  n += put_modes(cx, l + n, &b, z.rest, z.nrest, by->coord, by->proj);
+  return pick(cx, t, l, n, &b);
+}
+
+Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord,
+                         Tup proj) {
+  Tile by = {tiler, coord, proj};
+  return place_view(cx, t, inner, &by);
+}
+
+static Tensor outer(Ctx *cx, Tensor t, const void *x) {
+  const Tile *by = x;
+  Zipped z = zip(cx, &t, by->tiler, NULL);
+  Layout l[2 * MAX_MODES];
+  TupB b = {0};
+  tupb_open(cx, &b);
+  int n = put_modes(cx, l, &b, z.tile, z.ntile, by->coord, NULL);
+  n += put_whole(cx, l + n, &b, z.rest, z.nrest);
   return pick(cx, t, l, n, &b);
 }
 
 Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
-  Zipped z = zip(cx, &t, tiler, NULL);
-  Layout l[2 * MAX_MODES];
-  TupB b = {0};
-  tupb_open(cx, &b);
-  int n = put_modes(cx, l, &b, z.tile, z.ntile, coord, NULL);
-  n += put_whole(cx, l + n, &b, z.rest, z.nrest);
-  return pick(cx, t, l, n, &b);
+  Tile by = {tiler, coord, NULL};
+  return place_view(cx, t, outer, &by);
 }
 
 // The coordinate in thr (by mode a linear one) of thread idx.
@@ -524,6 +558,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
     ctx_fail(cx, ERR_TYPE, "recast_tensor of a %s tensor",
              ir_space_word(t.space));
   if (from != to) {
+    t.place = NULL;
     if (t.origin.kind != ORIGIN_LAYOUT) t.origin.kind = ORIGIN_LOST;
     Dim was = dim_int(cx, from), is = dim_int(cx, to);
     t.l = layout_recast(cx, t.l, from, to);

@@ -31,6 +31,7 @@ typedef struct Tensor {
   Layout l;
   Origin origin;
   int64_t align;   // bytes the iterator (mem + off) is known to be aligned to
+  const struct TensorPlace *place;  // place.h; NULL: not known
 } Tensor;
 
 // Has it elements in the memory of a kernel?
@@ -79,8 +80,9 @@ Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // t: reading elements that nobody wrote is no fault of the simulator.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
-// Claims that an element's coordinate lies in the shape, unless that is known.
-void tensor_claim(Ctx *cx, const Tensor *t, Tup coord);
+// Claims that an element's coordinate lies in the shape, and its place in the
+// argument's, unless that is known.
+void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
 // All elements, in colexicographic order, through the widest moves there

@@ -6,14 +6,14 @@
 #include "ir/fold.h"
 #include "layout/composed.h"
 #include "ir/operands.h"
-#include "tensor/tensor.h"
+#include "tensor/place.h"
 
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
 // One loop of the common walk over both sides (and the predicate).
 typedef struct Loop {
-  int64_t n;
+  int64_t n, step;  // step: by how many elements
   Dim d[SIDES];
 } Loop;
 
@@ -21,7 +21,8 @@ typedef struct Loop {
 // first. ok is false when they do not fit into each other.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  int n, sides;
+  Loop run[MAX_WALK];  // those that became one run, loop[0], in its order
+  int n, runs, sides;
   bool ok;
   bool promised;  // traced offsets and strides are as aligned as need be
 } Walk;
@@ -61,6 +62,7 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
     Loop *l = &w.loop[w.n];
     if (n <= 1 || w.n == MAX_WALK) return w.ok = false, w;
     l->n = n;
+    l->step = done;
     for (int s = 0; s < sides; s++) {
       if (c[s].left % n) return w.ok = false, w;
       l->d[s] = c[s].stride;
@@ -92,6 +94,7 @@ static int64_t gather_run(Walk *w, int *rest) {
   for (int at = 0; at < w->n; at++) {
     Loop l = w->loop[at];
     if (!continues(w, &l, run)) continue;
+    w->run[w->runs++] = l;
     if (run == 1) {
       memmove(&w->loop[1], &w->loop[0], (size_t)at * sizeof l);
       w->loop[0] = l;
@@ -156,24 +159,23 @@ static Dim side_offset(Ctx *cx, const Tensor *t, Dim inner) {
 }
 
 static Ref load_at(Ctx *cx, const Tensor *t, Dim o) {
-  Tensor e = *t;
+  Tensor e = tensor_with_layout(*t, layout_unit(cx));
   e.off = o;
-  e.l = layout_unit(cx);
   Dim zero = {0};
   return tensor_load(cx, e, &zero);
 }
 
 static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
-  Tensor e = *t;
+  Tensor e = tensor_with_layout(*t, layout_unit(cx));
   e.off = o;
-  e.l = layout_unit(cx);
   Dim zero = {0};
   tensor_store(cx, e, &zero, v);
 }
 
-// One move of v contiguous elements at these offsets.
-static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v,
-                 unsigned hints) {
+// One move of v contiguous elements at these offsets, whose first and last
+// have these numbers.
+static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
+                 const int64_t end[2], int64_t v, unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
   Fn *fn = ir_fn(cx);
   int64_t bits = v * dtype_bits(src->type);
@@ -195,8 +197,21 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o, int64_t v,
   Ref x[5] = {dst->mem, dim_asref(cx, o[DST]), src->mem,
               dim_asref(cx, o[SRC]), 0};
   if (t[PRED]) x[4] = load_at(cx, t[PRED], o[PRED]);
+  for (int s = 0; t[PRED] && s < PRED; s++)
+    place_claim_ends(cx, t[s], end[0], end[1], s == DST, x[4]);
   Ins i = {.op = OP_COPY, .imm = bits, .flags = (uint16_t)hints};
   operands_emit(cx, fn, i, x, 5, NULL, 0);
+}
+
+// The number, in colexicographic order, of element j of the vector where the
+// loops are at c.
+static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
+                         int64_t j) {
+  int64_t at = w->runs ? 0 : c[0] * w->loop[0].step, left = c[0] * v + j;
+  for (int k = 1; k < w->n; k++) at += c[k] * w->loop[k].step;
+  for (int k = 0; k < w->runs; left /= w->run[k++].n)
+    at += left % w->run[k].n * w->run[k].step;
+  return at;
 }
 
 // Every block of v elements: a mixed-radix counter over the loops.
@@ -212,7 +227,8 @@ static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                                            dim_int(cx, c[k])));
       o[s] = side_offset(cx, t[s], o[s]);
     }
-    move(cx, t, o, v, hints);
+    int64_t end[2] = {number_of(w, c, v, 0), number_of(w, c, v, v - 1)};
+    move(cx, t, o, end, v, hints);
     int k = 0;
     while (k < w->n && ++c[k] == w->loop[k].n) c[k++] = 0;
     if (k == w->n) return;
@@ -225,7 +241,7 @@ static void move_singly(Ctx *cx, const Tensor *const *t, int64_t n,
     Dim o[SIDES] = {{0}, {0}, {0}};
     for (int s = 0; s < (t[PRED] ? SIDES : PRED); s++)
       o[s] = tensor_at(cx, *t[s], dim_int(cx, i));
-    move(cx, t, o, 1, hints);
+    move(cx, t, o, (int64_t[]){i, i}, 1, hints);
   }
 }
 
@@ -258,6 +274,10 @@ void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
              tensor_show(cx, &src), tensor_show(cx, &dst),
              pred ? "\n  predicate " : "", pred ? tensor_show(cx, pred) : "");
   if (n == 0) return;
+  if (!pred) {
+    place_claim_all(cx, &src, false);
+    place_claim_all(cx, &dst, true);
+  }
   src.l = layout_indexed(cx, src.l);
   dst.l = layout_indexed(cx, dst.l);
   const Tensor *t[SIDES] = {&src, &dst, pred};

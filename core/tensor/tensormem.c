@@ -7,7 +7,7 @@
 #include "ir/fold.h"
 #include "ir/operands.h"
 #include "tensor/preflight.h"
-#include "tensor/tensor.h"
+#include "tensor/place.h"
 
 // ---- allocation ----
 
@@ -288,7 +288,7 @@ Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
     r = pick_register(cx, &t, coord);
   } else {
     Ref off = offset_ref(cx, &t, element(cx, &t, coord));
-    tensor_claim(cx, &t, coord);
+    tensor_claim(cx, &t, coord, false);
     r = ir_emit(cx, ir_fn(cx), (Ins){.op = OP_LD, .type = (uint8_t)mt,
                                      .a = {t.mem, off}});
   }
@@ -309,7 +309,7 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
     return;
   }
   Ref off = offset_ref(cx, &t, element(cx, &t, coord));
-  tensor_claim(cx, &t, coord);
+  tensor_claim(cx, &t, coord, true);
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {t.mem, off, value}});
 }
 

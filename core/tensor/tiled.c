@@ -1,6 +1,7 @@
 // Atoms with their layouts, and TiledMma: which thread holds which elements
 // of a tile.
 #include "layout/notation.h"
+#include "tensor/place.h"
 #include "tensor/tiled.h"
 
 #include <inttypes.h>
@@ -290,14 +291,25 @@ static Tup slice_coord(Ctx *cx, char which, const Dim vmnk[4], int rank) {
   return tupb_done(cx, &b);
 }
 
+typedef struct Part {
+  const TiledMma *m;
+  char which;
+  Dim vmnk[4];
+} Part;
+
+static Tensor part(Ctx *cx, Tensor t, const void *x) {
+  const Part *p = x;
+  Tensor all = tensor_with_layout(t, tiled_mma_thrfrg(cx, p->m, p->which, t.l));
+  return tensor_slice(cx, all, slice_coord(cx, p->which, p->vmnk,
+                                           layout_rank(t.l)));
+}
+
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr) {
-  Dim vmnk[4];
+  Part p = {.m = m, .which = which};
   check_divides(cx, m, which, t.l);
-  thread_coord(cx, m, thr, vmnk);
-  Tensor all = tensor_with_layout(t, tiled_mma_thrfrg(cx, m, which, t.l));
-  return tensor_slice(cx, all, slice_coord(cx, which, vmnk,
-                                           layout_rank(t.l)));
+  thread_coord(cx, m, thr, p.vmnk);
+  return place_view(cx, t, part, &p);
 }
 
 // The partition of thread 0, without offset.

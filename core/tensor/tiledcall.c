@@ -7,6 +7,7 @@
 #include "ir/intrin.h"
 #include "layout/composed.h"
 #include "ir/operands.h"
+#include "tensor/place.h"
 
 // Mode 0 of l and the others as one; a leaf is all mode 0.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
@@ -27,6 +28,7 @@ typedef struct Copy {
   int64_t nsrc, ndst;    // values of a thread in one instruction
   Layout pred_v, pred_rest;
   int64_t atom, rest;    // which atom of V, which of the rest
+  int64_t atoms;         // of V
 } Copy;
 
 static const char *const spaces[] = {
@@ -78,10 +80,9 @@ static Ref pred_ref(const Copy *k) {
   if (!k->pred) return 0;
   Ctx *cx = k->cx;
   int64_t n = count(cx, k->pred_v, "copy");
-  Tensor e = *k->pred;
+  Tensor e = tensor_with_layout(*k->pred, layout_unit(cx));
   e.off = dim_add(cx, e.off, at(cx, k->pred_v, n == 1 ? 0 : k->atom));
   e.off = dim_add(cx, e.off, at(cx, k->pred_rest, k->rest));
-  e.l = layout_unit(cx);
   Dim zero = {0};
   return tensor_load(cx, e, &zero);
 }
@@ -93,6 +94,10 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
               run_of(k, false, s, so, k->nsrc)};
   int64_t bits = k->nsrc * dtype_bits(k->src->type);
   Ref pred = pred_ref(k);
+  int64_t first = (k->rest * k->atoms + k->atom) * k->nsrc;
+  int64_t last = first + k->nsrc - 1;
+  if (pred) place_claim_ends(cx, k->src, first, last, false, pred);
+  if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
   // 256 bits at once where the atom says so; else in parts.
@@ -155,9 +160,8 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 // Elements of word r of a fragment, one 32-bit value; and back.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
-  Tensor e = *t;
+  Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
-  e.l = layout_unit(k->cx);
   return e;
 }
 
@@ -383,6 +387,7 @@ static void set_pred(Copy *k, const Tensor *pred) {
   k->pred = pred;
   split(cx, pred->l, &k->pred_v, &k->pred_rest);
   int64_t atoms = k->nsrc ? count(cx, sv, "copy") / k->nsrc : 1;
+  k->atoms = atoms;
   int64_t v = count(cx, k->pred_v, "copy");
   if (count(cx, k->pred_rest, "copy") == n && (v == 1 || v == atoms)) return;
   k->pred_v = layout_unit(cx);
@@ -402,6 +407,10 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
   k.ndst = count(cx, layout_mode(cx, a->dst, 1), "copy");
   check_operands(&k);
   set_pred(&k, pred);
+  if (!pred && a->row->op != CO_AUTOVEC) {
+    place_claim_all(cx, &src, false);
+    place_claim_all(cx, &dst, true);
+  }
   Layout s = layout_inner(src.l), d = layout_inner(dst.l);
   if (a->row->op != CO_AUTOVEC) {
     copy_modes(&k, s, dim_int(cx, 0), d, dim_int(cx, 0), 1);

@@ -1,4 +1,5 @@
 // TiledCopy: copy atoms spread over a tile, and what each thread gets of it.
+#include "tensor/place.h"
 #include "tensor/tiled.h"
 
 #include <inttypes.h>
@@ -212,8 +213,16 @@ Layout tiled_copy_layout(Ctx *cx, const TiledCopy *c, char which) {
   return layout_take(cx, t, 0, 2);
 }
 
-Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
-                            Dim thr) {
+typedef struct Part {
+  const TiledCopy *c;
+  char which;
+  Dim thr;
+} Part;
+
+static Tensor part(Ctx *cx, Tensor t, const void *x) {
+  const TiledCopy *c = ((const Part *)x)->c;
+  char which = ((const Part *)x)->which;
+  Dim thr = ((const Part *)x)->thr;
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
@@ -231,6 +240,12 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
   tupb_close(cx, &b);
   tupb_close(cx, &b);
   return tensor_slice(cx, all, tupb_done(cx, &b));
+}
+
+Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
+                            Dim thr) {
+  Part p = {c, which, thr};
+  return place_view(cx, t, part, &p);
 }
 
 // ---- retile ----

@@ -286,10 +286,9 @@ static void warpgroup_gemm(Gemm *g) {
 
 static Tensor element(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
-  Tensor e = *o->t;
+  Tensor e = tensor_with_layout(*o->t, layout_unit(cx));
   e.off = dim_add(cx, e.off, dim_add(cx, at(cx, o->mode[0], i),
                                      at(cx, o->mode[1], j)));
-  e.l = layout_unit(cx);
   return e;
 }
 

@@ -256,16 +256,16 @@ describe("columns beyond their row", function()
   end)
 
   -- Copies of tiles, by coordinates and by partitions, of 60 x 200 elements in
-  -- rows of 256.
+  -- rows of 256, or of 200: without gaps each offset is some element.
   local g2r = cute.make_tiled_copy(
     cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
     cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
   local g2s = cute.make_tiled_copy(
     cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
     cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
-  local function padded()
-    local x = cute.ones(cute.make_layout({64, 256}, {256, 1}), cute.f32)
-    return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {256, 1}))
+  local function matrix(row)
+    local x = cute.ones(cute.make_layout({64, row}, {row, 1}), cute.f32)
+    return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
   end
   local COPIES = {
     function(tile, t)  -- into registers
@@ -295,10 +295,11 @@ describe("columns beyond their row", function()
     end}
 
   it("of tiles that are copied", function()
-    for _, dynamic in ipairs {false, true} do
+    for n = 0, 3 do
+      local dynamic, width = n % 2 == 1, n < 2 and 256 or 200
       for i, copy in ipairs(dynamic and {COPIES[4]} or COPIES) do
         local function run(at)
-          local x = padded()
+          local x = matrix(width)
           if dynamic then x = x:mark_layout_dynamic {leading_dim = 1} end
           return report(function(a)
             copy(cute.local_tile(a, {32, 64}, at), arch.thread_idx())
@@ -319,17 +320,98 @@ describe("columns beyond their row", function()
     end
   end)
 
-  it("of tiles of dense tensors, where padding shows them", function()
-    local x = cute.ones(cute.make_layout({60, 200}, {200, 1}), cute.f32)
-    local function run(t)
-      return report(function(a)
-        COPIES[1](cute.local_tile(a, {32, 64}, {0, 3}), arch.thread_idx())
-      end, 128, t)
+  -- What is told of 128 threads that look at a tensor of 8 x 8 without gaps.
+  local function dense(f)
+    local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
+                                       cute.f32))
+    return r.ok and "" or r.reports[1].message:match "coordinate .*"
+  end
+
+  it("of views of dense tensors: tiles of tiles, modes, threads", function()
+    for at, told_there in pairs {[0] = "", "coordinate (0,8) of (8,8)"} do
+      assert.equal(told_there, dense(function(a)
+        local tile = cute.local_tile(a, {4, 6}, {0, at})  -- columns 6 to 11
+        tile(0, _)[at * 2] = 1.0
+      end))
+      assert.equal(told_there, dense(function(a)
+        local tiles = cute.zipped_divide(a, {4, 6})
+        cute.group_modes(tiles, 0, 2)[{{{0, at * 2}, {0, at}}}] = 1.0
+      end))
+      assert.equal(told_there, dense(function(a)
+        cute.domain_offset({0, at * 6}, a)[{0, at * 2}] = 1.0
+      end))
+      assert.equal(told_there, dense(function(a)
+        local t = cute.local_partition(a, cute.make_layout {8, 1}, 0)
+        local thread = arch.thread_idx()
+        cute.when(thread:eq(0), function() t[thread + at * 8] = 1.0 end)
+      end))
     end
-    assert.is_true(run(x).ok)
-    local r = run(cute.testing.padded(x))
-    assert.matches("^read outside global tensor 'a': coordinate %(%d+,2%d%d%) "
-      .. "of %(60,200%)$", r.reports[1].message)
+    assert.equal("coordinate (5,8) of (8,8)", dense(function(a)
+      for k in cute.range(5, 9) do
+        cute.when(arch.thread_idx():eq(0), function()
+          a(5, _)[k] = 1.0
+        end)
+      end
+    end))
+    assert.equal("coordinate (1,-4) of (8,8)", dense(function(a)
+      cute.when(arch.thread_idx():eq(0), function()
+        local tile = cute.local_tile(a, {1, 4}, {1, arch.thread_idx() - 1})
+        cute.autovec_copy(tile, cute.make_fragment_like(tile))
+      end)
+    end))
+  end)
+
+  it("of copies with predicates, vectors of elements too", function()
+    local s = cute.make_layout({4, 8}, {8, 1})
+    local by4 = cute.make_tiled_copy(cute.make_copy_atom(
+      "SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128), cute.make_layout({4, 2},
+      {2, 1}), cute.make_layout {1, 4})
+    -- Rows 4 to 7, columns 4 to 11, of which those below `most` are copied.
+    local function vectors(most)
+      return dense(function(a)
+        local t = arch.thread_idx()
+        local function part(x)
+          return by4:get_slice(t):partition_S(cute.local_tile(
+            cute.domain_offset({0, 4}, x), {4, 8}, {1, 0}))
+        end
+        cute.when(t:lt(8), function()
+          local to = by4:get_slice(t):partition_D(
+            cute.make_smem_tensor(cute.f32, s, 16))
+          local crd = part(cute.make_identity_tensor {8, 8})
+          local pred = cute.make_rmem_tensor({1, 1, 1}, cute.Boolean)
+          pred[0] = crd(0)[2]:lt(most)
+          cute.copy(by4, part(a), to, pred)
+        end)
+      end)
+    end
+    assert.equal("", vectors(8))
+    assert.equal("coordinate (4,8) of (8,8)", vectors(9))
+    local function elements(most)  -- a column each, in rows below `most`
+      return dense(function(a)
+        local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
+        local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)
+        for i = 0, 11 do pred[i] = (arch.thread_idx() * 0 + i):lt(most) end
+        cute.basic_copy_if(pred, col, cute.make_rmem_tensor({12, 1}, cute.f32))
+      end)
+    end
+    assert.equal("", elements(8))
+    assert.equal("coordinate (8,0) of (8,8)", elements(9))
+  end)
+
+  it("and nothing of it is in the text", function()
+    local function text(seen)
+      local call = cute.kernel("k", function(a)
+        for k in cute.range(8) do
+          COPIES[2](cute.local_tile(seen(a), {32, 64}, {k, 0}),
+                    arch.thread_idx())
+        end
+      end)(matrix(200))
+      return (call:trace({block = 128}).fn:emit(90))
+    end
+    local plain = text(function(a)  -- an iterator has no place
+      return cute.make_tensor(a.iterator, a.layout)
+    end)
+    assert.equal(plain, text(function(a) return a end))
   end)
 
   it("no false report: predicated, or known to fit", function()

@@ -239,6 +239,8 @@ build = {
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
+      ["cute.lang.runs"] =
+        "lua/cute/lang/runs.lua",
       ["cute.lang.sign"] =
         "lua/cute/lang/sign.lua",
       ["cute.lang.simreport"] =

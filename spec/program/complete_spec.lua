@@ -262,6 +262,14 @@ describe("completion in strings", function()
     support.remove(dir)
   end)
 
+  it("knows the names of modules that are not loaded", function()
+    assert.equal("true\tnil\ntrue\n", in_program [[
+      local found = list "cute.ops."
+      print(#found > 0, package.loaded["cute.ops"])
+      local _ = cute.ops
+      print(found == list "cute.ops.")]])
+  end)
+
   it("leaves a tab where nothing fits", function()
     assert.equal("\t\nnil\n", in_program [[
       print((answer "s = 'a b"))

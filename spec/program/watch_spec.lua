@@ -61,7 +61,7 @@ echo 'return {by = 5, threads = 64}' > part.lua; run 7
     assert.truthy(out:find("^t%[3%]\t6\tone\ttwo\n%-%- run 1 of s.lua: [%d.]+"),
       out)
     assert.truthy(out:find("\n   - t[3]\t6\tone\ttwo\n   + t[3]\t15\tone\ttwo\n"
-      .. "   kernel fill, simulated in ", 1, true), out)
+      .. "   kernel fill, ran for ", 1, true), out)
     assert.truthy(out:find("     as before: bytes of memory 128", 1, true))
     assert.truthy(out:find("\n   the same output\n", 1, true))
     assert.truthy(out:find("     bytes of memory: 128 -> 256\n", 1, true), out)

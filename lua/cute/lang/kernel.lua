@@ -9,6 +9,7 @@ local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
+local runs = require "cute.lang.runs"
 local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
@@ -291,29 +292,6 @@ local function run_sim(p, opts, values, grid)
   return found
 end
 
---- Who is told of each launch that went through Lua: f(prepared, last).
-kernel.watcher = nil
-
--- What of a run on the simulator is kept with its program, in `runs.last`.
-local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
-
---- Keeps what a launch was: {seconds, device, instructions, bytes, sectors,
--- requests, wavefronts, conflicts}; a GPU's has only the device.
----@param p table a prepared launch
----@param found table|true the simulator's report, or true
-function kernel.note(p, found)
-  local last = {device = tostring(p.device), arch = p.device.arch}
-  if found ~= true then
-    last.seconds, last.instructions = found.seconds, found.instructions
-    for _, c in ipairs(COUNTERS) do
-      last[c] = 0
-      for _, line in ipairs(found.lines) do last[c] = last[c] + line[c] end
-    end
-  end
-  p.program.runs.last = last
-  if kernel.watcher then kernel.watcher(p, last) end
-end
-
 -- What a launch gives back. One that failed raises, or with faults = "return"
 -- gives nil, the message and (on the simulator) the report; misuse raises all
 -- the same.
@@ -449,7 +427,7 @@ local function run_gpu(p, _, values, grid)
     if not launch then report.raise(message) end
   end
   for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
-  launch:launch()
+  runs.launch(p, launch)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
@@ -517,7 +495,7 @@ local function run(p, opts, values, grid)
   end
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
                            grid)
-  if ok then kernel.note(p, result) end
+  if ok then runs.note(p, result) end
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end

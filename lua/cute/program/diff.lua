@@ -7,6 +7,7 @@ local asm = require "cute.asm"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local jit = require "cute.jit"
+local runs = require "cute.lang.runs"
 local lines = require "cute.program.lines"
 local show = require "cute.program.show"
 local sign = require "cute.lang.sign"
@@ -187,7 +188,7 @@ local function add_same(out, same)
   end
 end
 
---- The numbers of two runs (see cute.lang.kernel's runs.last) that differ, in
+--- The numbers of two runs (see cute.lang.runs) that differ, in
 -- lines; behind them, in one, what stayed.
 ---@param a table?
 ---@param b table?
@@ -230,9 +231,10 @@ function Diff.__tostring(d)
   local x, y = d.before.runs.last, d.now.runs.last
   if x and y then
     add(out, diff.counters(x, y))
-    if x.seconds and y.seconds then
+    local was, is = runs.seconds(x), runs.seconds(y)
+    if was and is then
       out[#out + 1] = ("  time on %s: %s -> %s"):format(y.device,
-        show.seconds(x.seconds), show.seconds(y.seconds))
+        show.seconds(was), show.seconds(is))
     end
   end
   return table.concat(out, "\n")

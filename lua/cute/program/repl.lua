@@ -9,6 +9,7 @@ local complete = require "cute.program.complete"
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
 local report = require "cute.lang.report"
+local runs = require "cute.lang.runs"
 local show = require "cute.program.show"
 local source = require "cute.lang.source"
 
@@ -277,7 +278,7 @@ function repl:run()
   self:preset()
   self.failed = false
   if terminal then
-    require "cute.lang.kernel".watcher = function(p)
+    runs.watcher = function(p)
       self.ran[#self.ran + 1] = p.program
     end
     print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")

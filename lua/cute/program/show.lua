@@ -2,6 +2,7 @@
 -- lines, and a word on what is left out.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local runs = require "cute.lang.runs"
 local sign = require "cute.lang.sign"
 local topics = require "cute.program.topics"
 
@@ -319,8 +320,9 @@ local function show_program(program)
     extent_text(program.block))}
   out[2] = "  " .. resources_text(program)
   local last = program.runs.last
-  if last and last.seconds then
-    out[3] = ("  last run: %s on %s"):format(seconds_text(last.seconds),
+  local seconds = last and runs.seconds(last)
+  if seconds then
+    out[3] = ("  last run: %s on %s"):format(seconds_text(seconds),
       last.device)
   end
   return table.concat(out, "\n")

@@ -6,6 +6,7 @@
 local core = require "cute.core"
 local diff = require "cute.program.diff"
 local lines = require "cute.program.lines"
+local runs = require "cute.lang.runs"
 local show = require "cute.program.show"
 local sys = require "cute.sys"
 
@@ -79,7 +80,7 @@ function watch.child(path)
     files[#files + 1] = file
     write()
   end)
-  require "cute.lang.kernel".watcher = function(p, last)
+  runs.watcher = function(p, last)
     local name = p.program.info.name
     local k = by_name[name]
     if not k then
@@ -87,6 +88,7 @@ function watch.child(path)
       by_name[name], kernels[#kernels + 1] = k, k
     end
     k.program = p.program
+    runs.seconds(last)
     add_counters(k.numbers, last)
   end
   local exit = os.exit
@@ -195,7 +197,7 @@ local function kernel_lines(out, before, now)
           k.registers)
       end
       if k.seconds and was.seconds then
-        head = ("%s, simulated in %s, was %s"):format(head,
+        head = ("%s, ran for %s, was %s"):format(head,
           show.seconds(k.seconds), show.seconds(was.seconds))
       end
       out[#out + 1] = head

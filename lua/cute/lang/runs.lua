@@ -1,0 +1,65 @@
+--- What is kept of launches that went through Lua: with each program, in
+-- `program.runs.last`, what its last one was.
+--
+-- {device, arch, seconds, instructions, bytes, sectors, requests, wavefronts,
+-- conflicts} on the simulator; a GPU's has device and arch, and where somebody
+-- watches two events around it (see runs.seconds).
+local runs = {}
+
+--- Who is told of each launch: f(prepared, last). The prompt and --watch are.
+runs.watcher = nil
+
+local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
+
+--- Keeps what a launch was.
+---@param p table a prepared launch
+---@param found table|true the simulator's report, or true
+function runs.note(p, found)
+  local last = {device = tostring(p.device), arch = p.device.arch,
+                events = p.events}
+  p.events = nil
+  if found ~= true then
+    last.seconds, last.instructions = found.seconds, found.instructions
+    for _, c in ipairs(COUNTERS) do
+      last[c] = 0
+      for _, line in ipairs(found.lines) do last[c] = last[c] + line[c] end
+    end
+  end
+  p.program.runs.last = last
+  if runs.watcher then runs.watcher(p, last) end
+end
+
+--- Launches on a GPU; between two events where somebody watches.
+---@param p table a prepared launch
+---@param launch userdata
+function runs.launch(p, launch)
+  local dev = p.device.dev
+  local from = runs.watcher and not dev:capturing() and dev:event()
+  local to = from and dev:event()
+  if not to then return launch:launch() end
+  from:record(p.stream)
+  launch:launch()
+  to:record(p.stream)
+  p.events = {from, to}
+end
+
+--- How long a launch that was noted took, in seconds; waits for a GPU. nil:
+-- nobody watched.
+---@param last table
+---@return number?
+function runs.seconds(last)
+  if last.events then
+    local from, to = table.unpack(last.events)
+    last.events = nil
+    local ok, ms = pcall(function()
+      to:sync()
+      return from:elapsed(to)
+    end)
+    last.seconds = ok and ms and ms * 1e-3 or nil
+    from:close()
+    to:close()
+  end
+  return last.seconds
+end
+
+return runs

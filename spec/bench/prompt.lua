@@ -1,0 +1,54 @@
+-- How long a TAB takes, and a value to be shown.
+local core = require "cute.core"
+local measure = require "spec.measure"
+
+local t = measure.table "The prompt: a TAB in a new process, and again"
+
+local TEXTS = {"cut", "cute.make_", "L:co", "cute.arch.th", "cute.ops.",
+  "k(t):launch {", "cute.make_mma_atom 'SM", "cute.make_mma_atom 'SM90_64x",
+  "require 'cute.", "f('"}
+
+-- In a process of its own, as at the prompt: the first answer and the second.
+local function times(text)
+  local code = ([[
+    cute, core = require "cute", require "cute.core"
+    complete = require "cute.program.complete"
+    L, t = cute.make_layout({8, 4}, {1, 8}), cute.zeros({4}, cute.f32)
+    k = cute.kernel("k", function() end)
+    for i = 1, 2 do
+      local start = core.clock()
+      complete.answer(%q, _G, 80)
+      print((core.clock() - start) * 1e3)
+    end]]):format(text)
+  local first, later = {}, {}
+  for i = 1, 11 do
+    local p <close> = io.popen(("'%s' -e '%s'"):format(measure.program,
+      code:gsub("'", "'\\''")))
+    first[i], later[i] = p:read("n", "n")
+  end
+  return first, later
+end
+
+for _, text in ipairs(TEXTS) do
+  local first, later = times(text)
+  t:add(text, first, "ms", 20)
+  t:add("", later, "ms", 20)
+end
+t:print()
+
+local show = require "cute.program.show"
+local cute = require "cute"
+local v = measure.table "The prompt: values shown"
+local function shown(name, x)
+  local list = {}
+  for i = 1, 11 do
+    local start = core.clock()
+    show.text(x, 80)
+    list[i] = (core.clock() - start) * 1e3
+  end
+  v:add(name, list, "ms")
+end
+shown("a tensor of 4096x4096", cute.zeros({4096, 4096}, cute.f32))
+shown("a layout of 16x16", cute.make_layout({16, 16}, {16, 1}))
+shown("cute", cute)
+v:print()

@@ -350,16 +350,18 @@ local function facts_of(program, launch, report, made)
   return facts
 end
 
-local CARDS = {[80] = "a100", [90] = "h200"}
+local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
 
 -- How long it takes on a card; nil, why: that is not known.
 local function estimate_of(program, launch, made)
+  local card = CARDS[launch.sm]
+  if not card then return nil, "no estimate: no card of " .. program.arch end
   local r = made.compiled and made.compiled.resources
   local ok, e = pcall(require "cute.profile.estimate".of, {program = program,
     values = launch.args, grid = launch.grid, block = launch.block,
     device = {sm = launch.sm}, seed = launch.seed, budget = launch.budget,
     pdl = launch.pdl},
-    {card = CARDS[launch.sm], registers = r and r.registers})
+    {card = card, registers = r and r.registers})
   if ok then return e end
   return nil, "no estimate: " .. core.visible(tostring(e), true)
 end

@@ -170,9 +170,37 @@ fuzz: setup-fuzz
 	    $(or $(FUZZ_SECONDS),60); \
 	  else echo "no fuzz targets in spec/fuzz"; fi; done
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin
+# The program, its man page and completion; scripts, documents, and for editors
+# the Lua that the program carries.
+SHARE := $(DESTDIR)$(PREFIX)/share
+install: all $(BUILD)/cutelua.1
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
+	  $(SHARE)/bash-completion/completions $(SHARE)/doc/cutelua
 	install -s -m 755 $(BUILD)/cutelua $(DESTDIR)$(PREFIX)/bin/cutelua
+	install -m 644 $(BUILD)/cutelua.1 $(SHARE)/man/man1
+	install -m 644 tools/completion.bash \
+	  $(SHARE)/bash-completion/completions/cutelua
+	install -m 644 README.md LICENSE docs/*.md docs/*.svg $(SHARE)/doc/cutelua
+	set -e; for f in scripts/*.lua $(LUA_SRC); do \
+	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
+
+$(BUILD)/cutelua.1: $(BUILD)/cutelua tools/manpage.lua
+	$(BUILD)/cutelua tools/manpage.lua >$@.tmp
+	mv $@.tmp $@
+
+# $(BUILD)/cutelua_VERSION_ARCH.deb
+deb: setup-deb
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/deb.sh $(BUILD)
+
+# $(BUILD)/cutelua-scm-1.ARCH.rock, for `luarocks install`
+rock: setup-check
+	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
+
+# Both packages, installed and tried in a root of their own. As root; needs the
+# network for debootstrap, and is no part of the tests.
+packages: setup-deb deb rock
+	@sh tools/packages.sh $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-memerr $(BUILD)-gcc $(BUILD)-clang
@@ -189,9 +217,11 @@ setup-rules:
 	@sh tools/setup.sh rules
 setup-check:
 	@sh tools/setup.sh build test check
+setup-deb:
+	@sh tools/setup.sh build deb
 
 FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden names rules hooks check asan memerr \
-  bench ladders fuzz install clean setup-build setup-test setup-fuzz \
-  setup-asan setup-rules setup-check
+  bench ladders fuzz install deb rock packages clean setup-build setup-test setup-fuzz \
+  setup-asan setup-rules setup-check setup-deb

@@ -1,8 +1,9 @@
 #!/bin/sh
-# rock.sh FOLDER: `luarocks make` into a tree there, then stock lua5.4 uses
-# what was installed. Needs no network.
+# rock.sh FOLDER [ROCKS]: `luarocks make` into a tree there, then stock lua5.4
+# uses what was installed. Needs no network. Leaves a binary rock in ROCKS.
 set -e
 tree=$1
+rocks=$2
 rm -rf "$tree"
 mkdir -p "$tree"
 top=$(pwd)
@@ -12,8 +13,10 @@ copy=$tree/source
 mkdir -p "$copy"
 cp -r core lua kernels tools Makefile cutelua-scm-1.rockspec "$copy"
 cd "$copy"
-set -- luarocks --lua-version=5.4 --tree="$tree" make --deps-mode=none
-"$@" CFLAGS="-O1 -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \
+level=-O1
+[ -z "$rocks" ] || level=-O2
+set -- luarocks --lua-version=5.4 --tree="$tree"
+"$@" make --deps-mode=none CFLAGS="$level -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \
   cutelua-scm-1.rockspec
 cd /
 LUA_PATH="$tree/share/lua/5.4/?.lua;$tree/share/lua/5.4/?/init.lua" \
@@ -26,4 +29,8 @@ LUA_CPATH="$tree/lib/lua/5.4/?.so" lua5.4 -e '
   end
   print(package.searchpath("cute.core", package.cpath))'
 cd "$top"
+if [ -n "$rocks" ]; then
+  (cd "$rocks" && "$@" pack cutelua >/dev/null)
+  ls "$rocks"/cutelua-*.rock
+fi
 rm -rf "$tree"

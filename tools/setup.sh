@@ -56,6 +56,10 @@ rules() {
   need lua5.4 have lua5.4
   need lua-check have luacheck
 }
+deb() {
+  need dpkg-dev have dpkg-shlibdeps
+  need debootstrap have debootstrap
+}
 check() {
   fuzz
   rules

@@ -238,6 +238,7 @@ Prints what the reference says of public names: "make_layout", "arch.popc",
 "tensor:fill", a module such as "cute.pipeline", "environment" for the
 variables that are read; without a name, all that `require "cute"` has.
 
+  --names        prints the names, one a line
   --help         prints this text and stops
 ]]
 
@@ -248,6 +249,9 @@ function doc.main(words)
   for _, word in ipairs(words) do
     if word == "--help" or word == "-h" then
       io.write(HELP)
+      return 0
+    elseif word == "--names" then
+      for _, item in ipairs(names.all()) do print(item.name) end
       return 0
     elseif word:sub(1, 1) == "-" then
       io.stderr:write(("cutelua doc: unknown option '%s'; --help lists them\n")

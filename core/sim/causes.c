@@ -179,13 +179,19 @@ bool simcauses_after(const SimCauses *s, uint32_t k, const SimCause *c,
   return mbar >= 0 && r[word_of(s, mbar)] > phase;
 }
 
-uint64_t simcauses_hash(const SimCauses *s, uint32_t k) {
-  const uint32_t *r = row(s, k);
+static uint64_t mixed(uint64_t h, uint32_t word) {
+  h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+  return h ^ h >> 29;
+}
+
+uint64_t simcauses_hash(const SimCauses *s, uint32_t k, const uint32_t *name) {
+  const uint32_t *r = row(s, k), nall = (uint32_t)s->p->nall;
+  uint32_t nmbar = (uint32_t)s->p->nmbar;
   uint64_t h = s->n;
-  for (uint32_t i = 0; i < s->n; i++) {
-    h = (h ^ r[i]) * 0x9e3779b97f4a7c15ull;
-    h ^= h >> 29;
-  }
+  for (uint32_t i = 0; i < s->nwarp; i++) h = mixed(h, r[name[i]]);
+  for (uint32_t i = 0; i < s->nwarp; i += nall)
+    for (uint32_t j = 0; j < nmbar; j++)
+      h = mixed(h, r[s->nwarp + name[i] / nall * nmbar + j]);
   return h;
 }
 

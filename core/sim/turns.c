@@ -7,6 +7,7 @@
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
+#include "ir/operands.h"
 #include "sim/async.h"
 #include "sim/spin.h"
 
@@ -40,6 +41,9 @@ struct SimTurns {
   int last;                // warp that had the last turn; -1: an agent
   uint64_t switches, began;
   uint32_t flags, always, src;  // SIM_FULL ...: of this run; of the kernel
+  bool clusters, warps;    // are alike
+  uint32_t *rank, *name;   // then: a warp's number by whose turns came first,
+                           // and whose number it is
   bool oom;
 };
 
@@ -51,6 +55,49 @@ static uint64_t agent_id(uint64_t warp, uint32_t number) {
 static bool is_clock(IntrinId id) {
   return id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
          id == IN_TIMERLO;
+}
+
+// Can no cluster tell which one it is? Then runs in which they have changed
+// places are one.
+static bool alike_clusters(const SimProg *p) {
+  for (uint32_t k = 0; k < p->ninit; k++) {
+    const SimInit *i = &p->init[k];
+    SReg r = i->kind == OP_SREG ? (SReg)i->imm : SR_COUNT;
+    if ((r >= SR_CTAID_X && r <= SR_CTAID_Z) || r == SR_SMID ||
+        (r >= SR_CLUSTERID_X && r <= SR_CLUSTERID_Z))
+      return false;
+  }
+  return p->relay != NULL;
+}
+
+// Is it the lane that an instruction makes of the thread's number?
+static bool is_lane(const Fn *fn, const Ins *i) {
+  int64_t n;
+  if (!i->a[1] || !ir_const(fn, i->a[1], &n)) return false;
+  return (i->op == OP_AND && n == 31) || (i->op == OP_MOD && n == 32);
+}
+
+// The same of the warps of a block: they know the numbers of lanes only, and
+// none has a place in a warpgroup.
+static bool alike_warps(const SimProg *p) {
+  const Fn *fn = p->fn;
+  const int32_t *n = p->launch->block;
+  if (n[0] % LANES || n[1] > 1 || n[2] > 1 || fn->claim.n) return false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_WGMMA || i->op == OP_SETMAXNREG) return false;
+    if (i->op == OP_SREG && i->imm == SR_WARP) return false;
+    Operand o;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      Ref use[2] = {o.ref, o.kind == OPERAND_MEM ? o.off : 0};
+      for (int k = 0; k < 2; k++) {
+        const Ins *x = ir_get(fn, use[k]);
+        bool tid = use[k] && x->op == OP_SREG && x->imm == SR_TID_X;
+        if (tid && !is_lane(fn, i)) return false;
+      }
+    }
+  }
+  return true;
 }
 
 // What no schedule of ours decides.
@@ -84,7 +131,12 @@ SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
   size_t n = t->units * (size_t)p->nall * sizeof *t->actor;
   t->actor = base_realloc(NULL, n);
   t->causes = simcauses_new(p, t->units);
-  if (t->actor && t->causes) return t;
+  t->clusters = alike_clusters(p);
+  t->warps = alike_warps(p);
+  size_t ranks = t->units * (size_t)(2 * p->nall + p->ncta + 1);
+  t->rank = base_realloc(NULL, 2 * ranks * sizeof *t->rank);
+  t->name = t->rank + ranks;
+  if (t->actor && t->causes && t->rank) return t;
   simturns_free(t);
   return NULL;
 }
@@ -94,6 +146,7 @@ void simturns_free(SimTurns *t) {
   simcauses_free(t->causes);
   base_free(t->actor);
   base_free(t->turn);
+  base_free(t->rank);
   base_free(t);
 }
 
@@ -388,13 +441,41 @@ static uint64_t mix(uint64_t h) {
   return h ^ h >> 27;
 }
 
-// The same for all orders that differ in what commutes only.
-static uint64_t hash_of(const SimTurns *t) {
+// Clusters, and warps in their blocks, that are alike get numbers by their
+// first turns, others as they are.
+static void rank_all(SimTurns *t) {
+  uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
+  uint32_t all = (uint32_t)t->units * nall;
+  uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
+  memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
+  memset(came, 0, all / nwarp * sizeof *came);
+  for (uint32_t k = 0; k < t->n + all; k++) {  // those without turns at the end
+    const Turn *u = k < t->n ? &t->turn[k] : NULL;
+    uint32_t g = u ? (uint32_t)u->who : k - t->n, at = g / nall;
+    if (u && u->row == NONE) continue;
+    if (unit[at] == NONE) unit[at] = t->clusters ? units++ : at;
+    if (t->rank[g] == NONE)
+      t->rank[g] = t->warps ? came[g / nwarp]++ : g % nwarp;
+  }
+  for (uint32_t g = 0; g < all; g++) {
+    t->rank[g] += unit[g / nall] * nall + g % nall / nwarp * nwarp;
+    t->name[t->rank[g]] = g;
+  }
+}
+
+static uint64_t called(const SimTurns *t, uint64_t who) {
+  return who - (uint32_t)who + t->rank[(uint32_t)who];
+}
+
+// The same for all orders that differ in what commutes only, and in which of
+// those that are alike is which.
+static uint64_t hash_of(SimTurns *t) {
   uint64_t h = 0;
+  rank_all(t);
   for (uint32_t k = 0; k < t->n; k++)
     if (t->turn[k].row != NONE)
-      h += mix(t->turn[k].who * 0x9e3779b97f4a7c15ull ^
-               simcauses_hash(t->causes, t->turn[k].row));
+      h += mix(called(t, t->turn[k].who) * 0x9e3779b97f4a7c15ull ^
+               simcauses_hash(t->causes, t->turn[k].row, t->name));
   return h;
 }
 

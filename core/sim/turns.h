@@ -58,8 +58,9 @@ uint32_t simcauses_start(SimWarp *w);
 // Is row k of what comes after turn c?
 bool simcauses_after(const SimCauses *s, uint32_t k, const SimCause *c,
                      int mbar, uint32_t phase);
-// Its hash; the mbarrier and phase where the agent's turn ended.
-uint64_t simcauses_hash(const SimCauses *s, uint32_t row);
+// Its hash, with warps, and clusters, in the order of `name`; the mbarrier and
+// phase where the agent's turn ended.
+uint64_t simcauses_hash(const SimCauses *s, uint32_t row, const uint32_t *name);
 void simcauses_where(const SimCauses *s, int *mbar, uint32_t *phase);
 // Two turns could have come the other way round.
 typedef struct SimPair { uint32_t first, second; } SimPair;

@@ -139,6 +139,61 @@ local function kernel_of(warps)
 end
 
 ---------------------------------------------------------------------------
+-- Random programs that all do alike
+---------------------------------------------------------------------------
+
+-- So many do the same operations, with what the one before gave added to their
+-- numbers; who got `bad` in the end does something else.
+local function alike(random)
+  local ops = {n = random(2, 4), bad = random(0, 3)}
+  for k = 1, random(1, ops.n < 3 and 3 or 2) do
+    ops[k] = {name = NAMES[random(#NAMES)], at = random(2), v = random(3),
+              cmp = random(0, 2), unless = k > 1 and random(3) == 1}
+  end
+  return ops
+end
+
+-- How many results the interleavings have, and whether anybody gets `bad`.
+local function alike_results(ops)
+  local start = {m = {0, 0}, pc = {}, last = {}, out = {}}
+  for w = 1, ops.n do start.pc[w], start.last[w] = 1, 0 end
+  local n, known, bad = 0, {}, false
+  enumerate(start, ops.n, function(s, w)
+    local o = ops[s.pc[w]]
+    if not o then return nil end
+    local t = copy(s)
+    t.pc[w] = s.pc[w] + 1
+    if o.unless and s.last[w] % 2 == 1 then return t end
+    t.last[w] = MEANS[o.name](t.m, {at = o.at, v = o.v + s.last[w],
+                                    cmp = o.cmp})
+    return t
+  end, flat, function(s)
+    for w = 1, ops.n do bad = bad or s.last[w] == ops.bad end
+    local k = table.concat(s.m, ",")
+    n, known[k] = known[k] and n or n + 1, true
+  end)
+  return n, bad
+end
+
+local function alike_kernel(ops, who)
+  return cute.kernel("alike", function(m, x)
+    cute.when(who():eq(0), function()
+      local last = cute.var(0)
+      for _, o in ipairs(ops) do
+        local function run()
+          last:set(EMIT[o.name](m.iterator + (o.at - 1),
+            {v = o.v + last:get(), cmp = o.cmp}))
+        end
+        if o.unless then cute.when((last:get() % 2):eq(0), run) else run() end
+      end
+      cute.when(last:get():eq(ops.bad), function()
+        x[last:get() + 9] = 1
+      end)
+    end)
+  end)
+end
+
+---------------------------------------------------------------------------
 -- Random mbarriers
 ---------------------------------------------------------------------------
 
@@ -257,6 +312,55 @@ describe("all schedules", function()
       assert.equal("ok", v.verdict, seed .. "\n" .. tostring(v))
       assert.equal(results_of(warps), v.results, seed)
     end)
+  end)
+
+  it("of blocks, or warps, that are alike: but for which is which",
+     function()
+    local bugs, oks, most = 0, 0, 0
+    local function lane() return arch.thread_idx() % 32 end
+    randomly(60, function(random, seed)
+      local ops = alike(random)
+      local want, bad = alike_results(ops)
+      local blocks = seed % 2 == 0
+      local v = alike_kernel(ops, blocks and arch.thread_idx or lane)(
+        zeros(2), zeros(2)):check {grid = blocks and ops.n or 1,
+        block = blocks and 32 or 32 * ops.n, orders = 1000000}
+      local told = seed .. "\n" .. tostring(v)
+      if bad then
+        assert.equal("out-of-bounds", v.fault and v.fault.kind, told)
+        bugs = bugs + 1
+      else
+        assert.equal("ok", v.verdict, told)
+        assert.equal(want, v.results, told)
+        oks, most = oks + 1, math.max(most, want)
+      end
+    end)
+    assert.is_true(bugs > 5 and oks > 10 and most > 3,
+                   ("%d %d %d"):format(bugs, oks, most))
+  end)
+
+  it("of eight that draw tickets are one, if nobody knows his number",
+     function()
+    local function draw(who, number)
+      return cute.kernel("draw", function(y, c)
+        cute.when(who():eq(0), function()
+          local n = arch.atomic_add(c.iterator, 1)
+          y[n] = number and number() or n
+        end)
+      end)
+    end
+    local function lane() return arch.thread_idx() % 32 end
+    local function of(k, o) return k(zeros(8), zeros(1)):check(o) end
+    local v = of(draw(arch.thread_idx), {grid = 8, block = 32})
+    assert.same({"ok", 1, 1}, {v.verdict, v.orders, v.results})
+    v = of(draw(lane), {grid = 1, block = 256})
+    assert.same({"ok", 1, 1}, {v.verdict, v.orders, v.results})
+    v = of(draw(arch.thread_idx, arch.block_idx), {grid = 4, block = 32})
+    assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
+    v = of(draw(lane, arch.warp_idx), {grid = 1, block = 128})
+    assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
+    v = of(draw(lane, arch.thread_idx), {grid = 1, block = 128})
+    assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
   end)
 
   it("of random mbarriers: their results, and who can wait for ever",

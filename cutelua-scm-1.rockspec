@@ -153,6 +153,8 @@ build = {
         "lua/cute/check/compare.lua",
       ["cute.check.explore"] =
         "lua/cute/check/explore.lua",
+      ["cute.check.gain"] =
+        "lua/cute/check/gain.lua",
       ["cute.check"] =
         "lua/cute/check/init.lua",
       ["cute.check.main"] =

@@ -7,9 +7,11 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that may stand where nothing did: they have no operands.
+// Ops that may stand where nothing did: they have no operands; a wait at
+// mbarriers has `mem` and `count`.
 static const Op put[] = {OP_BAR, OP_SYNCWARP, OP_CPWAIT, OP_WGWAIT, OP_BULKWAIT,
-                         OP_FENCE, OP_CLUSTERARRIVE, OP_CLUSTERWAIT};
+                         OP_FENCE, OP_CLUSTERARRIVE, OP_CLUSTERWAIT,
+                         OP_MBARWAIT};
 
 static bool is_site(const Ins *i) {
   unsigned e = op_effect((Op)i->op);
@@ -25,7 +27,7 @@ static const char *class_of(const Ins *i) {
 }
 
 // sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =,
-// sem =, operands =}, ...}: instructions that do something, in their order.
+// sem =, scope =, mem =}, ...}: instructions that do something, in their order.
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;
@@ -43,7 +45,15 @@ static int l_sim_sites(lua_State *L) {
     face_set_int(L, "flags", i->flags);
     bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC ||
                   i->op == OP_MBARARRIVE;
-    if (access) face_set_int(L, "sem", (int)hint_get(i->flags, HINT_SEM));
+    if (access) {
+      face_set_int(L, "sem", (int)hint_get(i->flags, HINT_SEM));
+      face_set_int(L, "scope", (int)hint_get(i->flags, HINT_SCOPE));
+    }
+    int64_t threads;
+    bool bar = i->op == OP_BAR || i->op == OP_BARARRIVE;
+    if (bar && i->a[0] && ir_const(fn, i->a[0], &threads))
+      face_set_int(L, "count", threads);
+    if (i->op == OP_MBARINIT) face_set_int(L, "mem", i->a[0]);
     lua_rawseti(L, -2, ++n);
   }
   return 1;
@@ -118,6 +128,15 @@ static Op find_op(lua_State *L, int t) {
   return op;
 }
 
+// Are there so many mbarriers, and as many as it says?
+static bool is_ring(const Fn *fn, const SimEdit *e) {
+  if (e->mem < 1 || e->mem >= fn->ins.n || !ir_is_mem(fn, e->mem)) return false;
+  const Mem *m = ir_memof(fn, e->mem);
+  return m->space == SP_SMEM && dtype_bits(m->type) == 64 &&
+         dtype_bits((DType)ir_get(fn, e->mem)->type) == 64 &&
+         e->how == EDIT_BEFORE && e->count >= 1 && e->count <= m->count;
+}
+
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                    const SimEdit **out) {
   static const char *const how[] = {"drop", "as", "before", "sem", NULL};
@@ -137,11 +156,15 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                      .how = (uint8_t)luaL_checkoption(L, -1, NULL, how),
                      .op = (uint8_t)find_op(L, at),
                      .flags = (uint16_t)face_get_int(L, at, "flags", 0),
+                     .count = (uint32_t)face_get_int(L, at, "count", 0),
+                     .mem = (Ref)face_get_int(L, at, "mem", 0),
                      .imm = face_get_int(L, at, "imm", 0)};
     lua_settop(L, list);
     bool needs = e[k].how == EDIT_AS || e[k].how == EDIT_BEFORE;
+    bool ring = e[k].op == OP_MBARWAIT;
     if (e[k].ref < 1 || e[k].ref >= fn->ins.n ||
-        !is_site(ir_get(fn, e[k].ref)) || (needs && e[k].op == OP_NOP))
+        !is_site(ir_get(fn, e[k].ref)) || (needs && e[k].op == OP_NOP) ||
+        (ring && !is_ring(fn, &e[k])) || (e[k].mem && !ring))
       face_error(L, ERR_ARG, "sim_run: edit %d is none", (int)k + 1);
   }
   lua_pop(L, 1);
@@ -149,10 +172,48 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
+// The IR as an edit makes it: nothing is put in.
+static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
+  Ins i = *was;
+  unsigned shift = hint_field(HINT_SEM)->shift;
+  if (e->how == EDIT_SEM)
+    i.flags = (uint16_t)((i.flags & ~(7u << shift)) |
+                         (unsigned)e->imm << shift);
+  else if (e->how == EDIT_DROP)
+    i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
+  else
+    face_error(L, ERR_ARG, "with_edits: nothing is put in");
+  return i;
+}
+
+// with_edits(fn, {edits =}, f): calls f while the function is changed; what f
+// gives.
+static int l_with_edits(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_check_fn(L, 1);
+  const SimEdit *e = NULL;
+  lua_settop(L, 3);
+  size_t n = editlib_get(L, cx, 2, fn, &e);
+  Ins *was = lua_newuserdatauv(L, 2 * n * sizeof *was + 1, 0), *now = was + n;
+  for (size_t k = 0; k < n; k++)
+    now[k] = edited(L, ir_get(fn, e[k].ref), &e[k]);
+  Ref *ref = lua_newuserdatauv(L, n * sizeof *ref + 1, 0);
+  for (size_t k = 0; k < n; k++) {
+    ref[k] = e[k].ref;
+    was[k] = fn->ins.p[ref[k]];
+    fn->ins.p[ref[k]] = now[k];
+  }
+  lua_pushvalue(L, 3);
+  int rc = lua_pcall(L, 0, LUA_MULTRET, 0);
+  for (size_t k = n; k-- > 0;) fn->ins.p[ref[k]] = was[k];
+  return rc != LUA_OK ? lua_error(L) : lua_gettop(L) - 5;
+}
+
 void editlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"sim_sites", l_sim_sites},
                                   {"sim_value", l_sim_value},
                                   {"sim_inexact", l_sim_inexact},
+                                  {"with_edits", l_with_edits},
                                   {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -116,6 +116,7 @@ static int fn_info(lua_State *L) {
     face_set_bool(L, "pointer", a->pointer);
     face_set_bool(L, "map", a->map);
     face_set_bool(L, "written", a->written);
+    face_set_bool(L, "read", a->read);
     face_set_bool(L, "shared", ir_arg_shared(fn, i));
     face_set_int(L, "align", a->align);
     lua_rawseti(L, -2, (lua_Integer)i + 1);

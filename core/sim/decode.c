@@ -716,7 +716,16 @@ static void find_wraps(Prog *g) {
       p->ins[k].jump = number[p->ins[k].ref];
 }
 
+// What the surgeon's waits at rings of mbarriers lie in.
+static const SimSide *rings(Prog *g) {
+  SimSide *s = NEW(g->cx, SimSide, g->l->nedit + 1);
+  for (size_t k = 0; k < g->l->nedit; k++)
+    if (g->l->edit[k].mem) s[k].mem = mem_at(g, g->l->edit[k].mem);
+  return s;
+}
+
 static void decode_all(Prog *g) {
+  const SimSide *ring = rings(g);
   size_t n = g->fn->ins.n;
   SimProg *p = g->p;
   size_t claims = g->fn->claim.n, k = 0;
@@ -728,7 +737,8 @@ static void decode_all(Prog *g) {
     while (k < claims && g->fn->claim.p[k].at <= r)
       k = decode_claim(g, k, &p->ins[p->nins++]);
     if (skipped(g, r, i)) continue;
-    p->nins += simedit_before(g->l, r, g->full, &p->ins[p->nins]);
+    p->nins += simedit_before(g->l, r, g->full, ring,
+                              &p->ins[p->nins]);
     decode(g, r, i, &p->ins[p->nins], p->nins);
     simedit_apply(g->l, g->full, &p->ins[p->nins]);
     p->nins++;

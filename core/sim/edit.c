@@ -4,21 +4,24 @@
 
 #include "sim/prog.h"
 
-static void become(SimIns *d, Op op, int64_t imm, uint16_t flags,
-                   uint32_t full) {
+static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
   Who who = op_who(op);
   *d = (SimIns){.op = (uint8_t)op, .src = d->src, .ref = d->ref, .stat = -1,
-                .imm = imm, .flags = flags, .uniform = true, .mask = full,
+                .imm = e->imm, .flags = e->flags, .uniform = true,
+                .mask = full, .put = e->count,
                 .who = (uint8_t)(who == WHO_ROW ? WHO_WARP : who)};
 }
 
-uint32_t simedit_before(const Launch *l, Ref r, uint32_t full, SimIns *out) {
+uint32_t simedit_before(const Launch *l, Ref r, uint32_t full,
+                        const SimSide *side, SimIns *out) {
   uint32_t n = 0;
   for (size_t k = 0; k < l->nedit; k++) {
     const SimEdit *e = &l->edit[k];
     if (e->ref != r || e->how != EDIT_BEFORE) continue;
     out[n] = (SimIns){.src = ir_get(l->fn, r)->src, .ref = r};
-    become(&out[n++], (Op)e->op, e->imm, e->flags, full);
+    become(&out[n], e, (Op)e->op, full);
+    if (e->mem) out[n].x = &side[k];
+    n++;
   }
   return n;
 }
@@ -27,8 +30,11 @@ void simedit_apply(const Launch *l, uint32_t full, SimIns *d) {
   for (size_t k = 0; k < l->nedit; k++) {
     const SimEdit *e = &l->edit[k];
     if (e->ref != d->ref) continue;
-    if (e->how == EDIT_DROP) become(d, OP_GRIDLAUNCH, 0, 0, full);
-    else if (e->how == EDIT_AS) become(d, (Op)e->op, e->imm, e->flags, full);
-    else if (e->how == EDIT_SEM) d->sem = (uint8_t)e->imm;
+    if (e->how == EDIT_DROP) become(d, e, OP_GRIDLAUNCH, full);
+    else if (e->how == EDIT_AS) become(d, e, (Op)e->op, full);
+    else if (e->how == EDIT_SEM) {
+      d->sem = (uint8_t)e->imm;
+      if (e->count) d->scope = (uint8_t)e->count;
+    }
   }
 }

@@ -532,7 +532,7 @@ static void print(SimWarp *w, const SimIns *i) {
 
 static void barrier(SimWarp *w, const SimIns *i, bool wait) {
   int first = i->uniform ? 0 : __builtin_ctz(w->active);
-  int64_t n = i->a ? index_at(w, i->a, false, first) : 0;
+  int64_t n = i->a ? index_at(w, i->a, false, first) : i->put;
   int64_t id = i->b ? index_at(w, i->b, false, first) : i->imm;
   for (int l = first; !i->uniform && l < LANES; l++) {
     if (!(w->active >> l & 1)) continue;

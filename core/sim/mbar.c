@@ -148,11 +148,15 @@ static void visit(Visit *v, SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   v->x = (Access){.w = w, .i = i, .m = s->mem, .off = v->off, .bytes = 8,
                   .write = true, .barrier = true};
-  simmem_offsets(w, s, v->off);
+  if (i->put)
+    for (int l = 0; l < LANES; l++) v->off[l] = w->ring % i->put;
+  else
+    simmem_offsets(w, s, v->off);
   v->left = simmem_check(&v->x, w->active);
 }
 
 static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
+  if (i->put) return (w->ring / i->put + i->imm) & 1;
   const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
   return i->c ? p[l] : 1;
 }
@@ -407,6 +411,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
     look_at(w, g.b, true);
     acquire(w, i, &g);
   }
+  w->ring += i->put > 0;
   return true;
 }
 

@@ -85,9 +85,9 @@ typedef struct SimIns {
   uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
   uint32_t jump;       // index of an instruction
-  uint32_t src;        // index into Fn.src
-  uint32_t ref;        // instruction of the IR
+  uint32_t src, ref;   // index into Fn.src; instruction of the IR
   int32_t stat;        // index of its statistics, or -1
+  uint32_t put;        // edit.c's: threads of a barrier, mbarriers of a ring
   int64_t imm;
   const struct SimWraps *wraps;  // products that its addresses rest on
   const void *x;       // SimCopy, SimSide, SimMmaIns, SimMatrix, SimPrint

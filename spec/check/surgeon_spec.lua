@@ -50,19 +50,13 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 
--- Operations that the surgeon can put in.
-local function can_put(o)
-  return o.op ~= "order" and o.op ~= "mbarrier.wait"
-    and not (o.op == "bar.sync" and o.imm > 0)
-end
-
 describe("the surgeon", function()
   it("finds again what was taken out of our kernels #noasan", function()
     local planted, first, any, lost = 0, 0, 0, {}
     for _, script in ipairs(SOME) do
       over(script[1], script[2], function(program, run)
         for _, n in ipairs(surgeon.needs(run, program.fn)) do
-          if n.need == "needed" and n.fault and can_put(n.op) then
+          if n.need == "needed" and n.fault then
             planted = planted + 1
             local m = surgeon.mend(surgeon.edited(run, surgeon.without(n.op)),
                                    program.fn, n.fault, 60, n.op)
@@ -170,12 +164,200 @@ describe("the surgeon", function()
     assert.equal("cute.arch.sync_warp()", v.mend.words)
   end)
 
+  -- A bug's mend, and its line behind that of the function.
+  local function mended(f, o, ...)
+    local first = debug.getinfo(f, "S").linedefined
+    local launch = {grid = 1, block = 64, surgeon = true, gpu = false}
+    for name, v in pairs(o) do launch[name] = v end
+    local v = cute.kernel("k", f)(...):check(launch)
+    assert.equal("bug", v.verdict, tostring(v))
+    assert.is_table(v.mend, tostring(v))
+    for _, p in ipairs(v.mend.places) do p.behind = p.line - first end
+    return v.mend, tostring(v)
+  end
+
+  local function ints(n) return cute.zeros({n}, cute.i32) end
+  local arch = cute.arch
+
+  it("strengthens orders: as many as are needed, and for whom", function()
+    local function hand(put, get, of, second)
+      return function(x, y, f)
+        local w = of()
+        cute.when(w:eq(0), function()
+          x[0] = 7
+          arch.store(f.iterator, 1, put)
+        end)
+        cute.when(w:eq(second), function()
+          cute.loop(function()
+            return arch.load(f.iterator, cute.i32, get):eq(0)
+          end, function() end)
+          y[0] = x[0]
+        end)
+      end
+    end
+    local function how(sem, scope) return {sem = sem, scope = scope} end
+    local function of(put, get, blocks)
+      local who = blocks and arch.block_idx or arch.thread_idx
+      return mended(hand(put, get, who, blocks and 1 or 32), blocks or {},
+                    ints(1), ints(1), ints(1))
+    end
+    local m = of(how("relaxed", "gpu"), how("acquire", "gpu"))
+    assert.same({'sem = "release"', 1}, {m.words, #m.places})
+    local _, text = of(how("relaxed", "gpu"), how("relaxed", "gpu"))
+    assert.matches('mended by sem = "release" at surgeon_spec.lua:%d+ and sem '
+      .. '= "acquire" at surgeon_spec.lua:%d+', text)
+    m, text = of(how("release", "gpu"), how("acquire", "cta"),
+                 {grid = 2, block = 1})
+    assert.equal(1, #m.places)
+    assert.matches('mended by sem = "acquire", scope = "gpu" at', text)
+  end)
+
+  it("puts in a wait at a ring of mbarriers", function()
+    local function ring(full_is, empty_is)
+      return function(x, y)
+        local t = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout {32, 2})
+        local full = arch.alloc_smem(cute.i64, 2)
+        local empty = arch.alloc_smem(cute.i64, 2)
+        cute.when(t:eq(0), function()
+          for i = 0, 1 do
+            arch.mbarrier_init(full + i, 32)
+            arch.mbarrier_init(empty + i, 32)
+          end
+        end)
+        arch.sync_threads()
+        cute.when(t:lt(32), function()
+          for k in cute.range(6) do
+            if empty_is then
+              arch.mbarrier_wait(empty + k % 2, (k // 2 + 1) % 2)
+            end
+            s[{t, k % 2}] = x[{t, k}]
+            arch.mbarrier_arrive(full + k % 2)
+          end
+        end)
+        cute.when(t:ge(32), function()
+          for k in cute.range(6) do
+            if full_is then arch.mbarrier_wait(full + k % 2, k // 2 % 2) end
+            y[{t - 32, k}] = s[{63 - t, k % 2}]
+            arch.mbarrier_arrive(empty + k % 2)
+          end
+        end)
+      end
+    end
+    local function of(...)
+      return mended(ring(...), {}, cute.randn({32, 6}, cute.f32),
+                    cute.empty({32, 6}, cute.f32))
+    end
+    local m = of(false, true)
+    assert.equal("cute.arch.mbarrier_wait(full + n % 2, n // 2 % 2), n being "
+      .. "how often it was there,", m.words)
+    assert.equal(24, m.places[1].behind)
+    m = of(true, false)  -- before it is filled, or behind that
+    assert.matches("^cute.arch.mbarrier_wait%(empty %+ n %% 2, ", m.words)
+    assert.is_true(m.places[1].behind >= 13 and m.places[1].behind <= 20)
+  end)
+
+  it("puts in a barrier of some of the block's warps", function()
+    local m = mended(function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
+      cute.when(t:lt(64), function()
+        s[t] = x[t]
+        y[t] = s[63 - t]
+      end)
+    end, {block = 128}, cute.randn({64}, cute.f32), cute.empty({64}, cute.f32))
+    assert.same({"cute.arch.barrier(1, 64)", 5}, {m.words, m.places[1].behind})
+  end)
+
+  -- Of two barriers one is enough; the third is of no use.
+  local function three(x, y)
+    local t = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
+    for _ in cute.range(20) do
+      s[t] = x[t]
+      arch.sync_threads()
+      y[t] = s[127 - t]
+      arch.sync_threads()
+      arch.sync_threads()
+    end
+    arch.sync_threads()
+  end
+
+  local function gains(o)
+    local launch = {grid = 1, block = 128, surgeon = true}
+    for k, v in pairs(o) do launch[k] = v end
+    local v = cute.kernel("three", three)(cute.randn({128}, cute.f32),
+      cute.empty({128}, cute.f32)):check(launch)
+    local needs = {}
+    for i, n in ipairs(v.needs) do needs[i] = n.need end
+    assert.same({"needed", "not needed", "not needed", "not needed"}, needs)
+    assert.is_nil(v.needs[1].gain)
+    return v, v.needs
+  end
+
+  it("estimates what is gained without what is not needed", function()
+    local v, needs = gains {gpu = false}
+    for i = 2, 4 do
+      local g = needs[i].gain
+      assert.is_true(g.without < g.with, i)
+      assert.equal("the model's estimate, H200", g.how)
+    end
+    assert.is_true(needs[2].gain.without < needs[4].gain.without)  -- 20 times
+    assert.same({needs[2], needs[4]}, needs.together)  -- 3 is needed without 2
+    assert.is_true(needs.gain.without < needs[2].gain.without)
+    assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
+      .. "it, %d+.%d+ with %(the model's estimate, H200%)", tostring(v))
+    assert.matches("not needed together: surgeon_spec.lua:%d+, surgeon_spec.lua"
+      .. ":%d+; %d+.%d+ us without them, ", tostring(v))
+    assert.matches('"gain":{"how":"the model\'s estimate, H200","with":',
+                   v:json())
+  end)
+
+  it("measures it on a GPU #gpu", function()
+    local v, needs = gains {gpu = true}
+    assert.matches("us without it, %d+.%d+ with %(measured in turns, ",
+                   tostring(v))
+    assert.is_true(needs.gain.without < needs.gain.with)
+    local k = cute.kernel("k", function(x)  -- not what it would do again
+      x[arch.thread_idx()] = x[arch.thread_idx()] + 1
+      arch.sync_threads()
+    end)
+    v = k(cute.zeros({32}, cute.f32)):check {grid = 1, block = 32,
+                                             surgeon = true, gpu = true}
+    assert.matches("the model's estimate", tostring(v))
+  end)
+
+  it("changes a function while it is written, and no longer", function()
+    local p = cute.kernel("three", three)(cute.empty({128}, cute.f32),
+      cute.empty({128}, cute.f32)):trace {block = 128}
+    local function barriers()
+      return select(2, p.fn:emit(90):gsub("__syncthreads", ""))
+    end
+    local sites = {}
+    for _, s in ipairs(core.sim_sites(p.fn)) do
+      if s.op == "bar.sync" then sites[#sites + 1] = s.ref end
+    end
+    assert.equal(4, barriers())
+    local function with(edits, f) return core.with_edits(p.fn, {edits = edits},
+                                                         f) end
+    assert.equal(3, with({{ref = sites[1], how = "drop"}}, barriers))
+    assert.equal(2, with({{ref = sites[1], how = "drop"},
+      {ref = sites[3], how = "drop"}}, barriers))
+    support.raises("no luck", with, {{ref = sites[1], how = "drop"}},
+                   function() error "no luck" end)
+    assert.equal(4, barriers())
+    support.raises("with_edits: nothing is put in", with,
+      {{ref = sites[1], how = "before", op = "syncwarp"}}, barriers)
+  end)
+
   it("refuses edits that are none", function()
     local k = cute.kernel("k", function(x) x[0] = 1 end)
     local x = cute.zeros({1}, cute.f32)
     local p = k(x):compile {grid = 1, block = 1, device = "sim"}
     for _, e in ipairs {{ref = 0, how = "drop"}, {ref = 1 << 20, how = "drop"},
-                        {ref = 1, how = "before", op = "add"}} do
+                        {ref = 1, how = "before", op = "add"},
+                        {ref = 1, how = "before", op = "mbarrier.wait",
+                         mem = 1, count = 1}} do
       local o = {edits = {e}}
       for name, v in pairs(kernel.sim_launch(p, {}, p.values, p.grid)) do
         o[name] = v

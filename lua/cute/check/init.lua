@@ -170,7 +170,12 @@ function Verdict:json()
                       and simreport.plain(s.of.fault)}
   end
   out.needs = self.needs and surgeon.plain(self.needs)
+  if self.needs and self.needs.together then
+    out.together = surgeon.plain(self.needs.together)
+    out.gain = self.needs.gain
+  end
   out.mend = self.mend and {words = self.mend.words,
+                            together = self.mend.together,
                             places = surgeon.plain(self.mend.places)}
   return json.encode(out)
 end
@@ -216,6 +221,7 @@ function check.runner(program, launch)
     local sum, found = memory.untouched(restore, core.sim_run, program.fn,
                                         words)
     found.memory = sum
+    found.threads = launch.block[1] * launch.block[2] * launch.block[3]
     return simreport.attach(found, program)
   end
 end
@@ -255,6 +261,7 @@ function check.launch(program, launch, opts, arguments)
   end
   if opts.surgeon and v.verdict == "ok" then
     v.needs = surgeon.needs(run, program.fn)
+    surgeon.gains(v.needs, run, program, launch, opts.gpu)
   elseif opts.surgeon and v.fault then
     v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds)
   end

@@ -6,6 +6,7 @@
 -- at again (cute.check.explore). Not needed is said of these inputs and sizes.
 local core = require "cute.core"
 local explore = require "cute.check.explore"
+local gain = require "cute.check.gain"
 local source = require "cute.lang.source"
 
 local surgeon = {}
@@ -32,7 +33,7 @@ local OPS = {
   ["bar.sync"] = {
     words = function(o)
       return o.imm == 0 and "cute.arch.sync_threads()"
-        or ("cute.arch.barrier(%d, ...)"):format(o.imm)
+        or ("cute.arch.barrier(%d, %s)"):format(o.imm, o.count or "...")
     end,
     weaker = function() return {op = "syncwarp", imm = 0} end},
   ["syncwarp"] = {words = function() return "cute.arch.sync_warp()" end},
@@ -50,7 +51,12 @@ local OPS = {
     weaker = function(o)
       return {op = o.op, imm = o.imm + 1, flags = o.flags}
     end},
-  ["mbarrier.wait"] = {words = function() return "mbarrier_wait(...)" end},
+  ["mbarrier.wait"] = {words = function(o)
+    if not o.mem then return "mbarrier_wait(...)" end
+    return ("cute.arch.mbarrier_wait(%s + n %% %d, %s %% 2), n being how often "
+      .. "it was there,"):format(o.name, o.count, (o.imm > 0 and "(n // %d + 1)"
+      or "n // %d"):format(o.count))
+  end},
   ["fence"] = {
     words = function(o)
       return "cute.arch." .. (FENCE[o.imm] or "fence()")
@@ -67,8 +73,18 @@ local OPS = {
 
 local SEMS = {[0] = "weak", "relaxed", "acquire", "release", "acq_rel"}
 local RELAXED = 1
+local SCOPES = {"cta", "cluster", "gpu", "sys"}
+local GPU = 3
+-- The order that an access can have at most.
+local STRONGEST = {ld = 2, st = 3, atomic = 4, ["mbarrier.arrive"] = 3}
 
-local function words_of(o) return OPS[o.op].words(o) end
+local function words_of(o)
+  if o.op == "order" then
+    return ('sem = "%s"%s'):format(SEMS[o.sem], o.scope
+      and (', scope = "%s"'):format(SCOPES[o.scope]) or "")
+  end
+  return OPS[o.op].words(o)
+end
 
 ---------------------------------------------------------------------------
 -- Sites
@@ -90,7 +106,7 @@ local function operations(sites)
       local o = known[key]
       if not o then
         o = {op = s.op, imm = s.imm, flags = s.flags, file = s.file,
-             line = s.line, sites = {}}
+             line = s.line, count = s.count, sites = {}}
         known[key], list[#list + 1] = o, o
       end
       o.sites[#o.sites + 1] = s
@@ -109,11 +125,6 @@ local function operations(sites)
     end
   end
   return list
-end
-
-local function told(o)
-  if o.op == "order" then return ('sem = "%s"'):format(SEMS[o.sem]) end
-  return words_of(o)
 end
 
 local function edits_of(o, how, as)
@@ -174,7 +185,7 @@ end
 function surgeon.needs(run, fn)
   local memory, list = run({}).memory, {}
   for _, o in ipairs(operations(core.sim_sites(fn))) do
-    local out = {file = o.file, line = o.line, words = told(o), op = o}
+    local out = {file = o.file, line = o.line, words = words_of(o), op = o}
     local found, fault = verdict(run, surgeon.without(o), memory)
     out.need = found == "ok" and "not needed"
       or found == "incomplete" and "unknown" or "needed"
@@ -190,13 +201,57 @@ function surgeon.needs(run, fn)
   return list
 end
 
+--- How long the launch takes without what of such a list is not needed: gain of
+-- each ({with =, without = seconds, how =}); and list.gain without as much of
+-- it as can be left out together, list.together.
+---@param list table[]
+---@param run fun(o: table): table
+---@param program table
+---@param launch table
+---@param on_gpu? boolean false: by the model
+function surgeon.gains(list, run, program, launch, on_gpu)
+  local unneeded, edits, all, together = {}, {}, {}, {}
+  local memory = run({}).memory
+  for _, n in ipairs(list) do
+    if n.need == "not needed" then
+      local own = surgeon.without(n.op)
+      unneeded[#unneeded + 1], edits[#edits + 1] = n, own
+      local more = table.move(own, 1, #own, #all + 1, {table.unpack(all)})
+      if not all[1] or verdict(run, more, memory) == "ok" then
+        all, together[#together + 1] = more, n
+      end
+    end
+  end
+  if not unneeded[1] then return end
+  if together[2] then
+    list.together = together
+    unneeded[#unneeded + 1], edits[#edits + 1] = list, all
+  end
+  local times, how = gain.times(program, launch, edits, on_gpu)
+  for i, n in ipairs(unneeded) do
+    n.gain = {with = times[0], without = times[i], how = how}
+  end
+end
+
+local function gain_told(g)
+  return ("; %.2f us without it, %.2f with (%s)"):format(g.without * 1e6,
+    g.with * 1e6, g.how)
+end
+
 --- Such a list in words.
 function surgeon.told(list)
   local text = {}
   for _, n in ipairs(list) do
     local why = n.fault and (" (without it: %s)"):format(n.fault.kind) or ""
     text[#text + 1] = ("%s: %s: %s%s%s"):format(at(n), n.words, n.need, why,
-      n.weaker and ("; %s would do at these sizes"):format(n.weaker) or "")
+      n.weaker and ("; %s would do at these sizes"):format(n.weaker)
+      or n.gain and gain_told(n.gain) or "")
+  end
+  if list.together then
+    local lines = {}
+    for i, n in ipairs(list.together) do lines[i] = at(n) end
+    text[#text + 1] = "not needed together: " .. table.concat(lines, ", ")
+      .. gain_told(list.gain):gsub(" it,", " them,", 1)
   end
   return text
 end
@@ -264,13 +319,51 @@ local function left(sites, gone)
   return list
 end
 
+-- Barriers of a name, as others have them, and one that nobody has.
+local function named(sites, threads, add)
+  local free, known = 1, {}
+  for _, s in ipairs(sites) do
+    if s.op == "bar.sync" or s.op == "bar.arrive" then
+      free = math.max(free, s.imm + 1)
+      local key = s.imm .. " " .. (s.count or "")
+      if s.imm > 0 and s.count and not known[key] then
+        known[key] = true
+        add("bar.sync", s.imm, 0, {count = s.count})
+      end
+    end
+  end
+  for n = 64, free < 16 and threads - 32 or 0, 32 do
+    if n <= 128 or n % 128 == 0 then
+      add("bar.sync", free, 0, {count = n})
+    end
+  end
+end
+
+-- Waits at rings of mbarriers, from either phase on.
+local function rings(sites, fn, add)
+  local known = {}
+  for _, m in ipairs(fn:info().mems) do known[m.ref] = m end
+  for _, s in ipairs(sites) do
+    local m = s.op == "mbarrier.init" and known[s.mem]
+    if m then
+      known[s.mem] = nil
+      for flip = 0, 1 do
+        add("mbarrier.wait", flip, 0, {mem = s.mem, count = m.count,
+                                       name = m.name})
+      end
+    end
+  end
+end
+
 -- What may be lacking, the smallest first.
-local function lacks(sites)
+local function lacks(sites, fn, threads)
   local has = {}
   for _, s in ipairs(sites) do has[s.op] = true end
   local list = {}
-  local function add(op, imm, flags)
-    list[#list + 1] = {op = op, imm = imm, flags = flags or 0}
+  local function add(op, imm, flags, more)
+    local o = {op = op, imm = imm, flags = flags or 0}
+    for k, v in pairs(more or {}) do o[k] = v end
+    list[#list + 1] = o
   end
   add("syncwarp", 0)
   if has["cp.async"] then
@@ -291,7 +384,9 @@ local function lacks(sites)
     add("fence", 9)
     add("fence", 7)
   end
+  rings(sites, fn, add)
   add("bar.sync", 0)
+  named(sites, threads, add)
   if has["tma.load"] or has["st.async"] then add("cluster.wait", 0) end
   return list
 end
@@ -303,7 +398,7 @@ local function insertion(place, o)
       list[#list + 1] = {ref = ref, how = "before", op = "cluster.arrive"}
     end
     list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
-                       flags = o.flags}
+                       flags = o.flags, count = o.count, mem = o.mem}
   end
   return list
 end
@@ -346,9 +441,72 @@ local function mends(run, edits)
   return explore.all(changed, BOUNDS).verdict == "ok"
 end
 
+-- Accesses that could have a stronger order, or one for more threads, by line:
+-- {file, line, refs, op, sem, scope}.
+local function weak_ones(sites)
+  local list, known = {}, {}
+  for _, s in ipairs(sites) do
+    local most = STRONGEST[s.op]
+    if most and s.sem >= RELAXED then
+      local function add(scope)
+        local key = ("%s %s %s"):format(key_of(s), s.op, scope)
+        local p = known[key]
+        if not p then
+          p = {file = s.file, line = s.line, refs = {}, sem = most,
+               scope = scope}
+          known[key], list[#list + 1] = p, p
+        end
+        p.refs[#p.refs + 1] = s.ref
+      end
+      if s.sem < most then add() end
+      if s.scope < GPU and s.op ~= "mbarrier.arrive" then add(GPU) end
+    end
+  end
+  table.sort(list, function(a, b)
+    if (a.scope or 0) ~= (b.scope or 0) then
+      return (a.scope or 0) < (b.scope or 0)
+    end
+    return a.refs[1] < b.refs[1]
+  end)
+  return list
+end
+
+local function strengthened(list)
+  local edits = {}
+  for _, p in ipairs(list) do
+    for _, ref in ipairs(p.refs) do
+      edits[#edits + 1] = {ref = ref, how = "sem", imm = p.sem,
+                           count = p.scope}
+    end
+  end
+  return edits
+end
+
+-- Orders that mend: one, or as few as do together; nil: none do.
+local function mend_orders(run, sites)
+  local list = weak_ones(sites)
+  local function result(some)
+    local o = {op = "order", sem = some[1].sem, scope = some[1].scope}
+    for _, p in ipairs(some) do
+      p.words = words_of {op = "order", sem = p.sem, scope = p.scope}
+    end
+    return {words = words_of(o), op = o, places = some, together = #some > 1}
+  end
+  for _, p in ipairs(list) do
+    if mends(run, strengthened {p}) then return result {p} end
+  end
+  if #list < 2 or not mends(run, strengthened(list)) then return nil end
+  for i = #list, 1, -1 do
+    local p = table.remove(list, i)
+    if not mends(run, strengthened(list)) then table.insert(list, i, p) end
+  end
+  return result(list)
+end
+
 --- The smallest operation that, put in at one line, leaves no bug, and the
 -- lines where it does: {words, op, places = {{file, line, ends}, ...}}; nil:
--- none was found.
+-- none was found. An order that is strengthened stands in its own line, and
+-- where several are needed the places are so `together`.
 ---@param run fun(o: table): table of a launch that is a bug
 ---@param fn any
 ---@param fault table
@@ -356,10 +514,18 @@ end
 ---@param gone? table operation that is not there: one of surgeon.needs
 ---@return table?
 function surgeon.mend(run, fn, fault, seconds, gone)
-  local sites = left(core.sim_sites(fn), gone)
-  local list = places(sites)
+  local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
+  local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
+  for _, e in ipairs(weak) do
+    for _, s in ipairs(sites) do
+      if s.ref == e.ref then s.sem = RELAXED end
+    end
+  end
   local limit = os.clock() + (seconds or 20)
-  for _, o in ipairs(lacks(sites)) do
+  local orders = mend_orders(run, sites)
+  if orders then return orders end
+  local list = places(sites)
+  for _, o in ipairs(lacks(sites, fn, run({}).threads)) do
     local found = {}
     for _, p in ipairs(in_turn(list, fault, o)) do
       if os.clock() > limit then break end
@@ -371,8 +537,17 @@ function surgeon.mend(run, fn, fault, seconds, gone)
   end
 end
 
+local function joined(m)
+  local text = {}
+  for i, p in ipairs(m.places) do
+    text[i] = ("%s at %s"):format(p.words, at(p))
+  end
+  return "mended by " .. table.concat(text, " and ")
+end
+
 --- What mends it, in words.
 function surgeon.advice(m)
+  if m.op.op == "order" then return joined(m) end
   local text = {}
   for i, p in ipairs(m.places) do
     if i == 5 then break end
@@ -390,7 +565,7 @@ function surgeon.plain(list)
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line, words = n.words,
               need = n.need, weaker = n.weaker, ends = n.ends,
-              fault = n.fault and n.fault.kind}
+              gain = n.gain, fault = n.fault and n.fault.kind}
   end
   return out
 end

@@ -143,6 +143,7 @@ describe("cutelua explain", function()
       assert.equal(i - 1, offset)  -- rows of 32
     end
     assert.equal(1024, #picture.panels[1].ids.offset)
+    assert.is_nil(picture.part)
   end)
 
   it("has PTX whose lines are the text's, or says why not", function()
@@ -199,7 +200,7 @@ describe("cutelua explain", function()
       local _, places = program:cuda "sm_90a"
       local at = {}
       for i, place in ipairs(places) do at[place] = at[place] or i end
-      made.sass = {text = {"  STL [R1], R2", "  LDL R2, [R1]", "  EXIT"},
+      made.sass = {text = {"  STL [R1], R2", "  LDL R2, [R1]", "@P0 LDL R3"},
         at = {at["s.lua:8"], at["s.lua:10"], at["s.lua:10"]},
         live = {7, 9, 11}}
       return made
@@ -222,8 +223,8 @@ describe("cutelua explain", function()
       told[i] = (at and at[2] or 0) .. " " .. note.text
     end
     assert.same({"9 s.lua:9: (C7511) serialized (turn.cu:30)", "0 no line",
-      "0 kernel turn spills 12 bytes", "8 registers are spilled 1 times here",
-      "10 registers are reloaded 1 times here"}, told)
+      "0 kernel turn spills 12 bytes", "8 registers spill here: 1 store",
+      "10 registers spill here: 2 loads"}, told)
     assert.same({7, 11}, {one.counts[key_of(one, 1, 8)].registers,
                           one.counts[key_of(one, 1, 10)].registers})
   end)
@@ -285,7 +286,10 @@ describe("cutelua explain", function()
     for _, op in ipairs {'["tma.load","tma_a > sA",128,0,0,32768,1048576]',
                          '["tma.load","tma_b > sB",128,0,0,16384,524288]',
                          '["stmatrix","sD",256,1024,0,0,131072]',
-                         '["tma.store","sD > tma_d",32,0,0,4096,131072]'} do
+                         '["tma.store","sD > tma_d",32,0,0,4096,131072]',
+                         -- two stages are too many cells: one is drawn
+                         '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
+                           .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)
     end
   end)

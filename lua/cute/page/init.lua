@@ -138,8 +138,8 @@ local function add_registers(counts, sass, cu)
     if key > 0 and (live > 0 or text:find "%f[%w][SL][TD]L%f[%W]") then
       local c = counts_of(counts, key)
       c.registers = math.max(c.registers or 0, live)
-      if text:find "%f[%w]STL%f[%W]" then add(c, "spilled", 1) end
-      if text:find "%f[%w]LDL%f[%W]" then add(c, "reloaded", 1) end
+      if text:find "%f[%w]STL%f[%W]" then add(c, "stores", 1) end
+      if text:find "%f[%w]LDL%f[%W]" then add(c, "loads", 1) end
     end
   end
 end
@@ -178,14 +178,13 @@ end
 local function add_spills(notes, counts, keys)
   for key = 1, #keys do
     local c, parts = counts[key], {}
-    for _, what in ipairs {"spilled", "reloaded"} do
-      if c and c[what] then
-        parts[#parts + 1] = ("%s %d times"):format(what, c[what])
-      end
+    for _, what in ipairs {"store", "load"} do
+      local n = c and c[what .. "s"]
+      parts[#parts + 1] = n and ("%d %s%s"):format(n, what, n > 1 and "s" or "")
     end
     if #parts > 0 then
       notes[#notes + 1] = {kind = "warn", key = key,
-        text = "registers are " .. table.concat(parts, " and ") .. " here"}
+        text = "registers spill here: " .. table.concat(parts, ", ")}
     end
   end
 end
@@ -194,7 +193,7 @@ end
 -- Tensors
 ---------------------------------------------------------------------------
 
-local KINDS = {tensor = "tensor", tiled = "tiled", layout = "layout"}
+local KINDS = {tensor = true, tiled = true, layout = true}
 local MOST_BYTES = 900 << 10  -- of all pictures
 local MOST_CELLS = 8192       -- of one
 local MOST_HOLDERS = 16       -- of an element, besides the first
@@ -214,14 +213,17 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
-local function drawn(x, title)
-  local draw = require "cute.draw"
+-- As the page's script draws it; of what is too large a part.
+local function drawn(x)
+  local draw, part = require "cute.draw", nil
   if type(x) == "string" then
     x = core.parse(x)
-    if core.size(x) > MOST_CELLS then x, title = part_of(x), "A part of it" end
+    part = core.size(x) > MOST_CELLS
+    if part then x = part_of(x) end
   end
   local data = require "cute.draw.html".data(draw.picture(x, {
-    limit = MOST_CELLS, title = title}))
+    limit = MOST_CELLS}))
+  data.part = part and ("a part of it: %s"):format(x) or nil
   for _, panel in ipairs(data.panels) do  -- what is broadcast has all threads
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then
@@ -257,8 +259,8 @@ local function tensor_parts(text)
 end
 
 local function add_thing(things, seen, name, value, place)
-  local kind = KINDS[core.typename(value)]
-  if not kind then return end
+  local kind = core.typename(value)
+  if not KINDS[kind] then return end
   local text = core.visible(tostring(value), true)
   local first, more = text:match "^([^\n]*)\n?(.*)$"
   local id = name .. " " .. text

@@ -466,11 +466,13 @@ function go(key) {
 }
 function open(b) { b.outerHTML = b.dataset.rows; index(); }
 function picture(t) {
+  var data = page.pictures[t.picture - 1];
   el("picture").innerHTML = '<button class="close" autofocus>close</button><b>'
     + esc(t.name) + '</b> <span class="mono">' + esc(t.layout || t.kind)
-    + '</span><div class="drawn"></div>';
+    + '</span><p class="dim">' + esc(data.part || "")
+    + '</p><div class="drawn"></div>';
   el("picture").showModal();
-  cutePicture(el("picture").lastChild, page.pictures[t.picture - 1]);
+  cutePicture(el("picture").lastChild, data);
 }
 
 // ---- what a reader does ----

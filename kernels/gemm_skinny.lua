@@ -54,11 +54,13 @@ local function converted(word, t, dtype)
 end
 
 -- The rows of a matrix that a thread has of an operand: of each of its tiles
--- that of this lane, and of the MMA's first operand the one 8 rows on. o:
+-- that of this lane, and of the MMA's first operand the one 8 rows on, false
+-- where no lane's is there. o:
 -- {first: is it that? count: of its tiles, across: those that lie beside each
 -- other in a block, row(i): the first of tile i, prefetch: what comes to L2}.
 local function rows_of(t, o)
   local rows, last, lane = {}, t.shape[1] - 1, cute.arch.lane_idx()
+  local few = math.type(last) == "integer" and last < 8
   for i = 0, o.count - 1 do
     for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
@@ -66,7 +68,7 @@ local function rows_of(t, o)
       if not tiles.divides((o.first and 16 or 8) * o.across, last + 1) then
         row = cute.min(row, last)
       end
-      rows[#rows + 1] = row
+      rows[#rows + 1] = (h == 0 or not few) and row
     end
   end
   return rows
@@ -83,12 +85,17 @@ local function operand(p, t, o)
   local held = cute.make_rmem_tensor({each, #rows, p.unroll}, own)
   local atom = cute.make_copy_atom("DefaultCopy", own,
                                    {level_prefetch_size = o.prefetch})
+  for i, row in ipairs(rows) do
+    if not row then held(_, i - 1, _):fill(0) end
+  end
   local out = {}
   function out.load(slot, run, guard)
     local piece = run * 4 + lane % 4
     local function copy()
       for i, row in ipairs(rows) do
-        cute.copy(atom, vectors(row, {_, piece}), held(_, i - 1, slot))
+        if row then
+          cute.copy(atom, vectors(row, {_, piece}), held(_, i - 1, slot))
+        end
       end
     end
     if not guard then return copy() end
@@ -125,7 +132,7 @@ local function factors(p, S, o)
   function out.load(slot, run)
     local group = run // (p.group // p.run)
     for i, row in ipairs(rows) do
-      held[{{0, (i - 1) % 2}, (i - 1) // 2, 0, slot}] = S(row, group)
+      held[{{0, (i - 1) % 2}, (i - 1) // 2, 0, slot}] = S(row or 0, group)
     end
   end
   function out.get(slot) return held(_, _, _, slot):load():to(cute.f32) end

@@ -145,6 +145,24 @@ describe("gemm_skinny", function()
     end)
   end
 
+  it("loads B by whole lines, and no rows that no lane has", function()
+    local function loads(m, n, side)
+      local A, B = matrix({m, 512}, "bf16", 1), matrix({n, 512}, "bf16", 2)
+      local D = cute.zeros({m, n}, cute.f32)
+      local made = gemm_skinny {m = m, n = n, k = 512, side = side, unroll = 2}
+      local text = made.kernel(A, B, D):trace {grid = made.grid(m),
+        block = made.block}:cuda "sm_90a"
+      local _, of_a = text:gsub("= %*%(const uint4 %*%)%(A", "")
+      local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
+      return of_a, of_b
+    end
+    -- two runs, in front of the loop and in it
+    assert.same({4, 4}, {loads(8, 64, "b")})
+    assert.same({8, 4}, {loads(9, 64, "b")})
+    assert.same({4, 8}, {loads(8, 64, "a")})
+    assert.same({4, 4}, {loads(8, 8, "a")})
+  end)
+
   it("says that clusters have 8 blocks at most", function()
     local ok, why = pcall(gemm_skinny, {n = 16, k = 16, splits = 9,
                                         cluster = true})

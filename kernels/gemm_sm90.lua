@@ -24,7 +24,8 @@
 -- persistent = false: a block has one tile, whose place is the block's; for
 -- results of no more tiles than there are multiprocessors, or twice as many
 -- where min_blocks = 2 of them share one. With raster_along_m, and without
--- clusters, blocks side by side have tiles along N, else along M.
+-- clusters, blocks side by side have tiles along N, else along M: in runs of so
+-- many that these and the next runs read the fewest rows together.
 --
 -- split = 2: two blocks of a cluster have a half of K each, for few tiles and
 -- much K. Each sends half of its sums to the other and stores half of the tile;
@@ -84,6 +85,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local groups = require "kernels.groups"
 local make_kernel = require "kernels.gemm_sm90.kernel"
+local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
 local smem = require "kernels.gemm_sm90.smem"
 local wrong = require "kernels.gemm_sm90.check"
@@ -239,7 +241,10 @@ local function make(given)
     end
     if o.turned then tm, tn = tn, tm end
     if o.split > 1 then return {o.split, tm, tn} end
-    if not o.persistent then
+    if o.blocked then
+      local run = model.run(o, tm, tn)
+      return {run, tn, tm // run}
+    elseif not o.persistent then
       local cm, cn = o.cluster[1], o.cluster[2]
       return {(tm + cm - 1) // cm * cm, (tn + cn - 1) // cn * cn,
               batches or 1}

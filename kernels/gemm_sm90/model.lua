@@ -63,6 +63,26 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
+local MOST = 65535  -- of a grid's second and third extent
+
+--- How many tiles of the mode that blocks of one tile follow lie in a run, so
+-- that blocks side by side read the fewest rows: a divisor of that mode's
+-- tiles, `first`; the other mode has `second`.
+---@return integer
+function model.run(o, first, second)
+  local rows, others = o.tile[1], o.tile[2]
+  if o.turned then rows, others = others, rows end
+  local best, least = first, math.huge
+  for run = first, ceil_div(first, MOST), -1 do
+    if first % run == 0 then
+      local across = math.min(math.max(C.together / run, 1), second)
+      local read = C.together / across * rows + across * others
+      if read < least then best, least = run, read end
+    end
+  end
+  return best
+end
+
 -- Rows of a step that are not there: those of the last tile of a mode where one
 -- block has it each time, as blocks that stay have it if the tiles of the mode
 -- divide them; else the mean of all tiles.

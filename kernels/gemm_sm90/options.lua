@@ -97,6 +97,10 @@ function options.complete(given)
       .. "turns, 2")
   end
   if o.split > 1 then o.persistent = false end
+  -- Blocks of one tile lie in runs along a mode, which follow each other along
+  -- the other one.
+  o.blocked = not o.persistent and o.split == 1
+    and not (o.batches or o.clustered)
   -- Blocks of one tile follow each other along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   if o.dynamic and (o.stream or not o.persistent) then

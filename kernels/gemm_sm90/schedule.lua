@@ -67,7 +67,8 @@ function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   local x, y, z = cute.arch.block_idx()
   if not o.persistent then
     local m, n = x, y
-    if o.split > 1 then m, n = y, z end
+    if o.split > 1 then m, n = y, z
+    elseif o.blocked then m = z * cute.arch.grid_dim() + x end
     if o.turned then m, n = n, m end
     local tile = {m, n, o.batches and z or 0}
     local work = {advance_to_next_work = function() end,

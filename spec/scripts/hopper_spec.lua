@@ -395,9 +395,13 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("has blocks side by side that read few rows", function()
-    -- tiles of 64x64: 2 beside 6 are 8 rows of tiles, 1 beside 12 are 13
-    for _, s in ipairs {{128, 4096, nil}, {4096, 128, true}, {512, 1024, nil},
-                        {1024, 512, true}, {512, 512, nil}} do
+    -- tiles of 64x64: 2 beside 6 are 8 rows of tiles, 1 beside 12 are 13; of
+    -- more the runs are of 4, beside 3 others
+    for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
+                        {4096, 128, true, {2, 64, 1}},
+                        {512, 1024, nil, {4, 16, 2}},
+                        {1024, 512, true, {4, 16, 2}},
+                        {512, 512, nil, {4, 8, 2}}} do
       local found
       for _, c in ipairs(gemm_sm90.candidates(s[1], s[2], 4096)) do
         local o = c.options
@@ -406,15 +410,34 @@ describe("gemm_sm90's rule", function()
         end
       end
       assert.equal(s[3], found.raster_along_m)
-      local grid = {s[1] // 64, s[2] // 64, 1}
-      if s[3] then grid[1], grid[2] = grid[2], grid[1] end
-      assert.same(grid, gemm_sm90(found).grid(s[1], s[2]))
+      assert.same(s[4], gemm_sm90(found).grid(s[1], s[2]))
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
     -- a cluster keeps its place
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
+  end)
+
+  it("has every tile in runs, too", function()
+    local m, n, k = 384, 212, 64
+    local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})
+    local B = cute.randint(-3, 4, {n, k}, cute.bf16, {seed = 2})
+    local want = cute.zeros({m, n}, cute.f32)
+    local o = {tile = {64, 32, 64}, consumers = 1, stages = 2,
+               d_dtype = cute.f32}
+    gemm_sm90(o).prepare(A, B, want, {sms = 4}):launch()
+    for _, c in ipairs {{nil, {3, 7, 2}}, {true, {7, 6, 1}}} do
+      o.persistent, o.raster_along_m = false, c[1]
+      local gemm, D = gemm_sm90(o), cute.full({m, n}, 0 / 0, cute.f32)
+      assert.same(c[2], gemm.grid(m, n))
+      gemm.prepare(A, B, D):launch()
+      local wrong = 0
+      for i, x in want:elements() do
+        if D(i) ~= x then wrong = wrong + 1 end
+      end
+      assert.equal(0, wrong)
+    end
   end)
 
   it("lets blocks go after one wave, and L2 keep what is read again",

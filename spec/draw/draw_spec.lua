@@ -194,6 +194,8 @@ describe("a picture of a layout", function()
       elseif single ~= "/" then depth = depth + 1 end
     end
     assert.equal(0, depth)
+    svg = cute.draw("(1,1)", {as = "svg", title = "a\1'<\xff"})
+    assert.is_truthy(svg:find("a\u{FFFD}&#39;&lt;\u{FFFD}</text>", 1, true))
   end)
 end)
 
@@ -293,6 +295,24 @@ describe("a picture of threads and values", function()
       "<title>(0,1) T0 V1, T1 V1, T2 V1 offset 1</title>", 1, true))
     assert.is_truthy(svg:find("an element is held by up to 3, the first is "
       .. "written", 1, true))
+  end)
+
+  it("knows some of many that have the same", function()
+    local p = pictures.picture(L "(40,2):(0,1)", {tile = {1, 2}}).panels[1]
+    assert.equal("an element is held by up to 40, the first is written, 16 "
+      .. "more are known", p.note)
+    for i = 1, 2 do
+      local want = {}
+      for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
+      assert.same(want, p.more[i])
+    end
+    -- through a swizzle nothing adds up, and all are asked for
+    local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
+    p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
+    assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)
+    p = pictures.picture(cute.make_mma_atom "SM90_64x8x16_F32F16F16_SS<K,K>",
+                         {})
+    assert.is_truthy(p.panels[2].note:find("up to 128", 1, true))
   end)
 
   it("of 128x64 takes no second", function()

@@ -50,20 +50,20 @@ end
 
 -- Labels of these ids: numbers alone of one, with letters of several.
 local function write(panel, names)
-  local cells = panel.rows * panel.columns
-  if #names == 1 then
-    local list = panel.ids[names[1]]
-    for i = 1, cells do
-      local v = list[i]
-      panel.label[i] = v and tostring(v)
+  local lists = {}
+  for k, name in ipairs(names) do
+    lists[k] = {panel.ids[name], #names > 1 and picture.LETTERS[name] or ""}
+  end
+  for i = 1, panel.rows * panel.columns do
+    local label
+    for _, list in ipairs(lists) do
+      local v = list[1][i]
+      if v ~= nil then
+        v = list[2] .. tostring(v)
+        label = label and label .. " " .. v or v
+      end
     end
-  elseif #names > 1 then
-    local a, b = panel.ids[names[1]], panel.ids[names[2]]
-    local form = picture.LETTERS[names[1]] .. "%d "
-      .. picture.LETTERS[names[2]] .. "%d"
-    for i = 1, cells do
-      if a[i] and b[i] then panel.label[i] = form:format(a[i], b[i]) end
-    end
+    panel.label[i] = label
   end
 end
 
@@ -326,7 +326,32 @@ end
 ---------------------------------------------------------------------------
 
 -- Further holders that are kept of a cell.
-local HOLDERS = 64
+local HOLDERS = 16
+
+-- Where each thread begins and each value is from there: of a layout that goes
+-- through no other their sum is the element, without a call for each.
+local function starts(tv, threads, values)
+  local begin, step = {}, {}
+  for t = 0, threads - 1 do begin[t] = tv(t, 0) end
+  if tv.is_composed then return begin end
+  for v = 0, values - 1 do step[v] = tv(0, v) end
+  return begin, step
+end
+
+-- Threads that have the same elements, the first of each in their order.
+local function alike(begin, step, threads)
+  local groups, by = {}, {}
+  for t = 0, threads - 1 do
+    local group = step and by[begin[t]]
+    if group then
+      group[#group + 1] = t
+    else
+      groups[#groups + 1] = {t}
+      by[begin[t]] = groups[#groups]
+    end
+  end
+  return groups
+end
 
 -- The panel of a tile: the first thread and value of each element, `turned`
 -- with rows and columns changed, `across` where elements follow along rows.
@@ -343,28 +368,32 @@ local function holder_panel(x, tv, fields, opts)
   picture.check_cells(what, x, {M, N}, limit)
   picture.check_cells(what, x, {threads, values})
   local thread, value, offset, more = {}, {}, {}, {}
-  local most, cells, order = 1, M * N, {}
-  for t = 0, threads - 1 do
+  local count, most, cells, order = {}, 1, M * N, {}
+  local begin, step = starts(tv, threads, values)
+  for _, group in ipairs(alike(begin, step, threads)) do
+    local t, n = group[1], #group
     for v = 0, values - 1 do
-      local i = tv(t, v)
+      local i = step and begin[t] + step[v] or tv(t, v)
       if math.type(i) ~= "integer" or i < 0 or i >= cells then
         core.fail("shape-mismatch", ("draw: thread %d, value %d are element %s "
           .. "of a tile of %d x %d = %d\n  %s"):format(t, v, tostring(i), M, N,
           cells, tostring(tv)))
       end
-      local m, n
-      if fields.across then m, n = i // N, i % N else m, n = i % M, i // M end
-      local at = fields.turned and n * M + m + 1 or m * N + n + 1
+      local r, c = i % M, i // M
+      if fields.across then r, c = i // N, i % N end
+      local at = fields.turned and c * M + r + 1 or r * N + c + 1
+      local first = 1
       if not thread[at] then
-        thread[at], value[at], offset[at] = t, v, i
+        thread[at], value[at], offset[at], first = t, v, i, 2
         order[#order + 1] = at
-      else
+      end
+      count[at] = (count[at] or 0) + n
+      most = math.max(most, count[at])
+      if first <= n then
         local list = more[at] or {}
         more[at] = list
-        list.n = (list.n or 1) + 1
-        most = math.max(most, list.n)
-        if #list < 2 * HOLDERS then
-          list[#list + 1], list[#list + 2] = t, v
+        for k = first, math.min(n, first + HOLDERS - #list // 2 - 1) do
+          list[#list + 1], list[#list + 2] = group[k], v
         end
       end
     end
@@ -375,7 +404,8 @@ local function holder_panel(x, tv, fields, opts)
   if most > 1 then fields.more = more end
   fields.caption = tostring(tv)
   fields.note = most > 1 and ("an element is held by up to %d, the first is "
-    .. "written"):format(most) or nil
+    .. "written%s"):format(most, most > HOLDERS + 1 and (", %d more are known")
+    :format(HOLDERS) or "") or nil
   fields.edit = {text = tostring(tv), tile = {M, N}, turned = fields.turned,
                  across = fields.across}
   fields.M, fields.N, fields.turned, fields.across = nil, nil, nil, nil

@@ -139,8 +139,9 @@ end
 --- What tells all that is known of cell i, in words: "(1,3) T5 V0, T37 V0
 -- offset 11".
 ---@param panel table
+---@param escape fun(s: string): string what is done to texts, not to numbers
 ---@return fun(i: integer): string
-function picture.describer(panel)
+function picture.describer(panel, escape)
   local known, rows, columns = {}, {}, {}
   for _, name in ipairs(picture.IDS) do
     local list, letter = panel.ids[name], picture.LETTERS[name]
@@ -152,10 +153,10 @@ function picture.describer(panel)
     end
   end
   for m = 0, panel.rows - 1 do
-    rows[m] = "(" .. picture.side(panel, "row", m) .. ","
+    rows[m] = "(" .. escape(picture.side(panel, "row", m)) .. ","
   end
   for n = 0, panel.columns - 1 do
-    columns[n] = picture.side(panel, "column", n) .. ")"
+    columns[n] = escape(picture.side(panel, "column", n)) .. ")"
   end
   local more, across = panel.more, panel.columns
   return function(i)
@@ -163,7 +164,7 @@ function picture.describer(panel)
     for _, k in ipairs(known) do
       local v = k.list[i]
       if v then
-        s = s .. k.prefix .. (type(v) == "number" and v or tostring(v))
+        s = s .. k.prefix .. (type(v) == "number" and v or escape(tostring(v)))
         if k.last and more and more[i] then
           s = s .. others(more[i], panel.ids.thread)
         end

@@ -1,5 +1,6 @@
 --- Pictures as SVG: a file that browsers, papers and pages show, on light and
 -- dark ground.
+local html = require "cute.html"
 local palette = require "cute.draw.palette"
 local picture = require "cute.draw.picture"
 
@@ -9,16 +10,11 @@ local svg = {}
 local CHAR, LINE, GAP, MARGIN, HEAD = 6.7, 14, 36, 20, 26
 local WIDEST = 1500  -- of panels that stand side by side
 
---- Text between tags.
----@param s any
----@return string
-function svg.escape(s)
+-- Labels of numbers and letters are what they are.
+local function escape(s)
   s = tostring(s)
-  if not s:find "[&<>\"]" then return s end
-  return (s:gsub("[&<>\"]", {["&"] = "&amp;", ["<"] = "&lt;",
-    [">"] = "&gt;", ['"'] = "&quot;"}))
+  return s:find "^[%w .,:()-]*$" and s or html.escape(s)
 end
-local escape = svg.escape
 
 --- The size of a panel's cells in pixels.
 ---@param p table
@@ -120,7 +116,7 @@ end
 local function cells(out, m, x0, y0)
   local panel, cw, ch = m.panel, m.cw, m.ch
   local label, class, columns = panel.label, panel.class, panel.columns
-  local said, n, at = picture.describer(panel), #out, 0
+  local said, n, at = picture.describer(panel, escape), #out, 0
   local left, middle, size = {}, {}, ('" width="%d" height="%d"/>'):format(cw,
                                                                            ch)
   for c = 0, columns - 1 do
@@ -143,10 +139,10 @@ local function cells(out, m, x0, y0)
         local body = not blank and x .. one .. escape(s)
           or x .. first .. escape(s:sub(1, blank - 1)) .. "</text>" .. x .. two
             .. escape(s:sub(blank + 1))
-        out[n] = "<g><title>" .. escape(said(at)) .. "</title>" .. rect .. body
+        out[n] = "<g><title>" .. said(at) .. "</title>" .. rect .. body
           .. "</text></g>"
       elseif k then
-        out[n] = "<g><title>" .. escape(said(at)) .. "</title>" .. rect
+        out[n] = "<g><title>" .. said(at) .. "</title>" .. rect
           .. "</g>"
       else
         out[n] = rect

@@ -210,6 +210,18 @@ describe("a GPU", function()
     assert.matches("the GPU ended with: an illegal address", tostring(v))
   end)
 
+  it("has other bits where a zero has another sign", function()
+    local zero = unary(function(x) return x * 0 end)
+    local negative = 0
+    local v = pretend(function(x)
+      negative = negative + (x < 0 and 1 or 0)
+      return 0
+    end, function() return of(zero, 64) end)
+    assert.equal("bug", v.verdict)
+    assert.same({0, negative}, {v.compared[1].error, v.compared[1].count})
+    assert.matches("y%(%d+%): %-0 on the simulator, 0 by the GPU", tostring(v))
+  end)
+
   it("that is not there is said not to have been compared", function()
     local gpu = compare.gpu
     compare.gpu = function() return nil, "no driver" end
@@ -446,6 +458,31 @@ describe("cutelua check of a lesson", function()
     assert.equal(1, code)
     assert.matches('"count":24,.*"coord":%[5,40%].*"kind":"reference".*'
       .. '"verdict":"bug"}\n$', out)
+  end)
+
+  it("says it of copies, too", function()
+    support.write(dir .. "/c.lua", [[
+      local cute = require "cute"
+      require "cute.bench.copylesson".run(arg, {about = "Copies.",
+        transpose = true, block = 32, tile = {16, 32},
+        grid = function(m, n) return (m + 15) // 16 * ((n + 31) // 32) end,
+        kernel = cute.kernel("copy", function(A, B)
+          local m, n = cute.size(A, 0), cute.size(A, 1)
+          local tiles = (n + 31) // 32
+          local j = cute.arch.block_idx() % tiles * 32 + cute.arch.thread_idx()
+          for r = 0, 15 do
+            local i = cute.arch.block_idx() // tiles * 16 + r
+            cute.when(i:lt(m) & j:lt(n), function()
+              B[{j, i}] = A[{cute.where(i:eq(3), 2, i), j}]
+            end)
+          end
+        end)})]])
+    local out, _, code = support.exec {support.program, "check", "--no-gpu",
+      dir .. "/c.lua", "--m", "20", "--n", "40"}
+    assert.equal(1, code, out)
+    assert.matches("simulator and reference differ in B: 40 of 800 elements, "
+      .. "all in %(0,3%) to %(39,3%),.*\n    first B%(0,3%): ", out)
+    assert.matches("written by thread 0 of block %(0,0,0%), at c.lua:12", out)
   end)
 
   it("takes sizes around its own", function()

@@ -18,6 +18,7 @@
 --     copylesson.lesson(spec)
 --
 -- is what the harness runs.
+local compare = require "cute.check.compare"
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cute.bench.harness"
@@ -37,6 +38,19 @@ local function verify(transpose)
     local i, j = at // p.n, at % p.n
     return false, "all elements", ("A(%d,%d) is %s, and B has %s there"):format(
       i, j, tostring(p.A[at]), tostring(b[at]))
+  end
+end
+
+local function compared(transpose)
+  return function(p)
+    local c, cols = compare.begin("reference", "B", 0), transpose and p.m or p.n
+    c.buffer = p.B
+    for at = 0, #p.B - 1 do
+      local i, j = at // cols, at % cols
+      compare.note(c, at, function() return {i, j} end, p.B[at],
+                   p.A[transpose and j * p.n + i or at], 1)
+    end
+    return {c}
   end
 end
 
@@ -104,6 +118,7 @@ function copylesson.lesson(spec)
     every = true, dims = {{"m", "rows of A"}, {"n", "columns of A"}},
     sim = {{256, 256}}, gpu = spec.transpose and TRANSPOSE_SIZES or COPY_SIZES,
     operands = operands(spec.transpose), verify = verify(spec.transpose),
+    compared = compared(spec.transpose),
     make = function(p)
       local case = case_of(spec, p.dtype)
       return launch(case, case, p)

@@ -70,12 +70,12 @@ end
 ---@param c table of compare.begin
 ---@param at integer where it is in its buffer
 ---@param coord fun(): integer[]
-function compare.note(c, at, coord, got, want, scale)
+---@param bits? boolean they are not the same bits, and should be
+function compare.note(c, at, coord, got, want, scale, bits)
   c.of = c.of + 1
   local d = compare.distance(got, want, scale)
-  if d == 0 then return end
   c.error = math.max(c.error, d)
-  if d <= c.most then return end
+  if d <= c.most and not bits then return end
   c.count = c.count + 1
   local where = coord()
   widen(c, where)
@@ -108,12 +108,13 @@ local function buffers(with, r, got, want, most)
     c.of = r.n
     return c
   end
+  local exact = most == 0 and with == "GPU"
   local scale = most == 0 and 1
     or compare.scale(r.n, function(i) return want[r.at(i)] end)
   for i = 0, r.n - 1 do
     local at = r.at(i)
     compare.note(c, at, function() return r.coord(i) end, got[at], want[at],
-                 scale)
+                 scale, exact and got:bytes(at, 1) ~= want:bytes(at, 1))
   end
   return c
 end
@@ -341,10 +342,14 @@ function compare.told(c)
       c.of, how)}
   end
   local f = c.first
+  local how = c.with == "GPU" and "whose bits are promised"
+    or "which have to be equal"
+  if c.most > 0 then
+    how = ("relative error %.1e, at most %.1e is right"):format(c.error, c.most)
+  end
   local text = {("simulator and %s differ in %s: %d of %d elements, all in %s "
     .. "to %s, %s"):format(c.with, c.tensor, c.count, c.of, tuple(c.low),
-    tuple(c.high), c.most == 0 and "whose bits are promised"
-    or ("relative error %.1e, at most %.1e is right"):format(c.error, c.most))}
+    tuple(c.high), how)}
   text[2] = ("  first %s%s: %s on the simulator, %s by the %s"):format(c.tensor,
     tuple(f.coord), number(f.got), number(f.want), c.with)
   local who = by_whom(f)

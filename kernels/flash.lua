@@ -367,9 +367,10 @@ local NOTHING = 2.0 ^ 126
 --- The state of a thread's rows: what powers are counted from (the largest
 -- score but for RISE), and their sum. The power of a score s is 2^(c s + low).
 ---@param rows integer
----@param c any
+---@param c any above 0: what is hidden scores -inf
 ---@param hidden boolean a row may see nothing
 function flash.softmax(rows, c, hidden)
+  cute.testing.assert_(cute.gt(c, 0), "the scale of attention is above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(NOTHING)

@@ -4,8 +4,7 @@
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel is
--- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. Finite numbers
--- are taken up to 2.3e38 (they are scaled by log2 e first): what is to count
+-- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. What is to count
 -- for nothing is -inf.
 local cute = require "cute"
 local check = require "kernels.check"
@@ -14,19 +13,20 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- What is taken from exponents: a maximum of nothing but -inf is none. It is
--- rounded once, and the same everywhere: hence no sum that becomes an FMA by
--- itself (fmad = false).
-local function base(m) return cute.where(cute.eq(m, LEAST), 0, m) end
+-- e^(x - m): the difference is scaled, since m log2 e may be infinite where m
+-- is not. A maximum of nothing but -inf is none.
+local function exp(x, m)
+  return cute.exp2((x - cute.where(cute.eq(m, LEAST), 0, m)) * LOG2E)
+end
 
--- The largest of a row and its sum of 2^(x - largest), of those of a thread's
+-- The largest of a row and its sum of e^(x - largest), of those of a thread's
 -- warp.
 local function of_row(plan, m, s, turn)
   local all, warps = plan:exchange({m, s}, turn)
   if warps == 1 then return m, s end
   local most = cute.arch.warp_reduction_max(all[1], warps)
   return most, cute.arch.warp_reduction_sum(
-    all[2] * cute.exp2(all[1] - base(most)), warps)
+    all[2] * exp(all[1], most), warps)
 end
 
 -- The row in registers: each warp's exponentials are of its own maximum, so
@@ -35,11 +35,11 @@ local function held(plan, X, Y)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
     local x = sources[1]:get(at, nil, "last")                      -- (W,S)
-    local m = plan:warp(rows.fold(x, "max", LEAST), cute.max) * LOG2E
-    local e = cute.exp2(cute.fma(x, LOG2E, -base(m)))
+    local m = plan:warp(rows.fold(x, "max", LEAST), cute.max)
+    local e = exp(x, m)
     local most, s = of_row(plan, m, plan:warp(rows.fold(e, "add", 0),
                                               rows.add), at.turn)
-    plan:store(Y, at, e * (cute.exp2(m - base(most)) / s))
+    plan:store(Y, at, e * (exp(m, most) / s))
   end)
 end
 
@@ -50,18 +50,17 @@ local function pieces(plan, X, Y)
     local m, s = cute.var(LEAST, cute.f32), cute.var(0, cute.f32)
     plan:chunk(function(chunk)
       local x = sources[1]:get(at, chunk)
-      local most = cute.max(m.value, rows.fold(x, "max", LEAST) * LOG2E)
-      s.value = s.value * cute.exp2(m.value - base(most))
-        + rows.fold(cute.exp2(cute.fma(x, LOG2E, -base(most))), "add", 0)
+      local most = cute.max(m.value, rows.fold(x, "max", LEAST))
+      s.value = s.value * exp(m.value, most)
+        + rows.fold(exp(x, most), "add", 0)
       m.value = most
     end)
     local most = plan:warp(m.value, cute.max)
-    local sum = plan:warp(s.value * cute.exp2(m.value - base(most)), rows.add)
+    local sum = plan:warp(s.value * exp(m.value, most), rows.add)
     most, sum = of_row(plan, most, sum, at.turn)
     plan:chunk(function(chunk)
       local x = sources[1]:get(at, chunk, "last")
-      local e = cute.exp2(cute.fma(x, LOG2E, -base(most)))
-      plan:store(Y, at, e * (1 / sum), chunk)
+      plan:store(Y, at, exp(x, most) * (1 / sum), chunk)
     end)
   end)
 end
@@ -95,7 +94,7 @@ return function(o)
   local name = o.backward and "softmax_backward" or "softmax"
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
-          kernel = cute.kernel(name, {fastmath = true, fmad = false,
+          kernel = cute.kernel(name, {fastmath = true,
             min_blocks = plan.min_blocks}, function(...)
     local what, got = o.backward and "Y, dY, dX" or "X, Y", select("#", ...)
     check.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "

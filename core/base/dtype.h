@@ -13,6 +13,10 @@ static inline uint32_t float_bits(float x) {
   return u;
 }
 
+// What f32 arithmetic gives: NaNs have lost sign and payload.
+static inline uint32_t float_result(float x) {
+  return x == x ? float_bits(x) : 0x7fffffff;
+}
 static inline float bits_float(uint32_t u) {
   float x;
   memcpy(&x, &u, 4);

@@ -126,7 +126,7 @@ static uint64_t fused(DType t, uint64_t a, uint64_t b, uint64_t c) {
   if (t == DT_F64)
     return double_bits(fma(bits_double(a), bits_double(b), bits_double(c)));
   if (t == DT_F32 || t == DT_TF32)
-    return float_bits(fmaf(f32_of(a), f32_of(b), f32_of(c)));
+    return float_result(fmaf(f32_of(a), f32_of(b), f32_of(c)));
   return dtype_from_double(t, fma_odd(dtype_to_float(t, a),
                                       dtype_to_float(t, b),
                                       dtype_to_float(t, c)));
@@ -136,7 +136,7 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
   if (t == DT_F64)
     return double_bits(f64_op(op, bits_double(a), bits_double(b)));
   if (t == DT_F32 || t == DT_TF32)
-    return float_bits(f32_op(op, f32_of(a), f32_of(b)));
+    return float_result(f32_op(op, f32_of(a), f32_of(b)));
   return dtype_from_float(t, f32_op(op, dtype_to_float(t, a),
                                     dtype_to_float(t, b)));
 }

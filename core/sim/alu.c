@@ -90,8 +90,9 @@ static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
   if (math_is_approx((MathFn)i->imm))
     return eval_approx((MathFn)i->imm, (uint32_t)a, (uint32_t)b);
-  if (t == DT_F32 && i->imm == MF_SQRT) return float_bits(sqrtf(f32_of(a)));
-  if (t == DT_F32 && i->imm == MF_RCP) return float_bits(1 / f32_of(a));
+  if (t == DT_F32 && i->imm == MF_SQRT)
+    return float_result(sqrtf(f32_of(a)));
+  if (t == DT_F32 && i->imm == MF_RCP) return float_result(1 / f32_of(a));
   return dtype_from_double(t, math_of((MathFn)i->imm, dtype_to_double(t, a),
                                       dtype_to_double(t, b)));
 }
@@ -128,6 +129,14 @@ static void lanes_slow(const SimIns *i, char *v) {
   }
 }
 
+static inline float result(float x) {
+  return x == x ? x : bits_float(0x7fffffff);
+}
+
+static inline float fma_f32(float a, float b, float c) {
+  return result(fmaf(a, b, c));
+}
+
 #define KEY(op, cls) ((op) * 8 + (cls))
 #define EACH(TD, TA, expr) { \
   TD *d = (TD *)(void *)(v + i->d); \
@@ -149,7 +158,7 @@ static void lanes_slow(const SimIns *i, char *v) {
   case KEY(OPN, SC_I64): case KEY(OPN, SC_U64): \
     EACH(uint64_t, uint64_t, expr)
 #define FLT2(OPN, expr) \
-  case KEY(OPN, SC_F32): EACH(float, float, expr) \
+  case KEY(OPN, SC_F32): EACH(float, float, result(expr)) \
   case KEY(OPN, SC_F64): EACH(double, double, expr)
 #define CMP2(OPN, expr) \
   case KEY(OPN, SC_I32): EACH(uint32_t, int32_t, expr) \
@@ -217,7 +226,7 @@ void simalu_lanes(const SimIns *i, char *v) {
     INT2(OP_MUL, a[l] * b[l])
     FLT2(OP_MUL, a[l] * b[l])
     FLT2(OP_DIV, a[l] / b[l])
-    case KEY(OP_FMA, SC_F32): FMA3(float, fmaf)
+    case KEY(OP_FMA, SC_F32): FMA3(float, fma_f32)
     case KEY(OP_FMA, SC_F64): FMA3(double, fma)
     MIN2(OP_MIN, a[l] < b[l] ? a[l] : b[l])
     MIN2(OP_MAX, a[l] > b[l] ? a[l] : b[l])

@@ -74,6 +74,17 @@ describe("attention", function()
     assert.is_true(p.LSE(0, 0, 70) > -math.huge)
   end)
 
+  it("says that its scale is above 0", function()
+    local p, k = oracle.problem {s = 40, t = 40, d = 32}, attention {head = 32}
+    for _, scale in ipairs {0, -1, 0 / 0} do
+      local r = support.report(k.kernel(p.Q, p.K, p.V, p.O, p.LSE, scale + 0.0)
+        :launch {grid = k.grid(40, 1, 1), block = k.block, device = "sim:sm_80",
+                 faults = "return"})
+      assert.equal("assertion", r.reports[1].kind)
+      assert.matches("the scale of attention is above 0", r.reports[1].message)
+    end
+  end)
+
   it("takes extents as arguments", function()
     local k = attention {head = 64, causal = true}
     for _, size in ipairs {{64, 64}, {100, 130}, {3, 200}} do

@@ -806,6 +806,38 @@ describe("a NaN as an integer", function()
   end
 end)
 
+describe("a NaN of f32 arithmetic", function()
+  -- PTX: 0x7fffffff, whatever the operands' NaNs are; negation, selection and
+  -- moves keep them. In one lane and in all, by themselves and as constants.
+  local OPS = {
+    add = function(a, b) return a + b end,
+    sub = function(a, b) return b - a end,
+    mul = function(a, b) return a * b end,
+    div = function(a, b) return a / b end,
+    fma = function(a, b) return cute.fma(b, b, a) end,
+    sqrt = function(a) return cute.sqrt(a) end,
+    rcp = function(a) return cute.math.rcp(a) end,
+    min = function(a) return cute.min(a, -a) end}
+  for name, op in pairs(OPS) do
+    it("has lost its payload: " .. name, function()
+      for _, bits in ipairs {0x7fc00001, 0xffc12345, 0x7f800001} do
+        for block = 1, 32, 31 do
+          local x = cute.full({32}, bits, cute.u32)
+          local y, z = cute.zeros({32}, cute.u32), cute.zeros({32}, cute.u32)
+          cute.kernel("k", function(a, b, c)
+            local t = arch.thread_idx()
+            local nan = a[t]:bitcast(cute.f32)
+            b[t] = op(nan, (t + 1):to(cute.f32)):bitcast(cute.u32)
+            c[t] = cute.where(t:lt(32), nan, 0):bitcast(cute.u32)
+          end)(x, y, z):launch {grid = 1, block = block, device = "sim"}
+          assert.equal(0x7fffffff, y[block - 1])
+          assert.equal(bits, z[block - 1])
+        end
+      end
+    end)
+  end
+end)
+
 describe("a NaN, quiet or signaling, and a number", function()
   local NAN = {f64 = {0x7ff8000000000000, 0x7ff0000000000001},
                f32 = {0x7fc00000, 0x7f800001}, f16 = {0x7e00, 0x7c01}}

@@ -126,9 +126,13 @@ describe("cute.diff", function()
       {"m[cute.arch.thread_idx()] = v\n", ">> "}, {"end) end\n", "> "},
       {"on = {grid=1, block=32, device='sim'}\n", "> "},
       {"function go() return k(t):launch(on) end\n", "> "},
-      {"set(1) r = go()\n", "> "}, {"r = go()\n", "> "},
+      {"set(1) r = go()\n", "> "}, {"r, k1 = go(), k\n", "> "},
       {"set(2) r = go()\n", "simulator"},
-      {"t[3]\n", "2\r\n> "}, {"\4", ""}},
+      {"t[3]\n", "2\r\n> "}, {"k2 = k\n", "> "},
+      {"for _, x in ipairs {k1, k2, k1} do x(t):launch(on) end\n", "> "},
+      {"for _, n in ipairs {8, 16} do cute.ops.copy(cute.zeros({n, n}, 'f32'), "
+       .. "{device = 'sim'}) end\n", "> "}, {"t[3]\n", "1\r\n> "},
+      {"\4", ""}},
       {TERM = "dumb", XDG_STATE_HOME = dir})
     support.remove(dir)
     local _, times = out:gsub("kernel k, before and now", "")

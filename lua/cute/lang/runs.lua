@@ -2,8 +2,9 @@
 -- `program.runs.last`, what its last one was.
 --
 -- {device, arch, seconds, instructions, bytes, sectors, requests, wavefronts,
--- conflicts} on the simulator; a GPU's has device and arch, and where somebody
--- watches two events around it (see runs.seconds).
+-- conflicts} on the simulator; a GPU's has device, arch and first = true (the
+-- next ones go past Lua), and where somebody watches two events around it (see
+-- runs.seconds).
 local runs = {}
 
 --- Who is told of each launch: f(prepared, last). The prompt and --watch are.
@@ -16,7 +17,7 @@ local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 ---@param found table|true the simulator's report, or true
 function runs.note(p, found)
   local last = {device = tostring(p.device), arch = p.device.arch,
-                events = p.events}
+                events = p.events, first = found == true}
   p.events = nil
   if found ~= true then
     last.seconds, last.instructions = found.seconds, found.instructions

@@ -233,8 +233,9 @@ function Diff.__tostring(d)
     add(out, diff.counters(x, y))
     local was, is = runs.seconds(x), runs.seconds(y)
     if was and is then
-      out[#out + 1] = ("  time on %s: %s -> %s"):format(y.device,
-        show.seconds(was), show.seconds(is))
+      out[#out + 1] = ("  %s on %s: %s -> %s"):format(y.first
+        and "first runs" or "time", y.device, show.seconds(was),
+        show.seconds(is))
     end
   end
   return table.concat(out, "\n")

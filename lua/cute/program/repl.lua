@@ -154,7 +154,7 @@ end
 ---@param opt? {traceback: boolean?}
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
-    ran = {}, programs = {}}, repl)
+    changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
   self.env = setmetatable({}, {__index = _G})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)
@@ -190,19 +190,32 @@ function repl:compile(text)
   return nil, message, unfinished ~= nil
 end
 
+-- Was it typed here, or does a file of the user's have it?
+local function is_users(kernel)
+  return debug.getinfo(kernel.func, "S").source:find "^[@=][^%[]"
+end
+
+-- Notes of a launch whether its kernel is new under its name.
+function repl:note_run(program)
+  local name, kernel = program.info.name, program.kernel
+  local before = self.programs[name]
+  if not self.seen[kernel] and is_users(kernel) then
+    self.seen[kernel] = true
+    if before then
+      self.changed[#self.changed + 1] = {before, program}
+    end
+  end
+  if self.seen[kernel] then self.programs[name] = program end
+end
+
 -- What changed of kernels that were made anew and now ran for the first time.
 function repl:tell_changes()
-  local ran = self.ran
-  self.ran = {}
-  for _, program in ipairs(ran) do
-    local name = program.info.name
-    local before = self.programs[name]
-    self.programs[name] = program
-    if before and before.kernel ~= program.kernel then
-      self:call(function()
-        print(require "cute.program.diff".diff(before, program))
-      end)
-    end
+  local changed = self.changed
+  self.changed = {}
+  for _, pair in ipairs(changed) do
+    self:call(function()
+      print(require "cute.program.diff".diff(pair[1], pair[2]))
+    end)
   end
 end
 
@@ -278,9 +291,7 @@ function repl:run()
   self:preset()
   self.failed = false
   if terminal then
-    runs.watcher = function(p)
-      self.ran[#self.ran + 1] = p.program
-    end
+    runs.watcher = function(p) self:note_run(p.program) end
     print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")
       :format(sys.version, _VERSION))
   end

@@ -322,8 +322,8 @@ local function show_program(program)
   local last = program.runs.last
   local seconds = last and runs.seconds(last)
   if seconds then
-    out[3] = ("  last run: %s on %s"):format(seconds_text(seconds),
-      last.device)
+    out[3] = ("  %s run: %s on %s"):format(last.first and "first" or "last",
+      seconds_text(seconds), last.device)
   end
   return table.concat(out, "\n")
 end

@@ -255,12 +255,26 @@ build = {
         "lua/cute/layoutenum.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
+      ["cute.meta.arch"] =
+        "lua/cute/meta/arch.lua",
       ["cute.meta.atom"] =
         "lua/cute/meta/atom.lua",
+      ["cute.meta.gpu"] =
+        "lua/cute/meta/gpu.lua",
       ["cute.meta.layout"] =
         "lua/cute/meta/layout.lua",
+      ["cute.meta.number"] =
+        "lua/cute/meta/number.lua",
+      ["cute.meta.nvgpu"] =
+        "lua/cute/meta/nvgpu.lua",
+      ["cute.meta.object"] =
+        "lua/cute/meta/object.lua",
+      ["cute.meta.parts"] =
+        "lua/cute/meta/parts.lua",
       ["cute.meta.tensor"] =
         "lua/cute/meta/tensor.lua",
+      ["cute.meta.tile"] =
+        "lua/cute/meta/tile.lua",
       ["cute.meta.tuple"] =
         "lua/cute/meta/tuple.lua",
       ["cute.npy"] =

@@ -210,8 +210,11 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
--- Order of the contestants in a round: there and back, then rotated by one,
+--- Order of the contestants in a round: there and back, then rotated by one,
 -- so that none always follows the same neighbour.
+---@param n integer contestants, at most 4096
+---@param round integer from 1 on
+---@return integer[]
 local function order(n, round)
   if n < 0 or n > 4096 then
     core.fail("limit", ("%d contestants; at most 4096"):format(n))

@@ -10,15 +10,23 @@ Layout.__index = Layout
 --- The major of an operand, A (M,K) or B (N,K), that lies so.
 ---@return "K"|"MN" of OperandMajorMode
 function Layout:mma_major_mode() return smem.major(self) end
---- The same.
+--- The same, by the name of Hopper's helpers.
 function Layout:sm90_mma_major_mode() return smem.major(self) end
 
 local function is(name) return function(self) return self.name == name end end
 
---- Of A (M,K), B (N,K), C (M,N): is that mode contiguous?
-Layout.is_k_major_a, Layout.is_m_major_a = is "row", is "col"
-Layout.is_k_major_b, Layout.is_n_major_b = is "row", is "col"
-Layout.is_n_major_c, Layout.is_m_major_c = is "row", is "col"
+--- Is K contiguous in an A (M,K) that lies so?
+Layout.is_k_major_a = is "row"
+--- Is M contiguous in an A (M,K) that lies so?
+Layout.is_m_major_a = is "col"
+--- Is K contiguous in a B (N,K) that lies so?
+Layout.is_k_major_b = is "row"
+--- Is N contiguous in a B (N,K) that lies so?
+Layout.is_n_major_b = is "col"
+--- Is N contiguous in a C (M,N) that lies so?
+Layout.is_n_major_c = is "row"
+--- Is M contiguous in a C (M,N) that lies so?
+Layout.is_m_major_c = is "col"
 
 function Layout:__tostring()
   return self.name == "row" and "ROW_MAJOR" or "COL_MAJOR"

@@ -98,7 +98,7 @@ math_.div = rounded("div", function(x, y) return x / y end, 2)
 --- x - y.
 function math_.sub(x, y) return x - y end
 
---- -x.
+--- The negative of x.
 function math_.neg(x) return -x end
 
 --- The remainder of the division toward zero: its sign is x's. (x % y is
@@ -111,7 +111,6 @@ function math_.rem(x, y)
   return core.where(core.lt(x, 0), -r, r)
 end
 
---- Absolute value; of floats, of integers.
 math_.absf = core.abs
 math_.absi = core.abs
 

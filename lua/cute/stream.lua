@@ -47,6 +47,7 @@ end
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
+--- Notes how far a stream is: the current one, or that named.
 function Event:record() self.at = core.clock() end
 
 local function recorded(e)
@@ -56,33 +57,43 @@ local function recorded(e)
   return e.at
 end
 
+--- Waits until the stream is there. False where it was never recorded.
 function Event:sync() waits "sync" return self.at ~= nil end
 
+--- Is the stream there already?
 function Event:done() waits "done" return self.at ~= nil end
 
+--- Milliseconds from this event to another; both were recorded and are done.
 function Event:elapsed(to)
   waits "elapsed"
   return (recorded(to) - recorded(self)) * 1e3
 end
 
+--- Gives it back to the driver.
 function Event.close() end
 
 local Stream = {simulated = true, device = "sim"}
 Stream.__index = Stream
 function Stream.__tostring() return "stream of the simulator" end
 
+--- Waits for all that the stream was given.
 function Stream.sync() waits "sync" return true end
 
+--- Is nothing of it left to do?
 function Stream.done() waits "done" return true end
 
+--- What it is given from here on begins when an event, or all that another
+-- stream was given, is done.
 function Stream.wait() return true end
 
+--- An event behind all that the stream was given: a new one, or that named.
 function Stream.record(_, event)
   event = event or setmetatable({}, Event)
   event:record()
   return event
 end
 
+--- Gives it back to the driver, when all of it is done.
 function Stream.close() end
 
 sign.class("event", Event, [[
@@ -171,6 +182,7 @@ local function record(f)
   return list
 end
 
+--- Runs all that was recorded as one launch, on a stream or the current one.
 function Graph:launch()
   if core.recording() then
     core.fail("in-graph", "a graph cannot be part of another: call what it was "
@@ -182,18 +194,22 @@ function Graph:launch()
   return true
 end
 
+--- Runs all that was recorded n times, one run behind the other.
 function Graph:launch_n(n)
   kernel.times(n)
   for _ = 1, n do self:launch() end
   return true
 end
 
+--- Makes it the graph of what another function launches; cheap where only
+-- numbers and tensors differ.
 function Graph:update(f)
   self.list = record(f)
   self.nodes = #self.list
   return self
 end
 
+--- Gives it back, with the memory that it holds.
 function Graph:close() self.list = {} end
 
 sign.class("graph", Graph, [[

@@ -47,12 +47,14 @@ function symbolic.sym_int(width, opts)
   return new_symbol(width, check_divisibility(opts and opts.divisibility))
 end
 
----@param divisibility? integer
+--- An integer of 32 bits that each launch tells: sym_int(32).
+---@param divisibility? integer what divides it
 function symbolic.sym_int32(divisibility)
   return new_symbol(32, check_divisibility(divisibility))
 end
 
----@param divisibility? integer
+--- An integer of 64 bits that each launch tells: sym_int(64).
+---@param divisibility? integer what divides it
 function symbolic.sym_int64(divisibility)
   return new_symbol(64, check_divisibility(divisibility))
 end

@@ -744,6 +744,10 @@ function tiles.applied(C, f, like)
   return out
 end
 
+--- Writes what tiles.scaled gives to C, where C has elements.
+---@param C table what tiles.result gave
+---@param alpha? any
+---@param beta? any
 function tiles.store(C, alpha, beta)
   guarded(C, tiles.scaled(C, alpha, beta), C.part)
 end

@@ -371,8 +371,11 @@ function utils.HardwareInfo(device_id)
   return setmetatable({info = info, device = device_id or 0}, Info)
 end
 
+--- Bytes of its L2 cache.
 function Info:get_l2_cache_size_in_bytes() return self.info.l2 end
+--- How many multiprocessors it has.
 function Info:get_device_multiprocessor_count() return self.info.sms end
+--- Its architecture: "sm_90a".
 function Info:get_arch() return self.info.arch end
 
 --- Clusters of so many blocks that the GPU holds at a time, when each block
@@ -408,13 +411,20 @@ end
 -- Pictures
 ---------------------------------------------------------------------------
 
---- See cute.draw.print.
-function utils.print_latex(...)
-  return require "cute.draw.print".print_latex(...)
+--- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
+-- [limit] for more cells than anybody looks at.
+---@param x any
+---@param opts? {color: function} the TikZ fill of a cell
+function utils.print_latex(x, opts)
+  return require "cute.draw.print".print_latex(x, opts)
 end
 
-function utils.print_latex_tv(...)
-  return require "cute.draw.print".print_latex_tv(...)
+--- Prints a (thread,value) layout over a tile as LaTeX (TikZ): who holds what.
+---@param layout_tv cute.Layout
+---@param tile_mn cute.Tuple
+---@param opts? {color: function} the TikZ fill of a cell
+function utils.print_latex_tv(layout_tv, tile_mn, opts)
+  return require "cute.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
 end
 
 sign.class("SmemAllocator", Allocator, [[

@@ -1,7 +1,11 @@
 -- What is said of names: at the prompt, on the command line, in the reference.
 local comments = require "cute.doc.comments"
+local core = require "cute.core"
 local cute = require "cute"
 local doc = require "cute.doc"
+local environment = require "cute.doc.environment"
+local names = require "cute.doc.names"
+local source = require "cute.lang.source"
 local support = require "spec.support"
 
 describe("comments", function()
@@ -119,5 +123,227 @@ cute.arch.popc(value: integer|value)
     assert.equal(1, code)
     assert.is_truthy(support.run {"doc", "--help"}:find "^usage: cutelua doc")
     assert.equal(2, select(3, support.run {"doc", "--what"}))
+  end)
+end)
+
+-- The names of a signature's parameters, the rest as "...".
+local function parameters(signature)
+  local set = {}
+  for param in signature:match "%b()$":gmatch "[^(),]+" do
+    local name, dots = param:match "^%s*([%w_]*)(%.*)"
+    set[dots ~= "" and "..." or name] = true
+  end
+  return set
+end
+
+-- Runs an example as the prompt would, input by input; `EXPR --> TEXT` is
+-- compared, the text goes on over lines of only `--> TEXT`.
+local function run(name, lines)
+  local env = setmetatable({cute = cute, _ = cute._, X = cute.X},
+    {__index = _G})
+  local waiting, want, at = {}, nil, 0
+  local function chunk(text)
+    local chunkname = "=example of " .. name
+    source.add(chunkname, text)
+    return load(text, chunkname, "t", env)
+  end
+  local function execute()
+    if #waiting == 0 then return end
+    local text = table.concat(waiting, "\n")
+    if not want then
+      assert(chunk(text:gsub("%f[%w_]local ", "")))()
+    else
+      -- the statements in front of the expression, then the expression
+      for first = 1, #waiting do
+        local f = chunk("return " .. table.concat(waiting, "\n", first))
+        local before = chunk((table.concat(waiting, "\n", 1, first - 1)
+          :gsub("\n?local ", "\n")))
+        if f and before then
+          before()
+          local got = table.pack(f())
+          for i = 1, got.n do got[i] = tostring(got[i]) end
+          assert.equal(table.concat(want, "\n"), table.concat(got, ", "),
+            name .. ": " .. text)
+          waiting, want = {}, nil
+          return
+        end
+      end
+      error(name .. ": no expression\n" .. text)
+    end
+    waiting, want = {}, nil
+  end
+  for _, line in ipairs(lines) do
+    at = at + 1
+    local code, text = line:match "^(.-)%s*%-%-> ?(.*)$"
+    if want and code ~= "" then execute() end
+    if text then
+      want = want or {}
+      want[#want + 1] = text
+      if code ~= "" then waiting[#waiting + 1] = code end
+    else
+      waiting[#waiting + 1] = line
+    end
+  end
+  execute()
+end
+
+describe("public names", function()
+  local all = names.all()
+
+  it("have a comment each, a topic, and parameters as they are called",
+  function()
+    local wrong = {}
+    local function complain(item, what)
+      wrong[#wrong + 1] = ("%s %s (%s)"):format(item.name, what,
+        doc.place(item) or "nowhere")
+    end
+    for _, item in ipairs(all) do
+      local summary = item.doc and comments.summary(item.doc) or ""
+      if #summary < 4 then complain(item, "has no comment") end
+      if not item.topic and item.name ~= "cute" then
+        complain(item, "has no topic")
+      end
+      if item.kind == "function" or item.kind == "method" then
+        if not summary:find "[.?!]$" then complain(item, "has no sentence") end
+        if item.signature and item.doc then
+          local known = parameters(item.signature)
+          for _, p in ipairs(item.doc.params) do
+            if not known[p.name] then complain(item, "has no " .. p.name) end
+          end
+        end
+      end
+    end
+    assert.equal("", table.concat(wrong, "\n"))
+    assert.is_true(#all > 1200, #all)
+  end)
+
+  it("are all that there are", function()
+    local known = {}
+    for _, item in ipairs(all) do known[item.name] = item end
+    for name in pairs(cute) do
+      assert.is_truthy(name:find "^__" or known["cute." .. name], name)
+    end
+    for _, module in ipairs {"arch", "gpu", "ops", "pipeline", "testing",
+                             "utils", "nvgpu"} do
+      for name in pairs(cute[module]) do
+        local full = ("cute.%s.%s"):format(module, name)
+        assert.is_truthy(known[full], full)
+      end
+    end
+    for key, mt in pairs(debug.getregistry()) do
+      local class = type(key) == "string" and type(mt) == "table"
+        and key:match "^cute%.(layout|tensor|vector|buffer|gpu)$"
+      for name, f in next, class and mt or {} do
+        if type(f) == "function" and core.signature(f) then
+          assert.is_truthy(known[class .. ":" .. name], name)
+        end
+      end
+    end
+    for _, item in ipairs(all) do  -- constants: those that the table has
+      if item.kind == "constants" then
+        local told = {}
+        for _, field in ipairs(item.doc.fields) do told[field.name] = true end
+        for name, v in pairs(item.value) do
+          assert.is_truthy(told[name] or type(v) == "function"
+            or name:find "^__", item.name .. "." .. name)
+          told[name] = nil
+        end
+        assert.is_nil((next(told)), item.name)
+      end
+    end
+  end)
+
+  it("name kinds of errors that there are", function()
+    for _, item in ipairs(all) do
+      for _, text in ipairs(item.doc.text) do
+        for kind in text:gmatch "Raises %[([%a-]+)%]" do
+          assert.is_truthy(core.error_kinds[kind], item.name .. " " .. kind)
+        end
+      end
+    end
+  end)
+
+  it("are found by their name and by their last part", function()
+    for i = 1, #all, 7 do
+      local name = all[i].name
+      assert.is_truthy(names.find(name), name)
+    end
+    assert.equal("cute.pipeline.PipelineAsync",
+      names.find "PipelineAsync" and names.find "pipeline.PipelineAsync".name)
+  end)
+end)
+
+describe("lua/cute/meta/parts.lua", function()
+  it("leads editors to all that Lua makes of cute", function()
+    local text = support.read "lua/cute/meta/parts.lua"
+    local n = 0
+    for _, item in ipairs(names.all()) do
+      local name = item.name:match "^cute%.([%w_]+)$"
+      if name and item.kind == "function" and item.chunk
+        and not item.chunk:find "cute.meta" then
+        n = n + 1
+        assert.is_truthy(text:find("cute." .. name .. " = require ", 1, true),
+          name)
+      end
+    end
+    for module, name in text:gmatch "require \"([%w.]+)\"%.([%w_]+)" do
+      assert.is_truthy(require(module)[name], name)
+    end
+    assert.is_true(n > 50, n)
+  end)
+end)
+
+describe("examples of comments", function()
+  local count, shown = 0, {}
+  for _, item in ipairs(names.all()) do
+    local text = table.concat(item.doc and item.doc.example or {}, "\n")
+    if item.kind ~= "module" and text:find("-->", 1, true)
+      and not shown[text] then
+      shown[text], count = true, count + 1
+    end
+  end
+
+  it("give what they say", function()
+    local done = {}
+    for _, item in ipairs(names.all()) do
+      local lines = item.doc.example
+      local text = table.concat(lines, "\n")
+      if item.kind ~= "module" and text:find("-->", 1, true)
+        and not done[text] then
+        done[text] = true
+        run(item.name, lines)
+      end
+    end
+    assert.is_true(count > 150, count)
+  end)
+end)
+
+describe("variables of the environment", function()
+  it("are in the list when something reads them, and read when they are in it",
+  function()
+    local read, known = {}, {}
+    local p <close> = io.popen("grep -rhoE 'getenv ?\\(?\\s*\"[A-Z_]+\"|"
+      .. "env(_folder)?\\(\"[A-Z_]+\"|CUTELUA_[A-Z_]+|CUTE_(BUILD|OUT|KIT|"
+      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua/cute "
+      .. "kernels scripts tools spec Makefile --include=*.c --include=*.h "
+      .. "--include=*.lua --include=*.sh --include=Makefile "
+      .. "--exclude=environment.lua --exclude=doc_spec.lua")
+    for line in p:lines() do
+      local name = line:match "([A-Z][A-Z_]+)\"?$"
+      read[name] = true
+    end
+    assert.is_true(read.CUTELUA_CACHE and read.NO_COLOR and read.TERM)
+    for _, row in ipairs(environment) do
+      known[row[1]] = true
+      assert.is_true(#row[2] > 10 and row[2]:sub(-1) == ".", row[1])
+    end
+    for name in pairs(read) do
+      assert.is_truthy(known[name] or name:find "^FAKE_"
+        or name == "CC" or name == "CXX", name)
+    end
+    for name in pairs(known) do
+      assert.is_truthy(read[name] or name:find "^LUA_" or name:find "_PATH$"
+        or name == "VIRTUAL_ENV" or name == "CUTELUA", name)
+    end
   end)
 end)

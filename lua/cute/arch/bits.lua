@@ -295,29 +295,33 @@ end
 -- The machine
 ---------------------------------------------------------------------------
 
---- Clocks of the multiprocessor, 32 and 64 bits; each call reads anew.
+--- Clocks of the multiprocessor, 32 bits; each call reads anew.
 function bits.clock() return intrin "clock" end
+--- Clocks of the multiprocessor, 64 bits; each call reads anew.
 function bits.clock64() return intrin "clock64" end
 
---- The device's clock in nanoseconds, 64 bits and the low 32.
+--- The device's clock in nanoseconds, 64 bits.
 function bits.globaltimer() return intrin "globaltimer" end
+--- The low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
 --- Number of this launch.
 function bits.gridid() return intrin "gridid" end
 
---- Upper bounds of smid() and physical_warp_id().
+--- One more than the largest smid() there can be.
 function bits.nsmid() return intrin "nsmid" end
+--- One more than the largest physical_warp_id() there can be.
 function bits.nwarpid() return intrin "nwarpid" end
 
 --- The slot of the multiprocessor that this warp sits in now; warp_idx() is
 -- its place in the block.
 function bits.physical_warp_id() return intrin "physical_warp_id" end
 
---- Bytes of shared memory of the block: dynamic, all of it in units of the
--- hardware, and with what the system reserves (sm_90).
+--- Bytes of dynamic shared memory of the block.
 function bits.dynamic_smem_size() return intrin "dynamic_smem_size" end
+--- Bytes of shared memory of the block, in units of the hardware.
 function bits.total_smem_size() return intrin "total_smem_size" end
+--- Bytes of shared memory of the block with what the system reserves (sm_90).
 function bits.aggr_smem_size() return intrin "aggr_smem_size" end
 bits.get_dyn_smem_size = bits.dynamic_smem_size
 

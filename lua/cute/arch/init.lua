@@ -140,10 +140,14 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- Memory order for the block, the cluster (sm_90), the device, the system.
+--- What this thread did to memory, others of its block see before what it does
+-- next (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
+--- The same for the threads of the cluster (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
+--- The same for the threads of the device (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
+--- The same for the host and other devices, too (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 local PROXIES = {alias = true, async = true, ["async.global"] = true,

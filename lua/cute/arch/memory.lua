@@ -82,19 +82,57 @@ local function atomic(kind)
   end
 end
 
---- Atomics on global and shared memory; each gives what was there before.
----@param ptr table an iterator
+--- Adds to the element at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_add = atomic "add"
+--- Puts the lesser of both at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_min = atomic "min"
+--- Puts the larger of both at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_max = atomic "max"
+--- Puts the bits that both have at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_and = atomic "and"
+--- Puts the bits that one has at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_or = atomic "or"
+--- Puts the bits that one alone has at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_xor = atomic "xor"
+--- Puts a value at a pointer, as one step; gives what was
+-- there before.
+---@param pointer table an iterator of global or shared memory
+---@param value any
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+memory.atomic_exch = atomic "exch"
+--- atomic_max of f32: a NaN loses against a number.
+---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
-memory.atomic_add = atomic "add"
-memory.atomic_min = atomic "min"
-memory.atomic_max = atomic "max"
-memory.atomic_and = atomic "and"
-memory.atomic_or = atomic "or"
-memory.atomic_xor = atomic "xor"
-memory.atomic_exch = atomic "exch"
---- Of f32: a NaN loses against a number.
 memory.atomic_fmax = atomic "max"
+--- atomic_min of f32: a NaN loses against a number.
+---@param pointer table an iterator
+---@param value any
+---@param opts? {sem: string, scope: string}
 memory.atomic_fmin = atomic "min"
 --- The older name of atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax

@@ -243,14 +243,17 @@ end
 local i4_bf16 = packed.cvt_i4x2_to_bf16x2
 local i8_bf16 = packed.cvt_i8x2_to_bf16x2
 
---- A vector of i4, of i8, as bf16; an element.
+--- A vector of i4 as one of bf16, exactly.
 function packed.cvt_i4_bf16_intrinsic(x)
   return #x % 2 == 0 and i4_bf16(x) or x:to(core.bf16)
 end
+--- A vector of i8 as one of bf16, exactly.
 function packed.cvt_i8_bf16_intrinsic(x)
   return #x % 2 == 0 and i8_bf16(x) or x:to(core.bf16)
 end
+--- An i4 as a bf16, exactly.
 function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
+--- An i8 as a bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 
 -- Their signatures follow from their names.

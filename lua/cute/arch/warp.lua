@@ -20,11 +20,15 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 --- The lanes that are here now.
 function warp.activemask() return intrin "activemask" end
 
---- The lanes below this one, up to it, this one, from it on, above it (u32).
+--- A bit for each lane below this one (u32).
 function warp.lanemask_lt() return intrin "lanemask_lt" end
+--- A bit for each lane up to this one (u32).
 function warp.lanemask_le() return intrin "lanemask_le" end
+--- This lane's bit (u32).
 function warp.lanemask_eq() return intrin "lanemask_eq" end
+--- A bit for each lane from this one on (u32).
 function warp.lanemask_ge() return intrin "lanemask_ge" end
+--- A bit for each lane above this one (u32).
 function warp.lanemask_gt() return intrin "lanemask_gt" end
 
 ---------------------------------------------------------------------------
@@ -55,13 +59,21 @@ local function vote(kind)
   return function(pred, mask) return warp.vote_sync_op(pred, kind, mask) end
 end
 
---- Is it true on any lane, on all; do all agree; the lanes where it is true
--- (u32).
+--- Is it true on any lane of the warp?
 ---@param pred any a boolean
 ---@param mask? any lanes that take part
 warp.vote_any_sync = vote "any"
+--- Is it true on all lanes of the warp?
+---@param pred any a boolean
+---@param mask? any lanes that take part
 warp.vote_all_sync = vote "all"
+--- Do all lanes of the warp agree?
+---@param pred any a boolean
+---@param mask? any lanes that take part
 warp.vote_uni_sync = vote "uni"
+--- A bit for each lane where it is true (u32).
+---@param pred any a boolean
+---@param mask? any lanes that take part
 warp.vote_ballot_sync = vote "ballot"
 
 --- "any": the lanes that have this lane's value; "all": the mask if all have
@@ -143,15 +155,32 @@ local function shuffle(kind)
   end
 end
 
---- The value of another lane: of `lane`, of this lane - d, + d, xor m, within
--- groups of `width` lanes.
+--- The value of lane `lane` of this lane's group of `width` lanes.
 ---@param value any
 ---@param lane any
 ---@param width? integer 32 when absent
 ---@param mask? any lanes that take part
 warp.shuffle_sync = shuffle "idx"
+--- The value of the lane `distance` below, within groups of `width` lanes; its
+-- own where there is none.
+---@param value any
+---@param distance any
+---@param width? integer 32 when absent
+---@param mask? any lanes that take part
 warp.shuffle_sync_up = shuffle "up"
+--- The value of the lane `distance` above, within groups of `width` lanes; its
+-- own where there is none.
+---@param value any
+---@param distance any
+---@param width? integer 32 when absent
+---@param mask? any lanes that take part
 warp.shuffle_sync_down = shuffle "down"
+--- The value of lane `this ~ lane_mask`, within groups of `width` lanes: the
+-- step of a butterfly.
+---@param value any
+---@param lane_mask any
+---@param width? integer 32 when absent
+---@param mask? any lanes that take part
 warp.shuffle_sync_bfly = shuffle "bfly"
 
 --- Lane 0's value, which the compiler then knows to be one for the warp.
@@ -181,15 +210,16 @@ function warp.warp_reduction(value, op, width)
   return value
 end
 
---- The largest value, and the sum, over groups of `width` lanes.
+--- The largest value over groups of `width` lanes, on all of them.
 ---@param value any
----@param width? integer
+---@param width? integer 32 when absent
 function warp.warp_reduction_max(value, width)
   return warp.warp_reduction(value, core.max, width)
 end
 
+--- The sum over groups of `width` lanes, on all of them.
 ---@param value any
----@param width? integer
+---@param width? integer 32 when absent
 function warp.warp_reduction_sum(value, width)
   return warp.warp_reduction(value, function(a, b) return a + b end, width)
 end

@@ -149,12 +149,13 @@ function comments.read(text)
     if line:find "^%-%-%-%-%-%-%-%-%-%-" then
       topic = banner and table.concat(banner, " ") or topic
       banner, block = not banner and {} or nil, nil
-    elseif banner then
+    elseif banner and dashes then
       banner[#banner + 1] = rest
     elseif dashes and (block or dashes == "---") then
       block = block or {}
       block[#block + 1] = rest
     else
+      banner = nil  -- a single line of dashes
       local name, same, params = defined(line)
       if block or same then
         list[#list + 1] = {name = name, line = number, topic = topic,

@@ -63,20 +63,29 @@ function doc.place(item)
   return item.line and ("%s:%d"):format(name, item.line) or name
 end
 
-local function put_params(out, item)
-  local rows, width = {}, 0
+--- The parameters and results of an item: {name, type or nil, text} each.
+---@param item table
+---@return table[]
+function doc.rows(item)
+  local rows = {}
   local function row(name, type, text)
     rows[#rows + 1] = {name, type ~= "" and type ~= "any" and type or nil, text}
-    width = math.max(width, #name)
   end
-  for i, p in ipairs(item.doc.params) do
+  for i, p in ipairs(item.doc and item.doc.params or {}) do
     if not (i == 1 and item.method_of_function) then
       row(p.name .. (p.optional and "?" or ""), p.type, p.text)
     end
   end
-  for _, r in ipairs(item.doc.returns) do row("returns", r.type, r.text) end
-  if #rows == 0 then return end
-  out[#out + 1] = ""
+  for _, r in ipairs(item.doc and item.doc.returns or {}) do
+    row("returns", r.type, r.text)
+  end
+  return rows
+end
+
+local function put_params(out, item)
+  local rows, width = doc.rows(item), 0
+  for _, r in ipairs(rows) do width = math.max(width, #r[1]) end
+  if #rows > 0 then out[#out + 1] = "" end
   for _, r in ipairs(rows) do
     local text = r[2] and r[3] ~= "" and r[2] .. ", " .. r[3] or r[2] or r[3]
     local first = ("  %-" .. width .. "s  "):format(r[1])

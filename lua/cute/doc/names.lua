@@ -19,7 +19,8 @@ local names = {}
 -- modules whose functions are cute's own. Those of lua/cute/meta are under
 -- the banners there.
 local TOPICS = {
-  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cute.debug"},
+  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cute.debug "
+    .. "cute.lang.devices cute.lang.questions"},
   {"Loops, branches, variables", modules = "cute.lang.trace"},
   {"Layouts: making"}, {"Layouts: asking"}, {"Layouts: coordinates"},
   {"Layouts: modes"}, {"Layouts: algebra"}, {"Layouts: tiles"},
@@ -43,7 +44,8 @@ local TOPICS = {
   {"cute.arch: mbarriers", modules = "cute.arch.mbarrier"},
   {"cute.arch: clusters", modules = "cute.arch.cluster"},
   {"cute.nvgpu", names = "cute.nvgpu."},
-  {"cute.nvgpu.cpasync", names = "cute.nvgpu.cpasync."},
+  {"cute.nvgpu.cpasync", names = "cute.nvgpu.cpasync.",
+    modules = "cute.nvgpu.cpasync"},
   {"cute.nvgpu.warpgroup", names = "cute.nvgpu.warpgroup."},
   {"cute.pipeline", names = "cute.pipeline."},
   {"cute.utils", names = "cute.utils."},
@@ -91,7 +93,8 @@ end
 -- lua/cute/meta
 ---------------------------------------------------------------------------
 
-local META = {"layout", "tuple", "tensor", "atom"}
+local META = {"layout", "tile", "tuple", "tensor", "atom", "number", "arch",
+  "nvgpu", "object", "gpu"}
 
 local meta  -- full name -> entry, classes by their annotation's name
 
@@ -144,7 +147,9 @@ local function lua_entry(name, f)
   local chunk = comments.of_chunk(info.source)
   local entry = chunk.lines[info.linedefined]
   if not (entry and entry.doc) then
+    local signature = core.signature(f) or name
     entry = chunk.names[name:match "[%w_]+$"]
+      or chunk.names[signature:match "([%w_]+)%f[(\0]"]
   end
   return entry, info.source, entry and entry.line or info.linedefined
 end
@@ -160,31 +165,6 @@ local function meta_entry(full)
   return entry and entry.doc and entry, same
 end
 
-local function describe(name, value, own)
-  local item = {name = name, value = value,
-    kind = type(value) == "function" and "function"
-      or type(value) == "table" and "module" or "constant"}
-  local entry, same = meta_entry(own or name)
-  local chunk, line = entry and entry.chunk, entry and entry.line
-  if not entry and type(value) == "function" then
-    entry, chunk, line = lua_entry(name, value)
-  end
-  item.same = same
-  item.doc = entry and entry.doc
-  item.chunk, item.line = chunk, line
-  if type(value) == "function" then
-    item.signature = core.signature(value)
-  end
-  item.params = entry and entry.params
-  item.topic = topic_of(name, chunk and module_of(chunk), entry
-    and entry.topic)
-  return item
-end
-
----------------------------------------------------------------------------
--- Modules
----------------------------------------------------------------------------
-
 -- What modules are about, where their file's head does not say.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
@@ -197,6 +177,74 @@ local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.nvgpu.warpgroup"] = "cute.nvgpu.warpgroup",
   ["cute.nvgpu.sparse"] = "cute.nvgpu.sparse",
   ["cute.utils.hopper_helpers"] = "cute.hopper"}
+
+-- What the file of a module says of a constant.
+local function constant_entry(name)
+  local module, last = name:match "^(.*)%.([%w_]+)$"
+  local chunk = MODULES[module] and comments.chunk(MODULES[module])
+  local entry = chunk and comments.of_chunk(chunk).names[last]
+  return entry, entry and chunk
+end
+
+-- The parameters of a text, "(a, b?: integer, rest...)", rest as "...".
+local function parameters(text)
+  local list = {}
+  for param in (text or ""):gmatch "[^(),]+" do
+    local name, dots = param:match "^%s*([%w_]*)(%.*)"
+    if name ~= "" or dots ~= "" then
+      list[#list + 1] = dots ~= "" and "..." or name
+    end
+  end
+  return list
+end
+
+-- The doc of a Lua function with its parameters as the signature has them.
+local function renamed(doc, own, signature)
+  if not doc or not own or #doc.params == 0 then return doc end
+  local to, known = {}, {}
+  local public = parameters(signature:match "%b()$")
+  for i, name in ipairs(parameters(own)) do to[name] = public[i] end
+  for _, name in ipairs(public) do known[name] = true end
+  local copy = setmetatable({params = {}}, {__index = doc})
+  for i, p in ipairs(doc.params) do
+    copy.params[i] = {name = known[p.name] and p.name or to[p.name] or p.name,
+      optional = p.optional, type = p.type, text = p.text}
+  end
+  return copy
+end
+
+local function describe(name, value, own)
+  local item = {name = name, value = value,
+    kind = type(value) == "function" and "function"
+      or type(value) == "table" and "module" or "constant"}
+  local entry, same = meta_entry(own or name)
+  local other = not entry and core.signature(value)
+  if other then entry, same = meta_entry(other:match "^[^(]+") end
+  local chunk, line = entry and entry.chunk, entry and entry.line
+  if not entry and type(value) == "function" then
+    entry, chunk, line = lua_entry(name, value)
+  elseif not entry then
+    entry, chunk = constant_entry(name)
+    line = entry and entry.line
+  end
+  item.same = same ~= (own or name) and same or nil
+  item.doc = entry and entry.doc
+  item.chunk, item.line = chunk, line
+  if type(value) == "function" then
+    item.signature = core.signature(value)
+    if item.signature then
+      item.doc = renamed(item.doc, entry and entry.params, item.signature)
+    end
+  end
+  item.params = entry and entry.params
+  item.topic = topic_of(name, chunk and module_of(chunk), entry
+    and entry.topic)
+  return item
+end
+
+---------------------------------------------------------------------------
+-- Modules
+---------------------------------------------------------------------------
 
 -- The comment at the head of a module's file.
 local function head(name)
@@ -246,7 +294,9 @@ end
 
 -- A table of constants is a class of lua/cute/meta: its fields.
 local function constants(item)
-  local entry = not MODULES[item.name] and load_meta().classes[item.name]
+  local same = load_meta().names[item.name]
+  local entry = not MODULES[item.name]
+    and (meta.classes[item.name] or same and meta.classes[same.same])
   if not entry then return false end
   item.kind, item.doc, item.chunk = "constants", entry.doc, entry.chunk
   item.line, item.topic = entry.line, topic_of(item.name,
@@ -280,9 +330,6 @@ local OBJECTS = {
   {"gpu_function", "cute.gpufn", "cute.GpuFunction"},
   {"gpu_launch", "cute.launch", "cute.GpuLaunch"},
   {"blas", "cute.blas", "cute.Blas"},
-  {"gpu_stream", "cute.stream", "cute.GpuStream"},
-  {"gpu_event", "cute.event", "cute.GpuEvent"},
-  {"gpu_graph", "cute.graph", "cute.GpuGraph"},
 }
 -- Where the classes of lua/cute are made.
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
@@ -413,6 +460,8 @@ function names.all()
       local v, full = value[k], name .. "." .. k
       if type(v) ~= "table" then
         all[#all + 1] = describe(full, v)
+      elseif full == "cute.math" then  -- what cute has, by other names
+        all[#all + 1] = module_item(full, v)
       elseif MODULES[full] and not seen[v] then
         walk(full, v)
       else
@@ -422,6 +471,7 @@ function names.all()
       end
     end
   end
+  assert(cute.math)  -- makes it
   walk("cute", cute)
   walk("cute.tiles", require "cute.tiles")
   local order = {}
@@ -537,7 +587,9 @@ function names.near(name, list)
   return near
 end
 
-local MT_NAMES = {["cute.slice"] = true}
+-- Userdata that are what a class of lua/cute is, too.
+local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
+                ["cute.graph"] = "graph"}
 
 --- The item of a value: a function, a module, an object of a class.
 ---@param value any
@@ -566,8 +618,9 @@ function names.of(value)
   local mt = debug.getmetatable(value)
   local title = mt and mt.__name
   if not title then return nil end
+  if TITLES[title] then return class_item(load_classes()[TITLES[title]]) end
   for _, row in ipairs(OBJECTS) do
-    if row[2] == title or row[4] == title and MT_NAMES[title] then
+    if row[2] == title or row[4] == title then
       local class = load_classes()[row[1]]
       if row[2] == "cute.tiled" then
         local copies = pcall(function() return value.layout_tv_tiled end)

@@ -717,7 +717,9 @@ local Call = {__closed = true}  -- to cute.lang.reach
 Call.__index = Call
 kernel.Call = Call
 
--- The block of a launch: the kernel's own, where it has one.
+--- The block of a launch: the kernel's own, where it has one. Raises
+-- [bad-launch] where another one is given.
+---@param given? integer|integer[]
 function Call:block(given)
   local own = self.kernel.block
   local block = extents("block", given or own)

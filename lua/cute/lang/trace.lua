@@ -478,6 +478,7 @@ end
 
 local Var = {}
 
+--- Raises [type-mismatch]: it is `v.value` that is compared and converted.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used like a number\n  "
     .. "v.value is the number that it holds now")
@@ -500,7 +501,9 @@ function Var.__newindex(self, k, v)
   core.vset(rawget(self, 1), v)
 end
 
+--- The number that it holds now: `v.value`.
 function Var:get() return core.vget(rawget(self, 1)) end
+--- Makes it hold another number: `v.value = x`.
 function Var:set(v) core.vset(rawget(self, 1), v) end
 function Var.__tostring() return "cute.var" end
 

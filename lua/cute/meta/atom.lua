@@ -1,51 +1,61 @@
 ---@meta cute
--- Annotations of atoms and tiled operations for the Lua language server.
--- Nothing here runs.
+-- Comments of atoms and tiled operations. Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 
 ---@class cute
 local cute = {}
 
+---------------------------------------------------------------------------
+-- Atoms
+---------------------------------------------------------------------------
+
 ---One instruction: its layouts and PTX. Made from its CuTe C++ name.
 ---@class cute.Atom
----@field name string
+---@field name string its C++ name
 ---@field ptx string? the instruction; nil where it is plain C
----@field thr_id cute.Layout
+---@field thr_id cute.Layout the threads of a warp that take part
 local Atom = {}
 
+---The atom of a product: D = A * B + C of one instruction.
 ---@class cute.MmaAtom: cute.Atom
----@field shape_mnk integer[]
+---@field shape_mnk integer[] M, N and K of one instruction
 ---@field tv_layout_A cute.Layout (thread,value) -> coordinate in (M,K)
 ---@field tv_layout_B cute.Layout (thread,value) -> coordinate in (N,K)
 ---@field tv_layout_C cute.Layout (thread,value) -> coordinate in (M,N)
----@field value_bits integer[] of D, A, B, C
+---@field value_bits integer[] how wide a value is, of D, A, B, C
 
+---The atom of a copy: what the threads of one instruction move.
 ---@class cute.CopyAtom: cute.Atom
----@field value_type cute.DType
----@field layout_src_tv cute.Layout
----@field layout_dst_tv cute.Layout
----@field layout_ref_tv cute.Layout
+---@field value_type cute.DType what values are
+---@field layout_src_tv cute.Layout (thread,value) -> place in the source
+---@field layout_dst_tv cute.Layout (thread,value) -> place in the destination
+---@field layout_ref_tv cute.Layout the one of both by which copies are tiled
 
----An MMA atom repeated over threads and a tile; a slice of it is one thread's.
----@class cute.TiledMma: cute.MmaAtom
----@field thr_layout_vmnk cute.Layout
----@field tile_size_mnk integer[]
----@field permutation_mnk table
----@field tv_layout_A_tiled cute.Layout
----@field tv_layout_B_tiled cute.Layout
----@field tv_layout_C_tiled cute.Layout
-local TiledMma = {}
+---Registers for a thread's part of A, as mma_atom_call takes them.
+---@param part cute.Tensor|cute.Layout what partition_A gives: (V,M,K)
+---@return cute.Tensor
+function Atom:make_fragment_A(part) end
 
----A copy atom spread over a tile; a slice of it is one thread's.
----@class cute.TiledCopy: cute.CopyAtom
----@field tiler_mn table
----@field layout_tv_tiled cute.Layout
----@field layout_src_tv_tiled cute.Layout
----@field layout_dst_tv_tiled cute.Layout
-local TiledCopy = {}
+---Registers for a thread's part of B.
+---@param part cute.Tensor|cute.Layout what partition_B gives: (V,N,K)
+---@return cute.Tensor
+function Atom:make_fragment_B(part) end
 
----An MMA atom by its C++ name; "unknown-name" with the nearest ones.
+---Registers for a thread's part of C: the accumulators.
+---@param part cute.Tensor|cute.Layout what partition_C gives: (V,M,N)
+---@return cute.Tensor
+function Atom:make_fragment_C(part) end
+
+---Registers for a thread's part of the metadata of a sparse A.
+---@param part cute.Tensor|cute.Layout what partition_E gives
+---@return cute.Tensor
+function Atom:make_fragment_E(part) end
+
+---An MMA atom by its C++ name. Raises [unknown-name] with the nearest ones.
+---
+---     cute.make_mma_atom("SM80_16x8x16_F32BF16BF16F32_TN").shape_mnk
+---     --> (16,8,16)
 ---@param name string
 ---@return cute.MmaAtom
 function cute.make_mma_atom(name) end
@@ -55,112 +65,368 @@ function cute.make_mma_atom(name) end
 ---"AutoVectorizingCopy" and "AutoVectorizingCopyWithAssumedAlignment<bits>"
 ---believe that what is traced of pointers and strides is so aligned;
 ---"DefaultCopy" goes by what is known.
----@param name string|table or an operation of cute.nvgpu, .cpasync
----@param dtype cute.DType
 ---level_prefetch_size ("size_64b", "size_128b", "size_256b"): what of memory
 ---comes to L2 with a load of global memory, or a cp.async.
+---
+---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
+---@param name string|table a C++ name, or an operation of cute.nvgpu and
+---cute.nvgpu.cpasync
+---@param dtype? cute.DType what values are; an operation may know it
 ---@param bits? integer|{num_bits_per_copy: integer?,
---- level_prefetch_size: string?}
+--- level_prefetch_size: string?} how wide one copy is
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 
----Name of atom i of the "mma" or "copy" table; nil past the last.
+---The name of atom i of a table, from 0 on; nil past the last: all atoms there
+---are.
+---
+---     cute.atom_name("copy", 0) ~= nil, cute.atom_name("copy", 1 << 30)
+---     --> true, nil
 ---@param table "mma"|"copy"
 ---@param i integer
 ---@return string?
 function cute.atom_name(table, i) end
 
----@param atom cute.MmaAtom|string
----@param atom_layout? cute.Layout|cute.Tuple how atoms lie in (M,N,K)
----@param permutation? table extents, `_` or layouts for M, N, K
+---------------------------------------------------------------------------
+-- Tiled operations
+---------------------------------------------------------------------------
+
+---An MMA atom repeated over threads and a tile. `get_slice` gives one thread's
+---view of it, which has all of these methods, and partitions.
+---@class cute.TiledMma: cute.MmaAtom
+---@field thr_layout_vmnk cute.Layout (V,M,N,K) of atoms -> thread
+---@field tile_size_mnk integer[] the tile that all threads cover once
+---@field permutation_mnk table what M, N and K of the tile are permuted by
+---@field tv_layout_A_tiled cute.Layout (thread,value) -> coordinate in (M,K)
+---@field tv_layout_B_tiled cute.Layout (thread,value) -> coordinate in (N,K)
+---@field tv_layout_C_tiled cute.Layout (thread,value) -> coordinate in (M,N)
+local TiledMma = {}
+
+---A copy atom spread over threads and a tile. `get_slice` gives one thread's
+---view of it, which has all of these methods, and partitions.
+---@class cute.TiledCopy: cute.CopyAtom
+---@field tiler_mn table the tile that all threads cover once
+---@field layout_tv_tiled cute.Layout (thread,value) -> coordinate in the tile
+---@field layout_src_tv_tiled cute.Layout the same of the source
+---@field layout_dst_tv_tiled cute.Layout the same of the destination
+local TiledCopy = {}
+
+---An MMA atom repeated over threads, as a layout of atoms says, and over
+---values, as the permutation says.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     cute.size(mma), mma.tile_size_mnk  --> 128, (32,16,16)
+---@param atom cute.MmaAtom|string or its name, or an operation of
+---cute.nvgpu.warpgroup
+---@param atom_layout? cute.Layout|cute.Tuple how atoms lie in (M,N,K); one when
+---absent
+---@param permutation? table extents, `_` or layouts for M, N, K of the tile
 ---@return cute.TiledMma
 function cute.make_tiled_mma(atom, atom_layout, permutation) end
 
+---A copy atom spread over threads that lie as a layout says, each with values
+---that lie as another one says; or over a (thread,value) layout and a tile.
+---
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
+---       cute.layout "(1,4):(4,1)")
+---     cute.size(c)       --> 256
+---     c.layout_tv_tiled  --> ((8,32),4):((128,1),32)
 ---@param atom cute.CopyAtom
----@param thr_layout cute.Layout|cute.Tuple or a (thread,value) layout
----@param val_layout cute.Layout|cute.Tuple or the tile, a table
+---@param thr_layout cute.Layout|cute.Tuple how threads lie in the tile; or
+---(thread,value) -> coordinate
+---@param val_layout cute.Layout|cute.Tuple how a thread's values lie; or the
+---tile, a table
 ---@return cute.TiledCopy
 function cute.make_tiled_copy(atom, thr_layout, val_layout) end
 
+---A copy atom spread over threads and values, each of which has a layout in the
+---tile: make_tiled_copy by C++'s arguments.
+---
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---     tv = cute.make_tiled_copy_tv(atom, cute.layout "(32,8):(8,1)",
+---       cute.layout "(1,4):(4,1)")
+---     tv.layout_tv_tiled  --> ((8,32),4):((128,1),32)
 ---@param atom cute.CopyAtom
----@param thr_layout cute.Layout|cute.Tuple
----@param val_layout cute.Layout|cute.Tuple
+---@param thr_layout cute.Layout|cute.Tuple how threads lie in the tile
+---@param val_layout cute.Layout|cute.Tuple how a thread's values lie
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 
----Threads and values given by offsets into the data.
+---A copy atom spread over threads and values that are given by their offsets in
+---the data.
 ---@param atom cute.CopyAtom
 ---@param tv cute.Layout (thread,value) -> offset
----@param data cute.Layout
+---@param data cute.Layout the layout of the data
 ---@return cute.TiledCopy
 function cute.make_cotiled_copy(atom, tv, data) end
 
----Copies what each thread of the MMA holds of A.
+---A copy whose threads and values are those that hold A in an MMA: for loads of
+---fragments.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_A(atom, mma) end
 
----Copies what each thread of the MMA holds of B.
+---A copy whose threads and values are those that hold B in an MMA.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_B(atom, mma) end
 
----Copies what each thread of the MMA holds of C.
+---A copy whose threads and values are those that hold C in an MMA: for stores
+---of accumulators.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C(atom, mma) end
 
----The smallest copy of C that the atom and the MMA share.
+---The smallest copy of C that the atom and the MMA have in common: for
+---epilogues part by part.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C_atom(atom, mma) end
 
----With the threads and values of another copy's source.
+---A copy with the threads and values of another copy's source.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_S(atom, copy) end
 
----With the threads and values of another copy's destination.
+---A copy with the threads and values of another copy's destination.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_D(atom, copy) end
 
----Copies tensors by an atom, over all modes behind the first.
----@param atom cute.CopyAtom|cute.TiledCopy
----@param src cute.Tensor
----@param dst cute.Tensor
+---How many threads it has.
+---@return integer
+function TiledMma:size() end
+
+---One thread's view: partitions of tensors, and all that the tiled operation
+---itself answers.
+---@param thread cute.Int its index, or x of threads that are counted by three
+---@param ... cute.Int y and z of those
+---@return cute.TiledMma
+function TiledMma:get_slice(thread, ...) end
+
+---Extent of the tile's mode 0, 1, 2 (M, N, K).
+---@param mode integer
+---@return integer
+function TiledMma:get_tile_size(mode) end
+
+---What the next products do with their accumulators: `set("ACCUMULATE", false)`
+---overwrites them. In a kernel.
+---@param field string "ACCUMULATE", cute.nvgpu.warpgroup.Field.ACCUMULATE
+---@param value boolean|cute.Value
+function TiledMma:set(field, value) end
+
+---What was set: true where products add to their accumulators.
+---@param field string "ACCUMULATE"
+---@return boolean|cute.Value
+function TiledMma:get(field) end
+
+---This thread's part of a tile of A: (V,M,K,..) of an (M,K) tensor.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledMma:partition_A(t) end
+
+---This thread's part of a tile of B: (V,N,K,..) of an (N,K) tensor.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledMma:partition_B(t) end
+
+---This thread's part of a tile of C: (V,M,N,..) of an (M,N) tensor.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledMma:partition_C(t) end
+
+---This thread's part of the metadata of a sparse A, whose partition_A is of the
+---values that are there: cute.nvgpu.sparse.compress makes both.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledMma:partition_E(t) end
+
+---The shape (V,M,K,..) of a thread's part of an (M,K,..) shape.
+---@param shape cute.Tuple
+---@return cute.Tuple
+function TiledMma:partition_shape_A(shape) end
+
+---The shape (V,N,K,..) of a thread's part of an (N,K,..) shape.
+---@param shape cute.Tuple
+---@return cute.Tuple
+function TiledMma:partition_shape_B(shape) end
+
+---The shape (V,M,N,..) of a thread's part of an (M,N,..) shape.
+---@param shape cute.Tuple
+---@return cute.Tuple
+function TiledMma:partition_shape_C(shape) end
+
+---The shape of a thread's part of a sparse A's metadata.
+---@param shape cute.Tuple
+---@return cute.Tuple
+function TiledMma:partition_shape_E(shape) end
+
+---Registers for this thread's part of a tile of A: partition_A and
+---make_fragment_A.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:partition_fragment_A(t) end
+
+---Registers for this thread's part of a tile of B.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:partition_fragment_B(t) end
+
+---Registers for this thread's part of a tile of C, or of its shape.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:partition_fragment_C(t) end
+
+---Registers for this thread's part of a sparse A's metadata.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:partition_fragment_E(t) end
+
+---Registers for a partition of A; of shared memory that wgmma reads, its
+---descriptors.
+---@param part cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:make_fragment_A(part) end
+
+---Registers for a partition of B; of shared memory that wgmma reads, its
+---descriptors.
+---@param part cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:make_fragment_B(part) end
+
+---Registers for a partition of C: the accumulators.
+---@param part cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:make_fragment_C(part) end
+
+---Registers for a partition of a sparse A's metadata.
+---@param part cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledMma:make_fragment_E(part) end
+
+---A layout of A by threads and fragments:
+---((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..))).
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledMma:thrfrg_A(layout) end
+
+---A layout of B by threads and fragments:
+---((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,..))).
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledMma:thrfrg_B(layout) end
+
+---A layout of C by threads and fragments:
+---((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,..))).
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledMma:thrfrg_C(layout) end
+
+---A layout of a sparse A's metadata by threads and fragments.
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledMma:thrfrg_E(layout) end
+
+---How many threads it has.
+---@return integer
+function TiledCopy:size() end
+
+---One thread's view: partitions of tensors, and all that the tiled copy itself
+---answers.
+---@param thread cute.Int its index, or x of threads that are counted by three
+---@param ... cute.Int y and z of those
+---@return cute.TiledCopy
+function TiledCopy:get_slice(thread, ...) end
+
+---This thread's part of a source: (CPY,CPY_M,CPY_N,..).
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledCopy:partition_S(t) end
+
+---This thread's part of a destination: (CPY,CPY_M,CPY_N,..).
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor|cute.Layout
+function TiledCopy:partition_D(t) end
+
+---A fragment, of an MMA for instance, in the order of this copy's values.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledCopy:retile(t) end
+
+---A fragment as this copy's source.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledCopy:retile_S(t) end
+
+---A fragment as this copy's destination.
+---@param t cute.Tensor|cute.Layout
+---@return cute.Tensor
+function TiledCopy:retile_D(t) end
+
+---A layout of the source by threads and fragments:
+---(thr,(FrgV,FrgX),(RestM,RestN,..)).
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledCopy:tidfrg_S(layout) end
+
+---A layout of the destination by threads and fragments:
+---(thr,(FrgV,FrgX),(RestM,RestN,..)).
+---@param layout cute.Layout
+---@return cute.Layout
+function TiledCopy:tidfrg_D(layout) end
+
+---------------------------------------------------------------------------
+-- Copies and products
+---------------------------------------------------------------------------
+
+---Copies tensors by an atom, over all modes behind the first. Without an atom's
+---rights (a tensor in a space that it does not read or write, an alignment that
+---it needs and that is not known) it raises [bad-argument] or [misaligned].
+---@param atom cute.CopyAtom|cute.TiledCopy what moves; a tiled copy, or what
+---cute.nvgpu made
+---@param src cute.Tensor a thread's part: (V,Rest..)
+---@param dst cute.Tensor of the same shape
 ---@param pred? cute.Tensor|{pred: cute.Tensor} booleans of the rest modes, or
----with a first mode of the atoms in V
+---with a first mode of the atoms in V; of TMA a table with tma_bar_ptr,
+---mcast_mask
 function cute.copy(atom, src, dst, pred) end
+
 cute.copy_atom_call = cute.copy
 
----copy_if([atom,] pred, src, dst)
-function cute.copy_if(...) end
+---Copies where a predicate is true, by an atom or as wide as layouts and
+---alignment allow.
+---@param atom? cute.CopyAtom|cute.TiledCopy
+---@param pred cute.Tensor booleans of the rest modes
+---@param src cute.Tensor
+---@param dst cute.Tensor
+function cute.copy_if(atom, pred, src, dst) end
 
----As wide as layouts and known alignment allow.
+---Copies as wide as layouts and known alignment allow, up to 128 bits.
 ---@param src cute.Tensor
 ---@param dst cute.Tensor
 function cute.autovec_copy(src, dst) end
 
----Element by element.
+---Copies element by element.
 ---@param src cute.Tensor
 ---@param dst cute.Tensor
 function cute.basic_copy(src, dst) end
 
----Element by element where the predicate is true.
+---Copies element by element where a predicate is true.
 ---@param pred cute.Tensor
 ---@param src cute.Tensor
 ---@param dst cute.Tensor
 function cute.basic_copy_if(pred, src, dst) end
 
----D = A * B + C over (V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N) => (V,M,N),
----(M,K) x (N,K) => (M,N), (M) x (N) => (M,N) or (V) x (V) => (V).
+---D = A * B + C by an MMA atom over (V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N)
+---=> (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N) or (V) x (V) => (V).
 ---
 ---Block-scaled atoms take {A, scales} and {B, scales}; sparse ones {A,
 ---metadata}, or {A, scales, metadata}. These are fragments (V,M,K), (V,N,K)
@@ -168,113 +434,15 @@ function cute.basic_copy_if(pred, src, dst) end
 ---of A's row r + 8 * (j % 2), of lane 4r of B's row r; the metadata are what
 ---partition_E gives, 16 bits for four groups of a row, two bits an index.
 ---
----Atoms with a byte a value (SM120) take values of 6 and 4 bits in fragments
----of u8: 6 bits at bit 0, 4 bits at bit 2.
+---Atoms with a byte a value (SM120) take values of 6 and 4 bits in fragments of
+---u8: 6 bits at bit 0, 4 bits at bit 2.
 ---@param mma cute.MmaAtom|cute.TiledMma
----@param d cute.Tensor
----@param a cute.Tensor|cute.Tensor[]
----@param b cute.Tensor|cute.Tensor[]
----@param c cute.Tensor
+---@param d cute.Tensor accumulators that are written
+---@param a cute.Tensor|cute.Tensor[] fragments; of wgmma shared memory, too
+---@param b cute.Tensor|cute.Tensor[] fragments; of wgmma shared memory
+---@param c cute.Tensor accumulators that are read, mostly d
 function cute.gemm(mma, d, a, b, c) end
+
 cute.mma_atom_call = cute.gemm
-
----Threads.
----@return integer
-function TiledMma:size() end
-
----One thread's part: partition_A/B/C of tensors, and all that the tiled
----operation itself answers.
----@param thread cute.Int
----@return cute.TiledMma
-function TiledMma:get_slice(thread) end
-
----Extent of the tile's mode 0, 1, 2 (M, N, K).
----@param mode integer
----@return integer
-function TiledMma:get_tile_size(mode) end
-
----(V,M,K,...) of this thread.
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_A(t) end
----(V,N,K,...) of this thread.
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_B(t) end
----(V,M,N,...) of this thread.
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_C(t) end
----Of the metadata of a sparse A, whose partition_A is of the values that are
----there: cute.nvgpu.sparse.compress makes both.
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_E(t) end
----@param shape cute.Tuple
----@return cute.Tuple
-function TiledMma:partition_shape_A(shape) end
----@param shape cute.Tuple
----@return cute.Tuple
-function TiledMma:partition_shape_B(shape) end
----@param shape cute.Tuple
----@return cute.Tuple
-function TiledMma:partition_shape_C(shape) end
----@param shape cute.Tuple
----@return cute.Tuple
-function TiledMma:partition_shape_E(shape) end
----Registers for this thread's part of t.
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_fragment_A(t) end
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_fragment_B(t) end
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_fragment_C(t) end
----@param t cute.Tensor|cute.Layout
-function TiledMma:partition_fragment_E(t) end
----Registers for a partition.
----@param part cute.Tensor|cute.Layout
-function TiledMma:make_fragment_A(part) end
----@param part cute.Tensor|cute.Layout
-function TiledMma:make_fragment_B(part) end
----@param part cute.Tensor|cute.Layout
-function TiledMma:make_fragment_C(part) end
----@param part cute.Tensor|cute.Layout
-function TiledMma:make_fragment_E(part) end
----((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...)))
----@param l cute.Layout
----@return cute.Layout
-function TiledMma:thrfrg_A(l) end
----@param l cute.Layout
----@return cute.Layout
-function TiledMma:thrfrg_B(l) end
----@param l cute.Layout
----@return cute.Layout
-function TiledMma:thrfrg_C(l) end
----@param l cute.Layout
----@return cute.Layout
-function TiledMma:thrfrg_E(l) end
-
----Threads.
----@return integer
-function TiledCopy:size() end
----@param thread cute.Int
----@return cute.TiledCopy
-function TiledCopy:get_slice(thread) end
----This thread's part of a source, (CPY,CPY_M,CPY_N,...).
----@param t cute.Tensor|cute.Layout
-function TiledCopy:partition_S(t) end
----This thread's part of a destination.
----@param t cute.Tensor|cute.Layout
-function TiledCopy:partition_D(t) end
----A fragment (of an MMA) in the order of this copy's values.
----@param t cute.Tensor|cute.Layout
-function TiledCopy:retile(t) end
----@param t cute.Tensor|cute.Layout
-function TiledCopy:retile_S(t) end
----@param t cute.Tensor|cute.Layout
-function TiledCopy:retile_D(t) end
----(thr,(FrgV,FrgX),(RestM,RestN,...))
----@param l cute.Layout
----@return cute.Layout
-function TiledCopy:tidfrg_S(l) end
----@param l cute.Layout
----@return cute.Layout
-function TiledCopy:tidfrg_D(l) end
 
 return cute

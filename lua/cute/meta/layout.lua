@@ -8,18 +8,8 @@ error "annotations are not to be run"
 ---@class cute
 local cute = {}
 
----A traced scalar of a kernel.
----@class cute.Value
-
 ---`cute._`, `cute.X`, LayoutLeft, LayoutRight.
 ---@class cute.Constant
-
----`v@i`: a unit of a mode, times an integer.
----@class cute.Basis
----@field value cute.Int
----@field mode integer[]
----@operator mul(integer): cute.Basis
----@operator add(cute.Basis|table): table
 
 ---@alias cute.Int integer|cute.Value
 ---Nested lists of integers; what moves modes about, and what asks for a
@@ -29,27 +19,32 @@ local cute = {}
 ---@alias cute.Tiler cute.Int|cute.Constant|cute.Layout|table
 ---@alias cute.Shaped cute.Layout|cute.Tensor
 
----`Sw<b,m,s>`; called with an integer it gives the swizzled one.
----@class cute.Swizzle
----@field num_bits integer
----@field num_base integer
----@field num_shift integer
----@overload fun(x: cute.Int): cute.Int
+---------------------------------------------------------------------------
+-- Layouts: making
+---------------------------------------------------------------------------
 
 ---A function from coordinates to offsets; never changes. Called with a
----coordinate it evaluates; with `cute._` in it, it gives the slice.
+---coordinate it evaluates; with `cute._` in it, it gives the slice. `==`
+---compares the form.
+---
+---     l = cute.layout "(8,(8,8)):(8,(1,64))"
+---     l(3, 10)      --> 90
+---     l(3, cute._)  --> ((8,8)):((1,64))
 ---@class cute.Layout
----@field shape cute.Tuple
+---@field shape cute.Tuple its extents
 ---@field stride cute.Tuple not where values go through another layout
 ---@field offset cute.Tuple of a composed layout, else 0
 ---@field swizzle cute.Swizzle? of a layout that goes through one swizzle alone
 ---@field inner cute.Swizzle|cute.Layout|function|nil left side, if composed
 ---@field outer cute.Layout right side of a composed layout; itself of others
----@field is_composed boolean
+---@field is_composed boolean do its values go through a left side?
 ---@overload fun(...: cute.Coord): any
 local Layout = {}
 
----Equal as functions (`==` compares the form).
+---Equal as functions: the same offset for every coordinate (`==` compares the
+---form).
+---
+---     cute.layout("(2,4):(1,2)"):equals(cute.layout "8:1")  --> true
 ---@param other cute.Layout
 ---@return boolean
 function Layout:equals(other) end
@@ -60,594 +55,649 @@ function Layout:equals(other) end
 ---@return cute.Layout
 function Layout:mark_layout_dynamic(opts) end
 
----`F9`: a stride whose multiples are carry-less and add up by XOR.
----@param v integer
----@return cute.Constant
-function cute.F2(v) end
-
 ---Keeps a mode in a slice; any extent in a tiler.
+---
+---     cute.layout "(4,8):(1,4)"(2, cute._)  --> (8):(4)
 ---@type cute.Constant
 cute._ = nil
 
 ---Leaves a mode out of a projection.
+---
+---     t = cute.zeros({4, 6}, cute.f32)
+---     cute.local_tile(t, {2, 99, 3}, {1, 0, 1}, {1, cute.X, 1}).layout
+---     --> (2,3):(6,1)
 ---@type cute.Constant
 cute.X = nil
 
----First mode fastest.
+---Compact with the first mode fastest: a stride for make_layout.
 ---@type cute.Constant
 cute.LayoutLeft = nil
 
----Last mode fastest.
+---Compact with the last mode fastest: a stride for make_layout.
+---
+---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
 ---@type cute.Constant
 cute.LayoutRight = nil
 
----Reads CuTe notation.
----@param text string|cute.Layout
+---Reads a layout in CuTe notation, all that layouts print; a layout stays as it
+---is. Raises [bad-notation] at the character that is wrong.
+---
+---     cute.layout "(8,(8,8)):(8,(1,64))"(3, 10)  --> 90
+---@param text string|cute.Layout "(4,8):(1,4)", "Sw<3,3,3> o 0 o 64:1"
 ---@return cute.Layout
 function cute.layout(text) end
 
----Reads an integer, tuple, layout, tiler or swizzle.
+---Reads anything in CuTe notation: an integer, tuple, layout, tiler, swizzle or
+---basis.
+---
+---     cute.parse "(4:2,(3,5:1))"  --> (4:2,(3,5:1))
 ---@param text string
 ---@return any
 function cute.parse(text) end
 
----A copy of a tuple that prints in CuTe notation.
+---A copy of nested lists that prints in CuTe notation, compares and
+---concatenates as shapes do.
+---
+---     cute.tuple {2, {3, 4}}  --> (2,(3,4))
 ---@param t cute.Tuple
 ---@return table
 function cute.tuple(t) end
 
----shape:stride, compact by default; or layouts side by side.
----@param shape cute.Tuple|cute.Layout|cute.Swizzle
----@param stride? cute.Tuple|cute.Constant|cute.Layout
----@param ... cute.Layout
+---The layout shape:stride; of a shape alone compact, the first mode fastest.
+---Layouts side by side become its modes.
+---
+---     cute.make_layout({4, 8})  --> (4,8):(1,4)
+---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
+---     cute.make_layout({4, 8}, {2, 16})  --> (4,8):(2,16)
+---     cute.make_layout(cute.layout "4:1", cute.layout "(2,2):(4,8)")
+---     --> (4,(2,2)):(1,(4,8))
+---@param shape cute.Tuple|cute.Layout|cute.Swizzle extents, or the first layout
+---@param stride? cute.Tuple|cute.Constant|cute.Layout of the same nesting;
+---cute.LayoutLeft or LayoutRight: compact, first or last mode fastest
+---@param ... cute.Layout further modes
 ---@return cute.Layout
 function cute.make_layout(shape, stride, ...) end
 
----Compact, the mode of smallest order first.
+---A compact layout in which the mode with the smallest order has the stride 1,
+---the next one goes on behind it, and so on.
+---
+---     cute.make_ordered_layout({4, 8, 2}, {2, 0, 1})  --> (4,8,2):(16,1,8)
 ---@param shape cute.Tuple
----@param order? cute.Tuple|cute.Constant
+---@param order? cute.Tuple|cute.Constant a number for each mode;
+---cute.LayoutLeft or LayoutRight
 ---@return cute.Layout
 function cute.make_ordered_layout(shape, order) end
 
----Compact, in the order of the strides.
----@param l cute.Shaped
+---A compact layout of the same shape whose modes follow one another as the
+---strides of the given one do.
+---
+---     cute.make_layout_like(cute.layout "(4,8):(100,1)")  --> (4,8):(8,1)
+---@param layout cute.Shaped
 ---@return cute.Layout
-function cute.make_layout_like(l) end
+function cute.make_layout_like(layout) end
 
----As make_layout_like with mode 0 first.
----@param l cute.Shaped|cute.Tuple
+---The layout of registers for a thread's part: compact, mode 0 (the values of
+---an atom) first, the others in the order of their strides. Of a tensor in a
+---kernel it is register memory of that layout.
+---
+---     cute.make_fragment_like(cute.layout "(2,4,8):(64,8,1)")
+---     --> (2,4,8):(1,16,2)
+---@param x cute.Shaped|cute.Tuple a layout or shape; a tensor
+---@param dtype? any of the registers; the tensor's own when absent
 ---@return cute.Layout
-function cute.make_fragment_like(l) end
+function cute.make_fragment_like(x, dtype) end
 
----Maps coordinates to themselves.
+---The layout that gives each coordinate itself: its strides are bases.
+---
+---     cute.make_identity_layout({4, {2, 3}})(2, {1, 2})  --> (2,(1,2))
 ---@param shape cute.Tuple
 ---@return cute.Layout
 function cute.make_identity_layout(shape) end
 
----left o offset o l: its value at c is left(offset + l(c)).
----@param left cute.Swizzle|cute.Layout|fun(...): cute.Int a Lua function gets
----an integer, or each mode of coordinates
----@param offset cute.Tuple an integer, or coordinates where l gives these
----@param l cute.Shaped
+---The layout left o offset o layout: its value at c is left(offset +
+---layout(c)). The left side is a swizzle, a layout, or a Lua function of an
+---integer or, where the right side gives coordinates, of an argument a mode.
+---
+---     c = cute.make_composed_layout(cute.layout "(4,5):(5,1)", 2,
+---       cute.layout "(2,3):(1,2)")
+---     c        --> (4,5):(5,1) o 2 o (2,3):(1,2)
+---     c(1, 2)  --> 16
+---@param left cute.Swizzle|cute.Layout|fun(...): cute.Int applied last
+---@param offset cute.Tuple an integer, or coordinates where the right side
+---gives these
+---@param layout cute.Shaped applied first; it has the shape
 ---@param options? {vector: integer|integer[]} of a function: how many
----neighbours, from a multiple on, are so in memory (by mode)
+---neighbours along a mode, from a multiple on, are neighbours in memory
 ---@return cute.Shaped
-function cute.make_composed_layout(left, offset, l, options) end
+function cute.make_composed_layout(left, offset, layout, options) end
 
----Tile shape, and (thread,value) -> coordinate in it.
----@param thr cute.Layout
----@param val cute.Layout
+---The tile that threads and values cover together, and the layout
+---(thread,value) -> coordinate in that tile.
+---
+---     cute.make_layout_tv(cute.layout "(4,2):(2,1)",
+---       cute.layout "(1,4):(4,1)")
+---     --> (4,8), ((2,4),4):((16,1),4)
+---@param thr cute.Layout how threads lie in the tile
+---@param val cute.Layout how the values of one thread lie
 ---@return table
 ---@return cute.Layout
 function cute.make_layout_tv(thr, val) end
 
----A bit for every offset reached along a mode.
----@param l cute.Layout
----@param coord cute.Coord
----@param mode integer
+---A bit for every offset that the layout reaches along one mode from a
+---coordinate: which blocks of a cluster a TMA multicast goes to.
+---
+---     cute.make_layout_image_mask(cute.layout "(2,4):(1,2)", {1, 0}, 1)
+---     --> 170
+---@param layout cute.Layout
+---@param coord cute.Coord a coordinate with an entry a mode
+---@param mode integer the mode to go along
 ---@return integer
-function cute.make_layout_image_mask(l, coord, mode) end
+function cute.make_layout_image_mask(layout, coord, mode) end
 
----Sw<b,m,s>, or from the masks of bits read and changed.
----@param b integer
----@param m integer
----@param s? integer
----@return cute.Swizzle
-function cute.make_swizzle(b, m, s) end
+---------------------------------------------------------------------------
+-- Layouts: asking
+---------------------------------------------------------------------------
 
----The unit of a mode.
----@param ... integer
----@return cute.Basis
-function cute.E(...) end
-
----The integer of a basis.
----@param e cute.Basis
----@return cute.Int
-function cute.basis_value(e) end
-
----The entry of t that a basis points at.
----@param e cute.Basis
----@param t cute.Tuple|cute.Shaped
----@return cute.Tuple
-function cute.basis_get(e, t) end
-
----Number of elements, of a mode when modes are given.
+---How many elements there are; of the mode that a path of mode numbers leads to
+---when one is given. Of a tiled operation: its threads.
+---
+---     cute.size(cute.layout "(8,(8,8)):(8,(1,64))")  --> 512
+---     cute.size(cute.layout "(8,(8,8)):(8,(1,64))", 1, 0)  --> 8
 ---@param x cute.Shaped|cute.Tuple
----@param ... integer
+---@param ... integer a path, counted from 0
 ---@return cute.Int
 function cute.size(x, ...) end
 
----Number of modes.
+---The product of all leaves: size, by the name that tuples have it.
+---
+---     cute.product({2, {3, 4}})  --> 24
+---@param x any
+---@param ... any
+function cute.product(x, ...) end
+
+---How many modes there are; of the mode that a path leads to.
+---
+---     cute.rank({2, {3, 4}})  --> 2
 ---@param x cute.Shaped|cute.Tuple
 ---@param ... integer
 ---@return integer
 function cute.rank(x, ...) end
 
----Levels of nesting.
+---How deep the nesting is: 0 of an integer, 1 of a flat tuple.
+---
+---     cute.depth({2, {3, 4}})  --> 2
 ---@param x cute.Shaped|cute.Tuple
 ---@param ... integer
 ---@return integer
 function cute.depth(x, ...) end
 
----The shape, of a mode when modes are given.
+---The extents, or those of one mode.
+---
+---     cute.shape(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (8,8)
 ---@param x cute.Shaped|cute.Tuple
 ---@param ... integer
 ---@return cute.Tuple
 function cute.shape(x, ...) end
 
----The strides, of a mode when modes are given.
+---The strides, or those of one mode. Raises [inadmissible] for a layout whose
+---values go through another layout, which has none.
+---
+---     cute.stride(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (1,64)
 ---@param x cute.Shaped
 ---@param ... integer
 ---@return cute.Tuple
 function cute.stride(x, ...) end
 
----One more than the largest offset.
+---One more than the largest offset: how many elements memory must have for the
+---layout.
+---
+---     cute.cosize(cute.layout "(4,8):(16,1)")  --> 56
 ---@param x cute.Shaped
 ---@param ... integer
 ---@return cute.Int
 function cute.cosize(x, ...) end
 
----The same as a tuple, for basis strides.
+---One more than the largest coordinate, mode by mode, of a layout whose strides
+---are bases.
+---
+---     cute.coshape(cute.make_identity_layout({4, 8}))  --> (4,8)
 ---@param x cute.Shaped
 ---@param ... integer
 ---@return cute.Tuple
 function cute.coshape(x, ...) end
 
----The largest N that upcast takes.
+---Zeros, nested as the values of the layout are.
+---
+---     cute.coprofile(cute.layout "(4,8):(1@0,1@1)")  --> (0,0)
+---@param layout cute.Shaped
+---@param ... integer modes
+---@return any
+function cute.coprofile(layout, ...) end
+
+---The largest n for which upcast(x, n) is possible: how many neighbours always
+---lie together.
+---
+---     cute.max_alignment(cute.layout "(8,4):(1,16)")  --> 8
 ---@param x cute.Shaped|cute.Swizzle
 ---@return integer
 function cute.max_alignment(x) end
 
----Is nothing traced in it?
+---Is every number known now? False when something in it is traced.
+---
+---     cute.is_static(cute.layout "(4,8):(1,4)")  --> true
 ---@param x cute.Shaped|cute.Tuple
 ---@return boolean
 function cute.is_static(x) end
 
----What is known to divide an integer.
+---The largest number that is known to divide an integer: of a plain one its
+---absolute value.
+---
+---     cute.get_divisibility(48)  --> 48
 ---@param x cute.Int
 ---@return integer
 function cute.get_divisibility(x) end
 
----The swizzle that values go through last; Sw<0,4,3> without one.
----@param x cute.Shaped
----@return cute.Swizzle
-function cute.get_swizzle_portion(x) end
+---Has that mode the stride 1?
+---
+---     cute.is_major(1, {8, 1})  --> true
+---@param mode integer counted from 0
+---@param stride cute.Tuple|cute.Shaped strides, a layout or a tensor
+---@return boolean
+function cute.is_major(mode, stride) end
 
----The layout without the swizzle that its values go through last.
----@param x cute.Shaped
----@return cute.Shaped
-function cute.get_nonswizzle_portion(x) end
+---The mode of stride 1, counted from 0, or nil.
+---
+---     cute.leading_dim({4, 8}, {8, 1})  --> 1
+---@param shape cute.Tuple|cute.Shaped a layout or tensor alone, or a shape
+---@param stride? cute.Tuple of that shape
+---@return integer?
+function cute.leading_dim(shape, stride) end
 
----Offset of a coordinate.
----@param coord cute.Coord
----@param shape cute.Tuple|cute.Shaped
----@param stride? cute.Tuple
+---------------------------------------------------------------------------
+-- Layouts: coordinates
+---------------------------------------------------------------------------
+
+---The offset of a coordinate under a layout, or under a shape with strides
+---(compact when absent). A 1-D coordinate counts colexicographically.
+---
+---     cute.crd2idx({1, {2, 0}}, {4, {3, 2}})  --> 9
+---@param coord cute.Coord an integer, one a mode, or nested as the shape
+---@param shape cute.Tuple|cute.Shaped a layout, or a shape
+---@param stride? cute.Tuple of that shape
 ---@return cute.Tuple
 function cute.crd2idx(coord, shape, stride) end
 
----Coordinate of an index; without strides the last mode has no end.
+---The coordinate of an index in a shape; an index beyond the end goes on in the
+---last mode.
+---
+---     cute.idx2crd(9, {4, {3, 2}})  --> (1,(2,0))
 ---@param idx cute.Tuple
 ---@param shape cute.Tuple
----@param stride? cute.Tuple
+---@param stride? cute.Tuple compact when absent
 ---@return cute.Tuple
 function cute.idx2crd(idx, shape, stride) end
 
----A coordinate of one shape as that of another.
+---The coordinate of the second shape at the same place in colexicographic
+---order.
+---
+---     cute.crd2crd(9, {4, 6}, {2, 12})  --> (1,4)
 ---@param coord cute.Coord
 ---@param src cute.Tuple
 ---@param dst cute.Tuple
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----The next coordinate, in colexicographic order; the last: (0,..,0,n).
+---The next coordinate in colexicographic order; behind the last one comes
+---(0,..,0,n).
+---
+---     cute.increment_coord({3, 1}, {4, 6})  --> (0,2)
 ---@param coord cute.Tuple
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function cute.increment_coord(coord, shape) end
 
----The coordinate with that offset, of a compact layout.
----@param l cute.Shaped
+cute.increment = cute.increment_coord
+
+---The coordinate with that offset, nested as the shape, of a layout that is one
+---to one.
+---
+---     cute.get_hier_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)
+---     --> (3,(2,1))
+---@param layout cute.Shaped
 ---@param offset cute.Int
 ---@return cute.Tuple
-function cute.get_hier_coord(l, offset) end
+function cute.get_hier_coord(layout, offset) end
 
----The same, one integer a mode.
----@param l cute.Shaped
+---The coordinate with that offset, one integer a mode.
+---
+---     cute.get_flat_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> (3,10)
+---@param layout cute.Shaped
 ---@param offset cute.Int
 ---@return cute.Tuple
-function cute.get_flat_coord(l, offset) end
+function cute.get_flat_coord(layout, offset) end
 
----The same, as one integer.
----@param l cute.Shaped
+---The coordinate with that offset, as one integer.
+---
+---     cute.get_1d_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> 83
+---@param layout cute.Shaped
 ---@param offset cute.Int
 ---@return cute.Int
-function cute.get_1d_coord(l, offset) end
+function cute.get_1d_coord(layout, offset) end
 
----What `_` keeps; source and coordinate in either order.
+---What `cute._` in a coordinate keeps of a layout, tensor or tuple; the offset
+---of the rest is dropped for a layout. Source and coordinate come in either
+---order.
+---
+---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
+---     --> ((8,8)):((1,64))
 ---@param src cute.Shaped|cute.Tuple
----@param coord cute.Coord
+---@param coord cute.Coord with `cute._` where a mode stays
 ---@return any
 function cute.slice_(src, coord) end
 
----What `_` does not keep.
+cute.slice = cute.slice_
+
+---What `cute._` in a coordinate does not keep: the other half of slice_.
+---
+---     cute.dice({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")  --> (8):(8)
 ---@param src cute.Shaped|cute.Tuple
 ---@param coord cute.Coord
 ---@return any
 function cute.dice(src, coord) end
 
----The slice and where it begins.
+---A slice, and the offset at which it begins.
+---
+---     cute.slice_and_offset({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
+---     --> ((8,8)):((1,64)), 24
 ---@param coord cute.Coord
----@param l cute.Layout
+---@param layout cute.Layout
 ---@return cute.Layout
 ---@return cute.Tuple
-function cute.slice_and_offset(coord, l) end
+function cute.slice_and_offset(coord, layout) end
 
----The same layout with its origin at coord.
+---The same layout with its origin moved to a coordinate: of a layout that and
+---the offset, of a tensor the tensor that begins there.
+---
+---     cute.domain_offset({1, 2}, cute.layout "(8,(8,8)):(8,(1,64))")
+---     --> (8,(8,8)):(8,(1,64)), 10
 ---@param coord cute.Coord
----@param l cute.Shaped
+---@param x cute.Shaped
 ---@return cute.Shaped
 ---@return cute.Tuple?
-function cute.domain_offset(coord, l) end
+function cute.domain_offset(coord, x) end
 
----A mode, by a path of mode numbers.
+---------------------------------------------------------------------------
+-- Layouts: modes
+---------------------------------------------------------------------------
+
+---The mode that a path of mode numbers leads to.
+---
+---     cute.get(cute.layout "(8,(8,8)):(8,(1,64))", 1, 1)  --> 8:64
 ---@param x cute.Shaped|cute.Tuple
 ---@param ... integer
 ---@return any
 function cute.get(x, ...) end
 
----The modes with these numbers.
+---The modes with these numbers, in that order.
+---
+---     cute.select(cute.layout "(2,3,4):(1,2,6)", 2, 0)  --> (4,2):(6,1)
 ---@param x cute.Shaped|cute.Tuple
 ---@param ... integer
 ---@return any
 function cute.select(x, ...) end
 
----Modes b to e-1.
+---Modes b to e-1; to the last when e is absent.
+---
+---     cute.take({2, 3, 4}, 1, 3)  --> (3,4)
 ---@param x cute.Shaped|cute.Tuple
 ---@param b integer
 ---@param e? integer
 ---@return any
 function cute.take(x, b, e) end
 
----Modes b to e-1 become one.
+---Modes b to e-1 become one mode; all of them when absent.
+---
+---     cute.group_modes(cute.layout "(2,3,4):(1,2,6)", 0, 2)
+---     --> ((2,3),4):((1,2),6)
 ---@param x cute.Shaped|cute.Tuple
 ---@param b? integer
 ---@param e? integer
 ---@return any
 function cute.group_modes(x, b, e) end
 
----Without nesting.
+cute.group = cute.group_modes
+
+---Without nesting: every leaf is a mode.
+---
+---     cute.flatten(cute.layout "(8,(8,8)):(8,(1,64))")  --> (8,8,8):(8,1,64)
 ---@param x cute.Shaped|cute.Tuple
 ---@return any
 function cute.flatten(x) end
 
----Nested as profile.
+---Flat modes, nested as a profile is.
+---
+---     cute.unflatten({1, 2, 3}, {0, {0, 0}})  --> (1,(2,3))
 ---@param x cute.Shaped|cute.Tuple
----@param profile cute.Tuple
+---@param profile cute.Tuple only its nesting counts
 ---@return any
 function cute.unflatten(x, profile) end
 
----With one more mode, or as many as rank needs.
+---With one more mode behind; with a rank, filled up to it (by 1:0 when e is
+---absent).
+---
+---     cute.append(cute.layout "4:1", cute.layout "3:4")  --> (4,3):(1,4)
+---     cute.append(cute.layout "4:1", nil, 3)  --> (4,1,1):(1,0,0)
 ---@param x cute.Shaped|cute.Tuple
----@param e? any
----@param rank? integer
+---@param e? any the mode
+---@param rank? integer how many modes the result has
 ---@return any
 function cute.append(x, e, rank) end
 
----The same, in front.
+---With one more mode in front; with a rank, filled up to it there.
+---
+---     cute.prepend(cute.layout "4:1", cute.layout "3:4")  --> (3,4):(4,1)
 ---@param x cute.Shaped|cute.Tuple
----@param e? any
----@param rank? integer
+---@param e? any the mode
+---@param rank? integer how many modes the result has
 ---@return any
 function cute.prepend(x, e, rank) end
 
----Mode i becomes e.
+---With e in the place of mode i.
+---
+---     cute.replace({2, 3}, 1, {4, 5})  --> (2,(4,5))
 ---@param x cute.Shaped|cute.Tuple
 ---@param i integer
 ---@param e any
 ---@return any
 function cute.replace(x, i, e) end
 
----The first modes of all, the second ones, ..
----@param a cute.Shaped|cute.Tuple
----@param ... cute.Layout|cute.Tuple
+---The first modes of all as one, the second ones as one, and so on.
+---
+---     cute.zip({2, 3}, {4, 5}, {6, 7})  --> ((2,4,6),(3,5,7))
+---@param ... cute.Shaped|cute.Tuple
 ---@return any
-function cute.zip(a, ...) end
+function cute.zip(...) end
 
----The same elements under another shape.
----@param l cute.Shaped
----@param ... cute.Tuple
+---The same offsets under another shape of the same size.
+---
+---     cute.with_shape(cute.layout "12:2", {3, 4})  --> (3,4):(2,6)
+---@param layout cute.Shaped
+---@param ... cute.Tuple a shape, or its modes one by one
 ---@return cute.Shaped
-function cute.with_shape(l, ...) end
+function cute.with_shape(layout, ...) end
 
----The same function with the fewest modes, or size with the fewest extents.
----@param l cute.Shaped|cute.Tuple
+---------------------------------------------------------------------------
+-- Layouts: algebra
+---------------------------------------------------------------------------
+
+---The same function of 1-D coordinates with the fewest modes; with a profile,
+---of each of its terminals. Of a shape: its size.
+---
+---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))")  --> 12:1
+---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))", {1, 1})
+---     --> (2,6):(1,2)
+---@param layout cute.Shaped|cute.Tuple
 ---@param profile? cute.Tuple
 ---@return any
-function cute.coalesce(l, profile) end
+function cute.coalesce(layout, profile) end
 
----Without modes of stride 0 or extent 1.
----@param l cute.Shaped
+---Without modes of stride 0 or extent 1, coalesced: what is left reaches the
+---same offsets, each once.
+---
+---     cute.filter(cute.layout "(2,4,1):(0,1,3)")  --> 4:1
+---@param layout cute.Shaped
 ---@param profile? cute.Tuple
 ---@return cute.Shaped
-function cute.filter(l, profile) end
+function cute.filter(layout, profile) end
 
----Extent 1 where the stride (or the guide) is 0.
+---With extent 1 where the stride is 0; of a tuple where the guide is 0.
+---
+---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
----@param t? cute.Tuple
+---@param t? cute.Tuple extents, where x are the strides
 ---@return any
 function cute.filter_zeros(x, t) end
 
----a after b: r(c) = a(b(c)); of three the second is an offset, as
----make_composed_layout has it.
----@param a cute.Shaped|cute.Swizzle
----@param b cute.Tiler|cute.Swizzle
+---The layout R with R(c) = a(b(c)) for every coordinate of b; of three, the
+---second is an offset, as in make_composed_layout. A tuple on the right goes
+---mode by mode. Raises [inadmissible] where no layout has that function, with
+---the coordinate that shows why.
+---
+---     cute.composition(cute.layout "(6,2):(8,2)", cute.layout "(4,3):(3,1)")
+---     --> ((2,2),3):((24,2),8)
+---     cute.composition(cute.layout "(4,8):(1,4)", {2, cute._})
+---     --> (2,8):(1,4)
+---@param a cute.Shaped|cute.Swizzle layout, tensor or swizzle
+---@param b cute.Tiler|cute.Swizzle layout, swizzle or tiler; an offset where c
+---is there
 ---@param c? cute.Layout
 ---@return any
 function cute.composition(a, b, c) end
 
----What l leaves free below cotarget: of coordinates mode by mode, cotarget
----having as many.
----@param l cute.Shaped
----@param cotarget? cute.Tuple|cute.Shaped
+---The layout that steps through the offsets below cotarget that the given one
+---leaves free: the two side by side reach all.
+---
+---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
+---@param layout cute.Shaped
+---@param cotarget? cute.Tuple|cute.Shaped an integer, a shape, or a layout for
+---its shape
 ---@return cute.Layout
-function cute.complement(l, cotarget) end
+function cute.complement(layout, cotarget) end
 
----a(i) + b(i), where that is a layout.
+---The largest layout r with layout(r(i)) = i.
+---
+---     cute.right_inverse(cute.layout "(4,8):(8,1)")  --> (8,4):(4,1)
+---@param layout cute.Layout
+---@return cute.Layout
+function cute.right_inverse(layout) end
+
+---The layout r with r(layout(i)) = i.
+---
+---     cute.left_inverse(cute.layout "(4,8):(1,5)")  --> (5,8):(1,4)
+---@param layout cute.Layout
+---@return cute.Layout
+function cute.left_inverse(layout) end
+
+---The coordinates whose offset is 0, as a layout.
+---
+---     cute.nullspace(cute.layout "(2,4):(0,1)")  --> 2:1
+---@param layout cute.Layout
+---@return cute.Layout
+function cute.nullspace(layout) end
+
+---The layout whose value is a(i) + b(i), where there is one.
+---
+---     cute.layout_add(cute.layout "(4,3):(1,4)", cute.layout "(4,3):(3,1)")
+---     --> (4,3):(4,5)
 ---@param a cute.Shaped
 ---@param b cute.Shaped
 ---@return cute.Layout
 function cute.layout_add(a, b) end
 
----The factors by which both shapes count, at the indices where they do.
+---The factors by which two shapes both count, at the indices where they do:
+---both layouts are linear along each of its modes.
+---
+---     cute.greatest_common_domain({5, 3, 4}, {10, 6})  --> (5,2):(1,30)
 ---@param a cute.Tuple|cute.Shaped
 ---@param b cute.Tuple|cute.Shaped
 ---@return cute.Layout
 function cute.greatest_common_domain(a, b) end
 
----Zeros, nested as the values of l.
----@param l cute.Shaped
----@param ... integer modes
----@return any
-function cute.coprofile(l, ...) end
-
----l(r(i)) = i
----@param l cute.Layout
----@return cute.Layout
-function cute.right_inverse(l) end
-
----r(l(i)) = i
----@param l cute.Layout
----@return cute.Layout
-function cute.left_inverse(l) end
-
----Coordinates of offset 0.
----@param l cute.Layout
----@return cute.Layout
-function cute.nullspace(l) end
-
----The longest run on which both are contiguous.
+---The longest run of elements that are contiguous in both layouts, as
+---coordinates.
+---
+---     cute.max_common_layout(cute.layout "(4,8):(1,8)",
+---       cute.layout "(4,8):(1,4)")
+---     --> 4:1
 ---@param a cute.Shaped
 ---@param b cute.Shaped
 ---@return cute.Layout
 function cute.max_common_layout(a, b) end
 
----Its length.
+---How many elements max_common_layout has: the widest vector that a copy
+---between the two can move.
+---
+---     cute.max_common_vector(cute.layout "(4,8):(1,8)",
+---       cute.layout "(4,8):(1,4)")
+---     --> 4
 ---@param a cute.Shaped
 ---@param b cute.Shaped
 ---@return integer
 function cute.max_common_vector(a, b) end
 
----n elements spread over a shape.
+---n elements spread over the modes of a shape, as indices into it.
+---
+---     cute.domain_distribute({15, 14}, 6)  --> (3,2):(1,15)
 ---@param shape cute.Tuple|cute.Shaped
 ---@param n integer
 ---@return cute.Layout
 function cute.domain_distribute(shape, n) end
 
----(tile,rest)
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.logical_divide(l, tiler) end
-
----((tiles),(rests))
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.zipped_divide(l, tiler) end
-
----((tiles),rest,...)
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.tiled_divide(l, tiler) end
-
----(tile,...,rest,...)
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.flat_divide(l, tiler) end
-
----l, and as many copies as the tiler has elements.
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.logical_product(l, tiler) end
-
----l, and as many copies as the tiler has elements.
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.zipped_product(l, tiler) end
-
----l, and as many copies as the tiler has elements.
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.tiled_product(l, tiler) end
-
----l, and as many copies as the tiler has elements.
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.flat_product(l, tiler) end
-
----((tiles),(rests)) of a logical divide or product.
----@param l cute.Shaped
----@param tiler cute.Tiler
----@return cute.Shaped
-function cute.tile_unzip(l, tiler) end
-
----Copies of l side by side, mode by mode.
----@param l cute.Shaped
----@param t cute.Layout|cute.Tuple
----@return cute.Shaped
-function cute.blocked_product(l, t) end
-
----Copies of l interleaved, mode by mode.
----@param l cute.Shaped
----@param t cute.Layout|cute.Tuple
----@return cute.Shaped
-function cute.raked_product(l, t) end
-
----Copies of block that fill a shape.
----@param block cute.Layout
----@param shape cute.Tuple
----@param order? cute.Tuple|cute.Constant
----@return cute.Layout
-function cute.tile_to_shape(block, shape, order) end
-
----Tiles needed, element by element.
----@param shape cute.Tuple|cute.Shaped
----@param tiler cute.Tuple|cute.Layout
----@return cute.Tuple
-function cute.ceil_div(shape, tiler) end
-
----n elements become one.
----@param l cute.Layout|cute.Swizzle
----@param n integer
----@return any
-function cute.upcast(l, n) end
-
----One element becomes n.
----@param l cute.Layout|cute.Swizzle
----@param n integer
----@return any
-function cute.downcast(l, n) end
-
----From elements of old to new bits (or types).
----@param new any
----@param old any
----@param l cute.Layout
----@return cute.Layout
-function cute.recast_layout(new, old, l) end
-
--- The same as methods of layouts.
-Layout.size = cute.size
-Layout.rank = cute.rank
-Layout.depth = cute.depth
-Layout.cosize = cute.cosize
-Layout.coshape = cute.coshape
-Layout.max_alignment = cute.max_alignment
-Layout.is_static = cute.is_static
-Layout.get_swizzle_portion = cute.get_swizzle_portion
-Layout.get_nonswizzle_portion = cute.get_nonswizzle_portion
-Layout.get_hier_coord = cute.get_hier_coord
-Layout.get_flat_coord = cute.get_flat_coord
-Layout.get_1d_coord = cute.get_1d_coord
-Layout.dice = cute.dice
-Layout.get = cute.get
-Layout.select = cute.select
-Layout.take = cute.take
-Layout.group_modes = cute.group_modes
-Layout.flatten = cute.flatten
-Layout.unflatten = cute.unflatten
+-- Methods of layouts.
 Layout.append = cute.append
-Layout.prepend = cute.prepend
-Layout.replace = cute.replace
-Layout.with_shape = cute.with_shape
+Layout.blocked_product = cute.blocked_product
 Layout.coalesce = cute.coalesce
+Layout.complement = cute.complement
+Layout.composition = cute.composition
+Layout.coshape = cute.coshape
+Layout.cosize = cute.cosize
+Layout.depth = cute.depth
+Layout.dice = cute.dice
+Layout.downcast = cute.downcast
 Layout.filter = cute.filter
 Layout.filter_zeros = cute.filter_zeros
-Layout.composition = cute.composition
-Layout.complement = cute.complement
-Layout.right_inverse = cute.right_inverse
-Layout.left_inverse = cute.left_inverse
-Layout.nullspace = cute.nullspace
-Layout.logical_divide = cute.logical_divide
-Layout.zipped_divide = cute.zipped_divide
-Layout.tiled_divide = cute.tiled_divide
 Layout.flat_divide = cute.flat_divide
-Layout.logical_product = cute.logical_product
-Layout.zipped_product = cute.zipped_product
-Layout.tiled_product = cute.tiled_product
 Layout.flat_product = cute.flat_product
-Layout.blocked_product = cute.blocked_product
+Layout.flatten = cute.flatten
+Layout.get = cute.get
+Layout.get_1d_coord = cute.get_1d_coord
+Layout.get_flat_coord = cute.get_flat_coord
+Layout.get_hier_coord = cute.get_hier_coord
+Layout.get_nonswizzle_portion = cute.get_nonswizzle_portion
+Layout.get_swizzle_portion = cute.get_swizzle_portion
+Layout.group = cute.group
+Layout.group_modes = cute.group_modes
+Layout.is_static = cute.is_static
+Layout.left_inverse = cute.left_inverse
+Layout.logical_divide = cute.logical_divide
+Layout.logical_product = cute.logical_product
+Layout.max_alignment = cute.max_alignment
+Layout.nullspace = cute.nullspace
+Layout.prepend = cute.prepend
 Layout.raked_product = cute.raked_product
+Layout.rank = cute.rank
+Layout.replace = cute.replace
+Layout.right_inverse = cute.right_inverse
+Layout.select = cute.select
+Layout.size = cute.size
+Layout.take = cute.take
 Layout.tile_to_shape = cute.tile_to_shape
+Layout.tiled_divide = cute.tiled_divide
+Layout.tiled_product = cute.tiled_product
+Layout.unflatten = cute.unflatten
 Layout.upcast = cute.upcast
-Layout.downcast = cute.downcast
-
----Runs f, prints the steps that the algebra took, and returns what f did.
----@generic T
----@param f fun(): T
----@param out? fun(line: string)
----@return T
-function cute.explain(f, out) end
-
----f of every leaf, in the same nesting.
----@param f fun(...): any
----@param t cute.Tuple
----@param ... cute.Tuple of the same nesting
----@return cute.Tuple
-function cute.transform_leaf(f, t, ...) end
-
----The first mode for which f is true, or nil.
----@param t cute.Tuple
----@param f fun(x: any): boolean
----@return integer?
-function cute.find_if(t, f) end
-
----The modes of all that f returns.
----@param t cute.Tuple
----@param f fun(x: any, ...: any): table
----@param ... cute.Tuple passed along, mode by mode
----@return table
-function cute.filter_tuple(t, f, ...) end
-
----Iterates over the coordinates of a shape, first mode fastest.
----@param shape cute.Tuple
----@return fun(): cute.Tuple
-function cute.coords(shape) end
-
----CuTe notation of anything that has it.
----@param x any
----@return string
-function cute.pretty_str(x) end
-
----Bytes that elements of a type take under a layout, or a tensor's own.
----@param dtype any or a tensor, alone
----@param layout? cute.Shaped|cute.Tuple
----@return integer
-function cute.size_in_bytes(dtype, layout) end
+Layout.with_shape = cute.with_shape
+Layout.zipped_divide = cute.zipped_divide
+Layout.zipped_product = cute.zipped_product
 
 return cute

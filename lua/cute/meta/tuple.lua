@@ -7,282 +7,366 @@ error "annotations are not to be run"
 ---@class cute
 local cute = {}
 
----Size of each mode.
+---------------------------------------------------------------------------
+-- Tuples
+---------------------------------------------------------------------------
+
+---The size of each mode, as a flat tuple.
+---
+---     cute.product_each({2, {3, 4}})  --> (2,12)
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.product_each(t) end
 
----Sizes at the terminals of guide.
+---The sizes at the terminals of a guide.
+---
+---     cute.product_like({2, {3, 4}}, {1, 1})  --> (2,12)
 ---@param t cute.Tuple
----@param guide cute.Tuple
+---@param guide cute.Tuple only its nesting counts
 ---@return cute.Tuple
 function cute.product_like(t, guide) end
 
----Flat, a tuple even of an integer.
+---All leaves in one flat tuple, also of an integer.
+---
+---     cute.flatten_to_tuple(5)  --> (5)
 ---@param t cute.Tuple
 ---@return table
 function cute.flatten_to_tuple(t) end
 
----A tuple, of an integer too.
+---All leaves, in order, in one flat tuple.
+---
+---     cute.get_leaves({1, {2, 3}})  --> (1,2,3)
+---@param t cute.Tuple
+---@return table
+function cute.get_leaves(t) end
+
+---A tuple of one for an integer; a tuple as it is.
+---
+---     cute.wrap(5)  --> (5)
 ---@param t cute.Tuple
 ---@return table
 function cute.wrap(t) end
 
----Without tuples of one.
+---What is inside tuples of one.
+---
+---     cute.unwrap({{5}})  --> 5
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.unwrap(t) end
 
----Modes in reverse.
+---The modes in reverse order; what is inside them stays.
+---
+---     cute.reverse({2, {3, 4}, 5})  --> (5,(3,4),2)
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.reverse(t) end
 
----The bases of every leaf.
----@param t cute.Tuple
----@return cute.Tuple
-function cute.make_basis_like(t) end
-
 ---The first leaf.
+---
+---     cute.front({{2, 3}, 4})  --> 2
 ---@param t cute.Tuple
 ---@return any
 function cute.front(t) end
 
 ---The last leaf.
+---
+---     cute.back({2, {3, 4}})  --> 4
 ---@param t cute.Tuple
 ---@return any
 function cute.back(t) end
 
----All leaves.
----@param t cute.Tuple
----@return table
-function cute.get_leaves(t) end
-
----Element-wise, where one divides the other.
----@param a cute.Tuple
----@param b cute.Tuple
----@return cute.Tuple
-function cute.shape_div(a, b) end
-
----a up to multiples of b.
----@param a cute.Tuple
----@param b cute.Tuple
----@return cute.Tuple
-function cute.round_up(a, b) end
-
----Leaves of a times sizes of b.
----@param a cute.Tuple
----@param b cute.Tuple
----@return cute.Tuple
-function cute.elem_scale(a, b) end
-
----Sum of products.
----@param a cute.Tuple
----@param b cute.Tuple
----@return cute.Int
-function cute.inner_product(a, b) end
-
----Compact strides, the smallest order first.
----@param shape cute.Tuple
----@param order cute.Tuple
----@return cute.Tuple
-function cute.compact_order(shape, order) end
-
----Compact strides, first mode fastest.
----@param shape cute.Tuple
----@param first? cute.Tuple
----@return cute.Tuple
-function cute.compact_col_major(shape, first) end
-
----Compact strides, last mode fastest.
----@param shape cute.Tuple
----@param first? cute.Tuple
----@return cute.Tuple
-function cute.compact_row_major(shape, first) end
-
----Sum of the leaves.
----@param ... cute.Tuple
----@return cute.Int
-function cute.sum(...) end
-
----Least leaf.
----@param ... cute.Tuple
----@return cute.Int
-function cute.min(...) end
-
----Largest leaf.
----@param ... cute.Tuple
----@return cute.Int
-function cute.max(...) end
-
----Greatest common divisor of the leaves.
----@param ... cute.Tuple
----@return cute.Int
-function cute.gcd(...) end
-
----Same nesting?
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean
-function cute.congruent(a, b) end
-
----Is a nested as b, or less?
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean
-function cute.weakly_congruent(a, b) end
-
----Is every coordinate of a one of b?
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean
-function cute.compatible(a, b) end
-
----Do terminals of a divide those of b?
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean
-function cute.weakly_compatible(a, b) end
-
----Does tiler b divide a?
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean
-function cute.evenly_divides(a, b) end
-
----Comparison, first entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.lex_less(a, b) end
-
----Comparison, first entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.lex_leq(a, b) end
-
----Comparison, first entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.lex_gtr(a, b) end
-
----Comparison, first entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.lex_geq(a, b) end
-
----Comparison, last entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.colex_less(a, b) end
-
----Comparison, last entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.colex_leq(a, b) end
-
----Comparison, last entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.colex_gtr(a, b) end
-
----Comparison, last entry first.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.colex_geq(a, b) end
-
----Comparison, every entry.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.elem_less(a, b) end
-
----Comparison, every entry.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.elem_leq(a, b) end
-
----Comparison, every entry.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.elem_gtr(a, b) end
-
----Comparison, every entry.
----@param a cute.Tuple
----@param b cute.Tuple
----@return boolean|cute.Value
-function cute.elem_geq(a, b) end
-
----Without mode i.
----@param t cute.Tuple
----@param i integer
----@return table
-function cute.remove(t, i) end
-
----x as mode i.
+---With x as mode i, the others moved behind it.
+---
+---     cute.insert({2, 3}, 1, 9)  --> (2,9,3)
 ---@param t cute.Tuple
 ---@param i integer
 ---@param x cute.Tuple
 ---@return table
 function cute.insert(t, i, x) end
 
----The modes of all.
+---Without mode i.
+---
+---     cute.remove({2, 3, 4}, 1)  --> (2,4)
+---@param t cute.Tuple
+---@param i integer
+---@return table
+function cute.remove(t, i) end
+
+---The modes of all in one tuple; an integer counts as one mode.
+---
+---     cute.tuple_cat({2, 3}, 4, {5})  --> (2,3,4,5)
 ---@param ... cute.Tuple
 ---@return table
 function cute.tuple_cat(...) end
 
----x for every leaf of profile.
+---A number in the place of every leaf of a profile.
+---
+---     cute.repeat_like({1, {2, 3}}, 7)  --> (7,(7,7))
 ---@param profile cute.Tuple
 ---@param x cute.Int
 ---@return cute.Tuple
 function cute.repeat_like(profile, x) end
 
----(x,x,..) of rank n.
+---The tuple (x,x,..) of rank n.
+---
+---     cute.repeat_as_tuple(7, 3)  --> (7,7,7)
 ---@param x cute.Tuple
 ---@param n integer
 ---@return table
 function cute.repeat_as_tuple(x, n) end
 
----The mode that is x, or nil.
+---The basis of every leaf: strides of the identity.
+---
+---     cute.make_basis_like({4, {2, 3}})  --> (1@0,(1@0@1,1@1@1))
+---@param t cute.Tuple
+---@return cute.Tuple
+function cute.make_basis_like(t) end
+
+---The number of the mode that equals x, or nil.
+---
+---     cute.find({4, 8, 2}, 8)  --> 1
 ---@param t cute.Tuple
 ---@param x cute.Tuple
 ---@return integer?
 function cute.find(t, x) end
 
----Is `_` in it?
+---The sum of all leaves.
+---
+---     cute.sum({2, {3, 4}})  --> 9
+---@param ... cute.Tuple
+---@return cute.Int
+function cute.sum(...) end
+
+---The greatest common divisor of all leaves.
+---
+---     cute.gcd({12, {18, 6}})  --> 6
+---@param ... cute.Tuple
+---@return cute.Int
+function cute.gcd(...) end
+
+---The sum of the products of leaves at the same places.
+---
+---     cute.inner_product({1, {2, 3}}, {4, {5, 6}})  --> 32
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return cute.Int
+function cute.inner_product(a, b) end
+
+---Leaves of a times the sizes of b at the same places.
+---
+---     cute.elem_scale({2, 3}, {4, {5, 6}})  --> (8,90)
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return cute.Tuple
+function cute.elem_scale(a, b) end
+
+---Divides a shape by a number or a shape, from the first mode on. Raises
+---[inadmissible] where neither divides the other.
+---
+---     cute.shape_div({12, 6}, 24)  --> (1,3)
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return cute.Tuple
+function cute.shape_div(a, b) end
+
+---Leaves of a, rounded up to multiples of those of b.
+---
+---     cute.round_up({12, 6}, {5, 4})  --> (15,8)
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return cute.Tuple
+function cute.round_up(a, b) end
+
+---The strides of a compact layout, the first mode fastest.
+---
+---     cute.compact_col_major({4, 8})  --> (1,4)
+---@param shape cute.Tuple
+---@param first? cute.Tuple the stride to begin with, 1 when absent
+---@return cute.Tuple
+function cute.compact_col_major(shape, first) end
+
+---The strides of a compact layout, the last mode fastest.
+---
+---     cute.compact_row_major({4, 8})  --> (8,1)
+---@param shape cute.Tuple
+---@param first? cute.Tuple the stride to begin with, 1 when absent
+---@return cute.Tuple
+function cute.compact_row_major(shape, first) end
+
+---The strides of a compact layout, the mode of the smallest order fastest.
+---
+---     cute.compact_order({4, 8, 2}, {2, 0, 1})  --> (16,1,8)
+---@param shape cute.Tuple
+---@param order? cute.Tuple
+---@return cute.Tuple
+function cute.compact_order(shape, order) end
+
+---Is `cute._` somewhere in a coordinate?
+---
+---     cute.has_underscore({1, {cute._, 2}})  --> true
 ---@param t cute.Coord
 ---@return boolean
 function cute.has_underscore(t) end
 
----A static or traced integer?
+---Is it an integer, known or traced?
+---
+---     cute.is_integer(2.5)  --> false
 ---@param x any
 ---@return boolean
 function cute.is_integer(x) end
 
----An integer or nested lists of them?
+---Is it an integer, or nested lists of integers?
+---
+---     cute.is_int_tuple({1, {2, 3}})  --> true
 ---@param x any
 ---@return boolean
 function cute.is_int_tuple(x) end
 
----Has that mode the stride 1?
----@param mode integer
----@param stride cute.Tuple|cute.Shaped
----@return boolean
-function cute.is_major(mode, stride) end
+---------------------------------------------------------------------------
+-- Tuples: comparison
+---------------------------------------------------------------------------
 
----The mode of stride 1, or nil.
----@param shape cute.Tuple|cute.Shaped
----@param stride? cute.Tuple
----@return integer?
-function cute.leading_dim(shape, stride) end
+---Have both the same nesting?
+---
+---     cute.congruent({1, {2, 3}}, {4, {5, 6}})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean
+function cute.congruent(a, b) end
+
+cute.is_congruent = cute.congruent
+
+---Is a nested as b, or less deep?
+---
+---     cute.weakly_congruent({1, 2}, {4, {5, 6}})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean
+function cute.weakly_congruent(a, b) end
+
+cute.is_weakly_congruent = cute.weakly_congruent
+
+---Is every coordinate of a one of b: the same sizes at the terminals of a?
+---
+---     cute.compatible({2, 12}, {2, {3, 4}})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean
+function cute.compatible(a, b) end
+
+---Do the terminals of a divide the sizes of b there?
+---
+---     cute.weakly_compatible({2, 6}, {2, {3, 4}})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean
+function cute.weakly_compatible(a, b) end
+
+---Does the tiler b divide the shape a without a rest?
+---
+---     cute.evenly_divides({8, 12}, {4, 3})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean
+function cute.evenly_divides(a, b) end
+
+---Is a before b when entries are compared from the first on? A traced boolean
+---where something is traced.
+---
+---     cute.lex_less({1, 9}, {2, 0})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.lex_less(a, b) end
+
+---Is a before b, or equal, when entries are compared from the first on?
+---
+---     cute.lex_leq({1, 9}, {1, 9})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.lex_leq(a, b) end
+
+---Is a behind b when entries are compared from the first on?
+---
+---     cute.lex_gtr({1, 9}, {2, 0})  --> false
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.lex_gtr(a, b) end
+
+---Is a behind b, or equal, when entries are compared from the first on?
+---
+---     cute.lex_geq({2, 0}, {1, 9})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.lex_geq(a, b) end
+
+---Is a before b when entries are compared from the last on: the order of 1-D
+---coordinates?
+---
+---     cute.colex_less({1, 9}, {2, 0})  --> false
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.colex_less(a, b) end
+
+---Is a before b, or equal, when entries are compared from the last on?
+---
+---     cute.colex_leq({2, 0}, {1, 9})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.colex_leq(a, b) end
+
+---Is a behind b when entries are compared from the last on?
+---
+---     cute.colex_gtr({1, 9}, {2, 0})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.colex_gtr(a, b) end
+
+---Is a behind b, or equal, when entries are compared from the last on?
+---
+---     cute.colex_geq({1, 9}, {1, 9})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.colex_geq(a, b) end
+
+---Is every entry of a less than that of b: is coordinate a inside of shape b?
+---What predicates of copies are made of.
+---
+---     cute.elem_less({1, 2}, {2, 3})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.elem_less(a, b) end
+
+---Is every entry of a at most that of b?
+---
+---     cute.elem_leq({1, 3}, {2, 3})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.elem_leq(a, b) end
+
+---Is every entry of a greater than that of b?
+---
+---     cute.elem_gtr({3, 4}, {2, 3})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.elem_gtr(a, b) end
+
+---Is every entry of a at least that of b?
+---
+---     cute.elem_geq({2, 4}, {2, 3})  --> true
+---@param a cute.Tuple
+---@param b cute.Tuple
+---@return boolean|cute.Value
+function cute.elem_geq(a, b) end
 
 return cute

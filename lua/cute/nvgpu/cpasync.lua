@@ -611,7 +611,8 @@ end
 return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyG2SOp(cache_mode?: string)
   CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
-  CopyBulkTensorTileS2GOp() CopyReduceBulkTensorTileS2GOp(kind?: string)
+  CopyBulkTensorTileS2GOp()
+  CopyReduceBulkTensorTileS2GOp(reduction_kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
   CopyDsmemStoreOp()
   CopyBulkTensorIm2ColG2SOp() CopyBulkTensorIm2ColG2SMulticastOp()

@@ -49,10 +49,12 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
+--- The place of who fills stages: the first one, empty.
 function CpAsync:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
+--- The place of who reads stages: the first one.
 function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
@@ -161,10 +163,12 @@ function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
+--- The place of who fills stages: the first one, empty.
 function Async:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
+--- The place of who reads stages: the first one.
 function Async:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
@@ -503,6 +507,7 @@ function Producer:acquire_and_advance(token)
   return h
 end
 
+--- Is the next stage empty? Waits for a while; what it gives, acquire takes.
 function Producer:try_acquire()
   return self.pipe:producer_try_acquire(self.state)
 end
@@ -513,6 +518,7 @@ function Producer:commit(h)
   self.pipe:producer_commit(h and h.state or self.state)
 end
 
+--- To the next stage, or `count` stages on.
 ---@param count? integer|cute.Value
 function Producer:advance(count) self.state:advance(count) end
 --- Waits until all stages are empty: at the end.
@@ -521,6 +527,7 @@ function Producer:tail() self.pipe:producer_tail(self.state) end
 function Producer:clone()
   return stages.PipelineProducer(self.pipe, self.state:clone())
 end
+--- Counts from 0 again; the stage stays.
 function Producer:reset() self.state:reset_count() end
 
 --- The present stage, which was waited for: a handle with index, count,
@@ -544,6 +551,7 @@ function Consumer:wait_and_advance(token)
   return h
 end
 
+--- Is the next stage full? Waits for a while; what it gives, wait takes.
 function Consumer:try_wait() return self.pipe:consumer_try_wait(self.state) end
 
 --- The stage was read: that of a handle, or the present one.
@@ -552,11 +560,13 @@ function Consumer:release(h)
   self.pipe:consumer_release(h and h.state or self.state)
 end
 
+--- To the next stage, or `count` stages on.
 ---@param count? integer|cute.Value
 function Consumer:advance(count) self.state:advance(count) end
 function Consumer:clone()
   return stages.PipelineConsumer(self.pipe, self.state:clone())
 end
+--- Counts from 0 again; the stage stays.
 function Consumer:reset() self.state:reset_count() end
 
 ---------------------------------------------------------------------------
@@ -599,12 +609,12 @@ sign.class("PipelineHandle", Handle, "commit() release() get_origin()",
            "barrier")
 sign.class("PipelineProducer", Producer, [[
   acquire(token?: boolean|value) acquire_and_advance(token?: boolean|value)
-  try_acquire() commit(handle?: PipelineHandle) advance(count?: integer|value)
+  try_acquire() commit(h?: PipelineHandle) advance(count?: integer|value)
   tail() clone() reset() current_handle()
 ]])
 sign.class("PipelineConsumer", Consumer, [[
   wait(token?: boolean|value) wait_and_advance(token?: boolean|value)
-  try_wait() release(handle?: PipelineHandle) advance(count?: integer|value)
+  try_wait() release(h?: PipelineHandle) advance(count?: integer|value)
   clone() reset() current_handle()
 ]])
 

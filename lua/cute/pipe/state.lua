@@ -40,6 +40,7 @@ function states.make_pipeline_state(type, stages)
   return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
 end
 
+--- Another state at the same place.
 function State:clone()
   return states.PipelineState(self.stages, self.count, self.index, self.phase)
 end

@@ -111,6 +111,7 @@ function sync.arrive(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads)
 end
 
+--- Arrives at a named barrier and waits until all threads have.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_and_wait(barrier_id, num_threads)
@@ -124,6 +125,7 @@ function sync.arrive_unaligned(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads, {aligned = false})
 end
 
+--- arrive_and_wait where lanes of a warp may come one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.wait_unaligned(barrier_id, num_threads)

@@ -1,0 +1,87 @@
+---@meta cute
+-- What of cute Lua makes: editors follow these to the comments there.
+-- Nothing here runs.
+-- luacheck: ignore
+error "annotations are not to be run"
+
+---@class cute
+local cute = {}
+
+cute.arch = require "cute.arch"
+cute.gpu = require "cute.gpu"
+cute.jit = require "cute.jit"
+cute.npy = require "cute.npy"
+cute.nvgpu = require "cute.nvgpu"
+cute.testing = require "cute.testing"
+cute.pipeline = require "cute.pipeline"
+cute.utils = require "cute.utils"
+cute.ops = require "cute.ops"
+cute.cli = require "cute.program.cli"
+cute.absf = require "cute.math".absf
+cute.absi = require "cute.math".absi
+cute.add = require "cute.math".add
+cute.assume = require "cute.tuple".assume
+cute.axpby = require "cute.algorithm".axpby
+cute.break_if = require "cute.lang.trace".break_if
+cute.clamp = require "cute.math".clamp
+cute.clear = require "cute.algorithm".clear
+cute.compile = require "cute.lang.kernel".compile
+cute.coords = require "cute.tuple".coords
+cute.debug = require "cute.debug".debug
+cute.device = require "cute.lang.kernel".device
+cute.div = require "cute.math".div
+cute.doc = require "cute.doc".doc
+cute.empty_like = require "cute.pointer".empty_like
+cute.event = require "cute.stream".event
+cute.explain = require "cute.program.explain".explain
+cute.fast_divmod_create_divisor = require "cute.math".fast_divmod_create_divisor
+cute.fill = require "cute.algorithm".fill
+cute.filter_tuple = require "cute.tuple".filter_tuple
+cute.find_if = require "cute.tuple".find_if
+cute.find_swizzle = require "cute.profile.swizzle".find_swizzle
+cute.fpowi = require "cute.math".fpowi
+cute.func = require "cute.lang.trace".func
+cute.graph = require "cute.stream".graph
+cute.ipowi = require "cute.math".ipowi
+cute.isfinite = require "cute.math".isfinite
+cute.isinf = require "cute.math".isinf
+cute.isnan = require "cute.math".isnan
+cute.isnormal = require "cute.math".isnormal
+cute.kernel = require "cute.lang.kernel".kernel
+cute.loop = require "cute.lang.trace".loop
+cute.make_atom = require "cute.pointer".make_atom
+cute.make_fake_compact_tensor = require "cute.symbolic".make_fake_compact_tensor
+cute.make_fake_tensor = require "cute.symbolic".make_fake_tensor
+cute.make_ptr = require "cute.pointer".make_ptr
+cute.mul = require "cute.math".mul
+cute.neg = require "cute.math".neg
+cute.prefetch = require "cute.nvgpu.cpasync".prefetch
+cute.pretty_str = require "cute.tuple".pretty_str
+cute.print_layout = require "cute.program.draw".print_layout
+cute.print_tensor = require "cute.lang.printing".print_tensor
+cute.printf = require "cute.lang.printing".printf
+cute.range = require "cute.lang.trace".range
+cute.range_constexpr = require "cute.lang.trace".range_constexpr
+cute.raw_kernel = require "cute.lang.raw".raw_kernel
+cute.recast_ptr = require "cute.pointer".recast_ptr
+cute.reduce = require "cute.algorithm".reduce
+cute.rem = require "cute.math".rem
+cute.return_if = require "cute.lang.trace".return_if
+cute.sincos = require "cute.math".sincos
+cute.size_in_bytes = require "cute.tuple".size_in_bytes
+cute.stream = require "cute.stream".stream
+cute.struct = require "cute.smemstruct".struct
+cute.sub = require "cute.math".sub
+cute.sym_int = require "cute.symbolic".sym_int
+cute.sym_int32 = require "cute.symbolic".sym_int32
+cute.sym_int64 = require "cute.symbolic".sym_int64
+cute.symbolic = require "cute.symbolic".symbolic
+cute.synchronize = require "cute.stream".synchronize
+cute.transform = require "cute.algorithm".transform
+cute.transform_leaf = require "cute.tuple".transform_leaf
+cute.union = require "cute.smemstruct".union
+cute.var = require "cute.lang.trace".var
+cute.when = require "cute.lang.trace".when
+cute.with_stream = require "cute.stream".with_stream
+
+return cute

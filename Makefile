@@ -162,6 +162,11 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
+# The reference of all public names, from their comments: build/docs.
+docs: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
+
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: setup-fuzz
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -222,6 +227,6 @@ setup-deb:
 
 FORCE:
 
-.PHONY: all demo test gpu gpu-kit golden names rules hooks check asan memerr \
+.PHONY: all demo test gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz install deb rock packages clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-deb

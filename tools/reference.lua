@@ -178,7 +178,7 @@ local function write(path, text)
 end
 
 local function md_atoms(atoms)
-  local out = {"# Atoms\n\nAtoms that differ in numbers alone are a family; "
+  local out = {"# All atoms\n\nAtoms that differ in numbers alone are a family; "
     .. "of large ones the first four are shown.\n"}
   for _, part in ipairs(atoms) do
     out[#out + 1] = "## " .. part.title .. "\n"
@@ -200,7 +200,8 @@ local function md_atoms(atoms)
 end
 
 local function md_environment()
-  local out = {"# Variables of the environment\n\n| | read by | |\n|---|---|---|"}
+  local out = {"# Variables of the environment\n\n| | read by | |\n"
+    .. "|---|---|---|"}
   for _, row in ipairs(environment) do
     out[#out + 1] = ("| `%s` | %s | %s |"):format(row[1],
       row["for"] or "the program", md_cell(row[2]))
@@ -220,7 +221,8 @@ end
 function reference.markdown(folder, data)
   local pages, order = {}, {}
   local index = {"# Reference\n\nAll public names, from the comments of the "
-    .. "sources: `?name` at the prompt and `cutelua doc NAME` print the same.\n"}
+    .. "sources: `?name` at the prompt and `cutelua doc NAME` print the "
+    .. "same.\n"}
   for _, section in ipairs(data.sections) do
     local file = file_of(section.title)
     if not pages[file] then
@@ -238,14 +240,14 @@ function reference.markdown(folder, data)
       end
     end
   end
-  index[#index + 1] = "\n## More\n\n- [atoms](reference/atoms.md)\n- "
+  index[#index + 1] = "\n## More\n\n- [all atoms with their layouts](reference/atom_list.md)\n- "
     .. "[commands](reference/commands.md)\n- "
     .. "[variables of the environment](reference/environment.md)\n"
   for _, file in ipairs(order) do
     write(("%s/reference/%s.md"):format(folder, file),
           table.concat(pages[file], "\n"))
   end
-  write(folder .. "/reference/atoms.md", md_atoms(data.atoms))
+  write(folder .. "/reference/atom_list.md", md_atoms(data.atoms))
   write(folder .. "/reference/commands.md", md_commands(data.commands))
   write(folder .. "/reference/environment.md", md_environment())
   write(folder .. "/reference.md", table.concat(index, "\n") .. "\n")

@@ -121,6 +121,13 @@ cute.arch.popc(value: integer|value)
     assert.equal("", out)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
+    -- the program says what the library says, but for where it stands
+    for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
+                           "WARP_SIZE", "tiled_mma", "cute.utils"} do
+      local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
+      assert.equal(want, (support.run {"doc", name}
+        :gsub("\n  [^\n]*:%d+\n$", "")))
+    end
     assert.is_truthy(support.run {"doc", "--help"}:find "^usage: cutelua doc")
     assert.equal(2, select(3, support.run {"doc", "--what"}))
   end)
@@ -339,11 +346,42 @@ describe("variables of the environment", function()
     end
     for name in pairs(read) do
       assert.is_truthy(known[name] or name:find "^FAKE_"
-        or name == "CC" or name == "CXX", name)
+        or name == "CC" or name == "CXX" or name == "PWD", name)
     end
     for name in pairs(known) do
       assert.is_truthy(read[name] or name:find "^LUA_" or name:find "_PATH$"
         or name == "VIRTUAL_ENV" or name == "CUTELUA", name)
     end
+  end)
+end)
+
+describe("make docs", function()
+  it("writes all names, atoms, commands and variables", function()
+    if os.getenv "CUTE_SANITIZED" then return end
+    local folder = support.folder()
+    local out, err, code = support.exec {support.program,
+      "tools/reference.lua", folder, support.program}
+    assert.same({"", "", 0}, {out, err, code})
+    local page = support.read(folder .. "/reference.html")
+    local index = support.read(folder .. "/reference.md")
+    local list <close> = io.popen("cat " .. folder .. "/reference/*.md")
+    local text = list:read "a"
+    for _, item in ipairs(names.all()) do
+      if not item.name:find "^cute%.math%." and item.name ~= "cute" then
+        assert.is_truthy(text:find("### `" .. item.name, 1, true), item.name)
+        assert.is_truthy(page:find("<article id=\"" .. item.name
+          :gsub("[^%w_.]", "-") .. "\">", 1, true), item.name)
+      end
+    end
+    for _, name in ipairs {"CUTELUA_CACHE_MB", "SM80_16x8x16_F32BF16BF16F32_TN",
+                           "SM75_U32x4_LDSM_N", "cutelua check"} do
+      assert.is_truthy(text:find(name, 1, true), name)
+      assert.is_truthy(page:find(name, 1, true), name)
+    end
+    assert.is_truthy(index:find("[Layouts: algebra](reference/layouts.md)", 1,
+                                true))
+    assert.is_nil(page:find "https?://")
+    assert.is_true(#page < 2 << 20, #page)
+    support.remove(folder)
   end)
 end)

@@ -197,8 +197,9 @@ end
 ---@return string?
 function comments.chunk(name)
   local ok, sys = pcall(require, "cute.sys")
-  local own = "=[" .. name .. "]"
-  if ok and sys.embedded(own) then return own end
+  for _, own in ipairs {"=[" .. name .. "]", "=[" .. name .. ".init]"} do
+    if ok and sys.embedded(own) then return own end
+  end
   local path = package.searchpath(name, package.path)
   return path and "@" .. path
 end

@@ -37,6 +37,8 @@ return {
     .. "than 256 colours."},
   {"TERM", "The terminal's kind; `dumb` has no colours, and one that is "
     .. "unknown no line editor."},
+  {"COLUMNS", "How wide pictures in the terminal may be, where the terminal "
+    .. "does not say."},
   {"EDITRC", "Settings of the prompt's line editor; `~/.editrc` when "
     .. "absent."},
   {"LUA_PATH", "Where `require` looks for Lua files, as in stock Lua."},

@@ -35,7 +35,8 @@ local TOPICS = {
   {"Symbolic arguments", modules = "cute.symbolic"},
   {"Streams and graphs", modules = "cute.stream"},
   {"Printing and drawing", modules = "cute.draw cute.draw.print "
-    .. "cute.lang.printing cute.program.explain cute.profile.swizzle cute.doc"},
+    .. "cute.lang.printing cute.program.explain cute.program.diff "
+    .. "cute.profile.swizzle cute.doc"},
   {"cute.arch: who and where", names = "cute.arch."},
   {"cute.arch: threads together", modules = "cute.arch.warp"},
   {"cute.arch: memory", modules = "cute.arch.memory"},
@@ -68,7 +69,7 @@ end
 -- The chunk's module: "=[cute.arch]", "@lua/cute/arch/init.lua".
 local function module_of(chunk)
   local name = chunk:match "^=%[(.*)%]$"
-  if name then return name end
+  if name then return (name:gsub("%.init$", "")) end
   local path = chunk:match "(cute/.*)%.lua$"
   return path and path:gsub("/init$", ""):gsub("/", ".") or chunk
 end
@@ -256,6 +257,7 @@ end
 -- The names of a module, those that nobody asked for yet too.
 local function keys(t)
   local set, list = {}, {}
+  if rawequal(t, cute) then assert(cute.math) end  -- makes it
   for k in next, t do set[k] = true end
   local mt = debug.getmetatable(t)
   for _, more in ipairs(mt and rawget(mt, "lazy") or {}) do
@@ -471,7 +473,6 @@ function names.all()
       end
     end
   end
-  assert(cute.math)  -- makes it
   walk("cute", cute)
   walk("cute.tiles", require "cute.tiles")
   local order = {}
@@ -540,8 +541,8 @@ end
 -- "tensor.fill", "layout.shape", "partition_S"
 ---@return table? item, string[]? near
 function names.find(name)
-  name = name:gsub("%s", ""):gsub("%(%)$", "")
-  local owner, member = name:match "^([%w_]+)[.:]([%w_]+)$"
+  name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
+  local owner, member = name:match "^(.+)[.:]([%w_]+)$"
   local item = not name:find ":" and by_path(name)
   if item then return item end
   owner = owner and class_name(owner)

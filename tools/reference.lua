@@ -178,8 +178,8 @@ local function write(path, text)
 end
 
 local function md_atoms(atoms)
-  local out = {"# All atoms\n\nAtoms that differ in numbers alone are a family; "
-    .. "of large ones the first four are shown.\n"}
+  local out = {"# All atoms\n\nAtoms that differ in numbers alone are a "
+    .. "family; of large ones the first four are shown.\n"}
   for _, part in ipairs(atoms) do
     out[#out + 1] = "## " .. part.title .. "\n"
     for _, family in ipairs(part.families) do
@@ -240,7 +240,8 @@ function reference.markdown(folder, data)
       end
     end
   end
-  index[#index + 1] = "\n## More\n\n- [all atoms with their layouts](reference/atom_list.md)\n- "
+  index[#index + 1] = "\n## More\n\n- [all atoms with their layouts]("
+    .. "reference/atom_list.md)\n- "
     .. "[commands](reference/commands.md)\n- "
     .. "[variables of the environment](reference/environment.md)\n"
   for _, file in ipairs(order) do

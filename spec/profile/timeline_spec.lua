@@ -274,6 +274,12 @@ describe("a timeline is written", function()
     assert.equal(1 + 3 + #t.spans, rects)  -- ground, names, spans
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
     assert.is_true(#t:svg(1) < #svg)
+    local text = cute.draw(t, {as = "text", width = 60})
+    for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 60, line) end
+    assert.is_truthy(text:find "\n *warp 0 |")
+    local ok, why = pcall(cute.draw, t, {limit = 3})
+    assert.is_truthy(not ok and why:find(("draw: %d spans of 2 blocks are too "
+      .. "many, at most 3 are drawn"):format(#t.spans), 1, true), why)
   end)
 
   it("into files, by their names", function()

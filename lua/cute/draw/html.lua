@@ -30,7 +30,7 @@ page.style = [[
 .picture .none { fill: var(--panel); } .picture .idle { fill: var(--rule); }
 .picture .s { text-anchor: middle; } .picture .e { text-anchor: end; }
 .picture .c { transition: opacity .12s; cursor: default; }
-.picture.some .c { opacity: .22; }
+.picture.some .c { opacity: .3; }
 .picture.some .c.lit { opacity: 1; }
 .picture .grid .c.lit rect { stroke: var(--fore); stroke-width: 1.4; }
 .picture .edit { display: flex; gap: 8px; align-items: baseline; }

@@ -119,6 +119,9 @@ end
 --- Draws x: prints it, or with `as` ("text", "svg", "latex", "html") gives
 -- the text of that form, or with `file` writes it, whole or not at all.
 --
+--     svg = cute.draw("Sw<2,0,3> o 0 o (8,8):(8,1)", {as = "svg"})
+--     cute.draw(cute.make_swizzle(3, 3, 3), {file = "swizzle.html"})
+--
 -- Options: by ("offset", "thread", "value", "bank", "pass", "lane", "none":
 -- the colours), labels (false, or one or two of these, or "coord"), tile =
 -- {M, N} (of a thread-value layout), dtype (for banks), limit (cells, 32768

@@ -24,6 +24,7 @@ picture.LETTERS = {thread = "T", value = "V", lane = "L", pass = "P",
 -- More cells than the first are seen only if one asks for them, more than the
 -- second never.
 local LIMIT, MOST = 1 << 15, 1 << 20
+picture.MOST = MOST
 
 local function product(list, most)
   local cells = 1

@@ -8,8 +8,6 @@ local text = require "cute.draw.text"
 
 local show = {}
 
-local MOST = 1 << 20  -- cells
-
 local function check_static(x, rank)
   if not core.is_static(x) then
     core.fail("needs-static", "only static shapes can be drawn, got "
@@ -29,7 +27,7 @@ local function layout_picture(what, x)
   end
   picture.check_cells(what, x, {core.size(x, 0),
     core.rank(x) == 2 and core.size(x, 1) or 1})
-  local p = layouts.layout(x, {column = true, limit = MOST})
+  local p = layouts.layout(x, {column = true, limit = picture.MOST})
   p.captions = {}
   p.cute = {width = #tostring(core.cosize(x)),
             comments = {"Layout: " .. tostring(x)}}
@@ -161,7 +159,7 @@ local function holders(p, comments, color)
   return latex.of(p)
 end
 
-local LIMITS = {limit = MOST, what = "print_latex"}
+local LIMITS = {limit = picture.MOST, what = "print_latex"}
 
 local function mma_latex(x, color)
   local p, names = layouts.tiled_mma(x, LIMITS), {"C", "A", "B"}
@@ -214,7 +212,7 @@ function show.print_latex(x, opts) io.write(show.latex_text(x, opts)) end
 ---@param opts? {color: fun(tid, vid): string}
 ---@return string
 function show.latex_tv_text(layout_tv, tile_mn, opts)
-  local p = layouts.tv(layout_tv, {tile = tile_mn, limit = MOST,
+  local p = layouts.tv(layout_tv, {tile = tile_mn, limit = picture.MOST,
                                    what = "print_latex"})
   return holders(p, {"Layout TV: " .. tostring(layout_tv)},
                  opts and opts.color)

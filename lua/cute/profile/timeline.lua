@@ -16,6 +16,7 @@
 -- (events that had no room), and on a GPU overhead = {plain =, traced =},
 -- microseconds of a launch without and with it.
 local core = require "cute.core"
+local picture = require "cute.draw.picture"
 local estimate = require "cute.profile.estimate"
 local ranges = require "cute.profile.ranges"
 
@@ -371,6 +372,16 @@ local function legend_of(blocks)
   return list, by
 end
 
+local function check_spans(blocks, limit)
+  local n = 0
+  for _, b in ipairs(blocks) do n = n + #b.spans end
+  if n > limit then
+    core.fail("limit", ("draw: %d spans of %d block%s are too many, at most %d "
+      .. "are drawn\n  say blocks = N for fewer blocks, or limit = N"):format(n,
+      #blocks, #blocks == 1 and "" or "s", limit))
+  end
+end
+
 -- The first `blocks` blocks (4 when absent), a panel each: a row a warp, with
 -- its ranges, agents below them.
 function Timeline:__draw(opts)
@@ -381,6 +392,7 @@ function Timeline:__draw(opts)
   end
   local all, last = #blocks, 0
   for i = #blocks, most + 1, -1 do blocks[i] = nil end
+  check_spans(blocks, picture.limit(opts))
   local legend, by = legend_of(blocks)
   local p = {title = ("%s, %s"):format(self.kernel, self.from),
              captions = {}, panels = {}, palette = "strong"}
@@ -413,7 +425,8 @@ end
 ---@param blocks? integer
 ---@return string svg
 function Timeline:svg(blocks)
-  return require "cute.draw".draw(self, {as = "svg", blocks = blocks})
+  return require "cute.draw".draw(self, {as = "svg", blocks = blocks,
+                                       limit = picture.MOST})
 end
 
 --- Writes it: .json or .svg, by the name's end.
@@ -425,10 +438,9 @@ function Timeline:save(path)
     core.fail("bad-argument", ("timeline:save: %s; a name in .json or .svg is "
       .. "needed"):format(core.show(path)))
   end
-  local text = self[kind](self)
-  local f <close>, why = io.open(path, "wb")
-  if not f then core.fail("io", why) end
-  f:write(text)
+  local ok, why = require "cute.program.cli".write_file(path,
+                                                        self[kind](self))
+  if not ok then core.fail("io", (why:gsub(" %[io%]$", ""))) end
   return true
 end
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define READ_SRC ((1u << 30) - 1)  // what SimRead.src holds
+#define READ_SRC ((1u << 29) - 1)  // what SimRead.src holds
 
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
@@ -408,10 +408,15 @@ static bool is_far(const Access *x, int l) {
 // Who a warp's cp.asyncs are until they have landed: nobody knows of him.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
+static unsigned kind_of(const SimIns *i) {
+  if (!i->sem) return READ_WEAK;
+  return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
+}
+
 static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  bool strong = x->i->sem != 0;
+  unsigned kind = kind_of(x->i);
   SimGran *q = &c->gran[g];
   if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
@@ -419,10 +424,10 @@ static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   SimRead *r = x->flying ? far_read(c, g, flyer(w))
              : far ? far_read(c, g, w->id) : near_read(w, q, g);
   if (!r) return;
-  if (strong) r->strong = 1;
-  if (strong && r->weak) return;
-  if (r->clk != w->clk || r->weak == strong) r->lanes = 0;
-  r->weak = !strong;
+  if (kind != READ_WEAK) r->strong = 1;
+  if (kind < r->kind) return;
+  if (r->clk != w->clk || r->kind != kind) r->lanes = 0;
+  r->kind = kind & 3;
   r->clk = w->clk;
   r->src = x->i->src & READ_SRC;
   r->lanes |= 1u << l;
@@ -465,7 +470,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
   SimRead *r = far_read(c, g, actor);
   if (r)
     *r = (SimRead){.clk = epoch, .lanes = 1, .src = x->i->src & READ_SRC,
-                   .weak = 1};
+                   .kind = READ_WEAK};
 }
 
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
@@ -501,6 +506,14 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
+// Are this write and a read strong, each for the other's CTA?
+static bool strong_too(const Access *x, int actor, const SimRead *d) {
+  if (!x->i->sem || d->kind == READ_WEAK) return false;
+  int n = x->w->cluster->prog->nwarp;
+  bool narrow = d->kind == READ_NARROW || shadow_flags(x->i) & GF_NARROW;
+  return !narrow || actor / n == x->w->id / n;
+}
+
 // Reads since the last write that are not ordered before this write. same: a
 // write of what is there, which those may read who stored it, too.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
@@ -513,7 +526,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
       fault_race(x, l, CLASH_WAR, r.actor, d->lanes, d->src, g, false);
       continue;
     }
-    if (d->clk <= w->vc[r.actor] || (x->i->sem && !d->weak) ||
+    if (d->clk <= w->vc[r.actor] || strong_too(x, r.actor, d) ||
         simorder_before(w, l, r.actor, d->lanes, d->clk) ||
         (same && r.actor < w->cluster->prog->nall &&
          stored(&w->cluster->warp[r.actor], d->lanes, q)))

@@ -31,9 +31,11 @@ struct SimGran {   // the last write, and who read since
   uint16_t warp;           // of the cluster
   uint8_t flags;
 };
-struct SimRead {   // of one warp: its last reads since the write,
-  uint32_t clk, lanes;     // weak ones where there are any
-  uint32_t src : 30, weak : 1, strong : 1;  // kinds of reads since the write
+// Reads: with an order, for their CTA only, or without one.
+enum { READ_STRONG, READ_NARROW, READ_WEAK };
+struct SimRead {   // of one warp: its last reads since the write, of
+  uint32_t clk, lanes;     // the weakest kind that there is
+  uint32_t src : 29, kind : 2, strong : 1;  // strong: with an order, too
 };
 struct SimFar {    // reads by an actor of no warp of the CTA
   uint32_t next;

@@ -363,3 +363,39 @@ describe("what blocks compute together", function()
     end
   end)
 end)
+
+describe("accesses with an order, of two blocks", function()
+  -- Whoever comes first: each has to be for the other, too.
+  local WIDTH = {cta = 1, cluster = 2, gpu = 3, sys = 4}
+  for _, cluster in ipairs {1, 2} do
+    it("race where one is for its own block, clusters of " .. cluster,
+        function()
+      for writer, wide in pairs(WIDTH) do
+        for reader, width in pairs(WIDTH) do
+          for first = 0, 1 do
+            local r = launch({cluster = cluster, block = 32, seed = first},
+              function(x, y)
+                cute.when(arch.thread_idx():eq(0), function()
+                  local write = arch.block_idx():eq(first)
+                  cute.when(write, function()
+                    arch.store(x.iterator, 1, {sem = "relaxed",
+                                               scope = writer})
+                  end)
+                  cute.when(~write, function()
+                    y[0] = arch.load(x.iterator, nil, {sem = "relaxed",
+                                                       scope = reader})
+                  end)
+                end)
+              end, {1, 1})
+            local ok = math.min(wide, width) >= (cluster == 2 and 2 or 3)
+            assert.equal(ok, r.ok, writer .. reader .. first)
+            if not ok then
+              assert.equal(cluster == 2 and "race" or "block-race",
+                           r.reports[1].kind)
+            end
+          end
+        end
+      end
+    end)
+  end
+end)

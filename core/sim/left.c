@@ -1,6 +1,7 @@
 // Outputs that a kernel leaves unwritten. An output is a tensor that nobody
 // wrote before the launch, which the kernel has stores to and reads nothing of:
-// who makes cute.empty says that all of it is to be written. Parts of a tensor
+// who makes cute.empty says that all of it is to be written. Of a kernel that
+// does nothing that anybody can see it is each such tensor. Parts of a tensor
 // are arguments of their own; cute.undefined_ok says that it is meant.
 #include "sim/bulk.h"
 #include "sim/left.h"
@@ -30,17 +31,32 @@ static bool is_free(const SimProg *p, int32_t k) {
   return !a;
 }
 
+// Does the function leave no trace: no store, no word, no stop?
+static bool is_idle(const Fn *fn) {
+  for (size_t k = 0; k < fn->arg.n; k++)
+    if (fn->arg.p[k].written) return false;
+  for (size_t k = 0; k < fn->claim.n; k++)
+    if (!fn->claim.p[k].mem) return false;  // it looks at values
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op == OP_PRINTF || op == OP_TRAP || op == OP_ASM ||
+        op == OP_GRIDLAUNCH)
+      return false;
+  }
+  return true;
+}
+
 // Is it told through another argument?
 static bool is_there(const SimLeft *t, const LaunchArg *a) {
   while (t && t->arg->p != a->p) t = t->next;
   return t;
 }
 
-static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem) {
+static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
   const Mem *m = &p->fn->mem.p[mem];
   if (m->space != SP_GMEM && m->space != SP_TMAP) return NULL;
   const LaunchArg *a = &p->launch->arg[m->arg];
-  bool written = p->fn->arg.p[m->arg].written;
+  bool written = idle || p->fn->arg.p[m->arg].written;
   if (!a->defined || !written || is_free(p, m->arg)) return NULL;
   SimLeft *t = arena_zero(cx, &cx->scratch, sizeof *t);
   const char *text = ir_str(p->fn, m->layout);
@@ -53,8 +69,9 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
+  bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
-    SimLeft *t = one_of(cx, p, (int32_t)k);
+    SimLeft *t = one_of(cx, p, (int32_t)k, idle);
     if (!t || is_there(all, t->arg)) continue;
     t->next = all;
     all = t;

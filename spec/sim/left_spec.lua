@@ -51,6 +51,27 @@ describe("elements of an output", function()
       empty({{8, 4}, {7, 1}}):mark_layout_dynamic {leading_dim = 1}).ok)
   end)
 
+  it("are told where the kernel stores nothing at all", function()
+    local x, y = cute.ones({8}, cute.f32), cute.empty({8}, cute.f32)
+    local function run(more)
+      return report(function(a, b)
+        local r = cute.make_rmem_tensor({1}, cute.f32)
+        r[0] = a[arch.thread_idx()]
+        if more then more(b, r) end
+      end, 8, x, y)
+    end
+    told(run(), "(0)", "8 of 8 elements of global tensor 'b', an output, were "
+      .. "not written: element 0")
+    for _, more in ipairs {
+        function(b) cute.undefined_ok(b) end,
+        function(_, r) cute.testing.assert_(cute.eq(r[0], 1)) end,
+        function() cute.assume(arch.thread_idx() + 0, 0, 8, 1) end} do
+      assert.is_true(run(more).ok)
+    end
+    y:fill(0)
+    assert.is_true(run().ok)
+  end)
+
   it("are told where all are missing", function()
     told(report(function(y, n)
       local t = arch.thread_idx()

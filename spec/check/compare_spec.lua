@@ -60,6 +60,19 @@ describe("a reference", function()
                    tostring(v))
   end)
 
+  it("says what the kernel has no store to", function()
+    local x, y = cute.ones({32}, cute.i32), cute.zeros({32}, cute.i32)
+    local v = cute.kernel("half", function(_, b)
+      b[arch.thread_idx()] = 1
+    end)(x, y):check {grid = 1, block = 32, gpu = false,
+      reference = function(a, b) b:fill(1) a[7] = 5 end}
+    assert.equal("bug", v.verdict)
+    assert.same({0, 1}, {v.compared[2].count, v.compared[1].count})
+    assert.same({7, 1, 5}, {v.compared[1].first.coord[1],
+                            v.compared[1].first.got, v.compared[1].first.want})
+    assert.equal(1, x(7))  -- memory is as it was
+  end)
+
   it("shows the first wrong element, who wrote it, and the box of all",
      function()
     local v = verdict(37)

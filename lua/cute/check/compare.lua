@@ -193,13 +193,14 @@ local function layout_of(program, value, i)
   end
 end
 
--- What a launch writes: {name, buffer, i, n, at, coord}, ...
-local function results_of(program, launch)
+-- What a launch writes: {name, buffer, i, n, at, coord, written}, ...; all: its
+-- other tensors, too, which a reference may change.
+local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do
     local v = launch.args[i]
-    if a.pointer and a.written then
-      local r = {name = a.name, buffer = v[1], i = i}
+    if a.pointer and (a.written or all) then
+      local r = {name = a.name, buffer = v[1], i = i, written = a.written}
       r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
       list[#list + 1] = r
     end
@@ -253,7 +254,7 @@ local function add(v, with, results, got, want, most, writer)
                       most or compare.TOLERANCE[type_] or 0)
     if c.first then compare.add_writer(c, writer[1], writer[2], writer[3], r.i,
                                        c.first.at) end
-    v.compared[#v.compared + 1] = c
+    if r.written or c.count > 0 then v.compared[#v.compared + 1] = c end
     if c.count > 0 then v.verdict = "bug" end
   end
 end
@@ -276,8 +277,9 @@ function compare.launch(v, program, launch, o)
   end
   v.compared, v.not_compared = {}, not device and why or nil
   if not device and not o.reference then return end
-  local restore = memory.keep(program, launch.args)
-  local results, words = results_of(program, launch), {}
+  local all = o.reference ~= nil
+  local restore = memory.keep(program, launch.args, all)
+  local results, words = results_of(program, launch, all), {}
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local ours = assert(after(restore, results, function()

@@ -8,13 +8,15 @@ local memory = {}
 --- Keeps what a launch of a program with these arguments may change.
 ---@param program table
 ---@param args table[] as core.sim_run takes them
+---@param all? boolean what it does not write, too
 ---@return fun(): integer restore puts it back, as often as it is called; a
 -- number that stands for what was there by then
-function memory.keep(program, args)
+function memory.keep(program, args, all)
   local kept, seen, front = {}, {}, core.sim_front()
   for i, v in ipairs(args) do
     local buffer = v[1]
-    if program.info.args[i].written and not seen[buffer] then
+    local a = program.info.args[i]
+    if (a.written or all and a.pointer) and not seen[buffer] then
       seen[buffer] = true
       kept[#kept + 1] = core.buffer_keep(buffer)
     end

@@ -193,7 +193,7 @@ def waits():
 while p.poll() is None and not waits():
     time.sleep(0.01)
 p.send_signal(signal.SIGINT)
-sys.exit(p.wait(20))
+sys.exit(p.wait(60))
 ]])
     local _, err, status = support.exec({"python3", path,
       (entry:gsub("jit$", "lock")), support.program, "-e", code}, {env = env})

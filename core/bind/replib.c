@@ -260,7 +260,8 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
-  el_set(e->el, EL_ADDFN, "complete", "completes a name", editor_complete);
+  // Of plain strings libedit makes wide ones, and loses them.
+  el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);
   el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);

@@ -379,6 +379,15 @@ static int sys_embedded(lua_State *L) {
   return 0;
 }
 
+// heard(): ends the program, as a write would, where nobody reads standard
+// output any more.
+static int sys_heard(lua_State *L) {
+  (void)L;
+  struct pollfd out = {STDOUT_FILENO, 0, 0};
+  if (poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP)) raise(SIGPIPE);
+  return 0;
+}
+
 typedef struct Names {
   lua_State *L;
   lua_Integer n;
@@ -416,7 +425,8 @@ int luaopen_cute_sys(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"call", stop_call}, {"editor", sys_editor}, {"ask", sys_ask},
     {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
-    {"stamp", sys_stamp}, {"atoms", sys_atoms}, {"embedded", sys_embedded},
+    {"stamp", sys_stamp}, {"heard", sys_heard},
+    {"atoms", sys_atoms}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);
   luaL_newmetatable(L, MT_EDITOR);

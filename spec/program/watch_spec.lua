@@ -100,9 +100,10 @@ rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
       err)
     assert.equal(2, code)
     local out = support.exec {"bash", "-c",
-      ("cd %s; timeout 5 '%s' --watch s.lua 2>err | head -1; cat err")
+      ("cd %s; { timeout 5 '%s' --watch s.lua 2>err; echo $? >code; } | "
+      .. "head -1; cat err code")
       :format(dir, support.program:find "^/" and support.program
       or os.getenv "PWD" .. "/" .. support.program)}
-    assert.equal("t[3]\t6\n", out)
+    assert.equal("t[3]\t6\n141\n", out)
   end)
 end)

@@ -250,7 +250,10 @@ local function forever(words, script, path)
       for _, file in ipairs(files) do  -- found by this run
         if known[file] == nil then known[file] = sys.stamp(file) or false end
       end
-      while not saved(files, known) do sys.poll({}, PAUSE) end
+      while not saved(files, known) do
+        sys.heard()
+        sys.poll({}, PAUSE)
+      end
     end
   end
 end

@@ -1,4 +1,5 @@
 -- The examples of the pages of docs/ give what the pages say.
+local core = require "cute.core"
 local cute = require "cute"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -190,6 +191,61 @@ describe("docs/layouts.md", function()
         zeros_like full_like ScaledBasis ArithmeticTuple]])
         :gmatch "%S+" do
       assert.is_truthy(text:find("cute." .. name .. "[ (]"), name)
+    end
+  end)
+end)
+
+-- Pages of those who come from elsewhere: two columns, theirs and ours.
+describe("docs/from-*.md", function()
+  local doc = require "cute.doc.names"
+  local atoms = {}
+  for _, kind in ipairs {"mma", "copy"} do
+    local i = 0
+    for name in function() i = i + 1 return core.atom_name(kind, i - 1) end do
+      atoms[name:match "^[^<,]*"] = true
+    end
+  end
+
+  for _, from in ipairs {"cuda", "cute-cpp", "python-dsl", "triton"} do
+    local path = "docs/from-" .. from .. ".md"
+    check(path)
+
+    it("of " .. from .. " name what there is", function()
+      local n = 0
+      for row in support.read(path):gmatch "\n(|[^\n]*)" do
+        local ours = row:match "^| .- | (.*) |$" or ""
+        for span in ours:gmatch "`([^`]+)`" do
+          local text = span:gsub('"[^"]*"', '""')
+          for name in text:gmatch "%f[%w]cute%.[%w_.]+" do
+            n = n + 1
+            assert.is_truthy(doc.find(name), name)
+          end
+          for name in text:gmatch "^%l%l[%l_]+:[%a_]+" do
+            n = n + 1
+            assert.is_truthy(name:find "^at:" or doc.find(name), name)
+          end
+          for name in span:gmatch '"(SM%d[%w_]+)"' do
+            assert.is_true(atoms[name], name)
+          end
+        end
+      end
+      assert.is_true(n > 35, n)
+    end)
+  end
+
+  it("of python-dsl says what is missing, and only that", function()
+    local names, said = require "spec.program.names", {}
+    local table_ = support.read "docs/from-python-dsl.md"
+      :match "\n## What is missing\n(.*)"
+    for cell in table_:gmatch "\n| (`[^|]*) |" do
+      for name in cell:gmatch "`([^`]+)`" do
+        said[name] = true
+        local space, last = name:match "^(.*)%.([^.]+)$"
+        assert.is_nil(names.find(space, last), name)
+      end
+    end
+    for name in pairs(names.LEFT_OUT) do
+      assert.is_true(said[name], name .. " is not said to be missing")
     end
   end)
 end)

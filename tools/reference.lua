@@ -23,19 +23,19 @@ end
 -- A name such as "tensor:fill" as an anchor.
 local function anchor(name) return (name:gsub("[^%w_.]", "-")) end
 
-local COMMANDS = {"", "doc", "check", "debug", "tune gemm", "explain"}
-
--- What `cutelua COMMAND --help` prints, for commands that there are.
+-- What `cutelua --help` prints, and `cutelua COMMAND --help` of all commands.
 local function commands(program)
   local out = {}
-  for _, command in ipairs(COMMANDS) do
+  local function add(command)
     local p <close> = io.popen(("'%s' %s --help 2>/dev/null"):format(program,
       command))
     local text = p:read "a"
-    if text:find "^usage: cutelua" then
-      out[#out + 1] = {name = ("cutelua " .. command):gsub(" $", ""),
-                       text = text}
-    end
+    local name = text:match "^usage: (cutelua[%l ]*)"
+    out[#out + 1] = {name = assert(name, command):gsub(" +$", ""), text = text}
+  end
+  add ""
+  for _, row in ipairs(require "cute.program.main".commands) do
+    add(row[1])
   end
   return out
 end

@@ -1,4 +1,5 @@
 -- What is said of names: at the prompt, on the command line, in the reference.
+local browser = require "spec.browser"
 local comments = require "cute.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
@@ -382,6 +383,55 @@ describe("make docs", function()
                                 true))
     assert.is_nil(page:find "https?://")
     assert.is_true(#page < 2 << 20, #page)
+    if browser.find() then
+      local found = browser.visit {
+        {html = page, width = 390, script = [[
+          var box = $("#search"), all = count("article");
+          box.value = "logical_divide tile";
+          box.oninput();
+          var hits = texts("article:not(.off) h3");
+          return [all, hits.join(" "), $("#count").textContent,
+                  document.documentElement.scrollWidth <= 390];]]}}
+      assert.same({}, found[1].errors)
+      assert.is_true(found[1].value[1] > 1200)
+      assert.is_truthy(found[1].value[2]:find "logical_divide%(layout, tiler%)")
+      assert.is_truthy(found[1].value[3]:find "^%d+ found$")
+      assert.is_true(found[1].value[4])
+    end
     support.remove(folder)
+  end)
+end)
+
+describe("options of commands", function()
+  -- Options that a source takes, by their names in it.
+  local function taken(path)
+    local set = {}
+    for option in support.read(path):gmatch "\"(%-%-[%l-]+)\"" do
+      set[option] = true
+    end
+    return set
+  end
+
+  it("are told by --help", function()
+    for command, path in pairs {[""] = "program/main", doc = "doc/init",
+        check = "check/main", debug = "debug/prompt", explain = "page/main",
+        ["tune gemm"] = "tune/init"} do
+      local words = {}
+      for word in command:gmatch "%S+" do words[#words + 1] = word end
+      words[#words + 1] = "--help"
+      local help, _, code = support.run(words)
+      assert.equal(0, code)
+      assert.is_truthy(help:find("^usage: cutelua " .. command), command)
+      local n = 0
+      for option in pairs(taken("lua/cute/" .. path .. ".lua")) do
+        n = n + 1
+        assert.is_truthy(help:find(option, 1, true), command .. option)
+      end
+      assert.is_true(n >= 1, command)
+    end
+    local help = support.run {"--help"}
+    for _, command in ipairs {"tune", "debug", "check", "explain", "doc"} do
+      assert.is_truthy(help:find("\n  " .. command .. " ", 1, true), command)
+    end
   end)
 end)

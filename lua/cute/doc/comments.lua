@@ -51,10 +51,6 @@ readers["return"] = function(doc, rest)
   table.insert(doc.returns, item)
 end
 
-function readers.class(doc, rest)
-  doc.class, doc.parent = rest:match "^([%w_.]+)%s*:?%s*([%w_.]*)"
-end
-
 function readers.type(doc, rest) doc.type = rest end
 
 -- The lines of a comment, without their dashes, as a doc: {text = paragraphs,
@@ -135,17 +131,27 @@ local function defined(code)
   return left, right:match "^[%a_][%w_.]*$" and right or nil
 end
 
+-- Most comments of a file are never looked at: they are parsed when they are.
+local Entry = {}
+
+function Entry.__index(entry, key)
+  if key ~= "doc" or not entry.block then return nil end
+  entry.doc = parse(entry.block)
+  return entry.doc
+end
+
 --- The comments of a text, in its order: {name =, line = that of the code,
--- topic = the banner above, doc =, same = another name}. Code without a
--- comment is there when it only gives another name.
+-- topic = the banner above, doc =, class =, same = another name}. Code without
+-- a comment is there when it only gives another name.
 ---@param text string
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
   local banner  -- lines between two of dashes alone
+  local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
     number = number + 1
-    local dashes, rest = line:match "^%s*(%-%-%-?) ?(.-)%s*$"
+    local dashes, rest = line:match "^%s*(%-%-%-?) ?(.*)$"
     if line:find "^%-%-%-%-%-%-%-%-%-%-" then
       topic = banner and table.concat(banner, " ") or topic
       banner, block = not banner and {} or nil, nil
@@ -154,14 +160,16 @@ function comments.read(text)
     elseif dashes and (block or dashes == "---") then
       block = block or {}
       block[#block + 1] = rest
+      class = class or rest:match "^@class%s+([%w_.]+)"
     else
       banner = nil  -- a single line of dashes
       local name, same, params = defined(line)
       if block or same then
-        list[#list + 1] = {name = name, line = number, topic = topic,
-          same = same, doc = block and parse(block), params = params}
+        list[#list + 1] = setmetatable({name = name, line = number,
+          topic = topic, same = same, block = block, params = params,
+          class = class}, Entry)
       end
-      block = nil
+      block, class = nil, nil
     end
   end
   return list
@@ -184,7 +192,7 @@ function comments.of_chunk(chunk)
   for _, entry in ipairs(found.list) do
     found.lines[entry.line] = entry
     local last = entry.name and entry.name:match "[%w_]+$"
-    if last and entry.doc and not found.names[last] then
+    if last and entry.block and not found.names[last] then
       found.names[last] = entry
     end
   end

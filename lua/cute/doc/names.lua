@@ -107,13 +107,13 @@ local function load_meta()
     local variables = {}  -- of the file: local Layout = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
-      local doc = entry.doc
-      if doc and doc.class then
-        meta.classes[doc.class] = entry
-        if entry.name then variables[entry.name] = doc.class end
+      local class = entry.class
+      if class then
+        meta.classes[class] = entry
+        if entry.name then variables[entry.name] = class end
       end
       local name = entry.name and entry.name:gsub("^%w+", variables)
-      if name and not (doc and doc.class) then
+      if name and not class then
         entry.same = entry.same and entry.same:gsub("^%w+", variables)
         meta.names[name] = meta.names[name] or entry
       end
@@ -147,7 +147,7 @@ local function lua_entry(name, f)
   if info.what == "C" then return end
   local chunk = comments.of_chunk(info.source)
   local entry = chunk.lines[info.linedefined]
-  if not (entry and entry.doc) then
+  if not (entry and entry.block) then
     local signature = core.signature(f) or name
     entry = chunk.names[name:match "[%w_]+$"]
       or chunk.names[signature:match "([%w_]+)%f[(\0]"]
@@ -159,11 +159,11 @@ end
 local function meta_entry(full)
   local entry, same = load_meta().names[full], nil
   local steps = 0
-  while entry and not entry.doc and entry.same and steps < 4 do
+  while entry and not entry.block and entry.same and steps < 4 do
     same, steps = entry.same, steps + 1
     entry = meta.names[same]
   end
-  return entry and entry.doc and entry, same
+  return entry and entry.block and entry, same
 end
 
 -- What modules are about, where their file's head does not say.
@@ -251,7 +251,7 @@ end
 local function head(name)
   local chunk = MODULES[name] and comments.chunk(MODULES[name])
   local entry = chunk and comments.of_chunk(chunk).list[1]
-  return entry and entry.doc and entry or nil, chunk
+  return entry and entry.block and entry or nil, chunk
 end
 
 -- The names of a module, those that nobody asked for yet too.
@@ -562,25 +562,35 @@ function names.find(name)
   return nil, names.near(name, list)
 end
 
---- Names whose last part is nearest, five at most.
+-- Short names of full ones that are near, with the full one of each; `first`:
+-- only those with the first letter of the name, which most slips leave alone.
+local function candidates(last, list, first)
+  local shorts, of = {}, {}
+  for _, full in ipairs(list) do
+    local short = full:match "[%w_]+$"
+    local close = short and not of[short]
+      and (not first or short:byte() == last:byte())
+      and (math.abs(#short - #last) <= math.max(1, #last // 3)
+           or short:sub(1, #last) == last)
+    if close and sign.nearest(last, {short}) then
+      of[short], shorts[#shorts + 1] = full, short
+    end
+  end
+  return shorts, of
+end
+
+--- Names whose last part is nearest, the nearest first, five at most.
 ---@param name string
 ---@param list string[]
 ---@return string[]
 function names.near(name, list)
-  local last, near, seen = name:match "[%w_]*$", {}, {}
-  local shorts, of = {}, {}
-  for _, full in ipairs(list) do
-    local short = full:match "[%w_]+$"
-    local close = short and (math.abs(#short - #last) <= math.max(1, #last // 3)
-      or short:sub(1, #last) == last)
-    if close and not of[short] then
-      of[short], shorts[#shorts + 1] = full, short
-    end
-  end
+  local last, near = name:match "[%w_]*$", {}
+  local shorts, of = candidates(last, list, true)
+  if #shorts == 0 then shorts, of = candidates(last, list, false) end
   for _ = 1, 5 do
     local best = sign.nearest(last, shorts)
-    if not best or seen[best] then break end
-    seen[best], near[#near + 1] = true, of[best]
+    if not best then break end
+    near[#near + 1] = of[best]
     for i, short in ipairs(shorts) do
       if short == best then table.remove(shorts, i) break end
     end
